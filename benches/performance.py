@@ -1,0 +1,389 @@
+#!/usr/bin/env python3
+"""How fast and how big the engine is on this machine, written to docs/performance.md from the measurements.
+
+One core, the process's own CPU time, median of repetitions; the spread of the repetitions is printed beside each number.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import pathlib
+import platform
+import re
+import resource
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import engine
+import published
+from conditions import make_flow, make_plan
+from table import markdown, verdict
+
+DOCS = pathlib.Path(__file__).resolve().parent.parent / "docs"
+# Targets.
+SIM_SECONDS, ARRIVALS, COST_SPREAD, STUDIES_S, MEMORY_MB, FLOW_KB = 500, 4e6, 1.5, 15, 50, 10
+# ns-3's development tree of July 2026, -O3: thousand data packets per CPU second (quoted, measured elsewhere).
+NS3_KPPS = (24, 47)
+RTT_MS = 50
+RATES_MBIT = (1, 10, 42, 100, 1000, 10000)
+FLOW_COUNTS = (1, 10, 100, 1000)
+# Buffers out of the way, so that the path decides at every rate.
+BIG = 1 << 30
+KERNEL = {"profile": "6.1", "rmem_max": BIG, "wmem_max": BIG, "tcp_rmem_max": BIG, "tcp_wmem_max": BIG}
+
+
+def path_plan(module, cca: str, rate_mbit: float, seconds: float, *, flows: int = 1, loss_pct: float = 0) -> dict:
+    """Bulk flows over a bottleneck with a buffer of one bandwidth-delay product, 50 ms."""
+    parse = engine.parser(module)
+    bdp = int(rate_mbit * 125 * RTT_MS)
+    loss = f" loss {loss_pct:g}%" if loss_pct else ""
+    stop = round(seconds * 1e9)
+    return make_plan(
+        duration_ns=stop,
+        forward=[
+            {"qdisc": parse(f"netem delay {RTT_MS / 2:g}ms{loss} limit 10000000"), "at": "sender"},
+            {"qdisc": parse(f"tbf rate {rate_mbit:g}mbit burst {max(6056, int(rate_mbit * 125))} limit {max(bdp, 30000)}"), "at": "router"},
+        ],
+        reverse=[{"qdisc": parse(f"netem delay {RTT_MS / 2:g}ms limit 10000000"), "at": "receiver"}],
+        flows=[make_flow(cca, stop, rcvbuf=min(BIG // 4, max(1 << 20, 16 * bdp // flows)), sndbuf=min(BIG // 4, max(1 << 20, 16 * bdp // flows)))] * flows,
+        kernel=KERNEL,
+    )
+
+
+def rig_plan(module, cca: str, rate_kib: float, seconds: float) -> dict:
+    """The published rig's baseline: 25 ms each way, 256 KiB receive buffer, chunks at a rate, no bottleneck."""
+    plan = published.Cell(cca, RTT_MS / 2).plan(engine.parser(module), rate_kib)
+    stop = round(seconds * 1e9)
+    return {**plan, "duration_ns": stop, "flows": [{**f, "stop_ns": stop} for f in plan["flows"]]}
+
+
+@dataclasses.dataclass(frozen=True)
+class Run:
+    """One plan's cost: CPU seconds of each repetition, and what one run did."""
+
+    cpu: list[float]
+    sim_seconds: float
+    arrivals: int
+    data: int
+    events: int
+    goodput: float
+
+    @property
+    def seconds(self) -> float:
+        """Median CPU time."""
+        return statistics.median(self.cpu)
+
+    @property
+    def spread(self) -> float:
+        """(largest − smallest) / median of the repetitions."""
+        return (max(self.cpu) - min(self.cpu)) / max(self.seconds, 1e-12)
+
+    @property
+    def sim_rate(self) -> float:
+        """Simulated seconds per CPU second."""
+        return self.sim_seconds / max(self.seconds, 1e-12)
+
+    @property
+    def arrival_rate(self) -> float:
+        """Packet arrivals, data and ACK, per CPU second."""
+        return self.arrivals / max(self.seconds, 1e-12)
+
+    @property
+    def ns_per_arrival(self) -> float:
+        """CPU time per packet arrival, ns."""
+        return 1e9 * self.seconds / max(self.arrivals, 1)
+
+
+def measure(module, plan: dict, repetitions: int) -> Run:
+    """CPU time of a plan on one thread. Retransmitted segments stand for the lost ones: they do not count as arrivals."""
+    text, cpu, result = json.dumps(plan), [], None
+    for _ in range(repetitions):
+        began = time.process_time()
+        result = module.run(text, [1], 1)[0]
+        cpu.append(time.process_time() - began)
+    flows = result["flows"]
+    data = sum(f["data_segs_out"] - f["retransmits"] for f in flows)
+    arrivals = data + sum(f["segs_in"] for f in flows)
+    return Run(cpu, plan["duration_ns"] / 1e9, arrivals, data, result["events"], sum(f["goodput_mbps"] for f in flows))
+
+
+def seconds_for(rate_mbit: float, packets: float, least: float, most: float) -> float:
+    """A duration in which about so many data packets pass at a rate."""
+    return min(most, max(least, packets * 1500 * 8 / (rate_mbit * 1e6)))
+
+
+def row(name: str, r: Run) -> tuple:
+    """A line of a table of runs."""
+    return (
+        name,
+        f"{r.goodput:.1f}",
+        f"{r.sim_rate:,.0f}",
+        f"{r.arrival_rate / 1e6:.2f}",
+        f"{r.data / max(r.seconds, 1e-12) / 1e6:.2f}",
+        f"{r.ns_per_arrival:.0f}",
+        f"{r.spread:.0%}",
+    )
+
+
+HEAD = ("run", "Mbit/s", "simulated s / CPU s", "M arrivals / CPU s", "M data packets / CPU s", "ns / arrival", "spread")
+
+
+def baseline(module, reps: int, scale: float) -> list[tuple[str, Run]]:
+    """One flow at the 42 Mbit/s, 50 ms baseline, in its three readings."""
+    s = 600 * scale
+    return [
+        ("cubic, 42 Mbit/s bottleneck", measure(module, path_plan(module, "cubic", 42, s), reps)),
+        ("bbr, 42 Mbit/s bottleneck", measure(module, path_plan(module, "bbr", 42, s), reps)),
+        ("reno, 42 Mbit/s bottleneck", measure(module, path_plan(module, "reno", 42, s), reps)),
+        ("cubic, published rig, 5 MiB/s", measure(module, rig_plan(module, "cubic", 4940, s), reps)),
+        ("cubic, published rig, 10 MiB/s", measure(module, rig_plan(module, "cubic", 9530, s), reps)),
+        ("bbr, published rig, 10 MiB/s", measure(module, rig_plan(module, "bbr", 9530, s), reps)),
+    ]
+
+
+def rate_sweep(module, reps: int, scale: float) -> dict[str, list[tuple[str, Run]]]:
+    """One flow from 1 Mbit/s to 10 Gbit/s, without and with loss (bbr keeps the pipe full there)."""
+    out: dict[str, list[tuple[str, Run]]] = {}
+    for label, cca, loss in (("cubic, no loss", "cubic", 0), ("bbr, no loss", "bbr", 0), ("bbr, 0.1 % loss", "bbr", 0.1)):
+        out[label] = [
+            (f"{label}, {r:g} Mbit/s", measure(module, path_plan(module, cca, r, seconds_for(r, 1e6 * scale, 5, 5000), loss_pct=loss), reps))
+            for r in RATES_MBIT
+        ]
+    return out
+
+
+def flow_sweep(module, reps: int, scale: float) -> dict[str, list[tuple[str, Run]]]:
+    """1 to 1,000 flows on 1 Gbit/s."""
+    out: dict[str, list[tuple[str, Run]]] = {}
+    for label, cca, loss in (("cubic, no loss", "cubic", 0), ("cubic, 0.1 % loss", "cubic", 0.1), ("bbr, 0.1 % loss", "bbr", 0.1)):
+        out[label] = [
+            (f"{label}, {n} flows", measure(module, path_plan(module, cca, 1000, seconds_for(1000, 1e6 * scale, 3, 60), flows=n, loss_pct=loss), reps))
+            for n in FLOW_COUNTS
+        ]
+    return out
+
+
+def cost_spread(runs: list[tuple[str, Run]]) -> float:
+    """Largest over smallest cost per arrival of a sweep."""
+    costs = [r.ns_per_arrival for _, r in runs]
+    return max(costs) / max(min(costs), 1e-12)
+
+
+def floor(module, events: int, reps: int) -> list[float]:
+    """An empty event loop with as many events."""
+    return [module.bench_floor(events) for _ in range(reps)] if hasattr(module, "bench_floor") else []
+
+
+def studies(module, jobs: int) -> tuple[float, float, int]:
+    """Wall and CPU seconds of the 420-run and the 140-run study together, and the number of runs."""
+    parse = engine.parser(module)
+    plans = [
+        (json.dumps(c.plan(parse, rate)), seed)
+        for c in published.jitter_cells() + published.loss_cells()
+        for rate in published.RATES_KIB
+        for seed in range(1, 6)
+    ]
+    wall, cpu = time.perf_counter(), time.process_time()
+    with ThreadPoolExecutor(jobs) as pool:
+        list(pool.map(lambda p: module.run(p[0], [p[1]], 1), plans))
+    return time.perf_counter() - wall, time.process_time() - cpu, len(plans)
+
+
+CHILD = """
+import importlib.util, json, resource, sys
+spec = importlib.util.spec_from_file_location("_core", sys.argv[1]); core = importlib.util.module_from_spec(spec); spec.loader.exec_module(core)
+plan = sys.stdin.read()
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+r = core.run(plan, [1], 1)[0] if plan else None
+print(json.dumps([before, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, sum(f["cwnd"]["mean"] for f in r["flows"]) if r else 0]))
+"""
+
+
+def child_memory(module, plan: dict) -> tuple[float, float, float]:
+    """In a fresh process with the extension alone: peak memory before and after a run (kB), sum of mean windows (segments)."""
+    p = subprocess.run([sys.executable, "-c", CHILD, module.__file__], input=json.dumps(plan), capture_output=True, text=True, check=True)
+    return tuple(json.loads(p.stdout))
+
+
+def memory(module) -> dict[str, float]:
+    """Peak memory for one flow, and per further flow."""
+    one = child_memory(module, path_plan(module, "cubic", 42, 60))
+    few, many = (child_memory(module, path_plan(module, "cubic", 1000, 5, flows=n)) for n in (100, 1000))
+    per_flow, window = (many[1] - few[1]) / 900, (many[2] - few[2]) / 900 * 1448 / 1024
+    return {"bare": one[0] / 1024, "one": one[1] / 1024, "per_flow": per_flow, "window": window}
+
+
+def callgrind(module) -> str | None:
+    """Instructions per packet arrival (two runs of different length, the difference counts), or None without valgrind."""
+    if not shutil.which("valgrind"):
+        return None
+    counts = []
+    for seconds in (5, 25):
+        plan = path_plan(module, "cubic", 42, seconds)
+        p = subprocess.run(
+            ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", sys.executable, "-c", CHILD, module.__file__],
+            input=json.dumps(plan),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        found = re.search(r"Collected : (\d+)", p.stderr)
+        if not found:
+            return None
+        counts.append((int(found[1]), measure(module, plan, 1).arrivals))
+    return f"{(counts[1][0] - counts[0][0]) / (counts[1][1] - counts[0][1]):,.0f}"
+
+
+PAGE = """\
+# Performance
+
+Written by `make bench` (benches/performance.py) on this machine; do not edit. {machine}. One thread, the process's own CPU
+time, median of {reps} repetitions; *spread* is (largest − smallest) / median of the repetitions: it is the noise of a shared machine.
+An *arrival* is a packet that reaches an endpoint, data or ACK.
+
+## Targets
+
+{targets}
+
+## One flow, 42 Mbit/s, 50 ms
+
+{baseline}
+
+{floor}
+
+{ns3}
+
+## From 1 Mbit/s to 10 Gbit/s (one flow, 50 ms, a buffer of one bandwidth-delay product)
+
+{rates}
+
+## From 1 to 1,000 flows (1 Gbit/s, 50 ms)
+
+{flows}
+
+## The two published studies
+
+{studies}
+
+## Memory
+
+{memory}
+"""
+
+
+def machine() -> str:
+    """The processor, in a few words."""
+    name = platform.processor() or platform.machine()
+    cpuinfo = pathlib.Path("/proc/cpuinfo")
+    if cpuinfo.exists():
+        found = re.search(r"model name\s*: (.*)", cpuinfo.read_text())
+        name = found[1] if found else name
+    return f"{name}, Python {platform.python_version()}"
+
+
+def sweep_tables(sweeps: dict[str, list[tuple[str, Run]]]) -> str:
+    """One table over the sweeps, and each sweep's cost ratio."""
+    table = markdown(HEAD, [row(name, r) for runs in sweeps.values() for name, r in runs])
+    ratios = "; ".join(f"{label}: {cost_spread(runs):.2f} ×" for label, runs in sweeps.items())
+    return f"{table}\n\nLargest cost per arrival over the smallest: {ratios}."
+
+
+def memory_lines(module) -> tuple[str, list[tuple]]:
+    """The memory section and its targets."""
+    if not hasattr(module, "__file__"):
+        return "Not measured with the stand-in.", []
+    m = memory(module)
+    text = markdown(
+        ("what", "value"),
+        [
+            ("interpreter with the extension, nothing run", f"{m['bare']:.1f} MB"),
+            ("one flow at 42 Mbit/s, 60 s", f"{m['one']:.1f} MB"),
+            ("each further flow (100 → 1,000 flows)", f"{m['per_flow']:.1f} kB, of which its mean window is {m['window']:.1f} kB"),
+        ],
+    )
+    return text, [
+        ("peak memory, one flow", f"< {MEMORY_MB} MB", f"{m['one']:.1f} MB", verdict(m["one"] < MEMORY_MB)),
+        ("each further flow", f"< {FLOW_KB} kB + window", f"{m['per_flow']:.1f} kB", verdict(m["per_flow"] < FLOW_KB + m["window"])),
+    ]
+
+
+def floor_text(run: Run, empty: list[float]) -> str:
+    """The run beside an empty event loop with as many events."""
+    if not empty:
+        return "The engine has no empty-loop measurement."
+    f = statistics.median(empty)
+    return (
+        f"An empty event loop with the same {run.events:,} events takes {f:.3f} s ({1e9 * f / run.events:.0f} ns an event): the run costs "
+        f"{run.seconds / f:.1f} × its floor ({run.events / run.arrivals:.2f} events and {run.ns_per_arrival:.0f} ns an arrival)."
+    )
+
+
+def ns3_text(run: Run) -> str:
+    """The incumbent's published speed, and the ratio to it."""
+    kpps = run.data / max(run.seconds, 1e-12) / 1e3
+    slow, fast = NS3_KPPS
+    return (
+        f"ns-3 (development tree of July 2026, -O3) does {slow}–{fast} thousand data packets per CPU second on such paths; this is quoted, "
+        f"not measured in this run. Ratio: {kpps / fast:.0f}–{kpps / slow:.0f} ×."
+    )
+
+
+def write(module, reps: int, scale: float, jobs: int, out: pathlib.Path, with_callgrind: bool) -> None:
+    """Measure everything and write the page."""
+    base, rates, flows = baseline(module, reps, scale), rate_sweep(module, reps, scale), flow_sweep(module, reps, scale)
+    first = base[0][1]
+    empty = floor(module, first.events, reps)
+    wall, cpu, runs = studies(module, jobs)
+    memory_text, memory_targets = memory_lines(module)
+    rate_worst, flow_worst = (max(cost_spread(runs) for runs in s.values()) for s in (rates, flows))
+    targets = [
+        ("simulated seconds per CPU second, baseline", f"≥ {SIM_SECONDS}", f"{first.sim_rate:,.0f}", verdict(first.sim_rate >= SIM_SECONDS)),
+        ("packet arrivals per CPU second, baseline", f"≥ {ARRIVALS / 1e6:g} M", f"{first.arrival_rate / 1e6:.2f} M", verdict(first.arrival_rate >= ARRIVALS)),
+        ("cost per arrival, 1 Mbit/s … 10 Gbit/s", f"within {COST_SPREAD} ×", f"{rate_worst:.2f} ×", verdict(rate_worst <= COST_SPREAD)),
+        ("cost per arrival, 1 … 1,000 flows", f"within {COST_SPREAD} ×", f"{flow_worst:.2f} ×", verdict(flow_worst <= COST_SPREAD)),
+        (f"both studies, {runs} runs, {jobs} cores", f"< {STUDIES_S} s", f"{wall:.1f} s", verdict(wall < STUDIES_S)),
+        *memory_targets,
+    ]
+    text = floor_text(first, empty)
+    if with_callgrind and (count := callgrind(module)):
+        text += f" Instructions per arrival (callgrind): {count}."
+    page = PAGE.format(
+        machine=machine(),
+        reps=reps,
+        targets=markdown(("what", "target", "reached", ""), targets),
+        baseline=markdown(HEAD, [row(name, r) for name, r in base]),
+        floor=text,
+        ns3=ns3_text(first),
+        rates=sweep_tables(rates),
+        flows=sweep_tables(flows),
+        studies=f"{runs} runs of 10 s (42 jitter and 14 loss cells × 2 rates × 5): {wall:.1f} s on {jobs} cores, {cpu:.1f} CPU s, "
+        f"{runs * 10 / max(cpu, 1e-9):,.0f} simulated seconds per CPU second.",
+        memory=memory_text,
+    )
+    out.write_text(page)
+
+
+def main() -> int:
+    """The command."""
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--repetitions", type=int, default=5)
+    p.add_argument("--scale", type=float, default=1.0, help="length of the runs; 0.1 for a quick look")
+    p.add_argument("--jobs", type=int, default=2)
+    p.add_argument("--callgrind", action="store_true", help="count instructions per packet with valgrind")
+    p.add_argument("--out", type=pathlib.Path, default=DOCS / "performance.md")
+    p.add_argument("--fake", action="store_true")
+    a = p.parse_args()
+    write(engine.core(a.fake), a.repetitions, a.scale, a.jobs, a.out, a.callgrind)
+    print(f"wrote {a.out}; peak memory of this process {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,40 @@
+#!/usr/bin/env python3
+"""`make bench`: the fidelity and performance benchmarks, written to docs/fidelity.md and docs/performance.md.
+
+The performance part runs first and alone, so that nothing else of ours disturbs its clock.
+"""
+
+from __future__ import annotations
+
+import argparse
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import engine
+import fidelity
+import performance
+
+
+def main() -> int:
+    """The command."""
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--only", choices=("fidelity", "performance"))
+    p.add_argument("--quick", action="store_true", help="three seeds and short runs: a look, not a result")
+    p.add_argument("--jobs", type=int, default=2)
+    p.add_argument("--callgrind", action="store_true", help="count instructions per packet with valgrind")
+    p.add_argument("--out", type=pathlib.Path, default=fidelity.DOCS, help="where the pages go")
+    p.add_argument("--fake", action="store_true", help="a stand-in instead of the engine, to try the reports")
+    a = p.parse_args()
+    module = engine.core(a.fake)
+    if a.only != "fidelity":
+        performance.write(module, 2 if a.quick else 5, 0.1 if a.quick else 1.0, a.jobs, a.out / "performance.md", a.callgrind)
+        print(f"wrote {a.out / 'performance.md'}")
+    if a.only != "performance":
+        fidelity.write(module, 3 if a.quick else 20, a.jobs, a.out / "fidelity.md")
+        print(f"wrote {a.out / 'fidelity.md'} and {a.out / 'fidelity.csv'}")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,185 @@
+//! What travels: a TCP segment, and the packet that carries a body through a path.
+
+use serde::{Deserialize, Serialize};
+
+/// Most SACK blocks that fit beside a timestamp option (RFC 2018 §3).
+pub const MAX_SACK_BLOCKS: usize = 3;
+/// Bytes of Ethernet header that a qdisc counts on top of the IP packet (`qdisc_pkt_len`).
+pub const ETH_HEADER: u32 = 14;
+
+/// One SACK block: the bytes `start..end` of the stream, absolute 64-bit offsets.
+pub type SackBlock = (u64, u64);
+
+/// TCP header flags that the machines use.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Flags(pub u8);
+
+impl Flags {
+    /// FIN (RFC 9293).
+    pub const FIN: Flags = Flags(0x01);
+    /// SYN.
+    pub const SYN: Flags = Flags(0x02);
+    /// RST.
+    pub const RST: Flags = Flags(0x04);
+    /// PSH.
+    pub const PSH: Flags = Flags(0x08);
+    /// ACK.
+    pub const ACK: Flags = Flags(0x10);
+    /// ECE (RFC 3168).
+    pub const ECE: Flags = Flags(0x40);
+    /// CWR (RFC 3168).
+    pub const CWR: Flags = Flags(0x80);
+
+    /// Whether all of `other`'s flags are set.
+    #[inline]
+    pub const fn has(self, other: Flags) -> bool {
+        self.0 & other.0 == other.0
+    }
+    /// Both sets of flags.
+    #[inline]
+    pub const fn with(self, other: Flags) -> Flags {
+        Flags(self.0 | other.0)
+    }
+}
+
+/// A TCP segment. Sequence numbers are 64-bit offsets of the stream (0 is the SYN, data starts at 1): they never wrap;
+/// their low 32 bits plus an initial sequence number are what a capture shows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Segment {
+    /// First sequence number.
+    pub seq: u64,
+    /// Next sequence number that the segment's sender expects from its peer; valid with [`Flags::ACK`].
+    pub ack: u64,
+    /// Payload bytes.
+    pub len: u32,
+    /// Receive window in bytes, already scaled back by `wscale` (so a multiple of `1 << wscale`, except in a SYN).
+    pub wnd: u32,
+    /// Timestamp value, ms (RFC 7323).
+    pub tsval: u32,
+    /// Timestamp echo reply, ms; 0 when there is none.
+    pub tsecr: u32,
+    /// Header flags.
+    pub flags: Flags,
+    /// Number of SACK blocks used; see [`Segment::sacks`].
+    pub nsack: u8,
+    /// SACK blocks as (offset from `ack`, length): a DSACK below `ack` has a negative offset.
+    pub sacks: [(i32, u32); MAX_SACK_BLOCKS],
+}
+
+impl Segment {
+    /// The sequence number after the segment's last: SYN and FIN count one.
+    #[inline]
+    pub const fn end(&self) -> u64 {
+        self.seq + self.len as u64 + (self.flags.0 & 1) as u64 + ((self.flags.0 >> 1) & 1) as u64
+    }
+    /// Adds a SACK block (set `ack` first); further ones than fit are left out, as are blocks too far away to encode.
+    #[inline]
+    pub fn push_sack(&mut self, b: SackBlock) {
+        let off = b.0 as i64 - self.ack as i64;
+        let (Ok(off), Ok(len)) = (i32::try_from(off), u32::try_from(b.1 - b.0)) else { return };
+        if (self.nsack as usize) < MAX_SACK_BLOCKS {
+            self.sacks[self.nsack as usize] = (off, len);
+            self.nsack += 1;
+        }
+    }
+    /// The SACK blocks in the order of the option: a DSACK is the first one (RFC 2883).
+    #[inline]
+    pub fn sacks(&self) -> impl ExactSizeIterator<Item = SackBlock> + '_ {
+        self.sacks[..self.nsack as usize].iter().map(|&(o, n)| {
+            let s = (self.ack as i64 + i64::from(o)) as u64;
+            (s, s + u64::from(n))
+        })
+    }
+    /// Bytes of TCP header with the options that Linux sends: timestamps always, MSS, window scale and SACK-permitted
+    /// on a SYN, SACK blocks where there are any.
+    #[inline]
+    pub const fn header_len(&self) -> u32 {
+        if self.flags.0 & Flags::SYN.0 != 0 {
+            40
+        } else if self.nsack > 0 {
+            32 + 4 + 8 * self.nsack as u32
+        } else {
+            32
+        }
+    }
+    /// Size of the Ethernet frame without its checksum for an IPv4 packet: what a qdisc counts.
+    #[inline]
+    pub const fn frame_len(&self) -> u32 {
+        ETH_HEADER + 20 + self.header_len() + self.len
+    }
+}
+
+/// The ECN field of the IP header (RFC 3168 §5).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Ecn {
+    /// Not ECN-capable.
+    #[default]
+    NotEct,
+    /// ECT(1), also the L4S identifier (RFC 9331).
+    Ect1,
+    /// ECT(0).
+    Ect0,
+    /// Congestion experienced.
+    Ce,
+}
+
+/// A packet on its way: what a path needs to know, around a body that it does not look at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Packet<B> {
+    /// Unique in its trial, given by whoever sends it; a duplicate keeps its original's.
+    pub id: u64,
+    /// The flow it belongs to.
+    pub flow: u32,
+    /// Bytes that a qdisc counts for it (`qdisc_pkt_len`: Ethernet header included; with segmentation offload, one header a segment).
+    pub size: u32,
+    /// MTU-sized packets inside (more than 1 only with segmentation offload).
+    pub segs: u16,
+    /// ECN field.
+    pub ecn: Ecn,
+    /// Set when an impairment damaged it: the receiver's checksum will refuse it.
+    pub corrupt: bool,
+    /// What is carried.
+    pub body: B,
+}
+
+/// The five congestion-avoidance states of Linux's TCP (`enum tcp_ca_state`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum CaState {
+    /// Nothing unusual.
+    #[default]
+    Open = 0,
+    /// SACKs or duplicate ACKs have been seen; nothing is marked lost yet.
+    Disorder = 1,
+    /// The window was reduced after ECN or local congestion.
+    Cwr = 2,
+    /// Fast recovery.
+    Recovery = 3,
+    /// After a retransmission timeout.
+    Loss = 4,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_segment_is_a_1514_byte_frame() {
+        let s = Segment { len: 1448, flags: Flags::ACK, ..Default::default() };
+        assert_eq!(s.frame_len(), 1514);
+    }
+
+    #[test]
+    fn sack_blocks_come_back_as_put_and_a_fourth_is_left_out() {
+        let mut s = Segment { ack: 10_000, flags: Flags::ACK, ..Default::default() };
+        for b in [(9_000, 9_500), (20_000, 21_448), (30_000, 31_448), (40_000, 41_448)] {
+            s.push_sack(b);
+        }
+        assert_eq!(s.sacks().collect::<Vec<_>>(), [(9_000, 9_500), (20_000, 21_448), (30_000, 31_448)]);
+        assert_eq!(s.header_len(), 32 + 4 + 24);
+    }
+
+    #[test]
+    fn a_segment_fits_a_cache_line() {
+        assert!(std::mem::size_of::<Segment>() <= 64, "{}", std::mem::size_of::<Segment>());
+    }
+}

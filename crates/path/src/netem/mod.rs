@@ -1,0 +1,528 @@
+//! netem, the network emulator, as Linux 6.1 does it.
+//!
+//! What it is: at the entrance a packet is judged in this order: duplicate, loss (or an ECN mark), corruption, the limit;
+//! then it gets a due time from delay, jitter and rate, and leaves by due time, which is why jitter reorders.
+//! Source: tc-netem(8), Hemminger 2005. Linux: netem_enqueue(), netem_dequeue(), tabledist(), packet_time_ns().
+//! How it differs: times are kept to the nanosecond, where tc 6.1 rounds to microseconds and then to ticks of 64 ns; each
+//! impairment draws from its own stream; a copy enters netem again instead of the root of the tree.
+//! What it does not model: distribution tables of one's own, `delay` beyond tc's 274 s.
+
+pub mod dist;
+mod parse;
+pub mod slot;
+#[cfg(test)]
+mod tests;
+pub mod tfifo;
+
+use crate::grammar::print;
+use crate::impair::corrupt::Corrupt;
+use crate::impair::duplicate::Duplicate;
+use crate::impair::loss::{Loss, LossMachine};
+use crate::impair::reorder::Reorder;
+use crate::impair::Crandom;
+use crate::queue::body::{segments, Body};
+use crate::queue::{build, AnyQdisc, Freed, Qdisc};
+use crate::schedule::Patch;
+use crate::spec::{Dist, Prob, QdiscSpec, SpecError};
+use crate::stats::{Meter, StageStats};
+pub(crate) use parse::parse;
+use serde::{Deserialize, Serialize};
+use slot::{Slot, SlotMachine};
+use std::collections::VecDeque;
+use tcpscape_base::{Duration, Ecn, Packet, Rate, Stream, Time};
+use tfifo::{Held, Tfifo};
+
+/// Packets that netem holds at most when nothing is said (tc's default).
+pub const LIMIT: u32 = 1000;
+/// Longest delay that is taken for meant: a day.
+pub(crate) const DELAY_MAX: Duration = Duration(86_400_000_000_000);
+
+/// netem's parameters.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct NetemSpec {
+    /// Packets held at most.
+    pub limit: u32,
+    /// Delay.
+    pub delay: Duration,
+    /// Spread of the delay: half-width of the uniform, standard deviation of the others.
+    pub jitter: Duration,
+    /// How much a delay leans on the last.
+    #[serde(skip_serializing_if = "Prob::is_zero")]
+    pub delay_correlation: Prob,
+    /// Distribution of the delay.
+    pub distribution: Dist,
+    /// Loss.
+    pub loss: Loss,
+    /// Mark ECN-capable packets instead of losing them.
+    pub ecn: bool,
+    /// Probability of a second copy.
+    #[serde(skip_serializing_if = "Prob::is_zero")]
+    pub duplicate: Prob,
+    /// Its correlation.
+    #[serde(skip_serializing_if = "Prob::is_zero")]
+    pub duplicate_correlation: Prob,
+    /// Probability of a flipped bit.
+    #[serde(skip_serializing_if = "Prob::is_zero")]
+    pub corrupt: Prob,
+    /// Its correlation.
+    #[serde(skip_serializing_if = "Prob::is_zero")]
+    pub corrupt_correlation: Prob,
+    /// Probability of overtaking, for every `gap`-th packet.
+    #[serde(skip_serializing_if = "Prob::is_zero")]
+    pub reorder: Prob,
+    /// Its correlation.
+    #[serde(skip_serializing_if = "Prob::is_zero")]
+    pub reorder_correlation: Prob,
+    /// 0 turns reordering off; tc sets 1 when `reorder` is given alone.
+    pub gap: u32,
+    /// Rate, bit/s.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rate: Option<Rate>,
+    /// Bytes added to each packet for the rate.
+    pub packet_overhead: i32,
+    /// Cells that packets are cut into for the rate, B; 0 is none.
+    pub cell_size: u32,
+    /// Bytes added to each cell.
+    pub cell_overhead: i32,
+    /// Slots.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub slot: Option<Slot>,
+    /// Queue that packets enter when they are due.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub child: Option<Box<QdiscSpec>>,
+}
+
+impl Default for NetemSpec {
+    fn default() -> NetemSpec {
+        NetemSpec {
+            limit: LIMIT,
+            delay: Duration::ZERO,
+            jitter: Duration::ZERO,
+            delay_correlation: Prob::ZERO,
+            distribution: Dist::Uniform,
+            loss: Loss::default(),
+            ecn: false,
+            duplicate: Prob::ZERO,
+            duplicate_correlation: Prob::ZERO,
+            corrupt: Prob::ZERO,
+            corrupt_correlation: Prob::ZERO,
+            reorder: Prob::ZERO,
+            reorder_correlation: Prob::ZERO,
+            gap: 0,
+            rate: None,
+            packet_overhead: 0,
+            cell_size: 0,
+            cell_overhead: 0,
+            slot: None,
+            child: None,
+        }
+    }
+}
+
+impl NetemSpec {
+    pub(crate) fn words(&self) -> String {
+        let mut t = format!("netem limit {}", self.limit);
+        let with = |word: &str, p: Prob, cor: Prob| match (p.0, cor.0) {
+            (0, _) => String::new(),
+            (_, 0) => format!(" {word} {p}"),
+            _ => format!(" {word} {p} {cor}"),
+        };
+        if self.delay.0 > 0 || self.jitter.0 > 0 {
+            t += &format!(" delay {}", print::time(self.delay));
+            if self.jitter.0 > 0 {
+                t += &format!(" {}", print::time(self.jitter));
+                if self.delay_correlation.0 > 0 {
+                    t += &format!(" {}", self.delay_correlation);
+                }
+                if self.distribution != Dist::Uniform {
+                    t += &format!(" distribution {}", self.distribution.name());
+                }
+            }
+        }
+        if !self.loss.is_none() {
+            t += &format!(" {}", self.loss.words());
+        }
+        if self.ecn {
+            t += " ecn";
+        }
+        t += &with("duplicate", self.duplicate, self.duplicate_correlation);
+        t += &with("corrupt", self.corrupt, self.corrupt_correlation);
+        t += &with("reorder", self.reorder, self.reorder_correlation);
+        if self.gap > 1 {
+            t += &format!(" gap {}", self.gap);
+        }
+        if let Some(r) = self.rate {
+            t += &format!(" rate {}", print::rate(r));
+            if (self.packet_overhead, self.cell_size, self.cell_overhead) != (0, 0, 0) {
+                t += &format!(" {} {} {}", self.packet_overhead, self.cell_size, self.cell_overhead);
+            }
+        }
+        if let Some(s) = &self.slot {
+            let head = s.distribution.map_or(String::new(), |d| format!(" distribution {}", d.name()));
+            t += &format!(" slot{head} {} {}", print::time(s.min), print::time(s.max));
+            for (word, n) in [("packets", s.packets), ("bytes", s.bytes)] {
+                if n > 0 {
+                    t += &format!(" {word} {n}");
+                }
+            }
+        }
+        t
+    }
+
+    pub(crate) fn validate(&self) -> Result<(), SpecError> {
+        let no = |field: &str, fix: &str| Err(SpecError::new(&format!("netem {field}"), fix));
+        if self.delay > DELAY_MAX {
+            return no("delay", "is over a day; give it in ms, for example 25ms");
+        }
+        if self.jitter.0 > i32::MAX as u64 {
+            return no("jitter", "is over 2.147 s, the most that the kernel keeps");
+        }
+        if self.jitter.0 == 0 && (self.delay_correlation.0 > 0 || self.distribution != Dist::Uniform) {
+            return no("distribution", "and correlation need jitter: delay 25ms 8ms");
+        }
+        if self.distribution != Dist::Uniform && self.delay.0 == 0 {
+            return no("distribution", "needs a delay and jitter: delay 25ms 8ms distribution normal");
+        }
+        if self.reorder.0 > 0 && self.delay.0 == 0 {
+            return no("reorder", "needs a delay to overtake: delay 10ms reorder 25%");
+        }
+        if (self.gap > 0) != (self.reorder.0 > 0) {
+            return no("gap", "goes with a reorder probability: reorder 25% gap 5");
+        }
+        if self.ecn && self.loss.is_none() {
+            return no("ecn", "needs a loss to mark instead of: loss 1% ecn");
+        }
+        if self.rate.is_some_and(|r| r.bytes_per_sec() == 0) {
+            return no("rate", "must be at least 8 bit/s");
+        }
+        if self.cell_size > 0 && self.cell_overhead < 0 && self.cell_overhead.unsigned_abs() >= self.cell_size {
+            return no("rate", "a cell's overhead must leave something of the cell");
+        }
+        self.slot.as_ref().map_or(Ok(()), Slot::validate)?;
+        self.loss.validate()
+    }
+}
+
+/// netem at run time.
+pub struct Netem<B> {
+    limit: u64,
+    delay: i64,
+    jitter: i32,
+    table: Option<&'static dist::Table>,
+    rate: Option<Cells>,
+    ecn: bool,
+    loss: LossMachine,
+    duplicate: Duplicate,
+    corrupt: Corrupt,
+    reorder: Reorder,
+    delays: Crandom,
+    slot: Option<SlotMachine>,
+    /// Set when a slot may have to be drawn again.
+    poked: bool,
+    /// Packets that overtook, ready now.
+    ready: VecDeque<Held<B>>,
+    queue: Tfifo<B>,
+    /// The packet that a parent has looked at.
+    peeked: Option<Held<B>>,
+    child: Option<AnyQdisc<B>>,
+    backlog: u64,
+    orphans: bool,
+    base_loss: Loss,
+    meter: Meter,
+}
+
+/// `rate` with its overheads.
+#[derive(Clone, Copy, Debug)]
+struct Cells {
+    rate: Rate,
+    packet_overhead: i32,
+    cell_size: u32,
+    cell_overhead: i32,
+}
+
+impl Cells {
+    /// Linux: packet_time_ns()
+    #[inline]
+    fn nanos(&self, size: u32) -> i64 {
+        let mut len = (i64::from(size) + i64::from(self.packet_overhead)).max(0) as u64;
+        if self.cell_size > 0 {
+            len = len.div_ceil(u64::from(self.cell_size)) * (i64::from(self.cell_size) + i64::from(self.cell_overhead)).max(0) as u64;
+        }
+        (len * 1_000_000_000 / self.rate.bytes_per_sec()) as i64
+    }
+}
+
+impl<B: Body> Netem<B> {
+    /// Empty; its streams are `name/loss`, `name/delay` and so on.
+    pub fn new(s: &NetemSpec, seed: u64, name: &str) -> Netem<B> {
+        let stream = |purpose: &str| Stream::new(seed, &format!("{name}/{purpose}"));
+        let cells = |rate| Cells { rate, packet_overhead: s.packet_overhead, cell_size: s.cell_size, cell_overhead: s.cell_overhead };
+        Netem {
+            limit: u64::from(s.limit),
+            delay: s.delay.0 as i64,
+            jitter: s.jitter.0 as i32,
+            table: dist::table(s.distribution),
+            rate: s.rate.map(cells),
+            ecn: s.ecn,
+            loss: LossMachine::new(s.loss, stream("loss")),
+            duplicate: Duplicate::new(s.duplicate, s.duplicate_correlation, stream("duplicate")),
+            corrupt: Corrupt::new(s.corrupt, s.corrupt_correlation, stream("corrupt")),
+            reorder: Reorder::new(s.reorder, s.reorder_correlation, s.gap, stream("reorder")),
+            delays: Crandom::new(s.delay_correlation, stream("delay")),
+            slot: s.slot.as_ref().map(|x| SlotMachine::new(x, stream("slot"))),
+            poked: false,
+            ready: VecDeque::new(),
+            queue: Tfifo::default(),
+            peeked: None,
+            child: s.child.as_ref().map(|c| build(c, seed, name)),
+            backlog: 0,
+            // A copy has no sender, so that one may be given back too often: with copies everything is orphaned.
+            orphans: s.delay.0 > 0 || s.jitter.0 > 0 || s.rate.is_some() || s.duplicate.0 > 0,
+            base_loss: s.loss,
+            meter: Meter::default(),
+        }
+    }
+
+    fn admit(&mut self, now: Time, mut p: Packet<B>, may_copy: bool, freed: &mut Freed) {
+        // The kernel's order of decisions. Linux: netem_enqueue()
+        let copy = may_copy && self.duplicate.strikes();
+        if self.loss.strikes() {
+            if self.ecn && p.ecn != Ecn::NotEct {
+                p.ecn = Ecn::Ce;
+                self.meter.s.marked += 1;
+            } else if copy {
+                // One of the two is lost: the packet goes on alone.
+                self.meter.s.duplicated += 1;
+                self.meter.s.drops.loss += 1;
+                return self.corrupt_and_hold(now, p, freed);
+            } else {
+                self.meter.s.drops.loss += 1;
+                return freed.note(&p);
+            }
+        }
+        if !copy {
+            return self.corrupt_and_hold(now, p, freed);
+        }
+        let twin = p.clone();
+        if self.packets() < self.limit {
+            self.meter.s.duplicated += 1;
+            self.admit(now, twin, false, freed);
+        }
+        self.corrupt_and_hold(now, p, freed);
+    }
+
+    #[inline]
+    fn corrupt_and_hold(&mut self, now: Time, mut p: Packet<B>, freed: &mut Freed) {
+        if self.corrupt.strikes() {
+            self.meter.s.corrupted += 1;
+            if p.segs > 1 {
+                return self.cut(now, &p, freed);
+            }
+            p.corrupt = true;
+        }
+        self.hold(now, p, freed);
+    }
+
+    /// An offloaded packet is cut and its first segment damaged; the rest enter anew. Linux: netem_segment()
+    #[cold]
+    fn cut(&mut self, now: Time, p: &Packet<B>, freed: &mut Freed) {
+        self.meter.s.segmented += u64::from(p.segs) - 1;
+        for (i, mut s) in segments(p).enumerate() {
+            if i == 0 {
+                s.corrupt = true;
+                self.hold(now, s, freed);
+            } else {
+                self.admit(now, s, true, freed);
+            }
+        }
+    }
+
+    /// The limit, then the due time.
+    #[inline]
+    fn hold(&mut self, now: Time, p: Packet<B>, freed: &mut Freed) {
+        if self.packets() >= self.limit {
+            self.meter.s.drops.limit += 1;
+            return freed.note(&p);
+        }
+        self.backlog += u64::from(p.size);
+        let ticket = self.meter.ticket();
+        if self.reorder.overtakes() {
+            self.ready.push_front(Held { due: now.0 as i64, arrived: now, ticket, packet: p });
+        } else {
+            let rnd = if self.jitter == 0 { 0 } else { self.delays.draw() };
+            let mut delay = dist::sample(self.delay, self.jitter, rnd, self.table);
+            let mut from = now.0 as i64;
+            if let Some(cells) = &self.rate {
+                // The rate is served after the last packet queued, whose waiting counts as delay.
+                let overtaken = self.ready.back().map(|h| h.due);
+                if let Some(last) = self.queue.last_due().max(overtaken) {
+                    delay = (delay - (last - from)).max(0);
+                    from = last;
+                }
+                delay += cells.nanos(p.size);
+            }
+            self.queue.push(Held { due: from + delay, arrived: now, ticket, packet: p });
+        }
+        self.poked = self.slot.is_some();
+        let (packets, bytes) = (self.packets(), self.bytes());
+        self.meter.held(packets, bytes);
+    }
+
+    /// The next packet that is due, still to be counted out.
+    #[inline]
+    fn due(&mut self, now: Time) -> Option<Held<B>> {
+        let t = now.0 as i64;
+        let due = self.queue.first_due()?;
+        if let Some(slot) = &mut self.slot {
+            if slot.opens(t, due) > t {
+                return None;
+            }
+        }
+        if due > t {
+            return None;
+        }
+        let h = self.queue.pop()?;
+        if let Some(slot) = &mut self.slot {
+            slot.used(t, h.packet.size);
+        }
+        Some(h)
+    }
+
+    /// A packet has waited out its delay.
+    #[inline]
+    fn count_out(&mut self, now: Time, h: Held<B>) -> Packet<B> {
+        self.backlog -= u64::from(h.packet.size);
+        self.meter.leave(&h.packet);
+        self.meter.delay(now, h.arrived, h.ticket);
+        h.packet
+    }
+
+    /// What leaves the queue of due times (and of overtakers) next.
+    #[inline]
+    fn next_out(&mut self, now: Time) -> Option<Held<B>> {
+        self.peeked.take().or_else(|| self.ready.pop_front()).or_else(|| self.due(now))
+    }
+    fn own_packets(&self) -> u64 {
+        (self.queue.len() + self.ready.len() + usize::from(self.peeked.is_some())) as u64
+    }
+
+    /// Moves everything that is due into the child.
+    fn feed_child(&mut self, now: Time, freed: &mut Freed) {
+        while let Some(h) = self.due(now) {
+            let p = self.count_out(now, h);
+            if let Some(c) = &mut self.child {
+                c.enqueue(now, p, freed);
+            }
+        }
+    }
+}
+
+impl<B: Body> Qdisc<B> for Netem<B> {
+    fn enqueue(&mut self, now: Time, p: Packet<B>, freed: &mut Freed) {
+        self.meter.arrive(&p);
+        self.admit(now, p, true, freed);
+    }
+
+    #[inline]
+    fn dequeue(&mut self, now: Time, freed: &mut Freed) -> Option<Packet<B>> {
+        self.poked = false;
+        if self.child.is_none() {
+            let h = self.next_out(now)?;
+            return Some(self.count_out(now, h));
+        }
+        if let Some(h) = self.ready.pop_front() {
+            return Some(self.count_out(now, h));
+        }
+        self.feed_child(now, freed);
+        self.child.as_mut().and_then(|c| c.dequeue(now, freed))
+    }
+
+    fn peek(&mut self, now: Time, freed: &mut Freed) -> Option<u32> {
+        self.poked = false;
+        if self.child.is_some() {
+            if let Some(h) = self.ready.front() {
+                return Some(h.packet.size);
+            }
+            self.feed_child(now, freed);
+            return self.child.as_mut().and_then(|c| c.peek(now, freed));
+        }
+        self.peeked = self.next_out(now);
+        self.peeked.as_ref().map(|h| h.packet.size)
+    }
+
+    #[inline]
+    fn next_event(&self) -> Time {
+        if self.peeked.is_some() || !self.ready.is_empty() || self.poked {
+            return Time::ZERO;
+        }
+        let child = self.child.as_ref().map_or(Time::MAX, |c| c.next_event());
+        let Some(mut due) = self.queue.first_due() else { return child };
+        if let Some(s) = &self.slot {
+            due = due.max(s.at());
+        }
+        child.min(Time(due.max(0) as u64))
+    }
+
+    #[inline]
+    fn packets(&self) -> u64 {
+        self.own_packets() + self.child.as_ref().map_or(0, |c| c.packets())
+    }
+    #[inline]
+    fn bytes(&self) -> u64 {
+        self.backlog + self.child.as_ref().map_or(0, |c| c.bytes())
+    }
+    fn orphans(&self) -> bool {
+        self.orphans || self.child.as_ref().is_some_and(|c| c.orphans())
+    }
+
+    fn change(&mut self, now: Time, depth: usize, patch: &Patch) {
+        if depth > 0 {
+            if let Some(c) = &mut self.child {
+                c.change(now, depth - 1, patch);
+            }
+            return;
+        }
+        self.delay = patch.delay.map_or(self.delay, |d| d.0 as i64);
+        self.jitter = patch.jitter.map_or(self.jitter, |j| i32::try_from(j.0).unwrap_or(i32::MAX));
+        self.limit = patch.limit.unwrap_or(self.limit);
+        if let Some(p) = patch.loss {
+            self.loss.set(p);
+        }
+        if patch.restore_loss {
+            self.loss.restore(self.base_loss);
+        }
+        if let Some(rate) = patch.rate {
+            let cells = self.rate.unwrap_or(Cells { rate, packet_overhead: 0, cell_size: 0, cell_overhead: 0 });
+            self.rate = (rate.bytes_per_sec() > 0).then_some(Cells { rate, ..cells });
+        }
+        self.reorder.restart();
+    }
+    fn current(&self, depth: usize) -> Patch {
+        if depth > 0 {
+            return self.child.as_ref().map_or(Patch::default(), |c| c.current(depth - 1));
+        }
+        let loss = match self.loss.model() {
+            Loss::Random { p, .. } => Some(p),
+            _ => None,
+        };
+        Patch {
+            delay: Some(Duration(self.delay as u64)),
+            jitter: Some(Duration(self.jitter as u64)),
+            limit: Some(self.limit),
+            rate: Some(self.rate.map_or(Rate(0), |c| c.rate)),
+            loss,
+            restore_loss: loss.is_none(),
+            ..Default::default()
+        }
+    }
+    fn report(&self, out: &mut Vec<StageStats>) {
+        let own = self.own_packets();
+        out.push(self.meter.report("netem", own, self.backlog));
+        let from = out.len();
+        if let Some(c) = &self.child {
+            c.report(out);
+            out[from..].iter_mut().for_each(|s| s.depth += 1);
+        }
+    }
+}

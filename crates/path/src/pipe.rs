@@ -1,0 +1,251 @@
+//! One direction of a path at run time, and both together.
+//!
+//! Whoever owns the clock calls [`Pipe::push`], [`Pipe::pop`] and [`Pipe::next_event`]. Events inside happen at their own
+//! times, in order, even if the owner comes late: a packet that leaves stage 0 at t enters stage 1 at t.
+
+use crate::queue::{build, AnyQdisc, Body, Freed};
+use crate::schedule::Runner;
+use crate::spec::{Host, PathSpec, QdiscSpec, StageSpec};
+use crate::stats::StageStats;
+use std::collections::VecDeque;
+use tcpscape_base::{Packet, Rate, Time};
+
+/// Both directions of a path.
+pub struct Path<B> {
+    /// Where data go.
+    pub forward: Pipe<B>,
+    /// Where acknowledgements come back.
+    pub reverse: Pipe<B>,
+}
+
+impl<B: Body> Path<B> {
+    /// The directions are named `forward` and `reverse`, which names their random streams.
+    pub fn new(forward: &PathSpec, reverse: &PathSpec, seed: u64) -> Path<B> {
+        Path { forward: Pipe::new(forward, seed, "forward"), reverse: Pipe::new(reverse, seed, "reverse") }
+    }
+}
+
+struct Stage<B> {
+    queue: AnyQdisc<B>,
+    /// When it is worth a look.
+    next: Time,
+    /// An outage: nothing leaves.
+    blocked: bool,
+    at: Host,
+}
+
+/// One direction of a path.
+pub struct Pipe<B> {
+    stages: Vec<Stage<B>>,
+    schedule: Vec<Runner>,
+    schedule_next: Time,
+    /// What has come out, with the time.
+    out: VecDeque<(Time, Packet<B>)>,
+    /// The earliest event inside.
+    next: Time,
+    holds_sender: bool,
+    freed: Freed,
+    capacity: Option<Rate>,
+}
+
+impl<B: Body> Pipe<B> {
+    /// An empty direction. The specification must have passed [`PathSpec::validate`].
+    pub fn new(spec: &PathSpec, seed: u64, direction: &str) -> Pipe<B> {
+        let stage = |(i, s): (usize, &StageSpec)| Stage {
+            queue: build(&s.qdisc, seed, &format!("{direction}/{i}")),
+            next: Time::MAX,
+            blocked: false,
+            at: s.at,
+        };
+        let stages: Vec<Stage<B>> = spec.stages.iter().enumerate().map(stage).collect();
+        let holds_sender = stages.first().is_some_and(|s| !s.queue.orphans());
+        let schedule: Vec<Runner> = spec.schedule.iter().map(Runner::new).collect();
+        let mut p = Pipe {
+            stages,
+            schedule,
+            schedule_next: Time::MAX,
+            out: VecDeque::new(),
+            next: Time::MAX,
+            holds_sender,
+            freed: Freed::default(),
+            capacity: spec.stages.iter().filter_map(|s| slowest(&s.qdisc)).min(),
+        };
+        p.reschedule();
+        p
+    }
+
+    /// A packet enters at `now`.
+    #[inline]
+    pub fn push(&mut self, now: Time, p: Packet<B>) {
+        if self.next <= now {
+            self.run(now);
+        }
+        self.feed(0, now, p);
+        self.settle();
+    }
+
+    /// The next packet that has come out at or before `now`.
+    #[inline]
+    pub fn pop(&mut self, now: Time) -> Option<Packet<B>> {
+        if self.next <= now {
+            self.run(now);
+        }
+        self.out.pop_front().map(|(_, p)| p)
+    }
+
+    /// When `pop` is worth calling: the past if something is out, `None` if nothing will happen without a push.
+    #[inline]
+    pub fn next_event(&self) -> Option<Time> {
+        match self.out.front() {
+            Some((t, _)) => Some(*t),
+            None if self.next == Time::MAX => None,
+            None => Some(self.next),
+        }
+    }
+
+    /// Lets everything happen that is due at or before `now`, without taking anything out.
+    pub fn advance(&mut self, now: Time) {
+        if self.next <= now {
+            self.run(now);
+        }
+    }
+
+    /// Whether packets count against their sender's queue limit until they have left the first stage (TSQ): so where its
+    /// queue does not orphan them. netem with a delay or a rate does.
+    #[inline]
+    pub fn holds_sender(&self) -> bool {
+        self.holds_sender
+    }
+
+    /// The packets (flow, size) that have left the first stage, sent or dropped, since the last call; only if it holds the sender.
+    #[inline]
+    pub fn drain_released(&mut self) -> impl Iterator<Item = (u32, u32)> + '_ {
+        self.freed.list.drain(..)
+    }
+    /// Whether `drain_released` would give something.
+    #[inline]
+    pub fn has_released(&self) -> bool {
+        !self.freed.list.is_empty()
+    }
+
+    /// Packets and bytes held by a stage.
+    #[inline]
+    pub fn backlog(&self, stage: usize) -> (u64, u64) {
+        self.stages.get(stage).map_or((0, 0), |s| (s.queue.packets(), s.queue.bytes()))
+    }
+    /// Number of stages.
+    pub fn stages(&self) -> usize {
+        self.stages.len()
+    }
+    /// Packets inside, those that are out but not popped included.
+    pub fn held(&self) -> u64 {
+        self.stages.iter().map(|s| s.queue.packets()).sum::<u64>() + self.out.len() as u64
+    }
+    /// The lowest rate asked for at the start, if any stage has one.
+    pub fn capacity_hint(&self) -> Option<Rate> {
+        self.capacity
+    }
+
+    /// The account of every queue, stage by stage, children after their parents.
+    pub fn stats(&self) -> Vec<StageStats> {
+        let mut all = Vec::new();
+        for (i, s) in self.stages.iter().enumerate() {
+            let from = all.len();
+            s.queue.report(&mut all);
+            for r in &mut all[from..] {
+                r.stage = i;
+                r.at = s.at;
+            }
+        }
+        all
+    }
+
+    /// Puts a packet into stage `i`, or out.
+    #[inline]
+    fn feed(&mut self, i: usize, now: Time, p: Packet<B>) {
+        let Some(stage) = self.stages.get_mut(i) else {
+            return self.out.push_back((now, p));
+        };
+        self.freed.on = self.holds_sender && i == 0;
+        stage.queue.enqueue(now, p, &mut self.freed);
+        stage.next = stage.queue.next_event();
+        if stage.next <= now {
+            self.drain(i, now);
+        }
+    }
+
+    /// Moves on what may leave stage `i` now.
+    fn drain(&mut self, i: usize, now: Time) {
+        loop {
+            let stage = &mut self.stages[i];
+            if stage.blocked {
+                stage.next = Time::MAX;
+                return;
+            }
+            self.freed.on = self.holds_sender && i == 0;
+            let Some(p) = stage.queue.dequeue(now, &mut self.freed) else {
+                // A queue that has nothing now cannot ask for now again.
+                stage.next = stage.queue.next_event().max(Time(now.0 + 1));
+                return;
+            };
+            self.freed.note(&p);
+            self.feed(i + 1, now, p);
+            let stage = &mut self.stages[i];
+            stage.next = stage.queue.next_event();
+            if stage.next > now {
+                return;
+            }
+        }
+    }
+
+    /// Everything that is due at or before `now`, at its own time.
+    fn run(&mut self, now: Time) {
+        while self.next <= now {
+            let t = self.next;
+            if self.schedule_next <= t {
+                self.act(t);
+            } else if let Some(i) = self.stages.iter().position(|s| s.next <= t) {
+                self.drain(i, t);
+            }
+            self.settle();
+        }
+    }
+
+    /// Makes the scheduled changes of time `t`.
+    fn act(&mut self, t: Time) {
+        for k in 0..self.schedule.len() {
+            let r = &mut self.schedule[k];
+            if r.next > t {
+                continue;
+            }
+            let (i, depth) = (r.change.stage, r.change.depth);
+            let stage = &mut self.stages[i];
+            let patch = r.act(&stage.queue.current(depth));
+            stage.blocked = patch.outage.unwrap_or(stage.blocked);
+            stage.queue.change(t, depth, &patch);
+            stage.next = if stage.blocked { Time::MAX } else { stage.queue.next_event().max(t) };
+        }
+        self.reschedule();
+    }
+
+    fn reschedule(&mut self) {
+        self.schedule_next = self.schedule.iter().map(|r| r.next).min().unwrap_or(Time::MAX);
+        self.settle();
+    }
+
+    #[inline]
+    fn settle(&mut self) {
+        self.next = self.stages.iter().fold(self.schedule_next, |t, s| t.min(s.next));
+    }
+}
+
+/// The lowest rate in a queue and its children.
+fn slowest(q: &QdiscSpec) -> Option<Rate> {
+    let own = match q {
+        QdiscSpec::Netem(s) => s.rate,
+        QdiscSpec::Tbf(s) => Some(s.rate),
+        QdiscSpec::Htb(s) => Some(s.ceil.map_or(s.rate, |c| c.min(s.rate))),
+        _ => None,
+    };
+    own.into_iter().chain(q.child().and_then(slowest)).min()
+}

@@ -1,0 +1,160 @@
+//! First in, first out, with a limit.
+//!
+//! What it is: `pfifo` (limit in packets) and `bfifo` (limit in bytes); what does not fit is dropped at the tail.
+//! Source: tc-pfifo(8), tc-bfifo(8). Linux: pfifo_enqueue(), bfifo_enqueue().
+//! How it differs: nothing known.
+//! What it does not model: `pfifo_head_drop`, `pfifo_fast`'s bands.
+
+use super::{Freed, Qdisc};
+use crate::grammar::{TcError, Words};
+use crate::schedule::Patch;
+use crate::spec::QdiscSpec;
+use crate::stats::{Meter, StageStats};
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+use tcpscape_base::{Packet, Time};
+
+/// A FIFO's limit: packets for `pfifo`, bytes for `bfifo`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FifoSpec {
+    /// Packets or bytes.
+    pub limit: u64,
+}
+
+/// The queue itself.
+pub struct Fifo<B> {
+    queue: VecDeque<(Time, Packet<B>)>,
+    backlog: u64,
+    max_packets: u64,
+    max_bytes: u64,
+    meter: Meter,
+}
+
+impl<B> Fifo<B> {
+    /// A `pfifo`.
+    pub fn packets(limit: u64) -> Fifo<B> {
+        Fifo { queue: VecDeque::new(), backlog: 0, max_packets: limit, max_bytes: u64::MAX, meter: Meter::default() }
+    }
+    /// A `bfifo`.
+    pub fn bytes(limit: u64) -> Fifo<B> {
+        Fifo { queue: VecDeque::new(), backlog: 0, max_packets: u64::MAX, max_bytes: limit, meter: Meter::default() }
+    }
+    fn counts_bytes(&self) -> bool {
+        self.max_packets == u64::MAX
+    }
+}
+
+impl<B: Send> Qdisc<B> for Fifo<B> {
+    #[inline]
+    fn enqueue(&mut self, now: Time, p: Packet<B>, freed: &mut Freed) {
+        self.meter.arrive(&p);
+        let size = u64::from(p.size);
+        if self.queue.len() as u64 >= self.max_packets || self.backlog + size > self.max_bytes {
+            self.meter.s.drops.limit += 1;
+            freed.note(&p);
+            return;
+        }
+        self.backlog += size;
+        self.queue.push_back((now, p));
+        self.meter.held(self.queue.len() as u64, self.backlog);
+    }
+    #[inline]
+    fn dequeue(&mut self, now: Time, _: &mut Freed) -> Option<Packet<B>> {
+        let (arrived, p) = self.queue.pop_front()?;
+        self.backlog -= u64::from(p.size);
+        self.meter.leave(&p);
+        let ticket = self.meter.ticket();
+        self.meter.delay(now, arrived, ticket);
+        Some(p)
+    }
+    #[inline]
+    fn peek(&mut self, _: Time, _: &mut Freed) -> Option<u32> {
+        self.queue.front().map(|(_, p)| p.size)
+    }
+    #[inline]
+    fn next_event(&self) -> Time {
+        if self.queue.is_empty() {
+            Time::MAX
+        } else {
+            Time::ZERO
+        }
+    }
+    #[inline]
+    fn packets(&self) -> u64 {
+        self.queue.len() as u64
+    }
+    #[inline]
+    fn bytes(&self) -> u64 {
+        self.backlog
+    }
+    fn change(&mut self, _: Time, depth: usize, patch: &Patch) {
+        if let (0, Some(limit)) = (depth, patch.limit) {
+            if self.counts_bytes() {
+                self.max_bytes = limit;
+            } else {
+                self.max_packets = limit;
+            }
+        }
+    }
+    fn current(&self, depth: usize) -> Patch {
+        let limit = if self.counts_bytes() { self.max_bytes } else { self.max_packets };
+        Patch { limit: (depth == 0).then_some(limit), ..Default::default() }
+    }
+    fn report(&self, out: &mut Vec<StageStats>) {
+        let name = if self.counts_bytes() { "bfifo" } else { "pfifo" };
+        out.push(self.meter.report(name, self.packets(), self.backlog));
+    }
+}
+
+/// Device queue length: `pfifo` without a limit takes as many packets, `bfifo` as many full frames (`txqueuelen` of veth and Ethernet).
+pub const TX_QUEUE_LEN: u64 = 1000;
+/// A full Ethernet frame, B (`psched_mtu` at MTU 1500).
+const FULL_FRAME: u64 = 1514;
+
+pub(crate) fn parse_pfifo(w: &mut Words<'_>) -> Result<QdiscSpec, TcError> {
+    Ok(QdiscSpec::Pfifo(FifoSpec { limit: limit(w, TX_QUEUE_LEN)? }))
+}
+
+pub(crate) fn parse_bfifo(w: &mut Words<'_>) -> Result<QdiscSpec, TcError> {
+    Ok(QdiscSpec::Bfifo(FifoSpec { limit: limit(w, TX_QUEUE_LEN * FULL_FRAME)? }))
+}
+
+fn limit(w: &mut Words<'_>, default: u64) -> Result<u64, TcError> {
+    let mut limit = default;
+    while let Some(word) = w.word() {
+        limit = w.size(w.keyword(word, &["limit"])?)?;
+    }
+    Ok(limit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn packet(size: u32) -> Packet<()> {
+        Packet { size, segs: 1, ..Default::default() }
+    }
+
+    #[test]
+    fn fifteen_kilobytes_hold_nine_full_frames() {
+        // 9 · 1514 = 13626 ≤ 15000 < 15140
+        let (mut q, mut f) = (Fifo::bytes(15_000), Freed::default());
+        for _ in 0..12 {
+            q.enqueue(Time(0), packet(1514), &mut f);
+        }
+        assert_eq!((q.packets(), q.bytes(), q.meter.s.drops.limit), (9, 13_626, 3));
+        q.enqueue(Time(0), packet(1374), &mut f);
+        assert_eq!(q.packets(), 10, "exactly the limit fits");
+    }
+
+    #[test]
+    fn a_hundred_packets_whatever_their_size() {
+        let (mut q, mut f) = (Fifo::packets(100), Freed::default());
+        for i in 0..120 {
+            q.enqueue(Time(0), packet(i), &mut f);
+        }
+        assert_eq!((q.packets(), q.meter.s.drops.limit), (100, 20));
+        assert_eq!(q.dequeue(Time(7), &mut f).map(|p| p.size), Some(0));
+    }
+}

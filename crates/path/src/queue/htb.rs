@@ -1,0 +1,240 @@
+//! htb with a single class: a token bucket that may go into debt.
+//!
+//! What it is: the use that most people make of htb, one class with a rate and a ceiling. A packet leaves when neither
+//! bucket (rate, ceiling) is in debt and is charged afterwards, so a bucket of any size lets any packet through.
+//! Source: tc-htb(8); defaults of `burst` and `cburst` as tc computes them. Linux: htb_class_mode(), htb_charge_class().
+//! How it differs: a class without a parent cannot borrow, so the lower of rate and ceiling rules, as in Linux.
+//! What it does not model: several classes, priorities, quanta, filters, `direct_qlen`, `mpu`, `overhead`, `linklayer`.
+
+use super::body::Body;
+use super::fifo::{Fifo, TX_QUEUE_LEN};
+use super::pace::Pace;
+use super::{build, AnyQdisc, Freed, Qdisc};
+use crate::grammar::{print, TcError, Words};
+use crate::schedule::Patch;
+use crate::spec::{QdiscSpec, SpecError};
+use crate::stats::{Meter, StageStats};
+use serde::{Deserialize, Serialize};
+use tcpscape_base::{Packet, Rate, Time};
+
+/// An htb class's parameters.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HtbSpec {
+    /// Rate, bit/s.
+    pub rate: Rate,
+    /// Ceiling, bit/s; the rate when left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ceil: Option<Rate>,
+    /// Bucket of the rate, B; tc's default when left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub burst: Option<u64>,
+    /// Bucket of the ceiling, B; tc's default when left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cburst: Option<u64>,
+    /// Queue in place of the packet FIFO of 1000.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub child: Option<Box<QdiscSpec>>,
+}
+
+/// tc's `mtu` for htb, B: what the default bucket holds.
+const MTU: u64 = 1600;
+/// tc's clock on a kernel with high-resolution timers, Hz: the default bucket also holds one tick at the rate.
+const HZ: u64 = 1_000_000_000;
+/// Most debt that is remembered: 60 s. Linux: `mbuffer`, 60 * NSEC_PER_SEC.
+const DEBT_MAX: i64 = 60_000_000_000;
+
+impl HtbSpec {
+    pub(crate) fn words(&self) -> String {
+        let mut t = format!("htb rate {}", print::rate(self.rate));
+        if let Some(c) = self.ceil {
+            t += &format!(" ceil {}", print::rate(c));
+        }
+        for (word, bytes) in [("burst", self.burst), ("cburst", self.cburst)] {
+            if let Some(b) = bytes {
+                t += &format!(" {word} {b}");
+            }
+        }
+        t
+    }
+    pub(crate) fn validate(&self) -> Result<(), SpecError> {
+        if self.rate.bytes_per_sec() == 0 || self.ceil.is_some_and(|c| c.bytes_per_sec() == 0) {
+            return Err(SpecError::new("htb rate", "must be at least 8 bit/s"));
+        }
+        Ok(())
+    }
+}
+
+/// A bucket that may go into debt, in ns.
+#[derive(Clone, Copy, Debug)]
+struct Purse {
+    pace: Pace,
+    depth: i64,
+    tokens: i64,
+}
+
+impl Purse {
+    /// tc sends the depth as whole microseconds in ticks of 64 ns, and the kernel keeps that.
+    fn full(rate: Rate, bytes: Option<u64>) -> Purse {
+        let per_sec = rate.bytes_per_sec().max(1);
+        let bytes = bytes.filter(|&b| b > 0).unwrap_or(per_sec / HZ + MTU);
+        let micros = u128::from(bytes) * 1_000_000 / u128::from(per_sec);
+        let depth = i64::try_from(micros * 125 / 8 * 64).unwrap_or(i64::MAX);
+        Purse { pace: Pace::new(per_sec), depth, tokens: depth }
+    }
+    #[inline]
+    fn charge(&mut self, gained: i64, size: u32) {
+        let left = (self.tokens + gained).min(self.depth) - self.pace.nanos(u64::from(size));
+        self.tokens = left.max(1 - DEBT_MAX);
+    }
+}
+
+/// The queue itself.
+pub struct Htb<B> {
+    spec: HtbSpec,
+    rate: Purse,
+    ceil: Purse,
+    last: Time,
+    child: AnyQdisc<B>,
+    own_fifo: bool,
+    meter: Meter,
+}
+
+impl<B: Body> Htb<B> {
+    /// Full buckets and an empty queue.
+    pub fn new(spec: &HtbSpec, seed: u64, name: &str) -> Htb<B> {
+        let child: AnyQdisc<B> = match &spec.child {
+            Some(c) => build(c, seed, name),
+            None => Box::new(Fifo::packets(TX_QUEUE_LEN)),
+        };
+        let (rate, ceil) = Self::purses(spec);
+        let own_fifo = spec.child.is_none();
+        Htb { spec: HtbSpec { child: None, ..spec.clone() }, rate, ceil, last: Time::ZERO, child, own_fifo, meter: Meter::default() }
+    }
+    fn purses(s: &HtbSpec) -> (Purse, Purse) {
+        (Purse::full(s.rate, s.burst), Purse::full(s.ceil.unwrap_or(s.rate), s.cburst))
+    }
+    /// When both debts are paid.
+    #[inline]
+    fn ready(&self) -> Time {
+        Time(self.last.0 + (-self.rate.tokens).max(-self.ceil.tokens).max(0) as u64)
+    }
+}
+
+impl<B: Body> Qdisc<B> for Htb<B> {
+    fn enqueue(&mut self, now: Time, p: Packet<B>, freed: &mut Freed) {
+        self.meter.arrive(&p);
+        self.child.enqueue(now, p, freed);
+        self.meter.held(self.child.packets(), self.child.bytes());
+    }
+    fn dequeue(&mut self, now: Time, freed: &mut Freed) -> Option<Packet<B>> {
+        if now < self.ready() {
+            return None;
+        }
+        let p = self.child.dequeue(now, freed)?;
+        let gained = (now.since(self.last).0 as i64).min(DEBT_MAX);
+        self.rate.charge(gained, p.size);
+        self.ceil.charge(gained, p.size);
+        self.last = now;
+        self.meter.leave(&p);
+        Some(p)
+    }
+    fn peek(&mut self, now: Time, freed: &mut Freed) -> Option<u32> {
+        if now < self.ready() {
+            return None;
+        }
+        self.child.peek(now, freed)
+    }
+    #[inline]
+    fn next_event(&self) -> Time {
+        self.ready().max(self.child.next_event())
+    }
+    fn packets(&self) -> u64 {
+        self.child.packets()
+    }
+    fn bytes(&self) -> u64 {
+        self.child.bytes()
+    }
+    fn orphans(&self) -> bool {
+        self.child.orphans()
+    }
+    fn change(&mut self, now: Time, depth: usize, patch: &Patch) {
+        if depth > 0 {
+            return self.child.change(now, depth - 1, patch);
+        }
+        if let Some(rate) = patch.rate {
+            // A single class: rate and ceiling move together unless the ceiling was lower.
+            self.spec.ceil = self.spec.ceil.filter(|&c| c != self.spec.rate).map(|c| c.min(rate));
+            self.spec.rate = rate;
+        }
+        self.spec.burst = patch.burst.or(self.spec.burst);
+        if patch.limit.is_some() && self.own_fifo {
+            self.child.change(now, 0, &Patch { limit: patch.limit, ..Default::default() });
+        }
+        // htb keeps its tokens over a change, within the new depth. Linux: htb_change_class()
+        let (rate, ceil) = Self::purses(&self.spec);
+        self.rate = Purse { tokens: self.rate.tokens.min(rate.depth), ..rate };
+        self.ceil = Purse { tokens: self.ceil.tokens.min(ceil.depth), ..ceil };
+    }
+    fn current(&self, depth: usize) -> Patch {
+        if depth > 0 {
+            return self.child.current(depth - 1);
+        }
+        Patch { rate: Some(self.spec.rate), burst: self.spec.burst, limit: self.child.current(0).limit, ..Default::default() }
+    }
+    fn report(&self, out: &mut Vec<StageStats>) {
+        super::report_parent(&self.meter, "htb", self.child.as_ref(), out);
+    }
+}
+
+pub(crate) fn parse(w: &mut Words<'_>) -> Result<QdiscSpec, TcError> {
+    let (mut rate, mut ceil, mut burst, mut cburst) = (None, None, None, None);
+    while let Some(word) = w.word() {
+        let known = [
+            "rate", "ceil", "burst", "buffer", "maxburst", "cburst", "cbuffer", "cmaxburst", "default", "r2q", "quantum", "prio", "mtu",
+            "mpu", "overhead", "linklayer", "classid",
+        ];
+        let key = w.keyword(word, &known)?;
+        match key {
+            "rate" => w.once(&mut rate, key, |w| w.rate(key))?,
+            "ceil" => w.once(&mut ceil, key, |w| w.rate(key))?,
+            "burst" | "buffer" | "maxburst" => w.once(&mut burst, key, |w| w.size_and_cell(key))?,
+            "cburst" | "cbuffer" | "cmaxburst" => w.once(&mut cburst, key, |w| w.size_and_cell(key))?,
+            // They steer several classes, which there are none of here.
+            "default" | "r2q" | "quantum" | "prio" | "classid" => drop(w.value(key)?),
+            _ => w.harmless(key)?,
+        }
+    }
+    let rate = rate.ok_or_else(|| w.missing("rate", "rate 10mbit"))?;
+    Ok(QdiscSpec::Htb(HtbSpec { rate, ceil, burst: burst.filter(|&b| b > 0), cburst: cburst.filter(|&b| b > 0), child: None }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tcs_default_bucket_at_60_mbit_is_212992_ns() {
+        // 1600 B at 7.5 MB/s = 213.33 µs → 213 µs → 3328 ticks of 64 ns, as tc sends it
+        assert_eq!(Purse::full(Rate(60_000_000), None).depth, 212_992);
+        // 10 KiB at 1.25 MB/s = 8192 µs = 128000 ticks
+        assert_eq!(Purse::full(Rate(10_000_000), Some(10_240)).depth, 128_000 * 64);
+    }
+
+    #[test]
+    fn the_long_run_rate_is_the_lower_of_rate_and_ceiling() {
+        for (rate, ceil, want) in [(10_000_000, 20_000_000, 10_000_000), (20_000_000, 10_000_000, 10_000_000)] {
+            let s = HtbSpec { rate: Rate(rate), ceil: Some(Rate(ceil)), burst: None, cburst: None, child: None };
+            let (mut q, mut f, mut now, mut n) = (Htb::<()>::new(&s, 1, "t"), Freed::default(), Time::ZERO, 0u64);
+            while now < Time(2_000_000_000) {
+                q.enqueue(now, Packet { size: 1514, segs: 1, ..Default::default() }, &mut f);
+                match q.dequeue(now, &mut f) {
+                    Some(p) => n += u64::from(p.size),
+                    None => now = q.next_event(),
+                }
+            }
+            let got = n as f64 * 8.0 / 2.0;
+            assert!((got / want as f64 - 1.0).abs() < 0.002, "{got}");
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! Queue disciplines: one file each, one trait, one registry.
+//!
+//! To add one: a file with its specification (`words`, `validate`, `parse`) and its machine (`impl Qdisc`), a variant of
+//! [`QdiscSpec`], a line in [`REGISTRY`] and one in [`build`]. The law tests loop over the registry.
+
+pub mod body;
+pub mod fifo;
+pub mod htb;
+pub mod pace;
+pub mod tbf;
+
+use crate::grammar::{TcError, Words};
+use crate::schedule::Patch;
+use crate::spec::QdiscSpec;
+use crate::stats::StageStats;
+pub use body::Body;
+use tcpscape_base::{Packet, Time};
+
+/// A queue discipline at run time. It asks nobody for the time.
+pub trait Qdisc<B>: Send {
+    /// Takes a packet, or drops it (and tells `freed`).
+    fn enqueue(&mut self, now: Time, p: Packet<B>, freed: &mut Freed);
+    /// Gives the next packet that may leave at `now`.
+    fn dequeue(&mut self, now: Time, freed: &mut Freed) -> Option<Packet<B>>;
+    /// The size of the packet that `dequeue(now)` would give.
+    fn peek(&mut self, now: Time, freed: &mut Freed) -> Option<u32>;
+    /// When `dequeue` is worth trying; [`Time::ZERO`] for at once, [`Time::MAX`] for never without another packet.
+    fn next_event(&self) -> Time;
+    /// Packets held, children included.
+    fn packets(&self) -> u64;
+    /// Bytes held, children included.
+    fn bytes(&self) -> u64;
+    /// Whether a packet that enters no longer counts against its sender's queue limit (TSQ).
+    fn orphans(&self) -> bool {
+        false
+    }
+    /// `tc qdisc change`: what is queued keeps its due time. `depth` 0 is this queue, 1 its child.
+    fn change(&mut self, now: Time, depth: usize, patch: &Patch);
+    /// The values that `change` would replace.
+    fn current(&self, depth: usize) -> Patch;
+    /// Appends this queue's account, then its children's.
+    fn report(&self, out: &mut Vec<StageStats>);
+}
+
+/// A queue discipline of any kind.
+pub type AnyQdisc<B> = Box<dyn Qdisc<B>>;
+
+/// What the sender's first queue has let go of (sent or dropped), for TSQ; silent elsewhere.
+#[derive(Debug, Default)]
+pub struct Freed {
+    pub(crate) on: bool,
+    pub(crate) list: Vec<(u32, u32)>,
+}
+
+impl Freed {
+    /// A packet left memory.
+    #[inline]
+    pub fn note<B>(&mut self, p: &Packet<B>) {
+        if self.on {
+            self.list.push((p.flow, p.size));
+        }
+    }
+}
+
+/// A line of the registry.
+pub struct Entry {
+    /// The word in tc's grammar.
+    pub name: &'static str,
+    /// A short example, also used by the tests.
+    pub example: &'static str,
+    pub(crate) parse: fn(&mut Words<'_>) -> Result<QdiscSpec, TcError>,
+}
+
+/// Every queue discipline by name.
+pub const REGISTRY: &[Entry] = &[
+    Entry { name: "netem", example: "netem delay 25ms 8ms distribution normal loss 1%", parse: crate::netem::parse },
+    Entry { name: "tbf", example: "tbf rate 10mbit burst 6056 limit 62500", parse: tbf::parse },
+    Entry { name: "htb", example: "htb rate 10mbit", parse: htb::parse },
+    Entry { name: "pfifo", example: "pfifo limit 100", parse: fifo::parse_pfifo },
+    Entry { name: "bfifo", example: "bfifo limit 15000", parse: fifo::parse_bfifo },
+    Entry { name: "jitter", example: "jitter delay 25ms 8ms distribution normal order clamp", parse: crate::impair::jitter::parse },
+];
+
+/// Builds a queue and its children. `name` begins the names of their random streams: `forward/0`.
+pub fn build<B: Body>(spec: &QdiscSpec, seed: u64, name: &str) -> AnyQdisc<B> {
+    let name = format!("{name}/{}", spec.name());
+    match spec {
+        QdiscSpec::Netem(s) => Box::new(crate::netem::Netem::new(s, seed, &name)),
+        QdiscSpec::Tbf(s) => Box::new(tbf::Tbf::new(s, seed, &name)),
+        QdiscSpec::Htb(s) => Box::new(htb::Htb::new(s, seed, &name)),
+        QdiscSpec::Pfifo(s) => Box::new(fifo::Fifo::packets(s.limit)),
+        QdiscSpec::Bfifo(s) => Box::new(fifo::Fifo::bytes(s.limit)),
+        QdiscSpec::Jitter(s) => Box::new(crate::impair::jitter::Jitter::new(s, seed, &name)),
+    }
+}
+
+/// The account of a queue whose packets lie in its child: they come and go together, so the delay is the child's.
+pub(crate) fn report_parent<B>(meter: &crate::stats::Meter, name: &str, child: &dyn Qdisc<B>, out: &mut Vec<StageStats>) {
+    let mine = out.len();
+    out.push(meter.report(name, child.packets(), child.bytes()));
+    child.report(out);
+    out[mine].delay = out[mine + 1].delay;
+    out[mine].reordered = out[mine + 1].reordered;
+    out[mine + 1..].iter_mut().for_each(|s| s.depth += 1);
+}

@@ -1,0 +1,338 @@
+//! tbf, the token bucket filter: a rate with a bucket, in front of a queue.
+//!
+//! What it is: tokens are time, filled at wall speed up to `burst / rate`; a packet leaves when the bucket holds the time
+//! it takes at the rate (and, with a peak rate, when that smaller bucket holds its time too).
+//! Source: tc-tbf(8). Linux: tbf_enqueue(), tbf_dequeue(), tbf_change().
+//! How it differs: a change of parameters acts at once on the packet that waits, where Linux looks again at its old
+//! timer or at the next arrival, whichever is first. Offloaded packets are always cut when they exceed the bucket.
+//! What it does not model: `mpu`, `overhead` and `linklayer` (refused by the grammar).
+
+use super::body::{segments, Body};
+use super::fifo::Fifo;
+use super::pace::Pace;
+use super::{build, AnyQdisc, Freed, Qdisc};
+use crate::grammar::{print, TcError, Words};
+use crate::schedule::Patch;
+use crate::spec::{QdiscSpec, SpecError};
+use crate::stats::{Meter, StageStats};
+use serde::{Deserialize, Serialize};
+use tcpscape_base::{Packet, Rate, Time};
+
+/// A tbf's parameters.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TbfSpec {
+    /// Rate, bit/s.
+    pub rate: Rate,
+    /// Bucket, B.
+    pub burst: u64,
+    /// Queue in front of it, B; a child queue replaces it.
+    pub limit: u64,
+    /// Peak rate, bit/s.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peakrate: Option<Rate>,
+    /// Bucket of the peak rate, B; needed with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mtu: Option<u64>,
+    /// Queue in place of the byte FIFO.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub child: Option<Box<QdiscSpec>>,
+}
+
+impl TbfSpec {
+    pub(crate) fn words(&self) -> String {
+        let mut t = format!("tbf rate {} burst {} limit {}", print::rate(self.rate), self.burst, self.limit);
+        if let (Some(p), Some(m)) = (self.peakrate, self.mtu) {
+            t += &format!(" peakrate {} mtu {m}", print::rate(p));
+        }
+        t
+    }
+    pub(crate) fn validate(&self) -> Result<(), SpecError> {
+        if self.rate.bytes_per_sec() == 0 {
+            return Err(SpecError::new("tbf rate", "must be at least 8 bit/s"));
+        }
+        if self.burst == 0 || self.burst > u64::from(u32::MAX) {
+            return Err(SpecError::new("tbf burst", "must be from 1 byte to 4294967295 bytes (a full frame is 1514)"));
+        }
+        if let Some(p) = self.peakrate {
+            if p <= self.rate {
+                return Err(SpecError::new("tbf peakrate", "must be above rate"));
+            }
+            if self.mtu.unwrap_or(0) == 0 {
+                return Err(SpecError::new("tbf mtu", "is needed with peakrate: give a full frame, 1514, or more"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The tokens of a bucket, in ns.
+#[derive(Clone, Copy, Debug, Default)]
+struct Bucket {
+    pace: Pace,
+    depth: i64,
+    tokens: i64,
+}
+
+impl Bucket {
+    fn full(rate: Rate, bytes: u64) -> Bucket {
+        let pace = Pace::new(rate.bytes_per_sec());
+        let depth = pace.nanos(bytes);
+        Bucket { pace, depth, tokens: depth }
+    }
+    /// What would be left after a packet, `gained` ns after the last one.
+    #[inline]
+    fn after(&self, gained: i64, size: u32) -> i64 {
+        (self.tokens + gained).min(self.depth) - self.pace.nanos(u64::from(size))
+    }
+}
+
+/// The queue itself.
+pub struct Tbf<B> {
+    spec: TbfSpec,
+    main: Bucket,
+    peak: Option<Bucket>,
+    max_size: u32,
+    last: Time,
+    wake: Time,
+    child: AnyQdisc<B>,
+    own_fifo: bool,
+    meter: Meter,
+}
+
+impl<B: Body> Tbf<B> {
+    /// A full bucket and an empty queue.
+    pub fn new(spec: &TbfSpec, seed: u64, name: &str) -> Tbf<B> {
+        let child: AnyQdisc<B> = match &spec.child {
+            Some(c) => build(c, seed, name),
+            None => Box::new(Fifo::bytes(spec.limit)),
+        };
+        let mut q = Tbf {
+            spec: TbfSpec { child: None, ..spec.clone() },
+            main: Bucket::default(),
+            peak: None,
+            max_size: 0,
+            last: Time::ZERO,
+            wake: Time::ZERO,
+            child,
+            own_fifo: matches!(spec.child.as_deref(), None | Some(QdiscSpec::Bfifo(_))),
+            meter: Meter::default(),
+        };
+        q.refill();
+        q
+    }
+    /// New parameters fill the buckets, as `tc qdisc change` does. Linux: tbf_change()
+    fn refill(&mut self) {
+        let s = &self.spec;
+        self.main = Bucket::full(s.rate, s.burst);
+        let mtu = s.mtu.unwrap_or(s.burst);
+        self.peak = s.peakrate.map(|p| Bucket::full(p, mtu));
+        let max = if self.peak.is_some() { s.burst.min(mtu) } else { s.burst };
+        self.max_size = u32::try_from(max).unwrap_or(u32::MAX);
+        self.wake = Time::ZERO;
+    }
+}
+
+impl<B: Body> Qdisc<B> for Tbf<B> {
+    fn enqueue(&mut self, now: Time, p: Packet<B>, freed: &mut Freed) {
+        self.meter.arrive(&p);
+        if p.size <= self.max_size {
+            self.child.enqueue(now, p, freed);
+        } else if p.segs > 1 && segments(&p).all(|s| s.size <= self.max_size) {
+            // Linux: tbf_segment()
+            self.meter.s.segmented += u64::from(p.segs) - 1;
+            for s in segments(&p) {
+                self.child.enqueue(now, s, freed);
+            }
+        } else {
+            self.meter.s.drops.oversize += 1;
+            freed.note(&p);
+        }
+        self.meter.held(self.child.packets(), self.child.bytes());
+    }
+
+    fn dequeue(&mut self, now: Time, freed: &mut Freed) -> Option<Packet<B>> {
+        if now < self.wake {
+            return None;
+        }
+        self.wake = Time::ZERO;
+        let size = self.child.peek(now, freed)?;
+        // Linux: tbf_dequeue(). Time gained counts up to the bucket's depth, for the peak bucket too.
+        let gained = (now.since(self.last).0 as i64).min(self.main.depth);
+        let main = self.main.after(gained, size);
+        let peak = self.peak.map_or(0, |b| b.after(gained, size));
+        if main < 0 || peak < 0 {
+            self.wake = Time(now.0.saturating_add((-main).max(-peak) as u64));
+            return None;
+        }
+        let p = self.child.dequeue(now, freed)?;
+        self.last = now;
+        self.main.tokens = main;
+        if let Some(b) = &mut self.peak {
+            b.tokens = peak;
+        }
+        self.meter.leave(&p);
+        Some(p)
+    }
+
+    fn peek(&mut self, now: Time, freed: &mut Freed) -> Option<u32> {
+        if now < self.wake {
+            return None;
+        }
+        let size = self.child.peek(now, freed)?;
+        let gained = (now.since(self.last).0 as i64).min(self.main.depth);
+        let (main, peak) = (self.main.after(gained, size), self.peak.map_or(0, |b| b.after(gained, size)));
+        if main < 0 || peak < 0 {
+            self.wake = Time(now.0.saturating_add((-main).max(-peak) as u64));
+            return None;
+        }
+        Some(size)
+    }
+
+    #[inline]
+    fn next_event(&self) -> Time {
+        self.wake.max(self.child.next_event())
+    }
+    fn packets(&self) -> u64 {
+        self.child.packets()
+    }
+    fn bytes(&self) -> u64 {
+        self.child.bytes()
+    }
+    fn orphans(&self) -> bool {
+        self.child.orphans()
+    }
+    fn change(&mut self, now: Time, depth: usize, patch: &Patch) {
+        if depth > 0 {
+            return self.child.change(now, depth - 1, patch);
+        }
+        let old_rate = self.spec.rate;
+        self.spec.rate = patch.rate.unwrap_or(old_rate);
+        self.spec.burst = patch.burst.unwrap_or(self.spec.burst);
+        if let Some(limit) = patch.limit {
+            self.spec.limit = limit;
+            // Only its own kind of queue hears of it. Linux: fifo_set_limit()
+            if self.own_fifo {
+                self.child.change(now, 0, &Patch { limit: Some(limit), ..Default::default() });
+            }
+        }
+        let (old, pace) = (self.main, self.spec.rate);
+        self.refill();
+        if patch.keep_tokens {
+            // The same bytes at the new rate.
+            let gained = (now.since(self.last).0 as i64).min(old.depth);
+            let held = i128::from((old.tokens + gained).min(old.depth)) * i128::from(old_rate.0) / i128::from(pace.0.max(1));
+            self.main.tokens = (held as i64).min(self.main.depth);
+            self.last = now;
+        }
+    }
+    fn current(&self, depth: usize) -> Patch {
+        if depth > 0 {
+            return self.child.current(depth - 1);
+        }
+        Patch { rate: Some(self.spec.rate), burst: Some(self.spec.burst), limit: Some(self.spec.limit), ..Default::default() }
+    }
+    fn report(&self, out: &mut Vec<StageStats>) {
+        super::report_parent(&self.meter, "tbf", self.child.as_ref(), out);
+    }
+}
+
+pub(crate) fn parse(w: &mut Words<'_>) -> Result<QdiscSpec, TcError> {
+    let (mut rate, mut burst, mut limit, mut latency, mut peak, mut mtu) = (None, None, None, None, None, None);
+    while let Some(word) = w.word() {
+        let known =
+            ["limit", "latency", "burst", "buffer", "maxburst", "mtu", "minburst", "mpu", "rate", "peakrate", "overhead", "linklayer"];
+        let key = w.keyword(word, &known)?;
+        match key {
+            "limit" => w.once(&mut limit, key, |w| w.size(key))?,
+            "latency" => w.once(&mut latency, key, |w| w.time(key))?,
+            "burst" | "buffer" | "maxburst" => w.once(&mut burst, key, |w| w.size_and_cell(key))?,
+            "mtu" | "minburst" => w.once(&mut mtu, key, |w| w.size_and_cell(key))?,
+            "rate" => w.once(&mut rate, key, |w| w.rate(key))?,
+            "peakrate" => w.once(&mut peak, key, |w| w.rate(key))?,
+            _ => w.harmless(key)?,
+        }
+        if limit.is_some() && latency.is_some() {
+            return Err(w.wrong(word, "limit and latency say the same thing twice: give one of them"));
+        }
+    }
+    let rate = rate.ok_or_else(|| w.missing("rate", "rate 10mbit"))?;
+    let burst: u64 = burst.filter(|&b| b > 0).ok_or_else(|| w.missing("burst", "burst 6056 (bytes; at least a full frame, 1514)"))?;
+    if peak.is_some() && mtu.is_none() {
+        return Err(w.missing("mtu", "mtu 1514 (it is needed with peakrate)"));
+    }
+    // tc: the bytes that the rate carries in the latency, plus the bucket; with a peak rate the smaller of both.
+    let from_latency = latency.map(|l| {
+        let bytes = |rate: Rate, bucket: u64| (rate.bytes_per_sec() as f64 * l.secs_f64()) as u64 + bucket;
+        let l1 = bytes(rate, burst);
+        peak.map_or(l1, |p| l1.min(bytes(p, mtu.unwrap_or(0))))
+    });
+    let limit = limit.or(from_latency).filter(|&l| l > 0 && latency.is_none_or(|l| l.0 > 0));
+    let limit = limit.ok_or_else(|| w.missing("limit or latency", "limit 62500 (bytes) or latency 50ms"))?;
+    let spec = TbfSpec { rate, burst, limit, peakrate: peak, mtu: peak.and(mtu), child: None };
+    spec.validate().map_err(|e| w.wrong_spec(&e))?;
+    Ok(QdiscSpec::Tbf(spec))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parse_tc;
+
+    fn tbf(words: &str) -> Tbf<u32> {
+        match parse_tc(words).unwrap() {
+            QdiscSpec::Tbf(s) => Tbf::new(&s, 1, "t"),
+            _ => unreachable!(),
+        }
+    }
+    fn full(n: u32) -> Packet<u32> {
+        Packet { size: 1514, segs: 1, body: n, ..Default::default() }
+    }
+    /// Departure times when `n` packets come at time 0 and every wake-up is obeyed.
+    fn departures(q: &mut Tbf<u32>, n: u32) -> Vec<u64> {
+        let (mut f, mut out, mut now) = (Freed::default(), vec![], Time::ZERO);
+        (0..n).for_each(|i| q.enqueue(now, full(i), &mut f));
+        while q.packets() > 0 {
+            match q.dequeue(now, &mut f) {
+                Some(_) => out.push(now.0),
+                None => now = q.next_event(),
+            }
+        }
+        out
+    }
+
+    #[test]
+    fn four_frames_of_burst_then_one_each_1_2112_ms() {
+        // burst 6056 = 4 · 1514; 1514 B at 10 Mbit/s = 1.2112 ms
+        let mut q = tbf("tbf rate 10mbit burst 6056 limit 62500");
+        assert_eq!(departures(&mut q, 7), [0, 0, 0, 0, 1_211_200, 2_422_400, 3_633_600]);
+    }
+
+    #[test]
+    fn the_peak_rate_spaces_the_burst() {
+        // at 100 Mbit/s a frame takes 121.12 µs, and the peak bucket holds one
+        let mut q = tbf("tbf rate 10mbit burst 6056 limit 62500 peakrate 100mbit mtu 1514");
+        let d = departures(&mut q, 6);
+        assert_eq!(d[..4], [0, 121_120, 242_240, 363_360]);
+        // five frames need 6.056 ms of tokens; 4.8448 were there at the start
+        assert_eq!(d[4..], [1_211_200, 2_422_400]);
+    }
+
+    #[test]
+    fn a_packet_larger_than_the_bucket_never_leaves() {
+        let mut q = tbf("tbf rate 10mbit burst 1500 limit 62500");
+        q.enqueue(Time(0), full(0), &mut Freed::default());
+        assert_eq!((q.packets(), q.meter.s.drops.oversize), (0, 1));
+    }
+
+    #[test]
+    fn a_change_of_rate_fills_the_bucket_and_keeps_the_queue() {
+        let mut q = tbf("tbf rate 10mbit burst 1514 limit 62500");
+        let mut f = Freed::default();
+        (0..5).for_each(|i| q.enqueue(Time(0), full(i), &mut f));
+        assert!(q.dequeue(Time(0), &mut f).is_some() && q.dequeue(Time(0), &mut f).is_none());
+        q.change(Time(1000), 0, &Patch { rate: Some(Rate(20_000_000)), ..Default::default() });
+        assert!(q.dequeue(Time(1000), &mut f).is_some() && q.dequeue(Time(1000), &mut f).is_none());
+        assert_eq!(q.next_event(), Time(1000 + 605_600));
+    }
+}

@@ -1,0 +1,187 @@
+//! What every queue counts about the packets that meet it.
+
+use crate::spec::Host;
+use serde::{Deserialize, Serialize};
+use tcpscape_base::{Packet, Time};
+
+/// Packets that a queue dropped, by cause.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Drops {
+    /// Random loss asked for.
+    pub loss: u64,
+    /// The queue was full.
+    pub limit: u64,
+    /// Larger than the bucket can ever let through.
+    pub oversize: u64,
+}
+
+impl Drops {
+    /// All of them.
+    pub fn total(&self) -> u64 {
+        self.loss + self.limit + self.oversize
+    }
+}
+
+/// The delay that packets really met in a queue, ns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct DelayStats {
+    /// Packets measured.
+    pub count: u64,
+    /// Mean.
+    pub mean: f64,
+    /// Standard deviation.
+    pub sd: f64,
+    /// Least.
+    pub min: u64,
+    /// Most.
+    pub max: u64,
+}
+
+/// One queue's account: `packets_in + duplicated + segmented = packets_out + drops.total() + backlog_packets`, except
+/// in a queue with a child, whose child accounts for what it drops and duplicates.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct StageStats {
+    /// Number of the stage.
+    pub stage: usize,
+    /// 0 for the stage's own queue, 1 for its child, and so on.
+    pub depth: usize,
+    /// Whose egress.
+    pub at: Host,
+    /// Name of the queue.
+    pub name: String,
+    /// Packets and bytes that came.
+    pub packets_in: u64,
+    /// Bytes that came.
+    pub bytes_in: u64,
+    /// Packets that left.
+    pub packets_out: u64,
+    /// Bytes that left.
+    pub bytes_out: u64,
+    /// Packets dropped.
+    pub drops: Drops,
+    /// Copies made.
+    pub duplicated: u64,
+    /// Packets damaged.
+    pub corrupted: u64,
+    /// Packets marked CE.
+    pub marked: u64,
+    /// Packets that left after one that had come later.
+    pub reordered: u64,
+    /// Packets gained by cutting offloaded packets into segments.
+    pub segmented: u64,
+    /// Delay from arrival to departure.
+    pub delay: DelayStats,
+    /// Packets held now.
+    pub backlog_packets: u64,
+    /// Bytes held now.
+    pub backlog_bytes: u64,
+    /// Most packets held at a time.
+    pub peak_packets: u64,
+    /// Most bytes held at a time.
+    pub peak_bytes: u64,
+}
+
+/// The running account of one queue. `ticket()` numbers arrivals, for the reordering count.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Meter {
+    pub s: Counts,
+    tickets: u64,
+    newest_out: u64,
+    sum: u64,
+    squares: u128,
+    min: u64,
+    max: u64,
+}
+
+/// The plain counters of a [`Meter`].
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Counts {
+    pub packets_in: u64,
+    pub bytes_in: u64,
+    pub packets_out: u64,
+    pub bytes_out: u64,
+    pub drops: Drops,
+    pub duplicated: u64,
+    pub corrupted: u64,
+    pub marked: u64,
+    pub reordered: u64,
+    pub segmented: u64,
+    pub peak_packets: u64,
+    pub peak_bytes: u64,
+}
+
+impl Meter {
+    /// A packet has come.
+    #[inline]
+    pub fn arrive<B>(&mut self, p: &Packet<B>) {
+        self.s.packets_in += 1;
+        self.s.bytes_in += u64::from(p.size);
+    }
+    /// The number of an accepted packet.
+    #[inline]
+    pub fn ticket(&mut self) -> u64 {
+        self.tickets += 1;
+        self.tickets
+    }
+    /// The backlog has grown to this.
+    #[inline]
+    pub fn held(&mut self, packets: u64, bytes: u64) {
+        self.s.peak_packets = self.s.peak_packets.max(packets);
+        self.s.peak_bytes = self.s.peak_bytes.max(bytes);
+    }
+    /// A packet leaves without its delay being measured here.
+    #[inline]
+    pub fn leave<B>(&mut self, p: &Packet<B>) {
+        self.s.packets_out += 1;
+        self.s.bytes_out += u64::from(p.size);
+    }
+    /// Measures the delay and the order of a packet that leaves.
+    #[inline]
+    pub fn delay(&mut self, now: Time, arrived: Time, ticket: u64) {
+        let d = now.since(arrived).0;
+        if self.newest_out == 0 {
+            self.min = d;
+        }
+        self.min = self.min.min(d);
+        self.max = self.max.max(d);
+        self.sum += d;
+        self.squares += u128::from(d) * u128::from(d);
+        if ticket < self.newest_out {
+            self.s.reordered += 1;
+        } else {
+            self.newest_out = ticket;
+        }
+    }
+    fn delays(&self) -> DelayStats {
+        let n = self.s.packets_out;
+        if self.newest_out == 0 || n == 0 {
+            return DelayStats::default();
+        }
+        let mean = self.sum as f64 / n as f64;
+        let var = (self.squares as f64 / n as f64 - mean * mean).max(0.0);
+        DelayStats { count: n, mean, sd: var.sqrt(), min: self.min, max: self.max }
+    }
+    /// The account in full; stage, depth and host are filled in by the pipe.
+    pub fn report(&self, name: &str, packets: u64, bytes: u64) -> StageStats {
+        let s = &self.s;
+        StageStats {
+            name: name.to_owned(),
+            packets_in: s.packets_in,
+            bytes_in: s.bytes_in,
+            packets_out: s.packets_out,
+            bytes_out: s.bytes_out,
+            drops: s.drops,
+            duplicated: s.duplicated,
+            corrupted: s.corrupted,
+            marked: s.marked,
+            reordered: s.reordered,
+            segmented: s.segmented,
+            delay: self.delays(),
+            backlog_packets: packets,
+            backlog_bytes: bytes,
+            peak_packets: s.peak_packets,
+            peak_bytes: s.peak_bytes,
+            ..Default::default()
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! The Python leaf: conversions, one error table, the GIL released around heavy calls; no logic.
+
+mod convert;
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+use tcpscape_path::{parse_tc as parse, QdiscSpec, REGISTRY};
+use tcpscape_sim::{plan, Plan};
+use tcpscape_tcp::cc;
+
+/// Anything a user can cause becomes a ValueError with its one line.
+fn refused(e: impl std::fmt::Display) -> PyErr {
+    PyValueError::new_err(e.to_string())
+}
+
+/// The version of the extension.
+#[pyfunction]
+fn version() -> &'static str {
+    env!("CARGO_PKG_VERSION")
+}
+
+/// The version of the model: results of one version are comparable and reproducible bit for bit.
+#[pyfunction]
+fn model_version() -> String {
+    format!("model-{}", env!("CARGO_PKG_VERSION"))
+}
+
+/// A qdisc in tc's words as JSON.
+#[pyfunction]
+fn parse_tc(words: &str) -> PyResult<String> {
+    let q = parse(words).map_err(refused)?;
+    serde_json::to_string(&q).map_err(refused)
+}
+
+/// A qdisc's JSON in tc's words.
+#[pyfunction]
+fn to_tc(json: &str) -> PyResult<String> {
+    let q: QdiscSpec = serde_json::from_str(json).map_err(refused)?;
+    Ok(q.to_tc())
+}
+
+/// Names of the congestion controls, with a line about each.
+#[pyfunction]
+fn cca_registry() -> Vec<(&'static str, &'static str)> {
+    cc::REGISTRY.iter().map(|e| (e.name, e.about)).collect()
+}
+
+/// Names of the queue disciplines, with an example of each.
+#[pyfunction]
+fn qdisc_registry() -> Vec<(&'static str, &'static str)> {
+    REGISTRY.iter().map(|e| (e.name, e.example)).collect()
+}
+
+/// A kernel profile as JSON.
+#[pyfunction]
+fn kernel_profile(name: &str) -> PyResult<String> {
+    let known: Vec<&str> = plan::PROFILES.iter().map(|p| p.0).collect();
+    let k = plan::profile(name).ok_or_else(|| refused(format!("kernel: no profile '{name}'; there are {}", known.join(", "))))?;
+    serde_json::to_string(&k).map_err(refused)
+}
+
+/// Names of the kernel profiles.
+#[pyfunction]
+fn kernel_profiles() -> Vec<&'static str> {
+    plan::PROFILES.iter().map(|p| p.0).collect()
+}
+
+/// Runs a plan (JSON) with each seed on up to `threads` threads; a dict for each seed, in order.
+#[pyfunction]
+fn run<'py>(py: Python<'py>, plan_json: &str, seeds: Vec<u64>, threads: usize) -> PyResult<Bound<'py, PyList>> {
+    let plan = Plan::from_json(plan_json).map_err(refused)?;
+    let outputs = py.allow_threads(|| tcpscape_sim::run_many(&plan, &seeds, threads));
+    let dicts = outputs.into_iter().map(|o| convert::trial(py, o, &plan)).collect::<PyResult<Vec<Bound<'py, PyDict>>>>()?;
+    PyList::new(py, dicts)
+}
+
+/// CPU seconds that the event queue alone takes for `events` events of as many components as one flow has: the floor of any simulation.
+#[pyfunction]
+fn bench_floor(py: Python<'_>, events: u64) -> f64 {
+    py.allow_threads(|| tcpscape_sim::events::floor(events))
+}
+
+#[pymodule]
+fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_function(wrap_pyfunction!(version, m)?)?;
+    m.add_function(wrap_pyfunction!(model_version, m)?)?;
+    m.add_function(wrap_pyfunction!(parse_tc, m)?)?;
+    m.add_function(wrap_pyfunction!(to_tc, m)?)?;
+    m.add_function(wrap_pyfunction!(cca_registry, m)?)?;
+    m.add_function(wrap_pyfunction!(qdisc_registry, m)?)?;
+    m.add_function(wrap_pyfunction!(kernel_profile, m)?)?;
+    m.add_function(wrap_pyfunction!(kernel_profiles, m)?)?;
+    m.add_function(wrap_pyfunction!(run, m)?)?;
+    m.add_function(wrap_pyfunction!(bench_floor, m)?)?;
+    Ok(())
+}

@@ -1,0 +1,631 @@
+//! The loop: takes the next event, hands packets from machine to machine, and lets applications run when the instant's packets
+//! have all been processed, as a woken process does.
+
+use crate::events::{Events, Phase};
+use crate::flow::Flow;
+use crate::output::{FlowSamples, PacketEvents, QueueSamples, TrialOutput};
+use crate::plan::Plan;
+use tcpscape_base::{Duration, Flags, Packet, Segment, Stream, Time, ETH_HEADER};
+use tcpscape_path::{Body, Host, PathSpec, Pipe};
+use tcpscape_tcp::{cc, Jiffies, Kernel, Receiver, ReceiverConfig, Sender, SenderConfig};
+
+/// What packets carry here: a segment, and the payload of each MTU-sized packet inside.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Wire {
+    seg: Segment,
+    mss: u16,
+}
+
+impl Body for Wire {
+    fn payload(&self) -> u32 {
+        self.seg.len
+    }
+    fn split(&self, index: u32, _of: u32) -> Wire {
+        let start = (index * u32::from(self.mss)).min(self.seg.len);
+        let mut w = *self;
+        w.seg.seq += u64::from(start);
+        w.seg.len = u32::from(self.mss).min(self.seg.len - start);
+        w
+    }
+}
+
+/// Flow number of ARP packets.
+const ARP: u32 = u32::MAX;
+/// `retrans_timer` of neighbour discovery: an ARP request is repeated after 1 s.
+const ARP_RETRY: Duration = Duration::secs(1);
+/// After so many events without time passing, the trial ends: such a path has neither delay nor rate.
+const STUCK: u64 = 20_000_000;
+/// How long after the last flow's end packets may still arrive.
+const LINGER: Duration = Duration::secs(10);
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Neighbours {
+    Resolved,
+    Unknown,
+    Asked(Time),
+}
+
+// Components of the event queue: three pipes, ARP, samples, then five per flow.
+const HOST: u32 = 0;
+const NET: u32 = 1;
+const REVERSE: u32 = 2;
+const ARP_TIMER: u32 = 3;
+const SAMPLE: u32 = 4;
+const QUEUE_SAMPLE: u32 = 5;
+const FIRST_FLOW: u32 = 6;
+const PER_FLOW: u32 = 5;
+const START_STOP: u32 = 0;
+const SENDER: u32 = 1;
+const RECEIVER: u32 = 2;
+const WRITER: u32 = 3;
+const READER: u32 = 4;
+
+struct Engine<'a> {
+    plan: &'a Plan,
+    now: Time,
+    end: Time,
+    half: Time,
+    slack: Duration,
+    events: Events,
+    host: Pipe<Wire>,
+    net: Pipe<Wire>,
+    reverse: Pipe<Wire>,
+    /// Whether the pipes hold anything at all (an empty one passes everything at once).
+    tsq: bool,
+    mss: u32,
+    flows: Vec<Flow>,
+    neighbours: Neighbours,
+    next_id: u64,
+    alive: usize,
+    out: TrialOutput,
+}
+
+/// Runs one trial.
+pub fn run(plan: &Plan, seed: u64) -> TrialOutput {
+    let kernel = plan.kernel().expect("the plan was checked when it was read");
+    Engine::new(plan, kernel, seed).run()
+}
+
+/// Runs a trial for each seed, on up to `threads` threads; results come in the order of the seeds.
+pub fn run_many(plan: &Plan, seeds: &[u64], threads: usize) -> Vec<TrialOutput> {
+    let threads = threads.clamp(1, seeds.len().max(1));
+    if threads == 1 {
+        return seeds.iter().map(|&s| run(plan, s)).collect();
+    }
+    let next = std::sync::atomic::AtomicUsize::new(0);
+    let mut results: Vec<(usize, TrialOutput)> = std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..threads)
+            .map(|_| {
+                scope.spawn(|| {
+                    let mut done = Vec::new();
+                    loop {
+                        let i = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                        let Some(&seed) = seeds.get(i) else { return done };
+                        done.push((i, run(plan, seed)));
+                    }
+                })
+            })
+            .collect();
+        workers.into_iter().flat_map(|w| w.join().expect("a trial panicked")).collect()
+    });
+    results.sort_by_key(|r| r.0);
+    results.into_iter().map(|r| r.1).collect()
+}
+
+/// Stages of the sender's own host, and the rest: between them super-packets are cut unless offloads are on.
+fn split_spec(spec: &PathSpec) -> (PathSpec, PathSpec, usize) {
+    let n = spec.stages.iter().take_while(|s| s.at == Host::Sender).count();
+    let (mut host, mut net) = (PathSpec::default(), PathSpec::default());
+    host.stages = spec.stages[..n].to_vec();
+    net.stages = spec.stages[n..].to_vec();
+    (host, net, n)
+}
+
+impl<'a> Engine<'a> {
+    fn new(plan: &'a Plan, kernel: Kernel, seed: u64) -> Engine<'a> {
+        let (mut host, mut net, n) = split_spec(&plan.forward);
+        for change in &plan.forward.schedule {
+            let (to, at) = if change.stage < n { (&mut host, change.stage) } else { (&mut net, change.stage - n) };
+            let mut change = change.clone();
+            change.stage = at;
+            to.schedule.push(change);
+        }
+        let host: Pipe<Wire> = Pipe::new(&host, seed, "forward/host");
+        let net = Pipe::new(&net, seed, "forward/network");
+        let reverse = Pipe::new(&plan.reverse, seed, "reverse");
+        let mut stream = Stream::new(seed, "clock");
+        let tick = 1_000_000_000 / kernel.hz;
+        let jiffies = Jiffies::new(kernel.hz, Duration(u64::from(stream.below(tick))));
+        let tsq = host.holds_sender();
+        let mss = plan.mtu - 52;
+        let flows: Vec<Flow> = plan
+            .flows
+            .iter()
+            .enumerate()
+            .map(|(i, f)| {
+                let flow_seed = Stream::new(seed, &format!("flow/{i}")).next_u64();
+                let sender = Sender::new(SenderConfig {
+                    kernel,
+                    jiffies,
+                    mss,
+                    sndbuf: f.sndbuf,
+                    gso: plan.gso,
+                    nodelay: f.nodelay,
+                    tsq,
+                    congestion: cc::make(&f.cca, flow_seed).expect("the plan was checked when it was read"),
+                });
+                let receiver = Receiver::new(&ReceiverConfig {
+                    kernel,
+                    jiffies,
+                    mss,
+                    advmss: mss + 12,
+                    rcvbuf: f.rcvbuf,
+                    sack: true,
+                    gro: plan.offload,
+                });
+                Flow::new(f, plan.duration_ns, sender, receiver)
+            })
+            .collect();
+        let mut events = Events::default();
+        for phase in [Phase::Network, Phase::Network, Phase::Network, Phase::Network, Phase::Sample, Phase::Sample] {
+            events.add(phase);
+        }
+        for f in &flows {
+            let c = events.add(Phase::Network);
+            events.want(c, f.start);
+            for phase in [Phase::Network, Phase::Network, Phase::Application, Phase::Application] {
+                events.add(phase);
+            }
+        }
+        if plan.sample_interval_ns > 0 {
+            events.want(SAMPLE, Time::ZERO);
+        }
+        if plan.queue_sample_interval_ns > 0 {
+            events.want(QUEUE_SAMPLE, Time::ZERO);
+        }
+        let alive = flows.len();
+        let end = Time(plan.duration_ns);
+        Engine {
+            plan,
+            now: Time::ZERO,
+            end,
+            half: Time(plan.duration_ns / 2),
+            slack: Duration(plan.timer_slack_ns),
+            events,
+            host,
+            net,
+            reverse,
+            tsq,
+            mss,
+            flows,
+            neighbours: if plan.arp { Neighbours::Unknown } else { Neighbours::Resolved },
+            next_id: 0,
+            alive,
+            out: TrialOutput {
+                seed,
+                samples: FlowSamples::default(),
+                queue_samples: QueueSamples::default(),
+                packets: PacketEvents::default(),
+                hash: 0xcbf2_9ce4_8422_2325,
+                ..TrialOutput::default()
+            },
+        }
+    }
+
+    fn run(mut self) -> TrialOutput {
+        let limit = self.end + LINGER;
+        let mut standing = 0u64;
+        while let Some((t, c)) = self.events.pop(limit) {
+            standing = if t == self.now { standing + 1 } else { 0 };
+            self.now = t;
+            self.out.events += 1;
+            self.dispatch(c);
+            if self.alive == 0 {
+                break;
+            }
+            if standing > STUCK {
+                self.out.caveats.push(format!("time stands still at {t}: the path has neither delay nor rate; give it one"));
+                break;
+            }
+        }
+        self.finish()
+    }
+
+    fn dispatch(&mut self, c: u32) {
+        match c {
+            HOST => self.pump_host(),
+            NET => self.pump_net(),
+            REVERSE => self.pump_reverse(),
+            ARP_TIMER => self.on_arp_timer(),
+            SAMPLE => self.sample_flows(),
+            QUEUE_SAMPLE => self.sample_queues(),
+            _ => {
+                let (i, what) = (((c - FIRST_FLOW) / PER_FLOW) as usize, (c - FIRST_FLOW) % PER_FLOW);
+                match what {
+                    START_STOP => self.start_or_stop(i),
+                    SENDER => {
+                        if self.flows[i].sender.next_event().is_some_and(|t| t <= self.now) {
+                            self.flows[i].sender.on_timer(self.now);
+                        }
+                        self.flush_sender(i);
+                    }
+                    RECEIVER => {
+                        if self.flows[i].receiver.next_event().is_some_and(|t| t <= self.now) {
+                            self.flows[i].receiver.on_timer(self.now);
+                        }
+                        self.flush_receiver(i);
+                    }
+                    WRITER => self.write(i),
+                    _ => {
+                        self.flows[i].read(self.now, self.slack, self.half);
+                        self.flush_receiver(i);
+                    }
+                }
+            }
+        }
+    }
+
+    fn component(i: usize, what: u32) -> u32 {
+        FIRST_FLOW + i as u32 * PER_FLOW + what
+    }
+
+    // ---- connections ----
+
+    fn start_or_stop(&mut self, i: usize) {
+        let f = &mut self.flows[i];
+        if !f.syn_sent {
+            self.events.want(Self::component(i, START_STOP), self.flows[i].stop);
+            match self.neighbours {
+                Neighbours::Resolved => self.connect(i),
+                Neighbours::Unknown => self.ask_neighbours(),
+                Neighbours::Asked(_) => {}
+            }
+            return;
+        }
+        self.stop_flow(i);
+    }
+
+    fn connect(&mut self, i: usize) {
+        let f = &mut self.flows[i];
+        f.syn_sent = true;
+        f.sender.connect(self.now, f.start);
+        self.flush_sender(i);
+    }
+
+    /// The application closes with a RST (SO_LINGER 0): what is in flight still counts until the RST is accepted.
+    fn stop_flow(&mut self, i: usize) {
+        let f = &mut self.flows[i];
+        if f.closed {
+            return;
+        }
+        f.closed = true;
+        if f.begin.is_none() {
+            f.dead = true;
+            self.alive -= 1;
+            return;
+        }
+        let seq = f.sender.snd_nxt();
+        self.send_rst(i, seq);
+    }
+
+    fn send_rst(&mut self, i: usize, seq: u64) {
+        self.transmit(i, Segment { seq, flags: Flags::RST, ..Segment::default() }, 1);
+    }
+
+    fn ask_neighbours(&mut self) {
+        self.neighbours = Neighbours::Asked(self.now);
+        self.events.want(ARP_TIMER, self.now + ARP_RETRY);
+        let p = Packet { flow: ARP, size: 28 + ETH_HEADER, segs: 1, ..Packet::default() };
+        self.host.push(self.now, p);
+        self.pump_host();
+    }
+
+    fn on_arp_timer(&mut self) {
+        if let Neighbours::Asked(at) = self.neighbours {
+            if self.now >= at + ARP_RETRY && self.now < self.end {
+                self.ask_neighbours();
+            }
+        }
+    }
+
+    fn neighbours_known(&mut self) {
+        if self.neighbours == Neighbours::Resolved {
+            return;
+        }
+        self.neighbours = Neighbours::Resolved;
+        for i in 0..self.flows.len() {
+            if !self.flows[i].syn_sent && self.flows[i].start <= self.now && !self.flows[i].closed {
+                self.connect(i);
+            }
+        }
+    }
+
+    // ---- packets ----
+
+    fn transmit(&mut self, i: usize, seg: Segment, segs: u16) {
+        self.next_id += 1;
+        let mss = self.mss as u16;
+        let size = seg.frame_len() + u32::from(segs - 1) * (seg.frame_len() - seg.len);
+        let p = Packet { id: self.next_id, flow: i as u32, size, segs, body: Wire { seg, mss }, ..Packet::default() };
+        if self.plan.trace_packets {
+            self.trace(i, &seg, false);
+        }
+        self.host.push(self.now, p);
+        self.wake(HOST);
+    }
+
+    fn wake(&mut self, pipe: u32) {
+        let t = match pipe {
+            HOST => self.host.next_event(),
+            NET => self.net.next_event(),
+            _ => self.reverse.next_event(),
+        };
+        if let Some(t) = t {
+            self.events.want(pipe, t.max(self.now));
+        }
+    }
+
+    fn flush_sender(&mut self, i: usize) {
+        while let Some((seg, segs)) = self.flows[i].sender.poll_transmit() {
+            if !self.flows[i].closed {
+                self.transmit(i, seg, segs);
+            }
+        }
+        let f = &mut self.flows[i];
+        if f.closed {
+            return;
+        }
+        if f.sender.take_wake() && f.writer_blocked() {
+            self.events.want(Self::component(i, WRITER), self.now);
+        }
+        if let Some(t) = self.flows[i].sender.next_event() {
+            self.events.want(Self::component(i, SENDER), t.max(self.now));
+        }
+        if self.flows[i].finished() && self.flows[i].begin.is_some() {
+            self.flows[i].stop = self.now;
+            self.stop_flow(i);
+        }
+    }
+
+    fn flush_receiver(&mut self, i: usize) {
+        while let Some(seg) = self.flows[i].receiver.poll_transmit(self.now) {
+            self.next_id += 1;
+            let p = Packet {
+                id: self.next_id,
+                flow: i as u32,
+                size: seg.frame_len(),
+                segs: 1,
+                body: Wire { seg, mss: self.mss as u16 },
+                ..Packet::default()
+            };
+            self.reverse.push(self.now, p);
+            self.wake(REVERSE);
+        }
+        if let Some(t) = self.flows[i].receiver.next_event() {
+            self.events.want(Self::component(i, RECEIVER), t.max(self.now));
+        }
+        if let Some(t) = self.flows[i].read_due(self.now) {
+            self.events.want(Self::component(i, READER), t.max(self.now));
+        }
+    }
+
+    fn pump_host(&mut self) {
+        while let Some(p) = self.host.pop(self.now) {
+            if p.segs > 1 && !self.plan.offload {
+                let n = u32::from(p.segs);
+                for k in 0..n {
+                    let body = p.body.split(k, n);
+                    self.net.push(self.now, Packet { size: body.seg.frame_len(), segs: 1, body, ..p });
+                }
+            } else {
+                self.net.push(self.now, p);
+            }
+        }
+        if self.tsq {
+            self.release();
+        }
+        self.wake(HOST);
+        self.pump_net();
+    }
+
+    /// Tells senders what has left their own queue.
+    fn release(&mut self) {
+        let freed: Vec<(u32, u32)> = self.host.drain_released().collect();
+        for (flow, bytes) in freed {
+            if let Some(f) = self.flows.get_mut(flow as usize) {
+                f.sender.on_tx_complete(self.now, u64::from(bytes));
+                if f.sender.next_event().is_some() || f.sender.has_output() {
+                    self.events.want(Self::component(flow as usize, SENDER), self.now);
+                }
+            }
+        }
+    }
+
+    fn pump_net(&mut self) {
+        while let Some(p) = self.net.pop(self.now) {
+            self.deliver_forward(p);
+        }
+        self.wake(NET);
+    }
+
+    fn deliver_forward(&mut self, p: Packet<Wire>) {
+        if p.corrupt {
+            return;
+        }
+        if p.flow == ARP {
+            let reply = Packet { flow: ARP, size: p.size, segs: 1, ..Packet::default() };
+            self.reverse.push(self.now, reply);
+            self.wake(REVERSE);
+            return;
+        }
+        let (i, seg) = (p.flow as usize, p.body.seg);
+        self.note_delivery(i, &seg);
+        if self.flows[i].dead {
+            return;
+        }
+        if seg.flags.has(Flags::RST) {
+            self.on_rst(i, &seg);
+            return;
+        }
+        let fresh = seg.flags.has(Flags::SYN);
+        self.flows[i].receiver.on_segment(self.now, &seg, 0);
+        if fresh {
+            self.flows[i].accept(self.now, self.slack);
+        }
+        self.flush_receiver(i);
+    }
+
+    // RFC 5961 §3.2; Linux: tcp_validate_incoming(): only the exact sequence number, or the end of the last SACKed range, resets.
+    fn on_rst(&mut self, i: usize, seg: &Segment) {
+        let f = &mut self.flows[i];
+        if seg.seq == f.receiver.rcv_nxt() || Some(seg.seq) == f.receiver.highest_sacked() {
+            f.dead = true;
+            self.alive -= 1;
+            return;
+        }
+        let ack = Segment { ack: f.receiver.rcv_nxt(), flags: Flags::ACK, ..Segment::default() };
+        let p = Packet {
+            flow: i as u32,
+            size: ack.frame_len(),
+            segs: 1,
+            body: Wire { seg: ack, mss: self.mss as u16 },
+            ..Packet::default()
+        };
+        self.reverse.push(self.now, p);
+        self.wake(REVERSE);
+    }
+
+    fn pump_reverse(&mut self) {
+        while let Some(p) = self.reverse.pop(self.now) {
+            if p.corrupt {
+                continue;
+            }
+            if p.flow == ARP {
+                self.neighbours_known();
+                continue;
+            }
+            let (i, seg) = (p.flow as usize, p.body.seg);
+            self.note_delivery(i, &seg);
+            if self.plan.trace_packets {
+                self.trace(i, &seg, true);
+            }
+            if self.flows[i].closed {
+                if !self.flows[i].dead {
+                    self.send_rst(i, seg.ack);
+                }
+                continue;
+            }
+            self.flows[i].sender.on_segment(self.now, &seg);
+            self.flush_sender(i);
+        }
+        self.wake(REVERSE);
+    }
+
+    fn write(&mut self, i: usize) {
+        if let Some(t) = self.flows[i].write(self.now, self.slack) {
+            self.events.want(Self::component(i, WRITER), t.max(self.now));
+        }
+        self.flush_sender(i);
+    }
+
+    // ---- observation ----
+
+    #[inline]
+    fn note_delivery(&mut self, i: usize, s: &Segment) {
+        self.out.arrivals += 1;
+        for v in [self.now.0, s.seq ^ (s.ack << 1), (i as u64) << 32 | u64::from(s.len) << 8 | u64::from(s.flags.0)] {
+            self.out.hash = (self.out.hash ^ v).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(23);
+        }
+    }
+
+    fn trace(&mut self, i: usize, s: &Segment, received: bool) {
+        let p = &mut self.out.packets;
+        let mut blocks = [(0, 0); 3];
+        for (k, b) in s.sacks().enumerate() {
+            blocks[k] = b;
+        }
+        p.t_ns.push(self.now.0);
+        p.flow.push(i as u32);
+        p.received.push(u8::from(received));
+        p.seq.push(s.seq);
+        p.ack.push(s.ack);
+        p.len.push(s.len);
+        p.wnd.push(s.wnd);
+        p.flags.push(s.flags.0);
+        p.tsval.push(s.tsval);
+        p.tsecr.push(s.tsecr);
+        p.nsack.push(s.nsack);
+        p.sack0_start.push(blocks[0].0);
+        p.sack0_end.push(blocks[0].1);
+        p.sack1_start.push(blocks[1].0);
+        p.sack1_end.push(blocks[1].1);
+        p.sack2_start.push(blocks[2].0);
+        p.sack2_end.push(blocks[2].1);
+    }
+
+    fn sample_flows(&mut self) {
+        for (i, f) in self.flows.iter().enumerate() {
+            if f.begin.is_none() || f.closed {
+                continue;
+            }
+            let x = f.sender.info();
+            let s = &mut self.out.samples;
+            s.t_ns.push(self.now.0);
+            s.flow.push(i as u32);
+            s.cwnd.push(x.cwnd);
+            s.ssthresh.push(x.ssthresh);
+            s.srtt_us.push(x.srtt_us);
+            s.rttvar_us.push(x.rttvar_us);
+            s.min_rtt_us.push(x.min_rtt_us);
+            s.rto_us.push(x.rto_us);
+            s.in_flight.push(x.in_flight);
+            s.unacked.push(x.unacked);
+            s.pacing_rate.push(x.pacing_rate);
+            s.delivery_rate.push(x.delivery_rate);
+            s.ca_state.push(x.ca_state as u8);
+            s.retransmits.push(x.retransmits);
+            s.spurious_retransmits.push(x.spurious);
+            s.reordering.push(x.reordering);
+            s.reo_wnd_steps.push(x.reo_wnd_steps);
+            s.rwnd.push(x.rwnd);
+            s.bytes_acked.push(x.bytes_acked);
+            s.delivered.push(x.delivered);
+            s.lost.push(x.lost);
+        }
+        let next = self.now + Duration(self.plan.sample_interval_ns);
+        if next < self.end {
+            self.events.want(SAMPLE, next);
+        }
+    }
+
+    fn sample_queues(&mut self) {
+        for (k, pipe) in [&self.host, &self.net, &self.reverse].into_iter().enumerate() {
+            for stage in 0..pipe.stages() {
+                let (packets, bytes) = pipe.backlog(stage);
+                let q = &mut self.out.queue_samples;
+                q.t_ns.push(self.now.0);
+                q.pipe.push(k as u8);
+                q.stage.push(stage as u32);
+                q.packets.push(packets);
+                q.bytes.push(bytes);
+            }
+        }
+        let next = self.now + Duration(self.plan.queue_sample_interval_ns);
+        if next < self.end {
+            self.events.want(QUEUE_SAMPLE, next);
+        }
+    }
+
+    fn finish(mut self) -> TrialOutput {
+        let end = self.end;
+        self.out.flows = self.flows.iter_mut().map(|f| f.summary(end)).collect();
+        for (name, pipe) in [("forward", &self.host), ("forward", &self.net), ("reverse", &self.reverse)] {
+            self.out.queues.extend(pipe.stats().into_iter().map(|s| (name, s)));
+        }
+        let silent = self.out.flows.iter().filter(|f| f.bytes_received == 0).count();
+        if silent > 0 {
+            self.out.caveats.push(format!("{silent} of {} flows carried no data", self.out.flows.len()));
+        }
+        self.out
+    }
+}

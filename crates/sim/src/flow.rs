@@ -1,0 +1,210 @@
+//! One connection with its two applications.
+
+use crate::output::{CwndSummary, FlowSummary, LimitedBy, ReceiverSummary, RttSummary};
+use crate::plan::{App, FlowPlan};
+use tcpscape_base::{Duration, Time};
+use tcpscape_tcp::{Receiver, Sender};
+
+/// A connection in a trial.
+pub(crate) struct Flow {
+    pub plan: FlowPlan,
+    pub start: Time,
+    pub stop: Time,
+    pub sender: Sender,
+    pub receiver: Receiver,
+    /// When connect() returned.
+    pub begin: Option<Time>,
+    pub syn_sent: bool,
+    /// The sender has stopped: whatever comes is answered with a RST.
+    pub closed: bool,
+    /// The receiver has accepted the RST.
+    pub dead: bool,
+    writer: Writer,
+    reader: Reader,
+    pub received: u64,
+    pub received_first_half: u64,
+}
+
+struct Writer {
+    chunk: u64,
+    gap: Duration,
+    /// Bytes left of the chunk being written.
+    left: u64,
+    /// Bytes left in all.
+    total: u64,
+    due: Time,
+    blocked: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reader {
+    /// Sleeps until then, then reads.
+    Asleep(Time),
+    /// Blocked in read().
+    Blocked,
+}
+
+impl Flow {
+    pub fn new(plan: &FlowPlan, duration_ns: u64, sender: Sender, receiver: Receiver) -> Flow {
+        let (start, stop) = plan.span(duration_ns);
+        let (chunk, total) = match plan.app {
+            App::Bulk { chunk } | App::Paced { chunk, .. } => (chunk, u64::MAX),
+            App::Finite { chunk, bytes } => (chunk, bytes),
+        };
+        Flow {
+            start,
+            stop,
+            sender,
+            receiver,
+            begin: None,
+            syn_sent: false,
+            closed: false,
+            dead: false,
+            writer: Writer { chunk, gap: plan.gap(), left: chunk.min(total), total, due: Time::ZERO, blocked: false },
+            reader: Reader::Blocked,
+            received: 0,
+            received_first_half: 0,
+            plan: plan.clone(),
+        }
+    }
+
+    /// The sender's application runs: writes what is due. Returns when it wants to run again, if it sleeps.
+    pub fn write(&mut self, now: Time, slack: Duration) -> Option<Time> {
+        if self.closed || now >= self.stop {
+            return None;
+        }
+        if self.begin.is_none() {
+            self.begin = Some(now);
+            self.writer.due = now;
+        }
+        let w = &mut self.writer;
+        w.blocked = false;
+        while w.total > 0 {
+            if now < w.due {
+                return Some(w.due + slack);
+            }
+            let n = self.sender.write(now, w.left);
+            w.left -= n;
+            w.total -= n.min(w.total);
+            if w.left > 0 {
+                w.blocked = true;
+                return None;
+            }
+            w.left = w.chunk.min(w.total);
+            w.due = now + w.gap;
+        }
+        None
+    }
+
+    /// Whether the writer waits for room rather than for time.
+    pub fn writer_blocked(&self) -> bool {
+        self.writer.blocked || self.begin.is_none()
+    }
+
+    /// Everything of a finite transfer was written and acknowledged.
+    pub fn finished(&self) -> bool {
+        self.writer.total == 0 && self.sender.idle()
+    }
+
+    /// The connection was accepted: the receiving application starts its loop.
+    pub fn accept(&mut self, now: Time, slack: Duration) {
+        let d = self.plan.read.delay_ns;
+        self.reader = if d > 0 { Reader::Asleep(now + Duration(d) + slack) } else { Reader::Blocked };
+    }
+
+    /// When the receiving application should run, given that there may be data.
+    pub fn read_due(&self, now: Time) -> Option<Time> {
+        match self.reader {
+            Reader::Asleep(t) => Some(t),
+            Reader::Blocked if self.receiver.readable() > 0 => Some(now),
+            Reader::Blocked => None,
+        }
+    }
+
+    /// The receiving application runs.
+    pub fn read(&mut self, now: Time, slack: Duration, half: Time) {
+        if let Reader::Asleep(t) = self.reader {
+            if t > now {
+                return;
+            }
+            self.reader = Reader::Blocked;
+        }
+        let (size, delay) = (self.plan.read.size, self.plan.read.delay_ns);
+        while self.receiver.readable() > 0 {
+            let n = self.receiver.read(now, size);
+            self.received += n;
+            if now < half {
+                self.received_first_half = self.received;
+            }
+            if delay > 0 {
+                self.reader = Reader::Asleep(now + Duration(delay) + slack);
+                return;
+            }
+        }
+    }
+
+    /// Its results at the end of the trial.
+    pub fn summary(&mut self, end: Time) -> FlowSummary {
+        let stop = self.stop.min(end);
+        let seconds = self.begin.map_or(0.0, |b| stop.since(b).secs_f64());
+        let info = self.sender.info();
+        // What reached the receiver in order is its application's, also what it had no time to read.
+        let bytes = self.received + self.receiver.readable();
+        let r = *self.receiver.stats();
+        let s = self.sender.stats(stop);
+        let total: u64 = s.limited_ns.iter().sum();
+        let share = |i: usize| if total == 0 { 0.0 } else { s.limited_ns[i] as f64 / total as f64 };
+        let ms = |us: f64| us / 1e3;
+        let rtt = &s.rtt;
+        FlowSummary {
+            cca: self.plan.cca.clone(),
+            start_s: self.begin.map_or(f64::NAN, Time::secs_f64),
+            stop_s: stop.secs_f64(),
+            seconds,
+            established: self.begin.is_some(),
+            bytes_received: bytes,
+            bytes_received_first_half: self.received_first_half,
+            bytes_sent: s.bytes_written,
+            goodput_mbps: if seconds > 0.0 { bytes as f64 * 8e-6 / seconds } else { 0.0 },
+            retransmits: s.retransmits,
+            spurious_retransmits: s.dsack_dups,
+            rtos: s.rtos,
+            spurious_rtos: s.spurious_rtos,
+            fast_recoveries: s.fast_recoveries,
+            undos: s.undos,
+            tlps: s.tlps,
+            reord_seen: s.reord_seen,
+            reordering: info.reordering,
+            rtt_ms: if rtt.count() == 0 {
+                RttSummary { min: f64::NAN, p50: f64::NAN, p95: f64::NAN, p99: f64::NAN, max: f64::NAN, mean: f64::NAN }
+            } else {
+                RttSummary {
+                    min: ms(f64::from(rtt.min())),
+                    p50: ms(rtt.quantile(0.5)),
+                    p95: ms(rtt.quantile(0.95)),
+                    p99: ms(rtt.quantile(0.99)),
+                    max: ms(f64::from(rtt.max())),
+                    mean: ms(rtt.mean()),
+                }
+            },
+            srtt_ms: ms(f64::from(info.srtt_us)),
+            min_rtt_ms: if info.min_rtt_us == u32::MAX { f64::NAN } else { ms(f64::from(info.min_rtt_us)) },
+            cwnd: CwndSummary { mean: if total == 0 { 0.0 } else { s.cwnd_integral as f64 / total as f64 }, max: s.cwnd_max },
+            limited_by: LimitedBy { app: share(0), rwnd: share(1), cwnd: share(2), pacing: share(3), sndbuf: share(4), tsq: share(5) },
+            data_segs_out: s.data_segs_out,
+            segs_in: s.segs_in,
+            paws_rejected: s.paws_rejected,
+            max_rwnd: s.max_rwnd,
+            receiver: ReceiverSummary {
+                acks: r.acks,
+                ooo_segments: r.ooo_segments,
+                duplicates: r.duplicates,
+                dsacks: r.dsacks,
+                compressed_acks: r.compressed_acks,
+                dropped_paws: r.dropped_paws,
+                dropped_memory: r.dropped_memory + r.pruned,
+                zero_window_acks: r.zero_window_acks,
+            },
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! BBR version 1: paces at the measured bandwidth and keeps about two bandwidth-delay products in flight.
+//!
+//! **What it is.** A model of the path, maximum bandwidth and minimum RTT, and four modes that probe one or the other.
+//! **Source.** draft-cardwell-iccrg-bbr-congestion-control-00; Cardwell et al., "BBR: Congestion-based congestion control",
+//! ACM Queue 14(5), 2016; Linux 6.1: `bbr_main()`, `bbr_update_model()` and the functions named beside the rules.
+//! **How it differs.** From the draft, as Linux does: packets instead of bytes, 1 % pacing margin, ACK aggregation, policer
+//! detection. From Linux: packets sent during PROBE_RTT are recognised here by `prior_delivered`, where the kernel marks the
+//! connection application-limited; which random phase PROBE_BW starts with comes from the trial's seed.
+//! **What it does not model.** `sk_max_pacing_rate`; BBR versions 2 and 3.
+
+use super::{AckSample, CaEvent, CongestionController, RateSample, Snapshot, View, Window, INFINITE_SSTHRESH};
+use tcpscape_base::{CaState, Stream};
+
+mod control;
+mod estimators;
+mod model;
+use estimators::{Aggregation, LongTerm, MaxFilter};
+
+/// Bandwidth: packets per µs, times 2^24.
+type Bw = u32;
+
+/// What BBR is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    /// Doubling the rate each round trip until the bandwidth stops growing.
+    Startup,
+    /// Draining the queue that STARTUP made.
+    Drain,
+    /// Cycling the gain through eight phases; since when, µs.
+    ProbeBw { phase: usize, since: u64 },
+    /// Four packets in flight, to see the path's RTT without a queue: until when, once there are so few (jiffies), and
+    /// whether a round trip has passed.
+    ProbeRtt { until: Option<u32>, round_done: bool },
+}
+
+/// BBR.
+#[derive(Clone, Debug)]
+pub struct Bbr {
+    mode: Mode,
+    /// Gains in force, 1/256; brought up to date after the mode, at the end of each ACK.
+    pacing_gain: u32,
+    cwnd_gain: u32,
+    /// Maximum bandwidth of ten round trips.
+    max_bw: MaxFilter,
+    long_term: LongTerm,
+    aggregation: Aggregation,
+    /// Minimum RTT of 10 s, µs, and the jiffy in which it was seen.
+    min_rtt: u32,
+    min_rtt_stamp: u32,
+    has_seen_rtt: bool,
+    /// Round trips, counted by packets: one ends when a packet is acknowledged that was sent after `round_end` deliveries.
+    rounds: u32,
+    round_end: u32,
+    round_start: bool,
+    /// Is the pipe full: the bandwidth to beat by a quarter, the rounds in which it was not, the answer.
+    full_bw: Bw,
+    full_bw_rounds: u32,
+    full_pipe: bool,
+    /// The state at the last ACK, and whether packets are conserved (first round trip of recovery).
+    prev_state: CaState,
+    conserving: bool,
+    /// The window before recovery or PROBE_RTT.
+    saved_cwnd: u32,
+    idle_restart: bool,
+    /// Deliveries (from, to) between which packets were sent at PROBE_RTT's low rate.
+    slowed: Option<(u32, u32)>,
+    phases: Stream,
+}
+
+impl Bbr {
+    /// A new one; `seed` decides with which phase it starts to probe.
+    pub fn new(seed: u64) -> Bbr {
+        Bbr {
+            mode: Mode::Startup,
+            pacing_gain: 0,
+            cwnd_gain: 0,
+            max_bw: MaxFilter::default(),
+            long_term: LongTerm::default(),
+            aggregation: Aggregation::default(),
+            min_rtt: u32::MAX,
+            min_rtt_stamp: 0,
+            has_seen_rtt: false,
+            rounds: 0,
+            round_end: 0,
+            round_start: false,
+            full_bw: 0,
+            full_bw_rounds: 0,
+            full_pipe: false,
+            prev_state: CaState::Open,
+            conserving: false,
+            saved_cwnd: 0,
+            idle_restart: false,
+            slowed: None,
+            phases: Stream::new(seed, "bbr"),
+        }
+    }
+
+    /// The bandwidth to work with: the policer's if there is one.
+    fn bw(&self) -> Bw {
+        self.long_term.bw().unwrap_or_else(|| self.max_bw.max())
+    }
+}
+
+impl CongestionController for Bbr {
+    fn name(&self) -> &'static str {
+        "bbr"
+    }
+
+    fn init(&mut self, v: &View, w: &mut Window) {
+        *self = Bbr { phases: self.phases.clone(), ..Bbr::new(0) };
+        self.round_end = v.delivered;
+        (self.min_rtt, self.min_rtt_stamp) = (v.min_rtt_us, v.jiffies);
+        self.long_term.reset(v);
+        self.aggregation.restart(v.now.micros());
+        w.ssthresh = INFINITE_SSTHRESH;
+        w.paced = true;
+        self.first_rate(v, w);
+    }
+
+    fn ssthresh(&mut self, _v: &View, w: &Window) -> u32 {
+        self.save_cwnd(w);
+        w.ssthresh
+    }
+
+    // Linux: bbr_main()
+    fn on_ack(&mut self, v: &View, w: &mut Window, s: &AckSample) {
+        let mut rs = s.rate;
+        rs.is_app_limited |= self.slowed.is_some_and(|(a, b)| !before(rs.prior_delivered, a) && !before(b, rs.prior_delivered));
+        self.update_bw(v, &rs);
+        self.aggregation.update(v, &rs, self.round_start, self.bw(), w.cwnd);
+        self.update_phase(v, w, &rs);
+        self.update_full_pipe(&rs);
+        self.update_drain(v, w);
+        self.update_min_rtt(v, w, &rs);
+        self.update_gains();
+        self.set_rate(v, w, self.pacing_gain);
+        self.set_cwnd(v, w, &rs);
+    }
+
+    // A timeout ends a round.
+    fn on_state(&mut self, v: &View, _w: &mut Window, new: CaState) {
+        if new == CaState::Loss {
+            self.prev_state = CaState::Loss;
+            self.full_bw = 0;
+            self.round_start = true;
+            self.sample_long_term(v, &RateSample { losses: 1, ..RateSample::default() });
+        }
+    }
+
+    // Restart from idle: at the bandwidth, not faster.
+    fn on_event(&mut self, v: &View, w: &mut Window, e: CaEvent) {
+        let slowed = self.slowed.is_some_and(|(_, to)| !before(to, v.delivered));
+        if e != CaEvent::TxStart || v.app_limited == 0 && !slowed {
+            return;
+        }
+        self.idle_restart = true;
+        self.aggregation.restart(v.now.micros());
+        match self.mode {
+            Mode::ProbeBw { .. } => self.set_rate(v, w, UNIT),
+            Mode::ProbeRtt { .. } => self.leave_probe_rtt(v, w),
+            _ => {}
+        }
+    }
+
+    fn undo(&mut self, v: &View, w: &Window) -> u32 {
+        (self.full_bw, self.full_bw_rounds) = (0, 0);
+        self.long_term.reset(v);
+        w.cwnd
+    }
+
+    fn owns_window(&self) -> bool {
+        true
+    }
+
+    fn min_tso_segs(&self, w: &Window) -> u32 {
+        control::least_burst(w)
+    }
+
+    fn sndbuf_expand(&self) -> u32 {
+        3
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        let mode = match self.mode {
+            Mode::Startup => 0.0,
+            Mode::Drain => 1.0,
+            Mode::ProbeBw { .. } => 2.0,
+            Mode::ProbeRtt { .. } => 3.0,
+        };
+        vec![
+            ("mode", mode),
+            ("bw_pps", f64::from(self.bw()) * 1e6 / f64::from(1 << BW_SCALE)),
+            ("min_rtt_us", self.min_rtt.into()),
+            ("pacing_gain", f64::from(self.pacing_gain) / f64::from(UNIT)),
+            ("cwnd_gain", f64::from(self.cwnd_gain) / f64::from(UNIT)),
+        ]
+    }
+}
+
+/// Whether counter `a` is before `b`, both wrapping.
+fn before(a: u32, b: u32) -> bool {
+    (a.wrapping_sub(b) as i32) < 0
+}
+
+/// Fraction bits of [`Bw`].
+const BW_SCALE: u32 = 24;
+/// A gain of 1.
+const UNIT: u32 = 256;
+/// Smallest window, packets (`bbr_cwnd_min_target`).
+const MIN_CWND: u32 = 4;
+
+#[cfg(test)]
+mod tests;

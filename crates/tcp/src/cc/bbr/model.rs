@@ -1,0 +1,175 @@
+//! BBR's model of the path and the modes that it moves through, updated by each ACK.
+//!
+//! **What it is.** Rounds, bandwidth, whether the pipe is full, minimum RTT; STARTUP → DRAIN → PROBE_BW ⇄ PROBE_RTT.
+//! **Source.** draft-cardwell-iccrg-bbr-congestion-control-00 §4.1, §4.3; Linux 6.1: `bbr_update_model()`.
+//! **How it differs, what it does not model.** See the header of `bbr/mod.rs`.
+
+use super::estimators::Verdict;
+use super::{before, Bbr, Bw, Mode, BW_SCALE, MIN_CWND, UNIT};
+use crate::cc::{RateSample, View, Window};
+
+impl Bbr {
+    /// Rounds and bandwidth (Linux: `bbr_update_bw()`).
+    pub(super) fn update_bw(&mut self, v: &View, rs: &RateSample) {
+        self.round_start = false;
+        if rs.delivered < 0 || rs.interval_us <= 0 {
+            return;
+        }
+        if !before(rs.prior_delivered, self.round_end) {
+            self.round_end = v.delivered;
+            self.rounds = self.rounds.wrapping_add(1);
+            self.round_start = true;
+            self.conserving = false;
+        }
+        self.sample_long_term(v, rs);
+        let bw = ((rs.delivered as u64) << BW_SCALE) / rs.interval_us as u64;
+        // The application's rate tells nothing about the path, unless it is higher than what is known.
+        if !rs.is_app_limited || bw >= u64::from(self.max_bw.max()) {
+            self.max_bw.update(BW_ROUNDS, self.rounds, bw as Bw);
+        }
+    }
+
+    pub(super) fn sample_long_term(&mut self, v: &View, rs: &RateSample) {
+        let probing = matches!(self.mode, Mode::ProbeBw { .. });
+        match self.long_term.update(v, rs, self.round_start, probing) {
+            Verdict::Same => {}
+            Verdict::Policed => self.pacing_gain = UNIT,
+            Verdict::ProbeAgain => self.probe_bw(v),
+        }
+    }
+
+    /// Next phase of PROBE_BW, when it is time (Linux: `bbr_update_cycle_phase()`).
+    pub(super) fn update_phase(&mut self, v: &View, w: &Window, rs: &RateSample) {
+        let Mode::ProbeBw { phase, since } = self.mode else { return };
+        let lasted = v.delivered_mstamp.saturating_sub(since) as u32 > self.min_rtt;
+        let over = if self.pacing_gain == UNIT {
+            lasted
+        } else {
+            let inflight = self.inflight_at_departure(v, w, rs.prior_in_flight);
+            let target = |gain| self.target_inflight(v, w, self.max_bw.max(), gain);
+            if self.pacing_gain > UNIT {
+                lasted && (rs.losses > 0 || inflight >= target(self.pacing_gain))
+            } else {
+                lasted || inflight <= target(UNIT)
+            }
+        };
+        if over {
+            self.mode = Mode::ProbeBw { phase: (phase + 1) % CYCLE.len(), since: v.delivered_mstamp };
+        }
+    }
+
+    /// The pipe is full when the bandwidth has not grown by a quarter in three rounds (Linux: `bbr_check_full_bw_reached()`).
+    pub(super) fn update_full_pipe(&mut self, rs: &RateSample) {
+        if self.full_pipe || !self.round_start || rs.is_app_limited {
+            return;
+        }
+        if u64::from(self.max_bw.max()) >= (u64::from(self.full_bw) * FULL_BW_GROWTH) >> 8 {
+            (self.full_bw, self.full_bw_rounds) = (self.max_bw.max(), 0);
+            return;
+        }
+        self.full_bw_rounds += 1;
+        self.full_pipe = self.full_bw_rounds >= FULL_BW_ROUNDS;
+    }
+
+    /// STARTUP → DRAIN → PROBE_BW (Linux: `bbr_check_drain()`).
+    pub(super) fn update_drain(&mut self, v: &View, w: &mut Window) {
+        if self.mode == Mode::Startup && self.full_pipe {
+            self.mode = Mode::Drain;
+            w.ssthresh = self.target_inflight(v, w, self.max_bw.max(), UNIT);
+        }
+        if self.mode == Mode::Drain && self.inflight_at_departure(v, w, v.in_flight) <= self.target_inflight(v, w, self.max_bw.max(), UNIT)
+        {
+            self.probe_bw(v);
+        }
+    }
+
+    /// The minimum RTT, and PROBE_RTT when it has not been seen for 10 s (Linux: `bbr_update_min_rtt()`).
+    pub(super) fn update_min_rtt(&mut self, v: &View, w: &mut Window, rs: &RateSample) {
+        let expired = before(self.min_rtt_stamp.wrapping_add(MIN_RTT_SECONDS.wrapping_mul(v.hz)), v.jiffies);
+        if rs.rtt_us >= 0 && (rs.rtt_us < i64::from(self.min_rtt) || expired && !rs.is_ack_delayed) {
+            (self.min_rtt, self.min_rtt_stamp) = (rs.rtt_us as u32, v.jiffies);
+        }
+        if expired && !self.idle_restart && !matches!(self.mode, Mode::ProbeRtt { .. }) {
+            // In this order: the mode keeps a larger window that was saved before.
+            self.mode = Mode::ProbeRtt { until: None, round_done: false };
+            self.save_cwnd(w);
+            let from = self.slowed.filter(|s| !before(s.1, v.delivered)).map_or(v.delivered, |s| s.0);
+            self.slowed = Some((from, v.delivered));
+        }
+        if matches!(self.mode, Mode::ProbeRtt { .. }) {
+            self.stay_in_probe_rtt(v, w);
+        }
+        self.idle_restart &= rs.delivered <= 0;
+    }
+
+    /// At least 200 ms and one round trip with no more than four packets in flight.
+    pub(super) fn stay_in_probe_rtt(&mut self, v: &View, w: &mut Window) {
+        if let Some((_, to)) = &mut self.slowed {
+            *to = v.delivered.wrapping_add(v.in_flight);
+        }
+        match &mut self.mode {
+            Mode::ProbeRtt { until: until @ None, round_done } if v.in_flight <= MIN_CWND => {
+                *until = Some(v.jiffies.wrapping_add((PROBE_RTT_MS * v.hz).div_ceil(1_000)));
+                *round_done = false;
+                self.round_end = v.delivered;
+            }
+            Mode::ProbeRtt { until: Some(_), round_done } => {
+                *round_done |= self.round_start;
+                if *round_done {
+                    self.leave_probe_rtt(v, w);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Leaves PROBE_RTT if its time is over (Linux: `bbr_check_probe_rtt_done()`).
+    pub(super) fn leave_probe_rtt(&mut self, v: &View, w: &mut Window) {
+        let Mode::ProbeRtt { until: Some(until), .. } = self.mode else { return };
+        if !before(until, v.jiffies) {
+            return;
+        }
+        self.min_rtt_stamp = v.jiffies;
+        w.cwnd = w.cwnd.max(self.saved_cwnd);
+        if self.full_pipe {
+            self.probe_bw(v);
+        } else {
+            self.mode = Mode::Startup;
+        }
+    }
+
+    /// PROBE_BW in a random phase, but never the draining one (Linux: `bbr_reset_probe_bw_mode()`).
+    pub(super) fn probe_bw(&mut self, v: &View) {
+        let phase = (CYCLE.len() - self.phases.below(CYCLE.len() as u32 - 1) as usize) % CYCLE.len();
+        self.mode = Mode::ProbeBw { phase, since: v.delivered_mstamp };
+    }
+
+    pub(super) fn update_gains(&mut self) {
+        (self.pacing_gain, self.cwnd_gain) = match self.mode {
+            Mode::Startup => (HIGH_GAIN, HIGH_GAIN),
+            Mode::Drain => (DRAIN_GAIN, HIGH_GAIN),
+            Mode::ProbeBw { .. } if self.long_term.bw().is_some() => (UNIT, CWND_GAIN),
+            Mode::ProbeBw { phase, .. } => (CYCLE[phase], CWND_GAIN),
+            Mode::ProbeRtt { .. } => (UNIT, UNIT),
+        };
+    }
+}
+
+/// 2/ln 2 = 2.885: the least gain that doubles the rate each round trip (draft §4.3.2).
+pub(super) const HIGH_GAIN: u32 = UNIT * 2885 / 1000 + 1;
+/// Its inverse.
+const DRAIN_GAIN: u32 = UNIT * 1000 / 2885;
+/// Window in bandwidth-delay products.
+const CWND_GAIN: u32 = UNIT * 2;
+/// PROBE_BW's gains: probe, drain, cruise.
+const CYCLE: [u32; 8] = [UNIT * 5 / 4, UNIT * 3 / 4, UNIT, UNIT, UNIT, UNIT, UNIT, UNIT];
+/// Window of the bandwidth filter, round trips (`bbr_bw_rtts`).
+const BW_ROUNDS: u32 = 10;
+/// Window of the minimum RTT, s (`bbr_min_rtt_win_sec`).
+const MIN_RTT_SECONDS: u32 = 10;
+/// PROBE_RTT's length, ms (`bbr_probe_rtt_mode_ms`).
+const PROBE_RTT_MS: u32 = 200;
+/// The pipe is not full while the bandwidth grows by this much, 1/256: 1.25 (`bbr_full_bw_thresh`).
+const FULL_BW_GROWTH: u64 = 320;
+/// Rounds without such growth (`bbr_full_bw_cnt`).
+const FULL_BW_ROUNDS: u32 = 3;

@@ -1,0 +1,231 @@
+//! CUBIC: the window is a cubic function of the time since the last loss; Linux's default.
+//!
+//! **What it is.** Growth towards, and past, the window of the last loss, never slower than an estimate of Reno; HyStart
+//! ends slow start before it overruns the queue.
+//! **Source.** RFC 9438; Ha, Rhee: HyStart (2011); Linux 6.1: `bictcp_update()`, `hystart_update()`, `cubictcp_acked()`
+//! and their neighbours. All arithmetic is in the kernel's units: 1/1024 s for the curve, jiffies for the epoch, µs for delays.
+//! **How it differs.** From RFC 9438, as Linux 6.1 does: β = 717/1024, the Reno estimate grows by one packet per 15/8
+//! windows, at most one packet is added for two acknowledged, a timeout forgets everything. From Linux: the cube root's
+//! first guess is a formula where the kernel has a table: K differs by at most 11/1024 s for drops up to 3,000 packets.
+//! **What it does not model.** Module parameters other than the defaults; HyStart++ (RFC 9406), which Linux does not have.
+
+use super::reno::past_slow_start;
+use super::{AckSample, CaEvent, CongestionController, PktsAcked, Snapshot, View, Window};
+use tcpscape_base::CaState;
+
+mod hystart;
+use hystart::HyStart;
+
+/// CUBIC with HyStart.
+#[derive(Clone, Debug, Default)]
+pub struct Cubic {
+    /// The growth period since the last reduction; none before its first ACK in congestion avoidance.
+    epoch: Option<Epoch>,
+    /// Window of the last loss, less for fast convergence; 0 before the first loss (`last_max_cwnd`).
+    w_max: u32,
+    /// Packets to acknowledge for one packet of growth (`cnt`).
+    per_packet: u32,
+    /// Window and jiffy when the curve was last evaluated (`last_cwnd`, `last_time`).
+    evaluated: (u32, u32),
+    /// Smallest RTT since the start or the last timeout, µs; 0 before the first (`delay_min`).
+    delay_min: u32,
+    hystart: HyStart,
+}
+
+/// One period of growth.
+#[derive(Clone, Copy, Debug)]
+struct Epoch {
+    /// Jiffy in which it began; moved on over idle times (`epoch_start`).
+    start: u32,
+    /// The window at the curve's inflection (`bic_origin_point`).
+    origin: u32,
+    /// Time from the beginning to the inflection, 1/1024 s (`bic_K`).
+    k: u32,
+    /// Packets acknowledged that the Reno estimate has not used yet (`ack_cnt`).
+    acked: u32,
+    /// What Reno would have (`tcp_cwnd`).
+    reno_cwnd: u32,
+}
+
+impl Cubic {
+    /// A new one.
+    pub fn new() -> Cubic {
+        Cubic::default()
+    }
+
+    /// Forgets everything (Linux: `bictcp_reset()`).
+    fn reset(&mut self, v: &View) {
+        *self = Cubic::new();
+        self.hystart.new_round(v);
+    }
+
+    /// Sets `per_packet` for a window of `cwnd` after `acked` more packets (Linux: `bictcp_update()`).
+    fn update(&mut self, v: &View, cwnd: u32, acked: u32) {
+        if let Some(e) = &mut self.epoch {
+            e.acked = e.acked.wrapping_add(acked);
+        }
+        let (last_cwnd, last_time) = self.evaluated;
+        if last_cwnd == cwnd && v.jiffies.wrapping_sub(last_time) as i32 <= (v.hz / UPDATES_PER_SECOND) as i32 {
+            return;
+        }
+        // The curve moves with the jiffies: within one there is only the Reno estimate to bring up to date.
+        if self.epoch.is_none() || v.jiffies != last_time {
+            self.evaluated = (cwnd, v.jiffies);
+            let w_max = self.w_max;
+            let e = self.epoch.get_or_insert_with(|| Epoch::new(v.jiffies, cwnd, w_max, acked));
+            let target = e.target(v, self.delay_min);
+            self.per_packet = if target > cwnd { cwnd / (target - cwnd) } else { cwnd.wrapping_mul(FLAT) };
+            if self.w_max == 0 {
+                self.per_packet = self.per_packet.min(FIRST_CLIMB);
+            }
+        }
+        if let Some(e) = &mut self.epoch {
+            // RFC 9438 §4.3.
+            let ahead = e.follow_reno(cwnd).saturating_sub(cwnd);
+            if let Some(reno) = cwnd.checked_div(ahead) {
+                self.per_packet = self.per_packet.min(reno);
+            }
+        }
+        self.per_packet = self.per_packet.max(FASTEST);
+    }
+}
+
+impl Epoch {
+    /// Begins at `cwnd` with the last maximum at `w_max`.
+    fn new(jiffies: u32, cwnd: u32, w_max: u32, acked: u32) -> Epoch {
+        let drop = w_max.saturating_sub(cwnd);
+        // RFC 9438 §4.2, K = ∛((W_max − cwnd) / C), in 1/1024 s.
+        let k = if drop == 0 { 0 } else { cube_root(CUBE_FACTOR.wrapping_mul(u64::from(drop))) };
+        Epoch { start: jiffies, origin: w_max.max(cwnd), k, acked, reno_cwnd: cwnd }
+    }
+
+    /// The curve one smallest RTT from now: W = C (t − K)³ + origin (RFC 9438 §4.2).
+    fn target(&self, v: &View, delay_min: u32) -> u32 {
+        let hz = u64::from(v.hz.max(1));
+        let since = i64::from(v.jiffies.wrapping_sub(self.start) as i32) as u64;
+        let rtt = u64::from(delay_min).div_ceil(1_000_000 / hz.min(1_000_000));
+        let t = (since.wrapping_add(rtt) << TIME_SHIFT) / hz;
+        let k = u64::from(self.k);
+        let off = t.abs_diff(k);
+        let rise = (C.wrapping_mul(off).wrapping_mul(off).wrapping_mul(off) >> (10 + 3 * TIME_SHIFT)) as u32;
+        if t < k {
+            self.origin.wrapping_sub(rise)
+        } else {
+            self.origin.wrapping_add(rise)
+        }
+    }
+
+    /// Moves the Reno estimate by the packets acknowledged: one per 15/8 windows, which gives Reno's average at CUBIC's β.
+    fn follow_reno(&mut self, cwnd: u32) -> u32 {
+        let step = (cwnd.wrapping_mul(RENO_STEP) >> 3).max(1);
+        if self.acked > step {
+            let n = (self.acked - 1) / step;
+            self.acked -= n * step;
+            self.reno_cwnd = self.reno_cwnd.wrapping_add(n);
+        }
+        self.reno_cwnd
+    }
+}
+
+impl CongestionController for Cubic {
+    fn name(&self) -> &'static str {
+        "cubic"
+    }
+
+    fn init(&mut self, v: &View, _w: &mut Window) {
+        self.reset(v);
+    }
+
+    // RFC 9438 §4.6, §4.7. Linux: cubictcp_recalc_ssthresh()
+    fn ssthresh(&mut self, _v: &View, w: &Window) -> u32 {
+        self.epoch = None;
+        let part = |num: u32, den: u32| (u64::from(w.cwnd) * u64::from(num) / u64::from(den)) as u32;
+        self.w_max = if w.cwnd < self.w_max { part(BETA_ONE + BETA, 2 * BETA_ONE) } else { w.cwnd };
+        part(BETA, BETA_ONE).max(2)
+    }
+
+    // Linux: cubictcp_acked()
+    fn pkts_acked(&mut self, v: &View, w: &mut Window, a: &PktsAcked) {
+        let just_reduced = self.epoch.is_some_and(|e| (v.jiffies.wrapping_sub(e.start) as i32) < v.hz as i32);
+        if a.rtt_us < 0 || just_reduced {
+            return;
+        }
+        let rtt = (a.rtt_us as u32).max(1);
+        if self.delay_min == 0 || rtt < self.delay_min {
+            self.delay_min = rtt;
+        }
+        if !self.hystart.found && w.in_slow_start() && self.hystart.sample(v, w, rtt, self.delay_min) {
+            w.ssthresh = w.cwnd;
+        }
+    }
+
+    // Linux: cubictcp_cong_avoid()
+    fn on_ack(&mut self, v: &View, w: &mut Window, s: &AckSample) {
+        if let Some(left) = past_slow_start(v, w, s) {
+            self.update(v, w.cwnd, left);
+            w.additive_increase(self.per_packet, left);
+        }
+    }
+
+    fn on_state(&mut self, v: &View, _w: &mut Window, new: CaState) {
+        if new == CaState::Loss {
+            self.reset(v);
+        }
+    }
+
+    // RFC 9438 §5.8: idle time is no time for the curve.
+    fn on_event(&mut self, v: &View, _w: &mut Window, e: CaEvent) {
+        let idle = v.jiffies.wrapping_sub(v.lsndtime);
+        if let (CaEvent::TxStart, Some(epoch), 1..=0x7fff_ffff) = (e, &mut self.epoch, idle) {
+            epoch.start = epoch.start.wrapping_add(idle);
+            if epoch.start.wrapping_sub(v.jiffies) as i32 > 0 {
+                epoch.start = v.jiffies;
+            }
+        }
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        let k = self.epoch.map_or(0, |e| e.k);
+        vec![("w_max", self.w_max.into()), ("k_s", f64::from(k) / 1024.0), ("delay_min_us", self.delay_min.into())]
+    }
+}
+
+/// The cube root with the kernel's error: one Newton step from a first guess that is a little high, the third taken as
+/// 341/1024 (Linux: `cubic_root()`, whose guess comes from a table; this one is within 2/64 of it). For a ≥ 64.
+fn cube_root(a: u64) -> u32 {
+    let bits = 64 - a.leading_zeros();
+    // a = lead · 8^shift, 4 to 6 leading bits.
+    let shift = (bits - 1) / 3 - 1;
+    let lead = a >> (3 * shift);
+    let guess = u64::from(exact_cube_root(lead << 18)) + ((17 * lead + 1624) >> 8);
+    let x = (guess << shift) >> 6;
+    (((2 * x + a / (x * (x - 1))) * 341) >> 10) as u32
+}
+
+/// ⌊∛a⌋, bit by bit.
+fn exact_cube_root(a: u64) -> u32 {
+    (0..21).rev().map(|b| 1u64 << b).fold(0, |r, bit| if (r + bit).pow(3) <= a { r + bit } else { r }) as u32
+}
+
+/// Multiplicative decrease β = 717/1024 ≈ 0.7 (RFC 9438 §4.6).
+const BETA: u32 = 717;
+const BETA_ONE: u32 = 1024;
+/// C = 41/1024 · 10 ≈ 0.4 packets/s³ (RFC 9438 §4.2, with Linux's reference RTT of 0.1 s), as 410/1024.
+const C: u64 = 410;
+/// 1/C in (1/1024 s)³ per packet: 2^(10+30) / 410.
+const CUBE_FACTOR: u64 = (1 << (10 + 3 * TIME_SHIFT)) / C;
+/// The curve's unit of time is 2^-10 s.
+const TIME_SHIFT: u32 = 10;
+/// The Reno estimate's window per packet of growth, in eighths: 8 (1 + β) / 3 (1 − β).
+const RENO_STEP: u32 = 8 * (BETA_ONE + BETA) / 3 / (BETA_ONE - BETA);
+/// The curve is evaluated again at an unchanged window after 1/32 s.
+const UPDATES_PER_SECOND: u32 = 32;
+/// Windows to acknowledge for one packet at or above the target.
+const FLAT: u32 = 100;
+/// Slowest growth while no loss has shown a maximum: one packet per 20, 5 % a round trip.
+const FIRST_CLIMB: u32 = 20;
+/// Fastest growth: one packet for two acknowledged, 1.5 × a round trip.
+const FASTEST: u32 = 2;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,158 @@
+use super::*;
+use tcpscape_base::Time;
+
+fn at(ms: u64) -> View {
+    View { now: Time(ms * 1_000_000), jiffies: 1_000 + (ms / 10) as u32, hz: 100, is_cwnd_limited: true, ..View::default() }
+}
+
+fn ack(n: u32) -> AckSample {
+    AckSample { acked: n, may_raise: true, ..AckSample::default() }
+}
+
+fn rtt(us: i64) -> PktsAcked {
+    PktsAcked { pkts_acked: 1, rtt_us: us, in_flight: 0 }
+}
+
+/// After a loss at `w_max`, with the given smallest RTT.
+fn reduced(w_max: u32, delay_min: u32) -> (Cubic, Window) {
+    let (mut c, mut w) = (Cubic { delay_min, ..Cubic::new() }, Window { cwnd: w_max, prior_cwnd: w_max, ..Window::default() });
+    w.ssthresh = c.ssthresh(&at(0), &w);
+    w.cwnd = w.ssthresh;
+    (c, w)
+}
+
+#[test]
+fn constants_as_in_the_rfc_with_linuxs_rounding() {
+    assert_eq!(RENO_STEP, 15); // 8 · 1741 / 3 / 307 = 15.1
+    assert_eq!(CUBE_FACTOR, 2_681_735_677); // 2^40 / 410
+}
+
+/// A drop of 30 packets takes ∛(30/0.4004) = 4.215 s = 4,316/1024 s to make up; one of 300, 9,300/1024 s.
+#[test]
+fn cube_root_of_known_drops_within_half_a_percent() {
+    for (drop, exact) in [(1u64, 1_389u32), (30, 4_316), (300, 9_300), (3_000, 20_037)] {
+        let k = cube_root(CUBE_FACTOR * drop);
+        assert_eq!(exact_cube_root(CUBE_FACTOR * drop), exact);
+        assert!(k.abs_diff(exact) * 200 <= exact, "{drop}: {k} {exact}");
+    }
+    let roots = [(0, 0), (7, 1), (8, 2), (26, 2), (27, 3), (1 << 60, 1 << 20)];
+    assert!(roots.iter().all(|&(a, r)| exact_cube_root(a) == r));
+}
+
+/// From 100 down to 70: at t = K the curve stands at 100 again, one second before it at 99.6, two after it at 103.2.
+#[test]
+fn the_curve_reaches_the_old_maximum_at_k() {
+    let (mut c, w) = reduced(100, 0);
+    c.update(&at(0), w.cwnd, 1);
+    let e = c.epoch.unwrap();
+    assert_eq!((w.cwnd, e.origin), (70, 100));
+    assert!((4_300..=4_330).contains(&e.k), "{}", e.k);
+    let k_ms = u64::from(e.k) * 1_000 / 1_024;
+    assert_eq!([e.target(&at(k_ms), 0), e.target(&at(k_ms - 1_000), 0), e.target(&at(k_ms + 2_000), 0)], [100, 100, 103]);
+    // The target is the window one RTT ahead: 500 ms of RTT are 500 ms of time.
+    assert_eq!(e.target(&at(1_000), 500_000), e.target(&at(1_500), 0));
+}
+
+#[test]
+fn fast_convergence_gives_up_some_of_the_old_maximum() {
+    let (mut c, mut w) = reduced(100, 0);
+    w.cwnd = 80;
+    // (1024 + 717) / 2048 of 80 = 68; 717 / 1024 of 80 = 56.
+    assert_eq!((c.ssthresh(&at(0), &w), c.w_max), (56, 68));
+    w.cwnd = 90;
+    assert_eq!((c.ssthresh(&at(0), &w), c.w_max), (63, 90));
+    w.cwnd = 2;
+    assert_eq!(c.ssthresh(&at(0), &w), 2);
+}
+
+/// On a short path Reno is faster. Its estimate grows by one packet for 15/8 windows acknowledged, about one for two round
+/// trips at 14 packets and more, with the window one packet behind: 20 round trips of 10 ms take it from 14 to 22.
+#[test]
+fn reno_friendly_region() {
+    let (mut c, mut w) = reduced(21, 10_000);
+    assert_eq!(w.cwnd, 14);
+    for round in 0..20 {
+        for _ in 0..w.cwnd {
+            c.on_ack(&at(round * 10), &mut w, &ack(1));
+        }
+    }
+    assert_eq!((c.epoch.unwrap().reno_cwnd, w.cwnd), (22, 22));
+}
+
+#[test]
+fn growth_is_bounded_to_one_in_two_and_one_in_twenty() {
+    // Long after the maximum the target runs away: one packet for two.
+    let (mut c, w) = reduced(100, 0);
+    c.update(&at(0), w.cwnd, 1);
+    c.update(&at(60_000), w.cwnd, 1);
+    assert_eq!(c.per_packet, 2);
+    // No loss yet: 5 % a round trip although the curve is flat.
+    let mut c = Cubic::new();
+    c.update(&at(0), 1_000, 1);
+    assert_eq!(c.per_packet, 20);
+}
+
+#[test]
+fn an_unchanged_window_is_evaluated_32_times_a_second() {
+    let (mut c, w) = reduced(1_000, 0);
+    c.update(&at(0), w.cwnd, 1);
+    let first = c.per_packet;
+    c.update(&at(30), w.cwnd, 1); // 3 jiffies = HZ/32
+    assert_eq!((c.per_packet, c.evaluated.1), (first, 1_000));
+    c.update(&at(40), w.cwnd, 1);
+    assert_eq!(c.evaluated.1, 1_004);
+    assert_eq!(c.epoch.unwrap().acked, 3);
+}
+
+#[test]
+fn idle_time_moves_the_epoch() {
+    let (mut c, mut w) = reduced(100, 0);
+    c.update(&at(0), w.cwnd, 1);
+    c.on_event(&View { lsndtime: 1_100, ..at(5_000) }, &mut w, CaEvent::TxStart);
+    assert_eq!(c.epoch.unwrap().start, 1_400); // idle from jiffy 1,100 to 1,500
+    c.on_event(&View { lsndtime: 1_100, ..at(5_000) }, &mut w, CaEvent::TxStart);
+    assert_eq!(c.epoch.unwrap().start, 1_500); // never later than now
+}
+
+/// Slow start with 20 packets of window and 100 ms of smallest RTT: 112.5 ms is the limit.
+#[test]
+fn hystart_leaves_on_delay_after_eight_samples() {
+    let (mut c, mut w) = (Cubic::new(), Window { cwnd: 20, ..Window::default() });
+    c.init(&at(0), &mut w);
+    c.pkts_acked(&at(0), &mut w, &rtt(100_000));
+    let round = |ms| View { snd_una: ms, snd_nxt: ms + 1, ..at(ms) };
+    for (start, us, leaves) in [(1_000, 112_500, false), (2_000, 112_501, true)] {
+        for i in 0..9 {
+            assert!(w.in_slow_start() && w.ssthresh > 20);
+            c.pkts_acked(&View { snd_una: start, ..round(start + i * 5) }, &mut w, &rtt(us));
+        }
+        assert_eq!((c.hystart.found, w.ssthresh == 20), (leaves, leaves));
+    }
+}
+
+/// ACKs 1 ms apart for more than 50 ms = half of 100 ms end slow start; 3 ms apart they are no train; paced, it takes 100 ms.
+#[test]
+fn hystart_leaves_on_a_long_train() {
+    let run = |gap: u64, paced: bool, until: u64| {
+        let (mut c, mut w) = (Cubic::new(), Window { cwnd: 20, paced, ..Window::default() });
+        c.init(&View { snd_nxt: 9, ..at(0) }, &mut w);
+        (0..=until / gap).map(|i| i * gap).find(|&ms| {
+            c.pkts_acked(&at(ms), &mut w, &rtt(100_000));
+            c.hystart.found
+        })
+    };
+    assert_eq!([run(1, false, 200), run(3, false, 200), run(1, true, 200)], [Some(51), None, Some(101)]);
+}
+
+#[test]
+fn a_timeout_forgets_and_the_first_second_of_an_epoch_gives_no_delay() {
+    let (mut c, mut w) = reduced(100, 50_000);
+    c.update(&at(0), w.cwnd, 1);
+    c.pkts_acked(&at(990), &mut w, &rtt(10_000));
+    assert_eq!(c.delay_min, 50_000);
+    c.pkts_acked(&at(1_000), &mut w, &rtt(10_000));
+    assert_eq!(c.delay_min, 10_000);
+    assert_eq!(c.undo(&at(0), &w), 100);
+    c.on_state(&at(0), &mut w, CaState::Loss);
+    assert_eq!((c.w_max, c.delay_min, c.epoch.is_none()), (0, 0, true));
+}

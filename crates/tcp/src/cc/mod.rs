@@ -1,0 +1,265 @@
+//! Congestion controls: one file each, one line each in [`REGISTRY`].
+//!
+//! A controller reads the connection through [`View`] and writes [`Window`]; it never sees segments. The hooks are those of
+//! Linux's `struct tcp_congestion_ops`, in the order in which the kernel calls them for one ACK:
+//! `pkts_acked` → (`ssthresh` → `on_state`) → `on_ack`.
+
+use tcpscape_base::{CaState, Time};
+
+mod bbr;
+mod cubic;
+mod reno;
+
+pub use bbr::Bbr;
+pub use cubic::Cubic;
+pub use reno::Reno;
+
+/// Slow start until the first loss: `TCP_INFINITE_SSTHRESH`.
+pub const INFINITE_SSTHRESH: u32 = 0x7fff_ffff;
+/// `TCP_INIT_CWND` (RFC 6928).
+pub const INIT_CWND: u32 = 10;
+
+/// What a controller may read of the connection at the moment of a call.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct View {
+    /// Time of the event being processed (`tcp_mstamp`, µs precision where a rule needs it: `now.micros()`).
+    pub now: Time,
+    /// The tick counter (`tcp_jiffies32`), wrapping.
+    pub jiffies: u32,
+    /// Ticks a second.
+    pub hz: u32,
+    /// Sender's maximum segment size, bytes (`mss_cache`).
+    pub mss: u32,
+    /// Oldest unacknowledged sequence number.
+    pub snd_una: u64,
+    /// Next sequence number to send.
+    pub snd_nxt: u64,
+    /// Smoothed RTT in µs << 3 (`srtt_us`), 0 before the first sample.
+    pub srtt_us: u32,
+    /// Windowed minimum RTT, µs (`tcp_min_rtt()`), `u32::MAX` before the first sample.
+    pub min_rtt_us: u32,
+    /// Packets in flight: `packets_out − (sacked_out + lost_out) + retrans_out`.
+    pub in_flight: u32,
+    /// Packets sent and not cumulatively acknowledged.
+    pub packets_out: u32,
+    /// Packets ever delivered, SACKed ones included (`tp->delivered`).
+    pub delivered: u32,
+    /// Packets ever marked lost (`tp->lost`).
+    pub lost: u32,
+    /// When `delivered` last grew, µs (`delivered_mstamp`).
+    pub delivered_mstamp: u64,
+    /// `delivered` when the sender last ran out of data, 0 when it is not application-limited (`app_limited`).
+    pub app_limited: u32,
+    /// Congestion-avoidance state.
+    pub ca_state: CaState,
+    /// Whether sending was held back by the window when it was last judged (`is_cwnd_limited`).
+    pub is_cwnd_limited: bool,
+    /// Largest `packets_out` in the last window judged (`max_packets_out`).
+    pub max_packets_out: u32,
+    /// Time of the last data transmission in jiffies (`lsndtime`), wrapping.
+    pub lsndtime: u32,
+    /// Data is queued and not sent (`tcp_write_queue` is not empty).
+    pub has_unsent: bool,
+    /// Earliest time at which the internal pacing timer allows a transmission, ns (`tcp_wstamp_ns`).
+    pub wstamp_ns: u64,
+    /// Segments that one burst may hold when the controller has no opinion (`tcp_tso_autosize` at the current rate).
+    pub tso_segs: u32,
+}
+
+/// What a controller writes.
+#[derive(Clone, Copy, Debug)]
+pub struct Window {
+    /// Congestion window, packets.
+    pub cwnd: u32,
+    /// Slow-start threshold, packets.
+    pub ssthresh: u32,
+    /// Credit towards the next increase (`snd_cwnd_cnt`).
+    pub cwnd_cnt: u32,
+    /// Largest window (`snd_cwnd_clamp`).
+    pub clamp: u32,
+    /// `cwnd` before the last reduction (`prior_cwnd`), for undo.
+    pub prior_cwnd: u32,
+    /// `sk_pacing_rate`, bytes per second.
+    pub pacing_rate: u64,
+    /// Whether transmissions are paced (`sk_pacing_status != SK_PACING_NONE`).
+    pub paced: bool,
+}
+
+impl Default for Window {
+    fn default() -> Window {
+        Window {
+            cwnd: INIT_CWND,
+            ssthresh: INFINITE_SSTHRESH,
+            cwnd_cnt: 0,
+            clamp: u32::MAX,
+            prior_cwnd: 0,
+            pacing_rate: u64::MAX,
+            paced: false,
+        }
+    }
+}
+
+impl Window {
+    /// Whether slow start governs: `cwnd < ssthresh` (`tcp_in_slow_start()`).
+    #[inline]
+    pub fn in_slow_start(&self) -> bool {
+        self.cwnd < self.ssthresh
+    }
+
+    /// Slow start: grows by `acked` packets up to `ssthresh`; returns what is left for congestion avoidance (`tcp_slow_start()`).
+    pub fn slow_start(&mut self, acked: u32) -> u32 {
+        let cwnd = (self.cwnd.saturating_add(acked)).min(self.ssthresh);
+        let left = acked - (cwnd - self.cwnd);
+        self.cwnd = cwnd.min(self.clamp);
+        left
+    }
+
+    /// Additive increase of one packet for every `w` acknowledged (`tcp_cong_avoid_ai()`).
+    pub fn additive_increase(&mut self, w: u32, acked: u32) {
+        let w = w.max(1);
+        // A credit left from a larger `w` is given before new ones are counted.
+        if self.cwnd_cnt >= w {
+            self.cwnd_cnt = 0;
+            self.cwnd = self.cwnd.saturating_add(1);
+        }
+        self.cwnd_cnt = self.cwnd_cnt.saturating_add(acked);
+        if self.cwnd_cnt >= w {
+            let d = self.cwnd_cnt / w;
+            self.cwnd_cnt -= d * w;
+            self.cwnd = self.cwnd.saturating_add(d);
+        }
+        self.cwnd = self.cwnd.min(self.clamp);
+    }
+}
+
+/// A delivery-rate sample (draft-cheng-iccrg-delivery-rate-estimation; `struct rate_sample`).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RateSample {
+    /// `delivered` when the sampled packet was sent.
+    pub prior_delivered: u32,
+    /// When `prior_delivered` was reached, µs; 0 when there is no sample.
+    pub prior_mstamp: u64,
+    /// Packets delivered over the interval; negative when the sample is invalid.
+    pub delivered: i32,
+    /// Interval over which they were delivered, µs; negative when the sample is invalid.
+    pub interval_us: i64,
+    /// RTT of the last packet (S)ACKed, µs; negative when unknown.
+    pub rtt_us: i64,
+    /// Packets newly marked lost by this ACK.
+    pub losses: u32,
+    /// Packets newly acknowledged or SACKed by this ACK.
+    pub acked_sacked: u32,
+    /// Packets in flight before this ACK.
+    pub prior_in_flight: u32,
+    /// The sampled packet was sent while the application had nothing more to send.
+    pub is_app_limited: bool,
+    /// The sampled packet had been retransmitted.
+    pub is_retrans: bool,
+    /// The ACK was perhaps delayed by the receiver (a single packet acknowledged alone).
+    pub is_ack_delayed: bool,
+}
+
+/// What a controller learns from one ACK when the window may grow (`cong_avoid`, `cong_control`).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct AckSample {
+    /// Packets newly acknowledged or SACKed.
+    pub acked: u32,
+    /// The ACK number (`snd_una` after the ACK).
+    pub ack: u64,
+    /// Whether Linux would call `cong_avoid` for this ACK (`tcp_may_raise_cwnd()`, and not in CWR or Recovery): window-based
+    /// controllers return at once when it is false; a controller that `owns_window` ignores it.
+    pub may_raise: bool,
+    /// The delivery-rate sample.
+    pub rate: RateSample,
+}
+
+/// What a controller learns when the retransmission queue was cleaned (`struct ack_sample` of `pkts_acked`).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct PktsAcked {
+    /// Packets newly cumulatively acknowledged.
+    pub pkts_acked: u32,
+    /// RTT of the latest packet acknowledged that was never retransmitted, µs; negative when unknown.
+    pub rtt_us: i64,
+    /// Packets in flight when the last acknowledged packet was sent.
+    pub in_flight: u32,
+}
+
+/// Things that happen to a connection (`enum tcp_ca_event`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CaEvent {
+    /// First transmission when nothing was in flight.
+    TxStart,
+    /// The window was restarted after idling.
+    CwndRestart,
+    /// Recovery from CWR or fast recovery has ended.
+    CompleteCwr,
+    /// A loss timeout, after the state has changed.
+    Loss,
+}
+
+/// What a controller shows in a trace: a few named numbers, in its own units.
+pub type Snapshot = Vec<(&'static str, f64)>;
+
+/// A congestion control, with Linux's hooks.
+pub trait CongestionController: Send {
+    /// Linux's name.
+    fn name(&self) -> &'static str;
+    /// The connection is established (`init`). Sets `w.paced` if it needs pacing.
+    fn init(&mut self, _v: &View, _w: &mut Window) {}
+    /// The threshold after a loss (`ssthresh`).
+    fn ssthresh(&mut self, v: &View, w: &Window) -> u32;
+    /// Packets left the retransmission queue (`pkts_acked`).
+    fn pkts_acked(&mut self, _v: &View, _w: &mut Window, _a: &PktsAcked) {}
+    /// An ACK was processed: grow (`cong_avoid`), or do everything (`cong_control`).
+    fn on_ack(&mut self, v: &View, w: &mut Window, s: &AckSample);
+    /// The state is about to change to `new`; `v.ca_state` is still the old one (`set_state`).
+    fn on_state(&mut self, _v: &View, _w: &mut Window, _new: CaState) {}
+    /// Something happened (`cwnd_event`).
+    fn on_event(&mut self, _v: &View, _w: &mut Window, _e: CaEvent) {}
+    /// The window to return to after a spurious reduction (`undo_cwnd`).
+    fn undo(&mut self, _v: &View, w: &Window) -> u32 {
+        w.cwnd.max(w.prior_cwnd)
+    }
+    /// Whether it sets the window and the rate itself on every ACK (`cong_control` exists): no PRR, no cwnd validation.
+    fn owns_window(&self) -> bool {
+        false
+    }
+    /// Smallest burst in segments (`min_tso_segs`).
+    fn min_tso_segs(&self, _w: &Window) -> u32 {
+        2
+    }
+    /// Send buffer in multiples of the window (`sndbuf_expand`).
+    fn sndbuf_expand(&self) -> u32 {
+        2
+    }
+    /// Numbers for the trace.
+    fn snapshot(&self) -> Snapshot {
+        Vec::new()
+    }
+}
+
+/// One line of the registry.
+pub struct Entry {
+    /// Linux's name.
+    pub name: &'static str,
+    /// One line about it.
+    pub about: &'static str,
+    /// Makes one; `seed` is for controllers that draw random numbers.
+    pub new: fn(seed: u64) -> Box<dyn CongestionController>,
+}
+
+/// Every congestion control there is.
+pub const REGISTRY: &[Entry] = &[
+    Entry { name: "reno", about: "NewReno: RFC 5681 window growth", new: |_| Box::new(Reno::new()) },
+    Entry { name: "cubic", about: "CUBIC: RFC 9438, with HyStart; Linux's default", new: |_| Box::new(Cubic::new()) },
+    Entry {
+        name: "bbr",
+        about: "BBR version 1: model-based, paced (draft-cardwell-iccrg-bbr-congestion-control-00)",
+        new: |seed| Box::new(Bbr::new(seed)),
+    },
+];
+
+/// Makes the congestion control called `name`.
+pub fn make(name: &str, seed: u64) -> Option<Box<dyn CongestionController>> {
+    REGISTRY.iter().find(|e| e.name == name).map(|e| (e.new)(seed))
+}

@@ -1,0 +1,175 @@
+//! What differs between kernels and machines: the profile a scenario names, and the jiffies clock.
+//!
+//! Source: `Documentation/networking/ip-sysctl.rst`, and TCP_INFO of the kernels named (docs/models/kernel-profiles.md).
+
+use serde::{Deserialize, Serialize};
+use tcpscape_base::{Duration, Time};
+
+/// How a receive buffer becomes a window (`tcp_win_from_space()`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WindowRule {
+    /// Half of the buffer, `tcp_adv_win_scale = 1` (up to Linux 6.5).
+    Half,
+    /// The buffer times the measured payload/truesize ratio in 1/256 (`scaling_ratio`, Linux 6.6 and later).
+    ScalingRatio,
+}
+
+/// The kernel that a scenario simulates: version-dependent rules and sysctl defaults.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Kernel {
+    /// Timer ticks a second (`CONFIG_HZ`): granularity of RTO, TLP, delayed ACKs and the reordering timer.
+    pub hz: u32,
+    /// Buffer-to-window rule.
+    pub window: WindowRule,
+    /// Truesize of a received full-sized (MSS) segment in bytes: payload plus this overhead.
+    pub skb_overhead: u32,
+    /// `MAX_TCP_HEADER`, bytes: headroom of every skb that TCP builds; part of the send buffer's unit.
+    pub max_tcp_header: u32,
+    /// `net.core.rmem_max`: cap of an `SO_RCVBUF` argument, before its doubling.
+    pub rmem_max: u32,
+    /// `net.core.wmem_max`: cap of an `SO_SNDBUF` argument, before its doubling.
+    pub wmem_max: u32,
+    /// `net.ipv4.tcp_rmem[1]`: initial receive buffer when it is autotuned.
+    pub tcp_rmem_default: u32,
+    /// `net.ipv4.tcp_rmem[2]`: largest autotuned receive buffer.
+    pub tcp_rmem_max: u32,
+    /// `net.ipv4.tcp_wmem[1]`: initial send buffer.
+    pub tcp_wmem_default: u32,
+    /// `net.ipv4.tcp_wmem[2]`: largest autotuned send buffer.
+    pub tcp_wmem_max: u32,
+    /// `net.ipv4.tcp_comp_sack_nr`: most ACKs held back by SACK compression.
+    pub comp_sack_nr: u32,
+    /// `net.ipv4.tcp_comp_sack_delay_ns`: longest time an ACK is held back by SACK compression.
+    pub comp_sack_delay_ns: u64,
+    /// `net.ipv4.tcp_slow_start_after_idle`.
+    pub slow_start_after_idle: bool,
+}
+
+impl Kernel {
+    /// Linux 6.1 as the reference was measured (User-Mode Linux, 512 MB): HZ 100, half the buffer is window.
+    pub const V6_1: Kernel = Kernel {
+        hz: 100,
+        window: WindowRule::Half,
+        skb_overhead: 1_280,
+        max_tcp_header: 256,
+        rmem_max: 212_992,
+        wmem_max: 212_992,
+        tcp_rmem_default: 131_072,
+        tcp_rmem_max: 4_000_000,
+        tcp_wmem_default: 16_384,
+        tcp_wmem_max: 4_000_000,
+        comp_sack_nr: 44,
+        comp_sack_delay_ns: 1_000_000,
+        slow_start_after_idle: true,
+    };
+    /// Linux 6.12 and later on a usual machine: HZ 1000, window from the measured ratio.
+    pub const V6_12: Kernel = Kernel {
+        hz: 1000,
+        window: WindowRule::ScalingRatio,
+        skb_overhead: 960,
+        max_tcp_header: 320,
+        tcp_rmem_max: 6_291_456,
+        tcp_wmem_max: 4_194_304,
+        ..Kernel::V6_1
+    };
+}
+
+impl Default for Kernel {
+    fn default() -> Kernel {
+        Kernel::V6_1
+    }
+}
+
+/// The tick counter: a timer armed for `n` jiffies fires on the tick that ends jiffy `n`, later ones on coarser grids.
+#[derive(Clone, Copy, Debug)]
+pub struct Jiffies {
+    /// Length of a tick.
+    tick: u64,
+    /// Phase: the first tick after time zero.
+    phase: u64,
+    hz: u32,
+}
+
+impl Jiffies {
+    /// `hz` ticks a second, shifted by `phase` (taken modulo a tick).
+    pub fn new(hz: u32, phase: Duration) -> Jiffies {
+        let tick = 1_000_000_000 / u64::from(hz.max(1));
+        Jiffies { tick, phase: phase.0 % tick, hz: hz.max(1) }
+    }
+    /// Ticks a second.
+    #[inline]
+    pub fn hz(&self) -> u32 {
+        self.hz
+    }
+    /// The tick counter at `now` (`tcp_jiffies32`).
+    #[inline]
+    pub fn at(&self, now: Time) -> u64 {
+        (now.0 + self.tick - self.phase) / self.tick
+    }
+    /// When tick `j` happens.
+    #[inline]
+    pub fn time_of(&self, j: u64) -> Time {
+        Time((j * self.tick + self.phase).saturating_sub(self.tick))
+    }
+    /// Microseconds to jiffies, rounded up (`usecs_to_jiffies()`).
+    #[inline]
+    pub fn from_micros(&self, us: u64) -> u64 {
+        (us * 1_000).div_ceil(self.tick)
+    }
+    /// Jiffies to microseconds.
+    #[inline]
+    pub fn to_micros(&self, j: u64) -> u64 {
+        j * self.tick / 1_000
+    }
+    /// `HZ / divisor` jiffies, the way kernel constants are written.
+    #[inline]
+    pub fn hz_over(&self, divisor: u32) -> u64 {
+        u64::from(self.hz / divisor)
+    }
+    /// When a timer armed at `now` for `n` jiffies ahead really fires: on the timer wheel it is rounded up by one
+    /// unit of its level, 1 jiffy up to 63 ahead, 8 up to 504, 64 up to 4,032, and so on (`calc_wheel_index()`).
+    #[inline]
+    pub fn fire(&self, now: Time, n: u64) -> Time {
+        let expires = self.at(now) + n;
+        let (mut shift, mut start) = (0, 63);
+        while n >= start && shift < 24 {
+            shift += 3;
+            start <<= 3;
+        }
+        self.time_of(((expires >> shift) + 1) << shift)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_200_ms_timer_fires_between_200_and_210_ms_at_hz_100() {
+        let j = Jiffies::new(100, Duration::millis(3));
+        for t in 0..30u64 {
+            let now = Time(t * 1_000_000 + 500);
+            let d = j.fire(now, 20).since(now).0;
+            assert!((200_000_000..=210_000_000).contains(&d), "{d}");
+        }
+    }
+
+    #[test]
+    fn far_timers_are_coarser() {
+        let j = Jiffies::new(100, Duration::ZERO);
+        let now = Time(1_000_000_000);
+        let d = j.fire(now, 100).since(now).0;
+        assert!((1_000_000_000..=1_080_000_000).contains(&d), "{d}");
+    }
+
+    #[test]
+    fn ticks_and_times_agree() {
+        let j = Jiffies::new(250, Duration::micros(1_234));
+        for k in 1..1_000 {
+            assert_eq!(j.at(j.time_of(k)), k);
+            assert_eq!(j.at(Time(j.time_of(k).0 - 1)), k - 1);
+        }
+    }
+}

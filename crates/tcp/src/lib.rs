@@ -1,0 +1,13 @@
+//! Linux's TCP as two sans-IO machines, a [`Sender`] and a [`Receiver`]: segments and times go in, segments come out.
+//!
+//! `on_*` are inputs, `poll_*` outputs, `next_event` says when `on_timer` wants to be called. The machines hold no
+//! clock and no socket; a simulator, or anything else that owns a clock, drives them.
+
+pub mod cc;
+mod kernel;
+mod receiver;
+mod sender;
+
+pub use kernel::{Jiffies, Kernel, WindowRule};
+pub use sender::{Histogram, Info, Limit, Sender, SenderConfig, SenderStats, LIMITS};
+pub use receiver::{Receiver, ReceiverConfig, ReceiverStats};

@@ -1,0 +1,738 @@
+//! The sending side of Linux's TCP: window, scoreboard, loss recovery, timers and pacing, without a clock or a socket.
+//!
+//! What it is: a machine of one connection that sends. `ack.rs` takes ACKs in, `recovery.rs` decides about losses and undo,
+//! `output.rs` decides what may leave, `timers.rs` is the retransmission timer in its four roles, `scoreboard.rs` what is in flight.
+//! Source: RFC 9293, 5681, 6298, 6675, 6937 (PRR), 8985 (RACK-TLP), 5682 (F-RTO), 3522 (Eifel), 3708 (DSACK undo), 7323, and
+//! observed behaviour of Linux 6.1.192; the kernel's function names stand beside the rules. How it differs: see
+//! docs/models/sender.md. Not modelled: urgent data, Fast Open, path-MTU probing, ECN (its place is left), keep-alive.
+
+mod ack;
+mod output;
+mod recovery;
+mod rtt;
+mod scoreboard;
+mod timers;
+
+pub use rtt::Histogram;
+
+use crate::cc::{CaEvent, CongestionController, View, Window};
+use crate::kernel::{Jiffies, Kernel};
+use rtt::{Rtt, WindowedMin};
+use scoreboard::Scoreboard;
+use std::collections::VecDeque;
+use tcpscape_base::{CaState, Flags, Segment, Time};
+
+/// Window of the minimum-RTT filter: `net.ipv4.tcp_min_rtt_wlen`, 300 s.
+const MIN_RTT_WINDOW_S: u64 = 300;
+/// Largest super-packet TCP builds, bytes of payload: `GSO_LEGACY_MAX_SIZE − MAX_TCP_HEADER − 1`.
+const GSO_MAX: u32 = 65_536 - 192 - 1;
+/// `net.ipv4.tcp_reordering`: duplicate ACK threshold before any reordering was seen.
+const REORDERING: u32 = 3;
+/// `net.ipv4.tcp_max_reordering`.
+const MAX_REORDERING: u32 = 300;
+/// `TCP_RACK_RECOVERY_THRESH`: recoveries for which a widened reordering window persists.
+const RACK_RECOVERY_THRESH: u8 = 16;
+/// `TCP_TIMEOUT_INIT`: retransmission timeout before the first sample, 1 s.
+const TIMEOUT_INIT_US: u64 = 1_000_000;
+/// `TCP_RTO_MAX`, 120 s.
+const RTO_MAX_US: u64 = 120_000_000;
+
+/// How a sender is set up.
+pub struct SenderConfig {
+    /// Kernel profile.
+    pub kernel: Kernel,
+    /// Tick counter of its host.
+    pub jiffies: Jiffies,
+    /// Payload of a full segment, bytes: 1448 at an MTU of 1500 with timestamps.
+    pub mss: u32,
+    /// `SO_SNDBUF` argument in bytes, 0 for autotuning.
+    pub sndbuf: u32,
+    /// Whether TCP builds super-packets (always so in Linux since 4.17; false is `sk_gso_disabled`).
+    pub gso: bool,
+    /// `TCP_NODELAY`: small segments leave at once.
+    pub nodelay: bool,
+    /// Whether the first queue on the sender's host holds its memory (no netem there): enables TCP small queues.
+    pub tsq: bool,
+    /// Its congestion control.
+    pub congestion: Box<dyn CongestionController>,
+}
+
+/// What held the sender back, as time accumulates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// The application had nothing more to send.
+    App,
+    /// The receiver's window.
+    Rwnd,
+    /// The congestion window.
+    Cwnd,
+    /// The pacing timer.
+    Pacing,
+    /// The send buffer was too small for the window.
+    Sndbuf,
+    /// The sender's own queue (TCP small queues).
+    Tsq,
+}
+
+/// Names of the [`Limit`]s, in order.
+pub const LIMITS: [&str; 6] = ["app", "rwnd", "cwnd", "pacing", "sndbuf", "tsq"];
+
+/// Counters of one connection.
+#[derive(Clone, Debug, Default)]
+pub struct SenderStats {
+    /// Segments with data sent, retransmissions included (`tcpi_data_segs_out`).
+    pub data_segs_out: u64,
+    /// Segments retransmitted (`tcpi_total_retrans`).
+    pub retransmits: u64,
+    /// Duplicates reported by DSACK: retransmissions that were not needed (`tcpi_dsack_dups`).
+    pub dsack_dups: u64,
+    /// ACKs taken in (`tcpi_segs_in`).
+    pub segs_in: u64,
+    /// ACKs dropped because their timestamp was older than one seen (`PAWSEstabRejected`).
+    pub paws_rejected: u64,
+    /// Retransmission timeouts (`TCPTimeouts`).
+    pub rtos: u64,
+    /// Fast recoveries entered (`TCPSackRecovery`).
+    pub fast_recoveries: u64,
+    /// Window reductions undone (`TCPFullUndo`, `TCPPartialUndo`, `TCPDSACKUndo`, `TCPLossUndo`).
+    pub undos: u64,
+    /// Timeouts found spurious by F-RTO (`TCPSpuriousRTOs`).
+    pub spurious_rtos: u64,
+    /// Tail loss probes sent (`TCPLossProbes`).
+    pub tlps: u64,
+    /// Reordering events seen (`tcpi_reord_seen`).
+    pub reord_seen: u64,
+    /// Zero-window probes sent.
+    pub window_probes: u64,
+    /// Bytes accepted from the application.
+    pub bytes_written: u64,
+    /// Time spent under each [`Limit`], ns, in the order of [`LIMITS`].
+    pub limited_ns: [u64; 6],
+    /// RTT samples.
+    pub rtt: Histogram,
+    /// Largest window, packets.
+    pub cwnd_max: u32,
+    /// Time integral of the window, packets·ns.
+    pub cwnd_integral: u128,
+    /// Largest receive window seen, bytes (`max_window`).
+    pub max_rwnd: u32,
+}
+
+/// A sample of the connection, the fields of `struct tcp_info`.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Info {
+    /// Congestion window, packets.
+    pub cwnd: u32,
+    /// Slow-start threshold, packets.
+    pub ssthresh: u32,
+    /// Smoothed RTT, µs.
+    pub srtt_us: u32,
+    /// RTT deviation, µs (`tcpi_rttvar`).
+    pub rttvar_us: u32,
+    /// Minimum RTT, µs; `u32::MAX` before the first sample.
+    pub min_rtt_us: u32,
+    /// Retransmission timeout, µs.
+    pub rto_us: u64,
+    /// Packets in flight.
+    pub in_flight: u32,
+    /// Packets sent and not acknowledged.
+    pub unacked: u32,
+    /// Pacing rate, B/s.
+    pub pacing_rate: u64,
+    /// Delivery rate, B/s (`tcpi_delivery_rate`).
+    pub delivery_rate: u64,
+    /// Congestion-avoidance state.
+    pub ca_state: CaState,
+    /// Retransmissions so far.
+    pub retransmits: u64,
+    /// Spurious retransmissions so far.
+    pub spurious: u64,
+    /// Reordering metric, packets.
+    pub reordering: u32,
+    /// RACK's reordering window steps.
+    pub reo_wnd_steps: u32,
+    /// Receive window, bytes.
+    pub rwnd: u32,
+    /// Bytes acknowledged.
+    pub bytes_acked: u64,
+    /// Packets delivered.
+    pub delivered: u32,
+    /// Packets marked lost so far.
+    pub lost: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Closed,
+    SynSent,
+    Established,
+}
+
+/// What the retransmission timer stands for (`icsk_pending`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Pending {
+    Retrans,
+    LossProbe,
+    Reorder,
+    Probe0,
+}
+
+/// A chunk of unsent data: a kernel skb of the write queue.
+#[derive(Clone, Copy, Debug)]
+struct Unsent {
+    len: u32,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Rack {
+    mstamp_us: u64,
+    end_seq: u64,
+    rtt_us: u32,
+    advanced: bool,
+    dsack_seen: bool,
+    reo_wnd_steps: u32,
+    reo_wnd_persist: u8,
+    last_delivered: u32,
+}
+
+/// The sending machine of one connection.
+pub struct Sender {
+    kernel: Kernel,
+    jiffies: Jiffies,
+    mss: u32,
+    gso: bool,
+    nodelay: bool,
+    tsq: bool,
+    cc: Box<dyn CongestionController>,
+    owns_window: bool,
+    w: Window,
+    state: State,
+    now: Time,
+    out: VecDeque<Segment>,
+    stats: SenderStats,
+
+    // Sequence space.
+    snd_una: u64,
+    snd_nxt: u64,
+    write_seq: u64,
+    pushed_seq: u64,
+    /// End of the last sub-MSS segment sent, for Nagle's test (`snd_sml`).
+    snd_sml: u64,
+    snd_wnd: u32,
+    max_window: u32,
+    board: Scoreboard,
+    unsent: VecDeque<Unsent>,
+    burst: u32,
+
+    // Counts (`packets_out` and its parts).
+    packets_out: u32,
+    sacked_out: u32,
+    lost_out: u32,
+    retrans_out: u32,
+    highest_sack: u64,
+    delivered: u32,
+    delivered_mstamp: u64,
+    first_tx_mstamp: u64,
+    lost: u32,
+    app_limited: u32,
+    rate_delivered: u32,
+    rate_interval_us: u32,
+
+    // Recovery.
+    ca_state: CaState,
+    high_seq: u64,
+    prior_ssthresh: u32,
+    prr_delivered: u32,
+    prr_out: u32,
+    undo_marker: u64,
+    undo_retrans: i32,
+    retrans_stamp: u32,
+    reordering: u32,
+    rack: Rack,
+    frto: bool,
+    tlp_high_seq: u64,
+    tlp_retrans: bool,
+    is_sack_reneg: bool,
+
+    // RTT and timers.
+    rtt: Rtt,
+    rtt_min: WindowedMin,
+    rto_jiffies: u64,
+    backoff: u32,
+    retransmits: u32,
+    probes_out: u32,
+    timer: Option<(Pending, u64, Time)>,
+    wstamp_ns: u64,
+    pacing_timer: Option<Time>,
+
+    // Window validation.
+    is_cwnd_limited: bool,
+    max_packets_out: u32,
+    cwnd_usage_seq: u64,
+    cwnd_used: u32,
+    cwnd_stamp: u64,
+    lsndtime: u64,
+
+    // Socket.
+    sndbuf: u32,
+    sndbuf_locked: bool,
+    wmem_queued: u64,
+    gso_segs: u32,
+    nospace: bool,
+    wake: bool,
+    local_queue: u64,
+    tsq_throttled: bool,
+    limit: Limit,
+    limit_since: Time,
+
+    // Peer.
+    ts_recent: u32,
+    rcv_nxt: u64,
+    rcv_tsecr: u32,
+    syn_sent_ns: u64,
+    syn_retrans: u32,
+}
+
+impl Sender {
+    /// A closed connection; [`Sender::connect`] opens it.
+    pub fn new(cfg: SenderConfig) -> Sender {
+        let locked = cfg.sndbuf > 0;
+        // Linux: sock_setsockopt(SO_SNDBUF) caps at wmem_max and doubles, SOCK_MIN_SNDBUF 4608.
+        let sndbuf = if locked { (cfg.sndbuf.min(cfg.kernel.wmem_max) * 2).max(4_608) } else { cfg.kernel.tcp_wmem_default };
+        let owns_window = cfg.congestion.owns_window();
+        let rto = cfg.jiffies.from_micros(TIMEOUT_INIT_US);
+        Sender {
+            kernel: cfg.kernel,
+            jiffies: cfg.jiffies,
+            mss: cfg.mss,
+            gso: cfg.gso,
+            nodelay: cfg.nodelay,
+            tsq: cfg.tsq,
+            cc: cfg.congestion,
+            owns_window,
+            w: Window::default(),
+            state: State::Closed,
+            now: Time::ZERO,
+            out: VecDeque::new(),
+            stats: SenderStats::default(),
+            snd_una: 0,
+            snd_nxt: 0,
+            write_seq: 0,
+            pushed_seq: 1,
+            snd_sml: 0,
+            snd_wnd: 0,
+            max_window: 0,
+            board: Scoreboard::default(),
+            unsent: VecDeque::new(),
+            burst: 0,
+            packets_out: 0,
+            sacked_out: 0,
+            lost_out: 0,
+            retrans_out: 0,
+            highest_sack: 0,
+            delivered: 0,
+            delivered_mstamp: 0,
+            first_tx_mstamp: 0,
+            lost: 0,
+            app_limited: u32::MAX,
+            rate_delivered: 0,
+            rate_interval_us: 0,
+            ca_state: CaState::Open,
+            high_seq: 0,
+            prior_ssthresh: 0,
+            prr_delivered: 0,
+            prr_out: 0,
+            undo_marker: 0,
+            undo_retrans: 0,
+            retrans_stamp: 0,
+            reordering: REORDERING,
+            rack: Rack { reo_wnd_steps: 1, ..Rack::default() },
+            frto: false,
+            tlp_high_seq: 0,
+            tlp_retrans: false,
+            is_sack_reneg: false,
+            rtt: Rtt::default(),
+            rtt_min: WindowedMin::new(),
+            rto_jiffies: rto,
+            backoff: 0,
+            retransmits: 0,
+            probes_out: 0,
+            timer: None,
+            wstamp_ns: 0,
+            pacing_timer: None,
+            is_cwnd_limited: false,
+            max_packets_out: 0,
+            cwnd_usage_seq: 0,
+            cwnd_used: 0,
+            cwnd_stamp: 0,
+            lsndtime: 0,
+            sndbuf,
+            sndbuf_locked: locked,
+            wmem_queued: 0,
+            gso_segs: 0,
+            nospace: false,
+            wake: false,
+            local_queue: 0,
+            tsq_throttled: false,
+            limit: Limit::App,
+            limit_since: Time::ZERO,
+            ts_recent: 0,
+            rcv_nxt: 0,
+            rcv_tsecr: 0,
+            syn_sent_ns: 0,
+            syn_retrans: 0,
+        }
+    }
+
+    /// Opens the connection: queues a SYN. `since` is when the application called connect(), earlier than `now` if the
+    /// first packet had to wait for the neighbour's address.
+    pub fn connect(&mut self, now: Time, since: Time) {
+        self.now = now;
+        self.state = State::SynSent;
+        self.snd_nxt = 1;
+        self.write_seq = 1;
+        self.syn_sent_ns = since.0;
+        self.send_syn();
+        self.arm(Pending::Retrans, self.rto_jiffies);
+    }
+
+    fn send_syn(&mut self) {
+        self.out.push_back(Segment { flags: Flags::SYN, wnd: 64_240, tsval: self.tsval(), ..Segment::default() });
+    }
+
+    /// Takes in a segment from the peer.
+    pub fn on_segment(&mut self, now: Time, s: &Segment) {
+        self.now = now;
+        match self.state {
+            State::Closed => {}
+            State::SynSent => self.on_syn_ack(s),
+            State::Established => self.on_ack_segment(s),
+        }
+        self.account();
+    }
+
+    // RFC 9293 §3.10.7.3; Linux: tcp_rcv_synsent_state_process(), tcp_init_transfer().
+    fn on_syn_ack(&mut self, s: &Segment) {
+        if !s.flags.has(Flags::SYN) || !s.flags.has(Flags::ACK) || s.ack != 1 {
+            return;
+        }
+        self.ts_recent = s.tsval;
+        self.rcv_tsecr = s.tsecr;
+        self.rcv_nxt = s.end();
+        self.snd_una = 1;
+        self.snd_wnd = s.wnd;
+        self.max_window = s.wnd;
+        self.stats.max_rwnd = s.wnd;
+        self.delivered = 1;
+        self.delivered_mstamp = self.now_us();
+        self.timer = None;
+        self.retransmits = 0;
+        self.backoff = 0;
+        let m = if self.syn_retrans == 0 {
+            (self.now.0 - self.syn_sent_ns) / 1_000
+        } else {
+            u64::from(self.tsval().wrapping_sub(s.tsecr).max(1)) * 1_000
+        };
+        self.take_rtt_sample(m as u32, m as u32, false);
+        self.state = State::Established;
+        if self.syn_retrans > 1 {
+            self.w.cwnd = 1;
+        }
+        self.cwnd_stamp = self.jiffies.at(self.now);
+        self.retrans_stamp = 0;
+        let v = self.view();
+        self.cc.init(&v, &mut self.w);
+        self.update_pacing_rate();
+        self.expand_sndbuf();
+        self.limit_since = self.now;
+        let ack = self.bare_ack(self.snd_nxt);
+        self.out.push_back(ack);
+        self.wake = true;
+    }
+
+    /// A timer set by [`Sender::next_event`] has come.
+    pub fn on_timer(&mut self, now: Time) {
+        self.now = now;
+        if let Some((what, timeout, fire)) = self.timer {
+            if fire <= now {
+                self.on_retransmission_timer(what, timeout);
+            }
+        }
+        if self.pacing_timer.is_some_and(|t| t <= now) {
+            self.pacing_timer = None;
+            self.on_pacing_timer();
+        }
+        self.account();
+    }
+
+    /// When [`Sender::on_timer`] wants to be called.
+    #[inline]
+    pub fn next_event(&self) -> Option<Time> {
+        match (self.timer, self.pacing_timer) {
+            (Some((_, _, a)), Some(b)) => Some(a.min(b)),
+            (Some((_, _, a)), None) => Some(a),
+            (None, b) => b,
+        }
+    }
+
+    /// The next segment that leaves, with the number of MSS-sized packets inside.
+    #[inline]
+    pub fn poll_transmit(&mut self) -> Option<(Segment, u16)> {
+        let s = self.out.pop_front()?;
+        Some((s, s.len.div_ceil(self.mss).max(1) as u16))
+    }
+
+    /// Whether the connection is established.
+    pub fn established(&self) -> bool {
+        self.state == State::Established
+    }
+
+    /// Whether a blocked or new writer should be woken; the answer is given once.
+    #[inline]
+    pub fn take_wake(&mut self) -> bool {
+        std::mem::take(&mut self.wake)
+    }
+
+    /// The application writes up to `bytes`; returns how many were accepted. When fewer were, the writer blocks until
+    /// [`Sender::take_wake`] says so. Linux: `tcp_sendmsg_locked()`.
+    pub fn write(&mut self, now: Time, bytes: u64) -> u64 {
+        self.now = now;
+        if self.state != State::Established {
+            self.nospace = true;
+            return 0;
+        }
+        let n = self.sendmsg(bytes);
+        self.account();
+        n
+    }
+
+    /// A packet left the sender's own queue: `bytes` of its memory are free again (`tcp_wfree()`).
+    pub fn on_tx_complete(&mut self, now: Time, bytes: u64) {
+        self.local_queue = self.local_queue.saturating_sub(bytes);
+        if self.tsq_throttled {
+            self.now = now;
+            self.tsq_throttled = false;
+            self.on_pacing_timer();
+            self.account();
+        }
+    }
+
+    /// Whether segments wait in [`Sender::poll_transmit`].
+    pub fn has_output(&self) -> bool {
+        !self.out.is_empty()
+    }
+
+    /// Next sequence number to send.
+    pub fn snd_nxt(&self) -> u64 {
+        self.snd_nxt
+    }
+
+    /// Everything acknowledged and nothing waiting.
+    pub fn idle(&self) -> bool {
+        self.packets_out == 0 && self.unsent.is_empty()
+    }
+
+    /// Bytes acknowledged so far.
+    pub fn bytes_acked(&self) -> u64 {
+        self.snd_una.saturating_sub(1)
+    }
+
+    /// Counters, with the time under the present limit added up to `now`.
+    pub fn stats(&mut self, now: Time) -> &SenderStats {
+        self.now = now;
+        self.account_as(self.limit);
+        &self.stats
+    }
+
+    /// The connection's numbers now.
+    pub fn info(&self) -> Info {
+        Info {
+            cwnd: self.w.cwnd,
+            ssthresh: self.w.ssthresh,
+            srtt_us: self.rtt.srtt_us >> 3,
+            rttvar_us: self.rtt.mdev_us >> 2,
+            min_rtt_us: self.rtt_min.get(),
+            rto_us: self.jiffies.to_micros(self.rto_jiffies),
+            in_flight: self.in_flight(),
+            unacked: self.packets_out,
+            pacing_rate: self.w.pacing_rate,
+            delivery_rate: if self.rate_interval_us == 0 {
+                0
+            } else {
+                u64::from(self.rate_delivered) * u64::from(self.mss) * 1_000_000 / u64::from(self.rate_interval_us)
+            },
+            ca_state: self.ca_state,
+            retransmits: self.stats.retransmits,
+            spurious: self.stats.dsack_dups,
+            reordering: self.reordering,
+            reo_wnd_steps: self.rack.reo_wnd_steps,
+            rwnd: self.snd_wnd,
+            bytes_acked: self.bytes_acked(),
+            delivered: self.delivered,
+            lost: self.lost,
+        }
+    }
+
+    /// The congestion control's own numbers.
+    pub fn snapshot(&self) -> crate::cc::Snapshot {
+        self.cc.snapshot()
+    }
+
+    /// Panics when the counters contradict the scoreboard; for tests.
+    pub fn check_invariants(&self) {
+        let (mut sacked, mut lost, mut retrans) = (0, 0, 0);
+        for id in self.board.iter_ids() {
+            let s = self.board.get(id);
+            sacked += u32::from(s.has(scoreboard::SACKED));
+            lost += u32::from(s.has(scoreboard::LOST));
+            retrans += u32::from(s.has(scoreboard::RETRANS));
+        }
+        assert_eq!(self.packets_out as usize, self.board.len(), "packets_out");
+        assert_eq!((self.sacked_out, self.lost_out, self.retrans_out), (sacked, lost, retrans), "sacked, lost, retrans out");
+        assert!(self.w.cwnd >= 1 && self.w.cwnd <= self.w.clamp, "cwnd {}", self.w.cwnd);
+    }
+
+    // ---- shared by the other files ----
+
+    #[inline]
+    fn now_us(&self) -> u64 {
+        self.now.micros()
+    }
+    /// The timestamp clock, ms. Never 0, so that an echo of it is always an echo.
+    #[inline]
+    fn tsval(&self) -> u32 {
+        Self::ts_of(self.now.0)
+    }
+    #[inline]
+    fn ts_of(ns: u64) -> u32 {
+        (ns / 1_000_000) as u32 + 1
+    }
+    /// `tcp_packets_in_flight()`.
+    #[inline]
+    fn in_flight(&self) -> u32 {
+        (self.packets_out + self.retrans_out).saturating_sub(self.sacked_out + self.lost_out)
+    }
+    #[inline]
+    fn wnd_end(&self) -> u64 {
+        self.snd_una + u64::from(self.snd_wnd)
+    }
+    #[inline]
+    fn min_rtt(&self) -> u32 {
+        self.rtt_min.get()
+    }
+    /// `tcp_in_cwnd_reduction()`.
+    #[inline]
+    fn in_cwnd_reduction(&self) -> bool {
+        matches!(self.ca_state, CaState::Cwr | CaState::Recovery)
+    }
+    /// `tcp_highest_sack_seq()`.
+    #[inline]
+    fn highest_sack_seq(&self) -> u64 {
+        if self.sacked_out == 0 {
+            self.snd_una
+        } else {
+            self.highest_sack
+        }
+    }
+
+    fn view(&self) -> View {
+        View {
+            now: self.now,
+            jiffies: self.jiffies.at(self.now) as u32,
+            hz: self.jiffies.hz(),
+            mss: self.mss,
+            snd_una: self.snd_una,
+            snd_nxt: self.snd_nxt,
+            srtt_us: self.rtt.srtt_us,
+            min_rtt_us: self.min_rtt(),
+            in_flight: self.in_flight(),
+            packets_out: self.packets_out,
+            delivered: self.delivered,
+            lost: self.lost,
+            delivered_mstamp: self.delivered_mstamp,
+            app_limited: self.app_limited,
+            ca_state: self.ca_state,
+            is_cwnd_limited: self.is_cwnd_limited,
+            max_packets_out: self.max_packets_out,
+            lsndtime: self.lsndtime as u32,
+            has_unsent: !self.unsent.is_empty(),
+            wstamp_ns: self.wstamp_ns,
+            tso_segs: self.tso_segs(),
+        }
+    }
+
+    fn set_ca_state(&mut self, new: CaState) {
+        let v = self.view();
+        self.cc.on_state(&v, &mut self.w, new);
+        self.ca_state = new;
+    }
+
+    fn ca_event(&mut self, e: CaEvent) {
+        let v = self.view();
+        self.cc.on_event(&v, &mut self.w, e);
+    }
+
+    /// A pure ACK or window probe at sequence number `seq`.
+    fn bare_ack(&self, seq: u64) -> Segment {
+        Segment {
+            seq,
+            ack: self.rcv_nxt,
+            wnd: 64_256,
+            flags: Flags::ACK,
+            tsval: self.tsval(),
+            tsecr: self.ts_recent,
+            ..Segment::default()
+        }
+    }
+
+    // Linux: tcp_update_pacing_rate(): 200 % of the rate in slow start's first half, 120 % after.
+    fn update_pacing_rate(&mut self) {
+        if self.owns_window {
+            return;
+        }
+        let ratio = if u64::from(self.w.cwnd) < u64::from(self.w.ssthresh) / 2 { 200 } else { 120 };
+        let mut rate = u64::from(self.mss) * ((1_000_000 / 100) << 3) * ratio * u64::from(self.w.cwnd.max(self.packets_out));
+        if self.rtt.srtt_us > 0 {
+            rate /= u64::from(self.rtt.srtt_us);
+        }
+        self.w.pacing_rate = rate;
+    }
+
+    /// Adds the time since the last change to the present limit.
+    fn account_as(&mut self, next: Limit) {
+        let d = self.now.since(self.limit_since).0;
+        self.stats.limited_ns[self.limit as usize] += d;
+        self.stats.cwnd_integral += u128::from(self.w.cwnd) * u128::from(d);
+        self.stats.cwnd_max = self.stats.cwnd_max.max(self.w.cwnd);
+        self.limit = next;
+        self.limit_since = self.now;
+    }
+
+    fn account(&mut self) {
+        if self.state != State::Established {
+            self.limit_since = self.now;
+            return;
+        }
+        let next = if self.lost_out > self.retrans_out && self.in_flight() >= self.w.cwnd {
+            Limit::Cwnd
+        } else if self.unsent.is_empty() {
+            if self.nospace {
+                Limit::Sndbuf
+            } else {
+                Limit::App
+            }
+        } else if self.pacing_timer.is_some() {
+            Limit::Pacing
+        } else if self.tsq_throttled {
+            Limit::Tsq
+        } else if self.in_flight() < self.w.cwnd && self.snd_nxt + u64::from(self.mss) > self.wnd_end() {
+            Limit::Rwnd
+        } else {
+            Limit::Cwnd
+        };
+        self.account_as(next);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,517 @@
+//! What may leave, and when: segmentation into super-packets, Nagle, window tests, pacing, small queues, the send buffer.
+//!
+//! Source: RFC 9293 §3.8, RFC 896 (Nagle), RFC 2861 (window validation), observed behaviour of Linux's GSO-by-default output path.
+//! Linux: `tcp_sendmsg_locked()`, `tcp_write_xmit()`, `__tcp_transmit_skb()`, `tcp_xmit_retransmit_queue()`.
+//! How it differs: small segments are not merged when they are retransmitted (`tcp_retrans_try_collapse()`).
+
+use super::scoreboard::{APP_LIMITED, EVER_RETRANS, HEAD, LOST, RETRANS, SACKED};
+use super::*;
+
+/// How `tcp_write_xmit()` was called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Push {
+    /// Everything that may go.
+    All,
+    /// One super-packet (`tcp_push_one()`).
+    One,
+    /// One segment as a tail loss probe, whatever the window.
+    Probe,
+}
+
+impl Sender {
+    /// Size up to which unsent data is gathered in one super-packet (`tcp_send_mss()`, `tcp_bound_to_half_wnd()`).
+    fn size_goal(&mut self) -> u32 {
+        if !self.gso {
+            return self.mss;
+        }
+        let half = if self.max_window > 536 { self.max_window >> 1 } else { self.max_window };
+        let bound = GSO_MAX.min(half.max(36));
+        let goal = self.gso_segs * self.mss;
+        if bound < goal || bound >= goal + self.mss {
+            self.gso_segs = bound / self.mss;
+        }
+        (self.gso_segs * self.mss).max(self.mss)
+    }
+
+    pub(super) fn sendmsg(&mut self, bytes: u64) -> u64 {
+        self.rate_check_app_limited();
+        let goal = self.size_goal();
+        let mut left = bytes;
+        while left > 0 {
+            let mut room = self.unsent.back().map_or(0, |u| goal.saturating_sub(u.len));
+            if room == 0 {
+                if self.wmem_queued >= u64::from(self.sndbuf) {
+                    self.nospace = true;
+                    break;
+                }
+                self.slow_start_after_idle_check();
+                self.unsent.push_back(Unsent { len: 0 });
+                self.wmem_queued += u64::from(self.kernel.skb_overhead);
+                room = goal;
+            }
+            let copy = u64::from(room).min(left) as u32;
+            let tail = self.unsent.back_mut().expect("a tail was just made");
+            tail.len += copy;
+            let full = tail.len >= goal;
+            self.write_seq += u64::from(copy);
+            self.wmem_queued += u64::from(copy);
+            left -= u64::from(copy);
+            if left > 0 && full {
+                if self.write_seq > self.pushed_seq + u64::from(self.max_window >> 1) {
+                    self.pushed_seq = self.write_seq;
+                    self.push_pending();
+                } else if self.unsent.len() == 1 {
+                    self.write_xmit(Push::One);
+                }
+            }
+        }
+        let copied = bytes - left;
+        self.stats.bytes_written += copied;
+        if copied > 0 {
+            self.pushed_seq = self.write_seq;
+            self.push_pending();
+        }
+        copied
+    }
+
+    /// `__tcp_push_pending_frames()`.
+    pub(super) fn push_pending(&mut self) {
+        if self.unsent.is_empty() {
+            return;
+        }
+        if self.write_xmit(Push::All) {
+            self.check_probe_timer();
+        }
+    }
+
+    /// draft-cheng-iccrg-delivery-rate-estimation §3.3; Linux: `tcp_rate_check_app_limited()`.
+    fn rate_check_app_limited(&mut self) {
+        if self.write_seq - self.snd_nxt < u64::from(self.mss)
+            && self.local_queue == 0
+            && self.in_flight() < self.w.cwnd
+            && self.lost_out <= self.retrans_out
+        {
+            self.app_limited = self.delivered.wrapping_add(self.in_flight()).max(1);
+        }
+    }
+
+    /// Segments that one super-packet may hold at the present rate (`tcp_tso_segs()`).
+    pub(super) fn tso_segs(&self) -> u32 {
+        if !self.gso {
+            return 1;
+        }
+        let mut bytes = self.w.pacing_rate >> 10;
+        let r = self.min_rtt() >> 9;
+        if r < 32 {
+            bytes += u64::from(GSO_MAX >> r);
+        }
+        let bytes = bytes.min(u64::from(GSO_MAX)) as u32;
+        (bytes / self.mss).max(self.cc.min_tso_segs(&self.w))
+    }
+
+    fn pacing_check(&mut self) -> bool {
+        if !self.w.paced || self.wstamp_ns <= self.now.0 {
+            return false;
+        }
+        if self.pacing_timer.is_none() {
+            self.pacing_timer = Some(Time(self.wstamp_ns));
+        }
+        true
+    }
+
+    fn cwnd_quota(&self) -> u32 {
+        let (n, cwnd) = (self.in_flight(), self.w.cwnd);
+        if n >= cwnd {
+            0
+        } else {
+            (cwnd - n).min((cwnd >> 1).max(1))
+        }
+    }
+
+    /// Whether the first unsent segment fits the receiver's window (`tcp_snd_wnd_test()`).
+    pub(super) fn window_allows_head(&self) -> bool {
+        self.unsent.front().is_some_and(|u| self.snd_nxt + u64::from(u.len.min(self.mss)) <= self.wnd_end())
+    }
+
+    // RFC 896 with Minshall's modification; Linux: tcp_nagle_check().
+    fn nagle_holds(&self, partial: bool) -> bool {
+        partial && !self.nodelay && self.packets_out > 0 && self.snd_sml > self.snd_una && self.snd_sml <= self.snd_nxt
+    }
+
+    /// Linux: `tcp_write_xmit()`. Returns whether data waits with nothing in flight.
+    pub(super) fn write_xmit(&mut self, push: Push) -> bool {
+        let max_segs = self.tso_segs();
+        let (mut sent, mut cwnd_limited) = (0, false);
+        while let Some(&Unsent { len }) = self.unsent.front() {
+            if self.pacing_check() {
+                break;
+            }
+            let mut quota = self.cwnd_quota();
+            if quota == 0 {
+                if push != Push::Probe {
+                    break;
+                }
+                quota = 1;
+            }
+            if !self.window_allows_head() {
+                break;
+            }
+            let last = self.unsent.len() == 1;
+            if len <= self.mss {
+                if last && push != Push::Probe && self.nagle_holds(len < self.mss) {
+                    break;
+                }
+            } else if push == Push::All && self.tso_should_defer(len, last, max_segs, &mut cwnd_limited) {
+                break;
+            }
+            let limit = if len > self.mss { self.split_point(len, last, quota.min(max_segs)) } else { self.mss };
+            if self.small_queue_full(len, 0) {
+                break;
+            }
+            sent += self.send_new(len.min(limit));
+            if push != Push::All {
+                break;
+            }
+        }
+        cwnd_limited |= self.in_flight() >= self.w.cwnd;
+        if sent > 0 || cwnd_limited {
+            self.cwnd_validate(cwnd_limited);
+        }
+        if sent > 0 {
+            if self.in_cwnd_reduction() {
+                self.prr_out += sent;
+            }
+            if push != Push::Probe {
+                self.schedule_loss_probe(false);
+            }
+            return false;
+        }
+        self.packets_out == 0 && !self.unsent.is_empty()
+    }
+
+    /// Where to split a super-packet so that it fits the quota and the window (`tcp_mss_split_point()`).
+    fn split_point(&self, len: u32, last: bool, segs: u32) -> u32 {
+        let max = self.mss.saturating_mul(segs);
+        if max <= len && !last {
+            return max;
+        }
+        let needed = u64::from(len).min(self.wnd_end() - self.snd_nxt) as u32;
+        if max <= needed {
+            return max;
+        }
+        let partial = needed % self.mss;
+        if self.nagle_holds(partial != 0) {
+            needed - partial
+        } else {
+            needed
+        }
+    }
+
+    /// Waits for the next ACK if it is near and would let a larger super-packet go (`tcp_tso_should_defer()`).
+    fn tso_should_defer(&self, len: u32, last: bool, max_segs: u32, cwnd_limited: &mut bool) -> bool {
+        if self.ca_state >= CaState::Recovery || self.now.0 > self.wstamp_ns + 1_000_000 {
+            return false;
+        }
+        let send_win = (self.wnd_end() - self.snd_nxt) as u32;
+        let cong_win = (self.w.cwnd - self.in_flight()).saturating_mul(self.mss);
+        let limit = send_win.min(cong_win);
+        if limit >= max_segs * self.mss || (!last && limit >= len) {
+            return false;
+        }
+        // net.ipv4.tcp_tso_win_divisor = 3: a third of the window is enough to go.
+        if limit >= self.snd_wnd.min(self.w.cwnd.saturating_mul(self.mss)) / 3 {
+            return false;
+        }
+        let Some(head) = self.board.front() else { return false };
+        let srtt_ns = u64::from(self.rtt.srtt_us) * 125;
+        let ack_in = (head.xmit_ns + srtt_ns) as i64 - self.now.0 as i64;
+        if ack_in > (srtt_ns >> 1).min(1_000_000) as i64 {
+            return false;
+        }
+        if cong_win < send_win && cong_win <= len {
+            *cwnd_limited = true;
+        }
+        true
+    }
+
+    /// TCP small queues: more than about a millisecond's worth waits in the sender's own queue (`tcp_small_queue_check()`).
+    fn small_queue_full(&mut self, len: u32, factor: u32) -> bool {
+        if !self.tsq || self.board.len() <= 1 {
+            return false;
+        }
+        let truesize = u64::from(len + self.kernel.skb_overhead);
+        let mut limit = (2 * truesize).max(self.w.pacing_rate >> 10);
+        if !self.w.paced {
+            limit = limit.min(1 << 20);
+        }
+        if self.local_queue <= limit << factor {
+            return false;
+        }
+        self.tsq_throttled = true;
+        true
+    }
+
+    /// Sends the first `len` unsent bytes as one super-packet; returns its segments.
+    fn send_new(&mut self, len: u32) -> u32 {
+        let head = self.unsent.front_mut().expect("the caller saw it");
+        if head.len > len {
+            head.len -= len;
+            self.wmem_queued += u64::from(self.kernel.skb_overhead);
+        } else {
+            self.unsent.pop_front();
+        }
+        let seq = self.snd_nxt;
+        let n = len.div_ceil(self.mss);
+        let stamp = self.stamp_and_pace(len, n);
+        let first = self.board.base().wrapping_add(self.board.len() as u32);
+        for i in 0..n {
+            let off = i * self.mss;
+            self.board.push(seq + u64::from(off), self.mss.min(len - off));
+        }
+        self.mark_sent(first, n, stamp);
+        self.board.get_mut(first).flags |= HEAD;
+        if len % self.mss != 0 {
+            self.snd_sml = seq + u64::from(len);
+        }
+        let prior = self.packets_out;
+        self.snd_nxt += u64::from(len);
+        self.packets_out += n;
+        if prior == 0 || self.pending() == Some(Pending::LossProbe) {
+            self.rearm_rto();
+        }
+        self.check_space();
+        self.emit(seq, len, stamp);
+        n
+    }
+
+    fn emit(&mut self, seq: u64, len: u32, stamp: u64) {
+        if self.tsq {
+            self.local_queue += u64::from(len + self.kernel.skb_overhead);
+        }
+        self.out.push_back(Segment { len, tsval: Self::ts_of(stamp), ..self.bare_ack(seq) });
+    }
+
+    /// Counts `n` segments of `len` bytes out, moves the pacing clock on; returns their time stamp in ns.
+    fn stamp_and_pace(&mut self, len: u32, n: u32) -> u64 {
+        if self.in_flight() == 0 {
+            self.ca_event(CaEvent::TxStart);
+        }
+        self.lsndtime = self.jiffies.at(self.now);
+        self.stats.data_segs_out += u64::from(n);
+        let prior = self.wstamp_ns;
+        self.wstamp_ns = prior.max(self.now.0);
+        let stamp = self.wstamp_ns;
+        let rate = self.w.pacing_rate;
+        if self.w.paced && rate > 0 && rate != u64::MAX && self.stats.data_segs_out >= 10 {
+            let mut ns = u64::from(len) * 1_000_000_000 / rate;
+            // Late transmissions earn up to half of their length back.
+            ns -= (ns / 2).min(stamp - prior);
+            self.wstamp_ns += ns;
+        }
+        stamp
+    }
+
+    /// Stamps `n` entries from `first` as one burst sent at `stamp` (`tcp_rate_skb_sent()`).
+    fn mark_sent(&mut self, first: u32, n: u32, stamp: u64) {
+        if self.packets_out == 0 {
+            self.first_tx_mstamp = stamp / 1_000;
+            self.delivered_mstamp = stamp / 1_000;
+        }
+        self.burst = self.burst.wrapping_add(1);
+        let app = if self.app_limited != 0 { APP_LIMITED } else { 0 };
+        for i in 0..n {
+            let id = first.wrapping_add(i);
+            let (burst, delivered) = (self.burst, self.delivered);
+            let (dm, fm) = (self.delivered_mstamp, self.first_tx_mstamp);
+            let s = self.board.get_mut(id);
+            s.xmit_ns = stamp;
+            s.burst = burst;
+            s.tx_delivered = delivered;
+            s.tx_delivered_mstamp = dm;
+            s.tx_first_mstamp = fm;
+            s.flags = s.flags & !APP_LIMITED | app;
+            self.board.sent(id);
+        }
+    }
+
+    /// Sends lost segments again as far as the window allows (`tcp_xmit_retransmit_queue()`).
+    pub(super) fn retransmit_lost(&mut self) {
+        if self.packets_out == 0 {
+            return;
+        }
+        let max_segs = self.tso_segs();
+        let mut rearm = false;
+        while self.in_flight() < self.w.cwnd && self.retrans_out < self.lost_out {
+            let Some(id) = self.board.next_lost() else { break };
+            if self.pacing_check() || self.small_queue_full(self.mss, 1) {
+                break;
+            }
+            let n = self.retransmit(id, (self.w.cwnd - self.in_flight()).min(max_segs));
+            if n == 0 {
+                break;
+            }
+            if self.in_cwnd_reduction() {
+                self.prr_out += n;
+            }
+            rearm |= id == self.board.base() && self.pending() != Some(Pending::Reorder);
+        }
+        if rearm {
+            self.arm_paced(Pending::Retrans, self.rto_jiffies);
+        }
+    }
+
+    /// Retransmits up to `segs` segments from `id` and tags them (`tcp_retransmit_skb()`); returns how many.
+    pub(super) fn retransmit(&mut self, id: u32, segs: u32) -> u32 {
+        let n = self.transmit_again(id, segs);
+        for i in 0..n {
+            self.board.get_mut(id.wrapping_add(i)).flags |= RETRANS;
+        }
+        self.retrans_out += n;
+        if n > 0 && self.retrans_stamp == 0 {
+            self.retrans_stamp = Self::ts_of(self.board.get(id).xmit_ns);
+        }
+        self.undo_retrans = self.undo_retrans.max(0) + n.max(1) as i32;
+        n
+    }
+
+    /// Sends `id` again, with those of its burst that share its fate, up to `segs`; returns how many (`__tcp_retransmit_skb()`).
+    pub(super) fn transmit_again(&mut self, id: u32, segs: u32) -> u32 {
+        let first = *self.board.get(id);
+        let end = self.wnd_end();
+        if first.end() > end && id != self.board.base() {
+            return 0;
+        }
+        let fate = |f: u8| f & (SACKED | LOST | RETRANS | EVER_RETRANS);
+        let (mut n, mut len) = (1, first.len);
+        while n < segs && self.board.contains(id.wrapping_add(n)) {
+            let s = self.board.get(id.wrapping_add(n));
+            if s.burst != first.burst || fate(s.flags) != fate(first.flags) || s.end() > end {
+                break;
+            }
+            len += s.len;
+            n += 1;
+        }
+        let stamp = self.stamp_and_pace(len, n);
+        self.mark_sent(id, n, stamp);
+        for i in 0..n {
+            self.board.get_mut(id.wrapping_add(i)).flags |= EVER_RETRANS;
+        }
+        self.stats.retransmits += u64::from(n);
+        self.emit(first.seq, len, stamp);
+        n
+    }
+
+    /// A zero-window probe that may carry what little the window admits (`tcp_write_wakeup()`).
+    pub(super) fn write_wakeup(&mut self) {
+        let room = (self.wnd_end() - self.snd_nxt) as u32;
+        let len = self.unsent.front().map_or(0, |u| u.len).min(room).min(self.mss);
+        if len > 0 {
+            self.send_new(len);
+        }
+    }
+
+    /// The pacing timer fired, or memory came back from the sender's queue (`tcp_tsq_write()`).
+    pub(super) fn on_pacing_timer(&mut self) {
+        if self.state != State::Established {
+            return;
+        }
+        if self.lost_out > self.retrans_out && self.w.cwnd > self.in_flight() {
+            self.retransmit_lost();
+        }
+        self.write_xmit(Push::All);
+    }
+
+    // RFC 2861, RFC 7661 in spirit; Linux: tcp_cwnd_validate().
+    fn cwnd_validate(&mut self, limited: bool) {
+        if self.snd_una >= self.cwnd_usage_seq || limited || (!self.is_cwnd_limited && self.packets_out > self.max_packets_out) {
+            self.is_cwnd_limited = limited;
+            self.max_packets_out = self.packets_out;
+            self.cwnd_usage_seq = self.snd_nxt;
+        }
+        let now = self.jiffies.at(self.now);
+        if self.is_cwnd_limited || (self.w.in_slow_start() && self.w.cwnd < 2 * self.max_packets_out) {
+            self.cwnd_used = 0;
+            self.cwnd_stamp = now;
+            return;
+        }
+        self.cwnd_used = self.cwnd_used.max(self.packets_out);
+        if self.kernel.slow_start_after_idle && now.saturating_sub(self.cwnd_stamp) >= self.rto_jiffies && !self.owns_window {
+            self.cwnd_application_limited(now);
+        }
+    }
+
+    // Linux: tcp_cwnd_application_limited(): halfway back to what was used.
+    fn cwnd_application_limited(&mut self, now: u64) {
+        if self.ca_state == CaState::Open && !self.nospace {
+            let used = self.cwnd_used.max(crate::cc::INIT_CWND);
+            if used < self.w.cwnd {
+                self.w.ssthresh = self.current_ssthresh();
+                self.w.cwnd = (self.w.cwnd + used) >> 1;
+            }
+            self.cwnd_used = 0;
+        }
+        self.cwnd_stamp = now;
+    }
+
+    // RFC 2861 §2; Linux: tcp_slow_start_after_idle_check(), tcp_cwnd_restart().
+    pub(super) fn slow_start_after_idle_check(&mut self) {
+        if !self.kernel.slow_start_after_idle || self.packets_out > 0 || self.owns_window {
+            return;
+        }
+        let now = self.jiffies.at(self.now);
+        let mut idle = now.saturating_sub(self.lsndtime) as i64;
+        let rto = self.rto_jiffies as i64;
+        if idle <= rto {
+            return;
+        }
+        self.ca_event(CaEvent::CwndRestart);
+        self.w.ssthresh = self.current_ssthresh();
+        let mut cwnd = self.w.cwnd;
+        let restart = crate::cc::INIT_CWND.min(cwnd);
+        loop {
+            idle -= rto;
+            if idle <= 0 || cwnd <= restart {
+                break;
+            }
+            cwnd >>= 1;
+        }
+        self.w.cwnd = cwnd.max(restart);
+        self.cwnd_stamp = now;
+        self.cwnd_used = 0;
+    }
+
+    /// Gives back the memory of an acknowledged segment.
+    pub(super) fn free(&mut self, len: u32, flags: u8) {
+        let overhead = if flags & HEAD != 0 { self.kernel.skb_overhead } else { 0 };
+        self.wmem_queued = self.wmem_queued.saturating_sub(u64::from(len + overhead));
+    }
+
+    /// Wakes a blocked writer when a third of the buffer is free, after growing it (`tcp_check_space()`).
+    pub(super) fn check_space(&mut self) {
+        if !self.nospace {
+            return;
+        }
+        if !self.sndbuf_locked && self.in_flight() < self.w.cwnd {
+            self.expand_sndbuf();
+            self.cwnd_stamp = self.jiffies.at(self.now);
+        }
+        let (buf, used) = (u64::from(self.sndbuf), self.wmem_queued);
+        if buf > used && buf - used >= used >> 1 {
+            self.nospace = false;
+            self.wake = true;
+        }
+    }
+
+    /// `tcp_sndbuf_expand()`: room for `sndbuf_expand` windows.
+    pub(super) fn expand_sndbuf(&mut self) {
+        if self.sndbuf_locked {
+            return;
+        }
+        let per_mss = (self.mss + 12 + self.kernel.max_tcp_header + 320).next_power_of_two() + 256;
+        let segs = self.w.cwnd.max(crate::cc::INIT_CWND).max(self.reordering + 1);
+        let want = u64::from(self.cc.sndbuf_expand()) * u64::from(segs) * u64::from(per_mss);
+        if u64::from(self.sndbuf) < want {
+            self.sndbuf = want.min(u64::from(self.kernel.tcp_wmem_max)) as u32;
+        }
+    }
+}

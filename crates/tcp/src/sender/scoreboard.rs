@@ -1,0 +1,439 @@
+//! The retransmission queue: every segment sent and not yet acknowledged, with its SACK, loss and retransmission marks.
+//!
+//! Source: RFC 6675 (scoreboard), RFC 8985 §5 (per-segment state of RACK). Linux: `tcp_rtx_queue`, `tsorted_sent_queue`.
+//! How it differs: one entry per MSS-sized segment in a ring (the kernel keeps super-packets and splits them); entries that left in
+//! one super-packet share a `burst`, so they are retransmitted together. Finding a segment is a guess plus a binary search, runs of
+//! SACKed segments are skipped by path-compressed jumps, and lost segments wait in a heap: nothing costs O(window) per ACK.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+/// SACKed by the receiver.
+pub(super) const SACKED: u8 = 0x01;
+/// Retransmitted, and the retransmission is still believed in flight.
+pub(super) const RETRANS: u8 = 0x02;
+/// Marked lost.
+pub(super) const LOST: u8 = 0x04;
+/// Retransmitted at least once.
+pub(super) const EVER_RETRANS: u8 = 0x08;
+/// Sent while the connection was application-limited.
+pub(super) const APP_LIMITED: u8 = 0x10;
+/// First segment of the super-packet it was sent in: carries its memory overhead.
+pub(super) const HEAD: u8 = 0x20;
+/// Linked in the list ordered by transmission time.
+const LINKED: u8 = 0x40;
+
+/// One sent segment.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Seg {
+    pub seq: u64,
+    pub len: u32,
+    pub flags: u8,
+    /// Identifies the super-packet (kernel skb) of its last transmission.
+    pub burst: u32,
+    /// Last transmission, ns (`skb_mstamp_ns`).
+    pub xmit_ns: u64,
+    /// `delivered` at transmission.
+    pub tx_delivered: u32,
+    /// `delivered_mstamp` at transmission, µs; 0 once it gave its rate sample.
+    pub tx_delivered_mstamp: u64,
+    /// `first_tx_mstamp` at transmission, µs.
+    pub tx_first_mstamp: u64,
+    prev: u32,
+    next: u32,
+    /// Distance to a later entry that may not be SACKed, valid while SACKED.
+    skip: u32,
+}
+
+impl Seg {
+    #[inline]
+    pub fn end(&self) -> u64 {
+        self.seq + u64::from(self.len)
+    }
+    #[inline]
+    pub fn xmit_us(&self) -> u64 {
+        self.xmit_ns / 1_000
+    }
+    #[inline]
+    pub fn has(&self, bits: u8) -> bool {
+        self.flags & bits != 0
+    }
+}
+
+/// The retransmission queue with its indices. Entries are named by a wrapping 32-bit number that grows by one a segment.
+#[derive(Debug, Default)]
+pub(super) struct Scoreboard {
+    ring: VecDeque<Seg>,
+    /// Name of the first entry.
+    base: u32,
+    head: u32,
+    tail: u32,
+    linked: usize,
+    /// Last entry of the time-ordered list that was sent no later than the most recently delivered one.
+    cursor: Option<u32>,
+    lost: BinaryHeap<Reverse<(u64, u32)>>,
+    /// Entries that a timeout marked lost, in transmission order: off the list until they are sent again or the loss is undone.
+    parked: Vec<u32>,
+}
+
+impl Scoreboard {
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.ring.is_empty()
+    }
+    #[inline]
+    pub fn front(&self) -> Option<&Seg> {
+        self.ring.front()
+    }
+    #[inline]
+    pub fn back_id(&self) -> Option<u32> {
+        (!self.ring.is_empty()).then(|| self.base.wrapping_add(self.ring.len() as u32 - 1))
+    }
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.ring.len()
+    }
+    #[inline]
+    fn idx(&self, id: u32) -> usize {
+        id.wrapping_sub(self.base) as usize
+    }
+    #[inline]
+    pub fn get(&self, id: u32) -> &Seg {
+        &self.ring[id.wrapping_sub(self.base) as usize]
+    }
+    #[inline]
+    pub fn get_mut(&mut self, id: u32) -> &mut Seg {
+        let i = self.idx(id);
+        &mut self.ring[i]
+    }
+    #[inline]
+    pub fn contains(&self, id: u32) -> bool {
+        self.idx(id) < self.ring.len()
+    }
+    #[inline]
+    pub fn base(&self) -> u32 {
+        self.base
+    }
+
+    /// Appends a new segment, sent now; returns its name.
+    pub fn push(&mut self, seq: u64, len: u32) -> u32 {
+        let id = self.base.wrapping_add(self.ring.len() as u32);
+        self.ring.push_back(Seg {
+            seq,
+            len,
+            flags: 0,
+            burst: 0,
+            xmit_ns: 0,
+            tx_delivered: 0,
+            tx_delivered_mstamp: 0,
+            tx_first_mstamp: 0,
+            prev: 0,
+            next: 0,
+            skip: 1,
+        });
+        id
+    }
+
+    /// Removes the first segment, which has been acknowledged.
+    pub fn pop_front(&mut self) {
+        self.unlink(self.base);
+        self.ring.pop_front();
+        self.base = self.base.wrapping_add(1);
+        if self.ring.is_empty() {
+            self.lost.clear();
+            self.parked.clear();
+            if self.ring.capacity() > 4096 {
+                self.ring.shrink_to(1024);
+            }
+        }
+    }
+
+    /// Shortens the first segment from the front by `bytes` (`tcp_trim_head()`).
+    pub fn trim_front(&mut self, bytes: u32) {
+        if let Some(s) = self.ring.front_mut() {
+            s.seq += u64::from(bytes);
+            s.len -= bytes;
+        }
+    }
+
+    /// Name of the first segment whose sequence number is at least `seq`; may be one past the end.
+    pub fn lower_bound(&self, seq: u64) -> u32 {
+        let Some(first) = self.ring.front() else { return self.base };
+        if seq <= first.seq {
+            return self.base;
+        }
+        // Segments are mostly of one size: guess, then look nearby before a binary search.
+        let n = self.ring.len();
+        let guess = (((seq - first.seq) / u64::from(first.len.max(1))) as usize).min(n - 1);
+        for i in guess..(guess + 2).min(n) {
+            if self.ring[i].seq >= seq && (i == 0 || self.ring[i - 1].seq < seq) {
+                return self.base.wrapping_add(i as u32);
+            }
+        }
+        self.base.wrapping_add(self.ring.partition_point(|s| s.seq < seq) as u32)
+    }
+
+    /// Marks `id` SACKed and takes it off the time-ordered list.
+    pub fn set_sacked(&mut self, id: u32) {
+        self.unlink(id);
+        let s = self.get_mut(id);
+        s.flags |= SACKED;
+        s.skip = 1;
+    }
+
+    /// First entry from `id` on that is not SACKED; may be one past the end.
+    pub fn next_unsacked(&mut self, id: u32) -> u32 {
+        let n = self.ring.len();
+        let start = self.idx(id);
+        let mut i = start;
+        while i < n && self.ring[i].flags & SACKED != 0 {
+            i += self.ring[i].skip as usize;
+        }
+        let end = i.min(n);
+        // Path compression over the entries just visited.
+        let mut k = start;
+        while k < n && k < end && self.ring[k].flags & SACKED != 0 {
+            let step = self.ring[k].skip as usize;
+            self.ring[k].skip = (end - k) as u32;
+            k += step;
+        }
+        self.base.wrapping_add(end as u32)
+    }
+
+    /// Forgets every SACK mark (the receiver reneged); returns how many there were.
+    pub fn clear_sacked(&mut self) -> u32 {
+        let mut n = 0;
+        for s in &mut self.ring {
+            n += u32::from(s.flags & SACKED != 0);
+            s.flags &= !SACKED;
+            s.skip = 1;
+        }
+        n
+    }
+
+    /// Puts `id` at the end of the time-ordered list: it was just sent.
+    pub fn sent(&mut self, id: u32) {
+        self.unlink(id);
+        let tail = self.tail;
+        if self.linked == 0 {
+            self.head = id;
+        } else {
+            self.get_mut(tail).next = id;
+        }
+        let s = self.get_mut(id);
+        s.prev = tail;
+        s.flags |= LINKED;
+        self.tail = id;
+        self.linked += 1;
+    }
+
+    fn unlink(&mut self, id: u32) {
+        let s = *self.get(id);
+        if s.flags & LINKED == 0 {
+            return;
+        }
+        if self.cursor == Some(id) {
+            self.cursor = (id != self.head).then_some(s.prev);
+        }
+        if id != self.head {
+            self.get_mut(s.prev).next = s.next;
+        } else {
+            self.head = s.next;
+        }
+        if id != self.tail {
+            self.get_mut(s.next).prev = s.prev;
+        } else {
+            self.tail = s.prev;
+        }
+        self.linked -= 1;
+        self.get_mut(id).flags &= !LINKED;
+    }
+
+    /// Oldest transmission still on the time-ordered list.
+    #[inline]
+    pub fn oldest(&self) -> Option<u32> {
+        (self.linked > 0).then_some(self.head)
+    }
+
+    /// Moves the cursor over every listed entry for which `sent_before` holds, and returns it.
+    pub fn advance_cursor(&mut self, sent_before: impl Fn(&Seg) -> bool) -> Option<u32> {
+        loop {
+            let next = match self.cursor {
+                None if self.linked > 0 => self.head,
+                Some(c) if c != self.tail => self.get(c).next,
+                _ => break,
+            };
+            if !sent_before(self.get(next)) {
+                break;
+            }
+            self.cursor = Some(next);
+        }
+        self.cursor
+    }
+
+    /// Takes `id` off the time-ordered list (RACK has judged it).
+    pub fn delist(&mut self, id: u32) {
+        self.unlink(id);
+    }
+
+    /// Takes `id` off the list until it is retransmitted or [`Scoreboard::unpark`] is called.
+    pub fn park(&mut self, id: u32) {
+        if self.get(id).flags & LINKED != 0 {
+            self.unlink(id);
+            self.parked.push(id);
+        }
+    }
+
+    /// Forgets parked entries that have been sent again or acknowledged.
+    pub fn prune_parked(&mut self) {
+        let mut parked = std::mem::take(&mut self.parked);
+        parked.retain(|&id| self.contains(id) && self.get(id).flags & (LINKED | SACKED) == 0);
+        self.parked = parked;
+    }
+
+    /// The loss is undone: parked entries that were not sent again since return to the head of the list, in order.
+    pub fn unpark(&mut self) {
+        let mut parked = std::mem::take(&mut self.parked);
+        parked.retain(|&id| self.contains(id) && self.get(id).flags & (LINKED | SACKED) == 0);
+        // The cursor's meaning (a prefix of the list was sent before it) must be found again.
+        if !parked.is_empty() {
+            self.cursor = None;
+        }
+        parked.sort_by_key(|&id| (self.get(id).xmit_ns, self.get(id).seq));
+        parked.dedup();
+        for &id in parked.iter().rev() {
+            let head = self.head;
+            if self.linked == 0 {
+                self.tail = id;
+            } else {
+                self.get_mut(head).prev = id;
+            }
+            let s = self.get_mut(id);
+            s.next = head;
+            s.flags |= LINKED;
+            self.head = id;
+            self.linked += 1;
+        }
+        parked.clear();
+        self.parked = parked;
+    }
+
+    /// Notes that `id` is marked lost, so that [`Scoreboard::next_lost`] finds it.
+    pub fn note_lost(&mut self, id: u32) {
+        let seq = self.get(id).seq;
+        self.lost.push(Reverse((seq, id)));
+    }
+
+    /// The lowest segment that is marked lost, neither SACKed nor retransmitted since.
+    pub fn next_lost(&mut self) -> Option<u32> {
+        while let Some(&Reverse((_, id))) = self.lost.peek() {
+            if self.contains(id) {
+                let f = self.get(id).flags;
+                if f & LOST != 0 && f & (SACKED | RETRANS) == 0 {
+                    return Some(id);
+                }
+            }
+            self.lost.pop();
+        }
+        None
+    }
+
+    /// Takes every loss mark back.
+    pub fn unmark_all_lost(&mut self) {
+        let ids: Vec<u32> = self.lost.drain().map(|Reverse((_, id))| id).collect();
+        for id in ids {
+            if self.contains(id) {
+                self.get_mut(id).flags &= !LOST;
+            }
+        }
+        // Retransmitted ones have left the heap but keep their mark.
+        for s in &mut self.ring {
+            s.flags &= !LOST;
+        }
+    }
+
+    /// All entries in order, for rare walks (timeouts).
+    pub fn iter_ids(&self) -> impl Iterator<Item = u32> + 'static {
+        let (b, n) = (self.base, self.ring.len() as u32);
+        (0..n).map(move |i| b.wrapping_add(i))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn board(n: u64) -> Scoreboard {
+        let mut b = Scoreboard::default();
+        for i in 0..n {
+            let id = b.push(1 + i * 1448, 1448);
+            b.get_mut(id).xmit_ns = i;
+            b.sent(id);
+        }
+        b
+    }
+
+    #[test]
+    fn finds_segments_by_sequence_number() {
+        let mut b = board(100);
+        for i in 0..100u64 {
+            assert_eq!(b.lower_bound(1 + i * 1448), i as u32);
+            assert_eq!(b.lower_bound(2 + i * 1448), i as u32 + 1);
+        }
+        b.pop_front();
+        assert_eq!(b.lower_bound(1 + 1448), 1);
+    }
+
+    #[test]
+    fn skips_runs_of_sacked_segments() {
+        let mut b = board(50);
+        for i in (10..40).rev() {
+            b.set_sacked(i);
+        }
+        assert_eq!(b.next_unsacked(10), 40);
+        assert_eq!(b.next_unsacked(25), 40);
+        assert_eq!(b.next_unsacked(9), 9);
+        b.set_sacked(40);
+        assert_eq!(b.next_unsacked(12), 41);
+    }
+
+    #[test]
+    fn time_order_survives_retransmission_and_delivery() {
+        let mut b = board(5);
+        assert_eq!(b.advance_cursor(|s| s.xmit_ns <= 2), Some(2));
+        b.set_sacked(2);
+        assert_eq!(b.cursor, Some(1));
+        b.get_mut(0).xmit_ns = 9;
+        b.sent(0);
+        assert_eq!(b.oldest(), Some(1));
+        b.delist(1);
+        assert_eq!(b.cursor, None);
+        assert_eq!(b.oldest(), Some(3));
+        assert_eq!(b.advance_cursor(|s| s.xmit_ns <= 9), Some(0));
+    }
+
+    #[test]
+    fn lost_segments_come_back_lowest_first_once() {
+        let mut b = board(6);
+        for id in [4, 1, 3] {
+            b.get_mut(id).flags |= LOST;
+            b.note_lost(id);
+        }
+        assert_eq!(b.next_lost(), Some(1));
+        b.get_mut(1).flags |= RETRANS;
+        assert_eq!(b.next_lost(), Some(3));
+        b.unmark_all_lost();
+        assert_eq!(b.next_lost(), None);
+    }
+
+    #[test]
+    fn parked_segments_return_to_the_head() {
+        let mut b = board(4);
+        b.park(0);
+        b.park(1);
+        assert_eq!(b.oldest(), Some(2));
+        b.unpark();
+        assert_eq!(b.oldest(), Some(0));
+        assert_eq!(b.advance_cursor(|_| true), Some(3));
+    }
+}

@@ -1,0 +1,1 @@
+//! Packet scripts: segments and times in, segments and window out.

@@ -1,0 +1,113 @@
+"""The command line: what it prints, what it refuses."""
+
+import json
+
+import pytest
+
+WORDS = (
+    "run", "--forward", "netem delay 25ms 8ms distribution normal loss 0.1% limit 100000", "--bottleneck", "tbf rate 10mbit burst 6056 limit 62500",
+    "--reverse", "netem delay 25ms limit 100000", "--rcvbuf", "262144", "--app", "1MB/s", "--duration", "10s", "--kernel", "6.1", "--engine", "mock",
+)
+FLOW_KEYS = {"cca", "goodput_mbps", "seconds", "retransmits", "spurious_retransmits", "rtt_ms", "cwnd", "limited_by"}
+TRIAL_KEYS = {"scenario", "seed", "engine", "version", "duration", "caveats", "flows"}
+
+
+def test_json_lines_have_the_promised_keys(cli):
+    got = cli(*WORDS, "--cca", "cubic", "--flows", "2", "--seeds", "3", "--json")
+    assert (got.status, got.err) == (0, "")
+    assert [line["seed"] for line in got.lines] == [0, 1, 2]
+    for line in got.lines:
+        assert set(line) >= TRIAL_KEYS
+        assert len(line["flows"]) == 2
+        for flow in line["flows"]:
+            assert set(flow) >= FLOW_KEYS
+            assert set(flow["rtt_ms"]) == {"min", "p50", "p95", "p99", "max", "mean"}
+            assert set(flow["cwnd"]) == {"mean", "max"}
+
+
+def test_a_list_compares_one_trial_each(cli):
+    got = cli(*WORDS, "--cca", "cubic,bbr", "--seeds", "2", "--json")
+    assert [(line["cca"], line["seed"]) for line in got.lines] == [("cubic", 0), ("cubic", 1), ("bbr", 0), ("bbr", 1)]
+
+
+def test_a_mixture_is_one_trial(cli):
+    got = cli(*WORDS, "--mix", "cubic*2,bbr*1@5s", "--seeds", "1", "--json")
+    flows = got.lines[0]["flows"]
+    assert [f["cca"] for f in flows] == ["cubic", "cubic", "bbr"]
+    assert flows[2]["seconds"] == pytest.approx(5)
+
+
+def test_a_table_says_interval_cv_and_limit(cli):
+    got = cli("run", "baseline", "--cca", "cubic,bbr", "--engine", "mock", "--seeds", "5")
+    assert got.status == 0
+    assert "median [95 %]" in got.out
+    assert "CV" in got.out
+    assert "limited by" in got.out
+    assert "bbr / cubic" in got.out
+    assert "caveat: mock engine" in got.out
+
+
+def test_out_keeps_and_resumes(cli, tmp_path):
+    args = ("run", "baseline", "--engine", "mock", "--seeds", "3", "--out", tmp_path / "o")
+    first, again = cli(*args), cli(*args)
+    assert first.out == again.out
+    assert len(list((tmp_path / "o" / "trials").glob("*.parquet"))) == 3
+    assert len(list((tmp_path / "o" / "samples").glob("*.parquet"))) == 3
+
+
+REFUSED = [
+    ("run",), ("run", "nosuch"), ("run", "nosuch.yaml"), ("run", "--foo"), ("run", "--forward"), ("nosuch",),
+    ("run", "--forward", "netem dalay 5ms"), ("run", "--forward", "netem delay 5ms loss 120%"), ("run", "--bottleneck", "tbf rate 0mbit burst 1 limit 1"),
+    ("run", "--forward", "netem delay 365d"), ("run", "baseline", "--duration", "1 year"), ("run", "baseline", "--duration", "10"),
+    ("run", "baseline", "--flows", "1000000"), ("run", "baseline", "--flows", "-1"), ("run", "baseline", "--seeds", "0"),
+    ("run", "baseline", "--seeds", "99999999"), ("run", "baseline", "--cca", "nosuch"), ("run", "baseline", "--cca", "cubic,,bbr"),
+    ("run", "baseline", "--cca", ""), ("run", "baseline", "--mix", "cubic*"), ("run", "baseline", "--mix", "cubic", "--cca", "bbr"),
+    ("run", "baseline", "--app", "-1MB/s"), ("run", "baseline", "--app", "fast"), ("run", "baseline", "--read", "0/1ms"),
+    ("run", "baseline", "--kernel", "2.6,nosuch=1"), ("run", "baseline", "--engine", "live"), ("run", "baseline", "--engine", "nosuch"),
+    ("run", "baseline", "--jobs", "-1"), ("run", "baseline", "--samples", "10ms"), ("run", "baseline", "--out", "/proc/nosuch"),
+    ("run", "baseline", "--rcvbuf", "many"), ("advise",), ("advise", "--rtt", "0ms"), ("advise", "--rtt", "10ms", "--loss", "1"),
+    ("advise", "--rtt", "10ms", "--jitter-on", "up"), ("advise", "--rtt", "10ms", "--rate", "0mbit"), ("advise", "--rtt", "10ms", "--cca", "nosuch"),
+    ("study", "nosuch"), ("study",), ("scenario", "show", "nosuch"), ("cca", "nosuch"),
+]
+
+
+@pytest.mark.parametrize("args", REFUSED, ids=lambda a: " ".join(a)[:50])
+def test_bad_input_is_one_line_and_status_2(cli, args):
+    if args and args[0] in ("run", "advise") and "--engine" not in args:
+        args = (*args, "--engine", "mock") if args[-1] != "--forward" else args
+    got = cli(*args)
+    assert got.status == 2, got
+    assert got.out == ""
+    assert got.err.count("\n") == 1, got.err
+    assert got.err.startswith("error: ")
+    assert "; " in got.err
+
+
+def test_lists_and_doctor(cli):
+    assert "starlink-baseline" in cli("scenario", "list").out
+    assert "rmem_max: 4MiB" in cli("scenario", "show", "starlink-baseline").out
+    assert "tcpscape 0." in cli("version").out
+    assert "engine live" in cli("doctor").out
+
+
+def test_registries(cli, need_model):
+    assert "cubic" in cli("cca", "list").out
+    assert "netem" in cli("qdisc", "list").out
+
+
+def test_advice_as_json(cli):
+    got = cli("advise", "--rtt", "26ms", "--jitter", "7ms", "--seeds", "4", "--engine", "mock", "--cca", "cubic,bbr", "--json")
+    answer = json.loads(got.out)
+    assert answer["choice"] in ("cubic", "bbr")
+    assert answer["ranking"][0]["cliff"]["jitter_ns"] > 0
+    assert answer["ranking"][0]["side"] in ("stable", "chaos zone", "collapsed")
+
+
+def test_nothing_but_json_on_stdout_and_no_traceback(shell):
+    got = shell(*WORDS, "--cca", "bbr", "--seeds", "1", "--json")
+    assert got.status == 0
+    assert got.err == ""
+    assert len(got.lines) == 1
+    bad = shell("run", "nosuch")
+    assert bad.status == 2
+    assert "Traceback" not in bad.err

@@ -1,0 +1,85 @@
+"""The extension module: the stub says what the binary has, trials are pinned, captures open in tshark."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tcpscape import build, engines, files
+
+STUB = Path(engines.__file__).parent.parent / "_core.pyi"
+
+
+@pytest.fixture
+def core(need_model):
+    from tcpscape import _core
+
+    return _core
+
+
+def test_the_stub_says_what_the_binary_has(core):
+    stub = {n.name: [a.arg for a in n.args.args] for n in ast.parse(STUB.read_text()).body if isinstance(n, ast.FunctionDef)}
+    binary = {n: list(inspect.signature(f).parameters) for n, f in vars(core).items() if callable(f) and not n.startswith("_")}
+    assert stub == binary
+
+
+def test_words_round_trip(core):
+    for words in ("netem delay 25ms 8ms distribution normal loss 0.1% limit 1000", "tbf rate 10mbit burst 4000 latency 400ms; netem delay 50ms loss 2%"):
+        tree = core.parse_tc(words)
+        assert json.loads(core.parse_tc(core.to_tc(tree))) == json.loads(tree)
+
+
+@pytest.mark.parametrize("words", ["netem dalay 5ms", "netem delay 5ms loss 120%", "tbf rate 10mbit", "nosuch limit 5", ""])
+def test_wrong_words_are_named_in_one_line(core, words):
+    with pytest.raises(ValueError) as e:  # noqa: PT011
+        core.parse_tc(words)
+    assert "\n" not in str(e.value)
+
+
+def test_registries(core):
+    assert {"reno", "cubic", "bbr"} <= {row[0] for row in core.cca_registry()}
+    assert {"netem", "tbf"} <= {row[0] for row in core.qdisc_registry()}
+    assert json.loads(core.kernel_profile("6.1"))["hz"] == 100
+
+
+def test_the_number_of_threads_changes_nothing(core):
+    scenario = files.load("jitter-cliff").model_copy(update={"duration": 2_000_000_000})
+    model = engines.make("model")
+    assert model.run(scenario, range(4), threads=1) == model.run(scenario, range(4), threads=4)
+
+
+def test_adding_a_stage_moves_nobody(core):
+    """A random stream is a function of seed, direction and stage: a hop that does nothing leaves the losses where they were."""
+    model = engines.make("model")
+    one = model.run(build.scenario({"forward": "netem delay 10ms loss 1%", "reverse": "netem delay 10ms"}, duration="3s"), [1])[0]
+    two = model.run(build.scenario({"forward": ["netem delay 10ms loss 1%", "pfifo limit 100000"], "reverse": "netem delay 10ms"}, duration="3s"), [1])[0]
+    assert one.flows[0].bytes_received == two.flows[0].bytes_received
+
+
+def test_a_capture_is_written(core, cli, tmp_path):
+    file = tmp_path / "x.pcapng"
+    got = cli("run", "lossy-dsl", "--duration", "2s", "--seeds", "1", "--pcap", file)
+    assert got.status == 0, got.err
+    assert file.read_bytes()[:4] == b"\x0a\x0d\x0d\x0a"  # pcapng section header
+
+
+@pytest.mark.slow
+def test_tshark_finds_nothing_wrong(core, cli, tmp_path):
+    tshark = shutil.which("tshark")
+    if not tshark:
+        pytest.skip("tshark is missing: apt-get install tshark")
+    file = tmp_path / "x.pcapng"
+    assert cli("run", "lossy-dsl", "--duration", "5s", "--seeds", "1", "--pcap", file).status == 0
+    check = ["-o", "tcp.check_checksum:TRUE", "-o", "ip.check_checksum:TRUE"]
+    bad = "_ws.malformed || tcp.checksum.status == 0 || ip.checksum.status == 0 || tcp.checksum.status == Bad || ip.checksum.status == Bad"
+    count = subprocess.run([tshark, "-r", file, "-Y", "tcp"], capture_output=True, text=True, check=True).stdout.count("\n")
+    found = subprocess.run([tshark, *check, "-r", file, "-Y", bad], capture_output=True, text=True, check=False)
+    assert count > 1000
+    assert found.returncode == 0, found.stderr
+    assert found.stdout == ""

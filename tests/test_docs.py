@@ -1,0 +1,57 @@
+"""The documents: commands in them run, files they name exist, nothing in them is stale."""
+
+from __future__ import annotations
+
+import re
+import shlex
+
+import pytest
+
+from conftest import ROOT
+
+DOCUMENTS = [p for p in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs" / "tour").glob("*.md"))) if p.exists()]
+BLOCK = re.compile(r"```(\w+)\n(.*?)```", re.DOTALL)
+
+
+def commands():
+    """Every `tcpscape …` line in the shell blocks."""
+    for document in DOCUMENTS:
+        for language, text in BLOCK.findall(document.read_text("utf-8")):
+            if language in ("sh", "bash", "console"):
+                for line in text.replace("\\\n", " ").splitlines():
+                    words = line.removeprefix("$ ").strip()
+                    if words.startswith("tcpscape "):
+                        yield pytest.param(words, id=f"{document.name}: {words[:60]}")
+
+
+def scripts():
+    """Every Python block."""
+    for document in DOCUMENTS:
+        for language, text in BLOCK.findall(document.read_text("utf-8")):
+            if language == "python":
+                yield pytest.param(text, id=f"{document.name}: {text.splitlines()[0][:50]}")
+
+
+@pytest.mark.parametrize("words", list(commands()))
+def test_commands_in_the_documents_run(words, cli, need_model, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    args = shlex.split(words, comments=True)[1:]
+    if args[0] in ("run", "advise", "study"):
+        args += ["--seeds", "2"]
+    got = cli(*args)
+    assert got.status == 0, got.err
+
+
+@pytest.mark.parametrize("text", list(scripts()))
+def test_python_in_the_documents_runs(text, need_model, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    exec(compile(text, "document", "exec"), {})
+
+
+LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)")
+
+
+@pytest.mark.parametrize("document", [*DOCUMENTS, *[p for p in (ROOT / "ARCHITECTURE.md",) if p.exists()]], ids=lambda p: p.name)
+def test_links_lead_somewhere(document):
+    for target in LINK.findall(document.read_text("utf-8")):
+        assert (document.parent / target).exists(), target

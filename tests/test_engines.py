@@ -1,0 +1,99 @@
+"""The engine contract: what every engine must do, whatever is behind it."""
+
+import pytest
+
+from tcpscape import build, engines
+from tcpscape.campaign import Runner
+from tcpscape.engines import Capture
+from tcpscape.errors import TcpscapeError
+from tcpscape.results import Store
+
+PATH = {"forward": "netem delay 10ms loss 1%", "bottleneck": "tbf rate 10mbit burst 6056 limit 62500", "reverse": "netem delay 10ms"}
+
+
+@pytest.fixture
+def scenario():
+    return build.scenario(PATH, flows=2, duration="2s")
+
+
+def test_trials_come_in_the_order_of_the_seeds(engine, scenario):
+    trials = engine.run(scenario, [3, 1, 2], threads=2)
+    assert [t.seed for t in trials] == [3, 1, 2]
+    assert all((t.engine, t.version, t.cca) == (engine.name, engine.version, "cubic") for t in trials)
+
+
+def test_same_seed_same_trial(engine, scenario):
+    first, again, other = engine.run(scenario, [5])[0], engine.run(scenario, [4, 5], threads=2)[1], engine.run(scenario, [6])[0]
+    assert first == again
+    assert first.hash == again.hash
+    assert first.hash != other.hash
+
+
+def test_numbers_add_up(engine, scenario):
+    trial = engine.run(scenario, [0])[0]
+    assert trial.duration == pytest.approx(2.0)
+    assert len(trial.flows) == 2
+    for flow in trial.flows:
+        assert 0 < flow.goodput_mbps <= 10.0
+        assert flow.goodput_mbps == pytest.approx(flow.bytes_received * 8 / flow.seconds / 1e6, rel=1e-3)
+        assert 0 < flow.seconds <= 2.0
+        assert flow.rtt_ms.min <= flow.rtt_ms.p50 <= flow.rtt_ms.p95 <= flow.rtt_ms.p99 <= flow.rtt_ms.max
+        assert 0 < sum(flow.limited_by.values()) <= 1.001
+    assert trial.goodput_mbps <= 10.0
+
+
+def test_samples_only_when_asked(engine, scenario):
+    assert engine.run(scenario, [0])[0].samples is None
+    samples = engine.run(scenario, [0], capture=Capture(samples_ns=100_000_000))[0].samples
+    assert samples is not None
+    assert samples.height >= 10
+    assert "cwnd" in samples.columns
+
+
+def test_capture_changes_nothing(engine, scenario):
+    plain = engine.run(scenario, [0])[0]
+    watched = engine.run(scenario, [0], capture=Capture(samples_ns=50_000_000))[0]
+    assert plain.flows == watched.flows
+
+
+def test_a_path_that_carries_nothing_ends_and_says_so(engine):
+    dead = build.scenario({"forward": "netem delay 10ms loss 100%"}, duration="5s")
+    trial = engine.run(dead, [0])[0]
+    assert trial.goodput_mbps == 0
+    assert trial.caveats
+
+
+@pytest.mark.parametrize("change", [{"cca": "nosuch"}, {"path": {"forward": "netem dalay 1ms"}}, {"path": {"forward": "netem delay 1ms loss 120%"}}])
+def test_what_it_cannot_run_is_refused_before_anything_runs(engine, change):
+    with pytest.raises(TcpscapeError) as e:
+        engine.check(build.scenario(change.get("path", PATH), cca=change.get("cca", "cubic")))
+    assert "\n" not in str(e.value)
+
+
+def test_engines_to_come_say_so():
+    for name in ("virtual", "live", "nosuch"):
+        with pytest.raises(TcpscapeError) as e:
+            engines.make(name)
+        assert str(e.value).startswith("engine: ")
+
+
+def test_a_store_is_resumed(engine, scenario, tmp_path):
+    ran = []
+
+    class Counting(type(engine)):
+        def run(self, scenario, seeds, **options):
+            ran.extend(seeds)
+            return super().run(scenario, seeds, **options)
+
+    store = Store(tmp_path)
+    first = Runner(Counting(), store=store).run(scenario, range(3))
+    again = Runner(Counting(), store=store).run(scenario, range(5))
+    assert sorted(ran) == [0, 1, 2, 3, 4]
+    assert again[:3] == first
+    assert store.frame().height == 10  # 5 trials x 2 flows
+    assert not list(tmp_path.rglob("*.part"))
+
+
+def test_the_order_of_work_changes_nothing(engine, scenario):
+    conditions = [(scenario, range(7)), (scenario.with_cca("bbr"), range(3))]
+    assert Runner(engine, jobs=1).run_all(conditions) == Runner(engine, jobs=4).run_all(conditions)

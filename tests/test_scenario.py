@@ -1,0 +1,137 @@
+"""Scenarios: in, out and refused."""
+
+import pytest
+
+from tcpscape import build, engines, files
+from tcpscape.engines.mock import parse_words
+from tcpscape.engines.plan import build as plan
+from tcpscape.errors import TcpscapeError
+from tcpscape.scenario import Scenario
+
+FULL = {
+    "name": "full",
+    "forward": [{"delay": "25ms", "jitter": "8ms", "distribution": "normal", "loss": "0.1%"}, "netem delay 1ms"],
+    "bottleneck": {"rate": "10mbit", "buffer": "2bdp"},
+    "reverse": "netem delay 24ms",
+    "flows": [{"cca": "bbr", "count": 2, "start": "1s", "app": "1MB/s", "read": "16KiB/1ms", "rcvbuf": "256KiB", "nodelay": False}],
+    "kernel": {"profile": "6.12", "hz": 250, "rmem_max": "4MiB"},
+    "duration": "20s",
+    "changes": [{"at": "5s", "where": "bottleneck", "set": {"rate": "5mbit"}}],
+}
+
+
+def test_yaml_round_trip(tmp_path):
+    one = Scenario.of(FULL)
+    file = tmp_path / "full.yaml"
+    file.write_text(files.dump(one))
+    assert files.load(file) == one
+    assert files.load(file).address() == one.address()
+
+
+def test_toml_is_read(tmp_path):
+    file = tmp_path / "s.toml"
+    file.write_text('forward = "netem delay 5ms"\nkernel = "6.1"\nduration = "2s"\n[[flows]]\ncca = "reno"\n')
+    got = files.load(file)
+    assert (got.name, got.cca, got.rtt_ns, got.duration) == ("s", "reno", 5_000_000, 2_000_000_000)
+
+
+def test_kernel_as_a_bare_number_in_yaml(tmp_path):
+    file = tmp_path / "s.yaml"
+    file.write_text("forward: netem delay 5ms\nkernel: 6.12\n")
+    assert files.load(file).kernel.profile == "6.12"
+
+
+def test_structured_hops_become_tc_words():
+    one = Scenario.of(FULL)
+    said = [s["qdisc"] for s in plan(one, lambda words: f'"{words}"')["forward"]["stages"]]
+    assert said == [
+        "netem delay 25ms 8ms distribution normal loss 0.1% limit 100000",
+        "netem delay 1ms",
+        "tbf rate 10mbit burst 6056 limit 125000",
+    ]
+
+
+def test_plan_places_and_expands():
+    got = plan(Scenario.of(FULL), parse_words)
+    assert [s["at"] for s in got["forward"]["stages"]] == ["sender", "router", "router"]
+    assert len(got["flows"]) == 2
+    assert got["flows"][0]["app"] == {"kind": "paced", "chunk": 8192, "rate_Bps": 10**6}
+    assert got["flows"][0]["stop_ns"] == 20 * 10**9
+    assert got["kernel"] == {"profile": "6.12", "hz": 250, "rmem_max": 4 << 20}
+    assert got["forward"]["schedule"] == [{"stage": 2, "depth": 0, "change": {"kind": "set", "at": 5 * 10**9, "set": {"rate": 5 * 10**6}}}]
+
+
+def test_order_and_floor_become_queues_in_a_row():
+    jitter = {"delay": "25ms", "jitter": "8ms", "distribution": "normal", "loss": "1%", "limit": 1000}
+    ordered = Scenario.of({"forward": {**jitter, "order": "correlated", "tau": "20ms"}}).forward[0]
+    assert ordered.words() == ["netem loss 1% limit 1000", "jitter delay 25ms 8ms distribution normal order correlated tau 20ms limit 1000"]
+    floored = Scenario.of({"forward": {**jitter, "floor": "10ms"}}).forward[0]
+    assert floored.words() == ["netem delay 15ms 8ms distribution normal loss 1% limit 1000", "netem delay 10ms limit 1000"]
+
+
+@pytest.mark.parametrize(
+    ("change", "kind"),
+    [
+        ({"at": "5s", "set": {"loss": "50%"}}, {"kind": "set", "at": 5 * 10**9, "set": {"loss": 0x8000_0000}}),
+        ({"every": "15s", "hold": "300ms", "set": {"outage": True}}, {"kind": "periodic", "first": 15 * 10**9, "period": 15 * 10**9, "hold": 300 * 10**6, "set": {"outage": True}}),
+        ({"ramp": ["2s", "4s"], "start": {"delay": "10ms"}, "end": {"delay": "40ms"}}, {"kind": "ramp", "from": 2 * 10**9, "until": 4 * 10**9, "every": 20 * 10**6, "start": {"delay": 10**7}, "end": {"delay": 4 * 10**7}}),
+        ({"trace": [["0s", "10mbit"], ["1s", "0"]], "repeat": "2s"}, {"kind": "rate_trace", "points": [[0, 10**7], [10**9, 0]], "repeat": 2 * 10**9}),
+    ],
+)
+def test_changes(change, kind):
+    one = Scenario.of({**FULL, "changes": [change]})
+    assert Scenario.of(one.to_dict()) == one
+    assert plan(one, parse_words)["forward"]["schedule"][0]["change"] == kind
+
+
+def test_the_address_forgets_the_name_and_nothing_else():
+    one = Scenario.of(FULL)
+    assert one.address() == Scenario.of({**FULL, "name": "other"}).address()
+    assert one.address() != Scenario.of({**FULL, "duration": "21s"}).address()
+    assert one.address() != one.with_cca("reno").address()
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"duration": 10}, "duration"), ({"duration": "2 years"}, "duration"), ({"duration": "0s"}, "duration"), ({"flowz": []}, "flowz"),
+        ({"flows": []}, "flows"), ({"flows": [{"count": 1_000_000}]}, "count"), ({"flows": [{"count": 60_000}, {"count": 60_000}]}, "flows"),
+        ({"forward": {"delay": "1ms", "loss": "120%"}}, "loss"), ({"forward": {"delay": "365d"}}, "delay"), ({"forward": {"jitter": "1ms"}}, "jitter"),
+        ({"bottleneck": {"rate": "0mbit"}}, "rate"), ({"kernel": 6.1}, "kernel"), ({"kernel": "6.1,foo=1"}, "kernel.foo"), ({"mtu": 10}, "mtu"),
+        ({"flows": [{"start": "30s"}]}, "start"), ({"flows": [{"start": "3s", "stop": "2s"}]}, "stop"), ({"flows": [{"cca": "No Such"}]}, "cca"),
+        ({"forward": 5}, "path"), ({"changes": [{"at": "5s"}]}, "set"), ({"changes": [{"set": {}}]}, "changes"),
+        ({"changes": [{"every": "5s", "hold": "6s", "set": {}}]}, "hold"), ({"forward": {"delay": "5ms", "floor": "6ms"}}, "floor"), ({"flows": [{"read": "0/1ms"}]}, "read"), ({"flows": [{"app": {"chunk": "0B"}}]}, "chunk"),
+    ],
+)
+def test_nonsense_is_refused_in_one_line(change, field):
+    with pytest.raises(TcpscapeError) as e:
+        Scenario.of({**FULL, "changes": [], **change})
+    assert str(e.value).startswith(f"{field}: "), str(e.value)
+    assert "; " in str(e.value)
+    assert "\n" not in str(e.value)
+
+
+@pytest.mark.parametrize("text", ["forward: [", "- 1\n- 2\n", "", "duration: {a: 1}"])
+def test_broken_files_are_refused_in_one_line(tmp_path, text):
+    file = tmp_path / "s.yaml"
+    file.write_text(text)
+    with pytest.raises(TcpscapeError) as e:
+        files.load(file)
+    assert "\n" not in str(e.value)
+
+
+def test_mix_and_seeds():
+    assert build.mix("cubic*2,bbr@5s-8s") == [{"cca": "cubic", "count": 2}, {"cca": "bbr", "count": 1, "start": "5s", "stop": "8s"}]
+    assert build.seeds("3") == [0, 1, 2]
+    assert build.seeds("5..7") == [5, 6, 7]
+    assert build.seeds("1,4,7") == [1, 4, 7]
+    for bad in ("0", "x", "9..5", "-1", "1..99999999", str(2**70)):
+        with pytest.raises(TcpscapeError):
+            build.seeds(bad)
+
+
+@pytest.mark.parametrize("name", files.gallery())
+def test_the_gallery_runs(name):
+    for which in engines.available():
+        trials = engines.make(which).run(files.load(name).model_copy(update={"duration": 6_000_000_000}), [0])
+        assert trials[0].goodput_mbps > 0
