@@ -2,7 +2,7 @@
 //! have all been processed, as a woken process does.
 
 use crate::events::{Events, Phase};
-use crate::flow::Flow;
+use crate::flow::{Costs, Flow};
 use crate::output::{FlowSamples, PacketEvents, QueueSamples, TrialOutput};
 use crate::plan::Plan;
 use tcpscape_base::{Duration, Flags, Packet, Segment, Stream, Time, ETH_HEADER};
@@ -65,7 +65,7 @@ struct Engine<'a> {
     now: Time,
     end: Time,
     half: Time,
-    slack: Duration,
+    costs: Costs,
     events: Events,
     host: Pipe<Wire>,
     net: Pipe<Wire>,
@@ -190,7 +190,11 @@ impl<'a> Engine<'a> {
             now: Time::ZERO,
             end,
             half: Time(plan.duration_ns / 2),
-            slack: Duration(plan.timer_slack_ns),
+            costs: Costs {
+                slack: Duration(plan.timer_slack_ns),
+                write: Duration(plan.write_cost_ns),
+                read: Duration(plan.read_cost_ns),
+            },
             events,
             host,
             net,
@@ -257,7 +261,7 @@ impl<'a> Engine<'a> {
                     }
                     WRITER => self.write(i),
                     _ => {
-                        self.flows[i].read(self.now, self.slack, self.half);
+                        self.flows[i].read(self.now, self.costs, self.half);
                         self.flush_receiver(i);
                     }
                 }
@@ -470,7 +474,7 @@ impl<'a> Engine<'a> {
         let fresh = seg.flags.has(Flags::SYN);
         self.flows[i].receiver.on_segment(self.now, &seg, 0);
         if fresh {
-            self.flows[i].accept(self.now, self.slack);
+            self.flows[i].accept(self.now, self.costs);
         }
         self.flush_receiver(i);
     }
@@ -522,7 +526,7 @@ impl<'a> Engine<'a> {
     }
 
     fn write(&mut self, i: usize) {
-        if let Some(t) = self.flows[i].write(self.now, self.slack) {
+        if let Some(t) = self.flows[i].write(self.now, self.costs) {
             self.events.want(Self::component(i, WRITER), t.max(self.now));
         }
         self.flush_sender(i);

@@ -36,10 +36,21 @@ struct Writer {
     blocked: bool,
 }
 
+/// What running costs an application in time.
+#[derive(Clone, Copy)]
+pub(crate) struct Costs {
+    /// Timer slack of a sleep.
+    pub slack: Duration,
+    /// One write().
+    pub write: Duration,
+    /// One read().
+    pub read: Duration,
+}
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Reader {
-    /// Sleeps until then, then reads.
-    Asleep(Time),
+    /// Sleeps or works until then, then reads.
+    Busy(Time),
     /// Blocked in read().
     Blocked,
 }
@@ -68,8 +79,8 @@ impl Flow {
         }
     }
 
-    /// The sender's application runs: writes what is due. Returns when it wants to run again, if it sleeps.
-    pub fn write(&mut self, now: Time, slack: Duration) -> Option<Time> {
+    /// The sender's application runs: writes what is due, one chunk. Returns when it wants to run again, if it is not blocked.
+    pub fn write(&mut self, now: Time, costs: Costs) -> Option<Time> {
         if self.closed || now >= self.stop {
             return None;
         }
@@ -78,22 +89,24 @@ impl Flow {
             self.writer.due = now;
         }
         let w = &mut self.writer;
-        w.blocked = false;
-        while w.total > 0 {
-            if now < w.due {
-                return Some(w.due + slack);
-            }
-            let n = self.sender.write(now, w.left);
-            w.left -= n;
-            w.total -= n.min(w.total);
-            if w.left > 0 {
-                w.blocked = true;
-                return None;
-            }
-            w.left = w.chunk.min(w.total);
-            w.due = now + w.gap;
+        if now < w.due {
+            return Some(w.due);
         }
-        None
+        w.blocked = false;
+        if w.total == 0 {
+            return None;
+        }
+        let n = self.sender.write(now, w.left);
+        w.left -= n;
+        w.total -= n.min(w.total);
+        if w.left > 0 {
+            w.blocked = true;
+            return None;
+        }
+        w.left = w.chunk.min(w.total);
+        let next = now + costs.write;
+        w.due = if w.gap > Duration::ZERO { next + w.gap + costs.slack } else { next };
+        Some(w.due)
     }
 
     /// Whether the writer waits for room rather than for time.
@@ -107,40 +120,38 @@ impl Flow {
     }
 
     /// The connection was accepted: the receiving application starts its loop.
-    pub fn accept(&mut self, now: Time, slack: Duration) {
+    pub fn accept(&mut self, now: Time, costs: Costs) {
         let d = self.plan.read.delay_ns;
-        self.reader = if d > 0 { Reader::Asleep(now + Duration(d) + slack) } else { Reader::Blocked };
+        self.reader = if d > 0 { Reader::Busy(now + Duration(d) + costs.slack) } else { Reader::Blocked };
     }
 
     /// When the receiving application should run, given that there may be data.
     pub fn read_due(&self, now: Time) -> Option<Time> {
         match self.reader {
-            Reader::Asleep(t) => Some(t),
+            Reader::Busy(t) => Some(t.max(now)),
             Reader::Blocked if self.receiver.readable() > 0 => Some(now),
             Reader::Blocked => None,
         }
     }
 
-    /// The receiving application runs.
-    pub fn read(&mut self, now: Time, slack: Duration, half: Time) {
-        if let Reader::Asleep(t) = self.reader {
+    /// The receiving application runs: one read.
+    pub fn read(&mut self, now: Time, costs: Costs, half: Time) {
+        if let Reader::Busy(t) = self.reader {
             if t > now {
                 return;
             }
-            self.reader = Reader::Blocked;
         }
-        let (size, delay) = (self.plan.read.size, self.plan.read.delay_ns);
-        while self.receiver.readable() > 0 {
-            let n = self.receiver.read(now, size);
-            self.received += n;
-            if now < half {
-                self.received_first_half = self.received;
-            }
-            if delay > 0 {
-                self.reader = Reader::Asleep(now + Duration(delay) + slack);
-                return;
-            }
+        self.reader = Reader::Blocked;
+        if self.receiver.readable() == 0 {
+            return;
         }
+        self.received += self.receiver.read(now, self.plan.read.size);
+        if now < half {
+            self.received_first_half = self.received;
+        }
+        let next = now + costs.read;
+        let d = self.plan.read.delay_ns;
+        self.reader = Reader::Busy(if d > 0 { next + Duration(d) + costs.slack } else { next });
     }
 
     /// Its results at the end of the trial.

@@ -46,6 +46,13 @@ pub struct Plan {
     /// Timer slack of sleeping applications (`PR_SET_TIMERSLACK`).
     #[serde(default = "default_slack")]
     pub timer_slack_ns: u64,
+    /// CPU time of one write(), so that what an application writes at once does not all leave at one instant. The reference
+    /// kernel's virtual time takes 4 clock readings of 256 ns; a real CPU one to a few µs.
+    #[serde(default = "default_write_cost")]
+    pub write_cost_ns: u64,
+    /// CPU time of one read(): 2 clock readings of 256 ns there.
+    #[serde(default = "default_read_cost")]
+    pub read_cost_ns: u64,
 }
 
 /// One flow.
@@ -141,6 +148,12 @@ fn default_read() -> u64 {
 }
 fn default_slack() -> u64 {
     50_000
+}
+fn default_write_cost() -> u64 {
+    1_024
+}
+fn default_read_cost() -> u64 {
+    512
 }
 fn yes() -> bool {
     true

@@ -77,11 +77,11 @@ impl Autotune {
                 let grow = base * u64::from(read - self.space) / u64::from(self.space.max(1));
                 let win = base + (grow << 1);
                 let need = if w.measures() {
-                    w.space_for(win)
+                    w.space_from_win(win)
                 } else {
                     // The memory of one segment: its truesize, or more if that is less than twice its payload.
                     let mut mem = w.advmss + BUFFER_OVERHEAD;
-                    while w.from_space(i64::from(mem)) < i64::from(w.advmss) {
+                    while w.win_from(i64::from(mem)) < i64::from(w.advmss) {
                         mem += 128;
                     }
                     win / u64::from(w.advmss) * u64::from(mem)

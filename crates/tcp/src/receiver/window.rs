@@ -88,16 +88,16 @@ impl Window {
         self.ssthresh = self.ssthresh.min(self.clamp);
     }
 
-    /// The window that `space` bytes of buffer are good for. Linux: tcp_win_from_space()
+    /// The window that `space` bytes of buffer are good for. Linux: tcp_win_win_from()
     #[inline]
-    pub fn from_space(&self, space: i64) -> i64 {
+    pub fn win_from(&self, space: i64) -> i64 {
         match self.rule {
             WindowRule::Half => space - (space >> 1),
             WindowRule::ScalingRatio => (space * i64::from(self.ratio)) >> 8,
         }
     }
     /// The buffer that a window of `win` needs, where the kernel measures it. Linux: tcp_space_from_win()
-    pub fn space_for(&self, win: u64) -> u64 {
+    pub fn space_from_win(&self, win: u64) -> u64 {
         (win << 8) / u64::from(self.ratio)
     }
     /// Whether the ratio of payload to memory is measured.
@@ -107,12 +107,12 @@ impl Window {
     /// Window if the buffer were empty. Linux: tcp_full_space()
     #[inline]
     pub fn full_space(&self) -> i64 {
-        self.from_space(i64::from(self.rcvbuf))
+        self.win_from(i64::from(self.rcvbuf))
     }
     /// Window that the free part of the buffer is good for; negative when it is overfull. Linux: tcp_space()
     #[inline]
     pub fn space(&self, used: u64) -> i64 {
-        self.from_space(i64::from(self.rcvbuf) - used as i64)
+        self.win_from(i64::from(self.rcvbuf) - used as i64)
     }
     /// What is left of the window last advertised. Linux: tcp_receive_window()
     #[inline]
@@ -188,12 +188,12 @@ impl Window {
         if room <= 0 {
             return false;
         }
-        let incr = if self.from_space(i64::from(truesize)) <= i64::from(len) {
+        let incr = if self.win_from(i64::from(truesize)) <= i64::from(len) {
             2 * self.advmss
         } else {
             // A badly filled segment: grow only while the window is small for the memory there could be.
-            let mut cost = self.from_space(i64::from(truesize)) >> 1;
-            let mut limit = self.from_space(i64::from(self.rmem_max)) >> 1;
+            let mut cost = self.win_from(i64::from(truesize)) >> 1;
+            let mut limit = self.win_from(i64::from(self.rmem_max)) >> 1;
             loop {
                 if i64::from(self.ssthresh) > limit {
                     return false;
