@@ -44,6 +44,8 @@ pub struct Pipe<B> {
     /// The earliest event inside.
     next: Time,
     holds_sender: bool,
+    /// Whether departures from the first stage are reported though it does not hold the sender.
+    track: bool,
     freed: Freed,
     capacity: Option<Rate>,
 }
@@ -67,6 +69,7 @@ impl<B: Body> Pipe<B> {
             out: VecDeque::new(),
             next: Time::MAX,
             holds_sender,
+            track: false,
             freed: Freed::default(),
             capacity: spec.stages.iter().filter_map(|s| slowest(&s.qdisc)).min(),
         };
@@ -117,9 +120,15 @@ impl<B: Body> Pipe<B> {
         self.holds_sender
     }
 
-    /// The packets (flow, size) that have left the first stage, sent or dropped, since the last call; only if it holds the sender.
+    /// Reports departures from the first stage even where it does not hold the sender.
+    pub fn track_departures(&mut self) {
+        self.track = true;
+    }
+
+    /// The packets (flow, size, id) that have left the first stage, sent or dropped, since the last call; only if it holds
+    /// the sender or departures are tracked.
     #[inline]
-    pub fn drain_released(&mut self) -> impl Iterator<Item = (u32, u32)> + '_ {
+    pub fn drain_released(&mut self) -> impl Iterator<Item = (u32, u32, u64)> + '_ {
         self.freed.list.drain(..)
     }
     /// Whether `drain_released` would give something.
@@ -166,7 +175,7 @@ impl<B: Body> Pipe<B> {
         let Some(stage) = self.stages.get_mut(i) else {
             return self.out.push_back((now, p));
         };
-        self.freed.on = self.holds_sender && i == 0;
+        self.freed.on = (self.holds_sender || self.track) && i == 0;
         stage.queue.enqueue(now, p, &mut self.freed);
         stage.next = stage.queue.next_event();
         if stage.next <= now {
@@ -182,7 +191,7 @@ impl<B: Body> Pipe<B> {
                 stage.next = Time::MAX;
                 return;
             }
-            self.freed.on = self.holds_sender && i == 0;
+            self.freed.on = (self.holds_sender || self.track) && i == 0;
             let Some(p) = stage.queue.dequeue(now, &mut self.freed) else {
                 // A queue that has nothing now cannot ask for now again.
                 stage.next = stage.queue.next_event().max(Time(now.0 + 1));

@@ -7,7 +7,7 @@ use crate::output::{FlowSamples, PacketEvents, QueueSamples, TrialOutput};
 use crate::plan::Plan;
 use tcpscape_base::{Duration, Flags, Packet, Segment, Stream, Time, ETH_HEADER};
 use tcpscape_path::{Body, Host, PathSpec, Pipe};
-use tcpscape_tcp::{cc, Jiffies, Kernel, Receiver, ReceiverConfig, Sender, SenderConfig};
+use tcpscape_tcp::{cc, Jiffies, Kernel, Receiver, ReceiverConfig, Sender, SenderConfig, Transmit};
 
 /// What packets carry here: a segment, and the payload of each MTU-sized packet inside.
 #[derive(Clone, Copy, Debug, Default)]
@@ -70,12 +70,12 @@ struct Engine<'a> {
     host: Pipe<Wire>,
     net: Pipe<Wire>,
     reverse: Pipe<Wire>,
-    /// Whether the pipes hold anything at all (an empty one passes everything at once).
+    /// Whether the host's first queue holds the sender's memory (TCP small queues).
     tsq: bool,
     mss: u32,
     flows: Vec<Flow>,
     neighbours: Neighbours,
-    next_id: u64,
+    freed: Vec<(u32, u32, u64)>,
     alive: usize,
     out: TrialOutput,
 }
@@ -130,7 +130,9 @@ impl<'a> Engine<'a> {
             change.stage = at;
             to.schedule.push(change);
         }
-        let host: Pipe<Wire> = Pipe::new(&host, seed, "forward/host");
+        let mut host: Pipe<Wire> = Pipe::new(&host, seed, "forward/host");
+        host.track_departures();
+        let watch_host = host.stages() > 0;
         let net = Pipe::new(&net, seed, "forward/network");
         let reverse = Pipe::new(&plan.reverse, seed, "reverse");
         let mut stream = Stream::new(seed, "clock");
@@ -152,6 +154,7 @@ impl<'a> Engine<'a> {
                     gso: plan.gso,
                     nodelay: f.nodelay,
                     tsq,
+                    watch_host,
                     congestion: cc::make(&f.cca, flow_seed).expect("the plan was checked when it was read"),
                 });
                 let receiver = Receiver::new(&ReceiverConfig {
@@ -203,7 +206,7 @@ impl<'a> Engine<'a> {
             mss,
             flows,
             neighbours: if plan.arp { Neighbours::Unknown } else { Neighbours::Resolved },
-            next_id: 0,
+            freed: Vec::new(),
             alive,
             out: TrialOutput {
                 seed,
@@ -313,7 +316,8 @@ impl<'a> Engine<'a> {
     }
 
     fn send_rst(&mut self, i: usize, seq: u64) {
-        self.transmit(i, Segment { seq, flags: Flags::RST, ..Segment::default() }, 1);
+        let segment = Segment { seq, flags: Flags::RST, ..Segment::default() };
+        self.transmit(i, Transmit { segment, segs: 1, burst: 0 });
     }
 
     fn ask_neighbours(&mut self) {
@@ -346,11 +350,10 @@ impl<'a> Engine<'a> {
 
     // ---- packets ----
 
-    fn transmit(&mut self, i: usize, seg: Segment, segs: u16) {
-        self.next_id += 1;
+    fn transmit(&mut self, i: usize, Transmit { segment: seg, segs, burst }: Transmit) {
         let mss = self.mss as u16;
         let size = seg.frame_len() + u32::from(segs - 1) * (seg.frame_len() - seg.len);
-        let p = Packet { id: self.next_id, flow: i as u32, size, segs, body: Wire { seg, mss }, ..Packet::default() };
+        let p = Packet { id: u64::from(burst), flow: i as u32, size, segs, body: Wire { seg, mss }, ..Packet::default() };
         if self.plan.trace_packets {
             self.trace(i, &seg, false);
         }
@@ -370,9 +373,9 @@ impl<'a> Engine<'a> {
     }
 
     fn flush_sender(&mut self, i: usize) {
-        while let Some((seg, segs)) = self.flows[i].sender.poll_transmit() {
+        while let Some(t) = self.flows[i].sender.poll_transmit() {
             if !self.flows[i].closed {
-                self.transmit(i, seg, segs);
+                self.transmit(i, t);
             }
         }
         let f = &mut self.flows[i];
@@ -393,9 +396,7 @@ impl<'a> Engine<'a> {
 
     fn flush_receiver(&mut self, i: usize) {
         while let Some(seg) = self.flows[i].receiver.poll_transmit(self.now) {
-            self.next_id += 1;
             let p = Packet {
-                id: self.next_id,
                 flow: i as u32,
                 size: seg.frame_len(),
                 segs: 1,
@@ -425,7 +426,7 @@ impl<'a> Engine<'a> {
                 self.net.push(self.now, p);
             }
         }
-        if self.tsq {
+        if self.host.has_released() {
             self.release();
         }
         self.wake(HOST);
@@ -434,15 +435,19 @@ impl<'a> Engine<'a> {
 
     /// Tells senders what has left their own queue.
     fn release(&mut self) {
-        let freed: Vec<(u32, u32)> = self.host.drain_released().collect();
-        for (flow, bytes) in freed {
-            if let Some(f) = self.flows.get_mut(flow as usize) {
+        let mut freed = std::mem::take(&mut self.freed);
+        freed.extend(self.host.drain_released());
+        for (flow, bytes, burst) in freed.drain(..) {
+            let Some(f) = self.flows.get_mut(flow as usize) else { continue };
+            f.sender.on_departure(burst as u32);
+            if self.tsq {
                 f.sender.on_tx_complete(self.now, u64::from(bytes));
                 if f.sender.next_event().is_some() || f.sender.has_output() {
                     self.events.want(Self::component(flow as usize, SENDER), self.now);
                 }
             }
         }
+        self.freed = freed;
     }
 
     fn pump_net(&mut self) {

@@ -121,14 +121,14 @@ mod tests {
         assert_eq!((p[0], p[1], p[4095]), (-5461, -5460, 32767));
         let m = table(Dist::ParetoNormal).unwrap();
         assert_eq!((m[0], m[1], m[4095]), (-12305, -11171, 31789));
-        assert_eq!([sum(n), sum(p), sum(m)], [-26_163, -1_123_787, -848_967]);
+        assert_eq!([sum(n), sum(p), sum(m)], [-26_163, -1_123_786, -848_968]);
         assert_eq!(table(Dist::Uniform), None);
     }
 
     #[test]
     fn checksums_of_the_tables() {
         let h = [Dist::Normal, Dist::Pareto, Dist::ParetoNormal].map(|d| hash(table(d).unwrap()));
-        assert_eq!(h, [0, 0, 0]);
+        assert_eq!(h, [4_546_818_543_588_717_496, 2_350_348_201_318_947_322, 5_083_695_130_547_186_937]);
     }
 
     /// Compares every entry with tc's own files; without iproute2 there is nothing to compare with.

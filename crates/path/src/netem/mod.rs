@@ -74,7 +74,7 @@ pub struct NetemSpec {
     /// Its correlation.
     #[serde(skip_serializing_if = "Prob::is_zero")]
     pub reorder_correlation: Prob,
-    /// 0 turns reordering off; tc sets 1 when `reorder` is given alone.
+    /// Every which packet may overtake; 0 counts as 1 where there is `reorder`, as in tc.
     pub gap: u32,
     /// Rate, bit/s.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -187,7 +187,7 @@ impl NetemSpec {
         if self.reorder.0 > 0 && self.delay.0 == 0 {
             return no("reorder", "needs a delay to overtake: delay 10ms reorder 25%");
         }
-        if (self.gap > 0) != (self.reorder.0 > 0) {
+        if self.gap > 0 && self.reorder.0 == 0 {
             return no("gap", "goes with a reorder probability: reorder 25% gap 5");
         }
         if self.ecn && self.loss.is_none() {
@@ -268,7 +268,7 @@ impl<B: Body> Netem<B> {
             loss: LossMachine::new(s.loss, stream("loss")),
             duplicate: Duplicate::new(s.duplicate, s.duplicate_correlation, stream("duplicate")),
             corrupt: Corrupt::new(s.corrupt, s.corrupt_correlation, stream("corrupt")),
-            reorder: Reorder::new(s.reorder, s.reorder_correlation, s.gap, stream("reorder")),
+            reorder: Reorder::new(s.reorder, s.reorder_correlation, if s.reorder.0 > 0 { s.gap.max(1) } else { 0 }, stream("reorder")),
             delays: Crandom::new(s.delay_correlation, stream("delay")),
             slot: s.slot.as_ref().map(|x| SlotMachine::new(x, stream("slot"))),
             poked: false,

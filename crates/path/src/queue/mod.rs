@@ -49,7 +49,7 @@ pub type AnyQdisc<B> = Box<dyn Qdisc<B>>;
 #[derive(Debug, Default)]
 pub struct Freed {
     pub(crate) on: bool,
-    pub(crate) list: Vec<(u32, u32)>,
+    pub(crate) list: Vec<(u32, u32, u64)>,
 }
 
 impl Freed {
@@ -57,7 +57,7 @@ impl Freed {
     #[inline]
     pub fn note<B>(&mut self, p: &Packet<B>) {
         if self.on {
-            self.list.push((p.flow, p.size));
+            self.list.push((p.flow, p.size, p.id));
         }
     }
 }

@@ -133,6 +133,28 @@ impl<B: Body> Tbf<B> {
     }
 }
 
+impl<B: Body> Tbf<B> {
+    /// The size of the next packet and what both buckets would hold after it, if they can pay for it now; otherwise
+    /// remembers when they can. Linux: tbf_dequeue()
+    #[inline]
+    fn affords(&mut self, now: Time, freed: &mut Freed) -> Option<(u32, (i64, i64))> {
+        if now < self.wake {
+            return None;
+        }
+        self.wake = Time::ZERO;
+        let size = self.child.peek(now, freed)?;
+        // Time gained counts up to the main bucket's depth, for the peak bucket too.
+        let gained = (now.since(self.last).0 as i64).min(self.main.depth);
+        let main = self.main.after(gained, size);
+        let peak = self.peak.map_or(0, |b| b.after(gained, size));
+        if main < 0 || peak < 0 {
+            self.wake = Time(now.0.saturating_add((-main).max(-peak) as u64));
+            return None;
+        }
+        Some((size, (main, peak)))
+    }
+}
+
 impl<B: Body> Qdisc<B> for Tbf<B> {
     fn enqueue(&mut self, now: Time, p: Packet<B>, freed: &mut Freed) {
         self.meter.arrive(&p);
@@ -152,19 +174,7 @@ impl<B: Body> Qdisc<B> for Tbf<B> {
     }
 
     fn dequeue(&mut self, now: Time, freed: &mut Freed) -> Option<Packet<B>> {
-        if now < self.wake {
-            return None;
-        }
-        self.wake = Time::ZERO;
-        let size = self.child.peek(now, freed)?;
-        // Linux: tbf_dequeue(). Time gained counts up to the bucket's depth, for the peak bucket too.
-        let gained = (now.since(self.last).0 as i64).min(self.main.depth);
-        let main = self.main.after(gained, size);
-        let peak = self.peak.map_or(0, |b| b.after(gained, size));
-        if main < 0 || peak < 0 {
-            self.wake = Time(now.0.saturating_add((-main).max(-peak) as u64));
-            return None;
-        }
+        let (main, peak) = self.affords(now, freed)?.1;
         let p = self.child.dequeue(now, freed)?;
         self.last = now;
         self.main.tokens = main;
@@ -176,17 +186,7 @@ impl<B: Body> Qdisc<B> for Tbf<B> {
     }
 
     fn peek(&mut self, now: Time, freed: &mut Freed) -> Option<u32> {
-        if now < self.wake {
-            return None;
-        }
-        let size = self.child.peek(now, freed)?;
-        let gained = (now.since(self.last).0 as i64).min(self.main.depth);
-        let (main, peak) = (self.main.after(gained, size), self.peak.map_or(0, |b| b.after(gained, size)));
-        if main < 0 || peak < 0 {
-            self.wake = Time(now.0.saturating_add((-main).max(-peak) as u64));
-            return None;
-        }
-        Some(size)
+        self.affords(now, freed).map(|a| a.0)
     }
 
     #[inline]

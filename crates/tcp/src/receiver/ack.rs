@@ -47,8 +47,11 @@ pub(super) struct Acks {
     last_seg_size: u32,
     /// RTO in jiffies, an upper limit of `ato` (`icsk_rto`).
     pub rto: u64,
-    /// RTT of the SYN-ACK in µs << 3, 0 if it was retransmitted (`srtt_us`).
+    /// RTT of the SYN-ACK in µs << 3, 0 if it was retransmitted (`srtt_us`), and in jiffies.
     pub srtt_us: u32,
+    srtt: u64,
+    /// The current jiffy and when the next one begins, so that time is seldom divided.
+    jiffy: (u64, Time),
     /// The delayed-ACK timer as the timer wheel holds it: when it fires, and the jiffy it was armed for. It is left
     /// running when an ACK goes out otherwise.
     wheel: Option<(Time, u64)>,
@@ -86,9 +89,20 @@ impl Acks {
         self.rto = u64::from(j.hz());
         if let Some(us) = synack_rtt_us {
             let us = us.max(1);
+            self.srtt = j.from_micros(us);
             self.srtt_us = (us << 3).min(u64::from(u32::MAX)) as u32;
             self.rto = j.from_micros(us + (2 * us).max(200_000)); // RFC 6298 §2.2, with Linux's floor of the variance
         }
+    }
+
+    // The tick counter at `now`, which never goes back.
+    #[inline]
+    fn at(&mut self, now: Time, j: &Jiffies) -> u64 {
+        if now >= self.jiffy.1 {
+            let at = j.at(now);
+            self.jiffy = (at, j.time_of(at + 1));
+        }
+        self.jiffy.0
     }
 
     /// Learns the sender's segment size. Linux: tcp_measure_rcv_mss()
@@ -128,7 +142,7 @@ impl Acks {
     /// In-order data came: adapts the delay to the gaps between segments. Linux: tcp_event_data_recv()
     #[inline]
     pub fn on_data(&mut self, now: Time, j: &Jiffies, wnd: u32) {
-        let (min, at) = (ato_min(j), j.at(now));
+        let (min, at) = (ato_min(j), self.at(now, j));
         if self.ato == 0 {
             self.quicken(wnd, MAX_QUICKACKS);
             self.ato = min;
@@ -177,12 +191,12 @@ impl Acks {
         if ato > min {
             let mut most = if self.pingpong || self.pushed { max } else { j.hz_over(2) };
             if self.srtt_us > 0 {
-                most = most.min(j.from_micros(u64::from(self.srtt_us >> 3)).max(min));
+                most = most.min(self.srtt.max(min));
             }
             ato = ato.min(most);
         }
         ato = ato.min(max);
-        let at = j.at(now);
+        let at = self.at(now, j);
         let mut timeout = at + ato;
         if self.timer {
             if self.timeout <= at + (ato >> 2) {

@@ -225,6 +225,11 @@ impl Receiver {
         n
     }
 
+    /// End of the rightmost range that SACK blocks report, if anything is queued out of order.
+    pub fn highest_sacked(&self) -> Option<u64> {
+        self.ooo.sacks().iter().map(|b| b.1).max()
+    }
+
     /// Whether everything up to the peer's FIN has come.
     pub fn fin_received(&self) -> bool {
         self.state == State::CloseWait

@@ -49,7 +49,7 @@ impl Sender {
         self.stats.segs_in += 1;
         if s.flags.has(Flags::SYN) {
             let ack = self.bare_ack(self.snd_nxt);
-            self.out.push_back(ack);
+            self.out.push_back((ack, 0));
             return;
         }
         if self.paws_rejects(s) {

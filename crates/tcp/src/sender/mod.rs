@@ -53,8 +53,21 @@ pub struct SenderConfig {
     pub nodelay: bool,
     /// Whether the first queue on the sender's host holds its memory (no netem there): enables TCP small queues.
     pub tsq: bool,
+    /// Whether departures from the host are reported by [`Sender::on_departure`].
+    pub watch_host: bool,
     /// Its congestion control.
     pub congestion: Box<dyn CongestionController>,
+}
+
+/// A segment on its way out.
+#[derive(Clone, Copy, Debug)]
+pub struct Transmit {
+    /// The segment; its payload may be longer than the MSS.
+    pub segment: Segment,
+    /// Number of MSS-sized packets inside.
+    pub segs: u16,
+    /// Its number for [`Sender::on_departure`]; 0 for segments without data.
+    pub burst: u32,
 }
 
 /// What held the sender back, as time accumulates.
@@ -102,6 +115,8 @@ pub struct SenderStats {
     pub tlps: u64,
     /// Reordering events seen (`tcpi_reord_seen`).
     pub reord_seen: u64,
+    /// Retransmissions held back because the original was still in the sender's own queue (`TCPSpuriousRtxHostQueues`).
+    pub held_in_host_queue: u64,
     /// Zero-window probes sent.
     pub window_probes: u64,
     /// Bytes accepted from the application.
@@ -203,12 +218,14 @@ pub struct Sender {
     gso: bool,
     nodelay: bool,
     tsq: bool,
+    watch_host: bool,
     cc: Box<dyn CongestionController>,
     owns_window: bool,
     w: Window,
     state: State,
     now: Time,
-    out: VecDeque<Segment>,
+    /// Segments to send, with the burst they belong to (0 for none).
+    out: VecDeque<(Segment, u32)>,
     stats: SenderStats,
 
     // Sequence space.
@@ -281,6 +298,9 @@ pub struct Sender {
     nospace: bool,
     wake: bool,
     local_queue: u64,
+    /// Bursts still in the queues of the sender's host: a window of flags that starts at `host_base`.
+    host: VecDeque<bool>,
+    host_base: u32,
     tsq_throttled: bool,
     limit: Limit,
     limit_since: Time,
@@ -308,6 +328,7 @@ impl Sender {
             gso: cfg.gso,
             nodelay: cfg.nodelay,
             tsq: cfg.tsq,
+            watch_host: cfg.watch_host,
             cc: cfg.congestion,
             owns_window,
             w: Window::default(),
@@ -373,6 +394,8 @@ impl Sender {
             nospace: false,
             wake: false,
             local_queue: 0,
+            host: VecDeque::new(),
+            host_base: 1,
             tsq_throttled: false,
             limit: Limit::App,
             limit_since: Time::ZERO,
@@ -397,7 +420,7 @@ impl Sender {
     }
 
     fn send_syn(&mut self) {
-        self.out.push_back(Segment { flags: Flags::SYN, wnd: 64_240, tsval: self.tsval(), ..Segment::default() });
+        self.out.push_back((Segment { flags: Flags::SYN, wnd: 64_240, tsval: self.tsval(), ..Segment::default() }, 0));
     }
 
     /// Takes in a segment from the peer.
@@ -446,7 +469,7 @@ impl Sender {
         self.expand_sndbuf();
         self.limit_since = self.now;
         let ack = self.bare_ack(self.snd_nxt);
-        self.out.push_back(ack);
+        self.out.push_back((ack, 0));
         self.wake = true;
     }
 
@@ -475,11 +498,29 @@ impl Sender {
         }
     }
 
-    /// The next segment that leaves, with the number of MSS-sized packets inside.
+    /// The next segment that leaves.
     #[inline]
-    pub fn poll_transmit(&mut self) -> Option<(Segment, u16)> {
-        let s = self.out.pop_front()?;
-        Some((s, s.len.div_ceil(self.mss).max(1) as u16))
+    pub fn poll_transmit(&mut self) -> Option<Transmit> {
+        let (segment, burst) = self.out.pop_front()?;
+        Some(Transmit { segment, segs: segment.len.div_ceil(self.mss).max(1) as u16, burst })
+    }
+
+    /// The burst of that number has left the sender's host, or was dropped in its queue.
+    pub fn on_departure(&mut self, burst: u32) {
+        let i = burst.wrapping_sub(self.host_base) as usize;
+        if i >= self.host.len() {
+            return;
+        }
+        self.host[i] = false;
+        while self.host.front() == Some(&false) {
+            self.host.pop_front();
+            self.host_base = self.host_base.wrapping_add(1);
+        }
+    }
+
+    /// Whether the burst is still in a queue of the sender's host (`skb_still_in_host_queue()`).
+    fn in_host_queue(&self, burst: u32) -> bool {
+        self.host.get(burst.wrapping_sub(self.host_base) as usize) == Some(&true)
     }
 
     /// Whether the connection is established.

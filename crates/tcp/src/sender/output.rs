@@ -288,7 +288,13 @@ impl Sender {
         if self.tsq {
             self.local_queue += u64::from(len + self.kernel.skb_overhead);
         }
-        self.out.push_back(Segment { len, tsval: Self::ts_of(stamp), ..self.bare_ack(seq) });
+        self.out.push_back((Segment { len, tsval: Self::ts_of(stamp), ..self.bare_ack(seq) }, self.burst));
+        if self.watch_host {
+            while self.host_base.wrapping_add(self.host.len() as u32) != self.burst {
+                self.host.push_back(false);
+            }
+            self.host.push_back(true);
+        }
     }
 
     /// Counts `n` segments of `len` bytes out, moves the pacing clock on; returns their time stamp in ns.
@@ -362,6 +368,15 @@ impl Sender {
 
     /// Retransmits up to `segs` segments from `id` and tags them (`tcp_retransmit_skb()`); returns how many.
     pub(super) fn retransmit(&mut self, id: u32, segs: u32) -> u32 {
+        if self.held_in_host_queue(id) {
+            // A failed attempt leaves its mark as the kernel's does.
+            if self.retrans_stamp == 0 {
+                self.retrans_stamp = Self::ts_of(self.board.get(id).xmit_ns);
+            }
+            let n = self.same_burst(id, u32::MAX, u64::MAX).0;
+            self.undo_retrans = self.undo_retrans.max(0) + n as i32;
+            return 0;
+        }
         let n = self.transmit_again(id, segs);
         for i in 0..n {
             self.board.get_mut(id.wrapping_add(i)).flags |= RETRANS;
@@ -381,7 +396,21 @@ impl Sender {
         if first.end() > end && id != self.board.base() {
             return 0;
         }
+        let (n, len) = self.same_burst(id, segs, end);
+        let stamp = self.stamp_and_pace(len, n);
+        self.mark_sent(id, n, stamp);
+        for i in 0..n {
+            self.board.get_mut(id.wrapping_add(i)).flags |= EVER_RETRANS;
+        }
+        self.stats.retransmits += u64::from(n);
+        self.emit(first.seq, len, stamp);
+        n
+    }
+
+    /// Up to `segs` segments from `id` that left in one burst and share their fate, up to sequence number `end`: count and bytes.
+    fn same_burst(&self, id: u32, segs: u32, end: u64) -> (u32, u32) {
         let fate = |f: u8| f & (SACKED | LOST | RETRANS | EVER_RETRANS);
+        let first = self.board.get(id);
         let (mut n, mut len) = (1, first.len);
         while n < segs && self.board.contains(id.wrapping_add(n)) {
             let s = self.board.get(id.wrapping_add(n));
@@ -391,14 +420,14 @@ impl Sender {
             len += s.len;
             n += 1;
         }
-        let stamp = self.stamp_and_pace(len, n);
-        self.mark_sent(id, n, stamp);
-        for i in 0..n {
-            self.board.get_mut(id.wrapping_add(i)).flags |= EVER_RETRANS;
-        }
-        self.stats.retransmits += u64::from(n);
-        self.emit(first.seq, len, stamp);
-        n
+        (n, len)
+    }
+
+    /// Whether the last transmission of `id` still waits in a queue of the sender's host: it is not sent again then.
+    pub(super) fn held_in_host_queue(&mut self, id: u32) -> bool {
+        let held = self.in_host_queue(self.board.get(id).burst);
+        self.stats.held_in_host_queue += u64::from(held);
+        held
     }
 
     /// A zero-window probe that may carry what little the window admits (`tcp_write_wakeup()`).

@@ -197,7 +197,7 @@ impl Sender {
             let before = self.packets_out;
             self.write_xmit(Push::Probe);
             self.packets_out > before
-        } else if let Some(last) = self.board.back_id() {
+        } else if let Some(last) = self.board.back_id().filter(|&id| !self.in_host_queue(self.board.get(id).burst)) {
             let sent = self.transmit_again(last, 1) > 0;
             self.tlp_retrans = sent;
             sent
@@ -249,7 +249,7 @@ impl Sender {
             self.write_wakeup();
         } else {
             let probe = self.bare_ack(self.snd_una - 1);
-            self.out.push_back(probe);
+            self.out.push_back((probe, 0));
         }
         self.stats.window_probes += 1;
         if self.packets_out > 0 || self.unsent.is_empty() {
