@@ -60,6 +60,17 @@ def test_sides():
     assert chaos.side(cliff.level(1, [9.0] * 5 + [2.0] * 5, base)) == "chaos zone"
 
 
+def test_the_chaos_zone_is_unbroken_and_agrees_with_the_side():
+    base = [10.0] * 8
+    calm, torn, dead = [9.5] * 8, [9.0] * 4 + [2.0] * 4, [0.5] * 8
+    levels = tuple(cliff.level(j, got, base) for j, got in ((1, calm), (2, torn), (4, torn), (6, dead), (8, torn)))
+    got = cliff.Cliff(RTT, cliff.stats.mean(base), levels)
+    assert got.bracket_ns is not None
+    assert got.chaos_ns == (2, 4)
+    here = cliff.level(5, torn, base)
+    assert cliff.Cliff(RTT, got.baseline, levels, here).chaos_ns == (2, 5)
+
+
 def path(**more):
     return Conditions.model_validate({"rtt": "26ms", "jitter": "7ms", "loss": "0.125%", "flow": {"rcvbuf": "256KiB"}, **more})
 

@@ -192,10 +192,11 @@ impl Sender {
     /// Where to split a super-packet so that it fits the quota and the window (`tcp_mss_split_point()`).
     fn split_point(&self, len: u32, last: bool, segs: u32) -> u32 {
         let max = self.mss.saturating_mul(segs);
-        if max <= len && !last {
+        let window = self.wnd_end() - self.snd_nxt;
+        if u64::from(max) <= window && !last {
             return max;
         }
-        let needed = u64::from(len).min(self.wnd_end() - self.snd_nxt) as u32;
+        let needed = u64::from(len).min(window) as u32;
         if max <= needed {
             return max;
         }
