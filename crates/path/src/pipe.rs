@@ -90,10 +90,17 @@ impl<B: Body> Pipe<B> {
     /// The next packet that has come out at or before `now`.
     #[inline]
     pub fn pop(&mut self, now: Time) -> Option<Packet<B>> {
-        if self.next <= now {
-            self.run(now);
+        loop {
+            if let Some((_, p)) = self.out.pop_front() {
+                return Some(p);
+            }
+            if self.next > now {
+                return None;
+            }
+            if let Some(p) = self.step(self.next) {
+                return Some(p);
+            }
         }
-        self.out.pop_front().map(|(_, p)| p)
     }
 
     /// When `pop` is worth calling: the past if something is out, `None` if nothing will happen without a push.
@@ -169,54 +176,75 @@ impl<B: Body> Pipe<B> {
         all
     }
 
-    /// Puts a packet into stage `i`, or out.
+    /// Puts a packet into stage `i`, or out. What may pass a stage at once does, except from the last, which `pop` empties.
     #[inline]
     fn feed(&mut self, i: usize, now: Time, p: Packet<B>) {
+        let last = i + 1 >= self.stages.len();
         let Some(stage) = self.stages.get_mut(i) else {
             return self.out.push_back((now, p));
         };
         self.freed.on = (self.holds_sender || self.track) && i == 0;
         stage.queue.enqueue(now, p, &mut self.freed);
-        stage.next = stage.queue.next_event();
-        if stage.next <= now {
-            self.drain(i, now);
+        if !stage.blocked {
+            stage.next = stage.queue.next_event().max(now);
+            if stage.next == now && !last {
+                self.drain(i, now);
+            }
+        }
+    }
+
+    /// Takes what may leave stage `i` now, and looks when there will be more.
+    #[inline]
+    fn take(&mut self, i: usize, now: Time) -> Option<Packet<B>> {
+        let stage = &mut self.stages[i];
+        self.freed.on = (self.holds_sender || self.track) && i == 0;
+        match stage.queue.dequeue(now, &mut self.freed) {
+            Some(p) => {
+                self.freed.note(&p);
+                stage.next = stage.queue.next_event().max(now);
+                Some(p)
+            }
+            None => {
+                // A queue that has nothing now cannot ask for now again.
+                stage.next = stage.queue.next_event().max(Time(now.0 + 1));
+                None
+            }
         }
     }
 
     /// Moves on what may leave stage `i` now.
     fn drain(&mut self, i: usize, now: Time) {
-        loop {
-            let stage = &mut self.stages[i];
-            if stage.blocked {
-                stage.next = Time::MAX;
-                return;
-            }
-            self.freed.on = (self.holds_sender || self.track) && i == 0;
-            let Some(p) = stage.queue.dequeue(now, &mut self.freed) else {
-                // A queue that has nothing now cannot ask for now again.
-                stage.next = stage.queue.next_event().max(Time(now.0 + 1));
-                return;
-            };
-            self.freed.note(&p);
-            self.feed(i + 1, now, p);
-            let stage = &mut self.stages[i];
-            stage.next = stage.queue.next_event();
-            if stage.next > now {
-                return;
+        while self.stages[i].next <= now {
+            if let Some(p) = self.take(i, now) {
+                self.feed(i + 1, now, p);
             }
         }
+    }
+
+    /// Lets one thing happen that is due at `t`; gives a packet that comes out of the last stage.
+    #[inline]
+    fn step(&mut self, t: Time) -> Option<Packet<B>> {
+        let mut came_out = None;
+        if self.schedule_next <= t {
+            self.act(t);
+        } else if let Some(i) = self.stages.iter().position(|s| s.next <= t) {
+            if i + 1 == self.stages.len() {
+                came_out = self.take(i, t);
+            } else {
+                self.drain(i, t);
+            }
+        }
+        self.settle();
+        came_out
     }
 
     /// Everything that is due at or before `now`, at its own time.
     fn run(&mut self, now: Time) {
         while self.next <= now {
             let t = self.next;
-            if self.schedule_next <= t {
-                self.act(t);
-            } else if let Some(i) = self.stages.iter().position(|s| s.next <= t) {
-                self.drain(i, t);
+            if let Some(p) = self.step(t) {
+                self.out.push_back((t, p));
             }
-            self.settle();
         }
     }
 

@@ -36,10 +36,10 @@ pub struct Patch {
     pub outage: Option<bool>,
     /// Puts back a loss model that is not plain random loss.
     #[serde(skip)]
-    pub(crate) restore_loss: bool,
+    pub restore_loss: bool,
     /// Keeps a bucket's tokens instead of filling it.
     #[serde(skip)]
-    pub(crate) keep_tokens: bool,
+    pub keep_tokens: bool,
 }
 
 /// A change of one queue.
@@ -136,7 +136,8 @@ impl Patch {
     }
     /// The point `part / whole` of the way to `end`.
     fn between(&self, end: &Patch, part: u64, whole: u64) -> Patch {
-        let mix = |a: u64, b: u64| ((u128::from(a) * u128::from(whole - part) + u128::from(b) * u128::from(part)) / u128::from(whole)) as u64;
+        let mix =
+            |a: u64, b: u64| ((u128::from(a) * u128::from(whole - part) + u128::from(b) * u128::from(part)) / u128::from(whole)) as u64;
         let some = |a: Option<u64>, b: Option<u64>| a.zip(b).map(|(a, b)| mix(a, b));
         Patch {
             delay: some(self.delay.map(|d| d.0), end.delay.map(|d| d.0)).map(Duration),
@@ -278,11 +279,7 @@ impl Runner {
                 let round = |s: u64| repeat.map_or(Duration::ZERO, |r| r * (s / n));
                 let rate = points[(step % n) as usize].1;
                 let after = step + 1;
-                self.next = if after >= n && repeat.is_none() {
-                    Time::MAX
-                } else {
-                    *start + round(after) + points[(after % n) as usize].0
-                };
+                self.next = if after >= n && repeat.is_none() { Time::MAX } else { *start + round(after) + points[(after % n) as usize].0 };
                 let off = rate.bytes_per_sec() == 0;
                 Patch { rate: (!off).then_some(rate), outage: Some(off), keep_tokens: true, ..Default::default() }
             }

@@ -99,16 +99,16 @@ impl QdiscSpec {
         }
     }
 
-    /// Puts a child into it; the child is given back if this queue has no room for one.
-    pub fn set_child(&mut self, child: QdiscSpec) -> Result<(), QdiscSpec> {
+    /// Puts a child into it; false if this queue has no room for one.
+    pub fn set_child(&mut self, child: QdiscSpec) -> bool {
         let place = match self {
             QdiscSpec::Netem(s) => &mut s.child,
             QdiscSpec::Tbf(s) => &mut s.child,
             QdiscSpec::Htb(s) => &mut s.child,
-            QdiscSpec::Jitter(_) | QdiscSpec::Pfifo(_) | QdiscSpec::Bfifo(_) => return Err(child),
+            QdiscSpec::Jitter(_) | QdiscSpec::Pfifo(_) | QdiscSpec::Bfifo(_) => return false,
         };
         *place = Some(Box::new(child));
-        Ok(())
+        true
     }
 
     /// Canonical tc words; children follow after `; `. [`crate::parse_tc`] reads them back to the same value.

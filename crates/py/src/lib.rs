@@ -75,6 +75,13 @@ fn run<'py>(py: Python<'py>, plan_json: &str, seeds: Vec<u64>, threads: usize) -
     PyList::new(py, dicts)
 }
 
+/// Runs one trial and writes its packets as pcapng.
+#[pyfunction]
+fn write_pcapng(py: Python<'_>, path: &str, plan_json: &str, seed: u64) -> PyResult<()> {
+    let plan = Plan::from_json(plan_json).map_err(refused)?;
+    py.allow_threads(|| tcpscape_sim::write_pcapng(path, &plan, seed)).map_err(refused)
+}
+
 /// CPU seconds that the event queue alone takes for `events` events of as many components as one flow has: the floor of any simulation.
 #[pyfunction]
 fn bench_floor(py: Python<'_>, events: u64) -> f64 {
@@ -93,5 +100,6 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(kernel_profiles, m)?)?;
     m.add_function(wrap_pyfunction!(run, m)?)?;
     m.add_function(wrap_pyfunction!(bench_floor, m)?)?;
+    m.add_function(wrap_pyfunction!(write_pcapng, m)?)?;
     Ok(())
 }

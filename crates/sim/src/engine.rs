@@ -76,6 +76,9 @@ struct Engine<'a> {
     flows: Vec<Flow>,
     neighbours: Neighbours,
     freed: Vec<(u32, u32, u64)>,
+    /// Whether the sender's host has no queue; then what has left it since the last batch of ACKs.
+    bare_host: bool,
+    departed: Vec<(u32, u32, u32)>,
     alive: usize,
     out: TrialOutput,
 }
@@ -132,13 +135,13 @@ impl<'a> Engine<'a> {
         }
         let mut host: Pipe<Wire> = Pipe::new(&host, seed, "forward/host");
         host.track_departures();
-        let watch_host = host.stages() > 0;
+        let bare_host = host.stages() == 0;
         let net = Pipe::new(&net, seed, "forward/network");
         let reverse = Pipe::new(&plan.reverse, seed, "reverse");
         let mut stream = Stream::new(seed, "clock");
         let tick = 1_000_000_000 / kernel.hz;
         let jiffies = Jiffies::new(kernel.hz, Duration(u64::from(stream.below(tick))));
-        let tsq = host.holds_sender();
+        let tsq = host.holds_sender() || bare_host;
         let mss = plan.mtu - 52;
         let flows: Vec<Flow> = plan
             .flows
@@ -154,7 +157,8 @@ impl<'a> Engine<'a> {
                     gso: plan.gso,
                     nodelay: f.nodelay,
                     tsq,
-                    watch_host,
+                    watch_host: true,
+                    bare_host,
                     congestion: cc::make(&f.cca, flow_seed).expect("the plan was checked when it was read"),
                 });
                 let receiver = Receiver::new(&ReceiverConfig {
@@ -207,6 +211,8 @@ impl<'a> Engine<'a> {
             flows,
             neighbours: if plan.arp { Neighbours::Unknown } else { Neighbours::Resolved },
             freed: Vec::new(),
+            bare_host,
+            departed: Vec::new(),
             alive,
             out: TrialOutput {
                 seed,
@@ -255,6 +261,7 @@ impl<'a> Engine<'a> {
                             self.flows[i].sender.on_timer(self.now);
                         }
                         self.flush_sender(i);
+                        self.depart();
                     }
                     RECEIVER => {
                         if self.flows[i].receiver.next_event().is_some_and(|t| t <= self.now) {
@@ -355,10 +362,27 @@ impl<'a> Engine<'a> {
         let size = seg.frame_len() + u32::from(segs - 1) * (seg.frame_len() - seg.len);
         let p = Packet { id: u64::from(burst), flow: i as u32, size, segs, body: Wire { seg, mss }, ..Packet::default() };
         if self.plan.trace_packets {
-            self.trace(i, &seg, false);
+            self.out.packets.push(self.now, i as u32, &seg, false);
+        }
+        if self.bare_host {
+            self.departed.push((i as u32, burst, size));
         }
         self.host.push(self.now, p);
         self.wake(HOST);
+    }
+
+    /// A batch of ACKs, a timer or a write is done: what it sent has left a host without a queue.
+    fn depart(&mut self) {
+        while !self.departed.is_empty() {
+            let departed = std::mem::take(&mut self.departed);
+            for (flow, burst, bytes) in departed {
+                let sender = &mut self.flows[flow as usize].sender;
+                sender.on_departure(self.now, burst, bytes);
+                if sender.has_output() {
+                    self.flush_sender(flow as usize);
+                }
+            }
+        }
     }
 
     fn wake(&mut self, pipe: u32) {
@@ -439,12 +463,9 @@ impl<'a> Engine<'a> {
         freed.extend(self.host.drain_released());
         for (flow, bytes, burst) in freed.drain(..) {
             let Some(f) = self.flows.get_mut(flow as usize) else { continue };
-            f.sender.on_departure(burst as u32);
-            if self.tsq {
-                f.sender.on_tx_complete(self.now, u64::from(bytes));
-                if f.sender.next_event().is_some() || f.sender.has_output() {
-                    self.events.want(Self::component(flow as usize, SENDER), self.now);
-                }
+            f.sender.on_departure(self.now, burst as u32, bytes);
+            if self.tsq && (f.sender.next_event().is_some() || f.sender.has_output()) {
+                self.events.want(Self::component(flow as usize, SENDER), self.now);
             }
         }
         self.freed = freed;
@@ -492,7 +513,8 @@ impl<'a> Engine<'a> {
             self.alive -= 1;
             return;
         }
-        let ack = Segment { ack: f.receiver.rcv_nxt(), flags: Flags::ACK, ..Segment::default() };
+        let (ack, wnd) = (f.receiver.rcv_nxt(), f.receiver.window());
+        let ack = Segment { seq: 1, ack, wnd, flags: Flags::ACK, ..Segment::default() };
         let p = Packet {
             flow: i as u32,
             size: ack.frame_len(),
@@ -516,7 +538,7 @@ impl<'a> Engine<'a> {
             let (i, seg) = (p.flow as usize, p.body.seg);
             self.note_delivery(i, &seg);
             if self.plan.trace_packets {
-                self.trace(i, &seg, true);
+                self.out.packets.push(self.now, i as u32, &seg, true);
             }
             if self.flows[i].closed {
                 if !self.flows[i].dead {
@@ -527,6 +549,7 @@ impl<'a> Engine<'a> {
             self.flows[i].sender.on_segment(self.now, &seg);
             self.flush_sender(i);
         }
+        self.depart();
         self.wake(REVERSE);
     }
 
@@ -535,6 +558,7 @@ impl<'a> Engine<'a> {
             self.events.want(Self::component(i, WRITER), t.max(self.now));
         }
         self.flush_sender(i);
+        self.depart();
     }
 
     // ---- observation ----
@@ -545,31 +569,6 @@ impl<'a> Engine<'a> {
         for v in [self.now.0, s.seq ^ (s.ack << 1), (i as u64) << 32 | u64::from(s.len) << 8 | u64::from(s.flags.0)] {
             self.out.hash = (self.out.hash ^ v).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(23);
         }
-    }
-
-    fn trace(&mut self, i: usize, s: &Segment, received: bool) {
-        let p = &mut self.out.packets;
-        let mut blocks = [(0, 0); 3];
-        for (k, b) in s.sacks().enumerate() {
-            blocks[k] = b;
-        }
-        p.t_ns.push(self.now.0);
-        p.flow.push(i as u32);
-        p.received.push(u8::from(received));
-        p.seq.push(s.seq);
-        p.ack.push(s.ack);
-        p.len.push(s.len);
-        p.wnd.push(s.wnd);
-        p.flags.push(s.flags.0);
-        p.tsval.push(s.tsval);
-        p.tsecr.push(s.tsecr);
-        p.nsack.push(s.nsack);
-        p.sack0_start.push(blocks[0].0);
-        p.sack0_end.push(blocks[0].1);
-        p.sack1_start.push(blocks[1].0);
-        p.sack1_end.push(blocks[1].1);
-        p.sack2_start.push(blocks[2].0);
-        p.sack2_end.push(blocks[2].1);
     }
 
     fn sample_flows(&mut self) {
@@ -628,6 +627,7 @@ impl<'a> Engine<'a> {
     fn finish(mut self) -> TrialOutput {
         let end = self.end;
         self.out.flows = self.flows.iter_mut().map(|f| f.summary(end)).collect();
+        self.out.wscale = self.flows.iter().map(|f| f.receiver.wscale()).collect();
         for (name, pipe) in [("forward", &self.host), ("forward", &self.net), ("reverse", &self.reverse)] {
             self.out.queues.extend(pipe.stats().into_iter().map(|s| (name, s)));
         }

@@ -6,14 +6,17 @@
 //!                       └──────────────── on_segment ←─ reverse pipe ←─────────────────┘
 //! ```
 //! One event per arrow where time passes; where none passes, a plain call. [`events`] keeps the order, [`plan`] is the input
-//! (JSON), [`engine`] the loop, [`flow`] one connection with its applications, [`output`] the columns and summaries that come out.
+//! (JSON), [`engine`] the loop, [`flow`] one connection with its applications, [`output`] the columns and summaries that come out,
+//! [`capture`] its packets as a file.
 
+pub mod capture;
 pub mod engine;
 pub mod events;
 pub mod flow;
 pub mod output;
 pub mod plan;
 
+pub use capture::write_pcapng;
 pub use engine::{run, run_many};
 pub use output::{Column, FlowSummary, Table, TrialOutput};
 pub use plan::{App, FlowPlan, Plan, PlanError, Read};

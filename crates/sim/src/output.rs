@@ -279,6 +279,8 @@ pub struct TrialOutput {
     pub queue_samples: QueueSamples,
     /// Packets at the sender.
     pub packets: PacketEvents,
+    /// The receivers' window scale shifts.
+    pub wscale: Vec<u8>,
     /// Events processed.
     pub events: u64,
     /// Packets delivered, both ways.

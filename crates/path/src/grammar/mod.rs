@@ -40,9 +40,10 @@ pub fn parse_tc(text: &str) -> Result<QdiscSpec, TcError> {
     let mut inner: Option<QdiscSpec> = None;
     for mut outer in chain.into_iter().rev() {
         if let Some(child) = inner.take() {
-            let name = outer.name();
-            if let Err(c) = outer.set_child(child) {
-                return Err(TcError(format!("{name}: cannot hold a child queue, so \"{}\" cannot follow it after ;: put it in front", c.name())));
+            let (name, below) = (outer.name(), child.name());
+            if !outer.set_child(child) {
+                let fix = format!("\"{below}\" cannot follow it after ;: put it in front");
+                return Err(TcError(format!("{name}: cannot hold a child queue, so {fix}")));
             }
         }
         inner = Some(outer);
@@ -120,7 +121,9 @@ impl<'a> Words<'a> {
         known.iter().find(|k| k.starts_with(word)).copied().ok_or_else(|| {
             let hint = match (self.kind, word) {
                 ("netem", "jitter") => "jitter is the second time after delay: delay 25ms 8ms".to_owned(),
-                ("netem", w) if w.starts_with(|c: char| c.is_ascii_digit()) => format!("no number belongs here; expected {}", known.join(", ")),
+                ("netem", w) if w.starts_with(|c: char| c.is_ascii_digit()) => {
+                    format!("no number belongs here; expected {}", known.join(", "))
+                }
                 _ => format!("expected {}", known.join(", ")),
             };
             TcError(format!("{}: \"{word}\" is not understood: {hint}", self.kind))
@@ -131,7 +134,12 @@ impl<'a> Words<'a> {
         self.word().ok_or_else(|| TcError(format!("{}: \"{key}\" is the last word: a value must follow it", self.kind)))
     }
     /// Reads a keyword's value that may be given only once.
-    pub(crate) fn once<T>(&mut self, slot: &mut Option<T>, key: &str, read: impl FnOnce(&mut Self) -> Result<T, TcError>) -> Result<(), TcError> {
+    pub(crate) fn once<T>(
+        &mut self,
+        slot: &mut Option<T>,
+        key: &str,
+        read: impl FnOnce(&mut Self) -> Result<T, TcError>,
+    ) -> Result<(), TcError> {
         if slot.is_some() {
             return Err(self.wrong(key, "it is given twice: leave one away"));
         }
@@ -149,7 +157,8 @@ impl<'a> Words<'a> {
     /// A size in bytes.
     pub(crate) fn size(&mut self, key: &str) -> Result<u64, TcError> {
         let v = self.value(key)?;
-        units::size(v).ok_or_else(|| self.bad(v, key, "a size", "a number with b, k, m, g (of 1024) or kbit, mbit, for example 62500 or 32kbit"))
+        units::size(v)
+            .ok_or_else(|| self.bad(v, key, "a size", "a number with b, k, m, g (of 1024) or kbit, mbit, for example 62500 or 32kbit"))
     }
     /// A size, and tc's cell size after `/`, which has no effect any more.
     pub(crate) fn size_and_cell(&mut self, key: &str) -> Result<u64, TcError> {
@@ -172,11 +181,14 @@ impl<'a> Words<'a> {
     }
     /// A word as a time.
     pub(crate) fn as_time(&self, v: &str, key: &str) -> Result<Duration, TcError> {
-        units::time(v, 1_000).ok_or_else(|| self.bad(v, key, "a time", "a number with s, ms, us or ns, at most 274s, for example 25ms"))
+        let most = if key == "latency" && self.kind == "tbf" { units::LATENCY_MAX } else { units::DELAY_MAX };
+        let accepted = format!("a number with s, ms, us or ns, at most {}s, for example 25ms", most.0 / 1_000_000_000);
+        units::time(v, 1_000, most).ok_or_else(|| self.bad(v, key, "a time", &accepted))
     }
     /// A word as a time whose bare number is ns, as tc has it for slots.
     pub(crate) fn as_slot_time(&self, v: &str) -> Result<Duration, TcError> {
-        units::time(v, 1).ok_or_else(|| self.bad(v, "slot", "a time", "a number with s, ms, us or ns, for example 800us"))
+        let accepted = "a number with s, ms, us or ns, at most 4294s, for example 800us";
+        units::time(v, 1, units::LATENCY_MAX).ok_or_else(|| self.bad(v, "slot", "a time", accepted))
     }
     /// A probability.
     pub(crate) fn percent(&mut self, key: &str) -> Result<Prob, TcError> {
@@ -192,11 +204,15 @@ impl<'a> Words<'a> {
     /// A whole number.
     pub(crate) fn count(&mut self, key: &str) -> Result<u32, TcError> {
         let v = self.value(key)?;
+        self.as_count(v, key)
+    }
+    /// A word as a whole number.
+    pub(crate) fn as_count(&self, v: &str, key: &str) -> Result<u32, TcError> {
         units::count(v).ok_or_else(|| self.bad(v, key, "a count", "a whole number, for example 5"))
     }
     /// A word as a whole number with a sign.
     pub(crate) fn as_signed(&self, v: &str, key: &str) -> Result<i32, TcError> {
-        v.parse().map_err(|_| self.bad(v, key, "a number of bytes", "a whole number, for example 20 or -4"))
+        units::signed(v).ok_or_else(|| self.bad(v, key, "a number of bytes", "a whole number, for example 20 or -4"))
     }
     fn bad(&self, v: &str, key: &str, what: &str, accepted: &str) -> TcError {
         TcError(format!("{}: \"{v}\" after {key} is not {what}: give {accepted}", self.kind))

@@ -67,6 +67,8 @@ fn the_words_that_tc_takes() {
         ("root handle 1: htb default 1; class parent 1: classid 1:1 htb rate 5mbit", "htb rate 5mbit"),
         ("pfifo", "pfifo limit 1000"),
         ("pfifo limit 100", "pfifo limit 100"),
+        ("tbf rate 1gbit burst 10k latency 300s", "tbf rate 1gbit burst 10240 limit 37500010240"),
+        ("bfifo limit 0x10", "bfifo limit 16"),
         ("bfifo limit 15k", "bfifo limit 15360"),
         ("qdisc add dev eth0 root handle 1: netem delay 1ms", "netem limit 1000 delay 1ms"),
         (
@@ -126,6 +128,7 @@ fn what_tc_refuses_is_refused_with_the_word_and_the_fix() {
         ("netem rate 0", ["\"0\"", "above 0"]),
         ("netem rate abc", ["\"abc\"", "10mbit"]),
         ("netem rate 1mbit 1500b", ["\"1500b\"", "whole number"]),
+        ("netem loss 1% loss 2%", ["\"loss\"", "twice"]),
         ("netem limit -1", ["\"-1\"", "number"]),
         ("netem slot 10ms 5ms", ["\"slot\"", "5ms 10ms"]),
         ("netem slot -5ms", ["\"-5ms\"", "us"]),
@@ -175,15 +178,10 @@ fn what_tc_refuses_is_refused_with_the_word_and_the_fix() {
 
 #[test]
 fn probabilities_are_what_tc_sends() {
-    assert_eq!(["0.1%", "0.1", "1%", "5", "25%", "1.0001", "100%"].map(prob), [
-        4_294_967,
-        4_294_967,
-        42_949_673,
-        214_748_365,
-        0x4000_0000,
-        42_953_968,
-        u32::MAX
-    ]);
+    assert_eq!(
+        ["0.1%", "0.1", "1%", "5", "25%", "1.0001", "100%"].map(prob),
+        [4_294_967, 4_294_967, 42_949_673, 214_748_365, 0x4000_0000, 42_953_968, u32::MAX]
+    );
 }
 
 #[test]

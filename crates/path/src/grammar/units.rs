@@ -3,11 +3,17 @@
 use crate::spec::Prob;
 use tcpscape_base::{Duration, Rate};
 
-/// Longest time that tc 6.1 takes: 2³²−1 ticks of 64 ns.
-const TIME_MAX_NS: f64 = 4_294_967_295.0 * 64.0;
+/// Longest delay that tc 6.1 takes: 2³²−1 ticks of 64 ns.
+pub(super) const DELAY_MAX: Duration = Duration(0xffff_ffff * 64);
+/// Longest latency that tc 6.1 takes: 2³²−1 µs.
+pub(super) const LATENCY_MAX: Duration = Duration(0xffff_ffff * 1000);
 
 /// The number at the start of a word and the rest in small letters. No `inf`, no `nan`, nothing negative.
 fn number(word: &str) -> Option<(f64, String)> {
+    if word.starts_with("0x") || word.starts_with("0X") {
+        // strtod() reads hexadecimal too; without a unit, for `b` would be a digit.
+        return count(word).map(|n| (f64::from(n), String::new()));
+    }
     let end = (1..=word.len()).rev().find(|&n| {
         word.is_char_boundary(n) && word[..n].bytes().all(|b| b"0123456789.eE+-".contains(&b)) && word[..n].parse::<f64>().is_ok()
     })?;
@@ -55,8 +61,8 @@ pub(super) fn size(word: &str) -> Option<u64> {
     (bytes <= f64::from(u32::MAX)).then_some(bytes as u64)
 }
 
-/// A time; `bare` is how many ns a bare number counts.
-pub(super) fn time(word: &str, bare: u64) -> Option<Duration> {
+/// A time up to `most`; `bare` is how many ns a bare number counts.
+pub(super) fn time(word: &str, bare: u64, most: Duration) -> Option<Duration> {
     let (n, unit) = number(word)?;
     let factor = match unit.as_str() {
         "" => bare as f64,
@@ -67,7 +73,7 @@ pub(super) fn time(word: &str, bare: u64) -> Option<Duration> {
         _ => return None,
     };
     let ns = n * factor;
-    (ns <= TIME_MAX_NS).then(|| Duration(ns.round_ties_even() as u64))
+    (ns <= most.0 as f64).then(|| Duration(ns.round_ties_even() as u64))
 }
 
 /// A percentage, with or without its sign.
@@ -84,5 +90,13 @@ pub(super) fn count(word: &str) -> Option<u32> {
     match word.strip_prefix('0') {
         Some(octal) if !octal.is_empty() => u32::from_str_radix(octal, 8).ok(),
         _ => word.parse().ok(),
+    }
+}
+
+/// A whole number with or without a sign.
+pub(super) fn signed(word: &str) -> Option<i32> {
+    match word.strip_prefix('-') {
+        Some(n) => i32::try_from(-i64::from(count(n)?)).ok(),
+        None => i32::try_from(count(word.strip_prefix('+').unwrap_or(word))?).ok(),
     }
 }

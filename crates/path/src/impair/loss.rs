@@ -6,7 +6,7 @@
 //! What it does not model: loss that depends on packet size or on the queue.
 
 use super::Crandom;
-use crate::spec::{Prob, SpecError};
+use crate::spec::Prob;
 use serde::{Deserialize, Serialize};
 use tcpscape_base::Stream;
 
@@ -83,14 +83,6 @@ impl Loss {
             Loss::Gemodel { p, r, h, k1 } => format!("loss gemodel {p} {r} {} {k1}", h.complement()),
         }
     }
-    pub(crate) fn validate(&self) -> Result<(), SpecError> {
-        match self {
-            Loss::State { p13, p31, p32, p14, .. } if p13.0.checked_add(p14.0).is_none() || p31.0.checked_add(p32.0).is_none() => {
-                Err(SpecError::new("loss state", "p13 + p14 and p31 + p32 must each stay within 100%"))
-            }
-            _ => Ok(()),
-        }
-    }
 }
 
 /// Where a chain stands.
@@ -135,8 +127,9 @@ impl LossMachine {
         match self.model {
             Loss::Random { p, .. } => self.random.hits(p),
             Loss::State { p13, p31, p32, p23, p14 } => {
-                let n = u64::from(self.random.draw());
-                let below = |p: Prob, q: Prob| n < u64::from(p.0) + u64::from(q.0);
+                let n = self.random.draw();
+                // Sums above 100 % wrap round, as the kernel's 32-bit sums do.
+                let below = |p: Prob, q: Prob| n < p.0.wrapping_add(q.0);
                 self.state = match self.state {
                     State::Gap if below(p14, Prob::ZERO) => State::GapLost,
                     State::Gap if below(p14, p13) => State::BurstLost,

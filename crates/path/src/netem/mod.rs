@@ -199,8 +199,7 @@ impl NetemSpec {
         if self.cell_size > 0 && self.cell_overhead < 0 && self.cell_overhead.unsigned_abs() >= self.cell_size {
             return no("rate", "a cell's overhead must leave something of the cell");
         }
-        self.slot.as_ref().map_or(Ok(()), Slot::validate)?;
-        self.loss.validate()
+        self.slot.as_ref().map_or(Ok(()), Slot::validate)
     }
 }
 
@@ -284,35 +283,38 @@ impl<B: Body> Netem<B> {
         }
     }
 
-    fn admit(&mut self, now: Time, mut p: Packet<B>, may_copy: bool, freed: &mut Freed) {
-        // The kernel's order of decisions. Linux: netem_enqueue()
+    /// The kernel's order of decisions: duplicate, lose or mark, corrupt, limit. Linux: netem_enqueue()
+    #[inline(always)]
+    fn admit(&mut self, now: Time, p: Packet<B>, may_copy: bool, freed: &mut Freed) {
         let copy = may_copy && self.duplicate.strikes();
-        if self.loss.strikes() {
-            if self.ecn && p.ecn != Ecn::NotEct {
-                p.ecn = Ecn::Ce;
-                self.meter.s.marked += 1;
-            } else if copy {
-                // One of the two is lost: the packet goes on alone.
-                self.meter.s.duplicated += 1;
-                self.meter.s.drops.loss += 1;
-                return self.corrupt_and_hold(now, p, freed);
-            } else {
-                self.meter.s.drops.loss += 1;
-                return freed.note(&p);
-            }
-        }
-        if !copy {
-            return self.corrupt_and_hold(now, p, freed);
-        }
-        let twin = p.clone();
-        if self.packets() < self.limit {
-            self.meter.s.duplicated += 1;
-            self.admit(now, twin, false, freed);
+        let lost = self.loss.strikes();
+        if lost || copy {
+            return self.lose_or_copy(now, p, (lost, copy), freed);
         }
         self.corrupt_and_hold(now, p, freed);
     }
 
-    #[inline]
+    fn lose_or_copy(&mut self, now: Time, mut p: Packet<B>, (lost, copy): (bool, bool), freed: &mut Freed) {
+        if lost && self.ecn && p.ecn != Ecn::NotEct {
+            p.ecn = Ecn::Ce;
+            self.meter.s.marked += 1;
+        } else if lost {
+            self.meter.s.drops.loss += 1;
+            if !copy {
+                return freed.note(&p);
+            }
+            // One of the two is lost: the packet goes on alone.
+            self.meter.s.duplicated += 1;
+            return self.corrupt_and_hold(now, p, freed);
+        }
+        if copy && self.packets() < self.limit {
+            self.meter.s.duplicated += 1;
+            self.admit(now, p.clone(), false, freed);
+        }
+        self.corrupt_and_hold(now, p, freed);
+    }
+
+    #[inline(always)]
     fn corrupt_and_hold(&mut self, now: Time, mut p: Packet<B>, freed: &mut Freed) {
         if self.corrupt.strikes() {
             self.meter.s.corrupted += 1;
@@ -339,7 +341,7 @@ impl<B: Body> Netem<B> {
     }
 
     /// The limit, then the due time.
-    #[inline]
+    #[inline(always)]
     fn hold(&mut self, now: Time, p: Packet<B>, freed: &mut Freed) {
         if self.packets() >= self.limit {
             self.meter.s.drops.limit += 1;
@@ -370,7 +372,7 @@ impl<B: Body> Netem<B> {
     }
 
     /// The next packet that is due, still to be counted out.
-    #[inline]
+    #[inline(always)]
     fn due(&mut self, now: Time) -> Option<Held<B>> {
         let t = now.0 as i64;
         let due = self.queue.first_due()?;
@@ -390,7 +392,7 @@ impl<B: Body> Netem<B> {
     }
 
     /// A packet has waited out its delay.
-    #[inline]
+    #[inline(always)]
     fn count_out(&mut self, now: Time, h: Held<B>) -> Packet<B> {
         self.backlog -= u64::from(h.packet.size);
         self.meter.leave(&h.packet);
@@ -399,7 +401,7 @@ impl<B: Body> Netem<B> {
     }
 
     /// What leaves the queue of due times (and of overtakers) next.
-    #[inline]
+    #[inline(always)]
     fn next_out(&mut self, now: Time) -> Option<Held<B>> {
         self.peeked.take().or_else(|| self.ready.pop_front()).or_else(|| self.due(now))
     }

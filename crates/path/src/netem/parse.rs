@@ -12,14 +12,14 @@ const WORDS: &[&str] =
 
 pub(crate) fn parse(w: &mut Words<'_>) -> Result<QdiscSpec, TcError> {
     let mut s = NetemSpec::default();
-    let mut gap = None;
+    let (mut gap, mut lost) = (None, None);
     let mut dist = None;
     while let Some(word) = w.word() {
         let key = w.keyword(word, WORDS)?;
         match key {
             "limit" => s.limit = w.size(key)? as u32,
             "delay" | "latency" => delay(w, &mut s)?,
-            "loss" | "drop" => s.loss = loss(w)?,
+            "loss" | "drop" => w.once(&mut lost, key, loss)?,
             "ecn" => s.ecn = true,
             "reorder" => (s.reorder, s.reorder_correlation) = with_correlation(w, key)?,
             "corrupt" => (s.corrupt, s.corrupt_correlation) = with_correlation(w, key)?,
@@ -30,6 +30,7 @@ pub(crate) fn parse(w: &mut Words<'_>) -> Result<QdiscSpec, TcError> {
             _ => s.slot = Some(slot(w)?),
         }
     }
+    s.loss = lost.unwrap_or_default();
     if let Some(d) = dist {
         if s.delay.0 == 0 || s.jitter.0 == 0 {
             return Err(w.wrong("distribution", "it needs a delay and jitter: delay 25ms 8ms distribution normal"));
@@ -112,7 +113,7 @@ fn rate(w: &mut Words<'_>, s: &mut NetemSpec) -> Result<(), TcError> {
     if let Some(v) = w.signed_word() {
         s.packet_overhead = w.as_signed(v, "rate")?;
         if let Some(v) = w.number_word() {
-            s.cell_size = w.as_signed(v, "rate")? as u32;
+            s.cell_size = w.as_count(v, "rate")?;
             if let Some(v) = w.signed_word() {
                 s.cell_overhead = w.as_signed(v, "rate")?;
             }

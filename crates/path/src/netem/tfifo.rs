@@ -63,11 +63,15 @@ impl<B> Tfifo<B> {
         Some(self.heap.peek().map_or(line, |k| due_of(k.0).min(line)))
     }
     /// Adds a packet.
-    #[inline]
+    #[inline(always)]
     pub fn push(&mut self, h: Held<B>) {
-        if self.last_due().is_none_or(|last| h.due >= last) {
+        if self.last_due().map_or(true, |last| h.due >= last) {
             return self.line.push_back(h);
         }
+        self.push_early(h);
+    }
+    /// Adds a packet that is due before the end of the line.
+    fn push_early(&mut self, h: Held<B>) {
         let due = h.due;
         let slot = match self.free.pop() {
             Some(s) => {
@@ -86,21 +90,22 @@ impl<B> Tfifo<B> {
         self.heap.push(Reverse(time | u128::from(self.inserted) << SLOT_BITS | u128::from(slot)));
     }
     /// Takes the packet with the earliest due time; at a tie, the list's.
-    #[inline]
+    #[inline(always)]
     pub fn pop(&mut self) -> Option<Held<B>> {
         let line = self.line.front()?.due;
         match self.heap.peek() {
-            Some(k) if due_of(k.0) < line => {
-                let slot = self.heap.pop()?.0 as u32 & ((1 << SLOT_BITS) - 1);
-                self.free.push(slot);
-                if self.heap.is_empty() {
-                    self.tidy(slot)
-                } else {
-                    self.slab[slot as usize].take()
-                }
-            }
+            Some(k) if due_of(k.0) < line => self.pop_early(),
             _ => self.line.pop_front(),
         }
+    }
+    /// Takes the heap's first.
+    fn pop_early(&mut self) -> Option<Held<B>> {
+        let slot = self.heap.pop()?.0 as u32 & ((1 << SLOT_BITS) - 1);
+        self.free.push(slot);
+        if self.heap.is_empty() {
+            return self.tidy(slot);
+        }
+        self.slab[slot as usize].take()
     }
     /// Gives memory back after a burst, once nothing is out of order.
     #[cold]
@@ -150,7 +155,8 @@ mod tests {
             assert!(h.due >= last);
             last = h.due;
         }
-        assert!(q.is_empty() && q.len() == 0);
+        assert!(q.is_empty());
+        assert_eq!(q.len() as u32, 0);
     }
 
     #[test]

@@ -64,11 +64,10 @@ mod tests {
         let body = Segment { seq: 100, len: 4000, flags: Flags::ACK.with(Flags::PSH).with(Flags::CWR), ..Default::default() };
         let p = Packet { size: 4000 + 3 * 66, segs: 3, body, ..Default::default() };
         let parts: Vec<_> = segments(&p).collect();
-        assert_eq!(parts.iter().map(|p| (p.body.seq, p.body.len, p.size)).collect::<Vec<_>>(), [
-            (100, 1334, 1400),
-            (1434, 1334, 1400),
-            (2768, 1332, 1398)
-        ]);
+        assert_eq!(
+            parts.iter().map(|p| (p.body.seq, p.body.len, p.size)).collect::<Vec<_>>(),
+            [(100, 1334, 1400), (1434, 1334, 1400), (2768, 1332, 1398)]
+        );
         assert!(parts[0].body.flags.has(Flags::CWR) && !parts[0].body.flags.has(Flags::PSH));
         assert!(!parts[2].body.flags.has(Flags::CWR) && parts[2].body.flags.has(Flags::PSH));
         assert_eq!(parts.iter().map(|p| p.size).sum::<u32>(), p.size);

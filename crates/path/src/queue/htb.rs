@@ -191,8 +191,23 @@ pub(crate) fn parse(w: &mut Words<'_>) -> Result<QdiscSpec, TcError> {
     let (mut rate, mut ceil, mut burst, mut cburst) = (None, None, None, None);
     while let Some(word) = w.word() {
         let known = [
-            "rate", "ceil", "burst", "buffer", "maxburst", "cburst", "cbuffer", "cmaxburst", "default", "r2q", "quantum", "prio", "mtu",
-            "mpu", "overhead", "linklayer", "classid",
+            "rate",
+            "ceil",
+            "burst",
+            "buffer",
+            "maxburst",
+            "cburst",
+            "cbuffer",
+            "cmaxburst",
+            "default",
+            "r2q",
+            "quantum",
+            "prio",
+            "mtu",
+            "mpu",
+            "overhead",
+            "linklayer",
+            "classid",
         ];
         let key = w.keyword(word, &known)?;
         match key {

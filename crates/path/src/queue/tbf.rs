@@ -16,7 +16,7 @@ use crate::schedule::Patch;
 use crate::spec::{QdiscSpec, SpecError};
 use crate::stats::{Meter, StageStats};
 use serde::{Deserialize, Serialize};
-use tcpscape_base::{Packet, Rate, Time};
+use tcpscape_base::{Duration, Packet, Rate, Time};
 
 /// A tbf's parameters.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -267,7 +267,7 @@ pub(crate) fn parse(w: &mut Words<'_>) -> Result<QdiscSpec, TcError> {
         let l1 = bytes(rate, burst);
         peak.map_or(l1, |p| l1.min(bytes(p, mtu.unwrap_or(0))))
     });
-    let limit = limit.or(from_latency).filter(|&l| l > 0 && latency.is_none_or(|l| l.0 > 0));
+    let limit = limit.or(from_latency).filter(|&l| l > 0 && latency != Some(Duration::ZERO));
     let limit = limit.ok_or_else(|| w.missing("limit or latency", "limit 62500 (bytes) or latency 50ms"))?;
     let spec = TbfSpec { rate, burst, limit, peakrate: peak, mtu: peak.and(mtu), child: None };
     spec.validate().map_err(|e| w.wrong_spec(&e))?;

@@ -242,6 +242,10 @@ impl Receiver {
     pub fn window(&self) -> u32 {
         self.window.wnd
     }
+    /// The scale shift of the windows it advertises (RFC 7323 §2).
+    pub fn wscale(&self) -> u8 {
+        self.window.wscale
+    }
     /// The next byte expected.
     pub fn rcv_nxt(&self) -> u64 {
         self.rcv_nxt

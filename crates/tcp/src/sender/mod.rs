@@ -1,18 +1,21 @@
 //! The sending side of Linux's TCP: window, scoreboard, loss recovery, timers and pacing, without a clock or a socket.
 //!
 //! What it is: a machine of one connection that sends. `ack.rs` takes ACKs in, `recovery.rs` decides about losses and undo,
-//! `output.rs` decides what may leave, `timers.rs` is the retransmission timer in its four roles, `scoreboard.rs` what is in flight.
+//! `output.rs` decides what may leave, `timers.rs` is the retransmission timer in its four roles, `scoreboard.rs` what is in flight,
+//! `info.rs` what is counted.
 //! Source: RFC 9293, 5681, 6298, 6675, 6937 (PRR), 8985 (RACK-TLP), 5682 (F-RTO), 3522 (Eifel), 3708 (DSACK undo), 7323, and
 //! observed behaviour of Linux 6.1.192; the kernel's function names stand beside the rules. How it differs: see
 //! docs/models/sender.md. Not modelled: urgent data, Fast Open, path-MTU probing, ECN (its place is left), keep-alive.
 
 mod ack;
+mod info;
 mod output;
 mod recovery;
 mod rtt;
 mod scoreboard;
 mod timers;
 
+pub use info::{Info, Limit, SenderStats, LIMITS};
 pub use rtt::Histogram;
 
 use crate::cc::{CaEvent, CongestionController, View, Window};
@@ -55,6 +58,9 @@ pub struct SenderConfig {
     pub tsq: bool,
     /// Whether departures from the host are reported by [`Sender::on_departure`].
     pub watch_host: bool,
+    /// Whether there is no queue on the sender's host: packets sent by a process leave at once, those sent while ACKs are
+    /// processed leave when the batch of ACKs is done.
+    pub bare_host: bool,
     /// Its congestion control.
     pub congestion: Box<dyn CongestionController>,
 }
@@ -68,112 +74,6 @@ pub struct Transmit {
     pub segs: u16,
     /// Its number for [`Sender::on_departure`]; 0 for segments without data.
     pub burst: u32,
-}
-
-/// What held the sender back, as time accumulates.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Limit {
-    /// The application had nothing more to send.
-    App,
-    /// The receiver's window.
-    Rwnd,
-    /// The congestion window.
-    Cwnd,
-    /// The pacing timer.
-    Pacing,
-    /// The send buffer was too small for the window.
-    Sndbuf,
-    /// The sender's own queue (TCP small queues).
-    Tsq,
-}
-
-/// Names of the [`Limit`]s, in order.
-pub const LIMITS: [&str; 6] = ["app", "rwnd", "cwnd", "pacing", "sndbuf", "tsq"];
-
-/// Counters of one connection.
-#[derive(Clone, Debug, Default)]
-pub struct SenderStats {
-    /// Segments with data sent, retransmissions included (`tcpi_data_segs_out`).
-    pub data_segs_out: u64,
-    /// Segments retransmitted (`tcpi_total_retrans`).
-    pub retransmits: u64,
-    /// Duplicates reported by DSACK: retransmissions that were not needed (`tcpi_dsack_dups`).
-    pub dsack_dups: u64,
-    /// ACKs taken in (`tcpi_segs_in`).
-    pub segs_in: u64,
-    /// ACKs dropped because their timestamp was older than one seen (`PAWSEstabRejected`).
-    pub paws_rejected: u64,
-    /// Retransmission timeouts (`TCPTimeouts`).
-    pub rtos: u64,
-    /// Fast recoveries entered (`TCPSackRecovery`).
-    pub fast_recoveries: u64,
-    /// Window reductions undone (`TCPFullUndo`, `TCPPartialUndo`, `TCPDSACKUndo`, `TCPLossUndo`).
-    pub undos: u64,
-    /// Timeouts found spurious by F-RTO (`TCPSpuriousRTOs`).
-    pub spurious_rtos: u64,
-    /// Tail loss probes sent (`TCPLossProbes`).
-    pub tlps: u64,
-    /// Reordering events seen (`tcpi_reord_seen`).
-    pub reord_seen: u64,
-    /// Retransmissions held back because the original was still in the sender's own queue (`TCPSpuriousRtxHostQueues`).
-    pub held_in_host_queue: u64,
-    /// Zero-window probes sent.
-    pub window_probes: u64,
-    /// Bytes accepted from the application.
-    pub bytes_written: u64,
-    /// Time spent under each [`Limit`], ns, in the order of [`LIMITS`].
-    pub limited_ns: [u64; 6],
-    /// RTT samples.
-    pub rtt: Histogram,
-    /// Largest window, packets.
-    pub cwnd_max: u32,
-    /// Time integral of the window, packets·ns.
-    pub cwnd_integral: u128,
-    /// Largest receive window seen, bytes (`max_window`).
-    pub max_rwnd: u32,
-}
-
-/// A sample of the connection, the fields of `struct tcp_info`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Info {
-    /// Congestion window, packets.
-    pub cwnd: u32,
-    /// Slow-start threshold, packets.
-    pub ssthresh: u32,
-    /// Smoothed RTT, µs.
-    pub srtt_us: u32,
-    /// RTT deviation, µs (`tcpi_rttvar`).
-    pub rttvar_us: u32,
-    /// Minimum RTT, µs; `u32::MAX` before the first sample.
-    pub min_rtt_us: u32,
-    /// Retransmission timeout, µs.
-    pub rto_us: u64,
-    /// Packets in flight.
-    pub in_flight: u32,
-    /// Packets sent and not acknowledged.
-    pub unacked: u32,
-    /// Pacing rate, B/s.
-    pub pacing_rate: u64,
-    /// Delivery rate, B/s (`tcpi_delivery_rate`).
-    pub delivery_rate: u64,
-    /// Congestion-avoidance state.
-    pub ca_state: CaState,
-    /// Retransmissions so far.
-    pub retransmits: u64,
-    /// Spurious retransmissions so far.
-    pub spurious: u64,
-    /// Reordering metric, packets.
-    pub reordering: u32,
-    /// RACK's reordering window steps.
-    pub reo_wnd_steps: u32,
-    /// Receive window, bytes.
-    pub rwnd: u32,
-    /// Bytes acknowledged.
-    pub bytes_acked: u64,
-    /// Packets delivered.
-    pub delivered: u32,
-    /// Packets marked lost so far.
-    pub lost: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -198,6 +98,17 @@ struct Unsent {
     len: u32,
 }
 
+/// A burst given to the sender's host.
+#[derive(Clone, Copy, Debug, Default)]
+struct Queued {
+    /// Nothing of it has left yet.
+    here: bool,
+    /// Memory that it still holds (its share of `sk_wmem_alloc`), with TCP small queues.
+    memory: u32,
+    /// Bytes of its frames that have not left.
+    frames: u32,
+}
+
 #[derive(Clone, Copy, Debug, Default)]
 struct Rack {
     mstamp_us: u64,
@@ -219,6 +130,9 @@ pub struct Sender {
     nodelay: bool,
     tsq: bool,
     watch_host: bool,
+    bare_host: bool,
+    /// Whether the application's process is running, not an interrupt.
+    in_process: bool,
     cc: Box<dyn CongestionController>,
     owns_window: bool,
     w: Window,
@@ -298,8 +212,8 @@ pub struct Sender {
     nospace: bool,
     wake: bool,
     local_queue: u64,
-    /// Bursts still in the queues of the sender's host: a window of flags that starts at `host_base`.
-    host: VecDeque<bool>,
+    /// Bursts in the queues of the sender's host: a window that starts at `host_base`.
+    host: VecDeque<Queued>,
     host_base: u32,
     tsq_throttled: bool,
     limit: Limit,
@@ -329,6 +243,8 @@ impl Sender {
             nodelay: cfg.nodelay,
             tsq: cfg.tsq,
             watch_host: cfg.watch_host,
+            bare_host: cfg.bare_host,
+            in_process: false,
             cc: cfg.congestion,
             owns_window,
             w: Window::default(),
@@ -505,22 +421,30 @@ impl Sender {
         Some(Transmit { segment, segs: segment.len.div_ceil(self.mss).max(1) as u16, burst })
     }
 
-    /// The burst of that number has left the sender's host, or was dropped in its queue.
-    pub fn on_departure(&mut self, burst: u32) {
-        let i = burst.wrapping_sub(self.host_base) as usize;
-        if i >= self.host.len() {
-            return;
-        }
-        self.host[i] = false;
-        while self.host.front() == Some(&false) {
+    /// `bytes` of the frames of that burst have left the sender's host, or were dropped in its queue. With TCP small queues
+    /// their memory is free again (`tcp_wfree()`).
+    pub fn on_departure(&mut self, now: Time, burst: u32, bytes: u32) {
+        let Some(q) = self.host.get_mut(burst.wrapping_sub(self.host_base) as usize) else { return };
+        q.here = false;
+        let freed = if bytes >= q.frames { q.memory } else { (u64::from(q.memory) * u64::from(bytes) / u64::from(q.frames)) as u32 };
+        q.memory -= freed;
+        q.frames = q.frames.saturating_sub(bytes);
+        self.local_queue -= u64::from(freed);
+        while self.host.front().is_some_and(|q| !q.here && q.memory == 0) {
             self.host.pop_front();
             self.host_base = self.host_base.wrapping_add(1);
+        }
+        if freed > 0 && self.tsq_throttled {
+            self.now = now;
+            self.tsq_throttled = false;
+            self.on_pacing_timer();
+            self.account();
         }
     }
 
     /// Whether the burst is still in a queue of the sender's host (`skb_still_in_host_queue()`).
     fn in_host_queue(&self, burst: u32) -> bool {
-        self.host.get(burst.wrapping_sub(self.host_base) as usize) == Some(&true)
+        self.host.get(burst.wrapping_sub(self.host_base) as usize).is_some_and(|q| q.here)
     }
 
     /// Whether the connection is established.
@@ -542,20 +466,11 @@ impl Sender {
             self.nospace = true;
             return 0;
         }
+        self.in_process = true;
         let n = self.sendmsg(bytes);
+        self.in_process = false;
         self.account();
         n
-    }
-
-    /// A packet left the sender's own queue: `bytes` of its memory are free again (`tcp_wfree()`).
-    pub fn on_tx_complete(&mut self, now: Time, bytes: u64) {
-        self.local_queue = self.local_queue.saturating_sub(bytes);
-        if self.tsq_throttled {
-            self.now = now;
-            self.tsq_throttled = false;
-            self.on_pacing_timer();
-            self.account();
-        }
     }
 
     /// Whether segments wait in [`Sender::poll_transmit`].
@@ -576,61 +491,6 @@ impl Sender {
     /// Bytes acknowledged so far.
     pub fn bytes_acked(&self) -> u64 {
         self.snd_una.saturating_sub(1)
-    }
-
-    /// Counters, with the time under the present limit added up to `now`.
-    pub fn stats(&mut self, now: Time) -> &SenderStats {
-        self.now = now;
-        self.account_as(self.limit);
-        &self.stats
-    }
-
-    /// The connection's numbers now.
-    pub fn info(&self) -> Info {
-        Info {
-            cwnd: self.w.cwnd,
-            ssthresh: self.w.ssthresh,
-            srtt_us: self.rtt.srtt_us >> 3,
-            rttvar_us: self.rtt.mdev_us >> 2,
-            min_rtt_us: self.rtt_min.get(),
-            rto_us: self.jiffies.to_micros(self.rto_jiffies),
-            in_flight: self.in_flight(),
-            unacked: self.packets_out,
-            pacing_rate: self.w.pacing_rate,
-            delivery_rate: if self.rate_interval_us == 0 {
-                0
-            } else {
-                u64::from(self.rate_delivered) * u64::from(self.mss) * 1_000_000 / u64::from(self.rate_interval_us)
-            },
-            ca_state: self.ca_state,
-            retransmits: self.stats.retransmits,
-            spurious: self.stats.dsack_dups,
-            reordering: self.reordering,
-            reo_wnd_steps: self.rack.reo_wnd_steps,
-            rwnd: self.snd_wnd,
-            bytes_acked: self.bytes_acked(),
-            delivered: self.delivered,
-            lost: self.lost,
-        }
-    }
-
-    /// The congestion control's own numbers.
-    pub fn snapshot(&self) -> crate::cc::Snapshot {
-        self.cc.snapshot()
-    }
-
-    /// Panics when the counters contradict the scoreboard; for tests.
-    pub fn check_invariants(&self) {
-        let (mut sacked, mut lost, mut retrans) = (0, 0, 0);
-        for id in self.board.iter_ids() {
-            let s = self.board.get(id);
-            sacked += u32::from(s.has(scoreboard::SACKED));
-            lost += u32::from(s.has(scoreboard::LOST));
-            retrans += u32::from(s.has(scoreboard::RETRANS));
-        }
-        assert_eq!(self.packets_out as usize, self.board.len(), "packets_out");
-        assert_eq!((self.sacked_out, self.lost_out, self.retrans_out), (sacked, lost, retrans), "sacked, lost, retrans out");
-        assert!(self.w.cwnd >= 1 && self.w.cwnd <= self.w.clamp, "cwnd {}", self.w.cwnd);
     }
 
     // ---- shared by the other files ----
@@ -737,41 +597,6 @@ impl Sender {
             rate /= u64::from(self.rtt.srtt_us);
         }
         self.w.pacing_rate = rate;
-    }
-
-    /// Adds the time since the last change to the present limit.
-    fn account_as(&mut self, next: Limit) {
-        let d = self.now.since(self.limit_since).0;
-        self.stats.limited_ns[self.limit as usize] += d;
-        self.stats.cwnd_integral += u128::from(self.w.cwnd) * u128::from(d);
-        self.stats.cwnd_max = self.stats.cwnd_max.max(self.w.cwnd);
-        self.limit = next;
-        self.limit_since = self.now;
-    }
-
-    fn account(&mut self) {
-        if self.state != State::Established {
-            self.limit_since = self.now;
-            return;
-        }
-        let next = if self.lost_out > self.retrans_out && self.in_flight() >= self.w.cwnd {
-            Limit::Cwnd
-        } else if self.unsent.is_empty() {
-            if self.nospace {
-                Limit::Sndbuf
-            } else {
-                Limit::App
-            }
-        } else if self.pacing_timer.is_some() {
-            Limit::Pacing
-        } else if self.tsq_throttled {
-            Limit::Tsq
-        } else if self.in_flight() < self.w.cwnd && self.snd_nxt + u64::from(self.mss) > self.wnd_end() {
-            Limit::Rwnd
-        } else {
-            Limit::Cwnd
-        };
-        self.account_as(next);
     }
 }
 

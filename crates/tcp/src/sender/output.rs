@@ -165,7 +165,7 @@ impl Sender {
                 break;
             }
             let limit = if len > self.mss { self.split_point(len, last, quota.min(max_segs)) } else { self.mss };
-            if self.small_queue_full(len, 0) {
+            if self.small_queue_full(len.min(limit), 0) {
                 break;
             }
             sent += self.send_new(len.min(limit));
@@ -237,7 +237,9 @@ impl Sender {
 
     /// TCP small queues: more than about a millisecond's worth waits in the sender's own queue (`tcp_small_queue_check()`).
     fn small_queue_full(&mut self, len: u32, factor: u32) -> bool {
-        if !self.tsq || self.board.len() <= 1 {
+        // tcp_rtx_queue_empty_or_single_skb()
+        let single = || self.board.front().map(|s| s.burst) == self.board.back_id().map(|id| self.board.get(id).burst);
+        if !self.tsq || single() {
             return false;
         }
         let truesize = u64::from(len + self.kernel.skb_overhead);
@@ -245,7 +247,8 @@ impl Sender {
         if !self.w.paced {
             limit = limit.min(1 << 20);
         }
-        if self.local_queue <= limit << factor {
+        // sk_wmem_alloc counts from 1.
+        if self.local_queue < limit << factor {
             return false;
         }
         self.tsq_throttled = true;
@@ -286,15 +289,16 @@ impl Sender {
     }
 
     fn emit(&mut self, seq: u64, len: u32, stamp: u64) {
-        if self.tsq {
-            self.local_queue += u64::from(len + self.kernel.skb_overhead);
-        }
-        self.out.push_back((Segment { len, tsval: Self::ts_of(stamp), ..self.bare_ack(seq) }, self.burst));
+        let s = Segment { len, tsval: Self::ts_of(stamp), ..self.bare_ack(seq) };
+        self.out.push_back((s, self.burst));
         if self.watch_host {
             while self.host_base.wrapping_add(self.host.len() as u32) != self.burst {
-                self.host.push_back(false);
+                self.host.push_back(Queued::default());
             }
-            self.host.push_back(true);
+            let memory = if self.tsq && !(self.bare_host && self.in_process) { len + self.kernel.skb_overhead } else { 0 };
+            self.local_queue += u64::from(memory);
+            let headers = (s.frame_len() - len) * len.div_ceil(self.mss).max(1);
+            self.host.push_back(Queued { here: true, memory, frames: len + headers });
         }
     }
 

@@ -1,0 +1,206 @@
+//! What a sender counts and shows: statistics, `struct tcp_info`, and the time spent under each limit.
+//!
+//! Source: `tcp_get_info()`, and `TCP_CHRONO_*` extended by the window, pacing and small queues. How it differs: the limit is judged
+//! after each event, so it is exact between events. Not modelled: counters of whole hosts (`/proc/net/snmp`).
+
+use super::{scoreboard, Histogram, Sender, State};
+use tcpscape_base::{CaState, Time};
+
+/// What held the sender back, as time accumulates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// The application had nothing more to send.
+    App,
+    /// The receiver's window.
+    Rwnd,
+    /// The congestion window.
+    Cwnd,
+    /// The pacing timer.
+    Pacing,
+    /// The send buffer was too small for the window.
+    Sndbuf,
+    /// The sender's own queue (TCP small queues).
+    Tsq,
+}
+
+/// Names of the [`Limit`]s, in order.
+pub const LIMITS: [&str; 6] = ["app", "rwnd", "cwnd", "pacing", "sndbuf", "tsq"];
+
+/// Counters of one connection.
+#[derive(Clone, Debug, Default)]
+pub struct SenderStats {
+    /// Segments with data sent, retransmissions included (`tcpi_data_segs_out`).
+    pub data_segs_out: u64,
+    /// Segments retransmitted (`tcpi_total_retrans`).
+    pub retransmits: u64,
+    /// Duplicates reported by DSACK: retransmissions that were not needed (`tcpi_dsack_dups`).
+    pub dsack_dups: u64,
+    /// ACKs taken in (`tcpi_segs_in`).
+    pub segs_in: u64,
+    /// ACKs dropped because their timestamp was older than one seen (`PAWSEstabRejected`).
+    pub paws_rejected: u64,
+    /// Retransmission timeouts (`TCPTimeouts`).
+    pub rtos: u64,
+    /// Fast recoveries entered (`TCPSackRecovery`).
+    pub fast_recoveries: u64,
+    /// Window reductions undone (`TCPFullUndo`, `TCPPartialUndo`, `TCPDSACKUndo`, `TCPLossUndo`).
+    pub undos: u64,
+    /// Timeouts found spurious by F-RTO (`TCPSpuriousRTOs`).
+    pub spurious_rtos: u64,
+    /// Tail loss probes sent (`TCPLossProbes`).
+    pub tlps: u64,
+    /// Reordering events seen (`tcpi_reord_seen`).
+    pub reord_seen: u64,
+    /// Retransmissions held back because the original was still in the sender's own queue (`TCPSpuriousRtxHostQueues`).
+    pub held_in_host_queue: u64,
+    /// Zero-window probes sent.
+    pub window_probes: u64,
+    /// Bytes accepted from the application.
+    pub bytes_written: u64,
+    /// Time spent under each [`Limit`], ns, in the order of [`LIMITS`].
+    pub limited_ns: [u64; 6],
+    /// RTT samples.
+    pub rtt: Histogram,
+    /// Largest window, packets.
+    pub cwnd_max: u32,
+    /// Time integral of the window, packets·ns.
+    pub cwnd_integral: u128,
+    /// Largest receive window seen, bytes (`max_window`).
+    pub max_rwnd: u32,
+}
+
+/// A sample of the connection, the fields of `struct tcp_info`.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Info {
+    /// Congestion window, packets.
+    pub cwnd: u32,
+    /// Slow-start threshold, packets.
+    pub ssthresh: u32,
+    /// Smoothed RTT, µs.
+    pub srtt_us: u32,
+    /// RTT deviation, µs (`tcpi_rttvar`).
+    pub rttvar_us: u32,
+    /// Minimum RTT, µs; `u32::MAX` before the first sample.
+    pub min_rtt_us: u32,
+    /// Retransmission timeout, µs.
+    pub rto_us: u64,
+    /// Packets in flight.
+    pub in_flight: u32,
+    /// Packets sent and not acknowledged.
+    pub unacked: u32,
+    /// Pacing rate, B/s.
+    pub pacing_rate: u64,
+    /// Delivery rate, B/s (`tcpi_delivery_rate`).
+    pub delivery_rate: u64,
+    /// Congestion-avoidance state.
+    pub ca_state: CaState,
+    /// Retransmissions so far.
+    pub retransmits: u64,
+    /// Spurious retransmissions so far.
+    pub spurious: u64,
+    /// Reordering metric, packets.
+    pub reordering: u32,
+    /// RACK's reordering window steps.
+    pub reo_wnd_steps: u32,
+    /// Receive window, bytes.
+    pub rwnd: u32,
+    /// Bytes acknowledged.
+    pub bytes_acked: u64,
+    /// Packets delivered.
+    pub delivered: u32,
+    /// Packets marked lost so far.
+    pub lost: u32,
+}
+
+impl Sender {
+    /// Counters, with the time under the present limit added up to `now`.
+    pub fn stats(&mut self, now: Time) -> &SenderStats {
+        self.now = now;
+        self.account_as(self.limit);
+        &self.stats
+    }
+
+    /// The connection's numbers now.
+    pub fn info(&self) -> Info {
+        Info {
+            cwnd: self.w.cwnd,
+            ssthresh: self.w.ssthresh,
+            srtt_us: self.rtt.srtt_us >> 3,
+            rttvar_us: self.rtt.mdev_us >> 2,
+            min_rtt_us: self.rtt_min.get(),
+            rto_us: self.jiffies.to_micros(self.rto_jiffies),
+            in_flight: self.in_flight(),
+            unacked: self.packets_out,
+            pacing_rate: self.w.pacing_rate,
+            delivery_rate: if self.rate_interval_us == 0 {
+                0
+            } else {
+                u64::from(self.rate_delivered) * u64::from(self.mss) * 1_000_000 / u64::from(self.rate_interval_us)
+            },
+            ca_state: self.ca_state,
+            retransmits: self.stats.retransmits,
+            spurious: self.stats.dsack_dups,
+            reordering: self.reordering,
+            reo_wnd_steps: self.rack.reo_wnd_steps,
+            rwnd: self.snd_wnd,
+            bytes_acked: self.bytes_acked(),
+            delivered: self.delivered,
+            lost: self.lost,
+        }
+    }
+
+    /// The congestion control's own numbers.
+    pub fn snapshot(&self) -> crate::cc::Snapshot {
+        self.cc.snapshot()
+    }
+
+    /// Panics when the counters contradict the scoreboard; for tests.
+    pub fn check_invariants(&self) {
+        let (mut sacked, mut lost, mut retrans) = (0, 0, 0);
+        for id in self.board.iter_ids() {
+            let s = self.board.get(id);
+            sacked += u32::from(s.has(scoreboard::SACKED));
+            lost += u32::from(s.has(scoreboard::LOST));
+            retrans += u32::from(s.has(scoreboard::RETRANS));
+        }
+        assert_eq!(self.packets_out as usize, self.board.len(), "packets_out");
+        assert_eq!((self.sacked_out, self.lost_out, self.retrans_out), (sacked, lost, retrans), "sacked, lost, retrans out");
+        assert!(self.w.cwnd >= 1 && self.w.cwnd <= self.w.clamp, "cwnd {}", self.w.cwnd);
+    }
+
+    /// Adds the time since the last change to the present limit.
+    fn account_as(&mut self, next: Limit) {
+        let d = self.now.since(self.limit_since).0;
+        self.stats.limited_ns[self.limit as usize] += d;
+        self.stats.cwnd_integral += u128::from(self.w.cwnd) * u128::from(d);
+        self.stats.cwnd_max = self.stats.cwnd_max.max(self.w.cwnd);
+        self.limit = next;
+        self.limit_since = self.now;
+    }
+
+    /// Judges what holds the sender back now.
+    pub(super) fn account(&mut self) {
+        if self.state != State::Established {
+            self.limit_since = self.now;
+            return;
+        }
+        let next = if self.lost_out > self.retrans_out && self.in_flight() >= self.w.cwnd {
+            Limit::Cwnd
+        } else if self.unsent.is_empty() {
+            if self.nospace {
+                Limit::Sndbuf
+            } else {
+                Limit::App
+            }
+        } else if self.pacing_timer.is_some() {
+            Limit::Pacing
+        } else if self.tsq_throttled {
+            Limit::Tsq
+        } else if self.in_flight() < self.w.cwnd && self.snd_nxt + u64::from(self.mss) > self.wnd_end() {
+            Limit::Rwnd
+        } else {
+            Limit::Cwnd
+        };
+        self.account_as(next);
+    }
+}
