@@ -40,6 +40,13 @@ def test_no_cliff_is_said():
 def test_a_dead_path_ends():
     got = cliff.find(lambda jitters, n: [[0.0] * n for _ in jitters], RTT, 4)
     assert got.baseline.value == 0
+    assert got.jitter_ns is None
+
+
+def test_a_path_that_carries_nothing_is_advised_on():
+    got = Adviser(path(loss="100%"), ["cubic", "bbr"], Runner(make("mock"))).advise()
+    assert {s.side for s in got.ranking} == {"collapsed"}
+    assert "nothing gets through" in got.why
 
 
 def test_open_levels_are_repeated():
@@ -50,7 +57,7 @@ def test_open_levels_are_repeated():
         return logistic(0.2, 0.5)(jitters, n)
 
     cliff.find(measure, RTT, 4)
-    assert {n for _, n in asked} == {4, 12}
+    assert {n for _, n in asked} == {cliff.GLANCE, 4, 12}
 
 
 def test_sides():
@@ -92,7 +99,7 @@ def test_directions():
 
 def test_advice_from_the_mock():
     """The mock's cliff is at 12 % of the RTT for bbr and 20 % for cubic; at 27 % both have collapsed."""
-    got = Adviser(path(), ["cubic", "bbr"], range(6), Runner(make("mock"))).advise()
+    got = Adviser(path(), ["cubic", "bbr"], Runner(make("mock")), range(6)).advise()
     edges = {s.cca: s.cliff.jitter_ns / 26e6 for s in got.ranking}
     assert edges["cubic"] == pytest.approx(0.2, abs=0.02)
     assert edges["bbr"] == pytest.approx(0.12, abs=0.02)

@@ -67,7 +67,7 @@ fn the_words_that_tc_takes() {
         ("root handle 1: htb default 1; class parent 1: classid 1:1 htb rate 5mbit", "htb rate 5mbit"),
         ("pfifo", "pfifo limit 1000"),
         ("pfifo limit 100", "pfifo limit 100"),
-        ("tbf rate 1gbit burst 10k latency 300s", "tbf rate 1gbit burst 10240 limit 37500010240"),
+        ("tbf rate 1gbit burst 10k latency 300s", "tbf rate 1gbit burst 10240 limit 4294967295"),
         ("bfifo limit 0x10", "bfifo limit 16"),
         ("bfifo limit 15k", "bfifo limit 15360"),
         ("qdisc add dev eth0 root handle 1: netem delay 1ms", "netem limit 1000 delay 1ms"),

@@ -3,8 +3,8 @@
 //! What it is: `jitter delay 25ms 8ms distribution normal order clamp`. Three kinds:
 //! - `reorder`: independent draws, release by due time, as netem;
 //! - `clamp`: independent draws, no packet before the one ahead of it: a running maximum, which raises the mean delay;
-//! - `correlated` (`tau 50ms`): the delay is an Ornstein–Uhlenbeck process seen at the packets' times, which keeps mean
-//!   and spread; order is kept besides by never passing the packet ahead.
+//! - `correlated` (`tau 50ms`): the delay is an Ornstein–Uhlenbeck process seen at the packets' times, which nearly keeps
+//!   mean and spread; order is kept besides by never passing the packet ahead.
 //!
 //! Source: netem's draws (tc-netem(8)); Uhlenbeck and Ornstein 1930, exact update of Gillespie 1996. Negative delays are 0.
 //! How it differs: not in Linux. The normal draws of `correlated` come from netem's normal table, cut at −4σ.

@@ -265,7 +265,9 @@ pub(crate) fn parse(w: &mut Words<'_>) -> Result<QdiscSpec, TcError> {
     let from_latency = latency.map(|l| {
         let bytes = |rate: Rate, bucket: u64| (rate.bytes_per_sec() as f64 * l.secs_f64()) as u64 + bucket;
         let l1 = bytes(rate, burst);
-        peak.map_or(l1, |p| l1.min(bytes(p, mtu.unwrap_or(0))))
+        let least = peak.map_or(l1, |p| l1.min(bytes(p, mtu.unwrap_or(0))));
+        // tc sends 32 bits.
+        least.min(u64::from(u32::MAX))
     });
     let limit = limit.or(from_latency).filter(|&l| l > 0 && latency != Some(Duration::ZERO));
     let limit = limit.ok_or_else(|| w.missing("limit or latency", "limit 62500 (bytes) or latency 50ms"))?;

@@ -164,7 +164,11 @@ impl Sender {
             retrans += u32::from(s.has(scoreboard::RETRANS));
         }
         assert_eq!(self.packets_out as usize, self.board.len(), "packets_out");
-        assert_eq!((self.sacked_out, self.lost_out, self.retrans_out), (sacked, lost, retrans), "sacked, lost, retrans out");
+        assert_eq!((self.sacked_out, self.lost_out), (sacked, lost), "sacked, lost out");
+        // Linux counts a head twice that a timeout retransmits after an undo left its retransmission tagged ("retrans_out leaked"
+        // in tcp_retransmit_skb()), and so does this machine.
+        let leaked = self.retrans_out.checked_sub(retrans);
+        assert!(leaked.is_some_and(|n| u64::from(n) <= self.stats.rtos), "retrans out {}, tagged {retrans}", self.retrans_out);
         assert!(self.w.cwnd >= 1 && self.w.cwnd <= self.w.clamp, "cwnd {}", self.w.cwnd);
     }
 

@@ -1,0 +1,69 @@
+# Every developer command. `make` alone lists them; CI runs these and nothing else.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+CARGO ?= $(shell command -v cargo || echo $(HOME)/.cargo/bin/cargo)
+export PATH := $(dir $(CARGO)):$(PATH)
+RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml 2>/dev/null) Cargo.toml Cargo.lock
+
+.PHONY: help setup demo test test-rust test-python test-all check bench docs clean
+
+help: ## list the commands
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+
+setup: $(VENV)/.built ## the virtual environment with tcpscape in it; quick when nothing changed
+
+$(VENV)/.tools: pyproject.toml
+	@command -v $(PYTHON) >/dev/null || { echo "python3 is missing: apt-get install python3 python3-venv"; exit 1; }
+	@test -x "$(CARGO)" || { echo "cargo is missing: apt-get install cargo, or https://rustup.rs"; exit 1; }
+	@command -v cc >/dev/null || { echo "a C linker is missing: apt-get install gcc"; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || { echo "venv failed: apt-get install python3-venv"; exit 1; }
+	@echo "setup: installing the Python packages"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
+	@$(BIN)/python scripts/requirements.py dev > $(VENV)/requirements.txt
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r $(VENV)/requirements.txt
+	@touch $@
+
+$(VENV)/.built: $(VENV)/.tools $(RUST_SOURCES)
+	@echo "setup: building the engine (Rust, release)"
+	@VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --quiet >$(VENV)/build.log 2>&1 || { cat $(VENV)/build.log; exit 1; }
+	@touch $@
+
+demo: setup ## answer a real question: advise for Starlink's baseline, then the jitter-cliff study
+	@echo '$$ tcpscape advise --rtt 26ms --jitter 7ms --loss 0.125% --rcvbuf 256KiB --app 10MiB/s --read 16KiB/1ms --kernel 6.12,rmem_max=4MiB'
+	@$(BIN)/tcpscape advise --rtt 26ms --jitter 7ms --loss 0.125% --rcvbuf 256KiB --app 10MiB/s --read 16KiB/1ms --kernel 6.12,rmem_max=4MiB
+	@echo
+	@echo '$$ tcpscape study jitter-cliff'
+	@$(BIN)/tcpscape study jitter-cliff --out out
+
+test: test-rust test-python ## unit, contract, golden and CLI tests (under 5 minutes)
+
+test-rust:
+	$(CARGO) test --workspace --exclude tcpscape-py --quiet
+
+test-python: setup
+	$(BIN)/python -m pytest
+
+test-all: setup ## everything, slow tests and the tshark check too; prints why anything was skipped
+	$(CARGO) test --workspace --exclude tcpscape-py --quiet -- --include-ignored
+	$(BIN)/python -m pytest -m '' -rs
+
+check: setup ## formats, lints, types, sizes of files and functions
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets --quiet -- -D warnings
+	$(BIN)/ruff check python tests scripts $(wildcard benches)
+	$(BIN)/mypy
+	$(BIN)/python scripts/sizes.py
+
+bench: setup ## fidelity and speed, written to docs/fidelity.md and docs/performance.md
+	$(BIN)/python benches/run.py
+
+docs: setup ## the pictures in docs/img, from the studies
+	@mkdir -p out && $(BIN)/tcpscape study jitter-cliff --out out >/dev/null && $(BIN)/tcpscape study loss-tolerance --out out >/dev/null
+	@mkdir -p docs/img && cp out/jitter-cliff.png out/jitter-cliff.svg out/loss-tolerance.png out/loss-tolerance.svg docs/img/
+	@echo "docs/img: jitter-cliff, loss-tolerance"
+
+clean: ## what was built
+	rm -rf target $(VENV) out .pytest_cache .ruff_cache .mypy_cache

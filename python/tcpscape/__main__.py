@@ -1,0 +1,5 @@
+"""`python -m tcpscape`."""
+
+from tcpscape.cli import main
+
+main()

@@ -1,0 +1,51 @@
+"""The Python door: the command line's nouns as functions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from tcpscape import engines, results
+from tcpscape.campaign import Runner
+from tcpscape.files import load
+from tcpscape.scenario import Scenario
+from tcpscape.trial import Trial
+
+
+def trials(
+    scenario: Scenario | str | Path | dict[str, Any], *, cca: Sequence[str] | str | None = None, seeds: Iterable[int] = range(10),
+    engine: str = "model", jobs: int = 0, out: str | Path | None = None, samples_ns: int = 0,
+) -> list[Trial]:
+    """Runs a scenario (a noun, a file, a gallery name or plain values) once for each congestion control and seed.
+
+    `cca` replaces every flow's congestion control; `jobs` is cores (0: all); `out` keeps results there and resumes from there;
+    `samples_ns` is the interval of per-flow samples in ns (0: none).
+    """
+    runner = Runner(
+        engines.make(engine), jobs, engines.Capture(samples_ns=samples_ns), results.Store(out) if out is not None else None
+    )
+    some = list(seeds)
+    cases = [(s, some) for s in variants(as_scenario(scenario), cca)]
+    return [t for group in runner.run_all(cases) for t in group]
+
+
+def run(scenario: Scenario | str | Path | dict[str, Any], **options: Any) -> pl.DataFrame:
+    """Like :func:`trials`, as a frame: one row for each flow of each trial, `goodput_mbps`, `rtt_ms_p50`, `limited_by_cwnd`, …"""
+    return results.flow_rows(trials(scenario, **options))
+
+
+def as_scenario(said: Scenario | str | Path | dict[str, Any]) -> Scenario:
+    """A scenario from whatever names one."""
+    if isinstance(said, Scenario):
+        return said
+    return Scenario.of(said) if isinstance(said, dict) else load(said)
+
+
+def variants(scenario: Scenario, cca: Sequence[str] | str | None) -> list[Scenario]:
+    """The scenario under each congestion control, or as it is."""
+    if not cca:
+        return [scenario]
+    return [scenario.with_cca(name) for name in ([cca] if isinstance(cca, str) else cca)]

@@ -1,0 +1,93 @@
+"""What changes on a path while a trial runs: a step, a ramp, something periodic, or a recorded rate."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field, model_validator
+
+from tcpscape import units
+from tcpscape.errors import refuse
+from tcpscape.fields import Noun, Percent, Rate, Size, Time
+
+PROBABILITY_ONE = 0xFFFF_FFFF
+"""netem's scale of probabilities."""
+
+
+class Patch(Noun):
+    """New values of a queue; what is left out stays."""
+
+    delay: Time | None = None
+    jitter: Time | None = None
+    loss: Percent | None = None
+    rate: Rate | None = None
+    """bit/s."""
+    burst: Size | None = None
+    limit: int | None = Field(default=None, ge=1)
+    """In the queue's own unit."""
+    outage: bool | None = None
+    """Nothing leaves the queue; what comes waits, and overflows."""
+
+    def plan(self) -> dict[str, Any]:
+        """Plain numbers, without what is left out."""
+        said = {k: getattr(self, k) for k in type(self).model_fields if getattr(self, k) is not None}
+        if "loss" in said:
+            said["loss"] = round(said["loss"] * PROBABILITY_ONE)
+        return said
+
+
+class Change(Noun):
+    """One change of one hop; which of the four kinds it is shows in its fields.
+
+    `{at: 5s, set: {rate: 5mbit}}` · `{ramp: [2s, 4s], start: {delay: 10ms}, end: {delay: 40ms}}` ·
+    `{every: 15s, hold: 300ms, set: {outage: true}}` · `{trace: [[0s, 10mbit], [1s, 5mbit]], repeat: 2s}`
+    """
+
+    where: Literal["forward", "bottleneck", "reverse"] = "forward"
+    hop: int = Field(default=0, ge=0)
+    """Hop of `where`, from 0."""
+    child: int = Field(default=0, ge=0)
+    """0 is the hop's own queue, 1 its child, and so on."""
+    at: Time | None = None
+    set: Patch | None = None
+    ramp: tuple[Time, Time] | None = None
+    """Begin and end."""
+    step: Time = 0
+    """Time between the steps of a ramp, ns; 0 is a hundredth of it."""
+    start: Patch | None = None
+    end: Patch | None = None
+    every: Time | None = None
+    first: Time | None = None
+    """First time of a periodic change; `every` where it is left out."""
+    hold: Time | None = None
+    trace: tuple[tuple[Time, str], ...] = ()
+    """Times and the rate from then on; rate 0 is an outage."""
+    repeat: Time | None = None
+
+    @model_validator(mode="after")
+    def _sensible(self) -> Change:
+        kinds = [self.at is not None, self.ramp is not None, self.every is not None, bool(self.trace)]
+        if sum(kinds) != 1:
+            refuse("changes", f"{sum(kinds)} of at, ramp, every and trace are given", "give one of them")
+        if (self.at is not None or self.every is not None) and self.set is None:
+            refuse("set", "the change has no new values", "add set: {rate: 5mbit}")
+        if self.every is not None and (not self.every or not self.hold or self.hold >= self.every):
+            refuse("hold", "a periodic change lasts less than its period", "write for example every: 15s, hold: 300ms")
+        if self.ramp and (self.start is None or self.end is None or self.ramp[0] >= self.ramp[1]):
+            refuse("ramp", "it needs a begin before its end, and start and end values", "write ramp: [2s, 4s], start: {…}, end: {…}")
+        return self
+
+    def plan(self) -> dict[str, Any]:
+        """The change as the engine reads it."""
+        if self.ramp and self.start and self.end:
+            begin, until = self.ramp
+            every = self.step or max(1, (until - begin) // 100)
+            return {"kind": "ramp", "from": begin, "until": until, "every": every, "start": self.start.plan(), "end": self.end.plan()}
+        if self.trace:
+            points = [[t, units.parse_byte_rate(rate, "trace", example="10mbit") * 8] for t, rate in self.trace]
+            return {"kind": "rate_trace", "points": points} | ({"repeat": self.repeat} if self.repeat else {})
+        values = self.set.plan() if self.set else {}
+        if self.every is not None:
+            first = self.first if self.first is not None else self.every
+            return {"kind": "periodic", "first": first, "period": self.every, "hold": self.hold, "set": values}
+        return {"kind": "set", "at": self.at, "set": values}

@@ -1,0 +1,54 @@
+"""The command line: doors that parse, call and print."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from tcpscape.errors import EXIT_USER_ERROR, TcpscapeError
+
+
+def main() -> None:
+    """Runs the command line. What the user can mend is one line on stderr and status 2, never a traceback."""
+    sys.exit(call(sys.argv[1:]))
+
+
+def call(args: list[str]) -> int:
+    """Runs one command line and returns its status."""
+    from typer.main import get_command
+
+    from tcpscape.cli.app import app
+
+    try:
+        got = get_command(app).main(args=args, prog_name="tcpscape", standalone_mode=False)
+    except TcpscapeError as e:
+        return _refuse(str(e))
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        print("interrupted; what was saved with --out is kept", file=sys.stderr)
+        sys.stderr.flush()
+        os._exit(130)
+    except Exception as e:
+        if not hasattr(e, "format_message"):
+            raise
+        return _refuse(_usage(e))
+    return got if isinstance(got, int) else 0
+
+
+def _usage(e: Exception) -> str:
+    """A usage error of the option parser as the house's one line."""
+    said = str(e.format_message()).rstrip(".").replace("\n", " ").split(" (Possible options")[0]  # type: ignore[attr-defined]
+    name = type(e).__name__
+    if name == "Abort":
+        return "interrupted"
+    option = getattr(e, "option_name", None) or getattr(getattr(e, "param", None), "name", None) or "command line"
+    known = getattr(e, "possibilities", None)
+    fix = f"did you mean {', '.join(known)}?" if known else "see `tcpscape --help`"
+    return f"{str(option).lstrip('-')}: {said[:1].lower()}{said[1:]}; {fix}"
+
+
+def _refuse(message: str) -> int:
+    print(f"error: {' '.join(message.split())}", file=sys.stderr)
+    return EXIT_USER_ERROR

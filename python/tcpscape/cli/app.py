@@ -1,0 +1,20 @@
+"""The commands and the registry of what each prints."""
+
+from __future__ import annotations
+
+import typer
+
+from tcpscape.cli import advise, doctor, lists, run, study
+
+app = typer.Typer(
+    name="tcpscape", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None,
+    help="A laboratory for TCP congestion control on impaired paths.",
+)
+app.command("run")(run.run)
+app.command("advise")(advise.advise)
+app.command("study")(study.study)
+app.command("doctor")(doctor.doctor)
+app.command("version")(lists.version)
+app.add_typer(lists.cca, name="cca")
+app.add_typer(lists.qdisc, name="qdisc")
+app.add_typer(lists.scenario, name="scenario")

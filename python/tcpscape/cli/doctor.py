@@ -1,0 +1,76 @@
+"""`tcpscape doctor`: what this machine can run, and why not."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+from tcpscape import __version__
+from tcpscape.cli import tables
+
+Finding = tuple[str, str]
+"""What was found, and what to do about it (empty where nothing is needed)."""
+
+
+def doctor() -> None:
+    """What this machine can run and why not."""
+    rows = [(name, *check()) for name, check in CHECKS.items()]
+    tables.console().print(tables.table(("what", "found", "to do"), rows, left=3))
+
+
+def _python() -> Finding:
+    return f"Python {platform.python_version()}, {platform.machine()}", ""
+
+
+def _extension() -> Finding:
+    from tcpscape.engines.model import Model
+
+    engine = Model()
+    why = engine.unavailable()
+    return ("not built", "run `make setup`") if why else (f"tcpscape {__version__}, model {engine.version}", "")
+
+
+def _libraries() -> Finding:
+    from importlib.metadata import version
+
+    return ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "polars", "matplotlib", "pydantic")), ""
+
+
+def _cores() -> Finding:
+    return f"{len(os.sched_getaffinity(0)) if hasattr(os, 'sched_getaffinity') else os.cpu_count()} usable", ""
+
+
+def _memory() -> Finding:
+    try:
+        fields = dict(line.split(":", 1) for line in Path("/proc/meminfo").read_text().splitlines())
+        return f"{int(fields['MemAvailable'].split()[0]) / 2**20:.1f} GiB available", ""
+    except (OSError, KeyError, ValueError):
+        return "unknown", ""
+
+
+def _virtual() -> Finding:
+    found = shutil.which("linux.uml") or shutil.which("linux")
+    if found:
+        return f"a User-Mode Linux kernel at {found}; the virtual engine itself is not built yet", "use --engine model"
+    return "no User-Mode Linux kernel; the virtual engine is not built yet", "use --engine model"
+
+
+def _live() -> Finding:
+    limit = Path("/proc/sys/user/max_user_namespaces")
+    spaces = limit.exists() and limit.read_text().strip() != "0"
+    said = "network namespaces " + ("possible" if os.geteuid() == 0 or spaces else "not allowed to this user")
+    return f"{said}, ip {'there' if shutil.which('ip') else 'missing'}; the live engine is not built yet", "use --engine model"
+
+
+def _tshark() -> Finding:
+    found = shutil.which("tshark")
+    return ("there", "") if found else ("missing: only needed to check --pcap files", "apt-get install tshark")
+
+
+CHECKS: dict[str, Callable[[], Finding]] = {
+    "python": _python, "libraries": _libraries, "engine model": _extension, "engine virtual": _virtual, "engine live": _live,
+    "cores": _cores, "memory": _memory, "tshark": _tshark,
+}

@@ -1,0 +1,58 @@
+"""`tcpscape version`, `cca list`, `qdisc list`, `scenario list`, `scenario show`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from tcpscape import __version__, files
+from tcpscape.cli import tables
+
+cca = typer.Typer(help="Congestion controls.", no_args_is_help=True)
+qdisc = typer.Typer(help="Queues and impairments, in tc's words.", no_args_is_help=True)
+scenario = typer.Typer(help="The gallery of scenarios.", no_args_is_help=True)
+
+
+@cca.callback()
+@qdisc.callback()
+@scenario.callback()
+def _group() -> None:
+    """Keeps `list` a command of its own."""
+
+
+def version() -> None:
+    """Versions of tcpscape and of its model."""
+    from tcpscape.engines.model import Model
+
+    engine = Model()
+    print(f"tcpscape {__version__}, model {engine.version if engine.unavailable() is None else 'not built (run `make setup`)'}")
+
+
+@cca.command("list")
+def cca_list() -> None:
+    """Congestion controls that the model has."""
+    from tcpscape.engines.model import Model
+
+    tables.console().print(tables.table(("name", "about"), Model().registry(), left=2))
+
+
+@qdisc.command("list")
+def qdisc_list() -> None:
+    """Queues and impairments that the model has."""
+    from tcpscape.engines.model import Model
+
+    tables.console().print(tables.table(("name", "about"), Model().queues(), left=2))
+
+
+@scenario.command("list")
+def scenario_list() -> None:
+    """Scenarios in the gallery."""
+    rows = [(name, files.load(name).about.strip()) for name in files.gallery()]
+    tables.console().print(tables.table(("name", "about"), rows, left=2))
+
+
+@scenario.command("show")
+def scenario_show(name: Annotated[str, typer.Argument(help="A gallery name or a file.")]) -> None:
+    """A scenario as YAML, to copy and change."""
+    print(files.dump(files.load(name)), end="")

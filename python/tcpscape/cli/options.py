@@ -1,0 +1,39 @@
+"""Options that several commands share, and what they stand for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from tcpscape import build
+
+Cca = Annotated[str | None, typer.Option(help="Congestion controls to compare, one trial each: cubic,bbr.")]
+Seeds = Annotated[str, typer.Option(help="Trials of each condition: 20 (seeds 0…19), 5..9 or 1,4,7.")]
+Json = Annotated[bool, typer.Option("--json", help="One JSON line per trial and nothing else on stdout.")]
+Out = Annotated[Path | None, typer.Option(help="Keep results here and resume from here.")]
+EngineName = Annotated[str, typer.Option("--engine", help="Engine: model, mock.")]
+Jobs = Annotated[int, typer.Option(min=0, help="Cores; 0 is all.")]
+Rcvbuf = Annotated[str | None, typer.Option(help="SO_RCVBUF argument (256KiB); 0 is autotuned.")]
+Sndbuf = Annotated[str | None, typer.Option(help="SO_SNDBUF argument; 0 is autotuned.")]
+AppRate = Annotated[str | None, typer.Option("--app", help="Application's rate (1MB/s, 10mbit); 0 or none is as fast as it can.")]
+Chunk = Annotated[str | None, typer.Option(help="Bytes the application writes at once.  [default: 8192]")]
+Read = Annotated[str | None, typer.Option(help="Receiver's reads: 16KiB/1ms sleeps 1 ms before each.")]
+Kernel = Annotated[str | None, typer.Option(help="Kernel profile with overrides: 6.1 or 6.12,rmem_max=4MiB.")]
+Duration = Annotated[str | None, typer.Option(help="How long to watch.  [default: 10s]")]
+
+
+def flow_fields(rcvbuf: str | None, sndbuf: str | None, app: str | None, chunk: str | None, read: str | None) -> dict[str, Any]:
+    """The fields of a flow from options; those not given are left out."""
+    fields: dict[str, Any] = {"rcvbuf": rcvbuf, "sndbuf": sndbuf, "read": read}
+    if app is not None or chunk is not None:
+        fields["app"] = {k: v for k, v in (("rate", app), ("chunk", chunk)) if v is not None}
+        if fields["app"].get("rate") == "0":
+            fields["app"]["rate"] = 0
+    return {k: v for k, v in fields.items() if v is not None}
+
+
+def ccas(text: str | None) -> list[str]:
+    """The congestion controls asked for, perhaps none."""
+    return build.names(text, "cca") if text is not None else []

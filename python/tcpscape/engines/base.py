@@ -1,0 +1,59 @@
+"""What an engine is. Add one: a file with a class, a line in the registry; the engine contract test does the rest."""
+
+from __future__ import annotations
+
+import hashlib
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tcpscape.errors import EngineError
+from tcpscape.scenario import Scenario
+from tcpscape.trial import Trial
+
+
+@dataclass(frozen=True, slots=True)
+class Capture:
+    """What to keep of a trial besides its summary. Intervals in ns; 0 is none."""
+
+    samples_ns: int = 0
+    queue_samples_ns: int = 0
+    packets: bool = False
+
+    @property
+    def anything(self) -> bool:
+        """Whether anything is kept."""
+        return bool(self.samples_ns or self.queue_samples_ns or self.packets)
+
+
+class Engine(ABC):
+    """Scenario + seeds → Trials, in the seeds' order. Same scenario and seed, same trial."""
+
+    name: str
+    about: str
+
+    def unavailable(self) -> str | None:
+        """Why it cannot run on this machine and what to do about it; None where it can."""
+        return None
+
+    @property
+    @abstractmethod
+    def version(self) -> str:
+        """Version and model tag; results of different versions are never mixed."""
+
+    @abstractmethod
+    def check(self, scenario: Scenario) -> None:
+        """Refuses what it cannot run, in one line, before anything runs."""
+
+    @abstractmethod
+    def run(self, scenario: Scenario, seeds: Sequence[int], *, threads: int = 1, capture: Capture = Capture()) -> list[Trial]:
+        """Runs one trial for each seed."""
+
+    def write_pcap(self, scenario: Scenario, seed: int, path: Path) -> None:
+        """Writes the packets of one trial as pcapng."""
+        raise EngineError(f"pcap: the {self.name} engine sees no packets; use --engine model")
+
+    def address(self, scenario: Scenario, seed: int) -> str:
+        """Content address of a trial."""
+        return hashlib.sha256(f"{self.name}|{self.version}|{scenario.address()}|{seed}".encode()).hexdigest()[:24]

@@ -1,0 +1,80 @@
+"""From a scenario to the plan that `_core.run` reads: the one place that knows the plan's spelling."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from tcpscape import path
+from tcpscape.engines.base import Capture
+from tcpscape.errors import ScenarioError, WordsError
+from tcpscape.scenario import Flow, Scenario
+
+Parse = Callable[[str], str]
+"""tc's words → JSON of a queue; ValueError names the wrong word."""
+
+
+def build(scenario: Scenario, parse: Parse, capture: Capture = Capture()) -> dict[str, Any]:
+    """The plan of a scenario."""
+    return {
+        "duration_ns": scenario.duration,
+        "mtu": scenario.mtu,
+        "kernel": scenario.kernel.plan(),
+        "offload": scenario.offload,
+        "forward": _direction(scenario, ("forward", "bottleneck"), parse),
+        "reverse": _direction(scenario, ("reverse",), parse),
+        "flows": [plan for flow in scenario.flows for plan in [_flow(flow, scenario.duration)] * flow.count],
+        "sample_interval_ns": capture.samples_ns,
+        "queue_sample_interval_ns": capture.queue_samples_ns,
+        "trace_packets": capture.packets,
+        "arp": True,
+        "timer_slack_ns": scenario.timer_slack,
+    }
+
+
+def _direction(scenario: Scenario, rooms: tuple[str, ...], parse: Parse) -> dict[str, Any]:
+    """Stages in order and the schedule of their changes."""
+    stages: list[dict[str, Any]] = []
+    schedule: list[dict[str, Any]] = []
+    for room in rooms:
+        first: list[int] = []
+        for i, hop in enumerate(getattr(scenario, room)):
+            first.append(len(stages))
+            stages += [{"qdisc": q, "at": _at(room, i, hop)} for q in _queues(hop, scenario, room, parse)]
+        for change in scenario.changes:
+            if change.where == room:
+                if change.hop >= len(first):
+                    raise ScenarioError(f"changes.hop: {room} has no hop {change.hop}; count from 0")
+                schedule.append({"stage": first[change.hop], "depth": change.child, "change": change.plan()})
+    return {"stages": stages, "schedule": schedule}
+
+
+def _at(room: str, place: int, hop: path.Hop) -> str:
+    """Whose egress a hop is."""
+    if room == "reverse":
+        return "router" if place else "receiver"
+    if room == "bottleneck" or place:
+        return "router"
+    return hop.at if isinstance(hop, path.Netem) else "sender"
+
+
+def _queues(hop: path.Hop, scenario: Scenario, room: str, parse: Parse) -> list[Any]:
+    try:
+        return [json.loads(parse(words)) for words in path.words(hop, scenario.rtt_ns)]
+    except ValueError as e:
+        fix = "" if ("; " in str(e)) else "; correct the word, `tcpscape qdisc list` shows what there is"
+        raise WordsError(f"{room}: {e}{fix}") from None
+
+
+def _flow(flow: Flow, duration_ns: int) -> dict[str, Any]:
+    app: dict[str, Any] = {"kind": "bulk", "chunk": flow.app.chunk}
+    if flow.app.size:
+        app = {"kind": "finite", "chunk": flow.app.chunk, "bytes": flow.app.size}
+    elif flow.app.rate:
+        app = {"kind": "paced", "chunk": flow.app.chunk, "rate_Bps": flow.app.rate}
+    return {
+        "cca": flow.cca, "start_ns": flow.start, "stop_ns": min(flow.stop or duration_ns, duration_ns), "app": app,
+        "read": {"size": flow.read.size, "delay_ns": flow.read.delay},
+        "rcvbuf": flow.rcvbuf, "sndbuf": flow.sndbuf, "nodelay": flow.nodelay,
+    }

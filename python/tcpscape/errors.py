@@ -1,0 +1,45 @@
+"""One exception tree: what a user can cause, and nothing else.
+
+Every message is one line, `field: problem; fix`. The command line prints it and exits with status 2; a bug is not in this tree
+and keeps its traceback.
+"""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+EXIT_USER_ERROR = 2
+"""Exit status of the command line after a :class:`TcpscapeError`."""
+
+
+class TcpscapeError(Exception):
+    """Something the user can mend: one line, `field: problem; fix`."""
+
+
+class UnitError(TcpscapeError):
+    """A quantity that cannot be read (`10 parsecs`)."""
+
+
+class ScenarioError(TcpscapeError):
+    """A scenario, flow, path or option that makes no sense."""
+
+
+class WordsError(ScenarioError):
+    """Words that tc would refuse; the message names the wrong one."""
+
+
+class EngineError(TcpscapeError):
+    """An engine that is unknown, not built or not possible on this machine."""
+
+
+class StoreError(TcpscapeError):
+    """A result store that cannot be read or written."""
+
+
+class StudyError(TcpscapeError):
+    """A study that is unknown or malformed."""
+
+
+def refuse(field: str, problem: str, fix: str, kind: type[TcpscapeError] = ScenarioError) -> NoReturn:
+    """Raises `kind` with the house's one line: `field: problem; fix`."""
+    raise kind(f"{field}: {problem}; {fix}")

@@ -1,0 +1,182 @@
+"""The path as nouns: a hop is tc's own words, or structured fields that become those words.
+
+Beyond tc: `order` keeps packets in order (the `jitter` queue, docs/models/jitter.md) and `floor` cuts the low tail of the delay.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, model_validator
+
+from tcpscape import units
+from tcpscape.errors import ScenarioError, UnitError, refuse
+from tcpscape.fields import Buffer, Noun, Percent, Rate, Time
+
+TBF_BURST = 6056
+"""Bytes: four full Ethernet frames, the burst of a bottleneck whose burst is not given."""
+DEFAULT_BUFFER = "1bdp"
+"""Queue of a structured bottleneck without `buffer`."""
+
+
+class Netem(Noun):
+    """netem, structured. Jitter without `distribution` is uniform ±, with `normal` its standard deviation."""
+
+    at: Literal["sender", "router"] = "sender"
+    """Whose egress: at the sender's own, netem judges super-packets as a whole; at a router, each packet."""
+    delay: Time = 0
+    """One-way delay, ns."""
+    jitter: Time = 0
+    """Spread of the delay, ns."""
+    distribution: Literal["uniform", "normal", "pareto", "paretonormal"] = "uniform"
+    correlation: Percent = 0.0
+    """Correlation of successive delays."""
+    order: Literal["reorder", "clamp", "correlated"] = "reorder"
+    """What jitter does to the order of packets: netem's reordering, a running maximum, or a delay correlated in time."""
+    tau: Time = 0
+    """Time constant of `order: correlated`, ns; 0 is the engine's default."""
+    floor: Time = 0
+    """No packet is delayed less than this, ns."""
+    loss: Percent = 0.0
+    duplicate: Percent = 0.0
+    corrupt: Percent = 0.0
+    reorder: Percent = 0.0
+    """Share of packets sent at once, past the delayed ones."""
+    gap: int = 0
+    rate: Rate | None = None
+    """netem's own rate, bit/s; keeps order."""
+    limit: int = 100_000
+    """Packets held at most; more are dropped."""
+
+    @model_validator(mode="after")
+    def _sensible(self) -> Netem:
+        if self.jitter and not self.delay:
+            refuse("jitter", "tc ignores jitter without a delay", "give the delay too")
+        if self.limit <= 0:
+            refuse("limit", f"a queue of {self.limit} packets carries nothing", "write for example 1000")
+        if self.floor > self.delay:
+            refuse("floor", "it is above the delay itself", "write a floor below the delay")
+        if self.order == "correlated" and self.jitter and self.distribution != "normal":
+            refuse("distribution", f"order: correlated draws a normal delay, not {self.distribution}", "write distribution: normal")
+        if self.order == "reorder" and self.tau:
+            refuse("tau", "only order: correlated has a time constant", "leave it out or write order: correlated")
+        return self
+
+    @property
+    def split(self) -> bool:
+        """Whether the delay needs a queue of its own."""
+        return self.order != "reorder" or self.floor > 0
+
+    def words(self) -> list[str]:
+        """tc's words for it, one text for each queue in a row."""
+        if not self.split:
+            return [self._netem(self._delays("netem"))]
+        made = []
+        if self.order == "reorder":  # max(floor, delay + x) = floor + max(0, delay − floor + x)
+            made.append(self._netem(self._delays("netem")))
+        else:
+            if self.loss or self.duplicate or self.corrupt or self.rate:
+                made.append(self._netem(["netem"]))
+            made.append(" ".join([*self._delays("jitter"), "limit", str(self.limit)]))
+        if self.floor:
+            made.append(f"netem delay {_tc_time(self.floor)} limit {self.limit}")
+        return made
+
+    def _delays(self, queue: str) -> list[str]:
+        said = [queue]
+        if self.delay or self.jitter:
+            said += ["delay", _tc_time(self.delay - self.floor)]
+        if not self.jitter:
+            return said
+        said.append(_tc_time(self.jitter))
+        if self.correlation and queue == "netem":
+            said.append(units.format_percent(self.correlation))
+        if self.distribution != "uniform":
+            said += ["distribution", self.distribution]
+        if queue == "jitter":
+            said += ["order", self.order] + (["tau", _tc_time(self.tau)] if self.tau else [])
+        return said
+
+    def _netem(self, said: list[str]) -> str:
+        for word in ("loss", "duplicate", "corrupt", "reorder"):
+            if share := getattr(self, word):
+                said += [word, units.format_percent(share)]
+        if self.gap:
+            said += ["gap", str(self.gap)]
+        if self.rate:
+            said += ["rate", units.format_rate(self.rate)]
+        return " ".join([*said, "limit", str(self.limit)])
+
+
+class Link(Noun):
+    """A bottleneck: a token bucket at `rate` with a byte FIFO of `buffer`."""
+
+    rate: Rate
+    """bit/s."""
+    buffer: Buffer = DEFAULT_BUFFER
+    """Bytes or `2bdp`."""
+    burst: int = TBF_BURST
+    """Token bucket, bytes."""
+
+    def words(self, rtt_ns: int) -> str:
+        """tc's words for it; the RTT (ns) is what `bdp` is measured with."""
+        limit = units.buffer_bytes(self.buffer, self.rate, rtt_ns)
+        return f"tbf rate {units.format_rate(self.rate)} burst {self.burst} limit {limit}"
+
+
+def _tc_time(ns: int) -> str:
+    """A time in tc's words, exact."""
+    return units.format_time(ns)
+
+
+def _hop(value: Any) -> Any:
+    """A hop as written: words, a noun or a mapping, which has `delay`, `loss`… (netem) or `rate` alone (a bottleneck)."""
+    if isinstance(value, (Netem, Link)):
+        return value
+    if isinstance(value, str):
+        if not value.strip():
+            refuse("path", "an empty hop", "write tc's words, for example 'netem delay 25ms'")
+        return " ".join(value.split())
+    if isinstance(value, dict):
+        link = set(value) <= {"rate", "buffer", "burst"} and "rate" in value
+        return (Link if link else Netem).model_validate(value)
+    raise ScenarioError(f"path: {value!r} is not a hop; write tc's words or a mapping like {{delay: 25ms, loss: 0.1%}}")
+
+
+def _hops(value: Any) -> Any:
+    """One hop or a list of them."""
+    if value is None:
+        return ()
+    return tuple(_hop(v) for v in value) if isinstance(value, (list, tuple)) else (_hop(value),)
+
+
+Hop = Annotated[str | Netem | Link, BeforeValidator(_hop)]
+"""tc's words, a :class:`Netem` or a :class:`Link`."""
+Hops = Annotated[tuple[Hop, ...], BeforeValidator(_hops)]
+"""Hops in the order in which packets meet them."""
+
+_DELAY = re.compile(r"\bdelay\s+(\S+)")
+
+
+def delay_ns(hop: str | Netem | Link) -> int:
+    """The propagation delay a hop adds, ns; what tc's words say, without jitter."""
+    if isinstance(hop, Netem):
+        return hop.delay
+    if isinstance(hop, Link):
+        return 0
+    total = 0
+    for word in _DELAY.findall(hop):
+        text = f"{word}us" if word.replace(".", "").isdigit() else word
+        try:
+            total += units.parse_time(text, "delay")
+        except UnitError:
+            continue  # the engine's parser names the wrong word
+    return total
+
+
+def words(hop: str | Netem | Link, rtt_ns: int) -> list[str]:
+    """tc's words for a hop, one text for each queue in a row."""
+    if isinstance(hop, str):
+        return [hop]
+    return [hop.words(rtt_ns)] if isinstance(hop, Link) else hop.words()

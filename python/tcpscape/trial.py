@@ -1,0 +1,123 @@
+"""A trial: what one scenario did under one seed on one engine. One schema for every engine; what a source cannot see is None."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+@dataclass(frozen=True, slots=True)
+class Rtt:
+    """Round-trip times that the sender measured, ms. None where there was no sample."""
+
+    min: float | None = None
+    p50: float | None = None
+    p95: float | None = None
+    p99: float | None = None
+    max: float | None = None
+    mean: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Cwnd:
+    """Congestion window, packets, over the flow's time."""
+
+    mean: float | None = None
+    max: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FlowResult:
+    """What one connection did."""
+
+    cca: str
+    goodput_mbps: float
+    """Bytes the receiver's application got · 8 / the flow's own sending time, Mbit/s (10^6)."""
+    seconds: float
+    """The flow's own sending time, s."""
+    retransmits: int
+    spurious_retransmits: int | None
+    rtt_ms: Rtt
+    cwnd: Cwnd
+    limited_by: Mapping[str, float]
+    """Share of the sending time held back by each cause: app, rwnd, cwnd, …"""
+    start_s: float = 0.0
+    stop_s: float = 0.0
+    established: bool = True
+    bytes_received: int = 0
+    """Bytes the receiving application read."""
+    bytes_sent: int | None = None
+    rtos: int | None = None
+    fast_recoveries: int | None = None
+    undos: int | None = None
+    dsacks: int | None = None
+    reord_seen: int | None = None
+    reordering: int | None = None
+    srtt_ms: float | None = None
+    min_rtt_ms: float | None = None
+    data_segs_out: int | None = None
+    segs_in: int | None = None
+    max_rwnd: int | None = None
+
+    @classmethod
+    def of(cls, said: Mapping[str, Any]) -> FlowResult:
+        """From plain values; keys this version does not know are left out."""
+        known = {f.name for f in fields(cls)}
+        kept = {k: v for k, v in said.items() if k in known}
+        kept |= {k: 0.0 for k in ("goodput_mbps", "seconds", "start_s", "stop_s") if kept.get(k, 0.0) is None}
+        rtt = {k: v for k, v in (kept.get("rtt_ms") or {}).items() if k in Rtt.__slots__}
+        cwnd = {k: v for k, v in (kept.get("cwnd") or {}).items() if k in Cwnd.__slots__}
+        limited = {k: v for k, v in (kept.get("limited_by") or {}).items() if v is not None}
+        return cls(**{**kept, "rtt_ms": Rtt(**rtt), "cwnd": Cwnd(**cwnd), "limited_by": limited})
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return asdict(self)
+
+    @property
+    def limit(self) -> str:
+        """What held the flow back for most of its time."""
+        return max(self.limited_by, key=lambda k: self.limited_by[k]) if self.limited_by else "?"
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """Scenario × seed × engine → flows, queues, samples and caveats."""
+
+    scenario: str
+    """Name of the scenario."""
+    cca: str
+    """Congestion controls in it."""
+    address: str
+    """Content address of scenario, seed, engine and model."""
+    seed: int
+    engine: str
+    version: str
+    duration: float
+    """s of simulated or real time watched."""
+    flows: tuple[FlowResult, ...]
+    caveats: tuple[str, ...] = ()
+    hash: str | None = None
+    """Hash of the whole trace: same scenario and seed, same hash."""
+    events: int | None = None
+    queues: tuple[Mapping[str, Any], ...] = ()
+    samples: pl.DataFrame | None = field(default=None, compare=False)
+    queue_samples: pl.DataFrame | None = field(default=None, compare=False)
+    packets: pl.DataFrame | None = field(default=None, compare=False)
+
+    @property
+    def goodput_mbps(self) -> float:
+        """All flows' goodput together, Mbit/s."""
+        return sum(f.goodput_mbps for f in self.flows)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The line of `--json`."""
+        return {
+            "scenario": self.scenario, "cca": self.cca, "seed": self.seed, "engine": self.engine, "version": self.version,
+            "duration": self.duration, "goodput_mbps": self.goodput_mbps, "flows": [f.to_dict() for f in self.flows],
+            "queues": [dict(q) for q in self.queues], "caveats": list(self.caveats), "events": self.events, "hash": self.hash,
+        }

@@ -1,0 +1,180 @@
+"""Quantities as people write them: `50ms`, `10mbit`, `0.1%`, `256KiB`, `1MB/s`, `2bdp`.
+
+Times are integer nanoseconds, sizes integer bytes, rates of links integer bit/s, rates of applications integer bytes/s,
+probabilities fractions of one. A number without a unit is refused where it could mean two things, and the error says what to write.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+from typing import Any
+
+from tcpscape.errors import UnitError, refuse
+
+NS_PER_S = 1_000_000_000
+"""Nanoseconds in a second."""
+MAX_TIME_NS = 86_400 * NS_PER_S
+"""Longest duration or delay accepted: one day."""
+
+TIME_UNITS: Mapping[str, float] = {
+    "ns": 1, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9, "sec": 1e9, "min": 60e9, "h": 3600e9, "d": 86_400e9,
+}
+SIZE_UNITS: Mapping[str, float] = {
+    "b": 1, "kb": 1e3, "mb": 1e6, "gb": 1e9, "kib": 2**10, "mib": 2**20, "gib": 2**30, "k": 2**10, "m": 2**20, "g": 2**30,
+}
+RATE_UNITS: Mapping[str, float] = {
+    "bit": 1, "kbit": 1e3, "mbit": 1e6, "gbit": 1e9, "tbit": 1e12,
+    "bit/s": 1, "kbit/s": 1e3, "mbit/s": 1e6, "gbit/s": 1e9,
+    "b/s": 8, "kb/s": 8e3, "mb/s": 8e6, "gb/s": 8e9, "kib/s": 8 * 2**10, "mib/s": 8 * 2**20, "gib/s": 8 * 2**30,
+}
+AMBIGUOUS_RATES = {"mbps": ("mbit", "MB/s"), "kbps": ("kbit", "kB/s"), "gbps": ("gbit", "GB/s"), "bps": ("bit", "B/s")}
+
+_NUMBER = re.compile(r"^\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([^\d\s].*?)?\s*$")
+
+
+def split(text: str, field: str, example: str) -> tuple[float, str]:
+    """The number and the unit (lower case, may be empty) of `text`."""
+    found = _NUMBER.match(text)
+    if not found:
+        refuse(field, f"{text!r} is not a quantity", f"write for example {example}", UnitError)
+    value = float(found.group(1))
+    if not math.isfinite(value):
+        refuse(field, f"{text!r} is not finite", f"write for example {example}", UnitError)
+    return value, (found.group(2) or "").lower()
+
+
+def _quantity(value: Any, field: str, units: Mapping[str, float], example: str) -> float:
+    """`value` in base units; zero needs no unit, anything else does."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        refuse(field, f"{value!r} is not a quantity", f"write for example {example}", UnitError)
+    if isinstance(value, (int, float)):
+        if value == 0:
+            return 0.0
+        refuse(field, f"{value} has no unit", f"write for example {example}", UnitError)
+    number, unit = split(value, field, example)
+    if number == 0 and not unit:
+        return 0.0
+    if not unit:
+        refuse(field, f"{value!r} has no unit", f"write for example {example}", UnitError)
+    if unit not in units:
+        if unit in AMBIGUOUS_RATES and units is RATE_UNITS:
+            bits, octets = AMBIGUOUS_RATES[unit]
+            refuse(field, f"{value!r} could be bits or bytes", f"write {number:g}{bits} or {number:g}{octets}", UnitError)
+        refuse(field, f"unknown unit {unit!r} in {value!r}", f"write for example {example}", UnitError)
+    if number < 0:
+        refuse(field, f"{value!r} is negative", f"write for example {example}", UnitError)
+    return number * units[unit]
+
+
+def parse_time(value: Any, field: str = "time", *, example: str = "50ms") -> int:
+    """A time in ns. `50ms`, `1.5s`, `2min`, a `timedelta`, or 0; at most a day."""
+    if isinstance(value, timedelta):
+        value = f"{value.total_seconds() * 1e9:.0f}ns"
+    ns = _quantity(value, field, TIME_UNITS, example)
+    if ns > MAX_TIME_NS:
+        refuse(field, f"{value!r} is longer than a day", "write at most 24h", UnitError)
+    return round(ns)
+
+
+def parse_size(value: Any, field: str = "size", *, example: str = "256KiB") -> int:
+    """A size in bytes. `256KiB`, `1MB` (10^6), `1460B`; a bare integer is bytes."""
+    if isinstance(value, int) and not isinstance(value, bool) and value > 0:
+        return value
+    if isinstance(value, str) and value.strip().isdigit():
+        return int(value)
+    size = _quantity(value, field, SIZE_UNITS, example)
+    if size > 2**40:
+        refuse(field, f"{value!r} is more than a TiB", f"write for example {example}", UnitError)
+    return round(size)
+
+
+def parse_rate(value: Any, field: str = "rate", *, example: str = "10mbit") -> int:
+    """A link rate in bit/s. `10mbit`, `1gbit`, `1.25MB/s`; zero is refused: nothing would ever arrive."""
+    rate = round(_quantity(value, field, RATE_UNITS, example))
+    if rate <= 0:
+        refuse(field, "a link at rate 0 carries nothing", f"write for example {example}, or leave it out for no limit", UnitError)
+    if rate > 10**13:
+        refuse(field, f"{value!r} is more than 10 Tbit/s", f"write for example {example}", UnitError)
+    return rate
+
+
+def parse_byte_rate(value: Any, field: str = "rate", *, example: str = "1MB/s") -> int:
+    """An application's rate in bytes/s. `1MB/s` is 10^6, `1MiB/s` 2^20, `10mbit` 1 250 000; 0 is as fast as it can."""
+    bits = _quantity(value, field, RATE_UNITS, example)
+    if bits > 10**13:
+        refuse(field, f"{value!r} is more than 10 Tbit/s", f"write for example {example}", UnitError)
+    if 0 < bits < 8:
+        refuse(field, f"{value!r} is less than a byte a second", f"write for example {example}", UnitError)
+    return round(bits / 8)
+
+
+def parse_percent(value: Any, field: str = "loss", *, example: str = "0.1%") -> float:
+    """A probability as a fraction of one, written in percent: `0.1%`. At most 100 %."""
+    fraction = _quantity(value, field, {"%": 0.01}, example)
+    if fraction > 1:
+        refuse(field, f"{value!r} is more than 100%", f"write for example {example}", UnitError)
+    return fraction
+
+
+def parse_buffer(value: Any, field: str = "buffer", *, example: str = "64KB or 2bdp") -> str:
+    """A buffer: a size, or a multiple of the bandwidth-delay product (`2bdp`). Kept as written, see :func:`buffer_bytes`."""
+    text = str(value).strip()
+    number, unit = split(text, field, example)
+    if unit == "bdp":
+        if number <= 0:
+            refuse(field, f"{text!r} holds nothing", f"write for example {example}", UnitError)
+        return text
+    parse_size(value, field, example=example)
+    return text
+
+
+def buffer_bytes(text: str, rate_bps: int, rtt_ns: int, field: str = "buffer") -> int:
+    """The buffer in bytes, given the link's rate in bit/s and the path's RTT in ns; never below two full frames."""
+    number, unit = split(text, field, "2bdp")
+    if unit != "bdp":
+        return parse_size(text, field)
+    if rtt_ns <= 0:
+        refuse(field, f"{text!r} needs a delay on the path", "add a delay or write the buffer in bytes", UnitError)
+    return max(3028, round(number * rate_bps / 8 * rtt_ns / NS_PER_S))
+
+
+def _shortest(value: float, units: list[tuple[str, float]]) -> str:
+    for unit, size in units:
+        if value >= size and value % size == 0:
+            return f"{value / size:.0f}{unit}"
+    unit, size = units[-1]
+    return f"{value / size:g}{unit}"
+
+
+def format_time(ns: int) -> str:
+    """`50ms` from 50 000 000; exact."""
+    return _shortest(ns, [("s", 1e9), ("ms", 1e6), ("us", 1e3), ("ns", 1)]) if ns else "0s"
+
+
+def format_size(size: int) -> str:
+    """`256KiB` from 262 144; exact."""
+    return _shortest(size, [("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10), ("B", 1)]) if size else "0B"
+
+
+def format_rate(bps: int) -> str:
+    """`10mbit` from 10 000 000; exact."""
+    return _shortest(bps, [("gbit", 1e9), ("mbit", 1e6), ("kbit", 1e3), ("bit", 1)])
+
+
+def format_byte_rate(rate: int) -> str:
+    """`1MB/s` from 1 000 000; exact."""
+    if not rate:
+        return "0B/s"
+    return _shortest(rate, [("MiB/s", 2**20), ("MB/s", 1e6), ("KiB/s", 2**10), ("kB/s", 1e3), ("B/s", 1)])
+
+
+def format_percent(fraction: float) -> str:
+    """`0.1%` from 0.001."""
+    return f"{fraction * 100:.10g}%"
+
+
+Parser = Callable[..., Any]
+"""A function `(value, field)` that reads one quantity."""
