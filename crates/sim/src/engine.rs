@@ -170,7 +170,7 @@ impl<'a> Engine<'a> {
                     sack: true,
                     gro: plan.offload,
                 });
-                Flow::new(f, plan.duration_ns, sender, receiver)
+                Flow::new(f, plan.duration_ns, sender, receiver, Stream::new(seed, &format!("flow/{i}/sleep")))
             })
             .collect();
         let mut events = Events::default();
@@ -201,6 +201,7 @@ impl<'a> Engine<'a> {
                 slack: Duration(plan.timer_slack_ns),
                 write: Duration(plan.write_cost_ns),
                 read: Duration(plan.read_cost_ns),
+                noise: Duration(plan.wake_noise_ns),
             },
             events,
             host,
@@ -387,6 +388,8 @@ impl<'a> Engine<'a> {
 
     fn wake(&mut self, pipe: u32) {
         let t = match pipe {
+            // What was dropped on entering must be told to its sender, even if nothing else happens there.
+            HOST if self.host.has_released() => Some(self.now),
             HOST => self.host.next_event(),
             NET => self.net.next_event(),
             _ => self.reverse.next_event(),

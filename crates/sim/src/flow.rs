@@ -2,7 +2,7 @@
 
 use crate::output::{CwndSummary, FlowSummary, LimitedBy, ReceiverSummary, RttSummary};
 use crate::plan::{App, FlowPlan};
-use tcpscape_base::{Duration, Time};
+use tcpscape_base::{Duration, Stream, Time};
 use tcpscape_tcp::{Receiver, Sender};
 
 /// A connection in a trial.
@@ -21,6 +21,7 @@ pub(crate) struct Flow {
     pub dead: bool,
     writer: Writer,
     reader: Reader,
+    noise: Stream,
     pub received: u64,
     pub received_first_half: u64,
 }
@@ -45,6 +46,18 @@ pub(crate) struct Costs {
     pub write: Duration,
     /// One read().
     pub read: Duration,
+    /// Most that a sleep lasts longer.
+    pub noise: Duration,
+}
+
+impl Costs {
+    /// What a sleep adds to the time asked for.
+    fn oversleep(&self, noise: &mut Stream) -> Duration {
+        if self.noise == Duration::ZERO {
+            return self.slack;
+        }
+        self.slack + Duration(noise.next_u64() % self.noise.0)
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -56,7 +69,7 @@ enum Reader {
 }
 
 impl Flow {
-    pub fn new(plan: &FlowPlan, duration_ns: u64, sender: Sender, receiver: Receiver) -> Flow {
+    pub fn new(plan: &FlowPlan, duration_ns: u64, sender: Sender, receiver: Receiver, noise: Stream) -> Flow {
         let (start, stop) = plan.span(duration_ns);
         let (chunk, total) = match plan.app {
             App::Bulk { chunk } | App::Paced { chunk, .. } => (chunk, u64::MAX),
@@ -73,6 +86,7 @@ impl Flow {
             dead: false,
             writer: Writer { chunk, gap: plan.gap(), left: chunk.min(total), total, due: Time::ZERO, blocked: false },
             reader: Reader::Blocked,
+            noise,
             received: 0,
             received_first_half: 0,
             plan: plan.clone(),
@@ -105,7 +119,7 @@ impl Flow {
         }
         w.left = w.chunk.min(w.total);
         let next = now + costs.write;
-        w.due = if w.gap > Duration::ZERO { next + w.gap + costs.slack } else { next };
+        w.due = if w.gap > Duration::ZERO { next + w.gap + costs.oversleep(&mut self.noise) } else { next };
         Some(w.due)
     }
 
@@ -122,7 +136,7 @@ impl Flow {
     /// The connection was accepted: the receiving application starts its loop.
     pub fn accept(&mut self, now: Time, costs: Costs) {
         let d = self.plan.read.delay_ns;
-        self.reader = if d > 0 { Reader::Busy(now + Duration(d) + costs.slack) } else { Reader::Blocked };
+        self.reader = if d > 0 { Reader::Busy(now + Duration(d) + costs.oversleep(&mut self.noise)) } else { Reader::Blocked };
     }
 
     /// When the receiving application should run, given that there may be data.
@@ -151,7 +165,7 @@ impl Flow {
         }
         let next = now + costs.read;
         let d = self.plan.read.delay_ns;
-        self.reader = Reader::Busy(if d > 0 { next + Duration(d) + costs.slack } else { next });
+        self.reader = Reader::Busy(if d > 0 { next + Duration(d) + costs.oversleep(&mut self.noise) } else { next });
     }
 
     /// Its results at the end of the trial.

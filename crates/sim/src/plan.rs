@@ -46,6 +46,10 @@ pub struct Plan {
     /// Timer slack of sleeping applications (`PR_SET_TIMERSLACK`).
     #[serde(default = "default_slack")]
     pub timer_slack_ns: u64,
+    /// Scheduling noise: each sleep of an application lasts up to this much longer, drawn evenly. Without any, the clocks of a
+    /// paced writer and a slow reader lock into a phase that no real system keeps.
+    #[serde(default = "default_noise")]
+    pub wake_noise_ns: u64,
     /// CPU time of one write(), so that what an application writes at once does not all leave at one instant. The reference
     /// kernel's virtual time takes 4 clock readings of 256 ns; a real CPU one to a few µs.
     #[serde(default = "default_write_cost")]
@@ -148,6 +152,9 @@ fn default_read() -> u64 {
 }
 fn default_slack() -> u64 {
     50_000
+}
+fn default_noise() -> u64 {
+    2_000
 }
 fn default_write_cost() -> u64 {
     1_024

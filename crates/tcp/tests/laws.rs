@@ -6,7 +6,7 @@ use tcpscape_base::{Duration, Flags, Segment, Stream, Time};
 use tcpscape_tcp::{cc, Info, Jiffies, Kernel, Receiver, ReceiverConfig, Sender, SenderConfig};
 
 /// Seeds per congestion control in the everyday run; `TCPSCAPE_LAW_SEEDS` asks for more.
-const SEEDS: u64 = 60;
+const SEEDS: u64 = 200;
 /// No transfer here may take longer: back-off ends at two minutes, and loss at 30 %.
 const LONGEST: Time = Time(200_000 * 1_000_000_000);
 /// Nor more events.

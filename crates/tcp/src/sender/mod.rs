@@ -378,6 +378,8 @@ impl Sender {
             self.w.cwnd = 1;
         }
         self.cwnd_stamp = self.jiffies.at(self.now);
+        // The first data is no restart after idling (tcp_finish_connect()).
+        self.lsndtime = self.cwnd_stamp;
         self.retrans_stamp = 0;
         let v = self.view();
         self.cc.init(&v, &mut self.w);

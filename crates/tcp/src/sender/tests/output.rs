@@ -1,0 +1,115 @@
+//! Pacing, TCP small queues, delivery-rate samples.
+
+use super::*;
+
+fn spied(rate: u64) -> (Script, Arc<Mutex<Vec<AckSample>>>) {
+    let spy = Spy { rate, ..Spy::default() };
+    let samples = spy.samples.clone();
+    (Script::with(SenderConfig { congestion: Box::new(spy), ..config() }, 100), samples)
+}
+
+#[test]
+fn pacing_begins_with_the_tenth_segment_and_spaces_by_length_over_rate() {
+    // 1,448,000 B/s: a segment a millisecond. Bursts of two (the rate's millisecond is less).
+    let (mut x, _) = spied(1_448_000);
+    x.s.w.cwnd = 100;
+    x.write_segs(0.0, 20);
+    assert_eq!(x.sent_segs(), (0..10).collect::<Vec<_>>());
+    // The burst with the tenth segment costs 2 ms.
+    assert_eq!(x.s.next_event(), Some(x.time(2.0)));
+    x.run(2.0);
+    assert_eq!(x.sent(), [(10, 2_896)]);
+    assert_eq!(x.s.next_event(), Some(x.time(4.0)));
+}
+
+#[test]
+fn pacing_gives_late_transmissions_half_of_their_length_back() {
+    let (mut x, _) = spied(1_448_000);
+    x.s.w.cwnd = 100;
+    x.write_segs(0.0, 12);
+    x.run(2.0);
+    assert_eq!(x.sent_segs().len(), 12);
+    assert_eq!(x.s.wstamp_ns, x.time(4.0).0);
+    // 0.6 ms late: the next burst of two costs 2 − 0.6 ms. 50 ms late: 1 ms.
+    x.write_segs(4.6, 2);
+    assert_eq!(x.s.wstamp_ns, x.time(6.0).0);
+    x.write_segs(56.0, 2);
+    assert_eq!(x.s.wstamp_ns, x.time(57.0).0);
+}
+
+#[test]
+fn pacing_of_window_based_control_is_only_computed() {
+    let mut x = Script::new();
+    // 200 % while cwnd < ssthresh/2, then 120 %, of cwnd · mss / srtt.
+    assert_eq!(x.s.w.pacing_rate, 289_600);
+    x.s.w.ssthresh = 12;
+    x.s.update_pacing_rate();
+    assert_eq!(x.s.w.pacing_rate, 173_760);
+    x.write_segs(0.0, 10);
+    assert_eq!((x.sent_segs().len(), x.s.pacing_timer), (10, None));
+}
+
+#[test]
+fn pacing_with_bbr_starts_at_2_89_windows_an_rtt() {
+    let mut x = Script::with(SenderConfig { congestion: cc::make("bbr", 1).unwrap(), ..config() }, 100);
+    let rate = x.s.w.pacing_rate as f64;
+    // 10 packets / 100 ms · 1448 · 739/256, less 1 %.
+    let want = 10.0 * 1_448.0 / 0.1 * 739.0 / 256.0 * 0.99;
+    assert!((rate / want - 1.0).abs() < 0.01, "{rate} {want}");
+    x.write_segs(0.0, 10);
+    assert_eq!(x.sent_segs().len(), 10);
+    assert!(x.s.wstamp_ns > x.time(0.0).0);
+}
+
+#[test]
+fn rate_samples_of_an_idle_application_are_marked() {
+    let (mut x, samples) = spied(0);
+    x.write_segs(0.0, 2);
+    x.ack(100.0, 2);
+    let s = samples.lock().unwrap()[0].rate;
+    // 2 packets in the 100 ms between their transmission and the ACK.
+    assert!(s.is_app_limited);
+    assert_eq!((s.delivered, s.interval_us, s.rtt_us, s.prior_delivered), (2, 100_000, 100_000, 1));
+    // 30 packets of a window of 10: never without data.
+    x.write_segs(101.0, 30);
+    x.ack(201.0, 12);
+    assert!(samples.lock().unwrap()[1].rate.is_app_limited, "it had been idle when they left");
+    x.ack(301.0, 22);
+    let s = samples.lock().unwrap()[2].rate;
+    assert!(!s.is_app_limited);
+    assert_eq!((s.delivered, s.interval_us), (10, 100_000));
+    assert_eq!(x.s.info().delivery_rate, 144_800);
+}
+
+#[test]
+fn rate_samples_take_the_slower_of_sending_and_acknowledging() {
+    let (mut x, samples) = spied(0);
+    for k in 0..4 {
+        x.write_segs(f64::from(k) * 10.0, 1);
+    }
+    // Sent over 30 ms, acknowledged together: the interval is not that of the ACK alone (100 ms), but 30 ms + nothing less.
+    x.ack(130.0, 4);
+    let s = samples.lock().unwrap()[0].rate;
+    assert_eq!((s.delivered, s.interval_us), (4, 130_000));
+    assert_eq!(s.acked_sacked, 4);
+}
+
+#[test]
+fn small_queues_let_two_bursts_wait_in_the_host() {
+    let mut x = Script::with(SenderConfig { tsq: true, watch_host: true, ..config() }, 100);
+    x.write_segs(0.0, 10);
+    // Two times the truesize of a burst, 2 · (2,896 + 1,280) = 8,352 B, more than a millisecond of the rate: two bursts.
+    let a = x.s.poll_transmit().unwrap();
+    let b = x.s.poll_transmit().unwrap();
+    assert!(x.s.poll_transmit().is_none());
+    assert_eq!((a.segs, b.segs, x.s.local_queue), (2, 2, 8_352));
+    // A departure of 2 frames of 1514 B frees a burst's memory, and another one follows.
+    x.s.on_departure(x.time(1.0), a.burst, 3_028);
+    assert_eq!(x.sent(), [(4, 2_896)]);
+    // Frame by frame: half of the memory is enough to go on as well.
+    x.s.on_departure(x.time(2.0), b.burst, 1_514);
+    assert_eq!(x.sent(), [(6, 2_896)]);
+    x.s.on_departure(x.time(3.0), b.burst, 1_514);
+    let held: u32 = x.s.host.iter().map(|q| q.memory).sum();
+    assert_eq!(x.s.local_queue, u64::from(held));
+}

@@ -1,0 +1,151 @@
+//! Proportional rate reduction, the end of recovery, and undo.
+
+use super::*;
+
+/// 20 segments out of 40; segments 1–3 SACKed at 100, 102 and 104 ms: segment 0 is lost.
+fn one_loss() -> Script {
+    let mut x = Script::full_window(20, 20);
+    x.sack(100.0, 0, &[(1, 2)]);
+    x.sack(102.0, 0, &[(1, 3)]);
+    assert_eq!(x.sent_segs(), [20, 21]);
+    x.sack(104.0, 0, &[(1, 4)]);
+    assert_eq!((x.s.ca_state, x.s.w.ssthresh), (CaState::Recovery, 10));
+    x
+}
+
+#[test]
+fn prr_sends_one_segment_for_two_delivered_when_the_window_halves() {
+    let mut x = one_loss();
+    // 22 out − 3 SACKed − 1 lost = 18; sndcnt = ⌈10 · 1/20⌉ = 1: window 19, the retransmission goes.
+    assert_eq!((x.cwnd(), x.sent_segs()), (19, vec![0]));
+    // k delivered, p sent: ⌈10 k/20⌉ − p, so every second SACK lets one out. In flight falls from 18 towards 10.
+    let mut sent = vec![];
+    for k in 4..=20u64 {
+        x.sack(104.0 + k as f64 / 100.0, 0, &[(1, k + 1)]);
+        sent.push(x.sent_segs().len());
+    }
+    // The 16th finds 19 − 16 + 7 = 10 in flight, the threshold: none; from then on one for one.
+    assert_eq!(sent, [0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 0, 1]);
+    // 1 + 8 sent for 18 delivered; 22 + 8 out, 20 SACKed: 10 in flight.
+    assert_eq!((x.s.prr_delivered, x.s.prr_out, x.s.in_flight()), (18, 9, 10));
+}
+
+#[test]
+fn prr_slow_start_bound_refills_after_many_losses() {
+    // 10 of 20 segments are lost at once; reno's threshold is 10. 4 in flight are less than that.
+    let mut x = Script::full_window(20, 40);
+    x.sack(100.0, 0, &[(14, 20)]);
+    // 6 delivered of 20, 14 lost: in flight 0; grow by max(6 − 0, 6) up to the threshold: 6.
+    assert_eq!((x.s.lost_out, x.cwnd(), x.sent_segs()), (14, 6, vec![0, 1, 2, 3, 4, 5]));
+    // 2 retransmissions acknowledged in order, nothing newly lost: 4 in flight, max(8 − 6, 2) + 1 = 3 more.
+    let mut a = x.plain(200.0, 2);
+    a.tsecr = x.ts(100.0);
+    a.push_sack((seg(14), seg(20)));
+    x.give(200.0, a);
+    assert_eq!((x.cwnd(), x.sent_segs()), (7, vec![6, 7, 8]));
+}
+
+#[test]
+fn fast_recovery_ends_with_the_window_at_the_threshold() {
+    let mut x = one_loss();
+    x.sent_segs();
+    let mut a = x.plain(204.0, 22);
+    a.tsecr = x.ts(104.0);
+    x.give(204.0, a);
+    // Beyond high_seq, and no sign that it was needless: the threshold, 10; and as the state is Open again, the 19 delivered by
+    // this ACK count for congestion avoidance: 11 and 9/11.
+    assert_eq!((x.s.ca_state, x.s.stats.undos), (CaState::Open, 0));
+    assert_eq!((x.cwnd(), x.s.w.cwnd_cnt), (11, 9));
+}
+
+#[test]
+fn a_lost_retransmission_is_detected_by_rack() {
+    let mut x = one_loss();
+    assert_eq!(x.sent_segs(), [0]);
+    // Segments 20 and 21 left before the retransmission of 0; new ones leave later. One of those is SACKed: 0 is lost again.
+    x.sack(120.0, 0, &[(1, 12)]);
+    let new = x.sent_segs();
+    assert_eq!(new[0], 22);
+    x.sack(220.0, 0, &[(1, 12), (22, 23)]);
+    assert_eq!((x.sent_segs()[0], x.s.stats.fast_recoveries), (0, 1));
+}
+
+#[test]
+fn undo_by_dsack_of_the_only_retransmission() {
+    let mut x = one_loss();
+    assert_eq!((x.sent_segs(), x.s.undo_retrans), (vec![0], 1));
+    // The original was late: everything to 20 is acknowledged (echo of 104 ms, so timestamps do not tell), recovery goes on …
+    let mut a = x.plain(150.0, 20);
+    a.tsecr = x.ts(104.0);
+    x.give(150.0, a);
+    assert_eq!((x.s.ca_state, x.s.stats.undos), (CaState::Recovery, 0));
+    // … until the copy is reported.
+    let mut a = x.plain(200.0, 20);
+    a.tsecr = x.ts(104.0);
+    a.push_sack((seg(0), seg(1)));
+    x.give(200.0, a);
+    assert_eq!((x.s.ca_state, x.s.stats.undos, x.s.stats.dsack_dups), (CaState::Open, 1, 1));
+    assert_eq!((x.cwnd(), x.s.w.ssthresh), (20, cc::INFINITE_SSTHRESH));
+}
+
+#[test]
+fn a_dsack_of_what_was_never_sent_again_is_the_networks() {
+    let mut x = Script::full_window(10, 0);
+    x.ack(100.0, 5);
+    x.sack(101.0, 5, &[(1, 2)]);
+    assert!(!x.s.rack.dsack_seen);
+    assert_eq!((x.s.undo_marker, x.s.ca_state), (0, CaState::Open));
+}
+
+#[test]
+fn undo_by_timestamps_full() {
+    let mut x = one_loss();
+    x.sent_segs();
+    // All of it, and the echo is older than the retransmission (RFC 3522): the first copy came.
+    x.s.high_seq = seg(22);
+    let mut a = x.plain(110.0, 22);
+    a.tsecr = x.ts(0.0);
+    x.give(110.0, a);
+    assert_eq!((x.s.ca_state, x.s.stats.undos, x.s.w.ssthresh), (CaState::Open, 1, cc::INFINITE_SSTHRESH));
+    // Back to 20; and one in slow start for each of the 19 now delivered, as the state is Open again: 39.
+    assert_eq!(x.cwnd(), 39);
+}
+
+#[test]
+fn undo_by_timestamps_partial() {
+    let mut x = one_loss();
+    x.sent_segs();
+    // Only segments 0–3; the rest is out. Nothing retransmitted is out any more: back to the old window, and reordering is noted.
+    let mut a = x.plain(110.0, 4);
+    a.tsecr = x.ts(0.0);
+    x.give(110.0, a);
+    assert_eq!((x.s.ca_state, x.s.stats.undos, x.s.lost_out), (CaState::Open, 1, 0));
+    assert!(x.cwnd() >= 20 && x.s.stats.reord_seen > 0);
+}
+
+#[test]
+fn a_partial_undo_waits_while_other_retransmissions_are_out() {
+    let mut x = Script::full_window(20, 0);
+    x.sack(100.0, 0, &[(10, 20)]);
+    let again = x.sent_segs();
+    assert!(again.len() >= 2 && again[0] == 0, "{again:?}");
+    let mut a = x.plain(110.0, 1);
+    a.tsecr = x.ts(0.0);
+    x.give(110.0, a);
+    assert_eq!((x.s.ca_state, x.s.stats.undos, x.sent_segs()), (CaState::Recovery, 0, vec![]));
+}
+
+#[test]
+fn a_retransmission_waits_while_the_original_is_in_the_hosts_queue() {
+    let mut x = Script::with(SenderConfig { watch_host: true, ..config() }, 100);
+    x.write_segs(0.0, 10);
+    let first = x.s.poll_transmit().unwrap();
+    assert_eq!((first.segs, first.burst), (2, 1));
+    x.sent();
+    x.sack(100.0, 0, &[(2, 6)]);
+    assert_eq!((x.s.ca_state, x.s.lost_out, x.sent()), (CaState::Recovery, 2, vec![]));
+    assert!(x.s.stats.held_in_host_queue > 0);
+    x.s.on_departure(x.time(100.2), first.burst, 3_028);
+    x.sack(100.3, 0, &[(2, 7)]);
+    assert_eq!(x.sent(), [(0, 2_896)]);
+}

@@ -1,0 +1,104 @@
+//! Cwnd validation, idle restart, the receiver's window, the send buffer.
+
+use super::*;
+
+#[test]
+fn a_window_of_which_half_is_unused_does_not_grow_in_slow_start() {
+    let mut x = Script::new();
+    // 5 of 10: not more than half. 6 of 10: slow start may go on to 16.
+    x.write_segs(0.0, 5);
+    x.ack(100.0, 5);
+    assert_eq!(x.cwnd(), 10);
+    x.write_segs(100.1, 6);
+    x.ack(200.1, 11);
+    assert_eq!(x.cwnd(), 16);
+}
+
+#[test]
+fn an_application_limited_window_falls_half_way_to_what_was_used() {
+    let mut x = Script::new();
+    (x.s.w.cwnd, x.s.w.ssthresh) = (20, 20);
+    x.write_segs(0.0, 2);
+    // No ACK for more than an RTO; 2 used count as the initial 10: (20 + 10)/2.
+    x.run(310.0);
+    x.write_segs(320.0, 1);
+    assert_eq!((x.cwnd(), x.s.w.ssthresh), (15, 20));
+}
+
+#[test]
+fn an_idle_connection_halves_its_window_for_every_rto() {
+    for (idle, cwnd) in [(290.0, 40), (500.0, 20), (800.0, 10), (5_000.0, 10)] {
+        let mut x = Script::full_window(40, 0);
+        x.s.w.ssthresh = 40;
+        x.ack(100.0, 40);
+        assert_eq!(x.cwnd(), 41, "one congestion-avoidance step");
+        x.s.w.cwnd = 40;
+        // Idle counts from the last transmission, at 0 ms. After the sample of 100 ms the RTO is still 300 ms.
+        assert_eq!(x.s.info().rto_us, 300_000);
+        x.write_segs(idle, 1);
+        assert_eq!(x.cwnd(), cwnd, "idle {idle} ms");
+    }
+}
+
+#[test]
+fn idle_restart_can_be_switched_off() {
+    let kernel = Kernel { slow_start_after_idle: false, ..config().kernel };
+    let mut x = Script::with(SenderConfig { kernel, ..config() }, 100);
+    x.s.w.cwnd = 40;
+    x.write_segs(0.0, 40);
+    x.ack(100.0, 40);
+    let cwnd = x.cwnd();
+    x.write_segs(5_000.0, 1);
+    assert_eq!(x.cwnd(), cwnd);
+}
+
+#[test]
+fn the_receivers_window_ends_with_a_short_segment_inside_a_super_packet() {
+    let mut x = Script::new();
+    x.s.w.cwnd = 100;
+    // 11 segments and 500 B: bursts of two; the last one is cut at the window's end.
+    x.s.snd_wnd = 11 * 1_448 + 500;
+    x.write_segs(0.0, 30);
+    let sent = x.sent();
+    assert_eq!(sent.len(), 6);
+    assert_eq!(sent[5], (10, 1_448 + 500));
+    // With 12 segments and 500 B, the last 500 B are less than a segment: they wait.
+    let mut x = Script::new();
+    x.s.w.cwnd = 100;
+    x.s.snd_wnd = 12 * 1_448 + 500;
+    x.write_segs(0.0, 30);
+    assert_eq!(x.sent().last(), Some(&(10, 2_896)));
+}
+
+#[test]
+fn the_send_buffer_counts_overhead_and_wakes_at_a_third_free() {
+    let mut x = Script::with(SenderConfig { sndbuf: 50_000, ..config() }, 100);
+    // SO_SNDBUF doubles: 100,000. A buffer takes 45 segments and 1,280; full, it is pushed two segments at a time and filled again, until
+    // the window is used: 55 segments. Then a second one is begun below the limit and filled: 100 segments.
+    assert_eq!((x.s.sndbuf, x.write(0.0, 200_000)), (100_000, 144_800));
+    // Five bursts of two were cut off the first buffer, each with an overhead of its own.
+    assert_eq!(x.s.wmem_queued, 144_800 + 2 * 1_280 + 5 * 1_280);
+    assert!(!x.s.take_wake());
+    let (mut acked, mut ms) = (0, 0.0);
+    loop {
+        let out = x.sent_segs().len() as u64;
+        (acked, ms) = (acked + out, ms + 100.0);
+        x.ack(ms, acked);
+        // Free memory must be half of what is used: 33,333 free, 66,666 used.
+        assert_eq!(x.s.take_wake(), x.s.wmem_queued <= 66_667, "{}", x.s.wmem_queued);
+        if x.s.wmem_queued <= 66_667 {
+            break;
+        }
+    }
+    assert!(x.write(ms, 200_000) > 0);
+}
+
+#[test]
+fn the_send_buffer_grows_with_the_window() {
+    let mut x = Script::new();
+    // 2 · max(cwnd, 10, reordering + 1) · (2,048 + 256): 1448 + 12 + 256 + 320 rounds up to 2,048.
+    assert_eq!(x.s.sndbuf, 2 * 10 * 2_304);
+    x.s.w.cwnd = 100;
+    x.s.expand_sndbuf();
+    assert_eq!(x.s.sndbuf, 2 * 100 * 2_304);
+}
