@@ -25,6 +25,9 @@ impl Body for Wire {
         let mut w = *self;
         w.seg.seq += u64::from(start);
         w.seg.len = u32::from(self.mss).min(self.seg.len - start);
+        if start + w.seg.len < self.seg.len {
+            w.seg.flags.0 &= !Flags::PSH.0; // PSH stays with the last
+        }
         w
     }
 }

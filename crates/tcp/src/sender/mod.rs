@@ -96,6 +96,8 @@ enum Pending {
 #[derive(Clone, Copy, Debug)]
 struct Unsent {
     len: u32,
+    /// It ends a write (PSH).
+    push: bool,
 }
 
 /// A burst given to the sender's host.

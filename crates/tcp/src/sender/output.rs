@@ -4,7 +4,7 @@
 //! Linux: `tcp_sendmsg_locked()`, `tcp_write_xmit()`, `__tcp_transmit_skb()`, `tcp_xmit_retransmit_queue()`.
 //! How it differs: small segments are not merged when they are retransmitted (`tcp_retrans_try_collapse()`).
 
-use super::scoreboard::{APP_LIMITED, EVER_RETRANS, HEAD, LOST, RETRANS, SACKED};
+use super::scoreboard::{APP_LIMITED, EVER_RETRANS, HEAD, LOST, PUSH, RETRANS, SACKED};
 use super::*;
 
 /// How `tcp_write_xmit()` was called.
@@ -45,20 +45,21 @@ impl Sender {
                     break;
                 }
                 self.slow_start_after_idle_check();
-                self.unsent.push_back(Unsent { len: 0 });
+                self.unsent.push_back(Unsent { len: 0, push: false });
                 self.wmem_queued += u64::from(self.kernel.skb_overhead);
                 room = goal;
             }
             let copy = u64::from(room).min(left) as u32;
             let tail = self.unsent.back_mut().expect("a tail was just made");
             tail.len += copy;
+            tail.push &= left < bytes; // what a new write continues does not end a write any more
             let full = tail.len >= goal;
             self.write_seq += u64::from(copy);
             self.wmem_queued += u64::from(copy);
             left -= u64::from(copy);
             if left > 0 && full {
                 if self.write_seq > self.pushed_seq + u64::from(self.max_window >> 1) {
-                    self.pushed_seq = self.write_seq;
+                    self.mark_push();
                     self.push_pending();
                 } else if self.unsent.len() == 1 {
                     self.write_xmit(Push::One);
@@ -68,10 +69,28 @@ impl Sender {
         let copied = bytes - left;
         self.stats.bytes_written += copied;
         if copied > 0 {
-            self.pushed_seq = self.write_seq;
-            self.push_pending();
+            self.mark_push();
+            if self.corked(goal) {
+                self.tsq_throttled = true;
+            } else {
+                self.push_pending();
+            }
         }
         copied
+    }
+
+    /// What is written last gets PSH, if it still waits (`tcp_mark_push()`).
+    fn mark_push(&mut self) {
+        if let Some(tail) = self.unsent.back_mut() {
+            tail.push = true;
+            self.pushed_seq = self.write_seq;
+        }
+    }
+
+    /// Whether a short write waits for more while the host's queue holds earlier data (`tcp_should_autocork()`).
+    fn corked(&self, goal: u32) -> bool {
+        let Some(tail) = self.unsent.back() else { return false };
+        tail.len < goal && self.packets_out > 0 && self.local_queue >= u64::from(tail.len + self.kernel.skb_overhead)
     }
 
     /// `__tcp_push_pending_frames()`.
@@ -142,7 +161,7 @@ impl Sender {
     pub(super) fn write_xmit(&mut self, push: Push) -> bool {
         let max_segs = self.tso_segs();
         let (mut sent, mut cwnd_limited) = (0, false);
-        while let Some(&Unsent { len }) = self.unsent.front() {
+        while let Some(&Unsent { len, .. }) = self.unsent.front() {
             if self.pacing_check() {
                 break;
             }
@@ -258,14 +277,17 @@ impl Sender {
     /// Sends the first `len` unsent bytes as one super-packet; returns its segments.
     fn send_new(&mut self, len: u32) -> u32 {
         let head = self.unsent.front_mut().expect("the caller saw it");
+        let n = len.div_ceil(self.mss);
+        // PSH stays with the end of the write; every super-packet has it as well. Linux: tso_fragment(), __tcp_transmit_skb()
+        let mut push = n > 1;
         if head.len > len {
             head.len -= len;
             self.wmem_queued += u64::from(self.kernel.skb_overhead);
         } else {
+            push |= head.push;
             self.unsent.pop_front();
         }
         let seq = self.snd_nxt;
-        let n = len.div_ceil(self.mss);
         let stamp = self.stamp_and_pace(len, n);
         let first = self.board.base().wrapping_add(self.board.len() as u32);
         for i in 0..n {
@@ -274,6 +296,9 @@ impl Sender {
         }
         self.mark_sent(first, n, stamp);
         self.board.get_mut(first).flags |= HEAD;
+        if push {
+            self.board.get_mut(first.wrapping_add(n - 1)).flags |= PUSH;
+        }
         if len % self.mss != 0 {
             self.snd_sml = seq + u64::from(len);
         }
@@ -284,12 +309,15 @@ impl Sender {
             self.rearm_rto();
         }
         self.check_space();
-        self.emit(seq, len, stamp);
+        self.emit(seq, len, stamp, push);
         n
     }
 
-    fn emit(&mut self, seq: u64, len: u32, stamp: u64) {
-        let s = Segment { len, tsval: Self::ts_of(stamp), ..self.bare_ack(seq) };
+    fn emit(&mut self, seq: u64, len: u32, stamp: u64, push: bool) {
+        let mut s = Segment { len, tsval: Self::ts_of(stamp), ..self.bare_ack(seq) };
+        if push {
+            s.flags = s.flags.with(Flags::PSH);
+        }
         self.out.push_back((s, self.burst));
         if self.watch_host {
             while self.host_base.wrapping_add(self.host.len() as u32) != self.burst {
@@ -408,7 +436,12 @@ impl Sender {
             self.board.get_mut(id.wrapping_add(i)).flags |= EVER_RETRANS;
         }
         self.stats.retransmits += u64::from(n);
-        self.emit(first.seq, len, stamp);
+        let last = self.board.get_mut(id.wrapping_add(n - 1));
+        if n > 1 {
+            last.flags |= PUSH;
+        }
+        let push = last.flags & PUSH != 0;
+        self.emit(first.seq, len, stamp, push);
         n
     }
 

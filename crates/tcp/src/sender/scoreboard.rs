@@ -22,6 +22,8 @@ pub(super) const APP_LIMITED: u8 = 0x10;
 pub(super) const HEAD: u8 = 0x20;
 /// Linked in the list ordered by transmission time.
 const LINKED: u8 = 0x40;
+/// It ends a write or a super-packet (PSH).
+pub(super) const PUSH: u8 = 0x80;
 
 /// One sent segment.
 #[derive(Clone, Copy, Debug)]

@@ -1,0 +1,168 @@
+//! The engine as a whole: determinism, conservation, and closed forms.
+
+use tcpscape_path::{parse_tc, Host, PathSpec};
+use tcpscape_sim::{run, run_many, FlowSummary, Plan, TrialOutput};
+use tcpscape_tcp::cc;
+
+/// A path of tc's words; the first stage may stand on the sender's own egress.
+fn path(words: &[&str], first: Host) -> PathSpec {
+    let mut p = PathSpec::of(words.iter().map(|w| parse_tc(w).unwrap()));
+    for (i, s) in p.stages.iter_mut().enumerate() {
+        s.at = if i == 0 { first } else { Host::Router };
+    }
+    p.validate().unwrap();
+    p
+}
+
+/// `flows` flows of `cca` for `secs` seconds.
+fn plan(cca: &str, flows: usize, secs: u64, forward: &PathSpec, reverse: &[&str]) -> Plan {
+    let each = format!(r#"{{"cca":"{cca}"}}"#);
+    let json = format!(r#"{{"duration_ns":{},"arp":false,"flows":[{}]}}"#, secs * 1_000_000_000, vec![each; flows].join(","));
+    let mut p = Plan::from_json(&json).unwrap();
+    p.forward = forward.clone();
+    p.reverse = path(reverse, Host::Receiver);
+    p
+}
+
+/// Jitter, loss and a bottleneck, two cubic flows.
+fn rough() -> Plan {
+    let forward = path(
+        &["netem delay 25ms 8ms distribution normal loss 0.1% limit 100000", "tbf rate 10mbit burst 6056 limit 62500"],
+        Host::Sender,
+    );
+    plan("cubic", 2, 5, &forward, &["netem delay 25ms 4ms limit 100000"])
+}
+
+/// A bbr flow through a router's bottleneck, a paced one beside it.
+fn paced() -> Plan {
+    let forward = path(&["tbf rate 20mbit burst 6056 limit 100000", "netem delay 20ms loss 1% limit 100000"], Host::Router);
+    let mut p = plan("bbr", 2, 5, &forward, &["netem delay 20ms limit 100000"]);
+    p.flows[1].app = serde_json::from_str(r#"{"kind":"paced","chunk":8192,"rate_Bps":500000.0}"#).unwrap();
+    p
+}
+
+fn hashes(trials: &[TrialOutput]) -> Vec<(u64, u64)> {
+    trials.iter().map(|t| (t.seed, t.hash)).collect()
+}
+
+#[test]
+fn a_trial_is_a_function_of_plan_and_seed_whatever_the_threads() {
+    for p in [rough(), paced()] {
+        let seeds: Vec<u64> = (1..=7).collect();
+        let one = hashes(&run_many(&p, &seeds, 1));
+        assert_eq!(one, hashes(&run_many(&p, &seeds, 3)));
+        assert_eq!(one[4], (5, run(&p, 5).hash));
+        let mut distinct: Vec<u64> = one.iter().map(|h| h.1).collect();
+        distinct.sort_unstable();
+        distinct.dedup();
+        assert_eq!(distinct.len(), seeds.len(), "different seeds, different traces");
+    }
+}
+
+#[test]
+fn watching_changes_nothing() {
+    let quiet = run(&rough(), 3);
+    let mut p = rough();
+    (p.sample_interval_ns, p.queue_sample_interval_ns, p.trace_packets) = (10_000_000, 10_000_000, true);
+    let watched = run(&p, 3);
+    assert_eq!((quiet.hash, quiet.arrivals), (watched.hash, watched.arrivals));
+    assert!(watched.samples.t_ns.len() > 900 && watched.packets.t_ns.len() > 1_000);
+    assert!(watched.packets.t_ns.windows(2).all(|w| w[0] <= w[1]), "time never runs back");
+}
+
+/// Two traces pinned. A change of the model moves them: put the new values here, and a sentence in CHANGELOG.md that says
+/// which behaviour changed and why. A change that should not alter results must not move them.
+#[test]
+fn pinned_traces() {
+    assert_eq!([run(&rough(), 1).hash, run(&paced(), 1).hash], [0, 0]);
+}
+
+#[test]
+fn packets_in_and_duplicated_are_out_dropped_or_held() {
+    let rough_path = path(
+        &[
+            "netem delay 10ms 4ms distribution pareto loss 2% 20% duplicate 3% reorder 5% gap 3 limit 60",
+            "tbf rate 8mbit burst 6056 limit 40000",
+            "pfifo limit 10",
+        ],
+        Host::Sender,
+    );
+    let router = path(&["pfifo limit 30", "netem delay 10ms loss 1% duplicate 1%"], Host::Router);
+    for (forward, cca) in [(&rough_path, "cubic"), (&rough_path, "bbr"), (&router, "reno")] {
+        let t = run(&plan(cca, 3, 5, forward, &["netem delay 10ms 3ms loss 1% duplicate 2%"]), 11);
+        // Each queue with its children, which account for what they drop and copy.
+        let mut roots: Vec<(&str, usize)> = vec![];
+        for (i, (way, q)) in t.queues.iter().enumerate().filter(|(_, q)| q.1.depth == 0) {
+            let family = t.queues[i..].iter().enumerate().take_while(|(k, q)| *k == 0 || q.1.depth > 0).map(|q| &q.1 .1);
+            let (mut gained, mut dropped) = (0, 0);
+            for m in family {
+                gained += m.duplicated + m.segmented;
+                dropped += m.drops.total();
+            }
+            assert_eq!(q.packets_in + gained, q.packets_out + dropped + q.backlog_packets, "{cca} {way} {q:?}");
+            assert!(q.packets_in > 0, "{cca} {way} {q:?}");
+            roots.push((way, i));
+        }
+        let out = |i: usize| t.queues[i].1.packets_out;
+        let last = |way: &str| out(roots.iter().rev().find(|r| r.0 == way).unwrap().1);
+        assert_eq!(last("forward") + last("reverse"), t.arrivals, "{cca}: all that came out was delivered");
+        // Within a pipe, what leaves a queue enters the next one.
+        for w in roots.windows(2).filter(|w| w[0].0 == w[1].0 && t.queues[w[0].1].1.stage + 1 == t.queues[w[1].1].1.stage) {
+            assert_eq!(out(w[0].1), t.queues[w[1].1].1.packets_in, "{cca} {:?}", t.queues[w[1].1]);
+        }
+        let f = &t.flows[0];
+        assert!(f.bytes_received <= f.bytes_sent && f.receiver.acks >= f.segs_in / 2, "{f:?}");
+    }
+}
+
+/// Goodput of the second half, Mbit/s.
+fn steady(f: &FlowSummary, secs: u64) -> f64 {
+    (f.bytes_received - f.bytes_received_first_half) as f64 * 8.0 / (secs as f64 / 2.0) / 1e6
+}
+
+#[test]
+fn a_window_limited_flow_carries_a_window_a_round_trip() {
+    for (rcvbuf, delay) in [(65_536, 10), (131_072, 25), (212_992, 50)] {
+        let netem = format!("netem delay {delay}ms limit 100000");
+        let mut p = plan("cubic", 1, 20, &path(&[&netem], Host::Router), &[&netem]);
+        p.flows[0].rcvbuf = rcvbuf;
+        let t = run(&p, 1);
+        let f = &t.flows[0];
+        // Only whole bursts fit: the window less at most a super-packet of two segments.
+        let bound = f64::from(f.max_rwnd) * 8.0 / (2.0 * f64::from(delay) * 1e3);
+        let share = steady(f, 20) / bound;
+        assert!((0.95..=1.001).contains(&share), "{rcvbuf} {delay} ms: {share} of {bound} Mbit/s");
+        assert!(f.limited_by.rwnd > 0.9, "{:?}", f.limited_by);
+    }
+}
+
+#[test]
+fn a_bottleneck_is_filled_with_payload() {
+    let forward = path(&["tbf rate 10mbit burst 6056 limit 100000", "netem delay 20ms limit 100000"], Host::Router);
+    let bound = 10.0 * 1_448.0 / 1_514.0;
+    for e in cc::REGISTRY {
+        let t = run(&plan(e.name, 1, 40, &forward, &["netem delay 20ms limit 100000"]), 1);
+        let share = steady(&t.flows[0], 40) / bound;
+        // bbr drains the pipe for 200 ms every 10 s.
+        let least = if e.name == "bbr" { 0.96 } else { 0.99 };
+        assert!((least..=1.001).contains(&share), "{}: {share}", e.name);
+    }
+}
+
+#[test]
+fn reno_under_random_loss_follows_the_inverse_square_root() {
+    // Mathis et al. 1997: MSS/RTT · √(3/2) / √p, RTT 50 ms. Linux counts packets, so delayed ACKs do not slow it. The law leaves out
+    // timeouts and that the window is a whole number: a factor of 1.3 is allowed.
+    let netem = |p: f64| format!("netem delay 25ms loss {p}% limit 100000");
+    let rate = |p: f64| {
+        let seeds: Vec<u64> = (1..=4).collect();
+        let forward = path(&[&netem(p)], Host::Router);
+        let trials = run_many(&plan("reno", 1, 60, &forward, &["netem delay 25ms limit 100000"]), &seeds, 2);
+        trials.iter().map(|t| steady(&t.flows[0], 60)).sum::<f64>() / seeds.len() as f64
+    };
+    let law = |p: f64| 1_448.0 * 8.0 / 0.05 * (1.5f64).sqrt() / (p / 100.0).sqrt() / 1e6;
+    let measured: Vec<(f64, f64)> = [0.1, 0.4, 1.6].iter().map(|&p| (p, rate(p) / law(p))).collect();
+    for &(p, ratio) in &measured {
+        assert!((1.0 / 1.3..1.3).contains(&ratio), "{p} %: {ratio} of the law; {measured:?}");
+    }
+}
