@@ -23,7 +23,7 @@ fn version() -> &'static str {
 /// The version of the model: results of one version are comparable and reproducible bit for bit.
 #[pyfunction]
 fn model_version() -> String {
-    format!("model-{}", env!("CARGO_PKG_VERSION"))
+    format!("model-{}-{}", env!("CARGO_PKG_VERSION"), env!("TCPSCAPE_MODEL_HASH"))
 }
 
 /// A qdisc in tc's words as JSON.

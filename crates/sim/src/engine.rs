@@ -291,7 +291,7 @@ impl<'a> Engine<'a> {
 
     fn start_or_stop(&mut self, i: usize) {
         let f = &mut self.flows[i];
-        if !f.syn_sent {
+        if !f.syn_sent && self.now < f.stop {
             self.events.want(Self::component(i, START_STOP), self.flows[i].stop);
             match self.neighbours {
                 Neighbours::Resolved => self.connect(i),

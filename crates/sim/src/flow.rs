@@ -193,6 +193,7 @@ impl Flow {
             goodput_mbps: if seconds > 0.0 { bytes as f64 * 8e-6 / seconds } else { 0.0 },
             retransmits: s.retransmits,
             spurious_retransmits: s.dsack_dups,
+            dsacks: r.dsacks,
             rtos: s.rtos,
             spurious_rtos: s.spurious_rtos,
             fast_recoveries: s.fast_recoveries,

@@ -207,6 +207,8 @@ pub struct FlowSummary {
     pub retransmits: u64,
     /// Retransmissions that DSACKs reported needless.
     pub spurious_retransmits: u64,
+    /// DSACKs that the receiver sent.
+    pub dsacks: u64,
     /// Retransmission timeouts.
     pub rtos: u64,
     /// Spurious timeouts found by F-RTO.

@@ -26,10 +26,8 @@ fn plan(cca: &str, flows: usize, secs: u64, forward: &PathSpec, reverse: &[&str]
 
 /// Jitter, loss and a bottleneck, two cubic flows.
 fn rough() -> Plan {
-    let forward = path(
-        &["netem delay 25ms 8ms distribution normal loss 0.1% limit 100000", "tbf rate 10mbit burst 6056 limit 62500"],
-        Host::Sender,
-    );
+    let forward =
+        path(&["netem delay 25ms 8ms distribution normal loss 0.1% limit 100000", "tbf rate 10mbit burst 6056 limit 62500"], Host::Sender);
     plan("cubic", 2, 5, &forward, &["netem delay 25ms 4ms limit 100000"])
 }
 
@@ -145,14 +143,15 @@ fn a_bottleneck_is_filled_with_payload() {
         let share = steady(&t.flows[0], 40) / bound;
         // bbr drains the pipe for 200 ms every 10 s.
         let least = if e.name == "bbr" { 0.96 } else { 0.99 };
-        assert!((least..=1.001).contains(&share), "{}: {share}", e.name);
+        // What is on its way at the end still counts: 80 ms of queue and 20 ms of delay in 20 s.
+        assert!((least..=1.005).contains(&share), "{}: {share}", e.name);
     }
 }
 
 #[test]
 fn reno_under_random_loss_follows_the_inverse_square_root() {
     // Mathis et al. 1997: MSS/RTT · √(3/2) / √p, RTT 50 ms. Linux counts packets, so delayed ACKs do not slow it. The law leaves out
-    // timeouts and that the window is a whole number: a factor of 1.3 is allowed.
+    // timeouts and that the window is a whole number: a factor of 1.15 is allowed.
     let netem = |p: f64| format!("netem delay 25ms loss {p}% limit 100000");
     let rate = |p: f64| {
         let seeds: Vec<u64> = (1..=4).collect();
@@ -163,6 +162,6 @@ fn reno_under_random_loss_follows_the_inverse_square_root() {
     let law = |p: f64| 1_448.0 * 8.0 / 0.05 * (1.5f64).sqrt() / (p / 100.0).sqrt() / 1e6;
     let measured: Vec<(f64, f64)> = [0.1, 0.4, 1.6].iter().map(|&p| (p, rate(p) / law(p))).collect();
     for &(p, ratio) in &measured {
-        assert!((1.0 / 1.3..1.3).contains(&ratio), "{p} %: {ratio} of the law; {measured:?}");
+        assert!((1.0 / 1.15..1.15).contains(&ratio), "{p} %: {ratio} of the law; {measured:?}");
     }
 }

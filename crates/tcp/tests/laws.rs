@@ -97,18 +97,10 @@ impl World {
             nodelay: r.below(2) == 0,
             tsq: watch_host && r.below(2) == 0,
             watch_host,
-            bare_host: false,
+            bare_host: watch_host && r.below(2) == 0,
             congestion: cc::make(name, seed).unwrap(),
         });
-        let receiver = Receiver::new(&ReceiverConfig {
-            kernel,
-            jiffies,
-            mss,
-            advmss: mss + 12,
-            rcvbuf: buffer(r),
-            sack: true,
-            gro: whole,
-        });
+        let receiver = Receiver::new(&ReceiverConfig { kernel, jiffies, mss, advmss: mss + 12, rcvbuf: buffer(r), sack: true, gro: whole });
         let most = [3_000, 100_000, 1_000_000][r.below(3) as usize];
         let total = 1 + u64::from(r.below(most));
         World {
@@ -149,7 +141,7 @@ impl World {
         let copies = 1 + u32::from(self.rng.below(1_000) < c.duplicate);
         for _ in 0..copies {
             if self.rng.below(1_000) >= c.loss {
-                let d = c.delay + (u64::from(self.rng.next_u32()) * c.jitter >> 32) + 1_000;
+                let d = c.delay + ((u64::from(self.rng.next_u32()) * c.jitter) >> 32) + 1_000;
                 self.at(self.now + Duration(d), if forward { Event::ToReceiver(s) } else { Event::ToSender(s) });
             }
         }

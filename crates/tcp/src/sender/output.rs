@@ -323,9 +323,12 @@ impl Sender {
             while self.host_base.wrapping_add(self.host.len() as u32) != self.burst {
                 self.host.push_back(Queued::default());
             }
-            let memory = if self.tsq && !(self.bare_host && self.in_process) { len + self.kernel.skb_overhead } else { 0 };
+            let packets = len.div_ceil(self.mss).max(1);
+            // Without a queue in front of it the device segments at once, and each segment has its own overhead.
+            let skbs = if self.bare_host { packets } else { 1 };
+            let memory = if self.tsq && !(self.bare_host && self.in_process) { len + skbs * self.kernel.skb_overhead } else { 0 };
             self.local_queue += u64::from(memory);
-            let headers = (s.frame_len() - len) * len.div_ceil(self.mss).max(1);
+            let headers = (s.frame_len() - len) * packets;
             self.host.push_back(Queued { here: true, memory, frames: len + headers });
         }
     }
