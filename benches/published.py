@@ -16,8 +16,9 @@ from conditions import DATA, make_flow, make_plan
 from metrics import cv
 
 CCAS = ("cubic", "bbr")
-# Asked for 5 and 10 MiB/s; what the rig's sleeps let it send, KiB/s. The works pool both.
-RATES_KIB = (4940, 9530)
+# Asked for 5 and 10 MiB/s, in KiB/s. The works pool both. The rig's sleeps overshot by 58 us, which is the timer slack.
+RATES_KIB = (5120, 10240)
+TIMER_SLACK_NS = 58_000
 LOSSES = (0, 0.1, 0.25, 0.5, 1, 2, 5)
 OWDS_MS, JITTERS_MS = (12, 25, 50), (0, 4, 8, 12, 16, 20, 24)
 CHAOS_JITTERS_MS = (8, 10, 12, 14, 16)
@@ -55,11 +56,12 @@ class Cell:
         flow = make_flow(self.cca, stop, app_Bps=rate_kib * 1024, rcvbuf=262144, read_size=16384, read_delay_ns=1_000_000)
         return make_plan(
             duration_ns=stop,
-            forward=[{"qdisc": parse_tc(words), "at": "sender"}],
-            reverse=[{"qdisc": parse_tc(words), "at": "receiver"}],
+            # On a third host: netem meets single packets, not the sender's super-packets.
+            forward=[{"qdisc": parse_tc(words), "at": "router"}],
+            reverse=[{"qdisc": parse_tc(words), "at": "router"}],
             flows=[flow],
             kernel=KERNEL,
-        )
+        ) | {"timer_slack_ns": TIMER_SLACK_NS}
 
     def run(self, module, seeds: list[int], threads: int) -> list[float]:
         """Goodput of every run, both application rates pooled."""
