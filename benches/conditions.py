@@ -181,7 +181,8 @@ def _grouped(path: pathlib.Path) -> dict[str, list[dict[str, str]]]:
 def read_results(path: pathlib.Path) -> dict[str, Truth]:
     """The kernel's repetitions of each condition, by id. Columns that a file does not have stay empty.
 
-    Mean RTTs may come from a file beside it (`X_rtt.csv` for `X_results.csv`), measured in runs of their own.
+    Mean RTTs may come from a file beside it (`X_rtt.csv` for `X_results.csv`), measured in runs of their own. They are
+    used for single flows only: samples of several flows came through one file and lost lines.
     """
     rows, rtts = _grouped(path), _grouped(path.with_name(path.name.replace("_results", "_rtt"))) if "_results" in path.name else {}
 
@@ -192,7 +193,7 @@ def read_results(path: pathlib.Path) -> dict[str, Truth]:
         id: Truth(
             column(group, "goodput_mbps"),
             column(group, "retransmits"),
-            column(group, "mean_srtt_us", 1e-3) or column(rtts.get(id, []), "mean_srtt_us", 1e-3),
+            (column(group, "mean_srtt_us", 1e-3) or column(rtts.get(id, []), "mean_srtt_us", 1e-3)) if group[0]["flows"] == "1" else (),
             column(group, "min_rtt_us", 1e-3),
         )
         for id, group in rows.items()

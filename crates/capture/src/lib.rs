@@ -4,7 +4,7 @@
 //! writes them.
 //! How it differs from tcpdump at a Linux sender: super-packets appear cut to MTU size, as on the wire behind the device, all with the
 //! instant at which TCP handed them down, before the sender's own queue. Time counts from the trial's start (1970-01-01). Payload is
-//! zeros. No packet has PSH. Arriving packets have IP identification 0, since it is not recorded (RFC 6864 §4.1 allows any value).
+//! zeros. Arriving packets have IP identification 0, since it is not recorded (RFC 6864 §4.1 allows any value).
 //! What it does not model: ARP, and packets that arrived damaged.
 //!
 //! [`write`] is the door, [`frame`] makes headers, [`pcapng`] the file's blocks.
@@ -14,7 +14,7 @@ pub mod pcapng;
 
 use frame::Connection;
 use std::io::{self, Write};
-use tcpscape_base::{Segment, Time};
+use tcpscape_base::{Flags, Segment, Time};
 
 /// Captures up to this size hold whole packets; in larger ones of each packet only [`HEADERS`] bytes, as with `tcpdump -s`.
 pub const WHOLE: u64 = 1 << 28;
@@ -64,6 +64,9 @@ pub fn write<W: Write>(out: W, meta: &Meta<'_>, events: impl Iterator<Item = Eve
         loop {
             let mut seg = rest;
             seg.len = rest.len.min(mss);
+            if seg.len < rest.len {
+                seg.flags.0 &= !Flags::PSH.0;
+            }
             flows[e.flow as usize].frame(&seg, e.received, &mut bytes);
             file.packet(e.at, e.received, &bytes)?;
             rest.seq += u64::from(seg.len);

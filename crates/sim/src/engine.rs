@@ -1,6 +1,9 @@
 //! The loop: takes the next event, hands packets from machine to machine, and lets applications run when the instant's packets
 //! have all been processed, as a woken process does.
 
+mod connect;
+mod observe;
+
 use crate::events::{Events, Phase};
 use crate::flow::{Costs, Flow};
 use crate::output::{FlowSamples, PacketEvents, QueueSamples, TrialOutput};
@@ -48,14 +51,15 @@ enum Neighbours {
     Asked(Time),
 }
 
-// Components of the event queue: three pipes, ARP, samples, then five per flow.
+// Components of the event queue: three pipes, ARP, samples, the CPU, then five per flow.
 const HOST: u32 = 0;
 const NET: u32 = 1;
 const REVERSE: u32 = 2;
 const ARP_TIMER: u32 = 3;
 const SAMPLE: u32 = 4;
 const QUEUE_SAMPLE: u32 = 5;
-const FIRST_FLOW: u32 = 6;
+const CPU: u32 = 6;
+const FIRST_FLOW: u32 = 7;
 const PER_FLOW: u32 = 5;
 const START_STOP: u32 = 0;
 const SENDER: u32 = 1;
@@ -83,6 +87,9 @@ struct Engine<'a> {
     bare_host: bool,
     departed: Vec<(u32, u32, u32)>,
     alive: usize,
+    /// The application that has the sending host's CPU, and those that wait for it.
+    running: Option<usize>,
+    ready: Vec<usize>,
     out: TrialOutput,
 }
 
@@ -177,7 +184,7 @@ impl<'a> Engine<'a> {
             })
             .collect();
         let mut events = Events::default();
-        for phase in [Phase::Network, Phase::Network, Phase::Network, Phase::Network, Phase::Sample, Phase::Sample] {
+        for phase in [Phase::Network, Phase::Network, Phase::Network, Phase::Network, Phase::Sample, Phase::Sample, Phase::Application] {
             events.add(phase);
         }
         for f in &flows {
@@ -218,6 +225,8 @@ impl<'a> Engine<'a> {
             bare_host,
             departed: Vec::new(),
             alive,
+            running: None,
+            ready: Vec::new(),
             out: TrialOutput {
                 seed,
                 samples: FlowSamples::default(),
@@ -256,6 +265,7 @@ impl<'a> Engine<'a> {
             ARP_TIMER => self.on_arp_timer(),
             SAMPLE => self.sample_flows(),
             QUEUE_SAMPLE => self.sample_queues(),
+            CPU => self.schedule(),
             _ => {
                 let (i, what) = (((c - FIRST_FLOW) / PER_FLOW) as usize, (c - FIRST_FLOW) % PER_FLOW);
                 match what {
@@ -285,78 +295,6 @@ impl<'a> Engine<'a> {
 
     fn component(i: usize, what: u32) -> u32 {
         FIRST_FLOW + i as u32 * PER_FLOW + what
-    }
-
-    // ---- connections ----
-
-    fn start_or_stop(&mut self, i: usize) {
-        let f = &mut self.flows[i];
-        if !f.syn_sent && self.now < f.stop {
-            self.events.want(Self::component(i, START_STOP), self.flows[i].stop);
-            match self.neighbours {
-                Neighbours::Resolved => self.connect(i),
-                Neighbours::Unknown => self.ask_neighbours(),
-                Neighbours::Asked(_) => {}
-            }
-            return;
-        }
-        self.stop_flow(i);
-    }
-
-    fn connect(&mut self, i: usize) {
-        let f = &mut self.flows[i];
-        f.syn_sent = true;
-        f.sender.connect(self.now, f.start);
-        self.flush_sender(i);
-    }
-
-    /// The application closes with a RST (SO_LINGER 0): what is in flight still counts until the RST is accepted.
-    fn stop_flow(&mut self, i: usize) {
-        let f = &mut self.flows[i];
-        if f.closed {
-            return;
-        }
-        f.closed = true;
-        if f.begin.is_none() {
-            f.dead = true;
-            self.alive -= 1;
-            return;
-        }
-        let seq = f.sender.snd_nxt();
-        self.send_rst(i, seq);
-    }
-
-    fn send_rst(&mut self, i: usize, seq: u64) {
-        let segment = Segment { seq, flags: Flags::RST, ..Segment::default() };
-        self.transmit(i, Transmit { segment, segs: 1, burst: 0 });
-    }
-
-    fn ask_neighbours(&mut self) {
-        self.neighbours = Neighbours::Asked(self.now);
-        self.events.want(ARP_TIMER, self.now + ARP_RETRY);
-        let p = Packet { flow: ARP, size: 28 + ETH_HEADER, segs: 1, ..Packet::default() };
-        self.host.push(self.now, p);
-        self.pump_host();
-    }
-
-    fn on_arp_timer(&mut self) {
-        if let Neighbours::Asked(at) = self.neighbours {
-            if self.now >= at + ARP_RETRY && self.now < self.end {
-                self.ask_neighbours();
-            }
-        }
-    }
-
-    fn neighbours_known(&mut self) {
-        if self.neighbours == Neighbours::Resolved {
-            return;
-        }
-        self.neighbours = Neighbours::Resolved;
-        for i in 0..self.flows.len() {
-            if !self.flows[i].syn_sent && self.flows[i].start <= self.now && !self.flows[i].closed {
-                self.connect(i);
-            }
-        }
     }
 
     // ---- packets ----
@@ -426,13 +364,8 @@ impl<'a> Engine<'a> {
 
     fn flush_receiver(&mut self, i: usize) {
         while let Some(seg) = self.flows[i].receiver.poll_transmit(self.now) {
-            let p = Packet {
-                flow: i as u32,
-                size: seg.frame_len(),
-                segs: 1,
-                body: Wire { seg, mss: self.mss as u16 },
-                ..Packet::default()
-            };
+            let p =
+                Packet { flow: i as u32, size: seg.frame_len(), segs: 1, body: Wire { seg, mss: self.mss as u16 }, ..Packet::default() };
             self.reverse.push(self.now, p);
             self.wake(REVERSE);
         }
@@ -511,27 +444,6 @@ impl<'a> Engine<'a> {
         self.flush_receiver(i);
     }
 
-    // RFC 5961 §3.2; Linux: tcp_validate_incoming(): only the exact sequence number, or the end of the last SACKed range, resets.
-    fn on_rst(&mut self, i: usize, seg: &Segment) {
-        let f = &mut self.flows[i];
-        if seg.seq == f.receiver.rcv_nxt() || Some(seg.seq) == f.receiver.highest_sacked() {
-            f.dead = true;
-            self.alive -= 1;
-            return;
-        }
-        let (ack, wnd) = (f.receiver.rcv_nxt(), f.receiver.window());
-        let ack = Segment { seq: 1, ack, wnd, flags: Flags::ACK, ..Segment::default() };
-        let p = Packet {
-            flow: i as u32,
-            size: ack.frame_len(),
-            segs: 1,
-            body: Wire { seg: ack, mss: self.mss as u16 },
-            ..Packet::default()
-        };
-        self.reverse.push(self.now, p);
-        self.wake(REVERSE);
-    }
-
     fn pump_reverse(&mut self) {
         while let Some(p) = self.reverse.pop(self.now) {
             if p.corrupt {
@@ -559,88 +471,36 @@ impl<'a> Engine<'a> {
         self.wake(REVERSE);
     }
 
+    /// A sender's application wants to run. Its host has one CPU for them all: a process keeps it until it blocks or sleeps.
     fn write(&mut self, i: usize) {
-        if let Some(t) = self.flows[i].write(self.now, self.costs) {
+        if self.flows.len() == 1 || self.running == Some(i) {
+            return self.run_writer(i);
+        }
+        if !self.ready.contains(&i) {
+            self.ready.push(i);
+        }
+        self.events.want(CPU, self.now);
+    }
+
+    /// The process that was woken last runs first, as the least served one.
+    fn schedule(&mut self) {
+        if self.running.is_none() {
+            if let Some(i) = self.ready.pop() {
+                self.run_writer(i);
+            }
+        }
+    }
+
+    fn run_writer(&mut self, i: usize) {
+        let next = self.flows[i].write(self.now, self.costs);
+        if let Some(t) = next {
             self.events.want(Self::component(i, WRITER), t.max(self.now));
+        }
+        self.running = next.filter(|&t| t <= self.now + self.costs.write).map(|_| i);
+        if self.running.is_none() && !self.ready.is_empty() {
+            self.events.want(CPU, self.now);
         }
         self.flush_sender(i);
         self.depart();
-    }
-
-    // ---- observation ----
-
-    #[inline]
-    fn note_delivery(&mut self, i: usize, s: &Segment) {
-        self.out.arrivals += 1;
-        for v in [self.now.0, s.seq ^ (s.ack << 1), (i as u64) << 32 | u64::from(s.len) << 8 | u64::from(s.flags.0)] {
-            self.out.hash = (self.out.hash ^ v).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(23);
-        }
-    }
-
-    fn sample_flows(&mut self) {
-        for (i, f) in self.flows.iter().enumerate() {
-            if f.begin.is_none() || f.closed {
-                continue;
-            }
-            let x = f.sender.info();
-            let s = &mut self.out.samples;
-            s.t_ns.push(self.now.0);
-            s.flow.push(i as u32);
-            s.cwnd.push(x.cwnd);
-            s.ssthresh.push(x.ssthresh);
-            s.srtt_us.push(x.srtt_us);
-            s.rttvar_us.push(x.rttvar_us);
-            s.min_rtt_us.push(x.min_rtt_us);
-            s.rto_us.push(x.rto_us);
-            s.in_flight.push(x.in_flight);
-            s.unacked.push(x.unacked);
-            s.pacing_rate.push(x.pacing_rate);
-            s.delivery_rate.push(x.delivery_rate);
-            s.ca_state.push(x.ca_state as u8);
-            s.retransmits.push(x.retransmits);
-            s.spurious_retransmits.push(x.spurious);
-            s.reordering.push(x.reordering);
-            s.reo_wnd_steps.push(x.reo_wnd_steps);
-            s.rwnd.push(x.rwnd);
-            s.bytes_acked.push(x.bytes_acked);
-            s.delivered.push(x.delivered);
-            s.lost.push(x.lost);
-        }
-        let next = self.now + Duration(self.plan.sample_interval_ns);
-        if next < self.end {
-            self.events.want(SAMPLE, next);
-        }
-    }
-
-    fn sample_queues(&mut self) {
-        for (k, pipe) in [&self.host, &self.net, &self.reverse].into_iter().enumerate() {
-            for stage in 0..pipe.stages() {
-                let (packets, bytes) = pipe.backlog(stage);
-                let q = &mut self.out.queue_samples;
-                q.t_ns.push(self.now.0);
-                q.pipe.push(k as u8);
-                q.stage.push(stage as u32);
-                q.packets.push(packets);
-                q.bytes.push(bytes);
-            }
-        }
-        let next = self.now + Duration(self.plan.queue_sample_interval_ns);
-        if next < self.end {
-            self.events.want(QUEUE_SAMPLE, next);
-        }
-    }
-
-    fn finish(mut self) -> TrialOutput {
-        let end = self.end;
-        self.out.flows = self.flows.iter_mut().map(|f| f.summary(end)).collect();
-        self.out.wscale = self.flows.iter().map(|f| f.receiver.wscale()).collect();
-        for (name, pipe) in [("forward", &self.host), ("forward", &self.net), ("reverse", &self.reverse)] {
-            self.out.queues.extend(pipe.stats().into_iter().map(|s| (name, s)));
-        }
-        let silent = self.out.flows.iter().filter(|f| f.bytes_received == 0).count();
-        if silent > 0 {
-            self.out.caveats.push(format!("{silent} of {} flows carried no data", self.out.flows.len()));
-        }
-        self.out
     }
 }

@@ -64,6 +64,8 @@ impl Costs {
 enum Reader {
     /// Sleeps or works until then, then reads.
     Busy(Time),
+    /// In read() until then, with room left for so many bytes.
+    Copying(Time, u64),
     /// Blocked in read().
     Blocked,
 }
@@ -142,28 +144,36 @@ impl Flow {
     /// When the receiving application should run, given that there may be data.
     pub fn read_due(&self, now: Time) -> Option<Time> {
         match self.reader {
-            Reader::Busy(t) => Some(t.max(now)),
+            Reader::Busy(t) | Reader::Copying(t, _) => Some(t.max(now)),
             Reader::Blocked if self.receiver.readable() > 0 => Some(now),
             Reader::Blocked => None,
         }
     }
 
-    /// The receiving application runs: one read.
+    /// The receiving application runs: a read begins, goes on, or ends. Copying takes time for each buffer, and what comes in
+    /// the meantime is read as well; only the end of the call says whether an ACK is due. Linux: tcp_recvmsg_locked()
     pub fn read(&mut self, now: Time, costs: Costs, half: Time) {
-        if let Reader::Busy(t) = self.reader {
-            if t > now {
-                return;
-            }
-        }
-        self.reader = Reader::Blocked;
-        if self.receiver.readable() == 0 {
-            return;
-        }
-        self.received += self.receiver.read(now, self.plan.read.size);
+        let (room, begun) = match self.reader {
+            Reader::Busy(t) | Reader::Copying(t, _) if t > now => return,
+            Reader::Copying(_, room) => (room, true),
+            Reader::Busy(_) | Reader::Blocked => (self.plan.read.size, false),
+        };
+        let (n, buffers) = self.receiver.copy(now, room);
+        self.received += n;
         if now < half {
             self.received_first_half = self.received;
         }
-        let next = now + costs.read;
+        if n > 0 {
+            self.reader = Reader::Copying(now + costs.read / 2 * u64::from(buffers), room - n);
+            if costs.read > Duration::ZERO {
+                return;
+            }
+        } else if !begun {
+            self.reader = Reader::Blocked;
+            return;
+        }
+        self.receiver.finish_read(now, true);
+        let next = now + costs.read / 2;
         let d = self.plan.read.delay_ns;
         self.reader = Reader::Busy(if d > 0 { next + Duration(d) + costs.oversleep(&mut self.noise) } else { next });
     }

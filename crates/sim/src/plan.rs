@@ -54,7 +54,8 @@ pub struct Plan {
     /// kernel's virtual time takes 4 clock readings of 256 ns; a real CPU one to a few µs.
     #[serde(default = "default_write_cost")]
     pub write_cost_ns: u64,
-    /// CPU time of one read(): 2 clock readings of 256 ns there.
+    /// CPU time of one read() of one buffer: half for each buffer copied (of up to 17 segments), half for the call. There it is
+    /// one clock reading of 256 ns for each.
     #[serde(default = "default_read_cost")]
     pub read_cost_ns: u64,
 }

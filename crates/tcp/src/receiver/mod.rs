@@ -214,15 +214,26 @@ impl Receiver {
 
     /// The application reads up to `max` bytes; returns how many it got. May send an ACK or open the window.
     pub fn read(&mut self, now: Time, max: u64) -> u64 {
-        let (first, n, freed) = self.queue.take(max);
+        let n = self.copy(now, max).0;
+        self.finish_read(now, n > 0);
+        n
+    }
+
+    /// The first half of a read: up to `max` bytes leave the queue; returns how many, and how many buffers held them.
+    pub fn copy(&mut self, now: Time, max: u64) -> (u64, u32) {
+        let (first, n, freed, buffers) = self.queue.take(max);
         if n > 0 {
             self.copied_seq += first;
             self.tune.on_read(now, self.copied_seq, &mut self.window);
             self.copied_seq += n - first;
             self.used -= freed;
         }
-        self.after_read(now, n > 0);
-        n
+        (n, buffers)
+    }
+
+    /// The second half: whether what was read calls for an ACK (`tcp_cleanup_rbuf()`).
+    pub fn finish_read(&mut self, now: Time, read: bool) {
+        self.after_read(now, read);
     }
 
     /// End of the rightmost range that SACK blocks report, if anything is queued out of order.

@@ -51,11 +51,12 @@ impl Queue {
         self.buffers.push_back(b);
         b.truesize
     }
-    /// Takes up to `max` bytes; returns (bytes of the first buffer among them, all bytes, memory freed).
-    pub fn take(&mut self, max: u64) -> (u64, u64, u64) {
-        let (mut first, mut taken, mut freed) = (0, 0, 0);
+    /// Takes up to `max` bytes; returns (bytes of the first buffer among them, all bytes, memory freed, buffers touched).
+    pub fn take(&mut self, max: u64) -> (u64, u64, u64, u32) {
+        let (mut first, mut taken, mut freed, mut touched) = (0, 0, 0, 0);
         while let Some(b) = self.buffers.front() {
             let (want, head) = (max - taken, u64::from(b.len - self.eaten));
+            touched += u32::from(want > 0);
             if first == 0 {
                 first = head.min(want);
             }
@@ -70,7 +71,7 @@ impl Queue {
             self.buffers.pop_front();
         }
         self.bytes -= taken;
-        (first, taken, freed)
+        (first, taken, freed, touched)
     }
     /// Copies the payload together into pages where that saves memory; returns (before, after). Linux: tcp_collapse()
     pub fn collapse(&mut self, bloated: impl Fn(u64, u64) -> bool) -> (u64, u64) {

@@ -54,6 +54,7 @@ impl Sender {
         }
         if self.paws_rejects(s) {
             self.stats.paws_rejected += 1;
+            self.answer_unacceptable();
             return;
         }
         self.rcv_tsecr = s.tsecr;
@@ -78,6 +79,17 @@ impl Sender {
             && s.wnd > 0
             && i64::from(older) <= (self.rto_jiffies * 1024 / u64::from(self.jiffies.hz())) as i64;
         older > 1 && !disordered
+    }
+
+    // RFC 9293 §3.10.7.4: an unacceptable segment is answered by an ACK; Linux does so twice a second at most
+    // (tcp_send_dupack(), tcp_send_challenge_ack(); net.ipv4.tcp_invalid_ratelimit = 500 ms).
+    fn answer_unacceptable(&mut self) {
+        let now = self.jiffies.at(self.now);
+        if self.answered.is_some_and(|t| now - t < self.jiffies.hz_over(2)) {
+            return;
+        }
+        self.answered = Some(now);
+        self.send_ack();
     }
 
     /// Linux: `tcp_ack()`; false when the ACK is not acceptable.
@@ -149,8 +161,12 @@ impl Sender {
     // An ACK older than the newest, still young enough for its SACK blocks (`old_ack` in tcp_ack()).
     fn on_old_ack(&mut self, s: &Segment, tag: &mut SackTag) -> bool {
         let reach = u64::from(self.max_window).min(self.bytes_acked());
-        if s.ack < self.snd_una - reach || s.sacks().len() == 0 {
-            return s.ack >= self.snd_una - reach;
+        if s.ack < self.snd_una - reach {
+            self.answer_unacceptable();
+            return false;
+        }
+        if s.sacks().len() == 0 {
+            return true;
         }
         let una = self.snd_una;
         let mut flags = self.tag_sacks(s, una, tag);
@@ -312,6 +328,7 @@ impl Sender {
         tag.flags |= DATA_SACKED;
         tag.delivered += 1;
         self.board.set_sacked(id);
+        self.cut_sacked(id);
         // Before the count grows, highest_sack is meaningless if nothing was SACKed.
         self.highest_sack = if self.sacked_out == 0 { s.end() } else { self.highest_sack.max(s.end()) };
         self.sacked_out += 1;
@@ -330,7 +347,7 @@ impl Sender {
                     // Part of a segment: it stays, shorter (the kernel does so when it splits a super-packet on the way).
                     let cut = (self.snd_una - s.seq) as u32;
                     self.board.trim_front(cut);
-                    self.free(cut, 0);
+                    self.free(cut, false);
                     whole = false;
                 }
                 break;
@@ -367,8 +384,9 @@ impl Sender {
             pkts += 1;
             self.rate_skb_delivered(id, tag);
             flags |= DATA_ACKED;
-            self.free(s.len, s.flags);
             self.board.pop_front();
+            let goes_on = self.board.begin_at_front();
+            self.free(s.len, !goes_on);
         }
         if self.board.front().is_some_and(|s| s.has(SACKED)) {
             flags |= SACK_RENEGING;

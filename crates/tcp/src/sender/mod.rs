@@ -9,6 +9,7 @@
 
 mod ack;
 mod info;
+mod memory;
 mod output;
 mod recovery;
 mod rtt;
@@ -227,6 +228,8 @@ pub struct Sender {
     rcv_tsecr: u32,
     syn_sent_ns: u64,
     syn_retrans: u32,
+    /// Jiffy of the last answer to an unacceptable segment (`last_oow_ack_time`).
+    answered: Option<u64>,
 }
 
 impl Sender {
@@ -322,6 +325,7 @@ impl Sender {
             rcv_tsecr: 0,
             syn_sent_ns: 0,
             syn_retrans: 0,
+            answered: None,
         }
     }
 
@@ -388,8 +392,7 @@ impl Sender {
         self.update_pacing_rate();
         self.expand_sndbuf();
         self.limit_since = self.now;
-        let ack = self.bare_ack(self.snd_nxt);
-        self.out.push_back((ack, 0));
+        self.send_ack();
         self.wake = true;
     }
 
@@ -438,7 +441,8 @@ impl Sender {
             self.host.pop_front();
             self.host_base = self.host_base.wrapping_add(1);
         }
-        if freed > 0 && self.tsq_throttled {
+        // Without a queue all that was sent in a batch has gone before the sender is called (a tasklet runs after the packets).
+        if freed > 0 && self.tsq_throttled && !(self.bare_host && self.local_queue > 0) {
             self.now = now;
             self.tsq_throttled = false;
             self.on_pacing_timer();
@@ -575,19 +579,6 @@ impl Sender {
     fn ca_event(&mut self, e: CaEvent) {
         let v = self.view();
         self.cc.on_event(&v, &mut self.w, e);
-    }
-
-    /// A pure ACK or window probe at sequence number `seq`.
-    fn bare_ack(&self, seq: u64) -> Segment {
-        Segment {
-            seq,
-            ack: self.rcv_nxt,
-            wnd: 64_256,
-            flags: Flags::ACK,
-            tsval: self.tsval(),
-            tsecr: self.ts_recent,
-            ..Segment::default()
-        }
     }
 
     // Linux: tcp_update_pacing_rate(): 200 % of the rate in slow start's first half, 120 % after.

@@ -185,6 +185,8 @@ impl Sender {
             }
             let limit = if len > self.mss { self.split_point(len, last, quota.min(max_segs)) } else { self.mss };
             if self.small_queue_full(len.min(limit), 0) {
+                // It was cut to size before the queue was looked at, and stays so.
+                self.split_head(limit);
                 break;
             }
             sent += self.send_new(len.min(limit));
@@ -274,19 +276,21 @@ impl Sender {
         true
     }
 
+    /// Cuts the first unsent super-packet after `len` bytes if it is longer; PSH stays with the end of the write (`tso_fragment()`).
+    fn split_head(&mut self, len: u32) {
+        let Some(head) = self.unsent.front_mut().filter(|u| u.len > len) else { return };
+        head.len -= len;
+        self.unsent.push_front(Unsent { len, push: false });
+        self.wmem_queued += u64::from(self.kernel.skb_overhead);
+    }
+
     /// Sends the first `len` unsent bytes as one super-packet; returns its segments.
     fn send_new(&mut self, len: u32) -> u32 {
-        let head = self.unsent.front_mut().expect("the caller saw it");
+        self.split_head(len);
+        let head = self.unsent.pop_front().expect("the caller saw it");
         let n = len.div_ceil(self.mss);
-        // PSH stays with the end of the write; every super-packet has it as well. Linux: tso_fragment(), __tcp_transmit_skb()
-        let mut push = n > 1;
-        if head.len > len {
-            head.len -= len;
-            self.wmem_queued += u64::from(self.kernel.skb_overhead);
-        } else {
-            push |= head.push;
-            self.unsent.pop_front();
-        }
+        // Every super-packet has PSH. Linux: __tcp_transmit_skb()
+        let push = n > 1 || head.push;
         let seq = self.snd_nxt;
         let stamp = self.stamp_and_pace(len, n);
         let first = self.board.base().wrapping_add(self.board.len() as u32);
@@ -331,6 +335,18 @@ impl Sender {
             let headers = (s.frame_len() - len) * packets;
             self.host.push_back(Queued { here: true, memory, frames: len + headers });
         }
+    }
+
+    /// Sends a pure ACK. It moves the clock of transmissions like data does (`tcp_wstamp_ns`).
+    pub(super) fn send_ack(&mut self) {
+        self.wstamp_ns = self.wstamp_ns.max(self.now.0);
+        let ack = self.bare_ack(self.snd_nxt);
+        self.out.push_back((ack, 0));
+    }
+
+    /// A pure ACK or window probe at sequence number `seq`.
+    pub(super) fn bare_ack(&self, seq: u64) -> Segment {
+        Segment { seq, ack: self.rcv_nxt, wnd: 64_256, flags: Flags::ACK, tsval: self.tsval(), tsecr: self.ts_recent, ..Segment::default() }
     }
 
     /// Counts `n` segments of `len` bytes out, moves the pacing clock on; returns their time stamp in ns.
@@ -385,7 +401,11 @@ impl Sender {
         let mut rearm = false;
         while self.in_flight() < self.w.cwnd && self.retrans_out < self.lost_out {
             let Some(id) = self.board.next_lost() else { break };
-            if self.pacing_check() || self.small_queue_full(self.mss, 1) {
+            if self.pacing_check() {
+                break;
+            }
+            let len = self.same_burst(id, u32::MAX, u64::MAX).1;
+            if self.small_queue_full(len, 1) {
                 break;
             }
             let n = self.retransmit(id, (self.w.cwnd - self.in_flight()).min(max_segs));
@@ -433,6 +453,8 @@ impl Sender {
             return 0;
         }
         let (n, len) = self.same_burst(id, segs, end);
+        self.begin_buffer(id);
+        self.begin_buffer(id.wrapping_add(n));
         let stamp = self.stamp_and_pace(len, n);
         self.mark_sent(id, n, stamp);
         for i in 0..n {
@@ -548,40 +570,5 @@ impl Sender {
         self.w.cwnd = cwnd.max(restart);
         self.cwnd_stamp = now;
         self.cwnd_used = 0;
-    }
-
-    /// Gives back the memory of an acknowledged segment.
-    pub(super) fn free(&mut self, len: u32, flags: u8) {
-        let overhead = if flags & HEAD != 0 { self.kernel.skb_overhead } else { 0 };
-        self.wmem_queued = self.wmem_queued.saturating_sub(u64::from(len + overhead));
-    }
-
-    /// Wakes a blocked writer when a third of the buffer is free, after growing it (`tcp_check_space()`).
-    pub(super) fn check_space(&mut self) {
-        if !self.nospace {
-            return;
-        }
-        if !self.sndbuf_locked && self.in_flight() < self.w.cwnd {
-            self.expand_sndbuf();
-            self.cwnd_stamp = self.jiffies.at(self.now);
-        }
-        let (buf, used) = (u64::from(self.sndbuf), self.wmem_queued);
-        if buf > used && buf - used >= used >> 1 {
-            self.nospace = false;
-            self.wake = true;
-        }
-    }
-
-    /// `tcp_sndbuf_expand()`: room for `sndbuf_expand` windows.
-    pub(super) fn expand_sndbuf(&mut self) {
-        if self.sndbuf_locked {
-            return;
-        }
-        let per_mss = (self.mss + 12 + self.kernel.max_tcp_header + 320).next_power_of_two() + 256;
-        let segs = self.w.cwnd.max(crate::cc::INIT_CWND).max(self.reordering + 1);
-        let want = u64::from(self.cc.sndbuf_expand()) * u64::from(segs) * u64::from(per_mss);
-        if u64::from(self.sndbuf) < want {
-            self.sndbuf = want.min(u64::from(self.kernel.tcp_wmem_max)) as u32;
-        }
     }
 }

@@ -212,6 +212,10 @@ impl Sender {
 
     fn enter_recovery(&mut self) {
         self.stats.fast_recoveries += 1;
+        // The clock for the undo starts with this recovery's own retransmission.
+        if !self.any_retrans_done() {
+            self.retrans_stamp = 0;
+        }
         self.prior_ssthresh = 0;
         self.init_undo();
         if !self.in_cwnd_reduction() {

@@ -18,7 +18,7 @@ pub(super) const LOST: u8 = 0x04;
 pub(super) const EVER_RETRANS: u8 = 0x08;
 /// Sent while the connection was application-limited.
 pub(super) const APP_LIMITED: u8 = 0x10;
-/// First segment of the super-packet it was sent in: carries its memory overhead.
+/// First segment of a buffer (skb), which has one memory overhead: a super-packet, or a part that SACKs or retransmissions cut off.
 pub(super) const HEAD: u8 = 0x20;
 /// Linked in the list ordered by transmission time.
 const LINKED: u8 = 0x40;
@@ -148,6 +148,13 @@ impl Scoreboard {
                 self.ring.shrink_to(1024);
             }
         }
+    }
+
+    /// Lets the rest of a buffer whose first segments are gone begin with what is now the first; false if a buffer begins there anyway.
+    pub fn begin_at_front(&mut self) -> bool {
+        let Some(s) = self.ring.front_mut().filter(|s| s.flags & HEAD == 0) else { return false };
+        s.flags |= HEAD;
+        true
     }
 
     /// Shortens the first segment from the front by `bytes` (`tcp_trim_head()`).

@@ -136,9 +136,7 @@ impl Sender {
     fn enter_loss(&mut self) {
         let new_recovery = self.ca_state < CaState::Recovery;
         self.mark_lost_by_timeout();
-        if self.ca_state <= CaState::Disorder
-            || self.high_seq <= self.snd_una
-            || (self.ca_state == CaState::Loss && self.retransmits == 0)
+        if self.ca_state <= CaState::Disorder || self.high_seq <= self.snd_una || (self.ca_state == CaState::Loss && self.retransmits == 0)
         {
             self.prior_ssthresh = self.current_ssthresh();
             self.w.prior_cwnd = self.w.cwnd;

@@ -1,0 +1,80 @@
+//! What is seen of a trial: the hash over deliveries, samples of flows and queues, the results.
+
+use super::*;
+
+impl Engine<'_> {
+    #[inline]
+    pub(super) fn note_delivery(&mut self, i: usize, s: &Segment) {
+        self.out.arrivals += 1;
+        for v in [self.now.0, s.seq ^ (s.ack << 1), (i as u64) << 32 | u64::from(s.len) << 8 | u64::from(s.flags.0)] {
+            self.out.hash = (self.out.hash ^ v).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(23);
+        }
+    }
+
+    pub(super) fn sample_flows(&mut self) {
+        for (i, f) in self.flows.iter().enumerate() {
+            if f.begin.is_none() || f.closed {
+                continue;
+            }
+            let x = f.sender.info();
+            let s = &mut self.out.samples;
+            s.t_ns.push(self.now.0);
+            s.flow.push(i as u32);
+            s.cwnd.push(x.cwnd);
+            s.ssthresh.push(x.ssthresh);
+            s.srtt_us.push(x.srtt_us);
+            s.rttvar_us.push(x.rttvar_us);
+            s.min_rtt_us.push(x.min_rtt_us);
+            s.rto_us.push(x.rto_us);
+            s.in_flight.push(x.in_flight);
+            s.unacked.push(x.unacked);
+            s.pacing_rate.push(x.pacing_rate);
+            s.delivery_rate.push(x.delivery_rate);
+            s.ca_state.push(x.ca_state as u8);
+            s.retransmits.push(x.retransmits);
+            s.spurious_retransmits.push(x.spurious);
+            s.reordering.push(x.reordering);
+            s.reo_wnd_steps.push(x.reo_wnd_steps);
+            s.rwnd.push(x.rwnd);
+            s.bytes_acked.push(x.bytes_acked);
+            s.delivered.push(x.delivered);
+            s.lost.push(x.lost);
+        }
+        let next = self.now + Duration(self.plan.sample_interval_ns);
+        if next < self.end {
+            self.events.want(SAMPLE, next);
+        }
+    }
+
+    pub(super) fn sample_queues(&mut self) {
+        for (k, pipe) in [&self.host, &self.net, &self.reverse].into_iter().enumerate() {
+            for stage in 0..pipe.stages() {
+                let (packets, bytes) = pipe.backlog(stage);
+                let q = &mut self.out.queue_samples;
+                q.t_ns.push(self.now.0);
+                q.pipe.push(k as u8);
+                q.stage.push(stage as u32);
+                q.packets.push(packets);
+                q.bytes.push(bytes);
+            }
+        }
+        let next = self.now + Duration(self.plan.queue_sample_interval_ns);
+        if next < self.end {
+            self.events.want(QUEUE_SAMPLE, next);
+        }
+    }
+
+    pub(super) fn finish(mut self) -> TrialOutput {
+        let end = self.end;
+        self.out.flows = self.flows.iter_mut().map(|f| f.summary(end)).collect();
+        self.out.wscale = self.flows.iter().map(|f| f.receiver.wscale()).collect();
+        for (name, pipe) in [("forward", &self.host), ("forward", &self.net), ("reverse", &self.reverse)] {
+            self.out.queues.extend(pipe.stats().into_iter().map(|s| (name, s)));
+        }
+        let silent = self.out.flows.iter().filter(|f| f.bytes_received == 0).count();
+        if silent > 0 {
+            self.out.caveats.push(format!("{silent} of {} flows carried no data", self.out.flows.len()));
+        }
+        self.out
+    }
+}

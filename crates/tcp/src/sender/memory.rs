@@ -1,0 +1,82 @@
+//! The send buffer: what the queues hold of it, when a writer is woken, how it grows.
+//!
+//! Source: observed behaviour of Linux 6.1 (`SO_MEMINFO`). Linux: `sk_wmem_queued`, `tcp_check_space()`, `tcp_sndbuf_expand()`,
+//! `tcp_shift_skb_data()`. How it differs: buffers already SACKed are neither split nor joined again by an older ACK, nor
+//! joined across segments of different size. Not modelled: memory pressure.
+
+use super::scoreboard::{Seg, HEAD, LOST, RETRANS, SACKED};
+use super::*;
+
+impl Sender {
+    /// Keeps the buffers' memory: a SACKed part is cut out of its buffer (`tcp_fragment()`), or joined to a SACKed buffer before
+    /// it and then to one behind it (`tcp_shift_skb_data()`).
+    pub(super) fn cut_sacked(&mut self, id: u32) {
+        let sacked = |s: &Seg| s.flags & (SACKED | LOST | RETRANS) == SACKED;
+        let joins = |b: &Scoreboard, id: u32| {
+            let before = id.wrapping_sub(1);
+            b.contains(before) && b.contains(id) && sacked(b.get(before)) && sacked(b.get(id)) && b.get(before).len == b.get(id).len
+        };
+        let next = id.wrapping_add(1);
+        if !joins(&self.board, id) {
+            self.begin_buffer(id);
+        } else if self.join_buffer(id) && joins(&self.board, next) {
+            self.join_buffer(next);
+        }
+        if self.board.contains(next) && !self.board.get(next).has(SACKED) {
+            self.begin_buffer(next);
+        }
+    }
+
+    /// From `id` on it is another buffer (`tcp_fragment()`).
+    pub(super) fn begin_buffer(&mut self, id: u32) {
+        if self.board.contains(id) && !self.board.get(id).has(HEAD) {
+            self.board.get_mut(id).flags |= HEAD;
+            self.wmem_queued += u64::from(self.kernel.skb_overhead);
+        }
+    }
+
+    /// The buffer that begins with `id` becomes part of the one before it; false if none begins there.
+    fn join_buffer(&mut self, id: u32) -> bool {
+        let begins = self.board.get(id).has(HEAD);
+        if begins {
+            self.board.get_mut(id).flags &= !HEAD;
+            self.wmem_queued = self.wmem_queued.saturating_sub(u64::from(self.kernel.skb_overhead));
+        }
+        begins
+    }
+
+    /// Gives back the memory of an acknowledged segment.
+    pub(super) fn free(&mut self, len: u32, whole_buffer: bool) {
+        let overhead = if whole_buffer { self.kernel.skb_overhead } else { 0 };
+        self.wmem_queued = self.wmem_queued.saturating_sub(u64::from(len + overhead));
+    }
+
+    /// Wakes a blocked writer when a third of the buffer is free, after growing it (`tcp_check_space()`).
+    pub(super) fn check_space(&mut self) {
+        if !self.nospace {
+            return;
+        }
+        if !self.sndbuf_locked && self.in_flight() < self.w.cwnd {
+            self.expand_sndbuf();
+            self.cwnd_stamp = self.jiffies.at(self.now);
+        }
+        let (buf, used) = (u64::from(self.sndbuf), self.wmem_queued);
+        if buf > used && buf - used >= used >> 1 {
+            self.nospace = false;
+            self.wake = true;
+        }
+    }
+
+    /// `tcp_sndbuf_expand()`: room for `sndbuf_expand` windows.
+    pub(super) fn expand_sndbuf(&mut self) {
+        if self.sndbuf_locked {
+            return;
+        }
+        let per_mss = (self.mss + 12 + self.kernel.max_tcp_header + 320).next_power_of_two() + 256;
+        let segs = self.w.cwnd.max(crate::cc::INIT_CWND).max(self.reordering + 1);
+        let want = u64::from(self.cc.sndbuf_expand()) * u64::from(segs) * u64::from(per_mss);
+        if u64::from(self.sndbuf) < want {
+            self.sndbuf = want.min(u64::from(self.kernel.tcp_wmem_max)) as u32;
+        }
+    }
+}
