@@ -2,7 +2,8 @@
 //!
 //! Source: RFC 9293 §3.10.7.4, RFC 2018 and RFC 2883 (SACK, DSACK), RFC 7323 (PAWS),
 //! draft-cheng-iccrg-delivery-rate-estimation. Linux: `tcp_ack()`, `tcp_sacktag_write_queue()`, `tcp_clean_rtx_queue()`,
-//! `tcp_rate_gen()`. How it differs: SACK ranges are applied segment by segment; nothing is shifted or split.
+//! `tcp_rate_gen()`. How it differs: SACK ranges are applied segment by segment (what their buffers
+//! then weigh: `memory.rs`).
 
 use super::recovery::{sent_after, Rexmit};
 use super::scoreboard::{APP_LIMITED, EVER_RETRANS, LOST, RETRANS, SACKED};

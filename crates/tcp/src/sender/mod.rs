@@ -2,7 +2,7 @@
 //!
 //! What it is: a machine of one connection that sends. `ack.rs` takes ACKs in, `recovery.rs` decides about losses and undo,
 //! `output.rs` decides what may leave, `timers.rs` is the retransmission timer in its four roles, `scoreboard.rs` what is in flight,
-//! `info.rs` what is counted.
+//! `memory.rs` the send buffer, `info.rs` what is counted.
 //! Source: RFC 9293, 5681, 6298, 6675, 6937 (PRR), 8985 (RACK-TLP), 5682 (F-RTO), 3522 (Eifel), 3708 (DSACK undo), 7323, and
 //! observed behaviour of Linux 6.1.192; the kernel's function names stand beside the rules. How it differs: see
 //! docs/models/sender.md. Not modelled: urgent data, Fast Open, path-MTU probing, ECN (its place is left), keep-alive.

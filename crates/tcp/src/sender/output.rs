@@ -1,4 +1,4 @@
-//! What may leave, and when: segmentation into super-packets, Nagle, window tests, pacing, small queues, the send buffer.
+//! What may leave, and when: segmentation into super-packets, Nagle, window tests, pacing, small queues.
 //!
 //! Source: RFC 9293 §3.8, RFC 896 (Nagle), RFC 2861 (window validation), observed behaviour of Linux's GSO-by-default output path.
 //! Linux: `tcp_sendmsg_locked()`, `tcp_write_xmit()`, `__tcp_transmit_skb()`, `tcp_xmit_retransmit_queue()`.
