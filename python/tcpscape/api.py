@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
-
-import polars as pl
+from typing import TYPE_CHECKING, Any
 
 from tcpscape import engines, results
 from tcpscape.campaign import Runner
 from tcpscape.files import load
 from tcpscape.scenario import Scenario
 from tcpscape.trial import Trial
+
+if TYPE_CHECKING:
+    import polars as pl
 
 
 def trials(

@@ -10,18 +10,21 @@ import json
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
-
-import polars as pl
+from typing import TYPE_CHECKING, Any
 
 from tcpscape.errors import StoreError
 from tcpscape.trial import FlowResult, Trial
+
+if TYPE_CHECKING:
+    import polars as pl
 
 SIDE_TABLES = ("samples", "queue_samples", "packets")
 
 
 def flow_rows(trials: Iterable[Trial]) -> pl.DataFrame:
     """One row for each flow of each trial; nested values become `rtt_ms_p50`, `limited_by_app`, …"""
+    import polars as pl
+
     rows = [row for trial in trials for row in _rows(trial)]
     return pl.DataFrame(rows, infer_schema_length=None)
 
@@ -56,6 +59,8 @@ class Store:
 
     def save(self, trial: Trial) -> None:
         """Writes a trial; a reader sees all of it or nothing."""
+        import polars as pl
+
         summary = {k: v for k, v in trial.to_dict().items() if k != "queues"}
         frame = flow_rows([trial]).with_columns(trial_json=pl.lit(json.dumps({**summary, "queues": [dict(q) for q in trial.queues]})))
         for table in SIDE_TABLES:
@@ -66,6 +71,8 @@ class Store:
 
     def load(self, address: str, tables: Iterable[str] = ()) -> Trial | None:
         """The trial with this address and its `tables`, None where it (or one of them) is missing."""
+        import polars as pl
+
         path = self._path(address)
         if not path.exists() or any(not self._path(address, t).exists() for t in tables):
             return None
@@ -82,6 +89,8 @@ class Store:
 
     def frame(self) -> pl.DataFrame:
         """Every trial in the store, one row for each flow."""
+        import polars as pl
+
         files = sorted((self.root / "trials").glob("*.parquet"))
         if not files:
             return pl.DataFrame()

@@ -91,8 +91,8 @@ impl<B: Body> Pipe<B> {
     #[inline]
     pub fn pop(&mut self, now: Time) -> Option<Packet<B>> {
         loop {
-            if let Some((_, p)) = self.out.pop_front() {
-                return Some(p);
+            if !self.out.is_empty() {
+                return self.out.pop_front().map(|o| o.1);
             }
             if self.next > now {
                 return None;

@@ -27,21 +27,49 @@ pub enum Phase {
 const SHIFT: u32 = 17;
 /// Number of buckets: the calendar reaches 1.07 s ahead.
 const BUCKETS: usize = 1 << 13;
+/// No entry.
+const NONE: u32 = u32::MAX;
 
-/// Time, then phase and order of insertion in one word, then component.
-type Entry = Reverse<(Time, u64, u32)>;
+/// Time in the upper half; phase, order of insertion and component in the lower one.
+type Key = u128;
+/// Bits of the component in a key.
+const COMPONENT_BITS: u32 = 20;
+/// Bits of the order of insertion.
+const SEQ_BITS: u32 = 42;
+
+fn time_of(k: Key) -> Time {
+    Time((k >> 64) as u64)
+}
+fn component_of(k: Key) -> u32 {
+    k as u32 & ((1 << COMPONENT_BITS) - 1)
+}
+
+/// Entries of buckets, linked.
+#[derive(Debug)]
+struct Node {
+    key: Key,
+    next: u32,
+}
 
 /// Pending events of numbered components.
 #[derive(Debug)]
 pub struct Events {
+    /// The earliest of all that the current bucket holds, if it came after the heap's first; else `Key::MAX`.
+    top: Key,
     /// Entries of the current bucket and earlier ones.
-    near: BinaryHeap<Entry>,
-    buckets: Vec<Vec<Entry>>,
+    near: BinaryHeap<Reverse<Key>>,
+    /// First entry of each bucket.
+    buckets: Box<[u32]>,
+    nodes: Vec<Node>,
+    /// First unused node.
+    free: u32,
     /// A bit for each bucket that is not empty.
-    occupied: Vec<u64>,
+    occupied: Box<[u64]>,
+    /// Entries in buckets.
+    paged: usize,
     /// Number of the bucket that `near` holds.
     current: u64,
-    far: BinaryHeap<Entry>,
+    far: BinaryHeap<Reverse<Key>>,
     /// For each component the time of its valid entry.
     at: Vec<Time>,
     phase: Vec<Phase>,
@@ -51,9 +79,13 @@ pub struct Events {
 impl Default for Events {
     fn default() -> Events {
         Events {
+            top: Key::MAX,
             near: BinaryHeap::new(),
-            buckets: vec![Vec::new(); BUCKETS],
-            occupied: vec![0; BUCKETS / 64],
+            buckets: vec![NONE; BUCKETS].into_boxed_slice(),
+            nodes: Vec::new(),
+            free: NONE,
+            occupied: vec![0; BUCKETS / 64].into_boxed_slice(),
+            paged: 0,
             current: 0,
             far: BinaryHeap::new(),
             at: Vec::new(),
@@ -68,27 +100,79 @@ impl Events {
     pub fn add(&mut self, phase: Phase) -> u32 {
         self.at.push(Time::MAX);
         self.phase.push(phase);
+        assert!(self.at.len() < 1 << COMPONENT_BITS, "more than a million components");
         self.at.len() as u32 - 1
     }
 
     /// Component `c` wants to be called at `t` or, if something earlier is queued for it, then.
     #[inline]
     pub fn want(&mut self, c: u32, t: Time) {
-        if t >= self.at[c as usize] {
+        let i = c as usize;
+        let queued = self.at[i];
+        if t >= queued {
             return;
         }
-        self.at[c as usize] = t;
+        self.at[i] = t;
         self.seq += 1;
-        let e = Reverse((t, (self.phase[c as usize] as u64) << 62 | self.seq, c));
-        let b = t.0 >> SHIFT;
+        debug_assert!(self.seq < 1 << SEQ_BITS);
+        let order = (self.phase[i] as u64) << 62 | self.seq << COMPONENT_BITS | u64::from(c);
+        let key = Key::from(t.0) << 64 | Key::from(order);
+        self.file(key);
+    }
+
+    /// Puts an entry where its time belongs.
+    #[inline]
+    fn file(&mut self, key: Key) {
+        let b = time_of(key).0 >> SHIFT;
         if b <= self.current {
-            self.near.push(e);
+            self.stack(key);
         } else if b - self.current < BUCKETS as u64 {
             let i = b as usize % BUCKETS;
-            self.buckets[i].push(e);
+            let node = Node { key, next: self.buckets[i] };
+            let n = self.free;
+            if n == NONE {
+                self.buckets[i] = self.nodes.len() as u32;
+                self.nodes.push(node);
+            } else {
+                self.free = self.nodes[n as usize].next;
+                self.nodes[n as usize] = node;
+                self.buckets[i] = n;
+            }
             self.occupied[i / 64] |= 1 << (i % 64);
+            self.paged += 1;
         } else {
-            self.far.push(e);
+            self.far.push(Reverse(key));
+        }
+    }
+
+    /// Adds an entry to those of the current bucket. What comes before all others needs no heap: most events ask for the next one.
+    #[inline]
+    fn stack(&mut self, key: Key) {
+        let first = self.first().unwrap_or(Key::MAX);
+        if key > first {
+            return self.near.push(Reverse(key));
+        }
+        let old = std::mem::replace(&mut self.top, key);
+        if old != Key::MAX {
+            self.near.push(Reverse(old));
+        }
+    }
+
+    /// The earliest entry of the current bucket.
+    #[inline]
+    fn first(&self) -> Option<Key> {
+        if self.top != Key::MAX {
+            return Some(self.top);
+        }
+        self.near.peek().map(|k| k.0)
+    }
+
+    #[inline]
+    fn pop_first(&mut self) {
+        if self.top != Key::MAX {
+            self.top = Key::MAX;
+        } else {
+            self.near.pop();
         }
     }
 
@@ -96,11 +180,12 @@ impl Events {
     #[inline]
     pub fn pop(&mut self, until: Time) -> Option<(Time, u32)> {
         loop {
-            while let Some(&Reverse((t, _, c))) = self.near.peek() {
+            while let Some(k) = self.first() {
+                let (t, c) = (time_of(k), component_of(k));
                 if t > until {
                     return None;
                 }
-                self.near.pop();
+                self.pop_first();
                 if self.at[c as usize] == t {
                     self.at[c as usize] = Time::MAX;
                     return Some((t, c));
@@ -114,7 +199,7 @@ impl Events {
 
     /// Moves the next bucket that has something into the heap; false if there is none up to `until`.
     fn turn_page(&mut self, until: Time) -> bool {
-        let far = self.far.peek().map(|e| e.0 .0 .0 >> SHIFT);
+        let far = self.far.peek().map(|e| time_of(e.0).0 >> SHIFT);
         let next = match (self.next_occupied(), far) {
             (Some(a), Some(b)) => a.min(b),
             (a, b) => match a.or(b) {
@@ -128,18 +213,31 @@ impl Events {
         self.current = next;
         let i = next as usize % BUCKETS;
         self.occupied[i / 64] &= !(1 << (i % 64));
-        let mut page = std::mem::take(&mut self.buckets[i]);
         // A bucket's slot is its own until the calendar has gone round: everything in it is of this time.
-        self.near.extend(page.drain(..).filter(|e| self.at[e.0 .2 as usize] == e.0 .0));
-        self.buckets[i] = page;
-        while self.far.peek().is_some_and(|e| e.0 .0 .0 >> SHIFT <= next) {
-            self.near.extend(self.far.pop());
+        let mut n = std::mem::replace(&mut self.buckets[i], NONE);
+        while n != NONE {
+            let Node { key, next } = self.nodes[n as usize];
+            if self.at[component_of(key) as usize] == time_of(key) {
+                self.stack(key);
+            }
+            self.nodes[n as usize].next = self.free;
+            self.free = n;
+            self.paged -= 1;
+            n = next;
+        }
+        while self.far.peek().is_some_and(|e| time_of(e.0).0 >> SHIFT <= next) {
+            if let Some(Reverse(key)) = self.far.pop() {
+                self.stack(key);
+            }
         }
         true
     }
 
     /// Number of the first bucket after the current one that is not empty.
     fn next_occupied(&self) -> Option<u64> {
+        if self.paged == 0 {
+            return None;
+        }
         let start = (self.current as usize + 1) % BUCKETS;
         let words = self.occupied.len();
         for k in 0..=words {

@@ -87,6 +87,8 @@ impl Default for Kernel {
 pub struct Jiffies {
     /// Length of a tick.
     tick: u64,
+    /// 2⁸⁰ / tick, rounded up: with it a division is a multiplication, exact below 2⁵⁴ ns.
+    per_tick: u64,
     /// Phase: the first tick after time zero.
     phase: u64,
     hz: u32,
@@ -96,7 +98,15 @@ impl Jiffies {
     /// `hz` ticks a second, shifted by `phase` (taken modulo a tick).
     pub fn new(hz: u32, phase: Duration) -> Jiffies {
         let tick = 1_000_000_000 / u64::from(hz.max(1));
-        Jiffies { tick, phase: phase.0 % tick, hz: hz.max(1) }
+        // Ticks of 2¹⁶ ns and less (above 15 kHz) would not fit.
+        let tick = tick.max(1 << 16 | 1);
+        Jiffies { tick, per_tick: ((1u128 << 80) / u128::from(tick) + 1) as u64, phase: phase.0 % tick, hz: hz.max(1) }
+    }
+    /// Whole ticks in `ns`.
+    #[inline]
+    fn ticks(&self, ns: u64) -> u64 {
+        debug_assert!(ns < 1 << 54, "half a year");
+        ((u128::from(ns) * u128::from(self.per_tick)) >> 80) as u64
     }
     /// Ticks a second.
     #[inline]
@@ -106,7 +116,7 @@ impl Jiffies {
     /// The tick counter at `now` (`tcp_jiffies32`).
     #[inline]
     pub fn at(&self, now: Time) -> u64 {
-        (now.0 + self.tick - self.phase) / self.tick
+        self.ticks(now.0 + self.tick - self.phase)
     }
     /// When tick `j` happens.
     #[inline]
@@ -116,7 +126,7 @@ impl Jiffies {
     /// Microseconds to jiffies, rounded up (`usecs_to_jiffies()`).
     #[inline]
     pub fn from_micros(&self, us: u64) -> u64 {
-        (us * 1_000).div_ceil(self.tick)
+        self.ticks(us * 1_000 + self.tick - 1)
     }
     /// Jiffies to microseconds.
     #[inline]
@@ -170,6 +180,18 @@ mod tests {
         for k in 1..1_000 {
             assert_eq!(j.at(j.time_of(k)), k);
             assert_eq!(j.at(Time(j.time_of(k).0 - 1)), k - 1);
+        }
+    }
+
+    #[test]
+    fn the_division_by_multiplication_is_exact() {
+        for hz in [24, 100, 250, 300, 999, 1_000, 10_000] {
+            let j = Jiffies::new(hz, Duration::ZERO);
+            for k in (0..54).map(|b| 1u64 << b).chain([1, 99, 12_345_678_901, 86_400_000_000_000]) {
+                for ns in [k - 1, k, k / j.tick * j.tick, (k / j.tick * j.tick).saturating_sub(1)] {
+                    assert_eq!(j.ticks(ns), ns / j.tick, "{ns} at {hz}");
+                }
+            }
         }
     }
 }

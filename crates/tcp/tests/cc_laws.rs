@@ -26,7 +26,6 @@ impl Chaos {
             lost: counter(&mut rng),
             lsndtime: counter(&mut rng),
             snd_nxt: 1,
-            tso_segs: 2,
             ..View::default()
         };
         let clamp = [u32::MAX, 1 << 30, 10_000, 64, 2, 1][rng.below(6) as usize];

@@ -430,7 +430,8 @@ impl<B: Body> Qdisc<B> for Netem<B> {
     fn dequeue(&mut self, now: Time, freed: &mut Freed) -> Option<Packet<B>> {
         self.poked = false;
         if self.child.is_none() {
-            let h = self.next_out(now)?;
+            let plain = self.peeked.is_none() && self.ready.is_empty();
+            let h = if plain { self.due(now)? } else { self.next_out(now)? };
             return Some(self.count_out(now, h));
         }
         if let Some(h) = self.ready.pop_front() {

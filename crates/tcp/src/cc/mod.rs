@@ -62,8 +62,6 @@ pub struct View {
     pub has_unsent: bool,
     /// Earliest time at which the internal pacing timer allows a transmission, ns (`tcp_wstamp_ns`).
     pub wstamp_ns: u64,
-    /// Segments that one burst may hold when the controller has no opinion (`tcp_tso_autosize` at the current rate).
-    pub tso_segs: u32,
 }
 
 /// What a controller writes.

@@ -204,7 +204,11 @@ impl Receiver {
 
     /// The next segment to send, if any.
     pub fn poll_transmit(&mut self, _now: Time) -> Option<Segment> {
-        self.out.pop_front()
+        let s = self.out.pop_front();
+        if s.is_none() {
+            self.out.clear(); // the next one starts at the front of the same memory
+        }
+        s
     }
 
     /// Bytes in order that the application has not read.

@@ -424,7 +424,10 @@ impl Sender {
     /// The next segment that leaves.
     #[inline]
     pub fn poll_transmit(&mut self) -> Option<Transmit> {
-        let (segment, burst) = self.out.pop_front()?;
+        let Some((segment, burst)) = self.out.pop_front() else {
+            self.out.clear(); // the next one starts at the front of the same memory
+            return None;
+        };
         Some(Transmit { segment, segs: segment.len.div_ceil(self.mss).max(1) as u16, burst })
     }
 
@@ -566,7 +569,6 @@ impl Sender {
             lsndtime: self.lsndtime as u32,
             has_unsent: !self.unsent.is_empty(),
             wstamp_ns: self.wstamp_ns,
-            tso_segs: self.tso_segs(),
         }
     }
 
