@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """How fast and how big the engine is on this machine, written to docs/performance.md from the measurements.
 
-One core, the process's own CPU time, median of repetitions; the spread of the repetitions is printed beside each number.
+One core, the process's own CPU time, fastest of repetitions (a run is deterministic: noise only adds); the spread of the repetitions is printed beside each number.
 """
 
 from __future__ import annotations
@@ -78,13 +78,13 @@ class Run:
 
     @property
     def seconds(self) -> float:
-        """Median CPU time."""
-        return statistics.median(self.cpu)
+        """CPU time of the fastest repetition."""
+        return min(self.cpu)
 
     @property
     def spread(self) -> float:
         """(largest − smallest) / median of the repetitions."""
-        return (max(self.cpu) - min(self.cpu)) / max(self.seconds, 1e-12)
+        return (max(self.cpu) - min(self.cpu)) / max(statistics.median(self.cpu), 1e-12)
 
     @property
     def sim_rate(self) -> float:
@@ -257,7 +257,8 @@ PAGE = """\
 # Performance
 
 Written by `make bench` (benches/performance.py) on this machine; do not edit. {machine}. One thread, the process's own CPU
-time, median of {reps} repetitions; *spread* is (largest − smallest) / median of the repetitions: it is the noise of a shared machine.
+time, the fastest of {reps} repetitions, since a run is deterministic and noise only adds; *spread* is (largest − smallest) / median
+of the repetitions: the noise of a shared machine.
 An *arrival* is a packet that reaches an endpoint, data or ACK; a *packet* is any that was sent: what a queue
 dropped and its retransmission are work too.
 
@@ -331,7 +332,7 @@ def floor_text(run: Run, empty: list[float]) -> str:
     """The run beside an empty event loop with as many events."""
     if not empty:
         return "The engine has no empty-loop measurement."
-    f = statistics.median(empty)
+    f = min(empty)
     return (
         f"An empty event loop with the same {run.events:,} events takes {f:.3f} s ({1e9 * f / run.events:.0f} ns an event): the run costs "
         f"{run.seconds / f:.1f} × its floor ({run.events / run.arrivals:.2f} events and {run.ns_per_arrival:.0f} ns an arrival)."
