@@ -41,6 +41,9 @@ def _axis(ax: Axes, outcome: Outcome, rtt: float) -> None:
         ax.set_xlabel("loss in each direction, %")
         ticks = sorted({outcome.axis(c) for c in outcome.cells.values()})
         ax.set_xticks(ticks, [f"{t:g}" for t in ticks], fontsize=7)
+        ax.set_xticks([], minor=True)
+        # Room for the marks at both ends: a symlog axis would start far below zero by itself.
+        ax.set_xlim(-0.02, ticks[-1] * 1.2)
         return
     ax.set_xlabel("jitter (sd, each direction), ms")
     top = ax.secondary_xaxis(-0.22, functions=(_scale(100 / rtt), _scale(rtt / 100)))
