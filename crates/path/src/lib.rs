@@ -26,7 +26,7 @@ mod stats;
 
 pub use grammar::{parse_tc, TcError};
 pub use pipe::{Path, Pipe};
-pub use queue::{Body, Freed, Qdisc, REGISTRY};
+pub use queue::{segments, Body, Freed, Qdisc, REGISTRY};
 pub use schedule::{Patch, ScheduledChange};
 pub use spec::{Dist, Host, PathSpec, Prob, QdiscSpec, SpecError, StageSpec};
 pub use stats::{DelayStats, Drops, StageStats};

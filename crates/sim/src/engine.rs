@@ -9,7 +9,7 @@ use crate::flow::{Costs, Flow};
 use crate::output::{FlowSamples, PacketEvents, QueueSamples, TrialOutput};
 use crate::plan::Plan;
 use tcpscape_base::{Duration, Flags, Packet, Segment, Stream, Time, ETH_HEADER};
-use tcpscape_path::{Body, Host, PathSpec, Pipe};
+use tcpscape_path::{segments, Body, Host, PathSpec, Pipe, ScheduledChange};
 use tcpscape_tcp::{cc, Jiffies, Kernel, Receiver, ReceiverConfig, Sender, SenderConfig, Transmit};
 
 /// What packets carry here: a segment, and the payload of each MTU-sized packet inside.
@@ -125,24 +125,21 @@ pub fn run_many(plan: &Plan, seeds: &[u64], threads: usize) -> Vec<TrialOutput> 
     results.into_iter().map(|r| r.1).collect()
 }
 
-/// Stages of the sender's own host, and the rest: between them super-packets are cut unless offloads are on.
-fn split_spec(spec: &PathSpec) -> (PathSpec, PathSpec, usize) {
+/// The sender's own host, and the rest, each with its changes: between them super-packets are cut unless offloads are on.
+fn split_spec(spec: &PathSpec) -> (PathSpec, PathSpec) {
     let n = spec.stages.iter().take_while(|s| s.at == Host::Sender).count();
-    let (mut host, mut net) = (PathSpec::default(), PathSpec::default());
-    host.stages = spec.stages[..n].to_vec();
-    net.stages = spec.stages[n..].to_vec();
-    (host, net, n)
+    let mut host = PathSpec { stages: spec.stages[..n].to_vec(), ..PathSpec::default() };
+    let mut net = PathSpec { stages: spec.stages[n..].to_vec(), ..PathSpec::default() };
+    for change in &spec.schedule {
+        let (to, stage) = if change.stage < n { (&mut host, change.stage) } else { (&mut net, change.stage - n) };
+        to.schedule.push(ScheduledChange { stage, ..change.clone() });
+    }
+    (host, net)
 }
 
 impl<'a> Engine<'a> {
     fn new(plan: &'a Plan, kernel: Kernel, seed: u64) -> Engine<'a> {
-        let (mut host, mut net, n) = split_spec(&plan.forward);
-        for change in &plan.forward.schedule {
-            let (to, at) = if change.stage < n { (&mut host, change.stage) } else { (&mut net, change.stage - n) };
-            let mut change = change.clone();
-            change.stage = at;
-            to.schedule.push(change);
-        }
+        let (host, net) = split_spec(&plan.forward);
         let mut host: Pipe<Wire> = Pipe::new(&host, seed, "forward/host");
         host.track_departures();
         let bare_host = host.stages() == 0;
@@ -362,12 +359,16 @@ impl<'a> Engine<'a> {
         }
     }
 
+    /// A segment goes back from the receiver.
+    fn reply(&mut self, i: usize, seg: Segment) {
+        let body = Wire { seg, mss: self.mss as u16 };
+        self.reverse.push(self.now, Packet { flow: i as u32, size: seg.frame_len(), segs: 1, body, ..Packet::default() });
+        self.wake(REVERSE);
+    }
+
     fn flush_receiver(&mut self, i: usize) {
         while let Some(seg) = self.flows[i].receiver.poll_transmit(self.now) {
-            let p =
-                Packet { flow: i as u32, size: seg.frame_len(), segs: 1, body: Wire { seg, mss: self.mss as u16 }, ..Packet::default() };
-            self.reverse.push(self.now, p);
-            self.wake(REVERSE);
+            self.reply(i, seg);
         }
         if let Some(t) = self.flows[i].receiver.next_event() {
             self.events.want(Self::component(i, RECEIVER), t.max(self.now));
@@ -380,10 +381,8 @@ impl<'a> Engine<'a> {
     fn pump_host(&mut self) {
         while let Some(p) = self.host.pop(self.now) {
             if p.segs > 1 && !self.plan.offload {
-                let n = u32::from(p.segs);
-                for k in 0..n {
-                    let body = p.body.split(k, n);
-                    self.net.push(self.now, Packet { size: body.seg.frame_len(), segs: 1, body, ..p });
+                for part in segments(&p) {
+                    self.net.push(self.now, part);
                 }
             } else {
                 self.net.push(self.now, p);
@@ -476,7 +475,7 @@ impl<'a> Engine<'a> {
         if self.flows.len() == 1 || self.running == Some(i) {
             return self.run_writer(i);
         }
-        if !self.ready.contains(&i) {
+        if !std::mem::replace(&mut self.flows[i].ready, true) {
             self.ready.push(i);
         }
         self.events.want(CPU, self.now);
@@ -486,6 +485,7 @@ impl<'a> Engine<'a> {
     fn schedule(&mut self) {
         if self.running.is_none() {
             if let Some(i) = self.ready.pop() {
+                self.flows[i].ready = false;
                 self.run_writer(i);
             }
         }

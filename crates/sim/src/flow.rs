@@ -19,6 +19,8 @@ pub(crate) struct Flow {
     pub closed: bool,
     /// The receiver has accepted the RST.
     pub dead: bool,
+    /// Its writer waits for the sending host's CPU.
+    pub ready: bool,
     writer: Writer,
     reader: Reader,
     noise: Stream,
@@ -86,6 +88,7 @@ impl Flow {
             syn_sent: false,
             closed: false,
             dead: false,
+            ready: false,
             writer: Writer { chunk, gap: plan.gap(), left: chunk.min(total), total, due: Time::ZERO, blocked: false },
             reader: Reader::Blocked,
             noise,

@@ -1,7 +1,9 @@
 //! What comes out of a trial: per-flow summaries, queue accounts, and columns of samples and packets.
 
 use serde::Serialize;
+use tcpscape_base::Time;
 use tcpscape_path::StageStats;
+use tcpscape_tcp::Info;
 
 /// A column of numbers.
 #[derive(Clone, Debug, PartialEq)]
@@ -136,6 +138,44 @@ table! {
         sack2_start: U64(u64),
         /// End of the third block.
         sack2_end: U64(u64),
+    }
+}
+
+impl FlowSamples {
+    /// Adds a row.
+    pub fn push(&mut self, t: Time, flow: u32, x: &Info) {
+        self.t_ns.push(t.0);
+        self.flow.push(flow);
+        self.cwnd.push(x.cwnd);
+        self.ssthresh.push(x.ssthresh);
+        self.srtt_us.push(x.srtt_us);
+        self.rttvar_us.push(x.rttvar_us);
+        self.min_rtt_us.push(x.min_rtt_us);
+        self.rto_us.push(x.rto_us);
+        self.in_flight.push(x.in_flight);
+        self.unacked.push(x.unacked);
+        self.pacing_rate.push(x.pacing_rate);
+        self.delivery_rate.push(x.delivery_rate);
+        self.ca_state.push(x.ca_state as u8);
+        self.retransmits.push(x.retransmits);
+        self.spurious_retransmits.push(x.spurious);
+        self.reordering.push(x.reordering);
+        self.reo_wnd_steps.push(x.reo_wnd_steps);
+        self.rwnd.push(x.rwnd);
+        self.bytes_acked.push(x.bytes_acked);
+        self.delivered.push(x.delivered);
+        self.lost.push(x.lost);
+    }
+}
+
+impl QueueSamples {
+    /// Adds a row.
+    pub fn push(&mut self, t: Time, pipe: u8, stage: u32, packets: u64, bytes: u64) {
+        self.t_ns.push(t.0);
+        self.pipe.push(pipe);
+        self.stage.push(stage);
+        self.packets.push(packets);
+        self.bytes.push(bytes);
     }
 }
 

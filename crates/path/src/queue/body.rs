@@ -43,7 +43,7 @@ impl Body for Segment {
 }
 
 /// The MTU-sized packets inside an offloaded one, each with its own headers: `size` counts one header a segment.
-pub(crate) fn segments<B: Body>(p: &Packet<B>) -> impl Iterator<Item = Packet<B>> + '_ {
+pub fn segments<B: Body>(p: &Packet<B>) -> impl Iterator<Item = Packet<B>> + '_ {
     let of = u32::from(p.segs.max(1));
     let payload = p.body.payload();
     let header = p.size.saturating_sub(payload) / of;

@@ -13,7 +13,7 @@ use crate::grammar::{TcError, Words};
 use crate::schedule::Patch;
 use crate::spec::QdiscSpec;
 use crate::stats::StageStats;
-pub use body::Body;
+pub use body::{segments, Body};
 use tcpscape_base::{Packet, Time};
 
 /// A queue discipline at run time. It asks nobody for the time.

@@ -83,9 +83,6 @@ impl Engine<'_> {
         }
         let (ack, wnd) = (f.receiver.rcv_nxt(), f.receiver.window());
         let ack = Segment { seq: 1, ack, wnd, flags: Flags::ACK, ..Segment::default() };
-        let p =
-            Packet { flow: i as u32, size: ack.frame_len(), segs: 1, body: Wire { seg: ack, mss: self.mss as u16 }, ..Packet::default() };
-        self.reverse.push(self.now, p);
-        self.wake(REVERSE);
+        self.reply(i, ack);
     }
 }

@@ -16,29 +16,7 @@ impl Engine<'_> {
             if f.begin.is_none() || f.closed {
                 continue;
             }
-            let x = f.sender.info();
-            let s = &mut self.out.samples;
-            s.t_ns.push(self.now.0);
-            s.flow.push(i as u32);
-            s.cwnd.push(x.cwnd);
-            s.ssthresh.push(x.ssthresh);
-            s.srtt_us.push(x.srtt_us);
-            s.rttvar_us.push(x.rttvar_us);
-            s.min_rtt_us.push(x.min_rtt_us);
-            s.rto_us.push(x.rto_us);
-            s.in_flight.push(x.in_flight);
-            s.unacked.push(x.unacked);
-            s.pacing_rate.push(x.pacing_rate);
-            s.delivery_rate.push(x.delivery_rate);
-            s.ca_state.push(x.ca_state as u8);
-            s.retransmits.push(x.retransmits);
-            s.spurious_retransmits.push(x.spurious);
-            s.reordering.push(x.reordering);
-            s.reo_wnd_steps.push(x.reo_wnd_steps);
-            s.rwnd.push(x.rwnd);
-            s.bytes_acked.push(x.bytes_acked);
-            s.delivered.push(x.delivered);
-            s.lost.push(x.lost);
+            self.out.samples.push(self.now, i as u32, &f.sender.info());
         }
         let next = self.now + Duration(self.plan.sample_interval_ns);
         if next < self.end {
@@ -50,12 +28,7 @@ impl Engine<'_> {
         for (k, pipe) in [&self.host, &self.net, &self.reverse].into_iter().enumerate() {
             for stage in 0..pipe.stages() {
                 let (packets, bytes) = pipe.backlog(stage);
-                let q = &mut self.out.queue_samples;
-                q.t_ns.push(self.now.0);
-                q.pipe.push(k as u8);
-                q.stage.push(stage as u32);
-                q.packets.push(packets);
-                q.bytes.push(bytes);
+                self.out.queue_samples.push(self.now, k as u8, stage as u32, packets, bytes);
             }
         }
         let next = self.now + Duration(self.plan.queue_sample_interval_ns);
