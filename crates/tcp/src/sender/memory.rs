@@ -1,4 +1,4 @@
-//! The send buffer: what the queues hold of it, when a writer is woken, how it grows.
+//! Memory: what the queues hold of the send buffer, what the host's queue still has, when a writer is woken, how the buffer grows.
 //!
 //! Source: observed behaviour of Linux 6.1 (`SO_MEMINFO`). Linux: `sk_wmem_queued`, `tcp_check_space()`, `tcp_sndbuf_expand()`,
 //! `tcp_shift_skb_data()`. How it differs: buffers already SACKed are neither split nor joined again by an older ACK, nor
@@ -7,7 +7,45 @@
 use super::scoreboard::{Seg, HEAD, LOST, RETRANS, SACKED};
 use super::*;
 
+/// A burst given to the sender's host.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Queued {
+    /// Nothing of it has left yet.
+    pub here: bool,
+    /// Memory that it still holds (its share of `sk_wmem_alloc`), with TCP small queues.
+    pub memory: u32,
+    /// Bytes of its frames that have not left.
+    pub frames: u32,
+}
+
 impl Sender {
+    /// `bytes` of the frames of that burst have left the sender's host, or were dropped in its queue. With TCP small queues
+    /// their memory is free again (`tcp_wfree()`).
+    pub fn on_departure(&mut self, now: Time, burst: u32, bytes: u32) {
+        let Some(q) = self.host.get_mut(burst.wrapping_sub(self.host_base) as usize) else { return };
+        q.here = false;
+        let freed = if bytes >= q.frames { q.memory } else { (u64::from(q.memory) * u64::from(bytes) / u64::from(q.frames)) as u32 };
+        q.memory -= freed;
+        q.frames = q.frames.saturating_sub(bytes);
+        self.local_queue -= u64::from(freed);
+        while self.host.front().is_some_and(|q| !q.here && q.memory == 0) {
+            self.host.pop_front();
+            self.host_base = self.host_base.wrapping_add(1);
+        }
+        // Without a queue all that was sent in a batch has gone before the sender is called (a tasklet runs after the packets).
+        if freed > 0 && self.tsq_throttled && !(self.bare_host && self.local_queue > 0) {
+            self.now = now;
+            self.tsq_throttled = false;
+            self.on_pacing_timer();
+            self.account();
+        }
+    }
+
+    /// Whether the burst is still in a queue of the sender's host (`skb_still_in_host_queue()`).
+    pub(super) fn in_host_queue(&self, burst: u32) -> bool {
+        self.host.get(burst.wrapping_sub(self.host_base) as usize).is_some_and(|q| q.here)
+    }
+
     /// Keeps the buffers' memory: a SACKed part is cut out of its buffer (`tcp_fragment()`), or joined to a SACKed buffer before
     /// it and then to one behind it (`tcp_shift_skb_data()`).
     pub(super) fn cut_sacked(&mut self, id: u32) {

@@ -21,6 +21,7 @@ pub use rtt::Histogram;
 
 use crate::cc::{CaEvent, CongestionController, View, Window};
 use crate::kernel::{Jiffies, Kernel};
+use memory::Queued;
 use rtt::{Rtt, WindowedMin};
 use scoreboard::Scoreboard;
 use std::collections::VecDeque;
@@ -99,17 +100,6 @@ struct Unsent {
     len: u32,
     /// It ends a write (PSH).
     push: bool,
-}
-
-/// A burst given to the sender's host.
-#[derive(Clone, Copy, Debug, Default)]
-struct Queued {
-    /// Nothing of it has left yet.
-    here: bool,
-    /// Memory that it still holds (its share of `sk_wmem_alloc`), with TCP small queues.
-    memory: u32,
-    /// Bytes of its frames that have not left.
-    frames: u32,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -429,33 +419,6 @@ impl Sender {
             return None;
         };
         Some(Transmit { segment, segs: segment.len.div_ceil(self.mss).max(1) as u16, burst })
-    }
-
-    /// `bytes` of the frames of that burst have left the sender's host, or were dropped in its queue. With TCP small queues
-    /// their memory is free again (`tcp_wfree()`).
-    pub fn on_departure(&mut self, now: Time, burst: u32, bytes: u32) {
-        let Some(q) = self.host.get_mut(burst.wrapping_sub(self.host_base) as usize) else { return };
-        q.here = false;
-        let freed = if bytes >= q.frames { q.memory } else { (u64::from(q.memory) * u64::from(bytes) / u64::from(q.frames)) as u32 };
-        q.memory -= freed;
-        q.frames = q.frames.saturating_sub(bytes);
-        self.local_queue -= u64::from(freed);
-        while self.host.front().is_some_and(|q| !q.here && q.memory == 0) {
-            self.host.pop_front();
-            self.host_base = self.host_base.wrapping_add(1);
-        }
-        // Without a queue all that was sent in a batch has gone before the sender is called (a tasklet runs after the packets).
-        if freed > 0 && self.tsq_throttled && !(self.bare_host && self.local_queue > 0) {
-            self.now = now;
-            self.tsq_throttled = false;
-            self.on_pacing_timer();
-            self.account();
-        }
-    }
-
-    /// Whether the burst is still in a queue of the sender's host (`skb_still_in_host_queue()`).
-    fn in_host_queue(&self, burst: u32) -> bool {
-        self.host.get(burst.wrapping_sub(self.host_base) as usize).is_some_and(|q| q.here)
     }
 
     /// Whether the connection is established.
