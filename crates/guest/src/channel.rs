@@ -1,0 +1,106 @@
+//! The channel to the host: jobs come as lines of a FIFO of the host's, results go into files of a shared directory.
+//!
+//! The FIFO is read through `/dev/dsp`, User-Mode Linux's audio relay (arch/um/drivers/hostaudio): a read of it is a plain
+//! blocking `read(2)` of the host, so a waiting guest costs nothing and its virtual time stands still; end-of-file means that
+//! the host is gone. Lines to the host go to the console.
+
+use crate::report::{Report, Table};
+use crate::sys;
+use crate::trial::{self, Job};
+use crate::watch::Watched;
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use tcpscape_sim::output::Column;
+
+/// Where the guest sees the host's directory.
+const HOST: &str = "/host";
+/// The FIFO's device.
+const JOBS: &str = "/dev/dsp";
+
+/// Serves jobs until the host closes the channel.
+pub fn serve() -> io::Result<()> {
+    sys::mount("proc", "/proc", "proc", "")?;
+    let shared = std::env::var("TCPSCAPE_IO").map_err(|_| io::Error::other("TCPSCAPE_IO is not on the kernel's command line"))?;
+    sys::mount("none", HOST, "hostfs", &shared)?;
+    sys::prepare_signals();
+    say(&format!("ready {}", greeting()));
+    let home = File::open("/proc/self/ns/net")?;
+    let jobs = BufReader::new(File::open(JOBS)?);
+    for line in jobs.lines() {
+        let line = line?;
+        let id = line.trim();
+        if !id.is_empty() {
+            serve_one(id, &home)?;
+            say(&format!("done {id}"));
+        }
+    }
+    Ok(())
+}
+
+/// A line to the host.
+fn say(what: &str) {
+    let mut out = io::stdout().lock();
+    let _ = writeln!(out, "@tcpscape {what}");
+    let _ = out.flush();
+}
+
+fn greeting() -> String {
+    let read = |path: &str| fs::read_to_string(path).unwrap_or_default().trim().to_owned();
+    let cca = read("/proc/sys/net/ipv4/tcp_available_congestion_control");
+    let names: Vec<&str> = cca.split_whitespace().collect();
+    serde_json::json!({ "release": read("/proc/sys/kernel/osrelease"), "cca": names }).to_string()
+}
+
+fn serve_one(id: &str, home: &File) -> io::Result<()> {
+    let file = |suffix: &str| PathBuf::from(format!("{HOST}/{id}.{suffix}"));
+    let answer = match run(id, home, &file) {
+        Ok(report) => serde_json::to_string(&report)?,
+        Err(why) => serde_json::json!({ "error": why }).to_string(),
+    };
+    fs::write(file("json"), answer)
+}
+
+fn run(id: &str, home: &File, file: &dyn Fn(&str) -> PathBuf) -> Result<Report, String> {
+    let text = fs::read_to_string(file("job")).map_err(|e| format!("job: {e}"))?;
+    let job: Job = serde_json::from_str(&text).map_err(|e| format!("job: {e}"))?;
+    let capture = job.pcap.then(|| file("pcap"));
+    let (mut report, watched) = trial::run(&job, home, capture.as_deref()).map_err(|e| e.to_string())?;
+    write_tables(id, &job, watched, &mut report, file).map_err(|e| format!("result: {e}"))?;
+    Ok(report)
+}
+
+type Columns = Vec<(&'static str, &'static str, Vec<u8>)>;
+
+fn write_tables(id: &str, job: &Job, seen: Watched, report: &mut Report, file: &dyn Fn(&str) -> PathBuf) -> io::Result<()> {
+    if job.plan.sample_interval_ns > 0 {
+        let rows = seen.samples.t_ns.len();
+        let table = write_table(&file("samples"), format!("{id}.samples"), rows, seen.samples.columns())?;
+        report.tables.insert("samples", table);
+    }
+    if job.plan.queue_sample_interval_ns > 0 {
+        let rows = seen.queues.t_ns.len();
+        let columns = seen.queues.into_table().columns.into_iter().map(|(name, c)| bytes(name, c)).collect();
+        let table = write_table(&file("queues"), format!("{id}.queues"), rows, columns)?;
+        report.tables.insert("queue_samples", table);
+    }
+    Ok(())
+}
+
+fn bytes(name: &'static str, column: Column) -> (&'static str, &'static str, Vec<u8>) {
+    match column {
+        Column::U64(v) => (name, "u64", v.iter().flat_map(|x| x.to_le_bytes()).collect()),
+        Column::U32(v) => (name, "u32", v.iter().flat_map(|x| x.to_le_bytes()).collect()),
+        Column::U8(v) => (name, "u8", v),
+    }
+}
+
+fn write_table(path: &Path, file: String, rows: usize, columns: Columns) -> io::Result<Table> {
+    let mut out = File::create(path)?;
+    let mut named = Vec::with_capacity(columns.len());
+    for (name, ty, data) in columns {
+        out.write_all(&data)?;
+        named.push((name, ty));
+    }
+    Ok(Table { file, rows, columns: named })
+}

@@ -1,0 +1,16 @@
+//! The guest's first process. See the library's header.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    if std::process::id() != 1 {
+        eprintln!("tcpscape-guest: this is the init of a guest kernel; `tcpscape run --engine virtual` starts it");
+        return ExitCode::from(2);
+    }
+    let outcome = tcpscape_guest::channel::serve();
+    if let Err(e) = &outcome {
+        println!("@tcpscape failed {e}");
+    }
+    tcpscape_guest::sys::power_off();
+    ExitCode::FAILURE
+}

@@ -1,0 +1,62 @@
+//! The statistics of queues as the kernel gives them with `RTM_GETQDISC`. Source: linux/gen_stats.h.
+
+use super::TCA_KIND;
+use crate::netlink::{attribute, text_of, u32_at, u64_at, NetlinkError, Socket};
+
+/// Attributes of a message and of its statistics.
+const TCA_STATS2: u16 = 7;
+const BASIC: u16 = 1;
+const QUEUE: u16 = 3;
+const PKT64: u16 = 8;
+/// Bytes of `struct tcmsg`.
+const HEADER: usize = 20;
+
+/// One queue's counters.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Number of the device.
+    pub device: i32,
+    /// Its handle, `1:` is 0x10000.
+    pub handle: u32,
+    /// Its kind as the kernel calls it.
+    pub kind: String,
+    /// Packets that left.
+    pub packets: u64,
+    /// Bytes that left.
+    pub bytes: u64,
+    /// Packets dropped.
+    pub drops: u32,
+    /// Packets that had to wait for a rate.
+    pub overlimits: u32,
+    /// Packets given back by the device.
+    pub requeues: u32,
+    /// Packets held.
+    pub backlog_packets: u32,
+    /// Bytes held.
+    pub backlog_bytes: u32,
+}
+
+/// The counters of every queue in the socket's namespace.
+pub fn read(socket: &mut Socket, mut each: impl FnMut(Counters)) -> Result<(), NetlinkError> {
+    socket.dump(super::RTM_GETQDISC, &[0; HEADER], |message| each(decode(message)))
+}
+
+/// Takes a message apart; what is missing is 0.
+pub fn decode(message: &[u8]) -> Counters {
+    let attributes = message.get(HEADER..).unwrap_or_default();
+    let stats = attribute(attributes, TCA_STATS2).unwrap_or_default();
+    let basic = attribute(stats, BASIC).unwrap_or_default();
+    let queue = attribute(stats, QUEUE).unwrap_or_default();
+    Counters {
+        device: u32_at(message, 4) as i32,
+        handle: u32_at(message, 8),
+        kind: attribute(attributes, TCA_KIND).map_or("", text_of).to_owned(),
+        packets: attribute(stats, PKT64).map_or(u64::from(u32_at(basic, 8)), |v| u64_at(v, 0)),
+        bytes: u64_at(basic, 0),
+        drops: u32_at(queue, 8),
+        overlimits: u32_at(queue, 16),
+        requeues: u32_at(queue, 12),
+        backlog_packets: u32_at(queue, 0),
+        backlog_bytes: u32_at(queue, 4),
+    }
+}

@@ -1,0 +1,277 @@
+//! A plan's schedules as a list of single changes with their times.
+//!
+//! What it is: steps, ramps, periodic changes and rate traces unrolled up to the plan's end, in the order in which
+//! `tcpscape_path` makes them; each is what `tc qdisc change` would say. A queue's parameters are kept as they would be by
+//! then, so a change carries all of them.
+//! How it differs from the model: a bucket is full after a change of its rate, as `tc qdisc change` leaves it, also within ramps
+//! and rate traces.
+
+use super::gate::Layer;
+use super::layout::{Direction, Layout};
+use super::TestbedError;
+use tcpscape_base::{Duration, Rate, Time};
+use tcpscape_path::schedule::Change as Rule;
+use tcpscape_path::spec::Loss;
+use tcpscape_path::{Patch, Prob, QdiscSpec, ScheduledChange};
+use tcpscape_sim::Plan;
+
+/// A change at one time.
+#[derive(Clone, Debug)]
+pub struct Change {
+    /// When, ns since the trial's start.
+    pub at_ns: u64,
+    /// Number of the stage in the layout.
+    pub(super) stage: usize,
+    /// What the kernel is told.
+    pub(super) acts: Vec<Act>,
+}
+
+/// What the kernel is told of one queue.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Act {
+    /// New parameters for the queue at this depth.
+    Queue(usize, QdiscSpec),
+    /// Another limit for the gate at this depth, B.
+    Limit(usize, u64),
+    /// The gate at this depth closes, or opens.
+    Close(usize, bool),
+}
+
+/// Most changes of one trial; each takes memory and a system call.
+const MOST: usize = 1_000_000;
+
+/// All changes of a plan, in order of time.
+pub fn expand(plan: &Plan, layout: &Layout) -> Result<Vec<Change>, TestbedError> {
+    let mut all = Vec::new();
+    for (direction, path) in [(Direction::Forward, &plan.forward), (Direction::Reverse, &plan.reverse)] {
+        let Some(first) = layout.stages.iter().position(|s| s.direction == direction) else { continue };
+        let stages = layout.stages[first..].iter().filter(|s| s.direction == direction);
+        let mut queues: Vec<State> = stages.map(|s| State { layers: s.layers.clone(), base: s.layers.clone(), closed: false }).collect();
+        let mut rules: Vec<Runner<'_>> = path.schedule.iter().map(Runner::new).collect();
+        while let Some(t) = rules.iter().map(|r| r.next).min().filter(|t| t.0 <= plan.duration_ns) {
+            for r in rules.iter_mut().filter(|r| r.next == t) {
+                let state = &mut queues[r.rule.stage];
+                let patch = r.act(&state.current(r.rule.depth));
+                let acts = state.apply(r.rule.depth, &patch);
+                if !acts.is_empty() {
+                    all.push(Change { at_ns: t.0, stage: first + r.rule.stage, acts });
+                }
+            }
+            if all.len() > MOST {
+                return Err(TestbedError::Unsupported(format!("changes: more than {MOST} in one trial; take longer steps")));
+            }
+        }
+    }
+    all.sort_by_key(|c| c.at_ns);
+    Ok(all)
+}
+
+/// A stage while its schedule is unrolled.
+struct State {
+    layers: Vec<Layer>,
+    /// As it was at the begin.
+    base: Vec<Layer>,
+    closed: bool,
+}
+
+/// Values before a change, to be put back after it.
+#[derive(Clone, Copy, Default)]
+struct Saved {
+    values: Patch,
+    loss: bool,
+    unlimited: bool,
+}
+
+impl State {
+    /// The values that a patch of the queue at `depth` could replace.
+    fn current(&self, depth: usize) -> Saved {
+        let mut values = Patch { outage: Some(self.closed), ..Patch::default() };
+        let (mut loss, mut unlimited) = (false, false);
+        match &self.layers[depth] {
+            Layer::Queue(QdiscSpec::Netem(s)) => {
+                (values.delay, values.jitter, values.limit) = (Some(s.delay), Some(s.jitter), Some(u64::from(s.limit)));
+                (values.rate, unlimited) = (s.rate, s.rate.is_none());
+                match s.loss {
+                    Loss::Random { p, .. } => values.loss = Some(p),
+                    _ => loss = true,
+                }
+            }
+            Layer::Queue(QdiscSpec::Tbf(s)) => (values.rate, values.burst, values.limit) = (Some(s.rate), Some(s.burst), Some(s.limit)),
+            Layer::Queue(QdiscSpec::Htb(s)) => {
+                (values.rate, values.burst) = (Some(s.rate), s.burst);
+                values.limit = self.layers.get(depth + 1).and_then(limit_of);
+            }
+            layer => values.limit = limit_of(layer),
+        }
+        Saved { values, loss, unlimited }
+    }
+
+    /// Applies a patch and says what the kernel must be told.
+    fn apply(&mut self, depth: usize, patch: &Saved) -> Vec<Act> {
+        let mut acts = Vec::new();
+        let before = self.layers.clone();
+        let p = &patch.values;
+        match &mut self.layers[depth] {
+            Layer::Queue(QdiscSpec::Netem(s)) => {
+                s.delay = p.delay.unwrap_or(s.delay);
+                s.jitter = p.jitter.unwrap_or(s.jitter);
+                s.limit = p.limit.map_or(s.limit, |l| u32::try_from(l).unwrap_or(u32::MAX));
+                // The kernel keeps a rate of which it hears nothing; 0 is none.
+                s.rate = if patch.unlimited { Some(Rate(0)) } else { p.rate.or(s.rate) };
+                if let Some(p) = p.loss {
+                    let correlation = if let Loss::Random { correlation, .. } = s.loss { correlation } else { Prob::ZERO };
+                    s.loss = Loss::Random { p, correlation };
+                }
+                if let (true, Layer::Queue(QdiscSpec::Netem(first))) = (patch.loss, &self.base[depth]) {
+                    s.loss = first.loss;
+                }
+            }
+            Layer::Queue(QdiscSpec::Tbf(s)) => {
+                (s.rate, s.burst, s.limit) = (p.rate.unwrap_or(s.rate), p.burst.unwrap_or(s.burst), p.limit.unwrap_or(s.limit));
+            }
+            Layer::Queue(QdiscSpec::Htb(s)) => {
+                if let Some(rate) = p.rate {
+                    // A single class: rate and ceiling move together unless the ceiling was lower.
+                    s.ceil = s.ceil.filter(|&c| c != s.rate).map(|c| c.min(rate));
+                    s.rate = rate;
+                }
+                s.burst = p.burst.or(s.burst);
+            }
+            layer => set_limit(layer, p.limit),
+        }
+        self.pass_limit_on(depth, p.limit);
+        for (depth, (new, _)) in self.layers.iter().zip(&before).enumerate().filter(|(_, (new, old))| new != old) {
+            acts.push(match new {
+                Layer::Queue(q) => Act::Queue(depth, q.clone()),
+                Layer::Gate { limit } => Act::Limit(depth, *limit),
+            });
+        }
+        if let Some(closed) = p.outage.filter(|&o| o != self.closed) {
+            self.closed = closed;
+            acts.push(Act::Close(self.layers.len() - 1, closed));
+        }
+        acts
+    }
+
+    /// tbf and htb without a child of the scenario's own: their FIFO's limit is theirs.
+    fn pass_limit_on(&mut self, depth: usize, limit: Option<u64>) {
+        let Some(below) = self.layers.get_mut(depth + 1) else { return };
+        match &self.base[depth] {
+            Layer::Queue(QdiscSpec::Tbf(_)) if matches!(below, Layer::Gate { .. } | Layer::Queue(QdiscSpec::Bfifo(_))) => {
+                set_limit(below, limit);
+            }
+            Layer::Queue(QdiscSpec::Htb(_)) => set_limit(below, limit),
+            _ => {}
+        }
+    }
+}
+
+fn limit_of(layer: &Layer) -> Option<u64> {
+    match layer {
+        Layer::Queue(QdiscSpec::Pfifo(s) | QdiscSpec::Bfifo(s)) => Some(s.limit),
+        Layer::Queue(QdiscSpec::Netem(s)) => Some(u64::from(s.limit)),
+        Layer::Queue(_) => None,
+        Layer::Gate { limit } => Some(*limit),
+    }
+}
+
+fn set_limit(layer: &mut Layer, limit: Option<u64>) {
+    let Some(limit) = limit else { return };
+    match layer {
+        Layer::Queue(QdiscSpec::Pfifo(s) | QdiscSpec::Bfifo(s)) => s.limit = limit,
+        Layer::Queue(QdiscSpec::Netem(s)) => s.limit = u32::try_from(limit).unwrap_or(u32::MAX),
+        Layer::Queue(_) => {}
+        Layer::Gate { limit: old } => *old = limit,
+    }
+}
+
+/// A rule of the schedule on its way.
+struct Runner<'a> {
+    rule: &'a ScheduledChange,
+    next: Time,
+    step: u64,
+    saved: Saved,
+}
+
+impl<'a> Runner<'a> {
+    fn new(rule: &'a ScheduledChange) -> Runner<'a> {
+        let next = match &rule.change {
+            Rule::Set { at, .. } => *at,
+            Rule::Ramp { from, .. } => *from,
+            Rule::Periodic { first, .. } => *first,
+            Rule::RateTrace { start, points, .. } => points.first().map_or(Time::MAX, |p| *start + p.0),
+        };
+        Runner { rule, next, step: 0, saved: Saved::default() }
+    }
+
+    /// What changes now, and moves on to the next time.
+    fn act(&mut self, current: &Saved) -> Saved {
+        let step = self.step;
+        self.step += 1;
+        let values = match &self.rule.change {
+            Rule::Set { set, .. } => {
+                self.next = Time::MAX;
+                *set
+            }
+            Rule::Ramp { from, until, every, start, end } => {
+                let whole = until.since(*from).0;
+                let part = every.0.saturating_mul(step).min(whole);
+                self.next = if part == whole { Time::MAX } else { (*from + *every * (step + 1)).min(*until) };
+                between(start, end, part, whole)
+            }
+            Rule::Periodic { first, period, hold, set } => {
+                let begin = *first + *period * (step / 2);
+                if step % 2 == 1 {
+                    self.next = begin + *period;
+                    return self.saved;
+                }
+                self.saved = current.only(set);
+                self.next = begin + *hold;
+                *set
+            }
+            Rule::RateTrace { start, points, repeat } => {
+                let n = points.len() as u64;
+                let after = step + 1;
+                let round = repeat.map_or(Duration::ZERO, |r| r * (after / n));
+                self.next = if after >= n && repeat.is_none() { Time::MAX } else { *start + round + points[(after % n) as usize].0 };
+                let rate = points[(step % n) as usize].1;
+                let off = rate.bytes_per_sec() == 0;
+                Patch { rate: (!off).then_some(rate), outage: Some(off), ..Patch::default() }
+            }
+        };
+        Saved { values, loss: false, unlimited: false }
+    }
+}
+
+impl Saved {
+    /// Of these values, only those that `which` names.
+    fn only(&self, which: &Patch) -> Saved {
+        let v = &self.values;
+        let values = Patch {
+            delay: which.delay.and(v.delay),
+            jitter: which.jitter.and(v.jitter),
+            loss: which.loss.and(v.loss),
+            rate: which.rate.and(v.rate),
+            burst: which.burst.and(v.burst),
+            limit: which.limit.and(v.limit),
+            outage: which.outage.map(|o| !o),
+            ..Patch::default()
+        };
+        Saved { values, loss: which.loss.is_some() && self.loss, unlimited: which.rate.is_some() && self.unlimited }
+    }
+}
+
+/// The point `part / whole` of the way from `a` to `b`, of the values that both have.
+fn between(a: &Patch, b: &Patch, part: u64, whole: u64) -> Patch {
+    let mix = |a: u64, b: u64| ((u128::from(a) * u128::from(whole - part) + u128::from(b) * u128::from(part)) / u128::from(whole)) as u64;
+    let some = |a: Option<u64>, b: Option<u64>| a.zip(b).map(|(a, b)| mix(a, b));
+    Patch {
+        delay: some(a.delay.map(|d| d.0), b.delay.map(|d| d.0)).map(Duration),
+        jitter: some(a.jitter.map(|d| d.0), b.jitter.map(|d| d.0)).map(Duration),
+        loss: some(a.loss.map(|p| p.0.into()), b.loss.map(|p| p.0.into())).map(|p| Prob(p as u32)),
+        rate: some(a.rate.map(|r| r.0), b.rate.map(|r| r.0)).map(Rate),
+        burst: some(a.burst, b.burst),
+        limit: some(a.limit, b.limit),
+        ..Patch::default()
+    }
+}

@@ -1,0 +1,226 @@
+//! The watcher: sleeps from event to event of a trial, samples sockets and queues, changes the path, ends the flows.
+
+use crate::flows::Running;
+use crate::sys;
+use crate::tcp_info::TcpInfo;
+use crate::testbed::{Testbed, TestbedError};
+use std::os::fd::AsFd;
+use std::time::Duration;
+use tcpscape_sim::output::QueueSamples;
+use tcpscape_sim::Plan;
+
+/// How long after its stop a flow's reader may wait for the RST, ns; as in the model.
+const GRACE: u64 = 10_000_000_000;
+/// How often the end is looked for, ns.
+const END_POLL: u64 = 20_000_000;
+/// How often a sender is told again to stop, ns.
+const STOP_POLL: u64 = 1_000_000;
+
+macro_rules! samples {
+    ($($name:ident: $ty:ty = $value:expr;)*) => {
+        /// Samples of flows, one row for each flow and time; names and units of the model's `FlowSamples`. What the kernel
+        /// does not tell (`reo_wnd_steps`, `lost` so far) is left out.
+        #[derive(Debug, Default)]
+        pub struct FlowSamples {
+            /// Time, ns.
+            pub t_ns: Vec<u64>,
+            /// Flow number.
+            pub flow: Vec<u32>,
+            $(#[doc = stringify!($name)] pub $name: Vec<$ty>,)*
+        }
+        impl FlowSamples {
+            fn push(&mut self, t: u64, flow: usize, x: &TcpInfo) {
+                self.t_ns.push(t);
+                self.flow.push(flow as u32);
+                $(self.$name.push(($value)(x));)*
+            }
+            /// The columns: name, type, bytes.
+            pub fn columns(&self) -> Vec<(&'static str, &'static str, Vec<u8>)> {
+                vec![
+                    ("t_ns", "u64", self.t_ns.iter().flat_map(|v| v.to_le_bytes()).collect()),
+                    ("flow", "u32", self.flow.iter().flat_map(|v| v.to_le_bytes()).collect()),
+                    $((stringify!($name), stringify!($ty), self.$name.iter().flat_map(|v| v.to_le_bytes()).collect())),*
+                ]
+            }
+        }
+    };
+}
+
+samples! {
+    cwnd: u32 = TcpInfo::snd_cwnd;
+    ssthresh: u32 = TcpInfo::snd_ssthresh;
+    srtt_us: u32 = TcpInfo::rtt;
+    rttvar_us: u32 = TcpInfo::rttvar;
+    min_rtt_us: u32 = TcpInfo::min_rtt;
+    rto_us: u64 = |x: &TcpInfo| u64::from(x.rto());
+    in_flight: u32 = TcpInfo::in_flight;
+    unacked: u32 = TcpInfo::unacked;
+    pacing_rate: u64 = TcpInfo::pacing_rate;
+    delivery_rate: u64 = TcpInfo::delivery_rate;
+    ca_state: u8 = TcpInfo::ca_state;
+    retransmits: u64 = |x: &TcpInfo| u64::from(x.total_retrans());
+    spurious_retransmits: u64 = |x: &TcpInfo| u64::from(x.dsack_dups());
+    reordering: u32 = TcpInfo::reordering;
+    rwnd: u32 = TcpInfo::snd_wnd;
+    bytes_acked: u64 = TcpInfo::bytes_acked;
+    delivered: u32 = TcpInfo::delivered;
+}
+
+/// What was seen of one flow at every sampling time.
+#[derive(Clone, Debug, Default)]
+pub struct Seen {
+    /// Smoothed RTTs, µs.
+    pub srtt_us: Vec<u32>,
+    /// Sum and number of congestion windows.
+    pub cwnd: (u64, u64),
+    /// Largest congestion window, segments.
+    pub cwnd_max: u32,
+    /// Largest receive window, bytes.
+    pub rwnd_max: u32,
+    /// Bytes the receiver had read at half of the trial.
+    pub first_half: u64,
+}
+
+/// Everything that was seen.
+#[derive(Debug, Default)]
+pub struct Watched {
+    /// Samples asked for.
+    pub samples: FlowSamples,
+    /// Queue samples asked for.
+    pub queues: QueueSamples,
+    /// Per flow.
+    pub flows: Vec<Seen>,
+    /// What weakens the result.
+    pub caveats: Vec<String>,
+}
+
+/// Something that happens again and again.
+struct Every {
+    next: u64,
+    interval: u64,
+}
+
+impl Every {
+    fn new(interval: u64) -> Every {
+        Every { next: if interval > 0 { 0 } else { u64::MAX }, interval }
+    }
+    fn due(&mut self, t: u64) -> bool {
+        let due = t >= self.next;
+        while due && self.next <= t {
+            self.next += self.interval;
+        }
+        due
+    }
+}
+
+/// Watches a trial from `zero` until all flows have ended. `summary_ns`: sampling interval of the summaries.
+pub fn watch(plan: &Plan, testbed: &mut Testbed, flows: &[Running], zero: u64, summary_ns: u64) -> Result<Watched, TestbedError> {
+    sys::timer_slack(1);
+    let mut seen = Watched { flows: vec![Seen::default(); flows.len()], ..Watched::default() };
+    let (mut summary, mut samples) = (Every::new(summary_ns), Every::new(plan.sample_interval_ns));
+    let (mut queues, mut change) = (Every::new(plan.queue_sample_interval_ns), 0);
+    let (half, mut halved) = (plan.duration_ns / 2, false);
+    loop {
+        let t = sys::now().saturating_sub(zero);
+        while testbed.changes().get(change).is_some_and(|c| c.at_ns <= t) {
+            testbed.apply(change)?;
+            change += 1;
+        }
+        let mut stop = u64::MAX;
+        for f in flows.iter().filter(|f| !f.flow.writer_ended()) {
+            let at = f.flow.plan.span(plan.duration_ns).1 .0;
+            stop = stop.min(if at > t { at } else { t + STOP_POLL });
+            if at <= t {
+                f.stop();
+            }
+        }
+        if stop == u64::MAX {
+            break;
+        }
+        if t >= half && !halved {
+            halved = true;
+            for (f, s) in flows.iter().zip(&mut seen.flows) {
+                s.first_half = read_so_far(f);
+            }
+        }
+        sample(&mut seen, flows, t, summary.due(t), samples.due(t));
+        if queues.due(t) {
+            sample_queues(&mut seen.queues, testbed, t)?;
+        }
+        let at = testbed.changes().get(change).map_or(u64::MAX, |c| c.at_ns);
+        let half = if halved { u64::MAX } else { half };
+        sys::nap_until(zero + [stop, at, half, summary.next, samples.next, queues.next].into_iter().min().unwrap_or(stop));
+    }
+    wait_for_readers(flows, &mut seen);
+    if !halved {
+        for (f, s) in flows.iter().zip(&mut seen.flows) {
+            s.first_half = f.flow.bytes().1;
+        }
+    }
+    Ok(seen)
+}
+
+/// Bytes the receiving application has read.
+fn read_so_far(running: &Running) -> u64 {
+    let Some(socket) = running.flow.receiver() else { return 0 };
+    TcpInfo::of(socket.as_fd()).map_or(0, |x| x.bytes_received().saturating_sub(sys::unread(socket.as_fd())))
+}
+
+fn sample(seen: &mut Watched, flows: &[Running], t: u64, summary: bool, asked: bool) {
+    if !summary && !asked {
+        return;
+    }
+    for (i, f) in flows.iter().enumerate().filter(|(_, f)| f.flow.sending()) {
+        let Ok(x) = TcpInfo::of(f.flow.sender.as_fd()) else { continue };
+        if asked {
+            seen.samples.push(t, i, &x);
+        }
+        if summary {
+            seen.flows[i].take(&x);
+        }
+    }
+}
+
+impl Seen {
+    /// Adds a sample to the summary.
+    pub fn take(&mut self, x: &TcpInfo) {
+        if x.rtt() > 0 {
+            self.srtt_us.push(x.rtt());
+        }
+        self.cwnd = (self.cwnd.0 + u64::from(x.snd_cwnd()), self.cwnd.1 + 1);
+        self.cwnd_max = self.cwnd_max.max(x.snd_cwnd());
+        self.rwnd_max = self.rwnd_max.max(x.snd_wnd());
+    }
+}
+
+fn sample_queues(into: &mut QueueSamples, testbed: &mut Testbed, t: u64) -> Result<(), TestbedError> {
+    let mut places = [0u32; 3];
+    for q in testbed.queues()? {
+        // as the model numbers them: 0 the sender's host, 1 the network forward, 2 reverse
+        let pipe = match (q.r#where, q.at) {
+            ("reverse", _) => 2,
+            (_, "sender") => 0,
+            _ => 1,
+        };
+        into.push(tcpscape_base::Time(t), pipe as u8, places[pipe], q.backlog_packets, q.backlog_bytes);
+        places[pipe] += 1;
+    }
+    Ok(())
+}
+
+/// Waits until every reader has met its connection's end; hangs up on those whose RST was lost.
+fn wait_for_readers(flows: &[Running], seen: &mut Watched) {
+    let until = sys::now() + GRACE;
+    while flows.iter().any(|f| !f.flow.ended()) && sys::now() < until {
+        std::thread::sleep(Duration::from_nanos(END_POLL));
+    }
+    let waiting = flows.iter().filter(|f| !f.flow.ended()).count();
+    if waiting > 0 {
+        let established = flows.iter().filter(|f| f.flow.span().0 > 0 && !f.flow.ended()).count();
+        if established > 0 {
+            seen.caveats
+                .push(format!("{established} flows ended without their RST: it was lost on the path; the receiver was ended after 10 s"));
+        }
+        flows.iter().for_each(Running::hang_up);
+    }
+}

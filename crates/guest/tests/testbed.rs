@@ -1,0 +1,174 @@
+//! Networks built in the kernel that runs the tests; without root, or without a queue, a test says so and passes.
+
+use std::collections::BTreeMap;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::time::{Duration, Instant};
+use tcpscape_guest::sys;
+use tcpscape_guest::testbed::{Testbed, TestbedError};
+use tcpscape_path::{parse_tc, Host, PathSpec, StageSpec};
+use tcpscape_sim::Plan;
+
+fn path(stages: &[(&str, Host)]) -> PathSpec {
+    let stages = stages.iter().map(|&(words, at)| StageSpec { qdisc: parse_tc(words).unwrap(), at }).collect();
+    PathSpec { stages, schedule: Vec::new() }
+}
+
+fn plan(forward: &[(&str, Host)], reverse: &[(&str, Host)]) -> Plan {
+    let mut plan = Plan::from_json(r#"{"duration_ns": 2000000000, "flows": [{"cca": "cubic"}]}"#).unwrap();
+    (plan.forward, plan.reverse) = (path(forward), path(reverse));
+    plan
+}
+
+fn schedule(plan: &mut Plan, json: &str) {
+    plan.forward.schedule = serde_json::from_str(json).unwrap();
+    plan.forward.validate().unwrap();
+}
+
+/// Whether an error means only that this machine cannot.
+fn cannot(e: &TestbedError) -> Option<String> {
+    let text = e.to_string();
+    ["not permitted", "this kernel has no"].iter().any(|w| text.contains(w)).then_some(text)
+}
+
+fn build(plan: &Plan, sysctls: &BTreeMap<String, String>) -> Option<Testbed> {
+    match Testbed::build(plan, sysctls) {
+        Ok(t) => Some(t),
+        Err(e) => match cannot(&e) {
+            Some(why) => {
+                eprintln!("skipped: {why}");
+                None
+            }
+            None => panic!("{e}"),
+        },
+    }
+}
+
+/// Sends `bytes` over the testbed's network and waits until they are read; gives the time it took.
+fn send(t: &Testbed, bytes: usize) -> Duration {
+    sys::enter(t.receiver()).unwrap();
+    let listener = TcpListener::bind((t.address(), 5001)).unwrap();
+    let reader = std::thread::spawn(move || {
+        let mut all = Vec::new();
+        listener.accept().unwrap().0.read_to_end(&mut all).unwrap();
+        all.len()
+    });
+    sys::enter(t.sender()).unwrap();
+    let begin = Instant::now();
+    let mut stream = TcpStream::connect((t.address(), 5001)).unwrap();
+    stream.write_all(&vec![0; bytes]).unwrap();
+    drop(stream);
+    assert_eq!(reader.join().unwrap(), bytes);
+    begin.elapsed()
+}
+
+#[test]
+fn data_cross_two_routers_and_every_stage_counts_them() {
+    let p = plan(
+        &[("tbf rate 100mbit burst 10000 limit 200000", Host::Sender), ("htb rate 80mbit", Host::Router), ("pfifo limit 50", Host::Router)],
+        &[
+            ("tbf rate 50mbit burst 10000 limit 200000; bfifo limit 90000", Host::Receiver),
+            ("htb rate 20mbit; pfifo limit 30", Host::Router),
+        ],
+    );
+    let Some(mut t) = build(&p, &BTreeMap::new()) else { return };
+    let took = send(&t, 1_000_000);
+    assert!(took < Duration::from_secs(3), "{took:?}");
+    // 1 MB at 80 Mbit/s takes 0.1 s
+    assert!(took > Duration::from_millis(80), "{took:?}");
+    let queues = t.queues().unwrap();
+    let places: Vec<_> = queues.iter().map(|q| (q.r#where, q.stage, q.kind, q.at)).collect();
+    assert_eq!(
+        places,
+        [
+            ("forward", 0, "tbf", "sender"),
+            ("forward", 1, "htb", "router"),
+            ("forward", 2, "pfifo", "router"),
+            ("reverse", 0, "tbf", "receiver"),
+            ("reverse", 1, "htb", "router"),
+        ]
+    );
+    for q in &queues {
+        let least = if q.r#where == "forward" { 660 } else { 50 };
+        assert!(q.sent_packets >= least && q.sent_bytes > 66 * q.sent_packets - 2000, "{q:?}");
+    }
+    assert_eq!(queues[3].children[0].kind, "bfifo");
+    assert_eq!(serde_json::to_value(&queues[0]).unwrap()["where"], "forward");
+    assert_eq!(t.faults().unwrap(), Vec::<String>::new());
+}
+
+#[test]
+fn sender_and_receiver_may_be_joined_directly() {
+    let p = plan(&[("tbf rate 50mbit burst 20000 limit 200000", Host::Sender)], &[]);
+    let Some(mut t) = build(&p, &BTreeMap::new()) else { return };
+    send(&t, 100_000);
+    assert_eq!(t.address().to_string(), "10.77.1.3");
+    assert_eq!(t.queues().unwrap().len(), 1);
+    assert_eq!(t.faults().unwrap(), Vec::<String>::new());
+}
+
+#[test]
+fn without_arp_the_first_packet_is_the_syn() {
+    let mut p = plan(&[("pfifo limit 100", Host::Router)], &[("pfifo limit 100", Host::Router)]);
+    p.arp = false;
+    let Some(mut t) = build(&p, &BTreeMap::new()) else { return };
+    let seconds = send(&t, 1).as_secs_f64();
+    let q = t.queues().unwrap();
+    // Every Ethernet frame that passes the router is a TCP segment: SYN, ACK, data, FIN and ACKs.
+    assert!(q[0].sent_packets <= 6 && q[1].sent_packets <= 6, "{q:?} after {seconds} s");
+}
+
+#[test]
+fn settings_reach_both_ends_and_are_put_back() {
+    let p = plan(&[], &[]);
+    let read =
+        |name: &str| std::fs::read_to_string(format!("/proc/sys/net/{name}")).unwrap().split_whitespace().collect::<Vec<_>>().join(" ");
+    let before = read("core/rmem_max");
+    let sysctls = [("net.ipv4.tcp_rmem", "4096 131072 777777"), ("net.core.rmem_max", "7777777")];
+    let Some(t) = build(&p, &sysctls.map(|(k, v)| (k.to_owned(), v.to_owned())).into()) else { return };
+    assert_eq!(read("core/rmem_max"), "7777777");
+    let here = tcpscape_guest::netlink::namespace().unwrap();
+    for end in [t.sender(), t.receiver()] {
+        sys::enter(end).unwrap();
+        assert_eq!(read("ipv4/tcp_rmem"), "4096 131072 777777");
+    }
+    drop(t);
+    sys::enter(std::os::fd::AsFd::as_fd(&here)).unwrap();
+    assert_eq!(read("core/rmem_max"), before);
+    let wrong = [("net.ipv4.tcp_nonsense", "1")].map(|(k, v)| (k.to_owned(), v.to_owned())).into();
+    let e = Testbed::build(&p, &wrong).err().unwrap().to_string();
+    assert_eq!(e, "sysctl net.ipv4.tcp_nonsense = 1: this kernel has no such setting");
+}
+
+#[test]
+fn what_the_kernel_does_not_have_is_named() {
+    let e = Testbed::build(&plan(&[("jitter delay 25ms 8ms order clamp", Host::Sender)], &[]), &BTreeMap::new()).err().unwrap();
+    assert!(e.to_string().starts_with("jitter: the kernel has no such queue; write netem delay"), "{e}");
+    if let Err(e) = Testbed::build(&plan(&[("pfifo limit 10", Host::Sender), ("netem delay 1ms", Host::Router)], &[]), &BTreeMap::new()) {
+        let text = e.to_string();
+        let expected = "forward stage 1 (netem): this kernel has no netem: build it with CONFIG_NET_SCH_NETEM";
+        assert!(text == expected || text.contains("not permitted"), "{text}");
+    }
+}
+
+#[test]
+fn steps_ramps_periods_and_traces_become_single_changes() {
+    let mut p = plan(&[("tbf rate 10mbit burst 10000 limit 100000; pfifo limit 40", Host::Sender), ("htb rate 50mbit", Host::Router)], &[]);
+    schedule(
+        &mut p,
+        r#"[
+        {"stage": 0, "change": {"kind": "ramp", "from": 100000000, "until": 400000000, "every": 100000000,
+            "start": {"rate": 10000000}, "end": {"rate": 40000000}}},
+        {"stage": 0, "depth": 1, "change": {"kind": "periodic", "first": 500000000, "period": 600000000, "hold": 50000000, "set": {"limit": 20}}},
+        {"stage": 1, "change": {"kind": "rate_trace", "points": [[0, 8000000], [700000000, 16000000]], "repeat": 1400000000}},
+        {"stage": 1, "change": {"kind": "set", "at": 5000000000, "set": {"rate": 1000000}}}]"#,
+    );
+    let Some(mut t) = build(&p, &BTreeMap::new()) else { return };
+    let times: Vec<u64> = t.changes().iter().map(|c| c.at_ns / 1_000_000).collect();
+    // The ramp's first step changes nothing; the last set is after the plan's end.
+    assert_eq!(times, [0, 200, 300, 400, 500, 550, 700, 1100, 1150, 1400, 1700, 1750]);
+    for i in 0..times.len() {
+        t.apply(i).unwrap();
+    }
+    send(&t, 10_000);
+}

@@ -1,0 +1,106 @@
+//! A whole trial on the machine's own kernel, in namespaces of its own: the guest's code without the guest.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use tcpscape_guest::trial::{run, Job};
+use tcpscape_guest::{sys, watch::Watched};
+use tcpscape_sim::{App, FlowPlan, Plan};
+
+fn plan(text: &str) -> Plan {
+    serde_json::from_str(text).expect("a plan")
+}
+
+fn job(plan: Plan) -> Job {
+    Job { seed: 1, plan, sysctls: BTreeMap::new(), pcap: false, sample_ns: 10_000_000 }
+}
+
+/// Runs a job on a thread of its own (it changes namespaces); None without the privilege.
+fn on_this_kernel(job: Job, pcap: Option<std::path::PathBuf>) -> Option<(tcpscape_guest::report::Report, Watched)> {
+    let outcome = std::thread::spawn(move || {
+        sys::prepare_signals();
+        run(&job, &File::open("/proc/thread-self/ns/net").expect("proc"), pcap.as_deref())
+    });
+    match outcome.join().expect("no panic") {
+        Ok(result) => Some(result),
+        Err(e) => skip(&e.to_string()),
+    }
+}
+
+/// Says why a test is skipped; any other failure is one.
+fn skip<T>(why: &str) -> Option<T> {
+    assert!(why.contains("not permitted") || why.contains("this kernel has no"), "{why}");
+    println!("skipped: {why}");
+    None
+}
+
+const BOTTLENECK: &str = r#"{"duration_ns": 400000000, "sample_interval_ns": 20000000, "queue_sample_interval_ns": 50000000,
+  "forward": {"stages": [{"qdisc": {"kind": "tbf", "rate": 20000000, "burst": 6056, "limit": 100000}, "at": "router"}]},
+  "flows": [{"cca": "reno", "app": {"kind": "bulk", "chunk": 8192}}]}"#;
+
+#[test]
+fn a_bulk_flow_fills_its_bottleneck_and_is_accounted_for() {
+    let Some((report, watched)) = on_this_kernel(job(plan(BOTTLENECK)), None) else { return };
+    let flow = &report.flows[0];
+    assert!(flow.established);
+    assert!((10.0..20.5).contains(&flow.goodput_mbps), "{} Mbit/s through 20", flow.goodput_mbps);
+    assert!((flow.goodput_mbps - flow.bytes_received as f64 * 8e-6 / flow.seconds).abs() < 1e-9);
+    assert!((0.39..0.45).contains(&flow.seconds), "{} s", flow.seconds);
+    assert!(flow.bytes_received <= flow.bytes_sent);
+    let sum: f64 = flow.limited_by.values().sum();
+    assert!((0.99..1.01).contains(&sum), "limits add up to {sum}");
+    assert!(watched.samples.t_ns.len() >= 15 && watched.samples.t_ns.windows(2).all(|w| w[0] < w[1]));
+    assert!(watched.queues.packets.iter().any(|&n| n > 0), "a queue that never filled");
+    assert_eq!(report.proof.as_ref().map(|p| p.stages.len()), Some(1));
+}
+
+#[test]
+fn finite_and_paced_writers_and_a_slow_reader_do_what_they_say() {
+    let mut said = plan(BOTTLENECK);
+    said.forward.stages.clear();
+    let flow = |app: App| FlowPlan { app, ..said.flows[0].clone() };
+    let mut slow = flow(App::Paced { chunk: 1000, rate: 1e6 });
+    slow.read = tcpscape_sim::Read { size: 500, delay_ns: 1_000_000 };
+    let flows = vec![flow(App::Finite { chunk: 8192, bytes: 100_001 }), flow(App::Paced { chunk: 1000, rate: 1e6 }), slow];
+    let Some((report, _)) = on_this_kernel(job(Plan { flows, ..said }), None) else { return };
+    assert_eq!(report.caveats, Vec::<String>::new());
+    let [finite, paced, slow] = &report.flows[..] else { panic!("three flows") };
+    assert_eq!((finite.bytes_sent, finite.bytes_received), (100_001, 100_001));
+    assert!(finite.seconds < 0.3);
+    // at most one chunk a millisecond, and nearly as many where the machine is quiet
+    assert!(paced.bytes_sent <= 402_000 && paced.bytes_sent > 100_000, "{}", paced.bytes_sent);
+    // at most 500 bytes a millisecond; what is left is read after the end
+    assert!(slow.bytes_received_first_half <= 103_000, "{}", slow.bytes_received_first_half);
+    assert!(slow.bytes_received <= slow.bytes_sent);
+}
+
+#[test]
+fn the_recorder_writes_a_pcap_of_the_senders_packets() {
+    let file = std::env::temp_dir().join(format!("tcpscape-guest-{}.pcap", std::process::id()));
+    let Some((report, _)) = on_this_kernel(job(plan(BOTTLENECK)), Some(file.clone())) else { return };
+    let bytes = std::fs::read(&file).expect("a file");
+    std::fs::remove_file(&file).expect("removable");
+    let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("4 bytes"));
+    assert_eq!((word(0), word(20)), (0xa1b2_3c4d, 101));
+    let (mut at, mut packets) = (24, 0);
+    while at + 16 <= bytes.len() {
+        assert_eq!(bytes[at + 16] >> 4, 4, "an IPv4 header");
+        at += 16 + word(at + 8) as usize;
+        packets += 1;
+    }
+    assert_eq!(at, bytes.len());
+    assert!(packets >= report.flows[0].data_segs_out, "{packets} packets, {} with data", report.flows[0].data_segs_out);
+}
+
+#[test]
+fn a_congestion_control_that_the_kernel_lacks_is_named() {
+    let mut said = plan(BOTTLENECK);
+    said.flows[0].cca = "nosuch".into();
+    let outcome = std::thread::spawn(move || {
+        let home = File::open("/proc/thread-self/ns/net").expect("proc");
+        run(&job(said), &home, None).map(|_| ()).map_err(|e| e.to_string())
+    });
+    let said = outcome.join().expect("no panic").expect_err("refused");
+    if !said.contains("nosuch") {
+        skip::<()>(&said);
+    }
+}

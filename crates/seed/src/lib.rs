@@ -1,0 +1,40 @@
+//! Makes the random numbers of a User-Mode Linux kernel a function of a seed, so that a trial can be repeated bit for bit.
+//!
+//! What it is: a library that the virtual engine preloads (`LD_PRELOAD`) into the `linux` process. The kernel seeds its random
+//! number generator from the host's `getrandom`; this one answers with the stream of splitmix64 (Steele, Lea, Flood 2014) that
+//! begins at `TCPSCAPE_SEED`. How it differs from the real one: no secret. The kernel itself stays as it is.
+
+#![allow(unsafe_code)]
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::OnceLock;
+
+static STATE: OnceLock<AtomicU64> = OnceLock::new();
+/// splitmix64's step.
+const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+
+fn next(state: &AtomicU64) -> u64 {
+    let mut z = state.fetch_add(STEP, Ordering::Relaxed).wrapping_add(STEP);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+fn seed() -> u64 {
+    std::env::var("TCPSCAPE_SEED").ok().and_then(|s| s.parse().ok()).unwrap_or(0)
+}
+
+/// `getrandom(2)` with numbers that follow from the seed.
+///
+/// # Safety
+/// `buffer` must have room for `length` bytes, as for the function of libc.
+#[no_mangle]
+pub unsafe extern "C" fn getrandom(buffer: *mut libc::c_void, length: libc::size_t, _flags: libc::c_uint) -> libc::ssize_t {
+    let state = STATE.get_or_init(|| AtomicU64::new(seed()));
+    // SAFETY: the caller's promise.
+    let bytes = unsafe { std::slice::from_raw_parts_mut(buffer.cast::<u8>(), length) };
+    for chunk in bytes.chunks_mut(8) {
+        chunk.copy_from_slice(&next(state).to_le_bytes()[..chunk.len()]);
+    }
+    length as libc::ssize_t
+}
