@@ -7,13 +7,16 @@ BIN := $(VENV)/bin
 CARGO ?= $(shell command -v cargo || echo $(HOME)/.cargo/bin/cargo)
 export PATH := $(dir $(CARGO)):$(PATH)
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml 2>/dev/null) Cargo.toml Cargo.lock
+# The virtual engine's guest program, where there is User-Mode Linux: static, in a target directory of its own since its flags differ.
+GUEST := python/tcpscape/engines/guest/init
+GUEST_HERE := $(if $(filter Linux-x86_64,$(shell uname -s)-$(shell uname -m)),$(GUEST))
 
 .PHONY: help setup demo test test-rust test-python test-all check bench docs clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
 
-setup: $(VENV)/.built ## the virtual environment with tcpscape in it; quick when nothing changed
+setup: $(VENV)/.built $(GUEST_HERE) ## the virtual environment with tcpscape in it; quick when nothing changed
 
 $(VENV)/.tools: pyproject.toml
 	@command -v $(PYTHON) >/dev/null || { echo "python3 is missing: apt-get install python3 python3-venv"; exit 1; }
@@ -30,6 +33,16 @@ $(VENV)/.built: $(VENV)/.tools $(RUST_SOURCES)
 	@echo "setup: building the engine (Rust, release)"
 	@VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --quiet >$(VENV)/build.log 2>&1 || { cat $(VENV)/build.log; exit 1; }
 	@touch $@
+
+$(GUEST): $(RUST_SOURCES)
+	@echo "setup: building the guest program of the virtual engine (Rust, release, static)"
+	@triple=$$(rustc -vV | sed -n 's/^host: //p') && \
+	RUSTFLAGS="-C target-feature=+crt-static" CARGO_PROFILE_RELEASE_STRIP=symbols \
+	  $(CARGO) build --release --locked --quiet -p tcpscape-guest --target $$triple --target-dir target/guest \
+	  || { echo "the guest does not build; if the linker misses libc.a: apt-get install libc6-dev"; exit 1; } && \
+	install -m 755 target/guest/$$triple/release/tcpscape-guest $@
+	@CARGO_PROFILE_RELEASE_STRIP=symbols $(CARGO) build --release --locked --quiet -p tcpscape-seed --target-dir target/seed && \
+	install -m 644 target/seed/release/libtcpscape_seed.so $(dir $@)seed.so
 
 demo: setup ## answer a real question: advise for Starlink's baseline, then the jitter-cliff study
 	@echo '$$ tcpscape advise --rtt 26ms --jitter 7ms --loss 0.125% --rcvbuf 256KiB --app 10MiB/s --read 16KiB/1ms --kernel 6.12,rmem_max=4MiB'
@@ -66,4 +79,4 @@ docs: setup ## the pictures in docs/img, from the studies
 	@echo "docs/img: jitter-cliff, loss-tolerance"
 
 clean: ## what was built
-	rm -rf target $(VENV) out .pytest_cache .ruff_cache .mypy_cache
+	rm -rf $(GUEST) $(dir $(GUEST))seed.so target $(VENV) out .pytest_cache .ruff_cache .mypy_cache

@@ -69,7 +69,13 @@ def need_model():
     model()
 
 
-@pytest.fixture(params=[name for name, new in engines.REGISTRY.items() if not issubclass(new, Planned)])
+SLOW = {"virtual"}
+"""Engines that only `make test-all` waits for."""
+
+
+@pytest.fixture(
+    params=[pytest.param(n, marks=[pytest.mark.slow] * (n in SLOW)) for n, new in engines.REGISTRY.items() if not issubclass(new, Planned)]
+)
 def engine(request):
     """Every engine that is built; those that cannot run here are skipped with their reason."""
     made = engines.REGISTRY[request.param]()

@@ -14,8 +14,6 @@ from tcpscape.trial import Trial
 
 Progress = Callable[[int, int], None]
 """Called with trials done and trials in all."""
-MAX_BATCH = 16
-"""Trials handed to the engine at once."""
 
 
 @dataclass(frozen=True)
@@ -65,11 +63,14 @@ class Runner:
                     if self.store:
                         self.store.save(trial)
                 yield futures[future], trials
-        finally:
+        except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
+            self.engine.stop()
+            raise
+        pool.shutdown(wait=False)
 
     def _batches(self, seeds: Sequence[int], workers: int) -> Iterator[Sequence[int]]:
-        size = 1 if self.store else max(1, min(MAX_BATCH, len(seeds) // (2 * workers)))
+        size = 1 if self.store else max(1, min(self.engine.batch, len(seeds) // (2 * workers)))
         for first in range(0, len(seeds), size):
             yield seeds[first : first + size]
 

@@ -12,7 +12,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Rtt:
-    """Round-trip times that the sender measured, ms. None where there was no sample."""
+    """Round-trip times that the sender measured, ms. None where there was no sample.
+
+    Of single measurements on the model; of the smoothed RTT, sampled at an interval, on a real kernel.
+    """
 
     min: float | None = None
     p50: float | None = None
@@ -105,6 +108,12 @@ class Trial:
     """Hash of the whole trace: same scenario and seed, same hash."""
     events: int | None = None
     queues: tuple[Mapping[str, Any], ...] = ()
+    kernel: str | None = None
+    """Name and release of the real kernel that ran, None where none did."""
+    counters: Mapping[str, int] = field(default_factory=dict)
+    """A real kernel's counters that are not 0 (`sender.TcpExt.TCPTimeouts`)."""
+    check: Mapping[str, Any] = field(default_factory=dict)
+    """What a testbed found out about itself; whatever it minds is a caveat too."""
     samples: pl.DataFrame | None = field(default=None, compare=False)
     queue_samples: pl.DataFrame | None = field(default=None, compare=False)
     packets: pl.DataFrame | None = field(default=None, compare=False)
@@ -120,4 +129,5 @@ class Trial:
             "scenario": self.scenario, "cca": self.cca, "seed": self.seed, "engine": self.engine, "version": self.version,
             "duration": self.duration, "goodput_mbps": self.goodput_mbps, "flows": [f.to_dict() for f in self.flows],
             "queues": [dict(q) for q in self.queues], "caveats": list(self.caveats), "events": self.events, "hash": self.hash,
+            "kernel": self.kernel, "counters": dict(self.counters), "check": dict(self.check),
         }

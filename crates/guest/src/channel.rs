@@ -3,6 +3,9 @@
 //! The FIFO is read through `/dev/dsp`, User-Mode Linux's audio relay (arch/um/drivers/hostaudio): a read of it is a plain
 //! blocking `read(2)` of the host, so a waiting guest costs nothing and its virtual time stands still; end-of-file means that
 //! the host is gone. Lines to the host go to the console.
+//!
+//! With `TCPSCAPE_ONCE=7` on the kernel's command line there is only job 7, and the guest ends after it. It says nothing before: when
+//! the host reads a line is the host's affair, but it interrupts the guest and so changes its random numbers.
 
 use crate::report::{Report, Table};
 use crate::sys;
@@ -24,6 +27,11 @@ pub fn serve() -> io::Result<()> {
     let shared = std::env::var("TCPSCAPE_IO").map_err(|_| io::Error::other("TCPSCAPE_IO is not on the kernel's command line"))?;
     sys::mount("none", HOST, "hostfs", &shared)?;
     sys::prepare_signals();
+    if let Ok(id) = std::env::var("TCPSCAPE_ONCE") {
+        serve_one(&id, &File::open("/proc/self/ns/net")?)?;
+        say(&format!("done {id}"));
+        return Ok(());
+    }
     say(&format!("ready {}", greeting()));
     let home = File::open("/proc/self/ns/net")?;
     let jobs = BufReader::new(File::open(JOBS)?);
@@ -39,7 +47,7 @@ pub fn serve() -> io::Result<()> {
 }
 
 /// A line to the host.
-fn say(what: &str) {
+pub fn say(what: &str) {
     let mut out = io::stdout().lock();
     let _ = writeln!(out, "@tcpscape {what}");
     let _ = out.flush();

@@ -7,9 +7,10 @@ fn main() -> ExitCode {
         eprintln!("tcpscape-guest: this is the init of a guest kernel; `tcpscape run --engine virtual` starts it");
         return ExitCode::from(2);
     }
+    std::panic::set_hook(Box::new(|what| tcpscape_guest::channel::say(&format!("panic {}", what.to_string().replace('\n', " ")))));
     let outcome = tcpscape_guest::channel::serve();
     if let Err(e) = &outcome {
-        println!("@tcpscape failed {e}");
+        tcpscape_guest::channel::say(&format!("failed {e}"));
     }
     tcpscape_guest::sys::power_off();
     ExitCode::FAILURE

@@ -2,7 +2,9 @@
 //!
 //! What it is: a library that the virtual engine preloads (`LD_PRELOAD`) into the `linux` process. The kernel seeds its random
 //! number generator from the host's `getrandom`; this one answers with the stream of splitmix64 (Steele, Lea, Flood 2014) that
-//! begins at `TCPSCAPE_SEED`. How it differs from the real one: no secret. The kernel itself stays as it is.
+//! begins at `TCPSCAPE_SEED`. Its memory must lie at the same addresses in every run as well, so the program is started once
+//! more without address randomisation before it begins. How it differs from the real thing: no secrets. The kernel itself
+//! stays as it is.
 
 #![allow(unsafe_code)]
 
@@ -37,4 +39,26 @@ pub unsafe extern "C" fn getrandom(buffer: *mut libc::c_void, length: libc::size
         chunk.copy_from_slice(&next(state).to_le_bytes()[..chunk.len()]);
     }
     length as libc::ssize_t
+}
+
+/// Linux: personality(2), linux/personality.h.
+const QUERY: libc::c_ulong = 0xffff_ffff;
+const ADDR_NO_RANDOMIZE: libc::c_ulong = 0x004_0000;
+
+type Start = extern "C" fn(libc::c_int, *const *const libc::c_char, *const *const libc::c_char);
+
+#[used]
+#[link_section = ".init_array"]
+static START: Start = start;
+
+/// Runs before the program: starts it again without address randomisation. Where that is not allowed it goes on as it is.
+extern "C" fn start(_count: libc::c_int, words: *const *const libc::c_char, environment: *const *const libc::c_char) {
+    // SAFETY: the dynamic loader hands over the program's own arguments and environment; exec keeps none of this process.
+    unsafe {
+        let now = libc::personality(QUERY);
+        let wanted = now as libc::c_ulong | ADDR_NO_RANDOMIZE;
+        if now >= 0 && now as libc::c_ulong & ADDR_NO_RANDOMIZE == 0 && libc::personality(wanted) >= 0 {
+            libc::execve(c"/proc/self/exe".as_ptr(), words, environment);
+        }
+    }
 }

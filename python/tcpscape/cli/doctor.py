@@ -10,6 +10,7 @@ from pathlib import Path
 
 from tcpscape import __version__
 from tcpscape.cli import tables
+from tcpscape.errors import TcpscapeError
 
 Finding = tuple[str, str]
 """What was found, and what to do about it (empty where nothing is needed)."""
@@ -52,10 +53,24 @@ def _memory() -> Finding:
 
 
 def _virtual() -> Finding:
-    found = shutil.which("linux.uml") or shutil.which("linux")
-    if found:
-        return f"a User-Mode Linux kernel at {found}; the virtual engine itself is not built yet", "use --engine model"
-    return "no User-Mode Linux kernel; the virtual engine is not built yet", "use --engine model"
+    from tcpscape import kernels
+    from tcpscape.engines.virtual import Virtual
+
+    if why := Virtual().unavailable():
+        problem, _, fix = why.rpartition("; ")
+        return problem, fix
+    return "kernels: " + ", ".join(f"{kernel.name} ({kernel.release})" for kernel in kernels.all()), ""
+
+
+def _memory_files() -> Finding:
+    from tcpscape.engines.guest import room
+    from tcpscape.engines.guest.process import MEMORY_MB
+
+    try:
+        return f"{room.directory(MEMORY_MB)} has room for a guest's memory", ""
+    except TcpscapeError as e:
+        problem, _, fix = str(e).rpartition("; ")
+        return problem, fix
 
 
 def _live() -> Finding:
@@ -71,6 +86,6 @@ def _tshark() -> Finding:
 
 
 CHECKS: dict[str, Callable[[], Finding]] = {
-    "python": _python, "libraries": _libraries, "engine model": _extension, "engine virtual": _virtual, "engine live": _live,
+    "python": _python, "libraries": _libraries, "engine model": _extension, "engine virtual": _virtual, "guests": _memory_files, "engine live": _live,
     "cores": _cores, "memory": _memory, "tshark": _tshark,
 }

@@ -22,11 +22,15 @@ def _group() -> None:
 
 
 def version() -> None:
-    """Versions of tcpscape and of its model."""
+    """Versions of tcpscape, of its model and of the default kernel where there is one."""
     from tcpscape.engines.model import Model
+    from tcpscape.engines.virtual import Virtual
 
     engine = Model()
     print(f"tcpscape {__version__}, model {engine.version if engine.unavailable() is None else 'not built (run `make setup`)'}")
+    virtual = Virtual()
+    if virtual.unavailable() is None:
+        print(f"virtual: kernel {virtual.version}")
 
 
 @cca.command("list")

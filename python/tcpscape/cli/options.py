@@ -13,7 +13,7 @@ Cca = Annotated[str | None, typer.Option(help="Congestion controls to compare, o
 Seeds = Annotated[str, typer.Option(help="Trials of each condition: 20 (seeds 0…19), 5..9 or 1,4,7.")]
 Json = Annotated[bool, typer.Option("--json", help="One JSON line per trial and nothing else on stdout.")]
 Out = Annotated[Path | None, typer.Option(help="Keep results here and resume from here.")]
-EngineName = Annotated[str, typer.Option("--engine", help="Engine: model, mock.")]
+EngineName = Annotated[str, typer.Option("--engine", help="Engine: model, virtual[:KERNEL] (`tcpscape kernel list`), mock.")]
 Jobs = Annotated[int, typer.Option(min=0, help="Cores; 0 is all.")]
 Rcvbuf = Annotated[str | None, typer.Option(help="SO_RCVBUF argument (256KiB); 0 is autotuned.")]
 Sndbuf = Annotated[str | None, typer.Option(help="SO_SNDBUF argument; 0 is autotuned.")]

@@ -43,7 +43,7 @@ def run(
     samples: Annotated[str | None, typer.Option(help="Keep per-flow samples at this interval (10ms), with --out.")] = None,
     as_json: options.Json = False,
     out: options.Out = None,
-    pcap: Annotated[Path | None, typer.Option(help="Write the first trial's packets as pcapng.")] = None,
+    pcap: Annotated[Path | None, typer.Option(help="Write the first trial's packets as pcapng (virtual: pcap, of one more run of it).")] = None,
     engine: options.EngineName = "model",
     jobs: options.Jobs = 0,
 ) -> None:
@@ -67,7 +67,7 @@ def run(
     if pcap:
         runner.engine.write_pcap(cases[0], groups[0][0].seed, pcap)
     _show(groups, cases, as_json)
-    _say_where(out, pcap, as_json)
+    _say_where(out, pcap, as_json, "the first trial" if runner.engine.repeatable else "one more run of the first trial")
 
 
 def _from_words(
@@ -152,10 +152,10 @@ def _compare(screen: Console, groups: Sequence[Sequence[Trial]]) -> None:
         screen.print(f"{trials[0].cca} / {groups[0][0].cca}: {got.text()} of the mean goodput, same seeds")
 
 
-def _say_where(out: Path | None, pcap: Path | None, as_json: bool) -> None:
+def _say_where(out: Path | None, pcap: Path | None, as_json: bool, whose: str) -> None:
     if as_json:
         return
     if out:
         print(f"kept in {out}: trials/*.parquet, samples/*.parquet")
     if pcap:
-        print(f"packets of the first trial: {pcap}")
+        print(f"packets of {whose}: {pcap}")

@@ -5,7 +5,8 @@ from __future__ import annotations
 from tcpscape.engines.base import Capture, Engine
 from tcpscape.engines.mock import Mock
 from tcpscape.engines.model import Model
-from tcpscape.engines.planned import Live, Virtual
+from tcpscape.engines.planned import Live
+from tcpscape.engines.virtual import Virtual
 from tcpscape.errors import EngineError
 
 REGISTRY: dict[str, type[Engine]] = {"model": Model, "mock": Mock, "virtual": Virtual, "live": Live}
@@ -13,10 +14,13 @@ REGISTRY: dict[str, type[Engine]] = {"model": Model, "mock": Mock, "virtual": Vi
 
 
 def make(name: str) -> Engine:
-    """The engine called `name`, ready to run; refuses with the reason where it cannot."""
-    if name not in REGISTRY:
+    """The engine called `name` or `name:variant` (virtual:mine), ready to run; refuses with the reason where it cannot."""
+    kind, colon, variant = name.partition(":")
+    if kind not in REGISTRY:
         raise EngineError(f"engine: {name!r} is unknown; choose {', '.join(REGISTRY)}")
-    engine = REGISTRY[name]()
+    if colon and not variant:
+        raise EngineError(f"engine: {name!r} names nothing after the colon; write {kind}, or {kind}:NAME")
+    engine = REGISTRY[kind].of(variant or None)
     if reason := engine.unavailable():
         raise EngineError(f"engine: {name} cannot run here: {reason}")
     return engine

@@ -28,10 +28,23 @@ class Capture:
 
 
 class Engine(ABC):
-    """Scenario + seeds → Trials, in the seeds' order. Same scenario and seed, same trial."""
+    """Scenario + seeds → Trials, in the seeds' order. Same scenario and seed, same trial (see :attr:`repeatable`)."""
 
     name: str
     about: str
+    repeatable: bool = True
+    """Whether the same scenario and seed are the same trial to the last bit; otherwise within the run-to-run spread."""
+    unobtrusive: bool = True
+    """Whether watching (samples, packets) leaves the trial as it is."""
+    batch: int = 16
+    """Trials that a campaign hands over at once at most; 1 where each takes long."""
+
+    @classmethod
+    def of(cls, variant: str | None) -> Engine:
+        """An engine, or its variant where it has some (virtual:NAME)."""
+        if variant is not None:
+            raise EngineError(f"engine: {cls.name} has no variants; leave out :{variant}")
+        return cls()
 
     def unavailable(self) -> str | None:
         """Why it cannot run on this machine and what to do about it; None where it can."""
@@ -50,8 +63,11 @@ class Engine(ABC):
     def run(self, scenario: Scenario, seeds: Sequence[int], *, threads: int = 1, capture: Capture = Capture()) -> list[Trial]:
         """Runs one trial for each seed."""
 
+    def stop(self) -> None:  # noqa: B027 (most engines have nothing to end)
+        """Ends what runs, from another thread: a campaign was interrupted. What was running raises an EngineError."""
+
     def write_pcap(self, scenario: Scenario, seed: int, path: Path) -> None:
-        """Writes the packets of one trial as pcapng."""
+        """Writes the packets of one trial, as pcapng or pcap."""
         raise EngineError(f"pcap: the {self.name} engine sees no packets; use --engine model")
 
     def address(self, scenario: Scenario, seed: int) -> str:

@@ -25,13 +25,6 @@ class Planned(Engine):
         raise EngineError(f"engine: {self.name} cannot run here: {self.unavailable()}")
 
 
-class Virtual(Planned):
-    """A real kernel in virtual time (User-Mode Linux)."""
-
-    name = "virtual"
-    about = "a real Linux kernel in virtual time (planned)"
-
-
 class Live(Planned):
     """The machine's own kernel, in network namespaces."""
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from tcpscape import stats
 from tcpscape.campaign import Runner
+from tcpscape.errors import TcpscapeError
 from tcpscape.findings import chaos, cliff, damage
 from tcpscape.findings.conditions import Conditions
 from tcpscape.scenario import Scenario
@@ -106,7 +107,8 @@ class Adviser:
         order = sorted(self.ccas, key=lambda c: -sum(goodputs[c]))
         ranking = tuple(self._standing(cca, trials[cca], goodputs[order[0]], seeds) for cca in order)
         choice, why = choose(ranking, {cca: goodputs[cca] for cca in order})
-        caveats = sorted({c for some in trials.values() for t in some for c in t.caveats})
+        left_out = [f"without {name}: the {self.runner.engine.name} engine cannot" for name, _, p in damage.without(self.path) if not self._can(p)]
+        caveats = sorted({c for some in trials.values() for t in some for c in t.caveats} | set(left_out))
         return Advice(self.path, ranking, choice, why, tuple(caveats), len(self.known))
 
     def _affordable(self) -> int:
@@ -144,7 +146,15 @@ class Adviser:
     def _damage(self, cca: str, seeds: Sequence[int]) -> tuple[damage.Damage, ...]:
         self.say(f"{cca}: taking the ingredients away")
         few = seeds[: max(2, round(DAMAGE_SHARE * len(seeds)))]
-        return tuple(damage.decompose(self.path, lambda paths: self._goodputs(paths, cca, few)))
+        return tuple(damage.decompose(self.path, lambda paths: self._goodputs(paths, cca, few), self._can))
+
+    def _can(self, path: Conditions) -> bool:
+        """Whether the engine has what the path asks for: a real kernel cannot delay at random and keep the order."""
+        try:
+            self.runner.engine.check(path.scenario(self.ccas[0]))
+        except TcpscapeError:
+            return False
+        return True
 
     def _goodputs(self, paths: Sequence[Conditions], cca: str, seeds: Sequence[int]) -> list[list[float]]:
         return [[t.goodput_mbps for t in trials] for trials in self._run([p.scenario(cca) for p in paths], seeds)]

@@ -42,9 +42,9 @@ def without(path: Conditions) -> list[tuple[str, str, Conditions]]:
     return cases
 
 
-def decompose(path: Conditions, run: Run) -> list[Damage]:
-    """Every ingredient's damage, the largest gain first."""
-    cases = without(path)
+def decompose(path: Conditions, run: Run, can: Callable[[Conditions], bool] = lambda _: True) -> list[Damage]:
+    """The damage of every ingredient that `can` be taken away, the largest gain first."""
+    cases = [case for case in without(path) if can(case[2])]
     if not cases:
         return []
     full, *others = run([path, *(c for _, _, c in cases)])
