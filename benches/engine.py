@@ -8,9 +8,6 @@ import math
 import random
 import sys
 
-from conditions import Condition
-from metrics import Trial
-
 
 class EngineMissing(SystemExit):
     """The extension module is not built."""
@@ -38,20 +35,9 @@ def parser(module):
     return parse
 
 
-def known_ccas(module) -> set[str] | None:
-    """The congestion controls that the engine has; None where it cannot say."""
-    return {row[0] for row in module.cca_registry()} if hasattr(module, "cca_registry") else None
-
-
 def run_plan(module, plan: dict, seeds: list[int], threads: int) -> list[dict]:
     """The engine's results, one a seed."""
     return module.run(json.dumps(plan), seeds, threads)
-
-
-def run_condition(module, condition: Condition, seeds: list[int], threads: int, sample_ms: float = 0) -> tuple[Trial, ...]:
-    """The model's trials of one condition."""
-    plan = condition.plan(parser(module), sample_ms=sample_ms)
-    return tuple(Trial.of(r) for r in run_plan(module, plan, seeds, threads))
 
 
 class Fake:

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """Model against real Linux, written to docs/fidelity.md and docs/fidelity.csv from the data.
 
-Random conditions (tests/data/reference) with 20 seeds each, and the published jitter and loss tables.
+The recorded sets of conditions (tests/data/reference, and what `tcpscape validate` left in tests/data/validated) through
+`tcpscape.validate`, and the published jitter and loss tables.
 """
 
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import math
 import pathlib
 import sys
@@ -14,32 +16,41 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import engine
 import published
-from compare import cell as fmt
-from compare import compare, write_csv
-from conditions import DATA, FAMILIES, read_conditions, read_results
-from metrics import (
-    MEDIAN_TARGET,
-    P90_TARGET,
-    RETRANSMIT_FACTOR,
-    RETRANSMIT_MIN,
-    RTT_WITHIN,
-    SHARE_TARGET,
-    Comparison,
-    Summary,
-    groups,
-    quantile,
-)
+from plans import DATA
 from table import markdown, verdict
+from tcpscape.validate import checks, output, recorded, report, rounds, sides
+from tcpscape.validate.compare import Comparison, worst
+from tcpscape.validate.report import percent
 
 CCAS = ("reno", "cubic", "bbr")  # those that the targets are about
 DOCS = pathlib.Path(__file__).resolve().parent.parent / "docs"
+VALIDATED = DATA.parent / "validated"
 LOSS_WITHIN, JITTER_WITHIN = 0.20, 0.25
+WORST = 10
+TARGETS = "median<=0.05,p90<=0.25,retransmit_share>=0.8,rtt_share>=0.8"
+VALIDATED_TARGETS = "median<=0.04,p90<=0.2,p90_low@each<=0.2"
 # Sets of conditions: file stem, what it is. A set whose files are missing is left out.
 SETS = (
     ("random", "the reference set: five repetitions on the kernel"),
     ("fresh", "a second draw from the same family: three repetitions, with the smoothed RTT sampled every 10 ms"),
     ("heldout", "a third draw, made when the model was done and not looked at while it was changed: five repetitions"),
 )
+
+
+@dataclasses.dataclass(frozen=True)
+class Set:
+    """A recorded set: where it is, what it is, what it must reach."""
+
+    place: pathlib.Path
+    what: str
+    targets: str
+
+
+def sets() -> list[Set]:
+    """The reference sets and those that were kept from `tcpscape validate`."""
+    found = [Set(DATA / stem, what, TARGETS) for stem, what in SETS if (DATA / f"{stem}_results.csv").exists()]
+    kept = sorted(VALIDATED.glob("*/results.csv")) if VALIDATED.is_dir() else []
+    return found + [Set(f.parent, "the real kernel in virtual time, kept from `tcpscape validate`", VALIDATED_TARGETS) for f in kept]
 
 
 def notes() -> dict[str, str]:
@@ -49,91 +60,11 @@ def notes() -> dict[str, str]:
     return yaml.safe_load((pathlib.Path(__file__).resolve().parent / "notes.yaml").read_text()) or {}
 
 
-def run_set(module, stem: str, seeds: list[int], threads: int) -> tuple[list[Comparison], dict[str, int]]:
-    """Comparisons of a set of conditions, and how many conditions of other congestion controls were left out."""
-    truth, conditions = read_results(DATA / f"{stem}_results.csv"), read_conditions(DATA / f"{stem}_conditions.csv")
-    mine = [c for c in conditions.values() if c.cca in CCAS and c.id in truth]
-    others: dict[str, int] = {}
-    for c in conditions.values():
-        if c.cca not in CCAS:
-            others[c.cca] = others.get(c.cca, 0) + 1
-    return compare(module, mine, truth, seeds, threads, sample_ms=10), others
-
-
-def percent(x: float) -> str:
-    """A share as a percentage."""
-    return "–" if math.isnan(x) else f"{100 * x:.0f} %"
-
-
-def summary_table(rows: list[Comparison]) -> str:
-    """Errors by family, by congestion control and over all."""
-    lines = []
-
-    def add(name: str, group: list[Comparison]) -> None:
-        s = Summary.of(group)
-        lines.append((
-            name, s.n, fmt(s.median, ".3f"), fmt(s.p90, ".3f"), fmt(s.worst), fmt(s.bias, "+.3f"), fmt(s.floor_median, ".3f"), fmt(s.floor_p90, ".3f"),
-            f"{percent(s.retransmit_share)} of {s.retransmit_n}" if s.retransmit_n else "–", f"{percent(s.rtt_share)} of {s.rtt_n}" if s.rtt_n else "–",
-        ))  # fmt: skip
-
-    by_family = groups(rows, lambda c: c.family)
-    for family in FAMILIES:
-        if family in by_family:
-            add(family, by_family[family])
-    for cca, group in sorted(groups(rows, lambda c: c.cca).items()):
-        add(f"**{cca}**", group)
-    add("**all**", rows)
-    head = (
-        "conditions",
-        "n",
-        "median",
-        "p90",
-        "worst",
-        "bias",
-        "kernel's own median",
-        "kernel's own p90",
-        f"retransmits within {RETRANSMIT_FACTOR} ×",
-        f"mean RTT within {percent(RTT_WITHIN)}",
-    )
-    return markdown(head, lines)
-
-
-def matrix_table(rows: list[Comparison]) -> str:
-    """Median error, family by congestion control."""
-    by_family = groups(rows, lambda c: c.family)
-    lines = []
-    for family in FAMILIES:
-        if family in by_family:
-            per = groups(by_family[family], lambda c: c.cca)
-            lines.append((family, *(f"{Summary.of(per[c]).median:.3f} / {Summary.of(per[c]).p90:.3f} ({len(per[c])})" if c in per else "–" for c in CCAS)))
-    return markdown(("median / p90 (n)", *CCAS), lines)
-
-
-def targets_table(rows: list[Comparison]) -> list[tuple]:
-    """The targets on random conditions, with what was reached."""
-    s = Summary.of(rows)
-    retransmits, rtt = f"{percent(s.retransmit_share)} of {s.retransmit_n}", f"{percent(s.rtt_share)} of {s.rtt_n}" if s.rtt_n else "not recorded"
-    most = f"{percent(SHARE_TARGET)} of conditions"
-    counts = f"retransmits within {RETRANSMIT_FACTOR} × (kernel > {RETRANSMIT_MIN})"
-    return [
-        ("goodput, median of \\|ln(model/kernel)\\|", f"≤ {MEDIAN_TARGET}", fmt(s.median, ".3f"), verdict(s.median <= MEDIAN_TARGET)),
-        ("goodput, 90th percentile", f"≤ {P90_TARGET}", fmt(s.p90, ".3f"), verdict(s.p90 <= P90_TARGET)),
-        (counts, most, retransmits, verdict(s.retransmit_share >= SHARE_TARGET)),
-        (f"mean RTT within {percent(RTT_WITHIN)}", most, rtt, verdict(s.rtt_share >= SHARE_TARGET) if s.rtt_n else "–"),
-    ]
-
-
-def worst_table(rows: list[Comparison], found: dict[str, str], n: int = 10) -> str:
-    """The conditions with the largest errors, both numbers, and what was found."""
-    lines = []
-    for c in sorted(rows, key=lambda c: -c.error)[:n]:
-        ours, theirs = c.retransmits
-        spread = f"{quantile((t.goodput for t in c.model), 0.1):.2f}–{quantile((t.goodput for t in c.model), 0.9):.2f}"
-        lines.append((
-            c.condition.id, c.condition.describe(), f"{c.goodput:.2f} ({spread})", f"{c.kernel_goodput:.2f} ({min(c.truth.goodput):.2f}–{max(c.truth.goodput):.2f})",
-            f"{c.signed:+.2f}", fmt(c.floor), f"{ours:.0f} / {theirs:.0f}", found.get(c.condition.id, "not explained yet"),
-        ))  # fmt: skip
-    return markdown(("id", "condition", "model Mbit/s (p10–p90)", "kernel Mbit/s (min–max)", "ln ratio", "floor", "retransmits m / k", "found"), lines)
+def run_set(record: recorded.Recorded, engine_name: str, seeds: int, jobs: int) -> tuple[Comparison, ...]:
+    """The engine on the conditions of a set, those of the congestion controls that the targets are about."""
+    mine = [c for c in record.conditions if set(c.cca.split("+")) <= set(CCAS)]
+    request = rounds.Request(mine, sides.make(engine_name, jobs, None), sides.RecordedSide(record), (seeds, 1))
+    return rounds.run(request).comparisons
 
 
 def answers_table(answers: list[published.Answer], tolerance: float, skip_chaos: bool) -> tuple[str, int, int]:
@@ -188,10 +119,11 @@ def chaos_table(chaos: list[published.Answer]) -> tuple[str, list[tuple]]:
 PAGE = """\
 # Fidelity: the model against real Linux
 
-Written by `make bench` (benches/fidelity.py) from tests/data/reference; do not edit. Every condition: {seeds} seeds of the
-model against the kernel's repetitions. The error of a condition is |ln(median model goodput / median kernel goodput)|; 0.05 is
-5 %, 0.25 is a factor 1.28. The *kernel's own* columns split its repetitions in two and compare the halves: no model can do
-better. The bias is the median of the signed logarithm. All numbers of every condition are in `fidelity.csv`.
+Written by `make bench` (benches/fidelity.py) from tests/data; do not edit. Every condition: {seeds} seeds of the model (A) against the
+recorded runs of a real kernel (B). All numbers of every condition are in `fidelity.csv`; `tcpscape validate --against STEM` prints the
+same for one set.
+
+{definitions}
 
 ## Targets
 
@@ -221,17 +153,38 @@ Kernel profile 6.12, the published rig (256 KiB receive buffer, 5 and 10 MiB/s p
 """
 
 SET_SECTION = """\
-## Random conditions: {stem} ({n} conditions; {what})
+## Random conditions: {name} ({n} conditions; {what})
 
 {summary}
 
 {matrix}
 
-### The ten worst
+### The worst
 
 {worst}
 {others}
 """
+
+
+def set_section(said: Set, engine_name: str, seeds: int, jobs: int, found: dict[str, str]) -> tuple[str, list[tuple], tuple[Comparison, ...]]:
+    """A set's section, its targets, its comparisons."""
+    record = recorded.load(said.place)
+    rows = run_set(record, engine_name, seeds, jobs)
+    others: dict[str, int] = {}
+    for c in record.conditions:
+        if not set(c.cca.split("+")) <= set(CCAS):
+            others[c.cca] = others.get(c.cca, 0) + 1
+    section = SET_SECTION.format(
+        name=record.name,
+        what=said.what,
+        n=len(rows),
+        summary=report.summary_table(rows).markdown(),
+        matrix=report.matrix_table(rows).markdown(),
+        worst=report.worst_table(worst(rows, WORST), ("model", "kernel"), found).markdown(),
+        others=others_line(others),
+    )
+    targets = [(f"{record.name}: {what}", *rest) for what, *rest in (c.line() for c in checks.judge(checks.read(said.targets), rows))]
+    return section, targets, rows
 
 
 def others_line(others: dict[str, int]) -> str:
@@ -267,30 +220,18 @@ def published_section(module, seeds: list[int], threads: int) -> tuple[dict[str,
     return {"loss": loss, "jitter": jitter, "cliff": cliffs, "chaos": chaos}, targets
 
 
-def write(module, seeds: int, threads: int, out: pathlib.Path) -> None:
-    """Run everything and write the page and the CSV beside it."""
-    numbers, found, sections, targets, everything = list(range(1, seeds + 1)), notes(), [], [], []
-    for stem, what in SETS:
-        if not (DATA / f"{stem}_results.csv").exists():
-            continue
-        rows, others = run_set(module, stem, numbers, threads)
+def write(module, seeds: int, threads: int, out: pathlib.Path, *, fake: bool = False) -> None:
+    """Run everything and write the page and the CSV beside it. `module` runs the published tables, its engine the recorded sets."""
+    found, sections, targets, everything = notes(), [], [], []
+    for said in sets():
+        section, reached, rows = set_section(said, "mock" if fake else "model", seeds, threads, found)
+        sections.append(section)
+        targets += reached
         everything += rows
-        targets += [(f"{stem}: {name}", *rest) for name, *rest in targets_table(rows)]
-        sections.append(
-            SET_SECTION.format(
-                stem=stem,
-                what=what,
-                n=len(rows),
-                summary=summary_table(rows),
-                matrix=matrix_table(rows),
-                worst=worst_table(rows, found),
-                others=others_line(others),
-            )
-        )
-    tables, more = published_section(module, numbers, threads)
-    page = PAGE.format(seeds=seeds, targets=markdown(("what", "target", "reached", ""), targets + more), sets="\n".join(sections), **tables)
-    out.write_text(page)
-    write_csv(everything, out.with_suffix(".csv"))
+    tables, more = published_section(module, list(range(1, seeds + 1)), threads)
+    table = markdown(("what", "target", "reached", ""), targets + more)
+    out.write_text(PAGE.format(seeds=seeds, definitions=report.DEFINITIONS, targets=table, sets="\n".join(sections), **tables))
+    output.write_numbers(everything, out.with_suffix(".csv"))
 
 
 def main() -> int:
@@ -301,7 +242,7 @@ def main() -> int:
     p.add_argument("--out", type=pathlib.Path, default=DOCS / "fidelity.md")
     p.add_argument("--fake", action="store_true")
     a = p.parse_args()
-    write(engine.core(a.fake), a.seeds, a.jobs, a.out)
+    write(engine.core(a.fake), a.seeds, a.jobs, a.out, fake=a.fake)
     print(f"wrote {a.out} and {a.out.with_suffix('.csv')}")
     return 0
 

@@ -23,7 +23,7 @@ from concurrent.futures import ThreadPoolExecutor
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import engine
 import published
-from conditions import make_flow, make_plan
+from plans import make_flow, make_plan
 from table import markdown, verdict
 
 DOCS = pathlib.Path(__file__).resolve().parent.parent / "docs"

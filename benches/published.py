@@ -12,8 +12,8 @@ import dataclasses
 import statistics
 
 import engine
-from conditions import DATA, make_flow, make_plan
-from metrics import cv
+from plans import DATA, make_flow, make_plan
+from tcpscape.validate.compare import spread as cv
 
 CCAS = ("cubic", "bbr")
 # Asked for 5 and 10 MiB/s, in KiB/s. The works pool both. The rig's sleeps overshot by 58 us, which is the timer slack.

@@ -31,7 +31,7 @@ def main() -> int:
         performance.write(module, 2 if a.quick else 5, 0.1 if a.quick else 1.0, a.jobs, a.out / "performance.md", a.callgrind)
         print(f"wrote {a.out / 'performance.md'}")
     if a.only != "performance":
-        fidelity.write(module, 3 if a.quick else 20, a.jobs, a.out / "fidelity.md")
+        fidelity.write(module, 3 if a.quick else 20, a.jobs, a.out / "fidelity.md", fake=a.fake)
         print(f"wrote {a.out / 'fidelity.md'} and {a.out / 'fidelity.csv'}")
     return 0
 

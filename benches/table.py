@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from tcpscape.validate.report import markdown
 
-
-def markdown(head: Sequence, rows: Iterable[Sequence]) -> str:
-    """A Markdown table."""
-    lines = ["| " + " | ".join(str(h) for h in head) + " |", "|" + "|".join("---" for _ in head) + "|"]
-    lines += ["| " + " | ".join(str(x) for x in row) + " |" for row in rows]
-    return "\n".join(lines)
+__all__ = ["markdown", "verdict"]
 
 
 def verdict(met: bool) -> str:

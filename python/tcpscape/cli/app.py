@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from tcpscape.cli import advise, doctor, lists, run, study
+from tcpscape.cli import advise, doctor, kernel, lists, run, study, validate
 
 app = typer.Typer(
     name="tcpscape", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None,
@@ -13,8 +13,10 @@ app = typer.Typer(
 app.command("run")(run.run)
 app.command("advise")(advise.advise)
 app.command("study")(study.study)
+app.command("validate")(validate.validate)
 app.command("doctor")(doctor.doctor)
 app.command("version")(lists.version)
 app.add_typer(lists.cca, name="cca")
 app.add_typer(lists.qdisc, name="qdisc")
 app.add_typer(lists.scenario, name="scenario")
+app.add_typer(kernel.kernel, name="kernel")

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 INK = "#808080"
 """Mid-grey: contrast of at least 3.9 on white and 4.5 on near-black."""
+DARK = "#404040"
+"""Ink of figures on a white ground."""
 COLOURS = {"cubic": "#e69f00", "bbr": "#0090d0", "reno": "#009e73"}
 SPARE = ("#cc79a7", "#d55e00", "#56b4e9", "#b8a800")
 MARKERS = {"cubic": "o", "bbr": "s", "reno": "^"}
@@ -35,15 +37,41 @@ def figure(panels: int, *, share: bool = True, width: float = 4.2, height: float
     return fig, list(axes)
 
 
-def _ink(ax: Axes) -> None:
+def stacked(panels: int, *, zoom: bool = False, width: float = 9.0, height: float = 1.7) -> tuple[Figure, list[list[Axes]]]:
+    """A figure on white with panels below each other over one time axis; `zoom`: a second, narrower column beside them."""
+    from matplotlib.figure import Figure
+
+    columns = 2 if zoom else 1
+    fig = Figure(figsize=(width * (1 + 0.4 * zoom), 1.0 + height * panels), layout="constrained", facecolor="white")
+    axes = fig.subplots(panels, columns, sharex="col", squeeze=False, width_ratios=[5, 3][:columns])
+    for ax in axes.flat:
+        _ink(ax, DARK)
+    return fig, [list(row) for row in axes]
+
+
+def grid(panels: int, columns: int, *, width: float = 3.2, height: float = 2.5) -> tuple[Figure, list[Axes]]:
+    """A figure on white with panels in rows, sharing both axes."""
+    from matplotlib.figure import Figure
+
+    rows = -(-panels // columns)
+    fig = Figure(figsize=(0.6 + width * columns, 1.1 + height * rows), layout="constrained", facecolor="white")
+    axes = list(fig.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).flat)
+    for spare in axes[panels:]:
+        spare.set_visible(False)
+    for ax in axes[:panels]:
+        _ink(ax, DARK)
+    return fig, axes[:panels]
+
+
+def _ink(ax: Axes, ink: str = INK) -> None:
     ax.patch.set_alpha(0)
-    ax.tick_params(colors=INK, labelcolor=INK)
+    ax.tick_params(colors=ink, labelcolor=ink)
     for side, spine in ax.spines.items():
-        spine.set_color(INK)
+        spine.set_color(ink)
         spine.set_visible(side in ("left", "bottom"))
-    ax.grid(True, color=INK, alpha=0.2, linewidth=0.6)
+    ax.grid(True, color=ink, alpha=0.2, linewidth=0.6)
     for text in (ax.xaxis.label, ax.yaxis.label, ax.title):
-        text.set_color(INK)
+        text.set_color(ink)
 
 
 def legend(ax: Axes) -> None:

@@ -1,0 +1,250 @@
+"""How far two sides are apart: the divergence of one condition, and its distribution over many.
+
+The *error* of a condition is |ln(A/B)| of the median goodputs: 0.05 is 5 %, 0.2 a factor 1.22. The runs of both sides scatter, so the
+ln ratio has an interval (percentile bootstrap of both medians; it covers the truth in 95 % of cases from five runs a side and in 90 %
+with three). Its end nearest to zero is the *unexplained* error, that no scatter excuses; its far end is the error *at most*. Taking every
+condition at one of these ends gives the interval of a median or percentile over conditions. *Chance* is what a perfect model would show:
+A's number of runs against B's, both drawn from B's own runs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tcpscape.stats import Estimate
+from tcpscape.stats.estimate import CONFIDENCE, RESAMPLES
+from tcpscape.validate.conditions import Condition
+from tcpscape.validate.measured import Runs
+
+TINY_MBPS = 0.005
+"""Below this a ratio says nothing: one chunk in ten seconds."""
+RETRANSMIT_FACTOR, RETRANSMIT_MIN = 1.5, 20
+"""Retransmits agree within this factor; they are judged where B has more than so many."""
+RTT_WITHIN = 0.05
+"""Mean RTTs agree within this share."""
+NEAR = 1.01
+"""Intervals that are nearer than this factor count as overlapping: runs without any scatter have intervals without width."""
+SMALL = 0.01
+"""Unexplained errors below this are next to none."""
+REPLICATES = 400
+"""Sets of conditions that a perfect model is tried on."""
+
+SMOOTH = 0.35
+"""Of the smoothed bootstrap behind *chance*, in standard deviations of five runs: few runs resampled as they are tie too often."""
+
+Floats = NDArray[np.float64]
+
+
+def medians(values: Sequence[float], n: int, draws: int, seed: int, smooth: float = 0.0) -> Floats:
+    """ln of the medians of `draws` resamples of `n` runs out of `values`; `smooth`: each run moved by a normal error of this sd in ln."""
+    rng = np.random.default_rng(seed)
+    picked = np.log(np.maximum(values, TINY_MBPS))[rng.integers(0, len(values), (draws, n))]
+    middle: Floats = np.median(picked + rng.normal(0, smooth, picked.shape) if smooth else picked, axis=1)
+    return middle
+
+
+def _ends(draws: Floats) -> tuple[float, float]:
+    low, high = np.quantile(draws, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
+    return float(low), float(high)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One condition on both sides."""
+
+    condition: Condition
+    a: Runs
+    b: Runs
+
+    @cached_property
+    def _draws(self) -> tuple[Floats, Floats]:
+        return medians(self.a.goodput, len(self.a), RESAMPLES, 1), medians(self.b.goodput, len(self.b), RESAMPLES, 2)
+
+    @cached_property
+    def goodputs(self) -> tuple[Estimate, Estimate]:
+        """Median goodput of A and of B with its interval, Mbit/s."""
+        return self._median(self.a, 0), self._median(self.b, 1)
+
+    def _median(self, runs: Runs, side: int) -> Estimate:
+        low, high = np.exp(_ends(self._draws[side])) if len(runs) > 1 else (math.nan, math.nan)
+        return Estimate(float(np.median(runs.goodput)), float(low), float(high), len(runs), "Mbit/s")
+
+    @cached_property
+    def ln(self) -> Estimate:
+        """The ln ratio of the median goodputs, positive where A is faster, with its interval (NaN where a side has a single run)."""
+        value = float(np.median(_logs(self.a)) - np.median(_logs(self.b)))
+        low, high = _ends(self._draws[0] - self._draws[1]) if min(len(self.a), len(self.b)) > 1 else (math.nan, math.nan)
+        return Estimate(value, min(low, value), max(high, value), min(len(self.a), len(self.b)), "1")
+
+    @property
+    def error(self) -> float:
+        """|ln(A/B)|."""
+        return abs(self.ln.value)
+
+    @property
+    def unexplained(self) -> float:
+        """Distance of the interval to 0: the error that no scatter of the runs excuses. All of it where a side has a single run."""
+        return self.error if math.isnan(self.ln.low) else max(0.0, self.ln.low, -self.ln.high)
+
+    @property
+    def at_most(self) -> float:
+        """The far end of the interval."""
+        return self.error if math.isnan(self.ln.low) else max(abs(self.ln.low), abs(self.ln.high))
+
+    @property
+    def width(self) -> float:
+        """Half of the interval; infinite where there is none."""
+        return math.inf if math.isnan(self.ln.low) else (self.ln.high - self.ln.low) / 2
+
+    @property
+    def shares(self) -> tuple[float, float]:
+        """How much of the interval's variance is A's and how much B's; a half each where neither scatters."""
+        a, b = (float(np.var(d)) for d in self._draws)
+        return (a / (a + b), b / (a + b)) if a + b else (0.5, 0.5)
+
+    @property
+    def overlap(self) -> bool | None:
+        """Whether the intervals of the two medians overlap, or are less than 1 % apart; None where a side has a single run."""
+        a, b = self.goodputs
+        if math.isnan(a.low) or math.isnan(b.low):
+            return None
+        return a.low <= b.high * NEAR and b.low <= a.high * NEAR
+
+    @cached_property
+    def chance(self) -> Floats:
+        """|ln| of two medians under no difference, drawn from B's own runs with these numbers of runs; empty for a single run."""
+        n = len(self.b)
+        if n < 2:
+            return np.empty(0)
+        smooth = SMOOTH * (5 / n) ** 0.2 * float(np.std(_logs(self.b), ddof=1))
+        drawn: Floats = np.abs(
+            medians(self.b.goodput, len(self.a), REPLICATES, 3, smooth) - medians(self.b.goodput, n, REPLICATES, 4, smooth)
+        )
+        return drawn
+
+    @property
+    def floor(self) -> float:
+        """The mean of :attr:`chance`: what a perfect model would show on this condition."""
+        return float(np.mean(self.chance)) if len(self.chance) else math.nan
+
+    def medians_of(self, name: str) -> tuple[float, float]:
+        """Medians of A's and B's runs of a field; NaN where unknown."""
+        a, b = (r.known(name) for r in (self.a, self.b))
+        return (float(np.median(a)) if a else math.nan, float(np.median(b)) if b else math.nan)
+
+    @property
+    def retransmit_factor(self) -> float:
+        """A's retransmits over B's; NaN where B has `RETRANSMIT_MIN` or fewer."""
+        a, b = self.medians_of("retransmits")
+        return max(a, 0.5) / b if b > RETRANSMIT_MIN else math.nan
+
+    @property
+    def rtt_ratio(self) -> float:
+        """A's mean RTT over B's; NaN where unknown."""
+        return _ratio(*self.medians_of("mean_rtt_ms"))
+
+    @property
+    def min_rtt_ratio(self) -> float:
+        """A's smallest RTT over B's; NaN where unknown."""
+        return _ratio(*self.medians_of("min_rtt_ms"))
+
+
+def _logs(runs: Runs) -> Floats:
+    logs: Floats = np.log(np.maximum(runs.goodput, TINY_MBPS))
+    return logs
+
+
+def _ratio(a: float, b: float) -> float:
+    return a / b if b else math.nan
+
+
+def spread(values: Sequence[float]) -> float:
+    """Coefficient of variation, NaN for fewer than two values."""
+    mean = float(np.mean(values)) if len(values) else math.nan
+    return float(np.std(values, ddof=1)) / mean if len(values) > 1 and mean else math.nan
+
+
+def quantile(values: Iterable[float], q: float) -> float:
+    """Linear quantile of what is known; NaN for nothing."""
+    known = [v for v in values if not math.isnan(v)]
+    return float(np.quantile(known, q)) if known else math.nan
+
+
+def share(flags: Iterable[bool | None]) -> float:
+    """Share of true values among the known; NaN for none."""
+    known = [f for f in flags if f is not None]
+    return sum(known) / len(known) if known else math.nan
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The divergence over a group of conditions. `…_low` and `…_high`: every condition at its unexplained error, or at its largest."""
+
+    n: int
+    median: float
+    median_low: float
+    median_high: float
+    p90: float
+    p90_low: float
+    p90_high: float
+    worst: float
+    worst_low: float
+    bias: float
+    """Median of the signed ln ratio."""
+    chance_median: float
+    """What a perfect model would show, the mean over sets of runs."""
+    chance_p90: float
+    chance_p90_high: float
+    """What a perfect model's 90th percentile exceeds in one of forty sets of runs."""
+    overlap: float
+    """Share of conditions in which the intervals of the two medians overlap or are less than 1 % apart."""
+    retransmit_n: int
+    retransmit_share: float
+    """Share of conditions whose retransmits agree within a factor of 1.5, of those in which B has more than 20."""
+    rtt_n: int
+    rtt_share: float
+    """Share of conditions whose mean RTTs agree within 5 %, of those in which both are known."""
+
+    @classmethod
+    def of(cls, group: Sequence[Comparison]) -> Summary:
+        """Over these comparisons."""
+        errors, low, high = [c.error for c in group], [c.unexplained for c in group], [c.at_most for c in group]
+        factors = [f for c in group if not math.isnan(f := c.retransmit_factor)]
+        rtts = [r for c in group if not math.isnan(r := c.rtt_ratio)]
+        drawn = [c.chance for c in group if len(c.chance)]
+        perfect = np.array(drawn) if drawn else np.full((1, 1), math.nan)
+        perfect_p90 = np.quantile(perfect, 0.9, axis=0)
+        return cls(
+            n=len(group), median=quantile(errors, 0.5), median_low=quantile(low, 0.5), median_high=quantile(high, 0.5),
+            p90=quantile(errors, 0.9), p90_low=quantile(low, 0.9), p90_high=quantile(high, 0.9),
+            worst=max(errors, default=math.nan), worst_low=max(low, default=math.nan), bias=quantile([c.ln.value for c in group], 0.5),
+            chance_median=float(np.mean(np.quantile(perfect, 0.5, axis=0))), chance_p90=float(np.mean(perfect_p90)),
+            chance_p90_high=float(np.quantile(perfect_p90, (1 + CONFIDENCE) / 2)),
+            overlap=share(c.overlap for c in group),
+            retransmit_n=len(factors), retransmit_share=share(1 / RETRANSMIT_FACTOR <= f <= RETRANSMIT_FACTOR for f in factors),
+            rtt_n=len(rtts), rtt_share=share(abs(r - 1) <= RTT_WITHIN for r in rtts),
+        )  # fmt: skip
+
+    def to_dict(self) -> dict[str, float | int | None]:
+        """Plain values; what is unknown is None."""
+        return {k: None if isinstance(v, float) and math.isnan(v) else v for k, v in asdict(self).items()}
+
+
+def groups(comparisons: Sequence[Comparison], key: Callable[[Condition], Any]) -> dict[Any, list[Comparison]]:
+    """Comparisons by a key of their condition, in order of first appearance."""
+    out: dict[Any, list[Comparison]] = {}
+    for c in comparisons:
+        out.setdefault(key(c.condition), []).append(c)
+    return out
+
+
+def worst(comparisons: Sequence[Comparison], n: int) -> list[Comparison]:
+    """The n with the largest unexplained error; among those with next to none, the largest error."""
+    return sorted(comparisons, key=lambda c: (-c.unexplained if c.unexplained >= SMALL else 0.0, -c.error, c.condition.id))[:n]

@@ -1,0 +1,219 @@
+"""Conditions: the scenarios of a validation, each with an id, from CSV, YAML or TOML; and the family of impairments each belongs to."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+from tcpscape import files, path
+from tcpscape.errors import ScenarioError, refuse
+from tcpscape.scenario import Scenario
+
+COLUMNS = (
+    "id", "cca", "rtt_ms", "duration_s", "jitter_ms", "distribution", "jitter_on", "loss_pct", "rate_mbit", "buffer_bytes", "rcvbuf", "flows",
+    "app_MBps",
+)
+"""Columns of a CSV of conditions: netem at the sender's egress, a router with tbf where `rate_mbit` is given, netem for the ACKs."""
+CLEAN, LOSS, JITTER, BOTH, LINK, MIXED = "clean", "loss", "jitter", "loss and jitter", "bottleneck", "bottleneck and impairments"
+FAMILIES = (CLEAN, LOSS, JITTER, BOTH, LINK, MIXED)
+COMBINATIONS = ("bottleneck, loss", "bottleneck, jitter", "bottleneck, loss and jitter")
+"""What the last family is made of."""
+DEFAULT_S = 10.0
+"""Duration of a CSV's condition that does not say it, s."""
+
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,63}")
+_LINK = re.compile(r"\b(rate|bandwidth)\s+[\d.]")
+_LOSS = re.compile(r"\b(loss|corrupt)\s+(?!0%?(\s|$))\S")
+_JITTER = re.compile(r"\bdelay\s+\S+\s+(?!0(\.0*)?[a-z]*(\s|$))[\d.]|\b(reorder|duplicate)\s+(?!0%?(\s|$))[\d.]")
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A scenario with a name that is one file's and one table's: a path, its flows, a duration."""
+
+    id: str
+    scenario: Scenario
+
+    @property
+    def cca(self) -> str:
+        """Congestion controls in it, `cubic` or `bbr+cubic`."""
+        return self.scenario.cca
+
+    @cached_property
+    def impairments(self) -> tuple[bool, bool, bool]:
+        """Whether the data's path has a bottleneck, loss, and jitter (or other reordering) on any direction."""
+        said = {room: _words(self.scenario, room) for room in ("forward", "bottleneck", "reverse")}
+        ahead, everything = f"{said['forward']} {said['bottleneck']}", " ".join(said.values())
+        return bool(_LINK.search(ahead)), bool(_LOSS.search(everything)), bool(_JITTER.search(everything))
+
+    @property
+    def family(self) -> str:
+        """What impairs this path, one of :data:`FAMILIES`."""
+        link, loss, jitter = self.impairments
+        if link:
+            return MIXED if loss or jitter else LINK
+        return BOTH if loss and jitter else LOSS if loss else JITTER if jitter else CLEAN
+
+    @property
+    def combination(self) -> str:
+        """The family, its mixtures told apart."""
+        _, loss, jitter = self.impairments
+        return self.family if self.family != MIXED else COMBINATIONS[2 if loss and jitter else 0 if loss else 1]
+
+    @cached_property
+    def path(self) -> str:
+        """What conditions on the same path share: the scenario's address under one congestion control."""
+        return self.scenario.with_cca("cubic").address()
+
+    def describe(self) -> str:
+        """One short line: congestion control, path, application."""
+        return self.scenario.about or _describe(self.scenario)
+
+
+def _words(scenario: Scenario, room: str) -> str:
+    """tc's words of one part of the path."""
+    return " ; ".join(w for hop in getattr(scenario, room) for w in path.words(hop, scenario.rtt_ns))
+
+
+def _describe(scenario: Scenario) -> str:
+    flows = "+".join(f.cca + (f"×{f.count}" if f.count > 1 else "") for f in scenario.flows)
+    rooms = [_words(scenario, room) for room in ("forward", "bottleneck", "reverse")]
+    return ", ".join([flows, " | ".join(r for r in rooms if r) or "no impairment", f"{scenario.duration / 1e9:g} s"])
+
+
+def number(text: str | None) -> float:
+    """A CSV's cell as a number; an empty one is 0."""
+    return float(text) if text else 0.0
+
+
+def of_row(row: Mapping[str, str]) -> Condition:
+    """A condition from a row with the columns :data:`COLUMNS`."""
+    delay, jitter, loss, rate = number(row["rtt_ms"]) / 2, number(row.get("jitter_ms")), number(row.get("loss_pct")), number(row.get("rate_mbit"))
+    spread = (f" {jitter:g}ms" + (" distribution normal" if row.get("distribution") == "normal" else "")) if jitter else ""
+    lost = f" loss {loss:g}%" if loss else ""
+    link = [f"tbf rate {rate:g}mbit burst {path.TBF_BURST} limit {int(number(row.get('buffer_bytes')))}"] if rate else []
+    app = number(row.get("app_MBps"))
+    flow = {
+        "cca": row["cca"], "count": int(number(row.get("flows")) or 1), "rcvbuf": int(number(row.get("rcvbuf"))),
+        "app": f"{app:g}MB/s" if app else 0,
+    }
+    scenario = Scenario.of({
+        "name": row["id"], "about": _about(row), "duration": f"{number(row.get('duration_s')) or DEFAULT_S:g}s", "bottleneck": link, "flows": [flow],
+        "forward": f"netem delay {delay:g}ms{spread}{lost} limit 100000",
+        "reverse": f"netem delay {delay:g}ms{spread if row.get('jitter_on') == 'both' else ''} limit 100000",
+    }, row["id"])  # fmt: skip
+    return Condition(row["id"], scenario)
+
+
+def _about(row: Mapping[str, str]) -> str:
+    rtt, jitter, loss, rate = (number(row.get(k)) for k in ("rtt_ms", "jitter_ms", "loss_pct", "rate_mbit"))
+    flows, rcvbuf, app = int(number(row.get("flows")) or 1), int(number(row.get("rcvbuf"))), number(row.get("app_MBps"))
+    parts = [row["cca"] + (f"×{flows}" if flows > 1 else ""), f"{rtt:g} ms"]
+    if jitter:
+        parts.append(f"± {jitter:g} {row.get('distribution', '')[:4]} {'both' if row.get('jitter_on') == 'both' else 'fwd'}")
+    if loss:
+        parts.append(f"loss {loss:g} %")
+    if rate:
+        parts.append(f"{rate:g} Mbit/s, {number(row.get('buffer_bytes')) / (rate * rtt * 125):.2f} BDP")
+    parts.append(f"rcvbuf {rcvbuf // 1024}k" if rcvbuf else "rcvbuf auto")
+    return ", ".join(parts + ([f"app {app:g} MB/s"] if app else []))
+
+
+def read(source: str | Path) -> list[Condition]:
+    """The conditions of a `.csv` file, of a `.yaml` or `.toml` file (a list of scenarios, under `conditions` in TOML), or a gallery scenario."""
+    file = Path(source)
+    suffix = file.suffix.lower()
+    if suffix == ".csv":
+        return _distinct([_row(row, file, i) for i, row in enumerate(_rows(file), 2)], file)
+    if suffix not in (".yaml", ".yml", ".toml"):
+        return [Condition(str(source), files.load(source))]
+    said = (files.read_toml if suffix == ".toml" else files.read_yaml)(_text(file), str(file))
+    listed = said.get("conditions") if isinstance(said, dict) and "conditions" in said else said if isinstance(said, list) else None
+    if listed is None:
+        return [Condition(file.stem, files.load(file))]
+    if not isinstance(listed, list) or not listed:
+        refuse("conditions", f"{file} lists no scenario", "write a list of scenarios, each with an id")
+    return _distinct([_entry(entry, i, file) for i, entry in enumerate(listed)], file)
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as e:
+        why = e.strerror if isinstance(e, OSError) else "not UTF-8 text"
+        raise ScenarioError(f"conditions: cannot read {file}: {why}; check the path") from None
+
+
+def _rows(file: Path) -> list[dict[str, str]]:
+    rows = list(csv.DictReader(_text(file).splitlines()))
+    missing = [c for c in ("id", "cca", "rtt_ms") if not rows or c not in rows[0]]
+    if missing:
+        refuse("conditions", f"{file} has no column {missing[0]} or no row", f"write the columns {','.join(COLUMNS)}")
+    return rows
+
+
+def _row(row: dict[str, str], file: Path, line: int) -> Condition:
+    try:
+        return of_row(row)
+    except (ValueError, TypeError) as e:
+        raise ScenarioError(f"conditions: {file} line {line}: {e}; correct the number") from None
+
+
+def _entry(entry: object, place: int, file: Path) -> Condition:
+    """One scenario of a list: its fields and an `id`, or a file's or gallery scenario's name."""
+    if isinstance(entry, str):
+        return Condition(Path(entry).stem, files.load(entry))
+    if not isinstance(entry, dict):
+        refuse("conditions", f"entry {place + 1} of {file} is {entry!r}", "write a scenario's fields or a gallery name")
+    fields = dict(entry)
+    name = str(fields.pop("id", fields.get("name", f"s{place:03d}")))
+    return Condition(name, Scenario.of({"name": name, **fields}, f"{file} entry {place + 1}"))
+
+
+def _distinct(found: list[Condition], file: Path) -> list[Condition]:
+    seen: set[str] = set()
+    for c in found:
+        if not _ID.fullmatch(c.id):
+            refuse("conditions", f"{c.id!r} in {file} is no id", "write letters, digits and . _ + - only")
+        if c.id in seen:
+            refuse("conditions", f"{file} has {c.id} twice", "give each condition its own id")
+        seen.add(c.id)
+    return found
+
+
+def write(conditions: Iterable[Condition], file: Path) -> None:
+    """Writes conditions as YAML that :func:`read` reads back."""
+    import yaml
+
+    listed = [{"id": c.id, **c.scenario.to_dict()} for c in conditions]
+    file.write_text(yaml.safe_dump(listed, sort_keys=False, allow_unicode=True, width=140), "utf-8")
+
+
+def chosen(conditions: Sequence[Condition], ccas: Sequence[str], *, paired: bool = False) -> list[Condition]:
+    """Only the conditions under these congestion controls (none: all); `paired`: every path under every one of them."""
+    if paired:
+        return pairs(conditions, ccas)
+    kept = [c for c in conditions if not ccas or c.cca in ccas]
+    if not kept:
+        refuse("cca", f"no condition runs under {', '.join(ccas)}", "add --paired to run every path under each, or name others")
+    return kept
+
+
+def pairs(conditions: Sequence[Condition], ccas: Sequence[str]) -> list[Condition]:
+    """Every path, once, under each congestion control; ids become `ID-CCA`."""
+    if len(ccas) < 2:
+        refuse("paired", "ranks need at least two congestion controls", "write for example --cca cubic,bbr")
+    paths: dict[str, Condition] = {}
+    for c in conditions:
+        paths.setdefault(c.path, c)
+    return [_under(c, cca) for c in paths.values() for cca in ccas]
+
+
+def _under(c: Condition, cca: str) -> Condition:
+    scenario, name = c.scenario.with_cca(cca), f"{c.id}-{cca}"
+    about = re.sub(rf"^{re.escape(c.cca)}(?=[×,])", cca, scenario.about)
+    return replace(c, id=name, scenario=scenario.model_copy(update={"name": name, "about": about}))

@@ -1,0 +1,238 @@
+"""The first moment at which two bundles of traces part, in which quantity, and whether chance would part them as much.
+
+Where every seed of each engine gives the same trace, that is the first sample that differs (a time slack of one sample aside), and
+beside it the first difference of more than 2 % that lasts. Where runs scatter, the bundles are apart at a time when the ranks of A's
+seeds among all seeds are beyond what 99 % of all relabellings of the seeds give (the values there, or their means over the next 0.2 s),
+at that time and against B a sample earlier and later, and the medians differ by more than 2 %. They part where they are apart for nine
+tenths of the next half second at least. The whole is judged by relabelling seeds between the engines (a permutation test over time,
+Maris and Oostenveld 2007): `chance` is the share of relabellings that keep some quantity apart for as long.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tcpscape.validate.bundles import QUANTITIES, UNSET_SSTHRESH, Bundle, Floats, Quantity
+
+LABELLINGS = 200
+"""Most relabellings tried."""
+LEVEL = 0.01
+"""Share of relabellings that may be as extreme at one time."""
+RELATIVE = 0.02
+"""Medians within this share of each other are not apart."""
+TRIFLE = 0.05
+"""Share of a quantity's quantum (5 µs of smoothed RTT, 150 bytes acknowledged) below which two single traces do not differ at all."""
+SMOOTH = 20
+"""Samples of a mean: 0.2 s."""
+PERSIST_S, PERSIST_SHARE = 0.5, 0.9
+"""Apart for this share of so long, s (or a twentieth of the trace, where that is longer)."""
+STAYS = 0.8
+"""Apart for this share of the rest of the trace: for good."""
+SIGNIFICANT = 0.05
+"""Chance above this: the engines are not told apart."""
+
+Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Parting:
+    """One quantity that parts."""
+
+    quantity: Quantity
+    t_s: float
+    """From when on."""
+    a: float
+    """A's median then, in the quantity's unit."""
+    b: float
+    lasting: float
+    """Share of the rest of the trace in which they are apart."""
+
+    @property
+    def text(self) -> str:
+        """One line."""
+        return f"{self.t_s:.2f} s: {self.quantity.label}: {self.values}, apart for {100 * self.lasting:.0f} % of the rest"
+
+    @property
+    def values(self) -> str:
+        """Both medians."""
+        unset = UNSET_SSTHRESH if self.quantity.column == "ssthresh" else math.inf
+        a, b = ("unset" if v >= unset else f"{v:.4g}" for v in (self.a, self.b))
+        return f"{a} against {b}"
+
+
+@dataclass(frozen=True)
+class Partings:
+    """All quantities that part, the first one first."""
+
+    found: tuple[Parting, ...]
+    differing: tuple[Parting, ...]
+    """Where exact: the first sample of each quantity that differs at all, by however little."""
+    exact: bool
+    """Both engines gave one trace whatever the seed."""
+    chance: float
+    """Share of relabellings that part as much; 0 where exact."""
+    seeds: tuple[int, int]
+
+    @property
+    def first(self) -> Parting | None:
+        """The first quantity to part, None where the bundles do not part beyond chance."""
+        return self.found[0] if self.found and self.chance <= SIGNIFICANT else None
+
+    @property
+    def stays(self) -> Parting | None:
+        """The first quantity that parts for good, None for none."""
+        return next((p for p in self.found if p.lasting >= STAYS), None) if self.first else None
+
+    @property
+    def text(self) -> str:
+        """One sentence or two."""
+        if self.exact:
+            said = ["Each engine gives one trace whatever the seed.", _when(self.differing, "differ"), _when(self.found, "part by more than 2 %")]
+        elif not self.found:
+            said = ["The bundles do not part lastingly."]
+        elif not self.first:
+            said = [f"Not told apart: {100 * self.chance:.0f} % of relabelled seeds part as much.", _when(self.found, "seem to part")]
+        else:
+            said = [_when(self.found, "part"), f"Relabelled seeds part as much in {100 * self.chance:.1f} % of cases."]
+        if self.stays and self.stays != self.first:
+            said.append(f"The first to stay apart: {self.stays.quantity.name} at {self.stays.t_s:.2f} s ({self.stays.values}).")
+        return " ".join(said)
+
+
+def _when(found: Sequence[Parting], how: str) -> str:
+    """The sentence about the first moment."""
+    if not found:
+        return f"They never {how}."
+    first = found[0]
+    same = [p.quantity.name for p in found if p.t_s == first.t_s]
+    return f"They {how} at {first.t_s:.2f} s, first in {', '.join(same)} ({first.values})."
+
+
+def part(a: Bundle, b: Bundle, skip: Sequence[str] = ()) -> Partings:
+    """When and in what the bundles part."""
+    quantities = [q for q in QUANTITIES if q.column in a.values and q.column in b.values and q.column not in skip]
+    n = min(len(a.t_s), len(b.t_s))
+    step = float(a.t_s[1] - a.t_s[0]) if n > 1 else 1.0
+    seeds = (len(a.seeds), len(b.seeds))
+    if n < 3:
+        return Partings((), (), False, 1.0, seeds)
+    window = max(2, round(max(PERSIST_S, a.t_s[n - 1] / 20) / step))
+    if a.identical and b.identical:
+        return _part_exactly(quantities, a, b, n, window)
+    labels = labellings(*seeds)
+    apart = {q.column: _apart(q, a.values[q.column][:, :n], b.values[q.column][:, :n], labels) for q in quantities}
+    longest = np.max([flags.sum(axis=1) for flags in apart.values()], axis=0)
+    found = [_first_lasting(q, a, b, apart[q.column][0], window) for q in quantities]
+    return Partings(_sorted(found), (), False, float(np.mean(longest >= longest[0])), seeds)
+
+
+def labellings(n: int, m: int) -> Flags:
+    """Which of the n + m seeds are called A's: first as it is, then all other ways or `LABELLINGS` of them, drawn.
+
+    Of two ways that only swap the names one is left out: what is asked is how far the groups are apart, not which is above.
+    """
+    ways = math.comb(n + m, n) // (2 if n == m else 1)
+    if ways <= LABELLINGS:
+        chosen = [set(way) for way in itertools.combinations(range(n + m), n) if n != m or 0 in way]
+    else:
+        rng = np.random.default_rng(n * 1000 + m)
+        drawn = {tuple(range(n)): None}
+        while len(drawn) < LABELLINGS:
+            way = set(rng.permutation(n + m)[:n].tolist())
+            drawn[tuple(sorted(way if n != m or 0 in way else set(range(n + m)) - way))] = None
+        chosen = [set(way) for way in drawn]
+    return np.array([[i in way for i in range(n + m)] for way in chosen])
+
+
+def _sorted(found: Sequence[Parting | None]) -> tuple[Parting, ...]:
+    return tuple(sorted((p for p in found if p), key=lambda p: p.t_s))
+
+
+def _shifted(values: Floats, by: int) -> Floats:
+    """Each trace `by` samples later; the ends hold."""
+    return values[:, np.clip(np.arange(values.shape[1]) - by, 0, values.shape[1] - 1)]
+
+
+def _differ(q: Quantity, x: Floats, y: Floats) -> Flags:
+    """Whether two values differ by more than 2 % and the quantity's quantum."""
+    gap = np.abs(x - y)
+    far: Flags = (gap > RELATIVE * np.maximum(np.abs(x), np.abs(y))) & (gap > q.quantum)
+    return far
+
+
+def _apart(q: Quantity, a: Floats, b: Floats, labels: Flags) -> Flags:
+    """For each labelling and time whether the two groups are apart: the values themselves, or their means over what follows."""
+    pooled = np.vstack([a, b])
+    far = np.stack([_differ(q, np.median(pooled[label], axis=0), np.median(pooled[~label], axis=0)) for label in labels])
+    apart: Flags = far & (_ranked_apart(a, b, labels) | _ranked_apart(_ahead(a), _ahead(b), labels))
+    return apart
+
+
+def _ahead(values: Floats) -> Floats:
+    """Each trace's mean over the next `SMOOTH` samples, for quantities that flutter within a trace; fewer at the end."""
+    n = values.shape[1]
+    sums = np.hstack([np.zeros((len(values), 1)), np.cumsum(values, axis=1)])
+    ends = np.minimum(np.arange(n) + SMOOTH, n)
+    means: Floats = (sums[:, ends] - sums[:, :n]) / (ends - np.arange(n))
+    return means
+
+
+def _ranked_apart(a: Floats, b: Floats, labels: Flags) -> Flags:
+    """Whether the ranks are extreme on the same side against B a sample earlier, now and later."""
+    sides = [_beyond(np.vstack([a, _shifted(b, by)]), labels) for by in (-1, 0, 1)]
+    same: Flags = (sides[0] != 0) & (sides[0] == sides[1]) & (sides[1] == sides[2])
+    return same
+
+
+def _beyond(pooled: Floats, labels: Flags) -> NDArray[np.int8]:
+    """Each labelling's sign at each time where its rank sum is among the extreme ones of all labellings; else 0."""
+    from scipy.stats import rankdata
+
+    deviation = labels.astype(float) @ rankdata(pooled, axis=0) - labels[0].sum() * (len(pooled) + 1) / 2
+    size = np.abs(deviation)
+    allowed = max(1, math.floor(LEVEL * len(labels)))
+    bar = -np.sort(-size, axis=0)[min(allowed, len(labels) - 1)]
+    out: NDArray[np.int8] = np.where(size > bar + 1e-9, np.sign(deviation), 0).astype(np.int8)
+    return out
+
+
+def _outside(q: Quantity, x: Floats, y: Floats) -> Flags:
+    """Where traces are outside what the other ones say a sample earlier, then and later, by more than a trifle."""
+    near = np.stack([_shifted(y, by) for by in (-1, 0, 1)])
+    tiny = TRIFLE * q.quantum + 1e-9 * np.abs(x)
+    outside: Flags = (x < near.min(axis=0) - tiny) | (x > near.max(axis=0) + tiny)
+    return outside
+
+
+def _part_exactly(quantities: Sequence[Quantity], a: Bundle, b: Bundle, n: int, window: int) -> Partings:
+    """Where each engine gave one trace whatever the seed: the first sample that differs at all, and the first difference that counts."""
+    first, lasting = [], []
+    for q in quantities:
+        x, y = a.values[q.column][:1, :n], b.values[q.column][:1, :n]
+        outside, ahead = _outside(q, x, y), _outside(q, _ahead(x), _ahead(y)) & _differ(q, _ahead(x), _ahead(y))
+        counts = (outside & _differ(q, x, y))[0]
+        began = np.flatnonzero(counts)[:1]
+        counts |= ahead[0] & (np.arange(n) >= (began[0] if len(began) else n))
+        first.append(_parting(q, a, b, outside[0], int(np.argmax(outside[0]))) if outside.any() else None)
+        lasting.append(_first_lasting(q, a, b, counts, window))
+    return Partings(_sorted(lasting), _sorted(first), True, 0.0, (len(a.seeds), len(b.seeds)))
+
+
+def _first_lasting(q: Quantity, a: Bundle, b: Bundle, apart: Flags, window: int) -> Parting | None:
+    """The first time from which the bundles are apart for most of the window."""
+    if len(apart) < window:
+        return None
+    inside = np.convolve(apart, np.ones(window), "valid")
+    starts = np.flatnonzero(apart[: len(inside)] & (inside >= PERSIST_SHARE * window))
+    return _parting(q, a, b, apart, int(starts[0])) if len(starts) else None
+
+
+def _parting(q: Quantity, a: Bundle, b: Bundle, apart: Flags, at: int) -> Parting:
+    values = [float(np.median(side.values[q.column][:, at])) for side in (a, b)]
+    return Parting(q, float(a.t_s[at]), values[0], values[1], float(np.mean(apart[at:])))

@@ -1,0 +1,122 @@
+"""Results that were recorded: the real kernel's runs of a set of conditions, as one side of a validation.
+
+A set is a stem with two files, `STEM_conditions.csv` (or `.yaml`) and `STEM_results.csv`, or a directory that `tcpscape validate`
+wrote (`conditions.yaml`, `results.csv`; its second engine's runs are the record).
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from tcpscape.errors import StoreError, refuse
+from tcpscape.validate import conditions
+from tcpscape.validate.conditions import Condition
+from tcpscape.validate.measured import COUNTERS, Measured, Runs
+
+COLUMNS = ("id", "side", "seed", "goodput_mbps", "mean_rtt_ms", "min_rtt_ms")
+"""Columns of `results.csv` before the counters."""
+OTHER_NAMES = {"dsacks": "dsack_dups"}
+"""What the older files call a counter."""
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A set of conditions with results."""
+
+    name: str
+    conditions: list[Condition]
+    runs: dict[str, Runs]
+    """By the condition's id."""
+
+
+def load(where: str | Path) -> Recorded:
+    """The set at a stem or in a directory."""
+    place = Path(where)
+    if place.is_dir():
+        said, results, name = place / "conditions.yaml", place / "results.csv", place.resolve().name
+    else:
+        stem = place.with_name(place.name.removesuffix("_conditions.csv").removesuffix("_results.csv"))
+        said, results, name = stem.with_name(f"{stem.name}_conditions.csv"), stem.with_name(f"{stem.name}_results.csv"), stem.name
+        said = said if said.exists() else said.with_suffix(".yaml")
+    for file in (said, results):
+        if not file.exists():
+            refuse("against", f"there is no {file}", "name STEM with STEM_conditions.csv and STEM_results.csv, or a directory of validate")
+    runs = read_results(results)
+    known = [c for c in conditions.read(said) if c.id in runs]
+    if not known:
+        refuse("against", f"{results} has no result of a condition of {said}", "name files that belong together")
+    return Recorded(name, known, runs)
+
+
+def read_results(file: Path) -> dict[str, Runs]:
+    """Recorded runs by condition. Where the file tells sides apart, those of side `b`; rows without a goodput are left out.
+
+    Mean RTTs may come from a file beside it (`X_rtt.csv` for `X_results.csv`), measured in runs of their own.
+    """
+    rows = [r for r in _rows(file) if r.get("goodput_mbps") and r.get("side", "b") == "b"]
+    aside = file.with_name(file.name.replace("_results", "_rtt"))
+    single = {r["id"] for r in rows if r.get("flows", "1") == "1"}
+    rtts = [r for r in _rows(aside) if r.get("goodput_mbps") and r["id"] in single] if aside != file and aside.exists() else []
+    by_id: dict[str, list[Measured]] = {}
+    try:
+        for r in rows:
+            by_id.setdefault(r["id"], []).append(_measured(r))
+        measured_apart: dict[str, list[float]] = {}
+        for r in rtts:
+            measured_apart.setdefault(r["id"], []).append(_mean_rtt(r))
+    except (KeyError, ValueError) as e:
+        raise StoreError(f"against: {file}: {e}; correct the file") from None
+    return {id: Runs(tuple(_with_rtts(some, measured_apart.get(id, [])))) for id, some in by_id.items()}
+
+
+def _rows(file: Path) -> list[dict[str, str]]:
+    try:
+        with open(file, newline="", encoding="utf-8") as f:
+            return list(csv.DictReader(f))
+    except OSError as e:
+        raise StoreError(f"against: cannot read {file}: {e.strerror}; check the path") from None
+
+
+def _cell(row: Mapping[str, str], name: str, scale: float = 1.0) -> float:
+    return float(row[name]) * scale if row.get(name) else math.nan
+
+
+def _mean_rtt(row: Mapping[str, str]) -> float:
+    """Mean smoothed RTT, ms. In the older files of single flows only: samples of several flows came through one file and lost lines."""
+    if "mean_srtt_us" in row:
+        return _cell(row, "mean_srtt_us", 1e-3) if row.get("flows", "1") == "1" else math.nan
+    return _cell(row, "mean_rtt_ms")
+
+
+def _measured(row: Mapping[str, str]) -> Measured:
+    counters = {name: _cell(row, name if row.get(name) else OTHER_NAMES.get(name, name)) for name in COUNTERS}
+    counters |= {k: _cell(row, k) for k in row if k == "max_rwnd" or k.startswith("limited_by_")}
+    least = _cell(row, "min_rtt_us", 1e-3) if "min_rtt_us" in row else _cell(row, "min_rtt_ms")
+    known = {k: v for k, v in counters.items() if not math.isnan(v)}
+    seed = int(row.get("seed") or row.get("repeat") or 0)
+    return Measured(_cell(row, "goodput_mbps"), counters["retransmits"], _mean_rtt(row), least, known, seed)
+
+
+def _with_rtts(trials: Sequence[Measured], rtts: Sequence[float]) -> list[Measured]:
+    """The trials, and where they know no mean RTT those of other runs beside them."""
+    if not rtts or not all(math.isnan(t.mean_rtt_ms) for t in trials):
+        return list(trials)
+    return [replace(t, mean_rtt_ms=rtts[i] if i < len(rtts) else math.nan) for i, t in enumerate(trials)]
+
+
+def write_results(sides: Mapping[str, Mapping[str, Runs]], file: Path) -> None:
+    """Every run of each side (`a`, `b`) of each condition: what :func:`read_results` reads back."""
+    everything = [runs for by_id in sides.values() for runs in by_id.values()]
+    extra = list(dict.fromkeys(name for runs in everything for name in runs.counters))
+    with open(file, "w", newline="", encoding="utf-8") as f:
+        out = csv.writer(f, lineterminator="\n")
+        out.writerow([*COLUMNS, *extra])
+        for side, by_id in sides.items():
+            for id, runs in by_id.items():
+                for t in runs.trials:
+                    numbers = [t.goodput, t.mean_rtt_ms, t.min_rtt_ms, *(t.counters.get(name, math.nan) for name in extra)]
+                    out.writerow([id, side, t.seed, *("" if math.isnan(x) else f"{x:.7g}" for x in numbers)])

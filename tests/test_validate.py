@@ -1,0 +1,473 @@
+"""Validation: conditions, the divergence and its intervals, ranks, bounds, the moment of parting, recorded results, the command."""
+
+import csv
+import json
+import math
+
+import numpy as np
+import polars as pl
+import pytest
+
+from conftest import ROOT
+from tcpscape.errors import TcpscapeError
+from tcpscape.plots.overlay import overlay
+from tcpscape.scenario import Scenario
+from tcpscape.trial import Cwnd, FlowResult, Rtt, Trial
+from tcpscape.validate import checks, conditions, draw, recorded, rounds, session, sides
+from tcpscape.validate.bundles import Bundle, bundle
+from tcpscape.validate.compare import Comparison, Summary, worst
+from tcpscape.validate.conditions import Condition
+from tcpscape.validate.measured import Measured, Runs
+from tcpscape.validate.parting import labellings, part
+from tcpscape.validate.ranks import ranks
+
+REFERENCE = ROOT / "tests" / "data" / "reference"
+
+
+def condition(id="x", cca="cubic", **fields):
+    return Condition(id, Scenario.of({"forward": "netem delay 10ms", "flows": [{"cca": cca}], **fields}))
+
+
+def runs(*goodputs, retransmits=0.0):
+    return Runs(tuple(Measured(g, retransmits, seed=i) for i, g in enumerate(goodputs)))
+
+
+def comparison(a, b, **fields):
+    return Comparison(condition(**fields), runs(*a), runs(*b))
+
+
+# Conditions
+
+FAMILIES = [
+    ("clean", {}),
+    ("loss", {"forward": "netem delay 5ms loss 0.1%"}),
+    ("loss", {"forward": {"delay": "5ms", "loss": "0.1%"}}),
+    ("loss", {"forward": "netem delay 5ms loss gemodel 1% 20%"}),
+    ("clean", {"forward": "netem delay 5ms 0ms loss 0%"}),
+    ("jitter", {"forward": "netem delay 5ms 1ms distribution normal"}),
+    ("jitter", {"reverse": "netem delay 5ms 500us"}),
+    ("jitter", {"forward": {"delay": "5ms", "jitter": "1ms", "order": "clamp"}}),
+    ("loss and jitter", {"forward": "netem delay 5ms 1ms loss 1%"}),
+    ("bottleneck", {"bottleneck": {"rate": "10mbit", "buffer": "64KB"}}),
+    ("bottleneck", {"forward": "netem delay 5ms rate 10mbit"}),
+    ("bottleneck and impairments", {"forward": "netem delay 5ms loss 1%", "bottleneck": "tbf rate 10mbit burst 6056 limit 64000"}),
+]
+
+
+@pytest.mark.parametrize(("family", "path"), FAMILIES, ids=lambda x: str(x)[:40])
+def test_the_family_is_read_from_the_path(family, path):
+    assert condition(**path).family == family
+
+
+def test_reference_conditions_are_read_and_told_apart():
+    found = conditions.read(REFERENCE / "random_conditions.csv")
+    assert len(found) == 160
+    assert {c.family for c in found} <= set(conditions.FAMILIES)
+    first = next(c for c in found if c.id == "c003")
+    assert first.describe() == "bbr×4, 59.2 ms, loss 0.412 %, 2.49 Mbit/s, 0.51 BDP, rcvbuf auto, app 1 MB/s"
+    assert first.combination == "bottleneck, loss"
+    assert first.scenario.flow_count == 4
+
+
+def test_conditions_written_are_read_back_the_same(tmp_path):
+    found = [*draw.Draw(12).conditions(), condition("mixed", flows=[{"cca": "cubic"}, {"cca": "bbr", "start": "1s"}])]
+    conditions.write(found, tmp_path / "c.yaml")
+    again = conditions.read(tmp_path / "c.yaml")
+    assert [(c.id, c.scenario.address(), c.describe()) for c in again] == [(c.id, c.scenario.address(), c.describe()) for c in found]
+
+
+def test_lists_of_scenarios(tmp_path):
+    (tmp_path / "c.toml").write_text('[[conditions]]\nid = "one"\nforward = "netem delay 5ms"\n[[conditions]]\nforward = "netem delay 6ms"\n')
+    assert [c.id for c in conditions.read(tmp_path / "c.toml")] == ["one", "s001"]
+    (tmp_path / "c.yaml").write_text("- baseline\n- {id: two, forward: netem delay 5ms}\n")
+    assert [c.id for c in conditions.read(tmp_path / "c.yaml")] == ["baseline", "two"]
+    assert [c.id for c in conditions.read("baseline")] == ["baseline"]
+
+
+def test_pairs_run_each_path_under_each_congestion_control():
+    paired = conditions.pairs([condition("p"), condition("q"), condition("r", forward="netem delay 9ms")], ["cubic", "bbr"])
+    assert [c.id for c in paired] == ["p-cubic", "p-bbr", "r-cubic", "r-bbr"]
+    assert paired[0].path == paired[1].path != paired[2].path
+
+
+# Random conditions
+
+
+def test_a_draw_is_even_over_families_and_congestion_controls_and_grows_at_its_end():
+    long, short = draw.Draw(108, 4).conditions(), draw.Draw(20, 4).conditions()
+    assert [c.scenario for c in short] == [c.scenario for c in long[:20]]
+    assert [c.scenario for c in draw.Draw(20, 5).conditions()] != [c.scenario for c in short]
+    counts = {(f, cca): 0 for f in conditions.FAMILIES for cca in draw.CCAS}
+    for c in long:
+        counts[c.family, c.cca] += 1
+    assert set(counts.values()) == {6}
+    mixtures = [c.combination for c in long if c.family == conditions.MIXED]
+    assert {m: mixtures.count(m) for m in mixtures} == dict.fromkeys(conditions.COMBINATIONS, 6)
+    assert all(8e6 <= c.scenario.rtt_ns <= 250e6 for c in long)
+
+
+# The divergence
+
+
+def test_a_ratio_without_scatter_is_all_unexplained():
+    c = comparison([20, 20, 20], [10, 10, 10])
+    assert c.error == pytest.approx(math.log(2))
+    assert c.unexplained == pytest.approx(math.log(2))
+    assert c.at_most == pytest.approx(math.log(2))
+    assert c.overlap is False
+    assert c.floor == 0
+
+
+def test_scatter_explains_a_ratio_and_widens_it():
+    c = comparison([8, 10, 14], [7, 9, 13])
+    assert c.error == pytest.approx(math.log(10 / 9))
+    assert c.unexplained == 0
+    assert c.ln.low == pytest.approx(math.log(8 / 13))
+    assert c.ln.high == pytest.approx(math.log(14 / 7))
+    assert c.overlap is True
+    assert 0.1 < c.floor < 0.4
+
+
+def test_a_single_run_excuses_nothing():
+    c = comparison([11], [10])
+    assert c.unexplained == c.error == pytest.approx(math.log(1.1))
+    assert c.overlap is None
+    assert math.isnan(c.floor)
+    assert math.isinf(c.width)
+
+
+def test_intervals_nearer_than_a_percent_overlap():
+    assert comparison([10, 10], [10.05, 10.05]).overlap is True
+    assert comparison([10, 10], [10.2, 10.2]).overlap is False
+
+
+def test_nothing_delivered_has_a_finite_error():
+    assert comparison([0, 0], [0, 0]).error == 0
+    assert comparison([1, 1], [0, 0]).error == pytest.approx(math.log(200))
+
+
+def test_a_perfect_model_shows_what_chance_says():
+    rng = np.random.default_rng(1)
+    some = [comparison(rng.lognormal(2, 0.3, 5), rng.lognormal(2, 0.3, 5)) for _ in range(300)]
+    s = Summary.of(some)
+    assert s.chance_median == pytest.approx(s.median, rel=0.3)
+    assert s.chance_p90 == pytest.approx(s.p90, rel=0.2)
+    assert s.chance_p90_high > s.chance_p90
+    assert np.mean([c.unexplained > 0 for c in some]) < 0.07  # the interval covers no difference in 95 % of cases
+    assert s.p90_low == 0
+    assert s.median_low <= s.median <= s.median_high
+
+
+def test_a_summary_of_known_errors():
+    some = [comparison([math.exp(x)] * 3, [1] * 3) for x in (0.0, 0.009, -0.02, 0.3, 0.1)]
+    s = Summary.of(some)
+    assert (s.n, s.median, s.worst, s.bias) == (5, pytest.approx(0.02), pytest.approx(0.3), pytest.approx(0.009))
+    assert s.p90 == pytest.approx(0.22)
+    assert s.overlap == pytest.approx(2 / 5)
+    assert worst(some, 2) == [some[3], some[4]]
+    assert Summary.of([]).to_dict()["median"] is None
+
+
+def test_retransmits_and_rtts_are_judged_where_known():
+    few = Comparison(condition(), runs(1, 1, retransmits=5), runs(1, 1, retransmits=10))
+    many = Comparison(condition(), runs(1, 1, retransmits=60), runs(1, 1, retransmits=30))
+    assert math.isnan(few.retransmit_factor)
+    assert many.retransmit_factor == 2
+    assert (Summary.of([few, many]).retransmit_n, Summary.of([few, many]).retransmit_share) == (1, 0)
+    a, b = Runs((Measured(1, 0, 52.0),)), Runs((Measured(1, 0, 50.0),))
+    assert Comparison(condition(), a, b).rtt_ratio == pytest.approx(1.04)
+
+
+def test_ranks():
+    def on(path, cca, a, b):
+        return comparison([a, a], [b, b], id=f"{path}-{cca}", cca=cca, forward=f"netem delay {path}ms")
+
+    some = [
+        on(10, "cubic", 10, 11), on(10, "bbr", 20, 21), on(10, "reno", 5, 6), on(20, "cubic", 10, 5), on(20, "bbr", 5, 10),
+        on(30, "cubic", 10, 10), on(30, "bbr", 10.1, 9.9), on(40, "cubic", 1, 1),
+    ]  # fmt: skip
+    found = ranks(some)
+    assert (found.paths, found.pairs, found.decided, found.opposed) == (3, 5, 4, 1)
+    assert found.alike == pytest.approx(4 / 5)  # the third path is a tie on both
+    assert found.decided_alike == pytest.approx(3 / 4)
+    assert found.kendall == found.spearman == pytest.approx(1)
+    assert ranks(some[-1:]) is None
+
+
+def test_bounds():
+    some = [comparison([1.1] * 3, [1] * 3), comparison([1] * 3, [1] * 3, id="y", forward="netem delay 5ms loss 1%")]
+    judged = checks.judge(checks.read("median<=0.04, p90@loss<=0.01,p90@each<=0.05,overlap>=0.5"), some)
+    assert [(c.group, c.met) for c in judged] == [("all", False), ("loss", True), ("clean", False), ("loss", True), ("all", True)]
+    for bad in ("median", "nosuch<=1", "median<0.1", "", "median@nosuch<=1"):
+        with pytest.raises(TcpscapeError):
+            checks.judge(checks.read(bad), some)
+
+
+# More seeds where the answer is open
+
+
+class Dice(sides.Side):
+    """A side that draws."""
+
+    label, version = "dice", "1"
+
+    def __init__(self, spread):
+        self.spread, self.asked = spread, []
+
+    def refuses(self, condition):
+        return "flows: too many; leave some out" if condition.scenario.flow_count > 1 else None
+
+    def measure(self, work, progress=None):
+        self.asked += [(c.id, n) for c, n in work]
+        return [runs(*np.random.default_rng(7).lognormal(0, self.spread if c.id == "wide" else 0, n)) for c, n in work]
+
+
+def test_precision_gives_more_seeds_to_the_wide_conditions_only():
+    a, b = Dice(0.0), Dice(0.9)
+    some = [condition("wide"), condition("narrow"), condition("refused", flows=[{"count": 2}])]
+    got = rounds.run(rounds.Request(some, a, b, (4, 3), precision=0.1, most=20))
+    assert b.asked == [("wide", 3), ("narrow", 3), ("wide", 6), ("wide", 12), ("wide", 20)]
+    assert a.asked[-1] == ("wide", 8)  # it does not scatter: more than a few runs would teach nothing
+    assert got.left_out == (("refused", "flows: too many; leave some out"),)
+    assert [len(c.b) for c in got.comparisons] == [20, 3]
+    with pytest.raises(TcpscapeError, match="no condition can run"):
+        rounds.run(rounds.Request(some[2:], a, b))
+
+
+# The moment of parting
+
+
+def made(label, rows, column="cwnd"):
+    values = {column: np.array(rows, dtype=float), "srtt_us": np.full((len(rows), len(rows[0])), 50.0)}
+    return Bundle(label, np.arange(1, len(rows[0]) + 1) / 100, values, tuple(range(len(rows))), tuple(map(float, range(len(rows)))))
+
+
+def walks(seed, n=6, length=600):
+    return 100 + np.cumsum(np.random.default_rng(seed).normal(0, 1, (n, length)), axis=1)
+
+
+def test_bundles_of_one_kind_are_not_told_apart():
+    told = [part(made("a", walks(s)), made("b", walks(1000 + s))).first for s in range(20)]
+    assert sum(t is not None for t in told) <= 3
+
+
+def test_bundles_part_where_they_part():
+    a, b = walks(1), walks(2)
+    b[:, 300:] += 60
+    found = part(made("a", a), made("b", b))
+    assert found.first is not None
+    assert found.first.quantity.column == "cwnd"
+    assert 3.0 <= found.first.t_s <= 3.1
+    assert found.chance <= 0.01
+    assert "first in cwnd" in found.text
+
+
+def test_a_fluttering_quantity_parts_too():
+    noise = np.random.default_rng(3).normal(0, 15, (12, 600))
+    a, b = 100 + noise[:6], 100 + noise[6:]
+    b[:, 200:] += 20
+    found = part(made("a", a), made("b", b))
+    assert found.first is not None
+    assert 1.8 <= found.first.t_s <= 2.4
+
+
+def test_a_passing_difference_is_no_parting():
+    a, b = walks(1) * 0 + 100.0, walks(2)
+    b[:, 100:120] += 200
+    assert not [p for p in part(made("a", a), made("b", b)).found if 0.9 < p.t_s < 1.3]
+
+
+def test_traces_without_randomness_part_at_the_first_sample_that_differs():
+    a = np.tile(np.arange(400.0), (3, 1))
+    b = a.copy()
+    b[:, 150:] += 2.5  # by little from 1.51 s on
+    b[:, 250:] += 50  # by much from 2.51 s on
+    found = part(made("a", a), made("b", b))
+    assert found.exact
+    assert found.differing[0].t_s == pytest.approx(1.52)  # the slack of a sample
+    assert found.first.t_s == pytest.approx(2.51)
+    same = part(made("a", a), made("b", np.roll(a, 1, axis=1)))  # a sample later: within the time slack
+    assert not same.found
+    assert "never differ" in part(made("a", a), made("b", a)).text
+
+
+def test_labellings_are_distinct_and_the_own_comes_first():
+    for n, m, ways in ((3, 3, 10), (2, 4, 15), (6, 6, 200)):
+        found = labellings(n, m)
+        assert found.shape == (ways, n + m)
+        assert found[0].tolist() == [True] * n + [False] * m
+        assert len({tuple(row) for row in found}) == ways
+        assert set(found.sum(axis=1)) == {n}
+
+
+def trial(samples, flows=1, seed=0):
+    flow = FlowResult("cubic", 1.0, 1.0, 0, 0, Rtt(mean=99.0), Cwnd(), {})
+    return Trial("s", "cubic", "x", seed, "e", "1", 0.05, (flow,) * flows, samples=pl.DataFrame(samples))
+
+
+def test_flows_are_put_together_on_one_grid():
+    ms = 1_000_000
+    said = trial({"t_ns": [10 * ms, 30 * ms, 30 * ms], "flow": [0, 0, 1], "cwnd": [10, 20, 5], "srtt_us": [0, 40_000, 60_000]}, flows=2)
+    got = bundle("a", [said])
+    assert got.values["cwnd"].tolist() == [[10, 10, 25, 25, 25]]
+    assert got.values["srtt_us"].tolist() == [[0, 0, 50, 50, 50]]
+    assert bundle("a", [trial({})]) is None
+
+
+def test_the_mean_smoothed_rtt_leaves_out_what_is_not_measured_yet():
+    samples = pl.DataFrame({"t_ns": [1, 2, 3], "flow": [0, 0, 0], "srtt_us": [0, 40_000, 60_000]})
+    assert sides.mean_srtt_ms(samples) == {0: 50.0}
+
+
+def test_overlays_are_written(tmp_path):
+    a, b = walks(1), walks(2)
+    b[:, 300:] += 60
+    pair = [made("a", a), made("b", b)]
+    files = overlay(pair, part(*pair), "x: a condition", tmp_path / "overlay-x.png")
+    assert [f.name for f in files] == ["overlay-x.png", "overlay-x.svg"]
+    assert all(f.stat().st_size > 10_000 for f in files)
+
+
+# Recorded results
+
+
+def test_reference_sets_are_recorded_results():
+    record = recorded.load(REFERENCE / "random")
+    assert record.name == "random"
+    assert len(record.runs["c003"]) == 5
+    assert record.runs["c003"].goodput[0] == 2.3828
+    assert record.runs["c003"].known("mean_rtt_ms") == []  # several flows
+    assert recorded.load(REFERENCE / "fresh").runs["t000"].known("mean_rtt_ms")[0] == pytest.approx(23.459)
+
+
+def test_results_written_are_read_back(tmp_path):
+    some = {"x": Runs((Measured(1.5, 3.0, 20.0, math.nan, {"retransmits": 3.0, "limited_by_cwnd": 0.5}, 4),))}
+    recorded.write_results({"a": {"x": runs(9)}, "b": some}, tmp_path / "results.csv")
+    assert recorded.read_results(tmp_path / "results.csv")["x"].trials == some["x"].trials or math.isnan(some["x"].trials[0].min_rtt_ms)
+    got = recorded.read_results(tmp_path / "results.csv")["x"].trials[0]
+    assert (got.goodput, got.retransmits, got.mean_rtt_ms, got.seed, dict(got.counters)) == (1.5, 3.0, 20.0, 4, {"retransmits": 3.0, "limited_by_cwnd": 0.5})
+
+
+# The command
+
+MOCKS = ("validate", "--engine", "mock", "--engine", "mock:6.12")
+
+
+def rows(file):
+    with open(file, newline="") as f:
+        return list(csv.DictReader(f))
+
+
+def test_a_validation_leaves_report_numbers_runs_and_summary(cli, tmp_path):
+    out = tmp_path / "o"
+    got = cli(*MOCKS, "--random", "12", "--seed", "3", "--out", out, "--worst", "1")
+    assert (got.status, got.err) == (0, "")
+    assert "Divergence of mock (A) from mock:6.12 (B): 12 conditions" in got.out
+    assert "caveat: mock: mock engine" in got.out
+    assert {f.name for f in out.iterdir()} >= {"report.md", "conditions.csv", "conditions.yaml", "results.csv", "summary.json", "divergence.png", "trials"}
+    assert len(rows(out / "conditions.csv")) == 12
+    assert len(rows(out / "results.csv")) == 12 * 2 * 3
+    said = json.loads((out / "summary.json").read_text())
+    assert (said["all"]["n"], said["engines"]) == (12, ["mock", "mock:6.12"])
+    assert said["families"].keys() == set(conditions.FAMILIES)
+    assert "## By family and congestion control" in (out / "report.md").read_text()
+
+
+def test_what_is_there_is_not_run_again(cli, tmp_path, monkeypatch):
+    from tcpscape.engines.mock import Mock
+
+    ran, real = [], Mock.run
+    monkeypatch.setattr(Mock, "run", lambda self, scenario, seeds, **rest: ran.extend(seeds) or real(self, scenario, seeds, **rest))
+    args = (*MOCKS, "--random", "6", "--out", tmp_path / "o", "--worst", "0")
+    first = cli(*args)
+    assert sorted(ran) == sorted([0, 1, 2] * 12)
+    ran.clear()
+    assert cli(*args).out == first.out
+    assert ran == []
+    cli(*args, "--seeds", "5/3")
+    assert sorted(ran) == sorted([3, 4] * 6)
+
+
+def test_a_missed_bound_is_status_1(cli, tmp_path):
+    args = (*MOCKS, "--random", "6", "--out", tmp_path / "o", "--worst", "0")
+    assert cli(*args, "--check", "median<=10,overlap>=0").status == 0
+    got = cli(*args, "--check", "median<=0")
+    assert got.status == 1
+    assert "missed" in got.out
+
+
+def test_ranks_are_printed_for_pairs(cli, tmp_path):
+    got = cli(*MOCKS, "--random", "2", "--paired", "--cca", "cubic,bbr", "--out", tmp_path / "o", "--worst", "0")
+    assert got.status == 0
+    assert "2 paths" in got.out
+    assert "pairs of congestion controls decided alike" in got.out
+
+
+def test_a_validation_is_recorded_results_for_the_next(cli, tmp_path):
+    cli(*MOCKS, "--random", "6", "--out", tmp_path / "first", "--worst", "0")
+    got = cli("validate", "--engine", "mock:6.12", "--against", tmp_path / "first", "--out", tmp_path / "second")
+    assert got.status == 0
+    assert "Divergence of mock:6.12 (A) from recorded (B): 6 conditions, first, recorded" in got.out
+    assert all(float(r["error"]) < 1e-6 for r in rows(tmp_path / "second" / "conditions.csv"))
+
+
+REFUSED = [
+    (), ("--random", "0"), ("--random", "x"), ("--random", "4", "--conditions", "baseline"), ("--conditions", "nosuch"), ("--conditions", "nosuch.csv"),
+    ("--random", "4", "--seeds", "0"), ("--random", "4", "--seeds", "3/0"), ("--random", "4", "--precision", "0"), ("--random", "4", "--check", "p90"),
+    ("--random", "4", "--check", "median<=x"), ("--random", "4", "--paired", "--cca", "bbr"), ("--explain", "x"),
+    ("--random", "4", "--cca", "nosuch"), ("--conditions", "baseline", "--cca", "vegas"), ("--against", "nosuch"), ("--random", "4", "--engine", "mock:"),
+    ("--random", "4", "--engine", "nosuch"), ("--random", "4", "--engine", "mock"), ("--random", "4", "--out", "/proc/nosuch"),
+]
+
+
+@pytest.mark.parametrize("args", REFUSED, ids=lambda a: " ".join(a)[:50])
+def test_bad_input_is_one_line_and_status_2(cli, tmp_path, args):
+    engines = () if "--engine" in args or "--against" in args else MOCKS[1:]
+    if args[-2:] == ("--engine", "mock"):
+        engines = ("--engine", "mock")
+    out = () if "--out" in args else ("--out", tmp_path / "o")
+    got = cli("validate", *engines, *args, *out)
+    assert got.status == 2, got
+    assert got.out == ""
+    assert got.err.count("\n") == 1, got.err
+    assert got.err.startswith("error: ")
+    assert "; " in got.err
+
+
+def test_bad_files_are_refused(tmp_path):
+    for name, text in (
+        ("a.csv", "id,cca\nx,cubic\n"), ("b.csv", "id,cca,rtt_ms\nx,cubic,fast\n"), ("c.csv", "id,cca,rtt_ms\nx,cubic,5\nx,bbr,5\n"),
+        ("d.csv", "id,cca,rtt_ms\n../x,cubic,5\n"), ("e.yaml", "- 5\n"), ("f.yaml", "[]\n"), ("g.yaml", "- {id: x, nosuch: 1}\n"), ("h.csv", ""),
+    ):  # fmt: skip
+        (tmp_path / name).write_text(text)
+        with pytest.raises(TcpscapeError, match="; "):
+            conditions.read(tmp_path / name)
+
+
+def test_two_kernels_of_the_model_part_in_the_receive_window(cli, tmp_path, need_model):
+    (tmp_path / "c.yaml").write_text(
+        "- {id: open, duration: 3s, forward: netem delay 5ms, reverse: netem delay 5ms, flows: [{rcvbuf: 128KiB}]}\n"
+        "- {id: lossy, duration: 3s, forward: netem delay 5ms loss 0.2%, reverse: netem delay 5ms, flows: [{rcvbuf: 128KiB}]}\n"
+    )
+    out = tmp_path / "o"
+    args = ("validate", "--engine", "model", "--engine", "model:6.12", "--out", out, "--jobs", "1")
+    got = cli(*args, "--conditions", tmp_path / "c.yaml", "--worst", "1")
+    assert (got.status, got.err) == (0, "")
+    assert (out / "overlay-open.png").exists()
+    said = json.loads((out / "summary.json").read_text())
+    first = [p["quantity"] for p in said["partings"]["open"]["found"]]
+    assert first.index("rwnd") < first.index("cwnd")
+    assert "![open](overlay-open.png)" in (out / "report.md").read_text()
+    again = cli("validate", "--explain", "lossy", "--out", out)
+    assert (again.status, again.err) == (0, "")
+    assert "fast_recoveries" in again.out
+    assert "limited_by_cwnd" in again.out
+    assert (out / "explain-lossy.md").exists()
+
+
+def test_the_model_against_a_recorded_set(tmp_path, need_model):
+    ready = session.prepare(session.Asked(tmp_path, engines=("model",), against=str(REFERENCE / "random"), ccas=("bbr",), seeds="2"))
+    few = [c for c in ready.request.conditions if c.family == "bottleneck"]
+    got = rounds.run(rounds.Request(few, ready.request.a, ready.request.b, (2, 1)))
+    assert len(got.comparisons) == len(few) >= 3
+    assert Summary.of(got.comparisons).p90 < 0.05
