@@ -34,6 +34,7 @@ SETS = (
     ("random", "the reference set: five repetitions on the kernel"),
     ("fresh", "a second draw from the same family: three repetitions, with the smoothed RTT sampled every 10 ms"),
     ("heldout", "a third draw, made when the model was done and not looked at while it was changed: five repetitions"),
+    ("k612", "the same family on a real Linux 6.12, against the profile 6.12: three repetitions"),
 )
 
 

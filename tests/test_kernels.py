@@ -154,11 +154,11 @@ def test_a_record_of_another_version_counts_as_unfinished(tree, cache, cli):
 
 def test_a_kernel_of_an_older_configuration_is_marked(tree, cli, monkeypatch):
     building.build(Asked(str(tree)))
-    assert "older" not in cli("kernel", "list").out
+    assert "older configuration" not in cli("kernel", "list").out
     monkeypatch.setattr(config, "OVERLAY", config.OVERLAY + "# and more\n")
     assert "6.1.7 (older configuration: build it again)" in cli("kernel", "list").out
     building.build(Asked(str(tree)))
-    assert "older" not in cli("kernel", "list").out
+    assert "older configuration" not in cli("kernel", "list").out
 
 
 def test_two_builds_of_one_name_do_not_collide(tree):

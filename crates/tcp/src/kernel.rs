@@ -5,6 +5,17 @@
 use serde::{Deserialize, Serialize};
 use tcpscape_base::{Duration, Time};
 
+/// Whose rules apply where kernels differ in more than a sysctl (docs/models/kernel-profiles.md lists them).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Rules {
+    /// Linux 6.1.
+    #[serde(rename = "6.1")]
+    V6_1,
+    /// Linux 6.12.
+    #[serde(rename = "6.12")]
+    V6_12,
+}
+
 /// How a receive buffer becomes a window (`tcp_win_from_space()`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -19,6 +30,8 @@ pub enum WindowRule {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Kernel {
+    /// The version whose rules apply.
+    pub rules: Rules,
     /// Timer ticks a second (`CONFIG_HZ`): granularity of RTO, TLP, delayed ACKs and the reordering timer.
     pub hz: u32,
     /// Buffer-to-window rule.
@@ -50,6 +63,7 @@ pub struct Kernel {
 impl Kernel {
     /// Linux 6.1 as the reference was measured (User-Mode Linux, 512 MB): HZ 100, half the buffer is window.
     pub const V6_1: Kernel = Kernel {
+        rules: Rules::V6_1,
         hz: 100,
         window: WindowRule::Half,
         skb_overhead: 1_280,
@@ -66,6 +80,7 @@ impl Kernel {
     };
     /// Linux 6.12 and later on a usual machine: HZ 1000, window from the measured ratio.
     pub const V6_12: Kernel = Kernel {
+        rules: Rules::V6_12,
         hz: 1000,
         window: WindowRule::ScalingRatio,
         skb_overhead: 960,
@@ -74,6 +89,20 @@ impl Kernel {
         tcp_wmem_max: 4_194_304,
         ..Kernel::V6_1
     };
+
+    /// Whether the rules of 6.12 apply.
+    #[inline]
+    pub fn is_6_12(&self) -> bool {
+        self.rules >= Rules::V6_12
+    }
+
+    /// Payload that fits behind the headers in the head of a received buffer: what `skb_overhead` leaves beside
+    /// `struct sk_buff` (256), `struct skb_shared_info` (320) and the room for headers. A short segment is copied there
+    /// (`skb_condense()`).
+    #[inline]
+    pub fn head_room(&self) -> u32 {
+        self.skb_overhead.saturating_sub(256 + 320 + self.max_tcp_header)
+    }
 }
 
 impl Default for Kernel {

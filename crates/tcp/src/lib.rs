@@ -8,6 +8,6 @@ mod kernel;
 mod receiver;
 mod sender;
 
-pub use kernel::{Jiffies, Kernel, WindowRule};
+pub use kernel::{Jiffies, Kernel, Rules, WindowRule};
 pub use receiver::{Receiver, ReceiverConfig, ReceiverStats};
 pub use sender::{Histogram, Info, Limit, Sender, SenderConfig, SenderStats, Transmit, LIMITS};

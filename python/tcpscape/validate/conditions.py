@@ -17,7 +17,8 @@ COLUMNS = (
     "id", "cca", "rtt_ms", "duration_s", "jitter_ms", "distribution", "jitter_on", "loss_pct", "rate_mbit", "buffer_bytes", "rcvbuf", "flows",
     "app_MBps",
 )
-"""Columns of a CSV of conditions: netem at the sender's egress, a router with tbf where `rate_mbit` is given, netem for the ACKs."""
+"""Columns of a CSV of conditions: netem at the sender's egress, a router with tbf where `rate_mbit` is given, netem for the ACKs. There may be
+one more, `kernel`: a profile with overrides, as `--kernel` takes it."""
 CLEAN, LOSS, JITTER, BOTH, LINK, MIXED = "clean", "loss", "jitter", "loss and jitter", "bottleneck", "bottleneck and impairments"
 FAMILIES = (CLEAN, LOSS, JITTER, BOTH, LINK, MIXED)
 COMBINATIONS = ("bottleneck, loss", "bottleneck, jitter", "bottleneck, loss and jitter")
@@ -105,7 +106,7 @@ def of_row(row: Mapping[str, str]) -> Condition:
         "name": row["id"], "about": _about(row), "duration": f"{number(row.get('duration_s')) or DEFAULT_S:g}s", "bottleneck": link, "flows": [flow],
         "forward": f"netem delay {delay:g}ms{spread}{lost} limit 100000",
         "reverse": f"netem delay {delay:g}ms{spread if row.get('jitter_on') == 'both' else ''} limit 100000",
-    }, row["id"])  # fmt: skip
+    } | ({"kernel": row["kernel"]} if row.get("kernel") else {}), row["id"])  # fmt: skip
     return Condition(row["id"], scenario)
 
 

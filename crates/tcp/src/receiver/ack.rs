@@ -3,7 +3,7 @@
 //! Source: RFC 9293 §3.8.6.3, RFC 5681 §4.2; Linux: `tcp_event_data_recv()`, `tcp_measure_rcv_mss()`,
 //! `__tcp_ack_snd_check()`, `tcp_send_delayed_ack()`, `tcp_delack_timer_handler()`. See docs/models/receiver.md.
 
-use crate::Jiffies;
+use crate::{Jiffies, Kernel};
 use tcpscape_base::Time;
 
 /// Most segments that are acknowledged one by one (`TCP_MAX_QUICKACKS`).
@@ -32,6 +32,12 @@ pub(super) struct Acks {
     pub pushed_twice: bool,
     /// The next check sends at once (`ICSK_ACK_NOW`).
     pub at_once: bool,
+    /// A segment in order found no memory: the next ACK closes the window (`ICSK_ACK_NOMEM`, 6.12).
+    pub no_memory: bool,
+    /// Most jiffies that an ACK is delayed (`tcp_delack_max()`) …
+    most: u64,
+    /// … and most that `ato` grows to.
+    ato_max: u64,
     /// Segments still to be acknowledged one by one (`quick`).
     pub quick: u32,
     /// Interactive session: the ACK hopes for data to travel with (`pingpong`).
@@ -82,6 +88,14 @@ fn ato_min(j: &Jiffies) -> u64 {
 }
 
 impl Acks {
+    /// Nothing to acknowledge. ACKs are delayed by 200 ms at most (`TCP_DELACK_MAX`), in 6.12 by a jiffy less than the smallest
+    /// RTO.
+    pub fn new(kernel: &Kernel, j: &Jiffies) -> Acks {
+        let max = j.hz_over(5);
+        let (most, ato_max) = if kernel.is_6_12() { (max.min(j.from_micros(200_000).max(2) - 1), max) } else { (max, u64::MAX) };
+        Acks { most, ato_max, ..Acks::default() }
+    }
+
     /// The connection is established. Linux: tcp_initialize_rcv_mss(), tcp_synack_rtt_meas()
     pub fn establish(&mut self, now: Time, j: &Jiffies, advmss: u32, wnd: u32, synack_rtt_us: Option<u64>) {
         self.rcv_mss = advmss.min(wnd / 2).clamp(MSS_MIN, MSS_DEFAULT);
@@ -151,7 +165,7 @@ impl Acks {
             if gap <= min / 2 {
                 self.ato = (self.ato >> 1) + min / 2;
             } else if gap < self.ato {
-                self.ato = ((self.ato >> 1) + gap).min(self.rto);
+                self.ato = ((self.ato >> 1) + gap).min(self.rto).min(self.ato_max);
             } else if gap > self.rto {
                 self.quicken(wnd, MAX_QUICKACKS);
             }
@@ -175,6 +189,7 @@ impl Acks {
         self.pushed = false;
         self.pushed_twice = false;
         self.at_once = false;
+        self.no_memory = false;
     }
 
     /// Whether single segments are acknowledged at once. Linux: tcp_in_quickack_mode()
@@ -195,7 +210,7 @@ impl Acks {
             }
             ato = ato.min(most);
         }
-        ato = ato.min(max);
+        ato = ato.min(self.most);
         let at = self.at(now, j);
         let mut timeout = at + ato;
         if self.timer {
@@ -280,7 +295,7 @@ impl Acks {
             self.pingpong = false;
             self.ato = ato_min(j);
         } else {
-            self.ato = (self.ato << 1).min(self.rto);
+            self.ato = (self.ato << 1).min(self.rto).min(self.ato_max);
         }
         Some(true)
     }

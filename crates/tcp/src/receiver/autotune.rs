@@ -39,15 +39,17 @@ impl Autotune {
         }
     }
 
-    /// A segment echoes a timestamp of ours, `age_ms` old; `full` when it is at least as long as the sender's MSS.
+    /// A segment echoes a timestamp of ours, `age_ms` old; `full` when it is at least as long as the sender's MSS. An age
+    /// of less than a millisecond counts as `least_ms`, 0 for not at all. Linux: tcp_rcv_rtt_measure_ts()
     #[inline]
-    pub fn on_echo(&mut self, tsecr: u32, age_ms: u32, full: bool) {
+    pub fn on_echo(&mut self, tsecr: u32, age_ms: u32, full: bool, least_ms: u32) {
         if tsecr == self.last_tsecr {
             return;
         }
         self.last_tsecr = tsecr;
-        if full && tsecr != 0 && age_ms < i32::MAX as u32 / 1_000 {
-            self.update(age_ms.max(1) * 1_000, false);
+        let age_ms = age_ms.max(least_ms);
+        if full && tsecr != 0 && age_ms > 0 && age_ms < i32::MAX as u32 / 1_000 {
+            self.update(age_ms * 1_000, false);
         }
     }
 
@@ -64,13 +66,14 @@ impl Autotune {
     }
 
     /// The application read up to `copied`: once per round trip, the buffer is made to hold what it read, twice over,
-    /// and room for growth. Linux: tcp_rcv_space_adjust()
-    pub fn on_read(&mut self, now: Time, copied: u64, w: &mut Window) {
+    /// and room for growth. `waiting` bytes that are still in the queue count against it (6.12).
+    /// Linux: tcp_rcv_space_adjust()
+    pub fn on_read(&mut self, now: Time, copied: u64, waiting: u64, w: &mut Window) {
         let rtt = u64::from(self.rtt_us >> 3);
         if self.rtt_us == 0 || now.micros() - self.time.micros() < rtt {
             return;
         }
-        let read = (copied - self.seq) as u32;
+        let read = (copied - self.seq).saturating_sub(waiting) as u32;
         if read > self.space {
             if !w.locked {
                 let base = (u64::from(read) << 1) + 16 * u64::from(w.advmss);

@@ -56,7 +56,7 @@ impl Receiver {
     #[inline]
     fn in_order(&mut self, now: Time, s: &Segment, truesize: u32) {
         let end = s.end();
-        if self.queue.bytes > 0 && !self.make_room(s.seq) {
+        if !self.admits(s.seq) {
             self.stats.dropped_memory += 1;
             return;
         }
@@ -74,12 +74,7 @@ impl Receiver {
         }
         self.acks.scheduled = true;
         if s.len > 0 {
-            let len = if self.gro { s.len.min(self.mss) } else { s.len };
-            if self.window.measures() && len >= self.acks.rcv_mss && len != self.acks.rcv_mss && self.window.measure_ratio(s.len, truesize)
-            {
-                self.tune.space = self.tune.space.min(self.window.clamp);
-            }
-            self.acks.measure_mss(len, s.flags.has(Flags::PSH), s.flags.0 & (Flags::PSH.0 | Flags::FIN.0) == 0, self.window.advmss);
+            self.measure(s, truesize);
             self.tune.on_data(now, self.rcv_nxt, self.window.wnd);
             self.acks.on_data(now, &self.jiffies, self.window.wnd);
             if s.len >= GROW_MIN {
@@ -94,6 +89,33 @@ impl Receiver {
             self.acks.at_once |= self.ooo.is_empty(); // RFC 5681 §4.2: the gap is filled
         }
         self.ooo.remove_sacks(self.rcv_nxt);
+    }
+
+    // Whether a segment in order is taken. 6.1 takes it unasked where nothing else waits to be read; 6.12 answers a lack of
+    // memory with a closed window, whether the segment is taken or not. Linux: tcp_data_queue()
+    #[inline]
+    fn admits(&mut self, seq: u64) -> bool {
+        let alone = self.queue.bytes == 0;
+        if !self.kernel.is_6_12() {
+            return alone || self.make_room(seq);
+        }
+        let room = self.make_room(seq);
+        if !room {
+            self.acks.no_memory = true;
+            self.acks.at_once = true;
+            self.acks.scheduled = true;
+        }
+        room || alone
+    }
+
+    // The sender's segment size, and what its payload costs in memory. Linux: tcp_measure_rcv_mss()
+    #[inline]
+    fn measure(&mut self, s: &Segment, truesize: u32) {
+        let len = if self.gro { s.len.min(self.mss) } else { s.len };
+        if self.window.measures() && len >= self.acks.rcv_mss && len != self.acks.rcv_mss && self.window.measure_ratio(s.len, truesize) {
+            self.tune.space = self.tune.space.min(self.window.clamp);
+        }
+        self.acks.measure_mss(len, s.flags.has(Flags::PSH), s.flags.0 & (Flags::PSH.0 | Flags::FIN.0) == 0, self.window.advmss);
     }
 
     // The out-of-order buffers that have become in order. Linux: tcp_ofo_queue()
@@ -132,6 +154,9 @@ impl Receiver {
         if !self.make_room(seq) {
             self.stats.dropped_memory += 1;
             return;
+        }
+        if self.kernel.is_6_12() {
+            self.measure(s, truesize);
         }
         self.acks.scheduled = true;
         self.stats.ooo_segments += 1;

@@ -145,10 +145,10 @@ impl Receiver {
             synack_sent: None,
             synack_due: None,
             window: Window::new(&cfg.kernel, cfg.rcvbuf, cfg.advmss),
-            acks: Acks::default(),
+            acks: Acks::new(&cfg.kernel, &cfg.jiffies),
             tune: Autotune::default(),
             queue: Queue::default(),
-            ooo: Reassembly::default(),
+            ooo: Reassembly::new(cfg.kernel.head_room()),
             out: VecDeque::new(),
             stats: ReceiverStats::default(),
         }
@@ -228,7 +228,8 @@ impl Receiver {
         let (first, n, freed, buffers) = self.queue.take(max);
         if n > 0 {
             self.copied_seq += first;
-            self.tune.on_read(now, self.copied_seq, &mut self.window);
+            let waiting = if self.kernel.is_6_12() { self.rcv_nxt - self.copied_seq } else { 0 };
+            self.tune.on_read(now, self.copied_seq, waiting, &mut self.window);
             self.copied_seq += n - first;
             self.used -= freed;
         }
@@ -367,7 +368,8 @@ impl Receiver {
     #[inline]
     fn echo(&mut self, now: Time, s: &Segment) {
         let age = timestamp(now).wrapping_sub(s.tsecr);
-        self.tune.on_echo(s.tsecr, age, s.end() - s.seq >= u64::from(self.acks.rcv_mss));
+        let least = u32::from(!self.kernel.is_6_12());
+        self.tune.on_echo(s.tsecr, age, s.end() - s.seq >= u64::from(self.acks.rcv_mss), least);
     }
 
     fn set_dsack(&mut self, start: u64, end: u64) {
@@ -435,8 +437,12 @@ impl Receiver {
 
     #[inline]
     fn send_ack(&mut self, now: Time) {
-        let offer = self.offer();
-        let wnd = self.window.advertise(offer, self.rcv_nxt);
+        let wnd = if self.acks.no_memory {
+            self.window.close(self.rcv_nxt)
+        } else {
+            let offer = self.offer();
+            self.window.advertise(offer, self.rcv_nxt)
+        };
         self.stats.zero_window_acks += u64::from(wnd == 0);
         self.stats.compressed_acks += u64::from(self.acks.compressed);
         self.push_ack(now, wnd);

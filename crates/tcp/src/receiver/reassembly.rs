@@ -12,9 +12,6 @@ const NUM_SACKS: usize = 4;
 /// Page fragments that one socket buffer can hold (`MAX_SKB_FRAGS`): neighbours are merged up to it.
 const MAX_FRAGS: u32 = 17;
 
-/// Payload that fits behind the headers in a buffer's head: a short segment is copied there (`skb_condense()`).
-const HEAD_ROOM: u32 = 448;
-
 /// One socket buffer: data, memory, and page fragments.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Buffer {
@@ -112,6 +109,8 @@ pub(super) struct Reassembly {
     /// SACK blocks, most recently changed first.
     sacks: [SackBlock; NUM_SACKS],
     nsacks: usize,
+    /// Segments up to this length are copied into their buffer's head ([`crate::Kernel::head_room`]).
+    head_room: u32,
     /// The duplicate to report in the next ACK (RFC 2883).
     pub dsack: Option<SackBlock>,
 }
@@ -126,6 +125,10 @@ fn extend(b: &mut SackBlock, with: SackBlock) -> bool {
 }
 
 impl Reassembly {
+    /// Nothing queued; segments up to `head_room` bytes cost no more than their buffer's head.
+    pub fn new(head_room: u32) -> Reassembly {
+        Reassembly { head_room, ..Reassembly::default() }
+    }
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.pieces.is_empty()
@@ -169,7 +172,7 @@ impl Reassembly {
             }
         }
         let mut new = Piece { end, truesize: b.truesize, frags: b.frags };
-        if b.len <= HEAD_ROOM {
+        if b.len <= self.head_room {
             new = Piece { end, truesize: overhead.min(b.truesize), frags: MAX_FRAGS };
             delta -= i64::from(b.truesize - new.truesize);
         }

@@ -414,3 +414,5 @@ fn any_order_of_segments_delivers_the_stream_once() {
         assert_eq!(s.r.stats().bytes, total);
     }
 }
+
+mod v6_12;

@@ -69,7 +69,8 @@ impl Window {
         if space > mss {
             space -= space % mss;
         }
-        w.wnd = space.min(65_535);
+        // What the SYN-ACK cannot say, it being unscaled, 6.12 grants all the same.
+        w.wnd = if kernel.is_6_12() { space } else { space.min(65_535) };
         let most = space.max(kernel.tcp_rmem_max).max(kernel.rmem_max).min(w.clamp);
         w.wscale = (most.max(1).ilog2().max(15) - 15).min(MAX_WSCALE) as u8;
         w.clamp = w.clamp.min(65_535 << w.wscale);
@@ -121,20 +122,14 @@ impl Window {
     }
 
     /// A full-sized segment of a new size shows what memory a payload byte costs; true when the clamp moved and DRS must
-    /// follow. Linux 6.6 and later: tcp_measure_rcv_mss(), tcp_set_window_clamp()
+    /// follow. What the window has grown to stays. Linux 6.12: tcp_measure_rcv_mss()
     pub fn measure_ratio(&mut self, len: u32, truesize: u32) -> bool {
         let ratio = ((u64::from(len) << 8) / u64::from(truesize.max(1))).clamp(1, 255) as u32;
         if ratio == self.ratio {
             return false;
         }
         self.ratio = ratio;
-        let new = (self.full_space() as u32).max(MIN_RCVBUF / 2);
-        if new < self.clamp {
-            self.ssthresh = self.ssthresh.min(new);
-        } else if new > self.clamp {
-            self.ssthresh = self.ssthresh.max(self.wnd.min(new));
-        }
-        self.clamp = new;
+        self.clamp = self.full_space() as u32;
         true
     }
 
@@ -178,6 +173,13 @@ impl Window {
         self.wnd = if offer < left { align(left, self.wscale) } else { offer };
         self.wup = rcv_nxt;
         (self.wnd.min(65_535 << self.wscale) >> self.wscale) << self.wscale
+    }
+
+    /// Takes the whole offer back: a segment in order found no memory. Linux 6.12: tcp_select_window(), ICSK_ACK_NOMEM
+    pub fn close(&mut self, rcv_nxt: u64) -> u32 {
+        self.wnd = 0;
+        self.wup = rcv_nxt;
+        0
     }
 
     /// A segment was queued: may the window grow? Returns whether it did. `truesize` is what such a segment will cost

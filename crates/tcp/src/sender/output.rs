@@ -161,7 +161,7 @@ impl Sender {
     pub(super) fn write_xmit(&mut self, push: Push) -> bool {
         let max_segs = self.tso_segs();
         let (mut sent, mut cwnd_limited) = (0, false);
-        while let Some(&Unsent { len, .. }) = self.unsent.front() {
+        while !self.unsent.is_empty() {
             if self.pacing_check() {
                 break;
             }
@@ -172,6 +172,10 @@ impl Sender {
                 }
                 quota = 1;
             }
+            if self.kernel.is_6_12() {
+                self.grow_head(quota.min(max_segs).saturating_mul(self.mss));
+            }
+            let Some(&Unsent { len, .. }) = self.unsent.front() else { break };
             if !self.window_allows_head() {
                 break;
             }
@@ -208,6 +212,20 @@ impl Sender {
             return false;
         }
         self.packets_out == 0 && !self.unsent.is_empty()
+    }
+
+    /// Fills the first unsent buffer up to `goal` bytes from the one behind it, which is gone when nothing of it is left.
+    /// Linux 6.12: tcp_grow_skb()
+    fn grow_head(&mut self, goal: u32) {
+        let [head, next, ..] = self.unsent.make_contiguous() else { return };
+        let moved = goal.saturating_sub(head.len).min(next.len);
+        head.len += moved;
+        next.len -= moved;
+        if next.len == 0 {
+            head.push |= next.push;
+            self.unsent.remove(1);
+            self.wmem_queued = self.wmem_queued.saturating_sub(u64::from(self.kernel.skb_overhead));
+        }
     }
 
     /// Where to split a super-packet so that it fits the quota and the window (`tcp_mss_split_point()`).

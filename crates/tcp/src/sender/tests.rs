@@ -6,6 +6,7 @@ mod output;
 mod recovery;
 mod start;
 mod timeout;
+mod v6_12;
 mod window;
 
 use super::*;

@@ -6,6 +6,9 @@ use super::output::Push;
 use super::scoreboard::{LOST, RETRANS, SACKED};
 use super::*;
 
+/// SYN timeouts without backoff in 6.12 (`net.ipv4.tcp_syn_linear_timeouts`).
+const SYN_LINEAR_TIMEOUTS: u32 = 4;
+
 impl Sender {
     /// Arms the timer for `what`, `when` jiffies ahead, plus what pacing still holds back (`tcp_reset_xmit_timer()`).
     pub(super) fn arm_paced(&mut self, what: Pending, when: u64) {
@@ -113,7 +116,10 @@ impl Sender {
         if self.state == State::SynSent {
             self.syn_retrans += 1;
             self.send_syn();
-            self.rto_jiffies = (self.rto_jiffies << 1).min(self.jiffies.from_micros(RTO_MAX_US));
+            // net.ipv4.tcp_syn_linear_timeouts = 4: in 6.12 so many timeouts pass before they begin to double.
+            if !self.kernel.is_6_12() || self.syn_retrans > SYN_LINEAR_TIMEOUTS {
+                self.rto_jiffies = (self.rto_jiffies << 1).min(self.jiffies.from_micros(RTO_MAX_US));
+            }
             self.arm(Pending::Retrans, self.rto_jiffies);
             return;
         }
