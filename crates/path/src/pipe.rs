@@ -77,14 +77,15 @@ impl<B: Body> Pipe<B> {
         p
     }
 
-    /// A packet enters at `now`.
+    /// A packet enters at `now`; false when the first queue has no room for it.
     #[inline]
-    pub fn push(&mut self, now: Time, p: Packet<B>) {
+    pub fn push(&mut self, now: Time, p: Packet<B>) -> bool {
         if self.next <= now {
             self.run(now);
         }
-        self.feed(0, now, p);
+        let taken = self.feed(0, now, p);
         self.settle();
+        taken
     }
 
     /// The next packet that has come out at or before `now`.
@@ -178,19 +179,21 @@ impl<B: Body> Pipe<B> {
 
     /// Puts a packet into stage `i`, or out. What may pass a stage at once does, except from the last, which `pop` empties.
     #[inline]
-    fn feed(&mut self, i: usize, now: Time, p: Packet<B>) {
+    fn feed(&mut self, i: usize, now: Time, p: Packet<B>) -> bool {
         let last = i + 1 >= self.stages.len();
         let Some(stage) = self.stages.get_mut(i) else {
-            return self.out.push_back((now, p));
+            self.out.push_back((now, p));
+            return true;
         };
         self.freed.on = (self.holds_sender || self.track) && i == 0;
-        stage.queue.enqueue(now, p, &mut self.freed);
+        let taken = stage.queue.enqueue(now, p, &mut self.freed);
         if !stage.blocked {
             stage.next = stage.queue.next_event().max(now);
             if stage.next == now && !last {
                 self.drain(i, now);
             }
         }
+        taken
     }
 
     /// Takes what may leave stage `i` now, and looks when there will be more.

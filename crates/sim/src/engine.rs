@@ -296,7 +296,8 @@ impl<'a> Engine<'a> {
 
     // ---- packets ----
 
-    fn transmit(&mut self, i: usize, Transmit { segment: seg, segs, burst }: Transmit) {
+    /// Gives a segment to the sender's host; false if its queue has no room.
+    fn transmit(&mut self, i: usize, Transmit { segment: seg, segs, burst }: Transmit) -> bool {
         let mss = self.mss as u16;
         let size = seg.frame_len() + u32::from(segs - 1) * (seg.frame_len() - seg.len);
         let p = Packet { id: u64::from(burst), flow: i as u32, size, segs, body: Wire { seg, mss }, ..Packet::default() };
@@ -306,8 +307,9 @@ impl<'a> Engine<'a> {
         if self.bare_host {
             self.departed.push((i as u32, burst, size));
         }
-        self.host.push(self.now, p);
+        let taken = self.host.push(self.now, p);
         self.wake(HOST);
+        taken
     }
 
     /// A batch of ACKs, a timer or a write is done: what it sent has left a host without a queue.
@@ -339,8 +341,8 @@ impl<'a> Engine<'a> {
 
     fn flush_sender(&mut self, i: usize) {
         while let Some(t) = self.flows[i].sender.poll_transmit() {
-            if !self.flows[i].closed {
-                self.transmit(i, t);
+            if !self.flows[i].closed && !self.transmit(i, t) {
+                self.flows[i].sender.on_refused(self.now, &t);
             }
         }
         let f = &mut self.flows[i];

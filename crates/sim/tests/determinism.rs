@@ -165,3 +165,16 @@ fn reno_under_random_loss_follows_the_inverse_square_root() {
         assert!((1.0 / 1.15..1.15).contains(&ratio), "{p} %: {ratio} of the law; {measured:?}");
     }
 }
+
+/// Whether the sender's own queue has room TCP knows at once: nothing is lost, the window shrinks. Real kernel: 170.4 and 125.0 Mbit/s.
+#[test]
+fn what_the_senders_own_queue_refuses_is_not_lost() {
+    for (cca, mbps) in [("cubic", 170.4), ("reno", 125.0)] {
+        let p = plan(cca, 1, 10, &path(&["netem delay 20ms limit 50"], Host::Sender), &["netem delay 20ms limit 100000"]);
+        let f = &run(&p, 1).flows[0];
+        assert_eq!(f.retransmits, 0);
+        assert!((f.goodput_mbps / mbps - 1.0).abs() < 0.02, "{cca} {}", f.goodput_mbps);
+        let elsewhere = plan(cca, 1, 10, &path(&["netem delay 20ms limit 50"], Host::Router), &["netem delay 20ms limit 100000"]);
+        assert!(run(&elsewhere, 1).flows[0].retransmits > 0);
+    }
+}

@@ -176,11 +176,12 @@ impl<B: Body> Jitter<B> {
 }
 
 impl<B: Body> Qdisc<B> for Jitter<B> {
-    fn enqueue(&mut self, now: Time, p: Packet<B>, freed: &mut Freed) {
+    fn enqueue(&mut self, now: Time, p: Packet<B>, freed: &mut Freed) -> bool {
         self.meter.arrive(&p);
         if self.packets() >= self.limit {
             self.meter.s.drops.limit += 1;
-            return freed.note(&p);
+            freed.note(&p);
+            return false;
         }
         let mut due = now.0 as i64 + self.draw(now).max(0);
         if self.order != Order::Reorder {
@@ -192,6 +193,7 @@ impl<B: Body> Qdisc<B> for Jitter<B> {
         self.queue.push(Held { due, arrived: now, ticket, packet: p });
         let packets = self.packets();
         self.meter.held(packets, self.backlog);
+        true
     }
     fn dequeue(&mut self, now: Time, _: &mut Freed) -> Option<Packet<B>> {
         let ready = self.queue.first_due().is_some_and(|d| d <= now.0 as i64);

@@ -285,23 +285,24 @@ impl<B: Body> Netem<B> {
 
     /// The kernel's order of decisions: duplicate, lose or mark, corrupt, limit. Linux: netem_enqueue()
     #[inline(always)]
-    fn admit(&mut self, now: Time, p: Packet<B>, may_copy: bool, freed: &mut Freed) {
+    fn admit(&mut self, now: Time, p: Packet<B>, may_copy: bool, freed: &mut Freed) -> bool {
         let copy = may_copy && self.duplicate.strikes();
         let lost = self.loss.strikes();
         if lost || copy {
             return self.lose_or_copy(now, p, (lost, copy), freed);
         }
-        self.corrupt_and_hold(now, p, freed);
+        self.corrupt_and_hold(now, p, freed)
     }
 
-    fn lose_or_copy(&mut self, now: Time, mut p: Packet<B>, (lost, copy): (bool, bool), freed: &mut Freed) {
+    fn lose_or_copy(&mut self, now: Time, mut p: Packet<B>, (lost, copy): (bool, bool), freed: &mut Freed) -> bool {
         if lost && self.ecn && p.ecn != Ecn::NotEct {
             p.ecn = Ecn::Ce;
             self.meter.s.marked += 1;
         } else if lost {
             self.meter.s.drops.loss += 1;
             if !copy {
-                return freed.note(&p);
+                freed.note(&p);
+                return true;
             }
             // One of the two is lost: the packet goes on alone.
             self.meter.s.duplicated += 1;
@@ -311,11 +312,11 @@ impl<B: Body> Netem<B> {
             self.meter.s.duplicated += 1;
             self.admit(now, p.clone(), false, freed);
         }
-        self.corrupt_and_hold(now, p, freed);
+        self.corrupt_and_hold(now, p, freed)
     }
 
     #[inline(always)]
-    fn corrupt_and_hold(&mut self, now: Time, mut p: Packet<B>, freed: &mut Freed) {
+    fn corrupt_and_hold(&mut self, now: Time, mut p: Packet<B>, freed: &mut Freed) -> bool {
         if self.corrupt.strikes() {
             self.meter.s.corrupted += 1;
             if p.segs > 1 {
@@ -323,29 +324,32 @@ impl<B: Body> Netem<B> {
             }
             p.corrupt = true;
         }
-        self.hold(now, p, freed);
+        self.hold(now, p, freed)
     }
 
     /// An offloaded packet is cut and its first segment damaged; the rest enter anew. Linux: netem_segment()
     #[cold]
-    fn cut(&mut self, now: Time, p: &Packet<B>, freed: &mut Freed) {
+    fn cut(&mut self, now: Time, p: &Packet<B>, freed: &mut Freed) -> bool {
         self.meter.s.segmented += u64::from(p.segs) - 1;
+        let mut taken = false;
         for (i, mut s) in segments(p).enumerate() {
             if i == 0 {
                 s.corrupt = true;
-                self.hold(now, s, freed);
+                taken = self.hold(now, s, freed);
             } else {
-                self.admit(now, s, true, freed);
+                taken |= self.admit(now, s, true, freed);
             }
         }
+        taken
     }
 
     /// The limit, then the due time.
     #[inline(always)]
-    fn hold(&mut self, now: Time, p: Packet<B>, freed: &mut Freed) {
+    fn hold(&mut self, now: Time, p: Packet<B>, freed: &mut Freed) -> bool {
         if self.packets() >= self.limit {
             self.meter.s.drops.limit += 1;
-            return freed.note(&p);
+            freed.note(&p);
+            return false;
         }
         self.backlog += u64::from(p.size);
         let ticket = self.meter.ticket();
@@ -369,6 +373,7 @@ impl<B: Body> Netem<B> {
         self.poked = self.slot.is_some();
         let (packets, bytes) = (self.packets(), self.bytes());
         self.meter.held(packets, bytes);
+        true
     }
 
     /// The next packet that is due, still to be counted out.
@@ -421,9 +426,9 @@ impl<B: Body> Netem<B> {
 }
 
 impl<B: Body> Qdisc<B> for Netem<B> {
-    fn enqueue(&mut self, now: Time, p: Packet<B>, freed: &mut Freed) {
+    fn enqueue(&mut self, now: Time, p: Packet<B>, freed: &mut Freed) -> bool {
         self.meter.arrive(&p);
-        self.admit(now, p, true, freed);
+        self.admit(now, p, true, freed)
     }
 
     #[inline]

@@ -47,17 +47,18 @@ impl<B> Fifo<B> {
 
 impl<B: Send> Qdisc<B> for Fifo<B> {
     #[inline]
-    fn enqueue(&mut self, now: Time, p: Packet<B>, freed: &mut Freed) {
+    fn enqueue(&mut self, now: Time, p: Packet<B>, freed: &mut Freed) -> bool {
         self.meter.arrive(&p);
         let size = u64::from(p.size);
         if self.queue.len() as u64 >= self.max_packets || self.backlog + size > self.max_bytes {
             self.meter.s.drops.limit += 1;
             freed.note(&p);
-            return;
+            return false;
         }
         self.backlog += size;
         self.queue.push_back((now, p));
         self.meter.held(self.queue.len() as u64, self.backlog);
+        true
     }
     #[inline]
     fn dequeue(&mut self, now: Time, _: &mut Freed) -> Option<Packet<B>> {
@@ -144,8 +145,9 @@ mod tests {
             q.enqueue(Time(0), packet(1514), &mut f);
         }
         assert_eq!((q.packets(), q.bytes(), q.meter.s.drops.limit), (9, 13_626, 3));
-        q.enqueue(Time(0), packet(1374), &mut f);
+        assert!(q.enqueue(Time(0), packet(1374), &mut f));
         assert_eq!(q.packets(), 10, "exactly the limit fits");
+        assert!(!q.enqueue(Time(0), packet(60), &mut f), "a packet without room is refused");
     }
 
     #[test]

@@ -122,10 +122,11 @@ impl<B: Body> Htb<B> {
 }
 
 impl<B: Body> Qdisc<B> for Htb<B> {
-    fn enqueue(&mut self, now: Time, p: Packet<B>, freed: &mut Freed) {
+    fn enqueue(&mut self, now: Time, p: Packet<B>, freed: &mut Freed) -> bool {
         self.meter.arrive(&p);
-        self.child.enqueue(now, p, freed);
+        let taken = self.child.enqueue(now, p, freed);
         self.meter.held(self.child.packets(), self.child.bytes());
+        taken
     }
     fn dequeue(&mut self, now: Time, freed: &mut Freed) -> Option<Packet<B>> {
         if now < self.ready() {

@@ -156,21 +156,23 @@ impl<B: Body> Tbf<B> {
 }
 
 impl<B: Body> Qdisc<B> for Tbf<B> {
-    fn enqueue(&mut self, now: Time, p: Packet<B>, freed: &mut Freed) {
+    fn enqueue(&mut self, now: Time, p: Packet<B>, freed: &mut Freed) -> bool {
         self.meter.arrive(&p);
+        let mut taken = false;
         if p.size <= self.max_size {
-            self.child.enqueue(now, p, freed);
+            taken = self.child.enqueue(now, p, freed);
         } else if p.segs > 1 && segments(&p).all(|s| s.size <= self.max_size) {
             // Linux: tbf_segment()
             self.meter.s.segmented += u64::from(p.segs) - 1;
             for s in segments(&p) {
-                self.child.enqueue(now, s, freed);
+                taken |= self.child.enqueue(now, s, freed);
             }
         } else {
             self.meter.s.drops.oversize += 1;
             freed.note(&p);
         }
         self.meter.held(self.child.packets(), self.child.bytes());
+        taken
     }
 
     fn dequeue(&mut self, now: Time, freed: &mut Freed) -> Option<Packet<B>> {
@@ -293,7 +295,7 @@ mod tests {
     /// Departure times when `n` packets come at time 0 and every wake-up is obeyed.
     fn departures(q: &mut Tbf<u32>, n: u32) -> Vec<u64> {
         let (mut f, mut out, mut now) = (Freed::default(), vec![], Time::ZERO);
-        (0..n).for_each(|i| q.enqueue(now, full(i), &mut f));
+        (0..n).for_each(|i| assert!(q.enqueue(now, full(i), &mut f)));
         while q.packets() > 0 {
             match q.dequeue(now, &mut f) {
                 Some(_) => out.push(now.0),
@@ -331,7 +333,7 @@ mod tests {
     fn a_change_of_rate_fills_the_bucket_and_keeps_the_queue() {
         let mut q = tbf("tbf rate 10mbit burst 1514 limit 62500");
         let mut f = Freed::default();
-        (0..5).for_each(|i| q.enqueue(Time(0), full(i), &mut f));
+        (0..5).for_each(|i| assert!(q.enqueue(Time(0), full(i), &mut f)));
         assert!(q.dequeue(Time(0), &mut f).is_some() && q.dequeue(Time(0), &mut f).is_none());
         q.change(Time(1000), 0, &Patch { rate: Some(Rate(20_000_000)), ..Default::default() });
         assert!(q.dequeue(Time(1000), &mut f).is_some() && q.dequeue(Time(1000), &mut f).is_none());

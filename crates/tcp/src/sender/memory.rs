@@ -41,6 +41,14 @@ impl Sender {
         }
     }
 
+    /// The burst has not come to the host after all.
+    pub(super) fn forget_in_host(&mut self, burst: u32) {
+        if let Some(q) = self.host.get_mut(burst.wrapping_sub(self.host_base) as usize) {
+            self.local_queue -= u64::from(q.memory);
+            *q = Queued::default();
+        }
+    }
+
     /// Whether the burst is still in a queue of the sender's host (`skb_still_in_host_queue()`).
     pub(super) fn in_host_queue(&self, burst: u32) -> bool {
         self.host.get(burst.wrapping_sub(self.host_base) as usize).is_some_and(|q| q.here)

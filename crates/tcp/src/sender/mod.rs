@@ -12,6 +12,7 @@ mod info;
 mod memory;
 mod output;
 mod recovery;
+mod refused;
 mod rtt;
 mod scoreboard;
 mod timers;
@@ -218,6 +219,8 @@ pub struct Sender {
     rcv_tsecr: u32,
     syn_sent_ns: u64,
     syn_retrans: u32,
+    /// The burst that the last RTO sent again.
+    rto_burst: u32,
     /// Jiffy of the last answer to an unacceptable segment (`last_oow_ack_time`).
     answered: Option<u64>,
 }
@@ -315,6 +318,7 @@ impl Sender {
             rcv_tsecr: 0,
             syn_sent_ns: 0,
             syn_retrans: 0,
+            rto_burst: 0,
             answered: None,
         }
     }

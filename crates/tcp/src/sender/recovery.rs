@@ -165,7 +165,7 @@ impl Sender {
         }
     }
 
-    fn init_cwnd_reduction(&mut self) {
+    pub(super) fn init_cwnd_reduction(&mut self) {
         self.high_seq = self.snd_nxt;
         self.tlp_high_seq = 0;
         self.w.cwnd_cnt = 0;

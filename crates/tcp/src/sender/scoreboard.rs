@@ -150,6 +150,14 @@ impl Scoreboard {
         }
     }
 
+    /// Removes the last segment, which has not left after all.
+    pub fn pop_back(&mut self) {
+        if let Some(id) = self.back_id() {
+            self.unlink(id);
+            self.ring.pop_back();
+        }
+    }
+
     /// Lets the rest of a buffer whose first segments are gone begin with what is now the first; false if a buffer begins there anyway.
     pub fn begin_at_front(&mut self) -> bool {
         let Some(s) = self.ring.front_mut().filter(|s| s.flags & HEAD == 0) else { return false };

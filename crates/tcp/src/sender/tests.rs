@@ -4,6 +4,7 @@
 mod detection;
 mod output;
 mod recovery;
+mod refused;
 mod start;
 mod timeout;
 mod v6_12;

@@ -132,7 +132,7 @@ impl Sender {
             self.retransmits += 1;
         }
         let head = self.board.base();
-        self.retransmit(head, 1);
+        self.rto_burst = if self.retransmit(head, 1) > 0 { self.burst } else { 0 };
         self.backoff += 1;
         self.rto_jiffies = (self.rto_jiffies << 1).min(self.jiffies.from_micros(RTO_MAX_US));
         self.arm(Pending::Retrans, self.rto_jiffies);
