@@ -18,6 +18,8 @@ use tcpscape_sim::output::Column;
 
 /// Where the guest sees the host's directory.
 const HOST: &str = "/host";
+/// Keeps drivers of tunnels from adding a device to every new namespace. Linux: Documentation/admin-guide/sysctl/net.rst.
+const NO_TUNNELS: &str = "/proc/sys/net/core/fb_tunnels_only_for_init_net";
 /// The FIFO's device.
 const JOBS: &str = "/dev/dsp";
 
@@ -27,6 +29,7 @@ pub fn serve() -> io::Result<()> {
     let shared = std::env::var("TCPSCAPE_IO").map_err(|_| io::Error::other("TCPSCAPE_IO is not on the kernel's command line"))?;
     sys::mount("none", HOST, "hostfs", &shared)?;
     sys::prepare_signals();
+    let _ = fs::write(NO_TUNNELS, "1"); // not all kernels have tunnels
     if let Ok(id) = std::env::var("TCPSCAPE_ONCE") {
         serve_one(&id, &File::open("/proc/self/ns/net")?)?;
         say(&format!("done {id}"));

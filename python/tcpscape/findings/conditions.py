@@ -29,6 +29,8 @@ class Conditions(Noun):
     loss: Percent = 0.0
     """Of each direction, a fraction."""
     loss_on: On = "both"
+    limit: int = Netem.model_fields["limit"].default
+    """Packets that netem holds in each direction."""
     rate: Rate | None = None
     """Bottleneck, bit/s; None is no limit."""
     buffer: Buffer = "1bdp"
@@ -71,6 +73,6 @@ class Conditions(Noun):
         update = {
             "at": "router", "delay": self.rtt // 2, "jitter": jitter, "distribution": distribution if jitter else "uniform",
             "loss": self.loss if self.loss_on in ("both", direction) else 0.0, "order": self.order if jitter else "reorder",
-            "floor": min(self.floor, self.rtt // 2) if jitter else 0,
+            "floor": min(self.floor, self.rtt // 2) if jitter else 0, "limit": self.limit,
         }
         return Netem().model_copy(update=update)

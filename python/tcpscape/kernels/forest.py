@@ -20,10 +20,10 @@ Changed = tuple[int, int]
 """Links made and links removed."""
 
 LEFT_BEHIND = re.compile(
-    r"\..*|.*\.(?:[ao]|o\..*|ko|mod|mod\.c|order|symvers|cmd|so|so\.dbg|s|i|lst|dtb|dtbo|su|gcno|dwo|bin|elf|gz|xz|zst|bz2|orig|rej)"
-    r"|.*\.(?:lex\.c|tab\.[ch]|asn1\.[ch])|(?:vmlinux|System\.map|modules\.builtin|initramfs_data|initramfs_inc_data)(?:\.(?!h$)[a-z]+)?|vmlinux\.lds"
-    r"|(?:crc32table|crc64table|config_data|cpustr|voffset|zoffset|pasyms|elfconfig|devicetable-offsets|flask|av_permissions)\.h"
-    r"|(?:capflags|inat-tables|consolemap_deftbl|defkeymap|oid_registry_data|vdso-image-\w+)\.c|linux|bzImage|tags|TAGS"
+    r"\..*|.*\.(?:[ao]|o\..*|ko|mod|mod\.c|order|symvers|cmd|so|so\.dbg|s|i|lst|dtb|dtbo|su|gcno|dwo|relocs|bin|elf|gz|xz|zst|bz2|orig|rej)"
+    r"|.*\.(?:lex\.c|tab\.[ch]|asn1\.[ch])|(?:vmlinux|System\.map|modules\.builtin|initramfs_data|initramfs_inc_data)(?:\.(?!h$)[a-z]+)?"
+    r"|(?:crc32table|crc64table|config_data|cpustr|voffset|zoffset|pasyms|elfconfig|devicetable-offsets|flask|av_permissions|utsversion-tmp)\.h"
+    r"|(?:vdso\w*|realmode)\.lds|(?:capflags|inat-tables|consolemap_deftbl|defkeymap|oid_registry_data|vdso-image-\w+)\.c|piggy\.S|linux|bzImage|tags|TAGS"
 )
 """Names that a build makes, for a tree where git cannot be asked."""
 MADE_DIRECTORIES = re.compile(r"include/(?:config|generated)|arch/[^/]+/include/generated|(?:.*/)?\.[^/]*")

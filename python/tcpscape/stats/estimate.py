@@ -61,9 +61,16 @@ def _ratio(a: NDArray[np.float64], b: NDArray[np.float64], axis: int = -1) -> An
     return np.mean(a, axis=axis) / np.where(below == 0, np.nan, below)
 
 
-def _estimate(samples: tuple[Numbers, ...], statistic: Callable[..., Any], unit: str) -> Estimate:
+def _median_ratio(a: NDArray[np.float64], b: NDArray[np.float64], axis: int = -1) -> Any:
+    """Ratio of medians."""
+    below = np.median(b, axis=axis)
+    return np.median(a, axis=axis) / np.where(below == 0, np.nan, below)
+
+
+def _estimate(samples: tuple[Numbers, ...], statistic: Callable[..., Any], unit: str, paired: bool = True) -> Estimate:
+    """`paired`: several samples are resampled together; otherwise each by itself, and n is that of the smallest."""
     arrays = tuple(np.asarray(s, dtype=float) for s in samples)
-    n = len(arrays[0])
+    n = min(len(a) for a in arrays)
     if n == 0:
         return Estimate(math.nan, math.nan, math.nan, 0, unit)
     if n == 1:
@@ -72,11 +79,11 @@ def _estimate(samples: tuple[Numbers, ...], statistic: Callable[..., Any], unit:
     value = float(statistic(*arrays))
     if all(np.ptp(a) == 0 for a in arrays):
         return Estimate(value, value, value, n, unit)
-    low, high = _interval(arrays, statistic, n)
+    low, high = _interval(arrays, statistic, n, paired and len(arrays) > 1)
     return Estimate(value, low, high, n, unit)
 
 
-def _interval(arrays: tuple[NDArray[np.float64], ...], statistic: Callable[..., Any], n: int) -> tuple[float, float]:
+def _interval(arrays: tuple[NDArray[np.float64], ...], statistic: Callable[..., Any], n: int, paired: bool) -> tuple[float, float]:
     """BCa, or the percentile interval where BCa does not exist (few distinct values)."""
     from scipy.stats import bootstrap
 
@@ -84,7 +91,7 @@ def _interval(arrays: tuple[NDArray[np.float64], ...], statistic: Callable[..., 
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             got = bootstrap(
-                arrays, statistic, paired=len(arrays) > 1, vectorized=True, n_resamples=RESAMPLES, confidence_level=CONFIDENCE,
+                arrays, statistic, paired=paired, vectorized=True, n_resamples=RESAMPLES, confidence_level=CONFIDENCE,
                 method=method, rng=np.random.default_rng(n),
             ).confidence_interval
         if math.isfinite(got.low) and math.isfinite(got.high):
@@ -112,3 +119,8 @@ def ratio(above: Numbers, below: Numbers) -> Estimate:
     if len(above) != len(below):
         raise ValueError("pairs need as many values above as below")
     return _estimate((above, below), _ratio, "1")
+
+
+def median_ratio(above: Numbers, below: Numbers) -> Estimate:
+    """Ratio of medians of measurements that are not paired, and its interval from each side resampled by itself; n is the smaller side's."""
+    return _estimate((above, below), _median_ratio, "1", paired=False)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping
+import itertools
+from collections.abc import Iterator, Mapping
 from importlib import resources
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from tcpscape import files, units
-from tcpscape.errors import StudyError
+from tcpscape.errors import StudyError, refuse
 from tcpscape.fields import Noun
 from tcpscape.findings.conditions import Conditions
 from tcpscape.scenario import validate
@@ -26,7 +27,7 @@ class Claim(Noun):
     kind: Literal["cliff", "goodput", "cv", "ratio", "retention", "gain"]
     cca: str | None = None
     at: dict[str, str]
-    """The cell: grid values as written."""
+    """The cell: grid values as written, or `profile` with a name."""
     over: dict[str, str] = Field(default_factory=dict)
     """The cell divided by, for `gain`."""
     value: str | None = None
@@ -51,21 +52,33 @@ class Study(Noun):
     source: str
     about: str
     conditions: Conditions
-    vary: dict[str, tuple[str, ...]]
+    vary: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    """The grid."""
+    profiles: dict[str, dict[str, str]] = Field(default_factory=dict)
+    """Paths by name, instead of a grid."""
     pool: tuple[str, ...]
     """Application rates, pooled in every published number."""
     cca: tuple[str, ...]
     repeats: int
     also: tuple[Block, ...] = ()
-    axis: Literal["jitter", "loss"]
+    axis: Literal["jitter", "loss", "profile"]
     published: str
     raw: str
     claims: tuple[Claim, ...]
 
-    @property
-    def blocks(self) -> tuple[Block, ...]:
-        """Every grid."""
-        return (Block(vary=self.vary, repeats=self.repeats), *self.also)
+    @model_validator(mode="after")
+    def _grid_or_profiles(self) -> Study:
+        if bool(self.vary) == bool(self.profiles) or bool(self.profiles) != (self.axis == "profile"):
+            refuse("vary", "a study has a grid with an axis of it, or profiles", "write vary with axis jitter or loss, or profiles with axis profile")
+        return self
+
+    def points(self) -> Iterator[tuple[dict[str, str], int]]:
+        """Each point, as in a claim's `at`, with its repetitions: the profiles, the grid, the blocks beside it."""
+        yield from (({"profile": name}, self.repeats) for name in self.profiles)
+        grid = (Block(vary=self.vary, repeats=self.repeats),) if self.vary else ()
+        for block in (*grid, *self.also):
+            for values in itertools.product(*block.vary.values()):
+                yield dict(zip(block.vary, values, strict=True)), block.repeats
 
 
 class Known(Noun):
@@ -102,10 +115,24 @@ def key(cca: str, conditions: Conditions) -> CellKey:
     return cca, conditions.rtt / 1e6, conditions.jitter / 1e6, round(conditions.loss * 100, 6)
 
 
-def at(study: Study, cca: str, values: Mapping[str, str]) -> CellKey:
-    """The cell of grid values as written."""
+def conditions(study: Study, values: Mapping[str, str]) -> Conditions:
+    """The conditions at grid values as written, or of a `profile` by its name; raises StudyError for one that is unknown."""
     parse = {"rtt": units.parse_time, "jitter": units.parse_time, "loss": units.parse_percent}
-    return key(cca, study.conditions.model_copy(update={k: parse[k](v, k) for k, v in values.items()}))
+    name = values.get("profile")
+    if name is not None and name not in study.profiles:
+        refuse("profile", f"{name!r} is unknown", f"choose {', '.join(study.profiles)}", StudyError)
+    said = study.profiles[name] if name is not None else values
+    return study.conditions.model_copy(update={k: parse[k](v, k) for k, v in said.items()})
+
+
+def at(study: Study, cca: str, values: Mapping[str, str]) -> CellKey:
+    """The cell of grid values as written, or of a `profile`."""
+    return key(cca, conditions(study, values))
+
+
+def profile(study: Study, cell: CellKey) -> str:
+    """The name of a cell's profile; `` where the study has a grid."""
+    return next((name for name in study.profiles if at(study, cell[0], {"profile": name}) == cell), "")
 
 
 def published(study: Study) -> dict[CellKey, Known]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +16,7 @@ from tcpscape.findings.conditions import Conditions
 from tcpscape.scenario import App, Scenario
 from tcpscape.stats import Estimate
 from tcpscape.studies import CellKey, Known, Study
-from tcpscape.units import parse_byte_rate, parse_percent, parse_time
+from tcpscape.units import parse_byte_rate
 
 QUICK_REPEATS = 2
 
@@ -57,10 +58,23 @@ class Outcome:
     version: str
     trials: int
     caveats: tuple[str, ...]
+    kernel: str | None = None
+    """Name and release of the real kernel that ran, None where none did."""
+
+    @property
+    def label(self) -> str:
+        """What to call the engine: `model`, `virtual 6.1 (6.1.192)`."""
+        return f"{self.engine} {self.kernel}" if self.kernel else self.engine
 
     def axis(self, cell: Cell) -> float:
-        """Where the cell stands on the study's axis: ms of jitter or % of loss."""
+        """Where the cell stands on the study's axis: ms of jitter, % of loss, or the place of its profile."""
+        if self.study.axis == "profile":
+            return float(list(self.study.profiles).index(self.profile(cell)))
         return cell.key[2] if self.study.axis == "jitter" else cell.key[3]
+
+    def profile(self, cell: Cell) -> str:
+        """The name of the cell's profile; `` where the study has a grid."""
+        return studies.profile(self.study, cell.key)
 
     def curve(self, cca: str, rtt_ms: float) -> list[Cell]:
         """The cells of one congestion control at one RTT along the axis."""
@@ -71,13 +85,19 @@ class Outcome:
         """RTTs in the study, ms."""
         return sorted({k[1] for k in self.cells})
 
-    def base(self, cell: Cell) -> Cell:
-        """The same path without the impairment."""
-        return self.curve(cell.cca, cell.key[1])[0]
+    def by_cca(self) -> list[Cell]:
+        """The cells in the order of tables: one congestion control along the axis after the other, RTT by RTT."""
+        return [c for rtt in self.rtts() for cca in self.study.cca for c in self.curve(cca, rtt)]
+
+    def base(self, cell: Cell) -> Cell | None:
+        """The same path without the impairment; profiles have none."""
+        return None if self.study.profiles else self.curve(cell.cca, cell.key[1])[0]
 
     def retention(self, cell: Cell) -> Estimate:
-        """Mean goodput / mean goodput without the impairment; paired where both have the same runs."""
+        """Mean goodput / mean goodput without the impairment; paired where both have the same runs; NaN for a profile."""
         base = self.base(cell)
+        if base is None:
+            return Estimate(math.nan, math.nan, math.nan, 0, "1")
         if len(base.goodputs) == len(cell.goodputs):
             return stats.ratio(cell.goodputs, base.goodputs)
         mean, below = cell.mean, base.mean.value or float("nan")
@@ -87,13 +107,18 @@ class Outcome:
         """One row for each cell."""
         return pl.DataFrame([self._row(c) for c in self.cells.values()], infer_schema_length=None)
 
-    def _row(self, cell: Cell) -> dict[str, Any]:
+    def where(self, cell: Cell) -> dict[str, Any]:
+        """The columns that say which cell it is."""
         cca, rtt, jitter, loss = cell.key
+        named = {"profile": self.profile(cell)} if self.study.profiles else {}
+        return {"cca": cca, **named, "rtt_ms": rtt, "jitter_ms": jitter, "loss_pct": loss}
+
+    def _row(self, cell: Cell) -> dict[str, Any]:
         mean, cv, kept = cell.mean, cell.cv, self.retention(cell)
+        share = {} if self.study.profiles else {"retention": kept.value, "retention_low": kept.low, "retention_high": kept.high}
         return {
-            "cca": cca, "rtt_ms": rtt, "jitter_ms": jitter, "loss_pct": loss, "n": mean.n, "mean_mbps": mean.value, "mean_low": mean.low,
-            "mean_high": mean.high, "cv": cv.value, "cv_low": cv.low, "cv_high": cv.high, "retention": kept.value,
-            "retention_low": kept.low, "retention_high": kept.high, "retransmits": sum(cell.retransmits) / len(cell.retransmits),
+            **self.where(cell), "n": mean.n, "mean_mbps": mean.value, "mean_low": mean.low, "mean_high": mean.high,
+            "cv": cv.value, "cv_low": cv.low, "cv_high": cv.high, **share, "retransmits": sum(cell.retransmits) / len(cell.retransmits),
             "published_mbps": cell.published.mbps if cell.published else None, "raw_mbps": cell.raw.mbps if cell.raw else None,
             "raw_cv": cell.raw.cv if cell.raw else None,
         }
@@ -101,7 +126,7 @@ class Outcome:
 
 def run(study: Study, runner: Runner, *, repeats: int | None = None) -> Outcome:
     """Runs every cell; `repeats` replaces the study's own number of runs for each rate."""
-    work = [(key, s, range(repeats or n)) for key, s, n in _conditions(study)]
+    work = [(key, s, range(repeats or n)) for key, s, n in conditions(study)]
     trials = runner.run_all([(scenario, seeds) for _, scenario, seeds in work])
     goodputs: dict[CellKey, list[float]] = {}
     resent: dict[CellKey, list[float]] = {}
@@ -111,7 +136,8 @@ def run(study: Study, runner: Runner, *, repeats: int | None = None) -> Outcome:
     published, raw = studies.published(study), studies.raw(study)
     cells = {k: Cell(k, tuple(g), tuple(resent[k]), published.get(k), raw.get(k)) for k, g in sorted(goodputs.items(), key=_order)}
     caveats = sorted({c for some in trials for t in some for c in t.caveats})
-    return Outcome(study, cells, runner.engine.name, runner.engine.version, sum(len(t) for t in trials), tuple(caveats))
+    kernel = next((t.kernel for some in trials for t in some), None)
+    return Outcome(study, cells, runner.engine.name, runner.engine.version, sum(len(t) for t in trials), tuple(caveats), kernel)
 
 
 def _order(item: tuple[CellKey, Any]) -> tuple[float, float, float, str]:
@@ -119,18 +145,12 @@ def _order(item: tuple[CellKey, Any]) -> tuple[float, float, float, str]:
     return rtt, jitter, loss, cca
 
 
-def _conditions(study: Study) -> Iterator[tuple[CellKey, Scenario, int]]:
+def conditions(study: Study) -> Iterator[tuple[CellKey, Scenario, int]]:
     """Every cell × application rate with its scenario and repetitions."""
-    for block in study.blocks:
-        axes: list[Sequence[tuple[str, int | float]]] = [[(name, _value(name, v)) for v in values] for name, values in block.vary.items()]
-        for point in itertools.product(*axes):
-            here = study.conditions.model_copy(update=dict(point))
-            for cca, rate in itertools.product(study.cca, study.pool):
-                yield studies.key(cca, here), _paced(here, rate).scenario(cca).model_copy(update={"name": study.name}), block.repeats
-
-
-def _value(name: str, text: str) -> int | float:
-    return parse_percent(text, name) if name == "loss" else parse_time(text, name)
+    for values, repeats in study.points():
+        here = studies.conditions(study, values)
+        for cca, rate in itertools.product(study.cca, study.pool):
+            yield studies.key(cca, here), _paced(here, rate).scenario(cca).model_copy(update={"name": study.name}), repeats
 
 
 def _paced(here: Conditions, rate: str) -> Conditions:
