@@ -26,6 +26,18 @@ def test_pairing_takes_the_common_noise_away():
     assert got.high - got.low < 0.05
 
 
+def test_a_ratio_of_medians_needs_no_pairs():
+    """Nominal 95 %: where both sides are the same lognormal (sigma 0.2), at most 10 % of 200 intervals exclude 1; and they see a half."""
+    rng = np.random.default_rng(3)
+    wrong = [stats.median_ratio(rng.lognormal(0, 0.2, 10), rng.lognormal(0, 0.2, 12)).excludes(1) for _ in range(200)]
+    assert np.mean(wrong) <= 0.1
+    got = stats.median_ratio(rng.lognormal(0, 0.1, 20), 2 * rng.lognormal(0, 0.1, 30))
+    assert (got.n, got.excludes(1)) == (20, True)
+    assert got.low < 0.5 < got.high
+    assert stats.median_ratio([1.0, 2.0], [4.0]).text() == "0.375"
+    assert math.isnan(stats.median_ratio([1.0, 2.0], [0.0, 0.0]).value)
+
+
 def test_constants_and_singles():
     same = stats.mean([3.0, 3.0, 3.0])
     assert (same.value, same.low, same.high) == (3, 3, 3)

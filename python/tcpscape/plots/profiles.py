@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,8 @@ APART = 0.24
 """Between two congestion controls of a profile, in profiles."""
 ASIDE = 0.08
 """From a mean to what was published of it, in profiles."""
+CAVEAT_WIDTH = 120
+"""Characters of a line of caveats."""
 
 
 def profiles(outcome: Outcome, stem: Path) -> list[Path]:
@@ -32,7 +35,7 @@ def profiles(outcome: Outcome, stem: Path) -> list[Path]:
     note = f"mean and 95 % interval, {outcome.trials} runs, {outcome.label}; hollow: as published"
     fig.suptitle(f"{study.title}\n{note}", color=style.INK, fontsize=10)
     if outcome.caveats:
-        fig.supxlabel("; ".join(outcome.caveats)[:140], color=style.INK, fontsize=7)
+        fig.supxlabel(textwrap.fill("; ".join(outcome.caveats), CAVEAT_WIDTH, max_lines=2, placeholder=" …"), color=style.INK, fontsize=7)
     return style.save(fig, stem)
 
 
