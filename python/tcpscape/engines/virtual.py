@@ -191,7 +191,7 @@ class Virtual(Engine):
         said = plan.build(scenario, lib.parse_tc, Capture(capture.samples_ns, capture.queue_samples_ns))
         _refuse_queues(said)
         try:
-            profile = json.loads(lib.kernel_profile(scenario.kernel.profile))
+            profile = json.loads(lib.kernel_profile(self._profile(scenario)))
         except ValueError as e:
             raise ScenarioError(f"{e}; choose one of them") from None
         self._refuse_overrides(scenario.kernel)
@@ -199,6 +199,15 @@ class Virtual(Engine):
             "seed": seed, "plan": said, "sysctls": sysctls(profile, scenario.kernel.plan()), "pcap": capture.packets,
             "sample_ns": max(SHORTEST, min(LONGEST, scenario.duration // SAMPLES)),
         }
+
+    def _profile(self, scenario: Scenario) -> str:
+        """The profile whose memory limits hold: the scenario's; where it has none of its own, that of the kernel that runs, or the last before it."""
+        if scenario.kernel != Profile():
+            return scenario.kernel.profile
+        lib = core()
+        known = sorted((_release(name), name) for name in (lib.kernel_profiles() if lib else ()))
+        before: list[str] = [name for release, name in known if release <= _release(self.kernel.release)]
+        return before[-1] if before else Profile().profile
 
     def _refuse_overrides(self, profile: Profile) -> None:
         for field in FIXED:
@@ -239,8 +248,13 @@ class Virtual(Engine):
         """Flows without data, and a kernel other than the one that the scenario names."""
         if silent := sum(not f.bytes_received for f in flows):
             yield f"{silent} of {len(flows)} flows carried no data"
-        if not re.match(rf"{re.escape(scenario.kernel.profile)}(?!\d)", self.kernel.release):
+        if scenario.kernel != Profile() and _release(scenario.kernel.profile) != _release(self.kernel.release):
             yield f"scenario names kernel {scenario.kernel.profile}, this is {self.kernel.release}"
+
+
+def _release(text: str) -> tuple[int, ...]:
+    """`6.1` of 6.1, 6.1.192 and 6.1.0-rc1 as numbers that can be compared."""
+    return tuple(int(part) for part in re.findall(r"\d+", text)[:2])
 
 
 def sysctls(profile: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, str]:
