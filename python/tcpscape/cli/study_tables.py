@@ -36,8 +36,8 @@ def against(contrast: Contrast) -> Iterator[Any]:
     mine, theirs, said, pairs = contrast.ours.label, contrast.other.label, contrast.ours.study, list(contrast.pairs())
     yield f"\n[bold]{mine} against {theirs}[/bold]\n{contrast.other.trials} more runs, engine {contrast.other.engine} {contrast.other.version}"
     yield "median goodput in Mbit/s, its 95 % interval; ratio of the two medians, its 95 % interval (runs not paired); * excludes 1\n"
-    columns = (*_places(said), mine, theirs, "ratio [95 %]", "")
-    rows = [(*_place(contrast.ours, p.ours), *(m.text() for m in p.medians), p.ratio.text(), _sign(p)) for p in pairs]
+    columns = (*_places(said), "n", mine, theirs, "ratio [95 %]", "")
+    rows = [(*_place(contrast.ours, p.ours), str(p.ratio.n), *(m.text() for m in p.medians), p.ratio.text(), _sign(p)) for p in pairs]
     yield tables.table(columns, rows, left=2 if said.profiles else 1)
     differ = sum(p.differs for p in pairs)
     yield f"\n{differ} of {len(pairs)} cells differ; {number(contrast.chance(), 2)} would by chance alone if the two were the same"
