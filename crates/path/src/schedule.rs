@@ -230,14 +230,17 @@ impl ScheduledChange {
 
 /// A change on its way: when it acts next and how often it has.
 #[derive(Clone, Debug)]
-pub(crate) struct Runner {
+pub struct Runner {
+    /// The change.
     pub change: ScheduledChange,
+    /// When it acts next; [`Time::MAX`] is never again.
     pub next: Time,
     step: u64,
     saved: Patch,
 }
 
 impl Runner {
+    /// The change before its first time.
     pub fn new(change: &ScheduledChange) -> Runner {
         let next = match &change.change {
             Change::Set { at, .. } => *at,

@@ -9,10 +9,10 @@
 use super::gate::Layer;
 use super::layout::{Direction, Layout};
 use super::TestbedError;
-use tcpscape_base::{Duration, Rate, Time};
-use tcpscape_path::schedule::Change as Rule;
+use tcpscape_base::Rate;
+use tcpscape_path::schedule::Runner;
 use tcpscape_path::spec::Loss;
-use tcpscape_path::{Patch, Prob, QdiscSpec, ScheduledChange};
+use tcpscape_path::{Patch, Prob, QdiscSpec};
 use tcpscape_sim::Plan;
 
 /// A change at one time.
@@ -47,14 +47,14 @@ pub fn expand(plan: &Plan, layout: &Layout) -> Result<Vec<Change>, TestbedError>
         let Some(first) = layout.stages.iter().position(|s| s.direction == direction) else { continue };
         let stages = layout.stages[first..].iter().filter(|s| s.direction == direction);
         let mut queues: Vec<State> = stages.map(|s| State { layers: s.layers.clone(), base: s.layers.clone(), closed: false }).collect();
-        let mut rules: Vec<Runner<'_>> = path.schedule.iter().map(Runner::new).collect();
+        let mut rules: Vec<Runner> = path.schedule.iter().map(Runner::new).collect();
         while let Some(t) = rules.iter().map(|r| r.next).min().filter(|t| t.0 <= plan.duration_ns) {
             for r in rules.iter_mut().filter(|r| r.next == t) {
-                let state = &mut queues[r.rule.stage];
-                let patch = r.act(&state.current(r.rule.depth));
-                let acts = state.apply(r.rule.depth, &patch);
+                let state = &mut queues[r.change.stage];
+                let patch = r.act(&state.current(r.change.depth));
+                let acts = state.apply(r.change.depth, &patch);
                 if !acts.is_empty() {
-                    all.push(Change { at_ns: t.0, stage: first + r.rule.stage, acts });
+                    all.push(Change { at_ns: t.0, stage: first + r.change.stage, acts });
                 }
             }
             if all.len() > MOST {
@@ -74,26 +74,17 @@ struct State {
     closed: bool,
 }
 
-/// Values before a change, to be put back after it.
-#[derive(Clone, Copy, Default)]
-struct Saved {
-    values: Patch,
-    loss: bool,
-    unlimited: bool,
-}
-
 impl State {
     /// The values that a patch of the queue at `depth` could replace.
-    fn current(&self, depth: usize) -> Saved {
+    fn current(&self, depth: usize) -> Patch {
         let mut values = Patch { outage: Some(self.closed), ..Patch::default() };
-        let (mut loss, mut unlimited) = (false, false);
         match &self.layers[depth] {
             Layer::Queue(QdiscSpec::Netem(s)) => {
                 (values.delay, values.jitter, values.limit) = (Some(s.delay), Some(s.jitter), Some(u64::from(s.limit)));
-                (values.rate, unlimited) = (s.rate, s.rate.is_none());
+                values.rate = Some(s.rate.unwrap_or(Rate(0)));
                 match s.loss {
                     Loss::Random { p, .. } => values.loss = Some(p),
-                    _ => loss = true,
+                    _ => values.restore_loss = true,
                 }
             }
             Layer::Queue(QdiscSpec::Tbf(s)) => (values.rate, values.burst, values.limit) = (Some(s.rate), Some(s.burst), Some(s.limit)),
@@ -103,26 +94,25 @@ impl State {
             }
             layer => values.limit = limit_of(layer),
         }
-        Saved { values, loss, unlimited }
+        values
     }
 
     /// Applies a patch and says what the kernel must be told.
-    fn apply(&mut self, depth: usize, patch: &Saved) -> Vec<Act> {
+    fn apply(&mut self, depth: usize, p: &Patch) -> Vec<Act> {
         let mut acts = Vec::new();
         let before = self.layers.clone();
-        let p = &patch.values;
         match &mut self.layers[depth] {
             Layer::Queue(QdiscSpec::Netem(s)) => {
                 s.delay = p.delay.unwrap_or(s.delay);
                 s.jitter = p.jitter.unwrap_or(s.jitter);
                 s.limit = p.limit.map_or(s.limit, |l| u32::try_from(l).unwrap_or(u32::MAX));
                 // The kernel keeps a rate of which it hears nothing; 0 is none.
-                s.rate = if patch.unlimited { Some(Rate(0)) } else { p.rate.or(s.rate) };
+                s.rate = p.rate.or(s.rate);
                 if let Some(p) = p.loss {
                     let correlation = if let Loss::Random { correlation, .. } = s.loss { correlation } else { Prob::ZERO };
                     s.loss = Loss::Random { p, correlation };
                 }
-                if let (true, Layer::Queue(QdiscSpec::Netem(first))) = (patch.loss, &self.base[depth]) {
+                if let (true, Layer::Queue(QdiscSpec::Netem(first))) = (p.restore_loss, &self.base[depth]) {
                     s.loss = first.loss;
                 }
             }
@@ -182,96 +172,5 @@ fn set_limit(layer: &mut Layer, limit: Option<u64>) {
         Layer::Queue(QdiscSpec::Netem(s)) => s.limit = u32::try_from(limit).unwrap_or(u32::MAX),
         Layer::Queue(_) => {}
         Layer::Gate { limit: old } => *old = limit,
-    }
-}
-
-/// A rule of the schedule on its way.
-struct Runner<'a> {
-    rule: &'a ScheduledChange,
-    next: Time,
-    step: u64,
-    saved: Saved,
-}
-
-impl<'a> Runner<'a> {
-    fn new(rule: &'a ScheduledChange) -> Runner<'a> {
-        let next = match &rule.change {
-            Rule::Set { at, .. } => *at,
-            Rule::Ramp { from, .. } => *from,
-            Rule::Periodic { first, .. } => *first,
-            Rule::RateTrace { start, points, .. } => points.first().map_or(Time::MAX, |p| *start + p.0),
-        };
-        Runner { rule, next, step: 0, saved: Saved::default() }
-    }
-
-    /// What changes now, and moves on to the next time.
-    fn act(&mut self, current: &Saved) -> Saved {
-        let step = self.step;
-        self.step += 1;
-        let values = match &self.rule.change {
-            Rule::Set { set, .. } => {
-                self.next = Time::MAX;
-                *set
-            }
-            Rule::Ramp { from, until, every, start, end } => {
-                let whole = until.since(*from).0;
-                let part = every.0.saturating_mul(step).min(whole);
-                self.next = if part == whole { Time::MAX } else { (*from + *every * (step + 1)).min(*until) };
-                between(start, end, part, whole)
-            }
-            Rule::Periodic { first, period, hold, set } => {
-                let begin = *first + *period * (step / 2);
-                if step % 2 == 1 {
-                    self.next = begin + *period;
-                    return self.saved;
-                }
-                self.saved = current.only(set);
-                self.next = begin + *hold;
-                *set
-            }
-            Rule::RateTrace { start, points, repeat } => {
-                let n = points.len() as u64;
-                let after = step + 1;
-                let round = repeat.map_or(Duration::ZERO, |r| r * (after / n));
-                self.next = if after >= n && repeat.is_none() { Time::MAX } else { *start + round + points[(after % n) as usize].0 };
-                let rate = points[(step % n) as usize].1;
-                let off = rate.bytes_per_sec() == 0;
-                Patch { rate: (!off).then_some(rate), outage: Some(off), ..Patch::default() }
-            }
-        };
-        Saved { values, loss: false, unlimited: false }
-    }
-}
-
-impl Saved {
-    /// Of these values, only those that `which` names.
-    fn only(&self, which: &Patch) -> Saved {
-        let v = &self.values;
-        let values = Patch {
-            delay: which.delay.and(v.delay),
-            jitter: which.jitter.and(v.jitter),
-            loss: which.loss.and(v.loss),
-            rate: which.rate.and(v.rate),
-            burst: which.burst.and(v.burst),
-            limit: which.limit.and(v.limit),
-            outage: which.outage.map(|o| !o),
-            ..Patch::default()
-        };
-        Saved { values, loss: which.loss.is_some() && self.loss, unlimited: which.rate.is_some() && self.unlimited }
-    }
-}
-
-/// The point `part / whole` of the way from `a` to `b`, of the values that both have.
-fn between(a: &Patch, b: &Patch, part: u64, whole: u64) -> Patch {
-    let mix = |a: u64, b: u64| ((u128::from(a) * u128::from(whole - part) + u128::from(b) * u128::from(part)) / u128::from(whole)) as u64;
-    let some = |a: Option<u64>, b: Option<u64>| a.zip(b).map(|(a, b)| mix(a, b));
-    Patch {
-        delay: some(a.delay.map(|d| d.0), b.delay.map(|d| d.0)).map(Duration),
-        jitter: some(a.jitter.map(|d| d.0), b.jitter.map(|d| d.0)).map(Duration),
-        loss: some(a.loss.map(|p| p.0.into()), b.loss.map(|p| p.0.into())).map(|p| Prob(p as u32)),
-        rate: some(a.rate.map(|r| r.0), b.rate.map(|r| r.0)).map(Rate),
-        burst: some(a.burst, b.burst),
-        limit: some(a.limit, b.limit),
-        ..Patch::default()
     }
 }
