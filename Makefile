@@ -77,9 +77,9 @@ bench: setup ## fidelity and speed, written to docs/fidelity.md and docs/perform
 	$(BIN)/python benches/run.py
 
 docs: setup ## the pictures in docs/img, from the studies
-	@mkdir -p out && $(BIN)/tcpscape study jitter-cliff --out out >/dev/null && $(BIN)/tcpscape study loss-tolerance --out out >/dev/null
-	@mkdir -p docs/img && cp out/jitter-cliff.png out/jitter-cliff.svg out/loss-tolerance.png out/loss-tolerance.svg docs/img/
-	@echo "docs/img: jitter-cliff, loss-tolerance"
+	@mkdir -p out docs/img
+	@for study in jitter-cliff loss-tolerance starlink; do \
+	  $(BIN)/tcpscape study $$study --out out >/dev/null && cp out/$$study.png out/$$study.svg docs/img/ && echo "docs/img: $$study" || exit 1; done
 
 clean: ## what was built
 	rm -rf $(GUEST) $(dir $(GUEST))seed.so target $(VENV) out .pytest_cache .ruff_cache .mypy_cache
