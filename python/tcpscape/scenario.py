@@ -114,6 +114,7 @@ class Kernel(Noun):
     hz: int | None = Field(default=None, ge=24, le=10_000)
     window: Literal["half", "scaling_ratio"] | None = None
     skb_overhead: int | None = Field(default=None, ge=0, le=65_536)
+    max_tcp_header: int | None = Field(default=None, ge=0, le=4_096)
     rmem_max: Size | None = None
     wmem_max: Size | None = None
     tcp_rmem_default: Size | None = None

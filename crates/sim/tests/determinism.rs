@@ -72,7 +72,7 @@ fn watching_changes_nothing() {
 /// which behaviour changed and why. A change that should not alter results must not move them.
 #[test]
 fn pinned_traces() {
-    assert_eq!([run(&rough(), 1).hash, run(&paced(), 1).hash], [1_006_301_219_082_224_710, 17_645_573_795_329_856_266]);
+    assert_eq!([run(&rough(), 1).hash, run(&paced(), 1).hash], [10_853_583_574_833_121_110, 8_013_899_251_077_964_607]);
 }
 
 #[test]
@@ -166,11 +166,13 @@ fn reno_under_random_loss_follows_the_inverse_square_root() {
     }
 }
 
-/// Whether the sender's own queue has room TCP knows at once: nothing is lost, the window shrinks. Real kernel: 170.4 and 125.0 Mbit/s.
+/// Whether the sender's own queue has room TCP knows at once: nothing is lost, the window shrinks. A real kernel with a
+/// header area of 256: 170.4 and 125.0 Mbit/s. (With 320 its writer fills larger super-packets, and 50 of them are enough: 380.)
 #[test]
 fn what_the_senders_own_queue_refuses_is_not_lost() {
     for (cca, mbps) in [("cubic", 170.4), ("reno", 125.0)] {
-        let p = plan(cca, 1, 10, &path(&["netem delay 20ms limit 50"], Host::Sender), &["netem delay 20ms limit 100000"]);
+        let mut p = plan(cca, 1, 10, &path(&["netem delay 20ms limit 50"], Host::Sender), &["netem delay 20ms limit 100000"]);
+        p.kernel = serde_json::json!({"profile": "6.1", "max_tcp_header": 256});
         let f = &run(&p, 1).flows[0];
         assert_eq!(f.retransmits, 0);
         assert!((f.goodput_mbps / mbps - 1.0).abs() < 0.02, "{cca} {}", f.goodput_mbps);

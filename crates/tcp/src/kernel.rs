@@ -38,7 +38,8 @@ pub struct Kernel {
     pub window: WindowRule,
     /// Truesize of a received full-sized (MSS) segment in bytes: payload plus this overhead.
     pub skb_overhead: u32,
-    /// `MAX_TCP_HEADER`, bytes: headroom of every skb that TCP builds; part of the send buffer's unit.
+    /// `MAX_TCP_HEADER`, bytes: headroom of every skb that TCP builds; part of the units in which both buffers grow. 320 where
+    /// the kernel has wireless and tunnel devices, as distributions do; the recorded reference of 6.1 behaves as with 256.
     pub max_tcp_header: u32,
     /// `net.core.rmem_max`: cap of an `SO_RCVBUF` argument, before its doubling.
     pub rmem_max: u32,
@@ -67,7 +68,7 @@ impl Kernel {
         hz: 100,
         window: WindowRule::Half,
         skb_overhead: 1_280,
-        max_tcp_header: 256,
+        max_tcp_header: 320,
         rmem_max: 212_992,
         wmem_max: 212_992,
         tcp_rmem_default: 131_072,
@@ -84,7 +85,6 @@ impl Kernel {
         hz: 1000,
         window: WindowRule::ScalingRatio,
         skb_overhead: 960,
-        max_tcp_header: 320,
         tcp_rmem_max: 6_291_456,
         tcp_wmem_max: 4_194_304,
         ..Kernel::V6_1

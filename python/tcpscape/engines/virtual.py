@@ -11,7 +11,7 @@ Each trial has a guest of its own whose random numbers follow from the seed, so 
 trial to the last bit, `hash` included. Watching is not free: samples are system calls in virtual time, so a trial with samples is
 another trial. With `TCPSCAPE_TRIALS_PER_GUEST=200` a guest serves that many trials: it saves the boot of each, and no trial can be repeated.
 
-Refused by name: what tc has not (the `jitter` queue) and what a running kernel cannot change (`hz`, `window`, `skb_overhead`).
+Refused by name: what tc has not (the `jitter` queue) and what a running kernel cannot change (`hz`, `window`, `skb_overhead`, `max_tcp_header`).
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ SAMPLES, SHORTEST, LONGEST = 1000, 1_000_000, 100_000_000
 """TCP_INFO samples of a trial for its summary, and the bounds of their interval, ns."""
 SMALLEST = 4096
 """`tcp_rmem[0]`, `tcp_wmem[0]`: the kernel's default, bytes."""
-FIXED = ("window", "skb_overhead")
+FIXED = ("window", "skb_overhead", "max_tcp_header")
 """Overrides that are rules of the model, not sysctls."""
 SYSCTLS = {
     "comp_sack_nr": "net.ipv4.tcp_comp_sack_nr", "comp_sack_delay_ns": "net.ipv4.tcp_comp_sack_delay_ns",

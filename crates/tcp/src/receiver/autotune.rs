@@ -83,7 +83,7 @@ impl Autotune {
                     w.space_from_win(win)
                 } else {
                     // The memory of one segment: its truesize, or more if that is less than twice its payload.
-                    let mut mem = w.advmss + BUFFER_OVERHEAD;
+                    let mut mem = w.advmss + w.max_tcp_header + BUFFER_OVERHEAD;
                     while w.win_from(i64::from(mem)) < i64::from(w.advmss) {
                         mem += 128;
                     }
@@ -102,6 +102,6 @@ impl Autotune {
     }
 }
 
-/// What a socket buffer costs besides its payload in the estimate of a segment's memory: `MAX_TCP_HEADER` (256),
+/// What a socket buffer costs besides its payload and headers in the estimate of a segment's memory:
 /// `struct sk_buff` (256) and `struct skb_shared_info` (320).
-const BUFFER_OVERHEAD: u32 = 832;
+const BUFFER_OVERHEAD: u32 = 576;

@@ -345,6 +345,23 @@ fn an_autotuned_buffer_follows_the_reader() {
 }
 
 #[test]
+fn the_autotuned_buffer_is_counted_in_segments_with_max_tcp_header() {
+    // 1,448 + header area + 576, raised by 128 until half of it holds 1,448: 2,984 or 2,920 for each segment of twice what was read, plus
+    // 16 segments, plus twice the growth.
+    for (max_tcp_header, mem) in [(320, 2_984), (256, 2_920)] {
+        let kernel = Kernel { max_tcp_header, ..Kernel::V6_1 };
+        let mut w = window::Window::new(&kernel, 0, 1_460);
+        w.establish();
+        let mut tune = autotune::Autotune::default();
+        tune.rtt_us = 8 * 50_000;
+        tune.establish(Time(0), &w, 0);
+        assert_eq!(tune.space, 10 * 1_448);
+        tune.on_read(Time(50 * MS), 20 * 1_448, 0, &mut w);
+        assert_eq!(w.rcvbuf, (2 * 20 + 16) * 3 * mem);
+    }
+}
+
+#[test]
 fn a_fin_ends_the_stream_in_and_out_of_order() {
     let mut s = Script::new(Kernel::V6_1, 0);
     s.at(100);

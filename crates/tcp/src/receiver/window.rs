@@ -23,6 +23,8 @@ pub(super) struct Window {
     pub locked: bool,
     /// `tcp_rmem[2]`.
     pub rmem_max: u32,
+    /// `MAX_TCP_HEADER`.
+    pub max_tcp_header: u32,
     /// Largest window ever to be offered (`window_clamp`).
     pub clamp: u32,
     /// Current limit of the window, growing with well-filled segments (`rcv_ssthresh`).
@@ -54,6 +56,7 @@ impl Window {
             rcvbuf,
             locked,
             rmem_max: kernel.tcp_rmem_max,
+            max_tcp_header: kernel.max_tcp_header,
             clamp: 65_535 << MAX_WSCALE,
             ssthresh: 0,
             wnd: 0,

@@ -99,5 +99,5 @@ fn an_ack_is_delayed_by_less_than_the_smallest_rto() {
 
 #[test]
 fn the_head_of_a_buffer_has_less_room() {
-    assert_eq!((Kernel::V6_1.head_room(), Kernel::V6_12.head_room()), (448, 64));
+    assert_eq!((Kernel::V6_1.head_room(), Kernel::V6_12.head_room()), (384, 64));
 }

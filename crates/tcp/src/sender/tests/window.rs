@@ -94,11 +94,14 @@ fn the_send_buffer_counts_overhead_and_wakes_at_a_third_free() {
 }
 
 #[test]
-fn the_send_buffer_grows_with_the_window() {
-    let mut x = Script::new();
-    // 2 · max(cwnd, 10, reordering + 1) · (2,048 + 256): 1448 + 12 + 256 + 320 rounds up to 2,048.
-    assert_eq!(x.s.sndbuf, 2 * 10 * 2_304);
-    x.s.w.cwnd = 100;
-    x.s.expand_sndbuf();
-    assert_eq!(x.s.sndbuf, 2 * 100 * 2_304);
+fn the_send_buffer_grows_with_the_window_in_units_of_max_tcp_header() {
+    // 2 · max(cwnd, 10, reordering + 1) · per_mss. 1448 + 12 + 320 + 320 is just above 2,048 and rounds up to 4,096, with a header area
+    // of 256 to 2,048; and 256 for struct sk_buff.
+    for (max_tcp_header, per_mss) in [(320, 4_352), (256, 2_304)] {
+        let mut x = Script::with(SenderConfig { kernel: Kernel { max_tcp_header, ..Kernel::V6_1 }, ..config() }, 100);
+        assert_eq!(x.s.sndbuf, 2 * 10 * per_mss);
+        x.s.w.cwnd = 100;
+        x.s.expand_sndbuf();
+        assert_eq!(x.s.sndbuf, 2 * 100 * per_mss);
+    }
 }
