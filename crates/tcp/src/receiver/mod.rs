@@ -193,6 +193,9 @@ impl Receiver {
     /// timestamps have become one buffer and ask for one ACK; 6.12 sends one at most for all. Linux: tcp_add_backlog(),
     /// __release_sock(), tcp_release_cb()
     pub fn on_backlog(&mut self, now: Time, segments: &mut VecDeque<Segment>) {
+        if segments.is_empty() {
+            return;
+        }
         self.backlog.defers = self.kernel.is_6_12();
         while let Some(mut s) = segments.pop_front() {
             let (mut frags, mut mss, mut several) = (input::fragments(&s), s.len, false);
