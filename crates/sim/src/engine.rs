@@ -434,12 +434,11 @@ impl<'a> Engine<'a> {
             return;
         }
         if seg.flags.has(Flags::RST) {
-            self.flows[i].take_backlog(self.now);
             self.on_rst(i, &seg);
             return;
         }
         let fresh = seg.flags.has(Flags::SYN);
-        self.flows[i].deliver(self.now, &seg);
+        self.flows[i].receiver.on_segment(self.now, &seg, 0);
         if fresh {
             self.flows[i].accept(self.now, self.costs);
         }

@@ -2,8 +2,7 @@
 
 use crate::output::{CwndSummary, FlowSummary, LimitedBy, ReceiverSummary, RttSummary};
 use crate::plan::{App, FlowPlan};
-use std::collections::VecDeque;
-use tcpscape_base::{Duration, Segment, Stream, Time};
+use tcpscape_base::{Duration, Stream, Time};
 use tcpscape_tcp::{Receiver, Sender};
 
 /// A connection in a trial.
@@ -24,8 +23,6 @@ pub(crate) struct Flow {
     pub ready: bool,
     writer: Writer,
     reader: Reader,
-    /// What came while the reader was inside read().
-    backlog: VecDeque<Segment>,
     noise: Stream,
     pub received: u64,
     pub received_first_half: u64,
@@ -94,7 +91,6 @@ impl Flow {
             ready: false,
             writer: Writer { chunk, gap: plan.gap(), left: chunk.min(total), total, due: Time::ZERO, blocked: false },
             reader: Reader::Blocked,
-            backlog: VecDeque::new(),
             noise,
             received: 0,
             received_first_half: 0,
@@ -157,54 +153,29 @@ impl Flow {
         }
     }
 
-    /// A segment reaches the receiving host. While the reader is inside read() the socket is its own: the segment waits.
-    /// Linux: tcp_v4_rcv(), tcp_add_backlog()
-    pub fn deliver(&mut self, now: Time, s: &Segment) {
-        if matches!(self.reader, Reader::Copying(..)) {
-            self.backlog.push_back(*s);
-        } else {
-            self.receiver.on_segment(now, s, 0);
-        }
-    }
-
-    /// What waits for the reader is taken in.
-    pub fn take_backlog(&mut self, now: Time) {
-        self.receiver.on_backlog(now, &mut self.backlog);
-    }
-
-    /// The receiving application runs: a read begins, goes on, or ends. Copying takes time for each buffer; what comes in
-    /// the meantime waits, and is read as well if there is room. Linux: tcp_recvmsg_locked()
+    /// The receiving application runs: a read begins, goes on, or ends. Copying takes time for each buffer, and what comes in
+    /// the meantime is read as well; only the end of the call says whether an ACK is due. Linux: tcp_recvmsg_locked()
     pub fn read(&mut self, now: Time, costs: Costs, half: Time) {
-        let (mut room, mut begun) = match self.reader {
+        let (room, begun) = match self.reader {
             Reader::Busy(t) | Reader::Copying(t, _) if t > now => return,
             Reader::Copying(_, room) => (room, true),
             Reader::Busy(_) | Reader::Blocked => (self.plan.read.size, false),
         };
-        loop {
-            let (n, buffers) = self.receiver.copy(now, room);
-            self.received += n;
-            if now < half {
-                self.received_first_half = self.received;
-            }
-            room -= n;
-            if n > 0 {
-                self.reader = Reader::Copying(now + costs.read / 2 * u64::from(buffers), room);
-                if costs.read > Duration::ZERO {
-                    return;
-                }
-                begun = true;
-            }
-            if room == 0 || self.backlog.is_empty() {
-                break;
-            }
-            self.take_backlog(now);
+        let (n, buffers) = self.receiver.copy(now, room);
+        self.received += n;
+        if now < half {
+            self.received_first_half = self.received;
         }
-        if !begun {
+        if n > 0 {
+            self.reader = Reader::Copying(now + costs.read / 2 * u64::from(buffers), room - n);
+            if costs.read > Duration::ZERO {
+                return;
+            }
+        } else if !begun {
             self.reader = Reader::Blocked;
             return;
         }
         self.receiver.finish_read(now, true);
-        self.take_backlog(now);
         let next = now + costs.read / 2;
         let d = self.plan.read.delay_ns;
         self.reader = Reader::Busy(if d > 0 { next + Duration(d) + costs.oversleep(&mut self.noise) } else { next });

@@ -69,7 +69,7 @@ impl Receiver {
         self.highest = self.highest.max(end);
         self.stats.bytes += u64::from(new);
         if new > 0 {
-            let b = Buffer { len: new, truesize, frags: self.frags(s) };
+            let b = Buffer { len: new, truesize, frags: fragments(s) };
             self.used += u64::from(self.queue.push(b, self.kernel.skb_overhead));
         }
         self.acks.scheduled = true;
@@ -108,24 +108,10 @@ impl Receiver {
         room || alone
     }
 
-    // Page fragments of a buffer that came, or that a backlog made of several.
-    #[inline]
-    fn frags(&self, s: &Segment) -> u32 {
-        if self.backlog.frags == 0 {
-            fragments(s)
-        } else {
-            self.backlog.frags
-        }
-    }
-
     // The sender's segment size, and what its payload costs in memory. Linux: tcp_measure_rcv_mss()
     #[inline]
     fn measure(&mut self, s: &Segment, truesize: u32) {
-        let len = match self.backlog.mss {
-            0 if self.gro => s.len.min(self.mss),
-            0 => s.len,
-            longest => longest,
-        };
+        let len = if self.gro { s.len.min(self.mss) } else { s.len };
         if self.window.measures() && len >= self.acks.rcv_mss && len != self.acks.rcv_mss && self.window.measure_ratio(s.len, truesize) {
             self.tune.space = self.tune.space.min(self.window.clamp);
         }
@@ -181,7 +167,7 @@ impl Receiver {
             self.stats.max_reorder_extent = self.stats.max_reorder_extent.max(self.highest - seq);
         }
         self.highest = self.highest.max(end);
-        let b = Buffer { len: s.len, truesize, frags: self.frags(s) };
+        let b = Buffer { len: s.len, truesize, frags: fragments(s) };
         let queued = self.ooo.insert(seq, end, b, self.kernel.skb_overhead);
         if !self.sack {
             self.ooo.dsack = None;
@@ -252,7 +238,7 @@ impl Receiver {
 
 /// Page fragments that hold a segment's payload: the sender copies its stream into blocks of 32 KiB (`sk_page_frag()`).
 #[inline]
-pub(super) fn fragments(s: &Segment) -> u32 {
+fn fragments(s: &Segment) -> u32 {
     let block = |seq: u64| (seq.wrapping_sub(1) >> 15) as u32;
     1 + block(s.seq + u64::from(s.len.max(1)) - 1).wrapping_sub(block(s.seq))
 }

@@ -3,7 +3,8 @@
 //! Source: RFC 9293, RFC 7323 (timestamps, PAWS, scaling), RFC 2018 and RFC 2883 (SACK, DSACK); Linux 6.1 and 6.12:
 //! `tcp_rcv_established()`, `tcp_validate_incoming()`, `tcp_data_queue()`, `tcp_cleanup_rbuf()`.
 //! Differs: collapsing is judged on averages; the application's own FIN is not
-//! sent, so the ACK of the peer's FIN goes at once. Does not model: ECN echoes, urgent data, memory shared between sockets. Details: docs/models/receiver.md.
+//! sent, so the ACK of the peer's FIN goes at once. Does not model: ECN echoes, urgent data, memory shared between sockets,
+//! a socket busy with its owner (backlog). Details: docs/models/receiver.md.
 
 use crate::{Jiffies, Kernel};
 use std::collections::VecDeque;
@@ -114,21 +115,7 @@ pub struct Receiver {
     queue: Queue,
     ooo: Reassembly,
     out: VecDeque<Segment>,
-    /// What waits for the reader's leave is being taken in.
-    backlog: Backlog,
     stats: ReceiverStats,
-}
-
-/// The state of taking in a backlog.
-#[derive(Default)]
-struct Backlog {
-    /// The buffer at hand is of several segments: their page fragments and the longest one's payload; else 0.
-    frags: u32,
-    mss: u32,
-    /// ACKs wait for the end (6.12) …
-    defers: bool,
-    /// … and one does.
-    deferred: bool,
 }
 
 /// What timestamps count from: any constant will do.
@@ -163,7 +150,6 @@ impl Receiver {
             queue: Queue::default(),
             ooo: Reassembly::new(cfg.kernel.head_room()),
             out: VecDeque::new(),
-            backlog: Backlog::default(),
             stats: ReceiverStats::default(),
         }
     }
@@ -186,33 +172,6 @@ impl Receiver {
             }
             State::Listen => {}
             State::SynReceived => self.handshake(now, s, truesize),
-        }
-    }
-
-    /// What came while the socket was its reader's own, oldest first, is taken in now. Neighbours in sequence with the same
-    /// timestamps have become one buffer and ask for one ACK; 6.12 sends one at most for all. Linux: tcp_add_backlog(),
-    /// __release_sock(), tcp_release_cb()
-    pub fn on_backlog(&mut self, now: Time, segments: &mut VecDeque<Segment>) {
-        if segments.is_empty() {
-            return;
-        }
-        self.backlog.defers = self.kernel.is_6_12();
-        while let Some(mut s) = segments.pop_front() {
-            let (mut frags, mut mss, mut several) = (input::fragments(&s), s.len, false);
-            while let Some(n) = segments.front().filter(|n| joins(&s, n) && frags + input::fragments(n) <= reassembly::MAX_FRAGS) {
-                frags += input::fragments(n);
-                mss = mss.max(n.len);
-                s.len += n.len;
-                s.flags = s.flags.with(n.flags);
-                several = true;
-                segments.pop_front();
-            }
-            (self.backlog.frags, self.backlog.mss) = if several { (frags, mss) } else { (0, 0) };
-            self.on_segment(now, &s, 0);
-        }
-        (self.backlog.frags, self.backlog.mss, self.backlog.defers) = (0, 0, false);
-        if std::mem::take(&mut self.backlog.deferred) && self.acks.scheduled {
-            self.send_ack(now);
         }
     }
 
@@ -437,10 +396,6 @@ impl Receiver {
         let full = self.rcv_nxt - self.window.wup > u64::from(self.acks.rcv_mss)
             && (self.rcv_nxt == self.copied_seq || self.offer() >= self.window.wnd);
         let verdict = if full || self.acks.is_quick() {
-            if self.backlog.defers {
-                self.backlog.deferred = true;
-                return;
-            }
             Verdict::Send
         } else if self.ooo.is_empty() {
             self.acks.delay(now, &self.jiffies)
@@ -507,12 +462,6 @@ impl Receiver {
         self.stats.acks += 1;
         self.out.push_back(s);
     }
-}
-
-/// Whether `next` is merged with `s` while both wait. Linux: tcp_add_backlog()
-fn joins(s: &Segment, next: &Segment) -> bool {
-    let plain = |s: &Segment| !s.flags.has(Flags::SYN) && !s.flags.has(Flags::FIN) && s.nsack == 0;
-    next.seq == s.end() && (next.tsval, next.tsecr) == (s.tsval, s.tsecr) && plain(s) && plain(next)
 }
 
 /// The timestamp clock: milliseconds. Linux: tcp_time_stamp(); RFC 7323 §5.4

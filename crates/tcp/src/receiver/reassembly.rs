@@ -10,7 +10,7 @@ use tcpscape_base::SackBlock;
 const NUM_SACKS: usize = 4;
 
 /// Page fragments that one socket buffer can hold (`MAX_SKB_FRAGS`): neighbours are merged up to it.
-pub(super) const MAX_FRAGS: u32 = 17;
+const MAX_FRAGS: u32 = 17;
 
 /// One socket buffer: data, memory, and page fragments.
 #[derive(Clone, Copy, Default)]

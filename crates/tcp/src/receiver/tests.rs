@@ -123,28 +123,6 @@ fn a_small_buffer_shrinks_with_each_unread_segment() {
 }
 
 #[test]
-fn what_waits_for_a_busy_reader_is_merged_and_asks_for_one_ack_a_buffer_in_6_12_for_one_in_all() {
-    for (kernel, acks) in [(Kernel::V6_1, vec![at(3), at(5)]), (Kernel::V6_12, vec![at(5)])] {
-        let mut s = Script::new(kernel, 262_144);
-        s.at(100);
-        let waiting = (0..5).map(|n| seg(at(n), 1_448, if n < 3 { 1_100 } else { 1_101 }, Flags::ACK));
-        s.r.on_backlog(Time(100 * MS), &mut waiting.collect());
-        s.drain(100 * MS);
-        assert_eq!((s.acks(), s.r.rcv_nxt(), s.r.readable()), (acks, at(5), 5 * 1_448));
-        assert_eq!(s.r.acks.rcv_mss, 1_448, "the segments' size, not the buffer's");
-    }
-}
-
-#[test]
-fn a_buffer_that_waits_holds_17_fragments_at_most() {
-    let mut s = Script::new(Kernel::V6_1, 262_144);
-    s.at(100);
-    s.r.on_backlog(Time(100 * MS), &mut (0..20).map(|n| seg(at(n), 1_448, 1_100, Flags::ACK)).collect());
-    s.drain(100 * MS);
-    assert_eq!(s.acks(), [at(17), at(20)]);
-}
-
-#[test]
 fn the_window_opens_by_two_segments_for_each_one_received() {
     let mut s = Script::new(Kernel::V6_1, 262_144);
     s.at(100);
