@@ -438,7 +438,7 @@ impl<'a> Engine<'a> {
             return;
         }
         let fresh = seg.flags.has(Flags::SYN);
-        self.flows[i].receiver.on_segment(self.now, &seg, 0);
+        self.flows[i].on_segment(self.now, &seg);
         if fresh {
             self.flows[i].accept(self.now, self.costs);
         }

@@ -2,7 +2,8 @@
 
 use crate::output::{CwndSummary, FlowSummary, LimitedBy, ReceiverSummary, RttSummary};
 use crate::plan::{App, FlowPlan};
-use tcpscape_base::{Duration, Stream, Time};
+use std::collections::VecDeque;
+use tcpscape_base::{Duration, Segment, Stream, Time};
 use tcpscape_tcp::{Receiver, Sender};
 
 /// A connection in a trial.
@@ -23,6 +24,8 @@ pub(crate) struct Flow {
     pub ready: bool,
     writer: Writer,
     reader: Reader,
+    /// What came while the reader held the socket.
+    backlog: VecDeque<Segment>,
     noise: Stream,
     pub received: u64,
     pub received_first_half: u64,
@@ -68,6 +71,8 @@ enum Reader {
     Busy(Time),
     /// In read() until then, with room left for so many bytes.
     Copying(Time, u64),
+    /// In read(), takes a segment of the backlog in at that time; then copies on if there is room.
+    Absorbing(Time, Option<u64>),
     /// Blocked in read().
     Blocked,
 }
@@ -91,6 +96,7 @@ impl Flow {
             ready: false,
             writer: Writer { chunk, gap: plan.gap(), left: chunk.min(total), total, due: Time::ZERO, blocked: false },
             reader: Reader::Blocked,
+            backlog: VecDeque::new(),
             noise,
             received: 0,
             received_first_half: 0,
@@ -147,17 +153,46 @@ impl Flow {
     /// When the receiving application should run, given that there may be data.
     pub fn read_due(&self, now: Time) -> Option<Time> {
         match self.reader {
-            Reader::Busy(t) | Reader::Copying(t, _) => Some(t.max(now)),
+            Reader::Busy(t) | Reader::Copying(t, _) | Reader::Absorbing(t, _) => Some(t.max(now)),
             Reader::Blocked if self.receiver.readable() > 0 => Some(now),
             Reader::Blocked => None,
         }
     }
 
-    /// The receiving application runs: a read begins, goes on, or ends. Copying takes time for each buffer, and what comes in
-    /// the meantime is read as well; only the end of the call says whether an ACK is due. Linux: tcp_recvmsg_locked()
+    /// A segment comes to the receiver. While its application is in read() it waits: the socket is locked. Linux: tcp_add_backlog()
+    pub fn on_segment(&mut self, now: Time, seg: &Segment) {
+        if matches!(self.reader, Reader::Copying(..) | Reader::Absorbing(..)) {
+            self.backlog.push_back(*seg);
+        } else {
+            self.receiver.on_segment(now, seg, 0);
+        }
+    }
+
+    /// The receiver takes in at once what waits for its socket.
+    pub fn absorb_all(&mut self, now: Time) {
+        for seg in std::mem::take(&mut self.backlog) {
+            self.receiver.on_segment(now, &seg, 0);
+        }
+    }
+
+    /// The receiving application runs: a read begins, goes on, or ends. Copying takes time for each buffer; what comes in the meantime
+    /// waits in the backlog, is taken in by the reader, which costs time for each segment, and is read as well. Only the end of
+    /// the call says whether an ACK is due. Linux: tcp_recvmsg_locked(), __release_sock()
     pub fn read(&mut self, now: Time, costs: Costs, half: Time) {
-        let (room, begun) = match self.reader {
-            Reader::Busy(t) | Reader::Copying(t, _) if t > now => return,
+        let state = self.reader;
+        let (room, begun) = match state {
+            Reader::Busy(t) | Reader::Copying(t, _) | Reader::Absorbing(t, _) if t > now => return,
+            Reader::Absorbing(_, room) => {
+                if let Some(seg) = self.backlog.pop_front() {
+                    self.receiver.on_segment(now, &seg, 0);
+                }
+                if self.absorbs(now, costs, room) {
+                    return;
+                }
+                let Some(room) = room else { return self.leave_read(now, costs) };
+                (room, true)
+            }
+            Reader::Copying(_, room) if room > 0 && self.absorbs(now, costs, Some(room)) => return,
             Reader::Copying(_, room) => (room, true),
             Reader::Busy(_) | Reader::Blocked => (self.plan.read.size, false),
         };
@@ -176,6 +211,22 @@ impl Flow {
             return;
         }
         self.receiver.finish_read(now, true);
+        if !self.absorbs(now, costs, None) {
+            self.leave_read(now, costs);
+        }
+    }
+
+    /// Whether segments wait for the socket: then the reader takes the next one in after `costs.read / 2`.
+    fn absorbs(&mut self, now: Time, costs: Costs, room: Option<u64>) -> bool {
+        if self.backlog.is_empty() {
+            return false;
+        }
+        self.reader = Reader::Absorbing(now + costs.read / 2, room);
+        true
+    }
+
+    /// The call returns; the application sleeps or calls again.
+    fn leave_read(&mut self, now: Time, costs: Costs) {
         let next = now + costs.read / 2;
         let d = self.plan.read.delay_ns;
         self.reader = Reader::Busy(if d > 0 { next + Duration(d) + costs.oversleep(&mut self.noise) } else { next });

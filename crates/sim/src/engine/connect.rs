@@ -76,6 +76,7 @@ impl Engine<'_> {
     // RFC 5961 §3.2; Linux: tcp_validate_incoming(): only the exact sequence number, or the end of the last SACKed range, resets.
     pub(super) fn on_rst(&mut self, i: usize, seg: &Segment) {
         let f = &mut self.flows[i];
+        f.absorb_all(self.now);
         if seg.seq == f.receiver.rcv_nxt() || Some(seg.seq) == f.receiver.highest_sacked() {
             f.dead = true;
             self.alive -= 1;
