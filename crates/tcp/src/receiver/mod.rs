@@ -3,8 +3,8 @@
 //! Source: RFC 9293, RFC 7323 (timestamps, PAWS, scaling), RFC 2018 and RFC 2883 (SACK, DSACK); Linux 6.1 and 6.12:
 //! `tcp_rcv_established()`, `tcp_validate_incoming()`, `tcp_data_queue()`, `tcp_cleanup_rbuf()`.
 //! Differs: collapsing is judged on averages; the application's own FIN is not
-//! sent, so the ACK of the peer's FIN goes at once. Does not model: ECN echoes, urgent data, memory shared between sockets,
-//! a socket busy with its owner (backlog). Details: docs/models/receiver.md.
+//! sent, so the ACK of the peer's FIN goes at once. Does not model: ECN echoes, urgent data, memory shared between sockets. A socket that its
+//! reader has locked is the caller's affair. Details: docs/models/receiver.md.
 
 use crate::{Jiffies, Kernel};
 use std::collections::VecDeque;
