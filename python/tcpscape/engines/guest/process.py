@@ -122,8 +122,9 @@ class Guest:
         self._console = Console(self._process)
 
     def _pin(self, pid: int) -> None:
-        """To one CPU, of those that serve the fewest guests: the kernel and the process that it traces take turns and never run at once, and
-        a turn between two CPUs costs four times as much.
+        """To one CPU, of those that serve the fewest guests.
+
+        The kernel and the process that it traces take turns and never run at once; turns between two CPUs cost four times as much.
         """
         here = Counter(guest.cpu for guest in Guest.alive if guest is not self)
         usable = list(os.sched_getaffinity(0))
