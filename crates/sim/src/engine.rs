@@ -10,7 +10,7 @@ use crate::output::{FlowSamples, PacketEvents, QueueSamples, TrialOutput};
 use crate::plan::Plan;
 use tcpscape_base::{Duration, Flags, Packet, Segment, Stream, Time, ETH_HEADER};
 use tcpscape_path::{segments, Body, Host, PathSpec, Pipe, ScheduledChange};
-use tcpscape_tcp::{cc, Jiffies, Kernel, Receiver, ReceiverConfig, Sender, SenderConfig, Transmit};
+use tcpscape_tcp::{Jiffies, Kernel, Receiver, ReceiverConfig, Sender, SenderConfig, Transmit};
 
 /// What packets carry here: a segment, and the payload of each MTU-sized packet inside.
 #[derive(Clone, Copy, Debug, Default)]
@@ -166,7 +166,7 @@ impl<'a> Engine<'a> {
                     tsq,
                     watch_host: true,
                     bare_host,
-                    congestion: cc::make(&f.cca, flow_seed).expect("the plan was checked when it was read"),
+                    congestion: f.controller(flow_seed),
                 });
                 let receiver = Receiver::new(&ReceiverConfig {
                     kernel,

@@ -1,6 +1,7 @@
 //! What to simulate, as data: the JSON that the Python side sends.
 
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use tcpscape_base::{Duration, Time};
 use tcpscape_path::PathSpec;
 use tcpscape_tcp::{cc, Kernel};
@@ -20,6 +21,9 @@ pub struct Plan {
     /// Whether super-packets survive the sender's device (TSO, GSO and GRO on). TCP always builds them.
     #[serde(default)]
     pub offload: bool,
+    /// Whether both ends negotiate ECN (`net.ipv4.tcp_ecn = 1`).
+    #[serde(default)]
+    pub ecn: bool,
     /// Whether TCP builds super-packets at all; false only for kernels before 4.17 with segmentation offload off.
     #[serde(default = "yes")]
     pub gso: bool,
@@ -66,6 +70,13 @@ pub struct Plan {
 pub struct FlowPlan {
     /// Congestion control by Linux's name.
     pub cca: String,
+    /// Its parameters that differ from their defaults, by name; booleans are 0 and 1.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub cca_params: BTreeMap<String, i64>,
+    /// Congestion control of the listening socket: whether it is willing to use ECN with a sender that marks its SYN, and whether it
+    /// acknowledges as DCTCP wants. Left out, it is the sender's if that needs ECN, otherwise the kernel's default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub listener: Option<String>,
     /// When the application calls connect().
     #[serde(default)]
     pub start_ns: u64,
@@ -268,9 +279,12 @@ impl FlowPlan {
     }
 
     fn check(&self, duration_ns: u64) -> Result<(), PlanError> {
-        if cc::make(&self.cca, 0).is_none() {
+        if cc::find(&self.cca).is_none() {
             let known: Vec<&str> = cc::REGISTRY.iter().map(|e| e.name).collect();
             return refuse("cca", format!("no congestion control '{}'; there are {}", self.cca, known.join(", ")));
+        }
+        if let Err((param, fix)) = cc::check(&self.cca, &self.cca_params) {
+            return refuse(format!("cca.{param}"), fix);
         }
         let (start, stop) = self.span(duration_ns);
         if start >= stop {
@@ -301,6 +315,12 @@ impl FlowPlan {
             return refuse("read.delay", "must be at most one day");
         }
         Ok(())
+    }
+
+    /// Its congestion control, with its parameters.
+    pub fn controller(&self, seed: u64) -> Box<dyn cc::CongestionController> {
+        let entry = cc::find(&self.cca).expect("the plan was checked when it was read");
+        (entry.new)(&cc::Options { seed, set: Some(&self.cca_params) })
     }
 
     /// The pause between two chunks of a paced application.

@@ -4,6 +4,7 @@
 //! Linux's `struct tcp_congestion_ops`, in the order in which the kernel calls them for one ACK:
 //! `pkts_acked` → (`ssthresh` → `on_state`) → `on_ack`.
 
+use std::collections::BTreeMap;
 use tcpscape_base::{CaState, Time};
 
 mod bbr;
@@ -44,6 +45,8 @@ pub struct View {
     pub packets_out: u32,
     /// Packets ever delivered, SACKed ones included (`tp->delivered`).
     pub delivered: u32,
+    /// Of those, packets whose delivery was reported with a congestion mark (`tp->delivered_ce`).
+    pub delivered_ce: u32,
     /// Packets ever marked lost (`tp->lost`).
     pub lost: u32,
     /// When `delivered` last grew, µs (`delivered_mstamp`).
@@ -62,6 +65,12 @@ pub struct View {
     pub has_unsent: bool,
     /// Earliest time at which the internal pacing timer allows a transmission, ns (`tcp_wstamp_ns`).
     pub wstamp_ns: u64,
+    /// Timestamp value of the last acceptable segment, ms (`rx_opt.rcv_tsval`).
+    pub rcv_tsval: u32,
+    /// Timestamp echo of the last acceptable segment, ms (`rx_opt.rcv_tsecr`).
+    pub rcv_tsecr: u32,
+    /// Both ends agreed to use ECN (`TCP_ECN_OK`).
+    pub ecn_ok: bool,
 }
 
 /// What a controller writes.
@@ -182,6 +191,18 @@ pub struct PktsAcked {
     pub in_flight: u32,
 }
 
+/// An ACK that was just found acceptable, before the retransmission queue is cleaned (`in_ack_event`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct InAck {
+    /// It took the slow path: it carried more than a new ACK number (SACK blocks, another window, ECE), or was a duplicate
+    /// (`CA_ACK_SLOWPATH`). On the fast path `snd_una` has moved already, on the slow path too, SACKs are tagged.
+    pub slow_path: bool,
+    /// It updated the window (`CA_ACK_WIN_UPDATE`).
+    pub win_update: bool,
+    /// It carried ECE (`CA_ACK_ECE`).
+    pub ece: bool,
+}
+
 /// Things that happen to a connection (`enum tcp_ca_event`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CaEvent {
@@ -206,6 +227,12 @@ pub trait CongestionController: Send {
     fn init(&mut self, _v: &View, _w: &mut Window) {}
     /// The threshold after a loss (`ssthresh`).
     fn ssthresh(&mut self, v: &View, w: &Window) -> u32;
+    /// Whether [`CongestionController::in_ack`] is wanted; asked once.
+    fn wants_in_ack(&self) -> bool {
+        false
+    }
+    /// An acceptable ACK came; the first hook of an ACK (`in_ack_event`).
+    fn in_ack(&mut self, _v: &View, _w: &mut Window, _a: InAck) {}
     /// Packets left the retransmission queue (`pkts_acked`).
     fn pkts_acked(&mut self, _v: &View, _w: &mut Window, _a: &PktsAcked) {}
     /// An ACK was processed: grow (`cong_avoid`), or do everything (`cong_control`).
@@ -222,6 +249,10 @@ pub trait CongestionController: Send {
     fn owns_window(&self) -> bool {
         false
     }
+    /// Whether it wants ECN on every packet (`TCP_CONG_NEEDS_ECN`).
+    fn needs_ecn(&self) -> bool {
+        false
+    }
     /// Smallest burst in segments (`min_tso_segs`).
     fn min_tso_segs(&self, _w: &Window) -> u32 {
         2
@@ -236,28 +267,100 @@ pub trait CongestionController: Send {
     }
 }
 
+/// A parameter of a congestion control: a module parameter of Linux where it has one of that name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Param {
+    /// Its name.
+    pub name: &'static str,
+    /// What it does, with its unit.
+    pub about: &'static str,
+    /// Value when nothing is said; booleans are 0 and 1.
+    pub default: i64,
+    /// Smallest value.
+    pub min: i64,
+    /// Largest value.
+    pub max: i64,
+}
+
+/// What a new controller is made from.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options<'a> {
+    /// For controllers that draw random numbers.
+    pub seed: u64,
+    /// Parameters that differ from their defaults, by name.
+    pub set: Option<&'a BTreeMap<String, i64>>,
+}
+
+impl Options<'_> {
+    /// The value of `p`.
+    pub fn get(&self, p: &Param) -> i64 {
+        self.set.and_then(|m| m.get(p.name)).copied().unwrap_or(p.default)
+    }
+    /// Whether `p` is on.
+    pub fn is_on(&self, p: &Param) -> bool {
+        self.get(p) != 0
+    }
+}
+
 /// One line of the registry.
 pub struct Entry {
     /// Linux's name.
     pub name: &'static str,
     /// One line about it.
     pub about: &'static str,
-    /// Makes one; `seed` is for controllers that draw random numbers.
-    pub new: fn(seed: u64) -> Box<dyn CongestionController>,
+    /// Where it is described: RFC, draft or paper.
+    pub source: &'static str,
+    /// Its parameters.
+    pub params: &'static [Param],
+    /// Makes one.
+    pub new: fn(&Options<'_>) -> Box<dyn CongestionController>,
 }
 
-/// Every congestion control there is.
+/// Every congestion control there is, in the order of their names.
 pub const REGISTRY: &[Entry] = &[
-    Entry { name: "reno", about: "NewReno: RFC 5681 window growth", new: |_| Box::new(Reno::new()) },
-    Entry { name: "cubic", about: "CUBIC: RFC 9438, with HyStart; Linux's default", new: |_| Box::new(Cubic::new()) },
     Entry {
         name: "bbr",
-        about: "BBR version 1: model-based, paced (draft-cardwell-iccrg-bbr-congestion-control-00)",
-        new: |seed| Box::new(Bbr::new(seed)),
+        about: "BBR version 1: model-based, paced",
+        source: "draft-cardwell-iccrg-bbr-congestion-control-00",
+        params: &[],
+        new: |o| Box::new(Bbr::new(o.seed)),
+    },
+    Entry { name: "cubic", about: "CUBIC with HyStart; Linux's default", source: "RFC 9438", params: &[], new: |_| Box::new(Cubic::new()) },
+    Entry {
+        name: "reno",
+        about: "NewReno: one packet a round trip, half the window after a loss",
+        source: "RFC 5681",
+        params: &[],
+        new: |_| Box::new(Reno::new()),
     },
 ];
 
-/// Makes the congestion control called `name`.
+/// The line of the registry called `name`.
+pub fn find(name: &str) -> Option<&'static Entry> {
+    REGISTRY.iter().find(|e| e.name == name)
+}
+
+/// Makes the congestion control called `name` with default parameters.
 pub fn make(name: &str, seed: u64) -> Option<Box<dyn CongestionController>> {
-    REGISTRY.iter().find(|e| e.name == name).map(|e| (e.new)(seed))
+    find(name).map(|e| (e.new)(&Options { seed, set: None }))
+}
+
+/// What is wrong with parameters for the congestion control called `name`: the parameter's name and the fix.
+pub fn check(name: &str, set: &BTreeMap<String, i64>) -> Result<(), (String, String)> {
+    let params = find(name).map_or(&[][..], |e| e.params);
+    for (key, value) in set {
+        let Some(p) = params.iter().find(|p| p.name == key) else {
+            let known: Vec<&str> = params.iter().map(|p| p.name).collect();
+            let fix = if known.is_empty() {
+                format!("{name} has no parameters")
+            } else {
+                format!("is no parameter of {name}; there are {}", known.join(", "))
+            };
+            return Err((key.clone(), fix));
+        };
+        if !(p.min..=p.max).contains(value) {
+            return Err((key.clone(), format!("must be from {} to {}", p.min, p.max)));
+        }
+    }
+    Ok(())
 }

@@ -8,7 +8,7 @@
 use super::recovery::{sent_after, Rexmit};
 use super::scoreboard::{APP_LIMITED, EVER_RETRANS, LOST, RETRANS, SACKED};
 use super::*;
-use crate::cc::{AckSample, PktsAcked, RateSample};
+use crate::cc::{AckSample, InAck, PktsAcked, RateSample};
 use tcpscape_base::{SackBlock, MAX_SACK_BLOCKS};
 
 /// What an ACK did (`FLAG_*` of `tcp_input.c`).
@@ -97,7 +97,7 @@ impl Sender {
 
     /// Linux: `tcp_ack()`; false when the ACK is not acceptable.
     fn on_ack(&mut self, s: &Segment) -> bool {
-        let prior_una = self.snd_una;
+        let (prior_una, prior_wnd) = (self.snd_una, self.snd_wnd);
         let mut tag = SackTag {
             flags: 0,
             reord: self.snd_nxt,
@@ -126,6 +126,12 @@ impl Sender {
         if s.sacks().len() > 0 {
             flags |= self.tag_sacks(s, prior_una, &mut tag);
             self.delivered = self.delivered.wrapping_add(tag.delivered);
+        }
+        if self.wants_in_ack {
+            // The header prediction of tcp_rcv_established(): no options but timestamps, the same window, new data acknowledged.
+            let slow_path = s.sacks().len() > 0 || s.ack == prior_una || s.wnd != prior_wnd;
+            let v = self.view();
+            self.cc.in_ack(&v, &mut self.w, InAck { slow_path, win_update: flags & WIN_UPDATE != 0, ece: false });
         }
         self.probes_out = 0;
         let mut rexmit = Rexmit::None;

@@ -129,6 +129,7 @@ pub struct Sender {
     in_process: bool,
     cc: Box<dyn CongestionController>,
     owns_window: bool,
+    wants_in_ack: bool,
     w: Window,
     state: State,
     now: Time,
@@ -156,6 +157,7 @@ pub struct Sender {
     retrans_out: u32,
     highest_sack: u64,
     delivered: u32,
+    delivered_ce: u32,
     delivered_mstamp: u64,
     first_tx_mstamp: u64,
     lost: u32,
@@ -214,6 +216,7 @@ pub struct Sender {
     limit_since: Time,
 
     // Peer.
+    ecn_ok: bool,
     ts_recent: u32,
     rcv_nxt: u64,
     rcv_tsecr: u32,
@@ -231,7 +234,7 @@ impl Sender {
         let locked = cfg.sndbuf > 0;
         // Linux: sock_setsockopt(SO_SNDBUF) caps at wmem_max and doubles, SOCK_MIN_SNDBUF 4608.
         let sndbuf = if locked { (cfg.sndbuf.min(cfg.kernel.wmem_max) * 2).max(4_608) } else { cfg.kernel.tcp_wmem_default };
-        let owns_window = cfg.congestion.owns_window();
+        let (owns_window, wants_in_ack) = (cfg.congestion.owns_window(), cfg.congestion.wants_in_ack());
         let rto = cfg.jiffies.from_micros(TIMEOUT_INIT_US);
         Sender {
             kernel: cfg.kernel,
@@ -245,6 +248,7 @@ impl Sender {
             in_process: false,
             cc: cfg.congestion,
             owns_window,
+            wants_in_ack,
             w: Window::default(),
             state: State::Closed,
             now: Time::ZERO,
@@ -266,6 +270,7 @@ impl Sender {
             retrans_out: 0,
             highest_sack: 0,
             delivered: 0,
+            delivered_ce: 0,
             delivered_mstamp: 0,
             first_tx_mstamp: 0,
             lost: 0,
@@ -313,6 +318,7 @@ impl Sender {
             tsq_throttled: false,
             limit: Limit::App,
             limit_since: Time::ZERO,
+            ecn_ok: false,
             ts_recent: 0,
             rcv_nxt: 0,
             rcv_tsecr: 0,
@@ -527,6 +533,7 @@ impl Sender {
             in_flight: self.in_flight(),
             packets_out: self.packets_out,
             delivered: self.delivered,
+            delivered_ce: self.delivered_ce,
             lost: self.lost,
             delivered_mstamp: self.delivered_mstamp,
             app_limited: self.app_limited,
@@ -536,6 +543,9 @@ impl Sender {
             lsndtime: self.lsndtime as u32,
             has_unsent: !self.unsent.is_empty(),
             wstamp_ns: self.wstamp_ns,
+            rcv_tsval: self.ts_recent,
+            rcv_tsecr: self.rcv_tsecr,
+            ecn_ok: self.ecn_ok,
         }
     }
 
