@@ -60,6 +60,8 @@ pub struct Segment {
     pub tsecr: u32,
     /// Header flags.
     pub flags: Flags,
+    /// ECN field of the IP header: as it was sent, or as it arrived.
+    pub ecn: Ecn,
     /// Number of SACK blocks used; see [`Segment::sacks`].
     pub nsack: u8,
     /// SACK blocks as (offset from `ack`, length): a DSACK below `ack` has a negative offset.

@@ -31,6 +31,9 @@ impl Body for Wire {
         if start + w.seg.len < self.seg.len {
             w.seg.flags.0 &= !Flags::PSH.0; // PSH stays with the last
         }
+        if index > 0 {
+            w.seg.flags.0 &= !Flags::CWR.0; // CWR with the first
+        }
         w
     }
 }
@@ -163,6 +166,7 @@ impl<'a> Engine<'a> {
                     sndbuf: f.sndbuf,
                     gso: plan.gso,
                     nodelay: f.nodelay,
+                    ecn: plan.ecn,
                     tsq,
                     watch_host: true,
                     bare_host,
@@ -176,6 +180,7 @@ impl<'a> Engine<'a> {
                     rcvbuf: f.rcvbuf,
                     sack: true,
                     gro: plan.offload,
+                    dctcp: f.listener_needs_ecn(),
                 });
                 Flow::new(f, plan.duration_ns, sender, receiver, Stream::new(seed, &format!("flow/{i}/sleep")))
             })
@@ -300,7 +305,7 @@ impl<'a> Engine<'a> {
     fn transmit(&mut self, i: usize, Transmit { segment: seg, segs, burst }: Transmit) -> bool {
         let mss = self.mss as u16;
         let size = seg.frame_len() + u32::from(segs - 1) * (seg.frame_len() - seg.len);
-        let p = Packet { id: u64::from(burst), flow: i as u32, size, segs, body: Wire { seg, mss }, ..Packet::default() };
+        let p = Packet { id: u64::from(burst), flow: i as u32, size, segs, ecn: seg.ecn, body: Wire { seg, mss }, ..Packet::default() };
         if self.plan.trace_packets {
             self.out.packets.push(self.now, i as u32, &seg, false);
         }
@@ -364,7 +369,7 @@ impl<'a> Engine<'a> {
     /// A segment goes back from the receiver.
     fn reply(&mut self, i: usize, seg: Segment) {
         let body = Wire { seg, mss: self.mss as u16 };
-        self.reverse.push(self.now, Packet { flow: i as u32, size: seg.frame_len(), segs: 1, body, ..Packet::default() });
+        self.reverse.push(self.now, Packet { flow: i as u32, size: seg.frame_len(), segs: 1, ecn: seg.ecn, body, ..Packet::default() });
         self.wake(REVERSE);
     }
 
@@ -428,7 +433,7 @@ impl<'a> Engine<'a> {
             self.wake(REVERSE);
             return;
         }
-        let (i, seg) = (p.flow as usize, p.body.seg);
+        let (i, seg) = (p.flow as usize, Segment { ecn: p.ecn, ..p.body.seg });
         self.note_delivery(i, &seg);
         if self.flows[i].dead {
             return;

@@ -236,7 +236,7 @@ impl Flow {
     pub fn summary(&mut self, end: Time) -> FlowSummary {
         let stop = self.stop.min(end);
         let seconds = self.begin.map_or(0.0, |b| stop.since(b).secs_f64());
-        let info = self.sender.info();
+        let (info, ecn) = (self.sender.info(), self.sender.uses_ecn());
         // What reached the receiver in order is its application's, also what it had no time to read.
         let bytes = self.received + self.receiver.readable();
         let r = *self.receiver.stats();
@@ -281,12 +281,16 @@ impl Flow {
             min_rtt_ms: if info.min_rtt_us == u32::MAX { f64::NAN } else { ms(f64::from(info.min_rtt_us)) },
             cwnd: CwndSummary { mean: if total == 0 { 0.0 } else { s.cwnd_integral as f64 / total as f64 }, max: s.cwnd_max },
             limited_by: LimitedBy { app: share(0), rwnd: share(1), cwnd: share(2), pacing: share(3), sndbuf: share(4), tsq: share(5) },
+            ecn,
+            delivered_ce: u64::from(info.delivered_ce),
+            ecn_reductions: s.ecn_reductions,
             data_segs_out: s.data_segs_out,
             segs_in: s.segs_in,
             paws_rejected: s.paws_rejected,
             max_rwnd: s.max_rwnd,
             receiver: ReceiverSummary {
                 acks: r.acks,
+                ce_segments: r.ce_segments,
                 ooo_segments: r.ooo_segments,
                 duplicates: r.duplicates,
                 dsacks: r.dsacks,

@@ -82,6 +82,8 @@ table! {
         delivered: U32(u32),
         /// Packets marked lost so far.
         lost: U32(u32),
+        /// Packets delivered whose ACK echoed a congestion mark so far.
+        delivered_ce: U32(u32),
     }
 }
 
@@ -165,6 +167,7 @@ impl FlowSamples {
         self.bytes_acked.push(x.bytes_acked);
         self.delivered.push(x.delivered);
         self.lost.push(x.lost);
+        self.delivered_ce.push(x.delivered_ce);
     }
 }
 
@@ -273,6 +276,12 @@ pub struct FlowSummary {
     pub cwnd: CwndSummary,
     /// What limited it.
     pub limited_by: LimitedBy,
+    /// Whether both ends agreed to use ECN.
+    pub ecn: bool,
+    /// Packets delivered whose ACK echoed a congestion mark.
+    pub delivered_ce: u64,
+    /// Window reductions that such echoes caused.
+    pub ecn_reductions: u64,
     /// Segments with data sent.
     pub data_segs_out: u64,
     /// ACKs received.
@@ -290,6 +299,8 @@ pub struct FlowSummary {
 pub struct ReceiverSummary {
     /// ACKs sent.
     pub acks: u64,
+    /// Segments that came with a congestion mark.
+    pub ce_segments: u64,
     /// Segments queued out of order.
     pub ooo_segments: u64,
     /// Segments with nothing new.

@@ -283,6 +283,13 @@ impl FlowPlan {
             let known: Vec<&str> = cc::REGISTRY.iter().map(|e| e.name).collect();
             return refuse("cca", format!("no congestion control '{}'; there are {}", self.cca, known.join(", ")));
         }
+        if self.listener.as_deref().is_some_and(|l| cc::find(l).is_none()) {
+            let known: Vec<&str> = cc::REGISTRY.iter().map(|e| e.name).collect();
+            return refuse(
+                "listener",
+                format!("no congestion control '{}'; there are {}", self.listener.as_deref().unwrap_or_default(), known.join(", ")),
+            );
+        }
         if let Err((param, fix)) = cc::check(&self.cca, &self.cca_params) {
             return refuse(format!("cca.{param}"), fix);
         }
@@ -321,6 +328,12 @@ impl FlowPlan {
     pub fn controller(&self, seed: u64) -> Box<dyn cc::CongestionController> {
         let entry = cc::find(&self.cca).expect("the plan was checked when it was read");
         (entry.new)(&cc::Options { seed, set: Some(&self.cca_params) })
+    }
+
+    /// Whether its listening socket's congestion control needs ECN.
+    pub fn listener_needs_ecn(&self) -> bool {
+        let name = self.listener.as_deref().unwrap_or(&self.cca);
+        cc::make(name, 0).is_some_and(|c| c.needs_ecn())
     }
 
     /// The pause between two chunks of a paced application.

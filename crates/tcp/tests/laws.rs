@@ -95,12 +95,22 @@ impl World {
             sndbuf: buffer(r),
             gso: r.below(4) > 0,
             nodelay: r.below(2) == 0,
+            ecn: r.below(2) == 0,
             tsq: watch_host && r.below(2) == 0,
             watch_host,
             bare_host: watch_host && r.below(2) == 0,
             congestion: cc::make(name, seed).unwrap(),
         });
-        let receiver = Receiver::new(&ReceiverConfig { kernel, jiffies, mss, advmss: mss + 12, rcvbuf: buffer(r), sack: true, gro: whole });
+        let receiver = Receiver::new(&ReceiverConfig {
+            kernel,
+            jiffies,
+            mss,
+            advmss: mss + 12,
+            rcvbuf: buffer(r),
+            sack: true,
+            gro: whole,
+            dctcp: r.below(2) == 0,
+        });
         let most = [3_000, 100_000, 1_000_000][r.below(3) as usize];
         let total = 1 + u64::from(r.below(most));
         World {
@@ -338,6 +348,7 @@ fn no_acknowledgement_breaks_the_sender() {
                 sndbuf: 0,
                 gso: r.below(2) == 0,
                 nodelay: r.below(2) == 0,
+                ecn: r.below(2) == 0,
                 tsq: false,
                 watch_host: false,
                 bare_host: false,

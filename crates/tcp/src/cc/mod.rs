@@ -2,17 +2,19 @@
 //!
 //! A controller reads the connection through [`View`] and writes [`Window`]; it never sees segments. The hooks are those of
 //! Linux's `struct tcp_congestion_ops`, in the order in which the kernel calls them for one ACK:
-//! `pkts_acked` → (`ssthresh` → `on_state`) → `on_ack`.
+//! `pkts_acked` → `in_ack` → (`ssthresh` → `on_state`) → `on_ack`.
 
 use std::collections::BTreeMap;
 use tcpscape_base::{CaState, Time};
 
 mod bbr;
 mod cubic;
+mod dctcp;
 mod reno;
 
 pub use bbr::Bbr;
 pub use cubic::Cubic;
+pub use dctcp::Dctcp;
 pub use reno::Reno;
 
 /// Slow start until the first loss: `TCP_INFINITE_SSTHRESH`.
@@ -191,11 +193,11 @@ pub struct PktsAcked {
     pub in_flight: u32,
 }
 
-/// An ACK that was just found acceptable, before the retransmission queue is cleaned (`in_ack_event`).
+/// An acceptable ACK, once the retransmission queue is cleaned (`in_ack_event`; before 6.1.14x it came ahead of the cleaning).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct InAck {
     /// It took the slow path: it carried more than a new ACK number (SACK blocks, another window, ECE), or was a duplicate
-    /// (`CA_ACK_SLOWPATH`). On the fast path `snd_una` has moved already, on the slow path too, SACKs are tagged.
+    /// (`CA_ACK_SLOWPATH`).
     pub slow_path: bool,
     /// It updated the window (`CA_ACK_WIN_UPDATE`).
     pub win_update: bool,
@@ -231,7 +233,7 @@ pub trait CongestionController: Send {
     fn wants_in_ack(&self) -> bool {
         false
     }
-    /// An acceptable ACK came; the first hook of an ACK (`in_ack_event`).
+    /// An acceptable ACK came (`in_ack_event`).
     fn in_ack(&mut self, _v: &View, _w: &mut Window, _a: InAck) {}
     /// Packets left the retransmission queue (`pkts_acked`).
     fn pkts_acked(&mut self, _v: &View, _w: &mut Window, _a: &PktsAcked) {}
@@ -326,6 +328,13 @@ pub const REGISTRY: &[Entry] = &[
         new: |o| Box::new(Bbr::new(o.seed)),
     },
     Entry { name: "cubic", about: "CUBIC with HyStart; Linux's default", source: "RFC 9438", params: &[], new: |_| Box::new(Cubic::new()) },
+    Entry {
+        name: "dctcp",
+        about: "DCTCP: shrinks by the share of packets that were marked; needs ECN, falls back to Reno without",
+        source: "RFC 8257",
+        params: dctcp::PARAMS,
+        new: |o| Box::new(Dctcp::new(o)),
+    },
     Entry {
         name: "reno",
         about: "NewReno: one packet a round trip, half the window after a loss",

@@ -148,7 +148,11 @@ impl Acks {
     }
     /// Something is wrong: acknowledge eagerly. Linux: tcp_enter_quickack_mode()
     pub fn enter_quick(&mut self, j: &Jiffies, wnd: u32) {
-        self.quicken(wnd, MAX_QUICKACKS);
+        self.enter_quick_for(MAX_QUICKACKS, j, wnd);
+    }
+    /// The same for so many segments at most.
+    pub fn enter_quick_for(&mut self, most: u32, j: &Jiffies, wnd: u32) {
+        self.quicken(wnd, most);
         self.pingpong = false;
         self.ato = ato_min(j);
     }
@@ -173,11 +177,17 @@ impl Acks {
         self.lrcvtime = at;
     }
 
+    /// Whatever was held back goes with the ACK that is sent.
+    #[inline]
+    pub fn uncompress(&mut self) {
+        self.compressed = 0;
+        self.compress_until = None;
+    }
+
     /// An ACK was sent. Linux: tcp_event_ack_sent(), tcp_dec_quickack_mode()
     #[inline]
     pub fn on_sent(&mut self, j: &Jiffies) {
-        self.compressed = 0;
-        self.compress_until = None;
+        self.uncompress();
         if self.scheduled && self.quick > 0 {
             self.quick -= 1;
             if self.quick == 0 {

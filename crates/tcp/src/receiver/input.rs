@@ -77,6 +77,7 @@ impl Receiver {
             self.measure(s, truesize);
             self.tune.on_data(now, self.rcv_nxt, self.window.wnd);
             self.acks.on_data(now, &self.jiffies, self.window.wnd);
+            self.check_ce(now, s);
             if s.len >= GROW_MIN {
                 self.grow(s.len, truesize, true);
             }
@@ -151,6 +152,7 @@ impl Receiver {
     // Linux: tcp_data_queue_ofo()
     fn out_of_order(&mut self, now: Time, s: &Segment, truesize: u32) {
         let (seq, end) = (s.seq, s.end());
+        self.check_ce(now, s);
         if !self.make_room(seq) {
             self.stats.dropped_memory += 1;
             return;

@@ -3,7 +3,7 @@
 //! Source: RFC 9293, RFC 7323 (timestamps, PAWS, scaling), RFC 2018 and RFC 2883 (SACK, DSACK); Linux 6.1 and 6.12:
 //! `tcp_rcv_established()`, `tcp_validate_incoming()`, `tcp_data_queue()`, `tcp_cleanup_rbuf()`.
 //! Differs: collapsing is judged on averages; the application's own FIN is not
-//! sent, so the ACK of the peer's FIN goes at once. Does not model: ECN echoes, urgent data, memory shared between sockets. A socket that its
+//! sent, so the ACK of the peer's FIN goes at once. Does not model: urgent data, memory shared between sockets. A socket that its
 //! reader has locked is the caller's affair. Details: docs/models/receiver.md.
 
 use crate::{Jiffies, Kernel};
@@ -12,6 +12,7 @@ use tcpscape_base::{Flags, Segment, Time};
 
 mod ack;
 mod autotune;
+mod ecn;
 mod input;
 mod reassembly;
 mod window;
@@ -21,6 +22,7 @@ mod tests;
 
 use ack::{Acks, Verdict};
 use autotune::Autotune;
+use ecn::EcnState;
 use reassembly::{Queue, Reassembly};
 use window::Window;
 
@@ -41,6 +43,8 @@ pub struct ReceiverConfig {
     pub sack: bool,
     /// Whether one segment handed in may hold many that the device merged.
     pub gro: bool,
+    /// Whether the listening socket's congestion control needs ECN: it agrees to any request and echoes marks as DCTCP does.
+    pub dctcp: bool,
 }
 
 /// What a receiver has counted.
@@ -72,6 +76,8 @@ pub struct ReceiverStats {
     pub dropped_paws: u64,
     /// ACKs sent with a window of zero.
     pub zero_window_acks: u64,
+    /// Segments that came with a congestion mark on a connection that uses ECN.
+    pub ce_segments: u64,
     /// Furthest that new data came behind later data, in bytes of the stream.
     pub max_reorder_extent: u64,
 }
@@ -109,6 +115,7 @@ pub struct Receiver {
     synack_timeouts: u32,
     synack_sent: Option<Time>,
     synack_due: Option<Time>,
+    ecn: EcnState,
     window: Window,
     acks: Acks,
     tune: Autotune,
@@ -144,6 +151,7 @@ impl Receiver {
             synack_timeouts: 0,
             synack_sent: None,
             synack_due: None,
+            ecn: EcnState::new(cfg.dctcp),
             window: Window::new(&cfg.kernel, cfg.rcvbuf, cfg.advmss),
             acks: Acks::new(&cfg.kernel, &cfg.jiffies),
             tune: Autotune::default(),
@@ -160,11 +168,13 @@ impl Receiver {
         match self.state {
             State::Established | State::CloseWait => {
                 if self.acceptable(now, s) {
+                    self.accept_cwr(s);
                     self.echo(now, s);
                     self.data(now, s, truesize);
                 }
             }
             State::Listen if s.flags.has(Flags::SYN) => {
+                self.ecn.on_syn(s);
                 self.ts_recent = s.tsval;
                 self.state = State::SynReceived;
                 self.send_synack(now);
@@ -273,7 +283,7 @@ impl Receiver {
         self.synack_sent = None; // Karn's algorithm: no RTT sample from a second one
         let backoff = u64::from(self.jiffies.hz()) << self.synack_timeouts;
         self.synack_due = Some(self.jiffies.fire(now, backoff));
-        let flags = Flags::SYN.with(Flags::ACK);
+        let flags = Flags::SYN.with(Flags::ACK).with(self.ecn.syn_ack());
         self.out.push_back(segment(0, 1, self.window.wnd.min(65_535), timestamp(now), self.ts_recent, flags));
     }
 
@@ -288,7 +298,7 @@ impl Receiver {
         }
         if old || s.seq > u64::from(self.window.wnd) || s.end() == 0 {
             if s.len > 0 || !self.oow_limited(now) {
-                self.push_ack(now, self.window.wnd.min(65_535));
+                self.push_ack(now, self.window.wnd.min(65_535), self.rcv_nxt);
             }
             return;
         }
@@ -445,13 +455,15 @@ impl Receiver {
         };
         self.stats.zero_window_acks += u64::from(wnd == 0);
         self.stats.compressed_acks += u64::from(self.acks.compressed);
-        self.push_ack(now, wnd);
+        self.push_ack(now, wnd, self.rcv_nxt);
         self.acks.on_sent(&self.jiffies);
     }
 
     #[inline]
-    fn push_ack(&mut self, now: Time, wnd: u32) {
-        let mut s = segment(1, self.rcv_nxt, wnd, timestamp(now), self.ts_recent, Flags::ACK);
+    fn push_ack(&mut self, now: Time, wnd: u32, ack: u64) {
+        let (flags, ecn) = self.ecn.ack();
+        let mut s = segment(1, ack, wnd, timestamp(now), self.ts_recent, Flags::ACK.with(flags));
+        s.ecn = ecn;
         if let Some(d) = self.ooo.dsack.take() {
             s.push_sack(d);
             self.stats.dsacks += 1;

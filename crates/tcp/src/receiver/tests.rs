@@ -15,7 +15,16 @@ struct Script {
 }
 
 fn config(kernel: Kernel, rcvbuf: u32) -> ReceiverConfig {
-    ReceiverConfig { kernel, jiffies: Jiffies::new(kernel.hz, Duration::ZERO), mss: 1448, advmss: 1460, rcvbuf, sack: true, gro: false }
+    ReceiverConfig {
+        kernel,
+        jiffies: Jiffies::new(kernel.hz, Duration::ZERO),
+        mss: 1448,
+        advmss: 1460,
+        rcvbuf,
+        sack: true,
+        gro: false,
+        dctcp: false,
+    }
 }
 
 fn seg(seq: u64, len: u32, tsval: u32, flags: Flags) -> Segment {

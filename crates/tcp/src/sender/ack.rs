@@ -17,7 +17,9 @@ pub(super) mod flag {
     pub const DATA_ACKED: u32 = 0x04;
     pub const RETRANS_DATA_ACKED: u32 = 0x08;
     pub const DATA_SACKED: u32 = 0x20;
+    pub const ECE: u32 = 0x40;
     pub const LOST_RETRANS: u32 = 0x80;
+    pub const SLOW_PATH: u32 = 0x100;
     pub const ORIG_SACK_ACKED: u32 = 0x200;
     pub const SND_UNA_ADVANCED: u32 = 0x400;
     pub const DSACKING_ACK: u32 = 0x800;
@@ -28,7 +30,7 @@ pub(super) mod flag {
     /// Not a duplicate ACK.
     pub const NOT_DUP: u32 = WIN_UPDATE | DATA_ACKED;
     /// A reason to look twice.
-    pub const CA_ALERT: u32 = DATA_SACKED | DSACKING_ACK;
+    pub const CA_ALERT: u32 = DATA_SACKED | ECE | DSACKING_ACK;
     pub const FORWARD_PROGRESS: u32 = DATA_ACKED | DATA_SACKED;
 }
 use flag::*;
@@ -97,7 +99,7 @@ impl Sender {
 
     /// Linux: `tcp_ack()`; false when the ACK is not acceptable.
     fn on_ack(&mut self, s: &Segment) -> bool {
-        let (prior_una, prior_wnd) = (self.snd_una, self.snd_wnd);
+        let prior_una = self.snd_una;
         let mut tag = SackTag {
             flags: 0,
             reord: self.snd_nxt,
@@ -122,20 +124,16 @@ impl Sender {
         let (prior_delivered, prior_lost) = (self.delivered, self.lost);
         let was_reneg = self.is_sack_reneg;
         tag.rate.prior_in_flight = self.in_flight();
-        flags |= self.update_window(s);
+        flags |= self.slow_path(s, prior_una) | self.update_window(s);
         if s.sacks().len() > 0 {
             flags |= self.tag_sacks(s, prior_una, &mut tag);
-            self.delivered = self.delivered.wrapping_add(tag.delivered);
         }
-        if self.wants_in_ack {
-            // The header prediction of tcp_rcv_established(): no options but timestamps, the same window, new data acknowledged.
-            let slow_path = s.sacks().len() > 0 || s.ack == prior_una || s.wnd != prior_wnd;
-            let v = self.view();
-            self.cc.in_ack(&v, &mut self.w, InAck { slow_path, win_update: flags & WIN_UPDATE != 0, ece: false });
-        }
+        flags |= self.ecn_echo(s);
+        self.count_delivered(tag.delivered, flags);
         self.probes_out = 0;
         let mut rexmit = Rexmit::None;
         if prior_packets == 0 {
+            self.in_ack(flags);
             if flags & DSACKING_ACK != 0 {
                 self.fastretrans_alert(prior_una, false, &mut flags, &mut rexmit);
             }
@@ -147,6 +145,7 @@ impl Sender {
         }
         flags |= self.clean_queue(prior_fack, prior_una, flags, &mut tag);
         self.rack_update_reo_wnd(tag.rate.prior_delivered);
+        self.in_ack(flags);
         if self.tlp_high_seq != 0 {
             self.process_tlp_ack(s.ack, flags);
         }
@@ -165,6 +164,27 @@ impl Sender {
         self.cong_control(s.ack, delivered, flags, &tag.rate);
         self.xmit_recovery(rexmit);
         true
+    }
+
+    // Whether the ACK misses the header prediction of tcp_rcv_established(): new data acknowledged and nothing else said.
+    #[inline]
+    fn slow_path(&self, s: &Segment, prior_una: u64) -> u32 {
+        let predicted = s.ack > prior_una && s.wnd == self.snd_wnd && s.nsack == 0 && s.flags.0 & Flags::ECE.0 == 0;
+        if predicted {
+            0
+        } else {
+            SLOW_PATH
+        }
+    }
+
+    // Linux: tcp_in_ack_event()
+    #[inline]
+    fn in_ack(&mut self, flags: u32) {
+        if self.wants_in_ack {
+            let a = InAck { slow_path: flags & SLOW_PATH != 0, win_update: flags & WIN_UPDATE != 0, ece: flags & ECE != 0 };
+            let v = self.view();
+            self.cc.in_ack(&v, &mut self.w, a);
+        }
     }
 
     // An ACK older than the newest, still young enough for its SACK blocks (`old_ack` in tcp_ack()).
@@ -380,7 +400,7 @@ impl Sender {
             if s.has(SACKED) {
                 self.sacked_out -= 1;
             } else {
-                self.delivered = self.delivered.wrapping_add(1);
+                self.count_delivered(1, prior_flags);
                 let spurious = s.has(RETRANS | EVER_RETRANS) && self.ecr_before(Self::ts_of(s.xmit_ns));
                 if !spurious {
                     self.rack_advance(s.flags, s.end(), s.xmit_us());

@@ -53,6 +53,8 @@ pub struct SenderStats {
     pub reord_seen: u64,
     /// Retransmissions held back because the original was still in the sender's own queue (`TCPSpuriousRtxHostQueues`).
     pub held_in_host_queue: u64,
+    /// Window reductions that echoes of congestion marks caused.
+    pub ecn_reductions: u64,
     /// Zero-window probes sent.
     pub window_probes: u64,
     /// Bytes accepted from the application.
@@ -110,6 +112,8 @@ pub struct Info {
     pub delivered: u32,
     /// Packets marked lost so far.
     pub lost: u32,
+    /// Packets delivered whose ACK echoed a congestion mark (`tcpi_delivered_ce`).
+    pub delivered_ce: u32,
 }
 
 impl Sender {
@@ -146,6 +150,7 @@ impl Sender {
             bytes_acked: self.bytes_acked(),
             delivered: self.delivered,
             lost: self.lost,
+            delivered_ce: self.delivered_ce,
         }
     }
 

@@ -2,12 +2,13 @@
 //!
 //! What it is: a machine of one connection that sends. `ack.rs` takes ACKs in, `recovery.rs` decides about losses and undo,
 //! `output.rs` decides what may leave, `timers.rs` is the retransmission timer in its four roles, `scoreboard.rs` what is in flight,
-//! `memory.rs` the send buffer, `info.rs` what is counted.
+//! `memory.rs` the send buffer, `ecn.rs` explicit congestion notification, `info.rs` what is counted.
 //! Source: RFC 9293, 5681, 6298, 6675, 6937 (PRR), 8985 (RACK-TLP), 5682 (F-RTO), 3522 (Eifel), 3708 (DSACK undo), 7323, and
 //! observed behaviour of Linux 6.1.192; the kernel's function names stand beside the rules. How it differs: see
-//! docs/models/sender.md. Not modelled: urgent data, Fast Open, path-MTU probing, ECN (its place is left), keep-alive.
+//! docs/models/sender.md. Not modelled: urgent data, Fast Open, path-MTU probing, keep-alive.
 
 mod ack;
+mod ecn;
 mod info;
 mod memory;
 mod output;
@@ -22,6 +23,7 @@ pub use rtt::Histogram;
 
 use crate::cc::{CaEvent, CongestionController, View, Window};
 use crate::kernel::{Jiffies, Kernel};
+use ecn::EcnState;
 use memory::Queued;
 use rtt::{Rtt, WindowedMin};
 use scoreboard::Scoreboard;
@@ -57,6 +59,8 @@ pub struct SenderConfig {
     pub gso: bool,
     /// `TCP_NODELAY`: small segments leave at once.
     pub nodelay: bool,
+    /// Whether its system asks for ECN (`net.ipv4.tcp_ecn = 1`); a congestion control that needs it asks anyway.
+    pub ecn: bool,
     /// Whether the first queue on the sender's host holds its memory (no netem there): enables TCP small queues.
     pub tsq: bool,
     /// Whether departures from the host are reported by [`Sender::on_departure`].
@@ -216,7 +220,7 @@ pub struct Sender {
     limit_since: Time,
 
     // Peer.
-    ecn_ok: bool,
+    ecn: EcnState,
     ts_recent: u32,
     rcv_nxt: u64,
     rcv_tsecr: u32,
@@ -235,6 +239,7 @@ impl Sender {
         // Linux: sock_setsockopt(SO_SNDBUF) caps at wmem_max and doubles, SOCK_MIN_SNDBUF 4608.
         let sndbuf = if locked { (cfg.sndbuf.min(cfg.kernel.wmem_max) * 2).max(4_608) } else { cfg.kernel.tcp_wmem_default };
         let (owns_window, wants_in_ack) = (cfg.congestion.owns_window(), cfg.congestion.wants_in_ack());
+        let ecn = EcnState::new(cfg.ecn, cfg.congestion.needs_ecn());
         let rto = cfg.jiffies.from_micros(TIMEOUT_INIT_US);
         Sender {
             kernel: cfg.kernel,
@@ -318,7 +323,7 @@ impl Sender {
             tsq_throttled: false,
             limit: Limit::App,
             limit_since: Time::ZERO,
-            ecn_ok: false,
+            ecn,
             ts_recent: 0,
             rcv_nxt: 0,
             rcv_tsecr: 0,
@@ -342,7 +347,8 @@ impl Sender {
     }
 
     fn send_syn(&mut self) {
-        self.out.push_back((Segment { flags: Flags::SYN, wnd: 64_240, tsval: self.tsval(), ..Segment::default() }, 0));
+        let (flags, ecn) = self.ecn.syn(self.syn_retrans > 0);
+        self.out.push_back((Segment { flags, ecn, wnd: 64_240, tsval: self.tsval(), ..Segment::default() }, 0));
     }
 
     /// Takes in a segment from the peer.
@@ -361,6 +367,7 @@ impl Sender {
         if !s.flags.has(Flags::SYN) || !s.flags.has(Flags::ACK) || s.ack != 1 {
             return;
         }
+        self.ecn.on_syn_ack(s.flags);
         self.ts_recent = s.tsval;
         self.rcv_tsecr = s.tsecr;
         self.rcv_nxt = s.end();
@@ -467,6 +474,11 @@ impl Sender {
         self.snd_nxt
     }
 
+    /// Whether both ends agreed to use ECN.
+    pub fn uses_ecn(&self) -> bool {
+        self.ecn.ok
+    }
+
     /// Everything acknowledged and nothing waiting.
     pub fn idle(&self) -> bool {
         self.packets_out == 0 && self.unsent.is_empty()
@@ -545,7 +557,7 @@ impl Sender {
             wstamp_ns: self.wstamp_ns,
             rcv_tsval: self.ts_recent,
             rcv_tsecr: self.rcv_tsecr,
-            ecn_ok: self.ecn_ok,
+            ecn_ok: self.ecn.ok,
         }
     }
 

@@ -6,6 +6,7 @@
 
 use super::scoreboard::{APP_LIMITED, EVER_RETRANS, HEAD, LOST, PUSH, RETRANS, SACKED};
 use super::*;
+use tcpscape_base::Ecn;
 
 /// How `tcp_write_xmit()` was called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -331,15 +332,13 @@ impl Sender {
             self.rearm_rto();
         }
         self.check_space();
-        self.emit(seq, len, stamp, push);
+        let (cwr, ecn) = self.ecn.data();
+        self.emit(seq, len, stamp, (if push { cwr.with(Flags::PSH) } else { cwr }, ecn));
         n
     }
 
-    fn emit(&mut self, seq: u64, len: u32, stamp: u64, push: bool) {
-        let mut s = Segment { len, tsval: Self::ts_of(stamp), ..self.bare_ack(seq) };
-        if push {
-            s.flags = s.flags.with(Flags::PSH);
-        }
+    fn emit(&mut self, seq: u64, len: u32, stamp: u64, (flags, ecn): (Flags, Ecn)) {
+        let s = Segment { len, ecn, tsval: Self::ts_of(stamp), flags: Flags::ACK.with(flags), ..self.bare_ack(seq) };
         self.out.push_back((s, self.burst));
         if self.watch_host {
             while self.host_base.wrapping_add(self.host.len() as u32) != self.burst {
@@ -364,7 +363,16 @@ impl Sender {
 
     /// A pure ACK or window probe at sequence number `seq`.
     pub(super) fn bare_ack(&self, seq: u64) -> Segment {
-        Segment { seq, ack: self.rcv_nxt, wnd: 64_256, flags: Flags::ACK, tsval: self.tsval(), tsecr: self.ts_recent, ..Segment::default() }
+        Segment {
+            seq,
+            ack: self.rcv_nxt,
+            wnd: 64_256,
+            flags: Flags::ACK,
+            tsval: self.tsval(),
+            tsecr: self.ts_recent,
+            ecn: self.ecn.control(),
+            ..Segment::default()
+        }
     }
 
     /// Counts `n` segments of `len` bytes out, moves the pacing clock on; returns their time stamp in ns.
@@ -484,7 +492,8 @@ impl Sender {
             last.flags |= PUSH;
         }
         let push = last.flags & PUSH != 0;
-        self.emit(first.seq, len, stamp, push);
+        let flags = if push { Flags::PSH } else { Flags::default() };
+        self.emit(first.seq, len, stamp, (flags, self.ecn.control()));
         n
     }
 

@@ -84,7 +84,7 @@ impl Sender {
         self.rack_detect_loss();
         if inflight != self.in_flight() {
             if self.ca_state != CaState::Recovery {
-                self.enter_recovery();
+                self.enter_recovery(0);
                 if !self.owns_window {
                     let newly_lost = self.lost.wrapping_sub(lost);
                     self.cwnd_reduction(1, newly_lost, 0);
@@ -174,6 +174,7 @@ impl Sender {
         self.prr_out = 0;
         let v = self.view();
         self.w.ssthresh = self.cc.ssthresh(&v, &self.w);
+        self.ecn.reduced();
     }
 
     /// `tcp_cwnd_reduction()`.
@@ -210,7 +211,7 @@ impl Sender {
         self.ca_event(CaEvent::CompleteCwr);
     }
 
-    fn enter_recovery(&mut self) {
+    fn enter_recovery(&mut self, flags: u32) {
         self.stats.fast_recoveries += 1;
         // The clock for the undo starts with this recovery's own retransmission.
         if !self.any_retrans_done() {
@@ -219,7 +220,9 @@ impl Sender {
         self.prior_ssthresh = 0;
         self.init_undo();
         if !self.in_cwnd_reduction() {
-            self.prior_ssthresh = self.current_ssthresh();
+            if flags & ECE == 0 {
+                self.prior_ssthresh = self.current_ssthresh();
+            }
             self.init_cwnd_reduction();
         }
         self.set_ca_state(CaState::Recovery);
@@ -263,6 +266,7 @@ impl Sender {
             self.w.cwnd = self.cc.undo(&v, &self.w).clamp(1, self.w.clamp);
             if self.prior_ssthresh > self.w.ssthresh {
                 self.w.ssthresh = self.prior_ssthresh;
+                self.ecn.queue_cwr = false;
             }
         }
         self.cwnd_stamp = self.jiffies.at(self.now);
@@ -327,9 +331,13 @@ impl Sender {
         }
     }
 
-    fn try_to_open(&mut self) {
+    fn try_to_open(&mut self, flags: u32) {
         if !self.any_retrans_done() {
             self.retrans_stamp = 0;
+        }
+        if flags & ECE != 0 {
+            self.stats.ecn_reductions += u64::from(self.ca_state < CaState::Cwr);
+            self.enter_cwr();
         }
         if self.ca_state != CaState::Cwr {
             self.try_keep_open();
@@ -357,6 +365,9 @@ impl Sender {
         if self.packets_out == 0 {
             self.sacked_out = 0;
         }
+        if *flags & ECE != 0 {
+            self.prior_ssthresh = 0; // the reduction is due, whatever turns out about losses
+        }
         if self.sack_reneging(flags) {
             return;
         }
@@ -382,14 +393,14 @@ impl Sender {
                     return;
                 }
                 if self.try_undo_dsack() {
-                    self.try_to_open();
+                    self.try_to_open(*flags);
                 }
                 self.identify_loss(flags);
                 if self.ca_state != CaState::Recovery {
                     if self.lost_out == 0 {
                         return;
                     }
-                    self.enter_recovery();
+                    self.enter_recovery(*flags);
                 }
             }
             CaState::Loss => {
@@ -418,10 +429,10 @@ impl Sender {
         }
         self.identify_loss(flags);
         if self.lost_out == 0 {
-            self.try_to_open();
+            self.try_to_open(*flags);
             return true;
         }
-        self.enter_recovery();
+        self.enter_recovery(*flags);
         false
     }
 

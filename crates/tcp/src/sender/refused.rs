@@ -81,14 +81,4 @@ impl Sender {
             self.arm(Pending::Retrans, self.jiffies.hz_over(2));
         }
     }
-
-    // Linux: tcp_enter_cwr()
-    fn enter_cwr(&mut self) {
-        self.prior_ssthresh = 0;
-        if self.ca_state < CaState::Cwr {
-            self.undo_marker = 0;
-            self.init_cwnd_reduction();
-            self.set_ca_state(CaState::Cwr);
-        }
-    }
 }

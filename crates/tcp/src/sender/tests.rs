@@ -67,6 +67,7 @@ fn config() -> SenderConfig {
         sndbuf: 0,
         gso: true,
         nodelay: true,
+        ecn: false,
         tsq: false,
         watch_host: false,
         bare_host: false,

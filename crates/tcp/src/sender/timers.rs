@@ -161,6 +161,7 @@ impl Sender {
         self.set_ca_state(CaState::Loss);
         self.high_seq = self.snd_nxt;
         self.tlp_high_seq = 0;
+        self.ecn.reduced();
         // RFC 5682 §2.1 step 1.
         self.frto = new_recovery || self.retransmits > 0;
     }

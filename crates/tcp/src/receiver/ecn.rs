@@ -1,0 +1,116 @@
+//! ECN at the receiver: agreeing to it, and echoing marks until the sender says that it has reacted, or packet by packet.
+//!
+//! Source: RFC 3168 §6.1.3, RFC 8257 §3.2 (DCTCP); Linux: `tcp_ecn_create_request()`, `tcp_ecn_check_ce()`, `tcp_ecn_accept_cwr()`,
+//! `dctcp_ece_ack_update()`. Differs: nothing known. Does not model: a listener with `net.ipv4.tcp_ecn = 0`.
+
+use super::Receiver;
+use tcpscape_base::{Ecn, Flags, Segment, Time};
+
+/// Segments acknowledged one by one after a mark.
+const QUICK_ACKS_ON_CE: u32 = 2;
+
+/// Where a connection stands with ECN.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct EcnState {
+    /// The listener's congestion control needs ECN and echoes as DCTCP does.
+    pub dctcp: bool,
+    /// Both ends agreed (`TCP_ECN_OK`).
+    pub ok: bool,
+    /// ACKs carry ECE (`TCP_ECN_DEMAND_CWR`).
+    pub echo: bool,
+    /// A packet came that could have been marked (`TCP_ECN_SEEN`).
+    seen: bool,
+    /// DCTCP: the last packet was marked, and what was next expected after it (`ce_state`, `prior_rcv_nxt`).
+    ce: bool,
+    prior_rcv_nxt: u64,
+}
+
+impl EcnState {
+    /// Before any SYN.
+    pub fn new(dctcp: bool) -> EcnState {
+        EcnState { dctcp, ..EcnState::default() }
+    }
+    /// A SYN asks for ECN or not. A SYN that is itself marked as capable is RFC 3168's no, but DCTCP's yes.
+    pub fn on_syn(&mut self, s: &Segment) {
+        let asked = s.flags.has(Flags::ECE) && s.flags.has(Flags::CWR);
+        self.ok = asked && (s.ecn == Ecn::NotEct || self.dctcp);
+        self.prior_rcv_nxt = 1;
+    }
+    /// Flags of the SYN-ACK.
+    pub fn syn_ack(&self) -> Flags {
+        if self.ok {
+            Flags::ECE
+        } else {
+            Flags::default()
+        }
+    }
+    /// Flags and ECN field of an ACK.
+    #[inline]
+    pub fn ack(&self) -> (Flags, Ecn) {
+        if !self.ok {
+            return (Flags::default(), Ecn::NotEct);
+        }
+        (if self.echo { Flags::ECE } else { Flags::default() }, if self.dctcp { Ecn::Ect0 } else { Ecn::NotEct })
+    }
+}
+
+impl Receiver {
+    /// The sender has reduced its window: the echo ends, and the sender may wait for this ACK. Linux: tcp_ecn_accept_cwr()
+    #[inline]
+    pub(super) fn accept_cwr(&mut self, s: &Segment) {
+        if s.flags.has(Flags::CWR) {
+            self.ecn.echo = false;
+            self.acks.at_once |= s.end() != s.seq;
+        }
+    }
+
+    /// Looks for a mark on acceptable data. Linux: __tcp_ecn_check_ce()
+    #[inline]
+    pub(super) fn check_ce(&mut self, now: Time, s: &Segment) {
+        if !self.ecn.ok {
+            return;
+        }
+        match s.ecn {
+            // A segment that cannot be marked after one that could is probably a retransmission.
+            Ecn::NotEct if self.ecn.seen => self.acks.enter_quick_for(QUICK_ACKS_ON_CE, &self.jiffies, self.window.wnd),
+            Ecn::NotEct => {}
+            ecn => {
+                let ce = ecn == Ecn::Ce;
+                self.stats.ce_segments += u64::from(ce);
+                if self.ecn.dctcp {
+                    self.follow_ce(now, ce);
+                }
+                if ce && !self.ecn.echo {
+                    self.acks.enter_quick_for(QUICK_ACKS_ON_CE, &self.jiffies, self.window.wnd);
+                    self.ecn.echo = true;
+                }
+                self.ecn.seen = true;
+            }
+        }
+    }
+
+    // RFC 8257 §3.2: an ACK stands for packets that were all marked or all unmarked. Linux: dctcp_ece_ack_update()
+    fn follow_ce(&mut self, now: Time, ce: bool) {
+        if self.ecn.ce != ce {
+            if self.acks.timer {
+                self.ecn.echo = self.ecn.ce;
+                self.send_ack_before(now, self.ecn.prior_rcv_nxt);
+            }
+            self.acks.at_once = true;
+        }
+        self.ecn.prior_rcv_nxt = self.rcv_nxt;
+        self.ecn.ce = ce;
+        self.ecn.echo = ce;
+    }
+
+    /// Acknowledges only up to `ack`: what came since is still to be acknowledged. Linux: __tcp_send_ack(), tcp_event_ack_sent()
+    fn send_ack_before(&mut self, now: Time, ack: u64) {
+        if ack == self.rcv_nxt {
+            return self.send_ack(now);
+        }
+        let offer = self.offer();
+        let wnd = self.window.advertise(offer, self.rcv_nxt);
+        self.push_ack(now, wnd, ack);
+        self.acks.uncompress();
+    }
+}
