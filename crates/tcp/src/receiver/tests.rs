@@ -1,5 +1,7 @@
 //! Packet scripts: segments and times in, ACKs out. Numbers marked "kernel" were recorded from Linux 6.1 in virtual time.
 
+mod ecn;
+
 use super::*;
 use crate::WindowRule;
 use tcpscape_base::{Duration, SackBlock};

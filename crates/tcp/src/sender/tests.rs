@@ -2,6 +2,7 @@
 //! 100 ms, a tick 1 ms, the handshake sample makes the RTO 300 ms unless a test says otherwise. Segments are named by their number.
 
 mod detection;
+mod ecn;
 mod output;
 mod recovery;
 mod refused;
