@@ -255,6 +255,11 @@ pub trait CongestionController: Send {
     fn needs_ecn(&self) -> bool {
         false
     }
+    /// Whether it sends less after losses than it would without them, by a smaller window, a smaller threshold or a lower pacing rate.
+    /// One that does not says so here and on its page; the laws of the registry hold it to its word.
+    fn reacts_to_loss(&self) -> bool {
+        true
+    }
     /// Smallest burst in segments (`min_tso_segs`).
     fn min_tso_segs(&self, _w: &Window) -> u32 {
         2
