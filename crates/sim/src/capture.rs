@@ -1,7 +1,7 @@
 //! A trial's packets as a pcapng file.
 
 use crate::output::PacketEvents;
-use crate::{engine, Plan};
+use crate::{engine, Controls, Plan};
 use std::io::{self, BufWriter};
 use tcpscape_base::{Flags, Segment, Time};
 use tcpscape_capture::{Event, Meta, WHOLE};
@@ -9,10 +9,10 @@ use tcpscape_capture::{Event, Meta, WHOLE};
 const PROGRAM: &str = concat!("tcpscape ", env!("CARGO_PKG_VERSION"));
 
 /// Runs one trial and writes what the sender's device sees to `path`; the file is opened first.
-pub fn write_pcapng(path: &str, plan: &Plan, seed: u64) -> io::Result<()> {
+pub fn write_pcapng(path: &str, plan: &Plan, seed: u64, controls: &Controls<'_>) -> io::Result<()> {
     let file = BufWriter::new(std::fs::File::create(path)?);
     let plan = Plan { trace_packets: true, ..plan.clone() };
-    let trial = engine::run(&plan, seed);
+    let trial = engine::run_with(&plan, seed, controls);
     let comment = format!("seed {seed}, plan {}", serde_json::to_string(&plan)?);
     let meta = Meta { seed, mtu: plan.mtu, wscale: &trial.wscale, program: PROGRAM, comment: &comment, whole: WHOLE };
     tcpscape_capture::write(file, &meta, trial.packets.events())

@@ -4,6 +4,7 @@
 mod connect;
 mod observe;
 
+use crate::controls::Controls;
 use crate::events::{Events, Phase};
 use crate::flow::{Costs, Flow};
 use crate::output::{FlowSamples, PacketEvents, QueueSamples, TrialOutput};
@@ -98,15 +99,25 @@ struct Engine<'a> {
 
 /// Runs one trial.
 pub fn run(plan: &Plan, seed: u64) -> TrialOutput {
+    run_with(plan, seed, &Controls::new())
+}
+
+/// Runs one trial whose congestion controls may be from outside; the plan was read with the same `controls`.
+pub fn run_with(plan: &Plan, seed: u64, controls: &Controls<'_>) -> TrialOutput {
     let kernel = plan.kernel().expect("the plan was checked when it was read");
-    Engine::new(plan, kernel, seed).run()
+    Engine::new(plan, kernel, seed, controls).run()
 }
 
 /// Runs a trial for each seed, on up to `threads` threads; results come in the order of the seeds.
 pub fn run_many(plan: &Plan, seeds: &[u64], threads: usize) -> Vec<TrialOutput> {
+    run_many_with(plan, seeds, threads, &Controls::new())
+}
+
+/// Like [`run_many`], with congestion controls from outside.
+pub fn run_many_with(plan: &Plan, seeds: &[u64], threads: usize, controls: &Controls<'_>) -> Vec<TrialOutput> {
     let threads = threads.clamp(1, seeds.len().max(1));
     if threads == 1 {
-        return seeds.iter().map(|&s| run(plan, s)).collect();
+        return seeds.iter().map(|&s| run_with(plan, s, controls)).collect();
     }
     let next = std::sync::atomic::AtomicUsize::new(0);
     let mut results: Vec<(usize, TrialOutput)> = std::thread::scope(|scope| {
@@ -117,7 +128,7 @@ pub fn run_many(plan: &Plan, seeds: &[u64], threads: usize) -> Vec<TrialOutput> 
                     loop {
                         let i = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
                         let Some(&seed) = seeds.get(i) else { return done };
-                        done.push((i, run(plan, seed)));
+                        done.push((i, run_with(plan, seed, controls)));
                     }
                 })
             })
@@ -141,7 +152,7 @@ fn split_spec(spec: &PathSpec) -> (PathSpec, PathSpec) {
 }
 
 impl<'a> Engine<'a> {
-    fn new(plan: &'a Plan, kernel: Kernel, seed: u64) -> Engine<'a> {
+    fn new(plan: &'a Plan, kernel: Kernel, seed: u64, controls: &Controls<'_>) -> Engine<'a> {
         let (host, net) = split_spec(&plan.forward);
         let mut host: Pipe<Wire> = Pipe::new(&host, seed, "forward/host");
         host.track_departures();
@@ -159,6 +170,8 @@ impl<'a> Engine<'a> {
             .enumerate()
             .map(|(i, f)| {
                 let flow_seed = Stream::new(seed, &format!("flow/{i}")).next_u64();
+                let congestion = controls.make(f, flow_seed).expect("the plan was checked when it was read");
+                let dctcp = f.listener_needs_ecn(&*congestion);
                 let sender = Sender::new(SenderConfig {
                     kernel,
                     jiffies,
@@ -170,7 +183,7 @@ impl<'a> Engine<'a> {
                     tsq,
                     watch_host: true,
                     bare_host,
-                    congestion: f.controller(flow_seed),
+                    congestion,
                 });
                 let receiver = Receiver::new(&ReceiverConfig {
                     kernel,
@@ -180,7 +193,7 @@ impl<'a> Engine<'a> {
                     rcvbuf: f.rcvbuf,
                     sack: true,
                     gro: plan.offload,
-                    dctcp: f.listener_needs_ecn(),
+                    dctcp,
                 });
                 Flow::new(f, plan.duration_ns, sender, receiver, Stream::new(seed, &format!("flow/{i}/sleep")))
             })

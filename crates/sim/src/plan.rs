@@ -1,5 +1,6 @@
 //! What to simulate, as data: the JSON that the Python side sends.
 
+use crate::controls::Controls;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use tcpscape_base::{Duration, Time};
@@ -204,14 +205,19 @@ const MAX_DURATION: u64 = 86_400 * 1_000_000_000;
 const MAX_FLOWS: usize = 100_000;
 
 impl Plan {
-    /// Reads and checks a plan.
+    /// Reads and checks a plan whose congestion controls are all in the registry.
     pub fn from_json(text: &str) -> Result<Plan, PlanError> {
+        Plan::read(text, &Controls::new())
+    }
+
+    /// Reads and checks a plan that may name congestion controls of `controls`.
+    pub fn read(text: &str, controls: &Controls<'_>) -> Result<Plan, PlanError> {
         let p: Plan = serde_json::from_str(text)?;
-        p.check()?;
+        p.check(controls)?;
         Ok(p)
     }
 
-    fn check(&self) -> Result<(), PlanError> {
+    fn check(&self, controls: &Controls<'_>) -> Result<(), PlanError> {
         if self.duration_ns == 0 || self.duration_ns > MAX_DURATION {
             return refuse("duration", "must be between 1 ns and one day");
         }
@@ -227,6 +233,7 @@ impl Plan {
             }
         }
         for f in &self.flows {
+            f.check_control(controls)?;
             f.check(self.duration_ns)?;
         }
         self.kernel()?;
@@ -278,10 +285,10 @@ impl FlowPlan {
         (Time(self.start_ns), Time(stop))
     }
 
-    fn check(&self, duration_ns: u64) -> Result<(), PlanError> {
-        if cc::find(&self.cca).is_none() {
-            let known: Vec<&str> = cc::REGISTRY.iter().map(|e| e.name).collect();
-            return refuse("cca", format!("no congestion control '{}'; there are {}", self.cca, known.join(", ")));
+    fn check_control(&self, controls: &Controls<'_>) -> Result<(), PlanError> {
+        let own = controls.has_own(&self.cca);
+        if !own && cc::find(&self.cca).is_none() {
+            return refuse("cca", format!("no congestion control '{}'; there are {}", self.cca, controls.names().join(", ")));
         }
         if self.listener.as_deref().is_some_and(|l| cc::find(l).is_none()) {
             let known: Vec<&str> = cc::REGISTRY.iter().map(|e| e.name).collect();
@@ -290,9 +297,13 @@ impl FlowPlan {
                 format!("no congestion control '{}'; there are {}", self.listener.as_deref().unwrap_or_default(), known.join(", ")),
             );
         }
-        if let Err((param, fix)) = cc::check(&self.cca, &self.cca_params) {
-            return refuse(format!("cca.{param}"), fix);
+        match cc::check(&self.cca, &self.cca_params) {
+            Err((param, fix)) if !own => refuse(format!("cca.{param}"), fix),
+            _ => Ok(()),
         }
+    }
+
+    fn check(&self, duration_ns: u64) -> Result<(), PlanError> {
         let (start, stop) = self.span(duration_ns);
         if start >= stop {
             return refuse("flows.start", "must be before the flow's stop and the end of the trial");
@@ -324,16 +335,12 @@ impl FlowPlan {
         Ok(())
     }
 
-    /// Its congestion control, with its parameters.
-    pub fn controller(&self, seed: u64) -> Box<dyn cc::CongestionController> {
-        let entry = cc::find(&self.cca).expect("the plan was checked when it was read");
-        (entry.new)(&cc::Options { seed, set: Some(&self.cca_params) })
-    }
-
-    /// Whether its listening socket's congestion control needs ECN.
-    pub fn listener_needs_ecn(&self) -> bool {
-        let name = self.listener.as_deref().unwrap_or(&self.cca);
-        cc::make(name, 0).is_some_and(|c| c.needs_ecn())
+    /// Whether its listening socket's congestion control needs ECN, where the sender's is `congestion`.
+    pub fn listener_needs_ecn(&self, congestion: &dyn cc::CongestionController) -> bool {
+        match &self.listener {
+            Some(name) => cc::make(name, 0).is_some_and(|c| c.needs_ecn()),
+            None => congestion.needs_ecn(),
+        }
     }
 
     /// The pause between two chunks of a paced application.
