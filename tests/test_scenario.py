@@ -3,7 +3,7 @@
 import pytest
 
 from tcpscape import build, files
-from tcpscape.engines.mock import parse_words
+from tcpscape.engines.mock import CONTROLS, parse_words
 from tcpscape.engines.plan import build as plan
 from tcpscape.errors import ScenarioError, TcpscapeError
 from tcpscape.scenario import Scenario
@@ -43,7 +43,7 @@ def test_kernel_as_a_bare_number_in_yaml(tmp_path):
 
 def test_structured_hops_become_tc_words():
     one = Scenario.of(FULL)
-    said = [s["qdisc"] for s in plan(one, lambda words: f'"{words}"')["forward"]["stages"]]
+    said = [s["qdisc"] for s in plan(one, lambda words: f'"{words}"', CONTROLS)["forward"]["stages"]]
     assert said == [
         "netem delay 25ms 8ms distribution normal loss 0.1% limit 100000",
         "netem delay 1ms",
@@ -52,7 +52,7 @@ def test_structured_hops_become_tc_words():
 
 
 def test_plan_places_and_expands():
-    got = plan(Scenario.of(FULL), parse_words)
+    got = plan(Scenario.of(FULL), parse_words, CONTROLS)
     assert [s["at"] for s in got["forward"]["stages"]] == ["sender", "router", "router"]
     assert len(got["flows"]) == 2
     assert got["flows"][0]["app"] == {"kind": "paced", "chunk": 8192, "rate_Bps": 10**6}
@@ -81,7 +81,7 @@ def test_order_and_floor_become_queues_in_a_row():
 def test_changes(change, kind):
     one = Scenario.of({**FULL, "changes": [change]})
     assert Scenario.of(one.to_dict()) == one
-    assert plan(one, parse_words)["forward"]["schedule"][0]["change"] == kind
+    assert plan(one, parse_words, CONTROLS)["forward"]["schedule"][0]["change"] == kind
 
 
 def test_the_address_forgets_the_name_and_nothing_else():

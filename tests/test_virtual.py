@@ -319,6 +319,28 @@ def test_what_the_kernel_cannot_do_is_refused_by_name(fake, change, said):
     assert not processes(fake.linux)
 
 
+def test_ecn_is_a_setting_of_both_ends(fake):
+    scenario = build.scenario(PATH, duration="1s", ecn=True)
+    assert virtual.Virtual().run(scenario, [0])[0].check["sysctls"]["net.ipv4.tcp_ecn"] == "1"
+    assert "net.ipv4.tcp_ecn" not in virtual.Virtual().run(scenario.model_copy(update={"ecn": False}), [0])[0].check["sysctls"]
+
+
+@pytest.mark.parametrize(
+    ("flows", "said"),
+    [
+        ([{"cca": "nosuch"}], "cca: 'nosuch' is not in kernel fake; choose reno, cubic, bbr"),
+        ([{"listener": "nosuch"}], "listener: 'nosuch' is not in kernel fake"),
+        ([{"cca": "cubic:hystart=off"}, {"cca": "cubic"}], "cca: cubic:hystart=0 and cubic in one trial, and a kernel has one setting for all; "),
+    ],
+)
+def test_what_one_kernel_cannot_do_is_refused(fake, flows, said):
+    from tcpscape.scenario import Scenario
+
+    with pytest.raises(TcpscapeError) as e:
+        virtual.Virtual().check(Scenario.of({**PATH, "flows": flows}))
+    assert str(e.value).startswith(said)
+
+
 def test_overrides_become_sysctls(fake):
     words = "6.12,hz=100,rmem_max=4MiB,tcp_wmem_max=1MiB,comp_sack_nr=0,slow_start_after_idle=false"
     trial = virtual.Virtual().run(build.scenario(PATH, kernel=words, duration="1s"), [0])[0]

@@ -14,8 +14,8 @@ def parse_tc(words: str) -> str:
 def to_tc(json: str) -> str:
     """Canonical tc words from the JSON of a queue."""
 
-def cca_registry() -> list[tuple[str, str]]:
-    """Congestion controls: name, about."""
+def cca_registry() -> list[tuple[str, str, str, list[tuple[str, str, int, int, int]]]]:
+    """Congestion controls: name, about, source, parameters (name, about, default, smallest, largest)."""
 
 def qdisc_registry() -> list[tuple[str, str]]:
     """Queues: name, about."""

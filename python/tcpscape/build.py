@@ -1,7 +1,7 @@
 """Scenarios from a few words: the file-less form of the command line, and its small grammars.
 
-`--mix "cubic*2,bbr@5s-8s"` is CCA[*COUNT][@START[-STOP]]; a `;` in a path puts a child into the queue before it (the engine's parser
-reads it); `--seeds 20` is 0…19, `--seeds 5..9` is 5…9 and `--seeds 1,4,7` those three.
+`--cca cubic,cubic:hystart=off` is CCA[:PARAMETER=VALUE…],…; `--mix "cubic*2,bbr@5s-8s"` is CCA[*COUNT][@START[-STOP]],…; a `;` in a path puts a
+child into the queue before it (the engine's parser reads it); `--seeds 20` is 0…19, `--seeds 5..9` is 5…9 and `--seeds 1,4,7` those three.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from tcpscape import control
 from tcpscape.errors import refuse
 from tcpscape.scenario import MAX_FLOWS, Scenario
 
@@ -17,7 +18,7 @@ MAX_SEEDS = 1_000_000
 LONGEST_SEED = 18
 """Digits of a seed: below 2^63."""
 
-_MIX = re.compile(r"^([a-z0-9_]+)(?:\*(\d+))?(?:@([^-\s]+)(?:-(\S+))?)?$")
+_MIX = re.compile(r"^([a-z0-9_]+(?::[^*@\s]+)?)(?:\*(\d+))?(?:@([^-\s]+)(?:-(\S+))?)?$")
 
 
 def names(text: str, field: str) -> list[str]:
@@ -28,6 +29,12 @@ def names(text: str, field: str) -> list[str]:
     if len(set(said)) != len(said):
         refuse(field, f"{text!r} names one twice", "name each once")
     return said
+
+
+def ccas(text: str) -> list[str]:
+    """`cubic:hystart=off,bbr` as a list of labels."""
+    labels = [control.label(part) for part in names(text, "cca")]
+    return names(",".join(labels), "cca")
 
 
 def seeds(text: str) -> list[int]:

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
-from tcpscape import units
+from tcpscape import control, units
 from tcpscape.changes import Change
 from tcpscape.errors import ScenarioError, TcpscapeError, refuse
 from tcpscape.fields import ByteRate, Noun, Size, Time
@@ -77,11 +76,24 @@ def _read(value: Any) -> Any:
     return {} if value is None else value
 
 
+def _listener(value: Any) -> Any:
+    """A congestion control's name; parameters mean nothing to a socket that sends nothing."""
+    if value is not None and control.name_of(said := control.label(value, "listener")) != said:
+        refuse("listener", f"{value!r} has parameters, and a listening socket uses none", f"write {control.name_of(said)}")
+    return value
+
+
+CcaField = Annotated[str, BeforeValidator(control.label)]
+"""A congestion control as written: `cubic`, `cubic:hystart=off`, or a mapping (:mod:`tcpscape.control`)."""
+
+
 class Flow(Noun):
     """One TCP connection, or `count` alike."""
 
-    cca: str = "cubic"
-    """Congestion control, Linux's name."""
+    cca: CcaField = "cubic"
+    """Congestion control, Linux's name, and the parameters that differ from their defaults."""
+    listener: Annotated[str | None, BeforeValidator(_listener)] = None
+    """Congestion control of the listening socket; None is the sender's where it needs ECN (dctcp), otherwise the kernel's default."""
     count: int = 1
     start: Time = 0
     """ns after the trial's start."""
@@ -98,8 +110,6 @@ class Flow(Noun):
 
     @model_validator(mode="after")
     def _sensible(self) -> Flow:
-        if not re.fullmatch(r"[a-z0-9_]+", self.cca):
-            refuse("cca", f"{self.cca!r} is not a name", "see `tcpscape cca list`")
         if not 1 <= self.count <= MAX_FLOWS:
             refuse("count", f"{self.count} flows", f"write 1 to {MAX_FLOWS}")
         if self.stop and self.stop <= self.start:
@@ -166,6 +176,8 @@ class Scenario(Noun):
     mtu: int = Field(default=1500, ge=576, le=65_535)
     offload: bool = False
     """TSO/GSO/GRO bursts; off, as the published rigs."""
+    ecn: bool = False
+    """Whether both ends negotiate ECN (`net.ipv4.tcp_ecn = 1`)."""
     timer_slack: Time = TIMER_SLACK
     """How much later than asked a sleeping application wakes, ns."""
     changes: tuple[Change, ...] = ()
@@ -200,12 +212,18 @@ class Scenario(Noun):
 
     @property
     def cca(self) -> str:
-        """The congestion controls, `cubic` or `bbr+cubic`."""
+        """The congestion controls, `cubic`, `cubic:hystart=0` or `bbr+cubic`."""
         return "+".join(sorted({f.cca for f in self.flows}))
 
     def with_cca(self, cca: str) -> Scenario:
-        """The same experiment with every flow under `cca`."""
-        return self.model_copy(update={"flows": tuple(f.model_copy(update={"cca": cca}) for f in self.flows)})
+        """The same experiment with every flow under `cca` (`cubic`, `cubic:hystart=off`)."""
+        said = control.label(cca)
+        return self.model_copy(update={"flows": tuple(f.model_copy(update={"cca": said}) for f in self.flows)})
+
+    @property
+    def ccas(self) -> tuple[str, ...]:
+        """Each connection's congestion control, in the order of a trial's flows."""
+        return tuple(f.cca for f in self.flows for _ in range(f.count))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values as one would write them; fields at their default are left out."""

@@ -38,6 +38,7 @@ class FlowResult:
     """What one connection did."""
 
     cca: str
+    """Congestion control with the parameters that differ from their defaults, `cubic:hystart=0`."""
     goodput_mbps: float
     """Bytes the receiver's application got · 8 / the flow's own sending time, Mbit/s (10^6)."""
     seconds: float
@@ -63,6 +64,10 @@ class FlowResult:
     srtt_ms: float | None = None
     min_rtt_ms: float | None = None
     data_segs_out: int | None = None
+    delivered_ce: int | None = None
+    """Segments whose delivery was reported with a congestion mark (`tcpi_delivered_ce`)."""
+    ecn_reductions: int | None = None
+    """Window reductions for marks (CWR entered by ECE)."""
     segs_in: int | None = None
     max_rwnd: int | None = None
 

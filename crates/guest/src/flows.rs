@@ -24,6 +24,8 @@ const PORT: u16 = 9000;
 const STACK: usize = 64 << 10;
 /// How often a finite transfer looks whether all is acknowledged, ns.
 const ACKED_POLL: u64 = 500_000;
+/// Congestion controls that need ECN at both ends. Linux: TCP_CONG_NEEDS_ECN.
+const NEED_ECN: [&str; 2] = ["dctcp", "prague"];
 /// Most bytes of writes in one system call.
 const MOST_AT_ONCE: usize = 64 << 20;
 
@@ -75,6 +77,9 @@ impl Flow {
         if plan.rcvbuf > 0 {
             socket.set_recv_buffer_size(plan.rcvbuf as usize)?;
         }
+        if let Some(cca) = listening(plan) {
+            congestion(&socket, "listener", cca)?;
+        }
         socket.bind(&SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, PORT + index as u16).into())?;
         socket.listen(1)?;
         Ok(socket)
@@ -83,9 +88,7 @@ impl Flow {
     /// The flow with its sender's socket; the calling thread is in the sender's namespace.
     pub fn dial(plan: &FlowPlan, listener: Socket, seed: u64) -> io::Result<Flow> {
         let sender = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP))?;
-        sender
-            .set_tcp_congestion(plan.cca.as_bytes())
-            .map_err(|e| io::Error::new(e.kind(), format!("cca: the kernel refuses {:?}: {e}", plan.cca)))?;
+        congestion(&sender, "cca", &plan.cca)?;
         sender.set_tcp_nodelay(plan.nodelay)?;
         if plan.sndbuf > 0 {
             sender.set_send_buffer_size(plan.sndbuf as usize)?;
@@ -309,6 +312,16 @@ impl Running {
         let _ = self.reader.join();
         self.flow
     }
+}
+
+/// The congestion control of the listening socket; None leaves it the kernel's default.
+fn listening(plan: &FlowPlan) -> Option<&str> {
+    plan.listener.as_deref().or_else(|| NEED_ECN.contains(&plan.cca.as_str()).then_some(plan.cca.as_str()))
+}
+
+fn congestion(socket: &Socket, field: &str, cca: &str) -> io::Result<()> {
+    let refused = |e: io::Error| io::Error::new(e.kind(), format!("{field}: the kernel refuses {cca:?}: {e}"));
+    socket.set_tcp_congestion(cca.as_bytes()).map_err(refused)
 }
 
 fn thread(body: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle<()>> {

@@ -15,6 +15,7 @@
 
 pub mod channel;
 pub mod flows;
+pub mod modules;
 pub mod netlink;
 pub mod pause;
 pub mod pcap;

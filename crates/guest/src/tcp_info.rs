@@ -67,6 +67,8 @@ fields! {
     sndbuf_limited: u64 = 184;
     /// Segments delivered.
     delivered: u32 = 192;
+    /// Of these, those reported with a congestion mark.
+    delivered_ce: u32 = 196;
     /// DSACKs received.
     dsack_dups: u32 = 216;
     /// Reordering events.

@@ -1,6 +1,7 @@
 //! One trial: the network, the flows, the watching, the result.
 
 use crate::flows::{Clock, Flow, Running};
+use crate::modules::{Modules, ParamError};
 use crate::proof::prove;
 use crate::report::{counters, FlowReport, Report};
 use crate::testbed::{Testbed, TestbedError};
@@ -41,6 +42,9 @@ pub enum TrialError {
     /// The network could not be built or changed.
     #[error("{0}")]
     Testbed(#[from] TestbedError),
+    /// A congestion control does not take a parameter.
+    #[error("{0}")]
+    Param(#[from] ParamError),
     /// A socket, a thread or a namespace failed.
     #[error("{what}: {error}")]
     Io {
@@ -65,6 +69,7 @@ const TICK: u64 = 41_666_667;
 pub fn run(job: &Job, home: &File, capture: Option<&std::path::Path>) -> Result<(Report, Watched), TrialError> {
     let plan = &job.plan;
     sys::enter(home.as_fd()).map_err(at("namespace"))?;
+    let _modules = Modules::write(&plan.flows)?;
     let mut testbed = Testbed::build_seeded(plan, &job.sysctls, Some(mix(job.seed, u64::MAX)))?;
     let clock = Clock {
         zero: sys::now() + LEAD + LEAD_PER_FLOW * plan.flows.len() as u64 + mix(job.seed, 0) % TICK,

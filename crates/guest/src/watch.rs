@@ -64,6 +64,7 @@ samples! {
     rwnd: u32 = TcpInfo::snd_wnd;
     bytes_acked: u64 = TcpInfo::bytes_acked;
     delivered: u32 = TcpInfo::delivered;
+    delivered_ce: u32 = TcpInfo::delivered_ce;
 }
 
 /// What was seen of one flow at every sampling time.

@@ -40,10 +40,14 @@ fn to_tc(json: &str) -> PyResult<String> {
     Ok(q.to_tc())
 }
 
-/// Names of the congestion controls, with a line about each.
+/// A parameter of a congestion control: name, about, default, smallest, largest.
+type ParamRow = (&'static str, &'static str, i64, i64, i64);
+
+/// The congestion controls: name, a line about it, its source, its parameters.
 #[pyfunction]
-fn cca_registry() -> Vec<(&'static str, &'static str)> {
-    cc::REGISTRY.iter().map(|e| (e.name, e.about)).collect()
+fn cca_registry() -> Vec<(&'static str, &'static str, &'static str, Vec<ParamRow>)> {
+    let params = |e: &cc::Entry| e.params.iter().map(|p| (p.name, p.about, p.default, p.min, p.max)).collect();
+    cc::REGISTRY.iter().map(|e| (e.name, e.about, e.source, params(e))).collect()
 }
 
 /// Names of the queue disciplines, with an example of each.

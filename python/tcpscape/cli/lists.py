@@ -38,7 +38,7 @@ def cca_list() -> None:
     """Congestion controls that the model has."""
     from tcpscape.engines.model import Model
 
-    tables.console().print(tables.table(("name", "about"), Model().registry(), left=2))
+    tables.console().print(tables.table(("name", "about"), [(c.name, c.about) for c in Model().registry()], left=2))
 
 
 @qdisc.command("list")

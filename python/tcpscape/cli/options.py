@@ -9,7 +9,7 @@ import typer
 
 from tcpscape import build
 
-Cca = Annotated[str | None, typer.Option(help="Congestion controls to compare, one trial each: cubic,bbr.")]
+Cca = Annotated[str | None, typer.Option(help="Congestion controls to compare, one trial each: cubic,cubic:hystart=off,bbr.")]
 Seeds = Annotated[str, typer.Option(help="Trials of each condition: 20 (seeds 0…19), 5..9 or 1,4,7.")]
 Json = Annotated[bool, typer.Option("--json", help="One JSON line per trial and nothing else on stdout.")]
 Out = Annotated[Path | None, typer.Option(help="Keep results here and resume from here.")]
@@ -21,6 +21,8 @@ AppRate = Annotated[str | None, typer.Option("--app", help="Application's rate (
 Chunk = Annotated[str | None, typer.Option(help="Bytes the application writes at once.  [default: 8192]")]
 Read = Annotated[str | None, typer.Option(help="Receiver's reads: 16KiB/1ms sleeps 1 ms before each.")]
 Kernel = Annotated[str | None, typer.Option(help="Kernel profile with overrides: 6.1 or 6.12,rmem_max=4MiB.")]
+Ecn = Annotated[bool | None, typer.Option("--ecn/--no-ecn", help="Both ends negotiate ECN (net.ipv4.tcp_ecn=1).  [default: off]")]
+Listener = Annotated[str | None, typer.Option(help="Congestion control of listening sockets.  [default: the kernel's, or a sender's that needs ECN]")]
 Duration = Annotated[str | None, typer.Option(help="How long to watch.  [default: 10s]")]
 
 
@@ -36,4 +38,4 @@ def flow_fields(rcvbuf: str | None, sndbuf: str | None, app: str | None, chunk: 
 
 def ccas(text: str | None) -> list[str]:
     """The congestion controls asked for, perhaps none."""
-    return build.names(text, "cca") if text is not None else []
+    return build.ccas(text) if text is not None else []

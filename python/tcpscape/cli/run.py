@@ -30,7 +30,7 @@ def run(
     reverse: Annotated[str | None, typer.Option(help="tc words for the ACKs.")] = None,
     cca: options.Cca = None,
     flows: Annotated[int | None, typer.Option(help="Flows in a trial.")] = None,
-    mix: Annotated[str | None, typer.Option(help="A mixture in one trial: cubic*2,bbr*1@5s (CCA*COUNT@START-STOP).")] = None,
+    mix: Annotated[str | None, typer.Option(help="A mixture in one trial: cubic*2,bbr*1@5s (CCA[:PARAMETER=VALUE]*COUNT@START-STOP).")] = None,
     rcvbuf: options.Rcvbuf = None,
     sndbuf: options.Sndbuf = None,
     app: options.AppRate = None,
@@ -39,6 +39,8 @@ def run(
     duration: options.Duration = None,
     kernel: options.Kernel = None,
     offload: Annotated[bool | None, typer.Option("--offload/--no-offload", help="TSO/GSO/GRO bursts.  [default: off]")] = None,
+    ecn: options.Ecn = None,
+    listener: options.Listener = None,
     seeds: options.Seeds = "10",
     samples: Annotated[str | None, typer.Option(help="Keep per-flow samples at this interval (10ms), with --out.")] = None,
     as_json: options.Json = False,
@@ -49,8 +51,8 @@ def run(
 ) -> None:
     """Run a scenario and print each congestion control's goodput with its interval, and what limited it."""
     path = {"forward": forward, "bottleneck": bottleneck, "reverse": reverse}
-    rest = {"duration": duration, "kernel": kernel, "offload": offload}
-    flow = options.flow_fields(rcvbuf, sndbuf, app, chunk, read)
+    rest = {"duration": duration, "kernel": kernel, "offload": offload, "ecn": ecn}
+    flow = options.flow_fields(rcvbuf, sndbuf, app, chunk, read) | ({"listener": listener} if listener else {})
     if scenario is not None:
         cases = _from_file(load(scenario), path, rest, flow, flows, mix, options.ccas(cca))
     else:
@@ -108,8 +110,10 @@ def _show(groups: Sequence[Sequence[Trial]], cases: Sequence[Scenario], as_json:
                 print(json.dumps(trial.to_dict(), allow_nan=False, default=float))
         return
     screen = tables.console()
-    rows = [row for trials in groups for row in _rows(trials)]
-    columns = ("cca", "flows", "goodput Mbit/s: median [95 %]", "CV", "retransmits", "RTT p50 ms", "limited by")
+    marks = any(f.delivered_ce for trials in groups for t in trials for f in t.flows)
+    rows = [row for trials in groups for row in _rows(trials, marks=marks)]
+    marked = ("CE marks",) if marks else ()
+    columns = ("cca", "flows", "goodput Mbit/s: median [95 %]", "CV", "retransmits", *marked, "RTT p50 ms", "limited by")
     many = len(groups[0])
     screen.print(f"[bold]{cases[0].name}: {cases[0].duration / 1e9:g} s, {many} trial{'s' * (many > 1)} each[/bold]")
     screen.print(tables.table(columns, rows))
@@ -119,8 +123,11 @@ def _show(groups: Sequence[Sequence[Trial]], cases: Sequence[Scenario], as_json:
         screen.print(f"caveat: {caveat}")
 
 
-def _rows(trials: Sequence[Trial]) -> list[tuple[str, ...]]:
-    """A row for each congestion control in the trials, its flows summed, and one for all where there are several."""
+def _rows(trials: Sequence[Trial], *, marks: bool) -> list[tuple[str, ...]]:
+    """A row for each congestion control in the trials, its flows summed, and one for all where there are several.
+
+    `marks`: with the segments whose delivery was reported with a congestion mark.
+    """
     from tcpscape import stats
     from tcpscape.findings.advice import limits
     from tcpscape.stats.estimate import number
@@ -131,14 +138,15 @@ def _rows(trials: Sequence[Trial]) -> list[tuple[str, ...]]:
         mine = [[f for f in t.flows if f.cca == name] for t in trials]
         goodputs = [sum(f.goodput_mbps for f in some) for some in mine]
         resent = stats.median([float(sum(f.retransmits for f in some)) for some in mine])
+        marked = [number(stats.median([float(sum(f.delivered_ce or 0 for f in some)) for some in mine]).value)] if marks else []
         rtts = [f.rtt_ms.p50 for some in mine for f in some if f.rtt_ms.p50 is not None]
         held = tables.shares(limits([f for some in mine for f in some]))
         rtt = number(stats.median(rtts).value) if rtts else "–"
         spread = tables.percent(stats.cv(goodputs).value)
-        rows.append((name, str(len(mine[0])), stats.median(goodputs).text(), spread, number(resent.value), rtt, held))
+        rows.append((name, str(len(mine[0])), stats.median(goodputs).text(), spread, number(resent.value), *marked, rtt, held))
     if len(names) > 1:
         total = [t.goodput_mbps for t in trials]
-        rows.append(("all", str(len(trials[0].flows)), stats.median(total).text(), tables.percent(stats.cv(total).value), "", "", ""))
+        rows.append(("all", str(len(trials[0].flows)), stats.median(total).text(), tables.percent(stats.cv(total).value), *[""] * (3 + marks)))
     return rows
 
 

@@ -12,13 +12,15 @@ import random
 from collections.abc import Sequence
 
 from tcpscape import units
+from tcpscape.control import Param, name_of
 from tcpscape.engines import plan
 from tcpscape.engines.base import Capture, Engine
-from tcpscape.errors import ScenarioError
 from tcpscape.scenario import Flow, Scenario
 from tcpscape.trial import Cwnd, FlowResult, Rtt, Trial
 
 MSS = 1448
+CONTROLS = {"reno": (), "cubic": (Param("hystart", "Whether slow start ends at rising delays", 1, 0, 1),), "bbr": ()}
+"""Congestion controls and their parameters, which change nothing but the noise."""
 CLIFF = {"bbr": 0.12}
 """Jitter / RTT at which goodput halves, fraction; 0.2 for everybody else."""
 QUEUES = {"netem", "jitter", "tbf", "htb", "bfifo", "pfifo"}
@@ -73,17 +75,14 @@ class Mock(Engine):
     version = "mock-1"
 
     def check(self, scenario: Scenario) -> None:
-        for flow in scenario.flows:
-            if flow.cca not in ("reno", "cubic", "bbr"):
-                raise ScenarioError(f"cca: {flow.cca!r} is not built; choose reno, cubic, bbr")
-        plan.build(scenario, parse_words)
+        plan.build(scenario, parse_words, CONTROLS)
 
     def run(self, scenario: Scenario, seeds: Sequence[int], *, threads: int = 1, capture: Capture = Capture()) -> list[Trial]:
         self.check(scenario)
         return [self._trial(scenario, seed, capture) for seed in seeds]
 
     def _trial(self, scenario: Scenario, seed: int, capture: Capture) -> Trial:
-        said = plan.build(scenario, parse_words)
+        said = plan.build(scenario, parse_words, CONTROLS)
         path = _Path([s["qdisc"] for s in said["forward"]["stages"]], [s["qdisc"] for s in said["reverse"]["stages"]])
         rng = random.Random(f"{seed}|{scenario.address()}")
         flows = [f for flow in scenario.flows for f in [_flow(flow, scenario, path, rng) for _ in range(flow.count)]]
@@ -118,12 +117,12 @@ def _flow(flow: Flow, scenario: Scenario, path: _Path, rng: random.Random) -> Fl
     window = 2 * min(flow.rcvbuf or 6 << 20, 4 << 20) * 0.6
     limits = {"app": flow.app.rate * 8.0 or math.inf, "rwnd": window * 8 / path.rtt_s, "cwnd": path.rate / scenario.flow_count}
     if path.loss:
-        power, scale = (0.1, 0.6) if flow.cca == "bbr" else (0.5, 1.22)
-        limits["cwnd"] = min(limits["cwnd"], scale * MSS * 8 / path.rtt_s / path.loss**power * (60 if flow.cca == "bbr" else 1))
+        power, scale = (0.1, 0.6) if name_of(flow.cca) == "bbr" else (0.5, 1.22)
+        limits["cwnd"] = min(limits["cwnd"], scale * MSS * 8 / path.rtt_s / path.loss**power * (60 if name_of(flow.cca) == "bbr" else 1))
     name = min(limits, key=lambda k: limits[k])
-    ratio = path.jitter_s / path.rtt_s / CLIFF.get(flow.cca, 0.2) * (0.5 if path.floored else 1)
+    ratio = path.jitter_s / path.rtt_s / CLIFF.get(name_of(flow.cca), 0.2) * (0.5 if path.floored else 1)
     keep = 1 / (1 + ratio**6) if path.reorders else 1 / (1 + 0.1 * ratio)
-    spread = 0.02 + 0.5 * math.exp(-((math.log(max(ratio, 1e-9)) / 0.25) ** 2)) * (0.3 if flow.cca == "bbr" else 1) * path.reorders
+    spread = 0.02 + 0.5 * math.exp(-((math.log(max(ratio, 1e-9)) / 0.25) ** 2)) * (0.3 if name_of(flow.cca) == "bbr" else 1) * path.reorders
     rate = 0.0 if path.loss >= 1 else min(1e12, limits[name]) * keep * min(1.0, rng.lognormvariate(0, spread))
     rtt = path.rtt_s * 1e3
     segments = int(rate * seconds / 8 / MSS)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from tcpscape.control import Param
 from tcpscape.engines import plan
 from tcpscape.engines.base import Capture, Engine
 from tcpscape.errors import EngineError, ScenarioError
@@ -35,6 +37,33 @@ def frame(columns: Mapping[str, tuple[str, Any]]) -> pl.DataFrame:
     return pl.DataFrame({name: pl.Series(name, np.frombuffer(data, dtype=dtype)) for name, (dtype, data) in columns.items()})
 
 
+@dataclass(frozen=True, slots=True)
+class Control:
+    """A line of the registry of congestion controls."""
+
+    name: str
+    about: str
+    source: str
+    """RFC, draft or paper."""
+    params: tuple[Param, ...]
+
+
+def controls(lib: ModuleType) -> list[Control]:
+    """The congestion controls that the model has, in the order of their names."""
+    rows = lib.cca_registry()
+    return [Control(name, about, source, tuple(Param(*p) for p in params)) for name, about, source, params in rows]
+
+
+def parameters(lib: ModuleType) -> plan.Controls:
+    """Their parameters, by name."""
+    return {c.name: c.params for c in controls(lib)}
+
+
+def results(scenario: Scenario, raw: Sequence[Mapping[str, Any]]) -> tuple[FlowResult, ...]:
+    """The flows of a trial, each under the label that the scenario gives its congestion control (`cubic:hystart=0`)."""
+    return tuple(FlowResult.of({**said, "cca": cca}) for said, cca in zip(raw, scenario.ccas, strict=True))
+
+
 class Model(Engine):
     """The simulator."""
 
@@ -57,9 +86,9 @@ class Model(Engine):
             raise EngineError(f"engine: model cannot run here: {self.unavailable()}")
         return self._core
 
-    def registry(self) -> list[tuple[str, str]]:
-        """Congestion controls: name, about."""
-        return [(row[0], row[1]) for row in self._lib.cca_registry()]
+    def registry(self) -> list[Control]:
+        """Congestion controls."""
+        return controls(self._lib)
 
     def queues(self) -> list[tuple[str, str]]:
         """Queues and impairments: name, about."""
@@ -67,18 +96,14 @@ class Model(Engine):
 
     def plan(self, scenario: Scenario, capture: Capture = Capture()) -> str:
         """The plan as JSON."""
-        return json.dumps(plan.build(scenario, self._lib.parse_tc, capture), separators=(",", ":"))
+        return json.dumps(plan.build(scenario, self._lib.parse_tc, parameters(self._lib), capture), separators=(",", ":"))
 
     def check(self, scenario: Scenario) -> None:
-        known = [name for name, _ in self.registry()]
-        for flow in scenario.flows:
-            if flow.cca not in known:
-                raise ScenarioError(f"cca: {flow.cca!r} is not built; choose {', '.join(known)}")
         try:
             self._lib.kernel_profile(scenario.kernel.profile)
         except ValueError as e:
             raise ScenarioError(f"{e}; choose one of them") from None
-        plan.build(scenario, self._lib.parse_tc)
+        plan.build(scenario, self._lib.parse_tc, parameters(self._lib))
 
     def run(self, scenario: Scenario, seeds: Sequence[int], *, threads: int = 1, capture: Capture = Capture()) -> list[Trial]:
         said = self.plan(scenario, capture)
@@ -97,7 +122,7 @@ class Model(Engine):
     def _trial(self, scenario: Scenario, seed: int, raw: Mapping[str, Any], capture: Capture) -> Trial:
         return Trial(
             scenario=scenario.name, cca=scenario.cca, address=self.address(scenario, seed), seed=seed, engine=self.name, version=self.version,
-            duration=raw["duration_ns"] / 1e9, flows=tuple(FlowResult.of(f) for f in raw["flows"]), caveats=tuple(raw["caveats"]),
+            duration=raw["duration_ns"] / 1e9, flows=results(scenario, raw["flows"]), caveats=tuple(raw["caveats"]),
             hash=raw["hash"], events=raw["events"], queues=tuple(raw["queues"]),
             samples=frame(raw["samples"]) if capture.samples_ns else None,
             queue_samples=frame(raw["queue_samples"]) if capture.queue_samples_ns else None,

@@ -3,28 +3,32 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from tcpscape import path
+from tcpscape import control, path
+from tcpscape.control import Param
 from tcpscape.engines.base import Capture
 from tcpscape.errors import ScenarioError, WordsError
 from tcpscape.scenario import Flow, Scenario
 
 Parse = Callable[[str], str]
 """tc's words → JSON of a queue; ValueError names the wrong word."""
+Controls = Mapping[str, Sequence[Param]]
+"""The parameters of each congestion control that there is, by its name."""
 
 
-def build(scenario: Scenario, parse: Parse, capture: Capture = Capture()) -> dict[str, Any]:
+def build(scenario: Scenario, parse: Parse, controls: Controls, capture: Capture = Capture()) -> dict[str, Any]:
     """The plan of a scenario."""
     return {
         "duration_ns": scenario.duration,
         "mtu": scenario.mtu,
         "kernel": scenario.kernel.plan(),
         "offload": scenario.offload,
+        "ecn": scenario.ecn,
         "forward": _direction(scenario, ("forward", "bottleneck"), parse),
         "reverse": _direction(scenario, ("reverse",), parse),
-        "flows": [plan for flow in scenario.flows for plan in [_flow(flow, scenario.duration)] * flow.count],
+        "flows": [plan for flow in scenario.flows for plan in [_flow(flow, scenario.duration, controls)] * flow.count],
         "sample_interval_ns": capture.samples_ns,
         "queue_sample_interval_ns": capture.queue_samples_ns,
         "trace_packets": capture.packets,
@@ -67,14 +71,23 @@ def _queues(hop: path.Hop, scenario: Scenario, room: str, parse: Parse) -> list[
         raise WordsError(f"{room}: {e}{fix}") from None
 
 
-def _flow(flow: Flow, duration_ns: int) -> dict[str, Any]:
+def _flow(flow: Flow, duration_ns: int, controls: Controls) -> dict[str, Any]:
+    name = _known(control.name_of(flow.cca), controls, "cca")
+    params = control.resolve(flow.cca, controls[name])
     app: dict[str, Any] = {"kind": "bulk", "chunk": flow.app.chunk}
     if flow.app.size:
         app = {"kind": "finite", "chunk": flow.app.chunk, "bytes": flow.app.size}
     elif flow.app.rate:
         app = {"kind": "paced", "chunk": flow.app.chunk, "rate_Bps": flow.app.rate}
+    said = ({"cca_params": params} if params else {}) | ({"listener": _known(flow.listener, controls, "listener")} if flow.listener else {})
     return {
-        "cca": flow.cca, "start_ns": flow.start, "stop_ns": min(flow.stop or duration_ns, duration_ns), "app": app,
+        "cca": name, **said, "start_ns": flow.start, "stop_ns": min(flow.stop or duration_ns, duration_ns), "app": app,
         "read": {"size": flow.read.size, "delay_ns": flow.read.delay},
         "rcvbuf": flow.rcvbuf, "sndbuf": flow.sndbuf, "nodelay": flow.nodelay,
     }
+
+
+def _known(name: str, controls: Controls, field: str) -> str:
+    if name not in controls:
+        raise ScenarioError(f"{field}: {name!r} is not built; choose {', '.join(controls)}")
+    return name

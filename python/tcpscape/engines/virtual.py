@@ -11,7 +11,10 @@ Each trial has a guest of its own whose random numbers follow from the seed, so 
 trial to the last bit, `hash` included. Watching is not free: samples are system calls in virtual time, so a trial with samples is
 another trial. With `TCPSCAPE_TRIALS_PER_GUEST=200` a guest serves that many trials: it saves the boot of each, and no trial can be repeated.
 
-Refused by name: what tc has not (the `jitter` queue) and what a running kernel cannot change (`hz`, `window`, `skb_overhead`, `max_tcp_header`).
+Parameters of congestion controls are written to `/sys/module/tcp_NAME/parameters`: one value for all connections of a trial.
+
+Refused by name: what tc has not (the `jitter` queue), congestion controls and parameters that only the model has, and what a running
+kernel cannot change (`hz`, `window`, `skb_overhead`, `max_tcp_header`).
 """
 
 from __future__ import annotations
@@ -28,10 +31,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tcpscape.control import Param, name_of, split
 from tcpscape.engines import guest, plan
 from tcpscape.engines.base import Capture, Engine
 from tcpscape.engines.guest import initrd
-from tcpscape.engines.model import core, frame
+from tcpscape.engines.model import core, frame, parameters, results
 from tcpscape.errors import EngineError, ScenarioError, TcpscapeError, refuse
 from tcpscape.scenario import Kernel as Profile
 from tcpscape.scenario import Scenario
@@ -61,6 +65,8 @@ SYSCTLS = {
     "slow_start_after_idle": "net.ipv4.tcp_slow_start_after_idle",
 }
 """Overrides that are sysctls of the same value; those of memory are always set, from the profile."""
+ECN = {"net.ipv4.tcp_ecn": "1"}
+"""Both ends ask for ECN and agree to it; without, they agree when they are asked (the kernel's default, 2)."""
 
 
 def find(name: str | None) -> Kernel:
@@ -134,10 +140,6 @@ class Virtual(Engine):
 
     def check(self, scenario: Scenario) -> None:
         self._job(scenario, 0, Capture())
-        known = self.ccas()
-        for flow in scenario.flows:
-            if known and flow.cca not in known:
-                refuse("cca", f"{flow.cca!r} is not in kernel {self.kernel.name}", f"choose {', '.join(known)}")
 
     def run(self, scenario: Scenario, seeds: Sequence[int], *, threads: int = 1, capture: Capture = Capture()) -> list[Trial]:
         stops = self._stops
@@ -188,7 +190,7 @@ class Virtual(Engine):
         lib = core()
         if lib is None:
             raise EngineError(f"engine: virtual cannot run here: {self.unavailable()}")
-        said = plan.build(scenario, lib.parse_tc, Capture(capture.samples_ns, capture.queue_samples_ns))
+        said = plan.build(scenario, lib.parse_tc, self._controls(scenario, parameters(lib)), Capture(capture.samples_ns, capture.queue_samples_ns))
         _refuse_queues(said)
         try:
             profile = json.loads(lib.kernel_profile(self._profile(scenario)))
@@ -196,9 +198,22 @@ class Virtual(Engine):
             raise ScenarioError(f"{e}; choose one of them") from None
         self._refuse_overrides(scenario.kernel)
         return {
-            "seed": seed, "plan": said, "sysctls": sysctls(profile, scenario.kernel.plan()), "pcap": capture.packets,
+            "seed": seed, "plan": said, "sysctls": sysctls(profile, scenario.kernel.plan()) | (ECN if scenario.ecn else {}), "pcap": capture.packets,
             "sample_ns": max(SHORTEST, min(LONGEST, scenario.duration // SAMPLES)),
         }
+
+    def _controls(self, scenario: Scenario, modelled: plan.Controls) -> plan.Controls:
+        """The kernel's congestion controls with their parameters. Refuses those that only the model has, and two settings of one."""
+        known = self.ccas()
+        settings: dict[str, str] = {}
+        for field, said in [("cca", f.cca) for f in scenario.flows] + [("listener", f.listener) for f in scenario.flows if f.listener]:
+            name = name_of(said)
+            if name not in known:
+                whose = "is the model's alone" if name in modelled else f"is not in kernel {self.kernel.name}"
+                refuse(field, f"{name!r} {whose}", f"choose {', '.join(known)}{', or use --engine model' * (name in modelled)}")
+            if field == "cca" and settings.setdefault(name, said) != said:
+                refuse(field, f"{settings[name]} and {said} in one trial, and a kernel has one setting for all", "use --engine model")
+        return {name: (*modelled.get(name, ()), *_unmodelled(settings.get(name, name), modelled)) for name in known}
 
     def _profile(self, scenario: Scenario) -> str:
         """The profile whose memory limits hold: the scenario's; where it has none of its own, that of the kernel that runs, or the last before it."""
@@ -233,7 +248,7 @@ class Virtual(Engine):
     def _trial(self, scenario: Scenario, seed: int, capture: Capture, stops: int) -> Trial:
         answer, caveats = self._ask(scenario, self._request(scenario, seed, capture, stops=stops))
         raw, tables = answer.said, answer.tables
-        flows = tuple(FlowResult.of(f) for f in raw["flows"])
+        flows = results(scenario, raw["flows"])
         caveats = [*raw.get("caveats", ()), *self._caveats(scenario, flows), *caveats]
         return Trial(
             scenario=scenario.name, cca=scenario.cca, address=self.address(scenario, seed), seed=seed, engine=self.name, version=self.version,
@@ -266,6 +281,13 @@ def sysctls(profile: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[st
         "net.ipv4.tcp_wmem": f"{SMALLEST} {has['tcp_wmem_default']} {has['tcp_wmem_max']}",
     }
     return said | {name: str(int(overrides[field])) for field, name in SYSCTLS.items() if field in overrides}
+
+
+def _unmodelled(said: str, modelled: plan.Controls) -> Iterator[Param]:
+    """Parameters that the model does not have: the kernel decides about them."""
+    name, values = split(said)
+    known = {p.name for p in modelled.get(name, ())}
+    yield from (Param(key, "", 0, -(2**31), 2**31 - 1) for key in values if key not in known)
 
 
 def _refuse_queues(said: Mapping[str, Any]) -> None:

@@ -20,7 +20,7 @@ WORDS = {
 """What a number is called in a table; others keep their name."""
 EVERYWHERE, EACH = "all", "each"
 
-_BOUND = re.compile(r"^\s*([a-z0-9_]+)\s*(?:@\s*([^<>=]+?))?\s*(<=|>=)\s*([\d.]+)\s*$")
+_BOUND = re.compile(r"^\s*([a-z0-9_]+)\s*(?:@\s*([^<>]+?))?\s*(<=|>=)\s*([\d.]+)\s*$")
 
 
 @dataclass(frozen=True)

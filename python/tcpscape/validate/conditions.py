@@ -215,6 +215,6 @@ def pairs(conditions: Sequence[Condition], ccas: Sequence[str]) -> list[Conditio
 
 
 def _under(c: Condition, cca: str) -> Condition:
-    scenario, name = c.scenario.with_cca(cca), f"{c.id}-{cca}"
+    scenario, name = c.scenario.with_cca(cca), f"{c.id}-{re.sub('[:=]', '.', cca)}"
     about = re.sub(rf"^{re.escape(c.cca)}(?=[×,])", cca, scenario.about)
     return replace(c, id=name, scenario=scenario.model_copy(update={"name": name, "about": about}))

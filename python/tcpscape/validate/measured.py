@@ -11,7 +11,8 @@ from tcpscape import metrics
 from tcpscape.trial import FlowResult, Trial
 
 COUNTERS = (
-    "retransmits", "spurious_retransmits", "rtos", "fast_recoveries", "undos", "dsacks", "reord_seen", "data_segs_out", "segs_in",
+    "retransmits", "spurious_retransmits", "rtos", "fast_recoveries", "undos", "dsacks", "reord_seen", "data_segs_out", "segs_in", "delivered_ce",
+    "ecn_reductions",
 )
 """Counters of a flow that are summed over the flows."""
 

@@ -1,0 +1,161 @@
+"""A congestion control as people write it: its name, and the parameters that differ from their defaults.
+
+`cubic` · `cubic:hystart=off` · `cubic:hystart=off:beta=819` · `{name: cubic, hystart: false, beta: 819}`. Commas separate congestion
+controls and `*` and `@` belong to `--mix`, so colons separate parameters: `--cca cubic:hystart=off,cubic,bbr`, `--mix "cubic:hystart=off*2,bbr@5s"`.
+
+The first form is also the label of results: booleans as 0 and 1, parameters in the order of their names. What a name means and which
+parameters it has is the engine's knowledge; here is only the spelling.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from tcpscape import units
+from tcpscape.errors import UnitError, refuse
+
+WORDS = {"on": "1", "true": "1", "yes": "1", "off": "0", "false": "0", "no": "0"}
+"""Booleans as people write them."""
+EXAMPLE = "write for example cubic:hystart=off"
+
+_NAME = re.compile(r"[a-z][a-z0-9_]*")
+_VALUE = re.compile(r"-?\d+(\.\d+)?(?:[A-Za-zµ/]+|%)?")
+_UNIT = re.compile(r"(?:,\s*|\()([A-Za-zµ/%]+)\)?\.?$")
+_TIMES = {"ns": 1, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9}
+_RATES = {"bit/s": 1, "kbit/s": 1e3, "mbit/s": 1e6, "bytes/s": 8, "b/s": 8}
+_SIZES = ("b", "bytes", "byte")
+
+
+@dataclass(frozen=True, slots=True)
+class Param:
+    """A parameter of a congestion control, as the engine describes it."""
+
+    name: str
+    about: str
+    """What it does, with its unit at the end (`…, µs`)."""
+    default: int
+    min: int
+    max: int
+
+    @property
+    def unit(self) -> str:
+        """The unit of its value, from the end of `about`; empty where it has none."""
+        found = _UNIT.search(self.about.strip())
+        return found.group(1).lower() if found else ""
+
+    @property
+    def boolean(self) -> bool:
+        """Whether it is on or off."""
+        return (self.min, self.max) == (0, 1)
+
+    @property
+    def range(self) -> str:
+        """Its values, as one writes them."""
+        return "on, off" if self.boolean else f"{self.min} to {self.max}"
+
+
+def label(value: Any, field: str = "cca") -> str:
+    """The congestion control's one spelling: `cubic:hystart=0` from text or a mapping."""
+    if isinstance(value, Mapping):
+        return _spell(*_of_mapping(value, field), field)
+    if not isinstance(value, str):
+        refuse(field, f"{value!r} is no congestion control", EXAMPLE)
+    name, *said = (part.strip() for part in value.strip().split(":"))
+    params: dict[str, Any] = {}
+    for part in said:
+        key, eq, text = (x.strip() for x in part.partition("="))
+        if not eq or not text:
+            refuse(field, f"{part!r} in {value!r} is not PARAMETER=VALUE", EXAMPLE)
+        if key in params:
+            refuse(field, f"{value!r} says {key} twice", "say it once")
+        params[key] = text
+    return _spell(name, params, field)
+
+
+def _of_mapping(value: Mapping[Any, Any], field: str) -> tuple[Any, dict[str, Any]]:
+    params = {str(k): v for k, v in value.items() if k != "name"}
+    if "name" not in value:
+        refuse(field, "the mapping has no name", "write for example {name: cubic, hystart: false}")
+    return value["name"], params
+
+
+def _spell(name: Any, params: Mapping[str, Any], field: str) -> str:
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        refuse(field, f"{name!r} is not a name", "see `tcpscape cca list`")
+    for key in params:
+        if not _NAME.fullmatch(key):
+            refuse(field, f"{key!r} is no parameter's name", f"see `tcpscape cca show {name}`")
+    return ":".join([name, *(f"{key}={_value(key, params[key], field)}" for key in sorted(params))])
+
+
+def _value(key: str, value: Any, field: str) -> str:
+    if isinstance(value, bool):
+        return str(int(value))
+    text = str(value).strip()
+    text = WORDS.get(text.lower(), text)
+    if not _VALUE.fullmatch(text):
+        refuse(f"{field}.{key}", f"{value!r} is not a value", "write a number, on or off")
+    return text
+
+
+def split(said: str) -> tuple[str, dict[str, str]]:
+    """Name and parameters of a label."""
+    name, *params = said.split(":")
+    return name, dict(p.split("=", 1) for p in params)
+
+
+def name_of(said: str) -> str:
+    """The name alone."""
+    return said.partition(":")[0]
+
+
+def resolve(said: str, params: Sequence[Param], field: str = "cca") -> dict[str, int]:
+    """The parameters of a label as the engine's integers; refuses those that there are not, and values out of range."""
+    name, values = split(said)
+    known = {p.name: p for p in params}
+    out = {}
+    for key, text in values.items():
+        if key not in known:
+            there = f"choose {', '.join(known)}" if known else f"write {name} alone"
+            refuse(f"{field}.{key}", f"{name} has no such parameter", there)
+        out[key] = _integer(known[key], text, f"{field}.{key}")
+    return out
+
+
+def _integer(param: Param, text: str, field: str) -> int:
+    """A value in the parameter's own unit."""
+    number = text if text.lstrip("-").isdigit() else _converted(param, text, field)
+    value = int(number)
+    if not param.min <= value <= param.max:
+        refuse(field, f"{text} is out of range", f"write {param.range}" + (f" {param.unit}" if param.unit else ""))
+    return value
+
+
+def _converted(param: Param, text: str, field: str) -> int:
+    unit = param.unit
+    try:
+        if unit in _TIMES:
+            return _whole(units.parse_time(text, field) / _TIMES[unit], text, field)
+        if unit in _RATES:
+            return _whole(units.parse_byte_rate(text, field, example="10mbit") * 8 / _RATES[unit], text, field)
+        if unit in _SIZES:
+            return units.parse_size(text, field)
+        if unit == "%" and text.endswith("%"):
+            return _whole(float(text[:-1]), text, field)
+    except UnitError:
+        _not_a_value(param, text, field)
+    _not_a_value(param, text, field)
+
+
+def _whole(value: float, text: str, field: str) -> int:
+    if value != round(value):
+        refuse(field, f"{text} is no whole number of its unit", "write a coarser value")
+    return round(value)
+
+
+def _not_a_value(param: Param, text: str, field: str) -> NoReturn:
+    number = f"write a whole number of {param.unit}" if param.unit else "write a whole number"
+    refuse(field, f"{text!r} is not a value of it", "write on or off" if param.boolean else number)
