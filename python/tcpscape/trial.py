@@ -64,6 +64,8 @@ class FlowResult:
     srtt_ms: float | None = None
     min_rtt_ms: float | None = None
     data_segs_out: int | None = None
+    ecn: bool | None = None
+    """Whether both ends agreed to use ECN."""
     delivered_ce: int | None = None
     """Segments whose delivery was reported with a congestion mark (`tcpi_delivered_ce`)."""
     ecn_reductions: int | None = None

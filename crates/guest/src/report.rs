@@ -111,6 +111,8 @@ pub struct FlowReport {
     pub limited_by: BTreeMap<&'static str, f64>,
     /// Segments with data sent.
     pub data_segs_out: u32,
+    /// Whether both ends agreed to use ECN.
+    pub ecn: bool,
     /// Segments whose delivery was reported with a congestion mark.
     pub delivered_ce: u32,
     /// Segments received.
@@ -154,6 +156,7 @@ impl FlowReport {
             cwnd: Cwnd { mean: (seen.cwnd.1 > 0).then(|| seen.cwnd.0 as f64 / seen.cwnd.1 as f64), max: Some(seen.cwnd_max) },
             limited_by: limits(x.busy_time(), x.rwnd_limited(), x.sndbuf_limited(), seconds * 1e6),
             data_segs_out: x.data_segs_out(),
+            ecn: x.ecn(),
             delivered_ce: x.delivered_ce(),
             segs_in: x.segs_in(),
             max_rwnd: seen.rwnd_max,

@@ -23,6 +23,8 @@ macro_rules! fields {
 fields! {
     /// 0 Open to 4 Loss.
     ca_state: u8 = 1;
+    /// Options that both ends agreed on, TCPI_OPT_….
+    options: u8 = 5;
     /// Retransmission timeout, µs.
     rto: u32 = 8;
     /// Segments not acknowledged.
@@ -94,6 +96,11 @@ impl TcpInfo {
     /// Whether the kernel counts timeouts for each socket.
     pub fn knows_rtos(&self) -> bool {
         self.len >= 242
+    }
+
+    /// Whether both ends agreed to use ECN. Linux: TCPI_OPT_ECN.
+    pub fn ecn(&self) -> bool {
+        self.options() & 8 != 0
     }
 
     /// Segments in flight by the kernel's own account. Linux: tcp_packets_in_flight()
