@@ -83,7 +83,7 @@ fn run<'py>(py: Python<'py>, plan_json: &str, seeds: Vec<u64>, threads: usize) -
 #[pyfunction]
 fn write_pcapng(py: Python<'_>, path: &str, plan_json: &str, seed: u64) -> PyResult<()> {
     let plan = Plan::from_json(plan_json).map_err(refused)?;
-    py.allow_threads(|| tcpscape_sim::write_pcapng(path, &plan, seed)).map_err(refused)
+    py.allow_threads(|| tcpscape_sim::write_pcapng(path, &plan, seed, &tcpscape_sim::Controls::new())).map_err(refused)
 }
 
 /// CPU seconds that the event queue alone takes for `events` events of as many components as one flow has: the floor of any simulation.
