@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""`make bench`: the fidelity and performance benchmarks, written to docs/fidelity.md, docs/performance.md and docs/performance-virtual.md.
+"""`make bench`: the fidelity and performance benchmarks, written to docs/.
 
-The performance part runs first and alone, so that nothing else of ours disturbs its clock.
+Pages: fidelity.md, cca-sweep.md, performance.md and performance-virtual.md. The performance part runs first and alone, so that nothing
+else of ours disturbs its clock.
 """
 
 from __future__ import annotations
@@ -14,13 +15,14 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import engine
 import fidelity
 import performance
+import sweep
 import virtual
 
 
 def main() -> int:
     """The command."""
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("--only", choices=("fidelity", "performance", "virtual"))
+    p.add_argument("--only", choices=("fidelity", "performance", "sweep", "virtual"))
     p.add_argument("--quick", action="store_true", help="three seeds and short runs: a look, not a result")
     p.add_argument("--jobs", type=int, default=2)
     p.add_argument("--callgrind", action="store_true", help="count instructions per packet with valgrind")
@@ -34,6 +36,9 @@ def main() -> int:
     if a.only in (None, "fidelity"):
         fidelity.write(module, 3 if a.quick else 20, a.jobs, a.out / "fidelity.md", fake=a.fake)
         print(f"wrote {a.out / 'fidelity.md'} and {a.out / 'fidelity.csv'}")
+    if a.only in (None, "sweep") and not a.fake:
+        sweep.write(module, 6 if a.quick else 60, a.jobs, a.out / "cca-sweep.md")
+        print(f"wrote {a.out / 'cca-sweep.md'}")
     if a.only in (None, "virtual"):
         if why := virtual.engines.REGISTRY["virtual"]().unavailable():
             print(f"skipped performance-virtual.md: {why}")
