@@ -1,7 +1,7 @@
 //! Laws that every congestion control in the registry keeps under arbitrary sequences of events.
 
 use tcpscape_base::{CaState, Duration, Stream, Time};
-use tcpscape_tcp::cc::{self, AckSample, CaEvent, CongestionController, PktsAcked, RateSample, View, Window};
+use tcpscape_tcp::cc::{self, AckSample, CaEvent, CongestionController, InAck, PktsAcked, RateSample, View, Window};
 
 /// A connection that makes no sense, but whose counters move as a connection's do.
 struct Chaos {
@@ -72,6 +72,10 @@ impl Chaos {
             v.min_rtt_us = v.min_rtt_us.min(rtt_us as u32);
         }
         self.cc.pkts_acked(v, w, &PktsAcked { pkts_acked: n, rtt_us, in_flight: v.in_flight });
+        if self.cc.wants_in_ack() {
+            let mut flag = || self.rng.below(2) == 0;
+            self.cc.in_ack(v, w, InAck { slow_path: flag(), win_update: flag(), ece: flag() });
+        }
         let valid = self.rng.below(8) > 0;
         let rate = RateSample {
             prior_delivered,

@@ -8,14 +8,28 @@ use std::collections::BTreeMap;
 use tcpscape_base::{CaState, Time};
 
 mod bbr;
+mod bic;
 mod cubic;
 mod dctcp;
+mod highspeed;
+mod htcp;
+mod hybla;
+mod illinois;
 mod reno;
+mod scalable;
+mod westwood;
 
 pub use bbr::Bbr;
+pub use bic::Bic;
 pub use cubic::Cubic;
 pub use dctcp::Dctcp;
+pub use highspeed::HighSpeed;
+pub use htcp::Htcp;
+pub use hybla::Hybla;
+pub use illinois::Illinois;
 pub use reno::Reno;
+pub use scalable::Scalable;
+pub use westwood::Westwood;
 
 /// Slow start until the first loss: `TCP_INFINITE_SSTHRESH`.
 pub const INFINITE_SSTHRESH: u32 = 0x7fff_ffff;
@@ -73,6 +87,14 @@ pub struct View {
     pub rcv_tsecr: u32,
     /// Both ends agreed to use ECN (`TCP_ECN_OK`).
     pub ecn_ok: bool,
+}
+
+impl View {
+    /// `us` in jiffies, rounded up (`usecs_to_jiffies()`, for `hz` that divide a million).
+    #[inline]
+    pub fn jiffies_of(&self, us: u32) -> u32 {
+        us.div_ceil(1_000_000 / self.hz.clamp(1, 1_000_000))
+    }
 }
 
 /// What a controller writes.
@@ -196,8 +218,8 @@ pub struct PktsAcked {
 /// An acceptable ACK, once the retransmission queue is cleaned (`in_ack_event`; before 6.1.14x it came ahead of the cleaning).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct InAck {
-    /// It took the slow path: it carried more than a new ACK number (SACK blocks, another window, ECE), or was a duplicate
-    /// (`CA_ACK_SLOWPATH`).
+    /// It took the slow path: the header was not the predicted one, as it carried SACK blocks, another window, ECE or an older
+    /// timestamp (`CA_ACK_SLOWPATH`).
     pub slow_path: bool,
     /// It updated the window (`CA_ACK_WIN_UPDATE`).
     pub win_update: bool,
@@ -233,7 +255,7 @@ pub trait CongestionController: Send {
     fn wants_in_ack(&self) -> bool {
         false
     }
-    /// An acceptable ACK came (`in_ack_event`).
+    /// An acceptable ACK came; after `pkts_acked`, and alone when nothing was outstanding (`in_ack_event`).
     fn in_ack(&mut self, _v: &View, _w: &mut Window, _a: InAck) {}
     /// Packets left the retransmission queue (`pkts_acked`).
     fn pkts_acked(&mut self, _v: &View, _w: &mut Window, _a: &PktsAcked) {}
@@ -332,6 +354,13 @@ pub const REGISTRY: &[Entry] = &[
         params: &[],
         new: |o| Box::new(Bbr::new(o.seed)),
     },
+    Entry {
+        name: "bic",
+        about: "BIC: binary search for the window of the last loss",
+        source: "Xu, Harfoush, Rhee: Binary increase congestion control, INFOCOM 2004",
+        params: bic::PARAMS,
+        new: |o| Box::new(Bic::new(o)),
+    },
     Entry { name: "cubic", about: "CUBIC with HyStart; Linux's default", source: "RFC 9438", params: &[], new: |_| Box::new(Cubic::new()) },
     Entry {
         name: "dctcp",
@@ -341,11 +370,53 @@ pub const REGISTRY: &[Entry] = &[
         new: |o| Box::new(Dctcp::new(o)),
     },
     Entry {
+        name: "highspeed",
+        about: "HighSpeed TCP: Reno with steps that grow with the window",
+        source: "RFC 3649",
+        params: &[],
+        new: |_| Box::new(HighSpeed::new()),
+    },
+    Entry {
+        name: "htcp",
+        about: "H-TCP: growth by the time since the last loss, backoff by the queueing delay",
+        source: "draft-leith-tcp-htcp-06",
+        params: htcp::PARAMS,
+        new: |o| Box::new(Htcp::new(o)),
+    },
+    Entry {
+        name: "hybla",
+        about: "Hybla: a long path's flow grows as one over 25 ms does",
+        source: "Caini, Firrincieli: TCP Hybla, Int. J. Satellite Communications 22, 2004",
+        params: hybla::PARAMS,
+        new: |o| Box::new(Hybla::new(o)),
+    },
+    Entry {
+        name: "illinois",
+        about: "Illinois: reacts to loss, growth and backoff by the queueing delay",
+        source: "Liu, Başar, Srikant: TCP-Illinois, Performance Evaluation 65, 2008",
+        params: illinois::PARAMS,
+        new: |o| Box::new(Illinois::new(o)),
+    },
+    Entry {
         name: "reno",
         about: "NewReno: one packet a round trip, half the window after a loss",
         source: "RFC 5681",
         params: &[],
         new: |_| Box::new(Reno::new()),
+    },
+    Entry {
+        name: "scalable",
+        about: "Scalable TCP: grows by 1 % a round trip, falls by an eighth",
+        source: "Kelly: Scalable TCP, Computer Communication Review 33(2), 2003",
+        params: &[],
+        new: |_| Box::new(Scalable::new()),
+    },
+    Entry {
+        name: "westwood",
+        about: "Westwood+: Reno that falls to the bandwidth it measured",
+        source: "Grieco, Mascolo: New Reno, Vegas and Westwood+ TCP, Computer Communication Review 34(2), 2004",
+        params: &[],
+        new: |_| Box::new(Westwood::new()),
     },
 ];
 

@@ -124,7 +124,7 @@ impl Sender {
         let (prior_delivered, prior_lost) = (self.delivered, self.lost);
         let was_reneg = self.is_sack_reneg;
         tag.rate.prior_in_flight = self.in_flight();
-        flags |= self.slow_path(s, prior_una) | self.update_window(s);
+        flags |= self.slow_path(s) | self.update_window(s);
         if s.sacks().len() > 0 {
             flags |= self.tag_sacks(s, prior_una, &mut tag);
         }
@@ -166,10 +166,11 @@ impl Sender {
         true
     }
 
-    // Whether the ACK misses the header prediction of tcp_rcv_established(): new data acknowledged and nothing else said.
+    // Whether the ACK misses the header prediction of tcp_rcv_established(): nothing said but an ACK number, which may be the old one,
+    // and no older timestamp.
     #[inline]
-    fn slow_path(&self, s: &Segment, prior_una: u64) -> u32 {
-        let predicted = s.ack > prior_una && s.wnd == self.snd_wnd && s.nsack == 0 && s.flags.0 & Flags::ECE.0 == 0;
+    fn slow_path(&self, s: &Segment) -> u32 {
+        let predicted = s.wnd == self.snd_wnd && s.nsack == 0 && s.flags.0 & Flags::ECE.0 == 0 && s.tsval == self.ts_recent;
         if predicted {
             0
         } else {
