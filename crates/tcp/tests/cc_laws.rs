@@ -92,11 +92,19 @@ impl Chaos {
         };
         let may_raise = v.ca_state < CaState::Cwr && self.rng.below(8) > 0;
         self.cc.on_ack(v, w, &AckSample { acked: n, ack: v.snd_una, may_raise, rate });
+        if std::mem::take(&mut self.w.enter_cwr) {
+            assert!(may_raise, "a reduction already goes on");
+            self.enter(CaState::Cwr);
+        }
     }
 
     /// What the sender does to the window around a change of state.
     fn change_state(&mut self) {
         let new = [CaState::Open, CaState::Disorder, CaState::Cwr, CaState::Recovery, CaState::Loss][self.rng.below(5) as usize];
+        self.enter(new);
+    }
+
+    fn enter(&mut self, new: CaState) {
         let (v, w) = (&mut self.v, &mut self.w);
         if new >= CaState::Cwr && v.ca_state < CaState::Cwr {
             w.prior_cwnd = w.cwnd;

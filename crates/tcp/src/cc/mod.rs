@@ -9,27 +9,39 @@ use tcpscape_base::{CaState, Time};
 
 mod bbr;
 mod bic;
+mod cdg;
 mod cubic;
 mod dctcp;
 mod highspeed;
 mod htcp;
 mod hybla;
 mod illinois;
+mod lp;
+mod nv;
 mod reno;
 mod scalable;
+mod vegas;
+mod veno;
 mod westwood;
+mod yeah;
 
 pub use bbr::Bbr;
 pub use bic::Bic;
+pub use cdg::{Cdg, CDG_PARAMS};
 pub use cubic::Cubic;
 pub use dctcp::Dctcp;
 pub use highspeed::HighSpeed;
 pub use htcp::Htcp;
 pub use hybla::Hybla;
 pub use illinois::Illinois;
+pub use lp::Lp;
+pub use nv::{Nv, NV_PARAMS};
 pub use reno::Reno;
 pub use scalable::Scalable;
+pub use vegas::{Vegas, VEGAS_PARAMS};
+pub use veno::Veno;
 pub use westwood::Westwood;
+pub use yeah::Yeah;
 
 /// Slow start until the first loss: `TCP_INFINITE_SSTHRESH`.
 pub const INFINITE_SSTHRESH: u32 = 0x7fff_ffff;
@@ -59,6 +71,8 @@ pub struct View {
     pub in_flight: u32,
     /// Packets sent and not cumulatively acknowledged.
     pub packets_out: u32,
+    /// Of those, packets that were SACKed (`sacked_out`).
+    pub sacked_out: u32,
     /// Packets ever delivered, SACKed ones included (`tp->delivered`).
     pub delivered: u32,
     /// Of those, packets whose delivery was reported with a congestion mark (`tp->delivered_ce`).
@@ -81,7 +95,8 @@ pub struct View {
     pub has_unsent: bool,
     /// Earliest time at which the internal pacing timer allows a transmission, ns (`tcp_wstamp_ns`).
     pub wstamp_ns: u64,
-    /// Timestamp value of the last acceptable segment, ms (`rx_opt.rcv_tsval`).
+    /// Timestamp value of the last acceptable segment, ms; the same clock as [`View::rcv_tsecr`], without the random offset that
+    /// Linux gives each connection (`rx_opt.rcv_tsval`).
     pub rcv_tsval: u32,
     /// Timestamp echo of the last acceptable segment, ms (`rx_opt.rcv_tsecr`).
     pub rcv_tsecr: u32,
@@ -114,6 +129,9 @@ pub struct Window {
     pub pacing_rate: u64,
     /// Whether transmissions are paced (`sk_pacing_status != SK_PACING_NONE`).
     pub paced: bool,
+    /// Set in `on_ack`: reduce the window as after a congestion signal. The sender enters CWR at once, which calls `ssthresh` and
+    /// `on_state`, and clears it (`tcp_enter_cwr()`).
+    pub enter_cwr: bool,
 }
 
 impl Default for Window {
@@ -126,6 +144,7 @@ impl Default for Window {
             prior_cwnd: 0,
             pacing_rate: u64::MAX,
             paced: false,
+            enter_cwr: false,
         }
     }
 }
@@ -211,7 +230,7 @@ pub struct PktsAcked {
     pub pkts_acked: u32,
     /// RTT of the latest packet acknowledged that was never retransmitted, µs; negative when unknown.
     pub rtt_us: i64,
-    /// Packets in flight when the last acknowledged packet was sent.
+    /// Bytes delivered since the last acknowledged packet was sent, what was in flight then included: packets in units of the MSS.
     pub in_flight: u32,
 }
 
@@ -361,6 +380,13 @@ pub const REGISTRY: &[Entry] = &[
         params: bic::PARAMS,
         new: |o| Box::new(Bic::new(o)),
     },
+    Entry {
+        name: "cdg",
+        about: "CAIA delay gradient: backs off at random when RTTs rise",
+        source: "Hayes and Armitage, IFIP Networking 2011",
+        params: CDG_PARAMS,
+        new: |o| Box::new(Cdg::new(o)),
+    },
     Entry { name: "cubic", about: "CUBIC with HyStart; Linux's default", source: "RFC 9438", params: &[], new: |_| Box::new(Cubic::new()) },
     Entry {
         name: "dctcp",
@@ -398,6 +424,20 @@ pub const REGISTRY: &[Entry] = &[
         new: |o| Box::new(Illinois::new(o)),
     },
     Entry {
+        name: "lp",
+        about: "TCP-LP: low priority, halves the window when the one-way delay rises",
+        source: "Kuzmanovic and Knightly, IEEE INFOCOM 2003",
+        params: &[],
+        new: |o| Box::new(Lp::new(o)),
+    },
+    Entry {
+        name: "nv",
+        about: "NV, new Vegas: no larger a window than the best rate needs, for data centres",
+        source: "Brakmo, Linux Plumbers Conference 2010",
+        params: NV_PARAMS,
+        new: |o| Box::new(Nv::new(o)),
+    },
+    Entry {
         name: "reno",
         about: "NewReno: one packet a round trip, half the window after a loss",
         source: "RFC 5681",
@@ -412,11 +452,32 @@ pub const REGISTRY: &[Entry] = &[
         new: |_| Box::new(Scalable::new()),
     },
     Entry {
+        name: "vegas",
+        about: "Vegas: two to four packets in the queue, seen by the RTT",
+        source: "Brakmo and Peterson, IEEE JSAC 13(8), 1995",
+        params: VEGAS_PARAMS,
+        new: |o| Box::new(Vegas::new(o)),
+    },
+    Entry {
+        name: "veno",
+        about: "Veno: Reno that halves the window only when packets are in the queue",
+        source: "Fu and Liew, IEEE JSAC 21(2), 2003",
+        params: &[],
+        new: |_| Box::new(Veno::new()),
+    },
+    Entry {
         name: "westwood",
         about: "Westwood+: Reno that falls to the bandwidth it measured",
         source: "Grieco, Mascolo: New Reno, Vegas and Westwood+ TCP, Computer Communication Review 34(2), 2004",
         params: &[],
         new: |_| Box::new(Westwood::new()),
+    },
+    Entry {
+        name: "yeah",
+        about: "YeAH: fast while the queue is short, Reno when it is not",
+        source: "Baiocchi, Castellani and Vacirca, PFLDnet 2007",
+        params: &[],
+        new: |_| Box::new(Yeah::new()),
     },
 ];
 

@@ -60,6 +60,7 @@ impl Sender {
             self.answer_unacceptable();
             return;
         }
+        self.rcv_tsval = s.tsval;
         self.rcv_tsecr = s.tsecr;
         if self.on_ack(s) {
             // tcp_data_snd_check()
@@ -538,6 +539,9 @@ impl Sender {
                 let v = self.view();
                 let sample = AckSample { acked, ack, may_raise: progress != 0, rate: *rs };
                 self.cc.on_ack(&v, &mut self.w, &sample);
+                if std::mem::take(&mut self.w.enter_cwr) {
+                    self.enter_cwr();
+                }
             }
             if progress != 0 && !self.owns_window {
                 self.cwnd_stamp = self.jiffies.at(self.now);

@@ -224,6 +224,8 @@ pub struct Sender {
     ts_recent: u32,
     rcv_nxt: u64,
     rcv_tsecr: u32,
+    /// Timestamp value of the last segment, acceptable or not (`rx_opt.rcv_tsval`).
+    rcv_tsval: u32,
     syn_sent_ns: u64,
     syn_retrans: u32,
     /// The burst that the last RTO sent again.
@@ -327,6 +329,7 @@ impl Sender {
             ts_recent: 0,
             rcv_nxt: 0,
             rcv_tsecr: 0,
+            rcv_tsval: 0,
             syn_sent_ns: 0,
             syn_retrans: 0,
             rto_burst: 0,
@@ -370,6 +373,7 @@ impl Sender {
         self.ecn.on_syn_ack(s.flags);
         self.ts_recent = s.tsval;
         self.rcv_tsecr = s.tsecr;
+        self.rcv_tsval = s.tsval;
         self.rcv_nxt = s.end();
         self.snd_una = 1;
         self.snd_wnd = s.wnd;
@@ -544,6 +548,7 @@ impl Sender {
             min_rtt_us: self.min_rtt(),
             in_flight: self.in_flight(),
             packets_out: self.packets_out,
+            sacked_out: self.sacked_out,
             delivered: self.delivered,
             delivered_ce: self.delivered_ce,
             lost: self.lost,
@@ -555,7 +560,7 @@ impl Sender {
             lsndtime: self.lsndtime as u32,
             has_unsent: !self.unsent.is_empty(),
             wstamp_ns: self.wstamp_ns,
-            rcv_tsval: self.ts_recent,
+            rcv_tsval: self.rcv_tsval,
             rcv_tsecr: self.rcv_tsecr,
             ecn_ok: self.ecn.ok,
         }
