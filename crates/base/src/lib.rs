@@ -2,10 +2,12 @@
 //!
 //! Nothing here asks for the time, for randomness or for IO: whoever drives the machines passes them in.
 
+mod histogram;
 mod packet;
 mod rng;
 mod units;
 
+pub use histogram::Histogram;
 pub use packet::{CaState, Ecn, Flags, Packet, SackBlock, Segment, ETH_HEADER, MAX_SACK_BLOCKS};
 pub use rng::Stream;
 pub use units::{Bytes, Duration, Rate, Time};

@@ -144,6 +144,19 @@ pub struct Packet<B> {
     pub body: B,
 }
 
+impl<B> Packet<B> {
+    /// Sets CE, as a queue does instead of dropping; false if the packet is not ECN-capable. One that has CE already counts as marked.
+    /// Linux: INET_ECN_set_ce()
+    #[inline]
+    pub fn mark(&mut self) -> bool {
+        if self.ecn == Ecn::NotEct {
+            return false;
+        }
+        self.ecn = Ecn::Ce;
+        true
+    }
+}
+
 /// The five congestion-avoidance states of Linux's TCP (`enum tcp_ca_state`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum CaState {

@@ -158,6 +158,7 @@ impl Patch {
             QdiscSpec::Tbf(_) | QdiscSpec::Htb(_) => &["rate", "burst", "limit"],
             QdiscSpec::Pfifo(_) | QdiscSpec::Bfifo(_) => &["limit"],
             QdiscSpec::Jitter(_) => &["delay", "jitter", "limit"],
+            _ => &[],
         };
         let given = [
             ("delay", self.delay.is_some()),
@@ -168,7 +169,8 @@ impl Patch {
             ("limit", self.limit.is_some()),
         ];
         if let Some((field, _)) = given.iter().find(|(f, on)| *on && !has(known, f)) {
-            return Err(SpecError::new(&format!("schedule {field}"), &format!("{} has no {field}; it has {}", q.name(), known.join(", "))));
+            let has = if known.is_empty() { "nothing that a schedule could change".to_owned() } else { known.join(", ") };
+            return Err(SpecError::new(&format!("schedule {field}"), &format!("{} has no {field}; it has {has}", q.name())));
         }
         if self.outage.is_some() && depth > 0 {
             return Err(SpecError::new("schedule outage", "belongs to a stage: set depth to 0"));

@@ -12,8 +12,13 @@ pub use crate::impair::jitter::{JitterSpec, Order};
 pub use crate::impair::loss::Loss;
 pub use crate::netem::slot::Slot;
 pub use crate::netem::NetemSpec;
+pub use crate::queue::codel::CodelSpec;
 pub use crate::queue::fifo::FifoSpec;
+pub use crate::queue::fq_codel::FqCodelSpec;
+pub use crate::queue::fq_pie::FqPieSpec;
 pub use crate::queue::htb::HtbSpec;
+pub use crate::queue::pie::PieSpec;
+pub use crate::queue::red::RedSpec;
 pub use crate::queue::tbf::TbfSpec;
 
 /// One direction of a path: its stages in the order in which packets meet them, and what changes when.
@@ -72,6 +77,16 @@ pub enum QdiscSpec {
     Pfifo(FifoSpec),
     /// FIFO limited in bytes.
     Bfifo(FifoSpec),
+    /// Random early detection.
+    Red(RedSpec),
+    /// Controlled delay.
+    Codel(CodelSpec),
+    /// Flow queues under CoDel.
+    FqCodel(FqCodelSpec),
+    /// Proportional integral controller, enhanced.
+    Pie(PieSpec),
+    /// Flow queues under PIE.
+    FqPie(FqPieSpec),
     /// Our own delay variation, with a choice of order.
     Jitter(JitterSpec),
 }
@@ -85,6 +100,11 @@ impl QdiscSpec {
             QdiscSpec::Htb(_) => "htb",
             QdiscSpec::Pfifo(_) => "pfifo",
             QdiscSpec::Bfifo(_) => "bfifo",
+            QdiscSpec::Red(_) => "red",
+            QdiscSpec::Codel(_) => "codel",
+            QdiscSpec::FqCodel(_) => "fq_codel",
+            QdiscSpec::Pie(_) => "pie",
+            QdiscSpec::FqPie(_) => "fq_pie",
             QdiscSpec::Jitter(_) => "jitter",
         }
     }
@@ -95,7 +115,7 @@ impl QdiscSpec {
             QdiscSpec::Netem(s) => s.child.as_deref(),
             QdiscSpec::Tbf(s) => s.child.as_deref(),
             QdiscSpec::Htb(s) => s.child.as_deref(),
-            QdiscSpec::Jitter(_) | QdiscSpec::Pfifo(_) | QdiscSpec::Bfifo(_) => None,
+            _ => None,
         }
     }
 
@@ -105,7 +125,7 @@ impl QdiscSpec {
             QdiscSpec::Netem(s) => &mut s.child,
             QdiscSpec::Tbf(s) => &mut s.child,
             QdiscSpec::Htb(s) => &mut s.child,
-            QdiscSpec::Jitter(_) | QdiscSpec::Pfifo(_) | QdiscSpec::Bfifo(_) => return false,
+            _ => return false,
         };
         *place = Some(Box::new(child));
         true
@@ -119,6 +139,11 @@ impl QdiscSpec {
             QdiscSpec::Htb(s) => s.words(),
             QdiscSpec::Pfifo(s) => format!("pfifo limit {}", s.limit),
             QdiscSpec::Bfifo(s) => format!("bfifo limit {}", s.limit),
+            QdiscSpec::Red(s) => s.words(),
+            QdiscSpec::Codel(s) => s.words(),
+            QdiscSpec::FqCodel(s) => s.words(),
+            QdiscSpec::Pie(s) => s.words(),
+            QdiscSpec::FqPie(s) => s.words(),
             QdiscSpec::Jitter(s) => s.words(),
         };
         match self.child() {
@@ -133,6 +158,11 @@ impl QdiscSpec {
             QdiscSpec::Netem(s) => s.validate()?,
             QdiscSpec::Tbf(s) => s.validate()?,
             QdiscSpec::Htb(s) => s.validate()?,
+            QdiscSpec::Red(s) => s.validate()?,
+            QdiscSpec::Codel(s) => s.validate()?,
+            QdiscSpec::FqCodel(s) => s.validate()?,
+            QdiscSpec::Pie(s) => s.validate()?,
+            QdiscSpec::FqPie(s) => s.validate()?,
             QdiscSpec::Jitter(s) => s.validate()?,
             QdiscSpec::Pfifo(_) | QdiscSpec::Bfifo(_) => {}
         }

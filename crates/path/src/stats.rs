@@ -2,7 +2,7 @@
 
 use crate::spec::Host;
 use serde::{Deserialize, Serialize};
-use tcpscape_base::{Packet, Time};
+use tcpscape_base::{Histogram, Packet, Time};
 
 /// Packets that a queue dropped, by cause.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -13,12 +13,15 @@ pub struct Drops {
     pub limit: u64,
     /// Larger than the bucket can ever let through.
     pub oversize: u64,
+    /// The queue's own decision before it was full: active queue management.
+    #[serde(default)]
+    pub aqm: u64,
 }
 
 impl Drops {
     /// All of them.
     pub fn total(&self) -> u64 {
-        self.loss + self.limit + self.oversize
+        self.loss + self.limit + self.oversize + self.aqm
     }
 }
 
@@ -35,6 +38,18 @@ pub struct DelayStats {
     pub min: u64,
     /// Most.
     pub max: u64,
+    /// Median; quantiles are of whole µs, within 0.8 %.
+    #[serde(default)]
+    pub p50: u64,
+    /// 95th percentile.
+    #[serde(default)]
+    pub p95: u64,
+    /// 99th percentile.
+    #[serde(default)]
+    pub p99: u64,
+    /// Of the packet that left last.
+    #[serde(default)]
+    pub last: u64,
 }
 
 /// One queue's account: `packets_in + duplicated + segmented = packets_out + drops.total() + backlog_packets`, except
@@ -91,6 +106,8 @@ pub(crate) struct Meter {
     squares: u128,
     min: u64,
     max: u64,
+    last: u64,
+    spread: Histogram,
 }
 
 /// The plain counters of a [`Meter`].
@@ -144,6 +161,8 @@ impl Meter {
         }
         self.min = self.min.min(d);
         self.max = self.max.max(d);
+        self.last = d;
+        self.spread.add(u32::try_from(d / 1_000).unwrap_or(u32::MAX));
         self.sum += d;
         self.squares += u128::from(d) * u128::from(d);
         if ticket < self.newest_out {
@@ -159,7 +178,18 @@ impl Meter {
         }
         let mean = self.sum as f64 / n as f64;
         let var = (self.squares as f64 / n as f64 - mean * mean).max(0.0);
-        DelayStats { count: n, mean, sd: var.sqrt(), min: self.min, max: self.max }
+        let quantile = |q: f64| ((self.spread.quantile(q) * 1e3) as u64).clamp(self.min, self.max);
+        DelayStats {
+            count: n,
+            mean,
+            sd: var.sqrt(),
+            min: self.min,
+            max: self.max,
+            p50: quantile(0.5),
+            p95: quantile(0.95),
+            p99: quantile(0.99),
+            last: self.last,
+        }
     }
     /// The account in full; stage, depth and host are filled in by the pipe.
     pub fn report(&self, name: &str, packets: u64, bytes: u64) -> StageStats {

@@ -21,6 +21,15 @@ const MORE: &[&str] = &[
     "jitter delay 25ms 8ms distribution pareto order clamp limit 30",
     "jitter delay 25ms 8ms order correlated tau 20ms",
     "tbf rate 10mbit burst 3028 limit 30000",
+    "tbf rate 6mbit burst 3028 limit 30000; red limit 60000 min 6000 max 18000 avpkt 1500 burst 8 probability 0.1 adaptive",
+    "htb rate 6mbit; red limit 60000 min 6000 max 18000 avpkt 1500 burst 8 probability 0.1 ecn nodrop",
+    "tbf rate 6mbit burst 3028 limit 30000; codel limit 50 ecn",
+    "htb rate 6mbit; codel target 1ms interval 20ms ce_threshold 3ms",
+    "tbf rate 6mbit burst 3028 limit 30000; fq_codel limit 20 drop_batch 4 flows 16 quantum 300",
+    "netem delay 5ms 3ms; fq_codel",
+    "htb rate 6mbit; pie limit 50 ecn bytemode",
+    "tbf rate 6mbit burst 3028 limit 30000; pie dq_rate_estimator tupdate 5ms alpha 8",
+    "tbf rate 6mbit burst 3028 limit 30000; fq_pie flows 4 ecn ecn_prob 5",
 ];
 
 fn all() -> impl Iterator<Item = &'static str> {

@@ -129,6 +129,14 @@ impl<'a> Words<'a> {
             TcError(format!("{}: \"{word}\" is not understood: {hint}", self.kind))
         })
     }
+    /// Whether this is one of the known words; the queues that came late to tc take no abbreviations.
+    pub(crate) fn exact(&self, word: &str, known: &[&'static str]) -> Result<&'static str, TcError> {
+        known
+            .iter()
+            .find(|k| **k == word)
+            .copied()
+            .ok_or_else(|| TcError(format!("{}: \"{word}\" is not understood: expected {}", self.kind, known.join(", "))))
+    }
     /// The value of a keyword.
     pub(crate) fn value(&mut self, key: &str) -> Result<&'a str, TcError> {
         self.word().ok_or_else(|| TcError(format!("{}: \"{key}\" is the last word: a value must follow it", self.kind)))
@@ -178,6 +186,10 @@ impl<'a> Words<'a> {
     pub(crate) fn time(&mut self, key: &str) -> Result<Duration, TcError> {
         let v = self.value(key)?;
         self.as_time(v, key)
+    }
+    /// A time in whole µs, as tc sends it for most queues.
+    pub(crate) fn micros(&mut self, key: &str) -> Result<Duration, TcError> {
+        self.time(key).map(|t| Duration::micros(t.as_micros()))
     }
     /// A word as a time.
     pub(crate) fn as_time(&self, v: &str, key: &str) -> Result<Duration, TcError> {

@@ -129,7 +129,8 @@ impl<B: Body> Qdisc<B> for Htb<B> {
         taken
     }
     fn dequeue(&mut self, now: Time, freed: &mut Freed) -> Option<Packet<B>> {
-        if now < self.ready() {
+        if now < self.ready() || self.child.packets() == 0 {
+            // A class without packets is not asked. Linux: htb_deactivate()
             return None;
         }
         let p = self.child.dequeue(now, freed)?;
@@ -148,6 +149,9 @@ impl<B: Body> Qdisc<B> for Htb<B> {
     }
     #[inline]
     fn next_event(&self) -> Time {
+        if self.child.packets() == 0 {
+            return Time::MAX;
+        }
         self.ready().max(self.child.next_event())
     }
     fn packets(&self) -> u64 {

@@ -4,9 +4,16 @@
 //! [`QdiscSpec`], a line in [`REGISTRY`] and one in [`build`]. The law tests loop over the registry.
 
 pub mod body;
+pub mod clock;
+pub mod codel;
+pub mod drr;
 pub mod fifo;
+pub mod fq_codel;
+pub mod fq_pie;
 pub mod htb;
 pub mod pace;
+pub mod pie;
+pub mod red;
 pub mod tbf;
 
 use crate::grammar::{TcError, Words};
@@ -23,7 +30,8 @@ pub trait Qdisc<B>: Send {
     fn enqueue(&mut self, now: Time, p: Packet<B>, freed: &mut Freed) -> bool;
     /// Gives the next packet that may leave at `now`.
     fn dequeue(&mut self, now: Time, freed: &mut Freed) -> Option<Packet<B>>;
-    /// The size of the packet that `dequeue(now)` would give.
+    /// The size of the packet that `dequeue(now)` would give. As in Linux, some queues take it out for that, and it stays the next
+    /// one to leave whatever comes after: then whatever they decide on departure is decided here.
     fn peek(&mut self, now: Time, freed: &mut Freed) -> Option<u32>;
     /// When `dequeue` is worth trying; [`Time::ZERO`] for at once, [`Time::MAX`] for never without another packet.
     fn next_event(&self) -> Time;
@@ -45,6 +53,9 @@ pub trait Qdisc<B>: Send {
 
 /// A queue discipline of any kind.
 pub type AnyQdisc<B> = Box<dyn Qdisc<B>>;
+
+/// A packet with the time when it came.
+pub type Aged<B> = (Time, Packet<B>);
 
 /// What the sender's first queue has let go of (sent or dropped), for TSQ; silent elsewhere.
 #[derive(Debug, Default)]
@@ -79,6 +90,11 @@ pub const REGISTRY: &[Entry] = &[
     Entry { name: "htb", example: "htb rate 10mbit", parse: htb::parse },
     Entry { name: "pfifo", example: "pfifo limit 100", parse: fifo::parse_pfifo },
     Entry { name: "bfifo", example: "bfifo limit 15000", parse: fifo::parse_bfifo },
+    Entry { name: "red", example: "red limit 100000 min 6000 max 18000 avpkt 1000 probability 0.1 ecn", parse: red::parse },
+    Entry { name: "codel", example: "codel limit 100 ecn", parse: codel::parse },
+    Entry { name: "fq_codel", example: "fq_codel limit 100", parse: fq_codel::parse },
+    Entry { name: "pie", example: "pie limit 100 ecn", parse: pie::parse },
+    Entry { name: "fq_pie", example: "fq_pie limit 100", parse: fq_pie::parse },
     Entry { name: "jitter", example: "jitter delay 25ms 8ms distribution normal order clamp", parse: crate::impair::jitter::parse },
 ];
 
@@ -91,6 +107,11 @@ pub fn build<B: Body>(spec: &QdiscSpec, seed: u64, name: &str) -> AnyQdisc<B> {
         QdiscSpec::Htb(s) => Box::new(htb::Htb::new(s, seed, &name)),
         QdiscSpec::Pfifo(s) => Box::new(fifo::Fifo::packets(s.limit)),
         QdiscSpec::Bfifo(s) => Box::new(fifo::Fifo::bytes(s.limit)),
+        QdiscSpec::Red(s) => Box::new(red::Red::new(s, seed, &name)),
+        QdiscSpec::Codel(s) => Box::new(codel::Codel::new(s)),
+        QdiscSpec::FqCodel(s) => Box::new(fq_codel::FqCodel::new(s, seed, &name)),
+        QdiscSpec::Pie(s) => Box::new(pie::Pie::new(s, seed, &name)),
+        QdiscSpec::FqPie(s) => Box::new(fq_pie::FqPie::new(s, seed, &name)),
         QdiscSpec::Jitter(s) => Box::new(crate::impair::jitter::Jitter::new(s, seed, &name)),
     }
 }

@@ -19,7 +19,7 @@ mod scoreboard;
 mod timers;
 
 pub use info::{Info, Limit, SenderStats, LIMITS};
-pub use rtt::Histogram;
+pub use tcpscape_base::Histogram;
 
 use crate::cc::{CaEvent, CongestionController, View, Window};
 use crate::kernel::{Jiffies, Kernel};

@@ -1,0 +1,351 @@
+//! red: drops or marks at random as packets come, by the average length of the queue.
+//!
+//! What it is: an average over the bytes that arrivals find, with weight 2^-Wlog. Below `min` everything passes; between `min` and
+//! `max` packets are struck evenly spaced, the more often the longer the average, up to `probability`; above `max` all of them are.
+//! Source: Floyd and Jacobson 1993; tc-red(8); what tc computes from its words is in [`tc`]. Linux: red_enqueue(), red_dequeue(), red_action().
+//! How it differs: `adaptive` adapts every 510 ms. Since tc says its flags in an attribute of their own (5.7), Linux takes note
+//! of the word and never starts that timer; told the old way, it does.
+//! What it does not model: a child other than the byte FIFO, qevents, a change of its parameters while it runs.
+
+pub mod tc;
+
+use super::clock::Ticker;
+use super::{Aged, Freed, Qdisc};
+use crate::grammar::{print, TcError, Words};
+use crate::schedule::Patch;
+use crate::spec::{QdiscSpec, SpecError};
+use crate::stats::{Meter, StageStats};
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+use tc::Computed;
+use tcpscape_base::{Packet, Rate, Stream, Time};
+
+/// red's parameters, those that tc derives included.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RedSpec {
+    /// Most that it holds, B.
+    pub limit: u32,
+    /// Average below which nothing happens, B.
+    pub min: u32,
+    /// Average from which every packet is struck, B.
+    pub max: u32,
+    /// Packets whose burst the average forgives.
+    pub burst: u32,
+    /// Average packet, B.
+    pub avpkt: u32,
+    /// Rate at which the average is taken to decay in an idle time, bit/s.
+    pub bandwidth: Rate,
+    /// Probability just below `max`.
+    pub probability: f64,
+    /// Mark instead of dropping where a packet allows it.
+    #[serde(default)]
+    pub ecn: bool,
+    /// Above `max`, drop even so.
+    #[serde(default)]
+    pub harddrop: bool,
+    /// With `ecn`, never drop early what cannot be marked.
+    #[serde(default)]
+    pub nodrop: bool,
+    /// Move `probability` so that the average stays in the middle.
+    #[serde(default)]
+    pub adaptive: bool,
+}
+
+impl RedSpec {
+    pub(crate) fn words(&self) -> String {
+        let mut t = format!("red limit {} min {} max {} avpkt {} burst {}", self.limit, self.min, self.max, self.avpkt, self.burst);
+        t += &format!(" bandwidth {} probability {}", print::rate(self.bandwidth), self.probability);
+        let flags = [(self.ecn, " ecn"), (self.harddrop, " harddrop"), (self.nodrop, " nodrop"), (self.adaptive, " adaptive")];
+        flags.iter().filter(|f| f.0).for_each(|f| t += f.1);
+        t
+    }
+    pub(crate) fn validate(&self) -> Result<(), SpecError> {
+        let no = |field: &str, fix: &str| Err(SpecError::new(&format!("red {field}"), fix));
+        if self.limit == 0 || self.avpkt == 0 || self.bandwidth.bytes_per_sec() == 0 {
+            return no("limit", "avpkt and bandwidth must be above 0");
+        }
+        if self.max <= self.min {
+            return no("max", "must be above min: min 30000 max 90000");
+        }
+        if !(self.probability > 0.0 && self.probability <= 1.0) {
+            return no("probability", "must be above 0 and at most 1, for example 0.02");
+        }
+        if self.nodrop && !self.ecn {
+            return no("nodrop", "is only meaningful with ecn");
+        }
+        Computed::of(self).map(|_| ())
+    }
+}
+
+/// The average and the spacing of drops.
+#[derive(Clone, Debug)]
+struct Average {
+    tc: Computed,
+    /// Thresholds, B << wlog.
+    min: u64,
+    max: u64,
+    /// Bytes << wlog.
+    avg: u64,
+    /// Packets since the last strike; -1 when the next draws a new spacing.
+    count: i32,
+    /// The random number of this spacing: bytes above `min` that must have been counted.
+    spacing: u32,
+    /// Probability at `max`, Q0.32, and per byte above `min`.
+    top: u32,
+    per_byte: u32,
+    idle: Option<Time>,
+    stream: Stream,
+}
+
+/// What happens to a packet.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    Pass,
+    Early,
+    Forced,
+}
+
+/// Most that an idle time counts, in cells of the table of tc's.
+const CELLS: u64 = 255;
+
+impl Average {
+    fn new(s: &RedSpec, stream: Stream) -> Average {
+        let tc = Computed::of(s).expect("a validated red");
+        let scaled = |bytes: u32| u64::from(bytes) << tc.wlog;
+        let (min, max) = (scaled(s.min), scaled(s.max));
+        let mut a = Average { min, max, avg: 0, count: -1, spacing: 0, top: tc.max_p, per_byte: 1, idle: Some(Time::ZERO), stream, tc };
+        a.per_byte = (a.top / a.width()).max(1);
+        a
+    }
+    fn width(&self) -> u32 {
+        ((self.max - self.min) >> self.tc.wlog) as u32
+    }
+
+    /// An idle time counts as small packets would have. Linux: red_calc_qavg_from_idle_time()
+    fn after_idling(&self, now: Time, since: Time) -> u64 {
+        let micros = (now.since(since).0 / 1_000).min(CELLS << self.tc.cell_log);
+        match self.tc.damping[(micros >> self.tc.cell_log) as usize & 0xff] {
+            // The table is coarse at its start: there (1−W)^m is 1−mW.
+            0 => match (self.avg * micros) >> self.tc.cell_log {
+                decay if decay < self.avg >> 1 => self.avg - decay,
+                _ => self.avg >> 1,
+            },
+            shift => self.avg >> shift,
+        }
+    }
+
+    /// A packet comes and finds `backlog`. Linux: red_calc_qavg()
+    fn arrival(&mut self, now: Time, backlog: u64) {
+        self.avg = match self.idle.take() {
+            Some(since) => self.after_idling(now, since),
+            None => self.avg + backlog - (self.avg >> self.tc.wlog),
+        };
+    }
+
+    /// Linux: red_action()
+    fn fate(&mut self) -> Fate {
+        if self.avg < self.min || self.avg >= self.max {
+            self.count = -1;
+            return if self.avg < self.min { Fate::Pass } else { Fate::Forced };
+        }
+        self.count += 1;
+        if self.count == 0 {
+            self.spacing = self.draw();
+            return Fate::Pass;
+        }
+        let above = (self.avg - self.min) >> self.tc.wlog;
+        if above * (self.count as u64) < u64::from(self.spacing) {
+            return Fate::Pass;
+        }
+        self.count = 0;
+        self.spacing = self.draw();
+        Fate::Early
+    }
+    fn draw(&mut self) -> u32 {
+        self.stream.next_u32() / self.per_byte
+    }
+
+    /// Keeps the average between 0.4 and 0.6 of the way from min to max. Floyd, Gummadi, Shenker 2001; Linux: red_adaptative_algo()
+    fn adapt(&mut self, now: Time) {
+        let avg = self.idle.map_or(self.avg, |since| self.after_idling(now, since)) >> self.tc.wlog;
+        let (min, fifth) = (self.min >> self.tc.wlog, u64::from(self.width() / 5));
+        if avg > min + 3 * fifth && self.top <= TOP_MAX {
+            self.top += (self.top / 4).min(TOP_STEP);
+        } else if avg < min + 2 * fifth && self.top >= TOP_MIN {
+            self.top = self.top / 10 * 9;
+        }
+        let width = self.width();
+        self.per_byte = ((self.top + width / 2) / width).max(1);
+    }
+}
+
+/// Bounds and step of the adapted probability, Q0.32: 1 %, 50 %, 1 %. Linux: MAX_P_MIN, MAX_P_MAX, MAX_P_ALPHA
+const TOP_MIN: u32 = 42_949_673;
+const TOP_MAX: u32 = 50 * TOP_MIN;
+const TOP_STEP: u32 = TOP_MIN;
+/// Time between adaptations, ticks: HZ / 2.
+const ADAPT: u64 = 50;
+
+/// The queue itself.
+pub struct Red<B> {
+    spec: RedSpec,
+    average: Average,
+    adapting: Option<Ticker>,
+    queue: VecDeque<Aged<B>>,
+    bytes: u64,
+    /// It has run empty, and nobody has looked since.
+    look: bool,
+    meter: Meter,
+}
+
+impl<B> Red<B> {
+    /// An empty queue; its draws are the stream `name/drop`.
+    pub fn new(spec: &RedSpec, seed: u64, name: &str) -> Red<B> {
+        Red {
+            average: Average::new(spec, Stream::new(seed, &format!("{name}/drop"))),
+            adapting: spec.adaptive.then(|| Ticker::new(seed, ADAPT, ADAPT)),
+            spec: spec.clone(),
+            queue: VecDeque::new(),
+            bytes: 0,
+            look: false,
+            meter: Meter::default(),
+        }
+    }
+    /// Adaptations that were due since the last packet: they depend on nothing that has changed in between.
+    fn catch_up(&mut self, now: Time) {
+        while let Some(t) = self.adapting.as_mut().and_then(|a| a.due(now)) {
+            self.average.adapt(t);
+        }
+    }
+    /// Whether RED lets it in; marks it if that is what it takes.
+    fn admits(&mut self, now: Time, p: &mut Packet<B>) -> bool {
+        self.average.arrival(now, self.bytes);
+        let fate = self.average.fate();
+        if fate == Fate::Pass {
+            return true;
+        }
+        let may_mark = self.spec.ecn && !(fate == Fate::Forced && self.spec.harddrop);
+        if may_mark && p.mark() {
+            self.meter.s.marked += 1;
+            return true;
+        }
+        may_mark && self.spec.nodrop
+    }
+}
+
+impl<B: Send> Qdisc<B> for Red<B> {
+    fn enqueue(&mut self, now: Time, mut p: Packet<B>, freed: &mut Freed) -> bool {
+        self.catch_up(now);
+        self.meter.arrive(&p);
+        if !self.admits(now, &mut p) {
+            self.meter.s.drops.aqm += 1;
+            freed.note(&p);
+            return true;
+        }
+        let size = u64::from(p.size);
+        if self.bytes + size > u64::from(self.spec.limit) {
+            self.meter.s.drops.limit += 1;
+            freed.note(&p);
+            return false;
+        }
+        self.bytes += size;
+        self.queue.push_back((now, p));
+        self.meter.held(self.queue.len() as u64, self.bytes);
+        true
+    }
+    fn dequeue(&mut self, now: Time, _: &mut Freed) -> Option<Packet<B>> {
+        let Some((arrived, p)) = self.queue.pop_front() else {
+            // Asked in vain, it is idle. tbf and htb never ask in vain.
+            self.look = false;
+            self.catch_up(now);
+            self.average.idle.get_or_insert(now);
+            return None;
+        };
+        self.bytes -= u64::from(p.size);
+        self.look = self.queue.is_empty();
+        self.meter.leave(&p);
+        let ticket = self.meter.ticket();
+        self.meter.delay(now, arrived, ticket);
+        Some(p)
+    }
+    fn peek(&mut self, _: Time, _: &mut Freed) -> Option<u32> {
+        self.look = false;
+        self.queue.front().map(|(_, p)| p.size)
+    }
+    fn next_event(&self) -> Time {
+        if self.queue.is_empty() && !self.look {
+            Time::MAX
+        } else {
+            Time::ZERO
+        }
+    }
+    fn packets(&self) -> u64 {
+        self.queue.len() as u64
+    }
+    fn bytes(&self) -> u64 {
+        self.bytes
+    }
+    fn change(&mut self, _: Time, _: usize, _: &Patch) {}
+    fn current(&self, _: usize) -> Patch {
+        Patch::default()
+    }
+    fn report(&self, out: &mut Vec<StageStats>) {
+        out.push(self.meter.report("red", self.packets(), self.bytes));
+    }
+}
+
+const WORDS: [&str; 12] =
+    ["limit", "min", "max", "burst", "avpkt", "probability", "bandwidth", "ecn", "harddrop", "nodrop", "adaptative", "adaptive"];
+
+pub(crate) fn parse(w: &mut Words<'_>) -> Result<QdiscSpec, TcError> {
+    let (mut limit, mut min, mut max, mut burst, mut avpkt) = (0u32, 0u32, 0u32, 0u32, 0u32);
+    let (mut probability, mut bandwidth) = (PROBABILITY, None);
+    let (mut ecn, mut harddrop, mut nodrop, mut adaptive) = (false, false, false, false);
+    while let Some(word) = w.word() {
+        let key = w.exact(word, &WORDS)?;
+        match key {
+            "limit" => limit = w.size(key)? as u32,
+            "min" => min = w.size(key)? as u32,
+            "max" => max = w.size(key)? as u32,
+            "burst" => burst = w.count(key)?,
+            "avpkt" => avpkt = w.size(key)? as u32,
+            "probability" => {
+                let v = w.value(key)?;
+                probability = v.parse().map_err(|_| w.wrong(v, "give a probability above 0 and at most 1, for example 0.02"))?;
+            }
+            "bandwidth" => bandwidth = Some(w.rate(key)?),
+            "ecn" => ecn = true,
+            "harddrop" => harddrop = true,
+            "nodrop" => nodrop = true,
+            _ => adaptive = true,
+        }
+    }
+    if limit == 0 {
+        return Err(w.missing("limit", "limit 257216 (bytes)"));
+    }
+    if avpkt == 0 {
+        return Err(w.missing("avpkt", "avpkt 1500 (bytes)"));
+    }
+    // tc: as Floyd recommends.
+    let max = if max > 0 {
+        max
+    } else if min > 0 {
+        min.saturating_mul(3)
+    } else {
+        limit / 4
+    };
+    let min = if min > 0 { min } else { max / 3 };
+    let burst = if burst > 0 { burst } else { ((2 * u64::from(min) + u64::from(max)) / (3 * u64::from(avpkt))) as u32 };
+    let bandwidth = bandwidth.unwrap_or(BANDWIDTH);
+    let s = RedSpec { limit, min, max, burst, avpkt, bandwidth, probability, ecn, harddrop, nodrop, adaptive };
+    s.validate().map_err(|e| w.wrong_spec(&e))?;
+    Ok(QdiscSpec::Red(s))
+}
+
+/// tc's defaults.
+const PROBABILITY: f64 = 0.02;
+const BANDWIDTH: Rate = Rate(10_000_000);
+
+#[cfg(test)]
+mod tests;
