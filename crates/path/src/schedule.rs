@@ -156,7 +156,8 @@ impl Patch {
         let known: &[&str] = match q {
             QdiscSpec::Netem(_) => &["delay", "jitter", "loss", "rate", "limit"],
             QdiscSpec::Tbf(_) | QdiscSpec::Htb(_) => &["rate", "burst", "limit"],
-            QdiscSpec::Pfifo(_) | QdiscSpec::Bfifo(_) => &["limit"],
+            QdiscSpec::Pfifo(_) | QdiscSpec::Bfifo(_) | QdiscSpec::PfifoHeadDrop(_) => &["limit"],
+            QdiscSpec::Sfq(_) => &["limit"],
             QdiscSpec::Jitter(_) => &["delay", "jitter", "limit"],
             _ => &[],
         };

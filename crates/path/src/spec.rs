@@ -19,6 +19,7 @@ pub use crate::queue::fq_pie::FqPieSpec;
 pub use crate::queue::htb::HtbSpec;
 pub use crate::queue::pie::PieSpec;
 pub use crate::queue::red::RedSpec;
+pub use crate::queue::sfq::SfqSpec;
 pub use crate::queue::tbf::TbfSpec;
 
 /// One direction of a path: its stages in the order in which packets meet them, and what changes when.
@@ -87,6 +88,10 @@ pub enum QdiscSpec {
     Pie(PieSpec),
     /// Flow queues under PIE.
     FqPie(FqPieSpec),
+    /// FIFO limited in packets that drops its oldest packet.
+    PfifoHeadDrop(FifoSpec),
+    /// Stochastic fairness queueing.
+    Sfq(SfqSpec),
     /// Our own delay variation, with a choice of order.
     Jitter(JitterSpec),
 }
@@ -105,6 +110,8 @@ impl QdiscSpec {
             QdiscSpec::FqCodel(_) => "fq_codel",
             QdiscSpec::Pie(_) => "pie",
             QdiscSpec::FqPie(_) => "fq_pie",
+            QdiscSpec::PfifoHeadDrop(_) => "pfifo_head_drop",
+            QdiscSpec::Sfq(_) => "sfq",
             QdiscSpec::Jitter(_) => "jitter",
         }
     }
@@ -144,6 +151,8 @@ impl QdiscSpec {
             QdiscSpec::FqCodel(s) => s.words(),
             QdiscSpec::Pie(s) => s.words(),
             QdiscSpec::FqPie(s) => s.words(),
+            QdiscSpec::PfifoHeadDrop(s) => format!("pfifo_head_drop limit {}", s.limit),
+            QdiscSpec::Sfq(s) => s.words(),
             QdiscSpec::Jitter(s) => s.words(),
         };
         match self.child() {
@@ -164,7 +173,8 @@ impl QdiscSpec {
             QdiscSpec::Pie(s) => s.validate()?,
             QdiscSpec::FqPie(s) => s.validate()?,
             QdiscSpec::Jitter(s) => s.validate()?,
-            QdiscSpec::Pfifo(_) | QdiscSpec::Bfifo(_) => {}
+            QdiscSpec::Sfq(s) => s.validate()?,
+            QdiscSpec::Pfifo(_) | QdiscSpec::Bfifo(_) | QdiscSpec::PfifoHeadDrop(_) => {}
         }
         if self.duplicates() && self.netems() > 1 {
             // Linux: check_netem_in_tree()

@@ -1,9 +1,10 @@
 //! First in, first out, with a limit.
 //!
 //! What it is: `pfifo` (limit in packets) and `bfifo` (limit in bytes); what does not fit is dropped at the tail.
-//! Source: tc-pfifo(8), tc-bfifo(8). Linux: pfifo_enqueue(), bfifo_enqueue().
-//! How it differs: nothing known.
-//! What it does not model: `pfifo_head_drop`, `pfifo_fast`'s bands.
+//! `pfifo_head_drop` drops its oldest packet instead.
+//! Source: tc-pfifo(8), tc-bfifo(8). Linux: pfifo_enqueue(), bfifo_enqueue(), pfifo_tail_enqueue().
+//! How it differs: a head drop is not told to a TCP on the same host (Linux: NET_XMIT_CN).
+//! What it does not model: `pfifo_fast`'s bands.
 
 use super::{Freed, Qdisc};
 use crate::grammar::{TcError, Words};
@@ -28,17 +29,22 @@ pub struct Fifo<B> {
     backlog: u64,
     max_packets: u64,
     max_bytes: u64,
+    drops_head: bool,
     meter: Meter,
 }
 
 impl<B> Fifo<B> {
     /// A `pfifo`.
     pub fn packets(limit: u64) -> Fifo<B> {
-        Fifo { queue: VecDeque::new(), backlog: 0, max_packets: limit, max_bytes: u64::MAX, meter: Meter::default() }
+        Fifo { queue: VecDeque::new(), backlog: 0, max_packets: limit, max_bytes: u64::MAX, drops_head: false, meter: Meter::default() }
+    }
+    /// A `pfifo_head_drop`.
+    pub fn head_drop(limit: u64) -> Fifo<B> {
+        Fifo { drops_head: true, ..Fifo::packets(limit) }
     }
     /// A `bfifo`.
     pub fn bytes(limit: u64) -> Fifo<B> {
-        Fifo { queue: VecDeque::new(), backlog: 0, max_packets: u64::MAX, max_bytes: limit, meter: Meter::default() }
+        Fifo { max_packets: u64::MAX, max_bytes: limit, ..Fifo::packets(0) }
     }
     fn counts_bytes(&self) -> bool {
         self.max_packets == u64::MAX
@@ -52,8 +58,13 @@ impl<B: Send> Qdisc<B> for Fifo<B> {
         let size = u64::from(p.size);
         if self.queue.len() as u64 >= self.max_packets || self.backlog + size > self.max_bytes {
             self.meter.s.drops.limit += 1;
-            freed.note(&p);
-            return false;
+            let oldest = if self.drops_head { self.queue.pop_front() } else { None };
+            let Some((_, oldest)) = oldest else {
+                freed.note(&p);
+                return false;
+            };
+            self.backlog -= u64::from(oldest.size);
+            freed.note(&oldest);
         }
         self.backlog += size;
         self.queue.push_back((now, p));
@@ -103,7 +114,11 @@ impl<B: Send> Qdisc<B> for Fifo<B> {
         Patch { limit: (depth == 0).then_some(limit), ..Default::default() }
     }
     fn report(&self, out: &mut Vec<StageStats>) {
-        let name = if self.counts_bytes() { "bfifo" } else { "pfifo" };
+        let name = match (self.counts_bytes(), self.drops_head) {
+            (true, _) => "bfifo",
+            (false, false) => "pfifo",
+            (false, true) => "pfifo_head_drop",
+        };
         out.push(self.meter.report(name, self.packets(), self.backlog));
     }
 }
@@ -115,6 +130,10 @@ const FULL_FRAME: u64 = 1514;
 
 pub(crate) fn parse_pfifo(w: &mut Words<'_>) -> Result<QdiscSpec, TcError> {
     Ok(QdiscSpec::Pfifo(FifoSpec { limit: limit(w, TX_QUEUE_LEN)? }))
+}
+
+pub(crate) fn parse_pfifo_head_drop(w: &mut Words<'_>) -> Result<QdiscSpec, TcError> {
+    Ok(QdiscSpec::PfifoHeadDrop(FifoSpec { limit: limit(w, TX_QUEUE_LEN)? }))
 }
 
 pub(crate) fn parse_bfifo(w: &mut Words<'_>) -> Result<QdiscSpec, TcError> {
@@ -148,6 +167,17 @@ mod tests {
         assert!(q.enqueue(Time(0), packet(1374), &mut f));
         assert_eq!(q.packets(), 10, "exactly the limit fits");
         assert!(!q.enqueue(Time(0), packet(60), &mut f), "a packet without room is refused");
+    }
+
+    #[test]
+    fn head_drop_keeps_the_newest() {
+        let (mut q, mut f) = (Fifo::head_drop(3), Freed::default());
+        for i in 0..5 {
+            assert!(q.enqueue(Time(0), packet(i), &mut f));
+        }
+        let left: Vec<u32> = std::iter::from_fn(|| q.dequeue(Time(0), &mut f)).map(|p| p.size).collect();
+        assert_eq!((left, q.meter.s.drops.limit, q.bytes()), (vec![2, 3, 4], 2, 0));
+        assert!(!Fifo::head_drop(0).enqueue(Time(0), packet(1), &mut f));
     }
 
     #[test]
