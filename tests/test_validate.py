@@ -341,7 +341,7 @@ def test_reference_sets_are_recorded_results():
 
 
 def test_results_written_are_read_back(tmp_path):
-    some = {"x": Runs((Measured(1.5, 3.0, 20.0, math.nan, {"retransmits": 3.0, "limited_by_cwnd": 0.5}, 4),))}
+    some = {"x": Runs((Measured(1.5, 3.0, 20.0, math.nan, {"retransmits": 3.0, "limited_by_cwnd": 0.5}, seed=4),))}
     recorded.write_results({"a": {"x": runs(9)}, "b": some}, tmp_path / "results.csv")
     assert recorded.read_results(tmp_path / "results.csv")["x"].trials == some["x"].trials or math.isnan(some["x"].trials[0].min_rtt_ms)
     got = recorded.read_results(tmp_path / "results.csv")["x"].trials[0]
@@ -471,3 +471,109 @@ def test_the_model_against_a_recorded_set(tmp_path, need_model):
     got = rounds.run(rounds.Request(few, ready.request.a, ready.request.b, (2, 1)))
     assert len(got.comparisons) == len(few) >= 3
     assert Summary.of(got.comparisons).p90 < 0.05
+
+
+# Shared bottlenecks
+
+
+def shared_comparison(a, b, queue="tbf rate 10mbit burst 6056 limit 64000"):
+    one = Condition("s", Scenario.of({"forward": "netem delay 10ms", "bottleneck": queue, "flows": [{"cca": "cubic"}, {"cca": "bbr", "count": 2}]}))
+    sides = [Runs(tuple(Measured(sum(p), 0, parts=p, seed=i) for i, p in enumerate(some))) for some in (a, b)]
+    return Comparison(one, *sides)
+
+
+def test_groups_that_share_a_bottleneck_are_compared_one_by_one():
+    c = shared_comparison([(4, 6), (4, 6)], [(5, 5.5), (5, 5.9)])
+    assert c.parts == pytest.approx((math.log(4 / 5), math.log(6 / 5.7)))
+    assert c.larger is True
+    assert shared_comparison([(6, 4)] * 2, [(4, 6), (5, 5.1)]).larger is False
+    assert shared_comparison([(6, 4)] * 2, [(4, 6), (6, 5)]).larger is None
+    s = Summary.of([c, shared_comparison([(6, 4)] * 2, [(4, 6)] * 2)])
+    assert (s.group_n, s.larger_n, s.larger_share) == (4, 2, 0.5)
+    assert comparison([1, 1], [1, 1]).parts == ()
+    assert comparison([1, 1], [1, 1]).larger is None
+
+
+def test_the_flows_of_a_group_are_summed():
+    flows = tuple(FlowResult(cca, g, 1, 0, 0, Rtt(), Cwnd(), {}) for cca, g in (("cubic", 1.0), ("bbr", 2.0), ("bbr", 4.0)))
+    trial = Trial("s", "bbr+cubic", "", 0, "x", "1", 1.0, flows)
+    assert Measured.of(trial, (1, 2)).parts == (1.0, 6.0)
+    assert Measured.of(trial).parts == ()
+
+
+@pytest.mark.parametrize(
+    ("path", "queue"),
+    [
+        ({}, "none"), ({"bottleneck": {"rate": "10mbit"}}, "bfifo"), ({"forward": "htb rate 1mbit"}, "pfifo"),
+        ({"bottleneck": "tbf rate 1mbit burst 6056 limit 9000; codel limit 12 ecn"}, "codel ecn"),
+        ({"bottleneck": "tbf rate 1mbit burst 6056 limit 9000; fq_codel limit 12 noecn"}, "fq_codel"),
+        ({"bottleneck": "cake bandwidth 1mbit"}, "cake"), ({"forward": "netem delay 5ms rate 10mbit limit 50"}, "netem"),
+    ],
+)  # fmt: skip
+def test_the_queue_is_read_from_the_path(path, queue):
+    assert condition(**path).queue == queue
+
+
+def test_the_shared_reference_set_is_read_and_its_words_follow_the_rules_of_the_draw():
+    from tcpscape.validate import shared
+
+    rows = list(csv.DictReader((REFERENCE / "shared_conditions.csv").open()))
+    for r in rows:
+        assert shared.bottleneck(r["queue"], float(r["rate_mbit"]), int(r["buffer_bytes"]), ecn=r["ecn"] == "1") == r["bottleneck"]
+    record = recorded.load(REFERENCE / "shared")
+    first = record.conditions[0]
+    assert len(record.conditions) == len(rows) == 60
+    assert (first.cca, first.queue, first.shared) == ("htcp+scalable", "bfifo", True)
+    assert first.describe() == "htcp×2 and scalable×2, 119.5 ms, 4.33 Mbit/s, 1.32 BDP, bfifo"
+    assert record.runs["s000"].trials[0].parts == (0.97209, 3.1799)
+    assert record.runs["s000"].goodput[0] == pytest.approx(0.97209 + 3.1799)
+    late = next(c for c in record.conditions if c.id == "s003")
+    assert (late.scenario.ecn, late.scenario.flows[1].start, late.queue) == (True, 5 * 10**9, "pie ecn")
+    assert {f.listener for c in record.conditions for f in c.scenario.flows} == {None, "cubic"}
+
+
+def test_a_draw_of_shared_bottlenecks_is_even_over_queues_and_grows_at_its_end():
+    from tcpscape.validate import shared
+
+    long, short = shared.Draw(140, 2).rows(), shared.Draw(20, 2).rows()
+    assert long[:20] == short
+    assert shared.Draw(20, 3).rows() != short
+    found = [conditions.of_row(r) for r in long]
+    kinds = {(r["queue"], r["ecn"]) for r in long}
+    assert kinds == {(q, e) for q in shared.QUEUES for e in "01" if q not in shared.FIFOS or e == "0"}
+    assert {sum(r["queue"] == q for r in long) for q in shared.QUEUES} == {20}
+    assert {c for r in long for c in (r["first"],)} == set(shared.CCAS)
+    assert all(c.queue.split()[0] == r["queue"] and c.scenario.ecn == (r["ecn"] == "1") for c, r in zip(found, long, strict=True))
+    assert {len(c.scenario.flows) for c in found} == {2}
+
+
+def test_shared_conditions_are_validated_and_recorded(cli, tmp_path):
+    args = ("--seed", "1", "--cca", "cubic,bbr", "--seeds", "3", "--worst", "0")
+    flags = ("validate", "--engine", "mock", "--engine", "mock:6.12", "--shared", "14", *args)
+    got = cli(*flags, "--out", tmp_path / "a", "--check", "group_median<=2,larger_share>=0,median<=2")
+    assert got.status == 0, got.err
+    assert "larger share alike" in got.out
+    assert "Shared bottlenecks" in (tmp_path / "a" / "report.md").read_text()
+    again = cli("validate", "--engine", "mock:6.12", "--against", tmp_path / "a", "--out", tmp_path / "b", "--seeds", "3", "--worst", "0")
+    assert again.status == 0, again.err
+    assert "larger share alike" in again.out
+    for bad in (("--shared", "0"), ("--shared", "3", "--random", "3"), ("--shared", "3", "--paired", "--cca", "cubic,bbr")):
+        refused = cli("validate", "--engine", "mock", "--engine", "mock:6.12", *bad, "--out", tmp_path / "c")
+        assert (refused.status, refused.err.count("\n")) == (2, 1)
+
+
+def test_bounds_on_each_congestion_control():
+    some = [comparison([10, 10], [10 + i, 10 + i], id=f"{cca}{i}", cca=cca) for cca in ("cubic", "bbr") for i in range(4)]
+    few = comparison([1, 1], [3, 3], id="r", cca="reno")
+    found = checks.judge(checks.read("median@ccas<=0.5"), [*some, few])
+    assert [c.group for c in found] == ["bbr", "cubic"]
+
+
+def test_the_best_on_a_path_agrees_within_a_tenth():
+    def path(name, *pairs):
+        ccas = ("cubic", "bbr", "reno")
+        return [comparison([a, a], [b, b], id=f"{name}{i}", cca=ccas[i], forward=f"netem delay {name}ms") for i, (a, b) in enumerate(pairs)]
+
+    same, near = path(1, (10, 10), (8, 8), (5, 5)), path(2, (10, 9.2), (9, 10), (5, 5))
+    other = path(3, (10, 8), (9, 10), (5, 5))
+    assert ranks([*same, *near, *other]).best == pytest.approx(2 / 3)

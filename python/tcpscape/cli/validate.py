@@ -30,8 +30,9 @@ def validate(
     engine: Annotated[list[str] | None, typer.Option(help="Twice, A and B: model, model:6.12, virtual:NAME.  [default: model, virtual]")] = None,
     conditions: Annotated[str | None, typer.Option(help="A .csv, or a .yaml or .toml list of scenarios.")] = None,
     random: Annotated[int | None, typer.Option(help="Draw so many conditions, evenly over families and congestion controls.")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of --random.")] = 0,
-    cca: options.Cca = None,
+    shared: Annotated[int | None, typer.Option(help="Draw so many bottlenecks shared by two groups of flows, evenly over queues.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Of --random and --shared.")] = 0,
+    cca: Annotated[str | None, typer.Option(help="Congestion controls to draw or keep: cubic,bbr; all: those that both engines have.")] = None,
     paired: Annotated[bool, typer.Option("--paired", help="Run each path under every one of --cca, and compare the ranks.")] = False,
     against: Annotated[str | None, typer.Option(help="Recorded results as B: STEM of STEM_results.csv, or a directory of validate.")] = None,
     seeds: Annotated[str, typer.Option(help="Runs of each condition: 3, or 20/3 for A and B.")] = "3",
@@ -47,7 +48,7 @@ def validate(
     from tcpscape.validate import checks, output, session
     from tcpscape.validate.report import PICTURE
 
-    asked = session.Asked(out, engine or [], against, conditions, random, seed, options.ccas(cca), paired, seeds, precision, most_seeds, jobs)
+    asked = session.Asked(out, engine or [], against, conditions, random, shared, seed, options.ccas(cca), paired, seeds, precision, most_seeds, jobs)
     bounds = checks.read(check) if check else []
     with Progress() as progress:
 
@@ -85,6 +86,8 @@ def _print(screen: Console, finished: Finished) -> None:
     labels = (outcome.a.label, outcome.b.label)
     screen.print(f"[bold]Divergence of {labels[0]} (A) from {labels[1]} (B)[/bold]: {len(outcome.comparisons)} conditions, {said.source}")
     screen.print(_rich(report.summary_table(outcome.comparisons, bold="")))
+    if table := report.shared_table(outcome.comparisons, bold=""):
+        screen.print(_rich(table))
     if said.ranks:
         screen.print(_rich(report.ranks_table(said.ranks)))
     screen.print("\n[bold]The worst conditions[/bold], by the error that scatter does not explain")

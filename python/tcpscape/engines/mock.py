@@ -23,9 +23,10 @@ CONTROLS = {"reno": (), "cubic": (Param("hystart", "Whether slow start ends at r
 """Congestion controls and their parameters, which change nothing but the noise."""
 CLIFF = {"bbr": 0.12}
 """Jitter / RTT at which goodput halves, fraction; 0.2 for everybody else."""
-QUEUES = {"netem", "jitter", "tbf", "htb", "bfifo", "pfifo"}
+QUEUES = {"netem", "jitter", "tbf", "htb", "bfifo", "pfifo", "red", "codel", "fq_codel", "pie", "fq_pie"}
 NUMBERS = {"limit", "burst", "gap", "distribution", "order", "tau", "handle", "parent", "minburst", "mtu", "mpu", "overhead", "default"}
-OTHERS = {"latency", "peakrate", "duplicate", "corrupt", "reorder", "slot", "ecn", "random", "gemodel", "state", "root"}
+NUMBERS |= {"min", "max", "avpkt", "bandwidth", "probability"}
+OTHERS = {"latency", "peakrate", "duplicate", "corrupt", "reorder", "slot", "ecn", "random", "gemodel", "state", "root", "noecn"}
 
 
 def parse_words(words: str) -> str:

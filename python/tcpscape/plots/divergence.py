@@ -31,7 +31,7 @@ def divergence(comparisons: Sequence[Comparison], labels: tuple[str, str], stem:
     for ax, family in zip(axes, families, strict=True):
         _panel(ax, by_family[family])
         ax.set_title(f"{family} ({len(by_family[family])})", fontsize=9, color=style.DARK)
-    ccas = sorted(groups(comparisons, lambda c: c.cca))
+    ccas = sorted(groups(_alone(comparisons), lambda c: c.cca))
     entries = [(style.colour(cca, i), 1.3, "-", cca) for i, cca in enumerate(ccas)] if len(ccas) > 1 else []
     for colour, width, dash, label in [*entries, (style.DARK, 2.0, "-", "all"), (style.DARK, 1.0, "--", "chance: a perfect model")]:
         axes[0].plot([], [], color=colour, linewidth=width, linestyle=dash, label=label)
@@ -41,8 +41,13 @@ def divergence(comparisons: Sequence[Comparison], labels: tuple[str, str], stem:
     return style.save(fig, stem)
 
 
+def _alone(comparisons: Sequence[Comparison]) -> list[Comparison]:
+    """Those whose flows are of one kind: only they say something about one congestion control."""
+    return [c for c in comparisons if not c.condition.shared]
+
+
 def _panel(ax: Axes, group: Sequence[Comparison]) -> None:
-    per = groups(group, lambda c: c.cca)
+    per = groups(_alone(group), lambda c: c.cca)
     for i, (cca, some) in enumerate(sorted(per.items())):
         if len(per) > 1 and len(some) >= LEAST_CURVE:
             _curve(ax, np.array([c.error for c in some]), style.colour(cca, i), 1.3, "-")

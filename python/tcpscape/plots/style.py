@@ -16,7 +16,8 @@ INK = "#808080"
 DARK = "#404040"
 """Ink of figures on a white ground."""
 COLOURS = {"cubic": "#e69f00", "bbr": "#0090d0", "reno": "#009e73"}
-SPARE = ("#cc79a7", "#d55e00", "#56b4e9", "#b8a800")
+SPARE = ("#cc79a7", "#d55e00", "#56b4e9", "#b8a800", "#7a6fd0", "#44aa99", "#cc6677", "#999933", "#aa4499", "#6699cc", "#c08040", "#117733")
+"""Of all others, in the order in which a figure names them (Okabe and Ito, then Tol)."""
 MARKERS = {"cubic": "o", "bbr": "s", "reno": "^"}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 
 from tcpscape.errors import refuse
@@ -15,10 +15,13 @@ NAMES = tuple(f.name for f in fields(Summary))
 WORDS = {
     "median": "median error", "median_low": "median error, unexplained part", "p90": "90th percentile of the error",
     "p90_low": "90th percentile, unexplained part", "worst": "largest error", "overlap": "intervals overlap",
+    "group_median": "median error of a group's goodput", "group_p90": "90th percentile of a group's", "larger_share": "the larger share alike",
     "retransmit_share": "retransmits within 1.5 ×", "rtt_share": "mean RTT within 5 %",
 }
 """What a number is called in a table; others keep their name."""
-EVERYWHERE, EACH = "all", "each"
+EVERYWHERE, EACH, CCAS = "all", "each", "ccas"
+LEAST_OF_CCA = 4
+"""Conditions of a congestion control that `ccas` asks for."""
 
 _BOUND = re.compile(r"^\s*([a-z0-9_]+)\s*(?:@\s*([^<>]+?))?\s*(<=|>=)\s*([\d.]+)\s*$")
 
@@ -75,14 +78,21 @@ def _bound(part: str) -> Bound:
     return Bound(name, group or EVERYWHERE, sign == "<=", float(value))
 
 
+def _groups(group: str, families: Mapping[str, object], ccas: Mapping[str, Sequence[Comparison]]) -> list[str]:
+    """The groups that a bound is about."""
+    if group == EACH:
+        return [f for f in FAMILIES if f in families]
+    return [cca for cca in sorted(ccas) if len(ccas[cca]) >= LEAST_OF_CCA] if group == CCAS else [group]
+
+
 def judge(bounds: Sequence[Bound], comparisons: Sequence[Comparison]) -> list[Checked]:
-    """Each bound on its group: `all`, a family, a congestion control, or `each` family by itself."""
+    """Each bound on its group: `all`, a family, a congestion control, `each` family, or each of the `ccas` with four conditions or more."""
     by_family, by_cca = groups(comparisons, lambda c: c.family), groups(comparisons, lambda c: c.cca)
     known = {EVERYWHERE: list(comparisons), **by_cca, **by_family}
     out = []
     for bound in bounds:
-        if bound.group != EACH and bound.group not in known:
-            refuse("check", f"no condition belongs to {bound.group!r}", f"choose {', '.join([EACH, *known])}")
-        for group in [f for f in FAMILIES if f in by_family] if bound.group == EACH else [bound.group]:
+        if bound.group not in (EACH, CCAS) and bound.group not in known:
+            refuse("check", f"no condition belongs to {bound.group!r}", f"choose {', '.join([EACH, CCAS, *known])}")
+        for group in _groups(bound.group, by_family, by_cca):
             out.append(Checked(bound, group, float(getattr(Summary.of(known[group]), bound.name))))
     return out

@@ -134,6 +134,20 @@ class Comparison:
         """The mean of :attr:`chance`: what a perfect model would show on this condition."""
         return float(np.mean(self.chance)) if len(self.chance) else math.nan
 
+    @cached_property
+    def parts(self) -> tuple[float, ...]:
+        """The ln ratio of the median goodput of each group of flows that share the path; empty for one group, or where it is unknown."""
+        sides = [(self.a.part(i), self.b.part(i)) for i in range(len(self.condition.scenario.flows))] if self.condition.shared else []
+        return tuple(_ln(a) - _ln(b) for a, b in sides) if all(a and b for a, b in sides) else ()
+
+    @property
+    def larger(self) -> bool | None:
+        """Whether the same one of two groups gets the larger share, by A's median; None where B's runs do not agree about it."""
+        signs = {math.copysign(1, t.parts[0] - t.parts[1]) for t in self.b.trials} if len(self.parts) == 2 else set()
+        if len(signs) != 1 or len(self.b) < 2:
+            return None
+        return math.copysign(1, float(np.median(self.a.part(0))) - float(np.median(self.a.part(1)))) in signs
+
     def medians_of(self, name: str) -> tuple[float, float]:
         """Medians of A's and B's runs of a field; NaN where unknown."""
         a, b = (r.known(name) for r in (self.a, self.b))
@@ -159,6 +173,10 @@ class Comparison:
 def _logs(runs: Runs) -> Floats:
     logs: Floats = np.log(np.maximum(runs.goodput, TINY_MBPS))
     return logs
+
+
+def _ln(goodputs: Sequence[float]) -> float:
+    return math.log(max(float(np.median(goodputs)), TINY_MBPS))
 
 
 def _ratio(a: float, b: float) -> float:
@@ -211,6 +229,13 @@ class Summary:
     rtt_n: int
     rtt_share: float
     """Share of conditions whose mean RTTs agree within 5 %, of those in which both are known."""
+    group_n: int
+    group_median: float
+    group_p90: float
+    """|ln ratio| of the goodput of each group of flows, where several share a path."""
+    larger_n: int
+    larger_share: float
+    """Share of conditions in which the same one of two groups gets more, of those in which B's runs agree about it."""
 
     @classmethod
     def of(cls, group: Sequence[Comparison]) -> Summary:
@@ -219,6 +244,8 @@ class Summary:
         factors = [f for c in group if not math.isnan(f := c.retransmit_factor)]
         rtts = [r for c in group if not math.isnan(r := c.rtt_ratio)]
         drawn = [c.chance for c in group if len(c.chance)]
+        parts = [abs(x) for c in group for x in c.parts]
+        larger = [x for c in group if (x := c.larger) is not None]
         perfect = np.array(drawn) if drawn else np.full((1, 1), math.nan)
         perfect_p90 = np.quantile(perfect, 0.9, axis=0)
         return cls(
@@ -230,6 +257,7 @@ class Summary:
             overlap=share(c.overlap for c in group),
             retransmit_n=len(factors), retransmit_share=share(1 / RETRANSMIT_FACTOR <= f <= RETRANSMIT_FACTOR for f in factors),
             rtt_n=len(rtts), rtt_share=share(abs(r - 1) <= RTT_WITHIN for r in rtts),
+            group_n=len(parts), group_median=quantile(parts, 0.5), group_p90=quantile(parts, 0.9), larger_n=len(larger), larger_share=share(larger),
         )  # fmt: skip
 
     def to_dict(self) -> dict[str, float | int | None]:

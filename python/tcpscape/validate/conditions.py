@@ -12,17 +12,23 @@ from pathlib import Path
 from tcpscape import files, path
 from tcpscape.errors import ScenarioError, refuse
 from tcpscape.scenario import Scenario
+from tcpscape.validate import shared
 
 COLUMNS = (
     "id", "cca", "rtt_ms", "duration_s", "jitter_ms", "distribution", "jitter_on", "loss_pct", "rate_mbit", "buffer_bytes", "rcvbuf", "flows",
     "app_MBps",
 )
 """Columns of a CSV of conditions: netem at the sender's egress, a router with tbf where `rate_mbit` is given, netem for the ACKs. There may be
-one more, `kernel`: a profile with overrides, as `--kernel` takes it."""
+two more: `kernel`, a profile with overrides as `--kernel` takes it, and `listener`. With a column `first` it is a CSV of shared bottlenecks
+(:mod:`tcpscape.validate.shared`)."""
 CLEAN, LOSS, JITTER, BOTH, LINK, MIXED = "clean", "loss", "jitter", "loss and jitter", "bottleneck", "bottleneck and impairments"
 FAMILIES = (CLEAN, LOSS, JITTER, BOTH, LINK, MIXED)
 COMBINATIONS = ("bottleneck, loss", "bottleneck, jitter", "bottleneck, loss and jitter")
 """What the last family is made of."""
+DEFAULT_CHILD = {"tbf": "bfifo", "htb": "pfifo"}
+"""The queue inside a shaper whose words name none."""
+NO_QUEUE = "none"
+"""The queue of a path without a bottleneck."""
 DEFAULT_S = 10.0
 """Duration of a CSV's condition that does not say it, s."""
 
@@ -70,6 +76,21 @@ class Condition:
         """What conditions on the same path share: the scenario's address under one congestion control."""
         return self.scenario.with_cca("cubic").address()
 
+    @property
+    def shared(self) -> bool:
+        """Whether several groups of flows share the path."""
+        return len(self.scenario.flows) > 1
+
+    @cached_property
+    def queue(self) -> str:
+        """The queue discipline at the bottleneck, with `ecn` where it marks: the innermost of the last hop that has a rate; `none` without one."""
+        hops = [w for room in ("forward", "bottleneck") for hop in getattr(self.scenario, room) for w in path.words(hop, self.scenario.rtt_ns)]
+        links = [w for w in hops if _LINK.search(w)]
+        if not links:
+            return NO_QUEUE
+        words = [part.split() for part in links[-1].split(";")]
+        return DEFAULT_CHILD.get(words[-1][0], words[-1][0]) + " ecn" * ("ecn" in words[-1])
+
     def describe(self) -> str:
         """One short line: congestion control, path, application."""
         return self.scenario.about or _describe(self.scenario)
@@ -92,7 +113,9 @@ def number(text: str | None) -> float:
 
 
 def of_row(row: Mapping[str, str]) -> Condition:
-    """A condition from a row with the columns :data:`COLUMNS`."""
+    """A condition from a row with the columns :data:`COLUMNS`, or those of a shared bottleneck."""
+    if "first" in row:
+        return Condition(row["id"], Scenario.of(shared.scenario(row), row["id"]))
     delay, jitter, loss, rate = number(row["rtt_ms"]) / 2, number(row.get("jitter_ms")), number(row.get("loss_pct")), number(row.get("rate_mbit"))
     spread = (f" {jitter:g}ms" + (" distribution normal" if row.get("distribution") == "normal" else "")) if jitter else ""
     lost = f" loss {loss:g}%" if loss else ""
@@ -101,7 +124,7 @@ def of_row(row: Mapping[str, str]) -> Condition:
     flow = {
         "cca": row["cca"], "count": int(number(row.get("flows")) or 1), "rcvbuf": int(number(row.get("rcvbuf"))),
         "app": f"{app:g}MB/s" if app else 0,
-    }
+    } | ({"listener": row["listener"]} if row.get("listener") else {})
     scenario = Scenario.of({
         "name": row["id"], "about": _about(row), "duration": f"{number(row.get('duration_s')) or DEFAULT_S:g}s", "bottleneck": link, "flows": [flow],
         "forward": f"netem delay {delay:g}ms{spread}{lost} limit 100000",
@@ -151,9 +174,11 @@ def _text(file: Path) -> str:
 
 def _rows(file: Path) -> list[dict[str, str]]:
     rows = list(csv.DictReader(_text(file).splitlines()))
-    missing = [c for c in ("id", "cca", "rtt_ms") if not rows or c not in rows[0]]
+    columns = shared.COLUMNS if rows and "first" in rows[0] else COLUMNS
+    needed = [c for c in columns if c in ("id", "cca", "first", "second", "rtt_ms", "rate_mbit", "buffer_bytes", "queue", "bottleneck")]
+    missing = [c for c in (needed if columns is shared.COLUMNS else ("id", "cca", "rtt_ms")) if not rows or c not in rows[0]]
     if missing:
-        refuse("conditions", f"{file} has no column {missing[0]} or no row", f"write the columns {','.join(COLUMNS)}")
+        refuse("conditions", f"{file} has no column {missing[0]} or no row", f"write the columns {','.join(columns)}")
     return rows
 
 

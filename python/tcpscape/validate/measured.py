@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -30,17 +31,25 @@ class Measured:
     """The smallest that a flow saw."""
     counters: Mapping[str, float] = field(default_factory=dict)
     """Sums over the flows, and `limited_by_…` as shares of one."""
+    parts: tuple[float, ...] = ()
+    """Goodput of each group of flows, Mbit/s, in the scenario's order; empty where it is unknown."""
     seed: int = 0
     caveats: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, trial: Trial) -> Measured:
-        """From an engine's trial."""
+    def of(cls, trial: Trial, counts: Sequence[int] = ()) -> Measured:
+        """From an engine's trial; `counts`: the flows of each group."""
         least = [f.min_rtt_ms for f in trial.flows if f.min_rtt_ms]
         return cls(
             trial.goodput_mbps, metrics.retransmits(trial), metrics.mean_rtt(trial), min(least, default=math.nan), _counters(trial.flows),
-            trial.seed, trial.caveats,
+            _parts([f.goodput_mbps for f in trial.flows], counts), trial.seed, trial.caveats,
         )  # fmt: skip
+
+
+def _parts(goodputs: Sequence[float], counts: Sequence[int]) -> tuple[float, ...]:
+    """Sums over groups of so many flows."""
+    ends = list(itertools.accumulate(counts))
+    return tuple(sum(goodputs[end - n : end]) for n, end in zip(counts, ends, strict=True))
 
 
 def _counters(flows: Sequence[FlowResult]) -> dict[str, float]:
@@ -69,6 +78,10 @@ class Runs:
     def goodput(self) -> tuple[float, ...]:
         """Mbit/s, one a trial."""
         return tuple(t.goodput for t in self.trials)
+
+    def part(self, group: int) -> list[float]:
+        """Goodput of one group of flows in each trial, Mbit/s; empty where it is unknown."""
+        return [t.parts[group] for t in self.trials if group < len(t.parts)]
 
     def known(self, name: str) -> list[float]:
         """A field's values (`retransmits`, `mean_rtt_ms`, `min_rtt_ms`), those that are known."""

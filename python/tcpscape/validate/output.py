@@ -27,7 +27,7 @@ from tcpscape.validate.sides import Say
 HEAD = (
     "id", "cca", "family", "combination", "condition", "a_mbps", "a_low", "a_high", "b_mbps", "b_low", "b_high", "ln_ratio", "ln_low", "ln_high",
     "error", "unexplained", "at_most", "chance", "overlap", "a_cv", "b_cv", "a_runs", "b_runs", "a_retransmits", "b_retransmits",
-    "retransmit_factor", "a_rtt_ms", "b_rtt_ms", "rtt_ratio", "min_rtt_ratio",
+    "retransmit_factor", "a_rtt_ms", "b_rtt_ms", "rtt_ratio", "min_rtt_ratio", "queue", "group_ln_ratios", "larger_alike",
 )  # fmt: skip
 """Columns of the table of conditions."""
 
@@ -123,6 +123,7 @@ def numbers(c: Comparison) -> dict[str, Any]:
         words.id, words.cca, words.family, words.combination, words.describe(), a.value, a.low, a.high, b.value, b.low, b.high, c.ln.value, c.ln.low,
         c.ln.high, c.error, c.unexplained, c.at_most, c.floor, c.overlap, spread(c.a.goodput), spread(c.b.goodput), len(c.a), len(c.b),
         *c.medians_of("retransmits"), c.retransmit_factor, *c.medians_of("mean_rtt_ms"), c.rtt_ratio, c.min_rtt_ratio,
+        words.queue, ";".join(f"{x:.4f}" for x in c.parts) or None, c.larger,
     )  # fmt: skip
     return {k: _known(v) if isinstance(v, float) else v for k, v in zip(HEAD, values, strict=True)}
 
@@ -136,6 +137,7 @@ def summary(finished: Finished) -> dict[str, Any]:
         "tcpscape": __version__, "source": said.source, "engines": list(session.specs), "against": session.against,
         "a": {"label": outcome.a.label, "version": outcome.a.version}, "b": {"label": outcome.b.label, "version": outcome.b.version},
         "all": Summary.of(some).to_dict(), "families": _each(groups(some, lambda c: c.family), FAMILIES),
+        "queues": _each(groups(some, lambda c: c.queue)),
         "ccas": _each(groups(some, lambda c: c.cca)), "families_ccas": _each({f"{f} / {cca}": g for (f, cca), g in by_both.items()}),
         "ranks": said.ranks.to_dict() if said.ranks else None,
         "bounds": [{"bound": c.bound.text, "group": c.group, "reached": _known(c.reached), "met": c.met} for c in said.checked],

@@ -17,6 +17,8 @@ from tcpscape.validate.measured import Runs
 RESAMPLES = 1000
 TIE = 0.02
 """Medians within this share of each other are a tie."""
+NEAR_BEST = 0.9
+"""Of the best goodput on a path: what counts as the best too."""
 LEAST_FOR_ORDER = 3
 """Congestion controls on a path for a rank correlation; two are a pair."""
 
@@ -36,6 +38,8 @@ class Ranks:
     """Share of those in which A names the same winner."""
     opposed: int
     """Pairs in which both are decided, for opposite winners."""
+    best: float
+    """Share of the paths in which what A ranks best is B's best too, or carries at least 90 % of its goodput on B (medians)."""
     kendall: float
     """Mean over the paths of Kendall's tau between A's and B's goodputs; NaN below three congestion controls."""
     spearman: float
@@ -57,6 +61,7 @@ def ranks(comparisons: Sequence[Comparison]) -> Ranks | None:
     return Ranks(
         paths=len(paths), pairs=len(pairs), alike=share(a.winner == b.winner for a, b in pairs), decided=len(decided),
         decided_alike=share(a.sign == b.sign for a, b in decided), opposed=sum(a.decided and a.sign != b.sign for a, b in decided),
+        best=share(_best_alike(g) for g in paths),
         kendall=_mean([o[0] for o in orders]), spearman=_mean([o[1] for o in orders]),
     )  # fmt: skip
 
@@ -82,6 +87,12 @@ def _verdict(x: Runs, y: Runs) -> _Verdict:
     value = float(np.log(max(np.median(x.goodput), TINY_MBPS)) - np.log(max(np.median(y.goodput), TINY_MBPS)))
     low, high = np.quantile(draws, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
     return _Verdict(int(np.sign(value)), abs(value) <= TIE, bool(low > TIE or high < -TIE) and min(len(x), len(y)) > 1)
+
+
+def _best_alike(group: Sequence[Comparison]) -> bool:
+    """Whether A's best is B's, or nearly."""
+    a, b = ([float(np.median(runs.goodput)) for runs in side] for side in ([c.a for c in group], [c.b for c in group]))
+    return b[int(np.argmax(a))] >= NEAR_BEST * max(b)
 
 
 def _orders(group: Sequence[Comparison]) -> tuple[float, float]:

@@ -18,8 +18,8 @@ from tcpscape.validate.conditions import Condition
 from tcpscape.validate.measured import COUNTERS, Measured, Runs
 
 COLUMNS = ("id", "side", "seed", "goodput_mbps", "mean_rtt_ms", "min_rtt_ms")
-"""Columns of `results.csv` before the counters."""
-OTHER_NAMES = {"dsacks": "dsack_dups"}
+"""Columns of `results.csv` before the counters; `parts_mbps`, each group's goodput, is the last where several share a path."""
+OTHER_NAMES = {"dsacks": "dsack_dups", "delivered_ce": "ce_delivered"}
 """What the older files call a counter."""
 
 
@@ -57,7 +57,7 @@ def read_results(file: Path) -> dict[str, Runs]:
 
     Mean RTTs may come from a file beside it (`X_rtt.csv` for `X_results.csv`), measured in runs of their own.
     """
-    rows = [r for r in _rows(file) if r.get("goodput_mbps") and r.get("side", "b") == "b"]
+    rows = [r for r in map(_whole, _rows(file)) if r.get("goodput_mbps") and r.get("side", "b") == "b"]
     aside = file.with_name(file.name.replace("_results", "_rtt"))
     single = {r["id"] for r in rows if r.get("flows", "1") == "1"}
     rtts = [r for r in _rows(aside) if r.get("goodput_mbps") and r["id"] in single] if aside != file and aside.exists() else []
@@ -81,6 +81,15 @@ def _rows(file: Path) -> list[dict[str, str]]:
         raise StoreError(f"against: cannot read {file}: {e.strerror}; check the path") from None
 
 
+def _whole(row: dict[str, str]) -> dict[str, str]:
+    """A row of the shared bottlenecks' reference set, whose cells list the flows, as any other row."""
+    if "first_mbps" not in row:
+        return row
+    parts = [row["first_mbps"], row["second_mbps"]]
+    sums = {k: f"{sum(map(float, row[k].split(';'))):g}" for k in ("retransmits", "ce_delivered", "data_segs_out") if row.get(k)}
+    return row | sums | {"parts_mbps": ";".join(parts), "goodput_mbps": f"{sum(map(float, parts)):.7g}", "flows": "2"}
+
+
 def _cell(row: Mapping[str, str], name: str, scale: float = 1.0) -> float:
     return float(row[name]) * scale if row.get(name) else math.nan
 
@@ -98,7 +107,8 @@ def _measured(row: Mapping[str, str]) -> Measured:
     least = _cell(row, "min_rtt_us", 1e-3) if "min_rtt_us" in row else _cell(row, "min_rtt_ms")
     known = {k: v for k, v in counters.items() if not math.isnan(v)}
     seed = int(row.get("seed") or row.get("repeat") or 0)
-    return Measured(_cell(row, "goodput_mbps"), counters["retransmits"], _mean_rtt(row), least, known, seed)
+    parts = tuple(map(float, row["parts_mbps"].split(";"))) if row.get("parts_mbps") else ()
+    return Measured(_cell(row, "goodput_mbps"), counters["retransmits"], _mean_rtt(row), least, known, parts, seed)
 
 
 def _with_rtts(trials: Sequence[Measured], rtts: Sequence[float]) -> list[Measured]:
@@ -114,9 +124,11 @@ def write_results(sides: Mapping[str, Mapping[str, Runs]], file: Path) -> None:
     extra = list(dict.fromkeys(name for runs in everything for name in runs.counters))
     with open(file, "w", newline="", encoding="utf-8") as f:
         out = csv.writer(f, lineterminator="\n")
-        out.writerow([*COLUMNS, *extra])
+        parts = ["parts_mbps"] if any(len(t.parts) > 1 for runs in everything for t in runs.trials) else []
+        out.writerow([*COLUMNS, *extra, *parts])
         for side, by_id in sides.items():
             for id, runs in by_id.items():
                 for t in runs.trials:
                     numbers = [t.goodput, t.mean_rtt_ms, t.min_rtt_ms, *(t.counters.get(name, math.nan) for name in extra)]
-                    out.writerow([id, side, t.seed, *("" if math.isnan(x) else f"{x:.7g}" for x in numbers)])
+                    groups = [";".join(f"{x:.7g}" for x in t.parts)] if parts else []
+                    out.writerow([id, side, t.seed, *("" if math.isnan(x) else f"{x:.7g}" for x in numbers), *groups])

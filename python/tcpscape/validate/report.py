@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from tcpscape.stats import Estimate
 from tcpscape.stats.estimate import number
 from tcpscape.validate.checks import Checked
-from tcpscape.validate.compare import SMALL, Comparison, Summary, groups, worst
+from tcpscape.validate.compare import SMALL, Comparison, Summary, groups, quantile, worst
 from tcpscape.validate.conditions import COMBINATIONS, FAMILIES, MIXED
 from tcpscape.validate.explain import Explanation
 from tcpscape.validate.ranks import Ranks
@@ -20,6 +20,7 @@ PICTURE = "divergence.png"
 MAX_LINES = 20
 """Conditions that could not run, and caveats, listed one by one up to so many."""
 
+SUMMARY_HEAD = ("conditions", "n", "median", "p90", "worst", "bias", "chance", "overlap", "retransmits", "mean RTT")
 SCATTER, OPEN = "within the runs' scatter", "not explained yet"
 """What is said of a condition that nobody looked into."""
 DEFINITIONS = """\
@@ -87,13 +88,47 @@ def summary_table(comparisons: Sequence[Comparison], bold: str = "**") -> Table:
             rows.append(_summary_row(family, Summary.of(by_family[family])))
             if family == MIXED and len(by_mixture.keys() & set(COMBINATIONS)) > 1:
                 rows += [_summary_row(f"– {name.split(', ')[1]}", Summary.of(by_mixture[name])) for name in COMBINATIONS if name in by_mixture]
-    rows += [_summary_row(f"{bold}{cca}{bold}", Summary.of(group)) for cca, group in sorted(groups(comparisons, lambda c: c.cca).items())]
+    alone = [c for c in comparisons if not c.condition.shared]
+    rows += [_summary_row(f"{bold}{cca}{bold}", Summary.of(group)) for cca, group in sorted(groups(alone, lambda c: c.cca).items())]
     rows.append(_summary_row(f"{bold}all{bold}", Summary.of(comparisons)))
-    return Table(("conditions", "n", "median", "p90", "worst", "bias", "chance", "overlap", "retransmits", "mean RTT"), rows)
+    return Table(SUMMARY_HEAD, rows)
+
+
+def shared_table(comparisons: Sequence[Comparison], bold: str = "**") -> Table | None:
+    """Bottlenecks that groups of flows share, by queue, by congestion control (its own groups) and over all; None where there are none."""
+    some = [c for c in comparisons if c.parts]
+    if not some:
+        return None
+    rows = [_shared_row(queue, group) for queue, group in sorted(groups(some, lambda c: c.queue).items())]
+    for cca in sorted({f.cca for c in some for f in c.condition.scenario.flows}):
+        rows.append(_shared_row(f"{bold}{cca}{bold}", [c for c in some if cca in c.condition.cca.split("+")], cca))
+    rows.append(_shared_row(f"{bold}all{bold}", some))
+    return Table(("shared by two groups", "n", "total: median", "p90", "groups", "each group: median", "p90", "worst", "larger share alike"), rows)
+
+
+def _shared_row(name: str, some: Sequence[Comparison], cca: str | None = None) -> tuple[str, ...]:
+    s, parts = Summary.of(some), parts_of(some, cca)
+    return (
+        name, str(s.n), f"{s.median:.3f}", f"{s.p90:.3f}", str(len(parts)), f"{quantile(parts, 0.5):.3f}", f"{quantile(parts, 0.9):.3f}",
+        fixed(max(parts)), _of(s.larger_share, s.larger_n),
+    )  # fmt: skip
+
+
+def parts_of(some: Sequence[Comparison], cca: str | None = None) -> list[float]:
+    """|ln ratio| of each group's goodput, those under one congestion control or all."""
+    return [abs(x) for c in some for f, x in zip(c.condition.scenario.flows, c.parts, strict=False) if cca in (None, f.cca)]
+
+
+def queues_table(comparisons: Sequence[Comparison], bold: str = "**") -> Table:
+    """The divergence by queue discipline at the bottleneck."""
+    by_queue = groups(comparisons, lambda c: c.queue)
+    rows = [_summary_row(f"{bold}{name}{bold}", Summary.of(by_queue[name])) for name in sorted(by_queue)]
+    return Table(("queue", *SUMMARY_HEAD[1:]), rows)
 
 
 def matrix_table(comparisons: Sequence[Comparison]) -> Table:
     """Median and 90th percentile, family by congestion control."""
+    comparisons = [c for c in comparisons if not c.condition.shared]
     ccas = sorted(groups(comparisons, lambda c: c.cca))
     rows = []
     for family, group in sorted(groups(comparisons, lambda c: c.family).items(), key=lambda item: FAMILIES.index(item[0])):
@@ -107,6 +142,7 @@ def ranks_table(found: Ranks) -> Table:
     rows = [
         ("paths", str(found.paths)), ("pairs of congestion controls decided alike", _of(found.alike, found.pairs)),
         ("of the pairs that B's runs decide", _of(found.decided_alike, found.decided)), ("pairs decided for opposite winners", str(found.opposed)),
+        ("A's best is B's best, or within 10 % of it", _of(found.best, found.paths)),
         ("Kendall's tau, mean over paths", fixed(found.kendall)), ("Spearman's rho, mean over paths", fixed(found.spearman)),
     ]  # fmt: skip
     return Table(("rank agreement", ""), rows)
@@ -161,6 +197,8 @@ def page(outcome: Outcome, said: Said) -> str:
     parts += ["## Bounds", checks_table(said.checked).markdown()] if said.checked else []
     parts += ["## By family and congestion control", f"![error by family]({PICTURE})"]
     parts += [summary_table(outcome.comparisons).markdown(), matrix_table(outcome.comparisons).markdown()]
+    if table := shared_table(outcome.comparisons):
+        parts += ["## Shared bottlenecks", table.markdown()]
     parts += ["## Rank agreement", ranks_table(said.ranks).markdown()] if said.ranks else []
     parts += ["## The worst conditions", worst_table(worst(outcome.comparisons, 10), labels).markdown()]
     parts += [explained(e, said.pictures.get(e.comparison.condition.id)) for e in said.explained]

@@ -9,8 +9,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from tcpscape.engines import REGISTRY
+from tcpscape.engines.model import Model
 from tcpscape.errors import StoreError, refuse
-from tcpscape.validate import conditions, recorded, sides
+from tcpscape.scenario import Scenario
+from tcpscape.validate import conditions, recorded, shared, sides
 from tcpscape.validate.conditions import Condition
 from tcpscape.validate.draw import CCAS, Draw
 from tcpscape.validate.rounds import MOST_SEEDS, Request
@@ -18,6 +21,8 @@ from tcpscape.validate.rounds import MOST_SEEDS, Request
 ENGINES = ("model", "virtual")
 """Compared when nothing else is asked for: ours, and the referee."""
 SEEDS = "3"
+ALL = "all"
+"""Instead of names of congestion controls: all that both engines have."""
 CONDITIONS, RESULTS, NUMBERS, SUMMARY, REPORT = "conditions.yaml", "results.csv", "conditions.csv", "summary.json", "report.md"
 """Files of a validation."""
 
@@ -31,6 +36,7 @@ class Asked:
     against: str | None = None
     conditions: str | None = None
     random: int | None = None
+    shared: int | None = None
     seed: int = 0
     ccas: Sequence[str] = ()
     paired: bool = False
@@ -55,13 +61,24 @@ def prepare(asked: Asked) -> Session:
     """The request, everything checked that can be checked before anything runs."""
     record = recorded.load(asked.against) if asked.against else None
     specs = engine_specs(asked.engines, recorded=record is not None)
-    found, source = _conditions(asked, record)
     a = sides.make(specs[0], asked.jobs, asked.out)
     b = sides.RecordedSide(record) if record else sides.make(specs[1], asked.jobs, asked.out)
+    if tuple(asked.ccas) == (ALL,):
+        asked = replace(asked, ccas=_everyone(a, b))
+    found, source = _conditions(asked, record)
     if asked.precision is not None and not 0 < asked.precision <= 10:
         refuse("precision", f"{asked.precision:g} is no half width of an ln ratio", "write for example 0.05")
     request = Request(found, a, b, seeds_of(asked.seeds), asked.precision, asked.most)
     return Session(request, source, specs, asked.against)
+
+
+def _everyone(a: sides.EngineSide, b: sides.Side) -> tuple[str, ...]:
+    """The congestion controls that both sides have, of those that the model knows."""
+    known = REGISTRY["model"]()
+    names = [c.name for c in known.registry()] if isinstance(known, Model) else []
+    plain = Scenario.of({"forward": "netem delay 10ms"})
+    engines = [side for side in (a, b) if isinstance(side, sides.EngineSide)]
+    return tuple(n for n in names if not any(side.refuses(Condition(n, plain.with_cca(n))) for side in engines))
 
 
 def engine_specs(said: Sequence[str], *, recorded: bool) -> tuple[str, ...]:
@@ -88,8 +105,10 @@ def seeds_of(text: str) -> tuple[int, int]:
 
 def _conditions(asked: Asked, record: recorded.Recorded | None) -> tuple[list[Condition], str]:
     """The conditions and where they are from."""
-    if asked.conditions and asked.random is not None:
-        refuse("random", "--conditions names the conditions already", "leave out one of them")
+    if sum(x is not None for x in (asked.conditions, asked.random, asked.shared)) > 1:
+        refuse("random" if asked.random is not None else "shared", "the conditions are named already", "name one of --conditions, --random, --shared")
+    if asked.shared is not None:
+        return _drawn_shared(asked, asked.shared)
     if asked.random is not None:
         return _drawn(asked)
     if asked.conditions:
@@ -99,7 +118,7 @@ def _conditions(asked: Asked, record: recorded.Recorded | None) -> tuple[list[Co
     elif (kept := asked.out / CONDITIONS).exists():
         found, source = conditions.read(kept), str(kept)
     else:
-        refuse("conditions", "none given", "write --random 60 --seed 1, --conditions FILE or --against RECORD")
+        refuse("conditions", "none given", "write --random 60 --seed 1, --shared 40, --conditions FILE or --against RECORD")
     return conditions.chosen(found, asked.ccas, paired=asked.paired), source
 
 
@@ -110,6 +129,13 @@ def _drawn(asked: Asked) -> tuple[list[Condition], str]:
     return (conditions.pairs(found, draw.ccas) if asked.paired else found), source
 
 
+def _drawn_shared(asked: Asked, n: int) -> tuple[list[Condition], str]:
+    if asked.paired:
+        refuse("paired", "shared bottlenecks have two congestion controls already", "leave it out, or use --random")
+    rows = shared.Draw(n, asked.seed, tuple(asked.ccas) or shared.CCAS).rows()
+    return [conditions.of_row(row) for row in rows], f"{n} shared bottlenecks drawn at random (seed {asked.seed})"
+
+
 def resume(out: Path, id: str, asked: Asked) -> Session:
     """The session that wrote `out`, for one of its conditions and the runs that it has had."""
     said = _summary(out)
@@ -117,7 +143,7 @@ def resume(out: Path, id: str, asked: Asked) -> Session:
     if not found:
         refuse("explain", f"there is no condition {id!r} in {out / CONDITIONS}", "choose an id of conditions.csv")
     with_engines = replace(asked, engines=asked.engines or said["engines"], against=asked.against or said["against"])
-    session = prepare(replace(with_engines, conditions=str(out / CONDITIONS), random=None, ccas=(), paired=False, precision=None))
+    session = prepare(replace(with_engines, conditions=str(out / CONDITIONS), random=None, shared=None, ccas=(), paired=False, precision=None))
     runs = next((tuple(c["runs"]) for c in said["conditions"] if c["id"] == id), session.request.seeds)
     return replace(session, request=replace(session.request, conditions=found, seeds=runs))
 

@@ -139,7 +139,8 @@ class EngineSide(Side):
         """Runs what is not kept already."""
         runner = Runner(self.engine, self.jobs, store=self.store, progress=progress)
         got = runner.run_all([(self.scenario(c), range(n)) for c, n in work])
-        return [Runs(tuple(Measured.of(t) for t in trials)) for trials in got]
+        counts = [[f.count for f in c.scenario.flows] for c, _ in work]
+        return [Runs(tuple(Measured.of(t, n) for t in trials)) for trials, n in zip(got, counts, strict=True)]
 
     def traces(self, condition: Condition, seeds: Sequence[int], progress: Progress | None = None) -> list[Trial]:
         """The same trials again, with samples."""
