@@ -84,6 +84,8 @@ impl Chaos {
             interval_us: if valid { i64::from(self.rng.below(2_000_000)) } else { -1 },
             rtt_us,
             losses,
+            tx_in_flight: v.in_flight.saturating_add(n),
+            lost: losses,
             acked_sacked: n,
             prior_in_flight: v.in_flight.saturating_add(n),
             is_app_limited: v.app_limited != 0,

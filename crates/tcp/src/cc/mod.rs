@@ -197,6 +197,10 @@ pub struct RateSample {
     pub rtt_us: i64,
     /// Packets newly marked lost by this ACK.
     pub losses: u32,
+    /// Packets in flight just after the sampled packet was sent, itself included (`P.tx_in_flight`).
+    pub tx_in_flight: u32,
+    /// Packets marked lost between its transmission and now (`RS.lost`). Like `tx_in_flight` it means nothing without a sample.
+    pub lost: u32,
     /// Packets newly acknowledged or SACKed by this ACK.
     pub acked_sacked: u32,
     /// Packets in flight before this ACK.
@@ -246,6 +250,21 @@ pub struct InAck {
     pub ece: bool,
 }
 
+/// A packet that was just marked lost, as its last transmission left it (draft-ietf-ccwg-bbr §4.1.2.1.2, per-packet state).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LostPacket {
+    /// Its first sequence number, and the one after its last.
+    pub seq: u64,
+    /// See `seq`.
+    pub end: u64,
+    /// Packets in flight just after it was sent, itself included.
+    pub tx_in_flight: u32,
+    /// Packets marked lost since it was sent, itself included.
+    pub lost: u32,
+    /// It was sent while the application had nothing more to send.
+    pub is_app_limited: bool,
+}
+
 /// Things that happen to a connection (`enum tcp_ca_event`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CaEvent {
@@ -278,6 +297,12 @@ pub trait CongestionController: Send {
     fn in_ack(&mut self, _v: &View, _w: &mut Window, _a: InAck) {}
     /// Packets left the retransmission queue (`pkts_acked`).
     fn pkts_acked(&mut self, _v: &View, _w: &mut Window, _a: &PktsAcked) {}
+    /// Whether [`CongestionController::on_lost`] is wanted; asked once.
+    fn wants_lost(&self) -> bool {
+        false
+    }
+    /// A packet was marked lost; before the state changes because of it (`skb_marked_lost` of BBR v3's kernel).
+    fn on_lost(&mut self, _v: &View, _w: &mut Window, _p: &LostPacket) {}
     /// An ACK was processed: grow (`cong_avoid`), or do everything (`cong_control`).
     fn on_ack(&mut self, v: &View, w: &mut Window, s: &AckSample);
     /// The state is about to change to `new`; `v.ca_state` is still the old one (`set_state`).

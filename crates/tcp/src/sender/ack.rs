@@ -45,6 +45,8 @@ struct SackTag {
     delivered: u32,
     rate: RateSample,
     rate_end_seq: u64,
+    /// `lost` when the sampled packet was sent.
+    prior_lost: u32,
 }
 
 impl Sender {
@@ -109,6 +111,7 @@ impl Sender {
             delivered: 0,
             rate: RateSample { rtt_us: -1, ..RateSample::default() },
             rate_end_seq: 0,
+            prior_lost: 0,
         };
         if s.ack < prior_una {
             return self.on_old_ack(s, &mut tag);
@@ -161,6 +164,7 @@ impl Sender {
         let delivered = self.delivered.wrapping_sub(prior_delivered);
         let lost = self.lost.wrapping_sub(prior_lost);
         tag.rate.is_ack_delayed = flags & ACK_MAYBE_DELAYED != 0;
+        tag.rate.lost = self.lost.wrapping_sub(tag.prior_lost);
         self.rate_gen(delivered, lost, was_reneg, &mut tag.rate);
         self.cong_control(s.ack, delivered, flags, &tag.rate);
         self.xmit_recovery(rexmit);
@@ -490,6 +494,8 @@ impl Sender {
         if tag.rate.prior_delivered == 0 || sent_after(sent, self.first_tx_mstamp, s.end(), tag.rate_end_seq) {
             tag.rate.prior_delivered = s.tx_delivered;
             tag.rate.prior_mstamp = s.tx_delivered_mstamp;
+            tag.rate.tx_in_flight = s.tx_in_flight();
+            tag.prior_lost = s.tx_lost;
             tag.rate.is_app_limited = s.has(APP_LIMITED);
             tag.rate.is_retrans = s.has(RETRANS | EVER_RETRANS);
             tag.rate_end_seq = s.end();

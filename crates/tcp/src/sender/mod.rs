@@ -134,6 +134,7 @@ pub struct Sender {
     cc: Box<dyn CongestionController>,
     owns_window: bool,
     wants_in_ack: bool,
+    wants_lost: bool,
     w: Window,
     state: State,
     now: Time,
@@ -240,8 +241,9 @@ impl Sender {
         let locked = cfg.sndbuf > 0;
         // Linux: sock_setsockopt(SO_SNDBUF) caps at wmem_max and doubles, SOCK_MIN_SNDBUF 4608.
         let sndbuf = if locked { (cfg.sndbuf.min(cfg.kernel.wmem_max) * 2).max(4_608) } else { cfg.kernel.tcp_wmem_default };
-        let (owns_window, wants_in_ack) = (cfg.congestion.owns_window(), cfg.congestion.wants_in_ack());
-        let ecn = EcnState::new(cfg.ecn, cfg.congestion.needs_ecn());
+        let cc = &cfg.congestion;
+        let (owns_window, wants_in_ack, wants_lost) = (cc.owns_window(), cc.wants_in_ack(), cc.wants_lost());
+        let ecn = EcnState::new(cfg.ecn, cc.needs_ecn());
         let rto = cfg.jiffies.from_micros(TIMEOUT_INIT_US);
         Sender {
             kernel: cfg.kernel,
@@ -256,6 +258,7 @@ impl Sender {
             cc: cfg.congestion,
             owns_window,
             wants_in_ack,
+            wants_lost,
             w: Window::default(),
             state: State::Closed,
             now: Time::ZERO,

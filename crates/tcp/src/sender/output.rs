@@ -403,6 +403,7 @@ impl Sender {
         }
         self.burst = self.burst.wrapping_add(1);
         let app = if self.app_limited != 0 { APP_LIMITED } else { 0 };
+        let (in_flight, lost) = (self.in_flight(), self.lost);
         for i in 0..n {
             let id = first.wrapping_add(i);
             let (burst, delivered) = (self.burst, self.delivered);
@@ -411,6 +412,8 @@ impl Sender {
             s.xmit_ns = stamp;
             s.burst = burst;
             s.tx_delivered = delivered;
+            s.tx_lost = lost;
+            s.set_tx_in_flight(in_flight + i + 1);
             s.tx_delivered_mstamp = dm;
             s.tx_first_mstamp = fm;
             s.flags = s.flags & !APP_LIMITED | app;

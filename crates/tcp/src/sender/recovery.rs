@@ -4,9 +4,10 @@
 //! Linux: `tcp_fastretrans_alert()`, `tcp_rack_*()`, `tcp_try_undo_*()`, `tcp_process_loss()`. How it differs: nothing known.
 
 use super::ack::flag::*;
-use super::scoreboard::{EVER_RETRANS, LOST, RETRANS, SACKED};
+use super::scoreboard::{APP_LIMITED, EVER_RETRANS, LOST, RETRANS, SACKED};
 use super::timers::TIMEOUT_MIN_US;
 use super::*;
+use crate::cc::LostPacket;
 
 /// What to send after the ACK was processed (`REXMIT_*`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +37,18 @@ impl Sender {
         }
         self.lost = self.lost.wrapping_add(1);
         self.board.note_lost(id);
+        if self.wants_lost {
+            let s = self.board.get(id);
+            let p = LostPacket {
+                seq: s.seq,
+                end: s.end(),
+                tx_in_flight: s.tx_in_flight(),
+                lost: self.lost.wrapping_sub(s.tx_lost),
+                is_app_limited: s.has(APP_LIMITED),
+            };
+            let v = self.view();
+            self.cc.on_lost(&v, &mut self.w, &p);
+        }
     }
 
     // RFC 8985 §6.2 step 4; Linux: tcp_rack_reo_wnd().

@@ -31,12 +31,16 @@ pub(super) struct Seg {
     pub seq: u64,
     pub len: u32,
     pub flags: u8,
+    /// Packets in flight once it had left; 24 bits, so that an entry stays 64 bytes long.
+    tx_in_flight: [u8; 3],
     /// Identifies the super-packet (kernel skb) of its last transmission.
     pub burst: u32,
     /// Last transmission, ns (`skb_mstamp_ns`).
     pub xmit_ns: u64,
     /// `delivered` at transmission.
     pub tx_delivered: u32,
+    /// `lost` at transmission.
+    pub tx_lost: u32,
     /// `delivered_mstamp` at transmission, µs; 0 once it gave its rate sample.
     pub tx_delivered_mstamp: u64,
     /// `first_tx_mstamp` at transmission, µs.
@@ -59,6 +63,17 @@ impl Seg {
     #[inline]
     pub fn has(&self, bits: u8) -> bool {
         self.flags & bits != 0
+    }
+    /// Packets in flight just after its last transmission, itself included.
+    #[inline]
+    pub fn tx_in_flight(&self) -> u32 {
+        let [a, b, c] = self.tx_in_flight;
+        u32::from_le_bytes([a, b, c, 0])
+    }
+    #[inline]
+    pub fn set_tx_in_flight(&mut self, n: u32) {
+        let [a, b, c, _] = n.min(0xff_ffff).to_le_bytes();
+        self.tx_in_flight = [a, b, c];
     }
 }
 
@@ -124,9 +139,11 @@ impl Scoreboard {
             seq,
             len,
             flags: 0,
+            tx_in_flight: [0; 3],
             burst: 0,
             xmit_ns: 0,
             tx_delivered: 0,
+            tx_lost: 0,
             tx_delivered_mstamp: 0,
             tx_first_mstamp: 0,
             prev: 0,
