@@ -10,6 +10,7 @@ use tcpscape_base::{CaState, Time};
 mod bbr;
 mod bic;
 mod cdg;
+mod bbr3;
 mod cubic;
 mod dctcp;
 mod highspeed;
@@ -28,6 +29,7 @@ mod yeah;
 pub use bbr::Bbr;
 pub use bic::Bic;
 pub use cdg::{Cdg, CDG_PARAMS};
+pub use bbr3::Bbr3;
 pub use cubic::Cubic;
 pub use dctcp::Dctcp;
 pub use highspeed::HighSpeed;
@@ -411,6 +413,11 @@ pub const REGISTRY: &[Entry] = &[
         source: "Hayes and Armitage, IFIP Networking 2011",
         params: CDG_PARAMS,
         new: |o| Box::new(Cdg::new(o)),
+        name: "bbr3",
+        about: "BBR version 3: as bbr, but bounded by the losses that its probes cause",
+        source: "draft-ietf-ccwg-bbr-06",
+        params: bbr3::PARAMS,
+        new: |o| Box::new(Bbr3::new(o)),
     },
     Entry { name: "cubic", about: "CUBIC with HyStart; Linux's default", source: "RFC 9438", params: &[], new: |_| Box::new(Cubic::new()) },
     Entry {

@@ -11,15 +11,6 @@ use crate::cc::{RateSample, View, Window, INIT_CWND};
 use tcpscape_base::CaState;
 
 impl Bbr {
-    /// Bandwidth-delay product times `gain`, rounded up, packets (Linux: `bbr_bdp()`).
-    pub(super) fn bdp(&self, bw: Bw, gain: u32) -> u32 {
-        if self.min_rtt == u32::MAX {
-            return INIT_CWND;
-        }
-        let scaled = (u64::from(bw) * u64::from(self.min_rtt)).wrapping_mul(gain.into()) >> 8;
-        scaled.div_ceil(1 << BW_SCALE) as u32
-    }
-
     /// Room for bursts on both hosts, an even number, and two more while probing (Linux: `bbr_quantization_budget()`).
     pub(super) fn with_budget(&self, v: &View, w: &Window, cwnd: u32) -> u32 {
         let even = cwnd.saturating_add(3 * burst_goal(v, w)).saturating_add(1) & !1;
@@ -27,7 +18,7 @@ impl Bbr {
     }
 
     pub(super) fn target_inflight(&self, v: &View, w: &Window, bw: Bw, gain: u32) -> u32 {
-        self.with_budget(v, w, self.bdp(bw, gain))
+        self.with_budget(v, w, bdp(bw, self.min_rtt, gain))
     }
 
     /// Packets that will be in the network when the next may depart (Linux: `bbr_packets_in_net_at_edt()`).
@@ -50,9 +41,7 @@ impl Bbr {
     /// The high gain's rate for the present window and RTT, 1 ms if there is none yet (Linux: `bbr_init_pacing_rate_from_rtt()`).
     pub(super) fn first_rate(&mut self, v: &View, w: &mut Window) {
         self.has_seen_rtt |= v.srtt_us > 0;
-        let rtt = if v.srtt_us > 0 { (v.srtt_us >> 3).max(1) } else { 1_000 };
-        let bw = (u64::from(w.cwnd) << BW_SCALE) / u64::from(rtt);
-        w.pacing_rate = bytes_per_sec(v.mss, bw as Bw, HIGH_GAIN);
+        w.pacing_rate = first_rate(v, w, HIGH_GAIN);
     }
 
     /// The rate follows the bandwidth; until the pipe is full it does not fall (Linux: `bbr_set_pacing_rate()`).
@@ -73,7 +62,7 @@ impl Bbr {
         if acked > 0 {
             cwnd = self.recover_or_restore(v, cwnd, rs);
             if !self.conserving {
-                let target = self.bdp(self.bw(), self.cwnd_gain).saturating_add(self.aggregation_cwnd());
+                let target = bdp(self.bw(), self.min_rtt, self.cwnd_gain).saturating_add(self.aggregation_cwnd());
                 let target = self.with_budget(v, w, target);
                 if self.full_pipe {
                     cwnd = cwnd.saturating_add(acked).min(target);
@@ -117,8 +106,29 @@ impl Bbr {
     }
 }
 
+/// The bandwidth of a valid sample: packets delivered over the time it took.
+pub(in crate::cc) fn bandwidth(rs: &RateSample) -> u64 {
+    ((rs.delivered as u64) << BW_SCALE) / rs.interval_us as u64
+}
+
+/// Bandwidth-delay product times `gain`, rounded up, packets; the first window while there is no RTT (Linux: `bbr_bdp()`).
+pub(in crate::cc) fn bdp(bw: Bw, min_rtt: u32, gain: u32) -> u32 {
+    if min_rtt == u32::MAX {
+        return INIT_CWND;
+    }
+    let scaled = (u64::from(bw) * u64::from(min_rtt)).wrapping_mul(gain.into()) >> 8;
+    scaled.div_ceil(1 << BW_SCALE) as u32
+}
+
+/// The rate that sends the present window in a smoothed RTT, 1 ms if there is none yet, times `gain`, bytes per second.
+pub(in crate::cc) fn first_rate(v: &View, w: &Window, gain: u32) -> u64 {
+    let rtt = if v.srtt_us > 0 { (v.srtt_us >> 3).max(1) } else { 1_000 };
+    let bw = (u64::from(w.cwnd) << BW_SCALE) / u64::from(rtt);
+    bytes_per_sec(v.mss, bw as Bw, gain)
+}
+
 /// `bw` times `gain`, less 1 %, in bytes per second (Linux: `bbr_rate_bytes_per_sec()`).
-pub(super) fn bytes_per_sec(mss: u32, bw: Bw, gain: u32) -> u64 {
+pub(in crate::cc) fn bytes_per_sec(mss: u32, bw: Bw, gain: u32) -> u64 {
     let per_us = (u64::from(bw) * u64::from(mss)).wrapping_mul(gain.into()) >> 8;
     per_us.wrapping_mul(10_000 * (100 - MARGIN_PERCENT)) >> BW_SCALE
 }

@@ -6,12 +6,12 @@
 //! **How it differs.** From Linux: nothing known. **What it does not model.** Nothing of these is left out.
 
 use super::control::bytes_per_sec;
-use super::{Bw, BW_SCALE, UNIT};
+use super::{before, Bw, BW_SCALE, UNIT};
 use crate::cc::{RateSample, View};
 
 /// Maximum over a sliding window that keeps three samples: the best, the best since it, and the best since that.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct MaxFilter {
+pub(in crate::cc) struct MaxFilter {
     /// (when, value), best first; times never decrease.
     best: [(u32, u32); 3],
 }
@@ -43,6 +43,38 @@ impl MaxFilter {
             self.best = [first, new, new];
         } else if third.0 == second.0 && age(first) > win / 2 {
             self.best[2] = new;
+        }
+    }
+}
+
+/// Packets sent at PROBE_RTT's low rate: samples of them count as application-limited (Linux marks the connection so).
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::cc) struct Slowed {
+    /// Deliveries (from, to) between which they were sent.
+    span: Option<(u32, u32)>,
+}
+
+impl Slowed {
+    /// Whether a packet sent at `delivered` deliveries is one of them.
+    pub fn covers(&self, delivered: u32) -> bool {
+        self.span.is_some_and(|(from, to)| !before(delivered, from) && !before(to, delivered))
+    }
+
+    /// Whether some of them are still to be delivered.
+    pub fn lasts(&self, v: &View) -> bool {
+        self.span.is_some_and(|(_, to)| !before(to, v.delivered))
+    }
+
+    /// PROBE_RTT begins.
+    pub fn begin(&mut self, v: &View) {
+        let from = self.span.filter(|_| self.lasts(v)).map_or(v.delivered, |s| s.0);
+        self.span = Some((from, v.delivered));
+    }
+
+    /// PROBE_RTT goes on: what is in flight now is slowed as well.
+    pub fn extend(&mut self, v: &View) {
+        if let Some((_, to)) = &mut self.span {
+            *to = v.delivered.wrapping_add(v.in_flight);
         }
     }
 }

@@ -14,10 +14,12 @@ use tcpscape_base::{CaState, Stream};
 mod control;
 mod estimators;
 mod model;
-use estimators::{Aggregation, LongTerm, MaxFilter};
+pub(super) use control::{bandwidth, bdp, bytes_per_sec, first_rate};
+use estimators::{Aggregation, LongTerm};
+pub(super) use estimators::{MaxFilter, Slowed};
 
 /// Bandwidth: packets per µs, times 2^24.
-type Bw = u32;
+pub(super) type Bw = u32;
 
 /// What BBR is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,8 +64,8 @@ pub struct Bbr {
     /// The window before recovery or PROBE_RTT.
     saved_cwnd: u32,
     idle_restart: bool,
-    /// Deliveries (from, to) between which packets were sent at PROBE_RTT's low rate.
-    slowed: Option<(u32, u32)>,
+    /// The packets sent at PROBE_RTT's low rate.
+    slowed: Slowed,
     phases: Stream,
 }
 
@@ -90,7 +92,7 @@ impl Bbr {
             conserving: false,
             saved_cwnd: 0,
             idle_restart: false,
-            slowed: None,
+            slowed: Slowed::default(),
             phases: Stream::new(seed, "bbr"),
         }
     }
@@ -125,7 +127,7 @@ impl CongestionController for Bbr {
     // Linux: bbr_main()
     fn on_ack(&mut self, v: &View, w: &mut Window, s: &AckSample) {
         let mut rs = s.rate;
-        rs.is_app_limited |= self.slowed.is_some_and(|(a, b)| !before(rs.prior_delivered, a) && !before(b, rs.prior_delivered));
+        rs.is_app_limited |= self.slowed.covers(rs.prior_delivered);
         self.update_bw(v, &rs);
         self.aggregation.update(v, &rs, self.round_start, self.bw(), w.cwnd);
         self.update_phase(v, w, &rs);
@@ -149,8 +151,7 @@ impl CongestionController for Bbr {
 
     // Restart from idle: at the bandwidth, not faster.
     fn on_event(&mut self, v: &View, w: &mut Window, e: CaEvent) {
-        let slowed = self.slowed.is_some_and(|(_, to)| !before(to, v.delivered));
-        if e != CaEvent::TxStart || v.app_limited == 0 && !slowed {
+        if e != CaEvent::TxStart || v.app_limited == 0 && !self.slowed.lasts(v) {
             return;
         }
         self.idle_restart = true;
@@ -198,16 +199,16 @@ impl CongestionController for Bbr {
 }
 
 /// Whether counter `a` is before `b`, both wrapping.
-fn before(a: u32, b: u32) -> bool {
+pub(super) fn before(a: u32, b: u32) -> bool {
     (a.wrapping_sub(b) as i32) < 0
 }
 
 /// Fraction bits of [`Bw`].
-const BW_SCALE: u32 = 24;
+pub(super) const BW_SCALE: u32 = 24;
 /// A gain of 1.
-const UNIT: u32 = 256;
+pub(super) const UNIT: u32 = 256;
 /// Smallest window, packets (`bbr_cwnd_min_target`).
-const MIN_CWND: u32 = 4;
+pub(super) const MIN_CWND: u32 = 4;
 
 #[cfg(test)]
 mod tests;

@@ -5,7 +5,7 @@
 //! **How it differs, what it does not model.** See the header of `bbr/mod.rs`.
 
 use super::estimators::Verdict;
-use super::{before, Bbr, Bw, Mode, BW_SCALE, MIN_CWND, UNIT};
+use super::{bandwidth, before, Bbr, Bw, Mode, MIN_CWND, UNIT};
 use crate::cc::{RateSample, View, Window};
 
 impl Bbr {
@@ -22,7 +22,7 @@ impl Bbr {
             self.conserving = false;
         }
         self.sample_long_term(v, rs);
-        let bw = ((rs.delivered as u64) << BW_SCALE) / rs.interval_us as u64;
+        let bw = bandwidth(rs);
         // The application's rate tells nothing about the path, unless it is higher than what is known.
         if !rs.is_app_limited || bw >= u64::from(self.max_bw.max()) {
             self.max_bw.update(BW_ROUNDS, self.rounds, bw as Bw);
@@ -93,8 +93,7 @@ impl Bbr {
             // In this order: the mode keeps a larger window that was saved before.
             self.mode = Mode::ProbeRtt { until: None, round_done: false };
             self.save_cwnd(w);
-            let from = self.slowed.filter(|s| !before(s.1, v.delivered)).map_or(v.delivered, |s| s.0);
-            self.slowed = Some((from, v.delivered));
+            self.slowed.begin(v);
         }
         if matches!(self.mode, Mode::ProbeRtt { .. }) {
             self.stay_in_probe_rtt(v, w);
@@ -104,9 +103,7 @@ impl Bbr {
 
     /// At least 200 ms and one round trip with no more than four packets in flight.
     pub(super) fn stay_in_probe_rtt(&mut self, v: &View, w: &mut Window) {
-        if let Some((_, to)) = &mut self.slowed {
-            *to = v.delivered.wrapping_add(v.in_flight);
-        }
+        self.slowed.extend(v);
         match &mut self.mode {
             Mode::ProbeRtt { until: until @ None, round_done } if v.in_flight <= MIN_CWND => {
                 *until = Some(v.jiffies.wrapping_add((PROBE_RTT_MS * v.hz).div_ceil(1_000)));
