@@ -168,8 +168,30 @@ fn the_trace_shows_finite_numbers_and_bursts_hold_a_segment() {
     for_all(20, 300, |name, c| {
         assert!(c.cc.snapshot().iter().all(|(_, x)| x.is_finite()), "{name}");
         assert!(c.cc.min_tso_segs(&c.w) >= 1 && c.cc.sndbuf_expand() >= 2, "{name}");
-        assert!(c.cc.owns_window() <= c.w.paced, "{name}: who sets the rate must be paced");
+        assert!(c.cc.owns_window() <= (c.w.pacing_rate < u64::MAX), "{name}: who owns the window must say how fast it goes");
     });
+}
+
+/// Whoever says that it does not react has the same window and rate before a recovery, in it and after it.
+#[test]
+fn who_does_not_react_to_loss_keeps_its_window_and_rate() {
+    for e in cc::REGISTRY {
+        let mut c = Chaos::new(e.name, 3);
+        if c.cc.reacts_to_loss() {
+            continue;
+        }
+        (c.v.mss, c.v.srtt_us, c.w.clamp) = (1448, 320_000, u32::MAX);
+        let mut seen = vec![];
+        for state in [CaState::Open, CaState::Recovery, CaState::Loss, CaState::Open] {
+            c.w.ssthresh = c.cc.ssthresh(&c.v, &c.w);
+            c.cc.on_state(&c.v, &mut c.w, state);
+            c.v.ca_state = state;
+            let rate = RateSample { losses: 5, rtt_us: 40_000, ..RateSample::default() };
+            c.cc.on_ack(&c.v, &mut c.w, &AckSample { acked: 5, rate, ..AckSample::default() });
+            seen.push((c.w.cwnd, c.w.pacing_rate));
+        }
+        assert!(seen.iter().all(|s| *s == seen[0]), "{}: {seen:?}", e.name);
+    }
 }
 
 #[test]

@@ -19,6 +19,7 @@ mod hybla;
 mod illinois;
 mod lp;
 mod nv;
+mod fixed;
 mod reno;
 mod scalable;
 mod vegas;
@@ -38,6 +39,7 @@ pub use hybla::Hybla;
 pub use illinois::Illinois;
 pub use lp::Lp;
 pub use nv::{Nv, NV_PARAMS};
+pub use fixed::Fixed;
 pub use reno::Reno;
 pub use scalable::Scalable;
 pub use vegas::{Vegas, VEGAS_PARAMS};
@@ -468,6 +470,11 @@ pub const REGISTRY: &[Entry] = &[
         source: "Brakmo, Linux Plumbers Conference 2010",
         params: NV_PARAMS,
         new: |o| Box::new(Nv::new(o)),
+        name: "fixed",
+        about: "a constant window or rate that reacts to nothing; a baseline",
+        source: "none; RFC 8085 §3.1 says why not to",
+        params: fixed::PARAMS,
+        new: |o| Box::new(Fixed::new(o)),
     },
     Entry {
         name: "reno",
