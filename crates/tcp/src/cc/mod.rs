@@ -8,18 +8,18 @@ use std::collections::BTreeMap;
 use tcpscape_base::{CaState, Time};
 
 mod bbr;
+mod bbr3;
 mod bic;
 mod cdg;
-mod bbr3;
 mod cubic;
 mod dctcp;
+mod fixed;
 mod highspeed;
 mod htcp;
 mod hybla;
 mod illinois;
 mod lp;
 mod nv;
-mod fixed;
 mod reno;
 mod scalable;
 mod vegas;
@@ -28,18 +28,18 @@ mod westwood;
 mod yeah;
 
 pub use bbr::Bbr;
+pub use bbr3::Bbr3;
 pub use bic::Bic;
 pub use cdg::{Cdg, CDG_PARAMS};
-pub use bbr3::Bbr3;
 pub use cubic::Cubic;
 pub use dctcp::Dctcp;
+pub use fixed::Fixed;
 pub use highspeed::HighSpeed;
 pub use htcp::Htcp;
 pub use hybla::Hybla;
 pub use illinois::Illinois;
 pub use lp::Lp;
 pub use nv::{Nv, NV_PARAMS};
-pub use fixed::Fixed;
 pub use reno::Reno;
 pub use scalable::Scalable;
 pub use vegas::{Vegas, VEGAS_PARAMS};
@@ -403,6 +403,13 @@ pub const REGISTRY: &[Entry] = &[
         new: |o| Box::new(Bbr::new(o.seed)),
     },
     Entry {
+        name: "bbr3",
+        about: "BBR version 3: as bbr, but bounded by the losses that its probes cause",
+        source: "draft-ietf-ccwg-bbr-06",
+        params: bbr3::PARAMS,
+        new: |o| Box::new(Bbr3::new(o)),
+    },
+    Entry {
         name: "bic",
         about: "BIC: binary search for the window of the last loss",
         source: "Xu, Harfoush, Rhee: Binary increase congestion control, INFOCOM 2004",
@@ -415,11 +422,6 @@ pub const REGISTRY: &[Entry] = &[
         source: "Hayes and Armitage, IFIP Networking 2011",
         params: CDG_PARAMS,
         new: |o| Box::new(Cdg::new(o)),
-        name: "bbr3",
-        about: "BBR version 3: as bbr, but bounded by the losses that its probes cause",
-        source: "draft-ietf-ccwg-bbr-06",
-        params: bbr3::PARAMS,
-        new: |o| Box::new(Bbr3::new(o)),
     },
     Entry { name: "cubic", about: "CUBIC with HyStart; Linux's default", source: "RFC 9438", params: &[], new: |_| Box::new(Cubic::new()) },
     Entry {
@@ -428,6 +430,13 @@ pub const REGISTRY: &[Entry] = &[
         source: "RFC 8257",
         params: dctcp::PARAMS,
         new: |o| Box::new(Dctcp::new(o)),
+    },
+    Entry {
+        name: "fixed",
+        about: "a constant window or rate that reacts to nothing; a baseline",
+        source: "none; RFC 8085 §3.1 says why not to",
+        params: fixed::PARAMS,
+        new: |o| Box::new(Fixed::new(o)),
     },
     Entry {
         name: "highspeed",
@@ -470,11 +479,6 @@ pub const REGISTRY: &[Entry] = &[
         source: "Brakmo, Linux Plumbers Conference 2010",
         params: NV_PARAMS,
         new: |o| Box::new(Nv::new(o)),
-        name: "fixed",
-        about: "a constant window or rate that reacts to nothing; a baseline",
-        source: "none; RFC 8085 §3.1 says why not to",
-        params: fixed::PARAMS,
-        new: |o| Box::new(Fixed::new(o)),
     },
     Entry {
         name: "reno",
