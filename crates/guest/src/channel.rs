@@ -14,7 +14,6 @@ use crate::watch::Watched;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use tcpscape_sim::output::Column;
 
 /// Where the guest sees the host's directory.
 const HOST: &str = "/host";
@@ -91,19 +90,10 @@ fn write_tables(id: &str, job: &Job, seen: Watched, report: &mut Report, file: &
     }
     if job.plan.queue_sample_interval_ns > 0 {
         let rows = seen.queues.t_ns.len();
-        let columns = seen.queues.into_table().columns.into_iter().map(|(name, c)| bytes(name, c)).collect();
-        let table = write_table(&file("queues"), format!("{id}.queues"), rows, columns)?;
+        let table = write_table(&file("queues"), format!("{id}.queues"), rows, seen.queues.columns())?;
         report.tables.insert("queue_samples", table);
     }
     Ok(())
-}
-
-fn bytes(name: &'static str, column: Column) -> (&'static str, &'static str, Vec<u8>) {
-    match column {
-        Column::U64(v) => (name, "u64", v.iter().flat_map(|x| x.to_le_bytes()).collect()),
-        Column::U32(v) => (name, "u32", v.iter().flat_map(|x| x.to_le_bytes()).collect()),
-        Column::U8(v) => (name, "u8", v),
-    }
 }
 
 fn write_table(path: &Path, file: String, rows: usize, columns: Columns) -> io::Result<Table> {

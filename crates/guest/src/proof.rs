@@ -202,6 +202,7 @@ mod tests {
             sent_packets: sent,
             sent_bytes,
             dropped,
+            marked: 0,
             overlimits,
             requeues,
             backlog_packets,

@@ -6,7 +6,6 @@ use crate::tcp_info::TcpInfo;
 use crate::testbed::{Testbed, TestbedError};
 use std::os::fd::AsFd;
 use std::time::Duration;
-use tcpscape_sim::output::QueueSamples;
 use tcpscape_sim::Plan;
 
 /// How long after its stop a flow's reader may wait for the RST, ns; as in the model.
@@ -194,17 +193,57 @@ impl Seen {
     }
 }
 
+/// One row for each queue, with the model's names. How long packets waited the kernel does not tell.
+#[derive(Debug, Default)]
+pub struct QueueSamples {
+    /// Time, ns.
+    pub t_ns: Vec<u64>,
+    /// 0 the sender's host, 1 the network forward, 2 reverse, as the model numbers them.
+    pub pipe: Vec<u8>,
+    /// Stage within the pipe.
+    pub stage: Vec<u32>,
+    /// 0 for the stage's own queue, 1 for its child, and so on.
+    pub depth: Vec<u8>,
+    /// Packets held, bytes held, drops and marks so far.
+    pub counts: [Vec<u64>; 4],
+}
+
+impl QueueSamples {
+    fn push(&mut self, t: u64, (pipe, stage, depth): (u8, u32, u8), counts: [u64; 4]) {
+        self.t_ns.push(t);
+        self.pipe.push(pipe);
+        self.stage.push(stage);
+        self.depth.push(depth);
+        self.counts.iter_mut().zip(counts).for_each(|(column, n)| column.push(n));
+    }
+    /// The columns: name, type, bytes.
+    pub fn columns(&self) -> Vec<(&'static str, &'static str, Vec<u8>)> {
+        let long = |v: &Vec<u64>| v.iter().flat_map(|n| n.to_le_bytes()).collect();
+        let mut all = vec![
+            ("t_ns", "u64", long(&self.t_ns)),
+            ("pipe", "u8", self.pipe.clone()),
+            ("stage", "u32", self.stage.iter().flat_map(|n| n.to_le_bytes()).collect()),
+            ("depth", "u8", self.depth.clone()),
+        ];
+        all.extend(["packets", "bytes", "drops", "marks"].into_iter().zip(&self.counts).map(|(name, v)| (name, "u64", long(v))));
+        all
+    }
+}
+
 fn sample_queues(into: &mut QueueSamples, testbed: &mut Testbed, t: u64) -> Result<(), TestbedError> {
     let mut places = [0u32; 3];
     for q in testbed.queues()? {
-        // as the model numbers them: 0 the sender's host, 1 the network forward, 2 reverse
         let pipe = match (q.r#where, q.at) {
-            ("reverse", _) => 2,
+            ("reverse", _) => 2u8,
             (_, "sender") => 0,
             _ => 1,
         };
-        into.push(tcpscape_base::Time(t), pipe as u8, places[pipe], q.backlog_packets, q.backlog_bytes);
-        places[pipe] += 1;
+        let place = &mut places[usize::from(pipe)];
+        into.push(t, (pipe, *place, 0), [q.backlog_packets, q.backlog_bytes, q.dropped, q.marked]);
+        for (depth, c) in q.children.iter().enumerate() {
+            into.push(t, (pipe, *place, depth as u8 + 1), [c.backlog_packets, c.backlog_bytes, c.dropped, c.marked]);
+        }
+        *place += 1;
     }
     Ok(())
 }

@@ -96,10 +96,18 @@ table! {
         pipe: U8(u8),
         /// Stage within the pipe.
         stage: U32(u32),
-        /// Packets held.
+        /// 0 for the stage's own queue, 1 for its child, and so on.
+        depth: U8(u8),
+        /// Packets held, those of its children included.
         packets: U64(u64),
         /// Bytes held.
         bytes: U64(u64),
+        /// Delay of the packet that left last, ns: in the queue and its children.
+        sojourn_ns: U64(u64),
+        /// Packets dropped so far.
+        drops: U64(u64),
+        /// Packets marked CE so far.
+        marks: U64(u64),
     }
 }
 
@@ -172,13 +180,19 @@ impl FlowSamples {
 }
 
 impl QueueSamples {
-    /// Adds a row.
-    pub fn push(&mut self, t: Time, pipe: u8, stage: u32, packets: u64, bytes: u64) {
-        self.t_ns.push(t.0);
-        self.pipe.push(pipe);
-        self.stage.push(stage);
-        self.packets.push(packets);
-        self.bytes.push(bytes);
+    /// Adds a row for each queue of a pipe.
+    pub fn push(&mut self, t: Time, pipe: u8, queues: &[StageStats]) {
+        for q in queues {
+            self.t_ns.push(t.0);
+            self.pipe.push(pipe);
+            self.stage.push(q.stage as u32);
+            self.depth.push(q.depth as u8);
+            self.packets.push(q.backlog_packets);
+            self.bytes.push(q.backlog_bytes);
+            self.sojourn_ns.push(q.delay.last);
+            self.drops.push(q.drops.total());
+            self.marks.push(q.marked);
+        }
     }
 }
 

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | netem's options | [`netem`] |
 //! | tbf and htb, rate tables | [`shaper`] |
+//! | red, codel, fq_codel, pie, fq_pie | [`aqm`] |
 //! | statistics | [`stats`] |
 //!
 //! Handles: a stage's own queue is `1:`, its child `2:`, and so on; a child hangs below `H:1` of its parent.
@@ -11,11 +12,12 @@
 //! How it differs from tc: where a netem delay is no whole number of ticks of 64 ns, its nanoseconds follow in
 //! `TCA_NETEM_LATENCY64`, so that the kernel keeps exactly what the scenario says.
 
+pub mod aqm;
 pub mod netem;
 pub mod shaper;
 pub mod stats;
 
-use crate::netlink::{Batch, CHANGE, CREATE};
+use crate::netlink::{Batch, CHANGE, CREATE, NESTED};
 use tcpscape_path::QdiscSpec;
 
 /// Message types. Source: linux/rtnetlink.h.
@@ -74,6 +76,11 @@ pub fn encode(batch: &mut Batch, spec: &QdiscSpec, place: Place, extra: Extra) {
         QdiscSpec::Htb(s) => htb(batch, s, place),
         QdiscSpec::Pfifo(s) => begin(batch, "pfifo", place, |b| b.raw(&limit(s.limit))),
         QdiscSpec::Bfifo(s) => begin(batch, "bfifo", place, |b| b.raw(&limit(s.limit))),
+        QdiscSpec::Red(s) => begin(batch, "red", place, |b| aqm::red(b, s)),
+        QdiscSpec::Codel(s) => begin(batch, "codel", place, |b| aqm::codel(b, s)),
+        QdiscSpec::FqCodel(s) => begin(batch, "fq_codel", place, |b| aqm::fq_codel(b, s)),
+        QdiscSpec::Pie(s) => begin(batch, "pie", place, |b| aqm::pie(b, s)),
+        QdiscSpec::FqPie(s) => begin(batch, "fq_pie", place, |b| aqm::fq_pie(b, s)),
         QdiscSpec::Jitter(_) => {}
     }
 }
@@ -96,7 +103,9 @@ fn begin(batch: &mut Batch, kind: &str, place: Place, options: impl FnOnce(&mut 
 
 fn finish(batch: &mut Batch, kind: &str, options: impl FnOnce(&mut Batch)) {
     batch.put_str(TCA_KIND, kind);
-    let open = batch.nest(TCA_OPTIONS);
+    // The queues that came last are read strictly, and tc says so of them alone.
+    let strict = if kind == "fq_pie" { NESTED } else { 0 };
+    let open = batch.nest(TCA_OPTIONS | strict);
     options(batch);
     batch.end(open);
 }

@@ -7,6 +7,7 @@ use crate::netlink::{attribute, text_of, u32_at, u64_at, NetlinkError, Socket};
 const TCA_STATS2: u16 = 7;
 const BASIC: u16 = 1;
 const QUEUE: u16 = 3;
+const APP: u16 = 4;
 const PKT64: u16 = 8;
 /// Bytes of `struct tcmsg`.
 const HEADER: usize = 20;
@@ -26,6 +27,8 @@ pub struct Counters {
     pub bytes: u64,
     /// Packets dropped.
     pub drops: u32,
+    /// Packets marked CE, where the queue tells.
+    pub marked: u32,
     /// Packets that had to wait for a rate.
     pub overlimits: u32,
     /// Packets given back by the device.
@@ -47,10 +50,12 @@ pub fn decode(message: &[u8]) -> Counters {
     let stats = attribute(attributes, TCA_STATS2).unwrap_or_default();
     let basic = attribute(stats, BASIC).unwrap_or_default();
     let queue = attribute(stats, QUEUE).unwrap_or_default();
+    let kind = attribute(attributes, TCA_KIND).map_or("", text_of);
     Counters {
         device: u32_at(message, 4) as i32,
         handle: u32_at(message, 8),
-        kind: attribute(attributes, TCA_KIND).map_or("", text_of).to_owned(),
+        kind: kind.to_owned(),
+        marked: marked(kind, attribute(stats, APP).unwrap_or_default()),
         packets: attribute(stats, PKT64).map_or(u64::from(u32_at(basic, 8)), |v| u64_at(v, 0)),
         bytes: u64_at(basic, 0),
         drops: u32_at(queue, 8),
@@ -59,4 +64,18 @@ pub fn decode(message: &[u8]) -> Counters {
         backlog_packets: u32_at(queue, 0),
         backlog_bytes: u32_at(queue, 4),
     }
+}
+
+/// Marks among a queue's own counters: where they are in its `struct tc_KIND_xstats` (linux/pkt_sched.h), B.
+fn marked(kind: &str, own: &[u8]) -> u32 {
+    let places: &[usize] = match kind {
+        "red" => &[12],
+        "codel" => &[24, 32],
+        // behind the type of the statistics
+        "fq_codel" => &[12, 28],
+        "pie" => &[36],
+        "fq_pie" => &[16],
+        _ => &[],
+    };
+    places.iter().map(|&at| u32_at(own, at)).sum()
 }

@@ -93,7 +93,7 @@ fn alone(spec: &QdiscSpec) -> QdiscSpec {
         QdiscSpec::Netem(s) => s.child = None,
         QdiscSpec::Tbf(s) => s.child = None,
         QdiscSpec::Htb(s) => s.child = None,
-        QdiscSpec::Pfifo(_) | QdiscSpec::Bfifo(_) | QdiscSpec::Jitter(_) => {}
+        _ => {}
     }
     q
 }

@@ -22,6 +22,8 @@ pub struct QueueReport {
     pub sent_bytes: u64,
     /// Packets that the outermost queue dropped or saw dropped by its child as they came.
     pub dropped: u64,
+    /// Packets that the outermost queue marked CE; netem does not tell.
+    pub marked: u64,
     /// Packets that had to wait for a rate.
     pub overlimits: u64,
     /// Packets given back by the device.
@@ -43,6 +45,8 @@ pub struct ChildReport {
     pub kind: &'static str,
     /// Packets dropped.
     pub dropped: u64,
+    /// Packets marked CE.
+    pub marked: u64,
     /// Packets held.
     pub backlog_packets: u64,
     /// Bytes held.
@@ -59,7 +63,8 @@ pub fn account(stage: &Stage, layout: &Layout, counters: &[Counters]) -> QueueRe
     let child = |(depth, layer): (usize, &Layer)| {
         let c = at(depth);
         let (backlog_packets, backlog_bytes) = (u64::from(c.backlog_packets), u64::from(c.backlog_bytes));
-        ChildReport { kind: layer.name(), dropped: u64::from(c.drops), backlog_packets, backlog_bytes }
+        let (dropped, marked) = (u64::from(c.drops), u64::from(c.marked));
+        ChildReport { kind: layer.name(), dropped, marked, backlog_packets, backlog_bytes }
     };
     let root = at(0);
     QueueReport {
@@ -70,6 +75,7 @@ pub fn account(stage: &Stage, layout: &Layout, counters: &[Counters]) -> QueueRe
         sent_packets: root.packets,
         sent_bytes: root.bytes,
         dropped: u64::from(root.drops),
+        marked: u64::from(root.marked),
         overlimits: u64::from(root.overlimits),
         requeues: u64::from(root.requeues),
         backlog_packets: u64::from(root.backlog_packets),

@@ -115,6 +115,9 @@ impl Average {
         let scaled = |bytes: u32| u64::from(bytes) << tc.wlog;
         let (min, max) = (scaled(s.min), scaled(s.max));
         let mut a = Average { min, max, avg: 0, count: -1, spacing: 0, top: tc.max_p, per_byte: 1, idle: Some(Time::ZERO), stream, tc };
+        if a.top == 0 {
+            a.top = (u32::MAX >> a.tc.plog).wrapping_mul(a.width());
+        }
         a.per_byte = (a.top / a.width()).max(1);
         a
     }

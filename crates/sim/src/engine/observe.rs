@@ -26,10 +26,11 @@ impl Engine<'_> {
 
     pub(super) fn sample_queues(&mut self) {
         for (k, pipe) in [&self.host, &self.net, &self.reverse].into_iter().enumerate() {
-            for stage in 0..pipe.stages() {
-                let (packets, bytes) = pipe.backlog(stage);
-                self.out.queue_samples.push(self.now, k as u8, stage as u32, packets, bytes);
+            let mut queues = pipe.stats();
+            for q in queues.iter_mut().filter(|q| q.depth == 0) {
+                (q.backlog_packets, q.backlog_bytes) = pipe.backlog(q.stage);
             }
+            self.out.queue_samples.push(self.now, k as u8, &queues);
         }
         let next = self.now + Duration(self.plan.queue_sample_interval_ns);
         if next < self.end {

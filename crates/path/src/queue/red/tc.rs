@@ -20,7 +20,7 @@ pub struct Computed {
     pub cell_log: u8,
     /// By how many bits the average shrinks in so many cells.
     pub damping: [u8; 256],
-    /// Probability at `max`, Q0.32.
+    /// Probability at `max`, Q0.32; 0 for (max − min) / 2^plog.
     pub max_p: u32,
 }
 
@@ -36,7 +36,8 @@ impl Computed {
         if !fits(s.min) || !fits(s.max) {
             return Err(no("max", "is too large for the weight that burst asks for: lower max or burst"));
         }
-        let max_p = (s.probability * 2f64.powi(32)) as u32;
+        // tc keeps 32 bits: certainty becomes 0, for which the kernel takes its old measure.
+        let max_p = (s.probability * 2f64.powi(32)) as u64 as u32;
         Ok(Computed { wlog, plog, cell_log, damping, max_p })
     }
 }

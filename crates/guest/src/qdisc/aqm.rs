@@ -1,0 +1,158 @@
+//! The options of red, codel, fq_codel, pie and fq_pie. Source: tc-red(8), tc-codel(8), tc-fq_codel(8), tc-pie(8), tc-fq_pie(8),
+//! linux/pkt_sched.h.
+//!
+//! What is the kernel's default is not sent, as tc does not send what nobody said.
+//! How it differs from tc: an adaptive red says its flags inside its parameters, as tc did before 5.7, for only then does the kernel
+//! start to adapt.
+
+use super::words;
+use crate::netlink::Batch;
+use tcpscape_base::Duration;
+use tcpscape_path::queue::codel::law::Law as CodelLaw;
+use tcpscape_path::queue::pie::law::Law as PieLaw;
+use tcpscape_path::queue::red::tc::Computed;
+use tcpscape_path::spec::{CodelSpec, FqCodelSpec, FqPieSpec, PieSpec, RedSpec};
+
+/// `TCA_RED_*`.
+const RED_PARMS: u16 = 1;
+const RED_STAB: u16 = 2;
+const RED_MAX_P: u16 = 3;
+const RED_FLAGS: u16 = 4;
+/// `TC_RED_ECN`, `TC_RED_HARDDROP`, `TC_RED_ADAPTATIVE`, `TC_RED_NODROP`: values, and the mask of all.
+const RED_ALL: u32 = 15;
+
+/// Fills red's `TCA_OPTIONS`.
+pub fn red(b: &mut Batch, s: &RedSpec) {
+    let computed = Computed::of(s).expect("the scenario was checked when it was read");
+    let bit = |on: bool, n: u32| u32::from(on) << n;
+    let flags = bit(s.ecn, 0) | bit(s.harddrop, 1) | bit(s.adaptive, 2) | bit(s.nodrop, 3);
+    let open = b.nest(RED_PARMS);
+    words(b, [s.limit, s.min, s.max]);
+    b.raw(&[computed.wlog, computed.plog, computed.cell_log, if s.adaptive { flags as u8 } else { 0 }]);
+    b.end(open);
+    b.put(RED_STAB, &computed.damping);
+    b.put_u32(RED_MAX_P, computed.max_p);
+    if !s.adaptive {
+        let open = b.nest(RED_FLAGS);
+        words(b, [flags, RED_ALL]);
+        b.end(open);
+    }
+}
+
+fn micros(d: Duration) -> u32 {
+    u32::try_from(d.as_micros()).unwrap_or(u32::MAX)
+}
+
+/// Adds numbers that differ from the default.
+fn differing(b: &mut Batch, list: &[(u16, u32, u32)]) {
+    list.iter().filter(|(_, value, default)| value != default).for_each(|&(kind, value, _)| b.put_u32(kind, value));
+}
+
+/// `TCA_CODEL_*` and `TCA_FQ_CODEL_*` are the same up to 4.
+const CODEL_TARGET: u16 = 1;
+const CODEL_LIMIT: u16 = 2;
+const CODEL_INTERVAL: u16 = 3;
+const CODEL_ECN: u16 = 4;
+const CODEL_CE_THRESHOLD: u16 = 5;
+const FQ_CODEL_FLOWS: u16 = 5;
+const FQ_CODEL_QUANTUM: u16 = 6;
+const FQ_CODEL_CE_THRESHOLD: u16 = 7;
+const FQ_CODEL_DROP_BATCH: u16 = 8;
+const FQ_CODEL_MEMORY: u16 = 9;
+
+fn codel_law(b: &mut Batch, l: &CodelLaw, d: &CodelLaw, ce_threshold: u16) {
+    differing(
+        b,
+        &[
+            (CODEL_TARGET, micros(l.target), micros(d.target)),
+            (CODEL_INTERVAL, micros(l.interval), micros(d.interval)),
+            (CODEL_ECN, l.ecn.into(), d.ecn.into()),
+        ],
+    );
+    if let Some(t) = l.ce_threshold {
+        b.put_u32(ce_threshold, micros(t));
+    }
+}
+
+/// Fills codel's `TCA_OPTIONS`.
+pub fn codel(b: &mut Batch, s: &CodelSpec) {
+    let d = CodelSpec::default();
+    differing(b, &[(CODEL_LIMIT, s.limit, d.limit)]);
+    codel_law(b, &s.law, &d.law, CODEL_CE_THRESHOLD);
+}
+
+/// Fills fq_codel's `TCA_OPTIONS`.
+pub fn fq_codel(b: &mut Batch, s: &FqCodelSpec) {
+    let d = FqCodelSpec::default();
+    differing(
+        b,
+        &[
+            (CODEL_LIMIT, s.limit, d.limit),
+            (FQ_CODEL_FLOWS, s.flows, d.flows),
+            (FQ_CODEL_QUANTUM, s.quantum, d.quantum),
+            (FQ_CODEL_MEMORY, s.memory_limit, d.memory_limit),
+            (FQ_CODEL_DROP_BATCH, s.drop_batch, d.drop_batch),
+        ],
+    );
+    codel_law(b, &s.law, &d.law, FQ_CODEL_CE_THRESHOLD);
+}
+
+/// The first of `TCA_PIE_*` for PIE's own numbers, in this order.
+const PIE: PieKinds = PieKinds { target: 1, tupdate: 3, alpha: 4, beta: 5, ecn: 6, bytemode: 7, estimator: 8 };
+const PIE_LIMIT: u16 = 2;
+/// `TCA_FQ_PIE_*`.
+const FQ_PIE: PieKinds = PieKinds { target: 3, tupdate: 4, alpha: 5, beta: 6, ecn: 10, bytemode: 11, estimator: 12 };
+const FQ_PIE_LIMIT: u16 = 1;
+const FQ_PIE_FLOWS: u16 = 2;
+const FQ_PIE_QUANTUM: u16 = 7;
+const FQ_PIE_MEMORY: u16 = 8;
+const FQ_PIE_ECN_PROB: u16 = 9;
+
+/// Where PIE's own numbers go.
+struct PieKinds {
+    target: u16,
+    tupdate: u16,
+    alpha: u16,
+    beta: u16,
+    ecn: u16,
+    bytemode: u16,
+    estimator: u16,
+}
+
+fn pie_law(b: &mut Batch, l: &PieLaw, d: &PieLaw, k: &PieKinds) {
+    differing(
+        b,
+        &[
+            (k.target, micros(l.target), micros(d.target)),
+            (k.tupdate, micros(l.tupdate), micros(d.tupdate)),
+            (k.alpha, l.alpha, d.alpha),
+            (k.beta, l.beta, d.beta),
+            (k.ecn, l.ecn.into(), d.ecn.into()),
+            (k.bytemode, l.bytemode.into(), d.bytemode.into()),
+            (k.estimator, l.dq_rate_estimator.into(), d.dq_rate_estimator.into()),
+        ],
+    );
+}
+
+/// Fills pie's `TCA_OPTIONS`.
+pub fn pie(b: &mut Batch, s: &PieSpec) {
+    let d = PieSpec::default();
+    differing(b, &[(PIE_LIMIT, s.limit, d.limit)]);
+    pie_law(b, &s.law, &d.law, &PIE);
+}
+
+/// Fills fq_pie's `TCA_OPTIONS`.
+pub fn fq_pie(b: &mut Batch, s: &FqPieSpec) {
+    let d = FqPieSpec::default();
+    differing(
+        b,
+        &[
+            (FQ_PIE_LIMIT, s.limit, d.limit),
+            (FQ_PIE_FLOWS, s.flows, d.flows),
+            (FQ_PIE_QUANTUM, s.quantum, d.quantum),
+            (FQ_PIE_MEMORY, s.memory_limit, d.memory_limit),
+            (FQ_PIE_ECN_PROB, s.ecn_prob, d.ecn_prob),
+        ],
+    );
+    pie_law(b, &s.law, &d.law, &FQ_PIE);
+}
