@@ -7,14 +7,19 @@
 //! **How it differs.** From RFC 9438, as Linux 6.1 does: β = 717/1024, the Reno estimate grows by one packet per 15/8
 //! windows, at most one packet is added for two acknowledged, a timeout forgets everything. From Linux: the cube root's
 //! first guess is a formula where the kernel has a table: K differs by at most 11/1024 s for drops up to 3,000 packets.
-//! **What it does not model.** Module parameters other than the defaults; HyStart++ (RFC 9406), which Linux does not have.
+//! **What it does not model.** Parameters changed while a connection lives.
 
 use super::reno::past_slow_start;
-use super::{AckSample, CaEvent, CongestionController, PktsAcked, Snapshot, View, Window};
+use super::{AckSample, CaEvent, CongestionController, Options, PktsAcked, Snapshot, View, Window};
 use tcpscape_base::CaState;
 
 mod hystart;
+mod hystartpp;
+mod params;
 use hystart::HyStart;
+use hystartpp::HyStartPp;
+use params::Rules;
+pub(super) use params::PARAMS;
 
 /// CUBIC with HyStart.
 #[derive(Clone, Debug, Default)]
@@ -30,6 +35,9 @@ pub struct Cubic {
     /// Smallest RTT since the start or the last timeout, µs; 0 before the first (`delay_min`).
     delay_min: u32,
     hystart: HyStart,
+    /// In place of HyStart, when it is wanted.
+    hystartpp: Option<HyStartPp>,
+    rules: Rules,
 }
 
 /// One period of growth.
@@ -48,14 +56,19 @@ struct Epoch {
 }
 
 impl Cubic {
-    /// A new one.
+    /// A new one with Linux's defaults.
     pub fn new() -> Cubic {
         Cubic::default()
     }
 
+    /// A new one with these parameters.
+    pub fn with(o: &Options<'_>) -> Cubic {
+        Cubic { rules: Rules::new(o), ..Cubic::default() }
+    }
+
     /// Forgets everything (Linux: `bictcp_reset()`).
     fn reset(&mut self, v: &View) {
-        *self = Cubic::new();
+        *self = Cubic { rules: self.rules, hystartpp: self.hystartpp, ..Cubic::default() };
         self.hystart.new_round(v);
     }
 
@@ -72,16 +85,17 @@ impl Cubic {
         if self.epoch.is_none() || v.jiffies != last_time {
             self.evaluated = (cwnd, v.jiffies);
             let w_max = self.w_max;
-            let e = self.epoch.get_or_insert_with(|| Epoch::new(v.jiffies, cwnd, w_max, acked));
-            let target = e.target(v, self.delay_min);
+            let rules = &self.rules;
+            let e = self.epoch.get_or_insert_with(|| Epoch::new(rules, v.jiffies, cwnd, (w_max, acked)));
+            let target = e.target(rules, v, self.delay_min);
             self.per_packet = if target > cwnd { cwnd / (target - cwnd) } else { cwnd.wrapping_mul(FLAT) };
             if self.w_max == 0 {
                 self.per_packet = self.per_packet.min(FIRST_CLIMB);
             }
         }
-        if let Some(e) = &mut self.epoch {
-            // RFC 9438 §4.3.
-            let ahead = e.follow_reno(cwnd).saturating_sub(cwnd);
+        // RFC 9438 §4.3.
+        if let (Some(e), true) = (&mut self.epoch, self.rules.friendly) {
+            let ahead = e.follow_reno(cwnd, self.rules.reno_step).saturating_sub(cwnd);
             if let Some(reno) = cwnd.checked_div(ahead) {
                 self.per_packet = self.per_packet.min(reno);
             }
@@ -92,22 +106,22 @@ impl Cubic {
 
 impl Epoch {
     /// Begins at `cwnd` with the last maximum at `w_max`.
-    fn new(jiffies: u32, cwnd: u32, w_max: u32, acked: u32) -> Epoch {
+    fn new(rules: &Rules, jiffies: u32, cwnd: u32, (w_max, acked): (u32, u32)) -> Epoch {
         let drop = w_max.saturating_sub(cwnd);
         // RFC 9438 §4.2, K = ∛((W_max − cwnd) / C), in 1/1024 s.
-        let k = if drop == 0 { 0 } else { cube_root(CUBE_FACTOR.wrapping_mul(u64::from(drop))) };
+        let k = if drop == 0 { 0 } else { cube_root(rules.cube_factor.wrapping_mul(u64::from(drop))) };
         Epoch { start: jiffies, origin: w_max.max(cwnd), k, acked, reno_cwnd: cwnd }
     }
 
     /// The curve one smallest RTT from now: W = C (t − K)³ + origin (RFC 9438 §4.2).
-    fn target(&self, v: &View, delay_min: u32) -> u32 {
+    fn target(&self, rules: &Rules, v: &View, delay_min: u32) -> u32 {
         let hz = u64::from(v.hz.max(1));
         let since = i64::from(v.jiffies.wrapping_sub(self.start) as i32) as u64;
         let rtt = u64::from(delay_min).div_ceil(1_000_000 / hz.min(1_000_000));
         let t = (since.wrapping_add(rtt) << TIME_SHIFT) / hz;
         let k = u64::from(self.k);
         let off = t.abs_diff(k);
-        let rise = (C.wrapping_mul(off).wrapping_mul(off).wrapping_mul(off) >> (10 + 3 * TIME_SHIFT)) as u32;
+        let rise = (rules.c.wrapping_mul(off).wrapping_mul(off).wrapping_mul(off) >> (10 + 3 * TIME_SHIFT)) as u32;
         if t < k {
             self.origin.wrapping_sub(rise)
         } else {
@@ -116,8 +130,8 @@ impl Epoch {
     }
 
     /// Moves the Reno estimate by the packets acknowledged: one per 15/8 windows, which gives Reno's average at CUBIC's β.
-    fn follow_reno(&mut self, cwnd: u32) -> u32 {
-        let step = (cwnd.wrapping_mul(RENO_STEP) >> 3).max(1);
+    fn follow_reno(&mut self, cwnd: u32, reno_step: u32) -> u32 {
+        let step = (cwnd.wrapping_mul(reno_step) >> 3).max(1);
         if self.acked > step {
             let n = (self.acked - 1) / step;
             self.acked -= n * step;
@@ -132,16 +146,22 @@ impl CongestionController for Cubic {
         "cubic"
     }
 
-    fn init(&mut self, v: &View, _w: &mut Window) {
+    // Linux: cubictcp_init()
+    fn init(&mut self, v: &View, w: &mut Window) {
+        self.hystartpp = self.rules.hystartpp.then(|| HyStartPp::new(v));
         self.reset(v);
+        if !self.rules.hystart && self.rules.initial_ssthresh > 0 {
+            w.ssthresh = self.rules.initial_ssthresh;
+        }
     }
 
     // RFC 9438 §4.6, §4.7. Linux: cubictcp_recalc_ssthresh()
     fn ssthresh(&mut self, _v: &View, w: &Window) -> u32 {
         self.epoch = None;
+        let (beta, converge) = (self.rules.beta, self.rules.fast_convergence);
         let part = |num: u32, den: u32| (u64::from(w.cwnd) * u64::from(num) / u64::from(den)) as u32;
-        self.w_max = if w.cwnd < self.w_max { part(BETA_ONE + BETA, 2 * BETA_ONE) } else { w.cwnd };
-        part(BETA, BETA_ONE).max(2)
+        self.w_max = if converge && w.cwnd < self.w_max { part(BETA_ONE + beta, 2 * BETA_ONE) } else { w.cwnd };
+        part(beta, BETA_ONE).max(2)
     }
 
     // Linux: cubictcp_acked()
@@ -154,14 +174,21 @@ impl CongestionController for Cubic {
         if self.delay_min == 0 || rtt < self.delay_min {
             self.delay_min = rtt;
         }
-        if !self.hystart.found && w.in_slow_start() && self.hystart.sample(v, w, rtt, self.delay_min) {
-            w.ssthresh = w.cwnd;
+        if let Some(h) = &mut self.hystartpp {
+            return h.sample(v, w, rtt);
+        }
+        if !self.hystart.found && w.in_slow_start() && self.rules.hystart {
+            self.hystart.sample(v, w, (rtt, self.delay_min), &self.rules);
         }
     }
 
     // Linux: cubictcp_cong_avoid()
     fn on_ack(&mut self, v: &View, w: &mut Window, s: &AckSample) {
-        if let Some(left) = past_slow_start(v, w, s) {
+        let left = match &mut self.hystartpp {
+            None => past_slow_start(v, w, s),
+            Some(h) => h.grow(v, w, s),
+        };
+        if let Some(left) = left {
             self.update(v, w.cwnd, left);
             w.additive_increase(self.per_packet, left);
         }
@@ -207,17 +234,10 @@ fn exact_cube_root(a: u64) -> u32 {
     (0..21).rev().map(|b| 1u64 << b).fold(0, |r, bit| if (r + bit).pow(3) <= a { r + bit } else { r }) as u32
 }
 
-/// Multiplicative decrease β = 717/1024 ≈ 0.7 (RFC 9438 §4.6).
-const BETA: u32 = 717;
+/// Unit of β.
 const BETA_ONE: u32 = 1024;
-/// C = 41/1024 · 10 ≈ 0.4 packets/s³ (RFC 9438 §4.2, with Linux's reference RTT of 0.1 s), as 410/1024.
-const C: u64 = 410;
-/// 1/C in (1/1024 s)³ per packet: 2^(10+30) / 410.
-const CUBE_FACTOR: u64 = (1 << (10 + 3 * TIME_SHIFT)) / C;
 /// The curve's unit of time is 2^-10 s.
 const TIME_SHIFT: u32 = 10;
-/// The Reno estimate's window per packet of growth, in eighths: 8 (1 + β) / 3 (1 − β).
-const RENO_STEP: u32 = 8 * (BETA_ONE + BETA) / 3 / (BETA_ONE - BETA);
 /// The curve is evaluated again at an unchanged window after 1/32 s.
 const UPDATES_PER_SECOND: u32 = 32;
 /// Windows to acknowledge for one packet at or above the target.

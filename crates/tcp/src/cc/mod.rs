@@ -424,6 +424,12 @@ pub const REGISTRY: &[Entry] = &[
         new: |o| Box::new(Cdg::new(o)),
     },
     Entry { name: "cubic", about: "CUBIC with HyStart; Linux's default", source: "RFC 9438", params: &[], new: |_| Box::new(Cubic::new()) },
+        name: "cubic",
+        about: "CUBIC with HyStart; Linux's default",
+        source: "RFC 9438",
+        params: cubic::PARAMS,
+        new: |o| Box::new(Cubic::with(o)),
+    },
     Entry {
         name: "dctcp",
         about: "DCTCP: shrinks by the share of packets that were marked; needs ECN, falls back to Reno without",

@@ -3,8 +3,9 @@
 //! **What it is.** In each round trip it looks at the length of the train of closely spaced ACKs, and at the smallest RTT
 //! of the first samples. **Source.** Ha, Rhee: "Taming the elephants: New TCP slow start", Computer Networks 55 (2011);
 //! Linux 6.1: `hystart_update()`. **How it differs.** From the paper, as Linux 6.1 does: the train may last a whole
-//! smallest RTT, plus an allowance for bursts, when the flow is paced. **What it does not model.** `hystart_detect` masks.
+//! smallest RTT, plus an allowance for bursts, when the flow is paced. **What it does not model.** Nothing of it is left out.
 
+use super::params::Rules;
 use crate::cc::{View, Window};
 
 /// Looks for the end of slow start.
@@ -31,24 +32,26 @@ impl HyStart {
         *self = HyStart { found: self.found, end: v.snd_nxt, began: now, train: now, rtt: u32::MAX, samples: 0 };
     }
 
-    /// Takes one RTT; whether slow start should end at the current window.
-    pub fn sample(&mut self, v: &View, w: &Window, rtt: u32, delay_min: u32) -> bool {
+    /// Takes one RTT and the smallest one; slow start may end at the current window.
+    pub fn sample(&mut self, v: &View, w: &mut Window, (rtt, delay_min): (u32, u32), rules: &Rules) {
         if v.snd_una > self.end {
             self.new_round(v);
         }
-        if w.cwnd < LOW_WINDOW {
-            return false;
+        if w.cwnd < rules.low_window {
+            return;
         }
-        let train = self.train_is_long(v, w, delay_min);
-        let delay = self.delay_has_grown(rtt, delay_min);
+        let train = rules.train && self.train_is_long(v, w, delay_min, rules.ack_gap);
+        let delay = rules.delay && self.delay_has_grown(rtt, delay_min);
         self.found = train || delay;
-        self.found
+        if self.found {
+            w.ssthresh = w.cwnd;
+        }
     }
 
     /// ACKs have come without a gap for half of the smallest RTT, or all of it when pacing spreads them.
-    fn train_is_long(&mut self, v: &View, w: &Window, delay_min: u32) -> bool {
+    fn train_is_long(&mut self, v: &View, w: &Window, delay_min: u32, ack_gap: i32) -> bool {
         let now = v.now.micros() as u32;
-        if now.wrapping_sub(self.train) as i32 > ACK_GAP {
+        if now.wrapping_sub(self.train) as i32 > ack_gap {
             return false;
         }
         self.train = now;
@@ -76,10 +79,6 @@ fn burst_allowance(w: &Window) -> u32 {
     }
 }
 
-/// HyStart waits for this window, packets (`hystart_low_window`).
-const LOW_WINDOW: u32 = 16;
-/// Largest gap between two ACKs of a train, µs (`hystart_ack_delta_us`).
-const ACK_GAP: i32 = 2_000;
 /// RTT samples in a round before the smallest counts (`HYSTART_MIN_SAMPLES`).
 const MIN_SAMPLES: u8 = 8;
 /// Bounds of the tolerated RTT increase, µs (`HYSTART_DELAY_MIN`, `HYSTART_DELAY_MAX`).

@@ -23,16 +23,17 @@ fn reduced(w_max: u32, delay_min: u32) -> (Cubic, Window) {
 
 #[test]
 fn constants_as_in_the_rfc_with_linuxs_rounding() {
-    assert_eq!(RENO_STEP, 15); // 8 · 1741 / 3 / 307 = 15.1
-    assert_eq!(CUBE_FACTOR, 2_681_735_677); // 2^40 / 410
+    let r = Rules::default();
+    assert_eq!((r.reno_step, r.cube_factor), (15, 2_681_735_677)); // 8 · 1741 / 3 / 307 = 15.1; 2^40 / 410
 }
 
 /// A drop of 30 packets takes ∛(30/0.4004) = 4.215 s = 4,316/1024 s to make up; one of 300, 9,300/1024 s.
 #[test]
 fn cube_root_of_known_drops_within_half_a_percent() {
+    let factor = Rules::default().cube_factor;
     for (drop, exact) in [(1u64, 1_389u32), (30, 4_316), (300, 9_300), (3_000, 20_037)] {
-        let k = cube_root(CUBE_FACTOR * drop);
-        assert_eq!(exact_cube_root(CUBE_FACTOR * drop), exact);
+        let k = cube_root(factor * drop);
+        assert_eq!(exact_cube_root(factor * drop), exact);
         assert!(k.abs_diff(exact) * 200 <= exact, "{drop}: {k} {exact}");
     }
     let roots = [(0, 0), (7, 1), (8, 2), (26, 2), (27, 3), (1 << 60, 1 << 20)];
@@ -48,9 +49,12 @@ fn the_curve_reaches_the_old_maximum_at_k() {
     assert_eq!((w.cwnd, e.origin), (70, 100));
     assert!((4_300..=4_330).contains(&e.k), "{}", e.k);
     let k_ms = u64::from(e.k) * 1_000 / 1_024;
-    assert_eq!([e.target(&at(k_ms), 0), e.target(&at(k_ms - 1_000), 0), e.target(&at(k_ms + 2_000), 0)], [100, 100, 103]);
+    assert_eq!(
+        [e.target(&c.rules, &at(k_ms), 0), e.target(&c.rules, &at(k_ms - 1_000), 0), e.target(&c.rules, &at(k_ms + 2_000), 0)],
+        [100, 100, 103]
+    );
     // The target is the window one RTT ahead: 500 ms of RTT are 500 ms of time.
-    assert_eq!(e.target(&at(1_000), 500_000), e.target(&at(1_500), 0));
+    assert_eq!(e.target(&c.rules, &at(1_000), 500_000), e.target(&c.rules, &at(1_500), 0));
 }
 
 #[test]
@@ -155,4 +159,135 @@ fn a_timeout_forgets_and_the_first_second_of_an_epoch_gives_no_delay() {
     assert_eq!(c.undo(&at(0), &w), 100);
     c.on_state(&at(0), &mut w, CaState::Loss);
     assert_eq!((c.w_max, c.delay_min, c.epoch.is_none()), (0, 0, true));
+}
+
+fn with(set: &[(&str, i64)]) -> Cubic {
+    let set = set.iter().map(|&(k, x)| (k.to_string(), x)).collect();
+    Cubic::with(&Options { seed: 0, set: Some(&set) })
+}
+
+#[test]
+fn parameters_and_what_follows_from_them() {
+    let c = with(&[("beta", 819), ("bic_scale", 82)]);
+    // 8 · 1843 / 3 / 205 = 23.97; 2^40 / 820.
+    assert_eq!((c.rules.reno_step, c.rules.cube_factor), (23, 1_340_867_838));
+    let (mut c, mut w) = (with(&[("beta", 512), ("fast_convergence", 0)]), Window { cwnd: 100, ..Window::default() });
+    assert_eq!((c.ssthresh(&at(0), &w), c.w_max), (50, 100));
+    w.cwnd = 80;
+    assert_eq!((c.ssthresh(&at(0), &w), c.w_max), (40, 80));
+    for p in PARAMS {
+        assert!((p.min..=p.max).contains(&p.default), "{p:?}");
+        for x in [p.min, p.max] {
+            with(&[(p.name, x)]);
+        }
+    }
+}
+
+/// Linux takes it only without HyStart: `if (!hystart && initial_ssthresh)`.
+#[test]
+fn a_first_threshold_needs_hystart_off() {
+    for (hystart, threshold) in [(0, 30), (1, crate::cc::INFINITE_SSTHRESH)] {
+        let (mut c, mut w) = (with(&[("initial_ssthresh", 30), ("hystart", hystart)]), Window::default());
+        c.init(&at(0), &mut w);
+        assert_eq!(w.ssthresh, threshold);
+    }
+}
+
+/// The path of `reno_friendly_region`: by itself the curve is at 21 − 0.4 (2.6 − 0.2)³ = 15.5 packets after 0.2 s, rounded up.
+#[test]
+fn unfriendly_cubic_does_not_follow_reno() {
+    let (c, mut w) = reduced(21, 10_000);
+    let mut c = Cubic { rules: with(&[("tcp_friendliness", 0)]).rules, ..c };
+    for round in 0..20 {
+        for _ in 0..w.cwnd {
+            c.on_ack(&at(round * 10), &mut w, &ack(1));
+        }
+    }
+    assert!((15..=17).contains(&w.cwnd), "{}", w.cwnd);
+}
+
+/// The train of `hystart_leaves_on_a_long_train`, 3 ms between ACKs, and the delay rule, each with its own bit.
+#[test]
+fn hystart_looks_for_what_it_is_told_to() {
+    let train = |set: &[(&str, i64)]| {
+        let (mut c, mut w) = (with(set), Window { cwnd: 20, ..Window::default() });
+        c.init(&View { snd_nxt: 9, ..at(0) }, &mut w);
+        (0..70).map(|i| 3 * i).find(|&ms| {
+            c.pkts_acked(&at(ms), &mut w, &rtt(100_000));
+            c.hystart.found
+        })
+    };
+    assert_eq!([train(&[]), train(&[("hystart_ack_delta_us", 3_000)])], [None, Some(51)]);
+    assert_eq!(train(&[("hystart_ack_delta_us", 3_000), ("hystart_detect", 2)]), None);
+    assert_eq!(train(&[("hystart_ack_delta_us", 3_000), ("hystart_low_window", 21)]), None);
+    assert_eq!(train(&[("hystart_ack_delta_us", 3_000), ("hystart", 0)]), None);
+}
+
+/// A flow in slow start with HyStart++ whose round trips are made by hand.
+struct Plus {
+    c: Cubic,
+    w: Window,
+    una: u64,
+}
+
+impl Plus {
+    fn new(paced: bool) -> Plus {
+        let (mut c, mut w) = (with(&[("hystartpp", 1)]), Window { cwnd: 100, paced, ..Window::default() });
+        c.init(&at(0), &mut w);
+        Plus { c, w, una: 1 }
+    }
+
+    /// One round trip of `acks` ACKs for `n` packets each, with an RTT of `us`.
+    fn round(&mut self, acks: u32, n: u32, us: i64) {
+        let end = self.una + u64::from(acks);
+        for _ in 0..acks {
+            self.una += 1;
+            let v = View { snd_una: self.una, snd_nxt: end, ..at(self.una) };
+            self.c.pkts_acked(&v, &mut self.w, &rtt(us));
+            self.c.on_ack(&v, &mut self.w, &ack(n));
+        }
+    }
+}
+
+/// RFC 9406 §4.2: 8 samples above 50 + 50/8 = 56.25 ms begin the conservative phase: 16 packets add 4. In its fifth round's end slow start ends.
+#[test]
+fn hystartpp_slows_down_and_ends_after_five_rounds() {
+    let mut p = Plus::new(false);
+    p.round(16, 1, 50_000);
+    p.round(16, 1, 56_249);
+    assert_eq!(p.w.cwnd, 132);
+    // The eighth sample of this round decides: seven packets at full speed, then nine at a quarter.
+    p.round(16, 1, 64_000);
+    assert_eq!(p.w.cwnd, 132 + 7 + 9 / 4);
+    for _ in 0..4 {
+        p.round(16, 1, 64_000);
+    }
+    assert!(p.w.in_slow_start());
+    assert_eq!(p.w.cwnd, 132 + 7 + (9 + 4 * 16) / 4);
+    p.round(1, 1, 64_000);
+    assert_eq!((p.w.ssthresh, p.c.hystartpp.unwrap().done), (157, true));
+}
+
+#[test]
+fn hystartpp_returns_to_full_speed_when_the_delay_falls() {
+    let mut p = Plus::new(false);
+    p.round(16, 1, 50_000);
+    p.round(16, 1, 60_000);
+    let cwnd = p.w.cwnd;
+    p.round(16, 1, 59_999);
+    // Seven samples at a quarter of the speed with the credit of one left from the round before, then nine at full speed.
+    assert_eq!(p.w.cwnd, cwnd + (1 + 7) / 4 + 9);
+    assert!(p.w.in_slow_start() && !p.c.hystartpp.unwrap().done);
+}
+
+#[test]
+fn hystartpp_takes_eight_packets_an_ack_unless_paced_and_stops_at_a_loss() {
+    let (mut p, mut q) = (Plus::new(false), Plus::new(true));
+    p.round(1, 20, 50_000);
+    q.round(1, 20, 50_000);
+    assert_eq!((p.w.cwnd, q.w.cwnd), (108, 120));
+    q.w.ssthresh = q.c.ssthresh(&at(0), &q.w);
+    q.w.cwnd = 60;
+    q.round(1, 20, 50_000);
+    assert_eq!(q.w.cwnd, 80);
 }
