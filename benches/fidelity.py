@@ -9,29 +9,39 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import datetime
 import math
 import pathlib
 import sys
+from collections import Counter
+from collections.abc import Sequence
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import engine
+import kinds
 import published
 from plans import DATA
 from table import markdown, verdict
-from tcpscape.validate import checks, output, recorded, report, rounds, sides
-from tcpscape.validate.compare import Comparison, worst
+from tcpscape.validate import checks, output, ranks, recorded, report, rounds, sides
+from tcpscape.validate.compare import Comparison, groups, worst
 from tcpscape.validate.report import percent
 
-CCAS = ("reno", "cubic", "bbr")  # those that the targets are about
+CCAS = ("reno", "cubic", "bbr")  # those that the first targets are about
 DOCS = pathlib.Path(__file__).resolve().parent.parent / "docs"
 VALIDATED = DATA.parent / "validated"
 LOSS_WITHIN, JITTER_WITHIN = 0.20, 0.25
 WORST = 10
+PATHS = 20  # shared by several congestion controls, for a rank agreement
+BEST = "the best control of a path, or one within 10 % of it, agrees"
+MATRIX = 4  # congestion controls side by side at most
 TARGETS = "median<=0.05,p90<=0.25,retransmit_share>=0.8,rtt_share>=0.8"
+CCAS_TARGETS = "median<=0.06,p90<=0.3,median@ccas<=0.1"
+SHARED_TARGETS = "median<=0.03,group_median<=0.1,group_p90<=0.4,larger_share>=0.9"
 VALIDATED_TARGETS = "median<=0.04,p90<=0.2,median@each<=0.04,p90@each<=0.2"
 # Sets of conditions: file stem, what it is. A set whose files are missing is left out.
 SETS = (
-    ("random", "the reference set: five repetitions on the kernel"),
+    ("random", "the reference set: every congestion control of Linux 6.1, five repetitions on the kernel"),
+    ("shared", "the reference set of bottlenecks that two groups of flows share: four repetitions"),
     ("fresh", "a second draw from the same family: three repetitions, with the smoothed RTT sampled every 10 ms"),
     ("heldout", "a third draw, made when the model was done and not looked at while it was changed: five repetitions"),
     ("k612", "the same family on a real Linux 6.12, against the profile 6.12: three repetitions"),
@@ -40,7 +50,7 @@ SETS = (
 
 @dataclasses.dataclass(frozen=True)
 class Set:
-    """A recorded set: where it is, what it is, what it must reach."""
+    """A recorded set: where it is, what it is, what its reno, cubic and bbr must reach."""
 
     place: pathlib.Path
     what: str
@@ -54,6 +64,18 @@ def sets() -> list[Set]:
     return found + [Set(f.parent, "the real kernel in virtual time, kept from `tcpscape validate`", VALIDATED_TARGETS) for f in kept]
 
 
+def judged(said: Set, rows: Sequence[Comparison]) -> list[tuple]:
+    """The targets of a set: of shared bottlenecks; else of reno, cubic and bbr, and of all where there are others."""
+    shared, few = [c for c in rows if c.condition.shared], [c for c in rows if not c.condition.shared and c.condition.cca in CCAS]
+    alone = [c for c in rows if not c.condition.shared]
+    name = said.place.name
+    parts = [(f"{name} (reno, cubic, bbr)" if len(few) < len(alone) else name, said.targets, few), (name, SHARED_TARGETS, shared)]
+    parts += [(name, CCAS_TARGETS, alone)] if len(few) < len(alone) else []
+    found = ranks.ranks(alone)
+    best = [(f"{name}: {BEST}", "≥ 0.9", f"{found.best:.3f}", verdict(found.best >= 0.9))] if found and found.paths >= PATHS else []
+    return best + [(f"{who}: {what}", *rest) for who, bounds, some in parts if some for what, *rest in (c.line() for c in checks.judge(checks.read(bounds), some))]
+
+
 def notes() -> dict[str, str]:
     """Findings about single conditions, by id."""
     import yaml
@@ -61,11 +83,9 @@ def notes() -> dict[str, str]:
     return yaml.safe_load((pathlib.Path(__file__).resolve().parent / "notes.yaml").read_text()) or {}
 
 
-def run_set(record: recorded.Recorded, engine_name: str, seeds: int, jobs: int) -> tuple[Comparison, ...]:
-    """The engine on the conditions of a set, those of the congestion controls that the targets are about."""
-    mine = [c for c in record.conditions if set(c.cca.split("+")) <= set(CCAS)]
-    request = rounds.Request(mine, sides.make(engine_name, jobs, None), sides.RecordedSide(record), (seeds, 1))
-    return rounds.run(request).comparisons
+def run_set(record: recorded.Recorded, engine_name: str, seeds: int, jobs: int) -> rounds.Outcome:
+    """The engine on the conditions of a set; those that it cannot run are left out."""
+    return rounds.run(rounds.Request(record.conditions, sides.make(engine_name, jobs, None), sides.RecordedSide(record), (seeds, 1)))
 
 
 def answers_table(answers: list[published.Answer], tolerance: float, skip_chaos: bool) -> tuple[str, int, int]:
@@ -130,6 +150,7 @@ same for one set.
 
 {targets}
 
+{kinds}
 {sets}
 ## Published tables
 
@@ -163,36 +184,41 @@ SET_SECTION = """\
 ### The worst
 
 {worst}
-{others}
+{ranks}{others}
 """
 
 
 def set_section(said: Set, engine_name: str, seeds: int, jobs: int, found: dict[str, str]) -> tuple[str, list[tuple], tuple[Comparison, ...]]:
     """A set's section, its targets, its comparisons."""
     record = recorded.load(said.place)
-    rows = run_set(record, engine_name, seeds, jobs)
-    others: dict[str, int] = {}
-    for c in record.conditions:
-        if not set(c.cca.split("+")) <= set(CCAS):
-            others[c.cca] = others.get(c.cca, 0) + 1
+    outcome = run_set(record, engine_name, seeds, jobs)
+    rows, shared = outcome.comparisons, report.shared_table(outcome.comparisons)
+    if not rows:
+        return "", [], ()
+    narrow = len(groups([c for c in rows if not c.condition.shared], lambda c: c.cca)) in range(1, MATRIX + 1)
     section = SET_SECTION.format(
         name=record.name,
         what=said.what,
         n=len(rows),
         summary=report.summary_table(rows).markdown(),
-        matrix=report.matrix_table(rows).markdown(),
+        matrix=report.matrix_table(rows).markdown() if narrow else shared.markdown() if shared else "",
         worst=report.worst_table(worst(rows, WORST), ("model", "kernel"), found).markdown(),
-        others=others_line(others),
+        ranks=ranks_section(rows),
+        others=left_out_line(outcome.left_out),
     )
-    targets = [(f"{record.name}: {what}", *rest) for what, *rest in (c.line() for c in checks.judge(checks.read(said.targets), rows))]
-    return section, targets, rows
+    return section, judged(said, rows), rows
 
 
-def others_line(others: dict[str, int]) -> str:
-    """The congestion controls that the model does not have yet."""
-    if not others:
-        return ""
-    return "\nNot yet in the model: " + ", ".join(f"{cca} ({n})" for cca, n in sorted(others.items())) + ".\n"
+def ranks_section(rows: Sequence[Comparison]) -> str:
+    """Whether congestion controls are ranked alike, where many ran on each of many paths."""
+    found = ranks.ranks(rows)
+    return f"\n### Rank agreement\n\n{report.ranks_table(found).markdown()}\n" if found and found.paths >= PATHS else ""
+
+
+def left_out_line(left_out: Sequence[tuple[str, str]]) -> str:
+    """What the model cannot run yet, with the number of conditions."""
+    reasons = Counter(why.split(";")[0].split(":  ")[0] for _, why in left_out)
+    return "\nLeft out: " + "; ".join(f"{why} ({n})" for why, n in sorted(reasons.items())) + ".\n" if reasons else ""
 
 
 def published_section(module, seeds: list[int], threads: int) -> tuple[dict[str, str], list[tuple]]:
@@ -221,8 +247,8 @@ def published_section(module, seeds: list[int], threads: int) -> tuple[dict[str,
     return {"loss": loss, "jitter": jitter, "cliff": cliffs, "chaos": chaos}, targets
 
 
-def write(module, seeds: int, threads: int, out: pathlib.Path, *, fake: bool = False) -> None:
-    """Run everything and write the page and the CSV beside it. `module` runs the published tables, its engine the recorded sets."""
+def write(module, seeds: int, threads: int, out: pathlib.Path, *, fake: bool = False, packaged: bool = False) -> None:
+    """Run everything and write the page and the CSV beside it, and the package's data file if asked. `module` runs the published tables, its engine the recorded sets."""
     found, sections, targets, everything = notes(), [], [], []
     for said in sets():
         section, reached, rows = set_section(said, "mock" if fake else "model", seeds, threads, found)
@@ -231,8 +257,12 @@ def write(module, seeds: int, threads: int, out: pathlib.Path, *, fake: bool = F
         everything += rows
     tables, more = published_section(module, list(range(1, seeds + 1)), threads)
     table = markdown(("what", "target", "reached", ""), targets + more)
-    out.write_text(PAGE.format(seeds=seeds, definitions=report.DEFINITIONS, targets=table, sets="\n".join(sections), **tables))
+    names = sorted({f.cca for c in everything for f in c.condition.scenario.flows})
+    found_kinds = kinds.page(everything, names)
+    out.write_text(PAGE.format(seeds=seeds, definitions=report.DEFINITIONS, targets=table, kinds=found_kinds, sets="\n".join(sections), **tables))
     output.write_numbers(everything, out.with_suffix(".csv"))
+    if packaged:
+        kinds.write(everything, sides.make("model", jobs=1, out=None).version, f"{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d}")
 
 
 def main() -> int:
@@ -243,7 +273,7 @@ def main() -> int:
     p.add_argument("--out", type=pathlib.Path, default=DOCS / "fidelity.md")
     p.add_argument("--fake", action="store_true")
     a = p.parse_args()
-    write(engine.core(a.fake), a.seeds, a.jobs, a.out, fake=a.fake)
+    write(engine.core(a.fake), a.seeds, a.jobs, a.out, fake=a.fake, packaged=not a.fake and a.out.parent == DOCS)
     print(f"wrote {a.out} and {a.out.with_suffix('.csv')}")
     return 0
 
