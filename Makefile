@@ -9,6 +9,8 @@ export PATH := $(dir $(CARGO)):$(PATH)
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml 2>/dev/null) Cargo.toml Cargo.lock
 # The virtual engine's guest program, where there is User-Mode Linux: static, in a target directory of its own since its flags differ.
 GUEST := python/tcpscape/engines/guest/init
+# What `tcpscape cca show` reads where there is no checkout: copies for the wheel.
+PAGES := python/tcpscape/data/pages
 GUEST_HERE := $(if $(filter Linux-x86_64,$(shell uname -s)-$(shell uname -m)),$(GUEST))
 
 .PHONY: help setup demo kernel test test-rust test-python test-all check bench docs clean
@@ -31,6 +33,7 @@ $(VENV)/.tools: pyproject.toml
 
 $(VENV)/.built: $(VENV)/.tools $(RUST_SOURCES)
 	@echo "setup: building the engine (Rust, release)"
+	@mkdir -p $(PAGES) && cp docs/models/*.md $(PAGES)
 	@VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --quiet >$(VENV)/build.log 2>&1 || { cat $(VENV)/build.log; exit 1; }
 	@touch $@
 
@@ -82,4 +85,4 @@ docs: setup ## the pictures in docs/img, from the studies
 	  $(BIN)/tcpscape study $$study --out out >/dev/null && cp out/$$study.png out/$$study.svg docs/img/ && echo "docs/img: $$study" || exit 1; done
 
 clean: ## what was built
-	rm -rf $(GUEST) $(dir $(GUEST))seed.so target $(VENV) out .pytest_cache .ruff_cache .mypy_cache
+	rm -rf $(PAGES) $(GUEST) $(dir $(GUEST))seed.so target $(VENV) out .pytest_cache .ruff_cache .mypy_cache

@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from table import markdown
 from tcpscape.validate import report
 from tcpscape.validate.compare import Comparison, Summary, groups, quantile
-from tcpscape.validate.conditions import NO_QUEUE
 
 PACKAGED = pathlib.Path(__file__).resolve().parent.parent / "python" / "tcpscape" / "data" / "fidelity.json"
 AGAINST = "real Linux kernels (6.1, 6.12) in virtual time, on the conditions of docs/fidelity.md"
@@ -70,10 +69,10 @@ def queues_table(everything: Sequence[Comparison]) -> str:
 def write(everything: Sequence[Comparison], version: str, date: str, file: pathlib.Path = PACKAGED) -> None:
     """The data file of the package."""
     ccas = sorted({f.cca for c in everything for f in c.condition.scenario.flows})
-    by_queue = groups(everything, lambda c: c.queue.split()[0])
+    names = sorted({name for c in everything for name in c.condition.disciplines})
     said = {
         "date": date, "model": version, "against": AGAINST, "controls": {cca: control(everything, cca) for cca in ccas},
-        "queues": {name: queue(by_queue[name]) for name in sorted(by_queue) if name != NO_QUEUE},
+        "queues": {name: queue([c for c in everything if name in c.condition.disciplines]) for name in names},
     }  # fmt: skip
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(json.dumps(said, indent=1, allow_nan=False) + "\n", "utf-8")

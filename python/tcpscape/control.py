@@ -21,6 +21,11 @@ WORDS = {"on": "1", "true": "1", "yes": "1", "off": "0", "false": "0", "no": "0"
 """Booleans as people write them."""
 EXAMPLE = "write for example cubic:hystart=off"
 
+LINUX = (
+    "cubic", "bbr", "reno", "bic", "cdg", "dctcp", "highspeed", "htcp", "hybla", "illinois", "lp", "nv", "scalable", "vegas", "veno", "westwood", "yeah",
+)
+"""The congestion controls of Linux, by name."""
+
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _VALUE = re.compile(r"-?\d+(\.\d+)?(?:[A-Za-zµ/]+|%)?")
 _UNIT = re.compile(r"(?:,\s*|\()([A-Za-zµ/%]+)\)?\.?$")

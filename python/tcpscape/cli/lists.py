@@ -1,4 +1,4 @@
-"""`tcpscape version`, `cca list`, `qdisc list`, `scenario list`, `scenario show`."""
+"""`tcpscape version`, and `list` and `show` of congestion controls, queues and scenarios."""
 
 from __future__ import annotations
 
@@ -12,13 +12,8 @@ from tcpscape.cli import tables
 cca = typer.Typer(help="Congestion controls.", no_args_is_help=True)
 qdisc = typer.Typer(help="Queues and impairments, in tc's words.", no_args_is_help=True)
 scenario = typer.Typer(help="The gallery of scenarios.", no_args_is_help=True)
-
-
-@cca.callback()
-@qdisc.callback()
-@scenario.callback()
-def _group() -> None:
-    """Keeps `list` a command of its own."""
+ERROR = "error against Linux: median / p90 (n)"
+"""A column: |ln ratio| of the goodput on n conditions."""
 
 
 def version() -> None:
@@ -36,17 +31,33 @@ def version() -> None:
 @cca.command("list")
 def cca_list() -> None:
     """Congestion controls that the model has."""
-    from tcpscape.engines.model import Model
+    from tcpscape.cli import show
 
-    tables.console().print(tables.table(("name", "about"), [(c.name, c.about) for c in Model().registry()], left=2))
+    tables.console().print(tables.table(("name", "about", "source", ERROR), show.controls(), left=3))
+
+
+@cca.command("show")
+def cca_show(name: Annotated[str, typer.Argument(help="A congestion control of `cca list`.")]) -> None:
+    """What a congestion control is: source, page, parameters, measured fidelity, differences from Linux."""
+    from tcpscape.cli import show
+
+    print("\n".join(show.control_text(name)))
 
 
 @qdisc.command("list")
 def qdisc_list() -> None:
     """Queues and impairments that the model has."""
-    from tcpscape.engines.model import Model
+    from tcpscape.cli import show
 
-    tables.console().print(tables.table(("name", "about"), Model().queues(), left=2))
+    tables.console().print(tables.table(("name", "example", ERROR), show.queues(), left=2))
+
+
+@qdisc.command("show")
+def qdisc_show(name: Annotated[str, typer.Argument(help="A queue of `qdisc list`.")]) -> None:
+    """What a queue is: page, tc's words with their defaults, an example, measured fidelity, differences from Linux."""
+    from tcpscape.cli import show
+
+    print("\n".join(show.queue_text(name)))
 
 
 @scenario.command("list")

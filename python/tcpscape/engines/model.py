@@ -91,8 +91,16 @@ class Model(Engine):
         return controls(self._lib)
 
     def queues(self) -> list[tuple[str, str]]:
-        """Queues and impairments: name, about."""
+        """Queues and impairments: name, example."""
         return [(row[0], row[1]) for row in self._lib.qdisc_registry()]
+
+    def in_full(self, name: str, example: str) -> str:
+        """tc's words of a queue with everything that is left to its defaults, or of the example where the name alone does not do."""
+        try:
+            said = self._lib.parse_tc(name)
+        except ValueError:
+            said = self._lib.parse_tc(example)
+        return str(self._lib.to_tc(said))
 
     def plan(self, scenario: Scenario, capture: Capture = Capture()) -> str:
         """The plan as JSON."""

@@ -91,6 +91,13 @@ class Condition:
         words = [part.split() for part in links[-1].split(";")]
         return DEFAULT_CHILD.get(words[-1][0], words[-1][0]) + " ecn" * ("ecn" in words[-1])
 
+    @property
+    def disciplines(self) -> list[str]:
+        """Every queue discipline on the data's way, each once."""
+        hops = [w for room in ("forward", "bottleneck") for hop in getattr(self.scenario, room) for w in path.words(hop, self.scenario.rtt_ns)]
+        said = [part.split()[0] for words in hops for part in words.split(";")]
+        return list(dict.fromkeys(said + [DEFAULT_CHILD[s] for s in said if s in DEFAULT_CHILD and self.queue == DEFAULT_CHILD[s]]))
+
     def describe(self) -> str:
         """One short line: congestion control, path, application."""
         return self.scenario.about or _describe(self.scenario)

@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tcpscape.control import LINUX
 from tcpscape.errors import refuse
 from tcpscape.path import TBF_BURST
 
@@ -23,11 +24,8 @@ COLUMNS = (
     "bottleneck",
 )
 """Columns of a CSV of shared bottlenecks: `bottleneck` is in tc's words; there may be two more, `listener` and `kernel`."""
-CCAS = (
-    "cubic", "bbr", "reno", "bic", "cdg", "dctcp", "highspeed", "htcp", "hybla", "illinois", "lp", "nv", "scalable", "vegas", "veno", "westwood",
-    "yeah",
-)
-"""Congestion controls drawn when none is asked for: Linux's."""
+CCAS = LINUX
+"""Congestion controls drawn when none is asked for."""
 RIVALS = ("bbr", "cubic")
 """Two of three second groups use one of these."""
 QUEUES = ("bfifo", "pfifo", "red", "codel", "fq_codel", "pie", "fq_pie")

@@ -1,0 +1,108 @@
+"""`cca list | show` and `qdisc list | show`, the pages and the package's numbers behind them."""
+
+import json
+
+import pytest
+
+from conftest import ROOT
+from tcpscape import control, fidelity, pages
+from tcpscape.cli import show
+from tcpscape.engines.model import Control, Model
+
+pytestmark = pytest.mark.usefixtures("need_model")
+PAGE = """# odd
+
+`crates/path/src/queue/odd.rs` · RFC 1 · tc-odd(8)
+
+**What it is.** A queue that is odd. It is
+not even.
+
+**Words.** `odd limit 5`, see [tbf](tbf.md).
+
+| a | b |
+|---|---|
+
+**Differences from Linux.** None
+known.
+**Not modelled.** Evenness.
+"""
+
+
+@pytest.fixture
+def numbers(tmp_path, monkeypatch):
+    error = {"n": 7, "median": 0.0123, "p90": 0.25}
+    said = {"date": "2026-11-21", "model": "model-1", "against": "kernels", "controls": {"cubic": {"alone": error}}, "queues": {"tbf": {"total": error}}}
+    (tmp_path / "f.json").write_text(json.dumps(said))
+    monkeypatch.setattr(fidelity.load, "__defaults__", (tmp_path / "f.json",))
+
+
+def test_paragraphs_of_a_page(tmp_path, monkeypatch):
+    (tmp_path / "odd.md").write_text(PAGE)
+    monkeypatch.setattr(pages, "PLACES", (tmp_path / "nosuch", tmp_path))
+    page = pages.find("odd")
+    assert (page.file, page.source) == ("docs/models/odd.md", "RFC 1, tc-odd(8)")
+    assert page.paragraph(pages.IS) == "A queue that is odd. It is not even."
+    assert page.paragraph(pages.WORDS) == "odd limit 5, see tbf."
+    assert page.paragraph(pages.DIFFERS) == "None known."
+    assert page.paragraph(pages.NOT_MODELLED) == "Evenness."
+    assert page.paragraph(pages.DEFAULTS) == ""
+    assert pages.find("even") is None
+    monkeypatch.setattr(pages, "PLACES", ())
+    assert pages.find("odd") is None
+
+
+def test_every_control_and_queue_can_be_shown(cli):
+    listed = cli("cca", "list").out
+    for c in Model().registry():
+        got = cli("cca", "show", c.name)
+        assert got.status == 0
+        assert f"source: {c.source}" in got.out
+        assert "measured" in got.out
+        assert all(f"  {p.name}" in got.out for p in c.params)
+        assert c.name in listed
+    listed = cli("qdisc", "list").out
+    for name, example in Model().queues():
+        got = cli("qdisc", "show", name)
+        assert got.status == 0
+        assert f"example: {example}" in got.out
+        assert name in listed
+
+
+@pytest.mark.parametrize("name", ["cubic", "bbr", "reno", "tbf", "netem", "pfifo", "bfifo", "htb", "jitter"])
+def test_they_have_pages(name):
+    assert (ROOT / pages.find(name).file).exists()
+
+
+def test_measured_errors_are_shown(cli, numbers):
+    assert "alone: median 0.012, 90th percentile 0.250 of 7" in cli("cca", "show", "cubic").out
+    assert "2026-11-21, model-1 against kernels" in cli("cca", "show", "cubic").out
+    assert "0.012 / 0.250 (7)" in cli("cca", "list").out
+    assert fidelity.UNMEASURED in cli("cca", "show", "reno").out
+    assert "total goodput: median 0.012" in cli("qdisc", "show", "tbf").out
+    assert fidelity.NO_KERNEL in cli("qdisc", "show", "jitter").out
+    assert "not in Linux" in cli("qdisc", "list").out
+
+
+def test_parameters_are_shown_with_defaults_and_an_example(monkeypatch):
+    params = (control.Param("hystart", "Whether it ends early", 1, 0, 1), control.Param("beta", "Window after a loss, of 1024", 717, 1, 1023))
+    monkeypatch.setattr(Model, "registry", lambda self: [Control("odd", "an odd one", "RFC 1", params)])
+    said = list(show.control_text("odd"))
+    assert "parameters, for example --cca odd:hystart=off" in said
+    assert "  hystart  default on   Whether it ends early (on, off)" in said
+    assert "  beta     default 717  Window after a loss, of 1024 (1 to 1023)" in said
+    assert f"measured: {fidelity.NO_KERNEL}" in said
+
+
+def test_the_packages_numbers_are_whole():
+    said = fidelity.load()
+    assert said.where
+    for what in ("controls", "queues"):
+        for name in said.said.get(what, {}):
+            assert all(e.n > 0 and 0 <= e.median <= e.p90 for e in said.of(what, name))
+
+
+@pytest.mark.parametrize("args", [("cca", "show", "nosuch"), ("qdisc", "show", "nosuch"), ("cca", "show"), ("qdisc", "show", "cubic")])
+def test_unknown_names_are_one_line(cli, args):
+    got = cli(*args)
+    assert (got.status, got.out, got.err.count("\n")) == (2, "", 1)
+    assert "; " in got.err
