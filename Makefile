@@ -72,7 +72,7 @@ test-all: setup kernel ## everything, slow tests, the real kernel and the tshark
 check: setup ## formats, lints, types, sizes of files and functions
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --quiet -- -D warnings
-	$(BIN)/ruff check python tests scripts $(wildcard benches)
+	$(BIN)/ruff check python tests scripts examples $(wildcard benches)
 	$(BIN)/mypy
 	$(BIN)/python scripts/sizes.py
 

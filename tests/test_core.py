@@ -25,7 +25,7 @@ def core(need_model):
 
 def test_the_stub_says_what_the_binary_has(core):
     stub = {n.name: [a.arg for a in n.args.args] for n in ast.parse(STUB.read_text()).body if isinstance(n, ast.FunctionDef)}
-    binary = {n: list(inspect.signature(f).parameters) for n, f in vars(core).items() if callable(f) and not n.startswith("_")}
+    binary = {n: list(inspect.signature(f).parameters) for n, f in vars(core).items() if inspect.isroutine(f) and not n.startswith("_")}
     assert stub == binary
 
 

@@ -37,6 +37,7 @@ def scripts():
 @pytest.mark.parametrize("words", list(commands()))
 def test_commands_in_the_documents_run(words, cli, need_model, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
     args = shlex.split(words, comments=True)[1:]
     if args[0] in ("run", "advise", "study"):
         args += ["--seeds", "2"]

@@ -1,6 +1,19 @@
 """The extension module, built from crates/py. No logic here: conversions and the GIL released around heavy calls."""
 
+from collections.abc import Callable, Mapping
 from typing import Any
+
+Controls = Mapping[str, Callable[[int], Any]]
+"""Congestion controls in Python: name → what makes one, from the flow's seed."""
+
+class HookError(RuntimeError):
+    """A hook raised something, its `__cause__`; arguments are the control's name and the hook's."""
+
+class Sample:
+    """What a hook reads: :class:`tcpscape.hooks.Sample`."""
+
+class Window:
+    """What a hook writes: :class:`tcpscape.hooks.Window`."""
 
 def version() -> str:
     """Version of the crates."""
@@ -26,11 +39,14 @@ def kernel_profile(name: str) -> str:
 def kernel_profiles() -> list[str]:
     """Names of the kernel profiles."""
 
-def run(plan_json: str, seeds: list[int], threads: int) -> list[dict[str, Any]]:
-    """Runs one trial for each seed, in order; columns are `(dtype, buffer)`. ValueError for a plan that makes no sense."""
+def run(plan_json: str, seeds: list[int], threads: int, controls: Controls | None = None) -> list[dict[str, Any]]:
+    """Runs one trial for each seed, in order; columns are `(dtype, buffer)`. ValueError for a plan that makes no sense.
+
+    With `controls`, one trial after the other, with the GIL; HookError for what a hook raised.
+    """
 
 def bench_floor(events: int) -> float:
     """CPU seconds that the event queue alone takes for `events` events: the floor of any simulation."""
 
-def write_pcapng(path: str, plan_json: str, seed: int) -> None:
+def write_pcapng(path: str, plan_json: str, seed: int, controls: Controls | None = None) -> None:
     """Runs one trial and writes its packets as pcapng."""

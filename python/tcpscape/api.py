@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tcpscape import engines, results
+from tcpscape import engines, own, results
 from tcpscape.campaign import Runner
 from tcpscape.files import load
 from tcpscape.scenario import Scenario
@@ -15,15 +15,18 @@ from tcpscape.trial import Trial
 if TYPE_CHECKING:
     import polars as pl
 
+Cca = Sequence[str | type[Any]] | str | type[Any] | None
+"""Congestion controls by name, or classes that are some (:mod:`tcpscape.hooks`)."""
+
 
 def trials(
-    scenario: Scenario | str | Path | dict[str, Any], *, cca: Sequence[str] | str | None = None, seeds: Iterable[int] = range(10),
+    scenario: Scenario | str | Path | dict[str, Any], *, cca: Cca = None, seeds: Iterable[int] = range(10),
     engine: str = "model", jobs: int = 0, out: str | Path | None = None, samples_ns: int = 0,
 ) -> list[Trial]:
     """Runs a scenario (a noun, a file, a gallery name or plain values) once for each congestion control and seed.
 
-    `cca` replaces every flow's congestion control; `jobs` is cores (0: all); `out` keeps results there and resumes from there;
-    `samples_ns` is the interval of per-flow samples in ns (0: none).
+    `cca` replaces every flow's congestion control: names, or classes like those of :mod:`tcpscape.hooks`; `jobs` is cores (0: all);
+    `out` keeps results there and resumes from there; `samples_ns` is the interval of per-flow samples in ns (0: none).
     """
     runner = Runner(
         engines.make(engine), jobs, engines.Capture(samples_ns=samples_ns), results.Store(out) if out is not None else None
@@ -45,8 +48,9 @@ def as_scenario(said: Scenario | str | Path | dict[str, Any]) -> Scenario:
     return Scenario.of(said) if isinstance(said, dict) else load(said)
 
 
-def variants(scenario: Scenario, cca: Sequence[str] | str | None) -> list[Scenario]:
+def variants(scenario: Scenario, cca: Cca) -> list[Scenario]:
     """The scenario under each congestion control, or as it is."""
     if not cca:
         return [scenario]
-    return [scenario.with_cca(name) for name in ([cca] if isinstance(cca, str) else cca)]
+    some = [cca] if isinstance(cca, (str, type)) else cca
+    return [scenario.with_cca(own.give(one) if isinstance(one, type) else one) for one in some]

@@ -18,7 +18,7 @@ MAX_SEEDS = 1_000_000
 LONGEST_SEED = 18
 """Digits of a seed: below 2^63."""
 
-_MIX = re.compile(r"^([a-z0-9_]+(?::[^*@\s]+)?)(?:\*(\d+))?(?:@([^-\s]+)(?:-(\S+))?)?$")
+_MIX = re.compile(r"^([^:*@\s]+(?::[^*@\s]+)?)(?:\*(\d+))?(?:@([^-\s]+)(?:-(\S+))?)?$")
 
 
 def names(text: str, field: str) -> list[str]:

@@ -3,6 +3,8 @@
 `cubic` · `cubic:hystart=off` · `cubic:hystart=off:beta=819` · `{name: cubic, hystart: false, beta: 819}`. Commas separate congestion
 controls and `*` and `@` belong to `--mix`, so colons separate parameters: `--cca cubic:hystart=off,cubic,bbr`, `--mix "cubic:hystart=off*2,bbr@5s"`.
 
+A class in Python stands where a name does (:mod:`tcpscape.own`): `mine.py:MyControl`, `mine.py:MyControl:gain=2`.
+
 The first form is also the label of results: booleans as 0 and 1, parameters in the order of their names. What a name means and which
 parameters it has is the engine's knowledge; here is only the spelling.
 """
@@ -14,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from tcpscape import units
+from tcpscape import own, units
 from tcpscape.errors import UnitError, refuse
 
 WORDS = {"on": "1", "true": "1", "yes": "1", "off": "0", "false": "0", "no": "0"}
@@ -68,7 +70,7 @@ def label(value: Any, field: str = "cca") -> str:
         return _spell(*_of_mapping(value, field), field)
     if not isinstance(value, str):
         refuse(field, f"{value!r} is no congestion control", EXAMPLE)
-    name, *said = (part.strip() for part in value.strip().split(":"))
+    name, said = _cut(value)
     params: dict[str, Any] = {}
     for part in said:
         key, eq, text = (x.strip() for x in part.partition("="))
@@ -80,6 +82,12 @@ def label(value: Any, field: str = "cca") -> str:
     return _spell(name, params, field)
 
 
+def _cut(said: str) -> tuple[str, list[str]]:
+    """Name and parameters, as said."""
+    name, *params = own.cut(said.strip()) or (part.strip() for part in said.strip().split(":"))
+    return name, params
+
+
 def _of_mapping(value: Mapping[Any, Any], field: str) -> tuple[Any, dict[str, Any]]:
     params = {str(k): v for k, v in value.items() if k != "name"}
     if "name" not in value:
@@ -88,8 +96,8 @@ def _of_mapping(value: Mapping[Any, Any], field: str) -> tuple[Any, dict[str, An
 
 
 def _spell(name: Any, params: Mapping[str, Any], field: str) -> str:
-    if not isinstance(name, str) or not _NAME.fullmatch(name):
-        refuse(field, f"{name!r} is not a name", "see `tcpscape cca list`")
+    if not isinstance(name, str) or not (_NAME.fullmatch(name) or own.is_own(name)):
+        refuse(field, f"{name!r} is not a name", "see `tcpscape cca list`, or write mine.py:MyControl")
     for key in params:
         if not _NAME.fullmatch(key):
             refuse(field, f"{key!r} is no parameter's name", f"see `tcpscape cca show {name}`")
@@ -108,13 +116,13 @@ def _value(key: str, value: Any, field: str) -> str:
 
 def split(said: str) -> tuple[str, dict[str, str]]:
     """Name and parameters of a label."""
-    name, *params = said.split(":")
+    name, params = _cut(said)
     return name, dict(p.split("=", 1) for p in params)
 
 
 def name_of(said: str) -> str:
     """The name alone."""
-    return said.partition(":")[0]
+    return _cut(said)[0]
 
 
 def resolve(said: str, params: Sequence[Param], field: str = "cca") -> dict[str, int]:

@@ -76,7 +76,20 @@ def _load_file(path: Path) -> Scenario:
         why = e.strerror if isinstance(e, OSError) else "not UTF-8 text"
         raise ScenarioError(f"scenario: cannot read {path}: {why}; check the path") from None
     read = read_toml if path.suffix.lower() == ".toml" else read_yaml
-    return _scenario(read(text, str(path)), path.stem, str(path))
+    return _scenario(_beside(read(text, str(path)), path.parent), path.stem, str(path))
+
+
+def _beside(data: Any, folder: Path) -> Any:
+    """With `cca: mine.py:MyControl` found beside the scenario's file, where it is not in the current directory."""
+    flows = data.get("flows") if isinstance(data, dict) else None
+    for flow in flows if isinstance(flows, list) else []:
+        of = flow.get("cca") if isinstance(flow, dict) else None
+        home, key = (of, "name") if isinstance(of, dict) else (flow, "cca")
+        said = home.get(key) if isinstance(home, dict) else None
+        place = said.partition(":")[0] if isinstance(said, str) else ""
+        if place.endswith(".py") and not Path(place).exists() and (folder / place).exists():
+            home[key] = f"{folder}/{said}"
+    return data
 
 
 def _scenario(data: Any, name: str, source: str | None = None) -> Scenario:

@@ -85,7 +85,7 @@ class Store:
             scenario=said["scenario"], cca=said["cca"], address=address, seed=said["seed"], engine=said["engine"], version=said["version"],
             duration=said["duration"], flows=tuple(FlowResult.of(f) for f in said["flows"]), caveats=tuple(said["caveats"]),
             hash=said["hash"], events=said["events"], queues=tuple(said["queues"]),
-            kernel=said.get("kernel"), counters=said.get("counters", {}), check=said.get("check", {}), **sides,
+            kernel=said.get("kernel"), counters=said.get("counters", {}), check=said.get("check", {}), hook_cost=said.get("hook_cost", {}), **sides,
         )
 
     def frame(self) -> pl.DataFrame:

@@ -121,6 +121,9 @@ class Trial:
     """A real kernel's counters that are not 0 (`sender.TcpExt.TCPTimeouts`)."""
     check: Mapping[str, Any] = field(default_factory=dict)
     """What a testbed found out about itself; whatever it minds is a caveat too."""
+    hook_cost: Mapping[str, float] = field(default_factory=dict, compare=False)
+    """Where a congestion control is Python code: calls of its `on_ack` (`acks`), s in its hooks (`hooks_s`), s in all (`run_s`). Measured,
+    so never twice the same."""
     samples: pl.DataFrame | None = field(default=None, compare=False)
     queue_samples: pl.DataFrame | None = field(default=None, compare=False)
     packets: pl.DataFrame | None = field(default=None, compare=False)
@@ -136,5 +139,5 @@ class Trial:
             "scenario": self.scenario, "cca": self.cca, "seed": self.seed, "engine": self.engine, "version": self.version,
             "duration": self.duration, "goodput_mbps": self.goodput_mbps, "flows": [f.to_dict() for f in self.flows],
             "queues": [dict(q) for q in self.queues], "caveats": list(self.caveats), "events": self.events, "hash": self.hash,
-            "kernel": self.kernel, "counters": dict(self.counters), "check": dict(self.check),
+            "kernel": self.kernel, "counters": dict(self.counters), "check": dict(self.check), "hook_cost": dict(self.hook_cost),
         }

@@ -119,6 +119,9 @@ def _show(groups: Sequence[Sequence[Trial]], cases: Sequence[Scenario], as_json:
     screen.print(tables.table(columns, rows))
     if many > 1 and len(groups) > 1:
         _compare(screen, groups)
+    for trials in groups:
+        if said := tables.hook_cost(trials):
+            screen.print(said)
     for caveat in sorted({c for trials in groups for t in trials for c in t.caveats}):
         screen.print(f"caveat: {caveat}")
 

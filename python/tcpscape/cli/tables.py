@@ -9,6 +9,8 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from tcpscape.trial import Trial
+
 WIDTH_WITHOUT_TERMINAL = 150
 
 
@@ -37,3 +39,11 @@ def shares(limited_by: dict[str, float], least: float = 0.05) -> str:
     """`cwnd 80 %, app 20 %`: what held a flow back, the small causes left out."""
     said = [f"{cause} {percent(share)}" for cause, share in limited_by.items() if share >= least]
     return ", ".join(said) or "–"
+
+
+def hook_cost(trials: Sequence[Trial]) -> str:
+    """How slow a congestion control in Python was, measured in these trials; nothing where there is none."""
+    acks, hooks, whole = (sum(t.hook_cost.get(k, 0) for t in trials) for k in ("acks", "hooks_s", "run_s"))
+    if not acks or whole <= hooks:
+        return ""
+    return f"{trials[0].cca}: Python takes {1e6 * hooks / acks:.2g} µs an ACK; the trials ran {whole / (whole - hooks):.0f} × slower for it"

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tcpscape import own
 from tcpscape.errors import EngineError
 from tcpscape.scenario import Scenario
 from tcpscape.trial import Trial
@@ -62,6 +63,12 @@ class Engine(ABC):
     @abstractmethod
     def run(self, scenario: Scenario, seeds: Sequence[int], *, threads: int = 1, capture: Capture = Capture()) -> list[Trial]:
         """Runs one trial for each seed."""
+
+    def refuse_own(self, scenario: Scenario) -> None:
+        """Refuses congestion controls that are Python code."""
+        for flow in scenario.flows:
+            if own.is_own(flow.cca):
+                raise EngineError(f"cca: {flow.cca} is Python code, which the {self.name} engine cannot run; use --engine model")
 
     def stop(self) -> None:  # noqa: B027 (most engines have nothing to end)
         """Ends what runs, from another thread: a campaign was interrupted. What was running raises an EngineError."""

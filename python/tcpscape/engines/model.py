@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from tcpscape import own
 from tcpscape.control import Param
 from tcpscape.engines import plan
 from tcpscape.engines.base import Capture, Engine
-from tcpscape.errors import EngineError, ScenarioError
+from tcpscape.errors import EngineError, ScenarioError, TcpscapeError
 from tcpscape.scenario import Scenario
 from tcpscape.trial import FlowResult, Trial
 
@@ -64,6 +67,26 @@ def results(scenario: Scenario, raw: Sequence[Mapping[str, Any]]) -> tuple[FlowR
     return tuple(FlowResult.of({**said, "cca": cca}) for said, cca in zip(raw, scenario.ccas, strict=True))
 
 
+_ONE_AT_A_TIME = threading.Lock()
+"""Trials with Python code in them share the interpreter anyway; one at a time, the cost measured is their own."""
+
+
+def _own_names(scenario: Scenario) -> list[str]:
+    return sorted({flow.cca for flow in scenario.flows if own.is_own(flow.cca)})
+
+
+def _makers(scenario: Scenario) -> dict[str, own.Maker]:
+    return {name: own.find(name).maker() for name in _own_names(scenario)}
+
+
+def _failure(e: Exception) -> TcpscapeError:
+    """The house's line for what a hook raised; an interrupt stays one."""
+    name, hook = e.args
+    if e.__cause__ is None or not isinstance(e.__cause__, Exception):
+        raise e.__cause__ or e
+    return own.failure(name, hook, e.__cause__)
+
+
 class Model(Engine):
     """The simulator."""
 
@@ -112,26 +135,42 @@ class Model(Engine):
         except ValueError as e:
             raise ScenarioError(f"{e}; choose one of them") from None
         plan.build(scenario, self._lib.parse_tc, parameters(self._lib))
+        for name in _own_names(scenario):
+            own.find(name)
 
     def run(self, scenario: Scenario, seeds: Sequence[int], *, threads: int = 1, capture: Capture = Capture()) -> list[Trial]:
         said = self.plan(scenario, capture)
+        makers = _makers(scenario)
         try:
-            raw = self._lib.run(said, list(seeds), max(1, threads))
+            if makers:
+                with _ONE_AT_A_TIME:
+                    raw = self._lib.run(said, list(seeds), 1, makers)
+            else:
+                raw = self._lib.run(said, list(seeds), max(1, threads))
         except ValueError as e:
             raise ScenarioError(str(e)) from None
+        except self._lib.HookError as e:
+            raise _failure(e) from None
         return [self._trial(scenario, seed, r, capture) for seed, r in zip(seeds, raw, strict=True)]
 
     def write_pcap(self, scenario: Scenario, seed: int, path: Path) -> None:
         try:
-            self._lib.write_pcapng(str(path), self.plan(scenario, Capture(packets=True)), seed)
+            self._lib.write_pcapng(str(path), self.plan(scenario, Capture(packets=True)), seed, _makers(scenario) or None)
+        except self._lib.HookError as e:
+            raise _failure(e) from None
         except (ValueError, OSError) as e:
             raise EngineError(f"pcap: cannot write {path}: {e}; choose another file") from None
+
+    def address(self, scenario: Scenario, seed: int) -> str:
+        plain = super().address(scenario, seed)
+        digests = [own.find(name).digest() for name in _own_names(scenario)]
+        return hashlib.sha256("|".join([plain, *digests]).encode()).hexdigest()[:24] if digests else plain
 
     def _trial(self, scenario: Scenario, seed: int, raw: Mapping[str, Any], capture: Capture) -> Trial:
         return Trial(
             scenario=scenario.name, cca=scenario.cca, address=self.address(scenario, seed), seed=seed, engine=self.name, version=self.version,
             duration=raw["duration_ns"] / 1e9, flows=results(scenario, raw["flows"]), caveats=tuple(raw["caveats"]),
-            hash=raw["hash"], events=raw["events"], queues=tuple(raw["queues"]),
+            hash=raw["hash"], events=raw["events"], queues=tuple(raw["queues"]), hook_cost=raw.get("hook_cost", {}),
             samples=frame(raw["samples"]) if capture.samples_ns else None,
             queue_samples=frame(raw["queue_samples"]) if capture.queue_samples_ns else None,
             packets=frame(raw["packets"]) if capture.packets else None,

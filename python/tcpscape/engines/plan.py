@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from tcpscape import control, path
+from tcpscape import control, own, path
 from tcpscape.control import Param
 from tcpscape.engines.base import Capture
 from tcpscape.errors import ScenarioError, WordsError
@@ -72,8 +72,7 @@ def _queues(hop: path.Hop, scenario: Scenario, room: str, parse: Parse) -> list[
 
 
 def _flow(flow: Flow, duration_ns: int, controls: Controls) -> dict[str, Any]:
-    name = _known(control.name_of(flow.cca), controls, "cca")
-    params = control.resolve(flow.cca, controls[name])
+    name, params = _named(flow.cca, controls)
     app: dict[str, Any] = {"kind": "bulk", "chunk": flow.app.chunk}
     if flow.app.size:
         app = {"kind": "finite", "chunk": flow.app.chunk, "bytes": flow.app.size}
@@ -85,6 +84,14 @@ def _flow(flow: Flow, duration_ns: int, controls: Controls) -> dict[str, Any]:
         "read": {"size": flow.read.size, "delay_ns": flow.read.delay},
         "rcvbuf": flow.rcvbuf, "sndbuf": flow.sndbuf, "nodelay": flow.nodelay,
     }
+
+
+def _named(cca: str, controls: Controls) -> tuple[str, dict[str, int]]:
+    """Name and parameters for the engine; a class in Python takes its parameters itself."""
+    if own.is_own(cca):
+        return cca, {}
+    name = _known(control.name_of(cca), controls, "cca")
+    return name, control.resolve(cca, controls[name])
 
 
 def _known(name: str, controls: Controls, field: str) -> str:

@@ -139,6 +139,7 @@ class Virtual(Engine):
         return list(self.kernel.congestion_controls or self._pool.facts().get("cca", ()))
 
     def check(self, scenario: Scenario) -> None:
+        self.refuse_own(scenario)
         self._job(scenario, 0, Capture())
 
     def run(self, scenario: Scenario, seeds: Sequence[int], *, threads: int = 1, capture: Capture = Capture()) -> list[Trial]:

@@ -1,0 +1,352 @@
+//! What a Python congestion control reads and writes: `Sample` and `Window`, with the units of `tcpscape.hooks`.
+
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::sync::GILOnceCell;
+use tcpscape_base::CaState;
+use tcpscape_tcp::cc::{AckSample, CaEvent, InAck, PktsAcked, View, Window};
+
+/// The connection at the moment of a hook, and what the hook is about.
+#[pyclass(frozen, module = "tcpscape._core")]
+#[derive(Clone, Copy)]
+pub struct Sample {
+    pub v: View,
+    pub s: AckSample,
+    pub a: InAck,
+    /// Packets newly reported with a congestion mark since the last `on_ack`.
+    pub ce: u32,
+    /// Bytes in flight when the last acknowledged packet was sent.
+    pub tx_in_flight: u32,
+}
+
+impl Sample {
+    /// The connection, nothing acknowledged.
+    pub fn at(v: &View) -> Sample {
+        let s = AckSample { ack: v.snd_una, ..AckSample::default() };
+        let mut x = Sample { v: *v, s, a: InAck::default(), ce: 0, tx_in_flight: 0 };
+        (x.s.rate.rtt_us, x.s.rate.delivered, x.s.rate.interval_us) = (-1, -1, -1);
+        x
+    }
+
+    /// For the hook `pkts_acked`.
+    pub fn pkts_acked(v: &View, a: &PktsAcked) -> Sample {
+        let mut x = Sample { tx_in_flight: a.in_flight, ..Sample::at(v) };
+        (x.s.acked, x.s.rate.rtt_us) = (a.pkts_acked, a.rtt_us);
+        x
+    }
+
+    /// Whether the delivery-rate sample is valid.
+    fn has_rate(&self) -> bool {
+        self.s.rate.delivered >= 0 && self.s.rate.interval_us > 0
+    }
+}
+
+#[pymethods]
+impl Sample {
+    // ---- this ACK ----
+    #[getter]
+    fn acked(&self) -> u32 {
+        self.s.acked
+    }
+    #[getter]
+    fn lost(&self) -> u32 {
+        self.s.rate.losses
+    }
+    #[getter]
+    fn ce(&self) -> u32 {
+        self.ce
+    }
+    #[getter]
+    fn rtt_us(&self) -> Option<i64> {
+        Some(self.s.rate.rtt_us).filter(|&t| t >= 0)
+    }
+    #[getter]
+    fn may_raise(&self) -> bool {
+        self.s.may_raise
+    }
+    #[getter]
+    fn ack(&self) -> u64 {
+        self.s.ack
+    }
+    #[getter]
+    fn prior_in_flight(&self) -> u32 {
+        self.s.rate.prior_in_flight
+    }
+    #[getter]
+    fn tx_in_flight(&self) -> u32 {
+        self.tx_in_flight
+    }
+    #[getter]
+    fn is_retrans(&self) -> bool {
+        self.s.rate.is_retrans
+    }
+    #[getter]
+    fn is_ack_delayed(&self) -> bool {
+        self.s.rate.is_ack_delayed
+    }
+    #[getter]
+    fn slow_path(&self) -> bool {
+        self.a.slow_path
+    }
+    #[getter]
+    fn win_update(&self) -> bool {
+        self.a.win_update
+    }
+    #[getter]
+    fn ece(&self) -> bool {
+        self.a.ece
+    }
+
+    // ---- delivery rate ----
+    #[getter]
+    fn delivery_rate(&self) -> Option<f64> {
+        let r = &self.s.rate;
+        self.has_rate().then(|| f64::from(r.delivered) * f64::from(self.v.mss) * 1e6 / r.interval_us as f64)
+    }
+    #[getter]
+    fn rate_delivered(&self) -> Option<i32> {
+        self.has_rate().then_some(self.s.rate.delivered)
+    }
+    #[getter]
+    fn rate_interval_us(&self) -> Option<i64> {
+        self.has_rate().then_some(self.s.rate.interval_us)
+    }
+    #[getter]
+    fn prior_delivered(&self) -> u32 {
+        self.s.rate.prior_delivered
+    }
+    #[getter]
+    fn prior_us(&self) -> u64 {
+        self.s.rate.prior_mstamp
+    }
+    #[getter]
+    fn app_limited(&self) -> bool {
+        self.s.rate.is_app_limited
+    }
+
+    // ---- the connection ----
+    #[getter]
+    fn now_ns(&self) -> u64 {
+        self.v.now.0
+    }
+    #[getter]
+    fn now_us(&self) -> u64 {
+        self.v.now.micros()
+    }
+    #[getter]
+    fn jiffies(&self) -> u32 {
+        self.v.jiffies
+    }
+    #[getter]
+    fn hz(&self) -> u32 {
+        self.v.hz
+    }
+    #[getter]
+    fn mss(&self) -> u32 {
+        self.v.mss
+    }
+    #[getter]
+    fn snd_una(&self) -> u64 {
+        self.v.snd_una
+    }
+    #[getter]
+    fn snd_nxt(&self) -> u64 {
+        self.v.snd_nxt
+    }
+    #[getter]
+    fn srtt_us(&self) -> Option<f64> {
+        (self.v.srtt_us > 0).then(|| f64::from(self.v.srtt_us) / 8.0)
+    }
+    #[getter]
+    fn min_rtt_us(&self) -> Option<u32> {
+        Some(self.v.min_rtt_us).filter(|&t| t != u32::MAX)
+    }
+    #[getter]
+    fn in_flight(&self) -> u32 {
+        self.v.in_flight
+    }
+    #[getter]
+    fn packets_out(&self) -> u32 {
+        self.v.packets_out
+    }
+    #[getter]
+    fn delivered(&self) -> u32 {
+        self.v.delivered
+    }
+    #[getter]
+    fn delivered_ce(&self) -> u32 {
+        self.v.delivered_ce
+    }
+    #[getter]
+    fn delivered_us(&self) -> u64 {
+        self.v.delivered_mstamp
+    }
+    #[getter]
+    fn lost_total(&self) -> u32 {
+        self.v.lost
+    }
+    #[getter]
+    fn app_limited_until(&self) -> u32 {
+        self.v.app_limited
+    }
+    #[getter]
+    fn ca_state(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        state(py, self.v.ca_state)
+    }
+    #[getter]
+    fn is_cwnd_limited(&self) -> bool {
+        self.v.is_cwnd_limited
+    }
+    #[getter]
+    fn max_packets_out(&self) -> u32 {
+        self.v.max_packets_out
+    }
+    #[getter]
+    fn lsndtime(&self) -> u32 {
+        self.v.lsndtime
+    }
+    #[getter]
+    fn has_unsent(&self) -> bool {
+        self.v.has_unsent
+    }
+    #[getter]
+    fn wstamp_ns(&self) -> u64 {
+        self.v.wstamp_ns
+    }
+    #[getter]
+    fn rcv_tsval(&self) -> u32 {
+        self.v.rcv_tsval
+    }
+    #[getter]
+    fn rcv_tsecr(&self) -> u32 {
+        self.v.rcv_tsecr
+    }
+    #[getter]
+    fn ecn_ok(&self) -> bool {
+        self.v.ecn_ok
+    }
+}
+
+/// The window, which lives as long as the connection.
+#[pyclass(name = "Window", module = "tcpscape._core")]
+pub struct PyWindow {
+    pub w: Window,
+}
+
+/// A number of packets from `least`.
+fn packets(value: &Bound<'_, PyAny>, name: &str, least: u32) -> PyResult<u32> {
+    let mend = if value.extract::<f64>().is_ok() && value.extract::<i128>().is_err() {
+        "; keep the fraction elsewhere, or use cwnd_cnt"
+    } else {
+        ""
+    };
+    match value.extract::<u32>() {
+        Ok(n) if n >= least => Ok(n),
+        _ => Err(PyTypeError::new_err(format!("window.{name} = {value} is not a whole number of packets from {least}{mend}"))),
+    }
+}
+
+#[pymethods]
+impl PyWindow {
+    #[getter]
+    fn cwnd(&self) -> u32 {
+        self.w.cwnd
+    }
+    #[setter]
+    fn set_cwnd(&mut self, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.w.cwnd = packets(value, "cwnd", 1)?.min(self.w.clamp);
+        Ok(())
+    }
+    #[getter]
+    fn ssthresh(&self) -> u32 {
+        self.w.ssthresh
+    }
+    #[setter]
+    fn set_ssthresh(&mut self, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.w.ssthresh = packets(value, "ssthresh", 1)?;
+        Ok(())
+    }
+    #[getter]
+    fn cwnd_cnt(&self) -> u32 {
+        self.w.cwnd_cnt
+    }
+    #[setter]
+    fn set_cwnd_cnt(&mut self, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.w.cwnd_cnt = packets(value, "cwnd_cnt", 0)?;
+        Ok(())
+    }
+    #[getter]
+    fn prior_cwnd(&self) -> u32 {
+        self.w.prior_cwnd
+    }
+    #[setter]
+    fn set_prior_cwnd(&mut self, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.w.prior_cwnd = packets(value, "prior_cwnd", 0)?;
+        Ok(())
+    }
+    #[getter]
+    fn clamp(&self) -> u32 {
+        self.w.clamp
+    }
+    #[getter]
+    fn pacing_rate(&self) -> f64 {
+        if self.w.pacing_rate == u64::MAX {
+            f64::INFINITY
+        } else {
+            self.w.pacing_rate as f64
+        }
+    }
+    #[setter]
+    fn set_pacing_rate(&mut self, value: f64) -> PyResult<()> {
+        // NaN and what is below a byte a second would stop the connection for good.
+        if value.is_nan() || value < 1.0 {
+            return Err(PyValueError::new_err(format!("window.pacing_rate = {value} is not a rate from 1 byte/s")));
+        }
+        self.w.pacing_rate = value as u64;
+        Ok(())
+    }
+    #[getter]
+    fn paced(&self) -> bool {
+        self.w.paced
+    }
+    #[setter]
+    fn set_paced(&mut self, value: bool) {
+        self.w.paced = value;
+    }
+    #[getter]
+    fn in_slow_start(&self) -> bool {
+        self.w.in_slow_start()
+    }
+    fn slow_start(&mut self, acked: u32) -> u32 {
+        self.w.slow_start(acked)
+    }
+    fn additive_increase(&mut self, w: u32, acked: u32) {
+        self.w.additive_increase(w, acked);
+    }
+}
+
+/// Members of an enumeration of `tcpscape.hooks`, in the order of their definition.
+fn members(py: Python<'_>, cell: &'static GILOnceCell<Vec<Py<PyAny>>>, name: &str, index: usize) -> PyResult<Py<PyAny>> {
+    let all = cell.get_or_try_init(py, || -> PyResult<Vec<Py<PyAny>>> {
+        py.import("tcpscape.hooks")?.getattr(name)?.try_iter()?.map(|m| Ok(m?.unbind())).collect()
+    })?;
+    all.get(index).map(|m| m.clone_ref(py)).ok_or_else(|| PyValueError::new_err(format!("tcpscape.hooks.{name} has no member {index}")))
+}
+
+/// A congestion-avoidance state as Python knows it.
+pub fn state(py: Python<'_>, s: CaState) -> PyResult<Py<PyAny>> {
+    static STATES: GILOnceCell<Vec<Py<PyAny>>> = GILOnceCell::new();
+    members(py, &STATES, "CaState", s as usize)
+}
+
+/// An event as Python knows it.
+pub fn event(py: Python<'_>, e: CaEvent) -> PyResult<Py<PyAny>> {
+    static EVENTS: GILOnceCell<Vec<Py<PyAny>>> = GILOnceCell::new();
+    let index = match e {
+        CaEvent::TxStart => 0,
+        CaEvent::CwndRestart => 1,
+        CaEvent::CompleteCwr => 2,
+        CaEvent::Loss => 3,
+    };
+    members(py, &EVENTS, "CaEvent", index)
+}

@@ -1,0 +1,31 @@
+"""AIMD(1, 0.8) with an eye on delay: a congestion control of one's own in 20 lines.
+
+tcpscape run --forward "netem delay 20ms loss 0.1%" --bottleneck "tbf rate 20mbit burst 6056 limit 100000" --reverse "netem delay 20ms" \
+    --cca examples/python/aimd.py:Aimd,reno,cubic
+"""
+
+from __future__ import annotations
+
+from tcpscape.hooks import Control, Sample, Window
+
+BETA = 0.8
+"""What is left of the window after a loss, fraction."""
+LEAVE = 1.25
+"""Slow start ends when the RTT is this many times its minimum."""
+
+
+class Aimd(Control):
+    """Slow start until the first loss or a standing queue, then one packet a round trip; a gentle cut after a loss."""
+
+    def on_ack(self, sample: Sample, window: Window) -> None:
+        if not sample.may_raise or not sample.is_cwnd_limited:
+            return
+        if window.in_slow_start:
+            window.slow_start(sample.acked)
+            if sample.rtt_us and sample.min_rtt_us and sample.rtt_us > LEAVE * sample.min_rtt_us:
+                window.ssthresh = window.cwnd
+        else:
+            window.additive_increase(window.cwnd, sample.acked)
+
+    def ssthresh(self, sample: Sample, window: Window) -> int:
+        return max(2, int(window.cwnd * BETA))

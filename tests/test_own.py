@@ -1,0 +1,332 @@
+"""Congestion controls in Python: they meet the same simulator, and what is wrong with them is one line."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+
+import pytest
+
+import tcpscape
+from conftest import ROOT
+from tcpscape import api, build, engines, hooks, own
+from tcpscape.errors import TcpscapeError
+from tcpscape.hooks import CaEvent, CaState, Control
+from tcpscape.results import Store
+
+RENO, AIMD = (f"{ROOT / 'examples' / 'python' / name}" for name in ("reno.py:Reno", "aimd.py:Aimd"))
+PATH = {"forward": "netem delay 10ms loss 1%", "bottleneck": "tbf rate 10mbit burst 6056 limit 62500", "reverse": "netem delay 10ms"}
+PATHS = {
+    "clean": {**PATH, "forward": "netem delay 10ms"},
+    "loss": PATH,
+    "jitter": {**PATH, "forward": "netem delay 20ms 5ms loss 0.2%"},
+    "timeouts": {**PATH, "forward": "netem delay 30ms loss 25%"},
+    "duplicates": {**PATH, "forward": "netem delay 20ms reorder 95% duplicate 1%"},
+    "long": {"forward": "netem delay 100ms loss 0.01% limit 100000", "reverse": "netem delay 100ms"},
+}
+
+
+@pytest.fixture(autouse=True)
+def _model(need_model):
+    pass
+
+
+def scenario(path="loss", duration="3s", **options):
+    return build.scenario(PATHS[path], duration=duration, **options)
+
+
+def one(cca, path="loss", **options):
+    return engines.make("model").run(scenario(path, **options).with_cca(cca if isinstance(cca, str) else own.give(cca)), [1])[0]
+
+
+def alike(mine, built_in):
+    """Everything but the name."""
+    flows = [{**f.to_dict(), "cca": ""} for f in mine.flows], [{**f.to_dict(), "cca": ""} for f in built_in.flows]
+    return flows[0] == flows[1] and (mine.hash, mine.events) == (built_in.hash, built_in.events)
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_reno_in_python_is_reno_to_the_last_bit(path):
+    for flow in ({}, {"app": {"rate": "500kB/s"}}):
+        for seed in (1, 2):
+            mine, built_in = (engines.make("model").run(scenario(path, duration="5s", flow=flow).with_cca(c), [seed])[0] for c in (RENO, "reno"))
+            assert alike(mine, built_in)
+            assert mine.goodput_mbps == built_in.goodput_mbps > 0
+            assert path != "timeouts" or mine.flows[0].rtos > 0
+
+
+def test_reno_in_python_shares_a_bottleneck_with_cubic():
+    mixed = [build.scenario(PATH, mixture=f"{c}*2,cubic@1s", duration="4s") for c in (RENO, "reno")]
+    mine, built_in = (engines.make("model").run(s, [3])[0] for s in mixed)
+    assert alike(mine, built_in)
+
+
+def test_hooks_that_a_class_does_not_have_are_renos():
+    class Growth:
+        on_ack = vars(type(own.find(RENO).cls()))["on_ack"]
+        window_is_used = staticmethod(own.find(RENO).cls.window_is_used)
+        add_one_for_each = staticmethod(own.find(RENO).cls.add_one_for_each)
+
+    assert alike(one(Growth, "timeouts"), one("reno", "timeouts"))
+
+
+def test_same_seed_same_trial_in_any_order_and_number():
+    model = engines.make("model")
+    case = scenario().with_cca(AIMD)
+    first, again = model.run(case, [5])[0], model.run(case, [4, 5], threads=2)[1]
+    assert first == again
+    assert first.hash == again.hash
+    assert [t.hash for t in api.trials(case, seeds=range(6), jobs=4)] == [t.hash for t in api.trials(case, seeds=range(6), jobs=1)]
+
+
+def test_the_window_and_the_sample_are_what_the_documentation_says():
+    seen = {}
+
+    class Watch(Control):
+        def init(self, sample, window):
+            seen["sample"], seen["window"] = dir(sample), dir(window)
+            seen["first"] = (window.cwnd, window.ssthresh, window.clamp, window.prior_cwnd, window.in_slow_start, window.pacing_rate)
+
+        def on_ack(self, sample, window):
+            window.slow_start(sample.acked) if window.in_slow_start else window.additive_increase(window.cwnd, sample.acked)
+            for name, kind in inspect.get_annotations(hooks.Window, eval_str=True).items():
+                assert isinstance(getattr(window, name), kind)
+            seen.setdefault("rates", set()).add((sample.delivery_rate is None) == (sample.rate_interval_us is None))
+
+    trial = one(Watch)
+    for noun in ("sample", "window"):
+        protocol = getattr(hooks, noun.title())
+        there = {n for n in dir(protocol) if not n.startswith("_")} | set(inspect.get_annotations(protocol))
+        assert {n for n in seen[noun] if not n.startswith("_")} == there
+    assert seen["first"][:5] == (10, 0x7FFFFFFF, 0xFFFFFFFF, 0, True)
+    assert seen["rates"] == {True}
+    assert trial.hook_cost["acks"] > 100
+    assert 0 < trial.hook_cost["hooks_s"] < trial.hook_cost["run_s"]
+
+
+def test_every_hook_is_called():
+    calls = []
+
+    class Diary(Control):
+        def __init__(self, seed):
+            calls.append(("seed", type(seed)))
+
+        def init(self, sample, window):
+            calls.append(("init", sample.ca_state))
+
+        def in_ack(self, sample, window):
+            calls.append(("in_ack", sample.slow_path))
+
+        def pkts_acked(self, sample, window):
+            calls.append(("pkts_acked", sample.tx_in_flight > 0))
+
+        def on_ack(self, sample, window):
+            calls.append(("on_ack", True))
+            window.cwnd = min(window.cwnd + sample.acked, 60)
+
+        def ssthresh(self, sample, window):
+            calls.append(("ssthresh", sample.ca_state))
+            return super().ssthresh(sample, window)
+
+        def on_state(self, sample, window, new):
+            calls.append(("on_state", new))
+
+        def on_event(self, sample, window, event):
+            calls.append(("on_event", event))
+
+        def undo(self, sample, window):
+            calls.append(("undo", True))
+            return super().undo(sample, window)
+
+    one(Diary, "jitter", duration="10s")
+    one(Diary, "timeouts", duration="20s", flow={"app": {"rate": "10kB/s", "chunk": "1KB"}})
+    got = set(calls)
+    assert {name for name, _ in got} == {"seed", "init", "in_ack", "pkts_acked", "on_ack", "ssthresh", "on_state", "on_event", "undo"}
+    assert {("seed", int), ("init", CaState.OPEN), ("on_state", CaState.RECOVERY), ("on_state", CaState.LOSS)} <= got
+    assert {("on_event", CaEvent.COMPLETE_CWR), ("on_event", CaEvent.LOSS), ("on_event", CaEvent.TX_START)} <= got
+    first = [name for name, _ in calls]
+    assert first[:2] == ["seed", "init"]
+    assert first.index("pkts_acked") < first.index("in_ack") < first.index("on_ack")
+
+
+def test_one_that_owns_the_window_is_paced_at_its_own_rate():
+    class Steady:
+        owns_window = paced = True
+        reacts_to_loss = False
+
+        def init(self, sample, window):
+            window.pacing_rate, window.cwnd = 500e3, 100
+
+        def on_ack(self, sample, window):
+            assert window.pacing_rate == 500e3
+            window.cwnd = 100
+
+    assert one(Steady, "clean").goodput_mbps == pytest.approx(4.0, rel=0.1)
+
+
+def test_marks_are_seen_by_one_that_needs_ecn():
+    class Marked(Control):
+        needs_ecn = True
+        ok = None
+
+        def on_ack(self, sample, window):
+            Marked.ok = sample.ecn_ok
+
+    one(Marked, "clean")
+    assert Marked.ok is True
+
+
+def test_ways_in(cli, tmp_path, monkeypatch):
+    (tmp_path / "mine.py").write_text((ROOT / "examples" / "python" / "aimd.py").read_text())
+    (tmp_path / "exp").mkdir()
+    (tmp_path / "exp" / "theirs.py").write_text((ROOT / "examples" / "python" / "aimd.py").read_text())
+    (tmp_path / "exp" / "case.yaml").write_text(
+        "forward: netem delay 10ms loss 1%\nreverse: netem delay 10ms\nduration: 2s\n"
+        "flows: [{cca: 'theirs.py:Aimd'}, {cca: {name: 'theirs.py:Aimd'}}]\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    words = ["--forward", "netem delay 10ms loss 1%", "--reverse", "netem delay 10ms", "--duration", "2s", "--seeds", "2"]
+    for name in ("mine.py:Aimd", "mine:Aimd", f"{tmp_path / 'mine.py'}:Aimd"):
+        got = cli("run", *words, "--cca", f"reno,{name}")
+        assert got.status == 0, got.err
+        assert f"{name}: Python takes" in got.out
+    assert "µs an ACK" in cli("run", tmp_path / "exp" / "case.yaml", "--seeds", "1").out
+    assert cli("run", *words, "--mix", "mine.py:Aimd*2,cubic@1s").status == 0
+    assert cli("run", *words, "--cca", "mine.py:Aimd", "--pcap", tmp_path / "x.pcapng").status == 0
+    as_json = cli("run", *words, "--cca", "mine.py:Aimd", "--json").lines
+    assert as_json[0]["hook_cost"]["acks"] > 0
+    sys.modules.pop("mine", None)
+
+
+def test_a_class_itself_in_python():
+    class Mine(own.find(AIMD).cls):
+        pass
+
+    frame = tcpscape.run(scenario(), cca=[Mine, "reno"], seeds=range(2))
+    assert frame["cca"].to_list() == ["test_own:Mine"] * 2 + ["reno"] * 2
+    assert tcpscape.run(scenario(), cca=Mine, seeds=[0])["goodput_mbps"][0] == frame["goodput_mbps"][0]
+
+
+def test_two_classes_of_one_name_are_two():
+    def keeping(share):
+        class Mine(own.find(AIMD).cls):
+            def ssthresh(self, sample, window):
+                return max(2, window.cwnd * share // 10)
+
+        return Mine
+
+    rates = tcpscape.run(scenario(), cca=[keeping(1), keeping(9)], seeds=[0])
+    assert rates["goodput_mbps"][0] < rates["goodput_mbps"][1]
+
+
+def test_parameters_are_arguments_of_the_constructor(cli, tmp_path):
+    (tmp_path / "mine.py").write_text(
+        "class Fixed:\n"
+        "    def __init__(self, packets, share=1, seed=0):\n"
+        "        assert type(packets) is int and type(share) in (int, float) and seed\n"
+        "        self.cwnd = int(packets * share)\n"
+        "    def on_ack(self, sample, window):\n"
+        "        window.cwnd = self.cwnd\n"
+    )
+    words = ["--forward", "netem delay 50ms", "--seeds", "1", "--duration", "3s"]
+    name = f"{tmp_path / 'mine.py'}:Fixed"
+    got = cli("run", *words, "--cca", f"{name}:packets=20,{name}:packets=20:share=0.5", "--json")
+    assert got.status == 0, got.err
+    assert [x["cca"] for x in got.lines] == [f"{name}:packets=20", f"{name}:packets=20:share=0.5"]
+    assert [x["flows"][0]["cwnd"]["max"] for x in got.lines] == [20, 10]
+    for bad, said in (("", "missing 1 required positional argument"), (":gain=2", "unexpected keyword"), (":packets=5ms", "is no number")):
+        got = cli("run", *words, "--cca", f"{name}{bad}")
+        assert (got.status, got.err.count("\n")) == (2, 1)
+        assert said in got.err
+    assert api.variants(scenario(), f"{name}:packets=7")[0].to_dict()["flows"] == [{"cca": f"{name}:packets=7"}]
+
+
+BROKEN = """
+class Control:
+    def __init__(self):
+        self.n = 0
+
+    def on_ack(self, sample, window):
+        self.n += 1
+        if self.n > 50:
+            {line}
+
+    def ssthresh(self, sample, window):
+        {threshold}
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "threshold", "said"),
+    [
+        ("1 / 0", "return 2", "on_ack, mine.py line 9: ZeroDivisionError: division by zero"),
+        ("window.cwnd += 0.5", "return 2", "on_ack, mine.py line 9: TypeError: window.cwnd = "),
+        ("window.cwnd = 0", "return 2", "on_ack, mine.py line 9: TypeError: window.cwnd = 0 is not"),
+        ("window.cwnd = 'x'", "return 2", "on_ack, mine.py line 9: TypeError: window.cwnd = x is not"),
+        ("window.pacing_rate = float('nan')", "return 2", "on_ack, mine.py line 9: ValueError: window.pacing_rate = "),
+        ("sample.cwnd", "return 2", "on_ack, mine.py line 9: AttributeError: "),
+        ("pass", "pass", "ssthresh, mine.py line 11: TypeError: it returned None, not a whole number of packets from 1"),
+    ],
+)
+def test_what_a_hook_raises_is_one_line_with_the_hook_and_the_place(line, threshold, said, cli, tmp_path):
+    (tmp_path / "mine.py").write_text(BROKEN.format(line=line, threshold=threshold))
+    got = cli("run", "--forward", "netem delay 10ms loss 1%", "--cca", f"{tmp_path / 'mine.py'}:Control", "--seeds", "2")
+    assert got.status == 2
+    assert said in got.err
+    assert got.err.startswith("error: cca: ")
+    assert got.err.count("\n") == 1
+
+
+def test_nothing_else_is_printed_when_a_hook_raises(shell, tmp_path):
+    (tmp_path / "mine.py").write_text(BROKEN.format(line="1 / 0", threshold="return 2"))
+    got = shell("run", "--forward", "netem delay 10ms", "--cca", "mine.py:Control", cwd=tmp_path)
+    assert (got.status, got.out) == (2, "")
+    assert got.err == "error: cca: mine.py:Control: on_ack, mine.py line 9: ZeroDivisionError: division by zero; correct that line\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "said"),
+    [
+        ("class C:\n  def on_ack(self, s, w): pass\n", "D", "has no class D; it has C"),
+        ("class C: pass\n", "C", "has no on_ack(sample, window)"),
+        ("from tcpscape.hooks import Control\nclass C(Control): pass\n", "C", "has no on_ack(sample, window)"),
+        ("class C\n", "C", "cannot import mine.py line 1: SyntaxError"),
+        ("import nothing_of_that_name\n", "C", "cannot import mine.py line 1: ModuleNotFoundError"),
+        ("class C:\n  def __init__(self, x): pass\n  def on_ack(self, s, w): pass\n", "C", "__init__, "),
+        ("class C:\n  paced = 'no'\n  def on_ack(self, s, w): pass\n", "C", "paced = no"),
+    ],
+)
+def test_a_class_that_cannot_be_used_is_one_line(text, name, said, cli, tmp_path):
+    (tmp_path / "mine.py").write_text(text)
+    got = cli("run", "--forward", "netem delay 10ms", "--cca", f"{tmp_path / 'mine.py'}:{name}")
+    assert got.status == 2
+    assert said in got.err
+    assert got.err.count("\n") == 1
+
+
+def test_what_is_not_there_is_one_line(cli):
+    for name, said in (("no/such.py:C", "cannot read"), ("no_such_module:C", "cannot import no_such_module"), ("mine.py", "is not a name")):
+        got = cli("run", "--forward", "netem delay 10ms", "--cca", name)
+        assert got.status == 2
+        assert said in got.err
+
+
+@pytest.mark.parametrize("engine", ["mock", "virtual"])
+def test_other_engines_refuse_in_one_line(engine):
+    with pytest.raises(TcpscapeError, match=r"is Python code, which the \w+ engine cannot run; use --engine model"):
+        engines.REGISTRY[engine]().check(scenario().with_cca(AIMD))
+
+
+def test_a_changed_file_is_another_experiment(tmp_path):
+    file = tmp_path / "mine.py"
+    model, name = engines.make("model"), f"{file}:Aimd"
+    text = (ROOT / "examples" / "python" / "aimd.py").read_text()
+    file.write_text(text)
+    before = api.trials(scenario(), cca=name, seeds=[1], out=tmp_path / "out")[0]
+    file.write_text(text.replace("BETA = 0.8", "BETA = 0.25"))
+    after = api.trials(scenario(), cca=name, seeds=[1], out=tmp_path / "out")[0]
+    assert before.address != after.address
+    assert before.goodput_mbps > after.goodput_mbps
+    kept = Store(tmp_path / "out").load(model.address(scenario().with_cca(name), 1))
+    assert kept == after
+    assert kept.hook_cost == after.hook_cost
