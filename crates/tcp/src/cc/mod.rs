@@ -423,7 +423,7 @@ pub const REGISTRY: &[Entry] = &[
         params: CDG_PARAMS,
         new: |o| Box::new(Cdg::new(o)),
     },
-    Entry { name: "cubic", about: "CUBIC with HyStart; Linux's default", source: "RFC 9438", params: &[], new: |_| Box::new(Cubic::new()) },
+    Entry {
         name: "cubic",
         about: "CUBIC with HyStart; Linux's default",
         source: "RFC 9438",
