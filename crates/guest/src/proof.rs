@@ -131,6 +131,7 @@ fn asked_rate(spec: &QdiscSpec) -> Option<f64> {
     let rate = match spec {
         QdiscSpec::Tbf(t) => Some(t.rate),
         QdiscSpec::Htb(h) => Some(h.ceil.unwrap_or(h.rate)),
+        QdiscSpec::Cake(c) => c.bandwidth,
         _ => None,
     };
     rate.map(|r| r.bytes_per_sec() as f64 * 8e-6)
@@ -141,6 +142,7 @@ fn stored(spec: &QdiscSpec) -> f64 {
     match spec {
         QdiscSpec::Tbf(t) => (t.burst + t.limit) as f64,
         QdiscSpec::Htb(h) => h.burst.max(h.cburst).unwrap_or(1 << 20) as f64 + 1000.0 * 1514.0,
+        QdiscSpec::Cake(_) => 4e6, // its memory, which may drain after the end
         _ => 0.0,
     }
 }

@@ -35,6 +35,8 @@ impl Recorded {
     fn spec(&self) -> QdiscSpec {
         let words: Vec<&str> = self.tc.split(' ').collect();
         let from = words.iter().position(|w| KINDS.contains(w)).unwrap();
+        let from =
+            words.iter().position(|w| ["netem", "tbf", "htb", "pfifo", "bfifo", "pfifo_head_drop", "sfq", "cake"].contains(w)).unwrap();
         match &words[from..] {
             // tc's `htb default 1` has its class in a command of its own
             ["htb", "default", _] => parse_tc("htb rate 60mbit").unwrap(),
@@ -64,7 +66,8 @@ fn ours(r: &Recorded) -> Vec<u8> {
 fn options(kind: &[u8], bytes: &[u8]) -> Vec<(u16, Vec<u8>)> {
     let fixed = match kind {
         b"netem\0" => 24,
-        b"pfifo\0" | b"bfifo\0" => 4,
+        b"pfifo\0" | b"bfifo\0" | b"pfifo_head_drop\0" => 4,
+        b"sfq\0" => 72,
         _ => 0,
     };
     let mut list: Vec<_> = attributes(&bytes[fixed..]).map(|(k, v)| (k, v.to_vec())).collect();
@@ -133,6 +136,17 @@ fn every_kind_and_word_is_among_the_recorded() {
         "cburst",
         "pfifo",
         "bfifo",
+        "pfifo_head_drop",
+        "sfq",
+        "headdrop",
+        "cake",
+        "besteffort",
+        "diffserv4",
+        "dual-srchost",
+        "ack-filter-aggressive",
+        "overhead",
+        "memlimit",
+        "no-split-gso",
         "parent 1:1",
         "red limit",
         "harddrop",

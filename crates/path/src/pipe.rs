@@ -284,6 +284,7 @@ fn slowest(q: &QdiscSpec) -> Option<Rate> {
     let own = match q {
         QdiscSpec::Netem(s) => s.rate,
         QdiscSpec::Tbf(s) => Some(s.rate),
+        QdiscSpec::Cake(s) => s.bandwidth,
         QdiscSpec::Htb(s) => Some(s.ceil.map_or(s.rate, |c| c.min(s.rate))),
         _ => None,
     };

@@ -158,6 +158,7 @@ impl Patch {
             QdiscSpec::Tbf(_) | QdiscSpec::Htb(_) => &["rate", "burst", "limit"],
             QdiscSpec::Pfifo(_) | QdiscSpec::Bfifo(_) | QdiscSpec::PfifoHeadDrop(_) => &["limit"],
             QdiscSpec::Sfq(_) => &["limit"],
+            QdiscSpec::Cake(_) => &["rate"],
             QdiscSpec::Jitter(_) => &["delay", "jitter", "limit"],
             _ => &[],
         };

@@ -13,6 +13,7 @@ pub use crate::impair::loss::Loss;
 pub use crate::netem::slot::Slot;
 pub use crate::netem::NetemSpec;
 pub use crate::queue::codel::CodelSpec;
+pub use crate::queue::cake::CakeSpec;
 pub use crate::queue::fifo::FifoSpec;
 pub use crate::queue::fq_codel::FqCodelSpec;
 pub use crate::queue::fq_pie::FqPieSpec;
@@ -88,6 +89,8 @@ pub enum QdiscSpec {
     Pie(PieSpec),
     /// Flow queues under PIE.
     FqPie(FqPieSpec),
+    /// Common Applications Kept Enhanced.
+    Cake(CakeSpec),
     /// FIFO limited in packets that drops its oldest packet.
     PfifoHeadDrop(FifoSpec),
     /// Stochastic fairness queueing.
@@ -110,6 +113,7 @@ impl QdiscSpec {
             QdiscSpec::FqCodel(_) => "fq_codel",
             QdiscSpec::Pie(_) => "pie",
             QdiscSpec::FqPie(_) => "fq_pie",
+            QdiscSpec::Cake(_) => "cake",
             QdiscSpec::PfifoHeadDrop(_) => "pfifo_head_drop",
             QdiscSpec::Sfq(_) => "sfq",
             QdiscSpec::Jitter(_) => "jitter",
@@ -151,6 +155,7 @@ impl QdiscSpec {
             QdiscSpec::FqCodel(s) => s.words(),
             QdiscSpec::Pie(s) => s.words(),
             QdiscSpec::FqPie(s) => s.words(),
+            QdiscSpec::Cake(s) => s.words(),
             QdiscSpec::PfifoHeadDrop(s) => format!("pfifo_head_drop limit {}", s.limit),
             QdiscSpec::Sfq(s) => s.words(),
             QdiscSpec::Jitter(s) => s.words(),
@@ -173,6 +178,7 @@ impl QdiscSpec {
             QdiscSpec::Pie(s) => s.validate()?,
             QdiscSpec::FqPie(s) => s.validate()?,
             QdiscSpec::Jitter(s) => s.validate()?,
+            QdiscSpec::Cake(s) => s.validate()?,
             QdiscSpec::Sfq(s) => s.validate()?,
             QdiscSpec::Pfifo(_) | QdiscSpec::Bfifo(_) | QdiscSpec::PfifoHeadDrop(_) => {}
         }

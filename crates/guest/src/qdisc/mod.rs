@@ -5,6 +5,7 @@
 //! | netem's options | [`netem`] |
 //! | tbf and htb, rate tables | [`shaper`] |
 //! | red, codel, fq_codel, pie, fq_pie | [`aqm`] |
+//! | sfq and cake | [`fair`] |
 //! | statistics | [`stats`] |
 //!
 //! Handles: a stage's own queue is `1:`, its child `2:`, and so on; a child hangs below `H:1` of its parent.
@@ -13,6 +14,7 @@
 //! `TCA_NETEM_LATENCY64`, so that the kernel keeps exactly what the scenario says.
 
 pub mod aqm;
+pub mod fair;
 pub mod netem;
 pub mod shaper;
 pub mod stats;
@@ -81,6 +83,9 @@ pub fn encode(batch: &mut Batch, spec: &QdiscSpec, place: Place, extra: Extra) {
         QdiscSpec::FqCodel(s) => begin(batch, "fq_codel", place, |b| aqm::fq_codel(b, s)),
         QdiscSpec::Pie(s) => begin(batch, "pie", place, |b| aqm::pie(b, s)),
         QdiscSpec::FqPie(s) => begin(batch, "fq_pie", place, |b| aqm::fq_pie(b, s)),
+        QdiscSpec::PfifoHeadDrop(s) => begin(batch, "pfifo_head_drop", place, |b| b.raw(&limit(s.limit))),
+        QdiscSpec::Sfq(s) => begin(batch, "sfq", place, |b| fair::sfq(b, s)),
+        QdiscSpec::Cake(s) => begin(batch, "cake", place, |b| fair::cake(b, s)),
         QdiscSpec::Jitter(_) => {}
     }
 }

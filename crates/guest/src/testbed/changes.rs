@@ -92,6 +92,7 @@ impl State {
                 (values.rate, values.burst) = (Some(s.rate), s.burst);
                 values.limit = self.layers.get(depth + 1).and_then(limit_of);
             }
+            Layer::Queue(QdiscSpec::Cake(s)) => values.rate = s.bandwidth,
             layer => values.limit = limit_of(layer),
         }
         values
@@ -127,6 +128,7 @@ impl State {
                 }
                 s.burst = p.burst.or(s.burst);
             }
+            Layer::Queue(QdiscSpec::Cake(s)) => s.bandwidth = p.rate.or(s.bandwidth),
             layer => set_limit(layer, p.limit),
         }
         self.pass_limit_on(depth, p.limit);
@@ -158,7 +160,8 @@ impl State {
 
 fn limit_of(layer: &Layer) -> Option<u64> {
     match layer {
-        Layer::Queue(QdiscSpec::Pfifo(s) | QdiscSpec::Bfifo(s)) => Some(s.limit),
+        Layer::Queue(QdiscSpec::Pfifo(s) | QdiscSpec::Bfifo(s) | QdiscSpec::PfifoHeadDrop(s)) => Some(s.limit),
+        Layer::Queue(QdiscSpec::Sfq(s)) => s.limit.map(u64::from),
         Layer::Queue(QdiscSpec::Netem(s)) => Some(u64::from(s.limit)),
         Layer::Queue(_) => None,
         Layer::Gate { limit } => Some(*limit),
@@ -168,7 +171,8 @@ fn limit_of(layer: &Layer) -> Option<u64> {
 fn set_limit(layer: &mut Layer, limit: Option<u64>) {
     let Some(limit) = limit else { return };
     match layer {
-        Layer::Queue(QdiscSpec::Pfifo(s) | QdiscSpec::Bfifo(s)) => s.limit = limit,
+        Layer::Queue(QdiscSpec::Pfifo(s) | QdiscSpec::Bfifo(s) | QdiscSpec::PfifoHeadDrop(s)) => s.limit = limit,
+        Layer::Queue(QdiscSpec::Sfq(s)) => s.limit = Some(u32::try_from(limit).unwrap_or(u32::MAX)),
         Layer::Queue(QdiscSpec::Netem(s)) => s.limit = u32::try_from(limit).unwrap_or(u32::MAX),
         Layer::Queue(_) => {}
         Layer::Gate { limit: old } => *old = limit,

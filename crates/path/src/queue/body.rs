@@ -13,6 +13,10 @@ pub trait Body: Clone + Send + 'static {
         let _ = (index, of);
         self.clone()
     }
+    /// The TCP segment, if it is one.
+    fn segment(&self) -> Option<&Segment> {
+        None
+    }
 }
 
 impl Body for () {}
@@ -39,6 +43,9 @@ impl Body for Segment {
             s.flags.0 &= !Flags::CWR.0;
         }
         s
+    }
+    fn segment(&self) -> Option<&Segment> {
+        Some(self)
     }
 }
 
