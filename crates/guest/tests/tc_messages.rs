@@ -19,7 +19,8 @@ struct Recorded {
     attributes: String,
 }
 
-const KINDS: [&str; 10] = ["netem", "tbf", "htb", "pfifo", "bfifo", "red", "codel", "fq_codel", "pie", "fq_pie"];
+const KINDS: [&str; 13] =
+    ["netem", "tbf", "htb", "pfifo", "bfifo", "pfifo_head_drop", "red", "codel", "fq_codel", "pie", "fq_pie", "sfq", "cake"];
 const TCA_KIND: u16 = 1;
 const TCA_OPTIONS: u16 = 2;
 const RTM_NEWTCLASS: u16 = 40;
@@ -35,8 +36,6 @@ impl Recorded {
     fn spec(&self) -> QdiscSpec {
         let words: Vec<&str> = self.tc.split(' ').collect();
         let from = words.iter().position(|w| KINDS.contains(w)).unwrap();
-        let from =
-            words.iter().position(|w| ["netem", "tbf", "htb", "pfifo", "bfifo", "pfifo_head_drop", "sfq", "cake"].contains(w)).unwrap();
         match &words[from..] {
             // tc's `htb default 1` has its class in a command of its own
             ["htb", "default", _] => parse_tc("htb rate 60mbit").unwrap(),

@@ -49,7 +49,7 @@ fn a_bulk_flow_fills_its_bottleneck_and_is_accounted_for() {
     let sum: f64 = flow.limited_by.values().sum();
     assert!((0.99..1.01).contains(&sum), "limits add up to {sum}");
     assert!(watched.samples.t_ns.len() >= 15 && watched.samples.t_ns.windows(2).all(|w| w[0] < w[1]));
-    assert!(watched.queues.packets.iter().any(|&n| n > 0), "a queue that never filled");
+    assert!(watched.queues.counts[0].iter().any(|&n| n > 0), "a queue that never filled");
     assert_eq!(report.proof.as_ref().map(|p| p.stages.len()), Some(1));
 }
 

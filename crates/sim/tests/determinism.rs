@@ -141,8 +141,13 @@ fn a_bottleneck_is_filled_with_payload() {
     for e in cc::REGISTRY {
         let t = run(&plan(e.name, 1, 40, &forward, &["netem delay 20ms limit 100000"]), 1);
         let share = steady(&t.flows[0], 40) / bound;
-        // bbr drains the pipe for 200 ms every 10 s, bbr3 half of it every 5 s.
-        let least = if e.name.starts_with("bbr") { 0.96 } else { 0.99 };
+        let least = match e.name {
+            // Drain the pipe for 200 ms every 10 s, half of it every 5 s.
+            "bbr" | "bbr3" => 0.96,
+            // Backs off, at random, whenever RTTs rise: the pipe is empty now and then.
+            "cdg" => 0.90,
+            _ => 0.99,
+        };
         // What is on its way at the end still counts: 80 ms of queue and 20 ms of delay in 20 s.
         assert!((least..=1.005).contains(&share), "{}: {share}", e.name);
     }

@@ -4,10 +4,10 @@
 //! [`QdiscSpec`], a line in [`REGISTRY`] and one in [`build`]. The law tests loop over the registry.
 
 pub mod body;
+pub mod cake;
 pub mod clock;
 pub mod codel;
 pub mod drr;
-pub mod cake;
 pub mod fifo;
 pub mod fq_codel;
 pub mod fq_pie;
