@@ -10,7 +10,7 @@ use super::clock::{jiffies, Ticker};
 use super::drr::Flows;
 use super::fq_codel::{FRAME, QUANTUM_MIN};
 use super::pie::law::{Control, Law, ONE};
-use super::pie::{self, FIRST, WORDS};
+use super::pie::{self, WORDS};
 use super::{Aged, Freed, Qdisc};
 use crate::grammar::{TcError, Words};
 use crate::schedule::Patch;
@@ -84,7 +84,7 @@ impl<B> FqPie<B> {
     pub fn new(spec: &FqPieSpec, seed: u64, name: &str) -> FqPie<B> {
         FqPie {
             flows: Flows::new(spec.flows, spec.quantum.max(QUANTUM_MIN), seed, name),
-            timer: Ticker::new(seed, FIRST, jiffies(spec.law.tupdate.as_micros())),
+            timer: Ticker::new(seed, jiffies(spec.law.tupdate.as_micros())),
             spec: spec.clone(),
             packets: 0,
             bytes: 0,

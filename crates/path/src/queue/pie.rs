@@ -69,8 +69,6 @@ pub(crate) fn validate(l: &Law) -> Result<(), SpecError> {
 const WEIGHT_MAX: u32 = 32;
 /// With ECN, packets are marked up to this probability and dropped above.
 const MARK_MAX: u64 = ONE / 10;
-/// Jiffies to the first update: HZ / 2.
-pub(crate) const FIRST: u64 = 50;
 
 /// The queue itself.
 pub struct Pie<B> {
@@ -89,7 +87,7 @@ impl<B> Pie<B> {
     pub fn new(spec: &PieSpec, seed: u64, name: &str) -> Pie<B> {
         Pie {
             control: Control::default(),
-            timer: Ticker::new(seed, FIRST, jiffies(spec.law.tupdate.as_micros())),
+            timer: Ticker::new(seed, jiffies(spec.law.tupdate.as_micros())),
             spec: spec.clone(),
             queue: VecDeque::new(),
             bytes: 0,

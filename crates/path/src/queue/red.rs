@@ -207,7 +207,7 @@ impl<B> Red<B> {
     pub fn new(spec: &RedSpec, seed: u64, name: &str) -> Red<B> {
         Red {
             average: Average::new(spec, Stream::new(seed, &format!("{name}/drop"))),
-            adapting: spec.adaptive.then(|| Ticker::new(seed, ADAPT, ADAPT)),
+            adapting: spec.adaptive.then(|| Ticker::new(seed, ADAPT)),
             spec: spec.clone(),
             queue: VecDeque::new(),
             bytes: 0,

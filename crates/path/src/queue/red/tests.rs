@@ -80,7 +80,7 @@ fn only_a_look_in_vain_makes_it_idle() {
 fn adaptive_raises_a_probability_that_is_too_low() {
     let mut q: Red<u32> = Red::new(&spec(&format!("{TYPICAL} adaptive")), 1, "t");
     (q.average.idle, q.average.avg) = (None, 60_000 << 4);
-    q.catch_up(Time(1_100_000_000));
-    // twice a hundredth
+    q.catch_up(Time(1_020_000_000));
+    // twice a hundredth, every 51 ticks
     assert_eq!(q.average.top, 429_496_729 + 2 * TOP_STEP);
 }
