@@ -145,6 +145,14 @@ impl CongestionController for Cdg {
         "cdg"
     }
 
+    // The first round has the SYN's RTT in it: no rise is seen in the rounds after it where that was long, as it is before the
+    // neighbour's address is known.
+    fn syn_acked(&mut self, _v: &View, rtt_us: i64) {
+        if rtt_us > 0 {
+            self.rtt.add(rtt_us as i32);
+        }
+    }
+
     // Linux: tcp_cdg_init()
     fn init(&mut self, v: &View, w: &mut Window) {
         (self.round_end, self.shadow) = (v.snd_nxt, w.cwnd);

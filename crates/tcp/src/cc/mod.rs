@@ -289,6 +289,9 @@ pub type Snapshot = Vec<(&'static str, f64)>;
 pub trait CongestionController: Send {
     /// Linux's name.
     fn name(&self) -> &'static str;
+    /// The SYN was acknowledged after `rtt_us` µs, before `init`: Linux calls `pkts_acked` with one packet, which most controllers
+    /// forget in `init`. For those that do not.
+    fn syn_acked(&mut self, _v: &View, _rtt_us: i64) {}
     /// The connection is established (`init`). Sets `w.paced` if it needs pacing.
     fn init(&mut self, _v: &View, _w: &mut Window) {}
     /// The threshold after a loss (`ssthresh`).

@@ -81,6 +81,11 @@ impl CongestionController for Veno {
         "veno"
     }
 
+    // The count is not begun anew.
+    fn syn_acked(&mut self, _v: &View, rtt_us: i64) {
+        self.samples.take(&PktsAcked { pkts_acked: 1, rtt_us, in_flight: 0 });
+    }
+
     fn init(&mut self, _v: &View, _w: &mut Window) {
         self.restart();
     }

@@ -402,6 +402,7 @@ impl Sender {
         self.lsndtime = self.cwnd_stamp;
         self.retrans_stamp = 0;
         let v = self.view();
+        self.cc.syn_acked(&v, m as i64);
         self.cc.init(&v, &mut self.w);
         self.update_pacing_rate();
         self.expand_sndbuf();

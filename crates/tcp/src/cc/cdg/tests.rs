@@ -54,6 +54,20 @@ fn gradients_are_summed_and_extrapolated_until_the_window_is_full() {
 }
 
 #[test]
+fn a_long_handshake_hides_the_first_rises() {
+    let (mut c, mut w) = with(&[("backoff_factor", 1_000_000)]);
+    c.syn_acked(&at(0, 0), 204_400);
+    c.init(&at(0, 0), &mut w);
+    round(&mut c, &mut w, 102_200, 102_200);
+    assert_eq!(c.last_rtt, Range { min: 102_200, max: 204_400 });
+    round(&mut c, &mut w, 102_200, 106_800);
+    round(&mut c, &mut w, 102_200, 118_000);
+    assert!(!w.enter_cwr, "both sums below zero: 106.8 − 204.4 ms, 118 − 204.4 ms");
+    round(&mut c, &mut w, 102_201, 118_000);
+    assert!(w.enter_cwr, "the smallest RTT rose by 1 µs, extrapolated 2 µs: two in e");
+}
+
+#[test]
 fn a_certain_rise_backs_off_to_seven_tenths_five_times() {
     let (mut c, mut w) = with(&[("backoff_factor", 1_000)]);
     round(&mut c, &mut w, 10_000, 10_000);
