@@ -52,7 +52,7 @@ impl Veno {
 
     fn grow(&mut self, w: &mut Window, acked: u32) {
         let Samples { min: rtt, base, .. } = self.samples;
-        let without_queue = (u64::from(w.cwnd) * u64::from(base) << HALVES) / u64::from(rtt);
+        let without_queue = ((u64::from(w.cwnd) * u64::from(base)) << HALVES) / u64::from(rtt);
         self.queued = (u64::from(w.cwnd) << HALVES).wrapping_sub(without_queue) as u32;
         let left = if w.in_slow_start() { w.slow_start(acked) } else { acked };
         if left > 0 && self.queued < CONGESTIVE {
