@@ -1,0 +1,132 @@
+//! A long pipe with an endless buffer, with and without losses: what a congestion control makes of losses, and of nothing else.
+
+use crate::chaos::Kind;
+use tcpscape_base::{CaState, Duration, Time};
+use tcpscape_tcp::cc::{AckSample, CaEvent, CongestionController, LostPacket, PktsAcked, RateSample, View, Window};
+
+/// RTT of the empty pipe, µs.
+const RTT_US: u64 = 50_000;
+/// Packets that fill it.
+const BDP: u32 = 100;
+/// Packets acknowledged by one ACK.
+const PER_ACK: u32 = 2;
+/// ACKs of a lossy round trip, each of which reports a loss: more than any threshold of loss asks for.
+const LOSSES: u32 = 10;
+
+/// One connection in it.
+pub struct Pipe {
+    pub w: Window,
+    v: View,
+    cc: Box<dyn CongestionController>,
+    /// Sum over all ACKs of what may be in flight, packets: by the window, and by the rate times the RTT.
+    pub allowed: u64,
+    /// ACKs.
+    pub acks: u64,
+}
+
+impl Pipe {
+    pub fn new(kind: &Kind) -> Pipe {
+        let v = View {
+            now: Time(1_000_000_000),
+            hz: 100,
+            mss: 1448,
+            srtt_us: (RTT_US as u32) << 3,
+            min_rtt_us: RTT_US as u32,
+            is_cwnd_limited: true,
+            snd_nxt: 1,
+            ..View::default()
+        };
+        let mut p = Pipe { w: Window { clamp: 1_000, ..Window::default() }, v, cc: kind.make(1), allowed: 0, acks: 0 };
+        p.cc.init(&p.v, &mut p.w);
+        p
+    }
+
+    /// A round trip: everything in flight is acknowledged, after losses or without.
+    pub fn round(&mut self, lossy: bool) {
+        let flight = self.w.cwnd;
+        let rtt_us = RTT_US * u64::from(flight.max(BDP)) / u64::from(BDP);
+        self.v.in_flight = flight;
+        for i in 0..flight.div_ceil(PER_ACK) {
+            let loses = lossy && i < LOSSES;
+            self.advance(rtt_us * u64::from(PER_ACK) / u64::from(flight));
+            self.ack(flight, rtt_us, u32::from(loses));
+        }
+        if self.v.ca_state == CaState::Recovery {
+            if !self.cc.owns_window() {
+                self.w.cwnd = self.w.ssthresh.min(self.w.clamp);
+            }
+            self.cc.on_event(&self.v, &mut self.w, CaEvent::CompleteCwr);
+            self.enter(CaState::Open);
+        }
+    }
+
+    fn advance(&mut self, us: u64) {
+        self.v.now += Duration::micros(us);
+        self.v.jiffies = (self.v.now.0 / 10_000_000) as u32;
+        self.v.lsndtime = self.v.jiffies;
+        self.v.wstamp_ns = self.v.now.0;
+        self.v.rcv_tsval = (self.v.now.0 / 1_000_000) as u32;
+        self.v.rcv_tsecr = self.v.rcv_tsval.wrapping_sub(RTT_US as u32 / 1_000);
+    }
+
+    fn enter(&mut self, new: CaState) {
+        self.cc.on_state(&self.v, &mut self.w, new);
+        self.v.ca_state = new;
+    }
+
+    fn ack(&mut self, flight: u32, rtt_us: u64, losses: u32) {
+        let prior_in_flight = self.v.in_flight;
+        let v = &mut self.v;
+        (v.snd_una, v.delivered) = (v.snd_una + u64::from(PER_ACK * v.mss), v.delivered + PER_ACK);
+        v.snd_nxt = v.snd_una + u64::from(flight * v.mss);
+        v.delivered_mstamp = v.now.micros();
+        v.srtt_us = (rtt_us as u32) << 3;
+        (v.packets_out, v.max_packets_out) = (flight, flight);
+        let bytes = flight * v.mss;
+        self.cc.pkts_acked(&self.v, &mut self.w, &PktsAcked { pkts_acked: PER_ACK, rtt_us: rtt_us as i64, in_flight: bytes });
+        self.lose(flight, losses);
+        let rate = RateSample {
+            prior_delivered: self.v.delivered.saturating_sub(flight),
+            prior_mstamp: self.v.now.micros() - rtt_us,
+            delivered: flight as i32,
+            interval_us: rtt_us as i64,
+            rtt_us: rtt_us as i64,
+            losses,
+            tx_in_flight: flight,
+            lost: losses * LOSSES,
+            acked_sacked: PER_ACK,
+            prior_in_flight,
+            ..RateSample::default()
+        };
+        let may_raise = self.v.ca_state < CaState::Cwr;
+        if may_raise || self.cc.owns_window() {
+            self.cc.on_ack(&self.v, &mut self.w, &AckSample { acked: PER_ACK, ack: self.v.snd_una, may_raise, rate });
+        } else {
+            // Proportional rate reduction: down to the threshold, evenly.
+            self.w.cwnd = self.w.cwnd.saturating_sub(1).max(self.w.ssthresh.min(self.w.cwnd));
+        }
+        self.v.in_flight = self.w.cwnd;
+        let rate = if self.cc.owns_window() { self.w.pacing_rate } else { u64::MAX };
+        let by_rate = u128::from(rate) * u128::from(rtt_us) / 1_000_000 / u128::from(self.v.mss);
+        self.acks += 1;
+        self.allowed += u64::from(self.w.cwnd).min(u64::try_from(by_rate).unwrap_or(u64::MAX));
+    }
+
+    fn lose(&mut self, flight: u32, losses: u32) {
+        if losses == 0 {
+            return;
+        }
+        self.v.lost += losses;
+        if self.cc.wants_lost() {
+            let (seq, end) = (self.v.snd_una, self.v.snd_una + u64::from(self.v.mss));
+            let p = LostPacket { seq, end, tx_in_flight: flight, lost: LOSSES, is_app_limited: false };
+            self.cc.on_lost(&self.v, &mut self.w, &p);
+        }
+        if self.v.ca_state < CaState::Cwr {
+            self.w.cwnd_cnt = 0;
+            self.w.prior_cwnd = self.w.cwnd;
+            self.w.ssthresh = self.cc.ssthresh(&self.v, &self.w);
+            self.enter(CaState::Recovery);
+        }
+    }
+}
