@@ -259,10 +259,10 @@ impl Chaos {
             self.cc.in_ack(v, w, InAck { slow_path: flag(), win_update: flag(), ece: ce > 0 });
         }
         let tx_in_flight = v.in_flight.saturating_add(n);
-        let valid = self.rng.below(8) > 0;
+        let valid = n > 0 && self.rng.below(8) > 0;
         let rate = RateSample {
             prior_delivered,
-            prior_mstamp: 1,
+            prior_mstamp: u64::from(valid),
             delivered: if valid { (n + back) as i32 } else { -1 },
             interval_us: if valid { i64::from(self.rng.below(2_000_000)) } else { -1 },
             rtt_us,

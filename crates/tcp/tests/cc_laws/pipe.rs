@@ -8,26 +8,26 @@ use tcpscape_tcp::cc::{AckSample, CaEvent, CongestionController, LostPacket, Pkt
 const RTT_US: u64 = 50_000;
 /// Packets that fill it.
 const BDP: u32 = 100;
+/// Largest window, packets; also for one that sets another clamp.
+const MOST: u32 = 1_000;
 /// Packets acknowledged by one ACK.
 const PER_ACK: u32 = 2;
 /// ACKs of a lossy round trip, each of which reports a loss: more than any threshold of loss asks for.
-const LOSSES: u32 = 10;
+const LOSSES: u32 = 20;
 
 /// One connection in it.
 pub struct Pipe {
     pub w: Window,
     v: View,
     cc: Box<dyn CongestionController>,
-    /// Sum over all ACKs of what may be in flight, packets: by the window, and by the rate times the RTT.
+    /// Sum over all ACKs of what may be in flight, packets: by the window and by the rate.
     pub allowed: u64,
-    /// ACKs.
-    pub acks: u64,
 }
 
 impl Pipe {
     pub fn new(kind: &Kind) -> Pipe {
         let v = View {
-            now: Time(1_000_000_000),
+            now: Time(100_000_000_000),
             hz: 100,
             mss: 1448,
             srtt_us: (RTT_US as u32) << 3,
@@ -36,20 +36,22 @@ impl Pipe {
             snd_nxt: 1,
             ..View::default()
         };
-        let mut p = Pipe { w: Window { clamp: 1_000, ..Window::default() }, v, cc: kind.make(1), allowed: 0, acks: 0 };
+        let mut p = Pipe { w: Window { clamp: MOST, ..Window::default() }, v, cc: kind.make(1), allowed: 0 };
         p.cc.init(&p.v, &mut p.w);
         p
     }
 
     /// A round trip: everything in flight is acknowledged, after losses or without.
     pub fn round(&mut self, lossy: bool) {
-        let flight = self.w.cwnd;
+        self.w.cwnd = self.w.cwnd.min(MOST);
+        let flight = self.flight();
         let rtt_us = RTT_US * u64::from(flight.max(BDP)) / u64::from(BDP);
         self.v.in_flight = flight;
         for i in 0..flight.div_ceil(PER_ACK) {
             let loses = lossy && i < LOSSES;
             self.advance(rtt_us * u64::from(PER_ACK) / u64::from(flight));
-            self.ack(flight, rtt_us, u32::from(loses));
+            let delivered = if lossy { flight.saturating_sub(LOSSES).max(1) } else { flight };
+            self.ack(flight, rtt_us, delivered, u32::from(loses));
         }
         if self.v.ca_state == CaState::Recovery {
             if !self.cc.owns_window() {
@@ -58,6 +60,13 @@ impl Pipe {
             self.cc.on_event(&self.v, &mut self.w, CaEvent::CompleteCwr);
             self.enter(CaState::Open);
         }
+    }
+
+    /// Packets that the window allows, and for who sets the rate itself that rate times the RTT.
+    fn flight(&self) -> u32 {
+        let rate = if self.cc.owns_window() { self.w.pacing_rate } else { u64::MAX };
+        let by_rate = u128::from(rate) * u128::from(self.v.srtt_us >> 3) / 1_000_000 / u128::from(self.v.mss);
+        self.w.cwnd.min(MOST).min(by_rate.min(u128::from(MOST)) as u32).max(PER_ACK)
     }
 
     fn advance(&mut self, us: u64) {
@@ -74,9 +83,10 @@ impl Pipe {
         self.v.ca_state = new;
     }
 
-    fn ack(&mut self, flight: u32, rtt_us: u64, losses: u32) {
+    fn ack(&mut self, flight: u32, rtt_us: u64, delivered: u32, losses: u32) {
         let prior_in_flight = self.v.in_flight;
         let v = &mut self.v;
+        v.in_flight = v.in_flight.saturating_sub(PER_ACK + losses);
         (v.snd_una, v.delivered) = (v.snd_una + u64::from(PER_ACK * v.mss), v.delivered + PER_ACK);
         v.snd_nxt = v.snd_una + u64::from(flight * v.mss);
         v.delivered_mstamp = v.now.micros();
@@ -88,7 +98,7 @@ impl Pipe {
         let rate = RateSample {
             prior_delivered: self.v.delivered.saturating_sub(flight),
             prior_mstamp: self.v.now.micros() - rtt_us,
-            delivered: flight as i32,
+            delivered: delivered as i32,
             interval_us: rtt_us as i64,
             rtt_us: rtt_us as i64,
             losses,
@@ -105,11 +115,8 @@ impl Pipe {
             // Proportional rate reduction: down to the threshold, evenly.
             self.w.cwnd = self.w.cwnd.saturating_sub(1).max(self.w.ssthresh.min(self.w.cwnd));
         }
-        self.v.in_flight = self.w.cwnd;
-        let rate = if self.cc.owns_window() { self.w.pacing_rate } else { u64::MAX };
-        let by_rate = u128::from(rate) * u128::from(rtt_us) / 1_000_000 / u128::from(self.v.mss);
-        self.acks += 1;
-        self.allowed += u64::from(self.w.cwnd).min(u64::try_from(by_rate).unwrap_or(u64::MAX));
+        self.v.in_flight = self.v.in_flight.max(self.w.cwnd);
+        self.allowed += u64::from(self.flight());
     }
 
     fn lose(&mut self, flight: u32, losses: u32) {
