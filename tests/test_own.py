@@ -118,7 +118,10 @@ def test_every_hook_is_called():
             calls.append(("in_ack", sample.slow_path))
 
         def pkts_acked(self, sample, window):
-            calls.append(("pkts_acked", sample.tx_in_flight > 0))
+            calls.append(("pkts_acked", sample.flight_bytes > 0))
+
+        def on_lost(self, sample, window):
+            calls.append(("on_lost", sample.lost_range[0] < sample.lost_range[1] and sample.tx_in_flight > 0 < sample.lost_since))
 
         def on_ack(self, sample, window):
             calls.append(("on_ack", True))
@@ -141,8 +144,8 @@ def test_every_hook_is_called():
     one(Diary, "jitter", duration="10s")
     one(Diary, "timeouts", duration="20s", flow={"app": {"rate": "10kB/s", "chunk": "1KB"}})
     got = set(calls)
-    assert {name for name, _ in got} == {"seed", "init", "in_ack", "pkts_acked", "on_ack", "ssthresh", "on_state", "on_event", "undo"}
-    assert {("seed", int), ("init", CaState.OPEN), ("on_state", CaState.RECOVERY), ("on_state", CaState.LOSS)} <= got
+    assert {name for name, _ in got} == {"seed", "init", "in_ack", "pkts_acked", "on_lost", "on_ack", "ssthresh", "on_state", "on_event", "undo"}
+    assert {("on_lost", True), ("seed", int), ("init", CaState.OPEN), ("on_state", CaState.RECOVERY), ("on_state", CaState.LOSS)} <= got
     assert {("on_event", CaEvent.COMPLETE_CWR), ("on_event", CaEvent.LOSS), ("on_event", CaEvent.TX_START)} <= got
     first = [name for name, _ in calls]
     assert first[:2] == ["seed", "init"]
@@ -162,6 +165,22 @@ def test_one_that_owns_the_window_is_paced_at_its_own_rate():
             window.cwnd = 100
 
     assert one(Steady, "clean").goodput_mbps == pytest.approx(4.0, rel=0.1)
+
+
+def test_one_may_ask_for_a_reduction():
+    class Early(Control):
+        asked = 0
+
+        def on_ack(self, sample, window):
+            window.slow_start(sample.acked) if window.in_slow_start else window.additive_increase(window.cwnd, sample.acked)
+            if sample.may_raise and sample.srtt_us > 1.5 * sample.min_rtt_us:
+                window.enter_cwr = True
+                Early.asked += 1
+
+    early, reno = one(Early, "clean", duration="10s"), one("reno", "clean", duration="10s")
+    assert Early.asked > 0
+    assert early.flows[0].retransmits == 0 < reno.flows[0].retransmits
+    assert early.flows[0].rtt_ms.p95 < reno.flows[0].rtt_ms.p95
 
 
 def test_marks_are_seen_by_one_that_needs_ecn():

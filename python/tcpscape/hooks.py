@@ -10,7 +10,7 @@ A class with `on_ack(sample, window)` is enough; whatever else it does not have 
 `tcpscape run --cca mine.py:Aimd`, `tcpscape.run(scenario, cca=Aimd)` and `cca: mine.py:Aimd` in a scenario run it on the model engine. Each
 flow of each trial gets an object of its own, so results follow from the seed as long as the class keeps its state in `self` and draws random
 numbers from the `seed` that its constructor may take. The hooks are those of Linux's `struct tcp_congestion_ops`, in the kernel's order for
-one ACK: `pkts_acked`, `in_ack`, (`ssthresh`, `on_state`), `on_ack`.
+one ACK: `pkts_acked`, `in_ack`, `on_lost`, (`ssthresh`, `on_state`), `on_ack`.
 """
 
 from __future__ import annotations
@@ -81,8 +81,20 @@ class Sample(Protocol):
         """Packets in flight before this ACK."""
 
     @property
+    def flight_bytes(self) -> int:
+        """Only in `pkts_acked`: bytes delivered since the last acknowledged packet was sent, what was in flight then included."""
+
+    @property
     def tx_in_flight(self) -> int:
-        """Only in `pkts_acked`: bytes in flight when the last acknowledged packet was sent."""
+        """Packets in flight just after the sampled packet, or in `on_lost` the lost one, was sent, itself included."""
+
+    @property
+    def lost_since(self) -> int:
+        """Packets marked lost since then."""
+
+    @property
+    def lost_range(self) -> tuple[int, int]:
+        """Only in `on_lost`: the lost packet's first sequence number, and the one after its last."""
 
     @property
     def is_retrans(self) -> bool:
@@ -177,6 +189,10 @@ class Sample(Protocol):
         """Packets sent and not cumulatively acknowledged."""
 
     @property
+    def sacked_out(self) -> int:
+        """Of those, packets that were SACKed."""
+
+    @property
     def delivered(self) -> int:
         """Packets ever delivered, SACKed ones included."""
 
@@ -248,6 +264,8 @@ class Window(Protocol):
     """Bytes/s. The sender sets it from `cwnd` and the smoothed RTT after each ACK, unless the control `owns_window`."""
     paced: bool
     """Whether transmissions are paced at all."""
+    enter_cwr: bool
+    """Set in `on_ack`: reduce the window as after an echo of congestion (the sender asks `ssthresh` and enters CWR at once)."""
 
     @property
     def clamp(self) -> int:
@@ -292,6 +310,9 @@ class Control:
 
     def in_ack(self, sample: Sample, window: Window) -> None:
         """An acceptable ACK came, whatever it brought: `slow_path`, `win_update`, `ece`. What is lost is not judged yet."""
+
+    def on_lost(self, sample: Sample, window: Window) -> None:
+        """A packet was marked lost: `lost_range`, `tx_in_flight`, `lost_since`; before the state changes because of it."""
 
     def ssthresh(self, sample: Sample, window: Window) -> int:
         """The threshold after a loss or an echo of congestion, packets from 1; the sender brings `cwnd` there. Reads the window only."""

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use tcpscape_base::CaState;
 use tcpscape_sim::Controls;
-use tcpscape_tcp::cc::{AckSample, CaEvent, CongestionController, InAck, PktsAcked, View, Window};
+use tcpscape_tcp::cc::{AckSample, CaEvent, CongestionController, InAck, LostPacket, PktsAcked, View, Window};
 
 /// What a hook raised; unwinds the trial.
 pub struct Failed {
@@ -72,6 +72,7 @@ struct Hooks {
     ssthresh: Option<Py<PyAny>>,
     in_ack: Option<Py<PyAny>>,
     pkts_acked: Option<Py<PyAny>>,
+    on_lost: Option<Py<PyAny>>,
     on_ack: Option<Py<PyAny>>,
     on_state: Option<Py<PyAny>>,
     on_event: Option<Py<PyAny>>,
@@ -119,6 +120,7 @@ impl Hooked {
             ssthresh: hook("ssthresh")?,
             in_ack: hook("in_ack")?,
             pkts_acked: hook("pkts_acked")?,
+            on_lost: hook("on_lost")?,
             on_ack: hook("on_ack")?,
             on_state: hook("on_state")?,
             on_event: hook("on_event")?,
@@ -213,6 +215,14 @@ impl CongestionController for Hooked {
         if self.hooks.pkts_acked.is_some() {
             self.write(("pkts_acked", &self.hooks.pkts_acked), Sample::pkts_acked(v, a), w);
         }
+    }
+
+    fn wants_lost(&self) -> bool {
+        self.hooks.on_lost.is_some()
+    }
+
+    fn on_lost(&mut self, v: &View, w: &mut Window, p: &LostPacket) {
+        self.write(("on_lost", &self.hooks.on_lost), Sample::on_lost(v, p), w);
     }
 
     fn on_ack(&mut self, v: &View, w: &mut Window, s: &AckSample) {

@@ -4,7 +4,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::GILOnceCell;
 use tcpscape_base::CaState;
-use tcpscape_tcp::cc::{AckSample, CaEvent, InAck, PktsAcked, View, Window};
+use tcpscape_tcp::cc::{AckSample, CaEvent, InAck, LostPacket, PktsAcked, View, Window};
 
 /// The connection at the moment of a hook, and what the hook is about.
 #[pyclass(frozen, module = "tcpscape._core")]
@@ -15,23 +15,33 @@ pub struct Sample {
     pub a: InAck,
     /// Packets newly reported with a congestion mark since the last `on_ack`.
     pub ce: u32,
-    /// Bytes in flight when the last acknowledged packet was sent.
-    pub tx_in_flight: u32,
+    /// Bytes delivered since the last acknowledged packet was sent.
+    pub flight_bytes: u32,
+    /// Sequence numbers of a lost packet: its first, and the one after its last.
+    pub lost_range: (u64, u64),
 }
 
 impl Sample {
     /// The connection, nothing acknowledged.
     pub fn at(v: &View) -> Sample {
         let s = AckSample { ack: v.snd_una, ..AckSample::default() };
-        let mut x = Sample { v: *v, s, a: InAck::default(), ce: 0, tx_in_flight: 0 };
+        let mut x = Sample { v: *v, s, a: InAck::default(), ce: 0, flight_bytes: 0, lost_range: (0, 0) };
         (x.s.rate.rtt_us, x.s.rate.delivered, x.s.rate.interval_us) = (-1, -1, -1);
         x
     }
 
     /// For the hook `pkts_acked`.
     pub fn pkts_acked(v: &View, a: &PktsAcked) -> Sample {
-        let mut x = Sample { tx_in_flight: a.in_flight, ..Sample::at(v) };
+        let mut x = Sample { flight_bytes: a.in_flight, ..Sample::at(v) };
         (x.s.acked, x.s.rate.rtt_us) = (a.pkts_acked, a.rtt_us);
+        x
+    }
+
+    /// For the hook `on_lost`.
+    pub fn on_lost(v: &View, p: &LostPacket) -> Sample {
+        let mut x = Sample { lost_range: (p.seq, p.end), ..Sample::at(v) };
+        let r = &mut x.s.rate;
+        (r.tx_in_flight, r.lost, r.is_app_limited) = (p.tx_in_flight, p.lost, p.is_app_limited);
         x
     }
 
@@ -73,8 +83,20 @@ impl Sample {
         self.s.rate.prior_in_flight
     }
     #[getter]
+    fn flight_bytes(&self) -> u32 {
+        self.flight_bytes
+    }
+    #[getter]
     fn tx_in_flight(&self) -> u32 {
-        self.tx_in_flight
+        self.s.rate.tx_in_flight
+    }
+    #[getter]
+    fn lost_since(&self) -> u32 {
+        self.s.rate.lost
+    }
+    #[getter]
+    fn lost_range(&self) -> (u64, u64) {
+        self.lost_range
     }
     #[getter]
     fn is_retrans(&self) -> bool {
@@ -168,6 +190,10 @@ impl Sample {
     #[getter]
     fn packets_out(&self) -> u32 {
         self.v.packets_out
+    }
+    #[getter]
+    fn sacked_out(&self) -> u32 {
+        self.v.sacked_out
     }
     #[getter]
     fn delivered(&self) -> u32 {
@@ -312,6 +338,14 @@ impl PyWindow {
     #[setter]
     fn set_paced(&mut self, value: bool) {
         self.w.paced = value;
+    }
+    #[getter]
+    fn enter_cwr(&self) -> bool {
+        self.w.enter_cwr
+    }
+    #[setter]
+    fn set_enter_cwr(&mut self, value: bool) {
+        self.w.enter_cwr = value;
     }
     #[getter]
     fn in_slow_start(&self) -> bool {
