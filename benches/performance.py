@@ -21,6 +21,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import ack_cost
 import engine
 import published
 from plans import make_flow, make_plan
@@ -274,6 +275,15 @@ dropped and its retransmission are work too.
 
 {ns3}
 
+## One ACK of each congestion control
+
+*Hooks* are the congestion control's own code, driven without a sender around it, with an RTT that varies and a loss in every twentieth round trip.
+*An ACK*, which the target is about, is all that the sender does about one on the same path as above, from its arrival until what may go has gone; a
+control with fewer losses saves work there. Instructions are counted (valgrind), and so the same on every run; times are medians of {reps} interleaved
+repetitions.
+
+{acks}
+
 ## From 1 Mbit/s to 10 Gbit/s (one flow, 50 ms, a buffer of one bandwidth-delay product)
 
 {rates}
@@ -349,10 +359,21 @@ def ns3_text(run: Run) -> str:
     )
 
 
+def ack_costs(module, reps: int, scale: float, jobs: int) -> dict[str, ack_cost.Cost]:
+    """Every congestion control at the baseline; nothing with the stand-in."""
+    return ack_cost.measure(module, lambda cca, s: path_plan(module, cca, 42, s), reps, scale, jobs) if hasattr(module, "cca_registry") else {}
+
+
+def acks(module, reps: int, scale: float, jobs: int) -> str:
+    """That part alone, to look at."""
+    return ack_cost.table(ack_costs(module, reps, scale, jobs))
+
+
 def write(module, reps: int, scale: float, jobs: int, out: pathlib.Path, with_callgrind: bool) -> None:
     """Measure everything and write the page."""
     base, rates, flows = baseline(module, reps, scale), rate_sweep(module, reps, scale), flow_sweep(module, reps, scale)
     first = base[0][1]
+    ack = ack_costs(module, reps, scale, jobs)
     empty = floor(module, first.events, reps)
     wall, cpu, runs = studies(module, jobs)
     memory_text, memory_targets = memory_lines(module)
@@ -363,6 +384,7 @@ def write(module, reps: int, scale: float, jobs: int, out: pathlib.Path, with_ca
         ("cost per packet, 1 Mbit/s … 10 Gbit/s", f"within {COST_SPREAD} ×", f"{rate_worst:.2f} ×", verdict(rate_worst <= COST_SPREAD)),
         ("cost per packet, 1 … 1,000 flows", f"within {COST_SPREAD} ×", f"{flow_worst:.2f} ×", verdict(flow_worst <= COST_SPREAD)),
         (f"both studies, {runs} runs, {jobs} cores", f"< {STUDIES_S} s", f"{wall:.1f} s", verdict(wall < STUDIES_S)),
+        *(ack_cost.targets(ack) if ack else ()),
         *memory_targets,
     ]
     text = floor_text(first, empty)
@@ -375,6 +397,7 @@ def write(module, reps: int, scale: float, jobs: int, out: pathlib.Path, with_ca
         baseline=markdown(HEAD, [row(name, r) for name, r in base]),
         floor=text,
         ns3=ns3_text(first),
+        acks=ack_cost.table(ack) if ack else "Not measured with the stand-in.",
         rates=sweep_tables(rates),
         flows=sweep_tables(flows),
         studies=f"{runs} runs of 10 s (42 jitter and 14 loss cells × 2 rates × 5): {wall:.1f} s on {jobs} cores, {cpu:.1f} CPU s, "

@@ -22,7 +22,7 @@ import virtual
 def main() -> int:
     """The command."""
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("--only", choices=("fidelity", "performance", "sweep", "virtual"))
+    p.add_argument("--only", choices=("fidelity", "performance", "acks", "sweep", "virtual"))
     p.add_argument("--quick", action="store_true", help="three seeds and short runs: a look, not a result")
     p.add_argument("--jobs", type=int, default=2)
     p.add_argument("--callgrind", action="store_true", help="count instructions per packet with valgrind")
@@ -33,6 +33,8 @@ def main() -> int:
     if a.only in (None, "performance"):
         performance.write(module, 2 if a.quick else 5, 0.1 if a.quick else 1.0, a.jobs, a.out / "performance.md", a.callgrind)
         print(f"wrote {a.out / 'performance.md'}")
+    if a.only == "acks":
+        print(performance.acks(module, 2 if a.quick else 5, 0.1 if a.quick else 1.0, a.jobs))
     if a.only in (None, "fidelity"):
         fidelity.write(module, 3 if a.quick else 20, a.jobs, a.out / "fidelity.md", fake=a.fake, packaged=not (a.fake or a.quick) and a.out == fidelity.DOCS)
         print(f"wrote {a.out / 'fidelity.md'} and {a.out / 'fidelity.csv'}")
