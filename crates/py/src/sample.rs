@@ -58,8 +58,8 @@ impl Sample {
     fn acked(&self) -> u32 {
         self.s.acked
     }
-    #[getter]
-    fn lost(&self) -> u32 {
+    #[getter(lost)]
+    fn newly_lost(&self) -> u32 {
         self.s.rate.losses
     }
     #[getter]
