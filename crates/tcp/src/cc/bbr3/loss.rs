@@ -45,7 +45,8 @@ impl Bbr3 {
         self.latest.ranges += u32::from(p.seq != self.latest.range_end);
         self.latest.range_end = p.end;
         if self.probe.is_sample && too_much(p.lost, p.tx_in_flight) {
-            self.inflight_too_high(v, w, volume_at_loss(p), p.is_app_limited);
+            // InflightAtLoss: what was in flight before the packet. Of a burst its good part would be added; here a packet is one segment.
+            self.inflight_too_high(v, w, p.tx_in_flight.saturating_sub(1), p.is_app_limited);
         }
     }
 
@@ -113,14 +114,6 @@ impl Bbr3 {
 /// Whether `lost` packets are more than the loss threshold of `in_flight`.
 fn too_much(lost: u32, in_flight: u32) -> bool {
     u64::from(lost) * 100 > u64::from(in_flight) * LOSS_PERCENT
-}
-
-/// The volume at which losses crossed the threshold: what was in flight before the packet, plus what of it was still good
-/// (§5.5.10.2, InflightAtLoss). A packet here is one segment, so that the second part is 0 or 1.
-fn volume_at_loss(p: &LostPacket) -> u32 {
-    let (before, lost_before) = (p.tx_in_flight.saturating_sub(1), p.lost.saturating_sub(1));
-    let good = (LOSS_PERCENT * u64::from(before)).saturating_sub(100 * u64::from(lost_before)) / (100 - LOSS_PERCENT);
-    before.saturating_add(good as u32)
 }
 
 /// 0.7 of `x` (`BBR.Beta`).
