@@ -142,7 +142,8 @@ fn startup_finds_the_bandwidth_in_log_bdp_round_trips() {
     assert_eq!((f.retransmits, f.rtos), (0, 0));
 }
 
-/// §5.6.1: in CRUISE the rate is 1 % below the bandwidth, so the queue stays empty: a BDP in flight, less what pacing leaves unused.
+/// §5.6.1: in CRUISE the rate is 1 % below the bandwidth as measured, and that is up to 2 % too much: samples are of 66 packets, one more or
+/// less. What is in flight stays near a BDP.
 #[test]
 fn cruising_keeps_a_bdp_in_flight() {
     for buffer in [0.5, 1.0, 4.0] {
@@ -171,7 +172,7 @@ fn probes_come_two_to_three_seconds_after_a_cycle_begins() {
     for (i, (state, stay)) in all.iter().enumerate() {
         match *state {
             "DOWN" => began = stay[0].s,
-            "CRUISE" if all[i - 1].0 == "PROBE_RTT" => began = stay[0].s,
+            "CRUISE" if all[i - 1].0 != "DOWN" => began = stay[0].s,
             "REFILL" => {
                 let wait = stay[0].s - began;
                 assert!((1.95..3.05).contains(&wait), "{wait}");
@@ -241,8 +242,8 @@ fn one_per_cent_of_loss_costs_little_and_three_much() {
     assert!(mean("cubic", "loss 1%") < 0.25 && mean("bbr", "loss 3%") > 0.9);
 }
 
-/// §5.3.3.8.1: CUBIC beside it gets at least 40 % of a fair share's bandwidth at 0.5 to 4 BDP, where version 1 leaves it a seventh at 0.5
-/// and 1 BDP. Two of its own share evenly.
+/// §5.3.3.8.1: CUBIC beside it gets 43 to 57 % of the bandwidth at 0.5 to 4 BDP, where version 1 leaves it a seventh at 0.5 and 1 BDP. Two of
+/// its own share evenly.
 #[test]
 fn it_leaves_room_for_cubic_and_for_itself() {
     for buffer in [0.5, 1.0, 2.0, 4.0] {

@@ -95,7 +95,7 @@ impl Cubic {
         }
         // RFC 9438 §4.3.
         if let (Some(e), true) = (&mut self.epoch, self.rules.friendly) {
-            let ahead = e.follow_reno(cwnd, self.rules.reno_step).saturating_sub(cwnd);
+            let ahead = e.follow_reno(cwnd).saturating_sub(cwnd);
             if let Some(reno) = cwnd.checked_div(ahead) {
                 self.per_packet = self.per_packet.min(reno);
             }
@@ -130,8 +130,8 @@ impl Epoch {
     }
 
     /// Moves the Reno estimate by the packets acknowledged: one per 15/8 windows, which gives Reno's average at CUBIC's β.
-    fn follow_reno(&mut self, cwnd: u32, reno_step: u32) -> u32 {
-        let step = (cwnd.wrapping_mul(reno_step) >> 3).max(1);
+    fn follow_reno(&mut self, cwnd: u32) -> u32 {
+        let step = (cwnd.wrapping_mul(RENO_STEP) >> 3).max(1);
         if self.acked > step {
             let n = (self.acked - 1) / step;
             self.acked -= n * step;
@@ -234,10 +234,13 @@ fn exact_cube_root(a: u64) -> u32 {
     (0..21).rev().map(|b| 1u64 << b).fold(0, |r, bit| if (r + bit).pow(3) <= a { r + bit } else { r }) as u32
 }
 
-/// Unit of β.
+/// Multiplicative decrease β = 717/1024 ≈ 0.7 (RFC 9438 §4.6), unless a parameter says otherwise.
+const BETA: u32 = 717;
 const BETA_ONE: u32 = 1024;
 /// The curve's unit of time is 2^-10 s.
 const TIME_SHIFT: u32 = 10;
+/// The Reno estimate's window per packet of growth, in eighths: 8 (1 + β) / 3 (1 − β), of the default β (see `params.rs`).
+const RENO_STEP: u32 = 8 * (BETA_ONE + BETA) / 3 / (BETA_ONE - BETA);
 /// The curve is evaluated again at an unchanged window after 1/32 s.
 const UPDATES_PER_SECOND: u32 = 32;
 /// Windows to acknowledge for one packet at or above the target.

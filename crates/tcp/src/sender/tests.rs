@@ -30,6 +30,7 @@ fn seg(n: u64) -> u64 {
 struct Spy {
     rate: u64,
     samples: Arc<Mutex<Vec<AckSample>>>,
+    lost: Arc<Mutex<Vec<cc::LostPacket>>>,
 }
 
 impl CongestionController for Spy {
@@ -45,6 +46,12 @@ impl CongestionController for Spy {
     }
     fn on_ack(&mut self, _v: &View, _w: &mut Window, s: &AckSample) {
         self.samples.lock().unwrap().push(*s);
+    }
+    fn wants_lost(&self) -> bool {
+        true
+    }
+    fn on_lost(&mut self, _v: &View, _w: &mut Window, p: &cc::LostPacket) {
+        self.lost.lock().unwrap().push(*p);
     }
     fn owns_window(&self) -> bool {
         true

@@ -1,11 +1,12 @@
-//! CUBIC's parameters: those of Linux's module, as on its command line, and one more.
+//! CUBIC's parameters: those of Linux's module, and one more.
 //!
 //! **What it is.** The parameters and the numbers derived from them once, when a connection is made. **Source.** Linux 6.1:
-//! `/sys/module/tcp_cubic/parameters`, `cubictcp_register()`. **How it differs.** `beta` written to /sys while the kernel runs leaves
-//! the Reno estimate's step as it was when the module was loaded; here, as on the kernel's command line, the step follows.
-//! **What it does not model.** Values that the kernel takes and that make no sense: β ≥ 1024 or ≤ 0, negative windows and times.
+//! `/sys/module/tcp_cubic/parameters`, `cubictcp_register()`. **How it differs.** Nothing known. As when it is written to /sys, `beta` leaves
+//! the Reno estimate's step alone, which the kernel computes when the module is loaded; `bic_scale` can only be given then.
+//! **What it does not model.** `beta` on the kernel's command line, which the step follows; values that make no sense: β ≥ 1024 or ≤ 0,
+//! negative windows and times.
 
-use super::{BETA_ONE, TIME_SHIFT};
+use super::TIME_SHIFT;
 use crate::cc::{Options, Param};
 
 /// What the parameters come to.
@@ -17,8 +18,6 @@ pub(super) struct Rules {
     pub c: u64,
     /// 1/C in (1/1024 s)³ per packet: 2^(10+30) / `c` (`cube_factor`).
     pub cube_factor: u64,
-    /// The Reno estimate's window per packet of growth, in eighths: 8 (1 + β) / 3 (1 − β) (`beta_scale`).
-    pub reno_step: u32,
     pub fast_convergence: bool,
     pub friendly: bool,
     /// Threshold of a connection without HyStart, packets; 0 for none.
@@ -34,14 +33,12 @@ pub(super) struct Rules {
 
 impl Rules {
     pub fn new(o: &Options<'_>) -> Rules {
-        let beta = o.get(&BETA) as u32;
         let c = o.get(&BIC_SCALE) as u64 * 10;
         let detect = o.get(&HYSTART_DETECT);
         Rules {
-            beta,
+            beta: o.get(&BETA) as u32,
             c,
             cube_factor: (1 << (10 + 3 * TIME_SHIFT)) / c,
-            reno_step: 8 * (BETA_ONE + beta) / 3 / (BETA_ONE - beta),
             fast_convergence: o.is_on(&FAST_CONVERGENCE),
             friendly: o.is_on(&TCP_FRIENDLINESS),
             initial_ssthresh: o.get(&INITIAL_SSTHRESH) as u32,
@@ -81,7 +78,7 @@ pub(in crate::cc) const PARAMS: &[Param] = &[
 const FAST_CONVERGENCE: Param =
     param("fast_convergence", "after a loss below the last maximum, aim lower than the window it came at", (0, 1, 1));
 /// 717/1024 ≈ 0.7 (RFC 9438 §4.6).
-const BETA: Param = param("beta", "part of the window kept after a loss, 1/1024", (1, 717, 1_023));
+const BETA: Param = param("beta", "part of the window kept after a loss, 1/1024", (1, super::BETA as i64, 1_023));
 const INITIAL_SSTHRESH: Param =
     param("initial_ssthresh", "first slow-start threshold, packets, when hystart is off; 0 for none", (0, 0, 1 << 30));
 /// 41/1024 · 10 ≈ 0.4 packets/s³ (RFC 9438 §4.2).

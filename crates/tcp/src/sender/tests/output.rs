@@ -113,3 +113,25 @@ fn small_queues_let_two_bursts_wait_in_the_host() {
     let held: u32 = x.s.host.iter().map(|q| q.memory).sum();
     assert_eq!(x.s.local_queue, u64::from(held));
 }
+
+/// What each packet carries of its departure (draft-ietf-ccwg-bbr §4.1.2.1.2): ten in flight, the first three of them lost, one of these
+/// lost again.
+#[test]
+fn lost_packets_and_samples_know_what_was_in_flight_when_they_left() {
+    let spy = Spy::default();
+    let (samples, lost) = (spy.samples.clone(), spy.lost.clone());
+    let mut x = Script::with(SenderConfig { congestion: Box::new(spy), ..config() }, 100);
+    x.write_segs(0.0, 10);
+    assert_eq!(x.sent_segs().len(), 10);
+    x.sack(100.0, 0, &[(3, 10)]);
+    let seen: Vec<_> = lost.lock().unwrap().iter().map(|p| (p.seq, p.tx_in_flight, p.lost)).collect();
+    assert_eq!(seen, [(seg(0), 1, 1), (seg(1), 2, 2), (seg(2), 3, 3)]);
+    let s = *samples.lock().unwrap().last().unwrap();
+    assert_eq!((s.rate.tx_in_flight, s.rate.lost), (10, 3));
+    // Sent again with none, one and two others in flight; nothing was lost since.
+    assert_eq!(x.sent_segs(), [0, 1, 2]);
+    x.ack(200.0, 3);
+    let s = *samples.lock().unwrap().last().unwrap();
+    assert_eq!((s.rate.tx_in_flight, s.rate.lost), (3, 0));
+    assert_eq!(lost.lock().unwrap().len(), 3);
+}
