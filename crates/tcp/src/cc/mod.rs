@@ -433,7 +433,6 @@ pub const REGISTRY: &[Entry] = &[
         params: cubic::PARAMS,
         new: |o| Box::new(Cubic::with(o)),
     },
-    Entry { name: "cubic", about: "CUBIC with HyStart; Linux's default", source: "RFC 9438", params: &[], new: |_| Box::new(Cubic::new()) },
     Entry {
         name: "dctcp",
         about: "DCTCP: shrinks by the share of packets that were marked; needs ECN, falls back to Reno without",
