@@ -54,7 +54,8 @@ def _parameters(said: Control) -> Iterator[str]:
         yield "parameters: none"
         return
     first = said.params[0]
-    yield f"parameters, for example --cca {said.name}:{first.name}={'off' if first.boolean and first.default else 'on' if first.boolean else first.default}"
+    value = ("off" if first.default else "on") if first.boolean else first.default
+    yield f"parameters, for example --cca {said.name}:{first.name}={value}"
     wide, most = max(len(p.name) for p in said.params), max(len(_default(p)) for p in said.params)
     for p in said.params:
         yield f"  {p.name:<{wide}}  default {_default(p):<{most}}  {p.about} ({p.range})"
@@ -83,7 +84,7 @@ def queue_text(name: str) -> Iterator[str]:
 
 def _first(text: str) -> str:
     """The first sentence."""
-    return text.split(". ")[0].rstrip(".:") + "."
+    return text.split(". ", maxsplit=1)[0].rstrip(".:") + "."
 
 
 def _measured(known: Fidelity, what: str, name: str, *, linux: bool) -> Iterator[str]:
