@@ -12,7 +12,7 @@ from tcpscape.scenario import Scenario
 
 PARAMS = (
     Param("hystart", "Whether slow start ends at rising delays", 1, 0, 1), Param("beta", "Window after a loss, of 1024", 717, 1, 1023),
-    Param("delta", "Rise of the delay that ends it, µs", 4000, 0, 1_000_000), Param("rate", "Pacing rate, bytes/s", 0, 0, 10**12),
+    Param("delta", "Rise of the delay, µs, that ends it", 4000, 0, 1_000_000), Param("rate", "Pacing rate, bytes/s; 0 for none", 0, 0, 10**12),
     Param("window", "Constant window (bytes)", 0, 0, 1 << 30), Param("share", "Of the rate, %", 100, 0, 100),
 )  # fmt: skip
 PATH = {"forward": "netem delay 10ms", "reverse": "netem delay 10ms"}

@@ -31,7 +31,7 @@ LINUX = (
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _VALUE = re.compile(r"-?\d+(\.\d+)?(?:[A-Za-zµ/]+|%)?")
-_UNIT = re.compile(r"(?:,\s*|\()([A-Za-zµ/%]+)\)?\.?$")
+_UNIT = re.compile(r"(?:, |\()(ns|us|µs|ms|s|[km]?bit/s|bytes/s|B/s|bytes|packets|segments|%)(?=[;,.)\s]|$)")
 _TIMES = {"ns": 1, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9}
 _RATES = {"bit/s": 1, "kbit/s": 1e3, "mbit/s": 1e6, "bytes/s": 8, "b/s": 8}
 _SIZES = ("b", "bytes", "byte")
@@ -43,15 +43,15 @@ class Param:
 
     name: str
     about: str
-    """What it does, with its unit at the end (`…, µs`)."""
+    """What it does, with its unit behind a comma (`…, µs; 0 for none`)."""
     default: int
     min: int
     max: int
 
     @property
     def unit(self) -> str:
-        """The unit of its value, from the end of `about`; empty where it has none."""
-        found = _UNIT.search(self.about.strip())
+        """The unit of its value, from `about`; empty where it has none."""
+        found = _UNIT.search(self.about)
         return found.group(1).lower() if found else ""
 
     @property
