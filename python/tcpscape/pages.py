@@ -13,6 +13,7 @@ HERE = Path(__file__).parent
 PLACES = (HERE.parents[1] / "docs" / "models", HERE / "data" / "pages")
 """Directories of pages; the first that there is counts."""
 IS, WORDS, DEFAULTS, DIFFERS, NOT_MODELLED = "What it is", "Words", "Defaults", "Differences from Linux", "Not modelled"
+MEASURED = "Measured"
 """Labels that most pages have."""
 
 _LABEL = re.compile(r"^\*\*([^*]+?)\.?\*\*\s*", re.MULTILINE)

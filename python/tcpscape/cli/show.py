@@ -12,6 +12,8 @@ from tcpscape.fidelity import Error, Fidelity
 
 OURS = ("jitter",)
 """Queues that no kernel has."""
+COMPARED = "compared one by one"
+"""What the page says of its own measurements, beside those of all conditions."""
 WIDTH = 140
 """Characters of a line of prose."""
 
@@ -46,7 +48,7 @@ def control_text(name: str) -> Iterator[str]:
     yield f"page: {page.file}" if page else "page: none yet"
     yield from _parameters(said)
     yield from _measured(fidelity.load(), "controls", name, linux=name in control.LINUX)
-    yield from _paragraphs(page, (pages.IS, pages.DIFFERS, pages.NOT_MODELLED))
+    yield from _paragraphs(page, (pages.IS, pages.MEASURED, pages.DIFFERS, pages.NOT_MODELLED))
 
 
 def _parameters(said: Control) -> Iterator[str]:
@@ -79,7 +81,7 @@ def queue_text(name: str) -> Iterator[str]:
     yield f"example: {found[name]}"
     yield f"in full: {engine.in_full(name, found[name])}"
     yield from _measured(fidelity.load(), "queues", name, linux=name not in OURS)
-    yield from _paragraphs(page, (pages.WORDS, pages.DEFAULTS, pages.DIFFERS, pages.NOT_MODELLED))
+    yield from _paragraphs(page, (pages.WORDS, pages.DEFAULTS, pages.MEASURED, pages.DIFFERS, pages.NOT_MODELLED))
 
 
 def _first(text: str) -> str:
@@ -101,4 +103,5 @@ def _measured(known: Fidelity, what: str, name: str, *, linux: bool) -> Iterator
 def _paragraphs(page: pages.Page | None, labels: Sequence[str]) -> Iterator[str]:
     for label in labels:
         if page and (said := page.paragraph(label)):
-            yield from textwrap.wrap(f"{label[0].lower()}{label[1:]}: {said}", WIDTH, subsequent_indent="  ", break_on_hyphens=False)
+            named = COMPARED if label == pages.MEASURED else f"{label[0].lower()}{label[1:]}"
+            yield from textwrap.wrap(f"{named}: {said}", WIDTH, subsequent_indent="  ", break_on_hyphens=False)
