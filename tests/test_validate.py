@@ -576,4 +576,7 @@ def test_the_best_on_a_path_agrees_within_a_tenth():
 
     same, near = path(1, (10, 10), (8, 8), (5, 5)), path(2, (10, 9.2), (9, 10), (5, 5))
     other = path(3, (10, 8), (9, 10), (5, 5))
-    assert ranks([*same, *near, *other]).best == pytest.approx(2 / 3)
+    found = ranks([*same, *near, *other])
+    assert (found.best, found.best_chance) == (pytest.approx(2 / 3), 1.0)
+    noisy = [comparison([10] * 3, b, id=cca, cca=cca) for cca, b in (("cubic", [5, 10, 15]), ("bbr", [6, 9, 16]), ("reno", [4, 11, 14]))]
+    assert 0.3 < ranks(noisy).best_chance < 0.9

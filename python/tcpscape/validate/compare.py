@@ -123,11 +123,16 @@ class Comparison:
         n = len(self.b)
         if n < 2:
             return np.empty(0)
-        smooth = SMOOTH * (5 / n) ** 0.2 * float(np.std(_logs(self.b), ddof=1))
         drawn: Floats = np.abs(
-            medians(self.b.goodput, len(self.a), REPLICATES, 3, smooth) - medians(self.b.goodput, n, REPLICATES, 4, smooth)
+            medians(self.b.goodput, len(self.a), REPLICATES, 3, self.smoothing) - medians(self.b.goodput, n, REPLICATES, 4, self.smoothing)
         )
         return drawn
+
+    @property
+    def smoothing(self) -> float:
+        """The standard deviation by which a run of B drawn again is moved, in ln; 0 for a single run."""
+        n = len(self.b)
+        return SMOOTH * (5 / n) ** 0.2 * float(np.std(_logs(self.b), ddof=1)) if n > 1 else 0.0
 
     @property
     def floor(self) -> float:

@@ -19,6 +19,8 @@ TIE = 0.02
 """Medians within this share of each other are a tie."""
 NEAR_BEST = 0.9
 """Of the best goodput on a path: what counts as the best too."""
+CHANCES = 200
+"""Sets of runs that a perfect model is tried on."""
 LEAST_FOR_ORDER = 3
 """Congestion controls on a path for a rank correlation; two are a pair."""
 
@@ -40,6 +42,8 @@ class Ranks:
     """Pairs in which both are decided, for opposite winners."""
     best: float
     """Share of the paths in which what A ranks best is B's best too, or carries at least 90 % of its goodput on B (medians)."""
+    best_chance: float
+    """What a perfect model would show there, with as many runs drawn from B's own; NaN where B has a single run."""
     kendall: float
     """Mean over the paths of Kendall's tau between A's and B's goodputs; NaN below three congestion controls."""
     spearman: float
@@ -61,7 +65,7 @@ def ranks(comparisons: Sequence[Comparison]) -> Ranks | None:
     return Ranks(
         paths=len(paths), pairs=len(pairs), alike=share(a.winner == b.winner for a, b in pairs), decided=len(decided),
         decided_alike=share(a.sign == b.sign for a, b in decided), opposed=sum(a.decided and a.sign != b.sign for a, b in decided),
-        best=share(_best_alike(g) for g in paths),
+        best=share(_best_alike(_medians(g, 0), _medians(g, 1)) for g in paths), best_chance=_mean([_chance(g) for g in paths]),
         kendall=_mean([o[0] for o in orders]), spearman=_mean([o[1] for o in orders]),
     )  # fmt: skip
 
@@ -89,10 +93,27 @@ def _verdict(x: Runs, y: Runs) -> _Verdict:
     return _Verdict(int(np.sign(value)), abs(value) <= TIE, bool(low > TIE or high < -TIE) and min(len(x), len(y)) > 1)
 
 
-def _best_alike(group: Sequence[Comparison]) -> bool:
+def _medians(group: Sequence[Comparison], side: int) -> list[float]:
+    """Median goodputs on A (0) or B (1)."""
+    return [float(np.median((c.b if side else c.a).goodput)) for c in group]
+
+
+def _best_alike(a: Sequence[float], b: Sequence[float]) -> bool:
     """Whether A's best is B's, or nearly."""
-    a, b = ([float(np.median(runs.goodput)) for runs in side] for side in ([c.a for c in group], [c.b for c in group]))
     return b[int(np.argmax(a))] >= NEAR_BEST * max(b)
+
+
+def _chance(group: Sequence[Comparison]) -> float:
+    """How often the best agree where both sides are drawn from B's runs, smoothed as in :attr:`Comparison.chance`."""
+    if min(len(c.b) for c in group) < 2:
+        return math.nan
+
+    def drawn(n: int, seed: int) -> list[list[float]]:
+        sets = [medians(c.b.goodput, n, CHANCES, seed + i, c.smoothing) for i, c in enumerate(group)]
+        return [list(map(float, one)) for one in np.exp(np.array(sets)).T]
+
+    pairs = zip(drawn(len(group[0].a), 7), drawn(len(group[0].b), 1007), strict=True)
+    return share(_best_alike(a, b) for a, b in pairs)
 
 
 def _orders(group: Sequence[Comparison]) -> tuple[float, float]:

@@ -142,7 +142,7 @@ def ranks_table(found: Ranks) -> Table:
     rows = [
         ("paths", str(found.paths)), ("pairs of congestion controls decided alike", _of(found.alike, found.pairs)),
         ("of the pairs that B's runs decide", _of(found.decided_alike, found.decided)), ("pairs decided for opposite winners", str(found.opposed)),
-        ("A's best is B's best, or within 10 % of it", _of(found.best, found.paths)),
+        ("A's best is B's best, or within 10 % of it", _of(found.best, found.paths)), ("the same of a perfect model", percent(found.best_chance)),
         ("Kendall's tau, mean over paths", fixed(found.kendall)), ("Spearman's rho, mean over paths", fixed(found.spearman)),
     ]  # fmt: skip
     return Table(("rank agreement", ""), rows)
