@@ -122,3 +122,11 @@ def test_bad_input_is_one_line_and_status_2(cli, args):
 def test_ecn_and_listener_are_options(cli):
     got = cli("run", "--forward", "netem delay 10ms", "--engine", "mock", "--ecn", "--listener", "reno", "--seeds", "1", "--json")
     assert (got.status, len(got.lines)) == (0, 1)
+
+
+def test_python_takes_mappings_and_ecn():
+    path = {**PATH, "duration": "1s"}
+    frame = tcpscape.run(path, cca={"name": "cubic", "hystart": False}, seeds=[0], engine="mock")
+    assert frame["cca"].to_list() == ["cubic:hystart=0"]
+    plain, marked = (tcpscape.run(path, seeds=[0], engine="mock", ecn=on)["address"][0] for on in (None, True))
+    assert plain != marked

@@ -580,3 +580,10 @@ def test_the_best_on_a_path_agrees_within_a_tenth():
     assert (found.best, found.best_chance) == (pytest.approx(2 / 3), 1.0)
     noisy = [comparison([10] * 3, b, id=cca, cca=cca) for cca, b in (("cubic", [5, 10, 15]), ("bbr", [6, 9, 16]), ("reno", [4, 11, 14]))]
     assert 0.3 < ranks(noisy).best_chance < 0.9
+
+
+def test_shared_conditions_written_are_read_back_the_same(tmp_path):
+    found = [c for c in conditions.read(REFERENCE / "shared_conditions.csv") if c.id in ("s003", "s020", "s039")]
+    conditions.write(found, tmp_path / "c.yaml")
+    again = conditions.read(tmp_path / "c.yaml")
+    assert [(c.id, c.scenario, c.queue) for c in again] == [(c.id, c.scenario, c.queue) for c in found]

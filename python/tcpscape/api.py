@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,24 +15,27 @@ from tcpscape.trial import Trial
 if TYPE_CHECKING:
     import polars as pl
 
-Cca = Sequence[str | type[Any]] | str | type[Any] | None
-"""Congestion controls by name, or classes that are some (:mod:`tcpscape.hooks`)."""
+OneCca = str | Mapping[str, Any] | type[Any]
+"""A congestion control: `cubic:hystart=off`, `{"name": "cubic", "hystart": False}`, or a class that is one (:mod:`tcpscape.hooks`)."""
+Cca = Sequence[OneCca] | OneCca | None
 
 
 def trials(
     scenario: Scenario | str | Path | dict[str, Any], *, cca: Cca = None, seeds: Iterable[int] = range(10),
-    engine: str = "model", jobs: int = 0, out: str | Path | None = None, samples_ns: int = 0,
+    engine: str = "model", jobs: int = 0, out: str | Path | None = None, samples_ns: int = 0, ecn: bool | None = None,
 ) -> list[Trial]:
     """Runs a scenario (a noun, a file, a gallery name or plain values) once for each congestion control and seed.
 
-    `cca` replaces every flow's congestion control: names, or classes like those of :mod:`tcpscape.hooks`; `jobs` is cores (0: all);
-    `out` keeps results there and resumes from there; `samples_ns` is the interval of per-flow samples in ns (0: none).
+    `cca` replaces every flow's congestion control: names, with parameters perhaps, or classes like those of :mod:`tcpscape.hooks`; `jobs` is
+    cores (0: all); `out` keeps results there and resumes from there; `samples_ns` is the interval of per-flow samples in ns (0: none); `ecn`
+    replaces the scenario's.
     """
     runner = Runner(
         engines.make(engine), jobs, engines.Capture(samples_ns=samples_ns), results.Store(out) if out is not None else None
     )
     some = list(seeds)
-    cases = [(s, some) for s in variants(as_scenario(scenario), cca)]
+    base = as_scenario(scenario)
+    cases = [(s, some) for s in variants(base if ecn is None else base.model_copy(update={"ecn": ecn}), cca)]
     return [t for group in runner.run_all(cases) for t in group]
 
 
@@ -52,5 +55,5 @@ def variants(scenario: Scenario, cca: Cca) -> list[Scenario]:
     """The scenario under each congestion control, or as it is."""
     if not cca:
         return [scenario]
-    some = [cca] if isinstance(cca, (str, type)) else cca
+    some = [cca] if isinstance(cca, (str, type, Mapping)) else cca
     return [scenario.with_cca(own.give(one) if isinstance(one, type) else one) for one in some]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, ValidationError, model_validator
@@ -215,7 +216,7 @@ class Scenario(Noun):
         """The congestion controls, `cubic`, `cubic:hystart=0` or `bbr+cubic`."""
         return "+".join(sorted({f.cca for f in self.flows}))
 
-    def with_cca(self, cca: str) -> Scenario:
+    def with_cca(self, cca: str | Mapping[str, Any]) -> Scenario:
         """The same experiment with every flow under `cca` (`cubic`, `cubic:hystart=off`)."""
         said = control.label(cca)
         return self.model_copy(update={"flows": tuple(f.model_copy(update={"cca": said}) for f in self.flows)})
