@@ -1,5 +1,6 @@
 //! What travels: a TCP segment, and the packet that carries a body through a path.
 
+use crate::Time;
 use serde::{Deserialize, Serialize};
 
 /// Most SACK blocks that fit beside a timestamp option (RFC 2018 §3).
@@ -138,6 +139,8 @@ pub struct Packet<B> {
     pub segs: u16,
     /// ECN field.
     pub ecn: Ecn,
+    /// Earliest departure from its own host, set by that host's TCP (`skb->tstamp`); 0 when it has none, as everywhere else.
+    pub edt: Time,
     /// Set when an impairment damaged it: the receiver's checksum will refuse it.
     pub corrupt: bool,
     /// What is carried.

@@ -202,8 +202,10 @@ impl<B: Body> Pipe<B> {
         let stage = &mut self.stages[i];
         self.freed.on = (self.holds_sender || self.track) && i == 0;
         match stage.queue.dequeue(now, &mut self.freed) {
-            Some(p) => {
+            Some(mut p) => {
                 self.freed.note(&p);
+                // The next host knows nothing of it.
+                p.edt = Time::ZERO;
                 stage.next = stage.queue.next_event().max(now);
                 Some(p)
             }

@@ -14,7 +14,10 @@ pub use crate::netem::slot::Slot;
 pub use crate::netem::NetemSpec;
 pub use crate::queue::cake::CakeSpec;
 pub use crate::queue::codel::CodelSpec;
+pub use crate::queue::cake::CakeSpec;
+pub use crate::queue::codel::CodelSpec;
 pub use crate::queue::fifo::FifoSpec;
+pub use crate::queue::fq::FqSpec;
 pub use crate::queue::fq_codel::FqCodelSpec;
 pub use crate::queue::fq_pie::FqPieSpec;
 pub use crate::queue::htb::HtbSpec;
@@ -91,6 +94,8 @@ pub enum QdiscSpec {
     FqPie(FqPieSpec),
     /// Common Applications Kept Enhanced.
     Cake(CakeSpec),
+    /// Fair queue with pacing.
+    Fq(FqSpec),
     /// FIFO limited in packets that drops its oldest packet.
     PfifoHeadDrop(FifoSpec),
     /// Stochastic fairness queueing.
@@ -114,6 +119,7 @@ impl QdiscSpec {
             QdiscSpec::Pie(_) => "pie",
             QdiscSpec::FqPie(_) => "fq_pie",
             QdiscSpec::Cake(_) => "cake",
+            QdiscSpec::Fq(_) => "fq",
             QdiscSpec::PfifoHeadDrop(_) => "pfifo_head_drop",
             QdiscSpec::Sfq(_) => "sfq",
             QdiscSpec::Jitter(_) => "jitter",
@@ -142,6 +148,11 @@ impl QdiscSpec {
         true
     }
 
+    /// Whether a TCP on the host of this queue leaves its pacing to it or to a child.
+    pub fn paces(&self) -> bool {
+        matches!(self, QdiscSpec::Fq(s) if s.paces()) || self.child().is_some_and(QdiscSpec::paces)
+    }
+
     /// Canonical tc words; children follow after `; `. [`crate::parse_tc`] reads them back to the same value.
     pub fn to_tc(&self) -> String {
         let own = match self {
@@ -156,6 +167,7 @@ impl QdiscSpec {
             QdiscSpec::Pie(s) => s.words(),
             QdiscSpec::FqPie(s) => s.words(),
             QdiscSpec::Cake(s) => s.words(),
+            QdiscSpec::Fq(s) => s.words(),
             QdiscSpec::PfifoHeadDrop(s) => format!("pfifo_head_drop limit {}", s.limit),
             QdiscSpec::Sfq(s) => s.words(),
             QdiscSpec::Jitter(s) => s.words(),
@@ -179,6 +191,7 @@ impl QdiscSpec {
             QdiscSpec::FqPie(s) => s.validate()?,
             QdiscSpec::Jitter(s) => s.validate()?,
             QdiscSpec::Cake(s) => s.validate()?,
+            QdiscSpec::Fq(s) => s.validate()?,
             QdiscSpec::Sfq(s) => s.validate()?,
             QdiscSpec::Pfifo(_) | QdiscSpec::Bfifo(_) | QdiscSpec::PfifoHeadDrop(_) => {}
         }

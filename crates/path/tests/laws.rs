@@ -20,6 +20,8 @@ const MORE: &[&str] = &[
     "cake bandwidth 9mbit diffserv8 flows ingress memlimit 20000 ethernet ack-filter",
     "cake bandwidth 10mbit no-split-gso dual-srchost rtt 1ms",
     "tbf rate 10mbit burst 3028 limit 30000; cake flowblind",
+    "fq limit 30 flow_limit 20 quantum 1000 maxrate 400kbit",
+    "tbf rate 10mbit burst 3028 limit 30000; fq flow_limit 12",
     "pfifo_head_drop limit 3",
     "sfq perturb 1 limit 20 depth 5 headdrop quantum 500",
     "tbf rate 10mbit burst 3028 limit 30000; sfq perturb 1 limit 12",
@@ -65,7 +67,7 @@ fn drive(spec: &PathSpec, seed: u64, packets: u64, keep_every_law: bool) -> (Pip
             let segs = if traffic.below(10) == 0 { 1 + traffic.below(4) } else { 1 };
             let size = if traffic.below(3) == 0 { 54 } else { 1514 } * segs;
             let ecn = if traffic.below(2) == 0 { Ecn::Ect0 } else { Ecn::NotEct };
-            pipe.push(now, Packet { id: sent, flow: 7, size, segs: segs as u16, ecn, corrupt: false, body: sent });
+            pipe.push(now, Packet { id: sent, flow: 7, size, segs: segs as u16, ecn, body: sent, ..Default::default() });
             pushed_bytes += u64::from(size);
             sent += 1;
             arrival = Time(now.0 + if traffic.below(4) == 0 { 0 } else { u64::from(traffic.below(2_500_000)) });

@@ -21,6 +21,9 @@ pub(crate) struct Wire {
 }
 
 impl Body for Wire {
+    fn segment(&self) -> Option<&Segment> {
+        Some(&self.seg)
+    }
     fn payload(&self) -> u32 {
         self.seg.len
     }

@@ -1,9 +1,11 @@
-//! sfq's and cake's options. Source: tc-sfq(8), tc-cake(8), linux/pkt_sched.h (`tc_sfq_qopt_v1`, `TCA_CAKE_*`).
+//! fq's, sfq's and cake's options. Source: tc-fq(8), tc-sfq(8), tc-cake(8), linux/pkt_sched.h (`TCA_FQ_*`, `tc_sfq_qopt_v1`,
+//! `TCA_CAKE_*`).
 
-use super::words;
+use super::{clamp, words};
 use crate::netlink::Batch;
+use tcpscape_base::{Duration, Rate};
 use tcpscape_path::queue::cake::{AckFilter, Framing, Isolation, Tins};
-use tcpscape_path::spec::{CakeSpec, SfqSpec};
+use tcpscape_path::spec::{CakeSpec, FqSpec, SfqSpec};
 
 /// `TCA_CAKE_*`.
 const BASE_RATE64: u16 = 2;
@@ -20,6 +22,53 @@ const MPU: u16 = 14;
 const INGRESS: u16 = 15;
 const ACK_FILTER: u16 = 16;
 const SPLIT_GSO: u16 = 17;
+
+/// `TCA_FQ_*`.
+const FQ_LIMIT: u16 = 1;
+const FQ_FLOW_LIMIT: u16 = 2;
+const FQ_QUANTUM: u16 = 3;
+const FQ_INITIAL_QUANTUM: u16 = 4;
+const FQ_RATE_ENABLE: u16 = 5;
+const FQ_MAX_RATE: u16 = 7;
+const FQ_BUCKETS_LOG: u16 = 8;
+const FQ_REFILL_DELAY: u16 = 9;
+const FQ_ORPHAN_MASK: u16 = 10;
+const FQ_LOW_RATE: u16 = 11;
+const FQ_CE_THRESHOLD: u16 = 12;
+const FQ_TIMER_SLACK: u16 = 13;
+const FQ_HORIZON: u16 = 14;
+const FQ_HORIZON_DROP: u16 = 15;
+
+/// Fills fq's `TCA_OPTIONS`.
+pub fn fq(b: &mut Batch, s: &FqSpec) {
+    let rate = |r: Option<Rate>| r.map(|r| clamp(r.bytes_per_sec()));
+    let micros = |d: Option<Duration>| d.map(|d| clamp(d.0 / 1_000));
+    for (kind, value) in [
+        (FQ_LIMIT, s.limit),
+        (FQ_FLOW_LIMIT, s.flow_limit),
+        (FQ_QUANTUM, s.quantum),
+        (FQ_INITIAL_QUANTUM, s.initial_quantum),
+        (FQ_RATE_ENABLE, s.nopacing.then_some(0)),
+        (FQ_MAX_RATE, rate(s.maxrate)),
+        // The least power of two that is enough.
+        (FQ_BUCKETS_LOG, s.buckets.map(|n| n.next_power_of_two().trailing_zeros())),
+        (FQ_REFILL_DELAY, micros(s.refill_delay)),
+        (FQ_ORPHAN_MASK, s.orphan_mask),
+        (FQ_LOW_RATE, rate(s.low_rate_threshold)),
+        (FQ_CE_THRESHOLD, micros(s.ce_threshold)),
+        (FQ_TIMER_SLACK, s.timer_slack.map(|d| clamp(d.0))),
+        (FQ_HORIZON, micros(s.horizon)),
+    ] {
+        if let Some(n) = value {
+            b.put_u32(kind, n);
+        }
+    }
+    if s.horizon_cap {
+        let open = b.nest(FQ_HORIZON_DROP);
+        b.raw(&[0]);
+        b.end(open);
+    }
+}
 
 /// Fills sfq's `TCA_OPTIONS`; what is 0 keeps the kernel's value. RED inside sfq and its statistics stay 0.
 pub fn sfq(b: &mut Batch, s: &SfqSpec) {

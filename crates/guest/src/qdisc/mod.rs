@@ -6,6 +6,7 @@
 //! | tbf and htb, rate tables | [`shaper`] |
 //! | red, codel, fq_codel, pie, fq_pie | [`aqm`] |
 //! | sfq and cake | [`fair`] |
+//! | fq, sfq and cake | [`fair`] |
 //! | statistics | [`stats`] |
 //!
 //! Handles: a stage's own queue is `1:`, its child `2:`, and so on; a child hangs below `H:1` of its parent.
@@ -86,6 +87,7 @@ pub fn encode(batch: &mut Batch, spec: &QdiscSpec, place: Place, extra: Extra) {
         QdiscSpec::PfifoHeadDrop(s) => begin(batch, "pfifo_head_drop", place, |b| b.raw(&limit(s.limit))),
         QdiscSpec::Sfq(s) => begin(batch, "sfq", place, |b| fair::sfq(b, s)),
         QdiscSpec::Cake(s) => begin(batch, "cake", place, |b| fair::cake(b, s)),
+        QdiscSpec::Fq(s) => begin(batch, "fq", place, |b| fair::fq(b, s)),
         QdiscSpec::Jitter(_) => {}
     }
 }

@@ -162,6 +162,7 @@ fn limit_of(layer: &Layer) -> Option<u64> {
     match layer {
         Layer::Queue(QdiscSpec::Pfifo(s) | QdiscSpec::Bfifo(s) | QdiscSpec::PfifoHeadDrop(s)) => Some(s.limit),
         Layer::Queue(QdiscSpec::Sfq(s)) => s.limit.map(u64::from),
+        Layer::Queue(QdiscSpec::Fq(s)) => s.limit.map(u64::from),
         Layer::Queue(QdiscSpec::Netem(s)) => Some(u64::from(s.limit)),
         Layer::Queue(_) => None,
         Layer::Gate { limit } => Some(*limit),
@@ -172,6 +173,7 @@ fn set_limit(layer: &mut Layer, limit: Option<u64>) {
     let Some(limit) = limit else { return };
     match layer {
         Layer::Queue(QdiscSpec::Pfifo(s) | QdiscSpec::Bfifo(s) | QdiscSpec::PfifoHeadDrop(s)) => s.limit = limit,
+        Layer::Queue(QdiscSpec::Fq(s)) => s.limit = Some(u32::try_from(limit).unwrap_or(u32::MAX)),
         Layer::Queue(QdiscSpec::Sfq(s)) => s.limit = Some(u32::try_from(limit).unwrap_or(u32::MAX)),
         Layer::Queue(QdiscSpec::Netem(s)) => s.limit = u32::try_from(limit).unwrap_or(u32::MAX),
         Layer::Queue(_) => {}

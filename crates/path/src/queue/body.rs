@@ -58,7 +58,7 @@ pub fn segments<B: Body>(p: &Packet<B>) -> impl Iterator<Item = Packet<B>> + '_ 
     (0..of).map(move |i| {
         let body = p.body.split(i, of);
         let head = if i + 1 == of { last } else { header };
-        Packet { id: p.id, flow: p.flow, size: head + body.payload(), segs: 1, ecn: p.ecn, corrupt: p.corrupt, body }
+        Packet { id: p.id, flow: p.flow, size: head + body.payload(), segs: 1, ecn: p.ecn, edt: p.edt, corrupt: p.corrupt, body }
     })
 }
 

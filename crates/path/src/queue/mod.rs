@@ -9,6 +9,7 @@ pub mod clock;
 pub mod codel;
 pub mod drr;
 pub mod fifo;
+pub mod fq;
 pub mod fq_codel;
 pub mod fq_pie;
 pub mod htb;
@@ -98,6 +99,7 @@ pub const REGISTRY: &[Entry] = &[
     Entry { name: "pie", example: "pie limit 100 ecn", parse: pie::parse },
     Entry { name: "fq_pie", example: "fq_pie limit 100", parse: fq_pie::parse },
     Entry { name: "cake", example: "cake bandwidth 20mbit besteffort rtt 50ms", parse: cake::parse },
+    Entry { name: "fq", example: "fq maxrate 10mbit", parse: fq::parse },
     Entry { name: "pfifo_head_drop", example: "pfifo_head_drop limit 100", parse: fifo::parse_pfifo_head_drop },
     Entry { name: "sfq", example: "sfq perturb 10", parse: sfq::parse },
     Entry { name: "jitter", example: "jitter delay 25ms 8ms distribution normal order clamp", parse: crate::impair::jitter::parse },
@@ -118,6 +120,7 @@ pub fn build<B: Body>(spec: &QdiscSpec, seed: u64, name: &str) -> AnyQdisc<B> {
         QdiscSpec::Pie(s) => Box::new(pie::Pie::new(s, seed, &name)),
         QdiscSpec::FqPie(s) => Box::new(fq_pie::FqPie::new(s, seed, &name)),
         QdiscSpec::Cake(s) => Box::new(cake::Cake::new(s, seed, &name)),
+        QdiscSpec::Fq(s) => Box::new(fq::Fq::new(s, seed, &name)),
         QdiscSpec::PfifoHeadDrop(s) => Box::new(fifo::Fifo::head_drop(s.limit)),
         QdiscSpec::Sfq(s) => Box::new(sfq::Sfq::new(s, seed, &name)),
         QdiscSpec::Jitter(s) => Box::new(crate::impair::jitter::Jitter::new(s, seed, &name)),

@@ -1,0 +1,543 @@
+//! fq, fair queue with pacing: each flow has a queue, flows send in turn, and no packet leaves before its time.
+//!
+//! What it is: deficit round robin over flows, new ones first; a packet that carries its earliest departure time
+//! ([`Packet::edt`], which the TCP of the same host sets at its pacing rate) waits for it, and `maxrate` spaces each flow's
+//! packets. A TCP whose own host has an fq leaves pacing to it ([`FqSpec::paces`]).
+//! Source: tc-fq(8). Linux: fq_enqueue(), fq_dequeue(), fq_classify().
+//! How it differs: idle flows are kept for ever (Linux forgets some after 3 s when there are thousands), and `refill_delay` counts in
+//! ns, not in ticks of the kernel's clock. Packets of other hosts have 1024 flows by hash of the flow's number.
+//! What it does not model: packets of no flow (control priority), `defrate` (no effect in Linux; refused).
+
+use super::{Freed, Qdisc};
+use crate::grammar::{print, TcError, Words};
+use crate::schedule::Patch;
+use crate::spec::{QdiscSpec, SpecError};
+use crate::stats::{Meter, StageStats};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use tcpscape_base::{Duration, Ecn, Packet, Rate, Stream, Time};
+
+/// An fq's parameters; what is left out has the kernel's default.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FqSpec {
+    /// Packets in all, 10,000.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u32>,
+    /// Packets of a flow, 100.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flow_limit: Option<u32>,
+    /// Bytes that a flow may send in its turn, 3028.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quantum: Option<u32>,
+    /// The same for its first turn, 15,140.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub initial_quantum: Option<u32>,
+    /// Most that a flow may send, bit/s; no bound when left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub maxrate: Option<Rate>,
+    /// Size of the table of flows, 1024; no effect here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub buckets: Option<u32>,
+    /// `nopacing`: TCP keeps its own pacing, `maxrate` has no effect.
+    #[serde(default)]
+    pub nopacing: bool,
+    /// A flow that was idle for longer starts with a full quantum, 40 ms. Whole µs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refill_delay: Option<Duration>,
+    /// A flow of at most this rate sends one packet a turn, 550 kbit/s.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub low_rate_threshold: Option<Rate>,
+    /// Flows of packets without a socket, less one, 1023.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub orphan_mask: Option<u32>,
+    /// How late its timer may come, 10 µs; it does when nothing else wakes the queue.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timer_slack: Option<Duration>,
+    /// Marks packets that leave so much later than they could have; never when left out. Whole µs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ce_threshold: Option<Duration>,
+    /// How far ahead a departure time may lie, 10 s. Whole µs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub horizon: Option<Duration>,
+    /// `horizon_cap`: a packet from beyond leaves at the horizon instead of being dropped.
+    #[serde(default)]
+    pub horizon_cap: bool,
+}
+
+/// Packets in all and of a flow. Linux: fq_init().
+const LIMIT: u32 = 10_000;
+const FLOW_LIMIT: u32 = 100;
+/// Two and ten full frames, B, and tc's and the kernel's bound.
+const QUANTUM: u32 = 2 * 1514;
+const INITIAL_QUANTUM: u32 = 10 * 1514;
+const QUANTUM_MAX: u32 = 1 << 20;
+/// Idle time, rate, lateness and range of departure times. Linux: fq_init().
+const REFILL_DELAY: Duration = Duration(40_000_000);
+const LOW_RATE: Rate = Rate(550_000);
+const TIMER_SLACK: Duration = Duration(10_000);
+const HORIZON: Duration = Duration(10_000_000_000);
+const ORPHAN_MASK: u32 = 1023;
+/// Longest time between two packets of a flow, ns. Linux: fq_dequeue().
+const GAP_MAX: u64 = 1_000_000_000;
+/// Bounds of the table's size, powers of two.
+const BUCKETS_MAX: u32 = 256 * 1024;
+
+impl FqSpec {
+    /// Whether a TCP on the same host leaves its pacing to this queue (`SK_PACING_FQ`).
+    pub fn paces(&self) -> bool {
+        !self.nopacing
+    }
+    pub(crate) fn words(&self) -> String {
+        let mut t = "fq".to_owned();
+        for (word, value) in [
+            ("limit", self.limit),
+            ("flow_limit", self.flow_limit),
+            ("buckets", self.buckets),
+            ("orphan_mask", self.orphan_mask),
+            ("quantum", self.quantum),
+            ("initial_quantum", self.initial_quantum),
+        ] {
+            if let Some(n) = value {
+                t += &format!(" {word} {n}");
+            }
+        }
+        for (word, value) in [("low_rate_threshold", self.low_rate_threshold), ("maxrate", self.maxrate)] {
+            if let Some(r) = value {
+                t += &format!(" {word} {}", print::rate(r));
+            }
+        }
+        for (word, value) in [
+            ("refill_delay", self.refill_delay),
+            ("timer_slack", self.timer_slack),
+            ("ce_threshold", self.ce_threshold),
+            ("horizon", self.horizon),
+        ] {
+            if let Some(d) = value {
+                t += &format!(" {word} {}", print::time(d));
+            }
+        }
+        for (on, word) in [(self.nopacing, " nopacing"), (self.horizon_cap, " horizon_cap")] {
+            if on {
+                t += word;
+            }
+        }
+        t
+    }
+    pub(crate) fn validate(&self) -> Result<(), SpecError> {
+        let bad = |field: &str, fix: &str| Err(SpecError::new(&format!("fq {field}"), fix));
+        if self.quantum.is_some_and(|n| n == 0 || n > QUANTUM_MAX) {
+            return bad("quantum", "must be from 1 byte to 1048576 bytes (two full frames are 3028)");
+        }
+        if self.initial_quantum.is_some_and(|n| n > i32::MAX as u32) {
+            return bad("initial_quantum", "must be below 2 GiB (ten full frames are 15140)");
+        }
+        if self.buckets.is_some_and(|n| !(2..=BUCKETS_MAX).contains(&n)) {
+            return bad("buckets", "must be from 2 to 262144");
+        }
+        let wide = |r: Option<Rate>| r.is_some_and(|r| r.bytes_per_sec() == 0 || r.bytes_per_sec() >= u64::from(u32::MAX));
+        if wide(self.maxrate) || wide(self.low_rate_threshold) {
+            return bad("maxrate and low_rate_threshold", "must be from 8 bit/s to 34.3 Gbit/s");
+        }
+        let rough = |d: Option<Duration>| d.is_some_and(|d| d.0 % 1_000 != 0 || d.0 / 1_000 > u64::from(u32::MAX));
+        if rough(self.refill_delay) || rough(self.ce_threshold) || rough(self.horizon) {
+            return bad("refill_delay, ce_threshold and horizon", "must be whole microseconds, at most 4294s");
+        }
+        if self.timer_slack.is_some_and(|d| d.0 > u64::from(u32::MAX)) {
+            return bad("timer_slack", "must be at most 4.29s");
+        }
+        Ok(())
+    }
+}
+
+/// Which list a flow is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// None; since when.
+    Idle(Time),
+    /// New or old flows.
+    Listed,
+    /// Waiting for its next packet's time.
+    Throttled,
+}
+
+/// A packet with the time from which it may leave, and when it came.
+struct Held<B> {
+    due: Time,
+    arrived: Time,
+    packet: Packet<B>,
+}
+
+struct Flow<B> {
+    /// In order of `due`.
+    queue: VecDeque<Held<B>>,
+    credit: i64,
+    next_packet: Time,
+    place: Place,
+}
+
+/// The queue itself.
+pub struct Fq<B> {
+    spec: FqSpec,
+    limit: u64,
+    quantum: i64,
+    flows: Vec<Flow<B>>,
+    by_key: BTreeMap<u64, usize>,
+    new: VecDeque<usize>,
+    old: VecDeque<usize>,
+    delayed: BTreeSet<(Time, u64, usize)>,
+    throttles: u64,
+    /// Taken out for a parent that looked ahead. Linux: qdisc_peek_dequeued()
+    ahead: Option<(Time, Packet<B>)>,
+    /// Whether a packet has come since the last look.
+    fresh: bool,
+    packets: u64,
+    bytes: u64,
+    key: u64,
+    meter: Meter,
+}
+
+impl<B> Fq<B> {
+    /// An empty queue; the hash for packets of other hosts has its key from the stream `name/hash`.
+    pub fn new(spec: &FqSpec, seed: u64, name: &str) -> Fq<B> {
+        Fq {
+            limit: u64::from(spec.limit.unwrap_or(LIMIT)),
+            quantum: i64::from(spec.quantum.unwrap_or(QUANTUM)),
+            spec: spec.clone(),
+            flows: Vec::new(),
+            by_key: BTreeMap::new(),
+            new: VecDeque::new(),
+            old: VecDeque::new(),
+            delayed: BTreeSet::new(),
+            throttles: 0,
+            ahead: None,
+            fresh: false,
+            packets: 0,
+            bytes: 0,
+            key: Stream::new(seed, &format!("{name}/hash")).next_u64(),
+            meter: Meter::default(),
+        }
+    }
+    /// A flow for each socket of this host; the others' by hash. Linux: fq_classify()
+    fn flow_of(&mut self, p: &Packet<B>) -> usize {
+        let key = if p.edt > Time::ZERO {
+            u64::from(p.flow) << 32
+        } else {
+            // SplitMix64's finaliser over the flow's number and the key.
+            let mut z = (u64::from(p.flow) ^ self.key).wrapping_add(0x9e37_79b9_7f4a_7c15);
+            z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+            ((z >> 32) as u32 & self.spec.orphan_mask.unwrap_or(ORPHAN_MASK)) as u64 | 1 << 63
+        };
+        let credit = i64::from(self.spec.initial_quantum.unwrap_or(INITIAL_QUANTUM));
+        let flows = &mut self.flows;
+        *self.by_key.entry(key).or_insert_with(|| {
+            flows.push(Flow { queue: VecDeque::new(), credit, next_packet: Time::ZERO, place: Place::Idle(Time::ZERO) });
+            flows.len() - 1
+        })
+    }
+    fn refuse(&mut self, p: &Packet<B>, freed: &mut Freed) -> bool {
+        self.meter.s.drops.limit += 1;
+        freed.note(p);
+        false
+    }
+    /// Flows whose time has come go to the end of the old ones. Linux: fq_check_throttled()
+    fn release(&mut self, now: Time) {
+        while let Some(&first) = self.delayed.first().filter(|f| f.0 <= now) {
+            self.delayed.remove(&first);
+            self.flows[first.2].place = Place::Listed;
+            self.old.push_back(first.2);
+        }
+    }
+    /// The first flow's turn is over.
+    fn shift(&mut self, new: bool) {
+        if new {
+            self.new.pop_front();
+        } else {
+            self.old.pop_front();
+        }
+    }
+    fn throttle(&mut self, i: usize, until: Time) {
+        self.throttles += 1;
+        self.flows[i].next_packet = until;
+        self.flows[i].place = Place::Throttled;
+        self.delayed.insert((until, self.throttles, i));
+    }
+    /// The next packet that may leave now. Linux: fq_dequeue()
+    fn next(&mut self, now: Time) -> Option<(Time, Packet<B>)> {
+        self.fresh = false;
+        self.release(now);
+        loop {
+            let new = !self.new.is_empty();
+            let i = if new { *self.new.front()? } else { *self.old.front()? };
+            let f = &mut self.flows[i];
+            if f.credit <= 0 {
+                f.credit += self.quantum;
+                self.shift(new);
+                self.old.push_back(i);
+                continue;
+            }
+            let Some(due) = f.queue.front().map(|h| h.due.max(f.next_packet)) else {
+                self.shift(new);
+                // An empty new flow must pass through the old ones.
+                if new && !self.old.is_empty() {
+                    self.old.push_back(i);
+                } else {
+                    self.flows[i].place = Place::Idle(now);
+                }
+                continue;
+            };
+            if now < due {
+                self.shift(new);
+                self.throttle(i, due);
+                continue;
+            }
+            let mut h = f.queue.pop_front()?;
+            self.packets -= 1;
+            self.bytes -= u64::from(h.packet.size);
+            self.mark(now, due, &mut h.packet);
+            self.charge(i, now, &h.packet);
+            return Some((h.arrived, h.packet));
+        }
+    }
+    fn mark(&mut self, now: Time, due: Time, p: &mut Packet<B>) {
+        let late = self.spec.ce_threshold.is_some_and(|t| now.since(due).0 > t.0);
+        if late && p.ecn != Ecn::NotEct {
+            p.ecn = Ecn::Ce;
+            self.meter.s.marked += 1;
+        }
+    }
+    /// Takes a packet from the flow's credit, and with a `maxrate` says when its next may leave.
+    fn charge(&mut self, i: usize, now: Time, p: &Packet<B>) {
+        let f = &mut self.flows[i];
+        f.credit -= i64::from(p.size);
+        if self.spec.nopacing {
+            return;
+        }
+        let Some(rate) = self.spec.maxrate.map(|r| r.bytes_per_sec()) else { return };
+        let mut bytes = u64::from(p.size);
+        if p.edt == Time::ZERO {
+            if rate <= self.spec.low_rate_threshold.unwrap_or(LOW_RATE).bytes_per_sec() {
+                f.credit = 0;
+            } else {
+                bytes = bytes.max(self.quantum as u64);
+                if f.credit > 0 {
+                    return;
+                }
+            }
+        }
+        let mut gap = (bytes * 1_000_000_000 / rate).min(GAP_MAX);
+        if f.next_packet > Time::ZERO {
+            // A packet that left late lets the next leave earlier, by half its own time at most.
+            gap -= (gap / 2).min(now.since(f.next_packet).0);
+        }
+        f.next_packet = now + Duration(gap);
+    }
+}
+
+impl<B: Send> Qdisc<B> for Fq<B> {
+    fn enqueue(&mut self, now: Time, mut p: Packet<B>, freed: &mut Freed) -> bool {
+        self.meter.arrive(&p);
+        if self.packets() >= self.limit {
+            return self.refuse(&p, freed);
+        }
+        let horizon = now + self.spec.horizon.unwrap_or(HORIZON);
+        if p.edt > horizon {
+            if !self.spec.horizon_cap {
+                return self.refuse(&p, freed);
+            }
+            p.edt = horizon;
+        }
+        let due = if p.edt > Time::ZERO { p.edt } else { now };
+        let i = self.flow_of(&p);
+        if self.flows[i].queue.len() >= self.spec.flow_limit.unwrap_or(FLOW_LIMIT) as usize {
+            return self.refuse(&p, freed);
+        }
+        self.packets += 1;
+        self.bytes += u64::from(p.size);
+        let f = &mut self.flows[i];
+        if let Place::Idle(since) = f.place {
+            if now.since(since) > self.spec.refill_delay.unwrap_or(REFILL_DELAY) {
+                f.credit = f.credit.max(self.quantum);
+            }
+            f.place = Place::Listed;
+            self.new.push_back(i);
+        }
+        let place = f.queue.iter().rposition(|h| h.due <= due).map_or(0, |k| k + 1);
+        f.queue.insert(place, Held { due, arrived: now, packet: p });
+        self.fresh = true;
+        self.meter.held(self.packets(), self.bytes());
+        true
+    }
+    fn dequeue(&mut self, now: Time, _: &mut Freed) -> Option<Packet<B>> {
+        let (arrived, p) = match self.ahead.take() {
+            Some(p) => p,
+            None => self.next(now)?,
+        };
+        self.meter.leave(&p);
+        let ticket = self.meter.ticket();
+        self.meter.delay(now, arrived, ticket);
+        Some(p)
+    }
+    fn peek(&mut self, now: Time, _: &mut Freed) -> Option<u32> {
+        if self.ahead.is_none() {
+            self.ahead = self.next(now);
+        }
+        self.ahead.as_ref().map(|(_, p)| p.size)
+    }
+    fn next_event(&self) -> Time {
+        if self.packets() == 0 {
+            Time::MAX
+        } else if self.fresh || self.ahead.is_some() || !self.new.is_empty() || !self.old.is_empty() {
+            Time::ZERO
+        } else {
+            let slack = self.spec.timer_slack.unwrap_or(TIMER_SLACK);
+            self.delayed.first().map_or(Time::MAX, |d| d.0 + slack)
+        }
+    }
+    fn packets(&self) -> u64 {
+        self.packets + u64::from(self.ahead.is_some())
+    }
+    fn bytes(&self) -> u64 {
+        self.bytes + self.ahead.as_ref().map_or(0, |(_, p)| u64::from(p.size))
+    }
+    fn change(&mut self, _: Time, depth: usize, patch: &Patch) {
+        if let (0, Some(limit)) = (depth, patch.limit) {
+            self.limit = limit;
+        }
+    }
+    fn current(&self, depth: usize) -> Patch {
+        Patch { limit: (depth == 0).then_some(self.limit), ..Default::default() }
+    }
+    fn report(&self, out: &mut Vec<StageStats>) {
+        out.push(self.meter.report("fq", self.packets(), self.bytes()));
+    }
+}
+
+pub(crate) fn parse(w: &mut Words<'_>) -> Result<QdiscSpec, TcError> {
+    let mut s = FqSpec::default();
+    while let Some(word) = w.word() {
+        let size = |w: &mut Words<'_>| w.size(word).map(|n| Some(u32::try_from(n).unwrap_or(u32::MAX)));
+        let micros = |w: &mut Words<'_>| w.time(word).map(|d| Some(Duration(d.0 / 1_000 * 1_000)));
+        match word {
+            "limit" => s.limit = Some(w.count(word)?),
+            "flow_limit" => s.flow_limit = Some(w.count(word)?),
+            "buckets" => s.buckets = Some(w.count(word)?),
+            "orphan_mask" => s.orphan_mask = Some(w.count(word)?),
+            "quantum" => s.quantum = size(w)?,
+            "initial_quantum" => s.initial_quantum = size(w)?,
+            "maxrate" => s.maxrate = Some(w.rate(word)?),
+            "low_rate_threshold" => s.low_rate_threshold = Some(w.rate(word)?),
+            "refill_delay" => s.refill_delay = micros(w)?,
+            "ce_threshold" => s.ce_threshold = micros(w)?,
+            "horizon" => s.horizon = micros(w)?,
+            "timer_slack" => s.timer_slack = Some(w.time(word)?),
+            "pacing" | "nopacing" => s.nopacing = word == "nopacing",
+            "horizon_cap" | "horizon_drop" => s.horizon_cap = word == "horizon_cap",
+            "defrate" => return Err(w.wrong(word, "it has had no effect since Linux 4.20: leave it away")),
+            _ => {
+                let known = "limit, flow_limit, quantum, initial_quantum, maxrate, nopacing, ce_threshold, horizon, refill_delay";
+                return Err(w.wrong(word, &format!("it is not understood: expected {known} or another of tc-fq(8)'s words")));
+            }
+        }
+    }
+    s.validate().map_err(|e| w.wrong_spec(&e))?;
+    Ok(QdiscSpec::Fq(s))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parse_tc;
+
+    fn fq(words: &str) -> Fq<u32> {
+        match parse_tc(words).unwrap() {
+            QdiscSpec::Fq(s) => Fq::new(&s, 1, "t"),
+            _ => unreachable!(),
+        }
+    }
+    fn packet(flow: u32, edt: u64) -> Packet<u32> {
+        Packet { flow, size: 1514, segs: 1, edt: Time(edt), body: 0, ..Default::default() }
+    }
+    /// Departures (µs, flow) when every wake-up is obeyed.
+    fn drain(q: &mut Fq<u32>) -> Vec<(u64, u32)> {
+        let (mut out, mut now) = (vec![], Time(1));
+        while q.packets() > 0 {
+            match q.dequeue(now, &mut Freed::default()) {
+                Some(p) => out.push((now.0 / 1_000, p.flow)),
+                None => now = q.next_event(),
+            }
+        }
+        out
+    }
+    fn put(q: &mut Fq<u32>, list: &[(u32, u64)]) {
+        for &(flow, edt) in list {
+            q.enqueue(Time(1), packet(flow, edt), &mut Freed::default());
+        }
+    }
+
+    #[test]
+    fn a_packet_waits_for_its_time_and_the_timer_comes_10_us_late() {
+        let mut q = fq("fq");
+        put(&mut q, &[(1, 1), (1, 2_000_000), (1, 4_000_000), (2, 3_000_000)]);
+        assert_eq!(drain(&mut q), [(0, 1), (2_010, 1), (3_010, 2), (4_010, 1)]);
+    }
+
+    #[test]
+    fn an_earlier_time_overtakes_within_a_flow() {
+        let mut q = fq("fq timer_slack 0");
+        put(&mut q, &[(1, 5_000_000), (1, 3_000_000), (1, 6_000_000)]);
+        assert_eq!(drain(&mut q).iter().map(|d| d.0).collect::<Vec<_>>(), [3_000, 5_000, 6_000]);
+    }
+
+    #[test]
+    fn ten_frames_first_then_two_each() {
+        let mut q = fq("fq");
+        put(&mut q, &[[(1, 1); 14], [(2, 1); 14]].concat());
+        let order: Vec<u32> = drain(&mut q).iter().map(|d| d.1).collect();
+        assert_eq!(order[..20], [[1; 10], [2; 10]].concat());
+        assert_eq!(order[20..], [1, 1, 2, 2, 1, 1, 2, 2]);
+    }
+
+    #[test]
+    fn maxrate_spaces_each_flow() {
+        // 1514 B at 1.25 MB/s take 1.2112 ms; each comes 10 µs late, which the next is given back.
+        let mut q = fq("fq maxrate 10mbit");
+        put(&mut q, &[(1, 1); 4]);
+        assert_eq!(drain(&mut q).iter().map(|d| d.0).collect::<Vec<_>>(), [0, 1_221, 2_432, 3_643]);
+    }
+
+    #[test]
+    fn limits_and_horizon() {
+        let mut q = fq("fq limit 12 flow_limit 10");
+        put(&mut q, &[[(1, 1); 11], [(2, 1); 11]].concat());
+        assert_eq!((q.packets(), q.meter.s.drops.limit), (12, 10));
+        let mut q = fq("fq horizon 1s");
+        put(&mut q, &[(1, 2_000_000_000)]);
+        assert_eq!(q.packets(), 0);
+        let mut q = fq("fq horizon 1s horizon_cap timer_slack 0");
+        put(&mut q, &[(1, 2_000_000_000)]);
+        assert_eq!(drain(&mut q), [(1_000_000, 1)]);
+    }
+
+    #[test]
+    fn what_leaves_late_is_marked() {
+        let mut q = fq("fq ce_threshold 1ms");
+        let p = Packet { ecn: Ecn::Ect0, ..packet(1, 1) };
+        q.enqueue(Time(1), p, &mut Freed::default());
+        let p = q.dequeue(Time(1_000_002), &mut Freed::default()).unwrap();
+        assert_eq!((p.ecn, q.meter.s.marked), (Ecn::Ce, 1));
+    }
+
+    #[test]
+    fn words_come_back() {
+        for words in [
+            "fq",
+            "fq limit 100 buckets 2048 quantum 3000 maxrate 10mbit horizon 2s nopacing horizon_cap",
+            "fq orphan_mask 255 low_rate_threshold 1mbit refill_delay 20ms timer_slack 5us ce_threshold 1500us",
+        ] {
+            assert_eq!(parse_tc(words).unwrap().to_tc(), words);
+        }
+        assert!(parse_tc("fq defrate 10mbit").unwrap_err().to_string().contains("no effect"));
+    }
+}
