@@ -84,6 +84,8 @@ struct Engine<'a> {
     host: Pipe<Wire>,
     net: Pipe<Wire>,
     reverse: Pipe<Wire>,
+    /// Whether the first queue on the way back is the receiver's own.
+    own_reverse: bool,
     /// Whether the host's first queue holds the sender's memory (TCP small queues).
     tsq: bool,
     mss: u32,
@@ -165,6 +167,7 @@ impl<'a> Engine<'a> {
         let mut stream = Stream::new(seed, "clock");
         let tick = 1_000_000_000 / kernel.hz;
         let jiffies = Jiffies::new(kernel.hz, Duration(u64::from(stream.below(tick))));
+        let fq = plan.forward.stages.first().is_some_and(|s| s.at == Host::Sender && s.qdisc.paces());
         let tsq = host.holds_sender() || bare_host;
         let mss = plan.mtu - 52;
         let flows: Vec<Flow> = plan
@@ -186,6 +189,7 @@ impl<'a> Engine<'a> {
                     tsq,
                     watch_host: true,
                     bare_host,
+                    fq,
                     congestion,
                 });
                 let receiver = Receiver::new(&ReceiverConfig {
@@ -235,6 +239,7 @@ impl<'a> Engine<'a> {
             host,
             net,
             reverse,
+            own_reverse: plan.reverse.stages.first().is_some_and(|s| s.at != Host::Router),
             tsq,
             mss,
             flows,
@@ -318,10 +323,12 @@ impl<'a> Engine<'a> {
     // ---- packets ----
 
     /// Gives a segment to the sender's host; false if its queue has no room.
-    fn transmit(&mut self, i: usize, Transmit { segment: seg, segs, burst }: Transmit) -> bool {
+    fn transmit(&mut self, i: usize, Transmit { segment: seg, segs, burst, departure }: Transmit) -> bool {
         let mss = self.mss as u16;
         let size = seg.frame_len() + u32::from(segs - 1) * (seg.frame_len() - seg.len);
-        let p = Packet { id: u64::from(burst), flow: i as u32, size, segs, ecn: seg.ecn, body: Wire { seg, mss }, ..Packet::default() };
+        let edt = departure.max(Time(1)); // 0 is none
+        let p =
+            Packet { id: u64::from(burst), flow: i as u32, size, segs, ecn: seg.ecn, edt, body: Wire { seg, mss }, ..Packet::default() };
         if self.plan.trace_packets {
             self.out.packets.push(self.now, i as u32, &seg, false);
         }
@@ -385,7 +392,9 @@ impl<'a> Engine<'a> {
     /// A segment goes back from the receiver.
     fn reply(&mut self, i: usize, seg: Segment) {
         let body = Wire { seg, mss: self.mss as u16 };
-        self.reverse.push(self.now, Packet { flow: i as u32, size: seg.frame_len(), segs: 1, ecn: seg.ecn, body, ..Packet::default() });
+        let edt = if self.own_reverse { self.now.max(Time(1)) } else { Time::ZERO };
+        let size = seg.frame_len();
+        self.reverse.push(self.now, Packet { flow: i as u32, size, segs: 1, ecn: seg.ecn, edt, body, ..Packet::default() });
         self.wake(REVERSE);
     }
 

@@ -42,7 +42,7 @@ impl Engine<'_> {
 
     pub(super) fn send_rst(&mut self, i: usize, seq: u64) {
         let segment = Segment { seq, flags: Flags::RST, ..Segment::default() };
-        self.transmit(i, Transmit { segment, segs: 1, burst: 0 });
+        self.transmit(i, Transmit { segment, segs: 1, burst: 0, departure: self.now });
     }
 
     fn ask_neighbours(&mut self) {

@@ -68,6 +68,8 @@ pub struct SenderConfig {
     /// Whether there is no queue on the sender's host: packets sent by a process leave at once, those sent while ACKs are
     /// processed leave when the batch of ACKs is done.
     pub bare_host: bool,
+    /// Whether the host's queue paces by each segment's departure time (fq): then TCP stamps and does not wait (`SK_PACING_FQ`).
+    pub fq: bool,
     /// Its congestion control.
     pub congestion: Box<dyn CongestionController>,
 }
@@ -81,6 +83,8 @@ pub struct Transmit {
     pub segs: u16,
     /// Its number for [`Sender::on_departure`]; 0 for segments without data.
     pub burst: u32,
+    /// Earliest departure from its host (`skb->tstamp`): past or now unless the host's queue paces.
+    pub departure: Time,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -129,6 +133,7 @@ pub struct Sender {
     tsq: bool,
     watch_host: bool,
     bare_host: bool,
+    fq: bool,
     /// Whether the application's process is running, not an interrupt.
     in_process: bool,
     cc: Box<dyn CongestionController>,
@@ -254,6 +259,7 @@ impl Sender {
             tsq: cfg.tsq,
             watch_host: cfg.watch_host,
             bare_host: cfg.bare_host,
+            fq: cfg.fq,
             in_process: false,
             cc: cfg.congestion,
             owns_window,
@@ -403,6 +409,7 @@ impl Sender {
         self.retrans_stamp = 0;
         let v = self.view();
         self.cc.syn_acked(&v, m as i64);
+        self.w.paced = self.fq;
         self.cc.init(&v, &mut self.w);
         self.update_pacing_rate();
         self.expand_sndbuf();
@@ -443,7 +450,8 @@ impl Sender {
             self.out.clear(); // the next one starts at the front of the same memory
             return None;
         };
-        Some(Transmit { segment, segs: segment.len.div_ceil(self.mss).max(1) as u16, burst })
+        let departure = self.departure(&segment, burst);
+        Some(Transmit { segment, segs: segment.len.div_ceil(self.mss).max(1) as u16, burst, departure })
     }
 
     /// Whether the connection is established.

@@ -129,8 +129,19 @@ impl Sender {
         (bytes / self.mss).max(self.cc.min_tso_segs(&self.w))
     }
 
+    /// When a segment just sent may leave its host: fq asks for it (`skb_set_delivery_time()`).
+    pub(super) fn departure(&self, s: &Segment, burst: u32) -> Time {
+        if !self.fq {
+            return self.now;
+        }
+        let id = self.board.lower_bound(s.seq);
+        let data = burst != 0 && self.board.contains(id);
+        Time(if data { self.board.get(id).xmit_ns } else { self.wstamp_ns.max(self.now.0) })
+    }
+
+    /// Whether pacing holds the next segment back; fq does that by itself (`tcp_pacing_check()`).
     fn pacing_check(&mut self) -> bool {
-        if !self.w.paced || self.wstamp_ns <= self.now.0 {
+        if self.fq || !self.w.paced || self.wstamp_ns <= self.now.0 {
             return false;
         }
         if self.pacing_timer.is_none() {

@@ -78,6 +78,7 @@ fn config() -> SenderConfig {
         ecn: false,
         tsq: false,
         watch_host: false,
+        fq: false,
         bare_host: false,
         congestion: cc::make("reno", 0).unwrap(),
     }
