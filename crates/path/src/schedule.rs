@@ -157,7 +157,7 @@ impl Patch {
             QdiscSpec::Netem(_) => &["delay", "jitter", "loss", "rate", "limit"],
             QdiscSpec::Tbf(_) | QdiscSpec::Htb(_) => &["rate", "burst", "limit"],
             QdiscSpec::Pfifo(_) | QdiscSpec::Bfifo(_) | QdiscSpec::PfifoHeadDrop(_) => &["limit"],
-            QdiscSpec::Sfq(_) | QdiscSpec::Fq(_) => &["limit"],
+            QdiscSpec::Sfq(_) | QdiscSpec::Fq(_) | QdiscSpec::Dualpi2(_) => &["limit"],
             QdiscSpec::Cake(_) => &["rate"],
             QdiscSpec::Jitter(_) => &["delay", "jitter", "limit"],
             _ => &[],

@@ -16,6 +16,7 @@ pub use crate::queue::cake::CakeSpec;
 pub use crate::queue::codel::CodelSpec;
 pub use crate::queue::cake::CakeSpec;
 pub use crate::queue::codel::CodelSpec;
+pub use crate::queue::dualpi2::DualPi2Spec;
 pub use crate::queue::fifo::FifoSpec;
 pub use crate::queue::fq::FqSpec;
 pub use crate::queue::fq_codel::FqCodelSpec;
@@ -94,6 +95,8 @@ pub enum QdiscSpec {
     FqPie(FqPieSpec),
     /// Common Applications Kept Enhanced.
     Cake(CakeSpec),
+    /// The coupled dual queue of L4S.
+    Dualpi2(DualPi2Spec),
     /// Fair queue with pacing.
     Fq(FqSpec),
     /// FIFO limited in packets that drops its oldest packet.
@@ -120,6 +123,7 @@ impl QdiscSpec {
             QdiscSpec::FqPie(_) => "fq_pie",
             QdiscSpec::Cake(_) => "cake",
             QdiscSpec::Fq(_) => "fq",
+            QdiscSpec::Dualpi2(_) => "dualpi2",
             QdiscSpec::PfifoHeadDrop(_) => "pfifo_head_drop",
             QdiscSpec::Sfq(_) => "sfq",
             QdiscSpec::Jitter(_) => "jitter",
@@ -168,6 +172,7 @@ impl QdiscSpec {
             QdiscSpec::FqPie(s) => s.words(),
             QdiscSpec::Cake(s) => s.words(),
             QdiscSpec::Fq(s) => s.words(),
+            QdiscSpec::Dualpi2(s) => s.words(),
             QdiscSpec::PfifoHeadDrop(s) => format!("pfifo_head_drop limit {}", s.limit),
             QdiscSpec::Sfq(s) => s.words(),
             QdiscSpec::Jitter(s) => s.words(),
@@ -192,6 +197,7 @@ impl QdiscSpec {
             QdiscSpec::Jitter(s) => s.validate()?,
             QdiscSpec::Cake(s) => s.validate()?,
             QdiscSpec::Fq(s) => s.validate()?,
+            QdiscSpec::Dualpi2(s) => s.validate()?,
             QdiscSpec::Sfq(s) => s.validate()?,
             QdiscSpec::Pfifo(_) | QdiscSpec::Bfifo(_) | QdiscSpec::PfifoHeadDrop(_) => {}
         }

@@ -22,6 +22,8 @@ const MORE: &[&str] = &[
     "tbf rate 10mbit burst 3028 limit 30000; cake flowblind",
     "fq limit 30 flow_limit 20 quantum 1000 maxrate 400kbit",
     "tbf rate 10mbit burst 3028 limit 30000; fq flow_limit 12",
+    "htb rate 10mbit; dualpi2 limit 40 no_split_gso",
+    "tbf rate 10mbit burst 3028 limit 30000; dualpi2 drop_enqueue any_ect overflow",
     "pfifo_head_drop limit 3",
     "sfq perturb 1 limit 20 depth 5 headdrop quantum 500",
     "tbf rate 10mbit burst 3028 limit 30000; sfq perturb 1 limit 12",

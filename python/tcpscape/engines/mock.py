@@ -23,7 +23,8 @@ CONTROLS = {"reno": (), "cubic": (Param("hystart", "Whether slow start ends at r
 """Congestion controls and their parameters, which change nothing but the noise."""
 CLIFF = {"bbr": 0.12}
 """Jitter / RTT at which goodput halves, fraction; 0.2 for everybody else."""
-QUEUES = {"netem", "jitter", "tbf", "htb", "bfifo", "pfifo", "red", "codel", "fq_codel", "pie", "fq_pie"}
+QUEUES = {"netem", "jitter", "tbf", "htb", "bfifo", "pfifo", "pfifo_head_drop", "red", "codel", "fq_codel", "pie", "fq_pie"}
+QUEUES |= {"cake", "dualpi2", "fq", "sfq"}
 NUMBERS = {"limit", "burst", "gap", "distribution", "order", "tau", "handle", "parent", "minburst", "mtu", "mpu", "overhead", "default"}
 NUMBERS |= {"min", "max", "avpkt", "bandwidth", "probability"}
 OTHERS = {"latency", "peakrate", "duplicate", "corrupt", "reorder", "slot", "ecn", "random", "gemodel", "state", "root", "noecn"}

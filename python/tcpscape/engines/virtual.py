@@ -299,6 +299,8 @@ def _refuse_queues(said: Mapping[str, Any]) -> None:
             while queue:
                 if queue["kind"] == "jitter":
                     refuse(direction, "the queue 'jitter' (order: clamp, correlated) is not tc's", "write order: reorder, or use --engine model")
+                if queue["kind"] == "dualpi2":
+                    refuse(direction, "the queue 'dualpi2' is in Linux since 6.17, not here", "write fq_codel with ecn, or use --engine model")
                 queue = queue.get("child")
 
 

@@ -71,7 +71,7 @@ pub struct Extra {
     pub seed: Option<u64>,
 }
 
-/// Adds the messages for a queue without its children. `jitter` has none: the caller refuses it before.
+/// Adds the messages for a queue without its children. `jitter` and `dualpi2` have none: the caller refuses them before.
 pub fn encode(batch: &mut Batch, spec: &QdiscSpec, place: Place, extra: Extra) {
     match spec {
         QdiscSpec::Netem(s) => begin(batch, "netem", place, |b| netem::options(b, s, place.new, extra)),
@@ -88,7 +88,7 @@ pub fn encode(batch: &mut Batch, spec: &QdiscSpec, place: Place, extra: Extra) {
         QdiscSpec::Sfq(s) => begin(batch, "sfq", place, |b| fair::sfq(b, s)),
         QdiscSpec::Cake(s) => begin(batch, "cake", place, |b| fair::cake(b, s)),
         QdiscSpec::Fq(s) => begin(batch, "fq", place, |b| fair::fq(b, s)),
-        QdiscSpec::Jitter(_) => {}
+        QdiscSpec::Dualpi2(_) | QdiscSpec::Jitter(_) => {}
     }
 }
 

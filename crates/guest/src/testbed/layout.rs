@@ -143,11 +143,14 @@ fn routers(path: &PathSpec) -> usize {
     path.stages.len().saturating_sub(usize::from(!begins_at_router(path)))
 }
 
-/// `jitter` exists in the model only.
+/// `jitter` exists in the model only, `dualpi2` in kernels newer than those that this guest knows.
 fn refuse_ours(spec: &QdiscSpec) -> Result<(), TestbedError> {
     match spec {
         QdiscSpec::Jitter(_) => Err(TestbedError::Unsupported(
             "jitter: the kernel has no such queue; write netem delay 25ms 8ms (with rate for order) or use --engine model".into(),
+        )),
+        QdiscSpec::Dualpi2(_) => Err(TestbedError::Unsupported(
+            "dualpi2: Linux has it since 6.17, the guest's kernels are older; use --engine model, or fq_codel with ecn here".into(),
         )),
         other => other.child().map_or(Ok(()), refuse_ours),
     }

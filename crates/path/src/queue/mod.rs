@@ -8,6 +8,7 @@ pub mod cake;
 pub mod clock;
 pub mod codel;
 pub mod drr;
+pub mod dualpi2;
 pub mod fifo;
 pub mod fq;
 pub mod fq_codel;
@@ -99,6 +100,7 @@ pub const REGISTRY: &[Entry] = &[
     Entry { name: "pie", example: "pie limit 100 ecn", parse: pie::parse },
     Entry { name: "fq_pie", example: "fq_pie limit 100", parse: fq_pie::parse },
     Entry { name: "cake", example: "cake bandwidth 20mbit besteffort rtt 50ms", parse: cake::parse },
+    Entry { name: "dualpi2", example: "dualpi2 limit 100", parse: dualpi2::parse },
     Entry { name: "fq", example: "fq maxrate 10mbit", parse: fq::parse },
     Entry { name: "pfifo_head_drop", example: "pfifo_head_drop limit 100", parse: fifo::parse_pfifo_head_drop },
     Entry { name: "sfq", example: "sfq perturb 10", parse: sfq::parse },
@@ -121,6 +123,7 @@ pub fn build<B: Body>(spec: &QdiscSpec, seed: u64, name: &str) -> AnyQdisc<B> {
         QdiscSpec::FqPie(s) => Box::new(fq_pie::FqPie::new(s, seed, &name)),
         QdiscSpec::Cake(s) => Box::new(cake::Cake::new(s, seed, &name)),
         QdiscSpec::Fq(s) => Box::new(fq::Fq::new(s, seed, &name)),
+        QdiscSpec::Dualpi2(s) => Box::new(dualpi2::DualPi2::new(s, seed, &name)),
         QdiscSpec::PfifoHeadDrop(s) => Box::new(fifo::Fifo::head_drop(s.limit)),
         QdiscSpec::Sfq(s) => Box::new(sfq::Sfq::new(s, seed, &name)),
         QdiscSpec::Jitter(s) => Box::new(crate::impair::jitter::Jitter::new(s, seed, &name)),
