@@ -14,8 +14,6 @@ pub use crate::netem::slot::Slot;
 pub use crate::netem::NetemSpec;
 pub use crate::queue::cake::CakeSpec;
 pub use crate::queue::codel::CodelSpec;
-pub use crate::queue::cake::CakeSpec;
-pub use crate::queue::codel::CodelSpec;
 pub use crate::queue::dualpi2::DualPi2Spec;
 pub use crate::queue::fifo::FifoSpec;
 pub use crate::queue::fq::FqSpec;

@@ -5,7 +5,6 @@
 //! | netem's options | [`netem`] |
 //! | tbf and htb, rate tables | [`shaper`] |
 //! | red, codel, fq_codel, pie, fq_pie | [`aqm`] |
-//! | sfq and cake | [`fair`] |
 //! | fq, sfq and cake | [`fair`] |
 //! | statistics | [`stats`] |
 //!

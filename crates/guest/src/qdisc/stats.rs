@@ -1,7 +1,7 @@
 //! The statistics of queues as the kernel gives them with `RTM_GETQDISC`. Source: linux/gen_stats.h.
 
 use super::TCA_KIND;
-use crate::netlink::{attribute, text_of, u32_at, u64_at, NetlinkError, Socket};
+use crate::netlink::{attribute, attributes, text_of, u32_at, u64_at, NetlinkError, Socket};
 
 /// Attributes of a message and of its statistics.
 const TCA_STATS2: u16 = 7;
@@ -66,8 +66,16 @@ pub fn decode(message: &[u8]) -> Counters {
     }
 }
 
+/// cake's statistics of its tins, and of each the packets marked (`TCA_CAKE_STATS_TIN_STATS`, `TCA_CAKE_TIN_STATS_ECN_MARKED_PACKETS`).
+const CAKE_TINS: u16 = 10;
+const CAKE_MARKED: u16 = 8;
+
 /// Marks among a queue's own counters: where they are in its `struct tc_KIND_xstats` (linux/pkt_sched.h), B.
 fn marked(kind: &str, own: &[u8]) -> u32 {
+    if kind == "cake" {
+        let tins = attributes(attribute(own, CAKE_TINS).unwrap_or_default());
+        return tins.filter_map(|(_, tin)| attribute(tin, CAKE_MARKED)).map(|n| u32_at(n, 0)).sum();
+    }
     let places: &[usize] = match kind {
         "red" => &[12],
         "codel" => &[24, 32],
@@ -75,6 +83,7 @@ fn marked(kind: &str, own: &[u8]) -> u32 {
         "fq_codel" => &[12, 28],
         "pie" => &[36],
         "fq_pie" => &[16],
+        "fq" => &[80],
         _ => &[],
     };
     places.iter().map(|&at| u32_at(own, at)).sum()
