@@ -19,9 +19,6 @@ struct Recorded {
     attributes: String,
 }
 
-const KINDS: [&str; 13] =
-    ["netem", "tbf", "htb", "pfifo", "bfifo", "pfifo_head_drop", "red", "codel", "fq_codel", "pie", "fq_pie", "sfq", "cake"];
-    ["netem", "tbf", "htb", "pfifo", "bfifo", "red", "codel", "fq_codel", "pie", "fq_pie", "pfifo_head_drop", "sfq", "cake"];
 const KINDS: [&str; 14] =
     ["netem", "tbf", "htb", "pfifo", "bfifo", "pfifo_head_drop", "red", "codel", "fq_codel", "pie", "fq_pie", "sfq", "cake", "fq"];
 const TCA_KIND: u16 = 1;
