@@ -26,6 +26,8 @@ impl Flags {
     pub const PSH: Flags = Flags(0x08);
     /// ACK.
     pub const ACK: Flags = Flags(0x10);
+    /// AE (RFC 9768), the ninth bit of the header's flags; kept where URG would be, which the machines do not use.
+    pub const AE: Flags = Flags(0x20);
     /// ECE (RFC 3168).
     pub const ECE: Flags = Flags(0x40);
     /// CWR (RFC 3168).
@@ -40,6 +42,16 @@ impl Flags {
     #[inline]
     pub const fn with(self, other: Flags) -> Flags {
         Flags(self.0 | other.0)
+    }
+    /// The three bits AE, CWR and ECE as one number: the ACE field of accurate ECN (RFC 9768 §3.2.2).
+    #[inline]
+    pub const fn ace(self) -> u8 {
+        (self.0 >> 5 & 1) << 2 | (self.0 >> 7) << 1 | (self.0 >> 6 & 1)
+    }
+    /// The flags that hold the low three bits of `ace`.
+    #[inline]
+    pub const fn of_ace(ace: u8) -> Flags {
+        Flags((ace >> 2 & 1) << 5 | (ace >> 1 & 1) << 7 | (ace & 1) << 6)
     }
 }
 
@@ -65,6 +77,8 @@ pub struct Segment {
     pub ecn: Ecn,
     /// Number of SACK blocks used; see [`Segment::sacks`].
     pub nsack: u8,
+    /// Accurate ECN's option (RFC 9768 §3.2.3): 1 + the peer's count of marked payload bytes, of which 24 bits travel; 0 without the option.
+    pub ceb: u32,
     /// SACK blocks as (offset from `ack`, length): a DSACK below `ack` has a negative offset.
     pub sacks: [(i32, u32); MAX_SACK_BLOCKS],
 }
@@ -94,15 +108,16 @@ impl Segment {
         })
     }
     /// Bytes of TCP header with the options that Linux sends: timestamps always, MSS, window scale and SACK-permitted
-    /// on a SYN, SACK blocks where there are any.
+    /// on a SYN, SACK blocks and accurate ECN's option (8 bytes: ECT(1) and CE) where there are any.
     #[inline]
     pub const fn header_len(&self) -> u32 {
+        let accurate = if self.ceb > 0 { 8 } else { 0 };
         if self.flags.0 & Flags::SYN.0 != 0 {
             40
         } else if self.nsack > 0 {
-            32 + 4 + 8 * self.nsack as u32
+            32 + 4 + 8 * self.nsack as u32 + accurate
         } else {
-            32
+            32 + accurate
         }
     }
     /// Size of the Ethernet frame without its checksum for an IPv4 packet: what a qdisc counts.
@@ -124,6 +139,18 @@ pub enum Ecn {
     Ect0,
     /// Congestion experienced.
     Ce,
+}
+
+impl Ecn {
+    /// How accurate ECN's handshake says that a SYN or SYN-ACK arrived with this (RFC 9768 §3.1.1, table 2, and §3.2.2.1, table 3).
+    pub const fn handshake_code(self) -> u8 {
+        match self {
+            Ecn::NotEct => 0b010,
+            Ecn::Ect1 => 0b011,
+            Ecn::Ect0 => 0b100,
+            Ecn::Ce => 0b110,
+        }
+    }
 }
 
 /// A packet on its way: what a path needs to know, around a body that it does not look at.
@@ -194,6 +221,14 @@ mod tests {
         }
         assert_eq!(s.sacks().collect::<Vec<_>>(), [(9_000, 9_500), (20_000, 21_448), (30_000, 31_448)]);
         assert_eq!(s.header_len(), 32 + 4 + 24);
+    }
+
+    /// AE 1, CWR 0, ECE 1 is 5, where accurate ECN's counters begin; its option adds 8 bytes.
+    #[test]
+    fn accurate_ecn_reads_three_flags_as_a_number() {
+        assert_eq!(Flags::ACK.with(Flags::AE).with(Flags::ECE).ace(), 5);
+        assert!((0..8).all(|n| Flags::of_ace(n).ace() == n && Flags::of_ace(n).0 & 0x1f == 0));
+        assert_eq!(Segment { ceb: 1, flags: Flags::ACK, ..Default::default() }.header_len(), 40);
     }
 
     #[test]

@@ -66,7 +66,7 @@ impl Connection {
         self.options(s, received, out);
         let tcp = ip + IP_HEADER;
         let header = out.len() - tcp;
-        out[tcp + 12] = (header as u8 / 4) << 4;
+        out[tcp + 12] |= (header as u8 / 4) << 4;
         out.resize(out.len() + s.len as usize, 0);
         self.ip(received, &mut out[ip..]);
         let length = (out.len() - tcp) as u16;
@@ -102,7 +102,8 @@ impl Connection {
         out.extend(ports.iter().flat_map(|p| p.to_be_bytes()));
         out.extend_from_slice(&self.isn[me].wrapping_add(s.seq as u32).to_be_bytes());
         out.extend_from_slice(&ack.to_be_bytes());
-        out.extend_from_slice(&[0, s.flags.0]);
+        // The length comes later; AE stands beside it (RFC 9768 §3.1.1).
+        out.extend_from_slice(&[u8::from(s.flags.has(Flags::AE)), s.flags.0 & !Flags::AE.0]);
         out.extend_from_slice(&((s.wnd >> shift).min(0xffff) as u16).to_be_bytes());
         out.extend_from_slice(&[0; 4]); // checksum, urgent pointer
     }

@@ -177,7 +177,7 @@ impl<'a> Engine<'a> {
             .map(|(i, f)| {
                 let flow_seed = Stream::new(seed, &format!("flow/{i}")).next_u64();
                 let congestion = controls.make(f, flow_seed).expect("the plan was checked when it was read");
-                let dctcp = f.listener_needs_ecn(&*congestion);
+                let feedback = f.listener_feedback(&*congestion);
                 let sender = Sender::new(SenderConfig {
                     kernel,
                     jiffies,
@@ -200,7 +200,7 @@ impl<'a> Engine<'a> {
                     rcvbuf: f.rcvbuf,
                     sack: true,
                     gro: plan.offload,
-                    dctcp,
+                    feedback,
                 });
                 Flow::new(f, plan.duration_ns, sender, receiver, Stream::new(seed, &format!("flow/{i}/sleep")))
             })

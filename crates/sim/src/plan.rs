@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use tcpscape_base::{Duration, Time};
 use tcpscape_path::PathSpec;
-use tcpscape_tcp::{cc, Kernel};
+use tcpscape_tcp::{cc, Feedback, Kernel};
 
 /// One trial without its seed.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -335,11 +335,11 @@ impl FlowPlan {
         Ok(())
     }
 
-    /// Whether its listening socket's congestion control needs ECN, where the sender's is `congestion`.
-    pub fn listener_needs_ecn(&self, congestion: &dyn cc::CongestionController) -> bool {
+    /// How its listening socket tells of marks, where the sender's congestion control is `congestion`.
+    pub fn listener_feedback(&self, congestion: &dyn cc::CongestionController) -> Feedback {
         match &self.listener {
-            Some(name) => cc::make(name, 0).is_some_and(|c| c.needs_ecn()),
-            None => congestion.needs_ecn(),
+            Some(name) => cc::make(name, 0).map_or(Feedback::Classic, |c| Feedback::of(&*c)),
+            None => Feedback::of(congestion),
         }
     }
 

@@ -9,5 +9,5 @@ mod receiver;
 mod sender;
 
 pub use kernel::{Jiffies, Kernel, Rules, WindowRule};
-pub use receiver::{Receiver, ReceiverConfig, ReceiverStats};
+pub use receiver::{Feedback, Receiver, ReceiverConfig, ReceiverStats};
 pub use sender::{Histogram, Info, Limit, Sender, SenderConfig, SenderStats, Transmit, LIMITS};

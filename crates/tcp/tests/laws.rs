@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use tcpscape_base::{Duration, Flags, Segment, Stream, Time};
-use tcpscape_tcp::{cc, Info, Jiffies, Kernel, Receiver, ReceiverConfig, Sender, SenderConfig};
+use tcpscape_tcp::{cc, Feedback, Info, Jiffies, Kernel, Receiver, ReceiverConfig, Sender, SenderConfig};
 
 /// Seeds per congestion control in the everyday run; `TCPSCAPE_LAW_SEEDS` asks for more.
 const SEEDS: u64 = 200;
@@ -109,7 +109,7 @@ impl World {
             rcvbuf: buffer(r),
             sack: true,
             gro: whole,
-            dctcp: r.below(2) == 0,
+            feedback: [Feedback::Classic, Feedback::Dctcp, Feedback::Accurate][r.below(3) as usize],
         });
         let most = [3_000, 100_000, 1_000_000][r.below(3) as usize];
         let total = 1 + u64::from(r.below(most));

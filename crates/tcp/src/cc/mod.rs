@@ -20,6 +20,7 @@ mod hybla;
 mod illinois;
 mod lp;
 mod nv;
+mod prague;
 mod reno;
 mod scalable;
 mod vegas;
@@ -40,6 +41,7 @@ pub use hybla::Hybla;
 pub use illinois::Illinois;
 pub use lp::Lp;
 pub use nv::{Nv, NV_PARAMS};
+pub use prague::Prague;
 pub use reno::Reno;
 pub use scalable::Scalable;
 pub use vegas::{Vegas, VEGAS_PARAMS};
@@ -106,6 +108,8 @@ pub struct View {
     pub rcv_tsecr: u32,
     /// Both ends agreed to use ECN (`TCP_ECN_OK`).
     pub ecn_ok: bool,
+    /// ... and to accurate feedback: `delivered_ce` counts marks, and packets are ECT(1) (RFC 9768, RFC 9331).
+    pub accurate_ecn: bool,
 }
 
 impl View {
@@ -320,12 +324,17 @@ pub trait CongestionController: Send {
     fn undo(&mut self, _v: &View, w: &Window) -> u32 {
         w.cwnd.max(w.prior_cwnd)
     }
-    /// Whether it sets the window and the rate itself on every ACK (`cong_control` exists): no PRR, no cwnd validation.
+    /// Whether it sets the window and the rate itself on every ACK (`cong_control` exists): no PRR, no cwnd validation. Asked once
+    /// it is initialised.
     fn owns_window(&self) -> bool {
         false
     }
     /// Whether it wants ECN on every packet (`TCP_CONG_NEEDS_ECN`).
     fn needs_ecn(&self) -> bool {
+        false
+    }
+    /// Whether the ECN it wants is accurate feedback for packets that are ECT(1) (RFC 9768, RFC 9331; `TCP_CONG_NEEDS_ACCECN`).
+    fn wants_accurate_ecn(&self) -> bool {
         false
     }
     /// Whether it sends less after losses than it would without them, by a smaller window, a smaller threshold or a lower pacing rate.
@@ -336,6 +345,10 @@ pub trait CongestionController: Send {
     /// Smallest burst in segments (`min_tso_segs`).
     fn min_tso_segs(&self, _w: &Window) -> u32 {
         2
+    }
+    /// Largest burst in segments, of one that owns the window (`tso_segs` of the L4S kernels); never more than TCP's own limits.
+    fn max_tso_segs(&self, _w: &Window) -> u32 {
+        u32::MAX
     }
     /// Send buffer in multiples of the window (`sndbuf_expand`).
     fn sndbuf_expand(&self) -> u32 {
@@ -488,6 +501,11 @@ pub const REGISTRY: &[Entry] = &[
         source: "Brakmo, Linux Plumbers Conference 2010",
         params: NV_PARAMS,
         new: |o| Box::new(Nv::new(o)),
+        name: "prague",
+        about: "TCP Prague for L4S: DCTCP for the internet, paced, independent of the RTT; needs accurate ECN, falls back to Reno without",
+        source: "draft-briscoe-iccrg-prague-congestion-control-04, RFC 9331",
+        params: prague::PARAMS,
+        new: |o| Box::new(Prague::new(o)),
     },
     Entry {
         name: "reno",

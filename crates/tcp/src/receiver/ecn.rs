@@ -1,19 +1,49 @@
 //! ECN at the receiver: agreeing to it, and echoing marks until the sender says that it has reacted, or packet by packet.
 //!
 //! Source: RFC 3168 §6.1.3, RFC 8257 §3.2 (DCTCP); Linux: `tcp_ecn_create_request()`, `tcp_ecn_check_ce()`, `tcp_ecn_accept_cwr()`,
-//! `dctcp_ece_ack_update()`. Differs: nothing known. Does not model: a listener with `net.ipv4.tcp_ecn = 0`.
+//! `dctcp_ece_ack_update()`; accurate feedback in `accecn.rs`. Differs: nothing known. Does not model: a listener with
+//! `net.ipv4.tcp_ecn = 0`.
 
+use super::accecn::Accurate;
 use super::Receiver;
+use crate::cc::CongestionController;
 use tcpscape_base::{Ecn, Flags, Segment, Time};
 
 /// Segments acknowledged one by one after a mark.
 const QUICK_ACKS_ON_CE: u32 = 2;
 
+/// How a listening socket tells of marks, by its congestion control.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Feedback {
+    /// ECE until CWR comes (RFC 3168).
+    #[default]
+    Classic,
+    /// ECE as the acknowledged packets were marked (RFC 8257); agrees to any request.
+    Dctcp,
+    /// Counts (RFC 9768) if the sender asks for them, otherwise as RFC 3168 has it; agrees to any request.
+    Accurate,
+}
+
+impl Feedback {
+    /// What a listening socket with this congestion control does.
+    pub fn of(cc: &dyn CongestionController) -> Feedback {
+        match (cc.needs_ecn(), cc.wants_accurate_ecn()) {
+            (false, _) => Feedback::Classic,
+            (true, false) => Feedback::Dctcp,
+            (true, true) => Feedback::Accurate,
+        }
+    }
+}
+
 /// Where a connection stands with ECN.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct EcnState {
-    /// The listener's congestion control needs ECN and echoes as DCTCP does.
+    /// The listener's congestion control needs ECN …
+    needed: bool,
+    /// … and echoes as DCTCP does.
     pub dctcp: bool,
+    /// Counts instead of echoes.
+    pub accurate: Accurate,
     /// Both ends agreed (`TCP_ECN_OK`).
     pub ok: bool,
     /// ACKs carry ECE (`TCP_ECN_DEMAND_CWR`).
@@ -27,21 +57,30 @@ pub(super) struct EcnState {
 
 impl EcnState {
     /// Before any SYN.
-    pub fn new(dctcp: bool) -> EcnState {
-        EcnState { dctcp, ..EcnState::default() }
+    pub fn new(feedback: Feedback) -> EcnState {
+        EcnState {
+            needed: feedback != Feedback::Classic,
+            dctcp: feedback == Feedback::Dctcp,
+            accurate: Accurate::new(feedback == Feedback::Accurate),
+            ..EcnState::default()
+        }
     }
-    /// A SYN asks for ECN or not. A SYN that is itself marked as capable is RFC 3168's no, but DCTCP's yes.
+    /// A SYN asks for ECN or not. A SYN that is itself marked as capable is RFC 3168's no, but a yes where the listener needs ECN, and
+    /// for one that asks for accurate feedback (`res1` in Linux's test).
     pub fn on_syn(&mut self, s: &Segment) {
         let asked = s.flags.has(Flags::ECE) && s.flags.has(Flags::CWR);
-        self.ok = asked && (s.ecn == Ecn::NotEct || self.dctcp);
+        self.ok = asked && (s.ecn == Ecn::NotEct || self.needed || s.flags.has(Flags::AE));
+        self.accurate.on_syn(s);
         self.prior_rcv_nxt = 1;
     }
-    /// Flags of the SYN-ACK.
-    pub fn syn_ack(&self) -> Flags {
-        if self.ok {
-            Flags::ECE
+    /// Flags of the SYN-ACK, and its ECN field.
+    pub fn syn_ack(&self) -> (Flags, Ecn) {
+        if let Some(code) = self.accurate.syn_ack() {
+            (Flags::of_ace(code), Ecn::Ect1)
+        } else if self.ok {
+            (Flags::ECE, Ecn::NotEct)
         } else {
-            Flags::default()
+            (Flags::default(), Ecn::NotEct)
         }
     }
     /// Flags and ECN field of an ACK.
@@ -49,6 +88,9 @@ impl EcnState {
     pub fn ack(&self) -> (Flags, Ecn) {
         if !self.ok {
             return (Flags::default(), Ecn::NotEct);
+        }
+        if self.accurate.on {
+            return (self.accurate.ace(), Ecn::Ect1);
         }
         (if self.echo { Flags::ECE } else { Flags::default() }, if self.dctcp { Ecn::Ect0 } else { Ecn::NotEct })
     }
@@ -58,6 +100,9 @@ impl Receiver {
     /// The sender has reduced its window: the echo ends, and the sender may wait for this ACK. Linux: tcp_ecn_accept_cwr()
     #[inline]
     pub(super) fn accept_cwr(&mut self, s: &Segment) {
+        if self.ecn.accurate.on {
+            return self.count_marks(s);
+        }
         if s.flags.has(Flags::CWR) {
             self.ecn.echo = false;
             self.acks.at_once |= s.end() != s.seq;
@@ -67,7 +112,7 @@ impl Receiver {
     /// Looks for a mark on acceptable data. Linux: __tcp_ecn_check_ce()
     #[inline]
     pub(super) fn check_ce(&mut self, now: Time, s: &Segment) {
-        if !self.ecn.ok {
+        if !self.ecn.ok || self.ecn.accurate.on {
             return;
         }
         match s.ecn {

@@ -10,6 +10,7 @@ use crate::{Jiffies, Kernel};
 use std::collections::VecDeque;
 use tcpscape_base::{Flags, Segment, Time};
 
+mod accecn;
 mod ack;
 mod autotune;
 mod ecn;
@@ -23,6 +24,7 @@ mod tests;
 use ack::{Acks, Verdict};
 use autotune::Autotune;
 use ecn::EcnState;
+pub use ecn::Feedback;
 use reassembly::{Queue, Reassembly};
 use window::Window;
 
@@ -43,8 +45,8 @@ pub struct ReceiverConfig {
     pub sack: bool,
     /// Whether one segment handed in may hold many that the device merged.
     pub gro: bool,
-    /// Whether the listening socket's congestion control needs ECN: it agrees to any request and echoes marks as DCTCP does.
-    pub dctcp: bool,
+    /// How it tells of marks.
+    pub feedback: Feedback,
 }
 
 /// What a receiver has counted.
@@ -151,7 +153,7 @@ impl Receiver {
             synack_timeouts: 0,
             synack_sent: None,
             synack_due: None,
-            ecn: EcnState::new(cfg.dctcp),
+            ecn: EcnState::new(cfg.feedback),
             window: Window::new(&cfg.kernel, cfg.rcvbuf, cfg.advmss),
             acks: Acks::new(&cfg.kernel, &cfg.jiffies),
             tune: Autotune::default(),
@@ -283,8 +285,10 @@ impl Receiver {
         self.synack_sent = None; // Karn's algorithm: no RTT sample from a second one
         let backoff = u64::from(self.jiffies.hz()) << self.synack_timeouts;
         self.synack_due = Some(self.jiffies.fire(now, backoff));
-        let flags = Flags::SYN.with(Flags::ACK).with(self.ecn.syn_ack());
-        self.out.push_back(segment(0, 1, self.window.wnd.min(65_535), timestamp(now), self.ts_recent, flags));
+        let (flags, ecn) = self.ecn.syn_ack();
+        let flags = Flags::SYN.with(Flags::ACK).with(flags);
+        let s = segment(0, 1, self.window.wnd.min(65_535), timestamp(now), self.ts_recent, flags);
+        self.out.push_back(Segment { ecn, ..s });
     }
 
     // Linux: tcp_check_req(), tcp_rcv_state_process()
@@ -315,6 +319,9 @@ impl Receiver {
         self.tune.establish(now, &self.window, self.copied_seq);
         self.acks.establish(now, &self.jiffies, self.window.advmss.min(self.mss), self.window.wnd, rtt);
         if self.acceptable(now, s) {
+            if self.ecn.accurate.on {
+                self.count_marks(s);
+            }
             self.data(now, s, truesize);
         }
     }
@@ -470,6 +477,9 @@ impl Receiver {
         }
         for &b in self.ooo.sacks() {
             s.push_sack(b);
+        }
+        if self.ecn.accurate.on {
+            self.ecn.accurate.put_option(&mut s);
         }
         self.stats.acks += 1;
         self.out.push_back(s);

@@ -25,7 +25,7 @@ fn config(kernel: Kernel, rcvbuf: u32) -> ReceiverConfig {
         rcvbuf,
         sack: true,
         gro: false,
-        dctcp: false,
+        feedback: Feedback::Classic,
     }
 }
 

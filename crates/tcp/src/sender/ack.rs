@@ -148,6 +148,9 @@ impl Sender {
             return true;
         }
         flags |= self.clean_queue(prior_fack, prior_una, flags, &mut tag);
+        if self.ecn.accurate.on {
+            flags |= self.read_ace(s, self.delivered.wrapping_sub(prior_delivered));
+        }
         self.rack_update_reo_wnd(tag.rate.prior_delivered);
         self.in_ack(flags);
         if self.tlp_high_seq != 0 {

@@ -7,6 +7,7 @@
 //! observed behaviour of Linux 6.1.192; the kernel's function names stand beside the rules. How it differs: see
 //! docs/models/sender.md. Not modelled: urgent data, Fast Open, path-MTU probing, keep-alive.
 
+mod accecn;
 mod ack;
 mod ecn;
 mod info;
@@ -248,7 +249,7 @@ impl Sender {
         let sndbuf = if locked { (cfg.sndbuf.min(cfg.kernel.wmem_max) * 2).max(4_608) } else { cfg.kernel.tcp_wmem_default };
         let cc = &cfg.congestion;
         let (owns_window, wants_in_ack, wants_lost) = (cc.owns_window(), cc.wants_in_ack(), cc.wants_lost());
-        let ecn = EcnState::new(cfg.ecn, cc.needs_ecn());
+        let ecn = EcnState::new(cfg.ecn, &**cc);
         let rto = cfg.jiffies.from_micros(TIMEOUT_INIT_US);
         Sender {
             kernel: cfg.kernel,
@@ -379,7 +380,7 @@ impl Sender {
         if !s.flags.has(Flags::SYN) || !s.flags.has(Flags::ACK) || s.ack != 1 {
             return;
         }
-        self.ecn.on_syn_ack(s.flags);
+        self.ecn.on_syn_ack(s);
         self.ts_recent = s.tsval;
         self.rcv_tsecr = s.tsecr;
         self.rcv_tsval = s.tsval;
@@ -389,6 +390,7 @@ impl Sender {
         self.max_window = s.wnd;
         self.stats.max_rwnd = s.wnd;
         self.delivered = 1;
+        self.delivered_ce = u32::from(self.ecn.accurate.syn_was_marked);
         self.delivered_mstamp = self.now_us();
         self.timer = None;
         self.retransmits = 0;
@@ -411,10 +413,12 @@ impl Sender {
         self.cc.syn_acked(&v, m as i64);
         self.w.paced = self.fq;
         self.cc.init(&v, &mut self.w);
+        self.owns_window = self.cc.owns_window();
         self.update_pacing_rate();
         self.expand_sndbuf();
         self.limit_since = self.now;
         self.send_ack();
+        self.answer_syn_ack(s.ecn);
         self.wake = true;
     }
 
@@ -575,6 +579,7 @@ impl Sender {
             rcv_tsval: self.rcv_tsval,
             rcv_tsecr: self.rcv_tsecr,
             ecn_ok: self.ecn.ok,
+            accurate_ecn: self.ecn.accurate.on,
         }
     }
 

@@ -126,7 +126,11 @@ impl Sender {
             bytes += u64::from(GSO_MAX >> r);
         }
         let bytes = bytes.min(u64::from(GSO_MAX)) as u32;
-        (bytes / self.mss).max(self.cc.min_tso_segs(&self.w))
+        let segs = (bytes / self.mss).max(self.cc.min_tso_segs(&self.w));
+        if self.owns_window {
+            return segs.min(self.cc.max_tso_segs(&self.w)).max(1);
+        }
+        segs
     }
 
     /// When a segment just sent may leave its host: fq asks for it (`skb_set_delivery_time()`).
@@ -349,7 +353,7 @@ impl Sender {
     }
 
     fn emit(&mut self, seq: u64, len: u32, stamp: u64, (flags, ecn): (Flags, Ecn)) {
-        let s = Segment { len, ecn, tsval: Self::ts_of(stamp), flags: Flags::ACK.with(flags), ..self.bare_ack(seq) };
+        let s = Segment { len, ecn, tsval: Self::ts_of(stamp), flags: self.ecn.ack().with(flags), ..self.bare_ack(seq) };
         self.out.push_back((s, self.burst));
         if self.watch_host {
             while self.host_base.wrapping_add(self.host.len() as u32) != self.burst {
@@ -378,7 +382,7 @@ impl Sender {
             seq,
             ack: self.rcv_nxt,
             wnd: 64_256,
-            flags: Flags::ACK,
+            flags: self.ecn.ack(),
             tsval: self.tsval(),
             tsecr: self.ts_recent,
             ecn: self.ecn.control(),

@@ -72,6 +72,7 @@ impl Chaos {
             ecn_ok: rng.below(2) == 0,
             ..View::default()
         };
+        let v = View { accurate_ecn: v.ecn_ok && seed % 2 == 0, ..v };
         let clamp = [u32::MAX, 1 << 30, 10_000, 64, 2, 1][rng.below(6) as usize];
         let w = Window { clamp, cwnd: Window::default().cwnd.min(clamp), ..Window::default() };
         let mut c = Chaos { kind: kind.clone(), cc: kind.make(seed), v, w, rng, prior_ssthresh: 0, last: "new" };

@@ -34,6 +34,8 @@ impl Pipe {
             min_rtt_us: RTT_US as u32,
             is_cwnd_limited: true,
             snd_nxt: 1,
+            ecn_ok: true,
+            accurate_ecn: true,
             ..View::default()
         };
         let mut p = Pipe { w: Window { clamp: MOST, ..Window::default() }, v, cc: kind.make(1), allowed: 0 };

@@ -5,7 +5,11 @@ use tcpscape_base::Ecn;
 
 /// A connection whose SYN asked for ECN and carried `syn_ecn`; whether it was agreed.
 fn open(dctcp: bool, syn_ecn: Ecn) -> (Script, bool) {
-    let mut s = Script { r: Receiver::new(&ReceiverConfig { dctcp, ..config(Kernel::V6_1, 0) }), now: 0, out: Vec::new() };
+    let mut s = Script {
+        r: Receiver::new(&ReceiverConfig { feedback: if dctcp { Feedback::Dctcp } else { Feedback::Classic }, ..config(Kernel::V6_1, 0) }),
+        now: 0,
+        out: Vec::new(),
+    };
     let mut syn = seg(0, 0, 1_000, Flags::SYN.with(Flags::ECE).with(Flags::CWR));
     syn.ecn = syn_ecn;
     s.give(syn);
