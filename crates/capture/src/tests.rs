@@ -184,3 +184,13 @@ fn every_flow_has_its_own_addresses() {
         .collect();
     assert_eq!(ends.len(), flows.len());
 }
+
+/// The ninth flag stands beside the header's length.
+#[test]
+fn accurate_ecn_has_three_flags() {
+    let seg = Segment { flags: Flags::ACK.with(Flags::of_ace(0b110)), seq: 1, ack: 1, tsval: 9, ..Segment::default() };
+    let file = written(&meta(&[7], WHOLE), &[event(0, 0, false, seg)]);
+    let p = packets(&file);
+    let tcp = parse(&p[0].bytes).3;
+    assert_eq!((tcp.ns(), tcp.cwr(), tcp.ece(), tcp.urg(), tcp.header_len()), (true, true, false, false, 32));
+}

@@ -501,6 +501,8 @@ pub const REGISTRY: &[Entry] = &[
         source: "Brakmo, Linux Plumbers Conference 2010",
         params: NV_PARAMS,
         new: |o| Box::new(Nv::new(o)),
+    },
+    Entry {
         name: "prague",
         about: "TCP Prague for L4S: DCTCP for the internet, paced, independent of the RTT; needs accurate ECN, falls back to Reno without",
         source: "draft-briscoe-iccrg-prague-congestion-control-04, RFC 9331",

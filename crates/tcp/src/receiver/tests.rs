@@ -1,5 +1,6 @@
 //! Packet scripts: segments and times in, ACKs out. Numbers marked "kernel" were recorded from Linux 6.1 in virtual time.
 
+mod accecn;
 mod ecn;
 
 use super::*;

@@ -1,6 +1,7 @@
 //! Packet scripts: segments and times in, segments and window out. Times are in ms since the connection was established; the RTT is
 //! 100 ms, a tick 1 ms, the handshake sample makes the RTO 300 ms unless a test says otherwise. Segments are named by their number.
 
+mod accecn;
 mod detection;
 mod ecn;
 mod output;
