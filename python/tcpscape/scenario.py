@@ -94,7 +94,7 @@ class Flow(Noun):
     cca: CcaField = "cubic"
     """Congestion control, Linux's name (or a class in Python, FILE.py:CLASS), and the parameters that differ from their defaults."""
     listener: Annotated[str | None, BeforeValidator(_listener)] = None
-    """Congestion control of the listening socket; None is the sender's where it needs ECN (dctcp), otherwise the kernel's default."""
+    """Congestion control of the listening socket; None is the sender's where it needs ECN (dctcp, prague), otherwise the kernel's default."""
     count: int = 1
     start: Time = 0
     """ns after the trial's start."""
