@@ -2,7 +2,7 @@
 //!
 //! **What it is.** The window shrinks by half the share of packets that met congestion, and grows by the packets that met none. It is
 //! kept in fractions of a packet, sent evenly over the round trip, and below 25 ms it behaves as if the RTT were 25 ms.
-//! **Source.** draft-briscoe-iccrg-prague-congestion-control-04 §2.4, RFC 9331 §4; for constants and the order of steps the reference
+//! **Source.** draft-briscoe-iccrg-prague-congestion-control-04 §2.3–2.5, RFC 9331 §4; for constants and the order of steps the reference
 //! implementation for Linux (`tcp_prague.c` of the L4S kernels): `prague_update_alpha()`, `prague_update_cwnd()`,
 //! `prague_enter_cwr()`, `prague_enter_loss()`, `prague_update_pacing_rate()`.
 //! **How it differs.** From the reference: the first mark ends slow start even where its ACK also tells of unmarked packets; a merged
@@ -24,7 +24,7 @@ const PACKET: u64 = 1 << PACKET_SHIFT;
 /// α = 1 is 2^24 (`PRAGUE_ALPHA_BITS`) …
 const ALPHA_SHIFT: u32 = 24;
 const ALPHA_ONE: u64 = 1 << ALPHA_SHIFT;
-/// … and it is kept times 16, so that the moving average with gain 1/16 loses nothing (draft §2.4.2; `PRAGUE_SHIFT_G`).
+/// … and it is kept times 16, so that the moving average with gain 1/16 loses nothing (draft §2.3.2; `PRAGUE_SHIFT_G`).
 const GAIN_SHIFT: u32 = 4;
 /// Smallest blocking window, packets (`MIN_CWND_RTT`); pacing goes below it.
 const MIN_CWND: u32 = 2;
@@ -169,7 +169,7 @@ impl Prague {
         self.increase = one * MTU / mtu;
     }
 
-    // Draft §2.4.2: α ← α + (F − α)/16, once a round trip, and not more often than once per target.
+    // Draft §2.3.2: α ← α + (F − α)/16, once a round trip, and not more often than once per target.
     fn average(&mut self, v: &View, w: &Window) {
         let now = v.now.micros();
         if v.snd_una < self.round.end || (self.is_independent(w) && now.saturating_sub(self.averaged_us) < self.target_us) {
@@ -207,7 +207,7 @@ impl Prague {
         self.set_window(self.window - (off as u64).min(self.window));
     }
 
-    // Draft §2.4.3: an echo of congestion takes α/2 off, once per round trip of at least the target.
+    // Draft §2.4.2: an echo of congestion takes α/2 off, once per round trip of at least the target.
     fn enter_cwr(&mut self, v: &View, w: &Window) {
         let now = v.now.micros();
         if self.is_independent(w) && self.reduced_us != 0 && now.saturating_sub(self.reduced_us) < self.target_us {
@@ -217,7 +217,7 @@ impl Prague {
         self.reduce(self.alpha16 >> GAIN_SHIFT, ALPHA_SHIFT + 1);
     }
 
-    // RFC 9331 §4.3: a loss is answered as Reno does.
+    // Draft §2.4.1, RFC 9331 §4.3: a loss is answered as Reno does.
     fn enter_loss(&mut self, w: &mut Window) {
         self.before_loss = self.window;
         self.reduce(1, 1);
@@ -225,7 +225,7 @@ impl Prague {
         self.in_loss = true;
     }
 
-    // Draft §2.4.1: a window per round trip, twice that at the start. Linux's reference: prague_update_pacing_rate()
+    // Draft §2.5: a window per round trip, twice that at the start. Linux's reference: prague_update_pacing_rate()
     fn pace(&mut self, v: &View, w: &mut Window) {
         let mtu = u64::from(v.mss) + HEADERS;
         let per_packet = (mtu * (1_000_000 << 3)) / u64::from(v.srtt_us.max(1));
