@@ -5,7 +5,9 @@
 //! **Source.** RFC 9768 §3.1 (handshake), §3.2.2 (ACE), §3.2.2.5.2 and appendix A.2 (wrapping); ECT(1) and marking of every packet as
 //! RFC 9331 and draft-ietf-tcpm-generalized-ecn have it.
 //! **How it differs.** An ACK is read when it delivers something; what others say is in the next one that does. Where both counts
-//! came, the number of marks is the one that fits the three bits and lies nearest to the bytes.
+//! came, the number of marks is the one that fits the three bits and lies nearest to the bytes. A peer that sends the option but had
+//! no room for it in an ACK that may hide a wrap gets the benefit of the doubt until its next option: reordered ACKs with three SACK
+//! blocks are no sign of marks.
 //! **What it does not model.** Tests for fields that the path mangles or zeroes; a sender's own option.
 
 use super::ack::flag;
@@ -35,6 +37,10 @@ pub(super) struct Accurate {
     /// Marked packets that the receiver has told of, and their bytes (`s.cep`, `s.ceb`).
     cep: u32,
     ceb: u32,
+    /// The peer sends the option.
+    has_option: bool,
+    /// An ACK without it may have hidden a wrap.
+    unsure: bool,
 }
 
 impl Accurate {
@@ -71,17 +77,25 @@ impl Accurate {
     /// [`Segment::ceb`].
     fn read(&mut self, ace: u8, ceb: u32, packets: u32, mss: u32) -> u32 {
         let least = u32::from(ace).wrapping_sub(self.cep) & MOST;
-        let marks = if packets <= MOST {
-            least
-        } else if ceb > 0 {
+        let may_wrap = packets > MOST;
+        let marks = if ceb > 0 && (may_wrap || self.unsure) {
             let bytes = (ceb - 1).wrapping_sub(self.ceb) & CEB_MASK;
+            // More bytes were counted here than there: short packets, marked.
+            let bytes = if bytes > CEB_MASK / 2 { 0 } else { bytes };
             least + (bytes.div_ceil(mss).saturating_sub(least) + MOST / 2 + 1) / (MOST + 1) * (MOST + 1)
+        } else if !may_wrap || self.has_option {
+            least
         } else {
             // The most that the three bits allow: the safe side.
-            packets - ((packets.wrapping_sub(least)) & MOST)
+            packets - (packets.wrapping_sub(least) & MOST)
         };
         self.cep = self.cep.wrapping_add(marks);
-        self.ceb = if ceb > 0 { ceb - 1 } else { self.ceb.wrapping_add(marks.wrapping_mul(mss)) };
+        if ceb > 0 {
+            (self.ceb, self.has_option, self.unsure) = (ceb - 1, true, false);
+        } else {
+            self.ceb = self.ceb.wrapping_add(marks.wrapping_mul(mss));
+            self.unsure |= may_wrap;
+        }
         marks
     }
 }
@@ -141,6 +155,17 @@ mod tests {
         assert_eq!(agreed().read(7, 1 + 9 * 1448 + 700, 10, 1448), 10);
         // The byte count goes on from what the first ACK was taken to mean: 10 marks, so these are 11 more.
         assert_eq!(a.read(2, 1 + 21 * 1448, 12, 1448), 11);
+    }
+
+    /// With the option known, ten packets without it are taken at their least; the next option tells of the eight that were missed.
+    #[test]
+    fn the_next_option_settles_what_was_unsure() {
+        let mut a = agreed();
+        assert_eq!(a.read(5, 1, 2, 1448), 0);
+        assert_eq!(a.read(6, 0, 10, 1448), 1);
+        assert_eq!(a.read(6, 1 + 9 * 1448, 2, 1448), 8);
+        assert_eq!(a.read(6, 0, 10, 1448), 0);
+        assert_eq!(a.read(6, 1 + 9 * 1448, 2, 1448), 0);
     }
 
     #[test]
