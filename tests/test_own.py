@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import inspect
+import signal
+import subprocess
 import sys
+import time
 
 import pytest
 
@@ -301,6 +304,29 @@ def test_nothing_else_is_printed_when_a_hook_raises(shell, tmp_path):
     got = shell("run", "--forward", "netem delay 10ms", "--cca", "mine.py:Control", cwd=tmp_path)
     assert (got.status, got.out) == (2, "")
     assert got.err == "error: cca: mine.py:Control: on_ack, mine.py line 9: ZeroDivisionError: division by zero; correct that line\n"
+
+
+def test_ctrl_c_ends_a_trial_at_once(tmp_path):
+    """The hook says that the trial runs; the interpreter is busy with it, and would be for minutes."""
+    (tmp_path / "mine.py").write_text(
+        "from pathlib import Path\n"
+        "class Busy:\n"
+        "    def init(self, sample, window):\n"
+        "        Path('runs').touch()\n"
+        "    def on_ack(self, sample, window):\n"
+        "        window.cwnd = 100\n"
+    )
+    words = ["run", "--forward", "netem delay 1ms", "--reverse", "netem delay 1ms", "--duration", "3000s", "--seeds", "2", "--cca", "mine.py:Busy"]
+    child = subprocess.Popen([sys.executable, "-m", "tcpscape", *words], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    try:
+        while not (tmp_path / "runs").exists():
+            assert child.poll() is None
+            time.sleep(0.05)
+        child.send_signal(signal.SIGINT)
+        _, err = child.communicate(timeout=10)
+    finally:
+        child.kill()
+    assert (child.returncode, err.count("Traceback")) == (130, 0)
 
 
 @pytest.mark.parametrize(

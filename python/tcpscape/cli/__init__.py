@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import sys
 
 from tcpscape.errors import EXIT_USER_ERROR, TcpscapeError
 
+INTERRUPTED = 130
+"""Exit status after Ctrl-C, by the shells' convention."""
+
 
 def main() -> None:
     """Runs the command line. What the user can mend is one line on stderr and status 2, never a traceback."""
-    sys.exit(call(sys.argv[1:]))
+    status = call(sys.argv[1:])
+    if status == INTERRUPTED:  # at once: threads inside a trial would be waited for until it is over
+        atexit._run_exitfuncs()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status)
+    sys.exit(status)
 
 
 def call(args: list[str]) -> int:
@@ -29,7 +39,7 @@ def call(args: list[str]) -> int:
     except KeyboardInterrupt:
         print("interrupted; what was saved with --out is kept", file=sys.stderr)
         sys.stderr.flush()
-        os._exit(130)
+        os._exit(INTERRUPTED)
     except Exception as e:
         if not hasattr(e, "format_message"):
             raise
