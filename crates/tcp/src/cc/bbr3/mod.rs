@@ -118,7 +118,7 @@ impl CongestionController for Bbr3 {
         self.long.update_bw(&rs);
         self.update_ecn(v, w, &rs);
         self.adapt_to_congestion(v, w);
-        self.aggregation.update(v, rs.acked, &self.rounds, self.bw, w.cwnd, self.full.reached);
+        self.aggregation.update(v, rs.acked, (self.rounds.count, self.full.reached), self.bw, w.cwnd);
         self.full.update(self.rounds.start, &rs);
         self.leave_startup_or_drain(v, w, &rs);
         self.update_probe_bw(v, w, &rs);

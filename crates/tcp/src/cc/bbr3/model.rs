@@ -277,7 +277,8 @@ impl Aggregation {
         self.most.max()
     }
 
-    pub fn update(&mut self, v: &View, acked: u32, rounds: &Rounds, bw: Bw, cwnd: u32, full: bool) {
+    /// Takes an ACK for `acked` packets in round trip `round`; the maximum is of one round trip until the pipe is full.
+    pub fn update(&mut self, v: &View, acked: u32, (round, full): (u32, bool), bw: Bw, cwnd: u32) {
         let now = v.now.micros();
         let us = now.saturating_sub(self.since).min(u32::MAX.into());
         let mut expected = ((u64::from(bw) * us) >> BW_SCALE).min(u32::MAX.into()) as u32;
@@ -288,7 +289,7 @@ impl Aggregation {
         }
         self.acked = self.acked.saturating_add(acked);
         let extra = (self.acked - expected).min(cwnd);
-        self.most.update(if full { EXTRA_ACKED_ROUNDS } else { 1 }, rounds.count, extra);
+        self.most.update(if full { EXTRA_ACKED_ROUNDS } else { 1 }, round, extra);
     }
 }
 
