@@ -147,6 +147,11 @@ impl Jiffies {
     pub fn at(&self, now: Time) -> u64 {
         self.ticks(now.0 + self.tick - self.phase)
     }
+    /// Nanoseconds at `now` since the last tick before time zero.
+    #[inline]
+    pub fn since_tick(&self, now: Time) -> u64 {
+        now.0 + self.tick - self.phase
+    }
     /// When tick `j` happens.
     #[inline]
     pub fn time_of(&self, j: u64) -> Time {

@@ -287,7 +287,7 @@ impl Receiver {
         self.synack_due = Some(self.jiffies.fire(now, backoff));
         let (flags, ecn) = self.ecn.syn_ack();
         let flags = Flags::SYN.with(Flags::ACK).with(flags);
-        let s = segment(0, 1, self.window.wnd.min(65_535), timestamp(now), self.ts_recent, flags);
+        let s = segment(0, 1, self.window.wnd.min(65_535), self.timestamp(now), self.ts_recent, flags);
         self.out.push_back(Segment { ecn, ..s });
     }
 
@@ -382,9 +382,16 @@ impl Receiver {
         false
     }
 
+    /// The timestamp clock: milliseconds since the host's boot, which was a whole number of ticks before its next tick.
+    /// Linux: tcp_time_stamp(); RFC 7323 §5.4
+    #[inline]
+    fn timestamp(&self, now: Time) -> u32 {
+        (self.jiffies.since_tick(now) / 1_000_000 + TS_OFFSET) as u32
+    }
+
     #[inline]
     fn echo(&mut self, now: Time, s: &Segment) {
-        let age = timestamp(now).wrapping_sub(s.tsecr);
+        let age = self.timestamp(now).wrapping_sub(s.tsecr);
         let least = u32::from(!self.kernel.is_6_12());
         self.tune.on_echo(s.tsecr, age, s.end() - s.seq >= u64::from(self.acks.rcv_mss), least);
     }
@@ -469,7 +476,7 @@ impl Receiver {
     #[inline]
     fn push_ack(&mut self, now: Time, wnd: u32, ack: u64) {
         let (flags, ecn) = self.ecn.ack();
-        let mut s = segment(1, ack, wnd, timestamp(now), self.ts_recent, Flags::ACK.with(flags));
+        let mut s = segment(1, ack, wnd, self.timestamp(now), self.ts_recent, Flags::ACK.with(flags));
         s.ecn = ecn;
         if let Some(d) = self.ooo.dsack.take() {
             s.push_sack(d);
@@ -484,12 +491,6 @@ impl Receiver {
         self.stats.acks += 1;
         self.out.push_back(s);
     }
-}
-
-/// The timestamp clock: milliseconds. Linux: tcp_time_stamp(); RFC 7323 §5.4
-#[inline]
-fn timestamp(now: Time) -> u32 {
-    (now.millis() + TS_OFFSET) as u32
 }
 
 #[inline]

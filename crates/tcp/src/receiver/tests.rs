@@ -74,7 +74,7 @@ impl Script {
     /// Full segment number `n`, sent at this very moment.
     fn data(&mut self, n: u64) {
         let mut x = seg(1 + n * 1448, 1448, 1_000 + self.now as u32, Flags::ACK);
-        x.tsecr = timestamp(Time((self.now - 50) * MS));
+        x.tsecr = self.r.timestamp(Time((self.now - 50) * MS));
         self.give(x);
     }
     fn read(&mut self, max: u64) -> u64 {
