@@ -414,6 +414,7 @@ impl Sender {
         self.w.paced = self.fq;
         self.cc.init(&v, &mut self.w);
         self.owns_window = self.cc.owns_window();
+        self.w.paced |= self.fq;
         self.update_pacing_rate();
         self.expand_sndbuf();
         self.limit_since = self.now;

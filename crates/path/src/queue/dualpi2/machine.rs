@@ -99,7 +99,7 @@ impl<B: Body> DualPi2<B> {
             if delay == 0 && self.base == 0 {
                 // Nothing happens until a packet comes: the next step that is still ahead.
                 let rest = now.since(self.update_at).0 / period.0;
-                self.update_at = self.update_at + Duration(rest * period.0);
+                self.update_at += Duration(rest * period.0);
             }
         }
     }
@@ -223,7 +223,11 @@ impl<B: Body> Qdisc<B> for DualPi2<B> {
         let taken = if p.segs > 1 && !self.spec.no_split_gso {
             self.meter.s.segmented += u64::from(p.segs) - 1;
             let parts: Vec<_> = segments(&p).collect();
-            parts.into_iter().fold(false, |any, s| self.put(now, s, freed) || any)
+            let mut taken = false;
+            for s in parts {
+                taken |= self.put(now, s, freed);
+            }
+            taken
         } else {
             self.put(now, p, freed)
         };

@@ -38,6 +38,26 @@ fn pacing_gives_late_transmissions_half_of_their_length_back() {
 }
 
 #[test]
+fn fq_is_given_departure_times_and_nothing_waits() {
+    // The same as without it, but all at once: bursts of two, 2 ms apart from the one with the tenth segment on.
+    let spy = Spy { rate: 1_448_000, ..Spy::default() };
+    let mut x = Script::with(SenderConfig { congestion: Box::new(spy), fq: true, ..config() }, 100);
+    x.s.w.cwnd = 100;
+    x.write_segs(0.0, 16);
+    let sent: Vec<_> = std::iter::from_fn(|| x.s.poll_transmit()).map(|t| t.departure).collect();
+    assert_eq!(sent, [0.0, 0.0, 0.0, 0.0, 0.0, 2.0, 4.0, 6.0].map(|ms| x.time(ms)));
+    assert_eq!(x.s.pacing_timer, None);
+}
+
+#[test]
+fn fq_paces_a_window_based_control_too() {
+    let mut x = Script::with(SenderConfig { fq: true, ..config() }, 100);
+    assert!(x.s.w.paced);
+    x.write_segs(0.0, 10);
+    assert!(x.s.wstamp_ns > x.time(0.0).0, "the tenth segment moves the clock");
+}
+
+#[test]
 fn pacing_of_window_based_control_is_only_computed() {
     let mut x = Script::new();
     // 200 % while cwnd < ssthresh/2, then 120 %, of cwnd · mss / srtt.
