@@ -6,8 +6,9 @@
 //! implementation for Linux (`tcp_prague.c` of the L4S kernels): `prague_update_alpha()`, `prague_update_cwnd()`,
 //! `prague_enter_cwr()`, `prague_enter_loss()`, `prague_update_pacing_rate()`.
 //! **How it differs.** From the reference: the first mark ends slow start even where its ACK also tells of unmarked packets; a merged
-//! ACK may move the window by half of what it acknowledges, not by one packet. One variable, the fractional window, serves all sizes:
-//! the reference keeps a rate instead at up to four packets, and wobbles that by 3 %.
+//! ACK may move the window by half of what it acknowledges, not by one packet; at the smallest blocking window, which pacing keeps
+//! from filling, data that wait are enough for growth (the reference counts what waits in fq as in flight). One variable, the
+//! fractional window, serves all sizes: the reference keeps a rate instead at up to four packets, and wobbles that by 3 %.
 //! **What it does not model.** Smaller segments at rates below 1 Mbit/s; detection of queues that mark as RFC 3168 has it
 //! (`prague_ecn_fallback`, off in the reference and gone from its later versions). Without accurate feedback it is Reno.
 
@@ -189,7 +190,9 @@ impl Prague {
     // Draft §2.4.3: the window grows for what was not marked, whether or not it shrank in this round trip.
     fn grow(&mut self, v: &View, w: &mut Window, acked: u32) {
         let mut acked = acked.min(MOST_ACKED);
-        if acked == 0 || self.in_loss || !held_by_window(v, w) {
+        // At the smallest blocking window it is pacing that holds the sender back: the window is never full.
+        let held = held_by_window(v, w) || (w.cwnd <= MIN_CWND && v.has_unsent);
+        if acked == 0 || self.in_loss || !held {
             return;
         }
         if w.in_slow_start() {

@@ -148,6 +148,19 @@ fn all_marked_leaves_the_smallest_window() {
     assert_eq!(w.cwnd, MIN_CWND);
 }
 
+/// At the smallest window pacing is what holds it back: it grows by a packet for one unmarked if data wait, not if the sender has none.
+#[test]
+fn the_smallest_window_grows_while_data_wait() {
+    let mut v = View { is_cwnd_limited: false, has_unsent: true, ..view(50) };
+    let (mut p, mut w) = avoiding(&v, 2);
+    p.set_window(0);
+    ack(&mut p, &mut v, &mut w, 1, 0);
+    assert_eq!(p.window, MIN_WINDOW + PACKET);
+    v.has_unsent = false;
+    ack(&mut p, &mut v, &mut w, 1, 0);
+    assert_eq!(p.window, MIN_WINDOW + PACKET);
+}
+
 #[test]
 fn without_accurate_feedback_it_is_reno() {
     let v = View { accurate_ecn: false, ..view(50) };
