@@ -99,6 +99,7 @@ impl World {
             tsq: watch_host && r.below(2) == 0,
             watch_host,
             bare_host: watch_host && r.below(2) == 0,
+            fq: false,
             congestion: cc::make(name, seed).unwrap(),
         });
         let receiver = Receiver::new(&ReceiverConfig {
@@ -352,6 +353,7 @@ fn no_acknowledgement_breaks_the_sender() {
                 tsq: false,
                 watch_host: false,
                 bare_host: false,
+                fq: false,
                 congestion: cc::make(e.name, seed).unwrap(),
             });
             let mut now = Time(1_000_000_000);
