@@ -22,6 +22,7 @@ import kinds
 import published
 from plans import DATA
 from table import markdown, verdict
+from tcpscape import engines
 from tcpscape.validate import checks, output, ranks, recorded, report, rounds, sides
 from tcpscape.validate.compare import Comparison, groups, worst
 from tcpscape.validate.report import percent
@@ -69,8 +70,9 @@ def judged(said: Set, rows: Sequence[Comparison]) -> list[tuple]:
     shared, few = [c for c in rows if c.condition.shared], [c for c in rows if not c.condition.shared and c.condition.cca in CCAS]
     alone = [c for c in rows if not c.condition.shared]
     name = said.place.name
-    parts = [(f"{name} (reno, cubic, bbr)" if len(few) < len(alone) else name, said.targets, few), (name, SHARED_TARGETS, shared)]
-    parts += [(name, CCAS_TARGETS, alone)] if len(few) < len(alone) else []
+    many = len(few) < len(alone)
+    parts = [(f"{name} (reno, cubic, bbr)" if many else name, said.targets, few)] if said.place.parent == DATA or not many else []
+    parts += [(name, SHARED_TARGETS, shared)] + ([(name, CCAS_TARGETS, alone)] if many else [])
     found = ranks.ranks(alone)
     best = [(f"{name}: {BEST}", "≥ 0.9", f"{found.best:.3f}", verdict(found.best >= 0.9))] if found and found.paths >= PATHS else []
     return best + [(f"{who}: {what}", *rest) for who, bounds, some in parts if some for what, *rest in (c.line() for c in checks.judge(checks.read(bounds), some))]
@@ -262,7 +264,7 @@ def write(module, seeds: int, threads: int, out: pathlib.Path, *, fake: bool = F
     out.write_text(PAGE.format(seeds=seeds, definitions=report.DEFINITIONS, targets=table, kinds=found_kinds, sets="\n".join(sections), **tables))
     output.write_numbers(everything, out.with_suffix(".csv"))
     if packaged:
-        kinds.write(everything, sides.make("model", jobs=1, out=None).version, f"{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d}")
+        kinds.write(everything, engines.make("model").version, f"{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d}")
 
 
 def main() -> int:
