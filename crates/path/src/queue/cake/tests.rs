@@ -62,7 +62,7 @@ fn target_interval_quantum_and_memory() {
     assert_eq!(cake("cake memlimit 100k").view().2, 102_400);
     // diffserv8: 49/64 of 1,250,000 B/s are 957,031.
     assert_eq!(cake("cake bandwidth 10mbit diffserv8").view().1, 300);
-    assert_eq!(cake("cake bandwidth 40mbit diffserv8").view().1, 957_031 * 4 >> 12);
+    assert_eq!(cake("cake bandwidth 40mbit diffserv8").view().1, (957_031 * 4) >> 12);
 }
 
 #[test]
