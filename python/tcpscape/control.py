@@ -31,7 +31,7 @@ LINUX = (
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _VALUE = re.compile(r"-?\d+(\.\d+)?(?:[A-Za-zµ/]+|%)?")
-_UNIT = re.compile(r"(?:, |\()(ns|us|µs|ms|s|[km]?bit/s|bytes/s|B/s|bytes|packets|segments|%)(?=[;,.)\s]|$)")
+_UNIT = re.compile(r"(?:, (?:in )?|\()(ns|us|µs|ms|s|[km]?bit/s|bytes/s|B/s|bytes|packets|segments|%)(?=[;,.)\s]|$)")
 _TIMES = {"ns": 1, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9}
 _RATES = {"bit/s": 1, "kbit/s": 1e3, "mbit/s": 1e6, "bytes/s": 8, "b/s": 8}
 _SIZES = ("b", "bytes", "byte")
