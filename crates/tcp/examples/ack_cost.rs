@@ -45,6 +45,7 @@ fn run(mut cc: Box<dyn CongestionController>, acks: u64) -> u32 {
         min_rtt_us: RTT_US as u32,
         is_cwnd_limited: true,
         ecn_ok: true,
+        accurate_ecn: true,
         packets_out: FLIGHT,
         max_packets_out: FLIGHT,
         snd_nxt: 1,
