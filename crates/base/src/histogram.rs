@@ -13,17 +13,24 @@ pub struct Histogram {
 impl Histogram {
     /// Counts a sample of `us` µs.
     pub fn add(&mut self, us: u32) {
+        self.add_many(us, 1);
+    }
+    /// Counts `n` samples of `us` µs.
+    pub fn add_many(&mut self, us: u32, n: u32) {
+        if n == 0 {
+            return;
+        }
         let v = u64::from(us) + 64;
         let oct = (63 - v.leading_zeros()) as usize - 6;
         let sub = ((v >> oct) & 63) as usize;
         if self.octaves.len() <= oct {
             self.octaves.resize(oct + 1, None);
         }
-        self.octaves[oct].get_or_insert_with(|| Box::new([0; 64]))[sub] += 1;
+        self.octaves[oct].get_or_insert_with(|| Box::new([0; 64]))[sub] += n;
         self.min = if self.n == 0 { us } else { self.min.min(us) };
         self.max = self.max.max(us);
-        self.n += 1;
-        self.sum += u64::from(us);
+        self.n += u64::from(n);
+        self.sum += u64::from(us) * u64::from(n);
     }
     /// Number of samples.
     pub fn count(&self) -> u64 {

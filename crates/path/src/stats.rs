@@ -108,6 +108,8 @@ pub(crate) struct Meter {
     max: u64,
     last: u64,
     spread: Histogram,
+    /// Packets in a row that have had the delay `last`, not yet in `spread`: with a constant delay all of them.
+    alike: u32,
 }
 
 /// The plain counters of a [`Meter`].
@@ -161,8 +163,12 @@ impl Meter {
         }
         self.min = self.min.min(d);
         self.max = self.max.max(d);
-        self.last = d;
-        self.spread.add(u32::try_from(d / 1_000).unwrap_or(u32::MAX));
+        if d != self.last {
+            let (us, n) = self.run();
+            self.spread.add_many(us, n);
+            (self.last, self.alike) = (d, 0);
+        }
+        self.alike += 1;
         self.sum += d;
         self.squares += u128::from(d) * u128::from(d);
         if ticket < self.newest_out {
@@ -171,6 +177,11 @@ impl Meter {
             self.newest_out = ticket;
         }
     }
+    /// The last delay in µs, and how many packets have had it in a row.
+    #[inline]
+    fn run(&self) -> (u32, u32) {
+        (u32::try_from(self.last / 1_000).unwrap_or(u32::MAX), self.alike)
+    }
     fn delays(&self) -> DelayStats {
         let n = self.s.packets_out;
         if self.newest_out == 0 || n == 0 {
@@ -178,7 +189,10 @@ impl Meter {
         }
         let mean = self.sum as f64 / n as f64;
         let var = (self.squares as f64 / n as f64 - mean * mean).max(0.0);
-        let quantile = |q: f64| ((self.spread.quantile(q) * 1e3) as u64).clamp(self.min, self.max);
+        let (us, alike) = self.run();
+        let mut spread = self.spread.clone();
+        spread.add_many(us, alike);
+        let quantile = |q: f64| ((spread.quantile(q) * 1e3) as u64).clamp(self.min, self.max);
         DelayStats {
             count: n,
             mean,
