@@ -65,7 +65,7 @@ enum PathState {
 impl Cdg {
     /// A new one.
     pub fn new(o: &Options<'_>) -> Cdg {
-        let get = |i: usize| o.get(&CDG_PARAMS[i]) as u32;
+        let get = |i: usize| o.get(&PARAMS[i]) as u32;
         let settings = Settings {
             backoff_beta: get(1),
             backoff_factor: get(2),
@@ -246,7 +246,7 @@ impl CongestionController for Cdg {
 }
 
 /// The module's parameters.
-pub const CDG_PARAMS: &[Param] = &[
+pub(super) const PARAMS: &[Param] = &[
     Param { name: "window", about: "rounds over which gradients are summed; the next power of two is taken", default: 8, min: 1, max: 256 },
     // √½ · 1024 = 724.07.
     Param { name: "backoff_beta", about: "what a back-off leaves of the window, of 1024", default: 724, min: 0, max: 1_024 },

@@ -76,7 +76,7 @@ impl RttFilter {
 impl Nv {
     /// A new one.
     pub fn new(o: &Options<'_>) -> Nv {
-        let get = |i: usize| o.get(&NV_PARAMS[i]) as u32;
+        let get = |i: usize| o.get(&PARAMS[i]) as u32;
         Nv {
             pad: get(0),
             reset_period: get(1),
@@ -245,7 +245,7 @@ impl CongestionController for Nv {
 }
 
 /// The module's parameters.
-pub const NV_PARAMS: &[Param] = &[
+pub(super) const PARAMS: &[Param] = &[
     Param { name: "nv_pad", about: "packets allowed in the queue", default: 10, min: 1, max: 1_000_000 },
     Param { name: "nv_reset_period", about: "seconds after which the smallest RTT is taken anew", default: 5, min: 0, max: 3_000 },
     Param {

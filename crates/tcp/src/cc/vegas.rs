@@ -108,7 +108,7 @@ pub struct Vegas {
 impl Vegas {
     /// A new one.
     pub fn new(o: &Options<'_>) -> Vegas {
-        let get = |i: usize| o.get(&VEGAS_PARAMS[i]) as u32;
+        let get = |i: usize| o.get(&PARAMS[i]) as u32;
         Vegas { rounds: Rounds::new(), alpha: get(0), beta: get(1), gamma: get(2) }
     }
 
@@ -187,7 +187,7 @@ impl CongestionController for Vegas {
 }
 
 /// The module's parameters.
-pub const VEGAS_PARAMS: &[Param] = &[
+pub(super) const PARAMS: &[Param] = &[
     Param { name: "alpha", about: "packets in the queue below which the window grows", default: 2, min: 0, max: MOST },
     Param { name: "beta", about: "packets in the queue above which the window shrinks", default: 4, min: 0, max: MOST },
     Param { name: "gamma", about: "packets in the queue above which slow start ends", default: 1, min: 0, max: MOST },
