@@ -95,6 +95,13 @@ def test_registries(cli, need_model):
     assert "netem" in cli("qdisc", "list").out
 
 
+def test_every_congestion_control(cli, need_model):
+    from tcpscape import engines
+
+    got = cli("run", "--cca", "all", "--bottleneck", "tbf rate 2mbit burst 6056 limit 20000", "--duration", "300ms", "--seeds", "1", "--json")
+    assert [json.loads(line)["cca"] for line in got.out.splitlines()] == engines.make("model").ccas()
+
+
 def test_advice_as_json(cli):
     got = cli("advise", "--rtt", "26ms", "--jitter", "7ms", "--seeds", "4", "--engine", "mock", "--cca", "cubic,bbr", "--json")
     answer = json.loads(got.out)

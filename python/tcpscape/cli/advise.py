@@ -49,7 +49,7 @@ def advise(
     path = validate(Conditions, {k: v for k, v in said.items() if v is not None}, "the options")
     with Progress("advise") as progress:
         runner = Runner(engines.make(engine), jobs, progress=progress.update)
-        adviser = Adviser(path, options.ccas(cca), runner, build.seeds(seeds) if seeds else None, progress.say)
+        adviser = Adviser(path, options.ccas(cca, runner.engine), runner, build.seeds(seeds) if seeds else None, progress.say)
         advice = adviser.advise()
     from tcpscape.cli import advise_text
 

@@ -8,8 +8,9 @@ from typing import Annotated, Any
 import typer
 
 from tcpscape import build
+from tcpscape.engines import Engine
 
-Cca = Annotated[str | None, typer.Option(help="Congestion controls to compare, one trial each: cubic,cubic:hystart=off,bbr.")]
+Cca = Annotated[str | None, typer.Option(help="Congestion controls to compare, one trial each: cubic,cubic:hystart=off,bbr; all: every one.")]
 Seeds = Annotated[str, typer.Option(help="Trials of each condition: 20 (seeds 0…19), 5..9 or 1,4,7.")]
 Json = Annotated[bool, typer.Option("--json", help="One JSON line per trial and nothing else on stdout.")]
 Out = Annotated[Path | None, typer.Option(help="Keep results here and resume from here.")]
@@ -36,6 +37,7 @@ def flow_fields(rcvbuf: str | None, sndbuf: str | None, app: str | None, chunk: 
     return {k: v for k, v in fields.items() if v is not None}
 
 
-def ccas(text: str | None) -> list[str]:
-    """The congestion controls asked for, perhaps none."""
-    return build.ccas(text) if text is not None else []
+def ccas(text: str | None, engine: Engine | None = None) -> list[str]:
+    """The congestion controls asked for, perhaps none; `all` is every one that `engine` has, if one is given."""
+    named = build.ccas(text) if text is not None else []
+    return sorted(engine.ccas()) or named if engine is not None and named == ["all"] else named

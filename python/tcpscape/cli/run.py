@@ -53,10 +53,11 @@ def run(
     path = {"forward": forward, "bottleneck": bottleneck, "reverse": reverse}
     rest = {"duration": duration, "kernel": kernel, "offload": offload, "ecn": ecn}
     flow = options.flow_fields(rcvbuf, sndbuf, app, chunk, read) | ({"listener": listener} if listener else {})
+    made = engines.make(engine)
     if scenario is not None:
-        cases = _from_file(load(scenario), path, rest, flow, flows, mix, options.ccas(cca))
+        cases = _from_file(load(scenario), path, rest, flow, flows, mix, options.ccas(cca, made))
     else:
-        cases = _from_words(path, rest, flow, flows or 1, mix, options.ccas(cca), given=flows is not None)
+        cases = _from_words(path, rest, flow, flows or 1, mix, options.ccas(cca, made), given=flows is not None)
     from tcpscape.results import Store
 
     interval = units.parse_time(samples or (SAMPLES_WITH_OUT if out else 0), "samples", example="10ms")
@@ -64,7 +65,7 @@ def run(
         refuse("samples", "there is nowhere to keep them", "add --out DIR")
     store = Store(out) if out else None
     with Progress() as progress:
-        runner = Runner(engines.make(engine), jobs, engines.Capture(samples_ns=interval), store, progress.update)
+        runner = Runner(made, jobs, engines.Capture(samples_ns=interval), store, progress.update)
         groups = runner.run_all([(case, build.seeds(seeds)) for case in cases])
     if pcap:
         runner.engine.write_pcap(cases[0], groups[0][0].seed, pcap)

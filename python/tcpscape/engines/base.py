@@ -64,6 +64,10 @@ class Engine(ABC):
     def run(self, scenario: Scenario, seeds: Sequence[int], *, threads: int = 1, capture: Capture = Capture()) -> list[Trial]:
         """Runs one trial for each seed."""
 
+    def ccas(self) -> list[str]:
+        """Congestion controls that it has, by Linux's names; none where it would take any."""
+        return []
+
     def refuse_own(self, scenario: Scenario) -> None:
         """Refuses congestion controls that are Python code."""
         for flow in scenario.flows:

@@ -109,6 +109,10 @@ class Model(Engine):
             raise EngineError(f"engine: model cannot run here: {self.unavailable()}")
         return self._core
 
+    def ccas(self) -> list[str]:
+        """Congestion controls of the registry."""
+        return [c.name for c in self.registry()]
+
     def registry(self) -> list[Control]:
         """Congestion controls."""
         return controls(self._lib)
