@@ -154,6 +154,13 @@ impl Meter {
         self.s.packets_out += 1;
         self.s.bytes_out += u64::from(p.size);
     }
+    /// A packet leaves that arrived then, in the order of the arrivals.
+    #[inline]
+    pub fn depart<B>(&mut self, now: Time, arrived: Time, p: &Packet<B>) {
+        self.leave(p);
+        let ticket = self.ticket();
+        self.delay(now, arrived, ticket);
+    }
     /// Measures the delay and the order of a packet that leaves.
     #[inline]
     pub fn delay(&mut self, now: Time, arrived: Time, ticket: u64) {

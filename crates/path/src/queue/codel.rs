@@ -10,7 +10,6 @@ pub mod law;
 
 use super::{Aged, Freed, Qdisc};
 use crate::grammar::{print, TcError, Words};
-use crate::schedule::Patch;
 use crate::spec::{QdiscSpec, SpecError};
 use crate::stats::{Meter, StageStats};
 use law::{Control, Law, Limits, Source};
@@ -161,22 +160,11 @@ impl<B: Send> Qdisc<B> for Codel<B> {
         }
         self.peeked.as_ref().map(|p| p.1.size)
     }
-    fn next_event(&self) -> Time {
-        if self.held().0 == 0 {
-            Time::MAX
-        } else {
-            Time::ZERO
-        }
-    }
     fn packets(&self) -> u64 {
         self.held().0
     }
     fn bytes(&self) -> u64 {
         self.held().1
-    }
-    fn change(&mut self, _: Time, _: usize, _: &Patch) {}
-    fn current(&self, _: usize) -> Patch {
-        Patch::default()
     }
     fn report(&self, out: &mut Vec<StageStats>) {
         out.push(self.line.meter.report("codel", self.packets(), self.bytes()));

@@ -75,9 +75,7 @@ impl<B: Send> Qdisc<B> for Fifo<B> {
     fn dequeue(&mut self, now: Time, _: &mut Freed) -> Option<Packet<B>> {
         let (arrived, p) = self.queue.pop_front()?;
         self.backlog -= u64::from(p.size);
-        self.meter.leave(&p);
-        let ticket = self.meter.ticket();
-        self.meter.delay(now, arrived, ticket);
+        self.meter.depart(now, arrived, &p);
         Some(p)
     }
     #[inline]

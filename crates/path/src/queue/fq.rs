@@ -374,9 +374,7 @@ impl<B: Send> Qdisc<B> for Fq<B> {
             Some(p) => p,
             None => self.next(now)?,
         };
-        self.meter.leave(&p);
-        let ticket = self.meter.ticket();
-        self.meter.delay(now, arrived, ticket);
+        self.meter.depart(now, arrived, &p);
         Some(p)
     }
     fn peek(&mut self, now: Time, _: &mut Freed) -> Option<u32> {

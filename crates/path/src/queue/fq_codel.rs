@@ -11,7 +11,6 @@ use super::codel::{self, WORDS};
 use super::drr::{Flow, Flows};
 use super::{Aged, Freed, Qdisc};
 use crate::grammar::{TcError, Words};
-use crate::schedule::Patch;
 use crate::spec::{QdiscSpec, SpecError};
 use crate::stats::{Meter, StageStats};
 use serde::{Deserialize, Serialize};
@@ -182,9 +181,7 @@ impl<B: Send> Qdisc<B> for FqCodel<B> {
     fn dequeue(&mut self, now: Time, freed: &mut Freed) -> Option<Packet<B>> {
         let (arrived, p) = self.peeked.take().or_else(|| self.next(now, freed))?;
         self.look = self.packets == 0;
-        self.meter.leave(&p);
-        let ticket = self.meter.ticket();
-        self.meter.delay(now, arrived, ticket);
+        self.meter.depart(now, arrived, &p);
         Some(p)
     }
     fn peek(&mut self, now: Time, freed: &mut Freed) -> Option<u32> {
@@ -205,10 +202,6 @@ impl<B: Send> Qdisc<B> for FqCodel<B> {
     }
     fn bytes(&self) -> u64 {
         self.waiting().1
-    }
-    fn change(&mut self, _: Time, _: usize, _: &Patch) {}
-    fn current(&self, _: usize) -> Patch {
-        Patch::default()
     }
     fn report(&self, out: &mut Vec<StageStats>) {
         out.push(self.meter.report("fq_codel", self.packets(), self.bytes()));

@@ -37,8 +37,15 @@ pub trait Qdisc<B>: Send {
     /// The size of the packet that `dequeue(now)` would give. As in Linux, some queues take it out for that, and it stays the next
     /// one to leave whatever comes after: then whatever they decide on departure is decided here.
     fn peek(&mut self, now: Time, freed: &mut Freed) -> Option<u32>;
-    /// When `dequeue` is worth trying; [`Time::ZERO`] for at once, [`Time::MAX`] for never without another packet.
-    fn next_event(&self) -> Time;
+    /// When `dequeue` is worth trying; [`Time::ZERO`] for at once, [`Time::MAX`] for never without another packet. By default at once while
+    /// there are packets.
+    fn next_event(&self) -> Time {
+        if self.packets() == 0 {
+            Time::MAX
+        } else {
+            Time::ZERO
+        }
+    }
     /// Packets held, children included.
     fn packets(&self) -> u64;
     /// Bytes held, children included.
@@ -47,10 +54,13 @@ pub trait Qdisc<B>: Send {
     fn orphans(&self) -> bool {
         false
     }
-    /// `tc qdisc change`: what is queued keeps its due time. `depth` 0 is this queue, 1 its child.
-    fn change(&mut self, now: Time, depth: usize, patch: &Patch);
+    /// `tc qdisc change`: what is queued keeps its due time. `depth` 0 is this queue, 1 its child. By default nothing
+    /// of it can change.
+    fn change(&mut self, _now: Time, _depth: usize, _patch: &Patch) {}
     /// The values that `change` would replace.
-    fn current(&self, depth: usize) -> Patch;
+    fn current(&self, _depth: usize) -> Patch {
+        Patch::default()
+    }
     /// Appends this queue's account, then its children's.
     fn report(&self, out: &mut Vec<StageStats>);
 }

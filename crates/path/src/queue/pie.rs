@@ -10,7 +10,6 @@ pub mod law;
 use super::clock::{jiffies, Ticker};
 use super::{Aged, Freed, Qdisc};
 use crate::grammar::{print, TcError, Words};
-use crate::schedule::Patch;
 use crate::spec::{QdiscSpec, SpecError};
 use crate::stats::{Meter, StageStats};
 use law::{Control, Law, ONE};
@@ -145,9 +144,7 @@ impl<B: Send> Qdisc<B> for Pie<B> {
     }
     fn dequeue(&mut self, now: Time, _: &mut Freed) -> Option<Packet<B>> {
         let (arrived, p) = self.peeked.take().or_else(|| self.next(now))?;
-        self.meter.leave(&p);
-        let ticket = self.meter.ticket();
-        self.meter.delay(now, arrived, ticket);
+        self.meter.depart(now, arrived, &p);
         Some(p)
     }
     fn peek(&mut self, now: Time, _: &mut Freed) -> Option<u32> {
@@ -156,22 +153,11 @@ impl<B: Send> Qdisc<B> for Pie<B> {
         }
         self.peeked.as_ref().map(|p| p.1.size)
     }
-    fn next_event(&self) -> Time {
-        if self.packets() == 0 {
-            Time::MAX
-        } else {
-            Time::ZERO
-        }
-    }
     fn packets(&self) -> u64 {
         Pie::packets(self)
     }
     fn bytes(&self) -> u64 {
         Pie::bytes(self)
-    }
-    fn change(&mut self, _: Time, _: usize, _: &Patch) {}
-    fn current(&self, _: usize) -> Patch {
-        Patch::default()
     }
     fn report(&self, out: &mut Vec<StageStats>) {
         out.push(self.meter.report("pie", Pie::packets(self), Pie::bytes(self)));

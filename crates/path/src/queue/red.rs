@@ -12,7 +12,6 @@ pub mod tc;
 use super::clock::Ticker;
 use super::{Aged, Freed, Qdisc};
 use crate::grammar::{print, TcError, Words};
-use crate::schedule::Patch;
 use crate::spec::{QdiscSpec, SpecError};
 use crate::stats::{Meter, StageStats};
 use serde::{Deserialize, Serialize};
@@ -267,9 +266,7 @@ impl<B: Send> Qdisc<B> for Red<B> {
         };
         self.bytes -= u64::from(p.size);
         self.look = self.queue.is_empty();
-        self.meter.leave(&p);
-        let ticket = self.meter.ticket();
-        self.meter.delay(now, arrived, ticket);
+        self.meter.depart(now, arrived, &p);
         Some(p)
     }
     fn peek(&mut self, _: Time, _: &mut Freed) -> Option<u32> {
@@ -288,10 +285,6 @@ impl<B: Send> Qdisc<B> for Red<B> {
     }
     fn bytes(&self) -> u64 {
         self.bytes
-    }
-    fn change(&mut self, _: Time, _: usize, _: &Patch) {}
-    fn current(&self, _: usize) -> Patch {
-        Patch::default()
     }
     fn report(&self, out: &mut Vec<StageStats>) {
         out.push(self.meter.report("red", self.packets(), self.bytes));

@@ -330,9 +330,7 @@ impl<B: Send> Qdisc<B> for Sfq<B> {
             Some(p) => p,
             None => self.next(now, freed)?,
         };
-        self.meter.leave(&p);
-        let ticket = self.meter.ticket();
-        self.meter.delay(now, arrived, ticket);
+        self.meter.depart(now, arrived, &p);
         Some(p)
     }
     fn peek(&mut self, now: Time, freed: &mut Freed) -> Option<u32> {
@@ -340,13 +338,6 @@ impl<B: Send> Qdisc<B> for Sfq<B> {
             self.ahead = self.next(now, freed);
         }
         self.ahead.as_ref().map(|(_, p)| p.size)
-    }
-    fn next_event(&self) -> Time {
-        if self.packets() == 0 {
-            Time::MAX
-        } else {
-            Time::ZERO
-        }
     }
     fn packets(&self) -> u64 {
         self.packets + u64::from(self.ahead.is_some())

@@ -384,9 +384,7 @@ impl<B: Body> Qdisc<B> for Cake<B> {
             Some(p) => p,
             None => self.next(now, freed)?,
         };
-        self.meter.leave(&p);
-        let ticket = self.meter.ticket();
-        self.meter.delay(now, arrived, ticket);
+        self.meter.depart(now, arrived, &p);
         Some(p)
     }
     fn peek(&mut self, now: Time, freed: &mut Freed) -> Option<u32> {

@@ -239,9 +239,7 @@ impl<B: Body> Qdisc<B> for DualPi2<B> {
             Some(p) => p,
             None => self.next(now, freed)?,
         };
-        self.meter.leave(&p);
-        let ticket = self.meter.ticket();
-        self.meter.delay(now, arrived, ticket);
+        self.meter.depart(now, arrived, &p);
         Some(p)
     }
     fn peek(&mut self, now: Time, freed: &mut Freed) -> Option<u32> {
@@ -249,13 +247,6 @@ impl<B: Body> Qdisc<B> for DualPi2<B> {
             self.ahead = self.next(now, freed);
         }
         self.ahead.as_ref().map(|(_, p)| p.size)
-    }
-    fn next_event(&self) -> Time {
-        if self.packets() == 0 {
-            Time::MAX
-        } else {
-            Time::ZERO
-        }
     }
     fn packets(&self) -> u64 {
         (self.l.len() + self.c.len()) as u64 + u64::from(self.ahead.is_some())
