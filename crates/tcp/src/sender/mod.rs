@@ -1,7 +1,7 @@
 //! The sending side of Linux's TCP: window, scoreboard, loss recovery, timers and pacing, without a clock or a socket.
 //!
 //! What it is: a machine of one connection that sends. `ack.rs` takes ACKs in, `recovery.rs` decides about losses and undo,
-//! `output.rs` decides what may leave, `timers.rs` is the retransmission timer in its four roles, `scoreboard.rs` what is in flight,
+//! `output.rs` decides what may leave, `retransmit.rs` what goes again, `pacing.rs` when; `timers.rs` is the retransmission timer in its four roles, `scoreboard.rs` what is in flight,
 //! `memory.rs` the send buffer, `ecn.rs` explicit congestion notification, `info.rs` what is counted.
 //! Source: RFC 9293, 5681, 6298, 6675, 6937 (PRR), 8985 (RACK-TLP), 5682 (F-RTO), 3522 (Eifel), 3708 (DSACK undo), 7323, and
 //! observed behaviour of Linux 6.1.192; the kernel's function names stand beside the rules. How it differs: see
@@ -9,16 +9,20 @@
 
 mod accecn;
 mod ack;
+mod config;
 mod ecn;
 mod info;
 mod memory;
 mod output;
+mod pacing;
 mod recovery;
 mod refused;
+mod retransmit;
 mod rtt;
 mod scoreboard;
 mod timers;
 
+pub use config::{SenderConfig, Transmit};
 pub use info::{Info, Limit, SenderStats, LIMITS};
 pub use tcpscape_base::Histogram;
 
@@ -45,48 +49,6 @@ const RACK_RECOVERY_THRESH: u8 = 16;
 const TIMEOUT_INIT_US: u64 = 1_000_000;
 /// `TCP_RTO_MAX`, 120 s.
 const RTO_MAX_US: u64 = 120_000_000;
-
-/// How a sender is set up.
-pub struct SenderConfig {
-    /// Kernel profile.
-    pub kernel: Kernel,
-    /// Tick counter of its host.
-    pub jiffies: Jiffies,
-    /// Payload of a full segment, bytes: 1448 at an MTU of 1500 with timestamps.
-    pub mss: u32,
-    /// `SO_SNDBUF` argument in bytes, 0 for autotuning.
-    pub sndbuf: u32,
-    /// Whether TCP builds super-packets (always so in Linux since 4.17; false is `sk_gso_disabled`).
-    pub gso: bool,
-    /// `TCP_NODELAY`: small segments leave at once.
-    pub nodelay: bool,
-    /// Whether its system asks for ECN (`net.ipv4.tcp_ecn = 1`); a congestion control that needs it asks anyway.
-    pub ecn: bool,
-    /// Whether the first queue on the sender's host holds its memory (no netem there): enables TCP small queues.
-    pub tsq: bool,
-    /// Whether departures from the host are reported by [`Sender::on_departure`].
-    pub watch_host: bool,
-    /// Whether there is no queue on the sender's host: packets sent by a process leave at once, those sent while ACKs are
-    /// processed leave when the batch of ACKs is done.
-    pub bare_host: bool,
-    /// Whether the host's queue paces by each segment's departure time (fq): then TCP stamps and does not wait (`SK_PACING_FQ`).
-    pub fq: bool,
-    /// Its congestion control.
-    pub congestion: Box<dyn CongestionController>,
-}
-
-/// A segment on its way out.
-#[derive(Clone, Copy, Debug)]
-pub struct Transmit {
-    /// The segment; its payload may be longer than the MSS.
-    pub segment: Segment,
-    /// Number of MSS-sized packets inside.
-    pub segs: u16,
-    /// Its number for [`Sender::on_departure`]; 0 for segments without data.
-    pub burst: u32,
-    /// Earliest departure from its host (`skb->tstamp`): past or now unless the host's queue paces.
-    pub departure: Time,
-}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {

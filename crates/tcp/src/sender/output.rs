@@ -1,10 +1,9 @@
-//! What may leave, and when: segmentation into super-packets, Nagle, window tests, pacing, small queues.
+//! What new data may leave: segmentation into super-packets, Nagle, window tests, small queues.
 //!
 //! Source: RFC 9293 §3.8, RFC 896 (Nagle), RFC 2861 (window validation), observed behaviour of Linux's GSO-by-default output path.
-//! Linux: `tcp_sendmsg_locked()`, `tcp_write_xmit()`, `__tcp_transmit_skb()`, `tcp_xmit_retransmit_queue()`.
-//! How it differs: small segments are not merged when they are retransmitted (`tcp_retrans_try_collapse()`).
+//! Linux: `tcp_sendmsg_locked()`, `tcp_write_xmit()`, `__tcp_transmit_skb()`. How it differs: nothing known.
 
-use super::scoreboard::{APP_LIMITED, EVER_RETRANS, HEAD, LOST, PUSH, RETRANS, SACKED};
+use super::scoreboard::{APP_LIMITED, HEAD, PUSH};
 use super::*;
 use tcpscape_base::Ecn;
 
@@ -113,45 +112,6 @@ impl Sender {
         {
             self.app_limited = self.delivered.wrapping_add(self.in_flight()).max(1);
         }
-    }
-
-    /// Segments that one super-packet may hold at the present rate (`tcp_tso_segs()`).
-    pub(super) fn tso_segs(&self) -> u32 {
-        if !self.gso {
-            return 1;
-        }
-        let mut bytes = self.w.pacing_rate >> 10;
-        let r = self.min_rtt() >> 9;
-        if r < 32 {
-            bytes += u64::from(GSO_MAX >> r);
-        }
-        let bytes = bytes.min(u64::from(GSO_MAX)) as u32;
-        let segs = (bytes / self.mss).max(self.cc.min_tso_segs(&self.w));
-        if self.owns_window {
-            return segs.min(self.cc.max_tso_segs(&self.w)).max(1);
-        }
-        segs
-    }
-
-    /// When a segment just sent may leave its host: fq asks for it (`skb_set_delivery_time()`).
-    pub(super) fn departure(&self, s: &Segment, burst: u32) -> Time {
-        if !self.fq {
-            return self.now;
-        }
-        let id = self.board.lower_bound(s.seq);
-        let data = burst != 0 && self.board.contains(id);
-        Time(if data { self.board.get(id).xmit_ns } else { self.wstamp_ns.max(self.now.0) })
-    }
-
-    /// Whether pacing holds the next segment back; fq does that by itself (`tcp_pacing_check()`).
-    fn pacing_check(&mut self) -> bool {
-        if self.fq || !self.w.paced || self.wstamp_ns <= self.now.0 {
-            return false;
-        }
-        if self.pacing_timer.is_none() {
-            self.pacing_timer = Some(Time(self.wstamp_ns));
-        }
-        true
     }
 
     fn cwnd_quota(&self) -> u32 {
@@ -291,7 +251,7 @@ impl Sender {
     }
 
     /// TCP small queues: more than about a millisecond's worth waits in the sender's own queue (`tcp_small_queue_check()`).
-    fn small_queue_full(&mut self, len: u32, factor: u32) -> bool {
+    pub(super) fn small_queue_full(&mut self, len: u32, factor: u32) -> bool {
         // tcp_rtx_queue_empty_or_single_skb()
         let single = || self.board.front().map(|s| s.burst) == self.board.back_id().map(|id| self.board.get(id).burst);
         if !self.tsq || single() {
@@ -352,7 +312,7 @@ impl Sender {
         n
     }
 
-    fn emit(&mut self, seq: u64, len: u32, stamp: u64, (flags, ecn): (Flags, Ecn)) {
+    pub(super) fn emit(&mut self, seq: u64, len: u32, stamp: u64, (flags, ecn): (Flags, Ecn)) {
         let s = Segment { len, ecn, tsval: Self::ts_of(stamp), flags: self.ecn.ack().with(flags), ..self.bare_ack(seq) };
         self.out.push_back((s, self.burst));
         if self.watch_host {
@@ -390,28 +350,8 @@ impl Sender {
         }
     }
 
-    /// Counts `n` segments of `len` bytes out, moves the pacing clock on; returns their time stamp in ns.
-    fn stamp_and_pace(&mut self, len: u32, n: u32) -> u64 {
-        if self.in_flight() == 0 {
-            self.ca_event(CaEvent::TxStart);
-        }
-        self.lsndtime = self.jiffies.at(self.now);
-        self.stats.data_segs_out += u64::from(n);
-        let prior = self.wstamp_ns;
-        self.wstamp_ns = prior.max(self.now.0);
-        let stamp = self.wstamp_ns;
-        let rate = self.w.pacing_rate;
-        if self.w.paced && rate > 0 && rate != u64::MAX && self.stats.data_segs_out >= 10 {
-            let mut ns = u64::from(len) * 1_000_000_000 / rate;
-            // Late transmissions earn up to half of their length back.
-            ns -= (ns / 2).min(stamp - prior);
-            self.wstamp_ns += ns;
-        }
-        stamp
-    }
-
     /// Stamps `n` entries from `first` as one burst sent at `stamp` (`tcp_rate_skb_sent()`).
-    fn mark_sent(&mut self, first: u32, n: u32, stamp: u64) {
+    pub(super) fn mark_sent(&mut self, first: u32, n: u32, stamp: u64) {
         if self.packets_out == 0 {
             self.first_tx_mstamp = stamp / 1_000;
             self.delivered_mstamp = stamp / 1_000;
@@ -436,108 +376,6 @@ impl Sender {
         }
     }
 
-    /// Sends lost segments again as far as the window allows (`tcp_xmit_retransmit_queue()`).
-    pub(super) fn retransmit_lost(&mut self) {
-        if self.packets_out == 0 {
-            return;
-        }
-        let max_segs = self.tso_segs();
-        let mut rearm = false;
-        while self.in_flight() < self.w.cwnd && self.retrans_out < self.lost_out {
-            let Some(id) = self.board.next_lost() else { break };
-            if self.pacing_check() {
-                break;
-            }
-            let len = self.same_burst(id, u32::MAX, u64::MAX).1;
-            if self.small_queue_full(len, 1) {
-                break;
-            }
-            let n = self.retransmit(id, (self.w.cwnd - self.in_flight()).min(max_segs));
-            if n == 0 {
-                break;
-            }
-            if self.in_cwnd_reduction() {
-                self.prr_out += n;
-            }
-            rearm |= id == self.board.base() && self.pending() != Some(Pending::Reorder);
-        }
-        if rearm {
-            self.arm_paced(Pending::Retrans, self.rto_jiffies);
-        }
-    }
-
-    /// Retransmits up to `segs` segments from `id` and tags them (`tcp_retransmit_skb()`); returns how many.
-    pub(super) fn retransmit(&mut self, id: u32, segs: u32) -> u32 {
-        if self.held_in_host_queue(id) {
-            // A failed attempt leaves its mark as the kernel's does.
-            if self.retrans_stamp == 0 {
-                self.retrans_stamp = Self::ts_of(self.board.get(id).xmit_ns);
-            }
-            let n = self.same_burst(id, u32::MAX, u64::MAX).0;
-            self.undo_retrans = self.undo_retrans.max(0) + n as i32;
-            return 0;
-        }
-        let n = self.transmit_again(id, segs);
-        for i in 0..n {
-            self.board.get_mut(id.wrapping_add(i)).flags |= RETRANS;
-        }
-        self.retrans_out += n;
-        if n > 0 && self.retrans_stamp == 0 {
-            self.retrans_stamp = Self::ts_of(self.board.get(id).xmit_ns);
-        }
-        self.undo_retrans = self.undo_retrans.max(0) + n.max(1) as i32;
-        n
-    }
-
-    /// Sends `id` again, with those of its burst that share its fate, up to `segs`; returns how many (`__tcp_retransmit_skb()`).
-    pub(super) fn transmit_again(&mut self, id: u32, segs: u32) -> u32 {
-        let first = *self.board.get(id);
-        let end = self.wnd_end();
-        if first.end() > end && id != self.board.base() {
-            return 0;
-        }
-        let (n, len) = self.same_burst(id, segs, end);
-        self.begin_buffer(id);
-        self.begin_buffer(id.wrapping_add(n));
-        let stamp = self.stamp_and_pace(len, n);
-        self.mark_sent(id, n, stamp);
-        for i in 0..n {
-            self.board.get_mut(id.wrapping_add(i)).flags |= EVER_RETRANS;
-        }
-        self.stats.retransmits += u64::from(n);
-        let last = self.board.get_mut(id.wrapping_add(n - 1));
-        if n > 1 {
-            last.flags |= PUSH;
-        }
-        let push = last.flags & PUSH != 0;
-        let flags = if push { Flags::PSH } else { Flags::default() };
-        self.emit(first.seq, len, stamp, (flags, self.ecn.control()));
-        n
-    }
-
-    /// Up to `segs` segments from `id` that left in one burst and share their fate, up to sequence number `end`: count and bytes.
-    fn same_burst(&self, id: u32, segs: u32, end: u64) -> (u32, u32) {
-        let fate = |f: u8| f & (SACKED | LOST | RETRANS | EVER_RETRANS);
-        let first = self.board.get(id);
-        let (mut n, mut len) = (1, first.len);
-        while n < segs && self.board.contains(id.wrapping_add(n)) {
-            let s = self.board.get(id.wrapping_add(n));
-            if s.burst != first.burst || fate(s.flags) != fate(first.flags) || s.end() > end {
-                break;
-            }
-            len += s.len;
-            n += 1;
-        }
-        (n, len)
-    }
-
-    /// Whether the last transmission of `id` still waits in a queue of the sender's host: it is not sent again then.
-    pub(super) fn held_in_host_queue(&mut self, id: u32) -> bool {
-        let held = self.in_host_queue(self.board.get(id).burst);
-        self.stats.held_in_host_queue += u64::from(held);
-        held
-    }
-
     /// A zero-window probe that may carry what little the window admits (`tcp_write_wakeup()`).
     pub(super) fn write_wakeup(&mut self) {
         let room = (self.wnd_end() - self.snd_nxt) as u32;
@@ -545,17 +383,6 @@ impl Sender {
         if len > 0 {
             self.send_new(len);
         }
-    }
-
-    /// The pacing timer fired, or memory came back from the sender's queue (`tcp_tsq_write()`).
-    pub(super) fn on_pacing_timer(&mut self) {
-        if self.state != State::Established {
-            return;
-        }
-        if self.lost_out > self.retrans_out && self.w.cwnd > self.in_flight() {
-            self.retransmit_lost();
-        }
-        self.write_xmit(Push::All);
     }
 
     // RFC 2861, RFC 7661 in spirit; Linux: tcp_cwnd_validate().

@@ -1,0 +1,47 @@
+//! What goes into a sender when it is made, and what comes out of it.
+
+use crate::cc::CongestionController;
+use crate::kernel::{Jiffies, Kernel};
+use tcpscape_base::{Segment, Time};
+
+/// How a sender is set up.
+pub struct SenderConfig {
+    /// Kernel profile.
+    pub kernel: Kernel,
+    /// Tick counter of its host.
+    pub jiffies: Jiffies,
+    /// Payload of a full segment, bytes: 1448 at an MTU of 1500 with timestamps.
+    pub mss: u32,
+    /// `SO_SNDBUF` argument in bytes, 0 for autotuning.
+    pub sndbuf: u32,
+    /// Whether TCP builds super-packets (always so in Linux since 4.17; false is `sk_gso_disabled`).
+    pub gso: bool,
+    /// `TCP_NODELAY`: small segments leave at once.
+    pub nodelay: bool,
+    /// Whether its system asks for ECN (`net.ipv4.tcp_ecn = 1`); a congestion control that needs it asks anyway.
+    pub ecn: bool,
+    /// Whether the first queue on the sender's host holds its memory (no netem there): enables TCP small queues.
+    pub tsq: bool,
+    /// Whether departures from the host are reported by [`Sender::on_departure`].
+    pub watch_host: bool,
+    /// Whether there is no queue on the sender's host: packets sent by a process leave at once, those sent while ACKs are
+    /// processed leave when the batch of ACKs is done.
+    pub bare_host: bool,
+    /// Whether the host's queue paces by each segment's departure time (fq): then TCP stamps and does not wait (`SK_PACING_FQ`).
+    pub fq: bool,
+    /// Its congestion control.
+    pub congestion: Box<dyn CongestionController>,
+}
+
+/// A segment on its way out.
+#[derive(Clone, Copy, Debug)]
+pub struct Transmit {
+    /// The segment; its payload may be longer than the MSS.
+    pub segment: Segment,
+    /// Number of MSS-sized packets inside.
+    pub segs: u16,
+    /// Its number for [`Sender::on_departure`]; 0 for segments without data.
+    pub burst: u32,
+    /// Earliest departure from its host (`skb->tstamp`): past or now unless the host's queue paces.
+    pub departure: Time,
+}
