@@ -247,7 +247,7 @@ pub struct PktsAcked {
     pub in_flight: u32,
 }
 
-/// An acceptable ACK, once the retransmission queue is cleaned (`in_ack_event`; before 6.1.14x it came ahead of the cleaning).
+/// An acceptable ACK, once the retransmission queue is cleaned (`in_ack_event`; in older stable releases it came before that).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct InAck {
     /// It took the slow path: the header was not the predicted one, as it carried SACK blocks, another window, ECE or an older
