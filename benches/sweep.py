@@ -32,9 +32,12 @@ PAGE = """\
 # The fourteen-control sweep, impaired
 
 Written by `make bench` (benches/sweep.py); do not edit. "Fourteen CCAs in network namespaces" compares congestion controls by single
-runs of 10 s over `{words}` on the sender's own interface, with segmentation offload on, so that one loss may take a burst of two
-segments. Here: the real Linux 6.1 in virtual time ({n} runs a cell) and the model ({seeds} seeds), mean goodput of all flows in Mbit/s
-with its 95 % interval. *One run* is where 95 % of the model's single runs of 10 s fall: what the published number could have been.
+runs of 10 s over
+
+    {words}
+
+on the sender's own interface, with segmentation offload on, so that one loss may take a burst of two segments. Here: the real Linux
+6.1 in virtual time ({n} runs a cell) and the model ({seeds} seeds), mean goodput of all flows in Mbit/s with its 95 % interval. *One run* is where 95 % of the model's single runs of 10 s fall: what the published number could have been.
 What is still queued at the end counts, so that a long queue may carry a little more than the link's 9.57 Mbit/s.
 
 {sections}
