@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +21,8 @@ LEAST, MOST = 1e-3, 3.0
 COLUMNS = 3
 LEAST_CURVE = 2
 """Conditions of a congestion control for a curve of its own."""
+MOST_CURVES = 7
+"""Congestion controls that are told apart by colour; of more, only all together are drawn."""
 
 
 def divergence(comparisons: Sequence[Comparison], labels: tuple[str, str], stem: Path) -> list[Path]:
@@ -28,11 +30,12 @@ def divergence(comparisons: Sequence[Comparison], labels: tuple[str, str], stem:
     by_family = groups(comparisons, lambda c: c.family)
     families = [f for f in FAMILIES if f in by_family]
     fig, axes = style.grid(len(families), COLUMNS)
-    for ax, family in zip(axes, families, strict=True):
-        _panel(ax, by_family[family])
-        ax.set_title(f"{family} ({len(by_family[family])})", fontsize=9, color=style.DARK)
     ccas = sorted(groups(_alone(comparisons), lambda c: c.cca))
-    entries = [(style.colour(cca, i), 1.3, "-", cca) for i, cca in enumerate(ccas)] if len(ccas) > 1 else []
+    ink = {cca: style.colour(cca, i) for i, cca in enumerate(ccas)} if 1 < len(ccas) <= MOST_CURVES else {}
+    for ax, family in zip(axes, families, strict=True):
+        _panel(ax, by_family[family], ink)
+        ax.set_title(f"{family} ({len(by_family[family])})", fontsize=9, color=style.DARK)
+    entries = [(colour, 1.3, "-", cca) for cca, colour in ink.items()]
     for colour, width, dash, label in [*entries, (style.DARK, 2.0, "-", "all"), (style.DARK, 1.0, "--", "chance: a perfect model")]:
         axes[0].plot([], [], color=colour, linewidth=width, linestyle=dash, label=label)
     fig.legend(loc="outside lower center", ncols=6, frameon=False, fontsize=8, labelcolor=style.DARK)
@@ -46,11 +49,12 @@ def _alone(comparisons: Sequence[Comparison]) -> list[Comparison]:
     return [c for c in comparisons if not c.condition.shared]
 
 
-def _panel(ax: Axes, group: Sequence[Comparison]) -> None:
+def _panel(ax: Axes, group: Sequence[Comparison], ink: Mapping[str, str]) -> None:
     per = groups(_alone(group), lambda c: c.cca)
-    for i, (cca, some) in enumerate(sorted(per.items())):
+    for cca, colour in ink.items():
+        some = per.get(cca, [])
         if len(per) > 1 and len(some) >= LEAST_CURVE:
-            _curve(ax, np.array([c.error for c in some]), style.colour(cca, i), 1.3, "-")
+            _curve(ax, np.array([c.error for c in some]), colour, 1.3, "-")
     _curve(ax, np.array([c.error for c in group]), style.DARK, 2.0, "-")
     drawn = [c.chance for c in group if len(c.chance)]
     if drawn:
