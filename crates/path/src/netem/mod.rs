@@ -29,7 +29,7 @@ pub(crate) use parse::parse;
 use serde::{Deserialize, Serialize};
 use slot::{Slot, SlotMachine};
 use std::collections::VecDeque;
-use tcpscape_base::{Duration, Ecn, Packet, Rate, Stream, Time};
+use tcpscape_base::{Duration, Packet, Rate, Stream, Time};
 use tfifo::{Held, Tfifo};
 
 /// Packets that netem holds at most when nothing is said (tc's default).
@@ -295,8 +295,7 @@ impl<B: Body> Netem<B> {
     }
 
     fn lose_or_copy(&mut self, now: Time, mut p: Packet<B>, (lost, copy): (bool, bool), freed: &mut Freed) -> bool {
-        if lost && self.ecn && p.ecn != Ecn::NotEct {
-            p.ecn = Ecn::Ce;
+        if lost && self.ecn && p.mark() {
             self.meter.s.marked += 1;
         } else if lost {
             self.meter.s.drops.loss += 1;

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::parse_tc;
+use tcpscape_base::Ecn;
 
 fn netem(words: &str) -> Netem<u32> {
     match parse_tc(words).unwrap() {

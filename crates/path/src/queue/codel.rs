@@ -8,7 +8,7 @@
 
 pub mod law;
 
-use super::{Aged, Freed, Qdisc};
+use super::{with_peeked, Aged, Freed, Qdisc};
 use crate::grammar::{print, TcError, Words};
 use crate::spec::{QdiscSpec, SpecError};
 use crate::stats::{Meter, StageStats};
@@ -127,8 +127,7 @@ impl<B> Codel<B> {
         self.control.next(now, &self.limits, &mut Draining { line: &mut self.line, freed })
     }
     fn held(&self) -> (u64, u64) {
-        let peeked = self.peeked.as_ref().map_or(0, |p| u64::from(p.1.size));
-        (self.line.queue.len() as u64 + u64::from(self.peeked.is_some()), self.line.bytes + peeked)
+        with_peeked(self.line.queue.len() as u64, self.line.bytes, &self.peeked)
     }
 }
 
@@ -148,10 +147,7 @@ impl<B: Send> Qdisc<B> for Codel<B> {
     }
     fn dequeue(&mut self, now: Time, freed: &mut Freed) -> Option<Packet<B>> {
         let (arrived, p) = self.peeked.take().or_else(|| self.next(now, freed))?;
-        let meter = &mut self.line.meter;
-        meter.leave(&p);
-        let ticket = meter.ticket();
-        meter.delay(now, arrived, ticket);
+        self.line.meter.depart(now, arrived, &p);
         Some(p)
     }
     fn peek(&mut self, now: Time, freed: &mut Freed) -> Option<u32> {

@@ -7,7 +7,7 @@
 //! under a key from its boot; whether two flows share a bucket is as likely.
 //! What it does not model: filters and classes.
 
-use super::Aged;
+use super::{hash, Aged};
 use std::collections::VecDeque;
 use tcpscape_base::{Packet, Stream, Time};
 
@@ -64,10 +64,8 @@ impl<B, S: Default> Flows<B, S> {
     }
     /// The flow that a packet belongs to.
     pub fn classify(&mut self, p: &Packet<B>) -> usize {
-        // SplitMix64's finaliser over the flow's number and the key, scaled to the number of buckets.
-        let mut z = (u64::from(p.flow) ^ self.key).wrapping_add(0x9e37_79b9_7f4a_7c15);
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        let z = hash(p.flow, self.key);
+        // The finaliser's last step, and the upper half scaled to the number of buckets.
         let bucket = ((((z ^ (z >> 31)) >> 32) * self.buckets.len() as u64) >> 32) as u32;
         let at = &mut self.buckets[bucket as usize];
         if *at == NONE {

@@ -8,14 +8,14 @@
 //! ns, not in ticks of the kernel's clock. Packets of other hosts have 1024 flows by hash of the flow's number.
 //! What it does not model: packets of no flow (control priority), `defrate` (no effect in Linux; refused).
 
-use super::{Freed, Qdisc};
+use super::{hash, with_peeked, Aged, Freed, Qdisc};
 use crate::grammar::{print, TcError, Words};
 use crate::schedule::Patch;
 use crate::spec::{QdiscSpec, SpecError};
 use crate::stats::{Meter, StageStats};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use tcpscape_base::{Duration, Ecn, Packet, Rate, Stream, Time};
+use tcpscape_base::{Duration, Packet, Rate, Stream, Time};
 
 /// An fq's parameters; what is left out has the kernel's default.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -188,7 +188,7 @@ pub struct Fq<B> {
     delayed: BTreeSet<(Time, u64, usize)>,
     throttles: u64,
     /// Taken out for a parent that looked ahead. Linux: qdisc_peek_dequeued()
-    ahead: Option<(Time, Packet<B>)>,
+    peeked: Option<Aged<B>>,
     /// Whether a packet has come since the last look.
     fresh: bool,
     packets: u64,
@@ -210,7 +210,7 @@ impl<B> Fq<B> {
             old: VecDeque::new(),
             delayed: BTreeSet::new(),
             throttles: 0,
-            ahead: None,
+            peeked: None,
             fresh: false,
             packets: 0,
             bytes: 0,
@@ -223,11 +223,7 @@ impl<B> Fq<B> {
         let key = if p.edt > Time::ZERO {
             u64::from(p.flow) << 32
         } else {
-            // SplitMix64's finaliser over the flow's number and the key.
-            let mut z = (u64::from(p.flow) ^ self.key).wrapping_add(0x9e37_79b9_7f4a_7c15);
-            z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-            z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-            ((z >> 32) as u32 & self.spec.orphan_mask.unwrap_or(ORPHAN_MASK)) as u64 | 1 << 63
+            ((hash(p.flow, self.key) >> 32) as u32 & self.spec.orphan_mask.unwrap_or(ORPHAN_MASK)) as u64 | 1 << 63
         };
         let credit = i64::from(self.spec.initial_quantum.unwrap_or(INITIAL_QUANTUM));
         let flows = &mut self.flows;
@@ -302,10 +298,7 @@ impl<B> Fq<B> {
     }
     fn mark(&mut self, now: Time, due: Time, p: &mut Packet<B>) {
         let late = self.spec.ce_threshold.is_some_and(|t| now.since(due).0 > t.0);
-        if late && p.ecn != Ecn::NotEct {
-            p.ecn = Ecn::Ce;
-            self.meter.s.marked += 1;
-        }
+        self.meter.s.marked += u64::from(late && p.mark());
     }
     /// Takes a packet from the flow's credit, and with a `maxrate` says when its next may leave.
     fn charge(&mut self, i: usize, now: Time, p: &Packet<B>) {
@@ -370,23 +363,20 @@ impl<B: Send> Qdisc<B> for Fq<B> {
         true
     }
     fn dequeue(&mut self, now: Time, _: &mut Freed) -> Option<Packet<B>> {
-        let (arrived, p) = match self.ahead.take() {
-            Some(p) => p,
-            None => self.next(now)?,
-        };
+        let (arrived, p) = self.peeked.take().or_else(|| self.next(now))?;
         self.meter.depart(now, arrived, &p);
         Some(p)
     }
     fn peek(&mut self, now: Time, _: &mut Freed) -> Option<u32> {
-        if self.ahead.is_none() {
-            self.ahead = self.next(now);
+        if self.peeked.is_none() {
+            self.peeked = self.next(now);
         }
-        self.ahead.as_ref().map(|(_, p)| p.size)
+        self.peeked.as_ref().map(|(_, p)| p.size)
     }
     fn next_event(&self) -> Time {
         if self.packets() == 0 {
             Time::MAX
-        } else if self.fresh || self.ahead.is_some() || !self.new.is_empty() || !self.old.is_empty() {
+        } else if self.fresh || self.peeked.is_some() || !self.new.is_empty() || !self.old.is_empty() {
             Time::ZERO
         } else {
             let slack = self.spec.timer_slack.unwrap_or(TIMER_SLACK);
@@ -394,10 +384,10 @@ impl<B: Send> Qdisc<B> for Fq<B> {
         }
     }
     fn packets(&self) -> u64 {
-        self.packets + u64::from(self.ahead.is_some())
+        with_peeked(self.packets, self.bytes, &self.peeked).0
     }
     fn bytes(&self) -> u64 {
-        self.bytes + self.ahead.as_ref().map_or(0, |(_, p)| u64::from(p.size))
+        with_peeked(self.packets, self.bytes, &self.peeked).1
     }
     fn change(&mut self, _: Time, depth: usize, patch: &Patch) {
         if let (0, Some(limit)) = (depth, patch.limit) {
@@ -447,6 +437,7 @@ pub(crate) fn parse(w: &mut Words<'_>) -> Result<QdiscSpec, TcError> {
 mod tests {
     use super::*;
     use crate::parse_tc;
+    use tcpscape_base::Ecn;
 
     fn fq(words: &str) -> Fq<u32> {
         match parse_tc(words).unwrap() {

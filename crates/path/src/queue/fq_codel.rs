@@ -9,7 +9,7 @@
 use super::codel::law::{Control, Law, Limits, Source};
 use super::codel::{self, WORDS};
 use super::drr::{Flow, Flows};
-use super::{Aged, Freed, Qdisc};
+use super::{with_peeked, Aged, Freed, Qdisc};
 use crate::grammar::{TcError, Words};
 use crate::spec::{QdiscSpec, SpecError};
 use crate::stats::{Meter, StageStats};
@@ -158,8 +158,7 @@ impl<B> FqCodel<B> {
         self.meter.s.drops.limit += u64::from(n);
     }
     fn waiting(&self) -> (u64, u64) {
-        let peeked = self.peeked.as_ref().map_or(0, |p| u64::from(p.1.size));
-        (self.packets + u64::from(self.peeked.is_some()), self.bytes + peeked)
+        with_peeked(self.packets, self.bytes, &self.peeked)
     }
 }
 

@@ -11,7 +11,7 @@ use super::drr::Flows;
 use super::fq_codel::{FRAME, QUANTUM_MIN};
 use super::pie::law::{Control, Law, ONE};
 use super::pie::{self, WORDS};
-use super::{Aged, Freed, Qdisc};
+use super::{with_peeked, Aged, Freed, Qdisc};
 use crate::grammar::{TcError, Words};
 use crate::spec::{QdiscSpec, SpecError};
 use crate::stats::{Meter, StageStats};
@@ -119,8 +119,7 @@ impl<B> FqPie<B> {
         }
     }
     fn waiting(&self) -> (u64, u64) {
-        let peeked = self.peeked.as_ref().map_or(0, |p| u64::from(p.1.size));
-        (self.packets + u64::from(self.peeked.is_some()), self.bytes + peeked)
+        with_peeked(self.packets, self.bytes, &self.peeked)
     }
     /// Whether flow `i` lets a packet in; marks it if that is what it takes.
     fn admits(&mut self, i: usize, p: &mut Packet<B>) -> bool {

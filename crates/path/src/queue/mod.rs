@@ -71,6 +71,19 @@ pub type AnyQdisc<B> = Box<dyn Qdisc<B>>;
 /// A packet with the time when it came.
 pub type Aged<B> = (Time, Packet<B>);
 
+/// Packets and bytes of a queue with the packet that its parent has looked at: that one has left the discipline but not the queue.
+/// Linux: qdisc_peek_dequeued()
+pub(crate) fn with_peeked<B>(packets: u64, bytes: u64, peeked: &Option<Aged<B>>) -> (u64, u64) {
+    peeked.as_ref().map_or((packets, bytes), |(_, p)| (packets + 1, bytes + u64::from(p.size)))
+}
+
+/// A flow's number scrambled under a key, SplitMix64's finaliser without its last step: use the upper half.
+pub(crate) fn hash(flow: u32, key: u64) -> u64 {
+    let mut z = (u64::from(flow) ^ key).wrapping_add(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb)
+}
+
 /// What the sender's first queue has let go of (sent or dropped), for TSQ; silent elsewhere.
 #[derive(Debug, Default)]
 pub struct Freed {

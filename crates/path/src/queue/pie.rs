@@ -8,7 +8,7 @@
 pub mod law;
 
 use super::clock::{jiffies, Ticker};
-use super::{Aged, Freed, Qdisc};
+use super::{with_peeked, Aged, Freed, Qdisc};
 use crate::grammar::{print, TcError, Words};
 use crate::spec::{QdiscSpec, SpecError};
 use crate::stats::{Meter, StageStats};
@@ -98,15 +98,12 @@ impl<B> Pie<B> {
     /// Updates that were due since the last packet: they depend on nothing that has changed in between.
     fn catch_up(&mut self, now: Time) {
         while self.timer.due(now).is_some() {
-            let backlog = self.bytes();
+            let backlog = self.waiting().1;
             self.control.update(&self.spec.law, backlog);
         }
     }
-    fn bytes(&self) -> u64 {
-        self.bytes + self.peeked.as_ref().map_or(0, |p| u64::from(p.1.size))
-    }
-    fn packets(&self) -> u64 {
-        self.queue.len() as u64 + u64::from(self.peeked.is_some())
+    fn waiting(&self) -> (u64, u64) {
+        with_peeked(self.queue.len() as u64, self.bytes, &self.peeked)
     }
     fn next(&mut self, now: Time) -> Option<Aged<B>> {
         self.catch_up(now);
@@ -154,13 +151,13 @@ impl<B: Send> Qdisc<B> for Pie<B> {
         self.peeked.as_ref().map(|p| p.1.size)
     }
     fn packets(&self) -> u64 {
-        Pie::packets(self)
+        self.waiting().0
     }
     fn bytes(&self) -> u64 {
-        Pie::bytes(self)
+        self.waiting().1
     }
     fn report(&self, out: &mut Vec<StageStats>) {
-        out.push(self.meter.report("pie", Pie::packets(self), Pie::bytes(self)));
+        out.push(self.meter.report("pie", self.packets(), self.bytes()));
     }
 }
 

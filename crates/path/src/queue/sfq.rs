@@ -8,7 +8,7 @@
 //! is not told to its TCP (Linux: NET_XMIT_CN).
 //! What it does not model: its RED options (`redflowlimit` and what belongs to it; refused), filters.
 
-use super::{Freed, Qdisc};
+use super::{hash, with_peeked, Aged, Freed, Qdisc};
 use crate::grammar::{TcError, Words};
 use crate::schedule::Patch;
 use crate::spec::{QdiscSpec, SpecError};
@@ -123,7 +123,7 @@ pub struct Sfq<B> {
     free: Vec<u32>,
     ring: VecDeque<u32>,
     /// Taken out for a parent that looked ahead. Linux: qdisc_peek_dequeued()
-    ahead: Option<(Time, Packet<B>)>,
+    peeked: Option<Aged<B>>,
     packets: u64,
     bytes: u64,
     steps: u64,
@@ -155,7 +155,7 @@ impl<B> Sfq<B> {
             slots: (0..flows).map(|_| Slot { queue: VecDeque::new(), bucket: 0, allot: 0, changed: 0 }).collect(),
             free: (0..flows).collect(),
             ring: VecDeque::new(),
-            ahead: None,
+            peeked: None,
             packets: 0,
             bytes: 0,
             steps: 0,
@@ -167,11 +167,7 @@ impl<B> Sfq<B> {
         }
     }
     fn bucket(&self, flow: u32) -> u32 {
-        // SplitMix64's finaliser over the flow's number and the key.
-        let mut z = (u64::from(flow) ^ self.key).wrapping_add(0x9e37_79b9_7f4a_7c15);
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z >> 32) as u32 & (self.table.len() as u32 - 1)
+        (hash(flow, self.key) >> 32) as u32 & (self.table.len() as u32 - 1)
     }
     fn step(&mut self) -> u64 {
         self.steps += 1;
@@ -317,7 +313,7 @@ impl<B: Send> Qdisc<B> for Sfq<B> {
         self.packets += 1;
         self.bytes += u64::from(p.size);
         self.put(x, now, p);
-        if self.packets + u64::from(self.ahead.is_some()) > self.limit {
+        if self.packets + u64::from(self.peeked.is_some()) > self.limit {
             if let Some(x) = self.victim() {
                 self.drop_one(freed, x, !self.spec.headdrop);
             }
@@ -326,24 +322,21 @@ impl<B: Send> Qdisc<B> for Sfq<B> {
         true
     }
     fn dequeue(&mut self, now: Time, freed: &mut Freed) -> Option<Packet<B>> {
-        let (arrived, p) = match self.ahead.take() {
-            Some(p) => p,
-            None => self.next(now, freed)?,
-        };
+        let (arrived, p) = self.peeked.take().or_else(|| self.next(now, freed))?;
         self.meter.depart(now, arrived, &p);
         Some(p)
     }
     fn peek(&mut self, now: Time, freed: &mut Freed) -> Option<u32> {
-        if self.ahead.is_none() {
-            self.ahead = self.next(now, freed);
+        if self.peeked.is_none() {
+            self.peeked = self.next(now, freed);
         }
-        self.ahead.as_ref().map(|(_, p)| p.size)
+        self.peeked.as_ref().map(|(_, p)| p.size)
     }
     fn packets(&self) -> u64 {
-        self.packets + u64::from(self.ahead.is_some())
+        with_peeked(self.packets, self.bytes, &self.peeked).0
     }
     fn bytes(&self) -> u64 {
-        self.bytes + self.ahead.as_ref().map_or(0, |(_, p)| u64::from(p.size))
+        with_peeked(self.packets, self.bytes, &self.peeked).1
     }
     fn change(&mut self, _: Time, depth: usize, patch: &Patch) {
         if let (0, Some(limit)) = (depth, patch.limit) {

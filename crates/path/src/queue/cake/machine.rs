@@ -1,7 +1,7 @@
 //! CAKE at run time.
 
 use super::super::body::{segments, Body};
-use super::super::{Freed, Qdisc};
+use super::super::{with_peeked, Aged, Freed, Qdisc};
 use super::ack::superfluous;
 use super::cobalt::{Cobalt, Params};
 use super::{AckFilter, CakeSpec, Framing, Isolation, Tins};
@@ -97,7 +97,7 @@ pub struct Cake<B> {
     /// The same without what was charged for drops, half as fast again. Linux: failsafe_next_packet
     failsafe: u64,
     /// Taken out for a parent that looked ahead. Linux: qdisc_peek_dequeued()
-    ahead: Option<(Time, Packet<B>)>,
+    peeked: Option<Aged<B>>,
     packets: u64,
     bytes: u64,
     random: Stream,
@@ -123,7 +123,7 @@ impl<B: Body> Cake<B> {
             bulk: 0,
             next_packet: 0,
             failsafe: 0,
-            ahead: None,
+            peeked: None,
             packets: 0,
             bytes: 0,
             random: Stream::new(seed, &format!("{name}/draws")),
@@ -380,21 +380,18 @@ impl<B: Body> Qdisc<B> for Cake<B> {
         true
     }
     fn dequeue(&mut self, now: Time, freed: &mut Freed) -> Option<Packet<B>> {
-        let (arrived, p) = match self.ahead.take() {
-            Some(p) => p,
-            None => self.next(now, freed)?,
-        };
+        let (arrived, p) = self.peeked.take().or_else(|| self.next(now, freed))?;
         self.meter.depart(now, arrived, &p);
         Some(p)
     }
     fn peek(&mut self, now: Time, freed: &mut Freed) -> Option<u32> {
-        if self.ahead.is_none() {
-            self.ahead = self.next(now, freed);
+        if self.peeked.is_none() {
+            self.peeked = self.next(now, freed);
         }
-        self.ahead.as_ref().map(|(_, p)| p.size)
+        self.peeked.as_ref().map(|(_, p)| p.size)
     }
     fn next_event(&self) -> Time {
-        if self.ahead.is_some() {
+        if self.peeked.is_some() {
             Time::ZERO
         } else if self.packets == 0 {
             Time::MAX
@@ -403,10 +400,10 @@ impl<B: Body> Qdisc<B> for Cake<B> {
         }
     }
     fn packets(&self) -> u64 {
-        self.packets + u64::from(self.ahead.is_some())
+        with_peeked(self.packets, self.bytes, &self.peeked).0
     }
     fn bytes(&self) -> u64 {
-        self.bytes + self.ahead.as_ref().map_or(0, |(_, p)| u64::from(p.size))
+        with_peeked(self.packets, self.bytes, &self.peeked).1
     }
     fn change(&mut self, _: Time, depth: usize, patch: &Patch) {
         if let (0, Some(rate)) = (depth, patch.rate) {

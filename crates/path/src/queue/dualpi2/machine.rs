@@ -1,7 +1,7 @@
 //! dualpi2 at run time.
 
 use super::super::body::{segments, Body};
-use super::super::{Freed, Qdisc};
+use super::super::{with_peeked, Aged, Freed, Qdisc};
 use super::DualPi2Spec;
 use crate::schedule::Patch;
 use crate::stats::{Meter, StageStats};
@@ -43,7 +43,7 @@ pub struct DualPi2<B> {
     update_at: Time,
     /// Below or at 0 it is L's turn.
     credit: i64,
-    ahead: Option<(Time, Packet<B>)>,
+    peeked: Option<Aged<B>>,
     memory: u64,
     bytes: u64,
     random: Stream,
@@ -61,7 +61,7 @@ impl<B: Body> DualPi2<B> {
             last_delay: 0,
             update_at: Time(spec.tupdate.unwrap_or(TUPDATE).0),
             credit: 0,
-            ahead: None,
+            peeked: None,
             memory: 0,
             bytes: 0,
             random: Stream::new(seed, &format!("{name}/draws")),
@@ -235,24 +235,21 @@ impl<B: Body> Qdisc<B> for DualPi2<B> {
         taken
     }
     fn dequeue(&mut self, now: Time, freed: &mut Freed) -> Option<Packet<B>> {
-        let (arrived, p) = match self.ahead.take() {
-            Some(p) => p,
-            None => self.next(now, freed)?,
-        };
+        let (arrived, p) = self.peeked.take().or_else(|| self.next(now, freed))?;
         self.meter.depart(now, arrived, &p);
         Some(p)
     }
     fn peek(&mut self, now: Time, freed: &mut Freed) -> Option<u32> {
-        if self.ahead.is_none() {
-            self.ahead = self.next(now, freed);
+        if self.peeked.is_none() {
+            self.peeked = self.next(now, freed);
         }
-        self.ahead.as_ref().map(|(_, p)| p.size)
+        self.peeked.as_ref().map(|(_, p)| p.size)
     }
     fn packets(&self) -> u64 {
-        (self.l.len() + self.c.len()) as u64 + u64::from(self.ahead.is_some())
+        with_peeked((self.l.len() + self.c.len()) as u64, self.bytes, &self.peeked).0
     }
     fn bytes(&self) -> u64 {
-        self.bytes + self.ahead.as_ref().map_or(0, |(_, p)| u64::from(p.size))
+        with_peeked((self.l.len() + self.c.len()) as u64, self.bytes, &self.peeked).1
     }
     fn change(&mut self, _: Time, depth: usize, patch: &Patch) {
         if let (0, Some(limit)) = (depth, patch.limit) {
