@@ -287,15 +287,14 @@ impl FlowPlan {
 
     fn check_control(&self, controls: &Controls<'_>) -> Result<(), PlanError> {
         let own = controls.has_own(&self.cca);
+        let unknown = |field, name: &str, known: &Controls<'_>| {
+            refuse(field, format!("no congestion control '{name}'; there are {}", known.names().join(", ")))
+        };
         if !own && cc::find(&self.cca).is_none() {
-            return refuse("cca", format!("no congestion control '{}'; there are {}", self.cca, controls.names().join(", ")));
+            return unknown("cca", &self.cca, controls);
         }
-        if self.listener.as_deref().is_some_and(|l| cc::find(l).is_none()) {
-            let known: Vec<&str> = cc::REGISTRY.iter().map(|e| e.name).collect();
-            return refuse(
-                "listener",
-                format!("no congestion control '{}'; there are {}", self.listener.as_deref().unwrap_or_default(), known.join(", ")),
-            );
+        if let Some(name) = self.listener.as_deref().filter(|l| cc::find(l).is_none()) {
+            return unknown("listener", name, &Controls::new());
         }
         match cc::check(&self.cca, &self.cca_params) {
             Err((param, fix)) if !own => refuse(format!("cca.{param}"), fix),

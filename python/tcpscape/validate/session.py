@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from tcpscape.engines import REGISTRY
-from tcpscape.engines.model import Model
 from tcpscape.errors import StoreError, refuse
 from tcpscape.scenario import Scenario
 from tcpscape.validate import conditions, recorded, shared, sides
@@ -74,8 +73,7 @@ def prepare(asked: Asked) -> Session:
 
 def _everyone(a: sides.EngineSide, b: sides.Side) -> tuple[str, ...]:
     """The congestion controls that both sides have, of those that the model knows."""
-    known = REGISTRY["model"]()
-    names = [c.name for c in known.registry()] if isinstance(known, Model) else []
+    names = REGISTRY["model"]().ccas()
     plain = Scenario.of({"forward": "netem delay 10ms"})
     engines = [side for side in (a, b) if isinstance(side, sides.EngineSide)]
     return tuple(n for n in names if not any(side.refuses(Condition(n, plain.with_cca(n))) for side in engines))

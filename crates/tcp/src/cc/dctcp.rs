@@ -7,8 +7,8 @@
 //! whose peer does not agree to ECN is Reno.
 //! **What it does not model.** Nothing of Linux's.
 
-use super::reno::past_slow_start;
-use super::{AckSample, CaEvent, CongestionController, InAck, Options, Param, Snapshot, View, Window};
+use super::reno::half;
+use super::{AckSample, CaEvent, CongestionController, InAck, Options, Param, Reno, Snapshot, View, Window};
 use tcpscape_base::CaState;
 
 /// α = 1 (`DCTCP_MAX_ALPHA`).
@@ -60,7 +60,7 @@ impl Dctcp {
     // RFC 8257 §3.5: a loss halves, whatever α says.
     fn halve(&mut self, w: &mut Window) {
         self.loss_cwnd = w.cwnd;
-        w.ssthresh = (w.cwnd / 2).max(2);
+        w.ssthresh = half(w);
     }
 }
 
@@ -83,7 +83,7 @@ impl CongestionController for Dctcp {
     // RFC 8257 §3.3, equation 2: cwnd · (1 − α/2).
     fn ssthresh(&mut self, _v: &View, w: &Window) -> u32 {
         if self.fallen_back {
-            return (w.cwnd / 2).max(2);
+            return half(w);
         }
         self.loss_cwnd = w.cwnd;
         (w.cwnd - ((u64::from(w.cwnd) * u64::from(self.alpha)) >> 11) as u32).max(2)
@@ -106,11 +106,8 @@ impl CongestionController for Dctcp {
         self.begin_round(v);
     }
 
-    // RFC 5681 §3.1.
     fn on_ack(&mut self, v: &View, w: &mut Window, s: &AckSample) {
-        if let Some(left) = past_slow_start(v, w, s) {
-            w.additive_increase(w.cwnd, left);
-        }
+        Reno.on_ack(v, w, s);
     }
 
     fn on_state(&mut self, v: &View, w: &mut Window, new: CaState) {

@@ -25,9 +25,8 @@ impl CongestionController for Reno {
         "reno"
     }
 
-    // RFC 5681 §3.2, equation 4.
     fn ssthresh(&mut self, _v: &View, w: &Window) -> u32 {
-        (w.cwnd / 2).max(2)
+        half(w)
     }
 
     // RFC 5681 §3.1. Linux: tcp_reno_cong_avoid()
@@ -36,6 +35,11 @@ impl CongestionController for Reno {
             w.additive_increase(w.cwnd, left);
         }
     }
+}
+
+/// Half of the window, at least two packets (RFC 5681 §3.2, equation 4).
+pub(super) fn half(w: &Window) -> u32 {
+    (w.cwnd / 2).max(2)
 }
 
 /// Does slow start's part of an ACK; what is left of it for congestion avoidance, none if nothing is to be done there.

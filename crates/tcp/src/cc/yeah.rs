@@ -7,7 +7,7 @@
 //! ζ = 50); a transmission into an empty network forgets the smallest RTT. From Linux: nothing known.
 //! **What it does not model.** Nothing else.
 
-use super::reno::held_by_window;
+use super::reno::{half, held_by_window};
 use super::vegas::{Rounds, Samples};
 use super::{AckSample, CaEvent, CongestionController, PktsAcked, Snapshot, View, Window};
 use tcpscape_base::CaState;
@@ -60,11 +60,6 @@ impl Yeah {
         self.reno_window = if self.reno_window <= NO_RENO { half(w) } else { self.reno_window + 1 };
         self.slow_rounds = (self.slow_rounds + 1).min(MOST_ROUNDS);
     }
-}
-
-/// Half of the window, at least two packets.
-fn half(w: &Window) -> u32 {
-    (w.cwnd / 2).max(2)
 }
 
 impl CongestionController for Yeah {

@@ -12,8 +12,8 @@
 //! **What it does not model.** Smaller segments at rates below 1 Mbit/s; detection of queues that mark as RFC 3168 has it
 //! (`prague_ecn_fallback`, off in the reference and gone from its later versions). Without accurate feedback it is Reno.
 
-use super::reno::{held_by_window, past_slow_start};
-use super::{AckSample, CaEvent, CongestionController, Options, Param, Snapshot, View, Window};
+use super::reno::{half, held_by_window};
+use super::{AckSample, CaEvent, CongestionController, Options, Param, Reno, Snapshot, View, Window};
 use tcpscape_base::CaState;
 
 #[cfg(test)]
@@ -293,16 +293,13 @@ impl CongestionController for Prague {
         if self.accurate {
             w.ssthresh
         } else {
-            (w.cwnd / 2).max(2)
+            half(w)
         }
     }
 
     fn on_ack(&mut self, v: &View, w: &mut Window, s: &AckSample) {
         if !self.accurate {
-            if let Some(left) = past_slow_start(v, w, s) {
-                w.additive_increase(w.cwnd, left);
-            }
-            return;
+            return Reno.on_ack(v, w, s);
         }
         let marks = v.delivered_ce.wrapping_sub(self.marks);
         self.marks = v.delivered_ce;
