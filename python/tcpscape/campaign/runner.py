@@ -1,4 +1,4 @@
-"""Campaigns: many scenarios × seeds on one engine, over all cores, saved trial by trial."""
+"""Many scenarios × seeds on one engine, over all cores, saved trial by trial."""
 
 from __future__ import annotations
 
