@@ -51,8 +51,8 @@ demo: setup ## answer a real question: advise for Starlink's baseline, then the 
 	@echo '$$ tcpscape advise --rtt 26ms --jitter 7ms --loss 0.125% --rcvbuf 256KiB --app 10MiB/s --read 16KiB/1ms --kernel 6.12,rmem_max=4MiB'
 	@$(BIN)/tcpscape advise --rtt 26ms --jitter 7ms --loss 0.125% --rcvbuf 256KiB --app 10MiB/s --read 16KiB/1ms --kernel 6.12,rmem_max=4MiB
 	@echo
-	@echo '$$ tcpscape study jitter-cliff'
-	@$(BIN)/tcpscape study jitter-cliff --out out
+	@echo '$$ tcpscape study run jitter-cliff'
+	@$(BIN)/tcpscape study run jitter-cliff --out out
 
 test: test-rust test-python ## unit, contract, golden and CLI tests (under 5 minutes)
 
@@ -82,7 +82,7 @@ bench: setup ## fidelity and speed, written to docs/fidelity.md and docs/perform
 docs: setup ## the pictures in docs/img, from the studies
 	@mkdir -p out docs/img
 	@for study in jitter-cliff loss-tolerance starlink; do \
-	  $(BIN)/tcpscape study $$study --out out >/dev/null && cp out/$$study.png out/$$study.svg docs/img/ && echo "docs/img: $$study" || exit 1; done
+	  $(BIN)/tcpscape study run $$study --out out >/dev/null && cp out/$$study/$$study.png out/$$study/$$study.svg docs/img/ && echo "docs/img: $$study" || exit 1; done
 
 clean: ## what was built
 	rm -rf $(PAGES) $(GUEST) $(dir $(GUEST))seed.so target $(VENV) out .pytest_cache .ruff_cache .mypy_cache

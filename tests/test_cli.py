@@ -67,7 +67,7 @@ REFUSED = [
     ("run", "baseline", "--jobs", "-1"), ("run", "baseline", "--samples", "10ms"), ("run", "baseline", "--out", "/proc/nosuch"),
     ("run", "baseline", "--rcvbuf", "many"), ("advise",), ("advise", "--rtt", "0ms"), ("advise", "--rtt", "10ms", "--loss", "1"),
     ("advise", "--rtt", "10ms", "--jitter-on", "up"), ("advise", "--rtt", "10ms", "--rate", "0mbit"), ("advise", "--rtt", "10ms", "--cca", "nosuch"),
-    ("study", "nosuch"), ("study",), ("scenario", "show", "nosuch"), ("cca", "nosuch"),
+    ("study", "nosuch"), ("study", "run", "nosuch"), ("study", "run"), ("scenario", "show", "nosuch"), ("cca", "nosuch"),
 ]
 
 

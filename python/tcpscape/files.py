@@ -70,13 +70,17 @@ def load(source: str | Path) -> Scenario:
 
 
 def _load_file(path: Path) -> Scenario:
+    return _scenario(_beside(read(path, "scenario"), path.parent), path.stem, str(path))
+
+
+def read(path: Path, field: str) -> Any:
+    """Plain values from a `.yaml`, `.yml` or `.toml` file; what is wrong is one line that begins with `field`."""
     try:
         text = path.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as e:
         why = e.strerror if isinstance(e, OSError) else "not UTF-8 text"
-        raise ScenarioError(f"scenario: cannot read {path}: {why}; check the path") from None
-    read = read_toml if path.suffix.lower() == ".toml" else read_yaml
-    return _scenario(_beside(read(text, str(path)), path.parent), path.stem, str(path))
+        raise ScenarioError(f"{field}: cannot read {path}: {why}; check the path") from None
+    return (read_toml if path.suffix.lower() == ".toml" else read_yaml)(text, str(path))
 
 
 def _beside(data: Any, folder: Path) -> Any:

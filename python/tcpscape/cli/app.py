@@ -12,7 +12,7 @@ app = typer.Typer(
 )
 app.command("run")(run.run)
 app.command("advise")(advise.advise)
-app.command("study")(study.study)
+app.add_typer(study.study, name="study")
 app.command("validate")(validate.validate)
 app.command("doctor")(doctor.doctor)
 app.command("version")(lists.version)

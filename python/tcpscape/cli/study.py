@@ -1,70 +1,101 @@
-"""`tcpscape study`: a published study run again, beside its published numbers, and on a second engine."""
+"""`tcpscape study`: the published studies, run again beside their published numbers, and on a second engine."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tcpscape import build, engines
-from tcpscape.campaign import Runner
+from tcpscape import build
 from tcpscape.cli import options, tables
 from tcpscape.cli.progress import Progress
 
 if TYPE_CHECKING:
+    from tcpscape.studies import Study
     from tcpscape.studies.against import Contrast
-    from tcpscape.studies.run import Outcome
+    from tcpscape.studies.run import Result
 
 DEFAULT_OUT = Path("out")
+study = typer.Typer(no_args_is_help=True, help="The published studies: list | show NAME | run NAME.")
 
 
-def study(
-    name: Annotated[str, typer.Argument(help="jitter-cliff, loss-tolerance or starlink.")],
-    quick: Annotated[bool, typer.Option("--quick", help="Two repetitions instead of the study's own.")] = False,
-    seeds: Annotated[int | None, typer.Option(min=1, max=build.MAX_SEEDS, help="Repetitions for each rate instead of the study's own.")] = None,
-    out: Annotated[Path, typer.Option(help="Directory for the table and the picture.")] = DEFAULT_OUT,
-    resume: Annotated[bool, typer.Option("--resume", help="Keep each trial in --out and resume from there.")] = False,
+@study.command("list")
+def list_() -> None:
+    """List the studies."""
+    from tcpscape import studies
+    from tcpscape.cli import study_tables
+
+    tables.console().print(study_tables.listing([studies.get(name) for name in studies.names()]))
+
+
+@study.command("show")
+def show(name: Annotated[str, typer.Argument(help="A name of `tcpscape study list`.")]) -> None:
+    """Show a study: its conditions, its pitfalls and what it claims."""
+    from tcpscape import studies
+    from tcpscape.cli import study_tables
+
+    screen = tables.console()
+    for part in study_tables.described(studies.get(name)):
+        screen.print(part)
+
+
+@study.command("run")
+def run(
+    name: Annotated[str, typer.Argument(help="A name of `tcpscape study list`.")],
+    quick: Annotated[bool, typer.Option("--quick", help="A quick look: few repetitions, seconds instead of minutes.")] = False,
+    seeds: Annotated[int | None, typer.Option(min=1, max=build.MAX_SEEDS, help="Repetitions instead of the study's own.")] = None,
+    out: Annotated[Path, typer.Option(help="Directory for the results: the trials, the table and the picture go to OUT/NAME.")] = DEFAULT_OUT,
     engine: options.EngineName = "model",
     against: Annotated[str | None, typer.Option(help="A second engine or kernel: both medians and their ratio, cell by cell.")] = None,
     jobs: options.Jobs = 0,
 ) -> None:
-    """Run a published study under its own conditions; print our numbers beside the published and raw ones, and its claims."""
+    """Run a published study under its own conditions; print our numbers beside the published ones, and its claims."""
     from tcpscape import studies
+    from tcpscape.campaign.execute import Means
     from tcpscape.results import Store
     from tcpscape.studies import against as contrasts
     from tcpscape.studies import run as runs
 
-    said, repeats = studies.get(name), seeds or (runs.QUICK_REPEATS if quick else None)
-    made, other = engines.make(engine), engines.make(against) if against is not None else None
-    store = Store(out / f"{name}-trials") if resume else None
+    said = _asked(studies.get(name), quick, seeds)
+    root = out / name
     with Progress(f"{name} on {engine}") as one, Progress(f"{name} on {against}") as two:
-        runner = Runner(made, jobs, store=store, progress=one.update)
-        if other is None:
-            _show(runs.run(said, runner, repeats=repeats), out)
+        means = Means(jobs, Store(root), one.update)
+        if against is None:
+            _show(runs.run(said.changed({"engines": [engine]}), means), root)
             return
-        contrast = contrasts.run(said, runner, Runner(other, jobs, store=store, progress=two.update), repeats=repeats)
-    _show(contrast.ours, out)
-    _show_against(contrast, out)
+        contrast = contrasts.run(said, engine, against, means, two.update)
+    _show(contrast.ours, root)
+    _show_against(contrast, root)
 
 
-def _show(outcome: Outcome, out: Path) -> None:
+def _asked(said: Study, quick: bool, seeds: int | None) -> Study:
+    changes: dict[str, Any] = dict(said.quick) if quick else {}
+    if seeds is not None:
+        changes["seeds"] = str(seeds)
+    return said.changed(changes) if changes else said
+
+
+def _show(result: Result, root: Path) -> None:
     from tcpscape import plots
+    from tcpscape.campaign import record
     from tcpscape.cli import study_tables
     from tcpscape.studies import claims
 
-    name, screen = outcome.study.name, tables.console()
-    files = plots.study(outcome, out / name)
-    outcome.frame().write_csv(out / f"{name}.csv")
-    for part in study_tables.parts(outcome, claims.judge(outcome)):
+    name, screen = result.study.name, tables.console()
+    words = result.study.model_dump(mode="json")
+    record.save(record.Record("study", name, f"tcpscape study run {name}", result.parts, words), root)
+    files = plots.study(result, root / name)
+    result.frame().write_csv(root / f"{name}.csv")
+    for part in study_tables.parts(result, claims.judge(result)):
         screen.print(part)
-    print(f"picture: {files[0]} and {files[1].name}; table: {out / name}.csv")
+    print(f"picture: {files[0]} and {files[1].name}; table: {root / name}.csv")
 
 
-def _show_against(contrast: Contrast, out: Path) -> None:
+def _show_against(contrast: Contrast, root: Path) -> None:
     from tcpscape.cli import study_tables
 
-    screen, file = tables.console(), out / f"{contrast.ours.study.name}-against.csv"
+    screen, file = tables.console(), root / f"{contrast.ours.study.name}-against.csv"
     contrast.frame().write_csv(file)
     for part in study_tables.against(contrast):
         screen.print(part)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from tcpscape.errors import refuse
 from tcpscape.trial import Trial
 
 
@@ -51,3 +52,10 @@ REGISTRY: dict[str, Metric] = {
     )
 }
 """Every metric by name."""
+
+
+def find(name: str) -> Metric:
+    """The metric called `name`; one that is unknown is refused."""
+    if name not in REGISTRY:
+        refuse("metric", f"{name!r} is unknown", f"choose {', '.join(REGISTRY)}")
+    return REGISTRY[name]

@@ -10,11 +10,13 @@ from tcpscape.plots.retention import retention
 from tcpscape.plots.series import series
 
 if TYPE_CHECKING:
-    from tcpscape.studies.run import Outcome
+    from tcpscape.studies.run import Result
 
 __all__ = ["profiles", "retention", "series", "study"]
 
 
-def study(outcome: Outcome, stem: Path) -> list[Path]:
+def study(result: Result, stem: Path) -> list[Path]:
     """The picture of a study: retention along its axis, or its profiles side by side. Returns the files (PNG, SVG)."""
-    return (profiles if outcome.study.profiles else retention)(outcome, stem)
+    outcome = result.outcome()
+    words = [a for a in outcome.axes if outcome.cells[0].value(a).is_word]
+    return profiles(result, words[0], stem) if words or not outcome.axes else retention(result, stem)

@@ -124,3 +124,8 @@ def ratio(above: Numbers, below: Numbers) -> Estimate:
 def median_ratio(above: Numbers, below: Numbers) -> Estimate:
     """Ratio of medians of measurements that are not paired, and its interval from each side resampled by itself; n is the smaller side's."""
     return _estimate((above, below), _median_ratio, "1", paired=False)
+
+
+def mean_ratio(above: Numbers, below: Numbers) -> Estimate:
+    """Ratio of means of measurements that are not paired, and its interval from each side resampled by itself; n is the smaller side's."""
+    return _estimate((above, below), _ratio, "1", paired=False)

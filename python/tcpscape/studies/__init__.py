@@ -1,47 +1,73 @@
-"""The catalogue of published studies: one YAML each with its conditions, its published numbers and the claims they make."""
+"""The catalogue of published studies: one YAML each with its conditions, its published numbers and the claims they make.
+
+A study is one or more campaigns (its parts) with what was published of each. The file's fields are those of a campaign
+(:mod:`tcpscape.campaign.plan`) for every part; a part says what differs. `quick` says what differs for a quick look.
+"""
 
 from __future__ import annotations
 
-import csv
-import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from importlib import resources
-from typing import Any, Literal
+from typing import Any
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
-from tcpscape import files, units
+from tcpscape import files
+from tcpscape.campaign.plan import Campaign
 from tcpscape.errors import StudyError, refuse
 from tcpscape.fields import Noun
-from tcpscape.findings.conditions import Conditions
 from tcpscape.scenario import validate
 
-MBIT_OF = {"KiB/s": 8 * 1024 / 1e6, "KiB/s*8/1000": 1.024, "Mbit/s": 1.0}
-"""True Mbit/s of one published unit: "KB/s" is KiB/s, and "Mbps" is KiB/s · 8 / 1000."""
+WORKS: Mapping[str, str] = {
+    "jitter-cliff": "The Jitter Cliff: When TCP Goes Chaotic (JitterTrap, part 2, December 2025)",
+    "bbr-vs-cubic": "BBR vs CUBIC Congestion Control (JitterTrap, verified results, 29 December 2025)",
+    "fourteen-ccas": "TCP Congestion Control Performance under Starlink-like Impairments (Alzwai, Libyan Academy, 2025)",
+    "one-percent-loss": "The Surprising Impact of 1% Packet Loss (Šanjta, Cisco ThousandEyes, RIPE)",
+    "latency-spike-bound": "A Lower Bound on Latency Spikes for Capacity-Seeking Network Traffic (Teigen et al., 2022)",
+}
+"""The published works whose claims are checked."""
 
 
 class Claim(Noun):
-    """Something a study says, as a check on our own runs."""
+    """Something a work says, as a check on our own runs."""
 
     text: str
-    kind: Literal["cliff", "goodput", "cv", "ratio", "retention", "gain"]
+    work: str
+    """One of :data:`WORKS`."""
+    measure: str
+    """What is measured: a name of :mod:`tcpscape.studies.measures`."""
+    part: str = ""
+    """Part of the study; the first where it is left out."""
+    metric: str = "goodput"
     cca: str | None = None
-    at: dict[str, str]
-    """The cell: grid values as written, or `profile` with a name."""
+    at: dict[str, str] = Field(default_factory=dict)
+    """The cell: axis → value."""
     over: dict[str, str] = Field(default_factory=dict)
-    """The cell divided by, for `gain`."""
+    """What differs in the cell divided by: axis → value, `cca` and `part` among them."""
+    every: bool = False
+    """Whether it is said of every cell at `cca` and `at`, not of one."""
     value: str | None = None
-    """The grid step, for `cliff`."""
-    low: float = 0.0
-    high: float = 0.0
-    """The range that counts as reproduced: Mbit/s as published for `goodput`, fractions and ratios otherwise."""
+    """A level of an axis, where the claim names one."""
+    low: float = float("-inf")
+    high: float = float("inf")
+    """The range that counts as reproduced, in `unit`."""
+    unit: str = ""
+    """Unit of the range as published, where it is not the metric's (:data:`tcpscape.studies.known.FACTORS`)."""
+    setup: str = ""
+    """Why the published number is what it is, where the set-up explains it; for the reader."""
+    options: dict[str, Any] = Field(default_factory=dict)
+    """What else the measure asks for."""
 
+    @field_validator("at", "over", mode="before")
+    @classmethod
+    def _texts(cls, said: Any) -> Any:
+        return {k: str(v) for k, v in said.items()} if isinstance(said, dict) else said
 
-class Block(Noun):
-    """A grid and its repetitions."""
-
-    vary: dict[str, tuple[str, ...]]
-    repeats: int = Field(ge=1)
+    @model_validator(mode="after")
+    def _known_work(self) -> Claim:
+        if self.work not in WORKS:
+            refuse("work", f"{self.work!r} is unknown", f"choose {', '.join(WORKS)}", StudyError)
+        return self
 
 
 class Study(Noun):
@@ -51,45 +77,41 @@ class Study(Noun):
     title: str
     source: str
     about: str
-    conditions: Conditions
-    vary: dict[str, tuple[str, ...]] = Field(default_factory=dict)
-    """The grid."""
-    profiles: dict[str, dict[str, str]] = Field(default_factory=dict)
-    """Paths by name, instead of a grid."""
-    pool: tuple[str, ...]
-    """Application rates, pooled in every published number."""
-    cca: tuple[str, ...]
-    repeats: int
-    also: tuple[Block, ...] = ()
-    axis: Literal["jitter", "loss", "profile"]
-    published: str
-    raw: str
+    pitfalls: tuple[str, ...] = ()
+    """What a reader of the published numbers must know."""
+    parts: tuple[Campaign, ...]
+    quick: dict[str, Any] = Field(default_factory=dict)
+    """Fields of a campaign that differ in a quick look, for every part."""
+    published: tuple[str, ...] = ()
+    """Files in `data/`."""
+    figures: tuple[str, ...] = ()
+    """Figures of the report, by their names in :mod:`tcpscape.plots`; none leaves the choice to the report."""
     claims: tuple[Claim, ...]
 
+    @model_validator(mode="before")
+    @classmethod
+    def _inherit(cls, data: Any) -> Any:
+        """What stands at the top is said of every part."""
+        if not isinstance(data, dict):
+            return data
+        shared = {k: v for k, v in data.items() if k in Campaign.model_fields and k not in ("name", "about")}
+        own = {k: v for k, v in data.items() if k not in shared}
+        parts = own.get("parts") or [{"name": data.get("name", "study")}]
+        return {**own, "parts": [p if isinstance(p, Campaign) else {**shared, **p} for p in parts]}
+
     @model_validator(mode="after")
-    def _grid_or_profiles(self) -> Study:
-        if bool(self.vary) == bool(self.profiles) or bool(self.profiles) != (self.axis == "profile"):
-            refuse("vary", "a study has a grid with an axis of it, or profiles", "write vary with axis jitter or loss, or profiles with axis profile")
+    def _parts_of_claims(self) -> Study:
+        known = [p.name for p in self.parts]
+        for claim in self.claims:
+            for part in (claim.part, claim.over.get("part", "")):
+                if part and part not in known:
+                    refuse("claims", f"{claim.text!r} asks for part {part!r}", f"choose {', '.join(known)}", StudyError)
         return self
 
-    def points(self) -> Iterator[tuple[dict[str, str], int]]:
-        """Each point, as in a claim's `at`, with its repetitions: the profiles, the grid, the blocks beside it."""
-        yield from (({"profile": name}, self.repeats) for name in self.profiles)
-        grid = (Block(vary=self.vary, repeats=self.repeats),) if self.vary else ()
-        for block in (*grid, *self.also):
-            for values in itertools.product(*block.vary.values()):
-                yield dict(zip(block.vary, values, strict=True)), block.repeats
-
-
-class Known(Noun):
-    """A number that somebody measured."""
-
-    mbps: float
-    """True Mbit/s."""
-    n: int | None = None
-    cv: float | None = None
-    """Fraction."""
-    source: str = ""
+    def changed(self, fields: Mapping[str, Any]) -> Study:
+        """The same study with these fields of a campaign in every part."""
+        parts = tuple(Campaign.of({**p.to_dict(), **fields}, self.name) for p in self.parts)
+        return self.model_copy(update={"parts": parts})
 
 
 def names() -> list[str]:
@@ -101,59 +123,17 @@ def get(name: str) -> Study:
     """The study called `name`."""
     if name not in names():
         raise StudyError(f"study: {name!r} is unknown; choose {', '.join(names())}")
+    return of(read(name), name)
+
+
+def read(name: str) -> dict[str, Any]:
+    """The study's own words, plain values."""
     text = (resources.files(__name__) / f"{name}.yaml").read_text("utf-8")
-    study: Study = validate(Study, files.read_yaml(text, name), name)
+    said: dict[str, Any] = files.read_yaml(text, name)
+    return said
+
+
+def of(said: Mapping[str, Any], source: str) -> Study:
+    """A study from plain values."""
+    study: Study = validate(Study, dict(said), source)
     return study
-
-
-CellKey = tuple[str, float, float, float]
-"""cca, RTT in ms, jitter in ms, loss in percent."""
-
-
-def key(cca: str, conditions: Conditions) -> CellKey:
-    """The cell of some conditions."""
-    return cca, conditions.rtt / 1e6, conditions.jitter / 1e6, round(conditions.loss * 100, 6)
-
-
-def conditions(study: Study, values: Mapping[str, str]) -> Conditions:
-    """The conditions at grid values as written, or of a `profile` by its name; raises StudyError for one that is unknown."""
-    parse = {"rtt": units.parse_time, "jitter": units.parse_time, "loss": units.parse_percent}
-    name = values.get("profile")
-    if name is not None and name not in study.profiles:
-        refuse("profile", f"{name!r} is unknown", f"choose {', '.join(study.profiles)}", StudyError)
-    said = study.profiles[name] if name is not None else values
-    return study.conditions.model_copy(update={k: parse[k](v, k) for k, v in said.items()})
-
-
-def at(study: Study, cca: str, values: Mapping[str, str]) -> CellKey:
-    """The cell of grid values as written, or of a `profile`."""
-    return key(cca, conditions(study, values))
-
-
-def profile(study: Study, cell: CellKey) -> str:
-    """The name of a cell's profile; `` where the study has a grid."""
-    return next((name for name in study.profiles if at(study, cell[0], {"profile": name}) == cell), "")
-
-
-def published(study: Study) -> dict[CellKey, Known]:
-    """The published means."""
-    return {_key(r): Known(mbps=float(r["value"]) * MBIT_OF[r["unit"]], source=r["source"]) for r in _rows(study.published)}
-
-
-def raw(study: Study, rate: str = "pooled") -> dict[CellKey, Known]:
-    """The means of the raw runs behind the published ones; where two campaigns ran a cell, the study's own."""
-    found: dict[CellKey, Known] = {}
-    for r in _rows(study.raw):
-        if r["rate_MiBps"] == rate:
-            one = Known(mbps=float(r["thr_mean_Mbps"]), n=int(r["n"]), cv=float(r["cv_pct"]) / 100, source=r["source_file"])
-            found.setdefault(_key(r), one)
-    return found
-
-
-def _key(row: dict[str, Any]) -> CellKey:
-    return row["cca"], float(row["rtt_ms"]), float(row["jitter_ms"]), float(row["loss_pct"])
-
-
-def _rows(name: str) -> list[dict[str, Any]]:
-    text = (resources.files(__name__) / "data" / name).read_text("utf-8")
-    return list(csv.DictReader(line for line in text.splitlines() if not line.startswith("#")))

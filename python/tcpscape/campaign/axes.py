@@ -1,0 +1,176 @@
+"""What a campaign varies: values as people write them, lists and ranges of them, and what follows from them.
+
+`24,50,100ms` (a unit stands for those before it too) · `0..24ms/4ms` (steps) · `0.1%..10%/x10` (factors) · lists of YAML and TOML.
+Values stay as written, since a scenario is made of words; :func:`read` says where one stands on an axis.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tcpscape import units
+from tcpscape.errors import TcpscapeError, refuse
+
+MAX_LEVELS = 10_000
+"""Most values of one axis."""
+_RANGE = re.compile(r"^(?P<low>[^.]*(?:\.\d[^.]*)?)\.\.(?P<high>[^/]+)/(?P<step>.+)$")
+_UNIT = re.compile(r"^\s*[+-]?[\d.]+(?:[eE][+-]?\d+)?\s*(?P<unit>[^\d\s.].*)$")
+_BARE = re.compile(r"^[+-]?[\d.]+(?:[eE][+-]?\d+)?$")
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A value on an axis."""
+
+    text: str
+    """As written."""
+    number: float
+    """In `unit`; NaN for words."""
+    unit: str
+    """ms, Mbit/s, %, B; empty for plain numbers and words."""
+
+    @property
+    def is_word(self) -> bool:
+        """Whether it has no place on a scale."""
+        return math.isnan(self.number)
+
+
+_SCALES: tuple[tuple[Any, float, str], ...] = (
+    (units.parse_percent, 100.0, "%"), (units.parse_time, 1e-6, "ms"), (units.parse_rate, 1e-6, "Mbit/s"), (units.parse_size, 1.0, "B"),
+)
+"""How a text with a unit is read, the factor to the axis' unit, that unit."""
+
+
+def read(text: str) -> Value:
+    """Where a value stands: `8ms` → 8 ms, `10mbit` → 10 Mbit/s, `0.1%` → 0.1 %, `64KiB` → 65 536 B, `5` → 5, `fq_codel` → a word."""
+    said = text.strip()
+    if _BARE.match(said):
+        return Value(said, float(said), "")
+    for parse, factor, unit in _SCALES:
+        try:
+            return Value(said, float(parse(said)) * factor, unit)
+        except TcpscapeError:
+            continue
+    return Value(said, math.nan, "")
+
+
+def same(one: str, other: str) -> bool:
+    """Whether two values as written are the same: `0ms` and `0`, `1s` and `1000ms`."""
+    if one == other:
+        return True
+    a, b = read(one), read(other)
+    if a.is_word or b.is_word or not math.isclose(a.number, b.number, rel_tol=1e-9):
+        return False
+    return a.unit == b.unit or a.number == 0
+
+
+def levels(said: Any, axis: str) -> tuple[str, ...]:
+    """The values of an axis, as written; what is none is refused."""
+    items = said if isinstance(said, (list, tuple)) else str(said).split(",")
+    texts = [_text(item) for item in items]
+    if not texts or not all(texts):
+        refuse(axis, f"{said!r} has an empty value", "write for example 0..24ms/4ms or 24,50,100ms")
+    found = [level for text in _with_units(texts) for level in _spread(text, axis)]
+    if len(found) > MAX_LEVELS:
+        refuse(axis, f"{said!r} is {len(found)} values", f"write at most {MAX_LEVELS}")
+    return tuple(dict.fromkeys(found))
+
+
+def _text(item: Any) -> str:
+    if isinstance(item, bool):
+        return "true" if item else "false"
+    return str(item).strip()
+
+
+def _with_units(texts: Iterable[str]) -> list[str]:
+    """`24,50,100ms` → 24ms, 50ms, 100ms: a bare number takes the unit of the next value that has one."""
+    made: list[str] = []
+    unit = ""
+    for text in reversed(list(texts)):
+        if ".." not in text:
+            unit = _unit(text) or unit
+        made.append(text + unit if _BARE.match(text) and unit and float(text) else text)
+    return made[::-1]
+
+
+def _spread(text: str, axis: str) -> list[str]:
+    if ".." not in text or not text[0].isdigit():
+        return [text]
+    found = _RANGE.match(text)
+    if not found:
+        refuse(axis, f"{text!r} is not a range", "write for example 0..24ms/4ms, or 1..1000mbit/x10 for factors")
+    low, high, step = (found.group(g).strip() for g in ("low", "high", "step"))
+    unit = _unit(high)
+    first, last = _number(low, unit, axis), _number(high, unit, axis)
+    if step.startswith("x"):
+        return _factors(first, last, _number(step[1:], "", axis), unit, axis)
+    return _steps(first, last, _number(step, unit, axis), unit, axis)
+
+
+def _unit(text: str) -> str:
+    found = None if _BARE.match(text) else _UNIT.match(text)
+    return found.group("unit") if found else ""
+
+
+def _number(text: str, unit: str, axis: str) -> float:
+    """A bound of a range in the unit of its upper bound."""
+    own = _unit(text)
+    if own in ("", unit):
+        bare = text.removesuffix(own).strip()
+        if not _BARE.match(bare):
+            refuse(axis, f"{text!r} is not a quantity", "write for example 0..24ms/4ms")
+        return float(bare)
+    here, one = read(text), read(f"1{unit}")
+    if here.is_word or one.is_word or here.unit != one.unit:
+        refuse(axis, f"{text!r} is not in {unit or 'plain numbers'}", "write the range's bounds and its step in one unit")
+    return here.number / one.number
+
+
+def _steps(first: float, last: float, step: float, unit: str, axis: str) -> list[str]:
+    if step <= 0 or last < first:
+        refuse(axis, f"a range from {first:g} to {last:g} by {step:g} has no values", "write for example 0..24ms/4ms")
+    count = math.floor((last - first) / step + 1e-9) + 1
+    if count > MAX_LEVELS:
+        refuse(axis, f"the range has {count} values", f"write at most {MAX_LEVELS}")
+    return [f"{first + i * step:.10g}{unit}" for i in range(count)]
+
+
+def _factors(first: float, last: float, factor: float, unit: str, axis: str) -> list[str]:
+    if factor <= 1 or not 0 < first <= last:
+        refuse(axis, f"a range from {first:g} to {last:g} by ×{factor:g} has no values", "write for example 1..1000mbit/x10")
+    count = math.floor(math.log(last / first) / math.log(factor) + 1e-9) + 1
+    return [f"{first * factor**i:.10g}{unit}" for i in range(count)]
+
+
+_PLACE = re.compile(r"\$\{(\w+)\}")
+
+
+def fill(template: Any, values: Mapping[str, str], field: str = "scenario") -> Any:
+    """`template` with each `${name}` in its texts replaced; a name without a value is refused."""
+    if isinstance(template, dict):
+        return {k: fill(v, values, str(k)) for k, v in template.items()}
+    if isinstance(template, (list, tuple)):
+        return [fill(v, values, field) for v in template]
+    if not isinstance(template, str):
+        return template
+
+    def one(found: re.Match[str]) -> str:
+        name = found.group(1)
+        if name not in values:
+            refuse(field, f"${{{name}}} is neither an axis nor derived", f"choose {', '.join(values) or 'an axis'}")
+        return values[name]
+
+    return _PLACE.sub(one, template)
+
+
+def names_in(template: Any) -> set[str]:
+    """The names that `template` asks for as `${name}`."""
+    if isinstance(template, dict):
+        return {n for v in template.values() for n in names_in(v)}
+    if isinstance(template, (list, tuple)):
+        return {n for v in template for n in names_in(v)}
+    return set(_PLACE.findall(template)) if isinstance(template, str) else set()

@@ -1,0 +1,233 @@
+"""The campaign as a noun: a path × axes × congestion controls × engines × seeds, and the cases it stands for.
+
+A campaign is YAML, TOML or options of the command line:
+
+    name: step
+    scenario: {reverse: netem delay ${d}, changes: [{where: bottleneck, at: 30s, set: {rate: "${after}"}}], …}
+    axes: {d: [25ms, 50ms], r: "2,3"}
+    derive: {after: 60mbit / r}
+    zip: [{cca: [cubic, bbr], ecn: [true, false]}]
+    seeds: 10
+
+The path is `conditions` (RTT, jitter, loss: `findings.conditions`) or a `scenario` (a file, a gallery name or its fields). An axis that is
+asked for as `${axis}` or in `derive` goes there; any other sets the field of its name, `flow.FIELD` that of every flow. In a `zip` group
+axes move together; one that is no field is the name under which tables show the group.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from tcpscape import build, control, files
+from tcpscape.campaign import axes, derive
+from tcpscape.errors import refuse
+from tcpscape.fields import Noun, Percent, Time
+from tcpscape.findings.conditions import Conditions
+from tcpscape.scenario import Flow, Scenario, validate
+
+MAX_CASES = 1_000_000
+"""Most cells of one campaign."""
+FLOW_FIELDS = frozenset(("app", "read", "rcvbuf", "sndbuf", "nodelay", "listener"))
+"""Fields of a flow that may be named without `flow.`."""
+
+
+def _axes(said: Any) -> Any:
+    return {name: _levels(v, name) for name, v in said.items()} if isinstance(said, dict) else said
+
+
+def _levels(said: Any, name: str) -> tuple[str, ...]:
+    if name == "cca":
+        return tuple(build.ccas(said)) if isinstance(said, str) else tuple(control.label(one) for one in said)
+    return axes.levels(said, name)
+
+
+def _names(said: Any) -> Any:
+    return _levels(said, "cca") if isinstance(said, (str, list, tuple)) else said
+
+
+Axes = Annotated[dict[str, tuple[str, ...]], BeforeValidator(_axes)]
+"""Axis → its values as written."""
+
+
+class Campaign(Noun):
+    """What to run."""
+
+    name: str = "campaign"
+    about: str = ""
+    scenario: str | dict[str, Any] | None = None
+    """A file, a gallery name or a scenario's fields, with `${axis}` where an axis goes."""
+    conditions: dict[str, Any] = Field(default_factory=dict)
+    """A path in a user's words, instead of a scenario."""
+    axes: Axes = Field(default_factory=dict)
+    """Crossed with each other, the last one runs fastest."""
+    zip: tuple[Axes, ...] = ()
+    """Groups whose axes move together."""
+    derive: dict[str, str] = Field(default_factory=dict)
+    """Name → arithmetic over axes."""
+    cca: Annotated[tuple[str, ...], BeforeValidator(_names)] = ()
+    """Congestion controls of every flow; none leaves those of the scenario."""
+    engines: tuple[str, ...] = ("model",)
+    seeds: str = "10"
+    """`20` is 0…19, `5..9`, `1,4,7`."""
+    pool: tuple[str, ...] = ()
+    """Axes whose runs are taken together in one cell, as a published mean did."""
+    precision: Percent | None = None
+    """Repeat each cell until the interval of `metric` is this narrow (half of it over the value)."""
+    max_seeds: int = Field(default=200, ge=2)
+    """Most runs of a cell under `precision`."""
+    metric: str = "goodput"
+    samples: Time = 0
+    """Interval of the samples kept of each flow, ns; 0 is none."""
+    queue_samples: Time = 0
+
+    @model_validator(mode="before")
+    @classmethod
+    def _texts(cls, data: Any) -> Any:
+        if isinstance(data, dict) and isinstance(data.get("seeds"), int):
+            return {**data, "seeds": str(data["seeds"])}
+        return data
+
+    @model_validator(mode="after")
+    def _sensible(self) -> Campaign:
+        if self.scenario is not None and self.conditions:
+            refuse("conditions", "the campaign has a scenario too", "leave one of them out")
+        for group in self.zip:
+            if len({len(v) for v in group.values()}) > 1:
+                said = ", ".join(f"{k} {len(v)}" for k, v in group.items())
+                refuse("zip", f"its axes are not equally long ({said})", "write as many values for each")
+        names = [*self.axes, *(n for g in self.zip for n in g)]
+        if twice := {n for n in names if names.count(n) > 1}:
+            refuse("axes", f"{min(twice)} is said twice", "say each axis once")
+        if strange := [p for p in self.pool if p not in names]:
+            refuse("pool", f"{strange[0]!r} is no axis", f"choose {', '.join(names) or 'an axis'}")
+        build.seeds(self.seeds)
+        return self
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """The axes that tables show: the crossed ones, the first of each group; without `cca`, and without what is pooled."""
+        found = [*self.axes, *(next(iter(g)) for g in self.zip)]
+        return tuple(n for n in found if n not in self.pool and n != "cca")
+
+    @classmethod
+    def of(cls, data: Any, source: str = "campaign") -> Campaign:
+        """A campaign from plain values, with errors in one line."""
+        made: Campaign = validate(cls, data, source)
+        return made
+
+    @classmethod
+    def load(cls, path: Path) -> Campaign:
+        """A campaign from a `.yaml`, `.yml` or `.toml` file."""
+        data = files.read(path, "campaign")
+        return cls.of({"name": path.stem, **data} if isinstance(data, dict) else data, str(path))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values as one would write them; fields at their default are left out."""
+        return self.model_dump(mode="json", exclude_defaults=True)
+
+    def cases(self) -> list[Case]:
+        """Every case, in the order of tables: engine by engine, axis by axis, the congestion control fastest."""
+        return list(_Cases(self).all())
+
+
+@dataclass(frozen=True)
+class Case:
+    """One condition under one congestion control on one engine, at one value of what is pooled."""
+
+    at: Mapping[str, str]
+    """Axis → value as written, groups included, `cca` and what is pooled left out."""
+    pooled: tuple[str, ...]
+    """Values of the pooled axes."""
+    cca: str
+    engine: str
+    scenario: Scenario
+
+
+class _Cases:
+    """The product of the axes, and the scenario at each point."""
+
+    def __init__(self, campaign: Campaign) -> None:
+        self.said = campaign
+        self.base = _base(campaign)
+        self.templated = axes.names_in(self.base) | set(campaign.derive) | _asked(campaign.derive)
+
+    def all(self) -> Iterator[Case]:
+        said = self.said
+        groups = [[{name: v} for v in values] for name, values in said.axes.items()]
+        groups += [[dict(zip(g, row, strict=True)) for row in zip(*g.values(), strict=True)] for g in said.zip]
+        given = any("cca" in g for g in (said.axes, *said.zip))
+        if not given:
+            groups.append([{"cca": c} for c in said.cca] or [{}])
+        if (count := _product(len(g) for g in groups)) > MAX_CASES:
+            refuse("axes", f"{count} cells", f"write at most {MAX_CASES}")
+        for engine in said.engines:
+            for parts in itertools.product(*groups):
+                yield self._case(engine, {k: v for part in parts for k, v in part.items()})
+
+    def _case(self, engine: str, point: dict[str, str]) -> Case:
+        said = self.said
+        cca = point.pop("cca", "")
+        known = point | ({"cca": cca} if cca else {})
+        for name, expression in said.derive.items():
+            known[name] = derive.value(expression, known, name)
+        scenario = self._scenario(known, cca)
+        at = {k: v for k, v in point.items() if k not in said.pool}
+        return Case(at, tuple(point[p] for p in said.pool), scenario.cca, engine, scenario)
+
+    def _scenario(self, known: Mapping[str, str], cca: str) -> Scenario:
+        filled = axes.fill(self.base, known)
+        fields = {k: v for k, v in known.items() if k not in self.templated and k != "cca"}
+        labels = {next(iter(g)) for g in self.said.zip if len(g) > 1}
+        made = self._path(filled, fields, labels) if self.said.scenario is None else self._fields(filled, fields, labels)
+        return made.with_cca(cca) if cca and "cca" not in self.templated else made
+
+    def _path(self, filled: dict[str, Any], fields: Mapping[str, str], labels: set[str]) -> Scenario:
+        """From conditions; what is no word of theirs is a field of the scenario they stand for."""
+        mine = {k: v for k, v in fields.items() if k in Conditions.model_fields}
+        flow = dict(filled.pop("flow", {})) | {k.removeprefix("flow."): v for k, v in fields.items() if _of_flow(k)}
+        rest = {k: filled.pop(k) for k in list(filled) if k in Scenario.model_fields and k not in Conditions.model_fields}
+        path: Conditions = validate(Conditions, {**filled, **mine, **({"flow": flow} if flow else {})}, self.said.name)
+        made = path.scenario(str(flow.get("cca", "cubic"))).model_copy(update={"name": self.said.name})
+        left = {k: v for k, v in fields.items() if k not in mine and not _of_flow(k)}
+        return self._fields(made.to_dict() | rest, left, labels) if left or rest else made
+
+    def _fields(self, data: dict[str, Any], fields: Mapping[str, str], labels: set[str]) -> Scenario:
+        data = {"name": self.said.name, **data}
+        for name, value in fields.items():
+            if name in Scenario.model_fields:
+                data[name] = value
+            elif _of_flow(name):
+                data["flows"] = [{**f, name.removeprefix("flow."): value} for f in data.get("flows", [{}])]
+            elif name not in labels:
+                choice = sorted({*Conditions.model_fields, *FLOW_FIELDS, *(axes.names_in(self.base))})
+                refuse(name, "no such field or ${axis}", f"choose {', '.join(choice)}, or write ${{{name}}} where it goes")
+        return Scenario.of(data, self.said.name)
+
+
+def _of_flow(name: str) -> bool:
+    return name in FLOW_FIELDS or (name.startswith("flow.") and name.removeprefix("flow.").partition(".")[0] in Flow.model_fields)
+
+
+def _base(campaign: Campaign) -> dict[str, Any]:
+    """The path's plain values, with `${axis}` in them."""
+    if campaign.scenario is None:
+        return dict(campaign.conditions)
+    return dict(campaign.scenario) if isinstance(campaign.scenario, dict) else files.load(campaign.scenario).to_dict()
+
+
+def _asked(derived: Mapping[str, str]) -> set[str]:
+    return {name for text in derived.values() for name in re.findall(r"\b[a-z_]\w*\b", text)}
+
+
+def _product(sizes: Any) -> int:
+    count = 1
+    for size in sizes:
+        count *= size
+    return count

@@ -1,0 +1,108 @@
+"""A result directory: the store of trials, and a manifest that says what was asked, with which command, and which trials each cell holds.
+
+Whatever is shown later (a report, a comparison, an export) is read from here; nothing has to run again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import tcpscape
+from tcpscape.campaign.outcome import Cell, Outcome
+from tcpscape.campaign.plan import Campaign
+from tcpscape.errors import StoreError
+from tcpscape.results import Store
+from tcpscape.scenario import Scenario
+from tcpscape.trial import Trial
+
+MANIFEST = "manifest.json"
+"""Its name in the directory."""
+FORMAT = 1
+"""Version of its layout."""
+Kind = Literal["run", "sweep", "study"]
+
+
+@dataclass(frozen=True)
+class Record:
+    """What a result directory holds."""
+
+    kind: Kind
+    name: str
+    command: str
+    """What to type to run it again."""
+    parts: Mapping[str, Outcome]
+    """Part of a study → its outcome; one part called `` otherwise."""
+    study: Mapping[str, Any] | None = None
+    """The study's own words."""
+    version: str = field(default_factory=lambda: tcpscape.__version__)
+    """tcpscape's."""
+
+    @property
+    def outcomes(self) -> tuple[Outcome, ...]:
+        """The outcome of each part."""
+        return tuple(self.parts.values())
+
+
+def save(record: Record, root: Path) -> Path:
+    """Writes the manifest of `record` into `root`, all of it or nothing; the trials are in the store there."""
+    said = {
+        "format": FORMAT, "kind": record.kind, "name": record.name, "command": record.command, "tcpscape": record.version,
+        "study": record.study, "parts": {name: _part(outcome) for name, outcome in record.parts.items()},
+    }
+    file, part = root / MANIFEST, root / f".{MANIFEST}.{os.getpid()}.part"
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        part.write_text(json.dumps(said, indent=1), "utf-8")
+        part.replace(file)
+    except OSError as e:
+        raise StoreError(f"out: cannot write {file}: {e.strerror}; choose another directory") from None
+    return file
+
+
+def _part(outcome: Outcome) -> dict[str, Any]:
+    cells = [
+        {
+            "at": dict(c.at), "cca": c.cca, "engine": c.engine, "scenarios": [s.to_dict() for s in c.scenarios],
+            "runs": [[t.address for t in some] for some in c.runs],
+        }
+        for c in outcome.cells
+    ]
+    return {"campaign": outcome.campaign.to_dict(), "versions": dict(outcome.versions), "cells": cells}
+
+
+def load(root: Path, tables: tuple[str, ...] = ()) -> Record:
+    """The record in `root` with its trials, and their side `tables` where they were kept."""
+    file = root / MANIFEST
+    try:
+        said = json.loads(file.read_text("utf-8"))
+    except FileNotFoundError:
+        raise StoreError(f"{root}: no {MANIFEST} in it; name a directory that run, sweep or study wrote with --out") from None
+    except (OSError, ValueError) as e:
+        raise StoreError(f"{file}: cannot be read ({e}); run again with the same --out") from None
+    if said.get("format") != FORMAT:
+        raise StoreError(f"{file}: its format is {said.get('format')!r}, this tcpscape reads {FORMAT}; run again with the same --out")
+    store = Store(root)
+    parts = {name: _outcome(part, store, tables, root) for name, part in said["parts"].items()}
+    return Record(said["kind"], said["name"], said["command"], parts, said["study"], said["tcpscape"])
+
+
+def _outcome(said: Mapping[str, Any], store: Store, tables: tuple[str, ...], root: Path) -> Outcome:
+    cells = tuple(_cell(c, store, tables, root) for c in said["cells"])
+    return Outcome(Campaign.of(said["campaign"]), cells, said["versions"])
+
+
+def _cell(said: Mapping[str, Any], store: Store, tables: tuple[str, ...], root: Path) -> Cell:
+    runs = tuple(tuple(_trial(address, store, tables, root) for address in some) for some in said["runs"])
+    return Cell(said["at"], said["cca"], said["engine"], tuple(Scenario.of(s) for s in said["scenarios"]), runs)
+
+
+def _trial(address: str, store: Store, tables: tuple[str, ...], root: Path) -> Trial:
+    trial = store.load(address, tables) or store.load(address)
+    if trial is None:
+        raise StoreError(f"{root}: trial {address} of its manifest is missing; run again with the same --out")
+    return trial

@@ -1,0 +1,88 @@
+"""What was published of a study: tables of numbers, each with its cell, metric, statistic, unit and source.
+
+Columns of a file in `data/`: `part` (left out: the first), `cca`, one for each axis with values as written (empty: any), `metric`, `stat`
+(mean, median, cv, …), `value`, `high` (end of a range), `unit`, `kind` (published, or raw: from the raw runs behind it), `n`, `source`,
+`note`, `valid` (0 for a number that cannot be what it says).
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from tcpscape.campaign.outcome import Cell
+from tcpscape.errors import StudyError
+from tcpscape.stats import Estimate
+from tcpscape.studies import Study
+
+FACTORS: Mapping[str, float] = {
+    "KiB/s": 8 * 1024 / 1e6, "KiB/s*8/1000": 1.024, "Mbit/s": 1.0, "Gbit/s": 1000.0, "%": 0.01,
+}
+"""To the metric's own unit: "KB/s" is KiB/s, and the JitterTrap works' "Mbps" is KiB/s · 8 / 1000. Any other unit is the metric's own."""
+STATS: Mapping[str, Callable[[Cell, str], Estimate]] = {
+    "mean": lambda cell, metric: cell.mean(metric), "median": lambda cell, metric: cell.median(metric), "cv": lambda cell, metric: cell.cv(metric),
+}
+"""Statistics over a cell's runs that a table may give."""
+_OWN = frozenset(("part", "cca", "metric", "stat", "value", "high", "unit", "kind", "n", "source", "note", "valid"))
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A number that somebody measured."""
+
+    part: str
+    cca: str
+    at: Mapping[str, str]
+    metric: str
+    stat: str
+    value: float
+    """In the metric's unit; a fraction for `cv`."""
+    high: float | None
+    """End of a range."""
+    kind: str
+    """published or raw."""
+    n: int | None
+    source: str
+    note: str
+    valid: bool
+
+    def is_of(self, part: str, cell: Cell) -> bool:
+        """Whether it was measured under the conditions of `cell`."""
+        return self.part == part and self.cca in ("", cell.cca) and cell.stands(self.at)
+
+    def ours(self, cell: Cell) -> Estimate:
+        """The same statistic of our own runs."""
+        return STATS[self.stat](cell, self.metric)
+
+
+def table(study: Study) -> tuple[Known, ...]:
+    """Everything that was published of a study."""
+    return tuple(_known(row, study, file) for file in study.published for row in _rows(file))
+
+
+def of(known: tuple[Known, ...], part: str, cell: Cell, kind: str | None = None) -> list[Known]:
+    """What is known of a cell."""
+    return [k for k in known if kind in (None, k.kind) and k.is_of(part, cell)]
+
+
+def _known(row: Mapping[str, str], study: Study, file: str) -> Known:
+    try:
+        factor = FACTORS.get(row["unit"], 1.0)
+        return Known(
+            part=row.get("part") or study.parts[0].name, cca=row.get("cca", ""), at={k: v for k, v in row.items() if k not in _OWN and v},
+            metric=row.get("metric") or "goodput", stat=row.get("stat") or "mean", value=float(row["value"]) * factor,
+            high=float(row["high"]) * factor if row.get("high") else None, kind=row.get("kind") or "published",
+            n=int(row["n"]) if row.get("n") else None, source=row.get("source", ""), note=row.get("note", ""), valid=row.get("valid") != "0",
+        )
+    except (KeyError, ValueError) as e:
+        raise StudyError(f"{file}: {e} in {dict(row)}; correct the table") from None
+
+
+@cache
+def _rows(name: str) -> list[dict[str, Any]]:
+    text = (resources.files("tcpscape.studies") / "data" / name).read_text("utf-8")
+    return list(csv.DictReader(line for line in text.splitlines() if not line.startswith("#")))

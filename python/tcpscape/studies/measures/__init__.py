@@ -1,0 +1,46 @@
+"""What claims measure: one function and one registry line each.
+
+A measure *of a cell* gives an estimate, which is held against the claim's range, for one cell or for every one; a measure *of the whole
+study* gives the verdict itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from tcpscape.errors import refuse
+from tcpscape.stats import Estimate
+from tcpscape.studies.measures import cells, cliff, rig
+
+if TYPE_CHECKING:
+    from tcpscape.campaign.outcome import Cell
+    from tcpscape.studies import Claim
+    from tcpscape.studies.claims import Judged
+    from tcpscape.studies.run import Result
+
+OfCell = Callable[["Result", "Claim", "Cell"], Estimate]
+OfStudy = Callable[["Result", "Claim"], "Judged"]
+
+OF_CELLS: Mapping[str, OfCell] = {
+    "mean": cells.mean,
+    "median": cells.median,
+    "cv": cells.cv,
+    "ratio": cells.ratio,
+    "retention": cells.retention,
+}
+"""Measures of a cell."""
+OF_STUDIES: Mapping[str, OfStudy] = {
+    "cliff": cliff.step,
+    "rig": rig.said,
+}
+"""Measures of the whole study."""
+
+
+def judge(result: Result, claim: Claim) -> Judged:
+    """What our runs say about a claim."""
+    if claim.measure in OF_STUDIES:
+        return OF_STUDIES[claim.measure](result, claim)
+    if claim.measure not in OF_CELLS:
+        refuse("measure", f"{claim.measure!r} is unknown", f"choose {', '.join([*OF_CELLS, *OF_STUDIES])}")
+    return cells.judge(result, claim, OF_CELLS[claim.measure])

@@ -1,0 +1,63 @@
+"""Measures of a cell: an estimate, held against the claim's range."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from tcpscape import metrics, stats
+from tcpscape.errors import StudyError
+from tcpscape.stats import Estimate
+from tcpscape.studies.claims import Judged, all_of, asked, in_range
+from tcpscape.studies.known import FACTORS
+
+if TYPE_CHECKING:
+    from tcpscape.campaign.outcome import Cell
+    from tcpscape.studies import Claim
+    from tcpscape.studies.run import Result
+
+
+def mean(_: Result, claim: Claim, cell: Cell) -> Estimate:
+    """Mean of the metric."""
+    return cell.mean(claim.metric)
+
+
+def median(_: Result, claim: Claim, cell: Cell) -> Estimate:
+    """Median of the metric."""
+    return cell.median(claim.metric)
+
+
+def cv(_: Result, claim: Claim, cell: Cell) -> Estimate:
+    """Coefficient of variation of the metric, a fraction."""
+    return cell.cv(claim.metric)
+
+
+def ratio(result: Result, claim: Claim, cell: Cell) -> Estimate:
+    """Ratio of the means of the cell and of the one under `over`; the same seeds on one engine are paired."""
+    below = result.below(claim, cell)
+    above_, below_ = cell.values(claim.metric), below.values(claim.metric)
+    paired = len(above_) == len(below_) and [t.seed for t in cell.trials] == [t.seed for t in below.trials]
+    return stats.ratio(above_, below_) if paired else stats.mean_ratio(above_, below_)
+
+
+def retention(result: Result, claim: Claim, cell: Cell) -> Estimate:
+    """Mean over the mean at the lowest value of the axis that the claim names under `options: {axis: …}`."""
+    return result.outcome(claim.part).retention(cell, str(claim.options.get("axis", "jitter")), claim.metric)
+
+
+def judge(result: Result, claim: Claim, of: Callable[[Result, Claim, Cell], Estimate]) -> Judged:
+    """The claim's range against its cell, or against every one of its cells."""
+    found = result.cells(claim)
+    if not claim.every and len(found) > 1:
+        raise StudyError(f"claims: {claim.text!r} is about {len(found)} cells; name one with `at`, or write every: true")
+    factor = FACTORS.get(claim.unit, 1.0)
+    low, high = claim.low * factor, claim.high * factor
+    got = [of(result, claim, cell) for cell in found]
+    verdicts = [in_range(e, low, high) for e in got]
+    unit = "" if claim.measure in ("cv", "ratio", "retention") else metrics.find(claim.metric).unit
+    if len(got) == 1:
+        return Judged(claim, verdicts[0], f"{got[0].text()} {unit}".strip() + f" (asked: {asked(low, high)})")
+    values = sorted(got, key=lambda e: e.value)
+    held = verdicts.count("reproduced")
+    span = f"{held} of {len(got)} cells, from {values[0].text()} to {values[-1].text()} {unit}".strip()
+    return Judged(claim, all_of(verdicts), f"{span} (asked: {asked(low, high)})")
