@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from tcpscape.errors import refuse
 from tcpscape.stats import Estimate
-from tcpscape.studies.measures import cells, cliff, rig
+from tcpscape.studies.measures import cells, cliff, ranks, rig
 
 if TYPE_CHECKING:
     from tcpscape.campaign.outcome import Cell
@@ -28,10 +28,14 @@ OF_CELLS: Mapping[str, OfCell] = {
     "cv": cells.cv,
     "ratio": cells.ratio,
     "retention": cells.retention,
+    "rank": ranks.rank,
+    "near_best": ranks.near_best,
+    "change": ranks.change,
 }
 """Measures of a cell."""
 OF_STUDIES: Mapping[str, OfStudy] = {
     "cliff": cliff.step,
+    "one_run": ranks.one_run,
     "rig": rig.said,
 }
 """Measures of the whole study."""

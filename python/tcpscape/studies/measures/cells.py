@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from tcpscape.studies import Claim
     from tcpscape.studies.run import Result
 
+PLAIN = frozenset(("cv", "ratio", "retention", "rank", "near_best", "change"))
+"""Measures whose result is a plain number, whatever the metric's unit."""
+
 
 def mean(_: Result, claim: Claim, cell: Cell) -> Estimate:
     """Mean of the metric."""
@@ -46,7 +49,7 @@ def retention(result: Result, claim: Claim, cell: Cell) -> Estimate:
 
 
 def judge(result: Result, claim: Claim, of: Callable[[Result, Claim, Cell], Estimate]) -> Judged:
-    """The claim's range against its cell, or against every one of its cells."""
+    """The claim's range against its cell, or against every one of its cells (or the share of them that `options: {share: …}` asks for)."""
     found = result.cells(claim)
     if not claim.every and len(found) > 1:
         raise StudyError(f"claims: {claim.text!r} is about {len(found)} cells; name one with `at`, or write every: true")
@@ -54,10 +57,10 @@ def judge(result: Result, claim: Claim, of: Callable[[Result, Claim, Cell], Esti
     low, high = claim.low * factor, claim.high * factor
     got = [of(result, claim, cell) for cell in found]
     verdicts = [in_range(e, low, high) for e in got]
-    unit = "" if claim.measure in ("cv", "ratio", "retention") else metrics.find(claim.metric).unit
+    unit = "" if claim.measure in PLAIN else metrics.find(claim.metric).unit
     if len(got) == 1:
         return Judged(claim, verdicts[0], f"{got[0].text()} {unit}".strip() + f" (asked: {asked(low, high)})")
     values = sorted(got, key=lambda e: e.value)
     held = verdicts.count("reproduced")
     span = f"{held} of {len(got)} cells, from {values[0].text()} to {values[-1].text()} {unit}".strip()
-    return Judged(claim, all_of(verdicts), f"{span} (asked: {asked(low, high)})")
+    return Judged(claim, all_of(verdicts, float(claim.options.get("share", 1))), f"{span} (asked: {asked(low, high)})")

@@ -1,0 +1,76 @@
+"""Measures among congestion controls: the rank of one, how near it is to the best, and where single runs of it fall."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tcpscape import metrics, stats
+from tcpscape.stats import Estimate
+from tcpscape.stats.estimate import number
+from tcpscape.studies.claims import Judged, Verdict
+from tcpscape.studies.measures import cells
+
+if TYPE_CHECKING:
+    from tcpscape.campaign.outcome import Cell
+    from tcpscape.studies import Claim
+    from tcpscape.studies.run import Result
+
+SINGLE_RUNS = 0.95
+"""Share of single runs that a range holds."""
+FEWEST_RUNS = 20
+"""Runs from which the ends of such a range can be told: one in forty lies beyond each."""
+
+
+def rank(result: Result, claim: Claim, cell: Cell) -> Estimate:
+    """The place of a congestion control by its mean among the others of the part, or those under `options: {among: […]}`.
+
+    The interval counts those that are better and worse beyond doubt (paired ratio of means that excludes 1).
+    """
+    mine = cell.values(claim.metric)
+    others = [c.values(claim.metric) for c in _rivals(result, claim, cell)]
+    ratios = [stats.ratio(o, mine) for o in others]
+    better = sum(r.value > 1 for r in ratios)
+    surely_better = sum(r.value > 1 and r.excludes(1) for r in ratios)
+    surely_worse = sum(r.value < 1 and r.excludes(1) for r in ratios)
+    return Estimate(1 + better, 1 + surely_better, 1 + len(others) - surely_worse, len(mine), "1")
+
+
+def near_best(result: Result, claim: Claim, cell: Cell) -> Estimate:
+    """Mean over the best congestion control's mean, paired."""
+    rivals = [cell, *_rivals(result, claim, cell)]
+    best = max(rivals, key=lambda c: c.mean(claim.metric).value)
+    return stats.ratio(cell.values(claim.metric), best.values(claim.metric))
+
+
+def one_run(result: Result, claim: Claim) -> Judged:
+    """Whether a published single run, the claim's `value`, lies where 95 % of our single runs do; with few runs, where all of them do."""
+    (cell,) = result.cells(claim)
+    values = cell.values(claim.metric)
+    enough = len(values) >= FEWEST_RUNS
+    tail = (1 - SINGLE_RUNS) / 2 if enough else 0.0
+    low, high = (float(x) for x in np.quantile(values, [tail, 1 - tail]))
+    said = float(str(claim.value))
+    unit = metrics.find(claim.metric).unit
+    span = f"{'95 % of' if enough else 'all'} {len(values)} single runs: {number(low)}–{number(high)} {unit} (published: {claim.value})"
+    outside: Verdict = "not reproduced" if enough else "not decidable"
+    return Judged(claim, "reproduced" if low <= said <= high else outside, span)
+
+
+def change(result: Result, claim: Claim, cell: Cell) -> Estimate:
+    """How a ratio differs from what it is elsewhere: (cell / below) over the same at `options: {from: {axis: value}}`; below 1 it narrows."""
+    start = {str(k): str(v) for k, v in dict(claim.options["from"]).items()}
+    there = result.outcome(claim.part).find(cell.cca, cell.engine, **{k: v for k, v in cell.at.items() if k not in start}, **start)
+    if there is None:
+        return Estimate(float("nan"), float("nan"), float("nan"), 0, "1")
+    here, before = cells.ratio(result, claim, cell), cells.ratio(result, claim, there)
+    return Estimate(here.value / before.value, here.low / before.high, here.high / before.low, min(here.n, before.n), "1")
+
+
+def _rivals(result: Result, claim: Claim, cell: Cell) -> Sequence[Cell]:
+    """The other congestion controls on the same path, or those of them under `options: {among: […]}`."""
+    named = claim.options.get("among")
+    found = result.outcome(claim.part).select(None, cell.engine, **cell.at)
+    return [c for c in found if c.cca != cell.cca and (named is None or c.cca in named)]
