@@ -15,9 +15,18 @@ from tcpscape.studies import against, claims, known
 from tcpscape.studies import run as runs
 
 
+@pytest.fixture(scope="module")
+def glances():
+    """Every study with one seed, in its quick form."""
+    from conftest import model
+
+    model()
+    return {name: runs.run(study.changed({**study.quick, "seeds": 1})) for name in studies.names() for study in [studies.get(name)]}
+
+
 @pytest.mark.parametrize("name", studies.names())
-def test_a_study_runs_and_is_drawn(name, tmp_path):
-    result = runs.run(studies.get(name).changed({"engines": ["mock"], "seeds": 2}))
+def test_a_study_runs_and_is_drawn(name, glances, tmp_path):
+    result = glances[name]
     judged = claims.judge(result)
     assert len(judged) == len(result.study.claims)
     assert all(j.measured for j in judged)
@@ -32,10 +41,9 @@ def test_the_grids_are_those_published(name, runs_):
     assert sum(len(p.cases()) * int(p.seeds) for p in studies.get(name).parts) == runs_
 
 
-def test_every_published_number_belongs_to_a_cell():
-    for name in studies.names():
-        study = studies.get(name)
-        result = runs.run(study.changed({"engines": ["mock"], "seeds": 1}))
+def test_every_published_number_belongs_to_a_cell(glances):
+    for name, result in glances.items():
+        study = result.study
         cells = [(part, cell) for part, outcome in result.parts.items() for cell in outcome.cells]
         stray = [k for k in known.table(study) if not any(k.is_of(part, cell) for part, cell in cells)]
         assert not stray, (name, stray[:3])
