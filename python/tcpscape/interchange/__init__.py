@@ -1,0 +1,50 @@
+"""Interchange: what other tools write, read as trials; trials, written as other tools read them. A file and a registry line for each format."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from tcpscape.interchange import flent_read, flent_write, iperf3_read, iperf3_write, table
+from tcpscape.interchange.base import Format, InterchangeError, Recording, refuse
+
+REGISTRY: dict[str, Format] = {
+    f.name: f
+    for f in (
+        Format("iperf3", "iperf3 -J, --json-stream", (".json", ".jsonl"), read=iperf3_read.read, write_trial=iperf3_write.write),
+        Format(
+            "flent", "Flent's data files", (".flent.gz", ".flent", ".flent.bz2"), read=flent_read.read, write_trial=flent_write.write
+        ),
+        Format("csv", "a row for each flow of each trial", (".csv",), read=table.read_csv, write_rows=table.write_csv),
+        Format("parquet", "a row for each flow of each trial", (".parquet",), read=table.read_parquet, write_rows=table.write_parquet),
+    )
+}
+"""Every format by name."""
+
+
+def format_of(path: Path) -> Format:
+    """The format that a file's name ends with."""
+    for known in REGISTRY.values():
+        if known.read and path.name.lower().endswith(known.suffixes):
+            return known
+    endings = ", ".join(s for f in REGISTRY.values() if f.read for s in f.suffixes)
+    refuse(path, "its ending says no format", f"give a result directory, or a file that ends with {endings}")
+
+
+def read(path: Path) -> Recording:
+    """What a file says, by its ending.
+
+    :raises InterchangeError: one line with the file, what is wrong with it and what to do.
+    """
+    known = format_of(path)
+    if known.read is None:  # format_of gives none of these
+        refuse(path, f"{known.name} is only written", "give another file")
+    return known.read(path)
+
+
+def writable() -> Sequence[str]:
+    """Names of the formats that can be written."""
+    return [f.name for f in REGISTRY.values() if f.writes]
+
+
+__all__ = ["REGISTRY", "Format", "InterchangeError", "Recording", "format_of", "read", "writable"]

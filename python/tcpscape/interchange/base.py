@@ -1,0 +1,147 @@
+"""What a format is, what reading one gives, and the sentences about bad files.
+
+Add a format: one file with `read` or `write`, one line in `interchange.REGISTRY`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from tcpscape.errors import TcpscapeError
+from tcpscape.trial import Trial
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from tcpscape.scenario import Scenario
+
+HEADERS = 52
+"""Bytes of an IPv4 (20) and a TCP header (20) with timestamps (12): RFC 791, RFC 9293, RFC 7323. MTU − this is the segment's payload."""
+MTU = 1500
+"""Bytes of an Ethernet payload, and the MTU of a trial whose scenario is not known."""
+UNLIMITED = 2**63
+"""B/s from which on a pacing rate means none (`~0` in the kernel)."""
+
+
+class InterchangeError(TcpscapeError):
+    """A file of another tool that cannot be read, or a result that a format cannot hold."""
+
+
+def refuse(path: Path | str, problem: str, fix: str) -> NoReturn:
+    """Raises the house's one line for a file."""
+    raise InterchangeError(f"{path}: {problem}; {fix}")
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """What a file of another tool says, as trials; `unknown` are columns of their rows that the file does not say.
+
+    A trial that was read has `engine` the tool's name (`iperf3`, `flent`), `version` the tool's version, and a seed only where the tool had one.
+    """
+
+    trials: tuple[Trial, ...]
+    unknown: frozenset[str] = frozenset()
+    table: pl.DataFrame | None = field(default=None, compare=False)
+    """The rows themselves, where the file was a table and not trials."""
+
+    def rows(self) -> pl.DataFrame:
+        """One row for each flow of each trial, as `results.Store.frame` has them; what is not known is null."""
+        import polars as pl
+
+        from tcpscape.results import flow_rows
+
+        if self.table is not None:
+            return self.table
+        rows = flow_rows(self.trials)
+        return rows.with_columns(pl.lit(None, dtype=rows[c].dtype).alias(c) for c in sorted(self.unknown & set(rows.columns)))
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A file format: what it is called, how its files end, what can be done with it."""
+
+    name: str
+    about: str
+    suffixes: tuple[str, ...]
+    """The first is the one that is written."""
+    read: Callable[[Path], Recording] | None = None
+    write_trial: Callable[[Trial, int], bytes] | None = None
+    """A trial, and the MTU of its path in bytes."""
+    write_rows: Callable[[Any], bytes] | None = None
+    """The rows of all trials (:class:`polars.DataFrame`)."""
+    write_scenario: Callable[[Scenario], bytes] | None = None
+
+    @property
+    def writes(self) -> bool:
+        """Whether it can be written."""
+        return any((self.write_trial, self.write_rows, self.write_scenario))
+
+
+def content(path: Path) -> bytes:
+    """The file's bytes."""
+    try:
+        return path.read_bytes()
+    except OSError as e:
+        refuse(path, f"cannot be read: {e.strerror}", "check the path")
+
+
+def text(path: Path) -> str:
+    """The file as UTF-8."""
+    try:
+        return content(path).decode("utf-8")
+    except UnicodeDecodeError:
+        refuse(path, "is not UTF-8 text", "give the file as the tool wrote it")
+
+
+def throughput(samples: pl.DataFrame, flow: int) -> list[tuple[float, float, float]]:
+    """A flow's throughput between its samples: begin s, end s, bytes a second.
+
+    Of the first of `bytes_received`, `bytes_acked` and `bytes_sent` that the samples have; empty where they have none.
+    """
+    column = next((c for c in ("bytes_received", "bytes_acked", "bytes_sent") if c in samples.columns), None)
+    if column is None:
+        return []
+    mine = samples.filter(samples["flow"] == flow).sort("t_ns").select("t_ns", column).drop_nulls()
+    begin, before, made = first_time(samples, flow), 0, []
+    for t_ns, so_far in mine.iter_rows():
+        if t_ns > begin:
+            made.append((begin / 1e9, t_ns / 1e9, (so_far - before) / (t_ns - begin) * 1e9))
+        begin, before = t_ns, so_far
+    return made
+
+
+def first_time(samples: pl.DataFrame, flow: int) -> int:
+    """The sampling time before a flow's first sample, ns: 0 where there is none."""
+    times = samples["t_ns"].unique().sort().to_list()
+    first = samples.filter(samples["flow"] == flow)["t_ns"].min()
+    return max((t for t in times if t < first), default=0) if isinstance(first, int) else 0
+
+
+def quantiles(values: Sequence[float]) -> dict[str, float | None]:
+    """`min`, `p50`, `p95`, `p99`, `max` and `mean`; None of nothing."""
+    import numpy as np
+
+    if not values:
+        return dict.fromkeys(("min", "p50", "p95", "p99", "max", "mean"))
+    p50, p95, p99 = np.percentile(values, (50, 95, 99))
+    return {"min": min(values), "p50": float(p50), "p95": float(p95), "p99": float(p99), "max": max(values), "mean": math.fsum(values) / len(values)}
+
+
+def provenance(trial: Trial) -> dict[str, Any]:
+    """What a format of another tool has no field for: which trial this is. Formats keep it where that tool keeps free text."""
+    from tcpscape import __version__
+
+    return {
+        "tool": f"tcpscape {__version__}", "scenario": trial.scenario, "seed": trial.seed, "engine": trial.engine, "version": trial.version,
+        "address": trial.address, "cca": [f.cca for f in trial.flows], "caveats": list(trial.caveats),
+    }
+
+
+def ours(said: object) -> dict[str, Any]:
+    """The provenance that :func:`provenance` wrote, or nothing."""
+    fields = {"tool", "scenario", "seed", "engine", "version", "address", "cca", "caveats"}
+    return said if isinstance(said, dict) and set(said) >= fields and str(said["tool"]).startswith("tcpscape") else {}

@@ -1,0 +1,152 @@
+"""A trial with samples as a Flent data file (format version 4), which Flent plots as one of its own: `tcp_1up`, or `tcp_nup` for several flows.
+
+Throughputs and rates in Mbit/s, RTTs in ms, windows in packets. Flent waits 5 s before and after its flows, and its plots cut those off; so the
+flows start at 5 s here, and nothing is known before. `Ping (ms) ICMP` is there only if it was measured: the simulated paths have no ping.
+The time is 1970 plus the trial's: a trial has no date.
+"""
+
+from __future__ import annotations
+
+import gzip
+import itertools
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tcpscape import control
+from tcpscape.interchange import base
+from tcpscape.interchange.base import InterchangeError
+from tcpscape.interchange.flent_read import COLUMNS, PING
+from tcpscape.trial import FlowResult, Trial
+
+VERSION = 4
+"""Of the file format."""
+DELAY = 5.0
+"""s that Flent waits before and after its flows (its setting DELAY)."""
+COMPUTED: Mapping[str, Mapping[str, Any]] = {
+    "TCP upload sum": {"UNITS": "Mbits/s"}, "TCP upload avg": {"UNITS": "Mbits/s"}, "TCP upload fairness": {"UNITS": "Idx"},
+}
+"""Series that Flent computes of several flows."""
+EPOCH = "1970-01-01T00:00:00.000000Z"
+
+
+@dataclass(frozen=True, slots=True)
+class _Series:
+    """A flow's values at each step."""
+
+    name: str
+    values: dict[str, list[float | None]]
+    """By Flent's name of each (`tcp_rtt`), `val` the throughput."""
+
+
+def write(trial: Trial, mtu: int = base.MTU) -> bytes:
+    """The file, compressed; `mtu` is the path's, bytes. Refuses a trial without samples: a data file is its series."""
+    samples = trial.samples
+    if samples is None or not base.throughput(samples, 0):
+        raise InterchangeError("flent: the trial has no samples, and a Flent file is made of them; run with --samples 100ms --out DIR")
+    times = samples["t_ns"].unique().sort().to_list()
+    step = _step(times)
+    steps = round((trial.duration + 2 * DELAY) / step)
+    x_values = [round(i * step, 9) for i in range(steps + 1)]
+    flows = [_series(trial, i, x_values, step) for i in range(len(trial.flows))]
+    results = {s.name if key == "val" else f"{s.name}::{key}": v for s in flows for key, v in s.values.items()}
+    if len(flows) > 1:
+        results |= _together([s.values["val"] for s in flows])
+    raw = {s.name: _raw(s, x_values, step) for s in flows}
+    if "ping_ms" in samples.columns:
+        results[PING] = _ping(trial, x_values, step)
+        raw[PING] = [{"t": x, "val": v} for x, v in zip(x_values, results[PING], strict=True) if v is not None]
+    said = {
+        "metadata": _metadata(trial, flows, mtu, step), "version": VERSION, "x_values": x_values, "results": results, "raw_values": raw,
+    }
+    return gzip.compress(json.dumps(said, indent=1, sort_keys=True, allow_nan=False).encode(), mtime=0)
+
+
+def _step(times: Sequence[int]) -> float:
+    """The sampling interval, s: the commonest gap between two times."""
+    gaps = [b - a for a, b in itertools.pairwise(times)]
+    return max(set(gaps), key=gaps.count) / 1e9 if gaps else times[0] / 1e9
+
+
+def _series(trial: Trial, flow: int, x_values: Sequence[float], step: float) -> _Series:
+    """A flow on the grid of steps; None where it has no sample."""
+    samples, n = trial.samples, len(x_values)
+    name = "TCP upload" if len(trial.flows) == 1 else f"TCP upload::{flow + 1}"
+    if samples is None:
+        return _Series(name, {})
+    values: dict[str, list[float | None]] = {"val": [None] * n}
+    for _, end, rate in base.throughput(samples, flow):
+        values["val"][_place(end, step, n)] = rate * 8 / 1e6
+    mine = samples.filter(samples["flow"] == flow)
+    for theirs, ours, factor in COLUMNS:
+        if ours in mine.columns:
+            values[theirs] = [None] * n
+            for t_ns, v in mine.select("t_ns", ours).drop_nulls().iter_rows():
+                if v < base.UNLIMITED:
+                    values[theirs][_place(t_ns / 1e9, step, n)] = v / factor
+    return _Series(name, values)
+
+
+def _place(t: float, step: float, n: int) -> int:
+    """The step that a time of the trial, s, belongs to."""
+    return min(n - 1, round((t + DELAY) / step))
+
+
+def _together(each: Sequence[Sequence[float | None]]) -> dict[str, list[float | None]]:
+    """Sum, mean and Jain's fairness index of the flows at each step, as Flent computes them."""
+    total: list[float | None] = []
+    mean: list[float | None] = []
+    fair: list[float | None] = []
+    for step in zip(*each, strict=True):
+        known = [v for v in step if v is not None]
+        squares = sum(v * v for v in known)
+        total.append(sum(known) if known else None)
+        mean.append(sum(known) / len(known) if known else None)
+        fair.append(sum(known) ** 2 / (len(known) * squares) if squares else None)
+    return {"TCP upload sum": total, "TCP upload avg": mean, "TCP upload fairness": fair}
+
+
+def _raw(series: _Series, x_values: Sequence[float], step: float) -> list[dict[str, float]]:
+    """What was measured at each step."""
+    made = []
+    for i, t in enumerate(x_values):
+        known = {key: v for key, values in series.values.items() if (v := values[i]) is not None}
+        if known:
+            made.append({"t": t, "dur": step, **known})
+    return made
+
+
+def _ping(trial: Trial, x_values: Sequence[float], step: float) -> list[float | None]:
+    made: list[float | None] = [None] * len(x_values)
+    if trial.samples is not None:
+        for t_ns, v in trial.samples.select("t_ns", "ping_ms").drop_nulls().iter_rows():
+            made[_place(t_ns / 1e9, step, len(made))] = v
+    return made
+
+
+def _metadata(trial: Trial, flows: Sequence[_Series], mtu: int, step: float) -> Mapping[str, Any]:
+    from tcpscape import __version__
+
+    one = len(flows) == 1
+    name, title = "tcp_1up" if one else "tcp_nup", f"{trial.scenario} {trial.cca} seed {trial.seed}"
+    series = {s.name: _meta(f, mtu, i) for i, (s, f) in enumerate(zip(flows, trial.flows, strict=True))}
+    series |= {} if one else COMPUTED
+    return {
+        "NAME": name, "TITLE": title, "HOST": "receiver", "HOSTS": ["receiver"], "LOCAL_HOST": "sender", "IP_VERSION": 4,
+        "TIME": EPOCH, "T0": EPOCH, "LENGTH": trial.duration, "TOTAL_LENGTH": trial.duration + 2 * DELAY, "STEP_SIZE": step,
+        "DATA_FILENAME": f"{name}-{trial.address}.flent.gz", "TEST_PARAMETERS": {} if one else {"upload_streams": str(len(flows))},
+        "FLENT_VERSION": f"tcpscape {__version__}", "FAILED_RUNNERS": 0, "BATCH_NAME": None, "BATCH_TIME": None, "BATCH_TITLE": None,
+        "BATCH_UUID": None, "HTTP_GETTER_DNS": None, "HTTP_GETTER_URLLIST": None, "HTTP_GETTER_WORKERS": 4, "REMOTE_METADATA": {},
+        "KERNEL_NAME": "Linux" if trial.kernel else trial.engine, "KERNEL_RELEASE": trial.kernel or trial.version,
+        "NOTE": "; ".join(trial.caveats) or None, "SERIES_META": series, "TCPSCAPE": base.provenance(trial),
+    }
+
+
+def _meta(f: FlowResult, mtu: int, place: int) -> Mapping[str, Any]:
+    """What netperf says of a flow at its end."""
+    return {
+        "UNITS": "Mbits/s", "RUNNER": "tcpscape", "IDX": place, "CONG_CONTROL": control.name_of(f.cca), "MEAN_VALUE": f.goodput_mbps,
+        "BYTES_RECVD": f.bytes_received, "BYTES_SENT": f.bytes_sent, "ELAPSED_TIME": f.seconds, "START_TIME": f.start_s,
+        "TCP_MSS": mtu - base.HEADERS, "TCPI_PMTU": mtu, "TCPI_TOTAL_RETRANS": f.retransmits, "TCP_RETRANSMIT": str(f.retransmits),
+    }

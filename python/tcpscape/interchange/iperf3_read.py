@@ -1,0 +1,269 @@
+"""iperf3's JSON: `-J` (one document, or several in a row as a server writes them) and `--json-stream` (a line for each event, iperf ≥ 3.17).
+
+Source: iperf3's output (esnet/iperf, BSD), recorded with 3.12 and described in its pull requests #1098 (streams) and #1663. A field that a
+version does not write is not known; where iperf3 writes 0 for what it did not measure (RTT and window of a remote sender), neither.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from tcpscape.interchange import base
+from tcpscape.interchange.base import Recording, refuse
+from tcpscape.trial import Cwnd, FlowResult, Rtt, Trial
+
+if TYPE_CHECKING:
+    import polars as pl
+
+RECORD = "give the output of iperf3 -J or --json-stream"
+
+
+class _Said(BaseModel):
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+class Stream(_Said):
+    """A stream in an interval or at the end: bytes, s, µs."""
+
+    socket: int | None = None
+    start: float = 0
+    end: float = 0
+    bytes: float = 0
+    bits_per_second: float | None = None
+    retransmits: float | None = None
+    snd_cwnd: float | None = None
+    max_snd_cwnd: float | None = None
+    snd_wnd: float | None = None
+    rtt: float | None = None
+    rttvar: float | None = None
+    min_rtt: float | None = None
+    max_rtt: float | None = None
+    mean_rtt: float | None = None
+    omitted: bool = False
+    sender: bool | None = None
+
+
+class Interval(_Said):
+    """An interval of all streams."""
+
+    streams: tuple[Stream, ...] = ()
+
+
+class Ends(_Said):
+    """A stream's two ends."""
+
+    sender: Stream | None = None
+    receiver: Stream | None = None
+
+
+class End(_Said):
+    """The sums of a test."""
+
+    streams: tuple[Ends, ...] = ()
+    sender_tcp_congestion: str | None = None
+    receiver_tcp_congestion: str | None = None
+
+
+class Test(_Said):
+    """What was asked for."""
+
+    protocol: str = "TCP"
+
+
+class Start(_Said):
+    """The test's conditions."""
+
+    version: str = "iperf 3"
+    tcp_mss: float | None = None
+    tcp_mss_default: float | None = None
+    test_start: Test = Test()
+    accepted_connection: Any = None
+    """A server's document: what the client measured is not in it."""
+
+
+class Document(_Said):
+    """A test."""
+
+    start: Start = Start()
+    intervals: tuple[Interval, ...] = ()
+    end: End = End()
+    error: str | None = None
+    title: str | None = None
+    extra_data: str | None = None
+
+
+def read(path: Path) -> Recording:
+    """The tests of a file, one trial each.
+
+    :raises InterchangeError: for what is no iperf3 test of TCP, or one that ended before it measured anything.
+    """
+    documents, unknown = _documents(path), set()
+    trials = []
+    for i, (said, broken) in enumerate(documents):
+        try:
+            document = Document.model_validate(said)
+        except ValidationError as e:
+            first = e.errors()[0]
+            refuse(path, f"field {'.'.join(map(str, first['loc']))} is not iperf3's: {first['msg'].lower()}", RECORD)
+        trial, missing = _trial(document, path, i, broken)
+        trials.append(trial)
+        unknown |= missing
+    return Recording(tuple(trials), frozenset(unknown))
+
+
+def _documents(path: Path) -> list[tuple[Any, bool]]:
+    """The documents of a file, each with whether its end is missing."""
+    values, broken = _values(path)
+    whole = [v for v in values if isinstance(v, dict) and "start" in v]
+    if whole and not broken:
+        return [(v, False) for v in whole]
+    events = [v for v in values if isinstance(v, dict) and "event" in v]
+    if not events:
+        refuse(path, "is not complete JSON" if broken else "has no iperf3 test in it", RECORD)
+    return list(_tests(events))
+
+
+def _values(path: Path) -> tuple[list[Any], bool]:
+    """The JSON values of a file one after the other, and whether the last one breaks off."""
+    said, at = base.text(path), 0
+    values: list[Any] = []
+    decoder = json.JSONDecoder()
+    while at < len(said):
+        if said[at].isspace():
+            at += 1
+            continue
+        try:
+            value, at = decoder.raw_decode(said, at)
+        except (json.JSONDecodeError, RecursionError) as e:
+            line = getattr(e, "lineno", 0)
+            if not values or said.find("\n", at) not in (-1, len(said) - 1):
+                refuse(path, f"is not JSON at line {line}", RECORD)
+            return values, True
+        values.append(value)
+    if not values:
+        refuse(path, "is empty", RECORD)
+    return values, False
+
+
+def _tests(events: list[Any]) -> Iterator[tuple[dict[str, Any], bool]]:
+    """Documents as `-J` has them, from the events of `--json-stream`."""
+    test: dict[str, Any] = {"intervals": []}
+    for event in events:
+        kind, data = event["event"], event.get("data")
+        if kind == "start" and ("start" in test or test["intervals"]):
+            yield test, "end" not in test
+            test = {"intervals": []}
+        if kind == "interval":
+            test["intervals"].append(data)
+        elif kind in ("start", "end", "error"):
+            test[kind] = data
+    yield test, "end" not in test
+
+
+def _trial(said: Document, path: Path, place: int, broken: bool) -> tuple[Trial, set[str]]:
+    """A test as a trial, and the columns it does not know."""
+    if said.start.test_start.protocol != "TCP":
+        refuse(path, f"is a test of {said.start.test_start.protocol}, which no congestion control steers", "give a TCP test")
+    own = base.ours(_json(said.extra_data))
+    caveats = [*own.get("caveats", ())]
+    if said.error or broken:
+        caveats.append(f"iperf3 did not end by itself: {said.error or 'the last events are missing'}")
+    streams = list(_streams(said))
+    if not streams:
+        refuse(path, f"measured nothing{f': {said.error}' if said.error else ''}", "repeat the measurement")
+    if len({s[0] for s in streams}) > 1:
+        streams = [s for s in streams if s[0]]
+        caveats.append("test in both directions: only what the client sent is read")
+    names = own.get("cca", ())
+    read = [_flow(said, socket, ends, names[i] if i < len(names) else None) for i, (_, socket, ends) in enumerate(streams)]
+    flows, unknown = [flow for flow, _ in read], set().union(*(missing for _, missing in read))
+    caveats += _weaknesses(said, unknown)
+    trial = Trial(
+        scenario=own.get("scenario") or said.title or path.name, cca="+".join(sorted({f.cca for f in flows})),
+        address=own.get("address") or hashlib.sha256(said.model_dump_json().encode()).hexdigest()[:24],
+        seed=own.get("seed", place), engine=own.get("engine", "iperf3"), version=own.get("version", said.start.version),
+        duration=max(f.stop_s for f in flows), flows=tuple(flows), caveats=tuple(caveats), samples=_samples(said, [s[1] for s in streams]),
+    )
+    return trial, unknown if own else unknown | {"seed"}
+
+
+def _weaknesses(said: Document, unknown: set[str]) -> Iterator[str]:
+    if "bytes_received" in unknown:
+        yield "what arrived was not reported: goodput is what the sender handed to its socket"
+    if any(s.omitted for n in said.intervals for s in n.streams):
+        yield "intervals that iperf3 was asked to omit are left out"
+
+
+def _json(said: str | None) -> object:
+    try:
+        return json.loads(said) if said else None
+    except json.JSONDecodeError:
+        return None
+
+
+def _streams(said: Document) -> Iterator[tuple[bool, int | None, Ends]]:
+    """Whether the client sends, the socket, and both ends: from the sums, or from the intervals where there are none."""
+    if said.end.streams:
+        for ends in said.end.streams:
+            one = ends.sender or ends.receiver
+            if one is not None:
+                yield one.sender is not False, one.socket, ends
+        return
+    sockets = dict.fromkeys(s.socket for n in said.intervals for s in n.streams)
+    for socket in sockets:
+        mine = [s for n in said.intervals for s in n.streams if s.socket == socket and not s.omitted]
+        if mine:
+            again = [s.retransmits for s in mine if s.retransmits is not None]
+            total = Stream(socket=socket, end=mine[-1].end, bytes=sum(s.bytes for s in mine), retransmits=sum(again) if again else None)
+            sends = mine[0].sender is not False
+            yield sends, socket, Ends(sender=total) if sends else Ends(receiver=total)
+
+
+def _flow(said: Document, socket: int | None, ends: Ends, cca: str | None) -> tuple[FlowResult, set[str]]:
+    """A stream as a flow, and the columns that are not known."""
+    arrived = ends.receiver
+    sent = ends.sender or Stream()
+    if arrived is not None and not arrived.bytes and sent.bytes and (said.error or said.start.accepted_connection):
+        arrived = None  # 0 because the other side never said it
+    got = arrived or sent
+    seconds = max(0.0, got.end - got.start)
+    mine = [s for n in said.intervals for s in n.streams if s.socket == socket and not s.omitted]
+    mss = said.start.tcp_mss or said.start.tcp_mss_default
+    windows = [s.snd_cwnd / mss for s in mine if s.snd_cwnd and mss]
+    widest = max([*windows, sent.max_snd_cwnd / mss if sent.max_snd_cwnd and mss else 0])
+    rtts = base.quantiles([s.rtt / 1e3 for s in mine if s.rtt])
+    whole = {"min": sent.min_rtt, "max": sent.max_rtt, "mean": sent.mean_rtt}
+    unknown = {"limited_by", "retransmits"} if sent.retransmits is None else {"limited_by"}
+    flow = FlowResult(
+        cca=cca or said.end.sender_tcp_congestion or "unknown",
+        goodput_mbps=(got.bits_per_second if got.bits_per_second is not None else got.bytes * 8 / seconds if seconds else 0.0) / 1e6,
+        seconds=seconds, start_s=got.start, stop_s=got.end, retransmits=int(sent.retransmits or 0), spurious_retransmits=None,
+        rtt_ms=Rtt(**(rtts | {k: v / 1e3 for k, v in whole.items() if v})),
+        cwnd=Cwnd(sum(windows) / len(windows) if windows else None, widest or None), limited_by={},
+        bytes_received=int(got.bytes), bytes_sent=int(sent.bytes) if ends.sender else None, established=bool(got.bytes),
+    )
+    return flow, unknown if arrived else unknown | {"bytes_received"}
+
+
+def _samples(said: Document, sockets: list[int | None]) -> pl.DataFrame | None:
+    """The intervals as samples of flows: totals so far, windows in packets; None where there are none."""
+    import polars as pl
+
+    mss = said.start.tcp_mss or said.start.tcp_mss_default
+    rows = []
+    for flow, socket in enumerate(sockets):
+        total, again = 0.0, 0.0
+        for s in (s for n in said.intervals for s in n.streams if s.socket == socket and not s.omitted):
+            total, again = total + s.bytes, again + (s.retransmits or 0)
+            rows.append({
+                "t_ns": round(s.end * 1e9), "flow": flow, "bytes_sent" if s.sender is not False else "bytes_received": round(total),
+                "cwnd": s.snd_cwnd / mss if s.snd_cwnd and mss else None, "srtt_us": s.rtt or None, "rttvar_us": s.rttvar,
+                "retransmits": again if s.retransmits is not None else None, "rwnd": s.snd_wnd,
+            })
+    return pl.DataFrame(rows, infer_schema_length=None).sort("t_ns", "flow") if rows else None
