@@ -96,7 +96,7 @@ def test_cases_of_a_template():
 
 def test_cases_of_conditions():
     said = {
-        "conditions": {"rtt": "50ms", "flow": {"rcvbuf": "256KiB"}}, "zip": [{"profile": ["a", "b"], "rtt": ["26ms", "60ms"], "jitter": "7,40ms"}],
+        "conditions": {"rtt": "50ms", "flow": {"rcvbuf": "256KiB"}}, "zip": [{"profile": ["a", "b"], "rtt": ["26ms", "60ms"], "jitter": "7,40ms", "loss": "1%,1%"}],
         "axes": {"app": "5MiB/s,10MiB/s", "ecn": [False, True]}, "pool": ["app"], "cca": "cubic,bbr", "engines": ["mock"],
     }
     campaign = Campaign.of(said)

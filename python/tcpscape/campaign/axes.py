@@ -68,8 +68,8 @@ def same(one: str, other: str) -> bool:
     return a.unit == b.unit or a.number == 0
 
 
-def levels(said: Any, axis: str) -> tuple[str, ...]:
-    """The values of an axis, as written; what is none is refused."""
+def levels(said: Any, axis: str, *, once: bool = True) -> tuple[str, ...]:
+    """The values of an axis, as written, each `once` (not in a group whose axes move together); what is none is refused."""
     items = said if isinstance(said, (list, tuple)) else str(said).split(",")
     texts = [_text(item) for item in items]
     if not texts or not all(texts):
@@ -77,7 +77,7 @@ def levels(said: Any, axis: str) -> tuple[str, ...]:
     found = [level for text in _with_units(texts) for level in _spread(text, axis)]
     if len(found) > MAX_LEVELS:
         refuse(axis, f"{said!r} is {len(found)} values", f"write at most {MAX_LEVELS}")
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(found) if once else found)
 
 
 def _text(item: Any) -> str:

@@ -42,10 +42,14 @@ def _axes(said: Any) -> Any:
     return {name: _levels(v, name) for name, v in said.items()} if isinstance(said, dict) else said
 
 
-def _levels(said: Any, name: str) -> tuple[str, ...]:
+def _group(said: Any) -> Any:
+    return {name: _levels(v, name, once=False) for name, v in said.items()} if isinstance(said, dict) else said
+
+
+def _levels(said: Any, name: str, *, once: bool = True) -> tuple[str, ...]:
     if name == "cca":
         return tuple(build.ccas(said)) if isinstance(said, str) else tuple(control.label(one) for one in said)
-    return axes.levels(said, name)
+    return axes.levels(said, name, once=once)
 
 
 def _names(said: Any) -> Any:
@@ -54,6 +58,8 @@ def _names(said: Any) -> Any:
 
 Axes = Annotated[dict[str, tuple[str, ...]], BeforeValidator(_axes)]
 """Axis → its values as written."""
+Group = Annotated[dict[str, tuple[str, ...]], BeforeValidator(_group)]
+"""Axes that move together: as many values for each."""
 
 
 class Campaign(Noun):
@@ -67,7 +73,7 @@ class Campaign(Noun):
     """A path in a user's words, instead of a scenario."""
     axes: Axes = Field(default_factory=dict)
     """Crossed with each other, the last one runs fastest."""
-    zip: tuple[Axes, ...] = ()
+    zip: tuple[Group, ...] = ()
     """Groups whose axes move together."""
     derive: dict[str, str] = Field(default_factory=dict)
     """Name → arithmetic over axes."""

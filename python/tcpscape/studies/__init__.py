@@ -24,6 +24,7 @@ WORKS: Mapping[str, str] = {
     "fourteen-ccas": "TCP Congestion Control Performance under Starlink-like Impairments (Alzwai, Libyan Academy, 2025)",
     "one-percent-loss": "The Surprising Impact of 1% Packet Loss (Šanjta, Cisco ThousandEyes, RIPE)",
     "latency-spike-bound": "A Lower Bound on Latency Spikes for Capacity-Seeking Network Traffic (Teigen et al., 2022)",
+    "tcpscape": "What these works could not see (tcpscape)",
 }
 """The published works whose claims are checked."""
 
