@@ -72,12 +72,16 @@ class FlowResult:
     """Window reductions for marks (CWR entered by ECE)."""
     segs_in: int | None = None
     max_rwnd: int | None = None
+    zero_windows: int | None = None
+    """ACKs with a window of 0 that the receiver sent."""
 
     @classmethod
     def of(cls, said: Mapping[str, Any]) -> FlowResult:
         """From plain values; keys this version does not know are left out."""
         known = {f.name for f in fields(cls)}
         kept = {k: v for k, v in said.items() if k in known}
+        if (receiver := said.get("receiver")) and "zero_windows" not in kept:
+            kept["zero_windows"] = receiver.get("zero_window_acks")
         kept |= {k: 0.0 for k in ("goodput_mbps", "seconds", "start_s", "stop_s") if kept.get(k, 0.0) is None}
         rtt = {k: v for k, v in (kept.get("rtt_ms") or {}).items() if k in Rtt.__slots__}
         cwnd = {k: v for k, v in (kept.get("cwnd") or {}).items() if k in Cwnd.__slots__}

@@ -1,0 +1,95 @@
+"""Metrics of the flows' samples: goodput second by second, as `iperf3 -i 1` reports it, and how much the smoothed RTT varies.
+
+Bytes are those that the sender knows to be acknowledged (`tcpi_bytes_acked`); between two samples they are taken to grow evenly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tcpscape.metrics.base import UNKNOWN
+from tcpscape.trial import Trial
+
+Array = NDArray[np.float64]
+INTERVAL_S = 1.0
+"""iperf3's reporting interval, s."""
+FEWEST = 2
+"""Samples from which a spread can be told."""
+
+
+def delivered(trial: Trial, flow: int) -> tuple[Array, Array]:
+    """Times, s, and bytes acknowledged by then, from the flow's start with 0; both empty where nothing was sampled."""
+    if trial.samples is None or "bytes_acked" not in trial.samples.columns or flow >= len(trial.flows):
+        return np.empty(0), np.empty(0)
+    mine = trial.samples.filter(trial.samples["flow"] == flow)
+    if mine.is_empty():
+        return np.empty(0), np.empty(0)
+    times, got = mine["t_ns"].to_numpy() / 1e9, mine["bytes_acked"].to_numpy().astype(float)
+    start = min(trial.flows[flow].start_s, float(times[0]))
+    return np.concatenate(([start], times)), np.concatenate(([0.0], got))
+
+
+def rates(trial: Trial, edges: Array) -> Array:
+    """Goodput of each flow between successive `edges` (s), Mbit/s: an array of flows × (edges − 1).
+
+    0 for a flow that no sample tells of (it was never established); NaN where nothing was sampled at all.
+    """
+    rows: list[Array] = []
+    for flow in range(len(trial.flows)):
+        times, got = delivered(trial, flow)
+        none = np.full(len(edges) - 1, np.nan if trial.samples is None else 0.0)
+        rows.append(np.diff(np.interp(edges, times, got)) * 8 / 1e6 / np.diff(edges) if len(times) else none)
+    return np.asarray(rows, dtype=np.float64).reshape(len(trial.flows), len(edges) - 1)
+
+
+def grid(trial: Trial, every_s: float = INTERVAL_S) -> Array:
+    """Edges of whole intervals from the first flow's start to the last sample, s."""
+    known = [times for times, _ in (delivered(trial, flow) for flow in range(len(trial.flows))) if len(times)]
+    if not known:
+        return np.empty(0)
+    start, stop = min(float(t[0]) for t in known), max(float(t[-1]) for t in known)
+    return start + every_s * np.arange(int((stop - start) / every_s + 1e-6) + 1, dtype=np.float64)
+
+
+def intervals(trial: Trial, every_s: float = INTERVAL_S) -> Array:
+    """All flows' goodput together in each whole interval, Mbit/s."""
+    edges = grid(trial, every_s)
+    return np.asarray(rates(trial, edges).sum(axis=0), dtype=np.float64) if len(edges) > 1 else np.empty(0)
+
+
+def per_second(statistic: Callable[[Array], float], fewest: int = 1) -> Callable[[Trial], float]:
+    """A metric: a statistic of the goodput's 1-s intervals; unknown with less than `fewest` of them."""
+
+    def of(trial: Trial) -> float:
+        got = intervals(trial)
+        return float(statistic(got)) if len(got) >= fewest else UNKNOWN
+
+    return of
+
+
+def std(values: Array) -> float:
+    """Sample standard deviation, n − 1."""
+    return float(np.std(values, ddof=1))
+
+
+def quantile(q: float) -> Callable[[Array], float]:
+    """A quantile, between two values by linear interpolation."""
+    return lambda values: float(np.quantile(values, q))
+
+
+def srtt_cv(trial: Trial) -> float:
+    """Standard deviation / mean of the smoothed RTT at even times, mean over the flows.
+
+    Smoothing hides most of a packet's own jitter: `rtt_cv` is the measure of the published thresholds.
+    """
+    if trial.samples is None or "srtt_us" not in trial.samples.columns:
+        return UNKNOWN
+    found = []
+    for flow in range(len(trial.flows)):
+        srtt = trial.samples.filter((trial.samples["flow"] == flow) & (trial.samples["srtt_us"] > 0))["srtt_us"].to_numpy()
+        if len(srtt) >= FEWEST:
+            found.append(float(np.std(srtt) / np.mean(srtt)))
+    return sum(found) / len(found) if found else UNKNOWN
