@@ -1,0 +1,240 @@
+"""The latency spike that a sudden drop of capacity makes: the least that there must be, and what was measured.
+
+Source: Teigen, Davies, Ellefsen, Skeie, Torresen: "A Lower Bound on Latency Spikes for Capacity-Seeking Network Traffic". A link that is
+full at C₀ drops to C₁ = C₀/r; the source knows d later (its round trip to the bottleneck and back) and what it sent until then has to queue:
+
+- eq. 2: Q = (r − 1)·d, the peak of the queueing delay of one flow, empty queue at the drop, no limit to the queue;
+- eq. 3: (Q − q)/Q, the share of what would queue that is lost where the queue is limited to q. It is a share of the excess only: the
+  link still carries 1/r of what arrives in the d after the drop, so of all that arrives (Q − q)/(r·d) is lost;
+- §IV: several flows, the sum of their Q weighted with their shares of the bandwidth at the drop.
+
+Not in the paper: a queue of q₀ (at the old rate) that stands at the drop takes r·q₀ at the new one, so the peak is (r − 1)·d + r·q₀ and the
+rise above the flow's own queue (r − 1)·(d + q₀). That is what a loss-based control in a deep buffer has to be judged by.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tcpscape import stats
+from tcpscape.errors import refuse
+from tcpscape.findings.recording import PEAK_WINDOW_S, Recording
+from tcpscape.stats import Estimate
+from tcpscape.units import NS_PER_S, format_rate
+
+FULL_FRAME = 1514
+"""Bytes that a full frame takes from a link's rate as tc counts it: 1500 and the Ethernet header."""
+MSS = 1448
+"""Bytes of data in it, with TCP timestamps."""
+SLIP = 1e-6
+"""By how much shares may miss a whole: what rounding leaves."""
+LAST_S, RECENT_S = 1.2, 10.0
+"""How long before the drop the rate is taken to correct for a link that was not full, s: what was in flight, and the state it was in."""
+SETTLED_S, CALM_S = 0.5, 1.0
+"""What the longer windows leave out before the drop, s: the last throughput interval, and RTTs that may hold the drop already."""
+
+
+def spike(ratio: float, d: float) -> float:
+    """Eq. 2: Q in the unit of `d`; `ratio` is old rate / new rate."""
+    return max(0.0, ratio - 1) * d
+
+
+def excess_lost(q: float, limit: float) -> float:
+    """Eq. 3: the share of the excess that is lost where the spike `q` meets a queue of `limit` (same unit)."""
+    return max(0.0, (q - limit) / q) if q > 0 else 0.0
+
+
+def weighted(parts: Sequence[tuple[float, float]]) -> float:
+    """Σ wᵢ·dᵢ / Σ wᵢ of (dᵢ, wᵢ): what stands for `d` where flows differ, weights being their shares of the bandwidth at the drop."""
+    whole = sum(w for _, w in parts)
+    return sum(d * w for d, w in parts) / whole
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """The answer without running anything. Rates in bit/s, times in ns."""
+
+    before_bps: int
+    after_bps: int
+    flows: tuple[tuple[int, float], ...]
+    """(d, share of the bandwidth at the drop) of each flow; d is the round trip from the bottleneck to the sender and back."""
+    max_queue_ns: int | None = None
+    """Longest delay that the queue lets a packet wait."""
+    packet: int = FULL_FRAME
+    """Bytes of a packet as the link counts them."""
+
+    def __post_init__(self) -> None:
+        if self.after_bps >= self.before_bps:
+            rates = f"{format_rate(self.before_bps)} to {format_rate(self.after_bps)}"
+            refuse("to", f"from {rates} is no drop", "write a lower rate")
+        if not self.flows or any(d <= 0 for d, _ in self.flows):
+            refuse("rtt", "a flow without a round trip makes no spike", "write for example 50ms")
+        if not abs(sum(w for _, w in self.flows) - 1) <= SLIP or not all(w > 0 for _, w in self.flows):
+            shares = "+".join(f"{w:g}" for _, w in self.flows)
+            refuse("flows", f"the shares {shares} are not those of a whole", "write shares above 0 that add up to 1")
+        if self.packet <= 0:
+            refuse("packet", "a packet of 0 bytes is none", f"write for example {FULL_FRAME}B")
+
+    @property
+    def ratio(self) -> float:
+        """r: old rate / new rate."""
+        return self.before_bps / self.after_bps
+
+    @property
+    def d_ns(self) -> float:
+        """The flows' d, weighted."""
+        return weighted(self.flows)
+
+    @property
+    def unlimited_ns(self) -> float:
+        """Q: the peak of the delay where nothing limits the queue."""
+        return spike(self.ratio, self.d_ns)
+
+    @property
+    def spike_ns(self) -> float:
+        """The peak of the delay with the queue as it is."""
+        return self.unlimited_ns if self.max_queue_ns is None else min(self.unlimited_ns, float(self.max_queue_ns))
+
+    @property
+    def excess_lost(self) -> float:
+        """Eq. 3: share of what would queue that is lost."""
+        return 0.0 if self.max_queue_ns is None else excess_lost(self.unlimited_ns, float(self.max_queue_ns))
+
+    @property
+    def lost(self) -> float:
+        """Share of everything that arrives in the d after the drop that is lost, (Q − q)/(r·d)."""
+        return self.excess_lost * (1 - 1 / self.ratio)
+
+    @property
+    def queued_bytes(self) -> float:
+        """Bytes in the queue at the peak."""
+        return self.spike_ns * self.after_bps / 8 / NS_PER_S
+
+    @property
+    def lost_bytes(self) -> float:
+        """Bytes lost."""
+        return (self.unlimited_ns - self.spike_ns) * self.after_bps / 8 / NS_PER_S
+
+    def drain_ns(self, load: float) -> float:
+        """How long until the queue is empty where the senders then load the new link to `load` (fraction of one); ∞ at 1."""
+        return self.spike_ns / (1 - load) if load < 1 else math.inf
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A drop of capacity as an experiment made it."""
+
+    at_s: float
+    """When, s: the last moment at the old rate (in a recording, the last sample that shows it)."""
+    before_bps: int
+    after_bps: int
+    d_ms: float
+    """Round-trip time without queues, ms."""
+
+    @property
+    def ratio(self) -> float:
+        """r."""
+        return self.before_bps / self.after_bps
+
+    @property
+    def after_goodput_mbps(self) -> float:
+        """What the new link can carry of data, Mbit/s."""
+        return goodput_of(self.after_bps)
+
+
+def goodput_of(rate_bps: float) -> float:
+    """Data that full frames carry on a link of this rate, Mbit/s."""
+    return rate_bps * MSS / FULL_FRAME / 1e6
+
+
+@dataclass(frozen=True, slots=True)
+class Spike:
+    """What one run showed. Delays in ms above the path's own d; rates in Mbit/s of data."""
+
+    step: Step
+    peak_ms: float
+    """Largest smoothed RTT from 1 s before the drop to 5 s after it, minus d."""
+    peak_at_s: float
+    own_queue_ms: float
+    """Median of the smoothed RTT in the seconds before the drop, minus d: the queue that the flow keeps anyway."""
+    last_mbps: float
+    """Goodput in the 1.2 s before the drop."""
+    recent_mbps: float
+    """Goodput in the 10 s before the drop."""
+    queue_peak_ms: float = math.nan
+    """Largest delay in the bottleneck's queue, not smoothed; NaN where queues were not sampled."""
+
+    @property
+    def bound_ms(self) -> float:
+        """Q, with the rates of the links."""
+        return spike(self.step.ratio, self.step.d_ms)
+
+    @property
+    def last_bound_ms(self) -> float:
+        """Q with r = goodput in the last 1.2 s / what the new link can carry: a link that was not full loses less of it."""
+        return spike(self.last_mbps / self.step.after_goodput_mbps, self.step.d_ms)
+
+    @property
+    def recent_bound_ms(self) -> float:
+        """The same with the last 10 s."""
+        return spike(self.recent_mbps / self.step.after_goodput_mbps, self.step.d_ms)
+
+    @property
+    def rise_ms(self) -> float:
+        """Peak above the flow's own queue before the drop."""
+        return self.peak_ms - self.own_queue_ms
+
+    @property
+    def standing_bound_ms(self) -> float:
+        """The bound with the queue that stood at the drop, (r − 1)·d + r·q₀."""
+        return self.bound_ms + self.step.ratio * max(0.0, self.own_queue_ms)
+
+    @property
+    def used(self) -> float:
+        """Share of what the old link could carry of data that was used in the last 10 s."""
+        return self.recent_mbps / goodput_of(self.step.before_bps)
+
+
+def measure(recording: Recording, step: Step) -> Spike:
+    """The spike of a recording, its windows aligned to the step."""
+    at = step.at_s
+    peak, when = recording.peak(at - PEAK_WINDOW_S[0], at + PEAK_WINDOW_S[1])
+    return Spike(
+        step, peak - step.d_ms, when, recording.rtt_median(at - RECENT_S, at - CALM_S) - step.d_ms, recording.delivery(at - LAST_S, at),
+        recording.goodput(at - RECENT_S, at - SETTLED_S), recording.queue_peak(at, at + PEAK_WINDOW_S[1], step.after_bps),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Many runs of one condition against the bound."""
+
+    peak_ms: Estimate
+    """Median."""
+    rise_ms: Estimate
+    """Median, above the flow's own queue."""
+    bound_ms: float
+    corrected_ms: Estimate
+    """Median of the bound with the rate of the last 1.2 s."""
+    above: float
+    """Share of the runs whose peak is at or above Q."""
+    above_corrected: float
+    """Share at or above their own corrected bound."""
+    queue_peak_ms: Estimate
+    """Median of the queue's own peak."""
+
+
+def judge(spikes: Sequence[Spike]) -> Verdict:
+    """The runs of one condition together."""
+    known = [s.queue_peak_ms for s in spikes if not math.isnan(s.queue_peak_ms)]
+    return Verdict(
+        stats.median([s.peak_ms for s in spikes], "ms"), stats.median([s.rise_ms for s in spikes], "ms"), spikes[0].bound_ms,
+        stats.median([s.last_bound_ms for s in spikes], "ms"), _share([s.peak_ms >= s.bound_ms for s in spikes]),
+        _share([s.peak_ms >= s.last_bound_ms for s in spikes]), stats.median(known, "ms"),
+    )  # fmt: skip
+
+
+def _share(held: Sequence[bool]) -> float:
+    return sum(held) / len(held)

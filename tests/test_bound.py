@@ -1,0 +1,110 @@
+"""`tcpscape bound`: the arithmetic of equations 2 and 3, the flow-weighted form, and what the command prints."""
+
+import json
+import math
+
+import pytest
+
+from tcpscape.errors import ScenarioError
+from tcpscape.findings import spike
+from tcpscape.findings.spike import Bound
+
+MS = 1_000_000
+
+
+def bound(to=20_000_000, d=50, **rest):
+    return Bound(60_000_000, to, ((d * MS, 1.0),), **rest)
+
+
+def test_the_papers_equations():
+    """r = 3, d = 50 ms: Q = 2·50 = 100 ms; behind a queue of 20 ms, (100 − 20)/100 = 80 % of the excess."""
+    assert spike.spike(3, 50) == 100
+    assert spike.excess_lost(100, 20) == pytest.approx(0.8)
+    assert (spike.spike(0.9, 50), spike.excess_lost(100, 150), spike.excess_lost(0, 10)) == (0, 0, 0)
+
+
+def test_bytes_balance():
+    """60 Mbit/s bring 375 kB in 50 ms, 20 Mbit/s take 125 kB: 250 kB queue; with 20 ms of queue (50 kB) 200 kB are lost, 53.3 % of 375."""
+    whole = bound()
+    assert whole.spike_ns == 100 * MS
+    assert whole.queued_bytes == pytest.approx(250_000)
+    assert (whole.lost_bytes, whole.lost) == (0, 0)
+    cut = bound(max_queue_ns=20 * MS)
+    assert cut.spike_ns == 20 * MS
+    assert cut.queued_bytes == pytest.approx(50_000)
+    assert cut.lost_bytes == pytest.approx(200_000)
+    assert cut.lost == pytest.approx(200 / 375)
+    assert cut.queued_bytes + cut.lost_bytes == pytest.approx(whole.queued_bytes)
+
+
+def test_a_queue_longer_than_the_spike_loses_nothing():
+    got = bound(max_queue_ns=200 * MS)
+    assert (got.spike_ns, got.excess_lost, got.lost_bytes) == (100 * MS, 0, 0)
+
+
+def test_no_queue_loses_all_of_the_excess_but_not_all_that_arrives():
+    got = bound(max_queue_ns=0)
+    assert got.excess_lost == 1
+    assert got.lost == pytest.approx(2 / 3)
+
+
+def test_flows_are_weighted_by_their_shares():
+    """0.7·50 + 0.3·20 = 41 ms; 82 ms of spike; the sum of each flow's own excess: (0.7·50 + 0.3·20) ms at 60 − 20 Mbit/s = 205 kB."""
+    got = Bound(60_000_000, 20_000_000, ((50 * MS, 0.7), (20 * MS, 0.3)))
+    assert got.unlimited_ns == pytest.approx(82 * MS)
+    own = sum(share * 40e6 / 8 * d / 1e9 for d, share in got.flows)
+    assert got.queued_bytes == pytest.approx(own) == pytest.approx(205_000)
+
+
+def test_the_queue_drains_with_what_the_load_leaves():
+    """100 ms of queue: 20 % of the link left over empty it in 500 ms."""
+    assert bound().drain_ns(0.8) == pytest.approx(500 * MS)
+    assert bound().drain_ns(0) == 100 * MS
+    assert math.isinf(bound().drain_ns(1))
+
+
+@pytest.mark.parametrize(("change", "word"), [
+    ({"to": 60_000_000}, "to:"), ({"d": 0}, "rtt:"), ({"packet": 0}, "packet:"),
+])  # fmt: skip
+def test_what_makes_no_sense_is_refused(change, word):
+    with pytest.raises(ScenarioError, match=word):
+        bound(**change)
+
+
+@pytest.mark.parametrize("shares", [(0.7, 0.4), (1.2, -0.2), (float("nan"), 0.5)])
+def test_shares_are_those_of_a_whole(shares):
+    with pytest.raises(ScenarioError, match="flows:"):
+        Bound(60_000_000, 20_000_000, tuple((50 * MS, w) for w in shares))
+
+
+def test_the_command_answers_in_words(cli):
+    said = cli("bound", "--from", "60mbit", "--to", "20mbit", "--rtt", "50ms", "--max-queue", "20ms")
+    assert said.status == 0
+    assert "20.0 ms, where the queue is full; without its limit at least 100 ms" in said.out
+    assert "80.0% of what would queue" in said.out
+    assert "53.3% of all that arrives" in said.out
+    assert "200 kB (132 packets of 1514 B)" in said.out
+
+
+def test_the_command_answers_in_json(cli):
+    said = cli("bound", "--from", "60mbit", "--to", "30mbit", "--flows", "50ms:0.7,20ms:0.3", "--json")
+    got = json.loads(said.out)
+    assert got["spike_ms"] == pytest.approx(41)
+    assert got["queued_bytes"] == pytest.approx(41e-3 * 30e6 / 8)
+    assert got["drained_after_ms"]["0.5"] == pytest.approx(82)
+    assert got["max_queue_ms"] is None
+
+
+@pytest.mark.parametrize(("args", "word"), [
+    (("--from", "20mbit", "--to", "60mbit", "--rtt", "50ms"), "no drop"),
+    (("--from", "60mbit", "--to", "20mbit"), "rtt: none given"),
+    (("--from", "60mbit", "--to", "20mbit", "--rtt", "50ms", "--flows", "50ms:1"), "given twice"),
+    (("--from", "60mbit", "--to", "20mbit", "--flows", "50ms"), "RTT:SHARE"),
+    (("--from", "60mbit", "--to", "20mbit", "--flows", "50ms:much"), "RTT:SHARE"),
+    (("--from", "60", "--to", "20mbit", "--rtt", "50ms"), "from: '60' has no unit"),
+    (("--from", "60mbit", "--to", "20mbit", "--rtt", "50ms", "--packet", "0B"), "packet"),
+])  # fmt: skip
+def test_bad_input_is_one_line(cli, args, word):
+    said = cli("bound", *args)
+    assert (said.status, said.out, said.err.count("\n")) == (2, "", 1)
+    assert word in said.err
