@@ -9,7 +9,7 @@ from tcpscape import build, engines
 from tcpscape.campaign.outcome import Outcome, gather
 from tcpscape.campaign.plan import Campaign, Case
 from tcpscape.campaign.runner import Progress, Runner
-from tcpscape.engines import Capture, Engine
+from tcpscape.engines import Engine
 from tcpscape.results import Store
 from tcpscape.trial import Trial
 
@@ -45,7 +45,7 @@ def _runner(campaign: Campaign, engine: Engine, means: Means, done: int, cases: 
     total = cases * len(build.seeds(campaign.seeds))
     tell = means.progress
     progress = (lambda now, _: tell(done + now, total)) if tell else None
-    return Runner(engine, means.jobs, Capture(campaign.samples, campaign.queue_samples), means.store, progress)
+    return Runner(engine, means.jobs, campaign.capture(), means.store, progress)
 
 
 def _run(campaign: Campaign, runner: Runner, cases: list[Case]) -> list[list[Trial]]:

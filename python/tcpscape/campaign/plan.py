@@ -25,11 +25,13 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from tcpscape import build, control, files
+from tcpscape import build, control, files, metrics
 from tcpscape.campaign import axes, derive
+from tcpscape.engines.base import Capture
 from tcpscape.errors import refuse
 from tcpscape.fields import Noun, Percent, Time
 from tcpscape.findings.conditions import Conditions
+from tcpscape.metrics.base import Needs
 from tcpscape.scenario import Flow, Scenario, validate
 
 MAX_CASES = 1_000_000
@@ -89,8 +91,11 @@ class Campaign(Noun):
     max_seeds: int = Field(default=200, ge=2)
     """Most runs of a cell under `precision`."""
     metric: str = "goodput"
+    """What tables show and `precision` is about."""
+    metrics: tuple[str, ...] = ()
+    """Metrics that will be asked for besides; what they need of a trial is kept."""
     samples: Time = 0
-    """Interval of the samples kept of each flow, ns; 0 is none."""
+    """Interval of the samples kept of each flow, ns; 0 is none, unless a metric asks for some."""
     queue_samples: Time = 0
 
     @model_validator(mode="before")
@@ -121,6 +126,12 @@ class Campaign(Noun):
         """The axes that tables show: the crossed ones, the first of each group; without `cca`, and without what is pooled."""
         found = [*self.axes, *(next(iter(g)) for g in self.zip)]
         return tuple(n for n in found if n not in self.pool and n != "cca")
+
+    def capture(self) -> Capture:
+        """What is kept of each trial: what is said here, and what the metrics need."""
+        needs = Needs.of([metrics.find(name) for name in dict.fromkeys((self.metric, *self.metrics))])
+        flows, queues = ([i for i in pair if i] for pair in ((self.samples, needs.samples_ns), (self.queue_samples, needs.queue_samples_ns)))
+        return Capture(min(flows, default=0), min(queues, default=0), needs.packets)
 
     @classmethod
     def of(cls, data: Any, source: str = "campaign") -> Campaign:

@@ -75,8 +75,8 @@ def _part(outcome: Outcome) -> dict[str, Any]:
     return {"campaign": outcome.campaign.to_dict(), "versions": dict(outcome.versions), "cells": cells}
 
 
-def load(root: Path, tables: tuple[str, ...] = ()) -> Record:
-    """The record in `root` with its trials, and their side `tables` where they were kept."""
+def load(root: Path) -> Record:
+    """The record in `root` with its trials, and their samples and packets where they were kept."""
     file = root / MANIFEST
     try:
         said = json.loads(file.read_text("utf-8"))
@@ -87,13 +87,16 @@ def load(root: Path, tables: tuple[str, ...] = ()) -> Record:
     if said.get("format") != FORMAT:
         raise StoreError(f"{file}: its format is {said.get('format')!r}, this tcpscape reads {FORMAT}; run again with the same --out")
     store = Store(root)
-    parts = {name: _outcome(part, store, tables, root) for name, part in said["parts"].items()}
+    parts = {name: _outcome(part, store, root) for name, part in said["parts"].items()}
     return Record(said["kind"], said["name"], said["command"], parts, said["study"], said["tcpscape"])
 
 
-def _outcome(said: Mapping[str, Any], store: Store, tables: tuple[str, ...], root: Path) -> Outcome:
-    cells = tuple(_cell(c, store, tables, root) for c in said["cells"])
-    return Outcome(Campaign.of(said["campaign"]), cells, said["versions"])
+def _outcome(said: Mapping[str, Any], store: Store, root: Path) -> Outcome:
+    campaign = Campaign.of(said["campaign"])
+    kept = campaign.capture()
+    wanted = (("samples", kept.samples_ns), ("queue_samples", kept.queue_samples_ns), ("packets", kept.packets))
+    tables = tuple(name for name, asked in wanted if asked)
+    return Outcome(campaign, tuple(_cell(c, store, tables, root) for c in said["cells"]), said["versions"])
 
 
 def _cell(said: Mapping[str, Any], store: Store, tables: tuple[str, ...], root: Path) -> Cell:

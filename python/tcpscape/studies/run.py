@@ -11,6 +11,7 @@ import polars as pl
 from tcpscape.campaign import execute
 from tcpscape.campaign.execute import Means
 from tcpscape.campaign.outcome import Cell, Outcome
+from tcpscape.campaign.plan import Campaign
 from tcpscape.errors import StudyError
 from tcpscape.stats import Estimate
 from tcpscape.studies import Claim, Study, known
@@ -110,5 +111,12 @@ def _plain(row: Row) -> dict[str, object]:
 
 
 def run(study: Study, means: Means = Means()) -> Result:
-    """Runs every part."""
-    return Result(study, {part.name: execute.run(part, means) for part in study.parts})
+    """Runs every part; what the metrics of its claims and of its published numbers need of a trial is kept."""
+    return Result(study, {part.name: execute.run(_with_metrics(study, part), means) for part in study.parts})
+
+
+def _with_metrics(study: Study, part: Campaign) -> Campaign:
+    first = study.parts[0].name
+    asked = [c.metric for c in study.claims if (c.part or first) == part.name or c.over.get("part") == part.name]
+    asked += [k.metric for k in known.table(study) if k.part == part.name]
+    return part.model_copy(update={"metrics": tuple(dict.fromkeys((*part.metrics, *asked)))})
