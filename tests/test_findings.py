@@ -1,63 +1,23 @@
-"""Cliffs, sides and damage against an engine whose answers are known."""
+"""Sides, damage and advice against an engine whose answers are known; the search for cliffs is in test_cliff.py."""
 
-import math
+from dataclasses import replace
 
 import pytest
 
+from tcpscape import stats
 from tcpscape.campaign import Runner
 from tcpscape.engines import make
-from tcpscape.findings import chaos, cliff, damage
+from tcpscape.findings import chaos, cliff, cliff_axis, damage
 from tcpscape.findings.advice import Adviser
 from tcpscape.findings.conditions import Conditions
 
 RTT = 50_000_000
 
 
-def logistic(edge: float, noise: float = 0.0):
-    """A path whose goodput halves at jitter = edge x RTT."""
-
-    def measure(jitters, n):
-        return [[100 / (1 + (j / RTT / edge) ** 8) * (1 + noise * math.sin(7 * s + 1)) for s in range(n)] for j in jitters]
-
-    return measure
-
-
-@pytest.mark.parametrize("edge", [0.03, 0.1, 0.2, 0.33, 0.6])
-@pytest.mark.parametrize("noise", [0.0, 0.1])
-def test_the_cliff_is_found_within_one_percent_of_the_rtt(edge, noise):
-    got = cliff.find(logistic(edge, noise), RTT, 6)
-    assert got.jitter_ns / RTT == pytest.approx(edge, abs=0.012)
-    low, high = got.bracket_ns
-    assert high - low <= 0.02 * RTT
-
-
-def test_no_cliff_is_said():
-    got = cliff.find(lambda jitters, n: [[10.0] * n for _ in jitters], RTT, 4)
-    assert got.jitter_ns is None
-    assert got.chaos_ns is None
-
-
-def test_a_dead_path_ends():
-    got = cliff.find(lambda jitters, n: [[0.0] * n for _ in jitters], RTT, 4)
-    assert got.baseline.value == 0
-    assert got.jitter_ns is None
-
-
 def test_a_path_that_carries_nothing_is_advised_on():
     got = Adviser(path(loss="100%"), ["cubic", "bbr"], Runner(make("mock"))).advise()
     assert {s.side for s in got.ranking} == {"collapsed"}
     assert "nothing gets through" in got.why
-
-
-def test_open_levels_are_repeated():
-    asked = []
-
-    def measure(jitters, n):
-        asked.append((tuple(jitters), n))
-        return logistic(0.2, 0.5)(jitters, n)
-
-    cliff.find(measure, RTT, 4)
-    assert {n for _, n in asked} == {cliff.GLANCE, 4, 12}
 
 
 def test_sides():
@@ -71,11 +31,10 @@ def test_the_chaos_zone_is_unbroken_and_agrees_with_the_side():
     base = [10.0] * 8
     calm, torn, dead = [9.5] * 8, [9.0] * 4 + [2.0] * 4, [0.5] * 8
     levels = tuple(cliff.level(j, got, base) for j, got in ((1, calm), (2, torn), (4, torn), (6, dead), (8, torn)))
-    got = cliff.Cliff(RTT, cliff.stats.mean(base), levels)
-    assert got.bracket_ns is not None
-    assert got.chaos_ns == (2, 4)
-    here = cliff.level(5, torn, base)
-    assert cliff.Cliff(RTT, got.baseline, levels, here).chaos_ns == (2, 5)
+    got = cliff.Cliff(cliff_axis.jitter(RTT), stats.mean(base), levels, stats.Estimate(3, 2, 4, 16, "ns"))
+    assert got.bracket == (2, 4)
+    assert got.zone == (2, 4)
+    assert replace(got, here=cliff.level(5, torn, base)).zone == (2, 5)
 
 
 def path(**more):
@@ -100,7 +59,7 @@ def test_directions():
 def test_advice_from_the_mock():
     """The mock's cliff is at 12 % of the RTT for bbr and 20 % for cubic; at 27 % both have collapsed."""
     got = Adviser(path(), ["cubic", "bbr"], Runner(make("mock")), range(6)).advise()
-    edges = {s.cca: s.cliff.jitter_ns / 26e6 for s in got.ranking}
+    edges = {s.cca: s.cliff.edge.value / 26e6 for s in got.ranking}
     assert edges["cubic"] == pytest.approx(0.2, abs=0.02)
     assert edges["bbr"] == pytest.approx(0.12, abs=0.02)
     assert {s.side for s in got.ranking} == {"collapsed"}

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
 from tcpscape.cli import tables
 from tcpscape.findings.advice import Advice, Standing
-from tcpscape.findings.cliff import Cliff
+from tcpscape.findings.cliff_levels import Cliff
 from tcpscape.findings.conditions import Conditions
 from tcpscape.stats.estimate import number
 from tcpscape.units import format_byte_rate, format_percent, format_rate, format_size, format_time
@@ -36,7 +37,7 @@ def _parts(advice: Advice) -> Iterator[Any]:
     yield "[bold]Ranking[/bold]"
     yield tables.table(columns, [_ranked(s) for s in advice.ranking])
     yield ""
-    yield "[bold]Where the cliff is on this path[/bold] (jitter at which half of the goodput is gone)"
+    yield "[bold]Where the cliff is on this path[/bold] (jitter at which half of the goodput is gone, [95 %])"
     yield tables.table(("cca", "cliff", "chaos zone", "you stand"), [_edge(s) for s in advice.ranking], left=4)
     if any(s.damage for s in advice.ranking):
         yield ""
@@ -77,24 +78,23 @@ def _edge(s: Standing) -> tuple[str, ...]:
 
 
 def _where(cliff: Cliff) -> str:
-    bracket, edge = cliff.bracket_ns, cliff.jitter_ns
     if not cliff.levels:
         return "nothing gets through even without jitter"
-    if bracket is None or edge is None:
-        return f"none up to {_ms(cliff.levels[-1].jitter_ns)} ms"
-    return f"{_ms(edge)} ms ({tables.percent(edge / cliff.rtt_ns)} of RTT), between {_ms(bracket[0])} and {_ms(bracket[1])}"
+    if cliff.edge is None:
+        return f"none up to {_ms(cliff.levels[-1].at)} ms"
+    low, high = (tables.percent(x / cliff.axis.harsh) for x in (cliff.edge.low, cliff.edge.high))
+    return f"{_ms(cliff.edge.value)} ms [{_ms(cliff.edge.low)}, {_ms(cliff.edge.high)}], {low} to {high} of RTT"
 
 
-def _ms(ns: int) -> str:
-    return f"{ns / 1e6:.3g}"
+def _ms(ns: float) -> str:
+    return f"{ns / 1e6:.3g}" if math.isfinite(ns) else "more"
 
 
 def _zone(cliff: Cliff) -> str:
-    if cliff.chaos_ns is None:
+    if cliff.zone is None:
         return "none seen"
-    if cliff.chaos_ns[0] == cliff.chaos_ns[1]:
-        return f"around {_ms(cliff.chaos_ns[0])} ms"
-    return f"{_ms(cliff.chaos_ns[0])} to {_ms(cliff.chaos_ns[1])} ms"
+    low, high = cliff.zone
+    return f"around {_ms(low)} ms" if low == high else f"{_ms(low)} to {_ms(high)} ms"
 
 
 def _damage(s: Standing) -> list[tuple[str, ...]]:
@@ -114,7 +114,13 @@ def _plain(advice: Advice) -> dict[str, Any]:
 
 def _standing(s: Standing) -> dict[str, Any]:
     said = {k: v for k, v in asdict(s).items() if k != "cliff"}
-    cliff = s.cliff
     said["side"] = s.side
-    said["cliff"] = {"jitter_ns": cliff.jitter_ns, "bracket_ns": cliff.bracket_ns, "chaos_ns": cliff.chaos_ns}
+    said["cliff"] = _cliff(s.cliff)
     return said
+
+
+def _cliff(cliff: Cliff) -> dict[str, Any]:
+    """The edge in ns; an end of its interval is null where the fall may lie beyond the axis."""
+    edge = cliff.edge
+    ends = [x if math.isfinite(x) else None for x in (edge.low, edge.high)] if edge else None
+    return {"jitter_ns": edge.value if edge else None, "interval_ns": ends, "bracket_ns": cliff.bracket, "chaos_ns": cliff.zone}

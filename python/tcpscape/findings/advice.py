@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from tcpscape import stats
 from tcpscape.campaign import Runner
 from tcpscape.errors import TcpscapeError
-from tcpscape.findings import chaos, cliff, damage
+from tcpscape.findings import chaos, cliff, cliff_axis, damage
 from tcpscape.findings.conditions import Conditions
 from tcpscape.scenario import Scenario
 from tcpscape.stats import Estimate
@@ -135,11 +135,12 @@ class Adviser:
         """The cliff along this path's jitter, with the path itself (its `goodputs`) on it."""
         self.say(f"{cca}: looking for the cliff")
 
-        def measure(jitters: Sequence[int], n: int) -> list[list[float]]:
-            paths = [self.path.model_copy(update={"jitter": j}) for j in jitters]
-            return self._goodputs(paths, cca, range(seeds[0], seeds[0] + n))
+        def measure(jitters: Sequence[float], which: range) -> list[list[float]]:
+            paths = [self.path.model_copy(update={"jitter": round(j)}) for j in jitters]
+            return self._goodputs(paths, cca, range(seeds[0] + which.start, seeds[0] + which.stop))
 
-        edge = cliff.find(measure, self.path.rtt, max(2, round(CLIFF_SHARE * len(seeds))))
+        effort = replace(cliff.QUICK, seeds=max(2, round(CLIFF_SHARE * len(seeds))))
+        edge = cliff.find(measure, cliff_axis.jitter(self.path.rtt), effort)
         calm = self._goodputs([self.path.model_copy(update={"jitter": 0})], cca, seeds)[0]
         return replace(edge, here=cliff.level(self.path.jitter, goodputs, calm))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from tcpscape.findings.cliff import Level
+from tcpscape.findings.cliff_levels import Level
 
 Side = Literal["stable", "chaos zone", "collapsed"]
 

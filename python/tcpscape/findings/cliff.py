@@ -1,152 +1,270 @@
-"""Where the cliff is: the jitter at which the mean goodput falls below half of what it is without jitter, found by running.
+"""Where the cliff is: the level of an impairment at which the mean falls below a share of what it is without, found by running.
 
-A coarse grid is walked down from jitter = RTT (collapsed paths are cheap to run) to the first level that holds and is not chaotic; the
-levels below it are only looked at, with two seeds, because a path may also fall at little jitter and hold at more. The edge is the
-first fall from below: bisection narrows its bracket to ± 1 % of the RTT; where the interval of a level holds one half, the level is
-repeated with more seeds before it is judged.
+1. A coarse walk comes down from the harsh end (collapsed paths are cheap to run) to the first level that holds and is not chaotic; the
+   levels below it are only looked at, with a few seeds, because a path may also fall at little and hold at more. The edge is the first
+   fall from the gentle side. A neighbour's answer replaces the walk.
+2. Bisection narrows the bracket to two steps of the axis' lattice. A level whose interval holds the threshold is repeated.
+3. The levels around the edge get runs until the edge's interval (:mod:`tcpscape.findings.cliff_fit`) is two steps wide, or the runs are
+   used up: calm cliffs cost little, and in the chaos zone the interval says what the runs could not.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import takewhile
+
+import numpy as np
+from numpy.typing import NDArray
 
 from tcpscape import stats
+from tcpscape.errors import refuse
+from tcpscape.findings import cliff_fit
+from tcpscape.findings.cliff_axis import Axis
+from tcpscape.findings.cliff_fit import Crossing, Point
+from tcpscape.findings.cliff_levels import HALF, Cliff, Level, level, wild
 from tcpscape.stats import Estimate
 
-HALF = 0.5
-"""Retention that counts as over the edge, as in the published studies."""
-GRID = (0.02, 0.05, 0.08, 0.12, 0.16, 0.2, 0.28, 0.4, 0.7, 1.0)
-"""Levels of the walk, jitter / RTT."""
-RESOLUTION = 0.02
-"""Width of the final bracket, jitter / RTT: ± 1 %."""
-DISAGREE = 0.1
-"""A level where at least this share of the runs is on the other side of one half belongs to the chaos zone."""
-GLANCE = 2
-"""Seeds of a look at a level below one that holds."""
-WILD_CV = 0.2
-"""So does one whose runs vary more than this, and half as much again as without jitter, …"""
-ALIVE = 0.25
-"""… while it still keeps this much; below it has collapsed, however its remains vary."""
+__all__ = ["HALF", "QUICK", "Axis", "Cliff", "Effort", "Level", "Measure", "find", "level"]
 
-Measure = Callable[[Sequence[int], int], list[list[float]]]
-"""(jitters in ns, how many seeds) → goodputs in Mbit/s for each jitter, the same seeds for all."""
+REPEAT = 3
+"""A level that is open after its first runs gets this many times as many."""
+GROWTH = 1.5
+"""Then the levels around the edge grow by this factor."""
+WIDTH = 2
+"""Steps of the lattice that the bracket and the interval may be wide: ± one."""
+FIRM = 1.5
+"""Half-widths of its interval by which a level is off the threshold to be settled: several levels are judged, so one is not enough."""
+FAR = 2.0
+"""Half-widths of its interval by which the outermost levels of a fit are off the threshold, so that no resample crosses beyond them."""
+AROUND = 5
+"""Levels that share the runs where the interval is wide."""
+BASE_SHARE = 0.25
+"""The base is repeated where its relative error exceeds this share of a level's: it then adds 3 % to the interval at most."""
 
-
-@dataclass(frozen=True, slots=True)
-class Level:
-    """One jitter on the way."""
-
-    jitter_ns: int
-    retention: Estimate
-    """Mean goodput / mean goodput without jitter, paired."""
-    cv: Estimate
-    below: float
-    """Share of the runs that keep less than half."""
-    calm_cv: float = 0.0
-    """Coefficient of variation without jitter, fraction."""
-
-    @property
-    def fell(self) -> bool:
-        """Whether the mean is below one half."""
-        return not self.retention.value >= HALF
-
-    @property
-    def chaotic(self) -> bool:
-        """Whether runs of this path cannot be trusted one by one: on both sides of the edge, or varying wildly."""
-        torn = DISAGREE <= self.below <= 1 - DISAGREE
-        wild = self.cv.value > max(WILD_CV, 1.5 * self.calm_cv) and self.retention.value > ALIVE
-        return torn or wild
+Measure = Callable[[Sequence[float], range], list[list[float]]]
+"""(levels in the axis' unit, which seeds, counted from 0) → the metric of each level's runs, larger is better; the same seeds for all."""
 
 
 @dataclass(frozen=True, slots=True)
-class Cliff:
-    """The edge of one congestion control on one path."""
+class Effort:
+    """What is asked and what it may cost."""
 
-    rtt_ns: int
-    baseline: Estimate
-    """Goodput without jitter, Mbit/s."""
-    levels: tuple[Level, ...]
-    """Sorted by jitter."""
-    here: Level | None = None
-    """The path's own jitter."""
+    threshold: float = HALF
+    """Retention at the edge, a fraction."""
+    seeds: int = 20
+    """Runs of a level at first."""
+    glance: int = 4
+    """Runs of a look at a level below one that holds."""
+    most: int = 1200
+    """Runs in all after which no level gets more; where walk and bisection take as many, these alone are made."""
 
-    @property
-    def bracket_ns(self) -> tuple[int, int] | None:
-        """Last level that holds and first that fell; None where nothing fell up to jitter = RTT."""
-        fell = [level.jitter_ns for level in self.levels if level.fell]
-        if not fell:
-            return None
-        return max((x.jitter_ns for x in self.levels if x.jitter_ns < min(fell)), default=0), min(fell)
-
-    @property
-    def jitter_ns(self) -> int | None:
-        """The edge: middle of the bracket."""
-        return sum(self.bracket_ns) // 2 if self.bracket_ns else None
-
-    @property
-    def chaos_ns(self) -> tuple[int, int] | None:
-        """The unbroken run of chaotic levels around the edge, and the path's own jitter if that is one; None where there is none."""
-        known = {x.jitter_ns: x for x in (*self.levels, *([self.here] if self.here else []))}
-        edge = self.jitter_ns or 0
-        below = takewhile(lambda x: x.chaotic, (known[j] for j in sorted(known, reverse=True) if j <= edge))
-        above = takewhile(lambda x: x.chaotic, (known[j] for j in sorted(known) if j > edge))
-        found = [x.jitter_ns for x in (*below, *above)]
-        if self.here and self.here.chaotic:
-            found.append(self.here.jitter_ns)
-        return (min(found), max(found)) if found else None
+    def __post_init__(self) -> None:
+        if not 0 < self.threshold < 1:
+            refuse("threshold", f"{self.threshold:g} is no share of the impairment-free rate", "write for example 50%")
+        if min(self.seeds, self.glance) < 2:
+            refuse("seeds", "one run says nothing about the spread", "write at least 2")
 
 
-def find(measure: Measure, rtt_ns: int, seeds: int = 8) -> Cliff:
-    """Runs along the jitter and finds the edge. A path that carries nothing without jitter has none."""
-    search = _Search(measure, rtt_ns, seeds)
-    if not any(search.base):
-        return search.cliff()
-    held = False
-    for jitter in (round(share * rtt_ns) for share in sorted(GRID, reverse=True)):
-        if held and not search.falls(jitter):
-            continue
-        search.level_at(jitter)
-        here = search.levels[jitter]
-        held = not here.fell and not here.chaotic
-    while (bracket := search.cliff().bracket_ns) and bracket[1] - bracket[0] > RESOLUTION * rtt_ns:
-        search.level_at(sum(bracket) // 2)
-    return search.cliff()
+QUICK = Effort(seeds=8, glance=2, most=0)
+"""An answer within seconds, its interval as it comes."""
+
+
+def find(measure: Measure, axis: Axis, effort: Effort = Effort(), near: float | None = None, base: Measure | None = None) -> Cliff:
+    """Runs along the axis and finds the edge. A path that carries nothing without the impairment has none.
+
+    `near`: a level where the edge may be, instead of the walk. `base`: the metric without the impairment at each level, where the axis
+    itself changes it (`axis.origin` is None); otherwise the level `axis.origin` is run once.
+    """
+    if (base is None) == (axis.origin is None):
+        refuse("base", "an axis has either an origin or a base for each level", "give one of the two")
+    search = _Search(measure, base, axis, effort)
+    if search.dead():
+        return search.answer(None)
+    if near is None:
+        search.walk()
+    else:
+        search.approach(min(axis.last, max(axis.first, round(axis.step(near)))))
+    search.bisect()
+    return search.answer(search.refine())
 
 
 class _Search:
-    """The levels measured so far."""
+    """The levels measured so far, by their step on the lattice."""
 
-    def __init__(self, measure: Measure, rtt_ns: int, seeds: int) -> None:
-        self.measure, self.rtt_ns, self.seeds = measure, rtt_ns, seeds
-        self.repeated = seeds * 3
-        self.base = measure([0], seeds)[0]
-        self.base_repeated: list[float] | None = None
-        self.levels: dict[int, Level] = {}
+    def __init__(self, measure: Measure, base: Measure | None, axis: Axis, effort: Effort) -> None:
+        self.measure, self.base, self.axis, self.effort = measure, base, axis, effort
+        self.values: dict[int, NDArray[np.float64]] = {}
+        self.bases: dict[int, NDArray[np.float64]] = {}
+        self.runs = 0
+        self.shared = np.array([]) if base else self._grown(measure, np.array([]), axis.origin or 0.0, effort.seeds)
 
-    def level_at(self, jitter: int) -> None:
+    def dead(self) -> bool:
+        """Whether nothing gets through without the impairment."""
+        if self.base:
+            self.take(self.axis.first, self.effort.seeds)
+        calm = self.bases[self.axis.first] if self.base else self.shared
+        return not calm.any()
+
+    def _grown(self, measure: Measure, have: NDArray[np.float64], at: float, n: int) -> NDArray[np.float64]:
+        if n <= len(have):
+            return have
+        got = measure([at], range(len(have), n))[0]
+        self.runs += len(got)
+        return np.concatenate([have, np.asarray(got, dtype=float)])
+
+    def take(self, step: int, n: int) -> None:
+        """Sees to `n` runs at a step, and to as many of the base as they need."""
+        at = self.axis.level(step)
+        self.values[step] = self._grown(self.measure, self.values.get(step, np.array([])), at, n)
+        if self.base:
+            self.bases[step] = self._grown(self.base, self.bases.get(step, np.array([])), at, n)
+        elif len(self.shared) < n and _relative(self.shared) > BASE_SHARE * _relative(self.values[step]):
+            self.shared = self._grown(self.measure, self.shared, self.axis.origin or 0.0, n)
+
+    def point(self, step: int) -> Point:
+        return Point(step, self.values[step], self.bases.get(step, self.shared))
+
+    def look(self, step: int) -> None:
         """Measures a level, and once more with more seeds where the answer is open."""
-        self.levels[jitter] = level(jitter, self.measure([jitter], self.seeds)[0], self.base)
-        if self.levels[jitter].retention.excludes(HALF):
-            return
-        if self.base_repeated is None:
-            self.base_repeated = self.measure([0], self.repeated)[0]
-        self.levels[jitter] = level(jitter, self.measure([jitter], self.repeated)[0], self.base_repeated)
+        self.take(step, self.effort.seeds)
+        if not self.point(step).decided(self.effort.threshold, FIRM):
+            self.take(step, REPEAT * self.effort.seeds)
 
-    def falls(self, jitter: int) -> bool:
-        """Whether a look at a level shows a fall."""
-        look = self.measure([jitter], GLANCE)[0]
-        return sum(look) / len(look) < HALF * sum(self.base) / len(self.base)
+    def fell(self, step: int) -> bool:
+        return not self.point(step).retention >= self.effort.threshold
 
-    def cliff(self) -> Cliff:
+    def calm(self, step: int) -> bool:
+        """Whether a level holds and is not chaotic."""
+        point = self.point(step)
+        below = float(np.mean(point.values < self.effort.threshold * point.base.mean()))
+        return not self.fell(step) and not wild(point.retention, _cv(point.values), _cv(point.base), below)
+
+    def walk(self) -> None:
+        """From the harsh end to the first level that holds; a glance at those below."""
+        held = False
+        for step in self.axis.walk():
+            if held:
+                self.glance(step)
+            else:
+                self.look(step)
+            held = self.calm(step)
+
+    def glance(self, step: int) -> None:
+        """A look with few seeds, and a proper one where it shows a fall."""
+        self.take(step, self.effort.glance)
+        if self.fell(step):
+            self.look(step)
+
+    def approach(self, step: int) -> None:
+        """Outwards from a step until the edge is between two levels, then the glances below them."""
+        self.look(step)
+        way, stride = (-1 if self.fell(step) else 1), WIDTH
+        while self.fell(step) == (way < 0) and self.axis.first < step + (way < 0) and step < self.axis.last + (way < 0):
+            step = min(self.axis.last, max(self.axis.first, step + way * stride))
+            self.look(step)
+            stride *= 2
+        for lower in [s for s in self.axis.walk() if s < min(self.values)]:
+            self.glance(lower)
+
+    def bracket(self) -> tuple[int, int] | None:
+        """Last step that holds before the first that fell; `first − 1` stands for no impairment."""
+        fallen = [s for s in self.values if self.fell(s)]
+        if not fallen:
+            return None
+        return max((s for s in self.values if s < min(fallen)), default=self.axis.first - 1), min(fallen)
+
+    def bisect(self) -> None:
+        while (bracket := self.bracket()) and bracket[1] - bracket[0] > WIDTH:
+            self.look(sum(bracket) // 2)
+
+    def refine(self) -> Crossing | None:
+        """Gives the levels around the edge runs until its interval is narrow; the crossing."""
+        while (found := self.crossing(cliff_fit.LOOK)) and self.runs < self.effort.most and (wanted := self.wanted(found)):
+            for step in wanted:
+                if self.runs < self.effort.most:
+                    self.more(step)
+        return self.crossing(cliff_fit.FINAL)
+
+    def more(self, step: int) -> None:
+        """More runs at a step, as far as the effort goes."""
+        known = len(self.values.get(step, ()))
+        left = self.effort.most - self.runs
+        self.take(step, min(max(self.effort.seeds, math.ceil(GROWTH * known)), known + left))
+
+    def wanted(self, found: Crossing) -> list[int]:
+        """Open steps that should be measured, or measured more: those within the interval, and dips before the edge.
+
+        Where the interval is narrow already: only those within it that have few runs, on which it may be narrow by chance.
+        """
+        low, high = (min(self.axis.last, max(self.axis.first, x)) for x in (found.low, found.high))
+        inside = range(math.floor(low), math.ceil(high) + 1)
+        if found.high - found.low <= WIDTH:
+            few = REPEAT * self.effort.seeds
+            return [s for s in inside if len(self.values.get(s, ())) in range(1, few) and not self.settled(s)]
+        near = sorted(inside, key=lambda s: abs(s - found.value))[:2]
+        spread = {inside[round(i * (len(inside) - 1) / (AROUND - 1))] for i in range(AROUND)}
+        dips = {s for s in self.window() if s < found.value and self.fell(s)}
+        return [s for s in sorted({*near, *spread, *dips}) if not self.settled(s)]
+
+    def settled(self, step: int) -> bool:
+        """Whether a step has its runs and is clearly on one side of the threshold."""
+        known = len(self.values.get(step, ()))
+        return known >= self.effort.seeds and self.point(step).decided(self.effort.threshold, FIRM)
+
+    def window(self) -> list[int]:
+        """The steps around the edge: two on each side, and more up to one that is far from the threshold."""
+        bracket = self.bracket()
+        if not bracket:
+            return []
+        lower = self._until([s for s in sorted(self.values, reverse=True) if s < bracket[1]], fallen=False)
+        return sorted(lower + self._until([s for s in sorted(self.values) if s >= bracket[1]], fallen=True))
+
+    def _until(self, steps: Sequence[int], fallen: bool) -> list[int]:
+        taken: list[int] = []
+        for step in steps:
+            taken.append(step)
+            if self.fell(step) == fallen and self.point(step).decided(self.effort.threshold, FAR) and len(taken) > 1:
+                break
+        return taken
+
+    def crossing(self, resamples: int) -> Crossing | None:
+        steps = self.window()
+        if not steps:
+            return None
+        start = 0.0 if self.axis.first == 1 else -math.inf
+        return cliff_fit.crossing([self.point(s) for s in steps], self.effort.threshold, start, resamples)
+
+    def answer(self, found: Crossing | None) -> Cliff:
         """What is known now."""
-        base = self.base_repeated or self.base
-        return Cliff(self.rtt_ns, stats.mean(base, "Mbit/s"), tuple(self.levels[j] for j in sorted(self.levels)))
+        calm = self.bases[self.axis.first] if self.base else self.shared
+        levels = tuple(
+            level(self.axis.level(s), self.values[s].tolist(), self.bases.get(s, self.shared).tolist(), self.effort.threshold)
+            for s in sorted(self.values) if calm.any()
+        )
+        return Cliff(self.axis, stats.mean(calm, "Mbit/s"), levels, self._edge(found), self.runs)
+
+    def _edge(self, found: Crossing | None) -> Estimate | None:
+        if found is None or found.value == math.inf:
+            return None
+        ends = [self._level(x) for x in (found.low, found.high)]
+        value = self._level(found.value)
+        if found.value == -math.inf:
+            ends.append(self.axis.level(self.axis.first))
+        return Estimate(value, min(ends), max(ends), sum(len(self.values[s]) for s in self.window()), self.axis.unit)
+
+    def _level(self, step: float) -> float:
+        """The level at a step that may lie beyond the axis: no impairment at all, or infinitely much of it."""
+        if step == -math.inf:
+            return self.axis.gentle if self.axis.origin is None else self.axis.origin
+        return math.copysign(math.inf, self.axis.harsh - self.axis.gentle) if step == math.inf else self.axis.level(step)
 
 
-def level(jitter_ns: int, goodputs: Sequence[float], base: Sequence[float]) -> Level:
-    """A level from its goodputs and those without jitter, same seeds."""
-    half = HALF * sum(base) / len(base)
-    below = sum(g < half for g in goodputs) / len(goodputs)
-    return Level(jitter_ns, stats.ratio(goodputs, base), stats.cv(goodputs), below, stats.cv(base).value)
+def _cv(values: NDArray[np.float64]) -> float:
+    mean = float(values.mean())
+    return float(values.std(ddof=1)) / mean if len(values) > 1 and mean else 0.0
+
+
+def _relative(values: NDArray[np.float64]) -> float:
+    """Relative standard error of the mean."""
+    return _cv(values) / math.sqrt(len(values))

@@ -1,0 +1,223 @@
+"""The search for a cliff on curves whose edge is known: calm, chaotic, stepped, not monotone, never falling; its interval's coverage."""
+
+import math
+
+import numpy as np
+import pytest
+
+from tcpscape.errors import ScenarioError
+from tcpscape.findings import cliff, cliff_axis, cliff_fit
+
+SHARE = cliff_axis.Axis("share", "1", 0.0, 1.0, 0.01)
+STEEP = 8
+
+
+def logistic(x, edge):
+    return 1 / (1 + (x / edge) ** STEEP)
+
+
+def world(mean, spread=lambda _: 0.02, seed=0, shared=0.0):
+    """A measure with lognormal runs; with `shared`, each run's edge is off by a factor that its seed brings to every level."""
+    asked = []
+
+    def run(x, s):
+        draw = np.random.default_rng([seed, s, round(x * 1e6)])
+        own = np.random.default_rng([seed, s]).normal() * shared
+        sigma = math.sqrt(math.log1p(spread(x) ** 2))
+        return 40 * mean(x * math.exp(own)) * draw.lognormal(-sigma * sigma / 2, sigma)
+
+    def measure(levels, seeds):
+        asked.append((tuple(levels), seeds))
+        return [[run(x, s) for s in seeds] for x in levels]
+
+    measure.asked = asked
+    return measure
+
+
+def chaotic(edge):
+    """CV of 60 % at the edge and 2 % away from it, as published for CUBIC."""
+    return lambda x: 0.02 + 0.6 * math.exp(-((math.log(max(x, 1e-9) / edge) / 0.3) ** 2))
+
+
+@pytest.mark.parametrize("edge", [0.03, 0.1, 0.2, 0.33, 0.6, 0.85])
+@pytest.mark.parametrize("effort", [cliff.QUICK, cliff.Effort()])
+def test_the_edge_is_found_within_one_step(edge, effort):
+    got = cliff.find(world(lambda x: logistic(x, edge)), SHARE, effort)
+    assert got.edge.value == pytest.approx(edge, abs=0.01)
+    assert got.edge.low <= edge <= got.edge.high
+    assert got.edge.high - got.edge.low <= 0.03
+    assert got.bracket[0] <= got.edge.value <= got.bracket[1]
+    assert got.runs == sum(x.retention.n for x in got.levels) + got.baseline.n
+
+
+@pytest.mark.parametrize("threshold", [0.2, 0.9])
+def test_any_threshold(threshold):
+    edge = 0.2 * (1 / threshold - 1) ** (1 / STEEP)
+    got = cliff.find(world(lambda x: logistic(x, 0.2)), SHARE, cliff.Effort(threshold=threshold))
+    assert got.edge.low <= edge <= got.edge.high
+    assert got.edge.high - got.edge.low <= 0.021
+
+
+def test_chaos_costs_runs_and_a_calm_cliff_few():
+    calm = cliff.find(world(lambda x: logistic(x, 0.205)), SHARE)
+    wild = cliff.find(world(lambda x: logistic(x, 0.205), chaotic(0.205)), SHARE)
+    assert calm.runs < 250 < wild.runs < 1200
+    assert wild.zone[0] <= wild.edge.value <= wild.zone[1]
+    assert calm.zone is None
+
+
+def test_the_effort_is_kept_and_the_interval_then_says_so():
+    def edge(most):
+        return cliff.find(world(lambda x: logistic(x, 0.3), lambda _: 1.0), SHARE, cliff.Effort(seeds=6, glance=2, most=most))
+
+    few, many = edge(0), edge(1500)
+    assert few.runs < many.runs <= 1500 + many.baseline.n
+    assert few.edge.high - few.edge.low > many.edge.high - many.edge.low
+
+
+def test_the_first_fall_counts_where_a_path_holds_again_at_more():
+    def mean(x):
+        return 0.2 if 0.1 <= x <= 0.14 else logistic(x, 0.5)
+
+    got = cliff.find(world(mean), SHARE)
+    assert got.edge.value == pytest.approx(0.1, abs=0.011)
+
+
+def test_nothing_falls():
+    got = cliff.find(world(lambda x: 1 - 0.3 * x), SHARE)
+    assert got.edge is None
+    assert got.bracket is None
+    assert got.levels[-1].at == 1.0
+    assert got.levels[-1].retention.value == pytest.approx(0.7, abs=0.03)
+
+
+def test_a_dead_path_ends():
+    got = cliff.find(lambda levels, seeds: [[0.0 for _ in seeds] for _ in levels], SHARE)
+    assert (got.baseline.value, got.edge, got.levels) == (0, None, ())
+
+
+def test_a_logarithmic_axis():
+    got = cliff.find(world(lambda x: 1 / (1 + (x / 2e-3) ** 0.9)), cliff_axis.loss())
+    assert got.edge.value == pytest.approx(2e-3, rel=0.05)
+    assert got.edge.low <= 2e-3 <= got.edge.high
+
+
+def test_what_falls_before_the_first_level_lies_between_it_and_the_origin():
+    got = cliff.find(world(lambda x: 0.1 if x else 1.0), cliff_axis.loss(), cliff.QUICK)
+    assert (got.edge.low, got.edge.value) == (0.0, 0.0)
+    assert got.edge.high == pytest.approx(cliff_axis.LOSS_FROM)
+
+
+def test_an_axis_with_a_base_of_its_own_that_falls():
+    """A rate from 16 to 1 at which goodput is the rate itself, of which an impairment takes more than half below 4."""
+    axis = cliff_axis.Axis("rate", "Mbit/s", 16.0, 1.0, 0.05, origin=None, log=True)
+    calm = world(lambda x: x)
+    got = cliff.find(world(lambda x: x * (1 - logistic(x, 4.0))), axis, base=calm)
+    assert got.edge.value == pytest.approx(4.0, rel=0.05)
+    assert got.edge.low <= 4 <= got.edge.high
+    assert got.bracket[0] > got.bracket[1]
+
+
+def test_a_neighbours_answer_saves_runs():
+    def measure():
+        return world(lambda x: logistic(x, 0.12))
+
+    alone, helped = cliff.find(measure(), SHARE), cliff.find(measure(), SHARE, near=0.11)
+    far = cliff.find(measure(), SHARE, near=0.5)
+    assert helped.runs < alone.runs
+    for got in (alone, helped, far):
+        assert got.edge.low <= 0.12 <= got.edge.high
+
+
+def test_no_run_is_made_twice():
+    measure = world(lambda x: logistic(x, 0.2), chaotic(0.2))
+    got = cliff.find(measure, SHARE)
+    made = [(x, s) for levels, seeds in measure.asked for x in levels for s in seeds]
+    assert len(made) == len(set(made)) == got.runs
+
+
+@pytest.mark.parametrize("bad", [{"threshold": 0.0}, {"threshold": 1.0}, {"seeds": 1}])
+def test_efforts_that_make_no_sense(bad):
+    with pytest.raises(ScenarioError, match=r"write for example|write at least"):
+        cliff.Effort(**bad)
+
+
+def test_axes_that_make_no_sense():
+    with pytest.raises(ScenarioError, match="axis"):
+        cliff_axis.Axis("loss", "1", 0.0, 1.0, 0.05, log=True)
+    with pytest.raises(ScenarioError, match="base"):
+        cliff.find(world(lambda x: x), SHARE, base=world(lambda x: x))
+
+
+def fixed(edge, n, seed):
+    """Five levels around the edge, `n` runs each with a CV of 60 %, and a calm base."""
+    draw, sigma = np.random.default_rng(seed), math.sqrt(math.log1p(0.36))
+    base = np.full(n, 40.0)
+    steps = np.round(edge * 100) + np.array([-8, -2, 0, 2, 8])
+    means = [40 * logistic(s / 100, edge) for s in steps]
+    return [cliff_fit.Point(s, m * draw.lognormal(-sigma * sigma / 2, sigma, n), base) for s, m in zip(steps, means, strict=True)]
+
+
+def covered(n, times):
+    """Intervals of a fixed design that hold the truth, and those below and above it; without the widening to the gap between levels."""
+    below = above = 0
+    for i in range(times):
+        edge = np.random.default_rng(i).uniform(0.2, 0.3)
+        got = cliff_fit.crossing(fixed(edge, n, i), 0.5, 0.0, cliff_fit.LOOK)
+        below, above = below + (edge * 100 > got.high), above + (edge * 100 < got.low)
+    return 1 - (below + above) / times, below, above
+
+
+@pytest.mark.parametrize("n", [8, 40])
+def test_coverage_of_a_fixed_design(n):
+    """95 % is asked for; 200 repetitions of that leave ± 3.5 %. Wider than needed is allowed: it holds the gap between two levels."""
+    share, _, _ = covered(n, 200)
+    assert share >= 0.95 - 3 * math.sqrt(0.95 * 0.05 / 200)
+
+
+def searched(kind, i):
+    edge = np.random.default_rng(i).uniform(0.08, 0.35)
+    spread = {"chaotic": chaotic(edge), "shared": lambda _: 0.02, "bimodal": lambda _: 0.02}[kind]
+    measure = world(lambda x: logistic(x, edge), spread, i, shared=0.25 if kind == "shared" else 0.0)
+    if kind == "bimodal":
+        measure = coin(edge, i)
+    got = cliff.find(measure, SHARE)
+    truth = shared_edge(edge, 0.25) if kind == "shared" else edge
+    return got, truth
+
+
+def coin(edge, seed):
+    """Runs that go well (40) or badly (2), never in between; their mean is half of 40 at the edge."""
+
+    def run(x, s):
+        draw = np.random.default_rng([seed, s, round(x * 1e6)])
+        good = (logistic(x, edge) - 0.05) / 0.95
+        return (40 if draw.random() < good else 2) * (1 + 0.05 * draw.normal())
+
+    return lambda levels, seeds: [[run(x, s) for s in seeds] for x in levels]
+
+
+def shared_edge(edge, sigma):
+    """Where the mean over the seeds' own edges halves, by quadrature."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(61)
+    low, high = edge / 2, edge * 2
+    for _ in range(50):
+        mid = (low + high) / 2
+        mean = weights @ logistic(mid * np.exp(sigma * nodes), edge) / weights.sum()
+        low, high = (mid, high) if mean > 0.5 else (low, mid)
+    return mid
+
+
+@pytest.mark.parametrize("kind", ["chaotic", "shared"])
+def test_coverage_of_whole_searches(kind):
+    """The search stops where its interval is narrow, which could make it too narrow: of 40, at 95 %, more than 5 miss once in a hundred times."""
+    missed = sum(not got.edge.low <= truth <= got.edge.high for got, truth in (searched(kind, i) for i in range(40)))
+    assert missed <= 5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["chaotic", "shared", "bimodal"])
+def test_coverage_of_many_searches(kind):
+    times = 400
+    covered = sum(got.edge.low <= truth <= got.edge.high for got, truth in (searched(kind, i) for i in range(times)))
+    assert covered / times >= 0.95 - 3 * math.sqrt(0.95 * 0.05 / times)
