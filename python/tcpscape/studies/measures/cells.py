@@ -48,6 +48,12 @@ def retention(result: Result, claim: Claim, cell: Cell) -> Estimate:
     return result.outcome(claim.part).retention(cell, str(claim.options.get("axis", "jitter")), claim.metric)
 
 
+def unit_of(claim: Claim) -> str:
+    """The unit to print behind what a claim measures; nothing behind plain numbers."""
+    unit = "1" if claim.measure in PLAIN else metrics.find(claim.metric).unit
+    return "" if unit == "1" else unit
+
+
 def judge(result: Result, claim: Claim, of: Callable[[Result, Claim, Cell], Estimate]) -> Judged:
     """The claim's range against its cell, or against every one of its cells (or the share of them that `options: {share: …}` asks for)."""
     found = result.cells(claim)
@@ -57,7 +63,7 @@ def judge(result: Result, claim: Claim, of: Callable[[Result, Claim, Cell], Esti
     low, high = claim.low * factor, claim.high * factor
     got = [of(result, claim, cell) for cell in found]
     verdicts = [in_range(e, low, high) for e in got]
-    unit = "" if claim.measure in PLAIN else metrics.find(claim.metric).unit
+    unit = unit_of(claim)
     if len(got) == 1:
         return Judged(claim, verdicts[0], f"{got[0].text()} {unit}".strip() + f" (asked: {asked(low, high)})")
     values = sorted(got, key=lambda e: e.value)

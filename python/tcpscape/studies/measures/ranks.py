@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tcpscape import metrics, stats
+from tcpscape import stats
 from tcpscape.stats import Estimate
 from tcpscape.stats.estimate import number
 from tcpscape.studies.claims import Judged, Verdict
@@ -53,8 +53,8 @@ def one_run(result: Result, claim: Claim) -> Judged:
     tail = (1 - SINGLE_RUNS) / 2 if enough else 0.0
     low, high = (float(x) for x in np.quantile(values, [tail, 1 - tail]))
     said = float(str(claim.value))
-    unit = metrics.find(claim.metric).unit
-    span = f"{'95 % of' if enough else 'all'} {len(values)} single runs: {number(low)}–{number(high)} {unit} (published: {claim.value})"
+    runs = f"{'95 % of' if enough else 'all'} {len(values)} single runs"
+    span = f"{runs}: {number(low)}–{number(high)} {cells.unit_of(claim)}".rstrip() + f" (published: {claim.value})"
     outside: Verdict = "not reproduced" if enough else "not decidable"
     return Judged(claim, "reproduced" if low <= said <= high else outside, span)
 
