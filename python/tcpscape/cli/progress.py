@@ -1,33 +1,39 @@
-"""Progress on stderr: only on a terminal, and only once the work has taken a second."""
+"""Progress on stderr with the time that is left: only on a terminal, and only once the work has taken a second."""
 
 from __future__ import annotations
 
 import sys
 import time
 from types import TracebackType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as Bar
 
 SILENT_S = 1.0
 """Nothing is shown before this, s."""
 EVERY_S = 0.1
 """Redraws at most this often, s."""
+RECENT_S = 60.0
+"""The time that is left is estimated from the pace of so long, s."""
 
 
 class Progress:
-    """A line that says how far the work is."""
+    """A line that says how far the work is, and when it will be over."""
 
     def __init__(self, what: str = "running") -> None:
         self.what = what
         self.began = time.monotonic()
         self.drawn = 0.0
-        self.shown = False
         self.terminal = sys.stderr.isatty()
+        self._bar: Bar | None = None
 
     def __enter__(self) -> Progress:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        if self.shown:
-            print("\r\033[K", end="", file=sys.stderr, flush=True)
+        if self._bar:
+            self._bar.stop()
 
     def say(self, what: str) -> None:
         """What is being done now."""
@@ -38,5 +44,17 @@ class Progress:
         now = time.monotonic()
         if not self.terminal or now - self.began < SILENT_S or now - self.drawn < EVERY_S:
             return
-        self.drawn, self.shown = now, True
-        print(f"\r\033[K{self.what}: {done}/{total}", end="", file=sys.stderr, flush=True)
+        self.drawn = now
+        bar = self._bar = self._bar or _bar()
+        if not bar.tasks:
+            bar.add_task(self.what)
+            bar.start()
+        bar.update(bar.tasks[0].id, description=self.what, completed=done, total=total)
+
+
+def _bar() -> Bar:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn())
+    return Progress(*columns, console=Console(stderr=True), transient=True, refresh_per_second=1 / EVERY_S, speed_estimate_period=RECENT_S)
