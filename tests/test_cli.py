@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from tcpscape.results import Store
+
 WORDS = (
     "run", "--forward", "netem delay 25ms 8ms distribution normal loss 0.1% limit 100000", "--bottleneck", "tbf rate 10mbit burst 6056 limit 62500",
     "--reverse", "netem delay 25ms limit 100000", "--rcvbuf", "262144", "--app", "1MB/s", "--duration", "10s", "--kernel", "6.1", "--engine", "mock",
@@ -51,7 +53,7 @@ def test_out_keeps_and_resumes(cli, tmp_path):
     args = ("run", "baseline", "--engine", "mock", "--seeds", "3", "--out", tmp_path / "o")
     first, again = cli(*args), cli(*args)
     assert first.out == again.out
-    assert len(list((tmp_path / "o" / "trials").glob("*.parquet"))) == 3
+    assert len(Store(tmp_path / "o").addresses()) == 3
     assert len(list((tmp_path / "o" / "samples").glob("*.parquet"))) == 3
 
 

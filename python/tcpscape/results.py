@@ -1,54 +1,45 @@
-"""The result store: one Parquet file for each trial, written as soon as it is there, named by its content address.
+"""The result store: trials named by their content address, kept as they end, so that a campaign that was killed continues.
 
-An interrupted campaign started again finds what it has and runs only the rest. Results of another model version have other
-addresses, so they are never mixed.
+A trial is appended to a journal (:mod:`tcpscape.journal`) the moment it is saved; journals are folded into Parquet segments of some thousand
+trials, `trials/NAME.parquet`, when they grow and when the store is closed. A segment has one row for each flow; its column `trial_json`
+holds the whole trial in its first flow's row. Journals that a killed process left are read like segments and folded by the next writer.
+Several processes may share a store: what is there twice is read once. Results of another model version have other addresses, so they are
+never mixed. Side tables (samples, queue_samples, packets) are one Parquet file for each trial, written only where they were asked for.
 """
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Iterable
+import re
+import threading
+import weakref
+from collections.abc import Iterable, Sequence, Set
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import TracebackType
+from typing import TYPE_CHECKING
 
+from tcpscape import journal
 from tcpscape.errors import StoreError
-from tcpscape.trial import FlowResult, Trial
+from tcpscape.journal import Journal, Line, cannot_write
+from tcpscape.rows import decode, encode, flow_rows, of_segment, segment
+from tcpscape.trial import Trial
 
 if TYPE_CHECKING:
     import polars as pl
 
+__all__ = ["FOLD_AT", "SIDE_TABLES", "Store", "flow_rows"]
+
 SIDE_TABLES = ("samples", "queue_samples", "packets")
-
-
-def flow_rows(trials: Iterable[Trial]) -> pl.DataFrame:
-    """One row for each flow of each trial; nested values become `rtt_ms_p50`, `limited_by_app`, …"""
-    import polars as pl
-
-    rows = [row for trial in trials for row in _rows(trial)]
-    return pl.DataFrame(rows, infer_schema_length=None)
-
-
-def _rows(trial: Trial) -> list[dict[str, Any]]:
-    head = {
-        "scenario": trial.scenario, "seed": trial.seed, "engine": trial.engine, "version": trial.version, "duration": trial.duration,
-        "address": trial.address, "hash": trial.hash, "events": trial.events, "caveats": "\n".join(trial.caveats),
-    }
-    return [{**head, "flow": i, **_flat(flow.to_dict())} for i, flow in enumerate(trial.flows)]
-
-
-def _flat(said: dict[str, Any]) -> dict[str, Any]:
-    flat: dict[str, Any] = {}
-    for key, value in said.items():
-        if isinstance(value, dict):
-            flat |= {f"{key}_{k}": v for k, v in value.items()}
-        else:
-            flat[key] = value
-    return flat
+FOLD_AT = 5000
+"""Trials in a journal that is folded while its campaign runs."""
+ROW_GROUP = 512
+"""Rows that are read to find one trial; segments are sorted by address."""
+_OLD = re.compile(r"[0-9a-f]{24}")
+"""Name of a segment of one trial, its address: how stores were written at first."""
 
 
 class Store:
-    """A directory of trials."""
+    """A directory of trials. Close it, or use it in a `with`, and its journal is folded; otherwise that happens when it is forgotten."""
 
     def __init__(self, root: Path | str) -> None:
         self.root = Path(root)
@@ -56,55 +47,217 @@ class Store:
             (self.root / "trials").mkdir(parents=True, exist_ok=True)
         except OSError as e:
             raise StoreError(f"out: cannot write to {self.root}: {e.strerror}; choose another directory") from None
+        self._index: dict[str, tuple[Path, Line | None]] = {}
+        """Where each trial is: a journal and its line, or a segment."""
+        self._seen: dict[Path, int] = {}
+        """Bytes read of each journal; 0 for a segment."""
+        self._lock = threading.RLock()
+        self._writer = _Writer(self.root)
+        self._end = weakref.finalize(self, self._writer.close)
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Folds the journal, and those that killed processes left. The store can be used again."""
+        with self._lock:
+            self._writer.close()
 
     def save(self, trial: Trial) -> None:
-        """Writes a trial; a reader sees all of it or nothing."""
-        import polars as pl
+        """Keeps a trial; a reader sees all of it or nothing."""
+        self.save_many([trial])
 
-        summary = {k: v for k, v in trial.to_dict().items() if k != "queues"}
-        frame = flow_rows([trial]).with_columns(trial_json=pl.lit(json.dumps({**summary, "queues": [dict(q) for q in trial.queues]})))
-        for table in SIDE_TABLES:
-            side = getattr(trial, table)
-            if side is not None:
-                self._write(side, self._path(trial.address, table))
-        self._write(frame, self._path(trial.address))
+    def save_many(self, trials: Sequence[Trial]) -> None:
+        """Keeps trials by one write. Threads may call it at the same time."""
+        for trial in trials:
+            for table in SIDE_TABLES:
+                side = getattr(trial, table)
+                if side is not None:
+                    _write(side, self._side(trial.address, table))
+        said = [(t.address, encode(t)) for t in trials]
+        with self._lock:
+            path, placed = self._writer.append(said)
+            self._index |= {line.address: (path, line) for line in placed}
+            self._seen[path] = self._seen.get(path, 0) + sum(len(a) + len(s) + 2 for a, s in said)
+            full = self._writer.full()
+        if full:
+            fold(full, self.root)
 
     def load(self, address: str, tables: Iterable[str] = ()) -> Trial | None:
         """The trial with this address and its `tables`, None where it (or one of them) is missing."""
-        import polars as pl
+        return self.load_many([address], tables).get(address)
 
-        path = self._path(address)
-        if not path.exists() or any(not self._path(address, t).exists() for t in tables):
-            return None
-        try:
-            said = json.loads(pl.read_parquet(path, columns=["trial_json"])["trial_json"][0])
-            sides = {t: pl.read_parquet(self._path(address, t)) for t in tables}
-        except (OSError, pl.exceptions.PolarsError) as e:
-            raise StoreError(f"out: {path} cannot be read ({e}); delete it and run again") from None
-        return Trial(
-            scenario=said["scenario"], cca=said["cca"], address=address, seed=said["seed"], engine=said["engine"], version=said["version"],
-            duration=said["duration"], flows=tuple(FlowResult.of(f) for f in said["flows"]), caveats=tuple(said["caveats"]),
-            hash=said["hash"], events=said["events"], queues=tuple(said["queues"]),
-            kernel=said.get("kernel"), counters=said.get("counters", {}), check=said.get("check", {}), hook_cost=said.get("hook_cost", {}), **sides,
-        )
+    def load_many(self, addresses: Iterable[str], tables: Iterable[str] = ()) -> dict[str, Trial]:
+        """The trials with these addresses that are kept with all of `tables`, by address, in the order asked for."""
+        asked, sides = list(dict.fromkeys(addresses)), tuple(tables)
+        with self._lock:
+            if any(a not in self._index for a in asked):
+                self._refresh()
+            try:
+                said = self._read(asked)
+            except FileNotFoundError:  # another process folded a journal that was just listed
+                self._forget()
+                said = self._read(asked)
+        found = {}
+        for address in asked:
+            kept = {t: self._side(address, t) for t in sides}
+            if address in said and all(p.exists() for p in kept.values()):
+                trial = decode(address, said[address], {t: _parquet(p) for t, p in kept.items()})
+                if trial is not None:
+                    found[address] = trial
+        return found
+
+    def addresses(self) -> Set[str]:
+        """The addresses of all trials that are kept now."""
+        with self._lock:
+            self._refresh()
+            return set(self._index)
 
     def frame(self) -> pl.DataFrame:
-        """Every trial in the store, one row for each flow."""
+        """Every trial in the store, one row for each flow, in the order of addresses."""
         import polars as pl
 
-        files = sorted((self.root / "trials").glob("*.parquet"))
-        if not files:
+        with self._lock:
+            self._refresh()
+            in_journals = [a for a, (_, line) in self._index.items() if line]
+            said = self._read(in_journals)
+            segments = sorted({path for path, line in self._index.values() if not line})
+        frames = [_parquet(path).drop("trial_json") for path in segments]
+        frames += [segment(said).drop("trial_json")] if said else []
+        if not frames:
             return pl.DataFrame()
-        return pl.concat([pl.read_parquet(f).drop("trial_json") for f in files], how="diagonal_relaxed")
+        every = pl.concat(frames, how="diagonal_relaxed")
+        return every.unique(["address", "flow"], keep="last").sort("address", "flow")
 
-    def _path(self, address: str, table: str = "trials") -> Path:
+    def _refresh(self) -> None:
+        """Reads what is new. Journals first: one that is folded meanwhile is a segment by then."""
+        found = []
+        for path in sorted((self.root / "journal").glob(f"*{journal.SUFFIX}")):
+            lines, self._seen[path] = journal.lines(path, self._seen.get(path, 0))
+            found += [(path, line) for line in lines]
+        for path in sorted((self.root / "trials").glob("*.parquet")):
+            if path not in self._seen:
+                self._seen[path] = 0
+                self._index |= dict.fromkeys(_addresses(path), (path, None))
+        self._index |= {line.address: (path, line) for path, line in found}
+
+    def _forget(self) -> None:
+        self._index.clear()
+        self._seen.clear()
+        self._refresh()
+
+    def _read(self, addresses: Iterable[str]) -> dict[str, bytes | str]:
+        """The JSON of those that are kept."""
+        homes: dict[Path, list[tuple[str, Line | None]]] = {}
+        for address in addresses:
+            if address in self._index:
+                path, line = self._index[address]
+                homes.setdefault(path, []).append((address, line))
+        said: dict[str, bytes | str] = {}
+        for path, some in homes.items():
+            lines = [line for _, line in some if line]
+            if lines:
+                said |= dict(zip((line.address for line in lines), journal.read(path, lines), strict=True))
+            else:
+                said |= of_segment(path, [address for address, _ in some])
+        return said
+
+    def _side(self, address: str, table: str) -> Path:
         return self.root / table / f"{address}.parquet"
 
-    def _write(self, frame: pl.DataFrame, path: Path) -> None:
-        part = path.with_suffix(f".{os.getpid()}.part")
+
+class _Writer:
+    """The writing half of a store, which outlives it until its journal is folded."""
+
+    def __init__(self, root: Path) -> None:
+        self._root, self._pid = root, os.getpid()
+        self._journal: Journal | None = None
+
+    def append(self, said: list[tuple[str, bytes]]) -> tuple[Path, list[Line]]:
+        """Writes lines to this process's journal; says to which and where."""
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            frame.write_parquet(part)
-            part.replace(path)
+            if self._journal is None or self._journal.pid != os.getpid():  # a forked child has its own
+                self._journal = Journal(self._root / "journal")
+            return self._journal.path, self._journal.append(said)
         except OSError as e:
-            raise StoreError(f"out: cannot write {path}: {e.strerror}; choose another directory") from None
+            raise cannot_write(self._root, e) from None
+
+    def full(self) -> Path | None:
+        """The journal to fold, closed, where it has grown enough."""
+        grown = self._journal is not None and self._journal.lines >= FOLD_AT and os.getpid() == self._pid
+        return self._leave() if grown else None
+
+    def close(self) -> None:
+        """Folds what was written, and what killed processes left. Where that fails, journals stay and are read.
+
+        A forked child leaves its journal to others: polars may not be used in it.
+        """
+        if self._leave() and os.getpid() == self._pid:
+            for path in sorted((self._root / "journal").glob(f"*{journal.SUFFIX}")):
+                fold(path, self._root)
+
+    def _leave(self) -> Path | None:
+        mine, self._journal = self._journal, None
+        if mine is None or mine.pid != os.getpid():
+            return None
+        mine.close()
+        return mine.path
+
+
+def fold(path: Path, root: Path) -> None:
+    """Turns a journal that nobody writes into a segment of the same name; at any moment one of the two is there.
+
+    Where the disk refuses, the journal stays: it holds everything.
+    """
+    held = journal.claim(path)
+    if held is None:
+        return
+    try:
+        lines, _ = journal.lines(path)
+        said = dict(zip((line.address for line in lines), journal.read(path, lines), strict=True))
+        into = root / "trials" / f"{path.stem}.parquet"
+        if said and not into.exists():
+            frame = segment(said)
+            if frame.height:
+                _write(frame, into, sync=True)
+        path.unlink()
+    except (OSError, StoreError):
+        return
+    finally:
+        os.close(held)
+
+
+def _addresses(path: Path) -> Iterable[str]:
+    if _OLD.fullmatch(path.stem):
+        return [path.stem]
+    column: list[str] = _parquet(path, ["address"])["address"].to_list()
+    return column
+
+
+def _parquet(path: Path, columns: list[str] | None = None) -> pl.DataFrame:
+    import polars as pl
+
+    try:
+        return pl.read_parquet(path, columns=columns)
+    except FileNotFoundError:
+        raise
+    except (OSError, pl.exceptions.PolarsError) as e:
+        raise StoreError(f"out: {path} cannot be read ({e}); delete it and run again") from None
+
+
+def _write(frame: pl.DataFrame, path: Path, *, sync: bool = False) -> None:
+    """Writes a table; a reader sees all of it or nothing. `sync`: it is on the disk when this returns, and nobody else writes it meanwhile."""
+    part = path.with_suffix(".part" if sync else f".{os.getpid()}-{threading.get_ident()}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with part.open("wb") as file:
+            frame.write_parquet(file, row_group_size=ROW_GROUP)
+            if sync:
+                file.flush()
+                os.fsync(file.fileno())
+        part.replace(path)
+    except OSError as e:
+        raise cannot_write(path, e) from None

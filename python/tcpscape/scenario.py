@@ -5,6 +5,7 @@ A scenario says everything a trial depends on except the seed and the engine, so
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 from collections.abc import Mapping
@@ -232,14 +233,20 @@ class Scenario(Noun):
 
     def address(self) -> str:
         """Content address: a hash of everything that changes a result (not the name)."""
-        said = self.model_dump(mode="json", exclude={"name", "about"})
-        return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:24]
+        return _address(self)
 
     @classmethod
     def of(cls, data: Any, source: str = "scenario") -> Scenario:
         """A scenario from plain values, with errors in one line."""
         made: Scenario = validate(cls, data, source)
         return made
+
+
+@functools.lru_cache(maxsize=4096)
+def _address(scenario: Scenario) -> str:
+    """The content address; remembered, since every seed asks for it."""
+    said = scenario.model_dump(mode="json", exclude={"name", "about"})
+    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:24]
 
 
 def validate(noun: type[Any], data: Any, source: str) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -78,8 +78,7 @@ class FlowResult:
     @classmethod
     def of(cls, said: Mapping[str, Any]) -> FlowResult:
         """From plain values; keys this version does not know are left out."""
-        known = {f.name for f in fields(cls)}
-        kept = {k: v for k, v in said.items() if k in known}
+        kept = {k: v for k, v in said.items() if k in _FLOW}
         if (receiver := said.get("receiver")) and "zero_windows" not in kept:
             kept["zero_windows"] = receiver.get("zero_window_acks")
         kept |= {k: 0.0 for k in ("goodput_mbps", "seconds", "start_s", "stop_s") if kept.get(k, 0.0) is None}
@@ -90,12 +89,18 @@ class FlowResult:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
-        return asdict(self)
+        plain = {name: getattr(self, name) for name in _FLOW}
+        for name in ("rtt_ms", "cwnd"):
+            plain[name] = {part: getattr(plain[name], part) for part in plain[name].__slots__}
+        return plain | {"limited_by": dict(self.limited_by)}
 
     @property
     def limit(self) -> str:
         """What held the flow back for most of its time."""
         return max(self.limited_by, key=lambda k: self.limited_by[k]) if self.limited_by else "?"
+
+
+_FLOW = tuple(f.name for f in fields(FlowResult))
 
 
 @dataclass(frozen=True, slots=True)

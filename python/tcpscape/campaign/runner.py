@@ -1,12 +1,11 @@
-"""Many scenarios × seeds on one engine, over all cores, saved trial by trial."""
+"""Many scenarios × seeds on one engine, over all cores or a cluster, saved trial by trial."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 
+from tcpscape.campaign.executors import Executor, Local, Task, Work
 from tcpscape.engines.base import Capture, Engine
 from tcpscape.results import Store
 from tcpscape.scenario import Scenario
@@ -22,65 +21,59 @@ class Runner:
 
     engine: Engine
     jobs: int = 0
-    """Cores; 0 is all."""
+    """Cores; 0 is all. For the local executor."""
     capture: Capture = field(default_factory=Capture)
     store: Store | None = None
     progress: Progress | None = None
+    executor: Executor | None = None
+    """Where trials run; None is this machine."""
 
     def run(self, scenario: Scenario, seeds: Sequence[int]) -> list[Trial]:
         """The trials of one scenario, in the seeds' order."""
         return self.run_all([(scenario, seeds)])[0]
 
     def run_all(self, conditions: Sequence[tuple[Scenario, Sequence[int]]]) -> list[list[Trial]]:
-        """The trials of each condition, in the seeds' order. The order of work never changes a result."""
+        """The trials of each condition, in the seeds' order. The order of work never changes a result.
+
+        Every trial is saved before the next one begins on its core, so whatever ends a campaign costs at most the trials that were running.
+        Conditions that differ by name only share their trials.
+        """
+        executor = self.executor or Local(self.jobs)
         for scenario, _ in conditions:
             self.engine.check(scenario)
-        done: list[dict[int, Trial]] = [{} for _ in conditions]
-        total = sum(len(seeds) for _, seeds in conditions)
-        count = 0
-        for i, trials in self._work(conditions):
-            done[i] |= {t.seed: t for t in trials}
-            count += len(trials)
+        executor.check(self.engine, [scenario for scenario, _ in conditions])
+        names = [self.engine.addresses(scenario, seeds) for scenario, seeds in conditions]
+        trials = self.kept([name for some in names for name in some])
+        self._run(executor, conditions, names, trials)
+        return [[_called(trials[name], scenario) for name in some] for some, (scenario, _) in zip(names, conditions, strict=True)]
+
+    def kept(self, addresses: Sequence[str]) -> dict[str, Trial]:
+        """The trials with these addresses that the store has, with everything that is to be captured."""
+        wanted = {"samples": self.capture.samples_ns, "queue_samples": self.capture.queue_samples_ns, "packets": self.capture.packets}
+        return self.store.load_many(addresses, [table for table, asked in wanted.items() if asked]) if self.store else {}
+
+    def _run(
+        self, executor: Executor, conditions: Sequence[tuple[Scenario, Sequence[int]]], names: Sequence[Sequence[str]], trials: dict[str, Trial]
+    ) -> None:
+        """Runs what is not in `trials`, each once, and adds it."""
+        places: list[dict[int, str]] = []
+        taken = set(trials)
+        for (_, seeds), some in zip(conditions, names, strict=True):
+            places.append({seed: name for seed, name in zip(seeds, some, strict=True) if name not in taken})
+            taken |= set(some)
+        work = [Work(scenario, tuple(place)) for (scenario, _), place in zip(conditions, places, strict=True)]
+        if self.progress and trials:
+            self.progress(len(trials), len(taken))
+        for i, trial in executor.run(Task(self.engine, self.capture, self._keep), work):
+            trials[places[i][trial.seed]] = trial
             if self.progress:
-                self.progress(count, total)
-        return [[done[i][seed] for seed in seeds] for i, (_, seeds) in enumerate(conditions)]
+                self.progress(len(trials), len(taken))
 
-    def _work(self, conditions: Sequence[tuple[Scenario, Sequence[int]]]) -> Iterator[tuple[int, list[Trial]]]:
-        workers = self.jobs or os.cpu_count() or 1
-        todo = []
-        for i, (scenario, seeds) in enumerate(conditions):
-            kept = self._kept(scenario, seeds)
-            if kept:
-                yield i, kept
-            have = {t.seed for t in kept}
-            todo += [(i, scenario, part) for part in self._batches([s for s in seeds if s not in have], workers)]
-        pool = ThreadPoolExecutor(workers)
-        try:
-            futures: dict[Future[list[Trial]], int] = {pool.submit(self._batch, scenario, part): i for i, scenario, part in todo}
-            for future in as_completed(futures):
-                trials = future.result()
-                for trial in trials:
-                    if self.store:
-                        self.store.save(trial)
-                yield futures[future], trials
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            self.engine.stop()
-            raise
-        pool.shutdown(wait=False)
+    def _keep(self, trials: Sequence[Trial]) -> None:
+        if self.store:
+            self.store.save_many(trials)
 
-    def _batches(self, seeds: Sequence[int], workers: int) -> Iterator[Sequence[int]]:
-        size = 1 if self.store else max(1, min(self.engine.batch, len(seeds) // (2 * workers)))
-        for first in range(0, len(seeds), size):
-            yield seeds[first : first + size]
 
-    def _batch(self, scenario: Scenario, seeds: Sequence[int]) -> list[Trial]:
-        return self.engine.run(scenario, seeds, threads=1, capture=self.capture)
-
-    def _kept(self, scenario: Scenario, seeds: Sequence[int]) -> list[Trial]:
-        """What the store has already."""
-        if not self.store:
-            return []
-        tables = [t for t, wanted in (("samples", self.capture.samples_ns), ("packets", self.capture.packets)) if wanted]
-        found = [self.store.load(self.engine.address(scenario, seed), tables) for seed in seeds]
-        return [t for t in found if t is not None]
+def _called(trial: Trial, scenario: Scenario) -> Trial:
+    """The trial under this scenario's name: its address does not depend on it."""
+    return trial if trial.scenario == scenario.name else replace(trial, scenario=scenario.name)

@@ -37,8 +37,6 @@ class Engine(ABC):
     """Whether the same scenario and seed are the same trial to the last bit; otherwise within the run-to-run spread."""
     unobtrusive: bool = True
     """Whether watching (samples, packets) leaves the trial as it is."""
-    batch: int = 16
-    """Trials that a campaign hands over at once at most; 1 where each takes long."""
 
     @classmethod
     def of(cls, variant: str | None) -> Engine:
@@ -83,4 +81,14 @@ class Engine(ABC):
 
     def address(self, scenario: Scenario, seed: int) -> str:
         """Content address of a trial."""
-        return hashlib.sha256(f"{self.name}|{self.version}|{scenario.address()}|{seed}".encode()).hexdigest()[:24]
+        return self.addresses(scenario, [seed])[0]
+
+    def addresses(self, scenario: Scenario, seeds: Sequence[int]) -> list[str]:
+        """Content addresses of a scenario's trials, one for each seed."""
+        said = f"{self.name}|{self.version}|{scenario.address()}"
+        return [hashlib.sha256(f"{said}|{seed}".encode()).hexdigest()[:24] for seed in seeds]
+
+    @property
+    def spec(self) -> str:
+        """What `engines.make` reads to make its like: its name, with the variant where it is one."""
+        return self.name

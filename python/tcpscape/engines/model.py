@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import threading
@@ -65,6 +66,12 @@ def parameters(lib: ModuleType) -> plan.Controls:
 def results(scenario: Scenario, raw: Sequence[Mapping[str, Any]]) -> tuple[FlowResult, ...]:
     """The flows of a trial, each under the label that the scenario gives its congestion control (`cubic:hystart=0`)."""
     return tuple(FlowResult.of({**said, "cca": cca}) for said, cca in zip(raw, scenario.ccas, strict=True))
+
+
+@functools.lru_cache(maxsize=4096)
+def _plan(lib: ModuleType, scenario: Scenario, capture: Capture) -> str:
+    """The plan as JSON; remembered, since a campaign runs a scenario seed by seed."""
+    return json.dumps(plan.build(scenario, lib.parse_tc, parameters(lib), capture), separators=(",", ":"))
 
 
 _ONE_AT_A_TIME = threading.Lock()
@@ -131,14 +138,14 @@ class Model(Engine):
 
     def plan(self, scenario: Scenario, capture: Capture = Capture()) -> str:
         """The plan as JSON."""
-        return json.dumps(plan.build(scenario, self._lib.parse_tc, parameters(self._lib), capture), separators=(",", ":"))
+        return _plan(self._lib, scenario, capture)
 
     def check(self, scenario: Scenario) -> None:
         try:
             self._lib.kernel_profile(scenario.kernel.profile)
         except ValueError as e:
             raise ScenarioError(f"{e}; choose one of them") from None
-        plan.build(scenario, self._lib.parse_tc, parameters(self._lib))
+        self.plan(scenario)
         for name in _own_names(scenario):
             own.find(name)
 
@@ -155,7 +162,8 @@ class Model(Engine):
             raise ScenarioError(str(e)) from None
         except self._lib.HookError as e:
             raise _failure(e) from None
-        return [self._trial(scenario, seed, r, capture) for seed, r in zip(seeds, raw, strict=True)]
+        addresses = self.addresses(scenario, seeds)
+        return [self._trial(scenario, address, r, capture) for address, r in zip(addresses, raw, strict=True)]
 
     def write_pcap(self, scenario: Scenario, seed: int, path: Path) -> None:
         try:
@@ -165,14 +173,14 @@ class Model(Engine):
         except (ValueError, OSError) as e:
             raise EngineError(f"pcap: cannot write {path}: {e}; choose another file") from None
 
-    def address(self, scenario: Scenario, seed: int) -> str:
-        plain = super().address(scenario, seed)
+    def addresses(self, scenario: Scenario, seeds: Sequence[int]) -> list[str]:
+        plain = super().addresses(scenario, seeds)
         digests = [own.find(name).digest() for name in _own_names(scenario)]
-        return hashlib.sha256("|".join([plain, *digests]).encode()).hexdigest()[:24] if digests else plain
+        return [hashlib.sha256("|".join([a, *digests]).encode()).hexdigest()[:24] for a in plain] if digests else plain
 
-    def _trial(self, scenario: Scenario, seed: int, raw: Mapping[str, Any], capture: Capture) -> Trial:
+    def _trial(self, scenario: Scenario, address: str, raw: Mapping[str, Any], capture: Capture) -> Trial:
         return Trial(
-            scenario=scenario.name, cca=scenario.cca, address=self.address(scenario, seed), seed=seed, engine=self.name, version=self.version,
+            scenario=scenario.name, cca=scenario.cca, address=address, seed=raw["seed"], engine=self.name, version=self.version,
             duration=raw["duration_ns"] / 1e9, flows=results(scenario, raw["flows"]), caveats=tuple(raw["caveats"]),
             hash=raw["hash"], events=raw["events"], queues=tuple(raw["queues"]), hook_cost=raw.get("hook_cost", {}),
             samples=frame(raw["samples"]) if capture.samples_ns else None,

@@ -88,7 +88,6 @@ class Virtual(Engine):
     name = "virtual"
     about = "the real Linux kernel in virtual time (virtual:NAME for a kernel of `tcpscape kernel list`)"
     unobtrusive = False
-    batch = 1
 
     def __init__(self, kernel: str | None = None, patience: float | None = None) -> None:
         """`kernel` names one of `tcpscape kernel list` (None: the default); `patience` is the most a trial may take, s (None: by its length)."""
@@ -108,6 +107,10 @@ class Virtual(Engine):
     @classmethod
     def of(cls, variant: str | None) -> Virtual:
         return cls(variant)
+
+    @property
+    def spec(self) -> str:
+        return f"{self.name}:{self.kernel_name}" if self.kernel_name else self.name
 
     def unavailable(self) -> str | None:
         if not sys.platform.startswith("linux") or platform.machine() != "x86_64":

@@ -42,7 +42,7 @@ class Smoothed(Engine):
 
     def __init__(self, inner: Engine) -> None:
         self.inner = inner
-        self.name, self.about, self.repeatable, self.batch = inner.name, inner.about, inner.repeatable, inner.batch
+        self.name, self.about, self.repeatable = inner.name, inner.about, inner.repeatable
 
     @property
     def version(self) -> str:

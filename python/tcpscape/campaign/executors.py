@@ -1,0 +1,135 @@
+"""Executors: where a campaign's trials run. The order of work, and where it is done, never changes a result.
+
+`local` is this machine's cores; `dask://HOST:PORT` is a cluster (:mod:`tcpscape.campaign.cluster`).
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from queue import SimpleQueue
+
+from tcpscape.engines.base import Capture, Engine
+from tcpscape.errors import EngineError, refuse
+from tcpscape.scenario import Scenario
+from tcpscape.trial import Trial
+
+Keep = Callable[[Sequence[Trial]], None]
+"""Saves trials; called from any thread, as soon as they are over."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """Trials of one scenario that are to be run."""
+
+    scenario: Scenario
+    seeds: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Task:
+    """How they are run: by which engine, what is kept of each, and who saves it."""
+
+    engine: Engine
+    capture: Capture
+    keep: Keep
+
+
+class Executor(ABC):
+    """Runs trials somewhere."""
+
+    def check(self, engine: Engine, scenarios: Sequence[Scenario]) -> None:  # noqa: B027 (most can do everything)
+        """Refuses, by name, what it cannot run, before anything runs."""
+
+    @abstractmethod
+    def run(self, task: Task, work: Sequence[Work]) -> Iterator[tuple[int, Trial]]:
+        """Each trial as it ends, with the place of its scenario in `work`, already saved."""
+
+
+@dataclass(frozen=True)
+class Local(Executor):
+    """Threads of this process: engines release the GIL. Each takes the next trial when its last is saved."""
+
+    jobs: int = 0
+    """Cores; 0 is all."""
+
+    def run(self, task: Task, work: Sequence[Work]) -> Iterator[tuple[int, Trial]]:
+        """Each trial as it ends; its thread has saved it."""
+        count = sum(len(one.seeds) for one in work)
+        workers = min(self.jobs or os.cpu_count() or 1, count)
+        if not count:
+            return
+        shared = _Shared(task, work)
+        pool = ThreadPoolExecutor(workers)
+        try:
+            for _ in range(workers):
+                pool.submit(shared.work)
+            for _ in range(count):
+                yield shared.next()
+        except BaseException:
+            shared.over.set()
+            pool.shutdown(wait=False, cancel_futures=True)
+            task.engine.stop()
+            raise
+        pool.shutdown(wait=False)
+
+
+class _Shared:
+    """What the threads of a campaign share: the trials to come and those that are over."""
+
+    def __init__(self, task: Task, work: Sequence[Work]) -> None:
+        self._task = task
+        self._todo = ((i, one.scenario, seed) for i, one in enumerate(work) for seed in one.seeds)
+        self._lock = threading.Lock()
+        self._done: SimpleQueue[tuple[int, Trial] | BaseException] = SimpleQueue()
+        self.over = threading.Event()
+
+    def work(self) -> None:
+        """A thread's life."""
+        try:
+            while not self.over.is_set() and (one := self._take()):
+                i, scenario, seed = one
+                trials = self._task.engine.run(scenario, [seed], threads=1, capture=self._task.capture)
+                self._task.keep(trials)
+                self._done.put((i, trials[0]))
+        except BaseException as e:
+            self._done.put(e)
+
+    def _take(self) -> tuple[int, Scenario, int] | None:
+        with self._lock:
+            return next(self._todo, None)
+
+    def next(self) -> tuple[int, Trial]:
+        """The next trial that is over; raises what a thread raised."""
+        got = self._done.get()
+        if isinstance(got, BaseException):
+            raise got
+        return got
+
+
+def make(said: str, jobs: int = 0) -> Executor:
+    """The executor called `local` or `dask://HOST:PORT`; `jobs` is the cores of the local one, 0 for all."""
+    if said == "local":
+        return Local(jobs)
+    scheme, colon, place = said.partition("://")
+    host, _, port = place.rpartition(":")
+    if scheme != "dask" or not colon or not host or not port.isdigit():
+        refuse("executor", f"{said!r} is unknown", "write local, or dask://HOST:PORT of a running `dask scheduler`", EngineError)
+    if jobs:
+        refuse("jobs", f"a cluster has its own cores, and {jobs} was asked for", "leave out --jobs", EngineError)
+    from tcpscape.campaign.cluster import Dask
+
+    return Dask(f"tcp://{place}")
+
+
+def cut(work: Sequence[Work], most: int) -> Iterator[tuple[int, Work]]:
+    """Work in pieces of at most `most` trials, each with its place in `work`."""
+    for i, one in enumerate(work):
+        seeds = iter(one.seeds)
+        while some := tuple(itertools.islice(seeds, most)):
+            yield i, Work(one.scenario, some)
