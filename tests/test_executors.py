@@ -1,0 +1,188 @@
+"""Executors: wherever trials run, they are the same trials. The cluster here is a real one, on loopback."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+from conftest import ROOT
+from tcpscape import build, engines
+from tcpscape.campaign import Runner, executors
+from tcpscape.campaign.executors import Local, Work
+from tcpscape.engines import Capture
+from tcpscape.errors import EngineError, ScenarioError, TcpscapeError
+from tcpscape.results import Store
+
+PATH = {"forward": "netem delay 10ms loss 1%", "bottleneck": "tbf rate 10mbit burst 6056 limit 62500", "reverse": "netem delay 10ms"}
+PATIENCE_S = 30
+"""The longest that a process of the cluster may take to come up, s."""
+
+
+def case(cca="cubic", duration="2s"):
+    return build.scenario(PATH, cca=cca, duration=duration)
+
+
+@pytest.mark.parametrize("said", ["nosuch", "dask", "dask://", "dask://host", "dask://:1", "dask://host:port", "ssh://host:22", ""])
+def test_an_unknown_executor_is_one_line(said):
+    with pytest.raises(EngineError, match=r"executor: .* is unknown; write local, or dask://HOST:PORT"):
+        executors.make(said)
+
+
+def test_local_takes_the_jobs():
+    assert executors.make("local", 3) == Local(3)
+
+
+def test_work_is_cut_in_order():
+    work = [Work(case(), tuple(range(5))), Work(case("bbr"), (7,)), Work(case("reno"), ())]
+    assert [(i, one.seeds) for i, one in executors.cut(work, 2)] == [(0, (0, 1)), (0, (2, 3)), (0, (4,)), (1, (7,))]
+
+
+def test_an_error_in_a_thread_ends_the_campaign_and_keeps_what_was_over(tmp_path):
+    class Fussy(engines.REGISTRY["mock"]):
+        def run(self, scenario, seeds, **options):
+            if seeds[0] == 5:
+                raise ScenarioError("seed: 5 is no seed; take another")
+            return super().run(scenario, seeds, **options)
+
+    with Store(tmp_path) as store, pytest.raises(ScenarioError, match="5 is no seed"):
+        Runner(Fussy(), 1, store=store).run(case(), range(1000))
+    assert {Fussy().address(case(), seed) for seed in range(5)} <= Store(tmp_path).addresses()
+    assert len(Store(tmp_path).addresses()) < 20
+
+
+def test_each_trial_is_saved_before_the_next_begins(tmp_path):
+    begun = []
+
+    class Watching(engines.REGISTRY["mock"]):
+        def run(self, scenario, seeds, **options):
+            begun.append(len(Store(tmp_path).addresses()))
+            return super().run(scenario, seeds, **options)
+
+    with Store(tmp_path) as store:
+        Runner(Watching(), 1, store=store).run(case(), range(5))
+    assert begun == [0, 1, 2, 3, 4]
+
+
+def test_a_missing_package_names_the_fix(monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(EngineError, match=r"executor: the package distributed is missing; install it with `pip install 'tcpscape\[dask\]'`"):
+        executors.make("dask://127.0.0.1:1")
+
+
+class Cluster:
+    """A scheduler and two workers, each a process with one thread."""
+
+    def __init__(self, home):
+        self.home, self.processes = home, []
+        file = home / "scheduler.json"
+        self.start("scheduler", "--scheduler-file", str(file), "--port", "0")
+        end = time.monotonic() + PATIENCE_S
+        while not (file.exists() and file.stat().st_size):
+            assert time.monotonic() < end, "the scheduler does not come up"
+            time.sleep(0.02)
+        self.address = json.loads(file.read_text())["address"]
+        self.workers = [self.worker(), self.worker()]
+
+    def worker(self):
+        return self.start("worker", self.address, "--nthreads", "1", "--no-nanny", "--death-timeout", "30")
+
+    def start(self, *said):
+        env = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
+        words = [sys.executable, "-m", "dask", *said, "--host", "127.0.0.1", "--no-dashboard"]
+        log = (self.home / f"{len(self.processes)}.log").open("wb")
+        self.processes.append(subprocess.Popen(words, stdout=log, stderr=log, env=env, cwd=self.home))
+        return self.processes[-1]
+
+    def stop(self):
+        for process in self.processes:
+            process.kill()
+        for process in self.processes:
+            process.wait(PATIENCE_S)
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    pytest.importorskip("distributed", reason="the package distributed is not installed")
+    made = Cluster(tmp_path_factory.mktemp("cluster"))
+    yield made
+    made.stop()
+
+
+@pytest.fixture(scope="module")
+def dask(cluster):
+    made = executors.make(f"dask://{cluster.address.removeprefix('tcp://')}")
+    yield made
+    made.close()
+
+
+def test_what_a_cluster_cannot_run_is_refused_by_name(dask, need_model):
+    class Mine(engines.REGISTRY["mock"]):
+        pass
+
+    own = case(f"{ROOT / 'examples' / 'python' / 'reno.py'}:Reno")
+    for engine, scenario, said in ((Mine(), case(), "executor: engine mock-1"), (engines.make("model"), own, "cca: .*reno.py:Reno is Python code")):
+        with pytest.raises(TcpscapeError, match=said):
+            Runner(engine, executor=dask).run(scenario, range(2))
+
+
+def test_another_version_on_a_worker_is_refused(dask, need_model, monkeypatch):
+    class Newer(engines.REGISTRY["model"]):
+        version = "model-9"
+
+    monkeypatch.setitem(engines.REGISTRY, "model", Newer)
+    with pytest.raises(EngineError, match=r"a worker's engine model is .*, here it is model-9; install the same"):
+        Runner(Newer(), executor=dask).run(case(), range(2))
+
+
+def test_errors_of_a_trial_come_back(dask, need_model, monkeypatch):
+    monkeypatch.setattr(engines.REGISTRY["model"], "check", lambda *_: None)
+    with pytest.raises(ScenarioError, match="nosuch"):
+        Runner(engines.make("model"), executor=dask).run(case("nosuch"), range(2))
+
+
+def test_samples_travel(dask, need_model):
+    capture = Capture(samples_ns=100_000_000)
+    here, there = (Runner(engines.make("model"), capture=capture, executor=e).run(case(), range(3)) for e in (Local(1), dask))
+    assert here == there
+    assert all(a.samples.equals(b.samples) for a, b in zip(here, there, strict=True))
+
+
+def test_a_worker_that_dies_costs_nothing_but_time(cluster, dask, need_model, tmp_path):
+    conditions = [(case(cca, "10s"), range(60)) for cca in ("cubic", "bbr")]
+    model, told = engines.make("model"), []
+    here = Runner(model, 2).run_all(conditions)
+    with Store(tmp_path) as store:
+
+        def progress(done, total):
+            told.append(done)
+            if done >= 20 and cluster.workers[0].poll() is None:
+                cluster.workers[0].send_signal(signal.SIGKILL)
+                cluster.workers[0].wait(PATIENCE_S)
+
+        there = Runner(model, store=store, progress=progress, executor=dask).run_all(conditions)
+        assert there == here
+        assert cluster.workers[0].returncode == -signal.SIGKILL
+        assert told == list(range(1, 121))
+        assert len(store.addresses()) == 120
+        cluster.workers[1].kill()
+        cluster.workers[1].wait(PATIENCE_S)
+        late = threading.Timer(0.5, lambda: cluster.workers.append(cluster.worker()))
+        late.start()
+        assert Runner(model, store=store, executor=dask).run_all([*conditions, (case("reno"), range(4))])[:2] == here
+        late.join()
+
+
+def test_a_cluster_that_is_not_there_is_one_line(monkeypatch):
+    pytest.importorskip("distributed", reason="the package distributed is not installed")
+    from tcpscape.campaign import cluster
+
+    monkeypatch.setattr(cluster, "CONNECT_S", 0.5)
+    with pytest.raises(EngineError, match=r"executor: no dask scheduler answers at tcp://127.0.0.1:9; start one with `dask scheduler`"):
+        executors.make("dask://127.0.0.1:9")
