@@ -68,3 +68,72 @@ def test_runs_needed(cv, n):
 
 def test_runs_needed_of_nothing():
     assert stats.runs_needed(float("nan")) == 2
+
+
+def test_pairs_show_what_unpaired_runs_cannot():
+    rng = np.random.default_rng(7)
+    common = rng.lognormal(0, 0.5, 12)
+    faster = 1.1 * common * rng.normal(1, 0.02, 12)
+    paired, apart = stats.compare(faster, common), stats.compare(faster, common, paired=False)
+    assert paired.differs
+    assert apart.undecided
+    assert paired.win.value == 1
+    assert paired.win.low > 0.7
+    assert paired.words("bbr", "cubic").startswith(f"bbr: {paired.ratio.text()} times cubic")
+    assert paired.words("bbr", "cubic").endswith("more in 100 % of pairs")
+    assert apart.effect.endswith("undecided")
+
+
+def test_equals_are_alike_and_wide_intervals_undecided():
+    rng = np.random.default_rng(8)
+    same = rng.normal(10, 0.1, 20)
+    assert stats.compare(same, rng.normal(10, 0.1, 20), paired=False).alike
+    assert stats.compare(same, same).alike
+    assert stats.compare(same, same).win.value == 0.5
+    assert not stats.compare(same, same).differs
+
+
+def test_a_starved_side_still_has_a_comparison():
+    got = stats.compare([0.0] * 6, [5.0, 6, 5, 5.5, 6, 5])
+    assert got.differs
+    assert (got.ratio.value, got.ratio.high, got.win.value) == (0, 0, 0)
+    other = stats.compare([5.0, 6, 5, 5.5, 6, 5], [0.0] * 6)
+    assert other.differs
+    assert math.isnan(other.ratio.value)
+    assert other.effect.startswith("A less B: 5.42 [")
+
+
+def test_an_interval_that_does_not_exist_excludes_nothing():
+    nothing = stats.ratio([1.0, 2.0], [0.0, 0.0])
+    assert math.isnan(nothing.low)
+    assert not nothing.excludes(1)
+    assert math.isinf(nothing.precision)
+
+
+def test_a_quantile_that_few_values_cannot_bound_is_open():
+    """0.9 to the 28th is 5.2 % and to the 36th 2.2 %: below the tail of 2.5 %."""
+    values = np.random.default_rng(9).lognormal(0, 0.3, 36)
+    few, enough = stats.quantile(values[:35], 0.9), stats.quantile(values, 0.9)
+    assert math.isinf(few.high)
+    assert few.caveat == "35 values cannot bound it above; 36 can"
+    assert few.text().endswith("∞]")
+    assert enough.high == values.max() or math.isfinite(enough.high)
+    assert stats.quantile(values[:10], 0.1).low == 0
+    assert stats.quantile(-values[:10], 0.1).low == -math.inf
+    assert stats.quantile(values, 0.5).value == stats.median(values).value
+
+
+def test_few_values_carry_a_caveat():
+    assert "near normal" in stats.mean([1.0, 2.0, 3.0]).caveat
+    assert stats.mean([1.0, 2.0, 3.0, 2.5, 1.5]).caveat == "5 values: a mode with a share below 45 % may be unseen"
+    assert stats.mean(np.arange(12.0)).caveat == ""
+    assert "skewed" in stats.mean([1.0] * 11 + [9.0]).caveat
+
+
+def test_runs_needed_from_values_has_the_interval_of_the_cv():
+    values = np.random.default_rng(10).normal(10, 1, 20)
+    needed, spread = stats.runs_needed_from(values), stats.cv(values)
+    assert needed.value == stats.runs_needed(spread.value)
+    assert (needed.low, needed.high) == (stats.runs_needed(spread.low), stats.runs_needed(spread.high))
+    assert needed.low <= 7 <= needed.high
+    assert math.isnan(stats.runs_needed_from([5.0]).value)

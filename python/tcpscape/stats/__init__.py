@@ -1,6 +1,14 @@
 """Numbers → estimates: a value with its interval, its n and its unit. Nothing shown to a user is a bare mean."""
 
-from tcpscape.stats.estimate import Estimate, cv, mean, mean_ratio, median, median_ratio, ratio
-from tcpscape.stats.power import runs_needed
+from tcpscape.stats.compare import Comparison, compare
+from tcpscape.stats.estimate import Estimate
+from tcpscape.stats.means import difference, mean, mean_ratio, ratio
+from tcpscape.stats.order import median, median_ratio, quantile
+from tcpscape.stats.power import runs_needed, runs_needed_from
+from tcpscape.stats.spread import cv
+from tcpscape.stats.wins import win_probability
 
-__all__ = ["Estimate", "cv", "mean", "mean_ratio", "median", "median_ratio", "ratio", "runs_needed"]
+__all__ = [
+    "Comparison", "Estimate", "compare", "cv", "difference", "mean", "mean_ratio", "median", "median_ratio", "quantile", "ratio", "runs_needed",
+    "runs_needed_from", "win_probability",
+]

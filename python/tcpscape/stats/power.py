@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import math
 
+from tcpscape.stats.estimate import Estimate, Numbers
+from tcpscape.stats.spread import cv
+
 
 def runs_needed(cv: float, precision: float = 0.10, confidence: float = 0.95) -> int:
     """Measurements for the mean's interval to be ± `precision` (fraction), given the coefficient of variation `cv` (fraction).
@@ -30,3 +33,15 @@ def runs_needed(cv: float, precision: float = 0.10, confidence: float = 0.95) ->
 
 def _half_width(n: int, cv: float, quantile: float) -> float:
     return quantile * cv / math.sqrt(n)
+
+
+def runs_needed_from(values: Numbers, precision: float = 0.10) -> Estimate:
+    """Measurements for the mean's interval to be ± `precision` (fraction), from measured values: that of their CV, and of its interval's ends.
+
+    So wide as the CV is uncertain: few runs of a bimodal cell say little about how many it needs. The value is NaN where the CV is.
+    """
+    spread = cv(values)
+    if spread.n < 2 or not math.isfinite(spread.value):
+        return Estimate(math.nan, math.nan, math.nan, spread.n, "runs", spread.caveat)
+    needed = [float(runs_needed(x, precision)) if math.isfinite(x) else math.nan for x in (spread.value, spread.low, spread.high)]
+    return Estimate(needed[0], needed[1], needed[2], spread.n, "runs", spread.caveat)

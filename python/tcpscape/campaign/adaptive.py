@@ -1,0 +1,96 @@
+"""Adaptive repetition: quiet cells get few runs, the chaos zone many.
+
+After each round of a campaign every cell is asked how many further runs it needs for its interval to be as narrow as wanted. Looking
+several times and stopping when the scatter happens to look small covers less than one look would: intervals are judged, and reported, wider by
+a share of CAUTION / n. Seeds are 0, 1, 2, … in order, so that a later campaign that wants narrower intervals goes on where this one stopped.
+Measured coverage at the stopping time: docs/models/statistics.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from tcpscape import stats
+from tcpscape.errors import refuse
+from tcpscape.stats import Estimate
+
+Metric = Callable[[Sequence[float]], Estimate]
+"""Values of a cell's runs → the estimate whose interval decides."""
+Round = Callable[[Sequence[tuple[int, range]]], Sequence[Sequence[float]]]
+"""Runs seeds of cells, all of a round at once: (cell, seeds) … → the values of each, in the seeds' order."""
+
+GROWTH = 2.0
+"""A cell at most doubles its runs in a round: the scatter of few runs says little about how many are needed."""
+LEAST = 5
+"""Fewest runs of a cell: of fewer no interval of a median or mean holds without assumptions."""
+CAP = 200
+"""Most runs of a cell unless asked otherwise."""
+CAUTION = 2.0
+"""Runs' worth of widening against optional stopping: intervals of n runs are wider by the share CAUTION / n. By simulation: without it
+intervals at the stopping time cover 93 % where one look covers 95 %, with it 95 to 98 %."""
+_PART = 0.8
+"""Of the runs that a cell seems to lack: the scatter may be less than it looks."""
+
+
+@dataclass(frozen=True)
+class Repetition:
+    """When a cell has enough runs: its interval is narrow enough, or the cap is reached."""
+
+    precision: float
+    """Half of the interval's width over the value that is wanted: 0.05 is ± 5 %."""
+    least: int = LEAST
+    """Fewest runs, at least 5."""
+    cap: int = CAP
+    """Most runs."""
+    metric: Metric = stats.mean
+
+    def __post_init__(self) -> None:
+        if not 0 < self.precision < 1:
+            refuse("precision", f"{self.precision} is not a share of a value", "give one between 0 and 1, 5% for intervals of ± 5 %")
+        if self.least < LEAST:
+            refuse("least", f"{self.least} runs have no interval that holds", f"give {LEAST} or more")
+        if self.cap < self.least:
+            refuse("cap", f"{self.cap} is less than the fewest runs, {self.least}", f"give {self.least} or more")
+
+    def more(self, values: Sequence[float]) -> int:
+        """How many further runs a cell with these values gets in the next round; 0 is enough."""
+        n = len(values)
+        if n < self.least:
+            return self.least - n
+        if n >= self.cap or self.reached(values):
+            return 0
+        lacking = n * (self.estimate(values).precision / self.precision) ** 2 - n
+        step = GROWTH * n - n if math.isinf(lacking) else min(_PART * lacking, GROWTH * n - n)
+        return max(1, min(math.ceil(step), self.cap - n))
+
+    def reached(self, values: Sequence[float]) -> bool:
+        """Whether the interval is as narrow as wanted, after at least the fewest runs."""
+        return len(values) >= self.least and self.estimate(values).precision <= self.precision
+
+    def estimate(self, values: Sequence[float]) -> Estimate:
+        """The estimate to report when runs were added until they sufficed: the metric's, its interval widened for having looked several times."""
+        found = self.metric(values)
+        wider = 1 + CAUTION / len(values) if values else 1.0
+        return replace(found, low=found.value - wider * (found.value - found.low), high=found.value + wider * (found.high - found.value))
+
+
+@dataclass(frozen=True)
+class Repeated:
+    """What a cell got: its values in the seeds' order, the estimate, and whether it is as narrow as wanted (else the cap ended it)."""
+
+    values: tuple[float, ...]
+    estimate: Estimate
+    reached: bool
+
+
+def repeat(run: Round, cells: int, rule: Repetition) -> list[Repeated]:
+    """Runs cells 0 … `cells` − 1 round by round until each has enough: all of a round's runs at once, so that all cores have work."""
+    values: list[list[float]] = [[] for _ in range(cells)]
+    while wanted := [(i, range(len(v), len(v) + more)) for i, v in enumerate(values) if (more := rule.more(v))]:
+        for (i, seeds), got in zip(wanted, run(wanted), strict=True):
+            if len(got) != len(seeds):
+                raise ValueError(f"cell {i}: {len(got)} values for {len(seeds)} seeds")
+            values[i] += got
+    return [Repeated(tuple(v), rule.estimate(v), rule.reached(v)) for v in values]

@@ -1,0 +1,163 @@
+"""Means, their ratios and differences.
+
+Intervals are studentized: as many standard errors up and down as :func:`resample.steps` says. Values that cannot be negative (none of
+them is) are taken on the logarithmic scale, where skewed means cover better and no end is negative; others on their own. Two samples that are not
+paired are joined from their own intervals by MOVER (Zou and Donner 2008). Measured coverage: docs/models/statistics.md.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from tcpscape.stats import caveats
+from tcpscape.stats.estimate import Bounds, Estimate, Flags, Floats, Numbers, array, few, single
+from tcpscape.stats.resample import counts, steps, studentize
+
+
+def mean(values: Numbers, unit: str = "") -> Estimate:
+    """The mean and its interval, in the values' unit."""
+    x = array(values)
+    n = x.shape[1]
+    if n < 2:
+        return few(float(x.sum()), n, unit)
+    low, high = single(mean_bounds(x))
+    return Estimate(float(x.mean()), low, high, n, unit, caveats.of_moments(x[0]))
+
+
+def ratio(above: Numbers, below: Numbers) -> Estimate:
+    """Ratio of means of paired measurements (same seeds) and its interval; NaN where the mean below is 0."""
+    a, b = array(above), array(below)
+    if a.shape != b.shape:
+        raise ValueError("pairs need as many values above as below")
+    n = a.shape[1]
+    value = _over(float(a.mean()), float(b.mean())) if n else math.nan
+    if n < 2 or math.isnan(value):
+        return Estimate(value, math.nan, math.nan, n, "1")
+    low, high = single(ratio_bounds(a, b))
+    return Estimate(value, low, high, n, "1", caveats.of_moments(a[0], b[0]))
+
+
+def mean_ratio(above: Numbers, below: Numbers) -> Estimate:
+    """Ratio of means of measurements that are not paired; n is the smaller side's. No interval where values are negative."""
+    a, b = array(above), array(below)
+    n = min(a.shape[1], b.shape[1])
+    value = _over(float(a.mean()), float(b.mean())) if n else math.nan
+    if n < 2 or math.isnan(value):
+        return Estimate(value, math.nan, math.nan, n, "1")
+    low, high = single(apart_bounds(a, b))
+    return Estimate(value, low, high, n, "1", caveats.of_moments(a[0], b[0]))
+
+
+def difference(a: Numbers, b: Numbers, unit: str = "", *, paired: bool = True) -> Estimate:
+    """Mean of a less mean of b and its interval, in the values' unit."""
+    x, y = array(a), array(b)
+    if paired and x.shape != y.shape:
+        raise ValueError("pairs need as many values on both sides")
+    n = min(x.shape[1], y.shape[1])
+    value = float(x.mean() - y.mean()) if n else math.nan
+    if n < 2:
+        return few(value, n, unit)
+    low, high = single(_plain(x - y) if paired else _between(x, y))
+    return Estimate(value, low, high, n, unit, caveats.of_moments(*((x - y,) if paired else (x[0], y[0]))))
+
+
+def mean_bounds(x: Floats) -> Bounds:
+    """Intervals of the means of samples x (k, n)."""
+    return _by_sign(_positive(x), _of_mean(x), _plain(x))
+
+
+def ratio_bounds(a: Floats, b: Floats) -> Bounds:
+    """Intervals of the ratios of means of paired samples, both (k, n)."""
+    value = a.mean(1) / b.mean(1)
+    down, up = _plain((a - value[:, None] * b) / b.mean(1)[:, None])
+    return _by_sign(_positive(a) & _positive(b), _of_ratio(a, b), (value + down, value + up))
+
+
+def apart_bounds(a: Floats, b: Floats) -> Bounds:
+    """Intervals of the ratios of means of samples (k, n) and (k, m) that are not paired."""
+    (low_a, high_a), (low_b, high_b) = ((np.log(end) for end in _of_mean(x)) for x in (a, b))
+    at_a, at_b = np.log(np.where(_positive(a), a.mean(1), 1)), np.log(np.where(_positive(b), b.mean(1), 1))
+    low, high = mover((at_a, low_a, high_a), (at_b, low_b, high_b))
+    zero = np.all(a == 0, axis=1) & _positive(b)
+    none = np.where(zero, 0.0, math.nan)
+    return _by_sign(_positive(a) & _positive(b), (np.exp(low), np.exp(high)), (none, none))
+
+
+def mover(a: tuple[Floats, Floats, Floats], b: tuple[Floats, Floats, Floats], correlation: Floats | float = 0.0) -> Bounds:
+    """Interval of a − b from value, low and high of each (MOVER: Zou and Donner 2008), `correlation` that of the two values."""
+    (x, low_x, high_x), (y, low_y, high_y) = a, b
+    down = _join(x - low_x, high_y - y, correlation)
+    up = _join(high_x - x, y - low_y, correlation)
+    return x - y - down, x - y + up
+
+
+def _join(p: Floats, q: Floats, correlation: Floats | float) -> Floats:
+    with np.errstate(invalid="ignore"):
+        square = p * p + q * q - np.where(np.equal(correlation, 0), 0.0, 2 * np.asarray(correlation) * p * q)
+    joined: Floats = np.sqrt(np.where(np.isnan(square), np.inf, np.maximum(square, 0)))
+    return joined
+
+
+def _over(above: float, below: float) -> float:
+    return above / below if below else math.nan
+
+
+def _positive(x: Floats) -> Flags:
+    """Which samples are those of a quantity that cannot be negative, and is not always 0."""
+    found: Flags = np.all(x >= 0, axis=1) & np.any(x > 0, axis=1)
+    return found
+
+
+def _by_sign(positive: Flags, log: Bounds, plain: Bounds) -> Bounds:
+    return np.where(positive, log[0], plain[0]), np.where(positive, log[1], plain[1])
+
+
+def _plain(x: Floats) -> Bounds:
+    """Intervals of means on the values' own scale."""
+    n = x.shape[1]
+    at = x.mean(1)
+    spread = x.std(1, ddof=1)
+    d = (x - at[:, None]) / np.where(spread > 0, spread, 1)[:, None]
+
+    def resampled(part: slice) -> Floats:
+        first, second = d[part] @ counts(n), (d[part] ** 2) @ counts(n)
+        return studentize(first, (second - first**2) / (n - 1))
+
+    down, up = steps(resampled, x)
+    error = spread / math.sqrt(n)
+    return at - down * error, at + up * error
+
+
+def _between(x: Floats, y: Floats) -> Bounds:
+    """Intervals of differences of means that are not paired."""
+    return mover((x.mean(1), *_plain(x)), (y.mean(1), *_plain(y)))
+
+
+def _of_mean(x: Floats) -> Bounds:
+    """Intervals of means on the logarithmic scale; those of samples without a positive mean mean nothing."""
+    return _of_ratio(x, np.ones_like(x))
+
+
+def _of_ratio(a: Floats, b: Floats) -> Bounds:
+    """Intervals of ratios of means of pairs on the logarithmic scale, the standard error by linearization of ln mean(a) − ln mean(b)."""
+    n = a.shape[1]
+    at_a, at_b = (np.where(_positive(x), x.mean(1), 1)[:, None] for x in (a, b))
+    u, v = a / at_a - 1, b / at_b - 1
+
+    def resampled(part: slice) -> Floats:
+        p, q, w = u[part], v[part], counts(n)
+        mp, mq = p @ w, q @ w
+        above, below = np.maximum(1 + mp, _TINY), np.maximum(1 + mq, _TINY)
+        square = (p * p @ w - mp**2) / above**2 + (q * q @ w - mq**2) / below**2 - 2 * (p * q @ w - mp * mq) / (above * below)
+        return studentize(np.log(above) - np.log(below), square / (n - 1))
+
+    down, up = steps(resampled, a)
+    error = (u - v).std(1, ddof=1) / math.sqrt(n)
+    value = (at_a / at_b)[:, 0]
+    return value * np.exp(-down * error), value * np.exp(up * error)
+
+
+_TINY = 1e-12
+"""Stands for a resampled mean of 0, whose logarithm there is not."""

@@ -1,0 +1,99 @@
+"""The coefficient of variation and its interval.
+
+On the logarithmic scale, the standard error by linearization: that of ln s with the kurtosis about a trimmed mean (Bonett 2006), and the
+mean's part. The ends are the wider of that and of the studentized bootstrap, capped: the first is better for few values and for skewed
+ones, the second for two modes. No method covers a heavy tail that has not been seen: docs/models/statistics.md.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from tcpscape.stats import caveats
+from tcpscape.stats.estimate import TAIL, Bounds, Estimate, Floats, Numbers, array, single
+from tcpscape.stats.resample import LEAST, MOST, counts, quantiles, student, studentize
+
+QUANTILE = 2.2
+"""Largest quantile for the linearized standard error: Student's for few values is too wide for its own correction."""
+CAP = 1.5
+"""Largest studentized quantile, in Student's."""
+
+
+def cv(values: Numbers) -> Estimate:
+    """The coefficient of variation (sample sd, n − 1, over mean), as a fraction, and its interval; 0 where everything is 0."""
+    x = array(values)
+    n = x.shape[1]
+    if n < 2:
+        return Estimate(math.nan, math.nan, math.nan, n, "1")
+    at, spread = float(x.mean()), float(x.std(ddof=1))
+    if spread <= _ROUNDING * abs(at):
+        return Estimate(0.0, 0.0, 0.0, n, "1", caveats.of_moments(x))
+    if at <= 0:
+        return Estimate(spread / at if at else math.inf, math.nan, math.nan, n, "1", "a CV of values whose mean is not positive has no interval")
+    low, high = single(cv_bounds(x))
+    return Estimate(spread / at, low, high, n, "1", caveats.of_moments(x))
+
+
+def cv_bounds(x: Floats) -> Bounds:
+    """Intervals of the CVs of samples x (k, n) that have spread and a positive mean."""
+    n = x.shape[1]
+    u = x / x.mean(1)[:, None] - 1
+    value = np.log(u.std(1, ddof=1))
+    if n < LEAST:
+        return _of_normal(value, n)
+    low, high = _by_kurtosis(u, value)
+    if n > MOST:
+        return np.exp(low), np.exp(high)
+    error = _error(1.0, *(np.mean(u**k, axis=1) for k in (2, 3, 4))) / math.sqrt(n)
+    cap = CAP * student(n)
+    under, over = (np.clip(q, -cap, cap) for q in quantiles(lambda part: _resampled(u[part], value[part]), x))
+    return np.exp(np.minimum(low, value - over * error)), np.exp(np.maximum(high, value - under * error))
+
+
+def _of_normal(value: Floats, n: int) -> Bounds:
+    """For fewer values than moments need: the interval of a normal sample's standard deviation."""
+    from scipy.stats import chi2
+
+    down, up = (0.5 * math.log((n - 1) / float(chi2.ppf(q, n - 1))) for q in (1 - TAIL, TAIL))
+    return np.exp(value + down), np.exp(value + up)
+
+
+def _by_kurtosis(u: Floats, value: Floats) -> Bounds:
+    """Bonett's interval of ln s, with the variance of ln mean and their covariance added."""
+    from scipy.stats import trim_mean
+
+    n = u.shape[1]
+    middle = np.asarray(trim_mean(u, min(0.5 / math.sqrt(max(n - 4, 1)), 0.49), axis=1))
+    second, third = np.mean(u**2, axis=1), np.mean(u**3, axis=1)
+    kurtosis = np.mean((u - middle[:, None]) ** 4, axis=1) / second**2
+    variance = (kurtosis - (n - 3) / n) / (4 * (n - 1)) + np.maximum(second - third / second, -1) / n
+    quantile = min(student(n), QUANTILE)
+    error, centre = np.sqrt(np.maximum(variance, 0)), value + 0.5 * math.log(n / (n - quantile))
+    return centre - quantile * error, centre + quantile * error
+
+
+def _resampled(u: Floats, value: Floats) -> Floats:
+    """Studentized ln CV of the resamples of samples around 0, each divided by its mean."""
+    n = u.shape[1]
+    one, two, three, four = (u**k @ counts(n) for k in (1, 2, 3, 4))
+    second = two - one**2
+    flat = (second <= _FLAT * np.mean(u**2, axis=1)[:, None]) | (one <= -1)
+    second = np.where(flat, 1.0, second)
+    third, fourth = three - 3 * one * two + 2 * one**3, four - 4 * one * three + 6 * one**2 * two - 3 * one**4
+    at = np.where(flat, 1.0, 1 + one)
+    moved = 0.5 * np.log(second * n / (n - 1)) - np.log(at) - value[:, None]
+    return np.where(flat, -np.inf, studentize(moved, _error(at, second, third, fourth) ** 2 / n))
+
+
+def _error(at: Floats | float, second: Floats, third: Floats, fourth: Floats) -> Floats:
+    """Standard deviation of a value's influence on ln CV, from the mean and the central moments."""
+    found: Floats = np.sqrt(np.maximum((fourth / second**2 - 1) / 4 - third / (second * at) + second / np.square(at), 0))
+    return found
+
+
+_ROUNDING = 1e-12
+"""Share of the mean that is rounding, not spread."""
+_FLAT = 1e-12
+"""Share of the sample's variance below which a resample has none."""
