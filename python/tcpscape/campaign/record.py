@@ -95,17 +95,15 @@ def _outcome(said: Mapping[str, Any], store: Store, root: Path) -> Outcome:
     campaign = Campaign.of(said["campaign"])
     kept = campaign.capture()
     wanted = (("samples", kept.samples_ns), ("queue_samples", kept.queue_samples_ns), ("packets", kept.packets))
-    tables = tuple(name for name, asked in wanted if asked)
-    return Outcome(campaign, tuple(_cell(c, store, tables, root) for c in said["cells"]), said["versions"])
+    addresses = [a for cell in said["cells"] for some in cell["runs"] for a in some]
+    found = store.load_many(addresses, [name for name, asked in wanted if asked])
+    if missing := [a for a in addresses if a not in found]:
+        found |= store.load_many(missing)  # without what was not kept of them
+    if lost := [a for a in missing if a not in found]:
+        raise StoreError(f"{root}: trial {lost[0]} of its manifest is missing; run again with the same --out")
+    return Outcome(campaign, tuple(_cell(c, found) for c in said["cells"]), said["versions"])
 
 
-def _cell(said: Mapping[str, Any], store: Store, tables: tuple[str, ...], root: Path) -> Cell:
-    runs = tuple(tuple(_trial(address, store, tables, root) for address in some) for some in said["runs"])
+def _cell(said: Mapping[str, Any], trials: Mapping[str, Trial]) -> Cell:
+    runs = tuple(tuple(trials[address] for address in some) for some in said["runs"])
     return Cell(said["at"], said["cca"], said["engine"], tuple(Scenario.of(s) for s in said["scenarios"]), runs)
-
-
-def _trial(address: str, store: Store, tables: tuple[str, ...], root: Path) -> Trial:
-    trial = store.load(address, tables) or store.load(address)
-    if trial is None:
-        raise StoreError(f"{root}: trial {address} of its manifest is missing; run again with the same --out")
-    return trial

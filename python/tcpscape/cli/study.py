@@ -59,8 +59,8 @@ def run(
 
     said = _asked(studies.get(name), quick, seeds)
     root = out / name
-    with Progress(f"{name} on {engine}") as one, Progress(f"{name} on {against}") as two:
-        means = Means(jobs, Store(root), one.update)
+    with Store(root) as store, Progress(f"{name} on {engine}") as one, Progress(f"{name} on {against}") as two:
+        means = Means(jobs, store, one.update)
         if against is None:
             _show(runs.run(said.changed({"engines": [engine]}), means), root)
             return
