@@ -96,6 +96,7 @@ def test_a_judgement_counts_runs():
     assert (got.above, got.above_corrected, got.bound_ms) == (0.5, 1.0, 100)
     assert got.peak_ms.value == 100
     assert got.queue_peak_ms.n == 0
+    assert math.isnan(got.above_flight)
 
 
 def test_no_samples_are_refused():
@@ -125,6 +126,17 @@ def test_the_model_has_its_spike_where_the_step_is(trial):
     assert got.peak_ms <= got.queue_peak_ms + 1
     assert got.own_queue_ms < 10
     assert 0.9 < got.used <= 1.0
+    assert got.queue_peak_ms >= got.flight_bound_ms > 40
+
+
+def test_what_was_in_flight_is_what_the_acks_show_a_way_back_later():
+    """100 kB/s up to 10 s and 50 kB/s after: of the second after 9.8 s, 0.2 s at 0.8 and 0.8 s at 0.4 Mbit/s make 0.48."""
+    t = np.arange(0, 20, 0.01)
+    series = Recording(t, t, t, acked_s=t, acked_bytes=np.where(t < 10, 1e5 * t, 1e6 + 5e4 * (t - 10)))
+    assert series.carried(9.8, 10.8) == pytest.approx(0.48)
+    assert math.isnan(Recording(t, t, t).carried(9.8, 10.8))
+    rare = Recording(t, t, t, acked_s=t[::100], acked_bytes=t[::100])
+    assert math.isnan(rare.carried(9.5, 10.2))
 
 
 def test_a_slow_reader_sees_no_more_than_a_fast_one(trial):

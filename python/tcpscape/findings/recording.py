@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +14,14 @@ from tcpscape.metrics.queues import shapers
 from tcpscape.metrics.samples import delivered
 from tcpscape.trial import Trial
 
+if TYPE_CHECKING:
+    import polars as pl
+
 Array = NDArray[np.float64]
 EVERY_S = 0.23
 """Time between two readings of `ss` in the published recordings, s: a loop of 0.2 s and what it takes."""
+FEWEST = 2
+"""Readings of bytes from which a rate can be told."""
 PEAK_WINDOW_S = (1.0, 5.0)
 """Before and after a step, where its peak is looked for, s."""
 
@@ -43,6 +49,10 @@ class Recording:
     queue_ms: Array = field(default_factory=_none)
     """Delay of the packet that had left last; empty where only the backlog is known."""
     queue_bytes: Array = field(default_factory=_none)
+    acked_s: Array = field(default_factory=_none)
+    """Times of the readings of the bytes delivered, as fine as they are; empty in a published recording."""
+    acked_bytes: Array = field(default_factory=_none)
+    """Acknowledged by then, selectively too."""
 
     def peak(self, start_s: float, stop_s: float) -> tuple[float, float]:
         """The largest smoothed RTT of the readings in [start, stop], ms, and when; NaN without a reading."""
@@ -68,6 +78,13 @@ class Recording:
         inside = (self.end_s > start_s) & (self.end_s <= stop_s)
         long = self.length_s[inside]
         return float(np.sum(self.goodput_mbps[inside] * long) / np.sum(long)) if len(long) else np.nan
+
+    def carried(self, start_s: float, stop_s: float) -> float:
+        """What was acknowledged in [start, stop], Mbit/s, between readings by interpolation; NaN with less than two readings inside."""
+        if np.sum((self.acked_s >= start_s) & (self.acked_s <= stop_s)) < FEWEST:
+            return np.nan
+        first, last = np.interp([start_s, stop_s], self.acked_s, self.acked_bytes)
+        return float((last - first) * 8 / 1e6 / (stop_s - start_s))
 
     def queue_peak(self, start_s: float, stop_s: float, rate_bps: float) -> float:
         """The largest delay in the bottleneck's queue in [start, stop], ms; NaN where the queue was not read.
@@ -106,8 +123,14 @@ def of_trial(trial: Trial, flow: int = 0, *, every_s: float = EVERY_S, phase_s: 
     delivery = mine["delivery_rate"].to_numpy()[rows] * 8 / 1e6
     return Recording(
         t[rows], mine["srtt_us"].to_numpy()[rows] / 1e3, np.where(delivery > 0, delivery, np.nan), edges[1:],
-        np.diff(np.interp(edges, got_t, got)) * 8 / 1e6 / length if len(length) else length, length, *_queue(trial),
+        np.diff(np.interp(edges, got_t, got)) * 8 / 1e6 / length if len(length) else length, length, *_queue(trial), t, _delivered(mine),
     )  # fmt: skip
+
+
+def _delivered(mine: pl.DataFrame) -> Array:
+    """Bytes delivered, selectively acknowledged ones included: segments delivered, at the mean size of those acknowledged."""
+    segments, got = mine["delivered"].to_numpy().astype(float), mine["bytes_acked"].to_numpy().astype(float)
+    return segments * got[-1] / segments[-1] if len(segments) and segments[-1] else got
 
 
 def _ticks(t: Array, every_s: float, phase_s: float) -> NDArray[np.intp]:

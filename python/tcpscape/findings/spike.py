@@ -38,7 +38,7 @@ SETTLED_S, CALM_S = 0.5, 1.0
 
 def spike(ratio: float, d: float) -> float:
     """Eq. 2: Q in the unit of `d`; `ratio` is old rate / new rate."""
-    return max(0.0, ratio - 1) * d
+    return math.nan if math.isnan(ratio) else max(0.0, ratio - 1) * d
 
 
 def excess_lost(q: float, limit: float) -> float:
@@ -132,6 +132,8 @@ class Step:
     after_bps: int
     d_ms: float
     """Round-trip time without queues, ms."""
+    back_ms: float | None = None
+    """The part of it from the bottleneck over the receiver to the sender, ms; None is all of it, as in the paper's testbed."""
 
     @property
     def ratio(self) -> float:
@@ -163,6 +165,9 @@ class Spike:
     """Goodput in the 1.2 s before the drop."""
     recent_mbps: float
     """Goodput in the 10 s before the drop."""
+    flight_mbps: float = math.nan
+    """Goodput of the link in the d before the drop, as the ACKs show it a way back later: what was in flight. Readings every
+    millisecond tell it well; NaN where they are too rare."""
     queue_peak_ms: float = math.nan
     """Largest delay in the bottleneck's queue, not smoothed; NaN where queues were not sampled."""
 
@@ -182,6 +187,11 @@ class Spike:
         return spike(self.recent_mbps / self.step.after_goodput_mbps, self.step.d_ms)
 
     @property
+    def flight_bound_ms(self) -> float:
+        """The same with what was in flight at the drop: means over longer times miss where a sawtooth stood."""
+        return spike(self.flight_mbps / self.step.after_goodput_mbps, self.step.d_ms)
+
+    @property
     def rise_ms(self) -> float:
         """Peak above the flow's own queue before the drop."""
         return self.peak_ms - self.own_queue_ms
@@ -199,11 +209,13 @@ class Spike:
 
 def measure(recording: Recording, step: Step) -> Spike:
     """The spike of a recording, its windows aligned to the step."""
-    at = step.at_s
+    at, d = step.at_s, step.d_ms / 1e3
+    back = d if step.back_ms is None else step.back_ms / 1e3
     peak, when = recording.peak(at - PEAK_WINDOW_S[0], at + PEAK_WINDOW_S[1])
     return Spike(
         step, peak - step.d_ms, when, recording.rtt_median(at - RECENT_S, at - CALM_S) - step.d_ms, recording.delivery(at - LAST_S, at),
-        recording.goodput(at - RECENT_S, at - SETTLED_S), recording.queue_peak(at, at + PEAK_WINDOW_S[1], step.after_bps),
+        recording.goodput(at - RECENT_S, at - SETTLED_S), recording.carried(at + back - d, at + back),
+        recording.queue_peak(at, at + PEAK_WINDOW_S[1], step.after_bps),
     )  # fmt: skip
 
 
@@ -222,6 +234,8 @@ class Verdict:
     """Share of the runs whose peak is at or above Q."""
     above_corrected: float
     """Share at or above their own corrected bound."""
+    above_flight: float
+    """Share whose queue peaked at or above the bound with what was in flight; NaN where that or the queue is unknown."""
     queue_peak_ms: Estimate
     """Median of the queue's own peak."""
 
@@ -232,9 +246,11 @@ def judge(spikes: Sequence[Spike]) -> Verdict:
     return Verdict(
         stats.median([s.peak_ms for s in spikes], "ms"), stats.median([s.rise_ms for s in spikes], "ms"), spikes[0].bound_ms,
         stats.median([s.last_bound_ms for s in spikes], "ms"), _share([s.peak_ms >= s.bound_ms for s in spikes]),
-        _share([s.peak_ms >= s.last_bound_ms for s in spikes]), stats.median(known, "ms"),
+        _share([s.peak_ms >= s.last_bound_ms for s in spikes]),
+        _share([s.queue_peak_ms >= s.flight_bound_ms for s in spikes if not math.isnan(s.queue_peak_ms + s.flight_mbps)]),
+        stats.median(known, "ms"),
     )  # fmt: skip
 
 
 def _share(held: Sequence[bool]) -> float:
-    return sum(held) / len(held)
+    return sum(held) / len(held) if held else math.nan
