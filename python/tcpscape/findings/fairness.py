@@ -1,0 +1,279 @@
+"""How flows share a bottleneck: over their overlap and over whole transfers, how soon shares settle, and who starves.
+
+- *Whole transfers*: each group's sum of its flows' own rates over the sum of all, each flow's rate being its bytes over its own time. So
+  iperf3's last lines were compared in published tables. Where one flow starts later, the other's rate holds the time it was alone: a
+  60-s transfer that loses everything to a 30-s one at half time still shows half of the link.
+- *Overlap*: bytes while every group has a flow running, from the last group's start to the first one's end.
+- *Jain's index*: (Σx)²/(n·Σx²) over single flows (Jain, Chiu, Hawe: DEC-TR-301, 1984).
+- *Convergence*: the first moment of the overlap from which every group's share of each second stays within a band around its target (its
+  fair share, or its share in the last quarter of the overlap) until the end; None where fewer than five such seconds are left.
+- *Starvation*: a flow that for five seconds or longer has less than a tenth of its fair share, which is 1/n of what the n running flows
+  have together.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tcpscape import stats
+from tcpscape.metrics import samples
+from tcpscape.metrics.shares import index
+from tcpscape.stats import Estimate
+from tcpscape.trial import Trial
+
+Array = NDArray[np.float64]
+SECOND = 1.0
+"""Length of the intervals in which shares are followed, s."""
+BAND = 0.1
+"""Half width of the band around a target, as a share of the whole: 0.5 ± 0.1."""
+HOLD = 5
+"""Fewest intervals that have to be inside it."""
+FINAL = 0.25
+"""Part of the overlap at its end whose share is the final one."""
+STARVING, STARVED_S = 0.1, 5.0
+"""A flow starves below this part of its fair share for this long, s."""
+TOGETHER_S = 1.0
+"""Starts and stops closer than this are one event, s."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Flows that are counted together."""
+
+    name: str
+    flows: tuple[int, ...]
+    """Their numbers in the trial."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A time in which the same flows run."""
+
+    start_s: float
+    stop_s: float
+    running: tuple[int, ...]
+    """Numbers of the flows."""
+    mbps: tuple[float, ...]
+    """Goodput of each group."""
+    jain: float
+    """Over the running flows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Starved:
+    """A flow that got next to nothing for a while."""
+
+    flow: int
+    start_s: float
+    stop_s: float
+
+    @property
+    def seconds(self) -> float:
+        """How long."""
+        return self.stop_s - self.start_s
+
+
+@dataclass(frozen=True, slots=True)
+class Sharing:
+    """One trial. Shares are fractions of one, NaN where nothing was sampled or the groups never met."""
+
+    groups: tuple[Group, ...]
+    whole: tuple[float, ...]
+    """Each group's share of the whole transfers' rates."""
+    overlap: tuple[float, ...]
+    """Each group's share of the bytes while all groups ran."""
+    overlap_s: tuple[float, float] | None
+    """When all groups ran."""
+    jain_whole: float
+    jain_overlap: float
+    fair_after_s: float | None
+    """From the overlap's start until shares stay fair; None where they do not."""
+    settled_after_s: float | None
+    """The same around the final shares."""
+    starved: tuple[Starved, ...]
+    stages: tuple[Stage, ...]
+
+    @property
+    def fair(self) -> tuple[float, ...]:
+        """Each group's share if all flows had the same."""
+        return fair(self.groups)
+
+
+def fair(groups: Sequence[Group]) -> tuple[float, ...]:
+    """Each group's part of the flows."""
+    n = sum(len(g.flows) for g in groups)
+    return tuple(len(g.flows) / n for g in groups)
+
+
+def by_cca(trial: Trial) -> tuple[Group, ...]:
+    """A group for each congestion control, in the order of the flows; where there is one only, a group for each flow."""
+    names = list(dict.fromkeys(f.cca for f in trial.flows))
+    if len(names) == 1:
+        return tuple(Group(f"{f.cca} {i + 1}", (i,)) for i, f in enumerate(trial.flows))
+    return tuple(Group(name, tuple(i for i, f in enumerate(trial.flows) if f.cca == name)) for name in names)
+
+
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """Shares over time: what a figure draws."""
+
+    edges_s: Array
+    """n + 1 edges of intervals."""
+    mbps: Array
+    """Goodput of each group in each, groups × n."""
+
+    @property
+    def shares(self) -> Array:
+        """Each group's share in each interval, groups × n; NaN where nobody got anything."""
+        whole = self.mbps.sum(axis=0)
+        return np.asarray(self.mbps / np.where(whole > 0, whole, np.nan), dtype=np.float64)
+
+
+def over_time(trial: Trial, groups: Sequence[Group], every_s: float = SECOND) -> Shares:
+    """The groups' goodput in whole intervals from the first flow's start on; no intervals where nothing was sampled."""
+    edges = samples.grid(trial, every_s)
+    return Shares(edges, _by_group(trial, groups, edges))
+
+
+def _by_group(trial: Trial, groups: Sequence[Group], edges: Array) -> Array:
+    if len(edges) < 2:
+        return np.empty((len(groups), 0))
+    each = samples.rates(trial, edges)
+    return np.array([each[list(g.flows)].sum(axis=0) for g in groups])
+
+
+def measure(trial: Trial, groups: Sequence[Group] | None = None) -> Sharing:
+    """How the flows of a trial shared; groups are congestion controls unless said otherwise."""
+    some = tuple(groups or by_cca(trial))
+    rates = [sum(trial.flows[i].goodput_mbps for i in g.flows) for g in some]
+    when = _overlap(trial, some)
+    known = trial.samples is not None and when is not None
+    edges = np.array(when) if known else np.empty(0)
+    single = samples.rates(trial, edges)[:, 0] if known else np.empty(0)
+    shared = [float(single[list(g.flows)].sum()) for g in some] if known else []
+    seconds = _seconds(trial, some, when)
+    return Sharing(
+        some, _parts(rates, len(some)), _parts(shared, len(some)), when, index([trial.flows[i].goodput_mbps for g in some for i in g.flows]),
+        index([float(single[i]) for g in some for i in g.flows]) if known else math.nan, settled(seconds, fair(some)),
+        settled(seconds, _final(seconds)), tuple(starvation(trial)), tuple(stages(trial, some)),
+    )  # fmt: skip
+
+
+def _parts(rates: Sequence[float], n: int) -> tuple[float, ...]:
+    whole = sum(rates)
+    return tuple(r / whole for r in rates) if whole > 0 else (math.nan,) * n
+
+
+def _overlap(trial: Trial, groups: Sequence[Group]) -> tuple[float, float] | None:
+    """From the last group's first start to the first group's last stop, s."""
+    start = max(min(trial.flows[i].start_s for i in g.flows) for g in groups)
+    stop = min(max(trial.flows[i].stop_s for i in g.flows) for g in groups)
+    return (start, stop) if stop > start else None
+
+
+def _seconds(trial: Trial, groups: Sequence[Group], when: tuple[float, float] | None) -> Shares:
+    """Shares in the whole seconds of the overlap."""
+    last = samples.grid(trial)
+    if when is None or not len(last):
+        return Shares(np.empty(0), np.empty((len(groups), 0)))
+    edges = np.arange(when[0], min(when[1], _sampled_until(trial)) + 1e-6, SECOND)
+    return Shares(edges, _by_group(trial, groups, edges))
+
+
+def _sampled_until(trial: Trial) -> float:
+    """The last sample's time, s."""
+    return max((float(t[-1]) for t, _ in (samples.delivered(trial, i) for i in range(len(trial.flows))) if len(t)), default=0.0)
+
+
+def _final(seconds: Shares) -> tuple[float, ...]:
+    """Each group's share of what came in the overlap's last quarter."""
+    n = seconds.mbps.shape[1]
+    last = seconds.mbps[:, n - max(1, round(n * FINAL)) :].sum(axis=1) if n else np.zeros(len(seconds.mbps))
+    return _parts([float(x) for x in last], len(last))
+
+
+def settled(seconds: Shares, targets: Sequence[float], band: float = BAND) -> float | None:
+    """How long after the first edge every share comes within `band` of its target for good, s; None where it never does for five intervals."""
+    shares = seconds.shares
+    if not shares.shape[1] or any(math.isnan(t) for t in targets):
+        return None
+    inside = (np.abs(shares - np.array(targets)[:, None]) <= band + 1e-9).all(axis=0)
+    outside = np.flatnonzero(~inside)
+    first = int(outside[-1]) + 1 if len(outside) else 0
+    return float(seconds.edges_s[first] - seconds.edges_s[0]) if len(inside) - first >= HOLD else None
+
+
+def starvation(trial: Trial, part: float = STARVING, least_s: float = STARVED_S) -> list[Starved]:
+    """Flows below `part` of their fair share for `least_s` or longer, in whole seconds while they run."""
+    edges = samples.grid(trial)
+    if len(edges) < 2:
+        return []
+    got = samples.rates(trial, edges)
+    runs = np.array([(edges[:-1] >= f.start_s - 1e-6) & (edges[1:] <= f.stop_s + 1e-6) for f in trial.flows])
+    equal = np.where(runs, got, 0).sum(axis=0) / np.maximum(1, runs.sum(axis=0))
+    hungry = runs & (got < part * equal)
+    return [Starved(i, *span) for i, row in enumerate(hungry) for span in _spans(row, edges) if span[1] - span[0] >= least_s - 1e-6]
+
+
+def _spans(row: NDArray[np.bool_], edges: Array) -> list[tuple[float, float]]:
+    """Begin and end of each run of true intervals."""
+    turns = np.flatnonzero(np.diff(np.concatenate(([0], row.astype(int), [0]))))
+    return [(float(edges[a]), float(edges[b])) for a, b in zip(turns[::2], turns[1::2], strict=True)]
+
+
+def stages(trial: Trial, groups: Sequence[Group]) -> list[Stage]:
+    """The times between starts and stops, with what each group had; nothing where nothing was sampled."""
+    if trial.samples is None:
+        return []
+    events = sorted({t for f in trial.flows for t in (f.start_s, f.stop_s)})
+    marks = [t for i, t in enumerate(events) if i == 0 or t - events[i - 1] > TOGETHER_S]
+    found = []
+    for start, stop in zip(marks, [*marks[1:], events[-1]], strict=True):
+        running = tuple(i for i, f in enumerate(trial.flows) if f.start_s < start + TOGETHER_S and f.stop_s > stop - TOGETHER_S)
+        if stop - start > TOGETHER_S and running:
+            each = samples.rates(trial, np.array([start, stop]))[:, 0]
+            mine = tuple(float(each[list(g.flows)].sum()) for g in groups)
+            found.append(Stage(start, stop, running, mine, index([float(each[i]) for i in running])))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Fairness:
+    """Many trials of one condition."""
+
+    names: tuple[str, ...]
+    fair: tuple[float, ...]
+    whole: tuple[Estimate, ...]
+    """Mean share of each group over whole transfers, as published tables have it."""
+    overlap: tuple[Estimate, ...]
+    """Mean share of each group while all ran."""
+    jain_whole: Estimate
+    jain_overlap: Estimate
+    fair_after_s: Estimate
+    """Median of the trials that became fair."""
+    became_fair: float
+    """Share of the trials that did."""
+    starved: float
+    """Share of the trials in which a flow starved."""
+
+
+def judge(trials: Sequence[Sharing]) -> Fairness:
+    """The trials of one condition together; all have the same groups."""
+    first = trials[0]
+    after = [t.fair_after_s for t in trials if t.fair_after_s is not None]
+    return Fairness(
+        tuple(g.name for g in first.groups), first.fair, tuple(_mean([t.whole[i] for t in trials]) for i in range(len(first.groups))),
+        tuple(_mean([t.overlap[i] for t in trials]) for i in range(len(first.groups))), _mean([t.jain_whole for t in trials]),
+        _mean([t.jain_overlap for t in trials]), stats.median(after, "s"), len(after) / len(trials),
+        sum(bool(t.starved) for t in trials) / len(trials),
+    )  # fmt: skip
+
+
+def _mean(values: Sequence[float]) -> Estimate:
+    """The mean of those that are known."""
+    return stats.mean([v for v in values if not math.isnan(v)], "1")
