@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from tcpscape.errors import refuse
 from tcpscape.stats import Estimate
-from tcpscape.studies.measures import cells, cliff, ranks, rig
+from tcpscape.studies.measures import cells, cliff, ranks, rig, sharing
 
 if TYPE_CHECKING:
     from tcpscape.campaign.outcome import Cell
@@ -31,6 +31,8 @@ OF_CELLS: Mapping[str, OfCell] = {
     "rank": ranks.rank,
     "near_best": ranks.near_best,
     "change": ranks.change,
+    "share": sharing.share,
+    "starved": sharing.starved,
 }
 """Measures of a cell."""
 OF_STUDIES: Mapping[str, OfStudy] = {

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tcpscape.studies import Claim
     from tcpscape.studies.run import Result
 
-PLAIN = frozenset(("cv", "ratio", "retention", "rank", "near_best", "change"))
+PLAIN = frozenset(("cv", "ratio", "retention", "rank", "near_best", "change", "share", "starved"))
 """Measures whose result is a plain number, whatever the metric's unit."""
 
 
