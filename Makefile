@@ -13,7 +13,7 @@ GUEST := python/tcpscape/engines/guest/init
 PAGES := python/tcpscape/data/pages
 GUEST_HERE := $(if $(filter Linux-x86_64,$(shell uname -s)-$(shell uname -m)),$(GUEST))
 
-.PHONY: help setup demo kernel test test-rust test-python test-all check bench docs clean
+.PHONY: help setup demo kernel test test-rust test-python test-all check bench docs findings clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -83,6 +83,9 @@ docs: setup ## the pictures in docs/img, from the studies
 	@mkdir -p out docs/img
 	@for study in jitter-cliff loss-tolerance starlink; do \
 	  $(BIN)/tcpscape study run $$study --out out >/dev/null && cp out/$$study/$$study.png out/$$study/$$study.svg docs/img/ && echo "docs/img: $$study" || exit 1; done
+
+findings: setup ## docs/findings.md: every study in full, every claim judged (about 10 minutes; resumes from out/)
+	$(BIN)/python benches/findings.py
 
 clean: ## what was built
 	rm -rf $(PAGES) $(GUEST) $(dir $(GUEST))seed.so target $(VENV) out .pytest_cache .ruff_cache .mypy_cache

@@ -39,7 +39,9 @@ def test_commands_in_the_documents_run(words, cli, need_model, tmp_path, monkeyp
     monkeypatch.chdir(tmp_path)
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     args = shlex.split(words, comments=True)[1:]
-    if args[0] in ("run", "advise", "study"):
+    if args[:2] == ["study", "run"]:
+        args += ["--quick"]
+    elif args[0] in ("run", "advise", "sweep") and "--seeds" not in args:
         args += ["--seeds", "2"]
     got = cli(*args)
     assert got.status == 0, got.err
