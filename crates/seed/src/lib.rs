@@ -1,17 +1,21 @@
-//! Makes the random numbers of a User-Mode Linux kernel a function of a seed, so that a trial can be repeated bit for bit.
+//! Makes the random numbers of a User-Mode Linux kernel a function of a seed, so that a trial can be repeated bit for bit; and lets
+//! kernels run on CPUs that are newer than they are.
 //!
 //! What it is: a library that the virtual engine preloads (`LD_PRELOAD`) into the `linux` process. The kernel seeds its random
-//! number generator from the host's `getrandom`; this one answers with the stream of splitmix64 (Steele, Lea, Flood 2014) that
-//! begins at `TCPSCAPE_SEED`. Its memory must lie at the same addresses in every run as well, so the program is started once
-//! more without address randomisation before it begins. How it differs from the real thing: no secrets. The kernel itself
-//! stays as it is.
+//! number generator from the host's `getrandom`; where `TCPSCAPE_SEED` is set, this one answers with the stream of splitmix64 (Steele,
+//! Lea, Flood 2014) that begins there. Its memory must lie at the same addresses in every run as well, so the program is started
+//! once more without address randomisation before it begins. How it differs from the real thing: no secrets. The kernel itself
+//! stays as it is. Newer CPUs: see `xstate`.
 
 #![allow(unsafe_code)]
+
+mod xstate;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::OnceLock;
 
-static STATE: OnceLock<AtomicU64> = OnceLock::new();
+/// The stream; none where no seed was given.
+static STATE: OnceLock<Option<AtomicU64>> = OnceLock::new();
 /// splitmix64's step.
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
@@ -22,17 +26,20 @@ fn next(state: &AtomicU64) -> u64 {
     z ^ (z >> 31)
 }
 
-fn seed() -> u64 {
-    std::env::var("TCPSCAPE_SEED").ok().and_then(|s| s.parse().ok()).unwrap_or(0)
+fn seed() -> Option<u64> {
+    std::env::var("TCPSCAPE_SEED").ok()?.parse().ok()
 }
 
-/// `getrandom(2)` with numbers that follow from the seed.
+/// `getrandom(2)` with numbers that follow from the seed; the host's where there is none.
 ///
 /// # Safety
 /// `buffer` must have room for `length` bytes, as for the function of libc.
 #[no_mangle]
-pub unsafe extern "C" fn getrandom(buffer: *mut libc::c_void, length: libc::size_t, _flags: libc::c_uint) -> libc::ssize_t {
-    let state = STATE.get_or_init(|| AtomicU64::new(seed()));
+pub unsafe extern "C" fn getrandom(buffer: *mut libc::c_void, length: libc::size_t, flags: libc::c_uint) -> libc::ssize_t {
+    let Some(state) = STATE.get_or_init(|| seed().map(AtomicU64::new)) else {
+        // SAFETY: the caller's promise.
+        return unsafe { libc::syscall(libc::SYS_getrandom, buffer, length, flags) } as libc::ssize_t;
+    };
     // SAFETY: the caller's promise.
     let bytes = unsafe { std::slice::from_raw_parts_mut(buffer.cast::<u8>(), length) };
     for chunk in bytes.chunks_mut(8) {
@@ -53,6 +60,9 @@ static START: Start = start;
 
 /// Runs before the program: starts it again without address randomisation. Where that is not allowed it goes on as it is.
 extern "C" fn start(_count: libc::c_int, words: *const *const libc::c_char, environment: *const *const libc::c_char) {
+    if seed().is_none() {
+        return;
+    }
     // SAFETY: the dynamic loader hands over the program's own arguments and environment; exec keeps none of this process.
     unsafe {
         let now = libc::personality(QUERY);

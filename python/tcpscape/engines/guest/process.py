@@ -136,8 +136,10 @@ class Guest:
     def _environment(self) -> dict[str, str]:
         """The kernel puts its memory into TMPDIR and a directory of its own into HOME."""
         said = {"TMPDIR": str(self._room), "HOME": str(self._room), "PATH": os.environ.get("PATH", os.defpath)}
-        if self._seed is not None and self._boot.seeds:
-            said |= {"LD_PRELOAD": str(self._boot.seeds), "TCPSCAPE_SEED": str(self._seed)}
+        if self._boot.seeds:
+            said["LD_PRELOAD"] = str(self._boot.seeds)
+            if self._seed is not None:
+                said["TCPSCAPE_SEED"] = str(self._seed)
         return said
 
     def _tell(self, line: str) -> None:
