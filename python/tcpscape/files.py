@@ -6,6 +6,7 @@ Numbers with a dot stay text, so that `kernel: 6.10` is not `6.1`.
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -84,7 +85,10 @@ def read(path: Path, field: str) -> Any:
 
 
 def _beside(data: Any, folder: Path) -> Any:
-    """With `cca: mine.py:MyControl` found beside the scenario's file, where it is not in the current directory."""
+    """With `cca: mine.py:MyControl` and `trace: mine.up` found beside the scenario's file, where they are not in the current directory."""
+    for hop in _hops(data):
+        if isinstance(said := hop.get("trace"), str) and not Path(said).exists() and (folder / said).exists():
+            hop["trace"] = str(folder / said)
     flows = data.get("flows") if isinstance(data, dict) else None
     for flow in flows if isinstance(flows, list) else []:
         of = flow.get("cca") if isinstance(flow, dict) else None
@@ -94,6 +98,13 @@ def _beside(data: Any, folder: Path) -> Any:
         if place.endswith(".py") and not Path(place).exists() and (folder / place).exists():
             home[key] = f"{folder}/{said}"
     return data
+
+
+def _hops(data: Any) -> Iterator[dict[str, Any]]:
+    """The hops of a scenario's plain values that are mappings."""
+    for room in ("forward", "bottleneck", "reverse"):
+        said = data.get(room) if isinstance(data, dict) else None
+        yield from (hop for hop in (said if isinstance(said, list) else [said]) if isinstance(hop, dict))
 
 
 def _scenario(data: Any, name: str, source: str | None = None) -> Scenario:

@@ -8,14 +8,17 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, model_validator
+from pydantic import BeforeValidator, PlainSerializer, SerializationInfo, model_validator
 
-from tcpscape import units
+from tcpscape import opportunities, units
 from tcpscape.errors import ScenarioError, UnitError, refuse
 from tcpscape.fields import Buffer, Noun, Percent, Rate, Time
+from tcpscape.opportunities import Opportunities
 
 TBF_BURST = 6056
 """Bytes: four full Ethernet frames, the burst of a bottleneck whose burst is not given."""
+TRACE_BURST = 1600
+"""Bytes: a full Ethernet frame and what tc's clock of 64 ns may round off at 10 Gbit/s. A link that follows a trace saves up no more."""
 DEFAULT_BUFFER = "1bdp"
 """Queue of a structured bottleneck without `buffer`."""
 
@@ -109,6 +112,20 @@ class Netem(Noun):
         return " ".join([*said, "limit", str(self.limit)])
 
 
+def _trace(value: Any) -> Any:
+    """A trace's file, or the trace itself."""
+    return opportunities.read(value) if isinstance(value, str) else value
+
+
+def _named(value: Opportunities, info: SerializationInfo) -> str:
+    """The file as written; the content's digest where a content address is made."""
+    return value.digest if isinstance(info.context, dict) and info.context.get("address") else value.file
+
+
+Trace = Annotated[Opportunities, BeforeValidator(_trace), PlainSerializer(_named, return_type=str)]
+"""A packet-delivery trace of mahimahi's, by its file."""
+
+
 class Link(Noun):
     """A bottleneck: a token bucket at `rate` with a byte FIFO of `buffer`."""
 
@@ -125,22 +142,43 @@ class Link(Noun):
         return f"tbf rate {units.format_rate(self.rate)} burst {self.burst} limit {limit}"
 
 
+class TracedLink(Noun):
+    """A bottleneck whose rate was recorded: a token bucket that follows a trace, with a byte FIFO of `buffer`."""
+
+    trace: Trace
+    """A file of delivery opportunities (:mod:`tcpscape.opportunities`); it begins again at its end."""
+    buffer: Buffer = DEFAULT_BUFFER
+    """Bytes, or `2bdp` of the mean rate."""
+    burst: int = TRACE_BURST
+    """Token bucket, bytes."""
+
+    def words(self, rtt_ns: int) -> str:
+        """tc's words for it, at its mean rate; :meth:`plan` has the others."""
+        return Link(rate=units.format_rate(self.trace.mean_rate), buffer=self.buffer, burst=self.burst).words(rtt_ns)
+
+    def plan(self) -> dict[str, Any]:
+        """The changes of its rate as the engine reads them."""
+        return {"kind": "rate_trace", "points": [list(p) for p in self.trace.rates()], "repeat": self.trace.period}
+
+
 def _tc_time(ns: int) -> str:
     """A time in tc's words, exact."""
     return units.format_time(ns)
 
 
 def _hop(value: Any) -> Any:
-    """A hop as written: words, a noun or a mapping, which has `delay`, `loss`… (netem) or `rate` alone (a bottleneck)."""
-    if isinstance(value, (Netem, Link)):
+    """A hop as written: words, a noun or a mapping, which has `delay`, `loss`… (netem) or `rate` or `trace` alone (a bottleneck)."""
+    if isinstance(value, (Netem, Link, TracedLink)):
         return value
     if isinstance(value, str):
         if not value.strip():
             refuse("path", "an empty hop", "write tc's words, for example 'netem delay 25ms'")
         return " ".join(value.split())
     if isinstance(value, dict):
-        link = set(value) <= {"rate", "buffer", "burst"} and "rate" in value
-        return (Link if link else Netem).model_validate(value)
+        for noun in (Link, TracedLink):
+            if set(value) <= set(noun.model_fields) and next(iter(noun.model_fields)) in value:
+                return noun.model_validate(value)
+        return Netem.model_validate(value)
     raise ScenarioError(f"path: {value!r} is not a hop; write tc's words or a mapping like {{delay: 25ms, loss: 0.1%}}")
 
 
@@ -151,19 +189,19 @@ def _hops(value: Any) -> Any:
     return tuple(_hop(v) for v in value) if isinstance(value, (list, tuple)) else (_hop(value),)
 
 
-Hop = Annotated[str | Netem | Link, BeforeValidator(_hop)]
-"""tc's words, a :class:`Netem` or a :class:`Link`."""
+Hop = Annotated[str | Netem | Link | TracedLink, BeforeValidator(_hop)]
+"""tc's words, a :class:`Netem`, a :class:`Link` or a :class:`TracedLink`."""
 Hops = Annotated[tuple[Hop, ...], BeforeValidator(_hops)]
 """Hops in the order in which packets meet them."""
 
 _DELAY = re.compile(r"\bdelay\s+(\S+)")
 
 
-def delay_ns(hop: str | Netem | Link) -> int:
+def delay_ns(hop: str | Netem | Link | TracedLink) -> int:
     """The propagation delay a hop adds, ns; what tc's words say, without jitter."""
     if isinstance(hop, Netem):
         return hop.delay
-    if isinstance(hop, Link):
+    if isinstance(hop, (Link, TracedLink)):
         return 0
     total = 0
     for word in _DELAY.findall(hop):
@@ -175,8 +213,8 @@ def delay_ns(hop: str | Netem | Link) -> int:
     return total
 
 
-def words(hop: str | Netem | Link, rtt_ns: int) -> list[str]:
+def words(hop: str | Netem | Link | TracedLink, rtt_ns: int) -> list[str]:
     """tc's words for a hop, one text for each queue in a row."""
     if isinstance(hop, str):
         return [hop]
-    return [hop.words(rtt_ns)] if isinstance(hop, Link) else hop.words()
+    return hop.words() if isinstance(hop, Netem) else [hop.words(rtt_ns)]

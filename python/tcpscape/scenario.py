@@ -245,7 +245,7 @@ class Scenario(Noun):
 @functools.lru_cache(maxsize=4096)
 def _address(scenario: Scenario) -> str:
     """The content address; remembered, since every seed asks for it."""
-    said = scenario.model_dump(mode="json", exclude={"name", "about"})
+    said = scenario.model_dump(mode="json", exclude={"name", "about"}, context={"address": True})
     return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:24]
 
 

@@ -46,6 +46,8 @@ def _direction(scenario: Scenario, rooms: tuple[str, ...], parse: Parse) -> dict
         for i, hop in enumerate(getattr(scenario, room)):
             first.append(len(stages))
             stages += [{"qdisc": q, "at": _at(room, i, hop)} for q in _queues(hop, scenario, room, parse)]
+            if isinstance(hop, path.TracedLink):
+                schedule.append({"stage": first[-1], "depth": 0, "change": hop.plan()})
         for change in scenario.changes:
             if change.where == room:
                 if change.hop >= len(first):

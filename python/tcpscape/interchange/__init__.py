@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from tcpscape.interchange import flent_read, flent_write, iperf3_read, iperf3_write, table
+from tcpscape.interchange import flent_read, flent_write, iperf3_read, iperf3_write, mahimahi, table
 from tcpscape.interchange.base import Format, InterchangeError, Recording, refuse
 
 REGISTRY: dict[str, Format] = {
@@ -17,6 +17,7 @@ REGISTRY: dict[str, Format] = {
         ),
         Format("csv", "a row for each flow of each trial", (".csv",), read=table.read_csv, write_rows=table.write_csv),
         Format("parquet", "a row for each flow of each trial", (".parquet",), read=table.read_parquet, write_rows=table.write_parquet),
+        Format("mahimahi", "a trial's throughput as a packet-delivery trace", (".up",), write_trial=mahimahi.write),
     )
 }
 """Every format by name."""

@@ -1,0 +1,136 @@
+"""mahimahi's packet-delivery traces: a line is a millisecond at which the link can deliver one packet; at its end the trace begins again.
+
+Source: Netravali et al., "Mahimahi: Accurate Record-and-Replay for HTTP", USENIX ATC 2015, §4.2, and the manual of mm-link(1). An opportunity is
+1504 bytes there (an IP packet of 1500 and mahimahi's own 4); here it is what such a packet is to tc, 1514 bytes of Ethernet frame.
+
+How it differs. The link is a token bucket whose rate follows the trace, so that a queue that is never empty sends each packet at its
+opportunity or at most 1 ms before (rates are whole bytes a second: after a fade of a second another 0.7 ms). A bucket keeps one
+opportunity that nobody used; mahimahi keeps none. A packet smaller than the opportunity leaves the rest to the next one, as in mahimahi.
+What an opportunity at 0 ms carries is delivered at the end of the trace.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from pathlib import Path
+
+from tcpscape import units
+from tcpscape.errors import refuse
+
+FRAME = 1514
+"""Bytes that an opportunity carries: an IP packet of 1500 bytes and Ethernet's header of 14."""
+MS = 1_000_000
+"""ns."""
+LEAST_RATE = 8
+"""bit/s: the slowest that a token bucket of the engine is."""
+MOST_LINES = 10_000_000
+"""An hour at 33 Mbit/s."""
+_EXAMPLE = "write one time in ms on each line, never less than the line before"
+
+
+@dataclass(frozen=True, slots=True)
+class Opportunities:
+    """A trace that was read; equal by its content, wherever the file is."""
+
+    file: str = field(compare=False)
+    """As written."""
+    ms: tuple[int, ...] = field(repr=False, compare=False)
+    """Times of delivery opportunities, ms, in order."""
+    digest: str
+    """Of the times: what a scenario's content address is made of."""
+
+    @property
+    def period(self) -> int:
+        """ns after which the trace begins again: the time of its last opportunity."""
+        return self.ms[-1] * MS
+
+    @property
+    def mean_rate(self) -> int:
+        """bit/s over the whole trace."""
+        return max(LEAST_RATE, round(len(self.ms) * FRAME * 8 * units.NS_PER_S / self.period))
+
+    def rates(self) -> list[tuple[int, int]]:
+        """When the rate changes, ns, and to which, bit/s: a full packet is paid for when its opportunity comes."""
+        points: list[tuple[int, int]] = []
+        asked = given = 0.0  # bytes: what one piece rounds up the next one has less
+        for begin, until, packets in self._pieces():
+            asked += packets * FRAME
+            rate = max(LEAST_RATE, math.ceil(round((asked - given) * 1000 / (until - begin), 3)) * 8)
+            given += rate / 8 * (until - begin) / 1000
+            if not points or points[-1][1] != rate:
+                points.append((begin * MS, rate))
+        return points
+
+    def _pieces(self) -> Iterator[tuple[int, int, int]]:
+        """Begin and end, ms, and the packets between: the first of several until 1 ms before they come, the others in that last ms."""
+        before, early = 0, self.ms.count(0)
+        for at, same in groupby(self.ms):
+            n = sum(1 for _ in same) + (early if at == self.ms[-1] else 0)
+            if not at:
+                continue
+            if at - before == 1 or n == 1:
+                yield before, at, n
+            else:
+                yield before, at - 1, 1
+                yield at - 1, at, n - 1
+            before = at
+
+
+def read(file: str, field: str = "trace") -> Opportunities:
+    """The trace in a file.
+
+    :raises ScenarioError: names the line that is wrong, as mahimahi would.
+    """
+    try:
+        text = Path(file).read_text("ascii")
+    except (OSError, UnicodeDecodeError) as e:
+        why = e.strerror if isinstance(e, OSError) else "not a text of numbers"
+        refuse(field, f"cannot read {file}: {why}", "name a packet-delivery trace of mahimahi's")
+    ms = tuple(_times(text.splitlines(), file, field))
+    if not ms:
+        refuse(field, f"{file} has no delivery opportunity", _EXAMPLE)
+    if ms[-1] == 0:
+        refuse(field, f"{file} lasts no time: its last line is 0", "end it with the time at which it begins again")
+    return Opportunities(file, ms, hashlib.sha256(",".join(map(str, ms)).encode()).hexdigest()[:24])
+
+
+def _times(lines: Sequence[str], file: str, field: str) -> Iterator[int]:
+    before = 0
+    if len(lines) > MOST_LINES:
+        refuse(field, f"{file} has {len(lines)} lines", f"cut it to {MOST_LINES}")
+    for number, line in enumerate(lines, 1):
+        said = line.strip()
+        if not said.isdigit() or len(said) > len(str(units.MAX_TIME_NS // MS)):
+            refuse(field, f"{file} line {number}: {said[:30]!r} is not a time in ms", _EXAMPLE)
+        if (now := int(said)) < before:
+            refuse(field, f"{file} line {number}: {now} is before the {before} of the line above", _EXAMPLE)
+        if now * MS > units.MAX_TIME_NS:
+            refuse(field, f"{file} line {number}: {now} ms is more than a day", "cut the trace")
+        yield now
+        before = now
+
+
+def from_rates(points: Iterable[tuple[float, float]], end: float) -> list[int]:
+    """The trace of a rate that changes: times (s) with the rate (bit/s) from then on, until `end` (s); as ms, a line for each.
+
+    A packet's opportunity is the first millisecond at which the rate has carried it. What is left of one at the end is lost.
+    """
+    said = sorted(points)
+    if not said or said[0][0] != 0 or end <= said[-1][0] or any(rate < 0 for _, rate in said):
+        refuse("trace", "the rates do not begin at 0 s, go on past `end`, or are negative", "write for example [(0, 10e6), (1, 5e6)] and end 2")
+    ms: list[int] = []
+    carried = 0.0  # bits not yet in an opportunity
+    for (begin, rate), until in zip(said, [*(t for t, _ in said[1:]), end], strict=True):
+        packets = (carried + rate * (until - begin)) / (FRAME * 8)
+        ms += [math.ceil(round((begin + (k * FRAME * 8 - carried) / rate) * 1e3, 6)) for k in range(1, math.floor(packets + 1e-9) + 1)]
+        carried = max(0.0, (packets - math.floor(packets + 1e-9)) * FRAME * 8)
+    return ms
+
+
+def dump(ms: Sequence[int]) -> str:
+    """The trace as a file's text."""
+    return "".join(f"{t}\n" for t in ms)
