@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from tcpscape.cli import advise, bound, doctor, kernel, lists, run, study, validate
+from tcpscape.cli import advise, bound, doctor, export, kernel, lists, run, study, validate
 
 app = typer.Typer(
     name="tcpscape", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None,
@@ -14,6 +14,7 @@ app.command("run")(run.run)
 app.command("advise")(advise.advise)
 app.command("bound")(bound.bound)
 app.add_typer(study.study, name="study")
+app.command("export")(export.export)
 app.command("validate")(validate.validate)
 app.command("doctor")(doctor.doctor)
 app.command("version")(lists.version)

@@ -68,6 +68,14 @@ def scenario_list() -> None:
 
 
 @scenario.command("show")
-def scenario_show(name: Annotated[str, typer.Argument(help="A gallery name or a file.")]) -> None:
+def scenario_show(
+    name: Annotated[str, typer.Argument(help="A gallery name or a file.")],
+    tc: Annotated[bool, typer.Option("--tc", help="As a script that builds its path on Linux.")] = False,
+) -> None:
     """A scenario as YAML, to copy and change."""
+    if tc:
+        from tcpscape.interchange import tc as script
+
+        print(script.write(files.load(name)).decode(), end="")
+        return
     print(files.dump(files.load(name)), end="")

@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from tcpscape.interchange import flent_read, flent_write, iperf3_read, iperf3_write, mahimahi, table
+from tcpscape.interchange import flent_read, flent_write, iperf3_read, iperf3_write, mahimahi, table, tc
 from tcpscape.interchange.base import Format, InterchangeError, Recording, refuse
 
 REGISTRY: dict[str, Format] = {
     f.name: f
     for f in (
-        Format("iperf3", "iperf3 -J, --json-stream", (".json", ".jsonl"), read=iperf3_read.read, write_trial=iperf3_write.write),
-        Format(
-            "flent", "Flent's data files", (".flent.gz", ".flent", ".flent.bz2"), read=flent_read.read, write_trial=flent_write.write
-        ),
         Format("csv", "a row for each flow of each trial", (".csv",), read=table.read_csv, write_rows=table.write_csv),
-        Format("parquet", "a row for each flow of each trial", (".parquet",), read=table.read_parquet, write_rows=table.write_parquet),
+        Format("parquet", "a row for each flow of each trial", (".parquet",), table.read_parquet, write_rows=table.write_parquet, binary=True),
+        Format("iperf3", "iperf3 -J, --json-stream", (".json", ".jsonl"), iperf3_read.read, iperf3_write.write),
+        Format("flent", "Flent's data files", (".flent.gz", ".flent", ".flent.bz2"), flent_read.read, flent_write.write, binary=True),
         Format("mahimahi", "a trial's throughput as a packet-delivery trace", (".up",), write_trial=mahimahi.write),
+        Format("tc", "a scenario's path as commands", (".sh",), write_scenario=tc.write),
     )
 }
 """Every format by name."""

@@ -74,6 +74,8 @@ class Format:
     write_rows: Callable[[Any], bytes] | None = None
     """The rows of all trials (:class:`polars.DataFrame`)."""
     write_scenario: Callable[[Scenario], bytes] | None = None
+    binary: bool = False
+    """Whether it is no text."""
 
     @property
     def writes(self) -> bool:

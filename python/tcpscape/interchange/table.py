@@ -41,11 +41,11 @@ def read_parquet(path: Path) -> Recording:
 
 
 def write_csv(rows: pl.DataFrame) -> bytes:
-    """The rows; what is not known is empty, line breaks between caveats become `; `."""
+    """The rows; what is not known is empty, line breaks between caveats become ` | `."""
     import polars as pl
 
     if CAVEATS in rows.columns:
-        rows = rows.with_columns(pl.col(CAVEATS).str.replace_all("\n", "; "))
+        rows = rows.with_columns(pl.col(CAVEATS).str.replace_all("\n", " | ", literal=True))
     return rows.write_csv().encode()
 
 

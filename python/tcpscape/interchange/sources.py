@@ -1,0 +1,207 @@
+"""Whatever holds results, as groups of trials: a result directory, a file of another tool, a directory of such files, a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tcpscape import interchange
+from tcpscape.campaign import record
+from tcpscape.campaign.outcome import Cell
+from tcpscape.errors import TcpscapeError
+from tcpscape.interchange.base import MTU, refuse
+from tcpscape.results import Store, flow_rows
+from tcpscape.scenario import Scenario
+from tcpscape.trial import FlowResult, Trial
+
+if TYPE_CHECKING:
+    import polars as pl
+
+NEUTRAL = "cubic"
+"""Congestion control that stands for all where paths are compared."""
+
+
+@dataclass(frozen=True)
+class Item:
+    """A trial, and the scenario it ran where that is known."""
+
+    trial: Trial
+    scenario: Scenario | None = None
+    seeded: bool = True
+    """Whether its seed is one: what another tool measured has none."""
+
+    @property
+    def mtu(self) -> int:
+        """The path's, bytes; 1500 where it is not known."""
+        return self.scenario.mtu if self.scenario else MTU
+
+    @cached_property
+    def twin(self) -> tuple[str, int] | None:
+        """Equal for trials that met the same path, flows and random numbers, whatever their congestion controls and engine; None if not known."""
+        return (self.scenario.with_cca(NEUTRAL).address(), self.trial.seed) if self.scenario and self.seeded else None
+
+
+@dataclass(frozen=True)
+class Group:
+    """The trials of one condition under one congestion control."""
+
+    items: tuple[Item, ...]
+    cca: str
+    at: Mapping[str, str] = field(default_factory=dict)
+    """Axis → value as written."""
+    part: str = ""
+    """Of a study."""
+
+    @property
+    def name(self) -> str:
+        """`cubic, jitter 8ms`."""
+        return ", ".join([*([self.part] if self.part else []), self.cca, *(f"{k} {v}" for k, v in self.at.items())])
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """What the same condition has in another result."""
+        return (self.part, self.cca, *sorted(self.at.items()))
+
+
+@dataclass(frozen=True)
+class Source:
+    """What was found at a place."""
+
+    path: Path
+    groups: tuple[Group, ...] = ()
+    unknown: frozenset[str] = frozenset()
+    """Columns of rows that the source does not say."""
+    table: pl.DataFrame | None = None
+    """Instead of groups: a table that is none of ours."""
+
+    @property
+    def items(self) -> tuple[Item, ...]:
+        """Every trial."""
+        return tuple(i for g in self.groups for i in g.items)
+
+    @property
+    def caveats(self) -> tuple[str, ...]:
+        """Whatever weakens a result, each once."""
+        return tuple(sorted({c for i in self.items for c in i.trial.caveats}))
+
+    def rows(self) -> pl.DataFrame:
+        """One row for each flow of each trial, with a column for each axis; what is not known is null."""
+        import polars as pl
+
+        if self.table is not None:
+            return self.table
+        frames = []
+        for g in self.groups:
+            axes = {**({"part": g.part} if g.part else {}), **g.at}
+            rows = flow_rows(i.trial for i in g.items)
+            frames.append(rows.with_columns(*(pl.lit(v).alias(k) for k, v in axes.items() if k not in rows.columns)))
+        rows = pl.concat(frames, how="diagonal_relaxed") if frames else pl.DataFrame()
+        return rows.with_columns(pl.lit(None, dtype=rows[c].dtype).alias(c) for c in sorted(self.unknown & set(rows.columns)))
+
+    def only(self, cca: str | None = None, seed: int | None = None) -> Source:
+        """The trials of one congestion control, of one seed."""
+        groups = [
+            Group(tuple(i for i in g.items if seed in (None, i.trial.seed)), g.cca, g.at, g.part) for g in self.groups if cca in (None, g.cca)
+        ]
+        left = tuple(g for g in groups if g.items)
+        if not left and self.table is None:
+            there = f"congestion controls {', '.join(sorted({g.cca for g in self.groups}))}; seeds {_seeds(self.items)}"
+            asked = " and ".join([*([cca] if cca else []), *([f"seed {seed}"] if seed is not None else [])])
+            refuse(self.path, f"has no trial of {asked}", f"there are {there}")
+        return Source(self.path, left, self.unknown, self.table)
+
+
+def _seeds(items: Iterable[Item]) -> str:
+    said = sorted({i.trial.seed for i in items})
+    return ", ".join(map(str, said)) if len(said) < 8 else f"{said[0]} to {said[-1]}"
+
+
+def load(path: Path, tables: tuple[str, ...] = ()) -> Source:
+    """What is at `path`; `tables` are the side tables (samples) to bring where they were kept.
+
+    :raises TcpscapeError: one line, where nothing there can be read.
+    """
+    if not path.is_dir():
+        return _of_files(path, [path])
+    if (path / record.MANIFEST).exists():
+        said = record.load(path, tables)
+        return Source(path, tuple(_group(c, part) for part, outcome in said.parts.items() for c in outcome.cells))
+    if (path / "trials").is_dir():
+        return Source(path, _by_condition([Item(t) for t in _kept(Store(path), tables)]))
+    files = [f for f in sorted(path.iterdir()) if f.is_file() and _known(f)]
+    if not files:
+        refuse(path, "is no result directory and has no file of a known format", "name one that --out wrote, or one with iperf3's .json files")
+    return _of_files(path, files)
+
+
+def _known(path: Path) -> bool:
+    try:
+        interchange.format_of(path)
+    except TcpscapeError:
+        return False
+    return True
+
+
+def _group(cell: Cell, part: str) -> Group:
+    items = tuple(Item(t, scenario) for scenario, some in zip(cell.scenarios, cell.runs, strict=True) for t in some)
+    return Group(items, cell.cca, cell.at, part)
+
+
+def _kept(store: Store, tables: tuple[str, ...]) -> list[Trial]:
+    """Every trial of a store without a manifest, in the order of seeds."""
+    rows = store.frame()
+    addresses = rows["address"].unique(maintain_order=True).to_list() if "address" in rows.columns else []
+    found = [store.load(a, tables) or store.load(a) for a in addresses]
+    return sorted((t for t in found if t is not None), key=lambda t: (t.scenario, t.cca, t.seed))
+
+
+def _by_condition(items: Sequence[Item]) -> tuple[Group, ...]:
+    """Groups of the same scenario's name and congestion control."""
+    found: dict[tuple[str, str], list[Item]] = {}
+    for i in items:
+        found.setdefault((i.trial.scenario, i.trial.cca), []).append(i)
+    several = len({name for name, _ in found}) > 1
+    return tuple(Group(tuple(some), cca, {"scenario": name} if several else {}) for (name, cca), some in found.items())
+
+
+def _of_files(path: Path, files: Sequence[Path]) -> Source:
+    """Files of other tools: one group for each congestion control, whatever the files are called."""
+    read = [interchange.read(f) for f in files]
+    if len(read) == 1 and read[0].table is not None:
+        return _of_table(path, read[0].table)
+    if any(r.table is not None for r in read):
+        refuse(path, "has tables among its files", "name one table, or a directory of measurements")
+    items = [Item(t, seeded="seed" not in r.unknown) for r in read for t in r.trials]
+    found: dict[str, list[Item]] = {}
+    for i in items:
+        found.setdefault(i.trial.cca, []).append(i)
+    return Source(path, tuple(Group(tuple(some), cca) for cca, some in found.items()), frozenset[str]().union(*(r.unknown for r in read)))
+
+
+def _of_table(path: Path, rows: pl.DataFrame) -> Source:
+    """Our own rows become trials again; any other table stays one."""
+    if not {"scenario", "cca", "address", "seed", "flow", "goodput_mbps"} <= set(rows.columns):
+        return Source(path, table=rows)
+    trials = [_trial(some.sort("flow").to_dicts()) for some in rows.partition_by("address", maintain_order=True)]
+    known = {c for c in rows.columns if rows[c].null_count() < rows.height}
+    return Source(path, _by_condition([Item(t, seeded="seed" in known) for t in trials]), frozenset(rows.columns) - known)
+
+
+def _trial(rows: Sequence[Mapping[str, object]]) -> Trial:
+    """A trial from its flows' rows."""
+    nested = {"rtt_ms", "cwnd", "limited_by"}
+    flows = []
+    for row in rows:
+        said: dict[str, object] = {k: v for k, v in row.items() if v is not None}
+        said |= {group: {k.removeprefix(f"{group}_"): v for k, v in row.items() if k.startswith(f"{group}_")} for group in nested}
+        flows.append(FlowResult.of({"retransmits": 0, "spurious_retransmits": None, **said}))
+    first = rows[0]
+    return Trial(
+        scenario=str(first["scenario"]), cca="+".join(sorted({f.cca for f in flows})), address=str(first["address"]),
+        seed=int(str(first["seed"] or 0)), engine=str(first.get("engine") or "table"), version=str(first.get("version") or ""),
+        duration=float(str(first.get("duration") or max(f.stop_s for f in flows))), flows=tuple(flows),
+        caveats=tuple(c for c in str(first.get("caveats") or "").replace(" | ", "\n").splitlines() if c),
+    )

@@ -1,0 +1,170 @@
+"""`tcpscape export` and `scenario show --tc`."""
+
+import csv
+import io
+import json
+import os
+import shutil
+import subprocess
+
+import pytest
+
+from tcpscape import files, interchange, path
+from tcpscape.interchange import sources, tc
+from tcpscape.scenario import Scenario
+
+RICH = {
+    "name": "rich", "forward": ["netem delay 10ms", "netem delay 5ms loss 1%"], "bottleneck": "htb rate 10mbit; fq_codel",
+    "reverse": [{"delay": "10ms", "jitter": "2ms", "order": "clamp"}, "netem delay 1ms"], "ecn": True, "mtu": 1400,
+    "flows": [{"cca": "cubic:hystart=off", "count": 2}, {"cca": "bbr", "start": "2s", "app": "1MB/s", "read": "16KiB/1ms"}],
+    "changes": [{"where": "bottleneck", "at": "5s", "set": {"rate": "5mbit"}}],
+}
+
+
+@pytest.fixture
+def results(cli, tmp_path):
+    """A result directory: two congestion controls, three seeds."""
+    assert cli("run", "baseline", "--engine", "mock", "--cca", "cubic,bbr", "--seeds", "3", "--out", tmp_path / "o").status == 0
+    return tmp_path / "o"
+
+
+def test_a_table_on_stdout(cli, results):
+    got = cli("export", results, "--to", "csv")
+    rows = list(csv.DictReader(io.StringIO(got.out)))
+    assert (got.status, got.err, len(rows)) == (0, "", 6)
+    assert {r["cca"] for r in rows} == {"cubic", "bbr"}
+    assert all(float(r["goodput_mbps"]) > 0 for r in rows)
+
+
+@pytest.mark.parametrize("to", ["csv", "parquet"])
+def test_a_table_is_read_back_as_its_trials(to, cli, results, tmp_path):
+    out = tmp_path / f"rows.{to}"
+    assert cli("export", results, "--to", to, "--out", out).status == 0
+    there, back = sources.load(results), sources.load(out)
+    first, again = (sorted((i.trial for i in s.items), key=lambda t: t.address) for s in (there, back))
+    assert [(t.address, t.seed, t.cca, t.caveats) for t in again] == [(t.address, t.seed, t.cca, t.caveats) for t in first]
+    assert [t.goodput_mbps for t in again] == pytest.approx([t.goodput_mbps for t in first])
+    assert [t.flows[0].rtt_ms for t in again] == [t.flows[0].rtt_ms for t in first]
+    assert [dict(t.flows[0].limited_by) for t in again] == [dict(t.flows[0].limited_by) for t in first]
+
+
+def test_a_file_for_each_trial(cli, results, tmp_path):
+    got = cli("export", results, "--to", "iperf3", "--out", tmp_path / "i")
+    assert got.status == 0
+    assert sorted(f.name for f in (tmp_path / "i").iterdir())[:2] == ["baseline-bbr-seed0.json", "baseline-bbr-seed1.json"]
+    again = sources.load(tmp_path / "i")
+    assert {(g.cca, len(g.items)) for g in again.groups} == {("cubic", 3), ("bbr", 3)}
+
+
+def test_one_trial_on_stdout_is_one_document(cli, results):
+    got = cli("export", results, "--to", "iperf3", "--cca", "bbr", "--seed", "1")
+    said = json.loads(got.out)
+    assert said["end"]["sender_tcp_congestion"] == "bbr"
+    assert json.loads(said["extra_data"])["seed"] == 1
+
+
+def test_the_recorded_file_of_one_tool_becomes_that_of_another(cli, tmp_path):
+    from test_interchange import FLENT
+
+    assert cli("export", FLENT, "--to", "iperf3", "--out", tmp_path / "a.json").status == 0
+    (trial,) = interchange.read(tmp_path / "a.json").trials
+    assert trial.cca == "cubic"
+    assert trial.goodput_mbps == pytest.approx(37.878, abs=0.001)
+
+
+@pytest.mark.parametrize(
+    ("args", "says"),
+    [
+        (("--to", "xml"), "choose csv"), (("--to", "pcapng"), "run --pcap"), (("--to", "iperf3"), "6 iperf3 files"), (("--to", "parquet"), "not text"),
+        (("--to", "csv", "--seed", "7"), "seeds 0, 1, 2"), (("--to", "csv", "--cca", "reno"), "bbr, cubic"), (("--to", "tc"), "scenario"),
+    ],
+)
+def test_what_cannot_be_exported_is_one_line(args, says, cli, results):
+    got = cli("export", results, *args)
+    assert (got.status, got.err.count("\n"), got.out) == (2, 1, "")
+    assert says in got.err
+
+
+def test_empty_and_missing_sources_are_one_line(cli, tmp_path):
+    for source in (tmp_path, tmp_path / "nosuch", tmp_path / "nosuch.json"):
+        got = cli("export", source, "--to", "csv")
+        assert (got.status, got.err.count("\n")) == (2, 1)
+
+
+# ---- tc
+
+
+def queues(script: str) -> list[str]:
+    return [line for line in script.splitlines() if line.startswith(("tc ", "# tc "))]
+
+
+@pytest.mark.usefixtures("need_model")
+def test_tc_gets_every_queue_of_both_directions():
+    said = queues(tc.write(Scenario.of(RICH)).decode())
+    where = [line.removeprefix("# ").split()[2:7] for line in said]
+    assert [(w[0], w[-1]) for w in where] == [
+        ("tcpscape0", "right"), ("tcpscape1", "right"), ("tcpscape2", "right"), ("tcpscape2", "right"), ("tcpscape2", "right"),
+        ("tcpscape3", "left"), ("tcpscape2", "left"),
+    ]
+    assert "class add dev right parent 1: classid 1:1 htb rate 10mbit" in said[3]
+    assert "parent 1:1 handle 2: fq_codel" in said[4]
+
+
+@pytest.mark.usefixtures("need_model")
+@pytest.mark.parametrize("name", [*files.gallery(), "rich"])
+def test_tcs_words_mean_what_the_scenario_means(name):
+    """The words behind `handle` are read back to the same queues as the scenario's own."""
+    from tcpscape import _core
+
+    scenario = Scenario.of(RICH) if name == "rich" else files.load(name)
+    read: dict[tuple[str, str], list[str]] = {}
+    for line in queues(tc.write(scenario).decode()):
+        words = line.removeprefix("# ").split()
+        if "class" in words or "htb" not in words:
+            start = words.index("htb") if "htb" in words else words.index("handle") + 2
+            read.setdefault((words[2], words[6]), []).append(" ".join(words[start:]))
+    hops = (*scenario.forward, *scenario.bottleneck, *scenario.reverse)
+    assert [_core.parse_tc("; ".join(q)) for q in read.values()] == [
+        _core.parse_tc(w) for hop in hops for w in path.words(hop, scenario.rtt_ns)
+    ]
+
+
+@pytest.mark.usefixtures("need_model")
+def test_what_tc_cannot_do_is_named():
+    said = tc.write(Scenario.of(RICH)).decode()
+    missing = [line for line in said.splitlines() if line.startswith("# Not here")]
+    for word in ("jitter is not tc's", "1 changes", "profile 6.1", "every 1ms", "cubic:hystart=0"):
+        assert any(word in line for line in missing), word
+    assert "mtu 1400" in said
+    assert "tcp_ecn=1" in said
+    assert "tso off" in said
+    assert "# (sleep 2; ip netns exec tcpscape0 iperf3 -c 10.77.2.2 -J -C bbr -P 1 -l 8192 -t 8 -b 8000000 -N) &" in said
+
+
+@pytest.mark.usefixtures("need_model")
+def test_the_script_is_a_shell_script(tmp_path):
+    script = tmp_path / "path.sh"
+    script.write_bytes(tc.write(Scenario.of(RICH)))
+    assert subprocess.run(["sh", "-n", script], check=False, timeout=10).returncode == 0
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("need_model")
+@pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("ip"), reason="needs root and iproute2")
+def test_the_script_builds_a_path_that_carries_packets(tmp_path):
+    """The namespaces and routes are real; a kernel without netem (or no ethtool) leaves its lines out."""
+    said = tc.write(Scenario.of(RICH)).decode()
+    kept = [line for line in said.splitlines() if not line.startswith("tc ") and "ethtool" not in line]
+    try:
+        subprocess.run(["sh", "-c", "\n".join(kept)], check=True, timeout=30)
+        for host, other in (("tcpscape0", "10.77.2.2"), ("tcpscape3", "10.77.0.1")):
+            got = subprocess.run(["ip", "-n", host, "route", "get", other], capture_output=True, text=True, check=True, timeout=10)
+            assert "via 10.77." in got.stdout
+    finally:
+        for i in range(4):
+            subprocess.run(["ip", "netns", "del", f"tcpscape{i}"], check=False, capture_output=True, timeout=10)
+
+
+def test_scenario_show_tc_is_the_export(cli, need_model):
+    assert cli("scenario", "show", "baseline", "--tc").out == cli("export", "baseline", "--to", "tc").out
+
