@@ -120,14 +120,14 @@ def _seeds(items: Iterable[Item]) -> str:
 
 
 def load(path: Path, tables: tuple[str, ...] = ()) -> Source:
-    """What is at `path`; `tables` are the side tables (samples) to bring where they were kept.
+    """What is at `path`; `tables` are the side tables (samples) to bring where a store without a manifest kept them.
 
     :raises TcpscapeError: one line, where nothing there can be read.
     """
     if not path.is_dir():
         return _of_files(path, [path])
     if (path / record.MANIFEST).exists():
-        said = record.load(path, tables)
+        said = record.load(path)
         return Source(path, tuple(_group(c, part) for part, outcome in said.parts.items() for c in outcome.cells))
     if (path / "trials").is_dir():
         return Source(path, _by_condition([Item(t) for t in _kept(Store(path), tables)]))
@@ -152,10 +152,9 @@ def _group(cell: Cell, part: str) -> Group:
 
 def _kept(store: Store, tables: tuple[str, ...]) -> list[Trial]:
     """Every trial of a store without a manifest, in the order of seeds."""
-    rows = store.frame()
-    addresses = rows["address"].unique(maintain_order=True).to_list() if "address" in rows.columns else []
-    found = [store.load(a, tables) or store.load(a) for a in addresses]
-    return sorted((t for t in found if t is not None), key=lambda t: (t.scenario, t.cca, t.seed))
+    there = sorted(store.addresses())
+    found = {**store.load_many(there), **store.load_many(there, tables)}
+    return sorted(found.values(), key=lambda t: (t.scenario, t.cca, t.seed))
 
 
 def _by_condition(items: Sequence[Item]) -> tuple[Group, ...]:
