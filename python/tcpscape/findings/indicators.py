@@ -1,0 +1,187 @@
+"""Diagnostic indicators: what a path's zone, the spread of its RTTs and its counters say about who holds a flow back.
+
+Published, and judged here as published:
+
+- jitter / RTT: below 10 % stable, to 30 % the chaos zone, above it collapsed ("The Jitter Cliff: When TCP Goes Chaotic");
+- RTT coefficient of variation: below 0.15 healthy, to 0.30 stressed, above impaired (acooks/jittertrap, RTT-CV-HEALTH-INDICATOR). The
+  thresholds were drawn from RTTs taken in mid-path, which hold one direction's delay alone: jitter J on each of two delays D gives J/D
+  there and J·√2/(2D) at the sender, so a sender's own value is smaller by √2;
+- signatures (acooks/jittertrap, diagnostic-signatures): more than 5 windows closed in 10 s is a receiver problem, more than 10
+  retransmissions a network problem behind which a receiver problem may hide (the masking effect).
+
+Closed windows are a signature of small reads on short paths only: a reader of 8 KiB every 20 ms out of a buffer of 64 KiB closes its window
+a hundred times in 10 s up to a round trip of 20 ms, and never from 22 ms on, where it shrinks instead (measured on the model, no loss). So
+the share of time that the receive window held the sender back is judged too, with how much of the largest window was in use: little of it,
+and the window had shrunk because the reader is slow; nearly all of it, and the window is too small for the path.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from tcpscape import metrics, stats
+from tcpscape.stats import Estimate
+from tcpscape.stats.estimate import CONFIDENCE
+from tcpscape.trial import FlowResult, Trial
+
+Zone = Literal["stable", "chaos zone", "collapsed"]
+Health = Literal["healthy", "stressed", "impaired", "unknown"]
+Problem = Literal["receiver", "network", "both", "neither"]
+Window = Literal["slow reader", "small window", "not the window", "unknown"]
+
+ZONES = (0.10, 0.30)
+"""Jitter / RTT at which the chaos zone begins and ends."""
+RTT_CV = (0.15, 0.30)
+"""RTT coefficient of variation from which a flow is stressed, and impaired."""
+CLOSED, RESENT, PER_S = 5.0, 10.0, 10.0
+"""More windows closed, or segments sent again, than this in so many seconds name a problem."""
+HELD = 0.5
+"""Share of its time that the receive window has to hold a sender back to be what limits it."""
+USED = 0.5
+"""Below this part of the largest window in use, the window had shrunk."""
+
+
+def zone(jitter: float, rtt: float) -> Zone:
+    """Where a path stands by its words: the standard deviation of one direction's delay over the round trip's mean (same unit)."""
+    share = jitter / rtt
+    return "stable" if share < ZONES[0] else "chaos zone" if share <= ZONES[1] else "collapsed"
+
+
+def health(rtt_cv: float) -> Health:
+    """What the spread of a flow's RTTs says."""
+    if math.isnan(rtt_cv):
+        return "unknown"
+    return "healthy" if rtt_cv < RTT_CV[0] else "stressed" if rtt_cv <= RTT_CV[1] else "impaired"
+
+
+def mid_path(rtt_cv: float) -> float:
+    """The coefficient of variation in mid-path that a sender's value stands for, where both directions have the same independent jitter."""
+    return rtt_cv * math.sqrt(2)
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """One trial's counters, all flows together; rates are those of 10 s. NaN where the engine cannot see it."""
+
+    closed: float
+    """Windows closed in 10 s."""
+    resent: float
+    """Segments sent again in 10 s."""
+    held: float
+    """Share of the time that the receive window held the senders back."""
+    used: float
+    """Bytes in a bare round trip at the flow's goodput / the largest receive window, mean over the flows."""
+
+    @property
+    def problem(self) -> Problem:
+        """The published rule; an unknown count is no sign."""
+        receiver, network = self.closed > CLOSED, self.resent > RESENT
+        if receiver and network:
+            return "both"
+        return "receiver" if receiver else "network" if network else "neither"
+
+    @property
+    def window(self) -> Window:
+        """What the receive window does to the flow."""
+        if math.isnan(self.held):
+            return "unknown"
+        if self.held < HELD:
+            return "not the window"
+        if math.isnan(self.used):
+            return "unknown"
+        return "slow reader" if self.used < USED else "small window"
+
+
+def signature(trial: Trial) -> Signature:
+    """The counters of a trial."""
+    long = sum(f.seconds for f in trial.flows) / len(trial.flows) if trial.flows else 0.0
+    per = PER_S / long if long > 0 else math.nan
+    used = [_used(f) for f in trial.flows]
+    return Signature(
+        metrics.find("zero_windows").of(trial) * per, metrics.retransmits(trial) * per, metrics.find("rwnd_limited").of(trial),
+        sum(used) / len(used) if used else math.nan,
+    )  # fmt: skip
+
+
+def _used(flow: FlowResult) -> float:
+    least = flow.rtt_ms.min if flow.rtt_ms.min is not None else flow.min_rtt_ms
+    if least is None or not flow.max_rwnd:
+        return math.nan
+    return flow.goodput_mbps * 1e6 / 8 * least / 1e3 / flow.max_rwnd
+
+
+@dataclass(frozen=True, slots=True)
+class Indicators:
+    """Many trials of one condition."""
+
+    rtt_cv: Estimate
+    """Median of the RTTs' coefficient of variation; n = 0 where packets were not kept."""
+    health: Health
+    """Of that median."""
+    closed: Estimate
+    """Median of the windows closed in 10 s."""
+    resent: Estimate
+    """Median of the segments sent again in 10 s."""
+    held: Estimate
+    """Median of the share that the receive window held back."""
+    problems: Mapping[Problem, Estimate]
+    """Share of the trials with each diagnosis by the published rule."""
+    windows: Mapping[Window, Estimate]
+    """Share of the trials with each judgement of the receive window."""
+
+
+def judge(trials: Sequence[Trial]) -> Indicators:
+    """The trials of one condition together."""
+    some = [signature(t) for t in trials]
+    cv = _median([metrics.find("rtt_cv").of(t) for t in trials], "1")
+    problems, windows = Counter(s.problem for s in some), Counter(s.window for s in some)
+    return Indicators(
+        cv, health(cv.value), _median([s.closed for s in some], "in 10 s"), _median([s.resent for s in some], "in 10 s"),
+        _median([s.held for s in some], "1"), {p: share(k, len(some)) for p, k in problems.items()},
+        {w: share(k, len(some)) for w, k in windows.items()},
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Masking:
+    """Whether a network problem hides a receiver problem: the same slow reader on a good path and on a bad one."""
+
+    closed_alone: Estimate
+    """Median of the windows closed in 10 s on the good path."""
+    closed_both: Estimate
+    """The same on the bad path."""
+    seen_alone: Estimate
+    """Share of the trials on the good path in which the published rule names the receiver: without it there is nothing to mask."""
+    hidden: Estimate
+    """Share of the trials on the bad path in which it names the network alone."""
+    seen_by_window: Estimate
+    """Share of the trials on the bad path in which the receive window is judged to be a slow reader's."""
+
+
+def masking(alone: Sequence[Trial], both: Sequence[Trial]) -> Masking:
+    """From trials of a slow reader on a good path (`alone`) and on a bad one (`both`)."""
+    good, bad = [signature(t) for t in alone], [signature(t) for t in both]
+    return Masking(
+        _median([s.closed for s in good], "in 10 s"), _median([s.closed for s in bad], "in 10 s"),
+        share(sum(s.problem in ("receiver", "both") for s in good), len(good)), share(sum(s.problem == "network" for s in bad), len(bad)),
+        share(sum(s.window == "slow reader" for s in bad), len(bad)),
+    )  # fmt: skip
+
+
+def share(k: int, n: int) -> Estimate:
+    """`k` of `n` with Wilson's interval (1927): it holds at 0 and at n too."""
+    from scipy.stats import binomtest
+
+    if not n:
+        return Estimate(math.nan, math.nan, math.nan, 0, "1")
+    got = binomtest(k, n).proportion_ci(CONFIDENCE, method="wilson")
+    return Estimate(k / n, float(got.low), float(got.high), n, "1")
+
+
+def _median(values: Sequence[float], unit: str) -> Estimate:
+    """The median of those that are known."""
+    return stats.median([v for v in values if not math.isnan(v)], unit)

@@ -1,0 +1,253 @@
+"""Zones, health, signatures and masking; video rungs and a player: worked arithmetic, brute force, and the model."""
+
+import math
+
+import numpy as np
+import polars as pl
+import pytest
+
+from tcpscape.campaign import Runner
+from tcpscape.engines import Capture, make
+from tcpscape.errors import ScenarioError
+from tcpscape.findings import indicators, video
+from tcpscape.findings.video import LADDER, Player, Rung
+from tcpscape.scenario import Scenario
+from tcpscape.trial import Cwnd, FlowResult, Rtt, Trial
+
+
+@pytest.mark.parametrize(("jitter", "rtt", "expected"), [
+    (0, 50, "stable"), (4.9, 50, "stable"), (5, 50, "chaos zone"), (15, 50, "chaos zone"), (15.1, 50, "collapsed"), (7, 26, "chaos zone"),
+])  # fmt: skip
+def test_zones_are_jitter_over_rtt(jitter, rtt, expected):
+    assert indicators.zone(jitter, rtt) == expected
+
+
+def test_health_is_the_published_thresholds():
+    assert [indicators.health(x) for x in (0.149, 0.15, 0.30, 0.301, math.nan)] == ["healthy", "stressed", "stressed", "impaired", "unknown"]
+
+
+def test_mid_path_sees_one_direction():
+    """J = 5 on each of two delays of 25: 5/25 = 0.2 in mid-path, 5·√2/50 = 0.1414 at the sender."""
+    assert indicators.mid_path(5 * math.sqrt(2) / 50) == pytest.approx(0.2)
+
+
+def trial(zero=0, resent=0, rwnd=0.0, mbps=8.0, seconds=10.0, **rest):
+    known = {"max_rwnd": 100_000, "zero_windows": zero, "min_rtt_ms": 50.0, "stop_s": seconds}
+    flow = FlowResult("cubic", mbps, seconds, resent, 0, Rtt(), Cwnd(), {"rwnd": rwnd, "cwnd": 1 - rwnd}, **known | rest)
+    return Trial("s", "cubic", "a", 0, "mock", "1", seconds, (flow,))
+
+
+@pytest.mark.parametrize(("zero", "resent", "problem"), [
+    (5, 10, "neither"), (6, 10, "receiver"), (5, 11, "network"), (6, 11, "both"), (None, 11, "network"), (None, 0, "neither"),
+])  # fmt: skip
+def test_the_published_signatures(zero, resent, problem):
+    assert indicators.signature(trial(zero, resent)).problem == problem
+
+
+def test_counts_are_those_of_ten_seconds():
+    """12 windows closed and 8 retransmissions in 20 s are 6 and 4 in 10."""
+    got = indicators.signature(trial(12, 8, seconds=20.0))
+    assert (got.closed, got.resent) == (6, 4)
+
+
+@pytest.mark.parametrize(("rwnd", "mbps", "rest", "window"), [
+    (0.9, 3.2, {}, "slow reader"),  # 3.2 Mbit/s · 50 ms = 20 kB of 100
+    (0.9, 15.2, {}, "small window"),  # 95 kB of 100
+    (0.4, 3.2, {}, "not the window"),
+    (0.9, 3.2, {"max_rwnd": None}, "unknown"),
+    (0.9, 3.2, {"limited_by": {}}, "unknown"),
+])
+def test_a_window_is_small_or_shrunk(rwnd, mbps, rest, window):
+    said = trial(rwnd=rwnd, mbps=mbps, **{k: v for k, v in rest.items() if k != "limited_by"})
+    if "limited_by" in rest:
+        flow = FlowResult(**{**{f: getattr(said.flows[0], f) for f in FlowResult.__slots__}, "limited_by": {}})
+        said = Trial("s", "cubic", "a", 0, "mock", "1", 10.0, (flow,))
+    assert indicators.signature(said).window == window
+
+
+def test_trials_are_judged_together():
+    """Three of four are the network's: 0.75, Wilson's interval 0.301 to 0.954."""
+    got = indicators.judge([trial(resent=20), trial(resent=30), trial(resent=40), trial(zero=9)])
+    assert got.problems["network"].value == 0.75
+    assert (got.problems["network"].low, got.problems["network"].high) == pytest.approx((0.30064, 0.95441), abs=1e-4)
+    assert got.problems["receiver"].value == 0.25
+    assert got.resent.value == 25
+    assert (got.rtt_cv.n, got.health) == (0, "unknown")
+
+
+def test_a_share_of_nothing_is_unknown_and_of_all_is_not_certain():
+    assert math.isnan(indicators.share(0, 0).value)
+    got = indicators.share(10, 10)
+    assert (got.value, got.high) == (1, 1)
+    assert got.low == pytest.approx(0.7225, abs=1e-4)
+
+
+def test_masking_counts_both_paths():
+    got = indicators.masking([trial(zero=50)] * 4, [trial(resent=30), trial(resent=30, rwnd=0.8, mbps=1), trial(zero=8, resent=30), trial()])
+    assert (got.closed_alone.value, got.seen_alone.value, got.hidden.value, got.seen_by_window.value) == (50, 1, 0.5, 0.25)
+
+
+def run(rtt, loss, delay, n=3):
+    """A reader of 8 KiB after each `delay` out of a buffer of 64 KiB."""
+    said = Scenario.of({
+        "forward": [f"netem delay {rtt / 2}ms loss {loss}% limit 1000"], "reverse": [f"netem delay {rtt / 2}ms limit 1000"], "duration": "10s",
+        "flows": [{"rcvbuf": "64KiB", "read": f"8KiB/{delay}", "app": {"rate": "5MiB/s"}}],
+    })  # fmt: skip
+    return Runner(make("model"), 2).run(said, range(n))
+
+
+def test_a_slow_reader_closes_its_window_on_a_short_path_only(need_model):
+    """409 kB/s are read: at 18 ms the window closes a hundred times; at 22 ms never, though it limits the flow all the time."""
+    short, long = indicators.judge(run(18, 0, "20ms")), indicators.judge(run(22, 0, "20ms"))
+    assert short.closed.value > 100
+    assert short.problems["receiver"].value == 1
+    assert long.problems["neither"].value == 1
+    assert long.closed.value == 0
+    assert long.held.value > 0.9
+    assert short.windows["slow reader"].value == long.windows["slow reader"].value == 1
+
+
+def test_a_small_window_is_no_slow_reader(need_model):
+    got = indicators.judge(run(50, 0, "1ms"))
+    assert got.windows["small window"].value == 1
+    assert got.problems["neither"].value == 1
+
+
+def test_loss_hides_a_reader_that_is_faster_than_the_path(need_model):
+    """At 50 ms and 2 % loss the path carries less than is read: no window closes, only the network is named."""
+    got = indicators.masking(run(2, 0, "20ms"), run(50, 2, "20ms"))
+    assert got.seen_alone.value == 1
+    assert got.hidden.value == 1
+    assert got.closed_both.value == 0
+
+
+def test_jitter_shows_in_the_rtts(need_model):
+    """5 ms on each of two delays of 25 ms, kept in order by nothing: about 5·√2/50 = 0.14 at the sender, 0.2 in mid-path: stressed."""
+    said = Scenario.of({
+        "forward": ["netem delay 25ms 5ms distribution normal limit 1000"], "reverse": ["netem delay 25ms 5ms distribution normal limit 1000"],
+        "flows": [{"app": {"rate": "1MiB/s"}}], "duration": "5s",
+    })  # fmt: skip
+    got = indicators.judge(Runner(make("model"), 2, Capture(packets=True)).run(said, range(2)))
+    assert got.rtt_cv.value == pytest.approx(0.14, abs=0.04)
+    assert indicators.health(indicators.mid_path(got.rtt_cv.value)) == "stressed"
+
+
+@pytest.mark.parametrize(("mbps", "name"), [(0.9, None), (1, "360p"), (2.49, "360p"), (2.5, "480p"), (7.3, "720p"), (8, "1080p"), (100, "2160p")])
+def test_rungs(mbps, name):
+    """The published judgement of 7.3 Mbit/s is 720p."""
+    got = video.carried(mbps)
+    assert (got.name if got else None) == name
+
+
+HD = Rung("720p", 5.0)
+
+
+def arrivals(*pieces):
+    """(until, Mbit/s) pieces as times and bytes."""
+    times, got = [0.0], [0.0]
+    for until, mbps in pieces:
+        got.append(got[-1] + (until - times[-1]) * mbps * 1e6 / 8)
+        times.append(until)
+    return np.array(times), np.array(got)
+
+
+def test_a_player_starts_stops_and_goes_on():
+    """5 Mbit/s of media. 10 Mbit/s for 4 s: 2 s of media after 1 s, 8 s after 4. Nothing until 20 s: playing from 1 s on it is out at 9 s.
+    Then 10 Mbit/s: 2 s of media at 21 s. Stopped for 12 s; from 21 to 30 s it plays on."""
+    got = video.play(*arrivals((4, 10), (20, 0), (30, 10)), HD, Player(2))
+    assert got.startup_s == pytest.approx(1)
+    assert got.stalls == (pytest.approx((9, 21)),)
+    assert got.stalled_s == pytest.approx(12)
+    assert got.played_s == pytest.approx(8 + 9)
+    assert got.stalled_share == pytest.approx(12 / 29)
+    assert not got.smooth
+
+
+def test_a_larger_buffer_waits_longer_and_stops_less():
+    """4 Mbit/s for 5 of media: 0.8 s a second. Started with 8 s of media after 10 s, it is out after 8/(1 − 0.8) = 40 s; with 2 s, after 10."""
+    series = arrivals((45, 4.0))
+    large, small = video.play(*series, HD, Player(8)), video.play(*series, HD, Player(2))
+    assert (large.startup_s, large.stalls) == (pytest.approx(10), ())
+    assert small.startup_s == pytest.approx(2.5)
+    assert small.stalls[0][0] == pytest.approx(12.5)
+    assert small.stalls[0][1] == pytest.approx(15)
+
+
+def test_exactly_enough_never_stops():
+    assert video.play(*arrivals((60, 5.0)), HD, Player(1)).smooth
+
+
+def test_a_picture_that_never_comes():
+    got = video.play(*arrivals((10, 0.5)), HD)
+    assert (got.startup_s, got.stalls, got.played_s, got.smooth) == (10, (), 0, False)
+    assert math.isnan(got.stalled_share)
+
+
+def test_a_stall_may_last_to_the_end():
+    got = video.play(*arrivals((2, 10), (10, 0)), HD, Player(2))
+    assert got.stalls == (pytest.approx((5, 10)),)
+    assert got.played_s == pytest.approx(4)
+
+
+def test_going_on_may_take_another_amount():
+    got = video.play(*arrivals((2, 10), (10, 0), (20, 5)), HD, Player(2, resume_s=0.5))
+    assert got.stalls[0] == pytest.approx((5, 10.5))
+
+
+def brute(times, got, rung, startup, step=1e-4):
+    """The same player in small steps."""
+    t = np.arange(times[0], times[-1], step)
+    media, played, on, began, stalled = np.interp(t, times, got) * 8 / (rung.mbps * 1e6), 0.0, False, None, 0.0
+    for now, there in zip(t, media, strict=True):
+        if not on and there - played >= startup:
+            on, began = True, now if began is None else began
+        elif on and there - played <= 0:
+            on = False
+        played, stalled = (played + step, stalled) if on else (played, stalled + step * (began is not None))
+    return began, played, stalled
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_fluid_is_what_small_steps_show(seed):
+    rng = np.random.default_rng(seed)
+    series = arrivals(*[(i + 1, x) for i, x in enumerate(rng.lognormal(math.log(5.2), 0.6, 20))])
+    got = video.play(*series, HD, Player(1.0))
+    began, played, stalled = brute(*series, HD, 1.0)
+    assert got.startup_s == pytest.approx(began, abs=1e-3)
+    assert got.played_s == pytest.approx(played, abs=0.02)
+    assert got.stalled_s == pytest.approx(stalled, abs=0.02)
+
+
+@pytest.mark.parametrize("bad", [{"startup_s": 0}, {"startup_s": math.inf}, {"resume_s": -1.0}])
+def test_a_player_without_a_threshold_is_refused(bad):
+    with pytest.raises(ScenarioError, match="write for example 2s"):
+        Player(**bad)
+
+
+def test_no_samples_are_refused():
+    with pytest.raises(ScenarioError, match="samples:"):
+        video.watch(trial(), HD)
+
+
+def sampled(*pieces):
+    times, got = arrivals(*pieces)
+    t = np.arange(0, times[-1] + 0.05, 0.1)
+    frame = pl.DataFrame({"t_ns": (t * 1e9).round().astype(np.uint64), "flow": np.zeros(len(t), np.uint32), "bytes_acked": np.interp(t, times, got)})
+    flow = FlowResult("bbr", got[-1] * 8e-6 / times[-1], times[-1], 0, 0, Rtt(), Cwnd(), {}, stop_s=times[-1])
+    return Trial("s", "bbr", "a", 0, "mock", "1", times[-1], (flow,), samples=frame)
+
+
+def test_a_mean_rate_is_not_what_plays():
+    """10 Mbit/s for 10 s, nothing for 20, 10 again for 10: the mean of 5 carries 720p, but it stops; 480p plays on."""
+    got = video.judge([sampled((10, 10), (30, 0), (40, 10))] * 3, LADDER[2])
+    assert got.carried["720p"].value == 1
+    assert got.smooth["480p"].value == 1
+    assert got.stalls.value == 1
+    assert got.began.value == 1
+    assert got.startup_s.value == pytest.approx(1)
+
+
+def test_nothing_carries_nothing():
+    got = video.judge([sampled((40, 0.5))], LADDER[0], Player(30))
+    assert list(got.carried) == list(got.smooth) == [video.NOTHING]
+    assert (got.began.value, got.stalled_share.n) == (0, 0)
