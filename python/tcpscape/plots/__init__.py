@@ -1,22 +1,50 @@
-"""Figures. One function each, from results to a file; never runs an engine."""
+"""Figures of results; never runs an engine.
+
+:data:`FIGURES` are those of a campaign's outcome, by name: each says whether an outcome has what it shows, and draws it as a Matplotlib
+figure; :func:`tcpscape.plots.style.save` writes one. Figures of findings are functions of their modules.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tcpscape.plots.profiles import profiles
-from tcpscape.plots.retention import retention
-from tcpscape.plots.series import series
+from tcpscape.errors import refuse
+from tcpscape.plots import bars, curves, style
+from tcpscape.plots.base import Beside, Figure
 
 if TYPE_CHECKING:
+    from tcpscape.campaign.outcome import Outcome
     from tcpscape.studies.run import Result
 
-__all__ = ["profiles", "retention", "series", "study"]
+__all__ = ["FIGURES", "Beside", "Figure", "find", "fitting", "study"]
+
+FIGURES: Mapping[str, Figure] = {
+    f.name: f
+    for f in (
+        Figure("retention", "goodput as a share of that without the impairment, with its interval", curves.has_cliff, curves.retention),
+        Figure("curve", "the metric along an axis, with its interval", curves.has_axis, curves.curve),
+        Figure("profiles", "the metric on each named path", bars.has_words, bars.profiles),
+        Figure("bars", "the metric of every congestion control, the highest first", bars.has_controls, bars.bars),
+    )
+}
+"""Every figure of an outcome."""
+
+
+def find(name: str) -> Figure:
+    """The figure called `name`; one that is unknown is refused."""
+    if name not in FIGURES:
+        refuse("figures", f"{name!r} is unknown", f"choose {', '.join(FIGURES)}")
+    return FIGURES[name]
+
+
+def fitting(outcome: Outcome) -> list[Figure]:
+    """The figures that an outcome has enough for."""
+    return [f for f in FIGURES.values() if f.applies(outcome)]
 
 
 def study(result: Result, stem: Path) -> list[Path]:
-    """The picture of a study: retention along its axis, or its profiles side by side. Returns the files (PNG, SVG)."""
+    """The first figure that fits the study's first part, with the published numbers. Returns the files (PNG, SVG)."""
     outcome = result.outcome()
-    words = [a for a in outcome.axes if outcome.cells[0].value(a).is_word]
-    return profiles(result, words[0], stem) if words or not outcome.axes else retention(result, stem)
+    return style.save(fitting(outcome)[0].draw(outcome, Beside(result.study.title, result.known)), stem)

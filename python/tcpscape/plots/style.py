@@ -1,41 +1,74 @@
-"""How figures look: a palette that colour-blind readers can tell apart (Okabe and Ito 2008), ink that reads on light and dark pages."""
+"""How figures look and how they are written: ink that reads on light and dark pages, panels, legends, notes, PNG, SVG and PDF."""
 
 from __future__ import annotations
 
+import io
+import re
+import textwrap
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from tcpscape.errors import StoreError
+from tcpscape.errors import StoreError, refuse
+from tcpscape.plots import palette
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
 INK = "#808080"
-"""Mid-grey: contrast of at least 3.9 on white and 4.5 on near-black."""
+"""Mid-grey: contrast of at least 3.9 on white and 4.5 on near-black. In a page it becomes the page's own text colour."""
 DARK = "#404040"
 """Ink of figures on a white ground."""
-COLOURS = {"cubic": "#e69f00", "bbr": "#0090d0", "reno": "#009e73"}
-SPARE = ("#cc79a7", "#d55e00", "#56b4e9", "#b8a800", "#7a6fd0", "#44aa99", "#cc6677", "#999933", "#aa4499", "#6699cc", "#c08040", "#117733")
-"""Of all others, in the order in which a figure names them (Okabe and Ito, then Tol)."""
-MARKERS = {"cubic": "o", "bbr": "s", "reno": "^"}
+FORMATS = ("png", "svg", "pdf")
+"""What a figure can be written as."""
+DPI = 160
+"""Of PNG, and of what an SVG holds as an image."""
+SALT = "tcpscape"
+"""Of the SVG's ids: the same figure has the same bytes."""
+NOTE_SIZE, NOTE_LINES = 7.5, 3
+"""Size of the notes under a figure, points, and how many lines of caveats are shown there."""
+LONG = 20.0
+"""Largest over smallest positive value from which an axis is logarithmic."""
+LEAST_APART = 0.085
+"""Between two ticks' labels, of the panel's width."""
+WIDTH_OF_CHARACTER = 0.56
+"""Mean width of a character over the size of its font (DejaVu Sans)."""
 
 
 def colour(cca: str, place: int = 0) -> str:
-    """The colour of a congestion control; the same in every figure."""
-    return COLOURS.get(cca, SPARE[place % len(SPARE)])
+    """The colour of a congestion control, the same in every figure; others take one by their `place` in it."""
+    return palette.looks([cca])[cca].colour if cca in palette.KNOWN else palette.LOOKS[(place + 3) % len(palette.LOOKS)].colour
 
 
-def figure(panels: int, *, share: bool = True, width: float = 4.2, height: float = 3.6) -> tuple[Figure, list[Axes]]:
-    """A transparent figure with panels side by side; `share`: one y axis for all."""
+def figure(panels: int, *, share: bool = True, width: float = 4.2, height: float = 3.6, columns: int = 3) -> tuple[Figure, list[Axes]]:
+    """A transparent figure with panels in rows of at most `columns`, each `width` × `height` inches; `share`: one y axis for all."""
     from matplotlib.figure import Figure
 
-    fig = Figure(figsize=(max(6.0, width * panels), height), layout="constrained")
+    columns = 2 if panels == 4 and columns == 3 else min(panels, columns)
+    rows = -(-panels // columns)
+    fig = Figure(figsize=(max(6.4, width * columns), 0.7 + height * rows), layout="constrained")
+    fig.get_layout_engine().set(h_pad=0.08, w_pad=0.08)  # type: ignore[union-attr, call-arg]
     fig.patch.set_alpha(0)
-    axes = fig.subplots(1, panels, sharey=share, squeeze=False)[0]
-    for ax in axes:
-        _ink(ax)
-    return fig, list(axes)
+    axes = list(fig.subplots(rows, columns, sharey=share, squeeze=False).flat)
+    for spare in axes[panels:]:
+        spare.set_visible(False)
+    for ax in axes[:panels]:
+        ink(ax)
+    return fig, axes[:panels]
+
+
+def rows(panels: int, *, columns: int = 1, width: float = 8.4, height: float = 1.75) -> tuple[Figure, list[list[Axes]]]:
+    """A transparent figure with panels below each other over one time axis, `columns` of them."""
+    from matplotlib.figure import Figure
+
+    fig = Figure(figsize=(width, 1.2 + height * panels), layout="constrained")
+    fig.patch.set_alpha(0)
+    axes = fig.subplots(panels, columns, sharex=True, sharey="row", squeeze=False)
+    for ax in axes.flat:
+        ink(ax)
+    return fig, [list(row) for row in axes]
 
 
 def stacked(panels: int, *, zoom: bool = False, width: float = 9.0, height: float = 1.7) -> tuple[Figure, list[list[Axes]]]:
@@ -46,7 +79,7 @@ def stacked(panels: int, *, zoom: bool = False, width: float = 9.0, height: floa
     fig = Figure(figsize=(width * (1 + 0.4 * zoom), 1.0 + height * panels), layout="constrained", facecolor="white")
     axes = fig.subplots(panels, columns, sharex="col", squeeze=False, width_ratios=[5, 3][:columns])
     for ax in axes.flat:
-        _ink(ax, DARK)
+        ink(ax, DARK)
     return fig, [list(row) for row in axes]
 
 
@@ -54,39 +87,151 @@ def grid(panels: int, columns: int, *, width: float = 3.2, height: float = 2.5) 
     """A figure on white with panels in rows, sharing both axes."""
     from matplotlib.figure import Figure
 
-    rows = -(-panels // columns)
-    fig = Figure(figsize=(0.6 + width * columns, 1.1 + height * rows), layout="constrained", facecolor="white")
-    axes = list(fig.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).flat)
+    rows_ = -(-panels // columns)
+    fig = Figure(figsize=(0.6 + width * columns, 1.1 + height * rows_), layout="constrained", facecolor="white")
+    axes = list(fig.subplots(rows_, columns, sharex=True, sharey=True, squeeze=False).flat)
     for spare in axes[panels:]:
         spare.set_visible(False)
     for ax in axes[:panels]:
-        _ink(ax, DARK)
+        ink(ax, DARK)
     return fig, axes[:panels]
 
 
-def _ink(ax: Axes, ink: str = INK) -> None:
+def y_label(axes: Sequence[Axes], text: str) -> None:
+    """The y axis' label, once a row of panels."""
+    for ax in axes:
+        spec = ax.get_subplotspec()
+        if spec is not None and spec.is_first_col():
+            ax.set_ylabel(text)
+
+
+def ink(ax: Axes, tone: str = INK) -> None:
+    """Axes without ground, in ink: two spines, a faint grid."""
     ax.patch.set_alpha(0)
-    ax.tick_params(colors=ink, labelcolor=ink)
+    ax.tick_params(which="both", colors=tone, labelcolor=tone)
     for side, spine in ax.spines.items():
-        spine.set_color(ink)
+        spine.set_color(tone)
         spine.set_visible(side in ("left", "bottom"))
-    ax.grid(True, color=ink, alpha=0.2, linewidth=0.6)
+    ax.grid(True, color=tone, alpha=0.2, linewidth=0.6)
     for text in (ax.xaxis.label, ax.yaxis.label, ax.title):
-        text.set_color(ink)
+        text.set_color(tone)
 
 
-def legend(ax: Axes) -> None:
+def legend(ax: Axes, **more: Any) -> None:
     """A legend without a box, in ink."""
-    ax.legend(frameon=False, labelcolor=INK, fontsize=8)
+    ax.legend(**{"frameon": False, "labelcolor": INK, "fontsize": 8, **more})
 
 
-def save(fig: Figure, stem: Path) -> list[Path]:
-    """Writes PNG and SVG; returns the files."""
-    files = [stem.with_suffix(".png"), stem.with_suffix(".svg")]
+def key(fig: Figure, axes: Sequence[Axes], columns: int = 6) -> None:
+    """One legend for all panels, under them, each label once."""
+    found: dict[str, Any] = {}
+    for ax in axes:
+        for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
+            found.setdefault(label, handle)
+    found = dict(sorted(found.items(), key=lambda pair: pair[0].endswith("published")))
+    if found:
+        widest = max(map(len, found))
+        fits = max(1, int(fig.get_figwidth() * 72 / (8 * WIDTH_OF_CHARACTER * (widest + 7))))
+        made = fig.legend(
+            list(found.values()), list(found), loc="outside lower center", ncols=min(columns, fits, len(found)), frameon=False, fontsize=8,
+            labelcolor=INK,
+        )
+        made.set_zorder(5)
+
+
+def words(fig: Figure, title: str, note: str, caveats: Sequence[str] = ()) -> None:
+    """Title and note above the figure, caveats under it, folded to its width."""
+    top = "\n".join([*fold(fig, title, 10), *fold(fig, note, 10)])
+    fig.suptitle(top, color=INK, fontsize=10)
+    if caveats:
+        fold_ = fold(fig, "; ".join(caveats), NOTE_SIZE)
+        cut = fold_[:NOTE_LINES]
+        if len(fold_) > NOTE_LINES:
+            cut[-1] = cut[-1][:-2] + " …"
+        fig.supxlabel("\n".join(cut), color=INK, fontsize=NOTE_SIZE)
+
+
+def fold(fig: Figure, text: str, size: float) -> list[str]:
+    """The lines of a text in a font of `size` points that fit into the figure's width."""
+    return textwrap.wrap(text, max(20, int(fig.get_figwidth() * 72 / (size * WIDTH_OF_CHARACTER)) - 2))
+
+
+def ticks(ax: Axes, at: Sequence[float]) -> None:
+    """Ticks of the x axis at these values; logarithmic from 0 where their steps grow, thinned out where they would touch."""
+    positive = [t for t in at if t > 0]
+    if len(positive) > 2 and positive[-1] / positive[0] >= LONG:
+        ax.set_xscale("symlog", linthresh=positive[0], linscale=0.4) if len(positive) < len(at) else ax.set_xscale("log")
+        # Room for the marks at both ends: a symlog axis would start far below zero by itself.
+        ax.set_xlim(-0.2 * positive[0] if len(positive) < len(at) else positive[0] / 1.25, positive[-1] * 1.25)
+        ax.set_xticks([], minor=True)
+    elif at:
+        room = 0.04 * ((at[-1] - at[0]) or 1)
+        ax.set_xlim(at[0] - room, at[-1] + room)
+    shown = _apart(ax, at)
+    ax.set_xticks(shown, [f"{t:.4g}" for t in shown], fontsize=8)
+
+
+def _apart(ax: Axes, at: Sequence[float]) -> list[float]:
+    """Those of these values whose labels do not touch: from the left, and the last one."""
+    scale, left, right = ax.get_xaxis().get_transform(), *ax.get_xlim()
+    low, high = (float(scale.transform([x])[0]) for x in (left, right))
+    place = {t: (float(scale.transform([t])[0]) - low) / (high - low) for t in at}
+    shown: list[float] = []
+    for t in at:
+        if not shown or place[t] - place[shown[-1]] >= LEAST_APART:
+            shown.append(t)
+    return shown
+
+
+def plain_log(axis: Axis) -> None:
+    """Numbers as people write them on a logarithmic axis: 0.5, 2, 40."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def formats(text: str) -> tuple[str, ...]:
+    """`png,svg` → its formats; one that is unknown is refused."""
+    found = tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
+    if unknown := [f for f in found if f not in FORMATS]:
+        refuse("figures", f"{unknown[0]!r} is no format", f"choose {', '.join(FORMATS)}")
+    return found
+
+
+def save(fig: Figure, stem: Path, kinds: Sequence[str] = ("png", "svg")) -> list[Path]:
+    """Writes the figure in these formats; the same figure gives the same bytes. Returns the files."""
+    files = [stem.with_name(f"{stem.name}.{kind}") for kind in kinds]
     try:
         stem.parent.mkdir(parents=True, exist_ok=True)
-        for file in files:
-            fig.savefig(file, dpi=160, metadata={"Date": None} if file.suffix == ".svg" else None)
+        for file, kind in zip(files, kinds, strict=True):
+            _write(fig, file, kind)
     except OSError as e:
         raise StoreError(f"out: cannot write {e.filename}: {e.strerror}; choose another directory") from None
     return files
+
+
+_DATELESS: Mapping[str, Any] = {
+    "svg": {"Date": None, "Creator": None, "Format": None, "Type": None}, "pdf": {"CreationDate": None}, "png": {},
+}
+"""Metadata of each format without the time of writing."""
+
+
+def _write(fig: Figure, to: Any, kind: str) -> None:
+    import matplotlib as mpl
+
+    with mpl.rc_context({"svg.hashsalt": SALT, "svg.fonttype": "none"}):
+        fig.savefig(to, format=kind, dpi=DPI, metadata=_DATELESS[kind])
+
+
+def inline(fig: Figure, name: str) -> str:
+    """The figure as an `<svg>` element for a page: ids begin with `name`, ink is the page's (`currentColor`), the width gives way."""
+    out = io.StringIO()
+    _write(fig, out, "svg")
+    text = out.getvalue()
+    text = text[text.index("<svg") :].replace(INK, "currentColor").strip()
+    text = re.sub(r'\bid="', f'id="{name}-', text)
+    text = re.sub(r'(url\(#|href="#)', rf"\g<1>{name}-", text)
+    wide = re.search(r'width="([\d.]+)pt" height="[\d.]+pt"', text)
+    return text.replace(wide.group(0), f'style="max-width:{wide.group(1)}pt" role="img"', 1) if wide else text

@@ -1,0 +1,132 @@
+"""What every figure of an outcome is made from: its panels, its lines, its axes' words, and what was published beside it."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tcpscape import metrics
+from tcpscape.campaign.outcome import Cell, Outcome
+from tcpscape.plots import palette
+from tcpscape.plots.palette import Look
+from tcpscape.studies import known
+from tcpscape.studies.known import Known
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Sheet
+
+MOST_PANELS = 12
+"""Panels of one figure; what needs more is not drawn."""
+NAMES: Mapping[str, str] = {
+    "rtt": "RTT", "jitter": "jitter (sd, each direction)", "loss": "loss (each direction)", "app": "application's rate", "d": "d",
+    "rcvbuf": "receive buffer", "sndbuf": "send buffer", "rate": "rate", "duration": "duration",
+}
+"""Axis → what to call it; any other is called by its name."""
+
+
+@dataclass(frozen=True)
+class Beside:
+    """What stands beside our own numbers in a figure."""
+
+    title: str = ""
+    known: tuple[Known, ...] = ()
+    """Published numbers."""
+
+    def of(self, outcome: Outcome, cell: Cell, metric: str, stat: str = "mean") -> list[Known]:
+        """What was published of a cell, the raw measurements last."""
+        found = [k for k in known.of(self.known, outcome.name, cell) if (k.metric, k.stat) == (metric, stat) and k.valid]
+        return sorted(found, key=lambda k: k.kind)
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure of a campaign's outcome."""
+
+    name: str
+    about: str
+    applies: Callable[[Outcome], bool]
+    """Whether the outcome has what it shows."""
+    draw: Callable[[Outcome, Beside], Sheet]
+    pages: Callable[[Outcome], Sequence[Outcome]] = lambda outcome: (outcome,)
+    """The parts of the outcome that get a figure each."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """One congestion control on one engine: what has one look."""
+
+    cca: str
+    engine: str
+    label: str
+    look: Look
+
+    def cells(self, outcome: Outcome, here: Mapping[str, str]) -> tuple[Cell, ...]:
+        """Its cells at these values."""
+        return outcome.select(self.cca, self.engine, **here)
+
+
+def lines(outcome: Outcome) -> list[Line]:
+    """Every congestion control on every engine, in the outcome's order."""
+    pairs = list(dict.fromkeys((c.cca, c.engine) for c in outcome.cells))
+    several = len({engine for _, engine in pairs}) > 1
+    label = {(cca, engine): f"{cca}, {engine}" if several else cca for cca, engine in pairs}
+    look = palette.looks(label.values())
+    return [Line(cca, engine, label[cca, engine], look[label[cca, engine]]) for cca, engine in pairs]
+
+
+def scales(outcome: Outcome, least: int = 2) -> list[str]:
+    """The axes with a scale and at least so many values."""
+    found = []
+    for axis in outcome.axes:
+        cells = [c.value(axis) for c in outcome.cells if axis in c.at]
+        if not any(v.is_word for v in cells) and len({v.number for v in cells}) >= least:
+            found.append(axis)
+    return found
+
+
+def points(outcome: Outcome, *along: str) -> list[dict[str, str]]:
+    """Every point on the other axes, for a panel each; axes with one value are left out."""
+    others = [a for a in outcome.axes if a not in along and len(outcome.levels(a)) > 1]
+    found = [dict(zip(others, at, strict=True)) for at in itertools.product(*(outcome.levels(a) for a in others))]
+    return [here for here in found if outcome.select(**here)]
+
+
+def fits(outcome: Outcome, *along: str) -> bool:
+    """Whether a panel for each point on the other axes is not too many."""
+    return len(points(outcome, *along)) <= MOST_PANELS
+
+
+def part(outcome: Outcome, here: Mapping[str, str]) -> Outcome:
+    """The outcome's cells at these values, as an outcome."""
+    return Outcome(outcome.campaign, outcome.select(**here), outcome.versions)
+
+
+def said(here: Mapping[str, str]) -> str:
+    """`RTT 50ms, loss 1%`."""
+    return ", ".join(f"{name.upper() if name == 'rtt' else name} {value}" for name, value in here.items())
+
+
+def axis_label(outcome: Outcome, axis: str) -> str:
+    """The axis' name with its unit."""
+    unit = next((c.value(axis).unit for c in outcome.cells if axis in c.at and c.value(axis).unit), "")
+    return f"{NAMES.get(axis, axis)}, {unit}" if unit else NAMES.get(axis, axis)
+
+
+def metric_label(metric: str) -> str:
+    """The metric's name with its unit."""
+    found = metrics.find(metric)
+    return found.name if found.unit in ("", "1") else f"{found.name}, {found.unit}"
+
+
+def note(outcome: Outcome, what: str) -> str:
+    """What is shown, of how many runs, on what."""
+    counts = sorted({len(c.trials) for c in outcome.cells})
+    each = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]}–{counts[-1]}"
+    return f"{what}; {outcome.trials} runs, {each} a cell, engine {outcome.label}"
+
+
+def title(outcome: Outcome, beside: Beside) -> str:
+    """The figure's title."""
+    return beside.title or outcome.campaign.about.strip() or outcome.name

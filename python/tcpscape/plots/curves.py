@@ -1,0 +1,136 @@
+"""Curves along an axis: a metric, or the share of it that is left, with interval bands, and the published points beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from tcpscape.campaign.outcome import Cell, Outcome
+from tcpscape.plots import base, style
+from tcpscape.plots.base import Beside, Line
+from tcpscape.stats import Estimate
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Of = Callable[[Cell], Estimate]
+HALF = 50.0
+"""Percent that counts as the cliff's edge, as published."""
+WIDE = 30.0
+"""Highest over lowest value from which a metric's axis is logarithmic."""
+
+
+def has_axis(outcome: Outcome) -> bool:
+    """Whether there is an axis with a scale, and few enough panels beside it."""
+    found = base.scales(outcome)
+    return bool(found) and base.fits(outcome, found[-1])
+
+
+def has_cliff(outcome: Outcome) -> bool:
+    """Whether something is taken away along the axis: it begins at 0, and the metric there is not 0."""
+    if outcome.campaign.metric != "goodput" or not has_axis(outcome):
+        return False
+    axis = base.scales(outcome)[-1]
+    return min(c.value(axis).number for c in outcome.cells) == 0 and any(outcome.base(c, axis).mean().value > 0 for c in outcome.cells)
+
+
+def retention(outcome: Outcome, beside: Beside = Beside()) -> Figure:
+    """Goodput as a share of that at the axis' lowest value, along the last axis with a scale; a panel for each point on the others."""
+    axis = base.scales(outcome)[-1]
+    fig, axes = _panels(outcome, beside, axis, lambda cell: _percent(outcome.retention(cell, axis)), retained=True)
+    for ax in axes:
+        ax.axhline(HALF, color=style.INK, linewidth=0.8, linestyle=":")
+        ax.set_ylim(0, max(115.0, min(ax.get_ylim()[1], 200.0)))
+    style.y_label(axes, "goodput retained, %")
+    what = f"share of the goodput at {axis} {outcome.levels(axis)[0]}: ratio of means, 95 % interval"
+    return _finish(fig, axes, outcome, beside, what)
+
+
+def curve(outcome: Outcome, beside: Beside = Beside()) -> Figure:
+    """The campaign's metric along the last axis with a scale; a panel for each point on the others."""
+    axis, metric = base.scales(outcome)[-1], outcome.campaign.metric
+    fig, axes = _panels(outcome, beside, axis, lambda cell: cell.mean(metric), retained=False)
+    values = [v for v in (c.mean(metric).value for c in outcome.cells) if v > 0]
+    for ax in axes:
+        if values and max(values) / min(values) > WIDE:
+            ax.set_yscale("log")
+            style.plain_log(ax.yaxis)
+        else:
+            ax.set_ylim(0, ax.get_ylim()[1])
+    style.y_label(axes, base.metric_label(metric))
+    return _finish(fig, axes, outcome, beside, "mean and 95 % interval")
+
+
+def _percent(got: Estimate) -> Estimate:
+    return Estimate(100 * got.value, 100 * got.low, 100 * got.high, got.n, "%")
+
+
+def _panels(outcome: Outcome, beside: Beside, axis: str, of: Of, *, retained: bool) -> tuple[Figure, list[Axes]]:
+    places = base.points(outcome, axis)
+    fig, axes = style.figure(len(places), height=3.1)
+    for ax, here in zip(axes, places, strict=True):
+        for line in base.lines(outcome):
+            cells = outcome.curve(axis, line.cca, line.engine, **here)
+            if cells:
+                _line(ax, line, [c.value(axis).number for c in cells], [of(c) for c in cells])
+                _published(ax, line, outcome, beside, cells, axis, retained=retained)
+        ax.set_title(base.said(here), fontsize=10)
+        _axis(ax, outcome, axis, here)
+    return fig, axes
+
+
+def _line(ax: Axes, line: Line, at: Sequence[float], got: Sequence[Estimate]) -> None:
+    look = line.look
+    ax.plot(at, [e.value for e in got], color=look.colour, marker=look.marker, linestyle=look.dash, markersize=4.5, linewidth=1.5, label=line.label)
+    ax.fill_between(at, [e.low for e in got], [e.high for e in got], color=look.colour, alpha=0.22, linewidth=0)
+
+
+def _published(
+    ax: Axes, line: Line, outcome: Outcome, beside: Beside, cells: Sequence[Cell], axis: str, *, retained: bool
+) -> None:
+    """Published means as hollow markers, the raw measurements where there are any; as shares of the one at the axis' lowest value."""
+    metric = outcome.campaign.metric
+    found = [(c, beside.of(outcome, c, metric)) for c in cells]
+    last = [(c, some[-1].value) for c, some in found if some]
+    if retained:
+        lowest = outcome.base(cells[0], axis)
+        whole = next((value for c, value in last if c == lowest), 0.0)
+        last = [(c, 100 * value / whole) for c, value in last] if whole else []
+    if last:
+        at, values = zip(*((c.value(axis).number, value) for c, value in last), strict=True)
+        look = line.look
+        ax.plot(
+            at, values, color=look.colour, marker=look.marker, markersize=8.5, linewidth=0, markerfacecolor="none", label=f"{line.label}, published"
+        )
+
+
+def _axis(ax: Axes, outcome: Outcome, axis: str, here: Mapping[str, str]) -> None:
+    """The axis' scale: logarithmic from 0 where its steps grow; under jitter, a second one in percent of the RTT."""
+    cells = outcome.select(**here)
+    ticks = sorted({c.value(axis).number for c in cells if axis in c.at})
+    ax.set_xlabel(base.axis_label(outcome, axis))
+    style.ticks(ax, ticks)
+    if axis == "jitter":
+        _of_rtt(ax, cells)
+
+
+def _of_rtt(ax: Axes, cells: Sequence[Cell]) -> None:
+    rtts = {s.rtt_ns / 1e6 for c in cells for s in c.scenarios}
+    if len(rtts) != 1 or not (rtt := rtts.pop()):
+        return
+    below = ax.secondary_xaxis(-0.24, functions=(_scale(100 / rtt), _scale(rtt / 100)))
+    below.set_xlabel("jitter / RTT, %", color=style.INK, fontsize=8)
+    below.tick_params(colors=style.INK, labelsize=7)
+    below.spines["bottom"].set_visible(False)
+
+
+def _scale(factor: float) -> Callable[[Any], Any]:
+    return lambda values: values * factor
+
+
+def _finish(fig: Figure, axes: Sequence[Axes], outcome: Outcome, beside: Beside, what: str) -> Figure:
+    hollow = any("published" in label for ax in axes for label in ax.get_legend_handles_labels()[1])
+    style.words(fig, base.title(outcome, beside), base.note(outcome, what + ("; hollow: as published" if hollow else "")), outcome.caveats)
+    style.key(fig, axes)
+    return fig

@@ -1,0 +1,122 @@
+"""A result directory as a document: one HTML file that opens offline, figures and tables beside it.
+
+Everything is made from the directory alone; the same directory gives the same bytes.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tcpscape.campaign.record import Record
+from tcpscape.errors import StoreError
+from tcpscape.plots import Beside
+from tcpscape.report import cells, figures, published, rerun
+from tcpscape.report.figures import Wanted
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from tcpscape.studies.claims import Judged
+    from tcpscape.studies.run import Result
+
+PAGE = "report.html"
+"""Its name in the directory."""
+TABLES = "tables"
+
+
+def build(record: Record, root: Path, formats: tuple[str, ...] = ("svg", "png")) -> list[Path]:
+    """Writes `report.html`, `figures/`, `tables/` and `scenarios/` into `root`; returns the files, the page first."""
+    result, judged = _study(record)
+    names = {part: rerun.names(part, outcome) for part, outcome in record.parts.items()}
+    measured = {part: cells.measure(part, outcome, names[part]) for part, outcome in record.parts.items()}
+    reruns = rerun.cells(record.parts, names)
+    drawn, files = _figures(record, result, Wanted(result.study.figures if result else (), formats), root)
+    made = {"cells": cells.frame([m for some in measured.values() for m in some]), "runs": cells.runs(record.parts)}
+    if result:
+        made |= {"study": result.frame(), "claims": _claims(judged)}
+    try:
+        files += [f for name, frame in made.items() for f in _table(frame, root / TABLES / name)]
+        files += [_text(root / again.file, again.text) for one in reruns for again in one.scenarios]
+        page = _page(record, result, judged, {
+            "drawn": drawn, "reruns": reruns, "files": [str(f.relative_to(root)) for f in files if f.parent.name == TABLES],
+            "tables": [*(published.tables(result) if result else []), *(cells.table(p, o, measured[p]) for p, o in record.parts.items())],
+        })  # fmt: skip
+        return [_text(root / PAGE, page), *files]
+    except OSError as e:
+        raise StoreError(f"report: cannot write {e.filename}: {e.strerror}; make the directory writable") from None
+
+
+def _study(record: Record) -> tuple[Result | None, list[Judged]]:
+    """The study of the record with its verdicts, where it is one."""
+    if record.study is None:
+        return None, []
+    from tcpscape import studies
+    from tcpscape.studies import claims
+    from tcpscape.studies.run import Result
+
+    result = Result(studies.of(record.study, "manifest"), record.parts)
+    return result, claims.judge(result)
+
+
+def _figures(record: Record, result: Result | None, wanted: Wanted, root: Path) -> tuple[dict[str, list[figures.Drawn]], list[Path]]:
+    drawn: dict[str, list[figures.Drawn]] = {}
+    files: list[Path] = []
+    beside = Beside(result.study.title, result.known) if result else Beside()
+    for part, outcome in record.parts.items():
+        for one, written in figures.draw(part, outcome, beside, wanted, root):
+            drawn.setdefault(part, []).append(one)
+            files += written
+    return drawn, files
+
+
+def _claims(judged: list[Judged]) -> pl.DataFrame:
+    import polars as pl
+
+    said = [
+        {"verdict": j.verdict, "claim": j.claim.text, "measured": j.measured, "setup": j.claim.setup, "work": j.claim.work, "measure": j.claim.measure}
+        for j in judged
+    ]
+    return pl.DataFrame(said, infer_schema_length=None)
+
+
+def _page(record: Record, result: Result | None, judged: list[Judged], parts: dict[str, Any]) -> str:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("tcpscape.report", "page"), autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined,
+    )
+    return environment.get_template("page.html.j2").render(
+        record=record, study=result.study if result else None, title=result.study.title if result else record.name,
+        claims=published.claims(judged) if judged else None, verdicts=published.verdicts(judged), facts=_facts(record),
+        caveats=sorted({c for o in record.outcomes for c in o.caveats}), **parts,
+    )
+
+
+def _facts(record: Record) -> list[tuple[str, str]]:
+    """What was run, on what."""
+    versions = {f"{name} {version}": None for o in record.outcomes for name, version in o.versions.items()}
+    kernels = {k: None for o in record.outcomes for k in o.kernels}
+    profiles = {str(s.kernel.profile): None for o in record.outcomes for c in o.cells for s in c.scenarios}
+    seeds = {f"{o.name}: {o.campaign.seeds}" if len(record.parts) > 1 else o.campaign.seeds: None for o in record.outcomes}
+    said = {
+        "runs": f"{sum(o.trials for o in record.outcomes)} in {sum(len(o.cells) for o in record.outcomes)} cells",
+        "engine": ", ".join(versions), "real kernel": ", ".join(kernels), "kernel modelled or asked for": ", ".join(profiles),
+        "seeds": "; ".join(seeds), "tcpscape": record.version,
+    }  # fmt: skip
+    return [(name, text) for name, text in said.items() if text]
+
+
+def _table(frame: pl.DataFrame, stem: Path) -> list[Path]:
+    """As CSV and Parquet."""
+    stem.parent.mkdir(parents=True, exist_ok=True)
+    files = [stem.with_suffix(".csv"), stem.with_suffix(".parquet")]
+    frame.write_csv(files[0])
+    frame.write_parquet(files[1])
+    return files
+
+
+def _text(file: Path, text: str) -> Path:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text, "utf-8")
+    return file
