@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import typer
 
-<<<<<<< HEAD
-from tcpscape.cli import advise, bound, doctor, export, kernel, lists, run, study, validate
-=======
-from tcpscape.cli import advise, bound, doctor, kernel, lists, report, run, study, validate
->>>>>>> 2c4a1e5 (Figures from a registry: retention, curves, profiles, bars; a report of a result directory)
+from tcpscape.cli import (
+    advise,
+    bound,
+    doctor,
+    export,
+    kernel,
+    lists,
+    report,
+    run,
+    study,
+    validate,
+)
 
 app = typer.Typer(
     name="tcpscape", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None,
@@ -18,11 +25,8 @@ app.command("run")(run.run)
 app.command("advise")(advise.advise)
 app.command("bound")(bound.bound)
 app.add_typer(study.study, name="study")
-<<<<<<< HEAD
 app.command("export")(export.export)
-=======
 app.command("report")(report.report)
->>>>>>> 2c4a1e5 (Figures from a registry: retention, curves, profiles, bars; a report of a result directory)
 app.command("validate")(validate.validate)
 app.command("doctor")(doctor.doctor)
 app.command("version")(lists.version)
