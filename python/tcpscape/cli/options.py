@@ -21,6 +21,7 @@ Sndbuf = Annotated[str | None, typer.Option(help="SO_SNDBUF argument; 0 is autot
 AppRate = Annotated[str | None, typer.Option("--app", help="Application's rate (1MB/s, 10mbit); 0 or none is as fast as it can.")]
 Chunk = Annotated[str | None, typer.Option(help="Bytes the application writes at once.  [default: 8192]")]
 Read = Annotated[str | None, typer.Option(help="Receiver's reads: 16KiB/1ms sleeps 1 ms before each.")]
+Report = Annotated[bool, typer.Option("--report", help="Write report.html beside the results: figures, tables, how to run each again.")]
 Kernel = Annotated[str | None, typer.Option(help="Kernel profile with overrides: 6.1 or 6.12,rmem_max=4MiB.")]
 Ecn = Annotated[bool | None, typer.Option("--ecn/--no-ecn", help="Both ends negotiate ECN (net.ipv4.tcp_ecn=1).  [default: off]")]
 Listener = Annotated[str | None, typer.Option(help="Congestion control of listening sockets.  [default: the kernel's, or a sender's that needs ECN]")]

@@ -49,6 +49,7 @@ def run(
     engine: options.EngineName = "model",
     against: Annotated[str | None, typer.Option(help="A second engine or kernel: both medians and their ratio, cell by cell.")] = None,
     jobs: options.Jobs = 0,
+    report: options.Report = False,
 ) -> None:
     """Run a published study under its own conditions; print our numbers beside the published ones, and its claims."""
     from tcpscape import studies
@@ -62,10 +63,10 @@ def run(
     with Store(root) as store, Progress(f"{name} on {engine}") as one, Progress(f"{name} on {against}") as two:
         means = Means(jobs, store, one.update)
         if against is None:
-            _show(runs.run(said.changed({"engines": [engine]}), means), root)
+            _show(runs.run(said.changed({"engines": [engine]}), means), root, report)
             return
         contrast = contrasts.run(said, engine, against, means, two.update)
-    _show(contrast.ours, root)
+    _show(contrast.ours, root, report)
     _show_against(contrast, root)
 
 
@@ -76,9 +77,10 @@ def _asked(said: Study, quick: bool, seeds: int | None) -> Study:
     return said.changed(changes) if changes else said
 
 
-def _show(result: Result, root: Path) -> None:
+def _show(result: Result, root: Path, report: bool) -> None:
     from tcpscape import plots
     from tcpscape.campaign import record
+    from tcpscape.cli import report as reports
     from tcpscape.cli import study_tables
     from tcpscape.studies import claims
 
@@ -90,6 +92,8 @@ def _show(result: Result, root: Path) -> None:
     for part in study_tables.parts(result, claims.judge(result)):
         screen.print(part)
     print(f"picture: {files[0]} and {files[1].name}; table: {root / name}.csv")
+    if report:
+        print(f"report: {reports.write(root)}")
 
 
 def _show_against(contrast: Contrast, root: Path) -> None:

@@ -128,6 +128,5 @@ def _name(cell: Cell, axis: str) -> str:
 def _finish(fig: Figure, axes: Sequence[Axes], outcome: Outcome, beside: Beside) -> Figure:
     hollow = any("published" in label for ax in axes for label in ax.get_legend_handles_labels()[1])
     what = "mean and 95 % interval" + ("; hollow: as published" if hollow else "")
-    style.words(fig, base.title(outcome, beside), base.note(outcome, what), outcome.caveats)
-    style.key(fig, axes)
+    style.words(fig, axes, base.title(outcome, beside), base.note(outcome, what), outcome.caveats)
     return fig

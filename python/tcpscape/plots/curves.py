@@ -74,7 +74,8 @@ def _panels(outcome: Outcome, beside: Beside, axis: str, of: Of, *, retained: bo
             cells = outcome.curve(axis, line.cca, line.engine, **here)
             if cells:
                 _line(ax, line, [c.value(axis).number for c in cells], [of(c) for c in cells])
-                _published(ax, line, outcome, beside, cells, axis, retained=retained)
+                known = _shares(outcome, cells, beside) if retained else _means(outcome, cells, beside)
+                _published(ax, line, [(cells[i].value(axis).number, value) for i, value in known.items()])
         ax.set_title(base.said(here), fontsize=10)
         _axis(ax, outcome, axis, here)
     return fig, axes
@@ -86,19 +87,22 @@ def _line(ax: Axes, line: Line, at: Sequence[float], got: Sequence[Estimate]) ->
     ax.fill_between(at, [e.low for e in got], [e.high for e in got], color=look.colour, alpha=0.22, linewidth=0)
 
 
-def _published(
-    ax: Axes, line: Line, outcome: Outcome, beside: Beside, cells: Sequence[Cell], axis: str, *, retained: bool
-) -> None:
-    """Published means as hollow markers, the raw measurements where there are any; as shares of the one at the axis' lowest value."""
-    metric = outcome.campaign.metric
-    found = [(c, beside.of(outcome, c, metric)) for c in cells]
-    last = [(c, some[-1].value) for c, some in found if some]
-    if retained:
-        lowest = outcome.base(cells[0], axis)
-        whole = next((value for c, value in last if c == lowest), 0.0)
-        last = [(c, 100 * value / whole) for c, value in last] if whole else []
-    if last:
-        at, values = zip(*((c.value(axis).number, value) for c, value in last), strict=True)
+def _means(outcome: Outcome, cells: Sequence[Cell], beside: Beside) -> dict[int, float]:
+    """Place on the curve → the mean that was measured there: the raw runs' where they are known, else as published."""
+    found = ((i, beside.of(outcome, c, outcome.campaign.metric)) for i, c in enumerate(cells))
+    return {i: some[-1].value for i, some in found if some}
+
+
+def _shares(outcome: Outcome, cells: Sequence[Cell], beside: Beside) -> dict[int, float]:
+    """The same as percent of what was measured at the axis' lowest value."""
+    means = _means(outcome, cells, beside)
+    whole = means.get(0, 0.0)
+    return {i: 100 * value / whole for i, value in means.items()} if whole else {}
+
+
+def _published(ax: Axes, line: Line, known: Sequence[tuple[float, float]]) -> None:
+    if known:
+        at, values = zip(*known, strict=True)
         look = line.look
         ax.plot(
             at, values, color=look.colour, marker=look.marker, markersize=8.5, linewidth=0, markerfacecolor="none", label=f"{line.label}, published"
@@ -131,6 +135,5 @@ def _scale(factor: float) -> Callable[[Any], Any]:
 
 def _finish(fig: Figure, axes: Sequence[Axes], outcome: Outcome, beside: Beside, what: str) -> Figure:
     hollow = any("published" in label for ax in axes for label in ax.get_legend_handles_labels()[1])
-    style.words(fig, base.title(outcome, beside), base.note(outcome, what + ("; hollow: as published" if hollow else "")), outcome.caveats)
-    style.key(fig, axes)
+    style.words(fig, axes, base.title(outcome, beside), base.note(outcome, what + ("; hollow: as published" if hollow else "")), outcome.caveats)
     return fig

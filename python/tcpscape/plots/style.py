@@ -23,14 +23,20 @@ DARK = "#404040"
 """Ink of figures on a white ground."""
 FORMATS = ("png", "svg", "pdf")
 """What a figure can be written as."""
+KEY_COLUMNS, KEY_SIZE = 6, 8.0
+"""Most columns of a legend; size of its words, points."""
+POINTS = 72.0
+"""In an inch."""
 DPI = 160
 """Of PNG, and of what an SVG holds as an image."""
 SALT = "tcpscape"
 """Of the SVG's ids: the same figure has the same bytes."""
-NOTE_SIZE, NOTE_LINES = 7.5, 3
-"""Size of the notes under a figure, points, and how many lines of caveats are shown there."""
+NOTE_SIZE, NOTE_LINES, NOTE_STEP = 7.5, 3, 1.4
+"""Size of the caveats under a figure, points; how many lines of them; height of a line over its size."""
 LONG = 20.0
 """Largest over smallest positive value from which an axis is logarithmic."""
+LONG_LOG = 2000.0
+"""Highest over lowest value from which a logarithmic axis names powers of ten alone."""
 LEAST_APART = 0.085
 """Between two ticks' labels, of the panel's width."""
 WIDTH_OF_CHARACTER = 0.56
@@ -122,38 +128,41 @@ def legend(ax: Axes, **more: Any) -> None:
     ax.legend(**{"frameon": False, "labelcolor": INK, "fontsize": 8, **more})
 
 
-def key(fig: Figure, axes: Sequence[Axes], columns: int = 6) -> None:
-    """One legend for all panels, under them, each label once."""
+def words(fig: Figure, axes: Sequence[Axes], title: str, note: str, caveats: Sequence[str] = ()) -> None:
+    """Title and note above the figure; under it one legend for all panels, each label once, and the caveats, folded to its width."""
+    fig.suptitle("\n".join([*fold(fig, title, 10), *fold(fig, note, 10)]), color=INK, fontsize=10)
+    lines = fold(fig, "; ".join(caveats), NOTE_SIZE)
+    if len(lines) > NOTE_LINES:
+        lines = [*lines[: NOTE_LINES - 1], lines[NOTE_LINES - 1][:-2] + " …"]
+    foot = (len(lines) * NOTE_SIZE * NOTE_STEP + NOTE_SIZE / 2) / POINTS / fig.get_figheight() if lines else 0.0
+    if lines:
+        fig.text(0.5, 0.004, "\n".join(lines), color=INK, fontsize=NOTE_SIZE, ha="center", va="bottom", linespacing=1.2)
+    foot = _key(fig, axes, foot)
+    fig.get_layout_engine().set(rect=(0, foot, 1, 1 - foot))  # type: ignore[union-attr, call-arg]
+
+
+def _key(fig: Figure, axes: Sequence[Axes], foot: float) -> float:
+    """The legend, over a foot of so much of the figure's height; published values last. Returns the height of both."""
     found: dict[str, Any] = {}
     for ax in axes:
         for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
             found.setdefault(label, handle)
+    if not found:
+        return foot
     found = dict(sorted(found.items(), key=lambda pair: pair[0].endswith("published")))
-    if found:
-        widest = max(map(len, found))
-        fits = max(1, int(fig.get_figwidth() * 72 / (8 * WIDTH_OF_CHARACTER * (widest + 7))))
-        made = fig.legend(
-            list(found.values()), list(found), loc="outside lower center", ncols=min(columns, fits, len(found)), frameon=False, fontsize=8,
-            labelcolor=INK,
-        )
-        made.set_zorder(5)
-
-
-def words(fig: Figure, title: str, note: str, caveats: Sequence[str] = ()) -> None:
-    """Title and note above the figure, caveats under it, folded to its width."""
-    top = "\n".join([*fold(fig, title, 10), *fold(fig, note, 10)])
-    fig.suptitle(top, color=INK, fontsize=10)
-    if caveats:
-        fold_ = fold(fig, "; ".join(caveats), NOTE_SIZE)
-        cut = fold_[:NOTE_LINES]
-        if len(fold_) > NOTE_LINES:
-            cut[-1] = cut[-1][:-2] + " …"
-        fig.supxlabel("\n".join(cut), color=INK, fontsize=NOTE_SIZE)
+    fits = max(1, int(fig.get_figwidth() * POINTS / (KEY_SIZE * WIDTH_OF_CHARACTER * (max(map(len, found)) + 7))))
+    columns = min(KEY_COLUMNS, fits, len(found))
+    fig.legend(
+        list(found.values()), list(found), loc="lower center", bbox_to_anchor=(0.5, foot), ncols=columns, frameon=False, fontsize=KEY_SIZE,
+        labelcolor=INK, labelspacing=0.5, borderpad=0.4,
+    )
+    rows = -(-len(found) // columns)
+    return foot + KEY_SIZE * (1.6 * rows + 1.3) / POINTS / fig.get_figheight()
 
 
 def fold(fig: Figure, text: str, size: float) -> list[str]:
     """The lines of a text in a font of `size` points that fit into the figure's width."""
-    return textwrap.wrap(text, max(20, int(fig.get_figwidth() * 72 / (size * WIDTH_OF_CHARACTER)) - 2))
+    return textwrap.wrap(text, max(20, int(fig.get_figwidth() * POINTS / (size * WIDTH_OF_CHARACTER)) - 2))
 
 
 def ticks(ax: Axes, at: Sequence[float]) -> None:
@@ -187,7 +196,8 @@ def plain_log(axis: Axis) -> None:
     """Numbers as people write them on a logarithmic axis: 0.5, 2, 40."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    low, high = axis.get_view_interval()
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high / low < LONG_LOG else (1.0,)))
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axis.set_minor_formatter(NullFormatter())
 
@@ -202,6 +212,7 @@ def formats(text: str) -> tuple[str, ...]:
 
 def save(fig: Figure, stem: Path, kinds: Sequence[str] = ("png", "svg")) -> list[Path]:
     """Writes the figure in these formats; the same figure gives the same bytes. Returns the files."""
+    stem = stem.with_suffix("") if stem.suffix[1:] in FORMATS else stem
     files = [stem.with_name(f"{stem.name}.{kind}") for kind in kinds]
     try:
         stem.parent.mkdir(parents=True, exist_ok=True)

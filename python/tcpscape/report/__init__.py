@@ -35,14 +35,13 @@ def build(record: Record, root: Path, formats: tuple[str, ...] = ("svg", "png"))
     made = {"cells": cells.frame([m for some in measured.values() for m in some]), "runs": cells.runs(record.parts)}
     if result:
         made |= {"study": result.frame(), "claims": _claims(judged)}
+    tables = published.tables(result) if result else []
+    tables += [cells.table(part, outcome, measured[part]) for part, outcome in record.parts.items()]
     try:
-        files += [f for name, frame in made.items() for f in _table(frame, root / TABLES / name)]
-        files += [_text(root / again.file, again.text) for one in reruns for again in one.scenarios]
-        page = _page(record, result, judged, {
-            "drawn": drawn, "reruns": reruns, "files": [str(f.relative_to(root)) for f in files if f.parent.name == TABLES],
-            "tables": [*(published.tables(result) if result else []), *(cells.table(p, o, measured[p]) for p, o in record.parts.items())],
-        })  # fmt: skip
-        return [_text(root / PAGE, page), *files]
+        kept = [f for name, frame in made.items() for f in _table(frame, root / TABLES / name)]
+        again = [_text(root / one.file, one.text) for cell in reruns for one in cell.scenarios]
+        shown = {"drawn": drawn, "reruns": reruns, "files": [f"{TABLES}/{f.name}" for f in kept], "tables": [t.dense() for t in tables]}
+        return [_text(root / PAGE, _page(record, result, judged, shown)), *files, *kept, *again]
     except OSError as e:
         raise StoreError(f"report: cannot write {e.filename}: {e.strerror}; make the directory writable") from None
 
@@ -73,11 +72,9 @@ def _figures(record: Record, result: Result | None, wanted: Wanted, root: Path) 
 def _claims(judged: list[Judged]) -> pl.DataFrame:
     import polars as pl
 
-    said = [
-        {"verdict": j.verdict, "claim": j.claim.text, "measured": j.measured, "setup": j.claim.setup, "work": j.claim.work, "measure": j.claim.measure}
-        for j in judged
-    ]
-    return pl.DataFrame(said, infer_schema_length=None)
+    columns = ("verdict", "claim", "measured", "setup", "work", "measure")
+    said = [(j.verdict, j.claim.text, j.measured, j.claim.setup, j.claim.work, j.claim.measure) for j in judged]
+    return pl.DataFrame(said, schema=dict.fromkeys(columns, pl.String), orient="row")
 
 
 def _page(record: Record, result: Result | None, judged: list[Judged], parts: dict[str, Any]) -> str:
@@ -88,7 +85,7 @@ def _page(record: Record, result: Result | None, judged: list[Judged], parts: di
     )
     return environment.get_template("page.html.j2").render(
         record=record, study=result.study if result else None, title=result.study.title if result else record.name,
-        claims=published.claims(judged) if judged else None, verdicts=published.verdicts(judged), facts=_facts(record),
+        claims=published.claims(judged).dense() if judged else None, verdicts=published.verdicts(judged), facts=_facts(record),
         caveats=sorted({c for o in record.outcomes for c in o.caveats}), **parts,
     )
 

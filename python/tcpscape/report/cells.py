@@ -62,10 +62,13 @@ def table(part: str, outcome: Outcome, measured: Sequence[Measured]) -> Table:
     pairs = [(own, s) for s in STATS] + [(m, "median") for m in others]
     several = len(outcome.versions) > 1
     columns = ["cca", *(["engine"] if several else []), *outcome.axes, "n", *(_title(m, s) for m, s in pairs)]
-    rows = []
-    for one in measured:
-        place = [view.word(one.cell.cca, href=one.name), *([view.word(one.cell.engine)] if several else []), *(level(one.cell, a) for a in outcome.axes)]
-        rows.append([*place, view.count(len(one.cell.trials)), *(view.estimate(one.found[p], 100.0 if p[1] == "cv" else 1.0) for p in pairs)])
+    rows = [
+        [
+            view.word(one.cell.cca, href=one.name), *([view.word(one.cell.engine)] if several else []), *(level(one.cell, a) for a in outcome.axes),
+            view.count(len(one.cell.trials)), *(view.estimate(one.found[p], 100.0 if p[1] == "cv" else 1.0) for p in pairs),
+        ]
+        for one in measured
+    ]  # fmt: skip
     caption = f"{part}: every cell" if part else "Every cell"
     return Table("cells", caption, columns, rows, left=1 + several + len(outcome.axes))
 

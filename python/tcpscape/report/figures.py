@@ -46,7 +46,7 @@ def draw(part: str, outcome: Outcome, beside: Beside, wanted: Wanted, root: Path
             name = "-".join([*([part] if part else []), figure.name, *([str(i + 1)] if i else [])])
             sheet = figure.draw(page, beside)
             files = style.save(sheet, root / FOLDER / name, wanted.formats)
-            svg = Markup(style.inline(sheet, name)) if i < MOST_PAGES else None  # noqa: S704 (our own SVG)
+            svg = Markup(style.inline(sheet, name)) if i < MOST_PAGES else None
             yield Drawn(name, figure.about, svg, tuple(f"{FOLDER}/{f.name}" for f in files)), files
 
 

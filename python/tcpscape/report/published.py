@@ -57,7 +57,8 @@ def claims(judged: Sequence[Judged]) -> Table:
         ]
         for j in judged
     ]  # fmt: skip
-    return Table("claims", "What was claimed, and what our runs say", ("verdict", "claim", "measured [95 %]", "explained by its set-up", "source"), lines, left=5)
+    columns = ("verdict", "claim", "measured [95 %]", "explained by its set-up", "source")
+    return Table("claims", "What was claimed, and what our runs say", columns, lines, left=len(columns))
 
 
 def verdicts(judged: Sequence[Judged]) -> list[tuple[str, int, str]]:

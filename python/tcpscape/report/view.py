@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tcpscape.stats import Estimate
 from tcpscape.stats.estimate import number
@@ -39,6 +39,12 @@ class Table:
     rows: Sequence[Sequence[Field]]
     left: int = 1
     """Columns of text; the others are numbers."""
+
+    def dense(self) -> Table:
+        """Without the columns that are empty in every row."""
+        kept = [i for i in range(len(self.columns)) if any(row[i].text for row in self.rows)]
+        left = sum(i < self.left for i in kept)
+        return replace(self, columns=[self.columns[i] for i in kept], rows=[[row[i] for i in kept] for row in self.rows], left=left)
 
     @property
     def shown(self) -> Sequence[Sequence[Field]]:

@@ -1,0 +1,202 @@
+"""Figures: each draws what it applies to, its words do not touch, and its colours can be told apart."""
+
+import itertools
+import math
+import re
+
+import numpy as np
+import pytest
+from matplotlib.axis import Axis
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.text import Text
+
+from tcpscape import plots, studies
+from tcpscape.campaign import execute
+from tcpscape.campaign.plan import Campaign
+from tcpscape.engines.mock import Mock
+from tcpscape.errors import TcpscapeError
+from tcpscape.plots import Beside, palette, style
+from tcpscape.studies import run as runs
+
+PATH = {"rtt": "50ms", "distribution": "normal", "flow": {"rcvbuf": "256KiB"}}
+CAMPAIGNS = {
+    "jitter": {"axes": {"jitter": "0..24ms/4ms"}, "cca": "cubic,bbr"},
+    "jitter-rtt": {"axes": {"rtt": "24,50,75,100ms", "jitter": "0..24ms/4ms"}, "cca": "cubic,bbr"},
+    "loss": {"axes": {"loss": "0,0.1,0.25,0.5,1,2,5%"}, "cca": "cubic,bbr,reno"},
+    "names": {"zip": [{"profile": ["near", "far"], "rtt": "20,200ms", "loss": "0%,1%"}], "cca": "cubic,bbr"},
+    "one": {"cca": "cubic"},
+    "engines": {"axes": {"jitter": "0,8ms"}, "cca": "cubic", "engines": ["mock", "other"]},
+}
+
+
+def outcome(name, seeds=4):
+    said = {"name": name, "conditions": PATH, "engines": ["mock"], "seeds": seeds, **CAMPAIGNS[name]}
+    return execute.run(Campaign.of(said), execute.Means(make=lambda _: Mock()))
+
+
+@pytest.fixture(scope="module")
+def outcomes():
+    return {name: outcome(name) for name in CAMPAIGNS}
+
+
+def texts(sheet):
+    """Every text that is seen, with its place on the canvas."""
+    FigureCanvasAgg(sheet)
+    for _ in range(2):  # as when it is saved: the layout settles
+        sheet.canvas.draw()
+    renderer = sheet.canvas.get_renderer()
+    found = [t for t in sheet.findobj(Text) if t.get_visible() and t.get_text().strip() and t.get_alpha() != 0]
+    found = [t for t in found if all(a.get_visible() for a in [t.axes] if a is not None)]
+    ticks = {id(t) for axis in sheet.findobj(Axis) for t in _hidden_ticks(axis)}
+    return [(t.get_text(), t.get_window_extent(renderer)) for t in found if id(t) not in ticks]
+
+
+def _hidden_ticks(axis):
+    """Labels of ticks outside the view: Matplotlib keeps them and does not draw them."""
+    low, high = sorted(axis.get_view_interval())
+    slack = 1e-9 * (high - low)
+    for tick in [*axis.get_major_ticks(), *axis.get_minor_ticks()]:
+        if not low - slack <= tick.get_loc() <= high + slack or not axis.get_visible():
+            yield from (tick.label1, tick.label2)
+
+
+def mind(sheet):
+    """What is wrong with the words of a figure."""
+    placed = texts(sheet)
+    width, height = sheet.canvas.get_width_height()
+    out = [t for t, b in placed if b.x0 < -1 or b.y0 < -1 or b.x1 > width + 1 or b.y1 > height + 1]
+    touching = [(a, b) for (a, p), (b, q) in itertools.combinations(placed, 2) if _overlap(p, q)]
+    return out, touching
+
+
+def _overlap(p, q, slack=1.0):
+    return min(p.x1, q.x1) - max(p.x0, q.x0) > slack and min(p.y1, q.y1) - max(p.y0, q.y0) > slack
+
+
+DRAWN = {"jitter": {"retention", "curve"}, "jitter-rtt": {"retention", "curve"}, "loss": {"retention", "curve", "bars"}, "names": {"profiles"}, "one": {"bars"}}
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_figures_that_fit(outcomes, name):
+    assert {f.name for f in plots.fitting(outcomes[name])} >= DRAWN[name]
+
+
+@pytest.mark.parametrize(("name", "figure"), [(n, f) for n in CAMPAIGNS for f in plots.FIGURES])
+def test_words_do_not_touch_and_stay_inside(outcomes, name, figure):
+    found, some = plots.find(figure), outcomes[name]
+    if not found.applies(some):
+        return
+    for page in found.pages(some):
+        out, touching = mind(found.draw(page, Beside("A title that says what this is about")))
+        assert not out
+        assert not touching
+
+
+@pytest.mark.parametrize("figure", plots.FIGURES)
+def test_every_figure_fits_something(outcomes, figure):
+    assert any(plots.find(figure).applies(o) for o in outcomes.values())
+
+
+def test_an_unknown_figure_is_refused():
+    with pytest.raises(TcpscapeError, match=r"figures: 'moon' is unknown; choose retention, "):
+        plots.find("moon")
+    with pytest.raises(TcpscapeError, match=r"figures: 'gif' is no format; choose png, svg, pdf"):
+        style.formats("png,gif")
+
+
+def test_caveats_and_intervals_are_drawn(outcomes):
+    sheet = plots.find("bars").draw(outcomes["one"], Beside())
+    said = " ".join(t for t, _ in texts(sheet))
+    assert "mock engine: the numbers mean nothing" in said
+    assert re.search(r"\d\.\d+ \[\d+\.\d+, \d+\.\d+\]", said)
+
+
+def test_retention_is_the_outcomes_own(outcomes):
+    some = outcomes["jitter"]
+    ax = plots.find("retention").draw(some, Beside()).axes[0]
+    line = next(one for one in ax.lines if one.get_label() == "bbr")
+    assert list(line.get_ydata()) == [100 * some.retention(c, "jitter").value for c in some.curve("jitter", "bbr")]
+    assert ax.get_xlabel().endswith(", ms")
+
+
+def test_published_numbers_stand_beside():
+    result = runs.run(studies.get("loss-tolerance").changed({"engines": ["mock"], "seeds": 2}))
+    ax = plots.find("curve").draw(result.outcome(), Beside("", result.known)).axes[0]
+    line = next(one for one in ax.lines if one.get_label() == "bbr, published")
+    known = {k.at["loss"]: k.value for k in result.known if k.cca == "bbr" and k.stat == "mean" and k.kind == "published"}
+    raw = {k.at["loss"]: k.value for k in result.known if k.cca == "bbr" and k.stat == "mean" and k.kind == "raw"}
+    assert sorted(line.get_ydata()) == pytest.approx(sorted((known | raw).values()))
+
+
+def test_the_same_figure_has_the_same_bytes(outcomes, tmp_path):
+    one, two = (style.save(plots.find("curve").draw(outcomes["jitter"], Beside()), tmp_path / n, style.FORMATS) for n in ("one", "two"))
+    assert [f.suffix for f in one] == [".png", ".svg", ".pdf"]
+    assert [f.read_bytes() for f in one] == [f.read_bytes() for f in two]
+
+
+def test_inline_figures_take_the_pages_ink(outcomes):
+    text = style.inline(plots.find("curve").draw(outcomes["jitter"], Beside()), "fig")
+    assert text.startswith("<svg")
+    assert style.INK not in text
+    assert "currentColor" in text
+    assert all(i.startswith("fig-") for i in re.findall(r'\bid="([^"]+)"', text))
+    assert set(re.findall(r'(?:url\(#|href="#)([^")]+)', text)) <= set(re.findall(r'\bid="([^"]+)"', text))
+
+
+MACHADO = {
+    "normal": np.eye(3),
+    "protanopia": np.array([[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]]),
+    "deuteranopia": np.array([[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]]),
+}
+"""Machado, Oliveira, Fernandes 2009, severity 1, on linear RGB."""
+XYZ = np.array([[0.4124564, 0.3575761, 0.1804375], [0.2126729, 0.7151522, 0.0721750], [0.0193339, 0.1191920, 0.9503041]])
+LEAST_APART = 12.0
+"""CIELAB distance (CIE 1976) at which two marks are told apart at a glance; 2.3 is just noticeable (Mahy 1994)."""
+
+
+def linear(colour):
+    c = np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)]) / 255
+    return np.where(c <= 0.04045, c / 12.92, ((c + 0.055) / 1.055) ** 2.4)
+
+
+def lab(rgb):
+    v = XYZ @ np.clip(rgb, 0, 1) / np.array([0.95047, 1, 1.08883])
+    f = np.where(v > 0.008856, np.cbrt(v), 7.787 * v + 16 / 116)
+    return np.array([116 * f[1] - 16, 500 * (f[0] - f[1]), 200 * (f[1] - f[2])])
+
+
+def contrast(a, b):
+    high, low = sorted((float((XYZ @ linear(c))[1]) for c in (a, b)), reverse=True)
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("eyes", MACHADO)
+def test_hues_can_be_told_apart(eyes):
+    seen = {hue: lab(MACHADO[eyes] @ linear(hue)) for hue in palette.HUES}
+    near = min((float(np.linalg.norm(seen[a] - seen[b])), a, b) for a, b in itertools.combinations(palette.HUES, 2))
+    assert near[0] >= LEAST_APART, near
+
+
+@pytest.mark.parametrize("colour", [*palette.HUES, style.INK])
+def test_contrast_on_white_and_on_the_dark_page(colour):
+    assert min(contrast(colour, "#ffffff"), contrast(colour, "#14171a")) >= 3
+
+
+def test_every_congestion_control_has_a_look_of_its_own(need_model):
+    from tcpscape import engines
+
+    names = sorted(engines.make("model").ccas())
+    looks = palette.looks(names)
+    assert len({(v.colour, v.marker) for v in looks.values()}) == len({(v.colour, v.dash) for v in looks.values()}) == len(names)
+    assert set(names) <= set(palette.KNOWN)
+    assert palette.looks(["bbr", "mine"])["bbr"] == palette.looks(names)["bbr"]
+    assert len(set(palette.looks(["cubic", "cubic:hystart=0", "mine", "bbr+cubic"]).values())) == 4
+
+
+def test_ticks_that_would_touch_are_left_out():
+    sheet, (ax,) = style.figure(1)
+    style.ticks(ax, [0, *np.linspace(1, 30, 60)])
+    out, touching = mind(sheet)
+    assert not out
+    assert not touching
+    assert math.isclose(ax.get_xticks()[0], 0)

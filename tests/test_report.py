@@ -1,0 +1,169 @@
+"""The report of a result directory: one page that opens offline, made from the directory alone, with everything in it."""
+
+import csv
+import re
+from html.parser import HTMLParser
+
+import polars as pl
+import pytest
+
+from tcpscape import files, report, studies
+from tcpscape.campaign import execute, record
+from tcpscape.campaign.execute import Means
+from tcpscape.campaign.plan import Campaign
+from tcpscape.report import rerun, view
+from tcpscape.results import Store
+from tcpscape.stats import Estimate
+from tcpscape.studies import claims
+from tcpscape.studies import run as runs
+
+VOID = {"meta", "br", "img", "link", "hr", "input"}
+
+
+class Page(HTMLParser):
+    """What is in a page; minds tags that are not closed."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.seen, self.links, self.ids, self.text = [], [], [], [], []
+        self.feed(text)
+        self.close()
+        assert not self.open, self.open
+
+    def handle_starttag(self, tag, attrs):
+        self.seen.append(tag)
+        found = dict(attrs)
+        self.links += [found[k] for k in ("href", "src", "xlink:href", "data") if k in found]
+        self.ids += [found["id"]] if "id" in found else []
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.handle_starttag(tag, attrs)
+        if tag not in VOID:
+            self.open.pop()
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory):
+    """A study's directory, before any report."""
+    root = tmp_path_factory.mktemp("study")
+    said = studies.get("starlink").changed({"engines": ["mock"], "seeds": 3})
+    result = runs.run(said, Means(store=Store(root)))
+    record.save(record.Record("study", "starlink", "tcpscape study run starlink --quick", result.parts, said.model_dump(mode="json")), root)
+    return root
+
+
+@pytest.fixture(scope="module")
+def sweep(tmp_path_factory):
+    """A campaign's directory."""
+    root = tmp_path_factory.mktemp("sweep")
+    said = {"name": "<b>&", "conditions": {"rtt": "50ms", "flow": {"rcvbuf": "256KiB"}}, "axes": {"jitter": "0,4,8ms"}, "cca": "cubic,bbr", "engines": ["mock"]}
+    outcome = execute.run(Campaign.of({**said, "seeds": "3,5,8", "samples": "1s"}), Means(store=Store(root)))
+    record.save(record.Record("sweep", "<b>&", "tcpscape sweep --jitter '0,4,8ms'", {"": outcome}), root)
+    return root
+
+
+@pytest.fixture(scope="module")
+def built(study):
+    return report.build(record.load(study), study, ("svg", "png", "pdf"))
+
+
+def test_the_page_stands_alone(built):
+    page = Page(built[0].read_text("utf-8"))
+    assert page.seen.count("svg") >= 1
+    assert len(set(page.ids)) == len(page.ids)
+    assert not [link for link in page.links if re.match(r"(?i)(\w+:)?//|data:|javascript:", link)]
+    for link in page.links:
+        assert link.removeprefix("#") in page.ids if link.startswith("#") else (built[0].parent / link).is_file()
+
+
+def test_claims_tables_and_versions_are_in_it(built, study):
+    text = " ".join("".join(Page(built[0].read_text("utf-8")).text).split())
+    kept = record.load(study)
+    result = runs.Result(studies.of(kept.study, "manifest"), kept.parts)
+    for judged in claims.judge(result):
+        assert judged.claim.text in text
+        assert judged.measured in text
+    for said in ("tcpscape study run starlink --quick", "mock mock-1", "mock engine: the numbers mean nothing", kept.version, result.study.source):
+        assert said in text
+    for cell in result.outcome().cells:
+        assert cell.mean().text() in text
+
+
+def test_every_file_is_there(built, study):
+    assert {f.relative_to(study).parts[0] for f in built} == {"report.html", "figures", "tables", "scenarios"}
+    assert all(f.is_file() and f.stat().st_size for f in built)
+    assert {f.suffix for f in built if f.parent.name == "figures"} == {".svg", ".png", ".pdf"}
+    kept = record.load(study)
+    for name, rows in (("cells", 6), ("runs", kept.outcomes[0].trials), ("claims", 9)):
+        assert pl.read_parquet(study / "tables" / f"{name}.parquet").height == rows
+        with (study / "tables" / f"{name}.csv").open() as file:
+            assert len(list(csv.DictReader(file))) == rows
+    row = pl.read_parquet(study / "tables" / "cells.parquet").row(0, named=True)
+    mean = kept.outcomes[0].cells[0].mean()
+    assert (row["goodput_mean"], row["goodput_mean_low"], row["goodput_mean_high"]) == (mean.value, mean.low, mean.high)
+
+
+def test_the_same_directory_has_the_same_report(built, study, tmp_path):
+    again = report.build(record.load(study), tmp_path, ("svg", "png", "pdf"))
+    assert [f.relative_to(tmp_path) for f in again] == [f.relative_to(study) for f in built]
+    assert [f for f, g in zip(again, built, strict=True) if f.read_bytes() != g.read_bytes()] == []
+
+
+def test_what_is_said_to_run_it_again_does(sweep, cli, tmp_path):
+    kept = record.load(sweep)
+    report.build(kept, sweep)
+    for cell, again in zip(kept.outcomes[0].cells, rerun.cells(kept.parts, {"": rerun.names("", kept.outcomes[0])}), strict=True):
+        assert [files.load(sweep / one.file).address() for one in again.scenarios] == [s.address() for s in cell.scenarios]
+    command = rerun.cells(kept.parts, {"": rerun.names("", kept.outcomes[0])})[1].scenarios[0].command.split()
+    assert command[-2:] == ["--engine", "mock"]
+    got = cli(command[1], sweep / command[2], *command[3:], "--json")
+    assert [line["goodput_mbps"] for line in got.lines] == [t.goodput_mbps for t in kept.outcomes[0].cells[1].trials]
+
+
+def test_names_are_escaped(sweep):
+    text = report.build(record.load(sweep), sweep)[0].read_text("utf-8")
+    page = Page(text)
+    assert "<b>&" not in text.replace("<b>Caveat", "")
+    assert "<b>&" in "".join(page.text)
+
+
+def test_the_command_writes_it(cli, sweep, tmp_path):
+    got = cli("report", sweep, "--figures", "svg")
+    assert (got.status, got.out) == (0, f"report: {sweep / 'report.html'}\n")
+    got = cli("report", tmp_path)
+    assert got.status == 2
+    assert "no manifest.json in it; name a directory that run, sweep or study wrote with --out" in got.err
+    assert "figures: 'gif' is no format" in cli("report", sweep, "--figures", "gif").err
+
+
+def test_a_study_reports_itself(cli, tmp_path):
+    got = cli("study", "run", "starlink", "--quick", "--engine", "mock", "--out", tmp_path, "--report")
+    assert got.status == 0, got.err
+    assert got.out.endswith(f"report: {tmp_path / 'starlink' / 'report.html'}\n")
+
+
+@pytest.mark.parametrize(("seeds", "said"), [([0, 1, 2], "3"), ([5, 6, 7], "5..7"), ([1, 4, 9], "1,4,9"), ([7], "7..7")])
+def test_seeds_as_the_command_line_reads_them(seeds, said):
+    from tcpscape import build
+
+    assert rerun.seeds(seeds) == said
+    assert build.seeds(said) == seeds
+
+
+def test_a_number_has_its_interval():
+    field = view.estimate(Estimate(0.25, 0.2, 0.3, 9), 100)
+    assert (field.text, field.interval, field.sort) == ("25.0", "[20.0, 30.0]", 25.0)
+    assert view.estimate(Estimate(3.0, float("nan"), float("nan"), 1)).interval == "[one run]"
+
+
+def test_a_long_table_is_cut_on_the_page():
+    table = view.Table("cells", "x", ("a", "b"), [[view.word(i), view.word("")] for i in range(view.MOST_ROWS + 7)])
+    assert (len(table.shown), table.hidden, table.dense().columns) == (view.MOST_ROWS, 7, ["a"])
