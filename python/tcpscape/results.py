@@ -13,7 +13,7 @@ import os
 import re
 import threading
 import weakref
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -51,6 +51,10 @@ class Store:
         """Where each trial is: a journal and its line, or a segment."""
         self._seen: dict[Path, int] = {}
         """Bytes read of each journal; 0 for a segment."""
+        self._whole: tuple[Path | None, dict[str, str]] = (None, {})
+        """The segment read last, and its lines once it is asked again: whoever reads trial by trial goes through one after the other."""
+        self.saved = 0
+        """Trials saved through this object."""
         self._lock = threading.RLock()
         self._writer = _Writer(self.root)
         self._end = weakref.finalize(self, self._writer.close)
@@ -82,6 +86,7 @@ class Store:
             path, placed = self._writer.append(said)
             self._index |= {line.address: (path, line) for line in placed}
             self._seen[path] = self._seen.get(path, 0) + sum(len(a) + len(s) + 2 for a, s in said)
+            self.saved += len(trials)
             full = self._writer.full()
         if full:
             fold(full, self.root)
@@ -162,8 +167,18 @@ class Store:
             if lines:
                 said |= dict(zip((line.address for line in lines), journal.read(path, lines), strict=True))
             else:
-                said |= of_segment(path, [address for address, _ in some])
+                said |= self._of_segment(path, [address for address, _ in some])
         return said
+
+    def _of_segment(self, path: Path, addresses: list[str]) -> Mapping[str, str]:
+        last, lines = self._whole
+        if last != path:
+            self._whole = (path, {})
+            return of_segment(path, addresses)
+        if not lines:
+            lines = of_segment(path)
+            self._whole = (path, lines)
+        return {address: lines[address] for address in addresses if address in lines}
 
     def _side(self, address: str, table: str) -> Path:
         return self.root / table / f"{address}.parquet"

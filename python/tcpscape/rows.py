@@ -54,14 +54,15 @@ def segment(said: Mapping[str, bytes | str]) -> pl.DataFrame:
     return _frame(rows)
 
 
-def of_segment(path: Path, addresses: list[str]) -> dict[str, bytes | str]:
-    """The lines of these trials in a segment. FileNotFoundError where there is no such file."""
+def of_segment(path: Path, addresses: list[str] | None = None) -> dict[str, str]:
+    """The lines of these trials in a segment, or of all. FileNotFoundError where there is no such file."""
     import polars as pl
 
     if not path.exists():
         raise FileNotFoundError(path)
     try:
-        kept = pl.scan_parquet(path).filter(pl.col("address").is_in(addresses) & pl.col("trial_json").is_not_null())
+        kept = pl.scan_parquet(path).filter(pl.col("trial_json").is_not_null())
+        kept = kept if addresses is None else kept.filter(pl.col("address").is_in(addresses))
         return dict(kept.select("address", "trial_json").collect().iter_rows())
     except (OSError, pl.exceptions.PolarsError) as e:
         raise StoreError(f"out: {path} cannot be read ({e}); delete it and run again") from None

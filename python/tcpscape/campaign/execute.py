@@ -1,15 +1,18 @@
-"""Runs a campaign: each engine's cases over all cores, what the store has already left out."""
+"""Runs a campaign: each engine's cases over all cores, what the store has already left out, each cell as often as its precision asks."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from tcpscape import build, engines
+from tcpscape import build, engines, metrics, stats
+from tcpscape.campaign.adaptive import LEAST, Repetition, repeat
+from tcpscape.campaign.executors import Executor
 from tcpscape.campaign.outcome import Outcome, gather
 from tcpscape.campaign.plan import Campaign, Case
 from tcpscape.campaign.runner import Progress, Runner
 from tcpscape.engines import Engine
+from tcpscape.errors import refuse
 from tcpscape.results import Store
 from tcpscape.trial import Trial
 
@@ -24,6 +27,8 @@ class Means:
     progress: Progress | None = None
     make: Callable[[str], Engine] = engines.make
     """An engine by its name."""
+    executor: Executor | None = None
+    """Where trials run; None is this machine."""
 
 
 def run(campaign: Campaign, means: Means = Means()) -> Outcome:
@@ -32,23 +37,63 @@ def run(campaign: Campaign, means: Means = Means()) -> Outcome:
     made = {name: means.make(name) for name in campaign.engines}
     for case in cases:
         made[case.engine].check(case.scenario)
-    found: dict[int, list[Trial]] = {}
-    for name, engine in made.items():
-        mine = [(i, c) for i, c in enumerate(cases) if c.engine == name]
-        runner = _runner(campaign, engine, means, done=sum(len(t) for t in found.values()), cases=len(cases))
-        trials = _run(campaign, runner, [c for _, c in mine])
-        found |= {i: some for (i, _), some in zip(mine, trials, strict=True)}
-    return gather(campaign, cases, [found[i] for i in range(len(cases))], {n: e.version for n, e in made.items()})
+    bench, rule, seeds = Bench(campaign, cases, made, means), repetition(campaign), build.seeds(campaign.seeds)
+    trials = _repeated(bench, rule) if rule else bench.trials([(i, seeds) for i in range(len(cases))])
+    return gather(campaign, cases, trials, {name: engine.version for name, engine in made.items()})
 
 
-def _runner(campaign: Campaign, engine: Engine, means: Means, done: int, cases: int) -> Runner:
-    total = cases * len(build.seeds(campaign.seeds))
-    tell = means.progress
-    progress = (lambda now, _: tell(done + now, total)) if tell else None
-    return Runner(engine, means.jobs, campaign.capture(), means.store, progress)
-
-
-def _run(campaign: Campaign, runner: Runner, cases: list[Case]) -> list[list[Trial]]:
-    """The trials of each case."""
+def repetition(campaign: Campaign) -> Repetition | None:
+    """When a cell of the campaign has enough runs: its metric's median is as precise as asked; None where the number of seeds is fixed."""
+    if campaign.precision is None:
+        return None
     seeds = build.seeds(campaign.seeds)
-    return runner.run_all([(c.scenario, seeds) for c in cases])
+    if seeds != list(range(len(seeds))):
+        refuse("seeds", f"{campaign.seeds!r} does not count from 0, and precision adds seeds to the first ones", "write how many to begin with")
+    least = max(LEAST, len(seeds))
+    return Repetition(campaign.precision, least, max(least, campaign.max_seeds), stats.median)
+
+
+def _repeated(bench: Bench, rule: Repetition) -> list[list[Trial]]:
+    """The trials of each case, as many as the cells need. Runs of a cell with pooled cases take turns."""
+    cells: dict[tuple[object, ...], list[int]] = {}
+    for i, case in enumerate(bench.cases):
+        cells.setdefault((case.engine, case.cca, *sorted(case.at.items())), []).append(i)
+    pooled, of = list(cells.values()), metrics.find(bench.campaign.metric).of
+    found: list[list[Trial]] = [[] for _ in bench.cases]
+
+    def round_(wanted: Sequence[tuple[int, range]]) -> list[list[float]]:
+        asked = [(i, [n // len(p) for n in runs if n % len(p) == at]) for cell, runs in wanted for p in [pooled[cell]] for at, i in enumerate(p)]
+        for (i, _), trials in zip(asked, bench.trials(asked, sum(len(t) for t in found)), strict=True):
+            found[i] += trials
+        return [[of(found[p[n % len(p)]][n // len(p)]) for n in runs] for cell, runs in wanted for p in [pooled[cell]]]
+
+    repeat(round_, len(pooled), rule)
+    return found
+
+
+@dataclass(frozen=True)
+class Bench:
+    """A campaign's cases and what runs them."""
+
+    campaign: Campaign
+    cases: Sequence[Case]
+    engines: Mapping[str, Engine]
+    means: Means
+
+    def trials(self, wanted: Sequence[tuple[int, Sequence[int]]], before: int = 0) -> list[list[Trial]]:
+        """The trials of cases, named by their place, with these seeds, in that order. `before`: how many are done already, for the progress."""
+        found: dict[int, list[Trial]] = {}
+        for name, engine in self.engines.items():
+            mine = [at for at, (i, _) in enumerate(wanted) if self.cases[i].engine == name]
+            later = sum(len(seeds) for at, (_, seeds) in enumerate(wanted) if at not in found and at not in mine)
+            runner = self._runner(engine, before, later)
+            some = runner.run_all([(self.cases[wanted[at][0]].scenario, wanted[at][1]) for at in mine])
+            found |= dict(zip(mine, some, strict=True))
+            before += sum(len(t) for t in some)
+        return [found[at] for at in range(len(wanted))]
+
+    def _runner(self, engine: Engine, before: int, later: int) -> Runner:
+        """`before` and `later`: trials of other engines."""
+        tell, means = self.means.progress, self.means
+        progress = (lambda done, total: tell(before + done, before + total + later)) if tell else None
+        return Runner(engine, means.jobs, self.campaign.capture(), means.store, progress, means.executor)
