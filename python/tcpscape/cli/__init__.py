@@ -30,7 +30,7 @@ def call(args: list[str]) -> int:
     from tcpscape.cli.app import app
 
     try:
-        got = get_command(app).main(args=args, prog_name="tcpscape", standalone_mode=False)
+        got = get_command(app).main(args=args, prog_name="tcpscape", standalone_mode=False, obj=tuple(args))
     except TcpscapeError as e:
         return _refuse(str(e))
     except BrokenPipeError:

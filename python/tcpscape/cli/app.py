@@ -16,12 +16,14 @@ from tcpscape.cli import (
     study,
     validate,
 )
+from tcpscape.cli import advise, bound, doctor, kernel, lists, run, study, sweep, validate
 
 app = typer.Typer(
     name="tcpscape", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None,
     help="A laboratory for TCP congestion control on impaired paths.",
 )
 app.command("run")(run.run)
+app.command("sweep")(sweep.sweep)
 app.command("advise")(advise.advise)
 app.command("bound")(bound.bound)
 app.add_typer(study.study, name="study")

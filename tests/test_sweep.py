@@ -1,0 +1,239 @@
+"""`tcpscape sweep`: what is asked becomes a campaign, what it prints, and that it goes on where it was stopped."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import polars as pl
+import pytest
+
+from tcpscape.campaign import asked, execute, record
+from tcpscape.campaign.plan import Campaign
+from tcpscape.engines import REGISTRY
+from tcpscape.errors import TcpscapeError
+from tcpscape.results import Store
+
+QUICK = ("--rtt", "24,50ms", "--jitter", "0..8ms/4ms", "--cca", "cubic,bbr", "--seeds", "3", "--engine", "mock")
+
+
+# What is asked
+
+
+def test_one_value_is_a_condition_and_several_are_an_axis():
+    said = asked.campaign(None, {"rtt": "50ms", "jitter": "0..8ms/4ms", "app": "1MB/s", "rcvbuf": "64,128KiB", "mtu": "1500"}, {"seeds": "3"})
+    assert said.to_dict() == {
+        "name": "words", "conditions": {"rtt": "50ms", "flow": {"app": "1MB/s"}}, "seeds": "3",
+        "axes": {"jitter": ["0ms", "4ms", "8ms"], "rcvbuf": ["64KiB", "128KiB"], "mtu": ["1500"]},
+    }
+    flow = said.cases()[-1].scenario.flows[0]
+    assert (flow.app.rate, flow.rcvbuf) == (1_000_000, 128 << 10)
+
+
+def test_options_override_a_file(tmp_path):
+    file = tmp_path / "mine.toml"
+    file.write_text('conditions = {rtt = "50ms", loss = "1%"}\ncca = ["cubic"]\nseeds = 4\n[axes]\njitter = "0,4ms"\nrate = "5,10mbit"\n')
+    plain = asked.campaign(str(file), {}, {})
+    assert (plain.name, plain.seeds, len(plain.cases())) == ("mine", "4", 4)
+    changed = asked.campaign(str(file), {"jitter": "8ms", "loss": "0,2%", "rtt": "20ms"}, {"seeds": "2", "cca": ("bbr", "reno")})
+    assert changed.axes == {"jitter": ("8ms",), "rate": ("5mbit", "10mbit"), "loss": ("0", "2%")}
+    assert (changed.conditions, changed.seeds, changed.cca) == ({"rtt": "20ms", "loss": "1%"}, "2", ("bbr", "reno"))
+    assert {c.scenario.forward[0].loss for c in changed.cases()} == {0.0, 0.02}
+
+
+@pytest.mark.parametrize("suffix", ["yaml", "toml"])
+def test_a_scenario_is_varied(tmp_path, suffix):
+    file = tmp_path / f"path.{suffix}"
+    text = {"yaml": "forward: netem delay 5ms\nduration: 2s\n", "toml": 'forward = "netem delay 5ms"\nduration = "2s"\n'}
+    file.write_text(text[suffix])
+    for source in (str(file), "lossy-dsl"):
+        said = asked.campaign(source, {"mtu": "576,1500"}, {})
+        assert [c.scenario.mtu for c in said.cases()] == [576, 1500]
+        assert said.scenario == source
+
+
+@pytest.mark.parametrize("name", asked.gallery())
+def test_campaigns_that_come_with_tcpscape_run(name, need_model):
+    said = asked.campaign(name, {}, {"seeds": "1"})
+    assert said.about
+    few = said.model_copy(update={"axes": {k: v[:1] for k, v in said.axes.items()}})
+    outcome = execute.run(few)
+    assert outcome.trials == len(few.cases()) >= 2
+    assert all(c.median(said.metric).value > 0 for c in outcome.cells)
+
+
+REFUSED = [
+    ((), "sweep: nothing to vary; say for example --rtt"),
+    (("nosuch",), "sweep: 'nosuch' is neither"),
+    (("nosuch.yaml",), "sweep: cannot read nosuch.yaml"),
+    (("--jitter", "0..8ms/4ms"), "rtt: missing"),
+    (("--rtt", "50ms", "--axis", "mtu"), "axis: 'mtu' is not NAME=VALUES"),
+    (("--rtt", "50ms", "--axis", "moon=1,2"), "moon: no such field"),
+    (("--rtt", "0..24ms"), "rtt: '0..24ms' is not a range"),
+    (("--rtt", "24,50"), "rtt: '24' has no unit"),
+    (("--rtt", "50ms", "--rate", "1mbps"), "rate: '1mbps' could be bits or bytes"),
+    (("--rtt", "50ms", "--engine", "mock,nosuch"), "engine: 'nosuch' is unknown"),
+    (("--rtt", "50ms", "--engine", "mock,mock"), "engine: 'mock,mock' names one twice"),
+    (("--rtt", "50ms", "--executor", "ssh://host:1"), "executor: 'ssh://host:1' is unknown"),
+    (("--rtt", "50ms", "--executor", "dask://127.0.0.1:9", "--jobs", "2"), "jobs: a cluster has its own cores"),
+    (("--rtt", "50ms", "--metric", "nosuch"), "metric: 'nosuch' is unknown"),
+    (("--rtt", "50ms", "--precision", "5"), "precision: '5' has no unit"),
+    (("--rtt", "50ms", "--precision", "0%"), "precision: 0.0 is not a share"),
+    (("--rtt", "50ms", "--precision", "5%", "--seeds", "5..9"), "seeds: '5..9' does not count from 0"),
+    (("step", "--axis", "ecn=true"), "ecn: step moves it together with cca"),
+    (("--rtt", "50ms", "--out", "/proc/nosuch"), "out: cannot write to /proc/nosuch"),
+]
+
+
+@pytest.mark.parametrize(("args", "error"), REFUSED, ids=lambda a: " ".join(a)[:50] if isinstance(a, tuple) else "")
+def test_bad_input_is_one_line_and_status_2(cli, tmp_path, monkeypatch, args, error):
+    monkeypatch.chdir(tmp_path)
+    engine = () if "--engine" in args else ("--engine", "mock")
+    got = cli("sweep", *args, *engine)
+    assert (got.status, got.out) == (2, "")
+    assert got.err.startswith(f"error: {error}")
+    assert got.err.count("\n") == 1
+    assert "; " in got.err
+
+
+def test_a_file_that_is_no_mapping_is_one_line(tmp_path):
+    file = tmp_path / "list.yaml"
+    file.write_text("- 1\n")
+    with pytest.raises(TcpscapeError, match=r"list.yaml is no mapping of fields; write for example"):
+        asked.campaign(str(file), {}, {})
+
+
+# What it prints and keeps
+
+
+def test_a_row_for_each_cell_and_nothing_runs_twice(cli, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    first = cli("sweep", *QUICK)
+    assert (first.status, first.err) == (0, "")
+    rows = [line.split() for line in first.out.splitlines() if re.match(r"\d+ms", line)]
+    assert [r[:3] for r in rows] == [[rtt, jitter, cca] for rtt in ("24ms", "50ms") for jitter in ("0ms", "4ms", "8ms") for cca in ("cubic", "bbr")]
+    assert "goodput Mbit/s: median [95 %]" in first.out
+    assert "36 trials: 36 ran; kept in out/sweep-words" in first.out
+    assert {p.name for p in (tmp_path / "out" / "sweep-words").iterdir()} == {"trials", "journal", "manifest.json", "cells.csv"}
+    again = cli("sweep", *QUICK)
+    assert "nothing ran: all 36 trials were kept in out/sweep-words" in again.out
+    assert again.out.splitlines()[:-1] == first.out.splitlines()[:-1]
+    more = cli("sweep", *[{"3": "5"}.get(a, a) for a in QUICK])
+    assert "60 trials: 24 ran, 36 were kept already; kept in out/sweep-words" in more.out
+
+
+def test_json_and_the_table_say_the_same(cli, tmp_path):
+    got = cli("sweep", *QUICK, "--out", tmp_path, "--json")
+    assert (got.status, got.err, len(got.lines)) == (0, "", 12)
+    line = got.lines[3]
+    assert (line["at"], line["cca"], line["engine"], line["metric"], line["unit"], line["n"]) == (
+        {"rtt": "24ms", "jitter": "4ms"}, "bbr", "mock", "goodput", "Mbit/s", 3,
+    )  # fmt: skip
+    assert line["caveats"] == ["mock engine: the numbers mean nothing"]
+    row = pl.read_csv(tmp_path / "cells.csv").row(3, named=True)
+    assert (row["rtt"], row["jitter"], row["cca"], row["n"]) == ("24ms", "4ms", "bbr", 3)
+    assert row["median"] == line["median"]["value"]
+    trials = Store(tmp_path).frame().filter(pl.col("cca") == "bbr")["goodput_mbps"].to_list()
+    assert line["median"]["value"] in trials
+
+
+def test_the_manifest_says_what_was_asked(cli, tmp_path):
+    cli("sweep", *QUICK, "--out", tmp_path)
+    kept = record.load(tmp_path)
+    assert (kept.kind, kept.name) == ("sweep", "words")
+    assert kept.command.split() == ["tcpscape", "sweep", *QUICK, "--out", str(tmp_path)]
+    outcome = kept.outcomes[0]
+    assert outcome.campaign == Campaign.of({
+        "name": "words", "axes": {"rtt": "24,50ms", "jitter": "0..8ms/4ms"}, "cca": "cubic,bbr", "engines": ("mock",), "seeds": "3",
+    })  # fmt: skip
+    assert outcome.trials == 36
+
+
+def test_several_engines_stand_side_by_side(cli, tmp_path, need_model):
+    got = cli("sweep", "--rtt", "20ms", "--rate", "2,5mbit", "--duration", "500ms", "--seeds", "2", "--engine", "model,mock", "--out", tmp_path)
+    assert got.status == 0, got.err
+    rows = [line.split()[:3] for line in got.out.splitlines() if re.match(r"\dmbit", line)]
+    assert rows == [["2mbit", "model", "cubic"], ["5mbit", "model", "cubic"], ["2mbit", "mock", "cubic"], ["5mbit", "mock", "cubic"]]
+
+
+def test_a_metric_that_needs_samples_gets_them(cli, tmp_path, need_model):
+    got = cli("sweep", "--rtt", "20ms", "--rate", "2,5mbit", "--duration", "3s", "--seeds", "2", "--metric", "goodput_1s_max", "--out", tmp_path, "--json")
+    assert [1.5 < line["median"]["value"] < 2.01 for line in got.lines] == [True, False]
+    assert len(list((tmp_path / "samples").iterdir())) == 4
+
+
+# Precision
+
+
+def test_quiet_cells_get_few_runs_and_noisy_ones_many(cli, tmp_path):
+    args = ("sweep", "--rtt", "50ms", "--jitter", "0,10ms", "--seeds", "6", "--engine", "mock", "--precision", "4%", "--max-seeds", "40", "--out", tmp_path)
+    quiet, noisy = cli(*args, "--json").lines
+    assert quiet["reached"]
+    assert quiet["n"] < noisy["n"]
+    assert not noisy["reached"]
+    assert noisy["n"] == 40
+    shown = cli(*args)
+    assert "* 1 of 2 cells stopped at 40 runs, wider than ± 4.0 %" in shown.out
+    assert f"nothing ran: all {quiet['n'] + 40} trials" in shown.out
+    runs = record.load(tmp_path).outcomes[0].cells[1].runs[0]
+    assert [t.seed for t in runs] == list(range(40))
+
+
+def test_precision_in_pooled_cells_takes_turns():
+    said = Campaign.of({
+        "conditions": {"rtt": "50ms"}, "axes": {"jitter": "0,10ms", "app": "200,400kB/s"}, "pool": ["app"], "engines": ["mock"], "seeds": 5,
+        "precision": "1%", "max_seeds": 21,
+    })  # fmt: skip
+    cells = execute.run(said).cells
+    assert [len(c.trials) for c in cells] == [21, 21]
+    assert [[[t.seed for t in some] for some in c.runs] for c in cells] == [[list(range(11)), list(range(10))]] * 2
+
+
+def test_adding_runs_equals_having_asked_for_them():
+    words = {"conditions": {"rtt": "50ms", "jitter": "10ms"}, "engines": ["mock"]}
+    some = execute.run(Campaign.of({**words, "precision": "1%", "max_seeds": 50})).cells[0]
+    assert some.trials == execute.run(Campaign.of({**words, "seeds": 50})).cells[0].trials
+
+
+def test_progress_counts_every_engine_and_round():
+    told = []
+    said = Campaign.of({"conditions": {"rtt": "50ms"}, "axes": {"jitter": "0,10ms"}, "engines": ["mock"], "seeds": 5, "precision": "1%", "max_seeds": 20})
+    outcome = execute.run(said, execute.Means(progress=lambda *now: told.append(now)))
+    assert [done for done, _ in told] == list(range(1, outcome.trials + 1))
+    assert told[-1][0] == told[-1][1]
+
+    class Second(REGISTRY["mock"]):
+        version = "mock-2"
+
+    told.clear()
+    both = Campaign.of({"conditions": {"rtt": "50ms"}, "engines": ["mock", "second"], "seeds": 4})
+    make = {"mock": REGISTRY["mock"], "second": Second}
+    execute.run(both, execute.Means(progress=lambda *now: told.append(now), make=lambda name: make[name]()))
+    assert told == [(i, 8) for i in range(1, 9)]
+
+
+# Killed and continued
+
+
+def test_a_sweep_that_is_killed_goes_on_with_the_same_command(tmp_path, need_model):
+    args = ("sweep", "--rtt", "20,40ms", "--loss", "0.1,1%", "--duration", "2s", "--seeds", "40", "--jobs", "2", "--json")
+    words = [sys.executable, "-m", "tcpscape", *args, "--out"]
+    child = subprocess.Popen([*words, str(tmp_path / "killed")], stdout=subprocess.PIPE)
+    end = time.monotonic() + 30
+    while child.poll() is None and len(list(tmp_path.glob("killed/journal/*"))) == 0 and time.monotonic() < end:
+        time.sleep(0.01)
+    time.sleep(0.1)
+    child.send_signal(signal.SIGKILL)
+    child.communicate(timeout=30)
+    assert child.returncode == -signal.SIGKILL
+    kept = Store(tmp_path / "killed").addresses()
+    assert 0 < len(kept) < 160
+    again = subprocess.run([*words, str(tmp_path / "killed")], capture_output=True, timeout=60, check=True)
+    whole = subprocess.run([*words, str(tmp_path / "whole")], capture_output=True, timeout=60, check=True)
+    assert [json.loads(line) for line in again.stdout.splitlines()] == [json.loads(line) for line in whole.stdout.splitlines()]
+    assert Store(tmp_path / "killed").frame().equals(Store(tmp_path / "whole").frame())
+    assert not list(tmp_path.glob("killed/journal/*"))
