@@ -14,9 +14,9 @@ from tcpscape.cli import (
     report,
     run,
     study,
+    sweep,
     validate,
 )
-from tcpscape.cli import advise, bound, doctor, kernel, lists, run, study, sweep, validate
 
 app = typer.Typer(
     name="tcpscape", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None,
