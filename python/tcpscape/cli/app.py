@@ -17,6 +17,8 @@ from tcpscape.cli import (
     sweep,
     validate,
 )
+from tcpscape.cli import advise, bound, doctor, kernel, lists, run, study, sweep, validate
+from tcpscape.cli import advise, bound, compare, doctor, export, kernel, lists, run, study, validate
 
 app = typer.Typer(
     name="tcpscape", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None,
@@ -27,6 +29,7 @@ app.command("sweep")(sweep.sweep)
 app.command("advise")(advise.advise)
 app.command("bound")(bound.bound)
 app.add_typer(study.study, name="study")
+app.command("compare")(compare.compare)
 app.command("export")(export.export)
 app.command("report")(report.report)
 app.command("validate")(validate.validate)

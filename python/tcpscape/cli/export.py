@@ -48,8 +48,8 @@ def _scenarios(source: str, known: Format) -> list[tuple[str, bytes]]:
     found: dict[str, tuple[str, Scenario]] = {}
     for group in sources.load(Path(source)).groups:
         for item in group.items:
-            if item.scenario and item.twin:
-                found.setdefault(item.twin[0], (_name([item.scenario.name, *group.at.values()]), item.scenario))
+            if item.scenario and item.path:
+                found.setdefault(item.path, (_name([item.scenario.name, *group.at.values()]), item.scenario))
     if not found:
         refuse("source", f"{source} does not say its scenarios", "name the scenario's file or its gallery name")
     return [(name, write(scenario)) for name, scenario in found.values()]

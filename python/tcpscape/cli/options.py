@@ -13,6 +13,7 @@ from tcpscape.engines import Engine
 Cca = Annotated[str | None, typer.Option(help="Congestion controls to compare, one trial each: cubic,cubic:hystart=off,bbr; all: every one.")]
 Seeds = Annotated[str, typer.Option(help="Trials of each condition: 20 (seeds 0…19), 5..9 or 1,4,7.")]
 Json = Annotated[bool, typer.Option("--json", help="One JSON line per trial and nothing else on stdout.")]
+OneJson = Annotated[bool, typer.Option("--json", help="One JSON document and nothing else on stdout.")]
 Out = Annotated[Path | None, typer.Option(help="Keep results here and resume from here.")]
 EngineName = Annotated[str, typer.Option("--engine", help="Engine: model, virtual[:KERNEL] (`tcpscape kernel list`), mock.")]
 Jobs = Annotated[int, typer.Option(min=0, help="Cores; 0 is all.")]

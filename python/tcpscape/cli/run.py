@@ -12,7 +12,7 @@ from rich.console import Console
 
 from tcpscape import api, build, engines, units
 from tcpscape.campaign import Runner
-from tcpscape.cli import options, tables
+from tcpscape.cli import checks, options, tables
 from tcpscape.cli.progress import Progress
 from tcpscape.errors import refuse
 from tcpscape.files import load
@@ -48,16 +48,18 @@ def run(
     pcap: Annotated[Path | None, typer.Option(help="Write the first trial's packets as pcapng (virtual: pcap, of one more run of it).")] = None,
     engine: options.EngineName = "model",
     jobs: options.Jobs = 0,
+    check: checks.Checks = None,
 ) -> None:
     """Run a scenario and print each congestion control's goodput with its interval, and what limited it."""
     path = {"forward": forward, "bottleneck": bottleneck, "reverse": reverse}
     rest = {"duration": duration, "kernel": kernel, "offload": offload, "ecn": ecn}
     flow = options.flow_fields(rcvbuf, sndbuf, app, chunk, read) | ({"listener": listener} if listener else {})
-    made = engines.make(engine)
+    made, asked = engines.make(engine), checks.read(check)
     if scenario is not None:
         cases = _from_file(load(scenario), path, rest, flow, flows, mix, options.ccas(cca, made))
     else:
         cases = _from_words(path, rest, flow, flows or 1, mix, options.ccas(cca, made), given=flows is not None)
+    checks.expect(asked, [({"cca": case.cca}, case.cca) for case in cases])
     from tcpscape.results import Store
 
     interval = units.parse_time(samples or (SAMPLES_WITH_OUT if out else 0), "samples", example="10ms")
@@ -65,12 +67,13 @@ def run(
         refuse("samples", "there is nowhere to keep them", "add --out DIR")
     store = Store(out) if out else None
     with Progress() as progress:
-        runner = Runner(made, jobs, engines.Capture(samples_ns=interval), store, progress.update)
+        runner = Runner(made, jobs, checks.capture(asked, interval), store, progress.update)
         groups = runner.run_all([(case, build.seeds(seeds)) for case in cases])
     if pcap:
         runner.engine.write_pcap(cases[0], groups[0][0].seed, pcap)
     _show(groups, cases, as_json)
     _say_where(out, pcap, as_json, "the first trial" if runner.engine.repeatable else "one more run of the first trial")
+    checks.settle(asked, [({"cca": case.cca}, case.cca, trials) for case, trials in zip(cases, groups, strict=True)], as_json=as_json)
 
 
 def _from_words(

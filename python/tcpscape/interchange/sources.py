@@ -39,9 +39,19 @@ class Item:
         return self.scenario.mtu if self.scenario else MTU
 
     @cached_property
-    def twin(self) -> tuple[str, int] | None:
-        """Equal for trials that met the same path, flows and random numbers, whatever their congestion controls and engine; None if not known."""
-        return (self.scenario.with_cca(NEUTRAL).address(), self.trial.seed) if self.scenario and self.seeded else None
+    def path(self) -> str | None:
+        """Equal for trials of the same path and flows, whatever their congestion controls; None if not known."""
+        return self.scenario.with_cca(NEUTRAL).address() if self.scenario else None
+
+    @property
+    def twin(self) -> tuple[str, str, int] | None:
+        """Equal for trials that met the same random numbers on the same path, too: those of one engine; None if not known."""
+        return (self.trial.engine, self.path, self.trial.seed) if self.path and self.seeded else None
+
+    @property
+    def itself(self) -> str | None:
+        """Equal for the same trial, kept or exported twice; None where it is not one of ours."""
+        return self.trial.address if self.seeded else None
 
 
 @dataclass(frozen=True)
@@ -128,7 +138,8 @@ def load(path: Path, tables: tuple[str, ...] = ()) -> Source:
         return _of_files(path, [path])
     if (path / record.MANIFEST).exists():
         said = record.load(path)
-        return Source(path, tuple(_group(c, part) for part, outcome in said.parts.items() for c in outcome.cells))
+        several = len({c.engine for o in said.outcomes for c in o.cells}) > 1
+        return Source(path, tuple(_group(c, part, several) for part, outcome in said.parts.items() for c in outcome.cells))
     if (path / "trials").is_dir():
         return Source(path, _by_condition([Item(t) for t in _kept(Store(path), tables)]))
     files = [f for f in sorted(path.iterdir()) if f.is_file() and _known(f)]
@@ -145,9 +156,10 @@ def _known(path: Path) -> bool:
     return True
 
 
-def _group(cell: Cell, part: str) -> Group:
+def _group(cell: Cell, part: str, several: bool) -> Group:
+    """A cell; of several engines it says which."""
     items = tuple(Item(t, scenario) for scenario, some in zip(cell.scenarios, cell.runs, strict=True) for t in some)
-    return Group(items, cell.cca, cell.at, part)
+    return Group(items, cell.cca, {**cell.at, **({"engine": cell.engine} if several else {})}, part)
 
 
 def _kept(store: Store, tables: tuple[str, ...]) -> list[Trial]:

@@ -1,0 +1,187 @@
+"""Checks: expressions about results that hold or do not, `goodput_mbps.median > 5`, for the command line's exit status.
+
+METRIC[.STAT] OP NUMBER[UNIT], and [cca=bbr] or [cca=bbr, jitter=8ms] behind the metric chooses among several conditions; without it every
+condition has to hold. METRIC is one of `metrics.REGISTRY`, as `goodput` or with its unit, `goodput_mbps`, or a column of the result tables,
+`rtt_ms_p50`. STAT is median (the default), mean, min, max, cv, n, p5 to p95, or low and high, the ends of the median's 95 % interval.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from tcpscape import metrics, stats, units
+from tcpscape.errors import TcpscapeError, refuse
+from tcpscape.metrics import Metric
+from tcpscape.stats import Estimate
+from tcpscape.stats.estimate import number
+from tcpscape.trial import Trial
+
+OPERATORS: Mapping[str, Callable[[float, float], bool]] = {
+    ">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le, "==": operator.eq, "!=": operator.ne,
+}
+STATS = ("median", "mean", "min", "max", "cv", "n", "low", "high")
+"""Besides p1 to p99."""
+_CHECK = re.compile(
+    r"^\s*(?P<metric>[A-Za-z]\w*(?::[^\s.\[\]<>=!]+)?)\s*(?P<chosen>\[[^\]]*\])?(?:\.(?P<stat>\w+))?\s*(?P<after>\[[^\]]*\])?"
+    r"\s*(?P<op>>=|<=|==|!=|>|<)\s*(?P<number>[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*(?P<unit>%|[A-Za-zµ][\w/]*)?\s*$"
+)
+_COLUMN = re.compile(r"^(?P<head>\w+?)_(?P<unit>ms|mbps)_(?P<tail>p\d+|min|max|mean)$")
+EXAMPLE = "write for example 'goodput_mbps.median > 5', 'rtt_p95[cca=bbr] < 80ms' or 'goodput.cv < 10%'"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """An expression that was read."""
+
+    text: str
+    metric: Metric
+    stat: str
+    op: str
+    number: float
+    """In the statistic's unit."""
+    chosen: Mapping[str, str] = field(default_factory=dict)
+    """Axis (or `cca`) → value."""
+
+    @property
+    def unit(self) -> str:
+        """The statistic's: the metric's, or none of cv and n."""
+        return _unit(self.metric, self.stat)
+
+    def judge(self, values: Sequence[float], name: str) -> Verdict:
+        """Whether it holds for the values of the metric in one condition; those that are not known (NaN) do not count."""
+        known = [v for v in values if not math.isnan(v)]
+        if not known:
+            refuse("check", f"{name} does not say {self.metric.name}", "run with --samples 100ms, or check another metric", CheckError)
+        got = _statistic(known, self.stat, self.metric.unit)
+        return Verdict(self, name, got, OPERATORS[self.op](got.value, self.number))
+
+
+class CheckError(TcpscapeError):
+    """An expression that makes no sense, or cannot be judged."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A check of one condition."""
+
+    check: Check
+    name: str
+    """The condition."""
+    got: Estimate
+    holds: bool
+
+    @property
+    def sure(self) -> bool:
+        """Whether the number is outside the interval, so that another such measurement would most likely say the same."""
+        return self.got.excludes(self.check.number)
+
+    def line(self) -> str:
+        """`holds: goodput_mbps.median > 5: cubic 7.2 [6.9, 7.8] Mbit/s (n 10)`."""
+        unit = f" {self.check.unit}" if self.check.unit not in ("", "1") else ""
+        doubt = "" if self.sure or self.got.n < 2 or math.isnan(self.got.low) else f"; the interval holds {number(self.check.number)}, so undecided"
+        value = f"{self.got.value:.0f}" if self.check.stat == "n" else f"{self.got.text()}{unit} (n {self.got.n}{doubt})"
+        return f"{'holds' if self.holds else 'FAILS'}: {self.check.text}: {self.name} {value}"
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain values; an end that is open or not known is None."""
+        low, high = (v if math.isfinite(v) else None for v in (self.got.low, self.got.high))
+        return {
+            "check": self.check.text, "condition": self.name, "holds": self.holds, "sure": self.sure, "value": self.got.value, "low": low,
+            "high": high, "n": self.got.n, "unit": self.check.unit,
+        }
+
+
+def read(text: str, more: Mapping[str, Metric] | None = None) -> Check:
+    """The check that `text` says, of a metric or of one that `more` has by its name.
+
+    :raises CheckError: for what is no check; one line that names the metrics or statistics there are.
+    """
+    found = _CHECK.match(text)
+    if not found:
+        refuse("check", f"{text!r} is not METRIC[.STAT] OP NUMBER", EXAMPLE, CheckError)
+    stat = found["stat"] or "median"
+    if stat not in STATS and not re.fullmatch(r"p[1-9]\d?", stat):
+        refuse("check", f"{stat!r} is no statistic", f"choose {', '.join(STATS)}, or a percentile, p5 to p95", CheckError)
+    if found["chosen"] and found["after"]:
+        refuse("check", f"{text!r} chooses twice", EXAMPLE, CheckError)
+    metric = (more or {}).get(found["metric"]) or metric_of(found["metric"])
+    value = _number(found["number"], found["unit"] or "", _unit(metric, stat))
+    return Check(text.strip(), metric, stat, found["op"], value, _chosen(found["chosen"] or found["after"] or "[]"))
+
+
+def metric_of(text: str) -> Metric:
+    """The metric that `text` names, also as the columns of the result tables are called: `rtt_ms_p50` is `rtt_p50`."""
+    column = _COLUMN.match(text)
+    said = f"{column['head']}_{column['tail']}" if column and column["tail"] != "mean" else column["head"] if column else text
+    try:
+        return metrics.find(said)
+    except TcpscapeError as e:
+        raise CheckError(str(e)) from None
+
+
+def judge(check: Check, conditions: Sequence[tuple[Mapping[str, str], str, Sequence[Trial]]]) -> list[Verdict]:
+    """A verdict for each condition that the check chooses; a condition is its axes (`cca` among them), its name and its trials."""
+    expect(check, [(at, name) for at, name, _ in conditions])
+    return [check.judge([check.metric.of(t) for t in trials], name) for at, name, trials in conditions if is_chosen(check.chosen, at)]
+
+
+def expect(check: Check, conditions: Sequence[tuple[Mapping[str, str], str]]) -> None:
+    """Refuses a check that chooses none of the conditions, given by their axes and names; before anything runs, if it can be."""
+    if not any(is_chosen(check.chosen, at) for at, _ in conditions):
+        there = ", ".join(name for _, name in conditions) or "none"
+        refuse("check", f"{check.text!r} chooses none of the conditions", f"there are {there}", CheckError)
+
+
+def is_chosen(chosen: Mapping[str, str], at: Mapping[str, str]) -> bool:
+    """Whether a condition at these axes (and `cca`) is meant; `0` is `0ms`."""
+    from tcpscape.campaign import axes
+
+    return all(k in at and (at[k] == v or axes.same(at[k], v)) for k, v in chosen.items())
+
+
+def _chosen(text: str) -> Mapping[str, str]:
+    """`[cca=bbr, jitter=8ms]` as a mapping."""
+    parts = [p.strip() for p in text.strip("[]").split(",") if p.strip()]
+    pairs = [p.partition("=") for p in parts]
+    if any(not eq or not k.strip() or not v.strip() for k, eq, v in pairs):
+        refuse("check", f"{text!r} is not [AXIS=VALUE, …]", EXAMPLE, CheckError)
+    return {k.strip(): v.strip() for k, _, v in pairs}
+
+
+def _unit(metric: Metric, stat: str) -> str:
+    return {"cv": "1", "n": ""}.get(stat, metric.unit)
+
+
+def _number(text: str, unit: str, wanted: str) -> float:
+    """The number in the statistic's unit; a unit that means something else is refused."""
+    value = float(text)
+    if not unit or unit == wanted:
+        return value
+    if unit == "%" and wanted == "1":
+        return value / 100
+    known, base = {"ms": (units.TIME_UNITS, 1e6), "Mbit/s": (units.RATE_UNITS, 1e6)}.get(wanted, ({}, 1.0))
+    if unit.lower() not in known:
+        there = f"write it in {wanted}" if wanted not in ("", "1") else "leave the unit out" if not wanted else "write a fraction or per cent"
+        refuse("check", f"{text}{unit} is not in the unit of what is checked", there, CheckError)
+    return value * known[unit.lower()] / base
+
+
+def _statistic(values: Sequence[float], stat: str, unit: str) -> Estimate:
+    """The statistic with its interval where it has one: extremes, counts and ends of intervals have none."""
+    if stat == "median":
+        return stats.median(values, unit)
+    if stat == "mean":
+        return stats.mean(values, unit)
+    if stat == "cv":
+        return stats.cv(values)
+    if stat.startswith("p"):
+        return stats.quantile(values, int(stat[1:]) / 100, unit)
+    middle = stats.median(values, unit)
+    value = {"n": float(len(values)), "min": min(values), "max": max(values), "low": middle.low, "high": middle.high}[stat]
+    if math.isnan(value):
+        refuse("check", "one measurement has no interval", "repeat it, or check its median", CheckError)
+    return Estimate(value, math.nan, math.nan, len(values), unit if stat != "n" else "")

@@ -1,0 +1,106 @@
+"""`tcpscape compare`: whether two results differ."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tcpscape.cli import checks, options, tables
+
+if TYPE_CHECKING:
+    from tcpscape.interchange.compare import Answer, Row
+    from tcpscape.stats import Estimate
+
+
+def compare(
+    a: Annotated[Path, typer.Argument(help="A result directory, iperf3's JSON, a Flent file, a table, or a directory of such files.")],
+    b: Annotated[Path, typer.Argument(help="Another one.")],
+    metric: Annotated[str, typer.Option(help="What to compare: goodput, rtt_p95, retransmits, …; of a table a column.")] = "goodput",
+    cca: Annotated[str | None, typer.Option(help="Only these congestion controls: bbr of both sides, or cubic:bbr, A's and B's.")] = None,
+    as_json: options.OneJson = False,
+    check: checks.Checks = None,
+) -> None:
+    """Say whether two results differ: ratio of medians and win probability with their intervals, condition by condition.
+
+    Checks are of A's and B's metrics, or of the comparison: 'ratio > 0.95', 'ratio.low > 1', 'win > 0.5'.
+    """
+    from tcpscape.interchange import compare as comparing
+    from tcpscape.interchange import sources
+    from tcpscape.interchange.judge import Judge
+
+    judge = Judge.read(check, metric)
+    first, _, second = (cca or "").partition(":")
+    one, other = sources.load(a, SIDES).only(first or None), sources.load(b, SIDES).only(second or first or None)
+    answer = comparing.compare(one, other, metric)
+    if as_json:
+        print(json.dumps(_plain(answer, a, b), allow_nan=False))
+    else:
+        _show(answer, a, b)
+    checks.finish(judge.verdicts(answer), as_json=as_json)
+
+
+SIDES = ("samples",)
+"""Side tables that metrics are made of."""
+
+
+def _show(answer: Answer, a: Path, b: Path) -> None:
+    screen = tables.console()
+    unit = f", {answer.unit}" if answer.unit not in ("", "1") else ""
+    screen.print(f"A: {a}\nB: {b}\n[bold]{answer.metric}{unit}[/bold]")
+    columns = ("condition", "n", "A: median [95 %]", "B: median [95 %]", "A / B, medians", "A / B, means", "A above B", "verdict")
+    screen.print(tables.table(columns, [_row(r) for r in answer.rows]))
+    for row in answer.rows if len(answer.rows) <= MOST_SENTENCES else ():
+        screen.print(sentence(row, answer.metric), soft_wrap=True)
+    if len(answer.rows) > 1:
+        alike = sum(r.verdict == "alike" for r in answer.rows)
+        screen.print(f"{answer.differs} of {len(answer.rows)} conditions differ, {alike} are alike (means within ± 5 %)")
+    for name in answer.left_out:
+        screen.print(f"only in {name}")
+    for caveat in answer.caveats:
+        screen.print(f"caveat: {caveat}", soft_wrap=True)
+
+
+MOST_SENTENCES = 6
+"""Conditions that get a sentence each."""
+
+
+def _row(r: Row) -> tuple[str, ...]:
+    first, second = r.medians
+    n = f"{r.pairs} pairs" if r.pairs else f"{len(r.a.numbers)} : {len(r.b.numbers)}"
+    c = r.comparison
+    return (r.name, n, first.text(), second.text(), c.median_ratio.text(), c.ratio.text(), c.win.text(2), r.verdict)
+
+
+def sentence(row: Row, metric: str) -> str:
+    """The answer in words: `cubic: A's goodput is 0.52 [0.48, 0.57] times B's (medians), above it in 3 % of 10 pairs: they differ.`"""
+    c = row.comparison
+    times = f"{c.median_ratio.text()} times B's (medians)" if math.isfinite(c.median_ratio.value) else f"B's and {c.difference.text()}"
+    among = f"{row.pairs} pairs" if row.pairs else "comparisons, not paired"
+    verdict = {"different": "they differ", "alike": "alike: means within 5 %"}.get(row.verdict, "undecided: too few measurements to tell")
+    return f"{row.name}: A's {metric} is {times}, above it in {100 * c.win.value:.0f} % of {among}: {verdict}."
+
+
+def _plain(answer: Answer, a: Path, b: Path) -> dict[str, Any]:
+    rows = []
+    for r in answer.rows:
+        first, second = r.medians
+        c = r.comparison
+        rows.append({
+            "condition": r.name, "verdict": r.verdict, "paired": bool(r.pairs), "a": _estimate(first), "b": _estimate(second),
+            "ratio_of_medians": _estimate(c.median_ratio), "ratio_of_means": _estimate(c.ratio), "difference_of_means": _estimate(c.difference),
+            "win_probability": _estimate(c.win), "text": sentence(r, answer.metric),
+        })
+    return {
+        "a": str(a), "b": str(b), "metric": answer.metric, "unit": answer.unit, "conditions": rows, "left_out": list(answer.left_out),
+        "caveats": list(answer.caveats),
+    }
+
+
+def _estimate(e: Estimate) -> dict[str, Any]:
+    """Plain values; what is infinite or not known is None."""
+    value, low, high = (v if math.isfinite(v) else None for v in (e.value, e.low, e.high))
+    return {"value": value, "low": low, "high": high, "n": e.n}

@@ -1,0 +1,185 @@
+"""Two results side by side, condition by condition: whether they differ, by how much, and how sure that is.
+
+Conditions that both have are compared with each other: the same part, axes and congestion control; where they share none, the same congestion
+control; where each has one, those two. Trials of the same seeds on the same path (all but the congestion control alike) on the same engine are
+compared as pairs; what anybody measured elsewhere is not.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tcpscape import stats
+from tcpscape.checks import metric_of
+from tcpscape.errors import TcpscapeError
+from tcpscape.interchange.base import refuse
+from tcpscape.interchange.sources import Group, Source
+from tcpscape.stats import Comparison, Estimate
+from tcpscape.trial import Trial
+
+if TYPE_CHECKING:
+    import polars as pl
+
+SAYS = {"retransmits": ("retransmits", "retransmit_rate")}
+"""Columns that a source may not say although a trial has a number there, and the metrics that are made of them."""
+CHANCE = 20
+"""Of so many comparisons of equals one is called different (95 % intervals)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """The measurements of one condition of one side."""
+
+    name: str
+    cca: str
+    key: tuple[object, ...]
+    numbers: tuple[float, ...]
+    twins: tuple[tuple[Hashable, ...], ...]
+    """What the twins of these on the other side have too, in one or several ways; None where that is not known."""
+    trials: tuple[Trial, ...] = ()
+    """None of a table."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Two conditions compared."""
+
+    a: Values
+    b: Values
+    unit: str
+    comparison: Comparison
+    pairs: int
+    """0 where they are not compared as pairs."""
+
+    @property
+    def name(self) -> str:
+        """Of the condition; of both where they differ."""
+        return self.a.name if self.a.name == self.b.name else f"{self.a.name} : {self.b.name}"
+
+    @property
+    def medians(self) -> tuple[Estimate, Estimate]:
+        """Of each side."""
+        return stats.median(self.a.numbers, self.unit), stats.median(self.b.numbers, self.unit)
+
+    @property
+    def verdict(self) -> str:
+        """different, alike (within ± 5 %) or undecided."""
+        return "different" if self.comparison.differs else "alike" if self.comparison.alike else "undecided"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A comparison of two results."""
+
+    metric: str
+    unit: str
+    rows: tuple[Row, ...]
+    left_out: tuple[str, ...]
+    """Conditions that only one side has."""
+    caveats: tuple[str, ...]
+
+    @property
+    def differs(self) -> int:
+        """In how many conditions they differ."""
+        return sum(r.verdict == "different" for r in self.rows)
+
+
+def compare(a: Source, b: Source, metric: str = "goodput") -> Answer:
+    """Compares what both sides measured of a metric (of a table: its column).
+
+    :raises TcpscapeError: one line, where a side does not say the metric or the sides have no condition in common.
+    """
+    unit = unit_of(metric)
+    ours, theirs = values(a, metric), values(b, metric)
+    pairs = _match(ours, theirs)
+    if not pairs:
+        there = f"A has {_names(ours)}; B has {_names(theirs)}"
+        refuse("compare", f"no condition is in both: {there}", "choose one of each side with --cca, or compare results of the same campaign")
+    rows = tuple(_row(x, y, unit) for x, y in pairs)
+    matched = {id(v) for p in pairs for v in p}
+    left = [f"{side}: {v.name}" for side, some in (("A", ours), ("B", theirs)) for v in some if id(v) not in matched]
+    return Answer(metric, unit, rows, tuple(left), (*_caveats(rows), *(f"{n}: {c}" for n, s in (("A", a), ("B", b)) for c in s.caveats)))
+
+
+def values(source: Source, metric: str) -> tuple[Values, ...]:
+    """The measurements of each condition; what a trial does not know is left out."""
+    if source.table is not None:
+        return _of_table(source, source.table, metric)
+    found = metric_of(metric)
+    if any(c in source.unknown and found.name.partition(":")[0] in SAYS[c] for c in SAYS):
+        refuse(source.path, f"does not say {found.name}", "choose another --metric")
+    made = [_values(g, found.of) for g in source.groups]
+    if not any(v.numbers for v in made):
+        refuse(source.path, f"does not say {found.name}", "choose another --metric, or run with --samples 100ms --out DIR")
+    return tuple(v for v in made if v.numbers)
+
+
+def _values(group: Group, of: Callable[[Trial], float]) -> Values:
+    known = [(v, i) for i in group.items if not math.isnan(v := of(i.trial))]
+    twins = (tuple(i.twin for _, i in known), tuple(i.itself for _, i in known))
+    return Values(group.name, group.cca, group.key, tuple(v for v, _ in known), twins, tuple(i.trial for _, i in known))
+
+
+def _of_table(source: Source, rows: pl.DataFrame, metric: str) -> tuple[Values, ...]:
+    """A column of a table, for each congestion control where it names them."""
+    import polars as pl
+
+    numeric = [c for c in rows.columns if rows[c].dtype.is_numeric()]
+    column = next((c for c in (metric, f"{metric}_mbps", f"{metric}_ms") if c in numeric), None)
+    if column is None:
+        refuse(source.path, f"has no column of numbers called {metric!r}", f"choose --metric of {', '.join(numeric) or 'a table with numbers'}")
+    parts = rows.partition_by("cca", as_dict=True, maintain_order=True) if "cca" in rows.columns else {("table",): rows}
+    made = []
+    for (cca,), some in parts.items():
+        known = [float(v) for v in some[column].cast(pl.Float64).drop_nulls() if not math.isnan(v)]
+        made += [Values(str(cca), str(cca), ("", str(cca)), tuple(known), ())] if known else []
+    if not made:
+        refuse(source.path, f"has nothing but gaps in {column!r}", "choose another --metric")
+    return tuple(made)
+
+
+def unit_of(metric: str) -> str:
+    """The metric's unit; of a table's own column not known."""
+    try:
+        return metric_of(metric).unit
+    except TcpscapeError:
+        return ""
+
+
+def _match(ours: Sequence[Values], theirs: Sequence[Values]) -> list[tuple[Values, Values]]:
+    """The conditions of both sides that belong together."""
+    if len(ours) == len(theirs) == 1:
+        return [(ours[0], theirs[0])]
+    keys: tuple[Callable[[Values], Hashable], ...] = (lambda v: v.key, lambda v: v.cca)
+    for of in keys:
+        there = {of(v): v for v in theirs}
+        here = {of(v): v for v in ours}
+        if len(there) == len(theirs) and len(here) == len(ours) and (both := [k for k in here if k in there]):
+            return [(here[k], there[k]) for k in both]
+    return []
+
+
+def _names(some: Sequence[Values]) -> str:
+    said = [v.name for v in some]
+    return ", ".join(said) if len(said) < 5 else f"{', '.join(said[:4])} and {len(said) - 4} more"
+
+
+def _row(a: Values, b: Values, unit: str) -> Row:
+    for mine, other in zip(a.twins, b.twins, strict=False):
+        first, second = dict(zip(mine, a.numbers, strict=True)), dict(zip(other, b.numbers, strict=True))
+        if None not in first and first.keys() == second.keys() and len(first) == len(mine) and len(second) == len(other):
+            return Row(a, b, unit, stats.compare(list(first.values()), [second[k] for k in first], paired=True, unit=unit), len(first))
+    return Row(a, b, unit, stats.compare(a.numbers, b.numbers, paired=False, unit=unit), 0)
+
+
+def _caveats(rows: Sequence[Row]) -> list[str]:
+    """What weakens the verdicts."""
+    made = sorted({r.comparison.caveat for r in rows if r.comparison.caveat})
+    if any(min(len(r.a.numbers), len(r.b.numbers)) == 1 for r in rows):
+        made.append("a side with one measurement has no interval: nothing is decided; repeat it")
+    if len(rows) >= CHANCE:
+        made.append(f"{len(rows)} comparisons: about {len(rows) / CHANCE:.0f} would be called different even of equals")
+    return made

@@ -1,0 +1,130 @@
+"""Checks: their grammar, what they say of results, the exit status."""
+
+import json
+import math
+
+import pytest
+
+from tcpscape import checks
+from tcpscape.checks import CheckError
+from tcpscape.trial import Cwnd, FlowResult, Rtt, Trial
+
+
+def trial(mbps: float, p50: float = 50.0, cca: str = "cubic") -> Trial:
+    flow = FlowResult(cca, mbps, 10.0, 3, None, Rtt(p50=p50, mean=p50), Cwnd(), {}, bytes_received=int(mbps * 1e6 / 8 * 10))
+    return Trial("s", cca, f"{mbps}", 0, "mock", "1", 10.0, (flow,))
+
+
+def conditions(**of: list[float]):
+    return [({"cca": cca, "jitter": "8ms"}, cca, [trial(v, cca=cca) for v in values]) for cca, values in of.items()]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("goodput > 5", ("goodput", "median", ">", 5, "Mbit/s", {})),
+        ("goodput_mbps.median>5", ("goodput", "median", ">", 5, "Mbit/s", {})),
+        ("goodput_mbps.median >= 5e3kbit", ("goodput", "median", ">=", 5, "Mbit/s", {})),
+        ("goodput.mean > 1MB/s", ("goodput", "mean", ">", 8, "Mbit/s", {})),
+        ("rtt_ms_p50.p95 < 0.08s", ("rtt_p50", "p95", "<", 80, "ms", {})),
+        ("rtt_ms.max <= 100ms", ("rtt", "max", "<=", 100, "ms", {})),
+        ("rtt_ms_mean < 9", ("rtt", "median", "<", 9, "ms", {})),
+        ("goodput.cv < 10%", ("goodput", "cv", "<", 0.1, "1", {})),
+        ("retransmits.n == 20", ("retransmits", "n", "==", 20, "", {})),
+        ("jain.low > .9", ("jain", "low", ">", 0.9, "1", {})),
+        ("goodput[cca=bbr].high != -1", ("goodput", "high", "!=", -1, "Mbit/s", {"cca": "bbr"})),
+        ("goodput.median[cca=bbr, jitter=8ms] > 5", ("goodput", "median", ">", 5, "Mbit/s", {"cca": "bbr", "jitter": "8ms"})),
+        ("goodput:bbr.median > 5", ("goodput:bbr", "median", ">", 5, "Mbit/s", {})),
+        ("utilisation:10mbit > 90%", ("utilisation:10mbit", "median", ">", 0.9, "1", {})),
+    ],
+)
+def test_the_grammar(text, said):
+    metric, stat, op, number, unit, chosen = said
+    got = checks.read(text)
+    assert (got.metric.name, got.stat, got.op, got.unit, dict(got.chosen)) == (metric, stat, op, unit, chosen)
+    assert got.number == pytest.approx(number)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "is not METRIC"), ("goodput", "is not METRIC"), ("goodput > ", "is not METRIC"), ("goodput => 5", "is not METRIC"), ("5 < goodput", "is not METRIC"),
+        ("goodput > 5 > 3", "is not METRIC"), ("nosuch > 5", "choose goodput"), ("goodput.nosuch > 5", "choose median"), ("goodput.p0 > 5", "choose median"),
+        ("goodput > 5ms", "write it in Mbit/s"), ("goodput > 5%", "write it in Mbit/s"), ("goodput.cv > 1ms", "per cent"), ("goodput.n > 3mbit", "leave the unit"),
+        ("goodput[cca] > 5", "is not [AXIS=VALUE"), ("goodput[=5] > 5", "is not [AXIS=VALUE"), ("goodput[cca=a].mean[cca=b] > 5", "chooses twice"),
+    ],
+)
+def test_nonsense_is_one_line(text, says):
+    with pytest.raises(CheckError) as e:
+        checks.read(text)
+    assert says in str(e.value)
+    assert "\n" not in str(e.value)
+
+
+def one(text: str, **of: list[float]):
+    return checks.judge(checks.read(text), conditions(**of))
+
+
+@pytest.mark.parametrize(
+    ("stat", "value"), [("median", 3), ("mean", 4), ("min", 1), ("max", 10), ("n", 5), ("p50", 3), ("cv", math.sqrt(12.5) / 4)]
+)
+def test_statistics(stat, value):
+    (got,) = one(f"goodput.{stat} > 0", cubic=[1, 2, 3, 4, 10])
+    assert got.got.value == pytest.approx(value)
+
+
+def test_ends_of_the_interval_are_those_that_are_shown():
+    values = [float(v) for v in range(1, 21)]
+    ((median,), (low,), (high,)) = (one(f"goodput.{s} > 0", cubic=values) for s in ("median", "low", "high"))
+    assert (low.got.value, high.got.value) == (median.got.low, median.got.high)
+
+
+def test_every_condition_has_to_hold_and_each_is_named():
+    got = one("goodput > 5", cubic=[1, 2, 3], bbr=[7, 8, 9])
+    assert [(v.name, v.holds) for v in got] == [("cubic", False), ("bbr", True)]
+    assert got[0].line().startswith("FAILS: goodput > 5: cubic 2.00 [")
+    assert [v.name for v in one("goodput[cca=bbr,jitter=0.008s] > 5", cubic=[1], bbr=[7])] == ["bbr"]
+
+
+def test_a_number_inside_the_interval_is_said_to_be_undecided():
+    near, far = one("goodput > 2.5", cubic=[2, 3, 2.4, 2.7, 2.8, 2.2])[0], one("goodput > 1", cubic=[2, 3, 2.4, 2.7, 2.8, 2.2])[0]
+    assert near.holds
+    assert "undecided" in near.line()
+    assert far.sure
+    assert "undecided" not in far.line()
+
+
+def test_what_no_trial_knows_is_refused_and_not_failed():
+    nothing = [({"cca": "cubic"}, "cubic", [trial(1, p50=math.nan)])]
+    with pytest.raises(CheckError, match="does not say rtt_p50"):
+        checks.judge(checks.read("rtt_p50 < 5"), nothing)
+    with pytest.raises(CheckError, match="chooses none of the conditions; there are cubic, bbr"):
+        one("goodput[cca=reno] > 5", cubic=[1], bbr=[2])
+
+
+def test_exit_status(cli):
+    args = ("run", "baseline", "--engine", "mock", "--cca", "cubic,bbr", "--seeds", "4")
+    for check, status in (("goodput > 1kbit", 0), ("goodput > 1gbit", 1), ("goodput.n == 4", 0), ("goodput > ", 2), ("goodput[cca=reno] > 1", 2)):
+        assert cli(*args, "--check", check).status == status, check
+    got = cli(*args, "--check", "goodput > 1kbit", "--check", "goodput[cca=bbr] > 1gbit")
+    assert got.status == 1
+    assert [line.split(":")[0] for line in got.out.splitlines()[-3:]] == ["holds", "holds", "FAILS"]
+
+
+def test_a_bad_check_is_refused_before_anything_runs(cli, tmp_path):
+    got = cli("run", "baseline", "--engine", "mock", "--check", "goodput[cca=reno] > 1", "--out", tmp_path / "o")
+    assert (got.status, got.err.count("\n"), (tmp_path / "o").exists()) == (2, 1, False)
+
+
+def test_json_lines_stay_results(cli):
+    got = cli("run", "baseline", "--engine", "mock", "--seeds", "2", "--json", "--check", "goodput > 1gbit")
+    assert got.status == 1
+    assert [line["seed"] for line in got.lines] == [0, 1]
+    said = json.loads(got.err)
+    assert (said["holds"], said["n"], said["unit"]) == (False, 2, "Mbit/s")
+
+
+def test_what_a_metric_needs_is_kept(cli, need_model):
+    got = cli("run", "baseline", "--duration", "3s", "--seeds", "2", "--check", "goodput_1s_min > 0", "--check", "srtt_cv < 5")
+    assert got.status == 0
+    assert "holds: goodput_1s_min > 0" in got.out
