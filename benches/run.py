@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """`make bench`: the fidelity and performance benchmarks, written to docs/.
 
-Pages: fidelity.md, cca-sweep.md, performance.md and performance-virtual.md. The performance part runs first and alone, so that nothing
-else of ours disturbs its clock.
+Pages: fidelity.md, cca-sweep.md, performance.md, performance-campaign.md and performance-virtual.md. The performance part runs first and alone, so
+that nothing else of ours disturbs its clock.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import pathlib
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import campaign
 import engine
 import fidelity
 import performance
@@ -22,7 +23,7 @@ import virtual
 def main() -> int:
     """The command."""
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("--only", choices=("fidelity", "performance", "acks", "sweep", "virtual"))
+    p.add_argument("--only", choices=("fidelity", "performance", "acks", "sweep", "virtual", "campaign"))
     p.add_argument("--quick", action="store_true", help="three seeds and short runs: a look, not a result")
     p.add_argument("--jobs", type=int, default=2)
     p.add_argument("--callgrind", action="store_true", help="count instructions per packet with valgrind")
@@ -33,6 +34,9 @@ def main() -> int:
     if a.only in (None, "performance"):
         performance.write(module, 2 if a.quick else 5, 0.1 if a.quick else 1.0, a.jobs, a.out / "performance.md", a.callgrind)
         print(f"wrote {a.out / 'performance.md'}")
+    if a.only in (None, "campaign") and not a.fake:
+        campaign.write(a.quick, a.out / "performance-campaign.md")
+        print(f"wrote {a.out / 'performance-campaign.md'}")
     if a.only == "acks":
         print(performance.acks(module, 2 if a.quick else 5, 0.1 if a.quick else 1.0, a.jobs))
     if a.only in (None, "fidelity"):

@@ -153,6 +153,12 @@ def test_the_manifest_says_what_was_asked(cli, tmp_path):
     assert outcome.trials == 36
 
 
+def test_a_report_is_written_beside_the_results(cli, tmp_path):
+    got = cli("sweep", *QUICK, "--out", tmp_path, "--report")
+    assert got.out.splitlines()[-1] == f"report: {tmp_path / 'report.html'}"
+    assert "tcpscape sweep --rtt 24,50ms" in (tmp_path / "report.html").read_text("utf-8")
+
+
 def test_several_engines_stand_side_by_side(cli, tmp_path, need_model):
     got = cli("sweep", "--rtt", "20ms", "--rate", "2,5mbit", "--duration", "500ms", "--seeds", "2", "--engine", "model,mock", "--out", tmp_path)
     assert got.status == 0, got.err

@@ -60,6 +60,7 @@ def sweep(
     out: Annotated[Path | None, typer.Option(help="Keep results here and resume from here.  [default: out/sweep-NAME]")] = None,
     executor: Annotated[str, typer.Option(help="Where trials run: local, or dask://HOST:PORT.")] = "local",
     jobs: options.Jobs = 0,
+    report: options.Report = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON line per cell and nothing else on stdout.")] = False,
 ) -> None:
     """Run a scenario at every point of some axes, for each congestion control, and print a row for each cell with its interval.
@@ -68,6 +69,7 @@ def sweep(
     Results are kept: a sweep that was interrupted or killed goes on with the same command, one that is repeated runs nothing.
     """
     from tcpscape.campaign import asked, executors
+    from tcpscape.cli import report as reports
     from tcpscape.cli import sweep_tables
     from tcpscape.results import Store
 
@@ -79,6 +81,7 @@ def sweep(
     with Store(root) as store:
         outcome = _run(campaign, store, where)
         _keep(outcome, root, shlex.join(["tcpscape", *(context.find_root().obj or ())]))
+    page = reports.write(root) if report else None
     if as_json:
         for line in sweep_tables.lines(outcome):
             print(json.dumps(line, allow_nan=False))
@@ -87,6 +90,8 @@ def sweep(
     for part in sweep_tables.parts(outcome):
         screen.print(part)
     print(sweep_tables.reused(outcome, store.saved, root))
+    if page:
+        print(f"report: {page}")
 
 
 def _axes(said: list[str]) -> dict[str, str]:

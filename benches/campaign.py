@@ -1,0 +1,164 @@
+#!/usr/bin/env python3
+"""What a campaign costs beyond its simulation, and how well it fills the cores: docs/performance-campaign.md.
+
+The overhead is the process's own CPU time for a campaign with a store less that of the engine for the same trials, so other processes hardly
+disturb it. What the cores are worth is wall-clock time, which they do disturb: the fastest of the repetitions counts, and the load is printed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import os
+import pathlib
+import platform
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+from table import markdown, verdict
+from tcpscape import build, engines
+from tcpscape.campaign import Runner
+from tcpscape.results import Store
+from tcpscape.scenario import Scenario
+
+DOCS = pathlib.Path(__file__).resolve().parent.parent / "docs"
+TARGET_MS = 1.0
+"""Overhead of a trial, ms."""
+SHORT, USUAL = "50ms", "10s"
+"""Simulated time of a short trial, and of a usual one."""
+PATH = {"forward": "netem delay 10ms loss 1%", "bottleneck": "tbf rate 10mbit burst 6056 limit 62500", "reverse": "netem delay 10ms"}
+PAGE = """# Performance of campaigns
+
+Written by `make bench` (benches/campaign.py) on this machine; do not edit. {cpu}, {cores} cores, Python {python}, load {load:.1f}.
+One CUBIC flow, 20 ms, 10 Mbit/s, 1 % loss.
+
+## Overhead of a trial
+
+A campaign of {trials:,} trials of {short} of simulated time, with a store, against the engine called for the same trials from a loop. CPU time
+of the whole process, folding into Parquet included, the fastest of {repeats} repetitions. Target: below {target:g} ms a trial: {met}.
+
+{overhead}
+
+*Beyond the engine* is: finding out which trials the store has, the plan, conversions between Rust and Python, the `Trial` value, its line in the
+journal (one `write(2)`, before the next trial begins on that core), the fold into a Parquet segment every {fold:,} trials.
+Continuing is the same campaign again: every trial is read from the store, none is run.
+
+## All cores
+
+Trials of {usual} of simulated time, with a store; wall-clock time. *Efficiency* is the speed-up over one core divided by the cores; trials run in
+threads, and the interpreter's lock is held only for what is beyond the engine.
+
+{speed}
+"""
+
+
+@dataclasses.dataclass(frozen=True)
+class Shape:
+    """Conditions × seeds."""
+
+    what: str
+    conditions: int
+    seeds: int
+
+    @property
+    def trials(self) -> int:
+        return self.conditions * self.seeds
+
+    def cases(self, duration: str) -> list[tuple[Scenario, range]]:
+        """As many different conditions, which cost the same: receive buffers out of the way."""
+        return [(build.scenario(PATH, flow={"rcvbuf": f"{4096 + i}KiB"}, duration=duration), range(self.seeds)) for i in range(self.conditions)]
+
+
+def fastest(work: Callable[[], None], repeats: int, clock: Callable[[], float] = time.process_time) -> float:
+    """Seconds of the fastest of some repetitions."""
+    taken = []
+    for _ in range(repeats):
+        began = clock()
+        work()
+        taken.append(clock() - began)
+    return min(taken)
+
+
+def engine_alone(cases: list[tuple[Scenario, range]]) -> Callable[[], None]:
+    """The engine's own function, trial by trial, as a campaign calls it."""
+    model = engines.make("model")
+    plans = [(model.plan(scenario), seeds) for scenario, seeds in cases]
+
+    def work() -> None:
+        for plan, seeds in plans:
+            for seed in seeds:
+                model._lib.run(plan, [seed], 1)
+
+    return work
+
+
+def campaign(cases: list[tuple[Scenario, range]], jobs: int, root: str | None = None) -> Callable[[], None]:
+    """The campaign with a store: a new one each time, or the one in `root`."""
+    model = engines.make("model")
+
+    def work() -> None:
+        with tempfile.TemporaryDirectory() as fresh, Store(root or fresh) as store:
+            Runner(model, jobs, store=store).run_all(cases)
+
+    return work
+
+
+def overhead(shape: Shape, repeats: int) -> tuple[tuple[str, ...], float]:
+    """A row of the table, and the overhead of a trial, ms."""
+    cases = shape.cases(SHORT)
+    per = 1e3 / shape.trials
+    alone, whole = (fastest(work, repeats) * per for work in (engine_alone(cases), campaign(cases, 1)))
+    with tempfile.TemporaryDirectory() as root:
+        campaign(cases, 1, root)()
+        again = fastest(campaign(cases, 1, root), repeats) * per
+    row = (shape.what, f"{shape.trials:,}", f"{alone:.3f}", f"{whole:.3f}", f"**{whole - alone:.3f}**", f"{again:.3f}")
+    return row, whole - alone
+
+
+def speed(trials: int, repeats: int) -> list[tuple[str, ...]]:
+    """Rows: cores, seconds, trials a second, efficiency."""
+    cases, cores = Shape("", 4, trials // 4).cases(USUAL), os.cpu_count() or 1
+    counts = sorted({1, 2, cores})
+    taken = {n: fastest(campaign(cases, n), repeats, time.monotonic) for n in counts}
+    return [(str(n), f"{taken[n]:.2f}", f"{trials / taken[n]:.0f}", f"{taken[1] / taken[n] / n:.0%}".replace("%", " %")) for n in counts]
+
+
+def cpu() -> str:
+    """The processor's name, where the system says it."""
+    said = pathlib.Path("/proc/cpuinfo")
+    names = [line.partition(":")[2].strip() for line in said.read_text().splitlines() if line.startswith("model name")] if said.exists() else []
+    return names[0] if names else platform.machine()
+
+
+def write(quick: bool, out: pathlib.Path) -> None:
+    """Measures and writes the page."""
+    from tcpscape.results import FOLD_AT
+
+    trials, repeats, load = (1000, 1, os.getloadavg()[0]) if quick else (10_000, 3, os.getloadavg()[0])
+    shapes = [Shape("one condition", 1, trials), Shape("conditions × 10 seeds", trials // 10, 10), Shape("conditions × 1 seed", trials, 1)]
+    measured = [overhead(shape, repeats) for shape in shapes]
+    columns = ("campaign", "trials", "engine, ms", "campaign, ms", "beyond the engine, ms", "continuing, ms")
+    told = speed(40 if quick else 400, repeats)
+    out.write_text(PAGE.format(
+        cpu=cpu(), cores=os.cpu_count(), python=platform.python_version(), load=load, trials=trials, short=SHORT, repeats=repeats, target=TARGET_MS,
+        met=verdict(all(ms < TARGET_MS for _, ms in measured)), overhead=markdown(columns, [row for row, _ in measured]), fold=FOLD_AT, usual=USUAL,
+        speed=markdown(("cores", "s", "trials / s", "efficiency"), told),
+    ))  # fmt: skip
+
+
+def main() -> int:
+    """The command."""
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--quick", action="store_true", help="1,000 trials once: a look, not a result")
+    p.add_argument("--out", type=pathlib.Path, default=DOCS / "performance-campaign.md")
+    a = p.parse_args()
+    write(a.quick, a.out)
+    print(f"wrote {a.out}")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
