@@ -14,6 +14,7 @@ import pytest
 
 from tcpscape.campaign import asked, execute, record
 from tcpscape.campaign.plan import Campaign
+from tcpscape.cli.progress import Progress
 from tcpscape.engines import REGISTRY
 from tcpscape.errors import TcpscapeError
 from tcpscape.results import Store
@@ -222,7 +223,23 @@ def test_progress_counts_every_engine_and_round():
     assert told == [(i, 8) for i in range(1, 9)]
 
 
-# Killed and continued
+# Stopped and continued
+
+
+def test_an_interrupt_says_how_to_go_on(cli, tmp_path, monkeypatch):
+    def interrupted(self, now, total):
+        if now == 7:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as m:
+        m.setattr(Progress, "update", interrupted)
+        got = cli("sweep", *QUICK, "--jobs", "1", "--out", tmp_path)
+    ran = len(Store(tmp_path).addresses())
+    assert (got.status, got.out) == (130, "")
+    said = re.fullmatch(r"interrupted: (\d+) trials ran, kept in (.*); the same command goes on from here\n", got.err)
+    assert said.group(2) == str(tmp_path)
+    assert 7 <= int(said.group(1)) <= ran < 36  # the trial that was running may be over a moment later
+    assert f"36 trials: {36 - ran} ran, {ran} were kept already" in cli("sweep", *QUICK, "--out", tmp_path).out
 
 
 def test_a_sweep_that_is_killed_goes_on_with_the_same_command(tmp_path, need_model):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import shlex
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tcpscape.cli import options, tables
+from tcpscape.cli import INTERRUPTED, options, tables
 from tcpscape.cli.progress import Progress
 from tcpscape.errors import refuse
 
@@ -79,7 +80,11 @@ def sweep(
     root = out or DEFAULT_OUT / f"sweep-{campaign.name}"
     where = executors.make(executor, jobs)
     with Store(root) as store:
-        outcome = _run(campaign, store, where)
+        try:
+            outcome = _run(campaign, store, where)
+        except KeyboardInterrupt:
+            print(f"interrupted: {store.saved} trials ran, kept in {root}; the same command goes on from here", file=sys.stderr)
+            raise typer.Exit(INTERRUPTED) from None
         _keep(outcome, root, shlex.join(["tcpscape", *(context.find_root().obj or ())]))
     page = reports.write(root) if report else None
     if as_json:
