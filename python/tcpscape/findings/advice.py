@@ -107,7 +107,7 @@ class Adviser:
         order = sorted(self.ccas, key=lambda c: -sum(goodputs[c]))
         ranking = tuple(self._standing(cca, trials[cca], goodputs[order[0]], seeds) for cca in order)
         choice, why = choose(ranking, {cca: goodputs[cca] for cca in order})
-        left_out = [f"without {name}: the {self.runner.engine.name} engine cannot" for name, _, p in damage.without(self.path) if not self._can(p)]
+        left_out = [f"without {c.ingredient}: the {self.runner.engine.name} engine cannot" for c in damage.without(self.path) if not self._can(c.path)]
         caveats = sorted({c for some in trials.values() for t in some for c in t.caveats} | set(left_out))
         return Advice(self.path, ranking, choice, why, tuple(caveats), len(self.known))
 
@@ -147,7 +147,7 @@ class Adviser:
     def _damage(self, cca: str, seeds: Sequence[int]) -> tuple[damage.Damage, ...]:
         self.say(f"{cca}: taking the ingredients away")
         few = seeds[: max(2, round(DAMAGE_SHARE * len(seeds)))]
-        return tuple(damage.decompose(self.path, lambda paths: self._goodputs(paths, cca, few), self._can))
+        return tuple(damage.decompose(self.path, lambda paths: self._run([p.scenario(cca) for p in paths], few), self._can))
 
     def _can(self, path: Conditions) -> bool:
         """Whether the engine has what the path asks for: a real kernel cannot delay at random and keep the order."""

@@ -56,17 +56,12 @@ def wild(retention: float, cv: float, calm_cv: float, below: float) -> bool:
 def level(at: float, values: Sequence[float], base: Sequence[float], threshold: float = HALF) -> Level:
     """A level from its runs and those without the impairment, under the same seeds from the first on.
 
-    Where the base has fewer runs (a calm one needs few), its own error, then small, is left out of the interval.
+    Where one of the two has more runs, they count as independent.
     """
     calm = sum(base) / len(base)
-    kept = stats.ratio(values, base) if len(values) == len(base) else _over(stats.mean(values), calm)
+    kept = stats.ratio(values, base) if len(values) == len(base) else stats.mean_ratio(values, base)
     below = sum(v < threshold * calm for v in values) / len(values)
     return Level(at, kept, stats.cv(values), below, stats.cv(base).value, threshold)
-
-
-def _over(mean: Estimate, calm: float) -> Estimate:
-    below = calm or math.nan
-    return Estimate(mean.value / below, mean.low / below, mean.high / below, mean.n, "1")
 
 
 @dataclass(frozen=True, slots=True)
