@@ -107,7 +107,8 @@ class Adviser:
         order = sorted(self.ccas, key=lambda c: -sum(goodputs[c]))
         ranking = tuple(self._standing(cca, trials[cca], goodputs[order[0]], seeds) for cca in order)
         choice, why = choose(ranking, {cca: goodputs[cca] for cca in order})
-        left_out = [f"without {c.ingredient}: the {self.runner.engine.name} engine cannot" for c in damage.without(self.path) if not self._can(c.path)]
+        engine = self.runner.engine.name
+        left_out = [f"without {c.ingredient}: the {engine} engine cannot" for c in damage.without(self.path) if not self._can(c.path)]
         caveats = sorted({c for some in trials.values() for t in some for c in t.caveats} | set(left_out))
         return Advice(self.path, ranking, choice, why, tuple(caveats), len(self.known))
 
