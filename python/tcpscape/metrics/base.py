@@ -52,12 +52,17 @@ class Metric:
         return replace(self, name=f"{self.name}:{cca}", about=f"{self.about}, {cca} alone", of=lambda trial: self.of(only(trial, cca)))
 
 
+def under(trial: Trial, cca: str) -> list[int]:
+    """Numbers of the flows under `cca`: a label, or a name that stands for all its settings."""
+    return [i for i, flow in enumerate(trial.flows) if cca in (flow.cca, name_of(flow.cca))]
+
+
 def only(trial: Trial, cca: str) -> Trial:
     """The trial with the flows under `cca` alone (a label, or a name that stands for all its settings), numbered anew from 0.
 
     Flows that no scenario has make an empty trial; queues stay those of all flows.
     """
-    kept = [i for i, flow in enumerate(trial.flows) if cca in (flow.cca, name_of(flow.cca))]
+    kept = under(trial, cca)
     flows = tuple(trial.flows[i] for i in kept)
     return replace(trial, flows=flows, samples=_rows(trial.samples, kept), packets=_rows(trial.packets, kept))
 

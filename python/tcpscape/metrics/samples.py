@@ -24,10 +24,10 @@ def delivered(trial: Trial, flow: int) -> tuple[Array, Array]:
     """Times, s, and bytes acknowledged by then, from the flow's start with 0; both empty where nothing was sampled."""
     if trial.samples is None or "bytes_acked" not in trial.samples.columns or flow >= len(trial.flows):
         return np.empty(0), np.empty(0)
-    mine = trial.samples.filter(trial.samples["flow"] == flow)
-    if mine.is_empty():
+    mine = trial.samples["flow"].to_numpy() == flow
+    if not mine.any():
         return np.empty(0), np.empty(0)
-    times, got = mine["t_ns"].to_numpy() / 1e9, mine["bytes_acked"].to_numpy().astype(float)
+    times, got = trial.samples["t_ns"].to_numpy()[mine] / 1e9, trial.samples["bytes_acked"].to_numpy()[mine].astype(float)
     start = min(trial.flows[flow].start_s, float(times[0]))
     return np.concatenate(([start], times)), np.concatenate(([0.0], got))
 
@@ -87,9 +87,9 @@ def srtt_cv(trial: Trial) -> float:
     """
     if trial.samples is None or "srtt_us" not in trial.samples.columns:
         return UNKNOWN
-    found = []
+    found, flows, all_srtt = [], trial.samples["flow"].to_numpy(), trial.samples["srtt_us"].to_numpy()
     for flow in range(len(trial.flows)):
-        srtt = trial.samples.filter((trial.samples["flow"] == flow) & (trial.samples["srtt_us"] > 0))["srtt_us"].to_numpy()
+        srtt = all_srtt[(flows == flow) & (all_srtt > 0)]
         if len(srtt) >= FEWEST:
             found.append(float(np.std(srtt) / np.mean(srtt)))
     return sum(found) / len(found) if found else UNKNOWN

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from tcpscape.metrics.base import UNKNOWN, only
+from tcpscape.metrics.base import UNKNOWN, under
 from tcpscape.trial import Trial
 
 
@@ -34,7 +34,7 @@ def share(cca: str) -> Callable[[Trial], float]:
 
     def of(trial: Trial) -> float:
         whole = trial.goodput_mbps
-        return only(trial, cca).goodput_mbps / whole if whole else UNKNOWN
+        return sum(trial.flows[i].goodput_mbps for i in under(trial, cca)) / whole if whole else UNKNOWN
 
     return of
 
