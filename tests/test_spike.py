@@ -153,3 +153,25 @@ def test_the_queue_is_the_one_that_shapes(trial):
     blind = recording.of_trial(dataclasses.replace(trial, queue_samples=trial.queue_samples.drop("sojourn_ns")))
     full = recording.of_trial(trial)
     assert blind.queue_peak(8, 13, 20e6) == pytest.approx(full.queue_peak(8, 13, 20e6), rel=0.05)
+
+
+FRAME_MS = 1514 * 8 / 20e6 * 1e3
+"""What a full frame takes at 20 Mbit/s."""
+
+
+@pytest.mark.parametrize("window", [248, 300])
+def test_a_window_that_never_changes_is_the_closed_form(need_model, window):
+    """W frames in flight on 50 ms: 248 fill 60 Mbit/s and no more, 300 keep a queue of 10.6 ms. At 20 Mbit/s they stand W·0.6056 − 50 ms deep:
+    100.2 ms, eq. 2 and a frame's rest; 131.7 ms, which is (r − 1)·d + r·q₀."""
+    said = Scenario.of({
+        "bottleneck": ["htb rate 60mbit ceil 60mbit; pfifo limit 10000"], "reverse": ["netem delay 50ms limit 10000"], "duration": "10s",
+        "flows": [{"cca": f"fixed:cwnd={window}"}], "changes": [{"where": "bottleneck", "at": "4s", "set": {"rate": "20mbit"}}],
+    })  # fmt: skip
+    run = Runner(make("model"), 1, Capture(samples_ns=1_000_000, queue_samples_ns=1_000_000)).run(said, [0])[0]
+    got = spike.measure(recording.of_trial(run, every_s=0), Step(4.0, 60_000_000, 20_000_000, 50.0))
+    assert got.queue_peak_ms == pytest.approx(window * FRAME_MS - 50, abs=2 * FRAME_MS)
+    assert got.flight_mbps == pytest.approx(spike.goodput_of(60e6), rel=4 / window)  # an ACK tells of two frames, at either end
+    standing = window * FRAME_MS / 3 - 50
+    assert got.own_queue_ms == pytest.approx(standing, abs=2 * FRAME_MS / 3)
+    assert got.peak_ms == pytest.approx(got.standing_bound_ms, abs=4 * FRAME_MS)
+    assert got.rise_ms == pytest.approx(2 * (50 + standing), abs=4 * FRAME_MS)
