@@ -51,7 +51,7 @@ def test_counts_are_those_of_ten_seconds():
 
 
 @pytest.mark.parametrize(("rwnd", "mbps", "rest", "window"), [
-    (0.9, 3.2, {}, "slow reader"),  # 3.2 Mbit/s · 50 ms = 20 kB of 100
+    (0.9, 3.2, {}, "shrunk window"),  # 3.2 Mbit/s · 50 ms = 20 kB of 100
     (0.9, 15.2, {}, "small window"),  # 95 kB of 100
     (0.4, 3.2, {}, "not the window"),
     (0.9, 3.2, {"max_rwnd": None}, "unknown"),
@@ -104,7 +104,7 @@ def test_a_slow_reader_closes_its_window_on_a_short_path_only(need_model):
     assert long.problems["neither"].value == 1
     assert long.closed.value == 0
     assert long.held.value > 0.9
-    assert short.windows["slow reader"].value == long.windows["slow reader"].value == 1
+    assert short.windows["shrunk window"].value == long.windows["shrunk window"].value == 1
 
 
 def test_a_small_window_is_no_slow_reader(need_model):

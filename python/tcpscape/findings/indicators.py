@@ -11,8 +11,9 @@ Published, and judged here as published:
 
 Closed windows are a signature of small reads on short paths only: a reader of 8 KiB every 20 ms out of a buffer of 64 KiB closes its window
 a hundred times in 10 s up to a round trip of 20 ms, and never from 22 ms on, where it shrinks instead (measured on the model, no loss). So
-the share of time that the receive window held the sender back is judged too, with how much of the largest window was in use: little of it,
-and the window had shrunk because the reader is slow; nearly all of it, and the window is too small for the path.
+the share of time that the receive window held the sender back is judged too, with how much of the largest window was in use: nearly all of
+it, and the window is too small for the path; little of it, and the window had shrunk, because the reader is slow or, where much is sent
+again, because data out of order fill the buffer.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from tcpscape.trial import FlowResult, Trial
 Zone = Literal["stable", "chaos zone", "collapsed"]
 Health = Literal["healthy", "stressed", "impaired", "unknown"]
 Problem = Literal["receiver", "network", "both", "neither"]
-Window = Literal["slow reader", "small window", "not the window", "unknown"]
+Window = Literal["shrunk window", "small window", "not the window", "unknown"]
 
 ZONES = (0.10, 0.30)
 """Jitter / RTT at which the chaos zone begins and ends."""
@@ -93,7 +94,7 @@ class Signature:
             return "not the window"
         if math.isnan(self.used):
             return "unknown"
-        return "slow reader" if self.used < USED else "small window"
+        return "shrunk window" if self.used < USED else "small window"
 
 
 def signature(trial: Trial) -> Signature:
@@ -159,7 +160,7 @@ class Masking:
     hidden: Estimate
     """Share of the trials on the bad path in which it names the network alone."""
     seen_by_window: Estimate
-    """Share of the trials on the bad path in which the receive window is judged to be a slow reader's."""
+    """Share of the trials on the bad path in which a shrunk receive window is seen to hold the sender back."""
 
 
 def masking(alone: Sequence[Trial], both: Sequence[Trial]) -> Masking:
@@ -168,7 +169,7 @@ def masking(alone: Sequence[Trial], both: Sequence[Trial]) -> Masking:
     return Masking(
         _median([s.closed for s in good], "in 10 s"), _median([s.closed for s in bad], "in 10 s"),
         share(sum(s.problem in ("receiver", "both") for s in good), len(good)), share(sum(s.problem == "network" for s in bad), len(bad)),
-        share(sum(s.window == "slow reader" for s in bad), len(bad)),
+        share(sum(s.window == "shrunk window" for s in bad), len(bad)),
     )  # fmt: skip
 
 

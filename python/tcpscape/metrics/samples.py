@@ -16,6 +16,8 @@ from tcpscape.trial import Trial
 Array = NDArray[np.float64]
 INTERVAL_S = 1.0
 """iperf3's reporting interval, s."""
+HANDSHAKE_S = 1.0
+"""What is left out of a flow's smoothed RTT, s: it starts from the handshake's, which may hold the time in which an address was found."""
 FEWEST = 2
 """Samples from which a spread can be told."""
 
@@ -81,15 +83,15 @@ def quantile(q: float) -> Callable[[Array], float]:
 
 
 def srtt_cv(trial: Trial) -> float:
-    """Standard deviation / mean of the smoothed RTT at even times, mean over the flows.
+    """Standard deviation / mean of the smoothed RTT at even times, mean over the flows, their first second left out.
 
     Smoothing hides most of a packet's own jitter: `rtt_cv` is the measure of the published thresholds.
     """
     if trial.samples is None or "srtt_us" not in trial.samples.columns:
         return UNKNOWN
-    found, flows, all_srtt = [], trial.samples["flow"].to_numpy(), trial.samples["srtt_us"].to_numpy()
-    for flow in range(len(trial.flows)):
-        srtt = all_srtt[(flows == flow) & (all_srtt > 0)]
+    found, (flows, times, all_srtt) = [], (trial.samples[name].to_numpy() for name in ("flow", "t_ns", "srtt_us"))
+    for flow, said in enumerate(trial.flows):
+        srtt = all_srtt[(flows == flow) & (all_srtt > 0) & (times >= (said.start_s + HANDSHAKE_S) * 1e9)]
         if len(srtt) >= FEWEST:
             found.append(float(np.std(srtt) / np.mean(srtt)))
     return sum(found) / len(found) if found else UNKNOWN
