@@ -10,6 +10,7 @@ import pytest
 
 from tcpscape.campaign import Runner
 from tcpscape.engines import Capture, make
+from tcpscape.errors import ScenarioError
 from tcpscape.findings import recording, spike
 from tcpscape.findings.recording import Recording
 from tcpscape.findings.spike import Step
@@ -103,6 +104,22 @@ def test_no_samples_are_refused():
     trial = make("mock").run(Scenario.of({}), [0])[0]
     with pytest.raises(Exception, match="samples: unnamed was run without them"):
         recording.of_trial(trial)
+
+
+DROP = {"where": "bottleneck", "at": "30s", "set": {"rate": "20mbit"}}
+
+
+@pytest.mark.parametrize("hop", ["htb rate 60mbit ceil 60mbit; fq_codel ecn", {"rate": "60mbit"}, "cake bandwidth 60mbit"])
+def test_a_scenario_says_its_step(hop):
+    said = {"forward": ["netem delay 10ms"], "bottleneck": [hop], "reverse": ["netem delay 40ms"], "duration": "60s"}
+    changes = [{"where": "reverse", "at": "5s", "set": {"delay": "40ms"}}, {**DROP, "at": "20s", "set": {"rate": "80mbit"}}, DROP]
+    assert spike.step_of(Scenario.of({**said, "changes": changes})) == Step(30.0, 80_000_000, 20_000_000, 50.0, 40.0)
+
+
+@pytest.mark.parametrize("said", [{}, {"bottleneck": ["pfifo limit 100"], "changes": [DROP]}, {"bottleneck": ["tbf rate 10mbit burst 6056 limit 9000"], "changes": [DROP]}])
+def test_no_drop_is_refused(said):
+    with pytest.raises(ScenarioError, match="changes: unnamed has no drop"):
+        spike.step_of(Scenario.of({"duration": "60s", **said}))
 
 
 @pytest.fixture(scope="module")
