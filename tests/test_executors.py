@@ -186,3 +186,14 @@ def test_a_cluster_that_is_not_there_is_one_line(monkeypatch):
     monkeypatch.setattr(cluster, "CONNECT_S", 0.5)
     with pytest.raises(EngineError, match=r"executor: no dask scheduler answers at tcp://127.0.0.1:9; start one with `dask scheduler`"):
         executors.make("dask://127.0.0.1:9")
+
+
+def test_a_scheduler_that_dies_is_one_line_and_what_was_over_is_kept(cluster, dask, need_model, tmp_path):
+    def progress(done, total):
+        if done == 5:
+            cluster.processes[0].kill()
+
+    with Store(tmp_path) as store, pytest.raises(EngineError, match=r"executor: dask gave up: .*; see its workers' logs, and run again") as e:
+        Runner(engines.make("model"), store=store, progress=progress, executor=dask).run(case(duration="10s"), range(2000))
+    assert "\n" not in str(e.value)
+    assert 5 <= len(Store(tmp_path).addresses()) < 2000

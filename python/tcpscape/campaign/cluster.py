@@ -138,7 +138,7 @@ class Dask(Executor):
         except ModuleNotFoundError as e:
             refuse("executor", f"a worker cannot import {e.name}", "install the same tcpscape on every worker", EngineError)
         except (self._distributed.KilledWorker, self._distributed.CancelledError, OSError, TimeoutError) as e:
-            why = " ".join(str(e).split())[:200]
+            why = " ".join(str(e).split())[:200].rstrip(".")
             refuse("executor", f"dask gave up: {type(e).__name__}: {why}", "see its workers' logs, and run again: what is over is kept", EngineError)
         return trials
 

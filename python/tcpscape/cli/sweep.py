@@ -85,14 +85,16 @@ def sweep(
         except KeyboardInterrupt:
             print(f"interrupted: {store.saved} trials ran, kept in {root}; the same command goes on from here", file=sys.stderr)
             raise typer.Exit(INTERRUPTED) from None
+        measured = sweep_tables.measure(outcome)
+        sweep_tables.frame(outcome, measured).write_csv(root / TABLE)
         _keep(outcome, root, shlex.join(["tcpscape", *(context.find_root().obj or ())]))
     page = reports.write(root) if report else None
     if as_json:
-        for line in sweep_tables.lines(outcome):
+        for line in sweep_tables.lines(outcome, measured):
             print(json.dumps(line, allow_nan=False))
         return
     screen = tables.console()
-    for part in sweep_tables.parts(outcome):
+    for part in sweep_tables.parts(outcome, measured):
         screen.print(part)
     print(sweep_tables.reused(outcome, store.saved, root))
     if page:
@@ -131,9 +133,7 @@ def _run(campaign: Campaign, store: Store, executor: Executor) -> Outcome:
 
 
 def _keep(outcome: Outcome, root: Path, command: str) -> None:
-    """The manifest and the table, beside the trials."""
+    """The manifest, beside the trials."""
     from tcpscape.campaign import record
-    from tcpscape.cli import sweep_tables
 
     record.save(record.Record("sweep", outcome.name, command, {"": outcome}), root)
-    sweep_tables.frame(outcome).write_csv(root / TABLE)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tcpscape import metrics
+from tcpscape import metrics, stats
 from tcpscape.campaign import execute
 from tcpscape.campaign.outcome import Cell, Outcome
 from tcpscape.cli import tables
@@ -20,57 +21,65 @@ WIDE = "*"
 """Marks a cell whose interval is wider than asked."""
 
 
-def parts(outcome: Outcome) -> Iterator[Any]:
+@dataclass(frozen=True)
+class Measured:
+    """A cell in numbers."""
+
+    cell: Cell
+    median: Estimate
+    """Of the campaign's metric; where runs were added until they sufficed, its interval accounts for that."""
+    cv: Estimate
+    reached: bool
+    """Whether it is as precise as asked; where nothing was asked, it is."""
+
+
+def measure(outcome: Outcome) -> list[Measured]:
+    """Every cell in numbers, in the order of the campaign."""
+    rule, name = execute.repetition(outcome.campaign), outcome.campaign.metric
+    unit = metrics.find(name).unit
+    found = []
+    for cell in outcome.cells:
+        values = cell.values(name)
+        median = replace(rule.estimate(values), unit=unit) if rule else stats.median(values, unit)
+        found.append(Measured(cell, median, stats.cv(values), rule is None or rule.reached(values)))
+    return found
+
+
+def parts(outcome: Outcome, measured: Sequence[Measured]) -> Iterator[Any]:
     """A heading, the table, what has to be said about it."""
-    said, metric = outcome.campaign, metrics.find(outcome.campaign.metric)
+    metric, rule = metrics.find(outcome.campaign.metric), execute.repetition(outcome.campaign)
     fixed, varied = _columns(outcome)
     heading = [f"{outcome.name}: {metric.name}", *(f"{name} {value}" for name, value in fixed.items()), outcome.label]
     yield f"[bold]{', '.join(heading)}[/bold]"
     engine = ["engine"] * (len(outcome.versions) > 1)
     unit = f" {metric.unit}" if metric.unit not in ("", "1") else ""
     columns = (*varied, *engine, "cca", f"{metric.name}{unit}: median [95 %]", "CV", "n")
-    yield tables.table(columns, [_row(outcome, c, varied) for c in outcome.cells], left=len(columns) - 3)
-    rule = execute.repetition(said)
-    if rule and (wide := sum(not reached(outcome, c) for c in outcome.cells)):
-        yield f"{WIDE} {wide} of {len(outcome.cells)} cells stopped at {rule.cap} runs, wider than ± {tables.percent(rule.precision, 1)}"
-    if any(isinstance(c, float) and math.isinf(c) for cell in outcome.cells for c in (shown(outcome, cell).low, shown(outcome, cell).high)):
+    yield tables.table(columns, [_row(m, varied, bool(engine)) for m in measured], left=len(columns) - 3)
+    if rule and (wide := sum(not m.reached for m in measured)):
+        yield f"{WIDE} {wide} of {len(measured)} cells stopped at {rule.cap} runs, wider than ± {tables.percent(rule.precision, 1)}"
+    if any(math.isinf(end) for m in measured for end in (m.median.low, m.median.high)):
         yield "∞: so few runs cannot bound a median; give more --seeds"
-    for caveat in outcome.caveats:
+    for caveat in dict.fromkeys((*outcome.caveats, *(m.median.caveat for m in measured if m.median.caveat))):
         yield f"caveat: {caveat}"
 
 
-def shown(outcome: Outcome, cell: Cell) -> Estimate:
-    """The median of a cell; where runs were added until they sufficed, its interval accounts for that."""
-    rule, name = execute.repetition(outcome.campaign), outcome.campaign.metric
-    if rule is None:
-        return cell.median(name)
-    found = rule.estimate(cell.values(name))
-    return Estimate(found.value, found.low, found.high, found.n, metrics.find(name).unit, found.caveat)
-
-
-def reached(outcome: Outcome, cell: Cell) -> bool:
-    """Whether a cell is as precise as asked; where nothing was asked, it is."""
-    rule = execute.repetition(outcome.campaign)
-    return rule is None or rule.reached(cell.values(outcome.campaign.metric))
-
-
-def lines(outcome: Outcome) -> Iterator[dict[str, Any]]:
+def lines(outcome: Outcome, measured: Sequence[Measured]) -> Iterator[dict[str, Any]]:
     """A line of `--json` for each cell; what is not finite is null."""
-    for cell in outcome.cells:
-        got, cv = shown(outcome, cell), cell.cv(outcome.campaign.metric)
+    for m in measured:
+        caveats = {c for t in m.cell.trials for c in t.caveats} | ({m.median.caveat} - {""})
         yield {
-            "name": outcome.name, "engine": cell.engine, "version": outcome.versions[cell.engine], "at": dict(cell.at), "cca": cell.cca,
-            "metric": outcome.campaign.metric, "unit": got.unit, "n": len(cell.trials), "median": _ends(got), "cv": _ends(cv),
-            "reached": reached(outcome, cell), "caveats": sorted({c for t in cell.trials for c in t.caveats}),
+            "name": outcome.name, "engine": m.cell.engine, "version": outcome.versions[m.cell.engine], "at": dict(m.cell.at), "cca": m.cell.cca,
+            "metric": outcome.campaign.metric, "unit": m.median.unit, "n": len(m.cell.trials), "median": _ends(m.median), "cv": _ends(m.cv),
+            "reached": m.reached, "caveats": sorted(caveats),
         }
 
 
-def frame(outcome: Outcome) -> pl.DataFrame:
+def frame(outcome: Outcome, measured: Sequence[Measured]) -> pl.DataFrame:
     """The same as a table."""
     import polars as pl
 
     rows = []
-    for line in lines(outcome):
+    for line in lines(outcome, measured):
         row = {k: line[k] for k in ("engine", "version")} | line["at"] | {k: line[k] for k in ("cca", "metric", "unit", "n")}
         for name in ("median", "cv"):
             row |= {name: line[name]["value"], f"{name}_low": line[name]["low"], f"{name}_high": line[name]["high"]}
@@ -93,11 +102,9 @@ def _columns(outcome: Outcome) -> tuple[dict[str, str], list[str]]:
     return {a: v[0] for a, v in levels.items() if len(v) == 1}, [a for a, v in levels.items() if len(v) > 1]
 
 
-def _row(outcome: Outcome, cell: Cell, varied: list[str]) -> list[str]:
-    engine = [cell.engine] * (len(outcome.versions) > 1)
-    mark = "" if reached(outcome, cell) else f" {WIDE}"
-    spread = tables.percent(cell.cv(outcome.campaign.metric).value)
-    return [*(cell.at[a] for a in varied), *engine, cell.cca, shown(outcome, cell).text() + mark, spread, str(len(cell.trials))]
+def _row(m: Measured, varied: Sequence[str], engine: bool) -> list[str]:
+    where = [*(m.cell.at[a] for a in varied), *([m.cell.engine] if engine else []), m.cell.cca]
+    return [*where, m.median.text() + ("" if m.reached else f" {WIDE}"), tables.percent(m.cv.value), str(len(m.cell.trials))]
 
 
 def _ends(got: Estimate) -> dict[str, float | None]:
