@@ -18,8 +18,6 @@ from tcpscape.cli import (
     sweep,
     validate,
 )
-from tcpscape.cli import advise, bound, doctor, kernel, lists, run, study, sweep, validate
-from tcpscape.cli import advise, bound, compare, doctor, export, kernel, lists, run, study, validate
 
 app = typer.Typer(
     name="tcpscape", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None,
