@@ -128,3 +128,14 @@ def test_what_a_metric_needs_is_kept(cli, need_model):
     got = cli("run", "baseline", "--duration", "3s", "--seeds", "2", "--check", "goodput_1s_min > 0", "--check", "srtt_cv < 5")
     assert got.status == 0
     assert "holds: goodput_1s_min > 0" in got.out
+
+
+def test_the_conditions_of_a_campaign():
+    from tcpscape.campaign import execute
+    from tcpscape.campaign.plan import Campaign
+    from tcpscape.cli.checks import conditions as of_campaign
+
+    said = {"conditions": {"rtt": "50ms"}, "axes": {"jitter": "0ms,8ms"}, "cca": "cubic,bbr", "seeds": 3, "engines": ["mock"]}
+    found = of_campaign({"part": execute.run(Campaign.of(said))})
+    got = checks.judge(checks.read("goodput[cca=bbr, jitter=8ms, part=part] > 1kbit"), found)
+    assert [(v.name, v.got.n, v.holds) for v in got] == [("part, bbr, jitter 8ms", 3, True)]

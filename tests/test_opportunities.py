@@ -71,16 +71,29 @@ def test_a_busy_link_sends_at_the_opportunity_or_a_millisecond_before(seed, tmp_
     assert min(early) >= -0.01
 
 
-def test_the_engine_sends_what_the_trace_lets_through(tmp_path, need_model):
+def test_stretches_have_the_trace_s_mean_and_none_is_an_outage(tmp_path):
+    link = trace(tmp_path, [0, 1, 2, 20, 21, 45])
+    points = link.means(10 * MS)
+    assert points == [(0, 3 * FRAME * 800), (10 * MS, FRAME * 800), (30 * MS, 0), (40 * MS, FRAME * 1600)]
+    for seed in range(3):
+        ms = cellular(seed)
+        link = trace(tmp_path, ms)
+        points = link.means(50 * MS)
+        carried = sum(rate / 8e9 * (end - begin) for (begin, rate), (end, _) in itertools.pairwise([*points, (link.period, 0)]))
+        assert carried / FRAME == pytest.approx(len(ms), abs=0.1)
+
+
+@pytest.mark.parametrize("each", ["0ms", "50ms"])
+def test_the_engine_sends_what_the_trace_lets_through(each, tmp_path, need_model):
     ms, window = cellular(1), 150
-    trace(tmp_path, ms)
-    hop = {"trace": str(tmp_path / "link.up"), "buffer": "1MB"}
+    outages = 10 * sum(rate == 0 for _, rate in trace(tmp_path, ms).means(50 * MS)) if each != "0ms" else 0
+    hop = {"trace": str(tmp_path / "link.up"), "buffer": "1MB", "bin": each}
     flow = {"cca": f"fixed:cwnd={window}", "app": {"chunk": 144_800}, "rcvbuf": "8MB", "sndbuf": "8MB"}  # chunks of full segments
     path = {"forward": "netem delay 5ms limit 10000", "bottleneck": hop, "reverse": "netem delay 5ms limit 10000"}
     (trial,) = tcpscape.trials({**path, "flows": [flow], "duration": f"{10 * ms[-1]}ms"}, seeds=[0])
     link = next(q for q in trial.queues if q["name"] == "tbf")
     sent = link["bytes_out"] / FRAME
-    assert sent <= 10 * len(ms) + window  # what the queue holds at the end still arrives
+    assert sent <= 10 * len(ms) + window + outages  # what the queue holds at the end still arrives; a bucket fills in an outage
     assert sent >= 10 * len(ms) - 40  # opportunities in the handshake and slow start's idle milliseconds
 
 
@@ -93,6 +106,11 @@ def test_the_content_is_in_the_scenarios_address(tmp_path):
     assert one.address() == same.address() != other.address()
     assert one == same
     assert Scenario.of(one.to_dict()) == one
+
+
+def test_a_stretch_shorter_than_a_millisecond_is_refused(tmp_path):
+    with pytest.raises(ScenarioError, match="write at least 1ms"):
+        Scenario.of({"bottleneck": {"trace": trace(tmp_path, [5]).file, "bin": "100us"}})
 
 
 def test_a_trace_is_found_beside_its_scenario(tmp_path):

@@ -13,9 +13,10 @@ from __future__ import annotations
 
 import hashlib
 import math
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
+from itertools import groupby, pairwise
 from pathlib import Path
 
 from tcpscape import units
@@ -63,6 +64,21 @@ class Opportunities:
             given += rate / 8 * (until - begin) / 1000
             if not points or points[-1][1] != rate:
                 points.append((begin * MS, rate))
+        return points
+
+    def means(self, width: int) -> list[tuple[int, int]]:
+        """The mean rate of each stretch of `width` ns: when it changes, ns, and to which, bit/s; 0 where nothing is delivered.
+
+        A packet may leave as much as `width` before its opportunity, or after it; after each outage one leaves that had none, since the bucket
+        fills meanwhile. The last stretch ends with the trace.
+        """
+        edges = [*range(0, self.period, width), self.period]
+        points: list[tuple[int, int]] = []
+        for begin, end in pairwise(edges):
+            n = bisect_right(self.ms, end // MS) - (bisect_right(self.ms, begin // MS) if begin else 0)
+            rate = math.ceil(n * FRAME * units.NS_PER_S / (end - begin)) * 8
+            if not points or points[-1][1] != rate:
+                points.append((begin, rate))
         return points
 
     def _pieces(self) -> Iterator[tuple[int, int, int]]:

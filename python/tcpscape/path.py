@@ -149,8 +149,16 @@ class TracedLink(Noun):
     """A file of delivery opportunities (:mod:`tcpscape.opportunities`); it begins again at its end."""
     buffer: Buffer = DEFAULT_BUFFER
     """Bytes, or `2bdp` of the mean rate."""
+    bin: Time = 0
+    """Stretches whose mean rate is taken, ns; 0 follows each opportunity."""
     burst: int = TRACE_BURST
     """Token bucket, bytes."""
+
+    @model_validator(mode="after")
+    def _sensible(self) -> TracedLink:
+        if self.bin and self.bin < opportunities.MS:
+            refuse("bin", f"{units.format_time(self.bin)} is shorter than a trace's millisecond", "write at least 1ms, or leave it out")
+        return self
 
     def words(self, rtt_ns: int) -> str:
         """tc's words for it, at its mean rate; :meth:`plan` has the others."""
@@ -158,7 +166,8 @@ class TracedLink(Noun):
 
     def plan(self) -> dict[str, Any]:
         """The changes of its rate as the engine reads them."""
-        return {"kind": "rate_trace", "points": [list(p) for p in self.trace.rates()], "repeat": self.trace.period}
+        points = self.trace.means(self.bin) if self.bin else self.trace.rates()
+        return {"kind": "rate_trace", "points": [list(p) for p in points], "repeat": self.trace.period}
 
 
 def _tc_time(ns: int) -> str:

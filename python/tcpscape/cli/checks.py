@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tcpscape import checks, engines, metrics
-from tcpscape.checks import Check, Verdict
 from tcpscape.trial import Trial
+
+if TYPE_CHECKING:
+    from tcpscape.campaign.outcome import Outcome
+    from tcpscape.checks import Check, Verdict
+    from tcpscape.engines import Capture
 
 FAILED = 1
 """Exit status where a check does not hold."""
@@ -24,23 +27,31 @@ Checks = Annotated[
 
 def read(said: Sequence[str] | None) -> list[Check]:
     """The checks that were asked for; call it before anything runs."""
+    from tcpscape import checks
+
     return [checks.read(text) for text in said or ()]
 
 
 def expect(asked: Iterable[Check], conditions: Sequence[tuple[Mapping[str, str], str]]) -> None:
     """Refuses, before anything runs, a check that chooses none of the conditions (axes with `cca`, name)."""
+    from tcpscape import checks
+
     for check in asked:
         checks.expect(check, conditions)
 
 
-def capture(asked: Iterable[Check], samples_ns: int) -> engines.Capture:
+def capture(asked: Iterable[Check], samples_ns: int) -> Capture:
     """What to keep of each trial: samples at `samples_ns` (0: none), and what the checks' metrics need."""
+    from tcpscape import engines, metrics
+
     needs = metrics.Needs.of(c.metric for c in asked)
     return engines.Capture(samples_ns=samples_ns or needs.samples_ns, queue_samples_ns=needs.queue_samples_ns, packets=needs.packets)
 
 
 def settle(asked: Iterable[Check], conditions: Sequence[tuple[Mapping[str, str], str, Sequence[Trial]]], *, as_json: bool = False) -> None:
     """Judges the checks on conditions (axes with `cca`, name, trials), prints each, and ends the command with 1 where one does not hold."""
+    from tcpscape import checks
+
     finish([v for check in asked for v in checks.judge(check, conditions)], as_json=as_json)
 
 
@@ -50,3 +61,14 @@ def finish(verdicts: Sequence[Verdict], *, as_json: bool = False) -> None:
         print(json.dumps(v.to_dict()) if as_json else v.line(), file=sys.stderr if as_json else sys.stdout)
     if not all(v.holds for v in verdicts):
         raise typer.Exit(FAILED)
+
+
+def conditions(outcomes: Mapping[str, Outcome]) -> list[tuple[Mapping[str, str], str, Sequence[Trial]]]:
+    """The conditions of a campaign, or of a study's parts by their names: axes with `cca`, `engine` and `part`, a name, the trials."""
+    made: list[tuple[Mapping[str, str], str, Sequence[Trial]]] = []
+    for part, outcome in outcomes.items():
+        for cell in outcome.cells:
+            axes = {**cell.at, "cca": cell.cca, "engine": cell.engine, **({"part": part} if part else {})}
+            name = ", ".join([*([part] if part else []), cell.cca, *(f"{k} {v}" for k, v in cell.at.items())])
+            made.append((axes, name, cell.trials))
+    return made

@@ -6,14 +6,16 @@ import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tcpscape import files, interchange
+from tcpscape import files
 from tcpscape.errors import refuse
-from tcpscape.interchange import Format
 from tcpscape.scenario import Scenario
+
+if TYPE_CHECKING:
+    from tcpscape.interchange import Format
 
 SIDES = ("samples",)
 """Side tables that formats are made of."""
@@ -27,6 +29,8 @@ def export(
     cca: Annotated[str | None, typer.Option(help="Only the trials of this congestion control.")] = None,
 ) -> None:
     """Write results as another tool's files: a table of all trials, one file for each trial, or a path as tc's commands."""
+    from tcpscape import interchange
+
     if to not in interchange.writable():
         fix = "tcpscape run --pcap FILE writes packets" if to.startswith("pcap") else f"choose {', '.join(interchange.writable())}"
         refuse("to", f"{to!r} is no format that is written", fix)
