@@ -86,7 +86,8 @@ def test_stretches_have_the_trace_s_mean_and_none_is_an_outage(tmp_path):
 @pytest.mark.parametrize("each", ["0ms", "50ms"])
 def test_the_engine_sends_what_the_trace_lets_through(each, tmp_path, need_model):
     ms, window = cellular(1), 150
-    outages = 10 * sum(rate == 0 for _, rate in trace(tmp_path, ms).means(50 * MS)) if each != "0ms" else 0
+    link = trace(tmp_path, ms)
+    outages = 10 * sum(rate == 0 for _, rate in link.means(50 * MS)) if each != "0ms" else 0
     hop = {"trace": str(tmp_path / "link.up"), "buffer": "1MB", "bin": each}
     flow = {"cca": f"fixed:cwnd={window}", "app": {"chunk": 144_800}, "rcvbuf": "8MB", "sndbuf": "8MB"}  # chunks of full segments
     path = {"forward": "netem delay 5ms limit 10000", "bottleneck": hop, "reverse": "netem delay 5ms limit 10000"}
