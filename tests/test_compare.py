@@ -141,6 +141,17 @@ def test_the_command(cli, tmp_path):
     assert "cubic" not in only.out
 
 
+def test_one_condition_against_a_file(cli, tmp_path):
+    root = sweep(tmp_path / "a")
+    got = cli("compare", root, DATA / "iperf3-up-2.json", "--cca", "cubic", "--at", "jitter=4ms")
+    assert got.status == 0
+    assert "cubic, jitter 4ms : cubic" in got.out
+    for at, says in (("jitter=9ms", "there are cubic, jitter 0ms"), ("jitter", "is not AXIS=VALUE")):
+        got = cli("compare", root, root, "--at", at)
+        assert (got.status, got.err.count("\n")) == (2, 1)
+        assert says in got.err
+
+
 def test_the_command_as_json(cli, tmp_path):
     got = cli("compare", sweep(tmp_path / "a", slower=2), sweep(tmp_path / "b"), "--json")
     (said,) = got.lines

@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tcpscape.cli import checks, options, tables
+from tcpscape.errors import refuse
 
 if TYPE_CHECKING:
     from tcpscape.interchange.compare import Answer, Row
     from tcpscape.stats import Estimate
+
+
+SIDES = ("samples",)
+"""Side tables that metrics are made of."""
+MOST_SENTENCES = 6
+"""Conditions that get a sentence each."""
 
 
 def compare(
@@ -21,6 +29,7 @@ def compare(
     b: Annotated[Path, typer.Argument(help="Another one.")],
     metric: Annotated[str, typer.Option(help="What to compare: goodput, rtt_p95, retransmits, …; of a table a column.")] = "goodput",
     cca: Annotated[str | None, typer.Option(help="Only these congestion controls: bbr of both sides, or cubic:bbr, A's and B's.")] = None,
+    at: Annotated[list[str] | None, typer.Option(metavar="AXIS=VALUE", help="Only conditions with this value of an axis. Repeatable.")] = None,
     as_json: options.OneJson = False,
     check: checks.Checks = None,
 ) -> None:
@@ -34,7 +43,9 @@ def compare(
 
     judge = Judge.read(check, metric)
     first, _, second = (cca or "").partition(":")
-    one, other = sources.load(a, SIDES).only(first or None), sources.load(b, SIDES).only(second or first or None)
+    where = _at(at or [])
+    one = sources.load(a, SIDES).only(first or None, at=where)
+    other = sources.load(b, SIDES).only(second or first or None, at=where)
     answer = comparing.compare(one, other, metric)
     if as_json:
         print(json.dumps(_plain(answer, a, b), allow_nan=False))
@@ -43,8 +54,12 @@ def compare(
     checks.finish(judge.verdicts(answer), as_json=as_json)
 
 
-SIDES = ("samples",)
-"""Side tables that metrics are made of."""
+def _at(said: Sequence[str]) -> dict[str, str]:
+    """`--at AXIS=VALUE`, as often as said."""
+    pairs = [text.partition("=") for text in said]
+    if wrong := [text for text, (name, _, value) in zip(said, pairs, strict=True) if not (name.strip() and value.strip())]:
+        refuse("at", f"{wrong[0]!r} is not AXIS=VALUE", "write for example --at jitter=4ms")
+    return {name.strip(): value.strip() for name, _, value in pairs}
 
 
 def _show(answer: Answer, a: Path, b: Path) -> None:
@@ -62,10 +77,6 @@ def _show(answer: Answer, a: Path, b: Path) -> None:
         screen.print(f"only in {name}")
     for caveat in answer.caveats:
         screen.print(f"caveat: {caveat}", soft_wrap=True)
-
-
-MOST_SENTENCES = 6
-"""Conditions that get a sentence each."""
 
 
 def _row(r: Row) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from tcpscape import stats
 from tcpscape.checks import metric_of
 from tcpscape.errors import TcpscapeError
 from tcpscape.interchange.base import refuse
-from tcpscape.interchange.sources import Group, Source
+from tcpscape.interchange.sources import Group, Source, listed
 from tcpscape.stats import Comparison, Estimate
 from tcpscape.trial import Trial
 
@@ -96,8 +96,8 @@ def compare(a: Source, b: Source, metric: str = "goodput") -> Answer:
     ours, theirs = values(a, metric), values(b, metric)
     pairs = _match(ours, theirs)
     if not pairs:
-        there = f"A has {_names(ours)}; B has {_names(theirs)}"
-        refuse("compare", f"no condition is in both: {there}", "choose one of each side with --cca, or compare results of the same campaign")
+        there = f"A has {listed(v.name for v in ours)}; B has {listed(v.name for v in theirs)}"
+        refuse("compare", f"no condition is in both: {there}", "choose one of each side with --cca and --at")
     rows = tuple(_row(x, y, unit) for x, y in pairs)
     matched = {id(v) for p in pairs for v in p}
     left = [f"{side}: {v.name}" for side, some in (("A", ours), ("B", theirs)) for v in some if id(v) not in matched]
@@ -160,11 +160,6 @@ def _match(ours: Sequence[Values], theirs: Sequence[Values]) -> list[tuple[Value
         if len(there) == len(theirs) and len(here) == len(ours) and (both := [k for k in here if k in there]):
             return [(here[k], there[k]) for k in both]
     return []
-
-
-def _names(some: Sequence[Values]) -> str:
-    said = [v.name for v in some]
-    return ", ".join(said) if len(said) < 5 else f"{', '.join(said[:4])} and {len(said) - 4} more"
 
 
 def _row(a: Values, b: Values, unit: str) -> Row:

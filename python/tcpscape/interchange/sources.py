@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tcpscape import interchange
-from tcpscape.campaign import record
+from tcpscape.campaign import axes, record
 from tcpscape.campaign.outcome import Cell
 from tcpscape.errors import TcpscapeError
 from tcpscape.interchange.base import MTU, refuse
@@ -20,6 +20,8 @@ from tcpscape.trial import FlowResult, Trial
 if TYPE_CHECKING:
     import polars as pl
 
+MOST_NAMES = 6
+"""Conditions that a refusal names."""
 NEUTRAL = "cubic"
 """Congestion control that stands for all where paths are compared."""
 
@@ -105,23 +107,27 @@ class Source:
             return self.table
         frames = []
         for g in self.groups:
-            axes = {**({"part": g.part} if g.part else {}), **g.at}
+            at = {**({"part": g.part} if g.part else {}), **g.at}
             rows = flow_rows(i.trial for i in g.items)
-            frames.append(rows.with_columns(*(pl.lit(v).alias(k) for k, v in axes.items() if k not in rows.columns)))
+            frames.append(rows.with_columns(*(pl.lit(v).alias(k) for k, v in at.items() if k not in rows.columns)))
         rows = pl.concat(frames, how="diagonal_relaxed") if frames else pl.DataFrame()
         return rows.with_columns(pl.lit(None, dtype=rows[c].dtype).alias(c) for c in sorted(self.unknown & set(rows.columns)))
 
-    def only(self, cca: str | None = None, seed: int | None = None) -> Source:
-        """The trials of one congestion control, of one seed."""
-        groups = [
-            Group(tuple(i for i in g.items if seed in (None, i.trial.seed)), g.cca, g.at, g.part) for g in self.groups if cca in (None, g.cca)
-        ]
-        left = tuple(g for g in groups if g.items)
+    def only(self, cca: str | None = None, seed: int | None = None, at: Mapping[str, str] | None = None) -> Source:
+        """The trials of one congestion control, of one seed, at these values of axes; conditions without such an axis stay."""
+        mine = [g for g in self.groups if cca in (None, g.cca) and all(k not in g.at or axes.same(g.at[k], v) for k, v in (at or {}).items())]
+        left = [Group(kept, g.cca, g.at, g.part) for g in mine if (kept := tuple(i for i in g.items if seed in (None, i.trial.seed)))]
         if not left and self.table is None:
-            there = f"congestion controls {', '.join(sorted({g.cca for g in self.groups}))}; seeds {_seeds(self.items)}"
-            asked = " and ".join([*([cca] if cca else []), *([f"seed {seed}"] if seed is not None else [])])
-            refuse(self.path, f"has no trial of {asked}", f"there are {there}")
-        return Source(self.path, left, self.unknown, self.table)
+            asked = [*([cca] if cca else []), *(f"{k} {v}" for k, v in (at or {}).items()), *([f"seed {seed}"] if seed is not None else [])]
+            there = f"there are {listed(g.name for g in self.groups)}; seeds {_seeds(self.items)}"
+            refuse(self.path, f"has no trial of {', '.join(asked)}", there)
+        return Source(self.path, tuple(left), self.unknown, self.table)
+
+
+def listed(names: Iterable[str]) -> str:
+    """The first few names."""
+    said = list(names)
+    return ", ".join(said[:MOST_NAMES]) + (f" and {len(said) - MOST_NAMES} more" if len(said) > MOST_NAMES else "")
 
 
 def _seeds(items: Iterable[Item]) -> str:
