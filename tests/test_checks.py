@@ -139,3 +139,21 @@ def test_the_conditions_of_a_campaign():
     found = of_campaign({"part": execute.run(Campaign.of(said))})
     got = checks.judge(checks.read("goodput[cca=bbr, jitter=8ms, part=part] > 1kbit"), found)
     assert [(v.name, v.got.n, v.holds) for v in got] == [("part, bbr, jitter 8ms", 3, True)]
+
+
+def test_checks_of_a_sweep_and_of_its_report(cli, tmp_path):
+    args = ("sweep", "--rtt", "50ms", "--jitter", "0ms,8ms", "--cca", "cubic,bbr", "--seeds", "3", "--engine", "mock", "--out", tmp_path / "o")
+    assert cli(*args, "--check", "goodput[jitter=9ms] > 1").status == 2
+    assert not (tmp_path / "o").exists()
+    got = cli(*args, "--check", "goodput[jitter=8ms] > 1kbit", "--check", "goodput[cca=bbr, jitter=0].n == 4")
+    assert got.status == 1
+    assert [line.split(":")[0] for line in got.out.splitlines()[-3:]] == ["holds", "holds", "FAILS"]
+    assert cli(*args, "--json", "--check", "goodput > 1kbit").status == 0
+    for check, status in (("goodput > 1kbit", 0), ("goodput > 1gbit", 1), ("goodput >", 2)):
+        assert cli("report", tmp_path / "o", "--figures", "svg", "--check", check).status == status
+
+
+def test_checks_of_a_study(cli, tmp_path):
+    args = ("study", "run", "loss-tolerance", "--quick", "--seeds", "2", "--engine", "mock", "--out", tmp_path)
+    assert cli(*args, "--check", "goodput[cca=bbr] > 1kbit").status == 0
+    assert cli(*args, "--check", "goodput > 1gbit").status == 1

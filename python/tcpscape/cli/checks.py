@@ -13,12 +13,15 @@ from tcpscape.trial import Trial
 
 if TYPE_CHECKING:
     from tcpscape.campaign.outcome import Outcome
+    from tcpscape.campaign.plan import Campaign
     from tcpscape.checks import Check, Verdict
     from tcpscape.engines import Capture
 
 FAILED = 1
 """Exit status where a check does not hold."""
 
+Condition = tuple[Mapping[str, str], str, Sequence[Trial]]
+"""Axes with `cca`, `engine` and the `part` of a study; a name; the trials."""
 Checks = Annotated[
     list[str] | None,
     typer.Option("--check", help="Exit with 1 unless it holds: 'goodput_mbps.median > 5', 'rtt_p95[cca=bbr] < 80ms'. Repeatable."),
@@ -48,8 +51,8 @@ def capture(asked: Iterable[Check], samples_ns: int) -> Capture:
     return engines.Capture(samples_ns=samples_ns or needs.samples_ns, queue_samples_ns=needs.queue_samples_ns, packets=needs.packets)
 
 
-def settle(asked: Iterable[Check], conditions: Sequence[tuple[Mapping[str, str], str, Sequence[Trial]]], *, as_json: bool = False) -> None:
-    """Judges the checks on conditions (axes with `cca`, name, trials), prints each, and ends the command with 1 where one does not hold."""
+def settle(asked: Iterable[Check], conditions: Sequence[Condition], *, as_json: bool = False) -> None:
+    """Judges the checks on conditions, prints each, and ends the command with 1 where one does not hold."""
     from tcpscape import checks
 
     finish([v for check in asked for v in checks.judge(check, conditions)], as_json=as_json)
@@ -63,12 +66,21 @@ def finish(verdicts: Sequence[Verdict], *, as_json: bool = False) -> None:
         raise typer.Exit(FAILED)
 
 
-def conditions(outcomes: Mapping[str, Outcome]) -> list[tuple[Mapping[str, str], str, Sequence[Trial]]]:
-    """The conditions of a campaign, or of a study's parts by their names: axes with `cca`, `engine` and `part`, a name, the trials."""
-    made: list[tuple[Mapping[str, str], str, Sequence[Trial]]] = []
+def conditions(outcomes: Mapping[str, Outcome]) -> list[Condition]:
+    """The conditions of a campaign, or of a study's parts by their names."""
+    made: list[Condition] = []
     for part, outcome in outcomes.items():
         for cell in outcome.cells:
-            axes = {**cell.at, "cca": cell.cca, "engine": cell.engine, **({"part": part} if part else {})}
-            name = ", ".join([*([part] if part else []), cell.cca, *(f"{k} {v}" for k, v in cell.at.items())])
-            made.append((axes, name, cell.trials))
+            at, name = _place(cell.at, cell.cca, cell.engine, part)
+            made.append((at, name, cell.trials))
     return made
+
+
+def of_cases(campaign: Campaign) -> list[tuple[Mapping[str, str], str]]:
+    """The conditions that a campaign will have: axes and name."""
+    return [_place(c.at, c.cca, c.engine, "") for c in campaign.cases()]
+
+
+def _place(at: Mapping[str, str], cca: str, engine: str, part: str) -> tuple[Mapping[str, str], str]:
+    name = ", ".join([*([part] if part else []), cca, *(f"{k} {v}" for k, v in at.items())])
+    return {**at, "cca": cca, "engine": engine, **({"part": part} if part else {})}, name

@@ -7,15 +7,23 @@ from typing import Annotated
 
 import typer
 
+from tcpscape.cli import checks
+
 FORMATS = "svg,png"
 
 
 def report(
     directory: Annotated[Path, typer.Argument(help="A directory that run, sweep or study wrote with --out.")],
     figures: Annotated[str, typer.Option(help="Formats of the figures' files: png,svg,pdf.")] = FORMATS,
+    check: checks.Checks = None,
 ) -> None:
     """Write report.html, figures/, tables/ and scenarios/ into a result directory, from what is in it; nothing runs again."""
+    from tcpscape.campaign import record
+
+    asked = checks.read(check)
     print(f"report: {write(directory, figures)}")
+    if asked:
+        checks.settle(asked, checks.conditions(record.load(directory).parts))
 
 
 def write(directory: Path, figures: str = FORMATS) -> Path:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tcpscape import build
-from tcpscape.cli import options, tables
+from tcpscape.cli import checks, options, tables
 from tcpscape.cli.progress import Progress
 
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ def run(
     against: Annotated[str | None, typer.Option(help="A second engine or kernel: both medians and their ratio, cell by cell.")] = None,
     jobs: options.Jobs = 0,
     report: options.Report = False,
+    check: checks.Checks = None,
 ) -> None:
     """Run a published study under its own conditions; print our numbers beside the published ones, and its claims."""
     from tcpscape import studies
@@ -58,16 +59,18 @@ def run(
     from tcpscape.studies import against as contrasts
     from tcpscape.studies import run as runs
 
-    said = _asked(studies.get(name), quick, seeds)
+    said, asked = _asked(studies.get(name), quick, seeds), checks.read(check)
     root = out / name
     with Store(root) as store, Progress(f"{name} on {engine}") as one, Progress(f"{name} on {against}") as two:
         means = Means(jobs, store, one.update)
         if against is None:
-            _show(runs.run(said.changed({"engines": [engine]}), means), root, report)
-            return
+            result = runs.run(said.changed({"engines": [engine]}), means)
+            _show(result, root, report)
+            return checks.settle(asked, checks.conditions(result.parts))
         contrast = contrasts.run(said, engine, against, means, two.update)
     _show(contrast.ours, root, report)
     _show_against(contrast, root)
+    checks.settle(asked, checks.conditions(contrast.ours.parts))
 
 
 def _asked(said: Study, quick: bool, seeds: int | None) -> Study:

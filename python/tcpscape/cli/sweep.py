@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tcpscape.cli import INTERRUPTED, options, tables
+from tcpscape.cli import INTERRUPTED, checks, options, tables
 from tcpscape.cli.progress import Progress
 from tcpscape.errors import refuse
 
@@ -63,6 +63,7 @@ def sweep(
     jobs: options.Jobs = 0,
     report: options.Report = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON line per cell and nothing else on stdout.")] = False,
+    check: checks.Checks = None,
 ) -> None:
     """Run a scenario at every point of some axes, for each congestion control, and print a row for each cell with its interval.
 
@@ -77,6 +78,8 @@ def sweep(
     given = context.params
     words = {name: str(given[name]) for name in AXES if given[name] is not None} | _axes(axis or [])
     campaign = asked.campaign(what, words, _fields(given, cca))
+    expected = checks.read(check)
+    checks.expect(expected, checks.of_cases(campaign))
     root = out or DEFAULT_OUT / f"sweep-{campaign.name}"
     where = executors.make(executor, jobs)
     with Store(root) as store:
@@ -92,13 +95,14 @@ def sweep(
     if as_json:
         for line in sweep_tables.lines(outcome, measured):
             print(json.dumps(line, allow_nan=False))
-        return
+        return checks.settle(expected, checks.conditions({"": outcome}), as_json=True)
     screen = tables.console()
     for part in sweep_tables.parts(outcome, measured):
         screen.print(part)
     print(sweep_tables.reused(outcome, store.saved, root))
     if page:
         print(f"report: {page}")
+    checks.settle(expected, checks.conditions({"": outcome}))
 
 
 def _axes(said: list[str]) -> dict[str, str]:
