@@ -17,7 +17,7 @@ import numpy as np
 
 from tcpscape.campaign import Runner
 from tcpscape.engines import make
-from tcpscape.findings import cliff, cliff_axis
+from tcpscape.findings import cliff, cliff_axis, cliff_runs
 from tcpscape.findings.cliff_axis import Axis
 from tcpscape.findings.conditions import Conditions
 
@@ -120,12 +120,7 @@ class Bench:
 
     def measure(self, curve: Curve, paths: Paths, first: int) -> cliff.Measure:
         """Goodput in Mbit/s, the mean over what one measurement consists of."""
-        def run(levels: Sequence[float], seeds: range) -> list[list[float]]:
-            which = range(first + seeds.start, first + seeds.stop)
-            got = [self.runner.run_all([(p.scenario(curve.cca), which) for p in paths(x)]) for x in levels]
-            return [np.mean([[t.goodput_mbps for t in some] for some in each], axis=0).tolist() for each in got]
-
-        return run
+        return cliff_runs.measure(self.runner, lambda x: [p.scenario(curve.cca) for p in paths(x)], first)
 
     def dense(self, curve: Curve, paths: Paths, name: str) -> tuple[np.ndarray, np.ndarray]:
         """Levels and goodputs (level × measurement) of the grid."""

@@ -58,7 +58,7 @@ def samples():
 def test_features():
     trial = Trial("s", "cubic", "a", 0, "model", "1", 10.5, (flow(),), samples=samples())
     got = modes.features(trial, 50.0)
-    assert got["retransmits per 1000 segments"] == 10
+    assert got["fast recoveries"] == 10
     assert got["recoveries that were not undone"] == 2
     assert got["least RTT below 10% of the RTT at, s"] == pytest.approx(1.0)
     assert got["least RTT below 2% of the RTT at, s"] == pytest.approx(3.0)

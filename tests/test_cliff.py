@@ -5,8 +5,11 @@ import math
 import numpy as np
 import pytest
 
+from tcpscape.campaign import Runner
+from tcpscape.engines import make
 from tcpscape.errors import ScenarioError
-from tcpscape.findings import cliff, cliff_axis, cliff_fit
+from tcpscape.findings import cliff, cliff_axis, cliff_fit, cliff_runs
+from tcpscape.findings.conditions import Conditions
 
 SHARE = cliff_axis.Axis("share", "1", 0.0, 1.0, 0.01)
 STEEP = 8
@@ -220,3 +223,41 @@ def test_coverage_of_many_searches(kind):
     times = 400
     covered = sum(got.edge.low <= truth <= got.edge.high for got, truth in (searched(kind, i) for i in range(times)))
     assert covered / times >= 0.95 - 3 * math.sqrt(0.95 * 0.05 / times)
+
+
+RIG = Conditions.model_validate({"rtt": "20ms", "duration": "4s", "flow": {"rcvbuf": "256KiB", "app": "3MiB/s"}})
+
+
+def along(cca):
+    return lambda x: [RIG.model_copy(update={"jitter": round(x)}).scenario(cca)]
+
+
+def test_runs_of_an_engine():
+    """The mock's cliff is at 20 % of the RTT for cubic; seeds follow `first`, and several scenarios are pooled."""
+    runner = Runner(make("mock"))
+    got = cliff.find(cliff_runs.measure(runner, along("cubic")), cliff_axis.jitter(RIG.rtt), cliff.QUICK)
+    assert got.edge.value / RIG.rtt == pytest.approx(0.2, abs=0.02)
+    one, other = (cliff_runs.measure(runner, along("cubic"), first)([2e6], range(0, 3))[0] for first in (0, 2))
+    assert one[2] == other[0]
+    bbr = cliff_runs.measure(runner, along("bbr"))([2e6], range(0, 3))[0]
+    pooled = cliff_runs.measure(runner, lambda x: [*along("cubic")(x), *along("bbr")(x)])([2e6], range(0, 3))[0]
+    assert pooled == pytest.approx([(a + b) / 2 for a, b in zip(one, bbr, strict=True)])
+    above, below = cliff_runs.both(runner, lambda x, _, cca: along(cca)(x)[0], ("bbr", "cubic"))([(2e6, 0.0)], range(0, 3))[0]
+    assert (above, below) == (bbr, one)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(make("model").unavailable() is not None, reason="the extension module is not built")
+@pytest.mark.parametrize("cca", ["cubic", "bbr"])
+def test_the_search_agrees_with_a_dense_grid(cca):
+    """300 runs each 1 % of the RTT under other seeds; the search may use a tenth of 30 such points."""
+    measure = cliff_runs.measure(Runner(make("model"), 2), along(cca))
+    found = cliff.find(measure, cliff_axis.jitter(RIG.rtt), cliff.Effort(most=600))
+    near = [round(found.edge.value / RIG.rtt * 100) + i for i in range(-4, 5)]
+    grid = cliff_runs.measure(Runner(make("model"), 2), along(cca), 10_000)([0.0, *(k / 100 * RIG.rtt for k in near)], range(300))
+    base, *means = np.mean(grid, axis=1)
+    i = next(i for i, m in enumerate(means) if m < base / 2)
+    assert i > 0
+    edge = near[i - 1] + (means[i - 1] - base / 2) / (means[i - 1] - means[i])
+    assert found.edge.low <= edge / 100 * RIG.rtt <= found.edge.high
+    assert found.runs <= 0.1 * 30 * 300

@@ -1,9 +1,10 @@
 """What tells good runs of one condition from bad ones: which of a run's features goes with its goodput, and how much of it.
 
 Ranks, not values: Spearman's ρ of each feature with goodput, and ρ² as the share of the variance of goodput's ranks that the feature
-goes with, each with a bootstrap interval. A feature that counts events grows with goodput by itself (more packets, more of everything):
-counts are therefore also given per thousand segments sent, and what is only another name for goodput is not among them. None of this is
-a cause: shares overlap and do not add up. To see a cause, take it away (:mod:`tcpscape.findings.damage`).
+goes with, each with a bootstrap interval. What is only another name for goodput (segments sent, bytes, or anything divided by them: a
+ratio of two things goes with what is below its line, Pearson 1897) is not among the features; mind that retransmissions grow with
+goodput by themselves. None of this is a cause: shares overlap and do not add up. To see a cause, take it away
+(:mod:`tcpscape.findings.damage`).
 """
 
 from __future__ import annotations
@@ -56,10 +57,7 @@ def counters(flow: FlowResult) -> dict[str, float]:
     for name in COUNTS:
         value = getattr(flow, name)
         if value is not None:
-            said = name.replace("_", " ")
-            found[said] = float(value)
-            if flow.data_segs_out:
-                found[f"{said} per 1000 segments"] = 1000 * value / flow.data_segs_out
+            found[name.replace("_", " ")] = float(value)
     if flow.fast_recoveries is not None and flow.undos is not None:
         found["recoveries that were not undone"] = float(flow.fast_recoveries - flow.undos)
     if flow.min_rtt_ms is not None:
