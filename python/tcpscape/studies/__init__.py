@@ -43,6 +43,8 @@ class Claim(Noun):
     cca: str | None = None
     at: dict[str, str] = Field(default_factory=dict)
     """The cell: axis → value."""
+    but: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    """Cells left out: axis → values."""
     over: dict[str, str] = Field(default_factory=dict)
     """What differs in the cell divided by: axis → value, `cca` and `part` among them."""
     every: bool = False
@@ -63,6 +65,11 @@ class Claim(Noun):
     @classmethod
     def _texts(cls, said: Any) -> Any:
         return {k: str(v) for k, v in said.items()} if isinstance(said, dict) else said
+
+    @field_validator("but", mode="before")
+    @classmethod
+    def _lists(cls, said: Any) -> Any:
+        return {k: [str(x) for x in (v if isinstance(v, list) else [v])] for k, v in said.items()} if isinstance(said, dict) else said
 
     @model_validator(mode="after")
     def _known_work(self) -> Claim:

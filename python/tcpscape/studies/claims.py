@@ -33,12 +33,12 @@ def judge(result: Result) -> list[Judged]:
 
 
 def in_range(got: Estimate, low: float, high: float) -> Verdict:
-    """Inside is reproduced; outside with an interval that reaches in is not decidable, and so is what could not be measured."""
+    """Inside is reproduced; outside with an interval that reaches in is not decidable, and so are one run and what could not be measured."""
     if low <= got.value <= high:
         return "reproduced"
-    if got.value != got.value:
+    if got.n <= 1 or got.value != got.value:
         return "not decidable"
-    return "not decidable" if got.n > 1 and got.low <= high and got.high >= low else "not reproduced"
+    return "not decidable" if got.low <= high and got.high >= low else "not reproduced"
 
 
 def all_of(verdicts: Sequence[Verdict], share: float = 1.0) -> Verdict:

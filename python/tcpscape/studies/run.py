@@ -72,6 +72,7 @@ class Result:
     def cells(self, claim: Claim) -> tuple[Cell, ...]:
         """The cells that a claim is about."""
         found = self.outcome(claim.part).select(claim.cca, **claim.at)
+        found = tuple(c for c in found if not any(c.stands({axis: value}) for axis, values in claim.but.items() for value in values))
         if not found:
             raise StudyError(f"claims: {claim.text!r} asks for {claim.cca or 'any'} at {claim.at}, which the study has not; correct the study")
         return found
