@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from tcpscape.errors import refuse
 from tcpscape.stats import Estimate
-from tcpscape.studies.measures import cells, cliff, ranks, rig, sharing
+from tcpscape.studies.measures import cells, cliff, ranks, rig, sharing, tables
 
 if TYPE_CHECKING:
     from tcpscape.campaign.outcome import Cell
@@ -39,6 +39,7 @@ OF_STUDIES: Mapping[str, OfStudy] = {
     "cliff": cliff.step,
     "one_run": ranks.one_run,
     "rig": rig.said,
+    "table": tables.table,
 }
 """Measures of the whole study."""
 
