@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tcpscape.errors import refuse
-from tcpscape.plots import bars, curves, style
+from tcpscape.plots import bars, cdf, curves, maps, series, shares, spikes, strip, style
 from tcpscape.plots.base import Beside, Figure
 
 if TYPE_CHECKING:
@@ -25,8 +25,15 @@ FIGURES: Mapping[str, Figure] = {
     for f in (
         Figure("retention", "goodput as a share of that without the impairment, with its interval", curves.has_cliff, curves.retention),
         Figure("curve", "the metric along an axis, with its interval", curves.has_axis, curves.curve),
-        Figure("profiles", "the metric on each named path", bars.has_words, bars.profiles),
+        Figure("profiles", "the metric on each named path", bars.has_names, bars.profiles),
         Figure("bars", "the metric of every congestion control, the highest first", bars.has_controls, bars.bars),
+        Figure("map", "the metric over two axes, and the line where half of it is left", maps.has_plane, maps.heat),
+        Figure("ratio-map", "the ratio of two congestion controls over two axes; hatched where the runs do not decide", maps.has_ratio, maps.ratio),
+        Figure("strip", "every run as a dot, by cell", strip.has_runs, strip.strip),
+        Figure("cdf", "the distribution of the runs of a cell, with its band", cdf.has_distribution, cdf.cdf),
+        Figure("spike", "the peak of the delay after a drop of capacity, against its bound", spikes.has_drop, spikes.spike),
+        Figure("series", "a trial over time, with what happened marked", series.has_samples, series.series, series.pages),
+        Figure("shares", "the flows' throughput and shares over time", shares.has_flows, shares.shares, shares.pages),
     )
 }
 """Every figure of an outcome."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,12 +12,15 @@ from tcpscape import metrics
 from tcpscape.campaign.outcome import Cell, Outcome
 from tcpscape.plots import palette
 from tcpscape.plots.palette import Look
+from tcpscape.stats import Estimate
 from tcpscape.studies import known
 from tcpscape.studies.known import Known
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Sheet
 
+INTERVAL_OVER = 1.4
+"""How far over the highest value an interval is shown; a longer one runs out of the figure."""
 MOST_PANELS = 12
 """Panels of one figure; what needs more is not drawn."""
 NAMES: Mapping[str, str] = {
@@ -118,6 +122,21 @@ def metric_label(metric: str) -> str:
     """The metric's name with its unit."""
     found = metrics.find(metric)
     return found.name if found.unit in ("", "1") else f"{found.name}, {found.unit}"
+
+
+def span(got: Iterable[Estimate], others: Iterable[float] = ()) -> float:
+    """The top of an axis that shows these: every value, and of every interval as much as leaves the values readable."""
+    some = list(got)
+    values = [v for v in (*(e.value for e in some), *others) if math.isfinite(v)]
+    most = max(values, default=0.0) or 1.0
+    ends = [min(e.high, INTERVAL_OVER * most) for e in some if e.high > 0]
+    return 1.05 * max([most, *ends])
+
+
+def bounded(got: Estimate, low: float, high: float) -> tuple[float, float]:
+    """The interval's ends as far as an axis from `low` to `high` shows them; the value itself where there is no interval."""
+    ends = [got.value if math.isnan(end) else min(max(end, low), high) for end in (got.low, got.high)]
+    return min(ends[0], got.value), max(ends[1], got.value)
 
 
 def note(outcome: Outcome, what: str) -> str:

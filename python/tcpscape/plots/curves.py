@@ -17,31 +17,35 @@ if TYPE_CHECKING:
 Of = Callable[[Cell], Estimate]
 HALF = 50.0
 """Percent that counts as the cliff's edge, as published."""
+LEVELS, MOST_LINES = 3, 8
+"""Fewest values on an axis for a curve; most curves of a panel."""
+FAR = 100.0
+"""An interval without an end is drawn to so many times its value: out of the figure."""
 WIDE = 30.0
 """Highest over lowest value from which a metric's axis is logarithmic."""
 
 
 def has_axis(outcome: Outcome) -> bool:
-    """Whether there is an axis with a scale, and few enough panels beside it."""
-    found = base.scales(outcome)
-    return bool(found) and base.fits(outcome, found[-1])
+    """Whether there is an axis with a scale, and few enough lines and panels beside it."""
+    found = base.scales(outcome, LEVELS)
+    return bool(found) and len(base.lines(outcome)) <= MOST_LINES and base.fits(outcome, found[-1])
 
 
 def has_cliff(outcome: Outcome) -> bool:
     """Whether something is taken away along the axis: it begins at 0, and the metric there is not 0."""
     if outcome.campaign.metric != "goodput" or not has_axis(outcome):
         return False
-    axis = base.scales(outcome)[-1]
+    axis = base.scales(outcome, LEVELS)[-1]
     return min(c.value(axis).number for c in outcome.cells) == 0 and any(outcome.base(c, axis).mean().value > 0 for c in outcome.cells)
 
 
 def retention(outcome: Outcome, beside: Beside = Beside()) -> Figure:
     """Goodput as a share of that at the axis' lowest value, along the last axis with a scale; a panel for each point on the others."""
-    axis = base.scales(outcome)[-1]
+    axis = base.scales(outcome, LEVELS)[-1]
     fig, axes = _panels(outcome, beside, axis, lambda cell: _percent(outcome.retention(cell, axis)), retained=True)
     for ax in axes:
         ax.axhline(HALF, color=style.INK, linewidth=0.8, linestyle=":")
-        ax.set_ylim(0, max(115.0, min(ax.get_ylim()[1], 200.0)))
+        ax.set_ylim(0, max(115.0, 100 * base.span([outcome.retention(c, axis) for c in outcome.cells])))
     style.y_label(axes, "goodput retained, %")
     what = f"share of the goodput at {axis} {outcome.levels(axis)[0]}: ratio of means, 95 % interval"
     return _finish(fig, axes, outcome, beside, what)
@@ -49,15 +53,18 @@ def retention(outcome: Outcome, beside: Beside = Beside()) -> Figure:
 
 def curve(outcome: Outcome, beside: Beside = Beside()) -> Figure:
     """The campaign's metric along the last axis with a scale; a panel for each point on the others."""
-    axis, metric = base.scales(outcome)[-1], outcome.campaign.metric
+    axis, metric = base.scales(outcome, LEVELS)[-1], outcome.campaign.metric
     fig, axes = _panels(outcome, beside, axis, lambda cell: cell.mean(metric), retained=False)
-    values = [v for v in (c.mean(metric).value for c in outcome.cells) if v > 0]
+    got = [c.mean(metric) for c in outcome.cells]
+    known = [k.value for c in outcome.cells for k in beside.of(outcome, c, metric)]
+    low, top = min((v for v in (*(e.value for e in got), *known) if v > 0), default=1.0), base.span(got, known)
     for ax in axes:
-        if values and max(values) / min(values) > WIDE:
+        if top / low > WIDE:
             ax.set_yscale("log")
+            ax.set_ylim(low / 1.5, top * 1.2)
             style.plain_log(ax.yaxis)
         else:
-            ax.set_ylim(0, ax.get_ylim()[1])
+            ax.set_ylim(0, top)
     style.y_label(axes, base.metric_label(metric))
     return _finish(fig, axes, outcome, beside, "mean and 95 % interval")
 
@@ -84,7 +91,8 @@ def _panels(outcome: Outcome, beside: Beside, axis: str, of: Of, *, retained: bo
 def _line(ax: Axes, line: Line, at: Sequence[float], got: Sequence[Estimate]) -> None:
     look = line.look
     ax.plot(at, [e.value for e in got], color=look.colour, marker=look.marker, linestyle=look.dash, markersize=4.5, linewidth=1.5, label=line.label)
-    ax.fill_between(at, [e.low for e in got], [e.high for e in got], color=look.colour, alpha=0.22, linewidth=0)
+    ends = [base.bounded(e, 0.0, FAR * max(abs(e.value), 1.0)) for e in got]
+    ax.fill_between(at, [low for low, _ in ends], [high for _, high in ends], color=look.colour, alpha=0.2, linewidth=0)
 
 
 def _means(outcome: Outcome, cells: Sequence[Cell], beside: Beside) -> dict[int, float]:
@@ -135,5 +143,6 @@ def _scale(factor: float) -> Callable[[Any], Any]:
 
 def _finish(fig: Figure, axes: Sequence[Axes], outcome: Outcome, beside: Beside, what: str) -> Figure:
     hollow = any("published" in label for ax in axes for label in ax.get_legend_handles_labels()[1])
-    style.words(fig, axes, base.title(outcome, beside), base.note(outcome, what + ("; hollow: as published" if hollow else "")), outcome.caveats)
+    what += "; hollow: as published" if hollow else ""
+    style.words(fig, axes, (base.title(outcome, beside), base.note(outcome, what)), outcome.caveats)
     return fig

@@ -128,8 +128,9 @@ def legend(ax: Axes, **more: Any) -> None:
     ax.legend(**{"frameon": False, "labelcolor": INK, "fontsize": 8, **more})
 
 
-def words(fig: Figure, axes: Sequence[Axes], title: str, note: str, caveats: Sequence[str] = ()) -> None:
-    """Title and note above the figure; under it one legend for all panels, each label once, and the caveats, folded to its width."""
+def words(fig: Figure, axes: Sequence[Axes], above: tuple[str, str], caveats: Sequence[str] = (), only: Sequence[str] = ()) -> None:
+    """Title and note above the figure; under it one legend for all panels, each label once (`only` these, if any), and the caveats."""
+    title, note = above
     fig.suptitle("\n".join([*fold(fig, title, 10), *fold(fig, note, 10)]), color=INK, fontsize=10)
     lines = fold(fig, "; ".join(caveats), NOTE_SIZE)
     if len(lines) > NOTE_LINES:
@@ -137,11 +138,11 @@ def words(fig: Figure, axes: Sequence[Axes], title: str, note: str, caveats: Seq
     foot = (len(lines) * NOTE_SIZE * NOTE_STEP + NOTE_SIZE / 2) / POINTS / fig.get_figheight() if lines else 0.0
     if lines:
         fig.text(0.5, 0.004, "\n".join(lines), color=INK, fontsize=NOTE_SIZE, ha="center", va="bottom", linespacing=1.2)
-    foot = _key(fig, axes, foot)
+    foot = _key(fig, axes, foot, only)
     fig.get_layout_engine().set(rect=(0, foot, 1, 1 - foot))  # type: ignore[union-attr, call-arg]
 
 
-def _key(fig: Figure, axes: Sequence[Axes], foot: float) -> float:
+def _key(fig: Figure, axes: Sequence[Axes], foot: float, only: Sequence[str]) -> float:
     """The legend, over a foot of so much of the figure's height; published values last. Returns the height of both."""
     found: dict[str, Any] = {}
     for ax in axes:
@@ -162,7 +163,12 @@ def _key(fig: Figure, axes: Sequence[Axes], foot: float) -> float:
 
 def fold(fig: Figure, text: str, size: float) -> list[str]:
     """The lines of a text in a font of `size` points that fit into the figure's width."""
-    return textwrap.wrap(text, max(20, int(fig.get_figwidth() * POINTS / (size * WIDTH_OF_CHARACTER)) - 2))
+    return wrap(text, max(20, int(fig.get_figwidth() * POINTS / (size * WIDTH_OF_CHARACTER)) - 2))
+
+
+def wrap(text: str, width: int) -> list[str]:
+    """Its lines of at most so many characters; no word is broken that fits into one."""
+    return textwrap.wrap(text, width)
 
 
 def ticks(ax: Axes, at: Sequence[float]) -> None:
@@ -244,5 +250,6 @@ def inline(fig: Figure, name: str) -> str:
     text = text[text.index("<svg") :].replace(INK, "currentColor").strip()
     text = re.sub(r'\bid="', f'id="{name}-', text)
     text = re.sub(r'(url\(#|href="#)', rf"\g<1>{name}-", text)
+    text = re.sub(r'\bd="[^"]*"', lambda found: re.sub(r"(\d\.\d\d)\d+", r"\1", found.group(0)), text)
     wide = re.search(r'width="([\d.]+)pt" height="[\d.]+pt"', text)
     return text.replace(wide.group(0), f'style="max-width:{wide.group(1)}pt" role="img"', 1) if wide else text
