@@ -148,6 +148,19 @@ def test_a_study_reports_itself(cli, tmp_path):
     got = cli("study", "run", "starlink", "--quick", "--engine", "mock", "--out", tmp_path, "--report")
     assert got.status == 0, got.err
     assert got.out.endswith(f"report: {tmp_path / 'starlink' / 'report.html'}\n")
+    assert record.load(tmp_path / "starlink").command == f"tcpscape study run starlink --quick --engine mock --out {tmp_path} --report"
+
+
+def test_a_run_reports_itself(cli, tmp_path):
+    words = ("run", "--forward", "netem delay 25ms", "--cca", "cubic,bbr", "--engine", "mock", "--seeds", "3")
+    got = cli(*words, "--out", tmp_path, "--report")
+    assert got.status == 0, got.err
+    assert got.out.endswith(f"report: {tmp_path / 'report.html'}\n")
+    kept = record.load(tmp_path)
+    assert (kept.kind, kept.command) == ("run", f"tcpscape run --forward 'netem delay 25ms' --cca cubic,bbr --engine mock --seeds 3 --out {tmp_path} --report")
+    assert [(c.cca, len(c.trials)) for c in kept.outcomes[0].cells] == [("cubic", 3), ("bbr", 3)]
+    assert all(t.samples is not None for c in kept.outcomes[0].cells for t in c.trials)
+    assert cli(*words, "--report").err == "error: report: there is nowhere to write it; add --out DIR\n"
 
 
 @pytest.mark.parametrize(("seeds", "said"), [([0, 1, 2], "3"), ([5, 6, 7], "5..7"), ([1, 4, 9], "1,4,9"), ([7], "7..7")])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -27,6 +28,11 @@ Kernel = Annotated[str | None, typer.Option(help="Kernel profile with overrides:
 Ecn = Annotated[bool | None, typer.Option("--ecn/--no-ecn", help="Both ends negotiate ECN (net.ipv4.tcp_ecn=1).  [default: off]")]
 Listener = Annotated[str | None, typer.Option(help="Congestion control of listening sockets.  [default: the kernel's, or a sender's that needs ECN]")]
 Duration = Annotated[str | None, typer.Option(help="How long to watch.  [default: 10s]")]
+
+
+def command(context: typer.Context) -> str:
+    """The command line as it was typed, for whoever wants to run it again."""
+    return shlex.join(["tcpscape", *(context.find_root().obj or ())])
 
 
 def flow_fields(rcvbuf: str | None, sndbuf: str | None, app: str | None, chunk: str | None, read: str | None) -> dict[str, Any]:

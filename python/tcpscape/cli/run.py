@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 
 from tcpscape import api, build, engines, units
-from tcpscape.campaign import Runner
+from tcpscape.campaign import Runner, single
 from tcpscape.cli import checks, options, tables
 from tcpscape.cli.progress import Progress
 from tcpscape.errors import refuse
@@ -19,11 +20,15 @@ from tcpscape.files import load
 from tcpscape.scenario import Scenario
 from tcpscape.trial import Trial
 
+if TYPE_CHECKING:
+    from tcpscape.campaign.outcome import Outcome
+
 SAMPLES_WITH_OUT = "100ms"
 """Interval of the samples that `--out` keeps when `--samples` does not say another."""
 
 
 def run(
+    context: typer.Context,
     scenario: Annotated[str | None, typer.Argument(help="A .yaml or .toml file or a gallery name; without one, say the path below.")] = None,
     forward: Annotated[str | None, typer.Option(help='tc words at the sender: "netem delay 25ms 8ms distribution normal loss 0.1%"')] = None,
     bottleneck: Annotated[str | None, typer.Option(help='tc words at the router: "tbf rate 10mbit burst 6056 limit 62500"')] = None,
@@ -49,6 +54,7 @@ def run(
     engine: options.EngineName = "model",
     jobs: options.Jobs = 0,
     check: checks.Checks = None,
+    report: options.Report = False,
 ) -> None:
     """Run a scenario and print each congestion control's goodput with its interval, and what limited it."""
     path = {"forward": forward, "bottleneck": bottleneck, "reverse": reverse}
@@ -65,15 +71,33 @@ def run(
     interval = units.parse_time(samples or (SAMPLES_WITH_OUT if out else 0), "samples", example="10ms")
     if samples and not out:
         refuse("samples", "there is nowhere to keep them", "add --out DIR")
+    if report and not out:
+        refuse("report", "there is nowhere to write it", "add --out DIR")
     store = Store(out) if out else None
+    kept = checks.capture(asked, interval)
+    kept = replace(kept, queue_samples_ns=kept.queue_samples_ns or interval) if report else kept
     with Progress() as progress:
-        runner = Runner(made, jobs, checks.capture(asked, interval), store, progress.update)
+        runner = Runner(made, jobs, kept, store, progress.update)
         groups = runner.run_all([(case, build.seeds(seeds)) for case in cases])
     if pcap:
         runner.engine.write_pcap(cases[0], groups[0][0].seed, pcap)
+    if store:
+        store.close()
+    page = _keep(single.outcome(cases, groups, made, seeds, kept), out, options.command(context), report) if out else None
     _show(groups, cases, as_json)
     _say_where(out, pcap, as_json, "the first trial" if runner.engine.repeatable else "one more run of the first trial")
+    if page and not as_json:
+        print(f"report: {page}")
     checks.settle(asked, [({"cca": case.cca}, case.cca, trials) for case, trials in zip(cases, groups, strict=True)], as_json=as_json)
+
+
+def _keep(outcome: Outcome, out: Path, command: str, report: bool) -> Path | None:
+    """Writes the manifest beside the trials, and the report if there is to be one; returns its page."""
+    from tcpscape.campaign import record
+    from tcpscape.cli import report as reports
+
+    record.save(record.Record("run", outcome.name, command, {"": outcome}), out)
+    return reports.write(out) if report else None
 
 
 def _from_words(

@@ -42,6 +42,7 @@ def show(name: Annotated[str, typer.Argument(help="A name of `tcpscape study lis
 
 @study.command("run")
 def run(
+    context: typer.Context,
     name: Annotated[str, typer.Argument(help="A name of `tcpscape study list`.")],
     quick: Annotated[bool, typer.Option("--quick", help="A quick look: few repetitions, seconds instead of minutes.")] = False,
     seeds: Annotated[int | None, typer.Option(min=1, max=build.MAX_SEEDS, help="Repetitions instead of the study's own.")] = None,
@@ -60,15 +61,15 @@ def run(
     from tcpscape.studies import run as runs
 
     said, asked = _asked(studies.get(name), quick, seeds), checks.read(check)
-    root = out / name
+    root, command = out / name, options.command(context)
     with Store(root) as store, Progress(f"{name} on {engine}") as one, Progress(f"{name} on {against}") as two:
         means = Means(jobs, store, one.update)
         if against is None:
             result = runs.run(said.changed({"engines": [engine]}), means)
-            _show(result, root, report)
+            _show(result, root, command, report)
             return checks.settle(asked, checks.conditions(result.parts))
         contrast = contrasts.run(said, engine, against, means, two.update)
-    _show(contrast.ours, root, report)
+    _show(contrast.ours, root, command, report)
     _show_against(contrast, root)
     checks.settle(asked, checks.conditions(contrast.ours.parts))
 
@@ -80,7 +81,7 @@ def _asked(said: Study, quick: bool, seeds: int | None) -> Study:
     return said.changed(changes) if changes else said
 
 
-def _show(result: Result, root: Path, report: bool) -> None:
+def _show(result: Result, root: Path, command: str, report: bool) -> None:
     from tcpscape import plots
     from tcpscape.campaign import record
     from tcpscape.cli import report as reports
@@ -89,7 +90,7 @@ def _show(result: Result, root: Path, report: bool) -> None:
 
     name, screen = result.study.name, tables.console()
     words = result.study.model_dump(mode="json")
-    record.save(record.Record("study", name, f"tcpscape study run {name}", result.parts, words), root)
+    record.save(record.Record("study", name, command, result.parts, words), root)
     files = plots.study(result, root / name)
     result.frame().write_csv(root / f"{name}.csv")
     for part in study_tables.parts(result, claims.judge(result)):

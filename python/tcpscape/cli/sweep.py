@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -90,7 +89,7 @@ def sweep(
             raise typer.Exit(INTERRUPTED) from None
         measured = sweep_tables.measure(outcome)
         sweep_tables.frame(outcome, measured).write_csv(root / TABLE)
-        _keep(outcome, root, shlex.join(["tcpscape", *(context.find_root().obj or ())]))
+        _keep(outcome, root, options.command(context))
     page = reports.write(root) if report else None
     if as_json:
         for line in sweep_tables.lines(outcome, measured):
