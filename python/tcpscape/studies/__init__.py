@@ -89,7 +89,7 @@ class Study(Noun):
     """What a reader of the published numbers must know."""
     parts: tuple[Campaign, ...]
     quick: dict[str, Any] = Field(default_factory=dict)
-    """Fields of a campaign that differ in a quick look, for every part."""
+    """Fields of a campaign that differ in a quick look, for every part; under `parts`, for the part of each name."""
     published: tuple[str, ...] = ()
     """Files in `data/`."""
     figures: tuple[str, ...] = ()
@@ -117,8 +117,10 @@ class Study(Noun):
         return self
 
     def changed(self, fields: Mapping[str, Any]) -> Study:
-        """The same study with these fields of a campaign in every part."""
-        parts = tuple(Campaign.of({**p.to_dict(), **fields}, self.name) for p in self.parts)
+        """The same study with these fields of a campaign in every part, and those under `parts` in the part of each name."""
+        own = fields.get("parts", {})
+        shared = {k: v for k, v in fields.items() if k != "parts"}
+        parts = tuple(Campaign.of({**p.to_dict(), **own.get(p.name, {}), **shared}, self.name) for p in self.parts)
         return self.model_copy(update={"parts": parts})
 
 
