@@ -17,16 +17,24 @@ from typing import Any
 from tcpscape.campaign.outcome import Cell
 from tcpscape.errors import StudyError
 from tcpscape.stats import Estimate
-from tcpscape.studies import Study
+from tcpscape.studies import Study, spikes
 
 FACTORS: Mapping[str, float] = {
     "KiB/s": 8 * 1024 / 1e6, "KiB/s*8/1000": 1.024, "Mbit/s": 1.0, "Gbit/s": 1000.0, "%": 0.01,
 }
 """To the metric's own unit: "KB/s" is KiB/s, and the JitterTrap works' "Mbps" is KiB/s · 8 / 1000. Any other unit is the metric's own."""
+
+
+def _of_spike(what: str) -> Callable[[Cell, str], Estimate]:
+    """The median of what a latency spike shows; its unit is its own, whatever the metric."""
+    return lambda cell, _: spikes.median(cell, what)
+
+
 STATS: Mapping[str, Callable[[Cell, str], Estimate]] = {
     "mean": lambda cell, metric: cell.mean(metric), "median": lambda cell, metric: cell.median(metric), "cv": lambda cell, metric: cell.cv(metric),
+    **{f"spike_{what}": _of_spike(what) for what in spikes.WHAT},
 }
-"""Statistics over a cell's runs that a table may give."""
+"""Statistics over a cell's runs that a table may give; those of a latency spike read its samples."""
 _OWN = frozenset(("part", "cca", "metric", "stat", "value", "high", "unit", "kind", "n", "source", "note", "valid"))
 
 

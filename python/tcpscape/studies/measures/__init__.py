@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from tcpscape.errors import refuse
 from tcpscape.stats import Estimate
-from tcpscape.studies.measures import cells, cliff, ranks, rig, sharing, tables
+from tcpscape.studies.measures import cells, cliff, ranks, rig, sharing, spikes, tables
 
 if TYPE_CHECKING:
     from tcpscape.campaign.outcome import Cell
@@ -33,6 +33,9 @@ OF_CELLS: Mapping[str, OfCell] = {
     "change": ranks.change,
     "share": sharing.share,
     "starved": sharing.starved,
+    "spike": spikes.spike,
+    "spike_ratio": spikes.ratio,
+    "spike_cv": spikes.cv,
 }
 """Measures of a cell."""
 OF_STUDIES: Mapping[str, OfStudy] = {

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from tcpscape import metrics, stats
 from tcpscape.errors import StudyError
 from tcpscape.stats import Estimate
+from tcpscape.studies import spikes
 from tcpscape.studies.claims import Judged, all_of, asked, in_range
 from tcpscape.studies.known import FACTORS
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from tcpscape.studies import Claim
     from tcpscape.studies.run import Result
 
-PLAIN = frozenset(("cv", "ratio", "retention", "rank", "near_best", "change", "share", "starved"))
+PLAIN = frozenset(("cv", "ratio", "retention", "rank", "near_best", "change", "share", "starved", "spike_ratio", "spike_cv"))
 """Measures whose result is a plain number, whatever the metric's unit."""
 
 
@@ -50,7 +51,7 @@ def retention(result: Result, claim: Claim, cell: Cell) -> Estimate:
 
 def unit_of(claim: Claim) -> str:
     """The unit to print behind what a claim measures; nothing behind plain numbers."""
-    unit = "1" if claim.measure in PLAIN else metrics.find(claim.metric).unit
+    unit = "1" if claim.measure in PLAIN else spikes.unit(claim.options) if claim.measure == "spike" else metrics.find(claim.metric).unit
     return "" if unit == "1" else unit
 
 
