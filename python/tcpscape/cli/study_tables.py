@@ -63,7 +63,7 @@ def parts(result: Result, judged: Sequence[Judged]) -> Iterator[Any]:
 def _table(outcome: Outcome, rows: Sequence[Row]) -> Any:
     several = len({(r.metric, r.stat) for r in rows}) > 1
     what = ("what",) if several else ()
-    unit = "" if several or not rows else f" {rows[0].metric} {metrics.find(rows[0].metric).unit}: {rows[0].stat}"
+    unit = "" if several or not rows else f" {rows[0].metric} {rows[0].unit}: {rows[0].stat}"
     has_raw = any(r.raw for r in rows)
     raw = ("raw", "ours/it") if has_raw else ()
     columns = ("cca", *outcome.axes, *what, f"ours{unit} [95 %]", "published", "ours/it", *raw)
@@ -78,8 +78,7 @@ def _table(outcome: Outcome, rows: Sequence[Row]) -> Any:
 
 
 def _what(row: Row) -> str:
-    unit = "1" if row.stat == "cv" else metrics.find(row.metric).unit
-    return f"{row.metric} {row.stat}, {unit}"
+    return f"{row.metric} {row.stat}, {row.unit}"
 
 
 def _order(outcome: Outcome, cell: Cell) -> tuple[int, ...]:

@@ -92,6 +92,8 @@ class Study(Noun):
     """Fields of a campaign that differ in a quick look, for every part; under `parts`, for the part of each name."""
     published: tuple[str, ...] = ()
     """Files in `data/`."""
+    shows: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    """Part → what its table shows besides the numbers published, `METRIC STATISTIC` (:data:`tcpscape.studies.known.STATS`)."""
     figures: tuple[str, ...] = ()
     """Figures of the report, by their names in :mod:`tcpscape.plots`; none leaves the choice to the report."""
     claims: tuple[Claim, ...]
@@ -114,6 +116,8 @@ class Study(Noun):
             for part in (claim.part, claim.over.get("part", "")):
                 if part and part not in known:
                     refuse("claims", f"{claim.text!r} asks for part {part!r}", f"choose {', '.join(known)}", StudyError)
+        if stray := [part for part in self.shows if part not in known]:
+            refuse("shows", f"there is no part {stray[0]!r}", f"choose {', '.join(known)}", StudyError)
         return self
 
     def changed(self, fields: Mapping[str, Any]) -> Study:

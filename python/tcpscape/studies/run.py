@@ -8,6 +8,7 @@ from functools import cached_property
 
 import polars as pl
 
+from tcpscape import metrics
 from tcpscape.campaign import execute
 from tcpscape.campaign.execute import Means
 from tcpscape.campaign.outcome import Cell, Outcome
@@ -29,6 +30,11 @@ class Row:
     ours: Estimate
     published: Known | None
     raw: Known | None
+
+    @property
+    def unit(self) -> str:
+        """The statistic's unit; 1 for plain numbers."""
+        return "1" if self.stat == "cv" else self.ours.unit or metrics.find(self.metric).unit
 
     @property
     def ratio(self) -> float | None:
@@ -88,11 +94,12 @@ class Result:
         return found
 
     def rows(self) -> Iterator[Row]:
-        """The study's table: each cell with every number known of it, and with its campaign's metric where nothing is."""
+        """The study's table: each cell with every number known of it and what the study shows of its part, or else its campaign's metric."""
         for part, outcome in self.parts.items():
+            shown = [(metric, stat) for text in self.study.shows.get(part, ()) for metric, _, stat in [text.partition(" ")]]
             for cell in outcome.cells:
                 found = known.of(self.known, part, cell)
-                pairs = dict.fromkeys((k.metric, k.stat) for k in found) or {(outcome.campaign.metric, "mean"): None}
+                pairs = dict.fromkeys([*shown, *((k.metric, k.stat) for k in found)]) or {(outcome.campaign.metric, "mean"): None}
                 for metric, stat in pairs:
                     mine = {k.kind: k for k in reversed(found) if (k.metric, k.stat) == (metric, stat)}
                     yield Row(part, cell, metric, stat, known.STATS[stat](cell, metric), mine.get("published"), mine.get("raw"))
