@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from tcpscape import metrics
 from tcpscape.campaign.outcome import Cell, Outcome
 from tcpscape.cli import tables
 from tcpscape.stats.estimate import number
