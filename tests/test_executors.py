@@ -57,6 +57,24 @@ def test_an_error_in_a_thread_ends_the_campaign_and_keeps_what_was_over(tmp_path
     assert len(Store(tmp_path).addresses()) < 20
 
 
+def test_whatever_stops_a_campaign_stops_its_threads(tmp_path):
+    def progress(done, total):
+        raise RuntimeError
+
+    with Store(tmp_path) as store, pytest.raises(RuntimeError):
+        Runner(engines.make("mock"), 2, store=store, progress=progress).run(case(), range(1000))
+    for thread in threading.enumerate():
+        if thread.name.startswith("ThreadPoolExecutor"):
+            thread.join(10)
+    assert len(Store(tmp_path).addresses()) < 500
+
+
+def test_variants_of_engines_are_made_again_by_name():
+    assert [e.spec for e in (engines.REGISTRY["virtual"]("mine"), engines.REGISTRY["virtual"](), engines.REGISTRY["model"]())] == [
+        "virtual:mine", "virtual", "model",
+    ]  # fmt: skip
+
+
 def test_each_trial_is_saved_before_the_next_begins(tmp_path):
     begun = []
 

@@ -101,11 +101,7 @@ class Store:
         with self._lock:
             if any(a not in self._index for a in asked):
                 self._refresh()
-            try:
-                said = self._read(asked)
-            except FileNotFoundError:  # another process folded a journal that was just listed
-                self._forget()
-                said = self._read(asked)
+            said = self._read(asked)
         found = {}
         for address in asked:
             kept = {t: self._side(address, t) for t in sides}
@@ -127,11 +123,10 @@ class Store:
 
         with self._lock:
             self._refresh()
-            in_journals = [a for a, (_, line) in self._index.items() if line]
-            said = self._read(in_journals)
+            said = self._read([a for a, (_, line) in self._index.items() if line])
             segments = sorted({path for path, line in self._index.values() if not line})
         frames = [_parquet(path).drop("trial_json") for path in segments]
-        frames += [segment(said).drop("trial_json")] if said else []
+        frames += [segment(said).drop("trial_json", strict=False)] if said else []
         if not frames:
             return pl.DataFrame()
         every = pl.concat(frames, how="diagonal_relaxed")
@@ -149,13 +144,18 @@ class Store:
                 self._index |= dict.fromkeys(_addresses(path), (path, None))
         self._index |= {line.address: (path, line) for path, line in found}
 
-    def _forget(self) -> None:
-        self._index.clear()
-        self._seen.clear()
-        self._refresh()
-
-    def _read(self, addresses: Iterable[str]) -> dict[str, bytes | str]:
+    def _read(self, addresses: Sequence[str]) -> dict[str, bytes | str]:
         """The JSON of those that are kept."""
+        while True:
+            try:
+                return self._read_now(addresses)
+            except FileNotFoundError:  # somebody folded a journal that was listed
+                gone = {path for path in self._seen if not path.exists()}
+                self._index = {a: place for a, place in self._index.items() if place[0] not in gone}
+                self._seen = {path: size for path, size in self._seen.items() if path not in gone}
+                self._refresh()
+
+    def _read_now(self, addresses: Sequence[str]) -> dict[str, bytes | str]:
         homes: dict[Path, list[tuple[str, Line | None]]] = {}
         for address in addresses:
             if address in self._index:

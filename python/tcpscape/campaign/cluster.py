@@ -19,7 +19,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from tcpscape import engines, own
-from tcpscape.campaign.executors import Executor, Task, Work, cut
+from tcpscape.campaign.executors import Executor, Task, Trials, Work, cut
 from tcpscape.engines.base import Capture, Engine
 from tcpscape.errors import EngineError, TcpscapeError, refuse
 from tcpscape.scenario import Scenario
@@ -99,7 +99,7 @@ class Dask(Executor):
         except (TimeoutError, OSError):
             refuse("executor", f"the scheduler at {self.address} has no workers", f"start one with `dask worker {self.address}`", EngineError)
 
-    def run(self, task: Task, work: Sequence[Work]) -> Iterator[tuple[int, Trial]]:
+    def run(self, task: Task, work: Sequence[Work]) -> Trials:
         """Each trial as its worker answers, saved here."""
         orders = _Orders(task, work, self._lanes())
         out: dict[Future[list[Trial]], tuple[int, Work]] = {}

@@ -9,7 +9,7 @@ import itertools
 import os
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from queue import SimpleQueue
@@ -21,6 +21,8 @@ from tcpscape.trial import Trial
 
 Keep = Callable[[Sequence[Trial]], None]
 """Saves trials; called from any thread, as soon as they are over."""
+Trials = Generator[tuple[int, Trial], None, None]
+"""Each trial with the place of its scenario in the work. Closed early, it ends what runs."""
 
 
 @dataclass(frozen=True)
@@ -47,8 +49,8 @@ class Executor(ABC):
         """Refuses, by name, what it cannot run, before anything runs."""
 
     @abstractmethod
-    def run(self, task: Task, work: Sequence[Work]) -> Iterator[tuple[int, Trial]]:
-        """Each trial as it ends, with the place of its scenario in `work`, already saved."""
+    def run(self, task: Task, work: Sequence[Work]) -> Trials:
+        """Each trial as it ends, already saved."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,7 @@ class Local(Executor):
     jobs: int = 0
     """Cores; 0 is all."""
 
-    def run(self, task: Task, work: Sequence[Work]) -> Iterator[tuple[int, Trial]]:
+    def run(self, task: Task, work: Sequence[Work]) -> Trials:
         """Each trial as it ends; its thread has saved it."""
         count = sum(len(one.seeds) for one in work)
         workers = min(self.jobs or os.cpu_count() or 1, count)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 
 from tcpscape.campaign.executors import Executor, Local, Task, Work
@@ -64,10 +65,11 @@ class Runner:
         work = [Work(scenario, tuple(place)) for (scenario, _), place in zip(conditions, places, strict=True)]
         if self.progress and trials:
             self.progress(len(trials), len(taken))
-        for i, trial in executor.run(Task(self.engine, self.capture, self._keep), work):
-            trials[places[i][trial.seed]] = trial
-            if self.progress:
-                self.progress(len(trials), len(taken))
+        with closing(executor.run(Task(self.engine, self.capture, self._keep), work)) as over:  # whatever happens here, nothing runs on
+            for i, trial in over:
+                trials[places[i][trial.seed]] = trial
+                if self.progress:
+                    self.progress(len(trials), len(taken))
 
     def _keep(self, trials: Sequence[Trial]) -> None:
         if self.store:
