@@ -20,6 +20,7 @@ from tcpscape.campaign import Runner
 from tcpscape.engines import Capture
 from tcpscape.errors import StoreError
 from tcpscape.results import Store, flow_rows
+from tcpscape.trial import Rtt
 
 PATH = {"forward": "netem delay 10ms loss 1%", "bottleneck": "tbf rate 10mbit burst 6056 limit 62500", "reverse": "netem delay 10ms"}
 
@@ -58,6 +59,21 @@ def test_a_trial_comes_back_as_it_was_before_and_after_the_fold(tmp_path, trials
         assert reader.load("nosuch") is None
         assert reader.addresses() == set(by_address(trials))
         assert reader.frame().equals(flow_rows(sorted(trials, key=lambda t: t.address)))
+
+
+def test_segments_can_be_read_together(tmp_path, trials, need_model):
+    bare = replace(trials[0], hash=None, events=None, flows=tuple(replace(f, srtt_ms=None, rtos=None, ecn=None, rtt_ms=Rtt()) for f in trials[0].flows))
+    full = engines.make("model").run(build.scenario(PATH, duration="2s"), [1])[0]
+    for trial in (bare, full):
+        with Store(tmp_path) as store:
+            store.save(trial)
+    schemas = [pl.read_parquet_schema(path) for path in segments(store)]
+    assert len(schemas) == 2
+    both = set(schemas[0]) & set(schemas[1])
+    assert {name: schemas[0][name] for name in both} == {name: schemas[1][name] for name in both}
+    assert schemas[0]["rtos"] == schemas[0]["events"] == pl.Int64
+    assert schemas[0]["srtt_ms"] == schemas[0]["rtt_ms_p50"] == schemas[0]["cwnd_max"] == pl.Float64
+    assert schemas[0]["ecn"] == pl.Boolean
 
 
 def test_an_empty_store_is_empty_and_leaves_nothing(tmp_path):

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
 from tcpscape.errors import StoreError
-from tcpscape.trial import FlowResult, Trial
+from tcpscape.trial import Cwnd, FlowResult, Rtt, Trial
 
 if TYPE_CHECKING:
     import polars as pl
@@ -77,11 +79,28 @@ def _said(text: bytes | str) -> dict[str, Any] | None:
 
 
 def _frame(rows: list[dict[str, Any]]) -> pl.DataFrame:
-    """Rows as a table; a column of which nothing is known is text."""
+    """Rows as a table whose columns have the same types whatever the values: segments can be read together, `trials/*.parquet`."""
     import polars as pl
 
     made = pl.DataFrame(rows, infer_schema_length=None)
-    return made.with_columns(pl.col(pl.Null).cast(pl.String)) if made.width else made
+    types = _types()
+    for name, has in made.schema.items():
+        wanted = types.get(name, pl.Float64() if name.startswith("limited_by_") else pl.String())
+        if has == pl.Null or (has.is_integer() and wanted.is_float()):
+            made = made.with_columns(pl.col(name).cast(wanted))
+    return made
+
+
+@functools.cache
+def _types() -> dict[str, pl.DataType]:
+    """The type of each column, from the fields of a flow and of a trial."""
+    import polars as pl
+
+    of = {int: pl.Int64(), float: pl.Float64(), bool: pl.Boolean()}
+    nested = {f"rtt_ms_{f.name}": pl.Float64() for f in fields(Rtt)} | {f"cwnd_{f.name}": pl.Float64() for f in fields(Cwnd)}
+    hints = {**get_type_hints(Trial, localns={"pl": pl}), **get_type_hints(FlowResult)}
+    plain = {name: next((t for kind, t in of.items() if kind in (hint, *get_args(hint))), pl.String()) for name, hint in hints.items()}
+    return plain | nested
 
 
 def _rows(said: Mapping[str, Any]) -> list[dict[str, Any]]:
