@@ -51,7 +51,7 @@ def test_the_same_result_is_alike_in_every_condition(tmp_path):
 def test_pairs_find_a_small_difference(tmp_path):
     got = answer(sweep(tmp_path / "a", slower=1.03), sweep(tmp_path / "b"))
     for row in got.rows:
-        assert row.verdict == "different"
+        assert row.verdict == "slightly different"
         assert row.comparison.ratio.value == pytest.approx(1 / 1.03)
         assert row.comparison.win.value == 0
         assert row.pairs == 8
@@ -66,6 +66,12 @@ def test_two_congestion_controls_on_one_path_are_pairs(tmp_path):
     both = sources.load(sweep(tmp_path / "a", axes={}))
     got = compare.compare(both.only("cubic"), both.only("bbr"))
     assert [(r.name, r.pairs) for r in got.rows] == [("cubic : bbr", 8)]
+
+
+def test_two_congestion_controls_at_every_value_of_an_axis(tmp_path):
+    both = sources.load(sweep(tmp_path / "a"))
+    got = compare.compare(both.only("cubic"), both.only("bbr"))
+    assert [(r.name, r.pairs) for r in got.rows] == [(f"cubic : bbr, jitter {j}", 8) for j in ("0ms", "4ms")]
 
 
 def test_another_path_is_no_pair(tmp_path):
@@ -126,7 +132,7 @@ def test_what_a_source_does_not_say_is_refused(tmp_path):
 
 
 def test_nothing_in_common_is_refused(tmp_path):
-    with pytest.raises(TcpscapeError, match=r"no condition is in both: A has cubic, bbr; B has reno, dctcp"):
+    with pytest.raises(TcpscapeError, match=r"no condition is in both: A has cubic \| bbr; B has reno \| dctcp"):
         answer(sweep(tmp_path / "a", axes={}), table(tmp_path / "b.csv", cca=["reno", "dctcp"], goodput_mbps=[1.0, 2.0]))
 
 

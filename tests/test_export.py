@@ -76,7 +76,7 @@ def test_the_recorded_file_of_one_tool_becomes_that_of_another(cli, tmp_path):
     ("args", "says"),
     [
         (("--to", "xml"), "choose csv"), (("--to", "pcapng"), "run --pcap"), (("--to", "iperf3"), "6 iperf3 files"), (("--to", "parquet"), "not text"),
-        (("--to", "csv", "--seed", "7"), "seeds 0, 1, 2"), (("--to", "csv", "--cca", "reno"), "bbr, cubic"), (("--to", "tc"), "scenario"),
+        (("--to", "csv", "--seed", "7"), "seeds 0, 1, 2"), (("--to", "csv", "--cca", "reno"), "bbr | cubic"), (("--to", "tc"), "scenario"),
     ],
 )
 def test_what_cannot_be_exported_is_one_line(args, says, cli, results):

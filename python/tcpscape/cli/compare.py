@@ -71,8 +71,8 @@ def _show(answer: Answer, a: Path, b: Path) -> None:
     for row in answer.rows if len(answer.rows) <= MOST_SENTENCES else ():
         screen.print(sentence(row, answer.metric), soft_wrap=True)
     if len(answer.rows) > 1:
-        alike = sum(r.verdict == "alike" for r in answer.rows)
-        screen.print(f"{answer.differs} of {len(answer.rows)} conditions differ, {alike} are alike (means within ± 5 %)")
+        alike = sum(r.comparison.alike for r in answer.rows)
+        screen.print(f"{answer.differs} of {len(answer.rows)} conditions differ; in {alike} the means are surely within 5 %")
     for name in answer.left_out:
         screen.print(f"only in {name}")
     for caveat in answer.caveats:
@@ -88,11 +88,12 @@ def _row(r: Row) -> tuple[str, ...]:
 
 def sentence(row: Row, metric: str) -> str:
     """The answer in words: `cubic: A's goodput is 0.52 [0.48, 0.57] times B's (medians), above it in 3 % of 10 pairs: they differ.`"""
+    from tcpscape.interchange import compare as comparing
+
     c = row.comparison
     times = f"{c.median_ratio.text()} times B's (medians)" if math.isfinite(c.median_ratio.value) else f"B's and {c.difference.text()}"
     among = f"{row.pairs} pairs" if row.pairs else "comparisons, not paired"
-    verdict = {"different": "they differ", "alike": "alike: means within 5 %"}.get(row.verdict, "undecided: too few measurements to tell")
-    return f"{row.name}: A's {metric} is {times}, above it in {100 * c.win.value:.0f} % of {among}: {verdict}."
+    return f"{row.name}: A's {metric} is {times}, above it in {100 * c.win.value:.0f} % of {among}: {comparing.VERDICTS[row.verdict]}."
 
 
 def _plain(answer: Answer, a: Path, b: Path) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """Two results side by side, condition by condition: whether they differ, by how much, and how sure that is.
 
-Conditions that both have are compared with each other: the same part, axes and congestion control; where they share none, the same congestion
-control; where each has one, those two. Trials of the same seeds on the same path (all but the congestion control alike) on the same engine are
-compared as pairs; what anybody measured elsewhere is not.
+Conditions that both have are compared with each other: the same part, axes and congestion control; where they share none, those at the same place
+(one congestion control against another), or of the same congestion control; where each has one, those two. Trials of the same seeds on the same
+path (all but the congestion control alike) on the same engine are compared as pairs; what anybody measured elsewhere is not.
 """
 
 from __future__ import annotations
@@ -25,6 +25,11 @@ if TYPE_CHECKING:
 
 SAYS = {"retransmits": ("retransmits", "retransmit_rate")}
 """Columns that a source may not say although a trial has a number there, and the metrics that are made of them."""
+VERDICTS = {
+    "different": "they differ", "slightly different": "they differ, the means by less than 5 %", "alike": "no difference: the means are within 5 %",
+    "undecided": "undecided: too few measurements to tell",
+}
+"""Each with what it says."""
 CHANCE = 20
 """Of so many comparisons of equals one is called different (95 % intervals)."""
 
@@ -35,12 +40,18 @@ class Values:
 
     name: str
     cca: str
-    key: tuple[object, ...]
+    place: tuple[object, ...]
+    """Part of a study and axes."""
     numbers: tuple[float, ...]
     twins: tuple[tuple[Hashable, ...], ...]
     """What the twins of these on the other side have too, in one or several ways; None where that is not known."""
     trials: tuple[Trial, ...] = ()
     """None of a table."""
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """What the same condition has on the other side."""
+        return (self.cca, *self.place)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +67,12 @@ class Row:
 
     @property
     def name(self) -> str:
-        """Of the condition; of both where they differ."""
-        return self.a.name if self.a.name == self.b.name else f"{self.a.name} : {self.b.name}"
+        """Of the condition: `cubic, jitter 8ms`, `cubic : bbr, jitter 8ms`, or of both where they have more than that to tell them apart."""
+        if self.a.name == self.b.name:
+            return self.a.name
+        both = f"{self.a.cca} : {self.b.cca}"
+        same = self.a.name.replace(self.a.cca, both, 1) == self.b.name.replace(self.b.cca, both, 1)
+        return self.a.name.replace(self.a.cca, both, 1) if same else f"{self.a.name} : {self.b.name}"
 
     @property
     def medians(self) -> tuple[Estimate, Estimate]:
@@ -66,8 +81,10 @@ class Row:
 
     @property
     def verdict(self) -> str:
-        """different, alike (within ± 5 %) or undecided."""
-        return "different" if self.comparison.differs else "alike" if self.comparison.alike else "undecided"
+        """One of :data:`VERDICTS`."""
+        if self.comparison.differs:
+            return "slightly different" if self.comparison.alike else "different"
+        return "alike" if self.comparison.alike else "undecided"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +101,7 @@ class Answer:
     @property
     def differs(self) -> int:
         """In how many conditions they differ."""
-        return sum(r.verdict == "different" for r in self.rows)
+        return sum(r.comparison.differs for r in self.rows)
 
 
 def compare(a: Source, b: Source, metric: str = "goodput") -> Answer:
@@ -120,7 +137,7 @@ def values(source: Source, metric: str) -> tuple[Values, ...]:
 def _values(group: Group, of: Callable[[Trial], float]) -> Values:
     known = [(v, i) for i in group.items if not math.isnan(v := of(i.trial))]
     twins = (tuple(i.twin for _, i in known), tuple(i.itself for _, i in known))
-    return Values(group.name, group.cca, group.key, tuple(v for v, _ in known), twins, tuple(i.trial for _, i in known))
+    return Values(group.name, group.cca, group.place, tuple(v for v, _ in known), twins, tuple(i.trial for _, i in known))
 
 
 def _of_table(source: Source, rows: pl.DataFrame, metric: str) -> tuple[Values, ...]:
@@ -135,7 +152,7 @@ def _of_table(source: Source, rows: pl.DataFrame, metric: str) -> tuple[Values, 
     made = []
     for (cca,), some in parts.items():
         known = [float(v) for v in some[column].cast(pl.Float64).drop_nulls() if not math.isnan(v)]
-        made += [Values(str(cca), str(cca), ("", str(cca)), tuple(known), ())] if known else []
+        made += [Values(str(cca), str(cca), ("",), tuple(known), ())] if known else []
     if not made:
         refuse(source.path, f"has nothing but gaps in {column!r}", "choose another --metric")
     return tuple(made)
@@ -153,7 +170,7 @@ def _match(ours: Sequence[Values], theirs: Sequence[Values]) -> list[tuple[Value
     """The conditions of both sides that belong together."""
     if len(ours) == len(theirs) == 1:
         return [(ours[0], theirs[0])]
-    keys: tuple[Callable[[Values], Hashable], ...] = (lambda v: v.key, lambda v: v.cca)
+    keys: tuple[Callable[[Values], Hashable], ...] = (lambda v: v.key, lambda v: v.place, lambda v: v.cca)
     for of in keys:
         there = {of(v): v for v in theirs}
         here = {of(v): v for v in ours}

@@ -73,9 +73,15 @@ class Group:
         return ", ".join([*([self.part] if self.part else []), self.cca, *(f"{k} {v}" for k, v in self.at.items())])
 
     @property
-    def key(self) -> tuple[object, ...]:
-        """What the same condition has in another result."""
-        return (self.part, self.cca, *sorted(self.at.items()))
+    def place(self) -> tuple[object, ...]:
+        """What the same condition has in another result, whatever its congestion control."""
+        return (self.part, *sorted((k, _level(v)) for k, v in self.at.items()))
+
+
+def _level(text: str) -> str:
+    """The same of values that are the same: `0` and `0ms`, `1s` and `1000ms`."""
+    value = axes.read(text)
+    return text if value.is_word else f"{value.number:.9g} {value.unit if value.number else ''}"
 
 
 @dataclass(frozen=True)
@@ -127,7 +133,7 @@ class Source:
 def listed(names: Iterable[str]) -> str:
     """The first few names."""
     said = list(names)
-    return ", ".join(said[:MOST_NAMES]) + (f" and {len(said) - MOST_NAMES} more" if len(said) > MOST_NAMES else "")
+    return " | ".join(said[:MOST_NAMES]) + (f" and {len(said) - MOST_NAMES} more" if len(said) > MOST_NAMES else "")
 
 
 def _seeds(items: Iterable[Item]) -> str:
