@@ -59,10 +59,12 @@ class Repetition:
         n = len(values)
         if n < self.least:
             return self.least - n
-        if n >= self.cap or self.reached(values):
+        if n >= self.cap:
             return 0
-        lacking = n * (self.estimate(values).precision / self.precision) ** 2 - n
-        step = GROWTH * n - n if math.isinf(lacking) else min(_PART * lacking, GROWTH * n - n)
+        much = self.estimate(values).precision / self.precision
+        if much <= 1:
+            return 0
+        step = min(_PART * n * (much**2 - 1), (GROWTH - 1) * n)
         return max(1, min(math.ceil(step), self.cap - n))
 
     def reached(self, values: Sequence[float]) -> bool:

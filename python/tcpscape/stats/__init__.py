@@ -5,10 +5,11 @@ from tcpscape.stats.estimate import Estimate
 from tcpscape.stats.means import difference, mean, mean_ratio, ratio
 from tcpscape.stats.order import median, median_ratio, quantile
 from tcpscape.stats.power import runs_needed, runs_needed_from
+from tcpscape.stats.shape import Mode, Shape, shape
 from tcpscape.stats.spread import cv
 from tcpscape.stats.wins import win_probability
 
 __all__ = [
-    "Comparison", "Estimate", "compare", "cv", "difference", "mean", "mean_ratio", "median", "median_ratio", "quantile", "ratio", "runs_needed",
-    "runs_needed_from", "win_probability",
+    "Comparison", "Estimate", "Mode", "Shape", "compare", "cv", "difference", "mean", "mean_ratio", "median", "median_ratio", "quantile", "ratio",
+    "runs_needed", "runs_needed_from", "shape", "win_probability",
 ]

@@ -5,6 +5,7 @@ Runs of the same seeds meet the same losses and jitter (common random numbers): 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from tcpscape.stats.estimate import Estimate, Numbers, number
@@ -32,8 +33,8 @@ class Comparison:
 
     @property
     def differs(self) -> bool:
-        """The verdict: whether the interval of the difference of means leaves out 0. Wrong about two equals in 1 of 20 cases."""
-        return self.difference.excludes(0)
+        """The verdict: whether the interval of the ratio of means leaves out 1 (of their difference, 0, where there is no ratio)."""
+        return self.difference.excludes(0) if math.isnan(self.ratio.low) else self.ratio.excludes(1)
 
     @property
     def alike(self) -> bool:
@@ -57,7 +58,7 @@ class Comparison:
 
     def words(self, a: str, b: str) -> str:
         """The answer in words with the results' own names: `bbr: 1.80 [1.62, 2.04] times cubic, more in 95 % of pairs`."""
-        times = f"{a}: {self.ratio.text()} times {b}" if self.ratio.value == self.ratio.value else f"{a} less {b}: {self.difference.text()}"
+        times = f"{a}: {self.ratio.text()} times {b}" if not math.isnan(self.ratio.low) else f"{a} less {b}: {self.difference.text()}"
         often = f"more in {number(100 * self.win.value)} % of {'pairs' if self.paired else 'comparisons'}"
         if self.differs:
             return f"{times}, {often}"

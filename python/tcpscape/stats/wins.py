@@ -1,8 +1,9 @@
 """The win probability: how often a measurement of one side is above one of the other, ties counted as halves.
 
 Of pairs it is a share, with the mid-P interval of a binomial (Lancaster 1961). Of measurements that are not paired it is what Mann and Whitney's U
-estimates, with the interval of Brunner and Munzel (2000) on the logit scale joined with Newcombe's (2006, method 5), which still holds where
-all measurements of one side are above all of the other.
+estimates. Its interval is a score interval: all probabilities from which the share is no farther than their standard errors, which have the
+form that Newcombe found (2006, method 5), scaled up to Brunner and Munzel's (2000) observed standard error and Student's quantile where that is
+larger. It holds for unlike spreads, and where all measurements of one side are above all of the other.
 """
 
 from __future__ import annotations
@@ -37,16 +38,26 @@ def paired_bounds(a: Floats, b: Floats) -> Bounds:
     """Intervals of the win probability of pairs, both (k, n): mid-P, the mean of two Clopper–Pearson tails."""
     n = a.shape[1]
     won = (n * _wins(a, b, True).mean(1)).reshape(-1)
-    table = np.array([[_mid_p(half / 2, n), 1 - _mid_p(n - half / 2, n)] for half in range(2 * n + 1)])
+    table = np.array([share_bounds(half / 2, n) for half in range(2 * n + 1)])
     found = table[np.rint(2 * won).astype(int)]
     return found[:, 0], found[:, 1]
 
 
+def share_bounds(won: float, n: int) -> tuple[float, float]:
+    """Interval of a share of which `won` of n were seen: mid-P."""
+    return _mid_p(won, n), 1 - _mid_p(n - won, n)
+
+
 def apart_bounds(a: Floats, b: Floats) -> Bounds:
     """Intervals of the win probability of samples (k, n) and (k, m) that are not paired."""
-    low, high = _brunner_munzel(a, b)
-    under, over = _newcombe(_wins(a, b, False).mean((1, 2)), a.shape[1], b.shape[1])
-    return np.minimum(low, under), np.maximum(high, over)
+    from scipy.stats import norm
+
+    n, m = a.shape[1], b.shape[1]
+    wins = _wins(a, b, False)
+    share = wins.mean((1, 2))
+    inside = np.clip(share, 0.5 / (n * m), 1 - 0.5 / (n * m))
+    factor = np.maximum(float(norm.ppf((1 + CONFIDENCE) / 2)), _observed(wins) / _modelled(inside, n, m))
+    return _lowest(share, factor, n, m), 1 - _lowest(1 - share, factor, n, m)
 
 
 def _wins(a: Floats, b: Floats, paired: bool) -> Floats:
@@ -71,35 +82,36 @@ def _mid_p(won: float, n: int) -> float:
     return float(brentq(above, 0.0, 1.0))
 
 
-def _brunner_munzel(a: Floats, b: Floats) -> Bounds:
-    """From the placements of each side's values among the other's; without width where all are alike."""
+def _observed(wins: Floats) -> Floats:
+    """Standard error of the share of wins times its quantile, from the placements of each side's values among the other's."""
     from scipy.stats import t
 
-    wins = _wins(a, b, False)
     n, m = wins.shape[1:]
     part_a, part_b = wins.mean(2).var(1, ddof=1) / n, wins.mean(1).var(1, ddof=1) / m
-    variance = part_a + part_b
-    freedom = variance**2 / np.maximum(part_a**2 / (n - 1) + part_b**2 / (m - 1), _TINY)
-    quantile = t.ppf((1 + CONFIDENCE) / 2, np.clip(freedom, min(n, m) - 1, n + m - 2))
-    share = np.clip(wins.mean((1, 2)), 0.5 / (n * m), 1 - 0.5 / (n * m))
-    logit, reach = np.log(share / (1 - share)), quantile * np.sqrt(variance) / (share * (1 - share))
-    return 1 / (1 + np.exp(reach - logit)), 1 / (1 + np.exp(-reach - logit))
+    freedom = (part_a + part_b) ** 2 / np.maximum(part_a**2 / (n - 1) + part_b**2 / (m - 1), _ROUNDING)
+    quantile = np.asarray(t.ppf((1 + CONFIDENCE) / 2, np.clip(freedom, min(n, m) - 1, n + m - 2)))
+    found: Floats = quantile * np.sqrt(part_a + part_b)
+    return found
 
 
-def _newcombe(share: Floats, n: int, m: int) -> Bounds:
-    """All probabilities that are a normal quantile or less from the share, their variance taken as for exponential distributions."""
-    from scipy.stats import norm
-
-    grid = np.linspace(0, 1, _GRID)
+def _modelled(theta: Floats, n: int, m: int) -> Floats:
+    """Newcombe's standard error where the probability is theta: as between exponential distributions."""
     effective = (n + m) / 2 - 1
-    variance = grid * (1 - grid) * (1 + effective * ((1 - grid) / (2 - grid) + grid / (1 + grid))) / (n * m)
-    reach = float(norm.ppf((1 + CONFIDENCE) / 2)) * np.sqrt(variance)
-    low = grid[np.searchsorted(grid + reach, share - _TINY)]
-    high = 1 - grid[np.searchsorted(grid + reach, 1 - share - _TINY)]
-    return low, high
+    found: Floats = np.sqrt(theta * (1 - theta) * (1 + effective * ((1 - theta) / (2 - theta) + theta / (1 + theta))) / (n * m))
+    return found
 
 
-_GRID = 2001
-"""Probabilities among which Newcombe's ends are looked for: steps of 0.05 %."""
-_TINY = 1e-12
-"""Rounding."""
+def _lowest(share: Floats, factor: Floats, n: int, m: int) -> Floats:
+    """The smallest probability that is no more than `factor` of its standard errors below the share, by bisection."""
+    low, high = np.zeros_like(share), share.copy()
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        outside = share - middle > factor * _modelled(middle, n, m)
+        low, high = np.where(outside, middle, low), np.where(outside, high, middle)
+    return np.asarray(high)
+
+
+_HALVINGS = 40
+"""Enough for an end to 1e-12."""
+_ROUNDING = 1e-12
+"""Stands for a variance of 0 where it divides."""

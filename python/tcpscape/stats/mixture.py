@@ -1,0 +1,111 @@
+"""Two normal components in the values of runs: the fit, and the same for resampled values.
+
+The fit is scikit-learn's (imported here alone, since that takes seconds). Hundreds of resamples are fitted together by the same
+expectation–maximization steps, from the fit's own parameters on.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from tcpscape.stats.estimate import Floats
+from tcpscape.stats.resample import counts
+
+RESAMPLES = 400
+"""Resamples: enough for a standard error, and for the ends of a share's interval to a digit."""
+ROUNDS = 40
+"""Most steps from the fit: resamples differ little from it."""
+STILL = 1e-3
+"""Largest change of a share, or of a place in standard deviations of all values, that ends the steps."""
+FLOOR = 1e-4
+"""Smallest variance of a component, in that of all values: a mode of one value has no spread of its own."""
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """Two components on the scale where they were fitted."""
+
+    shares: Floats
+    places: Floats
+    """Means of the components on the fit's scale."""
+    spreads: Floats
+    """Standard deviations on the fit's scale."""
+    log: bool
+    """Whether that scale is logarithmic."""
+    bic: float
+    """Bayes' information criterion for the values themselves, whatever the scale."""
+
+    def back(self, place: float) -> float:
+        """From the fit's scale to the values'."""
+        return math.exp(place) if self.log else place
+
+    def spread(self, k: int) -> float:
+        """Standard deviation of a component in the values' unit."""
+        place, spread = float(self.places[k]), float(self.spreads[k])
+        return math.exp(place + spread**2 / 2) * math.sqrt(math.expm1(spread**2)) if self.log else spread
+
+    def scaled(self, x: Floats) -> Floats:
+        """Values on the fit's scale."""
+        return np.log(x) if self.log else x
+
+
+def fit(x: Floats) -> Mixture:
+    """The better of both scales, by BIC; values that are not all positive have only their own."""
+    fits = [_fit(x, log=False)]
+    if x.min() > 0:
+        fits.append(_fit(x, log=True))
+    return min(fits, key=lambda m: m.bic)
+
+
+def _fit(x: Floats, *, log: bool) -> Mixture:
+    from sklearn.mixture import GaussianMixture
+
+    y = np.log(x) if log else x
+    centre, scale = float(y.mean()), float(y.std())
+    z = ((y - centre) / scale)[:, None]
+    low = z[:, 0] <= split(z[:, 0])
+    start = [[float(z[part].mean())] for part in (low, ~low)]
+    found = GaussianMixture(2, means_init=start, weights_init=[low.mean(), 1 - low.mean()], reg_covar=FLOOR, random_state=0).fit(z)
+    # The density of x is that of z divided by what stretches x: the scale, and x itself on the logarithmic scale.
+    bic = float(found.bic(z)) + 2 * len(x) * math.log(scale) + (2 * float(y.sum()) if log else 0.0)
+    spreads = np.sqrt(found.covariances_[:, 0, 0])
+    return Mixture(found.weights_, centre + scale * found.means_[:, 0], scale * spreads, log, bic)
+
+
+def split(z: Floats) -> float:
+    """The value up to which the lower of two groups reaches, so that the variance within both is least."""
+    ordered = np.sort(z)
+    n = np.arange(1, len(z))
+    below = np.cumsum(ordered)[:-1]
+    above = ordered.sum() - below
+    between = below**2 / n + above**2 / (len(z) - n)
+    between[np.diff(ordered) == 0] = -np.inf
+    return float(ordered[int(np.argmax(between))])
+
+
+def resampled(x: Floats, mixture: Mixture) -> tuple[Floats, Floats]:
+    """Shares and places of the components in each resample: (RESAMPLES, 2) both."""
+    y = mixture.scaled(x)
+    n = len(y)
+    floor = FLOOR * float(y.var())
+    weights = counts(n)[:, :RESAMPLES].T
+    shares = np.tile(mixture.shares, (RESAMPLES, 1))
+    places, variances = (np.tile(v, (RESAMPLES, 1)) for v in (mixture.places, mixture.spreads**2))
+    still = np.array([STILL, STILL * math.sqrt(float(y.var()))])
+    for _ in range(ROUNDS):
+        density = np.log(shares / np.sqrt(variances))[:, None] - (y[:, None] - places[:, None]) ** 2 / (2 * variances[:, None])
+        part = np.exp(density - density.max(2, keepdims=True))
+        part *= (weights / part.sum(2))[:, :, None]
+        before, shares = (shares, places), np.maximum(part.sum(1), _NONE)
+        places = np.einsum("bnk,n->bk", part, y) / shares
+        variances = np.einsum("bnk,bnk->bk", part, (y[:, None] - places[:, None]) ** 2) / shares + floor
+        if np.all([np.abs(shares - before[0]).max() < still[0], np.abs(places - before[1]).max() < still[1]]):
+            break
+    return shares, places
+
+
+_NONE = 1e-9
+"""Share of a component that a resample has nothing of."""
