@@ -112,6 +112,19 @@ def test_cases_of_conditions():
     assert all(s.ecn and s.rtt_ns == 60 * 10**6 for s in cell.scenarios)
 
 
+def test_a_value_may_come_again_in_a_group():
+    said = {"conditions": {"rtt": "50ms"}, "zip": [{"kind": ["a", "b", "c"], "order": ["reorder", "clamp", "clamp"], "jitter": "4,4,8ms"}]}
+    cases = Campaign.of(said).cases()
+    assert [(c.at["kind"], c.at["order"], c.at["jitter"]) for c in cases] == [("a", "reorder", "4ms"), ("b", "clamp", "4ms"), ("c", "clamp", "8ms")]
+    assert Campaign.of(said).shown == ("kind",)
+
+
+def test_a_group_is_shown_by_what_tells_its_rows_apart():
+    said = {"conditions": {"rtt": "50ms"}, "zip": [{"profile": ["a", "a", "b"], "kind": ["x", "y", "x"], "jitter": "4,8,4ms"}]}
+    assert Campaign.of(said).shown == ("profile", "kind")
+    assert [c.scenario.forward[0].jitter for c in Campaign.of(said).cases()] == [4 * 10**6, 8 * 10**6, 4 * 10**6]
+
+
 @pytest.mark.parametrize(
     ("fields", "error"),
     [

@@ -11,7 +11,7 @@ A campaign is YAML, TOML or options of the command line:
 
 The path is `conditions` (RTT, jitter, loss: `findings.conditions`) or a `scenario` (a file, a gallery name or its fields). An axis that is
 asked for as `${axis}` or in `derive` goes there; any other sets the field of its name, `flow.FIELD` that of every flow. In a `zip` group
-axes move together; one that is no field is the name under which tables show the group.
+axes move together; its first one, or the first ones that tell its rows apart, are shown in tables and may be names that are no field.
 """
 
 from __future__ import annotations
@@ -123,8 +123,8 @@ class Campaign(Noun):
 
     @property
     def shown(self) -> tuple[str, ...]:
-        """The axes that tables show: the crossed ones, the first of each group; without `cca`, and without what is pooled."""
-        found = [*self.axes, *(next(iter(g)) for g in self.zip)]
+        """The axes that tables show: the crossed ones, those that tell a group's rows apart; without `cca`, and without what is pooled."""
+        found = [*self.axes, *(name for g in self.zip for name in _told_by(g))]
         return tuple(n for n in found if n not in self.pool and n != "cca")
 
     def capture(self) -> Capture:
@@ -201,7 +201,7 @@ class _Cases:
     def _scenario(self, known: Mapping[str, str], cca: str) -> Scenario:
         filled = axes.fill(self.base, known)
         fields = {k: v for k, v in known.items() if k not in self.templated and k != "cca"}
-        labels = {next(iter(g)) for g in self.said.zip if len(g) > 1}
+        labels = {name for g in self.said.zip if len(g) > 1 for name in _told_by(g)}
         made = self._path(filled, fields, labels) if self.said.scenario is None else self._fields(filled, fields, labels)
         return made.with_cca(cca) if cca and "cca" not in self.templated else made
 
@@ -226,6 +226,16 @@ class _Cases:
                 choice = sorted({*Conditions.model_fields, *FLOW_FIELDS, *(axes.names_in(self.base))})
                 refuse(name, "no such field or ${axis}", f"choose {', '.join(choice)}, or write ${{{name}}} where it goes")
         return Scenario.of(data, self.said.name)
+
+
+def _told_by(group: Mapping[str, tuple[str, ...]]) -> list[str]:
+    """The first axes of a group that tell its rows apart; the first one at least."""
+    names = list(group)
+    for count in range(1, len(names)):
+        rows = list(zip(*(group[n] for n in names[:count]), strict=True))
+        if len(set(rows)) == len(rows):
+            return names[:count]
+    return names
 
 
 def _of_flow(name: str) -> bool:
