@@ -6,7 +6,7 @@ A study is one or more campaigns (its parts) with what was published of each. Th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from importlib import resources
 from typing import Any
 
@@ -21,6 +21,8 @@ from tcpscape.scenario import validate
 WORKS: Mapping[str, str] = {
     "jitter-cliff": "The Jitter Cliff: When TCP Goes Chaotic (JitterTrap, part 2, December 2025)",
     "bbr-vs-cubic": "BBR vs CUBIC Congestion Control (JitterTrap, verified results, 29 December 2025)",
+    "jittertrap-part-1": "Video over TCP: zero windows, retransmissions and the masking effect (JitterTrap, part 1, December 2025)",
+    "jittertrap-ecn": "Pathological Porcupines, ECN presets (JitterTrap repository, 26 December 2025)",
     "fourteen-ccas": "TCP Congestion Control Performance under Starlink-like Impairments (Alzwai, Libyan Academy, 2025)",
     "one-percent-loss": "The Surprising Impact of 1% Packet Loss (Šanjta, Cisco ThousandEyes, RIPE)",
     "latency-spike-bound": "A Lower Bound on Latency Spikes for Capacity-Seeking Network Traffic (Teigen et al., 2022)",
@@ -42,7 +44,9 @@ class Claim(Noun):
     metric: str = "goodput"
     cca: str | None = None
     at: dict[str, str] = Field(default_factory=dict)
-    """The cell: axis → value."""
+    """The cells: axis → value, or several of them (`8ms, 10ms`, `8..12ms/2ms`)."""
+    where: dict[str, tuple[float, float]] = Field(default_factory=dict)
+    """And only those where arithmetic over the axes is in a range: `{jitter / rtt: [0.3, inf]}`."""
     but: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     """Cells left out: axis → values."""
     over: dict[str, str] = Field(default_factory=dict)
@@ -54,6 +58,10 @@ class Claim(Noun):
     low: float = float("-inf")
     high: float = float("inf")
     """The range that counts as reproduced, in `unit`."""
+    near: str = ""
+    """Instead of a range: the one number that the work gives, as printed; :mod:`tcpscape.studies.noise` says how near is near enough."""
+    runs: int = 10
+    """Runs that this number stands on."""
     unit: str = ""
     """Unit of the range as published, where it is not the metric's (:data:`tcpscape.studies.known.FACTORS`)."""
     setup: str = ""
@@ -64,7 +72,12 @@ class Claim(Noun):
     @field_validator("at", "over", mode="before")
     @classmethod
     def _texts(cls, said: Any) -> Any:
-        return {k: str(v) for k, v in said.items()} if isinstance(said, dict) else said
+        return {k: ", ".join(map(str, v)) if isinstance(v, list) else str(v) for k, v in said.items()} if isinstance(said, dict) else said
+
+    @field_validator("near", mode="before")
+    @classmethod
+    def _as_printed(cls, said: Any) -> Any:
+        return str(said)
 
     @field_validator("but", mode="before")
     @classmethod
@@ -72,9 +85,11 @@ class Claim(Noun):
         return {k: [str(x) for x in (v if isinstance(v, list) else [v])] for k, v in said.items()} if isinstance(said, dict) else said
 
     @model_validator(mode="after")
-    def _known_work(self) -> Claim:
+    def _sensible(self) -> Claim:
         if self.work not in WORKS:
             refuse("work", f"{self.work!r} is unknown", f"choose {', '.join(WORKS)}", StudyError)
+        if self.near and (self.low, self.high) != (float("-inf"), float("inf")):
+            refuse("near", f"{self.text!r} has a range too", "leave one of them out", StudyError)
         return self
 
 
@@ -126,6 +141,17 @@ class Study(Noun):
         shared = {k: v for k, v in fields.items() if k != "parts"}
         parts = tuple(Campaign.of({**p.to_dict(), **own.get(p.name, {}), **shared}, self.name) for p in self.parts)
         return self.model_copy(update={"parts": parts})
+
+
+    def only(self, parts: Collection[str]) -> Study:
+        """The same study with these parts, and the claims about them alone."""
+        known = [p.name for p in self.parts]
+        if strange := [p for p in parts if p not in known]:
+            refuse("part", f"{self.name} has no {strange[0]!r}", f"choose {', '.join(known)}", StudyError)
+        about = [(c.part or known[0], c.over.get("part", c.part or known[0])) for c in self.claims]
+        kept = tuple(c for c, both in zip(self.claims, about, strict=True) if set(both) <= set(parts))
+        named = tuple(c if c.part else c.model_copy(update={"part": known[0]}) for c in kept)
+        return self.model_copy(update={"parts": tuple(p for p in self.parts if p.name in parts), "claims": named})
 
 
 def names() -> list[str]:

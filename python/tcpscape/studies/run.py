@@ -9,7 +9,7 @@ from functools import cached_property
 import polars as pl
 
 from tcpscape import metrics
-from tcpscape.campaign import execute
+from tcpscape.campaign import axes, derive, execute
 from tcpscape.campaign.execute import Means
 from tcpscape.campaign.outcome import Cell, Outcome
 from tcpscape.campaign.plan import Campaign
@@ -77,8 +77,7 @@ class Result:
 
     def cells(self, claim: Claim) -> tuple[Cell, ...]:
         """The cells that a claim is about."""
-        found = self.outcome(claim.part).select(claim.cca, **claim.at)
-        found = tuple(c for c in found if not any(c.stands({axis: value}) for axis, values in claim.but.items() for value in values))
+        found = tuple(c for c in self.outcome(claim.part).select(claim.cca) if _said(claim, c))
         if not found:
             raise StudyError(f"claims: {claim.text!r} asks for {claim.cca or 'any'} at {claim.at}, which the study has not; correct the study")
         return found
@@ -87,7 +86,7 @@ class Result:
         """The cell that `cell` is divided by: the same but for what the claim says under `over`."""
         over = dict(claim.over)
         outcome, cca = self.outcome(over.pop("part", claim.part)), over.pop("cca", cell.cca)
-        kept = {k: v for k, v in cell.at.items() if k not in over and k in outcome.axes}
+        kept = {k: v for k, v in cell.at.items() if k in outcome.axes and k not in over}
         found = outcome.find(cca, cell.engine, **kept, **over)
         if found is None:
             raise StudyError(f"claims: {claim.text!r} divides by {claim.over}, which is not one cell of the study; correct the study")
@@ -107,6 +106,13 @@ class Result:
     def frame(self) -> pl.DataFrame:
         """The table, one row a line."""
         return pl.DataFrame([_plain(r) for r in self.rows()], infer_schema_length=None)
+
+
+def _said(claim: Claim, cell: Cell) -> bool:
+    """Whether the claim is about this cell."""
+    at = all(k in cell.at and any(axes.same(cell.at[k], v) for v in axes.levels(said, k)) for k, said in claim.at.items())
+    out = any(cell.stands({axis: value}) for axis, values in claim.but.items() for value in values)
+    return at and not out and all(low <= axes.read(derive.value(text, cell.at, "where")).number <= high for text, (low, high) in claim.where.items())
 
 
 def _plain(row: Row) -> dict[str, object]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from tcpscape import metrics, stats
 from tcpscape.errors import StudyError
 from tcpscape.stats import Estimate
-from tcpscape.studies import spikes
+from tcpscape.studies import noise, spikes
 from tcpscape.studies.claims import Judged, all_of, asked, in_range
 from tcpscape.studies.known import FACTORS
 
@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from tcpscape.studies import Claim
     from tcpscape.studies.run import Result
 
-PLAIN = frozenset(("cv", "ratio", "retention", "rank", "near_best", "change", "share", "starved", "spike_ratio", "spike_cv"))
+PLAIN = frozenset(
+    ("cv", "cv_ratio", "ratio", "retention", "rank", "near_best", "change", "share", "starved", "spike_ratio", "spike_cv")
+)
 """Measures whose result is a plain number, whatever the metric's unit."""
 
 
@@ -49,9 +51,12 @@ def retention(result: Result, claim: Claim, cell: Cell) -> Estimate:
     return result.outcome(claim.part).retention(cell, str(claim.options.get("axis", "jitter")), claim.metric)
 
 
-def unit_of(claim: Claim) -> str:
-    """The unit to print behind what a claim measures; nothing behind plain numbers."""
-    unit = "1" if claim.measure in PLAIN else spikes.unit(claim.options) if claim.measure == "spike" else metrics.find(claim.metric).unit
+def unit_of(claim: Claim, got: Sequence[Estimate] = ()) -> str:
+    """The unit to print behind what a claim measures, that of the estimates where there are any; nothing behind plain numbers."""
+    if claim.measure in PLAIN:
+        return ""
+    own = spikes.unit(claim.options) if claim.measure == "spike" else ""
+    unit = own or next((e.unit for e in got), metrics.find(claim.metric).unit)
     return "" if unit == "1" else unit
 
 
@@ -61,13 +66,13 @@ def judge(result: Result, claim: Claim, of: Callable[[Result, Claim, Cell], Esti
     if not claim.every and len(found) > 1:
         raise StudyError(f"claims: {claim.text!r} is about {len(found)} cells; name one with `at`, or write every: true")
     factor = FACTORS.get(claim.unit, 1.0)
-    low, high = claim.low * factor, claim.high * factor
+    ranges = [tuple(end * factor for end in noise.bounds(result, claim, cell)) for cell in found]
     got = [of(result, claim, cell) for cell in found]
-    verdicts = [in_range(e, low, high) for e in got]
-    unit = unit_of(claim)
+    verdicts = [in_range(e, low, high) for e, (low, high) in zip(got, ranges, strict=True)]
+    unit = unit_of(claim, got)
+    wanted = f"(asked: {asked(*ranges[0])})" if len(set(ranges)) == 1 else f"(asked: near {claim.near})"
     if len(got) == 1:
-        return Judged(claim, verdicts[0], f"{got[0].text()} {unit}".strip() + f" (asked: {asked(low, high)})")
+        return Judged(claim, verdicts[0], f"{got[0].text()} {unit}".strip() + f" {wanted}")
     values = sorted(got, key=lambda e: e.value)
-    held = verdicts.count("reproduced")
-    span = f"{held} of {len(got)} cells, from {values[0].text()} to {values[-1].text()} {unit}".strip()
-    return Judged(claim, all_of(verdicts, float(claim.options.get("share", 1))), f"{span} (asked: {asked(low, high)})")
+    span = f"{verdicts.count('reproduced')} of {len(got)} cells, from {values[0].text()} to {values[-1].text()} {unit}".strip()
+    return Judged(claim, all_of(verdicts, float(claim.options.get("share", 1))), f"{span} {wanted}")
