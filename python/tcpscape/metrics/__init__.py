@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from tcpscape import units
 from tcpscape.errors import refuse
-from tcpscape.metrics import packets, queues, samples, shares
+from tcpscape.metrics import packets, queues, samples, shares, tap
 from tcpscape.metrics.base import UNKNOWN, Metric, Needs, only
 from tcpscape.metrics.flows import (
     ce_marks,
@@ -52,6 +52,8 @@ REGISTRY: dict[str, Metric] = {
         Metric("undos", "1", "window reductions undone", undos),
         Metric("ce_marks", "segments", "segments delivered with a congestion mark", ce_marks),
         Metric("ecn_reductions", "1", "window reductions for congestion marks", ecn_reductions),
+        Metric("ece", "segments", "segments that echo a congestion mark, the handshake's two among them", tap.ece, PACKETS),
+        Metric("gap", "ms", "mean time between segments with data", tap.gap),
         Metric("zero_windows", "ACKs", "ACKs that closed the receive window", zero_windows),
         Metric("rtt", "ms", "mean round-trip time", mean_rtt),
         Metric("rtt_min", "ms", "smallest round-trip time", rtt_min),

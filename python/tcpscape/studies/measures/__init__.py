@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from tcpscape.errors import refuse
 from tcpscape.stats import Estimate
-from tcpscape.studies.measures import cells, cliff, ranks, rig, sharing, spikes, tables
+from tcpscape.studies.measures import cells, cliff, edges, player, ranks, rig, sender, sharing, sides, spikes, spread, tables, version
 
 if TYPE_CHECKING:
     from tcpscape.campaign.outcome import Cell
@@ -36,11 +36,26 @@ OF_CELLS: Mapping[str, OfCell] = {
     "spike": spikes.spike,
     "spike_ratio": spikes.ratio,
     "spike_cv": spikes.cv,
+    "cv_ratio": spread.cv_ratio,
+    "extreme": spread.extreme,
+    "tail": spread.tail,
+    "span": spread.span,
+    "one_mode": spread.one_mode,
+    "runs_needed": spread.needed,
+    "needless": sender.needless,
+    "window": sender.window,
+    "pipe": sender.pipe,
+    "filled": sender.filled,
+    "buffer": player.buffer,
 }
 """Measures of a cell."""
 OF_STUDIES: Mapping[str, OfStudy] = {
     "cliff": cliff.step,
     "one_run": ranks.one_run,
+    "edge": edges.edge,
+    "edge_ratio": edges.ratio,
+    "both_ways": sides.both,
+    "nearer": version.nearer,
     "rig": rig.said,
     "table": tables.table,
 }

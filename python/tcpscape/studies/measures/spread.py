@@ -1,0 +1,72 @@
+"""Measures of how runs of one cell differ: extremes, tail, several runs in a row, the shape of their distribution."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tcpscape import metrics, stats
+from tcpscape.stats import Estimate
+from tcpscape.studies.measures import resample
+
+if TYPE_CHECKING:
+    from tcpscape.campaign.outcome import Cell
+    from tcpscape.studies import Claim
+    from tcpscape.studies.measures.resample import Array
+    from tcpscape.studies.run import Result
+
+EXTREMES = {"least": np.min, "most": np.max}
+FEWEST = 4
+"""Values that a dip test needs."""
+PRECISION = 0.10
+"""Half-width of the interval that :func:`needed` asks for, as a fraction of the mean."""
+
+
+def extreme(_: Result, claim: Claim, cell: Cell) -> Estimate:
+    """The `least` or `most` (`options: {of: …}`) of as many runs as the work had."""
+    pick = EXTREMES[str(claim.options["of"])]
+    return resample.of_draws(cell.values(claim.metric), claim.runs, lambda x: pick(x, axis=-1), metrics.find(claim.metric).unit)
+
+
+def tail(_: Result, claim: Claim, cell: Cell) -> Estimate:
+    """The luckiest run over the median, of as many runs as the work had."""
+    return resample.of_draws(cell.values(claim.metric), claim.runs, lambda x: np.max(x, axis=-1) / np.median(x, axis=-1))
+
+
+def span(_: Result, claim: Claim, cell: Cell) -> Estimate:
+    """The best of `runs` runs over the worst."""
+    return resample.of_draws(cell.values(claim.metric), claim.runs, lambda x: np.max(x, axis=-1) / np.min(x, axis=-1))
+
+
+def cv_ratio(result: Result, claim: Claim, cell: Cell) -> Estimate:
+    """The cell's CV over that of the cell under `over`."""
+    return resample.estimate([c.values(claim.metric) for c in (cell, result.below(claim, cell))], lambda x: _over(_cv(x[0]), _cv(x[1])))
+
+
+def one_mode(_: Result, claim: Claim, cell: Cell) -> Estimate:
+    """Probability of runs at least as far from a single mode as these, were there one (dip test, Hartigan and Hartigan 1985)."""
+    import diptest
+
+    values = np.asarray(cell.values(claim.metric))
+    chance = float(diptest.diptest(values)[1]) if len(values) >= FEWEST else math.nan
+    return Estimate(chance, math.nan, math.nan, 1, "1")
+
+
+def needed(_: Result, claim: Claim, cell: Cell) -> Estimate:
+    """Runs until the mean is known to ± 10 %, for the cell's CV and both ends of that one's interval."""
+    cv = cell.cv(claim.metric)
+    count = [float(stats.runs_needed(v, PRECISION)) for v in (cv.value, cv.low, cv.high)]
+    return Estimate(count[0], count[1], count[2], cv.n, "runs")
+
+
+def _over(above: Array, below: Array) -> Array:
+    """Their ratio; unknown where there is no spread below."""
+    found: Array = above / np.where(below == 0, np.nan, below)
+    return found
+
+
+def _cv(x: Array) -> Array:
+    found: Array = np.std(x, axis=-1, ddof=1) / np.mean(x, axis=-1)
+    return found
