@@ -46,6 +46,7 @@ def run(
     name: Annotated[str, typer.Argument(help="A name of `tcpscape study list`.")],
     quick: Annotated[bool, typer.Option("--quick", help="A quick look: few repetitions, seconds instead of minutes.")] = False,
     seeds: Annotated[int | None, typer.Option(min=1, max=build.MAX_SEEDS, help="Repetitions instead of the study's own.")] = None,
+    part: Annotated[list[str] | None, typer.Option(help="A part of the study alone, and the claims about it; may come again.")] = None,
     out: Annotated[Path, typer.Option(help="Directory for the results: the trials, the table and the picture go to OUT/NAME.")] = DEFAULT_OUT,
     engine: options.EngineName = "model",
     against: Annotated[str | None, typer.Option(help="A second engine or kernel: both medians and their ratio, cell by cell.")] = None,
@@ -60,7 +61,8 @@ def run(
     from tcpscape.studies import against as contrasts
     from tcpscape.studies import run as runs
 
-    said, asked = _asked(studies.get(name), quick, seeds), checks.read(check)
+    whole = studies.get(name)
+    said, asked = _asked(whole.only(part) if part else whole, quick, seeds), checks.read(check)
     root, command = out / name, options.command(context)
     with Store(root) as store, Progress(f"{name} on {engine}") as one, Progress(f"{name} on {against}") as two:
         means = Means(jobs, store, one.update)
