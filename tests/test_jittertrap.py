@@ -12,7 +12,7 @@ from tcpscape.errors import TcpscapeError
 from tcpscape.metrics import find
 from tcpscape.studies import claims, known, noise
 from tcpscape.studies import run as runs
-from tcpscape.studies.measures import edges, player, resample
+from tcpscape.studies.measures import edges, memory, player, resample
 from tcpscape.trial import FlowResult, Rtt, Trial
 
 MINE = ("baseline", "chaos-zone", "ecn", "jitter-cliff", "loss-tolerance", "receiver-starvation", "starlink")
@@ -65,6 +65,7 @@ GOLDEN = {
         "Jitter above 24 % of the RTT: BBR is 1.9-3.9x CUBIC", "Past the cliff CUBIC flatlines at 0.7-0.9 Mbps (50 ms, 16 to 24 ms)",
         "On any network with adverse jitter (10 % of the RTT and more), use BBR", "Low jitter: about 0.5 ms between CUBIC's packets",
         "Low jitter: about 0.5 ms between BBR's packets", "High jitter: 5-8 ms between CUBIC's packets (50 ms, 16 to 24 ms)",
+        "Packets delayed beyond the retransmission timeout are taken for lost (one timeout a run at least, 16 ms)",
         "Across the threshold CUBIC's gap jumps 10-15x (8 to 16 ms)", "Across the threshold BBR's gap grows 4-6x (0 to 16 ms)",
     }),
     "loss-tolerance": (("loss",), 5, {"Random loss doesn't cause BBR to dramatically reduce its rate (half of it stays, at every loss)"}),
@@ -234,3 +235,30 @@ def test_what_a_tap_counts():
     assert math.isnan(find("ece").of(one))
     kept = Trial(**{f: getattr(one, f) for f in ("scenario", "cca", "address", "seed", "engine", "version", "duration", "flows")}, packets=flags)
     assert find("ece").of(kept) == 3
+
+
+def test_which_version_the_numbers_are_of(results):
+    """The 0 % loss cell is the same for both; in every other one version 1 is nearer."""
+    from conftest import model
+
+    model()
+    study = studies.get("loss-tolerance").only(["version"])
+    (claim,) = (c for c in study.claims if c.measure == "nearer")
+    few = study.changed({"seeds": 3, "axes": {"app": ["5MiB/s", "10MiB/s"], "loss": ["1%", "2%", "5%"]}}).model_copy(update={"claims": (claim,)})
+    (judged,) = claims.judge(runs.run(few))
+    assert judged.verdict == "not reproduced"
+    assert judged.measured.startswith("bbr3 is nearer in 0 of 3 cells")
+
+
+def test_a_claim_both_ways(results):
+    (judged,) = (j for j in claims.judge(results["jitter-cliff"]) if j.claim.text.startswith("Jitter of 16-24 %"))
+    assert judged.verdict == "reproduced"
+    assert judged.measured.startswith("above 1 in ")
+
+
+def test_what_the_beginning_says():
+    """Runs whose first two seconds rank as their rest; and those that rank the other way."""
+    pairs = np.array([[1.0, 10.0], [2.0, 20.0], [3.0, 30.0], [4.0, 40.0]])
+    rows = np.array([[0, 1, 2, 3]])
+    assert memory._rank_correlation(pairs, rows)[0] == pytest.approx(1)
+    assert memory._rank_correlation(pairs * [1, -1], rows)[0] == pytest.approx(-1)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from tcpscape.errors import refuse
 from tcpscape.stats import Estimate
 from tcpscape.studies.measures import cells, cliff, edges, player, ranks, rig, sender, sharing, sides, spikes, spread, tables, version
+from tcpscape.studies.measures import cells, cliff, edges, memory, player, ranks, rig, sender, sharing, sides, spread, tables, version
 
 if TYPE_CHECKING:
     from tcpscape.campaign.outcome import Cell
@@ -47,6 +48,7 @@ OF_CELLS: Mapping[str, OfCell] = {
     "pipe": sender.pipe,
     "filled": sender.filled,
     "buffer": player.buffer,
+    "early": memory.early,
 }
 """Measures of a cell."""
 OF_STUDIES: Mapping[str, OfStudy] = {

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tcpscape import metrics, stats
+from tcpscape.findings import chaos
 from tcpscape.stats import Estimate
 from tcpscape.studies.measures import resample
 
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
     from tcpscape.studies.run import Result
 
 EXTREMES = {"least": np.min, "most": np.max}
-FEWEST = 4
-"""Values that a dip test needs."""
 PRECISION = 0.10
 """Half-width of the interval that :func:`needed` asks for, as a fraction of the mean."""
 
@@ -46,12 +45,11 @@ def cv_ratio(result: Result, claim: Claim, cell: Cell) -> Estimate:
 
 
 def one_mode(_: Result, claim: Claim, cell: Cell) -> Estimate:
-    """Probability of runs at least as far from a single mode as these, were there one (dip test, Hartigan and Hartigan 1985)."""
-    import diptest
-
-    values = np.asarray(cell.values(claim.metric))
-    chance = float(diptest.diptest(values)[1]) if len(values) >= FEWEST else math.nan
-    return Estimate(chance, math.nan, math.nan, 1, "1")
+    """Probability of runs at least as far from a single mode as these, were there one: :func:`tcpscape.findings.chaos.one_mode`."""
+    values = cell.values(claim.metric)
+    chance = chaos.one_mode(values)
+    known = math.nan if chance is None else chance
+    return Estimate(known, known, known, len(values), "1")
 
 
 def needed(_: Result, claim: Claim, cell: Cell) -> Estimate:
