@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 
 from tcpscape.errors import refuse
 from tcpscape.stats import Estimate
-from tcpscape.studies.measures import cells, cliff, edges, player, ranks, rig, sender, sharing, sides, spikes, spread, tables, version
-from tcpscape.studies.measures import cells, cliff, edges, memory, player, ranks, rig, sender, sharing, sides, spread, tables, version
+from tcpscape.studies.measures import cells, cliff, edges, memory, player, ranks, rig, sender, sharing, sides, spikes, spread, tables, version
 
 if TYPE_CHECKING:
     from tcpscape.campaign.outcome import Cell
