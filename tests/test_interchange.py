@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import random
 from pathlib import Path
 
 import pytest
@@ -241,6 +242,7 @@ def test_uncompressed_and_bzip2_flent_files(tmp_path):
     [
         (b"", "damaged"), (b"\x1f\x8bnonsense", "damaged"), (FLENT.read_bytes()[:2000], "damaged"), (b"{}", "field metadata is missing"),
         (b'{"metadata": {}, "version": 4, "x_values": [0], "results": {"TCP upload": []}}', "0 values at 1 times"),
+        (b'{"metadata": {}, "version": 4, "x_values": [1, 1], "results": {"TCP upload": [1, 2]}}', "do not increase"),
         (b'{"metadata": {}, "version": 4, "x_values": [], "results": {"UDP upload": []}}', "no TCP flow among its series (UDP upload)"),
         (b'{"metadata": {}, "version": 4, "x_values": [0, 1], "results": {"TCP upload": [1, "x"]}}', "field results.TCP upload.1"),
     ],
@@ -301,6 +303,56 @@ def test_pings_that_were_measured_go_along(tmp_path):
 def test_a_trial_without_samples_is_no_flent_file(one):
     with pytest.raises(InterchangeError, match="--samples 100ms"):
         flent_write.write(tcpscape.Trial(**{f: getattr(one, f) for f in one.__dataclass_fields__ if f != "samples"}))
+
+
+# ---- damaged documents
+
+JUNK = (None, -1, 0, 1e308, float("inf"), float("nan"), "x", [], {}, True, [None], {"a": 1}, 10**30, -1e-9)
+
+
+def places(value, prefix=()):
+    """Paths of every value in a document; of lists the first three."""
+    children = value.items() if isinstance(value, dict) else enumerate(value[:3]) if isinstance(value, list) else ()
+    yield from (found for k, v in children for found in ((*prefix, k), *places(v, (*prefix, k))))
+
+
+def damaged(document: dict, rng: random.Random) -> dict:
+    """The document with junk in one to three places, or with something missing."""
+    made = json.loads(json.dumps(document))
+    for _ in range(rng.randint(1, 3)):
+        *path, last = rng.choice(list(places(made)))
+        home = made
+        for key in path:
+            home = home[key]
+        if rng.random() < 0.2:
+            del home[last]
+        else:
+            home[last] = rng.choice(JUNK)
+    return made
+
+
+@pytest.mark.parametrize("seed", range(120))
+def test_whatever_is_in_a_document_it_is_read_or_refused_in_one_line(seed, tmp_path):
+    rng = random.Random(seed)
+    flent = json.loads(gzip.decompress(FLENT.read_bytes()))
+    short = {"metadata": flent["metadata"], "version": 4, "x_values": flent["x_values"][:12], "results": {k: v[24:36] for k, v in flent["results"].items()}}
+    name = rng.choice(["up-2", "reverse", "interrupted", "flent"])
+    document = short if name == "flent" else json.loads((DATA / f"iperf3-{name}.json").read_text())
+    path = saved(tmp_path, "a.flent" if name == "flent" else "a.json", json.dumps(damaged(document, rng)))
+    try:
+        got = interchange.read(path)
+    except InterchangeError as e:
+        assert "\n" not in str(e)
+        return
+    for trial in got.trials:
+        json.dumps(trial.to_dict(), allow_nan=False)
+        assert keys(json.loads(iperf3_write.write(trial)))
+
+
+def test_a_count_below_0_is_not_known(tmp_path):
+    said = json.loads((DATA / "iperf3-up-2.json").read_text())
+    said["end"]["streams"][0]["sender"]["retransmits"] = -1
+    assert interchange.read(saved(tmp_path, "a.json", json.dumps(said))).rows()["retransmits"].to_list() == [None, None]
 
 
 # ---- the registry

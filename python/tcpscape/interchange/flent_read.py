@@ -12,8 +12,9 @@ import hashlib
 import json
 import zlib
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -33,6 +34,12 @@ COLUMNS = (
     ("tcp_delivery_rate", "delivery_rate", 1e6 / 8), ("tcp_pacing_rate", "pacing_rate", 1e6 / 8),
 )
 """Flent's series (packets, ms, Mbit/s), ours (packets, µs, B/s), the factor."""
+LONGEST = 1e7
+"""s: four months, longer than any test."""
+MOST = 1e9
+"""Mbit/s, ms, packets: more than anybody measures."""
+COUNTED = 1e18
+"""Most bytes."""
 RERUN = "give a data file that Flent wrote"
 Series = Sequence[float | None]
 
@@ -44,8 +51,8 @@ class Data(BaseModel):
 
     metadata: dict[str, Any]
     version: int = Field(ge=1)
-    x_values: tuple[float, ...]
-    results: dict[str, tuple[float | None, ...]]
+    x_values: tuple[Annotated[float, Field(ge=0, le=LONGEST)], ...]
+    results: dict[str, tuple[Annotated[float, Field(ge=-MOST, le=MOST)] | None, ...]]
 
 
 def read(path: Path) -> Recording:
@@ -85,6 +92,8 @@ def _data(path: Path) -> Data:
         refuse(path, f"is not Flent's data: {f'field {what} is missing or of another kind' if what else 'damaged, or not JSON'}", RERUN)
     if short := [n for n, values in said.results.items() if len(values) != len(said.x_values)]:
         refuse(path, f"series {short[0]!r} has {len(said.results[short[0]])} values at {len(said.x_values)} times", RERUN)
+    if any(b <= a for a, b in pairwise(said.x_values)):
+        refuse(path, "x_values do not increase", RERUN)
     return said
 
 
@@ -95,9 +104,8 @@ def _flows(said: Data, way: str) -> list[str]:
 
 def _head(metadata: Mapping[str, Any]) -> float:
     """Seconds before the flows start, in which Flent measures the idle path: it waits as long before as after."""
-    total, length = metadata.get("TOTAL_LENGTH"), metadata.get("LENGTH")
-    both = isinstance(total, (int, float)) and isinstance(length, (int, float))
-    return max(0.0, (total - length) / 2) if both else 0.0  # type: ignore[operator]
+    total, length = _number(metadata, "TOTAL_LENGTH"), _number(metadata, "LENGTH")
+    return max(0.0, (total - length) / 2) if total is not None and length is not None else 0.0
 
 
 def _meta(said: Data, name: str) -> Mapping[str, Any]:
@@ -115,11 +123,12 @@ def _silent(said: Data, names: Sequence[str]) -> frozenset[str]:
 
 
 def _number(meta: Mapping[str, Any], key: str) -> float | None:
-    """A number that Flent may have kept as text."""
+    """A number that Flent may have kept as text; None where there is none that could have been counted."""
     try:
-        return float(meta[key])
+        value = float(meta[key])
     except (KeyError, TypeError, ValueError):
         return None
+    return value if 0 <= value <= COUNTED else None
 
 
 def _flow(said: Data, name: str, shift: float, cca: str | None) -> FlowResult:

@@ -28,6 +28,8 @@ COMPUTED: Mapping[str, Mapping[str, Any]] = {
     "TCP upload sum": {"UNITS": "Mbits/s"}, "TCP upload avg": {"UNITS": "Mbits/s"}, "TCP upload fairness": {"UNITS": "Idx"},
 }
 """Series that Flent computes of several flows."""
+MOST_STEPS = 1_000_000
+"""A day in steps of 0.1 s."""
 EPOCH = "1970-01-01T00:00:00.000000Z"
 
 
@@ -48,6 +50,8 @@ def write(trial: Trial, mtu: int = base.MTU) -> bytes:
     times = samples["t_ns"].unique().sort().to_list()
     step = _step(times)
     steps = round((trial.duration + 2 * DELAY) / step)
+    if steps > MOST_STEPS:
+        raise InterchangeError(f"flent: {steps} steps of {step:g} s are more than {MOST_STEPS}; sample less often")
     x_values = [round(i * step, 9) for i in range(steps + 1)]
     flows = [_series(trial, i, x_values, step) for i in range(len(trial.flows))]
     results = {s.name if key == "val" else f"{s.name}::{key}": v for s in flows for key, v in s.values.items()}

@@ -10,9 +10,9 @@ import hashlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from tcpscape.interchange import base
 from tcpscape.interchange.base import Recording, refuse
@@ -21,6 +21,14 @@ from tcpscape.trial import Cwnd, FlowResult, Rtt, Trial
 if TYPE_CHECKING:
     import polars as pl
 
+LONGEST = 1e7
+"""s: four months, longer than any test."""
+MOST = 1e18
+"""Of whatever is counted, so that sums stay whole numbers of 64 bits."""
+Seconds = Annotated[float, Field(ge=0, le=LONGEST)]
+Count = Annotated[float, Field(ge=0, le=MOST)]
+Known = Annotated[Count | None, BeforeValidator(lambda v: None if isinstance(v, (int, float)) and v < 0 else v)]
+"""A count that iperf3 may not have: left out, or below 0 in some versions."""
 RECORD = "give the output of iperf3 -J or --json-stream"
 
 
@@ -32,19 +40,19 @@ class Stream(_Said):
     """A stream in an interval or at the end: bytes, s, µs."""
 
     socket: int | None = None
-    start: float = 0
-    end: float = 0
-    bytes: float = 0
-    bits_per_second: float | None = None
-    retransmits: float | None = None
-    snd_cwnd: float | None = None
-    max_snd_cwnd: float | None = None
-    snd_wnd: float | None = None
-    rtt: float | None = None
-    rttvar: float | None = None
-    min_rtt: float | None = None
-    max_rtt: float | None = None
-    mean_rtt: float | None = None
+    start: Seconds = 0
+    end: Seconds = 0
+    bytes: Count = 0
+    bits_per_second: Known = None
+    retransmits: Known = None
+    snd_cwnd: Known = None
+    max_snd_cwnd: Known = None
+    snd_wnd: Known = None
+    rtt: Known = None
+    rttvar: Known = None
+    min_rtt: Known = None
+    max_rtt: Known = None
+    mean_rtt: Known = None
     omitted: bool = False
     sender: bool | None = None
 
@@ -80,8 +88,8 @@ class Start(_Said):
     """The test's conditions."""
 
     version: str = "iperf 3"
-    tcp_mss: float | None = None
-    tcp_mss_default: float | None = None
+    tcp_mss: Known = None
+    tcp_mss_default: Known = None
     test_start: Test = Test()
     accepted_connection: Any = None
     """A server's document: what the client measured is not in it."""
