@@ -154,6 +154,8 @@ def test_checks_of_a_sweep_and_of_its_report(cli, tmp_path):
 
 
 def test_checks_of_a_study(cli, tmp_path):
-    args = ("study", "run", "loss-tolerance", "--quick", "--seeds", "2", "--engine", "mock", "--out", tmp_path)
-    assert cli(*args, "--check", "goodput[cca=bbr] > 1kbit").status == 0
-    assert cli(*args, "--check", "goodput > 1gbit").status == 1
+    args = ("study", "run", "baseline", "--quick", "--seeds", "2", "--engine", "mock", "--out", tmp_path)
+    got = cli(*args, "--check", "goodput[cca=bbr] > 1kbit", "--check", "goodput > 1gbit")
+    assert got.status == 1
+    assert "holds: goodput[cca=bbr] > 1kbit" in got.out
+    assert "FAILS: goodput > 1gbit" in got.out

@@ -76,13 +76,27 @@ def test_the_recorded_file_of_one_tool_becomes_that_of_another(cli, tmp_path):
     ("args", "says"),
     [
         (("--to", "xml"), "choose csv"), (("--to", "pcapng"), "run --pcap"), (("--to", "iperf3"), "6 iperf3 files"), (("--to", "parquet"), "not text"),
-        (("--to", "csv", "--seed", "7"), "seeds 0, 1, 2"), (("--to", "csv", "--cca", "reno"), "bbr | cubic"), (("--to", "tc"), "scenario"),
+        (("--to", "csv", "--seed", "7"), "seeds 0, 1, 2"), (("--to", "csv", "--cca", "reno"), "cubic | bbr"),
     ],
 )
 def test_what_cannot_be_exported_is_one_line(args, says, cli, results):
     got = cli("export", results, *args)
     assert (got.status, got.err.count("\n"), got.out) == (2, 1, "")
     assert says in got.err
+
+
+def test_the_path_of_a_result_is_that_of_its_scenario(cli, results, need_model):
+    got, scenario = (cli("export", source, "--to", "tc").out for source in (results, "baseline"))
+    assert [line for line in got.splitlines() if line.startswith("tc ")] == [line for line in scenario.splitlines() if line.startswith("tc ")]
+    (results / "manifest.json").unlink()
+    old = cli("export", results, "--to", "tc")
+    assert (old.status, old.err.count("\n")) == (2, 1)
+    assert "does not say its scenarios" in old.err
+
+
+def test_a_store_without_a_manifest_is_read(cli, results):
+    (results / "manifest.json").unlink()
+    assert {(g.cca, len(g.items)) for g in sources.load(results).groups} == {("cubic", 3), ("bbr", 3)}
 
 
 def test_empty_and_missing_sources_are_one_line(cli, tmp_path):
