@@ -109,6 +109,17 @@ def test_the_content_is_in_the_scenarios_address(tmp_path):
     assert Scenario.of(one.to_dict()) == one
 
 
+def test_a_scenario_is_read_back_from_anywhere_but_not_with_another_trace(tmp_path, monkeypatch):
+    trace(tmp_path, [5, 6, 9])
+    monkeypatch.chdir(tmp_path)
+    said = Scenario.of({"bottleneck": {"trace": "link.up"}, "forward": "netem delay 5ms"}).to_dict()
+    monkeypatch.chdir("/")
+    assert Scenario.of(said).bottleneck[0].trace.ms == (5, 6, 9)
+    trace(tmp_path, [5, 6, 10])
+    with pytest.raises(ScenarioError, match="is not what it was"):
+        Scenario.of(said)
+
+
 def test_a_stretch_shorter_than_a_millisecond_is_refused(tmp_path):
     with pytest.raises(ScenarioError, match="write at least 1ms"):
         Scenario.of({"bottleneck": {"trace": trace(tmp_path, [5]).file, "bin": "100us"}})

@@ -14,17 +14,18 @@ if TYPE_CHECKING:
     from tcpscape.api import run, trials
     from tcpscape.errors import TcpscapeError
     from tcpscape.files import load
-    from tcpscape.path import Link, Netem
+    from tcpscape.path import Link, Netem, TracedLink
     from tcpscape.scenario import App, Flow, Kernel, Read, Scenario
     from tcpscape.trial import FlowResult, Trial
 
 _HOMES = {
     "run": "api", "trials": "api", "load": "files", "Scenario": "scenario", "Flow": "scenario", "App": "scenario", "Read": "scenario",
-    "Kernel": "scenario", "Netem": "path", "Link": "path", "Trial": "trial", "FlowResult": "trial", "TcpscapeError": "errors",
+    "Kernel": "scenario", "Netem": "path", "Link": "path", "TracedLink": "path", "Trial": "trial", "FlowResult": "trial", "TcpscapeError": "errors",
 }
 
 __all__ = [
-    "App", "Flow", "FlowResult", "Kernel", "Link", "Netem", "Read", "Scenario", "TcpscapeError", "Trial", "__version__", "load", "run", "trials",
+    "App", "Flow", "FlowResult", "Kernel", "Link", "Netem", "Read", "Scenario", "TcpscapeError", "TracedLink", "Trial", "__version__",
+    "load", "run", "trials",
 ]
 
 

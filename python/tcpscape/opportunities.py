@@ -38,7 +38,7 @@ class Opportunities:
     """A trace that was read; equal by its content, wherever the file is."""
 
     file: str = field(compare=False)
-    """As written."""
+    """Its whole path."""
     ms: tuple[int, ...] = field(repr=False, compare=False)
     """Times of delivery opportunities, ms, in order."""
     digest: str
@@ -111,7 +111,7 @@ def read(file: str, field: str = "trace") -> Opportunities:
         refuse(field, f"{file} has no delivery opportunity", _EXAMPLE)
     if ms[-1] == 0:
         refuse(field, f"{file} lasts no time: its last line is 0", "end it with the time at which it begins again")
-    return Opportunities(file, ms, hashlib.sha256(",".join(map(str, ms)).encode()).hexdigest()[:24])
+    return Opportunities(str(Path(file).resolve()), ms, hashlib.sha256(",".join(map(str, ms)).encode()).hexdigest()[:24])
 
 
 def _times(lines: Sequence[str], file: str, field: str) -> Iterator[int]:

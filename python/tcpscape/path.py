@@ -113,16 +113,21 @@ class Netem(Noun):
 
 
 def _trace(value: Any) -> Any:
-    """A trace's file, or the trace itself."""
+    """A trace's file, a file and the digest of what was in it, or the trace itself."""
+    if isinstance(value, dict) and set(value) == {"file", "digest"} and isinstance(value["file"], str):
+        read = opportunities.read(value["file"])
+        if read.digest != value["digest"]:
+            refuse("trace", f"{read.file} is not what it was", "bring the old file back, or leave out the digest and run again")
+        return read
     return opportunities.read(value) if isinstance(value, str) else value
 
 
-def _named(value: Opportunities, info: SerializationInfo) -> str:
-    """The file as written; the content's digest where a content address is made."""
-    return value.digest if isinstance(info.context, dict) and info.context.get("address") else value.file
+def _named(value: Opportunities, info: SerializationInfo) -> str | dict[str, str]:
+    """File and digest, to read it back; the digest alone where a content address is made."""
+    return value.digest if isinstance(info.context, dict) and info.context.get("address") else {"file": value.file, "digest": value.digest}
 
 
-Trace = Annotated[Opportunities, BeforeValidator(_trace), PlainSerializer(_named, return_type=str)]
+Trace = Annotated[Opportunities, BeforeValidator(_trace), PlainSerializer(_named)]
 """A packet-delivery trace of mahimahi's, by its file."""
 
 
