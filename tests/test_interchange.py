@@ -300,6 +300,16 @@ def test_pings_that_were_measured_go_along(tmp_path):
     assert [v for v in said["results"]["Ping (ms) ICMP"] if v is not None][:2] == pytest.approx([25.3, 25.391], abs=1e-3)
 
 
+def test_streams_that_end_an_interval_microseconds_apart_keep_their_rates(tmp_path):
+    two = only(DATA / "iperf3-up-2.json")
+    said = json.loads((DATA / "iperf3-up-2.json").read_text())
+    for back in (only(saved(tmp_path, "a.json", iperf3_write.write(two))), only(saved(tmp_path, "a.flent.gz", flent_write.write(two)))):
+        for flow in (0, 1):
+            mine = back.samples.filter(back.samples["flow"] == flow)["bytes_sent"].to_list()
+            theirs = [sum(i["streams"][flow]["bytes"] for i in said["intervals"][: k + 1]) for k in range(3)]
+            assert mine == pytest.approx(theirs, rel=0.01)
+
+
 def test_a_trial_without_samples_is_no_flent_file(one):
     with pytest.raises(InterchangeError, match="--samples 100ms"):
         flent_write.write(tcpscape.Trial(**{f: getattr(one, f) for f in one.__dataclass_fields__ if f != "samples"}))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -99,28 +100,40 @@ def text(path: Path) -> str:
         refuse(path, "is not UTF-8 text", "give the file as the tool wrote it")
 
 
-def throughput(samples: pl.DataFrame, flow: int) -> list[tuple[float, float, float]]:
-    """A flow's throughput between its samples: begin s, end s, bytes a second.
+def by_flow(samples: pl.DataFrame | None) -> dict[int, pl.DataFrame]:
+    """The samples of each flow, in order of time."""
+    if samples is None or samples.is_empty():
+        return {}
+    return {int(str(flow)): some.sort("t_ns") for (flow,), some in samples.partition_by("flow", as_dict=True).items()}
+
+
+def throughputs(samples: pl.DataFrame | None) -> dict[int, list[tuple[float, float, float]]]:
+    """Each flow's throughput between its samples: begin s, end s, bytes a second.
 
     Of the first of `bytes_received`, `bytes_acked` and `bytes_sent` that the samples have; empty where they have none.
     """
-    column = next((c for c in ("bytes_received", "bytes_acked", "bytes_sent") if c in samples.columns), None)
-    if column is None:
-        return []
-    mine = samples.filter(samples["flow"] == flow).sort("t_ns").select("t_ns", column).drop_nulls()
-    begin, before, made = first_time(samples, flow), 0, []
-    for t_ns, so_far in mine.iter_rows():
+    column = next((c for c in ("bytes_received", "bytes_acked", "bytes_sent") if samples is not None and c in samples.columns), None)
+    if samples is None or column is None:
+        return {}
+    flows = {flow: some.select("t_ns", column).drop_nulls() for flow, some in by_flow(samples).items()}
+    gap = interval(samples)
+    return {flow: _between(list(some.iter_rows()), gap) for flow, some in flows.items() if some.height}
+
+
+def _between(rows: Sequence[tuple[int, int]], gap: int) -> list[tuple[float, float, float]]:
+    """From times (ns) and bytes so far; the first stretch is as long as most."""
+    begin, before, made = max(0, rows[0][0] - gap), 0, []
+    for t_ns, so_far in rows:
         if t_ns > begin:
             made.append((begin / 1e9, t_ns / 1e9, (so_far - before) / (t_ns - begin) * 1e9))
         begin, before = t_ns, so_far
     return made
 
 
-def first_time(samples: pl.DataFrame, flow: int) -> int:
-    """The sampling time before a flow's first sample, ns: 0 where there is none."""
-    times = samples["t_ns"].unique().sort().to_list()
-    first = samples.filter(samples["flow"] == flow)["t_ns"].min()
-    return max((t for t in times if t < first), default=0) if isinstance(first, int) else 0
+def interval(samples: pl.DataFrame) -> int:
+    """The time between two samples of a flow, ns: the median of all, or the first time where no flow has two."""
+    gaps = sorted(b - a for some in by_flow(samples).values() for a, b in pairwise(some["t_ns"].unique(maintain_order=True).to_list()))
+    return max(1, int(gaps[len(gaps) // 2]) if gaps else int(samples["t_ns"].to_list()[0]))
 
 
 def quantiles(values: Sequence[float]) -> dict[str, float | None]:
@@ -145,5 +158,8 @@ def provenance(trial: Trial) -> dict[str, Any]:
 
 def ours(said: object) -> dict[str, Any]:
     """The provenance that :func:`provenance` wrote, or nothing."""
-    fields = {"tool", "scenario", "seed", "engine", "version", "address", "cca", "caveats"}
-    return said if isinstance(said, dict) and set(said) >= fields and str(said["tool"]).startswith("tcpscape") else {}
+    texts, lists = ("tool", "scenario", "engine", "version", "address"), ("cca", "caveats")
+    if not isinstance(said, dict) or not all(isinstance(said.get(k), str) for k in texts) or not said["tool"].startswith("tcpscape"):
+        return {}
+    sound = all(isinstance(said.get(k), list) and all(isinstance(one, str) for one in said[k]) for k in lists)
+    return said if sound and type(said.get("seed")) is int else {}

@@ -8,11 +8,10 @@ The time is 1970 plus the trial's: a trial has no date.
 from __future__ import annotations
 
 import gzip
-import itertools
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tcpscape import control
 from tcpscape.interchange import base
@@ -20,6 +19,11 @@ from tcpscape.interchange.base import InterchangeError
 from tcpscape.interchange.flent_read import COLUMNS, PING
 from tcpscape.trial import FlowResult, Trial
 
+if TYPE_CHECKING:
+    import polars as pl
+
+Rates = Sequence[tuple[float, float, float]]
+"""Begin s, end s, bytes a second."""
 VERSION = 4
 """Of the file format."""
 DELAY = 5.0
@@ -45,15 +49,16 @@ class _Series:
 def write(trial: Trial, mtu: int = base.MTU) -> bytes:
     """The file, compressed; `mtu` is the path's, bytes. Refuses a trial without samples: a data file is its series."""
     samples = trial.samples
-    if samples is None or not base.throughput(samples, 0):
+    rates, known = base.throughputs(samples), base.by_flow(samples)
+    if samples is None or not rates:
         raise InterchangeError("flent: the trial has no samples, and a Flent file is made of them; run with --samples 100ms --out DIR")
-    times = samples["t_ns"].unique().sort().to_list()
-    step = _step(times)
+    step = base.interval(samples) / 1e9
     steps = round((trial.duration + 2 * DELAY) / step)
     if steps > MOST_STEPS:
         raise InterchangeError(f"flent: {steps} steps of {step:g} s are more than {MOST_STEPS}; sample less often")
     x_values = [round(i * step, 9) for i in range(steps + 1)]
-    flows = [_series(trial, i, x_values, step) for i in range(len(trial.flows))]
+    names = ["TCP upload"] if len(trial.flows) == 1 else [f"TCP upload::{i + 1}" for i in range(len(trial.flows))]
+    flows = [_series(name, rates.get(i, []), known.get(i), (len(x_values), step)) for i, name in enumerate(names)]
     results = {s.name if key == "val" else f"{s.name}::{key}": v for s in flows for key, v in s.values.items()}
     if len(flows) > 1:
         results |= _together([s.values["val"] for s in flows])
@@ -67,26 +72,16 @@ def write(trial: Trial, mtu: int = base.MTU) -> bytes:
     return gzip.compress(json.dumps(said, indent=1, sort_keys=True, allow_nan=False).encode(), mtime=0)
 
 
-def _step(times: Sequence[int]) -> float:
-    """The sampling interval, s: the commonest gap between two times."""
-    gaps = [b - a for a, b in itertools.pairwise(times)]
-    return max(set(gaps), key=gaps.count) / 1e9 if gaps else times[0] / 1e9
-
-
-def _series(trial: Trial, flow: int, x_values: Sequence[float], step: float) -> _Series:
-    """A flow on the grid of steps; None where it has no sample."""
-    samples, n = trial.samples, len(x_values)
-    name = "TCP upload" if len(trial.flows) == 1 else f"TCP upload::{flow + 1}"
-    if samples is None:
-        return _Series(name, {})
+def _series(name: str, rates: Rates, samples: pl.DataFrame | None, grid: tuple[int, float]) -> _Series:
+    """A flow on the grid of steps (how many, s); None where it has no sample."""
+    n, step = grid
     values: dict[str, list[float | None]] = {"val": [None] * n}
-    for _, end, rate in base.throughput(samples, flow):
+    for _, end, rate in rates:
         values["val"][_place(end, step, n)] = rate * 8 / 1e6
-    mine = samples.filter(samples["flow"] == flow)
     for theirs, ours, factor in COLUMNS:
-        if ours in mine.columns:
+        if samples is not None and ours in samples.columns:
             values[theirs] = [None] * n
-            for t_ns, v in mine.select("t_ns", ours).drop_nulls().iter_rows():
+            for t_ns, v in samples.select("t_ns", ours).drop_nulls().iter_rows():
                 if v < base.UNLIMITED:
                     values[theirs][_place(t_ns / 1e9, step, n)] = v / factor
     return _Series(name, values)

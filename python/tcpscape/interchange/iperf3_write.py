@@ -27,8 +27,9 @@ ZEROS = "0 because not measured: cpu_utilization_percent, timestamp, sndbuf_actu
 
 def write(trial: Trial, mtu: int = base.MTU) -> bytes:
     """The document; `mtu` is the path's, bytes."""
-    sampled = trial.samples is not None and trial.samples.height > 0 and bool(base.throughput(trial.samples, 0))
-    intervals = list(_intervals(trial, mtu)) if sampled else [_whole(trial, mtu)]
+    intervals = list(_intervals(trial, mtu))
+    sampled = bool(intervals)
+    intervals = intervals or [_whole(trial, mtu)]
     extra = {**base.provenance(trial), "notes": [ACKED if sampled else NO_SAMPLES, ZEROS]}
     said = {
         "start": _start(trial, mtu), "intervals": intervals, "end": _end(trial, mtu),
@@ -63,14 +64,12 @@ def _start(trial: Trial, mtu: int) -> dict[str, Any]:
 
 def _intervals(trial: Trial, mtu: int) -> Iterator[dict[str, Any]]:
     """One for each sampling time, with the flows that have a sample then."""
-    samples = trial.samples
-    if samples is None:
-        return
     at: dict[float, list[dict[str, Any]]] = {}
-    for i in range(len(trial.flows)):
-        rows = {t: row for row in samples.filter(samples["flow"] == i).iter_rows(named=True) if (t := row["t_ns"] / 1e9)}
+    rates, flows = base.throughputs(trial.samples), base.by_flow(trial.samples)
+    for i in sorted(rates):
+        rows = {row["t_ns"] / 1e9: row for row in flows[i].iter_rows(named=True)}
         before = 0
-        for begin, end, rate in base.throughput(samples, i):
+        for begin, end, rate in rates[i]:
             row = rows[end]
             again = int(row.get("retransmits") or 0)
             at.setdefault(end, []).append(_stream(i, (begin, end), rate, again - before) | _tcp_info(row, mtu))

@@ -20,11 +20,10 @@ def write(trial: Trial, mtu: int = base.MTU) -> bytes:
         raise InterchangeError("mahimahi: the trial has no samples, and a trace is made of them; run with --samples 100ms --out DIR")
     edges: dict[float, float] = {}
     end = 0.0
-    for i in range(len(trial.flows)):
-        for begin, until, rate in base.throughput(trial.samples, i):
-            edges[begin] = edges.get(begin, 0.0) + rate
-            edges[until] = edges.get(until, 0.0) - rate
-            end = max(end, until)
+    for begin, until, rate in (piece for pieces in base.throughputs(trial.samples).values() for piece in pieces):
+        edges[begin] = edges.get(begin, 0.0) + rate
+        edges[until] = edges.get(until, 0.0) - rate
+        end = max(end, until)
     points, total = [], 0.0
     for at in sorted(edges):
         total += edges[at]
