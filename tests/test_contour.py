@@ -5,10 +5,13 @@ import math
 import numpy as np
 import pytest
 
+from tcpscape.campaign import execute
+from tcpscape.campaign.plan import Campaign
 from tcpscape.errors import ScenarioError
 from tcpscape.findings import cliff, cliff_axis
+from tcpscape.findings.cliff_grid import grid, on_grid
 from tcpscape.findings.contour import Second, contour
-from tcpscape.findings.contour_ratio import MapEffort, Pair, fill, ratio_map, verdict
+from tcpscape.findings.contour_ratio import MapEffort, Pair, fill, pairs, ratio_map, verdict
 from tcpscape.stats import Estimate
 
 SHARE = cliff_axis.Axis("jitter", "of RTT", 0.0, 1.0, 0.01)
@@ -87,13 +90,42 @@ def test_undecided_cells_get_the_runs():
 
 
 def test_looking_again_and_again_does_not_mislead():
-    """Of 200 cells whose ratio is 1, looked at up to five times, at most 5 % are called better or worse; chance adds three deviations."""
-    cells = [(float(i), 0.0) for i in range(200)]
+    """Of 100 cells whose ratio is 1, looked at up to five times, at most 5 % are called better or worse; chance adds three deviations."""
+    cells = [(float(i), 0.0) for i in range(100)]
     got = fill(lambda some, seeds: [([noise(*c, s, 1, sigma=0.3) for s in seeds], [noise(*c, s, 2, sigma=0.3) for s in seeds]) for c in some], cells)
     wrong = sum(c.verdict in ("better", "worse") for c in got.cells)
-    assert wrong <= 200 * 0.05 + 3 * math.sqrt(200 * 0.05 * 0.95)
+    assert wrong <= 100 * 0.05 + 3 * math.sqrt(100 * 0.05 * 0.95)
 
 
 def test_efforts_that_make_no_sense():
     with pytest.raises(ScenarioError, match="seeds"):
         MapEffort(seeds=1)
+
+
+def outcome():
+    """The rig under both controls on the mock, both application rates pooled."""
+    return execute.run(Campaign.of({
+        "name": "grid", "conditions": {"rtt": "50ms", "flow": {"rcvbuf": "256KiB"}}, "engines": ["mock"], "cca": ["cubic", "bbr"], "seeds": 8, "pool": ["app"],
+        "axes": {"app": ["2MiB/s", "3MiB/s"], "rtt": ["50ms", "100ms"], "jitter": ["0ms", "3ms", "6ms", "9ms", "12ms", "18ms"]},
+    }))
+
+
+def test_a_campaigns_outcome_gives_the_map_and_the_cliff():
+    """The mock's cliff is at 20 % of the RTT for cubic and 12 % for bbr."""
+    found = outcome()
+    got = ratio_map(pairs(found, ("jitter", "rtt"), ("bbr", "cubic")))
+    assert (got.xs, got.ys) == ((0, 3, 6, 9, 12, 18), (50, 100))
+    assert got.at(9, 50).verdict == "worse"
+    assert got.at(0, 50).ratio.n == 8
+    edges = {cca: on_grid("jitter", "ms", grid(found.curve("jitter", cca, rtt="50ms"), "jitter")).edge for cca in ("cubic", "bbr")}
+    assert edges["cubic"].low <= 10 <= edges["cubic"].high
+    assert edges["bbr"].low <= 6 <= edges["bbr"].high
+    assert edges["cubic"].high - edges["cubic"].low >= 3  # the gap between two levels
+
+
+def test_a_grid_without_a_fall_and_grids_that_make_no_sense():
+    flat = on_grid("loss", "%", {0.0: [10.0, 11.0], 1.0: [9.0, 10.0]})
+    assert (flat.edge, flat.bracket, flat.runs) == (None, None, 4)
+    assert on_grid("loss", "%", {0.0: [0.0, 0.0], 1.0: [0.0, 0.0]}).levels == ()
+    with pytest.raises(ScenarioError, match="loss"):
+        on_grid("loss", "%", {0.0: [1.0, 2.0]})

@@ -35,8 +35,6 @@ WIDTH = 2
 """Steps of the lattice that the bracket and the interval may be wide: ± one."""
 FIRM = 1.5
 """Half-widths of its interval by which a level is off the threshold to be settled: several levels are judged, so one is not enough."""
-FAR = 2.0
-"""Half-widths of its interval by which the outermost levels of a fit are off the threshold, so that no resample crosses beyond them."""
 AROUND = 5
 """Levels that share the runs where the interval is wide."""
 BASE_SHARE = 0.25
@@ -213,20 +211,9 @@ class _Search:
         return known >= self.effort.seeds and self.point(step).decided(self.effort.threshold, FIRM)
 
     def window(self) -> list[int]:
-        """The steps around the edge: two on each side, and more up to one that is far from the threshold."""
-        bracket = self.bracket()
-        if not bracket:
-            return []
-        lower = self._until([s for s in sorted(self.values, reverse=True) if s < bracket[1]], fallen=False)
-        return sorted(lower + self._until([s for s in sorted(self.values) if s >= bracket[1]], fallen=True))
-
-    def _until(self, steps: Sequence[int], fallen: bool) -> list[int]:
-        taken: list[int] = []
-        for step in steps:
-            taken.append(step)
-            if self.fell(step) == fallen and self.point(step).decided(self.effort.threshold, FAR) and len(taken) > 1:
-                break
-        return taken
+        """The steps around the edge."""
+        points = cliff_fit.around([self.point(s) for s in sorted(self.values)], self.effort.threshold)
+        return [round(p.step) for p in points]
 
     def crossing(self, resamples: int) -> Crossing | None:
         steps = self.window()

@@ -29,6 +29,10 @@ LOOK, FINAL = 300, 2000
 """Resamples while searching and for the answer."""
 
 
+FAR = 2.0
+"""Half-widths of its interval by which the outermost levels of a fit are off the threshold, so that no resample crosses beyond them."""
+
+
 @dataclass(frozen=True, slots=True)
 class Point:
     """A level with its runs."""
@@ -72,6 +76,24 @@ def student(n: int) -> float:
     from scipy.stats import t
 
     return float(t.ppf((1 + CONFIDENCE) / 2, n - 1))
+
+
+def around(points: Sequence[Point], threshold: float) -> list[Point]:
+    """Of all points, sorted by step, those around the first fall: two on each side, and more up to one that is far from the threshold."""
+    fallen = [i for i, p in enumerate(points) if not p.retention >= threshold]
+    if not fallen:
+        return []
+    lower = _until(points[: fallen[0]][::-1], threshold, below=False)
+    return lower[::-1] + _until(points[fallen[0] :], threshold, below=True)
+
+
+def _until(points: Sequence[Point], threshold: float, below: bool) -> list[Point]:
+    taken: list[Point] = []
+    for point in points:
+        taken.append(point)
+        if (not point.retention >= threshold) == below and point.decided(threshold, FAR) and len(taken) > 1:
+            break
+    return taken
 
 
 def crossing(points: Sequence[Point], threshold: float, start: float, resamples: int = FINAL) -> Crossing:

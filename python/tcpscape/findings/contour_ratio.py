@@ -14,7 +14,9 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from tcpscape import stats
+from tcpscape.campaign.outcome import Outcome
 from tcpscape.errors import refuse
+from tcpscape.findings.cliff_grid import by_seed
 from tcpscape.stats import Estimate
 from tcpscape.stats.estimate import CONFIDENCE
 
@@ -105,6 +107,21 @@ def _widened(ratio: Estimate, looks: int) -> Estimate:
     factor = float(t.ppf(1 - miss / looks, ratio.n - 1) / t.ppf(1 - miss, ratio.n - 1))
     low, high = (ratio.value * (end / ratio.value) ** factor for end in (ratio.low, ratio.high))
     return replace(ratio, low=low, high=high)
+
+
+def pairs(outcome: Outcome, axes: tuple[str, str], ccas: tuple[str, str], metric: str = "goodput") -> list[Pair]:
+    """The cells of a campaign's outcome over two of its axes, under two congestion controls; seeds that only one of them has are left out.
+
+    What is pooled (two application rates) is averaged seed by seed.
+    """
+    found = []
+    for above in outcome.select(ccas[0]):
+        for below in outcome.select(ccas[1], above.engine, **above.at):
+            one, other = (by_seed(cell, metric) for cell in (above, below))
+            seeds = [s for s in one if s in other]
+            x, y = (above.value(axis).number for axis in axes)
+            found.append(Pair(x, y, tuple(one[s] for s in seeds), tuple(other[s] for s in seeds)))
+    return found
 
 
 Both = Callable[[Sequence[tuple[float, float]], range], list[tuple[list[float], list[float]]]]
