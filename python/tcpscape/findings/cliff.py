@@ -82,7 +82,7 @@ def find(measure: Measure, axis: Axis, effort: Effort = Effort(), near: float | 
     if near is None:
         search.walk()
     else:
-        search.approach(min(axis.last, max(axis.first, round(axis.step(near)))))
+        search.approach(round(min(axis.last, max(axis.first, axis.step(near)))))
     search.bisect()
     return search.answer(search.refine())
 
@@ -157,9 +157,10 @@ class _Search:
     def approach(self, step: int) -> None:
         """Outwards from a step until the edge is between two levels, then the glances below them."""
         self.look(step)
-        way, stride = (-1 if self.fell(step) else 1), WIDTH
-        while self.fell(step) == (way < 0) and self.axis.first < step + (way < 0) and step < self.axis.last + (way < 0):
-            step = min(self.axis.last, max(self.axis.first, step + way * stride))
+        falling, stride = self.fell(step), WIDTH
+        end = self.axis.first if falling else self.axis.last
+        while self.fell(step) == falling and step != end:
+            step = max(end, step - stride) if falling else min(end, step + stride)
             self.look(step)
             stride *= 2
         for lower in [s for s in self.axis.walk() if s < min(self.values)]:

@@ -46,8 +46,10 @@ class Axis:
         return self.gentle + sign * step * self.resolution
 
     def step(self, level: float) -> float:
-        """The place of a level on the lattice, not rounded."""
+        """The place of a level on the lattice, not rounded; −∞ for none at all where the axis is logarithmic."""
         sign = 1 if self.harsh > self.gentle else -1
+        if self.log and level <= 0:
+            return -sign * math.inf
         if self.log:
             return sign * math.log(level / self.gentle) / math.log1p(self.resolution)
         return sign * (level - self.gentle) / self.resolution
