@@ -127,7 +127,8 @@ def test_few_values_carry_a_caveat():
     assert "near normal" in stats.mean([1.0, 2.0, 3.0]).caveat
     assert stats.mean([1.0, 2.0, 3.0, 2.5, 1.5]).caveat == "5 values: a mode with a share below 45 % may be unseen"
     assert stats.mean(np.arange(12.0)).caveat == ""
-    assert "skewed" in stats.mean([1.0] * 11 + [9.0]).caveat
+    assert "skewed" in stats.cv([1.0] * 11 + [9.0]).caveat
+    assert stats.cv(np.arange(12.0)).caveat == ""
 
 
 def test_runs_needed_from_values_has_the_interval_of_the_cv():

@@ -73,9 +73,14 @@ class Repetition:
 
     def estimate(self, values: Sequence[float]) -> Estimate:
         """The estimate to report when runs were added until they sufficed: the metric's, its interval widened for having looked several times."""
-        found = self.metric(values)
-        wider = 1 + CAUTION / len(values) if values else 1.0
-        return replace(found, low=found.value - wider * (found.value - found.low), high=found.value + wider * (found.high - found.value))
+        return looked(self.metric(values))
+
+
+def looked(found: Estimate) -> Estimate:
+    """An estimate from runs that were added until they sufficed, its interval widened for having looked several times. An end of 0 stays."""
+    wider = 1 + CAUTION / found.n if found.n else 1.0
+    low, high = found.value - wider * (found.value - found.low), found.value + wider * (found.high - found.value)
+    return replace(found, low=max(low, 0.0) if found.low >= 0 else low, high=high)
 
 
 @dataclass(frozen=True)

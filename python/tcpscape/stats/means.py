@@ -112,12 +112,12 @@ def mover(a: Ends, b: Ends, correlation: Floats | float = 0.0) -> Bounds:
 
 def _welch(samples: tuple[Floats, Floats], sides: list[Ends], variances: list[Floats]) -> tuple[Ends, Ends]:
     """Both sides' intervals drawn in: together they know their scatter better than each alone, by Welch's (1947) degrees of freedom."""
-    from scipy.stats import t
+    from scipy.special import stdtrit
 
     n, m = (x.shape[1] for x in samples)
     p, q = variances
     freedom = (p + q) ** 2 / np.maximum(p**2 / (n - 1) + q**2 / (m - 1), np.finfo(float).tiny)
-    quantile = t.ppf((1 + CONFIDENCE) / 2, np.clip(freedom, min(n, m) - 1, n + m - 2))
+    quantile = stdtrit(np.clip(freedom, min(n, m) - 1, n + m - 2), (1 + CONFIDENCE) / 2)
     drawn = []
     for x, (at, low, high) in zip(samples, sides, strict=True):
         share = np.minimum(quantile / student(x.shape[1]), 1)
@@ -164,13 +164,22 @@ def _plain(x: Floats) -> Bounds:
 
 def _of_mean(x: Floats) -> Bounds:
     """Intervals of means on the logarithmic scale; those of samples without a positive mean mean nothing."""
-    return _of_ratio(x, np.ones_like(x))
+    n = x.shape[1]
+    at = _scale(x)
+    u = x / at - 1
+
+    def resampled(part: slice) -> Floats:
+        first, second = u[part] @ counts(n), u[part] ** 2 @ counts(n)
+        there = np.maximum(1 + first, _TINY)
+        return studentize(np.log(there), (second - first**2) / (there**2 * (n - 1)))
+
+    return _from_log(at, steps(resampled, x), u)
 
 
 def _of_ratio(a: Floats, b: Floats) -> Bounds:
     """Intervals of ratios of means of pairs on the logarithmic scale, the standard error by linearization of ln mean(a) − ln mean(b)."""
     n = a.shape[1]
-    at_a, at_b = (np.where(_positive(x), x.mean(1), 1)[:, None] for x in (a, b))
+    at_a, at_b = _scale(a), _scale(b)
     u, v = a / at_a - 1, b / at_b - 1
 
     def resampled(part: slice) -> Floats:
@@ -180,10 +189,19 @@ def _of_ratio(a: Floats, b: Floats) -> Bounds:
         square = (p * p @ w - mp**2) / above**2 + (q * q @ w - mq**2) / below**2 - 2 * (p * q @ w - mp * mq) / (above * below)
         return studentize(np.log(above) - np.log(below), square / (n - 1))
 
-    down, up = steps(resampled, a)
-    error = (u - v).std(1, ddof=1) / math.sqrt(n)
-    value = (at_a / at_b)[:, 0]
-    return value * np.exp(-down * error), value * np.exp(up * error)
+    return _from_log(at_a / at_b, steps(resampled, a), u - v)
+
+
+def _scale(x: Floats) -> Floats:
+    """Means (k, 1) to divide by; 1 for samples without a positive one."""
+    found: Floats = np.where(_positive(x), x.mean(1), 1.0)[:, None]
+    return found
+
+
+def _from_log(value: Floats, reach: Bounds, influence: Floats) -> Bounds:
+    """Ends so many standard errors from the values (k, 1), given what each run adds to the logarithm (k, n)."""
+    error = influence.std(1, ddof=1) / math.sqrt(influence.shape[1])
+    return value[:, 0] * np.exp(-reach[0] * error), value[:, 0] * np.exp(reach[1] * error)
 
 
 _TINY = 1e-12

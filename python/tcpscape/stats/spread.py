@@ -29,11 +29,11 @@ def cv(values: Numbers) -> Estimate:
         return Estimate(math.nan, math.nan, math.nan, n, "1")
     at, spread = float(x.mean()), float(x.std(ddof=1))
     if spread <= _ROUNDING * abs(at):
-        return Estimate(0.0, 0.0, 0.0, n, "1", caveats.of_moments(x))
+        return Estimate(0.0, 0.0, 0.0, n, "1", caveats.of_spread(x))
     if at <= 0:
         return Estimate(spread / at if at else math.inf, math.nan, math.nan, n, "1", "a CV of values whose mean is not positive has no interval")
     low, high = single(cv_bounds(x))
-    return Estimate(spread / at, low, high, n, "1", caveats.of_moments(x))
+    return Estimate(spread / at, low, high, n, "1", caveats.of_spread(x))
 
 
 def cv_bounds(x: Floats) -> Bounds:
