@@ -58,11 +58,16 @@ def test_an_error_in_a_thread_ends_the_campaign_and_keeps_what_was_over(tmp_path
 
 
 def test_whatever_stops_a_campaign_stops_its_threads(tmp_path):
+    class Slow(engines.REGISTRY["mock"]):
+        def run(self, scenario, seeds, **options):
+            time.sleep(0.01)
+            return super().run(scenario, seeds, **options)
+
     def progress(done, total):
         raise RuntimeError
 
     with Store(tmp_path) as store, pytest.raises(RuntimeError):
-        Runner(engines.make("mock"), 2, store=store, progress=progress).run(case(), range(1000))
+        Runner(Slow(), 2, store=store, progress=progress).run(case(), range(1000))
     for thread in threading.enumerate():
         if thread.name.startswith("ThreadPoolExecutor"):
             thread.join(10)

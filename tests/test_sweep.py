@@ -17,6 +17,7 @@ from tcpscape.campaign import asked, execute, record
 from tcpscape.campaign.plan import Campaign
 from tcpscape.cli.progress import Progress
 from tcpscape.engines import REGISTRY
+from tcpscape.engines.mock import Mock
 from tcpscape.errors import TcpscapeError
 from tcpscape.results import Store
 
@@ -232,8 +233,10 @@ def test_an_interrupt_says_how_to_go_on(cli, tmp_path, monkeypatch):
         if now == 7:
             raise KeyboardInterrupt
 
+    run = Mock.run
     with monkeypatch.context() as m:
         m.setattr(Progress, "update", interrupted)
+        m.setattr(Mock, "run", lambda *a, **k: time.sleep(0.05) or run(*a, **k))
         got = cli("sweep", *QUICK, "--jobs", "1", "--out", tmp_path)
     for thread in threading.enumerate():  # the trial that was running ends, and is kept too
         if thread.name.startswith("ThreadPoolExecutor"):

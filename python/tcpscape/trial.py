@@ -100,7 +100,7 @@ class FlowResult:
         return max(self.limited_by, key=lambda k: self.limited_by[k]) if self.limited_by else "?"
 
 
-_FLOW = tuple(f.name for f in fields(FlowResult))
+_FLOW = dict.fromkeys(f.name for f in fields(FlowResult))
 
 
 @dataclass(frozen=True, slots=True)

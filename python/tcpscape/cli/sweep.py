@@ -33,7 +33,7 @@ AXES = (
 
 def sweep(
     context: typer.Context,
-    what: Annotated[str | None, typer.Argument(metavar="[FILE]", help="A campaign (.yaml, .toml, a name) or a scenario to vary.")] = None,
+    what: Annotated[str | None, typer.Argument(metavar="FILE", help="A campaign (.yaml, .toml; buffers, jitter, step) or a scenario.")] = None,
     rtt: Annotated[str | None, typer.Option(help="Round-trip time.")] = None,
     jitter: Annotated[str | None, typer.Option(help="Spread of each one-way delay.")] = None,
     loss: Annotated[str | None, typer.Option(help="Loss in each direction, per cent.")] = None,
