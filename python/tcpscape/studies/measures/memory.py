@@ -39,5 +39,5 @@ def _rank_correlation(pairs: Array, picked: Array) -> Array:
     found = []
     for row in picked:
         ranks = [np.argsort(np.argsort(column)) for column in pairs[row].T]
-        found.append(float(np.corrcoef(ranks)[0, 1]) if len(row) > 1 else np.nan)
-    return np.asarray(found)
+        found.append(float(np.asarray(np.corrcoef(ranks))[0, 1]) if len(row) > 1 else np.nan)
+    return np.asarray(found, dtype=np.float64)
