@@ -139,7 +139,7 @@ class Study(Noun):
         """The same study with these fields of a campaign in every part, and those under `parts` in the part of each name."""
         own = fields.get("parts", {})
         shared = {k: v for k, v in fields.items() if k != "parts"}
-        parts = tuple(Campaign.of({**p.to_dict(), **own.get(p.name, {}), **shared}, self.name) for p in self.parts)
+        parts = tuple(Campaign.of({**p.to_dict(), **shared, **own.get(p.name, {})}, self.name) for p in self.parts)
         return self.model_copy(update={"parts": parts})
 
 
