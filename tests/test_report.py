@@ -148,7 +148,7 @@ def test_a_study_reports_itself(cli, tmp_path):
     got = cli("study", "run", "starlink", "--part", "profiles", "--quick", "--engine", "mock", "--out", tmp_path, "--report")
     assert got.status == 0, got.err
     assert got.out.endswith(f"report: {tmp_path / 'starlink' / 'report.html'}\n")
-    assert record.load(tmp_path / "starlink").command == f"tcpscape study run starlink --quick --engine mock --out {tmp_path} --report"
+    assert record.load(tmp_path / "starlink").command == f"tcpscape study run starlink --part profiles --quick --engine mock --out {tmp_path} --report"
 
 
 def test_a_run_reports_itself(cli, tmp_path):
