@@ -7,6 +7,7 @@ import pytest
 from tcpscape import engines, plots, studies
 from tcpscape.campaign import record
 from tcpscape.campaign.execute import Means
+from tcpscape.campaign.outcome import gather
 from tcpscape.engines.mock import Mock
 from tcpscape.errors import EngineError, TcpscapeError
 from tcpscape.results import Store
@@ -14,18 +15,14 @@ from tcpscape.studies import against, claims, known
 from tcpscape.studies import run as runs
 
 
-@pytest.fixture(scope="module")
-def glances():
-    """Every study with one seed, in its quick form."""
-    from conftest import model
-
-    model()
-    return {name: runs.run(study.changed({**study.quick, "seeds": 1})) for name in studies.names() for study in [studies.get(name)]}
+LONG = {"latency-spike", "one-percent-loss"}
+"""Studies whose quick look takes more than five CPU seconds; parts of them run in test_studies_works.py."""
 
 
-@pytest.mark.parametrize("name", studies.names())
-def test_a_study_runs_and_is_drawn(name, glances, tmp_path):
-    result = glances[name]
+@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.slow) if n in LONG else n for n in studies.names()])
+def test_a_study_runs_and_is_drawn(name, need_model, tmp_path):
+    study = studies.get(name)
+    result = runs.run(study.changed({**study.quick, "seeds": 1}))
     judged = claims.judge(result)
     assert len(judged) == len(result.study.claims)
     assert all(j.measured for j in judged)
@@ -35,12 +32,12 @@ def test_a_study_runs_and_is_drawn(name, glances, tmp_path):
     assert result.frame().height >= sum(len(o.cells) for o in result.parts.values())
 
 
-def test_every_published_number_belongs_to_a_cell(glances):
-    for name, result in glances.items():
-        study = result.study
-        cells = [(part, cell) for part, outcome in result.parts.items() for cell in outcome.cells]
-        stray = [k for k in known.table(study) if not any(k.is_of(part, cell) for part, cell in cells)]
-        assert not stray, (name, stray[:3])
+@pytest.mark.parametrize("name", studies.names())
+def test_every_published_number_belongs_to_a_cell(name):
+    study = studies.get(name)
+    cells = [(p.name, c) for p in study.parts for cases in [p.cases()] for c in gather(p, cases, [[]] * len(cases), {}).cells]
+    stray = [k for k in known.table(study) if not any(k.is_of(part, cell) for part, cell in cells)]
+    assert not stray, stray[:3]
 
 
 def test_profiles_are_named_paths():
