@@ -14,7 +14,6 @@ from tcpscape.results import Store
 from tcpscape.studies import against, claims, known
 from tcpscape.studies import run as runs
 
-
 LONG = {"latency-spike", "one-percent-loss"}
 """Studies whose quick look takes more than five CPU seconds; parts of them run in test_studies_works.py."""
 
