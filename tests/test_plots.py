@@ -3,6 +3,7 @@
 import itertools
 import math
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,7 +16,9 @@ from tcpscape.campaign import execute
 from tcpscape.campaign.plan import Campaign
 from tcpscape.engines.mock import Mock
 from tcpscape.errors import TcpscapeError
-from tcpscape.plots import Beside, palette, style
+from tcpscape.findings.damage import Achieved, Damage
+from tcpscape.plots import Beside, damage, events, palette, series, spikes, strip, style
+from tcpscape.stats import Estimate
 from tcpscape.studies import run as runs
 
 PATH = {"rtt": "50ms", "distribution": "normal", "flow": {"rcvbuf": "256KiB"}}
@@ -150,6 +153,61 @@ def test_caveats_and_intervals_are_drawn(outcomes):
     assert re.search(r"\d\.\d+ \[\d+\.\d+, \d+\.\d+\]", said)
 
 
+def test_a_legend_does_not_repeat_the_names_of_rows(outcomes):
+    assert not plots.find("bars").draw(outcomes["loss"], Beside()).legends
+    assert len(plots.find("profiles").draw(outcomes["names"], Beside()).legends[0].get_texts()) == 2
+
+
+def test_modes_are_marked(outcomes):
+    def labels(goodput):
+        some = outcomes["runs"]
+        cells = [replace(c, runs=(tuple(_with(t, goodput(i)) for i, t in enumerate(c.trials)),)) for c in some.cells]
+        return plots.find("strip").draw(replace(some, cells=tuple(cells)), Beside()).axes[0].get_legend_handles_labels()[1]
+
+    assert labels(lambda i: 10 + 0.1 * i + 30 * (i % 2)).count(strip.MODES) == 2 * 6
+    assert strip.MODES not in labels(lambda i: 10 + 0.1 * i)
+
+
+def _with(trial, goodput):
+    return replace(trial, flows=tuple(replace(f, goodput_mbps=goodput) for f in trial.flows))
+
+
+def test_a_thinned_trace_keeps_its_peaks():
+    t = np.arange(10_000) / 100
+    values = np.where(t == 50, 99.0, np.where(t == 70, -7.0, 1.0))
+    short, kept = series.thin(t, values)
+    assert len(short) <= series.MOST_POINTS
+    assert (max(kept), short[kept.argmax()], min(kept), short[kept.argmin()]) == (99, 50, -7, 70)
+
+
+def test_events_of_a_path(sampled):
+    found = [(e.at_s, e.text) for e in events.of_path(sampled["step"].cells[0].scenarios[0])]
+    assert found == [(1.5, "outage, every 1.5 s"), (2.0, "rate 10mbit"), (3.0, "")]
+
+
+def test_recoveries_are_marked(sampled):
+    ax = plots.find("series").draw(sampled["flows"], Beside()).axes[0]
+    assert any(label.endswith("fast recovery") for label in ax.get_legend_handles_labels()[1])
+
+
+def test_the_spikes_are_the_findings_own(sampled):
+    some = sampled["step"]
+    ax = plots.find("spike").draw(some, Beside()).axes[0]
+    peaks = [float(c.lines[0].get_ydata()[0]) for c in ax.containers]
+    assert sorted(peaks) == pytest.approx(sorted(spikes.verdict(c).peak_ms.value for c in some.cells))
+    assert {round(spikes.verdict(c).bound_ms) for c in some.cells} == {20, 40}
+
+
+def test_damage_is_drawn():
+    found = [
+        Damage("reordering", "delay correlated in time: order kept", Estimate(20, 18, 22, 9), Estimate(6.5, 5.1, 8.2, 9), None, Achieved(None, None)),
+        Damage("loss", "no random loss", Estimate(3, 2, 4, 9), Estimate(1.02, 0.9, math.inf, 9), None, Achieved(None, None)),
+    ]
+    sheet = damage.damage(found, "What does the damage at RTT 50ms, jitter 12ms")
+    assert mind(sheet) == ([], [])
+    assert {"6.50 [5.10, 8.20]", "1.02 [0.900, ∞]"} <= {t for t, _ in texts(sheet)}
+
+
 def test_retention_is_the_outcomes_own(outcomes):
     some = outcomes["jitter"]
     ax = plots.find("retention").draw(some, Beside()).axes[0]
@@ -159,12 +217,12 @@ def test_retention_is_the_outcomes_own(outcomes):
 
 
 def test_published_numbers_stand_beside():
-    study = studies.get("loss-tolerance")
-    result = runs.run(study.only([study.parts[0].name]).changed({"engines": ["mock"], "seeds": 2}))
+    result = runs.run(studies.get("loss-tolerance").only(["loss"]).changed({"engines": ["mock"], "seeds": 2}))
     ax = plots.find("curve").draw(result.outcome(), Beside("", result.known)).axes[0]
     line = next(one for one in ax.lines if one.get_label() == "bbr, published")
-    known = {k.at["loss"]: k.value for k in result.known if k.cca == "bbr" and (k.stat, k.metric) == ("mean", "goodput") and k.kind == "published"}
-    raw = {k.at["loss"]: k.value for k in result.known if k.cca == "bbr" and (k.stat, k.metric) == ("mean", "goodput") and k.kind == "raw"}
+    mine = [k for k in result.known if (k.part, k.cca, k.metric, k.stat, k.valid) == ("loss", "bbr", "goodput", "mean", True)]
+    known, raw = ({k.at["loss"]: k.value for k in mine if k.kind == kind} for kind in ("published", "raw"))
+    assert len(known) >= 6
     assert sorted(line.get_ydata()) == pytest.approx(sorted((known | raw).values()))
 
 
@@ -175,7 +233,7 @@ def test_the_same_figure_has_the_same_bytes(outcomes, tmp_path):
 
 
 def test_inline_figures_take_the_pages_ink(outcomes):
-    text = style.inline(plots.find("curve").draw(outcomes["jitter"], Beside()), "fig")
+    text = style.inline(style.svg(plots.find("curve").draw(outcomes["jitter"], Beside())), "fig")
     assert text.startswith("<svg")
     assert style.INK not in text
     assert "currentColor" in text

@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from tcpscape import units
@@ -45,6 +46,7 @@ _SCALES: tuple[tuple[Any, float, str], ...] = (
 """How a text with a unit is read, the factor to the axis' unit, that unit."""
 
 
+@lru_cache(maxsize=65_536)
 def read(text: str) -> Value:
     """Where a value stands: `8ms` → 8 ms, `10mbit` → 10 Mbit/s, `0.1%` → 0.1 %, `64KiB` → 65 536 B, `5` → 5, `fq_codel` → a word."""
     said = text.strip()

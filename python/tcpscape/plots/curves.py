@@ -19,6 +19,8 @@ HALF = 50.0
 """Percent that counts as the cliff's edge, as published."""
 LEVELS, MOST_LINES = 3, 8
 """Fewest values on an axis for a curve; most curves of a panel."""
+IMPAIRMENTS = ("jitter", "loss", "reorder", "duplicate", "corrupt", "outage")
+"""Words in the names of axes along which something is taken away."""
 FAR = 100.0
 """An interval without an end is drawn to so many times its value: out of the figure."""
 WIDE = 30.0
@@ -32,10 +34,12 @@ def has_axis(outcome: Outcome) -> bool:
 
 
 def has_cliff(outcome: Outcome) -> bool:
-    """Whether something is taken away along the axis: it begins at 0, and the metric there is not 0."""
+    """Whether an impairment grows along the axis: it begins at 0, and the goodput there is not 0."""
     if outcome.campaign.metric != "goodput" or not has_axis(outcome):
         return False
     axis = base.scales(outcome, LEVELS)[-1]
+    if not any(word in axis for word in IMPAIRMENTS):
+        return False
     return min(c.value(axis).number for c in outcome.cells) == 0 and any(outcome.base(c, axis).mean().value > 0 for c in outcome.cells)
 
 

@@ -32,7 +32,7 @@ HALF = 0.5
 BEST = 4.0
 """Ratio at which the ratio map's colour is full, either way."""
 DARK, LIGHT = "#14171a", "#ffffff"
-"""Numbers on light and on dark cells."""
+"""Numbers on light and on dark cells; whatever else stands on cells, which are the same on every page."""
 
 
 @dataclass(frozen=True)
@@ -178,7 +178,7 @@ def _ratios(ax: Axes, plane: _Plane, found: RatioMap) -> None:
         ground = colours(_place(cell))
         ax.add_patch(Rectangle((column, row), 1, 1, facecolor=ground, linewidth=0))
         if cell.verdict == "undecided":
-            ax.add_patch(Rectangle((column, row), 1, 1, fill=False, edgecolor=(style.INK, 0.45), hatch="///", linewidth=0))
+            ax.add_patch(Rectangle((column, row), 1, 1, fill=False, edgecolor=(DARK, 0.4), hatch="///", linewidth=0))
         if len(plane.xs) <= MOST_NUMBERS:
             _ratio_number(ax, (row, column), cell, ground)
     ax.set_xlim(0, len(plane.xs))

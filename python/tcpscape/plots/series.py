@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 MOST_TRACES = 4
 """Congestion controls over each other in one figure; flows of a trial that are told apart."""
-MOST_POINTS = 1200
+MOST_POINTS = 800
 """Points of a trace: of more, each stretch keeps its least and its greatest."""
 LEAST_BIN_S = 0.1
 """Shortest interval over which throughput is taken, s."""
@@ -153,7 +153,7 @@ def draw(traces: Sequence[Trace]) -> tuple[Figure, list[Axes]]:
         for trace, (t, values) in found:
             everybodys = label.startswith("queue") and len(trace.trial.flows) > 1
             colour, dash = (style.INK, "-") if everybodys else (trace.look.colour, trace.look.dash)
-            ax.plot(*_thin(t, values), color=colour, linestyle=dash, linewidth=1.1, label="_" if everybodys else trace.label)
+            ax.plot(*thin(t, values), color=colour, linestyle=dash, linewidth=1.1, label="_" if everybodys else trace.label)
             if label.startswith("cwnd"):
                 _recoveries(ax, trace)
         ax.set_ylim(bottom=0)
@@ -163,7 +163,7 @@ def draw(traces: Sequence[Trace]) -> tuple[Figure, list[Axes]]:
     return fig, axes
 
 
-def _thin(t: Array, values: Array) -> tuple[Array, Array]:
+def thin(t: Array, values: Array) -> tuple[Array, Array]:
     """No more than so many points: of each stretch its least and its greatest, so that no peak is lost."""
     if len(t) <= MOST_POINTS:
         return t, values

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from tcpscape import stats
 from tcpscape.campaign.outcome import Cell, Outcome
 from tcpscape.plots import base, style
 from tcpscape.plots.base import Beside, Line
+from tcpscape.stats import Shape
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,6 +27,7 @@ SPREAD = 0.72
 """Width of a column's dots, of the room it has."""
 MANY = 1500
 """Dots from which they are written as an image."""
+MEDIAN, MODES = "median, 95 % interval", "a mode of two (bar: its share)"
 WIDE = 30.0
 """Highest over lowest value from which the axis is logarithmic."""
 
@@ -64,7 +67,7 @@ def strip(outcome: Outcome, beside: Beside = Beside()) -> Figure:
         ax.set_xlabel(base.NAMES.get(axis, axis))
         ax.set_title(base.said(here), fontsize=10)
     style.y_label(axes, base.metric_label(metric))
-    what = "each dot a run; bar: median and its 95 % interval"
+    what = "each dot a run; two modes where the dip test refutes one (p < 0.05)"
     style.words(fig, axes, (base.title(outcome, beside), base.note(outcome, what)), outcome.caveats)
     return fig
 
@@ -80,10 +83,20 @@ def _clouds(ax: Axes, line: Line, columns: Sequence[tuple[float, Cell]], metric:
     )
     ax.plot([], [], color=look.colour, marker=look.marker, markersize=5, linewidth=0, label=line.label)
     for x, cell in columns:
-        got = cell.median(metric)
+        _marks(ax, x, stats.shape([v for v in cell.values(metric) if math.isfinite(v)]), width)
+
+
+def _marks(ax: Axes, x: float, shape: Shape, width: float) -> None:
+    """The median with its interval; of several modes each, as long as its share of the runs."""
+    for mode in shape.modes:
+        got, share = mode.location, mode.share.value
         low, high = base.bounded(got, -math.inf, math.inf)
         ends = [[got.value - low if math.isfinite(low) else 0.0], [high - got.value if math.isfinite(high) else 0.0]]
-        ax.errorbar(x, got.value, xerr=width / 2, yerr=ends, color=style.INK, elinewidth=1.4, linewidth=0, zorder=4)
+        label = MODES if shape.bimodal else MEDIAN
+        ax.errorbar(
+            x, got.value, xerr=width / 2 * share, yerr=ends, color=style.INK, elinewidth=2.4 if shape.bimodal else 1.3, linewidth=0, zorder=4,
+            label=label,
+        )
 
 
 def _apart(n: int) -> NDArray[np.float64]:

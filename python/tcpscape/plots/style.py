@@ -35,6 +35,8 @@ NOTE_SIZE, NOTE_LINES, NOTE_STEP = 7.5, 3, 1.4
 """Size of the caveats under a figure, points; how many lines of them; height of a line over its size."""
 LONG = 20.0
 """Largest over smallest positive value from which an axis is logarithmic."""
+LONG_PATH = 400
+"""Characters of a path in an SVG that is a curve."""
 LONG_LOG = 2000.0
 """Highest over lowest value from which a logarithmic axis names powers of ten alone."""
 LEAST_APART = 0.085
@@ -147,7 +149,8 @@ def _key(fig: Figure, axes: Sequence[Axes], foot: float, only: Sequence[str]) ->
     found: dict[str, Any] = {}
     for ax in axes:
         for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
-            found.setdefault(label, handle)
+            if not only or label in only:
+                found.setdefault(label, handle)
     if not found:
         return foot
     found = dict(sorted(found.items(), key=lambda pair: pair[0].endswith("published")))
@@ -216,14 +219,17 @@ def formats(text: str) -> tuple[str, ...]:
     return found
 
 
-def save(fig: Figure, stem: Path, kinds: Sequence[str] = ("png", "svg")) -> list[Path]:
-    """Writes the figure in these formats; the same figure gives the same bytes. Returns the files."""
+def save(fig: Figure, stem: Path, kinds: Sequence[str] = ("png", "svg"), drawn: str = "") -> list[Path]:
+    """Writes the figure in these formats; the same figure gives the same bytes. `drawn`: its SVG, where it is there already. Returns the files."""
     stem = stem.with_suffix("") if stem.suffix[1:] in FORMATS else stem
     files = [stem.with_name(f"{stem.name}.{kind}") for kind in kinds]
     try:
         stem.parent.mkdir(parents=True, exist_ok=True)
         for file, kind in zip(files, kinds, strict=True):
-            _write(fig, file, kind)
+            if kind == "svg" and drawn:
+                file.write_text(drawn, "utf-8")
+            else:
+                _write(fig, file, kind)
     except OSError as e:
         raise StoreError(f"out: cannot write {e.filename}: {e.strerror}; choose another directory") from None
     return files
@@ -242,14 +248,24 @@ def _write(fig: Figure, to: Any, kind: str) -> None:
         fig.savefig(to, format=kind, dpi=DPI, metadata=_DATELESS[kind])
 
 
-def inline(fig: Figure, name: str) -> str:
-    """The figure as an `<svg>` element for a page: ids begin with `name`, ink is the page's (`currentColor`), the width gives way."""
+def svg(fig: Figure) -> str:
+    """The figure as an SVG document. Its layout is settled then, which makes any other format of it quicker."""
     out = io.StringIO()
     _write(fig, out, "svg")
-    text = out.getvalue()
-    text = text[text.index("<svg") :].replace(INK, "currentColor").strip()
+    fig.set_layout_engine("none")
+    return out.getvalue()
+
+
+def inline(drawn: str, name: str) -> str:
+    """An SVG document as an `<svg>` element for a page: ids begin with `name`, ink is the page's (`currentColor`), the width gives way."""
+    text = drawn[drawn.index("<svg") :].replace(INK, "currentColor").strip()
     text = re.sub(r'\bid="', f'id="{name}-', text)
     text = re.sub(r'(url\(#|href="#)', rf"\g<1>{name}-", text)
-    text = re.sub(r'\bd="[^"]*"', lambda found: re.sub(r"(\d\.\d\d)\d+", r"\1", found.group(0)), text)
+    text = re.sub(r'\bd="[^"]*"', lambda found: _short(found.group(0)), text)
     wide = re.search(r'width="([\d.]+)pt" height="[\d.]+pt"', text)
     return text.replace(wide.group(0), f'style="max-width:{wide.group(1)}pt" role="img"', 1) if wide else text
+
+
+def _short(path: str) -> str:
+    """A path's numbers to 0.1 pt; those of small shapes, such as markers, to 0.01."""
+    return re.sub(r"(\d\.\d)\d+" if len(path) > LONG_PATH else r"(\d\.\d\d)\d+", r"\1", path)

@@ -31,7 +31,7 @@ def build(record: Record, root: Path, formats: tuple[str, ...] = ("svg", "png"))
     names = {part: rerun.names(part, outcome) for part, outcome in record.parts.items()}
     measured = {part: cells.measure(part, outcome, names[part]) for part, outcome in record.parts.items()}
     reruns = rerun.cells(record.parts, names)
-    drawn, files = _figures(record, result, Wanted(result.study.figures if result else (), formats), root)
+    drawn, files = _figures(record, result, Wanted(result.study.figures if result else (), formats, len(record.parts)), root)
     made = {"cells": cells.frame([m for some in measured.values() for m in some]), "runs": cells.runs(record.parts)}
     if result:
         made |= {"study": result.frame(), "claims": _claims(judged)}
@@ -85,7 +85,8 @@ def _page(record: Record, result: Result | None, judged: list[Judged], parts: di
     )
     return environment.get_template("page.html.j2").render(
         record=record, study=result.study if result else None, title=result.study.title if result else record.name,
-        claims=published.claims(judged).dense() if judged else None, verdicts=published.verdicts(judged), facts=_facts(record),
+        claims=published.claims(judged).dense() if judged else None, verdicts=published.verdicts(judged), works=published.works(judged),
+        facts=_facts(record),
         caveats=sorted({c for o in record.outcomes for c in o.caveats}), **parts,
     )
 

@@ -13,8 +13,8 @@ from tcpscape.campaign.outcome import Outcome
 from tcpscape.plots import Beside, Figure, style
 
 FOLDER = "figures"
-MOST_PAGES = 6
-"""Figures of one kind on the page; all of them are in the folder."""
+MOST_PAGES, PAGES = 3, 6
+"""Figures of one kind in a part, and in all parts together: where there would be more, these are spread evenly over the cells."""
 
 
 @dataclass(frozen=True)
@@ -23,8 +23,7 @@ class Drawn:
 
     name: str
     about: str
-    svg: Markup | None
-    """None where it is only in the folder."""
+    svg: Markup
     files: tuple[str, ...]
     """Paths from the result directory."""
 
@@ -37,17 +36,36 @@ class Wanted:
     """Figures by name; none is every one that fits."""
     formats: Sequence[str] = ("svg", "png")
     """Files of each."""
+    parts: int = 1
+    """Parts of the record, which share the page."""
+
+    @property
+    def pages(self) -> int:
+        """Most figures of one kind in a part."""
+        return max(1, min(MOST_PAGES, PAGES // self.parts))
 
 
 def draw(part: str, outcome: Outcome, beside: Beside, wanted: Wanted, root: Path) -> Iterator[tuple[Drawn, list[Path]]]:
     """The outcome's figures, and the files written."""
     for figure in chosen(outcome, wanted.names):
-        for i, page in enumerate(figure.pages(outcome)):
-            name = "-".join([*([part] if part else []), figure.name, *([str(i + 1)] if i else [])])
-            sheet = figure.draw(page, beside)
-            files = style.save(sheet, root / FOLDER / name, wanted.formats)
-            svg = Markup(style.inline(sheet, name)) if i < MOST_PAGES else None
-            yield Drawn(name, figure.about, svg, tuple(f"{FOLDER}/{f.name}" for f in files)), files
+        pages = figure.pages(outcome)
+        some = spread(len(pages), wanted.pages)
+        about = figure.about if len(some) == len(pages) else f"{figure.about} ({len(some)} of {len(pages)} cells)"
+        for place in some:
+            name = "-".join([*([part] if part else []), figure.name, *([str(place + 1)] if len(pages) > 1 else [])])
+            sheet = figure.draw(pages[place], beside)
+            drawn = style.svg(sheet)
+            files = style.save(sheet, root / FOLDER / name, wanted.formats, drawn)
+            yield Drawn(name, about, Markup(style.inline(drawn, name)), tuple(f"{FOLDER}/{f.name}" for f in files)), files
+
+
+def spread(count: int, most: int) -> list[int]:
+    """At most so many of `count` places, evenly apart: the first and the last among them, or the middle one alone."""
+    if count <= most:
+        return list(range(count))
+    if most == 1:
+        return [count // 2]
+    return sorted({round(i * (count - 1) / (most - 1)) for i in range(most)})
 
 
 def chosen(outcome: Outcome, names: Sequence[str]) -> list[Figure]:

@@ -49,16 +49,21 @@ def _beside(row: Row, known: Known | None) -> list[Field]:
 
 
 def claims(judged: Sequence[Judged]) -> Table:
-    """Every claim with its verdict, what was measured, whose it is, and what explains the published number."""
+    """Every claim with its verdict, what was measured, whose it is (a name of `WORKS`), and what explains the published number."""
     lines = [
         [
             view.word(j.verdict, kind=CLASSES[j.verdict]), view.word(j.claim.text), view.word(j.measured), view.word(j.claim.setup),
-            view.word(WORKS[j.claim.work]),
+            view.word(j.claim.work),
         ]
         for j in judged
     ]  # fmt: skip
     columns = ("verdict", "claim", "measured [95 %]", "explained by its set-up", "source")
     return Table("claims", "What was claimed, and what our runs say", columns, lines, left=len(columns))
+
+
+def works(judged: Sequence[Judged]) -> list[tuple[str, str]]:
+    """The works whose claims these are: name and title."""
+    return [(name, WORKS[name]) for name in dict.fromkeys(j.claim.work for j in judged)]
 
 
 def verdicts(judged: Sequence[Judged]) -> list[tuple[str, int, str]]:
