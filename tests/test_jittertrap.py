@@ -262,3 +262,13 @@ def test_what_the_beginning_says():
     rows = np.array([[0, 1, 2, 3]])
     assert memory._rank_correlation(pairs, rows)[0] == pytest.approx(1)
     assert memory._rank_correlation(pairs * [1, -1], rows)[0] == pytest.approx(-1)
+
+
+def test_parts_that_an_engine_cannot_run_are_left_out(cli, tmp_path):
+    got = cli("study", "run", "loss-tolerance", "--quick", "--engine", "mock", "--out", tmp_path)
+    assert got.status == 0, got.err
+    assert got.out.endswith("part version is left out: cca: 'bbr3' is not built; choose reno, cubic, bbr\n")
+    assert "BBR under loss is version 3" not in got.out
+    assert "BBR carries 17.6x of CUBIC" in got.out
+    got = cli("study", "run", "loss-tolerance", "--part", "version", "--engine", "mock", "--out", tmp_path)
+    assert (got.status, got.err) == (2, "error: cca: 'bbr3' is not built; choose reno, cubic, bbr\n")

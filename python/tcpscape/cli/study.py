@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -55,25 +56,34 @@ def run(
     check: checks.Checks = None,
 ) -> None:
     """Run a published study under its own conditions; print our numbers beside the published ones, and its claims."""
-    from tcpscape import studies
+    from tcpscape import engines, studies
     from tcpscape.campaign.execute import Means
     from tcpscape.results import Store
     from tcpscape.studies import against as contrasts
     from tcpscape.studies import run as runs
+    from tcpscape.studies.able import able
 
     whole = studies.get(name)
     said, asked = _asked(whole.only(part) if part else whole, quick, seeds), checks.read(check)
+    said, left_out = able(said, [engines.make(e) for e in (engine, against) if e])
     root, command = out / name, options.command(context)
     with Store(root) as store, Progress(f"{name} on {engine}") as one, Progress(f"{name} on {against}") as two:
         means = Means(jobs, store, one.update)
         if against is None:
             result = runs.run(said.changed({"engines": [engine]}), means)
             _show(result, root, command, report)
+            _leave_out(left_out)
             return checks.settle(asked, checks.conditions(result.parts))
         contrast = contrasts.run(said, engine, against, means, two.update)
     _show(contrast.ours, root, command, report)
     _show_against(contrast, root)
+    _leave_out(left_out)
     checks.settle(asked, checks.conditions(contrast.ours.parts))
+
+
+def _leave_out(reasons: Sequence[str]) -> None:
+    for reason in reasons:
+        print(reason)
 
 
 def _asked(said: Study, quick: bool, seeds: int | None) -> Study:

@@ -66,5 +66,8 @@ def _over(above: Array, below: Array) -> Array:
 
 
 def _cv(x: Array) -> Array:
+    """Sample standard deviation over mean; unknown of one run."""
+    if x.shape[-1] < 2:
+        return np.full(x.shape[:-1], np.nan)
     found: Array = np.std(x, axis=-1, ddof=1) / np.mean(x, axis=-1)
     return found
