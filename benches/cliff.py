@@ -72,10 +72,11 @@ def at(path: Conditions, app: float = 0, **update: object) -> Conditions:
     return path.model_copy(update={"flow": flow, **update})
 
 
-def jittered(name: str, what: str, path: Conditions, cca: str, apps: Sequence[float], top: int) -> Curve:
-    """Along the jitter in steps of 1 % of the RTT up to `top` %."""
+def jittered(name: str, what: str, path: Conditions, cca: str, apps: Sequence[float], top: int, low: int = 1) -> Curve:
+    """Along the jitter: none, and in steps of 1 % of the RTT from `low` to `top` %."""
     axis = cliff_axis.jitter(path.rtt)
-    return Curve(name, what, cca, axis, lambda x: [at(path, a, jitter=round(x)) for a in apps], [round(i / 100, 2) * path.rtt for i in range(top + 1)])
+    grid = [round(i / 100, 2) * path.rtt for i in (0, *range(low, top + 1))]
+    return Curve(name, what, cca, axis, lambda x: [at(path, a, jitter=round(x)) for a in apps], grid)
 
 
 def lossy(name: str, cca: str, low: float, high: float) -> Curve:
@@ -108,7 +109,7 @@ def curves() -> list[Curve]:
         jittered("j50-data-cubic", "rig at 5 MiB/s, RTT 50 ms, jitter on data only", at(RIG, jitter_on="forward"), "cubic", SLOW, 30),
         jittered("j26-loss-bbr", "bulk, RTT 26 ms, 0.125 % loss, jitter", SATELLITE, "bbr", (0,), 30),
         paced("rate50-cubic-8ms", 8),
-        jittered("j50-uniform-cubic", "rig at 5 MiB/s, RTT 50 ms, uniform jitter", at(RIG, distribution="uniform"), "cubic", SLOW, 60),
+        jittered("j50-uniform-cubic", "rig at 5 MiB/s, RTT 50 ms, uniform jitter", at(RIG, distribution="uniform"), "cubic", SLOW, 60, 31),
     ]
 
 
