@@ -1,5 +1,6 @@
 """Sides, damage and advice against an engine whose answers are known; the search for cliffs is in test_cliff.py."""
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -110,3 +111,14 @@ def test_advice_from_the_mock():
     assert got.choice == "cubic"
     assert got.command == "sysctl -w net.ipv4.tcp_congestion_control=cubic"
     assert got.caveats
+
+
+def test_advice_is_json_even_where_there_are_no_numbers(cli):
+    """On a path that carries nothing ratios have no value; JSON knows neither NaN nor Infinity."""
+    def refuse(word):
+        raise AssertionError(word)
+
+    got = cli("advise", "--rtt", "26ms", "--jitter", "3ms", "--loss", "100%", "--engine", "mock", "--cca", "cubic,bbr", "--seeds", "4", "--json")
+    said = json.loads(got.out, parse_constant=refuse)
+    assert said["ranking"][0]["against_best"]["value"] is None
+    assert said["ranking"][0]["cliff"]["jitter_ns"] is None

@@ -23,7 +23,7 @@ MATTERS = 1.1
 def show(advice: Advice, as_json: bool) -> None:
     """Prints the answer."""
     if as_json:
-        print(json.dumps(_plain(advice), default=float))
+        print(json.dumps(_finite(_plain(advice)), allow_nan=False))
         return
     screen = tables.console()
     for part in _parts(advice):
@@ -119,6 +119,17 @@ def _plain(advice: Advice) -> dict[str, Any]:
     }
 
 
+def _finite(said: Any) -> Any:
+    """The same with null for numbers that JSON has not (an open end, no value)."""
+    if isinstance(said, dict):
+        return {k: _finite(v) for k, v in said.items()}
+    if isinstance(said, list | tuple):
+        return [_finite(v) for v in said]
+    if isinstance(said, float):
+        return float(said) if math.isfinite(said) else None
+    return said
+
+
 def _standing(s: Standing) -> dict[str, Any]:
     said = {k: v for k, v in asdict(s).items() if k != "cliff"}
     said["side"] = s.side
@@ -127,7 +138,7 @@ def _standing(s: Standing) -> dict[str, Any]:
 
 
 def _cliff(cliff: Cliff) -> dict[str, Any]:
-    """The edge in ns; an end of its interval is null where the fall may lie beyond the axis."""
+    """The edge in ns; an end of its interval is open where the fall may lie beyond the axis."""
     edge = cliff.edge
-    ends = [x if math.isfinite(x) else None for x in (edge.low, edge.high)] if edge else None
+    ends = (edge.low, edge.high) if edge else None
     return {"jitter_ns": edge.value if edge else None, "interval_ns": ends, "bracket_ns": cliff.bracket, "chaos_ns": cliff.zone}
