@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """What the chaos zone is made of: the cell of the chaos-zone study (50 ms, 10 ms jitter) run again and again; the tables of docs/models/chaos.md.
 
-`python benches/chaos.py` takes some minutes on two cores; `--quick` is a look, not a result.
+`python benches/chaos.py` takes some minutes on two cores, and runs the real kernel too where it is built (`make kernel`); `--quick` is a look, not a result.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 from collections.abc import Iterator, Sequence
 
 from cliff import RIG, at
@@ -16,6 +17,7 @@ from tcpscape.engines import make
 from tcpscape.engines.base import Capture
 from tcpscape.findings import chaos, chaos_memory, damage, modes
 from tcpscape.findings.conditions import Conditions
+from tcpscape.scenario import TIMER_SLACK, Kernel
 from tcpscape.trial import Trial
 
 CCAS = ("cubic", "bbr")
@@ -31,9 +33,9 @@ SHOWN = 9
 """Features in a table."""
 
 
-def trials(path: Conditions, cca: str, n: int, jobs: int, samples_ns: int = 0) -> list[Trial]:
+def trials(path: Conditions, cca: str, n: int, jobs: int, samples_ns: int = 0, engine: str = "model") -> list[Trial]:
     """Runs of a path."""
-    return Runner(make("model"), jobs, Capture(samples_ns=samples_ns)).run(path.scenario(cca), range(FIRST, FIRST + n))
+    return Runner(make(engine), jobs, Capture(samples_ns=samples_ns)).run(path.scenario(cca), range(FIRST, FIRST + n))
 
 
 def table(heads: Sequence[str], rows: Iterator[Sequence[str]]) -> None:
@@ -66,12 +68,13 @@ KEPT = {"rtos", "spurious retransmits", "least RTT, ms", "slow start left at, s"
 """Features shown whatever they explain: the ones that others named as the cause."""
 
 
-def memories(n: int, jobs: int) -> None:
+def memories(path: Conditions, n: int, jobs: int, engines: Sequence[str] = ("model",)) -> None:
     """How long the rate remembers, from runs of a minute."""
     found = {}
-    for cca in CCAS:
-        some = trials(at(CELL, 10, duration=LONG_NS), cca, n, jobs, 10 * SAMPLES_NS)
-        found[cca] = chaos_memory.memory([chaos_memory.rates(t.samples, t.flows[0]) for t in some], LAGS, LENGTHS)
+    for cca, engine in itertools.product(CCAS, engines):
+        some = trials(at(path, 10, duration=LONG_NS), cca, n, jobs, 10 * SAMPLES_NS, engine)
+        name = f"{cca}, {engine}" if len(engines) > 1 else cca
+        found[name] = chaos_memory.memory([chaos_memory.rates(t.samples, t.flows[0]) for t in some], LAGS, LENGTHS)
     table(("control", *(f"ρ at {k} s" for k in LAGS)), ((cca, *(rho.text(2) for _, rho in m.correlation)) for cca, m in found.items()))
     table(("control", *(f"CV of {k} s" for k in LENGTHS)), ((cca, *(cv.text(2) for _, cv in m.cv)) for cca, m in found.items()))
 
@@ -97,7 +100,11 @@ def main() -> None:
     p.add_argument("--quick", action="store_true")
     a = p.parse_args()
     cells(30 if a.quick else 300, a.jobs)
-    memories(20 if a.quick else 150, a.jobs)
+    memories(CELL, 20 if a.quick else 150, a.jobs)
+    if why := make("virtual").unavailable():
+        print(f"\nno real kernel: {why}")
+    else:
+        memories(CELL.model_copy(update={"kernel": Kernel(), "timer_slack": TIMER_SLACK}), 20 if a.quick else 80, a.jobs, ("virtual", "model"))
     ingredients(20 if a.quick else 100, a.jobs)
 
 

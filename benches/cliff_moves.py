@@ -7,16 +7,19 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import pathlib
 from collections.abc import Iterator
 
 from cliff import RIG, Bench, Curve, at
+from tcpscape.campaign import Runner
+from tcpscape.engines import make
 from tcpscape.findings import cliff, cliff_axis, cliff_runs
 from tcpscape.findings.cliff_levels import Cliff
 from tcpscape.findings.conditions import Conditions
 from tcpscape.findings.contour import Contour, Second, contour
 from tcpscape.findings.contour_ratio import MapEffort, fill
-from tcpscape.scenario import Scenario
+from tcpscape.scenario import TIMER_SLACK, Kernel, Scenario
 
 CCAS = ("cubic", "bbr")
 RATE = 10
@@ -106,11 +109,27 @@ def ratios(bench: Bench) -> None:
     print(f"\n{found.runs} runs, {len(found.undecided)} undecided")
 
 
+def referee(jobs: int) -> None:
+    """Prints the edges on a real kernel (6.1, the virtual engine) and on the model of that kernel, the rest of the rig alike."""
+    if why := make("virtual").unavailable():
+        print(f"\nno real kernel: {why}")
+        return
+    runners = {engine: Runner(make(engine), jobs) for engine in ("virtual", "model")}
+    print("\n| RTT | control | " + " | ".join(runners) + " |\n|---|---|---|---|")
+    for rtt, cca in itertools.product((24, 50, 100), CCAS):
+        path = at(RIG, RATE, rtt=rtt * 1_000_000, kernel=Kernel(), timer_slack=TIMER_SLACK)
+        found = [
+            cliff.find(cliff_runs.measure(r, lambda x, p=path, c=cca: [p.model_copy(update={"jitter": round(x)}).scenario(c)]), cliff_axis.jitter(path.rtt), EFFORT)
+            for r in runners.values()
+        ]
+        print(f"| {rtt} ms | {cca} | " + " | ".join(said(f) for f in found) + " |", flush=True)
+
+
 def main() -> None:
     """The command."""
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--jobs", type=int, default=2)
-    p.add_argument("--only", choices=(*PARTS, "contours", "ratios"))
+    p.add_argument("--only", choices=(*PARTS, "contours", "ratios", "kernel"))
     a = p.parse_args()
     bench = Bench(pathlib.Path(), a.jobs)
     for part in [part for part in PARTS if a.only in (None, part)]:
@@ -121,6 +140,8 @@ def main() -> None:
         contours(bench)
     if a.only in (None, "ratios"):
         ratios(bench)
+    if a.only in (None, "kernel"):
+        referee(a.jobs)
 
 
 if __name__ == "__main__":
