@@ -5,11 +5,11 @@ A scenario says everything a trial depends on except the seed and the engine, so
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import json
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
+from weakref import WeakKeyDictionary
 
 from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
@@ -233,7 +233,11 @@ class Scenario(Noun):
 
     def address(self) -> str:
         """Content address: a hash of everything that changes a result (not the name)."""
-        return _address(self)
+        found = _addresses.get(self)
+        if found is None:
+            said = self.model_dump(mode="json", exclude={"name", "about"})
+            found = _addresses[self] = hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:24]
+        return found
 
     @classmethod
     def of(cls, data: Any, source: str = "scenario") -> Scenario:
@@ -242,11 +246,8 @@ class Scenario(Noun):
         return made
 
 
-@functools.lru_cache(maxsize=4096)
-def _address(scenario: Scenario) -> str:
-    """The content address; remembered, since every seed asks for it."""
-    said = scenario.model_dump(mode="json", exclude={"name", "about"}, context={"address": True})
-    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:24]
+_addresses: WeakKeyDictionary[Scenario, str] = WeakKeyDictionary()
+"""Content addresses, as long as their scenario lives: every seed asks for it."""
 
 
 def validate(noun: type[Any], data: Any, source: str) -> Any:

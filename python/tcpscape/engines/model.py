@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 from tcpscape import own
 from tcpscape.control import Param
@@ -58,6 +59,7 @@ def controls(lib: ModuleType) -> list[Control]:
     return [Control(name, about, source, tuple(Param(*p) for p in params)) for name, about, source, params in rows]
 
 
+@functools.lru_cache(maxsize=8)
 def parameters(lib: ModuleType) -> plan.Controls:
     """Their parameters, by name."""
     return {c.name: c.params for c in controls(lib)}
@@ -68,10 +70,16 @@ def results(scenario: Scenario, raw: Sequence[Mapping[str, Any]]) -> tuple[FlowR
     return tuple(FlowResult.of({**said, "cca": cca}) for said, cca in zip(raw, scenario.ccas, strict=True))
 
 
-@functools.lru_cache(maxsize=4096)
+_plans: WeakKeyDictionary[Scenario, dict[tuple[ModuleType, Capture], str]] = WeakKeyDictionary()
+"""Plans as JSON, as long as their scenario lives: a campaign checks it, and runs it seed by seed."""
+
+
 def _plan(lib: ModuleType, scenario: Scenario, capture: Capture) -> str:
-    """The plan as JSON; remembered, since a campaign runs a scenario seed by seed."""
-    return json.dumps(plan.build(scenario, lib.parse_tc, parameters(lib), capture), separators=(",", ":"))
+    """The plan as JSON."""
+    known = _plans.setdefault(scenario, {})
+    if (lib, capture) not in known:
+        known[lib, capture] = json.dumps(plan.build(scenario, lib.parse_tc, parameters(lib), capture), separators=(",", ":"))
+    return known[lib, capture]
 
 
 _ONE_AT_A_TIME = threading.Lock()
