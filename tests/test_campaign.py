@@ -162,3 +162,12 @@ def test_a_campaign_is_written_and_read(tmp_path):
     assert kept.value == outcome.find("bbr", jitter="8ms").mean().value / outcome.find("bbr", jitter="0").mean().value
     with pytest.raises(TcpscapeError, match=r"no manifest.json in it; name a directory"):
         record.load(tmp_path / "nowhere")
+
+
+def test_intervals_of_repeated_cells_are_wider():
+    said = {"conditions": {"rtt": "50ms", "loss": "1%"}, "cca": "cubic", "engines": ["mock"], "seeds": 5}
+    (plain,), (repeated,) = (execute.run(Campaign.of({**said, **more})).cells for more in ({"seeds": 20}, {"precision": "0.001%", "max_seeds": 20}))
+    assert repeated.values() == plain.values()
+    for one, other in ((plain.median(), repeated.median()), (plain.mean(), repeated.mean())):
+        assert other.value == one.value
+        assert other.high - other.value == pytest.approx((1 + 2 / 20) * (one.high - one.value))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tcpscape import metrics, stats
 from tcpscape.campaign import axes
+from tcpscape.campaign.adaptive import looked
 from tcpscape.campaign.axes import Value
 from tcpscape.campaign.plan import Campaign, Case
 from tcpscape.scenario import Scenario
@@ -31,6 +32,8 @@ class Cell:
     """One for each value of what is pooled."""
     runs: tuple[tuple[Trial, ...], ...]
     """Of each scenario, its trials in the seeds' order."""
+    until_precise: bool = False
+    """Whether runs were added until an interval was narrow enough: intervals of mean and median are wider for having looked several times."""
 
     @property
     def trials(self) -> tuple[Trial, ...]:
@@ -44,11 +47,11 @@ class Cell:
 
     def mean(self, metric: str = "goodput") -> Estimate:
         """Mean of a metric with its interval."""
-        return stats.mean(self.values(metric), metrics.find(metric).unit)
+        return self._looked(stats.mean(self.values(metric), metrics.find(metric).unit))
 
     def median(self, metric: str = "goodput") -> Estimate:
         """Median of a metric with its interval."""
-        return stats.median(self.values(metric), metrics.find(metric).unit)
+        return self._looked(stats.median(self.values(metric), metrics.find(metric).unit))
 
     def cv(self, metric: str = "goodput") -> Estimate:
         """Coefficient of variation of a metric, a fraction, with its interval."""
@@ -57,6 +60,9 @@ class Cell:
     def value(self, axis: str) -> Value:
         """Where it stands on an axis."""
         return axes.read(self.at[axis])
+
+    def _looked(self, found: Estimate) -> Estimate:
+        return looked(found) if self.until_precise else found
 
     def stands(self, at: Mapping[str, str]) -> bool:
         """Whether it has these values on these axes (`0` is `0ms`)."""
@@ -161,8 +167,9 @@ def gather(campaign: Campaign, cases: Iterable[Case], runs: Iterable[Iterable[Tr
     for case, trials in zip(cases, runs, strict=True):
         key = (case.engine, case.cca, *sorted(case.at.items()))
         found.setdefault(key, []).append((case, tuple(trials)))
+    precise = campaign.precision is not None
     cells = [
-        Cell(some[0][0].at, some[0][0].cca, some[0][0].engine, tuple(c.scenario for c, _ in some), tuple(t for _, t in some))
-        for some in found.values()
+        Cell(first.at, first.cca, first.engine, tuple(c.scenario for c, _ in some), tuple(t for _, t in some), precise)
+        for some in found.values() for first in [some[0][0]]
     ]
     return Outcome(campaign, tuple(cells), dict(versions))

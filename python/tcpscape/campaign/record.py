@@ -103,9 +103,9 @@ def _outcome(said: Mapping[str, Any], store: Store, root: Path) -> Outcome:
             found |= store.load_many(missing, some)
     if lost := [a for a in addresses if a not in found]:
         raise StoreError(f"{root}: trial {lost[0]} of its manifest is missing; run again with the same --out")
-    return Outcome(campaign, tuple(_cell(c, found) for c in said["cells"]), said["versions"])
+    return Outcome(campaign, tuple(_cell(c, found, campaign) for c in said["cells"]), said["versions"])
 
 
-def _cell(said: Mapping[str, Any], trials: Mapping[str, Trial]) -> Cell:
+def _cell(said: Mapping[str, Any], trials: Mapping[str, Trial], campaign: Campaign) -> Cell:
     runs = tuple(tuple(trials[address] for address in some) for some in said["runs"])
-    return Cell(said["at"], said["cca"], said["engine"], tuple(Scenario.of(s) for s in said["scenarios"]), runs)
+    return Cell(said["at"], said["cca"], said["engine"], tuple(Scenario.of(s) for s in said["scenarios"]), runs, campaign.precision is not None)

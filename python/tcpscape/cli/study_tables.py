@@ -51,12 +51,18 @@ def parts(result: Result, judged: Sequence[Judged]) -> Iterator[Any]:
         yield f"\n[bold]{part}[/bold]" if len(result.parts) > 1 else ""
         yield _table(outcome, [r for r in rows if r.part == part])
     yield "\n[bold]What the study claims[/bold]"
-    yield tables.table(("ours say", "claim", "measured"), [(MARKS[j.verdict], j.claim.text, j.measured) for j in judged], left=3)
+    yield tables.table(("ours say", "claim", "measured"), [(MARKS[j.verdict], j.claim.text, _said(j)) for j in judged], left=3)
     yield "\n" + ", ".join(f"{sum(j.verdict == v for j in judged)} {v}" for v in VERDICTS)
     for pitfall in said.pitfalls:
         yield f"pitfall: {pitfall}"
     for caveat in result.caveats:
         yield f"caveat: {caveat}"
+
+
+def _said(judged: Judged) -> str:
+    """What was measured, and why it differs where that is known."""
+    why = judged.claim.setup
+    return judged.measured if judged.verdict == "reproduced" or not why or why in judged.measured else f"{judged.measured}\n{why}"
 
 
 def _table(outcome: Outcome, rows: Sequence[Row]) -> Any:
