@@ -54,6 +54,7 @@ class Curve:
     grid: Sequence[float]
     base: Paths | None = None
     """The same without the impairment, where the axis itself changes the rate."""
+    threshold: float = cliff.HALF
 
     @property
     def each(self) -> int:
@@ -90,7 +91,8 @@ def paced(name: str, jitter_ms: int) -> Curve:
     axis = Axis("rate", "MiB/s", 0.25, 16.0, 0.05, origin=None, log=True)
     grid = [float(x) for x in np.geomspace(0.25, 16, 31)]
     jitter = jitter_ms * 1_000_000
-    return Curve(name, f"rig, RTT 50 ms, jitter {jitter_ms} ms, rate", "cubic", axis, lambda x: [at(RIG, x, jitter=jitter)], grid, lambda x: [at(RIG, x)])
+    what = f"rig, RTT 50 ms, jitter {jitter_ms} ms, rate (80 % kept)"
+    return Curve(name, what, "cubic", axis, lambda x: [at(RIG, x, jitter=jitter)], grid, lambda x: [at(RIG, x)], 0.8)
 
 
 def curves() -> list[Curve]:
@@ -139,8 +141,8 @@ class Bench:
         value, low, high = grid_edge(curve, levels, values, calm)
         base = self.measure(curve, curve.base, 0) if curve.base else None
         began = time.monotonic()
-        found = cliff.find(self.measure(curve, curve.paths, 0), curve.axis, cliff.Effort(most=MOST), base=base)
-        spent, runs, dense = time.monotonic() - began, found.runs * curve.each, values.size * curve.each * (2 if curve.base else 1)
+        found = cliff.find(self.measure(curve, curve.paths, 0), curve.axis, cliff.Effort(curve.threshold, most=MOST), base=base)
+        spent, runs, dense = time.monotonic() - began, found.runs * curve.each, (values.size + (0 if calm is None else calm.size)) * curve.each
         by, unit = curve.unit
         edge = found.edge
         if edge is None:
@@ -153,13 +155,13 @@ class Bench:
 
 
 def grid_edge(curve: Curve, levels: np.ndarray, values: np.ndarray, calm: np.ndarray | None) -> tuple[float, float, float]:
-    """Where the means of a grid first fall below half, read off between two points, with its bootstrap interval."""
+    """Where the means of a grid first fall below the threshold, read off between two points, with its bootstrap interval."""
     steps = np.array([curve.axis.step(x) if x > 0 or not curve.axis.log else -np.inf for x in levels])
 
     def edge(means: np.ndarray, base: np.ndarray) -> float:
         kept = means / base
-        i = int(np.flatnonzero(kept < cliff.HALF)[0])
-        share = (kept[i - 1] - cliff.HALF) / (kept[i - 1] - kept[i])
+        i = int(np.flatnonzero(kept < curve.threshold)[0])
+        share = (kept[i - 1] - curve.threshold) / (kept[i - 1] - kept[i])
         return curve.axis.level(steps[i - 1] + share * (steps[i] - steps[i - 1]))
 
     def base(means: np.ndarray) -> np.ndarray:

@@ -20,6 +20,8 @@ WILD_CV = 0.2
 as without the impairment, …"""
 ALIVE = 0.25
 """… while it still keeps this much; below it has collapsed, however its remains vary."""
+FEWEST = 5
+"""Runs of a level from which it counts as chaotic or not: of a glance's four, one run off the side of the others is a quarter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +98,8 @@ class Cliff:
     @property
     def zone(self) -> tuple[float, float] | None:
         """The unbroken run of chaotic levels around the edge, and the path's own level if that is one; None where there is none."""
-        known = {x.at: x for x in (*self.levels, *([self.here] if self.here else []))}
+        measured = [x for x in self.levels if x.retention.n >= FEWEST]
+        known = {x.at: x for x in (*measured, *([self.here] if self.here else []))}
         order = sorted(known, key=self.axis.step)
         edge = self.axis.step(self.edge.value) if self.edge else -math.inf
         below = takewhile(lambda x: x.chaotic, (known[a] for a in reversed(order) if self.axis.step(a) <= edge))
