@@ -25,6 +25,7 @@ PATH = {"rtt": "50ms", "distribution": "normal", "flow": {"rcvbuf": "256KiB"}}
 CAMPAIGNS = {
     "jitter": {"axes": {"jitter": "0..24ms/4ms"}, "cca": "cubic,bbr"},
     "jitter-rtt": {"axes": {"rtt": "24,50,100ms", "jitter": "0..24ms/4ms"}, "cca": "cubic,bbr"},
+    "fine": {"axes": {"rtt": "24,50,100ms", "jitter": "0..24ms/1ms"}, "cca": "cubic,bbr", "seeds": 2},
     "loss": {"axes": {"loss": "0,0.1,0.25,0.5,1,2,5%"}, "cca": "cubic,bbr,reno"},
     "names": {"zip": [{"profile": ["near", "far"], "rtt": "20,200ms", "loss": "0%,1%"}], "cca": "cubic,bbr"},
     "one": {"cca": "cubic"},
@@ -105,10 +106,11 @@ def _overlap(p, q, slack=1.0):
 
 
 DRAWN = {
-    "jitter": ["retention", "curve"], "jitter-rtt": ["retention", "curve", "map", "ratio-map"], "loss": ["retention", "curve", "bars"],
+    "jitter": ["retention", "curve"], "jitter-rtt": ["retention", "curve", "map", "ratio-map"], "fine": ["retention", "curve", "map", "ratio-map"],
+    "loss": ["retention", "curve", "bars"],
     "names": ["profiles"], "one": ["bars"], "runs": ["curve", "strip", "cdf"], "many": ["profiles", "bars"], "engines": ["profiles"],
 }
-DRAWN_OF_SAMPLES = {"step": ["profiles", "spike", "series"], "flows": ["bars", "series", "shares"]}
+DRAWN_OF_SAMPLES = {"step": ["profiles", "spike", "series"], "flows": ["bars", "split", "series", "shares"]}
 
 
 def test_figures_that_fit(outcomes):
@@ -156,6 +158,17 @@ def test_caveats_and_intervals_are_drawn(outcomes):
 def test_a_legend_does_not_repeat_the_names_of_rows(outcomes):
     assert not plots.find("bars").draw(outcomes["loss"], Beside()).legends
     assert len(plots.find("profiles").draw(outcomes["names"], Beside()).legends[0].get_texts()) == 2
+
+
+def test_too_many_panels_become_pages():
+    said = {"axes": {"rtt": "10..70ms/10ms", "loss": "0,1%", "jitter": "0..8ms/4ms"}, "cca": "cubic", "conditions": PATH, "engines": ["mock"], "seeds": 2}
+    some = execute.run(Campaign.of(said))
+    found = plots.find("curve").pages(some)
+    assert [len(page.cells) for page in found] == [6] * 7
+    sheet = plots.find("curve").draw(found[2], Beside())
+    assert len(sheet.axes) == 2
+    assert "RTT 30ms; mean" in sheet.get_suptitle()
+    assert [len(page.cells) for page in plots.find("map").pages(some)] == [21, 21]
 
 
 def test_modes_are_marked(outcomes):

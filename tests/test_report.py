@@ -11,7 +11,7 @@ from tcpscape import files, report, studies
 from tcpscape.campaign import execute, record
 from tcpscape.campaign.execute import Means
 from tcpscape.campaign.plan import Campaign
-from tcpscape.report import rerun, view
+from tcpscape.report import figures, rerun, view
 from tcpscape.results import Store
 from tcpscape.stats import Estimate
 from tcpscape.studies import claims
@@ -175,6 +175,13 @@ def test_a_number_has_its_interval():
     field = view.estimate(Estimate(0.25, 0.2, 0.3, 9), 100)
     assert (field.text, field.interval, field.sort) == ("25.0", "[20.0, 30.0]", 25.0)
     assert view.estimate(Estimate(3.0, float("nan"), float("nan"), 1)).interval == "[one run]"
+
+
+def test_figures_that_are_asked_for(sweep):
+    outcome = record.load(sweep).outcomes[0]
+    assert [f.name for f in figures.chosen(outcome, ("curve",))] == ["curve"]
+    assert [f.name for f in figures.chosen(outcome, ("shares",))] == [f.name for f in figures.chosen(outcome, ())][:1]
+    assert (figures.spread(2, 3), figures.spread(9, 3), figures.spread(9, 1)) == ([0, 1], [0, 4, 8], [4])
 
 
 def test_a_long_table_is_cut_on_the_page():

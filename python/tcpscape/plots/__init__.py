@@ -23,12 +23,13 @@ __all__ = ["FIGURES", "Beside", "Figure", "find", "fitting", "study"]
 FIGURES: Mapping[str, Figure] = {
     f.name: f
     for f in (
-        Figure("retention", "goodput as a share of that without the impairment, with its interval", curves.has_cliff, curves.retention),
-        Figure("curve", "the metric along an axis, with its interval", curves.has_axis, curves.curve),
+        Figure("retention", "goodput as a share of that without the impairment, with its interval", curves.has_cliff, curves.retention, curves.pages),
+        Figure("curve", "the metric along an axis, with its interval", curves.has_axis, curves.curve, curves.pages),
         Figure("profiles", "the metric on each named path", bars.has_names, bars.profiles),
         Figure("bars", "the metric of every congestion control, the highest first", bars.has_controls, bars.bars),
-        Figure("map", "the metric over two axes, and the line where half of it is left", maps.has_plane, maps.heat),
-        Figure("ratio-map", "the ratio of two congestion controls over two axes; hatched where the runs do not decide", maps.has_ratio, maps.ratio),
+        Figure("split", "what each congestion control has of all flows' goodput", bars.has_mixture, bars.split),
+        Figure("map", "the metric over two axes, and the line where half of it is left", maps.has_plane, maps.heat, maps.pages),
+        Figure("ratio-map", "the ratio of two congestion controls; hatched where the runs do not decide", maps.has_ratio, maps.ratio, maps.pages),
         Figure("strip", "every run as a dot, by cell", strip.has_runs, strip.strip),
         Figure("cdf", "the distribution of the runs of a cell, with its band", cdf.has_distribution, cdf.cdf),
         Figure("spike", "the peak of the delay after a drop of capacity, against its bound", spikes.has_drop, spikes.spike),
@@ -54,4 +55,5 @@ def fitting(outcome: Outcome) -> list[Figure]:
 def study(result: Result, stem: Path) -> list[Path]:
     """The first figure that fits the study's first part, with the published numbers. Returns the files (PNG, SVG)."""
     outcome = result.outcome()
-    return style.save(fitting(outcome)[0].draw(outcome, Beside(result.study.title, result.known)), stem)
+    figure = fitting(outcome)[0]
+    return style.save(figure.draw(figure.pages(outcome)[0], Beside(result.study.title, result.known)), stem)

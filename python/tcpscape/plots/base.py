@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -93,8 +92,10 @@ def scales(outcome: Outcome, least: int = 2) -> list[str]:
 def points(outcome: Outcome, *along: str) -> list[dict[str, str]]:
     """Every point on the other axes, for a panel each; axes with one value are left out."""
     others = [a for a in outcome.axes if a not in along and len(outcome.levels(a)) > 1]
-    found = [dict(zip(others, at, strict=True)) for at in itertools.product(*(outcome.levels(a) for a in others))]
-    return [here for here in found if outcome.select(**here)]
+    order = [{level: i for i, level in enumerate(outcome.levels(a))} for a in others]
+    there = {tuple(places[c.at[a]] for a, places in zip(others, order, strict=True)) for c in outcome.cells if all(a in c.at for a in others)}
+    levels = [list(places) for places in order]
+    return [{a: some[i] for a, some, i in zip(others, levels, at, strict=True)} for at in sorted(there)]
 
 
 def fits(outcome: Outcome, *along: str) -> bool:
@@ -105,6 +106,14 @@ def fits(outcome: Outcome, *along: str) -> bool:
 def part(outcome: Outcome, here: Mapping[str, str]) -> Outcome:
     """The outcome's cells at these values, as an outcome."""
     return Outcome(outcome.campaign, outcome.select(**here), outcome.versions)
+
+
+def pages(outcome: Outcome, *along: str) -> list[Outcome]:
+    """The outcome in parts that have few enough panels each: by the values of its first axes."""
+    if fits(outcome, *along):
+        return [outcome]
+    first = next(a for a in outcome.axes if a not in along and len(outcome.levels(a)) > 1)
+    return [page for level in outcome.levels(first) for page in pages(part(outcome, {first: level}), *along)]
 
 
 def said(here: Mapping[str, str]) -> str:
@@ -143,7 +152,8 @@ def note(outcome: Outcome, what: str) -> str:
     """What is shown, of how many runs, on what."""
     counts = sorted({len(c.trials) for c in outcome.cells})
     each = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]}–{counts[-1]}"
-    return f"{what}; {outcome.trials} runs, {each} a cell, engine {outcome.label}"
+    fixed = {a: outcome.levels(a)[0] for a in outcome.axes if len(outcome.campaign.axes.get(a, ())) > 1 and len(outcome.levels(a)) == 1}
+    return "; ".join(filter(None, [said(fixed), what, f"{outcome.trials} runs, {each} a cell, engine {outcome.label}"]))
 
 
 def title(outcome: Outcome, beside: Beside) -> str:

@@ -28,9 +28,13 @@ WIDE = 30.0
 
 
 def has_axis(outcome: Outcome) -> bool:
-    """Whether there is an axis with a scale, and few enough lines and panels beside it."""
-    found = base.scales(outcome, LEVELS)
-    return bool(found) and len(base.lines(outcome)) <= MOST_LINES and base.fits(outcome, found[-1])
+    """Whether there is an axis with a scale, and few enough lines."""
+    return bool(base.scales(outcome, LEVELS)) and len(base.lines(outcome)) <= MOST_LINES
+
+
+def pages(outcome: Outcome) -> list[Outcome]:
+    """Parts with few enough panels."""
+    return base.pages(outcome, base.scales(outcome, LEVELS)[-1])
 
 
 def has_cliff(outcome: Outcome) -> bool:

@@ -17,20 +17,23 @@ from tcpscape.plots.base import Beside, Line
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import Colormap
     from matplotlib.figure import Figure
 
-LEVELS = 3
-"""Fewest values on each axis."""
+LEVELS, MOST_LINES = 3, 8
+"""Fewest values on each axis; most congestion controls, a panel each."""
 CELL = (0.8, 0.44)
 """Width and height of a cell, inches."""
-MOST_NUMBERS = 14
-"""Columns that have room for numbers."""
+MOST_NUMBERS, PANEL = 14, (5.6, 4.4)
+"""Columns, and rows, that have room for numbers; size of a panel that has not, inches."""
 INTERVAL_SIZE, LEAST_SIZE = 5.8, 4.5
 """Size of an interval in a cell, points; one that would have to be smaller is left to the table."""
 HALF = 0.5
 """Share of the goodput at the lowest value of the x axis that the contour follows."""
 BEST = 4.0
 """Ratio at which the ratio map's colour is full, either way."""
+RATIO = "ratio"
 DARK, LIGHT = "#14171a", "#ffffff"
 """Numbers on light and on dark cells; whatever else stands on cells, which are the same on every page."""
 
@@ -48,9 +51,14 @@ class _Plane:
 
 
 def has_plane(outcome: Outcome) -> bool:
-    """Whether two axes with a scale have at least three values each."""
-    found = base.scales(outcome, LEVELS)
-    return len(found) >= 2 and len(base.points(outcome, *found[-2:])) * len(base.lines(outcome)) <= base.MOST_PANELS
+    """Whether two axes with a scale have at least three values each, and there are few enough congestion controls."""
+    return len(base.scales(outcome, LEVELS)) >= 2 and len(base.lines(outcome)) <= MOST_LINES
+
+
+def pages(outcome: Outcome) -> list[Outcome]:
+    """A figure for each point on the other axes."""
+    along = base.scales(outcome, LEVELS)[-2:]
+    return [base.part(outcome, here) for here in base.points(outcome, *along)]
 
 
 def has_ratio(outcome: Outcome) -> bool:
@@ -58,50 +66,53 @@ def has_ratio(outcome: Outcome) -> bool:
     return has_plane(outcome) and len(base.lines(outcome)) >= 2
 
 
-def _plane(outcome: Outcome, line: Line, here: Mapping[str, str]) -> _Plane:
+def _plane(outcome: Outcome, line: Line) -> _Plane:
     y, x = base.scales(outcome, LEVELS)[-2:]
-    mine = line.cells(outcome, here)
-    xs, ys = outcome.levels(x, outcome.cells), outcome.levels(y, outcome.cells)
-    return _Plane(x, y, xs, ys, {(ys.index(c.at[y]), xs.index(c.at[x])): c for c in mine if x in c.at and y in c.at})
+    xs, ys = outcome.levels(x), outcome.levels(y)
+    columns, rows = ({level: i for i, level in enumerate(levels)} for levels in (xs, ys))
+    return _Plane(x, y, xs, ys, {(rows[c.at[y]], columns[c.at[x]]): c for c in line.cells(outcome, {}) if x in c.at and y in c.at})
 
 
 def heat(outcome: Outcome, beside: Beside = Beside()) -> Figure:
     """The metric's mean in each cell with its interval; the line is where half of that at the lowest value of the x axis is left."""
     from matplotlib import colormaps
+    from matplotlib.cm import ScalarMappable
     from matplotlib.colors import Normalize
 
     metric = outcome.campaign.metric
-    panels = _panels(outcome)
-    fig, axes = _figure(outcome, len(panels))
-    top = max((v for c in outcome.cells if math.isfinite(v := c.mean(metric).value)), default=1.0)
-    scale, colours = Normalize(0, top or 1.0), colormaps["cividis"]
-    for ax, (line, here) in zip(axes, panels, strict=True):
-        plane = _plane(outcome, line, here)
-        values = _grid(plane, {at: c.mean(metric).value for at, c in plane.cells.items()})
-        ax.pcolormesh(values, cmap=colours, norm=scale)
-        if len(plane.xs) <= MOST_NUMBERS:
+    lines, numbered = base.lines(outcome), _numbered(outcome)
+    planes = [_plane(outcome, line) for line in lines]
+    means = [{at: float(np.mean(c.values(metric))) for at, c in plane.cells.items()} for plane in planes]
+    fig, axes = _figure(outcome, len(lines))
+    scale = Normalize(0, max((v for some in means for v in some.values() if math.isfinite(v)), default=1.0) or 1.0)
+    colours = colormaps["cividis"]
+    for ax, line, plane, some in zip(axes, lines, planes, means, strict=True):
+        ax.pcolormesh(_grid(plane, some), cmap=colours, norm=scale, rasterized=not numbered)
+        if numbered:
             for at, cell in plane.cells.items():
-                got = cell.mean(metric)
-                _number(ax, at, got.text(), colours(scale(got.value)))
+                _number(ax, at, cell.mean(metric).text(), colours(scale(some[at])))
         if metric == "goodput":
-            _half(ax, outcome, plane)
-        _axes(ax, outcome, plane, ", ".join(filter(None, [line.label, base.said(here)])))
-    what = f"{base.metric_label(metric)}: mean and 95 % interval; dashed: half of that at the lowest {panels and _plane(outcome, *panels[0]).x}"
+            _half(ax, plane, some)
+        _axes(ax, outcome, plane, line.label)
+    if not numbered:
+        _bar(fig, axes, ScalarMappable(scale, colours), base.metric_label(metric))
+    what = f"{base.metric_label(metric)}: mean{' and 95 % interval' if numbered else ''}; dashed: half of that at the lowest {planes[0].x}"
     style.words(fig, axes, (base.title(outcome, beside), base.note(outcome, what)), outcome.caveats)
     return fig
 
 
-def _panels(outcome: Outcome) -> list[tuple[Line, dict[str, str]]]:
-    along = base.scales(outcome, LEVELS)[-2:]
-    return [(line, here) for here in base.points(outcome, *along) for line in base.lines(outcome) if line.cells(outcome, here)]
-
-
 def _figure(outcome: Outcome, panels: int) -> tuple[Figure, list[Axes]]:
     y, x = (len(outcome.levels(a)) for a in base.scales(outcome, LEVELS)[-2:])
-    fig, axes = style.figure(panels, share=False, width=1.0 + CELL[0] * min(x, MOST_NUMBERS + 4), height=0.9 + CELL[1] * y, columns=2)
+    width, height = (1.0 + CELL[0] * x, 0.9 + CELL[1] * y) if _numbered(outcome) else PANEL
+    fig, axes = style.figure(panels, share=False, width=width, height=height, columns=2)
     for ax in axes:
         ax.grid(False)
     return fig, axes
+
+
+def _numbered(outcome: Outcome) -> bool:
+    """Whether cells have room for numbers."""
+    return all(len(outcome.levels(a)) <= MOST_NUMBERS for a in base.scales(outcome, LEVELS)[-2:])
 
 
 def _grid(plane: _Plane, values: Mapping[tuple[int, int], float]) -> NDArray[np.float64]:
@@ -111,13 +122,26 @@ def _grid(plane: _Plane, values: Mapping[tuple[int, int], float]) -> NDArray[np.
     return found
 
 
-def _half(ax: Axes, outcome: Outcome, plane: _Plane) -> None:
-    """The contour where half is left; nowhere where no cell is on the other side."""
-    left = _grid(plane, {at: outcome.retention(c, plane.x).value for at, c in plane.cells.items()})
+def _half(ax: Axes, plane: _Plane, means: Mapping[tuple[int, int], float]) -> None:
+    """The contour where half of each row's first value is left; nowhere where no cell is on the other side."""
+    values = _grid(plane, means)
+    left = values / np.where(values[:, :1] > 0, values[:, :1], np.nan)
     if np.isfinite(left).all() and left.min() < HALF < left.max():
         at = np.arange(len(plane.xs)) + 0.5, np.arange(len(plane.ys)) + 0.5
         ax.contour(*at, left, levels=[HALF], colors=[LIGHT], linewidths=2.4)
         ax.contour(*at, left, levels=[HALF], colors=[DARK], linewidths=1.1, linestyles="--")
+
+
+def _bar(fig: Figure, axes: Sequence[Axes], colours: ScalarMappable, label: str) -> None:
+    """The scale of colours, where cells have no room for numbers."""
+    bar = fig.colorbar(colours, ax=list(axes), shrink=0.8)
+    bar.set_label(label, color=style.INK)
+    bar.ax.tick_params(which="both", colors=style.INK, labelcolor=style.INK)
+    bar.outline.set_visible(False)
+    if label.startswith(RATIO):
+        ticks = (1 / BEST, 1 / math.sqrt(BEST), 1.0, math.sqrt(BEST), BEST)
+        bar.set_ticks(list(ticks), labels=[f"{t:g}" for t in ticks])
+        bar.ax.minorticks_off()
 
 
 def _number(ax: Axes, at: tuple[int, int], text: str, ground: Any) -> None:
@@ -147,16 +171,22 @@ def _axes(ax: Axes, outcome: Outcome, plane: _Plane, title: str) -> None:
 
 def ratio(outcome: Outcome, beside: Beside = Beside()) -> Figure:
     """Every congestion control over the first (CUBIC, where it is there): the ratio of means with its interval; hatched where it is open."""
-    lines = base.lines(outcome)
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import LogNorm
+
+    lines, numbered = base.lines(outcome), _numbered(outcome)
     below = next((line for line in lines if line.cca == "cubic"), lines[0])
-    along = base.scales(outcome, LEVELS)[-2:]
-    panels = [(line, here) for here in base.points(outcome, *along) for line in lines if line is not below and line.cells(outcome, here)]
-    fig, axes = _figure(outcome, len(panels))
-    for ax, (line, here) in zip(axes, panels, strict=True):
-        plane, under = _plane(outcome, line, here), _plane(outcome, below, here)
-        _ratios(ax, plane, _map(outcome.campaign.metric, plane, under))
-        _axes(ax, outcome, plane, ", ".join(filter(None, [f"{line.label} / {below.label}", base.said(here)])))
-    what = f"ratio of mean {outcome.campaign.metric}s, 95 % interval; hatched: undecided; =: the same within 5 %"
+    others = [line for line in lines if line is not below]
+    under = _plane(outcome, below)
+    fig, axes = _figure(outcome, len(others))
+    for ax, line in zip(axes, others, strict=True):
+        plane = _plane(outcome, line)
+        _ratios(ax, plane, _map(outcome.campaign.metric, plane, under), numbered=numbered)
+        _axes(ax, outcome, plane, f"{line.label} / {below.label}")
+    if not numbered:
+        _bar(fig, axes, ScalarMappable(LogNorm(1 / BEST, BEST), _contrast()), f"{RATIO} of mean {outcome.campaign.metric}s")
+    interval = ", 95 % interval; =: the same within 5 %" if numbered else ""
+    what = f"ratio of mean {outcome.campaign.metric}s{interval}; hatched: undecided at 95 %"
     style.words(fig, axes, (base.title(outcome, beside), base.note(outcome, what)), outcome.caveats)
     return fig
 
@@ -168,21 +198,27 @@ def _map(metric: str, above: _Plane, below: _Plane) -> RatioMap:
     return ratio_map([Pair(column, row, a[: len(b)], b[: len(a)]) for (row, column), a, b in some])
 
 
-def _ratios(ax: Axes, plane: _Plane, found: RatioMap) -> None:
-    from matplotlib.colors import LinearSegmentedColormap
+def _ratios(ax: Axes, plane: _Plane, found: RatioMap, *, numbered: bool) -> None:
     from matplotlib.patches import Rectangle
 
-    colours = LinearSegmentedColormap.from_list("ratio", [palette.VERMILION, "#f4f4f4", palette.BLUE])
+    colours = _contrast()
     for cell in found.cells:
         row, column = int(cell.y), int(cell.x)
         ground = colours(_place(cell))
         ax.add_patch(Rectangle((column, row), 1, 1, facecolor=ground, linewidth=0))
         if cell.verdict == "undecided":
             ax.add_patch(Rectangle((column, row), 1, 1, fill=False, edgecolor=(DARK, 0.4), hatch="///", linewidth=0))
-        if len(plane.xs) <= MOST_NUMBERS:
+        if numbered:
             _ratio_number(ax, (row, column), cell, ground)
     ax.set_xlim(0, len(plane.xs))
     ax.set_ylim(0, len(plane.ys))
+
+
+def _contrast() -> Colormap:
+    """From worse to better."""
+    from matplotlib.colors import LinearSegmentedColormap
+
+    return LinearSegmentedColormap.from_list(RATIO, [palette.VERMILION, "#f4f4f4", palette.BLUE])
 
 
 def _place(cell: RatioCell) -> float:

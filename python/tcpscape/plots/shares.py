@@ -41,7 +41,8 @@ def shares(outcome: Outcome, beside: Beside = Beside()) -> Figure:
     if trial is None:
         raise StoreError("samples: the trials have none; run with --samples 100ms")
     step = max(LEAST_S, trial.duration / STEPS)
-    edges = np.arange(0.0, trial.duration + step / 2, step)
+    last = max((t[-1] for t, _ in (samples.delivered(trial, i) for i in range(len(trial.flows))) if len(t)), default=trial.duration)
+    edges = np.arange(0.0, last + step / 1e6, step)
     order = sorted(range(len(trial.flows)), key=lambda i: (trial.flows[i].cca, i))
     rates = np.nan_to_num(samples.rates(trial, edges))[order]
     names = [trial.flows[i].cca for i in order]

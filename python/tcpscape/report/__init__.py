@@ -40,7 +40,10 @@ def build(record: Record, root: Path, formats: tuple[str, ...] = ("svg", "png"))
     try:
         kept = [f for name, frame in made.items() for f in _table(frame, root / TABLES / name)]
         again = [_text(root / one.file, one.text) for cell in reruns for one in cell.scenarios]
-        shown = {"drawn": drawn, "reruns": reruns, "files": [f"{TABLES}/{f.name}" for f in kept], "tables": [t.dense() for t in tables]}
+        shown = {
+            "drawn": drawn, "reruns": reruns, "unlisted": sum(not r.listed for r in reruns), "files": [f"{TABLES}/{f.name}" for f in kept],
+            "tables": [t.dense() for t in tables],
+        }  # fmt: skip
         return [_text(root / PAGE, _page(record, result, judged, shown)), *files, *kept, *again]
     except OSError as e:
         raise StoreError(f"report: cannot write {e.filename}: {e.strerror}; make the directory writable") from None
@@ -86,7 +89,7 @@ def _page(record: Record, result: Result | None, judged: list[Judged], parts: di
     return environment.get_template("page.html.j2").render(
         record=record, study=result.study if result else None, title=result.study.title if result else record.name,
         claims=published.claims(judged).dense() if judged else None, verdicts=published.verdicts(judged), works=published.works(judged),
-        facts=_facts(record),
+        facts=_facts(record), abouts={part: outcome.campaign.about for part, outcome in record.parts.items()},
         caveats=sorted({c for o in record.outcomes for c in o.caveats}), **parts,
     )
 

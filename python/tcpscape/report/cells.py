@@ -51,9 +51,10 @@ def _metrics(outcome: Outcome) -> list[str]:
     own = outcome.campaign.metric
     if len(outcome.cells) > MANY:
         return [own]
+    shares = sorted({f"share:{f.cca}" for c in outcome.cells if "+" in c.cca for t in c.trials[:1] for f in t.flows})
     flows = max((len(t.flows) for c in outcome.cells for t in c.trials[:1]), default=0)
     others = [m for m in BESIDES if m in metrics.REGISTRY and m != own and (m != "jain" or flows > 1)]
-    return [own, *(m for m in others if any(math.isfinite(v) for c in outcome.cells for v in c.values(m)))]
+    return [own, *(m for m in others if any(math.isfinite(v) for c in outcome.cells for v in c.values(m))), *shares]
 
 
 def table(part: str, outcome: Outcome, measured: Sequence[Measured]) -> Table:

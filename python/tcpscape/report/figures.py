@@ -50,7 +50,7 @@ def draw(part: str, outcome: Outcome, beside: Beside, wanted: Wanted, root: Path
     for figure in chosen(outcome, wanted.names):
         pages = figure.pages(outcome)
         some = spread(len(pages), wanted.pages)
-        about = figure.about if len(some) == len(pages) else f"{figure.about} ({len(some)} of {len(pages)} cells)"
+        about = figure.about if len(some) == len(pages) else f"{figure.about} ({len(some)} of {len(pages)} places)"
         for place in some:
             name = "-".join([*([part] if part else []), figure.name, *([str(place + 1)] if len(pages) > 1 else [])])
             sheet = figure.draw(pages[place], beside)
@@ -69,5 +69,9 @@ def spread(count: int, most: int) -> list[int]:
 
 
 def chosen(outcome: Outcome, names: Sequence[str]) -> list[Figure]:
-    """The figures asked for that the outcome has enough for; every one that fits where none is asked for."""
-    return [f for f in (map(plots.find, names) if names else plots.FIGURES.values()) if f.applies(outcome)]
+    """The figures asked for that the outcome has enough for, or the first one that fits; every one that fits where none is asked for."""
+    fitting = plots.fitting(outcome)
+    if not names:
+        return fitting
+    asked = [plots.find(name) for name in names]
+    return [f for f in asked if f in fitting] or fitting[:1]

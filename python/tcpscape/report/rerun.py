@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import yaml
 
 from tcpscape.campaign.outcome import Cell, Outcome
+from tcpscape.report.view import MOST_ROWS
 
 FOLDER = "scenarios"
 """Where the scenarios are, in the result directory."""
@@ -37,6 +38,8 @@ class Rerun:
     scenarios: tuple[Again, ...]
     shown: bool
     """Whether the YAML stands on the page."""
+    listed: bool
+    """Whether the page names it at all; its scenarios are in the folder."""
 
 
 def names(part: str, outcome: Outcome) -> list[str]:
@@ -57,9 +60,9 @@ def cells(parts: Mapping[str, Outcome], named: Mapping[str, Sequence[str]]) -> l
     made: list[Rerun] = []
     count = 0
     for part, outcome in parts.items():
-        for cell, name in zip(outcome.cells, named[part], strict=True):
+        for place, (cell, name) in enumerate(zip(outcome.cells, named[part], strict=True)):
             count += len(cell.scenarios)
-            made.append(Rerun(name, _title(part, cell), _again(cell, name), count <= MOST_SHOWN))
+            made.append(Rerun(name, _title(part, cell), _again(cell, name), count <= MOST_SHOWN, place < MOST_ROWS))
     return made
 
 
