@@ -165,7 +165,7 @@ def test_a_campaign_is_written_and_read(tmp_path):
 
 
 def test_intervals_of_repeated_cells_are_wider():
-    said = {"conditions": {"rtt": "50ms", "loss": "1%"}, "cca": "cubic", "engines": ["mock"], "seeds": 5}
+    said = {"conditions": {"rtt": "50ms", "loss": "1%", "jitter": "8ms"}, "cca": "cubic", "engines": ["mock"], "seeds": 5}
     (plain,), (repeated,) = (execute.run(Campaign.of({**said, **more})).cells for more in ({"seeds": 20}, {"precision": "0.001%", "max_seeds": 20}))
     assert repeated.values() == plain.values()
     for one, other in ((plain.median(), repeated.median()), (plain.mean(), repeated.mean())):
