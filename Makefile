@@ -60,7 +60,7 @@ test-rust:
 	$(CARGO) test --workspace --exclude tcpscape-py --quiet
 
 test-python: setup
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 kernel: setup ## the virtual engine's kernel, Debian's Linux 6.1 (3 minutes once, then seconds)
 	@$(BIN)/tcpscape kernel build || echo "skipped: tests on the virtual engine, for the reason above"
