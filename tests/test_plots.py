@@ -181,6 +181,26 @@ def test_modes_are_marked(outcomes):
     assert strip.MODES not in labels(lambda i: 10 + 0.1 * i)
 
 
+def test_metrics_that_are_not_there(outcomes):
+    """A cell that one control lacks, and runs without the metric, are left out: of every kind of figure that fits."""
+    some = outcomes["runs"]
+    first, *others = some.cells
+    blind = replace(first, runs=tuple(tuple(_with(t, math.nan) for t in trials) for trials in first.runs))
+    half = replace(others[0], runs=tuple(tuple(_with(t, math.nan) if t.seed % 2 else t for t in trials) for trials in others[0].runs))
+    gap = replace(some, cells=(blind, half, *(c for c in others[1:] if c.cca != "bbr")))
+    for figure in plots.fitting(gap):
+        assert mind(figure.draw(gap, Beside())) == ([], [])
+    ax = plots.find("strip").draw(gap, Beside()).axes[0]
+    assert len({float(one.lines[0].get_xdata()[0]) for one in ax.containers}) == len(gap.cells) - 1
+
+
+def test_a_control_that_a_panel_lacks(outcomes):
+    some = outcomes["jitter-rtt"]
+    cells = tuple(c for c in some.cells if c.cca == "cubic" or c.at["rtt"] == "24ms")
+    seen = [ax for ax in plots.find("strip").draw(replace(some, cells=cells), Beside()).axes if ax.get_visible()]
+    assert [("bbr" in ax.get_legend_handles_labels()[1]) for ax in seen] == [True, False, False]
+
+
 def _with(trial, goodput):
     return replace(trial, flows=tuple(replace(f, goodput_mbps=goodput) for f in trial.flows))
 

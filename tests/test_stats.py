@@ -209,6 +209,7 @@ def test_shapes_of_few_or_equal_values():
     assert math.isnan(stats.shape([1.0, 2.0]).p)
     assert len(stats.shape([1.0, 2.0]).modes) == 1
     assert stats.shape([9.5] * 10).p == 1
+    assert stats.shape([809.9301407437243] * 4 + [809.9301407437245] * 4).p == 1  # equal but for rounding: no two modes
     assert stats.shape([20.0] * 6 + [90.0] * 6).bimodal
 
 

@@ -59,7 +59,8 @@ def strip(outcome: Outcome, beside: Beside = Beside()) -> Figure:
         for i, line in enumerate(lines):
             shift = (i + 0.5) / len(lines) - 0.5
             mine = {c.at.get(axis, ""): c for c in line.cells(outcome, here)}
-            _clouds(ax, line, [(j + shift, mine[level]) for j, level in enumerate(levels) if level in mine], metric, SPREAD / len(lines))
+            if mine:
+                _clouds(ax, line, [(j + shift, mine[level]) for j, level in enumerate(levels) if level in mine], metric, SPREAD / len(lines))
         _scale(ax, values)
         ax.set_xticks(range(len(levels)), levels, fontsize=8)
         ax.set_xlim(-0.5, len(levels) - 0.5)
