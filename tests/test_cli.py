@@ -1,6 +1,8 @@
 """The command line: what it prints, what it refuses."""
 
 import json
+import subprocess
+import sys
 
 import pytest
 
@@ -120,3 +122,9 @@ def test_nothing_but_json_on_stdout_and_no_traceback(shell):
     bad = shell("run", "nosuch")
     assert bad.status == 2
     assert "Traceback" not in bad.err
+
+
+def test_the_command_line_starts_without_what_only_commands_need():
+    said = "import sys, tcpscape.cli.app; print(sorted({'matplotlib', 'numpy', 'polars', 'pydantic', 'rich', 'scipy', 'yaml'} & sys.modules.keys()))"
+    got = subprocess.run([sys.executable, "-c", said], capture_output=True, text=True, check=True)
+    assert got.stdout.strip() == "[]"

@@ -6,11 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
-from tcpscape import build, engines
-from tcpscape.campaign import Runner
 from tcpscape.cli import options
 from tcpscape.cli.progress import Progress
-from tcpscape.scenario import validate
 
 On = Annotated[str, typer.Option(help="both, forward or reverse.")]
 
@@ -39,8 +36,12 @@ def advise(
     jobs: options.Jobs = 0,
 ) -> None:
     """Run the congestion controls on this path and say which to use, where their cliffs are and what does the damage."""
+    from tcpscape import build, engines
+    from tcpscape.campaign import Runner
+    from tcpscape.cli import advise_text
     from tcpscape.findings.advice import Adviser
     from tcpscape.findings.conditions import Conditions
+    from tcpscape.scenario import validate
 
     said: dict[str, Any] = {
         "rtt": rtt, "jitter": jitter, "loss": loss, "rate": rate, "buffer": buffer, "distribution": distribution, "jitter_on": jitter_on,
@@ -51,6 +52,4 @@ def advise(
         runner = Runner(engines.make(engine), jobs, progress=progress.update)
         adviser = Adviser(path, options.ccas(cca, runner.engine), runner, build.seeds(seeds) if seeds else None, progress.say)
         advice = adviser.advise()
-    from tcpscape.cli import advise_text
-
     advise_text.show(advice, as_json)

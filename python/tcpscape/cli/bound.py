@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tcpscape import units
 from tcpscape.errors import refuse
-from tcpscape.findings.spike import FULL_FRAME, Bound
-from tcpscape.stats.estimate import number
+
+if TYPE_CHECKING:
+    from tcpscape.findings.spike import Bound
 
 LOADS = (0.0, 0.5, 0.8, 0.9, 0.95)
 """Loads of the new link for which the time to drain is told."""
@@ -24,13 +25,16 @@ def bound(
     rtt: Annotated[str | None, typer.Option(help="Round trip from the bottleneck to the sender and back: 50ms.")] = None,
     max_queue: Annotated[str | None, typer.Option(help="Longest delay that the queue lets a packet wait: 20ms.  [default: no limit]")] = None,
     flows: Annotated[str | None, typer.Option(help="Several flows instead of --rtt, RTT:SHARE of the bandwidth: 50ms:0.7,20ms:0.3")] = None,
-    packet: Annotated[str, typer.Option(help="A packet as the link counts it.")] = f"{FULL_FRAME}B",
+    packet: Annotated[str | None, typer.Option(help="A packet as the link counts it.  [default: a full frame, 1514B]")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON line with every number.")] = False,
 ) -> None:
     """The latency spike that a sudden drop of a full link's rate must make, or what must be lost instead. Nothing is run."""
+    from tcpscape.findings.spike import FULL_FRAME, Bound
+
     said = Bound(
         units.parse_rate(before, "from", example="60mbit"), units.parse_rate(after, "to", example="20mbit"), _flows(rtt, flows),
-        None if max_queue is None else units.parse_time(max_queue, "max-queue", example="20ms"), units.parse_size(packet, "packet", example="1514B"),
+        None if max_queue is None else units.parse_time(max_queue, "max-queue", example="20ms"),
+        FULL_FRAME if packet is None else units.parse_size(packet, "packet", example="1514B"),
     )  # fmt: skip
     print(json.dumps(_plain(said), allow_nan=False) if as_json else "\n".join(_lines(said)))
 
@@ -70,6 +74,8 @@ def _plain(said: Bound) -> dict[str, Any]:
 
 def _lines(said: Bound) -> Iterator[str]:
     """The answer in words."""
+    from tcpscape.stats.estimate import number
+
     d, peak = said.d_ns / NS_PER_MS, said.spike_ns / NS_PER_MS
     whose = "" if len(said.flows) == 1 else f", the mean of {len(said.flows)} flows by their shares"
     yield f"{units.format_rate(said.before_bps)} to {units.format_rate(said.after_bps)}: r = {number(said.ratio)}; d = {number(d)} ms{whose}"
@@ -86,6 +92,8 @@ def _lines(said: Bound) -> Iterator[str]:
 
 
 def _loss(said: Bound, d: float) -> Iterator[str]:
+    from tcpscape.stats.estimate import number
+
     if said.max_queue_ns is None:
         yield "lost: nothing, if the queue holds that much"
     elif not said.excess_lost:
@@ -98,5 +106,7 @@ def _loss(said: Bound, d: float) -> Iterator[str]:
 
 def _size(octets: float, packet: int) -> str:
     """`250 kB (165 packets)`."""
+    from tcpscape.stats.estimate import number
+
     packets = octets / packet
     return f"{number(octets / 1000)} kB ({packets:.0f} packets of {packet} B)"

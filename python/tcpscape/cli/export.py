@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tcpscape import files
 from tcpscape.errors import refuse
-from tcpscape.scenario import Scenario
 
 if TYPE_CHECKING:
     from tcpscape.interchange import Format
+    from tcpscape.scenario import Scenario
 
 SIDES = ("samples",)
 """Side tables that formats are made of."""
@@ -41,6 +40,7 @@ def export(
 
 def _scenarios(source: str, known: Format) -> list[tuple[str, bytes]]:
     """Name and content of a scenario's file, or of each scenario of a result directory whose path differs from the others."""
+    from tcpscape import files
     from tcpscape.interchange import sources
 
     write = known.write_scenario

@@ -5,15 +5,16 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 from types import TracebackType
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 
 from tcpscape import kernels
 from tcpscape.cli import tables
 from tcpscape.kernels.watch import Watch
+
+if TYPE_CHECKING:
+    from rich.progress import TaskID
 
 kernel = typer.Typer(help="Real Linux kernels for the virtual engine.", no_args_is_help=True)
 
@@ -82,6 +83,9 @@ class _Bar(Watch):
     """A bar on stderr, on a terminal only; a spinner where nobody knows how long it takes."""
 
     def __init__(self) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
         screen, line = Console(stderr=True), TextColumn("{task.fields[line]}", markup=False)
         columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), line)
         self.bars = Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal)

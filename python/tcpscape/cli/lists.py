@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from tcpscape import __version__, files
+from tcpscape import __version__
 from tcpscape.cli import tables
 
 cca = typer.Typer(help="Congestion controls.", no_args_is_help=True)
@@ -63,6 +63,8 @@ def qdisc_show(name: Annotated[str, typer.Argument(help="A queue of `qdisc list`
 @scenario.command("list")
 def scenario_list() -> None:
     """Scenarios in the gallery."""
+    from tcpscape import files
+
     rows = [(name, files.load(name).about.strip()) for name in files.gallery()]
     tables.console().print(tables.table(("name", "about"), rows, left=2))
 
@@ -73,6 +75,8 @@ def scenario_show(
     tc: Annotated[bool, typer.Option("--tc", help="As a script that builds its path on Linux.")] = False,
 ) -> None:
     """A scenario as YAML, to copy and change."""
+    from tcpscape import files
+
     if tc:
         from tcpscape.interchange import tc as script
 

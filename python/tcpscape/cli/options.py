@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tcpscape import build
-from tcpscape.engines import Engine
+if TYPE_CHECKING:
+    from tcpscape.engines import Engine
 
 Cca = Annotated[str | None, typer.Option(help="Congestion controls to compare, one trial each: cubic,cubic:hystart=off,bbr; all: every one.")]
 Seeds = Annotated[str, typer.Option(help="Trials of each condition: 20 (seeds 0…19), 5..9 or 1,4,7.")]
@@ -47,5 +47,7 @@ def flow_fields(rcvbuf: str | None, sndbuf: str | None, app: str | None, chunk: 
 
 def ccas(text: str | None, engine: Engine | None = None) -> list[str]:
     """The congestion controls asked for, perhaps none; `all` is every one that `engine` has, if one is given."""
+    from tcpscape import build
+
     named = build.ccas(text) if text is not None else []
     return sorted(engine.ccas()) or named if engine is not None and named == ["all"] else named

@@ -9,19 +9,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 
-from tcpscape import api, build, engines, units
-from tcpscape.campaign import Runner, single
+from tcpscape import units
 from tcpscape.cli import checks, options, tables
 from tcpscape.cli.progress import Progress
 from tcpscape.errors import refuse
-from tcpscape.files import load
-from tcpscape.scenario import Scenario
-from tcpscape.trial import Trial
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from tcpscape.campaign.outcome import Outcome
+    from tcpscape.scenario import Scenario
+    from tcpscape.trial import Trial
 
 SAMPLES_WITH_OUT = "100ms"
 """Interval of the samples that `--out` keeps when `--samples` does not say another."""
@@ -57,17 +56,19 @@ def run(
     report: options.Report = False,
 ) -> None:
     """Run a scenario and print each congestion control's goodput with its interval, and what limited it."""
+    from tcpscape import build, engines, files
+    from tcpscape.campaign import Runner, single
+    from tcpscape.results import Store
+
     path = {"forward": forward, "bottleneck": bottleneck, "reverse": reverse}
     rest = {"duration": duration, "kernel": kernel, "offload": offload, "ecn": ecn}
     flow = options.flow_fields(rcvbuf, sndbuf, app, chunk, read) | ({"listener": listener} if listener else {})
     made, asked = engines.make(engine), checks.read(check)
     if scenario is not None:
-        cases = _from_file(load(scenario), path, rest, flow, flows, mix, options.ccas(cca, made))
+        cases = _from_file(files.load(scenario), path, rest, flow, flows, mix, options.ccas(cca, made))
     else:
         cases = _from_words(path, rest, flow, flows or 1, mix, options.ccas(cca, made), given=flows is not None)
     checks.expect(asked, [({"cca": case.cca}, case.cca) for case in cases])
-    from tcpscape.results import Store
-
     interval = units.parse_time(samples or (SAMPLES_WITH_OUT if out else 0), "samples", example="10ms")
     if samples and not out:
         refuse("samples", "there is nowhere to keep them", "add --out DIR")
@@ -104,6 +105,8 @@ def _from_words(
     path: dict[str, Any], rest: dict[str, Any], flow: dict[str, Any], flows: int, mix: str | None, ccas: list[str], *, given: bool
 ) -> list[Scenario]:
     """One scenario for each congestion control, or one for the mixture."""
+    from tcpscape import build
+
     if not any(path.values()) and not any(flow.values()) and not mix and not ccas:
         refuse("scenario", "none given", "name a file or a gallery scenario (`tcpscape scenario list`), or say --forward \"netem delay 25ms\"")
     if mix:
@@ -117,6 +120,9 @@ def _from_file(
     base: Scenario, path: dict[str, Any], rest: dict[str, Any], flow: dict[str, Any], flows: int | None, mix: str | None, ccas: list[str]
 ) -> list[Scenario]:
     """The file's scenario with what the options change."""
+    from tcpscape import api, build
+    from tcpscape.scenario import Scenario
+
     data = base.to_dict() | {k: v for k, v in (path | rest).items() if v is not None}
     said = [f.model_dump(mode="json", exclude_defaults=True) for f in base.flows]
     if mix:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tcpscape import build
 from tcpscape.cli import checks, options, tables
 from tcpscape.cli.progress import Progress
 
@@ -46,7 +45,7 @@ def run(
     context: typer.Context,
     name: Annotated[str, typer.Argument(help="A name of `tcpscape study list`.")],
     quick: Annotated[bool, typer.Option("--quick", help="A quick look: few repetitions, seconds instead of minutes.")] = False,
-    seeds: Annotated[int | None, typer.Option(min=1, max=build.MAX_SEEDS, help="Repetitions instead of the study's own.")] = None,
+    seeds: Annotated[int | None, typer.Option(min=1, help="Repetitions instead of the study's own.")] = None,
     part: Annotated[list[str] | None, typer.Option(help="A part of the study alone, and the claims about it; may come again.")] = None,
     out: Annotated[Path, typer.Option(help="Directory for the results: the trials, the table and the picture go to OUT/NAME.")] = DEFAULT_OUT,
     engine: options.EngineName = "model",

@@ -4,24 +4,29 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
-from rich.table import Table
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
 
-from tcpscape.trial import Trial
+    from tcpscape.trial import Trial
 
 WIDTH_WITHOUT_TERMINAL = 150
 
 
 def console() -> Console:
     """stdout; without a terminal wide enough that tables are not folded."""
+    from rich.console import Console
+
     screen = Console(highlight=False)
     return screen if screen.is_terminal else Console(highlight=False, width=WIDTH_WITHOUT_TERMINAL)
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[Any]], left: int = 1) -> Table:
     """A plain table; the first `left` columns are text, the others numbers."""
+    from rich.table import Table
+
     made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for i, name in enumerate(columns):
         made.add_column(name, justify="left" if i < left else "right", no_wrap=i >= left)
