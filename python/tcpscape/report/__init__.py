@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from tcpscape.campaign.record import Record
 from tcpscape.errors import StoreError
 from tcpscape.plots import Beside
-from tcpscape.report import cells, figures, published, rerun
+from tcpscape.report import cells, diagnosis, figures, published, rerun
 from tcpscape.report.figures import Wanted
 
 if TYPE_CHECKING:
@@ -36,7 +36,8 @@ def build(record: Record, root: Path, formats: tuple[str, ...] = ("svg", "png"))
     if result:
         made |= {"study": result.frame(), "claims": _claims(judged)}
     tables = published.tables(result) if result else []
-    tables += [cells.table(part, outcome, measured[part]) for part, outcome in record.parts.items()]
+    for part, outcome in record.parts.items():
+        tables += [cells.table(part, outcome, measured[part]), *diagnosis.table(part, outcome)]
     try:
         kept = [f for name, frame in made.items() for f in _table(frame, root / TABLES / name)]
         again = [_text(root / one.file, one.text) for cell in reruns for one in cell.scenarios]
