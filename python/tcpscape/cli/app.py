@@ -7,6 +7,7 @@ import typer
 from tcpscape.cli import (
     advise,
     bound,
+    cliff,
     compare,
     doctor,
     export,
@@ -26,6 +27,7 @@ app = typer.Typer(
 app.command("run")(run.run)
 app.command("sweep")(sweep.sweep)
 app.command("advise")(advise.advise)
+app.command("cliff")(cliff.cliff)
 app.command("bound")(bound.bound)
 app.add_typer(study.study, name="study")
 app.command("compare")(compare.compare)
