@@ -1,5 +1,6 @@
 """The JitterTrap studies: what the model must reproduce of them, and the measures that judge it."""
 
+import dataclasses
 import math
 
 import numpy as np
@@ -258,10 +259,17 @@ def test_a_claim_both_ways(results):
 
 def test_what_the_beginning_says():
     """Runs whose first two seconds rank as their rest; and those that rank the other way."""
-    pairs = np.array([[1.0, 10.0], [2.0, 20.0], [3.0, 30.0], [4.0, 40.0]])
-    rows = np.array([[0, 1, 2, 3]])
-    assert memory._rank_correlation(pairs, rows)[0] == pytest.approx(1)
-    assert memory._rank_correlation(pairs * [1, -1], rows)[0] == pytest.approx(-1)
+    pairs = [(1.0, 10.0), (2.0, 20.0), (3.0, 30.0), (4.0, 40.0)]
+    assert memory.rank_correlation(pairs).value == pytest.approx(1)
+    assert memory.rank_correlation([(x, -y) for x, y in pairs]).value == pytest.approx(-1)
+    assert memory.rank_correlation([]).n == 0
+
+
+def test_runs_that_are_alike_share_a_rank():
+    from scipy.stats import spearmanr
+
+    pairs = [(1.0, 3.0), (1.0, 1.0), (2.0, 2.0), (2.0, 2.0), (2.0, 5.0), (3.0, 4.0)]
+    assert memory.rank_correlation(pairs).value == pytest.approx(spearmanr(*zip(*pairs, strict=True)).statistic)
 
 
 def test_parts_that_an_engine_cannot_run_are_left_out(cli, tmp_path):
@@ -272,3 +280,12 @@ def test_parts_that_an_engine_cannot_run_are_left_out(cli, tmp_path):
     assert "BBR carries 17.6x of CUBIC" in got.out
     got = cli("study", "run", "loss-tolerance", "--part", "version", "--engine", "mock", "--out", tmp_path)
     assert (got.status, got.err) == (2, "error: cca: 'bbr3' is not built; choose reno, cubic, bbr\n")
+
+
+def test_one_run_does_not_say_how_many_are_needed(results):
+    from tcpscape.studies.measures import spread
+
+    whole = next(iter(results["jitter-cliff"].outcome().cells))
+    one = dataclasses.replace(whole, scenarios=whole.scenarios[:1], runs=(whole.runs[0][:1],))
+    (claim,) = (c for c in studies.get("chaos-zone").claims if c.measure == "runs_needed")
+    assert math.isnan(spread.needed(results["jitter-cliff"], claim, one).value)

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from tcpscape.errors import refuse
 from tcpscape.stats import Estimate
 from tcpscape.stats.estimate import TAIL
+from tcpscape.stats.ranks import spearman
 from tcpscape.trial import FlowResult, Trial
 
 if TYPE_CHECKING:
@@ -117,13 +118,3 @@ def _share(name: str, x: NDArray[np.float64], y: NDArray[np.float64], picked: ND
     low, high = (float(q) for q in np.nanquantile(drawn, [TAIL, 1 - TAIL]))
     least = 0.0 if low <= 0 <= high else min(low * low, high * high)
     return Share(name, Estimate(rho, low, high, len(y), "1"), Estimate(rho * rho, least, max(low * low, high * high), len(y), "1"))
-
-
-def spearman(x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Spearman's ρ row by row: the correlation of mid-ranks; NaN for a row in which everything is equal."""
-    from scipy.stats import rankdata
-
-    a, b = (rankdata(v, axis=1) for v in (x, y))
-    a, b = a - a.mean(axis=1, keepdims=True), b - b.mean(axis=1, keepdims=True)
-    below = np.sqrt((a * a).sum(axis=1) * (b * b).sum(axis=1))
-    return np.asarray((a * b).sum(axis=1) / np.where(below == 0, np.nan, below), dtype=float)

@@ -54,9 +54,7 @@ def one_mode(_: Result, claim: Claim, cell: Cell) -> Estimate:
 
 def needed(_: Result, claim: Claim, cell: Cell) -> Estimate:
     """Runs until the mean is known to ± 10 %, for the cell's CV and both ends of that one's interval."""
-    cv = cell.cv(claim.metric)
-    count = [float(stats.runs_needed(v, PRECISION)) for v in (cv.value, cv.low, cv.high)]
-    return Estimate(count[0], count[1], count[2], cv.n, "runs")
+    return stats.runs_needed_from(cell.values(claim.metric), PRECISION)
 
 
 def _over(above: Array, below: Array) -> Array:
