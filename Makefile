@@ -47,12 +47,12 @@ $(GUEST): $(RUST_SOURCES)
 	@CARGO_PROFILE_RELEASE_STRIP=symbols $(CARGO) build --release --locked --quiet -p tcpscape-seed --target-dir target/seed && \
 	install -m 644 target/seed/release/libtcpscape_seed.so $(dir $@)seed.so
 
-demo: setup ## answer a real question: advise for Starlink's baseline, then the jitter-cliff study
+demo: setup ## answer a real question: advise for Starlink's baseline, then the jitter-cliff study with its report
 	@echo '$$ tcpscape advise --rtt 26ms --jitter 7ms --loss 0.125% --rcvbuf 256KiB --app 10MiB/s --read 16KiB/1ms --kernel 6.12,rmem_max=4MiB'
 	@$(BIN)/tcpscape advise --rtt 26ms --jitter 7ms --loss 0.125% --rcvbuf 256KiB --app 10MiB/s --read 16KiB/1ms --kernel 6.12,rmem_max=4MiB
 	@echo
-	@echo '$$ tcpscape study run jitter-cliff'
-	@$(BIN)/tcpscape study run jitter-cliff --out out
+	@echo '$$ tcpscape study run jitter-cliff --part cliff --report'
+	@$(BIN)/tcpscape study run jitter-cliff --part cliff --report --out out/demo
 
 test: test-rust test-python ## unit, contract, golden and CLI tests (under 5 minutes)
 
