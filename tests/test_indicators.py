@@ -183,6 +183,12 @@ def test_a_picture_that_never_comes():
     assert math.isnan(got.stalled_share)
 
 
+def test_a_player_that_saw_nothing_did_not_start_at_once():
+    got = video.play(np.empty(0), np.empty(0), HD)
+    assert math.isnan(got.startup_s)
+    assert not got.smooth
+
+
 def test_a_stall_may_last_to_the_end():
     got = video.play(*arrivals((2, 10), (10, 0)), HD, Player(2))
     assert got.stalls == (pytest.approx((5, 10)),)

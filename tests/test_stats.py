@@ -219,3 +219,14 @@ def test_a_dip_that_does_not_reject_imports_no_fitting():
 
     code = "import sys; from tcpscape import stats; stats.shape([1.0, 2, 3, 4, 5, 6.5]); sys.exit('sklearn' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_what_is_not_known_has_no_interval():
+    some, full = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, math.nan], [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]
+    got = [
+        stats.mean(some), stats.median(some), stats.quantile(some, 0.5), stats.cv(some), stats.ratio(some, full), stats.mean_ratio(full, some),
+        stats.median_ratio(some, full), stats.difference(some, full), stats.win_probability(some, full), stats.win_probability(full, some, paired=False),
+        stats.runs_needed_from(some),
+    ]  # fmt: skip
+    assert [e for e in got if not (math.isnan(e.value) and math.isnan(e.low) and math.isnan(e.high))] == []
+    assert stats.shape(some * 4).modes == ()

@@ -71,7 +71,7 @@ class Playback:
 
     rung: Rung
     startup_s: float
-    """From the first byte's request to the first picture; all of the time where it never came."""
+    """From the first byte's request to the first picture; all of the time where it never came, NaN where nothing was sampled."""
     stalls: tuple[tuple[float, float], ...]
     """Begin and end of each stop, s; one that lasts until the end of the transfer ends there."""
     played_s: float
@@ -97,7 +97,7 @@ class Playback:
 def play(times_s: Array, got_bytes: Array, rung: Rung, player: Player = Player()) -> Playback:
     """Plays what arrives: `got_bytes` in all by `times_s`, both rising."""
     if len(times_s) < 2:
-        return Playback(rung, 0.0, (), 0.0)
+        return Playback(rung, math.nan, (), 0.0)
     media, end = got_bytes * 8 / (rung.mbps * 1e6), float(times_s[-1])
     now = _arrival(times_s, media, player.startup_s)
     if now is None:

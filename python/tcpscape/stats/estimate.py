@@ -82,5 +82,5 @@ def single(bounds: Bounds) -> tuple[float, float]:
 
 
 def few(value: float, n: int, unit: str) -> Estimate:
-    """What none or one measurement says: no interval."""
+    """What none or one measurement says, or several of which one is not known (NaN): no interval."""
     return Estimate(value if n else math.nan, math.nan, math.nan, n, unit)

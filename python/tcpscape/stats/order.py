@@ -28,7 +28,7 @@ def median(values: Numbers, unit: str = "") -> Estimate:
     """The median and its interval, in the values' unit."""
     x = array(values)
     n = x.shape[1]
-    if n < 2:
+    if n < 2 or np.isnan(x).any():
         return few(float(x.sum()), n, unit)
     low, high = single(median_bounds(x))
     return Estimate(float(np.median(x)), low, high, n, unit, caveats.of_number(n))
@@ -40,7 +40,7 @@ def quantile(values: Numbers, q: float, unit: str = "") -> Estimate:
         refuse("q", f"{q} is not a quantile", "give a number between 0 and 1, 0.9 for the 90th percentile")
     x = array(values)
     n = x.shape[1]
-    if n < 2:
+    if n < 2 or np.isnan(x).any():
         return few(float(x.sum()), n, unit)
     at = float(np.quantile(x, q))
     low, high = single(quantile_bounds(x, q))

@@ -51,9 +51,9 @@ class Shape:
 
 
 def shape(values: Numbers, unit: str = "") -> Shape:
-    """The shape of the values; no modes for no values."""
+    """The shape of the values; no modes for no values, or where one is not known (NaN)."""
     x = np.asarray(values, dtype=float)
-    if len(x) == 0:
+    if len(x) == 0 or np.isnan(x).any():
         return Shape(math.nan, ())
     p = dip(x)
     if p < REJECTS:

@@ -21,13 +21,13 @@ FEW = 5
 
 
 def win_probability(a: Numbers, b: Numbers, *, paired: bool = True) -> Estimate:
-    """P(a > b) + P(a = b)/2 and its interval; n is that of the pairs, or of the smaller side."""
+    """P(a > b) + P(a = b)/2 and its interval; n is that of the pairs, or of the smaller side. NaN where a measurement is not known."""
     x, y = array(a), array(b)
     if paired and x.shape != y.shape:
         raise ValueError("pairs need as many values on both sides")
     n = min(x.shape[1], y.shape[1])
-    if n == 0:
-        return Estimate(math.nan, math.nan, math.nan, 0, "1")
+    if n == 0 or np.isnan(x).any() or np.isnan(y).any():
+        return Estimate(math.nan, math.nan, math.nan, n, "1")
     value = float(_wins(x, y, paired).mean())
     if n < 2:
         return Estimate(value, math.nan, math.nan, n, "1")
