@@ -33,7 +33,7 @@ class Cell:
     runs: tuple[tuple[Trial, ...], ...]
     """Of each scenario, its trials in the seeds' order."""
     until_precise: bool = False
-    """Whether runs were added until an interval was narrow enough: intervals of mean and median are wider for having looked several times."""
+    """Whether runs were added until an interval was narrow enough: those of mean, median and ratio are wider for having looked several times."""
 
     @property
     def trials(self) -> tuple[Trial, ...]:
@@ -56,6 +56,15 @@ class Cell:
     def cv(self, metric: str = "goodput") -> Estimate:
         """Coefficient of variation of a metric, a fraction, with its interval."""
         return stats.cv(self.values(metric))
+
+    def paired(self, other: Cell) -> bool:
+        """Whether its runs and the other's are those of the same seeds on the same engine, one by one."""
+        return self.engine == other.engine and [[t.seed for t in some] for some in self.runs] == [[t.seed for t in some] for some in other.runs]
+
+    def over(self, other: Cell, metric: str = "goodput") -> Estimate:
+        """Its mean of a metric over the other's; runs of the same seeds are compared as pairs."""
+        of = stats.ratio if self.paired(other) else stats.mean_ratio
+        return self._looked(of(self.values(metric), other.values(metric)))
 
     def value(self, axis: str) -> Value:
         """Where it stands on an axis."""
@@ -142,8 +151,7 @@ class Outcome:
 
     def retention(self, cell: Cell, axis: str, metric: str = "goodput") -> Estimate:
         """Mean over the mean at the axis' lowest value; runs of the same seeds are paired."""
-        above, below = cell.values(metric), self.base(cell, axis).values(metric)
-        return stats.ratio(above, below) if len(above) == len(below) else stats.mean_ratio(above, below)
+        return cell.over(self.base(cell, axis), metric)
 
     def frame(self, some: Iterable[str] = ()) -> pl.DataFrame:
         """One row for each cell: where it stands, and of each metric (default: the campaign's) n, median, mean and CV with intervals."""

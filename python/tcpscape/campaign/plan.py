@@ -17,6 +17,7 @@ axes move together; its first one, or the first ones that tell its rows apart, a
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -182,7 +183,7 @@ class _Cases:
         given = any("cca" in g for g in (said.axes, *said.zip))
         if not given:
             groups.append([{"cca": c} for c in said.cca] or [{}])
-        if (count := _product(len(g) for g in groups)) > MAX_CASES:
+        if (count := math.prod(len(g) for g in groups)) > MAX_CASES:
             refuse("axes", f"{count} cells", f"write at most {MAX_CASES}")
         for engine in said.engines:
             for parts in itertools.product(*groups):
@@ -252,9 +253,3 @@ def _base(campaign: Campaign) -> dict[str, Any]:
 def _asked(derived: Mapping[str, str]) -> set[str]:
     return {name for text in derived.values() for name in re.findall(r"\b[a-z_]\w*\b", text)}
 
-
-def _product(sizes: Any) -> int:
-    count = 1
-    for size in sizes:
-        count *= size
-    return count

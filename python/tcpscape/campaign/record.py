@@ -80,12 +80,13 @@ def load(root: Path) -> Record:
     file = root / MANIFEST
     try:
         said = json.loads(file.read_text("utf-8"))
+        made = said.get("format")
     except FileNotFoundError:
         raise StoreError(f"{root}: no {MANIFEST} in it; name a directory that run, sweep or study wrote with --out") from None
-    except (OSError, ValueError) as e:
+    except (OSError, ValueError, AttributeError) as e:
         raise StoreError(f"{file}: cannot be read ({e}); run again with the same --out") from None
-    if said.get("format") != FORMAT:
-        raise StoreError(f"{file}: its format is {said.get('format')!r}, this tcpscape reads {FORMAT}; run again with the same --out")
+    if made != FORMAT:
+        raise StoreError(f"{file}: its format is {made!r}, this tcpscape reads {FORMAT}; run again with the same --out")
     store = Store(root)
     parts = {name: _outcome(part, store, root) for name, part in said["parts"].items()}
     return Record(said["kind"], said["name"], said["command"], parts, said["study"], said["tcpscape"])

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tcpscape import metrics, stats
+from tcpscape import metrics
 from tcpscape.campaign import execute
 from tcpscape.campaign.outcome import Cell, Outcome
 from tcpscape.cli import tables
@@ -36,13 +36,7 @@ class Measured:
 def measure(outcome: Outcome) -> list[Measured]:
     """Every cell in numbers, in the order of the campaign."""
     rule, name = execute.repetition(outcome.campaign), outcome.campaign.metric
-    unit = metrics.find(name).unit
-    found = []
-    for cell in outcome.cells:
-        values = cell.values(name)
-        median = replace(rule.estimate(values), unit=unit) if rule else stats.median(values, unit)
-        found.append(Measured(cell, median, stats.cv(values), rule is None or rule.reached(values)))
-    return found
+    return [Measured(c, c.median(name), c.cv(name), rule is None or rule.reached(c.values(name))) for c in outcome.cells]
 
 
 def parts(outcome: Outcome, measured: Sequence[Measured]) -> Iterator[Any]:

@@ -20,15 +20,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tcpscape.stats.estimate import CONFIDENCE
+from tcpscape.stats.estimate import CONFIDENCE, TAIL
+from tcpscape.stats.resample import student
 
 Array = NDArray[np.float64]
 SEED = 20260101
 """Of the resampling: the same data, the same interval."""
 LOOK, FINAL = 300, 2000
 """Resamples while searching and for the answer."""
-
-
 FAR = 2.0
 """Half-widths of its interval by which the outermost levels of a fit are off the threshold, so that no resample crosses beyond them."""
 
@@ -71,13 +70,6 @@ class Crossing:
     high: float
 
 
-def student(n: int) -> float:
-    """Student's quantile of a two-sided interval from n runs."""
-    from scipy.stats import t
-
-    return float(t.ppf((1 + CONFIDENCE) / 2, n - 1))
-
-
 def around(points: Sequence[Point], threshold: float) -> list[Point]:
     """Of all points, sorted by step, those around the first fall: two on each side, and more up to one that is far from the threshold."""
     fallen = [i for i, p in enumerate(points) if not p.retention >= threshold]
@@ -104,7 +96,7 @@ def crossing(points: Sequence[Point], threshold: float, start: float, resamples:
     value = _passes(steps, found, counts, threshold, start)
     drawn = _resampled(points, found, resamples)
     places = np.array([_passes(steps, row, counts, threshold, start) for row in drawn])
-    low, high = np.quantile(places, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2], method="nearest")
+    low, high = np.quantile(places, [TAIL, 1 - TAIL], method="nearest")
     if math.isfinite(value):
         before, after = steps[steps <= value], steps[steps >= value]
         low = min(low, before.max() if before.size else start)

@@ -18,7 +18,8 @@ from tcpscape.campaign.outcome import Outcome
 from tcpscape.errors import refuse
 from tcpscape.findings.cliff_grid import by_seed
 from tcpscape.stats import Estimate
-from tcpscape.stats.estimate import CONFIDENCE
+from tcpscape.stats.estimate import TAIL
+from tcpscape.stats.resample import student
 
 Verdict = Literal["better", "worse", "same", "undecided"]
 SAME = 0.05
@@ -103,8 +104,7 @@ def _widened(ratio: Estimate, looks: int) -> Estimate:
 
     if looks == 1 or ratio.n < 2 or not 0 < ratio.low <= ratio.value <= ratio.high < math.inf:
         return ratio
-    miss = (1 - CONFIDENCE) / 2
-    factor = float(t.ppf(1 - miss / looks, ratio.n - 1) / t.ppf(1 - miss, ratio.n - 1))
+    factor = float(t.ppf(1 - TAIL / looks, ratio.n - 1)) / student(ratio.n)
     low, high = (ratio.value * (end / ratio.value) ** factor for end in (ratio.low, ratio.high))
     return replace(ratio, low=low, high=high)
 

@@ -154,7 +154,7 @@ class Step:
 
 def step_of(scenario: Scenario) -> Step:
     """The first drop of the bottleneck's rate that a scenario makes at one moment (`changes: [{where: bottleneck, at: 30s, set: {rate: …}}]`)."""
-    rates = [_rate(hop) for hop in scenario.bottleneck]
+    rates = [rate_of(hop) for hop in scenario.bottleneck]
     for change in sorted(scenario.changes, key=lambda c: c.at or 0):
         if change.where == "bottleneck" and change.at is not None and change.set and change.set.rate and change.hop < len(rates):
             before, rates[change.hop] = rates[change.hop], change.set.rate
@@ -164,7 +164,7 @@ def step_of(scenario: Scenario) -> Step:
     refuse("changes", f"{scenario.name} has no drop of the bottleneck's rate", "write changes: [{where: bottleneck, at: 30s, set: {rate: 20mbit}}]")
 
 
-def _rate(hop: object) -> int | None:
+def rate_of(hop: object) -> int | None:
     """What a hop's words say, bit/s; None where it has no rate, or no single one."""
     if isinstance(hop, (Netem, Link)):
         return hop.rate

@@ -8,6 +8,7 @@ Columns of a file in `data/`: `part` (left out: the first), `cca`, one for each 
 from __future__ import annotations
 
 import csv
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -65,6 +66,11 @@ class Known:
     def ours(self, cell: Cell) -> Estimate:
         """The same statistic of our own runs."""
         return STATS[self.stat](cell, self.metric)
+
+
+def apart(ours: float, theirs: float) -> float:
+    """|ln(ours / theirs)|; infinite where one of the two is not positive, or not known."""
+    return abs(math.log(ours / theirs)) if ours > 0 and theirs > 0 else math.inf
 
 
 def table(study: Study) -> tuple[Known, ...]:

@@ -6,7 +6,6 @@ A drop is the first change of the bottleneck's rate; where nothing changes and f
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -20,7 +19,6 @@ from tcpscape.findings import recording, spike
 from tcpscape.findings.recording import Recording
 from tcpscape.findings.spike import Spike, Step
 from tcpscape.metrics.queues import shapers
-from tcpscape.path import Link
 from tcpscape.scenario import Scenario
 from tcpscape.stats import Estimate
 from tcpscape.trial import Trial
@@ -38,7 +36,6 @@ KEPT = 4096
 """Trials whose spikes are remembered."""
 MS = 1e-6
 """ms of a ns."""
-_RATE = re.compile(r"\brate\s+(\S+)")
 
 
 def step_of(scenario: Scenario) -> Step:
@@ -57,13 +54,10 @@ def step_of(scenario: Scenario) -> Step:
 
 def _rate(scenario: Scenario) -> int:
     """The bottleneck's rate before the drop, bit/s."""
-    hop = scenario.bottleneck[0] if scenario.bottleneck else ""
-    if isinstance(hop, Link):
-        return hop.rate
-    found = _RATE.search(hop) if isinstance(hop, str) else None
+    found = spike.rate_of(scenario.bottleneck[0]) if scenario.bottleneck else None
     if not found:
         raise StudyError(f"claims: {scenario.name} has no bottleneck with a rate; add one, for example htb rate 60mbit")
-    return units.parse_rate(found.group(1), "bottleneck")
+    return found
 
 
 @dataclass(frozen=True)
@@ -156,7 +150,7 @@ def _lost_of_excess(trial: Trial, step: Step) -> float:
 def _lost_of_all(trial: Trial, step: Step) -> float:
     """Share of what came in the d after the drop that was dropped."""
     lost, came = _dropped(trial, step, step.d_ms / 1e3)
-    return lost / came if came else float("nan")
+    return _ratio(lost, came)
 
 
 def _drops(trial: Trial, step: Step) -> float:
@@ -167,7 +161,7 @@ def _drops(trial: Trial, step: Step) -> float:
 def _shrunk(trial: Trial, step: Step) -> float:
     """The first flow's goodput before the drop over that in 2 to 5 s after it."""
     series = _all(trial)
-    return series.goodput(step.at_s - 5, step.at_s) / series.goodput(step.at_s + 2, step.at_s + recording.PEAK_WINDOW_S[1])
+    return _ratio(series.goodput(step.at_s - 5, step.at_s), series.goodput(step.at_s + 2, step.at_s + recording.PEAK_WINDOW_S[1]))
 
 
 def _thin(trial: Trial, step: Step) -> float:
@@ -177,7 +171,12 @@ def _thin(trial: Trial, step: Step) -> float:
 
 def _over(of: Callable[[Trial, Step], float], bound: Callable[[Trial, Step], float]) -> Callable[[Trial, Step], float]:
     """One over the other."""
-    return lambda trial, step: of(trial, step) / bound(trial, step)
+    return lambda trial, step: _ratio(of(trial, step), bound(trial, step))
+
+
+def _ratio(above: float, below: float) -> float:
+    """NaN over 0: a link that was used less than the new one carries has no bound to be measured by."""
+    return above / below if below else math.nan
 
 
 def _bound(_: Trial, step: Step) -> float:
@@ -202,8 +201,8 @@ WHAT: Mapping[str, What] = {
     "used": What("1", "share of the old link's goodput that was used in them", _mean(lambda s: s.used)),
     "queue": What("ms", "peak of the delay in the queue", _of_queue),
     "peak_of_bound": What("1", "peak over (r - 1) d", _over(_mean(lambda s: s.peak_ms), _bound)),
-    "peak_of_last": What("1", "peak over the bound with r of the last 1.2 s", _mean(lambda s: s.peak_ms / s.last_bound_ms)),
-    "peak_of_recent": What("1", "peak over the bound with r of the last 10 s", _mean(lambda s: s.peak_ms / s.recent_bound_ms)),
+    "peak_of_last": What("1", "peak over the bound with r of the last 1.2 s", _mean(lambda s: _ratio(s.peak_ms, s.last_bound_ms))),
+    "peak_of_recent": What("1", "peak over the bound with r of the last 10 s", _mean(lambda s: _ratio(s.peak_ms, s.recent_bound_ms))),
     "window_of_bound": What("1", "peak in 29-34 s over (r - 1) d", _over(_window, _bound)),
     "queue_of_bound": What("1", "peak in the queue over (r - 1) d", _over(_of_queue, _bound)),
     "queue_of_flight": What("1", "peak in the queue over the bound with what was in flight", _over(_of_queue, _flight)),

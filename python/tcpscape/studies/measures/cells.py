@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from tcpscape import metrics, stats
+from tcpscape import metrics
 from tcpscape.errors import StudyError
 from tcpscape.stats import Estimate
 from tcpscape.studies import noise, spikes
@@ -40,10 +40,7 @@ def cv(_: Result, claim: Claim, cell: Cell) -> Estimate:
 
 def ratio(result: Result, claim: Claim, cell: Cell) -> Estimate:
     """Ratio of the means of the cell and of the one under `over`; the same seeds on one engine are paired."""
-    below = result.below(claim, cell)
-    above_, below_ = cell.values(claim.metric), below.values(claim.metric)
-    paired = len(above_) == len(below_) and [t.seed for t in cell.trials] == [t.seed for t in below.trials]
-    return stats.ratio(above_, below_) if paired else stats.mean_ratio(above_, below_)
+    return cell.over(result.below(claim, cell), claim.metric)
 
 
 def retention(result: Result, claim: Claim, cell: Cell) -> Estimate:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tcpscape import units
+from tcpscape.metrics import samples
 from tcpscape.stats import Estimate, median
 
 if TYPE_CHECKING:
@@ -29,9 +30,10 @@ def buffer(_: Result, claim: Claim, cell: Cell) -> Estimate:
 
 def wait(trial: Trial, rate: int) -> float:
     """The same of one trial, all its flows together carrying the stream; `rate` in bit/s. NaN where nothing was sampled."""
-    if trial.samples is None or trial.samples.is_empty() or "bytes_acked" not in trial.samples.columns:
+    each = [(at, got) for at, got in (samples.delivered(trial, flow) for flow in range(len(trial.flows))) if len(at)]
+    if not each:
         return float("nan")
-    got = trial.samples.group_by("t_ns").sum().sort("t_ns")
-    times, bits = got["t_ns"].to_numpy() / 1e9, got["bytes_acked"].to_numpy().astype(float) * 8
-    start = min((f.start_s for f in trial.flows), default=0.0)
+    times = np.unique(np.concatenate([at for at, _ in each]))
+    bits = 8 * np.sum([np.interp(times, at, got) for at, got in each], axis=0)
+    start = min(f.start_s for f in trial.flows)
     return float(np.max(times - start - bits / rate, initial=0.0))

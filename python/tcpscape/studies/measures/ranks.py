@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tcpscape import stats
 from tcpscape.stats import Estimate
 from tcpscape.stats.estimate import number
 from tcpscape.studies.claims import Judged, Verdict
@@ -27,22 +27,24 @@ FEWEST_RUNS = 20
 def rank(result: Result, claim: Claim, cell: Cell) -> Estimate:
     """The place of a congestion control by its mean among the others of the part, or those under `options: {among: […]}`.
 
-    The interval counts those that are better and worse beyond doubt (paired ratio of means that excludes 1).
+    The interval counts those that are better and worse beyond doubt (ratio of means that excludes 1). Unknown where one of the means is.
     """
-    mine = cell.values(claim.metric)
-    others = [c.values(claim.metric) for c in _rivals(result, claim, cell)]
-    ratios = [stats.ratio(o, mine) for o in others]
-    better = sum(r.value > 1 for r in ratios)
+    mine, n, rivals = cell.mean(claim.metric).value, len(cell.trials), _rivals(result, claim, cell)
+    theirs = [c.mean(claim.metric).value for c in rivals]
+    if any(math.isnan(mean) for mean in (mine, *theirs)):
+        return Estimate(math.nan, math.nan, math.nan, n, "1")
+    better = sum(mean > mine for mean in theirs)
+    ratios = [c.over(cell, claim.metric) for c in rivals]
     surely_better = sum(r.value > 1 and r.excludes(1) for r in ratios)
     surely_worse = sum(r.value < 1 and r.excludes(1) for r in ratios)
-    return Estimate(1 + better, 1 + surely_better, 1 + len(others) - surely_worse, len(mine), "1")
+    return Estimate(1 + better, 1 + surely_better, 1 + len(rivals) - surely_worse, n, "1")
 
 
 def near_best(result: Result, claim: Claim, cell: Cell) -> Estimate:
-    """Mean over the best congestion control's mean, paired."""
+    """Mean over the best congestion control's mean."""
     rivals = [cell, *_rivals(result, claim, cell)]
     best = max(rivals, key=lambda c: c.mean(claim.metric).value)
-    return stats.ratio(cell.values(claim.metric), best.values(claim.metric))
+    return cell.over(best, claim.metric)
 
 
 def one_run(result: Result, claim: Claim) -> Judged:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
 
 
 def needless(_: Result, __: Claim, cell: Cell) -> Estimate:
-    """Share of the retransmissions for which the path had lost nothing of the data."""
-    return resample.estimate([[float(s) for s in got] for got in _sent_and_lost(cell.trials)], _share)
+    """Share of the retransmissions for which the path had lost nothing of the data; unknown where the engine does not tell losses apart."""
+    return resample.estimate(_sent_and_lost(cell.trials), _share)
 
 
 def window(_: Result, __: Claim, cell: Cell) -> Estimate:
@@ -38,10 +39,15 @@ def filled(_: Result, __: Claim, cell: Cell) -> Estimate:
     return mean([t.goodput_mbps / _allowed(t) for t in cell.trials], "1")
 
 
-def _sent_and_lost(trials: Sequence[Trial]) -> tuple[list[int], list[int]]:
-    again = [sum(f.retransmits for f in t.flows) for t in trials]
-    lost = [sum(sum(q["drops"].values()) for q in t.queues if q.get("direction") == "forward") for t in trials]
-    return again, lost
+def _sent_and_lost(trials: Sequence[Trial]) -> tuple[list[float], list[float]]:
+    again = [float(sum(f.retransmits for f in t.flows)) for t in trials]
+    return again, [_lost(t) for t in trials]
+
+
+def _lost(trial: Trial) -> float:
+    """Packets that the way forward lost, whatever the cause; a real kernel's queues do not count by cause, and what contains what is not known."""
+    told = [q["drops"] for q in trial.queues if q.get("direction") == "forward" and isinstance(q.get("drops"), Mapping)]
+    return float(sum(sum(drops.values()) for drops in told)) if told else math.nan
 
 
 def _share(samples: Sequence[Array]) -> Array:

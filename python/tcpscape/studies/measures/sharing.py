@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from tcpscape import stats
@@ -30,8 +31,12 @@ def share(_: Result, claim: Claim, cell: Cell) -> Estimate:
 
 
 def starved(_: Result, claim: Claim, cell: Cell) -> Estimate:
-    """Mean number of flows that got less than a tenth of their fair share for five seconds or longer."""
-    return stats.mean([float(len({s.flow for s in fairness.starvation(trial)})) for trial in cell.trials], "1")
+    """Mean number of flows that got less than a tenth of their fair share for five seconds or longer; unknown without samples."""
+    return stats.mean([_starved(trial) for trial in cell.trials], "1")
+
+
+def _starved(trial: Trial) -> float:
+    return math.nan if trial.samples is None else float(len({s.flow for s in fairness.starvation(trial)}))
 
 
 def _share(trial: Trial, of: str, when: str) -> float:

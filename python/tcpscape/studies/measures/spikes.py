@@ -26,8 +26,9 @@ def spike(_: Result, claim: Claim, cell: Cell) -> Estimate:
 
 def ratio(result: Result, claim: Claim, cell: Cell) -> Estimate:
     """The mean of the cell over that of the one under `over`; runs with the same drops and seeds are paired."""
-    above, below = spikes.values(cell, what(claim)), spikes.values(result.below(claim, cell), what(claim))
-    return stats.ratio(above, below) if len(above) == len(below) else stats.mean_ratio(above, below)
+    below = result.below(claim, cell)
+    of = stats.ratio if cell.paired(below) else stats.mean_ratio
+    return of(spikes.values(cell, what(claim)), spikes.values(below, what(claim)))
 
 
 def cv(_: Result, claim: Claim, cell: Cell) -> Estimate:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from tcpscape import metrics
+from tcpscape.errors import StudyError
 from tcpscape.stats.estimate import number
 from tcpscape.studies import known
 from tcpscape.studies.claims import Judged, Verdict, all_of, in_range
@@ -32,6 +33,8 @@ def table(result: Result, claim: Claim) -> Judged:
     grain, within = float(claim.options.get("grain", 0)), float(claim.options.get("within", WITHIN))
     wanted = tuple(str(m) for m in claim.options.get("metrics", (claim.metric,)))
     found = list(_numbers(result, claim, wanted))
+    if not found:
+        raise StudyError(f"claims: {claim.text!r} has no valid published number of {', '.join(wanted)}; correct the study")
     verdicts: list[Verdict] = []
     off: list[tuple[float, str]] = []
     for cell, one in found:
@@ -39,8 +42,7 @@ def table(result: Result, claim: Claim) -> Judged:
         low, high = one.value * math.exp(-within), one.value * math.exp(within)
         verdicts.append(in_range(ours, min(low, one.value - grain), max(high, one.value + grain)))
         if verdicts[-1] != "reproduced":
-            far = abs(math.log(ours.value / one.value)) if ours.value > 0 and one.value > 0 else math.inf
-            off.append((far, f"{_place(cell, one, wanted)} {ours.text()} for {number(one.value)}"))
+            off.append((known.apart(ours.value, one.value), f"{_place(cell, one, wanted)} {ours.text()} for {number(one.value)}"))
     held = f"{verdicts.count('reproduced')} of {len(found)} numbers within {within:.0%}" + (f" or {number(grain)} {_unit(wanted)}" if grain else "")
     misses = [text for _, text in sorted(off, reverse=True)]
     rest = f" and {len(misses) - SHOWN} more" if len(misses) > SHOWN else ""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 from tcpscape.errors import StudyError
@@ -26,7 +25,8 @@ def nearer(result: Result, claim: Claim) -> Judged:
     for row in rows:
         cells = [outcome.select(cca, **row.at) for cca in (str(claim.cca), said)]
         if all(len(c) == 1 for c in cells):
-            far.append(tuple(abs(math.log(c[0].mean(claim.metric).value / row.value)) for c in cells))  # type: ignore[arg-type]
+            mine, other = (known.apart(c[0].mean(claim.metric).value, row.value) for c in cells)
+            far.append((mine, other))
     if not far:
         raise StudyError(f"claims: {claim.text!r} has no published number of {said} that both were run for; correct the study")
     wins, means = sum(a < b for a, b in far), [sum(column) / len(far) for column in zip(*far, strict=True)]
