@@ -106,6 +106,7 @@ def test_the_content_is_in_the_scenarios_address(tmp_path):
     other = Scenario.of({"bottleneck": {"trace": str(tmp_path / "copy")}, "forward": "netem delay 5ms"})
     assert one.address() == same.address() != other.address()
     assert one == same
+    assert same.model_copy(update={"name": "elsewhere"}).address() == one.address(), "not what was remembered of an equal one"
     assert Scenario.of(one.to_dict()) == one
 
 

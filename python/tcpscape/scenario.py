@@ -235,7 +235,7 @@ class Scenario(Noun):
         """Content address: a hash of everything that changes a result (not the name)."""
         found = _addresses.get(self)
         if found is None:
-            said = self.model_dump(mode="json", exclude={"name", "about"})
+            said = self.model_dump(mode="json", exclude={"name", "about"}, context={"address": True})
             found = _addresses[self] = hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:24]
         return found
 
