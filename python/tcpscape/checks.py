@@ -87,11 +87,10 @@ class Verdict:
         return f"{'holds' if self.holds else 'FAILS'}: {self.check.text}: {self.name} {value}"
 
     def to_dict(self) -> dict[str, object]:
-        """Plain values; an end that is open or not known is None."""
-        low, high = (v if math.isfinite(v) else None for v in (self.got.low, self.got.high))
+        """Plain values; what is infinite or not known is None."""
         return {
-            "check": self.check.text, "condition": self.name, "holds": self.holds, "sure": self.sure, "value": self.got.value, "low": low,
-            "high": high, "n": self.got.n, "unit": self.check.unit,
+            "check": self.check.text, "condition": self.name, "holds": self.holds, "sure": self.sure, **self.got.plain(), "n": self.got.n,
+            "unit": self.check.unit,
         }
 
 

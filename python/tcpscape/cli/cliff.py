@@ -14,7 +14,7 @@ from tcpscape.cli.progress import Progress
 if TYPE_CHECKING:
     from tcpscape.campaign import Runner
     from tcpscape.findings.cliff import Effort
-    from tcpscape.findings.cliff_levels import Cliff
+    from tcpscape.findings.cliff_levels import Cliff, Level
     from tcpscape.findings.conditions import Conditions
 
 Along = Literal["jitter", "loss"]
@@ -114,15 +114,14 @@ def _level(at: float, along: str) -> str:
 
 def _plain(cca: str, path: Conditions, found: Cliff, along: str) -> dict[str, Any]:
     unit = "ns" if along == "jitter" else "fraction"
-    edge = found.edge
-    ends = [x if math.isfinite(x) else None for x in (edge.low, edge.high)] if edge else None
+    edge = found.edge.plain() if found.edge else None
     return {
         "cca": cca, "rtt_ns": path.rtt, "along": along, "unit": unit, "threshold": found.levels[0].threshold if found.levels else None,
-        "edge": edge.value if edge else None, "interval": ends, "chaos": found.zone, "unimpaired_mbps": found.baseline.value, "runs": found.runs,
-        "levels": [{"at": x.at, "retention": x.retention.value, "low": _finite(x.retention.low), "high": _finite(x.retention.high),
-                    "n": x.retention.n, "cv": _finite(x.cv.value)} for x in found.levels],
+        "edge": edge["value"] if edge else None, "interval": [edge["low"], edge["high"]] if edge else None, "chaos": found.zone,
+        "unimpaired_mbps": found.baseline.value, "runs": found.runs, "levels": [_kept(x) for x in found.levels],
     }  # fmt: skip
 
 
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
+def _kept(level: Level) -> dict[str, Any]:
+    kept, cv = level.retention.plain(), level.cv.plain()["value"]
+    return {"at": level.at, "retention": kept["value"], "low": kept["low"], "high": kept["high"], "n": level.retention.n, "cv": cv}

@@ -113,6 +113,4 @@ def _plain(answer: Answer, a: Path, b: Path) -> dict[str, Any]:
 
 
 def _estimate(e: Estimate) -> dict[str, Any]:
-    """Plain values; what is infinite or not known is None."""
-    value, low, high = (v if math.isfinite(v) else None for v in (e.value, e.low, e.high))
-    return {"value": value, "low": low, "high": high, "n": e.n}
+    return {**e.plain(), "n": e.n}

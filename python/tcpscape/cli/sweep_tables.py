@@ -63,7 +63,7 @@ def lines(outcome: Outcome, measured: Sequence[Measured]) -> Iterator[dict[str, 
         caveats = {c for t in m.cell.trials for c in t.caveats} | ({m.median.caveat} - {""})
         yield {
             "name": outcome.name, "engine": m.cell.engine, "version": outcome.versions[m.cell.engine], "at": dict(m.cell.at), "cca": m.cell.cca,
-            "metric": outcome.campaign.metric, "unit": m.median.unit, "n": len(m.cell.trials), "median": _ends(m.median), "cv": _ends(m.cv),
+            "metric": outcome.campaign.metric, "unit": m.median.unit, "n": len(m.cell.trials), "median": m.median.plain(), "cv": m.cv.plain(),
             "reached": m.reached, "caveats": sorted(caveats),
         }
 
@@ -99,7 +99,3 @@ def _columns(outcome: Outcome) -> tuple[dict[str, str], list[str]]:
 def _row(m: Measured, varied: Sequence[str], engine: bool) -> list[str]:
     where = [*(m.cell.at[a] for a in varied), *([m.cell.engine] if engine else []), m.cell.cca]
     return [*where, m.median.text() + ("" if m.reached else f" {WIDE}"), tables.percent(m.cv.value), str(len(m.cell.trials))]
-
-
-def _ends(got: Estimate) -> dict[str, float | None]:
-    return {k: v if math.isfinite(v) else None for k, v in (("value", got.value), ("low", got.low), ("high", got.high))}

@@ -48,6 +48,10 @@ class Estimate:
         """Whether the interval does not hold `value`; no interval excludes nothing."""
         return self.n > 1 and (value < self.low or value > self.high)
 
+    def plain(self) -> dict[str, float | None]:
+        """Value and ends for JSON; what is infinite or not known is None."""
+        return {k: v if math.isfinite(v) else None for k, v in (("value", self.value), ("low", self.low), ("high", self.high))}
+
     @property
     def precision(self) -> float:
         """Half of the interval's width over the value: 0.05 is ± 5 %. Infinite without an interval, or around 0."""
