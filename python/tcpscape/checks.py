@@ -53,7 +53,7 @@ class Check:
 
     def judge(self, values: Sequence[float], name: str) -> Verdict:
         """Whether it holds for the values of the metric in one condition; those that are not known (NaN) do not count."""
-        known = [v for v in values if not math.isnan(v)]
+        known = stats.known(values)
         if not known:
             refuse("check", f"{name} does not say {self.metric.name}", "run with --samples 100ms, or check another metric", CheckError)
         got = _statistic(known, self.stat, self.metric.unit)

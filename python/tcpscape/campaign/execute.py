@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -58,17 +59,27 @@ def _repeated(bench: Bench, rule: Repetition) -> list[list[Trial]]:
     cells: dict[tuple[object, ...], list[int]] = {}
     for i, case in enumerate(bench.cases):
         cells.setdefault((case.engine, case.cca, *sorted(case.at.items())), []).append(i)
-    pooled, of = list(cells.values()), metrics.find(bench.campaign.metric).of
+    pooled, metric = list(cells.values()), metrics.find(bench.campaign.metric)
     found: list[list[Trial]] = [[] for _ in bench.cases]
 
     def round_(wanted: Sequence[tuple[int, range]]) -> list[list[float]]:
         asked = [(i, [n // len(p) for n in runs if n % len(p) == at]) for cell, runs in wanted for p in [pooled[cell]] for at, i in enumerate(p)]
         for (i, _), trials in zip(asked, bench.trials(asked, sum(len(t) for t in found)), strict=True):
             found[i] += trials
-        return [[of(found[p[n % len(p)]][n // len(p)]) for n in runs] for cell, runs in wanted for p in [pooled[cell]]]
+        values = [[metric.of(found[p[n % len(p)]][n // len(p)]) for n in runs] for cell, runs in wanted for p in [pooled[cell]]]
+        for (cell, _), got in zip(wanted, values, strict=True):
+            _expect_known(metric.name, got, bench.cases[pooled[cell][0]])
+        return values
 
     repeat(round_, len(pooled), rule)
     return found
+
+
+def _expect_known(metric: str, values: Sequence[float], case: Case) -> None:
+    """Refuses to repeat a cell of which no run says the metric: no number of runs would."""
+    if all(math.isnan(v) for v in values):
+        where = ", ".join([case.cca, *(f"{k} {v}" for k, v in case.at.items())])
+        refuse("metric", f"no run of {where} on {case.engine} says {metric}, so none can be precise", "choose another metric, or leave out precision")
 
 
 @dataclass(frozen=True)

@@ -276,4 +276,4 @@ def judge(trials: Sequence[Sharing]) -> Fairness:
 
 def _mean(values: Sequence[float]) -> Estimate:
     """The mean of those that are known."""
-    return stats.mean([v for v in values if not math.isnan(v)], "1")
+    return stats.mean(stats.known(values), "1")

@@ -185,4 +185,4 @@ def share(k: int, n: int) -> Estimate:
 
 def _median(values: Sequence[float], unit: str) -> Estimate:
     """The median of those that are known."""
-    return stats.median([v for v in values if not math.isnan(v)], unit)
+    return stats.median(stats.known(values), unit)

@@ -268,13 +268,12 @@ class Verdict:
 
 def judge(spikes: Sequence[Spike]) -> Verdict:
     """The runs of one condition together."""
-    known = [s.queue_peak_ms for s in spikes if not math.isnan(s.queue_peak_ms)]
     return Verdict(
         stats.median([s.peak_ms for s in spikes], "ms"), stats.median([s.rise_ms for s in spikes], "ms"), spikes[0].bound_ms,
         stats.median([s.last_bound_ms for s in spikes], "ms"), _share([s.peak_ms >= s.bound_ms for s in spikes]),
         _share([s.peak_ms >= s.last_bound_ms for s in spikes]),
         _share([s.queue_peak_ms >= s.flight_bound_ms for s in spikes if not math.isnan(s.queue_peak_ms + s.flight_mbps)]),
-        stats.median(known, "ms"),
+        stats.median(stats.known(s.queue_peak_ms for s in spikes), "ms"),
     )  # fmt: skip
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -73,6 +73,11 @@ def number(value: float, digits: int = 3) -> str:
 
 def _end(value: float, digits: int) -> str:
     return number(value, digits) if math.isfinite(value) else ("∞" if value > 0 else "−∞")
+
+
+def known(values: Iterable[float]) -> list[float]:
+    """Those that are known: without NaN."""
+    return [v for v in values if not math.isnan(v)]
 
 
 def array(values: Numbers) -> Floats:

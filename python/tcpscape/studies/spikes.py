@@ -236,4 +236,4 @@ def values(cell: Cell, what: str) -> tuple[float, ...]:
 
 def median(cell: Cell, what: str) -> Estimate:
     """The median over the cell's trials, of those that tell."""
-    return stats.median([v for v in values(cell, what) if not math.isnan(v)], find(what).unit)
+    return stats.median(stats.known(values(cell, what)), find(what).unit)
