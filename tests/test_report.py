@@ -1,7 +1,9 @@
 """The report of a result directory: one page that opens offline, made from the directory alone, with everything in it."""
 
 import csv
+import json
 import re
+import shutil
 from html.parser import HTMLParser
 
 import polars as pl
@@ -142,6 +144,19 @@ def test_the_command_writes_it(cli, sweep, tmp_path):
     assert got.status == 2
     assert "no manifest.json in it; name a directory that run, sweep or study wrote with --out" in got.err
     assert "figures: 'gif' is no format" in cli("report", sweep, "--figures", "gif").err
+    assert "figures: names no format" in cli("report", sweep, "--figures", ",").err
+
+
+@pytest.mark.parametrize("text", ["[]", "{}", '{"format": 1}', '{"format": 1, "parts": []}', "", '{"format": 1, "parts": {"": {}}}', None], ids=str)
+def test_a_damaged_manifest_is_one_line(cli, sweep, tmp_path, text):
+    root = shutil.copytree(sweep, tmp_path / "d")
+    said = json.loads((root / record.MANIFEST).read_text())
+    del said["parts"][""]["cells"][0]["runs"]
+    (root / record.MANIFEST).write_text(json.dumps(said) if text is None else text)
+    for args in (("report", root), ("compare", root, sweep), ("export", root, "--to", "csv")):
+        got = cli(*args)
+        assert (got.status, got.out, got.err.count("\n")) == (2, "", 1), got
+        assert got.err.endswith("run again with the same --out\n")
 
 
 def test_a_study_reports_itself(cli, tmp_path):

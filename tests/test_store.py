@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import resource
 import signal
 import subprocess
 import sys
@@ -200,10 +201,22 @@ def test_a_full_disk_is_one_line_and_what_was_there_stays(tmp_path, trials, monk
 
     with monkeypatch.context() as m:
         m.setattr(journal.os, "write", full)
-        with pytest.raises(StoreError, match="No space left on device; choose another directory"):
+        with pytest.raises(StoreError, match="No space left on device; free some space, or choose another directory"):
             store.save(trials[2])
     store.save(trials[3])
     assert set(Store(tmp_path).load_many(t.address for t in trials)) == {t.address for t in (*trials[:2], trials[3])}
+
+
+def test_a_table_that_does_not_fit_is_one_line_and_leaves_nothing(tmp_path):
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (16, limits[1]))
+    try:
+        with pytest.raises(StoreError, match="File too large; free some space") as e:
+            results._write(pl.DataFrame({"a": range(1000)}), tmp_path / "samples" / "a.parquet")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert "\n" not in str(e.value)
+    assert list((tmp_path / "samples").iterdir()) == []
 
 
 def test_a_directory_that_cannot_be_written_is_one_line():

@@ -102,7 +102,7 @@ def read(path: Path, some: list[Line]) -> list[bytes]:
 
 def cannot_write(place: Path, e: OSError) -> StoreError:
     """The house's line for a store that cannot be written."""
-    return StoreError(f"out: cannot write {place}: {e.strerror}; choose another directory")
+    return StoreError(f"out: cannot write {place}: {e.strerror}; free some space, or choose another directory")
 
 
 def _lock(fd: int) -> bool:

@@ -9,11 +9,13 @@ never mixed. Side tables (samples, queue_samples, packets) are one Parquet file 
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import threading
 import weakref
 from collections.abc import Iterable, Mapping, Sequence, Set
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -266,13 +268,17 @@ def _parquet(path: Path, columns: list[str] | None = None) -> pl.DataFrame:
 def _write(frame: pl.DataFrame, path: Path, *, sync: bool = False) -> None:
     """Writes a table; a reader sees all of it or nothing. `sync`: it is on the disk when this returns, and nobody else writes it meanwhile."""
     part = path.with_suffix(".part" if sync else f".{os.getpid()}-{threading.get_ident()}.part")
+    said = io.BytesIO()
+    frame.write_parquet(said, row_group_size=ROW_GROUP)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with part.open("wb") as file:
-            frame.write_parquet(file, row_group_size=ROW_GROUP)
+            file.write(said.getbuffer())
             if sync:
                 file.flush()
                 os.fsync(file.fileno())
         part.replace(path)
     except OSError as e:
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
         raise cannot_write(path, e) from None

@@ -76,20 +76,26 @@ def _part(outcome: Outcome) -> dict[str, Any]:
 
 
 def load(root: Path) -> Record:
-    """The record in `root` with its trials, and their samples and packets where they were kept."""
+    """The record in `root` with its trials, and their samples and packets where they were kept.
+
+    :raises StoreError: one line, where the manifest or a trial of it is missing, damaged or of another layout.
+    """
     file = root / MANIFEST
     try:
         said = json.loads(file.read_text("utf-8"))
-        made = said.get("format")
     except FileNotFoundError:
         raise StoreError(f"{root}: no {MANIFEST} in it; name a directory that run, sweep or study wrote with --out") from None
-    except (OSError, ValueError, AttributeError) as e:
+    except (OSError, ValueError) as e:
         raise StoreError(f"{file}: cannot be read ({e}); run again with the same --out") from None
-    if made != FORMAT:
-        raise StoreError(f"{file}: its format is {made!r}, this tcpscape reads {FORMAT}; run again with the same --out")
+    layout = said.get("format") if isinstance(said, dict) else None
+    if layout != FORMAT:
+        raise StoreError(f"{file}: its format is {layout!r}, this tcpscape reads {FORMAT}; run again with the same --out")
     store = Store(root)
-    parts = {name: _outcome(part, store, root) for name, part in said["parts"].items()}
-    return Record(said["kind"], said["name"], said["command"], parts, said["study"], said["tcpscape"])
+    try:
+        parts = {name: _outcome(part, store, root) for name, part in said["parts"].items()}
+        return Record(said["kind"], said["name"], said["command"], parts, said["study"], said["tcpscape"])
+    except (KeyError, TypeError, AttributeError, ValueError) as e:
+        raise StoreError(f"{file}: is not what this tcpscape writes ({type(e).__name__}: {e}); run again with the same --out") from None
 
 
 def _outcome(said: Mapping[str, Any], store: Store, root: Path) -> Outcome:

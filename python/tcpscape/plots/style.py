@@ -216,6 +216,8 @@ def formats(text: str) -> tuple[str, ...]:
     found = tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
     if unknown := [f for f in found if f not in FORMATS]:
         refuse("figures", f"{unknown[0]!r} is no format", f"choose {', '.join(FORMATS)}")
+    if not found:
+        refuse("figures", "names no format", f"choose {', '.join(FORMATS)}")
     return found
 
 
@@ -231,7 +233,7 @@ def save(fig: Figure, stem: Path, kinds: Sequence[str] = ("png", "svg"), drawn: 
             else:
                 _write(fig, file, kind)
     except OSError as e:
-        raise StoreError(f"out: cannot write {e.filename}: {e.strerror}; choose another directory") from None
+        raise StoreError(f"out: cannot write {e.filename or stem.parent}: {e.strerror}; free some space, or choose another directory") from None
     return files
 
 

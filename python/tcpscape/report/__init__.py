@@ -5,6 +5,7 @@ Everything is made from the directory alone; the same directory gives the same b
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -47,7 +48,7 @@ def build(record: Record, root: Path, formats: tuple[str, ...] = ("svg", "png"))
         }  # fmt: skip
         return [_text(root / PAGE, _page(record, result, judged, shown)), *files, *kept, *again]
     except OSError as e:
-        raise StoreError(f"report: cannot write {e.filename}: {e.strerror}; make the directory writable") from None
+        raise StoreError(f"report: cannot write {e.filename or root}: {e.strerror}; free some space, or make the directory writable") from None
 
 
 def _study(record: Record) -> tuple[Result | None, list[Judged]]:
@@ -113,8 +114,10 @@ def _table(frame: pl.DataFrame, stem: Path) -> list[Path]:
     """As CSV and Parquet."""
     stem.parent.mkdir(parents=True, exist_ok=True)
     files = [stem.with_suffix(".csv"), stem.with_suffix(".parquet")]
-    frame.write_csv(files[0])
-    frame.write_parquet(files[1])
+    said = io.BytesIO()
+    frame.write_parquet(said)
+    files[0].write_text(frame.write_csv(), "utf-8")
+    files[1].write_bytes(said.getbuffer())
     return files
 
 
