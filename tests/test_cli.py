@@ -1,11 +1,14 @@
 """The command line: what it prints, what it refuses."""
 
 import json
+import re
 import subprocess
 import sys
 
 import pytest
 
+from tcpscape.cli import STOPPED
+from tcpscape.cli.progress import Progress
 from tcpscape.results import Store
 
 WORDS = (
@@ -57,6 +60,26 @@ def test_out_keeps_and_resumes(cli, tmp_path):
     assert first.out == again.out
     assert len(Store(tmp_path / "o").addresses()) == 3
     assert len(list((tmp_path / "o" / "samples").glob("*.parquet"))) == 3
+
+
+def test_an_interrupted_run_says_what_it_kept(cli, tmp_path, monkeypatch):
+    def interrupted(self, now, total):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Progress, "update", interrupted)
+    got = cli("run", "baseline", "--engine", "mock", "--jobs", "1", "--seeds", "3", "--out", tmp_path)
+    assert (got.status, got.out) == (130, "")
+    assert re.fullmatch(r"interrupted: [1-3] trials ran, kept in .*; the same command goes on from here\n", got.err)
+    assert len(Store(tmp_path).addresses()) >= 1
+    got = cli("run", "baseline", "--engine", "mock", "--seeds", "3")
+    assert (got.status, got.out, got.err) == (130, "", f"{STOPPED}\n")
+
+
+@pytest.mark.parametrize("closed", [">&-", "| head -c 0"])
+def test_a_closed_stdout_is_no_traceback(closed):
+    words = f"{sys.executable} -m tcpscape export baseline --to tc"
+    got = subprocess.run(["bash", "-c", f"{words} {closed}"], capture_output=True, text=True, timeout=60, check=False)
+    assert (got.returncode, got.stderr) == (0, "")
 
 
 REFUSED = [

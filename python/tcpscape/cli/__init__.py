@@ -10,10 +10,14 @@ from tcpscape.errors import EXIT_USER_ERROR, TcpscapeError
 
 INTERRUPTED = 130
 """Exit status after Ctrl-C, by the shells' convention."""
+STOPPED = "interrupted; what was kept with --out stays"
+"""Said after Ctrl-C by commands that do not say more."""
 
 
 def main() -> None:
     """Runs the command line. What the user can mend is one line on stderr and status 2, never a traceback."""
+    if sys.stdout is None:  # closed by whoever started us
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     status = call(sys.argv[1:])
     if status == INTERRUPTED:  # at once: threads inside a trial would be waited for until it is over
         atexit._run_exitfuncs()
@@ -25,11 +29,11 @@ def main() -> None:
 
 def call(args: list[str]) -> int:
     """Runs one command line and returns its status."""
-    from typer.main import get_command
-
-    from tcpscape.cli.app import app
-
     try:
+        from typer.main import get_command
+
+        from tcpscape.cli.app import app
+
         got = get_command(app).main(args=args, prog_name="tcpscape", standalone_mode=False, obj=tuple(args))
     except TcpscapeError as e:
         return _refuse(str(e))
@@ -37,7 +41,7 @@ def call(args: list[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except KeyboardInterrupt:
-        print("interrupted; what was saved with --out is kept", file=sys.stderr)
+        print(STOPPED, file=sys.stderr)
         sys.stderr.flush()
         os._exit(INTERRUPTED)
     except Exception as e:

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import sys
+from typing import Any
+
 import typer
+from typer.core import TyperGroup
 
 from tcpscape.cli import (
+    INTERRUPTED,
+    STOPPED,
     advise,
     bound,
     cliff,
@@ -20,8 +26,21 @@ from tcpscape.cli import (
     validate,
 )
 
+
+class Group(TyperGroup):
+    """The commands; Ctrl-C in any of them is one line and status 130."""
+
+    def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]
+        """Runs the command that was asked for."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            print(STOPPED, file=sys.stderr)
+            raise typer.Exit(INTERRUPTED) from None
+
+
 app = typer.Typer(
-    name="tcpscape", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None,
+    name="tcpscape", cls=Group, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None,
     help="A laboratory for TCP congestion control on impaired paths.",
 )
 app.command("run")(run.run)

@@ -1,14 +1,22 @@
-"""Progress on stderr with the time that is left: only on a terminal, and only once the work has taken a second."""
+"""Progress on stderr with the time that is left: only on a terminal, and only once the work has taken a second; what Ctrl-C leaves."""
 
 from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+import typer
+
+from tcpscape.cli import INTERRUPTED
+
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
+
+    from tcpscape.results import Store
 
 SILENT_S = 1.0
 """Nothing is shown before this, s."""
@@ -50,6 +58,18 @@ class Progress:
             bar.add_task(self.what)
             bar.start()
         bar.update(bar.tasks[0].id, description=self.what, completed=done, total=total)
+
+
+@contextmanager
+def resumable(store: Store | None) -> Iterator[None]:
+    """Says after Ctrl-C what `store` kept, and ends the command; without a store the command line says that it was interrupted."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if store is None:
+            raise
+        print(f"interrupted: {store.saved} trials ran, kept in {store.root}; the same command goes on from here", file=sys.stderr)
+        raise typer.Exit(INTERRUPTED) from None
 
 
 def _bar() -> Bar:

@@ -12,13 +12,14 @@ import typer
 
 from tcpscape import units
 from tcpscape.cli import checks, options, tables
-from tcpscape.cli.progress import Progress
+from tcpscape.cli.progress import Progress, resumable
 from tcpscape.errors import refuse
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from tcpscape.campaign.outcome import Outcome
+    from tcpscape.results import Store
     from tcpscape.scenario import Scenario
     from tcpscape.trial import Trial
 
@@ -77,7 +78,7 @@ def run(
     store = Store(out) if out else None
     kept = checks.capture(asked, interval)
     kept = replace(kept, queue_samples_ns=kept.queue_samples_ns or interval) if report else kept
-    with Progress() as progress:
+    with resumable(store), Progress() as progress:
         runner = Runner(made, jobs, kept, store, progress.update)
         groups = runner.run_all([(case, build.seeds(seeds)) for case in cases])
     if pcap:
@@ -86,7 +87,7 @@ def run(
         store.close()
     page = _keep(single.outcome(cases, groups, made, seeds, kept), out, options.command(context), report) if out else None
     _show(groups, cases, as_json)
-    _say_where(out, pcap, as_json, "the first trial" if runner.engine.repeatable else "one more run of the first trial")
+    _say_where(store, pcap, as_json, "the first trial" if runner.engine.repeatable else "one more run of the first trial")
     if page and not as_json:
         print(f"report: {page}")
     checks.settle(asked, [({"cca": case.cca}, case.cca, trials) for case, trials in zip(cases, groups, strict=True)], as_json=as_json)
@@ -197,10 +198,10 @@ def _compare(screen: Console, groups: Sequence[Sequence[Trial]]) -> None:
         screen.print(f"{trials[0].cca} / {groups[0][0].cca}: {got.text()} of the mean goodput, same seeds")
 
 
-def _say_where(out: Path | None, pcap: Path | None, as_json: bool, whose: str) -> None:
+def _say_where(store: Store | None, pcap: Path | None, as_json: bool, whose: str) -> None:
     if as_json:
         return
-    if out:
-        print(f"kept in {out}: trials/*.parquet, samples/*.parquet")
+    if store:
+        print(f"kept in {store.root}, for `tcpscape report`, `compare` and `export`")
     if pcap:
         print(f"packets of {whose}: {pcap}")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tcpscape.cli import checks, options, tables
-from tcpscape.cli.progress import Progress
+from tcpscape.cli.progress import Progress, resumable
 
 if TYPE_CHECKING:
     from tcpscape.studies import Study
@@ -66,7 +66,7 @@ def run(
     said, asked = _asked(whole.only(part) if part else whole, quick, seeds), checks.read(check)
     said, left_out = able(said, [engines.make(e) for e in (engine, against) if e])
     root, command = out / name, options.command(context)
-    with Store(root) as store, Progress(f"{name} on {engine}") as one, Progress(f"{name} on {against}") as two:
+    with Store(root) as store, resumable(store), Progress(f"{name} on {engine}") as one, Progress(f"{name} on {against}") as two:
         means = Means(jobs, store, one.update)
         if against is None:
             result = runs.run(said.changed({"engines": [engine]}), means)
@@ -103,7 +103,7 @@ def _show(result: Result, root: Path, command: str, report: bool) -> None:
     words = result.study.model_dump(mode="json")
     record.save(record.Record("study", name, command, result.parts, words), root)
     files = plots.study(result, root / name)
-    result.frame().write_csv(root / f"{name}.csv")
+    tables.keep(result.frame(), root / f"{name}.csv")
     for part in study_tables.parts(result, claims.judge(result)):
         screen.print(part)
     print(f"picture: {files[0]} and {files[1].name}; table: {root / name}.csv")
@@ -115,7 +115,7 @@ def _show_against(contrast: Contrast, root: Path) -> None:
     from tcpscape.cli import study_tables
 
     screen, file = tables.console(), root / f"{contrast.ours.study.name}-against.csv"
-    contrast.frame().write_csv(file)
+    tables.keep(contrast.frame(), file)
     for part in study_tables.against(contrast):
         screen.print(part)
     print(f"table: {file}")

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tcpscape.cli import INTERRUPTED, checks, options, tables
-from tcpscape.cli.progress import Progress
+from tcpscape.cli import checks, options, tables
+from tcpscape.cli.progress import Progress, resumable
 from tcpscape.errors import refuse
 
 if TYPE_CHECKING:
@@ -82,13 +81,10 @@ def sweep(
     root = out or DEFAULT_OUT / f"sweep-{campaign.name}"
     where = executors.make(executor, jobs)
     with Store(root) as store:
-        try:
+        with resumable(store):
             outcome = _run(campaign, store, where)
-        except KeyboardInterrupt:
-            print(f"interrupted: {store.saved} trials ran, kept in {root}; the same command goes on from here", file=sys.stderr)
-            raise typer.Exit(INTERRUPTED) from None
         measured = sweep_tables.measure(outcome)
-        sweep_tables.frame(outcome, measured).write_csv(root / TABLE)
+        tables.keep(sweep_tables.frame(outcome, measured), root / TABLE)
         _keep(outcome, root, options.command(context))
     page = reports.write(root) if report else None
     if as_json:

@@ -7,6 +7,9 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    import polars as pl
     from rich.console import Console
     from rich.table import Table
 
@@ -33,6 +36,19 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[Any]], left: int = 1) 
     for row in rows:
         made.add_row(*(str(cell) for cell in row))
     return made
+
+
+def keep(frame: pl.DataFrame, file: Path) -> None:
+    """Writes a table as CSV.
+
+    :raises StoreError: where it cannot be written.
+    """
+    from tcpscape.journal import cannot_write
+
+    try:
+        file.write_text(frame.write_csv(), "utf-8")
+    except OSError as e:
+        raise cannot_write(file, e) from None
 
 
 def percent(fraction: float | None, digits: int = 0) -> str:
