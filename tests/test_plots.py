@@ -110,7 +110,7 @@ DRAWN = {
     "loss": ["retention", "curve", "bars"],
     "names": ["profiles"], "one": ["bars"], "runs": ["curve", "strip", "cdf"], "many": ["profiles", "bars"], "engines": ["profiles"],
 }
-DRAWN_OF_SAMPLES = {"step": ["profiles", "spike", "series"], "flows": ["bars", "split", "series", "shares"]}
+DRAWN_OF_SAMPLES = {"step": ["spike", "profiles", "series"], "flows": ["split", "bars", "series", "shares"]}
 
 
 def test_figures_that_fit(outcomes):
@@ -142,7 +142,7 @@ def test_words_of_samples_do_not_touch(sampled, name, figure):
 
 
 def test_an_unknown_figure_is_refused():
-    with pytest.raises(TcpscapeError, match=r"figures: 'moon' is unknown; choose retention, "):
+    with pytest.raises(TcpscapeError, match=r"figures: 'moon' is unknown; choose split, spike, retention, "):
         plots.find("moon")
     with pytest.raises(TcpscapeError, match=r"figures: 'gif' is no format; choose png, svg, pdf"):
         style.formats("png,gif")
@@ -216,6 +216,38 @@ def test_a_thinned_trace_keeps_its_peaks():
 def test_events_of_a_path(sampled):
     found = [(e.at_s, e.text) for e in events.of_path(sampled["step"].cells[0].scenarios[0])]
     assert found == [(1.5, "outage, every 1.5 s"), (2.0, "rate 10mbit"), (3.0, "")]
+
+
+def test_changes_at_once_do_not_clash():
+    sheet, rows = style.rows(1)
+    rows[0][0].set_xlim(0, 60)
+    happened = [events.Event(15.0, "loss 13 %, every 15 s; delay 40 ms, jitter 20 ms"), events.Event(16.0, "rate 10mbit"), events.Event(59.0, "outage, at last")]
+    series.mark(rows[0], happened, 60.0)
+    style.words(sheet, rows[0], ("A title", "a note"))
+    assert mind(sheet) == ([], [])
+
+
+def test_a_pooled_run_has_the_changes_of_its_own_path(need_model):
+    said = SAMPLED["step"]["scenario"] | {"changes": [{"where": "bottleneck", "at": "${at}", "set": {"rate": "5mbit"}}]}
+    asked = {"name": "pooled", "scenario": said, "axes": {"d": "20ms", "at": "1s,2s,3s"}, "pool": ["at"], "cca": "cubic", "samples": "100ms", "seeds": 1}
+    some = execute.run(Campaign.of(asked))
+    ax = plots.find("series").draw(some, Beside()).axes[-1]
+    assert [one.get_xdata()[0] for one in ax.lines if list(one.get_ydata()) == [0, 1]] == [2.0]
+    assert series.median(some.cells[0]) is some.cells[0].runs[1][0]
+
+
+def test_axes_are_named_by_what_they_do(outcomes, sampled):
+    assert plots.base.axis_name(outcomes["loss"], "loss") == "loss (each direction)"
+    assert plots.base.axis_name(replace(outcomes["loss"], campaign=sampled["step"].campaign), "loss") == "loss"
+    towards = outcomes["loss"].campaign.model_copy(update={"conditions": {"loss_on": "forward"}})
+    assert plots.base.axis_name(replace(outcomes["loss"], campaign=towards), "loss") == "loss"
+
+
+def test_long_numbers_are_named_as_written():
+    some = execute.run(Campaign.of({"axes": {"rcvbuf": "128,512,4096KiB"}, "conditions": PATH | {"flow": {}}, "cca": "cubic", "engines": ["mock"], "seeds": 2}))
+    sheet = plots.find("curve").draw(some, Beside())
+    said = {t for t, _ in texts(sheet)}
+    assert {"128KiB", "512KiB", "4096KiB", "receive buffer"} <= said
 
 
 def test_recoveries_are_marked(sampled):

@@ -9,11 +9,12 @@ from html.parser import HTMLParser
 import polars as pl
 import pytest
 
-from tcpscape import files, report, studies
+from tcpscape import files, plots, report, studies
 from tcpscape.campaign import execute, record
 from tcpscape.campaign.execute import Means
 from tcpscape.campaign.plan import Campaign
 from tcpscape.report import figures, rerun, view
+from tcpscape.report.figures import Wanted
 from tcpscape.results import Store
 from tcpscape.stats import Estimate
 from tcpscape.studies import claims
@@ -194,8 +195,18 @@ def test_a_number_has_its_interval():
 
 def test_figures_that_are_asked_for(sweep):
     outcome = record.load(sweep).outcomes[0]
-    assert [f.name for f in figures.chosen(outcome, ("curve",))] == ["curve"]
-    assert [f.name for f in figures.chosen(outcome, ("shares",))] == [f.name for f in figures.chosen(outcome, ())][:1]
+    fitting = [f.name for f in plots.fitting(outcome)]
+    assert {"retention", "curve", "series"} <= set(fitting)
+
+    def names(*asked, **more):
+        return [f.name for f in figures.chosen(outcome, Wanted(asked, **more))]
+
+    assert (names("curve"), names("shares"), names()) == (["curve"], fitting[:1], fitting)
+    assert names(parts=2) == fitting[:1]
+    several = Wanted(("series", "curve"), parts=2)
+    assert [f.name for f in figures.chosen(outcome, several)] == ["series", "curve"]
+    assert [f.name for f in figures.chosen(outcome, several.after(outcome))] == ["curve"]
+    assert (several.pages(plots.find("series")), Wanted(parts=9).pages(plots.find("curve"))) == (2, 1)
     assert (figures.spread(2, 3), figures.spread(9, 3), figures.spread(9, 1)) == ([0, 1], [0, 4, 8], [4])
 
 

@@ -23,21 +23,21 @@ __all__ = ["FIGURES", "Beside", "Figure", "find", "fitting", "study"]
 FIGURES: Mapping[str, Figure] = {
     f.name: f
     for f in (
+        Figure("split", "what each congestion control has of all flows' goodput", bars.has_mixture, bars.split),
+        Figure("spike", "the peak of the delay after a drop of capacity, against its bound", spikes.has_drop, spikes.spike),
         Figure("retention", "goodput as a share of that without the impairment, with its interval", curves.has_cliff, curves.retention, curves.pages),
         Figure("curve", "the metric along an axis, with its interval", curves.has_axis, curves.curve, curves.pages),
         Figure("profiles", "the metric on each named path", bars.has_names, bars.profiles),
         Figure("bars", "the metric of every congestion control, the highest first", bars.has_controls, bars.bars),
-        Figure("split", "what each congestion control has of all flows' goodput", bars.has_mixture, bars.split),
         Figure("map", "the metric over two axes, and the line where half of it is left", maps.has_plane, maps.heat, maps.pages),
         Figure("ratio-map", "the ratio of two congestion controls; hatched where the runs do not decide", maps.has_ratio, maps.ratio, maps.pages),
         Figure("strip", "every run as a dot, by cell", strip.has_runs, strip.strip),
         Figure("cdf", "the distribution of the runs of a cell, with its band", cdf.has_distribution, cdf.cdf),
-        Figure("spike", "the peak of the delay after a drop of capacity, against its bound", spikes.has_drop, spikes.spike),
-        Figure("series", "a trial over time, with what happened marked", series.has_samples, series.series, series.pages),
-        Figure("shares", "the flows' throughput and shares over time", shares.has_flows, shares.shares, shares.pages),
+        Figure("series", "a trial over time, with what happened marked", series.has_samples, series.series, series.pages, example=True),
+        Figure("shares", "the flows' throughput and shares over time", shares.has_flows, shares.shares, shares.pages, example=True),
     )
 }
-"""Every figure of an outcome."""
+"""Every figure of an outcome; those that say the most about the few outcomes that they fit come first."""
 
 
 def find(name: str) -> Figure:

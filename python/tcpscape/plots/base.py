@@ -23,10 +23,13 @@ INTERVAL_OVER = 1.4
 MOST_PANELS = 12
 """Panels of one figure; what needs more is not drawn."""
 NAMES: Mapping[str, str] = {
-    "rtt": "RTT", "jitter": "jitter (sd, each direction)", "loss": "loss (each direction)", "app": "application's rate", "d": "d",
-    "rcvbuf": "receive buffer", "sndbuf": "send buffer", "rate": "rate", "duration": "duration",
+    "rtt": "RTT", "app": "application's rate", "rcvbuf": "receive buffer", "sndbuf": "send buffer", "hz": "kernel's HZ",
 }
 """Axis → what to call it; any other is called by its name."""
+OF_CONDITIONS: Mapping[str, str] = {"jitter": "jitter (sd, each direction)", "loss": "loss (each direction)"}
+"""The same where conditions, not a scenario of its own, say what it does to the path."""
+LONG_NUMBER = 1e5
+"""Value from which an axis' ticks are named as they were written: 4MiB."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,8 @@ class Figure:
     draw: Callable[[Outcome, Beside], Sheet]
     pages: Callable[[Outcome], Sequence[Outcome]] = lambda outcome: (outcome,)
     """The parts of the outcome that get a figure each."""
+    example: bool = False
+    """Whether it shows single trials: a document of several outcomes has it of the first one that kept them."""
 
 
 @dataclass(frozen=True)
@@ -121,16 +126,30 @@ def said(here: Mapping[str, str]) -> str:
     return ", ".join(f"{name.upper() if name == 'rtt' else name} {value}" for name, value in here.items())
 
 
+def axis_name(outcome: Outcome, axis: str) -> str:
+    """What to call the axis; in which direction only where that is known and the same everywhere."""
+    campaign, towards = outcome.campaign, f"{axis}_on"
+    both = campaign.scenario is None and towards not in outcome.axes and campaign.conditions.get(towards, "both") == "both"
+    return OF_CONDITIONS[axis] if both and axis in OF_CONDITIONS else NAMES.get(axis, axis)
+
+
 def axis_label(outcome: Outcome, axis: str) -> str:
-    """The axis' name with its unit."""
+    """The axis' name with the unit of its numbers."""
     unit = next((c.value(axis).unit for c in outcome.cells if axis in c.at and c.value(axis).unit), "")
-    return f"{NAMES.get(axis, axis)}, {unit}" if unit else NAMES.get(axis, axis)
+    return f"{axis_name(outcome, axis)}, {unit}" if unit and not written(outcome, axis) else axis_name(outcome, axis)
+
+
+def written(outcome: Outcome, axis: str) -> dict[float, str]:
+    """Number → value as written, of an axis whose numbers are too long for ticks; empty for any other."""
+    found = {c.value(axis).number: c.at[axis] for c in outcome.cells if axis in c.at}
+    return found if max(found, default=0.0) >= LONG_NUMBER else {}
 
 
 def metric_label(metric: str) -> str:
     """The metric's name with its unit."""
     found = metrics.find(metric)
-    return found.name if found.unit in ("", "1") else f"{found.name}, {found.unit}"
+    name = NAMES.get(found.name, found.name)
+    return name if found.unit in ("", "1") else f"{name}, {found.unit}"
 
 
 def span(got: Iterable[Estimate], others: Iterable[float] = ()) -> float:

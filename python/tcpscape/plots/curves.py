@@ -130,7 +130,7 @@ def _axis(ax: Axes, outcome: Outcome, axis: str, here: Mapping[str, str]) -> Non
     cells = outcome.select(**here)
     ticks = sorted({c.value(axis).number for c in cells if axis in c.at})
     ax.set_xlabel(base.axis_label(outcome, axis))
-    style.ticks(ax, ticks)
+    style.ticks(ax, ticks, base.written(outcome, axis))
     if axis == "jitter":
         _of_rtt(ax, cells)
 

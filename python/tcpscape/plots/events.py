@@ -32,8 +32,11 @@ class Event:
 
 
 def of_path(scenario: Scenario) -> list[Event]:
-    """The changes of the path in time; ramps at both ends, recorded rates not at all."""
-    return sorted((e for change in scenario.changes for e in _events(change, scenario.duration)), key=lambda e: e.at_s)
+    """The changes of the path in time, those of one moment together; ramps at both ends, recorded rates not at all."""
+    found: dict[float, dict[str, None]] = {}
+    for event in (e for change in scenario.changes for e in _events(change, scenario.duration)):
+        found.setdefault(event.at_s, {}).update({event.text: None} if event.text else {})
+    return [Event(at, "; ".join(found[at])) for at in sorted(found)]
 
 
 def _events(change: Change, duration_ns: int) -> Iterator[Event]:

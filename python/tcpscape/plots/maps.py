@@ -160,7 +160,9 @@ def _axes(ax: Axes, outcome: Outcome, plane: _Plane, title: str) -> None:
     for axis, levels, set_ticks in ((plane.x, plane.xs, ax.set_xticks), (plane.y, plane.ys, ax.set_yticks)):
         step = -(-len(levels) // MOST_NUMBERS)
         numbers = {c.at[axis]: c.value(axis).number for c in outcome.cells if axis in c.at}
-        set_ticks([i + 0.5 for i in range(0, len(levels), step)], [f"{numbers[level]:.4g}" for level in levels[::step]], fontsize=8)
+        names = base.written(outcome, axis)
+        said = [names.get(numbers[level], f"{numbers[level]:.4g}") for level in levels[::step]]
+        set_ticks([i + 0.5 for i in range(0, len(levels), step)], said, fontsize=8)
     ax.tick_params(length=0)
     for spine in ax.spines.values():
         spine.set_visible(False)

@@ -15,6 +15,7 @@ from tcpscape.metrics import samples
 from tcpscape.plots import base, events, palette, style
 from tcpscape.plots.base import Beside, Line
 from tcpscape.plots.palette import Look
+from tcpscape.scenario import Scenario
 from tcpscape.trial import Trial
 
 if TYPE_CHECKING:
@@ -31,6 +32,8 @@ LEAST_BIN_S = 0.1
 """Shortest interval over which throughput is taken, s."""
 BOTTLENECK = 1
 """Number of the queue samples' pipe at the router; behind it is the ACKs'."""
+WORD_SIZE, PANEL = 7.0, 0.88
+"""Size of what is written over a change, points; width of a panel, of the figure's."""
 BINS = 250
 """Throughput intervals of a trial, about."""
 
@@ -102,9 +105,15 @@ def has_samples(outcome: Outcome) -> bool:
 
 
 def median(cell: Cell) -> Trial | None:
-    """The cell's trial with samples whose goodput is the median."""
-    kept = [t for t in cell.trials if t.samples is not None and not t.samples.is_empty()]
+    """The trial with samples whose goodput is the median; of pooled scenarios, of the middle one."""
+    kept = [t for t in middle(cell)[1] if t.samples is not None and not t.samples.is_empty()]
     return sorted(kept, key=lambda t: (t.goodput_mbps, t.seed))[(len(kept) - 1) // 2] if kept else None
+
+
+def middle(cell: Cell) -> tuple[Scenario, tuple[Trial, ...]]:
+    """The scenario in the middle of those that are pooled in a cell, and its trials."""
+    place = (len(cell.scenarios) - 1) // 2
+    return cell.scenarios[place], cell.runs[place]
 
 
 def pages(outcome: Outcome) -> list[Outcome]:
@@ -123,12 +132,13 @@ def series(outcome: Outcome, beside: Beside = Beside()) -> Figure:
     lines = {(line.cca, line.engine): line for line in base.lines(outcome)}
     traces = [t for c, trial in cells for t in _traces(lines[c.cca, c.engine], trial)]
     fig, axes = draw(traces)
-    for event in events.of_path(cells[0][0].scenarios[0]):
-        mark(axes, event)
+    mark(axes, events.of_path(middle(cells[0][0])[0]), max(trial.duration for _, trial in cells))
     flows = max(len(trial.flows) for _, trial in cells)
     told = f", the first {MOST_TRACES} of {flows} flows" if flows > MOST_TRACES else ""
     seeds = ", ".join(f"seed {trial.seed}" for _, trial in cells)
-    note = f"{base.said(cells[0][0].at)}; the run with the median goodput ({seeds}){told}, engine {outcome.label}".removeprefix("; ")
+    pooled = len(cells[0][0].scenarios)
+    of = f" on the middle one of {pooled} pooled paths" if pooled > 1 else ""
+    note = f"{base.said(cells[0][0].at)}; the run with the median goodput{of} ({seeds}){told}, engine {outcome.label}".removeprefix("; ")
     style.words(fig, axes, (base.title(outcome, beside), note), outcome.caveats)
     return fig
 
@@ -184,12 +194,21 @@ def _recoveries(ax: Axes, trace: Trace) -> None:
             )
 
 
-def mark(axes: Sequence[Axes], event: events.Event) -> None:
-    """A line through all panels where the path changed, its words over the first one."""
-    for ax in axes:
-        ax.axvline(event.at_s, color=style.INK, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1)
-    if event.text:
+def mark(axes: Sequence[Axes], happened: Sequence[events.Event], duration: float) -> None:
+    """A line through all panels where the path changed, its words over the first one: in a row of their own where they would touch."""
+    inches = axes[0].figure.get_figwidth() * PANEL  # type: ignore[union-attr]
+    ends: list[float] = []
+    for event in happened:
+        for ax in axes:
+            ax.axvline(event.at_s, color=style.INK, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1)
+        if not event.text:
+            continue
+        length = duration * len(event.text) * WORD_SIZE * style.WIDTH_OF_CHARACTER / style.POINTS / inches
+        back = event.at_s + length > duration
+        left = event.at_s - length if back else event.at_s
+        row = next((i for i, end in enumerate(ends) if end <= left), len(ends))
+        ends[row:] = [left + 1.05 * length, *ends[row + 1 :]]
         axes[0].annotate(
-            event.text, (event.at_s, 1), xycoords=("data", "axes fraction"), xytext=(3, 2), textcoords="offset points", color=style.INK, fontsize=7,
-            va="bottom",
+            event.text, (event.at_s, 1), xycoords=("data", "axes fraction"), xytext=(-3 if back else 3, 2 + 1.3 * WORD_SIZE * row),
+            textcoords="offset points", color=style.INK, fontsize=WORD_SIZE, ha="right" if back else "left", va="bottom",
         )

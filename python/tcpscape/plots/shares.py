@@ -60,8 +60,7 @@ def shares(outcome: Outcome, beside: Beside = Beside()) -> Figure:
         ax.set_xlim(edges[1], trial.duration)
     axes = [ax for (ax,) in rows]
     axes[-1].set_xlabel("time, s")
-    for event in events.of_path(cell.scenarios[0]):
-        series.mark(axes, event)
+    series.mark(axes, events.of_path(series.middle(cell)[0]), trial.duration)
     jain = cell.mean("jain")
     note = f"{base.said(cell.at)}; the run with the median goodput (seed {trial.seed}); Jain's index over {jain.n} runs: {jain.text()}"
     style.words(fig, axes, (base.title(outcome, beside), note.removeprefix("; ")), outcome.caveats)

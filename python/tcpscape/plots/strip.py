@@ -65,7 +65,7 @@ def strip(outcome: Outcome, beside: Beside = Beside()) -> Figure:
         ax.set_xticks(range(len(levels)), levels, fontsize=8)
         ax.set_xlim(-0.5, len(levels) - 0.5)
         ax.grid(False, axis="x")
-        ax.set_xlabel(base.NAMES.get(axis, axis))
+        ax.set_xlabel(base.axis_name(outcome, axis))
         ax.set_title(base.said(here), fontsize=10)
     style.y_label(axes, base.metric_label(metric))
     what = "each dot a run; two modes where the dip test refutes one (p < 0.05)"

@@ -6,7 +6,9 @@ import io
 import re
 import textwrap
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from tcpscape.errors import StoreError, refuse
@@ -174,8 +176,8 @@ def wrap(text: str, width: int) -> list[str]:
     return textwrap.wrap(text, width)
 
 
-def ticks(ax: Axes, at: Sequence[float]) -> None:
-    """Ticks of the x axis at these values; logarithmic from 0 where their steps grow, thinned out where they would touch."""
+def ticks(ax: Axes, at: Sequence[float], names: Mapping[float, str] = MappingProxyType({})) -> None:
+    """Ticks of the x axis at these values; logarithmic from 0 where their steps grow, thinned out where they would touch. `names`: of values."""
     positive = [t for t in at if t > 0]
     if len(positive) > 2 and positive[-1] / positive[0] >= LONG:
         ax.set_xscale("symlog", linthresh=positive[0], linscale=0.4) if len(positive) < len(at) else ax.set_xscale("log")
@@ -186,7 +188,7 @@ def ticks(ax: Axes, at: Sequence[float]) -> None:
         room = 0.04 * ((at[-1] - at[0]) or 1)
         ax.set_xlim(at[0] - room, at[-1] + room)
     shown = _apart(ax, at)
-    ax.set_xticks(shown, [f"{t:.4g}" for t in shown], fontsize=8)
+    ax.set_xticks(shown, [names.get(t, f"{t:.4g}") for t in shown], fontsize=8)
 
 
 def _apart(ax: Axes, at: Sequence[float]) -> list[float]:
@@ -241,20 +243,40 @@ _DATELESS: Mapping[str, Any] = {
     "svg": {"Date": None, "Creator": None, "Format": None, "Type": None}, "pdf": {"CreationDate": None}, "png": {},
 }
 """Metadata of each format without the time of writing."""
+_CANVASES: Mapping[str, tuple[str, str]] = {
+    "png": ("backend_agg", "FigureCanvasAgg"), "svg": ("backend_svg", "FigureCanvasSVG"), "pdf": ("backend_pdf", "FigureCanvasPdf"),
+}
+"""Format → module and class that draw it."""
 
 
 def _write(fig: Figure, to: Any, kind: str) -> None:
+    """Draws it once: `savefig` would draw every figure twice, for backends that need it."""
     import matplotlib as mpl
 
+    settle(fig)
+    own, fig.dpi = fig.dpi, DPI
+    module, name = _CANVASES[kind]
+    canvas: Any = getattr(import_module(f"matplotlib.backends.{module}"), name)(fig)
     with mpl.rc_context({"svg.hashsalt": SALT, "svg.fonttype": "none"}):
-        fig.savefig(to, format=kind, dpi=DPI, metadata=_DATELESS[kind])
+        getattr(canvas, f"print_{kind}")(to, metadata=_DATELESS[kind])
+    fig.dpi = own
+
+
+def settle(fig: Figure) -> None:
+    """Lays it out, once for every format."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    FigureCanvasAgg(fig)
+    engine = fig.get_layout_engine()
+    if engine is not None:
+        engine.execute(fig)
+        fig.set_layout_engine("none")
 
 
 def svg(fig: Figure) -> str:
-    """The figure as an SVG document. Its layout is settled then, which makes any other format of it quicker."""
+    """The figure as an SVG document."""
     out = io.StringIO()
     _write(fig, out, "svg")
-    fig.set_layout_engine("none")
     return out.getvalue()
 
 

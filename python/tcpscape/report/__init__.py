@@ -66,12 +66,18 @@ def _study(record: Record) -> tuple[Result | None, list[Judged]]:
 def _figures(record: Record, result: Result | None, wanted: Wanted, root: Path) -> tuple[dict[str, list[figures.Drawn]], list[Path]]:
     drawn: dict[str, list[figures.Drawn]] = {}
     files: list[Path] = []
-    beside = Beside(result.study.title, result.known) if result else Beside()
     for part, outcome in record.parts.items():
+        beside = Beside(_title(result, part), result.known) if result else Beside()
         for one, written in figures.draw(part, outcome, beside, wanted, root):
             drawn.setdefault(part, []).append(one)
             files += written
+        wanted = wanted.after(outcome)
     return drawn, files
+
+
+def _title(result: Result, part: str) -> str:
+    """The study's, with the part where it has several."""
+    return f"{result.study.title}: {part}" if len(result.parts) > 1 else result.study.title
 
 
 def _claims(judged: list[Judged]) -> pl.DataFrame:

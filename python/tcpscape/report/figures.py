@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from markupsafe import Markup
@@ -15,6 +15,8 @@ from tcpscape.plots import Beside, Figure, style
 FOLDER = "figures"
 MOST_PAGES, PAGES = 3, 6
 """Figures of one kind in a part, and in all parts together: where there would be more, these are spread evenly over the cells."""
+MOST_EXAMPLES = 2
+"""Figures of single trials in a record of several parts."""
 
 
 @dataclass(frozen=True)
@@ -33,23 +35,30 @@ class Wanted:
     """What is to be drawn."""
 
     names: Sequence[str] = ()
-    """Figures by name; none is every one that fits."""
+    """Figures by name. None is every one that fits a single outcome; of each of several parts, the first one that fits."""
     formats: Sequence[str] = ("svg", "png")
     """Files of each."""
     parts: int = 1
     """Parts of the record, which share the page."""
+    shown: frozenset[str] = frozenset()
+    """Figures of single trials that an earlier part has."""
 
-    @property
-    def pages(self) -> int:
+    def pages(self, figure: Figure) -> int:
         """Most figures of one kind in a part."""
+        if figure.example and self.parts > 1:
+            return MOST_EXAMPLES
         return max(1, min(MOST_PAGES, PAGES // self.parts))
+
+    def after(self, outcome: Outcome) -> Wanted:
+        """What is wanted of the parts after this outcome: no more single trials, once it showed them."""
+        return replace(self, shown=self.shown | {f.name for f in chosen(outcome, self) if f.example})
 
 
 def draw(part: str, outcome: Outcome, beside: Beside, wanted: Wanted, root: Path) -> Iterator[tuple[Drawn, list[Path]]]:
     """The outcome's figures, and the files written."""
-    for figure in chosen(outcome, wanted.names):
+    for figure in chosen(outcome, wanted):
         pages = figure.pages(outcome)
-        some = spread(len(pages), wanted.pages)
+        some = spread(len(pages), wanted.pages(figure))
         about = figure.about if len(some) == len(pages) else f"{figure.about} ({len(some)} of {len(pages)} places)"
         for place in some:
             name = "-".join([*([part] if part else []), figure.name, *([str(place + 1)] if len(pages) > 1 else [])])
@@ -68,10 +77,11 @@ def spread(count: int, most: int) -> list[int]:
     return sorted({round(i * (count - 1) / (most - 1)) for i in range(most)})
 
 
-def chosen(outcome: Outcome, names: Sequence[str]) -> list[Figure]:
-    """The figures asked for that the outcome has enough for, or the first one that fits; every one that fits where none is asked for."""
+def chosen(outcome: Outcome, wanted: Wanted) -> list[Figure]:
+    """The figures asked for that the outcome has enough for, or the first one that fits; see :attr:`Wanted.names` where none is asked for."""
     fitting = plots.fitting(outcome)
-    if not names:
-        return fitting
-    asked = [plots.find(name) for name in names]
-    return [f for f in asked if f in fitting] or fitting[:1]
+    if not wanted.names:
+        return fitting[: 1 if wanted.parts > 1 else None]
+    asked = [plots.find(name) for name in wanted.names]
+    fresh = [f for f in asked if f in fitting and f.name not in wanted.shown]
+    return fresh or [f for f in fitting if f.name not in wanted.shown][:1]

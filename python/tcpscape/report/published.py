@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tcpscape import metrics
 from tcpscape.report import cells, view
 from tcpscape.report.view import Field, Table
 from tcpscape.stats.estimate import number
@@ -19,7 +18,7 @@ CLASSES = {"reproduced": "yes", "not reproduced": "no", "not decidable": "open"}
 
 def tables(result: Result) -> list[Table]:
     """One table for each part that has published numbers: ours beside them."""
-    rows = list(result.rows())
+    rows = result.rows()
     made = []
     for part, outcome in result.parts.items():
         mine = [r for r in rows if r.part == part and (r.published or r.raw)]
@@ -31,8 +30,7 @@ def tables(result: Result) -> list[Table]:
 
 
 def _line(row: Row, axes: Sequence[str]) -> list[Field]:
-    unit = "1" if row.stat == "cv" else metrics.find(row.metric).unit
-    what = f"{row.metric} {row.stat}" + (f", {unit}" if unit not in ("", "1") else "")
+    what = f"{row.metric} {row.stat}" + (f", {row.unit}" if row.unit not in ("", "1") else "")
     notes = "; ".join(k.note for k in (row.published, row.raw) if k and k.note)
     return [
         view.word(row.cell.cca), *(cells.level(row.cell, a) for a in axes), view.word(what), view.count(row.ours.n), view.estimate(row.ours),

@@ -92,8 +92,15 @@ class Result:
             raise StudyError(f"claims: {claim.text!r} divides by {claim.over}, which is not one cell of the study; correct the study")
         return found
 
-    def rows(self) -> Iterator[Row]:
+    def rows(self) -> tuple[Row, ...]:
         """The study's table: each cell with every number known of it and what the study shows of its part, or else its campaign's metric."""
+        return self._rows
+
+    @cached_property
+    def _rows(self) -> tuple[Row, ...]:
+        return tuple(self._each())
+
+    def _each(self) -> Iterator[Row]:
         for part, outcome in self.parts.items():
             shown = [(metric, stat) for text in self.study.shows.get(part, ()) for metric, _, stat in [text.partition(" ")]]
             for cell in outcome.cells:

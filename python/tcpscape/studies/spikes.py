@@ -32,7 +32,7 @@ PAPERS_WINDOW_S = (29.0, 34.0)
 """Where the work looks for the peak, s of a recording: Teigen et al., section III."""
 PHASES = 3
 """Phases of the loop that reads the socket, evenly spread: nobody knows where the drop fell between two readings."""
-KEPT = 4096
+KEPT, KEPT_WHOLE = 4096, 512
 """Trials whose spikes are remembered."""
 MS = 1e-6
 """ms of a ns."""
@@ -86,7 +86,12 @@ def _spikes(trial: Trial, step: Step) -> tuple[Spike, ...]:
 
 def _all(trial: Trial) -> Recording:
     """The trial with every sample that was kept."""
-    return recording.of_trial(trial, every_s=0)
+    return _every_sample(_Run.of(trial))
+
+
+@lru_cache(maxsize=KEPT_WHOLE)
+def _every_sample(run: _Run) -> Recording:
+    return recording.of_trial(run.trial, every_s=0)
 
 
 def _mean(of: Callable[[Spike], float]) -> Callable[[Trial, Step], float]:
