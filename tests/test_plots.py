@@ -8,7 +8,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from matplotlib.axis import Axis
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.text import Text
 
 from tcpscape import plots, studies
@@ -73,9 +72,8 @@ def sampled():
 
 def texts(sheet):
     """Every text that is seen, with its place on the canvas."""
-    FigureCanvasAgg(sheet)
-    for _ in range(2):  # as when it is saved: the layout settles
-        sheet.canvas.draw()
+    style.settle(sheet)
+    sheet.draw_without_rendering()
     renderer = sheet.canvas.get_renderer()
     found = [t for t in sheet.findobj(Text) if t.get_visible() and t.get_text().strip() and t.get_alpha() != 0]
     found = [t for t in found if all(a.get_visible() for a in [t.axes] if a is not None)]
@@ -241,6 +239,13 @@ def test_axes_are_named_by_what_they_do(outcomes, sampled):
     assert plots.base.axis_name(replace(outcomes["loss"], campaign=sampled["step"].campaign), "loss") == "loss"
     towards = outcomes["loss"].campaign.model_copy(update={"conditions": {"loss_on": "forward"}})
     assert plots.base.axis_name(replace(outcomes["loss"], campaign=towards), "loss") == "loss"
+
+
+def test_titles_say_what_was_varied(outcomes):
+    some = outcomes["jitter-rtt"]
+    unnamed = replace(some, campaign=some.campaign.model_copy(update={"name": "words"}))
+    assert plots.base.title(unnamed) == "goodput against RTT and jitter: cubic, bbr"
+    assert (plots.base.title(some), plots.base.title(unnamed, Beside("A study"))) == ("jitter-rtt", "A study")
 
 
 def test_long_numbers_are_named_as_written():

@@ -78,6 +78,12 @@ def built(study):
     return report.build(record.load(study), study, ("svg", "png", "pdf"))
 
 
+@pytest.fixture(scope="module")
+def swept(sweep):
+    """Its report."""
+    return report.build(record.load(sweep), sweep, ("svg",))
+
+
 def test_the_page_stands_alone(built):
     page = Page(built[0].read_text("utf-8"))
     assert page.seen.count("svg") >= 1
@@ -120,9 +126,8 @@ def test_the_same_directory_has_the_same_report(built, study, tmp_path):
     assert [f for f, g in zip(again, built, strict=True) if f.read_bytes() != g.read_bytes()] == []
 
 
-def test_what_is_said_to_run_it_again_does(sweep, cli, tmp_path):
+def test_what_is_said_to_run_it_again_does(sweep, swept, cli):
     kept = record.load(sweep)
-    report.build(kept, sweep)
     for cell, again in zip(kept.outcomes[0].cells, rerun.cells(kept.parts, {"": rerun.names("", kept.outcomes[0])}), strict=True):
         assert [files.load(sweep / one.file).address() for one in again.scenarios] == [s.address() for s in cell.scenarios]
     command = rerun.cells(kept.parts, {"": rerun.names("", kept.outcomes[0])})[1].scenarios[0].command.split()
@@ -131,8 +136,8 @@ def test_what_is_said_to_run_it_again_does(sweep, cli, tmp_path):
     assert [line["goodput_mbps"] for line in got.lines] == [t.goodput_mbps for t in kept.outcomes[0].cells[1].trials]
 
 
-def test_names_are_escaped(sweep):
-    text = report.build(record.load(sweep), sweep)[0].read_text("utf-8")
+def test_names_are_escaped(swept):
+    text = swept[0].read_text("utf-8")
     page = Page(text)
     assert "<b>&" not in text.replace("<b>Caveat", "")
     assert "<b>&" in "".join(page.text)
@@ -208,6 +213,18 @@ def test_figures_that_are_asked_for(sweep):
     assert [f.name for f in figures.chosen(outcome, several.after(outcome))] == ["curve"]
     assert (several.pages(plots.find("series")), Wanted(parts=9).pages(plots.find("curve"))) == (2, 1)
     assert (figures.spread(2, 3), figures.spread(9, 3), figures.spread(9, 1)) == ([0, 1], [0, 4, 8], [4])
+
+
+def test_figures_of_an_earlier_report_go(tmp_path):
+    mine = [tmp_path / "figures" / name for name in ("a.svg", "b.svg", "someone's.svg")]
+    mine[0].parent.mkdir()
+    for file in mine:
+        file.touch()
+    (outside := tmp_path / "c.svg").touch()
+    figures.tidy(mine[:2], tmp_path)
+    (mine[0].parent / figures.LIST).write_text("a.svg\nb.svg\n../c.svg\n", "utf-8")
+    figures.tidy(mine[1:2], tmp_path)
+    assert [f.is_file() for f in (*mine, outside)] == [False, True, True, True]
 
 
 def test_a_long_table_is_cut_on_the_page():

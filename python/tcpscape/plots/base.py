@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tcpscape import metrics
+from tcpscape.campaign.asked import UNNAMED
 from tcpscape.campaign.outcome import Cell, Outcome
 from tcpscape.plots import palette
 from tcpscape.plots.palette import Look
@@ -28,6 +29,8 @@ NAMES: Mapping[str, str] = {
 """Axis → what to call it; any other is called by its name."""
 OF_CONDITIONS: Mapping[str, str] = {"jitter": "jitter (sd, each direction)", "loss": "loss (each direction)"}
 """The same where conditions, not a scenario of its own, say what it does to the path."""
+MOST_NAMED = 4
+"""Congestion controls that a title names."""
 LONG_NUMBER = 1e5
 """Value from which an axis' ticks are named as they were written: 4MiB."""
 
@@ -175,6 +178,16 @@ def note(outcome: Outcome, what: str) -> str:
     return "; ".join(filter(None, [said(fixed), what, f"{outcome.trials} runs, {each} a cell, engine {outcome.label}"]))
 
 
-def title(outcome: Outcome, beside: Beside) -> str:
-    """The figure's title."""
-    return beside.title or outcome.campaign.about.strip() or outcome.name
+def title(outcome: Outcome, beside: Beside = Beside()) -> str:
+    """The figure's title: what was given, else what the campaign is about, its name, or what was varied."""
+    own = outcome.name if outcome.name != UNNAMED else _varied(outcome)
+    return beside.title or outcome.campaign.about.strip() or own
+
+
+def _varied(outcome: Outcome) -> str:
+    """`goodput against RTT and jitter: cubic, bbr`."""
+    found = metrics.find(outcome.campaign.metric).name
+    several = [NAMES.get(a, a) for a in outcome.axes if len(outcome.levels(a)) > 1]
+    who = [line.label for line in lines(outcome)]
+    against = f" against {', '.join(several[:-1])}{' and ' if several[1:] else ''}{several[-1]}" if several else ""
+    return f"{NAMES.get(found, found)}{against}: {', '.join(who) if len(who) <= MOST_NAMED else f'{len(who)} congestion controls'}"

@@ -9,9 +9,10 @@ import io
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tcpscape.campaign.asked import UNNAMED
 from tcpscape.campaign.record import Record
 from tcpscape.errors import StoreError
-from tcpscape.plots import Beside
+from tcpscape.plots import Beside, base
 from tcpscape.report import cells, diagnosis, figures, published, rerun
 from tcpscape.report.figures import Wanted
 
@@ -40,6 +41,7 @@ def build(record: Record, root: Path, formats: tuple[str, ...] = ("svg", "png"))
     for part, outcome in record.parts.items():
         tables += [cells.table(part, outcome, measured[part]), *diagnosis.table(part, outcome)]
     try:
+        figures.tidy(files, root)
         kept = [f for name, frame in made.items() for f in _table(frame, root / TABLES / name)]
         again = [_text(root / one.file, one.text) for cell in reruns for one in cell.scenarios]
         shown = {
@@ -75,6 +77,13 @@ def _figures(record: Record, result: Result | None, wanted: Wanted, root: Path) 
     return drawn, files
 
 
+def _heading(record: Record, result: Result | None) -> str:
+    """The page's title: the study's, the record's own name, or what was varied."""
+    if result:
+        return result.study.title
+    return base.title(record.outcomes[0]) if record.name == UNNAMED else record.name
+
+
 def _title(result: Result, part: str) -> str:
     """The study's, with the part where it has several."""
     return f"{result.study.title}: {part}" if len(result.parts) > 1 else result.study.title
@@ -95,7 +104,7 @@ def _page(record: Record, result: Result | None, judged: list[Judged], parts: di
         loader=PackageLoader("tcpscape.report", "page"), autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined,
     )
     return environment.get_template("page.html.j2").render(
-        record=record, study=result.study if result else None, title=result.study.title if result else record.name,
+        record=record, study=result.study if result else None, title=_heading(record, result),
         claims=published.claims(judged).dense() if judged else None, verdicts=published.verdicts(judged), works=published.works(judged),
         facts=_facts(record), abouts={part: outcome.campaign.about for part, outcome in record.parts.items()},
         caveats=sorted({c for o in record.outcomes for c in o.caveats}), **parts,

@@ -13,6 +13,8 @@ from tcpscape.campaign.outcome import Outcome
 from tcpscape.plots import Beside, Figure, style
 
 FOLDER = "figures"
+LIST = ".written"
+"""File in the folder with the names of those that the report wrote."""
 MOST_PAGES, PAGES = 3, 6
 """Figures of one kind in a part, and in all parts together: where there would be more, these are spread evenly over the cells."""
 MOST_EXAMPLES = 2
@@ -66,6 +68,17 @@ def draw(part: str, outcome: Outcome, beside: Beside, wanted: Wanted, root: Path
             drawn = style.svg(sheet)
             files = style.save(sheet, root / FOLDER / name, wanted.formats, drawn)
             yield Drawn(name, about, Markup(style.inline(drawn, name)), tuple(f"{FOLDER}/{f.name}" for f in files)), files
+
+
+def tidy(files: Sequence[Path], root: Path) -> None:
+    """Deletes what an earlier report wrote into the folder and this one, which wrote `files`, did not; keeps the list for the next one."""
+    folder, names = root / FOLDER, [f.name for f in files]
+    kept = folder / LIST
+    for name in kept.read_text("utf-8").splitlines() if kept.is_file() else ():
+        if name not in names and Path(name).name == name:
+            (folder / name).unlink(missing_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    kept.write_text("".join(f"{name}\n" for name in names), "utf-8")
 
 
 def spread(count: int, most: int) -> list[int]:
