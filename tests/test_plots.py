@@ -268,6 +268,17 @@ def test_the_spikes_are_the_findings_own(sampled):
     assert {round(spikes.verdict(c).bound_ms) for c in some.cells} == {20, 40}
 
 
+def test_spikes_of_one_bound_are_told_apart(need_model):
+    said = SAMPLED["step"]["scenario"] | {"reverse": "netem delay 20ms", "changes": SAMPLED["step"]["scenario"]["changes"][:1], "flows": [{"start": "${s}"}]}
+    some = execute.run(Campaign.of({"name": "one", "scenario": said, "axes": {"s": "0s,500ms,1s"}, "cca": "cubic,bbr", "samples": "20ms", "seeds": 1}))
+    sheet = plots.find("spike").draw(some, Beside())
+    assert mind(sheet) == ([], [])
+    ax = sheet.axes[0]
+    assert [t.get_text() for t in ax.get_yticklabels()] == ["0s", "500ms", "1s"]
+    bounds = [one for one in ax.lines if one.get_label() == spikes.LABEL]
+    assert [round(float(one.get_xdata()[0])) for one in bounds] == [20] * 6
+
+
 def test_damage_is_drawn():
     found = [
         Damage("reordering", "delay correlated in time: order kept", Estimate(20, 18, 22, 9), Estimate(6.5, 5.1, 8.2, 9), None, Achieved(None, None)),

@@ -41,7 +41,9 @@ class Row:
     cell: Cell
     got: Estimate
     known: float | None = None
-    """What was published, or measured by others."""
+    """What was published, or measured by others; or a bound."""
+    beside: str = PUBLISHED
+    """What `known` is."""
 
 
 def has_controls(outcome: Outcome) -> bool:
@@ -75,7 +77,7 @@ def bars(outcome: Outcome, beside: Beside = Beside()) -> Figure:
     for ax, here, rows in zip(axes, places, found, strict=True):
         for row in rows:
             ax.barh(row.at, row.got.value, BAR, color=row.look.colour, alpha=0.5, linewidth=0)
-        _values(ax, rows, outcome.campaign.metric, top)
+        _values(ax, rows, base.metric_label(outcome.campaign.metric), top)
         ax.set_yticks([row.at for row in rows], [row.label for row in rows], fontsize=8)
         ax.set_title(base.said(here), fontsize=10)
     return _finish(fig, axes, outcome, beside, [PUBLISHED])
@@ -102,14 +104,14 @@ def profiles(outcome: Outcome, beside: Beside = Beside()) -> Figure:
         found = [(line, c) for line in lines for c in line.cells(outcome, here)]
         return [_row(i, line, c, outcome, beside) for i, (line, c) in enumerate(found)]
 
-    fig, axes = _paths(outcome, axis, rows, outcome.campaign.metric)
+    fig, axes = paths(outcome, axis, rows, base.metric_label(outcome.campaign.metric))
     return _finish(fig, axes, outcome, beside, [line.label for line in lines] + [PUBLISHED])
 
 
 def has_mixture(outcome: Outcome) -> bool:
     """Whether several congestion controls share a path, in few enough cells."""
     mixed = any(len(_within(c)) > 1 for c in outcome.cells)
-    axis = _last(outcome)
+    axis = last(outcome)
     return mixed and base.fits(outcome, axis) and sum(len(_within(c)) for c in outcome.cells) <= MOST_ROWS * base.MOST_PANELS
 
 
@@ -118,7 +120,7 @@ def _within(cell: Cell) -> list[str]:
     return list(dict.fromkeys(f.cca for t in cell.trials[:1] for f in t.flows))
 
 
-def _last(outcome: Outcome) -> str:
+def last(outcome: Outcome) -> str:
     """The last axis with several values; the last one of all where none has."""
     return next((a for a in reversed(outcome.axes) if len(outcome.levels(a)) > 1), outcome.axes[-1] if outcome.axes else "")
 
@@ -131,13 +133,13 @@ def split(outcome: Outcome, beside: Beside = Beside()) -> Figure:
         found = [(cca, c) for c in outcome.select(**here) for cca in _within(c) if len(_within(c)) > 1]
         return [Row(i, cca, looks[cca], c, c.mean(f"share:{cca}")) for i, (cca, c) in enumerate(found)]
 
-    fig, axes = _paths(outcome, _last(outcome), rows, None)
+    fig, axes = paths(outcome, last(outcome), rows, "share of all goodput")
     style.words(fig, axes, (base.title(outcome, beside), base.note(outcome, "share of all flows' goodput: mean and 95 % interval")), outcome.caveats)
     return fig
 
 
-def _paths(outcome: Outcome, axis: str, rows: Callable[[Mapping[str, str]], list[Row]], metric: str | None) -> tuple[Figure, list[Axes]]:
-    """Rows in groups, one for each value of `axis`; a panel for each point on the other axes. Without a metric they are shares."""
+def paths(outcome: Outcome, axis: str, rows: Callable[[Mapping[str, str]], list[Row]], label: str) -> tuple[Figure, list[Axes]]:
+    """Rows in groups, one for each value of `axis`; a panel for each point on the other axes. `label`: what they are, with its unit."""
     places = base.points(outcome, axis)
     levels = [outcome.levels(axis, outcome.select(**here)) or ("",) for here in places]
     found = [[got for level in some if (got := rows({**here, axis: level} if level else here))] for here, some in zip(places, levels, strict=True)]
@@ -150,7 +152,7 @@ def _paths(outcome: Outcome, axis: str, rows: Callable[[Mapping[str, str]], list
             shown += [replace(row, at=row.at + shift) for row in group]
             middles.append(shift + (len(group) - 1) / 2)
             shift += len(group) + GAP
-        _values(ax, shown, metric, top)
+        _values(ax, shown, label, top)
         ax.set_yticks(middles, [_name(outcome, group[0].cell, axis) for group in groups], fontsize=8)
         ax.tick_params(axis="y", length=0)
         ax.set_title(base.said(here), fontsize=10)
@@ -171,7 +173,7 @@ def _name(outcome: Outcome, cell: Cell, axis: str) -> str:
     return "\n".join(style.wrap(f"{cell.at[axis]} ({base.said(moving)})" if 0 < len(moving) <= MOST_MOVING else cell.at[axis], NAME_WIDTH))
 
 
-def _values(ax: Axes, rows: Sequence[Row], metric: str | None, top: float) -> None:
+def _values(ax: Axes, rows: Sequence[Row], label: str, top: float) -> None:
     """Marks with their intervals, the published values, and the numbers at the right."""
     end = top / (1 - NUMBERS)
     for row in rows:
@@ -183,12 +185,12 @@ def _values(ax: Axes, rows: Sequence[Row], metric: str | None, top: float) -> No
         )
         ax.text(end, row.at, got.text(), color=style.INK, fontsize=7.5, ha="right", va="center")
         if row.known is not None:
-            ax.plot([row.known], [row.at], color=style.INK, marker="d", markersize=7.5, markerfacecolor="none", linewidth=0, label=PUBLISHED)
+            ax.plot([row.known], [row.at], color=style.INK, marker="d", markersize=7.5, markerfacecolor="none", linewidth=0, label=row.beside)
     ax.set_xlim(0, end)
     ax.set_xticks([t for t in ax.get_xticks() if t <= top])
     ax.set_ylim(max((row.at for row in rows), default=0) + 0.7, -0.7)
     ax.grid(False, axis="y")
-    ax.set_xlabel(base.metric_label(metric) if metric else "share of all goodput")
+    ax.set_xlabel(label)
 
 
 def _finish(fig: Figure, axes: Sequence[Axes], outcome: Outcome, beside: Beside, named: Sequence[str]) -> Figure:

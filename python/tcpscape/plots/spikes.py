@@ -11,7 +11,8 @@ from tcpscape.errors import TcpscapeError
 from tcpscape.findings import recording
 from tcpscape.findings import spike as findings
 from tcpscape.findings.spike import Verdict
-from tcpscape.plots import base, palette, style
+from tcpscape.plots import bars, base, palette, style
+from tcpscape.plots.bars import Row
 from tcpscape.plots.base import Beside
 from tcpscape.plots.palette import Look
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 APART = 0.008
 """Between two congestion controls at one bound, of the axis."""
-LABEL = "bound Q = (r − 1)·d"
+LABEL, PEAK = "bound Q = (r − 1)·d", "largest RTT after the drop − d, ms"
 
 
 def has_drop(outcome: Outcome) -> bool:
@@ -52,11 +53,26 @@ def verdict(cell: Cell) -> Verdict:
 
 
 def spike(outcome: Outcome, beside: Beside = Beside()) -> Figure:
-    """The peak of each cell's runs against the bound of its path."""
+    """The peak of each cell's runs against the bound of its path; cell by cell where most of them have the same bound."""
     found = {line.label: [verdict(c) for c in line.cells(outcome, {}) if _sampled(c)] for line in base.lines(outcome)}
     held = [v.above for some in found.values() for v in some]
     what = f"median peak of the smoothed RTT, 95 % interval; all runs of {sum(a == 1 for a in held)} of {len(held)} cells are at or above the line"
-    return draw({name: some for name, some in found.items() if some}, (base.title(outcome, beside), base.note(outcome, what)), outcome.caveats)
+    above = base.title(outcome, beside), base.note(outcome, what.replace("the line", "their bound"))
+    if any(2 * len({round(v.bound_ms, 6) for v in some}) <= len(some) for some in found.values()):
+        return _rows(outcome, above)
+    return draw({name: some for name, some in found.items() if some}, (above[0], base.note(outcome, what)), outcome.caveats)
+
+
+def _rows(outcome: Outcome, above: tuple[str, str]) -> Figure:
+    """Peaks below each other, each with its bound: where the bound is the same, the place over it would not tell cells apart."""
+
+    def rows(here: Mapping[str, str]) -> list[Row]:
+        found = [(line, c, verdict(c)) for line in base.lines(outcome) for c in line.cells(outcome, here) if _sampled(c)]
+        return [Row(i, line.label, line.look, c, v.peak_ms, v.bound_ms, LABEL) for i, (line, c, v) in enumerate(found)]
+
+    fig, axes = bars.paths(outcome, bars.last(outcome), rows, PEAK)
+    style.words(fig, axes, above, outcome.caveats)
+    return fig
 
 
 def draw(found: Mapping[str, Sequence[Verdict]], above: tuple[str, str], caveats: Sequence[str] = ()) -> Figure:
@@ -72,7 +88,7 @@ def draw(found: Mapping[str, Sequence[Verdict]], above: tuple[str, str], caveats
     ax.set_xlim(0, edge)
     ax.set_ylim(0, top)
     ax.set_xlabel(f"{LABEL}, ms")
-    ax.set_ylabel("largest RTT after the drop − d, ms")
+    ax.set_ylabel(PEAK)
     style.words(fig, [ax], above, caveats)
     return fig
 
