@@ -1,13 +1,14 @@
 """The command line: what it prints, what it refuses."""
 
 import json
+import math
 import re
 import subprocess
 import sys
 
 import pytest
 
-from tcpscape.cli import STOPPED
+from tcpscape.cli import STOPPED, tables
 from tcpscape.cli.progress import Progress
 from tcpscape.results import Store
 
@@ -151,3 +152,7 @@ def test_the_command_line_starts_without_what_only_commands_need():
     said = "import sys, tcpscape.cli.app; print(sorted({'matplotlib', 'numpy', 'polars', 'pydantic', 'rich', 'scipy', 'yaml'} & sys.modules.keys()))"
     got = subprocess.run([sys.executable, "-c", said], capture_output=True, text=True, check=True)
     assert got.stdout.strip() == "[]"
+
+
+def test_shares_without_a_bound_or_a_value_are_no_numbers():
+    assert [tables.percent(x) for x in (0.124, math.inf, math.nan, None)] == ["12 %", "∞", "–", "–"]

@@ -42,6 +42,12 @@ def test_a_rank_among_what_is_not_known_is_open():
     assert judged(cells, measure="rank", cca="cubic", low=1, high=1).verdict == "not decidable"
 
 
+def test_a_single_run_among_what_is_not_known_is_open():
+    values = [float(v) for v in range(20)]
+    assert judged([cell("cubic", values)], measure="one_run", cca="cubic", value="30").verdict == "not reproduced"
+    assert judged([cell("cubic", [*values, math.nan])], measure="one_run", cca="cubic", value="30").verdict == "not decidable"
+
+
 def test_runs_are_pairs_under_the_same_seeds_only():
     values = [5.0, 9.0, 4.0, 8.0, 6.0]
     one, twice, later = cell("a", values), cell("b", [2 * v for v in values]), cell("b", [2 * v for v in values], first=5)

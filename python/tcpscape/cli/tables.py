@@ -52,8 +52,10 @@ def keep(frame: pl.DataFrame, file: Path) -> None:
 
 
 def percent(fraction: float | None, digits: int = 0) -> str:
-    """`12 %`."""
-    return "–" if fraction is None or math.isnan(fraction) else f"{100 * fraction:.{digits}f} %"
+    """`12 %`; ∞ without a bound."""
+    if fraction is None or math.isnan(fraction):
+        return "–"
+    return "∞" if math.isinf(fraction) else f"{100 * fraction:.{digits}f} %"
 
 
 def shares(limited_by: dict[str, float], least: float = 0.05) -> str:

@@ -17,6 +17,7 @@ from tcpscape import control
 from tcpscape.interchange import base
 from tcpscape.interchange.base import InterchangeError
 from tcpscape.interchange.flent_read import COLUMNS, PING
+from tcpscape.metrics.shares import index
 from tcpscape.trial import FlowResult, Trial
 
 if TYPE_CHECKING:
@@ -99,10 +100,9 @@ def _together(each: Sequence[Sequence[float | None]]) -> dict[str, list[float | 
     fair: list[float | None] = []
     for step in zip(*each, strict=True):
         known = [v for v in step if v is not None]
-        squares = sum(v * v for v in known)
         total.append(sum(known) if known else None)
         mean.append(sum(known) / len(known) if known else None)
-        fair.append(sum(known) ** 2 / (len(known) * squares) if squares else None)
+        fair.append(index(known) if any(known) else None)
     return {"TCP upload sum": total, "TCP upload avg": mean, "TCP upload fairness": fair}
 
 

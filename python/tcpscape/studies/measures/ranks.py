@@ -57,7 +57,7 @@ def one_run(result: Result, claim: Claim) -> Judged:
     said = float(str(claim.value))
     runs = f"{'95 % of' if enough else 'all'} {len(values)} single runs"
     span = f"{runs}: {number(low)}–{number(high)} {cells.unit_of(claim)}".rstrip() + f" (published: {claim.value})"
-    outside: Verdict = "not reproduced" if enough else "not decidable"
+    outside: Verdict = "not reproduced" if enough and not math.isnan(low) else "not decidable"
     return Judged(claim, "reproduced" if low <= said <= high else outside, span)
 
 
