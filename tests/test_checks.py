@@ -159,3 +159,14 @@ def test_checks_of_a_study(cli, tmp_path):
     assert got.status == 1
     assert "holds: goodput[cca=bbr] > 1kbit" in got.out
     assert "FAILS: goodput > 1gbit" in got.out
+
+
+def test_conditions_on_several_engines_say_which():
+    from tcpscape.campaign import execute
+    from tcpscape.campaign.plan import Campaign
+    from tcpscape.cli import checks as door
+
+    campaign = Campaign.of({"conditions": {"rtt": "50ms"}, "cca": "cubic", "engines": ["mock", "model"], "seeds": 2})
+    assert [name for _, name in door.of_cases(campaign)] == ["cubic, engine mock", "cubic, engine model"]
+    outcome = execute.run(Campaign.of({"conditions": {"rtt": "50ms"}, "cca": "cubic", "engines": ["mock"], "seeds": 2}))
+    assert [name for _, name, _ in door.conditions({"": outcome})] == ["cubic"]

@@ -12,8 +12,8 @@ import typer
 from tcpscape.trial import Trial
 
 if TYPE_CHECKING:
-    from tcpscape.campaign.outcome import Outcome
-    from tcpscape.campaign.plan import Campaign
+    from tcpscape.campaign.outcome import Cell, Outcome
+    from tcpscape.campaign.plan import Campaign, Case
     from tcpscape.checks import Check, Verdict
     from tcpscape.engines import Capture
 
@@ -68,19 +68,18 @@ def finish(verdicts: Sequence[Verdict], *, as_json: bool = False) -> None:
 
 def conditions(outcomes: Mapping[str, Outcome]) -> list[Condition]:
     """The conditions of a campaign, or of a study's parts by their names."""
-    made: list[Condition] = []
-    for part, outcome in outcomes.items():
-        for cell in outcome.cells:
-            at, name = _place(cell.at, cell.cca, cell.engine, part)
-            made.append((at, name, cell.trials))
-    return made
+    every = [(part, cell) for part, outcome in outcomes.items() for cell in outcome.cells]
+    several = len({cell.engine for _, cell in every}) > 1
+    return [(*_place(cell, part, several), cell.trials) for part, cell in every]
 
 
 def of_cases(campaign: Campaign) -> list[tuple[Mapping[str, str], str]]:
     """The conditions that a campaign will have: axes and name."""
-    return [_place(c.at, c.cca, c.engine, "") for c in campaign.cases()]
+    return [_place(case, "", len(campaign.engines) > 1) for case in campaign.cases()]
 
 
-def _place(at: Mapping[str, str], cca: str, engine: str, part: str) -> tuple[Mapping[str, str], str]:
-    name = ", ".join([*([part] if part else []), cca, *(f"{k} {v}" for k, v in at.items())])
-    return {**at, "cca": cca, "engine": engine, **({"part": part} if part else {})}, name
+def _place(where: Cell | Case, part: str, several: bool) -> tuple[Mapping[str, str], str]:
+    """Axes, and a name that says the engine where there are several."""
+    engine = [f"engine {where.engine}"] if several else []
+    name = ", ".join([*([part] if part else []), where.cca, *(f"{k} {v}" for k, v in where.at.items()), *engine])
+    return {**where.at, "cca": where.cca, "engine": where.engine, **({"part": part} if part else {})}, name

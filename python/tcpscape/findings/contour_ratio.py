@@ -18,11 +18,12 @@ from tcpscape.campaign.outcome import Outcome
 from tcpscape.errors import refuse
 from tcpscape.findings.cliff_grid import by_seed
 from tcpscape.stats import Estimate
+from tcpscape.stats.compare import ALIKE
 from tcpscape.stats.estimate import TAIL
 from tcpscape.stats.resample import student
 
 Verdict = Literal["better", "worse", "same", "undecided"]
-SAME = 0.05
+SAME = ALIKE
 """A ratio within 1 ± this is no difference worth a change."""
 GROWTH = 2
 """An undecided cell gets this many times its runs."""
