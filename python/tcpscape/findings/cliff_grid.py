@@ -44,10 +44,10 @@ def on_grid(name: str, unit: str, grid: Grid, threshold: float = HALF) -> Cliff:
     base = np.asarray(grid[origin], dtype=float)
     runs = sum(len(values) for values in grid.values())
     if not base.any():
-        return Cliff(axis, stats.mean(base, "Mbit/s"), (), None, runs)
+        return Cliff(axis, stats.mean(base), (), None, runs)
     levels = tuple(level(at, grid[at], base.tolist(), threshold) for at in above)
     points = cliff_fit.around([Point(axis.step(at), np.asarray(grid[at], dtype=float), base) for at in above], threshold)
-    return Cliff(axis, stats.mean(base, "Mbit/s"), levels, _edge(axis, points, threshold), runs)
+    return Cliff(axis, stats.mean(base), levels, _edge(axis, points, threshold), runs)
 
 
 def _edge(axis: Axis, points: Sequence[Point], threshold: float) -> Estimate | None:
