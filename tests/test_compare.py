@@ -184,3 +184,9 @@ def test_what_cannot_be_compared_is_one_line(cli, tmp_path):
     for args in ((root, tmp_path / "nosuch"), (root, tmp_path / "bad.json"), (root, root, "--metric", "nosuch"), (root, root, "--cca", "reno"), (root,)):
         got = cli("compare", *args)
         assert (got.status, got.err.count("\n"), got.out) == (2, 1, ""), args
+
+
+def test_an_axis_that_neither_side_has_is_refused(cli, tmp_path):
+    a = sweep(tmp_path / "a")
+    got = cli("compare", a, a, "--at", "loss=1%")
+    assert (got.status, got.out, got.err) == (2, "", "error: at: neither side has an axis 'loss'; choose jitter\n")

@@ -150,6 +150,9 @@ def test_the_command_writes_it(cli, sweep, tmp_path):
     assert got.status == 2
     assert "no manifest.json in it; name a directory that run, sweep or study wrote with --out" in got.err
     assert "figures: 'gif' is no format" in cli("report", sweep, "--figures", "gif").err
+    (sweep / "report.html").unlink()
+    assert "chooses none of the conditions" in cli("report", sweep, "--check", "goodput[cca=reno] > 1").err
+    assert not (sweep / "report.html").exists()
     assert "figures: names no format" in cli("report", sweep, "--figures", ",").err
 
 

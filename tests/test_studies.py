@@ -1,6 +1,8 @@
 """The published studies: their data, their claims, and what the model makes of them."""
 
+import csv
 from dataclasses import replace
+from importlib import resources
 
 import pytest
 
@@ -37,6 +39,20 @@ def test_every_published_number_belongs_to_a_cell(name):
     cells = [(p.name, c) for p in study.parts for cases in [p.cases()] for c in gather(p, cases, [[]] * len(cases), {}).cells]
     stray = [k for k in known.table(study) if not any(k.is_of(part, cell) for part, cell in cells)]
     assert not stray, stray[:3]
+
+
+@pytest.mark.parametrize("file", sorted({f for name in studies.names() for f in studies.get(name).published}))
+def test_rows_of_published_tables_have_the_columns_of_their_header(file):
+    text = (resources.files("tcpscape.studies") / "data" / file).read_text("utf-8")
+    table = list(csv.reader(line for line in text.splitlines() if not line.startswith("#")))
+    assert {len(row) for row in table} == {len(table[0])}
+    assert len(known.rows(text, file)) == len(table) - 1
+
+
+@pytest.mark.parametrize("row", ["1,a, b", "1"])
+def test_a_shifted_row_is_refused(row):
+    with pytest.raises(TcpscapeError, match=r"x.csv: .* are not as many values as columns; quote values that hold a comma"):
+        known.rows(f"# about\nvalue,source\n{row}\n", "x.csv")
 
 
 def test_profiles_are_named_paths():
@@ -108,6 +124,13 @@ def test_a_study_against_another_engine(tmp_path):
 def test_an_engine_against_itself_is_refused(cli, tmp_path):
     got = cli("study", "run", "starlink", "--engine", "mock", "--against", "mock", "--out", tmp_path)
     assert (got.status, got.err) == (2, "error: against: mock mock-1 against itself; name another engine or kernel\n")
+
+
+def test_a_check_of_no_condition_is_refused_before_anything_runs(cli, tmp_path):
+    got = cli("study", "run", "baseline", "--engine", "mock", "--check", "goodput[cca=reno] > 1", "--out", tmp_path)
+    assert (got.status, got.out, got.err.count("\n")) == (2, "", 1)
+    assert "chooses none of the conditions; there are pooled, cubic, rtt 10ms | " in got.err
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_what_the_other_engine_cannot_run_is_refused_first():

@@ -226,6 +226,11 @@ def test_progress_counts_every_engine_and_round():
     assert told == [(i, 8) for i in range(1, 9)]
 
 
+def test_a_condition_that_is_said_twice_is_refused(cli, tmp_path):
+    got = cli("sweep", "--rtt", "10ms", "--axis", "rtt=20ms", "--out", tmp_path)
+    assert (got.status, got.err) == (2, "error: axis: rtt is said by --rtt too; say it once\n")
+
+
 # Stopped and continued
 
 

@@ -25,6 +25,8 @@ OPERATORS: Mapping[str, Callable[[float, float], bool]] = {
 }
 STATS = ("median", "mean", "min", "max", "cv", "n", "low", "high")
 """Besides p1 to p99."""
+MOST_NAMES = 6
+"""Conditions that a refusal names."""
 _CHECK = re.compile(
     r"^\s*(?P<metric>[A-Za-z]\w*(?::[^\s.\[\]<>=!]+)?)\s*(?P<chosen>\[[^\]]*\])?(?:\.(?P<stat>\w+))?\s*(?P<after>\[[^\]]*\])?"
     r"\s*(?P<op>>=|<=|==|!=|>|<)\s*(?P<number>[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*(?P<unit>%|[A-Za-zµ][\w/]*)?\s*$"
@@ -131,8 +133,9 @@ def judge(check: Check, conditions: Sequence[tuple[Mapping[str, str], str, Seque
 def expect(check: Check, conditions: Sequence[tuple[Mapping[str, str], str]]) -> None:
     """Refuses a check that chooses none of the conditions, given by their axes and names; before anything runs, if it can be."""
     if not any(is_chosen(check.chosen, at) for at, _ in conditions):
-        there = ", ".join(name for _, name in conditions) or "none"
-        refuse("check", f"{check.text!r} chooses none of the conditions", f"there are {there}", CheckError)
+        names = [name for _, name in conditions]
+        there = " | ".join(names[:MOST_NAMES]) + (f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else "")
+        refuse("check", f"{check.text!r} chooses none of the conditions", f"there are {there or 'none'}", CheckError)
 
 
 def is_chosen(chosen: Mapping[str, str], at: Mapping[str, str]) -> bool:

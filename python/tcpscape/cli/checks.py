@@ -73,9 +73,9 @@ def conditions(outcomes: Mapping[str, Outcome]) -> list[Condition]:
     return [(*_place(cell, part, several), cell.trials) for part, cell in every]
 
 
-def of_cases(campaign: Campaign) -> list[tuple[Mapping[str, str], str]]:
-    """The conditions that a campaign will have: axes and name."""
-    return [_place(case, "", len(campaign.engines) > 1) for case in campaign.cases()]
+def of_cases(campaign: Campaign, part: str = "") -> list[tuple[Mapping[str, str], str]]:
+    """The conditions that a campaign, perhaps a part of a study, will have: axes and name."""
+    return [_place(case, part, len(campaign.engines) > 1) for case in campaign.cases()]
 
 
 def _place(where: Cell | Case, part: str, several: bool) -> tuple[Mapping[str, str], str]:

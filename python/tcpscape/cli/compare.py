@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -44,8 +44,9 @@ def compare(
     judge = Judge.read(check, metric)
     first, _, second = (cca or "").partition(":")
     where = _at(at or [])
-    one = sources.load(a, SIDES).only(first or None, at=where)
-    other = sources.load(b, SIDES).only(second or first or None, at=where)
+    one, other = sources.load(a, SIDES), sources.load(b, SIDES)
+    _expect(where, {name for g in (*one.groups, *other.groups) for name in g.at})
+    one, other = one.only(first or None, at=where), other.only(second or first or None, at=where)
     answer = comparing.compare(one, other, metric)
     if as_json:
         print(json.dumps(_plain(answer, a, b), allow_nan=False))
@@ -60,6 +61,12 @@ def _at(said: Sequence[str]) -> dict[str, str]:
     if wrong := [text for text, (name, _, value) in zip(said, pairs, strict=True) if not (name.strip() and value.strip())]:
         refuse("at", f"{wrong[0]!r} is not AXIS=VALUE", "write for example --at jitter=4ms")
     return {name.strip(): value.strip() for name, _, value in pairs}
+
+
+def _expect(asked: Mapping[str, str], there: Set[str]) -> None:
+    """Refuses an axis that neither side has."""
+    if unknown := [name for name in asked if name not in there]:
+        refuse("at", f"neither side has an axis {unknown[0]!r}", f"choose {', '.join(sorted(there)) or 'conditions with --cca: there are no axes'}")
 
 
 def _show(answer: Answer, a: Path, b: Path) -> None:

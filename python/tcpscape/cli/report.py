@@ -21,9 +21,10 @@ def report(
     from tcpscape.campaign import record
 
     asked = checks.read(check)
+    there = checks.conditions(record.load(directory).parts) if asked else []
+    checks.expect(asked, [(at, name) for at, name, _ in there])
     print(f"report: {write(directory, figures)}")
-    if asked:
-        checks.settle(asked, checks.conditions(record.load(directory).parts))
+    checks.settle(asked, there)
 
 
 def write(directory: Path, figures: str = FORMATS) -> Path:

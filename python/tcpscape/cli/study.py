@@ -65,6 +65,7 @@ def run(
     whole = studies.get(name)
     said, asked = _asked(whole.only(part) if part else whole, quick, seeds), checks.read(check)
     said, left_out = able(said, [engines.make(e) for e in (engine, against) if e])
+    checks.expect(asked, [place for p in said.changed({"engines": [engine]}).parts for place in checks.of_cases(p, p.name)])
     root, command = out / name, options.command(context)
     with Store(root) as store, resumable(store), Progress(f"{name} on {engine}") as one, Progress(f"{name} on {against}") as two:
         means = Means(jobs, store, one.update)

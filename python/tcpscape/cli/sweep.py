@@ -74,8 +74,11 @@ def sweep(
     from tcpscape.results import Store
 
     given = context.params
-    words = {name: str(given[name]) for name in AXES if given[name] is not None} | _axes(axis or [])
-    campaign = asked.campaign(what, words, _fields(given, cca))
+    words = {name: str(given[name]) for name in AXES if given[name] is not None}
+    more = _axes(axis or [])
+    if twice := sorted(words.keys() & more.keys()):
+        refuse("axis", f"{twice[0]} is said by --{twice[0].replace('_', '-')} too", "say it once")
+    campaign = asked.campaign(what, words | more, _fields(given, cca))
     expected = checks.read(check)
     checks.expect(expected, checks.of_cases(campaign))
     root = out or DEFAULT_OUT / f"sweep-{campaign.name}"

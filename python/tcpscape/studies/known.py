@@ -99,4 +99,15 @@ def _known(row: Mapping[str, str], study: Study, file: str) -> Known:
 @cache
 def _rows(name: str) -> list[dict[str, Any]]:
     text = (resources.files("tcpscape.studies") / "data" / name).read_text("utf-8")
-    return list(csv.DictReader(line for line in text.splitlines() if not line.startswith("#")))
+    return rows(text, name)
+
+
+def rows(text: str, name: str) -> list[dict[str, Any]]:
+    """The rows of a table called `name`, column → text.
+
+    :raises StudyError: for a row with more or fewer values than columns, as a comma without quotes makes it.
+    """
+    found = list(csv.DictReader(line for line in text.splitlines() if not line.startswith("#")))
+    if shifted := [row for row in found if None in row or None in row.values()]:
+        raise StudyError(f"{name}: {[v for v in shifted[0].values() if v]} are not as many values as columns; quote values that hold a comma")
+    return found
