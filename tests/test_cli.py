@@ -83,6 +83,36 @@ def test_a_closed_stdout_is_no_traceback(closed):
     assert (got.returncode, got.stderr) == (0, "")
 
 
+@pytest.mark.parametrize("args", [(), ("study",), ("cca",)])
+def test_a_group_without_a_command_prints_its_help(cli, args):
+    got = cli(*args)
+    assert (got.status, got.out) == (2, "")
+    assert got.err.startswith(f"Usage: {' '.join(('tcpscape', *args))} [OPTIONS] COMMAND")
+    assert got.err.count("\n") > 5
+
+
+def test_help_lists_every_command_on_one_line(cli):
+    from tcpscape.cli.app import ORDER
+
+    said = cli("--help").out.partition("Commands:\n")[2].splitlines()
+    assert [line.split()[0] for line in said] == list(ORDER)
+    assert not [line for line in said if line.endswith("...")]
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (("bound", "--to", "20mbit"), "error: from: missing option '--from'; see `tcpscape bound --help`"),
+        (("sweep", "--max-seeds", "1"), "error: max-seeds: "), (("report",), "error: directory: "), (("compare", "nosuch", "x"), "error: nosuch: is not there; "),
+        (("report", __file__), f"error: {__file__}: no manifest.json in it; "), (("sweep", "--rtt", "9ms", "--engine", ""), "error: engine: '' has an empty name; write for example model,"),
+    ],
+)
+def test_a_refusal_names_the_field_as_it_is_typed(cli, args, said):
+    got = cli(*args)
+    assert (got.status, got.out, got.err.count("\n")) == (2, "", 1)
+    assert got.err.startswith(said)
+
+
 REFUSED = [
     ("run",), ("run", "nosuch"), ("run", "nosuch.yaml"), ("run", "--foo"), ("run", "--forward"), ("nosuch",),
     ("run", "--forward", "netem dalay 5ms"), ("run", "--forward", "netem delay 5ms loss 120%"), ("run", "--bottleneck", "tbf rate 0mbit burst 1 limit 1"),

@@ -25,7 +25,7 @@ def names(text: str, field: str) -> list[str]:
     """`cubic,bbr` as a list; doubles and gaps are refused."""
     said = [part.strip() for part in text.split(",")]
     if not all(said):
-        refuse(field, f"{text!r} has an empty name", "write for example cubic,bbr")
+        refuse(field, f"{text!r} has an empty name", f"write for example {'model,virtual' if field == 'engine' else 'cubic,bbr'}")
     if len(set(said)) != len(said):
         refuse(field, f"{text!r} names one twice", "name each once")
     return said

@@ -83,7 +83,7 @@ def load(root: Path) -> Record:
     file = root / MANIFEST
     try:
         said = json.loads(file.read_text("utf-8"))
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         raise StoreError(f"{root}: no {MANIFEST} in it; name a directory that run, sweep or study wrote with --out") from None
     except (OSError, ValueError) as e:
         raise StoreError(f"{file}: cannot be read ({e}); run again with the same --out") from None

@@ -47,6 +47,9 @@ def call(args: list[str]) -> int:
     except Exception as e:
         if not hasattr(e, "format_message"):
             raise
+        if type(e).__name__ == "NoArgsIsHelpError":  # a group of commands without one of them
+            print(e.format_message(), file=sys.stderr)
+            return EXIT_USER_ERROR
         return _refuse(_usage(e))
     return got if isinstance(got, int) else 0
 
@@ -57,9 +60,12 @@ def _usage(e: Exception) -> str:
     name = type(e).__name__
     if name == "Abort":
         return "interrupted"
-    option = getattr(e, "option_name", None) or getattr(getattr(e, "param", None), "name", None) or "command line"
+    param = getattr(e, "param", None)
+    opts = [o for o in getattr(param, "opts", ()) if o.startswith("--")]  # an option by the name that is typed, an argument by its own
+    option = getattr(e, "option_name", None) or next(iter(opts), None) or getattr(param, "name", None) or "command line"
+    where = getattr(getattr(e, "ctx", None), "command_path", None) or "tcpscape"
     known = getattr(e, "possibilities", None)
-    fix = f"did you mean {', '.join(known)}?" if known else "see `tcpscape --help`"
+    fix = f"did you mean {', '.join(known)}?" if known else f"see `{where} --help`"
     return f"{str(option).lstrip('-')}: {said[:1].lower()}{said[1:]}; {fix}"
 
 

@@ -15,9 +15,9 @@ On = Annotated[str, typer.Option(help="both, forward or reverse.")]
 def advise(
     rtt: Annotated[str, typer.Option(help="Round-trip time without jitter and queues; half of it each way.")],
     jitter: Annotated[str | None, typer.Option(help="Spread of each one-way delay (normal: standard deviation).")] = None,
-    loss: Annotated[str | None, typer.Option(help="Random loss of each direction.")] = None,
-    rate: Annotated[str | None, typer.Option(help="Bottleneck; none is no limit.")] = None,
-    buffer: Annotated[str | None, typer.Option(help="The bottleneck's queue: 64KB or 2bdp.  [default: 1bdp]")] = None,
+    loss: Annotated[str | None, typer.Option(help="Random loss of each direction: 0.1%.")] = None,
+    rate: Annotated[str | None, typer.Option(help="Rate of the bottleneck; none is no limit.")] = None,
+    buffer: Annotated[str | None, typer.Option(help="Buffer of the bottleneck: 64KB or 2bdp.  [default: 1bdp]")] = None,
     distribution: Annotated[str | None, typer.Option(help="Of the jitter: normal, uniform, pareto, paretonormal.  [default: normal]")] = None,
     jitter_on: On = "both",
     loss_on: On = "both",
@@ -30,8 +30,8 @@ def advise(
     read: options.Read = None,
     duration: options.Duration = None,
     kernel: options.Kernel = None,
-    seeds: Annotated[str | None, typer.Option(help="Trials of the path for each congestion control.  [default: 20, fewer on fast paths]")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="The answer as one JSON line.")] = False,
+    seeds: Annotated[str | None, typer.Option(help="Trials of each congestion control: 20, 5..9, 1,4,7.  [default: 20, fewer on fast paths]")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON line with the answer and nothing else on stdout.")] = False,
     engine: options.EngineName = "model",
     jobs: options.Jobs = 0,
 ) -> None:

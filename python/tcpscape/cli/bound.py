@@ -26,7 +26,7 @@ def bound(
     max_queue: Annotated[str | None, typer.Option(help="Longest delay that the queue lets a packet wait: 20ms.  [default: no limit]")] = None,
     flows: Annotated[str | None, typer.Option(help="Several flows instead of --rtt, RTT:SHARE of the bandwidth: 50ms:0.7,20ms:0.3")] = None,
     packet: Annotated[str | None, typer.Option(help="A packet as the link counts it.  [default: a full frame, 1514B]")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON line with every number.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON line with every number and nothing else on stdout.")] = False,
 ) -> None:
     """The latency spike that a sudden drop of a full link's rate must make, or what must be lost instead. Nothing is run."""
     from tcpscape.findings.spike import FULL_FRAME, Bound

@@ -146,6 +146,8 @@ def load(path: Path, tables: tuple[str, ...] = ()) -> Source:
 
     :raises TcpscapeError: one line, where nothing there can be read.
     """
+    if not path.exists():
+        refuse(path, "is not there", "name a result directory, or a file of iperf3, Flent or a table")
     if not path.is_dir():
         return _of_files(path, [path])
     if (path / record.MANIFEST).exists():
