@@ -68,7 +68,8 @@ def resumable(store: Store | None) -> Iterator[None]:
     except KeyboardInterrupt:
         if store is None:
             raise
-        print(f"interrupted: {store.saved} trials ran, kept in {store.root}; the same command goes on from here", file=sys.stderr)
+        ran = f"{store.saved} trial{'s' * (store.saved != 1)} ran"
+        print(f"interrupted: {ran}, kept in {store.root}; the same command goes on from here", file=sys.stderr)
         raise typer.Exit(INTERRUPTED) from None
 
 

@@ -85,9 +85,9 @@ def reused(outcome: Outcome, ran: int, root: Path) -> str:
     """How many trials ran, how many were kept already, and where all of them are."""
     every = len({t.address for cell in outcome.cells for t in cell.trials})
     if not ran:
-        return f"nothing ran: all {every} trials were kept in {root}"
+        return f"nothing ran: {f'all {every} trials were' if every > 1 else 'the trial was'} kept in {root}"
     before = f", {every - ran} were kept already" if every > ran else ""
-    return f"{every} trials: {ran} ran{before}; kept in {root}"
+    return f"{every} trial{'s' * (every > 1)}: {ran} ran{before}; kept in {root}"
 
 
 def _columns(outcome: Outcome) -> tuple[dict[str, str], list[str]]:
