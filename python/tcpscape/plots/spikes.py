@@ -54,20 +54,21 @@ def verdict(cell: Cell) -> Verdict:
 
 def spike(outcome: Outcome, beside: Beside = Beside()) -> Figure:
     """The peak of each cell's runs against the bound of its path; cell by cell where most of them have the same bound."""
-    found = {line.label: [verdict(c) for c in line.cells(outcome, {}) if _sampled(c)] for line in base.lines(outcome)}
+    judged = {id(c): verdict(c) for c in outcome.cells if _sampled(c)}
+    found = {line.label: [judged[id(c)] for c in line.cells(outcome, {}) if id(c) in judged] for line in base.lines(outcome)}
     held = [v.above for some in found.values() for v in some]
     what = f"median peak of the smoothed RTT, 95 % interval; all runs of {sum(a == 1 for a in held)} of {len(held)} cells are at or above the line"
     above = base.title(outcome, beside), base.note(outcome, what.replace("the line", "their bound"))
     if any(2 * len({round(v.bound_ms, 6) for v in some}) <= len(some) for some in found.values()):
-        return _rows(outcome, above)
+        return _rows(outcome, judged, above)
     return draw({name: some for name, some in found.items() if some}, (above[0], base.note(outcome, what)), outcome.caveats)
 
 
-def _rows(outcome: Outcome, above: tuple[str, str]) -> Figure:
-    """Peaks below each other, each with its bound: where the bound is the same, the place over it would not tell cells apart."""
+def _rows(outcome: Outcome, judged: Mapping[int, Verdict], above: tuple[str, str]) -> Figure:
+    """Peaks (`judged`: of a cell by its id) below each other, each with its bound: the place over one bound would not tell cells apart."""
 
     def rows(here: Mapping[str, str]) -> list[Row]:
-        found = [(line, c, verdict(c)) for line in base.lines(outcome) for c in line.cells(outcome, here) if _sampled(c)]
+        found = [(line, c, judged[id(c)]) for line in base.lines(outcome) for c in line.cells(outcome, here) if id(c) in judged]
         return [Row(i, line.label, line.look, c, v.peak_ms, v.bound_ms, LABEL) for i, (line, c, v) in enumerate(found)]
 
     fig, axes = bars.paths(outcome, bars.last(outcome), rows, PEAK)
