@@ -51,8 +51,8 @@ demo: setup ## answer a real question: advise for Starlink's baseline, then the 
 	@echo '$$ tcpscape advise --rtt 26ms --jitter 7ms --loss 0.125% --rcvbuf 256KiB --app 10MiB/s --read 16KiB/1ms --kernel 6.12,rmem_max=4MiB'
 	@$(BIN)/tcpscape advise --rtt 26ms --jitter 7ms --loss 0.125% --rcvbuf 256KiB --app 10MiB/s --read 16KiB/1ms --kernel 6.12,rmem_max=4MiB
 	@echo
-	@echo '$$ tcpscape study run jitter-cliff --part cliff --report'
-	@$(BIN)/tcpscape study run jitter-cliff --part cliff --report --out out/demo
+	@echo '$$ tcpscape study run jitter-cliff --part cliff'
+	@$(BIN)/tcpscape study run jitter-cliff --part cliff --out out/demo
 
 test: test-rust test-python ## unit, contract, golden and CLI tests (under 5 minutes)
 

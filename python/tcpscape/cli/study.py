@@ -51,7 +51,7 @@ def run(
     engine: options.EngineName = "model",
     against: Annotated[str | None, typer.Option(help="A second engine or kernel: both medians and their ratio, cell by cell.")] = None,
     jobs: options.Jobs = 0,
-    report: options.Report = False,
+    report: Annotated[bool, typer.Option("--report/--no-report", help="Write the report, a page that opens offline, beside the results.")] = True,
     check: checks.Checks = None,
 ) -> None:
     """Run a published study under its own conditions; print our numbers beside the published ones, and its claims."""
