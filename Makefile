@@ -82,7 +82,7 @@ bench: setup ## fidelity and speed, written to docs/fidelity.md and docs/perform
 docs: setup ## the pictures in docs/img, from the studies
 	@mkdir -p out docs/img
 	@for study in jitter-cliff loss-tolerance starlink; do \
-	  $(BIN)/tcpscape study run $$study --out out >/dev/null && cp out/$$study/$$study.png out/$$study/$$study.svg docs/img/ && echo "docs/img: $$study" || exit 1; done
+	  $(BIN)/tcpscape study run $$study --no-report --out out >/dev/null && cp out/$$study/$$study.png out/$$study/$$study.svg docs/img/ && echo "docs/img: $$study" || exit 1; done
 
 findings: setup ## docs/findings.md: every study in full, every claim judged (about 10 minutes; resumes from out/)
 	$(BIN)/python benches/findings.py

@@ -95,21 +95,22 @@ def _asked(said: Study, quick: bool, seeds: int | None) -> Study:
 
 def _show(result: Result, root: Path, command: str, report: bool) -> None:
     from tcpscape import plots
+    from tcpscape import report as reports
     from tcpscape.campaign import record
-    from tcpscape.cli import report as reports
     from tcpscape.cli import study_tables
     from tcpscape.studies import claims
 
     name, screen = result.study.name, tables.console()
-    words = result.study.model_dump(mode="json")
-    record.save(record.Record("study", name, command, result.parts, words), root)
-    files = plots.study(result, root / name)
+    kept = record.Record("study", name, command, result.parts, result.study.model_dump(mode="json"))
+    record.save(kept, root)
     tables.keep(result.frame(), root / f"{name}.csv")
     for part in study_tables.parts(result, claims.judge(result)):
         screen.print(part)
-    print(f"picture: {files[0]} and {files[1].name}; table: {root / name}.csv")
     if report:
-        print(f"report: {reports.write(root)}")
+        print(f"table: {root / name}.csv; report: {reports.build(kept, root, result=result)[0]}")
+        return
+    files = plots.study(result, root / name)
+    print(f"picture: {files[0]} and {files[1].name}; table: {root / name}.csv")
 
 
 def _show_against(contrast: Contrast, root: Path) -> None:

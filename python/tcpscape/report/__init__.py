@@ -15,6 +15,7 @@ from tcpscape.errors import StoreError
 from tcpscape.plots import Beside, base
 from tcpscape.report import cells, diagnosis, figures, published, rerun
 from tcpscape.report.figures import Wanted
+from tcpscape.studies import claims
 
 if TYPE_CHECKING:
     import polars as pl
@@ -27,9 +28,13 @@ PAGE = "report.html"
 TABLES = "tables"
 
 
-def build(record: Record, root: Path, formats: tuple[str, ...] = ("svg", "png")) -> list[Path]:
-    """Writes `report.html`, `figures/`, `tables/` and `scenarios/` into `root`; returns the files, the page first."""
-    result, judged = _study(record)
+def build(record: Record, root: Path, formats: tuple[str, ...] = ("svg", "png"), result: Result | None = None) -> list[Path]:
+    """Writes `report.html`, `figures/`, `tables/` and `scenarios/` into `root`; returns the files, the page first.
+
+    `result`: the study of the record where it is at hand, judged perhaps; otherwise it is made from the record.
+    """
+    result = result or _study(record)
+    judged = claims.judge(result) if result else []
     names = {part: rerun.names(part, outcome) for part, outcome in record.parts.items()}
     measured = {part: cells.measure(part, outcome, names[part]) for part, outcome in record.parts.items()}
     reruns = rerun.cells(record.parts, names)
@@ -53,16 +58,14 @@ def build(record: Record, root: Path, formats: tuple[str, ...] = ("svg", "png"))
         raise StoreError(f"report: cannot write {e.filename or root}: {e.strerror}; free some space, or make the directory writable") from None
 
 
-def _study(record: Record) -> tuple[Result | None, list[Judged]]:
-    """The study of the record with its verdicts, where it is one."""
+def _study(record: Record) -> Result | None:
+    """The study of the record, where it is one."""
     if record.study is None:
-        return None, []
+        return None
     from tcpscape import studies
-    from tcpscape.studies import claims
     from tcpscape.studies.run import Result
 
-    result = Result(studies.of(record.study, "manifest"), record.parts)
-    return result, claims.judge(result)
+    return Result(studies.of(record.study, "manifest"), record.parts)
 
 
 def _figures(record: Record, result: Result | None, wanted: Wanted, root: Path) -> tuple[dict[str, list[figures.Drawn]], list[Path]]:

@@ -27,9 +27,7 @@ class Judged:
 
 def judge(result: Result) -> list[Judged]:
     """Every claim of the study."""
-    from tcpscape.studies import measures
-
-    return [measures.judge(result, claim) for claim in result.study.claims]
+    return list(result.judged)
 
 
 def in_range(got: Estimate, low: float, high: float) -> Verdict:

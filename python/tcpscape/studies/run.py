@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -17,6 +18,9 @@ from tcpscape.errors import StudyError
 from tcpscape.stats import Estimate
 from tcpscape.studies import Claim, Study, known
 from tcpscape.studies.known import Known
+
+if TYPE_CHECKING:
+    from tcpscape.studies.claims import Judged
 
 
 @dataclass(frozen=True)
@@ -55,6 +59,13 @@ class Result:
     def known(self) -> tuple[Known, ...]:
         """Everything that was published."""
         return known.table(self.study)
+
+    @cached_property
+    def judged(self) -> tuple[Judged, ...]:
+        """Every claim with its verdict."""
+        from tcpscape.studies import measures
+
+        return tuple(measures.judge(self, claim) for claim in self.study.claims)
 
     @property
     def trials(self) -> int:
