@@ -136,6 +136,7 @@ def test_a_group_is_shown_by_what_tells_its_rows_apart():
         ({"seeds": "none"}, "seeds: 'none' is not a number of seeds"),
         ({"cca": "cubic,cubic"}, "cca: 'cubic,cubic' names one twice"),
         ({"metrik": "x"}, "metrik: no such field"),
+        ({"axes": {"buffer": "1bdp,2bdp"}}, "buffer: there is no bottleneck that it could belong to; give its rate too"),
     ],
 )
 def test_what_is_no_campaign(fields, error):

@@ -52,6 +52,8 @@ class Conditions(Noun):
     def _sensible(self) -> Conditions:
         if self.rtt <= 0:
             refuse("rtt", "0s is not a path", "write for example 26ms")
+        if "buffer" in self.model_fields_set and not self.rate:
+            refuse("buffer", "there is no bottleneck that it could belong to", "give its rate too, for example 10mbit")
         return self
 
     def scenario(self, cca: str) -> Scenario:
