@@ -47,11 +47,9 @@ def verdicts(jobs: int, out: pathlib.Path) -> list[tuple[Result, list[Judged]]]:
     found = []
     for name in studies.names():
         began = time.monotonic()
-        study = studies.get(name)
         with Store(out / name) as store:
-            result = runs.run(study, Means(jobs, store))
-        words = study.model_dump(mode="json")
-        record.save(record.Record("study", name, f"tcpscape study run {name}", result.parts, words), out / name)
+            result = runs.run(studies.get(name), Means(jobs, store))
+        record.save(result.record(f"tcpscape study run {name}"), out / name)
         found.append((result, claims.judge(result)))
         print(f"{name}: {result.trials} trials, {time.monotonic() - began:.0f} s", flush=True)
     return found
@@ -78,8 +76,8 @@ def table(some: list[tuple[str, Judged]]) -> str:
 
 def said(judged: Judged) -> str:
     """What was measured, and why the published number is what it is."""
-    why = judged.claim.setup
-    return judged.measured if not why or why in judged.measured else f"{judged.measured}. {why[:1].upper()}{why[1:]}"
+    why = judged.why
+    return f"{judged.measured}. {why[:1].upper()}{why[1:]}" if why else judged.measured
 
 
 def plain(text: str) -> str:

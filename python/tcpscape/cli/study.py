@@ -101,7 +101,7 @@ def _show(result: Result, root: Path, command: str, report: bool) -> None:
     from tcpscape.studies import claims
 
     name, screen = result.study.name, tables.console()
-    kept = record.Record("study", name, command, result.parts, result.study.model_dump(mode="json"))
+    kept = result.record(command)
     record.save(kept, root)
     tables.keep(result.frame(), root / f"{name}.csv")
     for part in study_tables.parts(result, claims.judge(result)):

@@ -61,8 +61,7 @@ def parts(result: Result, judged: Sequence[Judged]) -> Iterator[Any]:
 
 def _said(judged: Judged) -> str:
     """What was measured, and why it differs where that is known."""
-    why = judged.claim.setup
-    return judged.measured if judged.verdict == "reproduced" or not why or why in judged.measured else f"{judged.measured}\n{why}"
+    return f"{judged.measured}\n{judged.why}" if judged.why and judged.verdict != "reproduced" else judged.measured
 
 
 def _table(outcome: Outcome, rows: Sequence[Row]) -> Any:

@@ -24,6 +24,11 @@ class Judged:
     measured: str
     """What was measured, with its interval."""
 
+    @property
+    def why(self) -> str:
+        """Why the published number is what it is, where `measured` does not say it already."""
+        return "" if self.claim.setup in self.measured else self.claim.setup
+
 
 def judge(result: Result) -> list[Judged]:
     """Every claim of the study."""

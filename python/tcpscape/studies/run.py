@@ -14,6 +14,7 @@ from tcpscape.campaign import axes, derive, execute
 from tcpscape.campaign.execute import Means
 from tcpscape.campaign.outcome import Cell, Outcome
 from tcpscape.campaign.plan import Campaign
+from tcpscape.campaign.record import Record
 from tcpscape.errors import StudyError
 from tcpscape.stats import Estimate
 from tcpscape.studies import Claim, Study, known
@@ -66,6 +67,10 @@ class Result:
         from tcpscape.studies import measures
 
         return tuple(measures.judge(self, claim) for claim in self.study.claims)
+
+    def record(self, command: str) -> Record:
+        """What a result directory keeps of it; `command` runs it again."""
+        return Record("study", self.study.name, command, self.parts, self.study.model_dump(mode="json"))
 
     @property
     def trials(self) -> int:
