@@ -10,9 +10,8 @@
 //! blocks are no sign of marks.
 //! **What it does not model.** Tests for fields that the path mangles or zeroes; a sender's own option.
 
-use super::ack::flag;
-use super::*;
-use tcpscape_base::Ecn;
+use super::Sender;
+use tcpscape_base::{Ecn, Flags, Segment};
 
 /// First value of the counters of marked packets (RFC 9768 §3.2.1).
 const CEP_INIT: u32 = 5;
@@ -101,18 +100,14 @@ impl Accurate {
 }
 
 impl Sender {
-    /// Reads the counts of an ACK that delivered `packets`; returns `flag::ECE` if it tells of marks.
-    pub(super) fn read_ace(&mut self, s: &Segment, packets: u32) -> u32 {
-        if packets == 0 {
-            return 0;
+    /// Reads the counts of an ACK that delivered `packets`; returns whether it tells of marks. Without accurate feedback it tells nothing.
+    pub(super) fn read_ace(&mut self, s: &Segment, packets: u32) -> bool {
+        if packets == 0 || !self.ecn.accurate.on {
+            return false;
         }
-        let marks = self.ecn.accurate.read(s.flags.ace(), s.ceb, packets, self.mss);
-        self.delivered_ce = self.delivered_ce.wrapping_add(marks);
-        if marks > 0 {
-            flag::ECE
-        } else {
-            0
-        }
+        let marks = self.ecn.accurate.read(s.flags.ace(), s.ceb, packets, self.cfg.mss);
+        self.delivery.count_marks(marks);
+        marks > 0
     }
 
     /// The ACK of the SYN-ACK, just queued, says how that arrived (RFC 9768 §3.2.2.1, table 3).

@@ -1,561 +1,280 @@
-//! Taking ACKs in: PAWS, window update, SACK tagging, cleaning the retransmission queue, rate samples, and what follows.
+//! An ACK: is it acceptable, what does it say, and what follows.
 //!
-//! Source: RFC 9293 §3.10.7.4, RFC 2018 and RFC 2883 (SACK, DSACK), RFC 7323 (PAWS),
-//! draft-cheng-iccrg-delivery-rate-estimation. Linux: `tcp_ack()`, `tcp_sacktag_write_queue()`, `tcp_clean_rtx_queue()`,
-//! `tcp_rate_gen()`. How it differs: SACK ranges are applied segment by segment (what their buffers
-//! then weigh: `memory.rs`).
+//! Source: RFC 9293 §3.10.7.4, RFC 2018 §5, RFC 2883 §4, RFC 7323 §4 and §5, RFC 6298 §3 (Karn's rule). An ACK is read once, into an
+//! [`AckReport`]; then recovery decides, the congestion control sets the window, and what is due goes out. How it differs:
+//! docs/models/sender.md. Not modelled: data from the peer.
 
-use super::recovery::{sent_after, Rexmit};
-use super::scoreboard::{APP_LIMITED, EVER_RETRANS, LOST, RETRANS, SACKED};
-use super::*;
-use crate::cc::{AckSample, InAck, PktsAcked, RateSample};
-use tcpscape_base::{SackBlock, MAX_SACK_BLOCKS};
+use super::flight::{timestamp, Delivery, Marks, Reading, Span, Surroundings};
+use super::recovery::Phase;
+use super::reduction::Actions;
+use super::report::{AckReport, Prior};
+use super::sack::{Duplicate, SackOption};
+use super::Sender;
+use tcpscape_base::{CaState, Flags, Segment};
 
-/// What an ACK did (`FLAG_*` of `tcp_input.c`).
-pub(super) mod flag {
-    pub const WIN_UPDATE: u32 = 0x02;
-    pub const DATA_ACKED: u32 = 0x04;
-    pub const RETRANS_DATA_ACKED: u32 = 0x08;
-    pub const DATA_SACKED: u32 = 0x20;
-    pub const ECE: u32 = 0x40;
-    pub const LOST_RETRANS: u32 = 0x80;
-    pub const SLOW_PATH: u32 = 0x100;
-    pub const ORIG_SACK_ACKED: u32 = 0x200;
-    pub const SND_UNA_ADVANCED: u32 = 0x400;
-    pub const DSACKING_ACK: u32 = 0x800;
-    pub const SET_XMIT_TIMER: u32 = 0x1000;
-    pub const SACK_RENEGING: u32 = 0x2000;
-    pub const ACK_MAYBE_DELAYED: u32 = 0x10000;
-    pub const DSACK_TLP: u32 = 0x20000;
-    /// Not a duplicate ACK.
-    pub const NOT_DUP: u32 = WIN_UPDATE | DATA_ACKED;
-    /// A reason to look twice.
-    pub const CA_ALERT: u32 = DATA_SACKED | ECE | DSACKING_ACK;
-    pub const FORWARD_PROGRESS: u32 = DATA_ACKED | DATA_SACKED;
+/// What the SACK option of an ACK brought.
+#[derive(Clone, Copy, Debug, Default)]
+struct SackNews {
+    told: Delivery,
+    duplicate: Option<Duplicate>,
+    probe_duplicate: bool,
 }
-use flag::*;
 
-/// What tagging SACKed segments found (`struct tcp_sacktag_state`).
-struct SackTag {
-    flags: u32,
-    /// Lowest newly SACKed sequence number below the highest SACK.
-    reord: u64,
-    first_us: u64,
-    last_us: u64,
-    delivered: u32,
-    rate: RateSample,
-    rate_end_seq: u64,
-    /// `lost` when the sampled packet was sent.
-    prior_lost: u32,
+/// The RTT that an ACK shows, µs.
+#[derive(Clone, Copy, Debug, Default)]
+struct RttEvidence {
+    /// For the estimator: of the first segment delivered.
+    first: Option<u64>,
+    /// For the minimum and the congestion control: of the last one.
+    last: Option<u64>,
+    /// Of the first segment SACKed.
+    sacked: Option<u64>,
 }
 
 impl Sender {
-    pub(super) fn on_ack_segment(&mut self, s: &Segment) {
+    /// A segment has come on an established connection.
+    pub(super) fn on_established(&mut self, s: &Segment) {
         self.stats.segs_in += 1;
         if s.flags.has(Flags::SYN) {
-            let ack = self.bare_ack(self.snd_nxt);
+            let ack = self.bare_ack(self.flight.nxt());
             self.out.push_back((ack, 0));
             return;
         }
-        if self.paws_rejects(s) {
+        let una = self.flight.una();
+        if !self.peer.accepts(s, una, self.rtt.rto(), &self.cfg.jiffies, &self.cfg.kernel) {
             self.stats.paws_rejected += 1;
-            self.answer_unacceptable();
+            return self.answer_unacceptable();
+        }
+        if s.ack > self.flight.nxt() {
             return;
         }
-        self.rcv_tsval = s.tsval;
-        self.rcv_tsecr = s.tsecr;
-        if self.on_ack(s) {
-            // tcp_data_snd_check()
-            self.push_pending();
-            self.check_space();
+        if s.ack >= una {
+            self.on_ack(s);
+        } else if self.peer.is_recent(s.ack, &self.flight) {
+            self.on_old_ack(s);
+        } else {
+            return self.answer_unacceptable();
         }
+        self.push_pending();
+        self.check_space();
     }
 
-    // RFC 7323 §5.3 with Linux's tolerance of one tick; an ACK that repeats the last one and does not open the window may be older
-    // (tcp_paws_discard(), tcp_disordered_ack()).
-    fn paws_rejects(&mut self, s: &Segment) -> bool {
-        let older = self.ts_recent.wrapping_sub(s.tsval) as i32;
-        if older <= 0 {
-            self.ts_recent = s.tsval;
-            return false;
-        }
-        // Ticks that a peer's timestamp clock may make in a second.
-        let replay = if self.kernel.is_6_12() { 1_200 } else { 1_024 };
-        let disordered = s.len == 0
-            && s.ack == self.snd_una
-            && s.wnd <= self.snd_wnd
-            && s.wnd > 0
-            && i64::from(older) <= (self.rto_jiffies * replay / u64::from(self.jiffies.hz())) as i64;
-        older > 1 && !disordered
-    }
-
-    // RFC 9293 §3.10.7.4: an unacceptable segment is answered by an ACK; Linux does so twice a second at most
-    // (tcp_send_dupack(), tcp_send_challenge_ack(); net.ipv4.tcp_invalid_ratelimit = 500 ms).
+    // RFC 9293 §3.10.7.4: an unacceptable segment is answered by an ACK.
     fn answer_unacceptable(&mut self) {
-        let now = self.jiffies.at(self.now);
-        if self.answered.is_some_and(|t| now - t < self.jiffies.hz_over(2)) {
-            return;
-        }
-        self.answered = Some(now);
-        self.send_ack();
-    }
-
-    /// Linux: `tcp_ack()`; false when the ACK is not acceptable.
-    fn on_ack(&mut self, s: &Segment) -> bool {
-        let prior_una = self.snd_una;
-        let mut tag = SackTag {
-            flags: 0,
-            reord: self.snd_nxt,
-            first_us: 0,
-            last_us: 0,
-            delivered: 0,
-            rate: RateSample { rtt_us: -1, ..RateSample::default() },
-            rate_end_seq: 0,
-            prior_lost: 0,
-        };
-        if s.ack < prior_una {
-            return self.on_old_ack(s, &mut tag);
-        }
-        if s.ack > self.snd_nxt {
-            return false;
-        }
-        let mut flags = 0;
-        if s.ack > prior_una {
-            flags |= SND_UNA_ADVANCED;
-            self.retransmits = 0;
-        }
-        let (prior_packets, prior_fack) = (self.packets_out, self.highest_sack_seq());
-        let (prior_delivered, prior_lost) = (self.delivered, self.lost);
-        let was_reneg = self.is_sack_reneg;
-        tag.rate.prior_in_flight = self.in_flight();
-        flags |= self.slow_path(s) | self.update_window(s);
-        if s.sacks().len() > 0 {
-            flags |= self.tag_sacks(s, prior_una, &mut tag);
-        }
-        flags |= self.ecn_echo(s);
-        self.count_delivered(tag.delivered, flags);
-        self.probes_out = 0;
-        let mut rexmit = Rexmit::None;
-        if prior_packets == 0 {
-            self.in_ack(flags);
-            if flags & DSACKING_ACK != 0 {
-                self.fastretrans_alert(prior_una, false, &mut flags, &mut rexmit);
-            }
-            self.ack_probe();
-            if self.tlp_high_seq != 0 {
-                self.process_tlp_ack(s.ack, flags);
-            }
-            return true;
-        }
-        flags |= self.clean_queue(prior_fack, prior_una, flags, &mut tag);
-        if self.ecn.accurate.on {
-            flags |= self.read_ace(s, self.delivered.wrapping_sub(prior_delivered));
-        }
-        self.rack_update_reo_wnd(tag.rate.prior_delivered);
-        self.in_ack(flags);
-        if self.tlp_high_seq != 0 {
-            self.process_tlp_ack(s.ack, flags);
-        }
-        // tcp_ack_is_dubious()
-        if flags & NOT_DUP == 0 || flags & CA_ALERT != 0 || self.ca_state != CaState::Open {
-            let dupack = flags & (SND_UNA_ADVANCED | NOT_DUP | DSACKING_ACK) == 0;
-            self.fastretrans_alert(prior_una, dupack, &mut flags, &mut rexmit);
-        }
-        if flags & SET_XMIT_TIMER != 0 {
-            self.set_xmit_timer();
-        }
-        let delivered = self.delivered.wrapping_sub(prior_delivered);
-        let lost = self.lost.wrapping_sub(prior_lost);
-        tag.rate.is_ack_delayed = flags & ACK_MAYBE_DELAYED != 0;
-        tag.rate.lost = self.lost.wrapping_sub(tag.prior_lost);
-        self.rate_gen(delivered, lost, was_reneg, &mut tag.rate);
-        self.cong_control(s.ack, delivered, flags, &tag.rate);
-        self.xmit_recovery(rexmit);
-        true
-    }
-
-    // Whether the ACK misses the header prediction of tcp_rcv_established(): nothing said but an ACK number, which may be the old one,
-    // and no older timestamp.
-    #[inline]
-    fn slow_path(&self, s: &Segment) -> u32 {
-        let predicted = s.wnd == self.snd_wnd && s.nsack == 0 && s.flags.0 & Flags::ECE.0 == 0 && s.tsval == self.ts_recent;
-        if predicted {
-            0
-        } else {
-            SLOW_PATH
+        if self.peer.may_answer(self.tick(), &self.cfg.jiffies) {
+            self.send_ack();
         }
     }
 
-    // Linux: tcp_in_ack_event()
-    #[inline]
-    fn in_ack(&mut self, flags: u32) {
-        if self.wants_in_ack {
-            let a = InAck { slow_path: flags & SLOW_PATH != 0, win_update: flags & WIN_UPDATE != 0, ece: flags & ECE != 0 };
-            let v = self.view();
-            self.cc.in_ack(&v, &mut self.w, a);
+    /// An ACK at or above the left edge.
+    fn on_ack(&mut self, s: &Segment) {
+        let report = self.read(s);
+        self.tell_ack(&report);
+        if report.was_idle {
+            return self.on_idle_ack(&report);
         }
+        self.judge_probe(&report);
+        let calm = self.recovery.phase() == Phase::Open && !report.is_alarming();
+        let actions = if calm { Actions::NONE } else { self.step(&report) };
+        if report.restarts_timer && !actions.timer_is_set {
+            self.set_timer();
+        }
+        self.control_window(&report);
+        self.resend(actions.resend);
     }
 
-    // An ACK older than the newest, still young enough for its SACK blocks (`old_ack` in tcp_ack()).
-    fn on_old_ack(&mut self, s: &Segment, tag: &mut SackTag) -> bool {
-        let reach = u64::from(self.max_window).min(self.bytes_acked());
-        if s.ack < self.snd_una - reach {
-            self.answer_unacceptable();
-            return false;
+    /// An ACK while nothing is in flight speaks of the window, and perhaps of a duplicate.
+    fn on_idle_ack(&mut self, report: &AckReport) {
+        if report.duplicate.is_some() {
+            self.step(report);
         }
+        self.on_window_news();
+        self.judge_probe(report);
+    }
+
+    /// An ACK older than the newest, still young enough for its SACK blocks. What they deliver is not counted as delivered.
+    fn on_old_ack(&mut self, s: &Segment) {
         if s.sacks().len() == 0 {
-            return true;
+            return;
         }
-        let una = self.snd_una;
-        let mut flags = self.tag_sacks(s, una, tag);
-        let mut rexmit = Rexmit::None;
-        self.fastretrans_alert(una, false, &mut flags, &mut rexmit);
-        self.xmit_recovery(rexmit);
-        true
-    }
-
-    // RFC 9293 §3.10.7.4; Linux: tcp_ack_update_window().
-    fn update_window(&mut self, s: &Segment) -> u32 {
-        let mut flags = 0;
-        if s.ack > self.snd_una || s.wnd > self.snd_wnd || s.wnd == 0 {
-            flags |= WIN_UPDATE;
-            if self.snd_wnd != s.wnd {
-                self.snd_wnd = s.wnd;
-                if !self.unsent.is_empty() {
-                    self.slow_start_after_idle_check();
-                }
-                if s.wnd > self.max_window {
-                    self.max_window = s.wnd;
-                    self.stats.max_rwnd = s.wnd;
-                }
-            }
-        }
-        self.snd_una = s.ack;
-        flags
-    }
-
-    /// Linux: `tcp_sacktag_write_queue()`.
-    fn tag_sacks(&mut self, s: &Segment, prior_una: u64, tag: &mut SackTag) -> u32 {
-        let mut blocks = [(0u64, 0u64); MAX_SACK_BLOCKS];
-        let mut n = 0;
-        for b in s.sacks() {
-            blocks[n] = b;
-            n += 1;
-        }
-        let dsack = self.check_dsack(s.ack, &blocks[..n], prior_una, tag);
-        if self.packets_out > 0 && s.ack + u64::from(self.max_window) >= prior_una {
-            if dsack && blocks[0].1 > prior_una {
-                self.tag_duplicate(blocks[0], tag);
-            }
-            let usable = |&(start, end): &SackBlock| start < end && end <= self.snd_nxt && start > self.snd_una;
-            let mut k = 0;
-            for i in usize::from(dsack)..n {
-                if usable(&blocks[i]) {
-                    blocks[k] = blocks[i];
-                    k += 1;
-                }
-            }
-            blocks[..k].sort_unstable();
-            for b in &blocks[..k] {
-                self.tag_range(*b, tag);
-            }
-            if self.ca_state != CaState::Loss || self.undo_marker != 0 {
-                self.check_reordering(tag.reord);
-            }
-        }
-        tag.flags
-    }
-
-    // RFC 2883 §4; Linux: tcp_check_dsack(), tcp_dsack_seen().
-    fn check_dsack(&mut self, ack: u64, blocks: &[SackBlock], prior_una: u64, tag: &mut SackTag) -> bool {
-        let (start, end) = blocks[0];
-        let inside_second = blocks.len() > 1 && end <= blocks[1].1 && start >= blocks[1].0;
-        if !(start < ack || inside_second) || start >= end || end - start > u64::from(self.max_window) {
-            return false;
-        }
-        let mut segs = 1;
-        if end - start > u64::from(self.mss) {
-            segs = (end - start).div_ceil(u64::from(self.mss)) as u32;
-        } else if self.tlp_high_seq != 0 && self.tlp_high_seq == end {
-            tag.flags |= DSACK_TLP;
-        }
-        self.stats.dsack_dups += u64::from(segs);
-        // Duplicates that this side never sent twice are the network's.
-        if self.stats.dsack_dups > self.stats.retransmits {
-            return false;
-        }
-        if self.stats.reord_seen > 0 && tag.flags & DSACK_TLP == 0 {
-            self.rack.dsack_seen = true;
-        }
-        tag.flags |= DSACKING_ACK;
-        tag.delivered += segs;
-        if self.undo_marker != 0 && self.undo_retrans > 0 && end <= prior_una && end > self.undo_marker {
-            self.undo_retrans = (self.undo_retrans - segs as i32).max(0);
-        }
-        true
-    }
-
-    /// A DSACK inside the window: what it covers arrived twice (`tcp_sacktag_one()` with `dup_sack`).
-    fn tag_duplicate(&mut self, (start, end): SackBlock, tag: &mut SackTag) {
-        let mut id = self.board.lower_bound(start);
-        while self.board.contains(id) && self.board.get(id).end() <= end {
-            let s = *self.board.get(id);
-            if s.has(RETRANS | EVER_RETRANS) {
-                if self.undo_marker != 0 && self.undo_retrans > 0 && s.end() > self.undo_marker {
-                    self.undo_retrans -= 1;
-                }
-                if s.has(SACKED) {
-                    tag.reord = tag.reord.min(s.seq);
-                }
-            }
-            if !s.has(SACKED) && s.end() > self.snd_una {
-                self.tag_segment(id, tag);
-            }
-            if self.board.get(id).has(RETRANS) {
-                self.board.get_mut(id).flags &= !RETRANS;
-                self.retrans_out -= 1;
-            }
-            id = id.wrapping_add(1);
-        }
-    }
-
-    fn tag_range(&mut self, (start, end): SackBlock, tag: &mut SackTag) {
-        let mut id = self.board.lower_bound(start);
-        loop {
-            if !self.board.contains(id) {
-                return;
-            }
-            id = self.board.next_unsacked(id);
-            if !self.board.contains(id) || self.board.get(id).end() > end {
-                return;
-            }
-            self.tag_segment(id, tag);
-            id = id.wrapping_add(1);
-        }
-    }
-
-    /// A segment is SACKed for the first time (`tcp_sacktag_one()`).
-    fn tag_segment(&mut self, id: u32, tag: &mut SackTag) {
-        let s = *self.board.get(id);
-        self.rack_advance(s.flags, s.end(), s.xmit_us());
-        if s.has(RETRANS) {
-            // Not marked lost: the retransmission is believed to be still in flight.
-            if s.has(LOST) {
-                self.board.get_mut(id).flags &= !(LOST | RETRANS);
-                self.lost_out -= 1;
-                self.retrans_out -= 1;
-            }
-        } else {
-            if !s.has(EVER_RETRANS) {
-                if s.seq < self.highest_sack_seq() {
-                    tag.reord = tag.reord.min(s.seq);
-                }
-                if s.end() <= self.high_seq {
-                    tag.flags |= ORIG_SACK_ACKED;
-                }
-                if tag.first_us == 0 {
-                    tag.first_us = s.xmit_us();
-                }
-                tag.last_us = s.xmit_us();
-            }
-            if s.has(LOST) {
-                self.board.get_mut(id).flags &= !LOST;
-                self.lost_out -= 1;
-            }
-        }
-        tag.flags |= DATA_SACKED;
-        tag.delivered += 1;
-        self.board.set_sacked(id);
-        self.cut_sacked(id);
-        // Before the count grows, highest_sack is meaningless if nothing was SACKed.
-        self.highest_sack = if self.sacked_out == 0 { s.end() } else { self.highest_sack.max(s.end()) };
-        self.sacked_out += 1;
-        self.rate_skb_delivered(id, tag);
-        self.board.get_mut(id).tx_delivered_mstamp = 0;
-    }
-
-    /// Takes what is acknowledged off the queue (`tcp_clean_rtx_queue()`); returns further flags.
-    fn clean_queue(&mut self, prior_fack: u64, prior_una: u64, prior_flags: u32, tag: &mut SackTag) -> u32 {
-        let mut flags = 0;
-        let (mut first_us, mut last_us, mut reord, mut pkts) = (0, 0, self.snd_nxt, 0);
-        let (prior_sacked, mut whole) = (self.sacked_out, true);
-        while let Some(&s) = self.board.front() {
-            if s.end() > self.snd_una {
-                if s.seq < self.snd_una {
-                    // Part of a segment: it stays, shorter (the kernel does so when it splits a super-packet on the way).
-                    let cut = (self.snd_una - s.seq) as u32;
-                    self.board.trim_front(cut);
-                    self.free(cut, false);
-                    whole = false;
-                }
-                break;
-            }
-            let id = self.board.base();
-            if s.has(RETRANS | EVER_RETRANS) {
-                if s.has(RETRANS) {
-                    self.retrans_out -= 1;
-                }
-                flags |= RETRANS_DATA_ACKED;
-            } else if !s.has(SACKED) {
-                last_us = s.xmit_us();
-                if pkts == 0 || first_us == 0 {
-                    first_us = last_us;
-                }
-                reord = reord.min(s.seq);
-                if s.end() <= self.high_seq {
-                    flags |= ORIG_SACK_ACKED;
-                }
-            }
-            if s.has(SACKED) {
-                self.sacked_out -= 1;
-            } else {
-                self.count_delivered(1, prior_flags);
-                let spurious = s.has(RETRANS | EVER_RETRANS) && self.ecr_before(Self::ts_of(s.xmit_ns));
-                if !spurious {
-                    self.rack_advance(s.flags, s.end(), s.xmit_us());
-                }
-            }
-            if s.has(LOST) {
-                self.lost_out -= 1;
-            }
-            self.packets_out -= 1;
-            pkts += 1;
-            self.rate_skb_delivered(id, tag);
-            flags |= DATA_ACKED;
-            self.board.pop_front();
-            let goes_on = self.board.begin_at_front();
-            self.free(s.len, !goes_on);
-        }
-        if self.board.front().is_some_and(|s| s.has(SACKED)) {
-            flags |= SACK_RENEGING;
-        }
-        let now = self.now_us();
-        let (mut seq_rtt, mut ca_rtt) = (-1i64, -1i64);
-        if first_us != 0 && flags & RETRANS_DATA_ACKED == 0 {
-            seq_rtt = now.saturating_sub(first_us) as i64;
-            ca_rtt = now.saturating_sub(last_us) as i64;
-            if pkts == 1
-                && whole
-                && prior_sacked == 0
-                && self.snd_una - prior_una < u64::from(self.mss)
-                && tag.rate.prior_delivered.wrapping_add(1) == self.delivered
-                && (flags | prior_flags) & CA_ALERT == 0
-            {
-                flags |= ACK_MAYBE_DELAYED;
-            }
-        }
-        let mut sack_rtt = -1;
-        if tag.first_us != 0 {
-            sack_rtt = now.saturating_sub(tag.first_us) as i64;
-            ca_rtt = now.saturating_sub(tag.last_us) as i64;
-        }
-        let updated = self.ack_update_rtt(flags, seq_rtt, sack_rtt, ca_rtt, tag);
-        if flags & DATA_ACKED != 0 {
-            flags |= SET_XMIT_TIMER;
-            if reord < prior_fack {
-                self.check_reordering(reord);
-            }
-        } else if updated && sack_rtt >= 0 && self.board.front().is_some_and(|s| sack_rtt > now as i64 - s.xmit_us() as i64) {
-            flags |= SET_XMIT_TIMER;
-        }
-        let a = PktsAcked {
-            pkts_acked: pkts,
-            rtt_us: tag.rate.rtt_us,
-            in_flight: self.mss.wrapping_mul(self.delivered.wrapping_sub(tag.rate.prior_delivered)),
+        let una = self.flight.una();
+        let news = self.read_sack(s, una, una);
+        self.learn(&news.told);
+        let report = AckReport {
+            ack: una,
+            prior: Prior { una, ..Prior::default() },
+            sacked: news.told.sacked,
+            duplicate: news.duplicate,
+            probe_duplicate: news.probe_duplicate,
+            original: news.told.original,
+            ..AckReport::default()
         };
-        let v = self.view();
-        self.cc.pkts_acked(&v, &mut self.w, &a);
-        flags
+        let actions = self.step(&report);
+        self.resend(actions.resend);
     }
 
-    // RFC 6298 §3 (Karn), RFC 7323 §4.1; Linux: tcp_ack_update_rtt().
-    fn ack_update_rtt(&mut self, flags: u32, mut seq_rtt: i64, sack_rtt: i64, mut ca_rtt: i64, tag: &mut SackTag) -> bool {
-        if seq_rtt < 0 {
-            seq_rtt = sack_rtt;
+    // ---- reading ----
+
+    /// Applies an ACK to the segments in flight, the peer's window, the RTT and the counts of deliveries; says what it told.
+    fn read(&mut self, s: &Segment) -> AckReport {
+        let prior = Prior {
+            una: self.flight.una(),
+            in_flight: self.flight.in_flight(),
+            sacked_end: self.flight.sacked_end(),
+            delivered: self.delivery.delivered(),
+            marked_lost: self.flight.marked_lost(),
+            rates_usable: !self.recovery.has_reneged(),
+        };
+        if s.ack > prior.una {
+            self.rtt.progressed();
         }
-        if seq_rtt < 0 && self.rcv_tsecr != 0 && flags & DATA_ACKED != 0 {
-            let ms = self.tsval().wrapping_sub(self.rcv_tsecr).max(1);
-            seq_rtt = i64::from(ms) * 1_000;
-            ca_rtt = seq_rtt;
+        let mut report = AckReport { ack: s.ack, prior, was_idle: self.flight.out() == 0, ..AckReport::default() };
+        report.predicted = self.peer.predicts(s);
+        report.window_update = self.take_window(s);
+        let news = self.read_sack(s, s.ack, prior.una);
+        report.duplicate = news.duplicate;
+        report.probe_duplicate = news.probe_duplicate;
+        report.congestion = self.ecn.echoes(s);
+        let by_sack = news.told.sacked + news.duplicate.map_or(0, |d| d.segments);
+        self.delivery.count(by_sack, report.congestion);
+        if !report.was_idle {
+            self.read_number(news.told, &mut report);
+            report.delivered = self.delivery.delivered().wrapping_sub(prior.delivered);
+            report.congestion |= self.read_ace(s, report.delivered);
+            self.rack.adapt(report.sampled.map_or(0, |p| p.delivered_then), self.delivery.delivered());
         }
-        tag.rate.rtt_us = ca_rtt;
-        if seq_rtt < 0 {
-            return false;
-        }
-        self.take_rtt_sample(seq_rtt as u32, ca_rtt.max(0) as u32, flags & ACK_MAYBE_DELAYED != 0);
-        true
+        report
     }
 
-    // draft-cheng-iccrg-delivery-rate-estimation §3.3; Linux: tcp_rate_skb_delivered().
+    /// RFC 9293 §3.10.7.4: takes the window of an ACK over; returns whether it spoke about it.
+    fn take_window(&mut self, s: &Segment) -> bool {
+        let update = self.peer.updates_window(s, self.flight.una());
+        if update && self.peer.set_window(s.wnd) {
+            if !self.buffer.is_empty() {
+                self.restart_after_pause();
+            }
+            self.stats.max_rwnd = self.stats.max_rwnd.max(s.wnd);
+        }
+        update
+    }
+
+    fn surroundings(&self) -> Surroundings {
+        Surroundings {
+            now_us: self.now_us(),
+            min_rtt_us: self.rtt.min_us(),
+            echo: self.peer.echo(),
+            recovery_point: self.recovery.point(),
+            undo_from: self.recovery.undo.from(),
+        }
+    }
+
+    /// Applies the SACK option of an ACK whose number makes `una` the left edge; it was `prior_una`.
+    fn read_sack(&mut self, s: &Segment, una: u64, prior_una: u64) -> SackNews {
+        let around = self.surroundings();
+        if s.nsack == 0 {
+            return SackNews { told: Reading::begin(&mut self.flight, around, una).told(), ..SackNews::default() };
+        }
+        let mut option = SackOption::of(s);
+        let duplicate = option.duplicate(self.peer.max_window(), self.cfg.mss);
+        let probe_duplicate = duplicate.is_some_and(|d| d.segments == 1 && self.tlp.ends_at(d.end));
+        // More duplicates than this side sent twice are the network's.
+        self.stats.dsack_dups += duplicate.map_or(0, |d| u64::from(d.segments));
+        let duplicate = duplicate.filter(|_| self.stats.dsack_dups <= self.stats.retransmits);
+        let mut reading = Reading::begin(&mut self.flight, around, una);
+        if let Some(d) = duplicate {
+            if !probe_duplicate {
+                self.rack.on_duplicate();
+            }
+            reading.duplicate(&d, prior_una);
+        }
+        for &block in option.usable(duplicate.is_some(), una, reading.nxt()) {
+            reading.sack(block);
+        }
+        let told = reading.told();
+        self.recovery.undo.duplicates(told.needless);
+        // After a timeout that cannot be undone, SACKs tell of its own retransmissions.
+        if self.recovery.state() != CaState::Loss || around.undo_from.is_some() {
+            self.note_reordering(told.overtaken_sack);
+        }
+        SackNews { told, duplicate, probe_duplicate }
+    }
+
+    /// Applies the number of an ACK to the segments in flight and to the RTT.
+    fn read_number(&mut self, told: Delivery, r: &mut AckReport) {
+        let sacked_before = self.flight.sacked();
+        let around = self.surroundings();
+        let mut reading = Reading::resume(&mut self.flight, around, told);
+        reading.acknowledge();
+        let told = reading.told();
+        self.delivery.count(told.acked_first, r.congestion);
+        self.learn(&told);
+        r.acked = told.acked;
+        r.sacked = told.sacked;
+        r.original = told.original;
+        r.sampled = told.sampled;
+        r.is_duplicate = !r.advanced() && !r.window_update && r.acked == 0 && r.duplicate.is_none();
+        r.reneged = self.flight.front().is_some_and(|s| s.is(Marks::SACKED));
+        let alone = told.acked == 1 && !told.partial && sacked_before == 0 && r.ack - r.prior.una < u64::from(self.cfg.mss);
+        self.measure_rtt(&told, alone, r);
+        if told.acked > 0 && told.lowest_acked.is_some_and(|low| low < r.prior.sacked_end) {
+            self.note_reordering(told.lowest_acked);
+        }
+    }
+
+    /// RFC 6298 §3: takes an RTT sample. `alone` if the ACK is for one short segment.
+    fn measure_rtt(&mut self, told: &Delivery, alone: bool, r: &mut AckReport) {
+        let now_us = self.now_us();
+        let rtt = self.rtt_evidence(told, now_us);
+        // Nothing else was delivered since that segment left, and nothing else was said: the receiver may have waited for a second one.
+        let next_delivered = told.sampled.map_or(0, |p| p.delivered_then).wrapping_add(1) == self.delivery.delivered();
+        let by_number = told.acked_times.is_some() && !told.acked_resent;
+        r.maybe_delayed = by_number && alone && next_delivered && !(r.sacked > 0 || r.congestion || r.duplicate.is_some());
+        r.rtt_us = rtt.last.map_or(-1, |us| us as i64);
+        if let Some(first) = rtt.first {
+            let last = rtt.last.unwrap_or(0) as u32;
+            self.take_rtt(first as u32, last, r.maybe_delayed);
+        }
+        // SACKs that tell a longer RTT than the oldest segment has waited move the timer, too.
+        let oldest_is_younger = |us| self.flight.front().is_some_and(|s| s.sent_us() + us > now_us);
+        r.restarts_timer = told.acked > 0 || rtt.sacked.is_some_and(oldest_is_younger);
+    }
+
+    /// Originals acknowledged first, then those SACKed, then the echoed timestamp (RFC 7323 §4.1), which is exact to 1 ms.
+    fn rtt_evidence(&self, told: &Delivery, now_us: u64) -> RttEvidence {
+        let since = |us: u64| now_us.saturating_sub(us);
+        let numbered = told.acked_times.filter(|_| !told.acked_resent);
+        let first = |span: Option<Span>| span.map(|s| since(s.first_us));
+        let last = |span: Option<Span>| span.map(|s| since(s.last_us));
+        let sacked = first(told.sacked_times);
+        let evidence = RttEvidence { first: first(numbered).or(sacked), last: last(told.sacked_times).or(last(numbered)), sacked };
+        let echo = self.peer.echo();
+        if evidence.first.is_some() || echo == 0 || told.acked == 0 {
+            return evidence;
+        }
+        let echoed = u64::from(timestamp(self.now.0).wrapping_sub(echo).max(1)) * 1_000;
+        RttEvidence { first: Some(echoed), last: Some(echoed), ..evidence }
+    }
+
+    /// Takes a sample for the estimator, and `last` for the minimum.
+    pub(super) fn take_rtt(&mut self, first: u32, last: u32, maybe_delayed: bool) {
+        let span = (self.flight.una(), self.flight.nxt());
+        let tick = self.tick();
+        self.rtt.sample(first, last, maybe_delayed, span, &self.cfg.jiffies, tick);
+        self.stats.rtt.add(first);
+    }
+
+    fn note_reordering(&mut self, overtaken: Option<u64>) {
+        if let Some(low) = overtaken {
+            self.rack.reordering.overtaken(low, self.flight.sacked_end(), self.cfg.mss);
+        }
+    }
+
+    /// RACK and the rate sample learn of what was delivered.
     #[inline]
-    fn rate_skb_delivered(&mut self, id: u32, tag: &mut SackTag) {
-        let s = self.board.get(id);
-        if s.tx_delivered_mstamp == 0 {
-            return;
+    fn learn(&mut self, told: &Delivery) {
+        self.rack.delivered(told);
+        if let Some(p) = &told.sampled {
+            self.delivery.sampled(p);
         }
-        let sent = s.xmit_us();
-        if tag.rate.prior_delivered == 0 || sent_after(sent, self.first_tx_mstamp, s.end(), tag.rate_end_seq) {
-            tag.rate.prior_delivered = s.tx_delivered;
-            tag.rate.prior_mstamp = s.tx_delivered_mstamp;
-            tag.rate.tx_in_flight = s.tx_in_flight();
-            tag.prior_lost = s.tx_lost;
-            tag.rate.is_app_limited = s.has(APP_LIMITED);
-            tag.rate.is_retrans = s.has(RETRANS | EVER_RETRANS);
-            tag.rate_end_seq = s.end();
-            tag.rate.interval_us = sent.saturating_sub(s.tx_first_mstamp) as i64;
-            self.first_tx_mstamp = sent;
-        }
-    }
-
-    // Linux: tcp_rate_gen().
-    fn rate_gen(&mut self, delivered: u32, lost: u32, reneg: bool, rs: &mut RateSample) {
-        if self.app_limited != 0 && (self.app_limited.wrapping_sub(self.delivered) as i32) < 0 {
-            self.app_limited = 0;
-        }
-        if delivered > 0 {
-            self.delivered_mstamp = self.now_us();
-        }
-        rs.acked_sacked = delivered;
-        rs.losses = lost;
-        if rs.prior_mstamp == 0 || reneg {
-            rs.delivered = -1;
-            rs.interval_us = -1;
-            return;
-        }
-        rs.delivered = self.delivered.wrapping_sub(rs.prior_delivered) as i32;
-        let ack_us = self.now_us().saturating_sub(rs.prior_mstamp) as i64;
-        rs.interval_us = rs.interval_us.max(ack_us);
-        if rs.interval_us < i64::from(self.min_rtt()) {
-            rs.interval_us = -1;
-            return;
-        }
-        if !rs.is_app_limited
-            || rs.delivered as u64 * u64::from(self.rate_interval_us) >= u64::from(self.rate_delivered) * rs.interval_us as u64
-        {
-            self.rate_delivered = rs.delivered as u32;
-            self.rate_interval_us = rs.interval_us as u32;
-        }
-    }
-
-    /// `tcp_cong_control()`.
-    fn cong_control(&mut self, ack: u64, acked: u32, flags: u32, rs: &RateSample) {
-        if !self.owns_window && self.in_cwnd_reduction() {
-            self.cwnd_reduction(acked, rs.losses, flags);
-        } else {
-            // tcp_may_raise_cwnd(): with much reordering any delivery counts, otherwise only what is in order.
-            let progress = if self.reordering > REORDERING { flags & FORWARD_PROGRESS } else { flags & DATA_ACKED };
-            if self.owns_window || progress != 0 {
-                let v = self.view();
-                let sample = AckSample { acked, ack, may_raise: progress != 0, rate: *rs };
-                self.cc.on_ack(&v, &mut self.w, &sample);
-                if std::mem::take(&mut self.w.enter_cwr) {
-                    self.enter_cwr();
-                }
-            }
-            if progress != 0 && !self.owns_window {
-                self.cwnd_stamp = self.jiffies.at(self.now);
-            }
-        }
-        self.update_pacing_rate();
     }
 }

@@ -14,7 +14,7 @@ pub struct SenderConfig {
     pub mss: u32,
     /// `SO_SNDBUF` argument in bytes, 0 for autotuning.
     pub sndbuf: u32,
-    /// Whether TCP builds super-packets (always so in Linux since 4.17; false is `sk_gso_disabled`).
+    /// Whether TCP builds super-packets (always so in Linux since 4.17).
     pub gso: bool,
     /// `TCP_NODELAY`: small segments leave at once.
     pub nodelay: bool,
@@ -27,11 +27,53 @@ pub struct SenderConfig {
     /// Whether there is no queue on the sender's host: packets sent by a process leave at once, those sent while ACKs are
     /// processed leave when the batch of ACKs is done.
     pub bare_host: bool,
-    /// Whether the host's queue paces by each segment's departure time (fq): then TCP stamps and does not wait (`SK_PACING_FQ`).
+    /// Whether the host's queue paces by each segment's departure time (fq): then TCP stamps and does not wait.
     pub fq: bool,
     /// Its congestion control.
     pub congestion: Box<dyn CongestionController>,
 }
+
+/// What a sender keeps of its configuration.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Settings {
+    pub kernel: Kernel,
+    pub jiffies: Jiffies,
+    pub mss: u32,
+    pub gso: bool,
+    pub nodelay: bool,
+    pub tsq: bool,
+    pub watch_host: bool,
+    pub bare_host: bool,
+    pub fq: bool,
+}
+
+impl SenderConfig {
+    /// What is kept while the connection runs.
+    pub(super) fn settings(&self) -> Settings {
+        Settings {
+            kernel: self.kernel,
+            jiffies: self.jiffies,
+            mss: self.mss,
+            gso: self.gso,
+            nodelay: self.nodelay,
+            tsq: self.tsq,
+            watch_host: self.watch_host,
+            bare_host: self.bare_host,
+            fq: self.fq,
+        }
+    }
+
+    /// Size of the send buffer, bytes, and whether it is fixed: what the application asks for is capped and doubled.
+    pub(super) fn send_buffer(&self) -> (u32, bool) {
+        if self.sndbuf == 0 {
+            return (self.kernel.tcp_wmem_default, false);
+        }
+        ((self.sndbuf.min(self.kernel.wmem_max) * 2).max(LEAST_SEND_BUFFER), true)
+    }
+}
+
+/// Least size of a send buffer that the application fixes, bytes.
+const LEAST_SEND_BUFFER: u32 = 4_608;
 
 /// A segment on its way out.
 #[derive(Clone, Copy, Debug)]
@@ -42,6 +84,6 @@ pub struct Transmit {
     pub segs: u16,
     /// Its number for [`Sender::on_departure`]; 0 for segments without data.
     pub burst: u32,
-    /// Earliest departure from its host (`skb->tstamp`): past or now unless the host's queue paces.
+    /// Earliest departure from its host: past or now unless the host's queue paces.
     pub departure: Time,
 }

@@ -1,26 +1,24 @@
 //! ECN at the sender: asking for it, marking packets as capable, and answering echoes of congestion.
 //!
-//! Source: RFC 3168 §6.1, RFC 8311, RFC 8257 (DCTCP asks for it by itself); Linux: `tcp_ecn_send_syn()`, `tcp_ecn_rcv_synack()`,
-//! `tcp_ecn_send()`, `tcp_ecn_rcv_ecn_echo()`, `tcp_enter_cwr()`. How it differs: nothing known. Not modelled: ECN as the
+//! Source: RFC 3168 §6.1, RFC 8311, RFC 8257 (DCTCP asks for it by itself). How it differs: nothing known. Not modelled: ECN as the
 //! route's feature, `tcp_ecn_fallback = 0`.
 
 use super::accecn::Accurate;
-use super::ack::flag;
-use super::*;
-use tcpscape_base::Ecn;
+use crate::cc::CongestionController;
+use tcpscape_base::{Ecn, Flags, Segment};
 
 /// Where a connection stands with ECN.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct EcnState {
     /// The application's system asks for it (`net.ipv4.tcp_ecn = 1`, or a congestion control that needs it).
     pub wanted: bool,
-    /// Every packet is marked as capable, not only new data (`TCP_CONG_NEEDS_ECN`).
+    /// Every packet is marked as capable, not only new data.
     pub always: bool,
-    /// Both ends agreed (`TCP_ECN_OK`).
+    /// Both ends agreed.
     pub ok: bool,
     /// Agreed to feedback as in RFC 3168: ECE until CWR.
     classic: bool,
-    /// The next new data carry CWR (`TCP_ECN_QUEUE_CWR`).
+    /// The next new data carry CWR.
     pub queue_cwr: bool,
     /// Accurate feedback.
     pub accurate: Accurate,
@@ -61,6 +59,11 @@ impl EcnState {
         self.ok = self.classic || self.accurate.on;
         self.always &= self.ok;
     }
+    /// Whether an ACK echoes congestion as RFC 3168 has it.
+    #[inline]
+    pub fn echoes(&self, s: &Segment) -> bool {
+        self.classic && s.flags.has(Flags::ECE)
+    }
     /// Flags of anything that acknowledges.
     #[inline]
     pub fn ack(&self) -> Flags {
@@ -75,39 +78,8 @@ impl EcnState {
         let cwr = std::mem::take(&mut self.queue_cwr);
         (if cwr { Flags::CWR } else { Flags::default() }, self.accurate.ect())
     }
-    /// The window was reduced: the receiver is to learn of it (`tcp_ecn_queue_cwr()`).
+    /// The window was reduced: the receiver is to learn of it.
     pub fn reduced(&mut self) {
         self.queue_cwr = self.classic;
-    }
-}
-
-impl Sender {
-    // Linux: tcp_ecn_rcv_ecn_echo()
-    #[inline]
-    pub(super) fn ecn_echo(&self, s: &Segment) -> u32 {
-        if self.ecn.classic && s.flags.has(Flags::ECE) {
-            flag::ECE
-        } else {
-            0
-        }
-    }
-
-    // Linux: tcp_count_delivered()
-    #[inline]
-    pub(super) fn count_delivered(&mut self, n: u32, flags: u32) {
-        self.delivered = self.delivered.wrapping_add(n);
-        if flags & flag::ECE != 0 {
-            self.delivered_ce = self.delivered_ce.wrapping_add(n);
-        }
-    }
-
-    /// The window shrinks without a loss: ECN, or a refusal by the sender's own queue (RFC 3168 §6.1.2). Linux: tcp_enter_cwr()
-    pub(super) fn enter_cwr(&mut self) {
-        self.prior_ssthresh = 0;
-        if self.ca_state < CaState::Cwr {
-            self.undo_marker = 0;
-            self.init_cwnd_reduction();
-            self.set_ca_state(CaState::Cwr);
-        }
     }
 }

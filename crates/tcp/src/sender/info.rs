@@ -3,7 +3,7 @@
 //! Source: `tcp_get_info()`, and `TCP_CHRONO_*` extended by the window, pacing and small queues. How it differs: the limit is judged
 //! after each event, so it is exact between events. Not modelled: counters of whole hosts (`/proc/net/snmp`).
 
-use super::{scoreboard, Histogram, Sender, State};
+use super::{Histogram, Sender};
 use tcpscape_base::{CaState, Time};
 
 /// What held the sender back, as time accumulates.
@@ -67,8 +67,23 @@ pub struct SenderStats {
     pub cwnd_max: u32,
     /// Time integral of the window, packets·ns.
     pub cwnd_integral: u128,
-    /// Largest receive window seen, bytes (`max_window`).
+    /// Largest receive window seen, bytes.
     pub max_rwnd: u32,
+    /// The present limit.
+    pub(super) limit: LimitClock,
+}
+
+/// What holds the sender back, and since when.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LimitClock {
+    limit: Limit,
+    since: Time,
+}
+
+impl Default for LimitClock {
+    fn default() -> LimitClock {
+        LimitClock { limit: Limit::App, since: Time::ZERO }
+    }
 }
 
 /// A sample of the connection, the fields of `struct tcp_info`.
@@ -120,7 +135,8 @@ impl Sender {
     /// Counters, with the time under the present limit added up to `now`.
     pub fn stats(&mut self, now: Time) -> &SenderStats {
         self.now = now;
-        self.account_as(self.limit);
+        self.stats.reord_seen = self.rack.reordering.events();
+        self.account_as(self.stats.limit.limit);
         &self.stats
     }
 
@@ -129,87 +145,79 @@ impl Sender {
         Info {
             cwnd: self.w.cwnd,
             ssthresh: self.w.ssthresh,
-            srtt_us: self.rtt.srtt_us >> 3,
-            rttvar_us: self.rtt.mdev_us >> 2,
-            min_rtt_us: self.rtt_min.get(),
-            rto_us: self.jiffies.to_micros(self.rto_jiffies),
-            in_flight: self.in_flight(),
-            unacked: self.packets_out,
+            srtt_us: self.rtt.srtt_us(),
+            rttvar_us: self.rtt.deviation_us(),
+            min_rtt_us: self.rtt.min_us(),
+            rto_us: self.cfg.jiffies.to_micros(self.rtt.rto()),
+            in_flight: self.flight.in_flight(),
+            unacked: self.flight.out(),
             pacing_rate: self.w.pacing_rate,
-            delivery_rate: if self.rate_interval_us == 0 {
-                0
-            } else {
-                u64::from(self.rate_delivered) * u64::from(self.mss) * 1_000_000 / u64::from(self.rate_interval_us)
-            },
-            ca_state: self.ca_state,
+            delivery_rate: self.delivery.bytes_per_second(self.cfg.mss),
+            ca_state: self.recovery.state(),
             retransmits: self.stats.retransmits,
             spurious: self.stats.dsack_dups,
-            reordering: self.reordering,
-            reo_wnd_steps: self.rack.reo_wnd_steps,
-            rwnd: self.snd_wnd,
+            reordering: self.rack.reordering.degree(),
+            reo_wnd_steps: self.rack.steps(),
+            rwnd: self.peer.window(),
             bytes_acked: self.bytes_acked(),
-            delivered: self.delivered,
-            lost: self.lost,
-            delivered_ce: self.delivered_ce,
+            delivered: self.delivery.delivered(),
+            lost: self.flight.marked_lost(),
+            delivered_ce: self.delivery.delivered_ce(),
         }
     }
 
     /// The congestion control's own numbers.
     pub fn snapshot(&self) -> crate::cc::Snapshot {
-        self.cc.snapshot()
+        self.control.cc.snapshot()
     }
 
-    /// Panics when the counters contradict the scoreboard; for tests.
+    /// Panics when the counters contradict the segments in flight; for tests.
     pub fn check_invariants(&self) {
-        let (mut sacked, mut lost, mut retrans) = (0, 0, 0);
-        for id in self.board.iter_ids() {
-            let s = self.board.get(id);
-            sacked += u32::from(s.has(scoreboard::SACKED));
-            lost += u32::from(s.has(scoreboard::LOST));
-            retrans += u32::from(s.has(scoreboard::RETRANS));
-        }
-        assert_eq!(self.packets_out as usize, self.board.len(), "packets_out");
-        assert_eq!((self.sacked_out, self.lost_out), (sacked, lost), "sacked, lost out");
-        // Linux counts a head twice that a timeout retransmits after an undo left its retransmission tagged ("retrans_out leaked"
-        // in tcp_retransmit_skb()), and so does this machine.
-        let leaked = self.retrans_out.checked_sub(retrans);
-        assert!(leaked.is_some_and(|n| u64::from(n) <= self.stats.rtos), "retrans out {}, tagged {retrans}", self.retrans_out);
+        self.flight.check(self.stats.rtos);
         assert!(self.w.cwnd >= 1 && self.w.cwnd <= self.w.clamp, "cwnd {}", self.w.cwnd);
     }
 
     /// Adds the time since the last change to the present limit.
     fn account_as(&mut self, next: Limit) {
-        let d = self.now.since(self.limit_since).0;
-        self.stats.limited_ns[self.limit as usize] += d;
+        let LimitClock { limit, since } = std::mem::replace(&mut self.stats.limit, LimitClock { limit: next, since: self.now });
+        let d = self.now.since(since).0;
+        self.stats.limited_ns[limit as usize] += d;
         self.stats.cwnd_integral += u128::from(self.w.cwnd) * u128::from(d);
         self.stats.cwnd_max = self.stats.cwnd_max.max(self.w.cwnd);
-        self.limit = next;
-        self.limit_since = self.now;
+    }
+
+    /// Begins to count: the connection is there.
+    pub(super) fn begin_account(&mut self) {
+        self.stats.limit.since = self.now;
     }
 
     /// Judges what holds the sender back now.
     pub(super) fn account(&mut self) {
-        if self.state != State::Established {
-            self.limit_since = self.now;
-            return;
+        if self.handshake.is_done() {
+            self.account_as(self.limit());
+        } else {
+            self.begin_account();
         }
-        let next = if self.lost_out > self.retrans_out && self.in_flight() >= self.w.cwnd {
+    }
+
+    fn limit(&self) -> Limit {
+        let full = self.flight.in_flight() >= self.w.cwnd;
+        if full && self.flight.has_lost_to_send() {
             Limit::Cwnd
-        } else if self.unsent.is_empty() {
-            if self.nospace {
+        } else if self.buffer.is_empty() {
+            if self.buffer.is_blocked() {
                 Limit::Sndbuf
             } else {
                 Limit::App
             }
-        } else if self.pacing_timer.is_some() {
+        } else if self.pacer.timer().is_some() {
             Limit::Pacing
-        } else if self.tsq_throttled {
+        } else if self.host.is_throttled() {
             Limit::Tsq
-        } else if self.in_flight() < self.w.cwnd && self.snd_nxt + u64::from(self.mss) > self.wnd_end() {
+        } else if !full && self.flight.nxt() + u64::from(self.cfg.mss) > self.window_end() {
             Limit::Rwnd
         } else {
             Limit::Cwnd
-        };
-        self.account_as(next);
+        }
     }
 }

@@ -1,338 +1,330 @@
-//! What new data may leave: segmentation into super-packets, Nagle, window tests, small queues.
+//! What new data may leave: super-packets, Nagle's rule, the windows, the host's queue.
 //!
-//! Source: RFC 9293 §3.8, RFC 896 (Nagle), RFC 2861 (window validation), observed behaviour of Linux's GSO-by-default output path.
-//! Linux: `tcp_sendmsg_locked()`, `tcp_write_xmit()`, `__tcp_transmit_skb()`. How it differs: nothing known.
+//! Source: RFC 9293 §3.8 and §3.8.6.2.1 (sender's silly-window avoidance), RFC 896 (Nagle), RFC 2861 (window validation),
+//! docs/models/sender.md (super-packets). How it differs: nothing known. Not modelled: urgent data.
 
-use super::scoreboard::{APP_LIMITED, HEAD, PUSH};
-use super::*;
-use tcpscape_base::Ecn;
+use super::send_buffer::Unsent;
+use super::timer::Purpose;
+use super::window_use::Outstanding;
+use super::Sender;
+use crate::cc::{CaEvent, INIT_CWND};
+use tcpscape_base::{CaState, Ecn, Flags, Segment};
 
-/// How `tcp_write_xmit()` was called.
+/// Why data are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Push {
     /// Everything that may go.
     All,
-    /// One super-packet (`tcp_push_one()`).
+    /// One super-packet, while a write goes on.
     One,
-    /// One segment as a tail loss probe, whatever the window.
+    /// One segment as a tail loss probe, whatever the congestion window.
     Probe,
 }
 
-impl Sender {
-    /// Size up to which unsent data is gathered in one super-packet (`tcp_send_mss()`, `tcp_bound_to_half_wnd()`).
-    fn size_goal(&mut self) -> u32 {
-        if !self.gso {
-            return self.mss;
-        }
-        let half = if self.max_window > 536 { self.max_window >> 1 } else { self.max_window };
-        let bound = GSO_MAX.min(half.max(36));
-        let goal = self.gso_segs * self.mss;
-        if bound < goal || bound >= goal + self.mss {
-            self.gso_segs = bound / self.mss;
-        }
-        (self.gso_segs * self.mss).max(self.mss)
-    }
+/// What becomes of the next unsent data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Next {
+    /// So many bytes leave as one burst.
+    Leaves(u32),
+    /// They wait, or there are none.
+    Waits,
+    /// They wait for a larger burst, which the congestion window does not admit yet.
+    WaitsForCwnd,
+}
 
-    pub(super) fn sendmsg(&mut self, bytes: u64) -> u64 {
-        self.rate_check_app_limited();
+impl Sender {
+    // ---- writing ----
+
+    /// Takes in what the application writes; returns how many bytes there was room for.
+    pub(super) fn take_write(&mut self, bytes: u64) -> u64 {
+        self.note_application_limit();
         let goal = self.size_goal();
         let mut left = bytes;
         while left > 0 {
-            let mut room = self.unsent.back().map_or(0, |u| goal.saturating_sub(u.len));
-            if room == 0 {
-                if self.wmem_queued >= u64::from(self.sndbuf) {
-                    self.nospace = true;
+            if self.buffer.room_in_tail(goal) == 0 {
+                if !self.buffer.may_begin(&self.flight) {
                     break;
                 }
-                self.slow_start_after_idle_check();
-                self.unsent.push_back(Unsent { len: 0, push: false });
-                self.wmem_queued += u64::from(self.kernel.skb_overhead);
-                room = goal;
+                self.restart_after_pause();
+                self.buffer.begin();
             }
-            let copy = u64::from(room).min(left) as u32;
-            let tail = self.unsent.back_mut().expect("a tail was just made");
-            tail.len += copy;
-            tail.push &= left < bytes; // what a new write continues does not end a write any more
-            let full = tail.len >= goal;
-            self.write_seq += u64::from(copy);
-            self.wmem_queued += u64::from(copy);
-            left -= u64::from(copy);
+            let taken = u64::from(self.buffer.room_in_tail(goal)).min(left) as u32;
+            left -= u64::from(taken);
+            let is_first = left + u64::from(taken) == bytes;
+            let full = self.buffer.append(taken, is_first, goal);
             if left > 0 && full {
-                if self.write_seq > self.pushed_seq + u64::from(self.max_window >> 1) {
-                    self.mark_push();
-                    self.push_pending();
-                } else if self.unsent.len() == 1 {
-                    self.write_xmit(Push::One);
-                }
+                self.send_while_writing();
             }
         }
-        let copied = bytes - left;
-        self.stats.bytes_written += copied;
-        if copied > 0 {
-            self.mark_push();
-            if self.corked(goal) {
-                self.tsq_throttled = true;
+        let written = bytes - left;
+        self.stats.bytes_written += written;
+        if written > 0 {
+            self.buffer.push();
+            if self.is_corked(goal) {
+                self.host.throttle();
             } else {
                 self.push_pending();
             }
         }
-        copied
+        written
     }
 
-    /// What is written last gets PSH, if it still waits (`tcp_mark_push()`).
-    fn mark_push(&mut self) {
-        if let Some(tail) = self.unsent.back_mut() {
-            tail.push = true;
-            self.pushed_seq = self.write_seq;
+    /// A long write sends before it ends: all when half of the peer's largest window was gathered, else the first super-packet.
+    fn send_while_writing(&mut self) {
+        if self.buffer.is_long_unpushed(self.peer.max_window()) {
+            self.buffer.push();
+            self.push_pending();
+        } else if self.buffer.is_single() {
+            self.send_pending(Push::One);
         }
     }
 
-    /// Whether a short write waits for more while the host's queue holds earlier data (`tcp_should_autocork()`).
-    fn corked(&self, goal: u32) -> bool {
-        let Some(tail) = self.unsent.back() else { return false };
-        tail.len < goal && self.packets_out > 0 && self.local_queue >= u64::from(tail.len + self.kernel.skb_overhead)
+    /// Size up to which unsent data are gathered: a super-packet, at most half of the peer's largest window.
+    fn size_goal(&mut self) -> u32 {
+        if !self.cfg.gso {
+            return self.cfg.mss;
+        }
+        let window = self.peer.max_window();
+        let half = if window > SMALL_WINDOW { window / 2 } else { window };
+        self.buffer.size_goal(GSO_MAX.min(half.max(LEAST_BOUND)), self.cfg.mss)
     }
 
-    /// `__tcp_push_pending_frames()`.
+    /// Whether a short write waits for more while the host's queue holds earlier data.
+    fn is_corked(&self, goal: u32) -> bool {
+        let short = self.buffer.tail().filter(|tail| tail.len < goal);
+        short.is_some_and(|tail| self.flight.out() > 0 && self.host.memory() >= u64::from(tail.len + self.cfg.kernel.skb_overhead))
+    }
+
+    /// draft-cheng-iccrg-delivery-rate-estimation §3.4: what was written before has left, the window is open, nothing waits to be sent again.
+    fn note_application_limit(&mut self) {
+        let drained = self.buffer.end() - self.flight.nxt() < u64::from(self.cfg.mss) && self.host.memory() == 0;
+        if drained && self.flight.in_flight() < self.w.cwnd && !self.flight.has_lost_to_send() {
+            self.delivery.limit_by_application(self.flight.in_flight());
+        }
+    }
+
+    // ---- sending ----
+
+    /// Sends what may go, and sees to it that a closed window is probed.
     pub(super) fn push_pending(&mut self) {
-        if self.unsent.is_empty() {
-            return;
-        }
-        if self.write_xmit(Push::All) {
-            self.check_probe_timer();
+        if !self.buffer.is_empty() && self.send_pending(Push::All) {
+            self.schedule_window_probe();
         }
     }
 
-    /// draft-cheng-iccrg-delivery-rate-estimation §3.3; Linux: `tcp_rate_check_app_limited()`.
-    fn rate_check_app_limited(&mut self) {
-        if self.write_seq - self.snd_nxt < u64::from(self.mss)
-            && self.local_queue == 0
-            && self.in_flight() < self.w.cwnd
-            && self.lost_out <= self.retrans_out
-        {
-            self.app_limited = self.delivered.wrapping_add(self.in_flight()).max(1);
-        }
-    }
-
-    fn cwnd_quota(&self) -> u32 {
-        let (n, cwnd) = (self.in_flight(), self.w.cwnd);
-        if n >= cwnd {
-            0
-        } else {
-            (cwnd - n).min((cwnd >> 1).max(1))
-        }
-    }
-
-    /// Whether the first unsent segment fits the receiver's window (`tcp_snd_wnd_test()`).
-    pub(super) fn window_allows_head(&self) -> bool {
-        self.unsent.front().is_some_and(|u| self.snd_nxt + u64::from(u.len.min(self.mss)) <= self.wnd_end())
-    }
-
-    // RFC 896 with Minshall's modification; Linux: tcp_nagle_check().
-    fn nagle_holds(&self, partial: bool) -> bool {
-        partial && !self.nodelay && self.packets_out > 0 && self.snd_sml > self.snd_una && self.snd_sml <= self.snd_nxt
-    }
-
-    /// Linux: `tcp_write_xmit()`. Returns whether data waits with nothing in flight.
-    pub(super) fn write_xmit(&mut self, push: Push) -> bool {
-        let max_segs = self.tso_segs();
-        let (mut sent, mut cwnd_limited) = (0, false);
-        while !self.unsent.is_empty() {
-            if self.pacing_check() {
-                break;
-            }
-            let mut quota = self.cwnd_quota();
-            if quota == 0 {
-                if push != Push::Probe {
+    /// Sends unsent data as far as they may go; returns whether data wait with nothing in flight.
+    pub(super) fn send_pending(&mut self, push: Push) -> bool {
+        let most = self.burst_segments();
+        let (mut sent, mut limited) = (0, false);
+        loop {
+            match self.next(push, most) {
+                Next::Leaves(len) => sent += self.send_new(len),
+                Next::Waits => break,
+                Next::WaitsForCwnd => {
+                    limited = true;
                     break;
                 }
-                quota = 1;
             }
-            if self.kernel.is_6_12() {
-                self.grow_head(quota.min(max_segs).saturating_mul(self.mss));
-            }
-            let Some(&Unsent { len, .. }) = self.unsent.front() else { break };
-            if !self.window_allows_head() {
-                break;
-            }
-            let last = self.unsent.len() == 1;
-            if len <= self.mss {
-                if last && push != Push::Probe && self.nagle_holds(len < self.mss) {
-                    break;
-                }
-            } else if push == Push::All && self.tso_should_defer(len, last, max_segs, &mut cwnd_limited) {
-                break;
-            }
-            let limit = if len > self.mss { self.split_point(len, last, quota.min(max_segs)) } else { self.mss };
-            if self.small_queue_full(len.min(limit), 0) {
-                // It was cut to size before the queue was looked at, and stays so.
-                self.split_head(limit);
-                break;
-            }
-            sent += self.send_new(len.min(limit));
             if push != Push::All {
                 break;
             }
         }
-        cwnd_limited |= self.in_flight() >= self.w.cwnd;
-        if sent > 0 || cwnd_limited {
-            self.cwnd_validate(cwnd_limited);
+        limited |= self.flight.in_flight() >= self.w.cwnd;
+        if sent > 0 || limited {
+            self.judge_window_use(limited);
         }
-        if sent > 0 {
-            if self.in_cwnd_reduction() {
-                self.prr_out += sent;
-            }
-            if push != Push::Probe {
-                self.schedule_loss_probe(false);
-            }
-            return false;
+        if sent == 0 {
+            return self.flight.out() == 0 && !self.buffer.is_empty();
         }
-        self.packets_out == 0 && !self.unsent.is_empty()
+        if let Some(prr) = self.recovery.reduction() {
+            prr.sent(sent);
+        }
+        if push != Push::Probe {
+            self.schedule_probe_after_sending();
+        }
+        false
     }
 
-    /// Fills the first unsent buffer up to `goal` bytes from the one behind it, which is gone when nothing of it is left.
-    /// Linux 6.12: tcp_grow_skb()
-    fn grow_head(&mut self, goal: u32) {
-        let [head, next, ..] = self.unsent.make_contiguous() else { return };
-        let moved = goal.saturating_sub(head.len).min(next.len);
-        head.len += moved;
-        next.len -= moved;
-        if next.len == 0 {
-            head.push |= next.push;
-            self.unsent.remove(1);
-            self.wmem_queued = self.wmem_queued.saturating_sub(u64::from(self.kernel.skb_overhead));
+    /// What becomes of the next unsent data; `most` segments make a burst.
+    fn next(&mut self, push: Push, most: u32) -> Next {
+        if self.buffer.is_empty() || self.is_held_by_pacing() {
+            return Next::Waits;
         }
-    }
-
-    /// Where to split a super-packet so that it fits the quota and the window (`tcp_mss_split_point()`).
-    fn split_point(&self, len: u32, last: bool, segs: u32) -> u32 {
-        let max = self.mss.saturating_mul(segs);
-        let window = self.wnd_end() - self.snd_nxt;
-        if u64::from(max) <= window && !last {
-            return max;
+        let quota = match self.cwnd_quota() {
+            0 if push == Push::Probe => 1,
+            0 => return Next::Waits,
+            n => n,
+        };
+        if self.cfg.kernel.is_6_12() {
+            self.buffer.grow_head(quota.min(most).saturating_mul(self.cfg.mss));
         }
-        let needed = u64::from(len).min(window) as u32;
-        if max <= needed {
-            return max;
+        let Some(&Unsent { len, .. }) = self.buffer.head() else { return Next::Waits };
+        if !self.window_allows_head() {
+            return Next::Waits;
         }
-        let partial = needed % self.mss;
-        if self.nagle_holds(partial != 0) {
-            needed - partial
+        let single = self.buffer.is_single();
+        let burst = if len <= self.cfg.mss {
+            if single && push != Push::Probe && self.nagle_holds(len < self.cfg.mss) {
+                return Next::Waits;
+            }
+            self.cfg.mss
         } else {
-            needed
+            if push == Push::All {
+                if let Some(wait) = self.waits_for_larger(len, single, most) {
+                    return wait;
+                }
+            }
+            self.burst_length(len, single, quota.min(most))
+        };
+        if self.is_host_full(len.min(burst), 1) {
+            // It was cut to size before the queue was looked at, and stays so.
+            self.buffer.cut_head(burst);
+            return Next::Waits;
+        }
+        Next::Leaves(len.min(burst))
+    }
+
+    /// Segments that the congestion window admits in one burst: at most half of it.
+    fn cwnd_quota(&self) -> u32 {
+        let cwnd = self.w.cwnd;
+        cwnd.saturating_sub(self.flight.in_flight()).min((cwnd / 2).max(1))
+    }
+
+    /// The sequence number behind the receiver's window.
+    #[inline]
+    pub(super) fn window_end(&self) -> u64 {
+        self.peer.window_end(self.flight.una())
+    }
+
+    /// Whether the first unsent segment fits into the receiver's window.
+    pub(super) fn window_allows_head(&self) -> bool {
+        self.buffer.head().is_some_and(|u| self.flight.nxt() + u64::from(u.len.min(self.cfg.mss)) <= self.window_end())
+    }
+
+    /// Whether new data wait that the receiver's window admits, at least in part.
+    pub(super) fn may_send_new(&self) -> bool {
+        !self.buffer.is_empty() && self.window_end() > self.flight.nxt()
+    }
+
+    /// RFC 896 with Minshall's modification: a short segment waits while another short one is in flight.
+    fn nagle_holds(&self, short: bool) -> bool {
+        short && !self.cfg.nodelay && self.buffer.small_in_flight(&self.flight)
+    }
+
+    /// How much of `len` unsent bytes leaves as one burst: what `segments` hold and the window admits, the rest of the last segment only if
+    /// it is the end of what was written and Nagle's rule lets it go.
+    fn burst_length(&self, len: u32, single: bool, segments: u32) -> u32 {
+        let full = self.cfg.mss.saturating_mul(segments);
+        let window = self.window_end() - self.flight.nxt();
+        let admitted = u64::from(len).min(window) as u32;
+        if full <= admitted || (!single && u64::from(full) <= window) {
+            return full;
+        }
+        let rest = admitted % self.cfg.mss;
+        if self.nagle_holds(rest > 0) {
+            admitted - rest
+        } else {
+            admitted
         }
     }
 
-    /// Waits for the next ACK if it is near and would let a larger super-packet go (`tcp_tso_should_defer()`).
-    fn tso_should_defer(&self, len: u32, last: bool, max_segs: u32, cwnd_limited: &mut bool) -> bool {
-        if self.ca_state >= CaState::Recovery || self.now.0 > self.wstamp_ns + 1_000_000 {
-            return false;
+    /// Whether `len` unsent bytes wait for the next ACK, because it is near and would let a larger burst go: docs/models/sender.md, "Waiting
+    /// for a fuller burst".
+    fn waits_for_larger(&self, len: u32, single: bool, most: u32) -> Option<Next> {
+        let since_last = self.now.0.saturating_sub(self.pacer.next_ns());
+        if self.recovery.state() >= CaState::Recovery || since_last > NEAR_NS {
+            return None;
         }
-        let send_win = (self.wnd_end() - self.snd_nxt) as u32;
-        let cong_win = (self.w.cwnd - self.in_flight()).saturating_mul(self.mss);
-        let limit = send_win.min(cong_win);
-        if limit >= max_segs * self.mss || (!last && limit >= len) {
-            return false;
+        let by_window = (self.window_end() - self.flight.nxt()) as u32;
+        let by_cwnd = (self.w.cwnd - self.flight.in_flight()).saturating_mul(self.cfg.mss);
+        let admitted = by_window.min(by_cwnd);
+        let whole_window = self.peer.window().min(self.w.cwnd.saturating_mul(self.cfg.mss));
+        let is_large = admitted >= most * self.cfg.mss || (!single && admitted >= len);
+        if is_large || admitted >= whole_window / WINDOW_SHARE {
+            return None;
         }
-        // net.ipv4.tcp_tso_win_divisor = 3: a third of the window is enough to go.
-        if limit >= self.snd_wnd.min(self.w.cwnd.saturating_mul(self.mss)) / 3 {
-            return false;
-        }
-        let Some(head) = self.board.front() else { return false };
-        let srtt_ns = u64::from(self.rtt.srtt_us) * 125;
-        let ack_in = (head.xmit_ns + srtt_ns) as i64 - self.now.0 as i64;
-        if ack_in > (srtt_ns >> 1).min(1_000_000) as i64 {
-            return false;
-        }
-        if cong_win < send_win && cong_win <= len {
-            *cwnd_limited = true;
-        }
-        true
+        let srtt_ns = u64::from(self.rtt.srtt8_us()) * 125;
+        let ack_is_near = self.flight.front().is_some_and(|oldest| oldest.sent_ns + srtt_ns <= self.now.0 + (srtt_ns / 2).min(NEAR_NS));
+        let reason = if by_cwnd < by_window && by_cwnd <= len { Next::WaitsForCwnd } else { Next::Waits };
+        ack_is_near.then_some(reason)
     }
 
-    /// TCP small queues: more than about a millisecond's worth waits in the sender's own queue (`tcp_small_queue_check()`).
-    pub(super) fn small_queue_full(&mut self, len: u32, factor: u32) -> bool {
-        // tcp_rtx_queue_empty_or_single_skb()
-        let single = || self.board.front().map(|s| s.burst) == self.board.back_id().map(|id| self.board.get(id).burst);
-        if !self.tsq || single() {
+    /// TCP small queues: whether so much waits in the host's own queue that `len` more bytes wait here. The limit is two such bursts or what
+    /// the rate sends in 1/1024 s, times `factor`.
+    pub(super) fn is_host_full(&mut self, len: u32, factor: u64) -> bool {
+        if !self.cfg.tsq || self.flight.is_one_burst() {
             return false;
         }
-        let truesize = u64::from(len + self.kernel.skb_overhead);
-        let mut limit = (2 * truesize).max(self.w.pacing_rate >> 10);
-        if !self.w.paced {
-            limit = limit.min(1 << 20);
+        let memory = u64::from(len + self.cfg.kernel.skb_overhead);
+        let limit = (2 * memory).max(self.w.pacing_rate / 1_024);
+        let limit = if self.w.paced { limit } else { limit.min(UNPACED_QUEUE) };
+        let full = self.host.memory() >= limit * factor;
+        if full {
+            self.host.throttle();
         }
-        // sk_wmem_alloc counts from 1.
-        if self.local_queue < limit << factor {
-            return false;
-        }
-        self.tsq_throttled = true;
-        true
+        full
     }
 
-    /// Cuts the first unsent super-packet after `len` bytes if it is longer; PSH stays with the end of the write (`tso_fragment()`).
-    fn split_head(&mut self, len: u32) {
-        let Some(head) = self.unsent.front_mut().filter(|u| u.len > len) else { return };
-        head.len -= len;
-        self.unsent.push_front(Unsent { len, push: false });
-        self.wmem_queued += u64::from(self.kernel.skb_overhead);
-    }
-
-    /// Sends the first `len` unsent bytes as one super-packet; returns its segments.
+    /// Sends the first `len` unsent bytes as one burst; returns its segments.
     fn send_new(&mut self, len: u32) -> u32 {
-        self.split_head(len);
-        let head = self.unsent.pop_front().expect("the caller saw it");
-        let n = len.div_ceil(self.mss);
-        // Every super-packet has PSH. Linux: __tcp_transmit_skb()
-        let push = n > 1 || head.push;
-        let seq = self.snd_nxt;
-        let stamp = self.stamp_and_pace(len, n);
-        let first = self.board.base().wrapping_add(self.board.len() as u32);
-        for i in 0..n {
-            let off = i * self.mss;
-            self.board.push(seq + u64::from(off), self.mss.min(len - off));
+        self.buffer.cut_head(len);
+        let Some(head) = self.buffer.take_head() else { return 0 };
+        let (segments, seq, was_out) = (len.div_ceil(self.cfg.mss), self.flight.nxt(), self.flight.out());
+        // Every super-packet has PSH.
+        let push = segments > 1 || head.push;
+        let departure_ns = self.depart(len, segments);
+        let departure = self.delivery.depart(departure_ns, was_out == 0, self.flight.marked_lost());
+        self.flight.send(len, self.cfg.mss, push, &departure);
+        if len % self.cfg.mss != 0 {
+            self.buffer.small_sent(self.flight.nxt());
         }
-        self.mark_sent(first, n, stamp);
-        self.board.get_mut(first).flags |= HEAD;
-        if push {
-            self.board.get_mut(first.wrapping_add(n - 1)).flags |= PUSH;
-        }
-        if len % self.mss != 0 {
-            self.snd_sml = seq + u64::from(len);
-        }
-        let prior = self.packets_out;
-        self.snd_nxt += u64::from(len);
-        self.packets_out += n;
-        if prior == 0 || self.pending() == Some(Pending::LossProbe) {
+        if was_out == 0 || self.timer.purpose() == Some(Purpose::LossProbe) {
             self.rearm_rto();
         }
         self.check_space();
         let (cwr, ecn) = self.ecn.data();
-        self.emit(seq, len, stamp, (if push { cwr.with(Flags::PSH) } else { cwr }, ecn));
-        n
+        let flags = if push { cwr.with(Flags::PSH) } else { cwr };
+        self.emit(seq, len, departure_ns, (flags, ecn));
+        segments
     }
 
-    pub(super) fn emit(&mut self, seq: u64, len: u32, stamp: u64, (flags, ecn): (Flags, Ecn)) {
-        let s = Segment { len, ecn, tsval: Self::ts_of(stamp), flags: self.ecn.ack().with(flags), ..self.bare_ack(seq) };
-        self.out.push_back((s, self.burst));
-        if self.watch_host {
-            while self.host_base.wrapping_add(self.host.len() as u32) != self.burst {
-                self.host.push_back(Queued::default());
-            }
-            let packets = len.div_ceil(self.mss).max(1);
-            // Without a queue in front of it the device segments at once, and each segment has its own overhead.
-            let skbs = if self.bare_host { packets } else { 1 };
-            let memory = if self.tsq && !(self.bare_host && self.in_process) { len + skbs * self.kernel.skb_overhead } else { 0 };
-            self.local_queue += u64::from(memory);
-            let headers = (s.frame_len() - len) * packets;
-            self.host.push_back(Queued { here: true, memory, frames: len + headers });
+    /// A window probe that carries what little of the next segment the window admits.
+    pub(super) fn send_what_fits(&mut self) {
+        let room = (self.window_end() - self.flight.nxt()) as u32;
+        let len = self.buffer.head().map_or(0, |u| u.len).min(room).min(self.cfg.mss);
+        if len > 0 {
+            self.send_new(len);
         }
     }
 
-    /// Sends a pure ACK. It moves the clock of transmissions like data does (`tcp_wstamp_ns`).
+    /// Gives a burst to the host.
+    pub(super) fn emit(&mut self, seq: u64, len: u32, departure_ns: u64, (flags, ecn): (Flags, Ecn)) {
+        let timestamp = super::flight::timestamp(departure_ns);
+        let s = Segment { len, ecn, tsval: timestamp, flags: self.ecn.ack().with(flags), ..self.bare_ack(seq) };
+        let burst = self.flight.last_burst();
+        self.out.push_back((s, burst));
+        if self.cfg.watch_host {
+            let packets = len.div_ceil(self.cfg.mss).max(1);
+            let headers = (s.frame_len() - len) * packets;
+            self.host.give(burst, self.host_memory(len, packets), len + headers);
+        }
+    }
+
+    /// Memory that a burst holds in the host's queue. Without a queue in front of it the device cuts at once, and each packet has its own
+    /// overhead; what a process sends has left then before it is asked.
+    fn host_memory(&self, len: u32, packets: u32) -> u32 {
+        let buffers = if self.cfg.bare_host { packets } else { 1 };
+        if self.cfg.tsq && !(self.cfg.bare_host && self.host.is_in_process()) {
+            len + buffers * self.cfg.kernel.skb_overhead
+        } else {
+            0
+        }
+    }
+
+    /// Sends a pure ACK. It moves the clock of departures like data does.
     pub(super) fn send_ack(&mut self) {
-        self.wstamp_ns = self.wstamp_ns.max(self.now.0);
-        let ack = self.bare_ack(self.snd_nxt);
+        self.pacer.touch(self.now);
+        let ack = self.bare_ack(self.flight.nxt());
         self.out.push_back((ack, 0));
     }
 
@@ -340,107 +332,100 @@ impl Sender {
     pub(super) fn bare_ack(&self, seq: u64) -> Segment {
         Segment {
             seq,
-            ack: self.rcv_nxt,
-            wnd: 64_256,
+            ack: self.peer.rcv_nxt,
+            wnd: OWN_WINDOW,
             flags: self.ecn.ack(),
-            tsval: self.tsval(),
-            tsecr: self.ts_recent,
+            tsval: self.timestamp(),
+            tsecr: self.peer.ts_recent(),
             ecn: self.ecn.control(),
             ..Segment::default()
         }
     }
 
-    /// Stamps `n` entries from `first` as one burst sent at `stamp` (`tcp_rate_skb_sent()`).
-    pub(super) fn mark_sent(&mut self, first: u32, n: u32, stamp: u64) {
-        if self.packets_out == 0 {
-            self.first_tx_mstamp = stamp / 1_000;
-            self.delivered_mstamp = stamp / 1_000;
-        }
-        self.burst = self.burst.wrapping_add(1);
-        let app = if self.app_limited != 0 { APP_LIMITED } else { 0 };
-        let (in_flight, lost) = (self.in_flight(), self.lost);
-        for i in 0..n {
-            let id = first.wrapping_add(i);
-            let (burst, delivered) = (self.burst, self.delivered);
-            let (dm, fm) = (self.delivered_mstamp, self.first_tx_mstamp);
-            let s = self.board.get_mut(id);
-            s.xmit_ns = stamp;
-            s.burst = burst;
-            s.tx_delivered = delivered;
-            s.tx_lost = lost;
-            s.set_tx_in_flight(in_flight + i + 1);
-            s.tx_delivered_mstamp = dm;
-            s.tx_first_mstamp = fm;
-            s.flags = s.flags & !APP_LIMITED | app;
-            self.board.sent(id);
-        }
-    }
+    // ---- use of the window ----
 
-    /// A zero-window probe that may carry what little the window admits (`tcp_write_wakeup()`).
-    pub(super) fn write_wakeup(&mut self) {
-        let room = (self.wnd_end() - self.snd_nxt) as u32;
-        let len = self.unsent.front().map_or(0, |u| u.len).min(room).min(self.mss);
-        if len > 0 {
-            self.send_new(len);
-        }
-    }
-
-    // RFC 2861, RFC 7661 in spirit; Linux: tcp_cwnd_validate().
-    fn cwnd_validate(&mut self, limited: bool) {
-        if self.snd_una >= self.cwnd_usage_seq || limited || (!self.is_cwnd_limited && self.packets_out > self.max_packets_out) {
-            self.is_cwnd_limited = limited;
-            self.max_packets_out = self.packets_out;
-            self.cwnd_usage_seq = self.snd_nxt;
-        }
-        let now = self.jiffies.at(self.now);
-        if self.is_cwnd_limited || (self.w.in_slow_start() && self.w.cwnd < 2 * self.max_packets_out) {
-            self.cwnd_used = 0;
-            self.cwnd_stamp = now;
+    /// After a transmission: was the congestion window used? One that was not for an RTO shrinks halfway to what was (RFC 2861 §3.2).
+    fn judge_window_use(&mut self, limited: bool) {
+        let outstanding = Outstanding {
+            limited,
+            out: self.flight.out(),
+            una: self.flight.una(),
+            nxt: self.flight.nxt(),
+            cwnd: self.w.cwnd,
+            ssthresh: self.w.ssthresh,
+        };
+        let tick = self.tick();
+        let unused = self.window_use.judge(&outstanding, tick, self.rtt.rto());
+        if !unused || !self.cfg.kernel.slow_start_after_idle || self.control.owns_window {
             return;
         }
-        self.cwnd_used = self.cwnd_used.max(self.packets_out);
-        if self.kernel.slow_start_after_idle && now.saturating_sub(self.cwnd_stamp) >= self.rto_jiffies && !self.owns_window {
-            self.cwnd_application_limited(now);
-        }
-    }
-
-    // Linux: tcp_cwnd_application_limited(): halfway back to what was used.
-    fn cwnd_application_limited(&mut self, now: u64) {
-        if self.ca_state == CaState::Open && !self.nospace {
-            let used = self.cwnd_used.max(crate::cc::INIT_CWND);
-            if used < self.w.cwnd {
-                self.w.ssthresh = self.current_ssthresh();
-                self.w.cwnd = (self.w.cwnd + used) >> 1;
+        if self.recovery.state() == CaState::Open && !self.buffer.is_blocked() {
+            if let Some(cwnd) = self.window_use.halfway_to_use(self.w.cwnd) {
+                self.w.ssthresh = self.threshold_to_restore();
+                self.w.cwnd = cwnd;
             }
-            self.cwnd_used = 0;
         }
-        self.cwnd_stamp = now;
+        self.window_use.touch(tick);
     }
 
-    // RFC 2861 §2; Linux: tcp_slow_start_after_idle_check(), tcp_cwnd_restart().
-    pub(super) fn slow_start_after_idle_check(&mut self) {
-        if !self.kernel.slow_start_after_idle || self.packets_out > 0 || self.owns_window {
+    /// Before data are sent after a pause (RFC 2861 §3.1).
+    pub(super) fn restart_after_pause(&mut self) {
+        if !self.cfg.kernel.slow_start_after_idle || self.flight.out() > 0 || self.control.owns_window {
             return;
         }
-        let now = self.jiffies.at(self.now);
-        let mut idle = now.saturating_sub(self.lsndtime) as i64;
-        let rto = self.rto_jiffies as i64;
-        if idle <= rto {
+        let tick = self.tick();
+        if self.window_use.after_pause(self.w.cwnd, tick, self.rtt.rto()).is_none() {
             return;
         }
-        self.ca_event(CaEvent::CwndRestart);
-        self.w.ssthresh = self.current_ssthresh();
-        let mut cwnd = self.w.cwnd;
-        let restart = crate::cc::INIT_CWND.min(cwnd);
-        loop {
-            idle -= rto;
-            if idle <= 0 || cwnd <= restart {
-                break;
-            }
-            cwnd >>= 1;
+        self.event(CaEvent::CwndRestart);
+        self.w.ssthresh = self.threshold_to_restore();
+        if let Some(cwnd) = self.window_use.after_pause(self.w.cwnd, tick, self.rtt.rto()) {
+            self.w.cwnd = cwnd;
         }
-        self.w.cwnd = cwnd.max(restart);
-        self.cwnd_stamp = now;
-        self.cwnd_used = 0;
+        self.window_use.restarted(tick);
+    }
+
+    // ---- send buffer ----
+
+    /// Wakes a blocked writer if there is room, after growing a buffer that TCP tunes while the window is not full.
+    pub(super) fn check_space(&mut self) {
+        if !self.buffer.is_blocked() {
+            return;
+        }
+        if self.buffer.is_tuned() && self.flight.in_flight() < self.w.cwnd {
+            self.expand_send_buffer();
+            self.window_use.touch(self.tick());
+        }
+        self.buffer.wake_if_room(&self.flight);
+    }
+
+    /// Makes room for as many windows as the congestion control wants; each segment is a buffer rounded up to a power of two.
+    pub(super) fn expand_send_buffer(&mut self) {
+        let k = &self.cfg.kernel;
+        let segment = (self.cfg.mss + TIMESTAMP_OPTION + k.max_tcp_header + BUFFER_TRAILER).next_power_of_two() + BUFFER_HEADER;
+        let segments = self.w.cwnd.max(INIT_CWND).max(self.rack.reordering.degree() + 1);
+        let wanted = u64::from(self.control.cc.sndbuf_expand()) * u64::from(segments) * u64::from(segment);
+        self.buffer.grow(wanted, k.tcp_wmem_max);
     }
 }
+
+/// Largest payload of a super-packet, bytes: 64 KiB less 192 of headers and one.
+pub(super) const GSO_MAX: u32 = 65_536 - 192 - 1;
+/// A receive window up to this, bytes, is used as a whole by one super-packet.
+const SMALL_WINDOW: u32 = 536;
+/// Least size that a window bounds a super-packet to, bytes.
+const LEAST_BOUND: u32 = 36;
+/// What is near enough to wait for: 1 ms.
+const NEAR_NS: u64 = 1_000_000;
+/// `net.ipv4.tcp_tso_win_divisor`: a third of the window is large enough to go.
+const WINDOW_SHARE: u32 = 3;
+/// Most that waits in the host's queue of a connection without pacing, bytes (`net.ipv4.tcp_limit_output_bytes`).
+const UNPACED_QUEUE: u64 = 1 << 20;
+/// Receive window that this side announces, bytes.
+const OWN_WINDOW: u32 = 64_256;
+/// Bytes of the timestamp option with its padding.
+const TIMESTAMP_OPTION: u32 = 12;
+/// Bookkeeping behind a buffer's data, bytes.
+const BUFFER_TRAILER: u32 = 320;
+/// Bookkeeping of a buffer apart from its data, bytes.
+const BUFFER_HEADER: u32 = 256;

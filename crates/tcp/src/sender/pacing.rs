@@ -1,79 +1,79 @@
-//! Pacing inside TCP: when the next segment may leave, and how large a super-packet the rate allows.
+//! How large a burst the rate allows, and whether pacing holds it back.
 //!
-//! Source: observed behaviour of Linux's internal pacing (without fq) and of departure times (with it). Linux: `tcp_pacing_check()`,
-//! `tcp_update_skb_after_send()`, `tcp_tso_autosize()`. How it differs: nothing known.
+//! Source: docs/models/pacing.md and docs/models/sender.md, "Size of a super-packet". How it differs: nothing known.
 
-use super::output::Push;
-use super::*;
+use super::output::{Push, GSO_MAX};
+use super::Sender;
+use crate::cc::CaEvent;
+use tcpscape_base::{Segment, Time};
 
 impl Sender {
-    /// Segments that one super-packet may hold at the present rate (`tcp_tso_segs()`).
-    pub(super) fn tso_segs(&self) -> u32 {
-        if !self.gso {
+    /// Segments that one burst may hold: what the rate sends in 1/1024 s, and more the shorter the path.
+    pub(super) fn burst_segments(&self) -> u32 {
+        if !self.cfg.gso {
             return 1;
         }
-        let mut bytes = self.w.pacing_rate >> 10;
-        let r = self.min_rtt() >> 9;
-        if r < 32 {
-            bytes += u64::from(GSO_MAX >> r);
+        let halvings = self.rtt.min_us() / HALVING_RTT_US;
+        let by_rtt = GSO_MAX.checked_shr(halvings).unwrap_or(0);
+        let bytes = (self.w.pacing_rate / 1_024 + u64::from(by_rtt)).min(u64::from(GSO_MAX)) as u32;
+        let segments = (bytes / self.cfg.mss).max(self.control.cc.min_tso_segs(&self.w));
+        if self.control.owns_window {
+            return segments.min(self.control.cc.max_tso_segs(&self.w)).max(1);
         }
-        let bytes = bytes.min(u64::from(GSO_MAX)) as u32;
-        let segs = (bytes / self.mss).max(self.cc.min_tso_segs(&self.w));
-        if self.owns_window {
-            return segs.min(self.cc.max_tso_segs(&self.w)).max(1);
-        }
-        segs
+        segments
     }
 
-    /// When a segment just sent may leave its host: fq asks for it (`skb_set_delivery_time()`).
+    /// Whether pacing holds the next burst back; where the host's queue paces, TCP does not.
+    pub(super) fn is_held_by_pacing(&mut self) -> bool {
+        !self.cfg.fq && self.w.paced && self.pacer.holds(self.now)
+    }
+
+    /// A burst of `segments` leaves: returns when, ns.
+    pub(super) fn depart(&mut self, len: u32, segments: u32) -> u64 {
+        if self.flight.in_flight() == 0 {
+            self.event(CaEvent::TxStart);
+        }
+        self.window_use.sent(self.tick());
+        self.stats.data_segs_out += u64::from(segments);
+        let is_paced = self.w.paced && self.stats.data_segs_out >= UNPACED_SEGMENTS;
+        self.pacer.depart(self.now, len, is_paced.then_some(self.w.pacing_rate))
+    }
+
+    /// When a segment just sent may leave its host, if that paces.
     pub(super) fn departure(&self, s: &Segment, burst: u32) -> Time {
-        if !self.fq {
+        if !self.cfg.fq {
             return self.now;
         }
-        let id = self.board.lower_bound(s.seq);
-        let data = burst != 0 && self.board.contains(id);
-        Time(if data { self.board.get(id).xmit_ns } else { self.wstamp_ns.max(self.now.0) })
+        let sent = self.flight.find(s.seq).filter(|_| burst != 0).map(|id| self.flight.get(id).sent_ns);
+        Time(sent.unwrap_or(self.pacer.next_ns().max(self.now.0)))
     }
 
-    /// Whether pacing holds the next segment back; fq does that by itself (`tcp_pacing_check()`).
-    pub(super) fn pacing_check(&mut self) -> bool {
-        if self.fq || !self.w.paced || self.wstamp_ns <= self.now.0 {
-            return false;
-        }
-        if self.pacing_timer.is_none() {
-            self.pacing_timer = Some(Time(self.wstamp_ns));
-        }
-        true
-    }
-
-    /// Counts `n` segments of `len` bytes out, moves the pacing clock on; returns their time stamp in ns.
-    pub(super) fn stamp_and_pace(&mut self, len: u32, n: u32) -> u64 {
-        if self.in_flight() == 0 {
-            self.ca_event(CaEvent::TxStart);
-        }
-        self.lsndtime = self.jiffies.at(self.now);
-        self.stats.data_segs_out += u64::from(n);
-        let prior = self.wstamp_ns;
-        self.wstamp_ns = prior.max(self.now.0);
-        let stamp = self.wstamp_ns;
-        let rate = self.w.pacing_rate;
-        if self.w.paced && rate > 0 && rate != u64::MAX && self.stats.data_segs_out >= 10 {
-            let mut ns = u64::from(len) * 1_000_000_000 / rate;
-            // Late transmissions earn up to half of their length back.
-            ns -= (ns / 2).min(stamp - prior);
-            self.wstamp_ns += ns;
-        }
-        stamp
-    }
-
-    /// The pacing timer fired, or memory came back from the sender's queue (`tcp_tsq_write()`).
-    pub(super) fn on_pacing_timer(&mut self) {
-        if self.state != State::Established {
+    /// What waited may go: the pacing timer has fired, or the host's queue has let something go.
+    pub(super) fn on_released(&mut self) {
+        if !self.handshake.is_done() {
             return;
         }
-        if self.lost_out > self.retrans_out && self.w.cwnd > self.in_flight() {
+        if self.flight.has_lost_to_send() && self.w.cwnd > self.flight.in_flight() {
             self.retransmit_lost();
         }
-        self.write_xmit(Push::All);
+        self.send_pending(Push::All);
+    }
+
+    /// `bytes` of the frames of that burst have left the sender's host, or were dropped in its queue. With TCP small queues
+    /// their memory is free again.
+    pub fn on_departure(&mut self, now: Time, burst: u32, bytes: u32) {
+        let Some(freed) = self.host.depart(burst, bytes) else { return };
+        // Without a queue all that was sent in a batch has gone before the sender is called.
+        if freed > 0 && self.host.is_throttled() && !(self.cfg.bare_host && self.host.memory() > 0) {
+            self.now = now;
+            self.host.release();
+            self.on_released();
+            self.account();
+        }
     }
 }
+
+/// Every so many µs of the smallest RTT halve what a burst may hold beyond the rate.
+const HALVING_RTT_US: u32 = 512;
+/// The segments of a connection before this one leave unpaced.
+const UNPACED_SEGMENTS: u64 = 10;

@@ -1,111 +1,81 @@
 //! Sending again what was lost, as far as the window allows.
 //!
-//! Source: RFC 6675, RFC 6937; Linux: `tcp_xmit_retransmit_queue()`, `__tcp_retransmit_skb()`. How it differs: small segments are not merged
-//! when they are retransmitted (`tcp_retrans_try_collapse()`).
+//! Source: RFC 6675 §5 step C, RFC 6937 §3. How it differs: small segments are not merged when they are sent again. Not modelled: rescue
+//! retransmissions of RFC 6675 (the loss probe does their work).
 
-use super::scoreboard::{EVER_RETRANS, LOST, PUSH, RETRANS, SACKED};
-use super::*;
+use super::timer::Purpose;
+use super::Sender;
+use tcpscape_base::Flags;
 
 impl Sender {
-    /// Sends lost segments again as far as the window allows (`tcp_xmit_retransmit_queue()`).
+    /// Sends lost segments again, lowest first.
     pub(super) fn retransmit_lost(&mut self) {
-        if self.packets_out == 0 {
+        if self.flight.out() == 0 {
             return;
         }
-        let max_segs = self.tso_segs();
-        let mut rearm = false;
-        while self.in_flight() < self.w.cwnd && self.retrans_out < self.lost_out {
-            let Some(id) = self.board.next_lost() else { break };
-            if self.pacing_check() {
+        let most = self.burst_segments();
+        let mut restart = false;
+        while self.flight.in_flight() < self.w.cwnd && self.flight.has_lost_to_send() {
+            let Some(id) = self.flight.next_lost() else { break };
+            if self.is_held_by_pacing() {
                 break;
             }
-            let len = self.same_burst(id, u32::MAX, u64::MAX).1;
-            if self.small_queue_full(len, 1) {
+            let len = self.flight.same_fate(id, u32::MAX, u64::MAX).1;
+            if self.is_host_full(len, 2) {
                 break;
             }
-            let n = self.retransmit(id, (self.w.cwnd - self.in_flight()).min(max_segs));
+            let n = self.retransmit(id, (self.w.cwnd - self.flight.in_flight()).min(most));
             if n == 0 {
                 break;
             }
-            if self.in_cwnd_reduction() {
-                self.prr_out += n;
+            if let Some(prr) = self.recovery.reduction() {
+                prr.sent(n);
             }
-            rearm |= id == self.board.base() && self.pending() != Some(Pending::Reorder);
+            restart |= id == self.flight.front_id() && self.timer.purpose() != Some(Purpose::Reordering);
         }
-        if rearm {
-            self.arm_paced(Pending::Retrans, self.rto_jiffies);
+        if restart {
+            self.arm_paced(Purpose::Retransmit, self.rtt.rto());
         }
     }
 
-    /// Retransmits up to `segs` segments from `id` and tags them (`tcp_retransmit_skb()`); returns how many.
-    pub(super) fn retransmit(&mut self, id: u32, segs: u32) -> u32 {
-        if self.held_in_host_queue(id) {
-            // A failed attempt leaves its mark as the kernel's does.
-            if self.retrans_stamp == 0 {
-                self.retrans_stamp = Self::ts_of(self.board.get(id).xmit_ns);
-            }
-            let n = self.same_burst(id, u32::MAX, u64::MAX).0;
-            self.undo_retrans = self.undo_retrans.max(0) + n as i32;
+    /// Sends up to `most` segments from `id` again and counts them as copies in flight; returns how many left.
+    ///
+    /// A burst that still waits in the host's own queue is not sent again, but counts as if it had been.
+    pub(super) fn retransmit(&mut self, id: u32, most: u32) -> u32 {
+        if self.host.holds(self.flight.get(id).burst) {
+            self.stats.held_in_host_queue += 1;
+            let (n, _) = self.flight.same_fate(id, u32::MAX, u64::MAX);
+            self.recovery.undo.resent(n, self.timestamp_of(id));
             return 0;
         }
-        let n = self.transmit_again(id, segs);
-        for i in 0..n {
-            self.board.get_mut(id.wrapping_add(i)).flags |= RETRANS;
+        let n = self.transmit_again(id, most);
+        if n > 0 {
+            self.flight.count_resent(id, n);
+            self.recovery.undo.resent(n, self.timestamp_of(id));
+        } else {
+            self.recovery.undo.resent_untimed(1);
         }
-        self.retrans_out += n;
-        if n > 0 && self.retrans_stamp == 0 {
-            self.retrans_stamp = Self::ts_of(self.board.get(id).xmit_ns);
-        }
-        self.undo_retrans = self.undo_retrans.max(0) + n.max(1) as i32;
         n
     }
 
-    /// Sends `id` again, with those of its burst that share its fate, up to `segs`; returns how many (`__tcp_retransmit_skb()`).
-    pub(super) fn transmit_again(&mut self, id: u32, segs: u32) -> u32 {
-        let first = *self.board.get(id);
-        let end = self.wnd_end();
-        if first.end() > end && id != self.board.base() {
-            return 0;
+    /// Sends `id` again, with those of its burst that share its fate, up to `most`; returns how many left.
+    pub(super) fn transmit_again(&mut self, id: u32, most: u32) -> u32 {
+        let end = self.window_end();
+        let s = *self.flight.get(id);
+        if s.end() > end && id != self.flight.front_id() {
+            return 0; // the receiver has closed its window over it
         }
-        let (n, len) = self.same_burst(id, segs, end);
-        self.begin_buffer(id);
-        self.begin_buffer(id.wrapping_add(n));
-        let stamp = self.stamp_and_pace(len, n);
-        self.mark_sent(id, n, stamp);
-        for i in 0..n {
-            self.board.get_mut(id.wrapping_add(i)).flags |= EVER_RETRANS;
-        }
+        let (n, len) = self.flight.same_fate(id, most, end);
+        let departure_ns = self.depart(len, n);
+        let departure = self.delivery.depart(departure_ns, false, self.flight.marked_lost());
+        let push = self.flight.send_again(id, n, &departure);
         self.stats.retransmits += u64::from(n);
-        let last = self.board.get_mut(id.wrapping_add(n - 1));
-        if n > 1 {
-            last.flags |= PUSH;
-        }
-        let push = last.flags & PUSH != 0;
         let flags = if push { Flags::PSH } else { Flags::default() };
-        self.emit(first.seq, len, stamp, (flags, self.ecn.control()));
+        self.emit(s.seq, len, departure_ns, (flags, self.ecn.control()));
         n
     }
 
-    /// Up to `segs` segments from `id` that left in one burst and share their fate, up to sequence number `end`: count and bytes.
-    pub(super) fn same_burst(&self, id: u32, segs: u32, end: u64) -> (u32, u32) {
-        let fate = |f: u8| f & (SACKED | LOST | RETRANS | EVER_RETRANS);
-        let first = self.board.get(id);
-        let (mut n, mut len) = (1, first.len);
-        while n < segs && self.board.contains(id.wrapping_add(n)) {
-            let s = self.board.get(id.wrapping_add(n));
-            if s.burst != first.burst || fate(s.flags) != fate(first.flags) || s.end() > end {
-                break;
-            }
-            len += s.len;
-            n += 1;
-        }
-        (n, len)
-    }
-
-    /// Whether the last transmission of `id` still waits in a queue of the sender's host: it is not sent again then.
-    pub(super) fn held_in_host_queue(&mut self, id: u32) -> bool {
-        let held = self.in_host_queue(self.board.get(id).burst);
-        self.stats.held_in_host_queue += u64::from(held);
-        held
+    fn timestamp_of(&self, id: u32) -> u32 {
+        super::flight::timestamp(self.flight.get(id).sent_ns)
     }
 }

@@ -1,135 +1,216 @@
-//! Round-trip estimation and retransmission timeout, and the windowed minimum.
+//! Round-trip estimation, the smallest round trip, and the retransmission timeout.
 //!
-//! Source: RFC 6298 with Linux's variation (mean deviation that falls slowly and rises fast, 200 ms floor on the deviation
-//! term). Linux: `tcp_rtt_estimator()`, `tcp_set_rto()`, `minmax_running_min()`. Differs: nothing known. Not modelled: `rto_min` of a route.
+//! Source: RFC 6298 §2 and §5 with the departures of docs/models/rtt.md: the deviation falls slowly when the RTT falls fast, the RTO uses the
+//! largest deviation of a round trip, at least 200 ms. How it differs: nothing known. Not modelled: a route's own minimum.
 
-/// Smoothed RTT, deviation and timeout, in Linux's scaled integers.
+use crate::kernel::Jiffies;
+use crate::windowed::WindowedMin;
+
+/// Smoothed RTT and its deviation, in scaled integers so that the gains of 1/8 and 1/4 lose nothing.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Rtt {
-    /// Smoothed RTT, µs << 3; 0 before the first sample.
-    pub srtt_us: u32,
-    /// Mean deviation, µs << 2.
-    pub mdev_us: u32,
-    mdev_max_us: u32,
-    /// The deviation term of the RTO, µs.
-    pub rttvar_us: u32,
-    rtt_seq: u64,
+pub(super) struct Estimator {
+    /// Smoothed RTT, µs × 8; 0 before the first sample.
+    srtt8: u32,
+    /// Mean deviation, µs × 4.
+    deviation4: u32,
+    /// Largest deviation of the present round trip, µs × 4 of the mean: the unit of `margin`.
+    round_max: u32,
+    /// What the RTO adds to the smoothed RTT, µs.
+    margin: u32,
+    /// The sequence number that ends the present round trip.
+    round_end: u64,
 }
 
-/// Floor of the deviation term: `TCP_RTO_MIN`, 200 ms.
-pub(super) const RTO_MIN_US: u32 = 200_000;
+impl Estimator {
+    /// Takes a sample of `rtt` µs; the data in flight are between `una` and `nxt`.
+    fn sample(&mut self, rtt: u32, una: u64, nxt: u64) {
+        if self.srtt8 == 0 {
+            // RFC 6298 §2.2: SRTT = R, and four deviations of R/2.
+            self.srtt8 = (rtt * 8).max(1);
+            self.deviation4 = rtt * 2;
+            self.margin = self.deviation4.max(RTO_MARGIN_MIN_US);
+            self.round_max = self.margin;
+            self.round_end = nxt;
+            return;
+        }
+        let error = i64::from(rtt) - i64::from(self.srtt8 / 8);
+        let excess = error.abs() - i64::from(self.deviation4 / 4);
+        // An RTT that falls faster than it used to vary is good news: it counts for an eighth.
+        let step = if error < 0 && excess > 0 { excess / 8 } else { excess };
+        self.srtt8 = (i64::from(self.srtt8) + error).max(1) as u32;
+        self.deviation4 = (i64::from(self.deviation4) + step) as u32;
+        self.round_max = self.round_max.max(self.deviation4);
+        self.margin = self.margin.max(self.round_max);
+        if una > self.round_end {
+            // A round trip is over: the margin falls a quarter of the way to the largest deviation seen in it.
+            self.margin -= (self.margin - self.round_max) / 4;
+            self.round_max = RTO_MARGIN_MIN_US;
+            self.round_end = nxt;
+        }
+    }
+}
+
+/// RTT, minimum and timeout of a connection.
+#[derive(Clone, Debug)]
+pub(super) struct Rtt {
+    estimator: Estimator,
+    minimum: WindowedMin,
+    /// Timeout, ticks.
+    rto: u64,
+    /// Times that the timeout, or the time between window probes, was doubled.
+    backoff: u32,
+    /// Timeouts since the left edge moved.
+    timeouts: u32,
+}
 
 impl Rtt {
-    /// Takes a sample of `m` µs (`tcp_rtt_estimator()`).
-    pub fn sample(&mut self, m: u32, snd_una: u64, snd_nxt: u64) {
-        if self.srtt_us == 0 {
-            self.srtt_us = (m << 3).max(1);
-            self.mdev_us = m << 1;
-            self.rttvar_us = self.mdev_us.max(RTO_MIN_US);
-            self.mdev_max_us = self.rttvar_us;
-            self.rtt_seq = snd_nxt;
-            return;
-        }
-        let err = m as i64 - i64::from(self.srtt_us >> 3);
-        self.srtt_us = ((i64::from(self.srtt_us) + err) as u32).max(1);
-        let dev = err.abs() - i64::from(self.mdev_us >> 2);
-        // A falling RTT raises the deviation at an eighth of the usual gain.
-        let gain = if err < 0 && dev > 0 { dev >> 3 } else { dev };
-        self.mdev_us = (i64::from(self.mdev_us) + gain) as u32;
-        if self.mdev_us > self.mdev_max_us {
-            self.mdev_max_us = self.mdev_us;
-            self.rttvar_us = self.rttvar_us.max(self.mdev_max_us);
-        }
-        if snd_una > self.rtt_seq {
-            if self.mdev_max_us < self.rttvar_us {
-                self.rttvar_us -= (self.rttvar_us - self.mdev_max_us) >> 2;
-            }
-            self.rtt_seq = snd_nxt;
-            self.mdev_max_us = RTO_MIN_US;
-        }
+    /// Before the first sample: a timeout of 1 s (RFC 6298 §2.1).
+    pub fn new(clock: &Jiffies) -> Rtt {
+        let rto = clock.from_micros(RTO_INITIAL_US);
+        Rtt { estimator: Estimator::default(), minimum: WindowedMin::new(), rto, backoff: 0, timeouts: 0 }
     }
 
-    /// The timeout in µs before back-off (`__tcp_set_rto()`).
-    pub fn rto_us(&self) -> u64 {
-        u64::from(self.srtt_us >> 3) + u64::from(self.rttvar_us)
+    /// Takes a sample of `rtt` µs for the estimator and one of `least` µs for the minimum, which a possibly delayed ACK cannot raise.
+    pub fn sample(&mut self, rtt: u32, least: u32, maybe_delayed: bool, (una, nxt): (u64, u64), clock: &Jiffies, tick: u64) {
+        if !(maybe_delayed && least > self.min_us()) {
+            // No time at all is one tick.
+            let least = if least == 0 { clock.to_micros(1) as u32 } else { least };
+            self.minimum.update(MIN_RTT_WINDOW_S * u64::from(clock.hz()), tick, least);
+        }
+        self.estimator.sample(rtt, una, nxt);
+        self.rto = clock.from_micros(self.rto_us().min(RTO_MAX_US));
+        self.backoff = 0;
     }
-}
 
-/// The smallest sample within a window, kept as the three best candidates of its thirds (`lib/win_minmax`).
-#[derive(Clone, Copy, Debug)]
-pub(super) struct WindowedMin {
-    s: [(u64, u32); 3],
-}
-
-impl WindowedMin {
-    pub fn new() -> WindowedMin {
-        WindowedMin { s: [(0, u32::MAX); 3] }
+    /// The timeout before back-off, µs (RFC 6298 §2.3).
+    fn rto_us(&self) -> u64 {
+        u64::from(self.srtt_us()) + u64::from(self.estimator.margin)
     }
-    /// The current minimum; `u32::MAX` before the first sample.
+
+    /// Smoothed RTT, µs × 8; 0 before the first sample.
     #[inline]
-    pub fn get(&self) -> u32 {
-        self.s[0].1
+    pub fn srtt8_us(&self) -> u32 {
+        self.estimator.srtt8
     }
-    /// Takes sample `v` at time `t` with a window of `win` (same unit as `t`).
-    pub fn update(&mut self, win: u64, t: u64, v: u32) {
-        let n = (t, v);
-        if v <= self.s[0].1 || t - self.s[2].0 > win {
-            self.s = [n; 3];
-            return;
-        }
-        if v <= self.s[1].1 {
-            self.s[1] = n;
-            self.s[2] = n;
-        } else if v <= self.s[2].1 {
-            self.s[2] = n;
-        }
-        let dt = t - self.s[0].0;
-        if dt > win {
-            self.s = [self.s[1], self.s[2], n];
-            if t - self.s[0].0 > win {
-                self.s = [self.s[1], self.s[2], n];
-            }
-        } else if self.s[1].0 == self.s[0].0 && dt > win / 4 {
-            self.s[1] = n;
-            self.s[2] = n;
-        } else if self.s[2].0 == self.s[1].0 && dt > win / 2 {
-            self.s[2] = n;
-        }
+    /// Smoothed RTT, µs.
+    #[inline]
+    pub fn srtt_us(&self) -> u32 {
+        self.estimator.srtt8 / 8
+    }
+    /// Mean deviation, µs.
+    pub fn deviation_us(&self) -> u32 {
+        self.estimator.deviation4 / 4
+    }
+    /// Smallest RTT of the last 300 s, µs; `u32::MAX` before the first sample.
+    #[inline]
+    pub fn min_us(&self) -> u32 {
+        self.minimum.get()
+    }
+
+    /// The timeout, ticks.
+    #[inline]
+    pub fn rto(&self) -> u64 {
+        self.rto
+    }
+    /// Doubles the timeout (RFC 6298 §5.5).
+    pub fn double(&mut self, clock: &Jiffies) {
+        self.rto = (self.rto * 2).min(clock.from_micros(RTO_MAX_US));
+    }
+    /// A retransmission timeout has come.
+    pub fn timed_out(&mut self, clock: &Jiffies) {
+        self.backoff += 1;
+        self.double(clock);
+    }
+    /// Takes the last timeout's doubling back.
+    pub fn undo_doubling(&mut self) {
+        self.backoff = self.backoff.saturating_sub(1);
+        self.rto /= 2;
+    }
+
+    /// Another timeout without progress.
+    pub fn count_timeout(&mut self) {
+        self.timeouts += 1;
+    }
+    /// The left edge moved, or the timeouts were spurious.
+    #[inline]
+    pub fn progressed(&mut self) {
+        self.timeouts = 0;
+    }
+    /// Whether the timer has expired since the left edge moved.
+    #[inline]
+    pub fn has_timed_out(&self) -> bool {
+        self.timeouts > 0
+    }
+
+    /// The peer's window is open: window probes begin anew.
+    pub fn reset_backoff(&mut self) {
+        self.backoff = 0;
+    }
+    /// Another window probe was sent.
+    pub fn count_probe(&mut self) {
+        self.backoff += 1;
+    }
+    /// Ticks until the next window probe (RFC 9293 §3.8.6.1): doubled each time, up to 120 s.
+    pub fn probe_interval(&self, clock: &Jiffies) -> u64 {
+        (self.first_probe(clock) << self.backoff.min(10)).min(clock.from_micros(RTO_MAX_US))
+    }
+    /// Ticks until the first window probe: the timeout, at least 200 ms.
+    pub fn first_probe(&self, clock: &Jiffies) -> u64 {
+        self.rto.max(clock.hz_over(PROBES_A_SECOND))
+    }
+
+    /// Sets the timeout, ticks; for tests.
+    #[cfg(test)]
+    pub fn set_rto(&mut self, ticks: u64) {
+        self.rto = ticks;
+    }
+    /// Times that the timeout was doubled; for tests.
+    #[cfg(test)]
+    pub fn backoff(&self) -> u32 {
+        self.backoff
     }
 }
+
+/// Least that the RTO adds to the smoothed RTT: 200 ms.
+pub(super) const RTO_MARGIN_MIN_US: u32 = 200_000;
+/// Timeout before the first sample: 1 s (RFC 6298 §2.1).
+const RTO_INITIAL_US: u64 = 1_000_000;
+/// Largest timeout: 120 s.
+pub(super) const RTO_MAX_US: u64 = 120_000_000;
+/// Window of the smallest RTT: `net.ipv4.tcp_min_rtt_wlen`, 300 s.
+const MIN_RTT_WINDOW_S: u64 = 300;
+/// The least time between window probes is a fifth of a second.
+const PROBES_A_SECOND: u32 = 5;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    /// RFC 6298 §2.2: R = 100.001 ms gives SRTT = R and RTO = R + 4 · R/2.
     #[test]
-    fn first_sample_sets_everything_and_the_floor_holds() {
-        let mut r = Rtt::default();
-        r.sample(100_001, 0, 1);
-        assert_eq!((r.srtt_us >> 3, r.rttvar_us, r.rto_us()), (100_001, 200_002, 300_003));
+    fn the_first_sample_sets_everything() {
+        let mut e = Estimator::default();
+        e.sample(100_001, 0, 1);
+        assert_eq!((e.srtt8 / 8, e.margin), (100_001, 200_002));
     }
 
+    /// Recorded from Linux 6.1: a first sample of 100.001 ms, then ten of 50.001 ms give a smoothed RTT of 63,155 µs.
     #[test]
-    fn follows_linux_after_a_first_sample_of_two_rtts() {
-        // Recorded from Linux 6.1: a first sample of 100.001 ms, then ten of 50.001 ms give srtt 63,155 µs.
-        let mut r = Rtt::default();
-        r.sample(100_001, 0, 1);
+    fn follows_the_kernel_after_a_first_sample_of_two_rtts() {
+        let mut e = Estimator::default();
+        e.sample(100_001, 0, 1);
         for i in 0..10u64 {
-            r.sample(50_001, 2 + i, 20 + i);
+            e.sample(50_001, 2 + i, 20 + i);
         }
-        assert_eq!(r.srtt_us >> 3, 63_155);
-        assert_eq!(r.mdev_us >> 2, 23_492);
+        assert_eq!((e.srtt8 / 8, e.deviation4 / 4), (63_155, 23_492));
     }
 
+    /// A jump from 50 to 450 ms: error 400 ms, deviation 25 ms: it moves by a quarter of the 375 ms, four times that in the margin.
     #[test]
-    fn windowed_minimum_forgets() {
-        let mut m = WindowedMin::new();
-        m.update(100, 1, 50);
-        m.update(100, 20, 70);
-        assert_eq!(m.get(), 50);
-        for t in (30..200).step_by(10) {
-            m.update(100, t, 60 + (t % 20) as u32);
-        }
-        assert!(m.get() >= 60);
+    fn a_rise_raises_the_margin_at_once() {
+        let mut e = Estimator::default();
+        e.sample(50_000, 0, 1);
+        e.sample(450_000, 0, 1);
+        assert_eq!((e.srtt8 / 8, e.deviation4, e.margin), (100_000, 100_000 + 375_000, 475_000));
     }
 }

@@ -13,9 +13,11 @@ mod v6_12;
 mod window;
 
 use super::*;
-use crate::cc::{self, AckSample};
+use crate::cc::{self, AckSample, CongestionController, View};
+use crate::{Jiffies, Kernel};
 use std::sync::{Arc, Mutex};
-use tcpscape_base::Duration;
+use tcpscape_base::{CaState, Duration, Flags};
+use timer::Purpose;
 
 const MSS: u32 = 1448;
 /// When the SYN leaves, ms.
@@ -117,7 +119,7 @@ impl Script {
 
     /// The timestamp clock then.
     fn ts(&self, ms: f64) -> u32 {
-        Sender::ts_of(self.time(ms).0)
+        timestamp(self.time(ms).0)
     }
 
     /// Lets timers fire until `ms`.
@@ -139,7 +141,7 @@ impl Script {
 
     /// Writes `n` segments, whatever the send buffer.
     fn write_segs(&mut self, ms: f64, n: u64) {
-        self.s.sndbuf = self.s.sndbuf.max(10_000_000);
+        self.s.buffer.grow(10_000_000, u32::MAX);
         assert_eq!(self.write(ms, n * u64::from(MSS)), n * u64::from(MSS));
     }
 
@@ -181,8 +183,9 @@ impl Script {
     }
 
     /// What the timer is for and when it fires, ms.
-    fn timer(&self) -> Option<(Pending, f64)> {
-        self.s.timer.map(|(p, _, t)| (p, t.0 as f64 / 1e6 - self.base as f64))
+    fn timer(&self) -> Option<(Purpose, f64)> {
+        let fires = self.s.timer.fires()?.0 as f64 / 1e6 - self.base as f64;
+        Some((self.s.timer.purpose()?, fires))
     }
 
     fn cwnd(&self) -> u32 {

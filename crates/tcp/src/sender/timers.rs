@@ -1,273 +1,175 @@
-//! The retransmission timer in its four roles: RTO, tail loss probe, reordering timeout, zero-window probe.
+//! What happens when the timer fires, and when it is set.
 //!
-//! Source: RFC 6298, RFC 8985 §7 (TLP), §6.3 (reordering timer), RFC 9293 §3.8.6.1 (probes). Linux: `tcp_write_timer_handler()`.
+//! Source: RFC 6298 §5, RFC 8985 §6.3 and §7, RFC 9293 §3.8.6.1. How it differs: docs/models/rtt.md and rack.md. Not modelled: giving up.
 
+use super::handshake::State;
 use super::output::Push;
-use super::scoreboard::{LOST, RETRANS, SACKED};
-use super::*;
-
-/// SYN timeouts without backoff in 6.12 (`net.ipv4.tcp_syn_linear_timeouts`).
-const SYN_LINEAR_TIMEOUTS: u32 = 4;
+use super::recovery::Phase;
+use super::rtt::RTO_MARGIN_MIN_US;
+use super::timer::{Purpose, TIMER_MARGIN_US};
+use super::Sender;
 
 impl Sender {
-    /// Arms the timer for `what`, `when` jiffies ahead, plus what pacing still holds back (`tcp_reset_xmit_timer()`).
-    pub(super) fn arm_paced(&mut self, what: Pending, when: u64) {
-        let hold = self.wstamp_ns.saturating_sub(self.now.0);
-        let hold = if hold == 0 { 0 } else { self.jiffies.from_micros(hold / 1_000) };
-        self.arm(what, when + hold);
+    /// Sets the timer `ticks` ahead.
+    pub(super) fn arm(&mut self, purpose: Purpose, ticks: u64) {
+        self.timer.arm(purpose, ticks, self.now, &self.cfg.jiffies);
     }
 
-    /// `inet_csk_reset_xmit_timer()`: at most RTO_MAX ahead.
-    pub(super) fn arm(&mut self, what: Pending, when: u64) {
-        let when = when.min(self.jiffies.from_micros(RTO_MAX_US));
-        self.timer = Some((what, self.jiffies.at(self.now) + when, self.jiffies.fire(self.now, when)));
+    /// Sets the timer `ticks` after what pacing still holds back.
+    pub(super) fn arm_paced(&mut self, purpose: Purpose, ticks: u64) {
+        let hold_us = self.pacer.hold_ns(self.now) / 1_000;
+        self.arm(purpose, ticks + self.cfg.jiffies.from_micros(hold_us));
     }
 
-    pub(super) fn pending(&self) -> Option<Pending> {
-        self.timer.map(|t| t.0)
-    }
-
-    /// Takes an RTT sample for the estimator, and `ca_rtt` for the minimum (`tcp_ack_update_rtt()`).
-    pub(super) fn take_rtt_sample(&mut self, seq_rtt: u32, ca_rtt: u32, maybe_delayed: bool) {
-        self.update_min_rtt(ca_rtt, maybe_delayed);
-        self.rtt.sample(seq_rtt, self.snd_una, self.snd_nxt);
-        self.stats.rtt.add(seq_rtt);
-        self.set_rto();
-        self.backoff = 0;
-    }
-
-    fn set_rto(&mut self) {
-        self.rto_jiffies = self.jiffies.from_micros(self.rtt.rto_us().min(RTO_MAX_US));
-    }
-
-    // Linux: tcp_update_rtt_min(): a delayed ACK cannot raise the minimum; 0 counts as one tick.
-    fn update_min_rtt(&mut self, us: u32, maybe_delayed: bool) {
-        if maybe_delayed && us > self.min_rtt() {
-            return;
+    /// The timer may have fired.
+    pub(super) fn on_fired(&mut self) {
+        match self.timer.due(self.now, &self.cfg.jiffies) {
+            None => {}
+            Some(Purpose::Reordering) => self.on_reordering_timer(),
+            Some(Purpose::LossProbe) => self.send_loss_probe(),
+            Some(Purpose::Retransmit) => {
+                self.timer.stop();
+                self.on_retransmission_timeout();
+            }
+            Some(Purpose::WindowProbe) => {
+                self.timer.stop();
+                self.on_window_probe_timer();
+            }
         }
-        let us = if us == 0 { self.jiffies.to_micros(1) as u32 } else { us };
-        let hz = u64::from(self.jiffies.hz());
-        self.rtt_min.update(MIN_RTT_WINDOW_S * hz, self.jiffies.at(self.now), us);
     }
 
-    /// Time until the RTO of the oldest segment, µs, perhaps past (`tcp_rto_delta_us()`).
-    fn rto_delta_us(&self) -> i64 {
-        let rto = self.jiffies.to_micros(self.rto_jiffies) as i64;
-        self.board.front().map_or(rto, |s| s.xmit_us() as i64 + rto - self.now_us() as i64)
+    // ---- retransmission ----
+
+    /// Time from now until the timeout of the oldest segment, µs; 0 if that has passed.
+    fn left_of_rto_us(&self) -> u64 {
+        let rto_us = self.cfg.jiffies.to_micros(self.rtt.rto());
+        self.flight.front().map_or(rto_us, |s| (s.sent_us() + rto_us).saturating_sub(self.now_us()))
     }
 
-    /// `tcp_rearm_rto()`.
+    /// RFC 6298 §5.2 and §5.3: restarts the retransmission timer, or stops it when nothing is in flight. After another purpose it runs for
+    /// what is left of the oldest segment's timeout.
     pub(super) fn rearm_rto(&mut self) {
-        if self.packets_out == 0 {
-            self.timer = None;
-            return;
+        if self.flight.out() == 0 {
+            return self.timer.stop();
         }
-        let mut rto = self.rto_jiffies;
-        if matches!(self.pending(), Some(Pending::Reorder | Pending::LossProbe)) {
-            rto = self.jiffies.from_micros(self.rto_delta_us().max(1) as u64);
-        }
-        self.arm_paced(Pending::Retrans, rto);
+        let ticks = match self.timer.purpose() {
+            Some(Purpose::Reordering | Purpose::LossProbe) => self.cfg.jiffies.from_micros(self.left_of_rto_us().max(1)),
+            _ => self.rtt.rto(),
+        };
+        self.arm_paced(Purpose::Retransmit, ticks);
     }
 
-    /// `tcp_set_xmit_timer()`: a loss probe if one is due before the RTO, else the RTO.
-    pub(super) fn set_xmit_timer(&mut self) {
-        if !self.schedule_loss_probe(true) {
+    /// An ACK made progress: a loss probe if one is due before the RTO, else the RTO.
+    pub(super) fn set_timer(&mut self) {
+        let rto_us = self.cfg.jiffies.to_micros(self.rtt.rto());
+        if !self.schedule_probe(rto_us) {
             self.rearm_rto();
         }
     }
 
-    /// RFC 8985 §7.2; Linux: `tcp_schedule_loss_probe()`.
-    pub(super) fn schedule_loss_probe(&mut self, advancing_rto: bool) -> bool {
-        if self.packets_out == 0 || !matches!(self.ca_state, CaState::Open | CaState::Cwr) {
-            return false;
+    /// RFC 6298 §5.4 to §5.7.
+    fn on_retransmission_timeout(&mut self) {
+        if self.handshake.state() == State::SynSent {
+            return self.on_syn_timeout();
         }
-        // Two smoothed RTTs, and room for a delayed ACK when one packet is out.
-        let us = u64::from(self.rtt.srtt_us >> 2) + if self.packets_out == 1 { u64::from(rtt::RTO_MIN_US) } else { TIMEOUT_MIN_US };
-        let mut timeout = self.jiffies.from_micros(us);
-        let delta = if advancing_rto { self.jiffies.to_micros(self.rto_jiffies) as i64 } else { self.rto_delta_us() };
-        if delta > 0 {
-            timeout = timeout.min(self.jiffies.from_micros(delta as u64));
-        }
-        self.arm_paced(Pending::LossProbe, timeout);
-        true
-    }
-
-    pub(super) fn on_retransmission_timer(&mut self, what: Pending, timeout: u64) {
-        if timeout > self.jiffies.at(self.now) {
-            self.timer = Some((what, timeout, self.jiffies.fire(self.now, timeout - self.jiffies.at(self.now))));
-            return;
-        }
-        match what {
-            Pending::Reorder => self.on_reorder_timeout(),
-            Pending::LossProbe => self.send_loss_probe(),
-            Pending::Retrans => {
-                self.timer = None;
-                self.on_rto();
-            }
-            Pending::Probe0 => {
-                self.timer = None;
-                self.on_probe_timer();
-            }
-        }
-    }
-
-    // RFC 6298 §5; Linux: tcp_retransmit_timer().
-    fn on_rto(&mut self) {
-        if self.state == State::SynSent {
-            self.syn_retrans += 1;
-            self.send_syn();
-            // net.ipv4.tcp_syn_linear_timeouts = 4: in 6.12 so many timeouts pass before they begin to double.
-            if !self.kernel.is_6_12() || self.syn_retrans > SYN_LINEAR_TIMEOUTS {
-                self.rto_jiffies = (self.rto_jiffies << 1).min(self.jiffies.from_micros(RTO_MAX_US));
-            }
-            self.arm(Pending::Retrans, self.rto_jiffies);
-            return;
-        }
-        if self.packets_out == 0 {
+        if self.flight.out() == 0 {
             return;
         }
         self.stats.rtos += 1;
         self.enter_loss();
-        if self.snd_wnd > 0 {
-            self.retransmits += 1;
+        if self.peer.window() > 0 {
+            self.rtt.count_timeout();
         }
-        let head = self.board.base();
-        self.rto_burst = if self.retransmit(head, 1) > 0 { self.burst } else { 0 };
-        self.backoff += 1;
-        self.rto_jiffies = (self.rto_jiffies << 1).min(self.jiffies.from_micros(RTO_MAX_US));
-        self.arm(Pending::Retrans, self.rto_jiffies);
+        let head = self.flight.front_id();
+        let left = self.retransmit(head, 1) > 0;
+        self.host.timeout_sent(left.then(|| self.flight.last_burst()));
+        self.rtt.timed_out(&self.cfg.jiffies);
+        self.arm(Purpose::Retransmit, self.rtt.rto());
     }
 
-    /// Linux: `tcp_enter_loss()`.
-    fn enter_loss(&mut self) {
-        let new_recovery = self.ca_state < CaState::Recovery;
-        self.mark_lost_by_timeout();
-        if self.ca_state <= CaState::Disorder || self.high_seq <= self.snd_una || (self.ca_state == CaState::Loss && self.retransmits == 0)
-        {
-            self.prior_ssthresh = self.current_ssthresh();
-            self.w.prior_cwnd = self.w.cwnd;
-            let v = self.view();
-            self.w.ssthresh = self.cc.ssthresh(&v, &self.w);
-            self.ca_event(CaEvent::Loss);
-            self.init_undo();
-        }
-        self.w.cwnd = (self.in_flight() + 1).min(self.w.clamp);
-        self.w.cwnd_cnt = 0;
-        self.cwnd_stamp = self.jiffies.at(self.now);
-        // A timeout in spite of many SACKs: the degree of reordering was over-estimated.
-        if self.ca_state <= CaState::Disorder && self.sacked_out >= REORDERING {
-            self.reordering = self.reordering.min(REORDERING);
-        }
-        self.set_ca_state(CaState::Loss);
-        self.high_seq = self.snd_nxt;
-        self.tlp_high_seq = 0;
-        self.ecn.reduced();
-        // RFC 5682 §2.1 step 1.
-        self.frto = new_recovery || self.retransmits > 0;
+    // ---- loss probe ----
+
+    /// Sets the timer for a probe after data were sent; the RTO of the oldest segment bounds it.
+    pub(super) fn schedule_probe_after_sending(&mut self) {
+        let left = self.left_of_rto_us();
+        self.schedule_probe(left);
     }
 
-    // Linux: tcp_timeout_mark_lost(): all but what was sent within the last RACK RTT; forgets SACKs of a receiver that reneged.
-    fn mark_lost_by_timeout(&mut self) {
-        let reneged = self.board.front().is_some_and(|s| s.has(SACKED));
-        if reneged {
-            self.board.clear_sacked();
-            self.sacked_out = 0;
-            self.is_sack_reneg = true;
+    /// RFC 8985 §7.2: two round trips, and room for a delayed ACK when one segment is out, at most `bound_us` if that is not 0. Only while
+    /// nothing is being repaired.
+    fn schedule_probe(&mut self, bound_us: u64) -> bool {
+        if self.flight.out() == 0 || !matches!(self.recovery.phase(), Phase::Open | Phase::Cwr(_)) {
+            return false;
         }
-        self.board.prune_parked();
-        let head = self.board.base();
-        for id in self.board.iter_ids() {
-            let s = *self.board.get(id);
-            if s.has(SACKED) {
-                continue;
-            }
-            if !reneged && id != head && i64::from(self.rack.rtt_us) > self.now_us() as i64 - s.xmit_us() as i64 {
-                continue;
-            }
-            self.mark_lost(id);
-            if self.board.get(id).flags & (LOST | RETRANS) == LOST {
-                self.board.park(id);
-            }
-        }
+        let margin_us = if self.flight.out() == 1 { u64::from(RTO_MARGIN_MIN_US) } else { TIMER_MARGIN_US };
+        let clock = &self.cfg.jiffies;
+        let ticks = clock.from_micros(u64::from(self.rtt.srtt8_us() / 4) + margin_us);
+        let bound = if bound_us > 0 { clock.from_micros(bound_us) } else { u64::MAX };
+        self.arm_paced(Purpose::LossProbe, ticks.min(bound));
+        true
     }
 
-    // RFC 8985 §7.3; Linux: tcp_send_loss_probe().
+    /// RFC 8985 §7.3: one new segment, or the last one again unless it still waits in the host's own queue.
     fn send_loss_probe(&mut self) {
-        if self.tlp_high_seq != 0 {
-            self.rearm_rto();
-            return;
-        }
-        self.tlp_retrans = false;
-        let sent = if self.window_allows_head() {
-            let before = self.packets_out;
-            self.write_xmit(Push::Probe);
-            self.packets_out > before
-        } else if let Some(last) = self.board.back_id().filter(|&id| !self.in_host_queue(self.board.get(id).burst)) {
-            let sent = self.transmit_again(last, 1) > 0;
-            self.tlp_retrans = sent;
-            sent
-        } else {
-            false
-        };
-        if sent {
-            self.tlp_high_seq = self.snd_nxt;
-            self.stats.tlps += 1;
-            self.timer = None;
+        if !self.tlp.is_out() {
+            let resent = !self.window_allows_head();
+            let sent = if resent { self.probe_with_last() } else { self.probe_with_new() };
+            if sent {
+                self.tlp.sent(self.flight.nxt(), resent);
+                self.stats.tlps += 1;
+                self.timer.stop();
+            }
         }
         self.rearm_rto();
     }
 
-    /// Arms the zero-window probe when data waits and nothing is in flight (`tcp_check_probe_timer()`).
-    pub(super) fn check_probe_timer(&mut self) {
-        if self.packets_out == 0 && self.timer.is_none() && !self.unsent.is_empty() {
-            let when = self.rto_jiffies.max(self.jiffies.hz_over(5));
-            self.arm_paced(Pending::Probe0, when);
+    fn probe_with_new(&mut self) -> bool {
+        let before = self.flight.out();
+        self.send_pending(Push::Probe);
+        self.flight.out() > before
+    }
+
+    fn probe_with_last(&mut self) -> bool {
+        let last = self.flight.back_id().filter(|&id| !self.host.holds(self.flight.get(id).burst));
+        last.is_some_and(|id| self.transmit_again(id, 1) > 0)
+    }
+
+    // ---- window probe ----
+
+    /// Data wait, nothing is in flight and no timer runs: the window will be probed.
+    pub(super) fn schedule_window_probe(&mut self) {
+        if self.flight.out() == 0 && self.timer.purpose().is_none() && !self.buffer.is_empty() {
+            self.arm_paced(Purpose::WindowProbe, self.rtt.first_probe(&self.cfg.jiffies));
         }
     }
 
-    /// The window moved while nothing was in flight (`tcp_ack_probe()`).
-    pub(super) fn ack_probe(&mut self) {
-        if self.unsent.is_empty() {
+    /// An ACK came while nothing was in flight: the window is open, or will be probed.
+    pub(super) fn on_window_news(&mut self) {
+        let Some(head) = self.buffer.head() else { return };
+        if self.flight.nxt() + u64::from(head.len) <= self.window_end() {
+            self.rtt.reset_backoff();
+            self.timer.stop();
+        } else {
+            self.arm_paced(Purpose::WindowProbe, self.rtt.probe_interval(&self.cfg.jiffies));
+        }
+    }
+
+    /// RFC 9293 §3.8.6.1: as much as the window admits of the next segment, else an ACK below the left edge, which the peer must answer.
+    fn on_window_probe_timer(&mut self) {
+        if self.flight.out() > 0 || self.buffer.is_empty() {
             return;
         }
-        if self.snd_nxt + u64::from(self.unsent[0].len) <= self.wnd_end() {
-            self.backoff = 0;
-            self.timer = None;
+        if self.flight.nxt() < self.window_end() {
+            self.send_what_fits();
         } else {
-            let when = self.probe0_when();
-            self.arm_paced(Pending::Probe0, when);
-        }
-    }
-
-    fn probe0_when(&self) -> u64 {
-        let base = self.rto_jiffies.max(self.jiffies.hz_over(5));
-        (base << self.backoff.min(10)).min(self.jiffies.from_micros(RTO_MAX_US))
-    }
-
-    // Linux: tcp_probe_timer(), tcp_send_probe0(): a segment if the window has room for part of one, else one old byte's worth of ACK.
-    fn on_probe_timer(&mut self) {
-        if self.packets_out > 0 || self.unsent.is_empty() {
-            self.probes_out = 0;
-            return;
-        }
-        if self.snd_nxt < self.wnd_end() {
-            self.write_wakeup();
-        } else {
-            let probe = self.bare_ack(self.snd_una - 1);
+            let probe = self.bare_ack(self.flight.una() - 1);
             self.out.push_back((probe, 0));
         }
         self.stats.window_probes += 1;
-        if self.packets_out > 0 || self.unsent.is_empty() {
-            self.probes_out = 0;
-            self.backoff = 0;
-            return;
+        if self.flight.out() > 0 || self.buffer.is_empty() {
+            return self.rtt.reset_backoff();
         }
-        self.probes_out += 1;
-        self.backoff += 1;
-        let when = self.probe0_when();
-        self.arm_paced(Pending::Probe0, when);
+        self.rtt.count_probe();
+        self.arm_paced(Purpose::WindowProbe, self.rtt.probe_interval(&self.cfg.jiffies));
     }
 }
-
-/// `TCP_TIMEOUT_MIN_US`: least time of the probe and reordering timers beyond their estimate, 2 ms.
-pub(super) const TIMEOUT_MIN_US: u64 = 2_000;

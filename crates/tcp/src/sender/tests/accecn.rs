@@ -38,7 +38,7 @@ fn the_handshake() {
         assert_eq!((third.flags.ace(), third.ecn), (third_says, Ecn::Ect1));
         x.write_segs(0.0, 2);
         assert!(x.data().iter().all(|s| s.flags.ace() == count && s.ecn == Ecn::Ect1));
-        assert!(x.s.uses_ecn() && x.s.w.paced && x.s.owns_window);
+        assert!(x.s.uses_ecn() && x.s.w.paced && x.s.control.owns_window);
     }
 }
 
@@ -51,10 +51,10 @@ fn falls_back_to_classic_ecn_and_to_none() {
         x.s.w.cwnd = 20;
         x.write_segs(0.0, 20);
         assert!(x.data().iter().all(|s| s.ecn == ecn));
-        assert!(x.s.uses_ecn() == agreed && !x.s.w.paced && !x.s.owns_window);
+        assert!(x.s.uses_ecn() == agreed && !x.s.w.paced && !x.s.control.owns_window);
         let a = x.plain(100.0, 2);
         x.give(100.0, Segment { flags: a.flags.with(Flags::ECE), ..a });
-        assert_eq!(x.s.ca_state == CaState::Cwr, agreed);
+        assert_eq!(x.s.recovery.state() == CaState::Cwr, agreed);
         if agreed {
             assert_eq!(x.s.w.ssthresh, 10);
         }
@@ -69,11 +69,11 @@ fn marks_are_counted_not_echoed() {
     x.run(99.0);
     x.data();
     x.count(100.0, 2, 6);
-    assert_eq!((x.s.delivered_ce, x.s.ca_state), (1, CaState::Cwr));
+    assert_eq!((x.s.delivery.delivered_ce(), x.s.recovery.state()), (1, CaState::Cwr));
     x.count(101.0, 4, 6);
-    assert_eq!(x.s.delivered_ce, 1);
+    assert_eq!(x.s.delivery.delivered_ce(), 1);
     x.count(102.0, 6, 0);
-    assert_eq!((x.s.delivered_ce, x.s.stats.ecn_reductions), (3, 1));
+    assert_eq!((x.s.delivery.delivered_ce(), x.s.stats.ecn_reductions), (3, 1));
     x.run(200.0);
     assert!(x.data().iter().all(|s| s.flags.ace() == 5));
 }
@@ -86,9 +86,9 @@ fn an_ack_of_nothing_is_not_read() {
     x.run(99.0);
     x.count(100.0, 2, 5);
     x.count(101.0, 2, 7);
-    assert_eq!(x.s.delivered_ce, 0);
+    assert_eq!(x.s.delivery.delivered_ce(), 0);
     x.count(102.0, 4, 7);
-    assert_eq!(x.s.delivered_ce, 2);
+    assert_eq!(x.s.delivery.delivered_ce(), 2);
 }
 
 #[test]

@@ -59,7 +59,7 @@ fn an_echo_halves_the_window_once_a_round_trip() {
     x.write_segs(0.0, 60);
     assert_eq!(x.segments().iter().map(|s| u64::from(s.len.div_ceil(MSS))).sum::<u64>(), 20);
     x.echo(100.0, 2);
-    assert_eq!((x.s.ca_state, x.s.w.ssthresh, x.s.delivered_ce), (CaState::Cwr, 10, 2));
+    assert_eq!((x.s.recovery.state(), x.s.w.ssthresh, x.s.delivery.delivered_ce()), (CaState::Cwr, 10, 2));
     for i in 2..10 {
         x.echo(100.0 + i as f64, 2 * i);
     }
@@ -70,9 +70,9 @@ fn an_echo_halves_the_window_once_a_round_trip() {
     assert_eq!((x.s.stats.ecn_reductions, x.s.stats.retransmits, x.s.stats.undos), (1, 0, 0));
     assert!(x.cwnd() <= 10, "{}", x.cwnd());
     // The state ends only when something beyond the reduction was acknowledged.
-    assert_eq!(x.s.ca_state, CaState::Cwr);
+    assert_eq!(x.s.recovery.state(), CaState::Cwr);
     x.ack(121.0, 21);
-    assert_eq!((x.s.ca_state, x.cwnd()), (CaState::Open, 10));
+    assert_eq!((x.s.recovery.state(), x.cwnd()), (CaState::Open, 10));
 }
 
 #[test]
@@ -92,7 +92,7 @@ fn without_agreement_an_echo_means_nothing() {
     let mut x = with_ecn("reno", Flags::default());
     x.write_segs(0.0, 10);
     x.echo(100.0, 2);
-    assert_eq!((x.s.ca_state, x.s.delivered_ce), (CaState::Open, 0));
+    assert_eq!((x.s.recovery.state(), x.s.delivery.delivered_ce()), (CaState::Open, 0));
 }
 
 /// An echo and a loss together: the window is not restored when the loss proves spurious.
@@ -107,7 +107,7 @@ fn what_ecn_asks_for_is_not_undone() {
     a.flags = a.flags.with(ECE);
     x.give(100.0, a);
     x.run(160.0);
-    assert_eq!((x.s.ca_state, x.s.prior_ssthresh), (CaState::Recovery, 0));
+    assert_eq!((x.s.recovery.state(), x.s.recovery.undo.ssthresh()), (CaState::Recovery, None));
     // The original arrives after all: echoed timestamp older than the retransmission.
     x.ack(161.0, 5);
     assert!(x.s.w.ssthresh == 10 && x.cwnd() < 20);
@@ -122,7 +122,7 @@ fn dctcp_marks_every_packet_as_capable_and_shrinks_by_half_of_alpha() {
     assert_eq!(x.s.bare_ack(1).ecn, Ecn::Ect0);
     // α starts at 1: the first round's echo halves.
     x.echo(100.0, 2);
-    assert_eq!((x.s.ca_state, x.s.w.ssthresh), (CaState::Cwr, 10));
+    assert_eq!((x.s.recovery.state(), x.s.w.ssthresh), (CaState::Cwr, 10));
     // Without the peer's consent it is Reno and marks nothing.
     let y = with_ecn("dctcp", Flags::default());
     assert_eq!(y.s.bare_ack(1).ecn, Ecn::NotEct);

@@ -29,12 +29,12 @@ fn pacing_gives_late_transmissions_half_of_their_length_back() {
     x.write_segs(0.0, 12);
     x.run(2.0);
     assert_eq!(x.sent_segs().len(), 12);
-    assert_eq!(x.s.wstamp_ns, x.time(4.0).0);
+    assert_eq!(x.s.pacer.next_ns(), x.time(4.0).0);
     // 0.6 ms late: the next burst of two costs 2 − 0.6 ms. 50 ms late: 1 ms.
     x.write_segs(4.6, 2);
-    assert_eq!(x.s.wstamp_ns, x.time(6.0).0);
+    assert_eq!(x.s.pacer.next_ns(), x.time(6.0).0);
     x.write_segs(56.0, 2);
-    assert_eq!(x.s.wstamp_ns, x.time(57.0).0);
+    assert_eq!(x.s.pacer.next_ns(), x.time(57.0).0);
 }
 
 #[test]
@@ -46,7 +46,7 @@ fn fq_is_given_departure_times_and_nothing_waits() {
     x.write_segs(0.0, 16);
     let sent: Vec<_> = std::iter::from_fn(|| x.s.poll_transmit()).map(|t| t.departure).collect();
     assert_eq!(sent, [0.0, 0.0, 0.0, 0.0, 0.0, 2.0, 4.0, 6.0].map(|ms| x.time(ms)));
-    assert_eq!(x.s.pacing_timer, None);
+    assert_eq!(x.s.pacer.timer(), None);
 }
 
 #[test]
@@ -54,7 +54,7 @@ fn fq_paces_a_window_based_control_too() {
     let mut x = Script::with(SenderConfig { fq: true, ..config() }, 100);
     assert!(x.s.w.paced);
     x.write_segs(0.0, 10);
-    assert!(x.s.wstamp_ns > x.time(0.0).0, "the tenth segment moves the clock");
+    assert!(x.s.pacer.next_ns() > x.time(0.0).0, "the tenth segment moves the clock");
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn pacing_of_window_based_control_is_only_computed() {
     x.s.update_pacing_rate();
     assert_eq!(x.s.w.pacing_rate, 173_760);
     x.write_segs(0.0, 10);
-    assert_eq!((x.sent_segs().len(), x.s.pacing_timer), (10, None));
+    assert_eq!((x.sent_segs().len(), x.s.pacer.timer()), (10, None));
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn pacing_with_bbr_starts_at_2_89_windows_an_rtt() {
     assert!((rate / want - 1.0).abs() < 0.01, "{rate} {want}");
     x.write_segs(0.0, 10);
     assert_eq!(x.sent_segs().len(), 10);
-    assert!(x.s.wstamp_ns > x.time(0.0).0);
+    assert!(x.s.pacer.next_ns() > x.time(0.0).0);
 }
 
 #[test]
@@ -122,7 +122,7 @@ fn small_queues_let_two_bursts_wait_in_the_host() {
     let a = x.s.poll_transmit().unwrap();
     let b = x.s.poll_transmit().unwrap();
     assert!(x.s.poll_transmit().is_none());
-    assert_eq!((a.segs, b.segs, x.s.local_queue), (2, 2, 8_352));
+    assert_eq!((a.segs, b.segs, x.s.host.memory()), (2, 2, 8_352));
     // A departure of 2 frames of 1514 B frees a burst's memory, and another one follows.
     x.s.on_departure(x.time(1.0), a.burst, 3_028);
     assert_eq!(x.sent(), [(4, 2_896)]);
@@ -130,8 +130,7 @@ fn small_queues_let_two_bursts_wait_in_the_host() {
     x.s.on_departure(x.time(2.0), b.burst, 1_514);
     assert_eq!(x.sent(), [(6, 2_896)]);
     x.s.on_departure(x.time(3.0), b.burst, 1_514);
-    let held: u32 = x.s.host.iter().map(|q| q.memory).sum();
-    assert_eq!(x.s.local_queue, u64::from(held));
+    assert_eq!(x.s.host.memory(), 2 * 4_176);
 }
 
 /// What each packet carries of its departure (draft-ietf-ccwg-bbr §4.1.2.1.2): ten in flight, the first three of them lost, one of these

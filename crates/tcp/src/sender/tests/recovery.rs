@@ -9,7 +9,7 @@ fn one_loss() -> Script {
     x.sack(102.0, 0, &[(1, 3)]);
     assert_eq!(x.sent_segs(), [20, 21]);
     x.sack(104.0, 0, &[(1, 4)]);
-    assert_eq!((x.s.ca_state, x.s.w.ssthresh), (CaState::Recovery, 10));
+    assert_eq!((x.s.recovery.state(), x.s.w.ssthresh), (CaState::Recovery, 10));
     x
 }
 
@@ -27,7 +27,7 @@ fn prr_sends_one_segment_for_two_delivered_when_the_window_halves() {
     // The 16th finds 19 − 16 + 7 = 10 in flight, the threshold: none; from then on one for one.
     assert_eq!(sent, [0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 0, 1]);
     // 1 + 8 sent for 18 delivered; 22 + 8 out, 20 SACKed: 10 in flight.
-    assert_eq!((x.s.prr_delivered, x.s.prr_out, x.s.in_flight()), (18, 9, 10));
+    assert_eq!((x.s.recovery.reduction().unwrap().counts(), x.s.flight.in_flight()), ((18, 9), 10));
 }
 
 #[test]
@@ -36,7 +36,7 @@ fn prr_slow_start_bound_refills_after_many_losses() {
     let mut x = Script::full_window(20, 40);
     x.sack(100.0, 0, &[(14, 20)]);
     // 6 delivered of 20, 14 lost: in flight 0; grow by max(6 − 0, 6) up to the threshold: 6.
-    assert_eq!((x.s.lost_out, x.cwnd(), x.sent_segs()), (14, 6, vec![0, 1, 2, 3, 4, 5]));
+    assert_eq!((x.s.flight.lost(), x.cwnd(), x.sent_segs()), (14, 6, vec![0, 1, 2, 3, 4, 5]));
     // 2 retransmissions acknowledged in order, nothing newly lost: 4 in flight, max(8 − 6, 2) + 1 = 3 more.
     let mut a = x.plain(200.0, 2);
     a.tsecr = x.ts(100.0);
@@ -54,7 +54,7 @@ fn fast_recovery_ends_with_the_window_at_the_threshold() {
     x.give(204.0, a);
     // Beyond high_seq, and no sign that it was needless: the threshold, 10; and as the state is Open again, the 19 delivered by
     // this ACK count for congestion avoidance: 11 and 9/11.
-    assert_eq!((x.s.ca_state, x.s.stats.undos), (CaState::Open, 0));
+    assert_eq!((x.s.recovery.state(), x.s.stats.undos), (CaState::Open, 0));
     assert_eq!((x.cwnd(), x.s.w.cwnd_cnt), (11, 9));
 }
 
@@ -73,18 +73,18 @@ fn a_lost_retransmission_is_detected_by_rack() {
 #[test]
 fn undo_by_dsack_of_the_only_retransmission() {
     let mut x = one_loss();
-    assert_eq!((x.sent_segs(), x.s.undo_retrans), (vec![0], 1));
+    assert_eq!((x.sent_segs(), x.s.recovery.undo.unproven()), (vec![0], Some(1)));
     // The original was late: everything to 20 is acknowledged (echo of 104 ms, so timestamps do not tell), recovery goes on …
     let mut a = x.plain(150.0, 20);
     a.tsecr = x.ts(104.0);
     x.give(150.0, a);
-    assert_eq!((x.s.ca_state, x.s.stats.undos), (CaState::Recovery, 0));
+    assert_eq!((x.s.recovery.state(), x.s.stats.undos), (CaState::Recovery, 0));
     // … until the copy is reported.
     let mut a = x.plain(200.0, 20);
     a.tsecr = x.ts(104.0);
     a.push_sack((seg(0), seg(1)));
     x.give(200.0, a);
-    assert_eq!((x.s.ca_state, x.s.stats.undos, x.s.stats.dsack_dups), (CaState::Open, 1, 1));
+    assert_eq!((x.s.recovery.state(), x.s.stats.undos, x.s.stats.dsack_dups), (CaState::Open, 1, 1));
     assert_eq!((x.cwnd(), x.s.w.ssthresh), (20, cc::INFINITE_SSTHRESH));
 }
 
@@ -93,8 +93,8 @@ fn a_dsack_of_what_was_never_sent_again_is_the_networks() {
     let mut x = Script::full_window(10, 0);
     x.ack(100.0, 5);
     x.sack(101.0, 5, &[(1, 2)]);
-    assert!(!x.s.rack.dsack_seen);
-    assert_eq!((x.s.undo_marker, x.s.ca_state), (0, CaState::Open));
+    assert_eq!(x.s.rack.steps(), 1);
+    assert_eq!((x.s.recovery.undo.from(), x.s.recovery.state()), (None, CaState::Open));
 }
 
 #[test]
@@ -102,11 +102,11 @@ fn undo_by_timestamps_full() {
     let mut x = one_loss();
     x.sent_segs();
     // All of it, and the echo is older than the retransmission (RFC 3522): the first copy came.
-    x.s.high_seq = seg(22);
+    x.s.recovery.set_point(seg(22));
     let mut a = x.plain(110.0, 22);
     a.tsecr = x.ts(0.0);
     x.give(110.0, a);
-    assert_eq!((x.s.ca_state, x.s.stats.undos, x.s.w.ssthresh), (CaState::Open, 1, cc::INFINITE_SSTHRESH));
+    assert_eq!((x.s.recovery.state(), x.s.stats.undos, x.s.w.ssthresh), (CaState::Open, 1, cc::INFINITE_SSTHRESH));
     // Back to 20; and one in slow start for each of the 19 now delivered, as the state is Open again: 39.
     assert_eq!(x.cwnd(), 39);
 }
@@ -119,8 +119,8 @@ fn undo_by_timestamps_partial() {
     let mut a = x.plain(110.0, 4);
     a.tsecr = x.ts(0.0);
     x.give(110.0, a);
-    assert_eq!((x.s.ca_state, x.s.stats.undos, x.s.lost_out), (CaState::Open, 1, 0));
-    assert!(x.cwnd() >= 20 && x.s.stats.reord_seen > 0);
+    assert_eq!((x.s.recovery.state(), x.s.stats.undos, x.s.flight.lost()), (CaState::Open, 1, 0));
+    assert!(x.cwnd() >= 20 && x.s.rack.reordering.events() > 0);
 }
 
 #[test]
@@ -132,7 +132,7 @@ fn a_partial_undo_waits_while_other_retransmissions_are_out() {
     let mut a = x.plain(110.0, 1);
     a.tsecr = x.ts(0.0);
     x.give(110.0, a);
-    assert_eq!((x.s.ca_state, x.s.stats.undos, x.sent_segs()), (CaState::Recovery, 0, vec![]));
+    assert_eq!((x.s.recovery.state(), x.s.stats.undos, x.sent_segs()), (CaState::Recovery, 0, vec![]));
 }
 
 #[test]
@@ -143,7 +143,7 @@ fn a_retransmission_waits_while_the_original_is_in_the_hosts_queue() {
     assert_eq!((first.segs, first.burst), (2, 1));
     x.sent();
     x.sack(100.0, 0, &[(2, 6)]);
-    assert_eq!((x.s.ca_state, x.s.lost_out, x.sent()), (CaState::Recovery, 2, vec![]));
+    assert_eq!((x.s.recovery.state(), x.s.flight.lost(), x.sent()), (CaState::Recovery, 2, vec![]));
     assert!(x.s.stats.held_in_host_queue > 0);
     x.s.on_departure(x.time(100.2), first.burst, 3_028);
     x.sack(100.3, 0, &[(2, 7)]);

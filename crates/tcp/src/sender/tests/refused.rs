@@ -18,10 +18,10 @@ fn a_refused_segment_waits_and_the_window_shrinks() {
     let mut x = Script::full_window(20, 20);
     x.ack(100.0, 2);
     let sent = x.transmits();
-    assert_eq!((sent.len(), x.s.packets_out), (2, 18 + 4));
+    assert_eq!((sent.len(), x.s.flight.out()), (2, 18 + 4));
     x.refuse(100.0, &sent[1]);
-    assert_eq!((x.s.ca_state, x.s.packets_out, x.s.snd_nxt), (CaState::Cwr, 20, seg(22)));
-    assert_eq!((x.s.w.ssthresh, x.s.stats.retransmits, x.s.undo_marker), (11, 0, 0));
+    assert_eq!((x.s.recovery.state(), x.s.flight.out(), x.s.flight.nxt()), (CaState::Cwr, 20, seg(22)));
+    assert_eq!((x.s.w.ssthresh, x.s.stats.retransmits, x.s.recovery.undo.from()), (11, 0, None));
     assert_eq!(x.s.stats.data_segs_out, 24, "each attempt counts");
     // The next ACKs bring it out, as far as the reduction lets them.
     x.ack(101.0, 6);
@@ -33,7 +33,7 @@ fn a_refused_segment_waits_and_the_window_shrinks() {
 fn what_was_to_follow_is_taken_back_unseen() {
     let mut x = Script::new();
     x.s.w.cwnd = 40;
-    x.s.sndbuf = 10_000_000;
+    *x.s.buffer.size() = 10_000_000;
     x.s.w.pacing_rate = 1 << 20; // super-packets of two
     x.write(0.0, 10 * u64::from(MSS));
     let sent: Vec<Transmit> = std::iter::from_fn(|| x.s.poll_transmit()).collect();
@@ -41,15 +41,15 @@ fn what_was_to_follow_is_taken_back_unseen() {
     // As if only the first had been asked for.
     let mut y = Script::new();
     y.s.w.cwnd = 40;
-    y.s.sndbuf = 10_000_000;
+    *y.s.buffer.size() = 10_000_000;
     y.s.w.pacing_rate = 1 << 20;
     y.write(0.0, 10 * u64::from(MSS));
     let first = y.s.poll_transmit().unwrap();
     y.refuse(0.0, &first);
-    assert_eq!((y.s.packets_out, y.s.snd_nxt, y.s.has_output()), (0, 1, false));
+    assert_eq!((y.s.flight.out(), y.s.snd_nxt(), y.s.has_output()), (0, 1, false));
     assert_eq!(y.s.stats.data_segs_out, u64::from(first.segs));
     // Nothing is in flight: the probe timer tries again.
-    assert_eq!(y.timer().map(|t| t.0), Some(Pending::Probe0));
+    assert_eq!(y.timer().map(|t| t.0), Some(Purpose::WindowProbe));
     y.run(1_000.0);
     assert_eq!(y.sent_segs()[0], 0);
 }
@@ -61,9 +61,9 @@ fn a_refused_retransmission_is_still_to_come() {
     x.run(200.0);
     let sent = x.transmits();
     assert_eq!(sent[0].segment.seq, seg(1));
-    assert!(x.s.retrans_out > 0);
+    assert!(x.s.flight.resent() > 0);
     x.refuse(200.0, &sent[0]);
-    assert_eq!(x.s.ca_state, CaState::Recovery, "a recovery goes on");
+    assert_eq!(x.s.recovery.state(), CaState::Recovery, "a recovery goes on");
     x.sack(210.0, 1, &[(3, 10)]);
     x.run(400.0);
     assert!(x.sent_segs().contains(&1));
@@ -78,13 +78,13 @@ fn a_refused_timeout_retransmission_comes_again_in_half_a_second_without_backoff
         due = x.s.next_event().unwrap();
         x.s.on_timer(due);
     }
-    let (sent, rto) = (x.transmits(), x.s.rto_jiffies);
-    assert_eq!((sent.len(), x.s.backoff), (1, 1));
+    let (sent, rto) = (x.transmits(), x.s.rtt.rto());
+    assert_eq!((sent.len(), x.s.rtt.backoff()), (1, 1));
     let ms = due.0 as f64 / 1e6 - x.base as f64;
     x.refuse(ms, &sent[0]);
-    assert_eq!((x.s.backoff, x.s.rto_jiffies), (0, rto / 2));
+    assert_eq!((x.s.rtt.backoff(), x.s.rtt.rto()), (0, rto / 2));
     let (what, when) = x.timer().unwrap();
-    assert!(what == Pending::Retrans && (500.0..580.0).contains(&(when - ms)), "{when}");
+    assert!(what == Purpose::Retransmit && (500.0..580.0).contains(&(when - ms)), "{when}");
     x.run(ms + 600.0);
     assert_eq!(x.sent_segs(), [0]);
 }

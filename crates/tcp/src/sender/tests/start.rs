@@ -78,7 +78,7 @@ fn super_packets_grow_on_short_paths() {
     // RTT 1 ms: 28,960,000 B/s >> 10 = 28,281 B, plus 65,343 >> (1,000 >> 9) = 32,671 B: 60,952 B, 42 segments.
     // The quota is half of the window: 5 of 10.
     let mut x = Script::with(config(), 1);
-    assert_eq!(x.s.tso_segs(), 42);
+    assert_eq!(x.s.burst_segments(), 42);
     x.write_segs(0.0, 60);
     assert_eq!(x.sent(), [(0, 5 * 1_448), (5, 5 * 1_448)]);
 }
@@ -100,7 +100,7 @@ fn tso_defer_waits_up_to_a_millisecond_for_the_rest_of_a_burst() {
     // Half a millisecond after a transmission, one free segment (less than a third of the window) waits: the next ACK is overdue.
     x.ack(100.5, 2);
     assert_eq!(x.sent(), []);
-    assert!(x.s.is_cwnd_limited);
+    assert!(x.s.window_use.is_limited());
     x.ack(100.6, 3);
     assert_eq!(x.sent(), [(11, 2_896)]);
     // More than a millisecond after: no waiting.

@@ -1,6 +1,7 @@
 //! Retransmission timeouts, F-RTO, the timer wheel, zero-window probes.
 
 use super::*;
+use crate::sender::{frto::Frto, recovery::Phase};
 
 /// Ten segments, nothing comes back; where the timer stands after each timeout.
 fn silent(x: &mut Script, n: usize) -> Vec<f64> {
@@ -8,7 +9,7 @@ fn silent(x: &mut Script, n: usize) -> Vec<f64> {
     while at.len() < n {
         let (what, when) = x.timer().unwrap();
         x.run(when);
-        if what == Pending::Retrans {
+        if what == Purpose::Retransmit {
             at.push(when);
         }
     }
@@ -23,8 +24,8 @@ fn rto_backs_off_by_doubling_on_a_wheel_of_ticks() {
     // Tick t ends at t − 1 ms, establishment at tick 10,101. 203 + 300: tick 10,604 → 10,608. + 600: 11,208 → 11,264 (64).
     // + 1,200: 12,464 → 12,480 (64). + 2,400: 14,880 → 14,912 (64).
     assert_eq!(at, [507.0, 1_163.0, 2_379.0, 4_811.0]);
-    assert_eq!((x.s.stats.rtos, x.s.backoff, x.s.info().rto_us), (4, 4, 4_800_000));
-    assert_eq!((x.s.ca_state, x.cwnd(), x.s.w.ssthresh), (CaState::Loss, 1, 5));
+    assert_eq!((x.s.stats.rtos, x.s.rtt.backoff(), x.s.info().rto_us), (4, 4, 4_800_000));
+    assert_eq!((x.s.recovery.state(), x.cwnd(), x.s.w.ssthresh), (CaState::Loss, 1, 5));
 }
 
 #[test]
@@ -34,7 +35,7 @@ fn rto_at_hz_100_comes_up_to_a_tick_late() {
     let mut x = Script::with(SenderConfig { kernel, jiffies, ..config() }, 100);
     x.write_segs(0.0, 2);
     // Ticks come 3 ms after each 10 ms. The probe: 202 ms are 21 ticks, the 21st tick boundary after the running one ends: 213 ms.
-    assert_eq!(x.timer(), Some((Pending::LossProbe, 213.0)));
+    assert_eq!(x.timer(), Some((Purpose::LossProbe, 213.0)));
     // The RTO: 30 ticks after that: 513 ms + one tick, as the timer was armed within a tick that had just begun.
     let at = silent(&mut x, 1);
     assert_eq!(at, [523.0]);
@@ -45,7 +46,7 @@ fn a_timeout_marks_everything_lost_and_sends_the_head() {
     let mut x = Script::full_window(10, 0);
     silent(&mut x, 1);
     // The probe sent segment 9 again at 203 ms; the timeout marks it as well: it is older than the last RTT.
-    assert_eq!((x.sent_segs(), x.s.lost_out, x.s.retrans_out), (vec![9, 0], 10, 1));
+    assert_eq!((x.sent_segs(), x.s.flight.lost(), x.s.flight.resent()), (vec![9, 0], 10, 1));
     assert_eq!(x.cwnd(), 1);
 }
 
@@ -54,18 +55,18 @@ fn frto_ends_a_spurious_timeout_when_an_original_is_acknowledged() {
     let mut x = Script::full_window(10, 10);
     let t = silent(&mut x, 1)[0];
     x.sent_segs();
-    assert!(x.s.frto);
-    let out = x.s.packets_out;
+    assert_eq!(x.s.recovery.phase(), Phase::Loss(Frto::Watching));
+    let out = x.s.flight.out();
     let echo = x.ts(t);
     // Step 2.b: the left edge moves (the echo is the retransmission's, so Eifel is silent): new data instead of more copies.
     let a = Segment { tsecr: echo, ..x.plain(t + 100.0, 1) };
     x.give(t + 100.0, a);
     let new = x.sent_segs();
-    assert_eq!((new.clone(), x.s.ca_state), (vec![u64::from(out), u64::from(out) + 1], CaState::Loss));
+    assert_eq!((new.clone(), x.s.recovery.state()), (vec![u64::from(out), u64::from(out) + 1], CaState::Loss));
     // Step 3.b: segment 1 was never sent again, and is acknowledged: the timeout was spurious.
     let a = Segment { tsecr: echo, ..x.plain(t + 101.0, 2) };
     x.give(t + 101.0, a);
-    assert_eq!((x.s.ca_state, x.s.stats.spurious_rtos, x.s.lost_out), (CaState::Open, 1, 0));
+    assert_eq!((x.s.recovery.state(), x.s.stats.spurious_rtos, x.s.flight.lost()), (CaState::Open, 1, 0));
     assert!(x.cwnd() >= 10, "{}", x.cwnd());
     assert_eq!(x.s.w.ssthresh, cc::INFINITE_SSTHRESH);
 }
@@ -83,7 +84,7 @@ fn frto_gives_way_to_retransmission_when_the_new_data_is_sacked() {
     let mut a = Segment { tsecr: echo, ..x.plain(t + 200.0, 1) };
     a.push_sack((seg(new), seg(new + 1)));
     x.give(t + 200.0, a);
-    assert_eq!((x.s.frto, x.s.ca_state, x.s.stats.spurious_rtos), (false, CaState::Loss, 0));
+    assert_eq!((x.s.recovery.phase(), x.s.stats.spurious_rtos), (Phase::Loss(Frto::Off), 0));
     assert_eq!(x.sent_segs()[0], 1);
 }
 
@@ -95,7 +96,7 @@ fn frto_without_new_data_is_conventional() {
     let a = Segment { tsecr: x.ts(t), ..x.plain(t + 100.0, 1) };
     x.give(t + 100.0, a);
     // Step 2.a: slow start from 1: two segments.
-    assert_eq!((x.s.frto, x.sent_segs()), (false, vec![1, 2]));
+    assert_eq!((x.s.recovery.phase(), x.sent_segs()), (Phase::Loss(Frto::Off), vec![1, 2]));
 }
 
 #[test]
@@ -106,7 +107,7 @@ fn a_timeout_is_undone_by_timestamps() {
     // The echo is that of the original: every ACK was just late.
     let a = Segment { tsecr: x.ts(0.0), ..x.plain(t + 1.0, 1) };
     x.give(t + 1.0, a);
-    assert_eq!((x.s.ca_state, x.s.stats.undos, x.s.w.ssthresh), (CaState::Open, 1, cc::INFINITE_SSTHRESH));
+    assert_eq!((x.s.recovery.state(), x.s.stats.undos, x.s.w.ssthresh), (CaState::Open, 1, cc::INFINITE_SSTHRESH));
     assert!(x.cwnd() >= 10);
 }
 
@@ -120,15 +121,15 @@ fn a_retransmission_left_by_an_undo_is_counted_twice_as_in_linux() {
     // tagged; RACK then finds 3–9 lost, because they are older than what was delivered.
     let a = Segment { tsecr: x.ts(0.0), ..x.plain(t + 110.0, 2) };
     x.give(t + 110.0, a);
-    assert_eq!((x.s.stats.undos, x.s.lost_out, x.s.board.get(2).flags & scoreboard::LOST), (1, 7, 0));
-    assert!(x.s.board.get(2).has(scoreboard::RETRANS));
-    let before = x.s.retrans_out;
+    assert_eq!((x.s.stats.undos, x.s.flight.lost(), x.s.flight.get(2).is(flight::Marks::LOST)), (1, 7, false));
+    assert!(x.s.flight.get(2).is(flight::Marks::RESENT));
+    let before = x.s.flight.resent();
     // The next timeout takes the tags of 3–9 back, sends segment 2 again and counts it again ("retrans_out leaked" in
     // tcp_retransmit_skb()).
     let t = silent(&mut x, 1)[0];
-    assert_eq!((before, x.s.lost_out, x.s.retrans_out), (2, 8, 2));
+    assert_eq!((before, x.s.flight.lost(), x.s.flight.resent()), (2, 8, 2));
     x.ack(t + 100.0, 10);
-    assert_eq!((x.s.packets_out, x.s.retrans_out, x.s.info().in_flight), (0, 1, 1));
+    assert_eq!((x.s.flight.out(), x.s.flight.resent(), x.s.info().in_flight), (0, 1, 1));
 }
 
 #[test]
@@ -136,11 +137,11 @@ fn a_closed_window_is_probed_with_growing_pauses() {
     let mut x = Script::full_window(10, 10);
     let a = Segment { wnd: 0, ..x.plain(100.0, 10) };
     x.give(100.0, a);
-    assert_eq!((x.sent(), x.s.packets_out), (vec![], 0));
+    assert_eq!((x.sent(), x.s.flight.out()), (vec![], 0));
     let (mut at, mut seqs) = (vec![], vec![]);
     while at.len() < 4 {
         let (what, when) = x.timer().unwrap();
-        assert_eq!(what, Pending::Probe0);
+        assert_eq!(what, Purpose::WindowProbe);
         x.run(when);
         at.push(when - 100.0);
         let p = x.s.poll_transmit().unwrap().segment;
@@ -157,7 +158,7 @@ fn a_closed_window_is_probed_with_growing_pauses() {
     let a = Segment { wnd: 5_000, ..x.plain(ms, 10) };
     x.give(ms, a);
     // 5,000 = 2 · 1,448 + 2,104: with nodelay the rest goes as well. The back-off ends with the next RTT sample.
-    assert_eq!((x.sent(), x.s.backoff), (vec![(10, 2_896), (12, 2_104)], 4));
+    assert_eq!((x.sent(), x.s.rtt.backoff()), (vec![(10, 2_896), (12, 2_104)], 4));
     x.ack(ms + 100.0, 12);
-    assert_eq!(x.s.backoff, 0);
+    assert_eq!(x.s.rtt.backoff(), 0);
 }

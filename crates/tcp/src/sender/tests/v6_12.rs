@@ -28,16 +28,16 @@ fn what_a_window_cut_off_is_filled_up_from_the_next_write() {
         x.s.w.cwnd = 3;
         // The first write is cut after three segments; what is left of it and the next one wait.
         x.write_segs(0.0, 4);
-        x.s.unsent.push_back(Unsent { len: 2 * MSS, push: true });
-        x.s.write_seq += u64::from(2 * MSS);
-        x.s.wmem_queued += u64::from(2 * MSS + x.s.kernel.skb_overhead);
+        x.s.buffer.begin();
+        x.s.buffer.append(2 * MSS, true, 2 * MSS);
+        x.s.buffer.push();
         x.sent();
         x.s.w.cwnd = 8;
-        let memory = x.s.wmem_queued;
-        x.s.on_pacing_timer();
+        let memory = x.s.buffer.used(&x.s.flight);
+        x.s.on_released();
         let sent = x.sent();
         assert_eq!(sent[0], bursts[0]);
-        assert!(x.s.wmem_queued >= memory, "splitting what was joined costs its buffer again");
+        assert!(x.s.buffer.used(&x.s.flight) >= memory, "splitting what was joined costs its buffer again");
     }
 }
 
@@ -48,7 +48,7 @@ fn a_pure_ack_may_be_older() {
         x.write_segs(0.0, 4);
         x.sent();
         x.ack(400.0, 1);
-        x.s.rto_jiffies = 300;
+        x.s.rtt.set_rto(300);
         let mut old = x.plain(400.0, 1);
         old.tsval = x.ts(400.0 - 340.0); // 300 ms · 1.024 < 340 < 300 ms · 1.2
         x.give(401.0, old);

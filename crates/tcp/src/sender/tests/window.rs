@@ -57,7 +57,7 @@ fn the_receivers_window_ends_with_a_short_segment_inside_a_super_packet() {
     let mut x = Script::new();
     x.s.w.cwnd = 100;
     // 11 segments and 500 B: bursts of two; the last one is cut at the window's end.
-    x.s.snd_wnd = 11 * 1_448 + 500;
+    x.s.peer.set_window(11 * 1_448 + 500);
     x.write_segs(0.0, 30);
     let sent = x.sent();
     assert_eq!(sent.len(), 6);
@@ -65,7 +65,7 @@ fn the_receivers_window_ends_with_a_short_segment_inside_a_super_packet() {
     // With 12 segments and 500 B, the last 500 B are less than a segment: they wait.
     let mut x = Script::new();
     x.s.w.cwnd = 100;
-    x.s.snd_wnd = 12 * 1_448 + 500;
+    x.s.peer.set_window(12 * 1_448 + 500);
     x.write_segs(0.0, 30);
     assert_eq!(x.sent().last(), Some(&(10, 2_896)));
 }
@@ -75,9 +75,9 @@ fn the_send_buffer_counts_overhead_and_wakes_at_a_third_free() {
     let mut x = Script::with(SenderConfig { sndbuf: 50_000, ..config() }, 100);
     // SO_SNDBUF doubles: 100,000. A buffer takes 45 segments and 1,280; full, it is pushed two segments at a time and filled again, until
     // the window is used: 55 segments. Then a second one is begun below the limit and filled: 100 segments.
-    assert_eq!((x.s.sndbuf, x.write(0.0, 200_000)), (100_000, 144_800));
+    assert_eq!((*x.s.buffer.size(), x.write(0.0, 200_000)), (100_000, 144_800));
     // Five bursts of two were cut off the first buffer, each with an overhead of its own.
-    assert_eq!(x.s.wmem_queued, 144_800 + 2 * 1_280 + 5 * 1_280);
+    assert_eq!(x.s.buffer.used(&x.s.flight), 144_800 + 2 * 1_280 + 5 * 1_280);
     assert!(!x.s.take_wake());
     let (mut acked, mut ms) = (0, 0.0);
     loop {
@@ -85,8 +85,8 @@ fn the_send_buffer_counts_overhead_and_wakes_at_a_third_free() {
         (acked, ms) = (acked + out, ms + 100.0);
         x.ack(ms, acked);
         // Free memory must be half of what is used: 33,333 free, 66,666 used.
-        assert_eq!(x.s.take_wake(), x.s.wmem_queued <= 66_667, "{}", x.s.wmem_queued);
-        if x.s.wmem_queued <= 66_667 {
+        assert_eq!(x.s.take_wake(), x.s.buffer.used(&x.s.flight) <= 66_667, "{}", x.s.buffer.used(&x.s.flight));
+        if x.s.buffer.used(&x.s.flight) <= 66_667 {
             break;
         }
     }
@@ -99,9 +99,9 @@ fn the_send_buffer_grows_with_the_window_in_units_of_max_tcp_header() {
     // of 256 to 2,048; and 256 for struct sk_buff.
     for (max_tcp_header, per_mss) in [(320, 4_352), (256, 2_304)] {
         let mut x = Script::with(SenderConfig { kernel: Kernel { max_tcp_header, ..Kernel::V6_1 }, ..config() }, 100);
-        assert_eq!(x.s.sndbuf, 2 * 10 * per_mss);
+        assert_eq!(*x.s.buffer.size(), 2 * 10 * per_mss);
         x.s.w.cwnd = 100;
-        x.s.expand_sndbuf();
-        assert_eq!(x.s.sndbuf, 2 * 100 * per_mss);
+        x.s.expand_send_buffer();
+        assert_eq!(*x.s.buffer.size(), 2 * 100 * per_mss);
     }
 }

@@ -1,91 +1,22 @@
-//! The retransmission queue: every segment sent and not yet acknowledged, with its SACK, loss and retransmission marks.
+//! The segments in flight, with what finds them: by sequence number, by time of transmission, and the lost ones.
 //!
-//! Source: RFC 6675 (scoreboard), RFC 8985 §5 (per-segment state of RACK). Linux: `tcp_rtx_queue`, `tsorted_sent_queue`.
-//! How it differs: one entry per MSS-sized segment in a ring (the kernel keeps super-packets and splits them); entries that left in
-//! one super-packet share a `burst`, so they are retransmitted together. Finding a segment is a guess plus a binary search, runs of
-//! SACKed segments are skipped by path-compressed jumps, and lost segments wait in a heap: nothing costs O(window) per ACK.
+//! Source: RFC 6675 §3 (scoreboard), RFC 8985 §6.2 (segments in order of transmission). One entry per MSS-sized segment in a ring;
+//! entries that left in one super-packet share a `burst`. Finding a segment is a guess plus a binary search, runs of SACKed segments
+//! are skipped by path-compressed jumps, and lost segments wait in a heap: nothing costs O(window) per ACK.
 
+use super::segment::{Marks, Sent};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-/// SACKed by the receiver.
-pub(super) const SACKED: u8 = 0x01;
-/// Retransmitted, and the retransmission is still believed in flight.
-pub(super) const RETRANS: u8 = 0x02;
-/// Marked lost.
-pub(super) const LOST: u8 = 0x04;
-/// Retransmitted at least once.
-pub(super) const EVER_RETRANS: u8 = 0x08;
-/// Sent while the connection was application-limited.
-pub(super) const APP_LIMITED: u8 = 0x10;
-/// First segment of a buffer (skb), which has one memory overhead: a super-packet, or a part that SACKs or retransmissions cut off.
-pub(super) const HEAD: u8 = 0x20;
-/// Linked in the list ordered by transmission time.
-const LINKED: u8 = 0x40;
-/// It ends a write or a super-packet (PSH).
-pub(super) const PUSH: u8 = 0x80;
-
-/// One sent segment.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Seg {
-    pub seq: u64,
-    pub len: u32,
-    pub flags: u8,
-    /// Packets in flight once it had left; 24 bits, so that an entry stays 64 bytes long.
-    tx_in_flight: [u8; 3],
-    /// Identifies the super-packet (kernel skb) of its last transmission.
-    pub burst: u32,
-    /// Last transmission, ns (`skb_mstamp_ns`).
-    pub xmit_ns: u64,
-    /// `delivered` at transmission.
-    pub tx_delivered: u32,
-    /// `lost` at transmission.
-    pub tx_lost: u32,
-    /// `delivered_mstamp` at transmission, µs; 0 once it gave its rate sample.
-    pub tx_delivered_mstamp: u64,
-    /// `first_tx_mstamp` at transmission, µs.
-    pub tx_first_mstamp: u64,
-    prev: u32,
-    next: u32,
-    /// Distance to a later entry that may not be SACKed, valid while SACKED.
-    skip: u32,
-}
-
-impl Seg {
-    #[inline]
-    pub fn end(&self) -> u64 {
-        self.seq + u64::from(self.len)
-    }
-    #[inline]
-    pub fn xmit_us(&self) -> u64 {
-        self.xmit_ns / 1_000
-    }
-    #[inline]
-    pub fn has(&self, bits: u8) -> bool {
-        self.flags & bits != 0
-    }
-    /// Packets in flight just after its last transmission, itself included.
-    #[inline]
-    pub fn tx_in_flight(&self) -> u32 {
-        let [a, b, c] = self.tx_in_flight;
-        u32::from_le_bytes([a, b, c, 0])
-    }
-    #[inline]
-    pub fn set_tx_in_flight(&mut self, n: u32) {
-        let [a, b, c, _] = n.min(0xff_ffff).to_le_bytes();
-        self.tx_in_flight = [a, b, c];
-    }
-}
-
-/// The retransmission queue with its indices. Entries are named by a wrapping 32-bit number that grows by one a segment.
+/// The segments in flight with their indices. Entries are named by a wrapping 32-bit number that grows by one a segment.
 #[derive(Debug, Default)]
-pub(super) struct Scoreboard {
-    ring: VecDeque<Seg>,
+pub(super) struct Board {
+    ring: VecDeque<Sent>,
     /// Name of the first entry.
     base: u32,
     head: u32,
     tail: u32,
-    linked: usize,
+    listed: usize,
     /// Last entry of the time-ordered list that was sent no later than the most recently delivered one.
     cursor: Option<u32>,
     lost: BinaryHeap<Reverse<(u64, u32)>>,
@@ -93,13 +24,9 @@ pub(super) struct Scoreboard {
     parked: Vec<u32>,
 }
 
-impl Scoreboard {
+impl Board {
     #[inline]
-    pub fn is_empty(&self) -> bool {
-        self.ring.is_empty()
-    }
-    #[inline]
-    pub fn front(&self) -> Option<&Seg> {
+    pub fn front(&self) -> Option<&Sent> {
         self.ring.front()
     }
     #[inline]
@@ -115,11 +42,11 @@ impl Scoreboard {
         id.wrapping_sub(self.base) as usize
     }
     #[inline]
-    pub fn get(&self, id: u32) -> &Seg {
+    pub fn get(&self, id: u32) -> &Sent {
         &self.ring[id.wrapping_sub(self.base) as usize]
     }
     #[inline]
-    pub fn get_mut(&mut self, id: u32) -> &mut Seg {
+    pub fn get_mut(&mut self, id: u32) -> &mut Sent {
         let i = self.idx(id);
         &mut self.ring[i]
     }
@@ -135,21 +62,7 @@ impl Scoreboard {
     /// Appends a new segment, sent now; returns its name.
     pub fn push(&mut self, seq: u64, len: u32) -> u32 {
         let id = self.base.wrapping_add(self.ring.len() as u32);
-        self.ring.push_back(Seg {
-            seq,
-            len,
-            flags: 0,
-            tx_in_flight: [0; 3],
-            burst: 0,
-            xmit_ns: 0,
-            tx_delivered: 0,
-            tx_lost: 0,
-            tx_delivered_mstamp: 0,
-            tx_first_mstamp: 0,
-            prev: 0,
-            next: 0,
-            skip: 1,
-        });
+        self.ring.push_back(Sent::new(seq, len));
         id
     }
 
@@ -177,12 +90,12 @@ impl Scoreboard {
 
     /// Lets the rest of a buffer whose first segments are gone begin with what is now the first; false if a buffer begins there anyway.
     pub fn begin_at_front(&mut self) -> bool {
-        let Some(s) = self.ring.front_mut().filter(|s| s.flags & HEAD == 0) else { return false };
-        s.flags |= HEAD;
+        let Some(s) = self.ring.front_mut().filter(|s| !s.is(Marks::BUFFER_START)) else { return false };
+        s.marks.set(Marks::BUFFER_START);
         true
     }
 
-    /// Shortens the first segment from the front by `bytes` (`tcp_trim_head()`).
+    /// Shortens the first segment from the front by `bytes`.
     pub fn trim_front(&mut self, bytes: u32) {
         if let Some(s) = self.ring.front_mut() {
             s.seq += u64::from(bytes);
@@ -211,7 +124,7 @@ impl Scoreboard {
     pub fn set_sacked(&mut self, id: u32) {
         self.unlink(id);
         let s = self.get_mut(id);
-        s.flags |= SACKED;
+        s.marks.set(Marks::SACKED);
         s.skip = 1;
     }
 
@@ -220,13 +133,13 @@ impl Scoreboard {
         let n = self.ring.len();
         let start = self.idx(id);
         let mut i = start;
-        while i < n && self.ring[i].flags & SACKED != 0 {
+        while i < n && self.ring[i].is(Marks::SACKED) {
             i += self.ring[i].skip as usize;
         }
         let end = i.min(n);
         // Path compression over the entries just visited.
         let mut k = start;
-        while k < n && k < end && self.ring[k].flags & SACKED != 0 {
+        while k < n && k < end && self.ring[k].is(Marks::SACKED) {
             let step = self.ring[k].skip as usize;
             self.ring[k].skip = (end - k) as u32;
             k += step;
@@ -238,8 +151,8 @@ impl Scoreboard {
     pub fn clear_sacked(&mut self) -> u32 {
         let mut n = 0;
         for s in &mut self.ring {
-            n += u32::from(s.flags & SACKED != 0);
-            s.flags &= !SACKED;
+            n += u32::from(s.is(Marks::SACKED));
+            s.marks.clear(Marks::SACKED);
             s.skip = 1;
         }
         n
@@ -249,21 +162,21 @@ impl Scoreboard {
     pub fn sent(&mut self, id: u32) {
         self.unlink(id);
         let tail = self.tail;
-        if self.linked == 0 {
+        if self.listed == 0 {
             self.head = id;
         } else {
             self.get_mut(tail).next = id;
         }
         let s = self.get_mut(id);
         s.prev = tail;
-        s.flags |= LINKED;
+        s.marks.set(Marks::LISTED);
         self.tail = id;
-        self.linked += 1;
+        self.listed += 1;
     }
 
     fn unlink(&mut self, id: u32) {
         let s = *self.get(id);
-        if s.flags & LINKED == 0 {
+        if !s.is(Marks::LISTED) {
             return;
         }
         if self.cursor == Some(id) {
@@ -279,21 +192,21 @@ impl Scoreboard {
         } else {
             self.tail = s.prev;
         }
-        self.linked -= 1;
-        self.get_mut(id).flags &= !LINKED;
+        self.listed -= 1;
+        self.get_mut(id).marks.clear(Marks::LISTED);
     }
 
     /// Oldest transmission still on the time-ordered list.
     #[inline]
     pub fn oldest(&self) -> Option<u32> {
-        (self.linked > 0).then_some(self.head)
+        (self.listed > 0).then_some(self.head)
     }
 
     /// Moves the cursor over every listed entry for which `sent_before` holds, and returns it.
-    pub fn advance_cursor(&mut self, sent_before: impl Fn(&Seg) -> bool) -> Option<u32> {
+    pub fn advance_cursor(&mut self, sent_before: impl Fn(&Sent) -> bool) -> Option<u32> {
         loop {
             let next = match self.cursor {
-                None if self.linked > 0 => self.head,
+                None if self.listed > 0 => self.head,
                 Some(c) if c != self.tail => self.get(c).next,
                 _ => break,
             };
@@ -310,9 +223,9 @@ impl Scoreboard {
         self.unlink(id);
     }
 
-    /// Takes `id` off the list until it is retransmitted or [`Scoreboard::unpark`] is called.
+    /// Takes `id` off the list until it is retransmitted or [`Board::unpark`] is called.
     pub fn park(&mut self, id: u32) {
-        if self.get(id).flags & LINKED != 0 {
+        if self.get(id).is(Marks::LISTED) {
             self.unlink(id);
             self.parked.push(id);
         }
@@ -321,38 +234,38 @@ impl Scoreboard {
     /// Forgets parked entries that have been sent again or acknowledged.
     pub fn prune_parked(&mut self) {
         let mut parked = std::mem::take(&mut self.parked);
-        parked.retain(|&id| self.contains(id) && self.get(id).flags & (LINKED | SACKED) == 0);
+        parked.retain(|&id| self.contains(id) && !self.get(id).is(Marks::LISTED | Marks::SACKED));
         self.parked = parked;
     }
 
     /// The loss is undone: parked entries that were not sent again since return to the head of the list, in order.
     pub fn unpark(&mut self) {
         let mut parked = std::mem::take(&mut self.parked);
-        parked.retain(|&id| self.contains(id) && self.get(id).flags & (LINKED | SACKED) == 0);
+        parked.retain(|&id| self.contains(id) && !self.get(id).is(Marks::LISTED | Marks::SACKED));
         // The cursor's meaning (a prefix of the list was sent before it) must be found again.
         if !parked.is_empty() {
             self.cursor = None;
         }
-        parked.sort_by_key(|&id| (self.get(id).xmit_ns, self.get(id).seq));
+        parked.sort_by_key(|&id| (self.get(id).sent_ns, self.get(id).seq));
         parked.dedup();
         for &id in parked.iter().rev() {
             let head = self.head;
-            if self.linked == 0 {
+            if self.listed == 0 {
                 self.tail = id;
             } else {
                 self.get_mut(head).prev = id;
             }
             let s = self.get_mut(id);
             s.next = head;
-            s.flags |= LINKED;
+            s.marks.set(Marks::LISTED);
             self.head = id;
-            self.linked += 1;
+            self.listed += 1;
         }
         parked.clear();
         self.parked = parked;
     }
 
-    /// Notes that `id` is marked lost, so that [`Scoreboard::next_lost`] finds it.
+    /// Notes that `id` is marked lost, so that [`Board::next_lost`] finds it.
     pub fn note_lost(&mut self, id: u32) {
         let seq = self.get(id).seq;
         self.lost.push(Reverse((seq, id)));
@@ -362,8 +275,8 @@ impl Scoreboard {
     pub fn next_lost(&mut self) -> Option<u32> {
         while let Some(&Reverse((_, id))) = self.lost.peek() {
             if self.contains(id) {
-                let f = self.get(id).flags;
-                if f & LOST != 0 && f & (SACKED | RETRANS) == 0 {
+                let s = self.get(id);
+                if s.is(Marks::LOST) && !s.is(Marks::SACKED | Marks::RESENT) {
                     return Some(id);
                 }
             }
@@ -377,12 +290,12 @@ impl Scoreboard {
         let ids: Vec<u32> = self.lost.drain().map(|Reverse((_, id))| id).collect();
         for id in ids {
             if self.contains(id) {
-                self.get_mut(id).flags &= !LOST;
+                self.get_mut(id).marks.clear(Marks::LOST);
             }
         }
-        // Retransmitted ones have left the heap but keep their mark.
+        // Those sent again have left the heap but keep their mark.
         for s in &mut self.ring {
-            s.flags &= !LOST;
+            s.marks.clear(Marks::LOST);
         }
     }
 
@@ -397,11 +310,11 @@ impl Scoreboard {
 mod tests {
     use super::*;
 
-    fn board(n: u64) -> Scoreboard {
-        let mut b = Scoreboard::default();
+    fn board(n: u64) -> Board {
+        let mut b = Board::default();
         for i in 0..n {
             let id = b.push(1 + i * 1448, 1448);
-            b.get_mut(id).xmit_ns = i;
+            b.get_mut(id).sent_ns = i;
             b.sent(id);
         }
         b
@@ -434,27 +347,27 @@ mod tests {
     #[test]
     fn time_order_survives_retransmission_and_delivery() {
         let mut b = board(5);
-        assert_eq!(b.advance_cursor(|s| s.xmit_ns <= 2), Some(2));
+        assert_eq!(b.advance_cursor(|s| s.sent_ns <= 2), Some(2));
         b.set_sacked(2);
         assert_eq!(b.cursor, Some(1));
-        b.get_mut(0).xmit_ns = 9;
+        b.get_mut(0).sent_ns = 9;
         b.sent(0);
         assert_eq!(b.oldest(), Some(1));
         b.delist(1);
         assert_eq!(b.cursor, None);
         assert_eq!(b.oldest(), Some(3));
-        assert_eq!(b.advance_cursor(|s| s.xmit_ns <= 9), Some(0));
+        assert_eq!(b.advance_cursor(|s| s.sent_ns <= 9), Some(0));
     }
 
     #[test]
     fn lost_segments_come_back_lowest_first_once() {
         let mut b = board(6);
         for id in [4, 1, 3] {
-            b.get_mut(id).flags |= LOST;
+            b.get_mut(id).marks.set(Marks::LOST);
             b.note_lost(id);
         }
         assert_eq!(b.next_lost(), Some(1));
-        b.get_mut(1).flags |= RETRANS;
+        b.get_mut(1).marks.set(Marks::RESENT);
         assert_eq!(b.next_lost(), Some(3));
         b.unmark_all_lost();
         assert_eq!(b.next_lost(), None);

@@ -1,0 +1,399 @@
+//! Applying one ACK to the segments in flight, and gathering what their delivery tells.
+//!
+//! Source: RFC 2018 §5 (SACK at the sender), RFC 2883 §4 (DSACK), RFC 8985 §6.2 steps 1 and 2, RFC 6298 §3 (Karn's rule),
+//! draft-cheng-iccrg-delivery-rate-estimation §3.3 (which packet gives the sample). A segment that an ACK delivers passes once, either when
+//! it is SACKed or when it is acknowledged; only then does it tell anything.
+
+use super::{sent_after, Flight, Marks, Sent};
+use crate::sender::sack::Duplicate;
+use tcpscape_base::SackBlock;
+
+/// What reading an ACK needs to know of the connection.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::sender) struct Surroundings {
+    /// Now, µs.
+    pub now_us: u64,
+    /// Smallest RTT of the connection before this ACK, µs.
+    pub min_rtt_us: u32,
+    /// Timestamp that the ACK echoes, 0 for none.
+    pub echo: u32,
+    /// The highest sequence number sent when the present phase of recovery began.
+    pub recovery_point: u64,
+    /// The left edge when the reduction began that could be undone.
+    pub undo_from: Option<u64>,
+}
+
+/// The transmission that gives an ACK's delivery-rate sample: the last one sent of those that it delivers.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::sender) struct Sampled {
+    /// Time of the transmission, µs.
+    pub sent_us: u64,
+    /// End of its segment.
+    pub end: u64,
+    /// Packets delivered when it was sent.
+    pub delivered_then: u32,
+    /// When they were, µs.
+    pub delivered_then_us: u64,
+    /// Time from the packet that was sampled last when it was sent to its own transmission, µs.
+    pub send_interval_us: u64,
+    /// Packets in flight just after it was sent.
+    pub in_flight_then: u32,
+    /// Packets marked lost when it was sent.
+    pub lost_then: u32,
+    /// The application had nothing more to send.
+    pub app_limited: bool,
+    /// It was sent more than once.
+    pub resent: bool,
+}
+
+/// The first and the last of some transmission times, µs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::sender) struct Span {
+    /// Of the segment met first.
+    pub first_us: u64,
+    /// Of the segment met last.
+    pub last_us: u64,
+}
+
+/// The most recent transmission known to be delivered (RFC 8985 §6.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::sender) struct Newest {
+    /// Its time, µs, and the end of its segment: they order transmissions.
+    pub sent: (u64, u64),
+    /// RTT of the segment met last, µs.
+    pub rtt_us: u32,
+}
+
+/// What the segments that one ACK delivers tell.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::sender) struct Delivery {
+    /// Segments taken off because they are cumulatively acknowledged.
+    pub acked: u32,
+    /// Of those, segments that had not been SACKed before.
+    pub acked_first: u32,
+    /// Segments SACKed for the first time.
+    pub sacked: u32,
+    /// Copies of a DSACK that the reduction under way had caused.
+    pub needless: u32,
+    /// One of the segments acknowledged had been sent again: no RTT can be measured by its time (Karn).
+    pub acked_resent: bool,
+    /// A segment that was never sent again, from before the recovery point, was delivered.
+    pub original: bool,
+    /// A segment was acknowledged in part.
+    pub partial: bool,
+    /// Transmission times of the segments acknowledged that were neither SACKed nor sent again.
+    pub acked_times: Option<Span>,
+    /// Transmission times of the segments newly SACKed that were not sent again.
+    pub sacked_times: Option<Span>,
+    /// Lowest segment newly SACKed below another that was SACKed before: it was overtaken.
+    pub overtaken_sack: Option<u64>,
+    /// Lowest original acknowledged without having been SACKed.
+    pub lowest_acked: Option<u64>,
+    /// For RACK.
+    pub newest: Option<Newest>,
+    /// For the delivery rate.
+    pub sampled: Option<Sampled>,
+}
+
+/// An ACK being read.
+pub(in crate::sender) struct Reading<'a> {
+    flight: &'a mut Flight,
+    around: Surroundings,
+    told: Delivery,
+}
+
+impl<'a> Reading<'a> {
+    /// Begins to read an ACK with this number, which is now the left edge; SACK blocks come first.
+    pub fn begin(flight: &'a mut Flight, around: Surroundings, ack: u64) -> Reading<'a> {
+        flight.una = ack;
+        Reading { flight, around, told: Delivery::default() }
+    }
+    /// Reads on, after its SACK blocks.
+    pub fn resume(flight: &'a mut Flight, around: Surroundings, told: Delivery) -> Reading<'a> {
+        Reading { flight, around, told }
+    }
+    /// What has been gathered so far.
+    #[inline]
+    pub fn told(self) -> Delivery {
+        self.told
+    }
+
+    /// A SACK block: whole segments between `start` and `end` have arrived.
+    pub fn sack(&mut self, (start, end): SackBlock) {
+        let mut id = self.flight.board.lower_bound(start);
+        while self.flight.board.contains(id) {
+            id = self.flight.board.next_unsacked(id);
+            if !self.flight.board.contains(id) || self.flight.get(id).end() > end {
+                return;
+            }
+            self.sack_segment(id);
+            id = id.wrapping_add(1);
+        }
+    }
+
+    /// The next new sequence number.
+    pub fn nxt(&self) -> u64 {
+        self.flight.nxt
+    }
+
+    /// A DSACK block; the left edge was `prior_una`. What it covers has arrived twice, so that no copy of it is in flight any more.
+    pub fn duplicate(&mut self, d: &Duplicate, prior_una: u64) {
+        if d.end > prior_una {
+            return self.duplicate_in_flight(d);
+        }
+        if self.is_after_reduction(d.end) {
+            self.told.needless += d.segments;
+        }
+    }
+
+    fn duplicate_in_flight(&mut self, d: &Duplicate) {
+        let mut id = self.flight.board.lower_bound(d.start);
+        while self.flight.board.contains(id) && self.flight.get(id).end() <= d.end {
+            let s = *self.flight.get(id);
+            if s.was_resent() {
+                self.told.needless += u32::from(self.is_after_reduction(s.end()));
+                if s.is(Marks::SACKED) {
+                    self.overtaken(s.seq);
+                }
+            }
+            if !s.is(Marks::SACKED) && s.end() > self.flight.una {
+                self.sack_segment(id);
+            }
+            if self.flight.get(id).is(Marks::RESENT) {
+                self.flight.board.get_mut(id).marks.clear(Marks::RESENT);
+                self.flight.resent -= 1;
+            }
+            id = id.wrapping_add(1);
+        }
+    }
+
+    /// Whether data that end there were sent again because of the reduction that could be undone.
+    fn is_after_reduction(&self, end: u64) -> bool {
+        self.around.undo_from.is_some_and(|from| end > from)
+    }
+
+    fn overtaken(&mut self, seq: u64) {
+        self.told.overtaken_sack = Some(self.told.overtaken_sack.map_or(seq, |low| low.min(seq)));
+    }
+
+    /// A segment has arrived out of order.
+    fn sack_segment(&mut self, id: u32) {
+        let s = *self.flight.get(id);
+        self.update_newest(&s);
+        if !s.was_resent() {
+            if s.seq < self.flight.sacked_end() {
+                self.overtaken(s.seq);
+            }
+            self.told.original |= s.end() <= self.around.recovery_point;
+            extend(&mut self.told.sacked_times, s.sent_us());
+        }
+        if s.is(Marks::LOST) {
+            // It was not, and a copy that was sent for it is not waited for.
+            self.flight.lost -= 1;
+            self.flight.resent -= u32::from(s.is(Marks::RESENT));
+            self.flight.board.get_mut(id).marks.clear(Marks::LOST | Marks::RESENT);
+        }
+        self.told.sacked += 1;
+        self.flight.board.set_sacked(id);
+        self.flight.cut_out_sacked(id);
+        self.flight.sacked_end = self.flight.sacked_end().max(s.end());
+        self.flight.sacked += 1;
+        self.sample(&s);
+        self.flight.board.get_mut(id).delivered_then_us = 0;
+    }
+
+    /// Everything below the left edge has arrived.
+    pub fn acknowledge(&mut self) {
+        let ack = self.flight.una;
+        while let Some(&s) = self.flight.front() {
+            if s.end() > ack {
+                if s.seq < ack {
+                    self.flight.board.trim_front((ack - s.seq) as u32);
+                    self.told.partial = true;
+                }
+                return;
+            }
+            self.acknowledge_segment(&s);
+            self.flight.board.pop_front();
+            // What is left of a buffer goes on with the next segment.
+            if !self.flight.board.begin_at_front() {
+                self.flight.buffers -= 1;
+            }
+        }
+    }
+
+    fn acknowledge_segment(&mut self, s: &Sent) {
+        let sacked = s.is(Marks::SACKED);
+        if s.was_resent() {
+            self.told.acked_resent = true;
+        } else if !sacked {
+            extend(&mut self.told.acked_times, s.sent_us());
+            self.told.lowest_acked = Some(self.told.lowest_acked.map_or(s.seq, |low| low.min(s.seq)));
+            self.told.original |= s.end() <= self.around.recovery_point;
+        }
+        if !sacked {
+            self.told.acked_first += 1;
+            // The echo tells an original that was only late: the copy's time says nothing (RFC 8985 §6.2 step 2).
+            let copy_unneeded = s.was_resent() && echoes_before(self.around.echo, timestamp(s.sent_ns));
+            if !copy_unneeded {
+                self.update_newest(s);
+            }
+        }
+        self.told.acked += 1;
+        self.flight.sacked -= u32::from(sacked);
+        self.flight.resent -= u32::from(s.is(Marks::RESENT));
+        self.flight.lost -= u32::from(s.is(Marks::LOST));
+        self.sample(s);
+    }
+
+    /// RFC 8985 §6.2 steps 1 and 2: a copy that seems to have returned faster than the path allows was not what arrived.
+    fn update_newest(&mut self, s: &Sent) {
+        let rtt_us = self.around.now_us.saturating_sub(s.sent_us()) as u32;
+        if rtt_us < self.around.min_rtt_us && s.was_resent() {
+            return;
+        }
+        let sent = (s.sent_us(), s.end());
+        let newest = self.told.newest.filter(|n| !sent_after(sent, n.sent)).map_or(sent, |n| n.sent);
+        self.told.newest = Some(Newest { sent: newest, rtt_us });
+    }
+
+    /// The last one sent of the packets delivered gives the rate sample; each packet is asked once.
+    fn sample(&mut self, s: &Sent) {
+        let later = self.told.sampled.map_or(true, |l| sent_after((s.sent_us(), s.end()), (l.sent_us, l.end)));
+        if s.delivered_then_us == 0 || !later {
+            return;
+        }
+        self.told.sampled = Some(Sampled {
+            sent_us: s.sent_us(),
+            end: s.end(),
+            delivered_then: s.delivered_then,
+            delivered_then_us: s.delivered_then_us,
+            send_interval_us: s.sent_us().saturating_sub(s.first_sent_then_us),
+            in_flight_then: s.in_flight_then(),
+            lost_then: s.lost_then,
+            app_limited: s.is(Marks::APP_LIMITED),
+            resent: s.was_resent(),
+        });
+    }
+}
+
+fn extend(span: &mut Option<Span>, sent_us: u64) {
+    *span = Some(Span { first_us: span.map_or(sent_us, |s| s.first_us), last_us: sent_us });
+}
+
+/// The timestamp clock at a time in ns: ms, never 0, so that an echo of it is always an echo.
+#[inline]
+pub(in crate::sender) fn timestamp(ns: u64) -> u32 {
+    (ns / 1_000_000) as u32 + 1
+}
+
+/// Whether the timestamp that an ACK echoes is older than `when` (RFC 7323 §3; the clock wraps); 0 is no echo.
+#[inline]
+pub(in crate::sender) fn echoes_before(echo: u32, when: u32) -> bool {
+    echo != 0 && (echo.wrapping_sub(when) as i32) < 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Departure;
+    use super::*;
+
+    const MSS: u32 = 1000;
+
+    fn departure(sent_ns: u64) -> Departure {
+        Departure { sent_ns, delivered: 1, lost: 0, delivered_us: 1, first_sent_us: 1, app_limited: false }
+    }
+
+    /// Segments 0 to n−1, sent 1 ms apart from 1 ms on.
+    fn flight(n: u64) -> Flight {
+        let mut f = Flight::new();
+        for i in 0..n {
+            f.send(MSS, MSS, false, &departure((i + 1) * 1_000_000));
+        }
+        f
+    }
+
+    fn seq(n: u64) -> u64 {
+        1 + n * u64::from(MSS)
+    }
+
+    /// Reads an ACK up to `ack`; `act` is its SACK option.
+    fn read(f: &mut Flight, now_us: u64, ack: u64, act: impl FnOnce(&mut Reading)) -> Delivery {
+        let around = Surroundings { now_us, min_rtt_us: 10_000, echo: 0, recovery_point: seq(2), undo_from: None };
+        let mut r = Reading::begin(f, around, ack);
+        act(&mut r);
+        r.acknowledge();
+        let told = r.told();
+        f.check(0);
+        told
+    }
+
+    /// RFC 2018 §5: the scoreboard remembers what was SACKed, and a cumulative ACK takes it off.
+    #[test]
+    fn sacked_segments_leave_the_pipe_and_are_counted_once() {
+        let mut f = flight(5);
+        let told = read(&mut f, 50_000, 1, |r| r.sack((seq(1), seq(3))));
+        assert_eq!((told.sacked, f.sacked(), f.in_flight(), f.sacked_end()), (2, 2, 3, seq(3)));
+        assert_eq!(told.sacked_times, Some(Span { first_us: 2_000, last_us: 3_000 }));
+        let told = read(&mut f, 51_000, 1, |r| r.sack((seq(1), seq(4))));
+        assert_eq!((told.sacked, f.sacked()), (1, 3));
+        let told = read(&mut f, 52_000, seq(5), |_| {});
+        assert_eq!((told.acked, told.acked_first, f.out(), f.sacked(), f.buffers()), (5, 2, 0, 0, 0));
+    }
+
+    /// The last transmission delivered is the one that counts, the RTT is that of the segment met last.
+    #[test]
+    fn rack_learns_of_the_newest_transmission() {
+        let mut f = flight(4);
+        let told = read(&mut f, 50_000, seq(1), |r| r.sack((seq(3), seq(4))));
+        assert_eq!(told.newest, Some(Newest { sent: (4_000, seq(4)), rtt_us: 49_000 }));
+    }
+
+    /// RFC 8985 §6.2 step 2: a copy sent 5 ms ago on a path of 10 ms cannot be what was delivered.
+    #[test]
+    fn a_copy_that_returns_too_fast_is_not_believed() {
+        let mut f = flight(2);
+        f.mark_lost(0);
+        f.send_again(0, 1, &departure(45_000_000));
+        f.count_resent(0, 1);
+        let told = read(&mut f, 50_000, seq(1), |_| {});
+        assert!(told.newest.is_none() && told.acked_resent && told.acked_times.is_none());
+    }
+
+    /// A segment below the highest SACK that arrives for the first time was overtaken; a copy proves nothing.
+    #[test]
+    fn originals_below_the_highest_sack_were_overtaken() {
+        let mut f = flight(6);
+        read(&mut f, 50_000, 1, |r| r.sack((seq(4), seq(5))));
+        assert_eq!(read(&mut f, 51_000, 1, |r| r.sack((seq(2), seq(3)))).overtaken_sack, Some(seq(2)));
+        f.mark_lost(1);
+        f.send_again(1, 1, &departure(52_000_000));
+        f.count_resent(1, 1);
+        assert_eq!(read(&mut f, 70_000, 1, |r| r.sack((seq(1), seq(2)))).overtaken_sack, None);
+    }
+
+    /// RFC 2883: a duplicate takes its copy out of the pipe.
+    #[test]
+    fn a_duplicate_ends_its_copy() {
+        let mut f = flight(4);
+        f.mark_lost(1);
+        f.send_again(1, 1, &departure(40_000_000));
+        f.count_resent(1, 1);
+        read(&mut f, 60_000, 1, |r| r.sack((seq(1), seq(2))));
+        assert_eq!((f.resent(), f.lost()), (0, 0));
+        f.mark_lost(2);
+        f.send_again(2, 1, &departure(61_000_000));
+        f.count_resent(2, 1);
+        assert_eq!(f.in_flight(), 3);
+        read(&mut f, 90_000, 1, |r| r.duplicate(&Duplicate { start: seq(2), end: seq(3), segments: 1 }, 1));
+        assert_eq!((f.resent(), f.sacked(), f.in_flight()), (0, 2, 2));
+    }
+
+    #[test]
+    fn an_ack_inside_a_segment_shortens_it() {
+        let mut f = flight(2);
+        let told = read(&mut f, 50_000, seq(0) + 400, |_| {});
+        assert!(told.partial && told.acked == 0);
+        assert_eq!((f.front().unwrap().len, f.bytes(), f.una()), (600, 1600, 401));
+    }
+}

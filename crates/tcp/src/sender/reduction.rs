@@ -1,0 +1,456 @@
+//! Carrying out what recovery decides: the window is reduced, restored, or left alone, and losses are looked for.
+//!
+//! Source: RFC 5681 §3.2, RFC 6675 §5, RFC 6937 §3, RFC 8985 §6.2, RFC 4015 §3.2, RFC 3168 §6.1.2. How it differs: docs/models/recovery.md.
+//! Not modelled: a window in bytes.
+
+use super::flight::Marks;
+use super::frto::Frto;
+use super::prr::{Progress, Prr};
+use super::rack::{Bounds, DUP_THRESH};
+use super::recovery::{Evidence, Phase, Verdict};
+use super::report::AckReport;
+use super::timer::{Purpose, TIMER_MARGIN_US};
+use super::tlp::{Outcome, ProbeAck};
+use super::Sender;
+use crate::cc::{CaEvent, INFINITE_SSTHRESH};
+use tcpscape_base::CaState;
+
+/// What is to be sent again once an ACK has been processed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Resend {
+    /// Nothing.
+    Nothing,
+    /// What is lost.
+    Lost,
+    /// New data, as F-RTO asks; what is lost if there was none to send.
+    NewFirst,
+}
+
+/// What follows from an ACK.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Actions {
+    /// What goes out again.
+    pub resend: Resend,
+    /// The timer was set for a reason of its own.
+    pub timer_is_set: bool,
+}
+
+impl Actions {
+    /// Nothing follows.
+    pub const NONE: Actions = Actions { resend: Resend::Nothing, timer_is_set: false };
+}
+
+/// What carrying out a verdict brought.
+struct Carried {
+    resend: Resend,
+    /// Recovery was left before its end, and the phase that follows has been chosen.
+    reopened: bool,
+}
+
+/// What looking for losses brought.
+#[derive(Clone, Copy, Debug, Default)]
+struct Search {
+    /// The reordering timer was set.
+    timer_is_set: bool,
+    /// Copies were lost, too.
+    lost_copies: bool,
+}
+
+impl Sender {
+    // ---- an ACK ----
+
+    /// One step of recovery: what the ACK proves, what is lost now, and which phase follows.
+    pub(super) fn step(&mut self, r: &AckReport) -> Actions {
+        if r.congestion {
+            self.recovery.undo.keep_reduction();
+        }
+        if r.reneged && r.advanced() {
+            return self.wait_for_reneging();
+        }
+        let verdict = self.recovery.judge(&self.evidence(r));
+        let Some(Carried { resend, reopened }) = self.carry_out(verdict, r) else { return Actions::NONE };
+        let Search { timer_is_set, lost_copies } = self.look_for_losses();
+        let resend = match self.recovery.phase() {
+            Phase::Recovery(_) => Resend::Lost,
+            Phase::Loss(_) if !lost_copies => resend,
+            _ if self.flight.lost() > 0 => {
+                self.enter_recovery(r.congestion);
+                Resend::Lost
+            }
+            _ if reopened => resend,
+            _ => {
+                self.settle(r.congestion);
+                resend
+            }
+        };
+        Actions { resend, timer_is_set }
+    }
+
+    fn evidence(&self, r: &AckReport) -> Evidence {
+        Evidence {
+            una: self.flight.una(),
+            nxt: self.flight.nxt(),
+            advanced: r.advanced(),
+            echo: self.peer.echo(),
+            original: r.original,
+            sacked_or_duplicate: r.sacked > 0 || r.is_duplicate,
+            copies: self.flight.resent(),
+        }
+    }
+
+    /// RFC 2018 §8: the receiver has dropped what it had SACKed. It gets a little time to explain itself, then a timeout.
+    fn wait_for_reneging(&mut self) -> Actions {
+        let us = u64::from(self.rtt.srtt_us() / 2).max(RENEGING_WAIT_US);
+        self.arm(Purpose::Retransmit, self.cfg.jiffies.from_micros(us));
+        Actions { resend: Resend::Nothing, timer_is_set: true }
+    }
+
+    /// Does what the verdict asks for; `None` if the ACK is done with.
+    fn carry_out(&mut self, verdict: Verdict, r: &AckReport) -> Option<Carried> {
+        let phase = self.recovery.phase();
+        if phase == Phase::Open {
+            self.recovery.undo.forget_first();
+        }
+        let mut carried = Carried { resend: Resend::Nothing, reopened: false };
+        match verdict {
+            Verdict::GoOn if matches!(phase, Phase::Loss(_)) => carried.resend = Resend::Lost,
+            Verdict::GoOn => {}
+            Verdict::Complete { needless } => self.complete(phase, needless),
+            Verdict::AllDuplicates => {
+                self.rack.recovery_was_needless();
+                self.undo(false);
+                if matches!(phase, Phase::Recovery(_)) {
+                    self.settle(r.congestion);
+                    carried.reopened = true;
+                }
+            }
+            Verdict::LateOriginal | Verdict::LateOriginalCopiesOut => {
+                self.rack.reordering.overtaken(r.prior.una, self.flight.sacked_end(), self.cfg.mss);
+                if verdict == Verdict::LateOriginalCopiesOut {
+                    return None;
+                }
+                self.forget_first_without_copies();
+                self.undo(true);
+                self.open_or_disorder();
+                carried.reopened = true;
+            }
+            Verdict::LateAfterTimeout | Verdict::SpuriousTimeout => {
+                self.undo(true);
+                self.stats.spurious_rtos += u64::from(verdict == Verdict::SpuriousTimeout);
+                self.rtt.progressed();
+                self.enter(Phase::Open);
+                self.recovery.repaired();
+            }
+            Verdict::TryNew => {
+                self.recovery.set_point(self.flight.nxt());
+                if self.may_send_new() {
+                    carried.resend = Resend::NewFirst;
+                } else {
+                    self.recovery.end_frto();
+                    carried.resend = Resend::Lost;
+                }
+            }
+            Verdict::GenuineTimeout => {
+                self.recovery.end_frto();
+                carried.resend = Resend::Lost;
+            }
+        }
+        Some(carried)
+    }
+
+    /// Everything sent before the phase began is acknowledged.
+    fn complete(&mut self, phase: Phase, needless: bool) {
+        if let Phase::Cwr(_) = phase {
+            self.end_reduction(false);
+            return self.enter(Phase::Open);
+        }
+        if needless {
+            self.undo(false);
+        } else {
+            self.rack.recovery_ended();
+        }
+        self.enter(Phase::Open);
+        self.recovery.repaired();
+        if let Phase::Recovery(_) = phase {
+            self.end_reduction(needless);
+        }
+    }
+
+    /// RFC 6298 §5.4 and RFC 6675 §5 step C: sends what an ACK has made due.
+    pub(super) fn resend(&mut self, what: Resend) {
+        match what {
+            Resend::Nothing => return,
+            Resend::Lost => {}
+            Resend::NewFirst => {
+                self.push_pending();
+                if self.flight.nxt() > self.recovery.point() {
+                    return;
+                }
+                self.recovery.end_frto();
+            }
+        }
+        self.retransmit_lost();
+    }
+
+    /// RFC 8985 §7.4: what the ACK says to a probe that is out.
+    pub(super) fn judge_probe(&mut self, r: &AckReport) {
+        let said = ProbeAck { ack: r.ack, duplicate: r.probe_duplicate, empty: r.is_empty() };
+        if self.tlp.on_ack(&said) == Outcome::Repaired {
+            let prr = self.begin_reduction();
+            self.enter(Phase::Cwr(prr));
+            self.end_reduction(false);
+            self.open_or_disorder();
+        }
+    }
+
+    /// RFC 6937 §3: the window follows what was delivered while it is reduced.
+    pub(super) fn reduce(&mut self, delivered: u32, newly_lost: u32, advanced: bool) {
+        let in_flight = self.flight.in_flight();
+        let progress =
+            Progress { delivered, safe: advanced && newly_lost == 0, in_flight, ssthresh: self.w.ssthresh, prior_cwnd: self.w.prior_cwnd };
+        if let Some(allowance) = self.recovery.reduction().and_then(|prr| prr.on_ack(&progress)) {
+            self.w.cwnd = in_flight.saturating_add(allowance).clamp(1, self.w.clamp);
+        }
+    }
+
+    // ---- losses ----
+
+    /// What is lost now, if anything was delivered since this was last asked. The reordering timer looks again when more time has passed.
+    fn look_for_losses(&mut self) -> Search {
+        if self.flight.out() == 0 || !self.rack.take_to_look() {
+            return Search::default();
+        }
+        let copies = self.flight.resent();
+        let wait = self.mark_overdue();
+        if let Some(us) = wait {
+            let ticks = self.cfg.jiffies.from_micros(us + TIMER_MARGIN_US).min(self.rtt.rto());
+            self.arm(Purpose::Reordering, ticks);
+        }
+        Search { timer_is_set: wait.is_some(), lost_copies: self.flight.resent() < copies }
+    }
+
+    /// RFC 8985 §6.2 step 5: marks what is lost; returns the time until the next judgement, µs.
+    fn mark_overdue(&mut self) -> Option<u64> {
+        let bounds = Bounds {
+            recovering: self.recovery.state() >= CaState::Recovery,
+            sacked: self.flight.sacked(),
+            min_rtt_us: self.rtt.min_us(),
+            srtt_us: self.rtt.srtt_us(),
+        };
+        let (patience, now_us) = (self.rack.patience_us(&bounds), self.now_us());
+        let wait = self.rack.wait_us(&mut self.flight, patience, now_us);
+        while let Some(id) = self.rack.overdue(&self.flight, patience, now_us) {
+            self.mark_lost(id);
+            self.flight.decided(id);
+        }
+        wait
+    }
+
+    /// Marks a segment lost and tells the congestion control that wants to know.
+    pub(super) fn mark_lost(&mut self, id: u32) {
+        if self.flight.mark_lost(id) && self.control.wants_lost {
+            let (p, v) = (self.flight.lost_packet(id), self.view());
+            self.control.cc.on_lost(&v, &mut self.w, &p);
+        }
+    }
+
+    /// RFC 8985 §6.3: the reordering timer has expired.
+    pub(super) fn on_reordering_timer(&mut self) {
+        let (in_flight, marked) = (self.flight.in_flight(), self.flight.marked_lost());
+        self.mark_overdue();
+        if self.flight.in_flight() != in_flight {
+            if self.recovery.state() != CaState::Recovery {
+                self.enter_recovery(false);
+                if !self.control.owns_window {
+                    let newly_lost = self.flight.marked_lost().wrapping_sub(marked);
+                    self.reduce(1, newly_lost, false);
+                }
+            }
+            self.retransmit_lost();
+        }
+        if self.timer.purpose() != Some(Purpose::Retransmit) {
+            self.rearm_rto();
+        }
+    }
+
+    // ---- reductions ----
+
+    /// A phase begins; the congestion control learns of it while the old one is still visible.
+    pub(super) fn enter(&mut self, phase: Phase) {
+        let v = self.view();
+        self.control.cc.on_state(&v, &mut self.w, phase.state());
+        self.recovery.enter(phase);
+    }
+
+    /// A reduction of the window begins (RFC 6937 §3: the variables are set).
+    fn begin_reduction(&mut self) -> Prr {
+        self.recovery.set_point(self.flight.nxt());
+        self.tlp.end();
+        self.w.cwnd_cnt = 0;
+        self.w.prior_cwnd = self.w.cwnd;
+        self.lower_threshold();
+        self.ecn.reduced();
+        Prr::new()
+    }
+
+    fn lower_threshold(&mut self) {
+        let v = self.view();
+        self.w.ssthresh = self.control.cc.ssthresh(&v, &self.w);
+    }
+
+    /// A reduction ends with the window at the threshold, unless it was undone.
+    fn end_reduction(&mut self, undone: bool) {
+        if self.control.owns_window {
+            return;
+        }
+        if self.w.ssthresh < INFINITE_SSTHRESH && !undone {
+            self.w.cwnd = self.w.ssthresh.min(self.w.clamp);
+            self.window_use.touch(self.tick());
+        }
+        self.event(CaEvent::CompleteCwr);
+    }
+
+    /// The window shrinks without a loss: congestion was echoed, or the sender's own queue refused a packet (RFC 3168 §6.1.2).
+    pub(super) fn enter_cwr(&mut self) {
+        self.recovery.undo.keep_reduction();
+        if self.recovery.state() < CaState::Cwr {
+            self.recovery.undo.end();
+            let prr = self.begin_reduction();
+            self.enter(Phase::Cwr(prr));
+        }
+    }
+
+    /// Losses begin to be repaired (RFC 6675 §5 step 4). A reduction under way goes on; after `congestion` it cannot be undone.
+    fn enter_recovery(&mut self, congestion: bool) {
+        self.stats.fast_recoveries += 1;
+        // The evidence for an undo begins with this recovery's own retransmissions.
+        self.forget_first_without_copies();
+        self.recovery.undo.keep_reduction();
+        self.begin_evidence();
+        let prr = match self.recovery.phase() {
+            Phase::Cwr(prr) | Phase::Recovery(prr) => prr,
+            _ => {
+                if !congestion {
+                    self.recovery.undo.restore_to(self.threshold_to_restore());
+                }
+                self.begin_reduction()
+            }
+        };
+        self.enter(Phase::Recovery(prr));
+    }
+
+    /// A retransmission timeout: everything but the newest segments is lost, and slow start begins anew (RFC 5681 §3.1, RFC 6298 §5).
+    pub(super) fn enter_loss(&mut self) {
+        let state = self.recovery.state();
+        self.mark_lost_by_timeout();
+        let orderly = state <= CaState::Disorder;
+        let begins = orderly || self.recovery.point() <= self.flight.una() || (state == CaState::Loss && !self.rtt.has_timed_out());
+        if begins {
+            self.recovery.undo.restore_to(self.threshold_to_restore());
+            self.w.prior_cwnd = self.w.cwnd;
+            self.lower_threshold();
+            self.event(CaEvent::Loss);
+            self.begin_evidence();
+        }
+        self.w.cwnd = (self.flight.in_flight() + 1).min(self.w.clamp);
+        self.w.cwnd_cnt = 0;
+        self.window_use.touch(self.tick());
+        if orderly && self.flight.sacked() >= DUP_THRESH {
+            self.rack.reordering.overestimated();
+        }
+        // RFC 5682 §2.1 step 1; a timeout that follows another is watched, too.
+        let watch = state < CaState::Recovery || self.rtt.has_timed_out();
+        self.enter(Phase::Loss(if watch { Frto::Watching } else { Frto::Off }));
+        self.recovery.set_point(self.flight.nxt());
+        self.tlp.end();
+        self.ecn.reduced();
+    }
+
+    /// All but what was sent within the last RTT that RACK measured. A SACKed segment at the left edge shows that the receiver has dropped
+    /// what it had: then nothing it said counts (RFC 2018 §8).
+    fn mark_lost_by_timeout(&mut self) {
+        let reneged = self.flight.front().is_some_and(|s| s.is(Marks::SACKED));
+        if reneged {
+            self.flight.forget_sacks();
+            self.recovery.receiver_reneged();
+        }
+        self.flight.begin_timeout();
+        let (head, now_us, rtt_us) = (self.flight.front_id(), self.now_us(), u64::from(self.rack.rtt_us()));
+        for id in self.flight.ids() {
+            let s = self.flight.get(id);
+            let recent = s.sent_us() + rtt_us > now_us;
+            if s.is(Marks::SACKED) || (recent && !reneged && id != head) {
+                continue;
+            }
+            self.mark_lost(id);
+            self.flight.lost_by_timeout(id);
+        }
+    }
+
+    // ---- undo ----
+
+    /// The threshold that an undo returns to: three quarters of the window, if that is more than the present threshold.
+    pub(super) fn threshold_to_restore(&self) -> u32 {
+        if self.recovery.is_reducing() {
+            self.w.ssthresh
+        } else {
+            self.w.ssthresh.max(self.w.cwnd / 2 + self.w.cwnd / 4)
+        }
+    }
+
+    /// From now on retransmissions are evidence for or against the reduction.
+    fn begin_evidence(&mut self) {
+        let copies = self.flight.resent() + u32::from(self.tlp.copy_is_out());
+        self.recovery.undo.begin(self.flight.una(), copies);
+    }
+
+    /// Takes the last reduction back (RFC 4015 §3.2); with `losses`, what was believed lost is not.
+    fn undo(&mut self, losses: bool) {
+        if losses {
+            self.flight.forget_losses();
+        }
+        if let Some(ssthresh) = self.recovery.undo.ssthresh() {
+            let v = self.view();
+            self.w.cwnd = self.control.cc.undo(&v, &self.w).clamp(1, self.w.clamp);
+            if ssthresh > self.w.ssthresh {
+                self.w.ssthresh = ssthresh;
+                self.ecn.queue_cwr = false;
+            }
+        }
+        self.window_use.touch(self.tick());
+        self.recovery.undo.end();
+        self.rack.look_again();
+        self.stats.undos += 1;
+    }
+
+    /// The evidence of timestamps begins anew when nothing that was sent again is left.
+    fn forget_first_without_copies(&mut self) {
+        if !self.flight.any_resent() {
+            self.recovery.undo.forget_first();
+        }
+    }
+
+    /// Nothing is lost: the phase is Open or Disorder, or CWR if congestion was echoed (RFC 3168 §6.1.2).
+    fn settle(&mut self, congestion: bool) {
+        self.forget_first_without_copies();
+        if congestion {
+            self.stats.ecn_reductions += u64::from(self.recovery.state() < CaState::Cwr);
+            self.enter_cwr();
+        }
+        if !matches!(self.recovery.phase(), Phase::Cwr(_)) {
+            self.open_or_disorder();
+        }
+    }
+
+    fn open_or_disorder(&mut self) {
+        let orderly = self.flight.sacked() + self.flight.lost() == 0 && !self.flight.any_resent();
+        let phase = if orderly { Phase::Open } else { Phase::Disorder };
+        if self.recovery.phase() != phase {
+            self.enter(phase);
+            self.recovery.set_point(self.flight.nxt());
+        }
+    }
+}
+
+/// Least time that a receiver gets after it has dropped what it had SACKed: 10 ms.
+const RENEGING_WAIT_US: u64 = 10_000;

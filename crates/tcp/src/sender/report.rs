@@ -1,0 +1,80 @@
+//! What one ACK says, once it has been applied to the segments in flight. It is made in `ack.rs`, read by everything that decides, and never
+//! changed.
+
+use super::flight::Sampled;
+use super::sack::Duplicate;
+
+/// One acceptable ACK.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct AckReport {
+    /// Its number.
+    pub ack: u64,
+    /// The connection before it.
+    pub prior: Prior,
+    /// Nothing was in flight before it.
+    pub was_idle: bool,
+    /// Its header was the expected one.
+    pub predicted: bool,
+    /// It spoke about the window.
+    pub window_update: bool,
+    /// It echoes congestion.
+    pub congestion: bool,
+    /// Segments that it acknowledged cumulatively.
+    pub acked: u32,
+    /// Segments that it SACKed for the first time.
+    pub sacked: u32,
+    /// Packets that it delivered: acknowledged or SACKed for the first time, or reported as duplicates.
+    pub delivered: u32,
+    /// Its DSACK, if it has one that counts.
+    pub duplicate: Option<Duplicate>,
+    /// It reports a probe as a duplicate.
+    pub probe_duplicate: bool,
+    /// An original from before the recovery point was among what it delivered.
+    pub original: bool,
+    /// The segment at the left edge had been SACKed: the receiver has dropped it.
+    pub reneged: bool,
+    /// The timer of the oldest segment in flight starts anew.
+    pub restarts_timer: bool,
+    /// RTT of the last packet that it delivered, µs; negative if unknown.
+    pub rtt_us: i64,
+    /// The receiver may have delayed it.
+    pub maybe_delayed: bool,
+    /// The transmission that gives its rate sample.
+    pub sampled: Option<Sampled>,
+    /// It says nothing new (RFC 5681 §2, with SACK): neither its number, nor the window, nor a duplicate.
+    pub is_duplicate: bool,
+}
+
+/// The connection just before an ACK.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Prior {
+    /// The left edge.
+    pub una: u64,
+    /// Packets in flight.
+    pub in_flight: u32,
+    /// End of the highest SACKed segment.
+    pub sacked_end: u64,
+    /// Count of packets delivered.
+    pub delivered: u32,
+    /// Count of packets marked lost.
+    pub marked_lost: u32,
+    /// Whether delivery rates can be measured.
+    pub rates_usable: bool,
+}
+
+impl AckReport {
+    /// Whether it moved the left edge.
+    #[inline]
+    pub fn advanced(&self) -> bool {
+        self.ack > self.prior.una
+    }
+    /// Whether it gives a reason to look for losses: SACKs, duplicates, congestion, or nothing new at all.
+    #[inline]
+    pub fn is_alarming(&self) -> bool {
+        self.sacked > 0 || self.congestion || self.duplicate.is_some() || !(self.window_update || self.acked > 0)
+    }
+    /// Whether it says nothing but its number.
+    pub fn is_empty(&self) -> bool {
+        !self.advanced() && !self.window_update && self.acked == 0 && self.sacked == 0
+    }
+}

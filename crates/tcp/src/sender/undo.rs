@@ -1,0 +1,128 @@
+//! What proves that the last reduction of the window was wrong, and what it is restored to.
+//!
+//! Source: RFC 3522 (Eifel: the timestamp echoed is older than the first retransmission), RFC 3708 and RFC 2883 (every retransmission was
+//! reported as a duplicate), RFC 4015 §3.2 (response). How it differs: see docs/models/recovery.md. Not modelled: spurious SYN timeouts.
+
+use super::flight::echoes_before;
+
+/// The evidence that a connection gathers about its last reduction.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Undo {
+    /// The left edge when the reduction began; without one there is nothing to undo.
+    from: Option<u64>,
+    /// Retransmissions since then that were not reported as duplicates; none if nothing was sent again.
+    unproven: Option<u32>,
+    /// Timestamp of the first retransmission.
+    first_resent: Option<u32>,
+    /// The threshold to return to; none if the reduction was due in any case.
+    ssthresh: Option<u32>,
+}
+
+impl Undo {
+    /// A reduction begins at the left edge `una` with `copies` already in flight.
+    pub fn begin(&mut self, una: u64, copies: u32) {
+        self.from = Some(una);
+        self.unproven = Some(copies).filter(|&n| n > 0);
+    }
+    /// The window may be restored with this threshold if the reduction turns out wrong.
+    pub fn restore_to(&mut self, ssthresh: u32) {
+        self.ssthresh = Some(ssthresh);
+    }
+    /// The reduction is due whatever becomes of the losses: congestion was signalled.
+    pub fn keep_reduction(&mut self) {
+        self.ssthresh = None;
+    }
+    /// There is nothing to undo.
+    pub fn end(&mut self) {
+        self.from = None;
+    }
+    /// The left edge when the reduction began.
+    #[inline]
+    pub fn from(&self) -> Option<u64> {
+        self.from
+    }
+    /// The threshold before it, if it may be restored.
+    pub fn ssthresh(&self) -> Option<u32> {
+        self.ssthresh
+    }
+
+    /// `n` segments were sent again, with this timestamp.
+    pub fn resent(&mut self, n: u32, timestamp: u32) {
+        self.unproven = Some(self.unproven.unwrap_or(0) + n);
+        self.first_resent.get_or_insert(timestamp);
+    }
+    /// A further retransmission counts that did not leave, or whose time is not known.
+    pub fn resent_untimed(&mut self, n: u32) {
+        self.unproven = Some(self.unproven.unwrap_or(0) + n);
+    }
+    /// Nothing that was sent again is left: the next retransmission is the first one again.
+    pub fn forget_first(&mut self) {
+        self.first_resent = None;
+    }
+    /// `n` retransmissions since the reduction were duplicates.
+    pub fn duplicates(&mut self, n: u32) {
+        self.unproven = self.unproven.map(|left| left.saturating_sub(n));
+    }
+
+    /// Retransmissions that were not reported as duplicates; for tests.
+    #[cfg(test)]
+    pub fn unproven(&self) -> Option<u32> {
+        self.unproven
+    }
+
+    /// Whether every retransmission was needless (RFC 3708 §2).
+    #[inline]
+    pub fn by_duplicates(&self) -> bool {
+        self.from.is_some() && self.unproven == Some(0)
+    }
+    /// Whether the ACK was caused by an original (RFC 3522 §3.2): the echo is older than the first retransmission, or there was none.
+    #[inline]
+    pub fn by_timestamp(&self, echo: u32) -> bool {
+        self.from.is_some() && self.first_resent.map_or(true, |first| echoes_before(echo, first))
+    }
+    /// Whether either proves the reduction wrong.
+    #[inline]
+    pub fn proven(&self, echo: u32) -> bool {
+        self.by_duplicates() || self.by_timestamp(echo)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// RFC 3708 §2: two retransmissions, two duplicates.
+    #[test]
+    fn every_retransmission_must_be_reported() {
+        let mut u = Undo::default();
+        u.begin(1, 0);
+        assert!(!u.by_duplicates(), "nothing was sent again");
+        u.resent(2, 50);
+        u.duplicates(1);
+        assert!(!u.by_duplicates());
+        u.duplicates(1);
+        assert!(u.by_duplicates());
+        u.end();
+        assert!(!u.by_duplicates());
+    }
+
+    /// RFC 3522 §3.2: only an echo from before the first retransmission names the original.
+    #[test]
+    fn the_echo_names_the_original() {
+        let mut u = Undo::default();
+        u.begin(1, 0);
+        u.resent(1, 50);
+        u.resent(1, 60);
+        assert!(u.by_timestamp(49) && !u.by_timestamp(50) && !u.by_timestamp(55) && !u.by_timestamp(0));
+        u.forget_first();
+        assert!(u.by_timestamp(55));
+    }
+
+    #[test]
+    fn copies_in_flight_at_the_start_count() {
+        let mut u = Undo::default();
+        u.begin(1, 2);
+        u.duplicates(2);
+        assert!(u.by_duplicates());
+    }
+}
