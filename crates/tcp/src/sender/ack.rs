@@ -8,17 +8,9 @@ use super::flight::{timestamp, Delivery, Marks, Reading, Span, Surroundings};
 use super::recovery::Phase;
 use super::reduction::Actions;
 use super::report::{AckReport, Prior};
-use super::sack::{Duplicate, SackOption};
+use super::sack::SackOption;
 use super::Sender;
 use tcpscape_base::{CaState, Flags, Segment};
-
-/// What the SACK option of an ACK brought.
-#[derive(Clone, Copy, Debug, Default)]
-struct SackNews {
-    told: Delivery,
-    duplicate: Option<Duplicate>,
-    probe_duplicate: bool,
-}
 
 /// The RTT that an ACK shows, µs.
 #[derive(Clone, Copy, Debug, Default)]
@@ -73,7 +65,9 @@ impl Sender {
         if report.was_idle {
             return self.on_idle_ack(&report);
         }
-        self.judge_probe(&report);
+        if self.tlp.is_out() {
+            self.judge_probe(&report);
+        }
         let calm = self.recovery.phase() == Phase::Open && !report.is_alarming();
         let actions = if calm { Actions::NONE } else { self.step(&report) };
         if report.restarts_timer && !actions.timer_is_set {
@@ -98,17 +92,9 @@ impl Sender {
             return;
         }
         let una = self.flight.una();
-        let news = self.read_sack(s, una, una);
-        self.learn(&news.told);
-        let report = AckReport {
-            ack: una,
-            prior: Prior { una, ..Prior::default() },
-            sacked: news.told.sacked,
-            duplicate: news.duplicate,
-            probe_duplicate: news.probe_duplicate,
-            original: news.told.original,
-            ..AckReport::default()
-        };
+        let mut report = AckReport::new(una, Prior { una, ..Prior::default() }, false);
+        self.read_sack(s, self.surroundings(), &mut report);
+        self.learn(&report.told);
         let actions = self.step(&report);
         self.resend(actions.resend);
     }
@@ -128,20 +114,21 @@ impl Sender {
         if s.ack > prior.una {
             self.rtt.progressed();
         }
-        let mut report = AckReport { ack: s.ack, prior, was_idle: self.flight.out() == 0, ..AckReport::default() };
+        let mut report = AckReport::new(s.ack, prior, self.flight.out() == 0);
         report.predicted = self.peer.predicts(s);
         report.window_update = self.take_window(s);
-        let news = self.read_sack(s, s.ack, prior.una);
-        report.duplicate = news.duplicate;
-        report.probe_duplicate = news.probe_duplicate;
+        let around = self.surroundings();
+        if s.nsack > 0 {
+            self.read_sack(s, around, &mut report);
+        }
         report.congestion = self.ecn.echoes(s);
-        let by_sack = news.told.sacked + news.duplicate.map_or(0, |d| d.segments);
+        let by_sack = report.told.sacked + report.duplicate.map_or(0, |d| d.segments);
         self.delivery.count(by_sack, report.congestion);
         if !report.was_idle {
-            self.read_number(news.told, &mut report);
+            self.read_number(around, &mut report);
             report.delivered = self.delivery.delivered().wrapping_sub(prior.delivered);
             report.congestion |= self.read_ace(s, report.delivered);
-            self.rack.adapt(report.sampled.map_or(0, |p| p.delivered_then), self.delivery.delivered());
+            self.rack.adapt(report.told.sampled.as_ref().map_or(0, |p| p.delivered_then), self.delivery.delivered());
         }
         report
     }
@@ -168,75 +155,66 @@ impl Sender {
         }
     }
 
-    /// Applies the SACK option of an ACK whose number makes `una` the left edge; it was `prior_una`.
-    fn read_sack(&mut self, s: &Segment, una: u64, prior_una: u64) -> SackNews {
-        let around = self.surroundings();
-        if s.nsack == 0 {
-            return SackNews { told: Reading::begin(&mut self.flight, around, una).told(), ..SackNews::default() };
-        }
+    /// Applies the SACK option of an ACK.
+    fn read_sack(&mut self, s: &Segment, around: Surroundings, r: &mut AckReport) {
         let mut option = SackOption::of(s);
         let duplicate = option.duplicate(self.peer.max_window(), self.cfg.mss);
-        let probe_duplicate = duplicate.is_some_and(|d| d.segments == 1 && self.tlp.ends_at(d.end));
+        r.probe_duplicate = duplicate.is_some_and(|d| d.segments == 1 && self.tlp.ends_at(d.end));
         // More duplicates than this side sent twice are the network's.
         self.stats.dsack_dups += duplicate.map_or(0, |d| u64::from(d.segments));
-        let duplicate = duplicate.filter(|_| self.stats.dsack_dups <= self.stats.retransmits);
-        let mut reading = Reading::begin(&mut self.flight, around, una);
-        if let Some(d) = duplicate {
-            if !probe_duplicate {
+        r.duplicate = duplicate.filter(|_| self.stats.dsack_dups <= self.stats.retransmits);
+        let nxt = self.flight.nxt();
+        let mut reading = Reading::of(&mut self.flight, &mut r.told, around, r.ack);
+        if let Some(d) = r.duplicate {
+            if !r.probe_duplicate {
                 self.rack.on_duplicate();
             }
-            reading.duplicate(&d, prior_una);
+            reading.duplicate(&d, r.prior.una);
         }
-        for &block in option.usable(duplicate.is_some(), una, reading.nxt()) {
+        for &block in option.usable(r.duplicate.is_some(), r.ack, nxt) {
             reading.sack(block);
         }
-        let told = reading.told();
-        self.recovery.undo.duplicates(told.needless);
+        self.recovery.undo.duplicates(r.told.needless);
         // After a timeout that cannot be undone, SACKs tell of its own retransmissions.
         if self.recovery.state() != CaState::Loss || around.undo_from.is_some() {
-            self.note_reordering(told.overtaken_sack);
+            self.note_reordering(r.told.overtaken_sack);
         }
-        SackNews { told, duplicate, probe_duplicate }
     }
 
     /// Applies the number of an ACK to the segments in flight and to the RTT.
-    fn read_number(&mut self, told: Delivery, r: &mut AckReport) {
+    fn read_number(&mut self, around: Surroundings, r: &mut AckReport) {
         let sacked_before = self.flight.sacked();
-        let around = self.surroundings();
-        let mut reading = Reading::resume(&mut self.flight, around, told);
-        reading.acknowledge();
-        let told = reading.told();
-        self.delivery.count(told.acked_first, r.congestion);
-        self.learn(&told);
-        r.acked = told.acked;
-        r.sacked = told.sacked;
-        r.original = told.original;
-        r.sampled = told.sampled;
-        r.is_duplicate = !r.advanced() && !r.window_update && r.acked == 0 && r.duplicate.is_none();
+        Reading::of(&mut self.flight, &mut r.told, around, r.ack).acknowledge();
+        self.delivery.count(r.told.acked_first, r.congestion);
+        self.learn(&r.told);
+        r.is_duplicate = !r.advanced() && !r.window_update && r.told.acked == 0 && r.duplicate.is_none();
         r.reneged = self.flight.front().is_some_and(|s| s.is(Marks::SACKED));
-        let alone = told.acked == 1 && !told.partial && sacked_before == 0 && r.ack - r.prior.una < u64::from(self.cfg.mss);
-        self.measure_rtt(&told, alone, r);
-        if told.acked > 0 && told.lowest_acked.is_some_and(|low| low < r.prior.sacked_end) {
-            self.note_reordering(told.lowest_acked);
+        self.measure_rtt(sacked_before > 0, r);
+        if r.told.lowest_acked.is_some_and(|low| low < r.prior.sacked_end) {
+            self.note_reordering(r.told.lowest_acked);
         }
     }
 
-    /// RFC 6298 §3: takes an RTT sample. `alone` if the ACK is for one short segment.
-    fn measure_rtt(&mut self, told: &Delivery, alone: bool, r: &mut AckReport) {
+    /// RFC 6298 §3: takes an RTT sample.
+    fn measure_rtt(&mut self, was_sacked: bool, r: &mut AckReport) {
         let now_us = self.now_us();
+        let told = &r.told;
         let rtt = self.rtt_evidence(told, now_us);
-        // Nothing else was delivered since that segment left, and nothing else was said: the receiver may have waited for a second one.
-        let next_delivered = told.sampled.map_or(0, |p| p.delivered_then).wrapping_add(1) == self.delivery.delivered();
+        // One short segment is acknowledged alone, nothing was delivered since it left, and nothing else is said: the receiver may have waited
+        // for a second one.
+        let alone = told.acked == 1 && !told.partial && !was_sacked && r.ack - r.prior.una < u64::from(self.cfg.mss);
         let by_number = told.acked_times.is_some() && !told.acked_resent;
-        r.maybe_delayed = by_number && alone && next_delivered && !(r.sacked > 0 || r.congestion || r.duplicate.is_some());
+        let next_delivered = || told.sampled.as_ref().map_or(0, |p| p.delivered_then).wrapping_add(1) == self.delivery.delivered();
+        let quiet = told.sacked == 0 && !r.congestion && r.duplicate.is_none();
+        r.maybe_delayed = alone && by_number && quiet && next_delivered();
         r.rtt_us = rtt.last.map_or(-1, |us| us as i64);
+        // SACKs that tell a longer RTT than the oldest segment has waited move the timer, too.
+        let oldest_is_younger = |us| self.flight.front().is_some_and(|s| s.sent_us() + us > now_us);
+        r.restarts_timer = told.acked > 0 || rtt.sacked.is_some_and(oldest_is_younger);
         if let Some(first) = rtt.first {
             let last = rtt.last.unwrap_or(0) as u32;
             self.take_rtt(first as u32, last, r.maybe_delayed);
         }
-        // SACKs that tell a longer RTT than the oldest segment has waited move the timer, too.
-        let oldest_is_younger = |us| self.flight.front().is_some_and(|s| s.sent_us() + us > now_us);
-        r.restarts_timer = told.acked > 0 || rtt.sacked.is_some_and(oldest_is_younger);
     }
 
     /// Originals acknowledged first, then those SACKed, then the echoed timestamp (RFC 7323 §4.1), which is exact to 1 ms.

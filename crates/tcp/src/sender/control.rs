@@ -67,8 +67,8 @@ impl Sender {
     /// An ACK has been read, before anything is decided.
     pub(super) fn tell_ack(&mut self, r: &AckReport) {
         if !r.was_idle {
-            let since = self.delivery.delivered().wrapping_sub(r.sampled.map_or(0, |p| p.delivered_then));
-            let acked = PktsAcked { pkts_acked: r.acked, rtt_us: r.rtt_us, in_flight: self.cfg.mss.wrapping_mul(since) };
+            let since = self.delivery.delivered().wrapping_sub(r.told.sampled.as_ref().map_or(0, |p| p.delivered_then));
+            let acked = PktsAcked { pkts_acked: r.told.acked, rtt_us: r.rtt_us, in_flight: self.cfg.mss.wrapping_mul(since) };
             let v = self.view();
             self.control.cc.pkts_acked(&v, &mut self.w, &acked);
         }
@@ -87,7 +87,7 @@ impl Sender {
             self.reduce(rate.acked_sacked, rate.losses, r.advanced());
         } else {
             // Where segments often arrive out of order, any delivery lets the window grow; otherwise only progress in order does.
-            let progress = r.acked > 0 || (r.sacked > 0 && self.rack.reordering.is_large());
+            let progress = r.told.acked > 0 || (r.told.sacked > 0 && self.rack.reordering.is_large());
             if owns || progress {
                 let v = self.view();
                 let sample = AckSample { acked: rate.acked_sacked, ack: r.ack, may_raise: progress, rate };
@@ -107,15 +107,13 @@ impl Sender {
     fn rate_sample(&mut self, r: &AckReport) -> RateSample {
         let (now_us, min_rtt_us, marked) = (self.now_us(), self.rtt.min_us(), self.flight.marked_lost());
         let grown = self.delivery.delivered().wrapping_sub(r.prior.delivered);
-        let sample = self.delivery.sample(r.sampled.as_ref(), grown, now_us, min_rtt_us, r.prior.rates_usable);
-        RateSample {
-            rtt_us: r.rtt_us,
-            losses: marked.wrapping_sub(r.prior.marked_lost),
-            lost: marked.wrapping_sub(r.sampled.map_or(0, |p| p.lost_then)),
-            prior_in_flight: r.prior.in_flight,
-            is_ack_delayed: r.maybe_delayed,
-            ..sample
-        }
+        let mut rate = self.delivery.sample(r.told.sampled.as_ref(), grown, now_us, min_rtt_us, r.prior.rates_usable);
+        rate.rtt_us = r.rtt_us;
+        rate.losses = marked.wrapping_sub(r.prior.marked_lost);
+        rate.lost = marked.wrapping_sub(r.told.sampled.as_ref().map_or(0, |p| p.lost_then));
+        rate.prior_in_flight = r.prior.in_flight;
+        rate.is_ack_delayed = r.maybe_delayed;
+        rate
     }
 
     /// The rate of a control that sets none: what the window sends in an RTT, doubled in the first half of slow start, a fifth more after.

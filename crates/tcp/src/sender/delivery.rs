@@ -116,30 +116,28 @@ impl DeliveryRate {
         if grown > 0 {
             self.delivered_us = now_us;
         }
-        let invalid = RateSample { delivered: -1, interval_us: -1, acked_sacked: grown, ..RateSample::default() };
-        let Some(p) = sampled else { return invalid };
-        let noted = RateSample {
-            prior_delivered: p.delivered_then,
-            prior_mstamp: p.delivered_then_us,
-            tx_in_flight: p.in_flight_then,
-            is_app_limited: p.app_limited,
-            is_retrans: p.resent,
-            ..invalid
-        };
+        let mut sample = RateSample { delivered: -1, interval_us: -1, acked_sacked: grown, ..RateSample::default() };
+        let Some(p) = sampled else { return sample };
+        sample.prior_delivered = p.delivered_then;
+        sample.prior_mstamp = p.delivered_then_us;
+        sample.tx_in_flight = p.in_flight_then;
+        sample.is_app_limited = p.app_limited;
+        sample.is_retrans = p.resent;
         if !usable {
-            return noted;
+            return sample;
         }
         let packets = self.delivered.wrapping_sub(p.delivered_then);
+        sample.delivered = packets as i32;
         let interval_us = p.send_interval_us.max(now_us.saturating_sub(p.delivered_then_us));
-        if interval_us < u64::from(min_rtt_us) {
-            // Faster than the path can answer: the packet had been marked lost too early (§3.3).
-            return RateSample { delivered: packets as i32, ..noted };
+        // Faster than the path can answer: the packet had been marked lost too early (§3.3), and there is no interval.
+        if interval_us >= u64::from(min_rtt_us) {
+            sample.interval_us = interval_us as i64;
+            let (best, best_us) = self.rate;
+            if !p.app_limited || u64::from(packets) * u64::from(best_us) >= u64::from(best) * interval_us {
+                self.rate = (packets, interval_us as u32);
+            }
         }
-        let (best, best_us) = self.rate;
-        if !p.app_limited || u64::from(packets) * u64::from(best_us) >= u64::from(best) * interval_us {
-            self.rate = (packets, interval_us as u32);
-        }
-        RateSample { delivered: packets as i32, interval_us: interval_us as i64, ..noted }
+        sample
     }
 }
 

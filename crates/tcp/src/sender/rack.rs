@@ -229,9 +229,8 @@ mod tests {
             f.send(MSS, MSS, false, &d);
         }
         let around = Surroundings { now_us: 53_000, min_rtt_us: 40_000, echo: 0, recovery_point: 1, undo_from: None };
-        let mut reading = Reading::begin(&mut f, around, 1);
-        reading.sack((seq(2), seq(3)));
-        let told = reading.told();
+        let mut told = Delivery::default();
+        Reading::of(&mut f, &mut told, around, 1).sack((seq(2), seq(3)));
         let mut rack = Rack::new();
         rack.delivered(&told);
         (f, rack)

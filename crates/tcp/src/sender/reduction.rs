@@ -92,8 +92,8 @@ impl Sender {
             nxt: self.flight.nxt(),
             advanced: r.advanced(),
             echo: self.peer.echo(),
-            original: r.original,
-            sacked_or_duplicate: r.sacked > 0 || r.is_duplicate,
+            original: r.told.original,
+            sacked_or_duplicate: r.told.sacked > 0 || r.is_duplicate,
             copies: self.flight.resent(),
         }
     }

@@ -1,11 +1,11 @@
 //! What one ACK says, once it has been applied to the segments in flight. It is made in `ack.rs`, read by everything that decides, and never
 //! changed.
 
-use super::flight::Sampled;
+use super::flight::Delivery;
 use super::sack::Duplicate;
 
 /// One acceptable ACK.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct AckReport {
     /// Its number.
     pub ack: u64,
@@ -19,18 +19,14 @@ pub(super) struct AckReport {
     pub window_update: bool,
     /// It echoes congestion.
     pub congestion: bool,
-    /// Segments that it acknowledged cumulatively.
-    pub acked: u32,
-    /// Segments that it SACKed for the first time.
-    pub sacked: u32,
+    /// What the segments that it delivered tell.
+    pub told: Delivery,
     /// Packets that it delivered: acknowledged or SACKed for the first time, or reported as duplicates.
     pub delivered: u32,
     /// Its DSACK, if it has one that counts.
     pub duplicate: Option<Duplicate>,
     /// It reports a probe as a duplicate.
     pub probe_duplicate: bool,
-    /// An original from before the recovery point was among what it delivered.
-    pub original: bool,
     /// The segment at the left edge had been SACKed: the receiver has dropped it.
     pub reneged: bool,
     /// The timer of the oldest segment in flight starts anew.
@@ -39,8 +35,6 @@ pub(super) struct AckReport {
     pub rtt_us: i64,
     /// The receiver may have delayed it.
     pub maybe_delayed: bool,
-    /// The transmission that gives its rate sample.
-    pub sampled: Option<Sampled>,
     /// It says nothing new (RFC 5681 §2, with SACK): neither its number, nor the window, nor a duplicate.
     pub is_duplicate: bool,
 }
@@ -63,6 +57,27 @@ pub(super) struct Prior {
 }
 
 impl AckReport {
+    /// An ACK with this number, of which nothing more is known yet.
+    #[inline]
+    pub fn new(ack: u64, prior: Prior, was_idle: bool) -> AckReport {
+        AckReport {
+            ack,
+            prior,
+            was_idle,
+            predicted: false,
+            window_update: false,
+            congestion: false,
+            told: Delivery::default(),
+            delivered: 0,
+            duplicate: None,
+            probe_duplicate: false,
+            reneged: false,
+            restarts_timer: false,
+            rtt_us: -1,
+            maybe_delayed: false,
+            is_duplicate: false,
+        }
+    }
     /// Whether it moved the left edge.
     #[inline]
     pub fn advanced(&self) -> bool {
@@ -71,10 +86,10 @@ impl AckReport {
     /// Whether it gives a reason to look for losses: SACKs, duplicates, congestion, or nothing new at all.
     #[inline]
     pub fn is_alarming(&self) -> bool {
-        self.sacked > 0 || self.congestion || self.duplicate.is_some() || !(self.window_update || self.acked > 0)
+        self.told.sacked > 0 || self.congestion || self.duplicate.is_some() || !(self.window_update || self.told.acked > 0)
     }
     /// Whether it says nothing but its number.
     pub fn is_empty(&self) -> bool {
-        !self.advanced() && !self.window_update && self.acked == 0 && self.sacked == 0
+        !self.advanced() && !self.window_update && self.told.acked == 0 && self.told.sacked == 0
     }
 }

@@ -86,7 +86,7 @@ impl SendBuffer {
     /// Memory held, bytes: unsent data and what is in flight, each buffer with its overhead.
     pub fn used(&self, flight: &Flight) -> u64 {
         let buffers = self.unsent.len() as u64 + u64::from(flight.buffers());
-        self.end - flight.nxt() + flight.bytes() + buffers * u64::from(self.overhead)
+        self.end - flight.una() + buffers * u64::from(self.overhead)
     }
 
     // ---- writing ----

@@ -17,8 +17,9 @@ impl Sender {
 
     /// Sets the timer `ticks` after what pacing still holds back.
     pub(super) fn arm_paced(&mut self, purpose: Purpose, ticks: u64) {
-        let hold_us = self.pacer.hold_ns(self.now) / 1_000;
-        self.arm(purpose, ticks + self.cfg.jiffies.from_micros(hold_us));
+        let hold_ns = self.pacer.hold_ns(self.now);
+        let hold = if hold_ns == 0 { 0 } else { self.cfg.jiffies.from_micros(hold_ns / 1_000) };
+        self.arm(purpose, ticks + hold);
     }
 
     /// The timer may have fired.

@@ -95,11 +95,6 @@ impl Flight {
             self.sacked_end
         }
     }
-    /// Payload that is held until it is acknowledged, bytes.
-    #[inline]
-    pub fn bytes(&self) -> u64 {
-        self.board.front().map_or(0, |s| self.nxt - s.seq)
-    }
     /// Buffers that hold it.
     #[inline]
     pub fn buffers(&self) -> u32 {
@@ -368,7 +363,7 @@ impl Flight {
     pub fn check(&self, timeouts: u64) {
         let count = |mark| self.ids().filter(|&id| self.get(id).is(mark)).count() as u32;
         assert_eq!((self.sacked, self.lost, self.buffers), (count(Marks::SACKED), count(Marks::LOST), count(Marks::BUFFER_START)));
-        assert_eq!(self.bytes(), self.ids().map(|id| u64::from(self.get(id).len)).sum::<u64>());
+        assert_eq!(self.nxt - self.una, self.ids().map(|id| u64::from(self.get(id).len)).sum::<u64>());
         // A timeout may count a copy twice (docs/models/sender.md).
         let twice = self.resent.checked_sub(count(Marks::RESENT));
         assert!(twice.is_some_and(|n| u64::from(n) <= timeouts), "copies: {} counted, {} marked", self.resent, count(Marks::RESENT));
