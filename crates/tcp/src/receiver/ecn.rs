@@ -168,10 +168,15 @@ impl EcnFeedback {
         }
     }
 
+    /// Whether marks are echoed in ECE: ECN was agreed to, and not accurate feedback.
+    #[inline]
+    pub fn echoes(&self) -> bool {
+        matches!(self.agreement, Agreement::Classic | Agreement::Dctcp(_))
+    }
     /// Data came; `next` is the next byte expected, and `is_delayed` whether an ACK waits.
     #[inline]
     pub fn on_data(&mut self, s: &Segment, next: u64, is_delayed: bool) -> MarkReport {
-        if matches!(self.agreement, Agreement::None | Agreement::Accurate(_)) {
+        if !self.echoes() {
             return MarkReport::default();
         }
         if s.ecn == Ecn::NotEct {

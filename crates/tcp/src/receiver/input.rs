@@ -20,6 +20,7 @@ impl Receiver {
     // ---- handshake -------------------------------------------------------------------------------------------------
 
     /// A segment before the connection is open.
+    #[cold]
     pub(super) fn shake_hands(&mut self, now: Time, s: &Segment, memory: u32) {
         match self.handshake.step(s, self.timestamps, self.window.advertised()) {
             Step::Ignore => {}
@@ -85,6 +86,7 @@ impl Receiver {
         acceptance == Acceptance::Acceptable
     }
     // An ACK for a segment that is not acceptable, with a DSACK for what of it is old.
+    #[cold]
     fn refuse(&mut self, now: Time, s: &Segment) {
         if s.end() == s.seq {
             return self.send_limited_ack(now);
@@ -329,6 +331,9 @@ impl Receiver {
     // Whether it carries a congestion mark.
     #[inline]
     fn read_mark(&mut self, now: Time, s: &Segment) {
+        if !self.ecn.echoes() {
+            return;
+        }
         let report = self.ecn.on_data(s, self.stream.next(), self.acks.is_delayed());
         self.stats.ce_segments += u64::from(report.marked);
         if let Some(early) = report.before {

@@ -199,15 +199,16 @@ impl Receiver {
 
     /// The first half of a read: up to `max` bytes leave the queue; returns how many, and how many buffers held them.
     pub fn copy(&mut self, now: Time, max: u64) -> (u64, u32) {
-        let taken = self.store.read(max);
-        if taken.bytes > 0 {
-            // What a round trip's reads amount to is counted when the first buffer has been copied.
-            self.stream.on_read(taken.first);
-            let read = self.stream.read();
-            let waiting = if self.kernel.is_6_12() { self.stream.next() - read } else { 0 };
-            self.sizing.on_read(now, read, waiting, &self.round_trip, &mut self.window);
-            self.stream.on_read(taken.bytes - taken.first);
+        if self.store.unread() == 0 || max == 0 {
+            return (0, 0);
         }
+        let taken = self.store.read(max);
+        // What a round trip's reads amount to is counted when the first buffer has been copied.
+        self.stream.on_read(taken.first);
+        let read = self.stream.read();
+        let waiting = if self.kernel.is_6_12() { self.stream.next() - read } else { 0 };
+        self.sizing.on_read(now, read, waiting, &self.round_trip, &mut self.window);
+        self.stream.on_read(taken.bytes - taken.first);
         (taken.bytes, taken.buffers)
     }
 

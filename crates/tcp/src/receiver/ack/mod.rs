@@ -267,10 +267,10 @@ impl AckPolicy {
     /// When a timer is due next. A delayed-ACK timer with nothing to do is not mentioned.
     #[inline]
     pub fn next_event(&self) -> Option<Time> {
-        let is_used = self.delayed.is_waiting() || self.compression.is_active();
-        match (self.compression.until(), self.delayed.fires().filter(|_| is_used)) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
+        let until = self.compression.until();
+        match self.delayed.fires() {
+            Some(fires) if self.delayed.is_waiting() || self.compression.is_active() => Some(until.map_or(fires, |until| until.min(fires))),
+            _ => until,
         }
     }
     /// What a timer asks for at `now`. A delayed-ACK timer that fires while ACKs are held back ends compression.

@@ -93,6 +93,7 @@ impl Store {
         Some(joined)
     }
     /// The application reads up to `most` bytes.
+    #[inline]
     pub fn read(&mut self, most: u64) -> Taken {
         let taken = self.unread.take(most);
         self.memory -= taken.memory;
