@@ -55,7 +55,7 @@ impl RoundTrip {
         if self.smoothed == 0 || eighths < self.smoothed {
             self.smoothed = eighths;
         } else if method == Method::Echo {
-            self.smoothed = self.smoothed - (self.smoothed >> 3) + micros;
+            self.smoothed = (self.smoothed - (self.smoothed >> 3)).saturating_add(micros);
         }
     }
 
@@ -181,6 +181,16 @@ mod tests {
         assert_eq!(rtt.micros(), Some(40_000), "an echo is used once");
         rtt.on_echo(10, 10, false, 1);
         assert_eq!(rtt.micros(), Some(40_000), "a short segment may have waited for its sender");
+    }
+
+    /// An echo that no honest peer sends: half an hour, twice.
+    #[test]
+    fn an_absurd_age_is_bounded() {
+        let mut rtt = RoundTrip::default();
+        for echo in 1..4 {
+            rtt.on_echo(echo, OLDEST_ECHO_MS - 1, true, 1);
+        }
+        assert_eq!(rtt.smoothed(), u32::MAX);
     }
 
     /// Before 6.12 an echo within its millisecond counts as 1 ms.
