@@ -21,7 +21,7 @@ impl Receiver {
 
     /// A segment before the connection is open.
     #[cold]
-    pub(super) fn shake_hands(&mut self, now: Time, s: &Segment, memory: u32) {
+    pub(super) fn on_handshake_segment(&mut self, now: Time, s: &Segment, memory: u32) {
         match self.handshake.step(s, self.timestamps, self.window.advertised()) {
             Step::Ignore => {}
             Step::Begin => {
@@ -284,7 +284,7 @@ impl Receiver {
         self.stats.max_reorder_extent = self.stats.max_reorder_extent.max(extent);
         let insertion = self.store.insert(start, end, Buffer::of(s, s.len, memory));
         self.sack.set_duplicate(insertion.duplicate);
-        let told = self.sack.is_permitted() && self.report(now, (start, end));
+        let acknowledged = self.sack.is_permitted() && self.report(now, (start, end));
         // A merged segment counts before the window grows, another one after it.
         match insertion.queued {
             Queued::Nothing => self.stats.duplicates += 1,
@@ -297,18 +297,18 @@ impl Receiver {
                 self.store.charge(change);
             }
         }
-        Arrival::Ahead { told }
+        Arrival::Ahead { acknowledged }
     }
     // The bytes `range` are reported first in the SACK option. If that pushes a block out, an ACK that was held back goes before: returns
     // whether one did.
     fn report(&mut self, now: Time, range: (u64, u64)) -> bool {
         let place = self.sack.widen(range);
-        let told = self.sack.crowds_out(place) && self.acks.release_compressed();
-        if told {
+        let acknowledged = self.sack.crowds_out(place) && self.acks.release_compressed();
+        if acknowledged {
             self.send_ack(now);
         }
         self.sack.bring_forward(place, range);
-        told
+        acknowledged
     }
     fn grow_ahead(&mut self, len: u32, memory: u32) {
         if self.sack.is_permitted() {

@@ -143,7 +143,7 @@ impl Receiver {
     pub fn on_segment(&mut self, now: Time, s: &Segment, truesize: u32) {
         let memory = if truesize == 0 { s.len + self.kernel.skb_overhead } else { truesize };
         if !self.handshake.is_open() {
-            return self.shake_hands(now, s, memory);
+            return self.on_handshake_segment(now, s, memory);
         }
         if self.accepts(now, s) {
             self.read_ecn(s);

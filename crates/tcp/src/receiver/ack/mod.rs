@@ -36,10 +36,10 @@ pub(super) enum Arrival {
         /// Nothing is missing any more, or nothing more will come.
         completes: bool,
     },
-    /// Beyond a gap. `told`: an ACK that was held back has gone out since it came, and stands for it too.
+    /// Beyond a gap. `acknowledged`: an ACK that was held back has gone out since it came, and stands for it too.
     Ahead {
         /// It is acknowledged already.
-        told: bool,
+        acknowledged: bool,
     },
     /// Nothing of it was new.
     Old,
@@ -166,7 +166,7 @@ impl AckPolicy {
                 self.owed.ack = true;
                 self.owed.at_once |= completes;
             }
-            Arrival::Ahead { told } => self.owed.ack |= !told,
+            Arrival::Ahead { acknowledged } => self.owed.ack |= !acknowledged,
             Arrival::Old | Arrival::Outside => {
                 self.on_trouble(jiffies, window);
                 self.owed.ack = true;

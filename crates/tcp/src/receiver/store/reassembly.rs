@@ -207,14 +207,14 @@ mod tests {
         assert_eq!(r.clear(), 2 * 1_780 + 500);
     }
 
-    /// RFC 2883 §4.1.3: 5000–5500 comes twice beyond a gap.
+    /// RFC 2883 §4.1.3: 5000–5500 comes again while 4500–5500 waits beyond a gap.
     #[test]
     fn rfc_2883_a_whole_duplicate() {
         let mut r = with(&[(4_500, 5_500)]);
         assert_eq!(insert(&mut r, 5_000, 5_500), Insertion { queued: Queued::Nothing, duplicate: Some((5_000, 5_500)) });
     }
 
-    /// RFC 2883 §4.2.2 and §4.2.3: a segment of 1000 bytes covers what waits in part.
+    /// RFC 2883 §4.2: a segment of 1000 bytes of which parts wait already.
     #[test]
     fn rfc_2883_partial_duplicates() {
         // The first half is there.
