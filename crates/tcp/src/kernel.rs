@@ -16,13 +16,13 @@ pub enum Rules {
     V6_12,
 }
 
-/// How a receive buffer becomes a window (`tcp_win_from_space()`).
+/// How a receive buffer becomes a window (docs/models/kernel-profiles.md).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WindowRule {
     /// Half of the buffer, `tcp_adv_win_scale = 1` (up to Linux 6.5).
     Half,
-    /// The buffer times the measured payload/truesize ratio in 1/256 (`scaling_ratio`, Linux 6.6 and later).
+    /// The buffer times the measured ratio of payload to memory in 1/256 (Linux 6.6 and later).
     ScalingRatio,
 }
 
@@ -96,12 +96,11 @@ impl Kernel {
         self.rules >= Rules::V6_12
     }
 
-    /// Payload that fits behind the headers in the head of a received buffer: what `skb_overhead` leaves beside
-    /// `struct sk_buff` (256), `struct skb_shared_info` (320) and the room for headers. A short segment is copied there
-    /// (`skb_condense()`).
+    /// Payload that fits behind the headers in the head of a received buffer, bytes: what `skb_overhead` leaves beside the 576 bytes that
+    /// describe a buffer and the room for headers. A short segment is copied there (docs/models/kernel-profiles.md).
     #[inline]
     pub fn head_room(&self) -> u32 {
-        self.skb_overhead.saturating_sub(256 + 320 + self.max_tcp_header)
+        self.skb_overhead.saturating_sub(BUFFER_DESCRIPTION + self.max_tcp_header)
     }
 }
 
@@ -110,6 +109,13 @@ impl Default for Kernel {
         Kernel::V6_1
     }
 }
+
+/// Memory that describes a socket buffer (`struct sk_buff` and `struct skb_shared_info`, 256 + 320), bytes.
+const BUFFER_DESCRIPTION: u32 = 576;
+/// Levels of the timer wheel; a tick of each is 8 of the one below.
+const WHEEL_LEVELS: u32 = 9;
+/// A timer is on the lowest level if it is fewer ticks ahead than this.
+const LOWEST_LEVEL: u64 = 63;
 
 /// The tick counter: a timer armed for `n` jiffies fires on the tick that ends jiffy `n`, later ones on coarser grids.
 #[derive(Clone, Copy, Debug)]
@@ -142,7 +148,7 @@ impl Jiffies {
     pub fn hz(&self) -> u32 {
         self.hz
     }
-    /// The tick counter at `now` (`tcp_jiffies32`).
+    /// The tick counter at `now`.
     #[inline]
     pub fn at(&self, now: Time) -> u64 {
         self.ticks(now.0 + self.tick - self.phase)
@@ -157,32 +163,29 @@ impl Jiffies {
     pub fn time_of(&self, j: u64) -> Time {
         Time((j * self.tick + self.phase).saturating_sub(self.tick))
     }
-    /// Microseconds to jiffies, rounded up (`usecs_to_jiffies()`).
+    /// Microseconds to ticks, rounded up.
     #[inline]
     pub fn from_micros(&self, us: u64) -> u64 {
         self.ticks(us * 1_000 + self.tick - 1)
     }
-    /// Jiffies to microseconds.
+    /// Ticks to microseconds.
     #[inline]
     pub fn to_micros(&self, j: u64) -> u64 {
         j * self.tick / 1_000
     }
-    /// `HZ / divisor` jiffies, the way kernel constants are written.
+    /// Ticks of one `divisor`th of a second, rounded down.
     #[inline]
     pub fn hz_over(&self, divisor: u32) -> u64 {
         u64::from(self.hz / divisor)
     }
-    /// When a timer armed at `now` for `n` jiffies ahead really fires: on the timer wheel it is rounded up by one
-    /// unit of its level, 1 jiffy up to 63 ahead, 8 up to 504, 64 up to 4,032, and so on (`calc_wheel_index()`).
+    /// When a timer armed at `now` for `n` ticks ahead really fires: on the timer wheel it is rounded up by one unit of its level, 1 tick up
+    /// to 63 ahead, 8 up to 504, 64 up to 4,032, and so on (docs/models/kernel-profiles.md, "Timers").
     #[inline]
     pub fn fire(&self, now: Time, n: u64) -> Time {
-        let expires = self.at(now) + n;
-        let (mut shift, mut start) = (0, 63);
-        while n >= start && shift < 24 {
-            shift += 3;
-            start <<= 3;
-        }
-        self.time_of(((expires >> shift) + 1) << shift)
+        let top = WHEEL_LEVELS - 1;
+        let level = (0..top).find(|level| n < LOWEST_LEVEL << (3 * level)).unwrap_or(top);
+        let unit = 3 * level;
+        self.time_of((((self.at(now) + n) >> unit) + 1) << unit)
     }
 }
 
@@ -198,6 +201,16 @@ mod tests {
             let d = j.fire(now, 20).since(now).0;
             assert!((200_000_000..=210_000_000).contains(&d), "{d}");
         }
+    }
+
+    /// The levels' bounds: 62 ticks ahead is on the lowest, 63 on the second, 504 on the third.
+    #[test]
+    fn a_timer_is_rounded_up_by_one_unit_of_its_level() {
+        let j = Jiffies::new(1_000, Duration::ZERO);
+        let now = j.time_of(1_000);
+        let fires = |n| j.at(j.fire(now, n));
+        assert_eq!((fires(62), fires(63), fires(503)), (1_063, 1_064, 1_504));
+        assert_eq!((fires(504), fires(4_031), fires(4_032)), (1_536, 5_056, 5_120));
     }
 
     #[test]

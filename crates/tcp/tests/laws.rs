@@ -2,8 +2,8 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
-use tcpscape_base::{Duration, Flags, Segment, Stream, Time};
-use tcpscape_tcp::{cc, Feedback, Info, Jiffies, Kernel, Receiver, ReceiverConfig, Sender, SenderConfig};
+use tcpscape_base::{Duration, Ecn, Flags, Segment, Stream, Time};
+use tcpscape_tcp::{cc, Feedback, Info, Jiffies, Kernel, Receiver, ReceiverConfig, Rules, Sender, SenderConfig};
 
 /// Seeds per congestion control in the everyday run; `TCPSCAPE_LAW_SEEDS` asks for more.
 const SEEDS: u64 = 200;
@@ -377,6 +377,93 @@ fn no_acknowledgement_breaks_the_sender() {
                 s.check_invariants();
                 assert!(s.info().cwnd >= 1, "{} {seed}", e.name);
             }
+        }
+    }
+}
+
+/// A segment of a peer that loses, reorders, repeats and cuts its data in any way, around the next byte that `receiver` expects.
+/// `echo` is the last timestamp that the receiver sent.
+fn wild(r: &mut Stream, receiver: &Receiver, mss: u32, ts: u32, echo: u32) -> Segment {
+    let next = receiver.rcv_nxt();
+    let spread = [1, 3, 12, 60][r.below(4) as usize] * mss;
+    let place = (next + u64::from(r.below(spread))).saturating_sub(u64::from(r.below(spread) / 4)).max(1);
+    let seq = if r.below(2) == 0 { next } else { 1 + (place - 1) / u64::from(mss) * u64::from(mss) };
+    let len = if r.below(4) > 0 { mss } else { r.below(mss) };
+    let mut flags = Flags::ACK;
+    for (flag, rate) in [(Flags::PSH, 10), (Flags::CWR, 60), (Flags::SYN, 300), (Flags::RST, 300)] {
+        if r.below(rate) == 0 {
+            flags = flags.with(flag);
+        }
+    }
+    let ecn = [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce][r.below(4) as usize];
+    Segment {
+        seq,
+        ack: 1,
+        len,
+        tsval: ts - r.below(4),
+        tsecr: echo.wrapping_sub(r.below(20) / 19 * r.next_u32()),
+        flags,
+        ecn,
+        ..Segment::default()
+    }
+}
+
+/// What holds for every ACK, whatever came. Returns the right edge of the window that it offers.
+fn check_ack(a: &Segment, receiver: &Receiver) -> u64 {
+    assert!(a.ack <= receiver.rcv_nxt(), "{a:?} acknowledges what has not come");
+    let blocks: Vec<(u64, u64)> = a.sacks().collect();
+    for (i, &(start, end)) in blocks.iter().enumerate() {
+        assert!(start < end, "{a:?}");
+        // RFC 2018 §4: beyond the acknowledgement, apart from a duplicate in the first place (RFC 2883), and disjoint.
+        assert!(i == 0 || start > a.ack, "{a:?}");
+        assert!(blocks[i + 1..].iter().all(|b| i == 0 || b.1 < start || end < b.0), "{a:?}");
+    }
+    a.ack + u64::from(a.wnd)
+}
+
+#[test]
+fn no_segment_breaks_the_receiver() {
+    for seed in 0..20 * seeds() {
+        let mut r = Stream::new(seed, "wild");
+        let base = if r.below(2) == 0 { Kernel::V6_1 } else { Kernel::V6_12 };
+        let kernel = Kernel { hz: [100, 1_000][r.below(2) as usize], ..base };
+        let mss = [76, 536, 1448][r.below(3) as usize];
+        let rcvbuf = if r.below(3) == 0 { 0 } else { 2_304 + r.below(100_000) };
+        let jiffies = Jiffies::new(kernel.hz, Duration(u64::from(r.next_u32())));
+        let feedback = [Feedback::Classic, Feedback::Dctcp, Feedback::Accurate][r.below(3) as usize];
+        let sack = r.below(4) > 0;
+        let config = ReceiverConfig { kernel, jiffies, mss, advmss: mss + 12, rcvbuf, sack, gro: false, feedback };
+        let mut receiver = Receiver::new(&config);
+        let mut now = Time(2_000_000_000);
+        let syn = Flags::SYN.with(Flags::of_ace([0b000, 0b011, 0b111][r.below(3) as usize]));
+        receiver.on_segment(now, &Segment { flags: syn, tsval: 1_990, ..Segment::default() }, 0);
+        receiver.on_segment(now, &Segment { seq: 1, ack: 1, flags: Flags::ACK, tsval: 1_990, ..Segment::default() }, 0);
+        while receiver.poll_transmit(now).is_some() {}
+        let (mut edge, mut read, mut echo) = (0, 0, 0);
+        for _ in 0..300 {
+            let longest = [30_000, 3_000_000, 300_000_000][r.below(3) as usize];
+            now += Duration(u64::from(r.below(longest)));
+            if receiver.next_event().is_some_and(|t| t <= now) {
+                receiver.on_timer(now);
+                assert!(receiver.next_event().map_or(true, |t| t > now), "{seed}: the timer stands still");
+            }
+            let s = wild(&mut r, &receiver, mss, (now.0 / 1_000_000) as u32, echo);
+            receiver.on_segment(now, &s, 0);
+            if r.below(4) == 0 {
+                let most = u64::from(r.below(100_000));
+                read += receiver.read(now, most);
+            }
+            while let Some(a) = receiver.poll_transmit(now) {
+                let right = check_ack(&a, &receiver);
+                // RFC 9293 §3.8.6: the right edge stays, but for 6.12 when it has no memory (a window of 0), and for DCTCP's ACK of a part,
+                // whose window counts from the whole.
+                let closed = kernel.rules == Rules::V6_12 && a.wnd == 0;
+                assert!(right >= edge || closed || (feedback == Feedback::Dctcp && a.ack < receiver.rcv_nxt()), "{seed}: {a:?} < {edge}");
+                assert!(sack || a.nsack == 0, "{seed}: SACK was not permitted");
+                edge = if closed { right } else { edge.max(right) };
+                echo = a.tsval;
+            }
+            assert_eq!(read + receiver.readable(), receiver.rcv_nxt() - 1, "{seed}: every byte is readable once");
         }
     }
 }

@@ -1,107 +1,243 @@
 //! Dynamic right-sizing: the receiver's own estimate of the round-trip time, and the buffer that follows the reader.
 //!
-//! Source: Fisk & Feng, Dynamic Right-Sizing (2001); Linux: `tcp_rcv_rtt_measure_ts()`, `tcp_rcv_rtt_measure()`,
-//! `tcp_rcv_space_adjust()`.
+//! Source: Fisk and Feng, *Dynamic Right-Sizing* (2001); the factors are observed (docs/models/receiver.md, "Autotuning").
 
 use super::window::Window;
+use crate::Kernel;
 use tcpscape_base::Time;
 
-/// Receiver-side RTT and what the application read in the last of them.
+/// What a socket buffer costs besides its payload and headers in the estimate of a segment's memory: 256 + 320 bytes.
+const BUFFER_OVERHEAD: u32 = 576;
+/// Steps in which that estimate is raised.
+const MEMORY_STEP: usize = 128;
+/// Segments that a buffer holds beyond twice what was read.
+const SPARE_SEGMENTS: u64 = 16;
+/// Segments that are supposed to have been read in the round trip before the first.
+const FIRST_SEGMENTS: u32 = 10;
+/// An echo as old as this is no echo of a clock in milliseconds.
+const OLDEST_ECHO_MS: u32 = i32::MAX as u32 / 1_000;
+
+/// The round-trip time as the receiver sees it.
 #[derive(Default)]
-pub(super) struct Autotune {
-    /// Smoothed RTT in µs << 3, 0 before the first sample (`rcv_rtt_est.rtt_us`).
-    pub rtt_us: u32,
-    /// A window's worth of data is on its way since `Time` and ends here (`rcv_rtt_est`).
+pub(super) struct RoundTrip {
+    /// Smoothed, in 1/8 µs; 0 before the first sample.
+    smoothed: u32,
+    /// The timestamp echo that came last.
+    last_echo: u32,
+    /// A window of data is on its way since then, and ends here.
     round: Option<(u64, Time)>,
-    /// Last timestamp echo used (`rcv_rtt_last_tsecr`).
-    last_tsecr: u32,
-    /// Bytes read in the last round trip (`rcvq_space`): amount, start, time.
-    pub space: u32,
-    seq: u64,
-    time: Time,
 }
 
-impl Autotune {
-    /// The connection is established. Linux: tcp_init_buffer_space()
-    pub fn establish(&mut self, now: Time, w: &Window, copied: u64) {
-        self.time = now;
-        self.seq = copied;
-        self.space = w.ssthresh.min(w.wnd).min(10 * w.advmss);
+/// How a sample was taken.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Method {
+    /// From the age of a timestamp echo.
+    Echo,
+    /// From the time that a window of data took: an upper bound.
+    Window,
+}
+
+impl RoundTrip {
+    /// The estimate in 1/8 µs, 0 before the first sample.
+    #[inline]
+    pub fn smoothed(&self) -> u32 {
+        self.smoothed
+    }
+    /// The estimate in µs, if there is one.
+    #[inline]
+    pub fn micros(&self) -> Option<u64> {
+        (self.smoothed > 0).then_some(u64::from(self.smoothed >> 3))
     }
 
-    // Linux: tcp_rcv_rtt_update(): the minimum at once, larger samples by 1/8 when they come from timestamps.
-    fn update(&mut self, sample_us: u32, by_window: bool) {
-        let m = sample_us.saturating_mul(8);
-        if self.rtt_us == 0 || m < self.rtt_us {
-            self.rtt_us = m;
-        } else if !by_window {
-            self.rtt_us = self.rtt_us - (self.rtt_us >> 3) + sample_us;
+    // A smaller sample counts at once, a larger one by an eighth, and not at all as an upper bound.
+    fn sample(&mut self, micros: u32, method: Method) {
+        let eighths = micros.saturating_mul(8);
+        if self.smoothed == 0 || eighths < self.smoothed {
+            self.smoothed = eighths;
+        } else if method == Method::Echo {
+            self.smoothed = (self.smoothed - (self.smoothed >> 3)).saturating_add(micros);
         }
     }
 
-    /// A segment echoes a timestamp of ours, `age_ms` old; `full` when it is at least as long as the sender's MSS. An age
-    /// of less than a millisecond counts as `least_ms`, 0 for not at all. Linux: tcp_rcv_rtt_measure_ts()
+    /// A segment echoes timestamp `echo`, which was sent `age_ms` ago; `is_full` when it is as long as the sender's others. Each echo is
+    /// used once. An age below a millisecond counts as `least_ms`, 0 for not at all.
     #[inline]
-    pub fn on_echo(&mut self, tsecr: u32, age_ms: u32, full: bool, least_ms: u32) {
-        if tsecr == self.last_tsecr {
+    pub fn on_echo(&mut self, echo: u32, age_ms: u32, is_full: bool, least_ms: u32) {
+        if echo == self.last_echo {
             return;
         }
-        self.last_tsecr = tsecr;
+        self.last_echo = echo;
         let age_ms = age_ms.max(least_ms);
-        if full && tsecr != 0 && age_ms > 0 && age_ms < i32::MAX as u32 / 1_000 {
-            self.update(age_ms * 1_000, false);
+        if is_full && echo != 0 && age_ms > 0 && age_ms < OLDEST_ECHO_MS {
+            self.sample(age_ms * 1_000, Method::Echo);
         }
     }
 
-    /// Data was queued: has a full window passed? Linux: tcp_rcv_rtt_measure()
+    /// Everything before `next` has come while a window of `window` bytes was open: has a window of data passed?
     #[inline]
-    pub fn on_data(&mut self, now: Time, rcv_nxt: u64, wnd: u32) {
+    pub fn on_data(&mut self, now: Time, next: u64, window: u32) {
         if let Some((end, since)) = self.round {
-            if rcv_nxt < end {
+            if next < end {
                 return;
             }
-            self.update(((now.micros() - since.micros()) as u32).max(1), true);
+            let micros = (now.micros() - since.micros()) as u32;
+            self.sample(micros.max(1), Method::Window);
         }
-        self.round = Some((rcv_nxt + u64::from(wnd), now));
-    }
-
-    /// The application read up to `copied`: once per round trip, the buffer is made to hold what it read, twice over,
-    /// and room for growth. `waiting` bytes that are still in the queue count against it (6.12).
-    /// Linux: tcp_rcv_space_adjust()
-    pub fn on_read(&mut self, now: Time, copied: u64, waiting: u64, w: &mut Window) {
-        let rtt = u64::from(self.rtt_us >> 3);
-        if self.rtt_us == 0 || now.micros() - self.time.micros() < rtt {
-            return;
-        }
-        let read = (copied - self.seq).saturating_sub(waiting) as u32;
-        if read > self.space {
-            if !w.locked {
-                let base = (u64::from(read) << 1) + 16 * u64::from(w.advmss);
-                let grow = base * u64::from(read - self.space) / u64::from(self.space.max(1));
-                let win = base + (grow << 1);
-                let need = if w.measures() {
-                    w.space_from_win(win)
-                } else {
-                    // The memory of one segment: its truesize, or more if that is less than twice its payload.
-                    let mut mem = w.advmss + w.max_tcp_header + BUFFER_OVERHEAD;
-                    while w.win_from(i64::from(mem)) < i64::from(w.advmss) {
-                        mem += 128;
-                    }
-                    win / u64::from(w.advmss) * u64::from(mem)
-                };
-                let need = need.min(u64::from(w.rmem_max)) as u32;
-                if need > w.rcvbuf {
-                    w.rcvbuf = need;
-                    w.clamp = w.full_space() as u32;
-                }
-            }
-            self.space = read;
-        }
-        self.seq = copied;
-        self.time = now;
+        self.round = Some((next + u64::from(window), now));
     }
 }
 
-/// What a socket buffer costs besides its payload and headers in the estimate of a segment's memory:
-/// `struct sk_buff` (256) and `struct skb_shared_info` (320).
-const BUFFER_OVERHEAD: u32 = 576;
+/// What the application reads in a round trip, and the buffer that holds it.
+pub(super) struct RightSizing {
+    /// Room for headers in every buffer, bytes.
+    header_area: u32,
+    /// Most bytes that were read in a round trip.
+    most: u32,
+    /// Where the current round trip began.
+    from: u64,
+    /// When it began.
+    since: Time,
+}
+
+impl RightSizing {
+    /// Nothing was read.
+    pub fn new(kernel: &Kernel) -> RightSizing {
+        RightSizing { header_area: kernel.max_tcp_header, most: 0, from: 0, since: Time::ZERO }
+    }
+    /// The connection is open, and `read` is the first byte to be read.
+    pub fn establish(&mut self, now: Time, window: &Window, read: u64) {
+        self.since = now;
+        self.from = read;
+        self.most = window.grown().min(window.advertised()).min(FIRST_SEGMENTS * window.mss());
+    }
+    /// The window has a new ceiling: more than that was never read.
+    pub fn limit(&mut self, window: u32) {
+        self.most = self.most.min(window);
+    }
+
+    /// The application has read everything before `read`: once in a round trip, if that was more than in any before, the buffer is made
+    /// to hold twice as much and room for growth. `waiting` bytes that are still to be read count against it.
+    pub fn on_read(&mut self, now: Time, read: u64, waiting: u64, round_trip: &RoundTrip, window: &mut Window) {
+        let elapsed = now.micros() - self.since.micros();
+        if !round_trip.micros().is_some_and(|rtt| elapsed >= rtt) {
+            return;
+        }
+        let bytes = (read - self.from).saturating_sub(waiting) as u32;
+        if bytes > self.most {
+            if !window.capacity().is_fixed() {
+                window.enlarge(self.memory(bytes, window));
+            }
+            self.most = bytes;
+        }
+        self.from = read;
+        self.since = now;
+    }
+
+    // The memory of twice `bytes` and 16 segments, and twice as much again as this has grown since the round trip with most.
+    fn memory(&self, bytes: u32, window: &Window) -> u64 {
+        let steady = 2 * u64::from(bytes) + SPARE_SEGMENTS * u64::from(window.mss());
+        let growth = steady * u64::from(bytes - self.most) / u64::from(self.most.max(1));
+        let wanted = steady + 2 * growth;
+        if window.capacity().is_measured() {
+            window.capacity().memory_for(wanted)
+        } else {
+            wanted / u64::from(window.mss()) * self.segment_memory(window)
+        }
+    }
+    // The memory of one segment: payload, header area and buffer, or more, in steps, if its window would not hold the payload.
+    fn segment_memory(&self, window: &Window) -> u64 {
+        let least = i64::from(window.mss() + self.header_area + BUFFER_OVERHEAD);
+        let holds = |memory: &i64| window.capacity().window_of(*memory) >= i64::from(window.mss());
+        (least..).step_by(MEMORY_STEP).find(holds).unwrap_or(least) as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    fn window(kernel: &Kernel) -> Window {
+        let mut w = Window::new(kernel, 0, 1_460);
+        w.establish();
+        w
+    }
+    /// A receiver that knows a round-trip time of 50 ms.
+    fn fifty_ms() -> RoundTrip {
+        let mut rtt = RoundTrip::default();
+        rtt.on_echo(7, 50, true, 1);
+        rtt
+    }
+
+    #[test]
+    fn a_smaller_round_trip_counts_at_once_and_a_larger_one_by_an_eighth() {
+        let mut rtt = fifty_ms();
+        rtt.on_echo(8, 58, true, 1);
+        assert_eq!(rtt.micros(), Some(51_000));
+        rtt.on_echo(9, 40, true, 1);
+        assert_eq!(rtt.micros(), Some(40_000));
+        rtt.on_echo(9, 10, true, 1);
+        assert_eq!(rtt.micros(), Some(40_000), "an echo is used once");
+        rtt.on_echo(10, 10, false, 1);
+        assert_eq!(rtt.micros(), Some(40_000), "a short segment may have waited for its sender");
+    }
+
+    /// An echo that no honest peer sends: half an hour, twice.
+    #[test]
+    fn an_absurd_age_is_bounded() {
+        let mut rtt = RoundTrip::default();
+        for echo in 1..4 {
+            rtt.on_echo(echo, OLDEST_ECHO_MS - 1, true, 1);
+        }
+        assert_eq!(rtt.smoothed(), u32::MAX);
+    }
+
+    /// Before 6.12 an echo within its millisecond counts as 1 ms.
+    #[test]
+    fn an_echo_within_its_millisecond() {
+        for (least, micros) in [(0, None), (1, Some(1_000))] {
+            let mut rtt = RoundTrip::default();
+            rtt.on_echo(7, 0, true, least);
+            assert_eq!(rtt.micros(), micros);
+        }
+    }
+
+    /// Fisk and Feng, §3.2: the time in which a window of data comes is an upper bound of the round-trip time.
+    #[test]
+    fn a_window_of_data_bounds_the_round_trip() {
+        let mut rtt = RoundTrip::default();
+        rtt.on_data(Time(0), 1, 10_000);
+        rtt.on_data(Time(20 * MS), 10_000, 10_000);
+        assert_eq!(rtt.micros(), None);
+        rtt.on_data(Time(30 * MS), 10_001, 10_000);
+        rtt.on_data(Time(70 * MS), 20_001, 10_000);
+        assert_eq!(rtt.micros(), Some(30_000), "the second took 40 ms, which says nothing");
+    }
+
+    #[test]
+    fn the_buffer_is_counted_in_segments() {
+        // 1,448 + header area + 576, raised by 128 until half of it holds 1,448: 2,984 or 2,920 for each segment of twice what was read,
+        // plus 16 segments, plus twice the growth.
+        for (max_tcp_header, memory) in [(320, 2_984), (256, 2_920)] {
+            let kernel = Kernel { max_tcp_header, ..Kernel::V6_1 };
+            let (mut w, mut sizing) = (window(&kernel), RightSizing::new(&kernel));
+            sizing.establish(Time(0), &w, 0);
+            sizing.on_read(Time(49 * MS), 20 * 1_448, 0, &fifty_ms(), &mut w);
+            assert_eq!(w.capacity().buffer(), 131_072, "a round trip has not passed");
+            sizing.on_read(Time(50 * MS), 20 * 1_448, 0, &fifty_ms(), &mut w);
+            assert_eq!(w.capacity().buffer(), (2 * 20 + 16) * 3 * memory);
+        }
+    }
+
+    #[test]
+    fn what_still_waits_counts_against_what_was_read() {
+        let (mut w, mut sizing) = (window(&Kernel::V6_12), RightSizing::new(&Kernel::V6_12));
+        sizing.establish(Time::ZERO, &w, 1);
+        let buffer = w.capacity().buffer();
+        sizing.on_read(Time(50 * MS), 60_001, 50_000, &fifty_ms(), &mut w);
+        assert_eq!(w.capacity().buffer(), buffer);
+        sizing.on_read(Time(100 * MS), 120_001, 0, &fifty_ms(), &mut w);
+        assert!(w.capacity().buffer() > buffer);
+    }
+}

@@ -1,16 +1,11 @@
-//! ECN at the receiver: agreeing to it, and echoing marks until the sender says that it has reacted, or packet by packet.
+//! ECN at the receiver: agreeing to it, and telling of marks: until the sender says that it has reacted, packet by packet, or in counts.
 //!
-//! Source: RFC 3168 §6.1.3, RFC 8257 §3.2 (DCTCP); Linux: `tcp_ecn_create_request()`, `tcp_ecn_check_ce()`, `tcp_ecn_accept_cwr()`,
-//! `dctcp_ece_ack_update()`; accurate feedback in `accecn.rs`. Differs: nothing known. Does not model: a listener with
-//! `net.ipv4.tcp_ecn = 0`.
+//! Source: RFC 3168 §6.1.1 and §6.1.3, RFC 8257 §3.2 (DCTCP), RFC 9768 (`accecn.rs`); which ACKs go at once is observed
+//! (docs/models/ecn.md). Does not model: a listener with `net.ipv4.tcp_ecn = 0`.
 
-use super::accecn::Accurate;
-use super::Receiver;
+use super::accecn::{is_request, Counted, MarkCounts};
 use crate::cc::CongestionController;
-use tcpscape_base::{Ecn, Flags, Segment, Time};
-
-/// Segments acknowledged one by one after a mark.
-const QUICK_ACKS_ON_CE: u32 = 2;
+use tcpscape_base::{Ecn, Flags, Segment};
 
 /// How a listening socket tells of marks, by its congestion control.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -35,127 +30,233 @@ impl Feedback {
     }
 }
 
-/// Where a connection stands with ECN.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct EcnState {
-    /// The listener's congestion control needs ECN …
-    needed: bool,
-    /// … and echoes as DCTCP does.
-    pub dctcp: bool,
-    /// Counts instead of echoes.
-    pub accurate: Accurate,
-    /// Both ends agreed (`TCP_ECN_OK`).
-    pub ok: bool,
-    /// ACKs carry ECE (`TCP_ECN_DEMAND_CWR`).
-    pub echo: bool,
-    /// A packet came that could have been marked (`TCP_ECN_SEEN`).
-    seen: bool,
-    /// DCTCP: the last packet was marked, and what was next expected after it (`ce_state`, `prior_rcv_nxt`).
-    ce: bool,
-    prior_rcv_nxt: u64,
+/// Flags of a segment that the receiver sends, and its own ECN field.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Marking {
+    /// ECE, or the three flags of accurate feedback.
+    pub flags: Flags,
+    /// ECN field of the IP header.
+    pub ecn: Ecn,
 }
 
-impl EcnState {
+/// What a data segment's ECN field asks for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct MarkReport {
+    /// It was marked.
+    pub marked: bool,
+    /// The next ACKs should not be late.
+    pub hurry: bool,
+    /// The ACK of this segment should go at once …
+    pub at_once: bool,
+    /// … after one for what came before it.
+    pub before: Option<EarlyAck>,
+}
+
+/// An ACK that goes before the segment at hand is acknowledged (RFC 8257 §3.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct EarlyAck {
+    /// What it acknowledges.
+    pub number: u64,
+    /// Whether those packets were marked.
+    pub marking: Marking,
+}
+
+/// RFC 3168's echo.
+#[derive(Clone, Copy, Debug, Default)]
+struct Echo {
+    /// ACKs carry ECE.
+    on: bool,
+    /// A packet came that could have been marked.
+    capable_seen: bool,
+}
+
+/// RFC 8257's state: DCTCP.CE, and where the packets of another state end.
+#[derive(Clone, Copy, Debug)]
+struct PacketEcho {
+    /// The last packet was marked.
+    ce: bool,
+    /// The next byte expected when the last packet came.
+    before: u64,
+}
+
+/// What the two ends agreed to.
+#[derive(Clone, Copy, Debug)]
+enum Agreement {
+    /// No ECN.
+    None,
+    Classic,
+    Dctcp(PacketEcho),
+    Accurate(MarkCounts),
+}
+
+/// Where a connection stands with ECN.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct EcnFeedback {
+    listener: Feedback,
+    agreement: Agreement,
+    echo: Echo,
+    /// How the SYN arrived.
+    syn: Ecn,
+}
+
+fn dctcp_marking(ce: bool) -> Marking {
+    Marking { flags: if ce { Flags::ECE } else { Flags::default() }, ecn: Ecn::Ect0 }
+}
+
+impl EcnFeedback {
     /// Before any SYN.
-    pub fn new(feedback: Feedback) -> EcnState {
-        EcnState {
-            needed: feedback != Feedback::Classic,
-            dctcp: feedback == Feedback::Dctcp,
-            accurate: Accurate::new(feedback == Feedback::Accurate),
-            ..EcnState::default()
-        }
+    pub fn new(listener: Feedback) -> EcnFeedback {
+        EcnFeedback { listener, agreement: Agreement::None, echo: Echo::default(), syn: Ecn::NotEct }
     }
-    /// A SYN asks for ECN or not. A SYN that is itself marked as capable is RFC 3168's no, but a yes where the listener needs ECN, and
-    /// for one that asks for accurate feedback (`res1` in Linux's test).
+
+    /// A SYN asks for ECN or not (RFC 3168 §6.1.1). One that is itself marked as capable is no request, unless the listener needs ECN or
+    /// the SYN asks for accurate feedback, of which an older listener sees only an unknown flag (docs/models/ecn.md).
     pub fn on_syn(&mut self, s: &Segment) {
         let asked = s.flags.has(Flags::ECE) && s.flags.has(Flags::CWR);
-        self.ok = asked && (s.ecn == Ecn::NotEct || self.needed || s.flags.has(Flags::AE));
-        self.accurate.on_syn(s);
-        self.prior_rcv_nxt = 1;
+        let is_request_for_ecn = s.ecn == Ecn::NotEct || self.listener != Feedback::Classic || s.flags.has(Flags::AE);
+        self.syn = s.ecn;
+        self.agreement = match self.listener {
+            _ if !(asked && is_request_for_ecn) => Agreement::None,
+            Feedback::Accurate if is_request(s) => Agreement::Accurate(MarkCounts::new()),
+            Feedback::Dctcp => Agreement::Dctcp(PacketEcho { ce: false, before: 1 }),
+            Feedback::Classic | Feedback::Accurate => Agreement::Classic,
+        };
     }
-    /// Flags of the SYN-ACK, and its ECN field.
-    pub fn syn_ack(&self) -> (Flags, Ecn) {
-        if let Some(code) = self.accurate.syn_ack() {
-            (Flags::of_ace(code), Ecn::Ect1)
-        } else if self.ok {
-            (Flags::ECE, Ecn::NotEct)
-        } else {
-            (Flags::default(), Ecn::NotEct)
+    /// The answer in the SYN-ACK.
+    pub fn syn_ack(&self) -> Marking {
+        match self.agreement {
+            Agreement::None => Marking::default(),
+            Agreement::Classic | Agreement::Dctcp(_) => Marking { flags: Flags::ECE, ecn: Ecn::NotEct },
+            Agreement::Accurate(_) => Marking { flags: Flags::of_ace(self.syn.handshake_code()), ecn: Ecn::Ect1 },
         }
     }
-    /// Flags and ECN field of an ACK.
+
+    /// How an ACK is marked.
     #[inline]
-    pub fn ack(&self) -> (Flags, Ecn) {
-        if !self.ok {
-            return (Flags::default(), Ecn::NotEct);
+    pub fn ack(&self) -> Marking {
+        match &self.agreement {
+            Agreement::None => Marking::default(),
+            Agreement::Classic => Marking { ecn: Ecn::NotEct, ..dctcp_marking(self.echo.on) },
+            Agreement::Dctcp(_) => dctcp_marking(self.echo.on),
+            Agreement::Accurate(counts) => Marking { flags: counts.ace(), ecn: Ecn::Ect1 },
         }
-        if self.accurate.on {
-            return (self.accurate.ace(), Ecn::Ect1);
+    }
+    /// An ACK leaves: adds the option of accurate feedback.
+    #[inline]
+    pub fn write(&mut self, ack: &mut Segment) {
+        if let Agreement::Accurate(counts) = &mut self.agreement {
+            counts.write(ack);
         }
-        (if self.echo { Flags::ECE } else { Flags::default() }, if self.dctcp { Ecn::Ect0 } else { Ecn::NotEct })
+    }
+
+    /// An acceptable segment came: counts its mark where accurate feedback was agreed to (packets of `mss` bytes); otherwise CWR says that
+    /// the sender has reduced its window, which ends the echo, and the sender may wait for the ACK (RFC 3168 §6.1.3).
+    #[inline]
+    pub fn on_segment(&mut self, s: &Segment, mss: u32) -> Counted {
+        if let Agreement::Accurate(counts) = &mut self.agreement {
+            return counts.count(s, mss);
+        }
+        let is_reduced = s.flags.has(Flags::CWR);
+        self.echo.on &= !is_reduced;
+        Counted { packets: 0, at_once: is_reduced && s.end() != s.seq }
+    }
+    /// The segment that ends the handshake: only accurate feedback counts it.
+    pub fn on_first_segment(&mut self, s: &Segment, mss: u32) -> Counted {
+        match self.agreement {
+            Agreement::Accurate(_) => self.on_segment(s, mss),
+            _ => Counted::default(),
+        }
+    }
+
+    /// Whether marks are echoed in ECE: ECN was agreed to, and not accurate feedback.
+    #[inline]
+    pub fn echoes(&self) -> bool {
+        matches!(self.agreement, Agreement::Classic | Agreement::Dctcp(_))
+    }
+    /// Data came; `next` is the next byte expected, and `is_delayed` whether an ACK waits.
+    #[inline]
+    pub fn on_data(&mut self, s: &Segment, next: u64, is_delayed: bool) -> MarkReport {
+        if !self.echoes() {
+            return MarkReport::default();
+        }
+        if s.ecn == Ecn::NotEct {
+            // After packets that could be marked this is probably a retransmission.
+            return MarkReport { hurry: self.echo.capable_seen, ..MarkReport::default() };
+        }
+        self.echo.capable_seen = true;
+        let marked = s.ecn == Ecn::Ce;
+        if let Agreement::Dctcp(state) = &mut self.agreement {
+            let report = state.on_packet(marked, next, is_delayed);
+            self.echo.on = marked;
+            return report;
+        }
+        let hurry = marked && !self.echo.on;
+        self.echo.on |= marked;
+        MarkReport { marked, hurry, ..MarkReport::default() }
     }
 }
 
-impl Receiver {
-    /// The sender has reduced its window: the echo ends, and the sender may wait for this ACK. Linux: tcp_ecn_accept_cwr()
-    #[inline]
-    pub(super) fn accept_cwr(&mut self, s: &Segment) {
-        if self.ecn.accurate.on {
-            return self.count_marks(s);
-        }
-        if s.flags.has(Flags::CWR) {
-            self.ecn.echo = false;
-            self.acks.at_once |= s.end() != s.seq;
-        }
+impl PacketEcho {
+    // RFC 8257 §3.2: an ACK stands for packets that were all marked or all unmarked. Where that changes, an ACK that was delayed goes first.
+    fn on_packet(&mut self, ce: bool, next: u64, is_delayed: bool) -> MarkReport {
+        let changed = self.ce != ce;
+        let before = EarlyAck { number: self.before, marking: dctcp_marking(self.ce) };
+        *self = PacketEcho { ce, before: next };
+        MarkReport { marked: ce, hurry: false, at_once: changed, before: (changed && is_delayed).then_some(before) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn open(listener: Feedback, asks: u8) -> EcnFeedback {
+        let mut e = EcnFeedback::new(listener);
+        e.on_syn(&Segment { flags: Flags::SYN.with(Flags::of_ace(asks)), ..Segment::default() });
+        e
+    }
+    fn data(ecn: Ecn, flags: Flags) -> Segment {
+        Segment { seq: 1, len: 1_448, ecn, flags, ..Segment::default() }
     }
 
-    /// Looks for a mark on acceptable data. Linux: __tcp_ecn_check_ce()
-    #[inline]
-    pub(super) fn check_ce(&mut self, now: Time, s: &Segment) {
-        if !self.ecn.ok || self.ecn.accurate.on {
-            return;
-        }
-        match s.ecn {
-            // A segment that cannot be marked after one that could is probably a retransmission.
-            Ecn::NotEct if self.ecn.seen => self.acks.enter_quick_for(QUICK_ACKS_ON_CE, &self.jiffies, self.window.wnd),
-            Ecn::NotEct => {}
-            ecn => {
-                let ce = ecn == Ecn::Ce;
-                self.stats.ce_segments += u64::from(ce);
-                if self.ecn.dctcp {
-                    self.follow_ce(now, ce);
-                }
-                if ce && !self.ecn.echo {
-                    self.acks.enter_quick_for(QUICK_ACKS_ON_CE, &self.jiffies, self.window.wnd);
-                    self.ecn.echo = true;
-                }
-                self.ecn.seen = true;
-            }
-        }
+    /// RFC 3168 §6.1.3: "ECN-Echo in ACKs until it receives a CWR packet", which asks for an ACK.
+    #[test]
+    fn the_echo_stays_until_the_sender_has_reduced() {
+        let mut e = open(Feedback::Classic, 0b011);
+        assert_eq!(e.on_data(&data(Ecn::Ce, Flags::ACK), 1, false), MarkReport { marked: true, hurry: true, ..MarkReport::default() });
+        assert!(!e.on_data(&data(Ecn::Ce, Flags::ACK), 1, false).hurry, "the echo is on already");
+        e.on_data(&data(Ecn::Ect0, Flags::ACK), 1, false);
+        assert!(e.ack().flags.has(Flags::ECE));
+        assert!(e.on_segment(&data(Ecn::Ect0, Flags::CWR), 1_448).at_once);
+        assert!(!e.ack().flags.has(Flags::ECE));
     }
 
-    // RFC 8257 §3.2: an ACK stands for packets that were all marked or all unmarked. Linux: dctcp_ece_ack_update()
-    fn follow_ce(&mut self, now: Time, ce: bool) {
-        if self.ecn.ce != ce {
-            if self.acks.timer {
-                self.ecn.echo = self.ecn.ce;
-                self.send_ack_before(now, self.ecn.prior_rcv_nxt);
-            }
-            self.acks.at_once = true;
-        }
-        self.ecn.prior_rcv_nxt = self.rcv_nxt;
-        self.ecn.ce = ce;
-        self.ecn.echo = ce;
+    /// RFC 8257 §3.2, figure 1: CE changes from 0 to 1 and back.
+    #[test]
+    fn dctcp_sends_an_ack_of_the_other_state_first() {
+        let mut e = open(Feedback::Dctcp, 0b011);
+        assert_eq!(e.on_data(&data(Ecn::Ect0, Flags::ACK), 1_449, false), MarkReport::default());
+        let before = |number, flags| Some(EarlyAck { number, marking: Marking { flags, ecn: Ecn::Ect0 } });
+        let report = e.on_data(&data(Ecn::Ce, Flags::ACK), 2_897, true);
+        assert_eq!((report.before, report.at_once, e.ack().flags), (before(1_449, Flags::default()), true, Flags::ECE));
+        assert_eq!(e.on_data(&data(Ecn::Ce, Flags::ACK), 4_345, true), MarkReport { marked: true, ..MarkReport::default() });
+        let report = e.on_data(&data(Ecn::Ect0, Flags::ACK), 5_793, true);
+        assert_eq!((report.before, report.at_once, e.ack().flags), (before(4_345, Flags::ECE), true, Flags::default()));
+        assert_eq!(e.on_data(&data(Ecn::Ce, Flags::ACK), 7_241, false).before, None, "no ACK was delayed");
     }
 
-    /// Acknowledges only up to `ack`: what came since is still to be acknowledged. Linux: __tcp_send_ack(), tcp_event_ack_sent()
-    fn send_ack_before(&mut self, now: Time, ack: u64) {
-        if ack == self.rcv_nxt {
-            return self.send_ack(now);
-        }
-        let offer = self.offer();
-        let wnd = self.window.advertise(offer, self.rcv_nxt);
-        self.push_ack(now, wnd, ack);
-        self.acks.uncompress();
+    #[test]
+    fn nothing_is_told_without_agreement() {
+        let mut e = open(Feedback::Classic, 0);
+        assert_eq!(e.on_data(&data(Ecn::Ce, Flags::ACK), 1, false), MarkReport::default());
+        assert_eq!((e.ack(), e.syn_ack()), (Marking::default(), Marking::default()));
+    }
+
+    #[test]
+    fn a_retransmission_is_no_reason_to_wait() {
+        let mut e = open(Feedback::Classic, 0b011);
+        assert!(!e.on_data(&data(Ecn::NotEct, Flags::ACK), 1, false).hurry);
+        e.on_data(&data(Ecn::Ect0, Flags::ACK), 1, false);
+        assert!(e.on_data(&data(Ecn::NotEct, Flags::ACK), 1, false).hurry);
     }
 }

@@ -1,246 +1,387 @@
-//! Where an acceptable segment's data goes: the in-order queue, the out-of-order queue, or nowhere.
+//! What a segment does: it is judged, its data are queued, what it shows is learnt, and it is acknowledged.
 //!
-//! Source: RFC 9293 §3.10.7.4, RFC 5681 §4.2; Linux: `tcp_data_queue()`, `tcp_data_queue_ofo()`, `tcp_ofo_queue()`,
-//! `tcp_try_rmem_schedule()`, `tcp_prune_queue()`. See docs/models/receiver.md.
+//! Source: RFC 9293 §3.10.7.4, RFC 5681 §4.2, RFC 2883 §4; memory limits are observed (docs/models/receiver.md, "Full buffer").
 
-use super::reassembly::Buffer;
-use super::{Receiver, State};
+use super::acceptance::{judge, Acceptance, Edges};
+use super::ack::{AckDecision, Arrival, Limits, Situation};
+use super::handshake::Step;
+use super::store::{Buffer, Joined, Queued};
+use super::stream::Place;
+use super::timestamps::clock;
+use super::Receiver;
 use tcpscape_base::{Flags, Segment, Time};
 
 /// Segments shorter than this do not open the window.
-const GROW_MIN: u32 = 128;
-/// SACK blocks after which an ACK held back would lose information (`TCP_SACK_BLOCKS_EXPECTED`).
-const SACK_BLOCKS_EXPECTED: usize = 2;
+const LEAST_TO_GROW: u32 = 128;
+/// Segments acknowledged one by one after a congestion mark.
+const QUICK_ACKS_ON_MARK: u32 = 2;
 
 impl Receiver {
-    // Linux: tcp_data_queue(), then tcp_ack_snd_check()
+    // ---- handshake -------------------------------------------------------------------------------------------------
+
+    /// A segment before the connection is open.
+    #[cold]
+    pub(super) fn on_handshake_segment(&mut self, now: Time, s: &Segment, memory: u32) {
+        match self.handshake.step(s, self.timestamps, self.window.advertised()) {
+            Step::Ignore => {}
+            Step::Begin => {
+                self.ecn.on_syn(s);
+                self.timestamps.start(s.tsval);
+                self.send_syn_ack(now);
+            }
+            Step::RepeatSynAck => {
+                if self.limiter.allows(now, &self.jiffies) {
+                    self.send_syn_ack(now);
+                }
+            }
+            Step::Refuse => {
+                if s.len > 0 || self.limiter.allows(now, &self.jiffies) {
+                    self.send_handshake_ack(now);
+                }
+            }
+            Step::Complete => self.establish(now, s, memory),
+        }
+    }
+    // The connection is open. The segment that opens it may bring data, but no round-trip time.
+    fn establish(&mut self, now: Time, s: &Segment, memory: u32) {
+        if s.seq <= 1 {
+            self.timestamps.start(s.tsval);
+        }
+        let round_trip = self.handshake.complete(now);
+        self.window.establish();
+        self.sizing.establish(now, &self.window, self.stream.read());
+        let mss = self.window.mss().min(self.mss);
+        self.acks.establish(now, &self.jiffies, mss, self.window.advertised(), round_trip);
+        if self.accepts(now, s) {
+            let counted = self.ecn.on_first_segment(s, self.mss);
+            self.on_marks(counted.packets, counted.at_once);
+            self.on_data(now, s, memory);
+        }
+    }
+
+    // ---- acceptance ------------------------------------------------------------------------------------------------
+
+    /// Whether a segment is acceptable; one that is not is answered here.
     #[inline]
-    pub(super) fn data(&mut self, now: Time, s: &Segment, truesize: u32) {
-        let (seq, end) = (s.seq, s.end());
-        if seq == end {
+    pub(super) fn accepts(&mut self, now: Time, s: &Segment) -> bool {
+        let next = self.stream.next();
+        let edges = Edges { last_ack: self.window.last_ack(), next, right: next + u64::from(self.window.left(next)) };
+        let acceptance = judge(s, self.timestamps, edges);
+        match acceptance {
+            Acceptance::Acceptable | Acceptance::Reset => {
+                if s.seq <= edges.last_ack {
+                    self.timestamps.follow(s.tsval);
+                }
+            }
+            Acceptance::Syn => self.send_limited_ack(now),
+            Acceptance::OldTimestamp => {
+                self.stats.dropped_paws += 1;
+                self.refuse(now, s);
+            }
+            Acceptance::OutsideWindow => {
+                self.stats.dropped_window += u64::from(s.end() > next && s.end() != s.seq);
+                self.refuse(now, s);
+            }
+        }
+        acceptance == Acceptance::Acceptable
+    }
+    // An ACK for a segment that is not acceptable, with a DSACK for what of it is old.
+    #[cold]
+    fn refuse(&mut self, now: Time, s: &Segment) {
+        if s.end() == s.seq {
+            return self.send_limited_ack(now);
+        }
+        self.stats.segments += 1;
+        if let Some(old) = self.stream.old_part(s) {
+            self.stats.duplicates += u64::from(old.1 == s.end());
+            self.acks.on_trouble(&self.jiffies, self.window.advertised());
+            self.sack.set_duplicate(Some(old));
+        }
+        self.send_ack(now);
+    }
+    fn send_limited_ack(&mut self, now: Time) {
+        if self.limiter.allows(now, &self.jiffies) {
+            self.send_ack(now);
+        }
+    }
+
+    // ---- what an acceptable segment's header shows -----------------------------------------------------------------
+
+    /// CWR, or a mark that is counted.
+    #[inline]
+    pub(super) fn read_ecn(&mut self, s: &Segment) {
+        let counted = self.ecn.on_segment(s, self.mss);
+        self.on_marks(counted.packets, counted.at_once);
+    }
+    #[inline]
+    fn on_marks(&mut self, packets: u32, at_once: bool) {
+        self.stats.ce_segments += u64::from(packets);
+        if at_once {
+            self.acks.send_at_once();
+        }
+    }
+    /// The age of the timestamp that the segment echoes.
+    #[inline]
+    pub(super) fn read_echo(&mut self, now: Time, s: &Segment) {
+        let age = clock(&self.jiffies, now).wrapping_sub(s.tsecr);
+        let is_full = s.end() - s.seq >= u64::from(self.acks.segment());
+        let least = u32::from(!self.kernel.is_6_12());
+        self.round_trip.on_echo(s.tsecr, age, is_full, least);
+    }
+
+    // ---- data ------------------------------------------------------------------------------------------------------
+
+    /// The data of an acceptable segment, which occupies `memory` bytes.
+    #[inline]
+    pub(super) fn on_data(&mut self, now: Time, s: &Segment, memory: u32) {
+        if s.seq == s.end() {
             return;
         }
         self.stats.segments += 1;
-        self.ooo.dsack = None;
-        let left = self.window.left(self.rcv_nxt);
-        if end <= self.rcv_nxt {
-            self.stats.duplicates += 1;
-            self.set_dsack(seq, end);
-            self.acks.enter_quick(&self.jiffies, self.window.wnd);
-            self.acks.scheduled = true;
-        } else if seq <= self.rcv_nxt {
-            if seq < self.rcv_nxt {
-                self.set_dsack(seq, self.rcv_nxt);
-            }
-            if left == 0 {
-                self.out_of_window();
-            } else {
-                self.in_order(now, s, truesize);
-            }
-        } else if seq >= self.rcv_nxt + u64::from(left) {
-            self.out_of_window();
-        } else {
-            self.out_of_order(now, s, truesize);
+        self.sack.set_duplicate(self.stream.old_part(s));
+        let arrival = match self.stream.place(s, self.window.left(self.stream.next())) {
+            Place::Next => self.take_in_order(now, s, memory),
+            Place::Ahead => self.take_ahead(now, s, memory),
+            Place::Old => Arrival::Old,
+            Place::Outside => Arrival::Outside,
+        };
+        self.count(arrival);
+        self.acks.on_arrival(arrival, &self.jiffies, self.window.advertised());
+        if self.acks.is_owed() {
+            self.acknowledge(now);
         }
-        if self.acks.scheduled {
-            self.check_ack(now);
+    }
+    #[inline]
+    fn count(&mut self, arrival: Arrival) {
+        match arrival {
+            Arrival::InOrder { .. } | Arrival::Ahead { .. } => {}
+            Arrival::Old => self.stats.duplicates += 1,
+            Arrival::Outside => self.stats.dropped_window += 1,
+            Arrival::NoMemory => self.stats.dropped_memory += 1,
+        }
+    }
+    // Sends the ACK that is owed, or lets it wait.
+    #[inline]
+    fn acknowledge(&mut self, now: Time) {
+        let next = self.stream.next();
+        let is_second = next - self.window.last_ack() > u64::from(self.acks.segment())
+            && (next == self.stream.read() || self.offer() >= self.window.advertised());
+        let situation = Situation {
+            is_second,
+            has_gap: self.store.has_gap(),
+            sack: self.sack.is_permitted(),
+            next,
+            round_trip: self.round_trip.smoothed(),
+            limits: Limits { acks: self.kernel.comp_sack_nr, delay_ns: self.kernel.comp_sack_delay_ns },
+        };
+        if self.acks.decide(now, &self.jiffies, &situation) == AckDecision::Now {
+            self.send_ack(now);
         }
     }
 
-    fn out_of_window(&mut self) {
-        self.stats.dropped_window += 1;
-        self.acks.enter_quick(&self.jiffies, self.window.wnd);
-        self.acks.scheduled = true;
-    }
+    // ---- data in order ---------------------------------------------------------------------------------------------
 
     #[inline]
-    fn in_order(&mut self, now: Time, s: &Segment, truesize: u32) {
-        let end = s.end();
+    fn take_in_order(&mut self, now: Time, s: &Segment, memory: u32) -> Arrival {
         if !self.admits(s.seq) {
-            self.stats.dropped_memory += 1;
-            return;
+            return Arrival::NoMemory;
         }
-        if s.seq < self.highest {
-            self.stats.max_reorder_extent = self.stats.max_reorder_extent.max(self.highest - self.rcv_nxt);
-        }
+        let extent = self.stream.note_reordering(s.seq, s.end());
+        self.stats.max_reorder_extent = self.stats.max_reorder_extent.max(extent);
         let fin = s.flags.has(Flags::FIN);
-        let new = (end - self.rcv_nxt) as u32 - u32::from(fin);
-        self.rcv_nxt = end;
-        self.highest = self.highest.max(end);
-        self.stats.bytes += u64::from(new);
-        if new > 0 {
-            let b = Buffer { len: new, truesize, frags: fragments(s) };
-            self.used += u64::from(self.queue.push(b, self.kernel.skb_overhead));
-        }
-        self.acks.scheduled = true;
+        self.deliver(s.end(), fin, |new| Buffer::of(s, new, memory));
         if s.len > 0 {
-            self.measure(s, truesize);
-            self.tune.on_data(now, self.rcv_nxt, self.window.wnd);
-            self.acks.on_data(now, &self.jiffies, self.window.wnd);
-            self.check_ce(now, s);
-            if s.len >= GROW_MIN {
-                self.grow(s.len, truesize, true);
-            }
+            self.learn(now, s, memory);
         }
         if fin {
-            self.finish(end);
+            self.finish();
         }
-        if !self.ooo.is_empty() {
-            self.drain();
-            self.acks.at_once |= self.ooo.is_empty(); // RFC 5681 §4.2: the gap is filled
+        let completes = fin || (self.store.has_gap() && self.join());
+        if self.store.has_gap() {
+            self.sack.acknowledge(self.stream.next());
+        } else {
+            self.sack.forget_blocks();
         }
-        self.ooo.remove_sacks(self.rcv_nxt);
+        Arrival::InOrder { completes }
     }
-
-    // Whether a segment in order is taken. 6.1 takes it unasked where nothing else waits to be read; 6.12 answers a lack of
-    // memory with a closed window, whether the segment is taken or not. Linux: tcp_data_queue()
+    // Whether a segment in order is taken. 6.1 takes it unasked where nothing else waits to be read; 6.12 answers a lack of memory with a
+    // closed window, whether the segment is taken or not.
     #[inline]
     fn admits(&mut self, seq: u64) -> bool {
-        let alone = self.queue.bytes == 0;
+        let is_alone = self.store.unread() == 0;
         if !self.kernel.is_6_12() {
-            return alone || self.make_room(seq);
+            return is_alone || self.has_memory(seq);
         }
-        let room = self.make_room(seq);
-        if !room {
-            self.acks.no_memory = true;
-            self.acks.at_once = true;
-            self.acks.scheduled = true;
+        let has_memory = self.has_memory(seq);
+        if !has_memory {
+            self.acks.close_window();
         }
-        room || alone
+        has_memory || is_alone
     }
-
-    // The sender's segment size, and what its payload costs in memory. Linux: tcp_measure_rcv_mss()
+    // Everything up to `end` is in order now; `buffer` makes the buffer for so many new bytes.
     #[inline]
-    fn measure(&mut self, s: &Segment, truesize: u32) {
-        let len = if self.gro { s.len.min(self.mss) } else { s.len };
-        if self.window.measures() && len >= self.acks.rcv_mss && len != self.acks.rcv_mss && self.window.measure_ratio(s.len, truesize) {
-            self.tune.space = self.tune.space.min(self.window.clamp);
+    fn deliver(&mut self, end: u64, fin: bool, buffer: impl FnOnce(u32) -> Buffer) {
+        let new = self.stream.advance(end, fin);
+        self.stats.bytes += u64::from(new);
+        if new > 0 {
+            self.store.append(buffer(new));
         }
-        self.acks.measure_mss(len, s.flags.has(Flags::PSH), s.flags.0 & (Flags::PSH.0 | Flags::FIN.0) == 0, self.window.advmss);
     }
-
-    // The out-of-order buffers that have become in order. Linux: tcp_ofo_queue()
-    fn drain(&mut self) {
-        let high = self.rcv_nxt;
-        while let Some(p) = self.ooo.pop(self.rcv_nxt, high) {
-            self.used -= u64::from(p.truesize);
-            if p.end <= self.rcv_nxt {
+    // What data in order show: segment size, round trip, rhythm, congestion; and the window that they open.
+    #[inline]
+    fn learn(&mut self, now: Time, s: &Segment, memory: u32) {
+        let window = self.window.advertised();
+        self.measure(s, memory);
+        self.round_trip.on_data(now, self.stream.next(), window);
+        self.acks.on_data(now, &self.jiffies, window);
+        self.read_mark(now, s);
+        if s.len >= LEAST_TO_GROW {
+            self.grow(s.len, self.store.memory_when_merged(s.len, memory));
+        }
+    }
+    // Buffers beyond the gap that have become in order. Returns whether none is left.
+    fn join(&mut self) -> bool {
+        let gap_end = self.stream.next();
+        while let Some(Joined { start, end, memory, fragments }) = self.store.take_joined(self.stream.next()) {
+            if start < gap_end {
+                self.sack.extend_duplicate((start, end.min(gap_end)));
+            }
+            if end <= self.stream.next() {
                 continue;
             }
-            let fin = self.fin == Some(p.end);
-            let new = (p.end - self.rcv_nxt) as u32 - u32::from(fin);
-            self.rcv_nxt = p.end;
-            self.stats.bytes += u64::from(new);
-            if new > 0 {
-                let b = Buffer { len: new, truesize: p.truesize, frags: p.frags };
-                self.used += u64::from(self.queue.push(b, self.kernel.skb_overhead));
-            }
+            let fin = self.stream.is_last(end);
+            self.deliver(end, fin, |len| Buffer { len, memory, fragments });
             if fin {
-                self.finish(p.end);
+                self.finish();
                 break;
             }
         }
+        !self.store.has_gap()
     }
 
-    fn finish(&mut self, end: u64) {
-        self.fin = Some(end);
-        self.state = State::CloseWait;
-        self.acks.at_once = true;
-        self.used -= self.ooo.clear();
+    // The stream has ended: what lies beyond its end is dropped, and nothing is reported any more.
+    fn finish(&mut self) {
+        self.store.drop_ahead();
+        self.sack.forget();
     }
 
-    // Linux: tcp_data_queue_ofo()
-    fn out_of_order(&mut self, now: Time, s: &Segment, truesize: u32) {
-        let (seq, end) = (s.seq, s.end());
-        self.check_ce(now, s);
-        if !self.make_room(seq) {
-            self.stats.dropped_memory += 1;
-            return;
+    // ---- data beyond a gap -----------------------------------------------------------------------------------------
+
+    fn take_ahead(&mut self, now: Time, s: &Segment, memory: u32) -> Arrival {
+        let (start, end) = (s.seq, s.end());
+        self.read_mark(now, s);
+        if !self.has_memory(start) {
+            return Arrival::NoMemory;
         }
         if self.kernel.is_6_12() {
-            self.measure(s, truesize);
+            self.measure(s, memory);
         }
-        self.acks.scheduled = true;
         self.stats.ooo_segments += 1;
         if s.flags.has(Flags::FIN) {
-            self.fin = Some(end);
+            self.stream.ends_at(end);
         }
-        if seq < self.highest {
-            self.stats.max_reorder_extent = self.stats.max_reorder_extent.max(self.highest - seq);
-        }
-        self.highest = self.highest.max(end);
-        let b = Buffer { len: s.len, truesize, frags: fragments(s) };
-        let queued = self.ooo.insert(seq, end, b, self.kernel.skb_overhead);
-        if !self.sack {
-            self.ooo.dsack = None;
-        } else {
-            let place = self.ooo.touch(seq, end);
-            if place.0 >= SACK_BLOCKS_EXPECTED {
-                self.flush_compressed(now);
+        let extent = self.stream.note_reordering(start, end);
+        self.stats.max_reorder_extent = self.stats.max_reorder_extent.max(extent);
+        let insertion = self.store.insert(start, end, Buffer::of(s, s.len, memory));
+        self.sack.set_duplicate(insertion.duplicate);
+        let acknowledged = self.sack.is_permitted() && self.report(now, (start, end));
+        // A merged segment counts before the window grows, another one after it.
+        match insertion.queued {
+            Queued::Nothing => self.stats.duplicates += 1,
+            Queued::Merged(cost) => {
+                self.store.charge(i64::from(cost));
+                self.grow_ahead(s.len, self.store.memory_when_merged(s.len, memory));
             }
-            self.ooo.promote(place, seq, end);
-        }
-        match queued {
-            Some((delta, merged)) => {
-                // A merged segment counts before the window grows, another one after it.
-                let used = (self.used as i64 + delta) as u64;
-                if merged {
-                    self.used = used;
-                }
-                if self.sack {
-                    self.grow(s.len, truesize, merged);
-                }
-                self.used = used;
+            Queued::Alone(change) => {
+                self.grow_ahead(s.len, memory);
+                self.store.charge(change);
             }
-            None => self.stats.duplicates += 1,
+        }
+        Arrival::Ahead { acknowledged }
+    }
+    // The bytes `range` are reported first in the SACK option. If that pushes a block out, an ACK that was held back goes before: returns
+    // whether one did.
+    fn report(&mut self, now: Time, range: (u64, u64)) -> bool {
+        let place = self.sack.widen(range);
+        let acknowledged = self.sack.crowds_out(place) && self.acks.release_compressed();
+        if acknowledged {
+            self.send_ack(now);
+        }
+        self.sack.bring_forward(place, range);
+        acknowledged
+    }
+    fn grow_ahead(&mut self, len: u32, memory: u32) {
+        if self.sack.is_permitted() {
+            self.grow(len, memory);
         }
     }
 
-    // `coalesced`: the payload may share the memory of its neighbour, so only the payload counts. Linux: truesize_adjust()
+    // ---- what data show, in order or not ---------------------------------------------------------------------------
+
+    // The sender's segment size, and what its payload costs in memory.
     #[inline]
-    fn grow(&mut self, len: u32, truesize: u32, coalesced: bool) {
-        let bare = truesize.saturating_sub(self.kernel.skb_overhead);
-        let cost = if coalesced && bare >= len { bare } else { truesize };
-        if self.window.grow(self.used, len, cost, self.acks.rcv_mss) {
-            self.acks.quick |= 1;
+    fn measure(&mut self, s: &Segment, memory: u32) {
+        let len = if self.gro { s.len.min(self.mss) } else { s.len };
+        let is_new_size = len > self.acks.segment();
+        if is_new_size && self.window.capacity().is_measured() && self.window.measure(s.len, memory) {
+            self.sizing.limit(self.window.ceiling());
+        }
+        self.acks.measure(s, len, self.window.mss());
+    }
+    // Whether it carries a congestion mark.
+    #[inline]
+    fn read_mark(&mut self, now: Time, s: &Segment) {
+        if !self.ecn.echoes() {
+            return;
+        }
+        let report = self.ecn.on_data(s, self.stream.next(), self.acks.is_delayed());
+        self.stats.ce_segments += u64::from(report.marked);
+        if let Some(early) = report.before {
+            self.send_early_ack(now, early);
+        }
+        if report.at_once {
+            self.acks.send_at_once();
+        }
+        if report.hurry {
+            self.acks.hurry(&self.jiffies, self.window.advertised(), QUICK_ACKS_ON_MARK);
+        }
+    }
+    // Opens the window for data of `len` bytes in `memory`.
+    #[inline]
+    fn grow(&mut self, len: u32, memory: u32) {
+        if self.window.grow(self.store.memory(), len, memory, self.acks.segment()) {
+            self.acks.on_growth();
         }
     }
 
-    // Whether there is room for another segment, made by force if need be. Linux: tcp_try_rmem_schedule(), tcp_prune_queue()
+    // ---- memory ----------------------------------------------------------------------------------------------------
+
+    // Whether there is memory for a segment that begins at `seq`, made by force if need be.
     #[inline]
-    fn make_room(&mut self, seq: u64) -> bool {
-        self.used <= u64::from(self.window.rcvbuf) || self.prune(seq)
+    fn has_memory(&mut self, seq: u64) -> bool {
+        self.is_within_buffer() || self.prune(seq)
     }
+    #[inline]
+    fn is_within_buffer(&self) -> bool {
+        self.store.memory() <= u64::from(self.window.capacity().buffer())
+    }
+    // Enlarges the buffer if it may be; otherwise packs what is queued, then drops what waits beyond the gap.
     #[cold]
     fn prune(&mut self, seq: u64) -> bool {
-        self.acks.quick = 0;
-        self.window.squeeze(self.used);
-        let fits = |r: &Receiver| r.used <= u64::from(r.window.rcvbuf);
-        if fits(self) {
+        self.acks.end_quick();
+        self.window.squeeze(self.store.memory());
+        if self.is_within_buffer() {
             return true;
         }
-        let bloated = |bytes: u64, memory: u64| self.window.win_from(memory as i64) > bytes as i64;
-        self.used -= self.ooo.collapse(bloated);
-        let (before, after) = self.queue.collapse(bloated);
-        self.used = self.used - before + after;
+        let capacity = *self.window.capacity();
+        self.store.compact(|bytes, memory| capacity.window_of(memory as i64) > bytes as i64);
         // 6.6 and later spare what lies below the segment that wants in.
-        let keep = if self.window.measures() { seq } else { 0 };
-        while !fits(self) {
-            let (freed, dropped) = self.ooo.trim(u64::from(self.window.rcvbuf >> 3), keep);
-            if dropped == 0 {
-                break;
-            }
-            self.used -= freed;
+        let spare = if capacity.is_measured() { seq } else { 0 };
+        let dropped = self.store.cut(capacity.buffer(), spare);
+        if dropped > 0 {
             self.stats.pruned += dropped;
-            self.ooo.reset_sacks();
+            self.sack.forget();
         }
-        fits(self)
+        self.is_within_buffer()
     }
-}
-
-/// Page fragments that hold a segment's payload: the sender copies its stream into blocks of 32 KiB (`sk_page_frag()`).
-#[inline]
-fn fragments(s: &Segment) -> u32 {
-    let block = |seq: u64| (seq.wrapping_sub(1) >> 15) as u32;
-    1 + block(s.seq + u64::from(s.len.max(1)) - 1).wrapping_sub(block(s.seq))
 }

@@ -1,31 +1,41 @@
-//! The receiving side of Linux's TCP as a sans-IO machine: a socket that listens, receives one stream and acknowledges it.
+//! The receiving side of TCP as a sans-IO machine: a socket that listens, receives one stream and acknowledges it as Linux does.
 //!
-//! Source: RFC 9293, RFC 7323 (timestamps, PAWS, scaling), RFC 2018 and RFC 2883 (SACK, DSACK); Linux 6.1 and 6.12:
-//! `tcp_rcv_established()`, `tcp_validate_incoming()`, `tcp_data_queue()`, `tcp_cleanup_rbuf()`.
-//! Differs: collapsing is judged on averages; the application's own FIN is not
-//! sent, so the ACK of the peer's FIN goes at once. Does not model: urgent data, memory shared between sockets. A socket that its
-//! reader has locked is the caller's affair. Details: docs/models/receiver.md.
+//! Source: RFC 9293, RFC 7323 (timestamps, PAWS, scaling), RFC 2018 and RFC 2883 (SACK, DSACK), RFC 5681 §4.2 (ACKs); what Linux 6.1 and
+//! 6.12 do otherwise or besides is stated in docs/models/receiver.md. Differs: compacting is judged on averages; the application's own
+//! FIN is not sent, so the ACK of the peer's FIN goes at once. Does not model: urgent data, memory shared between sockets. A socket that
+//! its reader has locked is the caller's affair.
 
 use crate::{Jiffies, Kernel};
 use std::collections::VecDeque;
-use tcpscape_base::{Flags, Segment, Time};
+use tcpscape_base::{Segment, Time};
 
 mod accecn;
+mod acceptance;
 mod ack;
 mod autotune;
 mod ecn;
+mod handshake;
 mod input;
-mod reassembly;
+mod output;
+mod sack;
+mod store;
+mod stream;
+mod timestamps;
 mod window;
 
 #[cfg(test)]
 mod tests;
 
-use ack::{Acks, Verdict};
-use autotune::Autotune;
-use ecn::EcnState;
+use acceptance::AckLimiter;
+use ack::{AckPolicy, Due};
+use autotune::{RightSizing, RoundTrip};
+use ecn::EcnFeedback;
 pub use ecn::Feedback;
-use reassembly::{Queue, Reassembly};
+use handshake::Handshake;
+use sack::SackOption;
+use store::Store;
+use stream::Stream;
+use timestamps::Timestamps;
 use window::Window;
 
 /// How a receiver is made.
@@ -84,55 +94,27 @@ pub struct ReceiverStats {
     pub max_reorder_extent: u64,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
-    Listen,
-    SynReceived,
-    Established,
-    /// The FIN came.
-    CloseWait,
-}
-
 /// The receiving machine.
 pub struct Receiver {
     kernel: Kernel,
     jiffies: Jiffies,
     mss: u32,
-    sack: bool,
     gro: bool,
-    state: State,
-    rcv_nxt: u64,
-    copied_seq: u64,
-    /// Memory of everything queued (`sk_rmem_alloc`).
-    used: u64,
-    /// Largest sequence number seen.
-    highest: u64,
-    /// Where the stream ends, once a FIN was accepted.
-    fin: Option<u64>,
-    /// Timestamp to echo (`ts_recent`).
-    ts_recent: u32,
-    /// Jiffy of the last ACK for an unacceptable segment, 0 for none (`last_oow_ack_time`).
-    last_oow: u64,
-    /// SYN-ACK timeouts so far, when the SYN-ACK was sent if only once, and when the next is due.
-    synack_timeouts: u32,
-    synack_sent: Option<Time>,
-    synack_due: Option<Time>,
-    ecn: EcnState,
+    handshake: Handshake,
+    timestamps: Timestamps,
+    limiter: AckLimiter,
+    ecn: EcnFeedback,
+    stream: Stream,
+    store: Store,
+    sack: SackOption,
     window: Window,
-    acks: Acks,
-    tune: Autotune,
-    queue: Queue,
-    ooo: Reassembly,
+    acks: AckPolicy,
+    round_trip: RoundTrip,
+    sizing: RightSizing,
     out: VecDeque<Segment>,
     stats: ReceiverStats,
 }
 
-/// What timestamps count from: any constant will do.
-const TS_OFFSET: u64 = 1_000_000;
-/// Tolerance of PAWS in ticks of the timestamp clock (`TCP_PAWS_WINDOW`).
-const PAWS_WINDOW: i32 = 1;
-/// SYN-ACKs that are retransmitted (`net.ipv4.tcp_synack_retries`).
-const SYNACK_RETRIES: u32 = 5;
 impl Receiver {
     /// A listening socket.
     pub fn new(cfg: &ReceiverConfig) -> Receiver {
@@ -140,25 +122,18 @@ impl Receiver {
             kernel: cfg.kernel,
             jiffies: cfg.jiffies,
             mss: cfg.mss,
-            sack: cfg.sack,
             gro: cfg.gro,
-            state: State::Listen,
-            rcv_nxt: 1,
-            copied_seq: 1,
-            used: 0,
-            highest: 1,
-            fin: None,
-            ts_recent: 0,
-            last_oow: 0,
-            synack_timeouts: 0,
-            synack_sent: None,
-            synack_due: None,
-            ecn: EcnState::new(cfg.feedback),
+            handshake: Handshake::listen(),
+            timestamps: Timestamps::default(),
+            limiter: AckLimiter::default(),
+            ecn: EcnFeedback::new(cfg.feedback),
+            stream: Stream::new(),
+            store: Store::new(&cfg.kernel),
+            sack: SackOption::new(cfg.sack),
             window: Window::new(&cfg.kernel, cfg.rcvbuf, cfg.advmss),
-            acks: Acks::new(&cfg.kernel, &cfg.jiffies),
-            tune: Autotune::default(),
-            queue: Queue::default(),
-            ooo: Reassembly::new(cfg.kernel.head_room()),
+            acks: AckPolicy::new(&cfg.kernel, &cfg.jiffies),
+            round_trip: RoundTrip::default(),
+            sizing: RightSizing::new(&cfg.kernel),
             out: VecDeque::new(),
             stats: ReceiverStats::default(),
         }
@@ -166,49 +141,36 @@ impl Receiver {
 
     /// A segment came from the peer. `truesize` is the memory it occupies, 0 to have it computed.
     pub fn on_segment(&mut self, now: Time, s: &Segment, truesize: u32) {
-        let truesize = if truesize == 0 { s.len + self.kernel.skb_overhead } else { truesize };
-        match self.state {
-            State::Established | State::CloseWait => {
-                if self.acceptable(now, s) {
-                    self.accept_cwr(s);
-                    self.echo(now, s);
-                    self.data(now, s, truesize);
-                }
-            }
-            State::Listen if s.flags.has(Flags::SYN) => {
-                self.ecn.on_syn(s);
-                self.ts_recent = s.tsval;
-                self.state = State::SynReceived;
-                self.send_synack(now);
-                self.synack_sent = Some(now);
-            }
-            State::Listen => {}
-            State::SynReceived => self.handshake(now, s, truesize),
+        let memory = if truesize == 0 { s.len + self.kernel.skb_overhead } else { truesize };
+        if !self.handshake.is_open() {
+            return self.on_handshake_segment(now, s, memory);
+        }
+        if self.accepts(now, s) {
+            self.read_ecn(s);
+            self.read_echo(now, s);
+            self.on_data(now, s, memory);
         }
     }
 
     /// Timers due at or before `now`: delayed and compressed ACKs, SYN-ACK retransmission.
     pub fn on_timer(&mut self, now: Time) {
-        if self.synack_due.is_some_and(|t| t <= now) {
-            self.synack_due = None;
-            self.synack_timeouts += 1;
-            if self.synack_timeouts <= SYNACK_RETRIES {
-                self.send_synack(now);
-            }
+        if self.handshake.on_timer(now) {
+            self.send_syn_ack(now);
         }
-        while let Some(delayed) = self.acks.on_timer(now, &self.jiffies) {
-            if delayed {
-                self.stats.delayed_acks += 1;
-                self.send_ack(now);
-            } else {
-                self.flush_compressed(now);
+        while let Some(due) = self.acks.on_timer(now, &self.jiffies) {
+            match due {
+                Due::Compressed => self.flush_compressed(now),
+                Due::Delayed => {
+                    self.stats.delayed_acks += 1;
+                    self.send_ack(now);
+                }
             }
         }
     }
 
     /// When [`Receiver::on_timer`] wants to be called.
     pub fn next_event(&self) -> Option<Time> {
-        match (self.acks.next_event(), self.synack_due) {
+        match (self.acks.next_event(), self.handshake.next_event()) {
             (Some(a), Some(b)) => Some(a.min(b)),
             (a, b) => a.or(b),
         }
@@ -225,7 +187,7 @@ impl Receiver {
 
     /// Bytes in order that the application has not read.
     pub fn readable(&self) -> u64 {
-        self.queue.bytes
+        self.store.unread()
     }
 
     /// The application reads up to `max` bytes; returns how many it got. May send an ACK or open the window.
@@ -237,30 +199,47 @@ impl Receiver {
 
     /// The first half of a read: up to `max` bytes leave the queue; returns how many, and how many buffers held them.
     pub fn copy(&mut self, now: Time, max: u64) -> (u64, u32) {
-        let (first, n, freed, buffers) = self.queue.take(max);
-        if n > 0 {
-            self.copied_seq += first;
-            let waiting = if self.kernel.is_6_12() { self.rcv_nxt - self.copied_seq } else { 0 };
-            self.tune.on_read(now, self.copied_seq, waiting, &mut self.window);
-            self.copied_seq += n - first;
-            self.used -= freed;
+        if self.store.unread() == 0 || max == 0 {
+            return (0, 0);
         }
-        (n, buffers)
+        let taken = self.store.read(max);
+        // What a round trip's reads amount to is counted when the first buffer has been copied.
+        self.stream.on_read(taken.first);
+        let read = self.stream.read();
+        let waiting = if self.kernel.is_6_12() { self.stream.next() - read } else { 0 };
+        self.sizing.on_read(now, read, waiting, &self.round_trip, &mut self.window);
+        self.stream.on_read(taken.bytes - taken.first);
+        (taken.bytes, taken.buffers)
     }
 
-    /// The second half: whether what was read calls for an ACK (`tcp_cleanup_rbuf()`).
+    /// The second half, `read` if the first brought anything: an ACK goes if more than a segment is unacknowledged, if the end of a write
+    /// was read and nothing is left, or if the read has doubled the window (docs/models/receiver.md, "Reads").
     pub fn finish_read(&mut self, now: Time, read: bool) {
-        self.after_read(now, read);
+        let is_emptied = read && self.acks.has_write_end() && self.store.memory() == 0;
+        let unacknowledged = self.stream.next() - self.window.last_ack();
+        let is_due = self.acks.is_owed() && (unacknowledged > u64::from(self.acks.segment()) || is_emptied);
+        if is_due || (read && !self.stream.ended() && self.has_doubled()) {
+            self.send_ack(now);
+        }
+    }
+    // Whether the window that could be offered is twice what is left of the last offer; a large rest needs no update.
+    fn has_doubled(&mut self) -> bool {
+        let left = self.window.left(self.stream.next());
+        if 2 * u64::from(left) > u64::from(self.window.ceiling()) {
+            return false;
+        }
+        let offer = self.offer();
+        offer > 0 && u64::from(offer) >= 2 * u64::from(left)
     }
 
     /// End of the rightmost range that SACK blocks report, if anything is queued out of order.
     pub fn highest_sacked(&self) -> Option<u64> {
-        self.ooo.sacks().iter().map(|b| b.1).max()
+        self.sack.blocks().iter().map(|b| b.1).max()
     }
 
     /// Whether everything up to the peer's FIN has come.
     pub fn fin_received(&self) -> bool {
-        self.state == State::CloseWait
+        self.stream.ended()
     }
     /// Counters.
     pub fn stats(&self) -> &ReceiverStats {
@@ -268,240 +247,14 @@ impl Receiver {
     }
     /// The window last advertised, counted from the last ACK.
     pub fn window(&self) -> u32 {
-        self.window.wnd
+        self.window.advertised()
     }
     /// The scale shift of the windows it advertises (RFC 7323 §2).
     pub fn wscale(&self) -> u8 {
-        self.window.wscale
+        self.window.scale()
     }
     /// The next byte expected.
     pub fn rcv_nxt(&self) -> u64 {
-        self.rcv_nxt
+        self.stream.next()
     }
-
-    // ---- handshake -------------------------------------------------------------------------------------------------
-
-    fn send_synack(&mut self, now: Time) {
-        self.synack_sent = None; // Karn's algorithm: no RTT sample from a second one
-        let backoff = u64::from(self.jiffies.hz()) << self.synack_timeouts;
-        self.synack_due = Some(self.jiffies.fire(now, backoff));
-        let (flags, ecn) = self.ecn.syn_ack();
-        let flags = Flags::SYN.with(Flags::ACK).with(flags);
-        let s = segment(0, 1, self.window.wnd.min(65_535), self.timestamp(now), self.ts_recent, flags);
-        self.out.push_back(Segment { ecn, ..s });
-    }
-
-    // Linux: tcp_check_req(), tcp_rcv_state_process()
-    fn handshake(&mut self, now: Time, s: &Segment, truesize: u32) {
-        let old = self.ts_recent != 0 && (self.ts_recent.wrapping_sub(s.tsval) as i32) > 0;
-        if s.flags.has(Flags::SYN) {
-            if !old && !self.oow_limited(now) {
-                self.send_synack(now);
-            }
-            return;
-        }
-        if old || s.seq > u64::from(self.window.wnd) || s.end() == 0 {
-            if s.len > 0 || !self.oow_limited(now) {
-                self.push_ack(now, self.window.wnd.min(65_535), self.rcv_nxt);
-            }
-            return;
-        }
-        if !s.flags.has(Flags::ACK) {
-            return;
-        }
-        if s.seq <= 1 {
-            self.ts_recent = s.tsval;
-        }
-        self.synack_due = None;
-        self.state = State::Established;
-        let rtt = self.synack_sent.map(|t| now.since(t).as_micros());
-        self.window.establish();
-        self.tune.establish(now, &self.window, self.copied_seq);
-        self.acks.establish(now, &self.jiffies, self.window.advmss.min(self.mss), self.window.wnd, rtt);
-        if self.acceptable(now, s) {
-            if self.ecn.accurate.on {
-                self.count_marks(s);
-            }
-            self.data(now, s, truesize);
-        }
-    }
-
-    // ---- arrival ---------------------------------------------------------------------------------------------------
-
-    // PAWS and window check; ts_recent follows. Linux: tcp_validate_incoming(), tcp_replace_ts_recent(); RFC 7323 §5
-    fn acceptable(&mut self, now: Time, s: &Segment) -> bool {
-        let behind = if self.ts_recent == 0 { 0 } else { self.ts_recent.wrapping_sub(s.tsval) as i32 };
-        let end = s.end();
-        if behind > PAWS_WINDOW && (end != s.seq || s.seq != self.rcv_nxt) {
-            self.stats.dropped_paws += 1;
-            self.refuse(now, s);
-            return false;
-        }
-        if s.flags.has(Flags::SYN) {
-            if !self.oow_limited(now) {
-                self.send_ack(now);
-            }
-            return false;
-        }
-        if end < self.window.wup || s.seq > self.rcv_nxt + u64::from(self.window.left(self.rcv_nxt)) {
-            self.stats.dropped_window += u64::from(end > self.rcv_nxt && end != s.seq);
-            self.refuse(now, s);
-            return false;
-        }
-        if s.seq <= self.window.wup && behind <= 0 {
-            self.ts_recent = s.tsval;
-        }
-        !s.flags.has(Flags::RST)
-    }
-
-    // An ACK for a segment that cannot be accepted, with a DSACK for what of it is old. Linux: tcp_send_dupack()
-    fn refuse(&mut self, now: Time, s: &Segment) {
-        let end = s.end();
-        if end == s.seq {
-            if !self.oow_limited(now) {
-                self.send_ack(now);
-            }
-            return;
-        }
-        self.stats.segments += 1;
-        if s.seq < self.rcv_nxt {
-            self.stats.duplicates += u64::from(end <= self.rcv_nxt);
-            self.acks.enter_quick(&self.jiffies, self.window.wnd);
-            self.set_dsack(s.seq, end.min(self.rcv_nxt));
-        }
-        self.send_ack(now);
-    }
-
-    // One ACK in half a second for what is neither data nor acceptable. Linux: tcp_oow_rate_limited(), RFC 5961 §7
-    fn oow_limited(&mut self, now: Time) -> bool {
-        let at = self.jiffies.at(now);
-        if self.last_oow != 0 && at - self.last_oow < self.jiffies.hz_over(2) {
-            return true;
-        }
-        self.last_oow = at;
-        false
-    }
-
-    /// The timestamp clock: milliseconds since the host's boot, which was a whole number of ticks before its next tick.
-    /// Linux: tcp_time_stamp(); RFC 7323 §5.4
-    #[inline]
-    fn timestamp(&self, now: Time) -> u32 {
-        (self.jiffies.since_tick(now) / 1_000_000 + TS_OFFSET) as u32
-    }
-
-    #[inline]
-    fn echo(&mut self, now: Time, s: &Segment) {
-        let age = self.timestamp(now).wrapping_sub(s.tsecr);
-        let least = u32::from(!self.kernel.is_6_12());
-        self.tune.on_echo(s.tsecr, age, s.end() - s.seq >= u64::from(self.acks.rcv_mss), least);
-    }
-
-    fn set_dsack(&mut self, start: u64, end: u64) {
-        if self.sack {
-            self.ooo.dsack = Some((start, end));
-        }
-    }
-
-    // ---- acknowledging ---------------------------------------------------------------------------------------------
-
-    // What would be offered now; a buffer more than half full ends quick ACKs.
-    #[inline]
-    fn offer(&mut self) -> u32 {
-        let (offer, tight) = self.window.select(self.used, self.acks.rcv_mss);
-        if tight {
-            self.acks.quick = 0;
-        }
-        offer
-    }
-
-    // Linux: __tcp_ack_snd_check()
-    #[inline]
-    fn check_ack(&mut self, now: Time) {
-        let full = self.rcv_nxt - self.window.wup > u64::from(self.acks.rcv_mss)
-            && (self.rcv_nxt == self.copied_seq || self.offer() >= self.window.wnd);
-        let verdict = if full || self.acks.is_quick() {
-            Verdict::Send
-        } else if self.ooo.is_empty() {
-            self.acks.delay(now, &self.jiffies)
-        } else if self.sack {
-            self.acks.compress(now, self.rcv_nxt, self.tune.rtt_us, self.kernel.comp_sack_nr, self.kernel.comp_sack_delay_ns)
-        } else {
-            Verdict::Send
-        };
-        if verdict == Verdict::Send {
-            self.send_ack(now);
-        }
-    }
-
-    // Linux: tcp_cleanup_rbuf()
-    fn after_read(&mut self, now: Time, read: bool) {
-        let a = &self.acks;
-        let mut send = a.scheduled
-            && (self.rcv_nxt - self.window.wup > u64::from(a.rcv_mss)
-                || (read && (a.pushed_twice || (a.pushed && !a.pingpong)) && self.used == 0));
-        if !send && read && self.state != State::CloseWait {
-            let left = self.window.left(self.rcv_nxt);
-            if 2 * u64::from(left) <= u64::from(self.window.clamp) {
-                let offer = self.offer();
-                send = offer > 0 && u64::from(offer) >= 2 * u64::from(left);
-            }
-        }
-        if send {
-            self.send_ack(now);
-        }
-    }
-
-    // Linux: tcp_sack_compress_send_ack()
-    fn flush_compressed(&mut self, now: Time) {
-        if self.acks.compressed > 0 {
-            self.acks.compressed -= 1; // one of them is sent after all
-            self.send_ack(now);
-        }
-    }
-
-    #[inline]
-    fn send_ack(&mut self, now: Time) {
-        let wnd = if self.acks.no_memory {
-            self.window.close(self.rcv_nxt)
-        } else {
-            let offer = self.offer();
-            self.window.advertise(offer, self.rcv_nxt)
-        };
-        self.stats.zero_window_acks += u64::from(wnd == 0);
-        self.stats.compressed_acks += u64::from(self.acks.compressed);
-        self.push_ack(now, wnd, self.rcv_nxt);
-        self.acks.on_sent(&self.jiffies);
-    }
-
-    #[inline]
-    fn push_ack(&mut self, now: Time, wnd: u32, ack: u64) {
-        let (flags, ecn) = self.ecn.ack();
-        let mut s = segment(1, ack, wnd, self.timestamp(now), self.ts_recent, Flags::ACK.with(flags));
-        s.ecn = ecn;
-        if let Some(d) = self.ooo.dsack.take() {
-            s.push_sack(d);
-            self.stats.dsacks += 1;
-        }
-        for &b in self.ooo.sacks() {
-            s.push_sack(b);
-        }
-        if self.ecn.accurate.on {
-            self.ecn.accurate.put_option(&mut s);
-        }
-        self.stats.acks += 1;
-        self.out.push_back(s);
-    }
-}
-
-#[inline]
-#[allow(clippy::field_reassign_with_default)]
-fn segment(seq: u64, ack: u64, wnd: u32, tsval: u32, tsecr: u32, flags: Flags) -> Segment {
-    let mut s = Segment::default();
-    s.seq = seq;
-    s.ack = ack;
-    s.wnd = wnd;
-    s.tsval = tsval;
-    s.tsecr = tsecr;
-    s.flags = flags;
-    s
 }

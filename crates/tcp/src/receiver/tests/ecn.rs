@@ -86,5 +86,5 @@ fn dctcp_acknowledges_marked_and_unmarked_packets_apart() {
     assert_eq!(s.echoes(), [], "same as before: delayed");
     s.marked(n + 3, Ecn::Ect0, Flags::default());
     assert_eq!(s.echoes(), [(n + 3, true), (n + 4, false)]);
-    assert_eq!(s.r.ecn.ack().1, Ecn::Ect0);
+    assert_eq!(s.r.ecn.ack().ecn, Ecn::Ect0);
 }

@@ -1,0 +1,296 @@
+//! The delayed ACK: how long it waits, and its timer.
+//!
+//! Source: RFC 9293 §3.8.6.3 and RFC 5681 §4.2 (less than 500 ms); how the delay follows the sender's rhythm is observed:
+//! docs/models/receiver.md, "Delay". The timer has the host's tick.
+
+use crate::{Jiffies, Kernel};
+use tcpscape_base::Time;
+
+/// What the gap since the last data says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Rhythm {
+    /// These are the first data.
+    First,
+    /// The sender goes on.
+    Steady,
+    /// Longer than a retransmission timeout: the sender begins anew, probably slowly.
+    Restart,
+}
+
+/// The timer as the host's timer wheel holds it. It is left running when an ACK goes out otherwise.
+#[derive(Clone, Copy, Debug)]
+struct Alarm {
+    fires: Time,
+    /// The tick that it was armed for.
+    tick: u64,
+}
+
+/// A span of time in ticks of the host.
+type Ticks = u32;
+
+/// Delay and timer.
+pub(super) struct DelayedAck {
+    /// The delay, 0 before the first data.
+    delay: Ticks,
+    /// Longest time that an ACK waits …
+    longest: Ticks,
+    /// … and that the delay grows to.
+    most: Ticks,
+    /// The sender's retransmission timeout, as far as the handshake tells.
+    timeout: Ticks,
+    /// Round-trip time of the handshake, the longest there is while it is not known.
+    round_trip: Ticks,
+    /// When the last data came.
+    last_data: u64,
+    /// When the ACK that waits is due.
+    due: Option<u64>,
+    alarm: Option<Alarm>,
+    /// The current tick and when the next begins, so that time is seldom divided.
+    tick: (u64, Time),
+}
+
+/// The least delay: 40 ms, and 4 ticks where these are longer than 10 ms.
+fn least(jiffies: &Jiffies) -> Ticks {
+    if jiffies.hz() >= 100 {
+        jiffies.hz() / 25
+    } else {
+        4
+    }
+}
+/// A span of `us` microseconds, rounded up.
+fn ticks(jiffies: &Jiffies, us: u64) -> Ticks {
+    Ticks::try_from(jiffies.from_micros(us)).unwrap_or(Ticks::MAX)
+}
+
+impl DelayedAck {
+    /// Nothing is delayed. An ACK waits 200 ms at most, in 6.12 a tick less than the least retransmission timeout.
+    pub fn new(kernel: &Kernel, jiffies: &Jiffies) -> DelayedAck {
+        let fifth = jiffies.hz() / 5;
+        let below_least_rto = ticks(jiffies, 200_000).max(2) - 1;
+        let (longest, most) = if kernel.is_6_12() { (fifth.min(below_least_rto), fifth) } else { (fifth, Ticks::MAX) };
+        DelayedAck {
+            delay: 0,
+            longest,
+            most,
+            timeout: jiffies.hz(),
+            round_trip: Ticks::MAX,
+            last_data: 0,
+            due: None,
+            alarm: None,
+            tick: (0, Time::ZERO),
+        }
+    }
+
+    /// The connection is open; `round_trip_us` was measured in the handshake, if it could be: the timeout is that and twice as much, at
+    /// least 200 ms (RFC 6298 §2.2, with a floor), otherwise a second (§2.1).
+    pub fn establish(&mut self, now: Time, jiffies: &Jiffies, round_trip_us: Option<u64>) {
+        self.last_data = jiffies.at(now);
+        if let Some(us) = round_trip_us.map(|us| us.max(1)) {
+            self.round_trip = ticks(jiffies, us);
+            self.timeout = ticks(jiffies, us + (2 * us).max(200_000));
+        }
+    }
+
+    /// Back to the least delay.
+    pub fn reset(&mut self, jiffies: &Jiffies) {
+        self.delay = least(jiffies);
+    }
+
+    /// Data in order came: the delay follows the gaps between them.
+    #[inline]
+    pub fn on_data(&mut self, now: Time, jiffies: &Jiffies) -> Rhythm {
+        let (least, at) = (least(jiffies), self.tick_at(now, jiffies));
+        let gap = (at - std::mem::replace(&mut self.last_data, at)).min(u64::from(Ticks::MAX)) as Ticks;
+        if self.delay == 0 {
+            self.delay = least;
+            return Rhythm::First;
+        }
+        if gap <= least / 2 {
+            self.delay = self.delay / 2 + least / 2;
+        } else if gap < self.delay {
+            self.delay = (self.delay / 2 + gap).min(self.timeout).min(self.most);
+        } else if gap > self.timeout {
+            return Rhythm::Restart;
+        }
+        Rhythm::Steady
+    }
+
+    /// Whether an ACK waits.
+    #[inline]
+    pub fn is_waiting(&self) -> bool {
+        self.due.is_some()
+    }
+    /// An ACK was sent: none waits.
+    #[inline]
+    pub fn cancel(&mut self) {
+        self.due = None;
+    }
+
+    /// Lets an ACK wait; `ends_write` when data came that end a write of the sender's. Returns false if one waits already that is as good
+    /// as due: within a quarter of the delay.
+    #[inline]
+    pub fn wait(&mut self, now: Time, jiffies: &Jiffies, ends_write: bool) -> bool {
+        let delay = u64::from(self.delay.min(self.limit(jiffies, ends_write)).min(self.longest));
+        let at = self.tick_at(now, jiffies);
+        let due = match self.due {
+            Some(due) if due <= at + delay / 4 => return false,
+            Some(due) => due.min(at + delay),
+            None => at + delay,
+        };
+        self.due = Some(due);
+        self.arm(now, jiffies, due);
+        true
+    }
+    // A delay above the least is no longer than half a second, a fifth of one at the end of a write, and than a round trip.
+    #[inline]
+    fn limit(&self, jiffies: &Jiffies, ends_write: bool) -> Ticks {
+        let least = least(jiffies);
+        if self.delay <= least {
+            return least;
+        }
+        let patience = jiffies.hz() / if ends_write { 5 } else { 2 };
+        patience.min(self.round_trip.max(least))
+    }
+
+    // The tick at `now`, which never goes back.
+    #[inline]
+    fn tick_at(&mut self, now: Time, jiffies: &Jiffies) -> u64 {
+        if now >= self.tick.1 {
+            let at = jiffies.at(now);
+            self.tick = (at, jiffies.time_of(at + 1));
+        }
+        self.tick.0
+    }
+    // A timer already armed for that tick stays as it is: it may fire on a finer grid than a new one.
+    fn arm(&mut self, now: Time, jiffies: &Jiffies, tick: u64) {
+        if !matches!(self.alarm, Some(alarm) if alarm.fires > now && alarm.tick == tick) {
+            self.alarm = Some(Alarm { fires: jiffies.fire(now, tick.saturating_sub(jiffies.at(now))), tick });
+        }
+    }
+
+    /// When the timer fires, whether an ACK waits or not.
+    #[inline]
+    pub fn fires(&self) -> Option<Time> {
+        self.alarm.map(|alarm| alarm.fires)
+    }
+    /// Forgets a timer that has fired unnoticed.
+    pub fn forget_fired(&mut self, now: Time) {
+        self.alarm = self.alarm.filter(|alarm| alarm.fires > now);
+    }
+    /// Whether the timer fires now; if so, it is armed no more.
+    pub fn fire(&mut self, now: Time) -> bool {
+        let fires = self.alarm.is_some_and(|alarm| alarm.fires <= now);
+        if fires {
+            self.alarm = None;
+        }
+        fires
+    }
+    /// The timer has fired: whether the ACK that waits is due. The timer is armed again if it is not.
+    pub fn expire(&mut self, now: Time, jiffies: &Jiffies) -> bool {
+        let Some(due) = self.due else { return false };
+        if due > jiffies.at(now) {
+            self.arm(now, jiffies, due);
+            return false;
+        }
+        self.due = None;
+        true
+    }
+    /// An ACK had to be sent by the timer: the next waits twice as long.
+    pub fn back_off(&mut self) {
+        self.delay = self.delay.saturating_mul(2).min(self.timeout).min(self.most);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tcpscape_base::Duration;
+
+    fn ms(n: u64) -> Time {
+        Time(n * 1_000_000)
+    }
+    /// A delayed ACK of 6.1 at 1,000 ticks a second, after data at time 0.
+    fn steady() -> (Jiffies, DelayedAck) {
+        let j = Jiffies::new(1_000, Duration::ZERO);
+        let mut d = DelayedAck::new(&Kernel { hz: 1_000, ..Kernel::V6_1 }, &j);
+        d.establish(ms(0), &j, None);
+        assert_eq!(d.on_data(ms(0), &j), Rhythm::First);
+        (j, d)
+    }
+    /// The delays after data with these gaps, in ms.
+    fn delays(gaps: &[u64]) -> Vec<Ticks> {
+        let (j, mut d) = steady();
+        let mut now = 0;
+        let after = |gap: &u64| {
+            now += gap;
+            d.on_data(ms(now), &j);
+            d.delay
+        };
+        gaps.iter().map(after).collect()
+    }
+
+    #[test]
+    fn the_delay_follows_the_gaps() {
+        assert_eq!(delays(&[20, 20]), [40, 40], "half the least delay or less: towards the least");
+        assert_eq!(delays(&[30, 39, 39]), [50, 64, 71], "half the delay and the gap");
+        assert_eq!(delays(&[39, 20]), [59, 49]);
+        assert_eq!(delays(&[500]), [40], "a longer pause says nothing");
+    }
+
+    #[test]
+    fn a_pause_of_more_than_the_timeout_is_a_restart() {
+        let (j, mut d) = steady();
+        assert_eq!(d.on_data(ms(1_000), &j), Rhythm::Steady);
+        assert_eq!(d.on_data(ms(2_001), &j), Rhythm::Restart);
+    }
+
+    /// RFC 5681 §4.2 allows 500 ms; 200 ms are the most in 6.1, and a tick less in 6.12.
+    #[test]
+    fn an_ack_waits_less_than_the_smallest_timeout() {
+        let j = Jiffies::new(100, Duration::ZERO);
+        for (kernel, ticks) in [(Kernel::V6_1, 20), (Kernel { hz: 100, ..Kernel::V6_12 }, 19)] {
+            let mut d = DelayedAck::new(&kernel, &j);
+            d.delay = 50;
+            assert!(d.wait(Time::ZERO, &j, false));
+            assert_eq!(d.due, Some(j.at(Time::ZERO) + ticks));
+        }
+    }
+
+    #[test]
+    fn no_longer_than_a_round_trip_and_no_shorter_than_the_least() {
+        for (rtt_ms, due) in [(120, 120), (5, 40)] {
+            let (j, mut d) = steady();
+            d.establish(ms(0), &j, Some(rtt_ms * 1_000));
+            d.delay = 150;
+            assert!(d.wait(ms(0), &j, false));
+            assert_eq!(d.due, Some(j.at(ms(0)) + due));
+        }
+    }
+
+    #[test]
+    fn an_ack_that_is_nearly_due_goes_at_once() {
+        let (j, mut d) = steady();
+        assert!(d.wait(ms(0), &j, false), "due in 40 ms");
+        assert!(d.wait(ms(29), &j, false), "11 ms are left");
+        assert!(!d.wait(ms(30), &j, false), "a quarter of the delay is left");
+    }
+
+    #[test]
+    fn the_timer_outlives_its_ack_and_is_armed_again() {
+        let (j, mut d) = steady();
+        assert!(d.wait(ms(0), &j, false));
+        d.cancel();
+        let fires = d.fires().unwrap();
+        assert!(d.wait(ms(20), &j, false));
+        assert_ne!(d.fires(), Some(fires), "the new one is due later");
+        let mut now = d.fires().unwrap();
+        assert!(!d.fire(ms(10)) && d.fire(now));
+        while !d.expire(now, &j) {
+            now = d.fires().unwrap();
+            assert!(d.fire(now));
+        }
+        assert!((60..=61).contains(&now.millis()), "{now}");
+        d.back_off();
+        assert_eq!((d.delay, d.is_waiting()), (80, false));
+    }
+}
