@@ -199,10 +199,8 @@ impl StandingDelay {
     /// Takes note of a head that has waited `sojourn`, with `backlog` B behind it.
     fn stands(&mut self, t: Instant, sojourn: u32, backlog: u64, limits: &Limits) -> bool {
         let acceptable = is_longer(limits.target, sojourn) || backlog <= ENOUGH;
-        let ripe = if acceptable { None } else { Some(self.ripe.unwrap_or(t.plus(limits.interval))) };
-        let stands = self.ripe.is_some() && ripe.is_some_and(|due| t.is_after(due));
-        self.ripe = ripe;
-        stands
+        self.ripe = if acceptable { None } else { Some(self.ripe.unwrap_or(t.plus(limits.interval))) };
+        self.ripe.is_some_and(|ripe| t.is_after(ripe))
     }
     fn reset(&mut self) {
         self.ripe = None;
@@ -239,8 +237,8 @@ impl<const BITS: u32> InverseRoot<BITS> {
     /// `1/√1`, as near as the bits allow.
     pub const ONE: InverseRoot<BITS> = InverseRoot(u32::MAX << (u32::BITS - BITS));
 
-    /// A step of Newton's iteration for `f(y) = 1/y² − n`: y·(3 − n·y²)/2. It converges from below 1/√n in few steps; an estimate that is
-    /// too large by more than √3 is thrown off, since the bracket is an unsigned number. The bracket keeps 30 bits below one.
+    /// A step of Newton's iteration for `f(y) = 1/y² − n`: y·(3 − n·y²)/2. The bracket keeps 30 bits below one, which the last bits of the
+    /// result show. It is an unsigned number: an estimate of more than √3 times the root, which Newton's step would turn negative, is thrown off.
     pub const fn refined(self, n: u32) -> InverseRoot<BITS> {
         let y = self.0 as u64;
         let square = (y * y) >> 32;

@@ -97,7 +97,7 @@ impl Control {
         }
         let low = delay.max(previous) < low_delay(law);
         if low && self.probability == 0 && (!law.dq_rate_estimator || self.rate.is_known()) {
-            // As new, and two delays below half the target.
+            // As new, but for the two delays.
             *self = Control { delay, previous: self.previous, ..Control::default() };
         }
     }
@@ -150,6 +150,7 @@ fn step(law: &Law, probability: u64, delay: Ticks, previous: Ticks) -> i64 {
 /// The auto-tuning of RFC 8033 §4.2, which that gives as a table: with `k` whole decades between the probability and certainty, six at
 /// most, the weights are divided by 2^(2k − 1), and from a tenth on by 1.
 fn tuning(probability: u64) -> u64 {
+    // In whole numbers p < ONE / 10^k is 10^k ≤ ONE / (p + 1).
     let decades = (ONE / probability.saturating_add(1)).checked_ilog10().unwrap_or(0).min(6);
     (1 << (2 * decades)) / if decades > 0 { 2 } else { 1 }
 }
@@ -358,7 +359,7 @@ mod tests {
         let mut c = Control { delay: ms(300), previous: ms(300), ..Control::default() };
         c.update(&Law::default(), 100_000);
         assert!(c.probability > ONE / 50 && c.probability < ONE / 45);
-        // RFC 8033 bounds the probability at 1. Linux does not: another 2 % on top of certainty.
+        // Certainty is no bound: the step beyond the target adds its 2 %, the high delay another.
         let mut c = Control { probability: ONE, delay: ms(300), previous: ms(300), ..Control::default() };
         c.update(&Law::default(), 100_000);
         assert!((share(c.probability) - 1.04).abs() < 1e-6);
