@@ -163,7 +163,7 @@ struct Cadence {
 }
 
 impl Cadence {
-    /// So few steps that the root is known by heart.
+    /// So few steps that the root is in the table.
     const fn of(count: u32) -> Cadence {
         Cadence { count, root: ROOTS[count as usize] }
     }
@@ -243,7 +243,7 @@ mod tests {
     const P: Params = Params { interval: 100 * MS, target: 5 * MS, mtu_time: 605_600 };
 
     #[test]
-    fn roots_known_by_heart() {
+    fn tabulated_roots() {
         // Four steps from 1 leave 1/√2 at 0.7067; from 16 on one step is enough.
         for (n, root) in ROOTS.iter().enumerate().skip(1) {
             let exact = 1.0 / (n as f64).sqrt();
