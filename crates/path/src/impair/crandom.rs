@@ -1,33 +1,52 @@
 //! netem's correlated random numbers.
+//!
+//! What it is: uniform 32-bit numbers of which each leans on the last, by exponential smoothing.
+//! Source: tc-netem(8) (`CORRELATION`); docs/models/netem.md.
+//! How it differs: nothing known. Correlation narrows the distribution, as in netem.
+//! What it does not model: nothing.
 
 use crate::spec::Prob;
 use tcpscape_base::Stream;
 
-/// Uniform 32-bit numbers of which each leans on the last: `value · (1 − ρ) + last · ρ` in 32-bit fixed point.
-/// With ρ = 0 they are independent. Correlation narrows the distribution, as in netem. Linux: get_crandom()
+/// A generator of them; with correlation 0 they are independent.
 #[derive(Clone, Debug)]
 pub struct Crandom {
-    rho: u64,
-    last: u64,
+    memory: Option<Memory>,
     stream: Stream,
 }
 
+/// The last number and how much of it the next keeps.
+#[derive(Clone, Copy, Debug)]
+struct Memory {
+    last: u32,
+    /// Share of a fresh number in the next, of 2³²: one less the correlation, whose 2³² − 1 stands for certainty.
+    fresh: u32,
+}
+
+impl Memory {
+    /// The last number moves towards a fresh one by the share of that, rounded down.
+    fn next(&mut self, fresh: u32) -> u32 {
+        let way = i128::from(fresh) - i128::from(self.last);
+        let moved = i128::from(self.last) + ((way * i128::from(self.fresh)) >> 32);
+        self.last = moved as u32;
+        self.last
+    }
+}
+
 impl Crandom {
-    /// A generator over its own stream.
+    /// A generator over its own stream. One with memory begins with a number of which nothing is seen.
     pub fn new(correlation: Prob, mut stream: Stream) -> Crandom {
-        let last = if correlation.0 == 0 { 0 } else { u64::from(stream.next_u32()) };
-        Crandom { rho: u64::from(correlation.0), last, stream }
+        let memory = (correlation.0 > 0).then(|| Memory { last: stream.next_u32(), fresh: u32::MAX - correlation.0 });
+        Crandom { memory, stream }
     }
     /// The next number.
     #[inline]
     pub fn draw(&mut self) -> u32 {
-        let fresh = u64::from(self.stream.next_u32());
-        if self.rho == 0 {
-            return fresh as u32;
+        let fresh = self.stream.next_u32();
+        match &mut self.memory {
+            None => fresh,
+            Some(memory) => memory.next(fresh),
         }
-        let weight = self.rho + 1;
-        self.last = (fresh * ((1 << 32) - weight) + self.last * weight) >> 32;
-        self.last as u32
     }
     /// netem's test of a probability: `p ≥ draw`, so 2³²−1 is always; nothing is drawn when `p` is 0.
     #[inline]
@@ -49,6 +68,13 @@ mod tests {
             last = (u64::from(plain.next_u32()) + last) / 2;
             assert_eq!(u64::from(c.draw()), last);
         }
+    }
+
+    #[test]
+    fn a_quarter_of_correlation_keeps_a_quarter() {
+        // From 1000 towards 2000 by three quarters: 1750; towards 0: 437.5, rounded down; towards 2³² − 1 from there: 3221225581.
+        let mut memory = Memory { last: 1_000, fresh: 3 << 30 };
+        assert_eq!([memory.next(2_000), memory.next(0), memory.next(u32::MAX)], [1_750, 437, 3_221_225_580]);
     }
 
     #[test]

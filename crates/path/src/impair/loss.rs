@@ -1,7 +1,7 @@
 //! Loss.
 //!
 //! What it is: random loss with correlation, the four-state Markov chain (`loss state`) and Gilbert–Elliott (`loss gemodel`).
-//! Source: tc-netem(8); Salsano, Ludovici, Ordine, Giannuzzi 2012 for the two chains. Linux: loss_event(), loss_4state(), loss_gilb_ell().
+//! Source: tc-netem(8); Salsano, Ludovici, Ordine, Giannuzzi 2012 for the two chains.
 //! How it differs: nothing known; each model draws from the stream called `loss`.
 //! What it does not model: loss that depends on packet size or on the queue.
 
@@ -75,6 +75,12 @@ impl Loss {
     pub fn is_none(&self) -> bool {
         matches!(self, Loss::Random { p: Prob(0), .. })
     }
+    fn correlation(&self) -> Prob {
+        match *self {
+            Loss::Random { correlation, .. } => correlation,
+            _ => Prob::ZERO,
+        }
+    }
     pub(crate) fn words(&self) -> String {
         match self {
             Loss::Random { p, correlation: Prob(0) } => format!("loss {p}"),
@@ -85,28 +91,18 @@ impl Loss {
     }
 }
 
-/// Where a chain stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
-    Gap,
-    BurstGood,
-    BurstLost,
-    GapLost,
-}
-
 /// A loss model at run time.
 #[derive(Clone, Debug)]
 pub struct LossMachine {
     model: Loss,
-    state: State,
+    chain: Chain,
     random: Crandom,
 }
 
 impl LossMachine {
     /// In its good state.
     pub fn new(model: Loss, stream: Stream) -> LossMachine {
-        let rho = if let Loss::Random { correlation, .. } = model { correlation } else { Prob::ZERO };
-        LossMachine { model, state: State::Gap, random: Crandom::new(rho, stream) }
+        LossMachine { model, chain: Chain::GoodInGap, random: Crandom::new(model.correlation(), stream) }
     }
     /// What it runs.
     pub fn model(&self) -> Loss {
@@ -114,8 +110,7 @@ impl LossMachine {
     }
     /// Another model over the same stream; random loss keeps its correlation.
     pub fn set(&mut self, p: Prob) {
-        let correlation = if let Loss::Random { correlation, .. } = self.model { correlation } else { Prob::ZERO };
-        self.model = Loss::Random { p, correlation };
+        self.model = Loss::Random { p, correlation: self.model.correlation() };
     }
     /// Puts back a model that `set` replaced.
     pub fn restore(&mut self, model: Loss) {
@@ -126,37 +121,71 @@ impl LossMachine {
     pub fn strikes(&mut self) -> bool {
         match self.model {
             Loss::Random { p, .. } => self.random.hits(p),
-            Loss::State { p13, p31, p32, p23, p14 } => {
-                let n = self.random.draw();
-                // Sums above 100 % wrap round, as the kernel's 32-bit sums do.
-                let below = |p: Prob, q: Prob| n < p.0.wrapping_add(q.0);
-                self.state = match self.state {
-                    State::Gap if below(p14, Prob::ZERO) => State::GapLost,
-                    State::Gap if below(p14, p13) => State::BurstLost,
-                    State::BurstGood if below(p23, Prob::ZERO) => State::BurstLost,
-                    State::BurstLost if below(p32, Prob::ZERO) => State::BurstGood,
-                    State::BurstLost if below(p32, p31) => State::Gap,
-                    State::GapLost => State::Gap,
-                    same => same,
-                };
-                matches!(self.state, State::GapLost | State::BurstLost)
-            }
-            Loss::Gemodel { p, r, h, k1 } => {
-                // The chain moves first; the loss is that of the state the packet met.
-                let moves = self.random.draw();
-                let fate = self.random.draw();
-                if self.state == State::Gap {
-                    if moves < p.0 {
-                        self.state = State::BurstLost;
-                    }
-                    fate < k1.0
+            chain => self.step(&chain),
+        }
+    }
+    /// A step of a chain. The four states lose by where the step leads. Gilbert and Elliott's two lose by the state that the packet meets,
+    /// with a draw of its own after that of the step.
+    fn step(&mut self, model: &Loss) -> bool {
+        let met = self.chain;
+        self.chain = met.after(model, self.random.draw());
+        match *model {
+            Loss::Gemodel { h, k1, .. } => {
+                let draw = self.random.draw();
+                if met.is_bad() {
+                    draw > h.0
                 } else {
-                    if moves < r.0 {
-                        self.state = State::Gap;
-                    }
-                    fate > h.0
+                    draw < k1.0
                 }
             }
+            _ => self.chain.is_bad(),
+        }
+    }
+}
+
+/// Where a chain stands: the four states of Salsano et al.; Gilbert and Elliott's good and bad state are the first two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Chain {
+    /// 1.
+    GoodInGap,
+    /// 3.
+    LostInBurst,
+    /// 2.
+    GoodInBurst,
+    /// 4.
+    LostInGap,
+}
+
+impl Chain {
+    /// Whether a packet is lost here; for Gilbert and Elliott, whether this is the bad state.
+    fn is_bad(self) -> bool {
+        matches!(self, Chain::LostInBurst | Chain::LostInGap)
+    }
+    /// Where a draw leads from here.
+    fn after(self, model: &Loss, draw: u32) -> Chain {
+        // The shares of the draws lie one after the other from 0 on. Sums above 100 % wrap round.
+        let mut end = 0u32;
+        let chosen = self.exits(model).into_iter().find(|(share, _)| {
+            end = end.wrapping_add(share.0);
+            draw < end
+        });
+        match chosen {
+            Some((_, to)) => to,
+            // A lone loss is over after one packet.
+            None if self == Chain::LostInGap => Chain::GoodInGap,
+            None => self,
+        }
+    }
+    /// The ways out of a state with their probabilities.
+    fn exits(self, model: &Loss) -> [(Prob, Chain); 2] {
+        let shut = (Prob::ZERO, self);
+        match (*model, self) {
+            (Loss::State { p13, p14, .. }, Chain::GoodInGap) => [(p14, Chain::LostInGap), (p13, Chain::LostInBurst)],
+            (Loss::State { p31, p32, .. }, Chain::LostInBurst) => [(p32, Chain::GoodInBurst), (p31, Chain::GoodInGap)],
+            (Loss::State { p23, .. }, Chain::GoodInBurst) => [(p23, Chain::LostInBurst), shut],
+            (Loss::Gemodel { p, .. }, Chain::GoodInGap) => [(p, Chain::LostInBurst), shut],
+            (Loss::Gemodel { r, .. }, Chain::LostInBurst) => [(r, Chain::GoodInGap), shut],
+            _ => [shut, shut],
         }
     }
 }
@@ -180,8 +209,8 @@ mod tests {
         }
         (f64::from(lost) / f64::from(n), f64::from(lost) / f64::from(runs.max(1)))
     }
-    fn near(got: f64, want: f64) -> bool {
-        (got / want - 1.0).abs() < 0.03
+    fn near(value: f64, expected: f64) -> bool {
+        (value / expected - 1.0).abs() < 0.03
     }
 
     #[test]
@@ -202,6 +231,24 @@ mod tests {
         // bad share 1/11 at 70 % loss, good share 10/11 at 0.1 %
         let (rate, _) = measure(Loss::gemodel(&[pct(1.0), pct(10.0), pct(70.0), pct(0.1)]));
         assert!(near(rate, 0.7 / 11.0 + 0.001 * 10.0 / 11.0), "{rate}");
+    }
+
+    #[test]
+    fn shares_lie_one_after_the_other() {
+        // From state 1: below 10 % to state 4, from there to 30 % to state 3, else it stays. From state 3: 50 % to 2, 25 % to 1.
+        let model = Loss::State { p13: pct(20.0), p31: pct(25.0), p32: pct(50.0), p23: pct(40.0), p14: pct(10.0) };
+        let leads = |from: Chain, at: f64| from.after(&model, pct(at).0);
+        assert_eq!([9.9, 10.1, 29.9, 30.1].map(|at| leads(Chain::GoodInGap, at)), {
+            [Chain::LostInGap, Chain::LostInBurst, Chain::LostInBurst, Chain::GoodInGap]
+        });
+        assert_eq!([49.9, 50.1, 74.9, 75.1].map(|at| leads(Chain::LostInBurst, at)), {
+            [Chain::GoodInBurst, Chain::GoodInGap, Chain::GoodInGap, Chain::LostInBurst]
+        });
+        assert_eq!([39.9, 40.1].map(|at| leads(Chain::GoodInBurst, at)), [Chain::LostInBurst, Chain::GoodInBurst]);
+        assert_eq!([0.0, 99.9].map(|at| leads(Chain::LostInGap, at)), [Chain::GoodInGap; 2]);
+        // 70 % and 60 % wrap round to 30 %: the second share is empty, and from 70 % on the state stays.
+        let model = Loss::State { p13: pct(60.0), p31: Prob::ZERO, p32: Prob::ZERO, p23: Prob::ZERO, p14: pct(70.0) };
+        assert_eq!([69.9, 70.1].map(|at| Chain::GoodInGap.after(&model, pct(at).0)), [Chain::LostInGap, Chain::GoodInGap]);
     }
 
     #[test]

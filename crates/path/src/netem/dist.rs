@@ -12,7 +12,7 @@ use std::sync::OnceLock;
 
 /// Entries of a table.
 pub const ENTRIES: usize = 4096;
-/// One standard deviation in a table (`NETEM_DIST_SCALE`).
+/// One standard deviation in a table.
 pub const SCALE: i64 = 8192;
 /// Probability steps behind the normal table: four an entry.
 const STEPS: f64 = 16_384.0;
@@ -42,21 +42,21 @@ pub fn table(d: Dist) -> Option<&'static Table> {
     }))
 }
 
-/// netem's draw of a delay: mean `mu`, spread `sigma` (both ns), from 32 random bits. Linux: tabledist()
+/// netem's draw of a delay: mean `mu`, spread `sigma` (both ns), from 32 random bits. Without a table it is even over the 2σ from μ − σ on.
 #[inline]
 pub fn sample(mu: i64, sigma: i32, rnd: u32, table: Option<&Table>) -> i64 {
-    if sigma == 0 {
-        return mu;
+    let spread = i64::from(sigma);
+    match table {
+        _ if sigma == 0 => mu,
+        None => mu - spread + i64::from(rnd % (2 * sigma as u32)),
+        Some(table) => mu + rounded(spread * i64::from(table[rnd as usize % ENTRIES]), SCALE),
     }
-    let sigma = i64::from(sigma);
-    let Some(table) = table else {
-        return i64::from(rnd % (2 * sigma as u32)) + mu - sigma;
-    };
-    let t = i64::from(table[rnd as usize % ENTRIES]);
-    // σ·t/8192 rounded half away from zero, in two parts as the kernel does to stay within its range.
-    let fine = (sigma % SCALE) * t;
-    let half = if fine >= 0 { SCALE / 2 } else { -SCALE / 2 };
-    (fine + half) / SCALE + (sigma / SCALE) * t + mu
+}
+
+/// A quotient rounded to the nearest whole number, half away from zero; `by` is positive and even.
+#[inline]
+fn rounded(n: i64, by: i64) -> i64 {
+    (n + n.signum() * (by / 2)) / by
 }
 
 /// The Pareto entry, cut.
@@ -144,6 +144,11 @@ mod tests {
                 text.lines().filter(|l| !l.starts_with('#')).flat_map(str::split_whitespace).map(|w| w.parse().unwrap()).collect();
             assert_eq!(file, table(d).unwrap().as_slice(), "{}", d.name());
         }
+    }
+
+    #[test]
+    fn quotients_are_rounded_half_away_from_zero() {
+        assert_eq!([-12_288, -4_097, -4_096, -4_095, 0, 4_095, 4_096, 12_288].map(|n| rounded(n, SCALE)), [-2, -1, -1, 0, 0, 0, 1, 2]);
     }
 
     #[test]

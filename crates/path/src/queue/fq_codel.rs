@@ -152,7 +152,7 @@ impl<B> FqCodel<B> {
             (shed, n) = (shed + u64::from(p.size), n + 1);
             freed.note(&p);
         }
-        flow.state.count = flow.state.count.wrapping_add(n);
+        flow.state.dropped_elsewhere(n);
         self.packets -= u64::from(n);
         self.bytes -= shed;
         self.meter.s.drops.limit += u64::from(n);
@@ -252,7 +252,7 @@ mod tests {
         assert_eq!((q.packets(), q.meter.s.drops.limit), (7, 6));
         let order: Vec<(u32, u32)> = std::iter::from_fn(|| q.dequeue(Time(1), &mut f)).map(|p| (p.flow, p.body)).collect();
         assert_eq!(order[..3], [(1, 0), (2, 6), (2, 7)]);
-        assert_eq!(q.flows.all[1].state.count, 6);
+        assert_eq!(q.flows.all[1].state.signals(), 6);
     }
 
     #[test]

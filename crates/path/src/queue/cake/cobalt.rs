@@ -2,11 +2,12 @@
 //!
 //! What it is: CoDel drops (or marks) ever faster while packets wait longer than the target, and slows down again step by step;
 //! BLUE drops at random, with a probability that grows when the whole queue overflows and shrinks when the flow is empty.
-//! Source: Høiland-Jørgensen, Täht, Morton 2018 ("Piece of CAKE") §4; RFC 8289; Feng et al. 1999 (BLUE). Linux: cobalt_should_drop(),
-//! cobalt_queue_full(), cobalt_queue_empty().
-//! How it differs: nothing known. As in Linux, a flow's very first decision to drop needs no interval of waiting.
+//! Source: Høiland-Jørgensen, Täht, Morton 2018 ("Piece of CAKE"); RFC 8289 §5 for CoDel's control law; Feng, Shin, Kandlur, Saha 2002
+//! ("The BLUE active queue management algorithms") for BLUE.
+//! How it differs: from RFC 8289 and the BLUE paper as the sentences under "Cobalt" in docs/models/cake.md say.
 //! What it does not model: nothing known.
 
+use super::super::codel::law::InverseRoot;
 use tcpscape_base::{Ecn, Stream, Time};
 
 /// What all flows share.
@@ -20,25 +21,19 @@ pub(super) struct Params {
     pub mtu_time: u64,
 }
 
-/// BLUE's steps up and down, of 2³²: 1/256 and 1/4096. Linux: cake_set_rate().
-const BLUE_UP: u32 = 1 << 24;
-const BLUE_DOWN: u32 = 1 << 20;
+impl Params {
+    /// Whether a wait of so many ns is too long for the head of a flow: a few frames' time is never, at `bulk` flows twice as many frames.
+    fn exceeded_by(&self, sojourn: u64, bulk: u64) -> bool {
+        let frames = FRAMES.max(2 * bulk);
+        sojourn > self.target.max(frames * self.mtu_time)
+    }
+}
 
 /// One flow's state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Cobalt {
-    /// Drops in this episode: they come `interval / √count` apart.
-    pub count: u32,
-    /// `1/√count` of 2³²; 0 before the first drop.
-    inverse: u32,
-    /// When the next drop is due; with no drops to come, until when the flow is remembered, ns.
-    pub next: i64,
-    blue_changed: i64,
-    /// BLUE's probability of 2³².
-    pub blue: u32,
-    dropping: bool,
-    /// Whether the last packet was marked.
-    pub marked: bool,
+    codel: Descending,
+    blue: Blue,
 }
 
 /// What becomes of a packet that a flow sends.
@@ -46,116 +41,199 @@ pub(super) struct Cobalt {
 pub(super) struct Verdict {
     /// It is to be dropped.
     pub drop: bool,
-}
-
-/// `1/√n` of 2³² for small n, four Newton steps each from the one before.
-const INVERSES: [u32; 16] = {
-    let mut table = [u32::MAX; 16];
-    let mut n = 1;
-    while n < 16 {
-        let mut x = table[n - 1];
-        let mut i = 0;
-        while i < 4 {
-            x = newton(x, n as u32);
-            i += 1;
-        }
-        table[n] = x;
-        n += 1;
-    }
-    table
-};
-
-/// A Newton step to `1/√count`: x/2 · (3 − count·x²).
-const fn newton(x: u32, count: u32) -> u32 {
-    let square = ((x as u64 * x as u64) >> 32) as u32;
-    let rest = (3u64 << 32).wrapping_sub(count as u64 * square as u64) >> 2;
-    (rest.wrapping_mul(x as u64) >> 31) as u32
+    /// It has been marked; BLUE may drop it even so.
+    pub marked: bool,
 }
 
 impl Cobalt {
-    /// The next drop after one at `t`. The kernel keeps 32 bits of the interval.
-    fn after(&self, t: i64, interval: u64) -> i64 {
-        t + ((u64::from(interval as u32) * u64::from(self.inverse)) >> 32) as i64
-    }
-    fn set_count(&mut self, count: u32) {
-        self.count = count;
-        self.inverse = match INVERSES.get(count as usize) {
-            Some(&exact) => exact,
-            None => newton(self.inverse, count),
+    /// Judges a packet that has waited `sojourn` ns; may mark it. `bulk` flows share the link, where that counts.
+    pub fn judge(&mut self, p: &Params, now: Time, sojourn: u64, bulk: u64, ecn: &mut Ecn, random: &mut Stream) -> Verdict {
+        let hit = self.blue.hits(random);
+        let signal = if p.exceeded_by(sojourn, bulk) {
+            self.codel.too_long(now.0, p.interval, hit)
+        } else {
+            self.codel.acceptable(now.0, p.interval);
+            false
         };
+        let marked = signal && *ecn != Ecn::NotEct;
+        if marked {
+            *ecn = Ecn::Ce;
+        }
+        let drop = hit || (signal && !marked);
+        if !drop {
+            self.codel.forgive(now.0);
+        }
+        Verdict { drop, marked }
     }
     /// The whole queue was full, and this flow the longest.
     pub fn overflow(&mut self, p: &Params, now: Time) {
-        let now = now.0 as i64;
-        if now - self.blue_changed > p.target as i64 {
-            self.blue = self.blue.saturating_add(BLUE_UP);
-            self.blue_changed = now;
-        }
-        self.dropping = true;
-        self.next = now;
-        self.count = self.count.max(1);
+        self.blue.overflowed(now.0, p.target);
+        self.codel.overflowed(now.0);
     }
     /// It was this flow's turn, and it was empty.
     pub fn empty(&mut self, p: &Params, now: Time) {
-        let now = now.0 as i64;
-        if self.blue > 0 && now - self.blue_changed > p.target as i64 {
-            self.blue = self.blue.saturating_sub(BLUE_DOWN);
-            self.blue_changed = now;
-        }
-        self.dropping = false;
-        if self.count > 0 && now >= self.next {
-            self.set_count(self.count - 1);
-            self.next = self.after(self.next, p.interval);
-        }
-    }
-    /// Judges a packet that has waited `sojourn` ns; may mark it. `bulk` flows share the link, where that counts.
-    pub fn judge(&mut self, p: &Params, now: Time, sojourn: u64, bulk: u64, ecn: &mut Ecn, random: &mut Stream) -> Verdict {
-        let now = now.0 as i64;
-        let over = sojourn > p.target && sojourn > p.mtu_time * bulk * 2 && sojourn > p.mtu_time * 4;
-        let mut late = now - self.next;
-        let mut due = self.count > 0 && late >= 0;
-        let mut drop = false;
-        self.marked = false;
-        if over {
-            if !self.dropping {
-                self.dropping = true;
-                self.next = self.after(now, p.interval);
-            }
-            self.count = self.count.max(1);
-        } else {
-            self.dropping = false;
-        }
-        if due && self.dropping {
-            self.marked = *ecn != Ecn::NotEct;
-            if self.marked {
-                *ecn = Ecn::Ce;
-            }
-            drop = !self.marked;
-            self.set_count(self.count.saturating_add(1));
-            self.next = self.after(self.next, p.interval);
-            late = now - self.next;
-        } else {
-            while due {
-                self.set_count(self.count - 1);
-                self.next = self.after(self.next, p.interval);
-                late = now - self.next;
-                due = self.count > 0 && late >= 0;
-            }
-        }
-        // BLUE drops what could be marked, too.
-        drop |= self.blue > 0 && random.next_u32() < self.blue;
-        if self.count == 0 {
-            self.next = now + p.interval as i64;
-        } else if late > 0 && !drop {
-            self.next = now;
-        }
-        Verdict { drop }
+        self.blue.idled(now.0, p.target);
+        self.codel.ran_empty(now.0, p.interval);
     }
     /// Whether an empty flow's state is still worth keeping.
     pub fn remembers(&self, now: Time) -> bool {
-        self.blue > 0 || self.count > 0 || (now.0 as i64) < self.next
+        self.blue.probability > 0 || self.codel.cadence.count > 0 || now.0 < self.codel.due
     }
 }
+
+/// CoDel with a way down: RFC 8289's control law drives it up while packets wait too long, and the same schedule brings it down, one step
+/// each time that one is due, when they do not.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Descending {
+    cadence: Cadence,
+    /// Whether the last packet had waited too long.
+    climbing: bool,
+    /// When the next step up or down is due, ns; at rest, until when a packet that has waited too long starts an interval of grace.
+    due: u64,
+}
+
+impl Descending {
+    /// A packet has waited too long: whether it is to be signalled. `lost` says that it is dropped in any case.
+    fn too_long(&mut self, now: u64, interval: u64, lost: bool) -> bool {
+        if self.cadence.count == 0 {
+            // The first one after a rest begins an interval of grace; when nothing has come for an interval, there is none.
+            let expired = now > self.due && !lost;
+            self.due = if expired { now } else { self.cadence.after(now, interval) };
+            self.cadence = Cadence::of(1);
+            self.climbing = true;
+            return false;
+        }
+        let signal = now >= self.due;
+        if !self.climbing {
+            self.climbing = true;
+            self.due = self.cadence.after(now, interval);
+        }
+        if signal {
+            self.cadence = self.cadence.up();
+            self.due = self.cadence.after(self.due, interval);
+        }
+        signal
+    }
+
+    /// A packet has not waited too long: all the steps that are due are steps down, and after the last of them it rests.
+    fn acceptable(&mut self, now: u64, interval: u64) {
+        self.climbing = false;
+        while self.step_down(now, interval) {}
+        if self.cadence.count == 0 {
+            self.due = now + interval;
+        }
+    }
+
+    /// The flow had nothing to send: one step down, if one is due.
+    fn ran_empty(&mut self, now: u64, interval: u64) {
+        self.climbing = false;
+        self.step_down(now, interval);
+    }
+
+    /// Memory ran out: a step up is due at once.
+    fn overflowed(&mut self, now: u64) {
+        self.climbing = true;
+        self.due = now;
+        if self.cadence.count == 0 {
+            self.cadence = Cadence::of(1);
+        }
+    }
+
+    /// A packet has been let through: the schedule does not stay behind.
+    fn forgive(&mut self, now: u64) {
+        self.due = self.due.max(now);
+    }
+
+    fn step_down(&mut self, now: u64, interval: u64) -> bool {
+        let due = self.cadence.count > 0 && now >= self.due;
+        if due {
+            self.cadence = self.cadence.down();
+            self.due = self.cadence.after(self.due, interval);
+        }
+        due
+    }
+}
+
+/// How many steps up, and the reciprocal of their square root, which sets the time to the next.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Cadence {
+    count: u32,
+    /// 0 in a new flow: its first interval of grace has no length.
+    root: InverseRoot<32>,
+}
+
+impl Cadence {
+    /// So few steps that the root is in the table.
+    const fn of(count: u32) -> Cadence {
+        Cadence { count, root: ROOTS[count as usize] }
+    }
+    fn up(self) -> Cadence {
+        self.moved_to(self.count.saturating_add(1))
+    }
+    fn down(self) -> Cadence {
+        self.moved_to(self.count - 1)
+    }
+    /// From a count of sixteen on, a step moves the root by one step of Newton's.
+    fn moved_to(self, count: u32) -> Cadence {
+        match ROOTS.get(count as usize) {
+            Some(&root) => Cadence { count, root },
+            None => Cadence { count, root: self.root.refined(count) },
+        }
+    }
+    /// The next step after one at `t` ns: RFC 8289's `interval / √count`, of which 32 bits count.
+    fn after(self, t: u64, interval: u64) -> u64 {
+        t + u64::from(self.root.share_of(interval as u32))
+    }
+}
+
+/// `1/√n` for n from 1 to 15 (1 for 0): four of Newton's steps, each from the root before.
+const ROOTS: [InverseRoot<32>; 16] = {
+    let mut roots = [InverseRoot::ONE; 16];
+    let mut n = 2;
+    while n < roots.len() {
+        let of = n as u32;
+        roots[n] = roots[n - 1].refined(of).refined(of).refined(of).refined(of);
+        n += 1;
+    }
+    roots
+};
+
+/// BLUE: a probability of dropping that overflow raises and idleness lowers, at most once in a freeze time (CAKE's is its target).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Blue {
+    /// Of 2³².
+    probability: u32,
+    /// When it last moved, ns.
+    moved: u64,
+}
+
+impl Blue {
+    /// Whether a packet is dropped; nothing is drawn while the probability is 0.
+    fn hits(&self, random: &mut Stream) -> bool {
+        self.probability > 0 && random.next_u32() < self.probability
+    }
+    /// A packet was lost to a full queue.
+    fn overflowed(&mut self, now: u64, freeze: u64) {
+        self.change(now, freeze, self.probability.saturating_add(BLUE_UP));
+    }
+    /// The queue was idle. An idle time at probability 0 is no change and freezes nothing.
+    fn idled(&mut self, now: u64, freeze: u64) {
+        if self.probability > 0 {
+            self.change(now, freeze, self.probability.saturating_sub(BLUE_DOWN));
+        }
+    }
+    fn change(&mut self, now: u64, freeze: u64, probability: u32) {
+        if now - self.moved > freeze {
+            *self = Blue { probability, moved: now };
+        }
+    }
+}
+
+/// Frames of which a flow's queue may always consist.
+const FRAMES: u64 = 4;
+/// BLUE's steps up and down (d1 and d2), of 2³²: 1/256 and 1/4096 (docs/models/cake.md).
+const BLUE_UP: u32 = 1 << 24;
+const BLUE_DOWN: u32 = 1 << 20;
 
 #[cfg(test)]
 mod tests {
@@ -165,19 +243,30 @@ mod tests {
     const P: Params = Params { interval: 100 * MS, target: 5 * MS, mtu_time: 605_600 };
 
     #[test]
-    fn inverse_roots() {
+    fn tabulated_roots() {
         // Four steps from 1 leave 1/√2 at 0.7067; from 16 on one step is enough.
-        for (n, &x) in INVERSES.iter().enumerate().skip(1) {
-            let want = 1.0 / (n as f64).sqrt();
-            assert!((x as f64 / 2f64.powi(32) - want).abs() < 1e-3, "{n} {x}");
+        for (n, root) in ROOTS.iter().enumerate().skip(1) {
+            let exact = 1.0 / (n as f64).sqrt();
+            assert!((f64::from(root.bits()) / 2f64.powi(32) - exact).abs() < 1e-3, "{n} {root:?}");
         }
-        assert!((f64::from(newton(INVERSES[15], 16)) / 2f64.powi(32) - 0.25).abs() < 1e-3);
+        let sixteen = Cadence::of(15).up();
+        assert!((f64::from(sixteen.root.bits()) / 2f64.powi(32) - 0.25).abs() < 1e-3);
+        assert_eq!(sixteen.down(), Cadence::of(15));
     }
 
     /// Times in ms of the drops when a packet that has waited 20 ms leaves each ms.
     fn drops(c: &mut Cobalt, from: u64, until: u64) -> Vec<u64> {
         let mut random = Stream::new(1, "blue");
         (from..until).filter(|&ms| c.judge(&P, Time(ms * MS), 20 * MS, 0, &mut Ecn::NotEct, &mut random).drop).collect()
+    }
+    /// Packets that have waited 1 ms, one each ms.
+    fn rest(c: &mut Cobalt, from: u64, until: u64) {
+        let mut random = Stream::new(1, "blue");
+        assert!((from..until).all(|ms| !c.judge(&P, Time(ms * MS), MS, 0, &mut Ecn::NotEct, &mut random).drop));
+    }
+    /// Waiting to climb: one step up is due at `due` ms.
+    fn armed(due: u64) -> Cobalt {
+        Cobalt { codel: Descending { cadence: Cadence::of(1), climbing: true, due: due * MS }, ..Cobalt::default() }
     }
 
     #[test]
@@ -191,24 +280,65 @@ mod tests {
     fn after_a_rest_the_first_drop_waits_an_interval() {
         let mut c = Cobalt::default();
         drops(&mut c, 1000, 1002);
-        let mut random = Stream::new(1, "blue");
-        for ms in 1002..2000 {
-            assert!(!c.judge(&P, Time(ms * MS), MS, 0, &mut Ecn::NotEct, &mut random).drop);
-        }
-        assert_eq!(c.count, 0);
+        rest(&mut c, 1002, 2000);
+        assert_eq!(c.codel.cadence.count, 0);
         assert_eq!(drops(&mut c, 2000, 2150), [2100]);
     }
 
     #[test]
+    fn after_an_interval_without_packets_it_does_not_wait() {
+        let mut c = Cobalt::default();
+        drops(&mut c, 1000, 1002);
+        rest(&mut c, 1002, 2001);
+        // 99 ms later the rest still holds, 101 ms later it has expired.
+        assert!(drops(&mut c.clone(), 2099, 2150).is_empty());
+        assert_eq!(drops(&mut c, 2101, 2150), [2102]);
+    }
+
+    #[test]
+    fn a_flow_that_has_never_dropped_does_not_wait_either() {
+        let mut c = Cobalt::default();
+        rest(&mut c, 1000, 1500);
+        assert_eq!(drops(&mut c, 1500, 1550), [1501]);
+    }
+
+    #[test]
+    fn it_slows_down_at_the_times_when_it_would_have_dropped() {
+        // Five steps up; the next would come at 1500 ms. Down to 4 there, to 3 after 100/√4 = 50 ms, to 2 after 57.7, to 1 after 70.7.
+        let mut c = Cobalt { codel: Descending { cadence: Cadence::of(5), climbing: true, due: 1500 * MS }, ..Cobalt::default() };
+        let mut counts = vec![];
+        for ms in [1499, 1500, 1549, 1551, 1607, 1608, 1678, 1679, 1778, 1779] {
+            rest(&mut c, ms, ms + 1);
+            counts.push(c.codel.cadence.count);
+        }
+        assert_eq!(counts, [5, 4, 4, 3, 3, 2, 2, 1, 1, 0]);
+        // An empty flow takes one step at a time, however many are due.
+        let mut c = Cobalt { codel: Descending { cadence: Cadence::of(5), climbing: true, due: 1500 * MS }, ..Cobalt::default() };
+        c.empty(&P, Time(9_000 * MS));
+        assert_eq!(c.codel.cadence.count, 4);
+    }
+
+    #[test]
     fn a_capable_packet_is_marked_and_a_short_queue_let_be() {
-        let (mut c, mut random) = (Cobalt { count: 1, ..Default::default() }, Stream::new(1, "blue"));
+        let (mut c, mut random) = (armed(0), Stream::new(1, "blue"));
         let mut ecn = Ecn::Ect0;
         let v = c.judge(&P, Time(MS), 20 * MS, 0, &mut ecn, &mut random);
-        assert!(!v.drop && c.marked && ecn == Ecn::Ce);
+        assert_eq!((v, ecn), (Verdict { drop: false, marked: true }, Ecn::Ce));
         // At 2 Mbit/s a frame takes 6 ms: a queue of four frames is none, whatever the target.
         let slow = Params { mtu_time: 6_056_000, ..P };
-        let mut c = Cobalt { count: 1, ..Default::default() };
-        assert!(!c.judge(&slow, Time(MS), 24 * MS, 0, &mut Ecn::NotEct, &mut random).drop);
+        assert!(!armed(0).judge(&slow, Time(MS), 24 * MS, 0, &mut Ecn::NotEct, &mut random).drop);
+        assert!(armed(0).judge(&slow, Time(MS), 25 * MS, 2, &mut Ecn::NotEct, &mut random).drop);
+        assert!(!armed(0).judge(&slow, Time(MS), 25 * MS, 3, &mut Ecn::NotEct, &mut random).drop, "with three flows six frames");
+    }
+
+    #[test]
+    fn a_missed_schedule_is_forgiven_by_a_packet_that_passes_only() {
+        // A second late: a drop leaves the schedule behind, so that the next packet is dropped too; a mark does not.
+        let dropped_then_dropped = drops(&mut armed(1_000), 2_000, 2_003);
+        assert_eq!(dropped_then_dropped, [2_000, 2_001, 2_002]);
+        let (mut c, mut random) = (armed(1_000), Stream::new(1, "blue"));
+        let marks = (2_000..2_030).filter(|&ms| c.judge(&P, Time(ms * MS), 20 * MS, 0, &mut Ecn::Ect0, &mut random).marked);
+        assert_eq!(marks.collect::<Vec<_>>(), [2_000, 2_001], "the second is due at once, then one after 100/√3 ms");
     }
 
     #[test]
@@ -217,8 +347,25 @@ mod tests {
         for ms in [100, 103, 106, 112] {
             c.overflow(&P, Time(ms * MS));
         }
-        assert_eq!(c.blue, 3 * BLUE_UP);
+        assert_eq!(c.blue.probability, 3 * BLUE_UP);
         c.empty(&P, Time(118 * MS));
-        assert_eq!(c.blue, 3 * BLUE_UP - BLUE_DOWN);
+        assert_eq!(c.blue.probability, 3 * BLUE_UP - BLUE_DOWN);
+    }
+
+    #[test]
+    fn blue_comes_down_sixteen_times_as_slowly_and_drops_as_often_as_it_says() {
+        let mut blue = Blue::default();
+        for ms in 1..=64 {
+            blue.overflowed(6 * ms * MS, 5 * MS);
+        }
+        // 64 steps of 1/256: a quarter.
+        let mut random = Stream::new(3, "blue");
+        let hits = (0..100_000).filter(|_| blue.hits(&mut random)).count();
+        assert!((24_500..25_500).contains(&hits), "{hits}");
+        let idle = (65..).take_while(|ms| {
+            blue.idled(6 * ms * MS, 5 * MS);
+            blue.probability > 0
+        });
+        assert_eq!(idle.count(), 64 * 16 - 1);
     }
 }

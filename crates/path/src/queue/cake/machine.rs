@@ -340,7 +340,7 @@ impl<B: Body> Cake<B> {
                 // The last packet of a flow is never dropped.
                 if !verdict.drop || f.queue.is_empty() {
                     f.deficit -= i64::from(h.counted);
-                    self.meter.s.marked += u64::from(f.cobalt.marked);
+                    self.meter.s.marked += u64::from(verdict.marked);
                     self.charge(h.counted, false);
                     return Some((h.arrived, h.packet));
                 }

@@ -1,10 +1,9 @@
 //! CoDel's control law, which [`super::Codel`] applies to one queue and fq_codel to each of its flows.
 //!
-//! What it is: once the time that packets spend in the queue has stayed above `target` for an `interval`, a packet is dropped
+//! What it is: once the time that packets spend in the queue has stayed at or above `target` for an `interval`, a packet is dropped
 //! (or marked) as it leaves, the next one `interval / √n` later, and so on until one has waited less than `target`.
-//! Source: RFC 8289 §5; in Linux's arithmetic: a clock of 1024 ns in 32 bits, an inverse square root of 16 bits that takes one
-//! Newton step for each drop. Linux: codel_dequeue(), codel_should_drop(), codel_Newton_step(), codel_control_law().
-//! How it differs: nothing known.
+//! Source: RFC 8289: estimator, setpoint and control loop (§3, §4), episodes of dropping (§5.5, §5.6).
+//! How it differs: from RFC 8289 as the sentences under "The law" in docs/models/codel.md say (its clock, its roots, its marks).
 //! What it does not model: `ce_threshold_selector`.
 
 use super::super::Aged;
@@ -27,29 +26,13 @@ pub struct Law {
 }
 
 impl Default for Law {
-    /// Linux: codel_params_init()
+    /// The values of RFC 8289 §4 and tc-codel(8).
     fn default() -> Law {
         Law { target: Duration::millis(5), interval: Duration::millis(100), ecn: false, ce_threshold: None }
     }
 }
 
-/// CoDel's clock ticks every 1024 ns. Linux: CODEL_SHIFT
-const SHIFT: u32 = 10;
-/// A queue of no more bytes than a full frame is never too long, B (`psched_mtu` at MTU 1500).
-const ENOUGH: u64 = 1514;
-/// A new cycle within so many intervals of the last begins where that ended.
-const MEMORY: u32 = 16;
-
-fn clock(now: Time) -> u32 {
-    (now.0 >> SHIFT) as u32
-}
-
-/// Whether `a` comes after `b` on a clock that wraps (RFC 1982).
-fn after(a: u32, b: u32) -> bool {
-    a.wrapping_sub(b) as i32 > 0
-}
-
-/// The same numbers in units of the clock.
+/// The same numbers in units of CoDel's clock.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     target: u32,
@@ -60,7 +43,7 @@ pub struct Limits {
 
 impl From<&Law> for Limits {
     fn from(l: &Law) -> Limits {
-        let units = |d: Duration| (d.0 >> SHIFT) as u32;
+        let units = |d: Duration| Instant::of(Time(d.0)).0;
         Limits { target: units(l.target), interval: units(l.interval), ce_threshold: l.ce_threshold.map(units), ecn: l.ecn }
     }
 }
@@ -77,155 +60,356 @@ pub trait Source<B> {
     fn marked(&mut self);
 }
 
-/// Where the law has got to.
+/// One queue's state under the law.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Control {
-    /// Drops of this cycle; the rate of the next follows from it.
-    pub count: u32,
-    last_count: u32,
-    /// 1/√count, Q0.16.
-    inv_sqrt: u16,
-    dropping: bool,
-    /// When the sojourn time will have been above target for an interval.
-    pub(super) above_since: Option<u32>,
-    next_drop: u32,
-    sojourn: u32,
+    delay: StandingDelay,
+    cadence: Cadence,
+    phase: Phase,
+    /// When the next signal (a drop or a mark) is due; outside an episode, when the one after its last would have been.
+    due: Instant,
+    /// Signals that the present or last episode began with.
+    first_count: u32,
+}
+
+/// Whether the queue is in an episode of dropping.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Phase {
+    /// The delay is acceptable, or not yet known to stand.
+    #[default]
+    Calm,
+    /// Signals are sent when they are due.
+    Dropping,
+}
+
+/// A drop, or a mark in its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Signal {
+    /// The one that begins an episode.
+    First,
+    /// One of those that follow when they are due.
+    Further,
 }
 
 impl Control {
-    /// The next packet that may leave.
+    /// The next packet that may leave at `now`; those dropped on the way are handed back to the queue.
     pub fn next<B>(&mut self, now: Time, limits: &Limits, from: &mut impl Source<B>) -> Option<Aged<B>> {
-        let t = clock(now);
-        let mut head = from.pull();
-        let standing = self.standing(t, limits, head.as_ref(), from.backlog());
-        if head.is_none() {
-            self.dropping = false;
-            return None;
-        }
-        head = match (self.dropping, standing) {
-            (_, false) => {
-                self.dropping = false;
-                head
+        let t = Instant::of(now);
+        let mut dropped = None;
+        loop {
+            let Some(mut packet) = from.pull() else {
+                self.ran_empty(dropped);
+                return None;
+            };
+            let sojourn = t.since(Instant::of(packet.0));
+            let stands = self.delay.stands(t, sojourn, from.backlog(), limits);
+            if let Some(signal) = self.judge(t, stands, dropped, limits.interval) {
+                if !(limits.ecn && packet.1.mark()) {
+                    from.discard(&packet);
+                    dropped = Some(signal);
+                    continue;
+                }
+                from.marked();
+                if signal == Signal::Further {
+                    self.schedule_next(limits.interval);
+                }
             }
-            (true, true) => self.go_on(t, limits, head, from),
-            (false, true) => self.begin(t, limits, head, from),
-        };
-        if let (Some((_, p)), Some(threshold)) = (&mut head, limits.ce_threshold) {
-            if after(self.sojourn, threshold) && p.mark() {
+            if limits.ce_threshold.is_some_and(|most| is_longer(sojourn, most)) && packet.1.mark() {
                 from.marked();
             }
-        }
-        head
-    }
-
-    /// Whether the queue has been too long for an interval, seen at its head.
-    fn standing<B>(&mut self, t: u32, limits: &Limits, head: Option<&Aged<B>>, backlog: u64) -> bool {
-        let Some((arrived, _)) = head else {
-            self.above_since = None;
-            return false;
-        };
-        self.sojourn = t.wrapping_sub(clock(*arrived));
-        if after(limits.target, self.sojourn) || backlog <= ENOUGH {
-            self.above_since = None;
-            return false;
-        }
-        match self.above_since {
-            Some(due) => after(t, due),
-            None => {
-                self.above_since = Some(t.wrapping_add(limits.interval));
-                false
-            }
+            return Some(packet);
         }
     }
 
-    /// Marks or drops the head; then the next one and whether the queue still stands. None when it was marked.
-    fn strike<B>(&mut self, t: u32, limits: &Limits, head: &mut Option<Aged<B>>, from: &mut impl Source<B>) -> Option<bool> {
-        let p = head.as_mut()?;
-        if limits.ecn && p.1.mark() {
-            from.marked();
+    /// Signals of the present or last episode.
+    #[cfg(test)]
+    pub fn signals(&self) -> u32 {
+        self.cadence.count
+    }
+    /// Whether the last packet looked at had not waited too long.
+    #[cfg(test)]
+    pub(super) fn finds_no_delay(&self) -> bool {
+        self.delay == StandingDelay::default()
+    }
+
+    /// Counts `n` packets that the queue's owner dropped itself (fq_codel when it is full) as drops of this episode.
+    pub fn dropped_elsewhere(&mut self, n: u32) {
+        self.cadence.count = self.cadence.count.wrapping_add(n);
+    }
+
+    /// The signal that the packet at the head is to carry, if any. `dropped` is what befell the packet before it in the same departure.
+    fn judge(&mut self, t: Instant, stands: bool, dropped: Option<Signal>, interval: u32) -> Option<Signal> {
+        if dropped == Some(Signal::First) {
+            // One packet leaves between the first drop and the second, whatever its wait.
             return None;
         }
-        from.discard(p);
-        *head = from.pull();
-        Some(self.standing(t, limits, head.as_ref(), from.backlog()))
+        if !stands {
+            self.phase = Phase::Calm;
+            return None;
+        }
+        if self.phase == Phase::Calm {
+            self.begin(t, interval);
+            return Some(Signal::First);
+        }
+        if dropped.is_some() {
+            self.schedule_next(interval);
+        }
+        (!self.due.is_after(t)).then(|| {
+            self.cadence.advance();
+            Signal::Further
+        })
     }
 
-    /// First drop of a cycle. One that follows closely begins at the rate that the last had reached.
-    fn begin<B>(&mut self, t: u32, limits: &Limits, mut head: Option<Aged<B>>, from: &mut impl Source<B>) -> Option<Aged<B>> {
-        self.strike(t, limits, &mut head, from);
-        self.dropping = true;
-        let reached = self.count.wrapping_sub(self.last_count);
-        let recent = after(MEMORY.wrapping_mul(limits.interval), t.wrapping_sub(self.next_drop));
-        if reached > 1 && recent {
-            self.count = reached;
-            self.newton();
+    /// Begins an episode at `t`. One that comes soon after the last resumes with as many signals as that one had added (RFC 8289 §5.5).
+    fn begin(&mut self, t: Instant, interval: u32) {
+        let added = self.cadence.count.wrapping_sub(self.first_count);
+        let soon = is_longer(MEMORY.wrapping_mul(interval), t.since(self.due));
+        if added > 1 && soon {
+            self.cadence.resume(added);
         } else {
-            self.count = 1;
-            self.inv_sqrt = u16::MAX;
+            self.cadence = Cadence::FIRST;
         }
-        self.last_count = self.count;
-        self.next_drop = self.pace(t, limits);
-        head
+        self.first_count = self.cadence.count;
+        self.phase = Phase::Dropping;
+        self.due = t;
+        self.schedule_next(interval);
     }
 
-    /// Further drops, as many as are due; a mark is one at a time.
-    fn go_on<B>(&mut self, t: u32, limits: &Limits, mut head: Option<Aged<B>>, from: &mut impl Source<B>) -> Option<Aged<B>> {
-        while self.dropping && !after(self.next_drop, t) {
-            self.count = self.count.wrapping_add(1);
-            self.newton();
-            match self.strike(t, limits, &mut head, from) {
-                None => {
-                    self.next_drop = self.pace(self.next_drop, limits);
-                    break;
-                }
-                Some(true) => self.next_drop = self.pace(self.next_drop, limits),
-                Some(false) => self.dropping = false,
-            }
+    /// The control law: signals come `interval / √count` apart, counted from when the last was due.
+    fn schedule_next(&mut self, interval: u32) {
+        self.due = self.due.plus(self.cadence.root.share_of(interval));
+    }
+
+    fn ran_empty(&mut self, dropped: Option<Signal>) {
+        self.delay.reset();
+        if dropped != Some(Signal::First) {
+            self.phase = Phase::Calm;
         }
-        head
-    }
-
-    /// `interval / √count` after `t`.
-    fn pace(&self, t: u32, limits: &Limits) -> u32 {
-        t.wrapping_add(((u64::from(limits.interval) * (u64::from(self.inv_sqrt) << 16)) >> 32) as u32)
-    }
-
-    /// y ← y · (3 − count · y²) / 2, which converges to 1/√count (RFC 8289, appendix).
-    fn newton(&mut self) {
-        let y = u64::from(self.inv_sqrt) << 16;
-        let y2 = (y * y) >> 32;
-        let factor = (3u64 << 32).wrapping_sub(u64::from(self.count) * y2);
-        self.inv_sqrt = ((factor >> 2).wrapping_mul(y) >> 31 >> 16) as u16;
     }
 }
+
+/// The estimator (RFC 8289 §3): whether every packet seen for an interval has waited at least the target.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct StandingDelay {
+    /// When the wait will have been too long for an interval; `None` while it is not too long.
+    ripe: Option<Instant>,
+}
+
+impl StandingDelay {
+    /// Takes note of a head that has waited `sojourn`, with `backlog` B behind it.
+    fn stands(&mut self, t: Instant, sojourn: u32, backlog: u64, limits: &Limits) -> bool {
+        let acceptable = is_longer(limits.target, sojourn) || backlog <= ENOUGH;
+        self.ripe = if acceptable { None } else { Some(self.ripe.unwrap_or(t.plus(limits.interval))) };
+        self.ripe.is_some_and(|ripe| t.is_after(ripe))
+    }
+    fn reset(&mut self) {
+        self.ripe = None;
+    }
+}
+
+/// How fast signals follow each other.
+#[derive(Clone, Copy, Debug, Default)]
+struct Cadence {
+    /// Signals of this episode.
+    count: u32,
+    /// `1/√count`; 0 before the first episode.
+    root: InverseRoot<16>,
+}
+
+impl Cadence {
+    const FIRST: Cadence = Cadence { count: 1, root: InverseRoot::ONE };
+
+    /// One more signal.
+    fn advance(&mut self) {
+        self.resume(self.count.wrapping_add(1));
+    }
+    /// `count` signals: the root takes one step towards it from where it is.
+    fn resume(&mut self, count: u32) {
+        *self = Cadence { count, root: self.root.refined(count) };
+    }
+}
+
+/// An estimate of `1/√n` as a fraction of 2³², of which the upper `BITS` bits are kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::queue) struct InverseRoot<const BITS: u32>(u32);
+
+impl<const BITS: u32> InverseRoot<BITS> {
+    /// `1/√1`, as near as the bits allow.
+    pub const ONE: InverseRoot<BITS> = InverseRoot(u32::MAX << (u32::BITS - BITS));
+
+    /// A step of Newton's iteration for `f(y) = 1/y² − n`: y·(3 − n·y²)/2. The bracket keeps 30 bits below one, which the last bits of the
+    /// result show. It is an unsigned number: an estimate of more than √3 times the root, which Newton's step would turn negative, is thrown off.
+    pub const fn refined(self, n: u32) -> InverseRoot<BITS> {
+        let y = self.0 as u64;
+        let square = (y * y) >> 32;
+        let bracket = (3u64 << 32).wrapping_sub(n as u64 * square) >> 2;
+        let next = (bracket.wrapping_mul(y) >> 31) as u32;
+        InverseRoot(next & Self::ONE.0)
+    }
+
+    /// `interval / √n`, in the unit of the interval.
+    pub fn share_of(self, interval: u32) -> u32 {
+        ((u64::from(interval) * u64::from(self.0)) >> 32) as u32
+    }
+
+    /// The estimate as a fraction of 2³².
+    #[cfg(test)]
+    pub fn bits(self) -> u32 {
+        self.0
+    }
+}
+
+/// A time on CoDel's clock, which turns over every 4398 s; order on it is that of RFC 1982.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Instant(u32);
+
+impl Instant {
+    fn of(now: Time) -> Instant {
+        Instant((now.0 >> UNIT_SHIFT) as u32)
+    }
+    fn since(self, earlier: Instant) -> u32 {
+        self.0.wrapping_sub(earlier.0)
+    }
+    fn plus(self, units: u32) -> Instant {
+        Instant(self.0.wrapping_add(units))
+    }
+    fn is_after(self, other: Instant) -> bool {
+        is_longer(self.0, other.0)
+    }
+}
+
+/// Whether `a` exceeds `b` by less than half a turn of the clock.
+fn is_longer(a: u32, b: u32) -> bool {
+    a.wrapping_sub(b) as i32 > 0
+}
+
+/// CoDel's clock counts units of 2^10 ns (docs/models/codel.md).
+const UNIT_SHIFT: u32 = 10;
+/// A backlog of at most a full frame is never too long (RFC 8289 §5.6), B.
+const ENOUGH: u64 = 1514;
+/// An episode that begins within so many intervals of the last one's end resumes it (RFC 8289 §5.5).
+const MEMORY: u32 = 16;
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::VecDeque;
+    use tcpscape_base::{Ecn, Packet};
 
     #[test]
-    fn newton_follows_the_inverse_square_root() {
-        let mut c = Control { inv_sqrt: u16::MAX, ..Control::default() };
-        for n in 1..200 {
-            c.count = n;
-            c.newton();
-            c.newton();
+    fn one_step_of_newton_towards_the_inverse_root_of_two_ends_at_a_half() {
+        // y = 1: 1 · (3 − 2·1²) / 2 = 1/2; then 0.5 · (3 − 2·0.25) / 2 = 0.625; then 0.625 · (3 − 2·0.390625) / 2 = 0.693359375.
+        let mut y = InverseRoot::<32>::ONE;
+        for exact in [0.5, 0.625, 0.693_359_375] {
+            y = y.refined(2);
+            assert!((f64::from(y.bits()) / 2f64.powi(32) - exact).abs() < 1e-8, "{exact} {y:?}");
         }
-        // 1/√199 = 0.070888, times 65536: 4646
-        assert!((4630..=4650).contains(&c.inv_sqrt), "{}", c.inv_sqrt);
     }
 
     #[test]
-    fn the_second_drop_comes_an_interval_over_root_two_later() {
+    fn sixteen_bits_are_those_of_the_longer_estimate() {
+        let (long, short) = (InverseRoot::<32>::ONE.refined(3), InverseRoot::<16>(u32::MAX).refined(3));
+        assert_eq!(short.bits(), long.bits() & 0xffff_0000);
+        assert_eq!(InverseRoot::<16>::ONE.bits(), 0xffff_0000);
+    }
+
+    #[test]
+    fn one_step_a_signal_follows_the_inverse_square_root() {
+        let mut cadence = Cadence::FIRST;
+        (1..200).for_each(|_| cadence.advance());
+        // 1/√200 = 0.070711, times 65536: 4634
+        assert_eq!(cadence.count, 200);
+        assert!((4_620..=4_640).contains(&(cadence.root.bits() >> 16)), "{:?}", cadence.root);
+    }
+
+    #[test]
+    fn the_second_signal_comes_half_an_interval_later() {
         let limits = Limits::from(&Law::default());
+        // 5 ms and 100 ms in units of 1024 ns
         assert_eq!((limits.target, limits.interval), (4_882, 97_656));
-        let mut c = Control { count: 1, inv_sqrt: u16::MAX, ..Control::default() };
+        let mut control = Control::default();
+        control.begin(Instant(0), limits.interval);
         // 65535/65536 of 97656
-        assert_eq!(c.pace(0, &limits), 97_654);
-        c.count = 2;
-        c.newton();
-        // one step from y = 1: 1 · (3 − 2) / 2 = 0.5, less than 1/√2
-        assert_eq!(c.pace(0, &limits), 97_656 * u32::from(c.inv_sqrt) / 65_536);
-        assert!((32_765..=32_770).contains(&c.inv_sqrt), "{}", c.inv_sqrt);
+        assert_eq!(control.due, Instant(97_654));
+        assert_eq!(control.judge(Instant(97_654), true, None, limits.interval), Some(Signal::Further));
+        control.schedule_next(limits.interval);
+        // One step from 65535/65536 towards 1/√2 ends at 32769/65536: 97656 · 0.500015 = 48829.
+        assert_eq!(control.due.since(Instant(97_654)), 48_829);
+    }
+
+    #[test]
+    fn a_wait_stands_once_it_has_been_too_long_for_more_than_an_interval() {
+        let (limits, mut delay) = (Limits { target: 5, interval: 100, ce_threshold: None, ecn: false }, StandingDelay::default());
+        assert!(!delay.stands(Instant(0), 5, 3_000, &limits), "from here on");
+        assert!(!delay.stands(Instant(100), 5, 3_000, &limits) && delay.stands(Instant(101), 5, 3_000, &limits));
+        assert!(!delay.stands(Instant(102), 4, 3_000, &limits), "one packet below the target ends it");
+        assert!(!delay.stands(Instant(103), 5, 3_000, &limits));
+        assert!(!delay.stands(Instant(300), 50, 1_514, &limits), "a frame behind it is no queue");
+        assert_eq!(delay, StandingDelay::default());
+    }
+
+    #[test]
+    fn an_episode_resumes_only_soon_after_the_last() {
+        // RFC 8289 §5.5: seven signals, one at the beginning: the next episode begins with six, or after 16 intervals with one.
+        for (pause, count) in [(1_599, 6), (1_600, 1)] {
+            let mut control = Control { cadence: Cadence { count: 7, ..Cadence::FIRST }, first_count: 1, ..Control::default() };
+            control.begin(Instant(pause), 100);
+            assert_eq!((control.cadence.count, control.first_count), (count, count), "{pause}");
+        }
+    }
+
+    /// A plain list; what is dropped and marked, by number.
+    #[derive(Default)]
+    struct List {
+        queue: VecDeque<Aged<u32>>,
+        dropped: Vec<u32>,
+        marks: u32,
+    }
+    impl Source<u32> for List {
+        fn pull(&mut self) -> Option<Aged<u32>> {
+            self.queue.pop_front()
+        }
+        fn backlog(&self) -> u64 {
+            self.queue.len() as u64 * 1_514
+        }
+        fn discard(&mut self, p: &Aged<u32>) {
+            self.dropped.push(p.1.body);
+        }
+        fn marked(&mut self) {
+            self.marks += 1;
+        }
+    }
+    fn full(body: u32) -> Aged<u32> {
+        (Time(0), Packet { size: 1514, ecn: Ecn::Ect0, body, ..Packet::default() })
+    }
+
+    #[test]
+    fn one_departure_drops_all_that_are_due_and_marks_one() {
+        // 500 ms behind its schedule, one interval or less apart: several drops at once, but only one mark.
+        let late = |ecn| {
+            let limits = Limits::from(&Law { ecn, ..Law::default() });
+            let mut control = Control { phase: Phase::Dropping, cadence: Cadence::FIRST, ..Control::default() };
+            control.delay.ripe = Some(Instant(0));
+            let mut list = List { queue: (0..30).map(full).collect(), ..List::default() };
+            let left = control.next(Time(500_000_000), &limits, &mut list);
+            (left.map(|p| p.1.body), list.dropped, list.marks)
+        };
+        // Spaced 50, 56.25, 48.8, 44.2, 40.4, 37.5, 35.2, 33.2, 31.5, 30.1, 28.8, 27.7, 26.7 ms by one step of Newton each: from 0 ms on,
+        // the fourteenth is due at 490.2 ms and the fifteenth at 516.
+        let (left, dropped, marks) = late(false);
+        assert_eq!((left, marks), (Some(dropped.len() as u32), 0));
+        assert_eq!(dropped.len(), 14, "{dropped:?}");
+        assert_eq!(late(true), (Some(0), vec![], 1));
+    }
+
+    #[test]
+    fn a_packet_leaves_between_the_first_drop_and_the_second() {
+        // An interval of 0 makes every packet due; even so the one behind the first drop passes.
+        let limits = Limits { target: 1, interval: 0, ce_threshold: None, ecn: false };
+        let mut control = Control::default();
+        control.delay.ripe = Some(Instant(0));
+        let mut list = List { queue: (0..9).map(full).collect(), ..List::default() };
+        let left = control.next(Time(500_000_000), &limits, &mut list);
+        assert_eq!((left.map(|p| p.1.body), list.dropped), (Some(1), vec![0]));
     }
 }

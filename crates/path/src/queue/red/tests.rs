@@ -2,9 +2,9 @@ use super::*;
 use crate::parse_tc;
 use tcpscape_base::Ecn;
 
-const TYPICAL: &str = "red limit 257216 min 21434 max 64304 avpkt 1500 burst 24 bandwidth 6.85mbit probability 0.1";
+pub(super) const TYPICAL: &str = "red limit 257216 min 21434 max 64304 avpkt 1500 burst 24 bandwidth 6.85mbit probability 0.1";
 
-fn spec(words: &str) -> RedSpec {
+pub(super) fn spec(words: &str) -> RedSpec {
     match parse_tc(words).unwrap() {
         QdiscSpec::Red(s) => s,
         _ => unreachable!(),
@@ -32,33 +32,10 @@ fn floyds_defaults() {
 }
 
 #[test]
-fn the_average_follows_a_sixteenth_of_the_way() {
-    let mut a = Average::new(&spec(TYPICAL), Stream::new(1, "t"));
-    a.idle = None;
-    a.arrival(Time(0), 16_000);
-    assert_eq!(a.avg >> 4, 1_000);
-    a.arrival(Time(0), 16_000);
-    assert_eq!(a.avg >> 4, 1_000 + 15_000 / 16);
-}
-
-#[test]
-fn strikes_are_evenly_spaced_at_the_average_they_were_drawn_for() {
-    // Half-way between min and max at 0.1: evenly between 1 and 1 / 0.05 = 20 packets from strike to strike.
-    let mut a = Average::new(&spec(TYPICAL), Stream::new(1, "t"));
-    a.idle = None;
-    a.avg = (21_434 + 42_870 / 2) << 4;
-    let fates: Vec<bool> = (0..40_000).map(|_| a.fate() == Fate::Early).collect();
-    let hits: Vec<usize> = (0..fates.len()).filter(|&i| fates[i]).collect();
-    assert!((3_700..3_900).contains(&hits.len()), "{}", hits.len());
-    assert!(hits.windows(2).all(|w| w[1] - w[0] <= 20));
-}
-
-#[test]
 fn above_max_all_are_struck_and_ecn_saves_them() {
     for (words, drops, marks) in [("", 1, 0), (" ecn", 0, 1), (" ecn harddrop", 1, 0)] {
         let mut q: Red<u32> = Red::new(&spec(&format!("{TYPICAL}{words}")), 1, "t");
-        q.average.idle = None;
-        q.average.avg = 80_000 << 4;
+        q.law = q.law.at(80_000);
         q.enqueue(Time(0), full(0), &mut Freed::default());
         assert_eq!((q.meter.s.drops.aqm, q.meter.s.marked), (drops, marks), "{words}");
     }
@@ -69,18 +46,18 @@ fn only_a_look_in_vain_makes_it_idle() {
     let mut q: Red<u32> = Red::new(&spec(TYPICAL), 1, "t");
     let mut f = Freed::default();
     q.enqueue(Time(0), full(0), &mut f);
-    assert!(q.average.idle.is_none() && q.dequeue(Time(1), &mut f).is_some());
+    assert!(q.law.idle_since().is_none() && q.dequeue(Time(1), &mut f).is_some());
     assert_eq!(q.next_event(), Time::ZERO, "whoever owns it looks once more");
-    assert!(q.peek(Time(1), &mut f).is_none() && q.average.idle.is_none(), "tbf peeks");
+    assert!(q.peek(Time(1), &mut f).is_none() && q.law.idle_since().is_none(), "tbf peeks");
     assert!(q.dequeue(Time(2), &mut f).is_none());
-    assert_eq!((q.average.idle, q.next_event()), (Some(Time(2)), Time::MAX));
+    assert_eq!((q.law.idle_since(), q.next_event()), (Some(Time(2)), Time::MAX));
 }
 
 #[test]
 fn adaptive_raises_a_probability_that_is_too_low() {
     let mut q: Red<u32> = Red::new(&spec(&format!("{TYPICAL} adaptive")), 1, "t");
-    (q.average.idle, q.average.avg) = (None, 60_000 << 4);
+    q.law = q.law.at(60_000);
     q.catch_up(Time(1_020_000_000));
     // twice a hundredth, every 51 ticks
-    assert_eq!(q.average.top, 429_496_729 + 2 * TOP_STEP);
+    assert_eq!(q.law.top(), 429_496_729 + 2 * 42_949_673);
 }
