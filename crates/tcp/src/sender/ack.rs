@@ -60,7 +60,8 @@ impl Sender {
 
     /// An ACK at or above the left edge.
     fn on_ack(&mut self, s: &Segment) {
-        let report = self.read(s);
+        let mut report = AckReport::new(s.ack, self.prior(), self.flight.out() == 0);
+        self.read(s, &mut report);
         self.tell_ack(&report);
         if report.was_idle {
             return self.on_idle_ack(&report);
@@ -101,36 +102,38 @@ impl Sender {
 
     // ---- reading ----
 
-    /// Applies an ACK to the segments in flight, the peer's window, the RTT and the counts of deliveries; says what it told.
-    fn read(&mut self, s: &Segment) -> AckReport {
-        let prior = Prior {
+    fn prior(&self) -> Prior {
+        Prior {
             una: self.flight.una(),
             in_flight: self.flight.in_flight(),
             sacked_end: self.flight.sacked_end(),
             delivered: self.delivery.delivered(),
             marked_lost: self.flight.marked_lost(),
             rates_usable: !self.recovery.has_reneged(),
-        };
-        if s.ack > prior.una {
+        }
+    }
+
+    /// Applies an ACK to the segments in flight, the peer's window, the RTT and the counts of deliveries, and writes down what it told. This is
+    /// the only place that fills a report in; it is not returned because it is long.
+    fn read(&mut self, s: &Segment, report: &mut AckReport) {
+        if report.advanced() {
             self.rtt.progressed();
         }
-        let mut report = AckReport::new(s.ack, prior, self.flight.out() == 0);
         report.predicted = self.peer.predicts(s);
         report.window_update = self.take_window(s);
         let around = self.surroundings();
         if s.nsack > 0 {
-            self.read_sack(s, around, &mut report);
+            self.read_sack(s, around, report);
         }
         report.congestion = self.ecn.echoes(s);
         let by_sack = report.told.sacked + report.duplicate.map_or(0, |d| d.segments);
         self.delivery.count(by_sack, report.congestion);
         if !report.was_idle {
-            self.read_number(around, &mut report);
-            report.delivered = self.delivery.delivered().wrapping_sub(prior.delivered);
+            self.read_number(around, report);
+            report.delivered = self.delivery.delivered().wrapping_sub(report.prior.delivered);
             report.congestion |= self.read_ace(s, report.delivered);
             self.rack.adapt(report.told.sampled.as_ref().map_or(0, |p| p.delivered_then), self.delivery.delivered());
         }
-        report
     }
 
     /// RFC 9293 §3.10.7.4: takes the window of an ACK over; returns whether it spoke about it.

@@ -59,10 +59,11 @@ impl Board {
         self.base
     }
 
-    /// Appends a new segment, sent now; returns its name.
-    pub fn push(&mut self, seq: u64, len: u32) -> u32 {
+    /// Appends a new segment; returns its name.
+    #[inline]
+    pub fn push(&mut self, s: Sent) -> u32 {
         let id = self.base.wrapping_add(self.ring.len() as u32);
-        self.ring.push_back(Sent::new(seq, len));
+        self.ring.push_back(s);
         id
     }
 
@@ -313,7 +314,7 @@ mod tests {
     fn board(n: u64) -> Board {
         let mut b = Board::default();
         for i in 0..n {
-            let id = b.push(1 + i * 1448, 1448);
+            let id = b.push(Sent::new(1 + i * 1448, 1448));
             b.get_mut(id).sent_ns = i;
             b.sent(id);
         }

@@ -190,8 +190,9 @@ impl Flight {
         self.burst = self.burst.wrapping_add(1);
         for i in 0..segments {
             let offset = i * mss;
-            let id = self.board.push(self.nxt + u64::from(offset), mss.min(len - offset));
-            self.board.get_mut(id).leaves(d, self.burst, in_flight + i + 1);
+            let mut s = Sent::new(self.nxt + u64::from(offset), mss.min(len - offset));
+            s.leaves(d, self.burst, in_flight + i + 1);
+            let id = self.board.push(s);
             self.board.sent(id);
         }
         self.begin_buffer(first);
