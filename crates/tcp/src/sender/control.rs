@@ -81,16 +81,16 @@ impl Sender {
 
     /// The window after an ACK: reduced packet by packet while a reduction is under way, otherwise the control's affair.
     pub(super) fn control_window(&mut self, r: &AckReport) {
-        let rate = self.rate_sample(r);
+        // Where segments often arrive out of order, any delivery lets the window grow; otherwise only progress in order does.
+        let progress = r.told.acked > 0 || (r.told.sacked > 0 && self.rack.reordering.is_large());
+        let acked = self.delivery.delivered().wrapping_sub(r.prior.delivered);
+        let sample = AckSample { acked, ack: r.ack, may_raise: progress, rate: self.rate_sample(r, acked) };
         let owns = self.control.owns_window;
         if !owns && self.recovery.is_reducing() {
-            self.reduce(rate.acked_sacked, rate.losses, r.advanced());
+            self.reduce(acked, sample.rate.losses, r.advanced());
         } else {
-            // Where segments often arrive out of order, any delivery lets the window grow; otherwise only progress in order does.
-            let progress = r.told.acked > 0 || (r.told.sacked > 0 && self.rack.reordering.is_large());
             if owns || progress {
                 let v = self.view();
-                let sample = AckSample { acked: rate.acked_sacked, ack: r.ack, may_raise: progress, rate };
                 self.control.cc.on_ack(&v, &mut self.w, &sample);
                 if std::mem::take(&mut self.w.enter_cwr) {
                     self.enter_cwr();
@@ -103,11 +103,11 @@ impl Sender {
         self.update_pacing_rate();
     }
 
-    /// The delivery-rate sample of an ACK.
-    fn rate_sample(&mut self, r: &AckReport) -> RateSample {
+    /// The delivery-rate sample of an ACK that delivered `acked` packets.
+    #[inline]
+    fn rate_sample(&mut self, r: &AckReport, acked: u32) -> RateSample {
         let (now_us, min_rtt_us, marked) = (self.now_us(), self.rtt.min_us(), self.flight.marked_lost());
-        let grown = self.delivery.delivered().wrapping_sub(r.prior.delivered);
-        let mut rate = self.delivery.sample(r.told.sampled.as_ref(), grown, now_us, min_rtt_us, r.prior.rates_usable);
+        let mut rate = self.delivery.sample(r.told.sampled.as_ref(), acked, now_us, min_rtt_us, r.prior.rates_usable);
         rate.rtt_us = r.rtt_us;
         rate.losses = marked.wrapping_sub(r.prior.marked_lost);
         rate.lost = marked.wrapping_sub(r.told.sampled.as_ref().map_or(0, |p| p.lost_then));

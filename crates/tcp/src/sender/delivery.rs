@@ -109,6 +109,7 @@ impl DeliveryRate {
 
     /// The sample of an ACK at `now_us` (§3.3). `grown` packets were delivered by it; `usable` is false after SACKs were forgotten.
     /// Counts of losses and of packets in flight are the caller's.
+    #[inline]
     pub fn sample(&mut self, sampled: Option<&Sampled>, grown: u32, now_us: u64, min_rtt_us: u32, usable: bool) -> RateSample {
         if self.app_limited_until.is_some_and(|end| (end.wrapping_sub(self.delivered) as i32) < 0) {
             self.app_limited_until = None;

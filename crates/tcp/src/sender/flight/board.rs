@@ -161,8 +161,10 @@ impl Board {
 
     /// Puts `id` at the end of the time-ordered list: it was just sent.
     pub fn sent(&mut self, id: u32) {
-        self.unlink(id);
-        let tail = self.tail;
+        if self.get(id).is(Marks::LISTED) {
+            self.unlink(id);
+        }
+        let tail = std::mem::replace(&mut self.tail, id);
         if self.listed == 0 {
             self.head = id;
         } else {
@@ -171,30 +173,30 @@ impl Board {
         let s = self.get_mut(id);
         s.prev = tail;
         s.marks.set(Marks::LISTED);
-        self.tail = id;
         self.listed += 1;
     }
 
     fn unlink(&mut self, id: u32) {
-        let s = *self.get(id);
+        let s = self.get_mut(id);
         if !s.is(Marks::LISTED) {
             return;
         }
+        s.marks.clear(Marks::LISTED);
+        let (prev, next) = (s.prev, s.next);
         if self.cursor == Some(id) {
-            self.cursor = (id != self.head).then_some(s.prev);
+            self.cursor = (id != self.head).then_some(prev);
         }
         if id != self.head {
-            self.get_mut(s.prev).next = s.next;
+            self.get_mut(prev).next = next;
         } else {
-            self.head = s.next;
+            self.head = next;
         }
         if id != self.tail {
-            self.get_mut(s.next).prev = s.prev;
+            self.get_mut(next).prev = prev;
         } else {
-            self.tail = s.prev;
+            self.tail = prev;
         }
         self.listed -= 1;
-        self.get_mut(id).marks.clear(Marks::LISTED);
     }
 
     /// Oldest transmission still on the time-ordered list.
