@@ -182,10 +182,15 @@ impl Jiffies {
     /// to 63 ahead, 8 up to 504, 64 up to 4,032, and so on (docs/models/kernel-profiles.md, "Timers").
     #[inline]
     pub fn fire(&self, now: Time, n: u64) -> Time {
+        self.fire_from(self.at(now), n)
+    }
+    /// The same for a timer armed in tick `tick`.
+    #[inline]
+    pub fn fire_from(&self, tick: u64, n: u64) -> Time {
         let top = WHEEL_LEVELS - 1;
         let level = (0..top).find(|level| n < LOWEST_LEVEL << (3 * level)).unwrap_or(top);
         let unit = 3 * level;
-        self.time_of((((self.at(now) + n) >> unit) + 1) << unit)
+        self.time_of((((tick + n) >> unit) + 1) << unit)
     }
 }
 

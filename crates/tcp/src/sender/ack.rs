@@ -232,7 +232,7 @@ impl Sender {
         if evidence.first.is_some() || echo == 0 || told.acked == 0 {
             return evidence;
         }
-        let echoed = u64::from(timestamp(self.now.0).wrapping_sub(echo).max(1)) * 1_000;
+        let echoed = u64::from(timestamp(self.now.time.0).wrapping_sub(echo).max(1)) * 1_000;
         RttEvidence { first: Some(echoed), last: Some(echoed), ..evidence }
     }
 

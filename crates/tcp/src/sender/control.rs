@@ -29,7 +29,7 @@ impl Sender {
     /// What the congestion control may read now.
     pub(super) fn view(&self) -> View {
         View {
-            now: self.now,
+            now: self.now.time,
             jiffies: self.tick() as u32,
             hz: self.cfg.jiffies.hz(),
             mss: self.cfg.mss,

@@ -46,7 +46,7 @@ impl Sender {
     /// Opens the connection: queues a SYN. `since` is when the application called connect(), earlier than `now` if the
     /// first packet had to wait for the neighbour's address.
     pub fn connect(&mut self, now: Time, since: Time) {
-        self.now = now;
+        self.set_now(now);
         self.handshake = Handshake { state: State::SynSent, began_ns: since.0, repeated: 0 };
         self.send_syn();
         self.arm(Purpose::Retransmit, self.rtt.rto());
@@ -96,7 +96,7 @@ impl Sender {
     /// The RTT of the handshake, µs: by the clock, or by the echoed timestamp if there were several SYNs (Karn's rule).
     fn handshake_rtt_us(&self, s: &Segment) -> u64 {
         if self.handshake.repeated == 0 {
-            (self.now.0 - self.handshake.began_ns) / 1_000
+            (self.now.time.0 - self.handshake.began_ns) / 1_000
         } else {
             u64::from(self.timestamp().wrapping_sub(s.tsecr).max(1)) * 1_000
         }

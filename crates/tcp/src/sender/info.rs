@@ -134,7 +134,7 @@ pub struct Info {
 impl Sender {
     /// Counters, with the time under the present limit added up to `now`.
     pub fn stats(&mut self, now: Time) -> &SenderStats {
-        self.now = now;
+        self.set_now(now);
         self.stats.reord_seen = self.rack.reordering.events();
         self.account_as(self.stats.limit.limit);
         &self.stats
@@ -179,8 +179,8 @@ impl Sender {
 
     /// Adds the time since the last change to the present limit.
     fn account_as(&mut self, next: Limit) {
-        let LimitClock { limit, since } = std::mem::replace(&mut self.stats.limit, LimitClock { limit: next, since: self.now });
-        let d = self.now.since(since).0;
+        let LimitClock { limit, since } = std::mem::replace(&mut self.stats.limit, LimitClock { limit: next, since: self.now.time });
+        let d = self.now.time.since(since).0;
         self.stats.limited_ns[limit as usize] += d;
         self.stats.cwnd_integral += u128::from(self.w.cwnd) * u128::from(d);
         self.stats.cwnd_max = self.stats.cwnd_max.max(self.w.cwnd);
@@ -188,7 +188,7 @@ impl Sender {
 
     /// Begins to count: the connection is there.
     pub(super) fn begin_account(&mut self) {
-        self.stats.limit.since = self.now;
+        self.stats.limit.since = self.now.time;
     }
 
     /// Judges what holds the sender back now.

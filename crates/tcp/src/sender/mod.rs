@@ -60,10 +60,17 @@ use timer::Timer;
 use tlp::Tlp;
 use window_use::WindowUse;
 
+/// A time, with the tick of the host's clock that it lies in.
+#[derive(Clone, Copy, Debug, Default)]
+struct Moment {
+    time: Time,
+    tick: u64,
+}
+
 /// The sending machine of one connection.
 pub struct Sender {
     cfg: Settings,
-    now: Time,
+    now: Moment,
     handshake: Handshake,
     // What is told from outside.
     peer: Peer,
@@ -94,7 +101,7 @@ impl Sender {
         let (size, fixed) = cfg.send_buffer();
         Sender {
             cfg: cfg.settings(),
-            now: Time::ZERO,
+            now: Moment::default(),
             handshake: Handshake::new(),
             peer: Peer::default(),
             ecn: EcnState::new(cfg.ecn, &*cfg.congestion),
@@ -118,7 +125,7 @@ impl Sender {
 
     /// Takes in a segment from the peer.
     pub fn on_segment(&mut self, now: Time, s: &Segment) {
-        self.now = now;
+        self.set_now(now);
         match self.handshake.state() {
             State::Closed => {}
             State::SynSent => self.on_syn_ack(s),
@@ -129,7 +136,7 @@ impl Sender {
 
     /// A timer set by [`Sender::next_event`] has come.
     pub fn on_timer(&mut self, now: Time) {
-        self.now = now;
+        self.set_now(now);
         self.on_fired();
         if self.pacer.take_due(now) {
             self.on_released();
@@ -160,7 +167,7 @@ impl Sender {
     /// The application writes up to `bytes`; returns how many were accepted. When fewer were, the writer blocks until
     /// [`Sender::take_wake`] says so.
     pub fn write(&mut self, now: Time, bytes: u64) -> u64 {
-        self.now = now;
+        self.set_now(now);
         if !self.handshake.is_done() {
             self.buffer.block();
             return 0;
@@ -210,20 +217,25 @@ impl Sender {
 
     // ---- the clocks ----
 
+    /// It is `now`.
+    #[inline]
+    fn set_now(&mut self, now: Time) {
+        self.now = Moment { time: now, tick: self.cfg.jiffies.at(now) };
+    }
     /// Now, µs.
     #[inline]
     fn now_us(&self) -> u64 {
-        self.now.micros()
+        self.now.time.micros()
     }
     /// Now, ticks of the host.
     #[inline]
     fn tick(&self) -> u64 {
-        self.cfg.jiffies.at(self.now)
+        self.now.tick
     }
     /// Now, on the clock of timestamps.
     #[inline]
     fn timestamp(&self) -> u32 {
-        timestamp(self.now.0)
+        timestamp(self.now.time.0)
     }
 }
 

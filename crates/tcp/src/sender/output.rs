@@ -231,7 +231,7 @@ impl Sender {
     /// Whether `len` unsent bytes wait for the next ACK, because it is near and would let a larger burst go: docs/models/sender.md, "Waiting
     /// for a fuller burst".
     fn waits_for_larger(&self, len: u32, single: bool, most: u32) -> Option<Next> {
-        let since_last = self.now.0.saturating_sub(self.pacer.next_ns());
+        let since_last = self.now.time.0.saturating_sub(self.pacer.next_ns());
         if self.recovery.state() >= CaState::Recovery || since_last > NEAR_NS {
             return None;
         }
@@ -244,7 +244,8 @@ impl Sender {
             return None;
         }
         let srtt_ns = u64::from(self.rtt.srtt8_us()) * 125;
-        let ack_is_near = self.flight.front().is_some_and(|oldest| oldest.sent_ns + srtt_ns <= self.now.0 + (srtt_ns / 2).min(NEAR_NS));
+        let ack_is_near =
+            self.flight.front().is_some_and(|oldest| oldest.sent_ns + srtt_ns <= self.now.time.0 + (srtt_ns / 2).min(NEAR_NS));
         let reason = if by_cwnd < by_window && by_cwnd <= len { Next::WaitsForCwnd } else { Next::Waits };
         ack_is_near.then_some(reason)
     }
@@ -323,7 +324,7 @@ impl Sender {
 
     /// Sends a pure ACK. It moves the clock of departures like data does.
     pub(super) fn send_ack(&mut self) {
-        self.pacer.touch(self.now);
+        self.pacer.touch(self.now.time);
         let ack = self.bare_ack(self.flight.nxt());
         self.out.push_back((ack, 0));
     }

@@ -25,7 +25,7 @@ impl Sender {
 
     /// Whether pacing holds the next burst back; where the host's queue paces, TCP does not.
     pub(super) fn is_held_by_pacing(&mut self) -> bool {
-        !self.cfg.fq && self.w.paced && self.pacer.holds(self.now)
+        !self.cfg.fq && self.w.paced && self.pacer.holds(self.now.time)
     }
 
     /// A burst of `segments` leaves: returns when, ns.
@@ -36,16 +36,16 @@ impl Sender {
         self.window_use.sent(self.tick());
         self.stats.data_segs_out += u64::from(segments);
         let is_paced = self.w.paced && self.stats.data_segs_out >= UNPACED_SEGMENTS;
-        self.pacer.depart(self.now, len, is_paced.then_some(self.w.pacing_rate))
+        self.pacer.depart(self.now.time, len, is_paced.then_some(self.w.pacing_rate))
     }
 
     /// When a segment just sent may leave its host, if that paces.
     pub(super) fn departure(&self, s: &Segment, burst: u32) -> Time {
         if !self.cfg.fq {
-            return self.now;
+            return self.now.time;
         }
         let sent = self.flight.find(s.seq).filter(|_| burst != 0).map(|id| self.flight.get(id).sent_ns);
-        Time(sent.unwrap_or(self.pacer.next_ns().max(self.now.0)))
+        Time(sent.unwrap_or(self.pacer.next_ns().max(self.now.time.0)))
     }
 
     /// What waited may go: the pacing timer has fired, or the host's queue has let something go.
@@ -65,7 +65,7 @@ impl Sender {
         let Some(freed) = self.host.depart(burst, bytes) else { return };
         // Without a queue all that was sent in a batch has gone before the sender is called.
         if freed > 0 && self.host.is_throttled() && !(self.cfg.bare_host && self.host.memory() > 0) {
-            self.now = now;
+            self.set_now(now);
             self.host.release();
             self.on_released();
             self.account();

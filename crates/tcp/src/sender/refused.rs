@@ -15,7 +15,7 @@ impl Sender {
     /// The queue of the sender's own host has no room for `t`, the segment just given by [`Sender::poll_transmit`]. Its data wait
     /// for the next occasion (an ACK, a write, a timer); what was to follow in the same batch does too.
     pub fn on_refused(&mut self, now: Time, t: &Transmit) {
-        self.now = now;
+        self.set_now(now);
         if !self.handshake.is_done() {
             return;
         }

@@ -35,10 +35,11 @@ struct Armed {
 pub(super) struct Timer(Option<Armed>);
 
 impl Timer {
-    /// Sets it `ticks` ahead, 120 s at most.
-    pub fn arm(&mut self, purpose: Purpose, ticks: u64, now: Time, clock: &Jiffies) {
+    /// Sets it `ticks` after tick `now`, 120 s at most.
+    #[inline]
+    pub fn arm(&mut self, purpose: Purpose, ticks: u64, now: u64, clock: &Jiffies) {
         let ticks = ticks.min(clock.from_micros(RTO_MAX_US));
-        self.0 = Some(Armed { purpose, tick: clock.at(now) + ticks, fires: clock.fire(now, ticks) });
+        self.0 = Some(Armed { purpose, tick: now + ticks, fires: clock.fire_from(now, ticks) });
     }
     /// Stops it.
     #[inline]
@@ -80,7 +81,7 @@ mod tests {
     fn it_is_due_on_the_tick_after_those_asked_for() {
         let clock = Jiffies::new(100, Duration::ZERO);
         let mut t = Timer::default();
-        t.arm(Purpose::LossProbe, 20, Time(5_000_000), &clock);
+        t.arm(Purpose::LossProbe, 20, clock.at(Time(5_000_000)), &clock);
         let fires = t.fires().unwrap();
         assert!((205_000_000..=215_000_000).contains(&fires.0), "{fires}");
         assert_eq!(t.due(Time(fires.0 - 1), &clock), None);
@@ -93,7 +94,7 @@ mod tests {
     fn it_never_waits_longer_than_120_s() {
         let clock = Jiffies::new(100, Duration::ZERO);
         let mut t = Timer::default();
-        t.arm(Purpose::WindowProbe, 1 << 20, Time::ZERO, &clock);
+        t.arm(Purpose::WindowProbe, 1 << 20, 0, &clock);
         assert!(t.fires().unwrap().secs_f64() < 130.0);
     }
 }

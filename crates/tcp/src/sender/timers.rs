@@ -12,19 +12,19 @@ use super::Sender;
 impl Sender {
     /// Sets the timer `ticks` ahead.
     pub(super) fn arm(&mut self, purpose: Purpose, ticks: u64) {
-        self.timer.arm(purpose, ticks, self.now, &self.cfg.jiffies);
+        self.timer.arm(purpose, ticks, self.tick(), &self.cfg.jiffies);
     }
 
     /// Sets the timer `ticks` after what pacing still holds back.
     pub(super) fn arm_paced(&mut self, purpose: Purpose, ticks: u64) {
-        let hold_ns = self.pacer.hold_ns(self.now);
+        let hold_ns = self.pacer.hold_ns(self.now.time);
         let hold = if hold_ns == 0 { 0 } else { self.cfg.jiffies.from_micros(hold_ns / 1_000) };
         self.arm(purpose, ticks + hold);
     }
 
     /// The timer may have fired.
     pub(super) fn on_fired(&mut self) {
-        match self.timer.due(self.now, &self.cfg.jiffies) {
+        match self.timer.due(self.now.time, &self.cfg.jiffies) {
             None => {}
             Some(Purpose::Reordering) => self.on_reordering_timer(),
             Some(Purpose::LossProbe) => self.send_loss_probe(),
