@@ -4,11 +4,10 @@
 //! [`AckReport`]; then recovery decides, the congestion control sets the window, and what is due goes out. How it differs:
 //! docs/models/sender.md. Not modelled: data from the peer.
 
-use super::flight::{timestamp, Delivery, Marks, Reading, Span, Surroundings};
+use super::flight::{timestamp, Delivery, Marks, Reading, SackOption, Span, Surroundings};
 use super::recovery::Phase;
 use super::reduction::Actions;
 use super::report::{AckReport, Prior};
-use super::sack::SackOption;
 use super::Sender;
 use tcpscape_base::{CaState, Flags, Segment};
 

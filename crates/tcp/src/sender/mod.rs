@@ -28,7 +28,6 @@ mod refused;
 mod report;
 mod retransmit;
 mod rtt;
-mod sack;
 mod send_buffer;
 mod timer;
 mod timers;

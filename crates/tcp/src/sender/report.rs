@@ -1,8 +1,7 @@
 //! What one ACK says, once it has been applied to the segments in flight. It is made in `ack.rs`, read by everything that decides, and never
 //! changed.
 
-use super::flight::Delivery;
-use super::sack::Duplicate;
+use super::flight::{Delivery, Duplicate};
 
 /// One acceptable ACK.
 #[derive(Clone, Debug)]

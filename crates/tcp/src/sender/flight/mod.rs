@@ -8,9 +8,11 @@
 
 mod board;
 mod reading;
+mod sack;
 mod segment;
 
 pub(super) use reading::{echoes_before, timestamp, Delivery, Reading, Sampled, Span, Surroundings};
+pub(super) use sack::{Duplicate, SackOption};
 pub(super) use segment::{sent_after, Departure, Marks, Sent};
 
 use crate::cc::LostPacket;

@@ -4,13 +4,14 @@
 //! draft-cheng-iccrg-delivery-rate-estimation §3.3 (which packet gives the sample). A segment that an ACK delivers passes once, either when
 //! it is SACKed or when it is acknowledged; only then does it tell anything.
 
-use super::{sent_after, Flight, Marks, Sent};
-use crate::sender::sack::Duplicate;
+use super::sack::Duplicate;
+use super::segment::{sent_after, Marks, Sent};
+use super::Flight;
 use tcpscape_base::SackBlock;
 
 /// What reading an ACK needs to know of the connection.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::sender) struct Surroundings {
+pub(crate) struct Surroundings {
     /// Now, µs.
     pub now_us: u64,
     /// Smallest RTT of the connection before this ACK, µs.
@@ -25,7 +26,7 @@ pub(in crate::sender) struct Surroundings {
 
 /// The transmission that gives an ACK's delivery-rate sample: the last one sent of those that it delivers.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::sender) struct Sampled {
+pub(crate) struct Sampled {
     /// Time of the transmission, µs.
     pub sent_us: u64,
     /// End of its segment.
@@ -48,7 +49,7 @@ pub(in crate::sender) struct Sampled {
 
 /// The first and the last of some transmission times, µs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::sender) struct Span {
+pub(crate) struct Span {
     /// Of the segment met first.
     pub first_us: u64,
     /// Of the segment met last.
@@ -57,7 +58,7 @@ pub(in crate::sender) struct Span {
 
 /// The most recent transmission known to be delivered (RFC 8985 §6.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::sender) struct Newest {
+pub(crate) struct Newest {
     /// Its time, µs, and the end of its segment: they order transmissions.
     pub sent: (u64, u64),
     /// RTT of the segment met last, µs.
@@ -66,7 +67,7 @@ pub(in crate::sender) struct Newest {
 
 /// What the segments that one ACK delivers tell.
 #[derive(Clone, Copy, Debug, Default)]
-pub(in crate::sender) struct Delivery {
+pub(crate) struct Delivery {
     /// Segments taken off because they are cumulatively acknowledged.
     pub acked: u32,
     /// Of those, segments that had not been SACKed before.
@@ -96,7 +97,7 @@ pub(in crate::sender) struct Delivery {
 }
 
 /// An ACK being read.
-pub(in crate::sender) struct Reading<'a> {
+pub(crate) struct Reading<'a> {
     flight: &'a mut Flight,
     told: &'a mut Delivery,
     around: Surroundings,
@@ -274,13 +275,13 @@ fn extend(span: &mut Option<Span>, sent_us: u64) {
 
 /// The timestamp clock at a time in ns: ms, never 0, so that an echo of it is always an echo.
 #[inline]
-pub(in crate::sender) fn timestamp(ns: u64) -> u32 {
+pub(crate) fn timestamp(ns: u64) -> u32 {
     (ns / 1_000_000) as u32 + 1
 }
 
 /// Whether the timestamp that an ACK echoes is older than `when` (RFC 7323 §3; the clock wraps); 0 is no echo.
 #[inline]
-pub(in crate::sender) fn echoes_before(echo: u32, when: u32) -> bool {
+pub(crate) fn echoes_before(echo: u32, when: u32) -> bool {
     echo != 0 && (echo.wrapping_sub(when) as i32) < 0
 }
 

@@ -6,7 +6,7 @@ use std::ops::BitOr;
 
 /// A set of facts about a segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(in crate::sender) struct Marks(u8);
+pub(crate) struct Marks(u8);
 
 impl Marks {
     /// No fact.
@@ -63,7 +63,7 @@ impl BitOr for Marks {
 
 /// The state of the connection at a transmission, as delivery-rate samples need it.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::sender) struct Departure {
+pub(crate) struct Departure {
     /// Time of the transmission, ns.
     pub sent_ns: u64,
     /// Packets delivered until then.
@@ -80,7 +80,7 @@ pub(in crate::sender) struct Departure {
 
 /// One sent segment.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::sender) struct Sent {
+pub(crate) struct Sent {
     /// Its first sequence number.
     pub seq: u64,
     /// Its payload, bytes.
@@ -174,7 +174,7 @@ impl Sent {
 /// Whether the first of two transmissions was later: by time, and by sequence number within one instant (RFC 8985 §6.2,
 /// `RACK_sent_after`). Each is its time in µs and the end of its segment.
 #[inline]
-pub(in crate::sender) fn sent_after(a: (u64, u64), b: (u64, u64)) -> bool {
+pub(crate) fn sent_after(a: (u64, u64), b: (u64, u64)) -> bool {
     a > b
 }
 

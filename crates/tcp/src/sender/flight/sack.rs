@@ -6,7 +6,7 @@ use tcpscape_base::{SackBlock, Segment, MAX_SACK_BLOCKS};
 
 /// A DSACK: data that arrived twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Duplicate {
+pub(crate) struct Duplicate {
     /// First sequence number.
     pub start: u64,
     /// The one behind the last.
@@ -17,7 +17,7 @@ pub(super) struct Duplicate {
 
 /// The blocks of one ACK.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct SackOption {
+pub(crate) struct SackOption {
     blocks: [SackBlock; MAX_SACK_BLOCKS],
     n: usize,
     ack: u64,
