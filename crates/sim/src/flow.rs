@@ -1,34 +1,45 @@
 //! One connection with its two applications.
+//!
+//! The sending application writes chunks; the receiving one sleeps, reads, and takes in itself what comes while it holds the socket.
+//! docs/models/applications.md says where their times come from.
 
-use crate::output::{CwndSummary, FlowSummary, LimitedBy, ReceiverSummary, RttSummary};
+mod summary;
+
 use crate::plan::{App, FlowPlan};
 use std::collections::VecDeque;
 use tcpscape_base::{Duration, Segment, Stream, Time};
 use tcpscape_tcp::{Receiver, Sender};
 
+/// How far a connection has come.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Life {
+    /// connect() has not sent anything yet.
+    Waiting,
+    /// The SYN was sent.
+    Opened,
+    /// The sender has stopped: whatever comes is answered with a RST.
+    Closed,
+    /// Nothing of it is left: the receiver has accepted the RST, or never heard of the connection.
+    Over,
+}
+
 /// A connection in a trial.
-pub(crate) struct Flow {
-    pub plan: FlowPlan,
+pub(crate) struct Flow<'a> {
+    plan: &'a FlowPlan,
     pub start: Time,
     pub stop: Time,
     pub sender: Sender,
     pub receiver: Receiver,
+    life: Life,
     /// When connect() returned.
-    pub begin: Option<Time>,
-    pub syn_sent: bool,
-    /// The sender has stopped: whatever comes is answered with a RST.
-    pub closed: bool,
-    /// The receiver has accepted the RST.
-    pub dead: bool,
-    /// Its writer waits for the sending host's CPU.
-    pub ready: bool,
+    begin: Option<Time>,
     writer: Writer,
     reader: Reader,
     /// What came while the reader held the socket.
     backlog: VecDeque<Segment>,
     noise: Stream,
-    pub received: u64,
-    pub received_first_half: u64,
+    received: u64,
+    received_first_half: u64,
 }
 
 struct Writer {
@@ -77,36 +88,81 @@ enum Reader {
     Blocked,
 }
 
-impl Flow {
-    pub fn new(plan: &FlowPlan, duration_ns: u64, sender: Sender, receiver: Receiver, noise: Stream) -> Flow {
+impl<'a> Flow<'a> {
+    pub fn new(plan: &'a FlowPlan, duration_ns: u64, sender: Sender, receiver: Receiver, noise: Stream) -> Flow<'a> {
         let (start, stop) = plan.span(duration_ns);
         let (chunk, total) = match plan.app {
             App::Bulk { chunk } | App::Paced { chunk, .. } => (chunk, u64::MAX),
             App::Finite { chunk, bytes } => (chunk, bytes),
         };
         Flow {
+            plan,
             start,
             stop,
             sender,
             receiver,
+            life: Life::Waiting,
             begin: None,
-            syn_sent: false,
-            closed: false,
-            dead: false,
-            ready: false,
             writer: Writer { chunk, gap: plan.gap(), left: chunk.min(total), total, due: Time::ZERO, blocked: false },
             reader: Reader::Blocked,
             backlog: VecDeque::new(),
             noise,
             received: 0,
             received_first_half: 0,
-            plan: plan.clone(),
         }
     }
 
+    // ---- how it begins and ends ----
+
+    /// Whether its connection is still to be opened, at a time before its end.
+    pub fn is_to_open(&self, now: Time) -> bool {
+        self.life == Life::Waiting && now < self.stop
+    }
+
+    /// Whether it should have been opened already.
+    pub fn waits_since_start(&self, now: Time) -> bool {
+        self.life == Life::Waiting && self.start <= now
+    }
+
+    /// Its application calls connect(), at its start time; the SYN leaves now.
+    pub fn open(&mut self, now: Time) {
+        self.life = Life::Opened;
+        self.sender.connect(now, self.start);
+    }
+
+    /// Whether its sender has stopped.
+    #[inline]
+    pub fn is_closed(&self) -> bool {
+        matches!(self.life, Life::Closed | Life::Over)
+    }
+
+    /// Whether its sender stops: the RST that is to tell the receiver begins at the sequence number returned. None if there is nobody to tell.
+    pub fn close(&mut self) -> Option<u64> {
+        self.life = if self.begin.is_some() { Life::Closed } else { Life::Over };
+        (self.life == Life::Closed).then(|| self.sender.snd_nxt())
+    }
+
+    /// The receiver has accepted a RST.
+    pub fn reset(&mut self) {
+        self.life = Life::Over;
+    }
+
+    /// Whether neither end has anything to do with it any more.
+    #[inline]
+    pub fn is_over(&self) -> bool {
+        self.life == Life::Over
+    }
+
+    /// Whether its application has connected and not stopped.
+    pub fn carries_data(&self) -> bool {
+        self.begin.is_some() && !self.is_closed()
+    }
+
+    // ---- the sending application ----
+
     /// The sender's application runs: writes what is due, one chunk. Returns when it wants to run again, if it is not blocked.
     pub fn write(&mut self, now: Time, costs: Costs) -> Option<Time> {
-        if self.closed || now >= self.stop {
+        if self.is_closed() || now >= self.stop {
             return None;
         }
         if self.begin.is_none() {
@@ -134,15 +190,19 @@ impl Flow {
         Some(w.due)
     }
 
-    /// Whether the writer waits for room rather than for time.
+    /// Whether the writer waits for room, or for the connection, rather than for time.
+    #[inline]
     pub fn writer_blocked(&self) -> bool {
         self.writer.blocked || self.begin.is_none()
     }
 
     /// Everything of a finite transfer was written and acknowledged.
+    #[inline]
     pub fn finished(&self) -> bool {
-        self.writer.total == 0 && self.sender.idle()
+        self.writer.total == 0 && self.sender.idle() && self.begin.is_some()
     }
+
+    // ---- the receiving application ----
 
     /// The connection was accepted: the receiving application starts its loop.
     pub fn accept(&mut self, now: Time, costs: Costs) {
@@ -159,7 +219,7 @@ impl Flow {
         }
     }
 
-    /// A segment comes to the receiver. While its application is in read() it waits: the socket is locked. Linux: tcp_add_backlog()
+    /// A segment comes to the receiver. While its application is in read() it waits: the socket is locked.
     pub fn on_segment(&mut self, now: Time, seg: &Segment) {
         if matches!(self.reader, Reader::Copying(..) | Reader::Absorbing(..)) {
             self.backlog.push_back(*seg);
@@ -177,7 +237,7 @@ impl Flow {
 
     /// The receiving application runs: a read begins, goes on, or ends. Copying takes time for each buffer; what comes in the meantime
     /// waits in the backlog, is taken in by the reader, which costs time for each segment, and is read as well. Only the end of
-    /// the call says whether an ACK is due. Linux: tcp_recvmsg_locked(), __release_sock()
+    /// the call says whether an ACK is due.
     pub fn read(&mut self, now: Time, costs: Costs, half: Time) {
         let state = self.reader;
         let (room, begun) = match state {
@@ -230,75 +290,5 @@ impl Flow {
         let next = now + costs.read / 2;
         let d = self.plan.read.delay_ns;
         self.reader = Reader::Busy(if d > 0 { next + Duration(d) + costs.oversleep(&mut self.noise) } else { next });
-    }
-
-    /// Its results at the end of the trial.
-    pub fn summary(&mut self, end: Time) -> FlowSummary {
-        let stop = self.stop.min(end);
-        let seconds = self.begin.map_or(0.0, |b| stop.since(b).secs_f64());
-        let (info, ecn) = (self.sender.info(), self.sender.uses_ecn());
-        // What reached the receiver in order is its application's, also what it had no time to read.
-        let bytes = self.received + self.receiver.readable();
-        let r = *self.receiver.stats();
-        let s = self.sender.stats(stop);
-        let total: u64 = s.limited_ns.iter().sum();
-        let share = |i: usize| if total == 0 { 0.0 } else { s.limited_ns[i] as f64 / total as f64 };
-        let ms = |us: f64| us / 1e3;
-        let rtt = &s.rtt;
-        FlowSummary {
-            cca: self.plan.cca.clone(),
-            start_s: self.begin.map_or(f64::NAN, Time::secs_f64),
-            stop_s: stop.secs_f64(),
-            seconds,
-            established: self.begin.is_some(),
-            bytes_received: bytes,
-            bytes_received_first_half: self.received_first_half,
-            bytes_sent: s.bytes_written,
-            goodput_mbps: if seconds > 0.0 { bytes as f64 * 8e-6 / seconds } else { 0.0 },
-            retransmits: s.retransmits,
-            spurious_retransmits: s.dsack_dups,
-            dsacks: r.dsacks,
-            rtos: s.rtos,
-            spurious_rtos: s.spurious_rtos,
-            fast_recoveries: s.fast_recoveries,
-            undos: s.undos,
-            tlps: s.tlps,
-            reord_seen: s.reord_seen,
-            reordering: info.reordering,
-            rtt_ms: if rtt.count() == 0 {
-                RttSummary { min: f64::NAN, p50: f64::NAN, p95: f64::NAN, p99: f64::NAN, max: f64::NAN, mean: f64::NAN }
-            } else {
-                RttSummary {
-                    min: ms(f64::from(rtt.min())),
-                    p50: ms(rtt.quantile(0.5)),
-                    p95: ms(rtt.quantile(0.95)),
-                    p99: ms(rtt.quantile(0.99)),
-                    max: ms(f64::from(rtt.max())),
-                    mean: ms(rtt.mean()),
-                }
-            },
-            srtt_ms: ms(f64::from(info.srtt_us)),
-            min_rtt_ms: if info.min_rtt_us == u32::MAX { f64::NAN } else { ms(f64::from(info.min_rtt_us)) },
-            cwnd: CwndSummary { mean: if total == 0 { 0.0 } else { s.cwnd_integral as f64 / total as f64 }, max: s.cwnd_max },
-            limited_by: LimitedBy { app: share(0), rwnd: share(1), cwnd: share(2), pacing: share(3), sndbuf: share(4), tsq: share(5) },
-            ecn,
-            delivered_ce: u64::from(info.delivered_ce),
-            ecn_reductions: s.ecn_reductions,
-            data_segs_out: s.data_segs_out,
-            segs_in: s.segs_in,
-            paws_rejected: s.paws_rejected,
-            max_rwnd: s.max_rwnd,
-            receiver: ReceiverSummary {
-                acks: r.acks,
-                ce_segments: r.ce_segments,
-                ooo_segments: r.ooo_segments,
-                duplicates: r.duplicates,
-                dsacks: r.dsacks,
-                compressed_acks: r.compressed_acks,
-                dropped_paws: r.dropped_paws,
-                dropped_memory: r.dropped_memory + r.pruned,
-                zero_window_acks: r.zero_window_acks,
-            },
-        }
     }
 }

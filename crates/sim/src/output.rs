@@ -1,7 +1,7 @@
 //! What comes out of a trial: per-flow summaries, queue accounts, and columns of samples and packets.
 
 use serde::Serialize;
-use tcpscape_base::Time;
+use tcpscape_base::{Segment, Time};
 use tcpscape_path::StageStats;
 use tcpscape_tcp::Info;
 
@@ -176,6 +176,33 @@ impl FlowSamples {
         self.delivered.push(x.delivered);
         self.lost.push(x.lost);
         self.delivered_ce.push(x.delivered_ce);
+    }
+}
+
+impl PacketEvents {
+    /// Adds a packet.
+    pub fn push(&mut self, at: Time, flow: u32, s: &Segment, received: bool) {
+        let mut blocks = [(0, 0); 3];
+        for (k, b) in s.sacks().enumerate() {
+            blocks[k] = b;
+        }
+        self.t_ns.push(at.0);
+        self.flow.push(flow);
+        self.received.push(u8::from(received));
+        self.seq.push(s.seq);
+        self.ack.push(s.ack);
+        self.len.push(s.len);
+        self.wnd.push(s.wnd);
+        self.flags.push(s.flags.0);
+        self.tsval.push(s.tsval);
+        self.tsecr.push(s.tsecr);
+        self.nsack.push(s.nsack);
+        self.sack0_start.push(blocks[0].0);
+        self.sack0_end.push(blocks[0].1);
+        self.sack1_start.push(blocks[1].0);
+        self.sack1_end.push(blocks[1].1);
+        self.sack2_start.push(blocks[2].0);
+        self.sack2_end.push(blocks[2].1);
     }
 }
 
