@@ -201,7 +201,9 @@ mod tests {
     #[test]
     fn a_path_that_cannot_run_is_refused() {
         let mut plan = Plan::from_json(r#"{"duration_ns": 1000, "flows": [{"cca": "cubic"}]}"#).unwrap();
-        plan.forward.schedule.push(serde_json::from_str(r#"{"stage": 3, "change": {"kind": "set", "at": 5, "set": {"rate": 9}}}"#).unwrap());
+        plan.forward
+            .schedule
+            .push(serde_json::from_str(r#"{"stage": 3, "change": {"kind": "set", "at": 5, "set": {"rate": 9}}}"#).unwrap());
         let problem = plan.check().err().map(|e| e.to_string()).unwrap();
         assert!(problem.starts_with("forward: "), "{problem}");
     }

@@ -110,19 +110,23 @@ impl<N: Node> Events<N> {
     }
 
     /// `node` wants to be called at `t` or, if something earlier is queued for it, then.
-    #[inline]
+    #[inline(always)] // where the node is known, its number and phase are constants
     pub fn want(&mut self, node: N, t: Time) {
         let index = node.index();
         let queued = &mut self.at[index as usize];
-        if t >= *queued {
-            return;
+        if t < *queued {
+            *queued = t;
+            self.enter(t, (node.phase() as u64) << 62 | u64::from(index));
         }
-        *queued = t;
+    }
+
+    /// Queues an entry of time `t`; `node` is the phase and number of its node, where they stand in a key.
+    #[inline]
+    fn enter(&mut self, t: Time, node: u64) {
         self.seq += 1;
         debug_assert!(self.seq < 1 << SEQ_BITS);
-        let order = (node.phase() as u64) << 62 | self.seq << INDEX_BITS | u64::from(index);
-        let key = Key::from(t.0) << 64 | Key::from(order);
-        self.file(key);
+        let order = node | self.seq << INDEX_BITS;
+        self.file(Key::from(t.0) << 64 | Key::from(order));
     }
 
     /// Entries queued, those included that an earlier one has replaced.

@@ -11,12 +11,15 @@ pub(crate) struct Wire {
 }
 
 impl Body for Wire {
+    #[inline]
     fn segment(&self) -> Option<&Segment> {
         Some(&self.segment)
     }
+    #[inline]
     fn payload(&self) -> u32 {
         self.segment.len
     }
+    #[inline]
     fn split(&self, index: u32, _of: u32) -> Wire {
         Wire { segment: self.segment.part(index, u32::from(self.mss)), ..*self }
     }

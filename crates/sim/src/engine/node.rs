@@ -41,13 +41,19 @@ pub(super) enum Node {
     Flow(u32, Part),
 }
 
-const LEGS: [Leg; 3] = [Leg::Host, Leg::Network, Leg::Reverse];
+/// The nodes that every trial has, by their numbers.
+const FIXED: [Node; 7] = [
+    Node::Pipe(Leg::Host),
+    Node::Pipe(Leg::Network),
+    Node::Pipe(Leg::Reverse),
+    Node::Neighbours,
+    Node::FlowSamples,
+    Node::QueueSamples,
+    Node::Cpu,
+];
+/// Behind them the nodes of each flow, in this order.
 const PARTS: [Part; 5] = [Part::Connection, Part::Sender, Part::Receiver, Part::Writer, Part::Reader];
-const NEIGHBOURS: u32 = LEGS.len() as u32;
-const FLOW_SAMPLES: u32 = NEIGHBOURS + 1;
-const QUEUE_SAMPLES: u32 = NEIGHBOURS + 2;
-const CPU: u32 = NEIGHBOURS + 3;
-const FIRST_FLOW: u32 = NEIGHBOURS + 4;
+const FIRST_FLOW: u32 = FIXED.len() as u32;
 const PER_FLOW: u32 = PARTS.len() as u32;
 
 impl Node {
@@ -61,24 +67,20 @@ impl events::Node for Node {
     #[inline]
     fn index(self) -> u32 {
         match self {
-            Node::Pipe(leg) => leg as u32,
-            Node::Neighbours => NEIGHBOURS,
-            Node::FlowSamples => FLOW_SAMPLES,
-            Node::QueueSamples => QUEUE_SAMPLES,
-            Node::Cpu => CPU,
+            Node::Pipe(leg) => leg as u32, // its place in FIXED, as for the next ones
+            Node::Neighbours => 3,
+            Node::FlowSamples => 4,
+            Node::QueueSamples => 5,
+            Node::Cpu => 6,
             Node::Flow(flow, part) => FIRST_FLOW + flow * PER_FLOW + part as u32,
         }
     }
 
     #[inline]
     fn from_index(index: u32) -> Node {
-        match index {
-            NEIGHBOURS => Node::Neighbours,
-            FLOW_SAMPLES => Node::FlowSamples,
-            QUEUE_SAMPLES => Node::QueueSamples,
-            CPU => Node::Cpu,
-            i if i < NEIGHBOURS => Node::Pipe(LEGS[i as usize]),
-            i => Node::Flow((i - FIRST_FLOW) / PER_FLOW, PARTS[((i - FIRST_FLOW) % PER_FLOW) as usize]),
+        match FIXED.get(index as usize) {
+            Some(node) => *node,
+            None => Node::Flow((index - FIRST_FLOW) / PER_FLOW, PARTS[((index - FIRST_FLOW) % PER_FLOW) as usize]),
         }
     }
 
@@ -102,9 +104,8 @@ mod tests {
         let all: Vec<Node> = (0..Node::count(3) as u32).map(Node::from_index).collect();
         assert!(all.iter().enumerate().all(|(i, n)| n.index() as usize == i), "{all:?}");
         assert_eq!(all.last(), Some(&Node::Flow(2, Part::Reader)));
-        let every = LEGS.map(Node::Pipe).into_iter().chain([Node::Neighbours, Node::FlowSamples, Node::QueueSamples, Node::Cpu]);
         let flows = (0..3).flat_map(|i| PARTS.map(|p| Node::Flow(i, p)));
-        assert_eq!(all, every.chain(flows).collect::<Vec<_>>());
+        assert_eq!(all, FIXED.into_iter().chain(flows).collect::<Vec<_>>());
     }
 
     #[test]
