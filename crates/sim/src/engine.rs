@@ -117,3 +117,6 @@ impl Engine<'_> {
         self.flush_receiver(i);
     }
 }
+
+#[cfg(test)]
+mod tests;

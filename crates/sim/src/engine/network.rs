@@ -172,6 +172,18 @@ impl Network {
         Some(Arrival::Segment(p.flow as usize, p.body.segment))
     }
 
+    /// Whether something has left a host, and its sender was not told.
+    #[cfg(test)]
+    pub fn has_news(&self) -> bool {
+        !self.departed.is_empty() || self.pipes().iter().any(|pipe| pipe.has_released())
+    }
+
+    /// Packets on their way.
+    #[cfg(test)]
+    pub fn held(&self) -> u64 {
+        self.pipes().iter().map(|pipe| pipe.held()).sum()
+    }
+
     fn pipes(&self) -> [&Pipe<Wire>; 3] {
         [&self.host, &self.forward, &self.reverse]
     }
