@@ -130,6 +130,7 @@ impl<N: Node> Events<N> {
     }
 
     /// Entries queued, those included that an earlier one has replaced.
+    #[cfg(test)]
     pub fn queued(&self) -> usize {
         usize::from(self.top != Key::MAX) + self.near.len() + self.paged + self.far.len()
     }

@@ -41,7 +41,8 @@ impl Engine<'_> {
         self.transmit(i, &Transmit { segment, segs: 1, burst: 0, departure: self.now });
     }
 
-    // RFC 5961 §3.2: only the exact sequence number resets; beside it, as docs/models/receiver.md says, the end of the last SACKed range.
+    /// A RST has come: only the exact sequence number resets (RFC 5961 §3.2), or the end of the rightmost SACKed range
+    /// (docs/models/engine.md); any other is answered with an ACK.
     pub(super) fn on_reset(&mut self, i: usize, seq: u64) {
         let f = &mut self.flows[i];
         f.absorb_all(self.now);

@@ -12,7 +12,7 @@ impl Flow<'_> {
         let seconds = self.begin.map_or(0.0, |b| stop.since(b).secs_f64());
         let (info, ecn) = (self.sender.info(), self.sender.uses_ecn());
         // What reached the receiver in order is its application's, also what it had no time to read.
-        let bytes = self.received + self.receiver.readable();
+        let bytes = self.reader.received() + self.receiver.readable();
         let receiver = receiver_summary(self.receiver.stats());
         let s = self.sender.stats(stop);
         FlowSummary {
@@ -22,7 +22,7 @@ impl Flow<'_> {
             seconds,
             established: self.begin.is_some(),
             bytes_received: bytes,
-            bytes_received_first_half: self.received_first_half,
+            bytes_received_first_half: self.reader.received_first_half(),
             bytes_sent: s.bytes_written,
             goodput_mbps: if seconds > 0.0 { bytes as f64 * 8e-6 / seconds } else { 0.0 },
             retransmits: s.retransmits,
