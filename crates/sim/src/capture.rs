@@ -1,7 +1,7 @@
 //! A trial's packets as a pcapng file.
 
 use crate::checked::CheckedPlan;
-use crate::output::PacketEvents;
+use crate::columns::PacketEvents;
 use std::io::{self, BufWriter};
 use tcpscape_base::{Flags, Segment, Time};
 use tcpscape_capture::{Event, Meta, WHOLE};

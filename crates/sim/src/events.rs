@@ -7,6 +7,10 @@
 //! in buckets of 131 µs and enter the heap, sorted, when their bucket's time comes; what is more than a second ahead waits in a heap
 //! of its own.
 
+mod floor;
+
+pub use floor::floor;
+
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::marker::PhantomData;
@@ -273,35 +277,6 @@ impl<N: Node> Events<N> {
     }
 }
 
-/// A node of the benchmark, which has no work behind it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Idle(u32);
-
-impl Node for Idle {
-    fn index(self) -> u32 {
-        self.0
-    }
-    fn from_index(index: u32) -> Idle {
-        Idle(index)
-    }
-    fn phase(self) -> Phase {
-        Phase::Network
-    }
-}
-
-/// Seconds that `events` events take with nothing behind them, for the nodes of one flow: the floor of the benchmark.
-pub fn floor(events: u64) -> f64 {
-    const NODES: u32 = 8;
-    let mut e = Events::new(NODES as usize);
-    (0..NODES).for_each(|i| e.want(Idle(i), Time(u64::from(i))));
-    let start = std::time::Instant::now();
-    for i in 0..events {
-        let (t, node) = e.pop(Time::MAX).expect("every node wants more");
-        e.want(node, Time(t.0 + 1_000 + (i & 63)));
-    }
-    start.elapsed().as_secs_f64()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -357,10 +332,10 @@ mod tests {
             // Reaches from nanoseconds to many turns of the calendar.
             let ahead = s.next_u64() >> (30 + s.below(30));
             let t = Time(now.0 + ahead % 20_000_000_000);
-            e.want(Idle(c), t);
+            e.want(Numbered(c), t);
             due[c as usize] = due[c as usize].min(t);
             if s.below(2) == 0 {
-                let (t, Idle(c)) = e.pop(Time::MAX).expect("one was just queued");
+                let (t, Numbered(c)) = e.pop(Time::MAX).expect("one was just queued");
                 assert!(t >= now);
                 assert_eq!(due[c as usize], t);
                 assert_eq!(due.iter().min(), Some(&t));

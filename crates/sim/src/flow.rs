@@ -161,6 +161,7 @@ impl<'a> Flow<'a> {
     }
 
     /// When it should run, given that there may be data.
+    #[inline]
     pub fn read_due(&self, now: Time) -> Option<Time> {
         self.reader.due(now, &self.receiver)
     }

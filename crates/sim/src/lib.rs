@@ -8,10 +8,11 @@
 //! One event per arrow where time passes; where none passes, a plain call. A trial's way through the files: [`plan`] is the input (JSON),
 //! [`checked`] a plan that passed every check and is shared by all seeds (with [`kernel`], its kernel profile, and [`controls`], the
 //! door for congestion controls from outside), `engine` the loop over [`events`], `flow` one connection with its applications,
-//! [`output`] the summaries and columns that come out, [`capture`] a trial's packets as a file.
+//! [`output`] the summaries that come out, [`columns`] the samples and packets beside them, [`capture`] a trial's packets as a file.
 
 pub mod capture;
 pub mod checked;
+pub mod columns;
 pub mod controls;
 mod engine;
 pub mod events;
@@ -23,6 +24,7 @@ mod wire;
 
 pub use capture::write_pcapng;
 pub use checked::CheckedPlan;
+pub use columns::{Column, Table};
 pub use controls::Controls;
-pub use output::{Column, FlowSummary, Table, TrialOutput};
+pub use output::{FlowSummary, TrialOutput};
 pub use plan::{App, FlowPlan, Plan, PlanError, Read};
