@@ -187,7 +187,7 @@ pub struct Packet<B> {
     pub segs: u16,
     /// ECN field.
     pub ecn: Ecn,
-    /// Earliest departure from its own host, set by that host's TCP (`skb->tstamp`); 0 when it has none, as everywhere else.
+    /// Earliest departure from its own host, set by that host's TCP; 0 when it has none, as everywhere else.
     pub edt: Time,
     /// Set when an impairment damaged it: the receiver's checksum will refuse it.
     pub corrupt: bool,
@@ -196,8 +196,8 @@ pub struct Packet<B> {
 }
 
 impl<B> Packet<B> {
-    /// Sets CE, as a queue does instead of dropping; false if the packet is not ECN-capable. One that has CE already counts as marked.
-    /// Linux: INET_ECN_set_ce()
+    /// Sets CE, as a queue does instead of dropping (RFC 3168 §5); false if the packet is not ECN-capable. One that has CE already counts
+    /// as marked.
     #[inline]
     pub fn mark(&mut self) -> bool {
         if self.ecn == Ecn::NotEct {
