@@ -17,6 +17,7 @@ import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
 
+import engine
 from table import markdown, verdict
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -84,7 +85,7 @@ def times(module, costs: dict[str, Cost], plan, reps: int, scale: float) -> None
     for _ in range(reps):
         for name, text in texts.items():
             began = time.process_time()
-            result = module.run(text, [1], 1)[0]
+            result = engine.run_text(module, text, [1])[0]
             spent = time.process_time() - began
             ns[name].append(1e9 * spent / result["arrivals"])
             costs[name].events = result["events"] / result["arrivals"]

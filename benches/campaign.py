@@ -91,7 +91,7 @@ def engine_alone(cases: list[tuple[Scenario, range]]) -> Callable[[], None]:
     def work() -> None:
         for plan, seeds in plans:
             for seed in seeds:
-                model._lib.run(plan, [seed], 1)
+                plan.run(seed)
 
     return work
 

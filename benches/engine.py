@@ -7,6 +7,7 @@ import json
 import math
 import random
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 
 class EngineMissing(SystemExit):
@@ -37,7 +38,18 @@ def parser(module):
 
 def run_plan(module, plan: dict, seeds: list[int], threads: int) -> list[dict]:
     """The engine's results, one a seed."""
-    return module.run(json.dumps(plan), seeds, threads)
+    return run_text(module, json.dumps(plan), seeds, threads)
+
+
+def run_text(module, plan_json: str, seeds: list[int], threads: int = 1) -> list[dict]:
+    """The same for a plan's JSON; older modules, which one may want to compare with, and the stand-in read it with `run`."""
+    if not hasattr(module, "Plan"):
+        return module.run(plan_json, seeds, threads)
+    plan = module.Plan(plan_json)
+    if threads <= 1:
+        return [plan.run(seed) for seed in seeds]
+    with ThreadPoolExecutor(threads) as workers:
+        return list(workers.map(plan.run, seeds))
 
 
 class Fake:

@@ -113,7 +113,7 @@ def measure(module, plan: dict, repetitions: int) -> Run:
     text, cpu, result = json.dumps(plan), [], None
     for _ in range(repetitions):
         began = time.process_time()
-        result = module.run(text, [1], 1)[0]
+        result = engine.run_text(module, text, [1])[0]
         cpu.append(time.process_time() - began)
     flows = result["flows"]
     data = sum(f["data_segs_out"] - f["retransmits"] for f in flows)
@@ -201,7 +201,7 @@ def studies(module, jobs: int) -> tuple[float, float, int]:
     ]
     wall, cpu = time.perf_counter(), time.process_time()
     with ThreadPoolExecutor(jobs) as pool:
-        list(pool.map(lambda p: module.run(p[0], [p[1]], 1), plans))
+        list(pool.map(lambda p: engine.run_text(module, p[0], [p[1]]), plans))
     return time.perf_counter() - wall, time.process_time() - cpu, len(plans)
 
 
@@ -214,7 +214,7 @@ def peak():
     return int(next(line for line in open("/proc/self/status") if line.startswith("VmHWM")).split()[1])
 plan = sys.stdin.read()
 before = peak()
-r = core.run(plan, [1], 1)[0]
+r = core.Plan(plan).run(1)
 print(json.dumps([before, peak(), sum(f["cwnd"]["mean"] for f in r["flows"])]))
 """
 

@@ -77,7 +77,7 @@ def model_runs(module, cca: str, flows: int, seeds: int, jobs: int) -> list[floa
         "forward": {"stages": [{"qdisc": queue, "at": "sender"}]},
         "flows": [{"cca": cca, "listener": "cubic"}] * flows,
     }
-    trials = module.run(json.dumps(plan), list(range(1, seeds + 1)), jobs)
+    trials = engine.run_plan(module, plan, list(range(1, seeds + 1)), jobs)
     return [sum(f["goodput_mbps"] for f in t["flows"]) for t in trials]
 
 

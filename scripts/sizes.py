@@ -25,7 +25,7 @@ def rust_functions(text: str) -> list[tuple[str, int]]:
     """Name and length of each function, found by its indentation."""
     found, lines = [], text.splitlines()
     for i, line in enumerate(lines):
-        if start := RUST_FN.match(line):
+        if (start := RUST_FN.match(line)) and not line.endswith(";"):  # a trait's method without a body has no length
             end = next((j for j in range(i, len(lines)) if lines[j] == f"{start.group(1)}}}"), i)
             found.append((start.group(2), end - i + 1))
     return found

@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 
 from tcpscape import build, engines, files
+from tcpscape.campaign.runner import Runner
+from tcpscape.engines.base import Capture
 
 STUB = Path(engines.__file__).parent.parent / "_core.pyi"
 
@@ -27,6 +29,48 @@ def test_the_stub_says_what_the_binary_has(core):
     stub = {n.name: [a.arg for a in n.args.args] for n in ast.parse(STUB.read_text()).body if isinstance(n, ast.FunctionDef)}
     binary = {n: list(inspect.signature(f).parameters) for n, f in vars(core).items() if inspect.isroutine(f) and not n.startswith("_")}
     assert stub == binary
+
+
+def test_the_stub_says_what_a_plan_has(core):
+    stub = next(n for n in ast.parse(STUB.read_text()).body if isinstance(n, ast.ClassDef) and n.name == "Plan")
+    said = {n.name: [a.arg for a in n.args.args] for n in stub.body if isinstance(n, ast.FunctionDef) and n.name != "__init__"}
+    assert said == {n: list(inspect.signature(f).parameters) for n, f in vars(core.Plan).items() if not n.startswith("_")}
+
+
+def test_a_plan_is_parsed_once_for_all_its_seeds(core, monkeypatch):
+    class Counting:
+        """The extension module, which counts the plans that it reads."""
+
+        plans = 0
+
+        def __getattr__(self, name):
+            return getattr(core, name)
+
+        def Plan(self, *args):
+            self.plans += 1
+            return core.Plan(*args)
+
+    model, scenario = engines.make("model"), build.scenario({"forward": "netem delay 10ms", "reverse": "netem delay 10ms"}, duration="1s")
+    monkeypatch.setattr(model, "_core", lib := Counting())
+    model.check(scenario)
+    trials = Runner(model, 2).run_all([(scenario, range(6))])
+    assert len(model.run(scenario, range(3), threads=3)) == 3
+    assert len(trials) == 1
+    assert lib.plans == 1
+    model.run(scenario, [1], capture=Capture(samples_ns=10**7))
+    assert lib.plans == 2
+
+
+def test_a_plan_that_makes_no_sense_is_refused_when_it_is_read(core):
+    for text, problem in [("{}", "missing field"), ('{"duration_ns": 5, "flows": []}', "flows: must be between"), ("[", "plan: ")]:
+        with pytest.raises(ValueError, match=problem):
+            core.Plan(text)
+
+
+def test_a_plan_without_packets_is_not_captured(core, tmp_path):
+    said = core.Plan('{"duration_ns": 1000000000, "flows": [{"cca": "cubic"}]}')
+    with pytest.raises(ValueError, match="trace_packets"):
+        said.write_pcapng(str(tmp_path / "x.pcapng"), 1)
 
 
 def test_words_round_trip(core):

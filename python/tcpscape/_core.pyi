@@ -6,6 +6,21 @@ from typing import Any
 Controls = Mapping[str, Callable[[int], Any]]
 """Congestion controls in Python: name → what makes one, from the flow's seed."""
 
+class Plan:
+    """What to simulate, without the seed: parsed and checked once, shared by threads.
+
+    With `controls` a trial holds the GIL; HookError for what a hook raised.
+    """
+
+    def __init__(self, json: str, controls: Controls | None = None) -> None:
+        """ValueError for a plan that makes no sense."""
+
+    def run(self, seed: int) -> dict[str, Any]:
+        """Runs one trial; columns are `(dtype, buffer)`."""
+
+    def write_pcapng(self, path: str, seed: int) -> None:
+        """Runs one trial and writes its packets as pcapng; the plan must record them."""
+
 class HookError(RuntimeError):
     """A hook raised something, its `__cause__`; arguments are the control's name and the hook's."""
 
@@ -39,14 +54,5 @@ def kernel_profile(name: str) -> str:
 def kernel_profiles() -> list[str]:
     """Names of the kernel profiles."""
 
-def run(plan_json: str, seeds: list[int], threads: int, controls: Controls | None = None) -> list[dict[str, Any]]:
-    """Runs one trial for each seed, in order; columns are `(dtype, buffer)`. ValueError for a plan that makes no sense.
-
-    With `controls`, one trial after the other, with the GIL; HookError for what a hook raised.
-    """
-
 def bench_floor(events: int) -> float:
     """CPU seconds that the event queue alone takes for `events` events: the floor of any simulation."""
-
-def write_pcapng(path: str, plan_json: str, seed: int, controls: Controls | None = None) -> None:
-    """Runs one trial and writes its packets as pcapng."""

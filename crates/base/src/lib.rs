@@ -10,4 +10,4 @@ mod units;
 pub use histogram::Histogram;
 pub use packet::{CaState, Ecn, Flags, Packet, SackBlock, Segment, ETH_HEADER, MAX_SACK_BLOCKS};
 pub use rng::Stream;
-pub use units::{Bytes, Duration, Rate, Time};
+pub use units::{Duration, Rate, Time};

@@ -43,6 +43,11 @@ impl Flags {
     pub const fn with(self, other: Flags) -> Flags {
         Flags(self.0 | other.0)
     }
+    /// These flags, `other`'s taken away.
+    #[inline]
+    pub const fn without(self, other: Flags) -> Flags {
+        Flags(self.0 & !other.0)
+    }
     /// The three bits AE, CWR and ECE as one number: the ACE field of accurate ECN (RFC 9768 §3.2.2).
     #[inline]
     pub const fn ace(self) -> u8 {
@@ -88,6 +93,22 @@ impl Segment {
     #[inline]
     pub const fn end(&self) -> u64 {
         self.seq + self.len as u64 + (self.flags.0 & 1) as u64 + ((self.flags.0 >> 1) & 1) as u64
+    }
+    /// Part `index` of a super-packet that segmentation offload cuts into pieces of `mss` bytes: its sequence number and length, PSH and
+    /// FIN with the last part alone, CWR with the first (RFC 3168 §6.1.2: one packet tells of the reduction).
+    #[inline]
+    #[must_use]
+    pub fn part(&self, index: u32, mss: u32) -> Segment {
+        let start = (index * mss).min(self.len);
+        let len = mss.min(self.len - start);
+        let mut flags = self.flags;
+        if start + len < self.len {
+            flags = flags.without(Flags::PSH.with(Flags::FIN));
+        }
+        if index > 0 {
+            flags = flags.without(Flags::CWR);
+        }
+        Segment { seq: self.seq + u64::from(start), len, flags, ..*self }
     }
     /// Adds a SACK block (set `ack` first); further ones than fit are left out, as are blocks too far away to encode.
     #[inline]
@@ -166,7 +187,7 @@ pub struct Packet<B> {
     pub segs: u16,
     /// ECN field.
     pub ecn: Ecn,
-    /// Earliest departure from its own host, set by that host's TCP (`skb->tstamp`); 0 when it has none, as everywhere else.
+    /// Earliest departure from its own host, set by that host's TCP; 0 when it has none, as everywhere else.
     pub edt: Time,
     /// Set when an impairment damaged it: the receiver's checksum will refuse it.
     pub corrupt: bool,
@@ -175,8 +196,8 @@ pub struct Packet<B> {
 }
 
 impl<B> Packet<B> {
-    /// Sets CE, as a queue does instead of dropping; false if the packet is not ECN-capable. One that has CE already counts as marked.
-    /// Linux: INET_ECN_set_ce()
+    /// Sets CE, as a queue does instead of dropping (RFC 3168 §5); false if the packet is not ECN-capable. One that has CE already counts
+    /// as marked.
     #[inline]
     pub fn mark(&mut self) -> bool {
         if self.ecn == Ecn::NotEct {
@@ -211,6 +232,28 @@ mod tests {
     fn a_full_segment_is_a_1514_byte_frame() {
         let s = Segment { len: 1448, flags: Flags::ACK, ..Default::default() };
         assert_eq!(s.frame_len(), 1514);
+    }
+
+    /// 4000 bytes with an MSS of 1448: 1448, 1448 and 1104, in order and without a gap.
+    #[test]
+    fn the_parts_of_a_super_packet_are_whole_segments_and_the_rest() {
+        let flags = Flags::ACK.with(Flags::PSH).with(Flags::FIN).with(Flags::CWR);
+        let s = Segment { seq: 100, ack: 7, len: 4_000, flags, tsval: 9, ..Default::default() };
+        let parts: Vec<Segment> = (0..3).map(|i| s.part(i, 1_448)).collect();
+        assert_eq!(parts.iter().map(|p| (p.seq, p.len)).collect::<Vec<_>>(), [(100, 1_448), (1_548, 1_448), (2_996, 1_104)]);
+        let has = |f| parts.iter().map(|p| p.flags.has(f)).collect::<Vec<_>>();
+        assert_eq!(has(Flags::CWR), [true, false, false]);
+        assert_eq!((has(Flags::PSH), has(Flags::FIN)), (vec![false, false, true], vec![false, false, true]));
+        assert!(parts.iter().all(|p| p.flags.has(Flags::ACK) && (p.ack, p.tsval) == (7, 9)));
+        assert_eq!(parts[2].end(), s.end());
+    }
+
+    #[test]
+    fn a_single_segment_is_its_own_only_part() {
+        let s = Segment { seq: 5, len: 1_448, flags: Flags::ACK.with(Flags::PSH).with(Flags::CWR), ..Default::default() };
+        assert_eq!(s.part(0, 1_448), s);
+        let ack = Segment { seq: 5, flags: Flags::ACK.with(Flags::PSH), ..Default::default() };
+        assert_eq!(ack.part(0, 1_448), ack);
     }
 
     #[test]

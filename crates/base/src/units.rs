@@ -19,11 +19,6 @@ pub struct Duration(pub u64);
 #[serde(transparent)]
 pub struct Rate(pub u64);
 
-/// A size in bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct Bytes(pub u64);
-
 impl Time {
     /// The start of the trial.
     pub const ZERO: Time = Time(0);
@@ -88,14 +83,6 @@ impl Duration {
 }
 
 impl Rate {
-    /// The time `bytes` take at this rate, rounded down to the nanosecond; for a zero rate, for ever.
-    #[inline]
-    pub fn time_for(self, bytes: u64) -> Duration {
-        if self.0 == 0 {
-            return Duration(u64::MAX);
-        }
-        Duration((bytes as u128 * 8 * 1_000_000_000 / self.0 as u128) as u64)
-    }
     /// Bytes per second, rounded down.
     #[inline]
     pub const fn bytes_per_sec(self) -> u64 {
@@ -159,11 +146,6 @@ impl fmt::Display for Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_full_frame_at_ten_megabit_takes_1_2112_ms() {
-        assert_eq!(Rate(10_000_000).time_for(1514), Duration(1_211_200));
-    }
 
     #[test]
     fn time_never_wraps() {

@@ -44,7 +44,7 @@ pub struct Pipe<B> {
     /// The earliest event inside.
     next: Time,
     holds_sender: bool,
-    /// Whether departures from the first stage are reported though it does not hold the sender.
+    /// Whether departures from the first stage are reported: somebody drains them.
     track: bool,
     freed: Freed,
     capacity: Option<Rate>,
@@ -128,13 +128,13 @@ impl<B: Body> Pipe<B> {
         self.holds_sender
     }
 
-    /// Reports departures from the first stage even where it does not hold the sender.
+    /// Reports departures from the first stage from now on; whoever asks for it must drain them, or they pile up.
     pub fn track_departures(&mut self) {
         self.track = true;
     }
 
-    /// The packets (flow, size, id) that have left the first stage, sent or dropped, since the last call; only if it holds
-    /// the sender or departures are tracked.
+    /// The packets (flow, size, id) that have left the first stage, sent or dropped, since the last call; none unless departures
+    /// are tracked.
     #[inline]
     pub fn drain_released(&mut self) -> impl Iterator<Item = (u32, u32, u64)> + '_ {
         self.freed.list.drain(..)
@@ -185,7 +185,7 @@ impl<B: Body> Pipe<B> {
             self.out.push_back((now, p));
             return true;
         };
-        self.freed.on = (self.holds_sender || self.track) && i == 0;
+        self.freed.on = self.track && i == 0;
         let taken = stage.queue.enqueue(now, p, &mut self.freed);
         if !stage.blocked {
             stage.next = stage.queue.next_event().max(now);
@@ -200,7 +200,7 @@ impl<B: Body> Pipe<B> {
     #[inline]
     fn take(&mut self, i: usize, now: Time) -> Option<Packet<B>> {
         let stage = &mut self.stages[i];
-        self.freed.on = (self.holds_sender || self.track) && i == 0;
+        self.freed.on = self.track && i == 0;
         match stage.queue.dequeue(now, &mut self.freed) {
             Some(mut p) => {
                 self.freed.note(&p);

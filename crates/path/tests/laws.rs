@@ -56,6 +56,9 @@ fn path(stages: &[&str]) -> PathSpec {
 /// Random traffic of small, full and offloaded packets: what came out, and when.
 fn drive(spec: &PathSpec, seed: u64, packets: u64, keep_every_law: bool) -> (Pipe<u64>, Vec<(Time, Packet<u64>)>) {
     let mut pipe = Pipe::new(spec, seed, "forward");
+    if pipe.holds_sender() {
+        pipe.track_departures();
+    }
     let mut traffic = Stream::new(9, "traffic");
     let (mut out, mut arrival, mut sent, mut released) = (vec![], Time::ZERO, 0, 0u64);
     let mut pushed_bytes = 0;
@@ -90,6 +93,21 @@ fn drive(spec: &PathSpec, seed: u64, packets: u64, keep_every_law: bool) -> (Pip
         assert_eq!(released, 0);
     }
     (pipe, out)
+}
+
+/// A list of departures that nobody drains would grow with every packet.
+#[test]
+fn departures_are_kept_only_where_they_are_asked_for() {
+    for words in all() {
+        let mut pipe = Pipe::new(&path(&[words]), 1, "forward");
+        for id in 0..50 {
+            pipe.push(Time(id), Packet { id, flow: 7, size: 1514, segs: 1, body: id, ..Default::default() });
+        }
+        while let Some(t) = pipe.next_event().filter(|t| *t < Time(10_000_000_000)) {
+            while pipe.pop(t).is_some() {}
+        }
+        assert!(!pipe.has_released(), "{words}");
+    }
 }
 
 /// Packets in + duplicated + cut = out + dropped + held.

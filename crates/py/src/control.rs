@@ -95,7 +95,7 @@ struct Hooked {
     cost: Arc<Cost>,
 }
 
-/// An attribute of the object, or what it is when nothing is said.
+/// An attribute of the object, or its default where the object has none.
 fn attribute<'py, T: FromPyObject<'py>>(object: &Bound<'py, PyAny>, name: &str, default: T) -> PyResult<T> {
     match object.getattr_opt(name)? {
         Some(value) => value.extract().map_err(|e| PyTypeError::new_err(format!("{name} = {value}: {e}"))),
@@ -151,7 +151,7 @@ impl Hooked {
         read: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<T>,
     ) -> (T, Window) {
         let began = Instant::now();
-        let got = Python::with_gil(|py| -> PyResult<(T, Window)> {
+        let result = Python::with_gil(|py| -> PyResult<(T, Window)> {
             let window = self.window.bind(py);
             window.try_borrow_mut()?.w = w;
             let f = hook.1.bind(py);
@@ -165,7 +165,7 @@ impl Hooked {
             Ok((answer, w))
         });
         self.cost.ns.fetch_add(began.elapsed().as_nanos() as u64, Relaxed);
-        got.unwrap_or_else(|error| stop(Failed { control: self.name.clone(), hook: hook.0, error }))
+        result.unwrap_or_else(|error| stop(Failed { control: self.name.clone(), hook: hook.0, error }))
     }
 
     /// A hook that writes the window and answers nothing.

@@ -2,13 +2,13 @@
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
-use tcpscape_sim::{Column, Plan, Table, TrialOutput};
+use tcpscape_sim::{Column, Table, TrialOutput};
 
-/// One trial's results.
-pub fn trial<'py>(py: Python<'py>, o: TrialOutput, plan: &Plan) -> PyResult<Bound<'py, PyDict>> {
+/// The results of a trial of this length.
+pub fn trial<'py>(py: Python<'py>, o: TrialOutput, duration_ns: u64) -> PyResult<Bound<'py, PyDict>> {
     let d = PyDict::new(py);
     d.set_item("seed", o.seed)?;
-    d.set_item("duration_ns", plan.duration_ns)?;
+    d.set_item("duration_ns", duration_ns)?;
     d.set_item("flows", json(py, &o.flows)?)?;
     let queues = PyList::empty(py);
     for (direction, stats) in &o.queues {

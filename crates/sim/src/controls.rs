@@ -1,7 +1,7 @@
 //! The extension point: congestion controls that are not in the registry, for one run.
 //!
 //! ```
-//! use tcpscape_sim::{run_with, Controls, Plan};
+//! use tcpscape_sim::{Controls, Plan};
 //! use tcpscape_tcp::cc::{AckSample, CongestionController, View, Window};
 //!
 //! /// Ten packets, whatever happens.
@@ -22,12 +22,14 @@
 //! }
 //!
 //! let controls = Controls::new().with("ten", |_flow, _seed| Box::new(Ten));
-//! let plan = Plan::read(r#"{"duration_ns": 1000000000, "flows": [{"cca": "ten"}]}"#, &controls).unwrap();
-//! assert!(run_with(&plan, 1, &controls).flows[0].established);
+//! let plan = Plan::from_json(r#"{"duration_ns": 1000000000, "flows": [{"cca": "ten"}]}"#).unwrap();
+//! let plan = plan.check_with(&controls).unwrap();
+//! assert!(plan.run(1).flows[0].established);
 //! ```
 
 use crate::plan::FlowPlan;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use tcpscape_tcp::cc::{self, CongestionController};
 
 /// Makes a congestion control for a flow. The seed is the flow's own, for those that draw random numbers.
@@ -36,7 +38,7 @@ pub type Make<'a> = dyn Fn(&FlowPlan, u64) -> Box<dyn CongestionController> + Se
 /// Congestion controls by name: those added here, then the registry's. Every flow of every trial gets a new one.
 #[derive(Default)]
 pub struct Controls<'a> {
-    own: BTreeMap<String, Box<Make<'a>>>,
+    own: BTreeMap<String, Arc<Make<'a>>>,
 }
 
 impl<'a> Controls<'a> {
@@ -52,13 +54,8 @@ impl<'a> Controls<'a> {
         name: impl Into<String>,
         make: impl Fn(&FlowPlan, u64) -> Box<dyn CongestionController> + Send + Sync + 'a,
     ) -> Self {
-        self.own.insert(name.into(), Box::new(make));
+        self.own.insert(name.into(), Arc::new(make));
         self
-    }
-
-    /// Whether `name` was added here.
-    pub fn has_own(&self, name: &str) -> bool {
-        self.own.contains_key(name)
     }
 
     /// Every name, the own ones first.
@@ -66,11 +63,29 @@ impl<'a> Controls<'a> {
         self.own.keys().map(String::as_str).chain(cc::REGISTRY.iter().map(|e| e.name)).collect()
     }
 
-    /// The congestion control of a flow, None if there is none of that name.
-    pub fn make(&self, flow: &FlowPlan, seed: u64) -> Option<Box<dyn CongestionController>> {
-        if let Some(make) = self.own.get(&flow.cca) {
-            return Some(make(flow, seed));
+    /// What makes the congestion control called `name`, None if there is none of that name.
+    pub(crate) fn find(&self, name: &str) -> Option<Control<'a>> {
+        match self.own.get(name) {
+            Some(make) => Some(Control::Own(make.clone())),
+            None => cc::find(name).map(Control::Registry),
         }
-        cc::find(&flow.cca).map(|e| (e.new)(&cc::Options { seed, set: Some(&flow.cca_params) }))
+    }
+}
+
+/// What makes a congestion control.
+pub(crate) enum Control<'a> {
+    /// A line of the registry.
+    Registry(&'static cc::Entry),
+    /// One from outside.
+    Own(Arc<Make<'a>>),
+}
+
+impl Control<'_> {
+    /// A new one for a flow; `seed` is the flow's own.
+    pub fn make(&self, flow: &FlowPlan, seed: u64) -> Box<dyn CongestionController> {
+        match self {
+            Control::Registry(entry) => (entry.new)(&cc::Options { seed, set: Some(&flow.cca_params) }),
+            Control::Own(make) => make(flow, seed),
+        }
     }
 }

@@ -1,14 +1,19 @@
 //! The event queue: integer nanoseconds, phases within an instant, ties by insertion.
 //!
-//! Each component (a pipe, a timer, an application) has at most one valid entry. Asking for a later time than the one queued
-//! leaves the entry where it is; when it comes up too early it is queued again. So re-arming a timer on every ACK costs nothing.
+//! Each node (a pipe, a timer, an application) has at most one valid entry. Asking for a later time than the one queued leaves the entry
+//! where it is: its node is called too early, does nothing and asks again. So re-arming a timer on every ACK costs nothing.
 //!
 //! A calendar in front of a heap keeps the cost of an event nearly the same for one flow and for a thousand: entries wait unsorted
 //! in buckets of 131 µs and enter the heap, sorted, when their bucket's time comes; what is more than a second ahead waits in a heap
 //! of its own.
 
+mod floor;
+
+pub use floor::floor;
+
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::marker::PhantomData;
 use tcpscape_base::Time;
 
 /// What happens within one instant: all packets and timers first, then applications, then samples.
@@ -23,6 +28,16 @@ pub enum Phase {
     Sample = 2,
 }
 
+/// What an event calls. Its number stands for it in the calendar: numbers are dense from 0, each has one node and each node one number.
+pub trait Node: Copy {
+    /// Its number, below [`MAX_NODES`].
+    fn index(self) -> u32;
+    /// The node with this number.
+    fn from_index(index: u32) -> Self;
+    /// When it is called within an instant.
+    fn phase(self) -> Phase;
+}
+
 /// Length of a bucket: 2¹⁷ ns.
 const SHIFT: u32 = 17;
 /// Number of buckets: the calendar reaches 1.07 s ahead.
@@ -30,38 +45,40 @@ const BUCKETS: usize = 1 << 13;
 /// No entry.
 const NONE: u32 = u32::MAX;
 
-/// Time in the upper half; phase, order of insertion and component in the lower one.
+/// Time in the upper half; phase, order of insertion and the node's number in the lower one.
 type Key = u128;
-/// Bits of the component in a key.
-const COMPONENT_BITS: u32 = 20;
+/// Bits of a node's number in a key.
+const INDEX_BITS: u32 = 20;
+/// Nodes that a calendar can tell apart.
+pub const MAX_NODES: usize = 1 << INDEX_BITS;
 /// Bits of the order of insertion.
 const SEQ_BITS: u32 = 42;
 
 fn time_of(k: Key) -> Time {
     Time((k >> 64) as u64)
 }
-fn component_of(k: Key) -> u32 {
-    k as u32 & ((1 << COMPONENT_BITS) - 1)
+fn index_of(k: Key) -> u32 {
+    k as u32 & ((1 << INDEX_BITS) - 1)
 }
 
-/// Entries of buckets, linked.
+/// An entry of a bucket's list.
 #[derive(Debug)]
-struct Node {
+struct Entry {
     key: Key,
     next: u32,
 }
 
-/// Pending events of numbered components.
+/// Pending events of nodes.
 #[derive(Debug)]
-pub struct Events {
+pub struct Events<N> {
     /// The earliest of all that the current bucket holds, if it came after the heap's first; else `Key::MAX`.
     top: Key,
     /// Entries of the current bucket and earlier ones.
     near: BinaryHeap<Reverse<Key>>,
     /// First entry of each bucket.
     buckets: Box<[u32]>,
-    nodes: Vec<Node>,
-    /// First unused node.
+    entries: Vec<Entry>,
+    /// First unused entry.
     free: u32,
     /// A bit for each bucket that is not empty.
     occupied: Box<[u64]>,
@@ -70,54 +87,56 @@ pub struct Events {
     /// Number of the bucket that `near` holds.
     current: u64,
     far: BinaryHeap<Reverse<Key>>,
-    /// For each component the time of its valid entry.
+    /// For each node the time of its valid entry.
     at: Vec<Time>,
-    phase: Vec<Phase>,
     seq: u64,
+    called: PhantomData<N>,
 }
 
-impl Default for Events {
-    fn default() -> Events {
+impl<N: Node> Events<N> {
+    /// An empty calendar for nodes whose numbers are below `nodes`.
+    pub fn new(nodes: usize) -> Events<N> {
+        assert!(nodes <= MAX_NODES, "more than {MAX_NODES} nodes");
         Events {
             top: Key::MAX,
             near: BinaryHeap::new(),
             buckets: vec![NONE; BUCKETS].into_boxed_slice(),
-            nodes: Vec::new(),
+            entries: Vec::new(),
             free: NONE,
             occupied: vec![0; BUCKETS / 64].into_boxed_slice(),
             paged: 0,
             current: 0,
             far: BinaryHeap::new(),
-            at: Vec::new(),
-            phase: Vec::new(),
+            at: vec![Time::MAX; nodes],
             seq: 0,
+            called: PhantomData,
         }
     }
-}
 
-impl Events {
-    /// Adds a component; returns its number.
-    pub fn add(&mut self, phase: Phase) -> u32 {
-        self.at.push(Time::MAX);
-        self.phase.push(phase);
-        assert!(self.at.len() < 1 << COMPONENT_BITS, "more than a million components");
-        self.at.len() as u32 - 1
+    /// `node` wants to be called at `t` or, if something earlier is queued for it, then.
+    #[inline(always)] // where the node is known, its number and phase are constants
+    pub fn want(&mut self, node: N, t: Time) {
+        let index = node.index();
+        let queued = &mut self.at[index as usize];
+        if t < *queued {
+            *queued = t;
+            self.enter(t, (node.phase() as u64) << 62 | u64::from(index));
+        }
     }
 
-    /// Component `c` wants to be called at `t` or, if something earlier is queued for it, then.
+    /// Queues an entry of time `t`; `node` is the phase and number of its node, where they stand in a key.
     #[inline]
-    pub fn want(&mut self, c: u32, t: Time) {
-        let i = c as usize;
-        let queued = self.at[i];
-        if t >= queued {
-            return;
-        }
-        self.at[i] = t;
+    fn enter(&mut self, t: Time, node: u64) {
         self.seq += 1;
         debug_assert!(self.seq < 1 << SEQ_BITS);
-        let order = (self.phase[i] as u64) << 62 | self.seq << COMPONENT_BITS | u64::from(c);
-        let key = Key::from(t.0) << 64 | Key::from(order);
-        self.file(key);
+        let order = node | self.seq << INDEX_BITS;
+        self.file(Key::from(t.0) << 64 | Key::from(order));
+    }
+
+    /// Entries queued, those included that an earlier one has replaced.
+    #[cfg(test)]
+    pub fn queued(&self) -> usize {
+        usize::from(self.top != Key::MAX) + self.near.len() + self.paged + self.far.len()
     }
 
     /// Puts an entry where its time belongs.
@@ -128,14 +147,14 @@ impl Events {
             self.stack(key);
         } else if b - self.current < BUCKETS as u64 {
             let i = b as usize % BUCKETS;
-            let node = Node { key, next: self.buckets[i] };
+            let entry = Entry { key, next: self.buckets[i] };
             let n = self.free;
             if n == NONE {
-                self.buckets[i] = self.nodes.len() as u32;
-                self.nodes.push(node);
+                self.buckets[i] = self.entries.len() as u32;
+                self.entries.push(entry);
             } else {
-                self.free = self.nodes[n as usize].next;
-                self.nodes[n as usize] = node;
+                self.free = self.entries[n as usize].next;
+                self.entries[n as usize] = entry;
                 self.buckets[i] = n;
             }
             self.occupied[i / 64] |= 1 << (i % 64);
@@ -178,17 +197,18 @@ impl Events {
 
     /// The next event at or before `until`.
     #[inline]
-    pub fn pop(&mut self, until: Time) -> Option<(Time, u32)> {
+    pub fn pop(&mut self, until: Time) -> Option<(Time, N)> {
         loop {
             while let Some(k) = self.first() {
-                let (t, c) = (time_of(k), component_of(k));
+                let (t, index) = (time_of(k), index_of(k));
                 if t > until {
                     return None;
                 }
                 self.pop_first();
-                if self.at[c as usize] == t {
-                    self.at[c as usize] = Time::MAX;
-                    return Some((t, c));
+                let valid = &mut self.at[index as usize];
+                if *valid == t {
+                    *valid = Time::MAX;
+                    return Some((t, N::from_index(index)));
                 }
             }
             if !self.turn_page(until) {
@@ -216,11 +236,11 @@ impl Events {
         // A bucket's slot is its own until the calendar has gone round: everything in it is of this time.
         let mut n = std::mem::replace(&mut self.buckets[i], NONE);
         while n != NONE {
-            let Node { key, next } = self.nodes[n as usize];
-            if self.at[component_of(key) as usize] == time_of(key) {
+            let Entry { key, next } = self.entries[n as usize];
+            if self.at[index_of(key) as usize] == time_of(key) {
                 self.stack(key);
             }
-            self.nodes[n as usize].next = self.free;
+            self.entries[n as usize].next = self.free;
             self.free = n;
             self.paged -= 1;
             n = next;
@@ -257,41 +277,41 @@ impl Events {
     }
 }
 
-/// Seconds that `events` events take with nothing behind them, for the components of one flow: the floor of the benchmark.
-pub fn floor(events: u64) -> f64 {
-    let mut e = Events::default();
-    let parts: Vec<u32> = (0..8).map(|_| e.add(Phase::Network)).collect();
-    for &c in &parts {
-        e.want(c, Time(u64::from(c)));
-    }
-    let start = std::time::Instant::now();
-    for i in 0..events {
-        let (t, c) = e.pop(Time::MAX).expect("every component wants more");
-        e.want(c, Time(t.0 + 1_000 + (i & 63)));
-    }
-    start.elapsed().as_secs_f64()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use tcpscape_base::Stream;
 
+    /// Number 0 is an application, the others belong to the network.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    struct Numbered(u32);
+
+    impl Node for Numbered {
+        fn index(self) -> u32 {
+            self.0
+        }
+        fn from_index(index: u32) -> Numbered {
+            Numbered(index)
+        }
+        fn phase(self) -> Phase {
+            [Phase::Application, Phase::Network][usize::from(self.0 > 0)]
+        }
+    }
+
     #[test]
     fn instants_run_network_first_then_in_order_of_insertion() {
-        let mut e = Events::default();
-        let (app, a, b) = (e.add(Phase::Application), e.add(Phase::Network), e.add(Phase::Network));
-        for c in [app, b, a] {
-            e.want(c, Time(5));
+        let mut e = Events::new(3);
+        for i in [0, 2, 1] {
+            e.want(Numbered(i), Time(5));
         }
-        let order: Vec<u32> = std::iter::from_fn(|| e.pop(Time::MAX)).map(|(_, c)| c).collect();
-        assert_eq!(order, [b, a, app]);
+        let order: Vec<u32> = std::iter::from_fn(|| e.pop(Time::MAX)).map(|(_, n)| n.0).collect();
+        assert_eq!(order, [2, 1, 0]);
     }
 
     #[test]
     fn an_earlier_wish_replaces_a_later_one() {
-        let mut e = Events::default();
-        let c = e.add(Phase::Network);
+        let mut e = Events::new(2);
+        let c = Numbered(1);
         e.want(c, Time(9));
         e.want(c, Time(3));
         e.want(c, Time(7));
@@ -303,20 +323,19 @@ mod tests {
 
     #[test]
     fn events_near_and_far_come_in_order() {
-        let mut e = Events::default();
+        let mut e = Events::new(300);
         let mut s = Stream::new(1, "events");
         let mut now = Time::ZERO;
-        let parts: Vec<u32> = (0..300).map(|_| e.add(Phase::Network)).collect();
-        let mut due = vec![Time::MAX; parts.len()];
+        let mut due = vec![Time::MAX; 300];
         for _ in 0..200_000 {
             let c = s.below(300);
             // Reaches from nanoseconds to many turns of the calendar.
             let ahead = s.next_u64() >> (30 + s.below(30));
             let t = Time(now.0 + ahead % 20_000_000_000);
-            e.want(c, t);
+            e.want(Numbered(c), t);
             due[c as usize] = due[c as usize].min(t);
             if s.below(2) == 0 {
-                let (t, c) = e.pop(Time::MAX).expect("one was just queued");
+                let (t, Numbered(c)) = e.pop(Time::MAX).expect("one was just queued");
                 assert!(t >= now);
                 assert_eq!(due[c as usize], t);
                 assert_eq!(due.iter().min(), Some(&t));
@@ -328,11 +347,29 @@ mod tests {
 
     #[test]
     fn nothing_is_popped_before_its_time() {
-        let mut e = Events::default();
-        let c = e.add(Phase::Network);
+        let mut e = Events::new(2);
+        let c = Numbered(1);
         e.want(c, Time(5_000_000_000));
         assert_eq!(e.pop(Time(4_999_999_999)), None);
         e.want(c, Time(1_000));
         assert_eq!(e.pop(Time(4_999_999_999)), Some((Time(1_000), c)));
+    }
+
+    /// A timer that is moved on every event leaves at most one stale entry a bucket behind: what is queued does not grow with time.
+    #[test]
+    fn moving_a_timer_leaves_no_trail() {
+        let mut e = Events::new(2);
+        let (ticker, timer) = (Numbered(0), Numbered(1));
+        e.want(ticker, Time(0));
+        let mut most = 0;
+        for _ in 0..100_000 {
+            let (now, node) = e.pop(Time::MAX).expect("the ticker goes on");
+            if node == ticker {
+                e.want(ticker, Time(now.0 + 50_000));
+            }
+            e.want(timer, Time(now.0 + 200_000_000));
+            most = most.max(e.queued());
+        }
+        assert!(most <= 4, "{most}");
     }
 }

@@ -5,20 +5,26 @@
 //!                       ↑                                                              │ poll_transmit
 //!                       └──────────────── on_segment ←─ reverse pipe ←─────────────────┘
 //! ```
-//! One event per arrow where time passes; where none passes, a plain call. [`events`] keeps the order, [`plan`] is the input
-//! (JSON), [`controls`] the door for congestion controls from outside, [`engine`] the loop, [`flow`] one connection with its applications, [`output`] the columns and summaries that come out,
-//! [`capture`] its packets as a file.
+//! One event per arrow where time passes; where none passes, a plain call. A trial's way through the files: [`plan`] is the input (JSON),
+//! [`checked`] a plan that passed every check and is shared by all seeds (with [`kernel`], its kernel profile, and [`controls`], the
+//! door for congestion controls from outside), `engine` the loop over [`events`], `flow` one connection with its applications,
+//! [`output`] the summaries that come out, [`columns`] the samples and packets beside them, [`capture`] a trial's packets as a file.
 
 pub mod capture;
+pub mod checked;
+pub mod columns;
 pub mod controls;
-pub mod engine;
+mod engine;
 pub mod events;
-pub mod flow;
+mod flow;
+pub mod kernel;
 pub mod output;
 pub mod plan;
+mod wire;
 
 pub use capture::write_pcapng;
+pub use checked::CheckedPlan;
+pub use columns::{Column, Table};
 pub use controls::Controls;
-pub use engine::{run, run_many, run_many_with, run_with};
-pub use output::{Column, FlowSummary, Table, TrialOutput};
+pub use output::{FlowSummary, TrialOutput};
 pub use plan::{App, FlowPlan, Plan, PlanError, Read};

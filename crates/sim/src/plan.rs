@@ -1,11 +1,9 @@
-//! What to simulate, as data: the JSON that the Python side sends.
+//! What to simulate, as data: the JSON that the Python side sends. `checked.rs` decides whether it can run.
 
-use crate::controls::Controls;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use tcpscape_base::{Duration, Time};
 use tcpscape_path::PathSpec;
-use tcpscape_tcp::{cc, Feedback, Kernel};
 
 /// One trial without its seed.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -195,87 +193,15 @@ pub enum PlanError {
     },
 }
 
-fn refuse<T>(field: impl Into<String>, problem: impl Into<String>) -> Result<T, PlanError> {
+pub(crate) fn refuse<T>(field: impl Into<String>, problem: impl Into<String>) -> Result<T, PlanError> {
     Err(PlanError::Value { field: field.into(), problem: problem.into() })
 }
 
-/// Longest trial, one day.
-const MAX_DURATION: u64 = 86_400 * 1_000_000_000;
-/// Most flows in one trial.
-const MAX_FLOWS: usize = 100_000;
-
 impl Plan {
-    /// Reads and checks a plan whose congestion controls are all in the registry.
+    /// Reads a plan's JSON. Whether it can be simulated, [`Plan::check`] says.
     pub fn from_json(text: &str) -> Result<Plan, PlanError> {
-        Plan::read(text, &Controls::new())
+        Ok(serde_json::from_str(text)?)
     }
-
-    /// Reads and checks a plan that may name congestion controls of `controls`.
-    pub fn read(text: &str, controls: &Controls<'_>) -> Result<Plan, PlanError> {
-        let p: Plan = serde_json::from_str(text)?;
-        p.check(controls)?;
-        Ok(p)
-    }
-
-    fn check(&self, controls: &Controls<'_>) -> Result<(), PlanError> {
-        if self.duration_ns == 0 || self.duration_ns > MAX_DURATION {
-            return refuse("duration", "must be between 1 ns and one day");
-        }
-        if !(128..=65_535).contains(&self.mtu) {
-            return refuse("mtu", "must be between 128 and 65535 bytes");
-        }
-        if self.flows.is_empty() || self.flows.len() > MAX_FLOWS {
-            return refuse("flows", format!("must be between 1 and {MAX_FLOWS}"));
-        }
-        for (name, ns) in [("sample_interval", self.sample_interval_ns), ("queue_sample_interval", self.queue_sample_interval_ns)] {
-            if ns > 0 && self.duration_ns / ns > 10_000_000 {
-                return refuse(name, "gives more than ten million samples a trial; take a longer one");
-            }
-        }
-        for f in &self.flows {
-            f.check_control(controls)?;
-            f.check(self.duration_ns)?;
-        }
-        self.kernel()?;
-        Ok(())
-    }
-
-    /// The kernel profile with its overrides.
-    pub fn kernel(&self) -> Result<Kernel, PlanError> {
-        let (name, overrides) = match &self.kernel {
-            serde_json::Value::Null => ("6.1", None),
-            serde_json::Value::String(s) => (s.as_str(), None),
-            serde_json::Value::Object(m) => (m.get("profile").and_then(|p| p.as_str()).unwrap_or("6.1"), Some(m)),
-            _ => return refuse("kernel", "must be a profile's name, or a profile with overrides"),
-        };
-        let Some(base) = profile(name) else {
-            return refuse("kernel", format!("no profile '{name}'; there are {}", PROFILES.map(|p| p.0).join(", ")));
-        };
-        let Some(m) = overrides else { return Ok(base) };
-        let mut v = serde_json::to_value(base)?;
-        for (k, x) in m.iter().filter(|(k, _)| *k != "profile") {
-            match v.get_mut(k) {
-                Some(slot) => *slot = x.clone(),
-                None => return refuse(format!("kernel.{k}"), "is not a setting of a kernel profile"),
-            }
-        }
-        let k: Kernel = match serde_json::from_value(v) {
-            Ok(k) => k,
-            Err(e) => return refuse("kernel", e.to_string()),
-        };
-        if !(24..=10_000).contains(&k.hz) {
-            return refuse("kernel.hz", "must be between 24 and 10000");
-        }
-        Ok(k)
-    }
-}
-
-/// Kernel profiles by name.
-pub const PROFILES: [(&str, Kernel); 2] = [("6.1", Kernel::V6_1), ("6.12", Kernel::V6_12)];
-
-/// The profile called `name`.
-pub fn profile(name: &str) -> Option<Kernel> {
-    PROFILES.iter().find(|p| p.0 == name).map(|p| p.1)
 }
 
 impl FlowPlan {
@@ -283,63 +209,6 @@ impl FlowPlan {
     pub fn span(&self, duration_ns: u64) -> (Time, Time) {
         let stop = if self.stop_ns == 0 { duration_ns } else { self.stop_ns.min(duration_ns) };
         (Time(self.start_ns), Time(stop))
-    }
-
-    fn check_control(&self, controls: &Controls<'_>) -> Result<(), PlanError> {
-        let own = controls.has_own(&self.cca);
-        let unknown = |field, name: &str, known: &Controls<'_>| {
-            refuse(field, format!("no congestion control '{name}'; there are {}", known.names().join(", ")))
-        };
-        if !own && cc::find(&self.cca).is_none() {
-            return unknown("cca", &self.cca, controls);
-        }
-        if let Some(name) = self.listener.as_deref().filter(|l| cc::find(l).is_none()) {
-            return unknown("listener", name, &Controls::new());
-        }
-        match cc::check(&self.cca, &self.cca_params) {
-            Err((param, fix)) if !own => refuse(format!("cca.{param}"), fix),
-            _ => Ok(()),
-        }
-    }
-
-    fn check(&self, duration_ns: u64) -> Result<(), PlanError> {
-        let (start, stop) = self.span(duration_ns);
-        if start >= stop {
-            return refuse("flows.start", "must be before the flow's stop and the end of the trial");
-        }
-        let chunk = match self.app {
-            App::Bulk { chunk } => chunk,
-            App::Finite { chunk, bytes } => {
-                if bytes == 0 {
-                    return refuse("app.bytes", "must be at least 1");
-                }
-                chunk
-            }
-            App::Paced { chunk, rate } => {
-                if !(rate.is_finite() && rate > 0.0) {
-                    return refuse("app.rate", "must be more than 0 bytes a second");
-                }
-                chunk
-            }
-        };
-        if chunk == 0 || chunk > 1 << 30 {
-            return refuse("app.chunk", "must be between 1 byte and 1 GiB");
-        }
-        if self.read.size == 0 {
-            return refuse("read.size", "must be at least 1 byte");
-        }
-        if self.read.delay_ns > MAX_DURATION {
-            return refuse("read.delay", "must be at most one day");
-        }
-        Ok(())
-    }
-
-    /// How its listening socket tells of marks, where the sender's congestion control is `congestion`.
-    pub fn listener_feedback(&self, congestion: &dyn cc::CongestionController) -> Feedback {
-        match &self.listener {
-            Some(name) => cc::make(name, 0).map_or(Feedback::Classic, |c| Feedback::of(&*c)),
-            None => Feedback::of(congestion),
-        }
     }
 
     /// The pause between two chunks of a paced application.

@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex};
 use tcpscape_base::{CaState, Stream};
 use tcpscape_path::{parse_tc, Host, PathSpec};
-use tcpscape_sim::{run, run_with, Controls, FlowSummary, Plan};
+use tcpscape_sim::{Controls, FlowSummary, Plan, TrialOutput};
 use tcpscape_tcp::cc::{self, AckSample, CaEvent, CongestionController, LostPacket, PktsAcked, Snapshot, View, Window};
 
 const BDP: f64 = 66.0;
@@ -99,6 +99,11 @@ fn plan(ccas: &[&str], secs: u64, netem: &str, bdp: f64) -> Plan {
     p
 }
 
+/// Runs one trial.
+fn run(p: &Plan, seed: u64) -> TrialOutput {
+    p.clone().check().unwrap().run(seed)
+}
+
 /// A lonely flow for `secs`, ACK by ACK.
 fn watch(secs: u64, netem: &str, bdp: f64) -> (FlowSummary, Vec<Note>) {
     watch_plan(plan(&["bbr3"], secs, netem, bdp))
@@ -109,7 +114,7 @@ fn watch_plan(mut p: Plan) -> (FlowSummary, Vec<Note>) {
     let kept = notes.clone();
     let controls = Controls::new().with("watched", move |_, seed| Box::new(Watched(cc::make("bbr3", seed).unwrap(), kept.clone())));
     p.flows[0].cca = "watched".into();
-    let f = run_with(&p, 1, &controls).flows[0].clone();
+    let f = p.check_with(&controls).unwrap().run(1).flows[0].clone();
     let notes = notes.lock().unwrap().clone();
     (f, notes)
 }

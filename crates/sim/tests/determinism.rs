@@ -1,7 +1,7 @@
 //! The engine as a whole: determinism, conservation, and closed forms.
 
 use tcpscape_path::{parse_tc, Host, PathSpec};
-use tcpscape_sim::{run, run_many, FlowSummary, Plan, TrialOutput};
+use tcpscape_sim::{FlowSummary, Plan, TrialOutput};
 use tcpscape_tcp::cc;
 
 /// A path of tc's words; the first stage may stand on the sender's own egress.
@@ -22,6 +22,11 @@ fn plan(cca: &str, flows: usize, secs: u64, forward: &PathSpec, reverse: &[&str]
     p.forward = forward.clone();
     p.reverse = path(reverse, Host::Receiver);
     p
+}
+
+/// Runs one trial.
+fn run(p: &Plan, seed: u64) -> TrialOutput {
+    p.clone().check().unwrap().run(seed)
 }
 
 /// Jitter, loss and a bottleneck, two cubic flows.
@@ -47,8 +52,15 @@ fn hashes(trials: &[TrialOutput]) -> Vec<(u64, u64)> {
 fn a_trial_is_a_function_of_plan_and_seed_whatever_the_threads() {
     for p in [rough(), paced()] {
         let seeds: Vec<u64> = (1..=7).collect();
-        let one = hashes(&run_many(&p, &seeds, 1));
-        assert_eq!(one, hashes(&run_many(&p, &seeds, 3)));
+        let shared = p.clone().check().unwrap();
+        let trials = |seeds: &[u64]| -> Vec<TrialOutput> { seeds.iter().map(|&s| shared.run(s)).collect() };
+        let one = hashes(&trials(&seeds));
+        let (first, second) = seeds.split_at(3);
+        let both = std::thread::scope(|s| {
+            let other = s.spawn(|| trials(second));
+            [trials(first), other.join().unwrap()].concat()
+        });
+        assert_eq!(one, hashes(&both));
         assert_eq!(one[4], (5, run(&p, 5).hash));
         let mut distinct: Vec<u64> = one.iter().map(|h| h.1).collect();
         distinct.sort_unstable();
@@ -161,8 +173,8 @@ fn reno_under_random_loss_follows_the_inverse_square_root() {
     let rate = |p: f64| {
         let seeds: Vec<u64> = (1..=4).collect();
         let forward = path(&[&netem(p)], Host::Router);
-        let trials = run_many(&plan("reno", 1, 60, &forward, &["netem delay 25ms limit 100000"]), &seeds, 2);
-        trials.iter().map(|t| steady(&t.flows[0], 60)).sum::<f64>() / seeds.len() as f64
+        let plan = plan("reno", 1, 60, &forward, &["netem delay 25ms limit 100000"]).check().unwrap();
+        seeds.iter().map(|&s| steady(&plan.run(s).flows[0], 60)).sum::<f64>() / seeds.len() as f64
     };
     let law = |p: f64| 1_448.0 * 8.0 / 0.05 * (1.5f64).sqrt() / (p / 100.0).sqrt() / 1e6;
     let measured: Vec<(f64, f64)> = [0.1, 0.4, 1.6].iter().map(|&p| (p, rate(p) / law(p))).collect();

@@ -6,13 +6,12 @@
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use tcpscape_path::{parse_tc, Host, PathSpec};
-use tcpscape_sim::{run_many, Plan, TrialOutput};
+use tcpscape_sim::{Plan, TrialOutput};
 use tcpscape_tcp::cc;
 
 /// 20 Mbit/s and 40 ms hold 100,000 bytes.
 const BDP: f64 = 100_000.0;
 const BUFFERS: [f64; 3] = [0.5, 1.0, 4.0];
-const THREADS: usize = 2;
 
 fn path(words: &[String], host: Host) -> PathSpec {
     let mut p = PathSpec::of(words.iter().map(|w| parse_tc(w).unwrap()));
@@ -29,7 +28,8 @@ fn trials(ccas: &[&str], secs: u64, netem: &str, bdp: f64, seeds: &[u64]) -> Vec
     forward.push(format!("tbf rate 20mbit burst 6056 limit {:.0}", bdp * BDP));
     p.forward = path(&forward, Host::Router);
     p.reverse = path(&[format!("netem {} limit 100000", netem.split(" loss").next().unwrap())], Host::Receiver);
-    run_many(&p, seeds, THREADS)
+    let p = p.check().unwrap();
+    seeds.iter().map(|&s| p.run(s)).collect()
 }
 
 fn mean(t: &[TrialOutput], flow: usize) -> f64 {

@@ -1,7 +1,7 @@
 //! TCP Prague against what its draft claims, in closed forms; no released kernel has it to compare with.
 
 use tcpscape_path::{parse_tc, Host, PathSpec};
-use tcpscape_sim::{run, FlowSummary, Plan};
+use tcpscape_sim::{FlowSummary, Plan, TrialOutput};
 
 /// A queue that marks what waited longer than 1 ms, and does nothing else.
 const STEP: &str = "codel limit 1000 target 1s interval 2s ecn ce_threshold 1ms";
@@ -22,6 +22,11 @@ fn plan(ccas: &[&str], secs: u64, (mbit, ms): (u32, f64), words: &str) -> Plan {
     p.forward = path(&[delay.clone(), format!("tbf rate {mbit}mbit burst 3028 limit 3028000; {words}")], Host::Router);
     p.reverse = path(&[delay], Host::Receiver);
     p
+}
+
+/// Runs one trial.
+fn run(p: &Plan, seed: u64) -> TrialOutput {
+    p.clone().check().unwrap().run(seed)
 }
 
 /// Goodput of the second half of the trial, Mbit/s.

@@ -4,7 +4,7 @@ mod gentle;
 
 use gentle::Gentle;
 use tcpscape_path::{parse_tc, Host, StageSpec};
-use tcpscape_sim::{run_many_with, Controls, Plan, PlanError};
+use tcpscape_sim::{CheckedPlan, Controls, Plan, PlanError};
 
 const SEEDS: [u64; 8] = [1, 2, 3, 4, 5, 6, 7, 8];
 
@@ -14,21 +14,20 @@ fn controls() -> Controls<'static> {
 }
 
 /// 10 s at 20 Mbit/s and 40 ms, with a buffer of one bandwidth-delay product and a loss in a thousand.
-fn plan(cca: &str, controls: &Controls<'_>) -> Result<Plan, PlanError> {
+fn plan<'a>(cca: &str, controls: &Controls<'a>) -> Result<CheckedPlan<'a>, PlanError> {
     let json = format!(r#"{{"duration_ns": 10000000000, "flows": [{{"cca": "{cca}"}}]}}"#);
     let hop = |words: &str, at| StageSpec { qdisc: parse_tc(words).expect("tc's words"), at };
-    let mut plan = Plan::read(&json, controls)?;
+    let mut plan = Plan::from_json(&json)?;
     plan.forward.stages =
         vec![hop("netem delay 20ms loss 0.1%", Host::Router), hop("tbf rate 20mbit burst 6056 limit 100000", Host::Router)];
     plan.reverse.stages = vec![hop("netem delay 20ms", Host::Receiver)];
-    Ok(plan)
+    plan.check_with(controls)
 }
 
 /// Goodput of each seed, Mbit/s, in order.
 fn goodputs(cca: &str) -> Result<Vec<f64>, PlanError> {
-    let controls = controls();
-    let plan = plan(cca, &controls)?;
-    let mut all: Vec<f64> = run_many_with(&plan, &SEEDS, 2, &controls).iter().map(|t| t.flows[0].goodput_mbps).collect();
+    let plan = plan(cca, &controls())?;
+    let mut all: Vec<f64> = SEEDS.iter().map(|&seed| plan.run(seed).flows[0].goodput_mbps).collect();
     all.sort_by(f64::total_cmp);
     Ok(all)
 }
@@ -56,7 +55,7 @@ mod tests {
 
     #[test]
     fn a_name_that_nobody_has_is_refused() {
-        let said = plan("nosuch", &controls()).unwrap_err().to_string();
+        let said = plan("nosuch", &controls()).err().unwrap().to_string();
         assert!(said.contains("no congestion control 'nosuch'; there are gentle, "), "{said}");
     }
 }

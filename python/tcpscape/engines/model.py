@@ -7,6 +7,7 @@ import hashlib
 import json
 import threading
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -70,16 +71,24 @@ def results(scenario: Scenario, raw: Sequence[Mapping[str, Any]]) -> tuple[FlowR
     return tuple(FlowResult.of({**said, "cca": cca}) for said, cca in zip(raw, scenario.ccas, strict=True))
 
 
-_plans: WeakKeyDictionary[Scenario, dict[tuple[ModuleType, Capture], str]] = WeakKeyDictionary()
-"""Plans as JSON, as long as their scenario lives: a campaign checks it, and runs it seed by seed."""
+_plans: WeakKeyDictionary[Scenario, dict[tuple[Any, ...], Any]] = WeakKeyDictionary()
+"""Plans that the engine has checked, as long as their scenario lives: a campaign runs them seed by seed, on many threads."""
+_PLANNING = threading.Lock()
 
 
-def _plan(lib: ModuleType, scenario: Scenario, capture: Capture) -> str:
-    """The plan as JSON."""
-    known = _plans.setdefault(scenario, {})
-    if (lib, capture) not in known:
-        known[lib, capture] = json.dumps(plan.build(scenario, lib.parse_tc, parameters(lib), capture), separators=(",", ":"))
-    return known[lib, capture]
+def checked(lib: ModuleType, scenario: Scenario, capture: Capture) -> Any:
+    """A scenario as the engine's own plan, parsed and checked once for all its seeds; again only where the class of a control is another one."""
+    owns = {name: own.find(name) for name in _own_names(scenario)}
+    key = (lib, capture, *(found.cls for found in owns.values()))
+    with _PLANNING:
+        known = _plans.setdefault(scenario, {})
+        if key not in known:
+            text = json.dumps(plan.build(scenario, lib.parse_tc, parameters(lib), capture), separators=(",", ":"))
+            try:
+                known[key] = lib.Plan(text, {name: found.maker() for name, found in owns.items()} or None)
+            except ValueError as e:
+                raise ScenarioError(str(e)) from None
+        return known[key]
 
 
 _ONE_AT_A_TIME = threading.Lock()
@@ -88,10 +97,6 @@ _ONE_AT_A_TIME = threading.Lock()
 
 def _own_names(scenario: Scenario) -> list[str]:
     return sorted({flow.cca for flow in scenario.flows if own.is_own(flow.cca)})
-
-
-def _makers(scenario: Scenario) -> dict[str, own.Maker]:
-    return {name: own.find(name).maker() for name in _own_names(scenario)}
 
 
 def _failure(e: Exception) -> TcpscapeError:
@@ -144,9 +149,9 @@ class Model(Engine):
             said = self._lib.parse_tc(example)
         return str(self._lib.to_tc(said))
 
-    def plan(self, scenario: Scenario, capture: Capture = Capture()) -> str:
-        """The plan as JSON."""
-        return _plan(self._lib, scenario, capture)
+    def plan(self, scenario: Scenario, capture: Capture = Capture()) -> Any:
+        """A scenario as the engine's own plan: `run(seed)` is a trial."""
+        return checked(self._lib, scenario, capture)
 
     def check(self, scenario: Scenario) -> None:
         try:
@@ -154,28 +159,27 @@ class Model(Engine):
         except ValueError as e:
             raise ScenarioError(f"{e}; choose one of them") from None
         self.plan(scenario)
-        for name in _own_names(scenario):
-            own.find(name)
 
     def run(self, scenario: Scenario, seeds: Sequence[int], *, threads: int = 1, capture: Capture = Capture()) -> list[Trial]:
-        said = self.plan(scenario, capture)
-        makers = _makers(scenario)
+        trial = self.plan(scenario, capture).run
         try:
-            if makers:
+            if _own_names(scenario):
                 with _ONE_AT_A_TIME:
-                    raw = self._lib.run(said, list(seeds), 1, makers)
+                    raw = [trial(seed) for seed in seeds]
+            elif threads <= 1 or len(seeds) <= 1:
+                raw = [trial(seed) for seed in seeds]
             else:
-                raw = self._lib.run(said, list(seeds), max(1, threads))
-        except ValueError as e:
-            raise ScenarioError(str(e)) from None
+                with ThreadPoolExecutor(threads) as workers:
+                    raw = list(workers.map(trial, seeds))
         except self._lib.HookError as e:
             raise _failure(e) from None
         addresses = self.addresses(scenario, seeds)
         return [self._trial(scenario, address, r, capture) for address, r in zip(addresses, raw, strict=True)]
 
     def write_pcap(self, scenario: Scenario, seed: int, path: Path) -> None:
+        recorded = self.plan(scenario, Capture(packets=True))
         try:
-            self._lib.write_pcapng(str(path), self.plan(scenario, Capture(packets=True)), seed, _makers(scenario) or None)
+            recorded.write_pcapng(str(path), seed)
         except self._lib.HookError as e:
             raise _failure(e) from None
         except (ValueError, OSError) as e:

@@ -1,4 +1,4 @@
-"""From a scenario to the plan that `_core.run` reads: the one place that knows the plan's spelling."""
+"""From a scenario to the plan that `_core.Plan` reads: the one place that knows the plan's spelling."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 //! What a packet carries, as far as a queue must know: how to cut it when segmentation offload made it larger than an MTU.
 
-use tcpscape_base::{Flags, Packet, Segment};
+use tcpscape_base::{Packet, Segment};
 
 /// The body of a packet. Only offloaded packets (`segs > 1`) are ever cut; other bodies can take the defaults.
 pub trait Body: Clone + Send + 'static {
@@ -30,19 +30,7 @@ impl Body for Segment {
         self.len
     }
     fn split(&self, index: u32, of: u32) -> Segment {
-        let mss = self.len.div_ceil(of.max(1));
-        let start = (index * mss).min(self.len);
-        let mut s = *self;
-        s.seq = self.seq + u64::from(start);
-        s.len = mss.min(self.len - start);
-        // As the kernel cuts: PSH and FIN stay with the last part, CWR with the first.
-        if index + 1 < of {
-            s.flags.0 &= !(Flags(0x08).0 | Flags::FIN.0);
-        }
-        if index > 0 {
-            s.flags.0 &= !Flags::CWR.0;
-        }
-        s
+        self.part(index, self.len.div_ceil(of.max(1)))
     }
     fn segment(&self) -> Option<&Segment> {
         Some(self)
@@ -65,6 +53,7 @@ pub fn segments<B: Body>(p: &Packet<B>) -> impl Iterator<Item = Packet<B>> + '_ 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tcpscape_base::Flags;
 
     #[test]
     fn three_segments_of_4000_bytes_are_1334_1334_1332() {

@@ -1,54 +1,116 @@
-//! What is seen of a trial: the hash over deliveries, samples of flows and queues, the results.
+//! What is seen of a trial: the hash over deliveries, samples of flows and queues, recorded packets, the results. Seeing changes nothing.
 
-use super::*;
+use super::network::Network;
+use super::node::Node;
+use super::Engine;
+use crate::flow::Flow;
+use crate::output::TrialOutput;
+use crate::plan::Plan;
+use tcpscape_base::{Duration, Segment, Time};
 
-impl Engine<'_> {
+/// The trace hash before the first delivery: FNV-1a's offset basis.
+const HASH_SEED: u64 = 0xcbf2_9ce4_8422_2325;
+/// FNV-1a's prime.
+const HASH_PRIME: u64 = 0x0000_0100_0000_01b3;
+
+/// Fills a trial's output.
+pub(super) struct Observer {
+    out: TrialOutput,
+    /// Whether packets are recorded at the sender.
+    packets: bool,
+    /// Intervals of samples, 0 for none.
+    flow_interval: Duration,
+    queue_interval: Duration,
+}
+
+impl Observer {
+    pub fn new(plan: &Plan, seed: u64) -> Observer {
+        Observer {
+            out: TrialOutput { seed, hash: HASH_SEED, ..TrialOutput::default() },
+            packets: plan.trace_packets,
+            flow_interval: Duration(plan.sample_interval_ns),
+            queue_interval: Duration(plan.queue_sample_interval_ns),
+        }
+    }
+
+    /// The samplers that a plan asks for.
+    pub fn samplers(&self) -> impl Iterator<Item = Node> {
+        let wanted = [(Node::FlowSamples, self.flow_interval), (Node::QueueSamples, self.queue_interval)];
+        wanted.into_iter().filter(|(_, interval)| *interval > Duration::ZERO).map(|(node, _)| node)
+    }
+
     #[inline]
-    pub(super) fn note_delivery(&mut self, i: usize, s: &Segment) {
+    pub fn event(&mut self) {
+        self.out.events += 1;
+    }
+
+    /// A segment of flow `i` was delivered, in either direction.
+    #[inline]
+    pub fn delivered(&mut self, now: Time, i: usize, s: &Segment) {
         self.out.arrivals += 1;
-        for v in [self.now.0, s.seq ^ (s.ack << 1), (i as u64) << 32 | u64::from(s.len) << 8 | u64::from(s.flags.0)] {
-            self.out.hash = (self.out.hash ^ v).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(23);
+        for v in [now.0, s.seq ^ (s.ack << 1), (i as u64) << 32 | u64::from(s.len) << 8 | u64::from(s.flags.0)] {
+            self.out.hash = (self.out.hash ^ v).wrapping_mul(HASH_PRIME).rotate_left(23);
         }
     }
 
-    pub(super) fn sample_flows(&mut self) {
-        for (i, f) in self.flows.iter().enumerate() {
-            if f.begin.is_none() || f.closed {
-                continue;
-            }
-            self.out.samples.push(self.now, i as u32, &f.sender.info());
-        }
-        let next = self.now + Duration(self.plan.sample_interval_ns);
-        if next < self.end {
-            self.events.want(SAMPLE, next);
+    /// Flow `i`'s sender gave a segment to its host, or got one.
+    #[inline]
+    pub fn at_sender(&mut self, now: Time, i: usize, s: &Segment, received: bool) {
+        if self.packets {
+            self.out.packets.push(now, i as u32, s, received);
         }
     }
 
-    pub(super) fn sample_queues(&mut self) {
-        for (k, pipe) in [&self.host, &self.net, &self.reverse].into_iter().enumerate() {
-            let mut queues = pipe.stats();
-            for q in queues.iter_mut().filter(|q| q.depth == 0) {
-                (q.backlog_packets, q.backlog_bytes) = pipe.backlog(q.stage);
-            }
-            self.out.queue_samples.push(self.now, k as u8, &queues);
-        }
-        let next = self.now + Duration(self.plan.queue_sample_interval_ns);
-        if next < self.end {
-            self.events.want(QUEUE_SAMPLE, next);
-        }
+    /// Something weakens the result.
+    pub fn caveat(&mut self, text: String) {
+        self.out.caveats.push(text);
     }
 
-    pub(super) fn finish(mut self) -> TrialOutput {
-        let end = self.end;
-        self.out.flows = self.flows.iter_mut().map(|f| f.summary(end)).collect();
-        self.out.wscale = self.flows.iter().map(|f| f.receiver.wscale()).collect();
-        for (name, pipe) in [("forward", &self.host), ("forward", &self.net), ("reverse", &self.reverse)] {
-            self.out.queues.extend(pipe.stats().into_iter().map(|s| (name, s)));
+    /// Samples every open flow; returns when it wants to do so again.
+    fn sample_flows(&mut self, now: Time, flows: &[Flow<'_>]) -> Time {
+        for (i, f) in flows.iter().enumerate().filter(|(_, f)| f.carries_data()) {
+            self.out.samples.push(now, i as u32, &f.sender.info());
+        }
+        now + self.flow_interval
+    }
+
+    /// Samples every queue; returns when it wants to do so again.
+    fn sample_queues(&mut self, now: Time, network: &Network) -> Time {
+        for (pipe, queues) in network.stats_now().iter().enumerate() {
+            self.out.queue_samples.push(now, pipe as u8, queues);
+        }
+        now + self.queue_interval
+    }
+
+    /// The trial is over.
+    pub fn finish(mut self, end: Time, flows: &mut [Flow<'_>], network: &Network) -> TrialOutput {
+        self.out.flows = flows.iter_mut().map(|f| f.summary(end)).collect();
+        self.out.wscale = flows.iter().map(|f| f.receiver.wscale()).collect();
+        for (direction, queues) in ["forward", "forward", "reverse"].into_iter().zip(network.stats()) {
+            self.out.queues.extend(queues.into_iter().map(|q| (direction, q)));
         }
         let silent = self.out.flows.iter().filter(|f| f.bytes_received == 0).count();
         if silent > 0 {
-            self.out.caveats.push(format!("{silent} of {} flows carried no data", self.out.flows.len()));
+            self.caveat(format!("{silent} of {} flows carried no data", flows.len()));
         }
         self.out
+    }
+}
+
+impl Engine<'_> {
+    pub(super) fn sample_flows(&mut self) {
+        let next = self.observer.sample_flows(self.now, &self.flows);
+        self.sample_again(Node::FlowSamples, next);
+    }
+
+    pub(super) fn sample_queues(&mut self) {
+        let next = self.observer.sample_queues(self.now, &self.network);
+        self.sample_again(Node::QueueSamples, next);
+    }
+
+    fn sample_again(&mut self, sampler: Node, next: Time) {
+        if next < self.end {
+            self.events.want(sampler, next);
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 use tcpscape_path::{parse_tc, Host, PathSpec, StageSpec};
-use tcpscape_sim::Plan;
+use tcpscape_sim::{CheckedPlan, Plan};
 use tcpscape_tcp::cc;
 
 /// A trial in words.
@@ -61,7 +61,7 @@ impl Case {
     }
 
     /// The plan, or why the words are refused.
-    pub fn plan(&self) -> Result<Plan, String> {
+    pub fn plan(&self) -> Result<CheckedPlan<'static>, String> {
         let json = format!(r#"{{"duration_ns":{},{}"flows":[{}]}}"#, self.ms * 1_000_000, self.options, self.flows.join(","));
         let mut plan = Plan::from_json(&json).map_err(|e| format!("{json}: {e}"))?;
         let hop = |words: &str, at| -> Result<Vec<StageSpec>, String> {
@@ -74,9 +74,7 @@ impl Case {
         plan.forward.stages = hop(&self.sender, Host::Sender)?;
         plan.forward.stages.extend(hop(&self.router, Host::Router)?);
         plan.reverse = PathSpec { stages: hop(&self.reverse, Host::Receiver)?, ..PathSpec::default() };
-        plan.forward.validate().map_err(|e| format!("{}: {e}", self.name))?;
-        plan.reverse.validate().map_err(|e| format!("{}: {e}", self.name))?;
-        Ok(plan)
+        plan.check().map_err(|e| format!("{}: {e}", self.name))
     }
 }
 

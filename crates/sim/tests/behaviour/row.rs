@@ -2,7 +2,6 @@
 
 use super::cases::Case;
 use tcpscape_path::StageStats;
-use tcpscape_sim::run;
 
 /// What the columns are.
 pub const HEAD: &str = "case,seed,hash,events,bytes,goodput_kbps,data_segs_out,segs_in,retransmits,spurious,rtos,fast_recoveries,undos,tlps,reordering,delivered_ce,acks,queue_drops,queue_marks,queue_peak_bytes,summary";
@@ -10,7 +9,7 @@ pub const HEAD: &str = "case,seed,hash,events,bytes,goodput_kbps,data_segs_out,s
 /// The case's row: sums over its flows and queues.
 pub fn row(case: &Case) -> String {
     let t = match case.plan() {
-        Ok(plan) => run(&plan, case.seed),
+        Ok(plan) => plan.run(case.seed),
         Err(why) => return format!("{},{},refused: {}", case.name, case.seed, why.replace(',', ";")),
     };
     let sum = |f: &dyn Fn(&tcpscape_sim::FlowSummary) -> u64| t.flows.iter().map(f).sum::<u64>();

@@ -1,0 +1,76 @@
+//! A plan for Python: parsed and checked once when the object is made, then run with any number of seeds.
+
+use crate::control::{self, Cost, Failed};
+use crate::{convert, refused, HookError};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use std::collections::BTreeMap;
+use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::sync::Arc;
+use std::time::Instant;
+use tcpscape_sim::CheckedPlan;
+
+/// Congestion controls in Python by name, with what makes one for a flow: `maker(seed)`.
+type Makers = BTreeMap<String, Py<PyAny>>;
+
+/// What to simulate, without the seed.
+#[pyclass(frozen, module = "tcpscape._core")]
+pub struct Plan {
+    checked: CheckedPlan<'static>,
+    /// What hooks cost, where congestion controls are Python code: then the GIL is held for a whole trial.
+    cost: Option<Arc<Cost>>,
+}
+
+#[pymethods]
+impl Plan {
+    /// Reads and checks a plan's JSON; ValueError for one that makes no sense.
+    #[new]
+    #[pyo3(signature = (json, controls=None))]
+    fn new(json: &str, controls: Option<Makers>) -> PyResult<Plan> {
+        let cost = controls.is_some().then(Arc::default);
+        let known = match (controls, &cost) {
+            (Some(makers), Some(cost)) => control::controls(makers, cost),
+            _ => tcpscape_sim::Controls::new(),
+        };
+        let plan = tcpscape_sim::Plan::from_json(json).map_err(refused)?;
+        Ok(Plan { checked: plan.check_with(&known).map_err(refused)?, cost })
+    }
+
+    /// Runs one trial; its results as a dict, columns as `(dtype, buffer)`.
+    fn run<'py>(&self, py: Python<'py>, seed: u64) -> PyResult<Bound<'py, PyDict>> {
+        let duration_ns = self.checked.plan().duration_ns;
+        let Some(cost) = &self.cost else {
+            let output = py.allow_threads(|| self.checked.run(seed));
+            return convert::trial(py, output, duration_ns);
+        };
+        cost.reset();
+        let began = Instant::now();
+        let output = hooked(py, || self.checked.run(seed))?;
+        let run_s = began.elapsed().as_secs_f64();
+        let dict = convert::trial(py, output, duration_ns)?;
+        dict.set_item("hook_cost", cost.dict(py, run_s)?)?;
+        Ok(dict)
+    }
+
+    /// Runs one trial and writes its packets as pcapng; the plan must record them.
+    fn write_pcapng(&self, py: Python<'_>, path: &str, seed: u64) -> PyResult<()> {
+        let write = || tcpscape_sim::write_pcapng(path, &self.checked, seed);
+        let written = match self.cost {
+            None => py.allow_threads(write),
+            Some(_) => hooked(py, write)?,
+        };
+        written.map_err(refused)
+    }
+}
+
+/// Does `work`; where a hook of a Python congestion control raised something, `HookError(control, hook)` with that as its cause.
+fn hooked<T>(py: Python<'_>, work: impl FnOnce() -> T) -> PyResult<T> {
+    catch_unwind(AssertUnwindSafe(work)).map_err(|payload| match payload.downcast::<Failed>() {
+        Ok(failed) => {
+            let error = HookError::new_err((failed.control, failed.hook));
+            error.set_cause(py, Some(failed.error));
+            error
+        }
+        Err(bug) => std::panic::resume_unwind(bug),
+    })
+}

@@ -1,0 +1,221 @@
+//! A plan that can be simulated: read and validated once, shared by the trials of all its seeds.
+//!
+//! What every trial of a plan needs is worked out here: the kernel profile, the stages of the sender's own host apart from those of the
+//! network, and for each flow what makes its congestion control. A [`CheckedPlan`] does not change and can be shared by threads.
+
+use crate::controls::{Control, Controls};
+use crate::kernel;
+use crate::plan::{refuse, App, FlowPlan, Plan, PlanError};
+use tcpscape_path::{Host, PathSpec, ScheduledChange};
+use tcpscape_tcp::cc::{self, CongestionController};
+use tcpscape_tcp::{Feedback, Kernel};
+
+/// Longest trial, one day.
+const MAX_DURATION: u64 = 86_400 * 1_000_000_000;
+/// Most flows in one trial.
+const MAX_FLOWS: usize = 100_000;
+/// Most samples of a flow or a queue in one trial.
+const MAX_SAMPLES: u64 = 10_000_000;
+
+/// A plan that passed every check, with what its trials share. `'a` is the life of congestion controls from outside.
+pub struct CheckedPlan<'a> {
+    plan: Plan,
+    kernel: Kernel,
+    host: PathSpec,
+    network: PathSpec,
+    controls: Vec<FlowControl<'a>>,
+}
+
+/// What makes the congestion controls of a flow's two sockets.
+pub(crate) struct FlowControl<'a> {
+    sender: Control<'a>,
+    listener: Option<&'static cc::Entry>,
+}
+
+impl FlowControl<'_> {
+    /// The sender's congestion control, new; `seed` is the flow's own.
+    pub fn congestion(&self, flow: &FlowPlan, seed: u64) -> Box<dyn CongestionController> {
+        self.sender.make(flow, seed)
+    }
+
+    /// How the listening socket tells of marks, where the sender's congestion control is `congestion`.
+    pub fn feedback(&self, congestion: &dyn CongestionController) -> Feedback {
+        match self.listener {
+            Some(entry) => Feedback::of(&*(entry.new)(&cc::Options::default())),
+            None => Feedback::of(congestion),
+        }
+    }
+}
+
+impl<'a> CheckedPlan<'a> {
+    /// The plan as it was given.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+    /// The kernel profile with its overrides.
+    pub fn kernel(&self) -> Kernel {
+        self.kernel
+    }
+    /// The stages at the sender's own egress, with their changes.
+    pub(crate) fn host(&self) -> &PathSpec {
+        &self.host
+    }
+    /// The stages behind the sender's host, with their changes: super-packets are cut before them unless offloads are on.
+    pub(crate) fn network(&self) -> &PathSpec {
+        &self.network
+    }
+    /// The flows, each with what makes its congestion controls.
+    pub(crate) fn flows(&self) -> impl Iterator<Item = (&FlowPlan, &FlowControl<'a>)> {
+        self.plan.flows.iter().zip(&self.controls)
+    }
+}
+
+impl Plan {
+    /// Checks a plan whose congestion controls are all in the registry.
+    pub fn check(self) -> Result<CheckedPlan<'static>, PlanError> {
+        self.check_with(&Controls::new())
+    }
+
+    /// Checks a plan that may name congestion controls of `controls`.
+    pub fn check_with<'a>(self, controls: &Controls<'a>) -> Result<CheckedPlan<'a>, PlanError> {
+        if self.duration_ns == 0 || self.duration_ns > MAX_DURATION {
+            return refuse("duration", "must be between 1 ns and one day");
+        }
+        if !(128..=65_535).contains(&self.mtu) {
+            return refuse("mtu", "must be between 128 and 65535 bytes");
+        }
+        if self.flows.is_empty() || self.flows.len() > MAX_FLOWS {
+            return refuse("flows", format!("must be between 1 and {MAX_FLOWS}"));
+        }
+        for (name, ns) in [("sample_interval", self.sample_interval_ns), ("queue_sample_interval", self.queue_sample_interval_ns)] {
+            if ns > 0 && self.duration_ns / ns > MAX_SAMPLES {
+                return refuse(name, "gives more than ten million samples a trial; take a longer one");
+            }
+        }
+        for (direction, path) in [("forward", &self.forward), ("reverse", &self.reverse)] {
+            if let Err(e) = path.validate() {
+                return refuse(format!("{direction}: {}", e.field), e.fix);
+            }
+        }
+        let mut flow_controls = Vec::with_capacity(self.flows.len());
+        for f in &self.flows {
+            flow_controls.push(control(f, controls)?);
+            check_flow(f, self.duration_ns)?;
+        }
+        let kernel = kernel::read(&self.kernel)?;
+        let (host, network) = split(&self.forward);
+        Ok(CheckedPlan { plan: self, kernel, host, network, controls: flow_controls })
+    }
+}
+
+/// The sender's own host, and the rest, each with its changes.
+fn split(forward: &PathSpec) -> (PathSpec, PathSpec) {
+    let own = forward.stages.iter().take_while(|s| s.at == Host::Sender).count();
+    let (host, network) = forward.stages.split_at(own);
+    let mut host = PathSpec { stages: host.to_vec(), ..PathSpec::default() };
+    let mut network = PathSpec { stages: network.to_vec(), ..PathSpec::default() };
+    for change in &forward.schedule {
+        let (part, stage) = if change.stage < own { (&mut host, change.stage) } else { (&mut network, change.stage - own) };
+        part.schedule.push(ScheduledChange { stage, ..change.clone() });
+    }
+    (host, network)
+}
+
+/// Finds what makes a flow's congestion controls.
+fn control<'a>(flow: &FlowPlan, controls: &Controls<'a>) -> Result<FlowControl<'a>, PlanError> {
+    let unknown = |field, name: &str, known: &Controls<'_>| {
+        refuse(field, format!("no congestion control '{name}'; there are {}", known.names().join(", ")))
+    };
+    let Some(sender) = controls.find(&flow.cca) else { return unknown("cca", &flow.cca, controls) };
+    let listener = match &flow.listener {
+        None => None,
+        Some(name) => match cc::find(name) {
+            None => return unknown("listener", name, &Controls::new()),
+            found => found,
+        },
+    };
+    match cc::check(&flow.cca, &flow.cca_params) {
+        Err((param, fix)) if matches!(sender, Control::Registry(_)) => refuse(format!("cca.{param}"), fix),
+        _ => Ok(FlowControl { sender, listener }),
+    }
+}
+
+fn check_flow(flow: &FlowPlan, duration_ns: u64) -> Result<(), PlanError> {
+    let (start, stop) = flow.span(duration_ns);
+    if start >= stop {
+        return refuse("flows.start", "must be before the flow's stop and the end of the trial");
+    }
+    let chunk = match flow.app {
+        App::Bulk { chunk } => chunk,
+        App::Finite { bytes: 0, .. } => return refuse("app.bytes", "must be at least 1"),
+        App::Finite { chunk, .. } => chunk,
+        App::Paced { rate, .. } if !(rate.is_finite() && rate > 0.0) => return refuse("app.rate", "must be more than 0 bytes a second"),
+        App::Paced { chunk, .. } => chunk,
+    };
+    if chunk == 0 || chunk > 1 << 30 {
+        return refuse("app.chunk", "must be between 1 byte and 1 GiB");
+    }
+    if flow.read.size == 0 {
+        return refuse("read.size", "must be at least 1 byte");
+    }
+    if flow.read.delay_ns > MAX_DURATION {
+        return refuse("read.delay", "must be at most one day");
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tcpscape_path::parse_tc;
+
+    fn refused(fields: &str) -> String {
+        let json = format!(r#"{{"duration_ns": 1000, {fields}}}"#);
+        Plan::from_json(&json).unwrap().check().err().map_or_else(|| panic!("{json} was accepted"), |e| e.to_string())
+    }
+
+    #[test]
+    fn what_cannot_be_simulated_is_refused_by_its_field() {
+        for (fields, problem) in [
+            (r#""flows": []"#, "flows: must be between 1 and 100000"),
+            (r#""flows": [{"cca": "nosuch"}]"#, "cca: no congestion control 'nosuch'; there are bbr, "),
+            (r#""flows": [{"cca": "cubic", "listener": "nosuch"}]"#, "listener: no congestion control 'nosuch'"),
+            (r#""flows": [{"cca": "cubic", "cca_params": {"nosuch": 1}}]"#, "cca.nosuch: is no parameter of cubic"),
+            (r#""flows": [{"cca": "cubic", "start_ns": 1000}]"#, "flows.start: must be before"),
+            (r#""flows": [{"cca": "cubic", "read": {"size": 0}}]"#, "read.size: must be at least"),
+            (r#""flows": [{"cca": "cubic", "app": {"kind": "finite", "bytes": 0}}]"#, "app.bytes: must be at least"),
+            (r#""flows": [{"cca": "cubic"}], "kernel": "2.4""#, "kernel: no profile"),
+            (r#""flows": [{"cca": "cubic"}], "mtu": 60"#, "mtu: must be between"),
+        ] {
+            assert!(refused(fields).starts_with(problem), "{}", refused(fields));
+        }
+    }
+
+    #[test]
+    fn a_path_that_cannot_run_is_refused() {
+        let mut plan = Plan::from_json(r#"{"duration_ns": 1000, "flows": [{"cca": "cubic"}]}"#).unwrap();
+        plan.forward
+            .schedule
+            .push(serde_json::from_str(r#"{"stage": 3, "change": {"kind": "set", "at": 5, "set": {"rate": 9}}}"#).unwrap());
+        let problem = plan.check().err().map(|e| e.to_string()).unwrap();
+        assert!(problem.starts_with("forward: "), "{problem}");
+    }
+
+    /// Stage 2 of the path is stage 1 of the network when the first one stands on the sender's host.
+    #[test]
+    fn the_senders_host_takes_its_stages_and_their_changes() {
+        let mut forward = PathSpec::of(["fq", "netem delay 5ms", "tbf rate 10mbit burst 6056 limit 30000"].map(|w| parse_tc(w).unwrap()));
+        forward.stages.iter_mut().skip(1).for_each(|s| s.at = Host::Router);
+        let change = r#"{"stage": 2, "change": {"kind": "set", "at": 5, "set": {"rate": 9000}}}"#;
+        forward.schedule = vec![serde_json::from_str(change).unwrap()];
+        let (host, network) = split(&forward);
+        assert_eq!((host.stages.len(), host.schedule.len()), (1, 0));
+        assert_eq!((network.stages.len(), network.schedule[0].stage), (2, 1));
+    }
+
+    #[test]
+    fn a_checked_plan_is_shared_by_threads() {
+        fn shared<T: Send + Sync>() {}
+        shared::<CheckedPlan<'static>>();
+    }
+}

@@ -1,0 +1,57 @@
+//! How connections begin and end: start and stop times, resets.
+
+use super::neighbours::Neighbours;
+use super::node::{Node, Part};
+use super::Engine;
+use tcpscape_base::{Flags, Segment};
+use tcpscape_tcp::Transmit;
+
+impl Engine<'_> {
+    /// The start time of a connection has come, or its stop time.
+    pub(super) fn start_or_stop(&mut self, i: usize) {
+        if !self.flows[i].is_to_open(self.now) {
+            return self.stop_flow(i);
+        }
+        self.events.want(Node::Flow(i as u32, Part::Connection), self.flows[i].stop);
+        match self.neighbours {
+            Neighbours::Known => self.connect(i),
+            Neighbours::Unknown => self.ask_neighbours(),
+            Neighbours::Asked(_) => {}
+        }
+    }
+
+    pub(super) fn connect(&mut self, i: usize) {
+        self.flows[i].open(self.now);
+        self.flush_sender(i);
+    }
+
+    /// The application closes with a RST (SO_LINGER 0): what is in flight still counts until the RST is accepted.
+    pub(super) fn stop_flow(&mut self, i: usize) {
+        if self.flows[i].is_closed() {
+            return;
+        }
+        match self.flows[i].close() {
+            Some(seq) => self.send_reset(i, seq),
+            None => self.alive -= 1,
+        }
+    }
+
+    pub(super) fn send_reset(&mut self, i: usize, seq: u64) {
+        let segment = Segment { seq, flags: Flags::RST, ..Segment::default() };
+        self.transmit(i, &Transmit { segment, segs: 1, burst: 0, departure: self.now });
+    }
+
+    /// A RST has come: only the exact sequence number resets (RFC 5961 §3.2), or the end of the rightmost SACKed range
+    /// (docs/models/engine.md); any other is answered with an ACK.
+    pub(super) fn on_reset(&mut self, i: usize, seq: u64) {
+        let f = &mut self.flows[i];
+        f.absorb_all(self.now);
+        if seq == f.receiver.rcv_nxt() || Some(seq) == f.receiver.highest_sacked() {
+            f.reset();
+            self.alive -= 1;
+            return;
+        }
+        let (ack, wnd) = (f.receiver.rcv_nxt(), f.receiver.window());
+        self.reply(i, Segment { seq: 1, ack, wnd, flags: Flags::ACK, ..Segment::default() });
+    }
+}

@@ -1,0 +1,103 @@
+//! The CPU of the sending host: its applications take turns.
+//!
+//! A process keeps the CPU until it blocks or sleeps. Of those that wait, the one that was woken last runs first, as the least served one.
+
+use super::node::{Node, Part};
+use super::Engine;
+
+/// Who runs, and who waits for it.
+pub(super) struct Cpu {
+    running: Option<usize>,
+    /// Applications that wait, the last one first.
+    waiting: Vec<usize>,
+    /// Whether an application waits, for each.
+    waits: Vec<bool>,
+}
+
+impl Cpu {
+    pub fn new(applications: usize) -> Cpu {
+        Cpu { running: None, waiting: Vec::new(), waits: vec![false; applications] }
+    }
+
+    /// Whether application `i` has the CPU: it kept it, or nobody shares it.
+    #[inline]
+    fn belongs_to(&self, i: usize) -> bool {
+        self.waits.len() == 1 || self.running == Some(i)
+    }
+
+    /// Application `i` waits for the CPU, if it does not already.
+    fn wait(&mut self, i: usize) {
+        if !std::mem::replace(&mut self.waits[i], true) {
+            self.waiting.push(i);
+        }
+    }
+
+    /// The application that runs next, if the CPU is free.
+    fn next(&mut self) -> Option<usize> {
+        if self.running.is_some() {
+            return None;
+        }
+        let i = self.waiting.pop()?;
+        self.waits[i] = false;
+        Some(i)
+    }
+
+    /// Application `i` has run; `keeps`: it goes on at once. True if the CPU is free and wanted.
+    #[inline]
+    fn ran(&mut self, i: usize, keeps: bool) -> bool {
+        self.running = keeps.then_some(i);
+        !keeps && !self.waiting.is_empty()
+    }
+}
+
+impl Engine<'_> {
+    /// A sending application wants to run.
+    pub(super) fn write(&mut self, i: usize) {
+        if self.cpu.belongs_to(i) {
+            return self.run_writer(i);
+        }
+        self.cpu.wait(i);
+        self.events.want(Node::Cpu, self.now);
+    }
+
+    /// The CPU is free for one of those that wait.
+    pub(super) fn schedule(&mut self) {
+        if let Some(i) = self.cpu.next() {
+            self.run_writer(i);
+        }
+    }
+
+    fn run_writer(&mut self, i: usize) {
+        let next = self.flows[i].write(self.now, self.costs);
+        if let Some(t) = next {
+            self.events.want(Node::Flow(i as u32, Part::Writer), t.max(self.now));
+        }
+        let keeps = next.is_some_and(|t| t <= self.now + self.costs.write);
+        if self.cpu.ran(i, keeps) {
+            self.events.want(Node::Cpu, self.now);
+        }
+        self.flush_sender(i);
+        self.tell_departures();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_one_woken_runs_first_and_keeps_the_cpu() {
+        let mut cpu = Cpu::new(3);
+        [0, 2, 1, 2].into_iter().for_each(|i| cpu.wait(i));
+        assert_eq!(cpu.next(), Some(1));
+        assert!(!cpu.ran(1, true) && cpu.belongs_to(1));
+        assert_eq!(cpu.next(), None);
+        assert!(cpu.ran(1, false));
+        assert_eq!((cpu.next(), cpu.next(), cpu.next()), (Some(2), Some(0), None));
+    }
+
+    #[test]
+    fn a_lonely_application_never_waits() {
+        assert!(Cpu::new(1).belongs_to(0) && !Cpu::new(2).belongs_to(0));
+    }
+}

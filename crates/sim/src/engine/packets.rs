@@ -1,0 +1,168 @@
+//! How packets come from machine to machine: what a sender or receiver has to send enters the network, what comes out of it is handed over.
+
+use super::network::Arrival;
+use super::node::{Leg, Node, Part};
+use super::Engine;
+use tcpscape_base::{Flags, Segment};
+use tcpscape_tcp::Transmit;
+
+impl Engine<'_> {
+    /// A leg of the network is called again when something happens there.
+    #[inline]
+    fn wake(&mut self, leg: Leg) {
+        if let Some(t) = self.network.next_event(leg, self.now) {
+            self.events.want(Node::Pipe(leg), t.max(self.now));
+        }
+    }
+
+    // ---- the sender's host ----
+
+    /// Gives a segment to the sender's host; false if its queue has no room for it.
+    pub(super) fn transmit(&mut self, i: usize, t: &Transmit) -> bool {
+        self.observer.at_sender(self.now, i, &t.segment, false);
+        let taken = self.network.send(self.now, i, t);
+        self.wake(Leg::Host);
+        taken
+    }
+
+    /// Sends what a sender has to send, wakes its application if it may write, and sees when the sender wants to be called again.
+    pub(super) fn flush_sender(&mut self, i: usize) {
+        while let Some(t) = self.flows[i].sender.poll_transmit() {
+            if !self.flows[i].is_closed() && !self.transmit(i, &t) {
+                self.flows[i].sender.on_refused(self.now, &t);
+            }
+        }
+        let f = &mut self.flows[i];
+        if f.is_closed() {
+            return;
+        }
+        if f.sender.take_wake() && f.writer_blocked() {
+            self.events.want(Node::Flow(i as u32, Part::Writer), self.now);
+        }
+        if let Some(t) = f.sender.next_event() {
+            self.events.want(Node::Flow(i as u32, Part::Sender), t.max(self.now));
+        }
+        if f.finished() {
+            f.stop = self.now;
+            self.stop_flow(i);
+        }
+    }
+
+    /// What has left the sender's host enters the network.
+    pub(super) fn leave_host(&mut self) {
+        self.network.leave_host(self.now);
+        self.tell_releases();
+        self.wake(Leg::Host);
+        self.deliver_forward();
+    }
+
+    /// Tells senders what has left the queue of their host, or was dropped there: with small queues there is room again.
+    fn tell_releases(&mut self) {
+        let small_queues = self.network.holds_sender();
+        for d in self.network.released() {
+            let sender = &mut self.flows[d.flow].sender;
+            sender.on_departure(self.now, d.burst, d.bytes);
+            if small_queues && (sender.next_event().is_some() || sender.has_output()) {
+                self.events.want(Node::Flow(d.flow as u32, Part::Sender), self.now);
+            }
+        }
+    }
+
+    /// A batch of ACKs, a timer or a write is done: what it sent has left a host without a queue.
+    pub(super) fn tell_departures(&mut self) {
+        loop {
+            let departed = self.network.departed();
+            if departed.is_empty() {
+                return;
+            }
+            for d in departed {
+                let sender = &mut self.flows[d.flow].sender;
+                sender.on_departure(self.now, d.burst, d.bytes);
+                if sender.has_output() {
+                    self.flush_sender(d.flow);
+                }
+            }
+        }
+    }
+
+    // ---- towards the receiver ----
+
+    /// Hands over what has come through the network.
+    pub(super) fn deliver_forward(&mut self) {
+        while let Some(arrival) = self.network.arrived(self.now) {
+            match arrival {
+                Arrival::Segment(i, segment) => self.deliver(i, &segment),
+                Arrival::Neighbours => {
+                    self.network.answer_neighbours(self.now);
+                    self.wake(Leg::Reverse);
+                }
+            }
+        }
+        self.wake(Leg::Network);
+    }
+
+    /// A segment has come to the receiver.
+    fn deliver(&mut self, i: usize, segment: &Segment) {
+        self.observer.delivered(self.now, i, segment);
+        let f = &mut self.flows[i];
+        if f.is_over() {
+            return;
+        }
+        if segment.flags.has(Flags::RST) {
+            return self.on_reset(i, segment.seq);
+        }
+        f.on_segment(self.now, segment);
+        if segment.flags.has(Flags::SYN) {
+            f.accept(self.now, self.costs);
+        }
+        self.flush_receiver(i);
+    }
+
+    // ---- the way back ----
+
+    /// A segment goes back from the receiver.
+    pub(super) fn reply(&mut self, i: usize, segment: Segment) {
+        self.network.send_back(self.now, i, segment);
+        self.wake(Leg::Reverse);
+    }
+
+    /// Sends what a receiver has to send, and sees when it and its application want to be called again.
+    pub(super) fn flush_receiver(&mut self, i: usize) {
+        while let Some(segment) = self.flows[i].receiver.poll_transmit(self.now) {
+            self.reply(i, segment);
+        }
+        if let Some(t) = self.flows[i].receiver.next_event() {
+            self.events.want(Node::Flow(i as u32, Part::Receiver), t.max(self.now));
+        }
+        if let Some(t) = self.flows[i].read_due(self.now) {
+            self.events.want(Node::Flow(i as u32, Part::Reader), t.max(self.now));
+        }
+    }
+
+    /// Hands over the batch of ACKs that has come back.
+    pub(super) fn deliver_back(&mut self) {
+        while let Some(arrival) = self.network.came_back(self.now) {
+            match arrival {
+                Arrival::Segment(i, segment) => self.acknowledge(i, &segment),
+                Arrival::Neighbours => self.neighbours_known(),
+            }
+        }
+        self.tell_departures();
+        self.wake(Leg::Reverse);
+    }
+
+    /// A segment has come back to the sender.
+    fn acknowledge(&mut self, i: usize, segment: &Segment) {
+        self.observer.delivered(self.now, i, segment);
+        self.observer.at_sender(self.now, i, segment, true);
+        let f = &mut self.flows[i];
+        if f.is_over() {
+            return;
+        }
+        if f.is_closed() {
+            return self.send_reset(i, segment.ack);
+        }
+        f.sender.on_segment(self.now, segment);
+        self.flush_sender(i);
+    }
+}

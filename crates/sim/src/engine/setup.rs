@@ -1,0 +1,113 @@
+//! How a trial begins: every part is built from the plan and the seed, and asks for its first events.
+//!
+//! A random stream is f(seed, name): the tick's phase, each flow's congestion control and each flow's sleeps have their own.
+
+use super::{Cpu, Engine, Neighbours, Network, Node, Observer, Part};
+use crate::checked::{CheckedPlan, FlowControl};
+use crate::events::Events;
+use crate::flow::{Costs, Flow};
+use crate::plan::{FlowPlan, Plan};
+use tcpscape_base::{Duration, Stream, Time};
+use tcpscape_path::Host;
+use tcpscape_tcp::{Jiffies, Kernel, Receiver, ReceiverConfig, Sender, SenderConfig};
+
+/// IPv4 and TCP headers with timestamps, bytes: what an MTU has less than its payload.
+const HEADERS: u32 = 52;
+/// Bytes of the timestamp option, which the advertised MSS does not count (RFC 6691 §2).
+const TIMESTAMPS: u32 = 12;
+
+/// What the hosts of a trial have in common.
+struct Hosts<'a> {
+    plan: &'a Plan,
+    kernel: Kernel,
+    jiffies: Jiffies,
+    mss: u32,
+    small_queues: bool,
+    bare_host: bool,
+    /// Whether the host's queue paces by departure times.
+    paced_by_queue: bool,
+    seed: u64,
+}
+
+impl<'a> Hosts<'a> {
+    fn new(checked: &'a CheckedPlan<'_>, network: &Network, mss: u32, seed: u64) -> Hosts<'a> {
+        let (plan, kernel) = (checked.plan(), checked.kernel());
+        let phase = Stream::new(seed, "clock").below(1_000_000_000 / kernel.hz);
+        Hosts {
+            plan,
+            kernel,
+            jiffies: Jiffies::new(kernel.hz, Duration(u64::from(phase))),
+            mss,
+            small_queues: network.holds_sender(),
+            bare_host: network.bare_host(),
+            paced_by_queue: plan.forward.stages.first().is_some_and(|s| s.at == Host::Sender && s.qdisc.paces()),
+            seed,
+        }
+    }
+
+    /// Flow `i` with its two machines.
+    fn flow(&self, i: usize, plan: &'a FlowPlan, control: &FlowControl<'_>) -> Flow<'a> {
+        let flow_seed = Stream::new(self.seed, &format!("flow/{i}")).next_u64();
+        let congestion = control.congestion(plan, flow_seed);
+        let receiver = Receiver::new(&ReceiverConfig {
+            kernel: self.kernel,
+            jiffies: self.jiffies,
+            mss: self.mss,
+            advmss: self.mss + TIMESTAMPS,
+            rcvbuf: plan.rcvbuf,
+            sack: true,
+            gro: self.plan.offload,
+            feedback: control.feedback(&*congestion),
+        });
+        let sender = Sender::new(SenderConfig {
+            kernel: self.kernel,
+            jiffies: self.jiffies,
+            mss: self.mss,
+            sndbuf: plan.sndbuf,
+            gso: self.plan.gso,
+            nodelay: plan.nodelay,
+            ecn: self.plan.ecn,
+            tsq: self.small_queues,
+            watch_host: true,
+            bare_host: self.bare_host,
+            fq: self.paced_by_queue,
+            congestion,
+        });
+        let sleeps = Stream::new(self.seed, &format!("flow/{i}/sleep"));
+        Flow::new(plan, self.plan.duration_ns, sender, receiver, sleeps)
+    }
+}
+
+impl<'a> Engine<'a> {
+    pub(super) fn new(checked: &'a CheckedPlan<'_>, seed: u64) -> Engine<'a> {
+        let plan = checked.plan();
+        let mss = plan.mtu - HEADERS;
+        let network = Network::new(checked, mss, seed);
+        let hosts = Hosts::new(checked, &network, mss, seed);
+        let flows: Vec<Flow<'a>> = checked.flows().enumerate().map(|(i, (flow, control))| hosts.flow(i, flow, control)).collect();
+        let observer = Observer::new(plan, seed);
+        let mut events = Events::new(Node::count(flows.len()));
+        for (i, f) in flows.iter().enumerate() {
+            events.want(Node::Flow(i as u32, Part::Connection), f.start);
+        }
+        observer.samplers().for_each(|sampler| events.want(sampler, Time::ZERO));
+        Engine {
+            now: Time::ZERO,
+            end: Time(plan.duration_ns),
+            events,
+            network,
+            neighbours: Neighbours::new(plan.arp),
+            alive: flows.len(),
+            cpu: Cpu::new(flows.len()),
+            flows,
+            costs: Costs {
+                slack: Duration(plan.timer_slack_ns),
+                write: Duration(plan.write_cost_ns),
+                read: Duration(plan.read_cost_ns),
+                noise: Duration(plan.wake_noise_ns),
+            },
+            half: Time(plan.duration_ns / 2),
+            observer,
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! Nothing in a trial may grow with simulated time where no samples are asked for: its lists are counted while it runs.
+
+use super::*;
+use crate::plan::Plan;
+use tcpscape_path::{parse_tc, Host, StageSpec};
+
+/// A checked plan of these controls, with tc's words at the sender's egress and at a router, empty for none.
+fn plan(seconds: u64, controls: &[&str], sender: &str, router: &str) -> CheckedPlan<'static> {
+    let flows: Vec<String> = controls.iter().map(|name| format!(r#"{{"cca":"{name}"}}"#)).collect();
+    let json = format!(r#"{{"duration_ns":{},"flows":[{}]}}"#, seconds * 1_000_000_000, flows.join(","));
+    let mut plan = Plan::from_json(&json).unwrap();
+    for (words, at) in [(sender, Host::Sender), (router, Host::Router)] {
+        if !words.is_empty() {
+            plan.forward.stages.push(StageSpec { qdisc: parse_tc(words).unwrap(), at });
+        }
+    }
+    plan.reverse.stages = vec![StageSpec { qdisc: parse_tc("netem delay 20ms limit 100000").unwrap(), at: Host::Receiver }];
+    plan.check().unwrap()
+}
+
+/// Runs a trial; gives the largest number of entries that its calendar held, and the largest number of packets on its way.
+fn most_held(plan: &CheckedPlan<'_>) -> (usize, u64) {
+    let mut engine = Engine::new(plan, 1);
+    let (mut entries, mut packets) = (0, 0);
+    while let Some((t, node)) = engine.events.pop(engine.end) {
+        if t > engine.now {
+            assert!(!engine.network.has_news(), "departures that nobody was told of at {t}");
+            (entries, packets) = (entries.max(engine.events.queued()), packets.max(engine.network.held()));
+        }
+        engine.now = t;
+        engine.call(node);
+    }
+    (entries, packets)
+}
+
+fn holds_no_more_when_it_lasts_longer(controls: &[&str], sender: &str, router: &str) {
+    let held = |seconds| most_held(&plan(seconds, controls, sender, router));
+    let (short, long) = (held(15), held(60));
+    let no_more = long.0 <= short.0 * 5 / 4 && long.1 <= short.1 * 5 / 4;
+    assert!(no_more, "{sender} | {router}: (entries, packets) {short:?} in 15 s, {long:?} in 60 s");
+}
+
+#[test]
+fn what_a_trial_holds_does_not_grow_with_its_length() {
+    let delay = "netem delay 20ms limit 100000";
+    for (sender, router) in [
+        ("", "netem delay 20ms rate 20mbit limit 50"),
+        (delay, "tbf rate 20mbit burst 6056 limit 60000"),
+        (delay, "cake bandwidth 20mbit"),
+        ("tbf rate 2mbit burst 6000 limit 4000", delay),
+        ("tbf rate 20mbit burst 6056 limit 60000; fq_codel", delay),
+        ("htb rate 20mbit; pfifo limit 50", delay),
+        ("cake bandwidth 20mbit", delay),
+        ("fq", "netem delay 20ms rate 20mbit limit 50"),
+        ("netem delay 20ms loss 1% duplicate 1% rate 20mbit limit 50", ""),
+    ] {
+        holds_no_more_when_it_lasts_longer(&["cubic", "cubic", "bbr"], sender, router);
+    }
+}
+
+#[test]
+fn neither_does_what_a_hundred_flows_hold() {
+    let delay = "netem delay 20ms limit 100000";
+    for (sender, router) in [("", "netem delay 20ms rate 20mbit limit 200"), ("cake bandwidth 20mbit", delay), (delay, "htb rate 20mbit")] {
+        holds_no_more_when_it_lasts_longer(&["cubic"; 100], sender, router);
+    }
+}

@@ -1,0 +1,142 @@
+//! The receiving application: sleeps, then reads, and blocks while there is nothing.
+//!
+//! Copying takes time for each buffer. What comes in the meantime waits in the backlog, since the socket is locked; the reader takes it in,
+//! which costs time for each segment, and reads it as well. Only the end of the call says whether an ACK is due.
+
+use super::Costs;
+use crate::plan::Read;
+use std::collections::VecDeque;
+use tcpscape_base::{Duration, Segment, Stream, Time};
+use tcpscape_tcp::Receiver;
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// Sleeps or works until then, then reads.
+    Busy(Time),
+    /// In read() until then, with room left for so many bytes.
+    Copying(Time, u64),
+    /// In read(), takes a segment of the backlog in at that time; then copies on if there is room.
+    Absorbing(Time, Option<u64>),
+    /// Blocked in read().
+    Blocked,
+}
+
+pub(super) struct Reader {
+    plan: Read,
+    state: State,
+    /// What came while the reader held the socket.
+    backlog: VecDeque<Segment>,
+    /// Bytes read, and of these by the middle of the trial.
+    received: u64,
+    received_first_half: u64,
+}
+
+impl Reader {
+    pub fn new(plan: Read) -> Reader {
+        Reader { plan, state: State::Blocked, backlog: VecDeque::new(), received: 0, received_first_half: 0 }
+    }
+
+    /// Bytes read.
+    pub fn received(&self) -> u64 {
+        self.received
+    }
+    /// Bytes read by the middle of the trial.
+    pub fn received_first_half(&self) -> u64 {
+        self.received_first_half
+    }
+
+    /// The connection was accepted: the loop begins with a sleep.
+    pub fn begin(&mut self, now: Time, costs: Costs, noise: &mut Stream) {
+        self.state = if self.plan.delay_ns > 0 { State::Busy(self.awake(now, costs, noise)) } else { State::Blocked };
+    }
+
+    /// When it should run, given that `receiver` may have data.
+    #[inline]
+    pub fn due(&self, now: Time, receiver: &Receiver) -> Option<Time> {
+        match self.state {
+            State::Busy(t) | State::Copying(t, _) | State::Absorbing(t, _) => Some(t.max(now)),
+            State::Blocked if receiver.readable() > 0 => Some(now),
+            State::Blocked => None,
+        }
+    }
+
+    /// A segment comes: the receiver takes it in, unless the socket is locked.
+    #[inline]
+    pub fn on_segment(&mut self, now: Time, segment: &Segment, receiver: &mut Receiver) {
+        if matches!(self.state, State::Copying(..) | State::Absorbing(..)) {
+            self.backlog.push_back(*segment);
+        } else {
+            receiver.on_segment(now, segment, 0);
+        }
+    }
+
+    /// The receiver takes in at once what waits for its socket.
+    pub fn absorb_all(&mut self, now: Time, receiver: &mut Receiver) {
+        for segment in std::mem::take(&mut self.backlog) {
+            receiver.on_segment(now, &segment, 0);
+        }
+    }
+
+    /// It runs: a read begins, goes on, or ends. Bytes read before `half` count for the first half of the trial.
+    #[inline]
+    pub fn run(&mut self, now: Time, costs: Costs, half: Time, receiver: &mut Receiver, noise: &mut Stream) {
+        let state = self.state;
+        let (room, begun) = match state {
+            State::Busy(t) | State::Copying(t, _) | State::Absorbing(t, _) if t > now => return,
+            State::Absorbing(_, room) => {
+                if let Some(segment) = self.backlog.pop_front() {
+                    receiver.on_segment(now, &segment, 0);
+                }
+                if self.absorbs(now, costs, room) {
+                    return;
+                }
+                let Some(room) = room else { return self.leave(now, costs, noise) };
+                (room, true)
+            }
+            State::Copying(_, room) if room > 0 && self.absorbs(now, costs, Some(room)) => return,
+            State::Copying(_, room) => (room, true),
+            State::Busy(_) | State::Blocked => (self.plan.size, false),
+        };
+        let (n, buffers) = receiver.copy(now, room);
+        self.received += n;
+        if now < half {
+            self.received_first_half = self.received;
+        }
+        if n > 0 {
+            self.state = State::Copying(now + costs.read / 2 * u64::from(buffers), room - n);
+            if costs.read > Duration::ZERO {
+                return;
+            }
+        } else if !begun {
+            self.state = State::Blocked;
+            return;
+        }
+        receiver.finish_read(now, true);
+        if !self.absorbs(now, costs, None) {
+            self.leave(now, costs, noise);
+        }
+    }
+
+    /// Whether segments wait for the socket: then the next one is taken in after half a read's cost.
+    #[inline]
+    fn absorbs(&mut self, now: Time, costs: Costs, room: Option<u64>) -> bool {
+        if self.backlog.is_empty() {
+            return false;
+        }
+        self.state = State::Absorbing(now + costs.read / 2, room);
+        true
+    }
+
+    /// The call returns; the application sleeps or calls again.
+    #[inline]
+    fn leave(&mut self, now: Time, costs: Costs, noise: &mut Stream) {
+        let next = now + costs.read / 2;
+        self.state = State::Busy(if self.plan.delay_ns > 0 { self.awake(next, costs, noise) } else { next });
+    }
+
+    /// When a sleep that begins at `t` is over.
+    #[inline]
+    fn awake(&self, t: Time, costs: Costs, noise: &mut Stream) -> Time {
+        t + Duration(self.plan.delay_ns) + costs.oversleep(noise)
+    }
+}

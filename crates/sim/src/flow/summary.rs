@@ -1,0 +1,102 @@
+//! A connection's results at the end of the trial.
+
+use super::Flow;
+use crate::output::{CwndSummary, FlowSummary, LimitedBy, ReceiverSummary, RttSummary};
+use tcpscape_base::{Histogram, Time};
+use tcpscape_tcp::{ReceiverStats, SenderStats};
+
+impl Flow<'_> {
+    /// Its results at the end of the trial.
+    pub fn summary(&mut self, end: Time) -> FlowSummary {
+        let stop = self.stop.min(end);
+        let seconds = self.begin.map_or(0.0, |b| stop.since(b).secs_f64());
+        let (info, ecn) = (self.sender.info(), self.sender.uses_ecn());
+        // What reached the receiver in order is its application's, also what it had no time to read.
+        let bytes = self.reader.received() + self.receiver.readable();
+        let receiver = receiver_summary(self.receiver.stats());
+        let s = self.sender.stats(stop);
+        FlowSummary {
+            cca: self.plan.cca.clone(),
+            start_s: self.begin.map_or(f64::NAN, Time::secs_f64),
+            stop_s: stop.secs_f64(),
+            seconds,
+            established: self.begin.is_some(),
+            bytes_received: bytes,
+            bytes_received_first_half: self.reader.received_first_half(),
+            bytes_sent: s.bytes_written,
+            goodput_mbps: if seconds > 0.0 { bytes as f64 * 8e-6 / seconds } else { 0.0 },
+            retransmits: s.retransmits,
+            spurious_retransmits: s.dsack_dups,
+            dsacks: receiver.dsacks,
+            rtos: s.rtos,
+            spurious_rtos: s.spurious_rtos,
+            fast_recoveries: s.fast_recoveries,
+            undos: s.undos,
+            tlps: s.tlps,
+            reord_seen: s.reord_seen,
+            reordering: info.reordering,
+            rtt_ms: rtt_summary(&s.rtt),
+            srtt_ms: ms(f64::from(info.srtt_us)),
+            min_rtt_ms: if info.min_rtt_us == u32::MAX { f64::NAN } else { ms(f64::from(info.min_rtt_us)) },
+            cwnd: cwnd_summary(s),
+            limited_by: limits(s),
+            ecn,
+            delivered_ce: u64::from(info.delivered_ce),
+            ecn_reductions: s.ecn_reductions,
+            data_segs_out: s.data_segs_out,
+            segs_in: s.segs_in,
+            paws_rejected: s.paws_rejected,
+            max_rwnd: s.max_rwnd,
+            receiver,
+        }
+    }
+}
+
+/// µs in ms.
+fn ms(us: f64) -> f64 {
+    us / 1e3
+}
+
+fn rtt_summary(rtt: &Histogram) -> RttSummary {
+    if rtt.count() == 0 {
+        return RttSummary { min: f64::NAN, p50: f64::NAN, p95: f64::NAN, p99: f64::NAN, max: f64::NAN, mean: f64::NAN };
+    }
+    RttSummary {
+        min: ms(f64::from(rtt.min())),
+        p50: ms(rtt.quantile(0.5)),
+        p95: ms(rtt.quantile(0.95)),
+        p99: ms(rtt.quantile(0.99)),
+        max: ms(f64::from(rtt.max())),
+        mean: ms(rtt.mean()),
+    }
+}
+
+/// Time that the sender has been sending, ns.
+fn sending(s: &SenderStats) -> u64 {
+    s.limited_ns.iter().sum()
+}
+
+fn cwnd_summary(s: &SenderStats) -> CwndSummary {
+    let mean = if sending(s) == 0 { 0.0 } else { s.cwnd_integral as f64 / sending(s) as f64 };
+    CwndSummary { mean, max: s.cwnd_max }
+}
+
+fn limits(s: &SenderStats) -> LimitedBy {
+    let share = |ns: u64| if sending(s) == 0 { 0.0 } else { ns as f64 / sending(s) as f64 };
+    let [app, rwnd, cwnd, pacing, sndbuf, tsq] = s.limited_ns.map(share);
+    LimitedBy { app, rwnd, cwnd, pacing, sndbuf, tsq }
+}
+
+fn receiver_summary(r: &ReceiverStats) -> ReceiverSummary {
+    ReceiverSummary {
+        acks: r.acks,
+        ce_segments: r.ce_segments,
+        ooo_segments: r.ooo_segments,
+        duplicates: r.duplicates,
+        dsacks: r.dsacks,
+        compressed_acks: r.compressed_acks,
+        dropped_paws: r.dropped_paws,
+        dropped_memory: r.dropped_memory + r.pruned,
+        zero_window_acks: r.zero_window_acks,
+    }
+}

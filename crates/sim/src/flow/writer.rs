@@ -1,0 +1,71 @@
+//! The sending application: writes chunks as fast as the socket takes them, at a rate, or up to a number of bytes.
+
+use super::Costs;
+use crate::plan::{App, FlowPlan};
+use tcpscape_base::{Duration, Stream, Time};
+use tcpscape_tcp::Sender;
+
+pub(super) struct Writer {
+    /// Bytes a write.
+    chunk: u64,
+    /// The sleep after each.
+    gap: Duration,
+    /// Bytes left of the chunk being written.
+    left: u64,
+    /// Bytes left in all.
+    total: u64,
+    /// When it writes next, unless it is blocked.
+    due: Time,
+    /// In write(), where the socket takes no more.
+    blocked: bool,
+}
+
+impl Writer {
+    pub fn new(plan: &FlowPlan) -> Writer {
+        let (chunk, total) = match plan.app {
+            App::Bulk { chunk } | App::Paced { chunk, .. } => (chunk, u64::MAX),
+            App::Finite { chunk, bytes } => (chunk, bytes),
+        };
+        Writer { chunk, gap: plan.gap(), left: chunk.min(total), total, due: Time::ZERO, blocked: false }
+    }
+
+    /// The connection is open.
+    pub fn begin(&mut self, now: Time) {
+        self.due = now;
+    }
+
+    /// It runs: writes what is due, one chunk. Returns when it wants to run again, if it is not blocked.
+    #[inline]
+    pub fn run(&mut self, now: Time, costs: Costs, sender: &mut Sender, noise: &mut Stream) -> Option<Time> {
+        if now < self.due {
+            return Some(self.due);
+        }
+        self.blocked = false;
+        if self.total == 0 {
+            return None;
+        }
+        let n = sender.write(now, self.left);
+        self.left -= n;
+        self.total -= n.min(self.total);
+        if self.left > 0 {
+            self.blocked = true;
+            return None;
+        }
+        self.left = self.chunk.min(self.total);
+        let next = now + costs.write;
+        self.due = if self.gap > Duration::ZERO { next + self.gap + costs.oversleep(noise) } else { next };
+        Some(self.due)
+    }
+
+    /// Whether it waits for room rather than for time.
+    #[inline]
+    pub fn is_blocked(&self) -> bool {
+        self.blocked
+    }
+
+    /// Whether everything was written.
+    #[inline]
+    pub fn is_done(&self) -> bool {
+        self.total == 0
+    }
+}
