@@ -12,7 +12,7 @@ const SLACK_NS: u64 = 100_000;
 
 /// What bounds the ACKs held back.
 #[derive(Clone, Copy, Debug)]
-pub(in super::super) struct Limits {
+pub(crate) struct Limits {
     /// Most ACKs.
     pub acks: u32,
     /// Longest time.

@@ -5,7 +5,7 @@
 use std::collections::VecDeque;
 
 /// Page fragments that one buffer can hold: neighbours are merged up to it.
-pub(in super::super) const MOST_FRAGMENTS: u32 = 17;
+pub(crate) const MOST_FRAGMENTS: u32 = 17;
 /// Payload of a buffer of one page: 4096 bytes less 320 of administration.
 pub(super) const PAGE_PAYLOAD: u32 = 3_776;
 /// Memory of a buffer of one page: the page and 256 bytes of administration.
@@ -13,7 +13,7 @@ pub(super) const PAGE_MEMORY: u32 = 4_352;
 
 /// One buffer: payload bytes, memory that it occupies, and page fragments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(in super::super) struct Buffer {
+pub(crate) struct Buffer {
     /// Payload, bytes.
     pub len: u32,
     /// Memory, bytes.
@@ -36,7 +36,7 @@ impl Buffer {
 
 /// What one read took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(in super::super) struct Taken {
+pub(crate) struct Taken {
     /// Bytes that came from the first buffer.
     pub first: u64,
     /// All bytes.

@@ -17,7 +17,7 @@ struct Piece {
 
 /// A buffer that has become in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in super::super) struct Joined {
+pub(crate) struct Joined {
     /// Where it begins.
     pub start: u64,
     /// The byte after its last.
@@ -30,7 +30,7 @@ pub(in super::super) struct Joined {
 
 /// How a segment was queued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in super::super) enum Queued {
+pub(crate) enum Queued {
     /// All of it was there.
     Nothing,
     /// Merged into the buffer before it, for so much memory.
@@ -41,7 +41,7 @@ pub(in super::super) enum Queued {
 
 /// What queueing a segment did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in super::super) struct Insertion {
+pub(crate) struct Insertion {
     /// How it was queued.
     pub queued: Queued,
     /// The contiguous part of it that was there already (RFC 2883 §4).

@@ -12,7 +12,7 @@ const SHARE_AT_FIRST: u32 = 128;
 
 /// A receive buffer.
 #[derive(Clone, Copy, Debug)]
-pub(in super::super) struct Capacity {
+pub(crate) struct Capacity {
     rule: WindowRule,
     /// Payload share of memory in 1/256, where it is measured.
     share: u32,
