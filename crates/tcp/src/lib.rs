@@ -7,6 +7,7 @@ pub mod cc;
 mod kernel;
 mod receiver;
 mod sender;
+mod windowed;
 
 pub use kernel::{Jiffies, Kernel, Rules, WindowRule};
 pub use receiver::{Feedback, Receiver, ReceiverConfig, ReceiverStats};

@@ -9,44 +9,6 @@ use super::control::bytes_per_sec;
 use super::{before, Bw, BW_SCALE, UNIT};
 use crate::cc::{RateSample, View};
 
-/// Maximum over a sliding window that keeps three samples: the best, the best since it, and the best since that.
-#[derive(Clone, Copy, Debug, Default)]
-pub(in crate::cc) struct MaxFilter {
-    /// (when, value), best first; times never decrease.
-    best: [(u32, u32); 3],
-}
-
-impl MaxFilter {
-    /// The maximum.
-    pub fn max(&self) -> u32 {
-        self.best[0].1
-    }
-
-    /// Takes `value` at time `now`, with a window of `win` units of time (Linux: `minmax_running_max()`).
-    pub fn update(&mut self, win: u32, now: u32, value: u32) {
-        let new = (now, value);
-        let age = |s: (u32, u32)| now.wrapping_sub(s.0);
-        if value >= self.best[0].1 || age(self.best[2]) > win {
-            self.best = [new; 3];
-            return;
-        }
-        // A better runner-up replaces everything below it.
-        if let Some(i) = (1..3).find(|&i| value >= self.best[i].1) {
-            self.best[i..].fill(new);
-        }
-        let [first, second, third] = self.best;
-        if age(first) > win {
-            // The best is too old: the others move up, once more if the second is too old as well.
-            self.best = if age(second) > win { [third, new, new] } else { [second, third, new] };
-        } else if second.0 == first.0 && age(first) > win / 4 {
-            // The runners-up are as old as the best: take one from the second quarter, then one from the second half.
-            self.best = [first, new, new];
-        } else if third.0 == second.0 && age(first) > win / 2 {
-            self.best[2] = new;
-        }
-    }
-}
-
 /// Packets sent at PROBE_RTT's low rate: samples of them count as application-limited (Linux marks the connection so).
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::cc) struct Slowed {

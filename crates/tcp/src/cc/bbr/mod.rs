@@ -9,14 +9,15 @@
 //! **What it does not model.** `sk_max_pacing_rate`; BBR versions 2 and 3.
 
 use super::{AckSample, CaEvent, CongestionController, RateSample, Snapshot, View, Window, INFINITE_SSTHRESH};
+use crate::windowed::WindowedMax;
 use tcpscape_base::{CaState, Stream};
 
 mod control;
 mod estimators;
 mod model;
 pub(super) use control::{bandwidth, bdp, bytes_per_sec, first_rate};
+pub(super) use estimators::Slowed;
 use estimators::{Aggregation, LongTerm};
-pub(super) use estimators::{MaxFilter, Slowed};
 
 /// Bandwidth: packets per µs, times 2^24.
 pub(super) type Bw = u32;
@@ -43,7 +44,7 @@ pub struct Bbr {
     pacing_gain: u32,
     cwnd_gain: u32,
     /// Maximum bandwidth of ten round trips.
-    max_bw: MaxFilter,
+    max_bw: WindowedMax,
     long_term: LongTerm,
     aggregation: Aggregation,
     /// Minimum RTT of 10 s, µs, and the jiffy in which it was seen.
@@ -76,7 +77,7 @@ impl Bbr {
             mode: Mode::Startup,
             pacing_gain: 0,
             cwnd_gain: 0,
-            max_bw: MaxFilter::default(),
+            max_bw: WindowedMax::default(),
             long_term: LongTerm::default(),
             aggregation: Aggregation::default(),
             min_rtt: u32::MAX,
@@ -99,7 +100,7 @@ impl Bbr {
 
     /// The bandwidth to work with: the policer's if there is one.
     fn bw(&self) -> Bw {
-        self.long_term.bw().unwrap_or_else(|| self.max_bw.max())
+        self.long_term.bw().unwrap_or_else(|| self.max_bw.get())
     }
 }
 

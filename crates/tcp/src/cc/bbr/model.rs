@@ -24,7 +24,7 @@ impl Bbr {
         self.sample_long_term(v, rs);
         let bw = bandwidth(rs);
         // The application's rate tells nothing about the path, unless it is higher than what is known.
-        if !rs.is_app_limited || bw >= u64::from(self.max_bw.max()) {
+        if !rs.is_app_limited || bw >= u64::from(self.max_bw.get()) {
             self.max_bw.update(BW_ROUNDS, self.rounds, bw as Bw);
         }
     }
@@ -46,7 +46,7 @@ impl Bbr {
             lasted
         } else {
             let inflight = self.inflight_at_departure(v, w, rs.prior_in_flight);
-            let target = |gain| self.target_inflight(v, w, self.max_bw.max(), gain);
+            let target = |gain| self.target_inflight(v, w, self.max_bw.get(), gain);
             if self.pacing_gain > UNIT {
                 lasted && (rs.losses > 0 || inflight >= target(self.pacing_gain))
             } else {
@@ -63,8 +63,8 @@ impl Bbr {
         if self.full_pipe || !self.round_start || rs.is_app_limited {
             return;
         }
-        if u64::from(self.max_bw.max()) >= (u64::from(self.full_bw) * FULL_BW_GROWTH) >> 8 {
-            (self.full_bw, self.full_bw_rounds) = (self.max_bw.max(), 0);
+        if u64::from(self.max_bw.get()) >= (u64::from(self.full_bw) * FULL_BW_GROWTH) >> 8 {
+            (self.full_bw, self.full_bw_rounds) = (self.max_bw.get(), 0);
             return;
         }
         self.full_bw_rounds += 1;
@@ -75,9 +75,9 @@ impl Bbr {
     pub(super) fn update_drain(&mut self, v: &View, w: &mut Window) {
         if self.mode == Mode::Startup && self.full_pipe {
             self.mode = Mode::Drain;
-            w.ssthresh = self.target_inflight(v, w, self.max_bw.max(), UNIT);
+            w.ssthresh = self.target_inflight(v, w, self.max_bw.get(), UNIT);
         }
-        if self.mode == Mode::Drain && self.inflight_at_departure(v, w, v.in_flight) <= self.target_inflight(v, w, self.max_bw.max(), UNIT)
+        if self.mode == Mode::Drain && self.inflight_at_departure(v, w, v.in_flight) <= self.target_inflight(v, w, self.max_bw.get(), UNIT)
         {
             self.probe_bw(v);
         }

@@ -178,23 +178,6 @@ fn a_delayed_ack_does_not_replace_an_expired_minimum() {
     assert_eq!(r.b.min_rtt, 100_000);
 }
 
-#[test]
-fn the_maximum_expires_and_runners_up_take_over() {
-    let mut f = MaxFilter::default();
-    f.update(10, 0, 100);
-    let seen: Vec<u32> = (1..=24)
-        .map(|t| {
-            f.update(10, t, 90 - t);
-            f.max()
-        })
-        .collect();
-    // 100 holds to age 10; then the 87 of t = 3, the first of the second quarter, to t = 13; then the 84 of t = 6.
-    assert_eq!((&seen[..10], seen[10], seen[12], seen[13]), (&[100; 10][..], 87, 87, 84));
-    assert!(seen.windows(2).all(|p| p[1] <= p[0]));
-    f.update(10, 24, 200);
-    assert_eq!(f.max(), 200);
-}
-
 /// One packet per ms expected: ten at once are ten more than none, twenty in the next 5 ms are 30 − 5.
 #[test]
 fn aggregation_is_the_excess_over_the_bandwidth() {
