@@ -69,12 +69,13 @@ impl Hybla {
 
     /// Lets the window grow by `step` and what is owed; what is less than a packet is owed to the next ACK.
     fn grow(&mut self, w: &mut Window, step: u32) {
+        w.cwnd = w.cwnd.saturating_add(step / PACKET);
         let sum = self.owed + step % PACKET;
+        self.owed = sum % PACKET;
         if sum >= PACKET {
+            w.cwnd = w.cwnd.saturating_add(1);
             w.cwnd_cnt = 0;
         }
-        w.cwnd = w.cwnd.saturating_add(step / PACKET).saturating_add(sum / PACKET);
-        self.owed = sum % PACKET;
     }
 
     // Steps of less than a packet are counted: a window of steps of less than 1/128 packet is a packet, as Reno's.
