@@ -2,11 +2,11 @@
 //!
 //! **What it is.** A model of the path, maximum bandwidth and minimum RTT, and four modes that probe one or the other.
 //! **Source.** draft-cardwell-iccrg-bbr-congestion-control-00; Cardwell et al., "BBR: Congestion-based congestion control",
-//! ACM Queue 14(5), 2016; Linux 6.1: `bbr_main()`, `bbr_update_model()` and the functions named beside the rules.
-//! **How it differs.** From the draft, as Linux does: packets instead of bytes, 1 % pacing margin, ACK aggregation, policer
+//! ACM Queue 14(5), 2016.
+//! **How it differs.** From the draft, as Linux is seen to do (docs/models/bbr.md): packets instead of bytes, 1 % pacing margin, ACK aggregation, policer
 //! detection. From Linux: packets sent during PROBE_RTT are recognised here by `prior_delivered`, where the kernel marks the
 //! connection application-limited; which random phase PROBE_BW starts with comes from the trial's seed.
-//! **What it does not model.** `sk_max_pacing_rate`; BBR versions 2 and 3.
+//! **What it does not model.** `SO_MAX_PACING_RATE`; BBR versions 2 and 3.
 
 use super::{AckSample, CaEvent, CongestionController, RateSample, Snapshot, View, Window, INFINITE_SSTHRESH};
 use crate::windowed::WindowedMax;
@@ -113,7 +113,7 @@ impl CongestionController for Bbr {
         *self = Bbr { phases: self.phases.clone(), ..Bbr::new(0) };
         self.round_end = v.delivered;
         (self.min_rtt, self.min_rtt_stamp) = (v.min_rtt_us, v.jiffies);
-        self.long_term.reset(v);
+        self.long_term.reset();
         self.aggregation.restart(v.now.micros());
         w.ssthresh = INFINITE_SSTHRESH;
         w.paced = true;
@@ -125,7 +125,7 @@ impl CongestionController for Bbr {
         w.ssthresh
     }
 
-    // Linux: bbr_main()
+    // The draft's steps for an ACK: the model and the state, then the controls.
     fn on_ack(&mut self, v: &View, w: &mut Window, s: &AckSample) {
         let mut rs = s.rate;
         rs.is_app_limited |= self.slowed.covers(rs.prior_delivered);
@@ -164,9 +164,9 @@ impl CongestionController for Bbr {
         }
     }
 
-    fn undo(&mut self, v: &View, w: &Window) -> u32 {
+    fn undo(&mut self, _v: &View, w: &Window) -> u32 {
         (self.full_bw, self.full_bw_rounds) = (0, 0);
-        self.long_term.reset(v);
+        self.long_term.reset();
         w.cwnd
     }
 
@@ -208,7 +208,7 @@ pub(super) fn before(a: u32, b: u32) -> bool {
 pub(super) const BW_SCALE: u32 = 24;
 /// A gain of 1.
 pub(super) const UNIT: u32 = 256;
-/// Smallest window, packets (`bbr_cwnd_min_target`).
+/// Smallest window, packets (draft §4.2.3.3).
 pub(super) const MIN_CWND: u32 = 4;
 
 #[cfg(test)]

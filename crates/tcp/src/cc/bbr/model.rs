@@ -1,7 +1,7 @@
 //! BBR's model of the path and the modes that it moves through, updated by each ACK.
 //!
 //! **What it is.** Rounds, bandwidth, whether the pipe is full, minimum RTT; STARTUP → DRAIN → PROBE_BW ⇄ PROBE_RTT.
-//! **Source.** draft-cardwell-iccrg-bbr-congestion-control-00 §4.1, §4.3; Linux 6.1: `bbr_update_model()`.
+//! **Source.** draft-cardwell-iccrg-bbr-congestion-control-00 §4.1, §4.3.
 //! **How it differs, what it does not model.** See the header of `bbr/mod.rs`.
 
 use super::estimators::Verdict;
@@ -9,7 +9,7 @@ use super::{bandwidth, before, Bbr, Bw, Mode, MIN_CWND, UNIT};
 use crate::cc::{RateSample, View, Window};
 
 impl Bbr {
-    /// Rounds and bandwidth (Linux: `bbr_update_bw()`).
+    /// Rounds and bandwidth (draft §4.1.1.3, §4.1.1).
     pub(super) fn update_bw(&mut self, v: &View, rs: &RateSample) {
         self.round_start = false;
         if rs.delivered < 0 || rs.interval_us <= 0 {
@@ -38,7 +38,7 @@ impl Bbr {
         }
     }
 
-    /// Next phase of PROBE_BW, when it is time (Linux: `bbr_update_cycle_phase()`).
+    /// Next phase of PROBE_BW, when it is time (draft §4.3.4.3).
     pub(super) fn update_phase(&mut self, v: &View, w: &Window, rs: &RateSample) {
         let Mode::ProbeBw { phase, since } = self.mode else { return };
         let lasted = v.delivered_mstamp.saturating_sub(since) as u32 > self.min_rtt;
@@ -58,7 +58,7 @@ impl Bbr {
         }
     }
 
-    /// The pipe is full when the bandwidth has not grown by a quarter in three rounds (Linux: `bbr_check_full_bw_reached()`).
+    /// The pipe is full when the bandwidth has not grown by a quarter in three rounds (draft §4.3.2.2).
     pub(super) fn update_full_pipe(&mut self, rs: &RateSample) {
         if self.full_pipe || !self.round_start || rs.is_app_limited {
             return;
@@ -71,7 +71,7 @@ impl Bbr {
         self.full_pipe = self.full_bw_rounds >= FULL_BW_ROUNDS;
     }
 
-    /// STARTUP → DRAIN → PROBE_BW (Linux: `bbr_check_drain()`).
+    /// STARTUP → DRAIN → PROBE_BW (draft §4.3.3).
     pub(super) fn update_drain(&mut self, v: &View, w: &mut Window) {
         if self.mode == Mode::Startup && self.full_pipe {
             self.mode = Mode::Drain;
@@ -83,7 +83,7 @@ impl Bbr {
         }
     }
 
-    /// The minimum RTT, and PROBE_RTT when it has not been seen for 10 s (Linux: `bbr_update_min_rtt()`).
+    /// The minimum RTT, and PROBE_RTT when it has not been seen for 10 s (draft §4.1.2, §4.3.5).
     pub(super) fn update_min_rtt(&mut self, v: &View, w: &mut Window, rs: &RateSample) {
         let expired = before(self.min_rtt_stamp.wrapping_add(MIN_RTT_SECONDS.wrapping_mul(v.hz)), v.jiffies);
         if rs.rtt_us >= 0 && (rs.rtt_us < i64::from(self.min_rtt) || expired && !rs.is_ack_delayed) {
@@ -120,7 +120,7 @@ impl Bbr {
         }
     }
 
-    /// Leaves PROBE_RTT if its time is over (Linux: `bbr_check_probe_rtt_done()`).
+    /// Leaves PROBE_RTT if its time is over (draft §4.3.5).
     pub(super) fn leave_probe_rtt(&mut self, v: &View, w: &mut Window) {
         let Mode::ProbeRtt { until: Some(until), .. } = self.mode else { return };
         if !before(until, v.jiffies) {
@@ -135,7 +135,7 @@ impl Bbr {
         }
     }
 
-    /// PROBE_BW in a random phase, but never the draining one (Linux: `bbr_reset_probe_bw_mode()`).
+    /// PROBE_BW in a random phase, but never the draining one (draft §4.3.4.2).
     pub(super) fn probe_bw(&mut self, v: &View) {
         let phase = (CYCLE.len() - self.phases.below(CYCLE.len() as u32 - 1) as usize) % CYCLE.len();
         self.mode = Mode::ProbeBw { phase, since: v.delivered_mstamp };
@@ -160,13 +160,13 @@ const DRAIN_GAIN: u32 = UNIT * 1000 / 2885;
 const CWND_GAIN: u32 = UNIT * 2;
 /// PROBE_BW's gains: probe, drain, cruise.
 const CYCLE: [u32; 8] = [UNIT * 5 / 4, UNIT * 3 / 4, UNIT, UNIT, UNIT, UNIT, UNIT, UNIT];
-/// Window of the bandwidth filter, round trips (`bbr_bw_rtts`).
+/// Window of the bandwidth filter, round trips (draft §4.1.1.2).
 const BW_ROUNDS: u32 = 10;
-/// Window of the minimum RTT, s (`bbr_min_rtt_win_sec`).
+/// Window of the minimum RTT, s (draft §4.1.2.2).
 const MIN_RTT_SECONDS: u32 = 10;
-/// PROBE_RTT's length, ms (`bbr_probe_rtt_mode_ms`).
+/// PROBE_RTT's length, ms (draft §4.3.5).
 const PROBE_RTT_MS: u32 = 200;
-/// The pipe is not full while the bandwidth grows by this much, 1/256: 1.25 (`bbr_full_bw_thresh`).
+/// The pipe is not full while the bandwidth grows by this much, 1/256: 1.25 (draft §4.3.2.2).
 const FULL_BW_GROWTH: u64 = 320;
-/// Rounds without such growth (`bbr_full_bw_cnt`).
+/// Rounds without such growth (draft §4.3.2.2).
 const FULL_BW_ROUNDS: u32 = 3;

@@ -15,7 +15,7 @@ fn rtt(us: i64) -> PktsAcked {
 
 /// After a loss at `w_max`, with the given smallest RTT.
 fn reduced(w_max: u32, delay_min: u32) -> (Cubic, Window) {
-    let (mut c, mut w) = (Cubic { delay_min, ..Cubic::new() }, Window { cwnd: w_max, prior_cwnd: w_max, ..Window::default() });
+    let (mut c, mut w) = (Cubic { rtt_min: delay_min, ..Cubic::new() }, Window { cwnd: w_max, prior_cwnd: w_max, ..Window::default() });
     w.ssthresh = c.ssthresh(&at(0), &w);
     w.cwnd = w.ssthresh;
     (c, w)
@@ -80,7 +80,7 @@ fn reno_friendly_region() {
             c.on_ack(&at(round * 10), &mut w, &ack(1));
         }
     }
-    assert_eq!((c.epoch.unwrap().reno_cwnd, w.cwnd), (22, 22));
+    assert_eq!((c.epoch.unwrap().reno.cwnd, w.cwnd), (22, 22));
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn an_unchanged_window_is_evaluated_32_times_a_second() {
     assert_eq!((c.per_packet, c.evaluated.1), (first, 1_000));
     c.update(&at(40), w.cwnd, 1);
     assert_eq!(c.evaluated.1, 1_004);
-    assert_eq!(c.epoch.unwrap().acked, 3);
+    assert_eq!(c.epoch.unwrap().reno.acked, 3);
 }
 
 #[test]
@@ -153,12 +153,12 @@ fn a_timeout_forgets_and_the_first_second_of_an_epoch_gives_no_delay() {
     let (mut c, mut w) = reduced(100, 50_000);
     c.update(&at(0), w.cwnd, 1);
     c.pkts_acked(&at(990), &mut w, &rtt(10_000));
-    assert_eq!(c.delay_min, 50_000);
+    assert_eq!(c.rtt_min, 50_000);
     c.pkts_acked(&at(1_000), &mut w, &rtt(10_000));
-    assert_eq!(c.delay_min, 10_000);
+    assert_eq!(c.rtt_min, 10_000);
     assert_eq!(c.undo(&at(0), &w), 100);
     c.on_state(&at(0), &mut w, CaState::Loss);
-    assert_eq!((c.w_max, c.delay_min, c.epoch.is_none()), (0, 0, true));
+    assert_eq!((c.w_max, c.rtt_min, c.epoch.is_none()), (0, 0, true));
 }
 
 fn with(set: &[(&str, i64)]) -> Cubic {
@@ -181,7 +181,7 @@ fn parameters_and_what_follows_from_them() {
     }
 }
 
-/// Linux takes it only without HyStart: `if (!hystart && initial_ssthresh)`.
+/// As Linux, which takes it only without HyStart.
 #[test]
 fn a_first_threshold_needs_hystart_off() {
     for (hystart, threshold) in [(0, 30), (1, crate::cc::INFINITE_SSTHRESH)] {
