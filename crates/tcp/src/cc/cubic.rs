@@ -83,12 +83,11 @@ impl Cubic {
             e.reno.acked = e.reno.acked.wrapping_add(acked);
         }
         let (at_window, at_jiffy) = self.evaluated;
-        let age = v.jiffies.wrapping_sub(at_jiffy);
-        if cwnd == at_window && age as i32 <= (v.hz / UPDATES_PER_SECOND) as i32 {
+        if cwnd == at_window && v.jiffies.wrapping_sub(at_jiffy) as i32 <= (v.hz / UPDATES_PER_SECOND) as i32 {
             return;
         }
         // The curve moves with the jiffies: within one there is only the Reno estimate to bring up to date.
-        if age != 0 || self.epoch.is_none() {
+        if self.epoch.is_none() || v.jiffies != at_jiffy {
             self.evaluated = (cwnd, v.jiffies);
             self.per_packet = self.by_the_curve(v, cwnd, acked);
         }
@@ -105,12 +104,9 @@ impl Cubic {
         let (w_max, rules) = (self.w_max, &self.rules);
         let epoch = self.epoch.get_or_insert_with(|| Epoch::new(rules, v.jiffies, cwnd, (w_max, acked)));
         let target = epoch.target(rules, v, self.rtt_min);
+        let slowest = if w_max == 0 { FIRST_CLIMB } else { u32::MAX };
         let per_packet = if target > cwnd { cwnd / (target - cwnd) } else { cwnd.wrapping_mul(FLAT) };
-        if w_max == 0 {
-            per_packet.min(FIRST_CLIMB)
-        } else {
-            per_packet
-        }
+        per_packet.min(slowest)
     }
 }
 
@@ -141,7 +137,8 @@ impl RenoEstimate {
     /// Packets to acknowledge for one packet of growth, so that a window of `cwnd` meets the estimate in a round trip; none if it is not below it.
     fn per_packet(&mut self, cwnd: u32) -> Option<u32> {
         self.advance(cwnd);
-        cwnd.checked_div(self.cwnd.saturating_sub(cwnd))
+        let ahead = self.cwnd.saturating_sub(cwnd);
+        (ahead > 0).then(|| cwnd / ahead)
     }
 
     /// Moves by the packets acknowledged: one per 15/8 windows, which gives Reno's average at CUBIC's β (RFC 9438 §4.3).
