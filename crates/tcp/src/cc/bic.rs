@@ -2,7 +2,7 @@
 //!
 //! **What it is.** Far below the window of the last loss it grows by 16 packets a round trip, nearer by a quarter of the
 //! distance, at it hardly at all; past it the same steps in reverse order. Windows of 14 packets and less behave like Reno.
-//! **Source.** Xu, Harfoush, Rhee, "Binary increase congestion control (BIC) for fast long-distance networks", INFOCOM 2004, §III.
+//! **Source.** Xu, Harfoush, Rhee, "Binary increase congestion control (BIC) for fast long-distance networks", INFOCOM 2004: binary search increase, additive increase, fast convergence.
 //! **How it differs.** From the paper, as Linux is seen to do (docs/models/bic.md): steps of a quarter of the distance instead of half of it,
 //! β = 819/1024, growth is scaled by the packets an ACK stands for (in congestion avoidance, where what is acknowledged is counted in
 //! packets already: with delayed ACKs the window grows twice as fast as the paper's). From Linux: nothing known.
@@ -107,7 +107,7 @@ impl Bic {
         (alone.wrapping_mul(PacketsPerAck::ONE) / self.per_ack.0).max(1)
     }
 
-    /// The growth at a window of `cwnd` (paper §III): binary search towards the window of the last loss, additive increase far from it, and
+    /// The growth at a window of `cwnd` (the paper's increments): binary search towards the window of the last loss, additive increase far from it, and
     /// beyond it the same steps mirrored, away from it.
     fn growth(&self, cwnd: u32) -> Growth {
         let Settings { max_increment, smooth_part, .. } = self.set;
@@ -140,7 +140,7 @@ impl CongestionController for Bic {
         }
     }
 
-    // Paper §III.C, fast convergence. Products wrap at 32 bits (above 2.3 million packets).
+    // The paper's fast convergence. Products wrap at 32 bits (above 2.3 million packets).
     fn ssthresh(&mut self, _v: &View, w: &Window) -> u32 {
         let Settings { fast_convergence, low_window, beta, .. } = self.set;
         let converge = fast_convergence && w.cwnd < self.w_max;
@@ -235,7 +235,7 @@ mod tests {
         assert_eq!([at(1_000, 1_012), at(1_000, 1_047), at(1_000, 1_048)], [253, 66, 65]);
     }
 
-    /// Paper §III: the distance to the maximum decides, and past the maximum the distance from it.
+    /// The distance to the maximum decides, and past the maximum the distance from it.
     #[test]
     fn growth_by_the_distance() {
         let b = bic(1_000);

@@ -49,7 +49,7 @@ struct Settings {
 enum Cause {
     /// A full queue, or nothing is known.
     Congestion,
-    /// The queue is not full: a loss is the link's own (paper §3.4).
+    /// The queue is not full: a loss is the link's own (the paper's loss tolerance).
     LinkError,
     /// The RTTs rise: this is the back-off.
     Gradient,
@@ -79,7 +79,7 @@ impl Rtts {
         self.current.add(rtt);
     }
 
-    /// How the extremes have changed from the last round to this one (paper §3.1); none unless both have samples.
+    /// How the extremes have changed from the last round to this one: the paper's g_min and g_max; none unless both have samples.
     fn change(&self) -> Option<Range> {
         (self.current != Range::NONE && self.last != Range::NONE).then(|| self.current.minus(self.last))
     }
@@ -89,7 +89,7 @@ impl Rtts {
     }
 }
 
-/// The window that a Reno flow would have, packets (paper §3.3).
+/// The window that a Reno flow would have, packets (the paper's s).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Shadow(u32);
 
@@ -161,7 +161,7 @@ impl Cdg {
         rise
     }
 
-    /// What the sums of the gradients tell of back-offs (paper §3.2) and of the queue (paper §3.4).
+    /// What the sums of the gradients tell of back-offs (the paper's ineffective ones) and of the queue (its loss tolerance).
     fn learn(&mut self, sum: Range) {
         if sum.min.min(sum.max) <= EFFECT_US {
             self.backoffs = 0;
@@ -176,7 +176,7 @@ impl Cdg {
         }
     }
 
-    /// Whether a rise of so many µs is answered: drawn with P = 1 − exp(−rise · factor/10⁶) (paper §3.1), and while back-offs had an effect (§3.2).
+    /// Whether a rise of so many µs is answered: drawn with P = 1 − exp(−rise · factor/10⁶), and as long as back-offs have an effect.
     fn is_answered(&mut self, rise: i32) -> bool {
         let Settings { backoff_factor, use_ineff, .. } = self.settings;
         if rise <= 0 || !is_drawn(&mut self.random, (rise as u32).wrapping_mul(backoff_factor)) {

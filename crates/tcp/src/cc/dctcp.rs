@@ -57,7 +57,7 @@ impl ObservationWindow {
     }
 }
 
-/// α ← (1 − g) α + g F with F = `marked`/`delivered` and g = 2⁻`shift` (RFC 8257 §3.3, step 4), each term rounded down. An α that the shift
+/// α ← (1 − g) α + g F with F = `marked`/`delivered` and g = 2⁻`shift` (RFC 8257 §3.3), each term rounded down. An α that the shift
 /// would not lower falls to 0: it would never end.
 fn next_alpha(alpha: u32, (marked, delivered): (u32, u32), shift: u32) -> u32 {
     let decayed = match alpha >> shift {
@@ -68,7 +68,7 @@ fn next_alpha(alpha: u32, (marked, delivered): (u32, u32), shift: u32) -> u32 {
     (u64::from(decayed) + share).min(u64::from(ALPHA_ONE)) as u32
 }
 
-/// cwnd · (1 − α/2), two packets at least (RFC 8257 §3.3, equation 2).
+/// cwnd · (1 − α/2), two packets at least (RFC 8257 §3.3).
 fn reduced(cwnd: u32, alpha: u32) -> u32 {
     let cut = u64::from(cwnd) * u64::from(alpha) / u64::from(2 * ALPHA_ONE);
     (cwnd - cut as u32).max(2)
@@ -109,7 +109,7 @@ impl CongestionController for Dctcp {
         self.round = ObservationWindow::begin(v);
     }
 
-    // RFC 8257 §3.3, equation 2: cwnd · (1 − α/2).
+    // RFC 8257 §3.3: α says how far.
     fn ssthresh(&mut self, _v: &View, w: &Window) -> u32 {
         if self.fallen_back {
             return half(w);

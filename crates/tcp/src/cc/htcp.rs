@@ -43,7 +43,7 @@ struct Epoch {
     peak_before: u32,
 }
 
-/// What a loss leaves of the window (draft §3.2, adaptive backoff).
+/// What a loss leaves of the window (the draft's adaptive backoff).
 #[derive(Clone, Copy, Debug)]
 struct Backoff {
     /// 1/128.
@@ -155,7 +155,7 @@ impl Htcp {
         }
     }
 
-    /// α = 2 (1 − β) ᾱ(Δ), which makes the average throughput that of Reno's β = ½ (draft §3.2); never 0.
+    /// α = 2 (1 − β) ᾱ(Δ), which makes the average throughput that of Reno's β = ½; never 0.
     fn update_alpha(&mut self, v: &View) {
         let hz = v.hz.max(1);
         let mut packets = increase(self.elapsed(v), hz);
@@ -166,21 +166,21 @@ impl Htcp {
         self.alpha = if alpha == 0 { ONE } else { alpha };
     }
 
-    /// RTTmin/RTTmax, 1/128, between ½ and 0.8 (draft §3.2); none where RTTmin is too few jiffies to tell.
+    /// RTTmin/RTTmax, 1/128, between ½ and 0.8 (the draft's adaptive backoff); none where RTTmin is too few jiffies to tell.
     fn rtt_ratio(&self, v: &View) -> Option<u32> {
         let precise = self.rtt_min > v.jiffies_of(RTT_MIN_US);
         let ratio = self.rtt_min.wrapping_mul(ONE).checked_div(self.epoch.rtt_max)?;
         precise.then(|| ratio.clamp(BETA_MIN, BETA_MAX))
     }
 
-    /// Whether the throughput is that of the loss before (draft §3.2); the next loss compares with the present one.
+    /// Whether the throughput is that of the loss before; the next loss compares with the present one.
     fn is_throughput_steady(&mut self) -> bool {
         let before = std::mem::replace(&mut self.epoch.peak_before, self.throughput.peak);
         is_steady(self.throughput.peak, before)
     }
 }
 
-/// ᾱ(Δ) = 1 + 10 (Δ − Δ_L) + ((Δ − Δ_L)/2)² packets a round trip after `elapsed` jiffies, where Δ_L = 1 s; 1 until then (draft §3.1).
+/// ᾱ(Δ) = 1 + 10 (Δ − Δ_L) + ((Δ − Δ_L)/2)² packets a round trip after `elapsed` jiffies, where Δ_L = 1 s; 1 until then (the draft's increase function).
 /// The quotients are whole numbers, and the arithmetic is of 32 bits.
 fn increase(elapsed: u32, hz: u32) -> u32 {
     let late = elapsed.saturating_sub(hz);
@@ -188,7 +188,7 @@ fn increase(elapsed: u32, hz: u32) -> u32 {
     (late.wrapping_mul(10).wrapping_add(square) / hz).wrapping_add(1)
 }
 
-/// `packets` over RTT0/RTTmin with an RTT0 of 0.1 s, the quotient in eighths and from 0.5 to 10; a packet at least (draft §3.3).
+/// `packets` over RTT0/RTTmin with an RTT0 of 0.1 s, the quotient in eighths and from 0.5 to 10; a packet at least (the draft's RTT scaling).
 fn scaled(packets: u32, rtt_min: u32, hz: u32) -> u32 {
     let eighths = (hz.wrapping_mul(8) / rtt_min.wrapping_mul(10)).clamp(SCALE_MIN, SCALE_MAX);
     (packets.wrapping_mul(8) / eighths).max(1)
@@ -297,7 +297,7 @@ const USE_BANDWIDTH_SWITCH: Param =
 
 /// 1 of α and β, in 1/128.
 const ONE: u32 = 128;
-/// β is between 0.5 (draft §3.2) …
+/// β is between 0.5 …
 const BETA_MIN: u32 = ONE / 2;
 /// … and 0.8, rounded down.
 const BETA_MAX: u32 = ONE * 8 / 10;

@@ -3,7 +3,7 @@
 //! **What it is.** With ρ = RTT / 25 ms, at least 1: in slow start an ACK adds 2^ρ − 1 packets, in congestion avoidance ρ²/cwnd.
 //! The window starts at ρ packets. A loss halves it, as Reno's.
 //! **Source.** Caini, Firrincieli, "TCP Hybla: a TCP enhancement for heterogeneous networks", Int. J. Satellite
-//! Communications and Networking 22, 2004, §3: ρ, and the increments of equation 5.
+//! Communications and Networking 22, 2004: ρ, and the increments per ACK.
 //! **How it differs.** From the paper, as Linux is seen to do (docs/models/hybla.md): ρ follows the smallest smoothed RTT and is kept in eighths,
 //! an ACK counts once whatever it covers, outside Open it is Reno, the window never exceeds 65,535 packets, no pacing and no packet spacing
 //! are asked for. From Linux: nothing known.
@@ -43,13 +43,13 @@ impl Rho {
         self.0 / Rho::ONE
     }
 
-    /// Growth for an ACK in slow start: 2^ρ − 1 packets (equation 5), in 1/128. The whole part of ρ is 16 at most.
+    /// Growth for an ACK in slow start: 2^ρ − 1 packets, in 1/128. The whole part of ρ is 16 at most.
     fn slow_start_step(self) -> u32 {
         let power = POWERS[(self.0 % Rho::ONE) as usize] << self.whole().min(WHOLE_MOST);
         power - PACKET
     }
 
-    /// Growth for an ACK in congestion avoidance: ρ²/cwnd packets (equation 5), in 1/128.
+    /// Growth for an ACK in congestion avoidance: ρ²/cwnd packets, in 1/128.
     fn avoidance_step(self, cwnd: u32) -> u32 {
         self.0.wrapping_mul(self.0).wrapping_mul(PACKET / (Rho::ONE * Rho::ONE)) / cwnd
     }

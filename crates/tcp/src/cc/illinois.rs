@@ -108,7 +108,7 @@ impl Illinois {
         }
     }
 
-    /// Sets α and β for the round trip to come (paper §3, and its window threshold).
+    /// Sets α and β for the round trip to come (f₁, f₂ and the paper's window threshold).
     fn judge_round(&mut self, w: &Window) {
         if w.cwnd < self.win_thresh {
             self.gains = Gains::RENO;
@@ -118,7 +118,7 @@ impl Illinois {
         }
     }
 
-    /// f₁, but once the delay was high, α stays where it is until there have been θ round trips of low delay (paper §3, against bursts).
+    /// f₁, but once the delay was high, α stays where it is until there have been θ round trips of low delay (the paper's guard against bursts).
     fn next_alpha(&mut self, da: u32, dm: u32) -> u32 {
         if da > d1(dm) {
             self.low_rounds.get_or_insert(0);
@@ -183,7 +183,7 @@ impl CongestionController for Illinois {
         self.round = RoundAverage::begin(v);
     }
 
-    // Paper §3: a loss takes β of the window.
+    // A loss takes β of the window.
     fn ssthresh(&mut self, _v: &View, w: &Window) -> u32 {
         (w.cwnd - w.cwnd.wrapping_mul(self.gains.beta) / BETA_ONE).max(2)
     }
@@ -244,12 +244,12 @@ const THETA: Param =
 
 /// α = 1, in 1/128.
 const ALPHA_ONE: u32 = 128;
-/// αmin = 0.3 and αmax = 10 (paper §4).
+/// αmin = 0.3 and αmax = 10 (the paper's choice).
 const ALPHA_MIN: u32 = ALPHA_ONE * 3 / 10;
 const ALPHA_MAX: u32 = ALPHA_ONE * 10;
 /// β = 1, in 1/64.
 const BETA_ONE: u32 = 64;
-/// βmin = 1/8 and βmax = 1/2 (paper §4).
+/// βmin = 1/8 and βmax = 1/2 (the paper's choice).
 const BETA_MIN: u32 = BETA_ONE / 8;
 const BETA_MAX: u32 = BETA_ONE / 2;
 /// Longer RTTs count as this, µs, 3.4 s: f₁'s products must fit 32 bits.

@@ -2,7 +2,7 @@
 //!
 //! **What it is.** Reno, which also watches the delay from its peer's timestamps: smoothed, and above 15 % of the range seen, it is
 //! early congestion. That halves the window; a second time within three round trips it leaves one packet, and no growth meanwhile.
-//! **Source.** Kuzmanovic, Knightly: TCP-LP (IEEE INFOCOM 2003): smoothing, threshold and inference phase of §3.
+//! **Source.** Kuzmanovic, Knightly: TCP-LP (IEEE INFOCOM 2003): its smoothing, its threshold and its inference phase.
 //! **How it differs.** From the paper, as Linux is seen to do (docs/models/lp.md): the two clocks' difference is part of the delay, all of it
 //! in 32 bits. Linux's timestamps begin at a random value in each connection: from 2²⁹ ms on (seven connections of eight) the smoothed delay
 //! loses its upper bits and is below any threshold, so that it is Reno. From Linux: the sender's clock counts from the trial's start, not
@@ -67,7 +67,7 @@ impl PeerRate {
     }
 }
 
-/// The range of the delays and their moving average, ms (paper §3.1).
+/// The range of the delays and their moving average, ms (the paper's d_min, d_max and d).
 #[derive(Clone, Copy, Debug)]
 struct Delays {
     least: u32,
@@ -112,7 +112,7 @@ impl Delays {
     }
 }
 
-/// The inference phase: three round trips after an indication of congestion, in which the window does not grow (paper §3.2).
+/// The inference phase: three round trips after an indication of congestion, in which the window does not grow.
 #[derive(Clone, Copy, Debug, Default)]
 struct Inference {
     /// When congestion was last indicated, ms; 0 for never.
@@ -163,7 +163,7 @@ impl CongestionController for Lp {
         Reno.ssthresh(v, w)
     }
 
-    // Paper §3.2: early congestion halves the window; a second indication within the inference phase leaves one packet.
+    // The paper's policy: early congestion halves the window; a second indication within the inference phase leaves one packet.
     fn pkts_acked(&mut self, v: &View, w: &mut Window, a: &PktsAcked) {
         if a.rtt_us > 0 {
             if let Some(delay) = self.delay(v) {
@@ -201,9 +201,9 @@ fn timestamp(v: &View) -> u32 {
 const TICKS_PER_SECOND: u32 = 1_000;
 /// Weight of a new rate in the average of the peer's, as a power of ½.
 const RATE_WEIGHT: u32 = 6;
-/// δ, per cent: the part of the delay's range above which the path is congested (paper §3.1).
+/// δ, per cent: the part of the delay's range above which the path is congested (paper: 15 %).
 const THRESHOLD_PERCENT: u32 = 15;
-/// Length of the inference phase (paper §3.2).
+/// Length of the inference phase.
 const INFERENCE_ROUND_TRIPS: u32 = 3;
 
 #[cfg(test)]

@@ -103,7 +103,7 @@ pub struct View {
     /// Earliest time at which the internal pacing timer allows a transmission, ns.
     pub wstamp_ns: u64,
     /// Timestamp value of the last acceptable segment, ms; the same clock as [`View::rcv_tsecr`], without the random offset that
-    /// each connection of a host may have (RFC 7323 §5.4).
+    /// each connection of a host may have (RFC 7323).
     pub rcv_tsval: u32,
     /// Timestamp echo of the last acceptable segment, ms.
     pub rcv_tsecr: u32,

@@ -53,7 +53,7 @@ pub(super) fn past_slow_start(v: &View, w: &mut Window, s: &AckSample) -> Option
 }
 
 /// Whether the window is what holds the sender back, so that it may grow: it was when last judged, or, in slow start,
-/// more than half of it was used (RFC 7661 §4.3).
+/// more than half of it was used (RFC 7661).
 pub(super) fn held_by_window(v: &View, w: &Window) -> bool {
     v.is_cwnd_limited || w.in_slow_start() && w.cwnd < v.max_packets_out.saturating_mul(2)
 }

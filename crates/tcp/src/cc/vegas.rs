@@ -2,7 +2,7 @@
 //!
 //! **What it is.** Once a round trip the window is compared with what would be in flight without a queue; it moves by one packet.
 //! After a loss, and with too few RTT samples in a round, it is Reno.
-//! **Source.** Brakmo, Peterson: TCP Vegas (IEEE JSAC 13(8), 1995), §3.2 and §3.3. [`Samples`] and [`Rounds`] serve Veno and YeAH too, which
+//! **Source.** Brakmo, Peterson: TCP Vegas (IEEE JSAC 13(8), 1995): congestion avoidance and modified slow start. [`Samples`] and [`Rounds`] serve Veno and YeAH too, which
 //! take their estimate of the queue from Vegas.
 //! **How it differs.** From the paper, as Linux is seen to do (docs/models/vegas.md): the window doubles in each round of slow start, not in
 //! every other one; the smallest RTT of a round is taken, not one packet's; loss recovery stays the sender's; a transmission into an empty
@@ -112,7 +112,7 @@ impl Vegas {
         Vegas { rounds: Rounds::new(), alpha: get(0), beta: get(1), gamma: get(2) }
     }
 
-    /// What a round's samples make of the window (paper §3.2; in slow start §3.3).
+    /// What a round's samples make of the window (the paper's congestion avoidance, and its modified slow start).
     fn adjust(&self, w: &mut Window, acked: u32, of_round: &Samples) {
         let Samples { min: rtt, base, .. } = *of_round;
         let queued = queued(w.cwnd, base, rtt);
@@ -136,7 +136,7 @@ impl Vegas {
     }
 }
 
-/// Diff · BaseRTT of the paper's §3.2: the expected rate less the actual one, times the smallest RTT, is the packets in the queue.
+/// Diff · BaseRTT of the paper: the expected rate less the actual one, times the smallest RTT, is the packets in the queue.
 fn queued(cwnd: u32, base: u32, rtt: u32) -> u32 {
     cwnd.wrapping_mul(rtt - base) / base
 }
@@ -233,7 +233,7 @@ mod tests {
         (c, w)
     }
 
-    /// Paper §3.2: at 40 packets, 100 ms and 110 ms, 400 − 363.6 packets/s are 3.6 packets of queue by the actual RTT, 4 by the smallest.
+    /// At 40 packets, 100 ms and 110 ms, 400 − 363.6 packets/s are 3.6 packets of queue by the actual RTT, 4 by the smallest.
     #[test]
     fn the_queue_and_the_actual_rate() {
         assert_eq!([queued(40, 100_000, 110_000), queued(40, 100_000, 109_999), queued(40, 100_000, 100_000)], [4, 3, 0]);

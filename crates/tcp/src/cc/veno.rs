@@ -2,7 +2,8 @@
 //!
 //! **What it is.** Reno while fewer than three packets are in the queue, with a loss costing a fifth of the window; with more,
 //! the window grows half as fast and a loss halves it.
-//! **Source.** Fu, Liew: TCP Veno (IEEE JSAC 21(2), 2003): the backlog N of §II, the additive increase and the multiplicative decrease of §III.
+//! **Source.** Fu, Liew: TCP Veno (IEEE JSAC 21(2), 2003): the backlog N, and what it changes in additive increase and multiplicative
+//! decrease.
 //! **How it differs.** From the paper, as Linux is seen to do (docs/models/veno.md): the queue is estimated at each ACK from the RTTs since the
 //! last one, not once a round; a transmission into an empty network forgets the smallest RTT. From Linux: nothing known.
 //! **What it does not model.** Nothing else.
@@ -76,7 +77,7 @@ impl Veno {
         self.queued >= CONGESTED
     }
 
-    // Paper §III: one packet a window, every other window from β packets in the queue on.
+    // The paper's additive increase: one packet a window, every other window from β packets in the queue on.
     fn grow(&mut self, w: &mut Window, acked: u32) {
         self.queued = queued_halves(w.cwnd, self.samples.base, self.samples.min);
         let left = if w.in_slow_start() { w.slow_start(acked) } else { acked };
@@ -89,7 +90,7 @@ impl Veno {
     }
 }
 
-/// The backlog N = cwnd − cwnd · base/rtt of the paper's §II, in half packets; what is not in the queue is rounded down.
+/// The backlog N = cwnd − cwnd · base/rtt of the paper, in half packets; what is not in the queue is rounded down.
 fn queued_halves(cwnd: u32, base: u32, rtt: u32) -> u32 {
     let window = u64::from(cwnd) * HALVES;
     window.wrapping_sub(window * u64::from(base) / u64::from(rtt)) as u32
@@ -109,7 +110,7 @@ impl CongestionController for Veno {
         self.restart();
     }
 
-    // Paper §III: a loss without a queue is the link's, and costs a fifth.
+    // The paper's multiplicative decrease: a loss without a queue is the link's, and costs a fifth.
     fn ssthresh(&mut self, v: &View, w: &Window) -> u32 {
         if self.is_congested() {
             Reno.ssthresh(v, w)
@@ -158,7 +159,7 @@ impl CongestionController for Veno {
 
 /// Packets in the queue are counted in halves.
 const HALVES: u64 = 2;
-/// From so many halves of a packet in the queue the path is congested: β = 3 packets (paper §III).
+/// From so many halves of a packet in the queue the path is congested: β = 3 packets (the paper's choice).
 const CONGESTED: u32 = 3 * HALVES as u32;
 /// Smallest window, packets.
 const LEAST: u32 = 2;

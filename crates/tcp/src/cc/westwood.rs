@@ -2,9 +2,9 @@
 //!
 //! **What it is.** The bytes acknowledged in each round trip (at least 50 ms) give a bandwidth, smoothed twice. When a recovery ends
 //! the window and the threshold are bandwidth · RTTmin, and so is the threshold after a timeout.
-//! **Source.** Mascolo et al., "TCP Westwood: bandwidth estimation for enhanced transport over wireless links", MobiCom 2001 (§3.1: what a
+//! **Source.** Mascolo et al., "TCP Westwood: bandwidth estimation for enhanced transport over wireless links", MobiCom 2001 (what a
 //! duplicate ACK counts for); Grieco, Mascolo, "Performance evaluation and comparison of Westwood+, New Reno and Vegas TCP congestion control",
-//! Computer Communication Review 34(2), 2004 (§2: one sample a round trip, smoothed with ⅞).
+//! Computer Communication Review 34(2), 2004 (one sample a round trip, smoothed with ⅞).
 //! **How it differs.** From the papers, as Linux is seen to do (docs/models/westwood.md): time is in jiffies (10 ms at HZ 100, RTTs rounded up),
 //! the bandwidth in bytes a jiffy, smoothed twice; during recovery the threshold is Reno's; the end of a recovery sets the window even when
 //! the recovery was undone. From Linux: nothing known.
@@ -139,7 +139,7 @@ impl CongestionController for Westwood {
         Reno.on_ack(v, w, s);
     }
 
-    // Paper of 2001, §3.2: after a loss the window is what the bandwidth needs.
+    // The paper of 2001: after a loss the window is what the bandwidth needs.
     fn on_event(&mut self, v: &View, w: &mut Window, e: CaEvent) {
         match e {
             CaEvent::CompleteCwr => {

@@ -2,7 +2,7 @@
 //!
 //! **What it is.** Two modes, chosen once a round by Vegas's estimate of the queue. In the slow mode more than 80 packets in the
 //! queue are taken out of the window at once. A loss costs what was in the queue, an eighth to a half of the window.
-//! **Source.** Baiocchi, Castellani, Vacirca: YeAH-TCP (PFLDnet 2007), §2.
+//! **Source.** Baiocchi, Castellani, Vacirca: YeAH-TCP (PFLDnet 2007).
 //! **How it differs.** From the paper, as Linux is seen to do (docs/models/yeah.md): one packet for 100 acknowledged in the fast mode (α = 80,
 //! φ = 8, ε = 1, ρ = 16, ζ = 50); a transmission into an empty network forgets the smallest RTT. From Linux: nothing known.
 //! **What it does not model.** Nothing else.
@@ -83,7 +83,7 @@ impl Yeah {
         Yeah::default()
     }
 
-    /// Chooses the mode, and takes the queue out of the window where it is long (paper §2.1, §2.2).
+    /// Chooses the mode, and takes the queue out of the window where it is long (the paper's precautionary decongestion).
     fn judge(&mut self, w: &mut Window, of_round: &Samples) {
         let Samples { min: rtt, base, .. } = *of_round;
         self.queued = queued(w.cwnd, base, rtt);
@@ -102,7 +102,7 @@ impl Yeah {
     }
 }
 
-/// Q = (RTT − RTTbase) · cwnd / RTT packets of the window are in the queue (paper, equation 1).
+/// Q = (RTT − RTTbase) · cwnd / RTT packets of the window are in the queue.
 fn queued(cwnd: u32, base: u32, rtt: u32) -> u32 {
     (u64::from(cwnd) * u64::from(rtt - base) / u64::from(rtt)) as u32
 }
@@ -112,7 +112,7 @@ fn decongested(cwnd: u32, queued: u32) -> u32 {
     cwnd - queued.min(cwnd / 2)
 }
 
-/// What a loss takes of a window: what was in the queue, from an eighth to a half (paper §2.3).
+/// What a loss takes of a window: what was in the queue, from an eighth to a half.
 fn loss_cut(w: &Window, queued: u32) -> u32 {
     queued.min(half(w)).max(w.cwnd / LEAST_CUT_PART)
 }
@@ -174,7 +174,7 @@ impl CongestionController for Yeah {
 const LONG_QUEUE: u32 = 80;
 /// A queueing delay above this part of the smallest RTT ends the fast mode (φ of the paper).
 const DELAY_PART: u32 = 8;
-/// The smallest cut of a loss: an eighth of the window (paper §2.3).
+/// The smallest cut of a loss: an eighth of the window.
 const LEAST_CUT_PART: u32 = 8;
 /// After so many rounds in the slow mode there is competition, and a loss halves the window (ρ of the paper).
 const COMPETITION: u32 = 16;
@@ -210,7 +210,7 @@ mod tests {
         assert_eq!((w.cwnd, w.cwnd_cnt), (402, 201));
     }
 
-    /// Paper, equation 1 and §2.3.
+    /// 400 · 30/130 = 92.3; an eighth of 160 is 20, half of it 80.
     #[test]
     fn the_queue_and_what_it_costs() {
         assert_eq!([queued(400, 100_000, 130_000), queued(400, 100_000, 100_000)], [92, 0]);

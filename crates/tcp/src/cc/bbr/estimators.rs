@@ -2,7 +2,7 @@
 //! packets were sent at PROBE_RTT's low rate. The windowed maximum of the bandwidth is `windowed.rs`.
 //!
 //! **What it is.** Estimators, each fed once per ACK. **Source.** Cardwell et al., ACM Queue 14(5), 2016; Flach et al., SIGCOMM 2016, for
-//! policers; draft-cardwell-iccrg-bbr-congestion-control-02 §4.5.5 for aggregation; docs/models/bbr.md for what is seen of Linux.
+//! policers; draft-cardwell-iccrg-bbr-congestion-control-02 (BBR.extra_acked) for aggregation; docs/models/bbr.md for what is seen of Linux.
 //! **How it differs.** From Linux: nothing known. **What it does not model.** Nothing of these is left out.
 
 use super::control::bytes_per_sec;
@@ -180,7 +180,7 @@ fn agree(v: &View, bw: Bw, last: Bw) -> bool {
 }
 
 /// ACK aggregation: the most packets acknowledged beyond the bandwidth's share in the last 5 to 10 round trips (draft-cardwell-iccrg-bbr-
-/// congestion-control-02 §4.5.5).
+/// congestion-control-02 (BBR.extra_acked)).
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Aggregation {
     /// Beginning of the epoch, µs, and packets acknowledged in it.

@@ -1,7 +1,7 @@
 //! When slow start ends before a loss: HyStart with a clock in µs, from the first window on.
 //!
 //! **What it is.** Two detectors, of a long train of ACKs and of a grown delay. **Source.** Ha, Rhee: "Taming the elephants: New TCP slow
-//! start", Computer Networks 55 (2011) §4. **How it differs.** docs/models/cdg.md. **What it does not model.** Nothing is left out.
+//! start", Computer Networks 55 (2011). **How it differs.** docs/models/cdg.md. **What it does not model.** Nothing is left out.
 
 use super::super::reno::held_by_window;
 use crate::cc::{View, Window};
@@ -44,7 +44,7 @@ impl HyStart {
         }
     }
 
-    /// The train has lasted for longer than a one-way delay, half of the smallest RTT (paper §4.1). After a gap the round has no other train; an
+    /// The train has lasted for longer than a one-way delay, half of the smallest RTT (the paper's ACK train). After a gap the round has no other train; an
     /// ACK that leaves the window unused begins another.
     fn is_train_long(&mut self, v: &View, w: &Window) -> bool {
         let now = v.now.micros() as u32;
@@ -60,7 +60,7 @@ impl HyStart {
         is_after(now, train.began.wrapping_add(one_way))
     }
 
-    /// After eight ACKs of a round its smallest RTT is more than an eighth above the smallest (paper §4.2).
+    /// After eight ACKs of a round its smallest RTT is more than an eighth above the smallest (the paper's delay increase).
     fn has_delay_grown(&mut self, of_round: i32) -> bool {
         let is_judged = self.unjudged == UNJUDGED;
         self.unjudged = (self.unjudged + 1).min(UNJUDGED);

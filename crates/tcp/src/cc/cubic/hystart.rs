@@ -1,7 +1,7 @@
 //! HyStart: two ways to see in slow start that the path is full, before it overflows.
 //!
 //! **What it is.** In each round trip it looks at the length of the train of closely spaced ACKs, and at the smallest RTT
-//! of the first samples. **Source.** Ha, Rhee: "Taming the elephants: New TCP slow start", Computer Networks 55 (2011) §4.
+//! of the first samples. **Source.** Ha, Rhee: "Taming the elephants: New TCP slow start", Computer Networks 55 (2011).
 //! **How it differs.** From the paper, as Linux is seen to do (docs/models/cubic.md): the train may last a whole smallest RTT, plus an
 //! allowance for bursts, when the flow is paced. **What it does not model.** Nothing of it is left out.
 
@@ -44,7 +44,7 @@ impl HyStart {
     }
 }
 
-/// ACKs that follow each other closely, from the beginning of the round (paper §4.1); µs, low 32 bits.
+/// ACKs that follow each other closely, from the beginning of the round (the paper's ACK train); µs, low 32 bits.
 #[derive(Clone, Copy, Debug, Default)]
 struct AckTrain {
     began: u32,
@@ -72,7 +72,7 @@ impl AckTrain {
     }
 }
 
-/// The length of a train that fills the path, µs: half of the smallest RTT (paper §4.1), or all of it when pacing spreads the ACKs.
+/// The length of a train that fills the path, µs: half of the smallest RTT (paper), or all of it when pacing spreads the ACKs.
 fn longest_train(w: &Window, smallest: u32) -> u32 {
     let whole = smallest.wrapping_add(burst_allowance(w));
     if w.paced {
@@ -87,7 +87,7 @@ fn burst_allowance(w: &Window) -> u32 {
     (4 * MAX_BURST * 1_000_000).checked_div(w.pacing_rate).map_or(0, |us| us.min(1_000) as u32)
 }
 
-/// The smallest RTT of a round (paper §4.2).
+/// The smallest RTT of a round (the paper's delay increase).
 #[derive(Clone, Copy, Debug)]
 struct DelayRise {
     /// µs.
@@ -117,9 +117,9 @@ impl DelayRise {
     }
 }
 
-/// RTT samples in a round before the smallest counts (paper §4.2).
+/// RTT samples in a round before the smallest counts (paper).
 const MIN_SAMPLES: u8 = 8;
-/// Bounds of the tolerated RTT increase, µs (paper §4.2).
+/// Bounds of the tolerated RTT increase, µs (paper).
 const DELAY_MIN: u32 = 4_000;
 const DELAY_MAX: u32 = 16_000;
 /// Largest burst with segmentation offload, bytes: 64 KiB less room for the headers.

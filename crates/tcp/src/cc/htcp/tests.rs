@@ -27,7 +27,7 @@ fn increase_is_renos_for_a_second_and_then_quadratic() {
     assert_eq!([alpha(100), alpha(200), alpha(1_100)], [128, 11 * 128, 126 * 128]);
 }
 
-/// draft §3.1 at 1,000 jiffies a second, against the formula: rounded down, by less than a packet.
+/// The draft's formula at 1,000 jiffies a second: rounded down, by less than a packet.
 #[test]
 fn the_increase_is_the_drafts_quadratic() {
     for ms in [0u32, 999, 1_000, 1_001, 1_099, 1_100, 2_500, 7_000, 30_000] {
