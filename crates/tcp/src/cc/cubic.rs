@@ -117,6 +117,12 @@ impl Epoch {
         Epoch { start: jiffies, origin: w_max.max(cwnd), k: rules.k(drop), reno: RenoEstimate { cwnd, acked } }
     }
 
+    /// Moves the beginning by idle time, to `now` at most (RFC 9438 §5.8).
+    fn skip(&mut self, idle: u32, now: u32) {
+        let age = now.wrapping_sub(self.start);
+        self.start = self.start.wrapping_add(idle.min(age));
+    }
+
     /// The curve one smallest RTT from now: W = C (t − K)³ + origin (RFC 9438 §4.2).
     fn target(&self, rules: &Rules, v: &View, rtt_min: u32) -> u32 {
         let hz = u64::from(v.hz.max(1));
@@ -157,7 +163,7 @@ impl Rules {
     fn k(&self, drop: u32) -> u32 {
         match drop {
             0 => 0,
-            _ => cube_root(self.cube_factor.wrapping_mul(u64::from(drop))),
+            _ => cube_root(self.inverse_c.wrapping_mul(u64::from(drop))),
         }
     }
 
@@ -228,10 +234,7 @@ impl CongestionController for Cubic {
     fn on_event(&mut self, v: &View, _w: &mut Window, e: CaEvent) {
         let idle = v.jiffies.wrapping_sub(v.lsndtime);
         if let (CaEvent::TxStart, Some(epoch), 1..=0x7fff_ffff) = (e, &mut self.epoch, idle) {
-            epoch.start = epoch.start.wrapping_add(idle);
-            if epoch.start.wrapping_sub(v.jiffies) as i32 > 0 {
-                epoch.start = v.jiffies;
-            }
+            epoch.skip(idle, v.jiffies);
         }
     }
 

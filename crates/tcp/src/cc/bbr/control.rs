@@ -136,8 +136,8 @@ pub(in crate::cc) fn bytes_per_sec(mss: u32, bw: Bw, gain: u32) -> u64 {
 
 /// Segments in 1/1024 s of the pacing rate, 1 or 2 at least, one 64-KiB burst at most (draft §4.2.2).
 pub(super) fn burst_goal(v: &View, w: &Window) -> u32 {
-    let bytes = (w.pacing_rate >> 10).min(MAX_BURST) as u32;
-    (bytes / v.mss.max(1)).max(least_burst(w)).min(0x7f)
+    let bytes = (w.pacing_rate / BURSTS_PER_SECOND).min(MAX_BURST) as u32;
+    (bytes / v.mss.max(1)).max(least_burst(w)).min(MOST_SEGMENTS)
 }
 
 /// Segments that a burst may hold at least: one at low rates (draft §4.2.2).
@@ -153,6 +153,9 @@ pub(super) fn least_burst(w: &Window) -> u32 {
 const MARGIN_PERCENT: u64 = 1;
 /// Below this rate a burst is one segment: 1.2 Mbit/s, bytes per second.
 const SMALL_BURST_RATE: u64 = 150_000;
+/// A burst is what the rate sends in 1/1024 s, 127 segments at most.
+const BURSTS_PER_SECOND: u64 = 1_024;
+const MOST_SEGMENTS: u32 = 127;
 /// Largest burst, bytes: 64 KiB less room for headers.
 const MAX_BURST: u64 = 65_536 - 1 - 320;
 /// Longest aggregation that is compensated, µs.

@@ -179,8 +179,8 @@ fn agree(v: &View, bw: Bw, last: Bw) -> bool {
     difference.wrapping_mul(256) <= LT_RATIO.wrapping_mul(last) || bytes_per_sec(v.mss, difference, UNIT) <= LT_DIFF
 }
 
-/// ACK aggregation: the most packets acknowledged beyond the bandwidth's share in the last 5 to 10 round trips (draft-cardwell-iccrg-bbr-
-/// congestion-control-02 (BBR.extra_acked)).
+/// ACK aggregation: the most packets acknowledged beyond the bandwidth's share in the last 5 to 10 round trips (BBR.extra_acked of
+/// draft-cardwell-iccrg-bbr-congestion-control-02).
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Aggregation {
     /// Beginning of the epoch, µs, and packets acknowledged in it.

@@ -17,7 +17,7 @@ pub(super) struct Rules {
     /// 10 · 1024 · C in packets/s³.
     pub c: u64,
     /// 1/C in (1/1024 s)³ per packet: 2^(10+30) / `c`.
-    pub cube_factor: u64,
+    pub inverse_c: u64,
     pub fast_convergence: bool,
     pub friendly: bool,
     /// Threshold of a connection without HyStart, packets; 0 for none.
@@ -38,7 +38,7 @@ impl Rules {
         Rules {
             beta: o.get(&BETA) as u32,
             c,
-            cube_factor: (1 << (10 + 3 * TIME_SHIFT)) / c,
+            inverse_c: (1 << (10 + 3 * TIME_SHIFT)) / c,
             fast_convergence: o.is_on(&FAST_CONVERGENCE),
             friendly: o.is_on(&TCP_FRIENDLINESS),
             initial_ssthresh: o.get(&INITIAL_SSTHRESH) as u32,

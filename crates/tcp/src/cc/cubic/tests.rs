@@ -24,13 +24,13 @@ fn reduced(w_max: u32, delay_min: u32) -> (Cubic, Window) {
 #[test]
 fn constants_as_in_the_rfc_with_linuxs_rounding() {
     let r = Rules::default();
-    assert_eq!((RENO_STEP, r.beta, r.cube_factor), (15, 717, 2_681_735_677)); // 8 · 1741 / 3 / 307 = 15.1; 2^40 / 410
+    assert_eq!((RENO_STEP, r.beta, r.inverse_c), (15, 717, 2_681_735_677)); // 8 · 1741 / 3 / 307 = 15.1; 2^40 / 410
 }
 
 /// A drop of 30 packets takes ∛(30/0.4004) = 4.215 s = 4,316/1024 s to make up; one of 300, 9,300/1024 s.
 #[test]
 fn cube_root_of_known_drops_within_half_a_percent() {
-    let factor = Rules::default().cube_factor;
+    let factor = Rules::default().inverse_c;
     for (drop, exact) in [(1u64, 1_389u32), (30, 4_316), (300, 9_300), (3_000, 20_037)] {
         let k = cube_root(factor * drop);
         assert_eq!(exact_cube_root(factor * drop), exact);
@@ -168,7 +168,7 @@ fn with(set: &[(&str, i64)]) -> Cubic {
 
 #[test]
 fn parameters_and_what_follows_from_them() {
-    assert_eq!(with(&[("bic_scale", 82)]).rules.cube_factor, 1_340_867_838); // 2^40 / 820
+    assert_eq!(with(&[("bic_scale", 82)]).rules.inverse_c, 1_340_867_838); // 2^40 / 820
     let (mut c, mut w) = (with(&[("beta", 512), ("fast_convergence", 0)]), Window { cwnd: 100, ..Window::default() });
     assert_eq!((c.ssthresh(&at(0), &w), c.w_max), (50, 100));
     w.cwnd = 80;
