@@ -5,8 +5,8 @@
 //! **Source.** RFC 9438; Ha, Rhee: HyStart (2011). All arithmetic is of whole numbers: 1/1024 s for the curve, jiffies for the epoch, µs for
 //! delays.
 //! **How it differs.** From RFC 9438, as Linux is seen to do (docs/models/cubic.md): β = 717/1024, the Reno estimate grows by one packet per
-//! 15/8 windows, at most one packet is added for two acknowledged, a timeout forgets everything. From Linux: K differs by at most 11/1024 s
-//! for drops up to 3,000 packets.
+//! 15/8 windows, at most one packet is added for two acknowledged, a timeout forgets everything. From Linux: K is the
+//! cube root rounded down; Linux's is up to about half a per cent above or below it.
 //! **What it does not model.** Parameters changed while a connection lives.
 
 use super::reno::past_slow_start;
@@ -244,20 +244,8 @@ impl CongestionController for Cubic {
     }
 }
 
-/// The cube root with the kernel's error: one Newton step from a first guess that is a little high, the third taken as
-/// 341/1024 (Linux: `cubic_root()`, whose guess comes from a table; this one is within 2/64 of it). For a ≥ 64.
+/// ⌊∛a⌋ of a below 2⁶³, bit by bit.
 fn cube_root(a: u64) -> u32 {
-    let bits = 64 - a.leading_zeros();
-    // a = lead · 8^shift, 4 to 6 leading bits.
-    let shift = (bits - 1) / 3 - 1;
-    let lead = a >> (3 * shift);
-    let guess = u64::from(exact_cube_root(lead << 18)) + ((17 * lead + 1624) >> 8);
-    let x = (guess << shift) >> 6;
-    (((2 * x + a / (x * (x - 1))) * 341) >> 10) as u32
-}
-
-/// ⌊∛a⌋, bit by bit.
-fn exact_cube_root(a: u64) -> u32 {
     (0..21).rev().map(|b| 1u64 << b).fold(0, |r, bit| if (r + bit).pow(3) <= a { r + bit } else { r }) as u32
 }
 
