@@ -10,6 +10,23 @@ use super::{Bbr, Bw, Mode, BW_SCALE, MIN_CWND, UNIT};
 use crate::cc::{RateSample, View, Window, INIT_CWND};
 use tcpscape_base::CaState;
 
+/// What is remembered of recoveries.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Recovery {
+    /// The state at the last ACK.
+    pub state: CaState,
+    /// Packets are conserved: the first round trip.
+    pub conserving: bool,
+    /// The window before recovery or PROBE_RTT.
+    pub cwnd: u32,
+}
+
+impl Default for Recovery {
+    fn default() -> Recovery {
+        Recovery { state: CaState::Open, conserving: false, cwnd: 0 }
+    }
+}
+
 impl Bbr {
     /// Room for bursts on both hosts, an even number, and two more while probing (draft §4.2.3.2; docs/models/bbr.md).
     pub(super) fn with_budget(&self, v: &View, w: &Window, cwnd: u32) -> u32 {
@@ -18,7 +35,7 @@ impl Bbr {
     }
 
     pub(super) fn target_inflight(&self, v: &View, w: &Window, bw: Bw, gain: u32) -> u32 {
-        self.with_budget(v, w, bdp(bw, self.min_rtt, gain))
+        self.with_budget(v, w, bdp(bw, self.min_rtt.rtt, gain))
     }
 
     /// Packets that will be in the network when the next may depart.
@@ -31,7 +48,7 @@ impl Bbr {
 
     /// Window for what ACK aggregation holds back, at most 100 ms of bandwidth (docs/models/bbr.md).
     pub(super) fn aggregation_cwnd(&self) -> u32 {
-        if !self.full_pipe {
+        if !self.full.reached {
             return 0;
         }
         let cap = (u64::from(self.bw()) * AGG_MAX_US) >> BW_SCALE;
@@ -50,7 +67,7 @@ impl Bbr {
             self.first_rate(v, w);
         }
         let rate = bytes_per_sec(v.mss, self.bw(), gain);
-        if self.full_pipe || rate > w.pacing_rate {
+        if self.full.reached || rate > w.pacing_rate {
             w.pacing_rate = rate;
         }
     }
@@ -65,13 +82,13 @@ impl Bbr {
     /// By what was acknowledged towards the target, unless packets are conserved. Until the pipe is full the target holds nothing back.
     fn towards_target(&mut self, v: &View, w: &Window, rs: &RateSample) -> u32 {
         let cwnd = self.recover_or_restore(v, w.cwnd, rs);
-        if self.conserving {
+        if self.recovery.conserving {
             return cwnd;
         }
-        let target = bdp(self.bw(), self.min_rtt, self.cwnd_gain).saturating_add(self.aggregation_cwnd());
+        let target = bdp(self.bw(), self.min_rtt.rtt, self.cwnd_gain).saturating_add(self.aggregation_cwnd());
         let target = self.with_budget(v, w, target);
         let grown = cwnd.saturating_add(rs.acked_sacked);
-        let cwnd = match self.full_pipe {
+        let cwnd = match self.full.reached {
             true => grown.min(target),
             false if cwnd < target || v.delivered < INIT_CWND => grown,
             false => cwnd,
@@ -79,31 +96,32 @@ impl Bbr {
         cwnd.max(MIN_CWND)
     }
 
-    /// First round of recovery: one packet out for each delivered. At its end: the window before it
-    /// (draft §4.2.3.4).
+    /// First round of recovery: one packet out for each delivered. At its end: the window before it (draft §4.2.3.4).
     pub(super) fn recover_or_restore(&mut self, v: &View, cwnd: u32, rs: &RateSample) -> u32 {
         let conserved = v.in_flight.saturating_add(rs.acked_sacked);
-        let mut cwnd = cwnd.saturating_sub(rs.losses).max(1);
-        let prev = std::mem::replace(&mut self.prev_state, v.ca_state);
-        if v.ca_state == CaState::Recovery && prev != CaState::Recovery {
-            self.conserving = true;
-            self.round_end = v.delivered;
-            cwnd = conserved;
-        } else if prev >= CaState::Recovery && v.ca_state < CaState::Recovery {
-            self.conserving = false;
-            cwnd = cwnd.max(self.saved_cwnd);
+        let without_lost = cwnd.saturating_sub(rs.losses).max(1);
+        let r = &mut self.recovery;
+        let before = std::mem::replace(&mut r.state, v.ca_state);
+        if v.ca_state == CaState::Recovery && before != CaState::Recovery {
+            r.conserving = true;
+            self.rounds.end = v.delivered;
+            return conserved;
         }
-        if self.conserving {
-            cwnd.max(conserved)
+        if before >= CaState::Recovery && v.ca_state < CaState::Recovery {
+            r.conserving = false;
+            return without_lost.max(r.cwnd);
+        }
+        if r.conserving {
+            without_lost.max(conserved)
         } else {
-            cwnd
+            without_lost
         }
     }
 
     /// Remembers a window worth returning to (draft §4.2.3.4).
     pub(super) fn save_cwnd(&mut self, w: &Window) {
-        let cut = self.prev_state >= CaState::Recovery || matches!(self.mode, Mode::ProbeRtt { .. });
-        self.saved_cwnd = if cut { self.saved_cwnd.max(w.cwnd) } else { w.cwnd };
+        let cut = self.recovery.state >= CaState::Recovery || matches!(self.mode, Mode::ProbeRtt { .. });
+        self.recovery.cwnd = if cut { self.recovery.cwnd.max(w.cwnd) } else { w.cwnd };
     }
 }
 
