@@ -70,9 +70,9 @@ impl Hybla {
     /// Lets the window grow by `step` and what is owed; what is less than a packet is owed to the next ACK.
     fn grow(&mut self, w: &mut Window, step: u32) {
         w.cwnd = w.cwnd.saturating_add(step / PACKET);
-        let sum = self.owed + step % PACKET;
-        self.owed = sum % PACKET;
-        if sum >= PACKET {
+        self.owed += step % PACKET;
+        if self.owed >= PACKET {
+            self.owed %= PACKET;
             w.cwnd = w.cwnd.saturating_add(1);
             w.cwnd_cnt = 0;
         }
