@@ -2,10 +2,9 @@
 //!
 //! **What it is.** Far below the window of the last loss it grows by 16 packets a round trip, nearer by a quarter of the
 //! distance, at it hardly at all; past it the same steps in reverse order. Windows of 14 packets and less behave like Reno.
-//! **Source.** Xu, Harfoush, Rhee, "Binary increase congestion control (BIC) for fast long-distance networks", INFOCOM
-//! 2004; Linux 6.1's `tcp_bic.c`: `bictcp_update()`, `bictcp_recalc_ssthresh()`, `bictcp_acked()`.
-//! **How it differs.** From the paper, as Linux does: steps of a quarter of the distance instead of half of it, β = 819/1024,
-//! growth is scaled by the packets an ACK stands for (in congestion avoidance, where what is acknowledged is counted in
+//! **Source.** Xu, Harfoush, Rhee, "Binary increase congestion control (BIC) for fast long-distance networks", INFOCOM 2004: binary search increase, additive increase, fast convergence.
+//! **How it differs.** From the paper, as Linux is seen to do (docs/models/bic.md): steps of a quarter of the distance instead of half of it,
+//! β = 819/1024, growth is scaled by the packets an ACK stands for (in congestion avoidance, where what is acknowledged is counted in
 //! packets already: with delayed ACKs the window grows twice as fast as the paper's). From Linux: nothing known.
 //! **What it does not model.** Nothing known.
 
@@ -17,17 +16,16 @@ use tcpscape_base::CaState;
 #[derive(Clone, Debug)]
 pub struct Bic {
     set: Settings,
-    /// Window of the last loss, less for fast convergence; 0 before the first loss (`last_max_cwnd`).
+    /// Window of the last loss, less for fast convergence; 0 before the first loss.
     w_max: u32,
-    /// Packets to acknowledge for one packet of growth (`cnt`).
+    /// Packets to acknowledge for one packet of growth, as evaluated …
     per_packet: u32,
-    /// Window and jiffy of the last evaluation (`last_cwnd`, `last_time`).
+    /// … at this window in this jiffy.
     evaluated: (u32, u32),
-    /// Packets per ACK, smoothed, in sixteenths (`delayed_ack`).
-    per_ack: u32,
+    per_ack: PacketsPerAck,
 }
 
-/// The module's parameters.
+/// The parameters.
 #[derive(Clone, Copy, Debug)]
 struct Settings {
     fast_convergence: bool,
@@ -36,6 +34,34 @@ struct Settings {
     beta: u32,
     initial_ssthresh: u32,
     smooth_part: u32,
+}
+
+/// Packets per ACK, a moving average over about 16 ACKs, in sixteenths.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct PacketsPerAck(u32);
+
+impl PacketsPerAck {
+    /// Two: delayed acknowledgements, until it is known better.
+    const DELAYED: PacketsPerAck = PacketsPerAck(2 * PacketsPerAck::ONE);
+    const ONE: u32 = 16;
+
+    fn take(&mut self, packets: u32) {
+        self.0 = (self.0 - self.0 / PacketsPerAck::ONE).wrapping_add(packets);
+    }
+}
+
+/// Growth: so many packets in so many round trips.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Growth {
+    packets: u32,
+    round_trips: u32,
+}
+
+impl Growth {
+    /// Packets to acknowledge for one packet, at a window of `cwnd`.
+    fn per_packet(self, cwnd: u32) -> u32 {
+        cwnd.wrapping_mul(self.round_trips) / self.packets
+    }
 }
 
 impl Bic {
@@ -53,50 +79,52 @@ impl Bic {
         Bic::forgetful(set)
     }
 
-    /// One that has seen nothing (`bictcp_reset()`).
+    /// One that has seen nothing.
     fn forgetful(set: Settings) -> Bic {
-        Bic { set, w_max: 0, per_packet: 0, evaluated: (0, 0), per_ack: DELAYED }
+        Bic { set, w_max: 0, per_packet: 0, evaluated: (0, 0), per_ack: PacketsPerAck::DELAYED }
     }
 
-    /// Sets `per_packet` for a window of `cwnd` (`bictcp_update()`).
+    /// Whether the rate of growth has to be worked out: at a new window, or when the last time was more than 1/32 s ago.
+    fn is_due(&self, v: &View, cwnd: u32) -> bool {
+        let (at_window, at_jiffy) = self.evaluated;
+        cwnd != at_window || v.jiffies.wrapping_sub(at_jiffy) as i32 > (v.hz / UPDATES_PER_SECOND) as i32
+    }
+
     fn update(&mut self, v: &View, cwnd: u32) {
-        let (last_cwnd, last_time) = self.evaluated;
-        if last_cwnd == cwnd && v.jiffies.wrapping_sub(last_time) as i32 <= (v.hz / UPDATES_PER_SECOND) as i32 {
-            return;
+        if self.is_due(v, cwnd) {
+            self.evaluated = (cwnd, v.jiffies);
+            self.per_packet = self.evaluate(cwnd);
         }
-        self.evaluated = (cwnd, v.jiffies);
-        if cwnd <= self.set.low_window {
-            self.per_packet = cwnd;
-            return;
-        }
-        let mut packets = self.search(cwnd);
-        if self.w_max == 0 {
-            packets = packets.min(FIRST_CLIMB);
-        }
-        self.per_packet = ((packets << PER_ACK_SHIFT) / self.per_ack).max(1);
     }
 
-    /// Packets to acknowledge for one packet of growth, were every packet acknowledged by itself.
-    fn search(&self, cwnd: u32) -> u32 {
-        let Settings { max_increment, smooth_part, .. } = self.set;
-        let smooth = cwnd.wrapping_mul(smooth_part) / STEPS;
-        if cwnd < self.w_max {
-            let step = (self.w_max - cwnd) / STEPS;
-            return if step > max_increment {
-                cwnd / max_increment
-            } else if step <= 1 {
-                smooth
-            } else {
-                cwnd / step
-            };
+    /// Packets to acknowledge for one packet of growth at a window of `cwnd`.
+    fn evaluate(&self, cwnd: u32) -> u32 {
+        if cwnd <= self.set.low_window {
+            return cwnd;
         }
-        let past = cwnd - self.w_max;
-        if past < STEPS {
-            smooth
-        } else if past < max_increment * (STEPS - 1) {
-            cwnd.wrapping_mul(STEPS - 1) / past
+        let slowest = if self.w_max == 0 { FIRST_CLIMB } else { u32::MAX };
+        let alone = self.growth(cwnd).per_packet(cwnd).min(slowest);
+        (alone.wrapping_mul(PacketsPerAck::ONE) / self.per_ack.0).max(1)
+    }
+
+    /// The growth at a window of `cwnd` (the paper's increments): binary search towards the window of the last loss, additive increase far from it, and
+    /// beyond it the same steps mirrored, away from it.
+    fn growth(&self, cwnd: u32) -> Growth {
+        let Settings { max_increment, smooth_part, .. } = self.set;
+        let additive = Growth { packets: max_increment, round_trips: 1 };
+        let smooth = Growth { packets: PARTS, round_trips: smooth_part };
+        if cwnd < self.w_max {
+            match (self.w_max - cwnd) / PARTS {
+                0 | 1 => smooth,
+                step if step > max_increment => additive,
+                step => Growth { packets: step, round_trips: 1 },
+            }
         } else {
-            cwnd / max_increment
+            match cwnd - self.w_max {
+                past if past < PARTS => smooth,
+                past if past < max_increment * (PARTS - 1) => Growth { packets: past, round_trips: PARTS - 1 },
+                _ => additive,
+            }
         }
     }
 }
@@ -112,7 +140,7 @@ impl CongestionController for Bic {
         }
     }
 
-    // Linux: bictcp_recalc_ssthresh(); products wrap at 32 bits, as there (above 2.3 million packets).
+    // The paper's fast convergence. Products wrap at 32 bits (above 2.3 million packets).
     fn ssthresh(&mut self, _v: &View, w: &Window) -> u32 {
         let Settings { fast_convergence, low_window, beta, .. } = self.set;
         let converge = fast_convergence && w.cwnd < self.w_max;
@@ -121,10 +149,9 @@ impl CongestionController for Bic {
         left.max(2)
     }
 
-    // Linux: bictcp_acked()
     fn pkts_acked(&mut self, v: &View, _w: &mut Window, a: &PktsAcked) {
         if v.ca_state == CaState::Open {
-            self.per_ack = (self.per_ack - (self.per_ack >> PER_ACK_SHIFT)).wrapping_add(a.pkts_acked);
+            self.per_ack.take(a.pkts_acked);
         }
     }
 
@@ -142,11 +169,15 @@ impl CongestionController for Bic {
     }
 
     fn snapshot(&self) -> Snapshot {
-        vec![("w_max", self.w_max.into()), ("per_packet", self.per_packet.into()), ("per_ack", f64::from(self.per_ack) / 16.0)]
+        vec![
+            ("w_max", self.w_max.into()),
+            ("per_packet", self.per_packet.into()),
+            ("per_ack", f64::from(self.per_ack.0) / f64::from(PacketsPerAck::ONE)),
+        ]
     }
 }
 
-/// The parameters of Linux's module `tcp_bic`.
+/// Its parameters, by the names that Linux gives them.
 pub const PARAMS: &[Param] = &[BETA, FAST_CONVERGENCE, INITIAL_SSTHRESH, LOW_WINDOW, MAX_INCREMENT, SMOOTH_PART];
 
 const FAST_CONVERGENCE: Param =
@@ -163,12 +194,8 @@ const SMOOTH_PART: Param =
 
 /// β's unit.
 const BETA_ONE: u32 = 1_024;
-/// The search goes a quarter of the distance in a round trip (`BICTCP_B`).
-const STEPS: u32 = 4;
-/// Packets per ACK are kept in 1/16, and averaged over about 16 ACKs.
-const PER_ACK_SHIFT: u32 = 4;
-/// Two packets per ACK: delayed acknowledgements, until it is known better.
-const DELAYED: u32 = 2 << PER_ACK_SHIFT;
+/// The search goes a quarter of the distance in a round trip.
+const PARTS: u32 = 4;
 /// Slowest growth while no loss has shown a maximum: one packet per 20, 5 % a round trip.
 const FIRST_CLIMB: u32 = 20;
 /// An unchanged window is evaluated again after 1/32 s.
@@ -180,7 +207,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     fn bic(w_max: u32) -> Bic {
-        Bic { w_max, per_ack: 1 << PER_ACK_SHIFT, ..Bic::new(&Options::default()) }
+        Bic { w_max, per_ack: PacketsPerAck(PacketsPerAck::ONE), ..Bic::new(&Options::default()) }
     }
 
     fn limited(jiffies: u32) -> View {
@@ -208,6 +235,15 @@ mod tests {
         assert_eq!([at(1_000, 1_012), at(1_000, 1_047), at(1_000, 1_048)], [253, 66, 65]);
     }
 
+    /// The distance to the maximum decides, and past the maximum the distance from it.
+    #[test]
+    fn growth_by_the_distance() {
+        let b = bic(1_000);
+        let growth = |cwnd| (b.growth(cwnd).packets, b.growth(cwnd).round_trips);
+        assert_eq!([growth(100), growth(931), growth(932), growth(992), growth(993)], [(16, 1), (16, 1), (16, 1), (2, 1), (4, 20)]);
+        assert_eq!([growth(1_003), growth(1_004), growth(1_047), growth(1_048)], [(4, 20), (4, 3), (47, 3), (16, 1)]);
+    }
+
     #[test]
     fn small_windows_are_renos_and_a_first_climb_is_five_per_cent() {
         assert_eq!([at(1_000, 14), at(0, 14), at(0, 100), at(0, 1_000)], [14, 14, 6, 20]);
@@ -224,14 +260,14 @@ mod tests {
         let v = limited(100);
         for per_ack in [31, 31, 31] {
             b.pkts_acked(&v, &mut Window::default(), &PktsAcked { pkts_acked: 1, rtt_us: -1, in_flight: 0 });
-            assert_eq!(b.per_ack, per_ack);
+            assert_eq!(b.per_ack.0, per_ack);
         }
         b.pkts_acked(
             &View { ca_state: CaState::Disorder, ..v },
             &mut Window::default(),
             &PktsAcked { pkts_acked: 9, rtt_us: 1, in_flight: 0 },
         );
-        assert_eq!(b.per_ack, 31);
+        assert_eq!(b.per_ack.0, 31);
     }
 
     #[test]
@@ -261,7 +297,7 @@ mod tests {
         b.on_state(&limited(0), &mut Window::default(), CaState::Recovery);
         assert_eq!(b.w_max, 1_000);
         b.on_state(&limited(0), &mut Window::default(), CaState::Loss);
-        assert_eq!((b.w_max, b.per_ack), (0, 32));
+        assert_eq!((b.w_max, b.per_ack.0), (0, 32));
     }
 
     #[test]

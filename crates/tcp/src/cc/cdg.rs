@@ -3,10 +3,9 @@
 //! **What it is.** The smallest and the largest RTT of each round are compared with the last round's, summed over eight rounds: the
 //! more they rise, the likelier the window shrinks to 0.71 of it, as after a congestion signal, through CWR. Back-offs that change
 //! nothing are given up after five. After a loss the window returns to what a Reno flow would have (the shadow window).
-//! **Source.** Hayes, Armitage: "Revisiting TCP congestion control using delay gradients" (IFIP Networking 2011); Linux 6.1:
-//! `tcp_cdg_cong_avoid()`, `tcp_cdg_grad()`, `tcp_cdg_backoff()`, `tcp_cdg_acked()`, `tcp_cdg_ssthresh()`, `nexp_u32()`.
-//! **How it differs.** From the paper, as Linux does: HyStart ends slow start, the back-off factor replaces G and the window length,
-//! the shadow window is at most twice the window. From Linux: nothing known.
+//! **Source.** Hayes, Armitage: "Revisiting TCP congestion control using delay gradients" (IFIP Networking 2011).
+//! **How it differs.** From the paper, as Linux is seen to do (docs/models/cdg.md): HyStart ends slow start, the back-off factor replaces G and
+//! the window length, the shadow window is at most twice the window. From Linux: nothing known.
 //! **What it does not model.** A kernel without memory for the gradients.
 
 use super::reno::held_by_window;
@@ -23,23 +22,18 @@ use hystart::HyStart;
 pub struct Cdg {
     settings: Settings,
     random: Stream,
-    /// RTTs of this round and of the last one, µs.
-    rtt: Range,
-    last_rtt: Range,
+    rtts: Rtts,
     gradient: Gradient,
     hystart: HyStart,
-    path: PathState,
-    /// ACKs that may have been delayed: counted up by an ACK of several packets, down by one of a single packet (`delack`).
-    delayed: u8,
-    /// The window that a Reno flow would have, packets (`shadow_wnd`).
-    shadow: u32,
-    /// Back-offs since the last that had an effect (`backoff_cnt`).
+    cause: Cause,
+    shadow: Shadow,
+    /// Back-offs since the last that had an effect.
     backoffs: u32,
-    /// Sequence number whose acknowledgement ends the round (`rtt_seq`).
+    /// Sequence number whose acknowledgement ends the round.
     round_end: u64,
 }
 
-/// The module's parameters, read once.
+/// The parameters, read once.
 #[derive(Clone, Copy, Debug)]
 struct Settings {
     backoff_beta: u32,
@@ -50,16 +44,75 @@ struct Settings {
     use_tolerance: bool,
 }
 
-/// What the queue seems to be (`enum cdg_state`).
+/// What the next reduction answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum PathState {
-    Unknown,
-    /// RTTs change: a loss is no sign of a full queue.
-    NotFull,
-    /// The smallest RTT rises, the largest does not: the queue is full.
-    Full,
-    /// The reduction going on is a back-off.
-    BackOff,
+enum Cause {
+    /// A full queue, or nothing is known.
+    Congestion,
+    /// The queue is not full: a loss is the link's own (the paper's loss tolerance).
+    LinkError,
+    /// The RTTs rise: this is the back-off.
+    Gradient,
+}
+
+/// The RTTs of this round and of the last one, µs.
+#[derive(Clone, Copy, Debug)]
+struct Rtts {
+    current: Range,
+    last: Range,
+    /// How many more lone ACKs are perhaps delayed: up by one with an ACK of several packets, down by one with a lone one.
+    perhaps_delayed: u8,
+}
+
+impl Rtts {
+    const NONE: Rtts = Rtts { current: Range::NONE, last: Range::NONE, perhaps_delayed: 0 };
+
+    /// Takes the RTT of an ACK for `packets`. A lone packet's ACK, after ACKs of several, was perhaps delayed: it lowers the minimum only.
+    fn take(&mut self, rtt: i32, packets: u32, in_order: bool) {
+        if in_order && packets > 1 {
+            self.perhaps_delayed = (self.perhaps_delayed + 1).min(MOST_DELAYED);
+        } else if in_order && packets == 1 && self.perhaps_delayed > 0 {
+            self.perhaps_delayed -= 1;
+            self.current.min = self.current.min.min(rtt);
+            return;
+        }
+        self.current.add(rtt);
+    }
+
+    /// How the extremes have changed from the last round to this one: the paper's g_min and g_max; none unless both have samples.
+    fn change(&self) -> Option<Range> {
+        (self.current != Range::NONE && self.last != Range::NONE).then(|| self.current.minus(self.last))
+    }
+
+    fn next_round(&mut self) {
+        self.last = std::mem::replace(&mut self.current, Range::NONE);
+    }
+}
+
+/// The window that a Reno flow would have, packets (the paper's s).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Shadow(u32);
+
+impl Shadow {
+    /// A back-off does not lower it, and it is what the window was at least.
+    fn before_backoff(&mut self, cwnd: u32) {
+        self.0 = self.0.max(cwnd);
+    }
+
+    /// It grows as the window does.
+    fn grow(&mut self, packets: u32) {
+        self.0 = self.0.max(self.0.wrapping_add(packets));
+    }
+
+    /// A window that is not used would not be used by Reno either.
+    fn unused(&mut self, cwnd: u32) {
+        self.0 = self.0.min(cwnd);
+    }
+
+    /// A loss halves it; the window is its upper bound.
+    fn lose(&mut self, cwnd: u32) {
+        self.0 = (self.0 / 2).min(cwnd);
+    }
 }
 
 impl Cdg {
@@ -81,57 +134,60 @@ impl Cdg {
         Cdg {
             settings,
             random,
-            rtt: Range::NONE,
-            last_rtt: Range::NONE,
+            rtts: Rtts::NONE,
             gradient: Gradient::new(window),
             hystart: HyStart::default(),
-            path: PathState::Unknown,
-            delayed: 0,
-            shadow: 0,
+            cause: Cause::Congestion,
+            shadow: Shadow(0),
             backoffs: 0,
             round_end: 0,
         }
     }
 
-    /// Ends a round of RTTs at the next sequence number.
-    fn next_round(&mut self, v: &View) {
+    fn begin_round(&mut self, v: &View) {
         self.round_end = v.snd_nxt;
-        self.last_rtt = std::mem::replace(&mut self.rtt, Range::NONE);
+        self.rtts.next_round();
     }
 
-    /// The rise of the RTTs over the last rounds; takes note of back-offs that had an effect (Linux: `tcp_cdg_grad()`).
-    fn rise(&mut self) -> i32 {
-        let (sum, rise) = self.gradient.add(self.rtt.minus(self.last_rtt));
-        if sum.min <= EFFECT_US || sum.max <= EFFECT_US {
-            self.backoffs = 0;
-        }
-        if self.settings.use_tolerance {
-            let (min, max) = (in_64ths(sum.min), in_64ths(sum.max));
-            if min > 0 && max <= 0 {
-                self.path = PathState::Full;
-            } else if min > 0 || max < 0 {
-                self.path = PathState::NotFull;
-            }
-        }
+    /// Ends a round: the rise of the RTTs over the window of rounds, µs; 0 with the first.
+    fn end_round(&mut self, v: &View) -> i32 {
+        let rise = self.rtts.change().map_or(0, |change| {
+            let (sum, rise) = self.gradient.add(change);
+            self.learn(sum);
+            rise
+        });
+        self.begin_round(v);
+        self.hystart.next_round();
         rise
     }
 
-    /// Draws whether to back off, and asks for it (Linux: `tcp_cdg_backoff()`).
-    fn backs_off(&mut self, w: &mut Window, rise: i32) -> bool {
-        let micro = (rise as u32).wrapping_mul(self.settings.backoff_factor);
-        if !is_drawn(&mut self.random, micro) {
-            return false;
+    /// What the sums of the gradients tell of back-offs (the paper's ineffective ones) and of the queue (its loss tolerance).
+    fn learn(&mut self, sum: Range) {
+        if sum.min.min(sum.max) <= EFFECT_US {
+            self.backoffs = 0;
         }
-        if self.settings.use_ineff > 0 {
-            self.backoffs = (self.backoffs + 1) & 0xffff;
-            if self.backoffs > self.settings.use_ineff {
-                return false;
+        if self.settings.use_tolerance {
+            match (in_64ths(sum.min), in_64ths(sum.max)) {
+                // The smallest RTT rises and the largest does not: the queue is full.
+                (1.., ..=0) => self.cause = Cause::Congestion,
+                (1.., _) | (_, ..=-1) => self.cause = Cause::LinkError,
+                _ => {}
             }
         }
-        self.shadow = self.shadow.max(w.cwnd);
-        self.path = PathState::BackOff;
-        w.enter_cwr = true;
-        true
+    }
+
+    /// Whether a rise of so many µs is answered: drawn with P = 1 − exp(−rise · factor/10⁶), and as long as back-offs have an effect.
+    fn is_answered(&mut self, rise: i32) -> bool {
+        let Settings { backoff_factor, use_ineff, .. } = self.settings;
+        if rise <= 0 || !is_drawn(&mut self.random, (rise as u32).wrapping_mul(backoff_factor)) {
+            return false;
+        }
+        if use_ineff == 0 {
+            return true;
+        }
+        // Counted in 16 bits.
+        self.backoffs = (self.backoffs + 1) & 0xffff;
+        self.backoffs <= use_ineff
     }
 }
 
@@ -149,78 +205,58 @@ impl CongestionController for Cdg {
     // neighbour's address is known.
     fn syn_acked(&mut self, _v: &View, rtt_us: i64) {
         if rtt_us > 0 {
-            self.rtt.add(rtt_us as i32);
+            self.rtts.current.add(rtt_us as i32);
         }
     }
 
-    // Linux: tcp_cdg_init()
     fn init(&mut self, v: &View, w: &mut Window) {
-        (self.round_end, self.shadow) = (v.snd_nxt, w.cwnd);
+        self.round_end = v.snd_nxt;
+        self.shadow = Shadow(w.cwnd);
     }
 
-    // Linux: tcp_cdg_ssthresh()
     fn ssthresh(&mut self, v: &View, w: &Window) -> u32 {
-        let s = &self.settings;
-        if self.path == PathState::BackOff {
-            return (w.cwnd.wrapping_mul(s.backoff_beta) >> 10).max(2);
-        }
-        if self.path == PathState::NotFull && s.use_tolerance {
-            return w.cwnd;
-        }
-        self.shadow = (self.shadow / 2).min(w.cwnd);
-        let half = Reno.ssthresh(v, w);
-        if s.use_shadow {
-            half.max(self.shadow)
-        } else {
-            half
+        match self.cause {
+            Cause::Gradient => (w.cwnd.wrapping_mul(self.settings.backoff_beta) / BETA_ONE).max(2),
+            Cause::LinkError if self.settings.use_tolerance => w.cwnd,
+            _ => {
+                self.shadow.lose(w.cwnd);
+                let shadow = if self.settings.use_shadow { self.shadow.0 } else { 0 };
+                Reno.ssthresh(v, w).max(shadow)
+            }
         }
     }
 
-    // Linux: tcp_cdg_acked(). An ACK of one packet after ACKs of several was perhaps delayed: it lowers the minimum only.
     fn pkts_acked(&mut self, v: &View, _w: &mut Window, a: &PktsAcked) {
-        if a.rtt_us <= 0 {
-            return;
+        if a.rtt_us > 0 {
+            self.rtts.take(a.rtt_us as i32, a.pkts_acked, v.sacked_out == 0);
         }
-        let rtt = a.rtt_us as i32;
-        if v.sacked_out == 0 {
-            if a.pkts_acked == 1 && self.delayed > 0 {
-                self.rtt.min = self.rtt.min.min(rtt);
-                self.delayed -= 1;
-                return;
-            }
-            if a.pkts_acked > 1 && self.delayed < MOST_DELAYED {
-                self.delayed += 1;
-            }
-        }
-        self.rtt.add(rtt);
     }
 
-    // Linux: tcp_cdg_cong_avoid()
     fn on_ack(&mut self, v: &View, w: &mut Window, s: &AckSample) {
         if !s.may_raise {
             return;
         }
         if w.in_slow_start() && self.settings.hystart_detect != 0 {
-            self.hystart.update(v, w, self.rtt.min, self.settings.hystart_detect);
+            self.hystart.update(v, w, self.rtts.current.min, self.settings.hystart_detect);
         }
-        if s.ack > self.round_end && self.rtt != Range::NONE {
-            let rise = if self.last_rtt == Range::NONE { 0 } else { self.rise() };
-            self.next_round(v);
-            self.hystart.next_round();
-            if rise > 0 && self.backs_off(w, rise) {
+        if s.ack > self.round_end && self.rtts.current != Range::NONE {
+            let rise = self.end_round(v);
+            if self.is_answered(rise) {
+                self.shadow.before_backoff(w.cwnd);
+                self.cause = Cause::Gradient;
+                w.enter_cwr = true;
                 return;
             }
         }
-        if !held_by_window(v, w) {
-            self.shadow = self.shadow.min(w.cwnd);
-            return;
+        if held_by_window(v, w) {
+            let before = w.cwnd;
+            Reno.on_ack(v, w, s);
+            self.shadow.grow(w.cwnd.wrapping_sub(before));
+        } else {
+            self.shadow.unused(w.cwnd);
         }
-        let before = w.cwnd;
-        Reno.on_ack(v, w, s);
-        self.shadow = self.shadow.max(self.shadow.wrapping_add(w.cwnd.wrapping_sub(before)));
     }
 
-    // Linux: tcp_cdg_cwnd_event()
     fn on_event(&mut self, v: &View, w: &mut Window, e: CaEvent) {
         match e {
             CaEvent::CwndRestart => {
@@ -228,8 +264,8 @@ impl CongestionController for Cdg {
                 self.init(v, w);
             }
             CaEvent::CompleteCwr => {
-                self.path = PathState::Unknown;
-                self.next_round(v);
+                self.cause = Cause::Congestion;
+                self.begin_round(v);
             }
             CaEvent::TxStart | CaEvent::Loss => {}
         }
@@ -237,15 +273,15 @@ impl CongestionController for Cdg {
 
     fn snapshot(&self) -> Snapshot {
         vec![
-            ("rtt_min_us", self.last_rtt.min.into()),
-            ("rtt_max_us", self.last_rtt.max.into()),
-            ("shadow", self.shadow.into()),
+            ("rtt_min_us", self.rtts.last.min.into()),
+            ("rtt_max_us", self.rtts.last.max.into()),
+            ("shadow", self.shadow.0.into()),
             ("backoffs", self.backoffs.into()),
         ]
     }
 }
 
-/// The module's parameters.
+/// Its parameters, by the names that Linux gives them.
 pub(super) const PARAMS: &[Param] = &[
     Param { name: "window", about: "rounds over which gradients are summed; the next power of two is taken", default: 8, min: 1, max: 256 },
     // √½ · 1024 = 724.07.
@@ -268,9 +304,11 @@ pub(super) const PARAMS: &[Param] = &[
     Param { name: "use_shadow", about: "return to the shadow window after a loss", default: 1, min: 0, max: 1 },
     Param { name: "use_tolerance", about: "take losses for the link's own where the queue is not full", default: 0, min: 0, max: 1 },
 ];
+/// 1 of `backoff_beta`.
+const BETA_ONE: u32 = 1_024;
 /// A sum of gradients at or below this had an effect, µs.
 const EFFECT_US: i32 = -32;
-/// Delayed ACKs are counted up to here.
+/// ACKs that are perhaps delayed are counted up to here.
 const MOST_DELAYED: u8 = 5;
 
 #[cfg(test)]

@@ -2,11 +2,11 @@
 //!
 //! **What it is.** Growth towards, and past, the window of the last loss, never slower than an estimate of Reno; HyStart
 //! ends slow start before it overruns the queue.
-//! **Source.** RFC 9438; Ha, Rhee: HyStart (2011); Linux 6.1: `bictcp_update()`, `hystart_update()`, `cubictcp_acked()`
-//! and their neighbours. All arithmetic is in the kernel's units: 1/1024 s for the curve, jiffies for the epoch, µs for delays.
-//! **How it differs.** From RFC 9438, as Linux 6.1 does: β = 717/1024, the Reno estimate grows by one packet per 15/8
-//! windows, at most one packet is added for two acknowledged, a timeout forgets everything. From Linux: the cube root's
-//! first guess is a formula where the kernel has a table: K differs by at most 11/1024 s for drops up to 3,000 packets.
+//! **Source.** RFC 9438; Ha, Rhee: HyStart (2011). All arithmetic is of whole numbers: 1/1024 s for the curve, jiffies for the epoch, µs for
+//! delays.
+//! **How it differs.** From RFC 9438, as Linux is seen to do (docs/models/cubic.md): β = 717/1024, the Reno estimate grows by one packet per
+//! 15/8 windows, at most one packet is added for two acknowledged, a timeout forgets everything. From Linux: K is the
+//! cube root rounded down; Linux's is up to about half a per cent above or below it.
 //! **What it does not model.** Parameters changed while a connection lives.
 
 use super::reno::past_slow_start;
@@ -26,14 +26,14 @@ pub(super) use params::PARAMS;
 pub struct Cubic {
     /// The growth period since the last reduction; none before its first ACK in congestion avoidance.
     epoch: Option<Epoch>,
-    /// Window of the last loss, less for fast convergence; 0 before the first loss (`last_max_cwnd`).
+    /// Window of the last loss, less for fast convergence; 0 before the first loss.
     w_max: u32,
-    /// Packets to acknowledge for one packet of growth (`cnt`).
+    /// Packets to acknowledge for one packet of growth, as evaluated …
     per_packet: u32,
-    /// Window and jiffy when the curve was last evaluated (`last_cwnd`, `last_time`).
+    /// … at this window in this jiffy.
     evaluated: (u32, u32),
-    /// Smallest RTT since the start or the last timeout, µs; 0 before the first (`delay_min`).
-    delay_min: u32,
+    /// Smallest RTT since the start or the last timeout, µs; 0 before the first.
+    rtt_min: u32,
     hystart: HyStart,
     /// In place of HyStart, when it is wanted.
     hystartpp: Option<HyStartPp>,
@@ -43,16 +43,21 @@ pub struct Cubic {
 /// One period of growth.
 #[derive(Clone, Copy, Debug)]
 struct Epoch {
-    /// Jiffy in which it began; moved on over idle times (`epoch_start`).
+    /// Jiffy in which it began; moved on over idle times.
     start: u32,
-    /// The window at the curve's inflection (`bic_origin_point`).
+    /// The window at the curve's inflection: W_max of the RFC, or the window at the beginning where that is larger.
     origin: u32,
-    /// Time from the beginning to the inflection, 1/1024 s (`bic_K`).
+    /// Time from the beginning to the inflection, 1/1024 s.
     k: u32,
-    /// Packets acknowledged that the Reno estimate has not used yet (`ack_cnt`).
+    reno: RenoEstimate,
+}
+
+/// W_est of RFC 9438 §4.3: what Reno would have.
+#[derive(Clone, Copy, Debug)]
+struct RenoEstimate {
+    cwnd: u32,
+    /// Packets acknowledged that it has not used yet.
     acked: u32,
-    /// What Reno would have (`tcp_cwnd`).
-    reno_cwnd: u32,
 }
 
 impl Cubic {
@@ -66,41 +71,42 @@ impl Cubic {
         Cubic { rules: Rules::new(o), ..Cubic::default() }
     }
 
-    /// Forgets everything (Linux: `bictcp_reset()`).
+    /// Forgets everything.
     fn reset(&mut self, v: &View) {
         *self = Cubic { rules: self.rules, hystartpp: self.hystartpp, ..Cubic::default() };
         self.hystart.new_round(v);
     }
 
-    /// Sets `per_packet` for a window of `cwnd` after `acked` more packets (Linux: `bictcp_update()`).
+    /// Sets `per_packet` for a window of `cwnd` after `acked` more packets.
     fn update(&mut self, v: &View, cwnd: u32, acked: u32) {
         if let Some(e) = &mut self.epoch {
-            e.acked = e.acked.wrapping_add(acked);
+            e.reno.acked = e.reno.acked.wrapping_add(acked);
         }
-        let (last_cwnd, last_time) = self.evaluated;
-        if last_cwnd == cwnd && v.jiffies.wrapping_sub(last_time) as i32 <= (v.hz / UPDATES_PER_SECOND) as i32 {
+        let (at_window, at_jiffy) = self.evaluated;
+        if cwnd == at_window && v.jiffies.wrapping_sub(at_jiffy) as i32 <= (v.hz / UPDATES_PER_SECOND) as i32 {
             return;
         }
         // The curve moves with the jiffies: within one there is only the Reno estimate to bring up to date.
-        if self.epoch.is_none() || v.jiffies != last_time {
+        if self.epoch.is_none() || v.jiffies != at_jiffy {
             self.evaluated = (cwnd, v.jiffies);
-            let w_max = self.w_max;
-            let rules = &self.rules;
-            let e = self.epoch.get_or_insert_with(|| Epoch::new(rules, v.jiffies, cwnd, (w_max, acked)));
-            let target = e.target(rules, v, self.delay_min);
-            self.per_packet = if target > cwnd { cwnd / (target - cwnd) } else { cwnd.wrapping_mul(FLAT) };
-            if self.w_max == 0 {
-                self.per_packet = self.per_packet.min(FIRST_CLIMB);
-            }
+            self.per_packet = self.by_the_curve(v, cwnd, acked);
         }
-        // RFC 9438 §4.3.
         if let (Some(e), true) = (&mut self.epoch, self.rules.friendly) {
-            let ahead = e.follow_reno(cwnd).saturating_sub(cwnd);
-            if let Some(reno) = cwnd.checked_div(ahead) {
-                self.per_packet = self.per_packet.min(reno);
+            if let Some(per_packet) = e.reno.per_packet(cwnd) {
+                self.per_packet = self.per_packet.min(per_packet);
             }
         }
         self.per_packet = self.per_packet.max(FASTEST);
+    }
+
+    /// Packets to acknowledge for one packet of growth, so that the window meets the curve in a round trip (RFC 9438 §4.4, §4.5).
+    fn by_the_curve(&mut self, v: &View, cwnd: u32, acked: u32) -> u32 {
+        let (w_max, rules) = (self.w_max, &self.rules);
+        let epoch = self.epoch.get_or_insert_with(|| Epoch::new(rules, v.jiffies, cwnd, (w_max, acked)));
+        let target = epoch.target(rules, v, self.rtt_min);
+        let slowest = if w_max == 0 { FIRST_CLIMB } else { u32::MAX };
+        let per_packet = if target > cwnd { cwnd / (target - cwnd) } else { cwnd.wrapping_mul(FLAT) };
+        per_packet.min(slowest)
     }
 }
 
@@ -108,36 +114,62 @@ impl Epoch {
     /// Begins at `cwnd` with the last maximum at `w_max`.
     fn new(rules: &Rules, jiffies: u32, cwnd: u32, (w_max, acked): (u32, u32)) -> Epoch {
         let drop = w_max.saturating_sub(cwnd);
-        // RFC 9438 §4.2, K = ∛((W_max − cwnd) / C), in 1/1024 s.
-        let k = if drop == 0 { 0 } else { cube_root(rules.cube_factor.wrapping_mul(u64::from(drop))) };
-        Epoch { start: jiffies, origin: w_max.max(cwnd), k, acked, reno_cwnd: cwnd }
+        Epoch { start: jiffies, origin: w_max.max(cwnd), k: rules.k(drop), reno: RenoEstimate { cwnd, acked } }
+    }
+
+    /// Moves the beginning by idle time, to `now` at most (RFC 9438 §5.8).
+    fn skip(&mut self, idle: u32, now: u32) {
+        let age = now.wrapping_sub(self.start);
+        self.start = self.start.wrapping_add(idle.min(age));
     }
 
     /// The curve one smallest RTT from now: W = C (t − K)³ + origin (RFC 9438 §4.2).
-    fn target(&self, rules: &Rules, v: &View, delay_min: u32) -> u32 {
+    fn target(&self, rules: &Rules, v: &View, rtt_min: u32) -> u32 {
         let hz = u64::from(v.hz.max(1));
         let since = i64::from(v.jiffies.wrapping_sub(self.start) as i32) as u64;
-        let rtt = u64::from(delay_min).div_ceil(1_000_000 / hz.min(1_000_000));
+        let rtt = u64::from(rtt_min).div_ceil(1_000_000 / hz.min(1_000_000));
         let t = (since.wrapping_add(rtt) << TIME_SHIFT) / hz;
         let k = u64::from(self.k);
-        let off = t.abs_diff(k);
-        let rise = (rules.c.wrapping_mul(off).wrapping_mul(off).wrapping_mul(off) >> (10 + 3 * TIME_SHIFT)) as u32;
+        let distance = rules.cube(t.abs_diff(k));
         if t < k {
-            self.origin.wrapping_sub(rise)
+            self.origin.wrapping_sub(distance)
         } else {
-            self.origin.wrapping_add(rise)
+            self.origin.wrapping_add(distance)
+        }
+    }
+}
+
+impl RenoEstimate {
+    /// Packets to acknowledge for one packet of growth, so that a window of `cwnd` meets the estimate in a round trip; none if it is not below it.
+    fn per_packet(&mut self, cwnd: u32) -> Option<u32> {
+        self.advance(cwnd);
+        let ahead = self.cwnd.saturating_sub(cwnd);
+        (ahead > 0).then(|| cwnd / ahead)
+    }
+
+    /// Moves by the packets acknowledged: one per 15/8 windows, which gives Reno's average at CUBIC's β (RFC 9438 §4.3).
+    fn advance(&mut self, cwnd: u32) {
+        let per_packet = (cwnd.wrapping_mul(RENO_STEP) / 8).max(1);
+        if self.acked > per_packet {
+            let packets = (self.acked - 1) / per_packet;
+            self.acked -= packets * per_packet;
+            self.cwnd = self.cwnd.wrapping_add(packets);
+        }
+    }
+}
+
+impl Rules {
+    /// K = ∛(drop / C), in 1/1024 s (RFC 9438 §4.2).
+    fn k(&self, drop: u32) -> u32 {
+        match drop {
+            0 => 0,
+            _ => cube_root(self.inverse_c.wrapping_mul(u64::from(drop))),
         }
     }
 
-    /// Moves the Reno estimate by the packets acknowledged: one per 15/8 windows, which gives Reno's average at CUBIC's β.
-    fn follow_reno(&mut self, cwnd: u32) -> u32 {
-        let step = (cwnd.wrapping_mul(RENO_STEP) >> 3).max(1);
-        if self.acked > step {
-            let n = (self.acked - 1) / step;
-            self.acked -= n * step;
-            self.reno_cwnd = self.reno_cwnd.wrapping_add(n);
-        }
-        self.reno_cwnd
+    /// C · t³ in packets, of a time in 1/1024 s.
+    fn cube(&self, t: u64) -> u32 {
+        (self.c.wrapping_mul(t).wrapping_mul(t).wrapping_mul(t) >> (10 + 3 * TIME_SHIFT)) as u32
     }
 }
 
@@ -146,7 +178,6 @@ impl CongestionController for Cubic {
         "cubic"
     }
 
-    // Linux: cubictcp_init()
     fn init(&mut self, v: &View, w: &mut Window) {
         self.hystartpp = self.rules.hystartpp.then(|| HyStartPp::new(v));
         self.reset(v);
@@ -155,7 +186,7 @@ impl CongestionController for Cubic {
         }
     }
 
-    // RFC 9438 §4.6, §4.7. Linux: cubictcp_recalc_ssthresh()
+    // RFC 9438 §4.6, §4.7.
     fn ssthresh(&mut self, _v: &View, w: &Window) -> u32 {
         self.epoch = None;
         let (beta, converge) = (self.rules.beta, self.rules.fast_convergence);
@@ -164,25 +195,24 @@ impl CongestionController for Cubic {
         part(beta, BETA_ONE).max(2)
     }
 
-    // Linux: cubictcp_acked()
+    // No sample counts in the first second of a growth period: the queue of the loss has to drain.
     fn pkts_acked(&mut self, v: &View, w: &mut Window, a: &PktsAcked) {
         let just_reduced = self.epoch.is_some_and(|e| (v.jiffies.wrapping_sub(e.start) as i32) < v.hz as i32);
         if a.rtt_us < 0 || just_reduced {
             return;
         }
         let rtt = (a.rtt_us as u32).max(1);
-        if self.delay_min == 0 || rtt < self.delay_min {
-            self.delay_min = rtt;
+        if self.rtt_min == 0 || rtt < self.rtt_min {
+            self.rtt_min = rtt;
         }
         if let Some(h) = &mut self.hystartpp {
             return h.sample(v, w, rtt);
         }
         if !self.hystart.found && w.in_slow_start() && self.rules.hystart {
-            self.hystart.sample(v, w, (rtt, self.delay_min), &self.rules);
+            self.hystart.sample(v, w, (rtt, self.rtt_min), &self.rules);
         }
     }
 
-    // Linux: cubictcp_cong_avoid()
     fn on_ack(&mut self, v: &View, w: &mut Window, s: &AckSample) {
         let left = match &mut self.hystartpp {
             None => past_slow_start(v, w, s),
@@ -204,33 +234,18 @@ impl CongestionController for Cubic {
     fn on_event(&mut self, v: &View, _w: &mut Window, e: CaEvent) {
         let idle = v.jiffies.wrapping_sub(v.lsndtime);
         if let (CaEvent::TxStart, Some(epoch), 1..=0x7fff_ffff) = (e, &mut self.epoch, idle) {
-            epoch.start = epoch.start.wrapping_add(idle);
-            if epoch.start.wrapping_sub(v.jiffies) as i32 > 0 {
-                epoch.start = v.jiffies;
-            }
+            epoch.skip(idle, v.jiffies);
         }
     }
 
     fn snapshot(&self) -> Snapshot {
         let k = self.epoch.map_or(0, |e| e.k);
-        vec![("w_max", self.w_max.into()), ("k_s", f64::from(k) / 1024.0), ("delay_min_us", self.delay_min.into())]
+        vec![("w_max", self.w_max.into()), ("k_s", f64::from(k) / 1024.0), ("delay_min_us", self.rtt_min.into())]
     }
 }
 
-/// The cube root with the kernel's error: one Newton step from a first guess that is a little high, the third taken as
-/// 341/1024 (Linux: `cubic_root()`, whose guess comes from a table; this one is within 2/64 of it). For a ≥ 64.
+/// ⌊∛a⌋ of a below 2⁶³, bit by bit.
 fn cube_root(a: u64) -> u32 {
-    let bits = 64 - a.leading_zeros();
-    // a = lead · 8^shift, 4 to 6 leading bits.
-    let shift = (bits - 1) / 3 - 1;
-    let lead = a >> (3 * shift);
-    let guess = u64::from(exact_cube_root(lead << 18)) + ((17 * lead + 1624) >> 8);
-    let x = (guess << shift) >> 6;
-    (((2 * x + a / (x * (x - 1))) * 341) >> 10) as u32
-}
-
-/// ⌊∛a⌋, bit by bit.
-fn exact_cube_root(a: u64) -> u32 {
     (0..21).rev().map(|b| 1u64 << b).fold(0, |r, bit| if (r + bit).pow(3) <= a { r + bit } else { r }) as u32
 }
 

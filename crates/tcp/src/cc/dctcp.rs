@@ -2,8 +2,8 @@
 //!
 //! **What it is.** Reno's growth; once a round trip the share of packets delivered with a mark enters a moving average α, and an
 //! echo of congestion takes α/2 off the window. The receiver tells marked and unmarked packets apart (`receiver/ecn.rs`).
-//! **Source.** RFC 8257; Linux: `dctcp_update_alpha()`, `dctcp_ssthresh()`, `dctcp_react_to_loss()`, `dctcp_init()`.
-//! **How it differs.** From RFC 8257, as Linux does: packets are counted, not bytes. From Linux: nothing known. A connection
+//! **Source.** RFC 8257.
+//! **How it differs.** From RFC 8257, as Linux is seen to do (docs/models/dctcp.md): packets are counted, not bytes. From Linux: nothing known. A connection
 //! whose peer does not agree to ECN is Reno.
 //! **What it does not model.** Nothing of Linux's.
 
@@ -11,7 +11,7 @@ use super::reno::half;
 use super::{AckSample, CaEvent, CongestionController, InAck, Options, Param, Reno, Snapshot, View, Window};
 use tcpscape_base::CaState;
 
-/// α = 1 (`DCTCP_MAX_ALPHA`).
+/// α = 1, in 1/1024.
 const ALPHA_ONE: u32 = 1024;
 /// The weight of a new share in α is 2⁻ᵍ (RFC 8257 §4.2 asks for 1/16).
 const SHIFT_G: Param =
@@ -30,13 +30,48 @@ pub struct Dctcp {
     /// Moving average of the marked share, 1/1024.
     alpha: u32,
     /// Window before the last reduction, packets.
-    loss_cwnd: u32,
-    /// When `snd_una` reaches it, a round trip is over.
-    round_end: u64,
-    /// `delivered` and `delivered_ce` at the round trip's begin.
-    at_begin: (u32, u32),
+    before_reduction: u32,
+    round: ObservationWindow,
     /// The peer did not agree to ECN.
     fallen_back: bool,
+}
+
+/// An observation window of RFC 8257 §3.3: a round trip over which marks are counted.
+#[derive(Clone, Copy, Debug, Default)]
+struct ObservationWindow {
+    /// It is over when `snd_una` reaches this.
+    end: u64,
+    /// Packets delivered, and delivered with a mark, before it.
+    delivered: u32,
+    marked: u32,
+}
+
+impl ObservationWindow {
+    fn begin(v: &View) -> ObservationWindow {
+        ObservationWindow { end: v.snd_nxt, delivered: v.delivered, marked: v.delivered_ce }
+    }
+
+    /// Packets delivered with a mark, and delivered, since it began.
+    fn counts(&self, v: &View) -> (u32, u32) {
+        (v.delivered_ce.wrapping_sub(self.marked), v.delivered.wrapping_sub(self.delivered))
+    }
+}
+
+/// α ← (1 − g) α + g F with F = `marked`/`delivered` and g = 2⁻`shift` (RFC 8257 §3.3), each term rounded down. An α that the shift
+/// would not lower falls to 0: it would never end.
+fn next_alpha(alpha: u32, (marked, delivered): (u32, u32), shift: u32) -> u32 {
+    let decayed = match alpha >> shift {
+        0 => 0,
+        decay => alpha - decay,
+    };
+    let share = (u64::from(marked) * u64::from(ALPHA_ONE >> shift)) / u64::from(delivered.max(1));
+    (u64::from(decayed) + share).min(u64::from(ALPHA_ONE)) as u32
+}
+
+/// cwnd · (1 − α/2), two packets at least (RFC 8257 §3.3).
+fn reduced(cwnd: u32, alpha: u32) -> u32 {
+    let cut = u64::from(cwnd) * u64::from(alpha) / u64::from(2 * ALPHA_ONE);
+    (cwnd - cut as u32).max(2)
 }
 
 impl Dctcp {
@@ -45,21 +80,15 @@ impl Dctcp {
         Dctcp {
             shift_g: o.get(&SHIFT_G) as u32,
             alpha: o.get(&ALPHA_ON_INIT) as u32,
-            loss_cwnd: 0,
-            round_end: 0,
-            at_begin: (0, 0),
+            before_reduction: 0,
+            round: ObservationWindow::default(),
             fallen_back: false,
         }
     }
 
-    fn begin_round(&mut self, v: &View) {
-        self.round_end = v.snd_nxt;
-        self.at_begin = (v.delivered, v.delivered_ce);
-    }
-
     // RFC 8257 §3.5: a loss halves, whatever α says.
     fn halve(&mut self, w: &mut Window) {
-        self.loss_cwnd = w.cwnd;
+        self.before_reduction = w.cwnd;
         w.ssthresh = half(w);
     }
 }
@@ -77,33 +106,24 @@ impl CongestionController for Dctcp {
 
     fn init(&mut self, v: &View, _w: &mut Window) {
         self.fallen_back = !v.ecn_ok;
-        self.begin_round(v);
+        self.round = ObservationWindow::begin(v);
     }
 
-    // RFC 8257 §3.3, equation 2: cwnd · (1 − α/2).
+    // RFC 8257 §3.3: α says how far.
     fn ssthresh(&mut self, _v: &View, w: &Window) -> u32 {
         if self.fallen_back {
             return half(w);
         }
-        self.loss_cwnd = w.cwnd;
-        (w.cwnd - ((u64::from(w.cwnd) * u64::from(self.alpha)) >> 11) as u32).max(2)
+        self.before_reduction = w.cwnd;
+        reduced(w.cwnd, self.alpha)
     }
 
-    // RFC 8257 §3.3, equation 1: α ← (1 − g)·α + g·F, once a round trip.
+    // RFC 8257 §3.3: once a round trip.
     fn in_ack(&mut self, v: &View, _w: &mut Window, _a: InAck) {
-        if self.fallen_back || v.snd_una < self.round_end {
-            return;
+        if !self.fallen_back && v.snd_una >= self.round.end {
+            self.alpha = next_alpha(self.alpha, self.round.counts(v), self.shift_g);
+            self.round = ObservationWindow::begin(v);
         }
-        // The last of α does not linger below the shift's reach.
-        let decay = self.alpha >> self.shift_g;
-        self.alpha -= if decay == 0 { self.alpha } else { decay };
-        let marked = v.delivered_ce.wrapping_sub(self.at_begin.1);
-        if marked > 0 {
-            let delivered = v.delivered.wrapping_sub(self.at_begin.0).max(1);
-            let share = (u64::from(marked) << (10 - self.shift_g)) / u64::from(delivered);
-            self.alpha = (u64::from(self.alpha) + share).min(u64::from(ALPHA_ONE)) as u32;
-        }
-        self.begin_round(v);
     }
 
     fn on_ack(&mut self, v: &View, w: &mut Window, s: &AckSample) {
@@ -123,7 +143,7 @@ impl CongestionController for Dctcp {
     }
 
     fn undo(&mut self, _v: &View, w: &Window) -> u32 {
-        w.cwnd.max(if self.fallen_back { w.prior_cwnd } else { self.loss_cwnd })
+        w.cwnd.max(if self.fallen_back { w.prior_cwnd } else { self.before_reduction })
     }
 
     fn snapshot(&self) -> Snapshot {
@@ -157,6 +177,14 @@ mod tests {
             d.in_ack(&view(129 + i, 129 + i, 64, 16), &mut w, InAck::default());
         }
         assert!((346..=356).contains(&d.alpha), "{}", d.alpha);
+    }
+
+    /// RFC 8257 §3.3 with g = 1/16: ⌊1024/16⌋ = 64 of α go, and 64 · 10/30 = 21.3 come for a third of the packets; at most 1.
+    #[test]
+    fn alpha_is_a_moving_average() {
+        assert_eq!(next_alpha(1_024, (10, 30), 4), 1_024 - 64 + 21);
+        assert_eq!([next_alpha(1_000, (30, 30), 0), next_alpha(1_024, (9, 3), 4), next_alpha(500, (0, 0), 4)], [1_024, 1_024, 500 - 31]);
+        assert_eq!([reduced(80, 256), reduced(80, 1_024), reduced(3, 1_024), reduced(2, 1_024)], [70, 40, 2, 2]);
     }
 
     /// With α = 1/4 a mark takes an eighth off the window, a loss half; the threshold is never below two.

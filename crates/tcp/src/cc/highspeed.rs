@@ -2,8 +2,8 @@
 //!
 //! **What it is.** Above 38 packets the increase a(w) a round trip rises with the window, up to 72 packets, and the part that
 //! a loss takes, b(w), falls from a half to a tenth, so that a window of 83,000 packets needs one loss in ten million packets.
-//! **Source.** RFC 3649, table of its appendix B; Linux 6.1's `tcp_highspeed.c`: `hstcp_cong_avoid()`, `hstcp_ssthresh()`.
-//! **How it differs.** From the RFC, as Linux does: the credit for the next packet grows by a(w) per ACK, however many packets
+//! **Source.** RFC 3649 §5 and the table of its appendix B.
+//! **How it differs.** From the RFC, as Linux is seen to do (docs/models/highspeed.md): the credit for the next packet grows by a(w) per ACK, however many packets
 //! the ACK covers, so delayed ACKs halve the growth; what slow start leaves of an ACK is lost; b(w) is in 1/256. The b(w)
 //! of a loss is that of the last ACK in congestion avoidance. From Linux: nothing known.
 //! **What it does not model.** Nothing known.
@@ -12,26 +12,55 @@ use super::reno::held_by_window;
 use super::{AckSample, CongestionController, Snapshot, View, Window};
 
 /// HighSpeed TCP.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct HighSpeed {
-    /// Row of the table that governs: the window is above the row before, and at most this one (`ai`).
-    row: usize,
+    row: Row,
+}
+
+/// The row of the table that governs.
+#[derive(Clone, Copy, Debug)]
+struct Row {
+    index: usize,
+    /// The window is above this, and at most that.
+    above: u32,
+    most: u32,
+}
+
+impl Row {
+    /// The row of a window of `cwnd`: the first whose window is not smaller, or the last.
+    fn of(cwnd: u32) -> Row {
+        let index = WINDOWS.partition_point(|&w| w < cwnd).min(ROWS - 1);
+        let above = if index == 0 { 0 } else { WINDOWS[index - 1] };
+        Row { index, above, most: if index == ROWS - 1 { u32::MAX } else { WINDOWS[index] } }
+    }
+
+    /// a(w): packets of growth a round trip. Row r of the table, from 0, is the one with a(w) = r + 1.
+    fn increase(&self) -> u32 {
+        self.index as u32 + 1
+    }
+
+    /// b(w), in 1/256.
+    fn decrease(&self) -> u32 {
+        DECREASES[self.index]
+    }
 }
 
 impl HighSpeed {
     /// A new one.
     pub fn new() -> HighSpeed {
-        HighSpeed::default()
+        HighSpeed { row: Row::of(0) }
     }
 
-    /// Moves to the row of a window of `cwnd`.
     fn look_up(&mut self, cwnd: u32) {
-        while self.row < ROWS - 1 && cwnd > WINDOWS[self.row] {
-            self.row += 1;
+        if cwnd <= self.row.above || cwnd > self.row.most {
+            self.row = Row::of(cwnd);
         }
-        while self.row > 0 && cwnd <= WINDOWS[self.row - 1] {
-            self.row -= 1;
-        }
+    }
+}
+
+impl Default for HighSpeed {
+    fn default() -> HighSpeed {
+        HighSpeed::new()
     }
 }
 
@@ -40,14 +69,14 @@ impl CongestionController for HighSpeed {
         "highspeed"
     }
 
-    // Linux: hstcp_init(); the products of ssthresh must fit 32 bits.
+    // The products of `ssthresh` must fit 32 bits.
     fn init(&mut self, _v: &View, w: &mut Window) {
-        self.row = 0;
+        self.row = Row::of(0);
         w.clamp = w.clamp.min(u32::MAX / 128);
     }
 
     fn ssthresh(&mut self, _v: &View, w: &Window) -> u32 {
-        (w.cwnd - (w.cwnd.wrapping_mul(DECREASES[self.row]) >> 8)).max(2)
+        (w.cwnd - (w.cwnd.wrapping_mul(self.row.decrease()) / 256)).max(2)
     }
 
     fn on_ack(&mut self, v: &View, w: &mut Window, s: &AckSample) {
@@ -60,8 +89,7 @@ impl CongestionController for HighSpeed {
         }
         self.look_up(w.cwnd);
         if w.cwnd < w.clamp {
-            // Row r of the table, from 0, is the one with a(w) = r + 1.
-            w.cwnd_cnt = w.cwnd_cnt.saturating_add(self.row as u32 + 1);
+            w.cwnd_cnt = w.cwnd_cnt.saturating_add(self.row.increase());
             if w.cwnd_cnt >= w.cwnd {
                 w.cwnd_cnt -= w.cwnd;
                 w.cwnd += 1;
@@ -70,7 +98,7 @@ impl CongestionController for HighSpeed {
     }
 
     fn snapshot(&self) -> Snapshot {
-        vec![("a", self.row as f64 + 1.0), ("b", f64::from(DECREASES[self.row]) / 256.0)]
+        vec![("a", self.row.increase().into()), ("b", f64::from(self.row.decrease()) / 256.0)]
     }
 }
 
@@ -87,14 +115,44 @@ const WINDOWS: [u32; ROWS] = [
     53_677, 56_230, 58_932, 61_799, 64_851, 68_113, 71_617, 75_401, 79_517, 84_035, 89_053,
 ];
 
-/// What a loss takes of the window at these, in 1/256: b(w) = 0.5 − 0.4 · ln(w / 38) / ln(83,000 / 38) (RFC 3649, §5),
-/// rounded down.
-#[rustfmt::skip]
-const DECREASES: [u32; ROWS] = [
-    128, 112, 104, 98, 93, 89, 86, 83, 81, 78, 76, 74, 72, 71, 69, 68, 66, 65, 64, 62, 61, 60, 59, 58, 57, 56, 55, 54,
-    53, 52, 52, 51, 50, 49, 48, 48, 47, 46, 45, 45, 44, 43, 43, 42, 41, 41, 40, 39, 39, 38, 38, 37, 36, 36, 35, 35,
-    34, 33, 33, 32, 32, 31, 30, 30, 29, 28, 28, 27, 26, 26, 25, 24,
-];
+/// What a loss takes of the window at these, in 1/256, rounded down.
+const DECREASES: [u32; ROWS] = {
+    let (mut table, mut row) = ([0; ROWS], 0);
+    while row < ROWS {
+        table[row] = decrease(WINDOWS[row]);
+        row += 1;
+    }
+    table
+};
+
+/// b(w) = 0.5 − 0.4 · log(w / 38) / log(83,000 / 38) (RFC 3649 §5), in 1/256, rounded down: 128 − 102.4 times the quotient.
+const fn decrease(w: u32) -> u32 {
+    let (part, whole) = (log2(w, LOW_WINDOW), log2(HIGH_WINDOW, LOW_WINDOW));
+    ((1_280 * whole - 1_024 * part) / (10 * whole)) as u32
+}
+
+/// log₂(`a`/`b`) for a ≥ b, times 2³²: a bit of the logarithm for each squaring.
+const fn log2(a: u32, b: u32) -> u64 {
+    const ONE: u64 = 1 << 32;
+    let (mut x, mut log, mut bit) = (((a as u64) << 32) / b as u64, 0, ONE);
+    while x >= 2 * ONE {
+        x /= 2;
+        log += ONE;
+    }
+    while bit > 1 {
+        bit /= 2;
+        x = ((x as u128 * x as u128) >> 32) as u64;
+        if x >= 2 * ONE {
+            x /= 2;
+            log += bit;
+        }
+    }
+    log
+}
+
+/// Low_Window and High_Window of RFC 3649 §5, packets.
+const LOW_WINDOW: u32 = 38;
+const HIGH_WINDOW: u32 = 83_000;
 
 #[cfg(test)]
 mod tests {
@@ -135,7 +193,7 @@ mod tests {
     #[test]
     fn rows_follow_the_window_up_and_down() {
         let mut h = HighSpeed::new();
-        let mut row = |cwnd| (h.look_up(cwnd), h.row).1;
+        let mut row = |cwnd| (h.look_up(cwnd), h.row.index).1;
         assert_eq!([row(10), row(38), row(39), row(118), row(119), row(90_000), row(1 << 24)], [0, 0, 1, 1, 2, 71, 71]);
         assert_eq!([row(84_035), row(84_036), row(500), row(38)], [70, 71, 5, 0]);
     }

@@ -3,13 +3,11 @@
 //! **What it is.** Reno's increase in the first second after a loss, then a quadratic function of the time; scaled by the RTT so
 //! that flows of different RTTs grow alike. A loss leaves RTTmin/RTTmax of the window, between a half and 0.8, as long as
 //! the throughput at losses is steady within a fifth; a half otherwise.
-//! **Source.** Leith, Shorten, "H-TCP: TCP for high-speed and long-distance networks", PFLDnet 2004;
-//! draft-leith-tcp-htcp-06; Linux 6.1's `tcp_htcp.c`: `htcp_cong_avoid()`, `htcp_param_update()`,
-//! `measure_achieved_throughput()`, `htcp_state()`, `htcp_cwnd_undo()`.
-//! **How it differs.** From the draft, as Linux does: RTTs and the time since the loss are in jiffies (10 ms at HZ 100, rounded
-//! up), RTTmax rises by at most 20 ms a sample and forgets 5 % of its distance at every loss, the RTT scaling is limited to
-//! 0.5–10, the increase is computed anew when the window grows. From Linux: a connection's very first jiffy counts as a time
-//! like others (Linux takes 0 for "no undo"); counts of acknowledged packets do not wrap at 65,536.
+//! **Source.** Leith, Shorten, "H-TCP: TCP for high-speed and long-distance networks", PFLDnet 2004; draft-leith-tcp-htcp-06.
+//! **How it differs.** From the draft, as Linux is seen to do (docs/models/htcp.md): RTTs and the time since the loss are in jiffies (10 ms
+//! at HZ 100, rounded up), RTTmax rises by at most 20 ms a sample and forgets 5 % of its distance at every loss, the RTT scaling is
+//! limited to 0.5–10, the increase is computed anew when the window grows. From Linux: a connection's very first jiffy counts as a
+//! time like others; counts of acknowledged packets do not wrap at 65,536.
 //! **What it does not model.** Nothing known.
 
 use super::reno::held_by_window;
@@ -23,42 +21,85 @@ pub struct Htcp {
     bandwidth_switch: bool,
     /// Packets of growth a round trip, 1/128.
     alpha: u32,
-    /// What a loss leaves of the window, 1/128.
-    beta: u32,
-    /// The next loss may use the RTTs: there was one before it with a steady throughput (`modeswitch`).
-    adaptive: bool,
-    /// Packets that the next ACK counts for (`pkts_acked`).
-    acked: u32,
-    /// Smallest RTT, jiffies; 0 before the first (`minRTT`).
+    backoff: Backoff,
+    /// Packets that the next ACK counts for: those of the latest cumulative acknowledgement, one if they have been counted.
+    newly_acked: u32,
+    /// Smallest RTT, jiffies; 0 before the first.
     rtt_min: u32,
-    memory: Memory,
-    /// What an undo brings back; none when there is nothing to undo, or it was undone (`undo_*`).
-    before: Option<Memory>,
+    epoch: Epoch,
+    /// What an undo brings back; none when there is nothing to undo, or it was undone.
+    undoable: Option<Epoch>,
     throughput: Throughput,
 }
 
 /// What a reduction changes and an undo restores.
 #[derive(Clone, Copy, Debug, Default)]
-struct Memory {
-    /// Jiffy at which the last loss was over (`last_cong`).
+struct Epoch {
+    /// Jiffy from which Δ counts: the end of the last loss.
     since: u32,
-    /// Largest RTT, jiffies, fading (`maxRTT`).
+    /// Largest RTT, jiffies; each loss takes some of its distance from the smallest.
     rtt_max: u32,
-    /// The throughput's maximum at the loss before (`old_maxB`).
-    peak: u32,
+    /// The largest throughput before the last loss, packets a second.
+    peak_before: u32,
+}
+
+/// What a loss leaves of the window (the draft's adaptive backoff).
+#[derive(Clone, Copy, Debug)]
+struct Backoff {
+    /// 1/128.
+    beta: u32,
+    /// The throughput at the last loss was that of the loss before.
+    was_steady: bool,
+}
+
+impl Backoff {
+    /// A loss at a throughput that is, or is not, that of the loss before: `ratio` = RTTmin/RTTmax counts from the second steady one on.
+    fn on_loss(&mut self, is_steady: bool, ratio: Option<u32>) {
+        let adaptive = is_steady && self.was_steady;
+        self.beta = ratio.filter(|_| adaptive).unwrap_or(BETA_MIN);
+        self.was_steady = is_steady;
+    }
 }
 
 /// Packets a second, measured over round trips.
 #[derive(Clone, Copy, Debug, Default)]
 struct Throughput {
-    /// Packets acknowledged in this measurement (`packetcount`).
+    /// Packets acknowledged in this measurement.
     packets: u32,
-    /// Jiffy at which it began (`lasttime`).
+    /// Jiffy at which it began.
     began: u32,
-    /// Smoothed (`Bi`).
-    smoothed: u32,
-    /// Largest since the last loss (`maxB`).
+    /// Moving average.
+    average: u32,
+    /// Largest average since the loss.
     peak: u32,
+}
+
+impl Throughput {
+    fn restart(&mut self, v: &View) {
+        (self.packets, self.began) = (0, v.jiffies);
+    }
+
+    /// The rate once `enough` packets have been counted over at least `rtt` jiffies; the next measurement begins then.
+    fn rate(&mut self, v: &View, enough: u32, rtt: u32) -> Option<u32> {
+        let time = v.jiffies.wrapping_sub(self.began);
+        if self.packets < enough || time < rtt {
+            return None;
+        }
+        let rate = self.packets.wrapping_mul(v.hz) / time;
+        self.restart(v);
+        Some(rate)
+    }
+
+    /// A rate soon after a loss: what was before does not count.
+    fn begin_with(&mut self, rate: u32) {
+        (self.average, self.peak) = (rate, rate);
+    }
+
+    /// Any other: ¾ old and ¼ new.
+    fn average_in(&mut self, rate: u32) {
+        self.average = self.average.wrapping_mul(3).wrapping_add(rate) / 4;
+        self.peak = self.peak.max(self.average);
+    }
 }
 
 impl Htcp {
@@ -68,95 +109,89 @@ impl Htcp {
             rtt_scaling: o.is_on(&USE_RTT_SCALING),
             bandwidth_switch: o.is_on(&USE_BANDWIDTH_SWITCH),
             alpha: ONE,
-            beta: BETA_MIN,
-            adaptive: false,
-            acked: 1,
+            backoff: Backoff { beta: BETA_MIN, was_steady: false },
+            newly_acked: 1,
             rtt_min: 0,
-            memory: Memory::default(),
-            before: None,
+            epoch: Epoch::default(),
+            undoable: None,
             throughput: Throughput::default(),
         }
     }
 
-    /// Jiffies since the last loss was over (`htcp_cong_time()`).
-    fn age(&self, v: &View) -> u32 {
-        v.jiffies.wrapping_sub(self.memory.since)
+    /// Δ: jiffies since the last loss was over.
+    fn elapsed(&self, v: &View) -> u32 {
+        v.jiffies.wrapping_sub(self.epoch.since)
     }
 
-    // Linux: measure_rtt()
-    fn measure_rtt(&mut self, v: &View, rtt: u32) {
-        if self.rtt_min == 0 || rtt < self.rtt_min {
-            self.rtt_min = rtt;
-        }
+    /// Takes an RTT, jiffies. Only in state Open does it raise the largest, and by a jump only if the jump is credible.
+    fn take_rtt(&mut self, v: &View, rtt: u32) {
+        let smallest = if self.rtt_min == 0 { rtt } else { self.rtt_min.min(rtt) };
+        self.rtt_min = smallest;
         if v.ca_state == CaState::Open {
-            let largest = self.memory.rtt_max.max(self.rtt_min);
-            let credible = rtt <= largest + v.jiffies_of(RTT_RISE_US);
-            self.memory.rtt_max = if credible { largest.max(rtt) } else { largest };
+            let largest = self.epoch.rtt_max.max(smallest);
+            let is_credible = rtt <= largest + v.jiffies_of(RTT_RISE_US);
+            self.epoch.rtt_max = if is_credible { largest.max(rtt) } else { largest };
         }
     }
 
-    // Linux: measure_achieved_throughput()
-    fn measure_throughput(&mut self, v: &View, w: &Window, acked: u32) {
+    /// Counts packets towards the throughput; reductions are left out.
+    fn count(&mut self, v: &View, w: &Window, acked: u32) {
         if v.ca_state > CaState::Disorder {
-            (self.throughput.packets, self.throughput.began) = (0, v.jiffies);
+            self.throughput.restart(v);
             return;
         }
-        let recent = self.rtt_min > 0 && self.age(v) / self.rtt_min <= SETTLING;
-        let t = &mut self.throughput;
-        t.packets = t.packets.wrapping_add(acked);
-        let window = w.cwnd.wrapping_sub((self.alpha >> SHIFT).max(1));
-        let time = v.jiffies.wrapping_sub(t.began);
-        if self.rtt_min == 0 || t.packets < window || time < self.rtt_min {
+        self.throughput.packets = self.throughput.packets.wrapping_add(acked);
+        if self.rtt_min == 0 {
             return;
         }
-        let rate = t.packets.wrapping_mul(v.hz) / time;
-        if recent {
-            (t.smoothed, t.peak) = (rate, rate);
-        } else {
-            t.smoothed = t.smoothed.wrapping_mul(3).wrapping_add(rate) / 4;
-            t.peak = t.peak.max(t.smoothed);
-        }
-        (t.packets, t.began) = (0, v.jiffies);
-    }
-
-    // Linux: htcp_beta_update()
-    fn update_beta(&mut self, v: &View) {
-        self.beta = BETA_MIN;
-        if self.bandwidth_switch {
-            let (now, before) = (self.throughput.peak, self.memory.peak);
-            self.memory.peak = now;
-            if !is_steady(now, before) {
-                self.adaptive = false;
-                return;
+        // A window as it was a round trip ago, before it grew by α.
+        let window = w.cwnd.wrapping_sub((self.alpha / ONE).max(1));
+        if let Some(rate) = self.throughput.rate(v, window, self.rtt_min) {
+            if self.elapsed(v) / self.rtt_min <= SETTLING {
+                self.throughput.begin_with(rate);
+            } else {
+                self.throughput.average_in(rate);
             }
         }
-        let rtt_max = self.memory.rtt_max;
-        if self.adaptive && self.rtt_min > v.jiffies_of(RTT_MIN_US) && rtt_max > 0 {
-            self.beta = ((self.rtt_min << SHIFT) / rtt_max).clamp(BETA_MIN, BETA_MAX);
-        } else {
-            self.adaptive = true;
-        }
     }
 
-    // draft-leith-tcp-htcp §3.1; Linux: htcp_alpha_update(). Wraps at 32 bits, as there.
+    /// α = 2 (1 − β) ᾱ(Δ), which makes the average throughput that of Reno's β = ½; never 0.
     fn update_alpha(&mut self, v: &View) {
-        let (hz, age) = (v.hz.max(1), self.age(v));
-        let mut factor = 1;
-        if age > hz {
-            let late = age - hz;
-            let half = late / 2;
-            factor = (late.wrapping_mul(10).wrapping_add(half.wrapping_mul(half) / hz) / hz).wrapping_add(1);
-        }
+        let hz = v.hz.max(1);
+        let mut packets = increase(self.elapsed(v), hz);
         if self.rtt_scaling && self.rtt_min > 0 {
-            // Eighths of RTT0 / RTT, with an RTT0 of 0.1 s.
-            let scale = ((hz << 3) / self.rtt_min.wrapping_mul(10)).clamp(SCALE_MIN, SCALE_MAX);
-            factor = ((factor << 3) / scale).max(1);
+            packets = scaled(packets, self.rtt_min, hz);
         }
-        self.alpha = factor.wrapping_mul(2).wrapping_mul(ONE - self.beta);
-        if self.alpha == 0 {
-            self.alpha = ONE;
-        }
+        let alpha = packets.wrapping_mul(2).wrapping_mul(ONE - self.backoff.beta);
+        self.alpha = if alpha == 0 { ONE } else { alpha };
     }
+
+    /// RTTmin/RTTmax, 1/128, between ½ and 0.8 (the draft's adaptive backoff); none where RTTmin is too few jiffies to tell.
+    fn rtt_ratio(&self, v: &View) -> Option<u32> {
+        let precise = self.rtt_min > v.jiffies_of(RTT_MIN_US);
+        let ratio = self.rtt_min.wrapping_mul(ONE).checked_div(self.epoch.rtt_max)?;
+        precise.then(|| ratio.clamp(BETA_MIN, BETA_MAX))
+    }
+
+    /// Whether the throughput is that of the loss before; the next loss compares with the present one.
+    fn is_throughput_steady(&mut self) -> bool {
+        let before = std::mem::replace(&mut self.epoch.peak_before, self.throughput.peak);
+        is_steady(self.throughput.peak, before)
+    }
+}
+
+/// ᾱ(Δ) = 1 + 10 (Δ − Δ_L) + ((Δ − Δ_L)/2)² packets a round trip after `elapsed` jiffies, where Δ_L = 1 s; 1 until then (the draft's increase function).
+/// The quotients are whole numbers, and the arithmetic is of 32 bits.
+fn increase(elapsed: u32, hz: u32) -> u32 {
+    let late = elapsed.saturating_sub(hz);
+    let square = (late / 2).wrapping_mul(late / 2) / hz;
+    (late.wrapping_mul(10).wrapping_add(square) / hz).wrapping_add(1)
+}
+
+/// `packets` over RTT0/RTTmin with an RTT0 of 0.1 s, the quotient in eighths and from 0.5 to 10; a packet at least (the draft's RTT scaling).
+fn scaled(packets: u32, rtt_min: u32, hz: u32) -> u32 {
+    let eighths = (hz.wrapping_mul(8) / rtt_min.wrapping_mul(10)).clamp(SCALE_MIN, SCALE_MAX);
+    (packets.wrapping_mul(8) / eighths).max(1)
 }
 
 /// Whether two rates differ by at most a fifth of the second: 0.8 ≤ now / before ≤ 1.2.
@@ -171,28 +206,29 @@ impl CongestionController for Htcp {
     }
 
     fn init(&mut self, v: &View, _w: &mut Window) {
-        self.memory.since = v.jiffies;
+        self.epoch.since = v.jiffies;
     }
 
-    // Linux: htcp_recalc_ssthresh(), htcp_param_update()
     fn ssthresh(&mut self, v: &View, w: &Window) -> u32 {
-        self.update_beta(v);
+        let is_steady = !self.bandwidth_switch || self.is_throughput_steady();
+        self.backoff.on_loss(is_steady, self.rtt_ratio(v));
         self.update_alpha(v);
-        if self.rtt_min > 0 && self.memory.rtt_max > self.rtt_min {
-            self.memory.rtt_max = self.rtt_min + (self.memory.rtt_max - self.rtt_min) * 95 / 100;
+        let queue = self.epoch.rtt_max.saturating_sub(self.rtt_min);
+        if self.rtt_min > 0 && queue > 0 {
+            self.epoch.rtt_max = self.rtt_min + queue * RTT_MAX_KEEPS_PERCENT / 100;
         }
-        (w.cwnd.wrapping_mul(self.beta) >> SHIFT).max(2)
+        (w.cwnd.wrapping_mul(self.backoff.beta) / ONE).max(2)
     }
 
     fn pkts_acked(&mut self, v: &View, w: &mut Window, a: &PktsAcked) {
         if v.ca_state == CaState::Open {
-            self.acked = a.pkts_acked;
+            self.newly_acked = a.pkts_acked;
         }
         if a.rtt_us > 0 {
-            self.measure_rtt(v, v.jiffies_of(a.rtt_us as u32));
+            self.take_rtt(v, v.jiffies_of(a.rtt_us as u32));
         }
         if self.bandwidth_switch {
-            self.measure_throughput(v, w, a.pkts_acked);
+            self.count(v, w, a.pkts_acked);
         }
     }
 
@@ -204,52 +240,54 @@ impl CongestionController for Htcp {
             w.slow_start(s.acked);
             return;
         }
-        if w.cwnd_cnt.wrapping_mul(self.alpha) >> SHIFT >= w.cwnd {
-            w.cwnd = w.cwnd.saturating_add(1).min(w.clamp);
-            w.cwnd_cnt = 0;
-            self.update_alpha(v);
+        let newly_acked = std::mem::replace(&mut self.newly_acked, 1);
+        // The ACK that finds the credit sufficient spends all of it and adds none.
+        let earned = w.cwnd_cnt.wrapping_mul(self.alpha) / ONE;
+        if earned < w.cwnd {
+            w.cwnd_cnt = w.cwnd_cnt.wrapping_add(newly_acked);
         } else {
-            w.cwnd_cnt = w.cwnd_cnt.wrapping_add(self.acked);
+            w.cwnd_cnt = 0;
+            w.cwnd = w.cwnd.saturating_add(1).min(w.clamp);
+            self.update_alpha(v);
         }
-        self.acked = 1;
     }
 
     fn on_state(&mut self, v: &View, _w: &mut Window, new: CaState) {
         match new {
-            // The time counts from the end of the recovery.
+            // Δ counts from the end of the recovery.
             CaState::Open => {
-                if self.before.take().is_some() {
-                    self.memory.since = v.jiffies;
+                if self.undoable.take().is_some() {
+                    self.epoch.since = v.jiffies;
                 }
             }
             CaState::Disorder => {}
             CaState::Cwr | CaState::Recovery | CaState::Loss => {
-                self.before = Some(self.memory);
-                self.memory.since = v.jiffies;
+                self.undoable = Some(self.epoch);
+                self.epoch.since = v.jiffies;
             }
         }
     }
 
     // What was learnt about the throughput and the RTT since the loss is forgotten with the loss.
     fn undo(&mut self, _v: &View, w: &Window) -> u32 {
-        if let Some(before) = self.before.take() {
-            self.memory = before;
+        if let Some(before) = self.undoable.take() {
+            self.epoch = before;
         }
         w.cwnd.max(w.prior_cwnd)
     }
 
     fn snapshot(&self) -> Snapshot {
         vec![
-            ("alpha", f64::from(self.alpha) / 128.0),
-            ("beta", f64::from(self.beta) / 128.0),
+            ("alpha", f64::from(self.alpha) / f64::from(ONE)),
+            ("beta", f64::from(self.backoff.beta) / f64::from(ONE)),
             ("rtt_min_jiffies", self.rtt_min.into()),
-            ("rtt_max_jiffies", self.memory.rtt_max.into()),
+            ("rtt_max_jiffies", self.epoch.rtt_max.into()),
             ("peak_pps", self.throughput.peak.into()),
         ]
     }
 }
 
-/// The parameters of Linux's module `tcp_htcp`.
+/// Its parameters, by the names that Linux gives them.
 pub const PARAMS: &[Param] = &[USE_BANDWIDTH_SWITCH, USE_RTT_SCALING];
 
 const USE_RTT_SCALING: Param =
@@ -257,13 +295,14 @@ const USE_RTT_SCALING: Param =
 const USE_BANDWIDTH_SWITCH: Param =
     Param { name: "use_bandwidth_switch", about: "a loss halves the window when the throughput has changed", default: 1, min: 0, max: 1 };
 
-/// α and β are in 1/128.
-const SHIFT: u32 = 7;
-const ONE: u32 = 1 << SHIFT;
+/// 1 of α and β, in 1/128.
+const ONE: u32 = 128;
 /// β is between 0.5 …
-const BETA_MIN: u32 = 64;
-/// … and 0.8.
-const BETA_MAX: u32 = 102;
+const BETA_MIN: u32 = ONE / 2;
+/// … and 0.8, rounded down.
+const BETA_MAX: u32 = ONE * 8 / 10;
+/// What a loss leaves of the distance between RTTmax and RTTmin, per cent.
+const RTT_MAX_KEEPS_PERCENT: u32 = 95;
 /// A sample may raise RTTmax by at most this, µs.
 const RTT_RISE_US: u32 = 20_000;
 /// Below this RTTmin a loss leaves a half, µs.

@@ -2,11 +2,11 @@
 //!
 //! **What it is.** Reno, which also watches the delay from its peer's timestamps: smoothed, and above 15 % of the range seen, it is
 //! early congestion. That halves the window; a second time within three round trips it leaves one packet, and no growth meanwhile.
-//! **Source.** Kuzmanovic, Knightly: TCP-LP (IEEE INFOCOM 2003); Linux 6.1: `tcp_lp_pkts_acked()`, `tcp_lp_rtt_sample()`,
-//! `tcp_lp_owd_calculator()`, `tcp_lp_remote_hz_estimator()`.
-//! **How it differs.** From the paper, as Linux does: the two clocks' difference is part of the delay, all of it in 32 bits. Linux's
-//! timestamps begin at a random value in each connection: from 2²⁹ ms on (seven connections of eight) the smoothed delay loses
-//! its upper bits and is below any threshold, so that it is Reno. From Linux: the sender's clock counts from the trial's start, not from the boot.
+//! **Source.** Kuzmanovic, Knightly: TCP-LP (IEEE INFOCOM 2003): its smoothing, its threshold and its inference phase.
+//! **How it differs.** From the paper, as Linux is seen to do (docs/models/lp.md): the two clocks' difference is part of the delay, all of it
+//! in 32 bits. Linux's timestamps begin at a random value in each connection: from 2²⁹ ms on (seven connections of eight) the smoothed delay
+//! loses its upper bits and is below any threshold, so that it is Reno. From Linux: the sender's clock counts from the trial's start, not
+//! from the boot.
 //! **What it does not model.** Nothing else.
 
 use super::{AckSample, CongestionController, Options, PktsAcked, Reno, Snapshot, View, Window};
@@ -15,47 +15,122 @@ use tcpscape_base::Stream;
 /// TCP-LP.
 #[derive(Clone, Debug)]
 pub struct Lp {
-    /// What the peer's timestamp clock is ahead of this side's, ms (Linux: `tsoffset` of the peer, `secure_tcp_seq_and_ts_off()`).
+    /// What the peer's timestamp clock is ahead of this side's, ms: each connection's begins at a random value.
     peer_ahead: u32,
-    clock: PeerClock,
-    /// Smallest and largest delay, ms.
-    least: u32,
-    most: u32,
-    /// The largest delay ever; what is next to it is taken for the largest (`owd_max_rsv`).
-    reserve: u32,
-    /// Smoothed delay, ms << 3, in 32 bits (`sowd`).
-    smoothed: u32,
-    /// When congestion was last indicated, ms; 0 for never (`last_drop`).
-    indicated: u32,
-    /// Three times the time since what the last ACK echoed, ms (`inference`).
-    inference: u32,
-    /// Whether less than `inference` has passed since the indication.
-    within_inference: bool,
+    peer_rate: PeerRate,
+    delays: Delays,
+    inference: Inference,
 }
 
-/// An estimate of the rate of the peer's timestamp clock.
+/// An estimate of the rate of the peer's timestamp clock, from pairs of ACKs.
 #[derive(Clone, Copy, Debug, Default)]
-struct PeerClock {
-    /// Ticks a second, smoothed by 1/64; 0 before the first estimate (`remote_hz`).
+struct PeerRate {
+    /// Ticks a second, moving average with a weight of 1/64; 0 before the first estimate.
     hz: u32,
-    /// The last timestamps, the peer's and its echo of this side's (`remote_ref_time`, `local_ref_time`).
-    last: (u32, u32),
+    /// Timestamps of the last ACK.
+    last: Timestamps,
 }
 
-impl PeerClock {
-    // Linux: tcp_lp_remote_hz_estimator()
-    fn update(&mut self, tsval: u32, tsecr: u32) {
-        let (peer, own) = self.last;
-        if peer != 0 && own != 0 && tsval != peer && tsecr != own {
-            let hz = i64::from(TS_HZ.wrapping_mul(tsval.wrapping_sub(peer)) / tsecr.wrapping_sub(own));
-            // The smoothed rate with 6 more bits, whose upper ones are lost.
-            let old = i64::from(self.hz << 6);
-            let new = if old > 0 { old - (old >> 6) + hz } else { hz << 6 };
-            self.hz = (new >> 6) as u32;
-        } else {
-            self.hz = (self.hz << 6) >> 6;
+/// The timestamps of an ACK: the peer's, and the echo of this side's.
+#[derive(Clone, Copy, Debug, Default)]
+struct Timestamps {
+    peer: u32,
+    echo: u32,
+}
+
+impl Timestamps {
+    /// The rate of the peer's clock since `old`, ticks a second of this side's; none where a clock stands still or has not been seen.
+    fn rate_since(&self, old: Timestamps) -> Option<u32> {
+        if old.peer == 0 || old.echo == 0 {
+            return None;
         }
-        self.last = (tsval, tsecr);
+        let (ticks, own_ticks) = (self.peer.wrapping_sub(old.peer), self.echo.wrapping_sub(old.echo));
+        (ticks > 0 && own_ticks > 0).then(|| TICKS_PER_SECOND.wrapping_mul(ticks) / own_ticks)
+    }
+}
+
+impl PeerRate {
+    /// The average is kept with six more bits, the upper of which are lost where they exceed 32.
+    fn update(&mut self, now: Timestamps) {
+        let average = self.hz << RATE_WEIGHT;
+        self.hz = match now.rate_since(self.last) {
+            None => average >> RATE_WEIGHT,
+            Some(hz) if average == 0 => (hz << RATE_WEIGHT) >> RATE_WEIGHT,
+            Some(hz) => ((u64::from(average - (average >> RATE_WEIGHT)) + u64::from(hz)) >> RATE_WEIGHT) as u32,
+        };
+        self.last = now;
+    }
+
+    /// A tick in whole ms: one, or none when the estimate is above 1,000; not known before the first estimate.
+    fn ms_per_tick(&self) -> Option<u32> {
+        TICKS_PER_SECOND.checked_div(self.hz)
+    }
+}
+
+/// The range of the delays and their moving average, ms (the paper's d_min, d_max and d).
+#[derive(Clone, Copy, Debug)]
+struct Delays {
+    least: u32,
+    /// The largest, outliers apart: …
+    most: u32,
+    /// … the largest of all. Only what is exceeded once more becomes the largest.
+    outlier: u32,
+    /// Moving average with a weight of 1/8, in 1/8 ms of 32 bits; 0 before the first.
+    average8: u32,
+}
+
+impl Delays {
+    const NONE: Delays = Delays { least: u32::MAX, most: 0, outlier: 0, average8: 0 };
+
+    fn take(&mut self, delay: u32) {
+        self.least = self.least.min(delay);
+        if delay > self.most.max(self.outlier) {
+            // A new outlier: the one before it was none.
+            let before = std::mem::replace(&mut self.outlier, delay);
+            self.most = if before > 0 { before } else { delay };
+        } else if delay > self.most {
+            self.most = delay;
+        }
+        self.average8 = if self.average8 > 0 { self.average8.wrapping_add(delay.wrapping_sub(self.average())) } else { delay << 3 };
+    }
+
+    fn average(&self) -> u32 {
+        self.average8 >> 3
+    }
+
+    /// d_min + (d_max − d_min) δ of the paper.
+    fn threshold(&self) -> u32 {
+        let range = self.most.wrapping_sub(self.least);
+        self.least.wrapping_add(range.wrapping_mul(THRESHOLD_PERCENT) / 100)
+    }
+
+    /// After an indication of congestion the range begins anew: from the present average to twice that.
+    fn begin_anew(&mut self) {
+        self.least = self.average();
+        self.most = self.average8 >> 2;
+        self.outlier = self.most;
+    }
+}
+
+/// The inference phase: three round trips after an indication of congestion, in which the window does not grow.
+#[derive(Clone, Copy, Debug, Default)]
+struct Inference {
+    /// When congestion was last indicated, ms; 0 for never.
+    indicated: u32,
+    /// How long it lasts, ms.
+    length: u32,
+    /// It goes on.
+    active: bool,
+}
+
+impl Inference {
+    /// An ACK at `now` of what was sent at `sent`, ms.
+    fn update(&mut self, now: u32, sent: u32) {
+        let rtt = now.wrapping_sub(sent);
+        if rtt as i32 > 0 {
+            self.length = rtt.wrapping_mul(INFERENCE_ROUND_TRIPS);
+        }
+        self.active = self.indicated != 0 && now.wrapping_sub(self.indicated) < self.length;
     }
 }
 
@@ -64,45 +139,18 @@ impl Lp {
     pub fn new(o: &Options<'_>) -> Lp {
         Lp {
             peer_ahead: Stream::new(o.seed, "lp").next_u32(),
-            clock: PeerClock::default(),
-            least: u32::MAX,
-            most: 0,
-            reserve: 0,
-            smoothed: 0,
-            indicated: 0,
-            inference: 0,
-            within_inference: false,
+            peer_rate: PeerRate::default(),
+            delays: Delays::NONE,
+            inference: Inference::default(),
         }
     }
 
-    /// The delay from the peer to here and the difference of the clocks, ms; none if there is nothing to tell it by
-    /// (Linux: `tcp_lp_owd_calculator()`).
+    /// The delay from the peer to here and the difference of the clocks, ms; none if there is nothing to tell it by.
     fn delay(&mut self, v: &View) -> Option<u32> {
-        let tsval = v.rcv_tsval.wrapping_add(self.peer_ahead);
-        self.clock.update(tsval, v.rcv_tsecr);
-        // Ticks are as many ms: one, or none when the estimate is above 1,000.
-        let ms_per_tick = TS_HZ.checked_div(self.clock.hz)?;
-        Some(tsval.wrapping_mul(ms_per_tick).wrapping_sub(v.rcv_tsecr)).filter(|&d| d > 0)
-    }
-
-    // Linux: tcp_lp_rtt_sample()
-    fn take(&mut self, delay: u32) {
-        self.least = self.least.min(delay);
-        if delay > self.reserve.max(self.most) {
-            self.most = if self.reserve == 0 { delay } else { self.reserve };
-            self.reserve = delay;
-        } else if delay > self.most {
-            self.most = delay;
-        }
-        self.smoothed = match self.smoothed {
-            0 => delay << 3,
-            old => old.wrapping_add(delay.wrapping_sub(old >> 3)),
-        };
-    }
-
-    fn is_congested(&self) -> bool {
-        let part = PERCENT.wrapping_mul(self.most.wrapping_sub(self.least)) / 100;
-        self.smoothed >> 3 >= self.least.wrapping_add(part)
+        let now = Timestamps { peer: v.rcv_tsval.wrapping_add(self.peer_ahead), echo: v.rcv_tsecr };
+        self.peer_rate.update(now);
+        let sent = now.peer.wrapping_mul(self.peer_rate.ms_per_tick()?);
+        Some(sent.wrapping_sub(now.echo)).filter(|&delay| delay > 0)
     }
 }
 
@@ -115,38 +163,32 @@ impl CongestionController for Lp {
         Reno.ssthresh(v, w)
     }
 
-    // Linux: tcp_lp_pkts_acked()
+    // The paper's policy: early congestion halves the window; a second indication within the inference phase leaves one packet.
     fn pkts_acked(&mut self, v: &View, w: &mut Window, a: &PktsAcked) {
         if a.rtt_us > 0 {
             if let Some(delay) = self.delay(v) {
-                self.take(delay);
+                self.delays.take(delay);
             }
         }
         let now = timestamp(v);
-        let since = now.wrapping_sub(v.rcv_tsecr);
-        if since as i32 > 0 {
-            self.inference = since.wrapping_mul(3);
-        }
-        self.within_inference = self.indicated != 0 && now.wrapping_sub(self.indicated) < self.inference;
-        if self.is_congested() {
-            self.least = self.smoothed >> 3;
-            self.most = self.smoothed >> 2;
-            self.reserve = self.most;
-            w.cwnd = if self.within_inference { 1 } else { (w.cwnd / 2).max(1) };
-            self.indicated = now;
+        self.inference.update(now, v.rcv_tsecr);
+        if self.delays.average() >= self.delays.threshold() {
+            self.delays.begin_anew();
+            self.inference.indicated = now;
+            w.cwnd = if self.inference.active { 1 } else { (w.cwnd / 2).max(1) };
         }
     }
 
-    // Linux: tcp_lp_cong_avoid()
     fn on_ack(&mut self, v: &View, w: &mut Window, s: &AckSample) {
-        if !self.within_inference {
+        if !self.inference.active {
             Reno.on_ack(v, w, s);
         }
     }
 
     fn snapshot(&self) -> Snapshot {
-        let above = |x: u32| f64::from(x.wrapping_sub(self.least) as i32);
-        vec![("delay_above_least_ms", above(self.smoothed >> 3)), ("range_ms", above(self.most)), ("peer_hz", self.clock.hz.into())]
+        let d = &self.delays;
+        let above_least = |ms: u32| f64::from(ms.wrapping_sub(d.least) as i32);
+        vec![("delay_above_least_ms", above_least(d.average())), ("range_ms", above_least(d.most)), ("peer_hz", self.peer_rate.hz.into())]
     }
 }
 
@@ -155,10 +197,14 @@ fn timestamp(v: &View) -> u32 {
     (v.now.0 / 1_000_000) as u32 + 1
 }
 
-/// Ticks of the timestamp clock in a second, and the unit of the delay (`TCP_TS_HZ`, `LP_RESOL`).
-const TS_HZ: u32 = 1_000;
-/// The part of the delay's range above which the path is congested, % (δ of the paper).
-const PERCENT: u32 = 15;
+/// Ticks of this side's timestamp clock in a second, and delays in a second: ms.
+const TICKS_PER_SECOND: u32 = 1_000;
+/// Weight of a new rate in the average of the peer's, as a power of ½.
+const RATE_WEIGHT: u32 = 6;
+/// δ, per cent: the part of the delay's range above which the path is congested (paper: 15 %).
+const THRESHOLD_PERCENT: u32 = 15;
+/// Length of the inference phase.
+const INFERENCE_ROUND_TRIPS: u32 = 3;
 
 #[cfg(test)]
 mod tests {
@@ -189,24 +235,24 @@ mod tests {
     fn the_first_delay_halves_the_window() {
         let (mut c, mut w) = lp(5_000);
         ack(&mut c, &mut w, 1_000, 0);
-        assert_eq!((c.clock.hz, c.smoothed, w.cwnd), (0, 0, 40), "only the clocks are noted");
+        assert_eq!((c.peer_rate.hz, c.delays.average8, w.cwnd), (0, 0, 40), "only the clocks are noted");
         ack(&mut c, &mut w, 1_100, 0);
-        assert_eq!((c.clock.hz, c.smoothed, c.least, c.most), (1_000, 5_010 << 3, 5_010, 10_020));
-        assert_eq!((w.cwnd, c.indicated, c.inference), (20, 1_100, 60));
+        assert_eq!((c.peer_rate.hz, c.delays.average8, c.delays.least, c.delays.most), (1_000, 5_010 << 3, 5_010, 10_020));
+        assert_eq!((w.cwnd, c.inference.indicated, c.inference.length), (20, 1_100, 60));
     }
 
     /// Delays of 100 to 200 ms: 15 % of the range are 115 ms. The smoothed delay is 100 + 100/8 = 112 ms after one of 200 ms, and
-    /// 112 + 88/8 = 123 ms after two; the first of them is reserved.
+    /// 112 + 88/8 = 123 ms after two; the first of them is taken for an outlier.
     #[test]
     fn congestion_is_a_smoothed_delay_above_fifteen_percent_of_the_range() {
         let (mut c, _) = lp(0);
-        c.take(100);
-        c.take(200);
-        assert_eq!((c.smoothed >> 3, c.most, c.reserve), (112, 100, 200));
-        c.take(200);
-        assert_eq!((c.smoothed >> 3, c.most, c.is_congested()), (123, 200, true));
-        c.smoothed = 114 << 3;
-        assert!(!c.is_congested());
+        c.delays.take(100);
+        c.delays.take(200);
+        assert_eq!((c.delays.average8 >> 3, c.delays.most, c.delays.outlier), (112, 100, 200));
+        c.delays.take(200);
+        assert_eq!((c.delays.average8 >> 3, c.delays.most, c.delays.average() >= c.delays.threshold()), (123, 200, true));
+        c.delays.average8 = 114 << 3;
+        assert_eq!((c.delays.average(), c.delays.threshold()), (114, 115));
     }
 
     #[test]
@@ -214,10 +260,10 @@ mod tests {
         let (mut c, mut w) = lp(5_000);
         (0..3).for_each(|i| ack(&mut c, &mut w, 1_000 + 100 * i, 0));
         // The round trip is 20 ms: two are not three.
-        (c.most, c.reserve) = (5_010, 5_010);
-        c.indicated = 1_241;
+        (c.delays.most, c.delays.outlier) = (5_010, 5_010);
+        c.inference.indicated = 1_241;
         ack(&mut c, &mut w, 1_300, 0);
-        assert_eq!((w.cwnd, c.indicated), (1, 1_300));
+        assert_eq!((w.cwnd, c.inference.indicated), (1, 1_300));
         ack(&mut c, &mut w, 1_310, 0);
         assert_eq!((w.cwnd, w.cwnd_cnt), (1, 3), "no growth");
         ack(&mut c, &mut w, 1_360, 0);
@@ -231,7 +277,7 @@ mod tests {
         let (mut c, mut w) = lp(5_000);
         (0..2).for_each(|i| ack(&mut c, &mut w, 1_000 + 100 * i, 0));
         ack(&mut c, &mut w, 1_300, 100);
-        assert_eq!(c.clock.hz, 1_015);
+        assert_eq!(c.peer_rate.hz, 1_015);
         let v = View { rcv_tsval: 1_390, rcv_tsecr: 1_280, ..View::default() };
         assert_eq!(c.delay(&v), Some(0u32.wrapping_sub(1_280)));
     }
@@ -240,17 +286,17 @@ mod tests {
     fn with_clocks_far_apart_it_is_reno() {
         let (mut c, mut w) = lp(1 << 29);
         (0..200).for_each(|i| ack(&mut c, &mut w, 1_000 + 100 * i, if i < 100 { 0 } else { 1_000 }));
-        assert_eq!((c.indicated, w.cwnd), (0, 44));
-        assert!(c.smoothed >> 3 < c.least);
+        assert_eq!((c.inference.indicated, w.cwnd), (0, 44));
+        assert!(c.delays.average8 >> 3 < c.delays.least);
     }
 
     #[test]
     fn the_range_forgets_its_farthest_sample() {
         let (mut c, _) = lp(0);
-        c.take(100);
-        c.take(500);
-        assert_eq!((c.most, c.reserve), (100, 500));
-        c.take(300);
-        assert_eq!((c.least, c.most, c.reserve), (100, 300, 500));
+        c.delays.take(100);
+        c.delays.take(500);
+        assert_eq!((c.delays.most, c.delays.outlier), (100, 500));
+        c.delays.take(300);
+        assert_eq!((c.delays.least, c.delays.most, c.delays.outlier), (100, 300, 500));
     }
 }

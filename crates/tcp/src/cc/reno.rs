@@ -1,11 +1,10 @@
 //! Reno: slow start, then one packet a round trip; half the window after a loss.
 //!
 //! **What it is.** The window growth of RFC 5681. Recovery itself (NewReno, SACK, RACK, PRR) is the sender's business.
-//! **Source.** RFC 5681 §3.1–3.2, RFC 3465 (counting what was acknowledged); Linux: `tcp_reno_cong_avoid()`,
-//! `tcp_reno_ssthresh()`, `tcp_reno_undo_cwnd()`.
-//! **How it differs.** From the RFC, as Linux does: packets instead of bytes, no limit L on what one ACK may add in slow
+//! **Source.** RFC 5681 §3.1–3.2, RFC 3465 (counting what was acknowledged).
+//! **How it differs.** From the RFC, as Linux is seen to do (docs/models/reno.md): packets instead of bytes, no limit L on what one ACK may add in slow
 //! start, the threshold is half of the window and not half of what is in flight. From Linux: nothing known.
-//! **What it does not model.** ABC's byte counting; a changed `tcp_abc` or `initial_ssthresh` (gone since 3.x).
+//! **What it does not model.** ABC's byte counting.
 
 use super::{AckSample, CongestionController, View, Window};
 
@@ -29,7 +28,7 @@ impl CongestionController for Reno {
         half(w)
     }
 
-    // RFC 5681 §3.1. Linux: tcp_reno_cong_avoid()
+    // RFC 5681 §3.1.
     fn on_ack(&mut self, v: &View, w: &mut Window, s: &AckSample) {
         if let Some(left) = past_slow_start(v, w, s) {
             w.additive_increase(w.cwnd, left);
@@ -54,7 +53,7 @@ pub(super) fn past_slow_start(v: &View, w: &mut Window, s: &AckSample) -> Option
 }
 
 /// Whether the window is what holds the sender back, so that it may grow: it was when last judged, or, in slow start,
-/// more than half of it was used (RFC 7661; Linux: `tcp_is_cwnd_limited()`).
+/// more than half of it was used (RFC 7661).
 pub(super) fn held_by_window(v: &View, w: &Window) -> bool {
     v.is_cwnd_limited || w.in_slow_start() && w.cwnd < v.max_packets_out.saturating_mul(2)
 }

@@ -2,11 +2,11 @@
 //!
 //! **What it is.** Once a round trip the window is compared with what would be in flight without a queue; it moves by one packet.
 //! After a loss, and with too few RTT samples in a round, it is Reno.
-//! **Source.** Brakmo, Peterson: TCP Vegas (IEEE JSAC 13(8), 1995); Linux 6.1: `tcp_vegas_cong_avoid()`, `tcp_vegas_pkts_acked()`,
-//! `vegas_enable()`. [`Samples`] and [`Rounds`] serve Veno and YeAH too, as they do in Linux.
-//! **How it differs.** From the paper, as Linux does: the window doubles in each round of slow start, not in every other one; the
-//! smallest RTT of a round is taken, not one packet's; loss recovery stays the sender's; a transmission into an empty network
-//! forgets the smallest RTT, so a timeout does. From Linux: nothing known.
+//! **Source.** Brakmo, Peterson: TCP Vegas (IEEE JSAC 13(8), 1995): congestion avoidance and modified slow start. [`Samples`] and [`Rounds`] serve Veno and YeAH too, which
+//! take their estimate of the queue from Vegas.
+//! **How it differs.** From the paper, as Linux is seen to do (docs/models/vegas.md): the window doubles in each round of slow start, not in
+//! every other one; the smallest RTT of a round is taken, not one packet's; loss recovery stays the sender's; a transmission into an empty
+//! network forgets the smallest RTT, so a timeout does. From Linux: nothing known.
 //! **What it does not model.** Nothing else.
 
 use super::{AckSample, CaEvent, CongestionController, Options, Param, PktsAcked, Reno, Snapshot, View, Window};
@@ -15,18 +15,18 @@ use tcpscape_base::CaState;
 /// RTT samples, each one µs longer than measured so that none is zero.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Samples {
-    /// How many there were, wrapping (`cntRTT`).
+    /// How many there were, wrapping.
     pub count: u16,
-    /// The smallest lately, µs (`minRTT`).
+    /// The smallest lately, µs.
     pub min: u32,
-    /// The smallest of all, µs (`baseRTT`).
+    /// The smallest of all, µs.
     pub base: u32,
 }
 
 impl Samples {
     pub const NONE: Samples = Samples { count: 0, min: NO_RTT, base: NO_RTT };
 
-    // Linux: tcp_vegas_pkts_acked()
+    /// Takes an acknowledgement's RTT, if it has one.
     pub fn take(&mut self, a: &PktsAcked) {
         if a.rtt_us >= 0 {
             let rtt = (a.rtt_us as u32).wrapping_add(1);
@@ -46,9 +46,9 @@ impl Samples {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rounds {
     pub samples: Samples,
-    /// The state is Open since this round began (`doing_vegas_now`).
+    /// The state is Open since this round began.
     pub open: bool,
-    /// The next sequence number when the round began (`beg_snd_nxt`).
+    /// The next sequence number when the round began.
     end: u64,
 }
 
@@ -57,12 +57,12 @@ impl Rounds {
         Rounds { samples: Samples::NONE, open: true, end: 0 }
     }
 
-    /// Begins a round without samples (Linux: `vegas_enable()`).
+    /// Begins a round without samples.
     fn begin(&mut self, v: &View) {
         *self = Rounds { samples: Samples { base: self.samples.base, ..Samples::NONE }, open: true, end: v.snd_nxt };
     }
 
-    /// Begins a round and forgets the smallest RTT (Linux: `tcp_vegas_init()`).
+    /// Begins a round and forgets the smallest RTT.
     pub fn restart(&mut self, v: &View) {
         self.samples.base = NO_RTT;
         self.begin(v);
@@ -78,7 +78,7 @@ impl Rounds {
         })
     }
 
-    // Linux: tcp_vegas_state()
+    /// Outside Open no round is judged; with Open a fresh one begins.
     pub fn on_state(&mut self, v: &View, new: CaState) {
         if new == CaState::Open {
             self.begin(v);
@@ -87,7 +87,7 @@ impl Rounds {
         }
     }
 
-    // Linux: tcp_vegas_cwnd_event()
+    /// Nothing was in flight: the path may be another one.
     pub fn on_event(&mut self, v: &View, e: CaEvent) {
         if matches!(e, CaEvent::CwndRestart | CaEvent::TxStart) {
             self.restart(v);
@@ -112,29 +112,38 @@ impl Vegas {
         Vegas { rounds: Rounds::new(), alpha: get(0), beta: get(1), gamma: get(2) }
     }
 
-    /// What a round's samples make of the window.
+    /// What a round's samples make of the window (the paper's congestion avoidance, and its modified slow start).
     fn adjust(&self, w: &mut Window, acked: u32, of_round: &Samples) {
         let Samples { min: rtt, base, .. } = *of_round;
-        let slow_start = w.in_slow_start();
-        // Diff of the paper: the expected rate less the actual one, times the smallest RTT.
-        let queued = w.cwnd.wrapping_mul(rtt - base) / base;
-        if slow_start && queued <= self.gamma {
-            w.slow_start(acked);
-        } else if slow_start {
-            // The actual rate, and one packet more for what the division lost.
-            let without_queue = (u64::from(w.cwnd) * u64::from(base) / u64::from(rtt)) as u32;
-            w.cwnd = w.cwnd.min(without_queue + 1);
-            w.ssthresh = w.ssthresh.min(w.cwnd);
+        let queued = queued(w.cwnd, base, rtt);
+        if w.in_slow_start() {
+            if queued <= self.gamma {
+                w.slow_start(acked);
+            } else {
+                // One packet more, for what the division lost.
+                w.cwnd = w.cwnd.min(at_actual_rate(w.cwnd, base, rtt) + 1);
+                w.ssthresh = w.ssthresh.min(w.cwnd);
+            }
         } else if queued > self.beta {
-            w.cwnd = (w.cwnd - 1).max(1);
+            w.cwnd = w.cwnd.saturating_sub(1).max(1);
             w.ssthresh = w.ssthresh.min(w.cwnd);
         } else if queued < self.alpha {
             w.cwnd = w.cwnd.saturating_add(1);
         }
         w.cwnd = w.cwnd.max(LEAST).min(w.clamp);
-        // Linux: tcp_current_ssthresh()
-        w.ssthresh = w.ssthresh.max((w.cwnd >> 1) + (w.cwnd >> 2));
+        // The threshold follows from below, at three quarters in two roundings.
+        w.ssthresh = w.ssthresh.max(w.cwnd / 2 + w.cwnd / 4);
     }
+}
+
+/// Diff · BaseRTT of the paper: the expected rate less the actual one, times the smallest RTT, is the packets in the queue.
+fn queued(cwnd: u32, base: u32, rtt: u32) -> u32 {
+    cwnd.wrapping_mul(rtt - base) / base
+}
+
+/// The window that carries the actual rate, `cwnd`/`rtt`, without a queue, rounded down.
+fn at_actual_rate(cwnd: u32, base: u32, rtt: u32) -> u32 {
+    (u64::from(cwnd) * u64::from(base) / u64::from(rtt)) as u32
 }
 
 impl CongestionController for Vegas {
@@ -154,7 +163,7 @@ impl CongestionController for Vegas {
         self.rounds.samples.take(a);
     }
 
-    // Linux: tcp_vegas_cong_avoid(). Slow start goes on even when the window is not used.
+    // Slow start goes on even when the window is not used.
     fn on_ack(&mut self, v: &View, w: &mut Window, s: &AckSample) {
         if !s.may_raise {
             return;
@@ -186,13 +195,13 @@ impl CongestionController for Vegas {
     }
 }
 
-/// The module's parameters.
+/// Its parameters, by the names that Linux gives them.
 pub(super) const PARAMS: &[Param] = &[
     Param { name: "alpha", about: "packets in the queue below which the window grows", default: 2, min: 0, max: MOST },
     Param { name: "beta", about: "packets in the queue above which the window shrinks", default: 4, min: 0, max: MOST },
     Param { name: "gamma", about: "packets in the queue above which slow start ends", default: 1, min: 0, max: MOST },
 ];
-/// Largest `int`.
+/// Largest value of a parameter: 31 bits.
 const MOST: i64 = 0x7fff_ffff;
 /// No sample yet, µs.
 const NO_RTT: u32 = 0x7fff_ffff;
@@ -222,6 +231,13 @@ mod tests {
         let (mut c, mut w) = (Vegas::new(&Options::default()), Window { cwnd, ssthresh, ..Window::default() });
         c.init(&at(0), &mut w);
         (c, w)
+    }
+
+    /// At 40 packets, 100 ms and 110 ms, 400 − 363.6 packets/s are 3.6 packets of queue by the actual RTT, 4 by the smallest.
+    #[test]
+    fn the_queue_and_the_actual_rate() {
+        assert_eq!([queued(40, 100_000, 110_000), queued(40, 100_000, 109_999), queued(40, 100_000, 100_000)], [4, 3, 0]);
+        assert_eq!((at_actual_rate(40, 100_000, 110_000), at_actual_rate(40, 100_000, 100_000)), (36, 40));
     }
 
     /// With a smallest RTT of 100 ms: 41 · 4.877/100 = 1.9996 packets in the queue let it grow, 42 · 4.762/100 = 2.00004 do not;

@@ -2,9 +2,10 @@
 //!
 //! **What it is.** Reno while fewer than three packets are in the queue, with a loss costing a fifth of the window; with more,
 //! the window grows half as fast and a loss halves it.
-//! **Source.** Fu, Liew: TCP Veno (IEEE JSAC 21(2), 2003); Linux 6.1: `tcp_veno_cong_avoid()`, `tcp_veno_ssthresh()`.
-//! **How it differs.** From the paper, as Linux does: the queue is estimated at each ACK from the RTTs since the last one, not once
-//! a round; a transmission into an empty network forgets the smallest RTT. From Linux: nothing known.
+//! **Source.** Fu, Liew: TCP Veno (IEEE JSAC 21(2), 2003): the backlog N, and what it changes in additive increase and multiplicative
+//! decrease.
+//! **How it differs.** From the paper, as Linux is seen to do (docs/models/veno.md): the queue is estimated at each ACK from the RTTs since the
+//! last one, not once a round; a transmission into an empty network forgets the smallest RTT. From Linux: nothing known.
 //! **What it does not model.** Nothing else.
 
 use super::reno::held_by_window;
@@ -17,17 +18,39 @@ use tcpscape_base::CaState;
 pub struct Veno {
     /// Its count goes on for the life of the connection, wrapping at 16 bits; its minimum is of the RTTs since the last ACK judged.
     samples: Samples,
-    /// The state is Open (`doing_veno_now`).
-    open: bool,
-    /// The next window acknowledged in the congestive state adds a packet (`inc`).
-    turn: bool,
-    /// Packets in the queue when last judged, in halves (`diff`).
+    /// The state is Open.
+    is_open: bool,
+    pace: EveryOther,
+    /// Packets in the queue when last judged, in halves.
     queued: u32,
 }
 
 impl Default for Veno {
     fn default() -> Veno {
-        Veno { samples: Samples::NONE, open: true, turn: true, queued: 0 }
+        Veno { samples: Samples::NONE, is_open: true, pace: EveryOther { grows_next: true }, queued: 0 }
+    }
+}
+
+/// Growth by a packet for every other window acknowledged.
+#[derive(Clone, Copy, Debug)]
+struct EveryOther {
+    grows_next: bool,
+}
+
+impl EveryOther {
+    /// An ACK finds either a window's credit, which is spent whether or not it is this window's turn, or it adds its own.
+    fn acknowledge(&mut self, w: &mut Window, acked: u32) {
+        if w.cwnd_cnt < w.cwnd {
+            w.cwnd_cnt = w.cwnd_cnt.saturating_add(acked);
+            return;
+        }
+        w.cwnd_cnt = 0;
+        if self.grows_next && w.cwnd < w.clamp {
+            w.cwnd += 1;
+            self.grows_next = false;
+        } else {
+            self.grows_next = true;
+        }
     }
 }
 
@@ -37,43 +60,40 @@ impl Veno {
         Veno::default()
     }
 
-    // Linux: veno_enable()
-    fn enable(&mut self) {
-        self.open = true;
+    /// The RTTs that the next ACK is judged by begin with the next sample.
+    fn forget_recent(&mut self) {
         self.samples.min = Samples::NONE.min;
     }
 
-    // Linux: tcp_veno_init()
+    /// Forgets the smallest RTT as well; the count goes on.
     fn restart(&mut self) {
         self.samples.base = Samples::NONE.base;
-        self.turn = true;
-        self.enable();
+        self.forget_recent();
+        self.is_open = true;
+        self.pace.grows_next = true;
     }
 
+    fn is_congested(&self) -> bool {
+        self.queued >= CONGESTED
+    }
+
+    // The paper's additive increase: one packet a window, every other window from β packets in the queue on.
     fn grow(&mut self, w: &mut Window, acked: u32) {
-        let Samples { min: rtt, base, .. } = self.samples;
-        let without_queue = ((u64::from(w.cwnd) * u64::from(base)) << HALVES) / u64::from(rtt);
-        self.queued = (u64::from(w.cwnd) << HALVES).wrapping_sub(without_queue) as u32;
+        self.queued = queued_halves(w.cwnd, self.samples.base, self.samples.min);
         let left = if w.in_slow_start() { w.slow_start(acked) } else { acked };
-        if left > 0 && self.queued < CONGESTIVE {
-            w.additive_increase(w.cwnd, left);
-        } else if left > 0 {
-            self.grow_every_other_round(w, left);
+        match left {
+            0 => {}
+            _ if self.is_congested() => self.pace.acknowledge(w, left),
+            _ => w.additive_increase(w.cwnd, left),
         }
         w.cwnd = w.cwnd.max(LEAST).min(w.clamp);
     }
+}
 
-    // A window's credit is looked at before the ACK's own is added, and what is beyond a window is lost.
-    fn grow_every_other_round(&mut self, w: &mut Window, acked: u32) {
-        if w.cwnd_cnt < w.cwnd {
-            w.cwnd_cnt = w.cwnd_cnt.saturating_add(acked);
-            return;
-        }
-        w.cwnd_cnt = 0;
-        let grows = self.turn && w.cwnd < w.clamp;
-        w.cwnd += u32::from(grows);
-        self.turn = !grows;
-    }
+/// The backlog N = cwnd − cwnd · base/rtt of the paper, in half packets; what is not in the queue is rounded down.
+fn queued_halves(cwnd: u32, base: u32, rtt: u32) -> u32 {
+    let window = u64::from(cwnd) * HALVES;
+    window.wrapping_sub(window * u64::from(base) / u64::from(rtt)) as u32
 }
 
 impl CongestionController for Veno {
@@ -90,12 +110,12 @@ impl CongestionController for Veno {
         self.restart();
     }
 
-    // Linux: tcp_veno_ssthresh()
+    // The paper's multiplicative decrease: a loss without a queue is the link's, and costs a fifth.
     fn ssthresh(&mut self, v: &View, w: &Window) -> u32 {
-        if self.queued < CONGESTIVE {
-            (w.cwnd.wrapping_mul(4) / 5).max(2)
-        } else {
+        if self.is_congested() {
             Reno.ssthresh(v, w)
+        } else {
+            (w.cwnd.wrapping_mul(4) / 5).max(2)
         }
     }
 
@@ -103,30 +123,26 @@ impl CongestionController for Veno {
         self.samples.take(a);
     }
 
-    // Linux: tcp_veno_cong_avoid()
     fn on_ack(&mut self, v: &View, w: &mut Window, s: &AckSample) {
         if !s.may_raise {
             return;
         }
-        if !self.open {
-            return Reno.on_ack(v, w, s);
-        }
-        if !held_by_window(v, w) {
-            return;
-        }
-        if self.samples.suffice() {
-            self.grow(w, s.acked);
-        } else {
+        if !self.is_open {
             Reno.on_ack(v, w, s);
+        } else if held_by_window(v, w) {
+            if self.samples.suffice() {
+                self.grow(w, s.acked);
+            } else {
+                Reno.on_ack(v, w, s);
+            }
+            self.forget_recent();
         }
-        self.samples.min = Samples::NONE.min;
     }
 
     fn on_state(&mut self, _v: &View, _w: &mut Window, new: CaState) {
-        if new == CaState::Open {
-            self.enable();
-        } else {
-            self.open = false;
+        self.is_open = new == CaState::Open;
+        if self.is_open {
+            self.forget_recent();
         }
     }
 
@@ -137,14 +153,14 @@ impl CongestionController for Veno {
     }
 
     fn snapshot(&self) -> Snapshot {
-        vec![("base_rtt_us", self.samples.base.into()), ("queued", f64::from(self.queued) / 2.0)]
+        vec![("base_rtt_us", self.samples.base.into()), ("queued", f64::from(self.queued) / HALVES as f64)]
     }
 }
 
-/// Packets in the queue are counted in halves: shift by so many bits.
-const HALVES: u32 = 1;
-/// From so many halves of a packet in the queue the path is congested: β = 3 packets.
-const CONGESTIVE: u32 = 3 << HALVES;
+/// Packets in the queue are counted in halves.
+const HALVES: u64 = 2;
+/// From so many halves of a packet in the queue the path is congested: β = 3 packets (the paper's choice).
+const CONGESTED: u32 = 3 * HALVES as u32;
 /// Smallest window, packets.
 const LEAST: u32 = 2;
 
@@ -166,6 +182,12 @@ mod tests {
         let (mut c, mut w) = (Veno::new(), Window { cwnd, ssthresh: 2, ..Window::default() });
         (0..4).for_each(|_| ack(&mut c, &mut w, 0, 99_999));
         (c, w)
+    }
+
+    /// N = 40 − 40 · 100/110 = 3.64 packets; in halves 80 − ⌊72.7⌋.
+    #[test]
+    fn the_backlog_in_half_packets() {
+        assert_eq!([110_000, 100_000, 200_000].map(|rtt| queued_halves(40, 100_000, rtt)), [8, 0, 40]);
     }
 
     /// At 40 packets, 100/108 of them would be 37.03 packets without a queue: 2.97 are in it, in halves 6, as 74.07 is cut to 74.

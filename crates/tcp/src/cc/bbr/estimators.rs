@@ -1,53 +1,15 @@
-//! What BBR measures: the windowed maximum of the bandwidth, the long-term bandwidth behind a policer, and how many packets
-//! ACKs bring beyond what the bandwidth explains.
+//! What BBR measures: the long-term bandwidth behind a policer, how many packets ACKs bring beyond what the bandwidth explains, and which
+//! packets were sent at PROBE_RTT's low rate. The windowed maximum of the bandwidth is `windowed.rs`.
 //!
-//! **What it is.** Three estimators, each fed once per ACK. **Source.** draft-cardwell-iccrg-bbr-congestion-control-00 §4.1;
-//! Linux 6.1: `lib/win_minmax.c` (Kathleen Nichols' algorithm), `bbr_lt_bw_sampling()`, `bbr_update_ack_aggregation()`.
+//! **What it is.** Estimators, each fed once per ACK. **Source.** Cardwell et al., ACM Queue 14(5), 2016; Flach et al., SIGCOMM 2016, for
+//! policers; draft-cardwell-iccrg-bbr-congestion-control-02 (BBR.extra_acked) for aggregation; docs/models/bbr.md for what is seen of Linux.
 //! **How it differs.** From Linux: nothing known. **What it does not model.** Nothing of these is left out.
 
 use super::control::bytes_per_sec;
 use super::{before, Bw, BW_SCALE, UNIT};
 use crate::cc::{RateSample, View};
 
-/// Maximum over a sliding window that keeps three samples: the best, the best since it, and the best since that.
-#[derive(Clone, Copy, Debug, Default)]
-pub(in crate::cc) struct MaxFilter {
-    /// (when, value), best first; times never decrease.
-    best: [(u32, u32); 3],
-}
-
-impl MaxFilter {
-    /// The maximum.
-    pub fn max(&self) -> u32 {
-        self.best[0].1
-    }
-
-    /// Takes `value` at time `now`, with a window of `win` units of time (Linux: `minmax_running_max()`).
-    pub fn update(&mut self, win: u32, now: u32, value: u32) {
-        let new = (now, value);
-        let age = |s: (u32, u32)| now.wrapping_sub(s.0);
-        if value >= self.best[0].1 || age(self.best[2]) > win {
-            self.best = [new; 3];
-            return;
-        }
-        // A better runner-up replaces everything below it.
-        if let Some(i) = (1..3).find(|&i| value >= self.best[i].1) {
-            self.best[i..].fill(new);
-        }
-        let [first, second, third] = self.best;
-        if age(first) > win {
-            // The best is too old: the others move up, once more if the second is too old as well.
-            self.best = if age(second) > win { [third, new, new] } else { [second, third, new] };
-        } else if second.0 == first.0 && age(first) > win / 4 {
-            // The runners-up are as old as the best: take one from the second quarter, then one from the second half.
-            self.best = [first, new, new];
-        } else if third.0 == second.0 && age(first) > win / 2 {
-            self.best[2] = new;
-        }
-    }
-}
-
-/// Packets sent at PROBE_RTT's low rate: samples of them count as application-limited (Linux marks the connection so).
+/// Packets sent at PROBE_RTT's low rate: samples of them count as application-limited.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::cc) struct Slowed {
     /// Deliveries (from, to) between which they were sent.
@@ -79,7 +41,7 @@ impl Slowed {
     }
 }
 
-/// What the long-term estimator concluded from an ACK.
+/// What the policer detector concluded from an ACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     /// Nothing changed.
@@ -90,114 +52,166 @@ pub(super) enum Verdict {
     ProbeAgain,
 }
 
-/// The bandwidth over long, lossy intervals: detects token-bucket policers (draft §4.1.1 leaves it out;
-/// Flach et al.: "An Internet-wide analysis of traffic policing", SIGCOMM 2016).
+/// Detects token-bucket policers by the bandwidth over long, lossy intervals (Flach et al.: "An Internet-wide analysis of traffic policing",
+/// SIGCOMM 2016; docs/models/bbr.md, "Policers"; the draft leaves it out).
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct LongTerm {
-    /// Average bandwidth of the last interval, of the last two when it is in use; 0 when unknown.
-    bw: Bw,
-    /// The bandwidth is in use.
-    in_use: bool,
-    /// An interval is being sampled.
-    sampling: bool,
-    /// Round trips in the interval, or since it is in use.
+pub(super) enum LongTerm {
+    /// No loss yet: the next one begins an interval.
+    #[default]
+    Waiting,
+    /// Intervals are measured; the bandwidth of the last one, 0 after the first loss.
+    Measuring { interval: Interval, last: Bw },
+    /// The policer's rate is the bandwidth, for so many round trips of PROBE_BW already.
+    Policed { bw: Bw, rounds: u32 },
+}
+
+/// Where an interval began, and the round trips that it has lasted.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Interval {
     rounds: u32,
-    /// Interval's start: packets delivered and lost, and when, ms.
     delivered: u32,
     lost: u32,
-    since_ms: u32,
+    /// ms.
+    since: u32,
+}
+
+/// What an interval that has ended says.
+enum Ended {
+    /// It was not lossy, or too short for the clock: it goes on.
+    No,
+    /// Its bandwidth.
+    With(Bw),
+    /// It was too long for the arithmetic.
+    TooLong,
+}
+
+impl Interval {
+    fn begin(v: &View) -> Interval {
+        Interval { rounds: 0, delivered: v.delivered, lost: v.lost, since: ms(v) }
+    }
+
+    /// Ends at a loss, if a fifth of what was delivered is lost.
+    fn end(&self, v: &View) -> Ended {
+        let (lost, delivered) = (v.lost.wrapping_sub(self.lost), v.delivered.wrapping_sub(self.delivered));
+        let lasted = ms(v).wrapping_sub(self.since);
+        let is_lossy = delivered > 0 && lost << 8 >= LT_LOSS.wrapping_mul(delivered);
+        if !is_lossy || (lasted as i32) < 1 {
+            Ended::No
+        } else if lasted >= u32::MAX / 1_000 {
+            Ended::TooLong
+        } else {
+            Ended::With(((u64::from(delivered) << BW_SCALE) / u64::from(lasted * 1_000)) as Bw)
+        }
+    }
+}
+
+/// The time of the last delivery, ms.
+fn ms(v: &View) -> u32 {
+    (v.delivered_mstamp / 1_000) as u32
 }
 
 impl LongTerm {
     /// The policed bandwidth, if there is one.
     pub fn bw(&self) -> Option<Bw> {
-        self.in_use.then_some(self.bw)
+        match *self {
+            LongTerm::Policed { bw, .. } => Some(bw),
+            _ => None,
+        }
     }
 
     /// Forgets everything.
-    pub fn reset(&mut self, v: &View) {
-        *self = LongTerm::default();
-        self.begin(v);
-    }
-
-    fn begin(&mut self, v: &View) {
-        let since_ms = (v.delivered_mstamp / 1_000) as u32;
-        *self = LongTerm { rounds: 0, delivered: v.delivered, lost: v.lost, since_ms, ..*self };
+    pub fn reset(&mut self) {
+        *self = LongTerm::Waiting;
     }
 
     /// Takes one ACK; `round` when it starts a round trip, `probing` in PROBE_BW.
     pub fn update(&mut self, v: &View, rs: &RateSample, round: bool, probing: bool) -> Verdict {
-        if self.in_use {
-            self.rounds += u32::from(round && probing);
-            if round && probing && self.rounds >= LT_USE_ROUNDS {
-                self.reset(v);
-                return Verdict::ProbeAgain;
+        match self {
+            LongTerm::Policed { rounds, .. } => {
+                let counts = round && probing;
+                *rounds += u32::from(counts);
+                if counts && *rounds >= LT_USE_ROUNDS {
+                    self.reset();
+                    return Verdict::ProbeAgain;
+                }
             }
-            return Verdict::Same;
-        }
-        // An interval runs from loss to loss: only then is the bucket known to be empty.
-        if !self.sampling {
-            if rs.losses == 0 {
-                return Verdict::Same;
+            // An interval runs from loss to loss: only then is the bucket known to be empty.
+            LongTerm::Waiting if rs.losses > 0 => {
+                let mut interval = Interval::begin(v);
+                interval.rounds = u32::from(round);
+                *self = if rs.is_app_limited { LongTerm::Waiting } else { LongTerm::Measuring { interval, last: 0 } };
             }
-            self.begin(v);
-            self.sampling = true;
-        }
-        if rs.is_app_limited {
-            self.reset(v);
-            return Verdict::Same;
-        }
-        self.rounds += u32::from(round);
-        if self.rounds > 4 * LT_MIN_ROUNDS {
-            self.reset(v);
-        } else if self.rounds >= LT_MIN_ROUNDS && rs.losses > 0 {
-            return self.close(v);
+            LongTerm::Waiting => {}
+            LongTerm::Measuring { .. } if rs.is_app_limited => self.reset(),
+            LongTerm::Measuring { interval, last } => {
+                interval.rounds += u32::from(round);
+                match interval.rounds {
+                    LT_MIN_ROUNDS..=LT_MAX_ROUNDS if rs.losses > 0 => {
+                        let (interval, last) = (*interval, *last);
+                        return self.end_interval(v, interval, last);
+                    }
+                    0..=LT_MAX_ROUNDS => {}
+                    _ => self.reset(),
+                }
+            }
         }
         Verdict::Same
     }
 
     /// Ends the interval, if it was lossy, and compares it with the one before.
-    fn close(&mut self, v: &View) -> Verdict {
-        let (lost, delivered) = (v.lost.wrapping_sub(self.lost), v.delivered.wrapping_sub(self.delivered));
-        if delivered == 0 || lost << 8 < LT_LOSS.wrapping_mul(delivered) {
-            return Verdict::Same;
+    fn end_interval(&mut self, v: &View, interval: Interval, last: Bw) -> Verdict {
+        match interval.end(v) {
+            Ended::No => {}
+            Ended::TooLong => self.reset(),
+            Ended::With(bw) if last != 0 && agree(v, bw, last) => {
+                *self = LongTerm::Policed { bw: bw.wrapping_add(last) >> 1, rounds: 0 };
+                return Verdict::Policed;
+            }
+            Ended::With(bw) => *self = LongTerm::Measuring { interval: Interval::begin(v), last: bw },
         }
-        let ms = ((v.delivered_mstamp / 1_000) as u32).wrapping_sub(self.since_ms);
-        if (ms as i32) < 1 {
-            return Verdict::Same;
-        }
-        if ms >= u32::MAX / 1_000 {
-            self.reset(v);
-            return Verdict::Same;
-        }
-        let bw = ((u64::from(delivered) << BW_SCALE) / u64::from(ms * 1_000)) as Bw;
-        if self.bw != 0 && self.agrees(v, bw) {
-            (self.bw, self.in_use, self.rounds) = (bw.wrapping_add(self.bw) >> 1, true, 0);
-            return Verdict::Policed;
-        }
-        self.bw = bw;
-        self.begin(v);
         Verdict::Same
-    }
-
-    /// Whether `bw` is within an eighth, or 4 kbit/s, of the last interval's.
-    fn agrees(&self, v: &View, bw: Bw) -> bool {
-        let diff = (bw.wrapping_sub(self.bw) as i32).unsigned_abs();
-        diff.wrapping_mul(256) <= LT_RATIO.wrapping_mul(self.bw) || bytes_per_sec(v.mss, diff, UNIT) <= LT_DIFF
     }
 }
 
-/// ACK aggregation: the most packets acknowledged beyond the bandwidth's share in the last 5 to 10 round trips.
+/// Whether two bandwidths are within an eighth of the second, or 4 kbit/s, of each other.
+fn agree(v: &View, bw: Bw, last: Bw) -> bool {
+    let difference = (bw.wrapping_sub(last) as i32).unsigned_abs();
+    difference.wrapping_mul(256) <= LT_RATIO.wrapping_mul(last) || bytes_per_sec(v.mss, difference, UNIT) <= LT_DIFF
+}
+
+/// ACK aggregation: the most packets acknowledged beyond the bandwidth's share in the last 5 to 10 round trips (BBR.extra_acked of
+/// draft-cardwell-iccrg-bbr-congestion-control-02).
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Aggregation {
     /// Beginning of the epoch, µs, and packets acknowledged in it.
     since: u64,
     acked: u32,
-    /// Largest excess of the current and the previous five round trips; Linux keeps 16 bits of it.
-    most: [u16; 2],
-    /// Which of the two is current, and its age in round trips.
-    current: usize,
+    most: TwoHalves,
+}
+
+/// A maximum of 16 bits over the present and the previous five round trips.
+#[derive(Clone, Copy, Debug, Default)]
+struct TwoHalves {
+    present: u16,
+    previous: u16,
+    /// Age of the present half, round trips.
     rounds: u32,
+}
+
+impl TwoHalves {
+    fn next_round(&mut self) {
+        self.rounds += 1;
+        if self.rounds >= AGG_ROUNDS {
+            *self = TwoHalves { present: 0, previous: self.present, rounds: 0 };
+        }
+    }
+
+    /// What does not fit 16 bits loses its upper ones.
+    fn take(&mut self, value: u32) {
+        if value > u32::from(self.present) {
+            self.present = value as u16;
+        }
+    }
 }
 
 impl Aggregation {
@@ -208,7 +222,13 @@ impl Aggregation {
 
     /// Largest excess, packets.
     pub fn excess(&self) -> u32 {
-        self.most[0].max(self.most[1]).into()
+        self.most.present.max(self.most.previous).into()
+    }
+
+    /// Packets that the bandwidth explains since the epoch began.
+    fn expected(&self, v: &View, bw: Bw) -> u32 {
+        let us = v.delivered_mstamp.saturating_sub(self.since) as u32;
+        (u64::from(bw).wrapping_mul(u64::from(us)) >> BW_SCALE) as u32
     }
 
     /// Takes one ACK.
@@ -216,38 +236,32 @@ impl Aggregation {
         if rs.acked_sacked == 0 || rs.delivered < 0 || rs.interval_us <= 0 {
             return;
         }
-        self.rounds += u32::from(round);
-        if self.rounds >= AGG_ROUNDS {
-            self.rounds = 0;
-            self.current ^= 1;
-            self.most[self.current] = 0;
+        if round {
+            self.most.next_round();
         }
-        let us = v.delivered_mstamp.saturating_sub(self.since) as u32;
-        let mut expected = (u64::from(bw).wrapping_mul(u64::from(us)) >> BW_SCALE) as u32;
+        let mut expected = self.expected(v, bw);
         // No faster than expected, or an endless epoch: begin again.
         if self.acked <= expected || self.acked.saturating_add(rs.acked_sacked) >= AGG_MAX_ACKED {
             self.restart(v.delivered_mstamp);
             expected = 0;
         }
         self.acked = self.acked.saturating_add(rs.acked_sacked).min(AGG_MAX_ACKED - 1);
-        let excess = self.acked.wrapping_sub(expected).min(cwnd);
-        if excess > u32::from(self.most[self.current]) {
-            self.most[self.current] = excess as u16;
-        }
+        self.most.take(self.acked.wrapping_sub(expected).min(cwnd));
     }
 }
 
-/// Round trips in a long-term interval, at least; at most four times as many (`bbr_lt_intvl_min_rtts`).
+/// Round trips in a long-term interval: at least, and at most.
 const LT_MIN_ROUNDS: u32 = 4;
-/// An interval is lossy from this lost/delivered ratio, 1/256: 20 % (`bbr_lt_loss_thresh`).
+const LT_MAX_ROUNDS: u32 = 4 * LT_MIN_ROUNDS;
+/// An interval is lossy from this lost/delivered ratio, 1/256: 20 %.
 const LT_LOSS: u32 = 50;
-/// Two bandwidths agree within this ratio, 1/256: 1/8 (`bbr_lt_bw_ratio`).
+/// Two bandwidths agree within this ratio, 1/256: 1/8.
 const LT_RATIO: u32 = 32;
-/// … or within this difference, bytes per second: 4 kbit/s (`bbr_lt_bw_diff`).
+/// … or within this difference, bytes per second: 4 kbit/s.
 const LT_DIFF: u64 = 500;
-/// Round trips for which the policed bandwidth is used (`bbr_lt_bw_max_rtts`).
+/// Round trips for which the policed bandwidth is used.
 const LT_USE_ROUNDS: u32 = 48;
-/// Round trips in each half of the aggregation window (`bbr_extra_acked_win_rtts`).
+/// Round trips in each half of the aggregation window.
 const AGG_ROUNDS: u32 = 5;
-/// Packets after which an aggregation epoch is begun anew: 2^20 (`bbr_ack_epoch_acked_reset_thresh`).
+/// Packets after which an aggregation epoch is begun anew: 2^20.
 const AGG_MAX_ACKED: u32 = 1 << 20;

@@ -2,21 +2,24 @@
 //!
 //! **What it is.** A model of the path, maximum bandwidth and minimum RTT, and four modes that probe one or the other.
 //! **Source.** draft-cardwell-iccrg-bbr-congestion-control-00; Cardwell et al., "BBR: Congestion-based congestion control",
-//! ACM Queue 14(5), 2016; Linux 6.1: `bbr_main()`, `bbr_update_model()` and the functions named beside the rules.
-//! **How it differs.** From the draft, as Linux does: packets instead of bytes, 1 % pacing margin, ACK aggregation, policer
+//! ACM Queue 14(5), 2016.
+//! **How it differs.** From the draft, as Linux is seen to do (docs/models/bbr.md): packets instead of bytes, 1 % pacing margin, ACK aggregation, policer
 //! detection. From Linux: packets sent during PROBE_RTT are recognised here by `prior_delivered`, where the kernel marks the
 //! connection application-limited; which random phase PROBE_BW starts with comes from the trial's seed.
-//! **What it does not model.** `sk_max_pacing_rate`; BBR versions 2 and 3.
+//! **What it does not model.** `SO_MAX_PACING_RATE`; BBR versions 2 and 3.
 
 use super::{AckSample, CaEvent, CongestionController, RateSample, Snapshot, View, Window, INFINITE_SSTHRESH};
+use crate::windowed::WindowedMax;
 use tcpscape_base::{CaState, Stream};
 
 mod control;
 mod estimators;
 mod model;
+use control::Recovery;
 pub(super) use control::{bandwidth, bdp, bytes_per_sec, first_rate};
+pub(super) use estimators::Slowed;
 use estimators::{Aggregation, LongTerm};
-pub(super) use estimators::{MaxFilter, Slowed};
+use model::{FullPipe, MinRtt, Rounds};
 
 /// Bandwidth: packets per µs, times 2^24.
 pub(super) type Bw = u32;
@@ -43,26 +46,14 @@ pub struct Bbr {
     pacing_gain: u32,
     cwnd_gain: u32,
     /// Maximum bandwidth of ten round trips.
-    max_bw: MaxFilter,
+    max_bw: WindowedMax,
     long_term: LongTerm,
     aggregation: Aggregation,
-    /// Minimum RTT of 10 s, µs, and the jiffy in which it was seen.
-    min_rtt: u32,
-    min_rtt_stamp: u32,
+    min_rtt: MinRtt,
     has_seen_rtt: bool,
-    /// Round trips, counted by packets: one ends when a packet is acknowledged that was sent after `round_end` deliveries.
-    rounds: u32,
-    round_end: u32,
-    round_start: bool,
-    /// Is the pipe full: the bandwidth to beat by a quarter, the rounds in which it was not, the answer.
-    full_bw: Bw,
-    full_bw_rounds: u32,
-    full_pipe: bool,
-    /// The state at the last ACK, and whether packets are conserved (first round trip of recovery).
-    prev_state: CaState,
-    conserving: bool,
-    /// The window before recovery or PROBE_RTT.
-    saved_cwnd: u32,
+    rounds: Rounds,
+    full: FullPipe,
+    recovery: Recovery,
     idle_restart: bool,
     /// The packets sent at PROBE_RTT's low rate.
     slowed: Slowed,
@@ -76,21 +67,14 @@ impl Bbr {
             mode: Mode::Startup,
             pacing_gain: 0,
             cwnd_gain: 0,
-            max_bw: MaxFilter::default(),
+            max_bw: WindowedMax::default(),
             long_term: LongTerm::default(),
             aggregation: Aggregation::default(),
-            min_rtt: u32::MAX,
-            min_rtt_stamp: 0,
+            min_rtt: MinRtt { rtt: u32::MAX, seen: 0 },
             has_seen_rtt: false,
-            rounds: 0,
-            round_end: 0,
-            round_start: false,
-            full_bw: 0,
-            full_bw_rounds: 0,
-            full_pipe: false,
-            prev_state: CaState::Open,
-            conserving: false,
-            saved_cwnd: 0,
+            rounds: Rounds::default(),
+            full: FullPipe::default(),
+            recovery: Recovery::default(),
             idle_restart: false,
             slowed: Slowed::default(),
             phases: Stream::new(seed, "bbr"),
@@ -99,7 +83,7 @@ impl Bbr {
 
     /// The bandwidth to work with: the policer's if there is one.
     fn bw(&self) -> Bw {
-        self.long_term.bw().unwrap_or_else(|| self.max_bw.max())
+        self.long_term.bw().unwrap_or_else(|| self.max_bw.get())
     }
 }
 
@@ -110,9 +94,9 @@ impl CongestionController for Bbr {
 
     fn init(&mut self, v: &View, w: &mut Window) {
         *self = Bbr { phases: self.phases.clone(), ..Bbr::new(0) };
-        self.round_end = v.delivered;
-        (self.min_rtt, self.min_rtt_stamp) = (v.min_rtt_us, v.jiffies);
-        self.long_term.reset(v);
+        self.rounds.end = v.delivered;
+        self.min_rtt = MinRtt { rtt: v.min_rtt_us, seen: v.jiffies };
+        self.long_term.reset();
         self.aggregation.restart(v.now.micros());
         w.ssthresh = INFINITE_SSTHRESH;
         w.paced = true;
@@ -124,14 +108,14 @@ impl CongestionController for Bbr {
         w.ssthresh
     }
 
-    // Linux: bbr_main()
+    // The draft's steps for an ACK: the model and the state, then the controls.
     fn on_ack(&mut self, v: &View, w: &mut Window, s: &AckSample) {
         let mut rs = s.rate;
         rs.is_app_limited |= self.slowed.covers(rs.prior_delivered);
         self.update_bw(v, &rs);
-        self.aggregation.update(v, &rs, self.round_start, self.bw(), w.cwnd);
+        self.aggregation.update(v, &rs, self.rounds.start, self.bw(), w.cwnd);
         self.update_phase(v, w, &rs);
-        self.update_full_pipe(&rs);
+        self.full.judge(self.rounds.start && !rs.is_app_limited, self.max_bw.get());
         self.update_drain(v, w);
         self.update_min_rtt(v, w, &rs);
         self.update_gains();
@@ -142,9 +126,9 @@ impl CongestionController for Bbr {
     // A timeout ends a round.
     fn on_state(&mut self, v: &View, _w: &mut Window, new: CaState) {
         if new == CaState::Loss {
-            self.prev_state = CaState::Loss;
-            self.full_bw = 0;
-            self.round_start = true;
+            self.recovery.state = CaState::Loss;
+            self.full.bw = 0;
+            self.rounds.start = true;
             self.sample_long_term(v, &RateSample { losses: 1, ..RateSample::default() });
         }
     }
@@ -163,9 +147,9 @@ impl CongestionController for Bbr {
         }
     }
 
-    fn undo(&mut self, v: &View, w: &Window) -> u32 {
-        (self.full_bw, self.full_bw_rounds) = (0, 0);
-        self.long_term.reset(v);
+    fn undo(&mut self, _v: &View, w: &Window) -> u32 {
+        (self.full.bw, self.full.rounds) = (0, 0);
+        self.long_term.reset();
         w.cwnd
     }
 
@@ -191,7 +175,7 @@ impl CongestionController for Bbr {
         vec![
             ("mode", mode),
             ("bw_pps", f64::from(self.bw()) * 1e6 / f64::from(1 << BW_SCALE)),
-            ("min_rtt_us", self.min_rtt.into()),
+            ("min_rtt_us", self.min_rtt.rtt.into()),
             ("pacing_gain", f64::from(self.pacing_gain) / f64::from(UNIT)),
             ("cwnd_gain", f64::from(self.cwnd_gain) / f64::from(UNIT)),
         ]
@@ -207,7 +191,7 @@ pub(super) fn before(a: u32, b: u32) -> bool {
 pub(super) const BW_SCALE: u32 = 24;
 /// A gain of 1.
 pub(super) const UNIT: u32 = 256;
-/// Smallest window, packets (`bbr_cwnd_min_target`).
+/// Smallest window, packets (draft §4.2.3.3).
 pub(super) const MIN_CWND: u32 = 4;
 
 #[cfg(test)]

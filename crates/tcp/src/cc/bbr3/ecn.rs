@@ -3,7 +3,7 @@
 //! **What it is.** On short paths, by their share: a moving average of the share of marked packets lowers the short-term volume, and a
 //! share of a half ends a probe or, twice in a row, STARTUP. On others a marked round trip counts as one with a loss.
 //! **Source.** The draft specifies no response but asks that marks count as congestion (draft-ietf-ccwg-bbr-06 §3.7): the second
-//! rule. The first: the kernel patch BBRv3's constants (`bbr_ecn_*`) and Cardwell et al., IETF 117 (2023), after DCTCP (RFC 8257).
+//! rule. The first: the published kernel's constants (docs/models/bbr3.md) and Cardwell et al., IETF 117 (2023), after DCTCP (RFC 8257).
 //! **How it differs.** From the patch: the share that ends a probe is a round trip's, not a sample's; one ECN negotiation for all
 //! paths. With RFC 3168 receivers every packet until the CWR counts as marked. **What it does not model.** Accurate ECN, L4S.
 
@@ -91,11 +91,11 @@ impl Bbr3 {
 
 /// A share of 1.
 const ONE: u32 = 1 << 16;
-/// Weight of the past in the average share: 15/16 (`bbr_ecn_alpha_gain`).
+/// Weight of the past in the average share: 15/16.
 const ALPHA_WEIGHT: u32 = 16;
-/// The volume is cut by a third of the average share (`bbr_ecn_factor`).
+/// The volume is cut by a third of the average share.
 const FACTOR_DIVISOR: u64 = 3;
-/// Share of a round trip that is too much: a half (`bbr_ecn_thresh`).
+/// Share of a round trip that is too much: a half.
 const MANY: u32 = ONE / 2;
-/// Round trips with it that end STARTUP (`bbr_full_ecn_cnt`).
+/// Round trips with it that end STARTUP.
 const STARTUP_MARKED_ROUNDS: u32 = 2;

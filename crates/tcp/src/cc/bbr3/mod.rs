@@ -186,7 +186,7 @@ impl CongestionController for Bbr3 {
 
 /// Its parameters.
 pub(super) const PARAMS: &[Param] = &[ECN_MAX_RTT];
-/// Largest RTT at which marks are answered by their share; above it they count as loss does (`bbr_ecn_max_rtt_us`).
+/// Largest RTT at which marks are answered by their share; above it they count as loss does.
 const ECN_MAX_RTT: Param = Param {
     name: "ecn_max_rtt_us",
     about: "largest smallest RTT, µs, at which ECN marks are answered by their share (0: never; then they count as a loss)",

@@ -4,8 +4,9 @@
 //! term what this cycle's losses left of it. **Source.** draft-ietf-ccwg-bbr-06 §5.5, §5.3.1.2, §5.3.4.3.
 //! **How it differs, what it does not model.** See the header of `bbr3/mod.rs`.
 
-use super::super::bbr::{bandwidth, before, Bw, MaxFilter, Slowed, BW_SCALE};
+use super::super::bbr::{bandwidth, before, Bw, Slowed, BW_SCALE};
 use crate::cc::{AckSample, View};
+use crate::windowed::WindowedMax;
 
 /// One ACK's delivery-rate sample (the draft's RS); zeroes where there is none.
 #[derive(Clone, Copy, Debug, Default)]
@@ -264,7 +265,7 @@ pub(super) struct Aggregation {
     /// Beginning of the interval, µs, and packets acknowledged in it.
     since: u64,
     acked: u32,
-    most: MaxFilter,
+    most: WindowedMax,
 }
 
 impl Aggregation {
@@ -274,7 +275,7 @@ impl Aggregation {
 
     /// Largest excess, packets.
     pub fn extra(&self) -> u32 {
-        self.most.max()
+        self.most.get()
     }
 
     /// Takes an ACK for `acked` packets in round trip `round`; the maximum is of one round trip until the pipe is full.

@@ -440,7 +440,7 @@ fn marked(min_rtt: u32) -> Run {
     r
 }
 
-/// Two round trips in a row with half of the packets marked end STARTUP; one does not (`bbr_full_ecn_cnt`).
+/// Two round trips in a row with half of the packets marked end STARTUP; one does not.
 #[test]
 fn marks_on_a_short_path_end_startup() {
     let mut r = marked(4_000);

@@ -67,16 +67,17 @@ pub(super) fn is_drawn(random: &mut Stream, micro: u32) -> bool {
     random.next_u32() > negative_exp(micro)
 }
 
-/// exp(−`micro`/10⁶) of 2³² − 1: the lower eight bits linearly, a factor for each bit above (Linux: `nexp_u32()`).
+/// exp(−`micro`/10⁶) times 2³², at most 2³² − 1. With x = n ln 2 + r it is 2⁻ⁿ times the Taylor series of e⁻ʳ, r < ln 2.
 pub(super) fn negative_exp(micro: u32) -> u32 {
-    let high = micro >> 8;
-    if high > 0xffff {
-        return 0;
-    }
-    let low = u32::MAX - (micro & 0xff) * (u32::MAX / 1_000_000);
-    (0..16).filter(|bit| high >> bit & 1 == 1).fold(low, |x, bit| ((u64::from(x) * POWERS[bit]) >> 16) as u32)
+    let x = (u64::from(micro) << 32) / 1_000_000;
+    let (n, r) = (x / LN_2, x % LN_2);
+    // e⁻ʳ = 1 − r (1 − r/2 (1 − r/3 (…))), from the inside.
+    let series = (1..=TERMS).rev().fold(ONE, |inner, i| ONE - ((r * inner) >> 32) / i);
+    series.checked_shr(n as u32).unwrap_or(0).min(u32::MAX.into()) as u32
 }
 
-/// exp(−2ⁱ · 256/10⁶) · 2¹⁶, rounded; the sixth and the eleventh are one above, as in Linux.
-const POWERS: [u64; 16] =
-    [65_519, 65_502, 65_469, 65_402, 65_268, 65_002, 64_471, 63_423, 61_379, 57_485, 50_424, 38_796, 22_966, 8_048, 988, 15];
+/// 1 and ln 2, times 2³².
+const ONE: u64 = 1 << 32;
+const LN_2: u64 = 2_977_044_472;
+/// Terms of the series: the next one is below 0.694¹²/12! = 3 · 10⁻¹¹.
+const TERMS: u64 = 11;

@@ -1,7 +1,7 @@
 //! CUBIC's parameters: those of Linux's module, and one more.
 //!
-//! **What it is.** The parameters and the numbers derived from them once, when a connection is made. **Source.** Linux 6.1:
-//! `/sys/module/tcp_cubic/parameters`, `cubictcp_register()`. **How it differs.** Nothing known. As when it is written to /sys, `beta` leaves
+//! **What it is.** The parameters and the numbers derived from them once, when a connection is made. **Source.** Linux's
+//! `/sys/module/tcp_cubic/parameters`. **How it differs.** Nothing known. As when it is written to /sys, `beta` leaves
 //! the Reno estimate's step alone, which the kernel computes when the module is loaded; `bic_scale` can only be given then.
 //! **What it does not model.** `beta` on the kernel's command line, which the step follows; values that make no sense: β ≥ 1024 or ≤ 0,
 //! negative windows and times.
@@ -14,10 +14,10 @@ use crate::cc::{Options, Param};
 pub(super) struct Rules {
     /// Multiplicative decrease, 1/1024.
     pub beta: u32,
-    /// 10 · 1024 · C in packets/s³ (`cube_rtt_scale`, for Linux's reference RTT of 0.1 s).
+    /// 10 · 1024 · C in packets/s³.
     pub c: u64,
-    /// 1/C in (1/1024 s)³ per packet: 2^(10+30) / `c` (`cube_factor`).
-    pub cube_factor: u64,
+    /// 1/C in (1/1024 s)³ per packet: 2^(10+30) / `c`.
+    pub inverse_c: u64,
     pub fast_convergence: bool,
     pub friendly: bool,
     /// Threshold of a connection without HyStart, packets; 0 for none.
@@ -38,7 +38,7 @@ impl Rules {
         Rules {
             beta: o.get(&BETA) as u32,
             c,
-            cube_factor: (1 << (10 + 3 * TIME_SHIFT)) / c,
+            inverse_c: (1 << (10 + 3 * TIME_SHIFT)) / c,
             fast_convergence: o.is_on(&FAST_CONVERGENCE),
             friendly: o.is_on(&TCP_FRIENDLINESS),
             initial_ssthresh: o.get(&INITIAL_SSTHRESH) as u32,

@@ -2,15 +2,13 @@
 //!
 //! **What it is.** The window shrinks by half the share of packets that met congestion, and grows by the packets that met none. It is
 //! kept in fractions of a packet, sent evenly over the round trip, and below 25 ms it behaves as if the RTT were 25 ms.
-//! **Source.** draft-briscoe-iccrg-prague-congestion-control-04 §2.3–2.5, RFC 9331 §4; for constants and the order of steps the reference
-//! implementation for Linux (`tcp_prague.c` of the L4S kernels): `prague_update_alpha()`, `prague_update_cwnd()`,
-//! `prague_enter_cwr()`, `prague_enter_loss()`, `prague_update_pacing_rate()`.
-//! **How it differs.** From the reference: the first mark ends slow start even where its ACK also tells of unmarked packets; a merged
-//! ACK may move the window by half of what it acknowledges, not by one packet; at the smallest blocking window, which pacing keeps
-//! from filling, data that wait are enough for growth (the reference counts what waits in fq as in flight). One variable, the
-//! fractional window, serves all sizes: the reference keeps a rate instead at up to four packets, and wobbles that by 3 %.
-//! **What it does not model.** Smaller segments at rates below 1 Mbit/s; detection of queues that mark as RFC 3168 has it
-//! (`prague_ecn_fallback`, off in the reference and gone from its later versions). Without accurate feedback it is Reno.
+//! **Source.** draft-briscoe-iccrg-prague-congestion-control-04 §2.3–2.5, RFC 9331 §4; constants that the draft leaves open are those of
+//! the published reference (docs/models/prague.md lists them).
+//! **How it differs.** From the reference, in what is seen of it: the first mark ends slow start even where its ACK also tells of unmarked
+//! packets; a merged ACK may move the window by half of what it acknowledges, not by one packet; at the smallest blocking window, which pacing
+//! keeps from filling, data that wait are enough for growth. One variable, the fractional window, serves all sizes.
+//! **What it does not model.** Smaller segments at rates below 1 Mbit/s; detection of queues that mark as RFC 3168 has it. Without accurate
+//! feedback it is Reno.
 
 use super::reno::{half, held_by_window};
 use super::{AckSample, CaEvent, CongestionController, Options, Param, Reno, Snapshot, View, Window};
@@ -19,25 +17,25 @@ use tcpscape_base::CaState;
 #[cfg(test)]
 mod tests;
 
-/// One packet of the fractional window is 2^20 (`CWND_UNIT`).
+/// One packet of the fractional window is 2^20.
 const PACKET_SHIFT: u32 = 20;
 const PACKET: u64 = 1 << PACKET_SHIFT;
-/// α = 1 is 2^24 (`PRAGUE_ALPHA_BITS`) …
+/// α = 1 is 2^24 …
 const ALPHA_SHIFT: u32 = 24;
 const ALPHA_ONE: u64 = 1 << ALPHA_SHIFT;
-/// … and it is kept times 16, so that the moving average with gain 1/16 loses nothing (draft §2.3.2; `PRAGUE_SHIFT_G`).
+/// … and it is kept times 16, so that the moving average with gain 1/16 loses nothing (draft §2.3.2).
 const GAIN_SHIFT: u32 = 4;
-/// Smallest blocking window, packets (`MIN_CWND_RTT`); pacing goes below it.
+/// Smallest blocking window, packets; pacing goes below it.
 const MIN_CWND: u32 = 2;
-/// Smallest fractional window: an eighth of a packet. The reference has none; it keeps arithmetic away from 0.
+/// Smallest fractional window: an eighth of a packet. It keeps arithmetic away from 0.
 const MIN_WINDOW: u64 = PACKET / 8;
-/// Smallest pacing rate, 100 kbit/s in bytes a second (`MINIMUM_RATE`).
+/// Smallest pacing rate, 100 kbit/s in bytes a second.
 const MIN_RATE: u64 = 12_500;
-/// The window above which packets in flight count for the rate, packets (`prague_cwnd_transit`).
+/// The window above which packets in flight count for the rate, packets.
 const SMALL_WINDOW: u32 = 4;
 /// Header bytes of a packet, which the rate counts and the increase too: 20 of IP, 32 of TCP with timestamps.
 const HEADERS: u64 = 52;
-/// The increase is one packet of this size a round trip, whatever the segment size, bytes (`MTU_SYS`).
+/// The increase is one packet of this size a round trip, whatever the segment size, bytes.
 const MTU: u64 = 1_500;
 /// Most packets that one ACK counts for: guards the arithmetic.
 const MOST_ACKED: u32 = 1 << 16;
@@ -82,8 +80,7 @@ pub struct Prague {
     accurate: bool,
     /// The window, in 2⁻²⁰ packets.
     window: u64,
-    /// Moving average of the marked share, times 2^28.
-    alpha16: u64,
+    alpha: Alpha,
     /// What a window's worth of unmarked packets adds, in 2⁻²⁰ packets.
     increase: u64,
     round: Round,
@@ -111,6 +108,42 @@ struct Round {
     delivered_ce: u32,
 }
 
+impl Round {
+    fn begin(v: &View) -> Round {
+        Round { end: v.snd_nxt, delivered: v.delivered, delivered_ce: v.delivered_ce }
+    }
+
+    /// F of the draft's §2.3.2: the share of the packets delivered since it began that were marked, times 2^24.
+    fn marked_share(&self, v: &View) -> u64 {
+        let marked = u64::from(v.delivered_ce.wrapping_sub(self.delivered_ce));
+        let delivered = u64::from(v.delivered.wrapping_sub(self.delivered)).max(1);
+        ((marked << ALPHA_SHIFT) / delivered).min(ALPHA_ONE)
+    }
+}
+
+/// Moving average of the marked share, times 2^28: sixteen times what [`Alpha::get`] gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Alpha(u64);
+
+impl Alpha {
+    /// α ← α + (F − α)/16 (draft §2.3.2).
+    fn average(&mut self, share: u64) {
+        self.0 = self.0 - (self.0 >> GAIN_SHIFT) + share;
+    }
+
+    /// Times 2^24.
+    fn get(self) -> u64 {
+        self.0 >> GAIN_SHIFT
+    }
+}
+
+/// What a window's worth of unmarked packets adds, in 2⁻²⁰ packets of `mss` and headers: a packet of 1,500 bytes, times (RTT/target)² where
+/// the RTT is made equal to a longer target (draft §2.4.3, §2.4.4); both are given in the same unit.
+fn increase_of(mss: u32, scaled: Option<(u64, u64)>) -> u64 {
+    let one = scaled.map_or(PACKET, |(rtt, target)| ((u128::from(rtt * rtt) << PACKET_SHIFT) / u128::from(target * target)) as u64);
+    one * MTU / (u64::from(mss) + HEADERS)
+}
+
 impl Prague {
     /// A new one.
     pub fn new(o: &Options<'_>) -> Prague {
@@ -124,7 +157,7 @@ impl Prague {
             halves_at_first_mark,
             accurate: false,
             window: 0,
-            alpha16: if halves_at_first_mark { 0 } else { ALPHA_ONE << GAIN_SHIFT },
+            alpha: if halves_at_first_mark { Alpha(0) } else { Alpha(ALPHA_ONE << GAIN_SHIFT) },
             increase: PACKET,
             round: Round::default(),
             rounds: 0,
@@ -154,35 +187,34 @@ impl Prague {
     }
 
     fn begin_round(&mut self, v: &View, w: &Window) {
-        self.round = Round { end: v.snd_nxt, delivered: v.delivered, delivered_ce: v.delivered_ce };
+        self.round = Round::begin(v);
         if !w.in_slow_start() {
             self.rounds = self.rounds.saturating_add(1);
         }
         self.update_increase(v);
     }
 
-    // Draft §2.4.4: (RTT/target)² packets a round trip make one packet per target squared in time, the same for all shorter RTTs.
+    // Draft §2.4.4: from the fourth round on RTTs below the target count as the target.
     fn update_increase(&mut self, v: &View) {
-        let mtu = u64::from(v.mss) + HEADERS;
         let (rtt, target) = (u64::from(v.srtt_us), self.target_us << 3);
-        let scaled = self.scales && self.rounds >= self.transition && rtt > 0 && rtt < target;
-        let one = if scaled { ((u128::from(rtt * rtt) << PACKET_SHIFT) / u128::from(target * target)) as u64 } else { PACKET };
-        self.increase = one * MTU / mtu;
+        let is_scaled = self.scales && self.rounds >= self.transition && (1..target).contains(&rtt);
+        self.increase = increase_of(v.mss, is_scaled.then_some((rtt, target)));
     }
 
-    // Draft §2.3.2: α ← α + (F − α)/16, once a round trip, and not more often than once per target.
-    fn average(&mut self, v: &View, w: &Window) {
-        let now = v.now.micros();
-        if v.snd_una < self.round.end || (self.is_independent(w) && now.saturating_sub(self.averaged_us) < self.target_us) {
+    /// Whether less than the target has passed since `since`, µs, where that counts as the RTT (draft §2.4.4).
+    fn is_too_early(&self, v: &View, w: &Window, since: u64) -> bool {
+        self.is_independent(w) && v.now.micros().saturating_sub(since) < self.target_us
+    }
+
+    // Draft §2.3.2: once a round trip, and not more often than once per target.
+    fn end_round_if_due(&mut self, v: &View, w: &Window) {
+        if v.snd_una < self.round.end || self.is_too_early(v, w, self.averaged_us) {
             return;
         }
         // Before the first mark there is nothing to average: no queue on the path has spoken.
         if self.seen_mark {
-            let marked = u64::from(v.delivered_ce.wrapping_sub(self.round.delivered_ce));
-            let delivered = u64::from(v.delivered.wrapping_sub(self.round.delivered)).max(1);
-            let share = ((marked << ALPHA_SHIFT) / delivered).min(ALPHA_ONE);
-            self.alpha16 = self.alpha16 - (self.alpha16 >> GAIN_SHIFT) + share;
-            self.averaged_us = now;
+            self.alpha.average(self.round.marked_share(v));
+            self.averaged_us = v.now.micros();
         }
         self.begin_round(v, w);
     }
@@ -211,24 +243,33 @@ impl Prague {
     }
 
     // Draft §2.4.2: an echo of congestion takes α/2 off, once per round trip of at least the target.
-    fn enter_cwr(&mut self, v: &View, w: &Window) {
-        let now = v.now.micros();
-        if self.is_independent(w) && self.reduced_us != 0 && now.saturating_sub(self.reduced_us) < self.target_us {
+    fn answer_marks(&mut self, v: &View, w: &Window) {
+        if self.reduced_us != 0 && self.is_too_early(v, w, self.reduced_us) {
             return;
         }
-        self.reduced_us = now;
-        self.reduce(self.alpha16 >> GAIN_SHIFT, ALPHA_SHIFT + 1);
+        self.reduced_us = v.now.micros();
+        self.reduce(self.alpha.get(), ALPHA_SHIFT + 1);
     }
 
     // Draft §2.4.1, RFC 9331 §4.3: a loss is answered as Reno does.
-    fn enter_loss(&mut self, w: &mut Window) {
+    fn answer_loss(&mut self, w: &mut Window) {
         self.before_loss = self.window;
         self.reduce(1, 1);
         w.ssthresh = self.packets(w);
         self.in_loss = true;
     }
 
-    // Draft §2.5: a window per round trip, twice that at the start. Linux's reference: prague_update_pacing_rate()
+    // The marks that an ACK tells of; the first of all ends slow start at half of the window (docs/models/prague.md).
+    fn take_marks(&mut self, v: &View, w: &mut Window) -> u32 {
+        let marks = v.delivered_ce.wrapping_sub(std::mem::replace(&mut self.marks, v.delivered_ce));
+        if marks > 0 && !std::mem::replace(&mut self.seen_mark, true) && self.halves_at_first_mark {
+            self.reduce(1, 1);
+            w.ssthresh = self.packets(w);
+        }
+        marks
+    }
+
+    // Draft §2.5: a window per round trip, twice that at the start.
     fn pace(&mut self, v: &View, w: &mut Window) {
         let mtu = u64::from(v.mss) + HEADERS;
         let per_packet = (mtu * (1_000_000 << 3)) / u64::from(v.srtt_us.max(1));
@@ -301,18 +342,10 @@ impl CongestionController for Prague {
         if !self.accurate {
             return Reno.on_ack(v, w, s);
         }
-        let marks = v.delivered_ce.wrapping_sub(self.marks);
-        self.marks = v.delivered_ce;
-        if marks > 0 && !self.seen_mark {
-            self.seen_mark = true;
-            if self.halves_at_first_mark {
-                self.reduce(1, 1);
-                w.ssthresh = self.packets(w);
-            }
-        }
+        let marks = self.take_marks(v, w);
         self.grow(v, w, s.acked.saturating_sub(marks));
         self.follow(w, s.acked);
-        self.average(v, w);
+        self.end_round_if_due(v, w);
         self.pace(v, w);
     }
 
@@ -321,8 +354,8 @@ impl CongestionController for Prague {
             return;
         }
         match new {
-            CaState::Recovery => self.enter_loss(w),
-            CaState::Cwr => self.enter_cwr(v, w),
+            CaState::Recovery => self.answer_loss(w),
+            CaState::Cwr => self.answer_marks(v, w),
             CaState::Open => self.in_loss = false,
             _ => {}
         }
@@ -330,7 +363,7 @@ impl CongestionController for Prague {
 
     fn on_event(&mut self, _v: &View, w: &mut Window, e: CaEvent) {
         if self.accurate && e == CaEvent::Loss {
-            self.enter_loss(w);
+            self.answer_loss(w);
         }
     }
 
@@ -344,6 +377,6 @@ impl CongestionController for Prague {
     }
 
     fn snapshot(&self) -> Snapshot {
-        vec![("alpha", (self.alpha16 >> GAIN_SHIFT) as f64 / ALPHA_ONE as f64), ("window", self.window as f64 / PACKET as f64)]
+        vec![("alpha", self.alpha.get() as f64 / ALPHA_ONE as f64), ("window", self.window as f64 / PACKET as f64)]
     }
 }

@@ -52,6 +52,13 @@ fn growth_in_a_round_trip_depends_on_the_square_of_short_rtts() {
     }
 }
 
+/// Draft §2.4.4: (10/25)² = 0.16 of a packet of 1,500 bytes, three of 500 bytes.
+#[test]
+fn the_increase_is_the_square_of_the_rtts() {
+    assert_eq!([increase_of(1_448, None), increase_of(448, None)], [PACKET, 3 * PACKET]);
+    assert_eq!(increase_of(1_448, Some((80_000, 200_000))), PACKET * 16 / 100);
+}
+
 /// Below 25 ms the increase of the rate in a second is the same for all: increase/RTT² is constant.
 #[test]
 fn prague_rtt_scaling_off_is_dctcp() {
@@ -71,10 +78,10 @@ fn alpha_averages_over_sixteen_rounds() {
     v.snd_una = 1;
     v.now = Time(50_000_000);
     ack(&mut p, &mut v, &mut w, 100, 25);
-    assert_eq!(p.alpha16 >> GAIN_SHIFT, ALPHA_ONE / 64);
+    assert_eq!(p.alpha.get(), ALPHA_ONE / 64);
     v.now = Time(100_000_000);
     ack(&mut p, &mut v, &mut w, 100, 0);
-    assert_eq!(p.alpha16 >> GAIN_SHIFT, ALPHA_ONE / 64 * 15 / 16);
+    assert_eq!(p.alpha.get(), ALPHA_ONE / 64 * 15 / 16);
 }
 
 /// α = 1/4 takes an eighth off a window of 80, and again only 25 ms later at an RTT of 10 ms; a loss takes a half.
@@ -82,7 +89,7 @@ fn alpha_averages_over_sixteen_rounds() {
 fn marks_cost_half_of_alpha_once_per_virtual_round_trip() {
     let mut v = view(10);
     let (mut p, mut w) = avoiding(&v, 80);
-    p.alpha16 = (ALPHA_ONE / 4) << GAIN_SHIFT;
+    p.alpha = Alpha((ALPHA_ONE / 4) << GAIN_SHIFT);
     for (ms, left) in [(1_000, 70.0), (1_010, 70.0), (1_026, 61.25)] {
         v.now = Time(ms * 1_000_000);
         p.on_state(&v, &mut w, CaState::Cwr);
@@ -134,7 +141,7 @@ fn the_rate_is_a_window_per_round_trip() {
 fn all_marked_leaves_the_smallest_window() {
     let mut v = view(50);
     let (mut p, mut w) = avoiding(&v, 20);
-    p.alpha16 = ALPHA_ONE << GAIN_SHIFT;
+    p.alpha = Alpha(ALPHA_ONE << GAIN_SHIFT);
     for i in 0..20 {
         v.now = Time((1 + i) * 100_000_000);
         v.ca_state = CaState::Open;
