@@ -76,7 +76,6 @@ impl Clock for u64 {
 }
 
 /// The smallest value of a window; `u32::MAX` before the first sample. Times are 64 bits wide.
-#[allow(dead_code)] // the name under which the sender's minimum RTT takes it
 pub(crate) type WindowedMin = Windowed<Smallest, u64>;
 /// The largest value of a window; 0 before the first sample. Times are a counter of 32 bits that may wrap.
 pub(crate) type WindowedMax = Windowed<Largest, u32>;
