@@ -11,7 +11,7 @@ use tcpscape_base::Duration;
 use tcpscape_path::queue::codel::law::Law as CodelLaw;
 use tcpscape_path::queue::pie::law::Law as PieLaw;
 use tcpscape_path::queue::red::tc::Computed;
-use tcpscape_path::spec::{CodelSpec, FqCodelSpec, FqPieSpec, PieSpec, RedSpec};
+use tcpscape_path::queue::{CodelSpec, FqCodelSpec, FqPieSpec, PieSpec, RedSpec};
 
 /// `TCA_RED_*`.
 const RED_PARMS: u16 = 1;

@@ -92,7 +92,7 @@ pub fn encode(batch: &mut Batch, spec: &QdiscSpec, place: Place, extra: Extra) {
 }
 
 /// htb's queue, which has no parameters that matter, and its class `H:1`, which has them all.
-fn htb(batch: &mut Batch, spec: &tcpscape_path::spec::HtbSpec, place: Place) {
+fn htb(batch: &mut Batch, spec: &tcpscape_path::queue::HtbSpec, place: Place) {
     if place.new {
         begin(batch, "htb", place, shaper::htb_queue);
     }

@@ -5,9 +5,8 @@
 //! How it differs from the stage without a gate: not in what passes. Plug counts bytes, so a limit in packets is kept by a
 //! netem without delay in front of it. A packet that a bucket is already paying for still leaves.
 
-use tcpscape_path::queue::fifo::TX_QUEUE_LEN;
+use tcpscape_path::queue::{fifo::TX_QUEUE_LEN, NetemSpec, PfifoSpec};
 use tcpscape_path::schedule::Change;
-use tcpscape_path::spec::{FifoSpec, NetemSpec};
 use tcpscape_path::{Patch, QdiscSpec, ScheduledChange};
 
 /// One queue of a stage.
@@ -54,7 +53,7 @@ pub fn layers(spec: &QdiscSpec, gated: bool, schedule: &[ScheduledChange], stage
         add_gate(&mut list);
     } else if matches!(inner, QdiscSpec::Htb(_)) && limits(schedule, stage, list.len() - 1) {
         // htb's own FIFO can be changed only under a name of its own.
-        list.push(Layer::Queue(QdiscSpec::Pfifo(FifoSpec { limit: TX_QUEUE_LEN })));
+        list.push(Layer::Queue(QdiscSpec::Pfifo(PfifoSpec { limit: TX_QUEUE_LEN })));
     }
     list
 }

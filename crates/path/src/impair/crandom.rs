@@ -1,6 +1,6 @@
 //! netem's correlated random numbers.
 
-use crate::spec::Prob;
+use crate::values::Prob;
 use tcpscape_base::Stream;
 
 /// Uniform 32-bit numbers of which each leans on the last: `value · (1 − ρ) + last · ρ` in 32-bit fixed point.

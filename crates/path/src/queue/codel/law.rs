@@ -7,7 +7,7 @@
 //! How it differs: nothing known.
 //! What it does not model: `ce_threshold_selector`.
 
-use super::super::Aged;
+use crate::discipline::Aged;
 use serde::{Deserialize, Serialize};
 use tcpscape_base::{Duration, Time};
 

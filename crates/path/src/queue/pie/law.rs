@@ -7,7 +7,7 @@
 //! How it differs: nothing known. Linux, unlike RFC 8033, updates every 30 ms at 100 Hz (2 jiffies, and the one that is running).
 //! What it does not model: nothing.
 
-use super::super::Aged;
+use crate::discipline::Aged;
 use serde::{Deserialize, Serialize};
 use tcpscape_base::{Duration, Packet, Stream, Time};
 

@@ -7,7 +7,7 @@
 //! How it differs: nothing known. What it does not model: nothing.
 
 use super::RedSpec;
-use crate::spec::SpecError;
+use crate::values::SpecError;
 
 /// What the kernel gets.
 #[derive(Clone, Debug, PartialEq, Eq)]

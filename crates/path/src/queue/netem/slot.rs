@@ -1,12 +1,12 @@
 //! netem's slots: packets are handed out only when a slot opens, so many at a time.
 //!
 //! What it is: `slot MIN [MAX]` or `slot distribution NAME DELAY JITTER`, with `packets N` and `bytes N` a slot.
-//! Source: tc-netem(8). Linux: get_slot_next(), netem_dequeue().
+//! Source: tc-netem(8).
 //! How it differs: nothing known.
 //! What it does not model: user-made distribution tables.
 
-use super::dist::{self, Table};
-use crate::spec::{Dist, SpecError};
+use crate::parts::dist::{self, Table};
+use crate::values::{Dist, SpecError};
 use serde::{Deserialize, Serialize};
 use tcpscape_base::{Duration, Stream};
 

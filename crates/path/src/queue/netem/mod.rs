@@ -7,40 +7,32 @@
 //! impairment draws from its own stream; a copy enters netem again instead of the root of the tree.
 //! What it does not model: distribution tables of one's own, `delay` beyond tc's 274 s.
 
-pub mod dist;
 mod parse;
 pub mod slot;
 #[cfg(test)]
 mod tests;
-pub mod tfifo;
 
-use crate::grammar::print;
+use crate::discipline::{segments, AnyQdisc, Body, Child, Discipline, Freed, Meter, Patch, Qdisc, StageStats, DELAY_MAX};
 use crate::impair::corrupt::Corrupt;
+use crate::impair::crandom::Crandom;
 use crate::impair::duplicate::Duplicate;
 use crate::impair::loss::{Loss, LossMachine};
 use crate::impair::reorder::Reorder;
-use crate::impair::Crandom;
-use crate::queue::body::{segments, Body};
-use crate::queue::{build, AnyQdisc, Freed, Qdisc};
-use crate::schedule::Patch;
-use crate::spec::{Dist, Prob, QdiscSpec, SpecError};
-use crate::stats::{Meter, StageStats};
-pub(crate) use parse::parse;
+use crate::parts::dist;
+use crate::parts::due::{Due, Held};
+use crate::values::{Dist, Prob, SpecError};
+use crate::words::{print, TcError, Words};
 use serde::{Deserialize, Serialize};
 use slot::{Slot, SlotMachine};
 use std::collections::VecDeque;
 use tcpscape_base::{Duration, Packet, Rate, Stream, Time};
-use tfifo::{Held, Tfifo};
 
 /// Packets that netem holds at most when nothing is said (tc's default).
 pub const LIMIT: u32 = 1000;
-/// Longest delay that is taken for meant: a day.
-pub(crate) const DELAY_MAX: Duration = Duration(86_400_000_000_000);
-
 /// netem's parameters.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct NetemSpec {
+pub struct NetemSpec<C> {
     /// Packets held at most.
     pub limit: u32,
     /// Delay.
@@ -90,11 +82,11 @@ pub struct NetemSpec {
     pub slot: Option<Slot>,
     /// Queue that packets enter when they are due.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub child: Option<Box<QdiscSpec>>,
+    pub child: Option<Box<C>>,
 }
 
-impl Default for NetemSpec {
-    fn default() -> NetemSpec {
+impl<C> Default for NetemSpec<C> {
+    fn default() -> NetemSpec<C> {
         NetemSpec {
             limit: LIMIT,
             delay: Duration::ZERO,
@@ -120,8 +112,15 @@ impl Default for NetemSpec {
     }
 }
 
-impl NetemSpec {
-    pub(crate) fn words(&self) -> String {
+impl<C: Child> Discipline for NetemSpec<C> {
+    const NAME: &'static str = "netem";
+    const EXAMPLE: &'static str = "netem delay 25ms 8ms distribution normal loss 1%";
+    const CHANGES: &'static [&'static str] = &["delay", "jitter", "loss", "rate", "limit"];
+
+    fn parse(w: &mut Words<'_>) -> Result<NetemSpec<C>, TcError> {
+        parse::parse(w)
+    }
+    fn words(&self) -> String {
         let mut t = format!("netem limit {}", self.limit);
         let with = |word: &str, p: Prob, cor: Prob| match (p.0, cor.0) {
             (0, _) => String::new(),
@@ -170,7 +169,7 @@ impl NetemSpec {
         t
     }
 
-    pub(crate) fn validate(&self) -> Result<(), SpecError> {
+    fn validate(&self) -> Result<(), SpecError> {
         let no = |field: &str, fix: &str| Err(SpecError::new(&format!("netem {field}"), fix));
         if self.delay > DELAY_MAX {
             return no("delay", "is over a day; give it in ms, for example 25ms");
@@ -201,6 +200,15 @@ impl NetemSpec {
         }
         self.slot.as_ref().map_or(Ok(()), Slot::validate)
     }
+    fn validate_among_its_kind(&self) -> Result<(), SpecError> {
+        if self.duplicate.0 > 0 {
+            return Err(SpecError::new("duplicate", "a duplicating netem cannot share a tree with another netem: use two stages"));
+        }
+        Ok(())
+    }
+    fn machine<B: Body>(&self, seed: u64, name: &str) -> AnyQdisc<B> {
+        Box::new(Netem::new(self, self.child.as_ref().map(|c| c.build(seed, name)), seed, name))
+    }
 }
 
 /// netem at run time.
@@ -221,7 +229,7 @@ pub struct Netem<B> {
     poked: bool,
     /// Packets that overtook, ready now.
     ready: VecDeque<Held<B>>,
-    queue: Tfifo<B>,
+    queue: Due<B>,
     /// The packet that a parent has looked at.
     peeked: Option<Held<B>>,
     child: Option<AnyQdisc<B>>,
@@ -253,8 +261,8 @@ impl Cells {
 }
 
 impl<B: Body> Netem<B> {
-    /// Empty; its streams are `name/loss`, `name/delay` and so on.
-    pub fn new(s: &NetemSpec, seed: u64, name: &str) -> Netem<B> {
+    /// Empty, in front of `child` where there is one; its streams are `name/loss`, `name/delay` and so on.
+    pub fn new<C>(s: &NetemSpec<C>, child: Option<AnyQdisc<B>>, seed: u64, name: &str) -> Netem<B> {
         let stream = |purpose: &str| Stream::new(seed, &format!("{name}/{purpose}"));
         let cells = |rate| Cells { rate, packet_overhead: s.packet_overhead, cell_size: s.cell_size, cell_overhead: s.cell_overhead };
         Netem {
@@ -272,9 +280,9 @@ impl<B: Body> Netem<B> {
             slot: s.slot.as_ref().map(|x| SlotMachine::new(x, stream("slot"))),
             poked: false,
             ready: VecDeque::new(),
-            queue: Tfifo::default(),
+            queue: Due::default(),
             peeked: None,
-            child: s.child.as_ref().map(|c| build(c, seed, name)),
+            child,
             backlog: 0,
             // A copy has no sender, so that one may be given back too often: with copies everything is orphaned.
             orphans: s.delay.0 > 0 || s.jitter.0 > 0 || s.rate.is_some() || s.duplicate.0 > 0,
