@@ -70,8 +70,17 @@ pub struct Extra {
     pub seed: Option<u64>,
 }
 
-/// Adds the messages for a queue without its children. `jitter` and `dualpi2` have none: the caller refuses them before.
+/// Adds the messages for a queue without its children. There are none for a queue that it does not [know](knows): the caller refuses it before.
 pub fn encode(batch: &mut Batch, spec: &QdiscSpec, place: Place, extra: Extra) {
+    messages(batch, spec, place, extra);
+}
+
+/// Whether the kernel can be told of a queue, its children apart.
+pub fn knows(spec: &QdiscSpec) -> bool {
+    messages(&mut Batch::new(), spec, Place::at(0, 0, true), Extra::default())
+}
+
+fn messages(batch: &mut Batch, spec: &QdiscSpec, place: Place, extra: Extra) -> bool {
     match spec {
         QdiscSpec::Netem(s) => begin(batch, "netem", place, |b| netem::options(b, s, place.new, extra)),
         QdiscSpec::Tbf(s) => begin(batch, "tbf", place, |b| shaper::tbf(b, s)),
@@ -87,8 +96,9 @@ pub fn encode(batch: &mut Batch, spec: &QdiscSpec, place: Place, extra: Extra) {
         QdiscSpec::Sfq(s) => begin(batch, "sfq", place, |b| fair::sfq(b, s)),
         QdiscSpec::Cake(s) => begin(batch, "cake", place, |b| fair::cake(b, s)),
         QdiscSpec::Fq(s) => begin(batch, "fq", place, |b| fair::fq(b, s)),
-        QdiscSpec::Dualpi2(_) | QdiscSpec::Jitter(_) => {}
+        _ => return false,
     }
+    true
 }
 
 /// htb's queue, which has no parameters that matter, and its class `H:1`, which has them all.

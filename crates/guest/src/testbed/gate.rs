@@ -43,15 +43,10 @@ pub fn needed(schedule: &[ScheduledChange], stage: usize) -> bool {
 
 /// The queues of a stage, outermost first.
 pub fn layers(spec: &QdiscSpec, gated: bool, schedule: &[ScheduledChange], stage: usize) -> Vec<Layer> {
-    let mut list = vec![Layer::Queue(alone(spec))];
-    let mut inner = spec;
-    while let Some(child) = inner.child() {
-        list.push(Layer::Queue(alone(child)));
-        inner = child;
-    }
+    let mut list: Vec<Layer> = spec.levels().map(|q| Layer::Queue(q.without_child())).collect();
     if gated {
         add_gate(&mut list);
-    } else if matches!(inner, QdiscSpec::Htb(_)) && limits(schedule, stage, list.len() - 1) {
+    } else if matches!(list.last(), Some(Layer::Queue(QdiscSpec::Htb(_)))) && limits(schedule, stage, list.len() - 1) {
         // htb's own FIFO can be changed only under a name of its own.
         list.push(Layer::Queue(QdiscSpec::Pfifo(PfifoSpec { limit: TX_QUEUE_LEN })));
     }
@@ -83,16 +78,4 @@ fn add_gate(list: &mut Vec<Layer>) {
         *last = r;
     }
     list.append(&mut rest);
-}
-
-/// A queue without its child.
-fn alone(spec: &QdiscSpec) -> QdiscSpec {
-    let mut q = spec.clone();
-    match &mut q {
-        QdiscSpec::Netem(s) => s.child = None,
-        QdiscSpec::Tbf(s) => s.child = None,
-        QdiscSpec::Htb(s) => s.child = None,
-        _ => {}
-    }
-    q
 }

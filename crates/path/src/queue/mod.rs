@@ -153,6 +153,15 @@ impl QdiscSpec {
         self.child_mut().map(|place| *place = Some(Box::new(child))).is_some()
     }
 
+    /// The same with no child.
+    pub fn without_child(&self) -> QdiscSpec {
+        let mut alone = self.clone();
+        if let Some(place) = alone.child_mut() {
+            *place = None;
+        }
+        alone
+    }
+
     /// Whether a TCP on the host of this queue leaves its pacing to it or to a child.
     pub fn paces(&self) -> bool {
         self.levels().any(QdiscSpec::paces_itself)
