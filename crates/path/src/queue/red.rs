@@ -7,12 +7,14 @@
 //! of the word and never starts that timer; told the old way, it does.
 //! What it does not model: a child other than the byte FIFO, qevents, a change of its parameters while it runs.
 
+pub(crate) mod law;
 pub mod tc;
 
 use crate::discipline::{Aged, AnyQdisc, Body, Discipline, Freed, Meter, Qdisc, StageStats};
 use crate::parts::clock::Ticker;
 use crate::values::SpecError;
 use crate::words::{print, TcError, Words};
+use law::{Fate, Law};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use tc::Computed;
@@ -124,122 +126,13 @@ impl Discipline for RedSpec {
     }
 }
 
-/// The average and the spacing of drops.
-#[derive(Clone, Debug)]
-struct Average {
-    tc: Computed,
-    /// Thresholds, B << wlog.
-    min: u64,
-    max: u64,
-    /// Bytes << wlog.
-    avg: u64,
-    /// Packets since the last strike; -1 when the next draws a new spacing.
-    count: i32,
-    /// The random number of this spacing: bytes above `min` that must have been counted.
-    spacing: u32,
-    /// Probability at `max`, Q0.32, and per byte above `min`.
-    top: u32,
-    per_byte: u32,
-    idle: Option<Time>,
-    stream: Stream,
-}
-
-/// What happens to a packet.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Fate {
-    Pass,
-    Early,
-    Forced,
-}
-
-/// Most that an idle time counts, in cells of the table of tc's.
-const CELLS: u64 = 255;
-
-impl Average {
-    fn new(s: &RedSpec, stream: Stream) -> Average {
-        let tc = Computed::of(s).expect("a validated red");
-        let scaled = |bytes: u32| u64::from(bytes) << tc.wlog;
-        let (min, max) = (scaled(s.min), scaled(s.max));
-        let mut a = Average { min, max, avg: 0, count: -1, spacing: 0, top: tc.max_p, per_byte: 1, idle: Some(Time::ZERO), stream, tc };
-        if a.top == 0 {
-            a.top = (u32::MAX >> a.tc.plog).wrapping_mul(a.width());
-        }
-        a.per_byte = (a.top / a.width()).max(1);
-        a
-    }
-    fn width(&self) -> u32 {
-        ((self.max - self.min) >> self.tc.wlog) as u32
-    }
-
-    /// An idle time counts as small packets would have. Linux: red_calc_qavg_from_idle_time()
-    fn after_idling(&self, now: Time, since: Time) -> u64 {
-        let micros = (now.since(since).0 / 1_000).min(CELLS << self.tc.cell_log);
-        match self.tc.damping[(micros >> self.tc.cell_log) as usize & 0xff] {
-            // The table is coarse at its start: there (1−W)^m is 1−mW.
-            0 => match (self.avg * micros) >> self.tc.cell_log {
-                decay if decay < self.avg >> 1 => self.avg - decay,
-                _ => self.avg >> 1,
-            },
-            shift => self.avg >> shift,
-        }
-    }
-
-    /// A packet comes and finds `backlog`. Linux: red_calc_qavg()
-    fn arrival(&mut self, now: Time, backlog: u64) {
-        self.avg = match self.idle.take() {
-            Some(since) => self.after_idling(now, since),
-            None => self.avg + backlog - (self.avg >> self.tc.wlog),
-        };
-    }
-
-    /// Linux: red_action()
-    fn fate(&mut self) -> Fate {
-        if self.avg < self.min || self.avg >= self.max {
-            self.count = -1;
-            return if self.avg < self.min { Fate::Pass } else { Fate::Forced };
-        }
-        self.count += 1;
-        if self.count == 0 {
-            self.spacing = self.draw();
-            return Fate::Pass;
-        }
-        let above = (self.avg - self.min) >> self.tc.wlog;
-        if above * (self.count as u64) < u64::from(self.spacing) {
-            return Fate::Pass;
-        }
-        self.count = 0;
-        self.spacing = self.draw();
-        Fate::Early
-    }
-    fn draw(&mut self) -> u32 {
-        self.stream.next_u32() / self.per_byte
-    }
-
-    /// Keeps the average between 0.4 and 0.6 of the way from min to max. Floyd, Gummadi, Shenker 2001; Linux: red_adaptative_algo()
-    fn adapt(&mut self, now: Time) {
-        let avg = self.idle.map_or(self.avg, |since| self.after_idling(now, since)) >> self.tc.wlog;
-        let (min, fifth) = (self.min >> self.tc.wlog, u64::from(self.width() / 5));
-        if avg > min + 3 * fifth && self.top <= TOP_MAX {
-            self.top += (self.top / 4).min(TOP_STEP);
-        } else if avg < min + 2 * fifth && self.top >= TOP_MIN {
-            self.top = self.top / 10 * 9;
-        }
-        let width = self.width();
-        self.per_byte = ((self.top + width / 2) / width).max(1);
-    }
-}
-
-/// Bounds and step of the adapted probability, Q0.32: 1 %, 50 %, 1 %. Linux: MAX_P_MIN, MAX_P_MAX, MAX_P_ALPHA
-const TOP_MIN: u32 = 42_949_673;
-const TOP_MAX: u32 = 50 * TOP_MIN;
-const TOP_STEP: u32 = TOP_MIN;
 /// Time between adaptations, ticks: HZ / 2.
 const ADAPT: u64 = 50;
 
 /// The queue itself.
 pub struct Red<B> {
     spec: RedSpec,
-    average: Average,
+    law: Law,
     adapting: Option<Ticker>,
     queue: VecDeque<Aged<B>>,
     bytes: u64,
@@ -252,7 +145,7 @@ impl<B> Red<B> {
     /// An empty queue; its draws are the stream `name/drop`.
     pub fn new(spec: &RedSpec, seed: u64, name: &str) -> Red<B> {
         Red {
-            average: Average::new(spec, Stream::new(seed, &format!("{name}/drop"))),
+            law: Law::new(spec, Stream::new(seed, &format!("{name}/drop"))),
             adapting: spec.adaptive.then(|| Ticker::new(seed, ADAPT)),
             spec: spec.clone(),
             queue: VecDeque::new(),
@@ -264,13 +157,12 @@ impl<B> Red<B> {
     /// Adaptations that were due since the last packet: they depend on nothing that has changed in between.
     fn catch_up(&mut self, now: Time) {
         while let Some(t) = self.adapting.as_mut().and_then(|a| a.due(now)) {
-            self.average.adapt(t);
+            self.law.adapt(t);
         }
     }
     /// Whether RED lets it in; marks it if that is what it takes.
     fn admits(&mut self, now: Time, p: &mut Packet<B>) -> bool {
-        self.average.arrival(now, self.bytes);
-        let fate = self.average.fate();
+        let fate = self.law.arrival(now, self.bytes);
         if fate == Fate::Pass {
             return true;
         }
@@ -308,7 +200,7 @@ impl<B: Send> Qdisc<B> for Red<B> {
             // Asked in vain, it is idle. tbf and htb never ask in vain.
             self.look = false;
             self.catch_up(now);
-            self.average.idle.get_or_insert(now);
+            self.law.idles(now);
             return None;
         };
         self.bytes -= u64::from(p.size);

@@ -1,3 +1,4 @@
+use super::law::TOP_STEP;
 use super::*;
 use crate::discipline::spec;
 use tcpscape_base::Ecn;
@@ -27,7 +28,7 @@ fn floyds_defaults() {
 
 #[test]
 fn the_average_follows_a_sixteenth_of_the_way() {
-    let mut a = Average::new(&spec(TYPICAL), Stream::new(1, "t"));
+    let mut a = Law::new(&spec(TYPICAL), Stream::new(1, "t"));
     a.idle = None;
     a.arrival(Time(0), 16_000);
     assert_eq!(a.avg >> 4, 1_000);
@@ -38,7 +39,7 @@ fn the_average_follows_a_sixteenth_of_the_way() {
 #[test]
 fn strikes_are_evenly_spaced_at_the_average_they_were_drawn_for() {
     // Half-way between min and max at 0.1: evenly between 1 and 1 / 0.05 = 20 packets from strike to strike.
-    let mut a = Average::new(&spec(TYPICAL), Stream::new(1, "t"));
+    let mut a = Law::new(&spec(TYPICAL), Stream::new(1, "t"));
     a.idle = None;
     a.avg = (21_434 + 42_870 / 2) << 4;
     let fates: Vec<bool> = (0..40_000).map(|_| a.fate() == Fate::Early).collect();
@@ -51,8 +52,8 @@ fn strikes_are_evenly_spaced_at_the_average_they_were_drawn_for() {
 fn above_max_all_are_struck_and_ecn_saves_them() {
     for (words, drops, marks) in [("", 1, 0), (" ecn", 0, 1), (" ecn harddrop", 1, 0)] {
         let mut q: Red<u32> = Red::new(&spec(&format!("{TYPICAL}{words}")), 1, "t");
-        q.average.idle = None;
-        q.average.avg = 80_000 << 4;
+        q.law.idle = None;
+        q.law.avg = 80_000 << 4;
         q.enqueue(Time(0), full(0), &mut Freed::default());
         assert_eq!((q.meter.s.drops.aqm, q.meter.s.marked), (drops, marks), "{words}");
     }
@@ -63,18 +64,18 @@ fn only_a_look_in_vain_makes_it_idle() {
     let mut q: Red<u32> = Red::new(&spec(TYPICAL), 1, "t");
     let mut f = Freed::default();
     q.enqueue(Time(0), full(0), &mut f);
-    assert!(q.average.idle.is_none() && q.dequeue(Time(1), &mut f).is_some());
+    assert!(q.law.idle.is_none() && q.dequeue(Time(1), &mut f).is_some());
     assert_eq!(q.next_event(), Time::ZERO, "whoever owns it looks once more");
-    assert!(q.peek(Time(1), &mut f).is_none() && q.average.idle.is_none(), "tbf peeks");
+    assert!(q.peek(Time(1), &mut f).is_none() && q.law.idle.is_none(), "tbf peeks");
     assert!(q.dequeue(Time(2), &mut f).is_none());
-    assert_eq!((q.average.idle, q.next_event()), (Some(Time(2)), Time::MAX));
+    assert_eq!((q.law.idle, q.next_event()), (Some(Time(2)), Time::MAX));
 }
 
 #[test]
 fn adaptive_raises_a_probability_that_is_too_low() {
     let mut q: Red<u32> = Red::new(&spec(&format!("{TYPICAL} adaptive")), 1, "t");
-    (q.average.idle, q.average.avg) = (None, 60_000 << 4);
+    (q.law.idle, q.law.avg) = (None, 60_000 << 4);
     q.catch_up(Time(1_020_000_000));
     // twice a hundredth, every 51 ticks
-    assert_eq!(q.average.top, 429_496_729 + 2 * TOP_STEP);
+    assert_eq!(q.law.top, 429_496_729 + 2 * TOP_STEP);
 }
