@@ -6,6 +6,7 @@
 //! imports this file or another discipline; parents get their child through [`Child`].
 
 pub mod cake;
+pub mod choke;
 pub mod codel;
 pub mod dualpi2;
 pub mod fifo;
@@ -133,6 +134,8 @@ table! {
     PfifoHeadDrop: fifo::PfifoHeadDropSpec,
     /// Stochastic fairness queueing.
     Sfq: sfq::SfqSpec,
+    /// RED that compares a packet with one drawn from the queue.
+    Choke: choke::ChokeSpec,
     /// Our own delay variation, with a choice of order.
     Jitter: jitter::JitterSpec,
 }
