@@ -4,7 +4,7 @@
 //! |---|---|
 //! | netem's options | [`netem`] |
 //! | tbf and htb, rate tables | [`shaper`] |
-//! | red, codel, fq_codel, pie, fq_pie | [`aqm`] |
+//! | red, choke, codel, fq_codel, pie, fq_pie | [`aqm`] |
 //! | fq, sfq and cake | [`fair`] |
 //! | statistics | [`stats`] |
 //!
@@ -88,6 +88,7 @@ fn messages(batch: &mut Batch, spec: &QdiscSpec, place: Place, extra: Extra) -> 
         QdiscSpec::Pfifo(s) => begin(batch, "pfifo", place, |b| b.raw(&limit(s.limit))),
         QdiscSpec::Bfifo(s) => begin(batch, "bfifo", place, |b| b.raw(&limit(s.limit))),
         QdiscSpec::Red(s) => begin(batch, "red", place, |b| aqm::red(b, s)),
+        QdiscSpec::Choke(s) => begin(batch, "choke", place, |b| aqm::choke(b, s)),
         QdiscSpec::Codel(s) => begin(batch, "codel", place, |b| aqm::codel(b, s)),
         QdiscSpec::FqCodel(s) => begin(batch, "fq_codel", place, |b| aqm::fq_codel(b, s)),
         QdiscSpec::Pie(s) => begin(batch, "pie", place, |b| aqm::pie(b, s)),
