@@ -1,7 +1,8 @@
 """Prints circles of files that import one another, crate by crate; exit status 1 if there is any.
 
-Read are `use crate::…`, `use super::…`, those of a module's own children, and such paths inside the code, outside tests. A name that a module only passes on
-(`pub use`) counts for the file that defines it. A module may use its own parent's names, since they are one unit: that alone is no circle.
+Read are `use crate::…`, `use super::…`, those of a module's own children, and such paths inside the code, outside tests. A name that a module
+only passes on (`pub use`) counts for the file that defines it. A module may use its own parent's names, since they are one unit: that alone
+is no circle.
 """
 
 from __future__ import annotations

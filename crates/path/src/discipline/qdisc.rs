@@ -7,7 +7,7 @@ use tcpscape_base::{Packet, Time};
 /// A queue discipline at run time. It asks nobody for the time.
 pub trait Qdisc<B>: Send {
     /// Takes a packet, or drops it (and tells `freed`). False when there is no room for it, which a TCP on the same host
-    /// learns (`NET_XMIT_DROP`); what an impairment takes away counts as taken.
+    /// learns; what an impairment takes away counts as taken.
     fn enqueue(&mut self, now: Time, p: Packet<B>, freed: &mut Freed) -> bool;
     /// Gives the next packet that may leave at `now`.
     fn dequeue(&mut self, now: Time, freed: &mut Freed) -> Option<Packet<B>>;

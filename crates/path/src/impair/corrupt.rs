@@ -1,7 +1,7 @@
 //! Corruption.
 //!
 //! What it is: netem's `corrupt P [CORRELATION]`, a flipped bit, here a flag: the receiver's checksum refuses the packet.
-//! Source: tc-netem(8). Linux: netem_enqueue().
+//! Source: tc-netem(8).
 //! How it differs: Linux flips a bit of the first (linear) part; whichever it is, a checksum of the IP or TCP header fails.
 //! What it does not model: damage to the Ethernet header, which would lose the packet earlier with the same result.
 

@@ -1,7 +1,7 @@
 //! Duplication.
 //!
 //! What it is: netem's `duplicate P [CORRELATION]`: a second copy of the packet.
-//! Source: tc-netem(8). Linux: netem_enqueue().
+//! Source: tc-netem(8).
 //! How it differs: the copy enters netem again (with duplication off) rather than the root of the tree above it; only
 //! counters can tell. A lost original with a copy leaves one packet, as in Linux.
 //! What it does not model: more than one copy.

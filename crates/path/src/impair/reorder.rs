@@ -2,7 +2,7 @@
 //!
 //! What it is: netem's `reorder P [CORRELATION] gap N`: of the packets after the first N−1, each is sent at once with
 //! probability P, the others wait out their delay.
-//! Source: tc-netem(8). Linux: netem_enqueue().
+//! Source: tc-netem(8).
 //! How it differs: nothing known.
 //! What it does not model: reordering by jitter is not here; it comes from due times.
 

@@ -42,7 +42,7 @@ pub fn table(d: Dist) -> Option<&'static Table> {
     }))
 }
 
-/// netem's draw of a delay: mean `mu`, spread `sigma` (both ns), from 32 random bits.
+/// netem's draw of a delay: mean `mu`, spread `sigma` (both ns), from 32 random bits. Linux: tabledist()
 #[inline]
 pub fn sample(mu: i64, sigma: i32, rnd: u32, table: Option<&Table>) -> i64 {
     if sigma == 0 {

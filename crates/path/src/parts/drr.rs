@@ -2,7 +2,7 @@
 //!
 //! What it is: deficit round robin over two lists. A flow that was idle goes to the end of the new flows, which are served before
 //! the old; when its quantum is used up, or when it runs empty while old flows wait, it goes to the end of the old ones.
-//! Source: RFC 8290 §4; Shreedhar and Varghese 1995. Linux: fq_codel_dequeue(), fq_pie_qdisc_dequeue().
+//! Source: RFC 8290 §4; Shreedhar and Varghese 1995.
 //! How it differs: the bucket is a hash of the flow's number under a key from the seed, where Linux hashes addresses and ports
 //! under a key from its boot; whether two flows share a bucket is as likely.
 //! What it does not model: filters and classes.

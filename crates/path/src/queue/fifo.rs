@@ -184,7 +184,7 @@ impl<B: Send> Qdisc<B> for Fifo<B> {
 
 /// Device queue length: `pfifo` without a limit takes as many packets, `bfifo` as many full frames (`txqueuelen` of veth and Ethernet).
 pub const TX_QUEUE_LEN: u64 = 1000;
-/// A full Ethernet frame, B (`psched_mtu` at MTU 1500).
+/// A full Ethernet frame at MTU 1500, B.
 const FULL_FRAME: u64 = 1514;
 
 fn limit(w: &mut Words<'_>, default: u64) -> Result<u64, TcError> {

@@ -2,7 +2,7 @@
 //!
 //! What it is: an average over the bytes that arrivals find, with weight 2^-Wlog. Below `min` everything passes; between `min` and
 //! `max` packets are struck evenly spaced, the more often the longer the average, up to `probability`; above `max` all of them are.
-//! Source: Floyd and Jacobson 1993; tc-red(8); what tc computes from its words is in [`tc`]. Linux: red_enqueue(), red_dequeue(), red_action().
+//! Source: Floyd and Jacobson 1993; tc-red(8); the rule is [`law`], what tc computes from its words is in [`tc`].
 //! How it differs: `adaptive` adapts every 510 ms. Since tc says its flags in an attribute of their own (5.7), Linux takes note
 //! of the word and never starts that timer; told the old way, it does.
 //! What it does not model: a child other than the byte FIFO, qevents, a change of its parameters while it runs.

@@ -17,7 +17,7 @@ const QUANTUM_MAX: u64 = 1514;
 /// Least memory for packets of a shaped queue, B, and most for any without a memlimit: 10240 frames (docs/models/cake.md).
 const MEMORY_MIN: u64 = 4 << 20;
 const MEMORY_MAX: u64 = 10_240 * MTU;
-/// What the kernel keeps of a packet besides its payload, B (`skb->truesize` of a segment in Linux 6.1).
+/// What Linux 6.1 keeps of a packet besides its payload, B (docs/models/cake.md).
 const SKB_OVERHEAD: u64 = 1280;
 /// Least rate of the shaper, B/s.
 const RATE_MIN: u64 = 64;

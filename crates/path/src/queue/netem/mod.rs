@@ -2,7 +2,7 @@
 //!
 //! What it is: at the entrance a packet is judged in this order: duplicate, loss (or an ECN mark), corruption, the limit;
 //! then it gets a due time from delay, jitter and rate, and leaves by due time, which is why jitter reorders.
-//! Source: tc-netem(8), Hemminger 2005. Linux: netem_enqueue(), netem_dequeue(), tabledist(), packet_time_ns().
+//! Source: tc-netem(8), Hemminger 2005.
 //! How it differs: times are kept to the nanosecond, where tc 6.1 rounds to microseconds and then to ticks of 64 ns; each
 //! impairment draws from its own stream; a copy enters netem again instead of the root of the tree.
 //! What it does not model: distribution tables of one's own, `delay` beyond tc's 274 s.
@@ -249,7 +249,7 @@ struct Cells {
 }
 
 impl Cells {
-    /// Linux: packet_time_ns()
+    /// The time of a packet of this size, ns: with its overhead, in whole cells where there are any.
     #[inline]
     fn nanos(&self, size: u32) -> i64 {
         let mut len = (i64::from(size) + i64::from(self.packet_overhead)).max(0) as u64;
@@ -291,7 +291,7 @@ impl<B: Body> Netem<B> {
         }
     }
 
-    /// The kernel's order of decisions: duplicate, lose or mark, corrupt, limit. Linux: netem_enqueue()
+    /// The order of decisions: duplicate, lose or mark, corrupt, limit (docs/models/netem.md).
     #[inline(always)]
     fn admit(&mut self, now: Time, p: Packet<B>, may_copy: bool, freed: &mut Freed) -> bool {
         let copy = may_copy && self.duplicate.strikes();
@@ -334,7 +334,7 @@ impl<B: Body> Netem<B> {
         self.hold(now, p, freed)
     }
 
-    /// An offloaded packet is cut and its first segment damaged; the rest enter anew. Linux: netem_segment()
+    /// An offloaded packet is cut and its first segment damaged; the rest enter anew.
     #[cold]
     fn cut(&mut self, now: Time, p: &Packet<B>, freed: &mut Freed) -> bool {
         self.meter.s.segmented += u64::from(p.segs) - 1;
@@ -364,18 +364,13 @@ impl<B: Body> Netem<B> {
             self.ready.push_front(Held { due: now.0 as i64, arrived: now, ticket, packet: p });
         } else {
             let rnd = if self.jitter == 0 { 0 } else { self.delays.draw() };
-            let mut delay = dist::sample(self.delay, self.jitter, rnd, self.table);
-            let mut from = now.0 as i64;
+            let mut due = now.0 as i64 + dist::sample(self.delay, self.jitter, rnd, self.table);
             if let Some(cells) = &self.rate {
-                // The rate is served after the last packet queued, whose waiting counts as delay.
+                // The line takes it up when its delay is over and the last packet has left.
                 let overtaken = self.ready.back().map(|h| h.due);
-                if let Some(last) = self.queue.last_due().max(overtaken) {
-                    delay = (delay - (last - from)).max(0);
-                    from = last;
-                }
-                delay += cells.nanos(p.size);
+                due = due.max(self.queue.last_due().max(overtaken).unwrap_or(due)) + cells.nanos(p.size);
             }
-            self.queue.push(Held { due: from + delay, arrived: now, ticket, packet: p });
+            self.queue.push(Held { due, arrived: now, ticket, packet: p });
         }
         self.poked = self.slot.is_some();
         let (packets, bytes) = (self.packets(), self.bytes());
@@ -388,12 +383,8 @@ impl<B: Body> Netem<B> {
     fn due(&mut self, now: Time) -> Option<Held<B>> {
         let t = now.0 as i64;
         let due = self.queue.first_due()?;
-        if let Some(slot) = &mut self.slot {
-            if slot.opens(t, due) > t {
-                return None;
-            }
-        }
-        if due > t {
+        let shut = self.slot.as_mut().is_some_and(|slot| slot.opens(t, due) > t);
+        if shut || due > t {
             return None;
         }
         let h = self.queue.pop()?;
