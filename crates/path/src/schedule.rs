@@ -72,19 +72,6 @@ pub enum Change {
     },
 }
 
-/// A rate trace from a list of delivery opportunities in ms (Mahimahi's format: a line is the chance to send `bytes`),
-/// averaged over bins.
-pub fn rates_from_opportunities(ms: &[u64], bytes: u64, bin: Duration) -> Vec<(Duration, Rate)> {
-    let width = bin.0.max(1);
-    let last = ms.iter().max().map_or(0, |m| m * 1_000_000 / width);
-    let mut count = vec![0u64; last as usize + 1];
-    for m in ms {
-        count[(m * 1_000_000 / width) as usize] += 1;
-    }
-    let rate = |n: u64| Rate((u128::from(n) * u128::from(bytes) * 8 * 1_000_000_000 / u128::from(width)) as u64);
-    count.iter().enumerate().map(|(i, &n)| (Duration(i as u64 * width), rate(n))).collect()
-}
-
 impl ScheduledChange {
     /// Says what is wrong with it, for a path of these queues.
     pub(crate) fn validate(&self, stages: &[&QdiscSpec]) -> Result<(), SpecError> {
