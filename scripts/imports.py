@@ -34,9 +34,10 @@ def modules(src: Path) -> dict[Module, Path]:
 
 
 def code(text: str) -> str:
-    """The production code of a file: no comments, no strings, no module or item for tests."""
+    """The production code of a file: no comments, no strings, no paths of visibility, no module or item for tests."""
     text = re.sub(r"//[^\n]*", "", text)
     text = re.sub(r'"(?:\\.|[^"\\])*"', '""', text, flags=re.DOTALL)
+    text = re.sub(r"\bpub\(in [^)]*\)", "pub", text)
     kept, at = [], 0
     for test in re.finditer(r"#\[cfg\(test\)\]\s*", text):
         if test.start() < at:
