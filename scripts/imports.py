@@ -36,6 +36,7 @@ def modules(src: Path) -> dict[Module, Path]:
 def code(text: str) -> str:
     """The production code of a file: no comments, no strings, no paths of visibility, no module or item for tests."""
     text = re.sub(r"//[^\n]*", "", text)
+    text = text.replace("'\"'", "''")
     text = re.sub(r'"(?:\\.|[^"\\])*"', '""', text, flags=re.DOTALL)
     text = re.sub(r"\bpub\(in [^)]*\)", "pub", text)
     kept, at = [], 0

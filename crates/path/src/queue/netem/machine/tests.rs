@@ -1,7 +1,7 @@
 //! netem against worked arithmetic.
 
 use super::*;
-use crate::discipline::spec;
+use crate::discipline::{spec, Child};
 use crate::QdiscSpec;
 use tcpscape_base::Ecn;
 
