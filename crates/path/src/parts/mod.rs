@@ -6,7 +6,7 @@
 //! | [`dist`]: distributions of delays | netem, jitter |
 //! | [`drr`]: flows in turn | fq_codel, fq_pie |
 //! | [`due`]: packets by due time | netem, jitter |
-//! | [`hash`]: flows into buckets | drr, fq, sfq |
+//! | `hash`: flows into buckets | drr, fq, sfq |
 //! | [`pace`]: bytes as time at a rate | tbf, htb |
 
 pub mod clock;
