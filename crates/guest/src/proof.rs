@@ -8,8 +8,7 @@ use crate::report::FlowReport;
 use crate::testbed::QueueReport;
 use serde::Serialize;
 use std::collections::BTreeMap;
-use tcpscape_path::spec::Loss;
-use tcpscape_path::{PathSpec, QdiscSpec};
+use tcpscape_path::{Loss, PathSpec, QdiscSpec};
 use tcpscape_sim::Plan;
 
 /// Standard deviations that a share may be off before it is reported.

@@ -19,8 +19,8 @@ struct Recorded {
     attributes: String,
 }
 
-const KINDS: [&str; 14] =
-    ["netem", "tbf", "htb", "pfifo", "bfifo", "pfifo_head_drop", "red", "codel", "fq_codel", "pie", "fq_pie", "sfq", "cake", "fq"];
+const KINDS: [&str; 15] =
+    ["netem", "tbf", "htb", "pfifo", "bfifo", "pfifo_head_drop", "red", "choke", "codel", "fq_codel", "pie", "fq_pie", "sfq", "cake", "fq"];
 const TCA_KIND: u16 = 1;
 const TCA_OPTIONS: u16 = 2;
 const RTM_NEWTCLASS: u16 = 40;
@@ -143,6 +143,7 @@ fn every_kind_and_word_is_among_the_recorded() {
         "horizon_cap",
         "sfq",
         "headdrop",
+        "choke",
         "cake",
         "besteffort",
         "diffserv4",

@@ -1,32 +1,43 @@
 //! A path: what tc does to packets, as a machine without a clock of its own.
 //!
-//! A [`Pipe`] is one direction: an ordered list of stages, each with a queue discipline as Linux has it (netem, tbf,
-//! htb, fifos) or one of our own (`jitter`). Whoever owns the clock drives it: `push(now, packet)` at the entrance,
-//! `pop(now)` at the exit, `next_event()` to know when to look again. The same code serves simulated segments and real
-//! packets.
+//! A [`Pipe`] is one direction: an ordered list of stages, each with a queue discipline as Linux has it (netem, tbf, htb, fq_codel, …) or
+//! one of our own (`jitter`). Whoever owns the clock drives it: `push(now, packet)` at the entrance, `pop(now)` at the exit, `next_event()`
+//! to know when to look again. The same code serves simulated segments and real packets.
 //!
-//! | Question | File |
+//! From the bottom up; each module imports only those above it in this table:
+//!
+//! | Module | What it is |
 //! |---|---|
-//! | tc's words | [`grammar`] |
-//! | what a path is made of, as data (JSON) | [`spec`] |
-//! | netem | [`netem`], its impairments in [`impair`] |
-//! | tbf, htb, fifos | [`queue`] |
-//! | changes while it runs | [`schedule`] |
+//! | `values` | probabilities, distributions, hosts, what is wrong with a field |
+//! | [`words`] | tc's words: lexer, units, printing. It knows no discipline |
+//! | [`discipline`] | what every discipline is: traits from words to machine, accounting, [`Patch`] |
+//! | [`parts`] | what several disciplines use: flows in turn, pace, clock, packets by due time |
+//! | `impair` | netem's judges: loss, duplication, corruption, reordering |
+//! | [`queue`] | the disciplines, one file each, and the table of all of them: [`QdiscSpec`], [`REGISTRY`] |
+//! | `grammar` | [`parse_tc`]: a queue and its children in tc's words |
+//! | [`schedule`] | changes while it runs |
+//! | [`spec`] | a path as data: stages and schedule, JSON |
+//! | `pipe` | [`Pipe`]: the stages at run time |
 //!
 //! A random stream is named `direction/stage/qdisc/purpose`, so adding one impairment moves no other's draws.
 
-pub mod grammar;
-pub mod impair;
-pub mod netem;
+pub mod discipline;
+mod grammar;
+mod impair;
+pub mod parts;
 mod pipe;
 pub mod queue;
 pub mod schedule;
 pub mod spec;
-mod stats;
+mod values;
+pub mod words;
 
-pub use grammar::{parse_tc, TcError};
-pub use pipe::{Path, Pipe};
-pub use queue::{segments, Body, Freed, Qdisc, REGISTRY};
-pub use schedule::{Patch, ScheduledChange};
-pub use spec::{Dist, Host, PathSpec, Prob, QdiscSpec, SpecError, StageSpec};
-pub use stats::{DelayStats, Drops, StageStats};
+pub use discipline::{segments, Body, DelayStats, Drops, Freed, Patch, Qdisc, StageStats};
+pub use grammar::parse_tc;
+pub use impair::loss::Loss;
+pub use pipe::Pipe;
+pub use queue::{Entry, QdiscSpec, REGISTRY};
+pub use schedule::ScheduledChange;
+pub use spec::{PathSpec, StageSpec};
+pub use values::{Dist, Host, Prob, SpecError};
+pub use words::TcError;

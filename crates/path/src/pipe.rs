@@ -1,29 +1,14 @@
-//! One direction of a path at run time, and both together.
+//! One direction of a path at run time.
 //!
 //! Whoever owns the clock calls [`Pipe::push`], [`Pipe::pop`] and [`Pipe::next_event`]. Events inside happen at their own
 //! times, in order, even if the owner comes late: a packet that leaves stage 0 at t enters stage 1 at t.
 
-use crate::queue::{build, AnyQdisc, Body, Freed};
+use crate::discipline::{AnyQdisc, Body, Child, Freed, StageStats};
 use crate::schedule::Runner;
-use crate::spec::{Host, PathSpec, QdiscSpec, StageSpec};
-use crate::stats::StageStats;
+use crate::spec::{PathSpec, StageSpec};
+use crate::values::Host;
 use std::collections::VecDeque;
-use tcpscape_base::{Packet, Rate, Time};
-
-/// Both directions of a path.
-pub struct Path<B> {
-    /// Where data go.
-    pub forward: Pipe<B>,
-    /// Where acknowledgements come back.
-    pub reverse: Pipe<B>,
-}
-
-impl<B: Body> Path<B> {
-    /// The directions are named `forward` and `reverse`, which names their random streams.
-    pub fn new(forward: &PathSpec, reverse: &PathSpec, seed: u64) -> Path<B> {
-        Path { forward: Pipe::new(forward, seed, "forward"), reverse: Pipe::new(reverse, seed, "reverse") }
-    }
-}
+use tcpscape_base::{Packet, Time};
 
 struct Stage<B> {
     queue: AnyQdisc<B>,
@@ -47,14 +32,13 @@ pub struct Pipe<B> {
     /// Whether departures from the first stage are reported: somebody drains them.
     track: bool,
     freed: Freed,
-    capacity: Option<Rate>,
 }
 
 impl<B: Body> Pipe<B> {
     /// An empty direction. The specification must have passed [`PathSpec::validate`].
     pub fn new(spec: &PathSpec, seed: u64, direction: &str) -> Pipe<B> {
         let stage = |(i, s): (usize, &StageSpec)| Stage {
-            queue: build(&s.qdisc, seed, &format!("{direction}/{i}")),
+            queue: s.qdisc.build(seed, &format!("{direction}/{i}")),
             next: Time::MAX,
             blocked: false,
             at: s.at,
@@ -71,7 +55,6 @@ impl<B: Body> Pipe<B> {
             holds_sender,
             track: false,
             freed: Freed::default(),
-            capacity: spec.stages.iter().filter_map(|s| slowest(&s.qdisc)).min(),
         };
         p.reschedule();
         p
@@ -157,10 +140,6 @@ impl<B: Body> Pipe<B> {
     /// Packets inside, those that are out but not popped included.
     pub fn held(&self) -> u64 {
         self.stages.iter().map(|s| s.queue.packets()).sum::<u64>() + self.out.len() as u64
-    }
-    /// The lowest rate asked for at the start, if any stage has one.
-    pub fn capacity_hint(&self) -> Option<Rate> {
-        self.capacity
     }
 
     /// The account of every queue, stage by stage, children after their parents.
@@ -279,16 +258,4 @@ impl<B: Body> Pipe<B> {
     fn settle(&mut self) {
         self.next = self.stages.iter().fold(self.schedule_next, |t, s| t.min(s.next));
     }
-}
-
-/// The lowest rate in a queue and its children.
-fn slowest(q: &QdiscSpec) -> Option<Rate> {
-    let own = match q {
-        QdiscSpec::Netem(s) => s.rate,
-        QdiscSpec::Tbf(s) => Some(s.rate),
-        QdiscSpec::Cake(s) => s.bandwidth,
-        QdiscSpec::Htb(s) => Some(s.ceil.map_or(s.rate, |c| c.min(s.rate))),
-        _ => None,
-    };
-    own.into_iter().chain(q.child().and_then(slowest)).min()
 }

@@ -5,42 +5,11 @@
 //! How it differs: a ramp or a rate trace keeps a bucket's tokens (in bytes), where each `tc qdisc change` would fill it.
 //! What it does not model: replacing a queue by one of another kind.
 
-use crate::spec::{PathSpec, Prob, QdiscSpec, SpecError};
+use crate::discipline::Patch;
+use crate::queue::QdiscSpec;
+use crate::values::SpecError;
 use serde::{Deserialize, Serialize};
 use tcpscape_base::{Duration, Rate, Time};
-
-/// New values for some parameters of a queue; what is left out stays.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Patch {
-    /// Delay (netem, jitter).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub delay: Option<Duration>,
-    /// Jitter (netem, jitter).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub jitter: Option<Duration>,
-    /// Random loss (netem).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub loss: Option<Prob>,
-    /// Rate (netem, tbf, htb).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rate: Option<Rate>,
-    /// Bucket, B (tbf, htb).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub burst: Option<u64>,
-    /// Limit in the queue's own unit.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub limit: Option<u64>,
-    /// Nothing leaves the stage while this is set; packets wait (and overflow) in it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub outage: Option<bool>,
-    /// Puts back a loss model that is not plain random loss.
-    #[serde(skip)]
-    pub restore_loss: bool,
-    /// Keeps a bucket's tokens instead of filling it.
-    #[serde(skip)]
-    pub keep_tokens: bool,
-}
 
 /// A change of one queue.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -103,121 +72,32 @@ pub enum Change {
     },
 }
 
-/// A rate trace from a list of delivery opportunities in ms (Mahimahi's format: a line is the chance to send `bytes`),
-/// averaged over bins.
-pub fn rates_from_opportunities(ms: &[u64], bytes: u64, bin: Duration) -> Vec<(Duration, Rate)> {
-    let width = bin.0.max(1);
-    let last = ms.iter().max().map_or(0, |m| m * 1_000_000 / width);
-    let mut count = vec![0u64; last as usize + 1];
-    for m in ms {
-        count[(m * 1_000_000 / width) as usize] += 1;
-    }
-    let rate = |n: u64| Rate((u128::from(n) * u128::from(bytes) * 8 * 1_000_000_000 / u128::from(width)) as u64);
-    count.iter().enumerate().map(|(i, &n)| (Duration(i as u64 * width), rate(n))).collect()
-}
-
-impl Patch {
-    fn is_empty(&self) -> bool {
-        *self == Patch::default()
-    }
-    /// Of `self`, only what `which` names.
-    fn only(&self, which: &Patch) -> Patch {
-        Patch {
-            delay: which.delay.and(self.delay),
-            jitter: which.jitter.and(self.jitter),
-            loss: which.loss.and(self.loss),
-            rate: which.rate.and(self.rate),
-            burst: which.burst.and(self.burst),
-            limit: which.limit.and(self.limit),
-            outage: which.outage.map(|o| !o),
-            restore_loss: which.loss.is_some() && self.restore_loss,
-            keep_tokens: self.keep_tokens,
-        }
-    }
-    /// The point `part / whole` of the way to `end`.
-    fn between(&self, end: &Patch, part: u64, whole: u64) -> Patch {
-        let mix =
-            |a: u64, b: u64| ((u128::from(a) * u128::from(whole - part) + u128::from(b) * u128::from(part)) / u128::from(whole)) as u64;
-        let some = |a: Option<u64>, b: Option<u64>| a.zip(b).map(|(a, b)| mix(a, b));
-        Patch {
-            delay: some(self.delay.map(|d| d.0), end.delay.map(|d| d.0)).map(Duration),
-            jitter: some(self.jitter.map(|d| d.0), end.jitter.map(|d| d.0)).map(Duration),
-            loss: some(self.loss.map(|p| p.0.into()), end.loss.map(|p| p.0.into())).map(|p| Prob(p as u32)),
-            rate: some(self.rate.map(|r| r.0), end.rate.map(|r| r.0)).map(Rate),
-            burst: some(self.burst, end.burst),
-            limit: some(self.limit, end.limit),
-            keep_tokens: true,
-            ..Default::default()
-        }
-    }
-    /// Refuses values that the queue does not have or cannot take.
-    fn validate(&self, q: &QdiscSpec, depth: usize) -> Result<(), SpecError> {
-        let has = |words: &[&str], field: &str| words.contains(&field);
-        let known: &[&str] = match q {
-            QdiscSpec::Netem(_) => &["delay", "jitter", "loss", "rate", "limit"],
-            QdiscSpec::Tbf(_) | QdiscSpec::Htb(_) => &["rate", "burst", "limit"],
-            QdiscSpec::Pfifo(_) | QdiscSpec::Bfifo(_) | QdiscSpec::PfifoHeadDrop(_) => &["limit"],
-            QdiscSpec::Sfq(_) | QdiscSpec::Fq(_) | QdiscSpec::Dualpi2(_) => &["limit"],
-            QdiscSpec::Cake(_) => &["rate"],
-            QdiscSpec::Jitter(_) => &["delay", "jitter", "limit"],
-            _ => &[],
-        };
-        let given = [
-            ("delay", self.delay.is_some()),
-            ("jitter", self.jitter.is_some()),
-            ("loss", self.loss.is_some()),
-            ("rate", self.rate.is_some()),
-            ("burst", self.burst.is_some()),
-            ("limit", self.limit.is_some()),
-        ];
-        if let Some((field, _)) = given.iter().find(|(f, on)| *on && !has(known, f)) {
-            let has = if known.is_empty() { "nothing that a schedule could change".to_owned() } else { known.join(", ") };
-            return Err(SpecError::new(&format!("schedule {field}"), &format!("{} has no {field}; it has {has}", q.name())));
-        }
-        if self.outage.is_some() && depth > 0 {
-            return Err(SpecError::new("schedule outage", "belongs to a stage: set depth to 0"));
-        }
-        if self.rate.is_some_and(|r| r.bytes_per_sec() == 0) {
-            return Err(SpecError::new("schedule rate", "must be at least 8 bit/s; for nothing at all use outage"));
-        }
-        if self.burst == Some(0) {
-            return Err(SpecError::new("schedule burst", "must be at least a full frame, 1514"));
-        }
-        if self.delay.is_some_and(|d| d > crate::netem::DELAY_MAX) || self.jitter.is_some_and(|j| j.0 > i32::MAX as u64) {
-            return Err(SpecError::new("schedule delay", "must stay below a day, jitter below 2.147 s"));
-        }
-        if self.is_empty() {
-            return Err(SpecError::new("schedule set", "names no value to change"));
-        }
-        Ok(())
-    }
-}
-
 impl ScheduledChange {
-    pub(crate) fn validate(&self, path: &PathSpec) -> Result<(), SpecError> {
+    /// Says what is wrong with it, for a path of these queues.
+    pub(crate) fn validate(&self, stages: &[&QdiscSpec]) -> Result<(), SpecError> {
         let no = |field: &str, fix: &str| Err(SpecError::new(&format!("schedule {field}"), fix));
-        let Some(stage) = path.stages.get(self.stage) else {
-            return no("stage", &format!("{} does not exist: this path has stages 0 to {}", self.stage, path.stages.len() as i64 - 1));
+        let Some(outer) = stages.get(self.stage) else {
+            return no("stage", &format!("{} does not exist: this path has stages 0 to {}", self.stage, stages.len() as i64 - 1));
         };
-        let mut q = &stage.qdisc;
-        for _ in 0..self.depth {
-            let Some(c) = q.child() else { return no("depth", &format!("{} has no child queue: lower depth", q.name())) };
-            q = c;
-        }
+        let Some(q) = outer.levels().nth(self.depth) else {
+            let innermost = outer.levels().last().map_or("", QdiscSpec::name);
+            return no("depth", &format!("{innermost} has no child queue: lower depth"));
+        };
+        let check = |values: &Patch| values.validate(q.name(), q.changes(), self.depth);
         match &self.change {
-            Change::Set { set, .. } => set.validate(q, self.depth),
+            Change::Set { set, .. } => check(set),
             Change::Ramp { from, until, every, start, end } => {
                 if every.0 == 0 || until <= from {
                     return no("ramp", "needs from before until, and every above 0");
                 }
-                start.between(end, 0, 1).validate(q, self.depth)?;
-                end.validate(q, self.depth)
+                check(&start.between(end, 0, 1))?;
+                check(end)
             }
             Change::Periodic { period, hold, set, .. } => {
                 if hold.0 == 0 || hold >= period {
                     return no("periodic", "needs hold above 0 and below period");
                 }
-                set.validate(q, self.depth)
+                check(set)
             }
             Change::RateTrace { points, repeat, .. } => {
                 if points.is_empty() || points.windows(2).any(|w| w[0].0 >= w[1].0) {
@@ -226,7 +106,7 @@ impl ScheduledChange {
                 if repeat.is_some_and(|r| points.last().is_some_and(|p| p.0 >= r)) {
                     return no("repeat", "must be longer than the trace");
                 }
-                Patch { rate: Some(Rate(8)), ..Default::default() }.validate(q, self.depth)
+                check(&Patch { rate: Some(Rate(8)), ..Default::default() })
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Changes while a path runs.
 
 use tcpscape_base::{Duration, Packet, Rate, Time};
-use tcpscape_path::schedule::{rates_from_opportunities, Change};
+use tcpscape_path::schedule::Change;
 use tcpscape_path::{parse_tc, Patch, PathSpec, Pipe, ScheduledChange};
 
 const MS: u64 = 1_000_000;
@@ -108,16 +108,6 @@ fn a_rate_trace_is_followed_without_gifts() {
         let mean = bytes[3..].iter().skip(phase).step_by(3).sum::<u64>() as f64 / 99.0;
         assert!((mean - want).abs() < 4000.0, "phase {phase}: {mean} for {want}");
     }
-}
-
-#[test]
-fn opportunities_become_rates() {
-    // 12 chances of 1500 B in the first 100 ms, none in the second, 6 in the third.
-    let ms: Vec<u64> = (0..12).map(|i| i * 8).chain((0..6).map(|i| 200 + i * 10)).collect();
-    assert_eq!(
-        rates_from_opportunities(&ms, 1500, Duration::millis(100)),
-        [(Duration(0), Rate(1_440_000)), (Duration::millis(100), Rate(0)), (Duration::millis(200), Rate(720_000)),]
-    );
 }
 
 #[test]

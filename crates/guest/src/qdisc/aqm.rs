@@ -1,4 +1,4 @@
-//! The options of red, codel, fq_codel, pie and fq_pie. Source: tc-red(8), tc-codel(8), tc-fq_codel(8), tc-pie(8), tc-fq_pie(8),
+//! The options of red, choke, codel, fq_codel, pie and fq_pie. Source: tc-red(8), tc-codel(8), tc-fq_codel(8), tc-pie(8), tc-fq_pie(8),
 //! linux/pkt_sched.h.
 //!
 //! What is the kernel's default is not sent, as tc does not send what nobody said.
@@ -11,7 +11,7 @@ use tcpscape_base::Duration;
 use tcpscape_path::queue::codel::law::Law as CodelLaw;
 use tcpscape_path::queue::pie::law::Law as PieLaw;
 use tcpscape_path::queue::red::tc::Computed;
-use tcpscape_path::spec::{CodelSpec, FqCodelSpec, FqPieSpec, PieSpec, RedSpec};
+use tcpscape_path::queue::{ChokeSpec, CodelSpec, FqCodelSpec, FqPieSpec, PieSpec, RedSpec};
 
 /// `TCA_RED_*`.
 const RED_PARMS: u16 = 1;
@@ -37,6 +37,17 @@ pub fn red(b: &mut Batch, s: &RedSpec) {
         words(b, [flags, RED_ALL]);
         b.end(open);
     }
+}
+
+/// Fills choke's `TCA_OPTIONS`: `TCA_CHOKE_*` are the first three of red's, and thresholds count packets.
+pub fn choke(b: &mut Batch, s: &ChokeSpec) {
+    let computed = s.computed().expect("the scenario was checked when it was read");
+    let open = b.nest(RED_PARMS);
+    words(b, [s.limit, s.min, s.max]);
+    b.raw(&[computed.wlog, computed.plog, computed.cell_log, u8::from(s.ecn)]);
+    b.end(open);
+    b.put(RED_STAB, &computed.damping);
+    b.put_u32(RED_MAX_P, computed.max_p);
 }
 
 fn micros(d: Duration) -> u32 {

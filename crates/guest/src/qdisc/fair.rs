@@ -5,7 +5,7 @@ use super::{clamp, words};
 use crate::netlink::Batch;
 use tcpscape_base::{Duration, Rate};
 use tcpscape_path::queue::cake::{AckFilter, Framing, Isolation, Tins};
-use tcpscape_path::spec::{CakeSpec, FqSpec, SfqSpec};
+use tcpscape_path::queue::{CakeSpec, FqSpec, SfqSpec};
 
 /// `TCA_CAKE_*`.
 const BASE_RATE64: u16 = 2;

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | netem's options | [`netem`] |
 //! | tbf and htb, rate tables | [`shaper`] |
-//! | red, codel, fq_codel, pie, fq_pie | [`aqm`] |
+//! | red, choke, codel, fq_codel, pie, fq_pie | [`aqm`] |
 //! | fq, sfq and cake | [`fair`] |
 //! | statistics | [`stats`] |
 //!
@@ -70,8 +70,17 @@ pub struct Extra {
     pub seed: Option<u64>,
 }
 
-/// Adds the messages for a queue without its children. `jitter` and `dualpi2` have none: the caller refuses them before.
+/// Adds the messages for a queue without its children. There are none for a queue that it does not [know](knows): the caller refuses it before.
 pub fn encode(batch: &mut Batch, spec: &QdiscSpec, place: Place, extra: Extra) {
+    messages(batch, spec, place, extra);
+}
+
+/// Whether the kernel can be told of a queue, its children apart.
+pub fn knows(spec: &QdiscSpec) -> bool {
+    messages(&mut Batch::new(), spec, Place::at(0, 0, true), Extra::default())
+}
+
+fn messages(batch: &mut Batch, spec: &QdiscSpec, place: Place, extra: Extra) -> bool {
     match spec {
         QdiscSpec::Netem(s) => begin(batch, "netem", place, |b| netem::options(b, s, place.new, extra)),
         QdiscSpec::Tbf(s) => begin(batch, "tbf", place, |b| shaper::tbf(b, s)),
@@ -79,6 +88,7 @@ pub fn encode(batch: &mut Batch, spec: &QdiscSpec, place: Place, extra: Extra) {
         QdiscSpec::Pfifo(s) => begin(batch, "pfifo", place, |b| b.raw(&limit(s.limit))),
         QdiscSpec::Bfifo(s) => begin(batch, "bfifo", place, |b| b.raw(&limit(s.limit))),
         QdiscSpec::Red(s) => begin(batch, "red", place, |b| aqm::red(b, s)),
+        QdiscSpec::Choke(s) => begin(batch, "choke", place, |b| aqm::choke(b, s)),
         QdiscSpec::Codel(s) => begin(batch, "codel", place, |b| aqm::codel(b, s)),
         QdiscSpec::FqCodel(s) => begin(batch, "fq_codel", place, |b| aqm::fq_codel(b, s)),
         QdiscSpec::Pie(s) => begin(batch, "pie", place, |b| aqm::pie(b, s)),
@@ -87,12 +97,13 @@ pub fn encode(batch: &mut Batch, spec: &QdiscSpec, place: Place, extra: Extra) {
         QdiscSpec::Sfq(s) => begin(batch, "sfq", place, |b| fair::sfq(b, s)),
         QdiscSpec::Cake(s) => begin(batch, "cake", place, |b| fair::cake(b, s)),
         QdiscSpec::Fq(s) => begin(batch, "fq", place, |b| fair::fq(b, s)),
-        QdiscSpec::Dualpi2(_) | QdiscSpec::Jitter(_) => {}
+        _ => return false,
     }
+    true
 }
 
 /// htb's queue, which has no parameters that matter, and its class `H:1`, which has them all.
-fn htb(batch: &mut Batch, spec: &tcpscape_path::spec::HtbSpec, place: Place) {
+fn htb(batch: &mut Batch, spec: &tcpscape_path::queue::HtbSpec, place: Place) {
     if place.new {
         begin(batch, "htb", place, shaper::htb_queue);
     }

@@ -3,9 +3,9 @@
 use super::{clamp, ticks, words, Extra, TICK};
 use crate::netlink::{Batch, NESTED};
 use tcpscape_base::Duration;
-use tcpscape_path::netem::dist;
-use tcpscape_path::spec::{Loss, NetemSpec, Slot};
-use tcpscape_path::{Dist, Prob};
+use tcpscape_path::parts::dist;
+use tcpscape_path::queue::{netem::slot::Slot, NetemSpec};
+use tcpscape_path::{Dist, Loss, Prob};
 
 /// `TCA_NETEM_*`.
 const CORR: u16 = 1;

@@ -6,7 +6,7 @@
 use super::{clamp, ticks, words};
 use crate::netlink::Batch;
 use tcpscape_base::Rate;
-use tcpscape_path::spec::{HtbSpec, TbfSpec};
+use tcpscape_path::queue::{HtbSpec, TbfSpec};
 
 /// `TCA_TBF_*`.
 const TBF_PARMS: u16 = 1;

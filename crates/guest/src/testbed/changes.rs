@@ -10,9 +10,9 @@ use super::gate::Layer;
 use super::layout::{Direction, Layout};
 use super::TestbedError;
 use tcpscape_base::Rate;
+use tcpscape_path::queue::{BfifoSpec, PfifoHeadDropSpec, PfifoSpec};
 use tcpscape_path::schedule::Runner;
-use tcpscape_path::spec::Loss;
-use tcpscape_path::{Patch, Prob, QdiscSpec};
+use tcpscape_path::{Loss, Patch, Prob, QdiscSpec};
 use tcpscape_sim::Plan;
 
 /// A change at one time.
@@ -158,9 +158,18 @@ impl State {
     }
 }
 
+/// Any of the FIFOs; binds its limit.
+macro_rules! fifo {
+    ($limit:ident) => {
+        QdiscSpec::Pfifo(PfifoSpec { limit: $limit })
+            | QdiscSpec::Bfifo(BfifoSpec { limit: $limit })
+            | QdiscSpec::PfifoHeadDrop(PfifoHeadDropSpec { limit: $limit })
+    };
+}
+
 fn limit_of(layer: &Layer) -> Option<u64> {
     match layer {
-        Layer::Queue(QdiscSpec::Pfifo(s) | QdiscSpec::Bfifo(s) | QdiscSpec::PfifoHeadDrop(s)) => Some(s.limit),
+        Layer::Queue(fifo!(limit)) => Some(*limit),
         Layer::Queue(QdiscSpec::Sfq(s)) => s.limit.map(u64::from),
         Layer::Queue(QdiscSpec::Fq(s)) => s.limit.map(u64::from),
         Layer::Queue(QdiscSpec::Netem(s)) => Some(u64::from(s.limit)),
@@ -172,7 +181,7 @@ fn limit_of(layer: &Layer) -> Option<u64> {
 fn set_limit(layer: &mut Layer, limit: Option<u64>) {
     let Some(limit) = limit else { return };
     match layer {
-        Layer::Queue(QdiscSpec::Pfifo(s) | QdiscSpec::Bfifo(s) | QdiscSpec::PfifoHeadDrop(s)) => s.limit = limit,
+        Layer::Queue(fifo!(old)) => *old = limit,
         Layer::Queue(QdiscSpec::Fq(s)) => s.limit = Some(u32::try_from(limit).unwrap_or(u32::MAX)),
         Layer::Queue(QdiscSpec::Sfq(s)) => s.limit = Some(u32::try_from(limit).unwrap_or(u32::MAX)),
         Layer::Queue(QdiscSpec::Netem(s)) => s.limit = u32::try_from(limit).unwrap_or(u32::MAX),

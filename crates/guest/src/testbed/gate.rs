@@ -5,9 +5,8 @@
 //! How it differs from the stage without a gate: not in what passes. Plug counts bytes, so a limit in packets is kept by a
 //! netem without delay in front of it. A packet that a bucket is already paying for still leaves.
 
-use tcpscape_path::queue::fifo::TX_QUEUE_LEN;
+use tcpscape_path::queue::{fifo::TX_QUEUE_LEN, NetemSpec, PfifoSpec};
 use tcpscape_path::schedule::Change;
-use tcpscape_path::spec::{FifoSpec, NetemSpec};
 use tcpscape_path::{Patch, QdiscSpec, ScheduledChange};
 
 /// One queue of a stage.
@@ -44,17 +43,12 @@ pub fn needed(schedule: &[ScheduledChange], stage: usize) -> bool {
 
 /// The queues of a stage, outermost first.
 pub fn layers(spec: &QdiscSpec, gated: bool, schedule: &[ScheduledChange], stage: usize) -> Vec<Layer> {
-    let mut list = vec![Layer::Queue(alone(spec))];
-    let mut inner = spec;
-    while let Some(child) = inner.child() {
-        list.push(Layer::Queue(alone(child)));
-        inner = child;
-    }
+    let mut list: Vec<Layer> = spec.levels().map(|q| Layer::Queue(q.without_child())).collect();
     if gated {
         add_gate(&mut list);
-    } else if matches!(inner, QdiscSpec::Htb(_)) && limits(schedule, stage, list.len() - 1) {
+    } else if matches!(list.last(), Some(Layer::Queue(QdiscSpec::Htb(_)))) && limits(schedule, stage, list.len() - 1) {
         // htb's own FIFO can be changed only under a name of its own.
-        list.push(Layer::Queue(QdiscSpec::Pfifo(FifoSpec { limit: TX_QUEUE_LEN })));
+        list.push(Layer::Queue(QdiscSpec::Pfifo(PfifoSpec { limit: TX_QUEUE_LEN })));
     }
     list
 }
@@ -84,16 +78,4 @@ fn add_gate(list: &mut Vec<Layer>) {
         *last = r;
     }
     list.append(&mut rest);
-}
-
-/// A queue without its child.
-fn alone(spec: &QdiscSpec) -> QdiscSpec {
-    let mut q = spec.clone();
-    match &mut q {
-        QdiscSpec::Netem(s) => s.child = None,
-        QdiscSpec::Tbf(s) => s.child = None,
-        QdiscSpec::Htb(s) => s.child = None,
-        _ => {}
-    }
-    q
 }

@@ -6,6 +6,7 @@
 
 use super::gate::{self, Layer};
 use super::TestbedError;
+use crate::qdisc;
 use serde::Serialize;
 use tcpscape_path::{Host, PathSpec, QdiscSpec};
 use tcpscape_sim::Plan;
@@ -143,7 +144,7 @@ fn routers(path: &PathSpec) -> usize {
     path.stages.len().saturating_sub(usize::from(!begins_at_router(path)))
 }
 
-/// `jitter` exists in the model only, `dualpi2` in kernels newer than those that this guest knows.
+/// `jitter` exists in the model only, `dualpi2` in kernels newer than those that this guest knows; for some it has no messages.
 fn refuse_ours(spec: &QdiscSpec) -> Result<(), TestbedError> {
     match spec {
         QdiscSpec::Jitter(_) => Err(TestbedError::Unsupported(
@@ -152,6 +153,9 @@ fn refuse_ours(spec: &QdiscSpec) -> Result<(), TestbedError> {
         QdiscSpec::Dualpi2(_) => Err(TestbedError::Unsupported(
             "dualpi2: Linux has it since 6.17, the guest's kernels are older; use --engine model, or fq_codel with ecn here".into(),
         )),
+        other if !qdisc::knows(other) => {
+            Err(TestbedError::Unsupported(format!("{}: the guest cannot set up this queue; use --engine model", other.name())))
+        }
         other => other.child().map_or(Ok(()), refuse_ours),
     }
 }

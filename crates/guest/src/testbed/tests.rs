@@ -4,8 +4,7 @@ use super::changes::{expand, Act};
 use super::gate::Layer;
 use super::layout::{Direction, Layout};
 use tcpscape_base::Rate;
-use tcpscape_path::spec::Loss;
-use tcpscape_path::{parse_tc, Host, PathSpec, QdiscSpec, StageSpec};
+use tcpscape_path::{parse_tc, Host, Loss, PathSpec, QdiscSpec, StageSpec};
 use tcpscape_sim::Plan;
 
 fn path(stages: &[(&str, Host)]) -> PathSpec {

@@ -1,7 +1,7 @@
 //! What tc takes and refuses. The tables were checked against tc 6.1's own parser.
 
 use super::*;
-use crate::spec::Dist;
+use crate::Dist;
 
 fn err(words: &str) -> String {
     parse_tc(words).expect_err(words).to_string()
@@ -9,7 +9,7 @@ fn err(words: &str) -> String {
 fn prob(words: &str) -> u32 {
     match parse_tc(&format!("netem loss {words}")).unwrap() {
         QdiscSpec::Netem(s) => match s.loss {
-            crate::spec::Loss::Random { p, .. } => p.0,
+            crate::Loss::Random { p, .. } => p.0,
             _ => unreachable!(),
         },
         _ => unreachable!(),

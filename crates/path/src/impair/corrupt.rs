@@ -5,8 +5,8 @@
 //! How it differs: Linux flips a bit of the first (linear) part; whichever it is, a checksum of the IP or TCP header fails.
 //! What it does not model: damage to the Ethernet header, which would lose the packet earlier with the same result.
 
-use super::Crandom;
-use crate::spec::Prob;
+use super::crandom::Crandom;
+use crate::values::Prob;
 use tcpscape_base::Stream;
 
 /// Decides on damage.

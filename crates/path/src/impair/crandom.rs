@@ -5,7 +5,7 @@
 //! How it differs: nothing known. Correlation narrows the distribution, as in netem.
 //! What it does not model: nothing.
 
-use crate::spec::Prob;
+use crate::values::Prob;
 use tcpscape_base::Stream;
 
 /// A generator of them; with correlation 0 they are independent.

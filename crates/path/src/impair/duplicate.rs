@@ -6,8 +6,8 @@
 //! counters can tell. A lost original with a copy leaves one packet, as in Linux.
 //! What it does not model: more than one copy.
 
-use super::Crandom;
-use crate::spec::Prob;
+use super::crandom::Crandom;
+use crate::values::Prob;
 use tcpscape_base::Stream;
 
 /// Decides on copies.

@@ -1,10 +1,7 @@
-//! Impairments: small machines that judge one packet at a time. netem asks them in the kernel's order and does the holding.
+//! netem's judges: small machines that decide about one packet at a time. netem asks them in turn and does the holding.
 
 pub mod corrupt;
-mod crandom;
+pub mod crandom;
 pub mod duplicate;
-pub mod jitter;
 pub mod loss;
 pub mod reorder;
-
-pub use crandom::Crandom;

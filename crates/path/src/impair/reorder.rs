@@ -6,8 +6,8 @@
 //! How it differs: nothing known.
 //! What it does not model: reordering by jitter is not here; it comes from due times.
 
-use super::Crandom;
-use crate::spec::Prob;
+use super::crandom::Crandom;
+use crate::values::Prob;
 use tcpscape_base::Stream;
 
 /// Decides who overtakes.

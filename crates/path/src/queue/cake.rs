@@ -2,7 +2,7 @@
 //!
 //! What it is: a shaper in time (no bucket, so no burst), eight-way fair queueing with sparse flows first (DRR++), a Cobalt for each flow, an
 //! optional filter of ACKs, and exact accounting of framing overhead.
-//! Source: Høiland-Jørgensen, Täht, Morton 2018 ("Piece of CAKE"); tc-cake(8). Linux: cake_enqueue(), cake_dequeue(), cake_set_rate().
+//! Source: Høiland-Jørgensen, Täht, Morton 2018 ("Piece of CAKE"); tc-cake(8).
 //! How it differs: every flow has a queue of its own (Linux: one of 1024 by hash, eight ways, so that collisions need hundreds of
 //! flows). All packets carry DSCP 0, so one tin has them all: `diffserv3`, `diffserv4` and `precedence` are `besteffort`, and `diffserv8`
 //! computes its target and quantum from 49/64 of the rate. One pair of hosts: the host modes are one queue for all, the dual modes
@@ -16,8 +16,9 @@ mod machine;
 #[cfg(test)]
 mod tests;
 
-use crate::grammar::{print, TcError, Words};
-use crate::spec::{QdiscSpec, SpecError};
+use crate::discipline::{AnyQdisc, Body, Discipline, Queued};
+use crate::values::SpecError;
+use crate::words::{print, TcError, Words};
 pub use machine::Cake;
 use serde::{Deserialize, Serialize};
 use tcpscape_base::{Duration, Rate};
@@ -175,8 +176,37 @@ const OVERHEADS: std::ops::RangeInclusive<i32> = -64..=256;
 /// tc's bound of the least size, B.
 const MPU_MAX: u32 = 256;
 
-impl CakeSpec {
-    pub(crate) fn words(&self) -> String {
+impl Discipline for CakeSpec {
+    const NAME: &'static str = "cake";
+    const EXAMPLE: &'static str = "cake bandwidth 20mbit besteffort rtt 50ms";
+    const CHANGES: &'static [&'static str] = &["rate"];
+
+    fn parse(w: &mut Words<'_>) -> Result<CakeSpec, TcError> {
+        let mut s = CakeSpec::default();
+        while let Some(word) = w.word() {
+            match word {
+                "bandwidth" => s.bandwidth = Some(w.rate("bandwidth")?),
+                "rtt" => s.rtt = Some(Duration((w.time("rtt")?.0 / 1_000).max(1) * 1_000)),
+                "overhead" => {
+                    let v = w.value("overhead")?;
+                    s.overhead = Some(w.as_signed(v, "overhead")?);
+                }
+                "mpu" => s.mpu = Some(w.count("mpu")?),
+                "memlimit" => s.memlimit = Some(u32::try_from(w.size("memlimit")?).unwrap_or(u32::MAX)).filter(|&n| n > 0),
+                "autorate-ingress" | "autorate_ingress" | "nat" | "fwmark" => {
+                    return Err(w.wrong(word, "it is not modelled: leave it away"));
+                }
+                _ if s.flag(word) => {}
+                _ => {
+                    let known =
+                        "bandwidth, unlimited, rtt, besteffort, diffserv3, flows, dual-srchost, triple-isolate, ingress, ack-filter, overhead";
+                    return Err(w.wrong(word, &format!("it is not understood: expected {known} or another of tc-cake(8)'s words")));
+                }
+            }
+        }
+        Ok(s)
+    }
+    fn words(&self) -> String {
         let mut t = "cake".to_owned();
         let mut add = |word: String| t += &format!(" {word}");
         if let Some(r) = self.bandwidth {
@@ -210,7 +240,7 @@ impl CakeSpec {
         }
         t
     }
-    pub(crate) fn validate(&self) -> Result<(), SpecError> {
+    fn validate(&self) -> Result<(), SpecError> {
         let bad = |field: &str, fix: &str| Err(SpecError::new(&format!("cake {field}"), fix));
         if self.bandwidth.is_some_and(|r| r.bytes_per_sec() == 0) {
             return bad("bandwidth", "must be at least 8 bit/s; leave it away for no shaping");
@@ -226,6 +256,12 @@ impl CakeSpec {
         }
         Ok(())
     }
+    fn machine<B: Body>(&self, seed: u64, name: &str) -> AnyQdisc<B> {
+        Box::new(Queued::new(Cake::new(self, seed, name)))
+    }
+}
+
+impl CakeSpec {
     /// Microseconds of the expected round trip and of the target.
     pub fn times(&self) -> (u64, u64) {
         let rtt = self.rtt.map_or(100_000, |d| d.0 / 1_000);
@@ -267,31 +303,4 @@ impl CakeSpec {
         }
         true
     }
-}
-
-pub(crate) fn parse(w: &mut Words<'_>) -> Result<QdiscSpec, TcError> {
-    let mut s = CakeSpec::default();
-    while let Some(word) = w.word() {
-        match word {
-            "bandwidth" => s.bandwidth = Some(w.rate("bandwidth")?),
-            "rtt" => s.rtt = Some(Duration((w.time("rtt")?.0 / 1_000).max(1) * 1_000)),
-            "overhead" => {
-                let v = w.value("overhead")?;
-                s.overhead = Some(w.as_signed(v, "overhead")?);
-            }
-            "mpu" => s.mpu = Some(w.count("mpu")?),
-            "memlimit" => s.memlimit = Some(u32::try_from(w.size("memlimit")?).unwrap_or(u32::MAX)).filter(|&n| n > 0),
-            "autorate-ingress" | "autorate_ingress" | "nat" | "fwmark" => {
-                return Err(w.wrong(word, "it is not modelled: leave it away"));
-            }
-            _ if s.flag(word) => {}
-            _ => {
-                let known =
-                    "bandwidth, unlimited, rtt, besteffort, diffserv3, flows, dual-srchost, triple-isolate, ingress, ack-filter, overhead";
-                return Err(w.wrong(word, &format!("it is not understood: expected {known} or another of tc-cake(8)'s words")));
-            }
-        }
-    }
-    s.validate().map_err(|e| w.wrong_spec(&e))?;
-    Ok(QdiscSpec::Cake(s))
 }

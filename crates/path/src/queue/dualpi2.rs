@@ -12,8 +12,9 @@ mod machine;
 #[cfg(test)]
 mod tests;
 
-use crate::grammar::{print, TcError, Words};
-use crate::spec::{QdiscSpec, SpecError};
+use crate::discipline::{AnyQdisc, Body, Discipline, Queued};
+use crate::values::SpecError;
+use crate::words::{print, TcError, Words};
 pub use machine::DualPi2;
 use serde::{Deserialize, Serialize};
 use tcpscape_base::Duration;
@@ -76,8 +77,54 @@ const GAIN_MAX: f64 = 8_388_607.0;
 /// A maximal round-trip time over a typical one, where only the first is given (tc-dualpi2(8)).
 const MAX_TO_TYPICAL: u64 = 6;
 
-impl DualPi2Spec {
-    pub(crate) fn words(&self) -> String {
+impl Discipline for DualPi2Spec {
+    const NAME: &'static str = "dualpi2";
+    const EXAMPLE: &'static str = "dualpi2 limit 100";
+    const CHANGES: &'static [&'static str] = &["limit"];
+
+    fn parse(w: &mut Words<'_>) -> Result<DualPi2Spec, TcError> {
+        let mut s = DualPi2Spec::default();
+        let (mut max, mut typical) = (None, None);
+        while let Some(word) = w.word() {
+            match word {
+                "limit" => s.limit = Some(w.count(word)?),
+                "memlimit" => s.memlimit = Some(u32::try_from(w.size(word)?).unwrap_or(u32::MAX)),
+                "coupling_factor" => s.coupling_factor = Some(w.count(word)?),
+                "min_qlen_step" => s.min_qlen_step = Some(w.count(word)?),
+                "step_thresh" => step(w, &mut s)?,
+                "classic_protection" => {
+                    let v = w.value(word)?;
+                    s.classic_protection = Some(w.as_count(v.strip_suffix('%').unwrap_or(v), word)?);
+                }
+                "target" => s.target = Some(w.time(word)?),
+                "tupdate" => s.tupdate = Some(w.time(word)?),
+                "max_rtt" => max = Some(w.time(word)?),
+                "typical_rtt" => typical = Some(w.time(word)?),
+                "alpha" => s.alpha = Some(gain(w, word)?),
+                "beta" => s.beta = Some(gain(w, word)?),
+                "drop_on_overload" | "overflow" => s.overflow = word == "overflow",
+                "drop_enqueue" | "drop_dequeue" => s.drop_enqueue = word == "drop_enqueue",
+                "l4s_ect" | "any_ect" => s.any_ect = word == "any_ect",
+                "split_gso" | "no_split_gso" => s.no_split_gso = word == "no_split_gso",
+                _ => {
+                    let known =
+                        "limit, coupling_factor, step_thresh, target, tupdate, alpha, beta, classic_protection, max_rtt, typical_rtt";
+                    return Err(w.wrong(word, &format!("it is not understood: expected {known} or another of tc-dualpi2(8)'s words")));
+                }
+            }
+        }
+        if let Some(max) = max {
+            let typical = typical.unwrap_or(Duration(max.0 / MAX_TO_TYPICAL));
+            if typical > max {
+                return Err(w.wrong("typical_rtt", "it is above max_rtt: give the smaller one here"));
+            }
+            s.tune(max, typical);
+        } else if typical.is_some() {
+            return Err(w.missing("max_rtt", "max_rtt 100ms (it is needed with typical_rtt)"));
+        }
+        Ok(s)
+    }
+    fn words(&self) -> String {
         let mut t = "dualpi2".to_owned();
         for (word, value) in [
             ("limit", self.limit),
@@ -115,7 +162,7 @@ impl DualPi2Spec {
         }
         t
     }
-    pub(crate) fn validate(&self) -> Result<(), SpecError> {
+    fn validate(&self) -> Result<(), SpecError> {
         let bad = |field: &str, fix: &str| Err(SpecError::new(&format!("dualpi2 {field}"), fix));
         if self.limit == Some(0) || self.memlimit == Some(0) {
             return bad("limit and memlimit", "must be above 0");
@@ -134,6 +181,12 @@ impl DualPi2Spec {
         }
         Ok(())
     }
+    fn machine<B: Body>(&self, seed: u64, name: &str) -> AnyQdisc<B> {
+        Box::new(Queued::new(DualPi2::new(self, seed, name)))
+    }
+}
+
+impl DualPi2Spec {
     /// Target, period and gains from round-trip times. RFC 9332 appendix A.1
     fn tune(&mut self, max: Duration, typical: Duration) {
         let tupdate = typical.0.min(max.0 / 3);
@@ -143,49 +196,6 @@ impl DualPi2Spec {
         self.alpha = Some((0.1 * tupdate_s / (max_s * max_s) * HZ).round() as u32);
         self.beta = Some((0.3 / max_s * HZ).round() as u32);
     }
-}
-
-pub(crate) fn parse(w: &mut Words<'_>) -> Result<QdiscSpec, TcError> {
-    let mut s = DualPi2Spec::default();
-    let (mut max, mut typical) = (None, None);
-    while let Some(word) = w.word() {
-        match word {
-            "limit" => s.limit = Some(w.count(word)?),
-            "memlimit" => s.memlimit = Some(u32::try_from(w.size(word)?).unwrap_or(u32::MAX)),
-            "coupling_factor" => s.coupling_factor = Some(w.count(word)?),
-            "min_qlen_step" => s.min_qlen_step = Some(w.count(word)?),
-            "step_thresh" => step(w, &mut s)?,
-            "classic_protection" => {
-                let v = w.value(word)?;
-                s.classic_protection = Some(w.as_count(v.strip_suffix('%').unwrap_or(v), word)?);
-            }
-            "target" => s.target = Some(w.time(word)?),
-            "tupdate" => s.tupdate = Some(w.time(word)?),
-            "max_rtt" => max = Some(w.time(word)?),
-            "typical_rtt" => typical = Some(w.time(word)?),
-            "alpha" => s.alpha = Some(gain(w, word)?),
-            "beta" => s.beta = Some(gain(w, word)?),
-            "drop_on_overload" | "overflow" => s.overflow = word == "overflow",
-            "drop_enqueue" | "drop_dequeue" => s.drop_enqueue = word == "drop_enqueue",
-            "l4s_ect" | "any_ect" => s.any_ect = word == "any_ect",
-            "split_gso" | "no_split_gso" => s.no_split_gso = word == "no_split_gso",
-            _ => {
-                let known = "limit, coupling_factor, step_thresh, target, tupdate, alpha, beta, classic_protection, max_rtt, typical_rtt";
-                return Err(w.wrong(word, &format!("it is not understood: expected {known} or another of tc-dualpi2(8)'s words")));
-            }
-        }
-    }
-    if let Some(max) = max {
-        let typical = typical.unwrap_or(Duration(max.0 / MAX_TO_TYPICAL));
-        if typical > max {
-            return Err(w.wrong("typical_rtt", "it is above max_rtt: give the smaller one here"));
-        }
-        s.tune(max, typical);
-    } else if typical.is_some() {
-        return Err(w.missing("max_rtt", "max_rtt 100ms (it is needed with typical_rtt)"));
-    }
-    s.validate().map_err(|e| w.wrong_spec(&e))?;
-    Ok(QdiscSpec::Dualpi2(s))
 }
 
 /// A time, or a number of packets with `p`, `pkt`, `pkts`, `packet` or `packets`.

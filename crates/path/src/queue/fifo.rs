@@ -2,25 +2,86 @@
 //!
 //! What it is: `pfifo` (limit in packets) and `bfifo` (limit in bytes); what does not fit is dropped at the tail.
 //! `pfifo_head_drop` drops its oldest packet instead.
-//! Source: tc-pfifo(8), tc-bfifo(8). Linux: pfifo_enqueue(), bfifo_enqueue(), pfifo_tail_enqueue().
+//! Source: tc-pfifo(8), tc-bfifo(8).
 //! How it differs: a head drop is not told to a TCP on the same host (Linux: NET_XMIT_CN).
 //! What it does not model: `pfifo_fast`'s bands.
 
-use super::{Freed, Qdisc};
-use crate::grammar::{TcError, Words};
-use crate::schedule::Patch;
-use crate::spec::QdiscSpec;
-use crate::stats::{Meter, StageStats};
+use crate::discipline::{AnyQdisc, Body, Discipline, Freed, Meter, Patch, Qdisc, StageStats};
+use crate::words::{TcError, Words};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use tcpscape_base::{Packet, Time};
 
-/// A FIFO's limit: packets for `pfifo`, bytes for `bfifo`.
+/// Parameters of `pfifo`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct FifoSpec {
-    /// Packets or bytes.
+pub struct PfifoSpec {
+    /// Packets.
     pub limit: u64,
+}
+
+/// Parameters of `bfifo`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BfifoSpec {
+    /// Bytes.
+    pub limit: u64,
+}
+
+/// Parameters of `pfifo_head_drop`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PfifoHeadDropSpec {
+    /// Packets.
+    pub limit: u64,
+}
+
+impl Discipline for PfifoSpec {
+    const NAME: &'static str = "pfifo";
+    const EXAMPLE: &'static str = "pfifo limit 100";
+    const CHANGES: &'static [&'static str] = &["limit"];
+
+    fn parse(w: &mut Words<'_>) -> Result<PfifoSpec, TcError> {
+        Ok(PfifoSpec { limit: limit(w, TX_QUEUE_LEN)? })
+    }
+    fn words(&self) -> String {
+        format!("pfifo limit {}", self.limit)
+    }
+    fn machine<B: Body>(&self, _seed: u64, _name: &str) -> AnyQdisc<B> {
+        Box::new(Fifo::packets(self.limit))
+    }
+}
+
+impl Discipline for BfifoSpec {
+    const NAME: &'static str = "bfifo";
+    const EXAMPLE: &'static str = "bfifo limit 15000";
+    const CHANGES: &'static [&'static str] = &["limit"];
+
+    fn parse(w: &mut Words<'_>) -> Result<BfifoSpec, TcError> {
+        Ok(BfifoSpec { limit: limit(w, TX_QUEUE_LEN * FULL_FRAME)? })
+    }
+    fn words(&self) -> String {
+        format!("bfifo limit {}", self.limit)
+    }
+    fn machine<B: Body>(&self, _seed: u64, _name: &str) -> AnyQdisc<B> {
+        Box::new(Fifo::bytes(self.limit))
+    }
+}
+
+impl Discipline for PfifoHeadDropSpec {
+    const NAME: &'static str = "pfifo_head_drop";
+    const EXAMPLE: &'static str = "pfifo_head_drop limit 100";
+    const CHANGES: &'static [&'static str] = &["limit"];
+
+    fn parse(w: &mut Words<'_>) -> Result<PfifoHeadDropSpec, TcError> {
+        Ok(PfifoHeadDropSpec { limit: limit(w, TX_QUEUE_LEN)? })
+    }
+    fn words(&self) -> String {
+        format!("pfifo_head_drop limit {}", self.limit)
+    }
+    fn machine<B: Body>(&self, _seed: u64, _name: &str) -> AnyQdisc<B> {
+        Box::new(Fifo::head_drop(self.limit))
+    }
 }
 
 /// The queue itself.
@@ -113,9 +174,9 @@ impl<B: Send> Qdisc<B> for Fifo<B> {
     }
     fn report(&self, out: &mut Vec<StageStats>) {
         let name = match (self.counts_bytes(), self.drops_head) {
-            (true, _) => "bfifo",
-            (false, false) => "pfifo",
-            (false, true) => "pfifo_head_drop",
+            (true, _) => BfifoSpec::NAME,
+            (false, false) => PfifoSpec::NAME,
+            (false, true) => PfifoHeadDropSpec::NAME,
         };
         out.push(self.meter.report(name, self.packets(), self.backlog));
     }
@@ -123,20 +184,8 @@ impl<B: Send> Qdisc<B> for Fifo<B> {
 
 /// Device queue length: `pfifo` without a limit takes as many packets, `bfifo` as many full frames (`txqueuelen` of veth and Ethernet).
 pub const TX_QUEUE_LEN: u64 = 1000;
-/// A full Ethernet frame, B (`psched_mtu` at MTU 1500).
+/// A full Ethernet frame at MTU 1500, B.
 const FULL_FRAME: u64 = 1514;
-
-pub(crate) fn parse_pfifo(w: &mut Words<'_>) -> Result<QdiscSpec, TcError> {
-    Ok(QdiscSpec::Pfifo(FifoSpec { limit: limit(w, TX_QUEUE_LEN)? }))
-}
-
-pub(crate) fn parse_pfifo_head_drop(w: &mut Words<'_>) -> Result<QdiscSpec, TcError> {
-    Ok(QdiscSpec::PfifoHeadDrop(FifoSpec { limit: limit(w, TX_QUEUE_LEN)? }))
-}
-
-pub(crate) fn parse_bfifo(w: &mut Words<'_>) -> Result<QdiscSpec, TcError> {
-    Ok(QdiscSpec::Bfifo(FifoSpec { limit: limit(w, TX_QUEUE_LEN * FULL_FRAME)? }))
-}
 
 fn limit(w: &mut Words<'_>, default: u64) -> Result<u64, TcError> {
     let mut limit = default;

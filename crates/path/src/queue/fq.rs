@@ -2,17 +2,16 @@
 //!
 //! What it is: deficit round robin over flows, new ones first; a packet that carries its earliest departure time
 //! ([`Packet::edt`], which the TCP of the same host sets at its pacing rate) waits for it, and `maxrate` spaces each flow's
-//! packets. A TCP whose own host has an fq leaves pacing to it ([`FqSpec::paces`]).
-//! Source: tc-fq(8). Linux: fq_enqueue(), fq_dequeue(), fq_classify().
+//! packets. A TCP whose own host has an fq leaves pacing to it ([`Discipline::paces`]).
+//! Source: tc-fq(8).
 //! How it differs: idle flows are kept for ever (Linux forgets some after 3 s when there are thousands), and `refill_delay` counts in
 //! ns, not in ticks of the kernel's clock. Packets of other hosts have 1024 flows by hash of the flow's number.
 //! What it does not model: packets of no flow (control priority), `defrate` (no effect in Linux; refused).
 
-use super::{hash, with_peeked, Aged, Freed, Qdisc};
-use crate::grammar::{print, TcError, Words};
-use crate::schedule::Patch;
-use crate::spec::{QdiscSpec, SpecError};
-use crate::stats::{Meter, StageStats};
+use crate::discipline::{Aged, AnyQdisc, Body, Books, Cause, Discipline, Patch, Policy, Queued};
+use crate::parts::hash::hash;
+use crate::values::SpecError;
+use crate::words::{print, TcError, Words};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use tcpscape_base::{Duration, Packet, Rate, Stream, Time};
@@ -65,30 +64,59 @@ pub struct FqSpec {
     pub horizon_cap: bool,
 }
 
-/// Packets in all and of a flow. Linux: fq_init().
+/// Packets in all and of a flow. docs/models/fq.md
 const LIMIT: u32 = 10_000;
 const FLOW_LIMIT: u32 = 100;
 /// Two and ten full frames, B, and tc's and the kernel's bound.
 const QUANTUM: u32 = 2 * 1514;
 const INITIAL_QUANTUM: u32 = 10 * 1514;
 const QUANTUM_MAX: u32 = 1 << 20;
-/// Idle time, rate, lateness and range of departure times. Linux: fq_init().
+/// Idle time, rate, lateness and range of departure times. docs/models/fq.md
 const REFILL_DELAY: Duration = Duration(40_000_000);
 const LOW_RATE: Rate = Rate(550_000);
 const TIMER_SLACK: Duration = Duration(10_000);
 const HORIZON: Duration = Duration(10_000_000_000);
 const ORPHAN_MASK: u32 = 1023;
-/// Longest time between two packets of a flow, ns. Linux: fq_dequeue().
+/// Longest time between two packets of a flow, ns. docs/models/fq.md
 const GAP_MAX: u64 = 1_000_000_000;
 /// Bounds of the table's size, powers of two.
 const BUCKETS_MAX: u32 = 256 * 1024;
 
-impl FqSpec {
-    /// Whether a TCP on the same host leaves its pacing to this queue (`SK_PACING_FQ`).
-    pub fn paces(&self) -> bool {
-        !self.nopacing
+impl Discipline for FqSpec {
+    const NAME: &'static str = "fq";
+    const EXAMPLE: &'static str = "fq maxrate 10mbit";
+    const CHANGES: &'static [&'static str] = &["limit"];
+
+    fn parse(w: &mut Words<'_>) -> Result<FqSpec, TcError> {
+        let mut s = FqSpec::default();
+        while let Some(word) = w.word() {
+            let size = |w: &mut Words<'_>| w.size(word).map(|n| Some(u32::try_from(n).unwrap_or(u32::MAX)));
+            let micros = |w: &mut Words<'_>| w.time(word).map(|d| Some(Duration(d.0 / 1_000 * 1_000)));
+            match word {
+                "limit" => s.limit = Some(w.count(word)?),
+                "flow_limit" => s.flow_limit = Some(w.count(word)?),
+                "buckets" => s.buckets = Some(w.count(word)?),
+                "orphan_mask" => s.orphan_mask = Some(w.count(word)?),
+                "quantum" => s.quantum = size(w)?,
+                "initial_quantum" => s.initial_quantum = size(w)?,
+                "maxrate" => s.maxrate = Some(w.rate(word)?),
+                "low_rate_threshold" => s.low_rate_threshold = Some(w.rate(word)?),
+                "refill_delay" => s.refill_delay = micros(w)?,
+                "ce_threshold" => s.ce_threshold = micros(w)?,
+                "horizon" => s.horizon = micros(w)?,
+                "timer_slack" => s.timer_slack = Some(w.time(word)?),
+                "pacing" | "nopacing" => s.nopacing = word == "nopacing",
+                "horizon_cap" | "horizon_drop" => s.horizon_cap = word == "horizon_cap",
+                "defrate" => return Err(w.wrong(word, "it has had no effect since Linux 4.20: leave it away")),
+                _ => {
+                    let known = "limit, flow_limit, quantum, initial_quantum, maxrate, nopacing, ce_threshold, horizon, refill_delay";
+                    return Err(w.wrong(word, &format!("it is not understood: expected {known} or another of tc-fq(8)'s words")));
+                }
+            }
+        }
+        Ok(s)
     }
-    pub(crate) fn words(&self) -> String {
+    fn words(&self) -> String {
         let mut t = "fq".to_owned();
         for (word, value) in [
             ("limit", self.limit),
@@ -124,7 +152,7 @@ impl FqSpec {
         }
         t
     }
-    pub(crate) fn validate(&self) -> Result<(), SpecError> {
+    fn validate(&self) -> Result<(), SpecError> {
         let bad = |field: &str, fix: &str| Err(SpecError::new(&format!("fq {field}"), fix));
         if self.quantum.is_some_and(|n| n == 0 || n > QUANTUM_MAX) {
             return bad("quantum", "must be from 1 byte to 1048576 bytes (two full frames are 3028)");
@@ -148,17 +176,24 @@ impl FqSpec {
         }
         Ok(())
     }
+    /// A TCP on the same host sets departure times instead of waiting itself.
+    fn paces(&self) -> bool {
+        !self.nopacing
+    }
+    fn machine<B: Body>(&self, seed: u64, name: &str) -> AnyQdisc<B> {
+        Box::new(Queued::new(Fq::new(self, seed, name)))
+    }
 }
 
-/// Which list a flow is in.
+/// Where a flow waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
-    /// None; since when.
+    /// Nowhere, since then: it has no packets.
     Idle(Time),
-    /// New or old flows.
-    Listed,
-    /// Waiting for its next packet's time.
-    Throttled,
+    /// Among those that send in turn, new or old.
+    InTurn,
+    /// Beside them, until its next packet's time.
+    Resting,
 }
 
 /// A packet with the time from which it may leave, and when it came.
@@ -172,7 +207,8 @@ struct Flow<B> {
     /// In order of `due`.
     queue: VecDeque<Held<B>>,
     credit: i64,
-    next_packet: Time,
+    /// Before which its next packet may not leave.
+    not_before: Time,
     place: Place,
 }
 
@@ -185,16 +221,12 @@ pub struct Fq<B> {
     by_key: BTreeMap<u64, usize>,
     new: VecDeque<usize>,
     old: VecDeque<usize>,
-    delayed: BTreeSet<(Time, u64, usize)>,
-    throttles: u64,
-    /// Taken out for a parent that looked ahead. Linux: qdisc_peek_dequeued()
-    peeked: Option<Aged<B>>,
+    /// Flows that rest, by when they have rested enough and the order in which they began.
+    resting: BTreeSet<(Time, u64, usize)>,
+    rests: u64,
     /// Whether a packet has come since the last look.
     fresh: bool,
-    packets: u64,
-    bytes: u64,
     key: u64,
-    meter: Meter,
 }
 
 impl<B> Fq<B> {
@@ -208,17 +240,13 @@ impl<B> Fq<B> {
             by_key: BTreeMap::new(),
             new: VecDeque::new(),
             old: VecDeque::new(),
-            delayed: BTreeSet::new(),
-            throttles: 0,
-            peeked: None,
+            resting: BTreeSet::new(),
+            rests: 0,
             fresh: false,
-            packets: 0,
-            bytes: 0,
             key: Stream::new(seed, &format!("{name}/hash")).next_u64(),
-            meter: Meter::default(),
         }
     }
-    /// A flow for each socket of this host; the others' by hash. Linux: fq_classify()
+    /// A flow for each socket of this host, whose packets carry departure times; the others' by hash.
     fn flow_of(&mut self, p: &Packet<B>) -> usize {
         let key = if p.edt > Time::ZERO {
             u64::from(p.flow) << 32
@@ -228,228 +256,158 @@ impl<B> Fq<B> {
         let credit = i64::from(self.spec.initial_quantum.unwrap_or(INITIAL_QUANTUM));
         let flows = &mut self.flows;
         *self.by_key.entry(key).or_insert_with(|| {
-            flows.push(Flow { queue: VecDeque::new(), credit, next_packet: Time::ZERO, place: Place::Idle(Time::ZERO) });
+            flows.push(Flow { queue: VecDeque::new(), credit, not_before: Time::ZERO, place: Place::Idle(Time::ZERO) });
             flows.len() - 1
         })
     }
-    fn refuse(&mut self, p: &Packet<B>, freed: &mut Freed) -> bool {
-        self.meter.s.drops.limit += 1;
-        freed.note(p);
-        false
+    /// When a packet may leave: at its own time, if that is not too far ahead. `None` if it is, and is not to be moved back.
+    fn due(&self, now: Time, p: &mut Packet<B>) -> Option<Time> {
+        let horizon = now + self.spec.horizon.unwrap_or(HORIZON);
+        if p.edt > horizon {
+            if !self.spec.horizon_cap {
+                return None;
+            }
+            p.edt = horizon;
+        }
+        Some(if p.edt > Time::ZERO { p.edt } else { now })
     }
-    /// Flows whose time has come go to the end of the old ones. Linux: fq_check_throttled()
-    fn release(&mut self, now: Time) {
-        while let Some(&first) = self.delayed.first().filter(|f| f.0 <= now) {
-            self.delayed.remove(&first);
-            self.flows[first.2].place = Place::Listed;
+    /// A flow has something to send again; after a long rest with a full quantum at least.
+    fn wake(&mut self, i: usize, now: Time) {
+        let f = &mut self.flows[i];
+        let Place::Idle(since) = f.place else { return };
+        if now.since(since) > self.spec.refill_delay.unwrap_or(REFILL_DELAY) {
+            f.credit = f.credit.max(self.quantum);
+        }
+        f.place = Place::InTurn;
+        self.new.push_back(i);
+    }
+    /// Flows that have rested enough go to the end of the old ones.
+    fn rested(&mut self, now: Time) {
+        while let Some(&first) = self.resting.first().filter(|f| f.0 <= now) {
+            self.resting.remove(&first);
+            self.flows[first.2].place = Place::InTurn;
             self.old.push_back(first.2);
         }
     }
-    /// The first flow's turn is over.
-    fn shift(&mut self, new: bool) {
-        if new {
-            self.new.pop_front();
-        } else {
+    /// The flow whose turn it is has no credit, no packet, or none that may leave yet: it makes room for the next.
+    fn pass(&mut self, now: Time, i: usize, due: Option<Time>) {
+        let new = self.new.pop_front().is_some();
+        if !new {
             self.old.pop_front();
         }
-    }
-    fn throttle(&mut self, i: usize, until: Time) {
-        self.throttles += 1;
-        self.flows[i].next_packet = until;
-        self.flows[i].place = Place::Throttled;
-        self.delayed.insert((until, self.throttles, i));
-    }
-    /// The next packet that may leave now. Linux: fq_dequeue()
-    fn next(&mut self, now: Time) -> Option<(Time, Packet<B>)> {
-        self.fresh = false;
-        self.release(now);
-        loop {
-            let new = !self.new.is_empty();
-            let i = if new { *self.new.front()? } else { *self.old.front()? };
-            let f = &mut self.flows[i];
-            if f.credit <= 0 {
+        let f = &mut self.flows[i];
+        match due {
+            _ if f.credit <= 0 => {
                 f.credit += self.quantum;
-                self.shift(new);
                 self.old.push_back(i);
-                continue;
             }
-            let Some(due) = f.queue.front().map(|h| h.due.max(f.next_packet)) else {
-                self.shift(new);
-                // An empty new flow must pass through the old ones.
-                if new && !self.old.is_empty() {
-                    self.old.push_back(i);
-                } else {
-                    self.flows[i].place = Place::Idle(now);
-                }
-                continue;
-            };
-            if now < due {
-                self.shift(new);
-                self.throttle(i, due);
-                continue;
+            Some(due) => {
+                (f.not_before, f.place) = (due, Place::Resting);
+                self.rests += 1;
+                self.resting.insert((due, self.rests, i));
             }
-            let mut h = f.queue.pop_front()?;
-            self.packets -= 1;
-            self.bytes -= u64::from(h.packet.size);
-            self.mark(now, due, &mut h.packet);
-            self.charge(i, now, &h.packet);
-            return Some((h.arrived, h.packet));
+            // An empty new flow must pass through the old ones.
+            None if new && !self.old.is_empty() => self.old.push_back(i),
+            None => f.place = Place::Idle(now),
         }
     }
-    fn mark(&mut self, now: Time, due: Time, p: &mut Packet<B>) {
-        let late = self.spec.ce_threshold.is_some_and(|t| now.since(due).0 > t.0);
-        self.meter.s.marked += u64::from(late && p.mark());
+    fn mark(&self, now: Time, due: Time, p: &mut Packet<B>, books: &mut Books<'_>) {
+        if self.spec.ce_threshold.is_some_and(|t| now.since(due).0 > t.0) && p.mark() {
+            books.marked();
+        }
     }
     /// Takes a packet from the flow's credit, and with a `maxrate` says when its next may leave.
     fn charge(&mut self, i: usize, now: Time, p: &Packet<B>) {
         let f = &mut self.flows[i];
         f.credit -= i64::from(p.size);
-        if self.spec.nopacing {
-            return;
-        }
-        let Some(rate) = self.spec.maxrate.map(|r| r.bytes_per_sec()) else { return };
+        let Some(rate) = self.spec.maxrate.filter(|_| !self.spec.nopacing).map(|r| r.bytes_per_sec()) else { return };
         let mut bytes = u64::from(p.size);
         if p.edt == Time::ZERO {
+            // Nobody has paced it: whole quanta are spaced, and single packets only at a low rate.
             if rate <= self.spec.low_rate_threshold.unwrap_or(LOW_RATE).bytes_per_sec() {
                 f.credit = 0;
+            } else if f.credit > 0 {
+                return;
             } else {
                 bytes = bytes.max(self.quantum as u64);
-                if f.credit > 0 {
-                    return;
-                }
             }
         }
         let mut gap = (bytes * 1_000_000_000 / rate).min(GAP_MAX);
-        if f.next_packet > Time::ZERO {
+        if f.not_before > Time::ZERO {
             // A packet that left late lets the next leave earlier, by half its own time at most.
-            gap -= (gap / 2).min(now.since(f.next_packet).0);
+            gap -= (gap / 2).min(now.since(f.not_before).0);
         }
-        f.next_packet = now + Duration(gap);
+        f.not_before = now + Duration(gap);
     }
 }
 
-impl<B: Send> Qdisc<B> for Fq<B> {
-    fn enqueue(&mut self, now: Time, mut p: Packet<B>, freed: &mut Freed) -> bool {
-        self.meter.arrive(&p);
-        if self.packets() >= self.limit {
-            return self.refuse(&p, freed);
-        }
-        let horizon = now + self.spec.horizon.unwrap_or(HORIZON);
-        if p.edt > horizon {
-            if !self.spec.horizon_cap {
-                return self.refuse(&p, freed);
-            }
-            p.edt = horizon;
-        }
-        let due = if p.edt > Time::ZERO { p.edt } else { now };
-        let i = self.flow_of(&p);
-        if self.flows[i].queue.len() >= self.spec.flow_limit.unwrap_or(FLOW_LIMIT) as usize {
-            return self.refuse(&p, freed);
-        }
-        self.packets += 1;
-        self.bytes += u64::from(p.size);
-        let f = &mut self.flows[i];
-        if let Place::Idle(since) = f.place {
-            if now.since(since) > self.spec.refill_delay.unwrap_or(REFILL_DELAY) {
-                f.credit = f.credit.max(self.quantum);
-            }
-            f.place = Place::Listed;
-            self.new.push_back(i);
-        }
-        let place = f.queue.iter().rposition(|h| h.due <= due).map_or(0, |k| k + 1);
-        f.queue.insert(place, Held { due, arrived: now, packet: p });
+impl<B: Send> Policy<B> for Fq<B> {
+    const NAME: &'static str = FqSpec::NAME;
+
+    fn admit(&mut self, now: Time, mut p: Packet<B>, books: &mut Books<'_>) -> bool {
+        let due = if books.held().packets < self.limit { self.due(now, &mut p) } else { None };
+        let flow_limit = self.spec.flow_limit.unwrap_or(FLOW_LIMIT) as usize;
+        let place = due.map(|due| (due, self.flow_of(&p))).filter(|&(_, i)| self.flows[i].queue.len() < flow_limit);
+        let Some((due, i)) = place else {
+            books.drops(Cause::Limit, &p);
+            return false;
+        };
+        books.enters(&p);
+        self.wake(i, now);
+        let queue = &mut self.flows[i].queue;
+        let place = queue.iter().rposition(|h| h.due <= due).map_or(0, |k| k + 1);
+        queue.insert(place, Held { due, arrived: now, packet: p });
         self.fresh = true;
-        self.meter.held(self.packets(), self.bytes());
         true
     }
-    fn dequeue(&mut self, now: Time, _: &mut Freed) -> Option<Packet<B>> {
-        let (arrived, p) = self.peeked.take().or_else(|| self.next(now))?;
-        self.meter.depart(now, arrived, &p);
-        Some(p)
-    }
-    fn peek(&mut self, now: Time, _: &mut Freed) -> Option<u32> {
-        if self.peeked.is_none() {
-            self.peeked = self.next(now);
-        }
-        self.peeked.as_ref().map(|(_, p)| p.size)
-    }
-    fn next_event(&self) -> Time {
-        if self.packets() == 0 {
-            Time::MAX
-        } else if self.fresh || self.peeked.is_some() || !self.new.is_empty() || !self.old.is_empty() {
-            Time::ZERO
-        } else {
-            let slack = self.spec.timer_slack.unwrap_or(TIMER_SLACK);
-            self.delayed.first().map_or(Time::MAX, |d| d.0 + slack)
-        }
-    }
-    fn packets(&self) -> u64 {
-        with_peeked(self.packets, self.bytes, &self.peeked).0
-    }
-    fn bytes(&self) -> u64 {
-        with_peeked(self.packets, self.bytes, &self.peeked).1
-    }
-    fn change(&mut self, _: Time, depth: usize, patch: &Patch) {
-        if let (0, Some(limit)) = (depth, patch.limit) {
-            self.limit = limit;
-        }
-    }
-    fn current(&self, depth: usize) -> Patch {
-        Patch { limit: (depth == 0).then_some(self.limit), ..Default::default() }
-    }
-    fn report(&self, out: &mut Vec<StageStats>) {
-        out.push(self.meter.report("fq", self.packets(), self.bytes()));
-    }
-}
-
-pub(crate) fn parse(w: &mut Words<'_>) -> Result<QdiscSpec, TcError> {
-    let mut s = FqSpec::default();
-    while let Some(word) = w.word() {
-        let size = |w: &mut Words<'_>| w.size(word).map(|n| Some(u32::try_from(n).unwrap_or(u32::MAX)));
-        let micros = |w: &mut Words<'_>| w.time(word).map(|d| Some(Duration(d.0 / 1_000 * 1_000)));
-        match word {
-            "limit" => s.limit = Some(w.count(word)?),
-            "flow_limit" => s.flow_limit = Some(w.count(word)?),
-            "buckets" => s.buckets = Some(w.count(word)?),
-            "orphan_mask" => s.orphan_mask = Some(w.count(word)?),
-            "quantum" => s.quantum = size(w)?,
-            "initial_quantum" => s.initial_quantum = size(w)?,
-            "maxrate" => s.maxrate = Some(w.rate(word)?),
-            "low_rate_threshold" => s.low_rate_threshold = Some(w.rate(word)?),
-            "refill_delay" => s.refill_delay = micros(w)?,
-            "ce_threshold" => s.ce_threshold = micros(w)?,
-            "horizon" => s.horizon = micros(w)?,
-            "timer_slack" => s.timer_slack = Some(w.time(word)?),
-            "pacing" | "nopacing" => s.nopacing = word == "nopacing",
-            "horizon_cap" | "horizon_drop" => s.horizon_cap = word == "horizon_cap",
-            "defrate" => return Err(w.wrong(word, "it has had no effect since Linux 4.20: leave it away")),
-            _ => {
-                let known = "limit, flow_limit, quantum, initial_quantum, maxrate, nopacing, ce_threshold, horizon, refill_delay";
-                return Err(w.wrong(word, &format!("it is not understood: expected {known} or another of tc-fq(8)'s words")));
+    fn choose(&mut self, now: Time, books: &mut Books<'_>) -> Option<Aged<B>> {
+        self.fresh = false;
+        self.rested(now);
+        loop {
+            let i = *self.new.front().or(self.old.front())?;
+            let f = &mut self.flows[i];
+            let due = f.queue.front().map(|h| h.due.max(f.not_before));
+            match due {
+                Some(due) if due <= now && f.credit > 0 => {
+                    let mut h = f.queue.pop_front()?;
+                    books.leaves(&h.packet);
+                    self.mark(now, due, &mut h.packet, books);
+                    self.charge(i, now, &h.packet);
+                    return Some((h.arrived, h.packet));
+                }
+                _ => self.pass(now, i, due),
             }
         }
     }
-    s.validate().map_err(|e| w.wrong_spec(&e))?;
-    Ok(QdiscSpec::Fq(s))
+    fn ready(&self) -> Time {
+        if self.fresh || !self.new.is_empty() || !self.old.is_empty() {
+            return Time::ZERO;
+        }
+        let slack = self.spec.timer_slack.unwrap_or(TIMER_SLACK);
+        self.resting.first().map_or(Time::MAX, |d| d.0 + slack)
+    }
+    fn change(&mut self, patch: &Patch, _: &mut Books<'_>) {
+        self.limit = patch.limit.unwrap_or(self.limit);
+    }
+    fn current(&self) -> Patch {
+        Patch { limit: Some(self.limit), ..Default::default() }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::parse_tc;
+    use crate::discipline::{spec, try_spec, Freed, Qdisc};
     use tcpscape_base::Ecn;
 
-    fn fq(words: &str) -> Fq<u32> {
-        match parse_tc(words).unwrap() {
-            QdiscSpec::Fq(s) => Fq::new(&s, 1, "t"),
-            _ => unreachable!(),
-        }
+    fn fq(words: &str) -> Queued<u32, Fq<u32>> {
+        Queued::new(Fq::new(&spec(words), 1, "t"))
     }
     fn packet(flow: u32, edt: u64) -> Packet<u32> {
         Packet { flow, size: 1514, segs: 1, edt: Time(edt), body: 0, ..Default::default() }
     }
     /// Departures (µs, flow) when every wake-up is obeyed.
-    fn drain(q: &mut Fq<u32>) -> Vec<(u64, u32)> {
+    fn drain(q: &mut Queued<u32, Fq<u32>>) -> Vec<(u64, u32)> {
         let (mut out, mut now) = (vec![], Time(1));
         while q.packets() > 0 {
             match q.dequeue(now, &mut Freed::default()) {
@@ -459,7 +417,7 @@ mod tests {
         }
         out
     }
-    fn put(q: &mut Fq<u32>, list: &[(u32, u64)]) {
+    fn put(q: &mut Queued<u32, Fq<u32>>, list: &[(u32, u64)]) {
         for &(flow, edt) in list {
             q.enqueue(Time(1), packet(flow, edt), &mut Freed::default());
         }
@@ -500,7 +458,7 @@ mod tests {
     fn limits_and_horizon() {
         let mut q = fq("fq limit 12 flow_limit 10");
         put(&mut q, &[[(1, 1); 11], [(2, 1); 11]].concat());
-        assert_eq!((q.packets(), q.meter.s.drops.limit), (12, 10));
+        assert_eq!((q.packets(), q.account.meter.s.drops.limit), (12, 10));
         let mut q = fq("fq horizon 1s");
         put(&mut q, &[(1, 2_000_000_000)]);
         assert_eq!(q.packets(), 0);
@@ -515,7 +473,7 @@ mod tests {
         let p = Packet { ecn: Ecn::Ect0, ..packet(1, 1) };
         q.enqueue(Time(1), p, &mut Freed::default());
         let p = q.dequeue(Time(1_000_002), &mut Freed::default()).unwrap();
-        assert_eq!((p.ecn, q.meter.s.marked), (Ecn::Ce, 1));
+        assert_eq!((p.ecn, q.account.meter.s.marked), (Ecn::Ce, 1));
     }
 
     #[test]
@@ -525,8 +483,8 @@ mod tests {
             "fq limit 100 buckets 2048 quantum 3000 maxrate 10mbit horizon 2s nopacing horizon_cap",
             "fq orphan_mask 255 low_rate_threshold 1mbit refill_delay 20ms timer_slack 5us ce_threshold 1500us",
         ] {
-            assert_eq!(parse_tc(words).unwrap().to_tc(), words);
+            assert_eq!(spec::<FqSpec>(words).words(), words);
         }
-        assert!(parse_tc("fq defrate 10mbit").unwrap_err().to_string().contains("no effect"));
+        assert!(try_spec::<FqSpec>("fq defrate 10mbit").unwrap_err().to_string().contains("no effect"));
     }
 }

@@ -1,18 +1,17 @@
 //! fq_codel: a queue for each flow, served in turn, each under CoDel.
 //!
-//! What it is: flows as in [`super::drr`], each with CoDel's law of its own; when the whole holds too many packets, the flow with the
+//! What it is: flows as in [`crate::parts::drr`], each with CoDel's law of its own; when the whole holds too many packets, the flow with the
 //! most bytes loses half of them, at most `drop_batch`, from its head.
-//! Source: RFC 8290; tc-fq_codel(8). Linux: fq_codel_enqueue(), fq_codel_dequeue(), fq_codel_drop().
+//! Source: RFC 8290; tc-fq_codel(8).
 //! How it differs: memory counts 768 B for each packet besides its size, about what a segment's buffer takes (`truesize`).
 //! What it does not model: filters, `ce_threshold_selector`, a change of its parameters while it runs.
 
 use super::codel::law::{Control, Law, Limits, Source};
-use super::codel::{self, WORDS};
-use super::drr::{Flow, Flows};
-use super::{with_peeked, Aged, Freed, Qdisc};
-use crate::grammar::{TcError, Words};
-use crate::spec::{QdiscSpec, SpecError};
-use crate::stats::{Meter, StageStats};
+use super::codel::options::{self, WORDS};
+use crate::discipline::{Aged, AnyQdisc, Body, Books, Cause, Discipline, Policy, Queued};
+use crate::parts::drr::{Flow, Flows, FRAME, QUANTUM_MIN};
+use crate::values::SpecError;
+use crate::words::{TcError, Words};
 use serde::{Deserialize, Serialize};
 use tcpscape_base::{Packet, Time};
 
@@ -40,33 +39,52 @@ fn marking() -> Law {
 }
 
 impl Default for FqCodelSpec {
-    /// Linux: fq_codel_init()
+    /// tc-fq_codel(8).
     fn default() -> FqCodelSpec {
         FqCodelSpec { limit: 10_240, flows: 1024, quantum: FRAME, memory_limit: 32 << 20, drop_batch: 64, law: marking() }
     }
 }
 
-/// A full Ethernet frame, B (`psched_mtu` at MTU 1500).
-pub(crate) const FRAME: u32 = 1514;
-/// Least quantum, B.
-pub(crate) const QUANTUM_MIN: u32 = 256;
 /// Memory of a packet besides its frame, B.
 const OVERHEAD: u64 = 768;
 
-impl FqCodelSpec {
-    pub(crate) fn words(&self) -> String {
+impl Discipline for FqCodelSpec {
+    const NAME: &'static str = "fq_codel";
+    const EXAMPLE: &'static str = "fq_codel limit 100";
+
+    fn parse(w: &mut Words<'_>) -> Result<FqCodelSpec, TcError> {
+        let mut s = FqCodelSpec::default();
+        let known = ["limit", "flows", "quantum", "memory_limit", "drop_batch", WORDS[0], WORDS[1], WORDS[2], WORDS[3], WORDS[4]];
+        // tc sends no zero: the default stays.
+        let or = |n: u32, default: u32| if n > 0 { n } else { default };
+        while let Some(given) = w.word() {
+            match w.exact(given, &known)? {
+                "limit" => s.limit = or(w.count("limit")?, s.limit),
+                "flows" => s.flows = or(w.count("flows")?, s.flows),
+                "quantum" => s.quantum = or(w.count("quantum")?, s.quantum),
+                "memory_limit" => s.memory_limit = w.size("memory_limit")? as u32,
+                "drop_batch" => s.drop_batch = or(w.count("drop_batch")?, s.drop_batch),
+                key => options::word(w, key, &mut s.law)?,
+            }
+        }
+        Ok(s)
+    }
+    fn words(&self) -> String {
         let mut t = format!("fq_codel limit {} flows {} quantum {}", self.limit, self.flows, self.quantum);
-        t += &codel::words(&self.law, true);
+        t += &options::words(&self.law, true);
         t + &format!(" memory_limit {} drop_batch {}", self.memory_limit, self.drop_batch)
     }
-    pub(crate) fn validate(&self) -> Result<(), SpecError> {
+    fn validate(&self) -> Result<(), SpecError> {
         if !(1..=65_536).contains(&self.flows) {
             return Err(SpecError::new("fq_codel flows", "must be from 1 to 65536"));
         }
         if self.quantum > 1 << 20 {
             return Err(SpecError::new("fq_codel quantum", "must be at most 1048576"));
         }
-        codel::validate(&self.law)
+        options::validate(&self.law)
+    }
+    fn machine<B: Body>(&self, seed: u64, name: &str) -> AnyQdisc<B> {
+        Box::new(Queued::new(FqCodel::new(self, seed, name)))
     }
 }
 
@@ -75,39 +93,28 @@ pub struct FqCodel<B> {
     spec: FqCodelSpec,
     limits: Limits,
     flows: Flows<B, Control>,
-    packets: u64,
-    bytes: u64,
-    peeked: Option<Aged<B>>,
-    /// It has run empty, and nobody has looked since.
-    look: bool,
-    meter: Meter,
 }
 
-/// A flow under its law, and the totals that go down with it.
-struct Draining<'a, B> {
+/// The flow that the law draws from, and the books of its drops.
+struct Draining<'a, 'b, B> {
     flow: &'a mut Flow<B, Control>,
-    packets: &'a mut u64,
-    bytes: &'a mut u64,
-    meter: &'a mut Meter,
-    freed: &'a mut Freed,
+    books: &'a mut Books<'b>,
 }
 
-impl<B> Source<B> for Draining<'_, B> {
+impl<B> Source<B> for Draining<'_, '_, B> {
     fn pull(&mut self) -> Option<Aged<B>> {
         let p = self.flow.pull()?;
-        *self.packets -= 1;
-        *self.bytes -= u64::from(p.1.size);
+        self.books.leaves(&p.1);
         Some(p)
     }
     fn backlog(&self) -> u64 {
-        *self.bytes
+        self.books.inside().bytes
     }
     fn discard(&mut self, p: &Aged<B>) {
-        self.meter.s.drops.aqm += 1;
-        self.freed.note(&p.1);
+        self.books.drops(Cause::Aqm, &p.1);
     }
     fn marked(&mut self) {
-        self.meter.s.marked += 1;
+        self.books.marked();
     }
 }
 
@@ -118,124 +125,62 @@ impl<B> FqCodel<B> {
             limits: Limits::from(&spec.law),
             flows: Flows::new(spec.flows, spec.quantum.max(QUANTUM_MIN), seed, name),
             spec: spec.clone(),
-            packets: 0,
-            bytes: 0,
-            peeked: None,
-            look: false,
-            meter: Meter::default(),
-        }
-    }
-    fn next(&mut self, now: Time, freed: &mut Freed) -> Option<Aged<B>> {
-        self.look = false;
-        loop {
-            let (i, new) = self.flows.turn()?;
-            let flow = &mut self.flows.all[i];
-            let mut control = flow.state;
-            let (packets, bytes, meter) = (&mut self.packets, &mut self.bytes, &mut self.meter);
-            let p = control.next(now, &self.limits, &mut Draining { flow, packets, bytes, meter, freed });
-            self.flows.all[i].state = control;
-            let Some(p) = p else {
-                self.flows.pass(i, new);
-                continue;
-            };
-            self.flows.charge(i, p.1.size);
-            return Some(p);
         }
     }
     /// Half of the fattest flow goes, and CoDel counts it as drops of its own.
-    fn shed(&mut self, freed: &mut Freed) {
+    fn shed(&mut self, books: &mut Books<'_>) {
         let Some(i) = self.flows.fattest() else { return };
         let flow = &mut self.flows.all[i];
         let (half, mut shed, mut n) = (flow.bytes / 2, 0, 0);
         while n < self.spec.drop_batch.max(1) && (n == 0 || shed < half) {
             let Some((_, p)) = flow.pull() else { break };
             (shed, n) = (shed + u64::from(p.size), n + 1);
-            freed.note(&p);
+            books.leaves(&p);
+            books.drops(Cause::Limit, &p);
         }
         flow.state.dropped_elsewhere(n);
-        self.packets -= u64::from(n);
-        self.bytes -= shed;
-        self.meter.s.drops.limit += u64::from(n);
-    }
-    fn waiting(&self) -> (u64, u64) {
-        with_peeked(self.packets, self.bytes, &self.peeked)
     }
 }
 
-impl<B: Send> Qdisc<B> for FqCodel<B> {
-    fn enqueue(&mut self, now: Time, p: Packet<B>, freed: &mut Freed) -> bool {
-        self.meter.arrive(&p);
+impl<B: Send> Policy<B> for FqCodel<B> {
+    const NAME: &'static str = FqCodelSpec::NAME;
+    const ASKS_ONCE_MORE: bool = true;
+
+    fn admit(&mut self, now: Time, p: Packet<B>, books: &mut Books<'_>) -> bool {
         let i = self.flows.classify(&p);
-        self.packets += 1;
-        self.bytes += u64::from(p.size);
+        books.enters(&p);
         self.flows.push(i, now, p);
-        let memory = self.bytes + self.packets * OVERHEAD;
-        if self.waiting().0 > u64::from(self.spec.limit) || memory > u64::from(self.spec.memory_limit) {
-            self.shed(freed);
+        let memory = books.inside().bytes + books.inside().packets * OVERHEAD;
+        if books.held().packets > u64::from(self.spec.limit) || memory > u64::from(self.spec.memory_limit) {
+            self.shed(books);
         }
-        let (packets, bytes) = self.waiting();
-        self.meter.held(packets, bytes);
         true
     }
-    fn dequeue(&mut self, now: Time, freed: &mut Freed) -> Option<Packet<B>> {
-        let (arrived, p) = self.peeked.take().or_else(|| self.next(now, freed))?;
-        self.look = self.packets == 0;
-        self.meter.depart(now, arrived, &p);
-        Some(p)
-    }
-    fn peek(&mut self, now: Time, freed: &mut Freed) -> Option<u32> {
-        if self.peeked.is_none() {
-            self.peeked = self.next(now, freed);
-        }
-        self.peeked.as_ref().map(|p| p.1.size)
-    }
-    fn next_event(&self) -> Time {
-        if self.waiting().0 > 0 || self.look {
-            Time::ZERO
-        } else {
-            Time::MAX
+    fn choose(&mut self, now: Time, books: &mut Books<'_>) -> Option<Aged<B>> {
+        loop {
+            let (i, new) = self.flows.turn()?;
+            let flow = &mut self.flows.all[i];
+            let mut control = flow.state;
+            let next = control.next(now, &self.limits, &mut Draining { flow, books });
+            self.flows.all[i].state = control;
+            match next {
+                Some(p) => {
+                    self.flows.charge(i, p.1.size);
+                    return Some(p);
+                }
+                None => self.flows.pass(i, new),
+            }
         }
     }
-    fn packets(&self) -> u64 {
-        self.waiting().0
-    }
-    fn bytes(&self) -> u64 {
-        self.waiting().1
-    }
-    fn report(&self, out: &mut Vec<StageStats>) {
-        out.push(self.meter.report("fq_codel", self.packets(), self.bytes()));
-    }
-}
-
-pub(crate) fn parse(w: &mut Words<'_>) -> Result<QdiscSpec, TcError> {
-    let mut s = FqCodelSpec::default();
-    let known = ["limit", "flows", "quantum", "memory_limit", "drop_batch", WORDS[0], WORDS[1], WORDS[2], WORDS[3], WORDS[4]];
-    // tc sends no zero: the default stays.
-    let or = |n: u32, default: u32| if n > 0 { n } else { default };
-    while let Some(given) = w.word() {
-        match w.exact(given, &known)? {
-            "limit" => s.limit = or(w.count("limit")?, s.limit),
-            "flows" => s.flows = or(w.count("flows")?, s.flows),
-            "quantum" => s.quantum = or(w.count("quantum")?, s.quantum),
-            "memory_limit" => s.memory_limit = w.size("memory_limit")? as u32,
-            "drop_batch" => s.drop_batch = or(w.count("drop_batch")?, s.drop_batch),
-            key => codel::word(w, key, &mut s.law)?,
-        }
-    }
-    s.validate().map_err(|e| w.wrong_spec(&e))?;
-    Ok(QdiscSpec::FqCodel(s))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::parse_tc;
+    use crate::discipline::{spec, Freed, Qdisc};
 
-    fn queue(words: &str) -> FqCodel<u32> {
-        match parse_tc(words).unwrap() {
-            QdiscSpec::FqCodel(s) => FqCodel::new(&s, 1, "t"),
-            _ => unreachable!(),
-        }
+    fn queue(words: &str) -> Queued<u32, FqCodel<u32>> {
+        Queued::new(FqCodel::new(&spec(words), 1, "t"))
     }
     fn full(flow: u32, n: u32) -> Packet<u32> {
         Packet { size: 1514, segs: 1, flow, body: n, ..Default::default() }
@@ -249,10 +194,10 @@ mod tests {
             q.enqueue(Time(0), full(2, n), &mut f);
         }
         // 12 packets of flow 2: six go, which is half of its bytes
-        assert_eq!((q.packets(), q.meter.s.drops.limit), (7, 6));
+        assert_eq!((q.packets(), q.account.meter.s.drops.limit), (7, 6));
         let order: Vec<(u32, u32)> = std::iter::from_fn(|| q.dequeue(Time(1), &mut f)).map(|p| (p.flow, p.body)).collect();
         assert_eq!(order[..3], [(1, 0), (2, 6), (2, 7)]);
-        assert_eq!(q.flows.all[1].state.signals(), 6);
+        assert_eq!(q.policy.flows.all[1].state.signals(), 6);
     }
 
     #[test]
@@ -261,7 +206,7 @@ mod tests {
         let mut out = [0; 2];
         for ms in 0..2_000u64 {
             let now = Time(ms * 1_000_000);
-            while q.flows.all.first().map_or(0, |f| f.bytes) < 30 * 1514 {
+            while q.policy.flows.all.first().map_or(0, |f| f.bytes) < 30 * 1514 {
                 q.enqueue(now, full(0, 0), &mut f);
             }
             if ms % 4 == 0 {
@@ -271,7 +216,7 @@ mod tests {
                 out[p.flow as usize] += 1;
             }
         }
-        assert!(q.meter.s.drops.aqm > 10);
+        assert!(q.account.meter.s.drops.aqm > 10);
         assert_eq!(out[1], 500, "the sparse flow loses nothing");
     }
 
@@ -283,6 +228,6 @@ mod tests {
         assert_eq!(q.next_event(), Time::ZERO);
         assert!(q.peek(Time(0), &mut f).is_none());
         assert_eq!(q.next_event(), Time::MAX, "its flow has left the lists");
-        assert!(q.flows.turn().is_none());
+        assert!(q.policy.flows.turn().is_none());
     }
 }

@@ -2,25 +2,21 @@
 //!
 //! What it is: the use that most people make of htb, one class with a rate and a ceiling. A packet leaves when neither
 //! bucket (rate, ceiling) is in debt and is charged afterwards, so a bucket of any size lets any packet through.
-//! Source: tc-htb(8); defaults of `burst` and `cburst` as tc computes them. Linux: htb_class_mode(), htb_charge_class().
+//! Source: tc-htb(8); defaults of `burst` and `cburst` as tc computes them.
 //! How it differs: a class without a parent cannot borrow, so the lower of rate and ceiling rules, as in Linux.
 //! What it does not model: several classes, priorities, quanta, filters, `direct_qlen`, `mpu`, `overhead`, `linklayer`.
 
-use super::body::Body;
-use super::fifo::{Fifo, TX_QUEUE_LEN};
-use super::pace::Pace;
-use super::{build, AnyQdisc, Freed, Qdisc};
-use crate::grammar::{print, TcError, Words};
-use crate::schedule::Patch;
-use crate::spec::{QdiscSpec, SpecError};
-use crate::stats::{Meter, StageStats};
+use crate::discipline::{report_parent, AnyQdisc, Body, Child, Discipline, Freed, Meter, Patch, Qdisc, StageStats};
+use crate::parts::pace::{harmless, Pace};
+use crate::values::SpecError;
+use crate::words::{print, TcError, Words};
 use serde::{Deserialize, Serialize};
 use tcpscape_base::{Packet, Rate, Time};
 
 /// An htb class's parameters.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct HtbSpec {
+pub struct HtbSpec<C> {
     /// Rate, bit/s.
     pub rate: Rate,
     /// Ceiling, bit/s; the rate when left out.
@@ -33,19 +29,70 @@ pub struct HtbSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cburst: Option<u64>,
     /// Queue in place of the packet FIFO of 1000.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub child: Option<Box<QdiscSpec>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub child: Option<Box<C>>,
 }
 
 /// tc's `mtu` for htb, B: what the default bucket holds.
 const MTU: u64 = 1600;
 /// tc's clock on a kernel with high-resolution timers, Hz: the default bucket also holds one tick at the rate.
 const HZ: u64 = 1_000_000_000;
-/// Most debt that is remembered: 60 s. Linux: `mbuffer`, 60 * NSEC_PER_SEC.
+/// Most debt that is remembered: 60 s. docs/models/htb.md
 const DEBT_MAX: i64 = 60_000_000_000;
 
-impl HtbSpec {
-    pub(crate) fn words(&self) -> String {
+/// Packets of the FIFO where no child is given: the device's queue length (`txqueuelen` of veth and Ethernet).
+const OWN_QUEUE: u64 = 1000;
+/// In tc's order, which decides about shortened words.
+const WORDS: [&str; 17] = [
+    "rate",
+    "ceil",
+    "burst",
+    "buffer",
+    "maxburst",
+    "cburst",
+    "cbuffer",
+    "cmaxburst",
+    "default",
+    "r2q",
+    "quantum",
+    "prio",
+    "mtu",
+    "mpu",
+    "overhead",
+    "linklayer",
+    "classid",
+];
+
+impl<C> HtbSpec<C> {
+    fn without_child(&self) -> HtbSpec<()> {
+        let HtbSpec { rate, ceil, burst, cburst, .. } = *self;
+        HtbSpec { rate, ceil, burst, cburst, child: None }
+    }
+}
+
+impl<C: Child> Discipline for HtbSpec<C> {
+    const NAME: &'static str = "htb";
+    const EXAMPLE: &'static str = "htb rate 10mbit";
+    const CHANGES: &'static [&'static str] = &["rate", "burst", "limit"];
+
+    fn parse(w: &mut Words<'_>) -> Result<HtbSpec<C>, TcError> {
+        let (mut rate, mut ceil, mut burst, mut cburst) = (None, None, None, None);
+        while let Some(word) = w.word() {
+            let key = w.keyword(word, &WORDS)?;
+            match key {
+                "rate" => w.once(&mut rate, key, |w| w.rate(key))?,
+                "ceil" => w.once(&mut ceil, key, |w| w.rate(key))?,
+                "burst" | "buffer" | "maxburst" => w.once(&mut burst, key, |w| w.size_and_cell(key))?,
+                "cburst" | "cbuffer" | "cmaxburst" => w.once(&mut cburst, key, |w| w.size_and_cell(key))?,
+                // They steer several classes, which there are none of here.
+                "default" | "r2q" | "quantum" | "prio" | "classid" => drop(w.value(key)?),
+                _ => harmless(w, key)?,
+            }
+        }
+        let rate = rate.ok_or_else(|| w.missing("rate", "rate 10mbit"))?;
+        Ok(HtbSpec { rate, ceil, burst: burst.filter(|&b| b > 0), cburst: cburst.filter(|&b| b > 0), child: None })
+    }
+    fn words(&self) -> String {
         let mut t = format!("htb rate {}", print::rate(self.rate));
         if let Some(c) = self.ceil {
             t += &format!(" ceil {}", print::rate(c));
@@ -57,11 +104,22 @@ impl HtbSpec {
         }
         t
     }
-    pub(crate) fn validate(&self) -> Result<(), SpecError> {
+    fn validate(&self) -> Result<(), SpecError> {
         if self.rate.bytes_per_sec() == 0 || self.ceil.is_some_and(|c| c.bytes_per_sec() == 0) {
             return Err(SpecError::new("htb rate", "must be at least 8 bit/s"));
         }
         Ok(())
+    }
+    /// `htb default 1; class … htb rate R` is one htb here: a queue without a rate of its own, and its class.
+    fn announces(words: &[&str]) -> bool {
+        !words.iter().any(|w| w.starts_with("rate"))
+    }
+    fn machine<B: Body>(&self, seed: u64, name: &str) -> AnyQdisc<B> {
+        let child = match &self.child {
+            Some(c) => c.build(seed, name),
+            None => C::pfifo(OWN_QUEUE).build(seed, name),
+        };
+        Box::new(Htb::new(self.without_child(), child, self.child.is_none()))
     }
 }
 
@@ -91,27 +149,22 @@ impl Purse {
 
 /// The queue itself.
 pub struct Htb<B> {
-    spec: HtbSpec,
+    spec: HtbSpec<()>,
     rate: Purse,
     ceil: Purse,
     last: Time,
     child: AnyQdisc<B>,
-    own_fifo: bool,
+    passes_limit_on: bool,
     meter: Meter,
 }
 
 impl<B: Body> Htb<B> {
-    /// Full buckets and an empty queue.
-    pub fn new(spec: &HtbSpec, seed: u64, name: &str) -> Htb<B> {
-        let child: AnyQdisc<B> = match &spec.child {
-            Some(c) => build(c, seed, name),
-            None => Box::new(Fifo::packets(TX_QUEUE_LEN)),
-        };
-        let (rate, ceil) = Self::purses(spec);
-        let own_fifo = spec.child.is_none();
-        Htb { spec: HtbSpec { child: None, ..spec.clone() }, rate, ceil, last: Time::ZERO, child, own_fifo, meter: Meter::default() }
+    /// Full buckets in front of `child`. `passes_limit_on`: the child is a FIFO that a change of the limit is meant for.
+    pub fn new(spec: HtbSpec<()>, child: AnyQdisc<B>, passes_limit_on: bool) -> Htb<B> {
+        let (rate, ceil) = Self::purses(&spec);
+        Htb { spec, rate, ceil, last: Time::ZERO, child, passes_limit_on, meter: Meter::default() }
     }
-    fn purses(s: &HtbSpec) -> (Purse, Purse) {
+    fn purses(s: &HtbSpec<()>) -> (Purse, Purse) {
         (Purse::full(s.rate, s.burst), Purse::full(s.ceil.unwrap_or(s.rate), s.cburst))
     }
     /// When both debts are paid.
@@ -130,7 +183,7 @@ impl<B: Body> Qdisc<B> for Htb<B> {
     }
     fn dequeue(&mut self, now: Time, freed: &mut Freed) -> Option<Packet<B>> {
         if now < self.ready() || self.child.packets() == 0 {
-            // A class without packets is not asked. Linux: htb_deactivate()
+            // A class without packets is not asked.
             return None;
         }
         let p = self.child.dequeue(now, freed)?;
@@ -173,10 +226,10 @@ impl<B: Body> Qdisc<B> for Htb<B> {
             self.spec.rate = rate;
         }
         self.spec.burst = patch.burst.or(self.spec.burst);
-        if patch.limit.is_some() && self.own_fifo {
+        if patch.limit.is_some() && self.passes_limit_on {
             self.child.change(now, 0, &Patch { limit: patch.limit, ..Default::default() });
         }
-        // htb keeps its tokens over a change, within the new depth. Linux: htb_change_class()
+        // htb keeps its tokens over a change, within the new depth.
         let (rate, ceil) = Self::purses(&self.spec);
         self.rate = Purse { tokens: self.rate.tokens.min(rate.depth), ..rate };
         self.ceil = Purse { tokens: self.ceil.tokens.min(ceil.depth), ..ceil };
@@ -188,50 +241,14 @@ impl<B: Body> Qdisc<B> for Htb<B> {
         Patch { rate: Some(self.spec.rate), burst: self.spec.burst, limit: self.child.current(0).limit, ..Default::default() }
     }
     fn report(&self, out: &mut Vec<StageStats>) {
-        super::report_parent(&self.meter, "htb", self.child.as_ref(), out);
+        report_parent(&self.meter, "htb", self.child.as_ref(), out);
     }
-}
-
-pub(crate) fn parse(w: &mut Words<'_>) -> Result<QdiscSpec, TcError> {
-    let (mut rate, mut ceil, mut burst, mut cburst) = (None, None, None, None);
-    while let Some(word) = w.word() {
-        let known = [
-            "rate",
-            "ceil",
-            "burst",
-            "buffer",
-            "maxburst",
-            "cburst",
-            "cbuffer",
-            "cmaxburst",
-            "default",
-            "r2q",
-            "quantum",
-            "prio",
-            "mtu",
-            "mpu",
-            "overhead",
-            "linklayer",
-            "classid",
-        ];
-        let key = w.keyword(word, &known)?;
-        match key {
-            "rate" => w.once(&mut rate, key, |w| w.rate(key))?,
-            "ceil" => w.once(&mut ceil, key, |w| w.rate(key))?,
-            "burst" | "buffer" | "maxburst" => w.once(&mut burst, key, |w| w.size_and_cell(key))?,
-            "cburst" | "cbuffer" | "cmaxburst" => w.once(&mut cburst, key, |w| w.size_and_cell(key))?,
-            // They steer several classes, which there are none of here.
-            "default" | "r2q" | "quantum" | "prio" | "classid" => drop(w.value(key)?),
-            _ => w.harmless(key)?,
-        }
-    }
-    let rate = rate.ok_or_else(|| w.missing("rate", "rate 10mbit"))?;
-    Ok(QdiscSpec::Htb(HtbSpec { rate, ceil, burst: burst.filter(|&b| b > 0), cburst: cburst.filter(|&b| b > 0), child: None }))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::QdiscSpec;
 
     #[test]
     fn tcs_default_bucket_at_60_mbit_is_212992_ns() {
@@ -245,7 +262,8 @@ mod tests {
     fn the_long_run_rate_is_the_lower_of_rate_and_ceiling() {
         for (rate, ceil, want) in [(10_000_000, 20_000_000, 10_000_000), (20_000_000, 10_000_000, 10_000_000)] {
             let s = HtbSpec { rate: Rate(rate), ceil: Some(Rate(ceil)), burst: None, cburst: None, child: None };
-            let (mut q, mut f, mut now, mut n) = (Htb::<()>::new(&s, 1, "t"), Freed::default(), Time::ZERO, 0u64);
+            let mut q: Htb<()> = Htb::new(s, QdiscSpec::pfifo(OWN_QUEUE).build(1, "t"), true);
+            let (mut f, mut now, mut n) = (Freed::default(), Time::ZERO, 0u64);
             while now < Time(2_000_000_000) {
                 q.enqueue(now, Packet { size: 1514, segs: 1, ..Default::default() }, &mut f);
                 match q.dequeue(now, &mut f) {

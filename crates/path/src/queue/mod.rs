@@ -1,105 +1,30 @@
-//! Queue disciplines: one file each, one trait, one registry.
+//! The disciplines: one file each, and the table of all of them.
 //!
-//! To add one: a file with its specification (`words`, `validate`, `parse`) and its machine (`impl Qdisc`), a variant of
-//! [`QdiscSpec`], a line in [`REGISTRY`] and one in [`build`]. The law tests loop over the registry.
+//! To add one: a file whose specification implements [`Discipline`] and whose machine implements [`crate::discipline::Qdisc`] (or
+//! [`crate::discipline::Policy`], with [`crate::discipline::Queued`] around it); its `pub mod` and its row in the table below. Nothing
+//! else names disciplines one by one: JSON, tc's words, validation, building and the tests' loops all follow from the row. No discipline
+//! imports this file or another discipline; parents get their child through [`Child`].
 
-pub mod body;
 pub mod cake;
-pub mod clock;
+pub mod choke;
 pub mod codel;
-pub mod drr;
 pub mod dualpi2;
 pub mod fifo;
 pub mod fq;
 pub mod fq_codel;
 pub mod fq_pie;
 pub mod htb;
-pub mod pace;
+pub mod jitter;
+pub mod netem;
 pub mod pie;
 pub mod red;
 pub mod sfq;
 pub mod tbf;
 
-use crate::grammar::{TcError, Words};
-use crate::schedule::Patch;
-use crate::spec::QdiscSpec;
-use crate::stats::StageStats;
-pub use body::{segments, Body};
-use tcpscape_base::{Packet, Time};
-
-/// A queue discipline at run time. It asks nobody for the time.
-pub trait Qdisc<B>: Send {
-    /// Takes a packet, or drops it (and tells `freed`). False when there is no room for it, which a TCP on the same host
-    /// learns (`NET_XMIT_DROP`); what an impairment takes away counts as taken.
-    fn enqueue(&mut self, now: Time, p: Packet<B>, freed: &mut Freed) -> bool;
-    /// Gives the next packet that may leave at `now`.
-    fn dequeue(&mut self, now: Time, freed: &mut Freed) -> Option<Packet<B>>;
-    /// The size of the packet that `dequeue(now)` would give. As in Linux, some queues take it out for that, and it stays the next
-    /// one to leave whatever comes after: then whatever they decide on departure is decided here.
-    fn peek(&mut self, now: Time, freed: &mut Freed) -> Option<u32>;
-    /// When `dequeue` is worth trying; [`Time::ZERO`] for at once, [`Time::MAX`] for never without another packet. By default at once while
-    /// there are packets.
-    fn next_event(&self) -> Time {
-        if self.packets() == 0 {
-            Time::MAX
-        } else {
-            Time::ZERO
-        }
-    }
-    /// Packets held, children included.
-    fn packets(&self) -> u64;
-    /// Bytes held, children included.
-    fn bytes(&self) -> u64;
-    /// Whether a packet that enters no longer counts against its sender's queue limit (TSQ).
-    fn orphans(&self) -> bool {
-        false
-    }
-    /// `tc qdisc change`: what is queued keeps its due time. `depth` 0 is this queue, 1 its child. By default nothing
-    /// of it can change.
-    fn change(&mut self, _now: Time, _depth: usize, _patch: &Patch) {}
-    /// The values that `change` would replace.
-    fn current(&self, _depth: usize) -> Patch {
-        Patch::default()
-    }
-    /// Appends this queue's account, then its children's.
-    fn report(&self, out: &mut Vec<StageStats>);
-}
-
-/// A queue discipline of any kind.
-pub type AnyQdisc<B> = Box<dyn Qdisc<B>>;
-
-/// A packet with the time when it came.
-pub type Aged<B> = (Time, Packet<B>);
-
-/// Packets and bytes of a queue with the packet that its parent has looked at: that one has left the discipline but not the queue.
-/// Linux: qdisc_peek_dequeued()
-pub(crate) fn with_peeked<B>(packets: u64, bytes: u64, peeked: &Option<Aged<B>>) -> (u64, u64) {
-    peeked.as_ref().map_or((packets, bytes), |(_, p)| (packets + 1, bytes + u64::from(p.size)))
-}
-
-/// A flow's number scrambled under a key, SplitMix64's finaliser without its last step: use the upper half.
-pub(crate) fn hash(flow: u32, key: u64) -> u64 {
-    let mut z = (u64::from(flow) ^ key).wrapping_add(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb)
-}
-
-/// What the sender's first queue has let go of (sent or dropped), for TSQ; silent elsewhere.
-#[derive(Debug, Default)]
-pub struct Freed {
-    pub(crate) on: bool,
-    pub(crate) list: Vec<(u32, u32, u64)>,
-}
-
-impl Freed {
-    /// A packet left memory.
-    #[inline]
-    pub fn note<B>(&mut self, p: &Packet<B>) {
-        if self.on {
-            self.list.push((p.flow, p.size, p.id));
-        }
-    }
-}
+use crate::discipline::{AnyQdisc, Body, Child, Discipline};
+use crate::values::SpecError;
+use crate::words::{TcError, Words};
+use serde::{Deserialize, Serialize};
 
 /// A line of the registry.
 pub struct Entry {
@@ -108,57 +33,187 @@ pub struct Entry {
     /// A short example, also used by the tests.
     pub example: &'static str,
     pub(crate) parse: fn(&mut Words<'_>) -> Result<QdiscSpec, TcError>,
+    pub(crate) announces: fn(&[&str]) -> bool,
 }
 
-/// Every queue discipline by name.
-pub const REGISTRY: &[Entry] = &[
-    Entry { name: "netem", example: "netem delay 25ms 8ms distribution normal loss 1%", parse: crate::netem::parse },
-    Entry { name: "tbf", example: "tbf rate 10mbit burst 6056 limit 62500", parse: tbf::parse },
-    Entry { name: "htb", example: "htb rate 10mbit", parse: htb::parse },
-    Entry { name: "pfifo", example: "pfifo limit 100", parse: fifo::parse_pfifo },
-    Entry { name: "bfifo", example: "bfifo limit 15000", parse: fifo::parse_bfifo },
-    Entry { name: "red", example: "red limit 100000 min 6000 max 18000 avpkt 1000 probability 0.1 ecn", parse: red::parse },
-    Entry { name: "codel", example: "codel limit 100 ecn", parse: codel::parse },
-    Entry { name: "fq_codel", example: "fq_codel limit 100", parse: fq_codel::parse },
-    Entry { name: "pie", example: "pie limit 100 ecn", parse: pie::parse },
-    Entry { name: "fq_pie", example: "fq_pie limit 100", parse: fq_pie::parse },
-    Entry { name: "cake", example: "cake bandwidth 20mbit besteffort rtt 50ms", parse: cake::parse },
-    Entry { name: "dualpi2", example: "dualpi2 limit 100", parse: dualpi2::parse },
-    Entry { name: "fq", example: "fq maxrate 10mbit", parse: fq::parse },
-    Entry { name: "pfifo_head_drop", example: "pfifo_head_drop limit 100", parse: fifo::parse_pfifo_head_drop },
-    Entry { name: "sfq", example: "sfq perturb 10", parse: sfq::parse },
-    Entry { name: "jitter", example: "jitter delay 25ms 8ms distribution normal order clamp", parse: crate::impair::jitter::parse },
-];
+/// Makes [`QdiscSpec`], [`REGISTRY`] and what they do from rows of `Variant: module::Specification`; `[child]` after it names the field of
+/// the child queue, where there is one. JSON's `kind` is the variant in snake case, which must be the discipline's `NAME`.
+macro_rules! table {
+    ($($(#[$doc:meta])* $variant:ident: $module:ident::$spec:ident $([$child:ident])?,)*) => {
+        $(table!(@export $module $spec $($child)?);)*
 
-/// Builds a queue and its children. `name` begins the names of their random streams: `forward/0`.
-pub fn build<B: Body>(spec: &QdiscSpec, seed: u64, name: &str) -> AnyQdisc<B> {
-    let name = format!("{name}/{}", spec.name());
-    match spec {
-        QdiscSpec::Netem(s) => Box::new(crate::netem::Netem::new(s, seed, &name)),
-        QdiscSpec::Tbf(s) => Box::new(tbf::Tbf::new(s, seed, &name)),
-        QdiscSpec::Htb(s) => Box::new(htb::Htb::new(s, seed, &name)),
-        QdiscSpec::Pfifo(s) => Box::new(fifo::Fifo::packets(s.limit)),
-        QdiscSpec::Bfifo(s) => Box::new(fifo::Fifo::bytes(s.limit)),
-        QdiscSpec::Red(s) => Box::new(red::Red::new(s, seed, &name)),
-        QdiscSpec::Codel(s) => Box::new(codel::Codel::new(s)),
-        QdiscSpec::FqCodel(s) => Box::new(fq_codel::FqCodel::new(s, seed, &name)),
-        QdiscSpec::Pie(s) => Box::new(pie::Pie::new(s, seed, &name)),
-        QdiscSpec::FqPie(s) => Box::new(fq_pie::FqPie::new(s, seed, &name)),
-        QdiscSpec::Cake(s) => Box::new(cake::Cake::new(s, seed, &name)),
-        QdiscSpec::Fq(s) => Box::new(fq::Fq::new(s, seed, &name)),
-        QdiscSpec::Dualpi2(s) => Box::new(dualpi2::DualPi2::new(s, seed, &name)),
-        QdiscSpec::PfifoHeadDrop(s) => Box::new(fifo::Fifo::head_drop(s.limit)),
-        QdiscSpec::Sfq(s) => Box::new(sfq::Sfq::new(s, seed, &name)),
-        QdiscSpec::Jitter(s) => Box::new(crate::impair::jitter::Jitter::new(s, seed, &name)),
+        /// A queue discipline and its children.
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+        #[serde(tag = "kind", rename_all = "snake_case")]
+        pub enum QdiscSpec {
+            $($(#[$doc])* $variant($spec),)*
+        }
+
+        /// Every queue discipline by name.
+        pub const REGISTRY: &[Entry] = &[
+            $(Entry {
+                name: <$spec as Discipline>::NAME,
+                example: <$spec as Discipline>::EXAMPLE,
+                parse: |words| checked(<$spec as Discipline>::parse(words)?).map(QdiscSpec::$variant),
+                announces: <$spec as Discipline>::announces,
+            },)*
+        ];
+
+        impl QdiscSpec {
+            /// tc's name for it.
+            pub fn name(&self) -> &'static str {
+                match self { $(QdiscSpec::$variant(_) => <$spec as Discipline>::NAME,)* }
+            }
+            /// The child queue, where there is one.
+            pub fn child(&self) -> Option<&QdiscSpec> {
+                match self { $(QdiscSpec::$variant(_s) => table!(@child _s $($child)?),)* }
+            }
+            fn child_mut(&mut self) -> Option<&mut Option<Box<QdiscSpec>>> {
+                match self { $(QdiscSpec::$variant(_s) => table!(@place _s $($child)?),)* }
+            }
+            fn own_words(&self) -> String {
+                match self { $(QdiscSpec::$variant(s) => s.words(),)* }
+            }
+            fn validate_alone(&self) -> Result<(), SpecError> {
+                match self { $(QdiscSpec::$variant(s) => s.validate(),)* }
+            }
+            fn validate_among_its_kind(&self) -> Result<(), SpecError> {
+                match self { $(QdiscSpec::$variant(s) => s.validate_among_its_kind(),)* }
+            }
+            fn paces_itself(&self) -> bool {
+                match self { $(QdiscSpec::$variant(s) => s.paces(),)* }
+            }
+            /// The fields of a [`crate::Patch`] that a schedule may change.
+            pub(crate) fn changes(&self) -> &'static [&'static str] {
+                match self { $(QdiscSpec::$variant(_) => <$spec as Discipline>::CHANGES,)* }
+            }
+            fn machine<B: Body>(&self, seed: u64, name: &str) -> AnyQdisc<B> {
+                match self { $(QdiscSpec::$variant(s) => s.machine(seed, name),)* }
+            }
+        }
+    };
+    (@export $module:ident $spec:ident) => { pub use $module::$spec; };
+    (@export $module:ident $spec:ident $child:ident) => {
+        #[doc = concat!("[`", stringify!($module), "::", stringify!($spec), "`] with whatever child queue.")]
+        pub type $spec = $module::$spec<QdiscSpec>;
+    };
+    (@child $s:ident) => { None };
+    (@child $s:ident $child:ident) => { $s.$child.as_deref() };
+    (@place $s:ident) => { None };
+    (@place $s:ident $child:ident) => { Some(&mut $s.$child) };
+}
+
+table! {
+    /// Network emulator.
+    Netem: netem::NetemSpec [child],
+    /// Token bucket filter.
+    Tbf: tbf::TbfSpec [child],
+    /// Hierarchical token bucket with a single class.
+    Htb: htb::HtbSpec [child],
+    /// FIFO limited in packets.
+    Pfifo: fifo::PfifoSpec,
+    /// FIFO limited in bytes.
+    Bfifo: fifo::BfifoSpec,
+    /// Random early detection.
+    Red: red::RedSpec,
+    /// Controlled delay.
+    Codel: codel::CodelSpec,
+    /// Flow queues under CoDel.
+    FqCodel: fq_codel::FqCodelSpec,
+    /// Proportional integral controller, enhanced.
+    Pie: pie::PieSpec,
+    /// Flow queues under PIE.
+    FqPie: fq_pie::FqPieSpec,
+    /// Common Applications Kept Enhanced.
+    Cake: cake::CakeSpec,
+    /// The coupled dual queue of L4S.
+    Dualpi2: dualpi2::DualPi2Spec,
+    /// Fair queue with pacing.
+    Fq: fq::FqSpec,
+    /// FIFO limited in packets that drops its oldest packet.
+    PfifoHeadDrop: fifo::PfifoHeadDropSpec,
+    /// Stochastic fairness queueing.
+    Sfq: sfq::SfqSpec,
+    /// RED that compares a packet with one drawn from the queue.
+    Choke: choke::ChokeSpec,
+    /// Our own delay variation, with a choice of order.
+    Jitter: jitter::JitterSpec,
+}
+
+fn checked<D: Discipline>(spec: D) -> Result<D, TcError> {
+    spec.validate().map_err(|e| TcError(e.to_string()))?;
+    Ok(spec)
+}
+
+impl QdiscSpec {
+    /// It, its child, the child's child and so on.
+    pub fn levels(&self) -> impl Iterator<Item = &QdiscSpec> {
+        std::iter::successors(Some(self), |q| q.child())
+    }
+
+    /// Puts a child into it; false if this queue has no room for one.
+    pub fn set_child(&mut self, child: QdiscSpec) -> bool {
+        self.child_mut().map(|place| *place = Some(Box::new(child))).is_some()
+    }
+
+    /// The same with no child.
+    pub fn without_child(&self) -> QdiscSpec {
+        let mut alone = self.clone();
+        if let Some(place) = alone.child_mut() {
+            *place = None;
+        }
+        alone
+    }
+
+    /// Whether a TCP on the host of this queue leaves its pacing to it or to a child.
+    pub fn paces(&self) -> bool {
+        self.levels().any(QdiscSpec::paces_itself)
+    }
+
+    /// Canonical tc words; children follow after `; `. [`crate::parse_tc`] reads them back to the same value.
+    pub fn to_tc(&self) -> String {
+        self.levels().map(QdiscSpec::own_words).collect::<Vec<_>>().join("; ")
+    }
+
+    /// Says what is wrong with it, children included.
+    pub fn validate(&self) -> Result<(), SpecError> {
+        for q in self.levels() {
+            q.validate_alone()?;
+            if self.levels().filter(|other| other.name() == q.name()).count() > 1 {
+                q.validate_among_its_kind()?;
+            }
+        }
+        Ok(())
     }
 }
 
-/// The account of a queue whose packets lie in its child: they come and go together, so the delay is the child's.
-pub(crate) fn report_parent<B>(meter: &crate::stats::Meter, name: &str, child: &dyn Qdisc<B>, out: &mut Vec<StageStats>) {
-    let mine = out.len();
-    out.push(meter.report(name, child.packets(), child.bytes()));
-    child.report(out);
-    out[mine].delay = out[mine + 1].delay;
-    out[mine].reordered = out[mine + 1].reordered;
-    out[mine + 1..].iter_mut().for_each(|s| s.depth += 1);
+impl Child for QdiscSpec {
+    fn name(&self) -> &'static str {
+        self.name()
+    }
+    fn build<B: Body>(&self, seed: u64, name: &str) -> AnyQdisc<B> {
+        self.machine(seed, &format!("{name}/{}", self.name()))
+    }
+    fn pfifo(limit: u64) -> QdiscSpec {
+        QdiscSpec::Pfifo(PfifoSpec { limit })
+    }
+    fn bfifo(limit: u64) -> QdiscSpec {
+        QdiscSpec::Bfifo(BfifoSpec { limit })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_calls_each_discipline_what_tc_does() {
+        for e in REGISTRY {
+            let words: Vec<&str> = e.example.split_whitespace().collect();
+            assert_eq!(words[0], e.name);
+            let spec = (e.parse)(&mut Words::new(e.name, &words[1..])).unwrap();
+            assert_eq!(serde_json::to_value(&spec).unwrap()["kind"], e.name);
+            assert_eq!(spec.own_words().split(' ').next(), Some(e.name));
+        }
+    }
 }

@@ -7,14 +7,13 @@
 //! of the word and never starts that timer; told the old way, it does.
 //! What it does not model: a child other than the byte FIFO, qevents, a change of its parameters while it runs.
 
-mod law;
+pub(crate) mod law;
 pub mod tc;
 
-use super::clock::Ticker;
-use super::{Aged, Freed, Qdisc};
-use crate::grammar::{print, TcError, Words};
-use crate::spec::{QdiscSpec, SpecError};
-use crate::stats::{Meter, StageStats};
+use crate::discipline::{Aged, AnyQdisc, Body, Discipline, Freed, Meter, Qdisc, StageStats};
+use crate::parts::clock::Ticker;
+use crate::values::SpecError;
+use crate::words::{print, TcError, Words};
 use law::{Fate, Law};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -53,15 +52,60 @@ pub struct RedSpec {
     pub adaptive: bool,
 }
 
-impl RedSpec {
-    pub(crate) fn words(&self) -> String {
+impl Discipline for RedSpec {
+    const NAME: &'static str = "red";
+    const EXAMPLE: &'static str = "red limit 100000 min 6000 max 18000 avpkt 1000 probability 0.1 ecn";
+
+    fn parse(w: &mut Words<'_>) -> Result<RedSpec, TcError> {
+        let (mut limit, mut min, mut max, mut burst, mut avpkt) = (0u32, 0u32, 0u32, 0u32, 0u32);
+        let (mut probability, mut bandwidth) = (PROBABILITY, None);
+        let (mut ecn, mut harddrop, mut nodrop, mut adaptive) = (false, false, false, false);
+        while let Some(word) = w.word() {
+            let key = w.exact(word, &WORDS)?;
+            match key {
+                "limit" => limit = w.size(key)? as u32,
+                "min" => min = w.size(key)? as u32,
+                "max" => max = w.size(key)? as u32,
+                "burst" => burst = w.count(key)?,
+                "avpkt" => avpkt = w.size(key)? as u32,
+                "probability" => {
+                    let v = w.value(key)?;
+                    probability = v.parse().map_err(|_| w.wrong(v, "give a probability above 0 and at most 1, for example 0.02"))?;
+                }
+                "bandwidth" => bandwidth = Some(w.rate(key)?),
+                "ecn" => ecn = true,
+                "harddrop" => harddrop = true,
+                "nodrop" => nodrop = true,
+                _ => adaptive = true,
+            }
+        }
+        if limit == 0 {
+            return Err(w.missing("limit", "limit 257216 (bytes)"));
+        }
+        if avpkt == 0 {
+            return Err(w.missing("avpkt", "avpkt 1500 (bytes)"));
+        }
+        // tc: as Floyd recommends.
+        let max = if max > 0 {
+            max
+        } else if min > 0 {
+            min.saturating_mul(3)
+        } else {
+            limit / 4
+        };
+        let min = if min > 0 { min } else { max / 3 };
+        let burst = if burst > 0 { burst } else { ((2 * u64::from(min) + u64::from(max)) / (3 * u64::from(avpkt))) as u32 };
+        let bandwidth = bandwidth.unwrap_or(BANDWIDTH);
+        Ok(RedSpec { limit, min, max, burst, avpkt, bandwidth, probability, ecn, harddrop, nodrop, adaptive })
+    }
+    fn words(&self) -> String {
         let mut t = format!("red limit {} min {} max {} avpkt {} burst {}", self.limit, self.min, self.max, self.avpkt, self.burst);
         t += &format!(" bandwidth {} probability {}", print::rate(self.bandwidth), self.probability);
         let flags = [(self.ecn, " ecn"), (self.harddrop, " harddrop"), (self.nodrop, " nodrop"), (self.adaptive, " adaptive")];
         flags.iter().filter(|f| f.0).for_each(|f| t += f.1);
         t
     }
-    pub(crate) fn validate(&self) -> Result<(), SpecError> {
+    fn validate(&self) -> Result<(), SpecError> {
         let no = |field: &str, fix: &str| Err(SpecError::new(&format!("red {field}"), fix));
         if self.limit == 0 || self.avpkt == 0 || self.bandwidth.bytes_per_sec() == 0 {
             return no("limit", "avpkt and bandwidth must be above 0");
@@ -77,9 +121,12 @@ impl RedSpec {
         }
         Computed::of(self).map(|_| ())
     }
+    fn machine<B: Body>(&self, seed: u64, name: &str) -> AnyQdisc<B> {
+        Box::new(Red::new(self, seed, name))
+    }
 }
 
-/// Time between adaptations, ticks: half a second (docs/models/red.md).
+/// Time between adaptations, ticks: HZ / 2.
 const ADAPT: u64 = 50;
 
 /// The queue itself.
@@ -185,51 +232,6 @@ impl<B: Send> Qdisc<B> for Red<B> {
 
 const WORDS: [&str; 12] =
     ["limit", "min", "max", "burst", "avpkt", "probability", "bandwidth", "ecn", "harddrop", "nodrop", "adaptative", "adaptive"];
-
-pub(crate) fn parse(w: &mut Words<'_>) -> Result<QdiscSpec, TcError> {
-    let (mut limit, mut min, mut max, mut burst, mut avpkt) = (0u32, 0u32, 0u32, 0u32, 0u32);
-    let (mut probability, mut bandwidth) = (PROBABILITY, None);
-    let (mut ecn, mut harddrop, mut nodrop, mut adaptive) = (false, false, false, false);
-    while let Some(word) = w.word() {
-        let key = w.exact(word, &WORDS)?;
-        match key {
-            "limit" => limit = w.size(key)? as u32,
-            "min" => min = w.size(key)? as u32,
-            "max" => max = w.size(key)? as u32,
-            "burst" => burst = w.count(key)?,
-            "avpkt" => avpkt = w.size(key)? as u32,
-            "probability" => {
-                let v = w.value(key)?;
-                probability = v.parse().map_err(|_| w.wrong(v, "give a probability above 0 and at most 1, for example 0.02"))?;
-            }
-            "bandwidth" => bandwidth = Some(w.rate(key)?),
-            "ecn" => ecn = true,
-            "harddrop" => harddrop = true,
-            "nodrop" => nodrop = true,
-            _ => adaptive = true,
-        }
-    }
-    if limit == 0 {
-        return Err(w.missing("limit", "limit 257216 (bytes)"));
-    }
-    if avpkt == 0 {
-        return Err(w.missing("avpkt", "avpkt 1500 (bytes)"));
-    }
-    // tc: as Floyd recommends.
-    let max = if max > 0 {
-        max
-    } else if min > 0 {
-        min.saturating_mul(3)
-    } else {
-        limit / 4
-    };
-    let min = if min > 0 { min } else { max / 3 };
-    let burst = if burst > 0 { burst } else { ((2 * u64::from(min) + u64::from(max)) / (3 * u64::from(avpkt))) as u32 };
-    let bandwidth = bandwidth.unwrap_or(BANDWIDTH);
-    let s = RedSpec { limit, min, max, burst, avpkt, bandwidth, probability, ecn, harddrop, nodrop, adaptive };
-    s.validate().map_err(|e| w.wrong_spec(&e))?;
-    Ok(QdiscSpec::Red(s))
-}
 
 /// tc's defaults.
 const PROBABILITY: f64 = 0.02;

@@ -3,16 +3,15 @@
 //! What it is: each packet goes to the slot of its flow's hash; slots send in a ring, each until it has used up its quantum of
 //! bytes. A full queue drops the newest packet of its longest slot (the oldest with `headdrop`). `perturb` gives the hash a new key
 //! now and then and sorts what waits anew, so that two flows do not share a slot for ever.
-//! Source: McKenney 1990; tc-sfq(8). Linux: sfq_enqueue(), sfq_dequeue(), sfq_drop(), sfq_rehash().
+//! Source: McKenney 1990; tc-sfq(8).
 //! How it differs: the hash is over the flow's number, where Linux hashes addresses and ports. A drop from a flow of the same host
 //! is not told to its TCP (Linux: NET_XMIT_CN).
 //! What it does not model: its RED options (`redflowlimit` and what belongs to it; refused), filters.
 
-use super::{hash, with_peeked, Aged, Freed, Qdisc};
-use crate::grammar::{TcError, Words};
-use crate::schedule::Patch;
-use crate::spec::{QdiscSpec, SpecError};
-use crate::stats::{Meter, StageStats};
+use crate::discipline::{Aged, AnyQdisc, Body, Books, Cause, Discipline, Patch, Policy, Queued};
+use crate::parts::hash::hash;
+use crate::values::SpecError;
+use crate::words::{TcError, Words};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use tcpscape_base::{Packet, Stream, Time};
@@ -44,22 +43,68 @@ pub struct SfqSpec {
     pub headdrop: bool,
 }
 
-/// Most packets of a slot, and the default of the whole queue. Linux: SFQ_MAX_DEPTH.
+/// Most packets of a slot, and the default of the whole queue. tc-sfq(8).
 const DEPTH_MAX: u32 = 127;
-/// Slots unless told otherwise, and most slots. Linux: SFQ_DEFAULT_FLOWS, SFQ_MAX_FLOWS.
+/// Slots unless told otherwise, and most slots. tc-sfq(8).
 const FLOWS: u32 = 128;
 const FLOWS_MAX: u32 = 0x1_0000 - DEPTH_MAX - 1;
-/// Values of the hash. Linux: SFQ_DEFAULT_HASH_DIVISOR.
+/// Values of the hash. tc-sfq(8).
 const DIVISOR: u32 = 1024;
-/// A full Ethernet frame, B; the least and the largest quantum. Linux: sfq_init(), sfq_change().
+/// A full Ethernet frame, B; the least and the largest quantum. docs/models/sfq.md
 const QUANTUM: u32 = 1514;
 const QUANTUM_MIN: u32 = 256;
 const QUANTUM_MAX: u32 = 1 << 20;
-/// Longest perturbation, s, at the fastest clock of kernels (1000 Hz). Linux: INT_MAX / HZ.
+/// Longest perturbation, s, that 31 bits of ticks hold at the fastest clock of kernels (1000 Hz).
 const PERTURB_MAX: u32 = i32::MAX as u32 / 1000;
 
-impl SfqSpec {
-    pub(crate) fn words(&self) -> String {
+/// The words; those after the seventh belong to its RED options.
+const WORDS: [&str; 15] = [
+    "quantum",
+    "perturb",
+    "limit",
+    "divisor",
+    "flows",
+    "depth",
+    "headdrop",
+    "redflowlimit",
+    "min",
+    "max",
+    "burst",
+    "avpkt",
+    "probability",
+    "ecn",
+    "harddrop",
+];
+
+impl Discipline for SfqSpec {
+    const NAME: &'static str = "sfq";
+    const EXAMPLE: &'static str = "sfq perturb 10";
+    const CHANGES: &'static [&'static str] = &["limit"];
+
+    fn parse(w: &mut Words<'_>) -> Result<SfqSpec, TcError> {
+        let mut spec = SfqSpec::default();
+        while let Some(word) = w.word() {
+            if !WORDS.contains(&word) {
+                return Err(w.wrong(word, &format!("it is not understood: expected {}", WORDS[..7].join(", "))));
+            }
+            match word {
+                "quantum" => spec.quantum = Some(u32::try_from(w.size("quantum")?).unwrap_or(u32::MAX)),
+                "perturb" => spec.perturb = w.count("perturb")?,
+                "limit" => spec.limit = Some(w.count("limit")?),
+                "divisor" => spec.divisor = Some(w.count("divisor")?),
+                "flows" => spec.flows = Some(w.count("flows")?),
+                "depth" => spec.depth = Some(w.count("depth")?),
+                "headdrop" => spec.headdrop = true,
+                _ => return Err(w.wrong(word, "RED inside sfq is not modelled: leave it away, or use a red queue")),
+            }
+        }
+        // What the kernel takes for "not given".
+        for value in [&mut spec.limit, &mut spec.quantum, &mut spec.divisor, &mut spec.flows, &mut spec.depth] {
+            *value = value.filter(|&n| n > 0);
+        }
+        Ok(spec)
+    }
+    fn words(&self) -> String {
         let mut t = "sfq".to_owned();
         let perturb = (self.perturb > 0).then_some(self.perturb);
         for (word, value) in [
@@ -79,7 +124,7 @@ impl SfqSpec {
         }
         t
     }
-    pub(crate) fn validate(&self) -> Result<(), SpecError> {
+    fn validate(&self) -> Result<(), SpecError> {
         let bad = |field: &str, fix: &str| Err(SpecError::new(&format!("sfq {field}"), fix));
         let divisor = self.divisor.unwrap_or(DIVISOR);
         if self.limit.is_some_and(|n| n < 2) {
@@ -99,38 +144,47 @@ impl SfqSpec {
         }
         Ok(())
     }
+    fn machine<B: Body>(&self, seed: u64, name: &str) -> AnyQdisc<B> {
+        Box::new(Queued::new(Sfq::new(self, seed, name)))
+    }
 }
 
 /// The packets of one hash value.
 #[derive(Debug)]
 struct Slot<B> {
-    queue: VecDeque<(Time, Packet<B>)>,
+    queue: VecDeque<Aged<B>>,
     bucket: u32,
-    allot: i64,
+    /// Bytes that it may still send in this turn.
+    credit: i64,
     /// When its length last changed, in steps: of slots of the same length the latest is the first that a full queue looks at.
     changed: u64,
 }
 
+/// Which end of a slot a packet is taken from.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    Oldest,
+    Newest,
+}
+
 /// The queue itself.
 pub struct Sfq<B> {
-    spec: SfqSpec,
     limit: u64,
     depth: usize,
     quantum: i64,
+    /// Which packet of a slot is dropped.
+    victim: End,
     /// Slot of each hash value, or [`EMPTY`].
     table: Vec<u32>,
     slots: Vec<Slot<B>>,
     free: Vec<u32>,
     ring: VecDeque<u32>,
-    /// Taken out for a parent that looked ahead. Linux: qdisc_peek_dequeued()
-    peeked: Option<Aged<B>>,
-    packets: u64,
-    bytes: u64,
     steps: u64,
     key: u64,
     random: Stream,
-    perturb_at: Time,
-    meter: Meter,
+    /// From one key to the next, ns.
+    period: u64,
+    rekey_at: Time,
 }
 
 const EMPTY: u32 = u32::MAX;
@@ -147,276 +201,177 @@ impl<B> Sfq<B> {
             flows = flows.min(limit);
         }
         let mut random = Stream::new(seed, &format!("{name}/hash"));
+        let period = u64::from(spec.perturb) * 1_000_000_000;
         Sfq {
             limit: u64::from(limit),
             depth: depth as usize,
             quantum: i64::from(spec.quantum.unwrap_or(QUANTUM).max(QUANTUM_MIN)),
+            victim: if spec.headdrop { End::Oldest } else { End::Newest },
             table: vec![EMPTY; divisor as usize],
-            slots: (0..flows).map(|_| Slot { queue: VecDeque::new(), bucket: 0, allot: 0, changed: 0 }).collect(),
+            slots: (0..flows).map(|_| Slot { queue: VecDeque::new(), bucket: 0, credit: 0, changed: 0 }).collect(),
             free: (0..flows).collect(),
             ring: VecDeque::new(),
-            peeked: None,
-            packets: 0,
-            bytes: 0,
             steps: 0,
             key: random.next_u64(),
             random,
-            perturb_at: period(spec).map_or(Time::MAX, Time),
-            spec: spec.clone(),
-            meter: Meter::default(),
+            period,
+            rekey_at: if period > 0 { Time(period) } else { Time::MAX },
         }
-    }
-    fn bucket(&self, flow: u32) -> u32 {
-        (hash(flow, self.key) >> 32) as u32 & (self.table.len() as u32 - 1)
     }
     fn step(&mut self) -> u64 {
         self.steps += 1;
         self.steps
     }
-    /// The slot of a hash value, a fresh one if it has none; `None` if all are taken.
-    fn slot_of(&mut self, bucket: u32) -> Option<u32> {
-        let at = self.table[bucket as usize];
-        if at != EMPTY {
-            return Some(at);
+    fn len(&self, x: u32) -> usize {
+        self.slots[x as usize].queue.len()
+    }
+    /// The slot of a flow's hash value, a fresh one if it has none; `None` if all are taken.
+    fn slot_of(&mut self, flow: u32) -> Option<u32> {
+        let bucket = (hash(flow, self.key) >> 32) as u32 & (self.table.len() as u32 - 1);
+        let place = &mut self.table[bucket as usize];
+        if *place == EMPTY {
+            *place = self.free.pop()?;
+            self.slots[*place as usize].bucket = bucket;
         }
-        let fresh = self.free.pop()?;
-        self.table[bucket as usize] = fresh;
-        self.slots[fresh as usize].bucket = bucket;
-        Some(fresh)
+        Some(*place)
     }
     /// Adds to a slot; a new one gets its turn after all others.
-    fn put(&mut self, x: u32, arrived: Time, p: Packet<B>) {
+    fn put(&mut self, x: u32, p: Aged<B>, books: &mut Books<'_>) {
+        books.enters(&p.1);
         let changed = self.step();
         let slot = &mut self.slots[x as usize];
         slot.changed = changed;
-        slot.queue.push_back((arrived, p));
+        slot.queue.push_back(p);
         if slot.queue.len() == 1 {
-            slot.allot = self.quantum;
+            slot.credit = self.quantum;
             self.ring.push_back(x);
         }
     }
     /// Takes a packet from a slot; an empty slot is free again.
-    fn take(&mut self, x: u32, newest: bool) -> Option<(Time, Packet<B>)> {
+    fn take(&mut self, x: u32, end: End, books: &mut Books<'_>) -> Option<Aged<B>> {
         let changed = self.step();
         let slot = &mut self.slots[x as usize];
-        let p = if newest { slot.queue.pop_back() } else { slot.queue.pop_front() }?;
+        let p = match end {
+            End::Oldest => slot.queue.pop_front(),
+            End::Newest => slot.queue.pop_back(),
+        }?;
         slot.changed = changed;
         if slot.queue.is_empty() {
             self.table[slot.bucket as usize] = EMPTY;
             self.free.push(x);
             self.ring.retain(|&r| r != x);
         }
-        self.packets -= 1;
-        self.bytes -= u64::from(p.1.size);
+        books.leaves(&p.1);
         Some(p)
     }
-    fn drop_one(&mut self, freed: &mut Freed, x: u32, newest: bool) {
-        if let Some((_, p)) = self.take(x, newest) {
-            self.meter.s.drops.limit += 1;
-            freed.note(&p);
+    /// Drops a packet of the longest slot; if all hold one packet, that of the slot whose turn it is.
+    fn shorten(&mut self, books: &mut Books<'_>) {
+        let longest = self.ring.iter().copied().max_by_key(|&x| (self.len(x), self.slots[x as usize].changed));
+        let x = longest.filter(|&x| self.len(x) > 1).or_else(|| self.ring.front().copied());
+        if let Some((_, p)) = x.and_then(|x| self.take(x, self.victim, books)) {
+            books.drops(Cause::Limit, &p);
         }
     }
-    /// The slot that a full queue drops from: the longest; if all hold one packet, the one whose turn it is. Linux: sfq_drop()
-    fn victim(&self) -> Option<u32> {
-        let key = |x: u32| (self.slots[x as usize].queue.len(), self.slots[x as usize].changed);
-        let longest = self.ring.iter().copied().max_by_key(|&x| key(x))?;
-        if self.slots[longest as usize].queue.len() > 1 {
-            Some(longest)
-        } else {
-            self.ring.front().copied()
-        }
-    }
-    /// New keys that were due before now: nothing came or went since. Linux: sfq_perturbation()
-    fn perturb(&mut self, now: Time, freed: &mut Freed) {
-        let Some(period) = period(&self.spec) else { return };
-        while self.perturb_at <= now {
-            self.perturb_at = Time(self.perturb_at.0 + period);
+    /// New keys that were due before now: nothing came or went since.
+    fn perturb(&mut self, now: Time, books: &mut Books<'_>) {
+        while self.rekey_at <= now {
+            self.rekey_at = Time(self.rekey_at.0 + self.period);
             self.key = self.random.next_u64();
-            self.rehash(freed);
+            self.sort_anew(books);
         }
     }
-    /// Sorts what waits anew, slot by slot. Linux: sfq_rehash()
-    fn rehash(&mut self, freed: &mut Freed) {
-        let mut all = VecDeque::new();
+    /// Sorts what waits under the key, slot by slot; what has no room in its new slot is dropped.
+    fn sort_anew(&mut self, books: &mut Books<'_>) {
+        let mut all = Vec::new();
         for x in 0..self.slots.len() as u32 {
-            while let Some(p) = self.take(x, false) {
-                all.push_back(p);
-            }
+            all.extend(std::iter::from_fn(|| self.take(x, End::Oldest, books)));
         }
-        for (arrived, p) in all {
-            self.packets += 1;
-            self.bytes += u64::from(p.size);
-            let slot = self.slot_of(self.bucket(p.flow)).filter(|&x| self.slots[x as usize].queue.len() < self.depth);
-            match slot {
-                Some(x) => self.put(x, arrived, p),
-                None => {
-                    self.packets -= 1;
-                    self.bytes -= u64::from(p.size);
-                    self.meter.s.drops.limit += 1;
-                    freed.note(&p);
-                }
+        for p in all {
+            match self.slot_of(p.1.flow).filter(|&x| self.len(x) < self.depth) {
+                Some(x) => self.put(x, p, books),
+                None => books.drops(Cause::Limit, &p.1),
             }
         }
     }
-    /// The next packet in turn. Linux: sfq_dequeue()
-    fn next(&mut self, now: Time, freed: &mut Freed) -> Option<(Time, Packet<B>)> {
-        if self.perturb_at <= now {
-            self.perturb(now, freed);
+    /// A packet comes to a slot that is full: it is dropped, or takes the place of the oldest, which does not move the slot among those
+    /// of its length.
+    fn overfill(&mut self, x: u32, p: Aged<B>, books: &mut Books<'_>) -> bool {
+        if self.victim == End::Newest {
+            books.drops(Cause::Limit, &p.1);
+            return false;
         }
+        books.enters(&p.1);
+        let queue = &mut self.slots[x as usize].queue;
+        queue.push_back(p);
+        if let Some((_, oldest)) = queue.pop_front() {
+            books.leaves(&oldest);
+            books.drops(Cause::Limit, &oldest);
+        }
+        true
+    }
+}
+
+impl<B: Send> Policy<B> for Sfq<B> {
+    const NAME: &'static str = SfqSpec::NAME;
+
+    fn admit(&mut self, now: Time, p: Packet<B>, books: &mut Books<'_>) -> bool {
+        self.perturb(now, books);
+        let Some(x) = self.slot_of(p.flow) else {
+            books.drops(Cause::Limit, &p);
+            return false;
+        };
+        if self.len(x) >= self.depth {
+            return self.overfill(x, (now, p), books);
+        }
+        self.put(x, (now, p), books);
+        if books.held().packets > self.limit {
+            self.shorten(books);
+        }
+        true
+    }
+    fn choose(&mut self, now: Time, books: &mut Books<'_>) -> Option<Aged<B>> {
+        self.perturb(now, books);
         loop {
             let x = *self.ring.front()?;
             let slot = &mut self.slots[x as usize];
-            if slot.allot > 0 {
-                let p = self.take(x, false)?;
-                self.slots[x as usize].allot -= i64::from(p.1.size);
-                return Some(p);
+            if slot.credit <= 0 {
+                slot.credit += self.quantum;
+                self.ring.rotate_left(1);
+                continue;
             }
-            slot.allot += self.quantum;
-            self.ring.rotate_left(1);
+            slot.credit -= i64::from(slot.queue.front()?.1.size);
+            return self.take(x, End::Oldest, books);
         }
     }
-}
-
-/// From one key to the next, ns.
-fn period(spec: &SfqSpec) -> Option<u64> {
-    (spec.perturb > 0).then_some(u64::from(spec.perturb) * 1_000_000_000)
-}
-
-impl<B: Send> Qdisc<B> for Sfq<B> {
-    fn enqueue(&mut self, now: Time, p: Packet<B>, freed: &mut Freed) -> bool {
-        self.meter.arrive(&p);
-        if self.perturb_at <= now {
-            self.perturb(now, freed);
-        }
-        let Some(x) = self.slot_of(self.bucket(p.flow)) else {
-            self.meter.s.drops.limit += 1;
-            freed.note(&p);
-            return false;
-        };
-        if self.slots[x as usize].queue.len() >= self.depth {
-            if !self.spec.headdrop {
-                self.meter.s.drops.limit += 1;
-                freed.note(&p);
-                return false;
-            }
-            // The newest takes the place of the oldest; the slot is not moved among those of its length.
-            self.bytes += u64::from(p.size);
-            let queue = &mut self.slots[x as usize].queue;
-            queue.push_back((now, p));
-            if let Some((_, oldest)) = queue.pop_front() {
-                self.bytes -= u64::from(oldest.size);
-                self.meter.s.drops.limit += 1;
-                freed.note(&oldest);
-            }
-            return true;
-        }
-        self.packets += 1;
-        self.bytes += u64::from(p.size);
-        self.put(x, now, p);
-        if self.packets + u64::from(self.peeked.is_some()) > self.limit {
-            if let Some(x) = self.victim() {
-                self.drop_one(freed, x, !self.spec.headdrop);
-            }
-        }
-        self.meter.held(self.packets(), self.bytes());
-        true
-    }
-    fn dequeue(&mut self, now: Time, freed: &mut Freed) -> Option<Packet<B>> {
-        let (arrived, p) = self.peeked.take().or_else(|| self.next(now, freed))?;
-        self.meter.depart(now, arrived, &p);
-        Some(p)
-    }
-    fn peek(&mut self, now: Time, freed: &mut Freed) -> Option<u32> {
-        if self.peeked.is_none() {
-            self.peeked = self.next(now, freed);
-        }
-        self.peeked.as_ref().map(|(_, p)| p.size)
-    }
-    fn packets(&self) -> u64 {
-        with_peeked(self.packets, self.bytes, &self.peeked).0
-    }
-    fn bytes(&self) -> u64 {
-        with_peeked(self.packets, self.bytes, &self.peeked).1
-    }
-    fn change(&mut self, _: Time, depth: usize, patch: &Patch) {
-        if let (0, Some(limit)) = (depth, patch.limit) {
-            self.limit = limit.min(self.depth as u64 * self.slots.len() as u64);
-            while self.packets() > self.limit {
-                let Some(x) = self.victim() else { break };
-                self.drop_one(&mut Freed::default(), x, !self.spec.headdrop);
-            }
+    fn change(&mut self, patch: &Patch, books: &mut Books<'_>) {
+        let Some(limit) = patch.limit else { return };
+        self.limit = limit.min(self.depth as u64 * self.slots.len() as u64);
+        while books.held().packets > self.limit && !self.ring.is_empty() {
+            self.shorten(books);
         }
     }
-    fn current(&self, depth: usize) -> Patch {
-        Patch { limit: (depth == 0).then_some(self.limit), ..Default::default() }
+    fn current(&self) -> Patch {
+        Patch { limit: Some(self.limit), ..Default::default() }
     }
-    fn report(&self, out: &mut Vec<StageStats>) {
-        out.push(self.meter.report("sfq", self.packets(), self.bytes()));
-    }
-}
-
-pub(crate) fn parse(w: &mut Words<'_>) -> Result<QdiscSpec, TcError> {
-    let known = [
-        "quantum",
-        "perturb",
-        "limit",
-        "divisor",
-        "flows",
-        "depth",
-        "headdrop",
-        "redflowlimit",
-        "min",
-        "max",
-        "burst",
-        "avpkt",
-        "probability",
-        "ecn",
-        "harddrop",
-    ];
-    let mut spec = SfqSpec::default();
-    while let Some(word) = w.word() {
-        if !known.contains(&word) {
-            return Err(w.wrong(word, &format!("it is not understood: expected {}", known[..7].join(", "))));
-        }
-        match word {
-            "quantum" => spec.quantum = Some(u32::try_from(w.size("quantum")?).unwrap_or(u32::MAX)),
-            "perturb" => spec.perturb = w.count("perturb")?,
-            "limit" => spec.limit = Some(w.count("limit")?),
-            "divisor" => spec.divisor = Some(w.count("divisor")?),
-            "flows" => spec.flows = Some(w.count("flows")?),
-            "depth" => spec.depth = Some(w.count("depth")?),
-            "headdrop" => spec.headdrop = true,
-            _ => return Err(w.wrong(word, "RED inside sfq is not modelled: leave it away, or use a red queue")),
-        }
-    }
-    // What the kernel takes for "not given".
-    for value in [&mut spec.limit, &mut spec.quantum, &mut spec.divisor, &mut spec.flows, &mut spec.depth] {
-        *value = value.filter(|&n| n > 0);
-    }
-    spec.validate().map_err(|e| w.wrong_spec(&e))?;
-    Ok(QdiscSpec::Sfq(spec))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::parse_tc;
+    use crate::discipline::{spec, Freed, Qdisc};
 
-    fn sfq(words: &str) -> Sfq<u32> {
-        match parse_tc(words).unwrap() {
-            QdiscSpec::Sfq(s) => Sfq::new(&s, 1, "t"),
-            _ => unreachable!(),
-        }
+    fn sfq(words: &str) -> Queued<u32, Sfq<u32>> {
+        Queued::new(Sfq::new(&spec(words), 1, "t"))
     }
     fn packet(flow: u32, body: u32) -> Packet<u32> {
         Packet { flow, size: 1514, segs: 1, body, ..Default::default() }
     }
-    fn put(q: &mut Sfq<u32>, flow: u32, n: u32) {
+    fn put(q: &mut Queued<u32, Sfq<u32>>, flow: u32, n: u32) {
         (0..n).for_each(|i| {
             q.enqueue(Time(0), packet(flow, i), &mut Freed::default());
         });
     }
-    fn all(q: &mut Sfq<u32>) -> Vec<(u32, u32)> {
+    fn all(q: &mut Queued<u32, Sfq<u32>>) -> Vec<(u32, u32)> {
         std::iter::from_fn(|| q.dequeue(Time(0), &mut Freed::default())).map(|p| (p.flow, p.body)).collect()
     }
 
@@ -426,7 +381,7 @@ mod tests {
         put(&mut q, 1, 3);
         put(&mut q, 2, 2);
         assert_eq!(all(&mut q), [(1, 0), (2, 0), (1, 1), (2, 1), (1, 2)]);
-        assert_eq!((q.packets(), q.bytes(), q.free.len()), (0, 0, 128));
+        assert_eq!((q.packets(), q.bytes(), q.policy.free.len()), (0, 0, 128));
     }
 
     #[test]
@@ -445,7 +400,7 @@ mod tests {
         put(&mut q, 1, 6);
         put(&mut q, 2, 4);
         // 6 + 2 fill it; the third and fourth of flow 2 cost flow 1 its fifth and sixth.
-        assert_eq!(q.meter.s.drops.limit, 2);
+        assert_eq!(q.account.meter.s.drops.limit, 2);
         let got = all(&mut q);
         assert_eq!(got.iter().filter(|p| p.0 == 1).map(|p| p.1).collect::<Vec<_>>(), [0, 1, 2, 3]);
         assert_eq!(got.iter().filter(|p| p.0 == 2).count(), 4);
@@ -468,7 +423,7 @@ mod tests {
     fn a_slot_holds_127_packets() {
         let mut q = sfq("sfq limit 1000");
         put(&mut q, 1, 200);
-        assert_eq!((q.packets(), q.meter.s.drops.limit), (127, 73));
+        assert_eq!((q.packets(), q.account.meter.s.drops.limit), (127, 73));
     }
 
     #[test]
@@ -477,7 +432,7 @@ mod tests {
         for flow in 0..20 {
             put(&mut q, flow, 3);
         }
-        let key = q.key;
+        let key = q.policy.key;
         let got = std::iter::from_fn(|| q.dequeue(Time(1_000_000_000), &mut Freed::default())).map(|p| (p.flow, p.body));
         let mut last = [None; 20];
         for (flow, body) in got.collect::<Vec<_>>() {
@@ -485,7 +440,7 @@ mod tests {
             last[flow as usize] = Some(body);
         }
         assert_eq!(last, [Some(2); 20]);
-        assert_ne!(q.key, key);
+        assert_ne!(q.policy.key, key);
     }
 
     #[test]
@@ -494,7 +449,7 @@ mod tests {
         put(&mut q, 1, 1);
         assert_eq!(q.peek(Time(0), &mut Freed::default()), Some(1514));
         put(&mut q, 1, 2);
-        assert_eq!((q.packets(), q.meter.s.drops.limit), (2, 1), "it still counts");
+        assert_eq!((q.packets(), q.account.meter.s.drops.limit), (2, 1), "it still counts");
         assert_eq!(all(&mut q), [(1, 0), (1, 0)]);
     }
 }

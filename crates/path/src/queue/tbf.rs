@@ -2,26 +2,22 @@
 //!
 //! What it is: tokens are time, filled at wall speed up to `burst / rate`; a packet leaves when the bucket holds the time
 //! it takes at the rate (and, with a peak rate, when that smaller bucket holds its time too).
-//! Source: tc-tbf(8). Linux: tbf_enqueue(), tbf_dequeue(), tbf_change().
+//! Source: tc-tbf(8).
 //! How it differs: a change of parameters acts at once on the packet that waits, where Linux looks again at its old
 //! timer or at the next arrival, whichever is first. Offloaded packets are always cut when they exceed the bucket.
-//! What it does not model: `mpu`, `overhead` and `linklayer` (refused by the grammar).
+//! What it does not model: `mpu`, `overhead` and `linklayer` (refused).
 
-use super::body::{segments, Body};
-use super::fifo::Fifo;
-use super::pace::Pace;
-use super::{build, AnyQdisc, Freed, Qdisc};
-use crate::grammar::{print, TcError, Words};
-use crate::schedule::Patch;
-use crate::spec::{QdiscSpec, SpecError};
-use crate::stats::{Meter, StageStats};
+use crate::discipline::{report_parent, segments, AnyQdisc, Body, Child, Discipline, Freed, Meter, Patch, Qdisc, StageStats};
+use crate::parts::pace::{harmless, Pace};
+use crate::values::SpecError;
+use crate::words::{print, TcError, Words};
 use serde::{Deserialize, Serialize};
 use tcpscape_base::{Duration, Packet, Rate, Time};
 
 /// A tbf's parameters.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct TbfSpec {
+pub struct TbfSpec<C> {
     /// Rate, bit/s.
     pub rate: Rate,
     /// Bucket, B.
@@ -35,19 +31,66 @@ pub struct TbfSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mtu: Option<u64>,
     /// Queue in place of the byte FIFO.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub child: Option<Box<QdiscSpec>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub child: Option<Box<C>>,
 }
 
-impl TbfSpec {
-    pub(crate) fn words(&self) -> String {
+impl<C> TbfSpec<C> {
+    fn without_child(&self) -> TbfSpec<()> {
+        let TbfSpec { rate, burst, limit, peakrate, mtu, .. } = *self;
+        TbfSpec { rate, burst, limit, peakrate, mtu, child: None }
+    }
+}
+
+impl<C: Child> Discipline for TbfSpec<C> {
+    const NAME: &'static str = "tbf";
+    const EXAMPLE: &'static str = "tbf rate 10mbit burst 6056 limit 62500";
+    const CHANGES: &'static [&'static str] = &["rate", "burst", "limit"];
+
+    fn parse(w: &mut Words<'_>) -> Result<TbfSpec<C>, TcError> {
+        let (mut rate, mut burst, mut limit, mut latency, mut peak, mut mtu) = (None, None, None, None, None, None);
+        while let Some(word) = w.word() {
+            let known =
+                ["limit", "latency", "burst", "buffer", "maxburst", "mtu", "minburst", "mpu", "rate", "peakrate", "overhead", "linklayer"];
+            let key = w.keyword(word, &known)?;
+            match key {
+                "limit" => w.once(&mut limit, key, |w| w.size(key))?,
+                "latency" => w.once(&mut latency, key, |w| w.long_time(key))?,
+                "burst" | "buffer" | "maxburst" => w.once(&mut burst, key, |w| w.size_and_cell(key))?,
+                "mtu" | "minburst" => w.once(&mut mtu, key, |w| w.size_and_cell(key))?,
+                "rate" => w.once(&mut rate, key, |w| w.rate(key))?,
+                "peakrate" => w.once(&mut peak, key, |w| w.rate(key))?,
+                _ => harmless(w, key)?,
+            }
+            if limit.is_some() && latency.is_some() {
+                return Err(w.wrong(word, "limit and latency say the same thing twice: give one of them"));
+            }
+        }
+        let rate = rate.ok_or_else(|| w.missing("rate", "rate 10mbit"))?;
+        let burst: u64 = burst.filter(|&b| b > 0).ok_or_else(|| w.missing("burst", "burst 6056 (bytes; at least a full frame, 1514)"))?;
+        if peak.is_some() && mtu.is_none() {
+            return Err(w.missing("mtu", "mtu 1514 (it is needed with peakrate)"));
+        }
+        // tc: the bytes that the rate carries in the latency, plus the bucket; with a peak rate the smaller of both.
+        let from_latency = latency.map(|l| {
+            let bytes = |rate: Rate, bucket: u64| (rate.bytes_per_sec() as f64 * l.secs_f64()) as u64 + bucket;
+            let l1 = bytes(rate, burst);
+            let least = peak.map_or(l1, |p| l1.min(bytes(p, mtu.unwrap_or(0))));
+            // tc sends 32 bits.
+            least.min(u64::from(u32::MAX))
+        });
+        let limit = limit.or(from_latency).filter(|&l| l > 0 && latency != Some(Duration::ZERO));
+        let limit = limit.ok_or_else(|| w.missing("limit or latency", "limit 62500 (bytes) or latency 50ms"))?;
+        Ok(TbfSpec { rate, burst, limit, peakrate: peak, mtu: peak.and(mtu), child: None })
+    }
+    fn words(&self) -> String {
         let mut t = format!("tbf rate {} burst {} limit {}", print::rate(self.rate), self.burst, self.limit);
         if let (Some(p), Some(m)) = (self.peakrate, self.mtu) {
             t += &format!(" peakrate {} mtu {m}", print::rate(p));
         }
         t
     }
-    pub(crate) fn validate(&self) -> Result<(), SpecError> {
+    fn validate(&self) -> Result<(), SpecError> {
         if self.rate.bytes_per_sec() == 0 {
             return Err(SpecError::new("tbf rate", "must be at least 8 bit/s"));
         }
@@ -63,6 +106,14 @@ impl TbfSpec {
             }
         }
         Ok(())
+    }
+    fn machine<B: Body>(&self, seed: u64, name: &str) -> AnyQdisc<B> {
+        let child = match &self.child {
+            Some(c) => c.build(seed, name),
+            None => C::bfifo(self.limit).build(seed, name),
+        };
+        let bytes = self.child.as_ref().map_or(true, |c| c.name() == C::bfifo(0).name());
+        Box::new(Tbf::new(self.without_child(), child, bytes))
     }
 }
 
@@ -89,39 +140,26 @@ impl Bucket {
 
 /// The queue itself.
 pub struct Tbf<B> {
-    spec: TbfSpec,
+    spec: TbfSpec<()>,
     main: Bucket,
     peak: Option<Bucket>,
     max_size: u32,
     last: Time,
     wake: Time,
     child: AnyQdisc<B>,
-    own_fifo: bool,
+    passes_limit_on: bool,
     meter: Meter,
 }
 
 impl<B: Body> Tbf<B> {
-    /// A full bucket and an empty queue.
-    pub fn new(spec: &TbfSpec, seed: u64, name: &str) -> Tbf<B> {
-        let child: AnyQdisc<B> = match &spec.child {
-            Some(c) => build(c, seed, name),
-            None => Box::new(Fifo::bytes(spec.limit)),
-        };
-        let mut q = Tbf {
-            spec: TbfSpec { child: None, ..spec.clone() },
-            main: Bucket::default(),
-            peak: None,
-            max_size: 0,
-            last: Time::ZERO,
-            wake: Time::ZERO,
-            child,
-            own_fifo: matches!(spec.child.as_deref(), None | Some(QdiscSpec::Bfifo(_))),
-            meter: Meter::default(),
-        };
+    /// A full bucket in front of `child`. `passes_limit_on`: the child is a byte FIFO, whose limit is that of the specification.
+    pub fn new(spec: TbfSpec<()>, child: AnyQdisc<B>, passes_limit_on: bool) -> Tbf<B> {
+        let (main, wake, last) = (Bucket::default(), Time::ZERO, Time::ZERO);
+        let mut q = Tbf { spec, main, peak: None, max_size: 0, last, wake, child, passes_limit_on, meter: Meter::default() };
         q.refill();
         q
     }
-    /// New parameters fill the buckets, as `tc qdisc change` does. Linux: tbf_change()
+    /// New parameters fill the buckets, as `tc qdisc change` does.
     fn refill(&mut self) {
         let s = &self.spec;
         self.main = Bucket::full(s.rate, s.burst);
@@ -135,7 +173,7 @@ impl<B: Body> Tbf<B> {
 
 impl<B: Body> Tbf<B> {
     /// The size of the next packet and what both buckets would hold after it, if they can pay for it now; otherwise
-    /// remembers when they can. Linux: tbf_dequeue()
+    /// remembers when they can.
     #[inline]
     fn affords(&mut self, now: Time, freed: &mut Freed) -> Option<(u32, (i64, i64))> {
         if now < self.wake {
@@ -162,7 +200,6 @@ impl<B: Body> Qdisc<B> for Tbf<B> {
         if p.size <= self.max_size {
             taken = self.child.enqueue(now, p, freed);
         } else if p.segs > 1 && segments(&p).all(|s| s.size <= self.max_size) {
-            // Linux: tbf_segment()
             self.meter.s.segmented += u64::from(p.segs) - 1;
             for s in segments(&p) {
                 taken |= self.child.enqueue(now, s, freed);
@@ -213,8 +250,8 @@ impl<B: Body> Qdisc<B> for Tbf<B> {
         self.spec.burst = patch.burst.unwrap_or(self.spec.burst);
         if let Some(limit) = patch.limit {
             self.spec.limit = limit;
-            // Only its own kind of queue hears of it. Linux: fifo_set_limit()
-            if self.own_fifo {
+            // Only its own kind of queue hears of it.
+            if self.passes_limit_on {
                 self.child.change(now, 0, &Patch { limit: Some(limit), ..Default::default() });
             }
         }
@@ -235,59 +272,19 @@ impl<B: Body> Qdisc<B> for Tbf<B> {
         Patch { rate: Some(self.spec.rate), burst: Some(self.spec.burst), limit: Some(self.spec.limit), ..Default::default() }
     }
     fn report(&self, out: &mut Vec<StageStats>) {
-        super::report_parent(&self.meter, "tbf", self.child.as_ref(), out);
+        report_parent(&self.meter, "tbf", self.child.as_ref(), out);
     }
-}
-
-pub(crate) fn parse(w: &mut Words<'_>) -> Result<QdiscSpec, TcError> {
-    let (mut rate, mut burst, mut limit, mut latency, mut peak, mut mtu) = (None, None, None, None, None, None);
-    while let Some(word) = w.word() {
-        let known =
-            ["limit", "latency", "burst", "buffer", "maxburst", "mtu", "minburst", "mpu", "rate", "peakrate", "overhead", "linklayer"];
-        let key = w.keyword(word, &known)?;
-        match key {
-            "limit" => w.once(&mut limit, key, |w| w.size(key))?,
-            "latency" => w.once(&mut latency, key, |w| w.time(key))?,
-            "burst" | "buffer" | "maxburst" => w.once(&mut burst, key, |w| w.size_and_cell(key))?,
-            "mtu" | "minburst" => w.once(&mut mtu, key, |w| w.size_and_cell(key))?,
-            "rate" => w.once(&mut rate, key, |w| w.rate(key))?,
-            "peakrate" => w.once(&mut peak, key, |w| w.rate(key))?,
-            _ => w.harmless(key)?,
-        }
-        if limit.is_some() && latency.is_some() {
-            return Err(w.wrong(word, "limit and latency say the same thing twice: give one of them"));
-        }
-    }
-    let rate = rate.ok_or_else(|| w.missing("rate", "rate 10mbit"))?;
-    let burst: u64 = burst.filter(|&b| b > 0).ok_or_else(|| w.missing("burst", "burst 6056 (bytes; at least a full frame, 1514)"))?;
-    if peak.is_some() && mtu.is_none() {
-        return Err(w.missing("mtu", "mtu 1514 (it is needed with peakrate)"));
-    }
-    // tc: the bytes that the rate carries in the latency, plus the bucket; with a peak rate the smaller of both.
-    let from_latency = latency.map(|l| {
-        let bytes = |rate: Rate, bucket: u64| (rate.bytes_per_sec() as f64 * l.secs_f64()) as u64 + bucket;
-        let l1 = bytes(rate, burst);
-        let least = peak.map_or(l1, |p| l1.min(bytes(p, mtu.unwrap_or(0))));
-        // tc sends 32 bits.
-        least.min(u64::from(u32::MAX))
-    });
-    let limit = limit.or(from_latency).filter(|&l| l > 0 && latency != Some(Duration::ZERO));
-    let limit = limit.ok_or_else(|| w.missing("limit or latency", "limit 62500 (bytes) or latency 50ms"))?;
-    let spec = TbfSpec { rate, burst, limit, peakrate: peak, mtu: peak.and(mtu), child: None };
-    spec.validate().map_err(|e| w.wrong_spec(&e))?;
-    Ok(QdiscSpec::Tbf(spec))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::parse_tc;
+    use crate::discipline::spec;
+    use crate::QdiscSpec;
 
     fn tbf(words: &str) -> Tbf<u32> {
-        match parse_tc(words).unwrap() {
-            QdiscSpec::Tbf(s) => Tbf::new(&s, 1, "t"),
-            _ => unreachable!(),
-        }
+        let s: TbfSpec<QdiscSpec> = spec(words);
+        Tbf::new(s.without_child(), QdiscSpec::bfifo(s.limit).build(1, "t"), true)
     }
     fn full(n: u32) -> Packet<u32> {
         Packet { size: 1514, segs: 1, body: n, ..Default::default() }

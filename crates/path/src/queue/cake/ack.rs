@@ -2,7 +2,7 @@
 //!
 //! What it is: when an ACK comes, the one nearest the head that says nothing more (no data, no later number, no SACK block or
 //! timestamp of its own) goes, if another such waits behind it; in the aggressive form it goes also if the new one follows directly.
-//! Source: tc-cake(8), `ack-filter`. Linux: cake_ack_filter(), cake_tcph_may_drop(), cake_tcph_sack_compare().
+//! Source: tc-cake(8), `ack-filter`.
 //! How it differs: the flow's number stands for addresses and ports.
 //! What it does not model: TCP options other than timestamps and SACK, which its segments do not have after the SYN.
 
@@ -54,23 +54,18 @@ pub(super) fn superfluous(queue: &[Option<&Segment>], aggressive: bool) -> Optio
     if new.flags.has(Flags::SYN) || !new.flags.has(Flags::ACK) {
         return None;
     }
-    let (mut candidate, mut found): (Option<(usize, u8)>, i32) = (None, 0);
-    for (i, old) in before.iter().enumerate() {
-        let Some(old) = old else { continue };
-        if candidate.is_some_and(|(_, s)| s != signals(old)) {
-            candidate = None;
-            found -= 1;
-        }
-        if !covers(new, old) {
-            continue;
-        }
-        let first = *candidate.get_or_insert((i, signals(old)));
-        found += 1;
-        if found > 1 {
-            return Some(first.0);
+    // The first that is covered; it stays where what follows signals something else.
+    let mut first: Option<(usize, u8)> = None;
+    for (i, old) in before.iter().enumerate().filter_map(|(i, old)| Some((i, (*old)?))) {
+        first = first.filter(|f| f.1 == signals(old));
+        if covers(new, old) {
+            match first {
+                Some((place, _)) => return Some(place),
+                None => first = Some((i, signals(old))),
+            }
         }
     }
-    candidate.filter(|&(i, s)| aggressive && i + 1 == before.len() && s == signals(new)).map(|(i, _)| i)
+    first.filter(|&(i, s)| aggressive && i + 1 == before.len() && s == signals(new)).map(|(i, _)| i)
 }
 
 #[cfg(test)]

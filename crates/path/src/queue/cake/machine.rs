@@ -1,26 +1,23 @@
 //! CAKE at run time.
 
-use super::super::body::{segments, Body};
-use super::super::{with_peeked, Aged, Freed, Qdisc};
 use super::ack::superfluous;
 use super::cobalt::{Cobalt, Params};
 use super::{AckFilter, CakeSpec, Framing, Isolation, Tins};
-use crate::schedule::Patch;
-use crate::stats::{Meter, StageStats};
+use crate::discipline::{segments, Aged, Body, Books, Cause, Discipline, Patch, Policy};
 use std::collections::{BTreeMap, VecDeque};
 use tcpscape_base::{Packet, Stream, Time, ETH_HEADER};
 
 /// A full Ethernet frame, B.
 const MTU: u64 = 1514;
-/// Queues. Linux: CAKE_QUEUES.
+/// Queues (docs/models/cake.md).
 const QUEUES: u32 = 1024;
-/// Least and largest quantum of a flow, B; between them what the rate carries in 1/4096 s. Linux: cake_set_rate().
+/// Least and largest quantum of a flow, B; between them what the rate carries in 1/4096 s (docs/models/cake.md).
 const QUANTUM_MIN: u64 = 300;
 const QUANTUM_MAX: u64 = 1514;
-/// Least memory for packets of a shaped queue, B, and most for any without a memlimit: 10240 frames. Linux: cake_reconfigure().
+/// Least memory for packets of a shaped queue, B, and most for any without a memlimit: 10240 frames (docs/models/cake.md).
 const MEMORY_MIN: u64 = 4 << 20;
 const MEMORY_MAX: u64 = 10_240 * MTU;
-/// What the kernel keeps of a packet besides its payload, B (`skb->truesize` of a segment in Linux 6.1).
+/// What Linux 6.1 keeps of a packet besides its payload, B (docs/models/cake.md).
 const SKB_OVERHEAD: u64 = 1280;
 /// Least rate of the shaper, B/s.
 const RATE_MIN: u64 = 64;
@@ -47,7 +44,7 @@ impl PerByte {
     }
 }
 
-/// Which turn a flow has.
+/// Which list a flow is in, and what it counts as there. CAKE paper, §III-B: DRR++ with sparse flows first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Set {
     /// None: nothing queued, nothing remembered.
@@ -61,6 +58,12 @@ enum Set {
     Bulk,
     /// Empty, until its Cobalt has come to rest.
     Decaying,
+}
+
+impl Set {
+    fn is_sparse(self) -> bool {
+        matches!(self, Set::Sparse | Set::SparseWait)
+    }
 }
 
 struct Held<B> {
@@ -78,10 +81,40 @@ struct Flow<B> {
     cobalt: Cobalt,
 }
 
+/// When the shaper lets the next packet go, ns.
+#[derive(Clone, Copy, Debug, Default)]
+struct Gate {
+    rate: Option<PerByte>,
+    /// After everything that was charged.
+    next: u64,
+    /// After what was sent alone, half as fast again: drops that are charged (`ingress`) must not close the gate for long.
+    at_most: u64,
+}
+
+impl Gate {
+    fn opens(&self) -> u64 {
+        self.rate.map_or(0, |_| self.next.min(self.at_most))
+    }
+    /// An idle link gains nothing.
+    fn idle_until(&mut self, now: u64) {
+        if self.next < now {
+            (self.next, self.at_most) = (now, now);
+        }
+    }
+    fn sent(&mut self, bytes: u32) {
+        let time = self.rate.map_or(0, |r| r.of(bytes.into()));
+        self.next += time;
+        self.at_most += time + time / 2;
+    }
+    fn dropped(&mut self, bytes: u32) {
+        self.next += self.rate.map_or(0, |r| r.of(bytes.into()));
+    }
+}
+
 /// The queue itself.
 pub struct Cake<B> {
     spec: CakeSpec,
-    shaper: Option<PerByte>,
+    gate: Gate,
     params: Params,
     quantum: u64,
     memory_max: u64,
@@ -91,17 +124,10 @@ pub struct Cake<B> {
     new: VecDeque<u32>,
     old: VecDeque<u32>,
     decaying: VecDeque<u32>,
+    /// Flows in the sparse sets, and in the bulk set.
     sparse: u64,
     bulk: u64,
-    next_packet: u64,
-    /// The same without what was charged for drops, half as fast again. Linux: failsafe_next_packet
-    failsafe: u64,
-    /// Taken out for a parent that looked ahead. Linux: qdisc_peek_dequeued()
-    peeked: Option<Aged<B>>,
-    packets: u64,
-    bytes: u64,
     random: Stream,
-    meter: Meter,
 }
 
 impl<B: Body> Cake<B> {
@@ -109,7 +135,7 @@ impl<B: Body> Cake<B> {
     pub fn new(spec: &CakeSpec, seed: u64, name: &str) -> Cake<B> {
         let mut q = Cake {
             spec: spec.clone(),
-            shaper: None,
+            gate: Gate::default(),
             params: Params::default(),
             quantum: QUANTUM_MAX,
             memory_max: 0,
@@ -121,21 +147,15 @@ impl<B: Body> Cake<B> {
             decaying: VecDeque::new(),
             sparse: 0,
             bulk: 0,
-            next_packet: 0,
-            failsafe: 0,
-            peeked: None,
-            packets: 0,
-            bytes: 0,
             random: Stream::new(seed, &format!("{name}/draws")),
-            meter: Meter::default(),
         };
         q.configure();
         q
     }
-    /// What follows from the rate and the round-trip time. Linux: cake_set_rate(), cake_reconfigure()
+    /// What follows from the rate and the round-trip time.
     fn configure(&mut self) {
         let rate = self.spec.bandwidth.map_or(0, |r| r.bytes_per_sec());
-        self.shaper = (rate > 0).then(|| PerByte::new(rate));
+        self.gate.rate = (rate > 0).then(|| PerByte::new(rate));
         // Packets with DSCP 0 belong to diffserv8's third tin: seven eighths of seven eighths.
         let tin = if self.spec.tins == Some(Tins::Diffserv8) { (rate * 7 / 8) * 7 / 8 } else { rate };
         let mtu_time = if tin > 0 { PerByte::new(tin).of(MTU) } else { 0 };
@@ -150,7 +170,7 @@ impl<B: Body> Cake<B> {
             (None, r) => ((u128::from(r) * u128::from(rtt) / 250_000) as u64).clamp(MEMORY_MIN, MEMORY_MAX),
         };
     }
-    /// Bytes on the link. Linux: cake_calc_overhead()
+    /// Bytes on the link.
     fn counted(&self, size: u32) -> u32 {
         let s = &self.spec;
         let bare = if s.overhead.is_some() { size.saturating_sub(ETH_HEADER) } else { size };
@@ -186,60 +206,40 @@ impl<B: Body> Cake<B> {
     fn memory_of(p: &Packet<B>) -> u64 {
         SKB_OVERHEAD + u64::from(p.body.payload())
     }
-    fn put(&mut self, i: usize, now: Time, p: Packet<B>, counted: u32) {
-        self.packets += 1;
-        self.bytes += u64::from(p.size);
+    fn put(&mut self, i: usize, now: Time, p: Packet<B>, counted: u32, books: &mut Books<'_>) {
+        books.enters(&p);
         self.memory += Self::memory_of(&p);
         let f = &mut self.flows[i];
         f.bytes += u64::from(p.size);
         f.queue.push_back(Held { arrived: now, counted, packet: p });
     }
-    fn out(&mut self, i: usize, place: usize) -> Option<Held<B>> {
+    fn out(&mut self, i: usize, place: usize, books: &mut Books<'_>) -> Option<Held<B>> {
         let f = &mut self.flows[i];
         let h = f.queue.remove(place)?;
         f.bytes -= u64::from(h.packet.size);
-        self.packets -= 1;
-        self.bytes -= u64::from(h.packet.size);
         self.memory -= Self::memory_of(&h.packet);
+        books.leaves(&h.packet);
         Some(h)
     }
-    /// Charges a packet to the shaper. Linux: cake_advance_shaper()
-    fn charge(&mut self, counted: u32, dropped: bool) {
-        if let Some(rate) = self.shaper {
-            let time = rate.of(u64::from(counted));
-            self.next_packet += time;
-            if !dropped {
-                self.failsafe += time + time / 2;
-            }
-        }
-    }
-    fn gate(&self) -> u64 {
-        if self.shaper.is_some() {
-            self.next_packet.min(self.failsafe)
-        } else {
-            0
-        }
-    }
-    fn filter_acks(&mut self, i: usize, freed: &mut Freed) {
-        let Some(filter) = self.spec.ack_filter else { return };
-        let Some(newest) = self.flows[i].queue.back().map(|h| h.packet.flow) else { return };
-        let same = |h: &Held<B>| h.packet.flow == newest;
-        let places: Vec<usize> = (0..self.flows[i].queue.len()).filter(|&k| same(&self.flows[i].queue[k])).collect();
-        let list: Vec<_> = places.iter().map(|&k| self.flows[i].queue[k].packet.body.segment()).collect();
-        let Some(k) = superfluous(&list, filter == AckFilter::Aggressive) else { return };
-        if let Some(h) = self.out(i, places[k]) {
-            self.discard(h, freed);
-        }
-    }
-    /// A decision to drop.
-    fn discard(&mut self, h: Held<B>, freed: &mut Freed) {
-        self.meter.s.drops.aqm += 1;
-        freed.note(&h.packet);
+    /// A packet that was taken out is dropped; at the far end of a link it has used the link all the same.
+    fn lose(&mut self, cause: Cause, h: &Held<B>, books: &mut Books<'_>) {
+        books.drops(cause, &h.packet);
         if self.spec.ingress {
-            self.charge(h.counted, true);
+            self.gate.dropped(h.counted);
         }
     }
-    /// A packet came for the flow: it may have its turn before the others.
+    fn filter_acks(&mut self, i: usize, books: &mut Books<'_>) {
+        let Some(filter) = self.spec.ack_filter else { return };
+        let queue = &self.flows[i].queue;
+        let Some(newest) = queue.back().map(|h| h.packet.flow) else { return };
+        let places: Vec<usize> = (0..queue.len()).filter(|&k| queue[k].packet.flow == newest).collect();
+        let list: Vec<_> = places.iter().map(|&k| queue[k].packet.body.segment()).collect();
+        let Some(k) = superfluous(&list, filter == AckFilter::Aggressive) else { return };
+        if let Some(h) = self.out(i, places[k], books) {
+            self.lose(Cause::Aqm, &h, books);
+        }
+    }
+    /// A packet came for the flow: one that was idle goes before the others, one that ran empty in its quantum is bulk now.
     fn wake(&mut self, i: usize) {
         match self.flows[i].set {
             Set::None | Set::Decaying => {
@@ -249,173 +249,151 @@ impl<B: Body> Cake<B> {
                 self.sparse += 1;
                 self.flows[i].deficit = self.draw_quantum();
             }
-            Set::SparseWait => {
-                self.flows[i].set = Set::Bulk;
-                self.sparse -= 1;
-                self.bulk += 1;
-            }
+            Set::SparseWait => self.becomes_bulk(i),
             Set::Sparse | Set::Bulk => {}
         }
     }
-    /// No memory left: the longest flow loses its oldest packet. Linux: cake_drop()
-    fn overflow(&mut self, now: Time, freed: &mut Freed) {
+    fn becomes_bulk(&mut self, i: usize) {
+        self.flows[i].set = Set::Bulk;
+        self.sparse -= 1;
+        self.bulk += 1;
+    }
+    /// No memory left: the longest flow loses its oldest packet.
+    fn overflow(&mut self, now: Time, books: &mut Books<'_>) {
         while self.memory > self.memory_max {
             let longest = (0..self.flows.len()).max_by_key(|&i| (self.flows[i].bytes, std::cmp::Reverse(i)));
             let Some(i) = longest else { return };
-            let Some(h) = self.out(i, 0) else { return };
+            let Some(h) = self.out(i, 0, books) else { return };
             self.flows[i].cobalt.overflow(&self.params, now);
-            self.meter.s.drops.limit += 1;
-            freed.note(&h.packet);
-            if self.spec.ingress {
-                self.charge(h.counted, true);
-            }
+            self.lose(Cause::Limit, &h, books);
         }
     }
-    /// The flow whose turn it is; flows that have used up their quantum go to the end of the old ones.
-    fn turn(&mut self, first: &mut bool) -> Option<usize> {
+    /// A flow without deficit goes to the end of the old ones with a new quantum; it was sparse for one quantum only.
+    fn end_turn(&mut self, i: usize) {
+        self.old.push_back(i as u32);
+        match (self.flows[i].set, self.flows[i].queue.is_empty()) {
+            (Set::Sparse, true) => self.flows[i].set = Set::SparseWait,
+            (Set::Sparse, false) => self.becomes_bulk(i),
+            _ => {}
+        }
+        self.flows[i].deficit += self.draw_quantum();
+    }
+    /// The flow whose turn it is: sparse ones first.
+    fn turn(&mut self) -> Option<usize> {
         loop {
-            let list = match (*first && !self.decaying.is_empty(), self.new.is_empty(), self.old.is_empty()) {
-                (true, _, _) => &mut self.decaying,
-                (_, false, _) => &mut self.new,
-                (_, _, false) => &mut self.old,
-                _ => &mut self.decaying,
-            };
-            *first = false;
+            let list = if self.new.is_empty() { &mut self.old } else { &mut self.new };
             let i = *list.front()? as usize;
             if self.flows[i].deficit > 0 {
                 return Some(i);
             }
             list.pop_front();
-            self.old.push_back(i as u32);
-            if self.flows[i].set == Set::Sparse {
-                if self.flows[i].queue.is_empty() {
-                    self.flows[i].set = Set::SparseWait;
-                } else {
-                    self.flows[i].set = Set::Bulk;
-                    self.sparse -= 1;
-                    self.bulk += 1;
-                }
-            }
-            self.flows[i].deficit += self.draw_quantum();
+            self.end_turn(i);
         }
     }
-    /// It was an empty flow's turn: it rests, or is forgotten.
+    /// It was an empty flow's turn: it rests while its Cobalt remembers something, and is forgotten then.
     fn retire(&mut self, i: usize, now: Time) {
-        self.flows[i].cobalt.empty(&self.params, now);
-        for list in [&mut self.new, &mut self.old, &mut self.decaying] {
-            if list.front() == Some(&(i as u32)) {
-                list.pop_front();
-                break;
-            }
+        let flow = &mut self.flows[i];
+        flow.cobalt.empty(&self.params, now);
+        if flow.set.is_sparse() {
+            self.sparse -= 1;
+        } else if flow.set == Set::Bulk {
+            self.bulk -= 1;
         }
-        match self.flows[i].set {
-            Set::Sparse | Set::SparseWait => self.sparse -= 1,
-            Set::Bulk => self.bulk -= 1,
-            Set::None | Set::Decaying => {}
-        }
-        self.flows[i].set = if self.flows[i].cobalt.remembers(now) {
+        flow.set = Set::None;
+        if flow.cobalt.remembers(now) {
+            flow.set = Set::Decaying;
             self.decaying.push_back(i as u32);
-            Set::Decaying
-        } else {
-            Set::None
-        };
+        }
     }
-    /// The next packet. Linux: cake_dequeue()
-    fn next(&mut self, now: Time, freed: &mut Freed) -> Option<(Time, Packet<B>)> {
-        let mut first = true;
-        'flow: loop {
-            if self.packets == 0 || self.gate() > now.0 || self.sparse + self.bulk == 0 {
+    /// One resting flow is looked at before each packet.
+    fn visit_resting(&mut self, now: Time) {
+        let Some(i) = self.decaying.pop_front().map(|i| i as usize) else { return };
+        if self.flows[i].deficit > 0 {
+            self.retire(i, now);
+        } else {
+            self.end_turn(i);
+        }
+    }
+    /// The flow's next packet that its Cobalt lets go; `None` when its turn is over.
+    fn serve(&mut self, i: usize, now: Time, books: &mut Books<'_>) -> Option<Aged<B>> {
+        while let Some(mut h) = self.out(i, 0, books) {
+            let bulk = if self.spec.ingress { self.bulk } else { 0 };
+            let (waited, ecn) = (now.since(h.arrived).0, &mut h.packet.ecn);
+            let f = &mut self.flows[i];
+            let verdict = f.cobalt.judge(&self.params, now, waited, bulk, ecn, &mut self.random);
+            // The last packet of a flow is never dropped.
+            let leaves = !verdict.drop || f.queue.is_empty();
+            if leaves || self.spec.ingress {
+                f.deficit -= i64::from(h.counted);
+            }
+            if leaves {
+                if verdict.marked {
+                    books.marked();
+                }
+                self.gate.sent(h.counted);
+                return Some((h.arrived, h.packet));
+            }
+            self.lose(Cause::Aqm, &h, books);
+            if self.spec.ingress {
                 return None;
             }
-            let i = self.turn(&mut first)?;
-            loop {
-                let Some(mut h) = self.out(i, 0) else {
-                    self.retire(i, now);
-                    continue 'flow;
-                };
-                let bulk = if self.spec.ingress { self.bulk } else { 0 };
-                let (waited, ecn) = (now.since(h.arrived).0, &mut h.packet.ecn);
-                let f = &mut self.flows[i];
-                let verdict = f.cobalt.judge(&self.params, now, waited, bulk, ecn, &mut self.random);
-                // The last packet of a flow is never dropped.
-                if !verdict.drop || f.queue.is_empty() {
-                    f.deficit -= i64::from(h.counted);
-                    self.meter.s.marked += u64::from(verdict.marked);
-                    self.charge(h.counted, false);
-                    return Some((h.arrived, h.packet));
-                }
-                if self.spec.ingress {
-                    f.deficit -= i64::from(h.counted);
-                    self.discard(h, freed);
-                    continue 'flow;
-                }
-                self.discard(h, freed);
-            }
         }
+        self.new.pop_front().or_else(|| self.old.pop_front());
+        self.retire(i, now);
+        None
+    }
+    fn may_send(&self, now: Time, books: &Books<'_>) -> bool {
+        books.inside().packets > 0 && self.gate.opens() <= now.0
     }
 }
 
-impl<B: Body> Qdisc<B> for Cake<B> {
-    fn enqueue(&mut self, now: Time, p: Packet<B>, freed: &mut Freed) -> bool {
-        self.meter.arrive(&p);
+impl<B: Body> Policy<B> for Cake<B> {
+    const NAME: &'static str = CakeSpec::NAME;
+
+    fn admit(&mut self, now: Time, p: Packet<B>, books: &mut Books<'_>) -> bool {
         let i = self.flow_of(&p);
-        if self.packets() == 0 && self.next_packet < now.0 {
-            (self.next_packet, self.failsafe) = (now.0, now.0);
+        if books.held().packets == 0 {
+            self.gate.idle_until(now.0);
         }
         if p.segs > 1 && !self.spec.no_split_gso {
-            self.meter.s.segmented += u64::from(p.segs) - 1;
-            let parts: Vec<_> = segments(&p).collect();
-            for s in parts {
+            books.cut(p.segs);
+            for s in segments(&p) {
                 let counted = self.counted(s.size);
-                self.put(i, now, s, counted);
+                self.put(i, now, s, counted, books);
             }
         } else {
             let counted = if p.segs > 1 { segments(&p).map(|s| self.counted(s.size)).sum() } else { self.counted(p.size) };
-            self.put(i, now, p, counted);
-            self.filter_acks(i, freed);
+            self.put(i, now, p, counted, books);
+            self.filter_acks(i, books);
         }
         self.wake(i);
-        self.overflow(now, freed);
-        self.meter.held(self.packets(), self.bytes());
+        self.overflow(now, books);
         true
     }
-    fn dequeue(&mut self, now: Time, freed: &mut Freed) -> Option<Packet<B>> {
-        let (arrived, p) = self.peeked.take().or_else(|| self.next(now, freed))?;
-        self.meter.depart(now, arrived, &p);
-        Some(p)
-    }
-    fn peek(&mut self, now: Time, freed: &mut Freed) -> Option<u32> {
-        if self.peeked.is_none() {
-            self.peeked = self.next(now, freed);
+    fn choose(&mut self, now: Time, books: &mut Books<'_>) -> Option<Aged<B>> {
+        if self.may_send(now, books) {
+            self.visit_resting(now);
         }
-        self.peeked.as_ref().map(|(_, p)| p.size)
-    }
-    fn next_event(&self) -> Time {
-        if self.peeked.is_some() {
-            Time::ZERO
-        } else if self.packets == 0 {
-            Time::MAX
-        } else {
-            Time(self.gate())
+        while self.may_send(now, books) {
+            let i = self.turn()?;
+            let served = self.serve(i, now, books);
+            if served.is_some() {
+                return served;
+            }
         }
+        None
     }
-    fn packets(&self) -> u64 {
-        with_peeked(self.packets, self.bytes, &self.peeked).0
+    fn ready(&self) -> Time {
+        Time(self.gate.opens())
     }
-    fn bytes(&self) -> u64 {
-        with_peeked(self.packets, self.bytes, &self.peeked).1
-    }
-    fn change(&mut self, _: Time, depth: usize, patch: &Patch) {
-        if let (0, Some(rate)) = (depth, patch.rate) {
-            self.spec.bandwidth = Some(rate);
+    fn change(&mut self, patch: &Patch, _: &mut Books<'_>) {
+        if patch.rate.is_some() {
+            self.spec.bandwidth = patch.rate;
             self.configure();
         }
     }
-    fn current(&self, depth: usize) -> Patch {
-        Patch { rate: if depth == 0 { self.spec.bandwidth } else { None }, ..Default::default() }
-    }
-    fn report(&self, out: &mut Vec<StageStats>) {
-        out.push(self.meter.report("cake", self.packets(), self.bytes()));
+    fn current(&self) -> Patch {
+        Patch { rate: self.spec.bandwidth, ..Default::default() }
     }
 }
 
@@ -423,8 +401,5 @@ impl<B: Body> Qdisc<B> for Cake<B> {
 impl<B> Cake<B> {
     pub(super) fn view(&self) -> (Params, u64, u64) {
         (self.params, self.quantum, self.memory_max)
-    }
-    pub(super) fn drops(&self) -> crate::stats::Drops {
-        self.meter.s.drops
     }
 }

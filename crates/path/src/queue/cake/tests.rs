@@ -1,29 +1,22 @@
 use super::*;
-use crate::parse_tc;
-use crate::queue::{Freed, Qdisc};
+use crate::discipline::{spec, try_spec, Freed, Qdisc};
 use tcpscape_base::{Packet, Time};
 
 const MS: u64 = 1_000_000;
 
-fn spec(words: &str) -> CakeSpec {
-    match parse_tc(words).unwrap() {
-        QdiscSpec::Cake(s) => s,
-        _ => unreachable!(),
-    }
-}
-fn cake(words: &str) -> Cake<u32> {
-    Cake::new(&spec(words), 1, "t")
+fn cake(words: &str) -> Queued<u32, Cake<u32>> {
+    Queued::new(Cake::new(&spec(words), 1, "t"))
 }
 fn packet(flow: u32, body: u32) -> Packet<u32> {
     Packet { flow, size: 1514, segs: 1, body, ..Default::default() }
 }
-fn put(q: &mut Cake<u32>, at: u64, flow: u32, n: u32) {
+fn put(q: &mut Queued<u32, Cake<u32>>, at: u64, flow: u32, n: u32) {
     for i in 0..n {
         q.enqueue(Time(at), packet(flow, i), &mut Freed::default());
     }
 }
 /// Departures (time, flow) when every wake-up from `now` on is obeyed.
-fn drain(q: &mut Cake<u32>, mut now: u64) -> Vec<(u64, u32)> {
+fn drain(q: &mut Queued<u32, Cake<u32>>, mut now: u64) -> Vec<(u64, u32)> {
     let mut out = vec![];
     while q.packets() > 0 {
         match q.dequeue(Time(now), &mut Freed::default()) {
@@ -48,21 +41,21 @@ fn frames_leave_evenly_without_a_burst() {
 #[test]
 fn target_interval_quantum_and_memory() {
     // 20 Mbit/s: 5 ms and 100 ms stand; 2,500,000 >> 12 = 610 B; 4 · 250 kB are less than 4 MiB.
-    let (p, quantum, memory) = cake("cake bandwidth 20mbit").view();
+    let (p, quantum, memory) = cake("cake bandwidth 20mbit").policy.view();
     assert_eq!((p.target, p.interval, quantum, memory), (5 * MS, 100 * MS, 610, 4 << 20));
     assert!(p.mtu_time.abs_diff(605_600) < 2);
     // 1 Mbit/s: a frame takes 12.112 ms, the target 18.168 ms; the interval grows as much; quantum at least 300 B.
-    let (p, quantum, _) = cake("cake bandwidth 1mbit").view();
+    let (p, quantum, _) = cake("cake bandwidth 1mbit").policy.view();
     assert!(p.target.abs_diff(18_168_000) < 10 && p.interval.abs_diff(113_168_000) < 10, "{p:?}");
     assert_eq!(quantum, 300);
     // metro: 10 ms, target 500 µs; at 100 Mbit/s a frame and a half takes 181.7 µs.
-    let (p, quantum, _) = cake("cake bandwidth 100mbit metro").view();
+    let (p, quantum, _) = cake("cake bandwidth 100mbit metro").policy.view();
     assert_eq!((p.target, p.interval, quantum), (500_000, 10 * MS, 1514));
-    assert_eq!(cake("cake").view().2, 10_240 * 1514);
-    assert_eq!(cake("cake memlimit 100k").view().2, 102_400);
+    assert_eq!(cake("cake").policy.view().2, 10_240 * 1514);
+    assert_eq!(cake("cake memlimit 100k").policy.view().2, 102_400);
     // diffserv8: 49/64 of 1,250,000 B/s are 957,031.
-    assert_eq!(cake("cake bandwidth 10mbit diffserv8").view().1, 300);
-    assert_eq!(cake("cake bandwidth 40mbit diffserv8").view().1, (957_031 * 4) >> 12);
+    assert_eq!(cake("cake bandwidth 10mbit diffserv8").policy.view().1, 300);
+    assert_eq!(cake("cake bandwidth 40mbit diffserv8").policy.view().1, (957_031 * 4) >> 12);
 }
 
 #[test]
@@ -128,12 +121,12 @@ fn a_standing_queue_is_thinned_and_the_longest_flow_pays_for_memory() {
         put(&mut q, now, 1, 1);
         while q.dequeue(Time(now), &mut Freed::default()).is_some() {}
     }
-    assert!((30..400).contains(&q.drops().aqm), "{:?}", q.drops());
+    assert!((30..400).contains(&q.account.meter.s.drops.aqm), "{:?}", q.account.meter.s.drops);
     // 20 kB: 15 packets of 1280 B each (this body carries nothing).
     let mut q = cake("cake memlimit 20000 bandwidth 1mbit");
     put(&mut q, 0, 1, 3);
     put(&mut q, 0, 2, 20);
-    assert_eq!((q.packets(), q.drops().limit), (15, 8));
+    assert_eq!((q.packets(), q.account.meter.s.drops.limit), (15, 8));
     assert_eq!(drain(&mut q, 0).iter().filter(|d| d.1 == 1).count(), 3);
 }
 
@@ -144,12 +137,12 @@ fn words_come_back() {
         "cake bandwidth 20mbit rtt 50ms besteffort dual-srchost ingress no-split-gso ack-filter wash",
         "cake bandwidth 20mbit diffserv4 flows ack-filter-aggressive atm overhead -4 mpu 64 memlimit 100000",
     ] {
-        assert_eq!(parse_tc(words).unwrap().to_tc(), words);
+        assert_eq!(spec::<CakeSpec>(words).words(), words);
     }
-    assert_eq!(spec("cake lan"), spec("cake rtt 1ms"));
-    assert_eq!(spec("cake bandwidth 5mbit unlimited"), spec("cake"));
+    assert_eq!(spec::<CakeSpec>("cake lan"), spec("cake rtt 1ms"));
+    assert_eq!(spec::<CakeSpec>("cake bandwidth 5mbit unlimited"), spec("cake"));
     for (words, why) in [("cake nat", "not modelled"), ("cake bandwith 5mbit", "not understood"), ("cake overhead 300", "-64 to 256")] {
-        let e = parse_tc(words).unwrap_err().to_string();
+        let e = try_spec::<CakeSpec>(words).unwrap_err().to_string();
         assert!(e.contains(why) && !e.contains('\n'), "{e}");
     }
 }

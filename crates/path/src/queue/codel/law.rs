@@ -6,7 +6,7 @@
 //! How it differs: from RFC 8289 as the sentences under "The law" in docs/models/codel.md say (its clock, its roots, its marks).
 //! What it does not model: `ce_threshold_selector`.
 
-use super::super::Aged;
+use crate::discipline::Aged;
 use serde::{Deserialize, Serialize};
 use tcpscape_base::{Duration, Time};
 

@@ -1,23 +1,24 @@
 use super::*;
+use crate::discipline::{Freed, Qdisc};
 use tcpscape_base::Ecn;
 
-fn codel(ecn: bool) -> Codel<u32> {
-    Codel::new(&CodelSpec { law: Law { ecn, ..Law::default() }, ..CodelSpec::default() })
+fn codel(ecn: bool) -> Queued<u32, Codel<u32>> {
+    Queued::new(Codel::new(&CodelSpec { law: Law { ecn, ..Law::default() }, ..CodelSpec::default() }))
 }
 fn full(n: u32) -> Packet<u32> {
     Packet { size: 1514, segs: 1, body: n, ecn: Ecn::Ect0, ..Default::default() }
 }
 /// A standing queue of 20 packets served every ms: each has waited 20 ms. When the drops (or marks) come, ms.
-fn strikes(mut q: Codel<u32>, until: u64) -> Vec<u64> {
+fn strikes(mut q: Queued<u32, Codel<u32>>, until: u64) -> Vec<u64> {
     let (mut f, mut out) = (Freed::default(), vec![]);
     for i in 0..20 {
         q.enqueue(Time(0), full(i), &mut f);
     }
     for ms in 1..until {
         let now = Time(ms * 1_000_000);
-        let before = q.line.meter.s.drops.aqm + q.line.meter.s.marked;
+        let before = q.account.meter.s.drops.aqm + q.account.meter.s.marked;
         q.dequeue(now, &mut f);
-        let struck = q.line.meter.s.drops.aqm + q.line.meter.s.marked - before;
+        let struck = q.account.meter.s.drops.aqm + q.account.meter.s.marked - before;
         (0..struck).for_each(|_| out.push(ms));
         while q.packets() < 20 {
             q.enqueue(now, full(0), &mut f);
@@ -47,9 +48,9 @@ fn a_peeked_packet_is_judged_once_and_still_counts() {
         q.enqueue(Time(0), full(i), &mut f);
     }
     assert_eq!(q.peek(Time(1), &mut f), Some(1514));
-    assert_eq!((q.packets(), q.bytes(), q.line.queue.len()), (3, 4542, 2));
+    assert_eq!((q.packets(), q.bytes(), q.policy.queue.len()), (3, 4542, 2));
     assert_eq!(q.dequeue(Time(900_000_000), &mut f).map(|p| p.body), Some(0));
-    assert!(q.control.finds_no_delay(), "what happens after the look is not CoDel's business");
+    assert!(q.policy.control.finds_no_delay(), "what happens after the look is not CoDel's business");
 }
 
 #[test]
@@ -61,5 +62,5 @@ fn a_queue_of_one_frame_is_never_too_long() {
         assert!(q.dequeue(Time(s * 1_000_000_000 + 300_000_000), &mut f).is_some());
         assert!(q.dequeue(Time(s * 1_000_000_000 + 600_000_000), &mut f).is_some());
     }
-    assert_eq!(q.line.meter.s.drops.total(), 0);
+    assert_eq!(q.account.meter.s.drops.total(), 0);
 }

@@ -1,10 +1,7 @@
 //! dualpi2 at run time.
 
-use super::super::body::{segments, Body};
-use super::super::{with_peeked, Aged, Freed, Qdisc};
 use super::DualPi2Spec;
-use crate::schedule::Patch;
-use crate::stats::{Meter, StageStats};
+use crate::discipline::{segments, Aged, Body, Books, Cause, Discipline, Patch, Policy};
 use std::collections::VecDeque;
 use tcpscape_base::{Duration, Ecn, Packet, Stream, Time};
 
@@ -19,7 +16,7 @@ const BETA: u32 = 819;
 const CLASSIC_PROTECTION: u32 = 10;
 /// A full Ethernet frame, B; below two of them in the queue nothing is dropped.
 const MTU: u64 = 1514;
-/// What the kernel keeps of a packet besides its payload, B (`skb->truesize` of a segment).
+/// What Linux keeps of a packet besides its payload, B (docs/models/dualpi2.md).
 const SKB_OVERHEAD: u64 = 1280;
 /// Certainty.
 const ONE: u64 = u32::MAX as u64;
@@ -43,11 +40,8 @@ pub struct DualPi2<B> {
     update_at: Time,
     /// Below or at 0 it is L's turn.
     credit: i64,
-    peeked: Option<Aged<B>>,
     memory: u64,
-    bytes: u64,
     random: Stream,
-    meter: Meter,
 }
 
 impl<B: Body> DualPi2<B> {
@@ -61,11 +55,8 @@ impl<B: Body> DualPi2<B> {
             last_delay: 0,
             update_at: Time(spec.tupdate.unwrap_or(TUPDATE).0),
             credit: 0,
-            peeked: None,
             memory: 0,
-            bytes: 0,
             random: Stream::new(seed, &format!("{name}/draws")),
-            meter: Meter::default(),
         };
         q.protect_anew();
         q
@@ -106,9 +97,9 @@ impl<B: Body> DualPi2<B> {
     fn roll(&mut self, p: u64) -> bool {
         u64::from(self.random.next_u32()) < p
     }
-    fn mark(&mut self, p: &mut Packet<B>) {
+    fn mark(p: &mut Packet<B>, books: &mut Books<'_>) {
         if p.ecn != Ecn::Ce {
-            self.meter.s.marked += 1;
+            books.marked();
         }
         p.ecn = Ecn::Ce;
     }
@@ -116,59 +107,46 @@ impl<B: Body> DualPi2<B> {
         matches!(p.ecn, Ecn::Ect1 | Ecn::Ce) || self.spec.any_ect && p.ecn == Ecn::Ect0
     }
     /// Whether a packet is to be dropped; may mark it instead. RFC 9332 figures 5 and 8
-    fn judge(&mut self, p: &mut Packet<B>, low: bool) -> bool {
-        if self.bytes < 2 * MTU {
+    fn judge(&mut self, p: &mut Packet<B>, low: bool, books: &mut Books<'_>) -> bool {
+        if books.inside().bytes < 2 * MTU {
             return false;
         }
         let marking = self.base * self.coupling();
         let overload = marking > ONE;
         if low && !overload {
             if self.roll(marking) {
-                self.mark(p);
+                Self::mark(p, books);
             }
             return false;
         }
         let squared = self.roll(self.base) && self.roll(self.base);
-        if low {
-            if squared && !self.spec.overflow {
-                return true;
-            }
-            self.mark(p);
-            return false;
+        let marks = if low { !squared || self.spec.overflow } else { squared && !overload && p.ecn != Ecn::NotEct };
+        if marks {
+            Self::mark(p, books);
         }
-        if squared && !overload && p.ecn != Ecn::NotEct {
-            self.mark(p);
-            return false;
-        }
-        squared
+        squared && !marks
     }
     fn memory_of(p: &Packet<B>) -> u64 {
         SKB_OVERHEAD + u64::from(p.body.payload())
     }
     /// Takes one packet in; false if there is no room for it, or it was dropped at once.
-    fn put(&mut self, now: Time, mut p: Packet<B>, freed: &mut Freed) -> bool {
+    fn put(&mut self, now: Time, mut p: Packet<B>, books: &mut Books<'_>) -> bool {
         let limit = u64::from(self.spec.limit.unwrap_or(LIMIT));
         let memory = self.spec.memlimit.map_or(limit * 2 * MTU, u64::from);
-        if self.packets() >= limit || self.memory + Self::memory_of(&p) > memory {
-            self.meter.s.drops.limit += 1;
-            freed.note(&p);
+        if books.held().packets >= limit || self.memory + Self::memory_of(&p) > memory {
+            books.drops(Cause::Limit, &p);
             return false;
         }
         let low = self.is_low(&p);
-        if self.spec.drop_enqueue && self.judge(&mut p, low) {
-            self.meter.s.drops.aqm += 1;
-            freed.note(&p);
+        if self.spec.drop_enqueue && self.judge(&mut p, low, books) {
+            books.drops(Cause::Aqm, &p);
             return false;
         }
-        self.bytes += u64::from(p.size);
+        books.enters(&p);
         self.memory += Self::memory_of(&p);
         let step = low && self.l.len() as u64 >= u64::from(self.spec.min_qlen_step.unwrap_or(0));
-        let held = Held { arrived: now, step, packet: p };
-        if low {
-            self.l.push_back(held);
-        } else {
-            self.c.push_back(held);
-        }
+        let queue = if low { &mut self.l } else { &mut self.c };
+        queue.push_back(Held { arrived: now, step, packet: p });
         true
     }
     /// The head of the queue whose turn it is, and what the turn does to the credit. RFC 9332 §4.2.2
@@ -196,72 +174,43 @@ impl<B: Body> DualPi2<B> {
                 None => now.since(h.arrived) > self.spec.step_thresh.unwrap_or(STEP),
             }
     }
-    fn next(&mut self, now: Time, freed: &mut Freed) -> Option<(Time, Packet<B>)> {
+}
+
+impl<B: Body> Policy<B> for DualPi2<B> {
+    const NAME: &'static str = DualPi2Spec::NAME;
+
+    fn admit(&mut self, now: Time, p: Packet<B>, books: &mut Books<'_>) -> bool {
+        self.update(now);
+        if p.segs <= 1 || self.spec.no_split_gso {
+            return self.put(now, p, books);
+        }
+        books.cut(p.segs);
+        segments(&p).fold(false, |taken, s| self.put(now, s, books) | taken)
+    }
+    fn choose(&mut self, now: Time, books: &mut Books<'_>) -> Option<Aged<B>> {
         self.update(now);
         loop {
             let (mut h, low, credit) = self.pick()?;
-            let dropped = !self.spec.drop_enqueue && self.judge(&mut h.packet, low);
-            self.bytes -= u64::from(h.packet.size);
+            let dropped = !self.spec.drop_enqueue && self.judge(&mut h.packet, low, books);
+            books.leaves(&h.packet);
             if dropped {
-                self.meter.s.drops.aqm += 1;
-                freed.note(&h.packet);
+                books.drops(Cause::Aqm, &h.packet);
                 continue;
             }
             if low && self.stepped(now, &h) {
-                self.mark(&mut h.packet);
+                Self::mark(&mut h.packet, books);
             }
             self.credit += credit;
             return Some((h.arrived, h.packet));
         }
     }
-}
-
-impl<B: Body> Qdisc<B> for DualPi2<B> {
-    fn enqueue(&mut self, now: Time, p: Packet<B>, freed: &mut Freed) -> bool {
-        self.meter.arrive(&p);
-        self.update(now);
-        let taken = if p.segs > 1 && !self.spec.no_split_gso {
-            self.meter.s.segmented += u64::from(p.segs) - 1;
-            let parts: Vec<_> = segments(&p).collect();
-            let mut taken = false;
-            for s in parts {
-                taken |= self.put(now, s, freed);
-            }
-            taken
-        } else {
-            self.put(now, p, freed)
-        };
-        self.meter.held(self.packets(), self.bytes());
-        taken
-    }
-    fn dequeue(&mut self, now: Time, freed: &mut Freed) -> Option<Packet<B>> {
-        let (arrived, p) = self.peeked.take().or_else(|| self.next(now, freed))?;
-        self.meter.depart(now, arrived, &p);
-        Some(p)
-    }
-    fn peek(&mut self, now: Time, freed: &mut Freed) -> Option<u32> {
-        if self.peeked.is_none() {
-            self.peeked = self.next(now, freed);
-        }
-        self.peeked.as_ref().map(|(_, p)| p.size)
-    }
-    fn packets(&self) -> u64 {
-        with_peeked((self.l.len() + self.c.len()) as u64, self.bytes, &self.peeked).0
-    }
-    fn bytes(&self) -> u64 {
-        with_peeked((self.l.len() + self.c.len()) as u64, self.bytes, &self.peeked).1
-    }
-    fn change(&mut self, _: Time, depth: usize, patch: &Patch) {
-        if let (0, Some(limit)) = (depth, patch.limit) {
+    fn change(&mut self, patch: &Patch, _: &mut Books<'_>) {
+        if let Some(limit) = patch.limit {
             self.spec.limit = Some(u32::try_from(limit).unwrap_or(u32::MAX));
         }
     }
-    fn current(&self, depth: usize) -> Patch {
-        let limit = u64::from(self.spec.limit.unwrap_or(LIMIT));
-        Patch { limit: (depth == 0).then_some(limit), ..Default::default() }
-    }
-    fn report(&self, out: &mut Vec<StageStats>) {
-        out.push(self.meter.report("dualpi2", self.packets(), self.bytes()));
+    fn current(&self) -> Patch {
+        Patch { limit: Some(u64::from(self.spec.limit.unwrap_or(LIMIT))), ..Default::default() }
     }
 }
 
@@ -270,8 +219,5 @@ impl<B> DualPi2<B> {
     /// p' and its place for tests.
     pub(super) fn base(&mut self) -> &mut u64 {
         &mut self.base
-    }
-    pub(super) fn counts(&self) -> (u64, u64) {
-        (self.meter.s.drops.aqm, self.meter.s.marked)
     }
 }

@@ -1,18 +1,11 @@
 use super::*;
-use crate::parse_tc;
-use crate::queue::{Freed, Qdisc};
+use crate::discipline::{spec, try_spec, Freed, Qdisc};
 use tcpscape_base::{Ecn, Packet, Time};
 
 const MS: u64 = 1_000_000;
 
-fn spec(words: &str) -> DualPi2Spec {
-    match parse_tc(words).unwrap() {
-        QdiscSpec::Dualpi2(s) => s,
-        _ => unreachable!(),
-    }
-}
-fn queue(words: &str) -> DualPi2<u32> {
-    DualPi2::new(&spec(words), 1, "t")
+fn queue(words: &str) -> Queued<u32, DualPi2<u32>> {
+    Queued::new(DualPi2::new(&spec(words), 1, "t"))
 }
 fn packet(ecn: Ecn) -> Packet<u32> {
     Packet { size: 1514, segs: 1, ecn, ..Default::default() }
@@ -28,10 +21,10 @@ fn the_controller_moves_by_alpha_and_beta() {
     (0..3).for_each(|_| assert!(q.enqueue(Time(0), packet(Ecn::NotEct), &mut Freed::default())));
     q.dequeue(Time(16 * MS - 1), &mut Freed::default());
     q.enqueue(Time(16 * MS), packet(Ecn::NotEct), &mut Freed::default());
-    let first = share(*q.base());
+    let first = share(*q.policy.base());
     assert!((first - (41.0 * 0.001 + 819.0 * 0.016) / 256.0).abs() < 1e-8, "{first}");
     q.enqueue(Time(32 * MS), packet(Ecn::NotEct), &mut Freed::default());
-    let second = share(*q.base());
+    let second = share(*q.policy.base());
     assert!((second - first - (41.0 * 0.017 + 819.0 * 0.016) / 256.0).abs() < 1e-8, "{second}");
 }
 
@@ -40,7 +33,7 @@ fn signals(words: &str, ecn: Ecn, base: f64) -> (f64, f64) {
     let mut q = queue(&format!("{words} tupdate 200s step_thresh 200s"));
     let (mut f, n) = (Freed::default(), 100_000);
     (0..3).for_each(|_| assert!(q.enqueue(Time(0), packet(ecn), &mut f)));
-    *q.base() = (base * 2f64.powi(32)) as u64;
+    *q.policy.base() = (base * 2f64.powi(32)) as u64;
     for _ in 0..n {
         q.enqueue(Time(0), packet(ecn), &mut f);
         q.dequeue(Time(0), &mut f);
@@ -48,7 +41,7 @@ fn signals(words: &str, ecn: Ecn, base: f64) -> (f64, f64) {
             q.enqueue(Time(0), packet(ecn), &mut f);
         }
     }
-    let (drops, marks) = q.counts();
+    let (drops, marks) = (q.account.meter.s.drops.aqm, q.account.meter.s.marked);
     (drops as f64 / f64::from(n), marks as f64 / f64::from(n))
 }
 
@@ -108,13 +101,13 @@ fn words_come_back_and_round_trips_tune() {
         "dualpi2 limit 500 coupling_factor 4 classic_protection 20 step_thresh 2ms target 20ms tupdate 10ms alpha 0.5 beta 2 overflow",
         "dualpi2 memlimit 100000 min_qlen_step 2 step_thresh 5pkts drop_enqueue any_ect no_split_gso",
     ] {
-        assert_eq!(parse_tc(words).unwrap().to_tc(), words);
+        assert_eq!(spec::<DualPi2Spec>(words).words(), words);
     }
     // RFC 9332 appendix A.1 for 100 ms: 0.1 · 0.015/0.01 = 0.15 Hz, 0.3/0.1 = 3 Hz.
-    let s = spec("dualpi2 max_rtt 100ms typical_rtt 15ms");
+    let s: DualPi2Spec = spec("dualpi2 max_rtt 100ms typical_rtt 15ms");
     assert_eq!((s.target, s.tupdate, s.alpha, s.beta), (Some(Duration::millis(15)), Some(Duration::millis(15)), Some(38), Some(768)));
     for (words, why) in [("dualpi2 typical_rtt 5ms", "max_rtt"), ("dualpi2 alpha x", "in Hz"), ("dualpi2 targt 5ms", "not understood")] {
-        let e = parse_tc(words).unwrap_err().to_string();
+        let e = try_spec::<DualPi2Spec>(words).unwrap_err().to_string();
         assert!(e.contains(why) && !e.contains('\n'), "{e}");
     }
 }

@@ -7,7 +7,7 @@
 //! How it differs: from RFC 8033 as the sentences under "The law" in docs/models/pie.md say.
 //! What it does not model: nothing.
 
-use super::super::Aged;
+use crate::discipline::Aged;
 use serde::{Deserialize, Serialize};
 use tcpscape_base::{Duration, Stream, Time};
 

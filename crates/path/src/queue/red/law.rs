@@ -13,7 +13,7 @@ use tcpscape_base::{Stream, Time};
 
 /// What happens to a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fate {
+pub(crate) enum Fate {
     /// It is let in.
     Pass,
     /// It is struck by chance, between the thresholds.
@@ -24,7 +24,7 @@ pub(super) enum Fate {
 
 /// One queue's state under the law.
 #[derive(Clone, Debug)]
-pub(super) struct Law {
+pub(crate) struct Law {
     average: Average,
     /// Lower threshold of the average, B.
     min: u64,
@@ -43,8 +43,14 @@ impl Law {
 
     /// A packet comes and finds `backlog` B.
     pub fn arrival(&mut self, now: Time, backlog: u64) -> Fate {
-        self.average.arrival(now, backlog);
+        self.observe(now, backlog);
         self.fate()
+    }
+
+    /// The first half of an arrival: moves the average, and says whether it has reached `min`.
+    pub fn observe(&mut self, now: Time, backlog: u64) -> bool {
+        self.average.arrival(now, backlog);
+        !self.average.is_below(self.min)
     }
 
     /// Somebody has asked for a packet in vain: from here on the queue is idle.
@@ -63,7 +69,8 @@ impl Law {
         self.slope.round();
     }
 
-    fn fate(&mut self) -> Fate {
+    /// The second half: what happens to the packet.
+    pub fn fate(&mut self) -> Fate {
         let outside = if self.average.is_below(self.min) {
             Fate::Pass
         } else if !self.average.is_below(self.min + u64::from(self.slope.width)) {
@@ -218,8 +225,9 @@ impl Law {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{spec, TYPICAL};
+    use super::super::tests::TYPICAL;
     use super::*;
+    use crate::discipline::spec;
 
     fn law() -> Law {
         Law::new(&spec(TYPICAL), Stream::new(1, "t"))

@@ -2,12 +2,12 @@
 //!
 //! What it is: the weight of the average (`Wlog`), the spacing's bits (`Plog`, not used when the probability is sent too), the
 //! probability in 32 bits, and a table of how an idle time damps the average.
-//! Source: tc-red(8); S. Floyd, "RED: discussions of setting parameters", 1997. tc: tc_red_eval_ewma(), tc_red_eval_P(),
-//! tc_red_eval_idle_damping(); compared with tc 6.1's own messages.
+//! Source: tc-red(8); S. Floyd, "RED: discussions of setting parameters", 1997. Compared with tc 6.1's own
+//! messages.
 //! How it differs: nothing known. What it does not model: nothing.
 
 use super::RedSpec;
-use crate::spec::SpecError;
+use crate::values::SpecError;
 
 /// What the kernel gets.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,23 +1,17 @@
 use super::*;
-use crate::parse_tc;
+use crate::discipline::spec;
 use tcpscape_base::Ecn;
 
 pub(super) const TYPICAL: &str = "red limit 257216 min 21434 max 64304 avpkt 1500 burst 24 bandwidth 6.85mbit probability 0.1";
 
-pub(super) fn spec(words: &str) -> RedSpec {
-    match parse_tc(words).unwrap() {
-        QdiscSpec::Red(s) => s,
-        _ => unreachable!(),
-    }
-}
-fn full(n: u32) -> Packet<u32> {
+pub(super) fn full(n: u32) -> Packet<u32> {
     Packet { size: 1514, segs: 1, body: n, ecn: Ecn::Ect0, ..Default::default() }
 }
 
 #[test]
 fn what_tc_computes() {
     // Sent by tc 6.1 for these words: Wlog 4, Plog 19, Scell_log 15 and the first cells.
-    let c = Computed::of(&spec(TYPICAL)).unwrap();
+    let c = Computed::of(&spec::<RedSpec>(TYPICAL)).unwrap();
     assert_eq!((c.wlog, c.plog, c.cell_log), (4, 0x13, 15));
     assert_eq!(c.damping[..16], [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1]);
     assert_eq!(c.max_p, 429_496_729);
@@ -26,9 +20,9 @@ fn what_tc_computes() {
 #[test]
 fn floyds_defaults() {
     // max = limit/4, min = max/3, burst = (2·min + max) / (3·avpkt), 0.02, 10 Mbit/s
-    let s = spec("red limit 400000 avpkt 1000");
+    let s: RedSpec = spec("red limit 400000 avpkt 1000");
     assert_eq!((s.max, s.min, s.burst, s.probability, s.bandwidth), (100_000, 33_333, 55, 0.02, Rate(10_000_000)));
-    assert_eq!(spec("red limit 400000 min 30000 avpkt 1000 burst 55").max, 90_000);
+    assert_eq!(spec::<RedSpec>("red limit 400000 min 30000 avpkt 1000 burst 55").max, 90_000);
 }
 
 #[test]

@@ -1,7 +1,9 @@
-//! From bytes to nanoseconds at a rate, without a division per packet.
+//! What shapers share: from bytes to nanoseconds at a rate without a division per packet, and words about framing.
+
+use crate::words::{TcError, Words};
 
 /// A rate as a fixed-point reciprocal: nanoseconds per byte = `mult / 2^shift`, with 32 significant bits, which is the
-/// precision of the kernel's `psched_ratecfg`: a packet's time is at most 1 ns below the exact one (1500 B at 1 Mbit/s).
+/// precision that Linux keeps: a packet's time is at most 1 ns below the exact one (1500 B at 1 Mbit/s).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pace {
     mult: u64,
@@ -12,7 +14,7 @@ impl Pace {
     /// The pace of `bytes_per_sec`; a zero rate never lets anything through, so it must not be used.
     pub fn new(bytes_per_sec: u64) -> Pace {
         let rate = u128::from(bytes_per_sec.max(1));
-        // The least shift that gives the multiplier its 32nd bit. Linux: psched_ratecfg_precompute__()
+        // The least shift that gives the multiplier its 32nd bit.
         let shift = (0..34).find(|s| (1_000_000_000u128 << s) / rate >= 1 << 31).unwrap_or(34);
         Pace { mult: ((1_000_000_000u128 << shift) / rate) as u64, shift }
     }
@@ -20,6 +22,15 @@ impl Pace {
     #[inline]
     pub fn nanos(self, bytes: u64) -> i64 {
         (bytes.saturating_mul(self.mult) >> self.shift) as i64
+    }
+}
+
+/// Reads the value of a word about framing that changes nothing here: `mpu 0`, `overhead 0`, `linklayer ethernet`, any `mtu`.
+pub(crate) fn harmless(w: &mut Words<'_>, key: &str) -> Result<(), TcError> {
+    let v = w.value(key)?;
+    match (key, v) {
+        ("mtu", _) | ("mpu" | "overhead", "0") | ("linklayer", "ethernet") => Ok(()),
+        _ => Err(w.wrong(key, "it is not modelled: leave it away")),
     }
 }
 

@@ -1,12 +1,12 @@
 //! tc's units. Numbers are decimal with an optional fraction and exponent; units are case-insensitive.
 
-use crate::spec::Prob;
+use crate::values::Prob;
 use tcpscape_base::{Duration, Rate};
 
-/// Longest delay that tc 6.1 takes: 2³²−1 ticks of 64 ns.
-pub(super) const DELAY_MAX: Duration = Duration(0xffff_ffff * 64);
-/// Longest latency that tc 6.1 takes: 2³²−1 µs.
-pub(super) const LATENCY_MAX: Duration = Duration(0xffff_ffff * 1000);
+/// Longest time that tc 6.1 sends in ticks: 2³²−1 of 64 ns.
+pub(super) const TICKS_MAX: Duration = Duration(0xffff_ffff * 64);
+/// Longest time that tc 6.1 sends in µs: 2³²−1.
+pub(super) const MICROS_MAX: Duration = Duration(0xffff_ffff * 1000);
 
 /// The number at the start of a word and the rest in small letters. No `inf`, no `nan`, nothing negative.
 fn number(word: &str) -> Option<(f64, String)> {

@@ -2,20 +2,20 @@
 
 use super::slot::Slot;
 use super::NetemSpec;
-use crate::grammar::{TcError, Words};
 use crate::impair::loss::Loss;
-use crate::spec::{Dist, Prob, QdiscSpec};
+use crate::values::{Dist, Prob};
+use crate::words::{TcError, Words};
 
 /// In tc's order, which decides about shortened words.
 const WORDS: &[&str] =
     &["limit", "latency", "delay", "loss", "drop", "ecn", "reorder", "corrupt", "gap", "duplicate", "distribution", "rate", "slot"];
 
-pub(crate) fn parse(w: &mut Words<'_>) -> Result<QdiscSpec, TcError> {
+pub(super) fn parse<C>(w: &mut Words<'_>) -> Result<NetemSpec<C>, TcError> {
     let mut s = NetemSpec::default();
     let (mut gap, mut lost) = (None, None);
     let mut dist = None;
     while let Some(word) = w.word() {
-        let key = w.keyword(word, WORDS)?;
+        let key = keyword(w, word)?;
         match key {
             "limit" => s.limit = w.size(key)? as u32,
             "delay" | "latency" => delay(w, &mut s)?,
@@ -48,11 +48,23 @@ pub(crate) fn parse(w: &mut Words<'_>) -> Result<QdiscSpec, TcError> {
     if s.ecn && s.loss.is_none() {
         return Err(w.wrong("ecn", "it needs a loss to mark instead of: loss 1% ecn"));
     }
-    s.validate().map_err(|e| w.wrong_spec(&e))?;
-    Ok(QdiscSpec::Netem(s))
+    Ok(s)
 }
 
-fn delay(w: &mut Words<'_>, s: &mut NetemSpec) -> Result<(), TcError> {
+/// A keyword, with a hint where people forget what stands before a second time or a number.
+fn keyword(w: &Words<'_>, word: &str) -> Result<&'static str, TcError> {
+    w.keyword(word, WORDS).map_err(|e| {
+        if word == "jitter" {
+            w.not_understood(word, "jitter is the second time after delay: delay 25ms 8ms")
+        } else if word.starts_with(|c: char| c.is_ascii_digit()) {
+            w.not_understood(word, &format!("no number belongs here; expected {}", WORDS.join(", ")))
+        } else {
+            e
+        }
+    })
+}
+
+fn delay<C>(w: &mut Words<'_>, s: &mut NetemSpec<C>) -> Result<(), TcError> {
     s.delay = w.time("delay")?;
     if let Some(j) = w.number_word() {
         if j.ends_with('%') {
@@ -108,7 +120,7 @@ fn distribution(w: &mut Words<'_>) -> Result<Dist, TcError> {
     }
 }
 
-fn rate(w: &mut Words<'_>, s: &mut NetemSpec) -> Result<(), TcError> {
+fn rate<C>(w: &mut Words<'_>, s: &mut NetemSpec<C>) -> Result<(), TcError> {
     s.rate = Some(w.rate("rate")?);
     if let Some(v) = w.signed_word() {
         s.packet_overhead = w.as_signed(v, "rate")?;
@@ -128,12 +140,12 @@ fn slot(w: &mut Words<'_>) -> Result<Slot, TcError> {
     if first == "distribution" {
         s.distribution = Some(distribution(w)?);
         let v = w.value("slot distribution")?;
-        s.min = w.as_slot_time(v)?;
+        s.min = w.as_nanos(v, "slot")?;
         let v = w.value("slot distribution")?;
-        s.max = w.as_slot_time(v)?;
+        s.max = w.as_nanos(v, "slot")?;
     } else {
-        s.min = w.as_slot_time(first)?;
-        s.max = w.number_word().map_or(Ok(s.min), |v| w.as_slot_time(v))?;
+        s.min = w.as_nanos(first, "slot")?;
+        s.max = w.number_word().map_or(Ok(s.min), |v| w.as_nanos(v, "slot"))?;
         if s.max < s.min {
             return Err(w.wrong("slot", "the most must not be less than the least: slot 5ms 10ms"));
         }

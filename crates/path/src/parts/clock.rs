@@ -3,7 +3,6 @@
 //! What it is: the times of a periodic kernel timer. A queue looks at it whenever something happens to it and catches up on what
 //! was due: between its events nothing changes that a timer could see, so nobody has to be woken.
 //! Source: a timer armed for n jiffies fires at the end of the n-th full tick, n + 1 after the one it was armed on.
-//! Linux: mod_timer(), calc_index().
 //! How it differs: the reference kernel's 100 Hz whatever the plan's kernel has, in phase with that kernel's ticks at 100 Hz.
 //! What it does not model: the coarser grids of timers beyond 63 ticks.
 
@@ -44,7 +43,7 @@ impl Ticker {
     }
 }
 
-/// Microseconds as jiffies, rounded up. Linux: usecs_to_jiffies()
+/// Microseconds as jiffies, rounded up.
 pub fn jiffies(micros: u64) -> u64 {
     (micros * 1_000).div_ceil(TICK)
 }

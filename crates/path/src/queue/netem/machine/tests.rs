@@ -1,14 +1,12 @@
 //! netem against worked arithmetic.
 
 use super::*;
-use crate::parse_tc;
+use crate::discipline::{spec, Child};
+use crate::QdiscSpec;
 use tcpscape_base::Ecn;
 
 fn netem(words: &str) -> Netem<u32> {
-    match parse_tc(words).unwrap() {
-        QdiscSpec::Netem(s) => Netem::new(&s, 11, "test/0/netem"),
-        _ => unreachable!(),
-    }
+    Netem::new(&spec::<NetemSpec<QdiscSpec>>(words), None, 11, "test/0/netem")
 }
 fn packet(n: u32) -> Packet<u32> {
     Packet { id: n.into(), size: 1514, segs: 1, body: n, ..Default::default() }
@@ -170,7 +168,8 @@ fn slots_hand_out_two_packets_each_ten_ms() {
 #[test]
 fn a_child_gets_what_is_due() {
     // After 5 ms of delay, a tbf spaces packets by 1.2112 ms, the first from its full bucket.
-    let mut q = netem("netem delay 5ms; tbf rate 10mbit burst 1514 limit 62500");
+    let child = crate::parse_tc("tbf rate 10mbit burst 1514 limit 62500").unwrap().build(11, "test/0/netem");
+    let mut q: Netem<u32> = Netem::new(&spec::<NetemSpec<QdiscSpec>>("netem delay 5ms"), Some(child), 11, "test/0/netem");
     let d: Vec<u64> = drive(&mut q, 3, 0).iter().map(|x| x.1).collect();
     assert_eq!(d, [5_000_000, 6_211_200, 7_422_400]);
     assert_eq!(q.packets(), 0);

@@ -1,4 +1,4 @@
-//! netem's distribution tables, from their mathematical definition.
+//! Distributions of delays: netem's tables, from their mathematical definition.
 //!
 //! A table has 4096 entries in units of 1/8192 standard deviation, so that `table[random % 4096] · σ / 8192` is a draw.
 //! Facts of the tables that tc loads (`normal.dist`, `pareto.dist`, `paretonormal.dist`), which a test compares when
@@ -7,7 +7,7 @@
 //! - pareto: shape 3; of (1 − k/4096)^(−1/3), less its mean 3/2, scaled by 4/3, cut at 32767;
 //! - paretonormal: a quarter of the normal entry (uncut) and three quarters of the Pareto entry, towards zero.
 
-use crate::spec::Dist;
+use crate::values::Dist;
 use std::sync::OnceLock;
 
 /// Entries of a table.

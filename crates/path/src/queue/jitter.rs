@@ -10,14 +10,11 @@
 //! How it differs: not in Linux. The normal draws of `correlated` come from netem's normal table, cut at −4σ.
 //! What it does not model: loss and the other impairments: put a netem stage beside it.
 
-use super::Crandom;
-use crate::grammar::{print, TcError, Words};
-use crate::netem::dist::{self, Table};
-use crate::netem::tfifo::{Held, Tfifo};
-use crate::queue::{Body, Freed, Qdisc};
-use crate::schedule::Patch;
-use crate::spec::{Dist, Prob, QdiscSpec, SpecError};
-use crate::stats::{Meter, StageStats};
+use crate::discipline::{AnyQdisc, Body, Discipline, Freed, Meter, Patch, Qdisc, StageStats, DELAY_MAX};
+use crate::parts::dist::{self, Table};
+use crate::parts::due::{Due, Held};
+use crate::values::{Dist, SpecError};
+use crate::words::{print, TcError, Words};
 use serde::{Deserialize, Serialize};
 use tcpscape_base::{Duration, Packet, Stream, Time};
 
@@ -59,16 +56,65 @@ pub struct JitterSpec {
 
 /// Time constant of `correlated` when none is given.
 pub const TAU: Duration = Duration(50_000_000);
+/// Packets held when nothing is said, as in netem.
+const LIMIT: u32 = 1000;
 
 fn default_tau() -> Duration {
     TAU
 }
 fn default_limit() -> u32 {
-    crate::netem::LIMIT
+    LIMIT
 }
 
-impl JitterSpec {
-    pub(crate) fn words(&self) -> String {
+impl Discipline for JitterSpec {
+    const NAME: &'static str = "jitter";
+    const EXAMPLE: &'static str = "jitter delay 25ms 8ms distribution normal order clamp";
+    const CHANGES: &'static [&'static str] = &["delay", "jitter", "limit"];
+
+    fn parse(w: &mut Words<'_>) -> Result<JitterSpec, TcError> {
+        let mut s = JitterSpec {
+            delay: Duration::ZERO,
+            jitter: Duration::ZERO,
+            distribution: Dist::Uniform,
+            order: Order::Clamp,
+            tau: TAU,
+            limit: default_limit(),
+        };
+        let (mut dist, mut delay) = (None, None);
+        while let Some(word) = w.word() {
+            let key = w.keyword(word, &["delay", "distribution", "order", "tau", "limit"])?;
+            match key {
+                "delay" => {
+                    w.once(&mut delay, key, |w| w.time(key))?;
+                    if let Some(j) = w.number_word() {
+                        s.jitter = w.as_time(j, key)?;
+                    }
+                }
+                "distribution" => {
+                    let name = w.value(key)?;
+                    let known = "there is no such distribution: expected uniform, normal, pareto or paretonormal";
+                    dist = Some(Dist::named(name).ok_or_else(|| w.wrong(name, known))?);
+                }
+                "order" => {
+                    s.order = match w.value(key)? {
+                        "reorder" => Order::Reorder,
+                        "clamp" => Order::Clamp,
+                        "correlated" => Order::Correlated,
+                        other => return Err(w.wrong(other, "there is no such order: expected reorder, clamp or correlated")),
+                    }
+                }
+                "tau" => s.tau = w.time(key)?,
+                _ => s.limit = w.size(key)? as u32,
+            }
+        }
+        s.delay = delay.ok_or_else(|| w.missing("delay", "delay 25ms 8ms"))?;
+        s.distribution = dist.unwrap_or(if s.order == Order::Correlated { Dist::Normal } else { Dist::Uniform });
+        if s.order != Order::Correlated {
+            s.tau = TAU;
+        }
+        Ok(s)
+    }
+    fn words(&self) -> String {
         let mut t = format!("jitter limit {} delay {} {}", self.limit, print::time(self.delay), print::time(self.jitter));
         if self.distribution != Dist::Uniform {
             t += &format!(" distribution {}", self.distribution.name());
@@ -79,8 +125,8 @@ impl JitterSpec {
             Order::Correlated => t + &format!(" order correlated tau {}", print::time(self.tau)),
         }
     }
-    pub(crate) fn validate(&self) -> Result<(), SpecError> {
-        if self.delay > crate::netem::DELAY_MAX || self.jitter.0 > i32::MAX as u64 {
+    fn validate(&self) -> Result<(), SpecError> {
+        if self.delay > DELAY_MAX || self.jitter.0 > i32::MAX as u64 {
             return Err(SpecError::new("jitter delay", "must stay below a day, the spread below 2.147 s"));
         }
         if self.order == Order::Correlated && self.distribution != Dist::Normal {
@@ -90,6 +136,9 @@ impl JitterSpec {
             return Err(SpecError::new("jitter tau", "must be above 0, for example 50ms"));
         }
         Ok(())
+    }
+    fn machine<B: Body>(&self, seed: u64, name: &str) -> AnyQdisc<B> {
+        Box::new(Jitter::new(self, seed, name))
     }
 }
 
@@ -135,8 +184,8 @@ pub struct Jitter<B> {
     order: Order,
     table: Option<&'static Table>,
     wander: Wander,
-    random: Crandom,
-    queue: Tfifo<B>,
+    random: Stream,
+    queue: Due<B>,
     latest: i64,
     backlog: u64,
     peeked: Option<Held<B>>,
@@ -153,8 +202,8 @@ impl<B: Body> Jitter<B> {
             order: s.order,
             table: dist::table(s.distribution),
             wander: Wander { tau: s.tau.0 as f64, at: Time::ZERO, x: 0.0, started: false },
-            random: Crandom::new(Prob::ZERO, Stream::new(seed, &format!("{name}/delay"))),
-            queue: Tfifo::default(),
+            random: Stream::new(seed, &format!("{name}/delay")),
+            queue: Due::default(),
             latest: i64::MIN,
             backlog: 0,
             peeked: None,
@@ -165,7 +214,7 @@ impl<B: Body> Jitter<B> {
         if self.jitter == 0 {
             return self.delay;
         }
-        let rnd = self.random.draw();
+        let rnd = self.random.next_u32();
         if self.order != Order::Correlated {
             return dist::sample(self.delay, self.jitter, rnd, self.table);
         }
@@ -242,51 +291,6 @@ impl<B: Body> Qdisc<B> for Jitter<B> {
     fn report(&self, out: &mut Vec<StageStats>) {
         out.push(self.meter.report("jitter", self.packets(), self.backlog));
     }
-}
-
-pub(crate) fn parse(w: &mut Words<'_>) -> Result<QdiscSpec, TcError> {
-    let mut s = JitterSpec {
-        delay: Duration::ZERO,
-        jitter: Duration::ZERO,
-        distribution: Dist::Uniform,
-        order: Order::Clamp,
-        tau: TAU,
-        limit: default_limit(),
-    };
-    let (mut dist, mut delay) = (None, None);
-    while let Some(word) = w.word() {
-        let key = w.keyword(word, &["delay", "distribution", "order", "tau", "limit"])?;
-        match key {
-            "delay" => {
-                w.once(&mut delay, key, |w| w.time(key))?;
-                if let Some(j) = w.number_word() {
-                    s.jitter = w.as_time(j, key)?;
-                }
-            }
-            "distribution" => {
-                let name = w.value(key)?;
-                let known = "there is no such distribution: expected uniform, normal, pareto or paretonormal";
-                dist = Some(Dist::named(name).ok_or_else(|| w.wrong(name, known))?);
-            }
-            "order" => {
-                s.order = match w.value(key)? {
-                    "reorder" => Order::Reorder,
-                    "clamp" => Order::Clamp,
-                    "correlated" => Order::Correlated,
-                    other => return Err(w.wrong(other, "there is no such order: expected reorder, clamp or correlated")),
-                }
-            }
-            "tau" => s.tau = w.time(key)?,
-            _ => s.limit = w.size(key)? as u32,
-        }
-    }
-    s.delay = delay.ok_or_else(|| w.missing("delay", "delay 25ms 8ms"))?;
-    s.distribution = dist.unwrap_or(if s.order == Order::Correlated { Dist::Normal } else { Dist::Uniform });
-    if s.order != Order::Correlated {
-        s.tau = TAU;
-    }
-    s.validate().map_err(|e| w.wrong_spec(&e))?;
-    Ok(QdiscSpec::Jitter(s))
 }
 
 #[cfg(test)]

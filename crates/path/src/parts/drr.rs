@@ -2,12 +2,13 @@
 //!
 //! What it is: deficit round robin over two lists. A flow that was idle goes to the end of the new flows, which are served before
 //! the old; when its quantum is used up, or when it runs empty while old flows wait, it goes to the end of the old ones.
-//! Source: RFC 8290 §4; Shreedhar and Varghese 1995. Linux: fq_codel_dequeue(), fq_pie_qdisc_dequeue().
+//! Source: RFC 8290 §4; Shreedhar and Varghese 1995.
 //! How it differs: the bucket is a hash of the flow's number under a key from the seed, where Linux hashes addresses and ports
 //! under a key from its boot; whether two flows share a bucket is as likely.
 //! What it does not model: filters and classes.
 
-use super::{hash, Aged};
+use super::hash::hash;
+use crate::discipline::Aged;
 use std::collections::VecDeque;
 use tcpscape_base::{Packet, Stream, Time};
 
@@ -49,6 +50,11 @@ pub struct Flows<B, S> {
 }
 
 const NONE: u32 = u32::MAX;
+
+/// A full Ethernet frame, B: the quantum that both queues have unless told otherwise.
+pub const FRAME: u32 = 1514;
+/// Least quantum, B.
+pub const QUANTUM_MIN: u32 = 256;
 
 impl<B, S: Default> Flows<B, S> {
     /// So many buckets, so many bytes a turn; the hash's key is the stream `name/hash`.

@@ -1,99 +1,34 @@
-//! tc's own words for a path.
+//! tc's words: a lexer that hands out the words of one discipline, tc's units, and values printed back as words.
 //!
-//! [`parse_tc`] reads what follows `tc qdisc add dev …`: `netem delay 25ms 8ms distribution normal loss 0.1%`,
-//! `tbf rate 10mbit burst 6056 limit 62500`. A `;` puts the next queue as a child into the one before it. `root`,
-//! `handle 1:`, `parent 1:1` and the like are accepted and mean nothing here. Words may be shortened as tc allows. What tc
-//! refuses is refused with one line that names the word and what would do instead.
+//! [`Words`] knows what a rate, a time, a size, a count and a percentage look like and how tc shortens keywords. Which keywords there are,
+//! and what they mean, is said by each discipline's own `parse`.
 
 pub mod print;
-#[cfg(test)]
-mod tests;
 mod units;
 
-use crate::queue::REGISTRY;
-use crate::spec::{Prob, QdiscSpec, SpecError};
+use crate::values::Prob;
 use tcpscape_base::{Duration, Rate};
 
 /// Words that tc would refuse: one line with the word and the fix.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct TcError(String);
-
-/// Reads a queue and its children.
-///
-/// ```
-/// let q = tcpscape_path::parse_tc("tbf rate 10mbit burst 4000 latency 400ms; netem delay 50ms loss 2%").unwrap();
-/// assert_eq!(q.to_tc(), "tbf rate 10mbit burst 4000 limit 504000; netem limit 1000 delay 50ms loss 2%");
-/// let e = tcpscape_path::parse_tc("netem delay 25ms loss 120%").unwrap_err();
-/// assert_eq!(e.to_string(), r#"netem: "120%" is not a loss probability: give a percentage from 0% to 100%, for example 1%"#);
-/// ```
-pub fn parse_tc(text: &str) -> Result<QdiscSpec, TcError> {
-    let pieces: Vec<Vec<&str>> = text.split(';').map(|p| strip(p.split_whitespace().collect())).collect();
-    let mut chain = Vec::new();
-    for (i, words) in pieces.iter().enumerate() {
-        // `htb default 1; class … htb rate R` is one htb here.
-        let bare_htb = words.first() == Some(&"htb") && !words.iter().any(|w| w.starts_with("rate"));
-        if !(bare_htb && pieces.get(i + 1).and_then(|n| n.first()) == Some(&"htb")) {
-            chain.push(parse_one(words)?);
-        }
-    }
-    let mut inner: Option<QdiscSpec> = None;
-    for mut outer in chain.into_iter().rev() {
-        if let Some(child) = inner.take() {
-            let (name, below) = (outer.name(), child.name());
-            if !outer.set_child(child) {
-                let fix = format!("\"{below}\" cannot follow it after ;: put it in front");
-                return Err(TcError(format!("{name}: cannot hold a child queue, so {fix}")));
-            }
-        }
-        inner = Some(outer);
-    }
-    let spec = inner.ok_or_else(|| empty(text))?;
-    spec.validate().map_err(|e| TcError(e.to_string()))?;
-    Ok(spec)
-}
-
-fn empty(text: &str) -> TcError {
-    TcError(format!("\"{}\" has no queue: expected {}", text.trim(), names()))
-}
-
-fn names() -> String {
-    REGISTRY.iter().map(|e| e.name).collect::<Vec<_>>().join(", ")
-}
-
-/// Takes off what says where a queue goes.
-fn strip(mut words: Vec<&str>) -> Vec<&str> {
-    loop {
-        let n = match words.first() {
-            Some(&("tc" | "qdisc" | "class" | "add" | "change" | "replace" | "root")) => 1,
-            Some(&("handle" | "parent" | "dev" | "classid")) => 2,
-            _ => return words,
-        };
-        words.drain(..n.min(words.len()));
-    }
-}
-
-fn parse_one(words: &[&str]) -> Result<QdiscSpec, TcError> {
-    let Some((&name, rest)) = words.split_first() else { return Err(empty("")) };
-    let Some(entry) = REGISTRY.iter().find(|e| e.name == name) else {
-        return Err(TcError(format!("\"{name}\" is not a queue: expected {}", names())));
-    };
-    (entry.parse)(&mut Words { kind: entry.name, rest, last: name })
-}
+pub struct TcError(pub(crate) String);
 
 /// The words of one queue, read from the left.
 pub struct Words<'a> {
     kind: &'static str,
     rest: &'a [&'a str],
-    last: &'a str,
 }
 
 impl<'a> Words<'a> {
+    /// The words after the name of a discipline.
+    pub(crate) fn new(kind: &'static str, rest: &'a [&'a str]) -> Words<'a> {
+        Words { kind, rest }
+    }
     /// The next word.
     pub(crate) fn word(&mut self) -> Option<&'a str> {
         let (&first, rest) = self.rest.split_first()?;
         self.rest = rest;
-        self.last = first;
         Some(first)
     }
     /// The next word if it begins with a digit, as tc decides about optional numbers.
@@ -118,24 +53,15 @@ impl<'a> Words<'a> {
     }
     /// Which of the known words this is; tc takes any beginning of one, the first in its order.
     pub(crate) fn keyword(&self, word: &str, known: &[&'static str]) -> Result<&'static str, TcError> {
-        known.iter().find(|k| k.starts_with(word)).copied().ok_or_else(|| {
-            let hint = match (self.kind, word) {
-                ("netem", "jitter") => "jitter is the second time after delay: delay 25ms 8ms".to_owned(),
-                ("netem", w) if w.starts_with(|c: char| c.is_ascii_digit()) => {
-                    format!("no number belongs here; expected {}", known.join(", "))
-                }
-                _ => format!("expected {}", known.join(", ")),
-            };
-            TcError(format!("{}: \"{word}\" is not understood: {hint}", self.kind))
-        })
+        known.iter().find(|k| k.starts_with(word)).copied().ok_or_else(|| self.not_understood(word, &expected(known)))
     }
     /// Whether this is one of the known words; the queues that came late to tc take no abbreviations.
     pub(crate) fn exact(&self, word: &str, known: &[&'static str]) -> Result<&'static str, TcError> {
-        known
-            .iter()
-            .find(|k| **k == word)
-            .copied()
-            .ok_or_else(|| TcError(format!("{}: \"{word}\" is not understood: expected {}", self.kind, known.join(", "))))
+        known.iter().find(|k| **k == word).copied().ok_or_else(|| self.not_understood(word, &expected(known)))
+    }
+    /// A word that is none of the discipline's.
+    pub(crate) fn not_understood(&self, word: &str, hint: &str) -> TcError {
+        TcError(format!("{}: \"{word}\" is not understood: {hint}", self.kind))
     }
     /// The value of a keyword.
     pub(crate) fn value(&mut self, key: &str) -> Result<&'a str, TcError> {
@@ -153,14 +79,6 @@ impl<'a> Words<'a> {
         }
         *slot = Some(read(self)?);
         Ok(())
-    }
-    /// Words that change nothing when they say nothing: `mpu 0`, `overhead 0`, `linklayer ethernet`, any `mtu`.
-    pub(crate) fn harmless(&mut self, key: &str) -> Result<(), TcError> {
-        let v = self.value(key)?;
-        match (key, v) {
-            ("mtu", _) | ("mpu" | "overhead", "0") | ("linklayer", "ethernet") => Ok(()),
-            _ => Err(self.wrong(key, "it is not modelled: leave it away")),
-        }
     }
     /// A size in bytes.
     pub(crate) fn size(&mut self, key: &str) -> Result<u64, TcError> {
@@ -191,16 +109,23 @@ impl<'a> Words<'a> {
     pub(crate) fn micros(&mut self, key: &str) -> Result<Duration, TcError> {
         self.time(key).map(|t| Duration::micros(t.as_micros()))
     }
+    /// A time that tc sends as 32 bits of µs, which reach further than its ticks.
+    pub(crate) fn long_time(&mut self, key: &str) -> Result<Duration, TcError> {
+        let v = self.value(key)?;
+        self.time_within(v, key, units::MICROS_MAX)
+    }
     /// A word as a time.
     pub(crate) fn as_time(&self, v: &str, key: &str) -> Result<Duration, TcError> {
-        let most = if key == "latency" && self.kind == "tbf" { units::LATENCY_MAX } else { units::DELAY_MAX };
+        self.time_within(v, key, units::TICKS_MAX)
+    }
+    fn time_within(&self, v: &str, key: &str, most: Duration) -> Result<Duration, TcError> {
         let accepted = format!("a number with s, ms, us or ns, at most {}s, for example 25ms", most.0 / 1_000_000_000);
         units::time(v, 1_000, most).ok_or_else(|| self.bad(v, key, "a time", &accepted))
     }
-    /// A word as a time whose bare number is ns, as tc has it for slots.
-    pub(crate) fn as_slot_time(&self, v: &str) -> Result<Duration, TcError> {
+    /// A word as a time whose bare number is ns.
+    pub(crate) fn as_nanos(&self, v: &str, key: &str) -> Result<Duration, TcError> {
         let accepted = "a number with s, ms, us or ns, at most 4294s, for example 800us";
-        units::time(v, 1, units::LATENCY_MAX).ok_or_else(|| self.bad(v, "slot", "a time", accepted))
+        units::time(v, 1, units::MICROS_MAX).ok_or_else(|| self.bad(v, key, "a time", accepted))
     }
     /// A probability.
     pub(crate) fn percent(&mut self, key: &str) -> Result<Prob, TcError> {
@@ -237,8 +162,8 @@ impl<'a> Words<'a> {
     pub(crate) fn missing(&self, what: &str, example: &str) -> TcError {
         TcError(format!("{}: {what} is missing: add {example}", self.kind))
     }
-    /// Words that are right one by one, but not together.
-    pub(crate) fn wrong_spec(&self, e: &SpecError) -> TcError {
-        TcError(e.to_string())
-    }
+}
+
+fn expected(known: &[&str]) -> String {
+    format!("expected {}", known.join(", "))
 }

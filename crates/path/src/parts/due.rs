@@ -1,8 +1,8 @@
-//! The queue of packets by due time.
+//! Packets in order of their due times.
 //!
 //! Packets that come with the latest due time, all of them where the delay is constant, go into a plain list. Only those
 //! due before the list's end go into a heap of small keys over a slab. No packet of the heap is due after the list's end,
-//! so the end of the list is always the latest. Linux: tfifo_enqueue(), netem_peek().
+//! so the end of the list is always the latest.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -23,7 +23,7 @@ pub struct Held<B> {
 
 /// The queue.
 #[derive(Debug)]
-pub struct Tfifo<B> {
+pub struct Due<B> {
     line: VecDeque<Held<B>>,
     /// Due time, then insertion, then place in the slab, in one number.
     heap: BinaryHeap<Reverse<u128>>,
@@ -34,13 +34,13 @@ pub struct Tfifo<B> {
 
 const SLOT_BITS: u32 = 24;
 
-impl<B> Default for Tfifo<B> {
-    fn default() -> Tfifo<B> {
-        Tfifo { line: VecDeque::new(), heap: BinaryHeap::new(), slab: Vec::new(), free: Vec::new(), inserted: 0 }
+impl<B> Default for Due<B> {
+    fn default() -> Due<B> {
+        Due { line: VecDeque::new(), heap: BinaryHeap::new(), slab: Vec::new(), free: Vec::new(), inserted: 0 }
     }
 }
 
-impl<B> Tfifo<B> {
+impl<B> Due<B> {
     /// Packets held.
     #[inline]
     pub fn len(&self) -> usize {
@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn comes_out_by_due_time_and_then_by_insertion() {
-        let (mut q, mut s, mut model) = (Tfifo::default(), Stream::new(1, "t"), vec![]);
+        let (mut q, mut s, mut model) = (Due::default(), Stream::new(1, "t"), vec![]);
         for i in 0..5_000u32 {
             let due = i64::from(s.below(700)) - 300 + i64::from(i / 10);
             q.push(held(due, i));
@@ -161,7 +161,7 @@ mod tests {
 
     #[test]
     fn equal_due_times_keep_their_order() {
-        let mut q = Tfifo::default();
+        let mut q = Due::default();
         q.push(held(50, 0));
         (1..5).for_each(|i| q.push(held(20, i)));
         let order: Vec<u32> = std::iter::from_fn(|| q.pop()).map(|h| h.packet.body).collect();

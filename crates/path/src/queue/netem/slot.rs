@@ -1,12 +1,12 @@
 //! netem's slots: packets are handed out only when a slot opens, so many at a time.
 //!
 //! What it is: `slot MIN [MAX]` or `slot distribution NAME DELAY JITTER`, with `packets N` and `bytes N` a slot.
-//! Source: tc-netem(8). Linux: get_slot_next(), netem_dequeue().
+//! Source: tc-netem(8).
 //! How it differs: nothing known.
 //! What it does not model: user-made distribution tables.
 
-use super::dist::{self, Table};
-use crate::spec::{Dist, SpecError};
+use crate::parts::dist::{self, Table};
+use crate::values::{Dist, SpecError};
 use serde::{Deserialize, Serialize};
 use tcpscape_base::{Duration, Stream};
 
@@ -48,9 +48,9 @@ impl Slot {
 pub struct SlotMachine {
     spec: Slot,
     table: Option<&'static Table>,
-    next: i64,
-    packets_left: i64,
-    bytes_left: i64,
+    opens_at: i64,
+    /// Packets and bytes that have gone through the current slot.
+    gone: (u64, u64),
     stream: Stream,
 }
 
@@ -58,45 +58,40 @@ impl SlotMachine {
     /// The first slot is open.
     pub fn new(spec: &Slot, stream: Stream) -> SlotMachine {
         let table = spec.distribution.and_then(dist::table);
-        let mut m = SlotMachine { spec: spec.clone(), table, next: 0, packets_left: 0, bytes_left: 0, stream };
-        m.open(0, 0);
-        m
+        SlotMachine { spec: spec.clone(), table, opens_at: 0, gone: (0, 0), stream }
     }
-    fn open(&mut self, now: i64, wait: i64) {
-        let most = |n: u32| if n == 0 { i64::from(i32::MAX) } else { i64::from(n) };
-        self.next = now + wait;
-        self.packets_left = most(self.spec.packets);
-        self.bytes_left = most(self.spec.bytes);
-    }
-    fn draw(&mut self) -> i64 {
+    /// The next slot opens a drawn time from now.
+    fn move_on(&mut self, now: i64) {
         let (min, max) = (self.spec.min.0, self.spec.max.0);
-        match self.table {
+        let wait = match self.table {
             Some(t) => dist::sample(min as i64, i32::try_from(max).unwrap_or(i32::MAX), self.stream.next_u32(), Some(t)),
             None => (min + ((u128::from(max - min) * u128::from(self.stream.next_u32())) >> 32) as u64) as i64,
-        }
+        };
+        (self.opens_at, self.gone) = (now + wait, (0, 0));
     }
     /// When the current slot opens, for a packet due at `due`: a slot that opens before it is moved on.
     #[inline]
     pub fn opens(&mut self, now: i64, due: i64) -> i64 {
-        if self.next < due {
-            let wait = self.draw();
-            self.open(now, wait);
+        if self.opens_at < due {
+            self.move_on(now);
         }
-        self.next
+        self.opens_at
     }
     /// When the current slot opens.
     #[inline]
     pub fn at(&self) -> i64 {
-        self.next
+        self.opens_at
     }
-    /// A packet of this size went through the slot.
+    /// A packet of this size went through the slot, which may be full now.
     #[inline]
     pub fn used(&mut self, now: i64, size: u32) {
-        self.packets_left -= 1;
-        self.bytes_left -= i64::from(size);
-        if self.packets_left <= 0 || self.bytes_left <= 0 {
-            let wait = self.draw();
-            self.open(now, wait);
+        let most = |n: u32| if n == 0 { UNLIMITED } else { u64::from(n) };
+        self.gone = (self.gone.0 + 1, self.gone.1 + u64::from(size));
+        if self.gone.0 >= most(self.spec.packets) || self.gone.1 >= most(self.spec.bytes) {
+            self.move_on(now);
         }
     }
 }
+
+/// Packets or bytes of a slot without a limit (docs/models/netem.md).
+const UNLIMITED: u64 = i32::MAX as u64;

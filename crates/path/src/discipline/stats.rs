@@ -1,6 +1,6 @@
 //! What every queue counts about the packets that meet it.
 
-use crate::spec::Host;
+use crate::values::Host;
 use serde::{Deserialize, Serialize};
 use tcpscape_base::{Histogram, Packet, Time};
 

@@ -26,9 +26,11 @@ impl Body for usize {}
 impl Body for Vec<u8> {}
 
 impl Body for Segment {
+    #[inline]
     fn payload(&self) -> u32 {
         self.len
     }
+    #[inline]
     fn split(&self, index: u32, of: u32) -> Segment {
         self.part(index, self.len.div_ceil(of.max(1)))
     }
@@ -38,6 +40,7 @@ impl Body for Segment {
 }
 
 /// The MTU-sized packets inside an offloaded one, each with its own headers: `size` counts one header a segment.
+#[inline]
 pub fn segments<B: Body>(p: &Packet<B>) -> impl Iterator<Item = Packet<B>> + '_ {
     let of = u32::from(p.segs.max(1));
     let payload = p.body.payload();

@@ -1,0 +1,31 @@
+//! What a discipline is, whichever it is: the traits that each implements, and what all of them share.
+//!
+//! | Question | File |
+//! |---|---|
+//! | from words to a specification to a machine | [`Discipline`], [`Child`] in `description.rs` |
+//! | packets in and out while it runs | [`Qdisc`], [`Freed`] in `qdisc.rs` |
+//! | the packet that a parent has looked at, counts of packets and bytes | [`Queued`], [`Policy`] in `queued.rs` |
+//! | what it counts | [`StageStats`] in `stats.rs` |
+//! | what can change while it runs | [`Patch`] in `patch.rs` |
+//! | cutting what segmentation offload made larger than an MTU | [`segments`] in `body.rs` |
+//!
+//! Nothing here knows any discipline by name.
+
+mod body;
+mod description;
+mod patch;
+mod qdisc;
+mod queued;
+mod stats;
+
+pub use body::{segments, Body};
+#[cfg(test)]
+pub(crate) use description::{spec, try_spec};
+pub use description::{Child, Discipline};
+pub use patch::Patch;
+pub(crate) use patch::DELAY_MAX;
+pub(crate) use qdisc::report_parent;
+pub use qdisc::{Aged, AnyQdisc, Freed, Qdisc};
+pub use queued::{Books, Cause, Load, Policy, Queued};
+pub(crate) use stats::Meter;
+pub use stats::{DelayStats, Drops, StageStats};

@@ -1,0 +1,76 @@
+//! A discipline at run time.
+
+use super::patch::Patch;
+use super::stats::{Meter, StageStats};
+use tcpscape_base::{Packet, Time};
+
+/// A queue discipline at run time. It asks nobody for the time.
+pub trait Qdisc<B>: Send {
+    /// Takes a packet, or drops it (and tells `freed`). False when there is no room for it, which a TCP on the same host
+    /// learns; what an impairment takes away counts as taken.
+    fn enqueue(&mut self, now: Time, p: Packet<B>, freed: &mut Freed) -> bool;
+    /// Gives the next packet that may leave at `now`.
+    fn dequeue(&mut self, now: Time, freed: &mut Freed) -> Option<Packet<B>>;
+    /// The size of the packet that `dequeue(now)` would give. As in Linux, some queues take it out for that, and it stays the next
+    /// one to leave whatever comes after: then whatever they decide on departure is decided here.
+    fn peek(&mut self, now: Time, freed: &mut Freed) -> Option<u32>;
+    /// When `dequeue` is worth trying; [`Time::ZERO`] for at once, [`Time::MAX`] for never without another packet. By default at once while
+    /// there are packets.
+    fn next_event(&self) -> Time {
+        if self.packets() == 0 {
+            Time::MAX
+        } else {
+            Time::ZERO
+        }
+    }
+    /// Packets held, children included.
+    fn packets(&self) -> u64;
+    /// Bytes held, children included.
+    fn bytes(&self) -> u64;
+    /// Whether a packet that enters no longer counts against its sender's queue limit (TSQ).
+    fn orphans(&self) -> bool {
+        false
+    }
+    /// `tc qdisc change`: what is queued keeps its due time. `depth` 0 is this queue, 1 its child. By default nothing
+    /// of it can change.
+    fn change(&mut self, _now: Time, _depth: usize, _patch: &Patch) {}
+    /// The values that `change` would replace.
+    fn current(&self, _depth: usize) -> Patch {
+        Patch::default()
+    }
+    /// Appends this queue's account, then its children's.
+    fn report(&self, out: &mut Vec<StageStats>);
+}
+
+/// A queue discipline of any kind.
+pub type AnyQdisc<B> = Box<dyn Qdisc<B>>;
+
+/// A packet with the time when it came.
+pub type Aged<B> = (Time, Packet<B>);
+
+/// What the sender's first queue has let go of (sent or dropped), for TSQ; silent elsewhere.
+#[derive(Debug, Default)]
+pub struct Freed {
+    pub(crate) on: bool,
+    pub(crate) list: Vec<(u32, u32, u64)>,
+}
+
+impl Freed {
+    /// A packet left memory.
+    #[inline]
+    pub fn note<B>(&mut self, p: &Packet<B>) {
+        if self.on {
+            self.list.push((p.flow, p.size, p.id));
+        }
+    }
+}
+
+/// The account of a queue whose packets lie in its child: they come and go together, so the delay is the child's.
+pub(crate) fn report_parent<B>(meter: &Meter, name: &str, child: &dyn Qdisc<B>, out: &mut Vec<StageStats>) {
+    let mine = out.len();
+    out.push(meter.report(name, child.packets(), child.bytes()));
+    child.report(out);
+    out[mine].delay = out[mine + 1].delay;
+    out[mine].reordered = out[mine + 1].reordered;
+    out[mine + 1..].iter_mut().for_each(|s| s.depth += 1);
+}

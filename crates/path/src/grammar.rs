@@ -1,0 +1,76 @@
+//! A queue and its children in tc's own words.
+//!
+//! [`parse_tc`] reads what follows `tc qdisc add dev …`: `netem delay 25ms 8ms distribution normal loss 0.1%`,
+//! `tbf rate 10mbit burst 6056 limit 62500`. A `;` puts the next queue as a child into the one before it. `root`,
+//! `handle 1:`, `parent 1:1` and the like are accepted and mean nothing here. Words may be shortened as tc allows. What tc
+//! refuses is refused with one line that names the word and what would do instead.
+
+use crate::queue::{Entry, QdiscSpec, REGISTRY};
+use crate::words::{TcError, Words};
+
+/// Reads a queue and its children.
+///
+/// ```
+/// let q = tcpscape_path::parse_tc("tbf rate 10mbit burst 4000 latency 400ms; netem delay 50ms loss 2%").unwrap();
+/// assert_eq!(q.to_tc(), "tbf rate 10mbit burst 4000 limit 504000; netem limit 1000 delay 50ms loss 2%");
+/// let e = tcpscape_path::parse_tc("netem delay 25ms loss 120%").unwrap_err();
+/// assert_eq!(e.to_string(), r#"netem: "120%" is not a loss probability: give a percentage from 0% to 100%, for example 1%"#);
+/// ```
+pub fn parse_tc(text: &str) -> Result<QdiscSpec, TcError> {
+    let pieces: Vec<Vec<&str>> = text.split(';').map(|p| strip(p.split_whitespace().collect())).collect();
+    let mut chain = Vec::new();
+    for (i, words) in pieces.iter().enumerate() {
+        let announced = pieces.get(i + 1).is_some_and(|next| next.first() == words.first());
+        if !(announced && entry(words).is_some_and(|e| (e.announces)(words))) {
+            chain.push(parse_one(words)?);
+        }
+    }
+    let mut inner: Option<QdiscSpec> = None;
+    for mut outer in chain.into_iter().rev() {
+        if let Some(child) = inner.take() {
+            let (name, below) = (outer.name(), child.name());
+            if !outer.set_child(child) {
+                let fix = format!("\"{below}\" cannot follow it after ;: put it in front");
+                return Err(TcError(format!("{name}: cannot hold a child queue, so {fix}")));
+            }
+        }
+        inner = Some(outer);
+    }
+    let spec = inner.ok_or_else(|| empty(text))?;
+    spec.validate().map_err(|e| TcError(e.to_string()))?;
+    Ok(spec)
+}
+
+fn empty(text: &str) -> TcError {
+    TcError(format!("\"{}\" has no queue: expected {}", text.trim(), names()))
+}
+
+fn names() -> String {
+    REGISTRY.iter().map(|e| e.name).collect::<Vec<_>>().join(", ")
+}
+
+/// Takes off what says where a queue goes.
+fn strip(mut words: Vec<&str>) -> Vec<&str> {
+    loop {
+        let n = match words.first() {
+            Some(&("tc" | "qdisc" | "class" | "add" | "change" | "replace" | "root")) => 1,
+            Some(&("handle" | "parent" | "dev" | "classid")) => 2,
+            _ => return words,
+        };
+        words.drain(..n.min(words.len()));
+    }
+}
+
+fn parse_one(words: &[&str]) -> Result<QdiscSpec, TcError> {
+    let Some((&name, rest)) = words.split_first() else { return Err(empty("")) };
+    let entry = entry(words).ok_or_else(|| TcError(format!("\"{name}\" is not a queue: expected {}", names())))?;
+    (entry.parse)(&mut Words::new(entry.name, rest))
+}
+
+/// The discipline that the first word names.
+fn entry(words: &[&str]) -> Option<&'static Entry> {
+    REGISTRY.iter().find(|e| words.first() == Some(&e.name))
+}
+
+#[cfg(test)]
+mod tests;
