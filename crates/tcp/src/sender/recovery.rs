@@ -1,7 +1,7 @@
 //! The phases of a connection between a loss and its repair, and what an ACK proves about the one under way.
 //!
 //! Source: RFC 5681 §3.2, RFC 6582 §3.2 (recovery ends when everything sent before is acknowledged), RFC 6675 §5, RFC 3522 and 3708 (undo),
-//! RFC 5682 §3.1 (F-RTO). This file decides and changes nothing but its own state; `reduction.rs` carries decisions out. How it differs:
+//! RFC 5682 §3.1 (F-RTO). Judging changes nothing; `reduction.rs` carries the verdicts out. How it differs:
 //! docs/models/recovery.md. Not modelled: connections without SACK.
 
 use super::frto::{AfterTimeout, Conclusion, Frto};
@@ -36,6 +36,17 @@ pub(super) struct Recovery {
     reneged: bool,
 }
 
+/// What a retransmission timeout does to the window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct TimeoutPlan {
+    /// Nothing was being repaired or reduced before.
+    pub was_orderly: bool,
+    /// It is a loss event of its own: the threshold falls (RFC 5681 §3.1). One for data whose loss has lowered it already is not.
+    pub reduces: bool,
+    /// Whether F-RTO watches it: a first timeout outside of repairs, or one right after another.
+    pub frto: Frto,
+}
+
 /// What an ACK tells about the present phase.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Evidence {
@@ -68,8 +79,8 @@ pub(super) enum Verdict {
     LateOriginal,
     /// The same, but copies are still in flight: wait for what they bring.
     LateOriginalCopiesOut,
-    /// An original arrived late, after a timeout: the reduction was wrong.
-    LateAfterTimeout,
+    /// Timestamps or duplicates prove the timeout wrong.
+    TimeoutNeedless,
     /// F-RTO: the timeout was spurious.
     SpuriousTimeout,
     /// F-RTO: send new data first.
@@ -94,9 +105,22 @@ impl Recovery {
     pub fn state(&self) -> CaState {
         self.phase.state()
     }
-    /// Another phase begins.
-    pub fn enter(&mut self, phase: Phase) {
+    /// Another phase begins while `nxt` is the next new sequence number: everything below belongs to it. A reduction that goes on as recovery
+    /// keeps its recovery point.
+    pub fn enter(&mut self, phase: Phase, nxt: u64) {
+        if !matches!((self.phase, phase), (Phase::Cwr(_), Phase::Recovery(_))) {
+            self.point = nxt;
+        }
         self.phase = phase;
+    }
+    /// What a retransmission timeout does now: `una` is the left edge, `repeated` whether the timer has expired since that moved.
+    pub fn plan_timeout(&self, una: u64, repeated: bool) -> TimeoutPlan {
+        let was_orderly = matches!(self.phase, Phase::Open | Phase::Disorder);
+        let in_loss = matches!(self.phase, Phase::Loss(_));
+        let is_new = self.point <= una || (in_loss && !repeated);
+        let repairing = in_loss || matches!(self.phase, Phase::Recovery(_));
+        let frto = if repeated || !repairing { Frto::Watching } else { Frto::Off };
+        TimeoutPlan { was_orderly, reduces: was_orderly || is_new, frto }
     }
     /// The reduction under way, in CWR and recovery.
     #[inline]
@@ -123,8 +147,8 @@ impl Recovery {
     pub fn point(&self) -> u64 {
         self.point
     }
-    /// Everything up to `nxt` belongs to the phase.
-    pub fn set_point(&mut self, nxt: u64) {
+    /// Everything up to `nxt` belongs to the phase from now on.
+    pub fn extend_to(&mut self, nxt: u64) {
         self.point = nxt;
     }
     /// The receiver has dropped what it had SACKed: until this is repaired, delivery rates are not measured.
@@ -159,7 +183,7 @@ impl Recovery {
                 }
             }
             Phase::Recovery(_) => self.judge_duplicates(),
-            Phase::Loss(_) if e.advanced && needless => Verdict::LateAfterTimeout,
+            Phase::Loss(_) if e.advanced && needless => Verdict::TimeoutNeedless,
             Phase::Loss(frto) => match frto.judge(&self.after_timeout(e)) {
                 Conclusion::Spurious => Verdict::SpuriousTimeout,
                 Conclusion::TryNew => Verdict::TryNew,
@@ -210,10 +234,9 @@ mod tests {
     /// Data up to 10,000 were out when the phase began at 1,000; one segment was sent again at timestamp 50.
     fn phase(phase: Phase) -> Recovery {
         let mut r = Recovery::new();
-        r.set_point(10_000);
         r.undo.begin(1_000, 0);
         r.undo.resent(1, 50);
-        r.enter(phase);
+        r.enter(phase, 10_000);
         r
     }
 
@@ -224,32 +247,57 @@ mod tests {
     /// RFC 6582 §3.2: a partial acknowledgment keeps recovery going, a full one ends it.
     #[test]
     fn recovery_ends_at_the_recovery_point() {
-        let r = phase(Phase::Recovery(Prr::new()));
+        let r = phase(Phase::Recovery(Prr::new(20)));
         assert_eq!(r.judge(&ack(9_999, 60)), Verdict::GoOn);
         assert_eq!(r.judge(&ack(10_000, 60)), Verdict::Complete { needless: false });
         assert_eq!(r.judge(&ack(10_000, 49)), Verdict::Complete { needless: true });
-        let c = phase(Phase::Cwr(Prr::new()));
+        let c = phase(Phase::Cwr(Prr::new(20)));
         assert_eq!((c.judge(&ack(10_000, 60)), c.judge(&ack(10_001, 60))), (Verdict::GoOn, Verdict::Complete { needless: false }));
     }
 
     /// RFC 3522: an echo older than the first retransmission; RFC 3708: every retransmission was a duplicate.
     #[test]
     fn a_partial_ack_may_prove_the_reduction_wrong() {
-        let mut r = phase(Phase::Recovery(Prr::new()));
+        let mut r = phase(Phase::Recovery(Prr::new(20)));
         assert_eq!(r.judge(&ack(2_000, 49)), Verdict::LateOriginal);
         assert_eq!(r.judge(&Evidence { copies: 1, ..ack(2_000, 49) }), Verdict::LateOriginalCopiesOut);
         assert_eq!(r.judge(&Evidence { advanced: false, ..ack(2_000, 49) }), Verdict::GoOn);
         r.undo.duplicates(1);
         assert_eq!(r.judge(&Evidence { advanced: false, ..ack(2_000, 60) }), Verdict::AllDuplicates);
-        r.enter(Phase::Disorder);
+        r.enter(Phase::Disorder, 10_000);
         assert_eq!(r.judge(&ack(2_000, 60)), Verdict::AllDuplicates);
+    }
+
+    /// RFC 5681 §3.1: the threshold falls once for the data of one flight. RFC 5682: a timeout during repairs is not watched.
+    #[test]
+    fn what_a_timeout_does() {
+        let plan = |p, una, repeated| {
+            let t = phase(p).plan_timeout(una, repeated);
+            (t.reduces, t.frto)
+        };
+        assert_eq!(plan(Phase::Open, 1_000, false), (true, Frto::Watching));
+        assert_eq!(plan(Phase::Cwr(Prr::new(20)), 2_000, false), (false, Frto::Watching));
+        assert_eq!(plan(Phase::Recovery(Prr::new(20)), 2_000, false), (false, Frto::Off));
+        assert_eq!(plan(Phase::Recovery(Prr::new(20)), 10_000, false), (true, Frto::Off));
+        assert_eq!(plan(Phase::Loss(Frto::Off), 2_000, false), (true, Frto::Off));
+        assert_eq!(plan(Phase::Loss(Frto::Off), 2_000, true), (false, Frto::Watching));
+    }
+
+    /// A reduction that goes on as recovery ends where it would have ended.
+    #[test]
+    fn the_recovery_point_moves_with_a_new_phase() {
+        let mut r = phase(Phase::Cwr(Prr::new(20)));
+        r.enter(Phase::Recovery(Prr::new(20)), 15_000);
+        assert_eq!(r.point(), 10_000);
+        r.enter(Phase::Loss(Frto::Off), 16_000);
+        assert_eq!(r.point(), 16_000);
     }
 
     /// RFC 5682 §3.1 after RFC 3522: timestamps decide first, then F-RTO, then whether all is repaired.
     #[test]
     fn after_a_timeout() {
         let r = phase(Phase::Loss(Frto::Watching));
-        assert_eq!(r.judge(&ack(2_000, 49)), Verdict::LateAfterTimeout);
+        assert_eq!(r.judge(&ack(2_000, 49)), Verdict::TimeoutNeedless);
         assert_eq!(r.judge(&Evidence { nxt: 10_000, ..ack(2_000, 60) }), Verdict::TryNew);
         assert_eq!(r.judge(&Evidence { original: true, ..ack(2_000, 60) }), Verdict::SpuriousTimeout);
         assert_eq!(r.judge(&Evidence { sacked_or_duplicate: true, ..ack(2_000, 60) }), Verdict::GenuineTimeout);

@@ -1,10 +1,9 @@
 //! Carrying out what recovery decides: the window is reduced, restored, or left alone, and losses are looked for.
 //!
-//! Source: RFC 5681 §3.2, RFC 6675 §5, RFC 6937 §3, RFC 8985 §6.2, RFC 4015 §3.2, RFC 3168 §6.1.2. How it differs: docs/models/recovery.md.
+//! Source: RFC 5681 §3.2, RFC 6675 §5, RFC 6937 §3, RFC 8985 §6.2 and §6.3, RFC 4015 §3.4, RFC 3168 §6.1.2. How it differs: docs/models/recovery.md.
 //! Not modelled: a window in bytes.
 
 use super::flight::Marks;
-use super::frto::Frto;
 use super::prr::{Progress, Prr};
 use super::rack::{Bounds, DUP_THRESH};
 use super::recovery::{Evidence, Phase, Verdict};
@@ -98,7 +97,7 @@ impl Sender {
         }
     }
 
-    /// RFC 2018 §8: the receiver has dropped what it had SACKed. It gets a little time to explain itself, then a timeout.
+    /// RFC 2018 §8: the receiver has dropped what it had SACKed. The timer waits for max(srtt/2, 10 ms); then it is treated as after a timeout.
     fn wait_for_reneging(&mut self) -> Actions {
         let us = u64::from(self.rtt.srtt_us() / 2).max(RENEGING_WAIT_US);
         self.arm(Purpose::Retransmit, self.cfg.jiffies.from_micros(us));
@@ -134,7 +133,7 @@ impl Sender {
                 self.open_or_disorder();
                 carried.reopened = true;
             }
-            Verdict::LateAfterTimeout | Verdict::SpuriousTimeout => {
+            Verdict::TimeoutNeedless | Verdict::SpuriousTimeout => {
                 self.undo(true);
                 self.stats.spurious_rtos += u64::from(verdict == Verdict::SpuriousTimeout);
                 self.rtt.progressed();
@@ -142,7 +141,7 @@ impl Sender {
                 self.recovery.repaired();
             }
             Verdict::TryNew => {
-                self.recovery.set_point(self.flight.nxt());
+                self.recovery.extend_to(self.flight.nxt());
                 if self.may_send_new() {
                     carried.resend = Resend::NewFirst;
                 } else {
@@ -176,7 +175,7 @@ impl Sender {
         }
     }
 
-    /// RFC 6298 §5.4 and RFC 6675 §5 step C: sends what an ACK has made due.
+    /// RFC 5682 §3.1 step 2.b and RFC 6675 §5 step C: sends what an ACK has made due.
     pub(super) fn resend(&mut self, what: Resend) {
         match what {
             Resend::Nothing => return,
@@ -194,8 +193,8 @@ impl Sender {
 
     /// RFC 8985 §7.4: what the ACK says to a probe that is out.
     pub(super) fn judge_probe(&mut self, r: &AckReport) {
-        let said = ProbeAck { ack: r.ack, duplicate: r.probe_duplicate, empty: r.is_empty() };
-        if self.tlp.on_ack(&said) == Outcome::Repaired {
+        let probe_ack = ProbeAck { ack: r.ack, duplicate: r.probe_duplicate, empty: r.is_empty() };
+        if self.tlp.on_ack(&probe_ack) == Outcome::Repaired {
             let prr = self.begin_reduction();
             self.enter(Phase::Cwr(prr));
             self.end_reduction(false);
@@ -206,8 +205,7 @@ impl Sender {
     /// RFC 6937 §3: the window follows what was delivered while it is reduced.
     pub(super) fn reduce(&mut self, delivered: u32, newly_lost: u32, advanced: bool) {
         let in_flight = self.flight.in_flight();
-        let progress =
-            Progress { delivered, safe: advanced && newly_lost == 0, in_flight, ssthresh: self.w.ssthresh, prior_cwnd: self.w.prior_cwnd };
+        let progress = Progress { delivered, safe: advanced && newly_lost == 0, in_flight, ssthresh: self.w.ssthresh };
         if let Some(allowance) = self.recovery.reduction().and_then(|prr| prr.on_ack(&progress)) {
             self.w.cwnd = in_flight.saturating_add(allowance).clamp(1, self.w.clamp);
         }
@@ -254,23 +252,28 @@ impl Sender {
         }
     }
 
-    /// RFC 8985 §6.3: the reordering timer has expired.
+    /// RFC 8985 §6.2 step 5: the reordering timer has expired.
     pub(super) fn on_reordering_timer(&mut self) {
-        let (in_flight, marked) = (self.flight.in_flight(), self.flight.marked_lost());
+        let marked = self.flight.marked_lost();
         self.mark_overdue();
-        if self.flight.in_flight() != in_flight {
-            if self.recovery.state() != CaState::Recovery {
-                self.enter_recovery(false);
-                if !self.control.owns_window {
-                    let newly_lost = self.flight.marked_lost().wrapping_sub(marked);
-                    self.reduce(1, newly_lost, false);
-                }
-            }
-            self.retransmit_lost();
+        let newly_lost = self.flight.marked_lost().wrapping_sub(marked);
+        if newly_lost > 0 {
+            self.repair_without_ack(newly_lost);
         }
         if self.timer.purpose() != Some(Purpose::Retransmit) {
             self.rearm_rto();
         }
+    }
+
+    /// Losses were found by the timer. A recovery that begins so counts one packet as delivered, so that a retransmission may leave.
+    fn repair_without_ack(&mut self, newly_lost: u32) {
+        if !matches!(self.recovery.phase(), Phase::Recovery(_)) {
+            self.enter_recovery(false);
+            if !self.control.owns_window {
+                self.reduce(1, newly_lost, false);
+            }
+        }
+        self.retransmit_lost();
     }
 
     // ---- reductions ----
@@ -279,21 +282,23 @@ impl Sender {
     pub(super) fn enter(&mut self, phase: Phase) {
         let v = self.view();
         self.control.cc.on_state(&v, &mut self.w, phase.state());
-        self.recovery.enter(phase);
+        self.recovery.enter(phase, self.flight.nxt());
     }
 
-    /// A reduction of the window begins (RFC 6937 §3: the variables are set).
+    /// A reduction of the window begins (RFC 6937 §3: the variables are set). Credit for growth and a probe that is out are forgotten, and the
+    /// receiver is told if it asked for it.
     fn begin_reduction(&mut self) -> Prr {
-        self.recovery.set_point(self.flight.nxt());
-        self.tlp.end();
+        let prr = Prr::new(self.w.cwnd);
         self.w.cwnd_cnt = 0;
-        self.w.prior_cwnd = self.w.cwnd;
         self.lower_threshold();
+        self.tlp.end();
         self.ecn.reduced();
-        Prr::new()
+        prr
     }
 
+    /// A loss event: the congestion control says where the threshold falls to, and the window before it is kept for an undo.
     fn lower_threshold(&mut self) {
+        self.w.prior_cwnd = self.w.cwnd;
         let v = self.view();
         self.w.ssthresh = self.control.cc.ssthresh(&v, &self.w);
     }
@@ -341,32 +346,32 @@ impl Sender {
 
     /// A retransmission timeout: everything but the newest segments is lost, and slow start begins anew (RFC 5681 §3.1, RFC 6298 §5).
     pub(super) fn enter_loss(&mut self) {
-        let state = self.recovery.state();
+        let plan = self.recovery.plan_timeout(self.flight.una(), self.rtt.has_timed_out());
         self.mark_lost_by_timeout();
-        let orderly = state <= CaState::Disorder;
-        let begins = orderly || self.recovery.point() <= self.flight.una() || (state == CaState::Loss && !self.rtt.has_timed_out());
-        if begins {
-            self.recovery.undo.restore_to(self.threshold_to_restore());
-            self.w.prior_cwnd = self.w.cwnd;
-            self.lower_threshold();
-            self.event(CaEvent::Loss);
-            self.begin_evidence();
-        }
-        self.w.cwnd = (self.flight.in_flight() + 1).min(self.w.clamp);
-        self.w.cwnd_cnt = 0;
-        self.window_use.touch(self.tick());
-        if orderly && self.flight.sacked() >= DUP_THRESH {
+        if plan.was_orderly && self.flight.sacked() >= DUP_THRESH {
             self.rack.reordering.overestimated();
         }
-        // RFC 5682 §2.1 step 1; a timeout that follows another is watched, too.
-        let watch = state < CaState::Recovery || self.rtt.has_timed_out();
-        self.enter(Phase::Loss(if watch { Frto::Watching } else { Frto::Off }));
-        self.recovery.set_point(self.flight.nxt());
+        if plan.reduces {
+            self.begin_evidence();
+            self.recovery.undo.restore_to(self.threshold_to_restore());
+            self.lower_threshold();
+            self.event(CaEvent::Loss);
+        }
+        self.restart_window();
+        self.enter(Phase::Loss(plan.frto));
+    }
+
+    /// The loss window of RFC 5681 §3.1: one segment more than is believed in flight. Credit for growth and a probe that is out are forgotten,
+    /// and the receiver is told if it asked for it.
+    fn restart_window(&mut self) {
+        self.w.cwnd_cnt = 0;
+        self.w.cwnd = (self.flight.in_flight() + 1).min(self.w.clamp);
+        self.window_use.touch(self.tick());
         self.tlp.end();
         self.ecn.reduced();
     }
 
-    /// All but what was sent within the last RTT that RACK measured. A SACKed segment at the left edge shows that the receiver has dropped
+    /// All but what was sent within the last RTT that RACK measured (RFC 8985 §6.3, without the reordering window). A SACKed segment at the left edge shows that the receiver has dropped
     /// what it had: then nothing it said counts (RFC 2018 §8).
     fn mark_lost_by_timeout(&mut self) {
         let reneged = self.flight.front().is_some_and(|s| s.is(Marks::SACKED));
@@ -404,23 +409,28 @@ impl Sender {
         self.recovery.undo.begin(self.flight.una(), copies);
     }
 
-    /// Takes the last reduction back (RFC 4015 §3.2); with `losses`, what was believed lost is not.
+    /// Takes the last reduction back; with `losses`, what was believed lost is not.
     fn undo(&mut self, losses: bool) {
+        self.stats.undos += 1;
+        self.rack.look_again();
         if losses {
             self.flight.forget_losses();
         }
-        if let Some(ssthresh) = self.recovery.undo.ssthresh() {
-            let v = self.view();
-            self.w.cwnd = self.control.cc.undo(&v, &self.w).clamp(1, self.w.clamp);
-            if ssthresh > self.w.ssthresh {
-                self.w.ssthresh = ssthresh;
-                self.ecn.queue_cwr = false;
-            }
+        if let Some(ssthresh) = self.recovery.undo.take() {
+            self.restore_window(ssthresh);
         }
         self.window_use.touch(self.tick());
-        self.recovery.undo.end();
-        self.rack.look_again();
-        self.stats.undos += 1;
+    }
+
+    /// RFC 4015 §3.4: the window is the congestion control's affair; the threshold rises to what it was. A reduction that no longer stands is
+    /// not told to the receiver.
+    fn restore_window(&mut self, ssthresh: u32) {
+        let v = self.view();
+        self.w.cwnd = self.control.cc.undo(&v, &self.w).clamp(1, self.w.clamp);
+        if ssthresh > self.w.ssthresh {
+            self.w.ssthresh = ssthresh;
+            self.ecn.queue_cwr = false;
+        }
     }
 
     /// The evidence of timestamps begins anew when nothing that was sent again is left.
@@ -447,7 +457,6 @@ impl Sender {
         let phase = if orderly { Phase::Open } else { Phase::Disorder };
         if self.recovery.phase() != phase {
             self.enter(phase);
-            self.recovery.set_point(self.flight.nxt());
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What proves that the last reduction of the window was wrong, and what it is restored to.
 //!
 //! Source: RFC 3522 (Eifel: the timestamp echoed is older than the first retransmission), RFC 3708 and RFC 2883 (every retransmission was
-//! reported as a duplicate), RFC 4015 §3.2 (response). How it differs: see docs/models/recovery.md. Not modelled: spurious SYN timeouts.
+//! reported as a duplicate), RFC 4015 §3.4 (response). How it differs: see docs/models/recovery.md. Not modelled: spurious SYN timeouts.
 
 use super::flight::echoes_before;
 
@@ -32,16 +32,22 @@ impl Undo {
     pub fn keep_reduction(&mut self) {
         self.ssthresh = None;
     }
-    /// There is nothing to undo.
+    /// There is nothing to undo any more.
     pub fn end(&mut self) {
         self.from = None;
+    }
+    /// The reduction is undone; returns the threshold to restore, if it may be restored.
+    pub fn take(&mut self) -> Option<u32> {
+        self.end();
+        self.ssthresh
     }
     /// The left edge when the reduction began.
     #[inline]
     pub fn from(&self) -> Option<u64> {
         self.from
     }
-    /// The threshold before it, if it may be restored.
+    /// The threshold before it, if it may be restored; for tests.
+    #[cfg(test)]
     pub fn ssthresh(&self) -> Option<u32> {
         self.ssthresh
     }

@@ -102,7 +102,7 @@ fn undo_by_timestamps_full() {
     let mut x = one_loss();
     x.sent_segs();
     // All of it, and the echo is older than the retransmission (RFC 3522): the first copy came.
-    x.s.recovery.set_point(seg(22));
+    x.s.recovery.extend_to(seg(22));
     let mut a = x.plain(110.0, 22);
     a.tsecr = x.ts(0.0);
     x.give(110.0, a);
