@@ -4,7 +4,7 @@
 //! route's feature, `tcp_ecn_fallback = 0`.
 
 use super::accecn::Accurate;
-use crate::cc::CongestionController;
+use crate::cc::{CongestionController, EcnMode};
 use tcpscape_base::{Ecn, Flags, Segment};
 
 /// Where a connection stands with ECN.
@@ -58,6 +58,15 @@ impl EcnState {
         }
         self.ok = self.classic || self.accurate.on;
         self.always &= self.ok;
+    }
+    /// What the congestion control is told of it.
+    #[inline]
+    pub fn mode(&self) -> EcnMode {
+        match (self.ok, self.accurate.on) {
+            (false, _) => EcnMode::Off,
+            (true, false) => EcnMode::Classic,
+            (true, true) => EcnMode::Accurate,
+        }
     }
     /// Whether an ACK echoes congestion as RFC 3168 has it.
     #[inline]

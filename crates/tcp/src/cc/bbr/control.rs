@@ -40,7 +40,7 @@ impl Bbr {
 
     /// Packets that will be in the network when the next may depart.
     pub(super) fn inflight_at_departure(&self, v: &View, w: &Window, inflight: u32) -> u32 {
-        let wait_us = v.wstamp_ns.saturating_sub(v.now.0) / 1_000;
+        let wait_us = v.pacing_next_ns.saturating_sub(v.now.0) / 1_000;
         let leave = (u64::from(self.bw()).wrapping_mul(wait_us) >> BW_SCALE) as u32;
         let next = if self.pacing_gain > UNIT { burst_goal(v, w) } else { 0 };
         inflight.saturating_add(next).saturating_sub(leave)
@@ -90,7 +90,7 @@ impl Bbr {
         let grown = cwnd.saturating_add(rs.acked_sacked);
         let cwnd = match self.full.reached {
             true => grown.min(target),
-            false if cwnd < target || v.delivered < INIT_CWND => grown,
+            false if cwnd < target || v.counts.delivered < INIT_CWND => grown,
             false => cwnd,
         };
         cwnd.max(MIN_CWND)
@@ -104,7 +104,7 @@ impl Bbr {
         let before = std::mem::replace(&mut r.state, v.ca_state);
         if v.ca_state == CaState::Recovery && before != CaState::Recovery {
             r.conserving = true;
-            self.rounds.end = v.delivered;
+            self.rounds.end = v.counts.delivered;
             return conserved;
         }
         if before >= CaState::Recovery && v.ca_state < CaState::Recovery {

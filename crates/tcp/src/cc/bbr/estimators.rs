@@ -24,19 +24,19 @@ impl Slowed {
 
     /// Whether some of them are still to be delivered.
     pub fn lasts(&self, v: &View) -> bool {
-        self.span.is_some_and(|(_, to)| !before(to, v.delivered))
+        self.span.is_some_and(|(_, to)| !before(to, v.counts.delivered))
     }
 
     /// PROBE_RTT begins.
     pub fn begin(&mut self, v: &View) {
-        let from = self.span.filter(|_| self.lasts(v)).map_or(v.delivered, |s| s.0);
-        self.span = Some((from, v.delivered));
+        let from = self.span.filter(|_| self.lasts(v)).map_or(v.counts.delivered, |s| s.0);
+        self.span = Some((from, v.counts.delivered));
     }
 
     /// PROBE_RTT goes on: what is in flight now is slowed as well.
     pub fn extend(&mut self, v: &View) {
         if let Some((_, to)) = &mut self.span {
-            *to = v.delivered.wrapping_add(v.in_flight);
+            *to = v.counts.delivered.wrapping_add(v.in_flight);
         }
     }
 }
@@ -87,12 +87,12 @@ enum Ended {
 
 impl Interval {
     fn begin(v: &View) -> Interval {
-        Interval { rounds: 0, delivered: v.delivered, lost: v.lost, since: ms(v) }
+        Interval { rounds: 0, delivered: v.counts.delivered, lost: v.counts.lost, since: ms(v) }
     }
 
     /// Ends at a loss, if a fifth of what was delivered is lost.
     fn end(&self, v: &View) -> Ended {
-        let (lost, delivered) = (v.lost.wrapping_sub(self.lost), v.delivered.wrapping_sub(self.delivered));
+        let (lost, delivered) = (v.counts.lost.wrapping_sub(self.lost), v.counts.delivered.wrapping_sub(self.delivered));
         let lasted = ms(v).wrapping_sub(self.since);
         let is_lossy = delivered > 0 && lost << 8 >= LT_LOSS.wrapping_mul(delivered);
         if !is_lossy || (lasted as i32) < 1 {
@@ -107,7 +107,7 @@ impl Interval {
 
 /// The time of the last delivery, ms.
 fn ms(v: &View) -> u32 {
-    (v.delivered_mstamp / 1_000) as u32
+    (v.counts.delivered_us / 1_000) as u32
 }
 
 impl LongTerm {
@@ -227,7 +227,7 @@ impl Aggregation {
 
     /// Packets that the bandwidth explains since the epoch began.
     fn expected(&self, v: &View, bw: Bw) -> u32 {
-        let us = v.delivered_mstamp.saturating_sub(self.since) as u32;
+        let us = v.counts.delivered_us.saturating_sub(self.since) as u32;
         (u64::from(bw).wrapping_mul(u64::from(us)) >> BW_SCALE) as u32
     }
 
@@ -242,7 +242,7 @@ impl Aggregation {
         let mut expected = self.expected(v, bw);
         // No faster than expected, or an endless epoch: begin again.
         if self.acked <= expected || self.acked.saturating_add(rs.acked_sacked) >= AGG_MAX_ACKED {
-            self.restart(v.delivered_mstamp);
+            self.restart(v.counts.delivered_us);
             expected = 0;
         }
         self.acked = self.acked.saturating_add(rs.acked_sacked).min(AGG_MAX_ACKED - 1);

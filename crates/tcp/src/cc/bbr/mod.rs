@@ -94,7 +94,7 @@ impl CongestionController for Bbr {
 
     fn init(&mut self, v: &View, w: &mut Window) {
         *self = Bbr { phases: self.phases.clone(), ..Bbr::new(0) };
-        self.rounds.end = v.delivered;
+        self.rounds.end = v.counts.delivered;
         self.min_rtt = MinRtt { rtt: v.min_rtt_us, seen: v.jiffies };
         self.long_term.reset();
         self.aggregation.restart(v.now.micros());
@@ -135,7 +135,7 @@ impl CongestionController for Bbr {
 
     // Restart from idle: at the bandwidth, not faster.
     fn on_event(&mut self, v: &View, w: &mut Window, e: CaEvent) {
-        if e != CaEvent::TxStart || v.app_limited == 0 && !self.slowed.lasts(v) {
+        if e != CaEvent::TxStart || v.counts.app_limited == 0 && !self.slowed.lasts(v) {
             return;
         }
         self.idle_restart = true;
