@@ -5,13 +5,12 @@
 //! policers; draft-cardwell-iccrg-bbr-congestion-control-02 (BBR.extra_acked) for aggregation; docs/models/bbr.md for what is seen of Linux.
 //! **How it differs.** From Linux: nothing known. **What it does not model.** Nothing of these is left out.
 
-use super::control::bytes_per_sec;
-use super::{before, Bw, BW_SCALE, UNIT};
+use super::bandwidth::{before, bytes_per_sec, Bw, BW_SCALE, UNIT};
 use crate::cc::{RateSample, View};
 
 /// Packets sent at PROBE_RTT's low rate: samples of them count as application-limited.
 #[derive(Clone, Copy, Debug, Default)]
-pub(in crate::cc) struct Slowed {
+pub(crate) struct Slowed {
     /// Deliveries (from, to) between which they were sent.
     span: Option<(u32, u32)>,
 }

@@ -4,8 +4,9 @@
 //! **Source.** draft-cardwell-iccrg-bbr-congestion-control-00 §4.1, §4.3.
 //! **How it differs, what it does not model.** See the header of `bbr/mod.rs`.
 
+use super::bandwidth::{bandwidth, before, Bw, UNIT};
 use super::estimators::Verdict;
-use super::{bandwidth, before, Bbr, Bw, Mode, MIN_CWND, UNIT};
+use super::{Bbr, Mode, MIN_CWND};
 use crate::cc::{RateSample, View, Window};
 
 /// Round trips, counted by packets (draft §4.1.1.3): one ends when a packet is acknowledged that was sent after so many deliveries.

@@ -237,7 +237,7 @@ fn restart_from_idle_paces_at_the_bandwidth_and_waits_with_probe_rtt() {
     r.v.counts.app_limited = 1;
     r.wait(11_000);
     r.b.on_event(&r.v, &mut r.w, CaEvent::TxStart);
-    assert_eq!(r.w.pacing_rate, control::bytes_per_sec(1448, 13_421, UNIT));
+    assert_eq!(r.w.pacing_rate, bytes_per_sec(1448, 13_421, UNIT));
     r.ack(0, 1, 1, |s| s.rtt_us = 110_000);
     assert!(r.phase().is_some() && r.b.min_rtt.rtt == 110_000 && !r.b.idle_restart);
 }
