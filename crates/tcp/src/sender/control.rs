@@ -48,7 +48,7 @@ impl Sender {
             has_unsent: !self.buffer.is_empty(),
             pacing_next_ns: self.pacer.next_ns(),
             timestamps: Timestamps { value: self.peer.tsval(), echo: self.peer.echo() },
-            ecn: self.ecn.mode(),
+            ecn: self.ecn.mode,
         }
     }
 
