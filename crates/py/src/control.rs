@@ -192,7 +192,7 @@ impl CongestionController for Hooked {
 
     fn init(&mut self, v: &View, w: &mut Window) {
         w.paced = self.paced;
-        self.ce_before = v.delivered_ce;
+        self.ce_before = v.counts.delivered_ce;
         self.write(("init", &self.hooks.init), Sample::at(v), w);
     }
 
@@ -226,8 +226,8 @@ impl CongestionController for Hooked {
     }
 
     fn on_ack(&mut self, v: &View, w: &mut Window, s: &AckSample) {
-        let ce = v.delivered_ce.wrapping_sub(self.ce_before);
-        self.ce_before = v.delivered_ce;
+        let ce = v.counts.delivered_ce.wrapping_sub(self.ce_before);
+        self.ce_before = v.counts.delivered_ce;
         self.cost.acks.fetch_add(1, Relaxed);
         self.write(("on_ack", &self.hooks.on_ack), Sample { s: *s, ce, ..Sample::at(v) }, w);
     }

@@ -197,23 +197,23 @@ impl Sample {
     }
     #[getter]
     fn delivered(&self) -> u32 {
-        self.v.delivered
+        self.v.counts.delivered
     }
     #[getter]
     fn delivered_ce(&self) -> u32 {
-        self.v.delivered_ce
+        self.v.counts.delivered_ce
     }
     #[getter]
     fn delivered_us(&self) -> u64 {
-        self.v.delivered_mstamp
+        self.v.counts.delivered_us
     }
     #[getter]
     fn lost_total(&self) -> u32 {
-        self.v.lost
+        self.v.counts.lost
     }
     #[getter]
     fn app_limited_until(&self) -> u32 {
-        self.v.app_limited
+        self.v.counts.app_limited
     }
     #[getter]
     fn ca_state(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
@@ -225,11 +225,11 @@ impl Sample {
     }
     #[getter]
     fn max_packets_out(&self) -> u32 {
-        self.v.max_packets_out
+        self.v.most_packets_out
     }
     #[getter]
     fn lsndtime(&self) -> u32 {
-        self.v.lsndtime
+        self.v.last_sent
     }
     #[getter]
     fn has_unsent(&self) -> bool {
@@ -237,19 +237,19 @@ impl Sample {
     }
     #[getter]
     fn wstamp_ns(&self) -> u64 {
-        self.v.wstamp_ns
+        self.v.pacing_next_ns
     }
     #[getter]
     fn rcv_tsval(&self) -> u32 {
-        self.v.rcv_tsval
+        self.v.timestamps.value
     }
     #[getter]
     fn rcv_tsecr(&self) -> u32 {
-        self.v.rcv_tsecr
+        self.v.timestamps.echo
     }
     #[getter]
     fn ecn_ok(&self) -> bool {
-        self.v.ecn_ok
+        self.v.ecn.is_on()
     }
 }
 

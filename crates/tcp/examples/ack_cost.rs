@@ -7,7 +7,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 use tcpscape_base::{CaState, Duration, Time};
-use tcpscape_tcp::cc::{self, AckSample, CaEvent, CongestionController, InAck, LostPacket, PktsAcked, RateSample, View, Window};
+use tcpscape_tcp::cc::{self, AckSample, CaEvent, CongestionController, EcnMode, InAck, LostPacket, PktsAcked, RateSample, View, Window};
 
 /// RTT of the pipe, µs.
 const RTT_US: u64 = 50_000;
@@ -44,10 +44,9 @@ fn run(mut cc: Box<dyn CongestionController>, acks: u64) -> u32 {
         srtt_us: (RTT_US as u32) << 3,
         min_rtt_us: RTT_US as u32,
         is_cwnd_limited: true,
-        ecn_ok: true,
-        accurate_ecn: true,
+        ecn: EcnMode::Accurate,
         packets_out: FLIGHT,
-        max_packets_out: FLIGHT,
+        most_packets_out: FLIGHT,
         snd_nxt: 1,
         ..View::default()
     };
@@ -71,7 +70,7 @@ fn run(mut cc: Box<dyn CongestionController>, acks: u64) -> u32 {
         let reducing = v.ca_state == CaState::Recovery;
         if cc.owns_window() || !reducing {
             let rate = RateSample {
-                prior_delivered: v.delivered.wrapping_sub(FLIGHT),
+                prior_delivered: v.counts.delivered.wrapping_sub(FLIGHT),
                 prior_mstamp: v.now.micros() - RTT_US,
                 delivered: FLIGHT as i32,
                 interval_us: rtt_us,
@@ -100,20 +99,20 @@ fn run(mut cc: Box<dyn CongestionController>, acks: u64) -> u32 {
 fn advance(v: &mut View, i: u64) {
     v.now += Duration::micros(RTT_US / ACKS);
     v.jiffies = (v.now.0 / 10_000_000) as u32;
-    v.lsndtime = v.jiffies;
+    v.last_sent = v.jiffies;
     v.snd_una += u64::from(2 * v.mss);
     v.snd_nxt = v.snd_una + u64::from(FLIGHT * v.mss);
-    v.delivered = v.delivered.wrapping_add(2);
-    v.delivered_ce = v.delivered_ce.wrapping_add(u32::from(i % 100 == 0));
-    v.delivered_mstamp = v.now.micros();
+    v.counts.delivered = v.counts.delivered.wrapping_add(2);
+    v.counts.delivered_ce = v.counts.delivered_ce.wrapping_add(u32::from(i % 100 == 0));
+    v.counts.delivered_us = v.now.micros();
     v.in_flight = FLIGHT - 2;
-    v.wstamp_ns = v.now.0;
-    v.rcv_tsval = (v.now.0 / 1_000_000) as u32;
-    v.rcv_tsecr = v.rcv_tsval - (RTT_US / 1_000) as u32;
+    v.pacing_next_ns = v.now.0;
+    v.timestamps.value = (v.now.0 / 1_000_000) as u32;
+    v.timestamps.echo = v.timestamps.value - (RTT_US / 1_000) as u32;
 }
 
 fn lose(cc: &mut dyn CongestionController, v: &mut View, w: &mut Window, on_lost: bool) {
-    v.lost += 1;
+    v.counts.lost += 1;
     if on_lost {
         let (seq, end) = (v.snd_una, v.snd_una + u64::from(v.mss));
         cc.on_lost(v, w, &LostPacket { seq, end, tx_in_flight: FLIGHT, lost: 1, is_app_limited: false });

@@ -232,7 +232,7 @@ impl CongestionController for Cubic {
 
     // RFC 9438 §5.8: idle time is no time for the curve.
     fn on_event(&mut self, v: &View, _w: &mut Window, e: CaEvent) {
-        let idle = v.jiffies.wrapping_sub(v.lsndtime);
+        let idle = v.jiffies.wrapping_sub(v.last_sent);
         if let (CaEvent::TxStart, Some(epoch), 1..=0x7fff_ffff) = (e, &mut self.epoch, idle) {
             epoch.skip(idle, v.jiffies);
         }

@@ -48,12 +48,12 @@ struct ObservationWindow {
 
 impl ObservationWindow {
     fn begin(v: &View) -> ObservationWindow {
-        ObservationWindow { end: v.snd_nxt, delivered: v.delivered, marked: v.delivered_ce }
+        ObservationWindow { end: v.snd_nxt, delivered: v.counts.delivered, marked: v.counts.delivered_ce }
     }
 
     /// Packets delivered with a mark, and delivered, since it began.
     fn counts(&self, v: &View) -> (u32, u32) {
-        (v.delivered_ce.wrapping_sub(self.marked), v.delivered.wrapping_sub(self.delivered))
+        (v.counts.delivered_ce.wrapping_sub(self.marked), v.counts.delivered.wrapping_sub(self.delivered))
     }
 }
 
@@ -105,7 +105,7 @@ impl CongestionController for Dctcp {
     }
 
     fn init(&mut self, v: &View, _w: &mut Window) {
-        self.fallen_back = !v.ecn_ok;
+        self.fallen_back = !v.ecn.is_on();
         self.round = ObservationWindow::begin(v);
     }
 
@@ -154,6 +154,7 @@ impl CongestionController for Dctcp {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cc::{Counts, EcnMode};
 
     fn dctcp(v: &View) -> Dctcp {
         let mut d = Dctcp::new(&Options::default());
@@ -161,7 +162,7 @@ mod tests {
         d
     }
     fn view(snd_una: u64, snd_nxt: u64, delivered: u32, delivered_ce: u32) -> View {
-        View { snd_una, snd_nxt, delivered, delivered_ce, ecn_ok: true, ..View::default() }
+        View { snd_una, snd_nxt, counts: Counts { delivered, delivered_ce, ..Counts::default() }, ecn: EcnMode::Classic, ..View::default() }
     }
 
     /// 16 of 64 packets marked: α = 1024 − 64 + (16·64)/64 = 976; then 16 rounds without a mark leave 976·(15/16)^16, about 348.
@@ -214,7 +215,7 @@ mod tests {
 
     #[test]
     fn without_ecn_it_is_reno() {
-        let v = View { ecn_ok: false, ..view(1, 1, 0, 0) };
+        let v = View { ecn: EcnMode::Off, ..view(1, 1, 0, 0) };
         let mut d = Dctcp { alpha: 0, ..dctcp(&v) };
         let w = Window { cwnd: 50, prior_cwnd: 90, ..Window::default() };
         assert_eq!((d.ssthresh(&v, &w), d.undo(&v, &w)), (25, 90));

@@ -9,7 +9,7 @@
 //! from the boot.
 //! **What it does not model.** Nothing else.
 
-use super::{AckSample, CongestionController, Options, PktsAcked, Reno, Snapshot, View, Window};
+use super::{AckSample, CongestionController, Options, PktsAcked, Reno, Snapshot, Timestamps, View, Window};
 use tcpscape_base::Stream;
 
 /// TCP-LP.
@@ -31,29 +31,20 @@ struct PeerRate {
     last: Timestamps,
 }
 
-/// The timestamps of an ACK: the peer's, and the echo of this side's.
-#[derive(Clone, Copy, Debug, Default)]
-struct Timestamps {
-    peer: u32,
-    echo: u32,
-}
-
-impl Timestamps {
-    /// The rate of the peer's clock since `old`, ticks a second of this side's; none where a clock stands still or has not been seen.
-    fn rate_since(&self, old: Timestamps) -> Option<u32> {
-        if old.peer == 0 || old.echo == 0 {
-            return None;
-        }
-        let (ticks, own_ticks) = (self.peer.wrapping_sub(old.peer), self.echo.wrapping_sub(old.echo));
-        (ticks > 0 && own_ticks > 0).then(|| TICKS_PER_SECOND.wrapping_mul(ticks) / own_ticks)
+/// The rate of the peer's clock from `old` to `now`, ticks a second of this side's; none where a clock stands still or has not been seen.
+fn clock_rate(old: Timestamps, now: Timestamps) -> Option<u32> {
+    if old.value == 0 || old.echo == 0 {
+        return None;
     }
+    let (ticks, own_ticks) = (now.value.wrapping_sub(old.value), now.echo.wrapping_sub(old.echo));
+    (ticks > 0 && own_ticks > 0).then(|| TICKS_PER_SECOND.wrapping_mul(ticks) / own_ticks)
 }
 
 impl PeerRate {
     /// The average is kept with six more bits, the upper of which are lost where they exceed 32.
     fn update(&mut self, now: Timestamps) {
         let average = self.hz << RATE_WEIGHT;
-        self.hz = match now.rate_since(self.last) {
+        self.hz = match clock_rate(self.last, now) {
             None => average >> RATE_WEIGHT,
             Some(hz) if average == 0 => (hz << RATE_WEIGHT) >> RATE_WEIGHT,
             Some(hz) => ((u64::from(average - (average >> RATE_WEIGHT)) + u64::from(hz)) >> RATE_WEIGHT) as u32,
@@ -147,9 +138,9 @@ impl Lp {
 
     /// The delay from the peer to here and the difference of the clocks, ms; none if there is nothing to tell it by.
     fn delay(&mut self, v: &View) -> Option<u32> {
-        let now = Timestamps { peer: v.rcv_tsval.wrapping_add(self.peer_ahead), echo: v.rcv_tsecr };
+        let now = Timestamps { value: v.timestamps.value.wrapping_add(self.peer_ahead), ..v.timestamps };
         self.peer_rate.update(now);
-        let sent = now.peer.wrapping_mul(self.peer_rate.ms_per_tick()?);
+        let sent = now.value.wrapping_mul(self.peer_rate.ms_per_tick()?);
         Some(sent.wrapping_sub(now.echo)).filter(|&delay| delay > 0)
     }
 }
@@ -171,7 +162,7 @@ impl CongestionController for Lp {
             }
         }
         let now = timestamp(v);
-        self.inference.update(now, v.rcv_tsecr);
+        self.inference.update(now, v.timestamps.echo);
         if self.delays.average() >= self.delays.threshold() {
             self.delays.begin_anew();
             self.inference.indicated = now;
@@ -221,8 +212,7 @@ mod tests {
     fn ack(c: &mut Lp, w: &mut Window, ms: u32, queue: u32) {
         let v = View {
             now: Time(u64::from(ms - 1) * 1_000_000),
-            rcv_tsval: ms - 10,
-            rcv_tsecr: ms - 20 - queue,
+            timestamps: Timestamps { value: ms - 10, echo: ms - 20 - queue },
             is_cwnd_limited: true,
             ..View::default()
         };
@@ -278,7 +268,7 @@ mod tests {
         (0..2).for_each(|i| ack(&mut c, &mut w, 1_000 + 100 * i, 0));
         ack(&mut c, &mut w, 1_300, 100);
         assert_eq!(c.peer_rate.hz, 1_015);
-        let v = View { rcv_tsval: 1_390, rcv_tsecr: 1_280, ..View::default() };
+        let v = View { timestamps: Timestamps { value: 1_390, echo: 1_280 }, ..View::default() };
         assert_eq!(c.delay(&v), Some(0u32.wrapping_sub(1_280)));
     }
 

@@ -55,7 +55,7 @@ pub(super) fn past_slow_start(v: &View, w: &mut Window, s: &AckSample) -> Option
 /// Whether the window is what holds the sender back, so that it may grow: it was when last judged, or, in slow start,
 /// more than half of it was used (RFC 7661).
 pub(super) fn held_by_window(v: &View, w: &Window) -> bool {
-    v.is_cwnd_limited || w.in_slow_start() && w.cwnd < v.max_packets_out.saturating_mul(2)
+    v.is_cwnd_limited || w.in_slow_start() && w.cwnd < v.most_packets_out.saturating_mul(2)
 }
 
 #[cfg(test)]
@@ -98,9 +98,9 @@ mod tests {
     #[test]
     fn a_window_that_is_not_used_does_not_grow() {
         let (mut r, mut w) = (Reno::new(), Window { ssthresh: INFINITE_SSTHRESH, ..Window::default() });
-        r.on_ack(&View { max_packets_out: 5, ..View::default() }, &mut w, &ack(5));
+        r.on_ack(&View { most_packets_out: 5, ..View::default() }, &mut w, &ack(5));
         assert_eq!(w.cwnd, 10);
-        r.on_ack(&View { max_packets_out: 6, ..View::default() }, &mut w, &ack(6));
+        r.on_ack(&View { most_packets_out: 6, ..View::default() }, &mut w, &ack(6));
         assert_eq!(w.cwnd, 16);
         r.on_ack(&limited(), &mut w, &AckSample { may_raise: false, ..ack(6) });
         assert_eq!(w.cwnd, 16);

@@ -5,7 +5,7 @@
 
 use super::report::AckReport;
 use super::Sender;
-use crate::cc::{AckSample, CaEvent, CongestionController, InAck, PktsAcked, RateSample, View};
+use crate::cc::{AckSample, CaEvent, CongestionController, Counts, InAck, PktsAcked, RateSample, Timestamps, View};
 
 /// A congestion control with what it has said of itself.
 pub(super) struct Control {
@@ -40,21 +40,27 @@ impl Sender {
             in_flight: self.flight.in_flight(),
             packets_out: self.flight.out(),
             sacked_out: self.flight.sacked(),
+            counts: self.counts(),
+            ca_state: self.recovery.state(),
+            is_cwnd_limited: self.window_use.is_limited(),
+            most_packets_out: self.window_use.most_out(),
+            last_sent: self.window_use.last_sent() as u32,
+            has_unsent: !self.buffer.is_empty(),
+            pacing_next_ns: self.pacer.next_ns(),
+            timestamps: Timestamps { value: self.peer.tsval(), echo: self.peer.echo() },
+            ecn: self.ecn.mode,
+        }
+    }
+
+    /// What happened to packets since the connection began.
+    #[inline]
+    fn counts(&self) -> Counts {
+        Counts {
             delivered: self.delivery.delivered(),
             delivered_ce: self.delivery.delivered_ce(),
             lost: self.flight.marked_lost(),
-            delivered_mstamp: self.delivery.delivered_us(),
+            delivered_us: self.delivery.delivered_us(),
             app_limited: self.delivery.app_limited_until(),
-            ca_state: self.recovery.state(),
-            is_cwnd_limited: self.window_use.is_limited(),
-            max_packets_out: self.window_use.most_out(),
-            lsndtime: self.window_use.last_sent() as u32,
-            has_unsent: !self.buffer.is_empty(),
-            wstamp_ns: self.pacer.next_ns(),
-            rcv_tsval: self.peer.tsval(),
-            rcv_tsecr: self.peer.echo(),
-            ecn_ok: self.ecn.ok,
-            accurate_ecn: self.ecn.accurate.on,
         }
     }
 

@@ -4,7 +4,7 @@
 //! route's feature, `tcp_ecn_fallback = 0`.
 
 use super::accecn::Accurate;
-use crate::cc::CongestionController;
+use crate::cc::{CongestionController, EcnMode};
 use tcpscape_base::{Ecn, Flags, Segment};
 
 /// Where a connection stands with ECN.
@@ -14,10 +14,8 @@ pub(super) struct EcnState {
     pub wanted: bool,
     /// Every packet is marked as capable, not only new data.
     pub always: bool,
-    /// Both ends agreed.
-    pub ok: bool,
-    /// Agreed to feedback as in RFC 3168: ECE until CWR.
-    classic: bool,
+    /// What both ends agreed on.
+    pub mode: EcnMode,
     /// The next new data carry CWR.
     pub queue_cwr: bool,
     /// Accurate feedback.
@@ -49,20 +47,21 @@ impl EcnState {
     }
     /// A SYN-ACK has come: agreed if it has ECE and not CWR (RFC 3168 §6.1.1), or one of accurate ECN's answers.
     pub fn on_syn_ack(&mut self, s: &Segment) {
-        self.classic = self.wanted && s.flags.has(Flags::ECE) && !s.flags.has(Flags::CWR);
         // Who asked for accurate feedback and is given the classic kind marks as RFC 3168 does: data only.
         self.always &= !self.accurate.asked;
         if self.accurate.on_syn_ack(s) {
-            self.classic = false;
+            self.mode = EcnMode::Accurate;
             self.always = true;
+            return;
         }
-        self.ok = self.classic || self.accurate.on;
-        self.always &= self.ok;
+        let is_classic = self.wanted && s.flags.has(Flags::ECE) && !s.flags.has(Flags::CWR);
+        self.mode = if is_classic { EcnMode::Classic } else { EcnMode::Off };
+        self.always &= is_classic;
     }
     /// Whether an ACK echoes congestion as RFC 3168 has it.
     #[inline]
     pub fn echoes(&self, s: &Segment) -> bool {
-        self.classic && s.flags.has(Flags::ECE)
+        self.mode == EcnMode::Classic && s.flags.has(Flags::ECE)
     }
     /// Flags of anything that acknowledges.
     #[inline]
@@ -72,7 +71,7 @@ impl EcnState {
     /// Flags to add to new data, and their ECN field.
     #[inline]
     pub fn data(&mut self) -> (Flags, Ecn) {
-        if !self.ok {
+        if !self.mode.is_on() {
             return (Flags::default(), Ecn::NotEct);
         }
         let cwr = std::mem::take(&mut self.queue_cwr);
@@ -80,6 +79,6 @@ impl EcnState {
     }
     /// The window was reduced: the receiver is to learn of it.
     pub fn reduced(&mut self) {
-        self.queue_cwr = self.classic;
+        self.queue_cwr = self.mode == EcnMode::Classic;
     }
 }

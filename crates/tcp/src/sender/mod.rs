@@ -201,7 +201,7 @@ impl Sender {
 
     /// Whether both ends agreed to use ECN.
     pub fn uses_ecn(&self) -> bool {
-        self.ecn.ok
+        self.ecn.mode.is_on()
     }
 
     /// Everything acknowledged and nothing waiting.

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 use tcpscape_base::{CaState, Duration, Stream, Time};
-use tcpscape_tcp::cc::{self, AckSample, CaEvent, CongestionController, InAck, LostPacket, PktsAcked, RateSample, View, Window};
+use tcpscape_tcp::cc::{
+    self, AckSample, CaEvent, CongestionController, Counts, EcnMode, InAck, LostPacket, PktsAcked, RateSample, View, Window,
+};
 
 /// A congestion control with some of its parameters set.
 #[derive(Clone, Debug)]
@@ -64,15 +66,16 @@ impl Chaos {
             hz: [100, 250, 1_000][rng.below(3) as usize],
             mss: [1, 536, 1448, 65_483][rng.below(4) as usize],
             min_rtt_us: u32::MAX,
-            delivered: counter(&mut rng),
-            delivered_ce: counter(&mut rng),
-            lost: counter(&mut rng),
-            lsndtime: counter(&mut rng),
+            counts: Counts { delivered: counter(&mut rng), delivered_ce: counter(&mut rng), lost: counter(&mut rng), ..Counts::default() },
+            last_sent: counter(&mut rng),
             snd_nxt: 1,
-            ecn_ok: rng.below(2) == 0,
+            ecn: match rng.below(2) {
+                0 if seed % 2 == 0 => EcnMode::Accurate,
+                0 => EcnMode::Classic,
+                _ => EcnMode::Off,
+            },
             ..View::default()
         };
-        let v = View { accurate_ecn: v.ecn_ok && seed % 2 == 0, ..v };
         let clamp = [u32::MAX, 1 << 30, 10_000, 64, 2, 1][rng.below(6) as usize];
         let w = Window { clamp, cwnd: Window::default().cwnd.min(clamp), ..Window::default() };
         let mut c = Chaos { kind: kind.clone(), cc: kind.make(seed), v, w, rng, prior_ssthresh: 0, last: "new" };
@@ -117,12 +120,12 @@ impl Chaos {
         self.v.in_flight = self.size(2 * self.w.cwnd.min(1 << 20));
         self.v.sacked_out = if self.one_in(4) { self.size(1_000) } else { 0 };
         self.v.packets_out = self.v.in_flight + self.v.sacked_out;
-        self.v.max_packets_out = self.v.packets_out;
+        self.v.most_packets_out = self.v.packets_out;
         self.v.is_cwnd_limited = self.one_in(2);
         self.v.has_unsent = self.one_in(2);
-        self.v.app_limited = if self.one_in(4) { self.v.delivered.wrapping_add(self.v.in_flight).max(1) } else { 0 };
-        self.v.wstamp_ns = self.v.now.0 + u64::from(self.size(1 << 30));
-        (self.v.rcv_tsval, self.v.rcv_tsecr) = (self.rng.next_u32(), self.rng.next_u32());
+        self.v.counts.app_limited = if self.one_in(4) { self.v.counts.delivered.wrapping_add(self.v.in_flight).max(1) } else { 0 };
+        self.v.pacing_next_ns = self.v.now.0 + u64::from(self.size(1 << 30));
+        (self.v.timestamps.value, self.v.timestamps.echo) = (self.rng.next_u32(), self.rng.next_u32());
     }
 
     fn enter(&mut self, new: CaState) {
@@ -161,7 +164,7 @@ impl Chaos {
 
     fn echo_congestion(&mut self) {
         self.last = "echo of congestion";
-        if self.v.ecn_ok {
+        if self.v.ecn.is_on() {
             self.enter_cwr();
         }
     }
@@ -225,7 +228,7 @@ impl Chaos {
             self.w.cwnd = (self.w.cwnd >> self.rng.below(4)).max(cc::INIT_CWND.min(self.w.cwnd));
         }
         self.cc.on_event(&self.v, &mut self.w, CaEvent::TxStart);
-        self.v.lsndtime = self.v.jiffies;
+        self.v.last_sent = self.v.jiffies;
     }
 
     /// The window comes halfway down to what is used.
@@ -242,12 +245,12 @@ impl Chaos {
         let (n, losses) = (self.size(1 << 16), if self.one_in(8) { self.size(1_000) } else { 0 });
         let rtt_us = if self.one_in(8) { -1 } else { i64::from(self.size(5_000_000)) };
         let back = self.size(1 << 16);
-        let ce = if self.v.ecn_ok && self.one_in(2) { self.size(n) } else { 0 };
+        let ce = if self.v.ecn.is_on() && self.one_in(2) { self.size(n) } else { 0 };
         let (v, w) = (&mut self.v, &mut self.w);
-        let prior_delivered = v.delivered.wrapping_sub(back);
-        v.delivered = v.delivered.wrapping_add(n);
-        v.delivered_ce = v.delivered_ce.wrapping_add(ce);
-        v.delivered_mstamp = v.now.micros();
+        let prior_delivered = v.counts.delivered.wrapping_sub(back);
+        v.counts.delivered = v.counts.delivered.wrapping_add(n);
+        v.counts.delivered_ce = v.counts.delivered_ce.wrapping_add(ce);
+        v.counts.delivered_us = v.now.micros();
         v.snd_una += u64::from(n);
         v.snd_nxt = v.snd_una + u64::from(v.in_flight);
         if rtt_us >= 0 {
@@ -272,7 +275,7 @@ impl Chaos {
             lost: losses,
             acked_sacked: n,
             prior_in_flight: tx_in_flight,
-            is_app_limited: v.app_limited != 0,
+            is_app_limited: v.counts.app_limited != 0,
             is_retrans: self.rng.below(8) == 0,
             is_ack_delayed: n == 1,
         };
@@ -282,11 +285,17 @@ impl Chaos {
 
     /// Packets are marked lost, a few of them told one by one.
     fn lose(&mut self, losses: u32, tx_in_flight: u32) {
-        self.v.lost = self.v.lost.wrapping_add(losses);
+        self.v.counts.lost = self.v.counts.lost.wrapping_add(losses);
         if self.cc.wants_lost() {
             for lost in 1..=losses.min(5) {
                 let seq = self.v.snd_una + u64::from(self.size(1_000));
-                let p = LostPacket { seq, end: seq + u64::from(self.v.mss), tx_in_flight, lost, is_app_limited: self.v.app_limited != 0 };
+                let p = LostPacket {
+                    seq,
+                    end: seq + u64::from(self.v.mss),
+                    tx_in_flight,
+                    lost,
+                    is_app_limited: self.v.counts.app_limited != 0,
+                };
                 self.cc.on_lost(&self.v, &mut self.w, &p);
             }
         }

@@ -2,7 +2,7 @@
 
 use crate::chaos::Kind;
 use tcpscape_base::{CaState, Duration, Time};
-use tcpscape_tcp::cc::{AckSample, CaEvent, CongestionController, LostPacket, PktsAcked, RateSample, View, Window};
+use tcpscape_tcp::cc::{AckSample, CaEvent, CongestionController, EcnMode, LostPacket, PktsAcked, RateSample, View, Window};
 
 /// RTT of the empty pipe, µs.
 const RTT_US: u64 = 50_000;
@@ -34,8 +34,7 @@ impl Pipe {
             min_rtt_us: RTT_US as u32,
             is_cwnd_limited: true,
             snd_nxt: 1,
-            ecn_ok: true,
-            accurate_ecn: true,
+            ecn: EcnMode::Accurate,
             ..View::default()
         };
         let mut p = Pipe { w: Window { clamp: MOST, ..Window::default() }, v, cc: kind.make(1), allowed: 0 };
@@ -74,10 +73,10 @@ impl Pipe {
     fn advance(&mut self, us: u64) {
         self.v.now += Duration::micros(us);
         self.v.jiffies = (self.v.now.0 / 10_000_000) as u32;
-        self.v.lsndtime = self.v.jiffies;
-        self.v.wstamp_ns = self.v.now.0;
-        self.v.rcv_tsval = (self.v.now.0 / 1_000_000) as u32;
-        self.v.rcv_tsecr = self.v.rcv_tsval.wrapping_sub(RTT_US as u32 / 1_000);
+        self.v.last_sent = self.v.jiffies;
+        self.v.pacing_next_ns = self.v.now.0;
+        self.v.timestamps.value = (self.v.now.0 / 1_000_000) as u32;
+        self.v.timestamps.echo = self.v.timestamps.value.wrapping_sub(RTT_US as u32 / 1_000);
     }
 
     fn enter(&mut self, new: CaState) {
@@ -89,16 +88,16 @@ impl Pipe {
         let prior_in_flight = self.v.in_flight;
         let v = &mut self.v;
         v.in_flight = v.in_flight.saturating_sub(PER_ACK + losses);
-        (v.snd_una, v.delivered) = (v.snd_una + u64::from(PER_ACK * v.mss), v.delivered + PER_ACK);
+        (v.snd_una, v.counts.delivered) = (v.snd_una + u64::from(PER_ACK * v.mss), v.counts.delivered + PER_ACK);
         v.snd_nxt = v.snd_una + u64::from(flight * v.mss);
-        v.delivered_mstamp = v.now.micros();
+        v.counts.delivered_us = v.now.micros();
         v.srtt_us = (rtt_us as u32) << 3;
-        (v.packets_out, v.max_packets_out) = (flight, flight);
+        (v.packets_out, v.most_packets_out) = (flight, flight);
         let bytes = flight * v.mss;
         self.cc.pkts_acked(&self.v, &mut self.w, &PktsAcked { pkts_acked: PER_ACK, rtt_us: rtt_us as i64, in_flight: bytes });
         self.lose(flight, losses);
         let rate = RateSample {
-            prior_delivered: self.v.delivered.saturating_sub(flight),
+            prior_delivered: self.v.counts.delivered.saturating_sub(flight),
             prior_mstamp: self.v.now.micros() - rtt_us,
             delivered: delivered as i32,
             interval_us: rtt_us as i64,
@@ -125,7 +124,7 @@ impl Pipe {
         if losses == 0 {
             return;
         }
-        self.v.lost += losses;
+        self.v.counts.lost += losses;
         if self.cc.wants_lost() {
             let (seq, end) = (self.v.snd_una, self.v.snd_una + u64::from(self.v.mss));
             let p = LostPacket { seq, end, tx_in_flight: flight, lost: LOSSES, is_app_limited: false };

@@ -5,8 +5,9 @@
 //! **Source.** draft-cardwell-iccrg-bbr-congestion-control-00 §4.2; docs/models/bbr.md.
 //! **How it differs, what it does not model.** See the header of `bbr/mod.rs`.
 
+use super::bandwidth::{bdp, bytes_per_sec, first_rate, Bw, BW_SCALE, UNIT};
 use super::model::HIGH_GAIN;
-use super::{Bbr, Bw, Mode, BW_SCALE, MIN_CWND, UNIT};
+use super::{Bbr, Mode, MIN_CWND};
 use crate::cc::{RateSample, View, Window, INIT_CWND};
 use tcpscape_base::CaState;
 
@@ -40,7 +41,7 @@ impl Bbr {
 
     /// Packets that will be in the network when the next may depart.
     pub(super) fn inflight_at_departure(&self, v: &View, w: &Window, inflight: u32) -> u32 {
-        let wait_us = v.wstamp_ns.saturating_sub(v.now.0) / 1_000;
+        let wait_us = v.pacing_next_ns.saturating_sub(v.now.0) / 1_000;
         let leave = (u64::from(self.bw()).wrapping_mul(wait_us) >> BW_SCALE) as u32;
         let next = if self.pacing_gain > UNIT { burst_goal(v, w) } else { 0 };
         inflight.saturating_add(next).saturating_sub(leave)
@@ -90,7 +91,7 @@ impl Bbr {
         let grown = cwnd.saturating_add(rs.acked_sacked);
         let cwnd = match self.full.reached {
             true => grown.min(target),
-            false if cwnd < target || v.delivered < INIT_CWND => grown,
+            false if cwnd < target || v.counts.delivered < INIT_CWND => grown,
             false => cwnd,
         };
         cwnd.max(MIN_CWND)
@@ -104,7 +105,7 @@ impl Bbr {
         let before = std::mem::replace(&mut r.state, v.ca_state);
         if v.ca_state == CaState::Recovery && before != CaState::Recovery {
             r.conserving = true;
-            self.rounds.end = v.delivered;
+            self.rounds.end = v.counts.delivered;
             return conserved;
         }
         if before >= CaState::Recovery && v.ca_state < CaState::Recovery {
@@ -125,33 +126,6 @@ impl Bbr {
     }
 }
 
-/// The bandwidth of a valid sample: packets delivered over the time it took.
-pub(in crate::cc) fn bandwidth(rs: &RateSample) -> u64 {
-    ((rs.delivered as u64) << BW_SCALE) / rs.interval_us as u64
-}
-
-/// Bandwidth-delay product times `gain`, rounded up, packets; the first window while there is no RTT (draft §4.2.3.2).
-pub(in crate::cc) fn bdp(bw: Bw, min_rtt: u32, gain: u32) -> u32 {
-    if min_rtt == u32::MAX {
-        return INIT_CWND;
-    }
-    let scaled = (u64::from(bw) * u64::from(min_rtt)).wrapping_mul(gain.into()) >> 8;
-    scaled.div_ceil(1 << BW_SCALE) as u32
-}
-
-/// The rate that sends the present window in a smoothed RTT, 1 ms if there is none yet, times `gain`, bytes per second.
-pub(in crate::cc) fn first_rate(v: &View, w: &Window, gain: u32) -> u64 {
-    let rtt = if v.srtt_us > 0 { (v.srtt_us >> 3).max(1) } else { 1_000 };
-    let bw = (u64::from(w.cwnd) << BW_SCALE) / u64::from(rtt);
-    bytes_per_sec(v.mss, bw as Bw, gain)
-}
-
-/// `bw` times `gain`, less 1 %, in bytes per second (draft §4.2.1).
-pub(in crate::cc) fn bytes_per_sec(mss: u32, bw: Bw, gain: u32) -> u64 {
-    let per_us = (u64::from(bw) * u64::from(mss)).wrapping_mul(gain.into()) >> 8;
-    per_us.wrapping_mul(10_000 * (100 - MARGIN_PERCENT)) >> BW_SCALE
-}
-
 /// Segments in 1/1024 s of the pacing rate, 1 or 2 at least, one 64-KiB burst at most (draft §4.2.2).
 pub(super) fn burst_goal(v: &View, w: &Window) -> u32 {
     let bytes = (w.pacing_rate / BURSTS_PER_SECOND).min(MAX_BURST) as u32;
@@ -167,8 +141,6 @@ pub(super) fn least_burst(w: &Window) -> u32 {
     }
 }
 
-/// Pacing below the bandwidth, per cent.
-const MARGIN_PERCENT: u64 = 1;
 /// Below this rate a burst is one segment: 1.2 Mbit/s, bytes per second.
 const SMALL_BURST_RATE: u64 = 150_000;
 /// A burst is what the rate sends in 1/1024 s, 127 segments at most.

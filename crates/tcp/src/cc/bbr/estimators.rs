@@ -5,13 +5,12 @@
 //! policers; draft-cardwell-iccrg-bbr-congestion-control-02 (BBR.extra_acked) for aggregation; docs/models/bbr.md for what is seen of Linux.
 //! **How it differs.** From Linux: nothing known. **What it does not model.** Nothing of these is left out.
 
-use super::control::bytes_per_sec;
-use super::{before, Bw, BW_SCALE, UNIT};
+use super::bandwidth::{before, bytes_per_sec, Bw, BW_SCALE, UNIT};
 use crate::cc::{RateSample, View};
 
 /// Packets sent at PROBE_RTT's low rate: samples of them count as application-limited.
 #[derive(Clone, Copy, Debug, Default)]
-pub(in crate::cc) struct Slowed {
+pub(crate) struct Slowed {
     /// Deliveries (from, to) between which they were sent.
     span: Option<(u32, u32)>,
 }
@@ -24,19 +23,19 @@ impl Slowed {
 
     /// Whether some of them are still to be delivered.
     pub fn lasts(&self, v: &View) -> bool {
-        self.span.is_some_and(|(_, to)| !before(to, v.delivered))
+        self.span.is_some_and(|(_, to)| !before(to, v.counts.delivered))
     }
 
     /// PROBE_RTT begins.
     pub fn begin(&mut self, v: &View) {
-        let from = self.span.filter(|_| self.lasts(v)).map_or(v.delivered, |s| s.0);
-        self.span = Some((from, v.delivered));
+        let from = self.span.filter(|_| self.lasts(v)).map_or(v.counts.delivered, |s| s.0);
+        self.span = Some((from, v.counts.delivered));
     }
 
     /// PROBE_RTT goes on: what is in flight now is slowed as well.
     pub fn extend(&mut self, v: &View) {
         if let Some((_, to)) = &mut self.span {
-            *to = v.delivered.wrapping_add(v.in_flight);
+            *to = v.counts.delivered.wrapping_add(v.in_flight);
         }
     }
 }
@@ -87,12 +86,12 @@ enum Ended {
 
 impl Interval {
     fn begin(v: &View) -> Interval {
-        Interval { rounds: 0, delivered: v.delivered, lost: v.lost, since: ms(v) }
+        Interval { rounds: 0, delivered: v.counts.delivered, lost: v.counts.lost, since: ms(v) }
     }
 
     /// Ends at a loss, if a fifth of what was delivered is lost.
     fn end(&self, v: &View) -> Ended {
-        let (lost, delivered) = (v.lost.wrapping_sub(self.lost), v.delivered.wrapping_sub(self.delivered));
+        let (lost, delivered) = (v.counts.lost.wrapping_sub(self.lost), v.counts.delivered.wrapping_sub(self.delivered));
         let lasted = ms(v).wrapping_sub(self.since);
         let is_lossy = delivered > 0 && lost << 8 >= LT_LOSS.wrapping_mul(delivered);
         if !is_lossy || (lasted as i32) < 1 {
@@ -107,7 +106,7 @@ impl Interval {
 
 /// The time of the last delivery, ms.
 fn ms(v: &View) -> u32 {
-    (v.delivered_mstamp / 1_000) as u32
+    (v.counts.delivered_us / 1_000) as u32
 }
 
 impl LongTerm {
@@ -227,7 +226,7 @@ impl Aggregation {
 
     /// Packets that the bandwidth explains since the epoch began.
     fn expected(&self, v: &View, bw: Bw) -> u32 {
-        let us = v.delivered_mstamp.saturating_sub(self.since) as u32;
+        let us = v.counts.delivered_us.saturating_sub(self.since) as u32;
         (u64::from(bw).wrapping_mul(u64::from(us)) >> BW_SCALE) as u32
     }
 
@@ -242,7 +241,7 @@ impl Aggregation {
         let mut expected = self.expected(v, bw);
         // No faster than expected, or an endless epoch: begin again.
         if self.acked <= expected || self.acked.saturating_add(rs.acked_sacked) >= AGG_MAX_ACKED {
-            self.restart(v.delivered_mstamp);
+            self.restart(v.counts.delivered_us);
             expected = 0;
         }
         self.acked = self.acked.saturating_add(rs.acked_sacked).min(AGG_MAX_ACKED - 1);

@@ -12,17 +12,15 @@ use super::{AckSample, CaEvent, CongestionController, RateSample, Snapshot, View
 use crate::windowed::WindowedMax;
 use tcpscape_base::{CaState, Stream};
 
+mod bandwidth;
 mod control;
 mod estimators;
 mod model;
+pub(super) use bandwidth::{bandwidth, bdp, before, bytes_per_sec, first_rate, Bw, BW_SCALE, UNIT};
 use control::Recovery;
-pub(super) use control::{bandwidth, bdp, bytes_per_sec, first_rate};
 pub(super) use estimators::Slowed;
 use estimators::{Aggregation, LongTerm};
 use model::{FullPipe, MinRtt, Rounds};
-
-/// Bandwidth: packets per µs, times 2^24.
-pub(super) type Bw = u32;
 
 /// What BBR is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,7 +92,7 @@ impl CongestionController for Bbr {
 
     fn init(&mut self, v: &View, w: &mut Window) {
         *self = Bbr { phases: self.phases.clone(), ..Bbr::new(0) };
-        self.rounds.end = v.delivered;
+        self.rounds.end = v.counts.delivered;
         self.min_rtt = MinRtt { rtt: v.min_rtt_us, seen: v.jiffies };
         self.long_term.reset();
         self.aggregation.restart(v.now.micros());
@@ -135,7 +133,7 @@ impl CongestionController for Bbr {
 
     // Restart from idle: at the bandwidth, not faster.
     fn on_event(&mut self, v: &View, w: &mut Window, e: CaEvent) {
-        if e != CaEvent::TxStart || v.app_limited == 0 && !self.slowed.lasts(v) {
+        if e != CaEvent::TxStart || v.counts.app_limited == 0 && !self.slowed.lasts(v) {
             return;
         }
         self.idle_restart = true;
@@ -182,15 +180,6 @@ impl CongestionController for Bbr {
     }
 }
 
-/// Whether counter `a` is before `b`, both wrapping.
-pub(super) fn before(a: u32, b: u32) -> bool {
-    (a.wrapping_sub(b) as i32) < 0
-}
-
-/// Fraction bits of [`Bw`].
-pub(super) const BW_SCALE: u32 = 24;
-/// A gain of 1.
-pub(super) const UNIT: u32 = 256;
 /// Smallest window, packets (draft §4.2.3.3).
 pub(super) const MIN_CWND: u32 = 4;
 

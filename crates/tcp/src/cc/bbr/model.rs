@@ -4,8 +4,9 @@
 //! **Source.** draft-cardwell-iccrg-bbr-congestion-control-00 §4.1, §4.3.
 //! **How it differs, what it does not model.** See the header of `bbr/mod.rs`.
 
+use super::bandwidth::{bandwidth, before, Bw, UNIT};
 use super::estimators::Verdict;
-use super::{bandwidth, before, Bbr, Bw, Mode, MIN_CWND, UNIT};
+use super::{Bbr, Mode, MIN_CWND};
 use crate::cc::{RateSample, View, Window};
 
 /// Round trips, counted by packets (draft §4.1.1.3): one ends when a packet is acknowledged that was sent after so many deliveries.
@@ -22,7 +23,7 @@ impl Rounds {
     fn update(&mut self, v: &View, prior_delivered: u32, is_valid: bool) {
         self.start = is_valid && !before(prior_delivered, self.end);
         if self.start {
-            self.end = v.delivered;
+            self.end = v.counts.delivered;
             self.count = self.count.wrapping_add(1);
         }
     }
@@ -103,7 +104,7 @@ impl Bbr {
     /// Next phase of PROBE_BW, when it is time (draft §4.3.4.3).
     pub(super) fn update_phase(&mut self, v: &View, w: &Window, rs: &RateSample) {
         let Mode::ProbeBw { phase, since } = self.mode else { return };
-        let lasted = v.delivered_mstamp.saturating_sub(since) as u32 > self.min_rtt.rtt;
+        let lasted = v.counts.delivered_us.saturating_sub(since) as u32 > self.min_rtt.rtt;
         let over = if self.pacing_gain == UNIT {
             lasted
         } else {
@@ -116,7 +117,7 @@ impl Bbr {
             }
         };
         if over {
-            self.mode = Mode::ProbeBw { phase: (phase + 1) % CYCLE.len(), since: v.delivered_mstamp };
+            self.mode = Mode::ProbeBw { phase: (phase + 1) % CYCLE.len(), since: v.counts.delivered_us };
         }
     }
 
@@ -155,7 +156,7 @@ impl Bbr {
             Mode::ProbeRtt { until: until @ None, round_done } if v.in_flight <= MIN_CWND => {
                 *until = Some(v.jiffies.wrapping_add((PROBE_RTT_MS * v.hz).div_ceil(1_000)));
                 *round_done = false;
-                self.rounds.end = v.delivered;
+                self.rounds.end = v.counts.delivered;
             }
             Mode::ProbeRtt { until: Some(_), round_done } => {
                 *round_done |= self.rounds.start;
@@ -185,7 +186,7 @@ impl Bbr {
     /// PROBE_BW in a random phase, but never the draining one (draft §4.3.4.2).
     pub(super) fn probe_bw(&mut self, v: &View) {
         let phase = (CYCLE.len() - self.phases.below(CYCLE.len() as u32 - 1) as usize) % CYCLE.len();
-        self.mode = Mode::ProbeBw { phase, since: v.delivered_mstamp };
+        self.mode = Mode::ProbeBw { phase, since: v.counts.delivered_us };
     }
 
     pub(super) fn update_gains(&mut self) {

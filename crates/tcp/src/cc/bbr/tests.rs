@@ -1,5 +1,6 @@
 use super::model::HIGH_GAIN;
 use super::*;
+use crate::cc::Counts;
 use tcpscape_base::{Duration, Time};
 
 /// A connection with 100 ms of RTT whose ACKs are written by hand.
@@ -26,9 +27,9 @@ impl Run {
     /// `ms` later an ACK for `n` packets, the first of them sent `flight` deliveries ago.
     fn ack(&mut self, ms: u64, n: u32, flight: u32, change: impl Fn(&mut RateSample)) {
         self.wait(ms);
-        let prior_delivered = self.v.delivered + n - flight;
-        self.v.delivered += n;
-        self.v.delivered_mstamp = self.v.now.micros();
+        let prior_delivered = self.v.counts.delivered + n - flight;
+        self.v.counts.delivered += n;
+        self.v.counts.delivered_us = self.v.now.micros();
         let mut rate = RateSample {
             prior_delivered,
             delivered: flight as i32,
@@ -39,7 +40,7 @@ impl Run {
             ..RateSample::default()
         };
         change(&mut rate);
-        self.v.lost += rate.losses;
+        self.v.counts.lost += rate.losses;
         self.b.on_ack(&self.v, &mut self.w, &AckSample { acked: n, ack: 0, may_raise: true, rate });
     }
 
@@ -56,7 +57,7 @@ impl Run {
     fn probing(phase: usize) -> Run {
         let mut r = Run::new();
         r.rounds(&[10, 20, 40, 80, 80, 80, 80]);
-        r.b.mode = Mode::ProbeBw { phase, since: r.v.delivered_mstamp };
+        r.b.mode = Mode::ProbeBw { phase, since: r.v.counts.delivered_us };
         r.b.update_gains();
         r
     }
@@ -134,7 +135,7 @@ fn the_window_is_two_bdps_and_the_aggregation() {
 #[test]
 fn inflight_is_that_at_the_next_departure() {
     let mut r = Run::probing(3);
-    r.v.wstamp_ns = r.v.now.0 + 10_000_000;
+    r.v.pacing_next_ns = r.v.now.0 + 10_000_000;
     assert_eq!(r.b.inflight_at_departure(&r.v, &r.w, 50), 43);
     r.b.pacing_gain = 320;
     assert_eq!(r.b.inflight_at_departure(&r.v, &r.w, 50), 45);
@@ -183,7 +184,7 @@ fn a_delayed_ack_does_not_replace_an_expired_minimum() {
 fn aggregation_is_the_excess_over_the_bandwidth() {
     let (mut a, bw) = (Aggregation::default(), (1 << BW_SCALE) / 1_000 + 1);
     let mut take = |ms: u64, n, round, cwnd| {
-        let v = View { delivered_mstamp: ms * 1_000, ..View::default() };
+        let v = View { counts: Counts { delivered_us: ms * 1_000, ..Counts::default() }, ..View::default() };
         a.update(&v, &RateSample { acked_sacked: n, interval_us: 1, ..RateSample::default() }, round, bw, cwnd);
         a.excess()
     };
@@ -233,10 +234,10 @@ fn recovery_conserves_packets_for_a_round_and_then_restores_the_window() {
 #[test]
 fn restart_from_idle_paces_at_the_bandwidth_and_waits_with_probe_rtt() {
     let mut r = Run::probing(0);
-    r.v.app_limited = 1;
+    r.v.counts.app_limited = 1;
     r.wait(11_000);
     r.b.on_event(&r.v, &mut r.w, CaEvent::TxStart);
-    assert_eq!(r.w.pacing_rate, control::bytes_per_sec(1448, 13_421, UNIT));
+    assert_eq!(r.w.pacing_rate, bytes_per_sec(1448, 13_421, UNIT));
     r.ack(0, 1, 1, |s| s.rtt_us = 110_000);
     assert!(r.phase().is_some() && r.b.min_rtt.rtt == 110_000 && !r.b.idle_restart);
 }

@@ -37,7 +37,7 @@ impl Bbr3 {
         let mut cwnd = w.cwnd;
         if self.full.reached {
             cwnd = cwnd.saturating_add(acked).min(target);
-        } else if cwnd < target || v.delivered < INIT_CWND {
+        } else if cwnd < target || v.counts.delivered < INIT_CWND {
             cwnd = cwnd.saturating_add(acked);
         }
         cwnd = cwnd.max(MIN_CWND);

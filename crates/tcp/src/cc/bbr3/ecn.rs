@@ -36,13 +36,13 @@ impl Ecn {
 
     /// Counts from here.
     pub fn restart(&mut self, v: &View) {
-        (self.delivered, self.ce, self.last_ce) = (v.delivered, v.delivered_ce, v.delivered_ce);
+        (self.delivered, self.ce, self.last_ce) = (v.counts.delivered, v.counts.delivered_ce, v.counts.delivered_ce);
     }
 
     /// Ends a round trip: its share of marks, 1/65536.
     fn end_round(&mut self, v: &View) -> u32 {
-        let delivered = v.delivered.wrapping_sub(self.delivered).max(1);
-        let share = (u64::from(v.delivered_ce.wrapping_sub(self.ce)) * u64::from(ONE) / u64::from(delivered)).min(ONE.into()) as u32;
+        let delivered = v.counts.delivered.wrapping_sub(self.delivered).max(1);
+        let share = (u64::from(v.counts.delivered_ce.wrapping_sub(self.ce)) * u64::from(ONE) / u64::from(delivered)).min(ONE.into()) as u32;
         self.alpha = self.alpha - self.alpha / ALPHA_WEIGHT + share / ALPHA_WEIGHT;
         self.restart(v);
         share
@@ -52,11 +52,11 @@ impl Ecn {
 impl Bbr3 {
     /// Takes the marks of one ACK.
     pub(super) fn update_ecn(&mut self, v: &View, w: &Window, rs: &Sample) {
-        if !v.ecn_ok {
+        if !v.ecn.is_on() {
             return;
         }
         let by_share = self.min_rtt.rtt <= self.ecn.max_rtt;
-        if std::mem::replace(&mut self.ecn.last_ce, v.delivered_ce) != v.delivered_ce {
+        if std::mem::replace(&mut self.ecn.last_ce, v.counts.delivered_ce) != v.counts.delivered_ce {
             self.ecn.marked = true;
             if !by_share {
                 self.latest.note(v);

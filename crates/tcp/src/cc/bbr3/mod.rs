@@ -142,7 +142,7 @@ impl CongestionController for Bbr3 {
 
     // §5.4.1: restart from idle at the bandwidth, not faster.
     fn on_event(&mut self, v: &View, w: &mut Window, e: CaEvent) {
-        if e != CaEvent::TxStart || v.app_limited == 0 && !self.min_rtt.slowed.lasts(v) {
+        if e != CaEvent::TxStart || v.counts.app_limited == 0 && !self.min_rtt.slowed.lasts(v) {
             return;
         }
         self.idle_restart = true;

@@ -68,7 +68,7 @@ impl Rounds {
 
     /// A round trip begins with what is sent now.
     pub fn restart(&mut self, v: &View) {
-        self.end = v.delivered;
+        self.end = v.counts.delivered;
     }
 }
 
@@ -187,7 +187,7 @@ impl LossRound {
         self.inflight = self.inflight.max(rs.delivered);
         self.start = rs.prior_delivered.is_some_and(|d| !before(d, self.end));
         if self.start {
-            self.end = v.delivered;
+            self.end = v.counts.delivered;
         }
     }
 
@@ -202,7 +202,7 @@ impl LossRound {
     pub fn note(&mut self, v: &View) -> bool {
         let first = !self.lossy;
         if first {
-            self.end = v.delivered;
+            self.end = v.counts.delivered;
         }
         self.lossy = true;
         first

@@ -3,7 +3,7 @@
 use super::control::STARTUP_GAIN;
 use super::states::Acks;
 use super::*;
-use crate::cc::RateSample;
+use crate::cc::{EcnMode, RateSample};
 use tcpscape_base::{Duration, Time};
 
 /// A connection with 100 ms of RTT whose ACKs are written by hand.
@@ -31,9 +31,9 @@ impl Run {
     /// `ms` later an ACK for `n` packets, the first of them sent `flight` deliveries ago.
     fn ack(&mut self, ms: u64, n: u32, flight: u32, change: impl Fn(&mut RateSample)) {
         self.v.now += Duration::millis(ms);
-        let prior_delivered = (self.v.delivered + n).saturating_sub(flight);
-        self.v.delivered += n;
-        self.v.delivered_mstamp = self.v.now.micros();
+        let prior_delivered = (self.v.counts.delivered + n).saturating_sub(flight);
+        self.v.counts.delivered += n;
+        self.v.counts.delivered_us = self.v.now.micros();
         let mut rate = RateSample {
             prior_delivered,
             prior_mstamp: 1,
@@ -45,7 +45,7 @@ impl Run {
             ..RateSample::default()
         };
         change(&mut rate);
-        self.v.lost += rate.losses;
+        self.v.counts.lost += rate.losses;
         self.b.on_ack(&self.v, &mut self.w, &AckSample { acked: n, ack: 0, may_raise: true, rate });
     }
 
@@ -342,7 +342,7 @@ fn the_smallest_rtt_is_forgotten_after_ten_seconds() {
 #[test]
 fn idleness_is_as_good_as_probe_rtt_and_startup_comes_back_after_it() {
     let mut r = Run::cruising();
-    (r.v.app_limited, r.v.in_flight) = (1, 0);
+    (r.v.counts.app_limited, r.v.in_flight) = (1, 0);
     r.v.now += Duration::millis(6_000);
     r.b.on_event(&r.v, &mut r.w, CaEvent::TxStart);
     // 800 packets/s · 1,448 B · 0.99.
@@ -435,7 +435,7 @@ fn four_packets_are_the_least() {
 
 fn marked(min_rtt: u32) -> Run {
     let mut r = Run::new();
-    r.v.ecn_ok = true;
+    r.v.ecn = EcnMode::Classic;
     (r.b.min_rtt.rtt, r.v.in_flight) = (min_rtt, 80);
     r
 }
@@ -446,11 +446,11 @@ fn marks_on_a_short_path_end_startup() {
     let mut r = marked(4_000);
     r.rounds(&[10, 20]);
     for n in [20, 19, 20] {
-        r.v.delivered_ce += n;
+        r.v.counts.delivered_ce += n;
         r.round(40);
         assert_eq!(r.b.state, State::Startup, "{n}");
     }
-    r.v.delivered_ce += 20;
+    r.v.counts.delivered_ce += 20;
     r.round(40);
     assert!(r.b.full.reached && r.b.long.inflight == 40);
 }
@@ -459,10 +459,10 @@ fn marks_on_a_short_path_end_startup() {
 #[test]
 fn marks_on_a_short_path_lower_the_short_term_volume_by_their_share() {
     let mut r = Run::cruising();
-    (r.v.ecn_ok, r.b.ecn.max_rtt) = (true, 100_000);
+    (r.v.ecn, r.b.ecn.max_rtt) = (EcnMode::Classic, 100_000);
     r.b.ecn.restart(&r.v);
     let cwnd = r.w.cwnd;
-    r.v.delivered_ce += 20;
+    r.v.counts.delivered_ce += 20;
     r.round(80);
     assert_eq!(r.b.short.inflight, cwnd - (f64::from(cwnd) * 0.953_125 / 3.0) as u32);
     assert_eq!(r.b.short.bw, Bw::MAX);
@@ -472,9 +472,9 @@ fn marks_on_a_short_path_lower_the_short_term_volume_by_their_share() {
 #[test]
 fn marks_on_a_long_path_count_as_a_loss() {
     let mut r = Run::cruising();
-    r.v.ecn_ok = true;
+    r.v.ecn = EcnMode::Classic;
     r.b.ecn.restart(&r.v);
-    r.v.delivered_ce += 1;
+    r.v.counts.delivered_ce += 1;
     r.ack(50, 40, 80, |_| {});
     assert!(r.b.latest.lossy);
     r.ack(100, 80, 80, |_| {});

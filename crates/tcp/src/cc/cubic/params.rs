@@ -63,7 +63,7 @@ const fn param(name: &'static str, about: &'static str, (min, default, max): (i6
 }
 
 /// All of them.
-pub(in crate::cc) const PARAMS: &[Param] = &[
+pub(crate) const PARAMS: &[Param] = &[
     FAST_CONVERGENCE,
     BETA,
     INITIAL_SSTHRESH,

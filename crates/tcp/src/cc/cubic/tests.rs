@@ -107,9 +107,9 @@ fn an_unchanged_window_is_evaluated_32_times_a_second() {
 fn idle_time_moves_the_epoch() {
     let (mut c, mut w) = reduced(100, 0);
     c.update(&at(0), w.cwnd, 1);
-    c.on_event(&View { lsndtime: 1_100, ..at(5_000) }, &mut w, CaEvent::TxStart);
+    c.on_event(&View { last_sent: 1_100, ..at(5_000) }, &mut w, CaEvent::TxStart);
     assert_eq!(c.epoch.unwrap().start, 1_400); // idle from jiffy 1,100 to 1,500
-    c.on_event(&View { lsndtime: 1_100, ..at(5_000) }, &mut w, CaEvent::TxStart);
+    c.on_event(&View { last_sent: 1_100, ..at(5_000) }, &mut w, CaEvent::TxStart);
     assert_eq!(c.epoch.unwrap().start, 1_500); // never later than now
 }
 

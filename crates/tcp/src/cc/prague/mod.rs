@@ -11,7 +11,7 @@
 //! feedback it is Reno.
 
 use super::reno::{half, held_by_window};
-use super::{AckSample, CaEvent, CongestionController, Options, Param, Reno, Snapshot, View, Window};
+use super::{AckSample, CaEvent, CongestionController, EcnMode, Options, Param, Reno, Snapshot, View, Window};
 use tcpscape_base::CaState;
 
 #[cfg(test)]
@@ -110,13 +110,13 @@ struct Round {
 
 impl Round {
     fn begin(v: &View) -> Round {
-        Round { end: v.snd_nxt, delivered: v.delivered, delivered_ce: v.delivered_ce }
+        Round { end: v.snd_nxt, delivered: v.counts.delivered, delivered_ce: v.counts.delivered_ce }
     }
 
     /// F of the draft's §2.3.2: the share of the packets delivered since it began that were marked, times 2^24.
     fn marked_share(&self, v: &View) -> u64 {
-        let marked = u64::from(v.delivered_ce.wrapping_sub(self.delivered_ce));
-        let delivered = u64::from(v.delivered.wrapping_sub(self.delivered)).max(1);
+        let marked = u64::from(v.counts.delivered_ce.wrapping_sub(self.delivered_ce));
+        let delivered = u64::from(v.counts.delivered.wrapping_sub(self.delivered)).max(1);
         ((marked << ALPHA_SHIFT) / delivered).min(ALPHA_ONE)
     }
 }
@@ -261,7 +261,7 @@ impl Prague {
 
     // The marks that an ACK tells of; the first of all ends slow start at half of the window (docs/models/prague.md).
     fn take_marks(&mut self, v: &View, w: &mut Window) -> u32 {
-        let marks = v.delivered_ce.wrapping_sub(std::mem::replace(&mut self.marks, v.delivered_ce));
+        let marks = v.counts.delivered_ce.wrapping_sub(std::mem::replace(&mut self.marks, v.counts.delivered_ce));
         if marks > 0 && !std::mem::replace(&mut self.seen_mark, true) && self.halves_at_first_mark {
             self.reduce(1, 1);
             w.ssthresh = self.packets(w);
@@ -317,13 +317,13 @@ impl CongestionController for Prague {
     }
 
     fn init(&mut self, v: &View, w: &mut Window) {
-        self.accurate = v.accurate_ecn;
+        self.accurate = v.ecn == EcnMode::Accurate;
         if !self.accurate {
             return;
         }
         w.paced = true;
         self.set_window(u64::from(w.cwnd) << PACKET_SHIFT);
-        self.marks = v.delivered_ce;
+        self.marks = v.counts.delivered_ce;
         self.averaged_us = v.now.micros();
         self.begin_round(v, w);
         self.pace(v, w);

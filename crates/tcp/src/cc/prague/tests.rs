@@ -9,8 +9,7 @@ fn view(rtt_ms: u32) -> View {
         srtt_us: rtt_ms * 8_000,
         min_rtt_us: rtt_ms * 1_000,
         is_cwnd_limited: true,
-        ecn_ok: true,
-        accurate_ecn: true,
+        ecn: EcnMode::Accurate,
         snd_nxt: 1,
         ..View::default()
     }
@@ -29,8 +28,8 @@ fn avoiding(v: &View, cwnd: u32) -> (Prague, Window) {
 
 /// Acknowledges `n` packets, `marks` of them marked.
 fn ack(p: &mut Prague, v: &mut View, w: &mut Window, n: u32, marks: u32) {
-    v.delivered += n;
-    v.delivered_ce += marks;
+    v.counts.delivered += n;
+    v.counts.delivered_ce += marks;
     p.on_ack(v, w, &AckSample { acked: n, may_raise: true, ..AckSample::default() });
 }
 
@@ -170,7 +169,7 @@ fn the_smallest_window_grows_while_data_wait() {
 
 #[test]
 fn without_accurate_feedback_it_is_reno() {
-    let v = View { accurate_ecn: false, ..view(50) };
+    let v = View { ecn: EcnMode::Classic, ..view(50) };
     let mut p = Prague::new(&Options::default());
     let mut w = Window { cwnd: 50, prior_cwnd: 90, ..Window::default() };
     p.init(&v, &mut w);

@@ -1,6 +1,7 @@
 //! Accurate ECN feedback (RFC 9768).
 
 use super::*;
+use crate::cc::EcnMode;
 use tcpscape_base::Ecn;
 
 /// A prague connection whose peer answered the SYN with this code; its SYN and the ACK of the SYN-ACK.
@@ -94,5 +95,5 @@ fn an_ack_of_nothing_is_not_read() {
 #[test]
 fn a_mark_on_the_syn_is_known_to_the_control() {
     let (x, ..) = answered(0b110, Ecn::Ect1);
-    assert_eq!((x.s.view().delivered_ce, x.s.view().accurate_ecn), (1, true));
+    assert_eq!((x.s.view().counts.delivered_ce, x.s.view().ecn), (1, EcnMode::Accurate));
 }
