@@ -4,12 +4,27 @@
 //! [`AckReport`]; then recovery decides, the congestion control sets the window, and what is due goes out. How it differs:
 //! docs/models/sender.md. Not modelled: data from the peer.
 
-use super::flight::{timestamp, Delivery, Marks, Reading, SackOption, Span, Surroundings};
-use super::recovery::Phase;
-use super::reduction::Actions;
+use super::flight::{timestamp, Context, Delivery, Marks, Reading, SackOption, Span};
 use super::report::{AckReport, Prior};
 use super::Sender;
 use tcpscape_base::{CaState, Flags, Segment};
+
+/// What a segment is to an established connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// The SYN-ACK again.
+    Syn,
+    /// Refused by PAWS.
+    OldTimestamp,
+    /// It acknowledges what was never sent; it is dropped without an answer.
+    Unsent,
+    /// Its number is the left edge or above.
+    Current,
+    /// Its number is below the left edge, by a window at most.
+    Old,
+    /// Older than that.
+    TooOld,
+}
 
 /// The RTT that an ACK shows, µs.
 #[derive(Clone, Copy, Debug, Default)]
@@ -26,33 +41,45 @@ impl Sender {
     /// A segment has come on an established connection.
     pub(super) fn on_established(&mut self, s: &Segment) {
         self.stats.segs_in += 1;
-        if s.flags.has(Flags::SYN) {
-            let ack = self.bare_ack(self.flight.nxt());
-            self.out.push_back((ack, 0));
-            return;
-        }
-        let una = self.flight.una();
-        if !self.peer.accepts(s, una, self.rtt.rto(), &self.cfg.jiffies, &self.cfg.kernel) {
-            self.stats.paws_rejected += 1;
-            return self.answer_unacceptable();
-        }
-        if s.ack > self.flight.nxt() {
-            return;
-        }
-        if s.ack >= una {
-            self.on_ack(s);
-        } else if self.peer.is_recent(s.ack, &self.flight) {
-            self.on_old_ack(s);
-        } else {
-            return self.answer_unacceptable();
+        match self.classify(s) {
+            Kind::Syn => return self.repeat_ack(),
+            Kind::OldTimestamp | Kind::TooOld => return self.answer_unacceptable(),
+            Kind::Unsent => return,
+            Kind::Current => self.on_ack(s),
+            Kind::Old => self.on_old_ack(s),
         }
         self.push_pending();
         self.check_space();
     }
 
+    /// RFC 9293 §3.10.7.4, RFC 7323 §5.3: whether the segment is acceptable. If its timestamp is, the peer's timestamps are taken over.
+    fn classify(&mut self, s: &Segment) -> Kind {
+        let una = self.flight.una();
+        if s.flags.has(Flags::SYN) {
+            Kind::Syn
+        } else if !self.peer.accepts(s, una, self.rtt.rto(), &self.cfg.jiffies, &self.cfg.kernel) {
+            self.stats.paws_rejected += 1;
+            Kind::OldTimestamp
+        } else if s.ack > self.flight.nxt() {
+            Kind::Unsent
+        } else if s.ack >= una {
+            Kind::Current
+        } else if self.peer.is_recent(s.ack, &self.flight) {
+            Kind::Old
+        } else {
+            Kind::TooOld
+        }
+    }
+
+    /// The SYN-ACK has come again, so its ACK was lost.
+    fn repeat_ack(&mut self) {
+        let ack = self.bare_ack(self.flight.nxt());
+        self.out.push_back((ack, 0));
+    }
+
     // RFC 9293 §3.10.7.4: an unacceptable segment is answered by an ACK.
     fn answer_unacceptable(&mut self) {
-        if self.peer.may_answer(self.tick(), &self.cfg.jiffies) {
+        if self.peer.take_answer(self.tick(), &self.cfg.jiffies) {
             self.send_ack();
         }
     }
@@ -61,18 +88,13 @@ impl Sender {
     fn on_ack(&mut self, s: &Segment) {
         let mut report = AckReport::new(s.ack, self.prior(), self.flight.out() == 0);
         self.read(s, &mut report);
-        self.tell_ack(&report);
+        self.notify_control(&report);
         if report.was_idle {
             return self.on_idle_ack(&report);
         }
-        if self.tlp.is_out() {
-            self.judge_probe(&report);
-        }
-        let calm = self.recovery.phase() == Phase::Open && !report.is_alarming();
-        let actions = if calm { Actions::NONE } else { self.step(&report) };
-        if report.restarts_timer && !actions.timer_is_set {
-            self.set_timer();
-        }
+        self.judge_probe(&report);
+        let actions = self.recover(&report);
+        self.restart_timer(&report, &actions);
         self.control_window(&report);
         self.resend(actions.resend);
     }
@@ -80,7 +102,7 @@ impl Sender {
     /// An ACK while nothing is in flight speaks of the window, and perhaps of a duplicate.
     fn on_idle_ack(&mut self, report: &AckReport) {
         if report.duplicate.is_some() {
-            self.step(report);
+            self.recover(report); // nothing is in flight, so nothing is sent again
         }
         self.on_window_news();
         self.judge_probe(report);
@@ -93,9 +115,9 @@ impl Sender {
         }
         let una = self.flight.una();
         let mut report = AckReport::new(una, Prior { una, ..Prior::default() }, false);
-        self.read_sack(s, self.surroundings(), &mut report);
-        self.learn(&report.told);
-        let actions = self.step(&report);
+        self.read_sack(s, self.context(), &mut report);
+        self.learn(&report.delivery);
+        let actions = self.recover(&report);
         self.resend(actions.resend);
     }
 
@@ -112,7 +134,7 @@ impl Sender {
         }
     }
 
-    /// Applies an ACK to the segments in flight, the peer's window, the RTT and the counts of deliveries, and writes down what it told. This is
+    /// Applies an ACK to the segments in flight, the peer's window, the RTT and the counts of deliveries, and writes down what it delivery. This is
     /// the only place that fills a report in; it is not returned because it is long.
     fn read(&mut self, s: &Segment, report: &mut AckReport) {
         if report.advanced() {
@@ -120,18 +142,18 @@ impl Sender {
         }
         report.predicted = self.peer.predicts(s);
         report.window_update = self.take_window(s);
-        let around = self.surroundings();
+        let context = self.context();
         if s.nsack > 0 {
-            self.read_sack(s, around, report);
+            self.read_sack(s, context, report);
         }
         report.congestion = self.ecn.echoes(s);
-        let by_sack = report.told.sacked + report.duplicate.map_or(0, |d| d.segments);
+        let by_sack = report.delivery.sacked + report.duplicate.map_or(0, |d| d.segments);
         self.delivery.count(by_sack, report.congestion);
         if !report.was_idle {
-            self.read_number(around, report);
+            self.read_number(context, report);
             report.delivered = self.delivery.delivered().wrapping_sub(report.prior.delivered);
             report.congestion |= self.read_ace(s, report.delivered);
-            self.rack.adapt(report.told.sampled.as_ref().map_or(0, |p| p.delivered_then), self.delivery.delivered());
+            self.rack.adapt(report.delivery.sampled.as_ref().map_or(0, |p| p.delivered_then), self.delivery.delivered());
         }
     }
 
@@ -147,18 +169,18 @@ impl Sender {
         update
     }
 
-    fn surroundings(&self) -> Surroundings {
-        Surroundings {
+    fn context(&self) -> Context {
+        Context {
             now_us: self.now_us(),
             min_rtt_us: self.rtt.min_us(),
             echo: self.peer.echo(),
             recovery_point: self.recovery.point(),
-            undo_from: self.recovery.undo.from(),
+            undo_from: self.recovery.undo.left_edge(),
         }
     }
 
     /// Applies the SACK option of an ACK.
-    fn read_sack(&mut self, s: &Segment, around: Surroundings, r: &mut AckReport) {
+    fn read_sack(&mut self, s: &Segment, context: Context, r: &mut AckReport) {
         let mut option = SackOption::of(s);
         let duplicate = option.duplicate(self.peer.max_window(), self.cfg.mss);
         r.probe_duplicate = duplicate.is_some_and(|d| d.segments == 1 && self.tlp.ends_at(d.end));
@@ -166,7 +188,7 @@ impl Sender {
         self.stats.dsack_dups += duplicate.map_or(0, |d| u64::from(d.segments));
         r.duplicate = duplicate.filter(|_| self.stats.dsack_dups <= self.stats.retransmits);
         let nxt = self.flight.nxt();
-        let mut reading = Reading::of(&mut self.flight, &mut r.told, around, r.ack);
+        let mut reading = Reading::of(&mut self.flight, &mut r.delivery, context, r.ack);
         if let Some(d) = r.duplicate {
             if !r.probe_duplicate {
                 self.rack.on_duplicate();
@@ -176,43 +198,43 @@ impl Sender {
         for &block in option.usable(r.duplicate.is_some(), r.ack, nxt) {
             reading.sack(block);
         }
-        self.recovery.undo.duplicates(r.told.needless);
+        self.recovery.undo.duplicates(r.delivery.needless);
         // After a timeout that cannot be undone, SACKs tell of its own retransmissions.
-        if self.recovery.state() != CaState::Loss || around.undo_from.is_some() {
-            self.note_reordering(r.told.overtaken_sack);
+        if self.recovery.state() != CaState::Loss || context.undo_from.is_some() {
+            self.note_reordering(r.delivery.overtaken_sack);
         }
     }
 
     /// Applies the number of an ACK to the segments in flight and to the RTT.
-    fn read_number(&mut self, around: Surroundings, r: &mut AckReport) {
+    fn read_number(&mut self, context: Context, r: &mut AckReport) {
         let sacked_before = self.flight.sacked();
-        Reading::of(&mut self.flight, &mut r.told, around, r.ack).acknowledge();
-        self.delivery.count(r.told.acked_first, r.congestion);
-        self.learn(&r.told);
-        r.is_duplicate = !r.advanced() && !r.window_update && r.told.acked == 0 && r.duplicate.is_none();
+        Reading::of(&mut self.flight, &mut r.delivery, context, r.ack).acknowledge();
+        self.delivery.count(r.delivery.acked_first, r.congestion);
+        self.learn(&r.delivery);
+        r.is_duplicate = !r.advanced() && !r.window_update && r.delivery.acked == 0 && r.duplicate.is_none();
         r.reneged = self.flight.front().is_some_and(|s| s.is(Marks::SACKED));
         self.measure_rtt(sacked_before > 0, r);
-        if r.told.lowest_acked.is_some_and(|low| low < r.prior.sacked_end) {
-            self.note_reordering(r.told.lowest_acked);
+        if r.delivery.lowest_acked.is_some_and(|low| low < r.prior.sacked_end) {
+            self.note_reordering(r.delivery.lowest_acked);
         }
     }
 
     /// RFC 6298 §3: takes an RTT sample.
     fn measure_rtt(&mut self, was_sacked: bool, r: &mut AckReport) {
         let now_us = self.now_us();
-        let told = &r.told;
-        let rtt = self.rtt_evidence(told, now_us);
+        let delivery = &r.delivery;
+        let rtt = self.rtt_evidence(delivery, now_us);
         // One short segment is acknowledged alone, nothing was delivered since it left, and nothing else is said: the receiver may have waited
         // for a second one.
-        let alone = told.acked == 1 && !told.partial && !was_sacked && r.ack - r.prior.una < u64::from(self.cfg.mss);
-        let by_number = told.acked_times.is_some() && !told.acked_resent;
-        let next_delivered = || told.sampled.as_ref().map_or(0, |p| p.delivered_then).wrapping_add(1) == self.delivery.delivered();
-        let quiet = told.sacked == 0 && !r.congestion && r.duplicate.is_none();
+        let alone = delivery.acked == 1 && !delivery.partial && !was_sacked && r.ack - r.prior.una < u64::from(self.cfg.mss);
+        let by_number = delivery.acked_times.is_some() && !delivery.acked_resent;
+        let next_delivered = || delivery.sampled.as_ref().map_or(0, |p| p.delivered_then).wrapping_add(1) == self.delivery.delivered();
+        let quiet = delivery.sacked == 0 && !r.congestion && r.duplicate.is_none();
         r.maybe_delayed = alone && by_number && quiet && next_delivered();
         r.rtt_us = rtt.last.map_or(-1, |us| us as i64);
         // SACKs that tell a longer RTT than the oldest segment has waited move the timer, too.
         let oldest_is_younger = |us| self.flight.front().is_some_and(|s| s.sent_us() + us > now_us);
-        r.restarts_timer = told.acked > 0 || rtt.sacked.is_some_and(oldest_is_younger);
+        r.restarts_timer = delivery.acked > 0 || rtt.sacked.is_some_and(oldest_is_younger);
         if let Some(first) = rtt.first {
             let last = rtt.last.unwrap_or(0) as u32;
             self.take_rtt(first as u32, last, r.maybe_delayed);
@@ -220,15 +242,15 @@ impl Sender {
     }
 
     /// Originals acknowledged first, then those SACKed, then the echoed timestamp (RFC 7323 §4.1), which is exact to 1 ms.
-    fn rtt_evidence(&self, told: &Delivery, now_us: u64) -> RttEvidence {
+    fn rtt_evidence(&self, delivery: &Delivery, now_us: u64) -> RttEvidence {
         let since = |us: u64| now_us.saturating_sub(us);
-        let numbered = told.acked_times.filter(|_| !told.acked_resent);
+        let numbered = delivery.acked_times.filter(|_| !delivery.acked_resent);
         let first = |span: Option<Span>| span.map(|s| since(s.first_us));
         let last = |span: Option<Span>| span.map(|s| since(s.last_us));
-        let sacked = first(told.sacked_times);
-        let evidence = RttEvidence { first: first(numbered).or(sacked), last: last(told.sacked_times).or(last(numbered)), sacked };
+        let sacked = first(delivery.sacked_times);
+        let evidence = RttEvidence { first: first(numbered).or(sacked), last: last(delivery.sacked_times).or(last(numbered)), sacked };
         let echo = self.peer.echo();
-        if evidence.first.is_some() || echo == 0 || told.acked == 0 {
+        if evidence.first.is_some() || echo == 0 || delivery.acked == 0 {
             return evidence;
         }
         let echoed = u64::from(timestamp(self.now.time.0).wrapping_sub(echo).max(1)) * 1_000;
@@ -251,9 +273,9 @@ impl Sender {
 
     /// RACK and the rate sample learn of what was delivered.
     #[inline]
-    fn learn(&mut self, told: &Delivery) {
-        self.rack.delivered(told);
-        if let Some(p) = &told.sampled {
+    fn learn(&mut self, delivery: &Delivery) {
+        self.rack.delivered(delivery);
+        if let Some(p) = &delivery.sampled {
             self.delivery.sampled(p);
         }
     }

@@ -71,10 +71,10 @@ impl Sender {
     }
 
     /// An ACK has been read, before anything is decided.
-    pub(super) fn tell_ack(&mut self, r: &AckReport) {
+    pub(super) fn notify_control(&mut self, r: &AckReport) {
         if !r.was_idle {
-            let since = self.delivery.delivered().wrapping_sub(r.told.sampled.as_ref().map_or(0, |p| p.delivered_then));
-            let acked = PktsAcked { pkts_acked: r.told.acked, rtt_us: r.rtt_us, in_flight: self.cfg.mss.wrapping_mul(since) };
+            let since = self.delivery.delivered().wrapping_sub(r.delivery.sampled.as_ref().map_or(0, |p| p.delivered_then));
+            let acked = PktsAcked { pkts_acked: r.delivery.acked, rtt_us: r.rtt_us, in_flight: self.cfg.mss.wrapping_mul(since) };
             let v = self.view();
             self.control.cc.pkts_acked(&v, &mut self.w, &acked);
         }
@@ -88,7 +88,7 @@ impl Sender {
     /// The window after an ACK: reduced packet by packet while a reduction is under way, otherwise the control's affair.
     pub(super) fn control_window(&mut self, r: &AckReport) {
         // Where segments often arrive out of order, any delivery lets the window grow; otherwise only progress in order does.
-        let progress = r.told.acked > 0 || (r.told.sacked > 0 && self.rack.reordering.is_large());
+        let progress = r.delivery.acked > 0 || (r.delivery.sacked > 0 && self.rack.reordering.is_large());
         let acked = self.delivery.delivered().wrapping_sub(r.prior.delivered);
         let sample = AckSample { acked, ack: r.ack, may_raise: progress, rate: self.rate_sample(r, acked) };
         let owns = self.control.owns_window;
@@ -113,10 +113,10 @@ impl Sender {
     #[inline]
     fn rate_sample(&mut self, r: &AckReport, acked: u32) -> RateSample {
         let (now_us, min_rtt_us, marked) = (self.now_us(), self.rtt.min_us(), self.flight.marked_lost());
-        let mut rate = self.delivery.sample(r.told.sampled.as_ref(), acked, now_us, min_rtt_us, r.prior.rates_usable);
+        let mut rate = self.delivery.sample(r.delivery.sampled.as_ref(), acked, now_us, min_rtt_us, r.prior.rates_usable);
         rate.rtt_us = r.rtt_us;
         rate.losses = marked.wrapping_sub(r.prior.marked_lost);
-        rate.lost = marked.wrapping_sub(r.told.sampled.as_ref().map_or(0, |p| p.lost_then));
+        rate.lost = marked.wrapping_sub(r.delivery.sampled.as_ref().map_or(0, |p| p.lost_then));
         rate.prior_in_flight = r.prior.in_flight;
         rate.is_ack_delayed = r.maybe_delayed;
         rate

@@ -160,7 +160,7 @@ mod tests {
         }
     }
 
-    /// §3.1: ten packets, sent over 2 ms, delivered over 5 ms: the slower side, 10 packets in 5 ms.
+    /// §3.3: ten packets, sent over 2 ms, delivered over 5 ms: the slower side, 10 packets in 5 ms. Sent over 8 ms: 10 packets in 8 ms.
     #[test]
     fn the_slower_of_sending_and_delivering_is_the_rate() {
         let mut r = DeliveryRate::new();
@@ -170,6 +170,8 @@ mod tests {
         let s = r.sample(Some(&sampled(&d, 2_000)), 10, 15_000, 1_000, true);
         assert_eq!((s.delivered, s.interval_us), (10, 5_000));
         assert_eq!(r.bytes_per_second(1_000), 2_000_000);
+        let s = r.sample(Some(&sampled(&d, 8_000)), 10, 15_000, 1_000, true);
+        assert_eq!((s.delivered, s.interval_us), (10, 8_000));
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! F-RTO: was a retransmission timeout spurious?
 //!
-//! Source: RFC 5682 §3.1 (SACK-enhanced). How it differs: a timeout that follows another without progress is watched as well
-//! (docs/models/recovery.md). Not modelled: the basic algorithm of §2.1, for connections without SACK.
+//! Source: RFC 5682 §3.1 (SACK-enhanced). How it differs: an original that the first ACK delivers proves the timeout spurious already, and any SACK
+//! or duplicate ACK after new data were sent says that it was not (docs/models/recovery.md). Not modelled: the basic algorithm of §2.1, for
+//! connections without SACK.
 
 /// Whether the timeout's outcome is still watched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,6 +65,7 @@ mod tests {
         assert_eq!(Frto::Watching.judge(&advance), Conclusion::TryNew);
         let original = AfterTimeout { original: true, sent_new: true, ..advance };
         assert_eq!(Frto::Watching.judge(&original), Conclusion::Spurious);
+        assert_eq!(Frto::Watching.judge(&AfterTimeout { sent_new: false, ..original }), Conclusion::Spurious);
         let sack = AfterTimeout { sacked_or_duplicate: true, sent_new: true, ..AfterTimeout::default() };
         assert_eq!(Frto::Watching.judge(&sack), Conclusion::Genuine);
         assert_eq!(Frto::Off.judge(&original), Conclusion::Open);

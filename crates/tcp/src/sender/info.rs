@@ -1,6 +1,6 @@
-//! What a sender counts and shows: statistics, `struct tcp_info`, and the time spent under each limit.
+//! What a sender counts and shows: statistics, the fields of TCP_INFO, and the time spent under each limit.
 //!
-//! Source: `tcp_get_info()`, and `TCP_CHRONO_*` extended by the window, pacing and small queues. How it differs: the limit is judged
+//! Source: the fields of TCP_INFO, its three limits extended by the window, pacing and small queues. How it differs: the limit is judged
 //! after each event, so it is exact between events. Not modelled: counters of whole hosts (`/proc/net/snmp`).
 
 use super::{Histogram, Sender};
@@ -86,7 +86,7 @@ impl Default for LimitClock {
     }
 }
 
-/// A sample of the connection, the fields of `struct tcp_info`.
+/// A sample of the connection, the fields of TCP_INFO.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Info {
     /// Congestion window, packets.

@@ -42,7 +42,7 @@ impl Sender {
         let mut left = bytes;
         while left > 0 {
             if self.buffer.room_in_tail(goal) == 0 {
-                if !self.buffer.may_begin(&self.flight) {
+                if !self.buffer.has_room_or_blocks(&self.flight) {
                     break;
                 }
                 self.restart_after_pause();
@@ -147,7 +147,7 @@ impl Sender {
 
     /// What becomes of the next unsent data; `most` segments make a burst.
     fn next(&mut self, push: Push, most: u32) -> Next {
-        if self.buffer.is_empty() || self.is_held_by_pacing() {
+        if self.buffer.is_empty() || self.wait_for_pacing() {
             return Next::Waits;
         }
         let quota = match self.cwnd_quota() {
@@ -176,7 +176,7 @@ impl Sender {
             }
             self.burst_length(len, single, quota.min(most))
         };
-        if self.is_host_full(len.min(burst), 1) {
+        if self.throttle_if_host_is_full(len.min(burst), 1) {
             // It was cut to size before the queue was looked at, and stays so.
             self.buffer.cut_head(burst);
             return Next::Waits;
@@ -221,38 +221,41 @@ impl Sender {
             return full;
         }
         let rest = admitted % self.cfg.mss;
-        if self.nagle_holds(rest > 0) {
-            admitted - rest
-        } else {
-            admitted
-        }
+        let held = if self.nagle_holds(rest > 0) { rest } else { 0 };
+        admitted - held
     }
 
     /// Whether `len` unsent bytes wait for the next ACK, because it is near and would let a larger burst go: docs/models/sender.md, "Waiting
     /// for a fuller burst".
     fn waits_for_larger(&self, len: u32, single: bool, most: u32) -> Option<Next> {
-        let since_last = self.now.time.0.saturating_sub(self.pacer.next_ns());
-        if self.recovery.state() >= CaState::Recovery || since_last > NEAR_NS {
+        let mss = self.cfg.mss;
+        let by_window = (self.window_end() - self.flight.nxt()) as u32;
+        let by_cwnd = (self.w.cwnd - self.flight.in_flight()).saturating_mul(mss);
+        let admitted = by_window.min(by_cwnd);
+        let whole_window = self.peer.window().min(self.w.cwnd.saturating_mul(mss));
+        let is_large = admitted >= most * mss || admitted >= whole_window / WINDOW_SHARE || (!single && admitted >= len);
+        if is_large || !self.ack_is_near() {
             return None;
         }
-        let by_window = (self.window_end() - self.flight.nxt()) as u32;
-        let by_cwnd = (self.w.cwnd - self.flight.in_flight()).saturating_mul(self.cfg.mss);
-        let admitted = by_window.min(by_cwnd);
-        let whole_window = self.peer.window().min(self.w.cwnd.saturating_mul(self.cfg.mss));
-        let is_large = admitted >= most * self.cfg.mss || (!single && admitted >= len);
-        if is_large || admitted >= whole_window / WINDOW_SHARE {
-            return None;
+        Some(if by_cwnd < by_window && by_cwnd <= len { Next::WaitsForCwnd } else { Next::Waits })
+    }
+
+    /// Whether it is worth to wait for the next ACK: the last transmission was within 1 ms, nothing is being repaired, and the ACK of the oldest
+    /// segment is due within 1 ms or half the RTT.
+    fn ack_is_near(&self) -> bool {
+        let now_ns = self.now.time.0;
+        let repairing = self.recovery.state() >= CaState::Recovery;
+        if repairing || now_ns.saturating_sub(self.pacer.next_ns()) > NEAR_NS {
+            return false;
         }
         let srtt_ns = u64::from(self.rtt.srtt8_us()) * 125;
-        let ack_is_near =
-            self.flight.front().is_some_and(|oldest| oldest.sent_ns + srtt_ns <= self.now.time.0 + (srtt_ns / 2).min(NEAR_NS));
-        let reason = if by_cwnd < by_window && by_cwnd <= len { Next::WaitsForCwnd } else { Next::Waits };
-        ack_is_near.then_some(reason)
+        let near_ns = now_ns + NEAR_NS.min(srtt_ns / 2);
+        self.flight.front().is_some_and(|oldest| oldest.sent_ns + srtt_ns <= near_ns)
     }
 
     /// TCP small queues: whether so much waits in the host's own queue that `len` more bytes wait here. The limit is two such bursts or what
     /// the rate sends in 1/1024 s, times `factor`.
-    pub(super) fn is_host_full(&mut self, len: u32, factor: u64) -> bool {
+    pub(super) fn throttle_if_host_is_full(&mut self, len: u32, factor: u64) -> bool {
         if !self.cfg.tsq || self.flight.is_one_burst() {
             return false;
         }
@@ -378,7 +381,7 @@ impl Sender {
         if self.window_use.after_pause(self.w.cwnd, tick, self.rtt.rto()).is_none() {
             return;
         }
-        self.event(CaEvent::CwndRestart);
+        self.event(CaEvent::CwndRestart); // may change the window
         self.w.ssthresh = self.threshold_to_restore();
         if let Some(cwnd) = self.window_use.after_pause(self.w.cwnd, tick, self.rtt.rto()) {
             self.w.cwnd = cwnd;

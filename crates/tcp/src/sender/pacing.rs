@@ -24,7 +24,7 @@ impl Sender {
     }
 
     /// Whether pacing holds the next burst back; where the host's queue paces, TCP does not.
-    pub(super) fn is_held_by_pacing(&mut self) -> bool {
+    pub(super) fn wait_for_pacing(&mut self) -> bool {
         !self.cfg.fq && self.w.paced && self.pacer.holds(self.now.time)
     }
 

@@ -85,7 +85,7 @@ impl Peer {
     }
 
     /// Whether an unacceptable segment is answered at `tick`: twice a second at most.
-    pub fn may_answer(&mut self, tick: u64, clock: &Jiffies) -> bool {
+    pub fn take_answer(&mut self, tick: u64, clock: &Jiffies) -> bool {
         let free = self.answered.map_or(true, |last| tick - last >= clock.hz_over(ANSWERS_A_SECOND));
         if free {
             self.answered = Some(tick);
@@ -125,7 +125,7 @@ const PAWS_TOLERANCE: i32 = 1;
 const PEER_TICKS_6_1: u64 = 1_024;
 /// The same of Linux 6.12.
 const PEER_TICKS_6_12: u64 = 1_200;
-/// `net.ipv4.tcp_invalid_ratelimit` = 500 ms.
+/// Answers in a second at most: `net.ipv4.tcp_invalid_ratelimit` is 500 ms.
 const ANSWERS_A_SECOND: u32 = 2;
 
 #[cfg(test)]
@@ -155,6 +155,6 @@ mod tests {
     fn answers_are_half_a_second_apart() {
         let clock = Jiffies::new(1_000, Duration::ZERO);
         let mut p = Peer::default();
-        assert_eq!([0, 499, 500, 999, 1_000].map(|t| p.may_answer(t, &clock)), [true, false, true, false, true]);
+        assert_eq!([0, 499, 500, 999, 1_000].map(|t| p.take_answer(t, &clock)), [true, false, true, false, true]);
     }
 }

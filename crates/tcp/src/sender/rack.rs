@@ -211,7 +211,7 @@ const MAX_STEPS: u32 = 255;
 
 #[cfg(test)]
 mod tests {
-    use super::super::flight::{Departure, Reading, Surroundings};
+    use super::super::flight::{Context, Departure, Reading};
     use super::*;
 
     const MSS: u32 = 1000;
@@ -221,18 +221,18 @@ mod tests {
         1 + n * u64::from(MSS)
     }
 
-    /// RFC 8985 §3.1's situation: three segments sent 1 ms apart, the last one is SACKed after an RTT of 50 ms.
+    /// Three segments sent 1 ms apart; the last one is SACKed after an RTT of 50 ms.
     fn tail_sacked() -> (Flight, Rack) {
         let mut f = Flight::new();
         for i in 1..=3u64 {
             let d = Departure { sent_ns: i * 1_000_000, delivered: 1, lost: 0, delivered_us: 1, first_sent_us: 1, app_limited: false };
             f.send(MSS, MSS, false, &d);
         }
-        let around = Surroundings { now_us: 53_000, min_rtt_us: 40_000, echo: 0, recovery_point: 1, undo_from: None };
-        let mut told = Delivery::default();
-        Reading::of(&mut f, &mut told, around, 1).sack((seq(2), seq(3)));
+        let context = Context { now_us: 53_000, min_rtt_us: 40_000, echo: 0, recovery_point: 1, undo_from: None };
+        let mut delivery = Delivery::default();
+        Reading::of(&mut f, &mut delivery, context, 1).sack((seq(2), seq(3)));
         let mut rack = Rack::new();
-        rack.delivered(&told);
+        rack.delivered(&delivery);
         (f, rack)
     }
 

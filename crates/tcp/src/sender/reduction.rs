@@ -58,8 +58,18 @@ struct Search {
 impl Sender {
     // ---- an ACK ----
 
-    /// One step of recovery: what the ACK proves, what is lost now, and which phase follows.
-    pub(super) fn step(&mut self, r: &AckReport) -> Actions {
+    /// One step of recovery: what the ACK proves, what is lost now, and which phase follows. While all is in order, and the ACK gives no reason
+    /// to look closer, nothing.
+    #[inline]
+    pub(super) fn recover(&mut self, r: &AckReport) -> Actions {
+        if self.recovery.phase() == Phase::Open && !r.is_alarming() {
+            Actions::NONE
+        } else {
+            self.step(r)
+        }
+    }
+
+    fn step(&mut self, r: &AckReport) -> Actions {
         if r.congestion {
             self.recovery.undo.keep_reduction();
         }
@@ -91,9 +101,9 @@ impl Sender {
             nxt: self.flight.nxt(),
             advanced: r.advanced(),
             echo: self.peer.echo(),
-            original: r.told.original,
-            sacked_or_duplicate: r.told.sacked > 0 || r.is_duplicate,
-            copies: self.flight.resent(),
+            original: r.delivery.original,
+            sacked_or_duplicate: r.delivery.sacked > 0 || r.is_duplicate,
+            copies: self.flight.copies_out(),
         }
     }
 
@@ -192,7 +202,11 @@ impl Sender {
     }
 
     /// RFC 8985 §7.4: what the ACK says to a probe that is out.
+    #[inline]
     pub(super) fn judge_probe(&mut self, r: &AckReport) {
+        if !self.tlp.is_out() {
+            return;
+        }
         let probe_ack = ProbeAck { ack: r.ack, duplicate: r.probe_duplicate, empty: r.is_empty() };
         if self.tlp.on_ack(&probe_ack) == Outcome::Repaired {
             let prr = self.begin_reduction();
@@ -218,13 +232,13 @@ impl Sender {
         if self.flight.out() == 0 || !self.rack.take_to_look() {
             return Search::default();
         }
-        let copies = self.flight.resent();
+        let copies = self.flight.copies_out();
         let wait = self.mark_overdue();
         if let Some(us) = wait {
             let ticks = self.cfg.jiffies.from_micros(us + TIMER_MARGIN_US).min(self.rtt.rto());
             self.arm(Purpose::Reordering, ticks);
         }
-        Search { timer_is_set: wait.is_some(), lost_copies: self.flight.resent() < copies }
+        Search { timer_is_set: wait.is_some(), lost_copies: self.flight.copies_out() < copies }
     }
 
     /// RFC 8985 §6.2 step 5: marks what is lost; returns the time until the next judgement, µs.
@@ -405,7 +419,7 @@ impl Sender {
 
     /// From now on retransmissions are evidence for or against the reduction.
     fn begin_evidence(&mut self) {
-        let copies = self.flight.resent() + u32::from(self.tlp.copy_is_out());
+        let copies = self.flight.copies_out() + u32::from(self.tlp.copy_is_out());
         self.recovery.undo.begin(self.flight.una(), copies);
     }
 

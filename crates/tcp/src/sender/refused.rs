@@ -60,7 +60,7 @@ impl Sender {
     }
 
     fn take_back_copies(&mut self, id: u32, n: u32, burst: u32) {
-        if self.flight.get(id).is(Marks::RESENT) {
+        if self.flight.get(id).is(Marks::COPY_OUT) {
             self.flight.take_back_copies(id, n);
         } else {
             self.tlp.end(); // no probe is out

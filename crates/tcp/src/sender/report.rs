@@ -1,5 +1,5 @@
-//! What one ACK says, once it has been applied to the segments in flight. It is made in `ack.rs`, read by everything that decides, and never
-//! changed.
+//! What one ACK says, once it has been applied to the segments in flight. It is written in `ack.rs`, read by everything that decides, and not
+//! changed after that.
 
 use super::flight::{Delivery, Duplicate};
 
@@ -19,7 +19,7 @@ pub(super) struct AckReport {
     /// It echoes congestion.
     pub congestion: bool,
     /// What the segments that it delivered tell.
-    pub told: Delivery,
+    pub delivery: Delivery,
     /// Packets that it delivered: acknowledged or SACKed for the first time, or reported as duplicates.
     pub delivered: u32,
     /// Its DSACK, if it has one that counts.
@@ -66,7 +66,7 @@ impl AckReport {
             predicted: false,
             window_update: false,
             congestion: false,
-            told: Delivery::default(),
+            delivery: Delivery::default(),
             delivered: 0,
             duplicate: None,
             probe_duplicate: false,
@@ -85,10 +85,10 @@ impl AckReport {
     /// Whether it gives a reason to look for losses: SACKs, duplicates, congestion, or nothing new at all.
     #[inline]
     pub fn is_alarming(&self) -> bool {
-        self.told.sacked > 0 || self.congestion || self.duplicate.is_some() || !(self.window_update || self.told.acked > 0)
+        self.delivery.sacked > 0 || self.congestion || self.duplicate.is_some() || !(self.window_update || self.delivery.acked > 0)
     }
     /// Whether it says nothing but its number.
     pub fn is_empty(&self) -> bool {
-        !self.advanced() && !self.window_update && self.told.acked == 0 && self.told.sacked == 0
+        !self.advanced() && !self.window_update && self.delivery.acked == 0 && self.delivery.sacked == 0
     }
 }

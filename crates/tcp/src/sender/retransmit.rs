@@ -17,11 +17,11 @@ impl Sender {
         let mut restart = false;
         while self.flight.in_flight() < self.w.cwnd && self.flight.has_lost_to_send() {
             let Some(id) = self.flight.next_lost() else { break };
-            if self.is_held_by_pacing() {
+            if self.wait_for_pacing() {
                 break;
             }
-            let len = self.flight.same_fate(id, u32::MAX, u64::MAX).1;
-            if self.is_host_full(len, 2) {
+            let len = self.flight.same_state_run(id, u32::MAX, u64::MAX).1;
+            if self.throttle_if_host_is_full(len, 2) {
                 break;
             }
             let n = self.retransmit(id, (self.w.cwnd - self.flight.in_flight()).min(most));
@@ -44,13 +44,13 @@ impl Sender {
     pub(super) fn retransmit(&mut self, id: u32, most: u32) -> u32 {
         if self.host.holds(self.flight.get(id).burst) {
             self.stats.held_in_host_queue += 1;
-            let (n, _) = self.flight.same_fate(id, u32::MAX, u64::MAX);
+            let (n, _) = self.flight.same_state_run(id, u32::MAX, u64::MAX);
             self.recovery.undo.resent(n, self.timestamp_of(id));
             return 0;
         }
         let n = self.transmit_again(id, most);
         if n > 0 {
-            self.flight.count_resent(id, n);
+            self.flight.count_copies(id, n);
             self.recovery.undo.resent(n, self.timestamp_of(id));
         } else {
             self.recovery.undo.resent_untimed(1);
@@ -65,7 +65,7 @@ impl Sender {
         if s.end() > end && id != self.flight.front_id() {
             return 0; // the receiver has closed its window over it
         }
-        let (n, len) = self.flight.same_fate(id, most, end);
+        let (n, len) = self.flight.same_state_run(id, most, end);
         let departure_ns = self.depart(len, n);
         let departure = self.delivery.depart(departure_ns, false, self.flight.marked_lost());
         let push = self.flight.send_again(id, n, &departure);

@@ -13,7 +13,7 @@ pub(super) struct Estimator {
     srtt8: u32,
     /// Mean deviation, µs × 4.
     deviation4: u32,
-    /// Largest deviation of the present round trip, µs × 4 of the mean: the unit of `margin`.
+    /// Largest `deviation4` of the present round trip, at least 200 ms: four mean deviations, µs.
     round_max: u32,
     /// What the RTO adds to the smoothed RTT, µs.
     margin: u32,
@@ -35,7 +35,7 @@ impl Estimator {
         }
         let error = i64::from(rtt) - i64::from(self.srtt8 / 8);
         let excess = error.abs() - i64::from(self.deviation4 / 4);
-        // An RTT that falls faster than it used to vary is good news: it counts for an eighth.
+        // An RTT that falls by more than the deviation changes it by an eighth of the excess only.
         let step = if error < 0 && excess > 0 { excess / 8 } else { excess };
         self.srtt8 = (i64::from(self.srtt8) + error).max(1) as u32;
         self.deviation4 = (i64::from(self.deviation4) + step) as u32;
@@ -172,7 +172,7 @@ impl Rtt {
 }
 
 /// Least that the RTO adds to the smoothed RTT: 200 ms.
-pub(super) const RTO_MARGIN_MIN_US: u32 = 200_000;
+const RTO_MARGIN_MIN_US: u32 = 200_000;
 /// Timeout before the first sample: 1 s (RFC 6298 §2.1).
 const RTO_INITIAL_US: u64 = 1_000_000;
 /// Largest timeout: 120 s.

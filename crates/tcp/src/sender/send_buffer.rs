@@ -96,7 +96,7 @@ impl SendBuffer {
         self.tail().map_or(0, |t| goal.saturating_sub(t.len))
     }
     /// Whether another buffer may be begun; the writer is blocked if not.
-    pub fn may_begin(&mut self, flight: &Flight) -> bool {
+    pub fn has_room_or_blocks(&mut self, flight: &Flight) -> bool {
         let room = self.used(flight) < u64::from(self.size);
         self.blocked |= !room;
         room
@@ -243,7 +243,7 @@ mod tests {
         let (mut b, flight) = (SendBuffer::new(3_000, true, 1_000), Flight::new());
         b.begin();
         b.append(2_000, true, 2_000);
-        assert!(!b.may_begin(&flight) && b.is_blocked());
+        assert!(!b.has_room_or_blocks(&flight) && b.is_blocked());
         b.wake_if_room(&flight);
         assert!(b.is_blocked() && !b.take_wake());
         b.take_head();

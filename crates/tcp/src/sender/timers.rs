@@ -1,11 +1,12 @@
 //! What happens when the timer fires, and when it is set.
 //!
-//! Source: RFC 6298 §5, RFC 8985 §6.3 and §7, RFC 9293 §3.8.6.1. How it differs: docs/models/rtt.md and rack.md. Not modelled: giving up.
+//! Source: RFC 6298 §5, RFC 8985 §6.2 and §7, RFC 9293 §3.8.6.1. How it differs: docs/models/rtt.md and rack.md. Not modelled: giving up.
 
 use super::handshake::State;
 use super::output::Push;
 use super::recovery::Phase;
-use super::rtt::RTO_MARGIN_MIN_US;
+use super::reduction::Actions;
+use super::report::AckReport;
 use super::timer::{Purpose, TIMER_MARGIN_US};
 use super::Sender;
 
@@ -41,10 +42,11 @@ impl Sender {
 
     // ---- retransmission ----
 
-    /// Time from now until the timeout of the oldest segment, µs; 0 if that has passed.
-    fn left_of_rto_us(&self) -> u64 {
+    /// Time from now until the timeout of the oldest segment, µs; `None` if that has passed.
+    fn left_of_rto_us(&self) -> Option<u64> {
         let rto_us = self.cfg.jiffies.to_micros(self.rtt.rto());
-        self.flight.front().map_or(rto_us, |s| (s.sent_us() + rto_us).saturating_sub(self.now_us()))
+        let left = self.flight.front().map_or(rto_us, |s| (s.sent_us() + rto_us).saturating_sub(self.now_us()));
+        Some(left).filter(|&us| us > 0)
     }
 
     /// RFC 6298 §5.2 and §5.3: restarts the retransmission timer, or stops it when nothing is in flight. After another purpose it runs for
@@ -54,21 +56,25 @@ impl Sender {
             return self.timer.stop();
         }
         let ticks = match self.timer.purpose() {
-            Some(Purpose::Reordering | Purpose::LossProbe) => self.cfg.jiffies.from_micros(self.left_of_rto_us().max(1)),
+            Some(Purpose::Reordering | Purpose::LossProbe) => self.cfg.jiffies.from_micros(self.left_of_rto_us().unwrap_or(1)),
             _ => self.rtt.rto(),
         };
         self.arm_paced(Purpose::Retransmit, ticks);
     }
 
-    /// An ACK made progress: a loss probe if one is due before the RTO, else the RTO.
-    pub(super) fn set_timer(&mut self) {
+    /// RFC 6298 §5.3, RFC 8985 §7.2: an ACK that made progress starts the timer anew, unless it was set for a reason of its own: a loss probe
+    /// if one is due before the RTO, else the RTO.
+    pub(super) fn restart_timer(&mut self, r: &AckReport, actions: &Actions) {
+        if !r.restarts_timer || actions.timer_is_set {
+            return;
+        }
         let rto_us = self.cfg.jiffies.to_micros(self.rtt.rto());
-        if !self.schedule_probe(rto_us) {
+        if !self.schedule_probe(Some(rto_us)) {
             self.rearm_rto();
         }
     }
 
-    /// RFC 6298 §5.4 to §5.7.
+    /// RFC 6298 §5.4 to §5.6.
     fn on_retransmission_timeout(&mut self) {
         if self.handshake.state() == State::SynSent {
             return self.on_syn_timeout();
@@ -96,16 +102,15 @@ impl Sender {
         self.schedule_probe(left);
     }
 
-    /// RFC 8985 §7.2: two round trips, and room for a delayed ACK when one segment is out, at most `bound_us` if that is not 0. Only while
-    /// nothing is being repaired.
-    fn schedule_probe(&mut self, bound_us: u64) -> bool {
+    /// RFC 8985 §7.2: two round trips, and room for a delayed ACK when one segment is out, at most `bound_us`. Only in Open and CWR.
+    fn schedule_probe(&mut self, bound_us: Option<u64>) -> bool {
         if self.flight.out() == 0 || !matches!(self.recovery.phase(), Phase::Open | Phase::Cwr(_)) {
             return false;
         }
-        let margin_us = if self.flight.out() == 1 { u64::from(RTO_MARGIN_MIN_US) } else { TIMER_MARGIN_US };
+        let margin_us = if self.flight.out() == 1 { MAX_ACK_DELAY_US } else { TIMER_MARGIN_US };
         let clock = &self.cfg.jiffies;
         let ticks = clock.from_micros(u64::from(self.rtt.srtt8_us() / 4) + margin_us);
-        let bound = if bound_us > 0 { clock.from_micros(bound_us) } else { u64::MAX };
+        let bound = bound_us.map_or(u64::MAX, |us| clock.from_micros(us));
         self.arm_paced(Purpose::LossProbe, ticks.min(bound));
         true
     }
@@ -174,3 +179,6 @@ impl Sender {
         self.arm_paced(Purpose::WindowProbe, self.rtt.probe_interval(&self.cfg.jiffies));
     }
 }
+
+/// Longest delay of an ACK that the probe allows for (RFC 8985 §7.2, `TLP.max_ack_delay`): 200 ms.
+const MAX_ACK_DELAY_US: u64 = 200_000;

@@ -9,7 +9,7 @@ use super::flight::echoes_before;
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Undo {
     /// The left edge when the reduction began; without one there is nothing to undo.
-    from: Option<u64>,
+    left_edge: Option<u64>,
     /// Retransmissions since then that were not reported as duplicates; none if nothing was sent again.
     unproven: Option<u32>,
     /// Timestamp of the first retransmission.
@@ -21,7 +21,7 @@ pub(super) struct Undo {
 impl Undo {
     /// A reduction begins at the left edge `una` with `copies` already in flight.
     pub fn begin(&mut self, una: u64, copies: u32) {
-        self.from = Some(una);
+        self.left_edge = Some(una);
         self.unproven = Some(copies).filter(|&n| n > 0);
     }
     /// The window may be restored with this threshold if the reduction turns out wrong.
@@ -34,7 +34,7 @@ impl Undo {
     }
     /// There is nothing to undo any more.
     pub fn end(&mut self) {
-        self.from = None;
+        self.left_edge = None;
     }
     /// The reduction is undone; returns the threshold to restore, if it may be restored.
     pub fn take(&mut self) -> Option<u32> {
@@ -43,8 +43,8 @@ impl Undo {
     }
     /// The left edge when the reduction began.
     #[inline]
-    pub fn from(&self) -> Option<u64> {
-        self.from
+    pub fn left_edge(&self) -> Option<u64> {
+        self.left_edge
     }
     /// The threshold before it, if it may be restored; for tests.
     #[cfg(test)]
@@ -79,12 +79,12 @@ impl Undo {
     /// Whether every retransmission was needless (RFC 3708 §2).
     #[inline]
     pub fn by_duplicates(&self) -> bool {
-        self.from.is_some() && self.unproven == Some(0)
+        self.left_edge.is_some() && self.unproven == Some(0)
     }
     /// Whether the ACK was caused by an original (RFC 3522 §3.2): the echo is older than the first retransmission, or there was none.
     #[inline]
     pub fn by_timestamp(&self, echo: u32) -> bool {
-        self.from.is_some() && self.first_resent.map_or(true, |first| echoes_before(echo, first))
+        self.left_edge.is_some() && self.first_resent.map_or(true, |first| echoes_before(echo, first))
     }
     /// Whether either proves the reduction wrong.
     #[inline]

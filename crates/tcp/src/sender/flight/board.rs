@@ -279,7 +279,7 @@ impl Board {
         while let Some(&Reverse((_, id))) = self.lost.peek() {
             if self.contains(id) {
                 let s = self.get(id);
-                if s.is(Marks::LOST) && !s.is(Marks::SACKED | Marks::RESENT) {
+                if s.is(Marks::LOST) && !s.is(Marks::SACKED | Marks::COPY_OUT) {
                     return Some(id);
                 }
             }
@@ -370,7 +370,7 @@ mod tests {
             b.note_lost(id);
         }
         assert_eq!(b.next_lost(), Some(1));
-        b.get_mut(1).marks.set(Marks::RESENT);
+        b.get_mut(1).marks.set(Marks::COPY_OUT);
         assert_eq!(b.next_lost(), Some(3));
         b.unmark_all_lost();
         assert_eq!(b.next_lost(), None);

@@ -11,7 +11,7 @@ mod reading;
 mod sack;
 mod segment;
 
-pub(super) use reading::{echoes_before, timestamp, Delivery, Reading, Sampled, Span, Surroundings};
+pub(super) use reading::{echoes_before, timestamp, Context, Delivery, Reading, Sampled, Span};
 pub(super) use sack::{Duplicate, SackOption};
 pub(super) use segment::{sent_after, Departure, Marks, Sent};
 
@@ -28,7 +28,7 @@ pub(super) struct Flight {
     board: Board,
     sacked: u32,
     lost: u32,
-    resent: u32,
+    copies_out: u32,
     /// End of the highest SACKed segment; meaningless while `sacked` is 0.
     sacked_end: u64,
     /// Buffers that the segments occupy.
@@ -43,7 +43,7 @@ impl Flight {
     /// Nothing in flight; the stream begins with sequence number 1, behind the SYN.
     pub fn new() -> Flight {
         let board = Board::default();
-        Flight { una: 1, nxt: 1, board, sacked: 0, lost: 0, resent: 0, sacked_end: 0, buffers: 0, burst: 0, marked_lost: 0 }
+        Flight { una: 1, nxt: 1, board, sacked: 0, lost: 0, copies_out: 0, sacked_end: 0, buffers: 0, burst: 0, marked_lost: 0 }
     }
 
     // ---- counts ----
@@ -75,13 +75,13 @@ impl Flight {
     }
     /// Copies believed in flight.
     #[inline]
-    pub fn resent(&self) -> u32 {
-        self.resent
+    pub fn copies_out(&self) -> u32 {
+        self.copies_out
     }
     /// Segments believed to be in the network: the pipe of RFC 6675 §4.
     #[inline]
     pub fn in_flight(&self) -> u32 {
-        (self.out() + self.resent).saturating_sub(self.sacked + self.lost)
+        (self.out() + self.copies_out).saturating_sub(self.sacked + self.lost)
     }
     /// Segments marked lost so far, on a counter that wraps.
     #[inline]
@@ -110,12 +110,12 @@ impl Flight {
     /// Whether a lost segment waits to be sent again.
     #[inline]
     pub fn has_lost_to_send(&self) -> bool {
-        self.lost > self.resent
+        self.lost > self.copies_out
     }
     /// Whether something in flight was sent again, as far as it shows at the left edge.
     #[inline]
     pub fn any_resent(&self) -> bool {
-        self.resent > 0 || self.front().is_some_and(|s| s.is(Marks::EVER_RESENT))
+        self.copies_out > 0 || self.front().is_some_and(|s| s.is(Marks::EVER_RESENT))
     }
 
     // ---- segments ----
@@ -168,7 +168,7 @@ impl Flight {
         self.front().map(|s| s.burst) == self.back_id().map(|id| self.get(id).burst)
     }
     /// Up to `most` segments from `id` that left in one burst and share their fate, up to sequence number `end`: how many, and bytes.
-    pub fn same_fate(&self, id: u32, most: u32, end: u64) -> (u32, u32) {
+    pub fn same_state_run(&self, id: u32, most: u32, end: u64) -> (u32, u32) {
         let first = self.get(id);
         let (mut n, mut len) = (1, first.len);
         while n < most && self.board.contains(id.wrapping_add(n)) {
@@ -226,11 +226,11 @@ impl Flight {
     /// The `n` segments from `id` that were just sent again count as copies in flight.
     ///
     /// A copy that is still counted is counted twice; see docs/models/sender.md for when that happens.
-    pub fn count_resent(&mut self, id: u32, n: u32) {
+    pub fn count_copies(&mut self, id: u32, n: u32) {
         for i in 0..n {
-            self.board.get_mut(id.wrapping_add(i)).marks.set(Marks::RESENT);
+            self.board.get_mut(id.wrapping_add(i)).marks.set(Marks::COPY_OUT);
         }
-        self.resent += n;
+        self.copies_out += n;
     }
 
     /// The last `n` segments, `len` bytes, have not left after all; returns whether they ended a write.
@@ -247,10 +247,10 @@ impl Flight {
     /// The copies of `n` segments from `id` have not left after all: the segments wait to be sent again.
     pub fn take_back_copies(&mut self, id: u32, n: u32) {
         for id in (0..n).map(|i| id.wrapping_add(i)) {
-            self.board.get_mut(id).marks.clear(Marks::RESENT);
+            self.board.get_mut(id).marks.clear(Marks::COPY_OUT);
             self.board.delist(id);
             self.board.note_lost(id);
-            self.resent -= 1;
+            self.copies_out -= 1;
         }
     }
 
@@ -265,9 +265,9 @@ impl Flight {
         if !s.is(Marks::LOST) {
             s.marks.set(Marks::LOST);
             self.lost += 1;
-        } else if s.is(Marks::RESENT) {
-            s.marks.clear(Marks::RESENT);
-            self.resent -= 1;
+        } else if s.is(Marks::COPY_OUT) {
+            s.marks.clear(Marks::COPY_OUT);
+            self.copies_out -= 1;
         } else {
             return false;
         }
@@ -296,7 +296,7 @@ impl Flight {
     /// A timeout has marked `id` lost: undecided again only when it is sent again or the loss is undone.
     pub fn lost_by_timeout(&mut self, id: u32) {
         let s = self.get(id);
-        if s.is(Marks::LOST) && !s.is(Marks::RESENT) {
+        if s.is(Marks::LOST) && !s.is(Marks::COPY_OUT) {
             self.board.park(id);
         }
     }
@@ -357,7 +357,7 @@ impl Flight {
     /// Whether `id` and the segment before it can share a buffer: both SACKed, never lost since, of one size.
     fn can_join(&self, id: u32) -> bool {
         let before = id.wrapping_sub(1);
-        let plain = |s: &Sent| s.marks.only(Marks::SACKED | Marks::LOST | Marks::RESENT) == Marks::SACKED;
+        let plain = |s: &Sent| s.marks.only(Marks::SACKED | Marks::LOST | Marks::COPY_OUT) == Marks::SACKED;
         let both = self.board.contains(before) && self.board.contains(id);
         both && plain(self.get(before)) && plain(self.get(id)) && self.get(before).len == self.get(id).len
     }
@@ -368,7 +368,7 @@ impl Flight {
         assert_eq!((self.sacked, self.lost, self.buffers), (count(Marks::SACKED), count(Marks::LOST), count(Marks::BUFFER_START)));
         assert_eq!(self.nxt - self.una, self.ids().map(|id| u64::from(self.get(id).len)).sum::<u64>());
         // A timeout may count a copy twice (docs/models/sender.md).
-        let twice = self.resent.checked_sub(count(Marks::RESENT));
-        assert!(twice.is_some_and(|n| u64::from(n) <= timeouts), "copies: {} counted, {} marked", self.resent, count(Marks::RESENT));
+        let twice = self.copies_out.checked_sub(count(Marks::COPY_OUT));
+        assert!(twice.is_some_and(|n| u64::from(n) <= timeouts), "copies: {} counted, {} marked", self.copies_out, count(Marks::COPY_OUT));
     }
 }

@@ -11,7 +11,7 @@ use tcpscape_base::SackBlock;
 
 /// What reading an ACK needs to know of the connection.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Surroundings {
+pub(crate) struct Context {
     /// Now, µs.
     pub now_us: u64,
     /// Smallest RTT of the connection before this ACK, µs.
@@ -99,16 +99,16 @@ pub(crate) struct Delivery {
 /// An ACK being read.
 pub(crate) struct Reading<'a> {
     flight: &'a mut Flight,
-    told: &'a mut Delivery,
-    around: Surroundings,
+    delivery: &'a mut Delivery,
+    context: Context,
 }
 
 impl<'a> Reading<'a> {
-    /// Reads an ACK with the number `ack`, which is now the left edge, and adds to what it told. SACK blocks come first, then the number.
+    /// Reads an ACK with the number `ack`, which is now the left edge, and adds to what it delivery. SACK blocks come first, then the number.
     #[inline]
-    pub fn of(flight: &'a mut Flight, told: &'a mut Delivery, around: Surroundings, ack: u64) -> Reading<'a> {
+    pub fn of(flight: &'a mut Flight, delivery: &'a mut Delivery, context: Context, ack: u64) -> Reading<'a> {
         flight.una = ack;
-        Reading { flight, told, around }
+        Reading { flight, delivery, context }
     }
 
     /// A SACK block: whole segments between `start` and `end` have arrived.
@@ -130,7 +130,7 @@ impl<'a> Reading<'a> {
             return self.duplicate_in_flight(d);
         }
         if self.is_after_reduction(d.end) {
-            self.told.needless += d.segments;
+            self.delivery.needless += d.segments;
         }
     }
 
@@ -139,7 +139,7 @@ impl<'a> Reading<'a> {
         while self.flight.board.contains(id) && self.flight.get(id).end() <= d.end {
             let s = *self.flight.get(id);
             if s.was_resent() {
-                self.told.needless += u32::from(self.is_after_reduction(s.end()));
+                self.delivery.needless += u32::from(self.is_after_reduction(s.end()));
                 if s.is(Marks::SACKED) {
                     self.overtaken(s.seq);
                 }
@@ -147,9 +147,9 @@ impl<'a> Reading<'a> {
             if !s.is(Marks::SACKED) && s.end() > self.flight.una {
                 self.sack_segment(id);
             }
-            if self.flight.get(id).is(Marks::RESENT) {
-                self.flight.board.get_mut(id).marks.clear(Marks::RESENT);
-                self.flight.resent -= 1;
+            if self.flight.get(id).is(Marks::COPY_OUT) {
+                self.flight.board.get_mut(id).marks.clear(Marks::COPY_OUT);
+                self.flight.copies_out -= 1;
             }
             id = id.wrapping_add(1);
         }
@@ -157,11 +157,11 @@ impl<'a> Reading<'a> {
 
     /// Whether data that end there were sent again because of the reduction that could be undone.
     fn is_after_reduction(&self, end: u64) -> bool {
-        self.around.undo_from.is_some_and(|from| end > from)
+        self.context.undo_from.is_some_and(|from| end > from)
     }
 
     fn overtaken(&mut self, seq: u64) {
-        self.told.overtaken_sack = Some(self.told.overtaken_sack.map_or(seq, |low| low.min(seq)));
+        self.delivery.overtaken_sack = Some(self.delivery.overtaken_sack.map_or(seq, |low| low.min(seq)));
     }
 
     /// A segment has arrived out of order.
@@ -172,16 +172,16 @@ impl<'a> Reading<'a> {
             if s.seq < self.flight.sacked_end() {
                 self.overtaken(s.seq);
             }
-            self.told.original |= s.end() <= self.around.recovery_point;
-            extend(&mut self.told.sacked_times, s.sent_us());
+            self.delivery.original |= s.end() <= self.context.recovery_point;
+            extend(&mut self.delivery.sacked_times, s.sent_us());
         }
         if s.is(Marks::LOST) {
             // It was not, and a copy that was sent for it is not waited for.
             self.flight.lost -= 1;
-            self.flight.resent -= u32::from(s.is(Marks::RESENT));
-            self.flight.board.get_mut(id).marks.clear(Marks::LOST | Marks::RESENT);
+            self.flight.copies_out -= u32::from(s.is(Marks::COPY_OUT));
+            self.flight.board.get_mut(id).marks.clear(Marks::LOST | Marks::COPY_OUT);
         }
-        self.told.sacked += 1;
+        self.delivery.sacked += 1;
         self.flight.board.set_sacked(id);
         self.flight.cut_out_sacked(id);
         self.flight.sacked_end = self.flight.sacked_end().max(s.end());
@@ -198,7 +198,7 @@ impl<'a> Reading<'a> {
             if s.end() > ack {
                 if s.seq < ack {
                     self.flight.board.trim_front((ack - s.seq) as u32);
-                    self.told.partial = true;
+                    self.delivery.partial = true;
                 }
                 return;
             }
@@ -215,23 +215,23 @@ impl<'a> Reading<'a> {
     fn acknowledge_segment(&mut self, s: &Sent) {
         let sacked = s.is(Marks::SACKED);
         if s.was_resent() {
-            self.told.acked_resent = true;
+            self.delivery.acked_resent = true;
         } else if !sacked {
-            extend(&mut self.told.acked_times, s.sent_us());
-            self.told.lowest_acked = Some(self.told.lowest_acked.map_or(s.seq, |low| low.min(s.seq)));
-            self.told.original |= s.end() <= self.around.recovery_point;
+            extend(&mut self.delivery.acked_times, s.sent_us());
+            self.delivery.lowest_acked = Some(self.delivery.lowest_acked.map_or(s.seq, |low| low.min(s.seq)));
+            self.delivery.original |= s.end() <= self.context.recovery_point;
         }
         if !sacked {
-            self.told.acked_first += 1;
+            self.delivery.acked_first += 1;
             // The echo tells an original that was only late: the copy's time says nothing (RFC 8985 §6.2 step 2).
-            let copy_unneeded = s.was_resent() && echoes_before(self.around.echo, timestamp(s.sent_ns));
+            let copy_unneeded = s.was_resent() && echoes_before(self.context.echo, timestamp(s.sent_ns));
             if !copy_unneeded {
                 self.update_newest(s);
             }
         }
-        self.told.acked += 1;
+        self.delivery.acked += 1;
         self.flight.sacked -= u32::from(sacked);
-        self.flight.resent -= u32::from(s.is(Marks::RESENT));
+        self.flight.copies_out -= u32::from(s.is(Marks::COPY_OUT));
         self.flight.lost -= u32::from(s.is(Marks::LOST));
         self.sample(s);
     }
@@ -239,23 +239,23 @@ impl<'a> Reading<'a> {
     /// RFC 8985 §6.2 steps 1 and 2: a copy that seems to have returned faster than the path allows was not what arrived.
     #[inline]
     fn update_newest(&mut self, s: &Sent) {
-        let rtt_us = self.around.now_us.saturating_sub(s.sent_us()) as u32;
-        if rtt_us < self.around.min_rtt_us && s.was_resent() {
+        let rtt_us = self.context.now_us.saturating_sub(s.sent_us()) as u32;
+        if rtt_us < self.context.min_rtt_us && s.was_resent() {
             return;
         }
         let sent = (s.sent_us(), s.end());
-        let newest = self.told.newest.filter(|n| !sent_after(sent, n.sent)).map_or(sent, |n| n.sent);
-        self.told.newest = Some(Newest { sent: newest, rtt_us });
+        let newest = self.delivery.newest.filter(|n| !sent_after(sent, n.sent)).map_or(sent, |n| n.sent);
+        self.delivery.newest = Some(Newest { sent: newest, rtt_us });
     }
 
     /// The last one sent of the packets delivered gives the rate sample; each packet is asked once.
     #[inline]
     fn sample(&mut self, s: &Sent) {
-        let later = self.told.sampled.map_or(true, |l| sent_after((s.sent_us(), s.end()), (l.sent_us, l.end)));
+        let later = self.delivery.sampled.map_or(true, |l| sent_after((s.sent_us(), s.end()), (l.sent_us, l.end)));
         if s.delivered_then_us == 0 || !later {
             return;
         }
-        self.told.sampled = Some(Sampled {
+        self.delivery.sampled = Some(Sampled {
             sent_us: s.sent_us(),
             end: s.end(),
             delivered_then: s.delivered_then,
@@ -279,7 +279,7 @@ pub(crate) fn timestamp(ns: u64) -> u32 {
     (ns / 1_000_000) as u32 + 1
 }
 
-/// Whether the timestamp that an ACK echoes is older than `when` (RFC 7323 §3; the clock wraps); 0 is no echo.
+/// Whether the timestamp that an ACK echoes is older than `when` (RFC 7323 §5.2; the clock wraps); 0 is no echo.
 #[inline]
 pub(crate) fn echoes_before(echo: u32, when: u32) -> bool {
     echo != 0 && (echo.wrapping_sub(when) as i32) < 0
@@ -311,34 +311,34 @@ mod tests {
 
     /// Reads an ACK up to `ack`; `act` is its SACK option.
     fn read(f: &mut Flight, now_us: u64, ack: u64, act: impl FnOnce(&mut Reading)) -> Delivery {
-        let around = Surroundings { now_us, min_rtt_us: 10_000, echo: 0, recovery_point: seq(2), undo_from: None };
-        let mut told = Delivery::default();
-        let mut r = Reading::of(f, &mut told, around, ack);
+        let context = Context { now_us, min_rtt_us: 10_000, echo: 0, recovery_point: seq(2), undo_from: None };
+        let mut delivery = Delivery::default();
+        let mut r = Reading::of(f, &mut delivery, context, ack);
         act(&mut r);
         r.acknowledge();
         f.check(0);
-        told
+        delivery
     }
 
     /// RFC 2018 §5: the scoreboard remembers what was SACKed, and a cumulative ACK takes it off.
     #[test]
     fn sacked_segments_leave_the_pipe_and_are_counted_once() {
         let mut f = flight(5);
-        let told = read(&mut f, 50_000, 1, |r| r.sack((seq(1), seq(3))));
-        assert_eq!((told.sacked, f.sacked(), f.in_flight(), f.sacked_end()), (2, 2, 3, seq(3)));
-        assert_eq!(told.sacked_times, Some(Span { first_us: 2_000, last_us: 3_000 }));
-        let told = read(&mut f, 51_000, 1, |r| r.sack((seq(1), seq(4))));
-        assert_eq!((told.sacked, f.sacked()), (1, 3));
-        let told = read(&mut f, 52_000, seq(5), |_| {});
-        assert_eq!((told.acked, told.acked_first, f.out(), f.sacked(), f.buffers()), (5, 2, 0, 0, 0));
+        let delivery = read(&mut f, 50_000, 1, |r| r.sack((seq(1), seq(3))));
+        assert_eq!((delivery.sacked, f.sacked(), f.in_flight(), f.sacked_end()), (2, 2, 3, seq(3)));
+        assert_eq!(delivery.sacked_times, Some(Span { first_us: 2_000, last_us: 3_000 }));
+        let delivery = read(&mut f, 51_000, 1, |r| r.sack((seq(1), seq(4))));
+        assert_eq!((delivery.sacked, f.sacked()), (1, 3));
+        let delivery = read(&mut f, 52_000, seq(5), |_| {});
+        assert_eq!((delivery.acked, delivery.acked_first, f.out(), f.sacked(), f.buffers()), (5, 2, 0, 0, 0));
     }
 
     /// The last transmission delivered is the one that counts, the RTT is that of the segment met last.
     #[test]
     fn rack_learns_of_the_newest_transmission() {
         let mut f = flight(4);
-        let told = read(&mut f, 50_000, seq(1), |r| r.sack((seq(3), seq(4))));
-        assert_eq!(told.newest, Some(Newest { sent: (4_000, seq(4)), rtt_us: 49_000 }));
+        let delivery = read(&mut f, 50_000, seq(1), |r| r.sack((seq(3), seq(4))));
+        assert_eq!(delivery.newest, Some(Newest { sent: (4_000, seq(4)), rtt_us: 49_000 }));
     }
 
     /// RFC 8985 §6.2 step 2: a copy sent 5 ms ago on a path of 10 ms cannot be what was delivered.
@@ -347,9 +347,9 @@ mod tests {
         let mut f = flight(2);
         f.mark_lost(0);
         f.send_again(0, 1, &departure(45_000_000));
-        f.count_resent(0, 1);
-        let told = read(&mut f, 50_000, seq(1), |_| {});
-        assert!(told.newest.is_none() && told.acked_resent && told.acked_times.is_none());
+        f.count_copies(0, 1);
+        let delivery = read(&mut f, 50_000, seq(1), |_| {});
+        assert!(delivery.newest.is_none() && delivery.acked_resent && delivery.acked_times.is_none());
     }
 
     /// A segment below the highest SACK that arrives for the first time was overtaken; a copy proves nothing.
@@ -360,7 +360,7 @@ mod tests {
         assert_eq!(read(&mut f, 51_000, 1, |r| r.sack((seq(2), seq(3)))).overtaken_sack, Some(seq(2)));
         f.mark_lost(1);
         f.send_again(1, 1, &departure(52_000_000));
-        f.count_resent(1, 1);
+        f.count_copies(1, 1);
         assert_eq!(read(&mut f, 70_000, 1, |r| r.sack((seq(1), seq(2)))).overtaken_sack, None);
     }
 
@@ -370,22 +370,22 @@ mod tests {
         let mut f = flight(4);
         f.mark_lost(1);
         f.send_again(1, 1, &departure(40_000_000));
-        f.count_resent(1, 1);
+        f.count_copies(1, 1);
         read(&mut f, 60_000, 1, |r| r.sack((seq(1), seq(2))));
-        assert_eq!((f.resent(), f.lost()), (0, 0));
+        assert_eq!((f.copies_out(), f.lost()), (0, 0));
         f.mark_lost(2);
         f.send_again(2, 1, &departure(61_000_000));
-        f.count_resent(2, 1);
+        f.count_copies(2, 1);
         assert_eq!(f.in_flight(), 3);
         read(&mut f, 90_000, 1, |r| r.duplicate(&Duplicate { start: seq(2), end: seq(3), segments: 1 }, 1));
-        assert_eq!((f.resent(), f.sacked(), f.in_flight()), (0, 2, 2));
+        assert_eq!((f.copies_out(), f.sacked(), f.in_flight()), (0, 2, 2));
     }
 
     #[test]
     fn an_ack_inside_a_segment_shortens_it() {
         let mut f = flight(2);
-        let told = read(&mut f, 50_000, seq(0) + 400, |_| {});
-        assert!(told.partial && told.acked == 0);
+        let delivery = read(&mut f, 50_000, seq(0) + 400, |_| {});
+        assert!(delivery.partial && delivery.acked == 0);
         assert_eq!((f.front().unwrap().len, f.nxt(), f.una()), (600, 2001, 401));
     }
 }

@@ -1,6 +1,6 @@
 //! One segment in flight: where it lies, what is known of it, and the state of the connection when it was last sent.
 //!
-//! Source: RFC 6675 §3 (scoreboard), RFC 8985 §5.2 (per-segment variables of RACK), draft-cheng-iccrg-delivery-rate-estimation §3.2 (per-packet state).
+//! Source: RFC 6675 §3 (scoreboard), RFC 8985 §5.2 (per-segment variables of RACK), draft-cheng-iccrg-delivery-rate-estimation §3.1.2 (per-packet state).
 
 use std::ops::BitOr;
 
@@ -24,12 +24,12 @@ impl Marks {
     /// It is believed lost.
     pub const LOST: Marks = Marks(1 << 5);
     /// It was sent again, and that copy is believed in flight.
-    pub const RESENT: Marks = Marks(1 << 6);
+    pub const COPY_OUT: Marks = Marks(1 << 6);
     /// It was sent more than once.
     pub const EVER_RESENT: Marks = Marks(1 << 7);
 
     /// What decides whether segments of one burst are sent again together.
-    pub const FATE: Marks = Marks(Marks::SACKED.0 | Marks::LOST.0 | Marks::RESENT.0 | Marks::EVER_RESENT.0);
+    pub const FATE: Marks = Marks(Marks::SACKED.0 | Marks::LOST.0 | Marks::COPY_OUT.0 | Marks::EVER_RESENT.0);
 
     /// Whether any of `other` is in the set.
     #[inline]
@@ -145,7 +145,7 @@ impl Sent {
     /// Whether it was ever sent again.
     #[inline]
     pub fn was_resent(&self) -> bool {
-        self.is(Marks::RESENT | Marks::EVER_RESENT)
+        self.is(Marks::COPY_OUT | Marks::EVER_RESENT)
     }
     /// Packets in flight just after its last transmission, itself included.
     #[inline]
@@ -193,7 +193,7 @@ mod tests {
         m.set(Marks::LOST);
         m.clear(Marks::PUSH);
         assert!(m.any(Marks::LOST | Marks::PUSH) && !m.any(Marks::PUSH));
-        assert_eq!(m.only(Marks::SACKED | Marks::RESENT), Marks::SACKED);
+        assert_eq!(m.only(Marks::SACKED | Marks::COPY_OUT), Marks::SACKED);
     }
 
     #[test]

@@ -94,7 +94,7 @@ fn a_dsack_of_what_was_never_sent_again_is_the_networks() {
     x.ack(100.0, 5);
     x.sack(101.0, 5, &[(1, 2)]);
     assert_eq!(x.s.rack.steps(), 1);
-    assert_eq!((x.s.recovery.undo.from(), x.s.recovery.state()), (None, CaState::Open));
+    assert_eq!((x.s.recovery.undo.left_edge(), x.s.recovery.state()), (None, CaState::Open));
 }
 
 #[test]

@@ -21,7 +21,7 @@ fn a_refused_segment_waits_and_the_window_shrinks() {
     assert_eq!((sent.len(), x.s.flight.out()), (2, 18 + 4));
     x.refuse(100.0, &sent[1]);
     assert_eq!((x.s.recovery.state(), x.s.flight.out(), x.s.flight.nxt()), (CaState::Cwr, 20, seg(22)));
-    assert_eq!((x.s.w.ssthresh, x.s.stats.retransmits, x.s.recovery.undo.from()), (11, 0, None));
+    assert_eq!((x.s.w.ssthresh, x.s.stats.retransmits, x.s.recovery.undo.left_edge()), (11, 0, None));
     assert_eq!(x.s.stats.data_segs_out, 24, "each attempt counts");
     // The next ACKs bring it out, as far as the reduction lets them.
     x.ack(101.0, 6);
@@ -61,7 +61,7 @@ fn a_refused_retransmission_is_still_to_come() {
     x.run(200.0);
     let sent = x.transmits();
     assert_eq!(sent[0].segment.seq, seg(1));
-    assert!(x.s.flight.resent() > 0);
+    assert!(x.s.flight.copies_out() > 0);
     x.refuse(200.0, &sent[0]);
     assert_eq!(x.s.recovery.state(), CaState::Recovery, "a recovery goes on");
     x.sack(210.0, 1, &[(3, 10)]);

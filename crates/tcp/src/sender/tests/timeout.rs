@@ -46,7 +46,7 @@ fn a_timeout_marks_everything_lost_and_sends_the_head() {
     let mut x = Script::full_window(10, 0);
     silent(&mut x, 1);
     // The probe sent segment 9 again at 203 ms; the timeout marks it as well: it is older than the last RTT.
-    assert_eq!((x.sent_segs(), x.s.flight.lost(), x.s.flight.resent()), (vec![9, 0], 10, 1));
+    assert_eq!((x.sent_segs(), x.s.flight.lost(), x.s.flight.copies_out()), (vec![9, 0], 10, 1));
     assert_eq!(x.cwnd(), 1);
 }
 
@@ -122,14 +122,14 @@ fn a_retransmission_left_by_an_undo_is_counted_twice_as_in_linux() {
     let a = Segment { tsecr: x.ts(0.0), ..x.plain(t + 110.0, 2) };
     x.give(t + 110.0, a);
     assert_eq!((x.s.stats.undos, x.s.flight.lost(), x.s.flight.get(2).is(flight::Marks::LOST)), (1, 7, false));
-    assert!(x.s.flight.get(2).is(flight::Marks::RESENT));
-    let before = x.s.flight.resent();
+    assert!(x.s.flight.get(2).is(flight::Marks::COPY_OUT));
+    let before = x.s.flight.copies_out();
     // The next timeout takes the tags of 3–9 back, sends segment 2 again and counts it again ("retrans_out leaked" in
     // tcp_retransmit_skb()).
     let t = silent(&mut x, 1)[0];
-    assert_eq!((before, x.s.flight.lost(), x.s.flight.resent()), (2, 8, 2));
+    assert_eq!((before, x.s.flight.lost(), x.s.flight.copies_out()), (2, 8, 2));
     x.ack(t + 100.0, 10);
-    assert_eq!((x.s.flight.out(), x.s.flight.resent(), x.s.info().in_flight), (0, 1, 1));
+    assert_eq!((x.s.flight.out(), x.s.flight.copies_out(), x.s.info().in_flight), (0, 1, 1));
 }
 
 #[test]
