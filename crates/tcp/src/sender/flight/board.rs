@@ -59,19 +59,23 @@ impl Board {
         self.base
     }
 
-    /// Appends a new segment; returns its name.
+    /// Appends a new segment, which is the latest transmission.
     #[inline]
-    pub fn push(&mut self, s: Sent) -> u32 {
+    pub fn push(&mut self, mut s: Sent) {
         let id = self.base.wrapping_add(self.ring.len() as u32);
+        s.prev = self.append_to_order(id);
+        s.marks.set(Marks::LISTED);
         self.ring.push_back(s);
-        id
     }
 
     /// Removes the first segment, which has been acknowledged.
     pub fn pop_front(&mut self) {
-        self.unlink(self.base);
-        self.ring.pop_front();
-        self.base = self.base.wrapping_add(1);
+        let Some(s) = self.ring.pop_front() else { return };
+        let id = self.base;
+        self.base = id.wrapping_add(1);
+        if s.is(Marks::LISTED) {
+            self.close_gap(id, s.prev, s.next);
+        }
         if self.ring.is_empty() {
             self.lost.clear();
             self.parked.clear();
@@ -159,21 +163,26 @@ impl Board {
         n
     }
 
-    /// Puts `id` at the end of the time-ordered list: it was just sent.
-    pub fn sent(&mut self, id: u32) {
-        if self.get(id).is(Marks::LISTED) {
-            self.unlink(id);
-        }
-        let tail = std::mem::replace(&mut self.tail, id);
+    /// Puts `id` at the end of the time-ordered list: it was just sent again.
+    pub fn sent_again(&mut self, id: u32) {
+        self.unlink(id);
+        let prev = self.append_to_order(id);
+        let s = self.get_mut(id);
+        s.prev = prev;
+        s.marks.set(Marks::LISTED);
+    }
+
+    /// Makes `id` the tail of the time-ordered list; returns the one before it.
+    #[inline]
+    fn append_to_order(&mut self, id: u32) -> u32 {
+        let prev = std::mem::replace(&mut self.tail, id);
         if self.listed == 0 {
             self.head = id;
         } else {
-            self.get_mut(tail).next = id;
+            self.get_mut(prev).next = id;
         }
-        let s = self.get_mut(id);
-        s.prev = tail;
-        s.marks.set(Marks::LISTED);
         self.listed += 1;
+        prev
     }
 
     fn unlink(&mut self, id: u32) {
@@ -183,6 +192,12 @@ impl Board {
         }
         s.marks.clear(Marks::LISTED);
         let (prev, next) = (s.prev, s.next);
+        self.close_gap(id, prev, next);
+    }
+
+    /// `id`, which stood between `prev` and `next`, has left the time-ordered list.
+    #[inline]
+    fn close_gap(&mut self, id: u32, prev: u32, next: u32) {
         if self.cursor == Some(id) {
             self.cursor = (id != self.head).then_some(prev);
         }
@@ -316,9 +331,9 @@ mod tests {
     fn board(n: u64) -> Board {
         let mut b = Board::default();
         for i in 0..n {
-            let id = b.push(Sent::new(1 + i * 1448, 1448));
-            b.get_mut(id).sent_ns = i;
-            b.sent(id);
+            let mut s = Sent::new(1 + i * 1448, 1448);
+            s.sent_ns = i;
+            b.push(s);
         }
         b
     }
@@ -354,7 +369,7 @@ mod tests {
         b.set_sacked(2);
         assert_eq!(b.cursor, Some(1));
         b.get_mut(0).sent_ns = 9;
-        b.sent(0);
+        b.sent_again(0);
         assert_eq!(b.oldest(), Some(1));
         b.delist(1);
         assert_eq!(b.cursor, None);

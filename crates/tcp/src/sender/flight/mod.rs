@@ -194,8 +194,7 @@ impl Flight {
             let offset = i * mss;
             let mut s = Sent::new(self.nxt + u64::from(offset), mss.min(len - offset));
             s.leaves(d, self.burst, in_flight + i + 1);
-            let id = self.board.push(s);
-            self.board.sent(id);
+            self.board.push(s);
         }
         self.begin_buffer(first);
         if push {
@@ -214,7 +213,7 @@ impl Flight {
             let s = self.board.get_mut(id.wrapping_add(i));
             s.leaves(d, self.burst, in_flight + i + 1);
             s.marks.set(Marks::EVER_RESENT);
-            self.board.sent(id.wrapping_add(i));
+            self.board.sent_again(id.wrapping_add(i));
         }
         let last = self.board.get_mut(id.wrapping_add(n - 1));
         if n > 1 {
