@@ -3,7 +3,10 @@
 //! Source: observed behaviour of Linux 6.1 and 6.12 (docs/models/sender.md, "Small queues" and "Host queue"). How it differs: memory comes
 //! back as frames leave, without the delay of an interrupt. Not modelled: queues shared with other hosts' traffic.
 
+use super::output::Push;
+use super::Sender;
 use std::collections::VecDeque;
+use tcpscape_base::Time;
 
 /// A burst given to the host.
 #[derive(Clone, Copy, Debug, Default)]
@@ -121,6 +124,32 @@ impl HostQueue {
         if let Some(b) = self.bursts.get_mut(burst.wrapping_sub(self.first) as usize) {
             self.memory -= u64::from(b.memory);
             *b = Held::default();
+        }
+    }
+}
+
+impl Sender {
+    /// What waited may go: the pacing timer has fired, or the host's queue has let something go.
+    pub(super) fn on_released(&mut self) {
+        if !self.handshake.is_done() {
+            return;
+        }
+        if self.flight.has_lost_to_send() && self.w.cwnd > self.flight.in_flight() {
+            self.retransmit_lost();
+        }
+        self.send_pending(Push::All);
+    }
+
+    /// `bytes` of the frames of that burst have left the sender's host, or were dropped in its queue. With TCP small queues
+    /// their memory is free again.
+    pub fn on_departure(&mut self, now: Time, burst: u32, bytes: u32) {
+        let Some(freed) = self.host.depart(burst, bytes) else { return };
+        // Without a queue all that was sent in a batch has gone before the sender is called.
+        if freed > 0 && self.host.is_throttled() && !(self.cfg.bare_host && self.host.memory() > 0) {
+            self.set_now(now);
+            self.host.release();
+            self.on_released();
+            self.account();
         }
     }
 }

@@ -1,13 +1,11 @@
 //! What new data may leave: super-packets, Nagle's rule, the windows, the host's queue.
 //!
-//! Source: RFC 9293 §3.8 and §3.8.6.2.1 (sender's silly-window avoidance), RFC 896 (Nagle), RFC 2861 (window validation),
+//! Source: RFC 9293 §3.8 and §3.8.6.2.1 (sender's silly-window avoidance), RFC 896 (Nagle),
 //! docs/models/sender.md (super-packets). How it differs: nothing known. Not modelled: urgent data.
 
 use super::send_buffer::Unsent;
 use super::timer::Purpose;
-use super::window_use::Outstanding;
 use super::Sender;
-use crate::cc::{CaEvent, INIT_CWND};
 use tcpscape_base::{CaState, Ecn, Flags, Segment};
 
 /// Why data are sent.
@@ -143,6 +141,21 @@ impl Sender {
             self.schedule_probe_after_sending();
         }
         false
+    }
+
+    /// Segments that one burst may hold: what the rate sends in 1/1024 s, and more the shorter the path.
+    pub(super) fn burst_segments(&self) -> u32 {
+        if !self.cfg.gso {
+            return 1;
+        }
+        let halvings = self.rtt.min_us() / HALVING_RTT_US;
+        let by_rtt = GSO_MAX.checked_shr(halvings).unwrap_or(0);
+        let bytes = (self.w.pacing_rate / 1_024 + u64::from(by_rtt)).min(u64::from(GSO_MAX)) as u32;
+        let segments = (bytes / self.cfg.mss).max(self.control.cc.min_tso_segs(&self.w));
+        if self.control.owns_window {
+            return segments.min(self.control.cc.max_tso_segs(&self.w)).max(1);
+        }
+        segments
     }
 
     /// What becomes of the next unsent data; `most` segments make a burst.
@@ -345,76 +358,12 @@ impl Sender {
             ..Segment::default()
         }
     }
-
-    // ---- use of the window ----
-
-    /// After a transmission: was the congestion window used? One that was not for an RTO shrinks halfway to what was (RFC 2861 §3.2).
-    fn judge_window_use(&mut self, limited: bool) {
-        let outstanding = Outstanding {
-            limited,
-            out: self.flight.out(),
-            una: self.flight.una(),
-            nxt: self.flight.nxt(),
-            cwnd: self.w.cwnd,
-            ssthresh: self.w.ssthresh,
-        };
-        let tick = self.tick();
-        let unused = self.window_use.judge(&outstanding, tick, self.rtt.rto());
-        if !unused || !self.cfg.kernel.slow_start_after_idle || self.control.owns_window {
-            return;
-        }
-        if self.recovery.state() == CaState::Open && !self.buffer.is_blocked() {
-            if let Some(cwnd) = self.window_use.halfway_to_use(self.w.cwnd) {
-                self.w.ssthresh = self.threshold_to_restore();
-                self.w.cwnd = cwnd;
-            }
-        }
-        self.window_use.touch(tick);
-    }
-
-    /// Before data are sent after a pause (RFC 2861 §3.1).
-    pub(super) fn restart_after_pause(&mut self) {
-        if !self.cfg.kernel.slow_start_after_idle || self.flight.out() > 0 || self.control.owns_window {
-            return;
-        }
-        let tick = self.tick();
-        if self.window_use.after_pause(self.w.cwnd, tick, self.rtt.rto()).is_none() {
-            return;
-        }
-        self.event(CaEvent::CwndRestart); // may change the window
-        self.w.ssthresh = self.threshold_to_restore();
-        if let Some(cwnd) = self.window_use.after_pause(self.w.cwnd, tick, self.rtt.rto()) {
-            self.w.cwnd = cwnd;
-        }
-        self.window_use.restarted(tick);
-    }
-
-    // ---- send buffer ----
-
-    /// Wakes a blocked writer if there is room, after growing a buffer that TCP tunes while the window is not full.
-    pub(super) fn check_space(&mut self) {
-        if !self.buffer.is_blocked() {
-            return;
-        }
-        if self.buffer.is_tuned() && self.flight.in_flight() < self.w.cwnd {
-            self.expand_send_buffer();
-            self.window_use.touch(self.tick());
-        }
-        self.buffer.wake_if_room(&self.flight);
-    }
-
-    /// Makes room for as many windows as the congestion control wants; each segment is a buffer rounded up to a power of two.
-    pub(super) fn expand_send_buffer(&mut self) {
-        let k = &self.cfg.kernel;
-        let segment = (self.cfg.mss + TIMESTAMP_OPTION + k.max_tcp_header + BUFFER_TRAILER).next_power_of_two() + BUFFER_HEADER;
-        let segments = self.w.cwnd.max(INIT_CWND).max(self.rack.reordering.degree() + 1);
-        let wanted = u64::from(self.control.cc.sndbuf_expand()) * u64::from(segments) * u64::from(segment);
-        self.buffer.grow(wanted, k.tcp_wmem_max);
-    }
 }
 
 /// Largest payload of a super-packet, bytes: 64 KiB less 192 of headers and one.
-pub(super) const GSO_MAX: u32 = 65_536 - 192 - 1;
+const GSO_MAX: u32 = 65_536 - 192 - 1;
+/// Every so many µs of the smallest RTT halve what a burst may hold beyond the rate.
+const HALVING_RTT_US: u32 = 512;
 /// A receive window up to this, bytes, is used as a whole by one super-packet.
 const SMALL_WINDOW: u32 = 536;
 /// Least size that a window bounds a super-packet to, bytes.
@@ -427,9 +376,3 @@ const WINDOW_SHARE: u32 = 3;
 const UNPACED_QUEUE: u64 = 1 << 20;
 /// Receive window that this side announces, bytes.
 const OWN_WINDOW: u32 = 64_256;
-/// Bytes of the timestamp option with its padding.
-const TIMESTAMP_OPTION: u32 = 12;
-/// Bookkeeping behind a buffer's data, bytes.
-const BUFFER_TRAILER: u32 = 320;
-/// Bookkeeping of a buffer apart from its data, bytes.
-const BUFFER_HEADER: u32 = 256;

@@ -3,7 +3,9 @@
 //! Source: draft-cardwell-iccrg-bbr-congestion-control-00 §4.2.1 (pacing), observed behaviour of Linux's internal pacing and of departure times
 //! for fq (docs/models/pacing.md). How it differs: the timer fires exactly. Not modelled: `SO_MAX_PACING_RATE`.
 
-use tcpscape_base::Time;
+use super::Sender;
+use crate::cc::CaEvent;
+use tcpscape_base::{Segment, Time};
 
 /// The clock of departures.
 #[derive(Clone, Copy, Debug, Default)]
@@ -75,6 +77,36 @@ impl Pacer {
         departure
     }
 }
+
+impl Sender {
+    /// Whether pacing holds the next burst back; where the host's queue paces, TCP does not.
+    pub(super) fn wait_for_pacing(&mut self) -> bool {
+        !self.cfg.fq && self.w.paced && self.pacer.holds(self.now.time)
+    }
+
+    /// A burst of `segments` leaves: returns when, ns.
+    pub(super) fn depart(&mut self, len: u32, segments: u32) -> u64 {
+        if self.flight.in_flight() == 0 {
+            self.event(CaEvent::TxStart);
+        }
+        self.window_use.sent(self.tick());
+        self.stats.data_segs_out += u64::from(segments);
+        let is_paced = self.w.paced && self.stats.data_segs_out >= UNPACED_SEGMENTS;
+        self.pacer.depart(self.now.time, len, is_paced.then_some(self.w.pacing_rate))
+    }
+
+    /// When a segment just sent may leave its host, if that paces.
+    pub(super) fn departure(&self, s: &Segment, burst: u32) -> Time {
+        if !self.cfg.fq {
+            return self.now.time;
+        }
+        let sent = self.flight.find(s.seq).filter(|_| burst != 0).map(|id| self.flight.get(id).sent_ns);
+        Time(sent.unwrap_or(self.pacer.next_ns().max(self.now.time.0)))
+    }
+}
+
+/// The segments of a connection before this one leave unpaced.
+const UNPACED_SEGMENTS: u64 = 10;
 
 #[cfg(test)]
 mod tests {

@@ -6,6 +6,8 @@
 //! memory pressure.
 
 use super::flight::Flight;
+use super::Sender;
+use crate::cc::INIT_CWND;
 use std::collections::VecDeque;
 
 /// Unsent data that will leave together.
@@ -218,6 +220,36 @@ impl SendBuffer {
         &mut self.size
     }
 }
+
+impl Sender {
+    /// Wakes a blocked writer if there is room, after growing a buffer that TCP tunes while the window is not full.
+    pub(super) fn check_space(&mut self) {
+        if !self.buffer.is_blocked() {
+            return;
+        }
+        if self.buffer.is_tuned() && self.flight.in_flight() < self.w.cwnd {
+            self.expand_send_buffer();
+            self.window_use.touch(self.tick());
+        }
+        self.buffer.wake_if_room(&self.flight);
+    }
+
+    /// Makes room for as many windows as the congestion control wants; each segment is a buffer rounded up to a power of two.
+    pub(super) fn expand_send_buffer(&mut self) {
+        let k = &self.cfg.kernel;
+        let segment = (self.cfg.mss + TIMESTAMP_OPTION + k.max_tcp_header + BUFFER_TRAILER).next_power_of_two() + BUFFER_HEADER;
+        let segments = self.w.cwnd.max(INIT_CWND).max(self.rack.reordering.degree() + 1);
+        let wanted = u64::from(self.control.cc.sndbuf_expand()) * u64::from(segments) * u64::from(segment);
+        self.buffer.grow(wanted, k.tcp_wmem_max);
+    }
+}
+
+/// Bytes of the timestamp option with its padding.
+const TIMESTAMP_OPTION: u32 = 12;
+/// Bookkeeping behind a buffer's data, bytes.
+const BUFFER_TRAILER: u32 = 320;
+/// Bookkeeping of a buffer apart from its data, bytes.
+const BUFFER_HEADER: u32 = 256;
 
 #[cfg(test)]
 mod tests {

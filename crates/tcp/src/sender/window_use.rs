@@ -2,7 +2,9 @@
 //!
 //! Source: RFC 7661 §4 and RFC 2861 §2 and §3 in spirit; docs/models/sender.md, "Window", has the rules. Not modelled: RFC 7661's pipeACK.
 
-use crate::cc::INIT_CWND;
+use super::Sender;
+use crate::cc::{CaEvent, INIT_CWND};
+use tcpscape_base::CaState;
 
 /// How the window was used.
 #[derive(Clone, Copy, Debug, Default)]
@@ -112,6 +114,49 @@ impl WindowUse {
     pub fn restarted(&mut self, tick: u64) {
         self.touched = tick;
         self.used = 0;
+    }
+}
+
+impl Sender {
+    /// After a transmission: was the congestion window used? One that was not for an RTO shrinks halfway to what was (RFC 2861 §3.2).
+    pub(super) fn judge_window_use(&mut self, limited: bool) {
+        let outstanding = Outstanding {
+            limited,
+            out: self.flight.out(),
+            una: self.flight.una(),
+            nxt: self.flight.nxt(),
+            cwnd: self.w.cwnd,
+            ssthresh: self.w.ssthresh,
+        };
+        let tick = self.tick();
+        let unused = self.window_use.judge(&outstanding, tick, self.rtt.rto());
+        if !unused || !self.cfg.kernel.slow_start_after_idle || self.control.owns_window {
+            return;
+        }
+        if self.recovery.state() == CaState::Open && !self.buffer.is_blocked() {
+            if let Some(cwnd) = self.window_use.halfway_to_use(self.w.cwnd) {
+                self.w.ssthresh = self.threshold_to_restore();
+                self.w.cwnd = cwnd;
+            }
+        }
+        self.window_use.touch(tick);
+    }
+
+    /// Before data are sent after a pause (RFC 2861 §3.1).
+    pub(super) fn restart_after_pause(&mut self) {
+        if !self.cfg.kernel.slow_start_after_idle || self.flight.out() > 0 || self.control.owns_window {
+            return;
+        }
+        let tick = self.tick();
+        if self.window_use.after_pause(self.w.cwnd, tick, self.rtt.rto()).is_none() {
+            return;
+        }
+        self.event(CaEvent::CwndRestart); // may change the window
+        self.w.ssthresh = self.threshold_to_restore();
+        if let Some(cwnd) = self.window_use.after_pause(self.w.cwnd, tick, self.rtt.rto()) {
+            self.w.cwnd = cwnd;
+        }
+        self.window_use.restarted(tick);
     }
 }
 
