@@ -233,11 +233,15 @@ fn an_ack_older_than_a_window_is_answered_and_not_read() {
     x.write_segs(100.0, 510);
     x.ack(200.0, 1_500);
     x.sent_segs();
-    // The window is 2,000,000 bytes. 1,500 − 119 = 1,381 segments are 1,999,688 bytes: the SACK is taken, and nothing is answered.
-    x.sack(201.0, 119, &[(1_502, 1_503)]);
+    // SND.UNA = 1 + 1,500 · 1,448 = 2,172,001, and the largest window is 2,000,000 bytes. 172,001 is just recent enough: its SACK is read.
+    let mut a = Segment { ack: 172_001, ..x.plain(201.0, 0) };
+    a.push_sack((seg(1_502), seg(1_503)));
+    x.give(201.0, a);
     assert_eq!((x.s.has_output(), x.s.flight.sacked()), (false, 1));
-    // 1,500 − 118 = 1,382 segments are 2,001,136 bytes: too old.
-    x.sack(202.0, 118, &[(1_504, 1_505)]);
+    // 172,000 is too old.
+    let mut a = Segment { ack: 172_000, ..x.plain(202.0, 0) };
+    a.push_sack((seg(1_504), seg(1_505)));
+    x.give(202.0, a);
     let answer = x.s.poll_transmit().unwrap().segment;
     assert_eq!((answer.len, answer.seq, x.s.flight.sacked()), (0, seg(1_510), 1));
 }

@@ -112,9 +112,9 @@ fn rate_samples_take_the_slower_of_sending_and_acknowledging() {
     let s = samples.lock().unwrap()[0].rate;
     assert_eq!((s.delivered, s.interval_us), (4, 130_000));
     assert_eq!(s.acked_sacked, 4);
-    // The other way round, where an ACK comes late (draft-cheng-iccrg-delivery-rate-estimation §3.1.3: ACK compression). Segment 0 leaves
-    // at 0 ms, 1 at 60 ms; the ACK of 0 takes 160 ms; 2 leaves at 161 ms. The ACK of 1 and 2 samples 2, before which 0 was delivered at
-    // 160 ms: the ACK interval is 261 − 160 = 101 ms. Segment 0 had left at 0 ms: the send interval is 161 − 0 = 161 ms.
+    // The other way round: an ACK that comes late shortens the next ACK interval. Segment 0 leaves at 0 ms, 1 at 60 ms; the ACK of 0 comes
+    // at 160 ms; 2 leaves at 161 ms. The ACK of 1 and 2 samples 2. Before 2 left, 0 had been delivered at 160 ms: the ACK interval is
+    // 261 − 160 = 101 ms. Segment 0, sampled last, had left at 0 ms: the send interval is 161 − 0 = 161 ms.
     let (mut x, samples) = spied(0);
     x.write_segs(0.0, 1);
     x.write_segs(60.0, 1);

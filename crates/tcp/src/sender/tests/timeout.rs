@@ -99,7 +99,8 @@ fn frto_without_new_data_is_conventional() {
     assert_eq!((x.s.recovery.phase(), x.sent_segs()), (Phase::Loss(Frto::Off), vec![1, 2]));
 }
 
-/// RFC 5682 §2.1 step 1: a timeout while an earlier loss is being repaired is not watched; what is lost is sent again as usual.
+/// RFC 5682 §2.1 step 1 leaves a timeout during the repair of an earlier one to conventional recovery; here that holds for one during fast
+/// recovery: what is lost is sent again.
 #[test]
 fn a_timeout_during_recovery_is_not_watched() {
     let mut x = Script::full_window(10, 10);
