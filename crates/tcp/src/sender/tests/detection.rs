@@ -149,6 +149,22 @@ fn tail_loss_probe_sends_new_data_when_there_is_some() {
     assert_eq!((x.s.recovery.state(), x.s.tlp.is_out()), (CaState::Open, false));
 }
 
+/// RFC 8985 §7.2: the probe comes no later than the RTO of the oldest segment, as long as that lies ahead.
+#[test]
+fn tail_loss_probe_is_not_bounded_by_an_rto_that_has_passed() {
+    for (ms, due) in [(290.0, 301.0), (310.0, 515.0)] {
+        let mut x = Script::full_window(5, 0);
+        x.s.w.cwnd = 10;
+        // The probe at 203 ms repeats segment 4, and the RTO runs anew from there. Segment 0's own 300 ms end at 300 ms.
+        x.run(203.0);
+        assert_eq!((x.sent_segs(), x.s.tlp.is_out()), (vec![4], true));
+        // New data at 290 ms: 202 ms would be too late; 10 ms are left, and a tick. At 310 ms nothing is left of the 300: 202 ticks from
+        // tick 10,411 are 10,613, rounded up to 10,616 (unit 8), which is 515 ms.
+        x.write_segs(ms, 1);
+        assert_eq!((x.sent_segs(), x.timer()), (vec![5], Some((Purpose::LossProbe, due))));
+    }
+}
+
 #[test]
 fn tail_loss_probe_repeats_the_last_segment_and_repairs_it() {
     let mut x = Script::full_window(10, 0);
@@ -184,7 +200,7 @@ fn tail_loss_probe_that_a_dsack_reports_changes_nothing() {
 fn paws_rejects_an_ack_that_was_overtaken() {
     let mut x = Script::full_window(10, 10);
     x.ack(105.0, 2);
-    let sent = x.sent_segs().len();
+    x.sent_segs();
     // Sent 2 ms earlier: too old although it acknowledges more. One tick is tolerated.
     let late = Segment { tsval: x.ts(103.0), ..x.plain(105.1, 4) };
     x.give(105.1, late);
@@ -192,7 +208,6 @@ fn paws_rejects_an_ack_that_was_overtaken() {
     let late = Segment { tsval: x.ts(104.0), ..x.plain(105.2, 4) };
     x.give(105.2, late);
     assert_eq!((x.s.stats.paws_rejected, x.s.flight.una()), (1, seg(4)));
-    assert!(sent > 0);
     // A repeated ACK that does not open the window may be late (it may carry SACKs).
     let mut late = Segment { tsval: x.ts(100.0), ..x.plain(105.3, 4) };
     late.push_sack((seg(5), seg(6)));
@@ -208,6 +223,29 @@ fn an_ack_below_the_left_edge_still_brings_its_sacks() {
     assert_eq!((x.s.flight.una(), x.s.flight.sacked(), x.s.recovery.state()), (seg(2), 2, CaState::Disorder));
 }
 
+/// RFC 5961 §5.2: an ACK older than SND.UNA less the largest window is not acceptable, and is answered.
+#[test]
+fn an_ack_older_than_a_window_is_answered_and_not_read() {
+    let mut x = Script::new();
+    x.s.w.cwnd = 1_000;
+    x.write_segs(0.0, 1_000);
+    x.ack(100.0, 1_000);
+    x.write_segs(100.0, 510);
+    x.ack(200.0, 1_500);
+    x.sent_segs();
+    // SND.UNA = 1 + 1,500 · 1,448 = 2,172,001, and the largest window is 2,000,000 bytes. 172,001 is just recent enough: its SACK is read.
+    let mut a = Segment { ack: 172_001, ..x.plain(201.0, 0) };
+    a.push_sack((seg(1_502), seg(1_503)));
+    x.give(201.0, a);
+    assert_eq!((x.s.has_output(), x.s.flight.sacked()), (false, 1));
+    // 172,000 is too old.
+    let mut a = Segment { ack: 172_000, ..x.plain(202.0, 0) };
+    a.push_sack((seg(1_504), seg(1_505)));
+    x.give(202.0, a);
+    let answer = x.s.poll_transmit().unwrap().segment;
+    assert_eq!((answer.len, answer.seq, x.s.flight.sacked()), (0, seg(1_510), 1));
+}
+
 #[test]
 fn reneging_is_answered_by_a_timeout_that_forgets_sacks() {
     let mut x = Script::full_window(10, 0);
@@ -221,4 +259,15 @@ fn reneging_is_answered_by_a_timeout_that_forgets_sacks() {
     x.run(when);
     assert!(x.s.recovery.has_reneged());
     assert_eq!((x.s.flight.sacked(), x.s.flight.lost(), x.sent_segs()), (0, 5, vec![5]));
+}
+
+/// docs/models/recovery.md: the receiver gets max(srtt/2, 10 ms) to explain itself. With an RTT of 10 ms that is 10, not 5.
+#[test]
+fn a_reneging_receiver_gets_ten_milliseconds_at_least() {
+    let mut x = Script::with(config(), 10);
+    x.write_segs(0.0, 10);
+    x.sack(10.0, 0, &[(1, 2), (5, 8)]);
+    x.ack(11.0, 5);
+    // At 11 ms; a timer fires with the tick after the 10 that it waits for: 11 + 10 + 1.
+    assert_eq!((x.s.info().srtt_us, x.timer()), (10_000, Some((Purpose::Retransmit, 22.0))));
 }

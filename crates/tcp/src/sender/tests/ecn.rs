@@ -127,3 +127,39 @@ fn dctcp_marks_every_packet_as_capable_and_shrinks_by_half_of_alpha() {
     let y = with_ecn("dctcp", Flags::default());
     assert_eq!(y.s.bare_ack(1).ecn, Ecn::NotEct);
 }
+
+/// After a timeout that cannot be undone, as the window had been reduced by an echo before, a SACK tells nothing of reordering; after one
+/// that can, it does.
+#[test]
+fn sacks_after_a_timeout_that_cannot_be_undone_are_no_reordering() {
+    for (echoed, events) in [(true, 0), (false, 1)] {
+        let mut x = with_ecn("reno", ECE);
+        x.write_segs(0.0, 10);
+        if echoed {
+            x.echo(100.0, 2);
+        } else {
+            x.ack(100.0, 2);
+        }
+        assert_eq!(x.s.recovery.state(), if echoed { CaState::Cwr } else { CaState::Open });
+        let mut t = 0.0;
+        while x.s.stats.rtos == 0 {
+            t = x.timer().unwrap().1;
+            x.run(t);
+        }
+        assert_eq!(x.s.recovery.undo.left_edge(), Some(seg(2)).filter(|_| !echoed));
+        x.segments();
+        // The copy of segment 2 is acknowledged. There are no new data for F-RTO: two segments, 3 and 4, are sent again.
+        let give = |x: &mut Script, ms: f64, n: u64, blocks: &[(u64, u64)]| {
+            let mut a = Segment { tsecr: x.ts(t), ..x.plain(ms, n) };
+            blocks.iter().for_each(|b| a.push_sack((seg(b.0), seg(b.1))));
+            x.give(ms, a);
+        };
+        give(&mut x, t + 100.0, 3, &[]);
+        assert_eq!(x.sent_segs(), [3, 4]);
+        give(&mut x, t + 101.0, 3, &[(7, 8)]);
+        assert_eq!((x.s.recovery.state(), x.s.rack.reordering.events()), (CaState::Loss, 0));
+        // Segment 6, which was never sent again, is SACKed after 7.
+        give(&mut x, t + 102.0, 3, &[(6, 8)]);
+        assert_eq!((x.s.recovery.state(), x.s.rack.reordering.events()), (CaState::Loss, events), "{echoed}");
+    }
+}

@@ -107,18 +107,29 @@ fn rate_samples_take_the_slower_of_sending_and_acknowledging() {
     for k in 0..4 {
         x.write_segs(f64::from(k) * 10.0, 1);
     }
-    // Sent over 30 ms, acknowledged together: the interval is not that of the ACK alone (100 ms), but 30 ms + nothing less.
+    // Sent over 30 ms, acknowledged together. The ACK interval is 130 ms, the send interval 30 ms.
     x.ack(130.0, 4);
     let s = samples.lock().unwrap()[0].rate;
     assert_eq!((s.delivered, s.interval_us), (4, 130_000));
     assert_eq!(s.acked_sacked, 4);
+    // The other way round: an ACK that comes late shortens the next ACK interval. Segment 0 leaves at 0 ms, 1 at 60 ms; the ACK of 0 comes
+    // at 160 ms; 2 leaves at 161 ms. The ACK of 1 and 2 samples 2. Before 2 left, 0 had been delivered at 160 ms: the ACK interval is
+    // 261 − 160 = 101 ms. Segment 0, sampled last, had left at 0 ms: the send interval is 161 − 0 = 161 ms.
+    let (mut x, samples) = spied(0);
+    x.write_segs(0.0, 1);
+    x.write_segs(60.0, 1);
+    x.ack(160.0, 1);
+    x.write_segs(161.0, 1);
+    x.ack(261.0, 3);
+    let s = samples.lock().unwrap()[1].rate;
+    assert_eq!((s.delivered, s.interval_us), (2, 161_000));
 }
 
 #[test]
 fn small_queues_let_two_bursts_wait_in_the_host() {
     let mut x = Script::with(SenderConfig { tsq: true, watch_host: true, ..config() }, 100);
     x.write_segs(0.0, 10);
-    // Two times the truesize of a burst, 2 · (2,896 + 1,280) = 8,352 B, more than a millisecond of the rate: two bursts.
+    // Two times the memory of a burst, 2 · (2,896 + 1,280) = 8,352 B, more than a millisecond of the rate: two bursts.
     let a = x.s.poll_transmit().unwrap();
     let b = x.s.poll_transmit().unwrap();
     assert!(x.s.poll_transmit().is_none());

@@ -52,7 +52,7 @@ fn fast_recovery_ends_with_the_window_at_the_threshold() {
     let mut a = x.plain(204.0, 22);
     a.tsecr = x.ts(104.0);
     x.give(204.0, a);
-    // Beyond high_seq, and no sign that it was needless: the threshold, 10; and as the state is Open again, the 19 delivered by
+    // Beyond the recovery point, and no sign that it was needless: the threshold, 10; and as the state is Open again, the 19 delivered by
     // this ACK count for congestion avoidance: 11 and 9/11.
     assert_eq!((x.s.recovery.state(), x.s.stats.undos), (CaState::Open, 0));
     assert_eq!((x.cwnd(), x.s.w.cwnd_cnt), (11, 9));
@@ -91,10 +91,60 @@ fn undo_by_dsack_of_the_only_retransmission() {
 #[test]
 fn a_dsack_of_what_was_never_sent_again_is_the_networks() {
     let mut x = Script::full_window(10, 0);
+    // Reordering was seen, so that a duplicate of a retransmission would widen RACK's window with the next round trip's delivery.
+    x.s.rack.reordering.overtaken(1, 2, MSS);
     x.ack(100.0, 5);
     x.sack(101.0, 5, &[(1, 2)]);
-    assert_eq!(x.s.rack.steps(), 1);
+    x.ack(102.0, 6);
+    // One duplicate and no retransmission: the network made it.
+    assert_eq!((x.s.stats.dsack_dups, x.s.stats.retransmits, x.s.rack.steps()), (1, 0, 1));
     assert_eq!((x.s.recovery.undo.left_edge(), x.s.recovery.state()), (None, CaState::Open));
+}
+
+/// RFC 4015 §3.2 restores the window; RFC 2861 §3.2 shrinks one that was not used for an RTO. The time before the undo does not count: the
+/// window that was not used then was another one.
+#[test]
+fn a_restored_window_gets_an_rto_to_be_used() {
+    let mut x = Script::full_window(20, 0);
+    x.sack(100.0, 0, &[(1, 4)]);
+    assert_eq!(x.sent_segs(), [0]);
+    // The copy's ACK: recovery ends with 20/2 = 10 segments, and congestion avoidance counts the 17 delivered: 11.
+    x.ack(200.0, 20);
+    x.write_segs(200.0, 2);
+    assert_eq!((x.s.recovery.state(), x.cwnd(), x.sent_segs()), (CaState::Open, 11, vec![20, 21]));
+    // Two segments are out and the ACKs stop; a loss probe goes. At 520 ms a DSACK tells that the copy of segment 0 was needless.
+    x.sack(520.0, 20, &[(0, 1)]);
+    assert_eq!((x.s.stats.tlps, x.s.stats.undos, x.s.recovery.state(), x.cwnd()), (1, 1, CaState::Open, 20));
+    // 3 of 20 are used. The last progress was 321 ms ago, the RTO is 300 ms, but the undo was 1 ms ago.
+    assert_eq!(x.s.info().rto_us, 300_000);
+    x.write_segs(521.0, 1);
+    assert_eq!((x.s.flight.out(), x.cwnd()), (3, 20));
+}
+
+/// RFC 8985 §6.2 step 2: an ACK that echoes a time before the copy left was caused by the original. The copy is then not the newest
+/// delivery, and nothing is late in comparison with it.
+#[test]
+fn a_copy_whose_original_was_acknowledged_is_not_the_newest_delivery() {
+    let mut x = one_loss();
+    assert_eq!(x.sent_segs(), [0]);
+    // The copy left at 104 ms. At 210 ms 106 ms have passed, more than the smallest RTT of 100 ms, so that the copy could have been
+    // answered; the echo of 0 ms says that it was not. The newest delivery stays segment 3, sent at 0 ms with segments 4 to 19, before
+    // them. Were it the copy, they would be lost after 106 ms and a window of 100/4 = 25 ms: at 131 ms.
+    let a = Segment { tsecr: x.ts(0.0), ..x.plain(210.0, 4) };
+    x.give(210.0, a);
+    assert_eq!((x.s.flight.una(), x.s.flight.lost(), x.s.recovery.state()), (seg(4), 0, CaState::Open));
+}
+
+/// RFC 6675 §6 allows an RTO that runs from each retransmission in recovery; here it runs from that of the oldest segment.
+#[test]
+fn the_rto_runs_from_the_retransmission_of_the_oldest_segment() {
+    let mut x = Script::full_window(10, 0);
+    // A loss probe is due at 203 ms. Three SACKs at once: segment 0 is lost and goes again.
+    assert_eq!(x.timer(), Some((Purpose::LossProbe, 203.0)));
+    x.sack(100.0, 0, &[(1, 4)]);
+    assert_eq!(x.sent_segs(), [0]);
+    // 300 ticks from tick 10,201: 10,501 rounds up to 10,504 (unit 8), which is 403 ms.
+    assert_eq!(x.timer(), Some((Purpose::Retransmit, 403.0)));
 }
 
 #[test]

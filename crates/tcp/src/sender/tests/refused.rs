@@ -1,4 +1,4 @@
-//! The sender's own queue has no room (`NET_XMIT_DROP`).
+//! The sender's own queue has no room (docs/models/sender.md, "Refused by the own queue").
 
 use super::*;
 

@@ -91,7 +91,7 @@ fn without_gso_every_segment_leaves_alone() {
 }
 
 #[test]
-fn tso_defer_waits_up_to_a_millisecond_for_the_rest_of_a_burst() {
+fn a_small_burst_waits_up_to_a_millisecond_for_a_fuller_one() {
     let mut x = Script::full_window(10, 20);
     x.s.w.ssthresh = 5;
     // Nothing was sent for 100 ms: one segment goes alone.
@@ -109,7 +109,7 @@ fn tso_defer_waits_up_to_a_millisecond_for_the_rest_of_a_burst() {
 }
 
 #[test]
-fn tso_defer_does_not_wait_for_an_ack_that_is_far() {
+fn nothing_waits_for_a_fuller_burst_when_the_ack_is_far() {
     let mut x = Script::full_window(10, 20);
     x.s.w.ssthresh = 5;
     x.ack(100.0, 10);

@@ -99,6 +99,60 @@ fn frto_without_new_data_is_conventional() {
     assert_eq!((x.s.recovery.phase(), x.sent_segs()), (Phase::Loss(Frto::Off), vec![1, 2]));
 }
 
+/// RFC 5682 §2.1 step 1 leaves a timeout during the repair of an earlier one to conventional recovery; here that holds for one during fast
+/// recovery: what is lost is sent again.
+#[test]
+fn a_timeout_during_recovery_is_not_watched() {
+    let mut x = Script::full_window(10, 10);
+    x.sack(100.0, 0, &[(1, 4)]);
+    assert_eq!(x.s.recovery.state(), CaState::Recovery);
+    let t = silent(&mut x, 1)[0];
+    x.sent_segs();
+    assert_eq!(x.s.recovery.phase(), Phase::Loss(Frto::Off));
+    // The next ACK brings no new data, although there are some, but segment 4, the lowest that is lost (1 to 3 were SACKed).
+    let a = Segment { tsecr: x.ts(t), ..x.plain(t + 100.0, 4) };
+    x.give(t + 100.0, a);
+    assert_eq!((x.s.recovery.state(), x.sent_segs()[0]), (CaState::Loss, 4));
+}
+
+/// docs/models/rack.md: the degree of reordering never falls, except to 3 on a timeout from Disorder with three or more SACKed.
+#[test]
+fn a_timeout_in_spite_of_three_sacks_lowers_the_degree_of_reordering() {
+    // Of n segments all but the first three are SACKed.
+    for (n, sacked, degree) in [(10, 7, 3), (6, 3, 3), (5, 2, 7)] {
+        let mut x = Script::full_window(n, 0);
+        x.s.rack.reordering.overtaken(seg(0), seg(7), MSS);
+        assert_eq!(x.s.rack.reordering.degree(), 7);
+        let t = silent(&mut x, 1)[0];
+        let a = Segment { tsecr: x.ts(t), ..x.plain(t + 100.0, 1) };
+        x.give(t + 100.0, a);
+        // Segments 1 and 2 are sent again; then the original of 1 is acknowledged and the timeout undone. The copy of 2 is out: Disorder.
+        let mut a = Segment { tsecr: x.ts(0.0), ..x.plain(t + 110.0, 2) };
+        a.push_sack((seg(3), seg(u64::from(n))));
+        x.give(t + 110.0, a);
+        assert_eq!((x.s.recovery.state(), x.s.flight.sacked(), x.s.stats.undos), (CaState::Disorder, sacked, 1));
+        // Nothing that was sent before a segment SACKed is missing, so that RACK waits for nothing. The copy is lost: the next timeout.
+        silent(&mut x, 1);
+        assert_eq!((x.s.stats.rtos, x.s.rack.reordering.degree()), (2, degree), "{n}");
+    }
+}
+
+/// docs/models/sender.md, "Undo clock": the first retransmission that an echo is compared with is one of the present repair (RFC 3522 §3.2).
+#[test]
+fn a_timeout_is_undone_by_timestamps_after_an_earlier_recovery() {
+    let mut x = Script::full_window(20, 0);
+    x.sack(100.0, 0, &[(1, 4)]);
+    assert_eq!(x.sent_segs(), [0]);
+    x.ack(200.0, 20);
+    x.write_segs(200.0, 11);
+    assert_eq!((x.s.recovery.state(), x.sent_segs().len()), (CaState::Open, 11));
+    let t = silent(&mut x, 1)[0];
+    // The ACK of segment 20 was late. Its echo, 200 ms, is older than the timeout's copy, but not than the copy of segment 0 at 100 ms.
+    let a = Segment { tsecr: x.ts(200.0), ..x.plain(t + 1.0, 21) };
+    x.give(t + 1.0, a);
+    assert_eq!((x.s.stats.undos, x.s.stats.spurious_rtos, x.s.recovery.state()), (1, 0, CaState::Open));
+}
+
 #[test]
 fn a_timeout_is_undone_by_timestamps() {
     let mut x = Script::full_window(10, 10);
@@ -124,8 +178,7 @@ fn a_retransmission_left_by_an_undo_is_counted_twice_as_in_linux() {
     assert_eq!((x.s.stats.undos, x.s.flight.lost(), x.s.flight.get(2).is(flight::Marks::LOST)), (1, 7, false));
     assert!(x.s.flight.get(2).is(flight::Marks::COPY_OUT));
     let before = x.s.flight.copies_out();
-    // The next timeout takes the tags of 3–9 back, sends segment 2 again and counts it again ("retrans_out leaked" in
-    // tcp_retransmit_skb()).
+    // The next timeout takes the tags of 3–9 back, sends segment 2 again and counts it again.
     let t = silent(&mut x, 1)[0];
     assert_eq!((before, x.s.flight.lost(), x.s.flight.copies_out()), (2, 8, 2));
     x.ack(t + 100.0, 10);

@@ -16,13 +16,16 @@ fn a_window_of_which_half_is_unused_does_not_grow_in_slow_start() {
 
 #[test]
 fn an_application_limited_window_falls_half_way_to_what_was_used() {
-    let mut x = Script::new();
-    (x.s.w.cwnd, x.s.w.ssthresh) = (20, 20);
-    x.write_segs(0.0, 2);
-    // No ACK for more than an RTO; 2 used count as the initial 10: (20 + 10)/2.
-    x.run(310.0);
-    x.write_segs(320.0, 1);
-    assert_eq!((x.cwnd(), x.s.w.ssthresh), (15, 20));
+    // The threshold remembers three quarters of the window (RFC 2861 §3.2): max(20, 15), max(12, 15).
+    for (before, after) in [(20, 20), (12, 15)] {
+        let mut x = Script::new();
+        (x.s.w.cwnd, x.s.w.ssthresh) = (20, before);
+        x.write_segs(0.0, 2);
+        // No ACK for more than an RTO; 2 used count as the initial 10: (20 + 10)/2.
+        x.run(310.0);
+        x.write_segs(320.0, 1);
+        assert_eq!((x.cwnd(), x.s.w.ssthresh), (15, after));
+    }
 }
 
 #[test]
@@ -96,7 +99,7 @@ fn the_send_buffer_counts_overhead_and_wakes_at_a_third_free() {
 #[test]
 fn the_send_buffer_grows_with_the_window_in_units_of_max_tcp_header() {
     // 2 · max(cwnd, 10, reordering + 1) · per_mss. 1448 + 12 + 320 + 320 is just above 2,048 and rounds up to 4,096, with a header area
-    // of 256 to 2,048; and 256 for struct sk_buff.
+    // of 256 to 2,048; and 256 for the bookkeeping of a buffer.
     for (max_tcp_header, per_mss) in [(320, 4_352), (256, 2_304)] {
         let mut x = Script::with(SenderConfig { kernel: Kernel { max_tcp_header, ..Kernel::V6_1 }, ..config() }, 100);
         assert_eq!(*x.s.buffer.size(), 2 * 10 * per_mss);
