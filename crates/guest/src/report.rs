@@ -5,7 +5,7 @@ use crate::testbed::QueueReport;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-mod flow;
+pub(crate) mod flow;
 pub use flow::{Cwnd, FlowReport, Rtt};
 
 /// One trial.
