@@ -89,6 +89,19 @@ pub(super) enum Verdict {
     GenuineTimeout,
 }
 
+/// What becomes of the phase once losses were looked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Next {
+    /// It stays as it is, or has been chosen already: what the verdict made due goes out.
+    GoOn,
+    /// Recovery is under way: what is lost goes out.
+    Repair,
+    /// Recovery begins.
+    Recover,
+    /// Nothing is lost: Open or Disorder follows, or CWR after an echo of congestion.
+    Settle,
+}
+
 impl Recovery {
     /// At the start of a connection.
     pub fn new() -> Recovery {
@@ -194,6 +207,18 @@ impl Recovery {
         }
     }
 
+    /// What becomes of the phase now that losses were looked for: whether anything is lost, copies among it, and whether recovery was just
+    /// left before its end. After a timeout only a lost copy begins a recovery (RFC 6675 §5.1).
+    pub fn next(&self, lost: bool, lost_copies: bool, reopened: bool) -> Next {
+        match self.phase {
+            Phase::Recovery(_) => Next::Repair,
+            Phase::Loss(_) if !lost_copies => Next::GoOn,
+            _ if lost => Next::Recover,
+            _ if reopened => Next::GoOn,
+            _ => Next::Settle,
+        }
+    }
+
     fn judge_duplicates(&self) -> Verdict {
         if self.undo.by_duplicates() {
             Verdict::AllDuplicates
@@ -281,6 +306,16 @@ mod tests {
         assert_eq!(plan(Phase::Recovery(Prr::new(20)), 10_000, false), (true, Frto::Off));
         assert_eq!(plan(Phase::Loss(Frto::Off), 2_000, false), (true, Frto::Off));
         assert_eq!(plan(Phase::Loss(Frto::Off), 2_000, true), (false, Frto::Watching));
+    }
+
+    #[test]
+    fn losses_begin_a_recovery_outside_of_repairs() {
+        let next = |p, lost, copies, reopened| phase(p).next(lost, copies, reopened);
+        assert_eq!((next(Phase::Open, true, false, false), next(Phase::Open, false, false, false)), (Next::Recover, Next::Settle));
+        assert_eq!(next(Phase::Recovery(Prr::new(20)), true, true, false), Next::Repair);
+        let loss = Phase::Loss(Frto::Off);
+        assert_eq!((next(loss, true, false, false), next(loss, true, true, false)), (Next::GoOn, Next::Recover));
+        assert_eq!((next(Phase::Disorder, false, false, true), next(Phase::Disorder, true, false, true)), (Next::GoOn, Next::Recover));
     }
 
     /// A reduction that goes on as recovery ends where it would have ended.

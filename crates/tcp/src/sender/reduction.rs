@@ -6,7 +6,7 @@
 use super::losses::Search;
 use super::prr::{Progress, Prr};
 use super::rack::DUP_THRESH;
-use super::recovery::{Evidence, Phase, Verdict};
+use super::recovery::{Evidence, Next, Phase, Verdict};
 use super::report::AckReport;
 use super::timer::Purpose;
 use super::tlp::{Outcome, ProbeAck};
@@ -68,17 +68,22 @@ impl Sender {
             return self.wait_for_reneging();
         }
         let verdict = self.recovery.judge(&self.evidence(r));
-        let Some(Carried { resend, reopened }) = self.carry_out(verdict, r) else { return Actions::NONE };
+        if matches!(verdict, Verdict::LateOriginal | Verdict::LateOriginalCopiesOut) {
+            self.rack.reordering.overtaken(r.prior.una, self.flight.sacked_end(), self.cfg.mss);
+        }
+        if verdict == Verdict::LateOriginalCopiesOut {
+            return Actions::NONE;
+        }
+        let Carried { resend, reopened } = self.carry_out(verdict, r);
         let Search { timer_is_set, lost_copies } = self.look_for_losses();
-        let resend = match self.recovery.phase() {
-            Phase::Recovery(_) => Resend::Lost,
-            Phase::Loss(_) if !lost_copies => resend,
-            _ if self.flight.lost() > 0 => {
+        let resend = match self.recovery.next(self.flight.lost() > 0, lost_copies, reopened) {
+            Next::GoOn => resend,
+            Next::Repair => Resend::Lost,
+            Next::Recover => {
                 self.enter_recovery(r.congestion);
                 Resend::Lost
             }
-            _ if reopened => resend,
-            _ => {
+            Next::Settle => {
                 self.settle(r.congestion);
                 resend
             }
@@ -105,8 +110,8 @@ impl Sender {
         Actions { resend: Resend::Nothing, timer_is_set: true }
     }
 
-    /// Does what the verdict asks for; `None` if the ACK is done with.
-    fn carry_out(&mut self, verdict: Verdict, r: &AckReport) -> Option<Carried> {
+    /// Does what the verdict asks for.
+    fn carry_out(&mut self, verdict: Verdict, r: &AckReport) -> Carried {
         let phase = self.recovery.phase();
         if phase == Phase::Open {
             self.recovery.undo.forget_first();
@@ -114,7 +119,7 @@ impl Sender {
         let mut carried = Carried { resend: Resend::Nothing, reopened: false };
         match verdict {
             Verdict::GoOn if matches!(phase, Phase::Loss(_)) => carried.resend = Resend::Lost,
-            Verdict::GoOn => {}
+            Verdict::GoOn | Verdict::LateOriginalCopiesOut => {}
             Verdict::Complete { needless } => self.complete(phase, needless),
             Verdict::AllDuplicates => {
                 self.rack.recovery_was_needless();
@@ -124,11 +129,7 @@ impl Sender {
                     carried.reopened = true;
                 }
             }
-            Verdict::LateOriginal | Verdict::LateOriginalCopiesOut => {
-                self.rack.reordering.overtaken(r.prior.una, self.flight.sacked_end(), self.cfg.mss);
-                if verdict == Verdict::LateOriginalCopiesOut {
-                    return None;
-                }
+            Verdict::LateOriginal => {
                 self.forget_first_without_copies();
                 self.undo(true);
                 self.open_or_disorder();
@@ -155,7 +156,7 @@ impl Sender {
                 carried.resend = Resend::Lost;
             }
         }
-        Some(carried)
+        carried
     }
 
     /// Everything sent before the phase began is acknowledged.
