@@ -3,7 +3,8 @@
 //! **What it is.** A filter of constant size: the best sample of the window, a second best from a later part of it, and a third best
 //! from a part later still. When the best grows too old, the others move up.
 //! **Source.** Kathleen Nichols' windowed filter, as Chromium's QUICHE documents it (`windowed_filter.h`, BSD-3-Clause; its notice is in
-//! `NOTICE`): the second best is taken once a quarter of the window has passed without a better sample, the third best once half has.
+//! `NOTICE`): the second best is taken once a quarter of the window has passed without a better sample, the third best once half has; both count
+//! from the best, not from the second best.
 //! **How it differs.** Two candidates are told apart by their times, not by their values: equal values at different times are two.
 //! **What it does not model.** Windows that become shorter between two samples are judged at the next sample only.
 
@@ -48,7 +49,7 @@ pub(crate) trait Clock: Copy + PartialOrd {
     /// What has passed from `earlier` to this time.
     fn since(self, earlier: Self) -> Self;
     /// This length of time divided by 2^`shift`.
-    fn halved(self, shift: u32) -> Self;
+    fn shifted(self, shift: u32) -> Self;
 }
 
 impl Clock for u32 {
@@ -58,7 +59,7 @@ impl Clock for u32 {
         self.wrapping_sub(earlier)
     }
     #[inline]
-    fn halved(self, shift: u32) -> u32 {
+    fn shifted(self, shift: u32) -> u32 {
         self >> shift
     }
 }
@@ -70,7 +71,7 @@ impl Clock for u64 {
         self.wrapping_sub(earlier)
     }
     #[inline]
-    fn halved(self, shift: u32) -> u64 {
+    fn shifted(self, shift: u32) -> u64 {
         self >> shift
     }
 }
@@ -140,9 +141,9 @@ impl<O: Order, T: Clock> Windowed<O, T> {
         }
         if age(best) > window {
             self.drop_best(window, sample);
-        } else if second.time == best.time && age(best) > window.halved(2) {
+        } else if second.time == best.time && age(best) > window.shifted(2) {
             (*second, *third) = (sample, sample);
-        } else if third.time == second.time && age(best) > window.halved(1) {
+        } else if third.time == second.time && age(best) > window.shifted(1) {
             *third = sample;
         }
     }

@@ -5,7 +5,7 @@
 //! the throughput at losses is steady within a fifth; a half otherwise.
 //! **Source.** Leith, Shorten, "H-TCP: TCP for high-speed and long-distance networks", PFLDnet 2004; draft-leith-tcp-htcp-06.
 //! **How it differs.** From the draft, as Linux is seen to do (docs/models/htcp.md): RTTs and the time since the loss are in jiffies (10 ms
-//! at HZ 100, rounded up), RTTmax rises by at most 20 ms a sample and forgets 5 % of its distance at every loss, the RTT scaling is
+//! at HZ 100, rounded up), a sample more than 20 ms above RTTmax is ignored, which forgets 5 % of its distance at every loss, the RTT scaling is
 //! limited to 0.5–10, the increase is computed anew when the window grows. From Linux: a connection's very first jiffy counts as a
 //! time like others; counts of acknowledged packets do not wrap at 65,536.
 //! **What it does not model.** Nothing known.
@@ -303,7 +303,7 @@ const BETA_MIN: u32 = ONE / 2;
 const BETA_MAX: u32 = ONE * 8 / 10;
 /// What a loss leaves of the distance between RTTmax and RTTmin, per cent.
 const RTT_MAX_KEEPS_PERCENT: u32 = 95;
-/// A sample may raise RTTmax by at most this, µs.
+/// A sample that is further above RTTmax than this is ignored, µs.
 const RTT_RISE_US: u32 = 20_000;
 /// Below this RTTmin a loss leaves a half, µs.
 const RTT_MIN_US: u32 = 10_000;

@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn increase_falls_from_ten_to_a_third_with_the_delay() {
+    fn increase_falls_from_ten_to_three_tenths_with_the_delay() {
         // dm 10 ms, d1 0.1 ms. α = 9,900 · 1,280 / (9,900 + (da − 100) · 1,242 / 38).
         assert_eq!([100, 1_000, 5_000, 10_000].map(|da| f1(da, 10_000)), [1_280, 322, 74, 38]);
     }

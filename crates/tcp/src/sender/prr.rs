@@ -75,7 +75,7 @@ impl Prr {
 mod tests {
     use super::*;
 
-    /// The first ten ACKs of RFC 6937 §3.1's first example: a window of 20, one loss, the threshold at 10: one packet leaves for two delivered.
+    /// What leaves at ACKs 3 (the retransmission) to 12 of RFC 6937 §3.1's first example: a window of 20, one loss, the threshold at 10.
     #[test]
     fn one_packet_leaves_for_two_delivered() {
         let mut prr = Prr::new(20);

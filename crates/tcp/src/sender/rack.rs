@@ -99,7 +99,7 @@ impl Rack {
         Rack { newest: (0, 0), rtt_us: 0, to_look: false, reordering: Reordering::new(), window }
     }
 
-    /// Takes in what an ACK delivered (§6.2 steps 1 and 2).
+    /// Takes in what an ACK delivered (§6.2 step 2).
     #[inline]
     pub fn delivered(&mut self, d: &Delivery) {
         if let Some(n) = d.newest {

@@ -208,7 +208,8 @@ impl Recovery {
     }
 
     /// What becomes of the phase now that losses were looked for: whether anything is lost, copies among it, and whether recovery was just
-    /// left before its end. After a timeout only a lost copy begins a recovery (RFC 6675 §5.1).
+    /// left before its end. After a timeout a lost copy begins a recovery, which RFC 6675 §5.1
+    /// forbids (docs/models/recovery.md).
     pub fn next(&self, lost: bool, lost_copies: bool, reopened: bool) -> Next {
         match self.phase {
             Phase::Recovery(_) => Next::Repair,
@@ -259,7 +260,7 @@ mod tests {
     /// Data up to 10,000 were out when the phase began at 1,000; one segment was sent again at timestamp 50.
     fn phase(phase: Phase) -> Recovery {
         let mut r = Recovery::new();
-        r.undo.begin(1_000, 0);
+        r.undo.begin(1_000, 0, None);
         r.undo.resent(1, 50);
         r.enter(phase, 10_000);
         r

@@ -271,17 +271,10 @@ impl Sender {
         self.stats.fast_recoveries += 1;
         // The evidence for an undo begins with this recovery's own retransmissions.
         self.forget_first_without_copies();
-        self.recovery.undo.keep_reduction();
-        self.begin_evidence();
-        let prr = match self.recovery.phase() {
-            Phase::Cwr(prr) | Phase::Recovery(prr) => prr,
-            _ => {
-                if !congestion {
-                    self.recovery.undo.restore_to(self.threshold_to_restore());
-                }
-                self.begin_reduction()
-            }
-        };
+        let going_on = self.recovery.reduction().copied();
+        let restore = (going_on.is_none() && !congestion).then(|| self.threshold_to_restore());
+        self.begin_evidence(restore);
+        let prr = going_on.unwrap_or_else(|| self.begin_reduction());
         self.enter(Phase::Recovery(prr));
     }
 
@@ -293,8 +286,7 @@ impl Sender {
             self.rack.reordering.overestimated();
         }
         if plan.reduces {
-            self.begin_evidence();
-            self.recovery.undo.restore_to(self.threshold_to_restore());
+            self.begin_evidence(Some(self.threshold_to_restore()));
             self.lower_threshold();
             self.event(CaEvent::Loss);
         }
@@ -323,10 +315,10 @@ impl Sender {
         }
     }
 
-    /// From now on retransmissions are evidence for or against the reduction.
-    fn begin_evidence(&mut self) {
+    /// From now on retransmissions are evidence for or against the reduction, which an undo takes back to the threshold `restore`.
+    fn begin_evidence(&mut self, restore: Option<u32>) {
         let copies = self.flight.copies_out() + u32::from(self.tlp.copy_is_out());
-        self.recovery.undo.begin(self.flight.una(), copies);
+        self.recovery.undo.begin(self.flight.una(), copies, restore);
     }
 
     /// Takes the last reduction back; with `losses`, what was believed lost is not.

@@ -53,7 +53,7 @@ impl Sender {
             self.flight.count_copies(id, n);
             self.recovery.undo.resent(n, self.timestamp_of(id));
         } else {
-            self.recovery.undo.resent_untimed(1);
+            self.recovery.undo.not_resent(1);
         }
         n
     }

@@ -1,6 +1,6 @@
 //! Round-trip estimation, the smallest round trip, and the retransmission timeout.
 //!
-//! Source: RFC 6298 §2 and §5 with the departures of docs/models/rtt.md: the deviation falls slowly when the RTT falls fast, the RTO uses the
+//! Source: RFC 6298 §2 and §5 with the departures of docs/models/rtt.md: the deviation rises slowly when the RTT falls fast, the RTO uses the
 //! largest deviation of a round trip, at least 200 ms. How it differs: nothing known. Not modelled: a route's own minimum.
 
 use crate::kernel::Jiffies;
@@ -13,12 +13,36 @@ pub(super) struct Estimator {
     srtt8: u32,
     /// Mean deviation, µs × 4.
     deviation4: u32,
-    /// Largest `deviation4` of the present round trip, at least 200 ms: four mean deviations, µs.
+    margin: Margin,
+}
+
+/// What the RTO adds to the smoothed RTT: four mean deviations, the largest of a round trip, at least 200 ms.
+#[derive(Clone, Copy, Debug, Default)]
+struct Margin {
+    /// The margin, µs.
+    us: u32,
+    /// The largest of the present round trip, µs.
     round_max: u32,
-    /// What the RTO adds to the smoothed RTT, µs.
-    margin: u32,
     /// The sequence number that ends the present round trip.
     round_end: u64,
+}
+
+impl Margin {
+    /// The first sample's; `nxt` is the next new sequence number.
+    fn begin(deviation4: u32, nxt: u64) -> Margin {
+        let us = deviation4.max(RTO_MARGIN_MIN_US);
+        Margin { us, round_max: us, round_end: nxt }
+    }
+
+    /// It rises at once. When a round trip is over, it falls a quarter of the way to the largest deviation seen in it.
+    fn take(&mut self, deviation4: u32, una: u64, nxt: u64) {
+        self.round_max = self.round_max.max(deviation4);
+        self.us = self.us.max(self.round_max);
+        if una > self.round_end {
+            let us = self.us - (self.us - self.round_max) / 4;
+            *self = Margin { us, round_max: RTO_MARGIN_MIN_US, round_end: nxt };
+        }
+    }
 }
 
 impl Estimator {
@@ -26,26 +50,24 @@ impl Estimator {
     fn sample(&mut self, rtt: u32, una: u64, nxt: u64) {
         if self.srtt8 == 0 {
             // RFC 6298 §2.2: SRTT = R, and four deviations of R/2.
-            self.srtt8 = (rtt * 8).max(1);
-            self.deviation4 = rtt * 2;
-            self.margin = self.deviation4.max(RTO_MARGIN_MIN_US);
-            self.round_max = self.margin;
-            self.round_end = nxt;
-            return;
+            let deviation4 = rtt * 2;
+            *self = Estimator { srtt8: (rtt * 8).max(1), deviation4, margin: Margin::begin(deviation4, nxt) };
+        } else {
+            let error = i64::from(rtt) - i64::from(self.srtt8 / 8);
+            self.srtt8 = (i64::from(self.srtt8) + error).max(1) as u32;
+            self.deviation4 = (i64::from(self.deviation4) + self.deviation_step(error)) as u32;
+            self.margin.take(self.deviation4, una, nxt);
         }
-        let error = i64::from(rtt) - i64::from(self.srtt8 / 8);
+    }
+
+    /// RFC 6298 §2.3 with a gain of 1/4: a quarter of what the error exceeds the mean deviation by, in units of µs × 4. An RTT that falls by more
+    /// than the deviation changes it by an eighth of that only.
+    fn deviation_step(&self, error: i64) -> i64 {
         let excess = error.abs() - i64::from(self.deviation4 / 4);
-        // An RTT that falls by more than the deviation changes it by an eighth of the excess only.
-        let step = if error < 0 && excess > 0 { excess / 8 } else { excess };
-        self.srtt8 = (i64::from(self.srtt8) + error).max(1) as u32;
-        self.deviation4 = (i64::from(self.deviation4) + step) as u32;
-        self.round_max = self.round_max.max(self.deviation4);
-        self.margin = self.margin.max(self.round_max);
-        if una > self.round_end {
-            // A round trip is over: the margin falls a quarter of the way to the largest deviation seen in it.
-            self.margin -= (self.margin - self.round_max) / 4;
-            self.round_max = RTO_MARGIN_MIN_US;
-            self.round_end = nxt;
+        if error < 0 && excess > 0 {
+            excess / 8
+        } else {
+            excess
         }
     }
 }
@@ -84,7 +106,7 @@ impl Rtt {
 
     /// The timeout before back-off, µs (RFC 6298 §2.3).
     fn rto_us(&self) -> u64 {
-        u64::from(self.srtt_us()) + u64::from(self.estimator.margin)
+        u64::from(self.srtt_us()) + u64::from(self.estimator.margin.us)
     }
 
     /// Smoothed RTT, µs × 8; 0 before the first sample.
@@ -191,7 +213,7 @@ mod tests {
     fn the_first_sample_sets_everything() {
         let mut e = Estimator::default();
         e.sample(100_001, 0, 1);
-        assert_eq!((e.srtt8 / 8, e.margin), (100_001, 200_002));
+        assert_eq!((e.srtt8 / 8, e.margin.us), (100_001, 200_002));
     }
 
     /// Recorded from Linux 6.1: a first sample of 100.001 ms, then ten of 50.001 ms give a smoothed RTT of 63,155 µs.
@@ -205,12 +227,27 @@ mod tests {
         assert_eq!((e.srtt8 / 8, e.deviation4 / 4), (63_155, 23_492));
     }
 
+    /// Four deviations of 300 ms, then round trips whose deviation is below the floor of 200 ms: the margin falls by a quarter of the difference,
+    /// 300 → 300 (its own round trip) → 275 → 257 ms (rounded up to µs), and only when the left edge has passed the end of the round trip.
+    #[test]
+    fn the_margin_falls_by_a_quarter_each_round_trip() {
+        let mut m = Margin::begin(300_000, 10);
+        let falls: Vec<u32> = [(10, 20), (11, 20), (20, 30), (21, 30), (31, 40)]
+            .iter()
+            .map(|&(una, nxt)| {
+                m.take(0, una, nxt);
+                m.us
+            })
+            .collect();
+        assert_eq!(falls, [300_000, 300_000, 300_000, 275_000, 256_250]);
+    }
+
     /// A jump from 50 to 450 ms: error 400 ms, deviation 25 ms: it moves by a quarter of the 375 ms, four times that in the margin.
     #[test]
     fn a_rise_raises_the_margin_at_once() {
         let mut e = Estimator::default();
         e.sample(50_000, 0, 1);
         e.sample(450_000, 0, 1);
-        assert_eq!((e.srtt8 / 8, e.deviation4, e.margin), (100_000, 100_000 + 375_000, 475_000));
+        assert_eq!((e.srtt8 / 8, e.deviation4, e.margin.us), (100_000, 100_000 + 375_000, 475_000));
     }
 }

@@ -19,14 +19,10 @@ pub(super) struct Undo {
 }
 
 impl Undo {
-    /// A reduction begins at the left edge `una` with `copies` already in flight.
-    pub fn begin(&mut self, una: u64, copies: u32) {
-        self.left_edge = Some(una);
-        self.unproven = Some(copies).filter(|&n| n > 0);
-    }
-    /// The window may be restored with this threshold if the reduction turns out wrong.
-    pub fn restore_to(&mut self, ssthresh: u32) {
-        self.ssthresh = Some(ssthresh);
+    /// A reduction begins at the left edge `una` with `copies` already in flight; `ssthresh` is the threshold to restore, none if the reduction is
+    /// due in any case.
+    pub fn begin(&mut self, una: u64, copies: u32, ssthresh: Option<u32>) {
+        *self = Undo { left_edge: Some(una), unproven: Some(copies).filter(|&n| n > 0), ssthresh, ..*self };
     }
     /// The reduction is due whatever becomes of the losses: congestion was signalled.
     pub fn keep_reduction(&mut self) {
@@ -57,8 +53,8 @@ impl Undo {
         self.unproven = Some(self.unproven.unwrap_or(0) + n);
         self.first_resent.get_or_insert(timestamp);
     }
-    /// A further retransmission counts that did not leave, or whose time is not known.
-    pub fn resent_untimed(&mut self, n: u32) {
+    /// A retransmission was tried and did not leave; it counts all the same.
+    pub fn not_resent(&mut self, n: u32) {
         self.unproven = Some(self.unproven.unwrap_or(0) + n);
     }
     /// Nothing that was sent again is left: the next retransmission is the first one again.
@@ -101,7 +97,7 @@ mod tests {
     #[test]
     fn every_retransmission_must_be_reported() {
         let mut u = Undo::default();
-        u.begin(1, 0);
+        u.begin(1, 0, None);
         assert!(!u.by_duplicates(), "nothing was sent again");
         u.resent(2, 50);
         u.duplicates(1);
@@ -116,7 +112,7 @@ mod tests {
     #[test]
     fn the_echo_names_the_original() {
         let mut u = Undo::default();
-        u.begin(1, 0);
+        u.begin(1, 0, None);
         u.resent(1, 50);
         u.resent(1, 60);
         assert!(u.by_timestamp(49) && !u.by_timestamp(50) && !u.by_timestamp(55) && !u.by_timestamp(0));
@@ -127,7 +123,7 @@ mod tests {
     #[test]
     fn copies_in_flight_at_the_start_count() {
         let mut u = Undo::default();
-        u.begin(1, 2);
+        u.begin(1, 2, None);
         u.duplicates(2);
         assert!(u.by_duplicates());
     }

@@ -22,7 +22,7 @@ pub(super) struct Params {
 }
 
 impl Params {
-    /// Whether a wait of so many ns is too long for the head of a flow: a few frames' time is never, at `bulk` flows twice as many frames.
+    /// Whether a wait of so many ns is too long for the head of a flow: four frames' time never is, nor two frames' for each of `bulk` flows.
     fn exceeded_by(&self, sojourn: u64, bulk: u64) -> bool {
         let frames = FRAMES.max(2 * bulk);
         sojourn > self.target.max(frames * self.mtu_time)

@@ -287,7 +287,7 @@ fn is_longer(a: u32, b: u32) -> bool {
 const UNIT_SHIFT: u32 = 10;
 /// A backlog of at most a full frame is never too long (RFC 8289 §5.6), B.
 const ENOUGH: u64 = 1514;
-/// An episode that begins within so many intervals of the last one's end resumes it (RFC 8289 §5.5).
+/// An episode that begins within so many intervals of when the last one's next signal was due resumes it (RFC 8289 §5.5).
 const MEMORY: u32 = 16;
 
 #[cfg(test)]
