@@ -85,6 +85,21 @@ impl Law {
     }
 }
 
+/// How often an idle time of so many µs halves the average, by tc's table; its last cell holds for all longer ones.
+fn halvings(tc: &Computed, idle_us: u64) -> u8 {
+    tc.damping[(idle_us >> tc.cell_log).min(CELLS) as usize]
+}
+
+/// Where the table has no halving yet: a line that would lose all within one cell's time, down to a half at most.
+fn along_line(scaled: u64, idle_us: u64, cell_log: u8) -> u64 {
+    let (half, loss) = (scaled >> 1, (scaled * idle_us) >> cell_log);
+    if loss < half {
+        scaled - loss
+    } else {
+        half
+    }
+}
+
 /// The average length: `avg ← (1 − w)·avg + w·backlog` with w = 2^-wlog.
 #[derive(Clone, Debug)]
 struct Average {
@@ -106,19 +121,12 @@ impl Average {
             None => self.scaled + backlog - (self.scaled >> self.tc.wlog),
         };
     }
-    /// The average after an idle time: `(1 − w)^m` of it for the m small packets that would have fitted in. From a table as a power of two; in the
-    /// cells at its start, which hold 0, along a line down to a half.
+    /// The average after an idle time: `(1 − w)^m` of it for the m small packets that would have fitted in.
     fn decayed(&self, now: Time, since: Time) -> u64 {
-        let cells = self.tc.cell_log;
-        let idle = (now.since(since).0 / 1_000).min(CELLS << cells);
-        let halvings = self.tc.damping[(idle >> cells) as usize];
-        if halvings > 0 {
-            return self.scaled >> halvings;
-        }
-        let half = self.scaled >> 1;
-        match (self.scaled * idle) >> cells {
-            loss if loss < half => self.scaled - loss,
-            _ => half,
+        let idle_us = now.since(since).0 / 1_000;
+        match halvings(&self.tc, idle_us) {
+            0 => along_line(self.scaled, idle_us, self.tc.cell_log),
+            n => self.scaled >> n,
         }
     }
     /// The average as a packet would find it now, B.
@@ -298,6 +306,12 @@ mod tests {
         let slope = law().slope;
         assert_eq!((slope.top, slope.per_byte), (429_496_729, 10_018));
         assert!((0..1_000).all(|i| slope.draw(&mut Stream::new(i, "t")) <= 428_725));
+    }
+
+    /// A quarter of a cell takes a quarter; half a cell and more take a half.
+    #[test]
+    fn before_the_first_halving_the_average_falls_along_a_line() {
+        assert_eq!([0, 2_048, 4_095, 4_096, 8_000].map(|us| along_line(64_000, us, 13)), [64_000, 48_000, 32_008, 32_000, 32_000]);
     }
 
     #[test]
