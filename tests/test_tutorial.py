@@ -76,7 +76,7 @@ def test_a_patched_kernel_against_the_stock_one(tree, tmp_path, need_model):
     # BBR does not run CUBIC's code: every run is the same.
     assert all(mark == "same runs" for cca, _, mark in rows if cca == "bbr"), rows
 
-    frame = pl.read_csv(tmp_path / "out" / "starlink-against.csv")
+    frame = pl.read_csv(tmp_path / "out" / "starlink" / "starlink-against.csv")
     cubic = {row["profile"]: row for row in frame.filter(cca="cubic").iter_rows(named=True)}
     # Measured with 80 runs a cell: a cut of 12 % instead of 30 % carries 0.92 [0.90, 0.95] in handover and 1.11 [1.04, 1.16] in degraded.
     assert cubic["handover"]["ratio_high"] < 1, cubic
