@@ -25,12 +25,12 @@ Exports = dict[str, tuple[str, ...]]
 
 def modules(src: Path) -> dict[Module, Path]:
     """The files of a crate by module, without those that exist for tests alone."""
-    found: dict[Module, Path] = {}
+    files: dict[Module, Path] = {}
     for file in sorted(src.rglob("*.rs")):
         parts = file.relative_to(src).with_suffix("").parts
-        found[() if parts in (("lib",), ("main",)) else parts[:-1] if parts[-1] == "mod" else parts] = file
-    tests = {(*name, test) for name, file in found.items() for test in TEST_MODULE.findall(file.read_text("utf-8"))}
-    return {name: file for name, file in found.items() if not any(name[: len(t)] == t for t in tests)}
+        files[() if parts in (("lib",), ("main",)) else parts[:-1] if parts[-1] == "mod" else parts] = file
+    tests = {(*name, test) for name, file in files.items() for test in TEST_MODULE.findall(file.read_text("utf-8"))}
+    return {name: file for name, file in files.items() if not any(name[: len(t)] == t for t in tests)}
 
 
 def code(text: str) -> str:
@@ -131,8 +131,8 @@ class Crate:
         text = self.code[module]
         wanted = {path for _, tree in USE.findall(text) for path, _ in paths(tree)}
         wanted |= {tuple(p.split("::")) for p in INLINE.findall(USE.sub("\n", text))}
-        found = {self.target(module, path) for path in wanted}
-        return {m for m in found if m is not None and m != module and m != module[:-1]}
+        targets = {self.target(module, path) for path in wanted}
+        return {m for m in targets if m is not None and m != module and m != module[:-1]}
 
     def circles(self) -> list[list[Module]]:
         """Groups of files of which each reaches every other."""

@@ -79,13 +79,13 @@ _PLANNING = threading.Lock()
 def checked(lib: ModuleType, scenario: Scenario, capture: Capture) -> Any:
     """A scenario as the engine's own plan, parsed and checked once for all its seeds; again only where the class of a control is another one."""
     owns = {name: own.find(name) for name in _own_names(scenario)}
-    key = (lib, capture, *(found.cls for found in owns.values()))
+    key = (lib, capture, *(control.cls for control in owns.values()))
     with _PLANNING:
         known = _plans.setdefault(scenario, {})
         if key not in known:
             text = json.dumps(plan.build(scenario, lib.parse_tc, parameters(lib), capture), separators=(",", ":"))
             try:
-                known[key] = lib.Plan(text, {name: found.maker() for name, found in owns.items()} or None)
+                known[key] = lib.Plan(text, {name: control.maker() for name, control in owns.items()} or None)
             except ValueError as e:
                 raise ScenarioError(str(e)) from None
         return known[key]

@@ -8,6 +8,7 @@
 use super::patch::Patch;
 use super::qdisc::{Aged, Freed, Qdisc};
 use super::stats::{Meter, StageStats};
+use std::collections::VecDeque;
 use tcpscape_base::{Packet, Time};
 
 /// A discipline without the accounting around it.
@@ -79,6 +80,17 @@ impl Books<'_> {
     pub fn enters<B>(&mut self, p: &Packet<B>) {
         self.account.inside.packets += 1;
         self.account.inside.bytes += u64::from(p.size);
+    }
+    /// A packet that came at `now` goes to the end of `queue`, or is dropped where `limit` packets are held; false then.
+    #[inline]
+    pub fn append<B>(&mut self, queue: &mut VecDeque<Aged<B>>, limit: u64, now: Time, p: Packet<B>) -> bool {
+        if self.held().packets >= limit {
+            self.drops(Cause::Limit, &p);
+            return false;
+        }
+        self.enters(&p);
+        queue.push_back((now, p));
+        true
     }
     /// A packet is taken out of the discipline, to leave or to be dropped.
     #[inline]

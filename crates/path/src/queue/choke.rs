@@ -186,13 +186,7 @@ impl<B: Send> Policy<B> for Choke<B> {
             }
             books.marked();
         }
-        if books.held().packets >= self.limit {
-            books.drops(Cause::Limit, &p);
-            return false;
-        }
-        books.enters(&p);
-        self.queue.push_back((now, p));
-        true
+        books.append(&mut self.queue, self.limit, now, p)
     }
     fn choose(&mut self, now: Time, books: &mut Books<'_>) -> Option<Aged<B>> {
         let p = self.queue.pop_front()?;

@@ -108,13 +108,7 @@ impl<B: Send> Policy<B> for Codel<B> {
     const NAME: &'static str = CodelSpec::NAME;
 
     fn admit(&mut self, now: Time, p: Packet<B>, books: &mut Books<'_>) -> bool {
-        if books.held().packets >= self.limit {
-            books.drops(Cause::Limit, &p);
-            return false;
-        }
-        books.enters(&p);
-        self.queue.push_back((now, p));
-        true
+        books.append(&mut self.queue, self.limit, now, p)
     }
     fn choose(&mut self, now: Time, books: &mut Books<'_>) -> Option<Aged<B>> {
         self.control.next(now, &self.limits, &mut Draining { queue: &mut self.queue, books })

@@ -89,11 +89,10 @@ impl Sender {
     pub(super) fn control_window(&mut self, r: &AckReport) {
         // Where segments often arrive out of order, any delivery lets the window grow; otherwise only progress in order does.
         let progress = r.delivery.acked > 0 || (r.delivery.sacked > 0 && self.rack.reordering.is_large());
-        let acked = self.delivery.delivered().wrapping_sub(r.prior.delivered);
-        let sample = AckSample { acked, ack: r.ack, may_raise: progress, rate: self.rate_sample(r, acked) };
+        let sample = AckSample { acked: r.delivered, ack: r.ack, may_raise: progress, rate: self.rate_sample(r) };
         let owns = self.control.owns_window;
         if !owns && self.recovery.is_reducing() {
-            self.reduce(acked, sample.rate.losses, r.advanced());
+            self.reduce(r.delivered, sample.rate.losses, r.advanced());
         } else {
             if owns || progress {
                 let v = self.view();
@@ -109,11 +108,11 @@ impl Sender {
         self.update_pacing_rate();
     }
 
-    /// The delivery-rate sample of an ACK that delivered `acked` packets.
+    /// The delivery-rate sample of an ACK.
     #[inline]
-    fn rate_sample(&mut self, r: &AckReport, acked: u32) -> RateSample {
+    fn rate_sample(&mut self, r: &AckReport) -> RateSample {
         let (now_us, min_rtt_us, marked) = (self.now_us(), self.rtt.min_us(), self.flight.marked_lost());
-        let mut rate = self.delivery.sample(r.delivery.sampled.as_ref(), acked, now_us, min_rtt_us, r.prior.rates_usable);
+        let mut rate = self.delivery.sample(r.delivery.sampled.as_ref(), r.delivered, now_us, min_rtt_us, r.prior.rates_usable);
         rate.rtt_us = r.rtt_us;
         rate.losses = marked.wrapping_sub(r.prior.marked_lost);
         rate.lost = marked.wrapping_sub(r.delivery.sampled.as_ref().map_or(0, |p| p.lost_then));

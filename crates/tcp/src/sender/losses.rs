@@ -82,8 +82,8 @@ impl Sender {
         self.retransmit_lost();
     }
 
-    /// Marks lost all but what was sent within the last RTT that RACK measured (RFC 8985 §6.3, without the reordering window). A SACKed segment at the left edge shows that the receiver has dropped
-    /// what it had: then nothing it said counts (RFC 2018 §8).
+    /// Marks lost all but what was sent within the last RTT that RACK measured (RFC 8985 §6.3, without the reordering window). A SACKed segment
+    /// at the left edge shows that the receiver has dropped what it had: then none of its SACKs counts (RFC 2018 §8).
     pub(super) fn mark_lost_by_timeout(&mut self) {
         let reneged = self.flight.front().is_some_and(|s| s.is(Marks::SACKED));
         if reneged {
