@@ -19,10 +19,11 @@ from collections.abc import Callable
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from table import markdown, verdict
-from tcpscape import build, engines
+from tcpscape import engines
 from tcpscape.campaign import Runner
-from tcpscape.results import Store
-from tcpscape.scenario import Scenario
+from tcpscape.scenario import build
+from tcpscape.scenario.scenario import Scenario
+from tcpscape.store.results import Store
 
 DOCS = pathlib.Path(__file__).resolve().parent.parent / "docs"
 TARGET_MS = 1.0
@@ -141,7 +142,7 @@ def cpu() -> str:
 
 def write(quick: bool, out: pathlib.Path) -> None:
     """Measures and writes the page."""
-    from tcpscape.results import FOLD_AT
+    from tcpscape.store.results import FOLD_AT
 
     trials, repeats, load = (1000, 1, os.getloadavg()[0]) if quick else (10_000, 3, os.getloadavg()[0])
     shapes = [Shape("one condition", 1, trials), Shape("conditions × 10 seeds", trials // 10, 10), Shape("conditions × 1 seed", trials, 1)]

@@ -15,9 +15,10 @@ from tcpscape import stats
 from tcpscape.campaign import Runner
 from tcpscape.engines import make
 from tcpscape.engines.base import Capture
-from tcpscape.findings import chaos, chaos_memory, damage, modes
-from tcpscape.findings.conditions import Conditions
-from tcpscape.scenario import TIMER_SLACK, Kernel
+from tcpscape.findings import damage
+from tcpscape.findings.chaos import memory, modes, zone
+from tcpscape.scenario.conditions import Conditions
+from tcpscape.scenario.scenario import TIMER_SLACK, Kernel
 from tcpscape.trial import Trial
 
 CCAS = ("cubic", "bbr")
@@ -52,7 +53,7 @@ def cells(n: int, jobs: int) -> None:
     def spreads() -> Iterator[Sequence[str]]:
         for (cca, rate), some in runs.items():
             got = [t.goodput_mbps for t in some]
-            found = chaos.scatter(rate, got)
+            found = zone.scatter(rate, got)
             rtos = stats.mean([float(sum(f.rtos or 0 for f in t.flows)) for t in some])
             yield cca, f"{rate} MiB/s", str(n), stats.mean(got).text(), found.cv.text(2), f"{found.dip:.2f}", f"{min(got):.1f}–{max(got):.1f}", rtos.text(2)
 
@@ -74,7 +75,7 @@ def memories(path: Conditions, n: int, jobs: int, engines: Sequence[str] = ("mod
     for cca, engine in itertools.product(CCAS, engines):
         some = trials(at(path, 10, duration=LONG_NS), cca, n, jobs, 10 * SAMPLES_NS, engine)
         name = f"{cca}, {engine}" if len(engines) > 1 else cca
-        found[name] = chaos_memory.memory([chaos_memory.rates(t.samples, t.flows[0]) for t in some], LAGS, LENGTHS)
+        found[name] = memory.memory([memory.rates(t.samples, t.flows[0]) for t in some], LAGS, LENGTHS)
     table(("control", *(f"ρ at {k} s" for k in LAGS)), ((cca, *(rho.text(2) for _, rho in m.correlation)) for cca, m in found.items()))
     table(("control", *(f"CV of {k} s" for k in LENGTHS)), ((cca, *(cv.text(2) for _, cv in m.cv)) for cca, m in found.items()))
 

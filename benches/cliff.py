@@ -17,9 +17,11 @@ import numpy as np
 
 from tcpscape.campaign import Runner
 from tcpscape.engines import make
-from tcpscape.findings import cliff, cliff_axis, cliff_runs
-from tcpscape.findings.cliff_axis import Axis
-from tcpscape.findings.conditions import Conditions
+from tcpscape.findings.cliff import axis as cliff_axis
+from tcpscape.findings.cliff import runs as cliff_runs
+from tcpscape.findings.cliff import search
+from tcpscape.findings.cliff.axis import Axis
+from tcpscape.scenario.conditions import Conditions
 
 DENSE_SEED = 100_000
 """The grids' first seed: none is shared with the searches."""
@@ -54,7 +56,7 @@ class Curve:
     grid: Sequence[float]
     base: Paths | None = None
     """The same without the impairment, where the axis itself changes the rate."""
-    threshold: float = cliff.HALF
+    threshold: float = search.HALF
 
     @property
     def each(self) -> int:
@@ -121,7 +123,7 @@ class Bench:
     def __init__(self, keep: pathlib.Path, jobs: int) -> None:
         self.keep, self.runner = keep, Runner(make("model"), jobs)
 
-    def measure(self, curve: Curve, paths: Paths, first: int) -> cliff.Measure:
+    def measure(self, curve: Curve, paths: Paths, first: int) -> search.Measure:
         """Goodput in Mbit/s, the mean over what one measurement consists of."""
         return cliff_runs.measure(self.runner, lambda x: [p.scenario(curve.cca) for p in paths(x)], first)
 
@@ -141,7 +143,7 @@ class Bench:
         value, low, high = grid_edge(curve, levels, values, calm)
         base = self.measure(curve, curve.base, 0) if curve.base else None
         began = time.monotonic()
-        found = cliff.find(self.measure(curve, curve.paths, 0), curve.axis, cliff.Effort(curve.threshold, most=MOST), base=base)
+        found = search.find(self.measure(curve, curve.paths, 0), curve.axis, search.Effort(curve.threshold, most=MOST), base=base)
         spent, runs, dense = time.monotonic() - began, found.runs * curve.each, (values.size + (0 if calm is None else calm.size)) * curve.each
         by, unit = curve.unit
         edge = found.edge

@@ -14,18 +14,19 @@ from collections.abc import Iterator
 from cliff import RIG, Bench, Curve, at
 from tcpscape.campaign import Runner
 from tcpscape.engines import make
-from tcpscape.findings import cliff, cliff_axis, cliff_runs
-from tcpscape.findings.cliff_levels import Cliff
-from tcpscape.findings.conditions import Conditions
-from tcpscape.findings.contour import Contour, Second, contour
-from tcpscape.findings.contour_ratio import MapEffort, fill
-from tcpscape.scenario import TIMER_SLACK, Kernel, Scenario
+from tcpscape.findings.cliff import axis as cliff_axis
+from tcpscape.findings.cliff import runs, search
+from tcpscape.findings.cliff.contour import Contour, Second, contour
+from tcpscape.findings.cliff.levels import Cliff
+from tcpscape.findings.cliff.ratio import MapEffort, fill
+from tcpscape.scenario.conditions import Conditions
+from tcpscape.scenario.scenario import TIMER_SLACK, Kernel, Scenario
 
 CCAS = ("cubic", "bbr")
 RATE = 10
 """MiB/s of the rig's faster application."""
 FLOOR_NS = 10_000_000
-EFFORT = cliff.Effort(most=400)
+EFFORT = search.Effort(most=400)
 SECONDS = (2, 5, 10, 30, 60)
 RATES = (0.5, 1, 2.5, 5, 10)
 
@@ -59,7 +60,7 @@ def edge(bench: Bench, cca: str, path: Conditions, rate: float) -> str:
     """Where the cliff is, % of the RTT, and the runs it took."""
     axis = cliff_axis.jitter(path.rtt)
     curve = Curve("", "", cca, axis, lambda x: [at(path, rate, jitter=round(x))], [axis.harsh])
-    return said(cliff.find(bench.measure(curve, curve.paths, 0), axis, EFFORT))
+    return said(search.find(bench.measure(curve, curve.paths, 0), axis, EFFORT))
 
 
 def said(found: Cliff) -> str:
@@ -85,9 +86,9 @@ def cell(rtt_ms: float, share: float, cca: str, loss: float = 0.0) -> Scenario:
 def lines(bench: Bench) -> Iterator[tuple[str, str, Contour]]:
     """The cliff over the RTT and over the loss."""
     for cca in CCAS:
-        yield "RTT", cca, contour(lambda rtt, c=cca: cliff_runs.measure(bench.runner, lambda x: [cell(rtt, x, c)]), SHARE, Second("rtt", "ms", RTTS_MS), EFFORT)
+        yield "RTT", cca, contour(lambda rtt, c=cca: runs.measure(bench.runner, lambda x: [cell(rtt, x, c)]), SHARE, Second("rtt", "ms", RTTS_MS), EFFORT)
     for cca in CCAS:
-        yield "loss", cca, contour(lambda loss, c=cca: cliff_runs.measure(bench.runner, lambda x: [cell(50, x, c, loss)]), SHARE, Second("loss", "1", LOSSES), EFFORT)
+        yield "loss", cca, contour(lambda loss, c=cca: runs.measure(bench.runner, lambda x: [cell(50, x, c, loss)]), SHARE, Second("loss", "1", LOSSES), EFFORT)
 
 
 def contours(bench: Bench) -> None:
@@ -100,7 +101,7 @@ def contours(bench: Bench) -> None:
 
 def ratios(bench: Bench) -> None:
     """Prints the map BBR / CUBIC over jitter / RTT and RTT."""
-    measured = cliff_runs.both(bench.runner, lambda x, y, cca: cell(y, x, cca), ("bbr", "cubic"))
+    measured = runs.both(bench.runner, lambda x, y, cca: cell(y, x, cca), ("bbr", "cubic"))
     found = fill(measured, [(x, y) for y in RTTS_MS for x in MAP_SHARES], MapEffort(seeds=10, most=160))
     print("\n| RTT | " + " | ".join(f"{x:.0%}" for x in MAP_SHARES) + " |\n|---|" + "---|" * len(MAP_SHARES))
     for y in found.ys:
@@ -119,7 +120,7 @@ def referee(jobs: int) -> None:
     for rtt, cca in itertools.product((24, 50, 100), CCAS):
         path = at(RIG, RATE, rtt=rtt * 1_000_000, kernel=Kernel(), timer_slack=TIMER_SLACK)
         found = [
-            cliff.find(cliff_runs.measure(r, lambda x, p=path, c=cca: [p.model_copy(update={"jitter": round(x)}).scenario(c)]), cliff_axis.jitter(path.rtt), EFFORT)
+            search.find(runs.measure(r, lambda x, p=path, c=cca: [p.model_copy(update={"jitter": round(x)}).scenario(c)]), cliff_axis.jitter(path.rtt), EFFORT)
             for r in runners.values()
         ]
         print(f"| {rtt} ms | {cca} | " + " | ".join(said(f) for f in found) + " |", flush=True)

@@ -11,14 +11,14 @@ import pathlib
 import time
 
 from table import markdown
-from tcpscape import studies
 from tcpscape.campaign import record
 from tcpscape.campaign.execute import Means
-from tcpscape.results import Store
-from tcpscape.studies import claims
+from tcpscape.store.results import Store
 from tcpscape.studies import run as runs
-from tcpscape.studies.claims import VERDICTS, Judged
+from tcpscape.studies import study
+from tcpscape.studies import verdicts as claims
 from tcpscape.studies.run import Result
+from tcpscape.studies.verdicts import VERDICTS, Judged
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "findings.md"
@@ -45,10 +45,10 @@ in brackets is a 95 % interval. `tcpscape study run NAME` repeats each study and
 def verdicts(jobs: int, out: pathlib.Path) -> list[tuple[Result, list[Judged]]]:
     """Every study, run in full and judged."""
     found = []
-    for name in studies.names():
+    for name in study.names():
         began = time.monotonic()
         with Store(out / name) as store:
-            result = runs.run(studies.get(name), Means(jobs, store))
+            result = runs.run(study.get(name), Means(jobs, store))
         record.save(result.record(f"tcpscape study run {name}"), out / name)
         found.append((result, claims.judge(result)))
         print(f"{name}: {result.trials} trials, {time.monotonic() - began:.0f} s", flush=True)
@@ -59,12 +59,12 @@ def page(found: list[tuple[Result, list[Judged]]]) -> str:
     """The page."""
     judged = [(result.study.name, one) for result, some in found for one in some]
     trials = sum(r.trials for r, _ in found)
-    works = {key: [(name, j) for name, j in judged if j.claim.work == key] for key in studies.WORKS}
+    works = {key: [(name, j) for name, j in judged if j.claim.work == key] for key in study.WORKS}
     summary = markdown(
         ["work", *VERDICTS],
-        [[title, *(str(sum(j.verdict == v for _, j in works[key])) for v in VERDICTS)] for key, title in studies.WORKS.items() if key != OWN],
+        [[title, *(str(sum(j.verdict == v for _, j in works[key])) for v in VERDICTS)] for key, title in study.WORKS.items() if key != OWN],
     )
-    sections = "\n\n".join(f"## {title}\n\n{table(works[key])}" for key, title in studies.WORKS.items() if key != OWN)
+    sections = "\n\n".join(f"## {title}\n\n{table(works[key])}" for key, title in study.WORKS.items() if key != OWN)
     return TEXT.format(trials=trials, engine=found[0][0].label, summary=summary, own=table(works[OWN]), works=sections)
 
 

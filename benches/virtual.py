@@ -15,8 +15,9 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from table import markdown, verdict
-from tcpscape import build, engines
+from tcpscape import engines
 from tcpscape.engines import guest, virtual
+from tcpscape.scenario import build
 
 DOCS = pathlib.Path(__file__).resolve().parent.parent / "docs"
 BOOT_S, TRIAL_S, SIM_SECONDS = 1.0, 0.030, 20.0  # targets

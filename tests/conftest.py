@@ -33,7 +33,7 @@ class Said:
 @pytest.fixture
 def cli(monkeypatch, capsys):
     """Runs the command line in this process."""
-    from tcpscape.cli import call
+    from tcpscape.cli.main import call
 
     def run(*args: str) -> Said:
         try:

@@ -6,8 +6,8 @@ import math
 import pytest
 
 from tcpscape.errors import ScenarioError
-from tcpscape.findings import spike
-from tcpscape.findings.spike import Bound
+from tcpscape.findings.spike import bound as spike
+from tcpscape.findings.spike.bound import Bound
 
 MS = 1_000_000
 

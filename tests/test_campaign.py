@@ -3,9 +3,9 @@
 import pytest
 
 from tcpscape.campaign import axes, derive, execute, record
-from tcpscape.campaign.plan import Campaign
+from tcpscape.campaign.campaign import Campaign
 from tcpscape.errors import TcpscapeError
-from tcpscape.results import Store
+from tcpscape.store.results import Store
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from tcpscape.errors import ScenarioError
-from tcpscape.findings import chaos, chaos_memory, modes
+from tcpscape.findings.chaos import memory, modes, zone
 from tcpscape.stats import ranks
 from tcpscape.trial import Cwnd, FlowResult, Rtt, Trial
 
@@ -18,7 +18,7 @@ def spread(cv, n, seed=0):
 
 
 def test_a_zone_between_calm_ends():
-    got = chaos.zone([(3, spread(0.05, 60)), (1, spread(0.03, 60)), (2, spread(0.6, 60)), (2.5, spread(0.2, 8))])
+    got = zone.zone([(3, spread(0.05, 60)), (1, spread(0.03, 60)), (2, spread(0.6, 60)), (2.5, spread(0.2, 8))])
     assert [x.state for x in got.levels] == ["calm", "chaotic", "open", "calm"]
     assert (got.surely, got.at_most, got.peak.at) == ((2, 2), (2, 2.5), 2)
 
@@ -26,19 +26,19 @@ def test_a_zone_between_calm_ends():
 def test_two_modes_are_chaos_and_one_is_not():
     draw = np.random.default_rng(1)
     two = [20 * draw.lognormal(0, 0.03) if draw.random() < 0.5 else 15 * draw.lognormal(0, 0.03) for _ in range(200)]
-    assert chaos.one_mode(two) < chaos.DIP_ALPHA
-    assert chaos.scatter(1, two).state == "chaotic"
-    assert chaos.scatter(1, two).cv.high < 0.2
-    assert chaos.one_mode(spread(0.3, 200)) > 0.05
-    assert chaos.one_mode([1.0, 2.0] * 4) is None
-    assert chaos.one_mode([0.0] * 20 + [1.0] * 20) is None
+    assert zone.one_mode(two) < zone.DIP_ALPHA
+    assert zone.scatter(1, two).state == "chaotic"
+    assert zone.scatter(1, two).cv.high < 0.2
+    assert zone.one_mode(spread(0.3, 200)) > 0.05
+    assert zone.one_mode([1.0, 2.0] * 4) is None
+    assert zone.one_mode([0.0] * 20 + [1.0] * 20) is None
 
 
 def test_no_zone():
-    got = chaos.zone([(1, [10.0] * 5)])
+    got = zone.zone([(1, [10.0] * 5)])
     assert (got.surely, got.at_most) == (None, None)
     with pytest.raises(ScenarioError, match="threshold"):
-        chaos.zone([], 0)
+        zone.zone([], 0)
 
 
 def flow(**more):
@@ -115,23 +115,23 @@ def wander(keeps, n=200, seconds=60, seed=4):
 
 
 def test_memory():
-    got = chaos_memory.memory(wander(0.93), (1, 5, 20), (10, 60))
+    got = memory.memory(wander(0.93), (1, 5, 20), (10, 60))
     assert got.forgets_after == 20
-    short = chaos_memory.memory(wander(0.2), (1, 2, 5), (10, 60))
+    short = memory.memory(wander(0.2), (1, 2, 5), (10, 60))
     assert short.forgets_after == 1
     long_cv, short_cv = (dict(m.cv) for m in (got, short))
     assert long_cv[60.0].value > 0.6 * long_cv[10.0].value
     assert short_cv[60.0].value == pytest.approx(short_cv[10.0].value / math.sqrt(6), rel=0.25)
     with pytest.raises(ScenarioError, match="lags"):
-        chaos_memory.memory(wander(0.2, seconds=5), (10,), (5,))
+        memory.memory(wander(0.2, seconds=5), (10,), (5,))
 
 
 def test_coverage_of_the_memory():
     """Intervals of a correlation from 60 runs: of 100, at 95 %, less than 88 hold the truth once in a thousand times."""
-    found = [dict(chaos_memory.memory(wander(0.9, 60, 30, seed), (5,), (30,)).correlation)[5.0] for seed in range(100)]
+    found = [dict(memory.memory(wander(0.9, 60, 30, seed), (5,), (30,)).correlation)[5.0] for seed in range(100)]
     assert sum(rho.low <= 0.9**5 <= rho.high for rho in found) >= 88
 
 
 def test_rates_second_by_second():
-    got = chaos_memory.rates(samples(), flow())
+    got = memory.rates(samples(), flow())
     assert got == pytest.approx([4.0] * 5 + [2.0] * 5)

@@ -5,8 +5,8 @@ import math
 
 import pytest
 
-from tcpscape import checks
-from tcpscape.checks import CheckError
+from tcpscape.campaign import checks
+from tcpscape.campaign.checks import CheckError
 from tcpscape.trial import Cwnd, FlowResult, Rtt, Trial
 
 
@@ -132,7 +132,7 @@ def test_what_a_metric_needs_is_kept(cli, need_model):
 
 def test_the_conditions_of_a_campaign():
     from tcpscape.campaign import execute
-    from tcpscape.campaign.plan import Campaign
+    from tcpscape.campaign.campaign import Campaign
     from tcpscape.cli.checks import conditions as of_campaign
 
     said = {"conditions": {"rtt": "50ms"}, "axes": {"jitter": "0ms,8ms"}, "cca": "cubic,bbr", "seeds": 3, "engines": ["mock"]}
@@ -163,7 +163,7 @@ def test_checks_of_a_study(cli, tmp_path):
 
 def test_conditions_on_several_engines_say_which():
     from tcpscape.campaign import execute
-    from tcpscape.campaign.plan import Campaign
+    from tcpscape.campaign.campaign import Campaign
     from tcpscape.cli import checks as door
 
     campaign = Campaign.of({"conditions": {"rtt": "50ms"}, "cca": "cubic", "engines": ["mock", "model"], "seeds": 2})

@@ -8,9 +8,10 @@ import sys
 
 import pytest
 
-from tcpscape.cli import STOPPED, tables
+from tcpscape.cli import tables
 from tcpscape.cli.progress import Progress
-from tcpscape.results import Store
+from tcpscape.errors import INTERRUPTED
+from tcpscape.store.results import Store
 
 WORDS = (
     "run", "--forward", "netem delay 25ms 8ms distribution normal loss 0.1% limit 100000", "--bottleneck", "tbf rate 10mbit burst 6056 limit 62500",
@@ -73,7 +74,7 @@ def test_an_interrupted_run_says_what_it_kept(cli, tmp_path, monkeypatch):
     assert re.fullmatch(r"interrupted: [1-3] trials? ran, kept in .*; the same command goes on from here\n", got.err)
     assert len(Store(tmp_path).addresses()) >= 1
     got = cli("run", "baseline", "--engine", "mock", "--seeds", "3")
-    assert (got.status, got.out, got.err) == (130, "", f"{STOPPED}\n")
+    assert (got.status, got.out, got.err) == (130, "", f"{INTERRUPTED}\n")
 
 
 @pytest.mark.parametrize("closed", [">&-", "| head -c 0"])

@@ -8,8 +8,9 @@ import pytest
 from tcpscape.campaign import Runner
 from tcpscape.engines import make
 from tcpscape.errors import ScenarioError
-from tcpscape.findings import cliff, cliff_axis, cliff_fit, cliff_runs
-from tcpscape.findings.conditions import Conditions
+from tcpscape.findings.cliff import axis as cliff_axis
+from tcpscape.findings.cliff import fit, runs, search
+from tcpscape.scenario.conditions import Conditions
 
 SHARE = cliff_axis.Axis("share", "1", 0.0, 1.0, 0.01)
 STEEP = 8
@@ -43,9 +44,9 @@ def chaotic(edge):
 
 
 @pytest.mark.parametrize("edge", [0.03, 0.1, 0.2, 0.33, 0.6, 0.85])
-@pytest.mark.parametrize("effort", [cliff.QUICK, cliff.Effort()])
+@pytest.mark.parametrize("effort", [search.QUICK, search.Effort()])
 def test_the_edge_is_found_within_one_step(edge, effort):
-    got = cliff.find(world(lambda x: logistic(x, edge)), SHARE, effort)
+    got = search.find(world(lambda x: logistic(x, edge)), SHARE, effort)
     assert got.edge.value == pytest.approx(edge, abs=0.01)
     assert got.edge.low <= edge <= got.edge.high
     assert got.edge.high - got.edge.low <= 0.03
@@ -56,14 +57,14 @@ def test_the_edge_is_found_within_one_step(edge, effort):
 @pytest.mark.parametrize("threshold", [0.2, 0.9])
 def test_any_threshold(threshold):
     edge = 0.2 * (1 / threshold - 1) ** (1 / STEEP)
-    got = cliff.find(world(lambda x: logistic(x, 0.2)), SHARE, cliff.Effort(threshold=threshold))
+    got = search.find(world(lambda x: logistic(x, 0.2)), SHARE, search.Effort(threshold=threshold))
     assert got.edge.low <= edge <= got.edge.high
     assert got.edge.high - got.edge.low <= 0.021
 
 
 def test_chaos_costs_runs_and_a_calm_cliff_few():
-    calm = cliff.find(world(lambda x: logistic(x, 0.205)), SHARE)
-    wild = cliff.find(world(lambda x: logistic(x, 0.205), chaotic(0.205)), SHARE)
+    calm = search.find(world(lambda x: logistic(x, 0.205)), SHARE)
+    wild = search.find(world(lambda x: logistic(x, 0.205), chaotic(0.205)), SHARE)
     assert calm.runs < 250 < wild.runs < 1200
     assert wild.zone[0] <= wild.edge.value <= wild.zone[1]
     assert calm.zone is None
@@ -71,7 +72,7 @@ def test_chaos_costs_runs_and_a_calm_cliff_few():
 
 def test_the_effort_is_kept_and_the_interval_then_says_so():
     def edge(most):
-        return cliff.find(world(lambda x: logistic(x, 0.3), lambda _: 1.0), SHARE, cliff.Effort(seeds=6, glance=2, most=most))
+        return search.find(world(lambda x: logistic(x, 0.3), lambda _: 1.0), SHARE, search.Effort(seeds=6, glance=2, most=most))
 
     few, many = edge(0), edge(1500)
     assert few.runs < many.runs <= 1500 + many.baseline.n
@@ -82,12 +83,12 @@ def test_the_first_fall_counts_where_a_path_holds_again_at_more():
     def mean(x):
         return 0.2 if 0.1 <= x <= 0.14 else logistic(x, 0.5)
 
-    got = cliff.find(world(mean), SHARE)
+    got = search.find(world(mean), SHARE)
     assert got.edge.value == pytest.approx(0.1, abs=0.011)
 
 
 def test_nothing_falls():
-    got = cliff.find(world(lambda x: 1 - 0.3 * x), SHARE)
+    got = search.find(world(lambda x: 1 - 0.3 * x), SHARE)
     assert got.edge is None
     assert got.bracket is None
     assert got.levels[-1].at == 1.0
@@ -95,23 +96,23 @@ def test_nothing_falls():
 
 
 def test_a_dead_path_ends():
-    got = cliff.find(lambda levels, seeds: [[0.0 for _ in seeds] for _ in levels], SHARE)
+    got = search.find(lambda levels, seeds: [[0.0 for _ in seeds] for _ in levels], SHARE)
     assert (got.baseline.value, got.edge, got.levels) == (0, None, ())
 
 
 def test_a_logarithmic_axis():
-    got = cliff.find(world(lambda x: 1 / (1 + (x / 2e-3) ** 0.9)), cliff_axis.loss())
+    got = search.find(world(lambda x: 1 / (1 + (x / 2e-3) ** 0.9)), cliff_axis.loss())
     assert got.edge.value == pytest.approx(2e-3, rel=0.05)
     assert got.edge.low <= 2e-3 <= got.edge.high
 
 
 def test_what_falls_before_the_first_level_lies_between_it_and_the_origin():
-    got = cliff.find(world(lambda x: 0.1 if x else 1.0), cliff_axis.loss(), cliff.QUICK)
+    got = search.find(world(lambda x: 0.1 if x else 1.0), cliff_axis.loss(), search.QUICK)
     assert (got.edge.low, got.edge.value) == (0.0, 0.0)
     assert got.edge.high == pytest.approx(cliff_axis.LOSS_FROM)
     assert got.bracket == (0.0, pytest.approx(cliff_axis.LOSS_FROM))
     assert got.zone is None
-    again = cliff.find(world(lambda x: 1 / (1 + x / 2e-3)), cliff_axis.loss(), near=got.edge.value)
+    again = search.find(world(lambda x: 1 / (1 + x / 2e-3)), cliff_axis.loss(), near=got.edge.value)
     assert again.edge.low <= 2e-3 <= again.edge.high
 
 
@@ -119,7 +120,7 @@ def test_an_axis_with_a_base_of_its_own_that_falls():
     """A rate from 16 to 1 at which goodput is the rate itself, of which an impairment takes more than half below 4."""
     axis = cliff_axis.Axis("rate", "Mbit/s", 16.0, 1.0, 0.05, origin=None, log=True)
     calm = world(lambda x: x)
-    got = cliff.find(world(lambda x: x * (1 - logistic(x, 4.0))), axis, base=calm)
+    got = search.find(world(lambda x: x * (1 - logistic(x, 4.0))), axis, base=calm)
     assert got.edge.value == pytest.approx(4.0, rel=0.05)
     assert got.edge.low <= 4 <= got.edge.high
     assert got.bracket[0] > got.bracket[1]
@@ -129,8 +130,8 @@ def test_a_neighbours_answer_saves_runs():
     def measure():
         return world(lambda x: logistic(x, 0.12))
 
-    alone, helped = cliff.find(measure(), SHARE), cliff.find(measure(), SHARE, near=0.11)
-    far = cliff.find(measure(), SHARE, near=0.5)
+    alone, helped = search.find(measure(), SHARE), search.find(measure(), SHARE, near=0.11)
+    far = search.find(measure(), SHARE, near=0.5)
     assert helped.runs < alone.runs
     for got in (alone, helped, far):
         assert got.edge.low <= 0.12 <= got.edge.high
@@ -138,17 +139,17 @@ def test_a_neighbours_answer_saves_runs():
 
 @pytest.mark.parametrize("near", [0.0, 0.01, 0.5, 1.0, 7.0])
 def test_a_neighbours_answer_that_does_not_hold_here(near):
-    flat = cliff.find(world(lambda x: 1.0), SHARE, near=near)
+    flat = search.find(world(lambda x: 1.0), SHARE, near=near)
     assert flat.edge is None
-    at_once = cliff.find(world(lambda x: 0.1 if x else 1.0), SHARE, near=near)
+    at_once = search.find(world(lambda x: 0.1 if x else 1.0), SHARE, near=near)
     assert at_once.bracket == (0.0, pytest.approx(0.01))
-    found = cliff.find(world(lambda x: logistic(x, 0.3)), SHARE, near=near)
+    found = search.find(world(lambda x: logistic(x, 0.3)), SHARE, near=near)
     assert found.edge.low <= 0.3 <= found.edge.high
 
 
 def test_no_run_is_made_twice():
     measure = world(lambda x: logistic(x, 0.2), chaotic(0.2))
-    got = cliff.find(measure, SHARE)
+    got = search.find(measure, SHARE)
     made = [(x, s) for levels, seeds in measure.asked for x in levels for s in seeds]
     assert len(made) == len(set(made)) == got.runs
 
@@ -156,14 +157,14 @@ def test_no_run_is_made_twice():
 @pytest.mark.parametrize("bad", [{"threshold": 0.0}, {"threshold": 1.0}, {"seeds": 1}])
 def test_efforts_that_make_no_sense(bad):
     with pytest.raises(ScenarioError, match=r"write for example|write at least"):
-        cliff.Effort(**bad)
+        search.Effort(**bad)
 
 
 def test_axes_that_make_no_sense():
     with pytest.raises(ScenarioError, match="axis"):
         cliff_axis.Axis("loss", "1", 0.0, 1.0, 0.05, log=True)
     with pytest.raises(ScenarioError, match="base"):
-        cliff.find(world(lambda x: x), SHARE, base=world(lambda x: x))
+        search.find(world(lambda x: x), SHARE, base=world(lambda x: x))
 
 
 def fixed(edge, n, seed):
@@ -172,7 +173,7 @@ def fixed(edge, n, seed):
     base = np.full(n, 40.0)
     steps = np.round(edge * 100) + np.array([-8, -2, 0, 2, 8])
     means = [40 * logistic(s / 100, edge) for s in steps]
-    return [cliff_fit.Point(s, m * draw.lognormal(-sigma * sigma / 2, sigma, n), base) for s, m in zip(steps, means, strict=True)]
+    return [fit.Point(s, m * draw.lognormal(-sigma * sigma / 2, sigma, n), base) for s, m in zip(steps, means, strict=True)]
 
 
 def covered(n, times):
@@ -180,7 +181,7 @@ def covered(n, times):
     below = above = 0
     for i in range(times):
         edge = np.random.default_rng(i).uniform(0.2, 0.3)
-        got = cliff_fit.crossing(fixed(edge, n, i), 0.5, 0.0, cliff_fit.LOOK)
+        got = fit.crossing(fixed(edge, n, i), 0.5, 0.0, fit.LOOK)
         below, above = below + (edge * 100 > got.high), above + (edge * 100 < got.low)
     return 1 - (below + above) / times, below, above
 
@@ -198,7 +199,7 @@ def searched(kind, i):
     measure = world(lambda x: logistic(x, edge), spread, i, shared=0.25 if kind == "shared" else 0.0)
     if kind == "bimodal":
         measure = coin(edge, i)
-    got = cliff.find(measure, SHARE)
+    got = search.find(measure, SHARE)
     truth = shared_edge(edge, 0.25) if kind == "shared" else edge
     return got, truth
 
@@ -249,14 +250,14 @@ def along(cca):
 def test_runs_of_an_engine():
     """The mock's cliff is at 20 % of the RTT for cubic; seeds follow `first`, and several scenarios are pooled."""
     runner = Runner(make("mock"))
-    got = cliff.find(cliff_runs.measure(runner, along("cubic")), cliff_axis.jitter(RIG.rtt), cliff.QUICK)
+    got = search.find(runs.measure(runner, along("cubic")), cliff_axis.jitter(RIG.rtt), search.QUICK)
     assert got.edge.value / RIG.rtt == pytest.approx(0.2, abs=0.02)
-    one, other = (cliff_runs.measure(runner, along("cubic"), first)([2e6], range(0, 3))[0] for first in (0, 2))
+    one, other = (runs.measure(runner, along("cubic"), first)([2e6], range(0, 3))[0] for first in (0, 2))
     assert one[2] == other[0]
-    bbr = cliff_runs.measure(runner, along("bbr"))([2e6], range(0, 3))[0]
-    pooled = cliff_runs.measure(runner, lambda x: [*along("cubic")(x), *along("bbr")(x)])([2e6], range(0, 3))[0]
+    bbr = runs.measure(runner, along("bbr"))([2e6], range(0, 3))[0]
+    pooled = runs.measure(runner, lambda x: [*along("cubic")(x), *along("bbr")(x)])([2e6], range(0, 3))[0]
     assert pooled == pytest.approx([(a + b) / 2 for a, b in zip(one, bbr, strict=True)])
-    above, below = cliff_runs.both(runner, lambda x, _, cca: along(cca)(x)[0], ("bbr", "cubic"))([(2e6, 0.0)], range(0, 3))[0]
+    above, below = runs.both(runner, lambda x, _, cca: along(cca)(x)[0], ("bbr", "cubic"))([(2e6, 0.0)], range(0, 3))[0]
     assert (above, below) == (bbr, one)
 
 
@@ -265,10 +266,10 @@ def test_runs_of_an_engine():
 @pytest.mark.parametrize("cca", ["cubic", "bbr"])
 def test_the_search_agrees_with_a_dense_grid(cca):
     """300 runs each 1 % of the RTT under other seeds; the search may use a tenth of 30 such points."""
-    measure = cliff_runs.measure(Runner(make("model"), 2), along(cca))
-    found = cliff.find(measure, cliff_axis.jitter(RIG.rtt), cliff.Effort(most=600))
+    measure = runs.measure(Runner(make("model"), 2), along(cca))
+    found = search.find(measure, cliff_axis.jitter(RIG.rtt), search.Effort(most=600))
     near = [round(found.edge.value / RIG.rtt * 100) + i for i in range(-4, 5)]
-    grid = cliff_runs.measure(Runner(make("model"), 2), along(cca), 10_000)([0.0, *(k / 100 * RIG.rtt for k in near)], range(300))
+    grid = runs.measure(Runner(make("model"), 2), along(cca), 10_000)([0.0, *(k / 100 * RIG.rtt for k in near)], range(300))
     base, *means = np.mean(grid, axis=1)
     i = next(i for i, m in enumerate(means) if m < base / 2)
     assert i > 0

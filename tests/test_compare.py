@@ -8,10 +8,10 @@ import polars as pl
 import pytest
 
 from tcpscape.campaign import execute, record
-from tcpscape.campaign.plan import Campaign
+from tcpscape.campaign.campaign import Campaign
 from tcpscape.errors import TcpscapeError
 from tcpscape.interchange import compare, iperf3_write, sources
-from tcpscape.results import Store
+from tcpscape.store.results import Store
 
 DATA = Path(__file__).parent / "data" / "interchange"
 

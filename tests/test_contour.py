@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 from tcpscape.campaign import execute
-from tcpscape.campaign.plan import Campaign
+from tcpscape.campaign.campaign import Campaign
 from tcpscape.errors import ScenarioError
-from tcpscape.findings import cliff, cliff_axis
-from tcpscape.findings.cliff_grid import grid, on_grid
-from tcpscape.findings.contour import Second, contour
-from tcpscape.findings.contour_ratio import MapEffort, Pair, fill, pairs, ratio_map, verdict
+from tcpscape.findings.cliff import axis, search
+from tcpscape.findings.cliff.contour import Second, contour
+from tcpscape.findings.cliff.grid import grid, on_grid
+from tcpscape.findings.cliff.ratio import MapEffort, Pair, fill, pairs, ratio_map, verdict
 from tcpscape.stats import Estimate
 
-SHARE = cliff_axis.Axis("jitter", "of RTT", 0.0, 1.0, 0.01)
+SHARE = axis.Axis("jitter", "of RTT", 0.0, 1.0, 0.01)
 
 
 def noise(*seed, sigma=0.05):
@@ -36,7 +36,7 @@ def test_a_contour_follows_the_edge_and_saves_runs():
     assert [y for y, _ in got.points] == list(levels)
     for y, found in got.points:
         assert found.edge.low <= edge(y) <= found.edge.high
-    assert got.runs < sum(cliff.find(across(y), SHARE).runs for y in levels)
+    assert got.runs < sum(search.find(across(y), SHARE).runs for y in levels)
 
 
 def test_a_contour_that_begins_where_nothing_falls():

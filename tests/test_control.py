@@ -3,12 +3,14 @@
 import pytest
 
 import tcpscape
-from tcpscape import build, control, engines, files
-from tcpscape.control import Param
+from tcpscape import engines
+from tcpscape.controls import spelling
+from tcpscape.controls.spelling import Param
 from tcpscape.engines.mock import CONTROLS, parse_words
 from tcpscape.engines.plan import build as plan
 from tcpscape.errors import TcpscapeError
-from tcpscape.scenario import Scenario
+from tcpscape.scenario import build, files
+from tcpscape.scenario.scenario import Scenario
 
 PARAMS = (
     Param("hystart", "Whether slow start ends at rising delays", 1, 0, 1), Param("beta", "Window after a loss, of 1024", 717, 1, 1023),
@@ -27,8 +29,8 @@ PATH = {"forward": "netem delay 10ms", "reverse": "netem delay 10ms"}
     ],
 )
 def test_one_spelling(said, label):
-    assert control.label(said) == label
-    assert control.label(label) == label
+    assert spelling.label(said) == label
+    assert spelling.label(label) == label
 
 
 @pytest.mark.parametrize(
@@ -36,7 +38,7 @@ def test_one_spelling(said, label):
 )
 def test_bad_spellings_are_one_line(said):
     with pytest.raises(TcpscapeError) as e:
-        control.label(said)
+        spelling.label(said)
     assert str(e.value).startswith("cca")
     assert "; " in str(e.value)
     assert "\n" not in str(e.value)
@@ -50,13 +52,13 @@ def test_bad_spellings_are_one_line(said):
     ],
 )
 def test_values_in_the_parameters_own_unit(said, values):
-    assert control.resolve(said, PARAMS) == values
+    assert spelling.resolve(said, PARAMS) == values
 
 
 @pytest.mark.parametrize("said", ["x:nosuch=1", "x:hystart=2", "x:beta=0", "x:beta=1ms", "x:delta=1mbit", "x:delta=1ns", "x:hystart=1.5", "x:share=0.5%"])
 def test_bad_values_name_the_parameter(said):
     with pytest.raises(TcpscapeError, match=r"^cca\.[a-z]+: .*; ") as e:
-        control.resolve(said, PARAMS)
+        spelling.resolve(said, PARAMS)
     assert "\n" not in str(e.value)
 
 

@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from tcpscape import build, engines, files
+from tcpscape import engines
 from tcpscape.campaign.runner import Runner
 from tcpscape.engines.base import Capture
+from tcpscape.scenario import build, files
 
 STUB = Path(engines.__file__).parent.parent / "_core.pyi"
 

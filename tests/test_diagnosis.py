@@ -1,7 +1,7 @@
 """The table of indicators in a report: zones by the path's words, signatures and video by what the runs did."""
 
 from tcpscape.campaign import execute
-from tcpscape.campaign.plan import Campaign
+from tcpscape.campaign.campaign import Campaign
 from tcpscape.report import diagnosis
 
 

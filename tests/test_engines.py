@@ -2,11 +2,12 @@
 
 import pytest
 
-from tcpscape import build, engines
+from tcpscape import engines
 from tcpscape.campaign import Runner
 from tcpscape.engines import Capture
 from tcpscape.errors import TcpscapeError
-from tcpscape.results import Store
+from tcpscape.scenario import build
+from tcpscape.store.results import Store
 
 PATH = {"forward": "netem delay 10ms loss 1%", "bottleneck": "tbf rate 10mbit burst 6056 limit 62500", "reverse": "netem delay 10ms"}
 

@@ -13,12 +13,13 @@ import time
 import pytest
 
 from conftest import ROOT
-from tcpscape import build, engines
+from tcpscape import engines
 from tcpscape.campaign import Runner, executors
-from tcpscape.campaign.executors import Local, Work
+from tcpscape.campaign.executors.local import Local, Work, cut
 from tcpscape.engines import Capture
 from tcpscape.errors import EngineError, ScenarioError, TcpscapeError
-from tcpscape.results import Store
+from tcpscape.scenario import build
+from tcpscape.store.results import Store
 
 PATH = {"forward": "netem delay 10ms loss 1%", "bottleneck": "tbf rate 10mbit burst 6056 limit 62500", "reverse": "netem delay 10ms"}
 PATIENCE_S = 30
@@ -41,7 +42,7 @@ def test_local_takes_the_jobs():
 
 def test_work_is_cut_in_order():
     work = [Work(case(), tuple(range(5))), Work(case("bbr"), (7,)), Work(case("reno"), ())]
-    assert [(i, one.seeds) for i, one in executors.cut(work, 2)] == [(0, (0, 1)), (0, (2, 3)), (0, (4,)), (1, (7,))]
+    assert [(i, one.seeds) for i, one in cut(work, 2)] == [(0, (0, 1)), (0, (2, 3)), (0, (4,)), (1, (7,))]
 
 
 def test_an_error_in_a_thread_ends_the_campaign_and_keeps_what_was_over(tmp_path):
@@ -204,7 +205,7 @@ def test_a_worker_that_dies_costs_nothing_but_time(cluster, dask, need_model, tm
 
 def test_a_cluster_that_is_not_there_is_one_line(monkeypatch):
     pytest.importorskip("distributed", reason="the package distributed is not installed")
-    from tcpscape.campaign import cluster
+    from tcpscape.campaign.executors import dask as cluster
 
     monkeypatch.setattr(cluster, "CONNECT_S", 0.5)
     with pytest.raises(EngineError, match=r"executor: no dask scheduler answers at tcp://127.0.0.1:9; start one with `dask scheduler`"):

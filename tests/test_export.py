@@ -9,9 +9,10 @@ import subprocess
 
 import pytest
 
-from tcpscape import files, interchange, path
+from tcpscape import interchange
 from tcpscape.interchange import sources, tc
-from tcpscape.scenario import Scenario
+from tcpscape.scenario import files, path
+from tcpscape.scenario.scenario import Scenario
 
 RICH = {
     "name": "rich", "forward": ["netem delay 10ms", "netem delay 5ms loss 1%"], "bottleneck": "htb rate 10mbit; fq_codel",

@@ -10,7 +10,7 @@ from tcpscape.campaign import Runner
 from tcpscape.engines import Capture, make
 from tcpscape.findings import fairness
 from tcpscape.findings.fairness import Group, Shares
-from tcpscape.scenario import Scenario
+from tcpscape.scenario.scenario import Scenario
 from tcpscape.trial import Cwnd, FlowResult, Rtt, Trial
 
 

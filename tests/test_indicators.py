@@ -11,7 +11,7 @@ from tcpscape.engines import Capture, make
 from tcpscape.errors import ScenarioError
 from tcpscape.findings import indicators, video
 from tcpscape.findings.video import LADDER, Player, Rung
-from tcpscape.scenario import Scenario
+from tcpscape.scenario.scenario import Scenario
 from tcpscape.trial import Cwnd, FlowResult, Rtt, Trial
 
 

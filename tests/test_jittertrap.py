@@ -7,12 +7,12 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tcpscape import studies
-from tcpscape.campaign.plan import Campaign
+from tcpscape.campaign.campaign import Campaign
 from tcpscape.errors import TcpscapeError
 from tcpscape.metrics import find
-from tcpscape.studies import claims, known, noise
+from tcpscape.studies import known, noise, verdicts
 from tcpscape.studies import run as runs
+from tcpscape.studies import study as studies
 from tcpscape.studies.measures import edges, memory, player, resample
 from tcpscape.trial import FlowResult, Rtt, Trial
 
@@ -88,7 +88,7 @@ def results():
 
 @pytest.mark.parametrize("name", GOLDEN)
 def test_the_model_reproduces_what_was_published(name, results):
-    judged = claims.judge(results[name])
+    judged = verdicts.judge(results[name])
     parted = {j.claim.text: j.measured for j in judged if j.verdict == "not reproduced"}
     assert set(parted) <= GOLDEN[name][2], parted
     measured = [j for j in judged if j.claim.measure != "rig"]
@@ -103,7 +103,7 @@ def test_the_chaos_zone():
     (part,) = study.parts
     few = Campaign.of({**part.to_dict(), "axes": {**part.axes, "jitter": ["8ms", "10ms"]}, "seeds": 20}, "chaos-zone")
     about = tuple(c for c in study.claims if c.at.get("jitter") in ("8ms", "10ms"))
-    judged = claims.judge(runs.run(study.model_copy(update={"parts": (few,), "claims": about})))
+    judged = verdicts.judge(runs.run(study.model_copy(update={"parts": (few,), "claims": about})))
     parted = {j.claim.text for j in judged if j.verdict == "not reproduced"}
     assert parted <= {"CUBIC bifurcates (10 ms)", "BBR's lower throughput is predictably lower (CV at 8 ms, where CUBIC carries twice as much)"}, parted
     assert len(judged) >= 20
@@ -154,7 +154,7 @@ def test_how_near_is_near(results):
 def test_a_claim_that_makes_no_sense_is_refused(fields, error, results):
     said = {"text": "x", "work": "jitter-cliff", "measure": "mean", "cca": "cubic", "at": {"rtt": "50ms", "jitter": "8ms"}, "part": "cliff", **fields}
     with pytest.raises(TcpscapeError, match=error):
-        claims.judge(runs.Result(studies.of({**studies.read("jitter-cliff"), "claims": [said]}, "s"), results["jitter-cliff"].parts))
+        verdicts.judge(runs.Result(studies.of({**studies.read("jitter-cliff"), "claims": [said]}, "s"), results["jitter-cliff"].parts))
 
 
 def test_cells_by_lists_ranges_and_arithmetic(results):
@@ -246,13 +246,13 @@ def test_which_version_the_numbers_are_of(results):
     study = studies.get("loss-tolerance").only(["version"])
     (claim,) = (c for c in study.claims if c.measure == "nearer")
     few = study.changed({"seeds": 3, "axes": {"app": ["5MiB/s", "10MiB/s"], "loss": ["1%", "2%", "5%"]}}).model_copy(update={"claims": (claim,)})
-    (judged,) = claims.judge(runs.run(few))
+    (judged,) = verdicts.judge(runs.run(few))
     assert judged.verdict == "not reproduced"
     assert judged.measured.startswith("bbr3 is nearer in 0 of 3 cells")
 
 
 def test_a_claim_both_ways(results):
-    (judged,) = (j for j in claims.judge(results["jitter-cliff"]) if j.claim.text.startswith("Jitter of 16-24 %"))
+    (judged,) = (j for j in verdicts.judge(results["jitter-cliff"]) if j.claim.text.startswith("Jitter of 16-24 %"))
     assert judged.verdict == "reproduced"
     assert judged.measured.startswith("above 1 in ")
 

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from conftest import ROOT
-from tcpscape.scenario import Scenario
+from tcpscape.scenario.scenario import Scenario
 from tcpscape.validate.compare import Comparison
 from tcpscape.validate.conditions import Condition
 from tcpscape.validate.measured import Measured, Runs

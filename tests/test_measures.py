@@ -4,12 +4,13 @@ import math
 
 import pytest
 
-from tcpscape import stats, studies
+from tcpscape import stats
 from tcpscape.campaign.adaptive import looked
 from tcpscape.campaign.outcome import Cell, Outcome
 from tcpscape.errors import StudyError
-from tcpscape.studies import claims, spikes
 from tcpscape.studies import run as runs
+from tcpscape.studies import spikes, verdicts
+from tcpscape.studies import study as studies
 from tcpscape.studies.measures import sender, sharing
 from tcpscape.trial import FlowResult, Rtt, Trial
 
@@ -28,7 +29,7 @@ def cell(cca, values, first=0, **fields):
 def judged(cells, **claim):
     said = {"name": "s", "title": "t", "source": "s", "about": "", "conditions": {"rtt": "50ms"}, "claims": [{**CLAIM, **claim}]}
     study = studies.of(said, "s")
-    return claims.judge(runs.Result(study, {"s": Outcome(study.parts[0], tuple(cells))}))[0]
+    return verdicts.judge(runs.Result(study, {"s": Outcome(study.parts[0], tuple(cells))}))[0]
 
 
 def test_who_carries_nothing_is_the_last():

@@ -11,7 +11,7 @@ from tcpscape.campaign import Runner
 from tcpscape.engines import Capture, make
 from tcpscape.errors import TcpscapeError
 from tcpscape.metrics import REGISTRY, Needs, find, packets, samples
-from tcpscape.scenario import Scenario
+from tcpscape.scenario.scenario import Scenario
 from tcpscape.trial import Cwnd, FlowResult, Rtt, Trial
 
 QUEUES = (

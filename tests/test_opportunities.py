@@ -6,17 +6,17 @@ import random
 import pytest
 
 import tcpscape
-from tcpscape import files, opportunities
 from tcpscape.errors import ScenarioError
 from tcpscape.interchange import mahimahi
-from tcpscape.opportunities import FRAME, MS
-from tcpscape.scenario import Scenario
+from tcpscape.scenario import files, traces
+from tcpscape.scenario.scenario import Scenario
+from tcpscape.scenario.traces import FRAME, MS
 
 
 def trace(tmp_path, ms):
     path = tmp_path / "link.up"
-    path.write_text(opportunities.dump(ms))
-    return opportunities.read(str(path))
+    path.write_text(traces.dump(ms))
+    return traces.read(str(path))
 
 
 def cellular(seed: int) -> list[int]:
@@ -155,11 +155,11 @@ def test_a_missing_or_binary_trace_is_one_line(tmp_path, cli):
     assert (got.status, got.err.count("\n")) == (2, 1)
     assert "nosuch.up" in got.err
     with pytest.raises(ScenarioError, match="not a text of numbers"):
-        opportunities.read(str(tmp_path / "binary"))
+        traces.read(str(tmp_path / "binary"))
 
 
 def test_rates_become_a_trace_that_carries_as_much(tmp_path):
-    ms = opportunities.from_rates([(0, 10e6), (1, 0), (2, 3e6)], 5)
+    ms = traces.from_rates([(0, 10e6), (1, 0), (2, 3e6)], 5)
     assert len(ms) == int((10e6 + 3 * 3e6) / FRAME / 8)
     assert not [t for t in ms if 1000 < t <= 2000]
     assert ms[0] == 2  # 1514 · 8 / 10^7 s = 1.2 ms

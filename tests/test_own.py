@@ -12,10 +12,12 @@ import pytest
 
 import tcpscape
 from conftest import ROOT
-from tcpscape import api, build, engines, hooks, own
+from tcpscape import api, engines
+from tcpscape.controls import classes, hooks
+from tcpscape.controls.hooks import CaEvent, CaState, Control
 from tcpscape.errors import TcpscapeError
-from tcpscape.hooks import CaEvent, CaState, Control
-from tcpscape.results import Store
+from tcpscape.scenario import build
+from tcpscape.store.results import Store
 
 RENO, AIMD = (f"{ROOT / 'examples' / 'python' / name}" for name in ("reno.py:Reno", "aimd.py:Aimd"))
 PATH = {"forward": "netem delay 10ms loss 1%", "bottleneck": "tbf rate 10mbit burst 6056 limit 62500", "reverse": "netem delay 10ms"}
@@ -39,7 +41,7 @@ def scenario(path="loss", duration="3s", **options):
 
 
 def one(cca, path="loss", **options):
-    return engines.make("model").run(scenario(path, **options).with_cca(cca if isinstance(cca, str) else own.give(cca)), [1])[0]
+    return engines.make("model").run(scenario(path, **options).with_cca(cca if isinstance(cca, str) else classes.give(cca)), [1])[0]
 
 
 def alike(mine, built_in):
@@ -66,9 +68,9 @@ def test_reno_in_python_shares_a_bottleneck_with_cubic():
 
 def test_hooks_that_a_class_does_not_have_are_renos():
     class Growth:
-        on_ack = vars(type(own.find(RENO).cls()))["on_ack"]
-        window_is_used = staticmethod(own.find(RENO).cls.window_is_used)
-        add_one_for_each = staticmethod(own.find(RENO).cls.add_one_for_each)
+        on_ack = vars(type(classes.find(RENO).cls()))["on_ack"]
+        window_is_used = staticmethod(classes.find(RENO).cls.window_is_used)
+        add_one_for_each = staticmethod(classes.find(RENO).cls.add_one_for_each)
 
     assert alike(one(Growth, "timeouts"), one("reno", "timeouts"))
 
@@ -221,7 +223,7 @@ def test_ways_in(cli, tmp_path, monkeypatch):
 
 
 def test_a_class_itself_in_python():
-    class Mine(own.find(AIMD).cls):
+    class Mine(classes.find(AIMD).cls):
         pass
 
     frame = tcpscape.run(scenario(), cca=[Mine, "reno"], seeds=range(2))
@@ -231,7 +233,7 @@ def test_a_class_itself_in_python():
 
 def test_two_classes_of_one_name_are_two():
     def keeping(share):
-        class Mine(own.find(AIMD).cls):
+        class Mine(classes.find(AIMD).cls):
             def ssthresh(self, sample, window):
                 return max(2, window.cwnd * share // 10)
 
@@ -334,7 +336,7 @@ def test_ctrl_c_ends_a_trial_at_once(tmp_path):
     [
         ("class C:\n  def on_ack(self, s, w): pass\n", "D", "has no class D; it has C"),
         ("class C: pass\n", "C", "has no on_ack(sample, window)"),
-        ("from tcpscape.hooks import Control\nclass C(Control): pass\n", "C", "has no on_ack(sample, window)"),
+        ("from tcpscape.controls.hooks import Control\nclass C(Control): pass\n", "C", "has no on_ack(sample, window)"),
         ("class C\n", "C", "cannot import mine.py line 1: SyntaxError"),
         ("import nothing_of_that_name\n", "C", "cannot import mine.py line 1: ModuleNotFoundError"),
         ("class C:\n  def __init__(self, x): pass\n  def on_ack(self, s, w): pass\n", "C", "__init__, "),

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tcpscape import build, engines, files
+from tcpscape import engines
+from tcpscape.scenario import build, files
 
 CASES = {
     "lossy": lambda: files.load("lossy-dsl"),

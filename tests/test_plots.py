@@ -10,15 +10,16 @@ import pytest
 from matplotlib.axis import Axis
 from matplotlib.text import Text
 
-from tcpscape import plots, studies
+from tcpscape import plots
 from tcpscape.campaign import execute
-from tcpscape.campaign.plan import Campaign
+from tcpscape.campaign.campaign import Campaign
 from tcpscape.engines.mock import Mock
 from tcpscape.errors import TcpscapeError
 from tcpscape.findings.damage import Achieved, Damage
 from tcpscape.plots import Beside, damage, events, palette, series, spikes, strip, style
 from tcpscape.stats import Estimate
 from tcpscape.studies import run as runs
+from tcpscape.studies import study
 
 PATH = {"rtt": "50ms", "distribution": "normal", "flow": {"rcvbuf": "256KiB"}}
 CAMPAIGNS = {
@@ -298,7 +299,7 @@ def test_retention_is_the_outcomes_own(outcomes):
 
 
 def test_published_numbers_stand_beside():
-    result = runs.run(studies.get("loss-tolerance").only(["loss"]).changed({"engines": ["mock"], "seeds": 2}))
+    result = runs.run(study.get("loss-tolerance").only(["loss"]).changed({"engines": ["mock"], "seeds": 2}))
     ax = plots.find("curve").draw(result.outcome(), Beside("", result.known)).axes[0]
     line = next(one for one in ax.lines if one.get_label() == "bbr, published")
     mine = [k for k in result.known if (k.part, k.cca, k.metric, k.stat, k.valid) == ("loss", "bbr", "goodput", "mean", True)]

@@ -9,16 +9,18 @@ from html.parser import HTMLParser
 import polars as pl
 import pytest
 
-from tcpscape import files, plots, report, studies
+from tcpscape import plots, report
 from tcpscape.campaign import execute, record
+from tcpscape.campaign.campaign import Campaign
 from tcpscape.campaign.execute import Means
-from tcpscape.campaign.plan import Campaign
 from tcpscape.report import figures, rerun, view
 from tcpscape.report.figures import Wanted
-from tcpscape.results import Store
+from tcpscape.scenario import files
 from tcpscape.stats import Estimate
-from tcpscape.studies import claims
+from tcpscape.store.results import Store
 from tcpscape.studies import run as runs
+from tcpscape.studies import study as studies
+from tcpscape.studies import verdicts
 
 VOID = {"meta", "br", "img", "link", "hr", "input"}
 
@@ -97,7 +99,7 @@ def test_claims_tables_and_versions_are_in_it(built, study):
     text = " ".join("".join(Page(built[0].read_text("utf-8")).text).split())
     kept = record.load(study)
     result = runs.Result(studies.of(kept.study, "manifest"), kept.parts)
-    for judged in claims.judge(result):
+    for judged in verdicts.judge(result):
         assert judged.claim.text in text
         assert judged.measured in text
     for said in ("tcpscape study run starlink --quick", "mock mock-1", "mock engine: the numbers mean nothing", kept.version, result.study.source):
@@ -189,7 +191,7 @@ def test_a_run_reports_itself(cli, tmp_path):
 
 @pytest.mark.parametrize(("seeds", "said"), [([0, 1, 2], "3"), ([5, 6, 7], "5..7"), ([1, 4, 9], "1,4,9"), ([7], "7..7")])
 def test_seeds_as_the_command_line_reads_them(seeds, said):
-    from tcpscape import build
+    from tcpscape.scenario import build
 
     assert rerun.seeds(seeds) == said
     assert build.seeds(said) == seeds

@@ -2,11 +2,11 @@
 
 import pytest
 
-from tcpscape import build, files
 from tcpscape.engines.mock import CONTROLS, parse_words
 from tcpscape.engines.plan import build as plan
 from tcpscape.errors import ScenarioError, TcpscapeError
-from tcpscape.scenario import Scenario
+from tcpscape.scenario import build, files
+from tcpscape.scenario.scenario import Scenario
 
 FULL = {
     "name": "full",

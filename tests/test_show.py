@@ -5,8 +5,8 @@ import json
 import pytest
 
 from conftest import ROOT
-from tcpscape import control, fidelity, pages
 from tcpscape.cli import show
+from tcpscape.controls import fidelity, pages, spelling
 from tcpscape.engines.model import Control, Model
 
 pytestmark = pytest.mark.usefixtures("need_model")
@@ -84,7 +84,7 @@ def test_measured_errors_are_shown(cli, numbers):
 
 
 def test_parameters_are_shown_with_defaults_and_an_example(monkeypatch):
-    params = (control.Param("hystart", "Whether it ends early", 1, 0, 1), control.Param("beta", "Window after a loss, of 1024", 717, 1, 1023))
+    params = (spelling.Param("hystart", "Whether it ends early", 1, 0, 1), spelling.Param("beta", "Window after a loss, of 1024", 717, 1, 1023))
     monkeypatch.setattr(Model, "registry", lambda self: [Control("odd", "an odd one", "RFC 1", params)])
     said = list(show.control_text("odd"))
     assert "parameters, for example --cca odd:hystart=off" in said

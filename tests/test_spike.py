@@ -11,10 +11,10 @@ import pytest
 from tcpscape.campaign import Runner
 from tcpscape.engines import Capture, make
 from tcpscape.errors import ScenarioError
-from tcpscape.findings import recording, spike
-from tcpscape.findings.recording import Recording
-from tcpscape.findings.spike import Step
-from tcpscape.scenario import Scenario
+from tcpscape.findings.spike import bound, recording
+from tcpscape.findings.spike.bound import Step
+from tcpscape.findings.spike.recording import Recording
+from tcpscape.scenario.scenario import Scenario
 
 DATA = Path(__file__).parent / "data"
 
@@ -41,10 +41,10 @@ def step_of(cell, at):
 def test_the_recordings_give_the_published_numbers(cell):
     """To the last digit given: the drop found in the delivery rate, the peak aligned to it, both corrections of r."""
     series = recorded(cell)
-    middle = (spike.goodput_of(60e6) + spike.goodput_of(60e6 / float(cell["r"]))) / 2
+    middle = (bound.goodput_of(60e6) + bound.goodput_of(60e6 / float(cell["r"]))) / 2
     last, first = series.drop(middle)
     assert (round(last, 2), round(first, 2)) == (float(cell["drop_last_fast_s"]), float(cell["drop_first_slow_s"]))
-    got = spike.measure(series, step_of(cell, last))
+    got = bound.measure(series, step_of(cell, last))
     for ours, theirs, digits in (
         (got.peak_ms, "peak_minus_d_dropwin_ms", 3), (got.peak_at_s, "t_peak_dropwin_s", 2), (got.bound_ms, "bound_Q_ms", 2),
         (got.last_mbps, "delivery_rate_before_1p2s_mbit", 2), (got.recent_mbps, "goodput_before_mean10s_mbit", 2),
@@ -74,7 +74,7 @@ def known(peak=140.0, before=55.0, rate=50.0):
 def test_a_known_shape():
     """d = 50 ms, 60 to 20 Mbit/s: Q = 100 ms. 50 Mbit/s against 19.13 the new link carries: r = 2.614, bound 80.7 ms.
     A standing queue of 5 ms: 100 + 3·5 = 115 ms; rise 140 − 55 = 85 ms."""
-    got = spike.measure(known(), Step(12.0, 60_000_000, 20_000_000, 50.0))
+    got = bound.measure(known(), Step(12.0, 60_000_000, 20_000_000, 50.0))
     assert (got.peak_ms, got.own_queue_ms, got.rise_ms) == (90.0, 5.0, 85.0)
     assert got.bound_ms == 100
     assert got.last_bound_ms == pytest.approx((50 / (20 * 1448 / 1514) - 1) * 50)
@@ -87,13 +87,13 @@ def test_the_peak_is_aligned_to_the_step():
     """What is more than 1 s before the step or 5 s after it does not count."""
     series = known()
     series.srtt_ms[(series.t_s < 10.9) | (series.t_s > 17.1)] = 500
-    assert spike.measure(series, Step(12.0, 60_000_000, 20_000_000, 50.0)).peak_ms == 90
+    assert bound.measure(series, Step(12.0, 60_000_000, 20_000_000, 50.0)).peak_ms == 90
 
 
 def test_a_judgement_counts_runs():
     """Peaks of 90 and 110 ms around Q = 100: one of two above; both above the corrected 80.7."""
     step = Step(12.0, 60_000_000, 20_000_000, 50.0)
-    got = spike.judge([spike.measure(known(peak), step) for peak in (140.0, 160.0)])
+    got = bound.judge([bound.measure(known(peak), step) for peak in (140.0, 160.0)])
     assert (got.above, got.above_corrected, got.bound_ms) == (0.5, 1.0, 100)
     assert got.peak_ms.value == 100
     assert got.queue_peak_ms.n == 0
@@ -113,13 +113,13 @@ DROP = {"where": "bottleneck", "at": "30s", "set": {"rate": "20mbit"}}
 def test_a_scenario_says_its_step(hop):
     said = {"forward": ["netem delay 10ms"], "bottleneck": [hop], "reverse": ["netem delay 40ms"], "duration": "60s"}
     changes = [{"where": "reverse", "at": "5s", "set": {"delay": "40ms"}}, {**DROP, "at": "20s", "set": {"rate": "80mbit"}}, DROP]
-    assert spike.step_of(Scenario.of({**said, "changes": changes})) == Step(30.0, 80_000_000, 20_000_000, 50.0, 40.0)
+    assert bound.step_of(Scenario.of({**said, "changes": changes})) == Step(30.0, 80_000_000, 20_000_000, 50.0, 40.0)
 
 
 @pytest.mark.parametrize("said", [{}, {"bottleneck": ["pfifo limit 100"], "changes": [DROP]}, {"bottleneck": ["tbf rate 10mbit burst 6056 limit 9000"], "changes": [DROP]}])
 def test_no_drop_is_refused(said):
     with pytest.raises(ScenarioError, match="changes: unnamed has no drop"):
-        spike.step_of(Scenario.of({"duration": "60s", **said}))
+        bound.step_of(Scenario.of({"duration": "60s", **said}))
 
 
 @pytest.fixture(scope="module")
@@ -137,7 +137,7 @@ def trial():
 def test_the_model_has_its_spike_where_the_step_is(trial):
     """d = 25 ms, r = 3, a full link: the queue itself peaks at Q = 50 ms or above, and nothing like it comes before."""
     step = Step(8.0, 60_000_000, 20_000_000, 25.0)
-    got = spike.measure(recording.of_trial(trial, every_s=0), step)
+    got = bound.measure(recording.of_trial(trial, every_s=0), step)
     assert got.queue_peak_ms >= got.bound_ms == 50
     assert 8.0 < got.peak_at_s < 9.0
     assert got.peak_ms <= got.queue_peak_ms + 1
@@ -158,11 +158,11 @@ def test_what_was_in_flight_is_what_the_acks_show_a_way_back_later():
 
 def test_a_slow_reader_sees_no_more_than_a_fast_one(trial):
     step = Step(8.0, 60_000_000, 20_000_000, 25.0)
-    every = spike.measure(recording.of_trial(trial, every_s=0), step).peak_ms
-    slow = [spike.measure(recording.of_trial(trial, phase_s=p), step) for p in recording.phases(5)]
+    every = bound.measure(recording.of_trial(trial, every_s=0), step).peak_ms
+    slow = [bound.measure(recording.of_trial(trial, phase_s=p), step) for p in recording.phases(5)]
     assert max(s.peak_ms for s in slow) <= every
     assert all(s.own_queue_ms == pytest.approx(slow[0].own_queue_ms, abs=3) for s in slow)
-    assert slow[0].recent_mbps == pytest.approx(spike.goodput_of(60e6), rel=0.1)
+    assert slow[0].recent_mbps == pytest.approx(bound.goodput_of(60e6), rel=0.1)
 
 
 def test_the_queue_is_the_one_that_shapes(trial):
@@ -185,9 +185,9 @@ def test_a_window_that_never_changes_is_the_closed_form(need_model, window):
         "flows": [{"cca": f"fixed:cwnd={window}"}], "changes": [{"where": "bottleneck", "at": "4s", "set": {"rate": "20mbit"}}],
     })  # fmt: skip
     run = Runner(make("model"), 1, Capture(samples_ns=1_000_000, queue_samples_ns=1_000_000)).run(said, [0])[0]
-    got = spike.measure(recording.of_trial(run, every_s=0), Step(4.0, 60_000_000, 20_000_000, 50.0))
+    got = bound.measure(recording.of_trial(run, every_s=0), Step(4.0, 60_000_000, 20_000_000, 50.0))
     assert got.queue_peak_ms == pytest.approx(window * FRAME_MS - 50, abs=2 * FRAME_MS)
-    assert got.flight_mbps == pytest.approx(spike.goodput_of(60e6), rel=4 / window)  # an ACK tells of two frames, at either end
+    assert got.flight_mbps == pytest.approx(bound.goodput_of(60e6), rel=4 / window)  # an ACK tells of two frames, at either end
     standing = window * FRAME_MS / 3 - 50
     assert got.own_queue_ms == pytest.approx(standing, abs=2 * FRAME_MS / 3)
     assert got.peak_ms == pytest.approx(got.standing_bound_ms, abs=4 * FRAME_MS)

@@ -16,11 +16,13 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
-from tcpscape import build, engines, journal, results, rows
+from tcpscape import engines
 from tcpscape.campaign import Runner
 from tcpscape.engines import Capture
 from tcpscape.errors import StoreError
-from tcpscape.results import Store, flow_rows
+from tcpscape.scenario import build
+from tcpscape.store import journal, results, rows
+from tcpscape.store.results import Store, flow_rows
 from tcpscape.trial import Rtt
 
 PATH = {"forward": "netem delay 10ms loss 1%", "bottleneck": "tbf rate 10mbit burst 6056 limit 62500", "reverse": "netem delay 10ms"}
@@ -254,9 +256,11 @@ def test_a_fork_writes_its_own_journal(tmp_path, trials):
 
 CAMPAIGN = """
 import os
-from tcpscape import build, engines, results
+from tcpscape import engines
+from tcpscape.scenario import build
+from tcpscape.store import results
 from tcpscape.campaign import Runner
-from tcpscape.results import Store
+from tcpscape.store.results import Store
 results.FOLD_AT = 40
 seeds = range({seeds})
 cases = [(build.scenario({path!r}, duration="500ms", cca=cca), seeds) for cca in ("cubic", "bbr")]

@@ -6,15 +6,16 @@ from importlib import resources
 
 import pytest
 
-from tcpscape import engines, plots, studies
+from tcpscape import engines, plots
 from tcpscape.campaign import record
 from tcpscape.campaign.execute import Means
 from tcpscape.campaign.outcome import gather
 from tcpscape.engines.mock import Mock
 from tcpscape.errors import EngineError, TcpscapeError
-from tcpscape.results import Store
-from tcpscape.studies import against, claims, known
+from tcpscape.store.results import Store
+from tcpscape.studies import against, known, verdicts
 from tcpscape.studies import run as runs
+from tcpscape.studies import study as studies
 
 LONG = {"latency-spike", "one-percent-loss"}
 """Studies whose quick look takes more than five CPU seconds; parts of them run in test_studies_works.py."""
@@ -24,7 +25,7 @@ LONG = {"latency-spike", "one-percent-loss"}
 def test_a_study_runs_and_is_drawn(name, need_model, tmp_path):
     study = studies.get(name)
     result = runs.run(study.changed({**study.quick, "seeds": 1}))
-    judged = claims.judge(result)
+    judged = verdicts.judge(result)
     assert len(judged) == len(result.study.claims)
     assert all(j.measured for j in judged)
     files = plots.study(result, tmp_path / name)
@@ -79,7 +80,7 @@ def test_a_claim_about_no_cell_is_refused():
     said = studies.of({**studies.read("starlink"), "claims": [{"text": "x", "work": "jitter-cliff", "measure": "mean", "at": {"profile": "orbit"}}]}, "s")
     result = runs.run(said.changed({"engines": ["mock"], "seeds": 1}))
     with pytest.raises(TcpscapeError, match=r"asks for any at .'profile': 'orbit'."):
-        claims.judge(result)
+        verdicts.judge(result)
 
 
 def test_a_study_is_read_back(tmp_path):
@@ -89,7 +90,7 @@ def test_a_study_is_read_back(tmp_path):
     got = record.load(tmp_path)
     assert got.parts == result.parts
     again = runs.Result(studies.of(got.study, "manifest"), got.parts)
-    assert [(j.verdict, j.measured) for j in claims.judge(again)] == [(j.verdict, j.measured) for j in claims.judge(result)]
+    assert [(j.verdict, j.measured) for j in verdicts.judge(again)] == [(j.verdict, j.measured) for j in verdicts.judge(result)]
 
 
 class Other(Mock):

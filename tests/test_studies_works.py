@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from tcpscape import studies
 from tcpscape.campaign import execute
+from tcpscape.campaign.campaign import Campaign
 from tcpscape.campaign.execute import Means
-from tcpscape.campaign.plan import Campaign
 from tcpscape.errors import StudyError
-from tcpscape.findings.spike import Step
-from tcpscape.scenario import Scenario
-from tcpscape.studies import claims, known, spikes
+from tcpscape.findings.spike.bound import Step
+from tcpscape.scenario.scenario import Scenario
+from tcpscape.studies import known, spikes, study, verdicts
 from tcpscape.studies import run as runs
 
 STATISTICS = ("mean", "std", "min", "p25", "p50", "p75", "max")
@@ -27,7 +26,7 @@ def _model():
 
 @pytest.fixture(scope="module")
 def talk():
-    return {(k.cca, k.at["topology"], k.at["loss"], k.metric.removeprefix("goodput_1s_")): k for k in known.table(studies.get("one-percent-loss"))}
+    return {(k.cca, k.at["topology"], k.at["loss"], k.metric.removeprefix("goodput_1s_")): k for k in known.table(study.get("one-percent-loss"))}
 
 
 def test_the_talks_tables_are_whole(talk):
@@ -54,7 +53,7 @@ def test_bbrs_means_lie_below_its_quartiles(talk):
 
 def part(name, which, **fields):
     """A part of a study, run with these fields of its campaign changed."""
-    said = next(p for p in studies.get(name).parts if p.name == which)
+    said = next(p for p in study.get(name).parts if p.name == which)
     return execute.run(Campaign.of({**said.to_dict(), **fields}, which), Means(jobs=2))
 
 
@@ -91,14 +90,14 @@ def test_the_tick_of_the_kernel_decides_below_a_millisecond():
 @pytest.fixture(scope="module")
 def look():
     """CUBIC's part in 3 s and one run each."""
-    said = studies.get("one-percent-loss")
+    said = study.get("one-percent-loss")
     return runs.run(said.model_copy(update={"parts": said.parts[:1]}).changed({"seeds": 1, "derive": {**SHORT, "span": "3s"}}))
 
 
 def judged(result, **fields):
     """One claim about a result."""
-    said = result.study.model_copy(update={"claims": (studies.Claim.model_validate(fields),)})
-    return claims.judge(runs.Result(said, result.parts))[0]
+    said = result.study.model_copy(update={"claims": (study.Claim.model_validate(fields),)})
+    return verdicts.judge(runs.Result(said, result.parts))[0]
 
 
 def test_a_table_is_judged_number_by_number(look):
@@ -116,7 +115,7 @@ def test_a_table_is_judged_number_by_number(look):
 @pytest.fixture(scope="module")
 def bound():
     """The 24 cells and the paper's own sender, at two moments of the drop."""
-    said = studies.get("latency-spike")
+    said = study.get("latency-spike")
     parts = tuple(p for p in said.parts if p.name in ("step", "ideal", "limited"))
     return runs.run(said.model_copy(update={"parts": parts, "published": ()}).changed({**said.quick, "seeds": 1}), Means(jobs=2))
 
@@ -138,7 +137,7 @@ def test_only_cubic_reads_below_the_bound(bound):
 
 def test_the_recordings_lie_where_ours_do(bound):
     """BBR within 10 % of the recorded peaks, CUBIC's goodput before the drop within 4 %."""
-    table = known.table(studies.get("latency-spike"))
+    table = known.table(study.get("latency-spike"))
     assert len(table) == 14
     for k in table:
         if k.part == "step":
@@ -200,7 +199,7 @@ def test_an_unknown_measure_of_a_spike_is_refused(bound):
 
 
 def test_a_quick_look_may_differ_by_part():
-    said = studies.get("latency-spike")
+    said = study.get("latency-spike")
     quick = said.changed(said.quick)
     sizes = {p.name: len(p.cases()) for p in quick.parts}
     assert (sizes["step"], sizes["window"]) == (48, 8)

@@ -13,13 +13,14 @@ import time
 import polars as pl
 import pytest
 
-from tcpscape.campaign import asked, execute, record
-from tcpscape.campaign.plan import Campaign
+from tcpscape.campaign import execute, record
+from tcpscape.campaign import source as asked
+from tcpscape.campaign.campaign import Campaign
 from tcpscape.cli.progress import Progress
 from tcpscape.engines import REGISTRY
 from tcpscape.engines.mock import Mock
 from tcpscape.errors import TcpscapeError
-from tcpscape.results import Store
+from tcpscape.store.results import Store
 
 QUICK = ("--rtt", "24,50ms", "--jitter", "0..8ms/4ms", "--cca", "cubic,bbr", "--seeds", "3", "--engine", "mock")
 

@@ -11,7 +11,7 @@ import pytest
 from conftest import ROOT
 from tcpscape.errors import TcpscapeError
 from tcpscape.plots.overlay import overlay
-from tcpscape.scenario import Scenario
+from tcpscape.scenario.scenario import Scenario
 from tcpscape.trial import Cwnd, FlowResult, Rtt, Trial
 from tcpscape.validate import checks, conditions, draw, recorded, rounds, session, sides
 from tcpscape.validate.bundles import Bundle, bundle

@@ -12,12 +12,13 @@ from types import SimpleNamespace
 
 import pytest
 
-from tcpscape import build, engines
+from tcpscape import engines
 from tcpscape.campaign import Runner
 from tcpscape.engines import Capture, guest, virtual
 from tcpscape.engines.guest import console, initrd, pool, process, room
 from tcpscape.errors import EngineError, TcpscapeError
-from tcpscape.results import Store
+from tcpscape.scenario import build
+from tcpscape.store.results import Store
 
 pytestmark = pytest.mark.usefixtures("need_model")
 PATH = {"forward": "netem delay 10ms loss 1%", "reverse": "netem delay 10ms"}
@@ -216,7 +217,8 @@ SCRIPT = """
 import sys
 sys.path[:0] = [{tests!r}]
 from pathlib import Path
-from tcpscape import build, cli
+from tcpscape.cli import main
+from tcpscape.scenario import build
 from tcpscape.engines import virtual
 from tcpscape.engines.guest import room
 from test_virtual import Fake
@@ -264,7 +266,7 @@ def test_a_waiting_guest_leaves_at_end_of_file_by_itself(fake):
 def test_ctrl_c_cleans_up(fake):
     fake.deeds(s1=["hang", "hang"])
     words = ["run", "--forward", PATH["forward"], "--engine", "virtual", "--seeds", "1,2", "--json"]
-    child = script(fake, f"sys.exit(cli.call({words!r}))")
+    child = script(fake, f"sys.exit(main.call({words!r}))")
     time.sleep(1.0)
     child.send_signal(signal.SIGINT)
     _, err = child.communicate(timeout=10)
@@ -334,7 +336,7 @@ def test_ecn_is_a_setting_of_both_ends(fake):
     ],
 )
 def test_what_one_kernel_cannot_do_is_refused(fake, flows, said):
-    from tcpscape.scenario import Scenario
+    from tcpscape.scenario.scenario import Scenario
 
     with pytest.raises(TcpscapeError) as e:
         virtual.Virtual().check(Scenario.of({**PATH, "flows": flows}))

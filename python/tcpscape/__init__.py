@@ -13,14 +13,15 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from tcpscape.api import run, trials
     from tcpscape.errors import TcpscapeError
-    from tcpscape.files import load
-    from tcpscape.path import Link, Netem, TracedLink
-    from tcpscape.scenario import App, Flow, Kernel, Read, Scenario
+    from tcpscape.scenario.files import load
+    from tcpscape.scenario.path import Link, Netem, TracedLink
+    from tcpscape.scenario.scenario import App, Flow, Kernel, Read, Scenario
     from tcpscape.trial import FlowResult, Trial
 
 _HOMES = {
-    "run": "api", "trials": "api", "load": "files", "Scenario": "scenario", "Flow": "scenario", "App": "scenario", "Read": "scenario",
-    "Kernel": "scenario", "Netem": "path", "Link": "path", "TracedLink": "path", "Trial": "trial", "FlowResult": "trial", "TcpscapeError": "errors",
+    "run": "api", "trials": "api", "load": "scenario.files", "Scenario": "scenario.scenario", "Flow": "scenario.scenario", "App": "scenario.scenario",
+    "Read": "scenario.scenario", "Kernel": "scenario.scenario", "Netem": "scenario.path", "Link": "scenario.path", "TracedLink": "scenario.path",
+    "Trial": "trial", "FlowResult": "trial", "TcpscapeError": "errors",
 }
 
 __all__ = [

@@ -1,5 +1,5 @@
 """`python -m tcpscape`."""
 
-from tcpscape.cli import main
+from tcpscape.cli.main import main
 
 main()

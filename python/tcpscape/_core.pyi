@@ -25,10 +25,10 @@ class HookError(RuntimeError):
     """A hook raised something, its `__cause__`; arguments are the control's name and the hook's."""
 
 class Sample:
-    """What a hook reads: :class:`tcpscape.hooks.Sample`."""
+    """What a hook reads: :class:`tcpscape.controls.hooks.Sample`."""
 
 class Window:
-    """What a hook writes: :class:`tcpscape.hooks.Window`."""
+    """What a hook writes: :class:`tcpscape.controls.hooks.Window`."""
 
 def version() -> str:
     """Version of the crates."""

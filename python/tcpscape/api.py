@@ -6,17 +6,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tcpscape import engines, own, results
+from tcpscape import engines
 from tcpscape.campaign import Runner
-from tcpscape.files import load
-from tcpscape.scenario import Scenario
+from tcpscape.controls import classes
+from tcpscape.scenario.files import load
+from tcpscape.scenario.scenario import Scenario
+from tcpscape.store import results
 from tcpscape.trial import Trial
 
 if TYPE_CHECKING:
     import polars as pl
 
 OneCca = str | Mapping[str, Any] | type[Any]
-"""A congestion control: `cubic:hystart=off`, `{"name": "cubic", "hystart": False}`, or a class that is one (:mod:`tcpscape.hooks`)."""
+"""A congestion control: `cubic:hystart=off`, `{"name": "cubic", "hystart": False}`, or a class that is one (:mod:`tcpscape.controls.hooks`)."""
 Cca = Sequence[OneCca] | OneCca | None
 
 
@@ -26,7 +28,7 @@ def trials(
 ) -> list[Trial]:
     """Runs a scenario (a noun, a file, a gallery name or plain values) once for each congestion control and seed.
 
-    `cca` replaces every flow's congestion control: names, with parameters perhaps, or classes like those of :mod:`tcpscape.hooks`; `jobs` is
+    `cca` replaces every flow's congestion control: names, with parameters perhaps, or classes like those of :mod:`tcpscape.controls.hooks`; `jobs` is
     cores (0: all); `out` keeps results there and resumes from there; `samples_ns` is the interval of per-flow samples in ns (0: none); `ecn`
     replaces the scenario's.
     """
@@ -56,4 +58,4 @@ def variants(scenario: Scenario, cca: Cca) -> list[Scenario]:
     if not cca:
         return [scenario]
     some = [cca] if isinstance(cca, (str, type, Mapping)) else cca
-    return [scenario.with_cca(own.give(one) if isinstance(one, type) else one) for one in some]
+    return [scenario.with_cca(classes.give(one) if isinstance(one, type) else one) for one in some]

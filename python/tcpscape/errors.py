@@ -10,6 +10,10 @@ from typing import NoReturn
 
 EXIT_USER_ERROR = 2
 """Exit status of the command line after a :class:`TcpscapeError`."""
+EXIT_INTERRUPTED = 130
+"""Exit status after Ctrl-C, by the shells' convention."""
+INTERRUPTED = "interrupted; what was kept with --out stays"
+"""Message after Ctrl-C of commands that have no better one."""
 
 
 class TcpscapeError(Exception):

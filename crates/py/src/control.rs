@@ -106,7 +106,7 @@ fn attribute<'py, T: FromPyObject<'py>>(object: &Bound<'py, PyAny>, name: &str, 
 impl Hooked {
     fn new(object: &Bound<'_, PyAny>, name: &str, cost: Arc<Cost>) -> PyResult<Hooked> {
         // The base class has the defaults for readers and for super(); they are not worth a call.
-        let base = object.py().import("tcpscape.hooks")?.getattr("Control")?;
+        let base = object.py().import("tcpscape.controls.hooks")?.getattr("Control")?;
         let hook = |name: &str| -> PyResult<Option<Py<PyAny>>> {
             let own = object.get_type().getattr_opt(name)?;
             let inherited = base.getattr_opt(name)?;

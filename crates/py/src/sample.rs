@@ -1,4 +1,4 @@
-//! What a Python congestion control reads and writes: `Sample` and `Window`, with the units of `tcpscape.hooks`.
+//! What a Python congestion control reads and writes: `Sample` and `Window`, with the units of `tcpscape.controls.hooks`.
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -359,12 +359,12 @@ impl PyWindow {
     }
 }
 
-/// Members of an enumeration of `tcpscape.hooks`, in the order of their definition.
+/// Members of an enumeration of `tcpscape.controls.hooks`, in the order of their definition.
 fn members(py: Python<'_>, cell: &'static GILOnceCell<Vec<Py<PyAny>>>, name: &str, index: usize) -> PyResult<Py<PyAny>> {
     let all = cell.get_or_try_init(py, || -> PyResult<Vec<Py<PyAny>>> {
-        py.import("tcpscape.hooks")?.getattr(name)?.try_iter()?.map(|m| Ok(m?.unbind())).collect()
+        py.import("tcpscape.controls.hooks")?.getattr(name)?.try_iter()?.map(|m| Ok(m?.unbind())).collect()
     })?;
-    all.get(index).map(|m| m.clone_ref(py)).ok_or_else(|| PyValueError::new_err(format!("tcpscape.hooks.{name} has no member {index}")))
+    all.get(index).map(|m| m.clone_ref(py)).ok_or_else(|| PyValueError::new_err(format!("tcpscape.controls.hooks.{name} has no member {index}")))
 }
 
 /// A congestion-avoidance state as Python knows it.

@@ -6,15 +6,16 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from tcpscape import build, engines, metrics, stats
+from tcpscape import engines, metrics, stats
 from tcpscape.campaign.adaptive import LEAST, Repetition, repeat
-from tcpscape.campaign.executors import Executor
+from tcpscape.campaign.campaign import Campaign, Case
+from tcpscape.campaign.executors.local import Executor
 from tcpscape.campaign.outcome import Outcome, gather
-from tcpscape.campaign.plan import Campaign, Case
 from tcpscape.campaign.runner import Progress, Runner
 from tcpscape.engines import Engine
 from tcpscape.errors import refuse
-from tcpscape.results import Store
+from tcpscape.scenario import build
+from tcpscape.store.results import Store
 from tcpscape.trial import Trial
 
 

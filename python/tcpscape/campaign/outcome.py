@@ -10,8 +10,8 @@ from tcpscape import metrics, stats
 from tcpscape.campaign import axes
 from tcpscape.campaign.adaptive import looked
 from tcpscape.campaign.axes import Value
-from tcpscape.campaign.plan import Campaign, Case
-from tcpscape.scenario import Scenario
+from tcpscape.campaign.campaign import Campaign, Case
+from tcpscape.scenario.scenario import Scenario
 from tcpscape.stats import Estimate
 from tcpscape.trial import Trial
 

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 import tcpscape
+from tcpscape.campaign.campaign import Campaign
 from tcpscape.campaign.outcome import Cell, Outcome
-from tcpscape.campaign.plan import Campaign
 from tcpscape.errors import StoreError
-from tcpscape.results import Store
-from tcpscape.scenario import Scenario
+from tcpscape.scenario.scenario import Scenario
+from tcpscape.store.results import Store
 from tcpscape.trial import Trial
 
 MANIFEST = "manifest.json"

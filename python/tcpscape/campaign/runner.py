@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 
-from tcpscape.campaign.executors import Executor, Local, Task, Work
+from tcpscape.campaign.executors.local import Executor, Local, Task, Work
 from tcpscape.engines.base import Capture, Engine
-from tcpscape.results import Store
-from tcpscape.scenario import Scenario
+from tcpscape.scenario.scenario import Scenario
+from tcpscape.store.results import Store
 from tcpscape.trial import Trial
 
 Progress = Callable[[int, int], None]

@@ -36,12 +36,13 @@ def advise(
     jobs: options.Jobs = 0,
 ) -> None:
     """Run the congestion controls on this path and say which to use, where their cliffs are and what does the damage."""
-    from tcpscape import build, engines
+    from tcpscape import engines
     from tcpscape.campaign import Runner
     from tcpscape.cli import advise_text
     from tcpscape.findings.advice import Adviser
-    from tcpscape.findings.conditions import Conditions
-    from tcpscape.scenario import validate
+    from tcpscape.scenario import build
+    from tcpscape.scenario.conditions import Conditions
+    from tcpscape.scenario.scenario import validate
 
     said: dict[str, Any] = {
         "rtt": rtt, "jitter": jitter, "loss": loss, "rate": rate, "buffer": buffer, "distribution": distribution, "jitter_on": jitter_on,

@@ -10,9 +10,9 @@ from typing import Any
 
 from tcpscape.cli import tables
 from tcpscape.findings.advice import Advice, Standing
-from tcpscape.findings.cliff_levels import Cliff
-from tcpscape.findings.conditions import Conditions
+from tcpscape.findings.cliff.levels import Cliff
 from tcpscape.findings.damage import Delay
+from tcpscape.scenario.conditions import Conditions
 from tcpscape.stats.estimate import number
 from tcpscape.units import format_byte_rate, format_percent, format_rate, format_size, format_time
 

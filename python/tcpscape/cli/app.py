@@ -9,8 +9,6 @@ import typer
 from typer.core import TyperGroup
 
 from tcpscape.cli import (
-    INTERRUPTED,
-    STOPPED,
     advise,
     bound,
     cliff,
@@ -25,6 +23,7 @@ from tcpscape.cli import (
     sweep,
     validate,
 )
+from tcpscape.errors import EXIT_INTERRUPTED, INTERRUPTED
 
 ORDER = (
     "run", "sweep", "study", "advise", "cliff", "bound", "compare", "export", "report", "scenario", "cca", "qdisc", "kernel", "validate", "doctor",
@@ -45,8 +44,8 @@ class Group(TyperGroup):
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
-            print(STOPPED, file=sys.stderr)
-            raise typer.Exit(INTERRUPTED) from None
+            print(INTERRUPTED, file=sys.stderr)
+            raise typer.Exit(EXIT_INTERRUPTED) from None
 
 
 app = typer.Typer(

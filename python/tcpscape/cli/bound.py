@@ -12,7 +12,7 @@ from tcpscape import units
 from tcpscape.errors import refuse
 
 if TYPE_CHECKING:
-    from tcpscape.findings.spike import Bound
+    from tcpscape.findings.spike.bound import Bound
 
 LOADS = (0.0, 0.5, 0.8, 0.9, 0.95)
 """Loads of the new link for which the time to drain is told."""
@@ -29,7 +29,7 @@ def bound(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON line with every number and nothing else on stdout.")] = False,
 ) -> None:
     """The latency spike that a sudden drop of a full link's rate must make, or what must be lost instead. Nothing is run."""
-    from tcpscape.findings.spike import FULL_FRAME, Bound
+    from tcpscape.findings.spike.bound import FULL_FRAME, Bound
 
     said = Bound(
         units.parse_rate(before, "from", example="60mbit"), units.parse_rate(after, "to", example="20mbit"), _flows(rtt, flows),

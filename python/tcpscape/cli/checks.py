@@ -12,9 +12,9 @@ import typer
 from tcpscape.trial import Trial
 
 if TYPE_CHECKING:
+    from tcpscape.campaign.campaign import Campaign, Case
+    from tcpscape.campaign.checks import Check, Verdict
     from tcpscape.campaign.outcome import Cell, Outcome
-    from tcpscape.campaign.plan import Campaign, Case
-    from tcpscape.checks import Check, Verdict
     from tcpscape.engines import Capture
 
 FAILED = 1
@@ -30,14 +30,14 @@ Checks = Annotated[
 
 def read(said: Sequence[str] | None) -> list[Check]:
     """The checks that were asked for; call it before anything runs."""
-    from tcpscape import checks
+    from tcpscape.campaign import checks
 
     return [checks.read(text) for text in said or ()]
 
 
 def expect(asked: Iterable[Check], conditions: Sequence[tuple[Mapping[str, str], str]]) -> None:
     """Refuses, before anything runs, a check that chooses none of the conditions (axes with `cca`, name)."""
-    from tcpscape import checks
+    from tcpscape.campaign import checks
 
     for check in asked:
         checks.expect(check, conditions)
@@ -53,7 +53,7 @@ def capture(asked: Iterable[Check], samples_ns: int) -> Capture:
 
 def settle(asked: Iterable[Check], conditions: Sequence[Condition], *, as_json: bool = False) -> None:
     """Judges the checks on conditions, prints each, and ends the command with 1 where one does not hold."""
-    from tcpscape import checks
+    from tcpscape.campaign import checks
 
     finish([v for check in asked for v in checks.judge(check, conditions)], as_json=as_json)
 

@@ -13,9 +13,9 @@ from tcpscape.cli.progress import Progress
 
 if TYPE_CHECKING:
     from tcpscape.campaign import Runner
-    from tcpscape.findings.cliff import Effort
-    from tcpscape.findings.cliff_levels import Cliff, Level
-    from tcpscape.findings.conditions import Conditions
+    from tcpscape.findings.cliff.levels import Cliff, Level
+    from tcpscape.findings.cliff.search import Effort
+    from tcpscape.scenario.conditions import Conditions
 
 Along = Literal["jitter", "loss"]
 MOST = 1200
@@ -47,9 +47,9 @@ def cliff(
     from tcpscape import engines, units
     from tcpscape.campaign import Runner, axes
     from tcpscape.errors import refuse
-    from tcpscape.findings.cliff import QUICK, Effort
-    from tcpscape.findings.conditions import Conditions
-    from tcpscape.scenario import validate
+    from tcpscape.findings.cliff.search import QUICK, Effort
+    from tcpscape.scenario.conditions import Conditions
+    from tcpscape.scenario.scenario import validate
 
     if along not in ("jitter", "loss"):
         refuse("along", f"{along!r} is no axis of a cliff", "write jitter or loss")
@@ -78,7 +78,9 @@ def cliff(
 
 
 def _find(runner: Runner, path: Conditions, cca: str, along: str, effort: Effort) -> Cliff:
-    from tcpscape.findings import cliff, cliff_axis, cliff_runs
+    from tcpscape.findings.cliff import axis as cliff_axis
+    from tcpscape.findings.cliff import runs as cliff_runs
+    from tcpscape.findings.cliff import search as cliff
 
     axis = cliff_axis.jitter(path.rtt) if along == "jitter" else cliff_axis.loss()
     kind: type[int] | type[float] = int if along == "jitter" else float

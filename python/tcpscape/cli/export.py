@@ -14,7 +14,7 @@ from tcpscape.errors import refuse
 
 if TYPE_CHECKING:
     from tcpscape.interchange import Format
-    from tcpscape.scenario import Scenario
+    from tcpscape.scenario.scenario import Scenario
 
 SIDES = ("samples",)
 """Side tables that formats are made of."""
@@ -40,8 +40,8 @@ def export(
 
 def _scenarios(source: str, known: Format) -> list[tuple[str, bytes]]:
     """Name and content of a scenario's file, or of each scenario of a result directory whose path differs from the others."""
-    from tcpscape import files
     from tcpscape.interchange import sources
+    from tcpscape.scenario import files
 
     write = known.write_scenario
     if write is None:

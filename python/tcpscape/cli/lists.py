@@ -63,7 +63,7 @@ def qdisc_show(name: Annotated[str, typer.Argument(help="A queue of `qdisc list`
 @scenario.command("list")
 def scenario_list() -> None:
     """Scenarios in the gallery."""
-    from tcpscape import files
+    from tcpscape.scenario import files
 
     rows = [(name, files.load(name).about.strip()) for name in files.gallery()]
     tables.console().print(tables.table(("name", "about"), rows, left=2))
@@ -75,7 +75,7 @@ def scenario_show(
     tc: Annotated[bool, typer.Option("--tc", help="As a script that builds its path on Linux.")] = False,
 ) -> None:
     """A scenario as YAML, to copy and change."""
-    from tcpscape import files
+    from tcpscape.scenario import files
 
     if tc:
         from tcpscape.interchange import tc as script

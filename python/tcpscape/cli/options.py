@@ -47,7 +47,7 @@ def flow_fields(rcvbuf: str | None, sndbuf: str | None, app: str | None, chunk: 
 
 def ccas(text: str | None, engine: Engine | None = None) -> list[str]:
     """The congestion controls asked for, perhaps none; `all` is every one that `engine` has, if one is given."""
-    from tcpscape import build
+    from tcpscape.scenario import build
 
     named = build.ccas(text) if text is not None else []
     return sorted(engine.ccas()) or named if engine is not None and named == ["all"] else named

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from tcpscape.cli import INTERRUPTED
+from tcpscape.errors import EXIT_INTERRUPTED
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
 
-    from tcpscape.results import Store
+    from tcpscape.store.results import Store
 
 SILENT_S = 1.0
 """Nothing is shown before this, s."""
@@ -70,7 +70,7 @@ def resumable(store: Store | None) -> Iterator[None]:
             raise
         ran = f"{store.saved} trial{'s' * (store.saved != 1)} ran"
         print(f"interrupted: {ran}, kept in {store.root}; the same command goes on from here", file=sys.stderr)
-        raise typer.Exit(INTERRUPTED) from None
+        raise typer.Exit(EXIT_INTERRUPTED) from None
 
 
 def _bar() -> Bar:

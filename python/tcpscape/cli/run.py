@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from tcpscape.campaign.outcome import Outcome
-    from tcpscape.results import Store
-    from tcpscape.scenario import Scenario
+    from tcpscape.scenario.scenario import Scenario
+    from tcpscape.store.results import Store
     from tcpscape.trial import Trial
 
 SAMPLES_WITH_OUT = "100ms"
@@ -57,9 +57,10 @@ def run(
     report: options.Report = False,
 ) -> None:
     """Run a scenario and print each congestion control's goodput with its interval, and what limited it."""
-    from tcpscape import build, engines, files
+    from tcpscape import engines
     from tcpscape.campaign import Runner, single
-    from tcpscape.results import Store
+    from tcpscape.scenario import build, files
+    from tcpscape.store.results import Store
 
     path = {"forward": forward, "bottleneck": bottleneck, "reverse": reverse}
     rest = {"duration": duration, "kernel": kernel, "offload": offload, "ecn": ecn}
@@ -106,7 +107,7 @@ def _from_words(
     path: dict[str, Any], rest: dict[str, Any], flow: dict[str, Any], flows: int, mix: str | None, ccas: list[str], *, given: bool
 ) -> list[Scenario]:
     """One scenario for each congestion control, or one for the mixture."""
-    from tcpscape import build
+    from tcpscape.scenario import build
 
     if not any(path.values()) and not any(flow.values()) and not mix and not ccas:
         refuse("scenario", "none given", "name a file or a gallery scenario (`tcpscape scenario list`), or say --forward \"netem delay 25ms\"")
@@ -121,8 +122,9 @@ def _from_file(
     base: Scenario, path: dict[str, Any], rest: dict[str, Any], flow: dict[str, Any], flows: int | None, mix: str | None, ccas: list[str]
 ) -> list[Scenario]:
     """The file's scenario with what the options change."""
-    from tcpscape import api, build
-    from tcpscape.scenario import Scenario
+    from tcpscape import api
+    from tcpscape.scenario import build
+    from tcpscape.scenario.scenario import Scenario
 
     data = base.to_dict() | {k: v for k, v in (path | rest).items() if v is not None}
     said = [f.model_dump(mode="json", exclude_defaults=True) for f in base.flows]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Sequence
 
-from tcpscape import control, fidelity, pages
+from tcpscape.controls import fidelity, pages, spelling
+from tcpscape.controls.fidelity import Error, Fidelity
 from tcpscape.engines.model import Control, Model
 from tcpscape.errors import refuse
-from tcpscape.fidelity import Error, Fidelity
 
 OURS = ("jitter",)
 """Queues that no kernel has."""
@@ -21,7 +21,7 @@ WIDTH = 140
 def controls() -> list[tuple[str, ...]]:
     """A row for each congestion control: name, about, source, error."""
     known = fidelity.load()
-    return [(c.name, c.about, c.source, _short(known.of("controls", c.name), linux=c.name in control.LINUX)) for c in Model().registry()]
+    return [(c.name, c.about, c.source, _short(known.of("controls", c.name), linux=c.name in spelling.LINUX)) for c in Model().registry()]
 
 
 def queues() -> list[tuple[str, ...]]:
@@ -47,7 +47,7 @@ def control_text(name: str) -> Iterator[str]:
     yield f"source: {said.source}"
     yield f"page: {page.file}" if page else "page: none yet"
     yield from _parameters(said)
-    yield from _measured(fidelity.load(), "controls", name, linux=name in control.LINUX)
+    yield from _measured(fidelity.load(), "controls", name, linux=name in spelling.LINUX)
     yield from _paragraphs(page, (pages.IS, pages.MEASURED, pages.DIFFERS, pages.NOT_MODELLED))
 
 
@@ -63,7 +63,7 @@ def _parameters(said: Control) -> Iterator[str]:
         yield f"  {p.name:<{wide}}  default {_default(p):<{most}}  {p.about} ({p.range})"
 
 
-def _default(p: control.Param) -> str:
+def _default(p: spelling.Param) -> str:
     return ("on" if p.default else "off") if p.boolean else str(p.default)
 
 

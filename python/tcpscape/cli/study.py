@@ -12,9 +12,9 @@ from tcpscape.cli import checks, options, tables
 from tcpscape.cli.progress import Progress, resumable
 
 if TYPE_CHECKING:
-    from tcpscape.studies import Study
     from tcpscape.studies.against import Contrast
     from tcpscape.studies.run import Result
+    from tcpscape.studies.study import Study
 
 DEFAULT_OUT = Path("out")
 study = typer.Typer(no_args_is_help=True, help="The published studies: list | show NAME | run NAME.")
@@ -23,8 +23,8 @@ study = typer.Typer(no_args_is_help=True, help="The published studies: list | sh
 @study.command("list")
 def list_() -> None:
     """List the studies."""
-    from tcpscape import studies
     from tcpscape.cli import study_tables
+    from tcpscape.studies import study as studies
 
     tables.console().print(study_tables.listing([studies.get(name) for name in studies.names()]))
 
@@ -32,8 +32,8 @@ def list_() -> None:
 @study.command("show")
 def show(name: Annotated[str, typer.Argument(help="A name of `tcpscape study list`.")]) -> None:
     """Show a study: its conditions, its pitfalls and what it claims."""
-    from tcpscape import studies
     from tcpscape.cli import study_tables
+    from tcpscape.studies import study as studies
 
     screen = tables.console()
     for part in study_tables.described(studies.get(name)):
@@ -55,11 +55,12 @@ def run(
     check: checks.Checks = None,
 ) -> None:
     """Run a published study under its own conditions; print our numbers beside the published ones, and its claims."""
-    from tcpscape import engines, studies
+    from tcpscape import engines
     from tcpscape.campaign.execute import Means
-    from tcpscape.results import Store
+    from tcpscape.store.results import Store
     from tcpscape.studies import against as contrasts
     from tcpscape.studies import run as runs
+    from tcpscape.studies import study as studies
     from tcpscape.studies.able import able
 
     whole = studies.get(name)
@@ -98,13 +99,13 @@ def _show(result: Result, root: Path, command: str, report: bool) -> None:
     from tcpscape import report as reports
     from tcpscape.campaign import record
     from tcpscape.cli import study_tables
-    from tcpscape.studies import claims
+    from tcpscape.studies import verdicts
 
     name, screen = result.study.name, tables.console()
     kept = result.record(command)
     record.save(kept, root)
     tables.keep(result.frame(), root / f"{name}.csv")
-    for part in study_tables.parts(result, claims.judge(result)):
+    for part in study_tables.parts(result, verdicts.judge(result)):
         screen.print(part)
     if report:
         print(f"table: {root / name}.csv; report: {reports.build(kept, root, result=result)[0]}")

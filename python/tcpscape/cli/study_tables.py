@@ -8,11 +8,11 @@ from typing import Any
 from tcpscape.campaign.outcome import Cell, Outcome
 from tcpscape.cli import tables
 from tcpscape.stats.estimate import number
-from tcpscape.studies import Study
 from tcpscape.studies.against import Contrast, Pair
-from tcpscape.studies.claims import VERDICTS, Judged
 from tcpscape.studies.known import Known
 from tcpscape.studies.run import Result, Row
+from tcpscape.studies.study import Study
+from tcpscape.studies.verdicts import VERDICTS, Judged
 
 MARKS = {"reproduced": "[green]yes[/green]", "not reproduced": "[red]no[/red]", "not decidable": "[yellow]open[/yellow]"}
 

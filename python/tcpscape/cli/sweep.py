@@ -13,10 +13,10 @@ from tcpscape.cli.progress import Progress, resumable
 from tcpscape.errors import refuse
 
 if TYPE_CHECKING:
-    from tcpscape.campaign.executors import Executor
+    from tcpscape.campaign.campaign import Campaign
+    from tcpscape.campaign.executors.local import Executor
     from tcpscape.campaign.outcome import Outcome
-    from tcpscape.campaign.plan import Campaign
-    from tcpscape.results import Store
+    from tcpscape.store.results import Store
 
 DEFAULT_OUT = Path("out")
 TABLE = "cells.csv"
@@ -68,17 +68,17 @@ def sweep(
     A condition is one value, a list (24,50,100ms) or a range (0..24ms/4ms, 1..100mbit/x10): several values make an axis.
     Results are kept: a sweep that was interrupted or killed goes on with the same command, one that is repeated runs nothing.
     """
-    from tcpscape.campaign import asked, executors
+    from tcpscape.campaign import executors, source
     from tcpscape.cli import report as reports
     from tcpscape.cli import sweep_tables
-    from tcpscape.results import Store
+    from tcpscape.store.results import Store
 
     given = context.params
     words = {name: str(given[name]) for name in AXES if given[name] is not None}
     more = _axes(axis or [])
     if twice := sorted(words.keys() & more.keys()):
         refuse("axis", f"{twice[0]} is said by --{twice[0].replace('_', '-')} too", "say it once")
-    campaign = asked.campaign(what, words | more, _fields(given, cca))
+    campaign = source.campaign(what, words | more, _fields(given, cca))
     expected = checks.read(check)
     checks.expect(expected, checks.of_cases(campaign))
     root = out or DEFAULT_OUT / f"sweep-{campaign.name}"
@@ -116,7 +116,8 @@ def _axes(said: list[str]) -> dict[str, str]:
 
 def _fields(given: dict[str, Any], cca: str | None) -> dict[str, Any]:
     """Fields of a campaign from the options that were given."""
-    from tcpscape import build, engines
+    from tcpscape import engines
+    from tcpscape.scenario import build
 
     names = build.names(given["engine"], "engine") if given["engine"] is not None else []
     said = {name: given[name] for name in ("seeds", "precision", "max_seeds", "metric", "samples") if given[name] is not None}

@@ -43,7 +43,7 @@ def keep(frame: pl.DataFrame, file: Path) -> None:
 
     :raises StoreError: where it cannot be written.
     """
-    from tcpscape.journal import cannot_write
+    from tcpscape.store.journal import cannot_write
 
     try:
         file.write_text(frame.write_csv(), "utf-8")

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tcpscape import own
+from tcpscape.controls import spelling
 from tcpscape.errors import EngineError
-from tcpscape.scenario import Scenario
+from tcpscape.scenario.scenario import Scenario
 from tcpscape.trial import Trial
 
 
@@ -69,7 +69,7 @@ class Engine(ABC):
     def refuse_own(self, scenario: Scenario) -> None:
         """Refuses congestion controls that are Python code."""
         for flow in scenario.flows:
-            if own.is_own(flow.cca):
+            if spelling.is_class(flow.cca):
                 raise EngineError(f"cca: {flow.cca} is Python code, which the {self.name} engine cannot run; use --engine model")
 
     def stop(self) -> None:  # noqa: B027 (most engines have nothing to end)

@@ -12,10 +12,10 @@ import random
 from collections.abc import Sequence
 
 from tcpscape import units
-from tcpscape.control import Param, name_of
+from tcpscape.controls.spelling import Param, name_of
 from tcpscape.engines import plan
 from tcpscape.engines.base import Capture, Engine
-from tcpscape.scenario import Flow, Scenario
+from tcpscape.scenario.scenario import Flow, Scenario
 from tcpscape.trial import Cwnd, FlowResult, Rtt, Trial
 
 MSS = 1448

@@ -14,12 +14,12 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from tcpscape import own
-from tcpscape.control import Param
+from tcpscape.controls import classes, spelling
+from tcpscape.controls.spelling import Param
 from tcpscape.engines import plan
 from tcpscape.engines.base import Capture, Engine
 from tcpscape.errors import EngineError, ScenarioError, TcpscapeError
-from tcpscape.scenario import Scenario
+from tcpscape.scenario.scenario import Scenario
 from tcpscape.trial import FlowResult, Trial
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ _PLANNING = threading.Lock()
 
 def checked(lib: ModuleType, scenario: Scenario, capture: Capture) -> Any:
     """A scenario as the engine's own plan, parsed and checked once for all its seeds; again only where the class of a control is another one."""
-    owns = {name: own.find(name) for name in _own_names(scenario)}
+    owns = {name: classes.find(name) for name in _own_names(scenario)}
     key = (lib, capture, *(control.cls for control in owns.values()))
     with _PLANNING:
         known = _plans.setdefault(scenario, {})
@@ -96,7 +96,7 @@ _ONE_AT_A_TIME = threading.Lock()
 
 
 def _own_names(scenario: Scenario) -> list[str]:
-    return sorted({flow.cca for flow in scenario.flows if own.is_own(flow.cca)})
+    return sorted({flow.cca for flow in scenario.flows if spelling.is_class(flow.cca)})
 
 
 def _failure(e: Exception) -> TcpscapeError:
@@ -104,7 +104,7 @@ def _failure(e: Exception) -> TcpscapeError:
     name, hook = e.args
     if e.__cause__ is None or not isinstance(e.__cause__, Exception):
         raise e.__cause__ or e
-    return own.failure(name, hook, e.__cause__)
+    return classes.failure(name, hook, e.__cause__)
 
 
 class Model(Engine):
@@ -187,7 +187,7 @@ class Model(Engine):
 
     def addresses(self, scenario: Scenario, seeds: Sequence[int]) -> list[str]:
         plain = super().addresses(scenario, seeds)
-        digests = [own.find(name).digest() for name in _own_names(scenario)]
+        digests = [classes.find(name).digest() for name in _own_names(scenario)]
         return [hashlib.sha256("|".join([a, *digests]).encode()).hexdigest()[:24] for a in plain] if digests else plain
 
     def _trial(self, scenario: Scenario, address: str, raw: Mapping[str, Any], capture: Capture) -> Trial:

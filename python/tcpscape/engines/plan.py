@@ -6,11 +6,12 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from tcpscape import control, own, path
-from tcpscape.control import Param
+from tcpscape.controls import spelling
+from tcpscape.controls.spelling import Param
 from tcpscape.engines.base import Capture
 from tcpscape.errors import ScenarioError, WordsError
-from tcpscape.scenario import Flow, Scenario
+from tcpscape.scenario import path
+from tcpscape.scenario.scenario import Flow, Scenario
 
 Parse = Callable[[str], str]
 """tc's words → JSON of a queue; ValueError names the wrong word."""
@@ -90,10 +91,10 @@ def _flow(flow: Flow, duration_ns: int, controls: Controls) -> dict[str, Any]:
 
 def _named(cca: str, controls: Controls) -> tuple[str, dict[str, int]]:
     """Name and parameters for the engine; a class in Python takes its parameters itself."""
-    if own.is_own(cca):
+    if spelling.is_class(cca):
         return cca, {}
-    name = _known(control.name_of(cca), controls, "cca")
-    return name, control.resolve(cca, controls[name])
+    name = _known(spelling.name_of(cca), controls, "cca")
+    return name, spelling.resolve(cca, controls[name])
 
 
 def _known(name: str, controls: Controls, field: str) -> str:

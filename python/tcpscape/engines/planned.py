@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tcpscape.engines.base import Capture, Engine
 from tcpscape.errors import EngineError
-from tcpscape.scenario import Scenario
+from tcpscape.scenario.scenario import Scenario
 from tcpscape.trial import Trial
 
 

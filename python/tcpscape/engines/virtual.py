@@ -31,15 +31,15 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tcpscape.control import Param, name_of, split
+from tcpscape.controls.spelling import Param, name_of, split
 from tcpscape.engines import guest, plan
 from tcpscape.engines.base import Capture, Engine
 from tcpscape.engines.guest import initrd
 from tcpscape.engines.model import core, frame, parameters, results
 from tcpscape.errors import EngineError, ScenarioError, TcpscapeError, refuse
-from tcpscape.path import TracedLink
-from tcpscape.scenario import Kernel as Profile
-from tcpscape.scenario import Scenario
+from tcpscape.scenario.path import TracedLink
+from tcpscape.scenario.scenario import Kernel as Profile
+from tcpscape.scenario.scenario import Scenario
 from tcpscape.trial import FlowResult, Trial
 
 if TYPE_CHECKING:

@@ -11,9 +11,12 @@ from dataclasses import dataclass, field, replace
 from tcpscape import stats
 from tcpscape.campaign import Runner
 from tcpscape.errors import TcpscapeError
-from tcpscape.findings import chaos, cliff, cliff_axis, damage
-from tcpscape.findings.conditions import Conditions
-from tcpscape.scenario import Scenario
+from tcpscape.findings import damage
+from tcpscape.findings.chaos import zone
+from tcpscape.findings.cliff import axis
+from tcpscape.findings.cliff import search as cliff
+from tcpscape.scenario.conditions import Conditions
+from tcpscape.scenario.scenario import Scenario
 from tcpscape.stats import Estimate
 from tcpscape.trial import FlowResult, Trial
 
@@ -55,9 +58,9 @@ class Standing:
     damage: tuple[damage.Damage, ...]
 
     @property
-    def side(self) -> chaos.Side:
+    def side(self) -> zone.Side:
         """On which side of its cliff it stands."""
-        return chaos.side(self.cliff.here) if self.cliff.here else "stable"
+        return zone.side(self.cliff.here) if self.cliff.here else "stable"
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +144,7 @@ class Adviser:
             return self._goodputs(paths, cca, range(seeds[0] + which.start, seeds[0] + which.stop))
 
         effort = replace(cliff.QUICK, seeds=max(2, round(CLIFF_SHARE * len(seeds))))
-        edge = cliff.find(measure, cliff_axis.jitter(self.path.rtt), effort)
+        edge = cliff.find(measure, axis.jitter(self.path.rtt), effort)
         calm = self._goodputs([self.path.model_copy(update={"jitter": 0})], cca, seeds)[0]
         return replace(edge, here=cliff.level(self.path.jitter, goodputs, calm))
 

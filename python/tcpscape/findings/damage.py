@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from tcpscape import stats
-from tcpscape.findings.conditions import Conditions
+from tcpscape.scenario.conditions import Conditions
 from tcpscape.stats import Estimate
 from tcpscape.stats.estimate import RESAMPLES, TAIL
 from tcpscape.trial import Trial

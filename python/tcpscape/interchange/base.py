@@ -18,7 +18,7 @@ from tcpscape.trial import Trial
 if TYPE_CHECKING:
     import polars as pl
 
-    from tcpscape.scenario import Scenario
+    from tcpscape.scenario.scenario import Scenario
 
 HEADERS = 52
 """Bytes of an IPv4 (20) and a TCP header (20) with timestamps (12): RFC 791, RFC 9293, RFC 7323. MTU − this is the segment's payload."""
@@ -53,7 +53,7 @@ class Recording:
         """One row for each flow of each trial, as `results.Store.frame` has them; what is not known is null."""
         import polars as pl
 
-        from tcpscape.results import flow_rows
+        from tcpscape.store.results import flow_rows
 
         if self.table is not None:
             return self.table

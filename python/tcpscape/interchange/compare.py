@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tcpscape import stats
-from tcpscape.checks import metric_of
+from tcpscape.campaign.checks import metric_of
 from tcpscape.errors import TcpscapeError
 from tcpscape.interchange.base import refuse
 from tcpscape.interchange.sources import Group, Source, listed

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tcpscape import control
+from tcpscape.controls import spelling
 from tcpscape.interchange import base
 from tcpscape.interchange.base import InterchangeError
 from tcpscape.interchange.flent_read import COLUMNS, PING
@@ -145,7 +145,7 @@ def _metadata(trial: Trial, flows: Sequence[_Series], mtu: int, step: float) -> 
 def _meta(f: FlowResult, mtu: int, place: int) -> Mapping[str, Any]:
     """What netperf says of a flow at its end."""
     return {
-        "UNITS": "Mbits/s", "RUNNER": "tcpscape", "IDX": place, "CONG_CONTROL": control.name_of(f.cca), "MEAN_VALUE": f.goodput_mbps,
+        "UNITS": "Mbits/s", "RUNNER": "tcpscape", "IDX": place, "CONG_CONTROL": spelling.name_of(f.cca), "MEAN_VALUE": f.goodput_mbps,
         "BYTES_RECVD": f.bytes_received, "BYTES_SENT": f.bytes_sent, "ELAPSED_TIME": f.seconds, "START_TIME": f.start_s,
         "TCP_MSS": mtu - base.HEADERS, "TCPI_PMTU": mtu, "TCPI_TOTAL_RETRANS": f.retransmits, "TCP_RETRANSMIT": str(f.retransmits),
     }

@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from tcpscape import control
+from tcpscape.controls import spelling
 from tcpscape.interchange import base
 from tcpscape.trial import FlowResult, Trial
 
@@ -117,7 +117,7 @@ def _sum(streams: list[dict[str, Any]]) -> dict[str, Any]:
 
 def _end(trial: Trial, mtu: int) -> dict[str, Any]:
     streams = [{"sender": _sender(i, f, mtu), "receiver": _receiver(i, f)} for i, f in enumerate(trial.flows)]
-    names = "+".join(sorted({control.name_of(f.cca) for f in trial.flows}))
+    names = "+".join(sorted({spelling.name_of(f.cca) for f in trial.flows}))
     cpu = {f"{side}_{kind}": 0.0 for side in ("host", "remote") for kind in ("total", "user", "system")}
     sent = _total([s["sender"] for s in streams])
     return {

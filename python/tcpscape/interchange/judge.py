@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from tcpscape import checks
-from tcpscape.checks import Check, CheckError, Verdict
+from tcpscape.campaign import checks
+from tcpscape.campaign.checks import Check, CheckError, Verdict
 from tcpscape.errors import refuse
 from tcpscape.interchange.compare import Answer, Row, unit_of
 from tcpscape.metrics import Metric

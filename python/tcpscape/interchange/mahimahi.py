@@ -1,16 +1,16 @@
 """The throughput that a trial had, as a packet-delivery trace for mahimahi's mm-link and for `bottleneck: {trace: FILE}`.
 
-What a saturating flow got is what its link gave: record with one that keeps the bottleneck busy. :mod:`tcpscape.opportunities` has the rules.
+What a saturating flow got is what its link gave: record with one that keeps the bottleneck busy. :mod:`tcpscape.scenario.traces` has the rules.
 """
 
 from __future__ import annotations
 
-from tcpscape import opportunities
 from tcpscape.interchange import base
 from tcpscape.interchange.base import InterchangeError
+from tcpscape.scenario import traces
 from tcpscape.trial import Trial
 
-PAYLOAD_SHARE = (base.MTU - base.HEADERS) / opportunities.FRAME
+PAYLOAD_SHARE = (base.MTU - base.HEADERS) / traces.FRAME
 """Payload over Ethernet frame, of full frames."""
 
 
@@ -32,7 +32,7 @@ def write(trial: Trial, mtu: int = base.MTU) -> bytes:
     if not points:
         raise InterchangeError("mahimahi: nothing was sampled that arrived; run longer, or sample more often")
     first = [] if points[0][0] == 0 else [(0.0, 0.0)]
-    ms = opportunities.from_rates([*first, *points], end)
+    ms = traces.from_rates([*first, *points], end)
     if not ms or ms[-1] == 0:
         raise InterchangeError("mahimahi: the trial carried less than a packet; run longer")
-    return opportunities.dump(ms).encode()
+    return traces.dump(ms).encode()

@@ -13,8 +13,8 @@ from tcpscape.campaign import axes, record
 from tcpscape.campaign.outcome import Cell
 from tcpscape.errors import TcpscapeError
 from tcpscape.interchange.base import MTU, refuse
-from tcpscape.results import Store, flow_rows
-from tcpscape.scenario import Scenario
+from tcpscape.scenario.scenario import Scenario
+from tcpscape.store.results import Store, flow_rows
 from tcpscape.trial import FlowResult, Trial
 
 if TYPE_CHECKING:

@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from tcpscape import control, own, path, units
+from tcpscape import units
+from tcpscape.controls import spelling
 from tcpscape.engines.model import Model
 from tcpscape.errors import WordsError
-from tcpscape.scenario import Flow, Scenario
+from tcpscape.scenario import path
+from tcpscape.scenario.scenario import Flow, Scenario
 
 NOT_TCS = {"jitter": "is not tc's (order: clamp and correlated, docs/models/jitter.md)", "dualpi2": "is tc's only since Linux 6.17"}
 """Queues that a usual tc refuses, and why."""
@@ -77,8 +79,8 @@ def _missing(scenario: Scenario, queues: Sequence[_Queue]) -> Iterator[str]:
     for flow in scenario.flows:
         if flow.read.delay:
             yield f"a receiver that reads every {units.format_time(flow.read.delay)} (iperf3 reads at once)"
-        if len(control.split(flow.cca)[1]):
-            yield f"parameters of {flow.cca} (they are the module's, /sys/module/tcp_{control.name_of(flow.cca)}/parameters)"
+        if len(spelling.split(flow.cca)[1]):
+            yield f"parameters of {flow.cca} (they are the module's, /sys/module/tcp_{spelling.name_of(flow.cca)}/parameters)"
 
 
 def _hosts(scenario: Scenario, routers: int) -> Iterator[str]:
@@ -127,7 +129,7 @@ def _flows(scenario: Scenario, routers: int) -> Iterator[str]:
 
 def _iperf3(scenario: Scenario, flow: Flow, receiver: str) -> str:
     seconds = ((flow.stop or scenario.duration) - flow.start) / 1e9
-    name = flow.cca if own.is_own(flow.cca) else control.name_of(flow.cca)
+    name = flow.cca if spelling.is_class(flow.cca) else spelling.name_of(flow.cca)
     said = f"ip netns exec tcpscape0 iperf3 -c {receiver} -J -C {name} -P {flow.count} -l {flow.app.chunk}"
     said += f" -n {flow.app.size}" if flow.app.size else f" -t {seconds:g}"
     said += f" -b {flow.app.rate * 8}" if flow.app.rate else ""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from tcpscape.control import name_of
+from tcpscape.controls.spelling import name_of
 from tcpscape.trial import Trial
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tcpscape import metrics
-from tcpscape.campaign.asked import UNNAMED
 from tcpscape.campaign.outcome import Cell, Outcome
+from tcpscape.campaign.source import UNNAMED
 from tcpscape.plots import palette
 from tcpscape.plots.palette import Look
 from tcpscape.stats import Estimate

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from tcpscape.changes import Change, Patch
-from tcpscape.scenario import Scenario
+from tcpscape.scenario.changes import Change, Patch
+from tcpscape.scenario.scenario import Scenario
 from tcpscape.units import NS_PER_S, format_rate
 
 if TYPE_CHECKING:

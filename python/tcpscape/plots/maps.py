@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tcpscape.campaign.outcome import Cell, Outcome
-from tcpscape.findings.contour_ratio import Pair, RatioCell, RatioMap, ratio_map
+from tcpscape.findings.cliff.ratio import Pair, RatioCell, RatioMap, ratio_map
 from tcpscape.plots import base, palette, style
 from tcpscape.plots.base import Beside, Line
 

@@ -15,7 +15,7 @@ from tcpscape.metrics import samples
 from tcpscape.plots import base, events, palette, style
 from tcpscape.plots.base import Beside, Line
 from tcpscape.plots.palette import Look
-from tcpscape.scenario import Scenario
+from tcpscape.scenario.scenario import Scenario
 from tcpscape.trial import Trial
 
 if TYPE_CHECKING:

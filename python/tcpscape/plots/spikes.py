@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from tcpscape.campaign.outcome import Cell, Outcome
 from tcpscape.errors import TcpscapeError
-from tcpscape.findings import recording
-from tcpscape.findings import spike as findings
-from tcpscape.findings.spike import Verdict
+from tcpscape.findings.spike import bound as findings
+from tcpscape.findings.spike import recording
+from tcpscape.findings.spike.bound import Verdict
 from tcpscape.plots import bars, base, palette, style
 from tcpscape.plots.bars import Row
 from tcpscape.plots.base import Beside

@@ -9,19 +9,19 @@ import io
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tcpscape.campaign.asked import UNNAMED
 from tcpscape.campaign.record import Record
+from tcpscape.campaign.source import UNNAMED
 from tcpscape.errors import StoreError
 from tcpscape.plots import Beside, base
 from tcpscape.report import cells, diagnosis, figures, published, rerun
 from tcpscape.report.figures import Wanted
-from tcpscape.studies import claims
+from tcpscape.studies import verdicts
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from tcpscape.studies.claims import Judged
     from tcpscape.studies.run import Result
+    from tcpscape.studies.verdicts import Judged
 
 PAGE = "report.html"
 """Its name in the directory."""
@@ -34,7 +34,7 @@ def build(record: Record, root: Path, formats: tuple[str, ...] = ("svg", "png"),
     `result`: the study of the record where it is at hand, judged perhaps; otherwise it is made from the record.
     """
     result = result or _study(record)
-    judged = claims.judge(result) if result else []
+    judged = verdicts.judge(result) if result else []
     names = {part: rerun.names(part, outcome) for part, outcome in record.parts.items()}
     measured = {part: cells.measure(part, outcome, names[part]) for part, outcome in record.parts.items()}
     reruns = rerun.cells(record.parts, names)
@@ -62,10 +62,10 @@ def _study(record: Record) -> Result | None:
     """The study of the record, where it is one."""
     if record.study is None:
         return None
-    from tcpscape import studies
+    from tcpscape.studies import study
     from tcpscape.studies.run import Result
 
-    return Result(studies.of(record.study, "manifest"), record.parts)
+    return Result(study.of(record.study, "manifest"), record.parts)
 
 
 def _figures(record: Record, result: Result | None, wanted: Wanted, root: Path) -> tuple[dict[str, list[figures.Drawn]], list[Path]]:

@@ -104,7 +104,7 @@ def runs(parts: Mapping[str, Outcome]) -> pl.DataFrame:
     """One row for each flow of each run, with the cell that it belongs to."""
     import polars as pl
 
-    from tcpscape.results import flow_rows
+    from tcpscape.store.results import flow_rows
 
     frames = []
     for part, outcome in parts.items():

@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from tcpscape import stats
 from tcpscape.campaign.outcome import Cell, Outcome
 from tcpscape.findings import indicators, video
-from tcpscape.path import Netem
 from tcpscape.report import view
 from tcpscape.report.cells import level
 from tcpscape.report.view import Field, Table
-from tcpscape.scenario import Scenario
+from tcpscape.scenario.path import Netem
+from tcpscape.scenario.scenario import Scenario
 from tcpscape.stats import Estimate
 
 MANY = 200

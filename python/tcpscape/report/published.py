@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from tcpscape.report import cells, view
 from tcpscape.report.view import Field, Table
 from tcpscape.stats.estimate import number
-from tcpscape.studies import WORKS
-from tcpscape.studies.claims import VERDICTS, Judged
 from tcpscape.studies.known import Known
 from tcpscape.studies.run import Result, Row
+from tcpscape.studies.study import WORKS
+from tcpscape.studies.verdicts import VERDICTS, Judged
 
 CLASSES = {"reproduced": "yes", "not reproduced": "no", "not decidable": "open"}
 """Verdict → its class on the page."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tcpscape.campaign.plan import Campaign
+from tcpscape.campaign.campaign import Campaign
 from tcpscape.engines import Engine
 from tcpscape.errors import TcpscapeError
-from tcpscape.studies import Study
+from tcpscape.studies.study import Study
 
 
 def able(study: Study, engines: Sequence[Engine]) -> tuple[Study, tuple[str, ...]]:

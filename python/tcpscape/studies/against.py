@@ -18,9 +18,9 @@ from tcpscape.campaign.runner import Progress
 from tcpscape.errors import StudyError, refuse
 from tcpscape.stats import Estimate
 from tcpscape.stats.estimate import CONFIDENCE
-from tcpscape.studies import Study
 from tcpscape.studies import run as runs
 from tcpscape.studies.run import Result
+from tcpscape.studies.study import Study
 
 
 @dataclass(frozen=True)

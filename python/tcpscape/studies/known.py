@@ -18,7 +18,8 @@ from typing import Any
 from tcpscape.campaign.outcome import Cell
 from tcpscape.errors import StudyError
 from tcpscape.stats import Estimate
-from tcpscape.studies import Study, spikes
+from tcpscape.studies import spikes
+from tcpscape.studies.study import Study
 
 FACTORS: Mapping[str, float] = {
     "KiB/s": 8 * 1024 / 1e6, "KiB/s*8/1000": 1.024, "Mbit/s": 1.0, "Gbit/s": 1000.0, "%": 0.01,

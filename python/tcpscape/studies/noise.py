@@ -15,8 +15,8 @@ from tcpscape.errors import StudyError, refuse
 
 if TYPE_CHECKING:
     from tcpscape.campaign.outcome import Cell
-    from tcpscape.studies import Claim
     from tcpscape.studies.run import Result
+    from tcpscape.studies.study import Claim
 
 DAYS = 0.15
 """|ln| between two days of one rig."""

@@ -11,17 +11,18 @@ import polars as pl
 
 from tcpscape import metrics
 from tcpscape.campaign import axes, derive, execute
+from tcpscape.campaign.campaign import Campaign
 from tcpscape.campaign.execute import Means
 from tcpscape.campaign.outcome import Cell, Outcome
-from tcpscape.campaign.plan import Campaign
 from tcpscape.campaign.record import Record
 from tcpscape.errors import StudyError
 from tcpscape.stats import Estimate
-from tcpscape.studies import Claim, Study, known
+from tcpscape.studies import known
 from tcpscape.studies.known import Known
+from tcpscape.studies.study import Claim, Study
 
 if TYPE_CHECKING:
-    from tcpscape.studies.claims import Judged
+    from tcpscape.studies.verdicts import Judged
 
 
 @dataclass(frozen=True)

@@ -15,11 +15,12 @@ import numpy as np
 
 from tcpscape import stats, units
 from tcpscape.errors import StudyError, refuse
-from tcpscape.findings import recording, spike
-from tcpscape.findings.recording import Recording
-from tcpscape.findings.spike import Spike, Step
+from tcpscape.findings.spike import bound as spike
+from tcpscape.findings.spike import recording
+from tcpscape.findings.spike.bound import Spike, Step
+from tcpscape.findings.spike.recording import Recording
 from tcpscape.metrics.queues import shapers
-from tcpscape.scenario import Scenario
+from tcpscape.scenario.scenario import Scenario
 from tcpscape.stats import Estimate
 from tcpscape.trial import Trial
 

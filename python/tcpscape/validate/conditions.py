@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from tcpscape import files, path
 from tcpscape.errors import ScenarioError, refuse
-from tcpscape.scenario import Scenario
+from tcpscape.scenario import files, path
+from tcpscape.scenario.scenario import Scenario
 from tcpscape.validate import shared
 
 COLUMNS = (

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tcpscape.errors import refuse
-from tcpscape.path import TBF_BURST
+from tcpscape.scenario.path import TBF_BURST
 from tcpscape.validate.conditions import BOTH, COLUMNS, FAMILIES, JITTER, LINK, LOSS, MIXED, Condition, of_row
 
 CCAS = ("cubic", "bbr", "reno")

@@ -11,7 +11,7 @@ from typing import Any
 
 from tcpscape.engines import REGISTRY
 from tcpscape.errors import StoreError, refuse
-from tcpscape.scenario import Scenario
+from tcpscape.scenario.scenario import Scenario
 from tcpscape.validate import conditions, recorded, shared, sides
 from tcpscape.validate.conditions import Condition
 from tcpscape.validate.draw import CCAS, Draw

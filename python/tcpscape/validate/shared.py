@@ -15,9 +15,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tcpscape.control import LINUX
+from tcpscape.controls.spelling import LINUX
 from tcpscape.errors import refuse
-from tcpscape.path import TBF_BURST
+from tcpscape.scenario.path import TBF_BURST
 
 COLUMNS = (
     "id", "first", "second", "n_first", "n_second", "rtt_ms", "rate_mbit", "buffer_bytes", "queue", "ecn", "loss_pct", "second_at_s", "duration_s",

@@ -13,8 +13,8 @@ from tcpscape import engines
 from tcpscape.campaign import Progress, Runner
 from tcpscape.engines.base import Capture, Engine
 from tcpscape.errors import TcpscapeError, refuse
-from tcpscape.results import Store
-from tcpscape.scenario import Kernel, Scenario
+from tcpscape.scenario.scenario import Kernel, Scenario
+from tcpscape.store.results import Store
 from tcpscape.trial import Trial
 from tcpscape.validate.conditions import Condition
 from tcpscape.validate.measured import Measured, Runs

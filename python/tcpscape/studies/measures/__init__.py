@@ -15,9 +15,9 @@ from tcpscape.studies.measures import cells, cliff, edges, memory, player, ranks
 
 if TYPE_CHECKING:
     from tcpscape.campaign.outcome import Cell
-    from tcpscape.studies import Claim
-    from tcpscape.studies.claims import Judged
     from tcpscape.studies.run import Result
+    from tcpscape.studies.study import Claim
+    from tcpscape.studies.verdicts import Judged
 
 OfCell = Callable[["Result", "Claim", "Cell"], Estimate]
 OfStudy = Callable[["Result", "Claim"], "Judged"]

@@ -9,13 +9,13 @@ from tcpscape import metrics
 from tcpscape.errors import StudyError
 from tcpscape.stats import Estimate
 from tcpscape.studies import noise, spikes
-from tcpscape.studies.claims import Judged, all_of, asked, in_range
 from tcpscape.studies.known import FACTORS
+from tcpscape.studies.verdicts import Judged, all_of, asked, in_range
 
 if TYPE_CHECKING:
     from tcpscape.campaign.outcome import Cell
-    from tcpscape.studies import Claim
     from tcpscape.studies.run import Result
+    from tcpscape.studies.study import Claim
 
 PLAIN = frozenset(
     ("cv", "cv_ratio", "ratio", "retention", "rank", "near_best", "change", "share", "starved", "spike_ratio", "spike_cv")

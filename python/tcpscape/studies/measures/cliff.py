@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tcpscape.campaign import axes
-from tcpscape.studies.claims import Judged
+from tcpscape.studies.verdicts import Judged
 
 if TYPE_CHECKING:
     from tcpscape.campaign.outcome import Cell, Outcome
-    from tcpscape.studies import Claim
     from tcpscape.studies.run import Result
+    from tcpscape.studies.study import Claim
 
 HALF = 0.5
 """Retention that counts as over the edge, as published."""

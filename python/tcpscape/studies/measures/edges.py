@@ -15,15 +15,15 @@ from tcpscape.campaign import axes
 from tcpscape.errors import StudyError
 from tcpscape.stats import Estimate
 from tcpscape.stats.estimate import number
-from tcpscape.studies.claims import Judged, all_of, asked, in_range
 from tcpscape.studies.measures import resample
 from tcpscape.studies.measures.cliff import HALF
+from tcpscape.studies.verdicts import Judged, all_of, asked, in_range
 
 if TYPE_CHECKING:
     from tcpscape.campaign.outcome import Cell
-    from tcpscape.studies import Claim
     from tcpscape.studies.measures.resample import Array
     from tcpscape.studies.run import Result
+    from tcpscape.studies.study import Claim
 
 Curve = tuple["Cell", ...]
 

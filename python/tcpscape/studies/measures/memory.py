@@ -14,9 +14,9 @@ from tcpscape.studies.measures import resample
 
 if TYPE_CHECKING:
     from tcpscape.campaign.outcome import Cell
-    from tcpscape.studies import Claim
     from tcpscape.studies.measures.resample import Array
     from tcpscape.studies.run import Result
+    from tcpscape.studies.study import Claim
     from tcpscape.trial import Trial
 
 BEGINNING = 2.0

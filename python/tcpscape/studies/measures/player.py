@@ -12,8 +12,8 @@ from tcpscape.stats import Estimate, median
 
 if TYPE_CHECKING:
     from tcpscape.campaign.outcome import Cell
-    from tcpscape.studies import Claim
     from tcpscape.studies.run import Result
+    from tcpscape.studies.study import Claim
     from tcpscape.trial import Trial
 
 

@@ -10,13 +10,13 @@ import numpy as np
 
 from tcpscape.stats import Estimate
 from tcpscape.stats.estimate import number
-from tcpscape.studies.claims import Judged, Verdict
 from tcpscape.studies.measures import cells
+from tcpscape.studies.verdicts import Judged, Verdict
 
 if TYPE_CHECKING:
     from tcpscape.campaign.outcome import Cell
-    from tcpscape.studies import Claim
     from tcpscape.studies.run import Result
+    from tcpscape.studies.study import Claim
 
 SINGLE_RUNS = 0.95
 """Share of single runs that a range holds."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tcpscape.studies.claims import Judged
+from tcpscape.studies.verdicts import Judged
 
 if TYPE_CHECKING:
-    from tcpscape.studies import Claim
     from tcpscape.studies.run import Result
+    from tcpscape.studies.study import Claim
 
 
 def said(_: Result, claim: Claim) -> Judged:

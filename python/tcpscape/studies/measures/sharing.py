@@ -14,8 +14,8 @@ from tcpscape.trial import Trial
 
 if TYPE_CHECKING:
     from tcpscape.campaign.outcome import Cell
-    from tcpscape.studies import Claim
     from tcpscape.studies.run import Result
+    from tcpscape.studies.study import Claim
 
 
 def share(_: Result, claim: Claim, cell: Cell) -> Estimate:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tcpscape.studies.claims import Judged
 from tcpscape.studies.measures import cells
+from tcpscape.studies.verdicts import Judged
 
 if TYPE_CHECKING:
-    from tcpscape.studies import Claim
     from tcpscape.studies.run import Result
+    from tcpscape.studies.study import Claim
 
 
 def both(result: Result, claim: Claim) -> Judged:

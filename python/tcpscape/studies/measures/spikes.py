@@ -10,8 +10,8 @@ from tcpscape.studies import spikes
 
 if TYPE_CHECKING:
     from tcpscape.campaign.outcome import Cell
-    from tcpscape.studies import Claim
     from tcpscape.studies.run import Result
+    from tcpscape.studies.study import Claim
 
 
 def what(claim: Claim) -> str:

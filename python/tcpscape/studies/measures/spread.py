@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tcpscape import metrics, stats
-from tcpscape.findings import chaos
+from tcpscape.findings.chaos import zone
 from tcpscape.stats import Estimate
 from tcpscape.studies.measures import resample
 
 if TYPE_CHECKING:
     from tcpscape.campaign.outcome import Cell
-    from tcpscape.studies import Claim
     from tcpscape.studies.measures.resample import Array
     from tcpscape.studies.run import Result
+    from tcpscape.studies.study import Claim
 
 EXTREMES = {"least": np.min, "most": np.max}
 PRECISION = 0.10
@@ -45,9 +45,9 @@ def cv_ratio(result: Result, claim: Claim, cell: Cell) -> Estimate:
 
 
 def one_mode(_: Result, claim: Claim, cell: Cell) -> Estimate:
-    """Probability of runs at least as far from a single mode as these, were there one: :func:`tcpscape.findings.chaos.one_mode`."""
+    """Probability of runs at least as far from a single mode as these, were there one: :func:`tcpscape.findings.chaos.zone.one_mode`."""
     values = cell.values(claim.metric)
-    chance = chaos.one_mode(values)
+    chance = zone.one_mode(values)
     known = math.nan if chance is None else chance
     return Estimate(known, known, known, len(values), "1")
 

@@ -10,13 +10,13 @@ from tcpscape import metrics
 from tcpscape.errors import StudyError
 from tcpscape.stats.estimate import number
 from tcpscape.studies import known
-from tcpscape.studies.claims import Judged, Verdict, all_of, in_range
+from tcpscape.studies.verdicts import Judged, Verdict, all_of, in_range
 
 if TYPE_CHECKING:
     from tcpscape.campaign.outcome import Cell
-    from tcpscape.studies import Claim
     from tcpscape.studies.known import Known
     from tcpscape.studies.run import Result
+    from tcpscape.studies.study import Claim
 
 WITHIN = 0.15
 """|ln(ours / theirs)| that counts as the same where a work gives one number without its spread."""

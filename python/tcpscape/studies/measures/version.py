@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from tcpscape.errors import StudyError
 from tcpscape.stats.estimate import number
 from tcpscape.studies import known
-from tcpscape.studies.claims import Judged
+from tcpscape.studies.verdicts import Judged
 
 if TYPE_CHECKING:
-    from tcpscape.studies import Claim
     from tcpscape.studies.run import Result
+    from tcpscape.studies.study import Claim
 
 
 def nearer(result: Result, claim: Claim) -> Judged:

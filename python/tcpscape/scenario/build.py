@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from tcpscape import control
+from tcpscape.controls import spelling
 from tcpscape.errors import refuse
-from tcpscape.scenario import MAX_FLOWS, Scenario
+from tcpscape.scenario.scenario import MAX_FLOWS, Scenario
 
 MAX_SEEDS = 1_000_000
 """Most trials of one condition."""
@@ -33,7 +33,7 @@ def names(text: str, field: str) -> list[str]:
 
 def ccas(text: str) -> list[str]:
     """`cubic:hystart=off,bbr` as a list of labels."""
-    labels = [control.label(part) for part in names(text, "cca")]
+    labels = [spelling.label(part) for part in names(text, "cca")]
     return names(",".join(labels), "cca")
 
 

@@ -13,11 +13,12 @@ from weakref import WeakKeyDictionary
 
 from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
-from tcpscape import control, units
-from tcpscape.changes import Change
+from tcpscape import units
+from tcpscape.controls import spelling
 from tcpscape.errors import ScenarioError, TcpscapeError, refuse
-from tcpscape.fields import ByteRate, Noun, Size, Time
-from tcpscape.path import Hops, delay_ns
+from tcpscape.scenario.changes import Change
+from tcpscape.scenario.fields import ByteRate, Noun, Size, Time
+from tcpscape.scenario.path import Hops, delay_ns
 
 MAX_FLOWS = 100_000
 """Most flows in one trial."""
@@ -80,13 +81,13 @@ def _read(value: Any) -> Any:
 
 def _listener(value: Any) -> Any:
     """A congestion control's name; parameters mean nothing to a socket that sends nothing."""
-    if value is not None and control.name_of(said := control.label(value, "listener")) != said:
-        refuse("listener", f"{value!r} has parameters, and a listening socket uses none", f"write {control.name_of(said)}")
+    if value is not None and spelling.name_of(said := spelling.label(value, "listener")) != said:
+        refuse("listener", f"{value!r} has parameters, and a listening socket uses none", f"write {spelling.name_of(said)}")
     return value
 
 
-CcaField = Annotated[str, BeforeValidator(control.label)]
-"""A congestion control as written: `cubic`, `cubic:hystart=off`, or a mapping (:mod:`tcpscape.control`)."""
+CcaField = Annotated[str, BeforeValidator(spelling.label)]
+"""A congestion control as written: `cubic`, `cubic:hystart=off`, or a mapping (:mod:`tcpscape.controls.spelling`)."""
 
 
 class Flow(Noun):
@@ -219,7 +220,7 @@ class Scenario(Noun):
 
     def with_cca(self, cca: str | Mapping[str, Any]) -> Scenario:
         """The same experiment with every flow under `cca` (`cubic`, `cubic:hystart=off`)."""
-        said = control.label(cca)
+        said = spelling.label(cca)
         return self.model_copy(update={"flows": tuple(f.model_copy(update={"cca": said}) for f in self.flows)})
 
     @property

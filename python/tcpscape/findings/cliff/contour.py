@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tcpscape.errors import refuse
-from tcpscape.findings import cliff
-from tcpscape.findings.cliff import Effort, Measure
-from tcpscape.findings.cliff_axis import Axis
-from tcpscape.findings.cliff_levels import Cliff
+from tcpscape.findings.cliff import search
+from tcpscape.findings.cliff.axis import Axis
+from tcpscape.findings.cliff.levels import Cliff
+from tcpscape.findings.cliff.search import Effort, Measure
 
 Across = Callable[[float], Measure]
 """A level of the second axis → what measures along the first one there."""
@@ -55,7 +55,7 @@ def contour(measure: Across, axis: Axis, second: Second, effort: Effort = Effort
     points: list[tuple[float, Cliff]] = []
     near: float | None = None
     for level in sorted(second.levels):
-        found = cliff.find(measure(level), axis, effort, near)
+        found = search.find(measure(level), axis, effort, near)
         points.append((level, found))
         near = found.edge.value if found.edge else None
     return Contour(axis, second.name, second.unit, tuple(points))

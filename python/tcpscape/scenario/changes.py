@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from tcpscape import units
 from tcpscape.errors import refuse
-from tcpscape.fields import Noun, Percent, Rate, Size, Time
+from tcpscape.scenario.fields import Noun, Percent, Rate, Size, Time
 
 PROBABILITY_ONE = 0xFFFF_FFFF
 """netem's scale of probabilities."""

@@ -23,7 +23,7 @@ else:
     import tomli as tomllib
 
 from tcpscape.errors import ScenarioError
-from tcpscape.scenario import Scenario
+from tcpscape.scenario.scenario import Scenario
 
 
 class _Loader(yaml.SafeLoader):

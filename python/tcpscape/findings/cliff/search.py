@@ -4,7 +4,7 @@
    levels below it are only looked at, with a few seeds, because a path may also fall at little and hold at more. The edge is the first
    fall from the gentle side. A neighbour's answer replaces the walk.
 2. Bisection narrows the bracket to two steps of the axis' lattice. A level whose interval holds the threshold is repeated.
-3. The levels around the edge get runs until the edge's interval (:mod:`tcpscape.findings.cliff_fit`) is two steps wide, or the runs are
+3. The levels around the edge get runs until the edge's interval (:mod:`tcpscape.findings.cliff.fit`) is two steps wide, or the runs are
    used up: calm cliffs cost little, and in the chaos zone the interval says what the runs could not.
 """
 
@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 
 from tcpscape import stats
 from tcpscape.errors import refuse
-from tcpscape.findings import cliff_fit
-from tcpscape.findings.cliff_axis import Axis
-from tcpscape.findings.cliff_fit import Crossing, Point
-from tcpscape.findings.cliff_levels import HALF, Cliff, Level, level, wild
+from tcpscape.findings.cliff import fit
+from tcpscape.findings.cliff.axis import Axis
+from tcpscape.findings.cliff.fit import Crossing, Point
+from tcpscape.findings.cliff.levels import HALF, Cliff, Level, level, wild
 from tcpscape.stats import Estimate
 
 __all__ = ["HALF", "QUICK", "Axis", "Cliff", "Effort", "Level", "Measure", "find", "level"]
@@ -179,11 +179,11 @@ class _Search:
 
     def refine(self) -> Crossing | None:
         """Gives the levels around the edge runs until its interval is narrow; the crossing."""
-        while (found := self.crossing(cliff_fit.LOOK)) and self.runs < self.effort.most and (wanted := self.wanted(found)):
+        while (found := self.crossing(fit.LOOK)) and self.runs < self.effort.most and (wanted := self.wanted(found)):
             for step in wanted:
                 if self.runs < self.effort.most:
                     self.more(step)
-        return self.crossing(cliff_fit.FINAL)
+        return self.crossing(fit.FINAL)
 
     def more(self, step: int) -> None:
         """More runs at a step, as far as the effort goes."""
@@ -213,7 +213,7 @@ class _Search:
 
     def window(self) -> list[int]:
         """The steps around the edge."""
-        points = cliff_fit.around([self.point(s) for s in sorted(self.values)], self.effort.threshold)
+        points = fit.around([self.point(s) for s in sorted(self.values)], self.effort.threshold)
         return [round(p.step) for p in points]
 
     def crossing(self, resamples: int) -> Crossing | None:
@@ -221,7 +221,7 @@ class _Search:
         if not steps:
             return None
         start = 0.0 if self.axis.first == 1 else -math.inf
-        return cliff_fit.crossing([self.point(s) for s in steps], self.effort.threshold, start, resamples)
+        return fit.crossing([self.point(s) for s in steps], self.effort.threshold, start, resamples)
 
     def answer(self, found: Crossing | None) -> Cliff:
         """What is known now."""

@@ -10,10 +10,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, PlainSerializer, SerializationInfo, model_validator
 
-from tcpscape import opportunities, units
+from tcpscape import units
 from tcpscape.errors import ScenarioError, UnitError, refuse
-from tcpscape.fields import Buffer, Noun, Percent, Rate, Time
-from tcpscape.opportunities import Opportunities
+from tcpscape.scenario import traces
+from tcpscape.scenario.fields import Buffer, Noun, Percent, Rate, Time
+from tcpscape.scenario.traces import Opportunities
 
 TBF_BURST = 6056
 """Bytes: four full Ethernet frames, the burst of a bottleneck whose burst is not given."""
@@ -115,11 +116,11 @@ class Netem(Noun):
 def _trace(value: Any) -> Any:
     """A trace's file, a file and the digest of what was in it, or the trace itself."""
     if isinstance(value, dict) and set(value) == {"file", "digest"} and isinstance(value["file"], str):
-        read = opportunities.read(value["file"])
+        read = traces.read(value["file"])
         if read.digest != value["digest"]:
             refuse("trace", f"{read.file} is not what it was", "bring the old file back, or leave out the digest and run again")
         return read
-    return opportunities.read(value) if isinstance(value, str) else value
+    return traces.read(value) if isinstance(value, str) else value
 
 
 def _named(value: Opportunities, info: SerializationInfo) -> str | dict[str, str]:
@@ -151,7 +152,7 @@ class TracedLink(Noun):
     """A bottleneck whose rate was recorded: a token bucket that follows a trace, with a byte FIFO of `buffer`."""
 
     trace: Trace
-    """A file of delivery opportunities (:mod:`tcpscape.opportunities`); it begins again at its end."""
+    """A file of delivery opportunities (:mod:`tcpscape.scenario.traces`); it begins again at its end."""
     buffer: Buffer = DEFAULT_BUFFER
     """Bytes, or `2bdp` of the mean rate."""
     bin: Time = 0
@@ -161,7 +162,7 @@ class TracedLink(Noun):
 
     @model_validator(mode="after")
     def _sensible(self) -> TracedLink:
-        if self.bin and self.bin < opportunities.MS:
+        if self.bin and self.bin < traces.MS:
             refuse("bin", f"{units.format_time(self.bin)} is shorter than a trace's millisecond", "write at least 1ms, or leave it out")
         return self
 

@@ -13,10 +13,10 @@ import numpy as np
 from tcpscape import metrics, stats
 from tcpscape.campaign.outcome import Cell
 from tcpscape.errors import refuse
-from tcpscape.findings import cliff_fit
-from tcpscape.findings.cliff_axis import Axis
-from tcpscape.findings.cliff_fit import Point
-from tcpscape.findings.cliff_levels import HALF, Cliff, level
+from tcpscape.findings.cliff import fit
+from tcpscape.findings.cliff.axis import Axis
+from tcpscape.findings.cliff.fit import Point
+from tcpscape.findings.cliff.levels import HALF, Cliff, level
 from tcpscape.stats import Estimate
 
 Grid = Mapping[float, Sequence[float]]
@@ -46,12 +46,12 @@ def on_grid(name: str, unit: str, grid: Grid, threshold: float = HALF) -> Cliff:
     if not base.any():
         return Cliff(axis, stats.mean(base), (), None, runs)
     levels = tuple(level(at, grid[at], base.tolist(), threshold) for at in above)
-    points = cliff_fit.around([Point(axis.step(at), np.asarray(grid[at], dtype=float), base) for at in above], threshold)
+    points = fit.around([Point(axis.step(at), np.asarray(grid[at], dtype=float), base) for at in above], threshold)
     return Cliff(axis, stats.mean(base), levels, _edge(axis, points, threshold), runs)
 
 
 def _edge(axis: Axis, points: Sequence[Point], threshold: float) -> Estimate | None:
-    found = cliff_fit.crossing(points, threshold, 0.0) if points else None
+    found = fit.crossing(points, threshold, 0.0) if points else None
     if found is None or not math.isfinite(found.value):
         return None
     value, low, high = (axis.level(x) if math.isfinite(x) else math.inf for x in (found.value, found.low, found.high))

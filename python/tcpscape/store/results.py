@@ -1,6 +1,6 @@
 """The result store: trials named by their content address, kept as they end, so that a campaign that was killed continues.
 
-A trial is appended to a journal (:mod:`tcpscape.journal`) the moment it is saved; journals are folded into Parquet segments of some thousand
+A trial is appended to a journal (:mod:`tcpscape.store.journal`) the moment it is saved; journals are folded into Parquet segments of some thousand
 trials, `trials/NAME.parquet`, when they grow and when the store is closed. A segment has one row for each flow; its column `trial_json`
 holds the whole trial in its first flow's row. Journals that a killed process left are read like segments and folded by the next writer.
 Several processes may share a store: what is there twice is read once. Results of another model version have other addresses, so they are
@@ -20,10 +20,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from tcpscape import journal
 from tcpscape.errors import StoreError
-from tcpscape.journal import Journal, Line, cannot_write
-from tcpscape.rows import decode, encode, flow_rows, of_segment, segment
+from tcpscape.store import journal
+from tcpscape.store.journal import Journal, Line, cannot_write
+from tcpscape.store.rows import decode, encode, flow_rows, of_segment, segment
 from tcpscape.trial import Trial
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from typing import Literal
 from pydantic import model_validator
 
 from tcpscape.errors import refuse
-from tcpscape.fields import Buffer, Noun, Percent, Rate, Time
-from tcpscape.path import Link, Netem
-from tcpscape.scenario import TIMER_SLACK, Flow, Kernel, KernelField, Scenario
+from tcpscape.scenario.fields import Buffer, Noun, Percent, Rate, Time
+from tcpscape.scenario.path import Link, Netem
+from tcpscape.scenario.scenario import TIMER_SLACK, Flow, Kernel, KernelField, Scenario
 from tcpscape.units import NS_PER_S, format_rate, format_time
 
 On = Literal["both", "forward", "reverse"]

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from tcpscape.campaign import Runner
-from tcpscape.findings.cliff import Measure
-from tcpscape.findings.contour_ratio import Both
-from tcpscape.scenario import Scenario
+from tcpscape.findings.cliff.ratio import Both
+from tcpscape.findings.cliff.search import Measure
+from tcpscape.scenario.scenario import Scenario
 
 Along = Callable[[float], Sequence[Scenario]]
 """A level → the scenarios of one measurement there; several are pooled (the published studies average two application rates)."""

@@ -11,12 +11,12 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from tcpscape import files
 from tcpscape.campaign import axes
-from tcpscape.campaign.plan import FLOW_FIELDS, Campaign
+from tcpscape.campaign.campaign import FLOW_FIELDS, Campaign
 from tcpscape.errors import refuse
-from tcpscape.findings.conditions import Conditions
-from tcpscape.scenario import Scenario
+from tcpscape.scenario import files
+from tcpscape.scenario.conditions import Conditions
+from tcpscape.scenario.scenario import Scenario
 
 SUFFIXES = (".yaml", ".yml", ".toml")
 UNNAMED = "words"

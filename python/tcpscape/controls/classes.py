@@ -11,7 +11,6 @@ import importlib
 import importlib.util
 import inspect
 import itertools
-import re
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping
@@ -21,27 +20,13 @@ from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
 
+from tcpscape.controls import spelling
 from tcpscape.errors import ScenarioError, refuse
 
-_LABEL = re.compile(r"(?P<place>[^:*@,=]+\.py|[A-Za-z_][\w.]*):(?P<cls>(?:(?<=\.py:)[A-Za-z_]|[A-Z_])\w*)(?P<rest>(?::.*)?)")
-"""A file or a module, a colon, a class; parameters."""
 Maker = Callable[[int], Any]
 """Makes one for a flow, from the flow's seed."""
 _given: dict[str, type[Any]] = {}
 _loaded: dict[tuple[str, int, int], ModuleType] = {}
-
-
-def is_own(cca: str) -> bool:
-    """Whether a congestion control's name stands for Python code."""
-    return _LABEL.fullmatch(cca) is not None
-
-
-def cut(label: str) -> list[str] | None:
-    """`mine.py:MyControl` and its parameters as said, None where the label is no Python code's."""
-    found = _LABEL.fullmatch(label)
-    if not found:
-        return None
-    return [f"{found['place'].strip()}:{found['cls']}", *(p.strip() for p in found["rest"].split(":")[1:])]
 
 
 @dataclass(frozen=True)
@@ -90,9 +75,7 @@ def give(cls: type[Any]) -> str:
 
 def find(name: str) -> Own:
     """The class behind a name; whatever is wrong with it is one line."""
-    from tcpscape import control
-
-    plain, said = control.split(name)
+    plain, said = spelling.split(name)
     params = {key: _number(value, key) for key, value in said.items()}
     if plain in _given:
         return Own(name, _given[plain], params)
@@ -134,7 +117,7 @@ def _number(text: str, key: str) -> int | float:
 
 
 def _check(cls: type[Any], name: str) -> None:
-    from tcpscape.hooks import Control
+    from tcpscape.controls.hooks import Control
 
     if not isinstance(cls, type):
         refuse("cca", f"{cls!r} is neither a name nor a class", "give the class itself, not an object of it")

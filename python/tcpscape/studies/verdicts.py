@@ -8,8 +8,8 @@ from typing import Literal
 
 from tcpscape.stats import Estimate
 from tcpscape.stats.estimate import number
-from tcpscape.studies import Claim
 from tcpscape.studies.run import Result
+from tcpscape.studies.study import Claim
 
 Verdict = Literal["reproduced", "not reproduced", "not decidable"]
 VERDICTS: tuple[Verdict, ...] = ("reproduced", "not reproduced", "not decidable")

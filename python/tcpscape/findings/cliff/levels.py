@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 
 from tcpscape import stats
-from tcpscape.findings.cliff_axis import Axis
+from tcpscape.findings.cliff.axis import Axis
 from tcpscape.stats import Estimate
 
 HALF = 0.5

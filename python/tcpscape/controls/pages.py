@@ -9,8 +9,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-HERE = Path(__file__).parent
-PLACES = (HERE.parents[1] / "docs" / "models", HERE / "data" / "pages")
+PACKAGE = Path(__file__).parents[1]
+PLACES = (PACKAGE.parents[1] / "docs" / "models", PACKAGE / "data" / "pages")
 """Directories of pages; the first that there is counts."""
 IS, WORDS, DEFAULTS, DIFFERS, NOT_MODELLED = "What it is", "Words", "Defaults", "Differences from Linux", "Not modelled"
 MEASURED = "Measured"

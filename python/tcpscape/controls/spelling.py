@@ -3,7 +3,7 @@
 `cubic` · `cubic:hystart=off` · `cubic:hystart=off:beta=819` · `{name: cubic, hystart: false, beta: 819}`. Commas separate congestion
 controls and `*` and `@` belong to `--mix`, so colons separate parameters: `--cca cubic:hystart=off,cubic,bbr`, `--mix "cubic:hystart=off*2,bbr@5s"`.
 
-A class in Python stands where a name does (:mod:`tcpscape.own`): `mine.py:MyControl`, `mine.py:MyControl:gain=2`.
+A class in Python stands where a name does (:mod:`tcpscape.controls.classes`): `mine.py:MyControl`, `mine.py:MyControl:gain=2`.
 
 The first form is also the label of results: booleans as 0 and 1, parameters in the order of their names. What a name means and which
 parameters it has is the engine's knowledge; here is only the spelling.
@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from tcpscape import own, units
+from tcpscape import units
 from tcpscape.errors import UnitError, refuse
 
 WORDS = {"on": "1", "true": "1", "yes": "1", "off": "0", "false": "0", "no": "0"}
@@ -29,6 +29,8 @@ LINUX = (
 )
 """The congestion controls of Linux, by name."""
 
+_CLASS = re.compile(r"(?P<place>[^:*@,=]+\.py|[A-Za-z_][\w.]*):(?P<cls>(?:(?<=\.py:)[A-Za-z_]|[A-Z_])\w*)(?P<rest>(?::.*)?)")
+"""A file or a module, a colon, a class; parameters."""
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _VALUE = re.compile(r"-?\d+(\.\d+)?(?:[A-Za-zµ/]+|%)?")
 _UNIT = re.compile(r"(?:, (?:in )?|\()(ns|us|µs|ms|s|[km]?bit/s|bytes/s|B/s|bytes|packets|segments|%)(?=[;,.)\s]|$)")
@@ -83,9 +85,22 @@ def label(value: Any, field: str = "cca") -> str:
     return _spell(name, params, field)
 
 
+def is_class(cca: str) -> bool:
+    """Whether a congestion control's label stands for a Python class (:mod:`tcpscape.controls.classes`)."""
+    return _CLASS.fullmatch(cca) is not None
+
+
+def _cut_class(label: str) -> list[str] | None:
+    """`mine.py:MyControl` and its parameters as written; None where the label is no class's."""
+    match = _CLASS.fullmatch(label)
+    if not match:
+        return None
+    return [f"{match['place'].strip()}:{match['cls']}", *(p.strip() for p in match["rest"].split(":")[1:])]
+
+
 def _cut(said: str) -> tuple[str, list[str]]:
     """Name and parameters, as said."""
-    name, *params = own.cut(said.strip()) or (part.strip() for part in said.strip().split(":"))
+    name, *params = _cut_class(said.strip()) or (part.strip() for part in said.strip().split(":"))
     return name, params
 
 
@@ -97,7 +112,7 @@ def _of_mapping(value: Mapping[Any, Any], field: str) -> tuple[Any, dict[str, An
 
 
 def _spell(name: Any, params: Mapping[str, Any], field: str) -> str:
-    if not isinstance(name, str) or not (_NAME.fullmatch(name) or own.is_own(name)):
+    if not isinstance(name, str) or not (_NAME.fullmatch(name) or is_class(name)):
         refuse(field, f"{name!r} is not a name", "see `tcpscape cca list`, or write mine.py:MyControl")
     for key in params:
         if not _NAME.fullmatch(key):

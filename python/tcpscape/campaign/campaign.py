@@ -26,14 +26,16 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from tcpscape import build, control, files, metrics
+from tcpscape import metrics
 from tcpscape.campaign import axes, derive
+from tcpscape.controls import spelling
 from tcpscape.engines.base import Capture
 from tcpscape.errors import refuse
-from tcpscape.fields import Noun, Percent, Time
-from tcpscape.findings.conditions import Conditions
 from tcpscape.metrics.base import Needs
-from tcpscape.scenario import Flow, Scenario, validate
+from tcpscape.scenario import build, files
+from tcpscape.scenario.conditions import Conditions
+from tcpscape.scenario.fields import Noun, Percent, Time
+from tcpscape.scenario.scenario import Flow, Scenario, validate
 
 MAX_CASES = 1_000_000
 """Most cells of one campaign."""
@@ -51,7 +53,7 @@ def _group(said: Any) -> Any:
 
 def _levels(said: Any, name: str, *, once: bool = True) -> tuple[str, ...]:
     if name == "cca":
-        return tuple(build.ccas(said)) if isinstance(said, str) else tuple(control.label(one) for one in said)
+        return tuple(build.ccas(said)) if isinstance(said, str) else tuple(spelling.label(one) for one in said)
     return axes.levels(said, name, once=once)
 
 

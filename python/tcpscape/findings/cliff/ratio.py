@@ -16,7 +16,7 @@ from typing import Literal
 from tcpscape import stats
 from tcpscape.campaign.outcome import Outcome
 from tcpscape.errors import refuse
-from tcpscape.findings.cliff_grid import by_seed
+from tcpscape.findings.cliff.grid import by_seed
 from tcpscape.stats import Estimate
 from tcpscape.stats.compare import ALIKE
 from tcpscape.stats.estimate import TAIL

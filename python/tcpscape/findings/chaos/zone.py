@@ -15,7 +15,7 @@ import numpy as np
 
 from tcpscape import stats
 from tcpscape.errors import refuse
-from tcpscape.findings.cliff_levels import WILD_CV, Level
+from tcpscape.findings.cliff.levels import WILD_CV, Level
 from tcpscape.stats import Estimate
 
 Side = Literal["stable", "chaos zone", "collapsed"]

@@ -1,7 +1,4 @@
-"""Executors: where a campaign's trials run. The order of work, and where it is done, never changes a result.
-
-`local` is this machine's cores; `dask://HOST:PORT` is a cluster (:mod:`tcpscape.campaign.cluster`).
-"""
+"""What an executor is, and the one for this machine's cores."""
 
 from __future__ import annotations
 
@@ -15,8 +12,7 @@ from dataclasses import dataclass
 from queue import SimpleQueue
 
 from tcpscape.engines.base import Capture, Engine
-from tcpscape.errors import EngineError, refuse
-from tcpscape.scenario import Scenario
+from tcpscape.scenario.scenario import Scenario
 from tcpscape.trial import Trial
 
 Keep = Callable[[Sequence[Trial]], None]
@@ -112,21 +108,6 @@ class _Shared:
         if isinstance(got, BaseException):
             raise got
         return got
-
-
-def make(said: str, jobs: int = 0) -> Executor:
-    """The executor called `local` or `dask://HOST:PORT`; `jobs` is the cores of the local one, 0 for all."""
-    if said == "local":
-        return Local(jobs)
-    scheme, colon, place = said.partition("://")
-    host, _, port = place.rpartition(":")
-    if scheme != "dask" or not colon or not host or not port.isdigit():
-        refuse("executor", f"{said!r} is unknown", "write local, or dask://HOST:PORT of a running `dask scheduler`", EngineError)
-    if jobs:
-        refuse("jobs", f"a cluster has its own cores, and {jobs} was asked for", "leave out --jobs", EngineError)
-    from tcpscape.campaign.cluster import Dask
-
-    return Dask(f"tcp://{place}")
 
 
 def cut(work: Sequence[Work], most: int) -> Iterator[tuple[int, Work]]:

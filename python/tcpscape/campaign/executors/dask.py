@@ -18,11 +18,12 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from tcpscape import engines, own
-from tcpscape.campaign.executors import Executor, Task, Trials, Work, cut
+from tcpscape import engines
+from tcpscape.campaign.executors.local import Executor, Task, Trials, Work, cut
+from tcpscape.controls import spelling
 from tcpscape.engines.base import Capture, Engine
 from tcpscape.errors import EngineError, TcpscapeError, refuse
-from tcpscape.scenario import Scenario
+from tcpscape.scenario.scenario import Scenario
 from tcpscape.trial import Trial
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ class Dask(Executor):
         if engines.REGISTRY.get(engine.name) is not type(engine):
             refuse("executor", f"engine {engine.version} is made in this process, and workers cannot make it", "use --executor local", EngineError)
         for cca in sorted({f.cca for s in scenarios for f in s.flows}):
-            if own.is_own(cca):
+            if spelling.is_class(cca):
                 refuse("cca", f"{cca} is Python code, which dask's workers do not have", "use --executor local", EngineError)
         try:
             self._client.wait_for_workers(1, timeout=CONNECT_S)

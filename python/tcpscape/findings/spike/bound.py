@@ -21,9 +21,9 @@ from dataclasses import dataclass
 
 from tcpscape import stats
 from tcpscape.errors import refuse
-from tcpscape.findings.recording import PEAK_WINDOW_S, Recording
-from tcpscape.path import Link, Netem, delay_ns
-from tcpscape.scenario import Scenario
+from tcpscape.findings.spike.recording import PEAK_WINDOW_S, Recording
+from tcpscape.scenario.path import Link, Netem, delay_ns
+from tcpscape.scenario.scenario import Scenario
 from tcpscape.stats import Estimate
 from tcpscape.units import NS_PER_S, format_rate, parse_rate
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-FILE = Path(__file__).parent / "data" / "fidelity.json"
+FILE = Path(__file__).parents[1] / "data" / "fidelity.json"
 KINDS = {
     "alone": "alone", "shared": "a group of flows on a shared bottleneck", "total": "total goodput", "groups": "each group of flows that share it",
 }

@@ -1,0 +1,179 @@
+"""The catalogue of published studies: one YAML each with its conditions, its published numbers and the claims they make.
+
+A study is one or more campaigns (its parts) with what was published of each. The file's fields are those of a campaign
+(:mod:`tcpscape.campaign.campaign`) for every part; a part says what differs. `quick` says what differs for a quick look.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from importlib import resources
+from typing import Any
+
+from pydantic import Field, field_validator, model_validator
+
+from tcpscape.campaign.campaign import Campaign
+from tcpscape.errors import StudyError, refuse
+from tcpscape.scenario import files
+from tcpscape.scenario.fields import Noun
+from tcpscape.scenario.scenario import validate
+
+WORKS: Mapping[str, str] = {
+    "jitter-cliff": "The Jitter Cliff: When TCP Goes Chaotic (JitterTrap, part 2, December 2025)",
+    "bbr-vs-cubic": "BBR vs CUBIC Congestion Control (JitterTrap, verified results, 29 December 2025)",
+    "jittertrap-part-1": "Video over TCP: zero windows, retransmissions and the masking effect (JitterTrap, part 1, December 2025)",
+    "jittertrap-ecn": "Pathological Porcupines, ECN presets (JitterTrap repository, 26 December 2025)",
+    "fourteen-ccas": "TCP Congestion Control Performance under Starlink-like Impairments (Alzwai, Libyan Academy, 2025)",
+    "one-percent-loss": "The Surprising Impact of 1% Packet Loss (Šanjta, Cisco ThousandEyes, RIPE)",
+    "latency-spike-bound": "A Lower Bound on Latency Spikes for Capacity-Seeking Network Traffic (Teigen et al., 2022)",
+    "tcpscape": "What these works could not see (tcpscape)",
+}
+"""The published works whose claims are checked."""
+
+
+class Claim(Noun):
+    """Something a work says, as a check on our own runs."""
+
+    text: str
+    work: str
+    """One of :data:`WORKS`."""
+    measure: str
+    """What is measured: a name of :mod:`tcpscape.studies.measures`."""
+    part: str = ""
+    """Part of the study; the first where it is left out."""
+    metric: str = "goodput"
+    cca: str | None = None
+    at: dict[str, str] = Field(default_factory=dict)
+    """The cells: axis → value, or several of them (`8ms, 10ms`, `8..12ms/2ms`)."""
+    where: dict[str, tuple[float, float]] = Field(default_factory=dict)
+    """And only those where arithmetic over the axes is in a range: `{jitter / rtt: [0.3, inf]}`."""
+    but: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    """Cells left out: axis → values."""
+    over: dict[str, str] = Field(default_factory=dict)
+    """What differs in the cell divided by: axis → value, `cca` and `part` among them."""
+    every: bool = False
+    """Whether it is said of every cell at `cca` and `at`, not of one."""
+    value: str | None = None
+    """A level of an axis, where the claim names one."""
+    low: float = float("-inf")
+    high: float = float("inf")
+    """The range that counts as reproduced, in `unit`."""
+    near: str = ""
+    """Instead of a range: the one number that the work gives, as printed; :mod:`tcpscape.studies.noise` says how near is near enough."""
+    runs: int = 10
+    """Runs that this number stands on."""
+    unit: str = ""
+    """Unit of the range as published, where it is not the metric's (:data:`tcpscape.studies.known.FACTORS`)."""
+    setup: str = ""
+    """Why the published number is what it is, where the set-up explains it; for the reader."""
+    options: dict[str, Any] = Field(default_factory=dict)
+    """What else the measure asks for."""
+
+    @field_validator("at", "over", mode="before")
+    @classmethod
+    def _texts(cls, said: Any) -> Any:
+        return {k: ", ".join(map(str, v)) if isinstance(v, list) else str(v) for k, v in said.items()} if isinstance(said, dict) else said
+
+    @field_validator("near", mode="before")
+    @classmethod
+    def _as_printed(cls, said: Any) -> Any:
+        return str(said)
+
+    @field_validator("but", mode="before")
+    @classmethod
+    def _lists(cls, said: Any) -> Any:
+        return {k: [str(x) for x in (v if isinstance(v, list) else [v])] for k, v in said.items()} if isinstance(said, dict) else said
+
+    @model_validator(mode="after")
+    def _sensible(self) -> Claim:
+        if self.work not in WORKS:
+            refuse("work", f"{self.work!r} is unknown", f"choose {', '.join(WORKS)}", StudyError)
+        if self.near and (self.low, self.high) != (float("-inf"), float("inf")):
+            refuse("near", f"{self.text!r} has a range too", "leave one of them out", StudyError)
+        return self
+
+
+class Study(Noun):
+    """A published experiment."""
+
+    name: str
+    title: str
+    source: str
+    about: str
+    pitfalls: tuple[str, ...] = ()
+    """What a reader of the published numbers must know."""
+    parts: tuple[Campaign, ...]
+    quick: dict[str, Any] = Field(default_factory=dict)
+    """Fields of a campaign that differ in a quick look, for every part; under `parts`, for the part of each name."""
+    published: tuple[str, ...] = ()
+    """Files in `data/`."""
+    shows: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    """Part → what its table shows besides the numbers published, `METRIC STATISTIC` (:data:`tcpscape.studies.known.STATS`)."""
+    figures: tuple[str, ...] = ()
+    """Figures of the report, by their names in :mod:`tcpscape.plots`; none leaves the choice to the report."""
+    claims: tuple[Claim, ...]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _inherit(cls, data: Any) -> Any:
+        """What stands at the top is said of every part."""
+        if not isinstance(data, dict):
+            return data
+        shared = {k: v for k, v in data.items() if k in Campaign.model_fields and k not in ("name", "about")}
+        own = {k: v for k, v in data.items() if k not in shared}
+        parts = own.get("parts") or [{"name": data.get("name", "study")}]
+        return {**own, "parts": [p if isinstance(p, Campaign) else {**shared, **p} for p in parts]}
+
+    @model_validator(mode="after")
+    def _parts_of_claims(self) -> Study:
+        known = [p.name for p in self.parts]
+        for claim in self.claims:
+            for part in (claim.part, claim.over.get("part", "")):
+                if part and part not in known:
+                    refuse("claims", f"{claim.text!r} asks for part {part!r}", f"choose {', '.join(known)}", StudyError)
+        if stray := [part for part in self.shows if part not in known]:
+            refuse("shows", f"there is no part {stray[0]!r}", f"choose {', '.join(known)}", StudyError)
+        return self
+
+    def changed(self, fields: Mapping[str, Any]) -> Study:
+        """The same study with these fields of a campaign in every part, and those under `parts` in the part of each name."""
+        own = fields.get("parts", {})
+        shared = {k: v for k, v in fields.items() if k != "parts"}
+        parts = tuple(Campaign.of({**p.to_dict(), **shared, **own.get(p.name, {})}, self.name) for p in self.parts)
+        return self.model_copy(update={"parts": parts})
+
+
+    def only(self, parts: Collection[str]) -> Study:
+        """The same study with these parts, and the claims about them alone."""
+        known = [p.name for p in self.parts]
+        if strange := [p for p in parts if p not in known]:
+            refuse("part", f"{self.name} has no {strange[0]!r}", f"choose {', '.join(known)}", StudyError)
+        about = [(c.part or known[0], c.over.get("part", c.part or known[0])) for c in self.claims]
+        kept = tuple(c for c, both in zip(self.claims, about, strict=True) if set(both) <= set(parts))
+        named = tuple(c if c.part else c.model_copy(update={"part": known[0]}) for c in kept)
+        return self.model_copy(update={"parts": tuple(p for p in self.parts if p.name in parts), "claims": named})
+
+
+def names() -> list[str]:
+    """Studies there are."""
+    return sorted(f.name.removesuffix(".yaml") for f in resources.files("tcpscape.studies").iterdir() if f.name.endswith(".yaml"))
+
+
+def get(name: str) -> Study:
+    """The study called `name`."""
+    if name not in names():
+        raise StudyError(f"study: {name!r} is unknown; choose {', '.join(names())}")
+    return of(read(name), name)
+
+
+def read(name: str) -> dict[str, Any]:
+    """The study's own words, plain values."""
+    text = (resources.files("tcpscape.studies") / f"{name}.yaml").read_text("utf-8")
+    said: dict[str, Any] = files.read_yaml(text, name)
+    return said
+
+
+def of(said: Mapping[str, Any], source: str) -> Study:
+    """A study from plain values."""
+    study: Study = validate(Study, dict(said), source)
+    return study
