@@ -33,7 +33,7 @@ $(VENV)/.tools: pyproject.toml
 
 $(VENV)/.built: $(VENV)/.tools $(RUST_SOURCES)
 	@echo "setup: building the engine (Rust, release)"
-	@mkdir -p $(PAGES) && cp docs/models/*.md $(PAGES)
+	@rm -rf $(PAGES) && mkdir -p $(PAGES) && cp -r docs/models/. $(PAGES)
 	@VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --quiet >$(VENV)/build.log 2>&1 || { cat $(VENV)/build.log; exit 1; }
 	@touch $@
 

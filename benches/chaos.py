@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the chaos zone is made of: the cell of the chaos-zone study (50 ms, 10 ms jitter) run again and again; the tables of docs/models/chaos.md.
+"""What the chaos zone is made of: the cell of the chaos-zone study (50 ms, 10 ms jitter) run again and again; the tables of docs/models/methods/chaos.md.
 
 `python benches/chaos.py` takes some minutes on two cores, and runs the real kernel too where it is built (`make kernel`); `--quick` is a look, not a result.
 """

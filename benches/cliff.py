@@ -2,7 +2,7 @@
 """The adaptive cliff search against dense grids: does it find the same edge, within its interval, at a tenth of the runs?
 
 `python benches/cliff.py --keep DIR` runs the grids (about an hour on two cores; they are kept in DIR and not run twice), then the searches under
-other seeds, and prints the table of docs/models/cliff.md. `--only NAME` takes one path.
+other seeds, and prints the table of docs/models/methods/cliff.md. `--only NAME` takes one path.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What moves the jitter cliff: reordering, the low tail, directions, length and rate of a run, RTT, loss; tables of docs/models/cliff.md.
+"""What moves the jitter cliff: reordering, the low tail, directions, length and rate of a run, RTT, loss; tables of docs/models/methods/cliff.md.
 
 `python benches/cliff_moves.py` takes some minutes on two cores.
 """

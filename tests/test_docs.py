@@ -54,9 +54,29 @@ def test_python_in_the_documents_runs(text, need_model, tmp_path, monkeypatch):
 
 
 LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)")
+PATH = re.compile(r"\b(docs/[\w./-]*\w\.(?:md|csv|bib|png|svg))\b")
+"""A file under docs/ named in prose or in a comment."""
+INDEX = ROOT / "docs" / "README.md"
+PAGES = sorted((ROOT / "docs").rglob("*.md"))
 
 
-@pytest.mark.parametrize("document", [*DOCUMENTS, *[p for p in (ROOT / "ARCHITECTURE.md",) if p.exists()]], ids=lambda p: p.name)
+def linked(document):
+    return {(document.parent / target).resolve() for target in LINK.findall(document.read_text("utf-8"))}
+
+
+@pytest.mark.parametrize("document", [*sorted(ROOT.glob("*.md")), *PAGES, ROOT / "benches" / "README.md"], ids=lambda p: str(p.relative_to(ROOT)))
 def test_links_lead_somewhere(document):
-    for target in LINK.findall(document.read_text("utf-8")):
-        assert (document.parent / target).exists(), target
+    assert not [target for target in linked(document) if not target.exists()]
+
+
+def test_the_index_links_every_page():
+    files = {p for p in (ROOT / "docs").rglob("*") if p.suffix in (".md", ".csv", ".bib")} - {INDEX}
+    assert not files - linked(INDEX)
+
+
+def test_pages_named_in_the_code_exist():
+    sources = [p for d in ("crates", "python", "tests", "benches", "docs", "examples") for p in (ROOT / d).rglob("*") if p.suffix in (".rs", ".py", ".md", ".yaml")]
+    sources += ROOT.glob("*.md")
+    names = {(name, p) for p in sources for name in PATH.findall(p.read_text("utf-8")) if p.name != "test_show.py"}
+    assert len(names) > 100
+    assert not [(name, str(p.relative_to(ROOT))) for name, p in sorted(names) if not (ROOT / name).exists() and "/name." not in name.lower()]

@@ -37,10 +37,11 @@ def numbers(tmp_path, monkeypatch):
 
 
 def test_paragraphs_of_a_page(tmp_path, monkeypatch):
-    (tmp_path / "odd.md").write_text(PAGE)
+    (tmp_path / "queues").mkdir()
+    (tmp_path / "queues" / "odd.md").write_text(PAGE)
     monkeypatch.setattr(pages, "PLACES", (tmp_path / "nosuch", tmp_path))
     page = pages.find("odd")
-    assert (page.file, page.source) == ("docs/models/odd.md", "RFC 1, tc-odd(8)")
+    assert (page.file, page.source) == ("docs/models/queues/odd.md", "RFC 1, tc-odd(8)")
     assert page.paragraph(pages.IS) == "A queue that is odd. It is not even."
     assert page.paragraph(pages.WORDS) == "odd limit 5, see tbf."
     assert page.paragraph(pages.DIFFERS) == "None known."

@@ -1,6 +1,6 @@
 //! The applications: a writer and a reader thread for each flow, on real sockets.
 //!
-//! What they are: the model's applications (docs/models/applications.md) as system calls: writes of `chunk` bytes as fast as
+//! What they are: the model's applications (docs/models/tcp/applications.md) as system calls: writes of `chunk` bytes as fast as
 //! the socket takes them, or with a pause after each, or so many in all; reads of `size` bytes with or without a sleep
 //! before each. Source: the published experiments' scripts, tcp(7). How they differ from a loop of `write` and `read`: many of them
 //! share one system call ([`crate::sys::Batch`]), which the kernel does one after the other. The end is a RST at the flow's

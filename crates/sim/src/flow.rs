@@ -1,6 +1,6 @@
 //! One connection: its sender and receiver, the application at each end, and how far it has come.
 //!
-//! docs/models/applications.md says where the applications' times come from.
+//! docs/models/tcp/applications.md says where the applications' times come from.
 
 mod reader;
 mod summary;

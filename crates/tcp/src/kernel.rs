@@ -1,11 +1,11 @@
 //! What differs between kernels and machines: the profile a scenario names, and the jiffies clock.
 //!
-//! Source: `Documentation/networking/ip-sysctl.rst`, and TCP_INFO of the kernels named (docs/models/kernel-profiles.md).
+//! Source: `Documentation/networking/ip-sysctl.rst`, and TCP_INFO of the kernels named (docs/models/tcp/kernel-profiles.md).
 
 use serde::{Deserialize, Serialize};
 use tcpscape_base::{Duration, Time};
 
-/// Whose rules apply where kernels differ in more than a sysctl (docs/models/kernel-profiles.md lists them).
+/// Whose rules apply where kernels differ in more than a sysctl (docs/models/tcp/kernel-profiles.md lists them).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Rules {
     /// Linux 6.1.
@@ -16,7 +16,7 @@ pub enum Rules {
     V6_12,
 }
 
-/// How a receive buffer becomes a window (docs/models/kernel-profiles.md).
+/// How a receive buffer becomes a window (docs/models/tcp/kernel-profiles.md).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WindowRule {
@@ -97,7 +97,7 @@ impl Kernel {
     }
 
     /// Payload that fits behind the headers in the head of a received buffer, bytes: what `skb_overhead` leaves beside the 576 bytes that
-    /// describe a buffer and the room for headers. A short segment is copied there (docs/models/kernel-profiles.md).
+    /// describe a buffer and the room for headers. A short segment is copied there (docs/models/tcp/kernel-profiles.md).
     #[inline]
     pub fn head_room(&self) -> u32 {
         self.skb_overhead.saturating_sub(BUFFER_DESCRIPTION + self.max_tcp_header)
@@ -179,7 +179,7 @@ impl Jiffies {
         u64::from(self.hz / divisor)
     }
     /// When a timer armed at `now` for `n` ticks ahead really fires: on the timer wheel it is rounded up by one unit of its level, 1 tick up
-    /// to 63 ahead, 8 up to 504, 64 up to 4,032, and so on (docs/models/kernel-profiles.md, "Timers").
+    /// to 63 ahead, 8 up to 504, 64 up to 4,032, and so on (docs/models/tcp/kernel-profiles.md, "Timers").
     #[inline]
     pub fn fire(&self, now: Time, n: u64) -> Time {
         self.fire_from(self.at(now), n)

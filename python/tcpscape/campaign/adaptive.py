@@ -3,7 +3,7 @@
 After each round of a campaign every cell is asked how many further runs it needs for its interval to be as narrow as wanted. Looking
 several times and stopping when the scatter happens to look small covers less than one look would: intervals are judged, and reported, wider by
 a share of CAUTION / n. Seeds are 0, 1, 2, … in order, so that a later campaign that wants narrower intervals goes on where this one stopped.
-Measured coverage at the stopping time: docs/models/statistics.md.
+Measured coverage at the stopping time: docs/models/methods/statistics.md.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The pages of the models, docs/models/NAME.md: where each is, and its labelled paragraphs (**What it is.**, **Differences from Linux.**).
+"""The pages of the models, docs/models/*/NAME.md: where each is, and its labelled paragraphs (**What it is.**, **Differences from Linux.**).
 
 In a checkout they are read where they are; `make setup` copies them beside this file for a wheel.
 """
@@ -11,7 +11,7 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1]
 PLACES = (PACKAGE.parents[1] / "docs" / "models", PACKAGE / "data" / "pages")
-"""Directories of pages; the first that there is counts."""
+"""Directories of pages, sorted into sub-directories; the first that exists is read."""
 IS, WORDS, DEFAULTS, DIFFERS, NOT_MODELLED = "What it is", "Words", "Defaults", "Differences from Linux", "Not modelled"
 MEASURED = "Measured"
 """Labels that most pages have."""
@@ -25,7 +25,7 @@ class Page:
     """A page: its file, and its text."""
 
     file: str
-    """As the project names it: docs/models/NAME.md."""
+    """The path in the repository: docs/models/controls/NAME.md, docs/models/queues/NAME.md."""
     text: str
 
     def paragraph(self, label: str) -> str:
@@ -55,9 +55,9 @@ def find(name: str) -> Page | None:
     place = next((p for p in PLACES if p.is_dir()), None)
     if place is None:
         return None
-    own = place / f"{name}.md"
-    files = [own] if own.exists() else [f for f in sorted(place.glob("*.md")) if name in _title(f)]
-    return Page(f"docs/models/{files[0].name}", files[0].read_text("utf-8")) if files else None
+    pages = sorted(place.rglob("*.md"), key=lambda page: page.name)
+    files = [page for page in pages if page.stem == name] or [page for page in pages if name in _title(page)]
+    return Page(f"docs/models/{files[0].relative_to(place).as_posix()}", files[0].read_text("utf-8")) if files else None
 
 
 def _title(file: Path) -> list[str]:

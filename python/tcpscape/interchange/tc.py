@@ -17,7 +17,7 @@ from tcpscape.errors import WordsError
 from tcpscape.scenario import path
 from tcpscape.scenario.scenario import Flow, Scenario
 
-NOT_TCS = {"jitter": "is not tc's (order: clamp and correlated, docs/models/jitter.md)", "dualpi2": "is tc's only since Linux 6.17"}
+NOT_TCS = {"jitter": "is not tc's (order: clamp and correlated, docs/models/queues/jitter.md)", "dualpi2": "is tc's only since Linux 6.17"}
 """Queues that a usual tc refuses, and why."""
 NET = "10.77"
 """Private addresses (RFC 1918): the link behind host k is 10.77.k.0/24."""

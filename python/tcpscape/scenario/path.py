@@ -1,6 +1,6 @@
 """The path as nouns: a hop is tc's own words, or structured fields that become those words.
 
-Beyond tc: `order` keeps packets in order (the `jitter` queue, docs/models/jitter.md) and `floor` cuts the low tail of the delay.
+Beyond tc: `order` keeps packets in order (the `jitter` queue, docs/models/queues/jitter.md) and `floor` cuts the low tail of the delay.
 """
 
 from __future__ import annotations

@@ -121,7 +121,7 @@ class Flow(Noun):
 
 
 class Kernel(Noun):
-    """The kernel simulated: a profile's name and sysctls that differ from it (docs/models/kernel-profiles.md)."""
+    """The kernel simulated: a profile's name and sysctls that differ from it (docs/models/tcp/kernel-profiles.md)."""
 
     profile: str = "6.1"
     hz: int | None = Field(default=None, ge=24, le=10_000)

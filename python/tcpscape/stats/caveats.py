@@ -1,4 +1,4 @@
-"""What is known against an interval, from the values alone. Measured in docs/models/statistics.md."""
+"""What is known against an interval, from the values alone. Measured in docs/models/methods/statistics.md."""
 
 from __future__ import annotations
 

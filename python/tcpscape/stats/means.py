@@ -3,7 +3,7 @@
 Intervals are studentized: as many standard errors up and down as :func:`resample.steps` says. Values that cannot be negative (none of
 them is) are taken on the logarithmic scale, where skewed means cover better and no end is negative; others on their own. Two samples that
 are not paired are joined from their own intervals by MOVER (Zou and Donner 2008) with Welch's degrees of freedom. Measured coverage:
-docs/models/statistics.md.
+docs/models/methods/statistics.md.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 On the logarithmic scale, the standard error by linearization: that of ln s with the kurtosis about a trimmed mean (Bonett 2006), and the
 mean's part. The ends are the wider of that and of the studentized bootstrap, capped: the first is better for few values and for skewed
-ones, the second for two modes. No method covers a heavy tail that has not been seen: docs/models/statistics.md.
+ones, the second for two modes. No method covers a heavy tail that has not been seen: docs/models/methods/statistics.md.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 //! What it is: most disciplines decide twice, about a packet that comes and about the packet that leaves next. [`Queued`] adds what is the
 //! same for all of them: packets and bytes held, the account, and the packet that a parent (tbf) has looked at. A look takes that packet
 //! out of the discipline, so whatever is decided on departure is decided then; until it leaves it still counts as held, and nothing that
-//! comes after can overtake it (docs/models/tbf.md).
+//! comes after can overtake it (docs/models/queues/tbf.md).
 
 use super::patch::Patch;
 use super::qdisc::{Aged, Freed, Qdisc};

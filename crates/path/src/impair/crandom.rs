@@ -1,7 +1,7 @@
 //! netem's correlated random numbers.
 //!
 //! What it is: uniform 32-bit numbers of which each leans on the last, by exponential smoothing.
-//! Source: tc-netem(8) (`CORRELATION`); docs/models/netem.md.
+//! Source: tc-netem(8) (`CORRELATION`); docs/models/queues/netem.md.
 //! How it differs: nothing known. Correlation narrows the distribution, as in netem.
 //! What it does not model: nothing.
 

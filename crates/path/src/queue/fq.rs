@@ -64,20 +64,20 @@ pub struct FqSpec {
     pub horizon_cap: bool,
 }
 
-/// Packets in all and of a flow. docs/models/fq.md
+/// Packets in all and of a flow. docs/models/queues/fq.md
 const LIMIT: u32 = 10_000;
 const FLOW_LIMIT: u32 = 100;
 /// Two and ten full frames, B, and tc's and the kernel's bound.
 const QUANTUM: u32 = 2 * 1514;
 const INITIAL_QUANTUM: u32 = 10 * 1514;
 const QUANTUM_MAX: u32 = 1 << 20;
-/// Idle time, rate, lateness and range of departure times. docs/models/fq.md
+/// Idle time, rate, lateness and range of departure times. docs/models/queues/fq.md
 const REFILL_DELAY: Duration = Duration(40_000_000);
 const LOW_RATE: Rate = Rate(550_000);
 const TIMER_SLACK: Duration = Duration(10_000);
 const HORIZON: Duration = Duration(10_000_000_000);
 const ORPHAN_MASK: u32 = 1023;
-/// Longest time between two packets of a flow, ns. docs/models/fq.md
+/// Longest time between two packets of a flow, ns. docs/models/queues/fq.md
 const GAP_MAX: u64 = 1_000_000_000;
 /// Bounds of the table's size, powers of two.
 const BUCKETS_MAX: u32 = 256 * 1024;

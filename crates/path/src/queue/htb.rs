@@ -37,7 +37,7 @@ pub struct HtbSpec<C> {
 const MTU: u64 = 1600;
 /// tc's clock on a kernel with high-resolution timers, Hz: the default bucket also holds one tick at the rate.
 const HZ: u64 = 1_000_000_000;
-/// Most debt that is remembered: 60 s. docs/models/htb.md
+/// Most debt that is remembered: 60 s. docs/models/queues/htb.md
 const DEBT_MAX: i64 = 60_000_000_000;
 
 /// Packets of the FIFO where no child is given: the device's queue length (`txqueuelen` of veth and Ethernet).

@@ -50,7 +50,7 @@ const FLOWS: u32 = 128;
 const FLOWS_MAX: u32 = 0x1_0000 - DEPTH_MAX - 1;
 /// Values of the hash. tc-sfq(8).
 const DIVISOR: u32 = 1024;
-/// A full Ethernet frame, B; the least and the largest quantum. docs/models/sfq.md
+/// A full Ethernet frame, B; the least and the largest quantum. docs/models/queues/sfq.md
 const QUANTUM: u32 = 1514;
 const QUANTUM_MIN: u32 = 256;
 const QUANTUM_MAX: u32 = 1 << 20;

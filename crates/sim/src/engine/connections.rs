@@ -42,7 +42,7 @@ impl Engine<'_> {
     }
 
     /// A RST has come: only the exact sequence number resets (RFC 5961 §3.2), or the end of the rightmost SACKed range
-    /// (docs/models/engine.md); any other is answered with an ACK.
+    /// (docs/models/methods/engine.md); any other is answered with an ACK.
     pub(super) fn on_reset(&mut self, i: usize, seq: u64) {
         let f = &mut self.flows[i];
         f.absorb_all(self.now);

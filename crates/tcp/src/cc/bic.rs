@@ -3,7 +3,7 @@
 //! **What it is.** Far below the window of the last loss it grows by 16 packets a round trip, nearer by a quarter of the
 //! distance, at it hardly at all; past it the same steps in reverse order. Windows of 14 packets and less behave like Reno.
 //! **Source.** Xu, Harfoush, Rhee, "Binary increase congestion control (BIC) for fast long-distance networks", INFOCOM 2004: binary search increase, additive increase, fast convergence.
-//! **How it differs.** From the paper, as Linux is seen to do (docs/models/bic.md): steps of a quarter of the distance instead of half of it,
+//! **How it differs.** From the paper, as Linux is seen to do (docs/models/controls/bic.md): steps of a quarter of the distance instead of half of it,
 //! β = 819/1024, growth is scaled by the packets an ACK stands for (in congestion avoidance, where what is acknowledged is counted in
 //! packets already: with delayed ACKs the window grows twice as fast as the paper's). From Linux: nothing known.
 //! **What it does not model.** Nothing known.

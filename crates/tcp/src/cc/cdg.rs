@@ -4,7 +4,7 @@
 //! more they rise, the likelier the window shrinks to 0.71 of it, as after a congestion signal, through CWR. Back-offs that change
 //! nothing are given up after five. After a loss the window returns to what a Reno flow would have (the shadow window).
 //! **Source.** Hayes, Armitage: "Revisiting TCP congestion control using delay gradients" (IFIP Networking 2011).
-//! **How it differs.** From the paper, as Linux is seen to do (docs/models/cdg.md): HyStart ends slow start, the back-off factor replaces G and
+//! **How it differs.** From the paper, as Linux is seen to do (docs/models/controls/cdg.md): HyStart ends slow start, the back-off factor replaces G and
 //! the window length, the shadow window is at most twice the window. From Linux: nothing known.
 //! **What it does not model.** A kernel without memory for the gradients.
 

@@ -4,7 +4,7 @@
 //! ends slow start before it overruns the queue.
 //! **Source.** RFC 9438; Ha, Rhee: HyStart (2011). All arithmetic is of whole numbers: 1/1024 s for the curve, jiffies for the epoch, µs for
 //! delays.
-//! **How it differs.** From RFC 9438, as Linux is seen to do (docs/models/cubic.md): β = 717/1024, the Reno estimate grows by one packet per
+//! **How it differs.** From RFC 9438, as Linux is seen to do (docs/models/controls/cubic.md): β = 717/1024, the Reno estimate grows by one packet per
 //! 15/8 windows, at most one packet is added for two acknowledged, a timeout forgets everything. From Linux: K is the
 //! cube root rounded down; Linux's is up to about half a per cent above or below it.
 //! **What it does not model.** Parameters changed while a connection lives.

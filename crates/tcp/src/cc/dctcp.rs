@@ -3,7 +3,7 @@
 //! **What it is.** Reno's growth; once a round trip the share of packets delivered with a mark enters a moving average α, and an
 //! echo of congestion takes α/2 off the window. The receiver tells marked and unmarked packets apart (`receiver/ecn.rs`).
 //! **Source.** RFC 8257.
-//! **How it differs.** From RFC 8257, as Linux is seen to do (docs/models/dctcp.md): packets are counted, not bytes. From Linux: nothing known. A connection
+//! **How it differs.** From RFC 8257, as Linux is seen to do (docs/models/controls/dctcp.md): packets are counted, not bytes. From Linux: nothing known. A connection
 //! whose peer does not agree to ECN is Reno.
 //! **What it does not model.** Nothing of Linux's.
 

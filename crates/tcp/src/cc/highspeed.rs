@@ -3,7 +3,7 @@
 //! **What it is.** Above 38 packets the increase a(w) a round trip rises with the window, up to 72 packets, and the part that
 //! a loss takes, b(w), falls from a half to a tenth, so that a window of 83,000 packets needs one loss in ten million packets.
 //! **Source.** RFC 3649 §5 and the table of its appendix B.
-//! **How it differs.** From the RFC, as Linux is seen to do (docs/models/highspeed.md): the credit for the next packet grows by a(w) per ACK, however many packets
+//! **How it differs.** From the RFC, as Linux is seen to do (docs/models/controls/highspeed.md): the credit for the next packet grows by a(w) per ACK, however many packets
 //! the ACK covers, so delayed ACKs halve the growth; what slow start leaves of an ACK is lost; b(w) is in 1/256. The b(w)
 //! of a loss is that of the last ACK in congestion avoidance. From Linux: nothing known.
 //! **What it does not model.** Nothing known.

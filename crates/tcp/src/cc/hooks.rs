@@ -1,7 +1,7 @@
 //! The hooks of a congestion control and what each of them is told.
 //!
 //! Source: RFC 5681 for what has to be decided, draft-cheng-iccrg-delivery-rate-estimation for the rate sample, draft-ietf-ccwg-bbr for lost packets;
-//! docs/models/control-hooks.md says what Linux calls them. How it differs: nothing known. Not modelled: see that page.
+//! docs/models/controls/control-hooks.md says what Linux calls them. How it differs: nothing known. Not modelled: see that page.
 
 use super::view::View;
 use super::window::Window;

@@ -4,7 +4,7 @@
 //! that flows of different RTTs grow alike. A loss leaves RTTmin/RTTmax of the window, between a half and 0.8, as long as
 //! the throughput at losses is steady within a fifth; a half otherwise.
 //! **Source.** Leith, Shorten, "H-TCP: TCP for high-speed and long-distance networks", PFLDnet 2004; draft-leith-tcp-htcp-06.
-//! **How it differs.** From the draft, as Linux is seen to do (docs/models/htcp.md): RTTs and the time since the loss are in jiffies (10 ms
+//! **How it differs.** From the draft, as Linux is seen to do (docs/models/controls/htcp.md): RTTs and the time since the loss are in jiffies (10 ms
 //! at HZ 100, rounded up), a sample more than 20 ms above RTTmax is ignored, which forgets 5 % of its distance at every loss, the RTT scaling is
 //! limited to 0.5–10, the increase is computed anew when the window grows. From Linux: a connection's very first jiffy counts as a
 //! time like others; counts of acknowledged packets do not wrap at 65,536.

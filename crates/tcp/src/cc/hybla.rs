@@ -4,7 +4,7 @@
 //! The window starts at ρ packets. A loss halves it, as Reno's.
 //! **Source.** Caini, Firrincieli, "TCP Hybla: a TCP enhancement for heterogeneous networks", Int. J. Satellite
 //! Communications and Networking 22, 2004: ρ, and the increments per ACK.
-//! **How it differs.** From the paper, as Linux is seen to do (docs/models/hybla.md): ρ follows the smallest smoothed RTT and is kept in eighths,
+//! **How it differs.** From the paper, as Linux is seen to do (docs/models/controls/hybla.md): ρ follows the smallest smoothed RTT and is kept in eighths,
 //! an ACK counts once whatever it covers, outside Open it is Reno, the window never exceeds 65,535 packets, no pacing and no packet spacing
 //! are asked for. From Linux: nothing known.
 //! **What it does not model.** Nothing known.

@@ -4,7 +4,7 @@
 //! near the largest seen; the decrease β goes from an eighth to a half. Both are set once a round trip. Below 15 packets: Reno.
 //! **Source.** Liu, Başar, Srikant, "TCP-Illinois: a loss- and delay-based congestion control algorithm for high-speed
 //! networks", Performance Evaluation 65, 2008: the functions f₁ and f₂, the window threshold and the θ round trips.
-//! **How it differs.** From the paper, as Linux is seen to do (docs/models/illinois.md): α in 1/128 and β in 1/64, rounded down, the largest
+//! **How it differs.** From the paper, as Linux is seen to do (docs/models/controls/illinois.md): α in 1/128 and β in 1/64, rounded down, the largest
 //! RTT is never forgotten, what slow start leaves of an ACK is lost, credit left over after a step is lost.
 //! **What it does not model.** Nothing known.
 

@@ -3,7 +3,7 @@
 //! **What it is.** Reno, which also watches the delay from its peer's timestamps: smoothed, and above 15 % of the range seen, it is
 //! early congestion. That halves the window; a second time within three round trips it leaves one packet, and no growth meanwhile.
 //! **Source.** Kuzmanovic, Knightly: TCP-LP (IEEE INFOCOM 2003): its smoothing, its threshold and its inference phase.
-//! **How it differs.** From the paper, as Linux is seen to do (docs/models/lp.md): the two clocks' difference is part of the delay, all of it
+//! **How it differs.** From the paper, as Linux is seen to do (docs/models/controls/lp.md): the two clocks' difference is part of the delay, all of it
 //! in 32 bits. Linux's timestamps begin at a random value in each connection: from 2²⁹ ms on (seven connections of eight) the smoothed delay
 //! loses its upper bits and is below any threshold, so that it is Reno. From Linux: the sender's clock counts from the trial's start, not
 //! from the boot.

@@ -1,7 +1,7 @@
 //! Congestion controls: one file each, one line each in [`REGISTRY`].
 //!
 //! A controller reads the connection through [`View`] and writes [`Window`]; it never sees segments. For one ACK its hooks are called in
-//! this order: `pkts_acked` → `in_ack` → (`ssthresh` → `on_state`) → `on_ack`. docs/models/control-hooks.md says which names Linux has for
+//! this order: `pkts_acked` → `in_ack` → (`ssthresh` → `on_state`) → `on_ack`. docs/models/controls/control-hooks.md says which names Linux has for
 //! them and for what they see.
 
 mod bbr;

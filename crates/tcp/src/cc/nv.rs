@@ -5,7 +5,7 @@
 //! enough RTTs were measured. A loss costs 20 %.
 //! **Source.** Brakmo: "TCP-NV: congestion avoidance for data centers" (Linux Plumbers Conference 2010).
 //! **How it differs.** The slides leave open how much must be measured before a decision; that, and what a timeout and a lone ACK do, is as
-//! Linux is seen to do (docs/models/nv.md). From Linux: nothing known.
+//! Linux is seen to do (docs/models/controls/nv.md). From Linux: nothing known.
 //! **What it does not model.** A base RTT given by a BPF program; the constants that are no module parameters are fixed.
 
 use super::reno::held_by_window;

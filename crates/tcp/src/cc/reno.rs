@@ -2,7 +2,7 @@
 //!
 //! **What it is.** The window growth of RFC 5681. Recovery itself (NewReno, SACK, RACK, PRR) is the sender's business.
 //! **Source.** RFC 5681 §3.1–3.2, RFC 3465 (counting what was acknowledged).
-//! **How it differs.** From the RFC, as Linux is seen to do (docs/models/reno.md): packets instead of bytes, no limit L on what one ACK may add in slow
+//! **How it differs.** From the RFC, as Linux is seen to do (docs/models/controls/reno.md): packets instead of bytes, no limit L on what one ACK may add in slow
 //! start, the threshold is half of the window and not half of what is in flight. From Linux: nothing known.
 //! **What it does not model.** ABC's byte counting.
 

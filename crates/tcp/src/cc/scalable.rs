@@ -4,7 +4,7 @@
 //! on the window, about 13 round trips, where Reno's grows with it.
 //! **Source.** T. Kelly, "Scalable TCP: improving performance in highspeed wide area networks", Computer Communication
 //! Review 33(2), 2003: a = 0.01, b = 1/8.
-//! **How it differs.** From the paper, as Linux is seen to do (docs/models/scalable.md): below 100 packets it grows like Reno (where the paper switches at 16),
+//! **How it differs.** From the paper, as Linux is seen to do (docs/models/controls/scalable.md): below 100 packets it grows like Reno (where the paper switches at 16),
 //! the decrease is an eighth at every window. From Linux: nothing known.
 //! **What it does not model.** Nothing: there are no parameters and no state.
 

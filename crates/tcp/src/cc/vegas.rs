@@ -4,7 +4,7 @@
 //! After a loss, and with too few RTT samples in a round, it is Reno.
 //! **Source.** Brakmo, Peterson: TCP Vegas (IEEE JSAC 13(8), 1995): congestion avoidance and modified slow start. [`Samples`] and [`Rounds`] serve Veno and YeAH too, which
 //! take their estimate of the queue from Vegas.
-//! **How it differs.** From the paper, as Linux is seen to do (docs/models/vegas.md): the window doubles in each round of slow start, not in
+//! **How it differs.** From the paper, as Linux is seen to do (docs/models/controls/vegas.md): the window doubles in each round of slow start, not in
 //! every other one; the smallest RTT of a round is taken, not one packet's; loss recovery stays the sender's; a transmission into an empty
 //! network forgets the smallest RTT, so a timeout does. From Linux: nothing known.
 //! **What it does not model.** Nothing else.

@@ -4,7 +4,7 @@
 //! the window grows half as fast and a loss halves it.
 //! **Source.** Fu, Liew: TCP Veno (IEEE JSAC 21(2), 2003): the backlog N, and what it changes in additive increase and multiplicative
 //! decrease.
-//! **How it differs.** From the paper, as Linux is seen to do (docs/models/veno.md): the queue is estimated at each ACK from the RTTs since the
+//! **How it differs.** From the paper, as Linux is seen to do (docs/models/controls/veno.md): the queue is estimated at each ACK from the RTTs since the
 //! last one, not once a round; a transmission into an empty network forgets the smallest RTT. From Linux: nothing known.
 //! **What it does not model.** Nothing else.
 

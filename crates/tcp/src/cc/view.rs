@@ -1,6 +1,6 @@
 //! What a congestion control may read of the connection: [`View`].
 //!
-//! Source: RFC 5681, RFC 6675 and draft-cheng-iccrg-delivery-rate-estimation, as each field says; docs/models/control-hooks.md has Linux's
+//! Source: RFC 5681, RFC 6675 and draft-cheng-iccrg-delivery-rate-estimation, as each field says; docs/models/controls/control-hooks.md has Linux's
 //! names.
 //! How it differs: nothing known. Not modelled: the random offset that the timestamps of a connection may have (RFC 7323 §5.4).
 

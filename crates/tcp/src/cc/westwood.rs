@@ -5,7 +5,7 @@
 //! **Source.** Mascolo et al., "TCP Westwood: bandwidth estimation for enhanced transport over wireless links", MobiCom 2001 (what a
 //! duplicate ACK counts for); Grieco, Mascolo, "Performance evaluation and comparison of Westwood+, New Reno and Vegas TCP congestion control",
 //! Computer Communication Review 34(2), 2004 (one sample a round trip, smoothed with ⅞).
-//! **How it differs.** From the papers, as Linux is seen to do (docs/models/westwood.md): time is in jiffies (10 ms at HZ 100, RTTs rounded up),
+//! **How it differs.** From the papers, as Linux is seen to do (docs/models/controls/westwood.md): time is in jiffies (10 ms at HZ 100, RTTs rounded up),
 //! the bandwidth in bytes a jiffy, smoothed twice; during recovery the threshold is Reno's; the end of a recovery sets the window even when
 //! the recovery was undone. From Linux: nothing known.
 //! **What it does not model.** Nothing: there are no parameters.

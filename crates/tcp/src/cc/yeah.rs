@@ -3,7 +3,7 @@
 //! **What it is.** Two modes, chosen once a round by Vegas's estimate of the queue. In the slow mode more than 80 packets in the
 //! queue are taken out of the window at once. A loss costs what was in the queue, an eighth to a half of the window.
 //! **Source.** Baiocchi, Castellani, Vacirca: YeAH-TCP (PFLDnet 2007).
-//! **How it differs.** From the paper, as Linux is seen to do (docs/models/yeah.md): one packet for 100 acknowledged in the fast mode (α = 80,
+//! **How it differs.** From the paper, as Linux is seen to do (docs/models/controls/yeah.md): one packet for 100 acknowledged in the fast mode (α = 80,
 //! φ = 8, ε = 1, ρ = 16, ζ = 50); a transmission into an empty network forgets the smallest RTT. From Linux: nothing known.
 //! **What it does not model.** Nothing else.
 

@@ -1,6 +1,6 @@
 //! Dynamic right-sizing: the receiver's own estimate of the round-trip time, and the buffer that follows the reader.
 //!
-//! Source: Fisk and Feng, *Dynamic Right-Sizing* (2001); the factors are observed (docs/models/receiver.md, "Autotuning").
+//! Source: Fisk and Feng, *Dynamic Right-Sizing* (2001); the factors are observed (docs/models/tcp/receiver.md, "Autotuning").
 
 use super::window::Window;
 use crate::Kernel;

@@ -1,7 +1,7 @@
 //! ECN at the receiver: agreeing to it, and telling of marks: until the sender says that it has reacted, packet by packet, or in counts.
 //!
 //! Source: RFC 3168 §6.1.1 and §6.1.3, RFC 8257 §3.2 (DCTCP), RFC 9768 (`accecn.rs`); which ACKs go at once is observed
-//! (docs/models/ecn.md). Does not model: a listener with `net.ipv4.tcp_ecn = 0`.
+//! (docs/models/tcp/ecn.md). Does not model: a listener with `net.ipv4.tcp_ecn = 0`.
 
 use super::accecn::{is_request, Counted, MarkCounts};
 use crate::cc::CongestionController;
@@ -110,7 +110,7 @@ impl EcnFeedback {
     }
 
     /// A SYN asks for ECN or not (RFC 3168 §6.1.1). One that is itself marked as capable is no request, unless the listener needs ECN or
-    /// the SYN asks for accurate feedback, of which an older listener sees only an unknown flag (docs/models/ecn.md).
+    /// the SYN asks for accurate feedback, of which an older listener sees only an unknown flag (docs/models/tcp/ecn.md).
     pub fn on_syn(&mut self, s: &Segment) {
         let asked = s.flags.has(Flags::ECE) && s.flags.has(Flags::CWR);
         let is_request_for_ecn = s.ecn == Ecn::NotEct || self.listener != Feedback::Classic || s.flags.has(Flags::AE);

@@ -1,6 +1,6 @@
 //! What a segment does: it is judged, its data are queued, what it shows is learnt, and it is acknowledged.
 //!
-//! Source: RFC 9293 §3.10.7.4, RFC 5681 §4.2, RFC 2883 §4; memory limits are observed (docs/models/receiver.md, "Full buffer").
+//! Source: RFC 9293 §3.10.7.4, RFC 5681 §4.2, RFC 2883 §4; memory limits are observed (docs/models/tcp/receiver.md, "Full buffer").
 
 use super::acceptance::{judge, Acceptance, Edges};
 use super::ack::{AckDecision, Arrival, Limits, Situation};

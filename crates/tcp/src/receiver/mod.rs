@@ -1,7 +1,7 @@
 //! The receiving side of TCP as a sans-IO machine: a socket that listens, receives one stream and acknowledges it as Linux does.
 //!
 //! Source: RFC 9293, RFC 7323 (timestamps, PAWS, scaling), RFC 2018 and RFC 2883 (SACK, DSACK), RFC 5681 §4.2 (ACKs); what Linux 6.1 and
-//! 6.12 do otherwise or besides is stated in docs/models/receiver.md. Differs: compacting is judged on averages; the application's own
+//! 6.12 do otherwise or besides is stated in docs/models/tcp/receiver.md. Differs: compacting is judged on averages; the application's own
 //! FIN is not sent, so the ACK of the peer's FIN goes at once. Does not model: urgent data, memory shared between sockets. A socket that
 //! its reader has locked is the caller's affair.
 
@@ -213,7 +213,7 @@ impl Receiver {
     }
 
     /// The second half, `read` if the first brought anything: an ACK goes if more than a segment is unacknowledged, if the end of a write
-    /// was read and nothing is left, or if the read has doubled the window (docs/models/receiver.md, "Reads").
+    /// was read and nothing is left, or if the read has doubled the window (docs/models/tcp/receiver.md, "Reads").
     pub fn finish_read(&mut self, now: Time, read: bool) {
         let is_emptied = read && self.acks.has_write_end() && self.store.memory() == 0;
         let unacknowledged = self.stream.next() - self.window.last_ack();

@@ -1,7 +1,7 @@
 //! The timestamp option: the clock that stamps ACKs, the value to echo, and the protection against old segments (PAWS).
 //!
 //! Source: RFC 7323 §4.3 (which timestamp to echo), §5.3 (PAWS), §5.4 (the clock). Differs: a segment that is older by no more than one
-//! tick of the peer's clock is not refused (docs/models/receiver.md).
+//! tick of the peer's clock is not refused (docs/models/tcp/receiver.md).
 
 use crate::Jiffies;
 use tcpscape_base::Time;

@@ -1,6 +1,6 @@
 //! The congestion control of a connection: what it may read, when it is asked, and what it writes.
 //!
-//! Source: RFC 5681 §3.1 (growth), RFC 6937 (reduction), docs/models/pacing.md (the rate of controls that set none). How it differs: nothing
+//! Source: RFC 5681 §3.1 (growth), RFC 6937 (reduction), docs/models/tcp/pacing.md (the rate of controls that set none). How it differs: nothing
 //! known. Not modelled: a change of the control while the connection runs.
 
 use super::report::AckReport;

@@ -1,7 +1,7 @@
 //! F-RTO: was a retransmission timeout spurious?
 //!
 //! Source: RFC 5682 §3.1 (SACK-enhanced). How it differs: an original that the first ACK delivers proves the timeout spurious already, and any SACK
-//! or duplicate ACK after new data were sent says that it was not (docs/models/recovery.md). Not modelled: the basic algorithm of §2.1, for
+//! or duplicate ACK after new data were sent says that it was not (docs/models/tcp/recovery.md). Not modelled: the basic algorithm of §2.1, for
 //! connections without SACK.
 
 /// Whether the timeout's outcome is still watched.

@@ -1,7 +1,7 @@
 //! Opening the connection.
 //!
 //! Source: RFC 9293 §3.5 and §3.10.7.3, RFC 6298 §5.5, RFC 5681 §3.1 (a window of one segment after a lost SYN). How it differs: Linux 6.12
-//! doubles the timeout only after some timeouts (docs/models/kernel-profiles.md); a lost SYN does not set the timeout of data to 3 s (RFC 6298 §5.7). Not modelled: Fast Open, simultaneous open, giving up.
+//! doubles the timeout only after some timeouts (docs/models/tcp/kernel-profiles.md); a lost SYN does not set the timeout of data to 3 s (RFC 6298 §5.7). Not modelled: Fast Open, simultaneous open, giving up.
 
 use super::timer::Purpose;
 use super::Sender;

@@ -1,6 +1,6 @@
 //! What the sender's own host still holds of what TCP sent: TCP small queues, and retransmissions that would overtake their original.
 //!
-//! Source: observed behaviour of Linux 6.1 and 6.12 (docs/models/sender.md, "Small queues" and "Host queue"). How it differs: memory comes
+//! Source: observed behaviour of Linux 6.1 and 6.12 (docs/models/tcp/sender.md, "Small queues" and "Host queue"). How it differs: memory comes
 //! back as frames leave, without the delay of an interrupt. Not modelled: queues shared with other hosts' traffic.
 
 use super::output::Push;

@@ -1,6 +1,6 @@
 //! Finding what is lost: after an ACK, when the reordering timer fires, and by timeout.
 //!
-//! Source: RFC 8985 §6.2 step 5 and §6.3, RFC 2018 §8. How it differs: docs/models/rack.md. Not modelled: connections without SACK.
+//! Source: RFC 8985 §6.2 step 5 and §6.3, RFC 2018 §8. How it differs: docs/models/tcp/rack.md. Not modelled: connections without SACK.
 
 use super::flight::Marks;
 use super::rack::Bounds;

@@ -2,7 +2,7 @@
 //!
 //! A segment from the peer goes through it in one direction: `ack.rs` reads it into an [`report::AckReport`], `recovery.rs` judges what that
 //! proves, `reduction.rs` carries the verdict out, `control.rs` lets the congestion control set the window, `output.rs` and `retransmit.rs`
-//! send what is due. Each rule has its state in a component of its own: see docs/models/sender.md for the table. Source: RFC 9293, 5681,
+//! send what is due. Each rule has its state in a component of its own: see docs/models/tcp/sender.md for the table. Source: RFC 9293, 5681,
 //! 6298, 6675, 6937, 8985, 5682, 3522, 3708, 7323, and observed behaviour of Linux 6.1 and 6.12. How it differs, what it does not model: there.
 
 mod accecn;

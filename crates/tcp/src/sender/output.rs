@@ -1,7 +1,7 @@
 //! What new data may leave: super-packets, Nagle's rule, the windows, the host's queue.
 //!
 //! Source: RFC 9293 §3.8 and §3.8.6.2.1 (sender's silly-window avoidance), RFC 896 (Nagle),
-//! docs/models/sender.md (super-packets). How it differs: nothing known. Not modelled: urgent data.
+//! docs/models/tcp/sender.md (super-packets). How it differs: nothing known. Not modelled: urgent data.
 
 use super::send_buffer::Unsent;
 use super::timer::Purpose;
@@ -238,7 +238,7 @@ impl Sender {
         admitted - held
     }
 
-    /// Whether `len` unsent bytes wait for the next ACK, because it is near and would let a larger burst go: docs/models/sender.md, "Waiting
+    /// Whether `len` unsent bytes wait for the next ACK, because it is near and would let a larger burst go: docs/models/tcp/sender.md, "Waiting
     /// for a fuller burst".
     fn waits_for_larger(&self, len: u32, single: bool, most: u32) -> Option<Next> {
         let mss = self.cfg.mss;

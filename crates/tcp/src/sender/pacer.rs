@@ -1,7 +1,7 @@
 //! When the next segment may leave.
 //!
 //! Source: draft-cardwell-iccrg-bbr-congestion-control-00 §4.2.1 (pacing), observed behaviour of Linux's internal pacing and of departure times
-//! for fq (docs/models/pacing.md). How it differs: the timer fires exactly. Not modelled: `SO_MAX_PACING_RATE`.
+//! for fq (docs/models/tcp/pacing.md). How it differs: the timer fires exactly. Not modelled: `SO_MAX_PACING_RATE`.
 
 use super::Sender;
 use crate::cc::CaEvent;

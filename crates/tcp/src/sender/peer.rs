@@ -1,7 +1,7 @@
 //! What the peer has told: its window, its timestamps, and whether its segments are acceptable.
 //!
 //! Source: RFC 9293 §3.10.7.4 (window, acceptable ACKs), RFC 7323 §5.3 (PAWS), RFC 5961 §7 (answers to unacceptable segments are limited).
-//! How it differs: docs/models/sender.md, "PAWS at the sender". Not modelled: challenge ACKs, resets.
+//! How it differs: docs/models/tcp/sender.md, "PAWS at the sender". Not modelled: challenge ACKs, resets.
 
 use super::flight::Flight;
 use crate::kernel::{Jiffies, Kernel};

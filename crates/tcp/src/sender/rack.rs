@@ -1,6 +1,6 @@
 //! RACK: a segment is lost when one sent later was delivered and the time for reordering has passed.
 //!
-//! Source: RFC 8985 §6.2. How it differs: docs/models/rack.md (the reordering window after DSACKs, the degree of reordering). Not modelled:
+//! Source: RFC 8985 §6.2. How it differs: docs/models/tcp/rack.md (the reordering window after DSACKs, the degree of reordering). Not modelled:
 //! connections without SACK.
 
 use super::flight::{sent_after, Delivery, Flight};

@@ -2,7 +2,7 @@
 //!
 //! Source: RFC 5681 §3.2, RFC 6582 §3.2 (recovery ends when everything sent before is acknowledged), RFC 6675 §5, RFC 3522 and 3708 (undo),
 //! RFC 5682 §3.1 (F-RTO). Judging changes nothing; `reduction.rs` carries the verdicts out. How it differs:
-//! docs/models/recovery.md. Not modelled: connections without SACK.
+//! docs/models/tcp/recovery.md. Not modelled: connections without SACK.
 
 use super::frto::{AfterTimeout, Conclusion, Frto};
 use super::prr::Prr;
@@ -209,7 +209,7 @@ impl Recovery {
 
     /// What becomes of the phase now that losses were looked for: whether anything is lost, copies among it, and whether recovery was just
     /// left before its end. After a timeout a lost copy begins a recovery, which RFC 6675 §5.1
-    /// forbids (docs/models/recovery.md).
+    /// forbids (docs/models/tcp/recovery.md).
     pub fn next(&self, lost: bool, lost_copies: bool, reopened: bool) -> Next {
         match self.phase {
             Phase::Recovery(_) => Next::Repair,

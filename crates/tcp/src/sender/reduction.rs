@@ -1,6 +1,6 @@
 //! Carrying out what recovery decides: the window is reduced, restored, or left alone.
 //!
-//! Source: RFC 5681 §3.2, RFC 6675 §5, RFC 6937 §3, RFC 8985 §6.2 and §6.3, RFC 4015 §3.4, RFC 3168 §6.1.2. How it differs: docs/models/recovery.md.
+//! Source: RFC 5681 §3.2, RFC 6675 §5, RFC 6937 §3, RFC 8985 §6.2 and §6.3, RFC 4015 §3.4, RFC 3168 §6.1.2. How it differs: docs/models/tcp/recovery.md.
 //! Not modelled: a window in bytes.
 
 use super::losses::Search;

@@ -1,7 +1,7 @@
 //! What the sender's own queue refuses: it was not sent, and the window shrinks as after a congestion signal.
 //!
 //! Source: observed behaviour of Linux 6.1 and 6.12 with a netem of few packets at the sender (no retransmission, every attempt is counted
-//! as sent); docs/models/sender.md, "Refused by the own queue". How it differs: a loop over several bursts ends at the refused one in Linux;
+//! as sent); docs/models/tcp/sender.md, "Refused by the own queue". How it differs: a loop over several bursts ends at the refused one in Linux;
 //! here the later ones are taken back unseen.
 
 use super::config::Transmit;

@@ -1,6 +1,6 @@
 //! Round-trip estimation, the smallest round trip, and the retransmission timeout.
 //!
-//! Source: RFC 6298 §2 and §5 with the departures of docs/models/rtt.md: the deviation rises slowly when the RTT falls fast, the RTO uses the
+//! Source: RFC 6298 §2 and §5 with the departures of docs/models/tcp/rtt.md: the deviation rises slowly when the RTT falls fast, the RTO uses the
 //! largest deviation of a round trip, at least 200 ms. How it differs: nothing known. Not modelled: a route's own minimum.
 
 use crate::kernel::Jiffies;

@@ -1,6 +1,6 @@
 //! What the application has written and TCP has not sent yet, how much memory it may hold, and when a blocked writer is woken.
 //!
-//! Source: RFC 9293 §3.9.1.2 (SEND), RFC 896 (Nagle); observed behaviour of Linux 6.1 and 6.12 (`SO_MEMINFO`), docs/models/sender.md, "Send
+//! Source: RFC 9293 §3.9.1.2 (SEND), RFC 896 (Nagle); observed behaviour of Linux 6.1 and 6.12 (`SO_MEMINFO`), docs/models/tcp/sender.md, "Send
 //! buffer". Each buffer costs its payload and an overhead; segments in flight hold theirs until they are acknowledged. How it differs:
 //! buffers already SACKed are neither split nor joined again by an older ACK, nor joined across segments of different size. Not modelled:
 //! memory pressure.

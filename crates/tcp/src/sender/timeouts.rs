@@ -1,6 +1,6 @@
 //! What happens when the timer fires, and when it is set.
 //!
-//! Source: RFC 6298 §5, RFC 8985 §6.2 and §7, RFC 9293 §3.8.6.1. How it differs: docs/models/rtt.md and rack.md. Not modelled: giving up.
+//! Source: RFC 6298 §5, RFC 8985 §6.2 and §7, RFC 9293 §3.8.6.1. How it differs: docs/models/tcp/rtt.md and rack.md. Not modelled: giving up.
 
 use super::handshake::State;
 use super::output::Push;

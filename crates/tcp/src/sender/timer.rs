@@ -1,7 +1,7 @@
 //! The one timer of a connection, which stands for four things in turn.
 //!
 //! Source: RFC 6298 §5 (retransmission), RFC 8985 §6.2 step 5 and §7.2 (reordering, loss probe), RFC 9293 §3.8.6.1 (window probe). It counts in ticks
-//! of its host's clock (docs/models/rtt.md, "Ticks").
+//! of its host's clock (docs/models/tcp/rtt.md, "Ticks").
 
 use super::rtt::RTO_MAX_US;
 use crate::kernel::Jiffies;

@@ -1,6 +1,6 @@
 //! The tail loss probe: when the ACKs stop, one segment more shows whether the last ones were lost.
 //!
-//! Source: RFC 8985 §7. How it differs: docs/models/rack.md, "Probe". Not modelled: probes while a reordering timer runs.
+//! Source: RFC 8985 §7. How it differs: docs/models/tcp/rack.md, "Probe". Not modelled: probes while a reordering timer runs.
 
 /// The probe of a connection.
 #[derive(Clone, Copy, Debug, Default)]

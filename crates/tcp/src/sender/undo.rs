@@ -1,7 +1,7 @@
 //! What proves that the last reduction of the window was wrong, and what it is restored to.
 //!
 //! Source: RFC 3522 (Eifel: the timestamp echoed is older than the first retransmission), RFC 3708 and RFC 2883 (every retransmission was
-//! reported as a duplicate), RFC 4015 §3.4 (response). How it differs: see docs/models/recovery.md. Not modelled: spurious SYN timeouts.
+//! reported as a duplicate), RFC 4015 §3.4 (response). How it differs: see docs/models/tcp/recovery.md. Not modelled: spurious SYN timeouts.
 
 use super::flight::echoes_before;
 

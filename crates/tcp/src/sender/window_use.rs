@@ -1,6 +1,6 @@
 //! Whether the congestion window was used: one that was not is not grown, and shrinks after a pause.
 //!
-//! Source: RFC 7661 §4 and RFC 2861 §2 and §3 in spirit; docs/models/sender.md, "Window", has the rules. Not modelled: RFC 7661's pipeACK.
+//! Source: RFC 7661 §4 and RFC 2861 §2 and §3 in spirit; docs/models/tcp/sender.md, "Window", has the rules. Not modelled: RFC 7661's pipeACK.
 
 use super::Sender;
 use crate::cc::{CaEvent, INIT_CWND};

@@ -4,7 +4,7 @@
 //! BLUE drops at random, with a probability that grows when the whole queue overflows and shrinks when the flow is empty.
 //! Source: Høiland-Jørgensen, Täht, Morton 2018 ("Piece of CAKE"); RFC 8289 §5 for CoDel's control law; Feng, Shin, Kandlur, Saha 2002
 //! ("The BLUE active queue management algorithms") for BLUE.
-//! How it differs: from RFC 8289 and the BLUE paper as the sentences under "Cobalt" in docs/models/cake.md say.
+//! How it differs: from RFC 8289 and the BLUE paper as the sentences under "Cobalt" in docs/models/queues/cake.md say.
 //! What it does not model: nothing known.
 
 use super::super::codel::law::InverseRoot;
@@ -231,7 +231,7 @@ impl Blue {
 
 /// Frames of which a flow's queue may always consist.
 const FRAMES: u64 = 4;
-/// BLUE's steps up and down (d1 and d2), of 2³²: 1/256 and 1/4096 (docs/models/cake.md).
+/// BLUE's steps up and down (d1 and d2), of 2³²: 1/256 and 1/4096 (docs/models/queues/cake.md).
 const BLUE_UP: u32 = 1 << 24;
 const BLUE_DOWN: u32 = 1 << 20;
 

@@ -9,15 +9,15 @@ use tcpscape_base::{Packet, Stream, Time, ETH_HEADER};
 
 /// A full Ethernet frame, B.
 const MTU: u64 = 1514;
-/// Queues (docs/models/cake.md).
+/// Queues (docs/models/queues/cake.md).
 const QUEUES: u32 = 1024;
-/// Least and largest quantum of a flow, B; between them what the rate carries in 1/4096 s (docs/models/cake.md).
+/// Least and largest quantum of a flow, B; between them what the rate carries in 1/4096 s (docs/models/queues/cake.md).
 const QUANTUM_MIN: u64 = 300;
 const QUANTUM_MAX: u64 = 1514;
-/// Least memory for packets of a shaped queue, B, and most for any without a memlimit: 10240 frames (docs/models/cake.md).
+/// Least memory for packets of a shaped queue, B, and most for any without a memlimit: 10240 frames (docs/models/queues/cake.md).
 const MEMORY_MIN: u64 = 4 << 20;
 const MEMORY_MAX: u64 = 10_240 * MTU;
-/// What Linux 6.1 keeps of a packet besides its payload, B (docs/models/cake.md).
+/// What Linux 6.1 keeps of a packet besides its payload, B (docs/models/queues/cake.md).
 const SKB_OVERHEAD: u64 = 1280;
 /// Least rate of the shaper, B/s.
 const RATE_MIN: u64 = 64;

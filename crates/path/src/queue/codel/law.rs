@@ -3,7 +3,7 @@
 //! What it is: once the time that packets spend in the queue has stayed at or above `target` for an `interval`, a packet is dropped
 //! (or marked) as it leaves, the next one `interval / √n` later, and so on until one has waited less than `target`.
 //! Source: RFC 8289: estimator, setpoint and control loop (§3, §4), episodes of dropping (§5.5, §5.6).
-//! How it differs: from RFC 8289 as the sentences under "The law" in docs/models/codel.md say (its clock, its roots, its marks).
+//! How it differs: from RFC 8289 as the sentences under "The law" in docs/models/queues/codel.md say (its clock, its roots, its marks).
 //! What it does not model: `ce_threshold_selector`.
 
 use crate::discipline::Aged;
@@ -283,7 +283,7 @@ fn is_longer(a: u32, b: u32) -> bool {
     a.wrapping_sub(b) as i32 > 0
 }
 
-/// CoDel's clock counts units of 2^10 ns (docs/models/codel.md).
+/// CoDel's clock counts units of 2^10 ns (docs/models/queues/codel.md).
 const UNIT_SHIFT: u32 = 10;
 /// A backlog of at most a full frame is never too long (RFC 8289 §5.6), B.
 const ENOUGH: u64 = 1514;

@@ -16,7 +16,7 @@ const BETA: u32 = 819;
 const CLASSIC_PROTECTION: u32 = 10;
 /// A full Ethernet frame, B; below two of them in the queue nothing is dropped.
 const MTU: u64 = 1514;
-/// What Linux keeps of a packet besides its payload, B (docs/models/dualpi2.md).
+/// What Linux keeps of a packet besides its payload, B (docs/models/queues/dualpi2.md).
 const SKB_OVERHEAD: u64 = 1280;
 /// Certainty.
 const ONE: u64 = u32::MAX as u64;

@@ -115,7 +115,7 @@ impl<B: Body> Netem<B> {
         }
     }
 
-    /// The order of decisions: duplicate, lose or mark, corrupt, limit (docs/models/netem.md).
+    /// The order of decisions: duplicate, lose or mark, corrupt, limit (docs/models/queues/netem.md).
     #[inline(always)]
     fn admit(&mut self, now: Time, p: Packet<B>, may_copy: bool, freed: &mut Freed) -> bool {
         let copy = may_copy && self.duplicate.strikes();

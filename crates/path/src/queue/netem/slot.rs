@@ -93,5 +93,5 @@ impl SlotMachine {
     }
 }
 
-/// Packets or bytes of a slot without a limit (docs/models/netem.md).
+/// Packets or bytes of a slot without a limit (docs/models/queues/netem.md).
 const UNLIMITED: u64 = i32::MAX as u64;

@@ -4,7 +4,7 @@
 //! spread out by a sum of probabilities, once a burst of 150 ms has been let through.
 //! Source: RFC 8033: random dropping §4.1, the probability and its auto-tuning §4.2, the delay §4.3, bursts §4.4, the rate of departures
 //! §5.2, derandomisation §5.4, the capped increase §5.5.
-//! How it differs: from RFC 8033 as the sentences under "The law" in docs/models/pie.md say.
+//! How it differs: from RFC 8033 as the sentences under "The law" in docs/models/queues/pie.md say.
 //! What it does not model: nothing.
 
 use crate::discipline::Aged;
@@ -273,12 +273,12 @@ const fn ticks(d: Duration) -> Ticks {
     d.0 / TICK
 }
 
-/// A tick, ns (docs/models/pie.md).
+/// A tick, ns (docs/models/queues/pie.md).
 const TICK: u64 = 64;
 const TICKS_PER_SECOND: Ticks = 1_000_000_000 / TICK;
 /// A burst of so long goes through untouched (RFC 8033 §4.4).
 const BURST: Ticks = ticks(Duration::millis(150));
-/// Above such a delay the probability grows by 2 % more each time (docs/models/pie.md).
+/// Above such a delay the probability grows by 2 % more each time (docs/models/queues/pie.md).
 const HIGH_DELAY: Ticks = ticks(Duration::millis(250));
 /// A full frame, B.
 const FRAME: u64 = 1514;

@@ -4,7 +4,7 @@
 //! it; strikes spaced evenly at that probability; optionally a probability that adapts itself.
 //! Source: Floyd and Jacobson 1993 ("Random early detection gateways for congestion avoidance"): the average, the idle time, evenly spaced
 //! strikes; Floyd, Gummadi and Shenker 2001 ("Adaptive RED"): the adaptation.
-//! How it differs: from the papers as the sentences under "The law" in docs/models/red.md say.
+//! How it differs: from the papers as the sentences under "The law" in docs/models/queues/red.md say.
 //! What it does not model: nothing known.
 
 use super::tc::Computed;

@@ -2,7 +2,7 @@
 //!
 //! **What it is.** The rate is bandwidth × gain; the window is the bandwidth-delay product × gain with room for bursts and
 //! ACK aggregation, and packet conservation in the first round of recovery.
-//! **Source.** draft-cardwell-iccrg-bbr-congestion-control-00 §4.2; docs/models/bbr.md.
+//! **Source.** draft-cardwell-iccrg-bbr-congestion-control-00 §4.2; docs/models/controls/bbr.md.
 //! **How it differs, what it does not model.** See the header of `bbr/mod.rs`.
 
 use super::bandwidth::{bdp, bytes_per_sec, first_rate, Bw, BW_SCALE, UNIT};
@@ -29,7 +29,7 @@ impl Default for Recovery {
 }
 
 impl Bbr {
-    /// Room for bursts on both hosts, an even number, and two more while probing (draft §4.2.3.2; docs/models/bbr.md).
+    /// Room for bursts on both hosts, an even number, and two more while probing (draft §4.2.3.2; docs/models/controls/bbr.md).
     pub(super) fn with_budget(&self, v: &View, w: &Window, cwnd: u32) -> u32 {
         let even = cwnd.saturating_add(3 * burst_goal(v, w)).saturating_add(1) & !1;
         even.saturating_add(if matches!(self.mode, Mode::ProbeBw { phase: 0, .. }) { 2 } else { 0 })
@@ -47,7 +47,7 @@ impl Bbr {
         inflight.saturating_add(next).saturating_sub(leave)
     }
 
-    /// Window for what ACK aggregation holds back, at most 100 ms of bandwidth (docs/models/bbr.md).
+    /// Window for what ACK aggregation holds back, at most 100 ms of bandwidth (docs/models/controls/bbr.md).
     pub(super) fn aggregation_cwnd(&self) -> u32 {
         if !self.full.reached {
             return 0;

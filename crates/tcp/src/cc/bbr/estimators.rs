@@ -2,7 +2,7 @@
 //! packets were sent at PROBE_RTT's low rate. The windowed maximum of the bandwidth is `windowed.rs`.
 //!
 //! **What it is.** Estimators, each fed once per ACK. **Source.** Cardwell et al., ACM Queue 14(5), 2016; Flach et al., SIGCOMM 2016, for
-//! policers; draft-cardwell-iccrg-bbr-congestion-control-02 (BBR.extra_acked) for aggregation; docs/models/bbr.md for what is seen of Linux.
+//! policers; draft-cardwell-iccrg-bbr-congestion-control-02 (BBR.extra_acked) for aggregation; docs/models/controls/bbr.md for what is seen of Linux.
 //! **How it differs.** From Linux: nothing known. **What it does not model.** Nothing of these is left out.
 
 use super::bandwidth::{before, bytes_per_sec, Bw, BW_SCALE, UNIT};
@@ -52,7 +52,7 @@ pub(super) enum Verdict {
 }
 
 /// Detects token-bucket policers by the bandwidth over long, lossy intervals (Flach et al.: "An Internet-wide analysis of traffic policing",
-/// SIGCOMM 2016; docs/models/bbr.md, "Policers"; the draft leaves it out).
+/// SIGCOMM 2016; docs/models/controls/bbr.md, "Policers"; the draft leaves it out).
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) enum LongTerm {
     /// No loss yet: the next one begins an interval.

@@ -3,7 +3,7 @@
 //! **What it is.** A model of the path, maximum bandwidth and minimum RTT, and four modes that probe one or the other.
 //! **Source.** draft-cardwell-iccrg-bbr-congestion-control-00; Cardwell et al., "BBR: Congestion-based congestion control",
 //! ACM Queue 14(5), 2016.
-//! **How it differs.** From the draft, as Linux is seen to do (docs/models/bbr.md): packets instead of bytes, 1 % pacing margin, ACK aggregation, policer
+//! **How it differs.** From the draft, as Linux is seen to do (docs/models/controls/bbr.md): packets instead of bytes, 1 % pacing margin, ACK aggregation, policer
 //! detection. From Linux: packets sent during PROBE_RTT are recognised here by `prior_delivered`, where the kernel marks the
 //! connection application-limited; which random phase PROBE_BW starts with comes from the trial's seed.
 //! **What it does not model.** `SO_MAX_PACING_RATE`; BBR versions 2 and 3.

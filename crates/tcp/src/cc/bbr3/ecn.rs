@@ -3,7 +3,7 @@
 //! **What it is.** On short paths, by their share: a moving average of the share of marked packets lowers the short-term volume, and a
 //! share of a half ends a probe or, twice in a row, STARTUP. On others a marked round trip counts as one with a loss.
 //! **Source.** The draft specifies no response but asks that marks count as congestion (draft-ietf-ccwg-bbr-06 §3.7): the second
-//! rule. The first: the published kernel's constants (docs/models/bbr3.md) and Cardwell et al., IETF 117 (2023), after DCTCP (RFC 8257).
+//! rule. The first: the published kernel's constants (docs/models/controls/bbr3.md) and Cardwell et al., IETF 117 (2023), after DCTCP (RFC 8257).
 //! **How it differs.** From the patch: the share that ends a probe is a round trip's, not a sample's; one ECN negotiation for all
 //! paths. With RFC 3168 receivers every packet until the CWR counts as marked. **What it does not model.** Accurate ECN, L4S.
 

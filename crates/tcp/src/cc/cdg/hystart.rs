@@ -1,7 +1,7 @@
 //! When slow start ends before a loss: HyStart with a clock in µs, from the first window on.
 //!
 //! **What it is.** Two detectors, of a long train of ACKs and of a grown delay. **Source.** Ha, Rhee: "Taming the elephants: New TCP slow
-//! start", Computer Networks 55 (2011). **How it differs.** docs/models/cdg.md. **What it does not model.** Nothing is left out.
+//! start", Computer Networks 55 (2011). **How it differs.** docs/models/controls/cdg.md. **What it does not model.** Nothing is left out.
 
 use super::super::reno::held_by_window;
 use crate::cc::{View, Window};

@@ -2,7 +2,7 @@
 //!
 //! **What it is.** In each round trip it looks at the length of the train of closely spaced ACKs, and at the smallest RTT
 //! of the first samples. **Source.** Ha, Rhee: "Taming the elephants: New TCP slow start", Computer Networks 55 (2011).
-//! **How it differs.** From the paper, as Linux is seen to do (docs/models/cubic.md): the train may last a whole smallest RTT, plus an
+//! **How it differs.** From the paper, as Linux is seen to do (docs/models/controls/cubic.md): the train may last a whole smallest RTT, plus an
 //! allowance for bursts, when the flow is paced. **What it does not model.** Nothing of it is left out.
 
 use super::params::Rules;

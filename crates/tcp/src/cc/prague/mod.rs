@@ -3,7 +3,7 @@
 //! **What it is.** The window shrinks by half the share of packets that met congestion, and grows by the packets that met none. It is
 //! kept in fractions of a packet, sent evenly over the round trip, and below 25 ms it behaves as if the RTT were 25 ms.
 //! **Source.** draft-briscoe-iccrg-prague-congestion-control-04 §2.3–2.5, RFC 9331 §4; constants that the draft leaves open are those of
-//! the published reference (docs/models/prague.md lists them).
+//! the published reference (docs/models/controls/prague.md lists them).
 //! **How it differs.** From the reference, in what is seen of it: the first mark ends slow start even where its ACK also tells of unmarked
 //! packets; a merged ACK may move the window by half of what it acknowledges, not by one packet; at the smallest blocking window, which pacing
 //! keeps from filling, data that wait are enough for growth. One variable, the fractional window, serves all sizes.
@@ -259,7 +259,7 @@ impl Prague {
         self.in_loss = true;
     }
 
-    // The marks that an ACK tells of; the first of all ends slow start at half of the window (docs/models/prague.md).
+    // The marks that an ACK tells of; the first of all ends slow start at half of the window (docs/models/controls/prague.md).
     fn take_marks(&mut self, v: &View, w: &mut Window) -> u32 {
         let marks = v.counts.delivered_ce.wrapping_sub(std::mem::replace(&mut self.marks, v.counts.delivered_ce));
         if marks > 0 && !std::mem::replace(&mut self.seen_mark, true) && self.halves_at_first_mark {

@@ -1,6 +1,6 @@
 //! SACK compression: ACKs of data beyond a gap are held back for a while, so that one reports many segments.
 //!
-//! Source: `Documentation/networking/ip-sysctl.rst` (`tcp_comp_sack_nr`, `_delay_ns`, `_slack_ns`); docs/models/receiver.md, "Out of
+//! Source: `Documentation/networking/ip-sysctl.rst` (`tcp_comp_sack_nr`, `_delay_ns`, `_slack_ns`); docs/models/tcp/receiver.md, "Out of
 //! order". RFC 5681 §4.2 would have each acknowledged at once.
 
 use tcpscape_base::Time;

@@ -1,7 +1,7 @@
 //! The delayed ACK: how long it waits, and its timer.
 //!
 //! Source: RFC 9293 §3.8.6.3 and RFC 5681 §4.2 (less than 500 ms); how the delay follows the sender's rhythm is observed:
-//! docs/models/receiver.md, "Delay". The timer has the host's tick.
+//! docs/models/tcp/receiver.md, "Delay". The timer has the host's tick.
 
 use crate::{Jiffies, Kernel};
 use tcpscape_base::Time;

@@ -1,7 +1,7 @@
 //! When an ACK is sent: at once, delayed, or compressed with others.
 //!
 //! Source: RFC 9293 §3.8.6.3 and RFC 5681 §4.2 (delayed ACKs: every second segment, at once around gaps); quick ACKs, the length of the
-//! delay and SACK compression are observed: docs/models/receiver.md.
+//! delay and SACK compression are observed: docs/models/tcp/receiver.md.
 
 mod compression;
 mod delayed;

@@ -1,7 +1,7 @@
 //! Quick ACKs: segments that are acknowledged one by one, while the sender's window is small or something is wrong.
 //!
 //! Source: RFC 5681 §4.2 allows an ACK for every segment, RFC 3465 §3 says why a slow start needs them; how many there are is observed:
-//! docs/models/receiver.md, "Quick ACKs".
+//! docs/models/tcp/receiver.md, "Quick ACKs".
 
 /// Most segments that are acknowledged one by one in a row (`TCP_MAX_QUICKACKS`).
 pub(super) const MOST: u32 = 16;

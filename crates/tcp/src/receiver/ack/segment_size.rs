@@ -1,7 +1,7 @@
 //! The size of the sender's segments, and where its writes end.
 //!
 //! Source: RFC 9293 §3.8.6.2.2 and RFC 5681 §4.2 count in segments of the sender's effective size, which the receiver must guess;
-//! how Linux guesses: docs/models/receiver.md, "Segment size".
+//! how Linux guesses: docs/models/tcp/receiver.md, "Segment size".
 
 use tcpscape_base::{Flags, Segment};
 

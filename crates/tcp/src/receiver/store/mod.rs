@@ -1,6 +1,6 @@
 //! The receive buffer: data in order that wait for their reader, data beyond a gap that wait for what is missing, and the memory of both.
 //!
-//! Source: docs/models/receiver.md, "Memory" and "Full buffer": no RFC says how a receiver's memory is counted.
+//! Source: docs/models/tcp/receiver.md, "Memory" and "Full buffer": no RFC says how a receiver's memory is counted.
 
 mod queue;
 mod reassembly;

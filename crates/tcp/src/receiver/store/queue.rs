@@ -1,6 +1,6 @@
 //! Data in order that the application has not read: the buffers that hold them, merged where neighbours fit into one.
 //!
-//! Source: what windows show of a reader that has not read yet (docs/models/receiver.md, "Memory").
+//! Source: what windows show of a reader that has not read yet (docs/models/tcp/receiver.md, "Memory").
 
 use std::collections::VecDeque;
 

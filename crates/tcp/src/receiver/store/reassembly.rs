@@ -1,7 +1,7 @@
 //! Data beyond a gap: buffers by the byte where they begin, until the gap is filled.
 //!
 //! Source: RFC 9293 §3.10.7.4 (segments out of order are queued), RFC 2883 §4 (what of a segment is a duplicate); merging and the memory
-//! of short segments from what windows show (docs/models/receiver.md, "Memory").
+//! of short segments from what windows show (docs/models/tcp/receiver.md, "Memory").
 
 use super::queue::{Buffer, MOST_FRAGMENTS, PAGE_MEMORY, PAGE_PAYLOAD};
 use std::collections::BTreeMap;

@@ -1,6 +1,6 @@
 //! The receive buffer's size, and what memory means in bytes of window.
 //!
-//! Source: `Documentation/networking/ip-sysctl.rst` (`tcp_rmem`, `tcp_adv_win_scale`, `rmem_max`), docs/models/kernel-profiles.md
+//! Source: `Documentation/networking/ip-sysctl.rst` (`tcp_rmem`, `tcp_adv_win_scale`, `rmem_max`), docs/models/tcp/kernel-profiles.md
 //! ("Buffer → window").
 
 use crate::{Kernel, WindowRule};
@@ -115,7 +115,7 @@ mod tests {
         assert_eq!((buffer(0), Capacity::new(&Kernel::V6_1, 0).is_fixed()), (131_072, false));
     }
 
-    /// docs/models/kernel-profiles.md: half the buffer in 6.1; in 6.12, 153/256 of it once a segment of 1,448 was seen with 960 beside it.
+    /// docs/models/tcp/kernel-profiles.md: half the buffer in 6.1; in 6.12, 153/256 of it once a segment of 1,448 was seen with 960 beside it.
     #[test]
     fn what_a_buffer_is_worth() {
         let half = Capacity::new(&Kernel::V6_1, 65_536);

@@ -1,7 +1,7 @@
 //! The advertised window: how much of the receive buffer is offered, and how the offer grows.
 //!
 //! Source: RFC 9293 §3.8.6 (window management; §3.8.6.2.2, silly windows), RFC 7323 §2 (scaling); how the window grows and closes is
-//! observed: docs/models/receiver.md, "Window" and "Full buffer".
+//! observed: docs/models/tcp/receiver.md, "Window" and "Full buffer".
 
 mod capacity;
 

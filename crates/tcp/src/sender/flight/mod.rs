@@ -3,7 +3,7 @@
 //! What it is: the scoreboard of RFC 6675. It knows each segment that was sent and is not cumulatively acknowledged, and whether it was
 //! SACKed, is believed lost, or was sent again. Verbs change a segment and the counts together, so that they cannot contradict each other;
 //! `reading.rs` is how an ACK is applied. Source: RFC 6675 §3 and §4 (scoreboard, pipe), RFC 2018 §5. How it differs: one entry per
-//! MSS-sized segment, where Linux has super-packets that it splits; the buffers that those would occupy are counted (docs/models/sender.md).
+//! MSS-sized segment, where Linux has super-packets that it splits; the buffers that those would occupy are counted (docs/models/tcp/sender.md).
 //! Not modelled: connections without SACK.
 
 mod board;
@@ -224,7 +224,7 @@ impl Flight {
 
     /// The `n` segments from `id` that were just sent again count as copies in flight.
     ///
-    /// A copy that is still counted is counted twice; see docs/models/sender.md for when that happens.
+    /// A copy that is still counted is counted twice; see docs/models/tcp/sender.md for when that happens.
     pub fn count_copies(&mut self, id: u32, n: u32) {
         for i in 0..n {
             self.board.get_mut(id.wrapping_add(i)).marks.set(Marks::COPY_OUT);
@@ -366,7 +366,7 @@ impl Flight {
         let count = |mark| self.ids().filter(|&id| self.get(id).is(mark)).count() as u32;
         assert_eq!((self.sacked, self.lost, self.buffers), (count(Marks::SACKED), count(Marks::LOST), count(Marks::BUFFER_START)));
         assert_eq!(self.nxt - self.una, self.ids().map(|id| u64::from(self.get(id).len)).sum::<u64>());
-        // A timeout may count a copy twice (docs/models/sender.md).
+        // A timeout may count a copy twice (docs/models/tcp/sender.md).
         let twice = self.copies_out.checked_sub(count(Marks::COPY_OUT));
         assert!(twice.is_some_and(|n| u64::from(n) <= timeouts), "copies: {} counted, {} marked", self.copies_out, count(Marks::COPY_OUT));
     }

@@ -261,7 +261,7 @@ fn reneging_is_answered_by_a_timeout_that_forgets_sacks() {
     assert_eq!((x.s.flight.sacked(), x.s.flight.lost(), x.sent_segs()), (0, 5, vec![5]));
 }
 
-/// docs/models/recovery.md: the receiver gets max(srtt/2, 10 ms) to explain itself. With an RTT of 10 ms that is 10, not 5.
+/// docs/models/tcp/recovery.md: the receiver gets max(srtt/2, 10 ms) to explain itself. With an RTT of 10 ms that is 10, not 5.
 #[test]
 fn a_reneging_receiver_gets_ten_milliseconds_at_least() {
     let mut x = Script::with(config(), 10);

@@ -1,4 +1,4 @@
-//! The sender's own queue has no room (docs/models/sender.md, "Refused by the own queue").
+//! The sender's own queue has no room (docs/models/tcp/sender.md, "Refused by the own queue").
 
 use super::*;
 

@@ -115,7 +115,7 @@ fn a_timeout_during_recovery_is_not_watched() {
     assert_eq!((x.s.recovery.state(), x.sent_segs()[0]), (CaState::Loss, 4));
 }
 
-/// docs/models/rack.md: the degree of reordering never falls, except to 3 on a timeout from Disorder with three or more SACKed.
+/// docs/models/tcp/rack.md: the degree of reordering never falls, except to 3 on a timeout from Disorder with three or more SACKed.
 #[test]
 fn a_timeout_in_spite_of_three_sacks_lowers_the_degree_of_reordering() {
     // Of n segments all but the first three are SACKed.
@@ -137,7 +137,7 @@ fn a_timeout_in_spite_of_three_sacks_lowers_the_degree_of_reordering() {
     }
 }
 
-/// docs/models/sender.md, "Undo clock": the first retransmission that an echo is compared with is one of the present repair (RFC 3522 §3.2).
+/// docs/models/tcp/sender.md, "Undo clock": the first retransmission that an echo is compared with is one of the present repair (RFC 3522 §3.2).
 #[test]
 fn a_timeout_is_undone_by_timestamps_after_an_earlier_recovery() {
     let mut x = Script::full_window(20, 0);
