@@ -364,7 +364,9 @@ fn members(py: Python<'_>, cell: &'static GILOnceCell<Vec<Py<PyAny>>>, name: &st
     let all = cell.get_or_try_init(py, || -> PyResult<Vec<Py<PyAny>>> {
         py.import("tcpscape.controls.hooks")?.getattr(name)?.try_iter()?.map(|m| Ok(m?.unbind())).collect()
     })?;
-    all.get(index).map(|m| m.clone_ref(py)).ok_or_else(|| PyValueError::new_err(format!("tcpscape.controls.hooks.{name} has no member {index}")))
+    all.get(index)
+        .map(|m| m.clone_ref(py))
+        .ok_or_else(|| PyValueError::new_err(format!("tcpscape.controls.hooks.{name} has no member {index}")))
 }
 
 /// A congestion-avoidance state as Python knows it.
