@@ -21,7 +21,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from table import markdown, verdict
 from tcpscape import engines
 from tcpscape.campaign import Runner
-from tcpscape.scenario import build
+from tcpscape.scenario import options
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.store.results import Store
 
@@ -71,7 +71,7 @@ class Shape:
 
     def cases(self, duration: str) -> list[tuple[Scenario, range]]:
         """As many different conditions, which cost the same: receive buffers out of the way."""
-        return [(build.scenario(PATH, flow={"rcvbuf": f"{4096 + i}KiB"}, duration=duration), range(self.seeds)) for i in range(self.conditions)]
+        return [(options.scenario(PATH, flow={"rcvbuf": f"{4096 + i}KiB"}, duration=duration), range(self.seeds)) for i in range(self.conditions)]
 
 
 def fastest(work: Callable[[], None], repeats: int, clock: Callable[[], float] = time.process_time) -> float:

@@ -12,7 +12,7 @@ import time
 
 from table import markdown
 from tcpscape.campaign import record
-from tcpscape.campaign.execute import Means
+from tcpscape.campaign.execute import Execution
 from tcpscape.store.results import Store
 from tcpscape.studies import run as runs
 from tcpscape.studies import study
@@ -48,7 +48,7 @@ def verdicts(jobs: int, out: pathlib.Path) -> list[tuple[Result, list[Judged]]]:
     for name in study.names():
         began = time.monotonic()
         with Store(out / name) as store:
-            result = runs.run(study.get(name), Means(jobs, store))
+            result = runs.run(study.get(name), Execution(jobs, store))
         record.save(result.record(f"tcpscape study run {name}"), out / name)
         found.append((result, claims.judge(result)))
         print(f"{name}: {result.trials} trials, {time.monotonic() - began:.0f} s", flush=True)

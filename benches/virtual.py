@@ -17,7 +17,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from table import markdown, verdict
 from tcpscape import engines
 from tcpscape.engines import guest, virtual
-from tcpscape.scenario import build
+from tcpscape.scenario import options
 
 DOCS = pathlib.Path(__file__).resolve().parent.parent / "docs"
 BOOT_S, TRIAL_S, SIM_SECONDS = 1.0, 0.030, 20.0  # targets
@@ -76,7 +76,7 @@ def cpu(work) -> tuple[float, object]:
 
 def overheads(reps: int) -> tuple[float, float]:
     """CPU seconds of a boot, and of a trial's set-up and tear-down."""
-    nothing = build.scenario(PATH, duration="1ms")
+    nothing = options.scenario(PATH, duration="1ms")
 
     def trials(n: int) -> float:
         os.environ[virtual.PER_GUEST] = "100000"
@@ -97,7 +97,7 @@ def speeds(reps: int, seconds: int) -> list[tuple]:
     """Rows of the speed table, and the worst rate first."""
     engine, rows = engines.make("virtual"), []
     for name, path, cca, flow in FLOWS:
-        scenario = build.scenario(path, cca=cca, flow=flow, duration=f"{seconds}s")
+        scenario = options.scenario(path, cca=cca, flow=flow, duration=f"{seconds}s")
         used, rates = [], []
         for seed in range(reps):
             t, (trial,) = cpu(lambda scenario=scenario, seed=seed: engine.run(scenario, [seed]))
@@ -111,9 +111,9 @@ def spreads(seeds: int) -> list[tuple]:
     """Rows of the table of chance."""
     engine, rows = engines.make("virtual"), []
     for name, path, cca, flow in CLEAN:
-        trials = engine.run(build.scenario(path, cca=cca, flow=flow, duration="10s"), range(seeds), threads=2)
+        trials = engine.run(options.scenario(path, cca=cca, flow=flow, duration="10s"), range(seeds), threads=2)
         rates = [t.goodput_mbps for t in trials]
-        again = engine.run(build.scenario(path, cca=cca, flow=flow, duration="10s"), [0])[0]
+        again = engine.run(options.scenario(path, cca=cca, flow=flow, duration="10s"), [0])[0]
         same = "yes" if again == trials[0] else "NO"
         rows.append((name, f"{statistics.mean(rates):.3f}", f"{min(rates):.3f} – {max(rates):.3f}", f"{statistics.stdev(rates) / statistics.mean(rates):.3%}", same))
     return rows

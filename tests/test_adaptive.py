@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tcpscape import errors, stats
-from tcpscape.campaign.adaptive import CAUTION, Repetition, looked, repeat
+from tcpscape.campaign.adaptive import CAUTION, Repetition, repeat, widened
 
 
 def normal(cv, cell, seed):
@@ -57,17 +57,17 @@ def test_a_cell_at_most_doubles():
 
 def test_the_reported_interval_is_wider_than_that_of_one_look():
     values = [9.0, 10.0, 11.0, 10.5, 9.5]
-    one, looked = stats.mean(values), Repetition(0.05).estimate(values)
-    assert looked.value == one.value
-    assert looked.high - looked.value == pytest.approx((1 + CAUTION / 5) * (one.high - one.value))
+    one, widened = stats.mean(values), Repetition(0.05).estimate(values)
+    assert widened.value == one.value
+    assert widened.high - widened.value == pytest.approx((1 + CAUTION / 5) * (one.high - one.value))
 
 
 def test_what_cannot_be_negative_stays_so():
     values = [0.1, 0.2, 5.0, 0.3, 9.0]
     assert stats.median(values).low > 0
     assert Repetition(0.05, metric=stats.cv).estimate(values).low >= 0
-    assert looked(stats.Estimate(1.0, 0.1, 3.0, 5)).low == 0
-    assert looked(stats.Estimate(1.0, -1.0, 3.0, 5)).low == pytest.approx(1 - 2 * 1.4)
+    assert widened(stats.Estimate(1.0, 0.1, 3.0, 5)).low == 0
+    assert widened(stats.Estimate(1.0, -1.0, 3.0, 5)).low == pytest.approx(1 - 2 * 1.4)
 
 
 def test_any_metric_may_decide():

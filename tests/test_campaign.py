@@ -151,7 +151,7 @@ def test_a_campaign_is_written_and_read(tmp_path):
     campaign = Campaign.load(file)
     assert (campaign.name, len(campaign.cases())) == ("mine", 6)
     assert Campaign.of(campaign.to_dict()) == campaign
-    outcome = execute.run(campaign, execute.Means(store=Store(tmp_path)))
+    outcome = execute.run(campaign, execute.Execution(store=Store(tmp_path)))
     record.save(record.Record("sweep", "mine", "tcpscape sweep mine.toml", {"": outcome}), tmp_path)
     got = record.load(tmp_path)
     assert got.parts[""] == outcome

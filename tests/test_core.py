@@ -14,7 +14,7 @@ import pytest
 from tcpscape import engines
 from tcpscape.campaign.runner import Runner
 from tcpscape.engines.base import Capture
-from tcpscape.scenario import build, files
+from tcpscape.scenario import files, options
 
 STUB = Path(engines.__file__).parent.parent / "_core.pyi"
 
@@ -51,7 +51,7 @@ def test_a_plan_is_parsed_once_for_all_its_seeds(core, monkeypatch):
             self.plans += 1
             return core.Plan(*args)
 
-    model, scenario = engines.make("model"), build.scenario({"forward": "netem delay 10ms", "reverse": "netem delay 10ms"}, duration="1s")
+    model, scenario = engines.make("model"), options.scenario({"forward": "netem delay 10ms", "reverse": "netem delay 10ms"}, duration="1s")
     monkeypatch.setattr(model, "_core", lib := Counting())
     model.check(scenario)
     trials = Runner(model, 2).run_all([(scenario, range(6))])
@@ -102,8 +102,8 @@ def test_the_number_of_threads_changes_nothing(core):
 def test_adding_a_stage_moves_nobody(core):
     """A random stream is a function of seed, direction and stage: a hop that does nothing leaves the losses where they were."""
     model = engines.make("model")
-    one = model.run(build.scenario({"forward": "netem delay 10ms loss 1%", "reverse": "netem delay 10ms"}, duration="3s"), [1])[0]
-    two = model.run(build.scenario({"forward": ["netem delay 10ms loss 1%", "pfifo limit 100000"], "reverse": "netem delay 10ms"}, duration="3s"), [1])[0]
+    one = model.run(options.scenario({"forward": "netem delay 10ms loss 1%", "reverse": "netem delay 10ms"}, duration="3s"), [1])[0]
+    two = model.run(options.scenario({"forward": ["netem delay 10ms loss 1%", "pfifo limit 100000"], "reverse": "netem delay 10ms"}, duration="3s"), [1])[0]
     assert one.flows[0].bytes_received == two.flows[0].bytes_received
 
 

@@ -6,7 +6,7 @@ from tcpscape import engines
 from tcpscape.campaign import Runner
 from tcpscape.engines import Capture
 from tcpscape.errors import TcpscapeError
-from tcpscape.scenario import build
+from tcpscape.scenario import options
 from tcpscape.store.results import Store
 
 PATH = {"forward": "netem delay 10ms loss 1%", "bottleneck": "tbf rate 10mbit burst 6056 limit 62500", "reverse": "netem delay 10ms"}
@@ -14,13 +14,13 @@ PATH = {"forward": "netem delay 10ms loss 1%", "bottleneck": "tbf rate 10mbit bu
 
 @pytest.fixture
 def scenario():
-    return build.scenario(PATH, flows=2, duration="2s")
+    return options.scenario(PATH, flows=2, duration="2s")
 
 
 @pytest.fixture
 def clean():
     """A path that leaves nothing to chance: the receiver's window is the limit."""
-    return build.scenario({"forward": "netem delay 10ms limit 1000", "reverse": "netem delay 10ms"}, flow={"rcvbuf": "128KiB"}, duration="3s")
+    return options.scenario({"forward": "netem delay 10ms limit 1000", "reverse": "netem delay 10ms"}, flow={"rcvbuf": "128KiB"}, duration="3s")
 
 
 def test_trials_come_in_the_order_of_the_seeds(engine, scenario):
@@ -73,7 +73,7 @@ def test_capture_changes_nothing(engine, scenario, clean):
 
 
 def test_a_path_that_carries_nothing_ends_and_says_so(engine):
-    dead = build.scenario({"forward": "netem delay 10ms loss 100%"}, duration="5s")
+    dead = options.scenario({"forward": "netem delay 10ms loss 100%"}, duration="5s")
     trial = engine.run(dead, [0])[0]
     assert trial.goodput_mbps == 0
     assert trial.caveats
@@ -82,7 +82,7 @@ def test_a_path_that_carries_nothing_ends_and_says_so(engine):
 @pytest.mark.parametrize("change", [{"cca": "nosuch"}, {"path": {"forward": "netem dalay 1ms"}}, {"path": {"forward": "netem delay 1ms loss 120%"}}])
 def test_what_it_cannot_run_is_refused_before_anything_runs(engine, change):
     with pytest.raises(TcpscapeError) as e:
-        engine.check(build.scenario(change.get("path", PATH), cca=change.get("cca", "cubic")))
+        engine.check(options.scenario(change.get("path", PATH), cca=change.get("cca", "cubic")))
     assert "\n" not in str(e.value)
 
 

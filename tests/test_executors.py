@@ -18,7 +18,7 @@ from tcpscape.campaign import Runner, executors
 from tcpscape.campaign.executors.local import Local, Work, cut
 from tcpscape.engines import Capture
 from tcpscape.errors import EngineError, ScenarioError, TcpscapeError
-from tcpscape.scenario import build
+from tcpscape.scenario import options
 from tcpscape.store.results import Store
 
 PATH = {"forward": "netem delay 10ms loss 1%", "bottleneck": "tbf rate 10mbit burst 6056 limit 62500", "reverse": "netem delay 10ms"}
@@ -27,7 +27,7 @@ PATIENCE_S = 30
 
 
 def case(cca="cubic", duration="2s"):
-    return build.scenario(PATH, cca=cca, duration=duration)
+    return options.scenario(PATH, cca=cca, duration=duration)
 
 
 @pytest.mark.parametrize("said", ["nosuch", "dask", "dask://", "dask://host", "dask://:1", "dask://host:port", "ssh://host:22", ""])

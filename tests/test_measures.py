@@ -5,7 +5,7 @@ import math
 import pytest
 
 from tcpscape import stats
-from tcpscape.campaign.adaptive import looked
+from tcpscape.campaign.adaptive import widened
 from tcpscape.campaign.outcome import Cell, Outcome
 from tcpscape.errors import StudyError
 from tcpscape.studies import run as runs
@@ -62,7 +62,7 @@ def test_runs_are_pairs_under_the_same_seeds_only():
 def test_a_ratio_of_cells_that_were_looked_at_often_is_wider():
     above, below = [5.0, 9.0, 4.0, 8.0, 6.0], [4.0, 4.0, 5.0, 3.0, 4.0]
     got = cell("a", above, until_precise=True).over(cell("b", below, until_precise=True))
-    assert got == looked(stats.ratio(above, below))
+    assert got == widened(stats.ratio(above, below))
     assert got.high > stats.ratio(above, below).high
 
 

@@ -16,7 +16,7 @@ from tcpscape import api, engines
 from tcpscape.controls import classes, hooks
 from tcpscape.controls.hooks import CaEvent, CaState, Control
 from tcpscape.errors import TcpscapeError
-from tcpscape.scenario import build
+from tcpscape.scenario import options
 from tcpscape.store.results import Store
 
 RENO, AIMD = (f"{ROOT / 'examples' / 'python' / name}" for name in ("reno.py:Reno", "aimd.py:Aimd"))
@@ -36,12 +36,12 @@ def _model(need_model):
     pass
 
 
-def scenario(path="loss", duration="3s", **options):
-    return build.scenario(PATHS[path], duration=duration, **options)
+def scenario(path="loss", duration="3s", **fields):
+    return options.scenario(PATHS[path], duration=duration, **fields)
 
 
-def one(cca, path="loss", **options):
-    return engines.make("model").run(scenario(path, **options).with_cca(cca if isinstance(cca, str) else classes.give(cca)), [1])[0]
+def one(cca, path="loss", **fields):
+    return engines.make("model").run(scenario(path, **fields).with_cca(cca if isinstance(cca, str) else classes.give(cca)), [1])[0]
 
 
 def alike(mine, built_in):
@@ -61,7 +61,7 @@ def test_reno_in_python_is_reno_to_the_last_bit(path):
 
 
 def test_reno_in_python_shares_a_bottleneck_with_cubic():
-    mixed = [build.scenario(PATH, mixture=f"{c}*2,cubic@1s", duration="4s") for c in (RENO, "reno")]
+    mixed = [options.scenario(PATH, mix=f"{c}*2,cubic@1s", duration="4s") for c in (RENO, "reno")]
     mine, built_in = (engines.make("model").run(s, [3])[0] for s in mixed)
     assert alike(mine, built_in)
 

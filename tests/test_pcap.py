@@ -11,16 +11,16 @@ from pathlib import Path
 import pytest
 
 from tcpscape import engines
-from tcpscape.scenario import build, files
+from tcpscape.scenario import files, options
 
 CASES = {
     "lossy": lambda: files.load("lossy-dsl"),
     "jittered": lambda: files.load("jitter-cliff"),
-    "several flows": lambda: build.scenario(
+    "several flows": lambda: options.scenario(
         {"forward": "netem delay 15ms loss 0.2%", "bottleneck": "tbf rate 20mbit burst 16kb latency 50ms", "reverse": "netem delay 15ms"},
-        mixture="cubic*2,bbr@1s,reno@2s-4s",
+        mix="cubic*2,bbr@1s,reno@2s-4s",
     ),
-    "duplicates, offload, small windows": lambda: build.scenario(
+    "duplicates, offload, small windows": lambda: options.scenario(
         {"forward": "netem delay 10ms loss 0.5% duplicate 1%", "reverse": "netem delay 10ms 2ms loss 1% duplicate 1%"}, flow={"rcvbuf": 65_536}, offload=True
     ),
 }

@@ -55,7 +55,7 @@ SAMPLED = {
 
 def outcome(name, seeds=3):
     said = {"name": name, "conditions": PATH, "engines": ["mock"], "seeds": seeds, **CAMPAIGNS[name]}
-    return execute.run(Campaign.of(said), execute.Means(make=lambda _: Mock()))
+    return execute.run(Campaign.of(said), execute.Execution(make=lambda _: Mock()))
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ import pytest
 from tcpscape import plots, report
 from tcpscape.campaign import execute, record
 from tcpscape.campaign.campaign import Campaign
-from tcpscape.campaign.execute import Means
+from tcpscape.campaign.execute import Execution
 from tcpscape.report import figures, rerun, view
 from tcpscape.report.figures import Wanted
 from tcpscape.scenario import files
@@ -60,7 +60,7 @@ def study(tmp_path_factory):
     """A study's directory, before any report."""
     root = tmp_path_factory.mktemp("study")
     said = studies.get("starlink").only(["profiles"]).changed({"engines": ["mock"], "seeds": 3})
-    result = runs.run(said, Means(store=Store(root)))
+    result = runs.run(said, Execution(store=Store(root)))
     record.save(record.Record("study", "starlink", "tcpscape study run starlink --quick", result.parts, said.model_dump(mode="json")), root)
     return root
 
@@ -70,7 +70,7 @@ def sweep(tmp_path_factory):
     """A campaign's directory."""
     root = tmp_path_factory.mktemp("sweep")
     said = {"name": "<b>&", "conditions": {"rtt": "50ms", "flow": {"rcvbuf": "256KiB"}}, "axes": {"jitter": "0,4,8ms"}, "cca": "cubic,bbr", "engines": ["mock"]}
-    outcome = execute.run(Campaign.of({**said, "seeds": "3,5,8", "samples": "1s"}), Means(store=Store(root)))
+    outcome = execute.run(Campaign.of({**said, "seeds": "3,5,8", "samples": "1s"}), Execution(store=Store(root)))
     record.save(record.Record("sweep", "<b>&", "tcpscape sweep --jitter '0,4,8ms'", {"": outcome}), root)
     return root
 
@@ -113,7 +113,7 @@ def test_every_file_is_there(built, study):
     assert all(f.is_file() and f.stat().st_size for f in built)
     assert {f.suffix for f in built if f.parent.name == "figures"} == {".svg", ".png", ".pdf"}
     kept = record.load(study)
-    for name, rows in (("cells", 6), ("runs", kept.outcomes[0].trials), ("claims", len((kept.study or {})["claims"]))):
+    for name, rows in (("cells", 6), ("runs", kept.outcomes[0].trial_count), ("claims", len((kept.study or {})["claims"]))):
         assert pl.read_parquet(study / "tables" / f"{name}.parquet").height == rows
         with (study / "tables" / f"{name}.csv").open() as file:
             assert len(list(csv.DictReader(file))) == rows

@@ -20,7 +20,7 @@ from tcpscape import engines
 from tcpscape.campaign import Runner
 from tcpscape.engines import Capture
 from tcpscape.errors import StoreError
-from tcpscape.scenario import build
+from tcpscape.scenario import options
 from tcpscape.store import journal, results, rows
 from tcpscape.store.results import Store, flow_rows
 from tcpscape.trial import Rtt
@@ -30,7 +30,7 @@ PATH = {"forward": "netem delay 10ms loss 1%", "bottleneck": "tbf rate 10mbit bu
 
 @pytest.fixture
 def trials():
-    return engines.make("mock").run(build.scenario(PATH, mixture="cubic,bbr", duration="2s"), range(7))
+    return engines.make("mock").run(options.scenario(PATH, mix="cubic,bbr", duration="2s"), range(7))
 
 
 def by_address(trials):
@@ -66,7 +66,7 @@ def test_a_trial_comes_back_as_it_was_before_and_after_the_fold(tmp_path, trials
 
 def test_segments_can_be_read_together(tmp_path, trials, need_model):
     bare = replace(trials[0], hash=None, events=None, flows=tuple(replace(f, srtt_ms=None, rtos=None, ecn=None, rtt_ms=Rtt()) for f in trials[0].flows))
-    full = engines.make("model").run(build.scenario(PATH, duration="2s"), [1])[0]
+    full = engines.make("model").run(options.scenario(PATH, duration="2s"), [1])[0]
     for trial in (bare, full):
         with Store(tmp_path) as store:
             store.save(trial)
@@ -102,7 +102,7 @@ def test_a_journal_that_grows_is_folded_meanwhile(tmp_path, trials, monkeypatch)
 
 
 def test_side_tables_are_kept_where_there_are_some(tmp_path):
-    case = build.scenario(PATH, duration="2s")
+    case = options.scenario(PATH, duration="2s")
     with Store(tmp_path) as store:
         Runner(engines.make("mock"), store=store).run(case, range(2))
         address = engines.make("mock").address(case, 0)
@@ -228,7 +228,7 @@ def test_a_directory_that_cannot_be_written_is_one_line():
 
 def test_threads_share_a_store(tmp_path, monkeypatch):
     monkeypatch.setattr(results, "FOLD_AT", 20)
-    every = engines.make("mock").run(build.scenario(PATH, duration="2s"), range(96))
+    every = engines.make("mock").run(options.scenario(PATH, duration="2s"), range(96))
     with Store(tmp_path) as store:
         threads = [threading.Thread(target=lambda i=i: [store.save(t) for t in every[i::6]]) for i in range(6)]
         for t in threads:
@@ -257,13 +257,13 @@ def test_a_fork_writes_its_own_journal(tmp_path, trials):
 CAMPAIGN = """
 import os
 from tcpscape import engines
-from tcpscape.scenario import build
+from tcpscape.scenario import options
 from tcpscape.store import results
 from tcpscape.campaign import Runner
 from tcpscape.store.results import Store
 results.FOLD_AT = 40
 seeds = range({seeds})
-cases = [(build.scenario({path!r}, duration="500ms", cca=cca), seeds) for cca in ("cubic", "bbr")]
+cases = [(options.scenario({path!r}, duration="500ms", cca=cca), seeds) for cca in ("cubic", "bbr")]
 class Telling(Store):
     def save_many(self, trials):
         super().save_many(trials)
@@ -309,7 +309,7 @@ def test_a_campaign_that_is_killed_ten_times_loses_nothing_and_runs_nothing_twic
         seen = set(before)
     assert sum(code == -signal.SIGKILL for code, _ in runs) >= 8  # not over before it was killed
     assert runs[-1] == (0, True)
-    cases = [build.scenario(PATH, duration="500ms", cca=cca) for cca in ("cubic", "bbr")]
+    cases = [options.scenario(PATH, duration="500ms", cca=cca) for cca in ("cubic", "bbr")]
     undisturbed = [t for some in Runner(engines.make("model")).run_all([(s, range(seeds)) for s in cases]) for t in some]
     assert Store(out).load_many(t.address for t in undisturbed) == by_address(undisturbed)
     assert Store(out).frame().equals(flow_rows(sorted(undisturbed, key=lambda t: t.address)))
@@ -323,7 +323,7 @@ def test_conditions_that_differ_by_name_share_their_trials(tmp_path):
             ran.extend(seeds)
             return super().run(scenario, seeds, **options)
 
-    one = build.scenario(PATH, duration="2s")
+    one = options.scenario(PATH, duration="2s")
     two = one.model_copy(update={"name": "other"})
     told = []
     with Store(tmp_path) as store:
@@ -336,7 +336,7 @@ def test_conditions_that_differ_by_name_share_their_trials(tmp_path):
 
 
 def test_lines_are_what_they_say():
-    trial = engines.make("mock").run(build.scenario(PATH, duration="2s"), [1])[0]
+    trial = engines.make("mock").run(options.scenario(PATH, duration="2s"), [1])[0]
     text = rows.encode(trial)
     assert b"\n" not in text
     assert rows.decode(trial.address, text, {}) == trial

@@ -8,7 +8,7 @@ import pytest
 
 from tcpscape import engines, plots
 from tcpscape.campaign import record
-from tcpscape.campaign.execute import Means
+from tcpscape.campaign.execute import Execution
 from tcpscape.campaign.outcome import gather
 from tcpscape.engines.mock import Mock
 from tcpscape.errors import EngineError, TcpscapeError
@@ -85,7 +85,7 @@ def test_a_claim_about_no_cell_is_refused():
 
 def test_a_study_is_read_back(tmp_path):
     study = studies.get("starlink").only(["profiles"]).changed({"engines": ["mock"], "seeds": 2})
-    result = runs.run(study, Means(store=Store(tmp_path)))
+    result = runs.run(study, Execution(store=Store(tmp_path)))
     record.save(record.Record("study", "starlink", "tcpscape study run starlink", result.parts, study.model_dump(mode="json")), tmp_path)
     got = record.load(tmp_path)
     assert got.parts == result.parts
@@ -108,7 +108,7 @@ def make(name):
 
 
 def test_a_study_against_another_engine(tmp_path):
-    means = Means(store=Store(tmp_path), make=make)
+    means = Execution(store=Store(tmp_path), make=make)
     study = studies.get("baseline").changed({"seeds": 10})
     for _ in range(2):  # the second time from the store, where nothing is mixed
         contrast = against.run(study, "mock", "other", means)
@@ -142,7 +142,7 @@ def test_what_the_other_engine_cannot_run_is_refused_first():
         def run(self, *words, **more):
             raise AssertionError
 
-    means = Means(make=lambda name: Fussy() if name == "fussy" else engines.make(name), progress=lambda *_: pytest.fail("began"))
+    means = Execution(make=lambda name: Fussy() if name == "fussy" else engines.make(name), progress=lambda *_: pytest.fail("began"))
     with pytest.raises(EngineError, match="no"):
         against.run(studies.get("starlink"), "mock", "fussy", means)
 

@@ -6,7 +6,7 @@ import pytest
 
 from tcpscape.campaign import execute
 from tcpscape.campaign.campaign import Campaign
-from tcpscape.campaign.execute import Means
+from tcpscape.campaign.execute import Execution
 from tcpscape.errors import StudyError
 from tcpscape.findings.spike.bound import Step
 from tcpscape.scenario.scenario import Scenario
@@ -54,7 +54,7 @@ def test_bbrs_means_lie_below_its_quartiles(talk):
 def part(name, which, **fields):
     """A part of a study, run with these fields of its campaign changed."""
     said = next(p for p in study.get(name).parts if p.name == which)
-    return execute.run(Campaign.of({**said.to_dict(), **fields}, which), Means(jobs=2))
+    return execute.run(Campaign.of({**said.to_dict(), **fields}, which), Execution(jobs=2))
 
 
 PATH = {"topology": ["symmetric"], "rtt": ["0.475ms"]}
@@ -117,7 +117,7 @@ def bound():
     """The 24 cells and the paper's own sender, at two moments of the drop."""
     said = study.get("latency-spike")
     parts = tuple(p for p in said.parts if p.name in ("step", "ideal", "limited"))
-    return runs.run(said.model_copy(update={"parts": parts, "published": ()}).changed({**said.quick, "seeds": 1}), Means(jobs=2))
+    return runs.run(said.model_copy(update={"parts": parts, "published": ()}).changed({**said.quick, "seeds": 1}), Execution(jobs=2))
 
 
 def test_the_bound_holds_for_the_queue_in_every_cell(bound):

@@ -66,7 +66,7 @@ def test_campaigns_that_come_with_tcpscape_run(name, need_model):
     assert said.about
     few = said.model_copy(update={"axes": {k: v[:1] for k, v in said.axes.items()}})
     outcome = execute.run(few)
-    assert outcome.trials == len(few.cases()) >= 2
+    assert outcome.trial_count == len(few.cases()) >= 2
     assert all(c.median(said.metric).value > 0 for c in outcome.cells)
 
 
@@ -155,7 +155,7 @@ def test_the_manifest_says_what_was_asked(cli, tmp_path):
     assert outcome.campaign == Campaign.of({
         "name": "words", "axes": {"rtt": "24,50ms", "jitter": "0..8ms/4ms"}, "cca": "cubic,bbr", "engines": ("mock",), "seeds": "3",
     })  # fmt: skip
-    assert outcome.trials == 36
+    assert outcome.trial_count == 36
 
 
 def test_a_report_is_written_beside_the_results(cli, tmp_path):
@@ -213,8 +213,8 @@ def test_adding_runs_equals_having_asked_for_them():
 def test_progress_counts_every_engine_and_round():
     told = []
     said = Campaign.of({"conditions": {"rtt": "50ms"}, "axes": {"jitter": "0,10ms"}, "engines": ["mock"], "seeds": 5, "precision": "1%", "max_seeds": 20})
-    outcome = execute.run(said, execute.Means(progress=lambda *now: told.append(now)))
-    assert [done for done, _ in told] == list(range(1, outcome.trials + 1))
+    outcome = execute.run(said, execute.Execution(progress=lambda *now: told.append(now)))
+    assert [done for done, _ in told] == list(range(1, outcome.trial_count + 1))
     assert told[-1][0] == told[-1][1]
 
     class Second(REGISTRY["mock"]):
@@ -223,7 +223,7 @@ def test_progress_counts_every_engine_and_round():
     told.clear()
     both = Campaign.of({"conditions": {"rtt": "50ms"}, "engines": ["mock", "second"], "seeds": 4})
     make = {"mock": REGISTRY["mock"], "second": Second}
-    execute.run(both, execute.Means(progress=lambda *now: told.append(now), make=lambda name: make[name]()))
+    execute.run(both, execute.Execution(progress=lambda *now: told.append(now), make=lambda name: make[name]()))
     assert told == [(i, 8) for i in range(1, 9)]
 
 

@@ -17,7 +17,7 @@ from tcpscape.campaign import Runner
 from tcpscape.engines import Capture, guest, virtual
 from tcpscape.engines.guest import console, initrd, pool, process, room
 from tcpscape.errors import EngineError, TcpscapeError
-from tcpscape.scenario import build
+from tcpscape.scenario import options
 from tcpscape.store.results import Store
 
 pytestmark = pytest.mark.usefixtures("need_model")
@@ -63,7 +63,7 @@ def fake(tmp_path, monkeypatch):
 
 @pytest.fixture
 def scenario():
-    return build.scenario(PATH, flows=2, duration="2s")
+    return options.scenario(PATH, flows=2, duration="2s")
 
 
 def processes(*words) -> list[int]:
@@ -218,14 +218,14 @@ import sys
 sys.path[:0] = [{tests!r}]
 from pathlib import Path
 from tcpscape.cli import main
-from tcpscape.scenario import build
+from tcpscape.scenario import options
 from tcpscape.engines import virtual
 from tcpscape.engines.guest import room
 from test_virtual import Fake
 fake = Fake.__new__(Fake)
 fake.home = Path({home!r}); fake.linux = fake.home / "linux"
 virtual.find, virtual.INIT, room.SHARED_MEMORY = fake.kernel, fake.home / "init", fake.home / "memory"
-virtual.Virtual().run(build.scenario({path!r}, duration="1s"), [0, 3], threads=2)
+virtual.Virtual().run(options.scenario({path!r}, duration="1s"), [0, 3], threads=2)
 print("busy", flush=True)
 {rest}
 """
@@ -239,7 +239,7 @@ def script(fake, rest):
     return child
 
 
-@pytest.mark.parametrize("rest", ["sys.stdin.read()", "import time; time.sleep(1000)", "virtual.Virtual().run(build.scenario({}), [1])"])
+@pytest.mark.parametrize("rest", ["sys.stdin.read()", "import time; time.sleep(1000)", "virtual.Virtual().run(options.scenario({}), [1])"])
 def test_nothing_stays_when_python_is_killed(fake, rest):
     fake.deeds(s1=["hang", "hang"])
     child = script(fake, "import time; time.sleep(1000)" if "stdin" in rest else rest.replace("{}", repr(PATH)))
@@ -313,7 +313,7 @@ REFUSED = [
 
 @pytest.mark.parametrize(("change", "said"), REFUSED)
 def test_what_the_kernel_cannot_do_is_refused_by_name(fake, change, said):
-    scenario = build.scenario(change.get("path", PATH), cca=change.get("cca", "cubic"), **({"kernel": change["kernel"]} if "kernel" in change else {}))
+    scenario = options.scenario(change.get("path", PATH), cca=change.get("cca", "cubic"), **({"kernel": change["kernel"]} if "kernel" in change else {}))
     with pytest.raises(TcpscapeError) as e:
         virtual.Virtual().check(scenario)
     assert said in str(e.value)
@@ -322,7 +322,7 @@ def test_what_the_kernel_cannot_do_is_refused_by_name(fake, change, said):
 
 
 def test_ecn_is_a_setting_of_both_ends(fake):
-    scenario = build.scenario(PATH, duration="1s", ecn=True)
+    scenario = options.scenario(PATH, duration="1s", ecn=True)
     assert virtual.Virtual().run(scenario, [0])[0].check["sysctls"]["net.ipv4.tcp_ecn"] == "1"
     assert "net.ipv4.tcp_ecn" not in virtual.Virtual().run(scenario.model_copy(update={"ecn": False}), [0])[0].check["sysctls"]
 
@@ -345,7 +345,7 @@ def test_what_one_kernel_cannot_do_is_refused(fake, flows, said):
 
 def test_overrides_become_sysctls(fake):
     words = "6.12,hz=100,rmem_max=4MiB,tcp_wmem_max=1MiB,comp_sack_nr=0,slow_start_after_idle=false"
-    trial = virtual.Virtual().run(build.scenario(PATH, kernel=words, duration="1s"), [0])[0]
+    trial = virtual.Virtual().run(options.scenario(PATH, kernel=words, duration="1s"), [0])[0]
     assert trial.check["sysctls"] == {
         "net.core.rmem_max": "4194304", "net.core.wmem_max": "212992", "net.ipv4.tcp_rmem": "4096 131072 6291456",
         "net.ipv4.tcp_wmem": "4096 16384 1048576", "net.ipv4.tcp_comp_sack_nr": "0", "net.ipv4.tcp_slow_start_after_idle": "0",
@@ -382,7 +382,7 @@ def test_a_memory_file_needs_room(monkeypatch, tmp_path):
 
 
 def test_patience_is_by_length_or_as_said(fake, monkeypatch):
-    scenario = build.scenario(PATH, duration="10s", flows=20)
+    scenario = options.scenario(PATH, duration="10s", flows=20)
     assert virtual.Virtual().patience(scenario) == 120 + 20 * 10 * 3
     monkeypatch.setenv(virtual.PATIENCE, "7.5")
     assert virtual.Virtual().patience(scenario) == 7.5

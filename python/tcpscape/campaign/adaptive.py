@@ -61,10 +61,10 @@ class Repetition:
             return self.least - n
         if n >= self.cap:
             return 0
-        much = self.estimate(values).precision / self.precision
-        if much <= 1:
+        excess = self.estimate(values).precision / self.precision
+        if excess <= 1:
             return 0
-        step = min(_PART * n * (much**2 - 1), (GROWTH - 1) * n)
+        step = min(_PART * n * (excess**2 - 1), (GROWTH - 1) * n)
         return max(1, min(math.ceil(step), self.cap - n))
 
     def reached(self, values: Sequence[float]) -> bool:
@@ -73,14 +73,14 @@ class Repetition:
 
     def estimate(self, values: Sequence[float]) -> Estimate:
         """The estimate to report when runs were added until they sufficed: the metric's, its interval widened for having looked several times."""
-        return looked(self.metric(values))
+        return widened(self.metric(values))
 
 
-def looked(found: Estimate) -> Estimate:
-    """An estimate from runs that were added until they sufficed, its interval widened for having looked several times. An end of 0 stays."""
-    wider = 1 + CAUTION / found.n if found.n else 1.0
-    low, high = found.value - wider * (found.value - found.low), found.value + wider * (found.high - found.value)
-    return replace(found, low=max(low, 0.0) if found.low >= 0 else low, high=high)
+def widened(estimate: Estimate) -> Estimate:
+    """An estimate from runs that were added until they sufficed, its interval wider for having looked several times. An end of 0 stays."""
+    factor = 1 + CAUTION / estimate.n if estimate.n else 1.0
+    low, high = estimate.value - factor * (estimate.value - estimate.low), estimate.value + factor * (estimate.high - estimate.value)
+    return replace(estimate, low=max(low, 0.0) if estimate.low >= 0 else low, high=high)
 
 
 @dataclass(frozen=True)
@@ -95,9 +95,9 @@ class Repeated:
 def repeat(run: Round, cells: int, rule: Repetition) -> list[Repeated]:
     """Runs cells 0 … `cells` − 1 round by round until each has enough: all of a round's runs at once, so that all cores have work."""
     values: list[list[float]] = [[] for _ in range(cells)]
-    while wanted := [(i, range(len(v), len(v) + more)) for i, v in enumerate(values) if (more := rule.more(v))]:
-        for (i, seeds), got in zip(wanted, run(wanted), strict=True):
-            if len(got) != len(seeds):
-                raise ValueError(f"cell {i}: {len(got)} values for {len(seeds)} seeds")
-            values[i] += got
+    while work := [(cell, range(len(v), len(v) + count)) for cell, v in enumerate(values) if (count := rule.more(v))]:
+        for (cell, seeds), new in zip(work, run(work), strict=True):
+            if len(new) != len(seeds):
+                raise ValueError(f"cell {cell}: {len(new)} values for {len(seeds)} seeds")
+            values[cell] += new
     return [Repeated(tuple(v), rule.estimate(v), rule.reached(v)) for v in values]

@@ -1,4 +1,7 @@
-"""Runs a campaign: each engine's cases over all cores, what the store has already left out, each cell as often as its precision asks."""
+"""Runs a campaign: each engine's cases where the executor runs them, without the trials that the store has, each cell as often as its precision asks.
+
+Every command that measures a campaign (`run` is one with a single point) comes through :func:`run`.
+"""
 
 from __future__ import annotations
 
@@ -18,14 +21,18 @@ from tcpscape.scenario import build
 from tcpscape.store.results import Store
 from tcpscape.trial import Trial
 
+Cases = Sequence[tuple[int, Sequence[int]]]
+"""Cases by their place in the campaign, each with the seeds to run."""
+
 
 @dataclass(frozen=True)
-class Means:
+class Execution:
     """What a campaign is run with."""
 
     jobs: int = 0
-    """Cores; 0 is all."""
+    """Cores; 0 is all. For the local executor."""
     store: Store | None = None
+    """Where trials are kept, and found again; None keeps them in memory alone."""
     progress: Progress | None = None
     make: Callable[[str], Engine] = engines.make
     """An engine by its name."""
@@ -33,15 +40,18 @@ class Means:
     """Where trials run; None is this machine."""
 
 
-def run(campaign: Campaign, means: Means = Means()) -> Outcome:
-    """Every case with every seed; what an engine cannot run is refused before anything runs."""
+def run(campaign: Campaign, execution: Execution = Execution()) -> Outcome:
+    """Every case with every seed.
+
+    :raises TcpscapeError: one line, before anything runs, for a case that makes no sense or that its engine cannot run.
+    """
     cases = campaign.cases()
-    made = {name: means.make(name) for name in campaign.engines}
+    by_name = {name: execution.make(name) for name in campaign.engines}
     for case in cases:
-        made[case.engine].check(case.scenario)
-    bench, rule, seeds = Bench(campaign, cases, made, means), repetition(campaign), build.seeds(campaign.seeds)
-    trials = _repeated(bench, rule) if rule else bench.trials([(i, seeds) for i in range(len(cases))])
-    return gather(campaign, cases, trials, {name: engine.version for name, engine in made.items()})
+        by_name[case.engine].check(case.scenario)
+    rule, seeds, runner = repetition(campaign), build.seeds(campaign.seeds), _CaseRunner(campaign, cases, by_name, execution)
+    trials = _repeated(runner, rule) if rule else runner.run([(place, seeds) for place in range(len(cases))])
+    return gather(campaign, cases, trials, {name: engine.version for name, engine in by_name.items()})
 
 
 def repetition(campaign: Campaign) -> Repetition | None:
@@ -55,25 +65,31 @@ def repetition(campaign: Campaign) -> Repetition | None:
     return Repetition(campaign.precision, least, max(least, campaign.max_seeds), stats.median)
 
 
-def _repeated(bench: Bench, rule: Repetition) -> list[list[Trial]]:
-    """The trials of each case, as many as the cells need. Runs of a cell with pooled cases take turns."""
+def _repeated(runner: _CaseRunner, rule: Repetition) -> list[list[Trial]]:
+    """The trials of each case, as many as the cells need. Run n of a cell with k pooled cases is run n // k of its case n % k."""
     cells: dict[tuple[object, ...], list[int]] = {}
-    for i, case in enumerate(bench.cases):
-        cells.setdefault((case.engine, case.cca, *sorted(case.at.items())), []).append(i)
-    pooled, metric = list(cells.values()), metrics.find(bench.campaign.metric)
-    found: list[list[Trial]] = [[] for _ in bench.cases]
+    for place, case in enumerate(runner.cases):
+        cells.setdefault((case.engine, case.cca, *sorted(case.at.items())), []).append(place)
+    places, metric = list(cells.values()), metrics.find(runner.campaign.metric)
+    trials: list[list[Trial]] = [[] for _ in runner.cases]
 
-    def round_(wanted: Sequence[tuple[int, range]]) -> list[list[float]]:
-        asked = [(i, [n // len(p) for n in runs if n % len(p) == at]) for cell, runs in wanted for p in [pooled[cell]] for at, i in enumerate(p)]
-        for (i, _), trials in zip(asked, bench.trials(asked, sum(len(t) for t in found)), strict=True):
-            found[i] += trials
-        values = [[metric.of(found[p[n % len(p)]][n // len(p)]) for n in runs] for cell, runs in wanted for p in [pooled[cell]]]
-        for (cell, _), got in zip(wanted, values, strict=True):
-            _expect_known(metric.name, got, bench.cases[pooled[cell][0]])
+    def run_round(cell_runs: Sequence[tuple[int, range]]) -> list[list[float]]:
+        """Runs these runs of these cells; returns the metric of each."""
+        work: list[tuple[int, Sequence[int]]] = []
+        for cell, runs in cell_runs:
+            count = len(places[cell])
+            work += [(place, [run // count for run in runs if run % count == turn]) for turn, place in enumerate(places[cell])]
+        for (place, _), new in zip(work, runner.run(work, sum(len(t) for t in trials)), strict=True):
+            trials[place] += new
+        values = []
+        for cell, runs in cell_runs:
+            count = len(places[cell])
+            values.append([metric.of(trials[places[cell][run % count]][run // count]) for run in runs])
+            _expect_known(metric.name, values[-1], runner.cases[places[cell][0]])
         return values
 
-    repeat(round_, len(pooled), rule)
-    return found
+    repeat(run_round, len(places), rule)
+    return trials
 
 
 def _expect_known(metric: str, values: Sequence[float], case: Case) -> None:
@@ -84,28 +100,27 @@ def _expect_known(metric: str, values: Sequence[float], case: Case) -> None:
 
 
 @dataclass(frozen=True)
-class Bench:
-    """A campaign's cases and what runs them."""
+class _CaseRunner:
+    """Runs cases of a campaign, each on its engine."""
 
     campaign: Campaign
     cases: Sequence[Case]
     engines: Mapping[str, Engine]
-    means: Means
+    execution: Execution
 
-    def trials(self, wanted: Sequence[tuple[int, Sequence[int]]], before: int = 0) -> list[list[Trial]]:
-        """The trials of cases, named by their place, with these seeds, in that order. `before`: how many are done already, for the progress."""
-        found: dict[int, list[Trial]] = {}
+    def run(self, work: Cases, done: int = 0) -> list[list[Trial]]:
+        """The trials of each entry of `work`, in its order. `done`: trials that earlier rounds ran, for the progress."""
+        trials: dict[int, list[Trial]] = {}
         for name, engine in self.engines.items():
-            mine = [at for at, (i, _) in enumerate(wanted) if self.cases[i].engine == name]
-            later = sum(len(seeds) for at, (_, seeds) in enumerate(wanted) if at not in found and at not in mine)
-            runner = self._runner(engine, before, later)
-            some = runner.run_all([(self.cases[wanted[at][0]].scenario, wanted[at][1]) for at in mine])
-            found |= dict(zip(mine, some, strict=True))
-            before += sum(len(t) for t in some)
-        return [found[at] for at in range(len(wanted))]
+            entries = [i for i, (place, _) in enumerate(work) if self.cases[place].engine == name]
+            to_come = sum(len(seeds) for i, (_, seeds) in enumerate(work) if i not in trials and i not in entries)
+            groups = self._runner(engine, done, to_come).run_all([(self.cases[work[i][0]].scenario, work[i][1]) for i in entries])
+            trials |= dict(zip(entries, groups, strict=True))
+            done += sum(len(group) for group in groups)
+        return [trials[i] for i in range(len(work))]
 
-    def _runner(self, engine: Engine, before: int, later: int) -> Runner:
-        """`before` and `later`: trials of other engines."""
-        tell, means = self.means.progress, self.means
-        progress = (lambda done, total: tell(before + done, before + total + later)) if tell else None
-        return Runner(engine, means.jobs, self.campaign.capture(), means.store, progress, means.executor)
+    def _runner(self, engine: Engine, done: int, to_come: int) -> Runner:
+        """A runner on one engine. `done` and `to_come`: trials of other engines and rounds."""
+        show, execution = self.execution.progress, self.execution
+        progress = (lambda now, total: show(done + now, done + total + to_come)) if show else None
+        return Runner(engine, execution.jobs, self.campaign.capture(), execution.store, progress, execution.executor)

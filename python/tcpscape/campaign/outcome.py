@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tcpscape import metrics, stats
 from tcpscape.campaign import axes
-from tcpscape.campaign.adaptive import looked
+from tcpscape.campaign.adaptive import widened
 from tcpscape.campaign.axes import Value
 from tcpscape.campaign.campaign import Campaign, Case
 from tcpscape.scenario.scenario import Scenario
@@ -47,11 +47,11 @@ class Cell:
 
     def mean(self, metric: str = "goodput") -> Estimate:
         """Mean of a metric with its interval."""
-        return self._looked(stats.mean(self.values(metric), metrics.find(metric).unit))
+        return self._widened(stats.mean(self.values(metric), metrics.find(metric).unit))
 
     def median(self, metric: str = "goodput") -> Estimate:
         """Median of a metric with its interval."""
-        return self._looked(stats.median(self.values(metric), metrics.find(metric).unit))
+        return self._widened(stats.median(self.values(metric), metrics.find(metric).unit))
 
     def cv(self, metric: str = "goodput") -> Estimate:
         """Coefficient of variation of a metric, a fraction, with its interval."""
@@ -64,14 +64,14 @@ class Cell:
     def over(self, other: Cell, metric: str = "goodput") -> Estimate:
         """Its mean of a metric over the other's; runs of the same seeds are compared as pairs."""
         of = stats.ratio if self.paired(other) else stats.mean_ratio
-        return self._looked(of(self.values(metric), other.values(metric)))
+        return self._widened(of(self.values(metric), other.values(metric)))
 
     def value(self, axis: str) -> Value:
         """Where it stands on an axis."""
         return axes.read(self.at[axis])
 
-    def _looked(self, found: Estimate) -> Estimate:
-        return looked(found) if self.until_precise else found
+    def _widened(self, estimate: Estimate) -> Estimate:
+        return widened(estimate) if self.until_precise else estimate
 
     def stands(self, at: Mapping[str, str]) -> bool:
         """Whether it has these values on these axes (`0` is `0ms`)."""
@@ -94,7 +94,12 @@ class Outcome:
         return self.campaign.name
 
     @property
-    def trials(self) -> int:
+    def trials(self) -> tuple[Trial, ...]:
+        """Every trial, cell by cell."""
+        return tuple(t for c in self.cells for t in c.trials)
+
+    @property
+    def trial_count(self) -> int:
         """Trials in all."""
         return sum(len(c.trials) for c in self.cells)
 

@@ -1,4 +1,4 @@
-"""Many scenarios × seeds on one engine, over all cores or a cluster, saved trial by trial."""
+"""Many scenarios × seeds on one engine, over all cores or a cluster, saved trial by trial: the only way to an engine from above."""
 
 from __future__ import annotations
 
@@ -14,11 +14,13 @@ from tcpscape.trial import Trial
 
 Progress = Callable[[int, int], None]
 """Called with trials done and trials in all."""
+ScenarioSeeds = Sequence[tuple[Scenario, Sequence[int]]]
+"""Scenarios, each with the seeds to run it with."""
 
 
 @dataclass(frozen=True)
 class Runner:
-    """How campaigns run: the engine, how many cores, what is kept and where, and who is told."""
+    """How trials run: the engine, how many cores, what is kept and where, and who is told."""
 
     engine: Engine
     jobs: int = 0
@@ -33,49 +35,50 @@ class Runner:
         """The trials of one scenario, in the seeds' order."""
         return self.run_all([(scenario, seeds)])[0]
 
-    def run_all(self, conditions: Sequence[tuple[Scenario, Sequence[int]]]) -> list[list[Trial]]:
-        """The trials of each condition, in the seeds' order. The order of work never changes a result.
+    def run_all(self, work: ScenarioSeeds) -> list[list[Trial]]:
+        """The trials of each scenario, in the seeds' order. The order of work never changes a result.
 
         Every trial is saved before the next one begins on its core, so whatever ends a campaign costs at most the trials that were running.
-        Conditions that differ by name only share their trials.
+        Scenarios that differ by name only share their trials.
+
+        :raises TcpscapeError: one line, before anything runs, for a scenario that the engine or the executor cannot run.
         """
         executor = self.executor or Local(self.jobs)
-        for scenario, _ in conditions:
+        for scenario, _ in work:
             self.engine.check(scenario)
-        executor.check(self.engine, [scenario for scenario, _ in conditions])
-        names = [self.engine.addresses(scenario, seeds) for scenario, seeds in conditions]
-        trials = self.kept([name for some in names for name in some])
-        self._run(executor, conditions, names, trials)
-        return [[_called(trials[name], scenario) for name in some] for some, (scenario, _) in zip(names, conditions, strict=True)]
+        executor.check(self.engine, [scenario for scenario, _ in work])
+        addresses = [self.engine.addresses(scenario, seeds) for scenario, seeds in work]
+        trials = self.kept([address for group in addresses for address in group])
+        self._run_missing(executor, work, addresses, trials)
+        return [[_named(trials[address], scenario) for address in group] for group, (scenario, _) in zip(addresses, work, strict=True)]
 
     def kept(self, addresses: Sequence[str]) -> dict[str, Trial]:
         """The trials with these addresses that the store has, with everything that is to be captured."""
-        wanted = {"samples": self.capture.samples_ns, "queue_samples": self.capture.queue_samples_ns, "packets": self.capture.packets}
-        return self.store.load_many(addresses, [table for table, asked in wanted.items() if asked]) if self.store else {}
+        capture = self.capture
+        tables = {"samples": capture.samples_ns, "queue_samples": capture.queue_samples_ns, "packets": capture.packets}
+        return self.store.load_many(addresses, [table for table, is_kept in tables.items() if is_kept]) if self.store else {}
 
-    def _run(
-        self, executor: Executor, conditions: Sequence[tuple[Scenario, Sequence[int]]], names: Sequence[Sequence[str]], trials: dict[str, Trial]
-    ) -> None:
+    def _run_missing(self, executor: Executor, work: ScenarioSeeds, addresses: Sequence[Sequence[str]], trials: dict[str, Trial]) -> None:
         """Runs what is not in `trials`, each once, and adds it."""
-        places: list[dict[int, str]] = []
-        taken = set(trials)
-        for (_, seeds), some in zip(conditions, names, strict=True):
-            places.append({seed: name for seed, name in zip(seeds, some, strict=True) if name not in taken})
-            taken |= set(some)
-        work = [Work(scenario, tuple(place)) for (scenario, _), place in zip(conditions, places, strict=True)]
+        by_seed: list[dict[int, str]] = []
+        known = set(trials)
+        for (_, seeds), group in zip(work, addresses, strict=True):
+            by_seed.append({seed: address for seed, address in zip(seeds, group, strict=True) if address not in known})
+            known |= set(group)
+        missing = [Work(scenario, tuple(places)) for (scenario, _), places in zip(work, by_seed, strict=True)]
         if self.progress and trials:
-            self.progress(len(trials), len(taken))
-        with closing(executor.run(Task(self.engine, self.capture, self._keep), work)) as over:  # whatever happens here, nothing runs on
-            for i, trial in over:
-                trials[places[i][trial.seed]] = trial
+            self.progress(len(trials), len(known))
+        with closing(executor.run(Task(self.engine, self.capture, self._keep), missing)) as finished:  # whatever happens here, nothing runs on
+            for place, trial in finished:
+                trials[by_seed[place][trial.seed]] = trial
                 if self.progress:
-                    self.progress(len(trials), len(taken))
+                    self.progress(len(trials), len(known))
 
     def _keep(self, trials: Sequence[Trial]) -> None:
         if self.store:
             self.store.save_many(trials)
 
 
-def _called(trial: Trial, scenario: Scenario) -> Trial:
+def _named(trial: Trial, scenario: Scenario) -> Trial:
     """The trial under this scenario's name: its address does not depend on it."""
     return trial if trial.scenario == scenario.name else replace(trial, scenario=scenario.name)

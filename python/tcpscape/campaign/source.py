@@ -1,7 +1,7 @@
-"""A campaign from what somebody asked for: a file or a name, and options that override it.
+"""A campaign from what a user names: a file or a name, and options that override it; or one scenario.
 
 What is named may be a campaign (a file, or one that comes with tcpscape) or a scenario (a file or a gallery name), which a campaign is then made
-of. Options are words of a path: one value is a condition, several are an axis; an axis of the file keeps its place.
+of. Options are fields of a path: one value is a condition, several are an axis; an axis of the file keeps its place.
 """
 
 from __future__ import annotations
@@ -16,13 +16,12 @@ from tcpscape.campaign.campaign import FLOW_FIELDS, Campaign
 from tcpscape.errors import refuse
 from tcpscape.scenario import files
 from tcpscape.scenario.conditions import Conditions
+from tcpscape.scenario.options import UNNAMED
 from tcpscape.scenario.scenario import Scenario
 
 SUFFIXES = (".yaml", ".yml", ".toml")
-UNNAMED = "words"
-"""Name of a campaign that options alone make."""
-_OURS = frozenset(Campaign.model_fields) - frozenset(Scenario.model_fields)
-"""Fields by which a file is known for a campaign."""
+_CAMPAIGN_FIELDS = frozenset(Campaign.model_fields) - frozenset(Scenario.model_fields)
+"""Fields by which a file is recognised as a campaign."""
 
 
 def gallery() -> list[str]:
@@ -31,26 +30,34 @@ def gallery() -> list[str]:
     return sorted(f.name.removesuffix(".yaml") for f in folder.iterdir() if f.name.endswith(".yaml"))
 
 
-def campaign(source: str | None, words: Mapping[str, str], fields: Mapping[str, Any]) -> Campaign:
-    """The campaign that `source` names, with `words` (axis → values as written) and `fields` of the campaign instead of its own."""
-    said = _said(source) if source else {"name": UNNAMED}
-    if not source and not words:
+def single(scenario: Scenario, fields: Mapping[str, Any]) -> Campaign:
+    """The campaign with one point: `scenario`, with these fields of a campaign (`cca`, `engines`, `seeds`, …)."""
+    return Campaign.of({"name": scenario.name, "scenario": scenario.to_dict(), **fields}, scenario.name)
+
+
+def campaign(source: str | None, options: Mapping[str, str], fields: Mapping[str, Any]) -> Campaign:
+    """The campaign that `source` names, with `options` (axis → values as written) and `fields` of the campaign instead of its own.
+
+    :raises TcpscapeError: one line, where nothing is named or an option fits nothing.
+    """
+    data = _read(source) if source else {"name": UNNAMED}
+    if not source and not options:
         refuse("sweep", "nothing to vary", f"say for example --rtt 50ms --jitter 0..24ms/4ms, or name a file or one of {', '.join(gallery())}")
-    for name, value in words.items():
-        _vary(said, name, value)
-    if "scenario" not in said and "rtt" not in {*said.get("conditions", {}), *_names(said)}:
+    for name, value in options.items():
+        _set(data, name, value)
+    if "scenario" not in data and "rtt" not in {*data.get("conditions", {}), *_axis_names(data)}:
         refuse("rtt", "missing, and a path needs one", "say for example --rtt 50ms")
-    return Campaign.of({**said, **fields}, source or "the options")
+    return Campaign.of({**data, **fields}, source or "the options")
 
 
-def _said(source: str) -> dict[str, Any]:
-    """Plain values of a campaign."""
+def _read(source: str) -> dict[str, Any]:
+    """Plain values of the campaign that a file or a name stands for."""
     path = Path(source)
     if path.suffix.lower() in SUFFIXES:
-        said = files.read(path, "sweep")
-        if not isinstance(said, dict):
+        data = files.read(path, "sweep")
+        if not isinstance(data, dict):
             refuse("sweep", f"{source} is no mapping of fields", "write for example 'axes: {jitter: 0..24ms/4ms}'")
-        return {"name": path.stem, **said} if _OURS & said.keys() else {"name": path.stem, "scenario": source}
+        return {"name": path.stem, **data} if _CAMPAIGN_FIELDS & data.keys() else {"name": path.stem, "scenario": source}
     if source in gallery():
         text = (resources.files("tcpscape") / "campaigns" / f"{source}.yaml").read_text("utf-8")
         return {"name": source, **files.read_yaml(text, source)}
@@ -60,20 +67,21 @@ def _said(source: str) -> dict[str, Any]:
     return {"name": source, "scenario": source}
 
 
-def _names(said: Mapping[str, Any]) -> set[str]:
-    """Every axis."""
-    return {*said.get("axes", {}), *(name for group in said.get("zip", ()) for name in group)}
+def _axis_names(data: Mapping[str, Any]) -> set[str]:
+    """Every axis, of groups too."""
+    return {*data.get("axes", {}), *(name for group in data.get("zip", ()) for name in group)}
 
 
-def _vary(said: dict[str, Any], name: str, value: str) -> None:
-    for group in said.get("zip", ()):
+def _set(data: dict[str, Any], name: str, value: str) -> None:
+    """Puts an option into a campaign's values: as a condition, or as an axis where it has several values or stands in a scenario."""
+    for group in data.get("zip", ()):
         if name in group:
-            refuse(name, f"{said['name']} moves it together with {', '.join(n for n in group if n != name)}", "change the file's zip instead")
-    path = "scenario" not in said and name not in said.get("axes", {}) and len(axes.levels(value, name)) == 1
-    conditions = said.get("conditions", {})
-    if path and name in Conditions.model_fields:
-        said["conditions"] = {**conditions, name: value}
-    elif path and name in FLOW_FIELDS:
-        said["conditions"] = {**conditions, "flow": {**conditions.get("flow", {}), name: value}}
+            refuse(name, f"{data['name']} moves it together with {', '.join(n for n in group if n != name)}", "change the file's zip instead")
+    is_condition = "scenario" not in data and name not in data.get("axes", {}) and len(axes.levels(value, name)) == 1
+    conditions = data.get("conditions", {})
+    if is_condition and name in Conditions.model_fields:
+        data["conditions"] = {**conditions, name: value}
+    elif is_condition and name in FLOW_FIELDS:
+        data["conditions"] = {**conditions, "flow": {**conditions.get("flow", {}), name: value}}
     else:
-        said["axes"] = {**said.get("axes", {}), name: value}
+        data["axes"] = {**data.get("axes", {}), name: value}

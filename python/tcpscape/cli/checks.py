@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from tcpscape.campaign.campaign import Campaign, Case
     from tcpscape.campaign.checks import Check, Verdict
     from tcpscape.campaign.outcome import Cell, Outcome
-    from tcpscape.engines import Capture
 
 FAILED = 1
 """Exit status where a check does not hold."""
@@ -41,14 +40,6 @@ def expect(asked: Iterable[Check], conditions: Sequence[tuple[Mapping[str, str],
 
     for check in asked:
         checks.expect(check, conditions)
-
-
-def capture(asked: Iterable[Check], samples_ns: int) -> Capture:
-    """What to keep of each trial: samples at `samples_ns` (0: none), and what the checks' metrics need."""
-    from tcpscape import engines, metrics
-
-    needs = metrics.Needs.of(c.metric for c in asked)
-    return engines.Capture(samples_ns=samples_ns or needs.samples_ns, queue_samples_ns=needs.queue_samples_ns, packets=needs.packets)
 
 
 def settle(asked: Iterable[Check], conditions: Sequence[Condition], *, as_json: bool = False) -> None:

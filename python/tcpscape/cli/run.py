@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tcpscape import units
 from tcpscape.cli import checks, options, tables
 from tcpscape.cli.progress import Progress, resumable
 from tcpscape.errors import refuse
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
-    from tcpscape.campaign.outcome import Outcome
-    from tcpscape.scenario.scenario import Scenario
-    from tcpscape.store.results import Store
+    from tcpscape.campaign.outcome import Cell, Outcome
     from tcpscape.trial import Trial
 
 SAMPLES_WITH_OUT = "100ms"
@@ -58,152 +52,120 @@ def run(
 ) -> None:
     """Run a scenario and print each congestion control's goodput with its interval, and what limited it."""
     from tcpscape import engines
-    from tcpscape.campaign import Runner, single
-    from tcpscape.scenario import build, files
+    from tcpscape.campaign import execute, record, source
+    from tcpscape.cli import report as reports
+    from tcpscape.scenario import files
+    from tcpscape.scenario.options import ScenarioOptions
     from tcpscape.store.results import Store
 
     path = {"forward": forward, "bottleneck": bottleneck, "reverse": reverse}
-    rest = {"duration": duration, "kernel": kernel, "offload": offload, "ecn": ecn}
     flow = options.flow_fields(rcvbuf, sndbuf, app, chunk, read) | ({"listener": listener} if listener else {})
-    made, asked = engines.make(engine), checks.read(check)
-    if scenario is not None:
-        cases = _from_file(files.load(scenario), path, rest, flow, flows, mix, options.ccas(cca, made))
-    else:
-        cases = _from_words(path, rest, flow, flows or 1, mix, options.ccas(cca, made), given=flows is not None)
-    checks.expect(asked, [({"cca": case.cca}, case.cca) for case in cases])
-    interval = units.parse_time(samples or (SAMPLES_WITH_OUT if out else 0), "samples", example="10ms")
-    if samples and not out:
-        refuse("samples", "there is nowhere to keep them", "add --out DIR")
-    if report and not out:
-        refuse("report", "there is nowhere to write it", "add --out DIR")
-    store = Store(out) if out else None
-    kept = checks.capture(asked, interval)
-    kept = replace(kept, queue_samples_ns=kept.queue_samples_ns or interval) if report else kept
-    with resumable(store), Progress() as progress:
-        runner = Runner(made, jobs, kept, store, progress.update)
-        groups = runner.run_all([(case, build.seeds(seeds)) for case in cases])
-    if pcap:
-        runner.engine.write_pcap(cases[0], groups[0][0].seed, pcap)
-    if store:
-        store.close()
-    page = _keep(single.outcome(cases, groups, made, seeds, kept), out, options.command(context), report) if out else None
-    _show(groups, cases, as_json)
-    _say_where(store, pcap, as_json, "the first trial" if runner.engine.repeatable else "one more run of the first trial")
-    if page and not as_json:
-        print(f"report: {page}")
-    checks.settle(asked, [({"cca": case.cca}, case.cca, trials) for case, trials in zip(cases, groups, strict=True)], as_json=as_json)
-
-
-def _keep(outcome: Outcome, out: Path, command: str, report: bool) -> Path | None:
-    """Writes the manifest beside the trials, and the report if there is to be one; returns its page."""
-    from tcpscape.campaign import record
-    from tcpscape.cli import report as reports
-
-    record.save(record.Record("run", outcome.name, command, {"": outcome}), out)
-    return reports.write(out) if report else None
-
-
-def _from_words(
-    path: dict[str, Any], rest: dict[str, Any], flow: dict[str, Any], flows: int, mix: str | None, ccas: list[str], *, given: bool
-) -> list[Scenario]:
-    """One scenario for each congestion control, or one for the mixture."""
-    from tcpscape.scenario import build
-
-    if not any(path.values()) and not any(flow.values()) and not mix and not ccas:
+    chosen = ScenarioOptions(path, flows, mix, flow, {"duration": duration, "kernel": kernel, "offload": offload, "ecn": ecn})
+    expected, ccas = checks.read(check), options.ccas(cca, engines.make(engine))
+    if scenario is None and chosen.is_empty and not ccas:
         refuse("scenario", "none given", "name a file or a gallery scenario (`tcpscape scenario list`), or say --forward \"netem delay 25ms\"")
-    if mix:
-        if ccas or given:
-            refuse("mix", "it says congestion controls and counts itself", "leave out --cca and --flows")
-        return [build.scenario(path, mixture=mix, flow=flow, **rest)]
-    return [build.scenario(path, flows=flows, cca=name, flow=flow, **rest) for name in ccas or ["cubic"]]
+    base = chosen.scenario(compared=bool(ccas)) if scenario is None else chosen.over(files.load(scenario), compared=bool(ccas))
+    for name, wanted in (("samples", samples), ("report", report)):
+        if wanted and not out:
+            refuse(name, "there is nowhere to keep them" if name == "samples" else "there is nowhere to write it", "add --out DIR")
+    interval = samples or (SAMPLES_WITH_OUT if out else "0s")
+    campaign = source.single(base, {
+        "cca": ccas, "engines": [engine], "seeds": seeds, "samples": interval, "queue_samples": interval if report else "0s",
+        "metrics": [c.metric.name for c in expected],
+    })  # fmt: skip
+    checks.expect(expected, checks.of_cases(campaign))
+    store = Store(out) if out else None
+    with resumable(store), Progress() as progress:
+        outcome = execute.run(campaign, execute.Execution(jobs, store, progress.update))
+    if pcap:
+        _write_pcap(outcome, pcap)
+    page = None
+    if out and store:
+        store.close()
+        record.save(record.Record("run", outcome.name, options.command(context), {"": outcome}), out)
+        page = reports.write(out) if report else None
+    _show(outcome, as_json)
+    if not as_json:
+        for line in _places(outcome, out, pcap, page):
+            print(line)
+    checks.settle(expected, checks.conditions({"": outcome}), as_json=as_json)
 
 
-def _from_file(
-    base: Scenario, path: dict[str, Any], rest: dict[str, Any], flow: dict[str, Any], flows: int | None, mix: str | None, ccas: list[str]
-) -> list[Scenario]:
-    """The file's scenario with what the options change."""
-    from tcpscape import api
-    from tcpscape.scenario import build
-    from tcpscape.scenario.scenario import Scenario
+def _write_pcap(outcome: Outcome, file: Path) -> None:
+    """Writes the packets of the first trial, of one more run of it where the engine cannot repeat one."""
+    from tcpscape import engines
 
-    data = base.to_dict() | {k: v for k, v in (path | rest).items() if v is not None}
-    said = [f.model_dump(mode="json", exclude_defaults=True) for f in base.flows]
-    if mix:
-        if ccas or flows:
-            refuse("mix", "it says congestion controls and counts itself", "leave out --cca and --flows")
-        said = [{**said[0], **one} for one in build.mix(mix)]
-    if flows is not None:
-        if len(said) > 1:
-            refuse("flows", f"{base.name} says its own {len(said)} groups of flows", "leave out --flows, or use --mix")
-        said = [{**said[0], "count": flows}]
-    data["flows"] = [{**one, **flow} for one in said]
-    return api.variants(Scenario.of(data, base.name), ccas)
+    cell = outcome.cells[0]
+    engines.make(cell.engine).write_pcap(cell.scenarios[0], cell.trials[0].seed, file)
 
 
-def _show(groups: Sequence[Sequence[Trial]], cases: Sequence[Scenario], as_json: bool) -> None:
+def _places(outcome: Outcome, out: Path | None, pcap: Path | None, page: Path | None) -> Iterator[str]:
+    """Where the results, the packets and the report are."""
+    from tcpscape import engines
+
+    if out:
+        yield f"kept in {out}, for `tcpscape report`, `compare` and `export`"
+    if pcap:
+        again = "" if engines.make(outcome.cells[0].engine).repeatable else "one more run of "
+        yield f"packets of {again}the first trial: {pcap}"
+    if page:
+        yield f"report: {page}"
+
+
+def _show(outcome: Outcome, as_json: bool) -> None:
+    """Prints every trial as a line of JSON, or the table with what has to be said about it."""
     if as_json:
-        for trials in groups:
-            for trial in trials:
-                print(json.dumps(trial.to_dict(), allow_nan=False, default=float))
+        for trial in outcome.trials:
+            print(json.dumps(trial.to_dict(), allow_nan=False, default=float))
         return
-    screen = tables.console()
-    marks = any(f.delivered_ce for trials in groups for t in trials for f in t.flows)
-    rows = [row for trials in groups for row in _rows(trials, marks=marks)]
-    marked = ("CE marks",) if marks else ()
-    columns = ("cca", "flows", "goodput Mbit/s: median [95 %]", "CV", "retransmits", *marked, "RTT p50 ms", "limited by")
-    many = len(groups[0])
-    screen.print(f"[bold]{cases[0].name}: {cases[0].duration / 1e9:g} s, {many} trial{'s' * (many > 1)} each[/bold]")
-    screen.print(tables.table(columns, rows))
-    if many > 1 and len(groups) > 1:
-        _compare(screen, groups)
-    for trials in groups:
-        if said := tables.hook_cost(trials):
-            screen.print(said)
-    for caveat in sorted({c for trials in groups for t in trials for c in t.caveats}):
+    screen, cells = tables.console(), outcome.cells
+    seconds, count = cells[0].scenarios[0].duration / 1e9, len(cells[0].trials)
+    has_marks = any(flow.delivered_ce for trial in outcome.trials for flow in trial.flows)
+    marks = ("CE marks",) if has_marks else ()
+    columns = ("cca", "flows", "goodput Mbit/s: median [95 %]", "CV", "retransmits", *marks, "RTT p50 ms", "limited by")
+    screen.print(f"[bold]{outcome.name}: {seconds:g} s, {count} trial{'s' * (count > 1)} each[/bold]")
+    screen.print(tables.table(columns, [row for cell in cells for row in _rows(cell.trials, has_marks=has_marks)]))
+    if count > 1:
+        for line in _ratios(cells):
+            screen.print(line)
+    for cell in cells:
+        if cost := tables.hook_cost(cell.trials):
+            screen.print(cost)
+    for caveat in outcome.caveats:
         screen.print(f"caveat: {caveat}")
 
 
-def _rows(trials: Sequence[Trial], *, marks: bool) -> list[tuple[str, ...]]:
+def _rows(trials: Sequence[Trial], *, has_marks: bool) -> list[tuple[str, ...]]:
     """A row for each congestion control in the trials, its flows summed, and one for all where there are several.
 
-    `marks`: with the segments whose delivery was reported with a congestion mark.
+    `has_marks`: with the segments whose delivery was reported with a congestion mark.
     """
     from tcpscape import stats
     from tcpscape.findings.advice import limits
     from tcpscape.stats.estimate import number
 
+    def median(values: Iterable[float]) -> str:
+        return number(stats.median([float(v) for v in values]).value)
+
     rows: list[tuple[str, ...]] = []
-    names = sorted({f.cca for f in trials[0].flows})
-    for name in names:
-        mine = [[f for f in t.flows if f.cca == name] for t in trials]
-        goodputs = [sum(f.goodput_mbps for f in some) for some in mine]
-        resent = stats.median([float(sum(f.retransmits for f in some)) for some in mine])
-        marked = [number(stats.median([float(sum(f.delivered_ce or 0 for f in some)) for some in mine]).value)] if marks else []
-        rtts = [f.rtt_ms.p50 for some in mine for f in some if f.rtt_ms.p50 is not None]
-        held = tables.shares(limits([f for some in mine for f in some]))
-        rtt = number(stats.median(rtts).value) if rtts else "–"
-        spread = tables.percent(stats.cv(goodputs).value)
-        rows.append((name, str(len(mine[0])), stats.median(goodputs).text(), spread, number(resent.value), *marked, rtt, held))
-    if len(names) > 1:
-        total = [t.goodput_mbps for t in trials]
-        rows.append(("all", str(len(trials[0].flows)), stats.median(total).text(), tables.percent(stats.cv(total).value), *[""] * (3 + marks)))
+    ccas = sorted({flow.cca for flow in trials[0].flows})
+    for cca in ccas:
+        groups = [[flow for flow in trial.flows if flow.cca == cca] for trial in trials]
+        flows = [flow for group in groups for flow in group]
+        goodputs = [sum(flow.goodput_mbps for flow in group) for group in groups]
+        retransmits = median(sum(flow.retransmits for flow in group) for group in groups)
+        marks = [median(sum(flow.delivered_ce or 0 for flow in group) for group in groups)] if has_marks else []
+        rtts = [flow.rtt_ms.p50 for flow in flows if flow.rtt_ms.p50 is not None]
+        rtt, spread = median(rtts) if rtts else "–", tables.percent(stats.cv(goodputs).value)
+        rows.append((cca, str(len(groups[0])), stats.median(goodputs).text(), spread, retransmits, *marks, rtt, tables.shares(limits(flows))))
+    if len(ccas) > 1:
+        totals = [trial.goodput_mbps for trial in trials]
+        spread = tables.percent(stats.cv(totals).value)
+        rows.append(("all", str(len(trials[0].flows)), stats.median(totals).text(), spread, *[""] * (3 + has_marks)))
     return rows
 
 
-def _compare(screen: Console, groups: Sequence[Sequence[Trial]]) -> None:
+def _ratios(cells: Sequence[Cell]) -> Iterator[str]:
     """The paired ratio of each congestion control to the first."""
-    from tcpscape import stats
-
-    first = [t.goodput_mbps for t in groups[0]]
-    for trials in groups[1:]:
-        got = stats.ratio([t.goodput_mbps for t in trials], first)
-        screen.print(f"{trials[0].cca} / {groups[0][0].cca}: {got.text()} of the mean goodput, same seeds")
-
-
-def _say_where(store: Store | None, pcap: Path | None, as_json: bool, whose: str) -> None:
-    if as_json:
-        return
-    if store:
-        print(f"kept in {store.root}, for `tcpscape report`, `compare` and `export`")
-    if pcap:
-        print(f"packets of {whose}: {pcap}")
+    for cell in cells[1:]:
+        yield f"{cell.cca} / {cells[0].cca}: {cell.over(cells[0]).text()} of the mean goodput, same seeds"

@@ -56,7 +56,7 @@ def run(
 ) -> None:
     """Run a published study under its own conditions; print our numbers beside the published ones, and its claims."""
     from tcpscape import engines
-    from tcpscape.campaign.execute import Means
+    from tcpscape.campaign.execute import Execution
     from tcpscape.store.results import Store
     from tcpscape.studies import against as contrasts
     from tcpscape.studies import run as runs
@@ -69,13 +69,13 @@ def run(
     checks.expect(asked, [place for p in said.changed({"engines": [engine]}).parts for place in checks.of_cases(p, p.name)])
     root, command = out / name, options.command(context)
     with Store(root) as store, resumable(store), Progress(f"{name} on {engine}") as one, Progress(f"{name} on {against}") as two:
-        means = Means(jobs, store, one.update)
+        execution = Execution(jobs, store, one.update)
         if against is None:
-            result = runs.run(said.changed({"engines": [engine]}), means)
+            result = runs.run(said.changed({"engines": [engine]}), execution)
             _show(result, root, command, report)
             _leave_out(left_out)
             return checks.settle(asked, checks.conditions(result.parts))
-        contrast = contrasts.run(said, engine, against, means, two.update)
+        contrast = contrasts.run(said, engine, against, execution, two.update)
     _show(contrast.ours, root, command, report)
     _show_against(contrast, root)
     _leave_out(left_out)

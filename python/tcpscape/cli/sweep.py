@@ -132,7 +132,7 @@ def _run(campaign: Campaign, store: Store, executor: Executor) -> Outcome:
     from tcpscape.campaign import execute
 
     with Progress(campaign.name) as progress:
-        return execute.run(campaign, execute.Means(store=store, progress=progress.update, executor=executor))
+        return execute.run(campaign, execute.Execution(store=store, progress=progress.update, executor=executor))
 
 
 def _keep(outcome: Outcome, root: Path, command: str) -> None:

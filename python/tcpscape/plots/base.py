@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from tcpscape import metrics
 from tcpscape.campaign.outcome import Cell, Outcome
-from tcpscape.campaign.source import UNNAMED
 from tcpscape.plots import palette
 from tcpscape.plots.palette import Look
+from tcpscape.scenario.options import UNNAMED
 from tcpscape.stats import Estimate
 from tcpscape.studies import known
 from tcpscape.studies.known import Known
@@ -175,7 +175,7 @@ def note(outcome: Outcome, what: str) -> str:
     counts = sorted({len(c.trials) for c in outcome.cells})
     each = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]}–{counts[-1]}"
     fixed = {a: outcome.levels(a)[0] for a in outcome.axes if len(outcome.campaign.axes.get(a, ())) > 1 and len(outcome.levels(a)) == 1}
-    return "; ".join(filter(None, [said(fixed), what, f"{outcome.trials} runs, {each} a cell, engine {outcome.label}"]))
+    return "; ".join(filter(None, [said(fixed), what, f"{outcome.trial_count} runs, {each} a cell, engine {outcome.label}"]))
 
 
 def title(outcome: Outcome, beside: Beside = Beside()) -> str:

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tcpscape.campaign.record import Record
-from tcpscape.campaign.source import UNNAMED
 from tcpscape.errors import StoreError
 from tcpscape.plots import Beside, base
 from tcpscape.report import cells, diagnosis, figures, published, rerun
 from tcpscape.report.figures import Wanted
+from tcpscape.scenario.options import UNNAMED
 from tcpscape.studies import verdicts
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def _facts(record: Record) -> list[tuple[str, str]]:
     profiles = {str(s.kernel.profile): None for o in record.outcomes for c in o.cells for s in c.scenarios}
     seeds = {f"{o.name}: {o.campaign.seeds}" if len(record.parts) > 1 else o.campaign.seeds: None for o in record.outcomes}
     said = {
-        "runs": f"{sum(o.trials for o in record.outcomes)} in {sum(len(o.cells) for o in record.outcomes)} cells",
+        "runs": f"{sum(o.trial_count for o in record.outcomes)} in {sum(len(o.cells) for o in record.outcomes)} cells",
         "engine": ", ".join(versions), "real kernel": ", ".join(kernels), "kernel modelled or asked for": ", ".join(profiles),
         "seeds": "; ".join(seeds), "tcpscape": record.version,
     }  # fmt: skip

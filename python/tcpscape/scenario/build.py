@@ -1,4 +1,4 @@
-"""Scenarios from a few words: the file-less form of the command line, and its small grammars.
+"""The small grammars of the command line: congestion controls, mixtures of flows, seeds.
 
 `--cca cubic,cubic:hystart=off` is CCA[:PARAMETER=VALUE…],…; `--mix "cubic*2,bbr@5s-8s"` is CCA[*COUNT][@START[-STOP]],…; a `;` in a path puts a
 child into the queue before it (the engine's parser reads it); `--seeds 20` is 0…19, `--seeds 5..9` is 5…9 and `--seeds 1,4,7` those three.
@@ -11,7 +11,6 @@ from typing import Any
 
 from tcpscape.controls import spelling
 from tcpscape.errors import refuse
-from tcpscape.scenario.scenario import MAX_FLOWS, Scenario
 
 MAX_SEEDS = 1_000_000
 """Most trials of one condition."""
@@ -74,15 +73,3 @@ def mix(text: str) -> list[dict[str, Any]]:
         flow |= {"stop": stop} if stop else {}
         flows.append(flow)
     return flows
-
-
-def scenario(
-    path: dict[str, Any], *, flows: int = 1, mixture: str | None = None, cca: str = "cubic", flow: dict[str, Any] | None = None, **rest: Any
-) -> Scenario:
-    """A scenario from a path (`forward`, `bottleneck`, `reverse`), who flows on it, what each flow does and the remaining fields."""
-    if not 1 <= flows <= MAX_FLOWS:
-        refuse("flows", f"{flows} flows", f"write 1 to {MAX_FLOWS}")
-    who = mix(mixture) if mixture else [{"cca": cca, "count": flows}]
-    each = {k: v for k, v in (flow or {}).items() if v is not None}
-    fields = {k: v for k, v in {**path, **rest}.items() if v is not None}
-    return Scenario.of({"name": "words", **fields, "flows": [{**each, **f} for f in who]}, "the options")

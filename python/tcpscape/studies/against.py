@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import polars as pl
 
 from tcpscape import stats
-from tcpscape.campaign.execute import Means
+from tcpscape.campaign.execute import Execution
 from tcpscape.campaign.outcome import Cell
 from tcpscape.campaign.runner import Progress
 from tcpscape.errors import StudyError, refuse
@@ -90,16 +90,16 @@ def _named(versions: object) -> str:
     return ", ".join(f"{name} {version}" for name, version in versions.items()) if isinstance(versions, dict) else ""
 
 
-def run(study: Study, engine: str, other: str, means: Means = Means(), progress: Progress | None = None) -> Contrast:
+def run(study: Study, engine: str, other: str, execution: Execution = Execution(), progress: Progress | None = None) -> Contrast:
     """Runs every cell on both engines, as often on the one as on the other; what the second cannot run is refused before the first begins.
 
     `progress` is told of the second engine's runs.
     """
-    one, two = means.make(engine), means.make(other)
+    one, two = execution.make(engine), execution.make(other)
     if (one.name, one.version) == (two.name, two.version):
         refuse("against", f"{two.name} {two.version} against itself", "name another engine or kernel", StudyError)
     for part in study.parts:
         for case in part.cases():
             two.check(case.scenario)
-    ours = runs.run(study.changed({"engines": [engine]}), means)
-    return Contrast(ours, runs.run(study.changed({"engines": [other]}), replace(means, progress=progress)))
+    ours = runs.run(study.changed({"engines": [engine]}), execution)
+    return Contrast(ours, runs.run(study.changed({"engines": [other]}), replace(execution, progress=progress)))

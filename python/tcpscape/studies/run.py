@@ -12,7 +12,7 @@ import polars as pl
 from tcpscape import metrics
 from tcpscape.campaign import axes, derive, execute
 from tcpscape.campaign.campaign import Campaign
-from tcpscape.campaign.execute import Means
+from tcpscape.campaign.execute import Execution
 from tcpscape.campaign.outcome import Cell, Outcome
 from tcpscape.campaign.record import Record
 from tcpscape.errors import StudyError
@@ -76,7 +76,7 @@ class Result:
     @property
     def trials(self) -> int:
         """Trials in all."""
-        return sum(o.trials for o in self.parts.values())
+        return sum(o.trial_count for o in self.parts.values())
 
     @property
     def caveats(self) -> tuple[str, ...]:
@@ -148,9 +148,9 @@ def _plain(row: Row) -> dict[str, object]:
     return said | {"ratio": row.ratio, "valid": all(k.valid for k in (row.published, row.raw) if k), "note": "; ".join(notes)}
 
 
-def run(study: Study, means: Means = Means()) -> Result:
+def run(study: Study, execution: Execution = Execution()) -> Result:
     """Runs every part; what the metrics of its claims and of its published numbers need of a trial is kept."""
-    return Result(study, {part.name: execute.run(_with_metrics(study, part), means) for part in study.parts})
+    return Result(study, {part.name: execute.run(_with_metrics(study, part), execution) for part in study.parts})
 
 
 def _with_metrics(study: Study, part: Campaign) -> Campaign:

@@ -1,0 +1,98 @@
+"""A scenario from a few options: a path in tc's words, who flows on it and what each flow does; and the same over a scenario that there is.
+
+These are the options of `tcpscape run` and of :func:`tcpscape.run`. An option that is None is not given: it leaves what the scenario says, or the
+default.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tcpscape.errors import refuse
+from tcpscape.scenario.build import mix as mixture
+from tcpscape.scenario.scenario import MAX_FLOWS, Scenario
+
+UNNAMED = "words"
+"""Name of a scenario that options alone make."""
+
+
+@dataclass(frozen=True)
+class ScenarioOptions:
+    """What a user may say of one scenario without a file."""
+
+    path: Mapping[str, Any] = field(default_factory=dict)
+    """`forward`, `bottleneck`, `reverse` → tc's words, or hops as a scenario has them."""
+    flows: int | None = None
+    """Flows in a trial, all alike."""
+    mix: str | None = None
+    """Flows under several congestion controls in one trial, `cubic*2,bbr@5s`: instead of `flows` and of congestion controls to compare."""
+    flow: Mapping[str, Any] = field(default_factory=dict)
+    """Fields of every flow: `rcvbuf`, `app`, `read`, …"""
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    """Other fields of the scenario: `duration`, `kernel`, `ecn`, …"""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether they say nothing of a path or of its flows."""
+        return not (_given(self.path) or _given(self.flow) or self.flows or self.mix)
+
+    def scenario(self, *, compared: bool = False) -> Scenario:
+        """The scenario that the options alone make; `compared`: its flows will run under several congestion controls, one trial each.
+
+        :raises ScenarioError: one line that names the option that is wrong.
+        """
+        self._check_mix(compared)
+        flows = mixture(self.mix) if self.mix else [{"cca": "cubic", "count": self._count(self.flows or 1)}]
+        each = _given(self.flow)
+        fields = {"name": UNNAMED, **_given(self.path), **_given(self.fields), "flows": [{**each, **flow} for flow in flows]}
+        return Scenario.of(fields, "the options")
+
+    def over(self, base: Scenario, *, compared: bool = False) -> Scenario:
+        """The scenario `base` with what the options change.
+
+        :raises ScenarioError: one line that names the option that is wrong.
+        """
+        self._check_mix(compared)
+        flows = [flow.model_dump(mode="json", exclude_defaults=True) for flow in base.flows]
+        if self.mix:
+            flows = [{**flows[0], **flow} for flow in mixture(self.mix)]
+        if self.flows is not None:
+            if len(flows) > 1:
+                refuse("flows", f"{base.name} says its own {len(flows)} groups of flows", "leave out --flows, or use --mix")
+            flows = [{**flows[0], "count": self.flows}]
+        each = _given(self.flow)
+        fields = base.to_dict() | _given(self.path) | _given(self.fields)
+        return Scenario.of({**fields, "flows": [{**flow, **each} for flow in flows]}, base.name)
+
+    def _check_mix(self, compared: bool) -> None:
+        if self.mix and (compared or self.flows is not None):
+            refuse("mix", "it says congestion controls and counts itself", "leave out --cca and --flows")
+
+    @staticmethod
+    def _count(flows: int) -> int:
+        if not 1 <= flows <= MAX_FLOWS:
+            refuse("flows", f"{flows} flows", f"write 1 to {MAX_FLOWS}")
+        return flows
+
+
+def _given(options: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def scenario(
+    path: Mapping[str, Any],
+    *,
+    cca: str | None = None,
+    flows: int | None = None,
+    mix: str | None = None,
+    flow: Mapping[str, Any] | None = None,
+    **fields: Any,
+) -> Scenario:
+    """A scenario from a path (`forward`, `bottleneck`, `reverse`) and options in one call; `fields` are further fields of the scenario.
+
+    :raises ScenarioError: one line that names the option that is wrong.
+    """
+    base = ScenarioOptions(path, flows, mix, flow or {}, fields).scenario(compared=cca is not None)
+    return base if cca is None else base.with_cca(cca)
