@@ -13,7 +13,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from tcpscape import stats
+from tcpscape.campaign.campaign import Campaign
 from tcpscape.errors import refuse
+from tcpscape.scenario import build
 from tcpscape.stats import Estimate
 
 Metric = Callable[[Sequence[float]], Estimate]
@@ -74,6 +76,17 @@ class Repetition:
     def estimate(self, values: Sequence[float]) -> Estimate:
         """The estimate to report when runs were added until they sufficed: the metric's, its interval widened for having looked several times."""
         return widened(self.metric(values))
+
+
+def repetition(campaign: Campaign) -> Repetition | None:
+    """When a cell of the campaign has enough runs: its metric's median is as precise as asked; None where the number of seeds is fixed."""
+    if campaign.precision is None:
+        return None
+    seeds = build.seeds(campaign.seeds)
+    if seeds != list(range(len(seeds))):
+        refuse("seeds", f"{campaign.seeds!r} does not count from 0, and precision adds seeds to the first ones", "write how many to begin with")
+    least = max(LEAST, len(seeds))
+    return Repetition(campaign.precision, least, max(least, campaign.max_seeds), stats.median)
 
 
 def widened(estimate: Estimate) -> Estimate:

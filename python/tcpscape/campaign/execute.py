@@ -9,8 +9,8 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from tcpscape import engines, metrics, stats
-from tcpscape.campaign.adaptive import LEAST, Repetition, repeat
+from tcpscape import engines, metrics
+from tcpscape.campaign.adaptive import Repetition, repeat, repetition
 from tcpscape.campaign.campaign import Campaign, Case
 from tcpscape.campaign.executors.local import Executor
 from tcpscape.campaign.outcome import Outcome, gather
@@ -52,17 +52,6 @@ def run(campaign: Campaign, execution: Execution = Execution()) -> Outcome:
     rule, seeds, runner = repetition(campaign), build.seeds(campaign.seeds), _CaseRunner(campaign, cases, by_name, execution)
     trials = _repeated(runner, rule) if rule else runner.run([(place, seeds) for place in range(len(cases))])
     return gather(campaign, cases, trials, {name: engine.version for name, engine in by_name.items()})
-
-
-def repetition(campaign: Campaign) -> Repetition | None:
-    """When a cell of the campaign has enough runs: its metric's median is as precise as asked; None where the number of seeds is fixed."""
-    if campaign.precision is None:
-        return None
-    seeds = build.seeds(campaign.seeds)
-    if seeds != list(range(len(seeds))):
-        refuse("seeds", f"{campaign.seeds!r} does not count from 0, and precision adds seeds to the first ones", "write how many to begin with")
-    least = max(LEAST, len(seeds))
-    return Repetition(campaign.precision, least, max(least, campaign.max_seeds), stats.median)
 
 
 def _repeated(runner: _CaseRunner, rule: Repetition) -> list[list[Trial]]:

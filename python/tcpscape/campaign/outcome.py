@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tcpscape import metrics, stats
 from tcpscape.campaign import axes
-from tcpscape.campaign.adaptive import widened
+from tcpscape.campaign.adaptive import repetition, widened
 from tcpscape.campaign.axes import Value
 from tcpscape.campaign.campaign import Campaign, Case
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.stats import Estimate
+from tcpscape.store.results import flow_rows
+from tcpscape.tables import Table, percent
 from tcpscape.trial import Trial
 
 if TYPE_CHECKING:
@@ -38,7 +41,7 @@ class Cell:
     @property
     def trials(self) -> tuple[Trial, ...]:
         """Every trial, scenario by scenario, seeds in order."""
-        return tuple(t for some in self.runs for t in some)
+        return tuple(t for trials in self.runs for t in trials)
 
     def values(self, metric: str = "goodput") -> tuple[float, ...]:
         """The metric of each trial, in the order of `trials`; NaN where the engine does not see it."""
@@ -59,7 +62,11 @@ class Cell:
 
     def paired(self, other: Cell) -> bool:
         """Whether its runs and the other's are those of the same seeds on the same engine, one by one."""
-        return self.engine == other.engine and [[t.seed for t in some] for some in self.runs] == [[t.seed for t in some] for some in other.runs]
+        return self.engine == other.engine and self._seeds == other._seeds
+
+    @property
+    def _seeds(self) -> list[list[int]]:
+        return [[t.seed for t in trials] for trials in self.runs]
 
     def over(self, other: Cell, metric: str = "goodput") -> Estimate:
         """Its mean of a metric over the other's; runs of the same seeds are compared as pairs."""
@@ -79,8 +86,29 @@ class Cell:
 
 
 @dataclass(frozen=True)
+class CellSummary:
+    """A cell in numbers: what tables show of it."""
+
+    cell: Cell
+    median: Estimate
+    """Of the campaign's metric; where runs were added until they sufficed, its interval accounts for that."""
+    cv: Estimate
+    """Coefficient of variation of the metric, a fraction."""
+    is_precise: bool
+    """Whether the median is as precise as asked; where nothing was asked, it is."""
+
+
+WIDE = "*"
+"""Marks a cell whose interval is wider than asked."""
+
+
+@dataclass(frozen=True, repr=False)
 class Outcome:
-    """A campaign that was run."""
+    """A campaign that was run: its cells with their trials.
+
+    In a notebook it shows a table, one row for each cell. :meth:`frame` and :meth:`flows` give Polars frames, :meth:`find` and
+    :meth:`select` cells.
+    """
 
     campaign: Campaign
     cells: tuple[Cell, ...]
@@ -130,9 +158,9 @@ class Outcome:
 
     def levels(self, axis: str, cells: Iterable[Cell] | None = None) -> tuple[str, ...]:
         """The values on an axis: words in their order, quantities from the lowest."""
-        found = dict.fromkeys(c.at[axis] for c in (self.cells if cells is None else cells) if axis in c.at)
-        read = [axes.read(text) for text in found]
-        return tuple(found) if any(v.is_word for v in read) else tuple(v.text for v in sorted(read, key=lambda v: v.number))
+        texts = dict.fromkeys(c.at[axis] for c in (self.cells if cells is None else cells) if axis in c.at)
+        values = [axes.read(text) for text in texts]
+        return tuple(texts) if any(v.is_word for v in values) else tuple(v.text for v in sorted(values, key=lambda v: v.number))
 
     def select(self, cca: str | None = None, engine: str | None = None, **at: str) -> tuple[Cell, ...]:
         """The cells at these values."""
@@ -140,14 +168,14 @@ class Outcome:
 
     def find(self, cca: str | None = None, engine: str | None = None, **at: str) -> Cell | None:
         """The only cell at these values; None where there is none or several."""
-        found = self.select(cca, engine, **at)
-        return found[0] if len(found) == 1 else None
+        cells = self.select(cca, engine, **at)
+        return cells[0] if len(cells) == 1 else None
 
     def curve(self, axis: str, cca: str | None = None, engine: str | None = None, **at: str) -> tuple[Cell, ...]:
         """The cells along an axis, from its lowest value; all else fixed by the caller."""
-        found = [c for c in self.select(cca, engine, **at) if axis in c.at]
-        order = {text: i for i, text in enumerate(self.levels(axis, found))}
-        return tuple(sorted(found, key=lambda c: order[c.at[axis]]))
+        cells = [c for c in self.select(cca, engine, **at) if axis in c.at]
+        order = {text: i for i, text in enumerate(self.levels(axis, cells))}
+        return tuple(sorted(cells, key=lambda c: order[c.at[axis]]))
 
     def base(self, cell: Cell, axis: str) -> Cell:
         """The cell at the axis' lowest value, everything else alike: what retention is measured against."""
@@ -158,31 +186,70 @@ class Outcome:
         """Mean over the mean at the axis' lowest value; runs of the same seeds are paired."""
         return cell.over(self.base(cell, axis), metric)
 
-    def frame(self, some: Iterable[str] = ()) -> pl.DataFrame:
+    def frame(self, metric_names: Iterable[str] = ()) -> pl.DataFrame:
         """One row for each cell: where it stands, and of each metric (default: the campaign's) n, median, mean and CV with intervals."""
         import polars as pl
 
-        wanted = tuple(some) or (self.campaign.metric,)
-        return pl.DataFrame([_row(c, wanted) for c in self.cells], infer_schema_length=None)
+        names = tuple(metric_names) or (self.campaign.metric,)
+        return pl.DataFrame([_row(c, names) for c in self.cells], infer_schema_length=None)
+
+    def flows(self) -> pl.DataFrame:
+        """One row for each flow of each trial: `goodput_mbps`, `rtt_ms_p50`, `limited_by_cwnd`, …"""
+        return flow_rows(self.trials)
+
+    def summaries(self) -> tuple[CellSummary, ...]:
+        """Every cell in numbers, in the order of the campaign."""
+        rule, name = repetition(self.campaign), self.campaign.metric
+        return tuple(CellSummary(c, c.median(name), c.cv(name), rule is None or rule.reached(c.values(name))) for c in self.cells)
+
+    def table(self, summaries: Sequence[CellSummary] = ()) -> Table:
+        """A row for each cell: where it stands, the median of the campaign's metric with its interval, CV and number of runs."""
+        cells, metric = summaries or self.summaries(), metrics.find(self.campaign.metric)
+        levels = {axis: list(dict.fromkeys(c.at[axis] for c in self.cells)) for axis in self.axes}
+        fixed, varied = {a: v[0] for a, v in levels.items() if len(v) == 1}, [a for a, v in levels.items() if len(v) > 1]
+        engine = ["engine"] * (len(self.versions) > 1)
+        unit = f" {metric.unit}" if metric.unit not in ("", "1") else ""
+        columns = (*varied, *engine, "cca", f"{metric.name}{unit}: median [95 %]", "CV", "n")
+        rows = []
+        for s in cells:
+            place = [*(s.cell.at[a] for a in varied), *([s.cell.engine] if engine else []), s.cell.cca]
+            rows.append((*place, s.median.text() + ("" if s.is_precise else f" {WIDE}"), percent(s.cv.value), str(len(s.cell.trials))))
+        title = ", ".join([f"{self.name}: {metric.name}", *(f"{name} {value}" for name, value in fixed.items()), self.label])
+        return Table(columns, rows, len(columns) - 3, title, tuple(self._notes(cells)))
+
+    def _notes(self, cells: Sequence[CellSummary]) -> Iterator[str]:
+        """What has to be said about the table."""
+        rule = repetition(self.campaign)
+        if rule and (wide := sum(not s.is_precise for s in cells)):
+            yield f"{WIDE} {wide} of {len(cells)} cells stopped at {rule.cap} runs, wider than ± {percent(rule.precision, 1)}"
+        if any(math.isinf(end) for s in cells for end in (s.median.low, s.median.high)):
+            yield "∞: so few runs cannot bound a median; give more --seeds"
+        for caveat in dict.fromkeys((*self.caveats, *(s.median.caveat for s in cells if s.median.caveat))):
+            yield f"caveat: {caveat}"
+
+    def __repr__(self) -> str:
+        return self.table().text()
+
+    def _repr_html_(self) -> str:
+        return self.table().html()
 
 
-def _row(cell: Cell, wanted: tuple[str, ...]) -> dict[str, Any]:
+def _row(cell: Cell, metric_names: tuple[str, ...]) -> dict[str, Any]:
     row: dict[str, Any] = {"engine": cell.engine, "cca": cell.cca, **cell.at, "n": len(cell.trials)}
-    for name in wanted:
-        for said, got in (("median", cell.median(name)), ("mean", cell.mean(name)), ("cv", cell.cv(name))):
-            row |= {f"{name}_{said}": got.value, f"{name}_{said}_low": got.low, f"{name}_{said}_high": got.high}
+    for name in metric_names:
+        for statistic, estimate in (("median", cell.median(name)), ("mean", cell.mean(name)), ("cv", cell.cv(name))):
+            row |= {f"{name}_{statistic}": estimate.value, f"{name}_{statistic}_low": estimate.low, f"{name}_{statistic}_high": estimate.high}
     return row
 
 
 def gather(campaign: Campaign, cases: Iterable[Case], runs: Iterable[Iterable[Trial]], versions: Mapping[str, str]) -> Outcome:
     """The outcome of a campaign from its cases and the trials of each, in the same order; pooled cases become one cell."""
-    found: dict[tuple[Any, ...], list[tuple[Case, tuple[Trial, ...]]]] = {}
+    pooled: dict[tuple[Any, ...], list[tuple[Case, tuple[Trial, ...]]]] = {}
     for case, trials in zip(cases, runs, strict=True):
-        key = (case.engine, case.cca, *sorted(case.at.items()))
-        found.setdefault(key, []).append((case, tuple(trials)))
+        pooled.setdefault((case.engine, case.cca, *sorted(case.at.items())), []).append((case, tuple(trials)))
     precise = campaign.precision is not None
-    cells = [
-        Cell(first.at, first.cca, first.engine, tuple(c.scenario for c, _ in some), tuple(t for _, t in some), precise)
-        for some in found.values() for first in [some[0][0]]
-    ]
+    cells = []
+    for members in pooled.values():
+        first = members[0][0]
+        cells.append(Cell(first.at, first.cca, first.engine, tuple(c.scenario for c, _ in members), tuple(t for _, t in members), precise))
     return Outcome(campaign, tuple(cells), dict(versions))

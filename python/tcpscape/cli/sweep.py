@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,10 +14,9 @@ from tcpscape.cli.progress import Progress, resumable
 from tcpscape.errors import refuse
 
 if TYPE_CHECKING:
-    from tcpscape.campaign.campaign import Campaign
-    from tcpscape.campaign.executors.local import Executor
-    from tcpscape.campaign.outcome import Outcome
-    from tcpscape.store.results import Store
+    import polars as pl
+
+    from tcpscape.campaign.outcome import CellSummary, Outcome
 
 DEFAULT_OUT = Path("out")
 TABLE = "cells.csv"
@@ -68,75 +68,91 @@ def sweep(
     A condition is one value, a list (24,50,100ms) or a range (0..24ms/4ms, 1..100mbit/x10): several values make an axis.
     Results are kept: a sweep that was interrupted or killed goes on with the same command, one that is repeated runs nothing.
     """
-    from tcpscape.campaign import executors, source
+    from tcpscape.campaign import execute, executors, record, source
     from tcpscape.cli import report as reports
-    from tcpscape.cli import sweep_tables
     from tcpscape.store.results import Store
 
     given = context.params
-    words = {name: str(given[name]) for name in AXES if given[name] is not None}
-    more = _axes(axis or [])
-    if twice := sorted(words.keys() & more.keys()):
+    fields = {name: str(given[name]) for name in AXES if given[name] is not None}
+    others = _axes(axis or [])
+    if twice := sorted(fields.keys() & others.keys()):
         refuse("axis", f"{twice[0]} is said by --{twice[0].replace('_', '-')} too", "say it once")
-    campaign = source.campaign(what, words | more, _fields(given, cca))
+    campaign = source.campaign(what, fields | others, _campaign_fields(given, cca))
     expected = checks.read(check)
     checks.expect(expected, checks.of_cases(campaign))
     root = out or DEFAULT_OUT / f"sweep-{campaign.name}"
-    where = executors.make(executor, jobs)
+    place = executors.make(executor, jobs)
     with Store(root) as store:
-        with resumable(store):
-            outcome = _run(campaign, store, where)
-        measured = sweep_tables.measure(outcome)
-        tables.keep(sweep_tables.frame(outcome, measured), root / TABLE)
-        _keep(outcome, root, options.command(context))
+        with resumable(store), Progress(campaign.name) as progress:
+            outcome = execute.run(campaign, execute.Execution(store=store, progress=progress.update, executor=place))
+        cells = outcome.summaries()
+        tables.keep(_frame(outcome, cells), root / TABLE)
+        record.save(record.Record("sweep", outcome.name, options.command(context), {"": outcome}), root)
     page = reports.write(root) if report else None
     if as_json:
-        for line in sweep_tables.lines(outcome, measured):
+        for line in _lines(outcome, cells):
             print(json.dumps(line, allow_nan=False))
-        return checks.settle(expected, checks.conditions({"": outcome}), as_json=True)
-    screen = tables.console()
-    for part in sweep_tables.parts(outcome, measured):
-        screen.print(part)
-    print(sweep_tables.reused(outcome, store.saved, root))
-    if page:
-        print(f"report: {page}")
-    checks.settle(expected, checks.conditions({"": outcome}))
+    else:
+        tables.show(outcome.table(cells))
+        print(_count(outcome, store.saved, root))
+        if page:
+            print(f"report: {page}")
+    checks.settle(expected, checks.conditions({"": outcome}), as_json=as_json)
 
 
-def _axes(said: list[str]) -> dict[str, str]:
-    """`--axis NAME=VALUES`, as often as said."""
-    found: dict[str, str] = {}
-    for text in said:
+def _axes(texts: list[str]) -> dict[str, str]:
+    """`--axis NAME=VALUES`, as often as it is given."""
+    axes: dict[str, str] = {}
+    for text in texts:
         name, equals, values = text.partition("=")
-        if not equals or not name.strip() or name.strip() in found:
+        if not equals or not name.strip() or name.strip() in axes:
             refuse("axis", f"{text!r} is not NAME=VALUES, each name once", "write for example --axis mtu=1500,9000")
-        found[name.strip()] = values
-    return found
+        axes[name.strip()] = values
+    return axes
 
 
-def _fields(given: dict[str, Any], cca: str | None) -> dict[str, Any]:
+def _campaign_fields(given: dict[str, Any], cca: str | None) -> dict[str, Any]:
     """Fields of a campaign from the options that were given."""
     from tcpscape import engines
     from tcpscape.scenario import build
 
     names = build.names(given["engine"], "engine") if given["engine"] is not None else []
-    said = {name: given[name] for name in ("seeds", "precision", "max_seeds", "metric", "samples") if given[name] is not None}
+    fields = {name: given[name] for name in ("seeds", "precision", "max_seeds", "metric", "samples") if given[name] is not None}
     if names:
-        said["engines"] = tuple(names)
+        fields["engines"] = tuple(names)
     if cca is not None:
-        said["cca"] = tuple(options.ccas(cca, engines.make(names[0] if names else "model")))
-    return said
+        fields["cca"] = tuple(options.ccas(cca, engines.make(names[0] if names else "model")))
+    return fields
 
 
-def _run(campaign: Campaign, store: Store, executor: Executor) -> Outcome:
-    from tcpscape.campaign import execute
+def _lines(outcome: Outcome, cells: Sequence[CellSummary]) -> Iterator[dict[str, Any]]:
+    """A line of `--json` for each cell; what is not finite is null."""
+    for s in cells:
+        caveats = {c for t in s.cell.trials for c in t.caveats} | ({s.median.caveat} - {""})
+        yield {
+            "name": outcome.name, "engine": s.cell.engine, "version": outcome.versions[s.cell.engine], "at": dict(s.cell.at), "cca": s.cell.cca,
+            "metric": outcome.campaign.metric, "unit": s.median.unit, "n": len(s.cell.trials), "median": s.median.plain(), "cv": s.cv.plain(),
+            "reached": s.is_precise, "caveats": sorted(caveats),
+        }
 
-    with Progress(campaign.name) as progress:
-        return execute.run(campaign, execute.Execution(store=store, progress=progress.update, executor=executor))
+
+def _frame(outcome: Outcome, cells: Sequence[CellSummary]) -> pl.DataFrame:
+    """The same as a table."""
+    import polars as pl
+
+    rows = []
+    for line in _lines(outcome, cells):
+        row = {k: line[k] for k in ("engine", "version")} | line["at"] | {k: line[k] for k in ("cca", "metric", "unit", "n")}
+        for name in ("median", "cv"):
+            row |= {name: line[name]["value"], f"{name}_low": line[name]["low"], f"{name}_high": line[name]["high"]}
+        rows.append(row | {"reached": line["reached"]})
+    return pl.DataFrame(rows, infer_schema_length=None)
 
 
-def _keep(outcome: Outcome, root: Path, command: str) -> None:
-    """The manifest, beside the trials."""
-    from tcpscape.campaign import record
-
-    record.save(record.Record("sweep", outcome.name, command, {"": outcome}), root)
+def _count(outcome: Outcome, ran: int, root: Path) -> str:
+    """How many trials ran, how many were kept already, and where all of them are."""
+    every = len({t.address for cell in outcome.cells for t in cell.trials})
+    if not ran:
+        return f"nothing ran: {f'all {every} trials were' if every > 1 else 'the trial was'} kept in {root}"
+    before = f", {every - ran} were kept already" if every > ran else ""
+    return f"{every} trial{'s' * (every > 1)}: {ran} ran{before}; kept in {root}"

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
+
+from tcpscape.tables import PLAIN_WIDTH, Table, percent
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     import polars as pl
     from rich.console import Console
-    from rich.table import Table
+    from rich.table import Table as RichTable
 
     from tcpscape.trial import Trial
 
-WIDTH_WITHOUT_TERMINAL = 150
+__all__ = ["console", "hook_cost", "keep", "percent", "shares", "show", "table"]
 
 
 def console() -> Console:
@@ -23,19 +24,21 @@ def console() -> Console:
     from rich.console import Console
 
     screen = Console(highlight=False)
-    return screen if screen.is_terminal else Console(highlight=False, width=WIDTH_WITHOUT_TERMINAL)
+    return screen if screen.is_terminal else Console(highlight=False, width=PLAIN_WIDTH)
 
 
-def table(columns: Sequence[str], rows: Iterable[Sequence[Any]], left: int = 1) -> Table:
-    """A plain table; the first `left` columns are text, the others numbers."""
-    from rich.table import Table
+def table(columns: Sequence[str], rows: Iterable[Sequence[Any]], left: int = 1) -> RichTable:
+    """A plain table for the terminal; the first `left` columns are text, the others numbers."""
+    return Table(columns, [[str(cell) for cell in row] for row in rows], left).rich()
 
-    made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for i, name in enumerate(columns):
-        made.add_column(name, justify="left" if i < left else "right", no_wrap=i >= left)
-    for row in rows:
-        made.add_row(*(str(cell) for cell in row))
-    return made
+
+def show(table: Table) -> None:
+    """Prints a table with its title and its notes."""
+    screen = console()
+    screen.print(f"[bold]{table.title}[/bold]")
+    screen.print(table.rich())
+    for note in table.notes:
+        screen.print(note)
 
 
 def keep(frame: pl.DataFrame, file: Path) -> None:
@@ -49,13 +52,6 @@ def keep(frame: pl.DataFrame, file: Path) -> None:
         file.write_text(frame.write_csv(), "utf-8")
     except OSError as e:
         raise cannot_write(file, e) from None
-
-
-def percent(fraction: float | None, digits: int = 0) -> str:
-    """`12 %`; ∞ without a bound."""
-    if fraction is None or math.isnan(fraction):
-        return "–"
-    return "∞" if math.isinf(fraction) else f"{100 * fraction:.{digits}f} %"
 
 
 def shares(limited_by: dict[str, float], least: float = 0.05) -> str:
