@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from tcpscape import stats
 from tcpscape.metrics import samples
-from tcpscape.metrics.shares import index
+from tcpscape.metrics.flows import jain_index
 from tcpscape.stats import Estimate
 from tcpscape.trial import Trial
 
@@ -158,8 +158,8 @@ def measure(trial: Trial, groups: Sequence[Group] | None = None) -> Sharing:
     shared = [float(single[list(g.flows)].sum()) for g in some] if known else []
     seconds = _seconds(trial, some, when)
     return Sharing(
-        some, _parts(rates, len(some)), _parts(shared, len(some)), when, index([trial.flows[i].goodput_mbps for g in some for i in g.flows]),
-        index([float(single[i]) for g in some for i in g.flows]) if known else math.nan, settled(seconds, fair(some)),
+        some, _parts(rates, len(some)), _parts(shared, len(some)), when, jain_index([trial.flows[i].goodput_mbps for g in some for i in g.flows]),
+        jain_index([float(single[i]) for g in some for i in g.flows]) if known else math.nan, settled(seconds, fair(some)),
         settled(seconds, _final(seconds)), tuple(starvation(trial)), tuple(stages(trial, some)),
     )  # fmt: skip
 
@@ -238,7 +238,7 @@ def stages(trial: Trial, groups: Sequence[Group]) -> list[Stage]:
         if stop - start > TOGETHER_S and running:
             each = samples.rates(trial, np.array([start, stop]))[:, 0]
             mine = tuple(float(each[list(g.flows)].sum()) for g in groups)
-            found.append(Stage(start, stop, running, mine, index([float(each[i]) for i in running])))
+            found.append(Stage(start, stop, running, mine, jain_index([float(each[i]) for i in running])))
     return found
 
 

@@ -23,8 +23,6 @@ from tcpscape.trial import Trial
 if TYPE_CHECKING:
     import polars as pl
 
-SAYS = {"retransmits": ("retransmits", "retransmit_rate")}
-"""Columns that a source may not say although a trial has a number there, and the metrics that are made of them."""
 VERDICTS = {
     "different": "they differ", "slightly different": "they differ, the means by less than 5 %", "alike": "no difference: the means are within 5 %",
     "undecided": "undecided: too few measurements to tell",
@@ -126,7 +124,7 @@ def values(source: Source, metric: str) -> tuple[Values, ...]:
     if source.table is not None:
         return _of_table(source, source.table, metric)
     found = metric_of(metric)
-    if any(c in source.unknown and found.name.partition(":")[0] in SAYS[c] for c in SAYS):
+    if source.unknown.intersection(found.reads):
         refuse(source.path, f"does not say {found.name}", "choose another --metric")
     made = [_values(g, found.of) for g in source.groups]
     if not any(v.numbers for v in made):

@@ -17,7 +17,7 @@ from tcpscape.controls import spelling
 from tcpscape.interchange import base
 from tcpscape.interchange.base import InterchangeError
 from tcpscape.interchange.flent_read import COLUMNS, PING
-from tcpscape.metrics.shares import index
+from tcpscape.metrics.flows import jain_index
 from tcpscape.trial import FlowResult, Trial
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def _together(each: Sequence[Sequence[float | None]]) -> dict[str, list[float | 
         known = [v for v in step if v is not None]
         total.append(sum(known) if known else None)
         mean.append(sum(known) / len(known) if known else None)
-        fair.append(index(known) if any(known) else None)
+        fair.append(jain_index(known) if any(known) else None)
     return {"TCP upload sum": total, "TCP upload avg": mean, "TCP upload fairness": fair}
 
 

@@ -32,7 +32,7 @@ class Judge:
     @classmethod
     def read(cls, said: Sequence[str] | None, metric: str) -> Judge:
         """Reads them, for a comparison of `metric`; one that makes no sense is refused."""
-        known = {name: Metric(name, unit_of(metric) if name == "difference" else "1", f"{name} of A and B", _never) for name in OF_BOTH}
+        known = {name: Metric(name, unit_of(metric) if name == "difference" else "1", f"{name} of A and B", _never, "neither") for name in OF_BOTH}
         asked = tuple(checks.read(text, known) for text in said or ())
         for check in asked:
             if check.metric.name in OF_BOTH and check.stat not in STATS:

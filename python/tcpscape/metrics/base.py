@@ -1,10 +1,10 @@
-"""What a metric is: a name, a unit, what it says, a function of a trial, and what of the trial has to be kept for it."""
+"""The type of a metric, and the part of a trial that belongs to some of its flows."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from tcpscape.controls.spelling import name_of
 from tcpscape.trial import Trial
@@ -13,12 +13,15 @@ if TYPE_CHECKING:
     import polars as pl
 
 UNKNOWN = float("nan")
-"""What a metric says where the source of a trial cannot see it."""
+"""The value of a metric where the source of a trial cannot see it."""
+
+Better = Literal["more", "less", "neither"]
+"""Which of two values of a metric is preferable; `neither` where a metric describes and does not judge."""
 
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What has to be kept of a trial besides its summary, in the words of `engines.Capture`. Intervals in ns; 0 is none."""
+    """What has to be kept of a trial besides its summary, as the fields of `engines.Capture` are called. Intervals in ns; 0 is none."""
 
     samples_ns: int = 0
     queue_samples_ns: int = 0
@@ -26,9 +29,9 @@ class Needs:
 
     @classmethod
     def of(cls, metrics: Iterable[Metric]) -> Needs:
-        """What suffices for all of them: the shortest interval that one asks for."""
-        some = [m.needs for m in metrics]
-        return cls(_shortest(n.samples_ns for n in some), _shortest(n.queue_samples_ns for n in some), any(n.packets for n in some))
+        """What suffices for all of the metrics: the shortest sampling interval that any of them needs."""
+        needs = [m.needs for m in metrics]
+        return cls(_shortest(n.samples_ns for n in needs), _shortest(n.queue_samples_ns for n in needs), any(n.packets for n in needs))
 
 
 def _shortest(intervals: Iterable[int]) -> int:
@@ -37,19 +40,41 @@ def _shortest(intervals: Iterable[int]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A number of a trial; NaN where its source cannot see it."""
+    """A number of a trial, and everything that other modules have to know about it: no module compares the names of metrics.
+
+    A metric is computed from one trial. Over several trials a :class:`tcpscape.stats.Statistic` (mean, median, cv, …) turns its values into
+    an estimate; the interval and the relative standard error belong to the statistic, whose unit is `statistic.unit_of(metric.unit)`.
+    """
 
     name: str
     unit: str
+    """`1` is a plain number: a fraction, a ratio or a count of events."""
     about: str
+    """What the metric is, as one phrase for lists and captions."""
     of: Callable[[Trial], float]
+    """Computes the metric; :data:`UNKNOWN` where the source of the trial cannot see it."""
+    better: Better
+    """Whether more or less of it is preferable: what ranks, verdicts and colours go by."""
     needs: Needs = Needs()
+    """What has to be kept of a trial for it."""
     of_flows: bool = True
-    """Whether it may be asked of some of the flows alone (`goodput:bbr`)."""
+    """Whether it can be restricted to the flows of one congestion control (`goodput:bbr`)."""
+    least_flows: int = 1
+    """Fewest flows of a trial for which it is informative: 2 for a metric of how flows share, which is 1 for any single flow."""
+    reads: tuple[str, ...] = ()
+    """Fields of a flow's result that hold a number in every trial, although a recording from another program may not contain it. A reader of
+    such recordings refuses the metric where one of these fields was missing."""
+
+    @property
+    def printed_unit(self) -> str:
+        """The unit as printed behind a value; empty for a plain number."""
+        return "" if self.unit == "1" else self.unit
 
     def within(self, cca: str) -> Metric:
-        """The same of the flows under one congestion control, `cubic` or `cubic:hystart=0`."""
-        return replace(self, name=f"{self.name}:{cca}", about=f"{self.about}, {cca} alone", of=lambda trial: self.of(only(trial, cca)))
+        """The same metric of the flows under one congestion control, `cubic` or `cubic:hystart=0`."""
+        return replace(
+            self, name=f"{self.name}:{cca}", about=f"{self.about}, {cca} alone", of=lambda trial: self.of(only(trial, cca)), least_flows=1
+        )
 
 
 def under(trial: Trial, cca: str) -> list[int]:
@@ -60,19 +85,19 @@ def under(trial: Trial, cca: str) -> list[int]:
 def only(trial: Trial, cca: str) -> Trial:
     """The trial with the flows under `cca` alone (a label, or a name that stands for all its settings), numbered anew from 0.
 
-    Flows that no scenario has make an empty trial; queues stay those of all flows.
+    A congestion control that no flow has gives a trial without flows; queues stay those of all flows.
     """
-    kept = under(trial, cca)
-    flows = tuple(trial.flows[i] for i in kept)
-    return replace(trial, flows=flows, samples=_rows(trial.samples, kept), packets=_rows(trial.packets, kept))
+    numbers = under(trial, cca)
+    flows = tuple(trial.flows[i] for i in numbers)
+    return replace(trial, flows=flows, samples=_rows(trial.samples, numbers), packets=_rows(trial.packets, numbers))
 
 
-def _rows(frame: pl.DataFrame | None, kept: list[int]) -> pl.DataFrame | None:
-    """The rows of these flows."""
+def _rows(frame: pl.DataFrame | None, numbers: list[int]) -> pl.DataFrame | None:
+    """The rows of the flows with these numbers, numbered anew from 0."""
     if frame is None:
         return None
     import polars as pl
 
-    mine = frame.filter(pl.col("flow").is_in(kept))
-    new = {old: i for i, old in enumerate(kept)}
-    return mine.with_columns(pl.col("flow").replace_strict(new, return_dtype=frame.schema["flow"])) if kept else mine
+    rows = frame.filter(pl.col("flow").is_in(numbers))
+    new = {old: i for i, old in enumerate(numbers)}
+    return rows.with_columns(pl.col("flow").replace_strict(new, return_dtype=frame.schema["flow"])) if numbers else rows

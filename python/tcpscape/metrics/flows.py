@@ -1,10 +1,13 @@
-"""Metrics of the flows' summaries: what every engine reports of each connection."""
+"""Metrics of the flows' summaries, what every engine reports of each connection, and of how the flows share their goodput.
+
+Shares and Jain's index are those of each flow's whole transfer; :mod:`tcpscape.findings.fairness` follows them over time.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
-from tcpscape.metrics.base import UNKNOWN
+from tcpscape.metrics.base import UNKNOWN, under
 from tcpscape.trial import FlowResult, Trial
 
 
@@ -20,8 +23,8 @@ def retransmits(trial: Trial) -> float:
 
 def retransmit_rate(trial: Trial) -> float:
     """Segments sent again / segments with data sent."""
-    sent = _sum(f.data_segs_out for f in trial.flows)
-    return retransmits(trial) / sent if sent else UNKNOWN
+    segments = _sum(f.data_segs_out for f in trial.flows)
+    return retransmits(trial) / segments if segments else UNKNOWN
 
 
 def spurious(trial: Trial) -> float:
@@ -100,8 +103,13 @@ def cwnd(trial: Trial) -> float:
     return _mean(f.cwnd.mean for f in trial.flows)
 
 
+def gap(trial: Trial) -> float:
+    """Mean time between segments with data, ms, as a tap beside the sender measures it: sending time / segments sent, mean over the flows."""
+    return _mean(1000 * f.seconds / f.data_segs_out if f.data_segs_out else None for f in trial.flows)
+
+
 def limited(cause: str) -> Callable[[Trial], float]:
-    """A metric: the share of the flows' sending time that `cause` (rwnd, cwnd, app, …) held back, mean over the flows."""
+    """A metric: the share of the flows' sending time in which `cause` (rwnd, cwnd, app, …) limited them, mean over the flows."""
 
     def of(trial: Trial) -> float:
         return _mean(f.limited_by.get(cause, 0.0) if f.limited_by else None for f in trial.flows)
@@ -109,20 +117,56 @@ def limited(cause: str) -> Callable[[Trial], float]:
     return of
 
 
+def jain_index(rates: Sequence[float]) -> float:
+    """Jain's fairness index, (Σx)² / (n·Σx²): 1 is equal shares, 1/n one flow has everything (Jain, Chiu, Hawe: DEC-TR-301, 1984)."""
+    squares = sum(x * x for x in rates)
+    return sum(rates) ** 2 / (len(rates) * squares) if squares else UNKNOWN
+
+
+def jain(trial: Trial) -> float:
+    """Jain's fairness index of the flows' goodputs."""
+    return jain_index([f.goodput_mbps for f in trial.flows])
+
+
+def share_min(trial: Trial) -> float:
+    """The smallest flow's share of the goodputs' sum."""
+    return min(_shares(trial), default=UNKNOWN)
+
+
+def share_max(trial: Trial) -> float:
+    """The largest flow's share of the goodputs' sum."""
+    return max(_shares(trial), default=UNKNOWN)
+
+
+def share(cca: str) -> Callable[[Trial], float]:
+    """A metric: the share of all flows' goodput that the flows under `cca` have."""
+
+    def of(trial: Trial) -> float:
+        total = trial.goodput_mbps
+        return sum(trial.flows[i].goodput_mbps for i in under(trial, cca)) / total if total else UNKNOWN
+
+    return of
+
+
 def span(flows: Iterable[FlowResult]) -> tuple[float, float]:
     """From the first flow's start to the last one's stop, s; (0, 0) without flows."""
-    some = list(flows)
-    return min((f.start_s for f in some), default=0.0), max((f.stop_s for f in some), default=0.0)
+    results = list(flows)
+    return min((f.start_s for f in results), default=0.0), max((f.stop_s for f in results), default=0.0)
+
+
+def _shares(trial: Trial) -> list[float]:
+    total = trial.goodput_mbps
+    return [f.goodput_mbps / total for f in trial.flows] if total else []
 
 
 def _sum(values: Iterable[float | None]) -> float:
-    """Their sum; unknown where there is none or one is."""
-    some = list(values)
-    known = [v for v in some if v is not None]
-    return float(sum(known)) if some and len(known) == len(some) else UNKNOWN
+    """The sum of the values; unknown where there is none, or one of them is."""
+    terms = list(values)
+    known = [v for v in terms if v is not None]
+    return float(sum(known)) if terms and len(known) == len(terms) else UNKNOWN
 
 
 def _mean(values: Iterable[float | None]) -> float:
-    """The mean of those that are known."""
+    """The mean of the values that are known."""
     known = [v for v in values if v is not None]
     return sum(known) / len(known) if known else UNKNOWN

@@ -53,7 +53,7 @@ def _metrics(outcome: Outcome) -> list[str]:
         return [own]
     shares = sorted({f"share:{f.cca}" for c in outcome.cells if "+" in c.cca for t in c.trials[:1] for f in t.flows})
     flows = max((len(t.flows) for c in outcome.cells for t in c.trials[:1]), default=0)
-    others = [m for m in BESIDES if m in metrics.REGISTRY and m != own and (m != "jain" or flows > 1)]
+    others = [m for m in BESIDES if m != own and metrics.find(m).least_flows <= flows]
     return [own, *(m for m in others if any(math.isfinite(v) for c in outcome.cells for v in c.values(m))), *shares]
 
 
