@@ -8,7 +8,7 @@ import pytest
 
 from tcpscape.errors import ScenarioError
 from tcpscape.findings.chaos import memory, modes, zone
-from tcpscape.stats import ranks
+from tcpscape.stats import order
 from tcpscape.trial import Cwnd, FlowResult, Rtt, Trial
 
 
@@ -89,7 +89,7 @@ def test_spearman_is_scipys():
 
     draw = np.random.default_rng(3)
     x, y = draw.integers(0, 5, 50).astype(float), draw.normal(size=50)
-    assert ranks.spearman(x[None], y[None])[0] == pytest.approx(spearmanr(x, y).statistic)
+    assert order.spearman(x[None], y[None])[0] == pytest.approx(spearmanr(x, y).statistic)
 
 
 def test_coverage_of_the_share():

@@ -41,7 +41,7 @@ def conditions(**of: list[float]):
 def test_the_grammar(text, said):
     metric, stat, op, number, unit, chosen = said
     got = checks.read(text)
-    assert (got.metric.name, got.stat, got.op, got.unit, dict(got.chosen)) == (metric, stat, op, unit, chosen)
+    assert (got.metric.name, got.statistic.name, got.op, got.unit, dict(got.chosen)) == (metric, stat, op, unit, chosen)
     assert got.number == pytest.approx(number)
 
 

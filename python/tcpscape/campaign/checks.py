@@ -16,15 +16,14 @@ from dataclasses import dataclass, field
 from tcpscape import metrics, stats, units
 from tcpscape.errors import TcpscapeError, refuse
 from tcpscape.metrics import Metric
-from tcpscape.stats import Estimate
+from tcpscape.stats import Estimate, Statistic
+from tcpscape.stats import statistic as statistics
 from tcpscape.stats.estimate import number
 from tcpscape.trial import Trial
 
 OPERATORS: Mapping[str, Callable[[float, float], bool]] = {
     ">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le, "==": operator.eq, "!=": operator.ne,
 }
-STATS = ("median", "mean", "min", "max", "cv", "n", "low", "high")
-"""Besides p1 to p99."""
 MOST_NAMES = 6
 """Conditions that a refusal names."""
 _CHECK = re.compile(
@@ -41,7 +40,7 @@ class Check:
 
     text: str
     metric: Metric
-    stat: str
+    statistic: Statistic
     op: str
     number: float
     """In the statistic's unit."""
@@ -51,15 +50,17 @@ class Check:
     @property
     def unit(self) -> str:
         """The statistic's: the metric's, or none of cv and n."""
-        return _unit(self.metric, self.stat)
+        return self.statistic.unit_of(self.metric.unit)
 
     def judge(self, values: Sequence[float], name: str) -> Verdict:
         """Whether it holds for the values of the metric in one condition; those that are not known (NaN) do not count."""
         known = stats.known(values)
         if not known:
             refuse("check", f"{name} does not say {self.metric.name}", "run with --samples 100ms, or check another metric", CheckError)
-        got = _statistic(known, self.stat, self.metric.unit)
-        return Verdict(self, name, got, OPERATORS[self.op](got.value, self.number))
+        estimate = self.statistic.of(known, self.metric.unit)
+        if self.statistic.end and math.isnan(estimate.value):
+            refuse("check", "one measurement has no interval", "repeat it, or check its median", CheckError)
+        return Verdict(self, name, estimate, OPERATORS[self.op](estimate.value, self.number))
 
 
 class CheckError(TcpscapeError):
@@ -85,7 +86,7 @@ class Verdict:
         """`holds: goodput_mbps.median > 5: cubic 7.2 [6.9, 7.8] Mbit/s (n 10)`."""
         unit = f" {self.check.unit}" if self.check.unit not in ("", "1") else ""
         doubt = "" if self.sure or self.got.n < 2 or math.isnan(self.got.low) else f"; the interval holds {number(self.check.number)}, so undecided"
-        value = f"{self.got.value:.0f}" if self.check.stat == "n" else f"{self.got.text()}{unit} (n {self.got.n}{doubt})"
+        value = f"{self.got.value:.0f}" if self.check.statistic.name == "n" else f"{self.got.text()}{unit} (n {self.got.n}{doubt})"
         return f"{'holds' if self.holds else 'FAILS'}: {self.check.text}: {self.name} {value}"
 
     def to_dict(self) -> dict[str, object]:
@@ -105,13 +106,14 @@ def read(text: str, more: Mapping[str, Metric] | None = None) -> Check:
     if not found:
         refuse("check", f"{text!r} is not METRIC[.STAT] OP NUMBER", EXAMPLE, CheckError)
     stat = found["stat"] or "median"
-    if stat not in STATS and not re.fullmatch(r"p[1-9]\d?", stat):
-        refuse("check", f"{stat!r} is no statistic", f"choose {', '.join(STATS)}, or a percentile, p5 to p95", CheckError)
+    statistic = statistics.find(stat)
+    if statistic is None:
+        refuse("check", f"{stat!r} is no statistic", f"choose {', '.join(stats.STATISTICS)}, or a percentile, p5 to p95", CheckError)
     if found["chosen"] and found["after"]:
         refuse("check", f"{text!r} chooses twice", EXAMPLE, CheckError)
     metric = (more or {}).get(found["metric"]) or metric_of(found["metric"])
-    value = _number(found["number"], found["unit"] or "", _unit(metric, stat))
-    return Check(text.strip(), metric, stat, found["op"], value, _chosen(found["chosen"] or found["after"] or "[]"))
+    value = _number(found["number"], found["unit"] or "", statistic.unit_of(metric.unit))
+    return Check(text.strip(), metric, statistic, found["op"], value, _chosen(found["chosen"] or found["after"] or "[]"))
 
 
 def metric_of(text: str) -> Metric:
@@ -154,10 +156,6 @@ def _chosen(text: str) -> Mapping[str, str]:
     return {k.strip(): v.strip() for k, _, v in pairs}
 
 
-def _unit(metric: Metric, stat: str) -> str:
-    return {"cv": "1", "n": ""}.get(stat, metric.unit)
-
-
 def _number(text: str, unit: str, wanted: str) -> float:
     """The number in the statistic's unit; a unit that means something else is refused."""
     value = float(text)
@@ -170,20 +168,3 @@ def _number(text: str, unit: str, wanted: str) -> float:
         there = f"write it in {wanted}" if wanted not in ("", "1") else "leave the unit out" if not wanted else "write a fraction or per cent"
         refuse("check", f"{text}{unit} is not in the unit of what is checked", there, CheckError)
     return value * known[unit.lower()] / base
-
-
-def _statistic(values: Sequence[float], stat: str, unit: str) -> Estimate:
-    """The statistic with its interval where it has one: extremes, counts and ends of intervals have none."""
-    if stat == "median":
-        return stats.median(values, unit)
-    if stat == "mean":
-        return stats.mean(values, unit)
-    if stat == "cv":
-        return stats.cv(values)
-    if stat.startswith("p"):
-        return stats.quantile(values, int(stat[1:]) / 100, unit)
-    middle = stats.median(values, unit)
-    value = {"n": float(len(values)), "min": min(values), "max": max(values), "low": middle.low, "high": middle.high}[stat]
-    if math.isnan(value):
-        refuse("check", "one measurement has no interval", "repeat it, or check its median", CheckError)
-    return Estimate(value, math.nan, math.nan, len(values), unit if stat != "n" else "")

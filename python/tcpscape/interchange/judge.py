@@ -35,8 +35,9 @@ class Judge:
         known = {name: Metric(name, unit_of(metric) if name == "difference" else "1", f"{name} of A and B", _never, "neither") for name in OF_BOTH}
         asked = tuple(checks.read(text, known) for text in said or ())
         for check in asked:
-            if check.metric.name in OF_BOTH and check.stat not in STATS:
-                refuse("check", f"{check.metric.name} has no {check.stat}", f"write {check.metric.name} or {check.metric.name}.low", CheckError)
+            name = check.metric.name
+            if name in OF_BOTH and check.statistic.name not in STATS:
+                refuse("check", f"{name} has no {check.statistic.name}", f"write {name} or {name}.low", CheckError)
         return cls(asked)
 
     def verdicts(self, answer: Answer) -> list[Verdict]:
@@ -64,6 +65,6 @@ def _at(row: Row) -> Mapping[str, str]:
 
 def _judge(check: Check, name: str, got: Estimate) -> Verdict:
     """The value itself, or an end of its interval; no interval holds nothing."""
-    if check.stat != STATS[0]:
-        got = Estimate(got.low if check.stat == "low" else got.high, math.nan, math.nan, got.n, got.unit)
+    if check.statistic.end:
+        got = Estimate(got.low if check.statistic.name == "low" else got.high, math.nan, math.nan, got.n, got.unit)
     return Verdict(check, name, got, checks.OPERATORS[check.op](got.value, check.number))

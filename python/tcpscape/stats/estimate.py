@@ -1,4 +1,7 @@
-"""An estimate: a value with its interval, how many measurements it stands on, its unit and what weakens it."""
+"""An estimate: a value with its interval, how many measurements it stands on, its unit and what weakens it.
+
+Caveats are what the values alone show against an interval; measured in docs/models/methods/statistics.md.
+"""
 
 from __future__ import annotations
 
@@ -21,6 +24,12 @@ TAIL = (1 - CONFIDENCE) / 2
 """Share of intervals that may lie wholly above the truth, and as many wholly below."""
 RESAMPLES = 2000
 """Bootstrap resamples: enough for two digits of an interval's ends."""
+NORMAL_BELOW = 5
+"""Values below which no interval stands without an assumption about their distribution: the range of 4 covers a median in 87.5 %."""
+UNSEEN_BELOW = 10
+"""Values below which a mode with a share of a quarter is unseen more often than intervals may miss."""
+SKEWNESS = 1.0
+"""Sample skewness from which a CV rests on few runs: of heavy tails its interval was measured to cover less than 80 %."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,3 +102,38 @@ def single(bounds: Bounds) -> tuple[float, float]:
 def few(value: float, n: int, unit: str) -> Estimate:
     """What none or one measurement says, or several of which one is not known (NaN): no interval."""
     return Estimate(value if n else math.nan, math.nan, math.nan, n, unit)
+
+
+def caveat_of_number(n: int) -> str:
+    """What weakens any interval of so few values; empty from 5 on."""
+    return f"{n} values: the interval holds only where they are near normal" if n < NORMAL_BELOW else ""
+
+
+def caveat_of_moments(*samples: Floats) -> str:
+    """What weakens an interval of a mean, ratio or CV of these samples: few values, and modes unseen.
+
+    Skewness is no caveat: the intervals of means that miss are those of samples that look less skewed than their distribution is.
+    """
+    n = min(np.size(s) for s in samples)
+    if n < NORMAL_BELOW:
+        return caveat_of_number(n)
+    return f"{n} values: a mode with a share below {100 * unseen_share(n):.0f} % may be unseen" if n < UNSEEN_BELOW else ""
+
+
+def caveat_of_spread(x: Floats) -> str:
+    """What weakens an interval of the CV of these values: the same, and that it rests on few runs."""
+    if caveat := caveat_of_moments(x):
+        return caveat
+    return "skewed values: seldom runs may raise the CV beyond its interval" if abs(skewness(np.ravel(x))) > SKEWNESS else ""
+
+
+def unseen_share(n: int) -> float:
+    """The largest share of a mode that n values miss altogether more often than 1 in 20."""
+    return 1 - float((1 - CONFIDENCE) ** (1 / n))
+
+
+def skewness(x: Floats) -> float:
+    """Third standardized moment; 0 for constant values."""
+    d = x - x.mean()
+    spread = float(np.mean(d * d))
+    return float(np.mean(d**3)) / spread**1.5 if spread > 0 else 0.0

@@ -12,8 +12,7 @@ import math
 
 import numpy as np
 
-from tcpscape.stats import caveats
-from tcpscape.stats.estimate import CONFIDENCE, Bounds, Estimate, Flags, Floats, Numbers, array, few, single
+from tcpscape.stats.estimate import CONFIDENCE, Bounds, Estimate, Flags, Floats, Numbers, array, caveat_of_moments, few, single
 from tcpscape.stats.resample import counts, steps, student, studentize
 
 Ends = tuple[Floats, Floats, Floats]
@@ -27,7 +26,7 @@ def mean(values: Numbers, unit: str = "") -> Estimate:
     if n < 2:
         return few(float(x.sum()), n, unit)
     low, high = single(mean_bounds(x))
-    return Estimate(float(x.mean()), low, high, n, unit, caveats.of_moments(x[0]))
+    return Estimate(float(x.mean()), low, high, n, unit, caveat_of_moments(x[0]))
 
 
 def ratio(above: Numbers, below: Numbers) -> Estimate:
@@ -40,7 +39,7 @@ def ratio(above: Numbers, below: Numbers) -> Estimate:
     if n < 2 or math.isnan(value):
         return Estimate(value, math.nan, math.nan, n, "1")
     low, high = single(ratio_bounds(a, b))
-    return Estimate(value, low, high, n, "1", caveats.of_moments(a[0], b[0]))
+    return Estimate(value, low, high, n, "1", caveat_of_moments(a[0], b[0]))
 
 
 def mean_ratio(above: Numbers, below: Numbers) -> Estimate:
@@ -51,7 +50,7 @@ def mean_ratio(above: Numbers, below: Numbers) -> Estimate:
     if n < 2 or math.isnan(value):
         return Estimate(value, math.nan, math.nan, n, "1")
     low, high = single(apart_bounds(a, b))
-    return Estimate(value, low, high, n, "1", caveats.of_moments(a[0], b[0]))
+    return Estimate(value, low, high, n, "1", caveat_of_moments(a[0], b[0]))
 
 
 def difference(a: Numbers, b: Numbers, unit: str = "", *, paired: bool = True) -> Estimate:
@@ -64,7 +63,7 @@ def difference(a: Numbers, b: Numbers, unit: str = "", *, paired: bool = True) -
     if n < 2:
         return few(value, n, unit)
     low, high = single(paired_difference_bounds(x, y) if paired else apart_difference_bounds(x, y))
-    return Estimate(value, low, high, n, unit, caveats.of_moments(*((x - y,) if paired else (x[0], y[0]))))
+    return Estimate(value, low, high, n, unit, caveat_of_moments(*((x - y,) if paired else (x[0], y[0]))))
 
 
 def mean_bounds(x: Floats) -> Bounds:

@@ -1,4 +1,4 @@
-"""Medians and other quantiles, with intervals between order statistics.
+"""Medians and other quantiles, with intervals between order statistics; the correlation of ranks.
 
 How many values fall below a quantile is binomial whatever the distribution, so that two order statistics enclose it with a known
 probability; between two of them the end is interpolated (Hettmansperger and Sheather 1986 for the median, Nyblom 1992 for any quantile).
@@ -13,8 +13,7 @@ from functools import lru_cache
 import numpy as np
 
 from tcpscape.errors import refuse
-from tcpscape.stats import caveats
-from tcpscape.stats.estimate import TAIL, Bounds, Estimate, Floats, Numbers, array, few, single
+from tcpscape.stats.estimate import TAIL, Bounds, Estimate, Floats, Numbers, array, caveat_of_number, few, single
 from tcpscape.stats.means import mover
 from tcpscape.stats.resample import student
 
@@ -31,7 +30,7 @@ def median(values: Numbers, unit: str = "") -> Estimate:
     if n < 2 or np.isnan(x).any():
         return few(float(x.sum()), n, unit)
     low, high = single(median_bounds(x))
-    return Estimate(float(np.median(x)), low, high, n, unit, caveats.of_number(n))
+    return Estimate(float(np.median(x)), low, high, n, unit, caveat_of_number(n))
 
 
 def quantile(values: Numbers, q: float, unit: str = "") -> Estimate:
@@ -61,7 +60,7 @@ def median_ratio(above: Numbers, below: Numbers, *, paired: bool = False) -> Est
     if min(float(a.min()), float(b.min())) < 0:
         return Estimate(value, math.nan, math.nan, n, "1", "a ratio of values that are negative has no interval")
     low, high = single(median_ratio_bounds(a, b, paired=paired))
-    return Estimate(value, low, high, n, "1", caveats.of_number(n))
+    return Estimate(value, low, high, n, "1", caveat_of_number(n))
 
 
 def median_bounds(x: Floats) -> Bounds:
@@ -91,6 +90,16 @@ def median_ratio_bounds(a: Floats, b: Floats, *, paired: bool) -> Bounds:
         low, high = mover((x[0], x[1], x[2]), (y[0], y[1], y[2]), _correlation(a, b) if paired else 0.0)
         nothing, most = np.isneginf(x[0]), x[2] - y[1]
         return np.where(nothing, 0.0, np.exp(low)), np.exp(np.where(nothing, most, high))
+
+
+def spearman(x: Floats, y: Floats) -> Floats:
+    """Spearman's ρ of each row of x (k, n) with that of y: the correlation of mid-ranks; NaN for a row in which everything is equal."""
+    from scipy.stats import rankdata
+
+    a, b = (rankdata(v, axis=1) for v in (x, y))
+    a, b = a - a.mean(axis=1, keepdims=True), b - b.mean(axis=1, keepdims=True)
+    below = np.sqrt((a * a).sum(axis=1) * (b * b).sum(axis=1))
+    return np.asarray((a * b).sum(axis=1) / np.where(below == 0, np.nan, below), dtype=float)
 
 
 def _correlation(a: Floats, b: Floats) -> Floats:

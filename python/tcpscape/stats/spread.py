@@ -1,8 +1,8 @@
-"""The coefficient of variation and its interval.
+"""The coefficient of variation with its interval, and the number of runs that a mean needs, which follows from it.
 
-On the logarithmic scale, the standard error by linearization: that of ln s with the kurtosis about a trimmed mean (Bonett 2006), and the
-mean's part. The ends are the wider of that and of the studentized bootstrap, capped: the first is better for few values and for skewed
-ones, the second for two modes. No method covers a heavy tail that has not been seen: docs/models/methods/statistics.md.
+The interval is made on the logarithmic scale with a standard error by linearization: that of ln s with the kurtosis about a trimmed mean
+(Bonett 2006), and the mean's part. The ends are the wider of that and of the studentized bootstrap, capped: the first is better for few values
+and for skewed ones, the second for two modes. No method covers a heavy tail that has not been seen: docs/models/methods/statistics.md.
 """
 
 from __future__ import annotations
@@ -11,8 +11,7 @@ import math
 
 import numpy as np
 
-from tcpscape.stats import caveats
-from tcpscape.stats.estimate import TAIL, Bounds, Estimate, Floats, Numbers, array, single
+from tcpscape.stats.estimate import TAIL, Bounds, Estimate, Floats, Numbers, array, caveat_of_spread, single
 from tcpscape.stats.resample import LEAST, MOST, counts, quantiles, student, studentize
 
 QUANTILE = 2.2
@@ -29,11 +28,47 @@ def cv(values: Numbers) -> Estimate:
         return Estimate(math.nan, math.nan, math.nan, n, "1")
     at, spread = float(x.mean()), float(x.std(ddof=1))
     if spread <= _ROUNDING * abs(at):
-        return Estimate(0.0, 0.0, 0.0, n, "1", caveats.of_spread(x))
+        return Estimate(0.0, 0.0, 0.0, n, "1", caveat_of_spread(x))
     if at <= 0:
         return Estimate(spread / at if at else math.inf, math.nan, math.nan, n, "1", "a CV of values whose mean is not positive has no interval")
     low, high = single(cv_bounds(x))
-    return Estimate(spread / at, low, high, n, "1", caveats.of_spread(x))
+    return Estimate(spread / at, low, high, n, "1", caveat_of_spread(x))
+
+
+def runs_needed(cv: float, precision: float = 0.10, confidence: float = 0.95) -> int:
+    """Measurements for the mean's interval to be ± `precision` (fraction), given the coefficient of variation `cv` (fraction).
+
+    n = (t(n−1) · cv / precision)², solved for n; at least 2, because one measurement has no interval.
+    """
+    from scipy.stats import t
+
+    def wide(n: int) -> bool:
+        return float(t.ppf((1 + confidence) / 2, n - 1)) * cv / math.sqrt(n) > precision
+
+    if not math.isfinite(cv) or cv <= 0:
+        return 2
+    low, high = 2, 2
+    while wide(high):
+        low, high = high, high * 2
+        if high > _MOST_RUNS:
+            return high
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (middle + 1, high) if wide(middle) else (low, middle)
+    return high
+
+
+def runs_needed_from(values: Numbers, precision: float = 0.10) -> Estimate:
+    """Measurements for the mean's interval to be ± `precision` (fraction), from measured values: for their CV, and for its interval's ends.
+
+    The interval is as wide as the CV is uncertain: few runs of a bimodal cell say little about how many it needs. The value is NaN where the
+    CV is.
+    """
+    spread = cv(values)
+    if spread.n < 2 or not math.isfinite(spread.value):
+        return Estimate(math.nan, math.nan, math.nan, spread.n, "runs", spread.caveat)
+    needed = [float(runs_needed(x, precision)) if math.isfinite(x) else math.nan for x in (spread.value, spread.low, spread.high)]
+    return Estimate(needed[0], needed[1], needed[2], spread.n, "runs", spread.caveat)
 
 
 def cv_bounds(x: Floats) -> Bounds:
@@ -93,6 +128,8 @@ def _error(at: Floats | float, second: Floats, third: Floats, fourth: Floats) ->
     return found
 
 
+_MOST_RUNS = 10**9
+"""Runs at which the search for what is needed ends."""
 _ROUNDING = 1e-12
 """Share of the mean that is rounding, not spread."""
 _FLAT = 1e-12

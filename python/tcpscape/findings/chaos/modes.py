@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from tcpscape.errors import refuse
 from tcpscape.stats import Estimate
 from tcpscape.stats.estimate import TAIL
-from tcpscape.stats.ranks import spearman
+from tcpscape.stats.order import spearman
 from tcpscape.trial import FlowResult, Trial
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import numpy as np
 
 from tcpscape.metrics import samples
 from tcpscape.stats import Estimate
-from tcpscape.stats.ranks import spearman
+from tcpscape.stats.order import spearman
 from tcpscape.studies.measures import resample
 
 if TYPE_CHECKING:
