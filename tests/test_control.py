@@ -103,7 +103,7 @@ def test_results_tell_variants_apart(name, cli):
     table = cli(*words, "--mix", "cubic:hystart=off*2,cubic").out
     assert "cubic:hystart=0      2" in table
     assert "cubic                1" in table
-    frame = tcpscape.run({**PATH, "duration": "1s"}, cca=["cubic", "cubic:hystart=off"], seeds=[0], engine=name)
+    frame = tcpscape.run({**PATH, "duration": "1s"}, cca=["cubic", "cubic:hystart=off"], seeds=[0], engine=name).flows()
     assert frame["cca"].to_list() == ["cubic", "cubic:hystart=0"]
 
 
@@ -128,7 +128,7 @@ def test_ecn_and_listener_are_options(cli):
 
 def test_python_takes_mappings_and_ecn():
     path = {**PATH, "duration": "1s"}
-    frame = tcpscape.run(path, cca={"name": "cubic", "hystart": False}, seeds=[0], engine="mock")
+    frame = tcpscape.run(path, cca={"name": "cubic", "hystart": False}, seeds=[0], engine="mock").flows()
     assert frame["cca"].to_list() == ["cubic:hystart=0"]
-    plain, marked = (tcpscape.run(path, seeds=[0], engine="mock", ecn=on)["address"][0] for on in (None, True))
+    plain, marked = (tcpscape.run(path, seeds=[0], engine="mock", ecn=on).trials[0].address for on in (None, True))
     assert plain != marked

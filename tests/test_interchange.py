@@ -24,7 +24,7 @@ def mix():
     """A trial of two flows, the second later, with samples."""
     if reason := tcpscape.engines.REGISTRY["model"]().unavailable():
         pytest.skip(f"engine model: {reason}")
-    return tcpscape.trials(MIX, seeds=[3], samples_ns=100_000_000)[0]
+    return tcpscape.run(MIX, seeds=[3], samples="100ms").trials[0]
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +32,7 @@ def one():
     """A trial of one flow, with samples."""
     if reason := tcpscape.engines.REGISTRY["model"]().unavailable():
         pytest.skip(f"engine model: {reason}")
-    return tcpscape.trials(MIX | {"flows": [{"cca": "cubic"}]}, seeds=[0], samples_ns=100_000_000)[0]
+    return tcpscape.run(MIX | {"flows": [{"cca": "cubic"}]}, seeds=[0], samples="100ms").trials[0]
 
 
 def only(path: Path):

@@ -91,7 +91,7 @@ def test_the_engine_sends_what_the_trace_lets_through(each, tmp_path, need_model
     hop = {"trace": str(tmp_path / "link.up"), "buffer": "1MB", "bin": each}
     flow = {"cca": f"fixed:cwnd={window}", "app": {"chunk": 144_800}, "rcvbuf": "8MB", "sndbuf": "8MB"}  # chunks of full segments
     path = {"forward": "netem delay 5ms limit 10000", "bottleneck": hop, "reverse": "netem delay 5ms limit 10000"}
-    (trial,) = tcpscape.trials({**path, "flows": [flow], "duration": f"{10 * ms[-1]}ms"}, seeds=[0])
+    (trial,) = tcpscape.run({**path, "flows": [flow], "duration": f"{10 * ms[-1]}ms"}, seeds=[0]).trials
     link = next(q for q in trial.queues if q["name"] == "tbf")
     sent = link["bytes_out"] / FRAME
     assert sent <= 10 * len(ms) + window + outages  # what the queue holds at the end still arrives; a bucket fills in an outage
@@ -168,7 +168,7 @@ def test_rates_become_a_trace_that_carries_as_much(tmp_path):
 
 def test_a_trace_of_a_trials_throughput(need_model):
     path = {"forward": "netem delay 5ms limit 1000", "bottleneck": "tbf rate 8mbit burst 6056 limit 60000", "reverse": "netem delay 5ms limit 1000"}
-    (trial,) = tcpscape.trials({**path, "duration": "5s"}, seeds=[0], samples_ns=100_000_000)
+    (trial,) = tcpscape.run({**path, "duration": "5s"}, seeds=[0], samples="100ms").trials
     ms = [int(t) for t in mahimahi.write(trial).split()]
     steady = [t for t in ms if 1000 < t <= 4000]
     assert len(steady) * FRAME * 8 / 3 == pytest.approx(8e6, rel=0.02)

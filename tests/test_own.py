@@ -12,7 +12,7 @@ import pytest
 
 import tcpscape
 from conftest import ROOT
-from tcpscape import api, engines
+from tcpscape import engines
 from tcpscape.controls import classes, hooks
 from tcpscape.controls.hooks import CaEvent, CaState, Control
 from tcpscape.errors import TcpscapeError
@@ -81,7 +81,7 @@ def test_same_seed_same_trial_in_any_order_and_number():
     first, again = model.run(case, [5])[0], model.run(case, [4, 5], threads=2)[1]
     assert first == again
     assert first.hash == again.hash
-    assert [t.hash for t in api.trials(case, seeds=range(6), jobs=4)] == [t.hash for t in api.trials(case, seeds=range(6), jobs=1)]
+    assert [t.hash for t in tcpscape.run(case, seeds=6, jobs=4).trials] == [t.hash for t in tcpscape.run(case, seeds=6, jobs=1).trials]
 
 
 def test_the_window_and_the_sample_are_what_the_documentation_says():
@@ -226,9 +226,9 @@ def test_a_class_itself_in_python():
     class Mine(classes.find(AIMD).cls):
         pass
 
-    frame = tcpscape.run(scenario(), cca=[Mine, "reno"], seeds=range(2))
+    frame = tcpscape.run(scenario(), cca=[Mine, "reno"], seeds=range(2)).flows()
     assert frame["cca"].to_list() == ["test_own:Mine"] * 2 + ["reno"] * 2
-    assert tcpscape.run(scenario(), cca=Mine, seeds=[0])["goodput_mbps"][0] == frame["goodput_mbps"][0]
+    assert tcpscape.run(scenario(), cca=Mine, seeds=[0]).trials[0].goodput_mbps == frame["goodput_mbps"][0]
 
 
 def test_two_classes_of_one_name_are_two():
@@ -239,7 +239,7 @@ def test_two_classes_of_one_name_are_two():
 
         return Mine
 
-    rates = tcpscape.run(scenario(), cca=[keeping(1), keeping(9)], seeds=[0])
+    rates = tcpscape.run(scenario(), cca=[keeping(1), keeping(9)], seeds=[0]).flows()
     assert rates["goodput_mbps"][0] < rates["goodput_mbps"][1]
 
 
@@ -262,7 +262,7 @@ def test_parameters_are_arguments_of_the_constructor(cli, tmp_path):
         got = cli("run", *words, "--cca", f"{name}{bad}")
         assert (got.status, got.err.count("\n")) == (2, 1)
         assert said in got.err
-    assert api.variants(scenario(), f"{name}:packets=7")[0].to_dict()["flows"] == [{"cca": f"{name}:packets=7"}]
+    assert scenario().with_cca(f"{name}:packets=7").to_dict()["flows"] == [{"cca": f"{name}:packets=7"}]
 
 
 BROKEN = """
@@ -369,9 +369,9 @@ def test_a_changed_file_is_another_experiment(tmp_path):
     model, name = engines.make("model"), f"{file}:Aimd"
     text = (ROOT / "examples" / "python" / "aimd.py").read_text()
     file.write_text(text)
-    before = api.trials(scenario(), cca=name, seeds=[1], out=tmp_path / "out")[0]
+    before = tcpscape.run(scenario(), cca=name, seeds=[1], samples="0s", out=tmp_path / "out").trials[0]
     file.write_text(text.replace("BETA = 0.8", "BETA = 0.25"))
-    after = api.trials(scenario(), cca=name, seeds=[1], out=tmp_path / "out")[0]
+    after = tcpscape.run(scenario(), cca=name, seeds=[1], samples="0s", out=tmp_path / "out").trials[0]
     assert before.address != after.address
     assert before.goodput_mbps > after.goodput_mbps
     kept = Store(tmp_path / "out").load(model.address(scenario().with_cca(name), 1))

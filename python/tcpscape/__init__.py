@@ -1,7 +1,10 @@
 """tcpscape: a laboratory for TCP congestion control on impaired paths.
 
 >>> import tcpscape
->>> frame = tcpscape.run("starlink-baseline", cca=["cubic", "bbr"], seeds=range(5))  # doctest: +SKIP
+>>> outcome = tcpscape.run("starlink-baseline", cca=["cubic", "bbr"], seeds=5)  # doctest: +SKIP
+
+:func:`run` a scenario, :func:`sweep` a path along axes, :func:`advise` which congestion control to use, find the :func:`cliff` and the
+:func:`bound` on latency spikes, :func:`compare` and :func:`plot` results, :func:`load` a scenario or a result directory.
 """
 
 from __future__ import annotations
@@ -11,29 +14,43 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from tcpscape.api import run, trials
+    from tcpscape.api import advise, bound, cliff, compare, load, plot, run, sweep
+    from tcpscape.campaign.campaign import Campaign
+    from tcpscape.campaign.outcome import Cell, Outcome
+    from tcpscape.campaign.record import Record
     from tcpscape.errors import TcpscapeError
-    from tcpscape.scenario.files import load
     from tcpscape.scenario.path import Link, Netem, TracedLink
     from tcpscape.scenario.scenario import App, Flow, Kernel, Read, Scenario
+    from tcpscape.stats import Estimate
     from tcpscape.trial import FlowResult, Trial
 
-_HOMES = {
-    "run": "api", "trials": "api", "load": "scenario.files", "Scenario": "scenario.scenario", "Flow": "scenario.scenario", "App": "scenario.scenario",
-    "Read": "scenario.scenario", "Kernel": "scenario.scenario", "Netem": "scenario.path", "Link": "scenario.path", "TracedLink": "scenario.path",
-    "Trial": "trial", "FlowResult": "trial", "TcpscapeError": "errors",
+_MODULES = {
+    "api": ("advise", "bound", "cliff", "compare", "load", "plot", "run", "sweep"),
+    "campaign.campaign": ("Campaign",),
+    "campaign.outcome": ("Cell", "Outcome"),
+    "campaign.record": ("Record",),
+    "errors": ("TcpscapeError",),
+    "scenario.path": ("Link", "Netem", "TracedLink"),
+    "scenario.scenario": ("App", "Flow", "Kernel", "Read", "Scenario"),
+    "stats": ("Estimate",),
+    "trial": ("FlowResult", "Trial"),
 }
+_MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
 
 __all__ = [
-    "App", "Flow", "FlowResult", "Kernel", "Link", "Netem", "Read", "Scenario", "TcpscapeError", "TracedLink", "Trial", "__version__",
-    "load", "run", "trials",
+    "App", "Campaign", "Cell", "Estimate", "Flow", "FlowResult", "Kernel", "Link", "Netem", "Outcome", "Read", "Record", "Scenario",
+    "TcpscapeError", "TracedLink", "Trial", "__version__", "advise", "bound", "cliff", "compare", "load", "plot", "run", "sweep",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    """Loads a noun when it is first asked for, so that the command line starts quickly."""
-    if name not in _HOMES:
+    """Loads a public name when it is first used, so that the command line starts quickly."""
+    if name not in _MODULE_OF:
         raise AttributeError(f"module 'tcpscape' has no attribute {name!r}")
     from importlib import import_module
 
-    return getattr(import_module(f"tcpscape.{_HOMES[name]}"), name)
+    return getattr(import_module(f"tcpscape.{_MODULE_OF[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,61 +1,421 @@
-"""The Python door: the command line's nouns as functions."""
+"""The Python interface: the commands of the command line as functions, with the same options, the same units and the same answers.
+
+>>> import tcpscape
+>>> outcome = tcpscape.run("starlink-baseline", cca=["cubic", "bbr"], seeds=5)  # doctest: +SKIP
+>>> outcome.flows()  # a Polars frame, one row for each flow of each trial  # doctest: +SKIP
+
+Quantities are written as on the command line (`"50ms"`, `"10mbit"`, `"0.1%"`, `"256KiB"`, `"2bdp"`); an option that is None is not given. What the
+user can mend raises a :class:`tcpscape.TcpscapeError` of one line: field, problem, fix.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from tcpscape import engines
-from tcpscape.campaign import Runner
-from tcpscape.controls import classes
-from tcpscape.scenario.files import load
-from tcpscape.scenario.scenario import Scenario
-from tcpscape.store import results
-from tcpscape.trial import Trial
+from tcpscape import engines, units
+from tcpscape.campaign import execute, executors, record, source
+from tcpscape.campaign.campaign import Campaign
+from tcpscape.campaign.outcome import Outcome
+from tcpscape.campaign.record import Record
+from tcpscape.campaign.runner import Progress, Runner
+from tcpscape.controls import classes, spelling
+from tcpscape.errors import refuse
+from tcpscape.scenario import build, files
+from tcpscape.scenario.conditions import Conditions
+from tcpscape.scenario.options import ScenarioOptions, flow_fields
+from tcpscape.scenario.scenario import Scenario, validate
+from tcpscape.store.results import Store
 
 if TYPE_CHECKING:
-    import polars as pl
+    from matplotlib.figure import Figure
 
-OneCca = str | Mapping[str, Any] | type[Any]
+    from tcpscape.findings.advice import Advice
+    from tcpscape.findings.cliff.levels import Cliff
+    from tcpscape.findings.spike.bound import Bound
+    from tcpscape.interchange.compare import Answer
+
+Control = str | Mapping[str, Any] | type[Any]
 """A congestion control: `cubic:hystart=off`, `{"name": "cubic", "hystart": False}`, or a class that is one (:mod:`tcpscape.controls.hooks`)."""
-Cca = Sequence[OneCca] | OneCca | None
+Controls = Control | Sequence[Control] | None
+"""One congestion control, several to compare, or None: those of the scenario. Text may name several, `"cubic,bbr"`, or all: `"all"`."""
+Seeds = int | str | Iterable[int]
+"""3 is the seeds 0, 1, 2; `range(5, 10)`, `[1, 4, 7]`, and as on the command line `"5..9"`, `"1,4,7"`."""
+Hops = str | Mapping[str, Any] | Sequence[str | Mapping[str, Any]] | None
+"""tc's words, `"netem delay 25ms loss 0.1%"`, a hop with fields, `{"delay": "25ms"}`, or several in a row."""
+Levels = str | Sequence[str | int | float] | None
+"""A value of a condition, or several, which make an axis: `"8ms"`, `"0..24ms/4ms"`, `"1..100mbit/x10"`, `["0ms", "4ms"]`."""
+SAMPLES_WITH_OUT = "100ms"
+"""Interval of the samples that `run` keeps with `out` where `samples` does not say another."""
 
 
-def trials(
-    scenario: Scenario | str | Path | dict[str, Any], *, cca: Cca = None, seeds: Iterable[int] = range(10),
-    engine: str = "model", jobs: int = 0, out: str | Path | None = None, samples_ns: int = 0, ecn: bool | None = None,
-) -> list[Trial]:
-    """Runs a scenario (a noun, a file, a gallery name or plain values) once for each congestion control and seed.
+def run(
+    scenario: Scenario | str | Path | Mapping[str, Any] | None = None,
+    *,
+    forward: Hops = None,
+    bottleneck: Hops = None,
+    reverse: Hops = None,
+    cca: Controls = None,
+    flows: int | None = None,
+    mix: str | None = None,
+    rcvbuf: str | int | None = None,
+    sndbuf: str | int | None = None,
+    app: str | Mapping[str, Any] | None = None,
+    chunk: str | int | None = None,
+    read: str | Mapping[str, Any] | None = None,
+    listener: str | None = None,
+    duration: str | None = None,
+    kernel: str | Mapping[str, Any] | None = None,
+    offload: bool | None = None,
+    ecn: bool | None = None,
+    seeds: Seeds = 10,
+    samples: str | None = None,
+    queue_samples: str | None = None,
+    engine: str = "model",
+    executor: str = "local",
+    jobs: int = 0,
+    out: str | Path | None = None,
+    progress: Progress | None = None,
+) -> Outcome:
+    """Runs a scenario once for each congestion control and seed.
 
-    `cca` replaces every flow's congestion control: names, with parameters perhaps, or classes like those of :mod:`tcpscape.controls.hooks`; `jobs` is
-    cores (0: all); `out` keeps results there and resumes from there; `samples_ns` is the interval of per-flow samples in ns (0: none); `ecn`
-    replaces the scenario's.
+    Without `scenario`, the options describe the path and its flows; with it, they change what it says.
+
+    :param scenario: a :class:`tcpscape.Scenario`, a `.yaml` or `.toml` file, a gallery name (`"starlink-baseline"`) or plain values.
+    :param forward: hops of the data: tc's words at the sender, `"netem delay 25ms 8ms distribution normal loss 0.1%"`, then at routers.
+    :param bottleneck: the queue at the router, `"tbf rate 10mbit burst 6056 limit 62500"` or `{"rate": "10mbit", "buffer": "2bdp"}`.
+    :param reverse: hops of the ACKs.
+    :param cca: congestion controls to compare, one trial each under the same seeds; None: those of the scenario, or cubic.
+    :param flows: flows in a trial, all alike.
+    :param mix: several congestion controls in one trial, instead of `cca` and `flows`: `"cubic*2,bbr@5s"` is CCA[*COUNT][@START[-STOP]].
+    :param rcvbuf: `SO_RCVBUF` argument, `"256KiB"`, which the kernel doubles; 0 is autotuned.
+    :param sndbuf: `SO_SNDBUF` argument.
+    :param app: the application's rate, `"1MB/s"`, or fields, `{"size": "10MB"}`; 0 or none is as fast as it can.
+    :param chunk: bytes that the application writes at once.
+    :param read: the receiver's reads, `"16KiB/1ms"` sleeps 1 ms before each.
+    :param listener: congestion control of the listening sockets.
+    :param duration: how long to watch, `"10s"`.
+    :param kernel: kernel profile with overrides, `"6.12,rmem_max=4MiB"`.
+    :param offload: whether there are TSO/GSO/GRO bursts.
+    :param ecn: whether both ends negotiate ECN.
+    :param seeds: trials of each congestion control: 10 are the seeds 0 to 9.
+    :param samples: interval of the samples kept of each flow, `"100ms"`: `outcome.trials[0].samples` is a Polars frame.
+    :param queue_samples: the same of each queue.
+    :param engine: `"model"`, `"virtual"`, `"virtual:KERNEL"`, `"mock"`.
+    :param executor: where trials run: `"local"`, or `"dask://HOST:PORT"`.
+    :param jobs: cores of the local executor; 0 is all.
+    :param out: directory that keeps the results; trials that are there already do not run again.
+    :param progress: called with the trials that are done and those in all.
+    :return: one cell for each congestion control: `outcome.frame()`, `outcome.flows()`, `outcome.trials`, `outcome.find("bbr").median()`.
+    :raises TcpscapeError: one line, before anything runs, for what makes no sense or cannot run.
     """
-    runner = Runner(
-        engines.make(engine), jobs, engines.Capture(samples_ns=samples_ns), results.Store(out) if out is not None else None
-    )
-    some = list(seeds)
-    base = as_scenario(scenario)
-    cases = [(s, some) for s in variants(base if ecn is None else base.model_copy(update={"ecn": ecn}), cca)]
-    return [t for group in runner.run_all(cases) for t in group]
+    flow = flow_fields(rcvbuf=rcvbuf, sndbuf=sndbuf, app=app, chunk=chunk, read=read) | _given({"listener": listener})
+    fields = {"duration": duration, "kernel": kernel, "offload": offload, "ecn": ecn}
+    options = ScenarioOptions({"forward": forward, "bottleneck": bottleneck, "reverse": reverse}, flows, mix, flow, fields)
+    labels = _labels(cca, engine)
+    if scenario is None and options.is_empty and not labels:
+        refuse("scenario", "none given", 'name a file or a gallery scenario, or give forward="netem delay 25ms"')
+    compared = bool(labels)
+    base = options.scenario(compared=compared) if scenario is None else options.over(_scenario(scenario), compared=compared)
+    interval = samples or (SAMPLES_WITH_OUT if out else "0s")
+    campaign = source.single(base, {
+        "cca": labels, "engines": [engine], "seeds": _seeds(seeds), "samples": interval, "queue_samples": queue_samples or "0s",
+    })  # fmt: skip
+    return _measure("run", campaign, executor, jobs, out, progress)
 
 
-def run(scenario: Scenario | str | Path | dict[str, Any], **options: Any) -> pl.DataFrame:
-    """Like :func:`trials`, as a frame: one row for each flow of each trial, `goodput_mbps`, `rtt_ms_p50`, `limited_by_cwnd`, …"""
-    return results.flow_rows(trials(scenario, **options))
+def sweep(
+    campaign: str | Path | Mapping[str, Any] | None = None,
+    *,
+    rtt: Levels = None,
+    jitter: Levels = None,
+    loss: Levels = None,
+    rate: Levels = None,
+    buffer: Levels = None,
+    order: Levels = None,
+    distribution: Levels = None,
+    jitter_on: Levels = None,
+    loss_on: Levels = None,
+    flows: Levels | int = None,
+    app: Levels = None,
+    rcvbuf: Levels = None,
+    sndbuf: Levels = None,
+    read: Levels = None,
+    duration: Levels = None,
+    axes: Mapping[str, Levels] | None = None,
+    cca: Controls = None,
+    engine: str | Sequence[str] | None = None,
+    seeds: Seeds | None = None,
+    precision: str | None = None,
+    max_seeds: int | None = None,
+    metric: str | None = None,
+    samples: str | None = None,
+    executor: str = "local",
+    jobs: int = 0,
+    out: str | Path | None = None,
+    progress: Progress | None = None,
+) -> Outcome:
+    """Runs a path at every point of some axes, for each congestion control.
+
+    A condition with one value describes the path, one with several is an axis; axes are crossed.
+
+    :param campaign: a campaign (`.yaml`, `.toml`, a name such as `"jitter"`, or plain values) or a scenario; the options change what it says.
+    :param rtt: round-trip time without jitter and queues; half of it each way.
+    :param jitter: spread of each one-way delay (`normal`: standard deviation).
+    :param loss: random loss of each direction, `"0.1%"`.
+    :param rate: rate of the bottleneck; none is no limit.
+    :param buffer: buffer of the bottleneck, `"64KB"` or `"2bdp"`.
+    :param order: what jitter does to the order: `reorder`, `clamp`, `correlated`.
+    :param distribution: of the jitter: `normal`, `uniform`, `pareto`, `paretonormal`.
+    :param jitter_on: where jitter is: `both`, `forward`, `reverse`.
+    :param loss_on: where loss is.
+    :param flows: flows in a trial.
+    :param app: the application's rate.
+    :param rcvbuf: `SO_RCVBUF` argument; 0 is autotuned.
+    :param sndbuf: `SO_SNDBUF` argument.
+    :param read: the receiver's reads, `"16KiB/1ms"`.
+    :param duration: how long to watch.
+    :param axes: any other field of a scenario or of its flows, or `${NAME}` in it, and its values.
+    :param cca: congestion controls to compare.
+    :param engine: engines; several are compared.
+    :param seeds: trials of each cell, 10 where nothing says another number.
+    :param precision: repeats each cell until the interval of `metric` is ± this of its value, `"5%"`.
+    :param max_seeds: most trials of a cell with `precision`.
+    :param metric: what tables show, and what `precision` is about: `"goodput"`, `"rtt_p95"`, `"share:bbr"`, …
+    :param samples: interval of the samples kept of each flow.
+    :param executor: where trials run: `"local"`, or `"dask://HOST:PORT"`.
+    :param jobs: cores of the local executor; 0 is all.
+    :param out: directory that keeps the results; trials that are there already do not run again.
+    :param progress: called with the trials that are done and those in all.
+    :return: one cell for each point, congestion control and engine: `outcome.frame()`, `outcome.curve("jitter", "bbr")`.
+    :raises TcpscapeError: one line, before anything runs, for what makes no sense or cannot run.
+    """
+    given = {
+        "rtt": rtt, "jitter": jitter, "loss": loss, "rate": rate, "buffer": buffer, "order": order, "distribution": distribution,
+        "jitter_on": jitter_on, "loss_on": loss_on, "flows": flows, "app": app, "rcvbuf": rcvbuf, "sndbuf": sndbuf, "read": read,
+        "duration": duration, **(axes or {}),
+    }  # fmt: skip
+    names = [engine] if isinstance(engine, str) else list(engine or ())
+    fields = {
+        "engines": names or None, "seeds": None if seeds is None else _seeds(seeds), "precision": precision, "max_seeds": max_seeds, "metric": metric,
+        "samples": samples, "cca": _labels(cca, names[0] if names else "model") or None,
+    }  # fmt: skip
+    plan = source.campaign(campaign, _given(given), _given(fields))
+    return _measure("sweep", plan, executor, jobs, out, progress)
 
 
-def as_scenario(said: Scenario | str | Path | dict[str, Any]) -> Scenario:
+def advise(
+    *,
+    rtt: str,
+    jitter: str | None = None,
+    loss: str | None = None,
+    rate: str | None = None,
+    buffer: str | None = None,
+    distribution: str | None = None,
+    jitter_on: Literal["both", "forward", "reverse"] = "both",
+    loss_on: Literal["both", "forward", "reverse"] = "both",
+    cca: Controls = "cubic,bbr,reno",
+    flows: int = 1,
+    rcvbuf: str | int | None = None,
+    sndbuf: str | int | None = None,
+    app: str | Mapping[str, Any] | None = None,
+    chunk: str | int | None = None,
+    read: str | Mapping[str, Any] | None = None,
+    duration: str | None = None,
+    kernel: str | Mapping[str, Any] | None = None,
+    seeds: Seeds | None = None,
+    engine: str = "model",
+    jobs: int = 0,
+    progress: Progress | None = None,
+) -> Advice:
+    """Runs congestion controls on a path and says which to use, where their cliffs are and what does the damage.
+
+    :param seeds: trials of each congestion control; None is 20, fewer on fast paths. The other options are those of :func:`sweep` and :func:`run`.
+    :return: `advice.choice`, `advice.why`, `advice.command`, `advice.ranking`: one entry for each congestion control, the best first.
+    :raises TcpscapeError: one line, for what makes no sense or cannot run.
+    """
+    from tcpscape.findings.advice import Adviser
+
+    path = _conditions({
+        "rtt": rtt, "jitter": jitter, "loss": loss, "rate": rate, "buffer": buffer, "distribution": distribution, "jitter_on": jitter_on,
+        "loss_on": loss_on, "flows": flows, "duration": duration, "kernel": kernel,
+        "flow": flow_fields(rcvbuf=rcvbuf, sndbuf=sndbuf, app=app, chunk=chunk, read=read),
+    })  # fmt: skip
+    runner = Runner(engines.make(engine), jobs, progress=progress)
+    return Adviser(path, _labels(cca, engine), runner, None if seeds is None else build.seeds(_seeds(seeds))).advise()
+
+
+def cliff(
+    *,
+    rtt: str,
+    along: Literal["jitter", "loss"] = "jitter",
+    threshold: str = "50%",
+    jitter: str | None = None,
+    loss: str | None = None,
+    rate: str | None = None,
+    distribution: str | None = None,
+    cca: Controls = "cubic,bbr",
+    rcvbuf: str | int | None = None,
+    sndbuf: str | int | None = None,
+    app: str | Mapping[str, Any] | None = None,
+    chunk: str | int | None = None,
+    read: str | Mapping[str, Any] | None = None,
+    duration: str | None = None,
+    kernel: str | Mapping[str, Any] | None = None,
+    most: int = 1200,
+    engine: str = "model",
+    jobs: int = 0,
+    progress: Progress | None = None,
+) -> dict[str, Cliff]:
+    """Finds where goodput falls below a share of what it is without the impairment: the edge, its interval and the chaos zone around it.
+
+    :param along: the impairment that the search varies: jitter (levels in ns) or loss (fractions).
+    :param threshold: share of the unimpaired goodput that counts as fallen.
+    :param most: runs that each search may take for a narrow interval; 0 is a quick look.
+    :return: congestion control → its cliff; `cliff.edge` is None where there is none on the axis.
+    :raises TcpscapeError: one line, for what makes no sense or cannot run.
+    """
+    from tcpscape.findings.cliff import runs, search
+
+    if along not in ("jitter", "loss"):
+        refuse("along", f"{along!r} is no axis of a cliff", "write jitter or loss")
+    if {"jitter": jitter, "loss": loss}[along] is not None:
+        refuse(along, "it is what the search varies", f"leave {along} out")
+    path = _conditions({
+        "rtt": rtt, "jitter": jitter, "loss": loss, "rate": rate, "distribution": distribution, "duration": duration, "kernel": kernel,
+        "flow": flow_fields(rcvbuf=rcvbuf, sndbuf=sndbuf, app=app, chunk=chunk, read=read),
+    })  # fmt: skip
+    effort = replace(search.Effort(most=most) if most else search.QUICK, threshold=units.parse_percent(threshold, "threshold", example="50%"))
+    runner = Runner(engines.make(engine), jobs, progress=progress)
+    return {label: runs.on_path(runner, path, label, along, effort) for label in _labels(cca, engine)}
+
+
+def bound(
+    before: str,
+    after: str,
+    *,
+    rtt: str | None = None,
+    flows: Mapping[str, float] | None = None,
+    max_queue: str | None = None,
+    packet: str | int | None = None,
+) -> Bound:
+    """The latency spike that a sudden drop of a full link's rate must make, or what must be lost instead. Nothing is run.
+
+    :param before: the link's rate before the drop, `"60mbit"`.
+    :param after: its rate after the drop, `"20mbit"`.
+    :param rtt: round trip from the bottleneck to the sender and back.
+    :param flows: instead of `rtt`, for several flows: RTT → share of the bandwidth, `{"50ms": 0.7, "20ms": 0.3}`.
+    :param max_queue: longest delay that the queue lets a packet wait, `"20ms"`; None is no limit.
+    :param packet: a packet as the link counts it; None is a full frame, 1514 bytes.
+    :return: `bound.spike_ns`, `bound.excess_lost`, …
+    :raises TcpscapeError: one line, for what makes no sense.
+    """
+    from tcpscape.findings.spike.bound import FULL_FRAME, Bound
+
+    if (rtt is None) == (flows is None):
+        refuse("rtt", "none given" if rtt is None else "given twice, with flows", 'write rtt="50ms", or flows={"50ms": 0.7, "20ms": 0.3}')
+    shares = {rtt: 1.0} if rtt is not None else dict(flows or {})
+    return Bound(
+        units.parse_rate(before, "before", example="60mbit"), units.parse_rate(after, "after", example="20mbit"),
+        tuple((units.parse_time(text, "rtt"), share) for text, share in shares.items()),
+        None if max_queue is None else units.parse_time(max_queue, "max_queue", example="20ms"),
+        FULL_FRAME if packet is None else units.parse_size(packet, "packet", example="1514B"),
+    )  # fmt: skip
+
+
+def compare(
+    a: Outcome | str | Path, b: Outcome | str | Path, *, metric: str = "goodput", cca: str | None = None, at: Mapping[str, str] | None = None
+) -> Answer:
+    """Whether two results differ: ratio of medians and win probability with their intervals, condition by condition.
+
+    :param a: an outcome, a result directory, a file of iperf3 or Flent, a table, or a directory of such files.
+    :param b: another one.
+    :param metric: what to compare: `"goodput"`, `"rtt_p95"`, …; of a table a column.
+    :param cca: only these congestion controls: `"bbr"` of both, or `"cubic:bbr"`, A's and B's.
+    :param at: only conditions with these values of axes, `{"jitter": "4ms"}`.
+    :return: `answer.rows`, one for each condition: its `comparison` and its `verdict`.
+    :raises TcpscapeError: one line, where nothing can be read or compared.
+    """
+    from tcpscape.interchange import compare as comparing
+    from tcpscape.interchange import sources
+
+    first, _, second = (cca or "").partition(":")
+    sides = [sources.of_outcome(side) if isinstance(side, Outcome) else sources.load(Path(side), ("samples",)) for side in (a, b)]
+    return comparing.compare(sides[0].only(first or None, at=at), sides[1].only(second or first or None, at=at), metric)
+
+
+def plot(result: Outcome, figure: str | None = None, *, file: str | Path | None = None) -> Figure:
+    """Draws a result as a Matplotlib figure.
+
+    :param figure: its name in :data:`tcpscape.plots.FIGURES` (`"curve"`, `"bars"`, `"strip"`, `"cdf"`, `"series"`, …); None is the
+        first that fits the result.
+    :param file: where to write it too, `.png`, `.svg` or `.pdf`.
+    :raises TcpscapeError: one line, where the figure is unknown or the result has not what it shows.
+    """
+    from tcpscape import plots
+    from tcpscape.plots import style
+
+    drawn = plots.draw(result, figure)
+    if file is not None:
+        style.save(drawn, Path(file), style.formats(Path(file).suffix[1:]))
+    return drawn
+
+
+def load(source: str | Path) -> Scenario | Record:
+    """The scenario in a `.yaml` or `.toml` file or of a gallery name; of a directory that `out` or `--out` named, its results.
+
+    :return: a :class:`tcpscape.Scenario`, or a :class:`tcpscape.Record`, whose `parts` are the outcomes.
+    :raises TcpscapeError: one line, where there is no such thing or it cannot be read.
+    """
+    return record.load(Path(source)) if Path(source).is_dir() else files.load(source)
+
+
+def _measure(kind: record.Kind, campaign: Campaign, executor: str, jobs: int, out: str | Path | None, progress: Progress | None) -> Outcome:
+    """Runs a campaign, and keeps it in `out` where there is one."""
+    place = executors.make(executor, jobs)
+    if out is None:
+        return execute.run(campaign, execute.Execution(progress=progress, executor=place))
+    with Store(out) as store:
+        outcome = execute.run(campaign, execute.Execution(store=store, progress=progress, executor=place))
+        record.save(Record(kind, outcome.name, f"tcpscape.{kind}(…, out={str(out)!r}) in Python", {"": outcome}), Path(out))
+    return outcome
+
+
+def _scenario(value: Scenario | str | Path | Mapping[str, Any]) -> Scenario:
     """A scenario from whatever names one."""
-    if isinstance(said, Scenario):
-        return said
-    return Scenario.of(said) if isinstance(said, dict) else load(said)
+    if isinstance(value, Scenario):
+        return value
+    return Scenario.of(dict(value)) if isinstance(value, Mapping) else files.load(value)
 
 
-def variants(scenario: Scenario, cca: Cca) -> list[Scenario]:
-    """The scenario under each congestion control, or as it is."""
-    if not cca:
-        return [scenario]
-    some = [cca] if isinstance(cca, (str, type, Mapping)) else cca
-    return [scenario.with_cca(classes.give(one) if isinstance(one, type) else one) for one in some]
+def _conditions(fields: Mapping[str, Any]) -> Conditions:
+    path: Conditions = validate(Conditions, _given(fields), "the options")
+    return path
+
+
+def _labels(controls: Controls, engine: str) -> list[str]:
+    """The labels of congestion controls, `all` included; none where none is given."""
+    if controls is None:
+        return []
+    if isinstance(controls, str):
+        return sorted(engines.make(engine).ccas()) if controls == "all" else build.ccas(controls)
+    several = [controls] if isinstance(controls, (type, Mapping)) else controls
+    return [spelling.label(classes.give(one) if isinstance(one, type) else one) for one in several]
+
+
+def _seeds(seeds: Seeds) -> str:
+    """Seeds as a campaign has them: `10`, `5..9`, `1,4,7`."""
+    if isinstance(seeds, (int, str)):
+        return str(seeds)
+    numbers = list(seeds)
+    if not numbers:
+        refuse("seeds", "no trial measures nothing", "give at least one")
+    if numbers == list(range(numbers[0], numbers[-1] + 1)):
+        return f"{numbers[0]}..{numbers[-1]}" if numbers[0] or len(numbers) == 1 else str(len(numbers))
+    return ",".join(map(str, numbers))
+
+
+def _given(options: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if value is not None and value != {}}

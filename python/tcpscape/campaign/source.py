@@ -35,19 +35,19 @@ def single(scenario: Scenario, fields: Mapping[str, Any]) -> Campaign:
     return Campaign.of({"name": scenario.name, "scenario": scenario.to_dict(), **fields}, scenario.name)
 
 
-def campaign(source: str | None, options: Mapping[str, str], fields: Mapping[str, Any]) -> Campaign:
-    """The campaign that `source` names, with `options` (axis → values as written) and `fields` of the campaign instead of its own.
+def campaign(source: str | Path | Mapping[str, Any] | None, options: Mapping[str, Any], fields: Mapping[str, Any]) -> Campaign:
+    """The campaign that `source` names or is, with `options` (axis → values as written) and `fields` of the campaign instead of its own.
 
     :raises TcpscapeError: one line, where nothing is named or an option fits nothing.
     """
-    data = _read(source) if source else {"name": UNNAMED}
+    data = {"name": UNNAMED} if not source else {"name": UNNAMED, **source} if isinstance(source, Mapping) else _read(str(source))
     if not source and not options:
         refuse("sweep", "nothing to vary", f"say for example --rtt 50ms --jitter 0..24ms/4ms, or name a file or one of {', '.join(gallery())}")
     for name, value in options.items():
         _set(data, name, value)
     if "scenario" not in data and "rtt" not in {*data.get("conditions", {}), *_axis_names(data)}:
         refuse("rtt", "missing, and a path needs one", "say for example --rtt 50ms")
-    return Campaign.of({**data, **fields}, source or "the options")
+    return Campaign.of({**data, **fields}, str(source) if isinstance(source, (str, Path)) else "the options")
 
 
 def _read(source: str) -> dict[str, Any]:
@@ -72,7 +72,7 @@ def _axis_names(data: Mapping[str, Any]) -> set[str]:
     return {*data.get("axes", {}), *(name for group in data.get("zip", ()) for name in group)}
 
 
-def _set(data: dict[str, Any], name: str, value: str) -> None:
+def _set(data: dict[str, Any], name: str, value: Any) -> None:
     """Puts an option into a campaign's values: as a condition, or as an axis where it has several values or stands in a scenario."""
     for group in data.get("zip", ()):
         if name in group:

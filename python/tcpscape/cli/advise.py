@@ -42,11 +42,12 @@ def advise(
     from tcpscape.findings.advice import Adviser
     from tcpscape.scenario import build
     from tcpscape.scenario.conditions import Conditions
+    from tcpscape.scenario.options import flow_fields
     from tcpscape.scenario.scenario import validate
 
     said: dict[str, Any] = {
         "rtt": rtt, "jitter": jitter, "loss": loss, "rate": rate, "buffer": buffer, "distribution": distribution, "jitter_on": jitter_on,
-        "loss_on": loss_on, "duration": duration, "kernel": kernel, "flows": flows, "flow": options.flow_fields(rcvbuf, sndbuf, app, chunk, read),
+        "loss_on": loss_on, "duration": duration, "kernel": kernel, "flows": flows, "flow": flow_fields(rcvbuf=rcvbuf, sndbuf=sndbuf, app=app, chunk=chunk, read=read),
     }
     path = validate(Conditions, {k: v for k, v in said.items() if v is not None}, "the options")
     with Progress("advise") as progress:

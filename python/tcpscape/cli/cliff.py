@@ -49,6 +49,7 @@ def cliff(
     from tcpscape.errors import refuse
     from tcpscape.findings.cliff.search import QUICK, Effort
     from tcpscape.scenario.conditions import Conditions
+    from tcpscape.scenario.options import flow_fields
     from tcpscape.scenario.scenario import validate
 
     if along not in ("jitter", "loss"):
@@ -57,7 +58,7 @@ def cliff(
         refuse(along, "it is what the search varies", f"leave --{along} out")
     said: dict[str, Any] = {
         "jitter": jitter, "loss": loss, "rate": rate, "distribution": distribution, "duration": duration, "kernel": kernel,
-        "flow": options.flow_fields(rcvbuf, sndbuf, app, chunk, read),
+        "flow": flow_fields(rcvbuf=rcvbuf, sndbuf=sndbuf, app=app, chunk=chunk, read=read),
     }  # fmt: skip
     given = {k: v for k, v in said.items() if v is not None}
     paths = [validate(Conditions, {"rtt": level, **given}, "the options") for level in axes.levels(rtt, "rtt")]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -33,16 +33,6 @@ Duration = Annotated[str | None, typer.Option(help="How long to watch.  [default
 def command(context: typer.Context) -> str:
     """The command line as it was typed, for whoever wants to run it again."""
     return shlex.join(["tcpscape", *(context.find_root().obj or ())])
-
-
-def flow_fields(rcvbuf: str | None, sndbuf: str | None, app: str | None, chunk: str | None, read: str | None) -> dict[str, Any]:
-    """The fields of a flow from options; those not given are left out."""
-    fields: dict[str, Any] = {"rcvbuf": rcvbuf, "sndbuf": sndbuf, "read": read}
-    if app is not None or chunk is not None:
-        fields["app"] = {k: v for k, v in (("rate", app), ("chunk", chunk)) if v is not None}
-        if fields["app"].get("rate") == "0":
-            fields["app"]["rate"] = 0
-    return {k: v for k, v in fields.items() if v is not None}
 
 
 def ccas(text: str | None, engine: Engine | None = None) -> list[str]:

@@ -55,11 +55,11 @@ def run(
     from tcpscape.campaign import execute, record, source
     from tcpscape.cli import report as reports
     from tcpscape.scenario import files
-    from tcpscape.scenario.options import ScenarioOptions
+    from tcpscape.scenario.options import ScenarioOptions, flow_fields
     from tcpscape.store.results import Store
 
     path = {"forward": forward, "bottleneck": bottleneck, "reverse": reverse}
-    flow = options.flow_fields(rcvbuf, sndbuf, app, chunk, read) | ({"listener": listener} if listener else {})
+    flow = flow_fields(rcvbuf=rcvbuf, sndbuf=sndbuf, app=app, chunk=chunk, read=read) | ({"listener": listener} if listener else {})
     chosen = ScenarioOptions(path, flows, mix, flow, {"duration": duration, "kernel": kernel, "offload": offload, "ecn": ecn})
     expected, ccas = checks.read(check), options.ccas(cca, engines.make(engine))
     if scenario is None and chosen.is_empty and not ccas:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from tcpscape import interchange
 from tcpscape.campaign import axes, record
-from tcpscape.campaign.outcome import Cell
+from tcpscape.campaign.outcome import Cell, Outcome
 from tcpscape.errors import TcpscapeError
 from tcpscape.interchange.base import MTU, refuse
 from tcpscape.scenario.scenario import Scenario
@@ -160,6 +160,12 @@ def load(path: Path, tables: tuple[str, ...] = ()) -> Source:
     if not files:
         refuse(path, "is no result directory and has no file of a known format", "name one that --out wrote, or one with iperf3's .json files")
     return _of_files(path, files)
+
+
+def of_outcome(outcome: Outcome) -> Source:
+    """An outcome that was just measured, as :func:`load` would find it in a directory."""
+    several = len({cell.engine for cell in outcome.cells}) > 1
+    return Source(Path(outcome.name), tuple(_group(cell, "", several) for cell in outcome.cells))
 
 
 def _known(path: Path) -> bool:

@@ -15,10 +15,12 @@ from tcpscape.plots import bars, cdf, curves, maps, series, shares, spikes, stri
 from tcpscape.plots.base import Beside, Figure
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Sheet
+
     from tcpscape.campaign.outcome import Outcome
     from tcpscape.studies.run import Result
 
-__all__ = ["FIGURES", "Beside", "Figure", "find", "fitting", "study"]
+__all__ = ["FIGURES", "Beside", "Figure", "draw", "find", "fitting", "study"]
 
 FIGURES: Mapping[str, Figure] = {
     f.name: f
@@ -50,6 +52,19 @@ def find(name: str) -> Figure:
 def fitting(outcome: Outcome) -> list[Figure]:
     """The figures that an outcome has enough for."""
     return [f for f in FIGURES.values() if f.applies(outcome)]
+
+
+def draw(outcome: Outcome, name: str | None = None) -> Sheet:
+    """The figure called `name` of an outcome, its first page where it has several; None is the first figure that the outcome has enough for.
+
+    :raises TcpscapeError: one line, where the figure is unknown or the outcome has not what it shows.
+    """
+    choice = fitting(outcome)
+    figure = find(name) if name else choice[0] if choice else None
+    if figure is None or not figure.applies(outcome):
+        names = ", ".join(f.name for f in choice)
+        refuse("figure", f"{outcome.name} has not what {name or 'any figure'} shows", f"choose {names}" if names else "run more seeds or samples")
+    return figure.draw(figure.pages(outcome)[0], Beside())
 
 
 def study(result: Result, stem: Path) -> list[Path]:

@@ -36,7 +36,7 @@ class ScenarioOptions:
     @property
     def is_empty(self) -> bool:
         """Whether they say nothing of a path or of its flows."""
-        return not (_given(self.path) or _given(self.flow) or self.flows or self.mix)
+        return not (_given(self.path) or _given(self.flow) or self.flows is not None or self.mix)
 
     def scenario(self, *, compared: bool = False) -> Scenario:
         """The scenario that the options alone make; `compared`: its flows will run under several congestion controls, one trial each.
@@ -44,7 +44,7 @@ class ScenarioOptions:
         :raises ScenarioError: one line that names the option that is wrong.
         """
         self._check_mix(compared)
-        flows = mixture(self.mix) if self.mix else [{"cca": "cubic", "count": self._count(self.flows or 1)}]
+        flows = mixture(self.mix) if self.mix else [{"cca": "cubic", "count": self._count(1 if self.flows is None else self.flows)}]
         each = _given(self.flow)
         fields = {"name": UNNAMED, **_given(self.path), **_given(self.fields), "flows": [{**each, **flow} for flow in flows]}
         return Scenario.of(fields, "the options")
@@ -75,6 +75,13 @@ class ScenarioOptions:
         if not 1 <= flows <= MAX_FLOWS:
             refuse("flows", f"{flows} flows", f"write 1 to {MAX_FLOWS}")
         return flows
+
+
+def flow_fields(*, rcvbuf: Any = None, sndbuf: Any = None, app: Any = None, chunk: Any = None, read: Any = None) -> dict[str, Any]:
+    """The fields of a flow from options; those not given (None) are left out. `app` is a rate, or fields that `chunk` joins."""
+    application = dict(app) if isinstance(app, Mapping) else _given({"rate": 0 if app == "0" else app})
+    application |= _given({"chunk": chunk})
+    return _given({"rcvbuf": rcvbuf, "sndbuf": sndbuf, "read": read}) | ({"app": application} if application else {})
 
 
 def _given(options: Mapping[str, Any]) -> dict[str, Any]:

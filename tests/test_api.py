@@ -1,0 +1,171 @@
+"""The Python interface: the commands as functions, complete, documented, with results that show themselves."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import pickle
+import re
+
+import polars as pl
+import pytest
+
+import tcpscape
+from tcpscape import api
+from tcpscape.campaign import record
+from tcpscape.errors import TcpscapeError
+
+FUNCTIONS = ("run", "sweep", "advise", "cliff", "bound", "compare", "plot", "load")
+PATH = {"forward": "netem delay 20ms loss 0.2%", "bottleneck": {"rate": "20mbit", "buffer": "2bdp"}, "reverse": "netem delay 20ms"}
+
+
+def quick(**options):
+    return tcpscape.run(**PATH, **{"duration": "2s", "seeds": 3, "engine": "mock", **options})
+
+
+@pytest.mark.parametrize("name", tcpscape.__all__)
+def test_every_public_name_is_there_and_documented(name):
+    thing = getattr(tcpscape, name)
+    assert name in dir(tcpscape)
+    assert name == "__version__" or inspect.getdoc(thing)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_help_suffices(name):
+    function = getattr(tcpscape, name)
+    text, parameters = inspect.getdoc(function), inspect.signature(function).parameters
+    assert ":raises TcpscapeError:" in text
+    shared = {"advise", "cliff"}  # their other options are those of sweep and run, and the text says so
+    assert not any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values())
+    assert name in shared or all(f":param {p}:" in text or p in ("result", "source") for p in parameters), text
+    assert all(p.annotation is not inspect.Parameter.empty for p in parameters.values())
+
+
+@pytest.mark.parametrize("command", ["run", "sweep", "advise", "cliff"])
+def test_the_functions_have_the_options_of_the_commands(cli, command):
+    """Whatever the command line says, Python can say by the same name."""
+    options = {option.replace("-", "_") for option in re.findall(r"^  --([a-z][a-z-]*)", cli(command, "--help").out, re.MULTILINE)}
+    on_a_terminal_alone = {"help", "json", "check", "report", "pcap"}
+    assert len(options) > 10
+    assert options - on_a_terminal_alone - {"axis"} <= set(inspect.signature(getattr(api, command)).parameters)
+
+
+def test_the_same_numbers_as_the_command_line(cli, need_model):
+    words = ("--forward", PATH["forward"], "--reverse", PATH["reverse"], "--duration", "2s", "--seeds", "2", "--cca", "cubic,bbr", "--json")
+    lines = cli("run", *words).lines
+    outcome = tcpscape.run(forward=PATH["forward"], reverse=PATH["reverse"], duration="2s", seeds=2, cca=["cubic", "bbr"])
+    assert [json.loads(json.dumps(t.to_dict())) for t in outcome.trials] == lines
+
+
+def test_an_outcome_gives_frames_and_cells():
+    outcome = quick(cca="cubic,bbr", flows=2)
+    assert isinstance(outcome.frame(), pl.DataFrame)
+    assert outcome.frame().height == 2
+    assert outcome.flows().height == 2 * 3 * 2
+    assert outcome.find("bbr").median().n == 3
+    assert (len(outcome.trials), outcome.trial_count) == (6, 6)
+    assert pickle.loads(pickle.dumps(outcome)).trials == outcome.trials
+
+
+def test_an_outcome_shows_itself():
+    outcome = quick(cca=["cubic", "bbr"])
+    text, page = repr(outcome), outcome._repr_html_()
+    assert text.splitlines()[0].startswith("words: goodput")
+    assert len(text.splitlines()) == 6  # a title, the columns, two rows, two caveats
+    assert page.count("<tr>") == 3
+    assert "caveat: mock engine" in page
+    assert "<script" not in quick(cca=["cubic"])._repr_html_()
+
+
+@pytest.mark.parametrize(
+    ("seeds", "numbers"), [(2, [0, 1]), (range(5, 8), [5, 6, 7]), ([1, 4, 7], [1, 4, 7]), ("5..6", [5, 6]), ([0], [0]), ((3,), [3])]
+)
+def test_seeds_in_every_form(seeds, numbers):
+    assert [t.seed for t in quick(seeds=seeds).trials] == numbers
+
+
+@pytest.mark.parametrize(
+    ("options", "line"),
+    [
+        ({"seeds": []}, "seeds: no trial measures nothing"), ({"cca": "nosuch"}, "cca: 'nosuch' is not built"), ({"duration": "10"}, "duration: "),
+        ({"mix": "cubic,bbr", "cca": "reno"}, "mix: it says congestion controls"), ({"engine": "nosuch"}, "engine: 'nosuch' is unknown"),
+        ({"executor": "nosuch"}, "executor: 'nosuch' is unknown"), ({"flows": 0}, "flows: "), ({"app": "fast"}, "rate: "),
+    ],
+)
+def test_what_makes_no_sense_is_one_line(options, line):
+    with pytest.raises(TcpscapeError) as refusal:
+        quick(**options)
+    assert str(refusal.value).startswith(line)
+    assert "\n" not in str(refusal.value)
+
+
+def test_nothing_to_run_is_refused():
+    with pytest.raises(TcpscapeError, match="scenario: none given"):
+        tcpscape.run(seeds=1)
+
+
+def test_a_scenario_is_changed_by_options():
+    changed = tcpscape.run("baseline", duration="2s", rcvbuf="64KiB", seeds=1, engine="mock").cells[0].scenarios[0]
+    plain = tcpscape.load("baseline")
+    assert (changed.duration, changed.flows[0].rcvbuf) == (2 * 10**9, 65536)
+    assert changed.forward == plain.forward
+
+
+def test_what_is_kept_is_loaded_and_not_run_again(tmp_path):
+    first = quick(out=tmp_path / "out", cca=["cubic", "bbr"])
+    calls = []
+    again = quick(out=tmp_path / "out", cca=["cubic", "bbr"], progress=lambda done, total: calls.append((done, total)))
+    assert again.trials == first.trials
+    assert calls == [(6, 6)]
+    kept = tcpscape.load(tmp_path / "out")
+    assert isinstance(kept, record.Record)
+    assert [cell.cca for outcome in kept.outcomes for cell in outcome.cells] == ["cubic", "bbr"]
+
+
+def test_a_sweep_has_its_axes(tmp_path):
+    outcome = tcpscape.sweep(rtt="40ms", jitter=["0ms", "4ms"], loss="0%,1%", cca="cubic", seeds=2, engine="mock", out=tmp_path)
+    assert outcome.axes == ("jitter", "loss")
+    assert len(outcome.cells) == 4
+    assert [cell.at["jitter"] for cell in outcome.curve("jitter", "cubic", loss="1%")] == ["0ms", "4ms"]
+    assert tcpscape.sweep({"conditions": {"rtt": "40ms"}}, jitter="0..4ms/4ms", seeds=1, engine="mock").axes == ("jitter",)
+    with pytest.raises(TcpscapeError, match="rtt: missing"):
+        tcpscape.sweep(jitter="0..4ms/4ms")
+
+
+def test_advice_and_cliffs_are_those_of_the_commands(cli):
+    options = {"rtt": "26ms", "jitter": "7ms", "cca": "cubic,bbr", "engine": "mock"}
+    words = [w for k, v in options.items() for w in (f"--{k}", v)]
+    line = json.loads(cli("advise", *words, "--json").out)
+    advice = tcpscape.advise(**options)
+    assert (advice.choice, advice.why) == (line["choice"], line["why"])
+    lines = cli("cliff", "--rtt", "26ms", "--cca", "cubic", "--engine", "mock", "--most", "0", "--json").lines
+    cliffs = tcpscape.cliff(rtt="26ms", cca="cubic", engine="mock", most=0)
+    assert [c.edge.value for c in cliffs.values()] == [x["edge"] for x in lines]
+    with pytest.raises(TcpscapeError, match="jitter: it is what the search varies"):
+        tcpscape.cliff(rtt="26ms", jitter="1ms", engine="mock")
+
+
+def test_the_bound(cli):
+    line = json.loads(cli("bound", "--from", "60mbit", "--to", "20mbit", "--rtt", "50ms", "--json").out)
+    assert tcpscape.bound("60mbit", "20mbit", rtt="50ms").spike_ns / 1e6 == line["spike_ms"] == 100
+    assert tcpscape.bound("60mbit", "20mbit", flows={"50ms": 0.5, "30ms": 0.5}).d_ns == 40e6
+    with pytest.raises(TcpscapeError, match="rtt: none given"):
+        tcpscape.bound("60mbit", "20mbit")
+
+
+def test_results_are_compared(tmp_path):
+    one, other = quick(cca="cubic"), quick(cca="cubic", seeds=range(10, 20), out=tmp_path)
+    answer = tcpscape.compare(one, tmp_path)
+    assert len(answer.rows) == 1
+    assert tcpscape.compare(one, other).rows[0].medians == answer.rows[0].medians
+
+
+def test_a_result_is_drawn(tmp_path):
+    outcome = tcpscape.sweep(rtt="40ms", jitter="0..8ms/4ms", cca="cubic,bbr", seeds=3, engine="mock")
+    figure = tcpscape.plot(outcome, "curve", file=tmp_path / "curve.png")
+    assert figure.axes
+    assert (tmp_path / "curve.png").read_bytes()[:4] == b"\x89PNG"
+    with pytest.raises(TcpscapeError, match="figures: 'nosuch' is unknown"):
+        tcpscape.plot(outcome, "nosuch")
+    with pytest.raises(TcpscapeError, match="has not what spike shows"):
+        tcpscape.plot(outcome, "spike")
