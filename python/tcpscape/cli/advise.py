@@ -47,7 +47,8 @@ def advise(
 
     said: dict[str, Any] = {
         "rtt": rtt, "jitter": jitter, "loss": loss, "rate": rate, "buffer": buffer, "distribution": distribution, "jitter_on": jitter_on,
-        "loss_on": loss_on, "duration": duration, "kernel": kernel, "flows": flows, "flow": flow_fields(rcvbuf=rcvbuf, sndbuf=sndbuf, app=app, chunk=chunk, read=read),
+        "loss_on": loss_on, "duration": duration, "kernel": kernel, "flows": flows,
+        "flow": flow_fields(rcvbuf=rcvbuf, sndbuf=sndbuf, app=app, chunk=chunk, read=read),
     }
     path = validate(Conditions, {k: v for k, v in said.items() if v is not None}, "the options")
     with Progress("advise") as progress:
