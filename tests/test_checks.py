@@ -70,13 +70,13 @@ def one(text: str, **of: list[float]):
 )
 def test_statistics(stat, value):
     (got,) = one(f"goodput.{stat} > 0", cubic=[1, 2, 3, 4, 10])
-    assert got.got.value == pytest.approx(value)
+    assert got.estimate.value == pytest.approx(value)
 
 
 def test_ends_of_the_interval_are_those_that_are_shown():
     values = [float(v) for v in range(1, 21)]
     ((median,), (low,), (high,)) = (one(f"goodput.{s} > 0", cubic=values) for s in ("median", "low", "high"))
-    assert (low.got.value, high.got.value) == (median.got.low, median.got.high)
+    assert (low.estimate.value, high.estimate.value) == (median.estimate.low, median.estimate.high)
 
 
 def test_every_condition_has_to_hold_and_each_is_named():
@@ -138,7 +138,7 @@ def test_the_conditions_of_a_campaign():
     said = {"conditions": {"rtt": "50ms"}, "axes": {"jitter": "0ms,8ms"}, "cca": "cubic,bbr", "seeds": 3, "engines": ["mock"]}
     found = of_campaign({"part": execute.run(Campaign.of(said))})
     got = checks.judge(checks.read("goodput[cca=bbr, jitter=8ms, part=part] > 1kbit"), found)
-    assert [(v.name, v.got.n, v.holds) for v in got] == [("part, bbr, jitter 8ms", 3, True)]
+    assert [(v.name, v.estimate.n, v.holds) for v in got] == [("part, bbr, jitter 8ms", 3, True)]
 
 
 def test_checks_of_a_sweep_and_of_its_report(cli, tmp_path):

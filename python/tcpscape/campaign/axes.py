@@ -49,37 +49,40 @@ _SCALES: tuple[tuple[Any, float, str], ...] = (
 @lru_cache(maxsize=65_536)
 def read(text: str) -> Value:
     """Where a value stands: `8ms` → 8 ms, `10mbit` → 10 Mbit/s, `0.1%` → 0.1 %, `64KiB` → 65 536 B, `5` → 5, `fq_codel` → a word."""
-    said = text.strip()
-    if _BARE.match(said):
-        return Value(said, float(said), "")
+    text = text.strip()
+    if _BARE.match(text):
+        return Value(text, float(text), "")
     for parse, factor, unit in _SCALES:
         try:
-            return Value(said, float(parse(said)) * factor, unit)
+            return Value(text, float(parse(text)) * factor, unit)
         except TcpscapeError:
             continue
-    return Value(said, math.nan, "")
+    return Value(text, math.nan, "")
 
 
-def same(one: str, other: str) -> bool:
+def same(text: str, other: str) -> bool:
     """Whether two values as written are the same: `0ms` and `0`, `1s` and `1000ms`."""
-    if one == other:
+    if text == other:
         return True
-    a, b = read(one), read(other)
+    a, b = read(text), read(other)
     if a.is_word or b.is_word or not math.isclose(a.number, b.number, rel_tol=1e-9):
         return False
     return a.unit == b.unit or a.number == 0
 
 
-def levels(said: Any, axis: str, *, once: bool = True) -> tuple[str, ...]:
-    """The values of an axis, as written, each `once` (not in a group whose axes move together); what is none is refused."""
-    items = said if isinstance(said, (list, tuple)) else str(said).split(",")
+def levels(values: Any, axis: str, *, once: bool = True) -> tuple[str, ...]:
+    """The values of an axis, as written: a list, or text with commas and ranges; each `once` (not in a group whose axes move together).
+
+    :raises TcpscapeError: one line that names the axis, for an empty value, a range that is none, or too many values.
+    """
+    items = values if isinstance(values, (list, tuple)) else str(values).split(",")
     texts = [_text(item) for item in items]
     if not texts or not all(texts):
-        refuse(axis, f"{said!r} has an empty value", "write for example 0..24ms/4ms or 24,50,100ms")
-    found = [level for text in _with_units(texts) for level in _spread(text, axis)]
-    if len(found) > MAX_LEVELS:
-        refuse(axis, f"{said!r} is {len(found)} values", f"write at most {MAX_LEVELS}")
-    return tuple(dict.fromkeys(found) if once else found)
+        refuse(axis, f"{values!r} has an empty value", "write for example 0..24ms/4ms or 24,50,100ms")
+    spread = [level for text in _with_units(texts) for level in _spread(text, axis)]
+    if len(spread) > MAX_LEVELS:
+        refuse(axis, f"{values!r} is {len(spread)} values", f"write at most {MAX_LEVELS}")
+    return tuple(dict.fromkeys(spread) if once else spread)
 
 
 def _text(item: Any) -> str:
@@ -90,22 +93,22 @@ def _text(item: Any) -> str:
 
 def _with_units(texts: Iterable[str]) -> list[str]:
     """`24,50,100ms` → 24ms, 50ms, 100ms: a bare number takes the unit of the next value that has one."""
-    made: list[str] = []
+    completed: list[str] = []
     unit = ""
     for text in reversed(list(texts)):
         if ".." not in text:
             unit = _unit(text) or unit
-        made.append(text + unit if _BARE.match(text) and unit and float(text) else text)
-    return made[::-1]
+        completed.append(text + unit if _BARE.match(text) and unit and float(text) else text)
+    return completed[::-1]
 
 
 def _spread(text: str, axis: str) -> list[str]:
     if ".." not in text or not text[0].isdigit():
         return [text]
-    found = _RANGE.match(text)
-    if not found:
+    match = _RANGE.match(text)
+    if not match:
         refuse(axis, f"{text!r} is not a range", "write for example 0..24ms/4ms, or 1..1000mbit/x10 for factors")
-    low, high, step = (found.group(g).strip() for g in ("low", "high", "step"))
+    low, high, step = (match.group(name).strip() for name in ("low", "high", "step"))
     unit = _unit(high)
     first, last = _number(low, unit, axis), _number(high, unit, axis)
     if step.startswith("x"):
@@ -114,8 +117,8 @@ def _spread(text: str, axis: str) -> list[str]:
 
 
 def _unit(text: str) -> str:
-    found = None if _BARE.match(text) else _UNIT.match(text)
-    return found.group("unit") if found else ""
+    match = None if _BARE.match(text) else _UNIT.match(text)
+    return match.group("unit") if match else ""
 
 
 def _number(text: str, unit: str, axis: str) -> float:
@@ -126,10 +129,10 @@ def _number(text: str, unit: str, axis: str) -> float:
         if not _BARE.match(bare):
             refuse(axis, f"{text!r} is not a quantity", "write for example 0..24ms/4ms")
         return float(bare)
-    here, one = read(text), read(f"1{unit}")
-    if here.is_word or one.is_word or here.unit != one.unit:
+    bound, unity = read(text), read(f"1{unit}")
+    if bound.is_word or unity.is_word or bound.unit != unity.unit:
         refuse(axis, f"{text!r} is not in {unit or 'plain numbers'}", "write the range's bounds and its step in one unit")
-    return here.number / one.number
+    return bound.number / unity.number
 
 
 def _steps(first: float, last: float, step: float, unit: str, axis: str) -> list[str]:
@@ -160,13 +163,13 @@ def fill(template: Any, values: Mapping[str, str], field: str = "scenario") -> A
     if not isinstance(template, str):
         return template
 
-    def one(found: re.Match[str]) -> str:
-        name = found.group(1)
+    def value_of(match: re.Match[str]) -> str:
+        name = match.group(1)
         if name not in values:
             refuse(field, f"${{{name}}} is neither an axis nor derived", f"choose {', '.join(values) or 'an axis'}")
         return values[name]
 
-    return _PLACE.sub(one, template)
+    return _PLACE.sub(value_of, template)
 
 
 def names_in(template: Any) -> set[str]:

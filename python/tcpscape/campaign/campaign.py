@@ -43,27 +43,27 @@ FLOW_FIELDS = frozenset(("app", "read", "rcvbuf", "sndbuf", "nodelay", "listener
 """Fields of a flow that may be named without `flow.`."""
 
 
-def _axes(said: Any) -> Any:
-    return {name: _levels(v, name) for name, v in said.items()} if isinstance(said, dict) else said
+def _read_axes(axes_: Any) -> Any:
+    return {name: _levels(values, name) for name, values in axes_.items()} if isinstance(axes_, dict) else axes_
 
 
-def _group(said: Any) -> Any:
-    return {name: _levels(v, name, once=False) for name, v in said.items()} if isinstance(said, dict) else said
+def _read_group(group: Any) -> Any:
+    return {name: _levels(values, name, once=False) for name, values in group.items()} if isinstance(group, dict) else group
 
 
-def _levels(said: Any, name: str, *, once: bool = True) -> tuple[str, ...]:
+def _levels(values: Any, name: str, *, once: bool = True) -> tuple[str, ...]:
     if name == "cca":
-        return tuple(build.ccas(said)) if isinstance(said, str) else tuple(spelling.label(one) for one in said)
-    return axes.levels(said, name, once=once)
+        return tuple(build.ccas(values)) if isinstance(values, str) else tuple(spelling.label(cca) for cca in values)
+    return axes.levels(values, name, once=once)
 
 
-def _names(said: Any) -> Any:
-    return _levels(said, "cca") if isinstance(said, (str, list, tuple)) else said
+def _read_controls(controls: Any) -> Any:
+    return _levels(controls, "cca") if isinstance(controls, (str, list, tuple)) else controls
 
 
-Axes = Annotated[dict[str, tuple[str, ...]], BeforeValidator(_axes)]
+Axes = Annotated[dict[str, tuple[str, ...]], BeforeValidator(_read_axes)]
 """Axis → its values as written."""
-Group = Annotated[dict[str, tuple[str, ...]], BeforeValidator(_group)]
+Group = Annotated[dict[str, tuple[str, ...]], BeforeValidator(_read_group)]
 """Axes that move together: as many values for each."""
 
 
@@ -82,7 +82,7 @@ class Campaign(Noun):
     """Groups whose axes move together."""
     derive: dict[str, str] = Field(default_factory=dict)
     """Name → arithmetic over axes."""
-    cca: Annotated[tuple[str, ...], BeforeValidator(_names)] = ()
+    cca: Annotated[tuple[str, ...], BeforeValidator(_read_controls)] = ()
     """Congestion controls of every flow; none leaves those of the scenario."""
     engines: tuple[str, ...] = ("model",)
     seeds: str = "10"
@@ -114,8 +114,8 @@ class Campaign(Noun):
             refuse("conditions", "the campaign has a scenario too", "leave one of them out")
         for group in self.zip:
             if len({len(v) for v in group.values()}) > 1:
-                said = ", ".join(f"{k} {len(v)}" for k, v in group.items())
-                refuse("zip", f"its axes are not equally long ({said})", "write as many values for each")
+                lengths = ", ".join(f"{k} {len(v)}" for k, v in group.items())
+                refuse("zip", f"its axes are not equally long ({lengths})", "write as many values for each")
         names = [*self.axes, *(n for g in self.zip for n in g)]
         if twice := {n for n in names if names.count(n) > 1}:
             refuse("axes", f"{min(twice)} is said twice", "say each axis once")
@@ -127,8 +127,8 @@ class Campaign(Noun):
     @property
     def shown(self) -> tuple[str, ...]:
         """The axes that tables show: the crossed ones, those that tell a group's rows apart; without `cca`, and without what is pooled."""
-        found = [*self.axes, *(name for g in self.zip for name in _told_by(g))]
-        return tuple(n for n in found if n not in self.pool and n != "cca")
+        names = [*self.axes, *(name for g in self.zip for name in _distinguishing(g))]
+        return tuple(n for n in names if n not in self.pool and n != "cca")
 
     def capture(self) -> Capture:
         """What is kept of each trial: what is said here, and what the metrics need."""
@@ -139,8 +139,8 @@ class Campaign(Noun):
     @classmethod
     def of(cls, data: Any, source: str = "campaign") -> Campaign:
         """A campaign from plain values, with errors in one line."""
-        made: Campaign = validate(cls, data, source)
-        return made
+        campaign: Campaign = validate(cls, data, source)
+        return campaign
 
     @classmethod
     def load(cls, path: Path) -> Campaign:
@@ -174,64 +174,67 @@ class _Cases:
     """The product of the axes, and the scenario at each point."""
 
     def __init__(self, campaign: Campaign) -> None:
-        self.said = campaign
+        self.campaign = campaign
         self.base = _base(campaign)
-        self.templated = axes.names_in(self.base) | set(campaign.derive) | _asked(campaign.derive)
+        """Plain values of the path, with `${axis}` in them."""
+        self.templated = axes.names_in(self.base) | set(campaign.derive) | _names_in_arithmetic(campaign.derive)
+        """Axes that go into the base or into arithmetic, not into the field of their name."""
+        self.labels = {name for group in campaign.zip if len(group) > 1 for name in _distinguishing(group)}
+        """Axes that may be no field at all: they name the rows of a group."""
 
     def all(self) -> Iterator[Case]:
-        said = self.said
-        groups = [[{name: v} for v in values] for name, values in said.axes.items()]
-        groups += [[dict(zip(g, row, strict=True)) for row in zip(*g.values(), strict=True)] for g in said.zip]
-        given = any("cca" in g for g in (said.axes, *said.zip))
-        if not given:
-            groups.append([{"cca": c} for c in said.cca] or [{}])
-        if (count := math.prod(len(g) for g in groups)) > MAX_CASES:
+        """Every case, in the order of tables."""
+        campaign = self.campaign
+        factors = [[{name: level} for level in levels] for name, levels in campaign.axes.items()]
+        factors += [[dict(zip(group, row, strict=True)) for row in zip(*group.values(), strict=True)] for group in campaign.zip]
+        if not any("cca" in group for group in (campaign.axes, *campaign.zip)):
+            factors.append([{"cca": cca} for cca in campaign.cca] or [{}])
+        if (count := math.prod(len(factor) for factor in factors)) > MAX_CASES:
             refuse("axes", f"{count} cells", f"write at most {MAX_CASES}")
-        for engine in said.engines:
-            for parts in itertools.product(*groups):
-                yield self._case(engine, {k: v for part in parts for k, v in part.items()})
+        for engine in campaign.engines:
+            for parts in itertools.product(*factors):
+                yield self._case(engine, {name: level for part in parts for name, level in part.items()})
 
     def _case(self, engine: str, point: dict[str, str]) -> Case:
-        said = self.said
-        cca = point.pop("cca", "")
-        known = point | ({"cca": cca} if cca else {})
-        for name, expression in said.derive.items():
-            known[name] = derive.value(expression, known, name)
-        scenario = self._scenario(known, cca)
-        at = {k: v for k, v in point.items() if k not in said.pool}
-        return Case(at, tuple(point[p] for p in said.pool), scenario.cca, engine, scenario)
+        cca, pool = point.pop("cca", ""), self.campaign.pool
+        values = point | ({"cca": cca} if cca else {})
+        for name, expression in self.campaign.derive.items():
+            values[name] = derive.value(expression, values, name)
+        scenario = self._scenario(values, cca)
+        at = {name: level for name, level in point.items() if name not in pool}
+        return Case(at, tuple(point[name] for name in pool), scenario.cca, engine, scenario)
 
-    def _scenario(self, known: Mapping[str, str], cca: str) -> Scenario:
-        filled = axes.fill(self.base, known)
-        fields = {k: v for k, v in known.items() if k not in self.templated and k != "cca"}
-        labels = {name for g in self.said.zip if len(g) > 1 for name in _told_by(g)}
-        made = self._path(filled, fields, labels) if self.said.scenario is None else self._fields(filled, fields, labels)
-        return made.with_cca(cca) if cca and "cca" not in self.templated else made
+    def _scenario(self, values: Mapping[str, str], cca: str) -> Scenario:
+        filled = axes.fill(self.base, values)
+        fields = {name: value for name, value in values.items() if name not in self.templated and name != "cca"}
+        scenario = self._of_conditions(filled, fields) if self.campaign.scenario is None else self._with_fields(filled, fields)
+        return scenario.with_cca(cca) if cca and "cca" not in self.templated else scenario
 
-    def _path(self, filled: dict[str, Any], fields: Mapping[str, str], labels: set[str]) -> Scenario:
-        """From conditions; what is no word of theirs is a field of the scenario they stand for."""
-        mine = {k: v for k, v in fields.items() if k in Conditions.model_fields}
-        flow = dict(filled.pop("flow", {})) | {k.removeprefix("flow."): v for k, v in fields.items() if _of_flow(k)}
-        rest = {k: filled.pop(k) for k in list(filled) if k in Scenario.model_fields and k not in Conditions.model_fields}
-        path: Conditions = validate(Conditions, {**filled, **mine, **({"flow": flow} if flow else {})}, self.said.name)
-        made = path.scenario(str(flow.get("cca", "cubic"))).model_copy(update={"name": self.said.name})
-        left = {k: v for k, v in fields.items() if k not in mine and not _of_flow(k)}
-        return self._fields(made.to_dict() | rest, left, labels) if left or rest else made
+    def _of_conditions(self, filled: dict[str, Any], fields: Mapping[str, str]) -> Scenario:
+        """From conditions of a path; a field that is none of theirs is one of the scenario they stand for."""
+        conditions = {name: value for name, value in fields.items() if name in Conditions.model_fields}
+        flow = dict(filled.pop("flow", {})) | {name.removeprefix("flow."): value for name, value in fields.items() if _of_flow(name)}
+        rest = {name: filled.pop(name) for name in list(filled) if name in Scenario.model_fields and name not in Conditions.model_fields}
+        path: Conditions = validate(Conditions, {**filled, **conditions, **({"flow": flow} if flow else {})}, self.campaign.name)
+        scenario = path.scenario(str(flow.get("cca", "cubic"))).model_copy(update={"name": self.campaign.name})
+        others = {name: value for name, value in fields.items() if name not in conditions and not _of_flow(name)}
+        return self._with_fields(scenario.to_dict() | rest, others) if others or rest else scenario
 
-    def _fields(self, data: dict[str, Any], fields: Mapping[str, str], labels: set[str]) -> Scenario:
-        data = {"name": self.said.name, **data}
+    def _with_fields(self, data: dict[str, Any], fields: Mapping[str, str]) -> Scenario:
+        """The scenario of plain values, with these fields of it or of its flows; a name that is neither is refused, or only a label."""
+        data = {"name": self.campaign.name, **data}
         for name, value in fields.items():
             if name in Scenario.model_fields:
                 data[name] = value
             elif _of_flow(name):
-                data["flows"] = [{**f, name.removeprefix("flow."): value} for f in data.get("flows", [{}])]
-            elif name not in labels:
+                data["flows"] = [{**flow, name.removeprefix("flow."): value} for flow in data.get("flows", [{}])]
+            elif name not in self.labels:
                 choice = sorted({*Conditions.model_fields, *FLOW_FIELDS, *(axes.names_in(self.base))})
                 refuse(name, "no such field or ${axis}", f"choose {', '.join(choice)}, or write ${{{name}}} where it goes")
-        return Scenario.of(data, self.said.name)
+        return Scenario.of(data, self.campaign.name)
 
 
-def _told_by(group: Mapping[str, tuple[str, ...]]) -> list[str]:
+def _distinguishing(group: Mapping[str, tuple[str, ...]]) -> list[str]:
     """The first axes of a group that tell its rows apart; the first one at least."""
     names = list(group)
     for count in range(1, len(names)):
@@ -252,6 +255,6 @@ def _base(campaign: Campaign) -> dict[str, Any]:
     return dict(campaign.scenario) if isinstance(campaign.scenario, dict) else files.load(campaign.scenario).to_dict()
 
 
-def _asked(derived: Mapping[str, str]) -> set[str]:
+def _names_in_arithmetic(derived: Mapping[str, str]) -> set[str]:
     return {name for text in derived.values() for name in re.findall(r"\b[a-z_]\w*\b", text)}
 

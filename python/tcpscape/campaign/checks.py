@@ -74,54 +74,56 @@ class Verdict:
     check: Check
     name: str
     """The condition."""
-    got: Estimate
+    estimate: Estimate
+    """What was measured."""
     holds: bool
 
     @property
     def sure(self) -> bool:
         """Whether the number is outside the interval, so that another such measurement would most likely say the same."""
-        return self.got.excludes(self.check.number)
+        return self.estimate.excludes(self.check.number)
 
     def line(self) -> str:
         """`holds: goodput_mbps.median > 5: cubic 7.2 [6.9, 7.8] Mbit/s (n 10)`."""
         unit = f" {self.check.unit}" if self.check.unit not in ("", "1") else ""
-        doubt = "" if self.sure or self.got.n < 2 or math.isnan(self.got.low) else f"; the interval holds {number(self.check.number)}, so undecided"
-        value = f"{self.got.value:.0f}" if self.check.statistic.name == "n" else f"{self.got.text()}{unit} (n {self.got.n}{doubt})"
+        is_clear = self.sure or self.estimate.n < 2 or math.isnan(self.estimate.low)
+        doubt = "" if is_clear else f"; the interval holds {number(self.check.number)}, so undecided"
+        value = f"{self.estimate.value:.0f}" if self.check.statistic.name == "n" else f"{self.estimate.text()}{unit} (n {self.estimate.n}{doubt})"
         return f"{'holds' if self.holds else 'FAILS'}: {self.check.text}: {self.name} {value}"
 
     def to_dict(self) -> dict[str, object]:
         """Plain values; what is infinite or not known is None."""
         return {
-            "check": self.check.text, "condition": self.name, "holds": self.holds, "sure": self.sure, **self.got.plain(), "n": self.got.n,
+            "check": self.check.text, "condition": self.name, "holds": self.holds, "sure": self.sure, **self.estimate.plain(), "n": self.estimate.n,
             "unit": self.check.unit,
         }
 
 
-def read(text: str, more: Mapping[str, Metric] | None = None) -> Check:
-    """The check that `text` says, of a metric or of one that `more` has by its name.
+def read(text: str, extra: Mapping[str, Metric] | None = None) -> Check:
+    """The check that `text` says, of a metric or of one that `extra` has by its name.
 
     :raises CheckError: for what is no check; one line that names the metrics or statistics there are.
     """
-    found = _CHECK.match(text)
-    if not found:
+    match = _CHECK.match(text)
+    if not match:
         refuse("check", f"{text!r} is not METRIC[.STAT] OP NUMBER", EXAMPLE, CheckError)
-    stat = found["stat"] or "median"
+    stat = match["stat"] or "median"
     statistic = statistics.find(stat)
     if statistic is None:
         refuse("check", f"{stat!r} is no statistic", f"choose {', '.join(stats.STATISTICS)}, or a percentile, p5 to p95", CheckError)
-    if found["chosen"] and found["after"]:
+    if match["chosen"] and match["after"]:
         refuse("check", f"{text!r} chooses twice", EXAMPLE, CheckError)
-    metric = (more or {}).get(found["metric"]) or metric_of(found["metric"])
-    value = _number(found["number"], found["unit"] or "", statistic.unit_of(metric.unit))
-    return Check(text.strip(), metric, statistic, found["op"], value, _chosen(found["chosen"] or found["after"] or "[]"))
+    metric = (extra or {}).get(match["metric"]) or metric_of(match["metric"])
+    value = _number(match["number"], match["unit"] or "", statistic.unit_of(metric.unit))
+    return Check(text.strip(), metric, statistic, match["op"], value, _chosen(match["chosen"] or match["after"] or "[]"))
 
 
 def metric_of(text: str) -> Metric:
     """The metric that `text` names, also as the columns of the result tables are called: `rtt_ms_p50` is `rtt_p50`."""
     column = _COLUMN.match(text)
-    said = f"{column['head']}_{column['tail']}" if column and column["tail"] != "mean" else column["head"] if column else text
+    name = f"{column['head']}_{column['tail']}" if column and column["tail"] != "mean" else column["head"] if column else text
     try:
-        return metrics.find(said)
+        return metrics.find(name)
     except TcpscapeError as e:
         raise CheckError(str(e)) from None
 
@@ -136,8 +138,8 @@ def expect(check: Check, conditions: Sequence[tuple[Mapping[str, str], str]]) ->
     """Refuses a check that chooses none of the conditions, given by their axes and names; before anything runs, if it can be."""
     if not any(is_chosen(check.chosen, at) for at, _ in conditions):
         names = [name for _, name in conditions]
-        there = " | ".join(names[:MOST_NAMES]) + (f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else "")
-        refuse("check", f"{check.text!r} chooses none of the conditions", f"there are {there or 'none'}", CheckError)
+        listed = " | ".join(names[:MOST_NAMES]) + (f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else "")
+        refuse("check", f"{check.text!r} chooses none of the conditions", f"there are {listed or 'none'}", CheckError)
 
 
 def is_chosen(chosen: Mapping[str, str], at: Mapping[str, str]) -> bool:
@@ -156,15 +158,15 @@ def _chosen(text: str) -> Mapping[str, str]:
     return {k.strip(): v.strip() for k, _, v in pairs}
 
 
-def _number(text: str, unit: str, wanted: str) -> float:
+def _number(text: str, unit: str, expected: str) -> float:
     """The number in the statistic's unit; a unit that means something else is refused."""
     value = float(text)
-    if not unit or unit == wanted:
+    if not unit or unit == expected:
         return value
-    if unit == "%" and wanted == "1":
+    if unit == "%" and expected == "1":
         return value / 100
-    known, base = {"ms": (units.TIME_UNITS, 1e6), "Mbit/s": (units.RATE_UNITS, 1e6)}.get(wanted, ({}, 1.0))
+    known, base = {"ms": (units.TIME_UNITS, 1e6), "Mbit/s": (units.RATE_UNITS, 1e6)}.get(expected, ({}, 1.0))
     if unit.lower() not in known:
-        there = f"write it in {wanted}" if wanted not in ("", "1") else "leave the unit out" if not wanted else "write a fraction or per cent"
-        refuse("check", f"{text}{unit} is not in the unit of what is checked", there, CheckError)
+        fix = f"write it in {expected}" if expected not in ("", "1") else "leave the unit out" if not expected else "write a fraction or per cent"
+        refuse("check", f"{text}{unit} is not in the unit of what is checked", fix, CheckError)
     return value * known[unit.lower()] / base

@@ -36,8 +36,8 @@ def value(expression: str, known: Mapping[str, str], field: str = "derive") -> s
     """What `expression` comes to, as a text with its unit."""
     quantities: list[_Amount] = []
 
-    def name(found: re.Match[str]) -> str:
-        quantities.append(_amount(found.group(0), field))
+    def name(match: re.Match[str]) -> str:
+        quantities.append(_amount(match.group(0), field))
         return f"_q{len(quantities) - 1}"
 
     text = _QUANTITY.sub(name, expression)
@@ -45,15 +45,15 @@ def value(expression: str, known: Mapping[str, str], field: str = "derive") -> s
         tree = ast.parse(text.strip(), mode="eval").body
     except SyntaxError:
         refuse(field, f"{expression!r} is not arithmetic", "write for example 60mbit / r")
-    got = _Arithmetic(expression, field, quantities, known).of(tree)
-    return _TO_TEXT[got.kind](got.number)
+    result = _Arithmetic(expression, field, quantities, known).of(tree)
+    return _TO_TEXT[result.kind](result.number)
 
 
 def _amount(text: str, field: str) -> _Amount:
-    said = axes.read(text)
-    if said.is_word:
+    amount = axes.read(text)
+    if amount.is_word:
         refuse(field, f"{text!r} is not a quantity", "write for example 60mbit / r")
-    return _Amount(said.number, KINDS[said.unit])
+    return _Amount(amount.number, KINDS[amount.unit])
 
 
 _SAME = {ast.Add: operator.add, ast.Sub: operator.sub}

@@ -42,7 +42,7 @@ AHEAD = 2
 
 
 @dataclass(frozen=True)
-class Order:
+class RemoteTask:
     """A task, as it travels: an engine's name and version, and the trials."""
 
     engine: str
@@ -57,18 +57,18 @@ def _engine(spec: str) -> Engine:
     return engines.make(spec)
 
 
-def obey(order: Order) -> list[Trial]:
-    """On a worker: the first of the trials, at least one. Refuses where another model is installed there."""
-    engine = _engine(order.engine)
-    if engine.version != order.version:
+def run_remote(task: RemoteTask) -> list[Trial]:
+    """On a worker: runs the first of the trials, at least one. Refuses where another model is installed there."""
+    engine = _engine(task.engine)
+    if engine.version != task.version:
         fix = "install the same tcpscape on every worker"
-        refuse("executor", f"a worker's engine {order.engine} is {engine.version}, here it is {order.version}", fix, EngineError)
-    began, done = time.monotonic(), []
-    for seed in order.seeds:
-        done += engine.run(order.scenario, [seed], threads=1, capture=order.capture)
+        refuse("executor", f"a worker's engine {task.engine} is {engine.version}, here it is {task.version}", fix, EngineError)
+    began, trials = time.monotonic(), []
+    for seed in task.seeds:
+        trials += engine.run(task.scenario, [seed], threads=1, capture=task.capture)
         if time.monotonic() - began > ANSWER_S:
             break
-    return done
+    return trials
 
 
 class Dask(Executor):
@@ -78,7 +78,7 @@ class Dask(Executor):
         """`address` is tcp://HOST:PORT. Connects at once, and refuses where nobody answers."""
         self.address = address
         self._distributed = _package()
-        logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what it would say is said in one line here
+        logging.getLogger("distributed").setLevel(logging.CRITICAL)  # its messages are given in one line here
         try:
             self._client = self._distributed.Client(address, timeout=CONNECT_S, set_as_default=False)
         except (OSError, TimeoutError):
@@ -102,16 +102,16 @@ class Dask(Executor):
 
     def run(self, task: Task, work: Sequence[Work]) -> Trials:
         """Each trial as its worker answers, saved here."""
-        orders = _Orders(task, work, self._lanes())
+        pieces = _Pieces(task, work, self._lanes())
         out: dict[Future[list[Trial]], tuple[int, Work]] = {}
         arriving = self._distributed.as_completed(loop=self._client.loop)
         looked = time.monotonic()
         try:
             while True:
                 if time.monotonic() - looked > LOOK_S:
-                    orders.lanes, looked = self._lanes(), time.monotonic()
-                for i, piece in orders.next(len(out)):
-                    future = self._client.submit(obey, orders.order(piece), key=f"tcpscape-{secrets.token_hex(8)}", pure=False)
+                    pieces.lanes, looked = self._lanes(), time.monotonic()
+                for i, piece in pieces.next(len(out)):
+                    future = self._client.submit(run_remote, pieces.remote(piece), key=f"tcpscape-{secrets.token_hex(8)}", pure=False)
                     out[future] = (i, piece)
                     arriving.add(future)
                 if not out:
@@ -120,7 +120,7 @@ class Dask(Executor):
                 i, piece = out.pop(future)
                 trials = self._answer(future)
                 task.keep(trials)
-                orders.again(i, piece, len(trials))
+                pieces.again(i, piece, len(trials))
                 yield from ((i, trial) for trial in trials)
         finally:
             self._client.cancel(list(out))
@@ -144,13 +144,13 @@ class Dask(Executor):
         return trials
 
 
-class _Orders:
+class _Pieces:
     """What is still to be sent out."""
 
     def __init__(self, task: Task, work: Sequence[Work], lanes: int) -> None:
         self._task = task
         self.lanes = lanes
-        count = sum(len(one.seeds) for one in work)
+        count = sum(len(w.seeds) for w in work)
         self._pieces = cut(work, max(1, min(TASK_TRIALS, count // (AHEAD * lanes))))
         self._back: deque[tuple[int, Work]] = deque()
 
@@ -166,9 +166,9 @@ class _Orders:
         if piece.seeds[done:]:
             self._back.append((i, Work(piece.scenario, piece.seeds[done:])))
 
-    def order(self, piece: Work) -> Order:
+    def remote(self, piece: Work) -> RemoteTask:
         """A piece as it travels."""
-        return Order(self._task.engine.spec, self._task.engine.version, piece.scenario, piece.seeds, self._task.capture)
+        return RemoteTask(self._task.engine.spec, self._task.engine.version, piece.scenario, piece.seeds, self._task.capture)
 
 
 def _package() -> ModuleType:

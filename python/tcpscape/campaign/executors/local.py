@@ -58,7 +58,7 @@ class Local(Executor):
 
     def run(self, task: Task, work: Sequence[Work]) -> Trials:
         """Each trial as it ends; its thread has saved it."""
-        count = sum(len(one.seeds) for one in work)
+        count = sum(len(w.seeds) for w in work)
         workers = min(self.jobs or os.cpu_count() or 1, count)
         if not count:
             return
@@ -82,19 +82,19 @@ class _Shared:
 
     def __init__(self, task: Task, work: Sequence[Work]) -> None:
         self._task = task
-        self._todo = ((i, one.scenario, seed) for i, one in enumerate(work) for seed in one.seeds)
+        self._todo = ((place, w.scenario, seed) for place, w in enumerate(work) for seed in w.seeds)
         self._lock = threading.Lock()
         self._done: SimpleQueue[tuple[int, Trial] | BaseException] = SimpleQueue()
         self.over = threading.Event()
 
     def work(self) -> None:
-        """A thread's life."""
+        """What each thread does: trial after trial, until none is left or the campaign ends."""
         try:
-            while not self.over.is_set() and (one := self._take()):
-                i, scenario, seed = one
+            while not self.over.is_set() and (next_trial := self._take()):
+                place, scenario, seed = next_trial
                 trials = self._task.engine.run(scenario, [seed], threads=1, capture=self._task.capture)
                 self._task.keep(trials)
-                self._done.put((i, trials[0]))
+                self._done.put((place, trials[0]))
         except BaseException as e:
             self._done.put(e)
 
@@ -104,15 +104,15 @@ class _Shared:
 
     def next(self) -> tuple[int, Trial]:
         """The next trial that is over; raises what a thread raised."""
-        got = self._done.get()
-        if isinstance(got, BaseException):
-            raise got
-        return got
+        result = self._done.get()
+        if isinstance(result, BaseException):
+            raise result
+        return result
 
 
 def cut(work: Sequence[Work], most: int) -> Iterator[tuple[int, Work]]:
     """Work in pieces of at most `most` trials, each with its place in `work`."""
-    for i, one in enumerate(work):
-        seeds = iter(one.seeds)
-        while some := tuple(itertools.islice(seeds, most)):
-            yield i, Work(one.scenario, some)
+    for place, whole in enumerate(work):
+        seeds = iter(whole.seeds)
+        while piece := tuple(itertools.islice(seeds, most)):
+            yield place, Work(whole.scenario, piece)
