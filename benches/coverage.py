@@ -96,13 +96,13 @@ STATISTICS = {
     "cv": Statistic("coefficient of variation", alone, spread.cv_bounds, lambda d: d.sd / d.mean),
     "ratio": Statistic("ratio of means, pairs that scatter by 10 %", common, means.ratio_bounds, lambda d: 1.5),
     "ratio-half": Statistic("ratio of means, pairs half of which have nothing in common", half, means.ratio_bounds, lambda d: 1.5),
-    "mean-ratio": Statistic("ratio of means, not paired", apart, means.apart_bounds, lambda d: 1.5),
+    "mean-ratio": Statistic("ratio of means, not paired", apart, means.unpaired_bounds, lambda d: 1.5),
     "median-ratio": Statistic("ratio of medians, not paired", apart, lambda a, b: order.median_ratio_bounds(a, b, paired=False), lambda d: 1.5),
     "median-ratio-pairs": Statistic("ratio of medians, pairs half of which have nothing in common", half, lambda a, b: order.median_ratio_bounds(a, b, paired=True), lambda d: 1.5),
     "win": Statistic("win probability, pairs", moved, wins.paired_bounds, lambda d: float(norm.cdf(0.5))),
-    "win-apart": Statistic("win probability, not paired", apart, wins.apart_bounds, above),
+    "win-apart": Statistic("win probability, not paired", apart, wins.unpaired_bounds, above),
     "difference": Statistic("difference of means, pairs that scatter by 10 %", common, means.paired_difference_bounds, lambda d: 0.5 * d.mean),
-    "difference-apart": Statistic("difference of means, not paired", apart, means.apart_difference_bounds, lambda d: 0.5 * d.mean),
+    "difference-apart": Statistic("difference of means, not paired", apart, means.unpaired_difference_bounds, lambda d: 0.5 * d.mean),
     "quantile": Statistic("upper quartile", alone, lambda x: order.quantile_bounds(x, 0.75), upper),
 }
 

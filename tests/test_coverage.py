@@ -95,7 +95,7 @@ def test_one_sample_has_the_interval_that_it_has_among_many():
     x, y = rng.lognormal(0, 0.4, (3, 12)), rng.lognormal(0, 0.4, (3, 12))
     many = (
         (stats.mean, means.mean_bounds(x), (x,)), (stats.median, order.median_bounds(x), (x,)), (stats.cv, spread.cv_bounds(x), (x,)),
-        (stats.ratio, means.ratio_bounds(x, y), (x, y)), (stats.mean_ratio, means.apart_bounds(x, y), (x, y)),
+        (stats.ratio, means.ratio_bounds(x, y), (x, y)), (stats.mean_ratio, means.unpaired_bounds(x, y), (x, y)),
         (stats.win_probability, wins.paired_bounds(x, y), (x, y)),
     )
     for estimate, (low, high), samples in many:

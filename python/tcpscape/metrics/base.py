@@ -1,4 +1,4 @@
-"""The type of a metric, and the part of a trial that belongs to some of its flows."""
+"""The type of a metric, and the restriction of a trial to the flows of one congestion control."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from tcpscape.metrics.base import UNKNOWN
 from tcpscape.trial import Trial
 
 FEWEST = 10
-"""RTTs of a flow from which the published indicator is said to be stable."""
+"""Fewest RTTs of a flow for the published indicator, which is unstable below."""
 ECE = 0x40
 """The flag's bit in the TCP header (RFC 3168 §6.1)."""
 

@@ -1,4 +1,4 @@
-"""Metrics of the queues' accounts: delay, drops, marks, utilisation. The model tells how long packets waited; a real kernel does not."""
+"""Metrics of the queues' counters: delay, drops, marks, utilisation. The model reports how long packets waited; a real kernel does not."""
 
 from __future__ import annotations
 
@@ -10,33 +10,33 @@ from tcpscape.metrics.flows import span
 from tcpscape.trial import Trial
 from tcpscape.units import NS_PER_S
 
-LINES = ("netem", "jitter")
-"""Queues whose delay is the path's own."""
+DELAYS = ("netem", "jitter")
+"""Stages that delay packets on purpose, as the path does; waiting in them is no queueing."""
 NS_PER_MS = NS_PER_S / 1000
 
 Queue = Mapping[str, Any]
-"""One queue's account, as an engine reports it."""
+"""The counters of one queue, as an engine reports them."""
 
 
 def bottleneck(trial: Trial) -> Queue | None:
-    """The forward queue, its children included, in which packets waited longest on average; None where no queue tells.
+    """The forward queue, its children included, in which packets waited longest on average; None where no queue reports a delay.
 
-    Queues whose delay is the path's own are left out.
+    Stages whose delay is the path's own are left out.
     """
-    able = [q for q in trial.queues if q.get("direction") == "forward" and not q.get("depth") and q.get("name") not in LINES and _delay(q)]
-    return max(able, key=lambda q: float(_delay(q)["mean"]), default=None)
+    queues = [q for q in trial.queues if q.get("direction") == "forward" and not q.get("depth") and q.get("name") not in DELAYS and _delay(q)]
+    return max(queues, key=lambda q: float(_delay(q)["mean"]), default=None)
 
 
 def shapers(trial: Trial) -> list[tuple[int, int]]:
-    """Places (pipe, stage) in queue samples of the forward queues that are not the path's own delay. Pipe 0 is the sender's host, 1 the network."""
-    found, places = [], [0, 0]
+    """Places (pipe, stage) of the forward queues in queue samples, the path's own delay left out. Pipe 0 is the sender's host, 1 the network."""
+    places, next_stage = [], [0, 0]
     for queue in trial.queues:
         if _direction(queue) == "forward" and not queue.get("depth"):
             pipe = 0 if queue.get("at") == "sender" else 1
-            if queue.get("name", queue.get("kind")) not in LINES:
-                found.append((pipe, places[pipe]))
-            places[pipe] += 1
-    return found
+            if queue.get("name", queue.get("kind")) not in DELAYS:
+                places.append((pipe, next_stage[pipe]))
+            next_stage[pipe] += 1
+    return places
 
 
 def delay(statistic: str) -> Callable[[Trial], float]:
@@ -50,9 +50,9 @@ def delay(statistic: str) -> Callable[[Trial], float]:
 
 
 def drops(trial: Trial) -> float:
-    """Packets that queues dropped in both directions: full, too large or judged by an AQM; not netem's random losses.
+    """Packets that queues dropped in both directions: queue full, packet too large, or dropped by an AQM; not netem's random losses.
 
-    A real kernel counts those with netem's overflows, so there netem's drops are left out.
+    A real kernel counts random losses together with netem's overflows, so there netem's drops are left out.
     """
     return float(sum(_drops(q) for q in trial.queues)) if trial.queues else UNKNOWN
 
@@ -66,33 +66,33 @@ def utilisation(rate_bps: int) -> Callable[[Trial], float]:
     """A metric: bits that left the last forward queue / what `rate_bps` carries from the first flow's start to the last one's stop."""
 
     def of(trial: Trial) -> float:
-        sent = [q.get("bytes_out", q.get("sent_bytes")) for q in trial.queues if _direction(q) == "forward" and not q.get("depth")]
+        bytes_out = [q.get("bytes_out", q.get("sent_bytes")) for q in trial.queues if _direction(q) == "forward" and not q.get("depth")]
         start, stop = span(trial.flows)
-        return 8 * sent[-1] / (rate_bps * (stop - start)) if sent and sent[-1] is not None and stop > start else UNKNOWN
+        return 8 * bytes_out[-1] / (rate_bps * (stop - start)) if bytes_out and bytes_out[-1] is not None and stop > start else UNKNOWN
 
     return of
 
 
 def _direction(queue: Queue) -> object:
-    """`forward` or `reverse`: the model's word for it, or the virtual engine's."""
+    """`forward` or `reverse`; the model and the virtual engine call the field differently."""
     return queue.get("direction", queue.get("where"))
 
 
 def _children(queue: Queue) -> list[Queue]:
-    """Queues inside, where they are not accounts of their own."""
+    """The queues inside, where the engine does not report them as queues of their own."""
     return list(queue.get("children", ()))
 
 
 def _drops(queue: Queue) -> int:
-    """The model has causes. A kernel's outer queue counts what its child refused, the child also what it dropped later."""
+    """Packets dropped. The model counts by cause. A kernel's outer queue counts what its child refused, the child also what it dropped later."""
     if isinstance(causes := queue.get("drops"), Mapping):
         return sum(int(n) for cause, n in causes.items() if cause != "loss")
-    if queue.get("kind") in LINES:
+    if queue.get("kind") in DELAYS:
         return 0
     return max(int(q.get("dropped", 0)) for q in (queue, *_children(queue)))
 
 
 def _delay(queue: Queue) -> Mapping[str, Any]:
-    """A queue's account of delays, empty where it has none."""
-    said = queue.get("delay")
-    return said if isinstance(said, Mapping) and said.get("count") else {}
+    """The summary of a queue's delays, ns; empty where it has none."""
+    summary = queue.get("delay")
+    return summary if isinstance(summary, Mapping) and summary.get("count") else {}

@@ -1,4 +1,4 @@
-"""Metrics of the flows' samples: goodput second by second, as `iperf3 -i 1` reports it, and how much the smoothed RTT varies.
+"""Metrics of the flows' samples: goodput second by second, as `iperf3 -i 1` reports it, and the variation of the smoothed RTT.
 
 Bytes are those that the sender knows to be acknowledged (`tcpi_bytes_acked`); between two samples they are taken to grow evenly.
 """
@@ -17,42 +17,42 @@ Array = NDArray[np.float64]
 INTERVAL_S = 1.0
 """iperf3's reporting interval, s."""
 HANDSHAKE_S = 1.0
-"""What is left out of a flow's smoothed RTT, s: it starts from the handshake's, which may hold the time in which an address was found."""
+"""Start of a flow that is left out of its smoothed RTT, s: that begins with the handshake's RTT, which may contain address resolution."""
 FEWEST = 2
-"""Samples from which a spread can be told."""
+"""Fewest samples with a standard deviation."""
 
 
 def delivered(trial: Trial, flow: int) -> tuple[Array, Array]:
     """Times, s, and bytes acknowledged by then, from the flow's start with 0; both empty where nothing was sampled."""
     if trial.samples is None or "bytes_acked" not in trial.samples.columns or flow >= len(trial.flows):
         return np.empty(0), np.empty(0)
-    mine = trial.samples["flow"].to_numpy() == flow
-    if not mine.any():
+    rows = trial.samples["flow"].to_numpy() == flow
+    if not rows.any():
         return np.empty(0), np.empty(0)
-    times, got = trial.samples["t_ns"].to_numpy()[mine] / 1e9, trial.samples["bytes_acked"].to_numpy()[mine].astype(float)
+    times, acked = trial.samples["t_ns"].to_numpy()[rows] / 1e9, trial.samples["bytes_acked"].to_numpy()[rows].astype(float)
     start = min(trial.flows[flow].start_s, float(times[0]))
-    return np.concatenate(([start], times)), np.concatenate(([0.0], got))
+    return np.concatenate(([start], times)), np.concatenate(([0.0], acked))
 
 
 def rates(trial: Trial, edges: Array) -> Array:
     """Goodput of each flow between successive `edges` (s), Mbit/s: an array of flows × (edges − 1).
 
-    0 for a flow that no sample tells of (it was never established); NaN where nothing was sampled at all.
+    0 for a flow without samples (it was never established); NaN where nothing was sampled at all.
     """
     rows: list[Array] = []
     for flow in range(len(trial.flows)):
-        times, got = delivered(trial, flow)
-        none = np.full(len(edges) - 1, np.nan if trial.samples is None else 0.0)
-        rows.append(np.diff(np.interp(edges, times, got)) * 8 / 1e6 / np.diff(edges) if len(times) else none)
+        times, acked = delivered(trial, flow)
+        missing = np.full(len(edges) - 1, np.nan if trial.samples is None else 0.0)
+        rows.append(np.diff(np.interp(edges, times, acked)) * 8 / 1e6 / np.diff(edges) if len(times) else missing)
     return np.asarray(rows, dtype=np.float64).reshape(len(trial.flows), len(edges) - 1)
 
 
 def grid(trial: Trial, every_s: float = INTERVAL_S) -> Array:
     """Edges of whole intervals from the first flow's start to the last sample, s."""
-    known = [times for times, _ in (delivered(trial, flow) for flow in range(len(trial.flows))) if len(times)]
-    if not known:
+    series = [times for times, _ in (delivered(trial, flow) for flow in range(len(trial.flows))) if len(times)]
+    if not series:
         return np.empty(0)
-    start, stop = min(float(t[0]) for t in known), max(float(t[-1]) for t in known)
+    start, stop = min(float(t[0]) for t in series), max(float(t[-1]) for t in series)
     return start + every_s * np.arange(int((stop - start) / every_s + 1e-6) + 1, dtype=np.float64)
 
 
@@ -63,11 +63,11 @@ def intervals(trial: Trial, every_s: float = INTERVAL_S) -> Array:
 
 
 def per_second(statistic: Callable[[Array], float], fewest: int = 1) -> Callable[[Trial], float]:
-    """A metric: a statistic of the goodput's 1-s intervals; unknown with less than `fewest` of them."""
+    """A metric: a statistic of the goodput's 1-s intervals; unknown with fewer than `fewest` of them."""
 
     def of(trial: Trial) -> float:
-        got = intervals(trial)
-        return float(statistic(got)) if len(got) >= fewest else UNKNOWN
+        rates = intervals(trial)
+        return float(statistic(rates)) if len(rates) >= fewest else UNKNOWN
 
     return of
 
@@ -89,9 +89,10 @@ def srtt_cv(trial: Trial) -> float:
     """
     if trial.samples is None or "srtt_us" not in trial.samples.columns:
         return UNKNOWN
-    found, (flows, times, all_srtt) = [], (trial.samples[name].to_numpy() for name in ("flow", "t_ns", "srtt_us"))
-    for flow, said in enumerate(trial.flows):
-        srtt = all_srtt[(flows == flow) & (all_srtt > 0) & (times >= (said.start_s + HANDSHAKE_S) * 1e9)]
+    numbers, times, srtts = (trial.samples[name].to_numpy() for name in ("flow", "t_ns", "srtt_us"))
+    variations = []
+    for number, flow in enumerate(trial.flows):
+        srtt = srtts[(numbers == number) & (srtts > 0) & (times >= (flow.start_s + HANDSHAKE_S) * 1e9)]
         if len(srtt) >= FEWEST:
-            found.append(float(np.std(srtt) / np.mean(srtt)))
-    return sum(found) / len(found) if found else UNKNOWN
+            variations.append(float(np.std(srtt) / np.mean(srtt)))
+    return sum(variations) / len(variations) if variations else UNKNOWN

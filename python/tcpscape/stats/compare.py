@@ -1,6 +1,6 @@
-"""Two results side by side: how much more, how often more, and whether they differ at all.
+"""The comparison of two results: ratio, difference, win probability, and whether they differ at all.
 
-Runs of the same seeds meet the same losses and jitter (common random numbers): compared as pairs, what both have in common cancels.
+Runs of the same seeds meet the same losses and jitter (common random numbers): where they are compared as pairs, what both have in common cancels.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from tcpscape.stats.order import median_ratio
 from tcpscape.stats.wins import win_probability
 
 ALIKE = 0.05
-"""Two results whose ratio is surely within this share of 1 are called alike."""
+"""Two results are called alike if the whole interval of their ratio is within this share of 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A against B: each answer with its interval."""
+    """Result A compared with result B: each answer with its interval."""
 
     ratio: Estimate
     """Mean of A over mean of B."""
@@ -43,7 +43,7 @@ class Comparison:
 
     @property
     def undecided(self) -> bool:
-        """Whether so many measurements cannot tell."""
+        """Whether this number of measurements decides neither."""
         return not (self.differs or self.alike)
 
     @property
@@ -66,7 +66,7 @@ class Comparison:
 
 
 def compare(a: Numbers, b: Numbers, *, paired: bool = True, unit: str = "") -> Comparison:
-    """Compares two sets of measurements; `paired`: a[i] and b[i] are of the same seed, so that both need as many."""
+    """Compares two sets of measurements; `paired`: a[i] and b[i] are of the same seed, so that both sets are equally long."""
     return Comparison(
         ratio=ratio(a, b) if paired else mean_ratio(a, b), median_ratio=median_ratio(a, b, paired=paired),
         difference=difference(a, b, unit, paired=paired), win=win_probability(a, b, paired=paired), paired=paired,

@@ -1,4 +1,4 @@
-"""An estimate: a value with its interval, how many measurements it stands on, its unit and what weakens it.
+"""An estimate: a value with its interval, the number of measurements behind it, its unit and its caveat.
 
 Caveats are what the values alone show against an interval; measured in docs/models/methods/statistics.md.
 """
@@ -25,16 +25,16 @@ TAIL = (1 - CONFIDENCE) / 2
 RESAMPLES = 2000
 """Bootstrap resamples: enough for two digits of an interval's ends."""
 NORMAL_BELOW = 5
-"""Values below which no interval stands without an assumption about their distribution: the range of 4 covers a median in 87.5 %."""
+"""Fewest values whose interval needs no assumption about their distribution: the range of 4 values covers a median in 87.5 %."""
 UNSEEN_BELOW = 10
-"""Values below which a mode with a share of a quarter is unseen more often than intervals may miss."""
+"""Fewest values of which a mode with a share of a quarter is missed no more often than an interval may miss."""
 SKEWNESS = 1.0
-"""Sample skewness from which a CV rests on few runs: of heavy tails its interval was measured to cover less than 80 %."""
+"""Sample skewness from which a CV rests on few runs: with heavy tails its interval was measured to cover less than 80 %."""
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A value, its 95 % interval, how many measurements it stands on and its unit.
+    """A value, its 95 % interval, the number of measurements behind it and its unit.
 
     An end is infinite where so few measurements cannot bound it, NaN where there is no interval at all (one measurement).
     """
@@ -45,7 +45,7 @@ class Estimate:
     n: int
     unit: str = ""
     caveat: str = ""
-    """Why the interval may cover less than it says; empty where nothing is known against it."""
+    """Why the interval may cover less than 95 %; empty where nothing is known against it."""
 
     def text(self, digits: int = 3) -> str:
         """`12.3 [11.8, 12.9]`; an open end is ∞."""
@@ -85,12 +85,12 @@ def _end(value: float, digits: int) -> str:
 
 
 def known(values: Iterable[float]) -> list[float]:
-    """Those that are known: without NaN."""
+    """The values that are known, in their order: all but NaN."""
     return [v for v in values if not math.isnan(v)]
 
 
 def array(values: Numbers) -> Floats:
-    """The values as one row of floats: what functions over several samples take."""
+    """The values as a (1, n) array of floats: what functions over several samples take."""
     return np.asarray(values, dtype=float).reshape(1, -1)
 
 
@@ -99,8 +99,8 @@ def single(bounds: Bounds) -> tuple[float, float]:
     return float(bounds[0][0]), float(bounds[1][0])
 
 
-def few(value: float, n: int, unit: str) -> Estimate:
-    """What none or one measurement says, or several of which one is not known (NaN): no interval."""
+def without_interval(value: float, n: int, unit: str) -> Estimate:
+    """The estimate of no or one measurement, or of several of which one is not known (NaN): no interval."""
     return Estimate(value if n else math.nan, math.nan, math.nan, n, unit)
 
 

@@ -1,8 +1,8 @@
 """Means, their ratios and differences.
 
-Intervals are studentized: as many standard errors up and down as :func:`resample.steps` says. Values that cannot be negative (none of
-them is) are taken on the logarithmic scale, where skewed means cover better and no end is negative; others on their own. Two samples that
-are not paired are joined from their own intervals by MOVER (Zou and Donner 2008) with Welch's degrees of freedom. Measured coverage:
+Intervals are studentized: :func:`resample.steps` gives the number of standard errors up and down. Values of which none is negative are taken
+on the logarithmic scale, where intervals of skewed means cover better and no end is negative; others on their own scale. Samples that are not
+paired have their intervals combined by MOVER (Zou and Donner 2008) with Welch's degrees of freedom. Measured coverage:
 docs/models/methods/statistics.md.
 """
 
@@ -12,11 +12,11 @@ import math
 
 import numpy as np
 
-from tcpscape.stats.estimate import CONFIDENCE, Bounds, Estimate, Flags, Floats, Numbers, array, caveat_of_moments, few, single
+from tcpscape.stats.estimate import CONFIDENCE, Bounds, Estimate, Flags, Floats, Numbers, array, caveat_of_moments, single, without_interval
 from tcpscape.stats.resample import counts, steps, student, studentize
 
 Ends = tuple[Floats, Floats, Floats]
-"""Value, lower and upper end of each sample's interval."""
+"""Value, lower and upper end of the interval of each sample."""
 
 
 def mean(values: Numbers, unit: str = "") -> Estimate:
@@ -24,7 +24,7 @@ def mean(values: Numbers, unit: str = "") -> Estimate:
     x = array(values)
     n = x.shape[1]
     if n < 2:
-        return few(float(x.sum()), n, unit)
+        return without_interval(float(x.sum()), n, unit)
     low, high = single(mean_bounds(x))
     return Estimate(float(x.mean()), low, high, n, unit, caveat_of_moments(x[0]))
 
@@ -49,7 +49,7 @@ def mean_ratio(above: Numbers, below: Numbers) -> Estimate:
     value = _over(float(a.mean()), float(b.mean())) if n else math.nan
     if n < 2 or math.isnan(value):
         return Estimate(value, math.nan, math.nan, n, "1")
-    low, high = single(apart_bounds(a, b))
+    low, high = single(unpaired_bounds(a, b))
     return Estimate(value, low, high, n, "1", caveat_of_moments(a[0], b[0]))
 
 
@@ -61,8 +61,8 @@ def difference(a: Numbers, b: Numbers, unit: str = "", *, paired: bool = True) -
     n = min(x.shape[1], y.shape[1])
     value = float(x.mean() - y.mean()) if n else math.nan
     if n < 2:
-        return few(value, n, unit)
-    low, high = single(paired_difference_bounds(x, y) if paired else apart_difference_bounds(x, y))
+        return without_interval(value, n, unit)
+    low, high = single(paired_difference_bounds(x, y) if paired else unpaired_difference_bounds(x, y))
     return Estimate(value, low, high, n, unit, caveat_of_moments(*((x - y,) if paired else (x[0], y[0]))))
 
 
@@ -78,16 +78,16 @@ def ratio_bounds(a: Floats, b: Floats) -> Bounds:
     return _by_sign(_positive(a) & _positive(b), _of_ratio(a, b), (value + down, value + up))
 
 
-def apart_bounds(a: Floats, b: Floats) -> Bounds:
+def unpaired_bounds(a: Floats, b: Floats) -> Bounds:
     """Intervals of the ratios of means of samples (k, n) and (k, m) that are not paired."""
-    fair = _positive(a) & _positive(b)
+    log = _positive(a) & _positive(b)
     sides = []
     for x in (a, b):
         low, high = _of_mean(x)
-        sides.append((np.log(np.where(fair, x.mean(1), 1)), np.log(np.where(fair, low, 1)), np.log(np.where(fair, high, 1))))
-    low, high = mover(*_welch((a, b), sides, [x.var(1, ddof=1) / np.where(fair, x.mean(1), 1) ** 2 / x.shape[1] for x in (a, b)]))
+        sides.append((np.log(np.where(log, x.mean(1), 1)), np.log(np.where(log, low, 1)), np.log(np.where(log, high, 1))))
+    low, high = mover(*_welch((a, b), sides, [x.var(1, ddof=1) / np.where(log, x.mean(1), 1) ** 2 / x.shape[1] for x in (a, b)]))
     none = np.where(np.all(a == 0, axis=1) & _positive(b), 0.0, math.nan)
-    return _by_sign(fair, (np.exp(low), np.exp(high)), (none, none))
+    return _by_sign(log, (np.exp(low), np.exp(high)), (none, none))
 
 
 def paired_difference_bounds(a: Floats, b: Floats) -> Bounds:
@@ -95,14 +95,14 @@ def paired_difference_bounds(a: Floats, b: Floats) -> Bounds:
     return _plain(a - b)
 
 
-def apart_difference_bounds(a: Floats, b: Floats) -> Bounds:
+def unpaired_difference_bounds(a: Floats, b: Floats) -> Bounds:
     """Intervals of the differences of means of samples (k, n) and (k, m) that are not paired."""
     sides = [(x.mean(1), *_plain(x)) for x in (a, b)]
     return mover(*_welch((a, b), sides, [x.var(1, ddof=1) / x.shape[1] for x in (a, b)]))
 
 
 def mover(a: Ends, b: Ends, correlation: Floats | float = 0.0) -> Bounds:
-    """Interval of a − b from value, low and high of each (MOVER: Zou and Donner 2008), `correlation` that of the two values."""
+    """Interval of a − b from the value and the ends of each (MOVER: Zou and Donner 2008); `correlation` is that of the two values."""
     (x, low_x, high_x), (y, low_y, high_y) = a, b
     down = _join(x - low_x, high_y - y, correlation)
     up = _join(high_x - x, y - low_y, correlation)
@@ -110,21 +110,22 @@ def mover(a: Ends, b: Ends, correlation: Floats | float = 0.0) -> Bounds:
 
 
 def _welch(samples: tuple[Floats, Floats], sides: list[Ends], variances: list[Floats]) -> tuple[Ends, Ends]:
-    """Both sides' intervals drawn in: together they know their scatter better than each alone, by Welch's (1947) degrees of freedom."""
+    """Both sides' intervals narrowed by Welch's (1947) degrees of freedom: together they estimate the scatter better than each alone."""
     from scipy.special import stdtrit
 
     n, m = (x.shape[1] for x in samples)
     p, q = variances
     freedom = (p + q) ** 2 / np.maximum(p**2 / (n - 1) + q**2 / (m - 1), np.finfo(float).tiny)
     quantile = stdtrit(np.clip(freedom, min(n, m) - 1, n + m - 2), (1 + CONFIDENCE) / 2)
-    drawn = []
+    narrowed = []
     for x, (at, low, high) in zip(samples, sides, strict=True):
         share = np.minimum(quantile / student(x.shape[1]), 1)
-        drawn.append((at, at - share * (at - low), at + share * (high - at)))
-    return drawn[0], drawn[1]
+        narrowed.append((at, at - share * (at - low), at + share * (high - at)))
+    return narrowed[0], narrowed[1]
 
 
 def _join(p: Floats, q: Floats, correlation: Floats | float) -> Floats:
+    """√(p² + q² − 2·correlation·p·q); infinite where an end is unknown."""
     with np.errstate(invalid="ignore"):
         square = p * p + q * q - np.where(np.equal(correlation, 0), 0.0, 2 * np.asarray(correlation) * p * q)
     joined: Floats = np.sqrt(np.where(np.isnan(square), np.inf, np.maximum(square, 0)))
@@ -136,12 +137,13 @@ def _over(above: float, below: float) -> float:
 
 
 def _positive(x: Floats) -> Flags:
-    """Which samples are those of a quantity that cannot be negative, and is not always 0."""
-    found: Flags = np.all(x >= 0, axis=1) & np.any(x > 0, axis=1)
-    return found
+    """Which samples have no negative value and are not all 0."""
+    positive: Flags = np.all(x >= 0, axis=1) & np.any(x > 0, axis=1)
+    return positive
 
 
 def _by_sign(positive: Flags, log: Bounds, plain: Bounds) -> Bounds:
+    """The bounds of the logarithmic scale for the positive samples, the plain ones for the others."""
     return np.where(positive, log[0], plain[0]), np.where(positive, log[1], plain[1])
 
 
@@ -162,7 +164,7 @@ def _plain(x: Floats) -> Bounds:
 
 
 def _of_mean(x: Floats) -> Bounds:
-    """Intervals of means on the logarithmic scale; those of samples without a positive mean mean nothing."""
+    """Intervals of means on the logarithmic scale; those of samples without a positive mean have no meaning."""
     n = x.shape[1]
     at = _scale(x)
     u = x / at - 1
@@ -192,16 +194,16 @@ def _of_ratio(a: Floats, b: Floats) -> Bounds:
 
 
 def _scale(x: Floats) -> Floats:
-    """Means (k, 1) to divide by; 1 for samples without a positive one."""
-    found: Floats = np.where(_positive(x), x.mean(1), 1.0)[:, None]
-    return found
+    """Means (k, 1) to divide by; 1 for samples whose mean is not positive."""
+    scale: Floats = np.where(_positive(x), x.mean(1), 1.0)[:, None]
+    return scale
 
 
 def _from_log(value: Floats, reach: Bounds, influence: Floats) -> Bounds:
-    """Ends so many standard errors from the values (k, 1), given what each run adds to the logarithm (k, n)."""
+    """Ends `reach` standard errors from the values (k, 1); `influence` is what each run adds to the logarithm (k, n)."""
     error = influence.std(1, ddof=1) / math.sqrt(influence.shape[1])
     return value[:, 0] * np.exp(-reach[0] * error), value[:, 0] * np.exp(reach[1] * error)
 
 
 _TINY = 1e-12
-"""Stands for a resampled mean of 0, whose logarithm there is not."""
+"""Replaces a resampled mean of 0, which has no logarithm."""

@@ -1,6 +1,6 @@
-"""Two normal components in the values of runs: the fit, and the same for resampled values.
+"""Two normal components in the values of runs: the fit, and its repetition on resampled values.
 
-The fit is scikit-learn's (imported here alone, since that takes seconds). Hundreds of resamples are fitted together by the same
+The fit is scikit-learn's, imported inside a function because its import takes seconds. Hundreds of resamples are fitted together by the same
 expectation–maximization steps, from the fit's own parameters on.
 """
 
@@ -17,7 +17,7 @@ from tcpscape.stats.resample import counts
 RESAMPLES = 400
 """Resamples: enough for a standard error, and for the ends of a share's interval to a digit."""
 ROUNDS = 40
-"""Most steps from the fit: resamples differ little from it."""
+"""Largest number of steps from the fit: resamples differ little from it."""
 STILL = 1e-3
 """Largest change of a share, or of a place in standard deviations of all values, that ends the steps."""
 FLOOR = 1e-4
@@ -36,7 +36,7 @@ class Mixture:
     log: bool
     """Whether that scale is logarithmic."""
     bic: float
-    """Bayes' information criterion for the values themselves, whatever the scale."""
+    """Bayesian information criterion for the values themselves, whatever the scale."""
 
     def back(self, place: float) -> float:
         """From the fit's scale to the values'."""
@@ -53,7 +53,7 @@ class Mixture:
 
 
 def fit(x: Floats) -> Mixture:
-    """The better of both scales, by BIC; values that are not all positive have only their own."""
+    """The fit on the scale with the smaller BIC; values that are not all positive are fitted on their own scale only."""
     fits = [_fit(x, log=False)]
     if x.min() > 0:
         fits.append(_fit(x, log=True))
@@ -68,11 +68,11 @@ def _fit(x: Floats, *, log: bool) -> Mixture:
     z = ((y - centre) / scale)[:, None]
     low = z[:, 0] <= split(z[:, 0])
     start = [[float(z[part].mean())] for part in (low, ~low)]
-    found = GaussianMixture(2, means_init=start, weights_init=[low.mean(), 1 - low.mean()], reg_covar=FLOOR, random_state=0).fit(z)
+    fitted = GaussianMixture(2, means_init=start, weights_init=[low.mean(), 1 - low.mean()], reg_covar=FLOOR, random_state=0).fit(z)
     # The density of x is that of z divided by what stretches x: the scale, and x itself on the logarithmic scale.
-    bic = float(found.bic(z)) + 2 * len(x) * math.log(scale) + (2 * float(y.sum()) if log else 0.0)
-    spreads = np.sqrt(found.covariances_[:, 0, 0])
-    return Mixture(found.weights_, centre + scale * found.means_[:, 0], scale * spreads, log, bic)
+    bic = float(fitted.bic(z)) + 2 * len(x) * math.log(scale) + (2 * float(y.sum()) if log else 0.0)
+    spreads = np.sqrt(fitted.covariances_[:, 0, 0])
+    return Mixture(fitted.weights_, centre + scale * fitted.means_[:, 0], scale * spreads, log, bic)
 
 
 def split(z: Floats) -> float:
@@ -108,4 +108,4 @@ def resampled(x: Floats, mixture: Mixture) -> tuple[Floats, Floats]:
 
 
 _NONE = 1e-9
-"""Share of a component that a resample has nothing of."""
+"""Share of a component of which a resample has no value."""

@@ -13,14 +13,14 @@ from functools import lru_cache
 import numpy as np
 
 from tcpscape.errors import refuse
-from tcpscape.stats.estimate import TAIL, Bounds, Estimate, Floats, Numbers, array, caveat_of_number, few, single
+from tcpscape.stats.estimate import TAIL, Bounds, Estimate, Floats, Numbers, array, caveat_of_number, single, without_interval
 from tcpscape.stats.means import mover
 from tcpscape.stats.resample import student
 
 RANGE = 5
-"""Values whose whole range is the median's interval: it covers 93.75 %, and no other two order statistics more."""
+"""Number of values whose whole range is the median's interval: it covers 93.75 %, and no other two order statistics cover more."""
 SHRINK = 2.0
-"""Independent pairs that the correlation of two medians is mixed with: measured by simulation for pairs from 5 on."""
+"""Weight of independence, in pairs, in the correlation of two medians: found by simulation for 5 pairs and more."""
 
 
 def median(values: Numbers, unit: str = "") -> Estimate:
@@ -28,7 +28,7 @@ def median(values: Numbers, unit: str = "") -> Estimate:
     x = array(values)
     n = x.shape[1]
     if n < 2 or np.isnan(x).any():
-        return few(float(x.sum()), n, unit)
+        return without_interval(float(x.sum()), n, unit)
     low, high = single(median_bounds(x))
     return Estimate(float(np.median(x)), low, high, n, unit, caveat_of_number(n))
 
@@ -40,7 +40,7 @@ def quantile(values: Numbers, q: float, unit: str = "") -> Estimate:
     x = array(values)
     n = x.shape[1]
     if n < 2 or np.isnan(x).any():
-        return few(float(x.sum()), n, unit)
+        return without_interval(float(x.sum()), n, unit)
     at = float(np.quantile(x, q))
     low, high = single(quantile_bounds(x, q))
     low = 0.0 if low == -math.inf and x.min() >= 0 else low
@@ -107,13 +107,13 @@ def _correlation(a: Floats, b: Floats) -> Floats:
     p, q = (np.sign(s - np.median(s, axis=1)[:, None]) for s in (a, b))
     agree = (p * q).sum(1) / np.maximum(np.abs(p * q).sum(1), 1)
     n = a.shape[1]
-    found: Floats = np.clip(agree, 0, 1) * n / (n + SHRINK)
-    return found
+    correlation: Floats = np.clip(agree, 0, 1) * n / (n + SHRINK)
+    return correlation
 
 
 @lru_cache(maxsize=512)
 def _rank(n: int, q: float) -> tuple[int, float]:
-    """The lower end of the quantile q's interval: between which order statistic (from 1; 0 is none) and the next, and how far (0 to 1)."""
+    """Where the lower end of the quantile q's interval lies: the order statistic below it (from 1; 0 is none) and the part of the way to the next."""
     from scipy.stats import binom
 
     miss = binom.cdf(np.arange(n + 1) - 1, n, q)
@@ -125,15 +125,16 @@ def _rank(n: int, q: float) -> tuple[int, float]:
 
 
 def _lower(ordered: Floats, rank: tuple[int, float]) -> Floats:
+    """Lower ends of samples in order, at the rank and the part of the way to the next that :func:`_rank` gives."""
     at, part = rank
     if at < 1:
         return np.full(len(ordered), -math.inf)
-    found: Floats = ordered[:, at - 1] if part == 0 else (1 - part) * ordered[:, at - 1] + part * ordered[:, at]
-    return found
+    ends: Floats = ordered[:, at - 1] if part == 0 else (1 - part) * ordered[:, at - 1] + part * ordered[:, at]
+    return ends
 
 
 def _open(n: int, q: float) -> str:
-    """Says which end is open, and how many values would close it."""
+    """The caveat that names the open end and the number of values that would close it; empty where no end is open."""
     needed = math.ceil(math.log(TAIL) / math.log(max(q, 1 - q)))
     if n >= needed:
         return ""

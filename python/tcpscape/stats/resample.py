@@ -14,34 +14,34 @@ import numpy as np
 from tcpscape.stats.estimate import CONFIDENCE, RESAMPLES, TAIL, Bounds, Floats
 
 LEAST = 5
-"""Values from which resampling says something: of 4 there are 35 distinct resamples, and one in 64 has no spread."""
+"""Fewest values to resample: 4 values have 35 distinct resamples, and one resample in 64 has no spread."""
 MOST = 500
-"""Values up to which resampling says more than Student's t: beyond, skewness moves coverage by less than 1 %."""
+"""Most values to resample: beyond, Student's t does as well, since skewness moves coverage by less than 1 %."""
 CAP = 2.0
-"""Largest studentized quantile, in Student's: two values far apart have resamples without spread, and no bound without this."""
+"""Largest studentized quantile, in Student's quantiles: two values far apart have resamples without spread, and no bound without this."""
 _BLOCK = 1000
-"""Samples that are resampled together: 16 MB a moment."""
+"""Samples that are resampled together: 16 MB for each moment."""
 
 
 @lru_cache(maxsize=32)
 def counts(n: int) -> Floats:
     """How often each of n values is in each resample: (n, RESAMPLES), divided by n."""
     drawn = np.random.default_rng(n).integers(0, n, (RESAMPLES, n))
-    found = np.zeros((n, RESAMPLES))
-    np.add.at(found, (drawn, np.arange(RESAMPLES)[:, None]), 1 / n)
-    return found
+    shares = np.zeros((n, RESAMPLES))
+    np.add.at(shares, (drawn, np.arange(RESAMPLES)[:, None]), 1 / n)
+    return shares
 
 
 @lru_cache(maxsize=256)
 def student(n: int) -> float:
-    """Student's quantile for the interval of n values."""
+    """Quantile of Student's t for the interval of n values."""
     from scipy.stats import t
 
     return float(t.ppf((1 + CONFIDENCE) / 2, n - 1))
 
 
 def steps(statistics: Callable[[slice], Floats], x: Floats) -> Bounds:
-    """How many standard errors the intervals of samples x (k, n) reach down and up from their values.
+    """Lengths of the intervals of samples x (k, n) below and above their values, in standard errors.
 
     `statistics`: as of :func:`quantiles`. Bootstrap-t (Efron 1981, Hall 1988), not nearer than Student's t, which is better for values that are
     often equal, and not farther than CAP times that.

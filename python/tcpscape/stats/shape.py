@@ -1,9 +1,9 @@
 """The shape of a distribution: one mode, or two with the share, the place and the spread of each.
 
-Hartigan's dip (1985, package diptest) asks whether there is more than one mode. Where it rejects, two normal components are fitted by
-scikit-learn, on the values' own scale or on the logarithmic one, whichever has the smaller BIC. The dip is cautious: it sees two modes with
-shares 0.3 and 0.7 in half of the samples of 10 runs and in nearly all of 40, and a mode with a share of 0.1 hardly ever. One mode is what
-was not refuted.
+Hartigan's dip test (1985, package diptest) tests whether there is one mode. Where it rejects that, two normal components are fitted by
+scikit-learn, on the values' own scale or on the logarithmic one, whichever has the smaller BIC. The test is conservative: it detects two modes with
+shares 0.3 and 0.7 in half of the samples of 10 runs and in nearly all of 40, and a mode with a share of 0.1 hardly ever. One mode is
+the answer wherever the test does not reject it.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from tcpscape.stats.resample import student
 from tcpscape.stats.wins import share_bounds
 
 REJECTS = 0.05
-"""p value of the dip below which one mode is refuted."""
+"""p value of the dip test below which one mode is rejected."""
 LEAST = 5
-"""Values below which the dip says nothing."""
+"""Fewest values for the dip test."""
 ROUNDING = 1e-9
-"""Spread of values over their size up to which they are equal: sums of doubles in another order differ by some 1e-15."""
+"""Spread of values over their size up to which they are equal: sums of doubles in another order differ by about 1e-15."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mode:
-    """One mode: its share of the runs, where it is (its median), and its standard deviation in the values' unit."""
+    """One mode: its share of the runs, its location (the median) and its standard deviation, both in the values' unit."""
 
     share: Estimate
     location: Estimate
@@ -38,15 +38,16 @@ class Mode:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """How many modes there are, lowest first, and how surely."""
+    """The modes, and the p value of the test for one mode."""
 
     p: float
     """p value of one mode (dip test); NaN for fewer than 5 values."""
     modes: tuple[Mode, ...]
+    """The lowest first."""
 
     @property
     def bimodal(self) -> bool:
-        """Whether one mode is refuted."""
+        """Whether one mode is rejected."""
         return len(self.modes) > 1
 
 
@@ -86,14 +87,14 @@ def lattice(x: Floats) -> float:
 
 
 _EXACT = 1e-6
-"""How near a multiple of a step has to be."""
+"""Largest deviation from a multiple of a step."""
 
 
 def _modes(x: Floats, mixture: Mixture, unit: str) -> tuple[Mode, ...]:
     """Intervals of the share: the wider of the bootstrap's and the binomial one. Of the location: Student's, by the bootstrap's standard error."""
     n = len(x)
     shares, places = resampled(x, mixture)
-    found = []
+    modes = []
     for k in range(2):
         share, place = float(mixture.shares[k]), float(mixture.places[k])
         low, high = share_bounds(share * n, n)
@@ -101,7 +102,7 @@ def _modes(x: Floats, mixture: Mixture, unit: str) -> tuple[Mode, ...]:
         members = max(2, round(share * n))
         reach = student(members) * float(places[:, k].std())
         location = (mixture.back(place), mixture.back(place - reach), mixture.back(place + reach))
-        found.append(Mode(
+        modes.append(Mode(
             Estimate(share, min(low, float(ends[0])), max(high, float(ends[1])), n, "1"), Estimate(*location, n, unit), mixture.spread(k),
         ))
-    return tuple(sorted(found, key=lambda mode: mode.location.value))
+    return tuple(sorted(modes, key=lambda mode: mode.location.value))

@@ -17,7 +17,7 @@ from tcpscape.stats.resample import LEAST, MOST, counts, quantiles, student, stu
 QUANTILE = 2.2
 """Largest quantile for the linearized standard error: Student's for few values is too wide for its own correction."""
 CAP = 1.5
-"""Largest studentized quantile, in Student's."""
+"""Largest studentized quantile, in Student's quantiles."""
 
 
 def cv(values: Numbers) -> Estimate:
@@ -112,25 +112,25 @@ def _by_kurtosis(u: Floats, value: Floats) -> Bounds:
 def _resampled(u: Floats, value: Floats) -> Floats:
     """Studentized ln CV of the resamples of samples around 0, each divided by its mean."""
     n = u.shape[1]
-    one, two, three, four = (u**k @ counts(n) for k in (1, 2, 3, 4))
-    second = two - one**2
-    flat = (second <= _FLAT * np.mean(u**2, axis=1)[:, None]) | (one <= -1)
+    m1, m2, m3, m4 = (u**k @ counts(n) for k in (1, 2, 3, 4))
+    second = m2 - m1**2
+    flat = (second <= _FLAT * np.mean(u**2, axis=1)[:, None]) | (m1 <= -1)
     second = np.where(flat, 1.0, second)
-    third, fourth = three - 3 * one * two + 2 * one**3, four - 4 * one * three + 6 * one**2 * two - 3 * one**4
-    at = np.where(flat, 1.0, 1 + one)
+    third, fourth = m3 - 3 * m1 * m2 + 2 * m1**3, m4 - 4 * m1 * m3 + 6 * m1**2 * m2 - 3 * m1**4
+    at = np.where(flat, 1.0, 1 + m1)
     moved = 0.5 * np.log(second * n / (n - 1)) - np.log(at) - value[:, None]
     return np.where(flat, -np.inf, studentize(moved, _error(at, second, third, fourth) ** 2 / n))
 
 
 def _error(at: Floats | float, second: Floats, third: Floats, fourth: Floats) -> Floats:
     """Standard deviation of a value's influence on ln CV, from the mean and the central moments."""
-    found: Floats = np.sqrt(np.maximum((fourth / second**2 - 1) / 4 - third / (second * at) + second / np.square(at), 0))
-    return found
+    error: Floats = np.sqrt(np.maximum((fourth / second**2 - 1) / 4 - third / (second * at) + second / np.square(at), 0))
+    return error
 
 
 _MOST_RUNS = 10**9
 """Runs at which the search for what is needed ends."""
 _ROUNDING = 1e-12
-"""Share of the mean that is rounding, not spread."""
+"""Standard deviation as a share of the mean up to which it is rounding."""
 _FLAT = 1e-12
 """Share of the sample's variance below which a resample has none."""

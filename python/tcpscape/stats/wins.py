@@ -1,8 +1,8 @@
-"""The win probability: how often a measurement of one side is above one of the other, ties counted as halves.
+"""The win probability: the probability that a measurement of one side is above one of the other, ties counted as halves.
 
 Of pairs it is a share, with the mid-P interval of a binomial (Lancaster 1961). Of measurements that are not paired it is what Mann and Whitney's U
-estimates. Its interval is a score interval: all probabilities from which the share is no farther than their standard errors, which have the
-form that Newcombe found (2006, method 5), scaled up to Brunner and Munzel's (2000) observed standard error and Student's quantile where that is
+estimates. Its interval is a score interval: all probabilities from which the share is no farther than their standard errors, which have
+Newcombe's form (2006, method 5), scaled up to Brunner and Munzel's (2000) observed standard error and Student's quantile where that is
 larger. It holds for unlike spreads, and where all measurements of one side are above all of the other.
 """
 
@@ -17,7 +17,7 @@ import numpy as np
 from tcpscape.stats.estimate import CONFIDENCE, TAIL, Bounds, Estimate, Floats, Numbers, array, single
 
 FEW = 5
-"""Measurements of a side below which the interval was measured to cover less than it says: 89 % of 3 normal values a side."""
+"""Fewest measurements of a side whose interval covers 95 %: that of 3 normal values a side was measured to cover 89 %."""
 
 
 def win_probability(a: Numbers, b: Numbers, *, paired: bool = True) -> Estimate:
@@ -31,7 +31,7 @@ def win_probability(a: Numbers, b: Numbers, *, paired: bool = True) -> Estimate:
     value = float(_wins(x, y, paired).mean())
     if n < 2:
         return Estimate(value, math.nan, math.nan, n, "1")
-    low, high = single(paired_bounds(x, y) if paired else apart_bounds(x, y))
+    low, high = single(paired_bounds(x, y) if paired else unpaired_bounds(x, y))
     return Estimate(value, low, high, n, "1", f"{n} values: few for a win probability" if n < FEW and not paired else "")
 
 
@@ -39,8 +39,8 @@ def paired_bounds(a: Floats, b: Floats) -> Bounds:
     """Intervals of the win probability of pairs, both (k, n): mid-P, the mean of two Clopper–Pearson tails."""
     n = a.shape[1]
     halves, which = np.unique(np.rint(2 * _wins(a, b, True).sum(1)), return_inverse=True)
-    found = np.array([share_bounds(float(half) / 2, n) for half in halves])[which]
-    return found[:, 0], found[:, 1]
+    bounds = np.array([share_bounds(float(half) / 2, n) for half in halves])[which]
+    return bounds[:, 0], bounds[:, 1]
 
 
 def share_bounds(won: float, n: int) -> tuple[float, float]:
@@ -48,7 +48,7 @@ def share_bounds(won: float, n: int) -> tuple[float, float]:
     return _mid_p(won, n), 1 - _mid_p(n - won, n)
 
 
-def apart_bounds(a: Floats, b: Floats) -> Bounds:
+def unpaired_bounds(a: Floats, b: Floats) -> Bounds:
     """Intervals of the win probability of samples (k, n) and (k, m) that are not paired."""
     n, m = a.shape[1], b.shape[1]
     wins = _wins(a, b, False)
@@ -59,9 +59,10 @@ def apart_bounds(a: Floats, b: Floats) -> Bounds:
 
 
 def _wins(a: Floats, b: Floats, paired: bool) -> Floats:
+    """1 for a win of a, 0.5 for a tie, 0 for a loss: (k, n) of pairs, else (k, n, m)."""
     x, y = (a, b) if paired else (a[:, :, None], b[:, None, :])
-    found: Floats = (x > y) + 0.5 * (x == y)
-    return found
+    wins: Floats = (x > y) + 0.5 * (x == y)
+    return wins
 
 
 @lru_cache(maxsize=4096)
@@ -74,8 +75,8 @@ def _mid_p(won: float, n: int) -> float:
         return 0.0
 
     def above(p: float) -> float:
-        more = float(betainc(won + 1, n - won, p)) if won < n else 0.0
-        return (float(betainc(won, n - won + 1, p)) + more) / 2 - TAIL
+        higher = float(betainc(won + 1, n - won, p)) if won < n else 0.0
+        return (float(betainc(won, n - won + 1, p)) + higher) / 2 - TAIL
 
     return float(brentq(above, 0.0, 1.0))
 
@@ -88,15 +89,15 @@ def _observed(wins: Floats) -> Floats:
     part_a, part_b = wins.mean(2).var(1, ddof=1) / n, wins.mean(1).var(1, ddof=1) / m
     freedom = (part_a + part_b) ** 2 / np.maximum(part_a**2 / (n - 1) + part_b**2 / (m - 1), _ROUNDING)
     quantile = stdtrit(np.clip(freedom, min(n, m) - 1, n + m - 2), (1 + CONFIDENCE) / 2)
-    found: Floats = quantile * np.sqrt(part_a + part_b)
-    return found
+    error: Floats = quantile * np.sqrt(part_a + part_b)
+    return error
 
 
 def _modelled(theta: Floats, n: int, m: int) -> Floats:
     """Newcombe's standard error where the probability is theta: as between exponential distributions."""
     effective = (n + m) / 2 - 1
-    found: Floats = np.sqrt(theta * (1 - theta) * (1 + effective * ((1 - theta) / (2 - theta) + theta / (1 + theta))) / (n * m))
-    return found
+    error: Floats = np.sqrt(theta * (1 - theta) * (1 + effective * ((1 - theta) / (2 - theta) + theta / (1 + theta))) / (n * m))
+    return error
 
 
 def _lowest(share: Floats, factor: Floats, n: int, m: int) -> Floats:
@@ -110,6 +111,6 @@ def _lowest(share: Floats, factor: Floats, n: int, m: int) -> Floats:
 
 
 _HALVINGS = 40
-"""Enough for an end to 1e-12."""
+"""Halvings of [0, 1] for an end to 1e-12."""
 _ROUNDING = 1e-12
-"""Stands for a variance of 0 where it divides."""
+"""Replaces a variance of 0 in a denominator."""
