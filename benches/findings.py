@@ -16,9 +16,7 @@ from tcpscape.campaign.execute import Execution
 from tcpscape.store.results import Store
 from tcpscape.studies import run as runs
 from tcpscape.studies import study
-from tcpscape.studies import verdicts as claims
-from tcpscape.studies.run import Result
-from tcpscape.studies.verdicts import VERDICTS, Judged
+from tcpscape.studies.verdict import VERDICTS, JudgedClaim, JudgedStudy
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "findings.md"
@@ -42,39 +40,39 @@ in brackets is a 95 % interval. `tcpscape study run NAME` repeats each study and
 """
 
 
-def verdicts(jobs: int, out: pathlib.Path) -> list[tuple[Result, list[Judged]]]:
+def judged_studies(jobs: int, out: pathlib.Path) -> list[JudgedStudy]:
     """Every study, run in full and judged."""
-    found = []
+    studies = []
     for name in study.names():
         began = time.monotonic()
         with Store(out / name) as store:
             result = runs.run(study.get(name), Execution(jobs, store))
         record.save(result.record(f"tcpscape study run {name}"), out / name)
-        found.append((result, claims.judge(result)))
-        print(f"{name}: {result.trials} trials, {time.monotonic() - began:.0f} s", flush=True)
-    return found
+        studies.append(runs.judge(result))
+        print(f"{name}: {result.trial_count} trials, {time.monotonic() - began:.0f} s", flush=True)
+    return studies
 
 
-def page(found: list[tuple[Result, list[Judged]]]) -> str:
+def page(studies: list[JudgedStudy]) -> str:
     """The page."""
-    judged = [(result.study.name, one) for result, some in found for one in some]
-    trials = sum(r.trials for r, _ in found)
+    judged = [(s.result.study.name, claim) for s in studies for claim in s.claims]
+    trials = sum(s.result.trial_count for s in studies)
     works = {key: [(name, j) for name, j in judged if j.claim.work == key] for key in study.WORKS}
     summary = markdown(
         ["work", *VERDICTS],
         [[title, *(str(sum(j.verdict == v for _, j in works[key])) for v in VERDICTS)] for key, title in study.WORKS.items() if key != OWN],
     )
     sections = "\n\n".join(f"## {title}\n\n{table(works[key])}" for key, title in study.WORKS.items() if key != OWN)
-    return TEXT.format(trials=trials, engine=found[0][0].label, summary=summary, own=table(works[OWN]), works=sections)
+    return TEXT.format(trials=trials, engine=studies[0].result.label, summary=summary, own=table(works[OWN]), works=sections)
 
 
-def table(some: list[tuple[str, Judged]]) -> str:
+def table(claims: list[tuple[str, JudgedClaim]]) -> str:
     """The claims of one work."""
-    rows = [[MARKS[j.verdict], plain(j.claim.text), plain(said(j)), f"`{name}`"] for name, j in some]
+    rows = [[MARKS[j.verdict], plain(j.claim.text), plain(measured(j)), f"`{name}`"] for name, j in claims]
     return markdown(["holds", "claim", "ours", "study"], rows)
 
 
-def said(judged: Judged) -> str:
+def measured(judged: JudgedClaim) -> str:
     """What was measured, and why the published number is what it is."""
     why = judged.why
     return f"{judged.measured}. {why[:1].upper()}{why[1:]}" if why else judged.measured
@@ -91,7 +89,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=0)
     parser.add_argument("--out", type=pathlib.Path, default=ROOT / "out", help="where trials are kept")
     args = parser.parse_args()
-    PAGE.write_text(page(verdicts(args.jobs, args.out)), "utf-8")
+    PAGE.write_text(page(judged_studies(args.jobs, args.out)), "utf-8")
     print(f"written: {PAGE.relative_to(ROOT)}")
 
 

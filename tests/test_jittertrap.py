@@ -10,10 +10,11 @@ import pytest
 from tcpscape.campaign.campaign import Campaign
 from tcpscape.errors import TcpscapeError
 from tcpscape.metrics import find
-from tcpscape.studies import known, noise, verdicts
+from tcpscape.studies import known, measures
 from tcpscape.studies import run as runs
 from tcpscape.studies import study as studies
-from tcpscape.studies.measures import edges, memory, player, resample
+from tcpscape.studies.measures import base, cliffs, flows, resample
+from tcpscape.studies.result import Result
 from tcpscape.trial import FlowResult, Rtt, Trial
 
 MINE = ("baseline", "chaos-zone", "ecn", "jitter-cliff", "loss-tolerance", "receiver-starvation", "starlink")
@@ -35,7 +36,7 @@ def test_claims_give_one_number_or_a_range_and_say_why_none_can_be_measured():
     for name in MINE:
         for claim in studies.get(name).claims:
             assert claim.measure != "rig" or claim.setup, (name, claim.text)
-            assert not claim.near or noise.printed(claim.near)
+            assert not claim.near or base.printed_range(claim.near)
 
 
 def test_units_of_the_published_numbers():
@@ -88,7 +89,7 @@ def results():
 
 @pytest.mark.parametrize("name", GOLDEN)
 def test_the_model_reproduces_what_was_published(name, results):
-    judged = verdicts.judge(results[name])
+    judged = runs.judge(results[name]).claims
     parted = {j.claim.text: j.measured for j in judged if j.verdict == "not reproduced"}
     assert set(parted) <= GOLDEN[name][2], parted
     measured = [j for j in judged if j.claim.measure != "rig"]
@@ -103,7 +104,7 @@ def test_the_chaos_zone():
     (part,) = study.parts
     few = Campaign.of({**part.to_dict(), "axes": {**part.axes, "jitter": ["8ms", "10ms"]}, "seeds": 20}, "chaos-zone")
     about = tuple(c for c in study.claims if c.at.get("jitter") in ("8ms", "10ms"))
-    judged = verdicts.judge(runs.run(study.model_copy(update={"parts": (few,), "claims": about})))
+    judged = runs.judge(runs.run(study.model_copy(update={"parts": (few,), "claims": about}))).claims
     parted = {j.claim.text for j in judged if j.verdict == "not reproduced"}
     assert parted <= {"CUBIC bifurcates (10 ms)", "BBR's lower throughput is predictably lower (CV at 8 ms, where CUBIC carries twice as much)"}, parted
     assert len(judged) >= 20
@@ -118,7 +119,7 @@ def test_each_published_mean_is_the_models(results):
     """Within a fifth of the raw mean where the runs' CV is below 20 %, in every metric that was captured: goodput and time between packets."""
     off = {}
     for name, result in results.items():
-        rows = [r for r in result.rows() if r.raw and r.metric in ("goodput", "gap")]
+        rows = [r for r in result.rows if r.raw and r.metric in ("goodput", "gap")]
         cvs = {place(r): r.raw.value for r in rows if r.stat == "cv"}
         off |= {(name, *place(r), r.metric): r.ours.value / r.raw.value for r in rows if r.stat == "mean" and cvs[place(r)] < 0.2}
     assert len(off) > 40
@@ -127,7 +128,7 @@ def test_each_published_mean_is_the_models(results):
 
 @pytest.mark.parametrize(("text", "low", "high"), [("0.49", 0.485, 0.495), ("42", 41.5, 42.5), ("5319", 5318.5, 5319.5), ("1.0", 0.95, 1.05)])
 def test_a_printed_number(text, low, high):
-    assert noise.printed(text) == pytest.approx((low, high))
+    assert base.printed_range(text) == pytest.approx((low, high))
 
 
 def test_how_near_is_near(results):
@@ -136,10 +137,10 @@ def test_how_near_is_near(results):
     (claim,) = (c for c in result.study.claims if c.text.startswith("12 ms of jitter at 50 ms: CUBIC 2.4"))
     (cell,) = result.cells(claim)
     width = max(0.15, 2 * cell.cv().value / math.sqrt(10))
-    assert noise.bounds(result, claim, cell) == pytest.approx((2.35 / math.exp(width), 2.45 * math.exp(width)))
+    assert measures.REGISTRY["mean"].accepted(result, claim, cell) == pytest.approx((2.35 / math.exp(width), 2.45 * math.exp(width)))
     cv = claim.model_copy(update={"measure": "cv", "runs": 40})
     mine = cell.cv().value
-    assert noise.error(result, cv, cell) == pytest.approx(math.sqrt((1 + 2 * mine**2) / 80))
+    assert measures.REGISTRY["cv"].standard_error(result, cv, cell) == pytest.approx(math.sqrt((1 + 2 * mine**2) / 80))
 
 
 @pytest.mark.parametrize(
@@ -154,7 +155,7 @@ def test_how_near_is_near(results):
 def test_a_claim_that_makes_no_sense_is_refused(fields, error, results):
     said = {"text": "x", "work": "jitter-cliff", "measure": "mean", "cca": "cubic", "at": {"rtt": "50ms", "jitter": "8ms"}, "part": "cliff", **fields}
     with pytest.raises(TcpscapeError, match=error):
-        verdicts.judge(runs.Result(studies.of({**studies.read("jitter-cliff"), "claims": [said]}, "s"), results["jitter-cliff"].parts))
+        runs.judge(Result(studies.of({**studies.read("jitter-cliff"), "claims": [said]}, "s"), results["jitter-cliff"].parts))
 
 
 def test_cells_by_lists_ranges_and_arithmetic(results):
@@ -181,15 +182,15 @@ def test_parts_alone():
 
 def test_where_a_curve_falls():
     """8, 6, 2: 0.75 at 10, 0.25 at 20: half at 15. One that stays above half never falls."""
-    found = edges._fall(np.array([[8.0, 6.0, 2.0], [8.0, 6.0, 5.0], [8.0, 3.0, 2.0]]), np.array([0.0, 10.0, 20.0]))
+    found = cliffs._interpolate(np.array([[8.0, 6.0, 2.0], [8.0, 6.0, 5.0], [8.0, 3.0, 2.0]]), np.array([0.0, 10.0, 20.0]))
     assert found.tolist() == [15.0, math.inf, pytest.approx(8.0)]
 
 
 def test_the_edge_of_the_studies_own_curve(results):
     result = results["jitter-cliff"]
     (claim,) = (c for c in result.study.claims if c.text.startswith("BBR's cliff comes earlier"))
-    for curve in edges.curves(result, claim):
-        (got,) = edges.crossing(result, claim, [curve])
+    for curve in cliffs.curves_of(result, claim):
+        (got,) = cliffs.crossing(result, claim, [curve])
         means = np.array([c.mean().value for c in curve])
         first = int(np.argmax(means < means[0] / 2))
         assert 4 * (first - 1) <= got.value <= 4 * first
@@ -223,10 +224,10 @@ def test_how_much_a_player_must_hold():
     mbit = np.array([0, 1, 2, 3, 4, 4, 4, 4, 7, 10, 13])
     frame = pl.DataFrame({"t_ns": (times * 10**9).astype(np.uint64), "flow": np.zeros(11, np.uint32), "bytes_acked": (mbit * 125_000).astype(np.uint64)})
     one = trial()
-    assert math.isnan(player.wait(one, 10**6))
+    assert math.isnan(flows.player_wait(one, 10**6))
     sampled = Trial(**{f: getattr(one, f) for f in ("scenario", "cca", "address", "seed", "engine", "version", "duration", "flows")}, samples=frame)
-    assert player.wait(sampled, 10**6) == pytest.approx(3.0)
-    assert player.wait(sampled, 5 * 10**5) == pytest.approx(0.0)
+    assert flows.player_wait(sampled, 10**6) == pytest.approx(3.0)
+    assert flows.player_wait(sampled, 5 * 10**5) == pytest.approx(0.0)
 
 
 def test_what_a_tap_counts():
@@ -246,13 +247,13 @@ def test_which_version_the_numbers_are_of(results):
     study = studies.get("loss-tolerance").only(["version"])
     (claim,) = (c for c in study.claims if c.measure == "nearer")
     few = study.changed({"seeds": 3, "axes": {"app": ["5MiB/s", "10MiB/s"], "loss": ["1%", "2%", "5%"]}}).model_copy(update={"claims": (claim,)})
-    (judged,) = verdicts.judge(runs.run(few))
+    (judged,) = runs.judge(runs.run(few)).claims
     assert judged.verdict == "not reproduced"
     assert judged.measured.startswith("bbr3 is nearer in 0 of 3 cells")
 
 
 def test_a_claim_both_ways(results):
-    (judged,) = (j for j in verdicts.judge(results["jitter-cliff"]) if j.claim.text.startswith("Jitter of 16-24 %"))
+    (judged,) = (j for j in runs.judge(results["jitter-cliff"]).claims if j.claim.text.startswith("Jitter of 16-24 %"))
     assert judged.verdict == "reproduced"
     assert judged.measured.startswith("above 1 in ")
 
@@ -260,16 +261,16 @@ def test_a_claim_both_ways(results):
 def test_what_the_beginning_says():
     """Runs whose first two seconds rank as their rest; and those that rank the other way."""
     pairs = [(1.0, 10.0), (2.0, 20.0), (3.0, 30.0), (4.0, 40.0)]
-    assert memory.rank_correlation(pairs).value == pytest.approx(1)
-    assert memory.rank_correlation([(x, -y) for x, y in pairs]).value == pytest.approx(-1)
-    assert memory.rank_correlation([]).n == 0
+    assert flows.rank_correlation(pairs).value == pytest.approx(1)
+    assert flows.rank_correlation([(x, -y) for x, y in pairs]).value == pytest.approx(-1)
+    assert flows.rank_correlation([]).n == 0
 
 
 def test_runs_that_are_alike_share_a_rank():
     from scipy.stats import spearmanr
 
     pairs = [(1.0, 3.0), (1.0, 1.0), (2.0, 2.0), (2.0, 2.0), (2.0, 5.0), (3.0, 4.0)]
-    assert memory.rank_correlation(pairs).value == pytest.approx(spearmanr(*zip(*pairs, strict=True)).statistic)
+    assert flows.rank_correlation(pairs).value == pytest.approx(spearmanr(*zip(*pairs, strict=True)).statistic)
 
 
 def test_parts_that_an_engine_cannot_run_are_left_out(cli, tmp_path):
@@ -288,4 +289,4 @@ def test_one_run_does_not_say_how_many_are_needed(results):
     whole = next(iter(results["jitter-cliff"].outcome().cells))
     one = dataclasses.replace(whole, scenarios=whole.scenarios[:1], runs=(whole.runs[0][:1],))
     (claim,) = (c for c in studies.get("chaos-zone").claims if c.measure == "runs_needed")
-    assert math.isnan(spread.needed(results["jitter-cliff"], claim, one).value)
+    assert math.isnan(spread.runs_needed(results["jitter-cliff"], claim, one).value)

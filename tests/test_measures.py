@@ -1,6 +1,7 @@
 """Measures on made-up runs: what cannot be known is not told as a number, and runs are pairs only under the same seeds."""
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -9,9 +10,10 @@ from tcpscape.campaign.adaptive import widened
 from tcpscape.campaign.outcome import Cell, Outcome
 from tcpscape.errors import StudyError
 from tcpscape.studies import run as runs
-from tcpscape.studies import spikes, verdicts
+from tcpscape.studies import spikes
 from tcpscape.studies import study as studies
-from tcpscape.studies.measures import sender, sharing
+from tcpscape.studies.measures import flows
+from tcpscape.studies.result import Result
 from tcpscape.trial import FlowResult, Rtt, Trial
 
 CLAIM = {"text": "x", "work": "tcpscape"}
@@ -29,13 +31,24 @@ def cell(cca, values, first=0, **fields):
 def judged(cells, **claim):
     said = {"name": "s", "title": "t", "source": "s", "about": "", "conditions": {"rtt": "50ms"}, "claims": [{**CLAIM, **claim}]}
     study = studies.of(said, "s")
-    return verdicts.judge(runs.Result(study, {"s": Outcome(study.parts[0], tuple(cells))}))[0]
+    return runs.judge(Result(study, {"s": Outcome(study.parts[0], tuple(cells))})).claims[0]
 
 
 def test_who_carries_nothing_is_the_last():
     cells = [cell("cubic", [5, 6, 5, 6, 5]), cell("dead", [0.0] * 5), cell("bbr", [9, 9, 8, 9, 9])]
     assert judged(cells, measure="rank", cca="dead", low=3, high=3).verdict == "reproduced"
     assert judged(cells, measure="rank", cca="bbr", low=1, high=1).measured == "1.00 [1.00, 1.00] (asked: 1.00–1.00)"
+
+
+def test_less_is_better_where_the_metric_says_so():
+    def with_rtts(cca, values):
+        trials = [replace(t, flows=tuple(replace(f, rtt_ms=Rtt(mean=v)) for f in t.flows)) for t, v in zip(cell(cca, values).trials, values, strict=True)]
+        return Cell({}, cca, "model", (None,), (tuple(trials),))
+
+    cells = [with_rtts("cubic", [50.0, 60.0, 50.0, 60.0, 50.0]), with_rtts("bbr", [22.0, 21.0, 22.0, 21.0, 22.0])]
+    assert judged(cells, measure="rank", metric="rtt", cca="bbr", low=1, high=1).measured == "1.00 [1.00, 1.00] (asked: 1.00–1.00)"
+    assert judged(cells, measure="rank", metric="rtt", cca="cubic", low=2, high=2).verdict == "reproduced"
+    assert judged(cells, measure="near_best", metric="rtt", cca="cubic", low=2, high=3).measured.startswith("2.50 [")
 
 
 def test_a_rank_among_what_is_not_known_is_open():
@@ -69,13 +82,13 @@ def test_a_ratio_of_cells_that_were_looked_at_often_is_wider():
 def test_what_a_kernels_queues_lost_is_not_known():
     model = [trial(i, 5.0, [{"direction": "forward", "drops": {"loss": 3, "overflow": 1}}]) for i in range(5)]
     kernel = [trial(i, 5.0, [{"where": "forward", "kind": "netem", "dropped": 4}]) for i in range(5)]
-    share = [sender.needless(None, None, Cell({}, "cubic", "e", (None,), (tuple(some),))) for some in (model, kernel)]
+    share = [flows.needless(None, None, Cell({}, "cubic", "e", (None,), (tuple(some),))) for some in (model, kernel)]
     assert share[0].value == pytest.approx(3 / 7)
     assert math.isnan(share[1].value)
 
 
 def test_who_starves_is_not_known_without_samples():
-    assert math.isnan(sharing.starved(None, None, cell("cubic", [5.0] * 5)).value)
+    assert math.isnan(flows.starved(None, None, cell("cubic", [5.0] * 5)).value)
 
 
 def test_a_table_without_numbers_is_no_claim():

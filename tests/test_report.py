@@ -20,7 +20,7 @@ from tcpscape.stats import Estimate
 from tcpscape.store.results import Store
 from tcpscape.studies import run as runs
 from tcpscape.studies import study as studies
-from tcpscape.studies import verdicts
+from tcpscape.studies.result import Result
 
 VOID = {"meta", "br", "img", "link", "hr", "input"}
 
@@ -98,8 +98,8 @@ def test_the_page_stands_alone(built):
 def test_claims_tables_and_versions_are_in_it(built, study):
     text = " ".join("".join(Page(built[0].read_text("utf-8")).text).split())
     kept = record.load(study)
-    result = runs.Result(studies.of(kept.study, "manifest"), kept.parts)
-    for judged in verdicts.judge(result):
+    result = Result(studies.of(kept.study, "manifest"), kept.parts)
+    for judged in runs.judge(result).claims:
         assert judged.claim.text in text
         assert judged.measured in text
     for said in ("tcpscape study run starlink --quick", "mock mock-1", "mock engine: the numbers mean nothing", kept.version, result.study.source):

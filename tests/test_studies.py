@@ -13,9 +13,10 @@ from tcpscape.campaign.outcome import gather
 from tcpscape.engines.mock import Mock
 from tcpscape.errors import EngineError, TcpscapeError
 from tcpscape.store.results import Store
-from tcpscape.studies import against, known, verdicts
+from tcpscape.studies import against, known
 from tcpscape.studies import run as runs
 from tcpscape.studies import study as studies
+from tcpscape.studies.result import Result
 
 LONG = {"latency-spike", "one-percent-loss"}
 """Studies whose quick look takes more than five CPU seconds; parts of them run in test_studies_works.py."""
@@ -25,7 +26,7 @@ LONG = {"latency-spike", "one-percent-loss"}
 def test_a_study_runs_and_is_drawn(name, need_model, tmp_path):
     study = studies.get(name)
     result = runs.run(study.changed({**study.quick, "seeds": 1}))
-    judged = verdicts.judge(result)
+    judged = runs.judge(result).claims
     assert len(judged) == len(result.study.claims)
     assert all(j.measured for j in judged)
     files = plots.study(result, tmp_path / name)
@@ -80,7 +81,7 @@ def test_a_claim_about_no_cell_is_refused():
     said = studies.of({**studies.read("starlink"), "claims": [{"text": "x", "work": "jitter-cliff", "measure": "mean", "at": {"profile": "orbit"}}]}, "s")
     result = runs.run(said.changed({"engines": ["mock"], "seeds": 1}))
     with pytest.raises(TcpscapeError, match=r"asks for any at .'profile': 'orbit'."):
-        verdicts.judge(result)
+        runs.judge(result)
 
 
 def test_a_study_is_read_back(tmp_path):
@@ -89,8 +90,8 @@ def test_a_study_is_read_back(tmp_path):
     record.save(record.Record("study", "starlink", "tcpscape study run starlink", result.parts, study.model_dump(mode="json")), tmp_path)
     got = record.load(tmp_path)
     assert got.parts == result.parts
-    again = runs.Result(studies.of(got.study, "manifest"), got.parts)
-    assert [(j.verdict, j.measured) for j in verdicts.judge(again)] == [(j.verdict, j.measured) for j in verdicts.judge(result)]
+    again = Result(studies.of(got.study, "manifest"), got.parts)
+    assert [(j.verdict, j.measured) for j in runs.judge(again).claims] == [(j.verdict, j.measured) for j in runs.judge(result).claims]
 
 
 class Other(Mock):
@@ -115,7 +116,7 @@ def test_a_study_against_another_engine(tmp_path):
         for pair in contrast.pairs():
             assert pair.ours.cca != "cubic" or (pair.differs and pair.ratio.value == pytest.approx(2))
             assert pair.ours.cca == "cubic" or (pair.same and pair.ratio.value == 1 and not pair.differs)
-    assert contrast.chance() == pytest.approx(0.05 * 24)
+    assert contrast.expected_by_chance() == pytest.approx(0.05 * 24)
     frame = contrast.frame()
     assert frame["differs"].sum() == frame["same"].sum() == 12
     assert set(frame["engine"]) == {"mock mock-1"}

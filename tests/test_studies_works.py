@@ -10,8 +10,9 @@ from tcpscape.campaign.execute import Execution
 from tcpscape.errors import StudyError
 from tcpscape.findings.spike.bound import Step
 from tcpscape.scenario.scenario import Scenario
-from tcpscape.studies import known, spikes, study, verdicts
+from tcpscape.studies import known, spikes, study
 from tcpscape.studies import run as runs
+from tcpscape.studies.result import Result
 
 STATISTICS = ("mean", "std", "min", "p25", "p50", "p75", "max")
 LOSSES = [f"{p}%" for p in range(11)]
@@ -97,7 +98,7 @@ def look():
 def judged(result, **fields):
     """One claim about a result."""
     said = result.study.model_copy(update={"claims": (study.Claim.model_validate(fields),)})
-    return verdicts.judge(runs.Result(said, result.parts))[0]
+    return runs.judge(Result(said, result.parts)).claims[0]
 
 
 def test_a_table_is_judged_number_by_number(look):
@@ -143,7 +144,7 @@ def test_the_recordings_lie_where_ours_do(bound):
         if k.part == "step":
             (cell,) = [c for c in bound.outcome("step").cells if k.is_of("step", c)]
             near = {"spike_peak": 0.1 if k.cca == "bbr" else 0.6, "spike_before": 0.04}.get(k.stat)
-            assert near is None or k.ours(cell).value == pytest.approx(k.value, rel=near), (k, k.ours(cell))
+            assert near is None or k.statistic_of(cell).value == pytest.approx(k.value, rel=near), (k, k.statistic_of(cell))
 
 
 def test_the_papers_sender_makes_exactly_the_bound(bound):

@@ -13,8 +13,8 @@ from tcpscape.cli.progress import Progress, resumable
 
 if TYPE_CHECKING:
     from tcpscape.studies.against import Contrast
-    from tcpscape.studies.run import Result
     from tcpscape.studies.study import Study
+    from tcpscape.studies.verdict import JudgedStudy
 
 DEFAULT_OUT = Path("out")
 study = typer.Typer(no_args_is_help=True, help="The published studies: list | show NAME | run NAME.")
@@ -61,22 +61,21 @@ def run(
     from tcpscape.studies import against as contrasts
     from tcpscape.studies import run as runs
     from tcpscape.studies import study as studies
-    from tcpscape.studies.able import able
 
     whole = studies.get(name)
     said, asked = _asked(whole.only(part) if part else whole, quick, seeds), checks.read(check)
-    said, left_out = able(said, [engines.make(e) for e in (engine, against) if e])
+    said, left_out = runs.runnable(said, [engines.make(e) for e in (engine, against) if e])
     checks.expect(asked, [place for p in said.changed({"engines": [engine]}).parts for place in checks.of_cases(p, p.name)])
     root, command = out / name, options.command(context)
     with Store(root) as store, resumable(store), Progress(f"{name} on {engine}") as one, Progress(f"{name} on {against}") as two:
         execution = Execution(jobs, store, one.update)
         if against is None:
             result = runs.run(said.changed({"engines": [engine]}), execution)
-            _show(result, root, command, report)
+            _show(runs.judge(result), root, command, report)
             _leave_out(left_out)
             return checks.settle(asked, checks.conditions(result.parts))
         contrast = contrasts.run(said, engine, against, execution, two.update)
-    _show(contrast.ours, root, command, report)
+    _show(runs.judge(contrast.ours), root, command, report)
     _show_against(contrast, root)
     _leave_out(left_out)
     checks.settle(asked, checks.conditions(contrast.ours.parts))
@@ -94,21 +93,21 @@ def _asked(said: Study, quick: bool, seeds: int | None) -> Study:
     return said.changed(changes) if changes else said
 
 
-def _show(result: Result, root: Path, command: str, report: bool) -> None:
+def _show(judged: JudgedStudy, root: Path, command: str, report: bool) -> None:
     from tcpscape import plots
     from tcpscape import report as reports
     from tcpscape.campaign import record
     from tcpscape.cli import study_tables
-    from tcpscape.studies import verdicts
 
+    result = judged.result
     name, screen = result.study.name, tables.console()
     kept = result.record(command)
     record.save(kept, root)
     tables.keep(result.frame(), root / f"{name}.csv")
-    for part in study_tables.parts(result, verdicts.judge(result)):
+    for part in study_tables.parts(judged):
         screen.print(part)
     if report:
-        print(f"table: {root / name}.csv; report: {reports.build(kept, root, result=result)[0]}")
+        print(f"table: {root / name}.csv; report: {reports.build(kept, root, study=judged)[0]}")
         return
     files = plots.study(result, root / name)
     print(f"picture: {files[0]} and {files[1].name}; table: {root / name}.csv")

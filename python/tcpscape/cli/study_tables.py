@@ -8,11 +8,11 @@ from typing import Any
 from tcpscape.campaign.outcome import Cell, Outcome
 from tcpscape.cli import tables
 from tcpscape.stats.estimate import number
-from tcpscape.studies.against import Contrast, Pair
-from tcpscape.studies.known import Known
-from tcpscape.studies.run import Result, Row
+from tcpscape.studies.against import CellPair, Contrast
+from tcpscape.studies.known import KnownNumber
+from tcpscape.studies.result import StudyRow
 from tcpscape.studies.study import Study
-from tcpscape.studies.verdicts import VERDICTS, Judged
+from tcpscape.studies.verdict import VERDICTS, JudgedClaim, JudgedStudy
 
 MARKS = {"reproduced": "[green]yes[/green]", "not reproduced": "[red]no[/red]", "not decidable": "[yellow]open[/yellow]"}
 
@@ -40,31 +40,32 @@ def described(study: Study) -> Iterator[Any]:
         yield f"  {claim.text}"
 
 
-def parts(result: Result, judged: Sequence[Judged]) -> Iterator[Any]:
+def parts(judged: JudgedStudy) -> Iterator[Any]:
     """The tables of cells, the claims, the caveats."""
+    result, claims = judged.result, judged.claims
     said = result.study
     versions = next(iter(result.parts.values())).versions
     yield f"[bold]{said.title}[/bold]\n{said.source}\n{said.about.strip()}"
-    yield f"{result.trials} runs, engine {', '.join(f'{n} {v}' for n, v in versions.items())}"
-    rows = list(result.rows())
+    yield f"{result.trial_count} runs, engine {', '.join(f'{n} {v}' for n, v in versions.items())}"
+    rows = result.rows
     for part, outcome in result.parts.items():
         yield f"\n[bold]{part}[/bold]" if len(result.parts) > 1 else ""
         yield _table(outcome, [r for r in rows if r.part == part])
     yield "\n[bold]What the study claims[/bold]"
-    yield tables.table(("ours say", "claim", "measured"), [(MARKS[j.verdict], j.claim.text, _said(j)) for j in judged], left=3)
-    yield "\n" + ", ".join(f"{sum(j.verdict == v for j in judged)} {v}" for v in VERDICTS)
+    yield tables.table(("ours say", "claim", "measured"), [(MARKS[j.verdict], j.claim.text, _said(j)) for j in claims], left=3)
+    yield "\n" + ", ".join(f"{sum(j.verdict == v for j in claims)} {v}" for v in VERDICTS)
     for pitfall in said.pitfalls:
         yield f"pitfall: {pitfall}"
     for caveat in result.caveats:
         yield f"caveat: {caveat}"
 
 
-def _said(judged: Judged) -> str:
+def _said(judged: JudgedClaim) -> str:
     """What was measured, and why it differs where that is known."""
     return f"{judged.measured}\n{judged.why}" if judged.why and judged.verdict != "reproduced" else judged.measured
 
 
-def _table(outcome: Outcome, rows: Sequence[Row]) -> Any:
+def _table(outcome: Outcome, rows: Sequence[StudyRow]) -> Any:
     several = len({(r.metric, r.stat) for r in rows}) > 1
     what = ("what",) if several else ()
     unit = "" if several or not rows else f" {rows[0].metric} {rows[0].unit}: {rows[0].stat}"
@@ -81,7 +82,7 @@ def _table(outcome: Outcome, rows: Sequence[Row]) -> Any:
     return tables.table(columns, lines, left=1 + len(outcome.axes) + several)
 
 
-def _what(row: Row) -> str:
+def _what(row: StudyRow) -> str:
     return f"{row.metric} {row.stat}, {row.unit}"
 
 
@@ -94,25 +95,25 @@ def _order(outcome: Outcome, cell: Cell) -> tuple[int, ...]:
 def against(contrast: Contrast) -> Iterator[Any]:
     """The table of ratios, the cells that differ, the other engine's caveats."""
     mine, theirs, pairs = contrast.ours.label, contrast.other.label, list(contrast.pairs())
-    yield f"\n[bold]{mine} against {theirs}[/bold]\n{contrast.other.trials} more runs on {theirs}"
+    yield f"\n[bold]{mine} against {theirs}[/bold]\n{contrast.other.trial_count} more runs on {theirs}"
     yield "medians with 95 % intervals; ratio of the two medians, its 95 % interval (runs not paired); * excludes 1\n"
     for part, outcome in contrast.ours.parts.items():
         yield _contrast(outcome, [p for p in pairs if p.part == part], mine, theirs)
     differ = sum(p.differs for p in pairs)
-    yield f"\n{differ} of {len(pairs)} cells differ; {number(contrast.chance(), 2)} would by chance alone if the two were the same"
+    yield f"\n{differ} of {len(pairs)} cells differ; {number(contrast.expected_by_chance(), 2)} would by chance alone if the two were the same"
     for caveat in contrast.other.caveats:
         if caveat not in contrast.ours.caveats:
             yield f"caveat ({theirs}): {caveat}"
 
 
-def _contrast(outcome: Outcome, pairs: Sequence[Pair], mine: str, theirs: str) -> Any:
+def _contrast(outcome: Outcome, pairs: Sequence[CellPair], mine: str, theirs: str) -> Any:
     columns = ("cca", *outcome.axes, "n", mine, theirs, "ratio [95 %]", "")
     ordered = sorted(pairs, key=lambda p: _order(outcome, p.ours))
     rows = [(*_place(outcome, p.ours), str(p.ratio.n), *(m.text() for m in p.medians), p.ratio.text(), _sign(p)) for p in ordered]
     return tables.table(columns, rows, left=1 + len(outcome.axes))
 
 
-def _sign(pair: Pair) -> str:
+def _sign(pair: CellPair) -> str:
     return "*" if pair.differs else "same runs" if pair.same else ""
 
 
@@ -121,7 +122,7 @@ def _place(outcome: Outcome, cell: Cell) -> tuple[str, ...]:
     return cell.cca, *(cell.at[axis] for axis in outcome.axes)
 
 
-def _beside(ours: float, known: Known | None) -> tuple[str, str]:
+def _beside(ours: float, known: KnownNumber | None) -> tuple[str, str]:
     if not known:
         return "", ""
     mark = "" if known.valid else " (invalid)"

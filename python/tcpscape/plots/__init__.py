@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Sheet
 
     from tcpscape.campaign.outcome import Outcome
-    from tcpscape.studies.run import Result
+    from tcpscape.studies.result import Result
 
 __all__ = ["FIGURES", "Beside", "Figure", "draw", "find", "fitting", "study"]
 

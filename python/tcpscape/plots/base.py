@@ -14,7 +14,7 @@ from tcpscape.plots.palette import Look
 from tcpscape.scenario.options import UNNAMED
 from tcpscape.stats import Estimate
 from tcpscape.studies import known
-from tcpscape.studies.known import Known
+from tcpscape.studies.known import KnownNumber
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Sheet
@@ -40,12 +40,12 @@ class Beside:
     """What stands beside our own numbers in a figure."""
 
     title: str = ""
-    known: tuple[Known, ...] = ()
+    known: tuple[KnownNumber, ...] = ()
     """Published numbers."""
 
-    def of(self, outcome: Outcome, cell: Cell, metric: str, stat: str = "mean") -> list[Known]:
+    def of(self, outcome: Outcome, cell: Cell, metric: str, stat: str = "mean") -> list[KnownNumber]:
         """What was published of a cell, the raw measurements last."""
-        found = [k for k in known.of(self.known, outcome.name, cell) if (k.metric, k.stat) == (metric, stat) and k.valid]
+        found = [k for k in known.of_cell(self.known, outcome.name, cell) if (k.metric, k.stat) == (metric, stat) and k.valid]
         return sorted(found, key=lambda k: k.kind)
 
 

@@ -6,6 +6,7 @@ Everything is made from the directory alone; the same directory gives the same b
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,26 +16,25 @@ from tcpscape.plots import Beside, base
 from tcpscape.report import cells, diagnosis, figures, published, rerun
 from tcpscape.report.figures import Wanted
 from tcpscape.scenario.options import UNNAMED
-from tcpscape.studies import verdicts
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from tcpscape.studies.run import Result
-    from tcpscape.studies.verdicts import Judged
+    from tcpscape.studies.result import Result
+    from tcpscape.studies.verdict import JudgedClaim, JudgedStudy
 
 PAGE = "report.html"
 """Its name in the directory."""
 TABLES = "tables"
 
 
-def build(record: Record, root: Path, formats: tuple[str, ...] = ("svg", "png"), result: Result | None = None) -> list[Path]:
+def build(record: Record, root: Path, formats: tuple[str, ...] = ("svg", "png"), study: JudgedStudy | None = None) -> list[Path]:
     """Writes `report.html`, `figures/`, `tables/` and `scenarios/` into `root`; returns the files, the page first.
 
-    `result`: the study of the record where it is at hand, judged perhaps; otherwise it is made from the record.
+    `study`: the study of the record where the caller has judged it already; otherwise it is made and judged from the record.
     """
-    result = result or _study(record)
-    judged = verdicts.judge(result) if result else []
+    study = study or _judged_study(record)
+    result, judged = (study.result, study.claims) if study else (None, ())
     names = {part: rerun.names(part, outcome) for part, outcome in record.parts.items()}
     measured = {part: cells.measure(part, outcome, names[part]) for part, outcome in record.parts.items()}
     reruns = rerun.cells(record.parts, names)
@@ -58,14 +58,14 @@ def build(record: Record, root: Path, formats: tuple[str, ...] = ("svg", "png"),
         raise StoreError(f"report: cannot write {e.filename or root}: {e.strerror}; free some space, or make the directory writable") from None
 
 
-def _study(record: Record) -> Result | None:
-    """The study of the record, where it is one."""
+def _judged_study(record: Record) -> JudgedStudy | None:
+    """The study of the record with the verdicts on its claims; None where the record is not of a study."""
     if record.study is None:
         return None
-    from tcpscape.studies import study
-    from tcpscape.studies.run import Result
+    from tcpscape.studies import run, study
+    from tcpscape.studies.result import Result
 
-    return Result(study.of(record.study, "manifest"), record.parts)
+    return run.judge(Result(study.of(record.study, "manifest"), record.parts))
 
 
 def _figures(record: Record, result: Result | None, wanted: Wanted, root: Path) -> tuple[dict[str, list[figures.Drawn]], list[Path]]:
@@ -92,7 +92,7 @@ def _title(result: Result, part: str) -> str:
     return f"{result.study.title}: {part}" if len(result.parts) > 1 else result.study.title
 
 
-def _claims(judged: list[Judged]) -> pl.DataFrame:
+def _claims(judged: Sequence[JudgedClaim]) -> pl.DataFrame:
     import polars as pl
 
     columns = ("verdict", "claim", "measured", "setup", "work", "measure")
@@ -100,7 +100,7 @@ def _claims(judged: list[Judged]) -> pl.DataFrame:
     return pl.DataFrame(said, schema=dict.fromkeys(columns, pl.String), orient="row")
 
 
-def _page(record: Record, result: Result | None, judged: list[Judged], parts: dict[str, Any]) -> str:
+def _page(record: Record, result: Result | None, judged: Sequence[JudgedClaim], parts: dict[str, Any]) -> str:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from tcpscape.report import cells, view
 from tcpscape.report.view import Field, Table
 from tcpscape.stats.estimate import number
-from tcpscape.studies.known import Known
-from tcpscape.studies.run import Result, Row
+from tcpscape.studies.known import KnownNumber
+from tcpscape.studies.result import Result, StudyRow
 from tcpscape.studies.study import WORKS
-from tcpscape.studies.verdicts import VERDICTS, Judged
+from tcpscape.studies.verdict import VERDICTS, JudgedClaim
 
 CLASSES = {"reproduced": "yes", "not reproduced": "no", "not decidable": "open"}
 """Verdict → its class on the page."""
@@ -18,7 +18,7 @@ CLASSES = {"reproduced": "yes", "not reproduced": "no", "not decidable": "open"}
 
 def tables(result: Result) -> list[Table]:
     """One table for each part that has published numbers: ours beside them."""
-    rows = result.rows()
+    rows = result.rows
     made = []
     for part, outcome in result.parts.items():
         mine = [r for r in rows if r.part == part and (r.published or r.raw)]
@@ -29,7 +29,7 @@ def tables(result: Result) -> list[Table]:
     return made
 
 
-def _line(row: Row, axes: Sequence[str]) -> list[Field]:
+def _line(row: StudyRow, axes: Sequence[str]) -> list[Field]:
     what = f"{row.metric} {row.stat}" + (f", {row.unit}" if row.unit not in ("", "1") else "")
     notes = "; ".join(k.note for k in (row.published, row.raw) if k and k.note)
     return [
@@ -38,7 +38,7 @@ def _line(row: Row, axes: Sequence[str]) -> list[Field]:
     ]  # fmt: skip
 
 
-def _beside(row: Row, known: Known | None) -> list[Field]:
+def _beside(row: StudyRow, known: KnownNumber | None) -> list[Field]:
     """The number and our ratio to it, with the interval of ours over it."""
     if known is None:
         return [Field(""), Field("")]
@@ -46,7 +46,7 @@ def _beside(row: Row, known: Known | None) -> list[Field]:
     return [Field(text, sort=known.value), view.estimate(row.ours, 1 / known.value) if known.value else Field("–")]
 
 
-def claims(judged: Sequence[Judged]) -> Table:
+def claims(judged: Sequence[JudgedClaim]) -> Table:
     """Every claim with its verdict, what was measured, whose it is (a name of `WORKS`), and what explains the published number."""
     lines = [
         [
@@ -59,11 +59,11 @@ def claims(judged: Sequence[Judged]) -> Table:
     return Table("claims", "What was claimed, and what our runs say", columns, lines, left=len(columns))
 
 
-def works(judged: Sequence[Judged]) -> list[tuple[str, str]]:
+def works(judged: Sequence[JudgedClaim]) -> list[tuple[str, str]]:
     """The works whose claims these are: name and title."""
     return [(name, WORKS[name]) for name in dict.fromkeys(j.claim.work for j in judged)]
 
 
-def verdicts(judged: Sequence[Judged]) -> list[tuple[str, int, str]]:
+def verdicts(judged: Sequence[JudgedClaim]) -> list[tuple[str, int, str]]:
     """Verdict, how many, its class."""
     return [(v, sum(j.verdict == v for j in judged), CLASSES[v]) for v in VERDICTS]

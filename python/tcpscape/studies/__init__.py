@@ -1,5 +1,15 @@
-"""The published studies: one YAML each with its conditions, its published numbers and the claims they make.
+"""The published studies: what was measured elsewhere, run again under its own conditions, and a verdict on every claim.
 
-The main type is :class:`tcpscape.studies.study.Study`: one or more campaigns (its parts) with what was published of each. `run` runs one,
-`measures` has what its claims measure, `verdicts` what can be said of a claim. Begin with `study`; to add one, write one YAML file here.
+The main type is :class:`tcpscape.studies.study.Study`: one or more campaigns (its parts), the files of its published numbers, and its claims.
+The files depend on each other in this order:
+
+- `study`: the catalogue, :class:`Study` and :class:`Claim`; one YAML file in this directory is one study
+- `known`: the published numbers, tables in `data/`
+- `result`: a study that was run, and its table (ours beside published)
+- `verdict`: the three verdicts and a claim with its verdict
+- `measures`: what claims measure, one function and one registry line each
+- `run`: runs a study and judges its result; `against` runs it on two engines
+
+Begin with `study`, then `run`. To add a study, write one YAML file here (and tables of published numbers in `data/`); to add a measure, write
+one function in `measures/` and one line in `measures.REGISTRY`.
 """

@@ -1,12 +1,12 @@
-"""A study on two engines, a patched kernel and the stock one for example: where do their goodputs differ?
+"""A study on two engines, for example a patched kernel and the stock one: the cells in which their goodputs differ.
 
-The same seed on two kernels is not the same run: what they do with their random numbers differs from the first changed decision on. So
-the runs of a cell are not paired; the ratio of the two medians has an interval from each side's runs resampled by themselves.
+The same seed on two kernels is not the same run: from the first changed decision on, the same random numbers meet other packets. So the runs of
+a cell are not paired; the ratio of the two medians has an interval for which each side's runs are resampled independently.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import polars as pl
@@ -19,12 +19,12 @@ from tcpscape.errors import StudyError, refuse
 from tcpscape.stats import Estimate
 from tcpscape.stats.estimate import CONFIDENCE
 from tcpscape.studies import run as runs
-from tcpscape.studies.run import Result
+from tcpscape.studies.result import Result
 from tcpscape.studies.study import Study
 
 
 @dataclass(frozen=True)
-class Pair:
+class CellPair:
     """One cell on both engines."""
 
     part: str
@@ -34,7 +34,7 @@ class Pair:
 
     @property
     def medians(self) -> tuple[Estimate, Estimate]:
-        """Median of the metric on each."""
+        """Median of the metric on each engine."""
         return self.ours.median(self.metric), self.other.median(self.metric)
 
     @property
@@ -49,7 +49,7 @@ class Pair:
 
     @property
     def same(self) -> bool:
-        """Whether every run came out the same on both, goodput and retransmissions, to the last digit."""
+        """Whether goodput and retransmissions of every run are the same on both, to the last digit."""
         return all(self.ours.values(m) == self.other.values(m) for m in ("goodput", "retransmits"))
 
 
@@ -60,14 +60,14 @@ class Contrast:
     ours: Result
     other: Result
 
-    def pairs(self) -> Iterator[Pair]:
+    def pairs(self) -> Iterator[CellPair]:
         """Every cell on both, in the order of tables."""
         for part, outcome in self.ours.parts.items():
             metric = outcome.campaign.metric
-            for mine, theirs in zip(outcome.cells, self.other.parts[part].cells, strict=True):
-                yield Pair(part, mine, theirs, metric)
+            for ours, other in zip(outcome.cells, self.other.parts[part].cells, strict=True):
+                yield CellPair(part, ours, other, metric)
 
-    def chance(self) -> float:
+    def expected_by_chance(self) -> float:
         """Cells that would differ by chance alone if the engines were the same."""
         return (1 - CONFIDENCE) * sum(1 for _ in self.pairs())
 
@@ -75,31 +75,32 @@ class Contrast:
         """One row for each cell."""
         return pl.DataFrame([self._row(pair) for pair in self.pairs()], infer_schema_length=None)
 
-    def _row(self, pair: Pair) -> dict[str, object]:
-        (mine, theirs), ratio = pair.medians, pair.ratio
-        one, two = (next(iter(r.parts.values())).versions for r in (self.ours, self.other))
+    def _row(self, pair: CellPair) -> dict[str, object]:
+        (ours, other), ratio = pair.medians, pair.ratio
+        engine, against = (_engine_names(next(iter(r.parts.values())).versions) for r in (self.ours, self.other))
         return {
-            "part": pair.part, "cca": pair.ours.cca, **pair.ours.at, "metric": pair.metric, "engine": _named(one), "n": mine.n,
-            "median": mine.value, "median_low": mine.low, "median_high": mine.high, "against": _named(two), "against_n": theirs.n,
-            "against_median": theirs.value, "against_low": theirs.low, "against_high": theirs.high, "ratio": ratio.value,
+            "part": pair.part, "cca": pair.ours.cca, **pair.ours.at, "metric": pair.metric, "engine": engine, "n": ours.n,
+            "median": ours.value, "median_low": ours.low, "median_high": ours.high, "against": against, "against_n": other.n,
+            "against_median": other.value, "against_low": other.low, "against_high": other.high, "ratio": ratio.value,
             "ratio_low": ratio.low, "ratio_high": ratio.high, "differs": pair.differs, "same": pair.same,
         }
 
 
-def _named(versions: object) -> str:
-    return ", ".join(f"{name} {version}" for name, version in versions.items()) if isinstance(versions, dict) else ""
+def _engine_names(versions: Mapping[str, str]) -> str:
+    """`model 0.9, mock 1`, from engine → version."""
+    return ", ".join(f"{name} {version}" for name, version in versions.items())
 
 
 def run(study: Study, engine: str, other: str, execution: Execution = Execution(), progress: Progress | None = None) -> Contrast:
-    """Runs every cell on both engines, as often on the one as on the other; what the second cannot run is refused before the first begins.
+    """Runs every cell equally often on both engines; a cell that the second cannot run is refused before the first begins.
 
-    `progress` is told of the second engine's runs.
+    `progress` reports the second engine's runs.
     """
-    one, two = execution.make(engine), execution.make(other)
-    if (one.name, one.version) == (two.name, two.version):
-        refuse("against", f"{two.name} {two.version} against itself", "name another engine or kernel", StudyError)
+    first, second = execution.make(engine), execution.make(other)
+    if (first.name, first.version) == (second.name, second.version):
+        refuse("against", f"{second.name} {second.version} against itself", "name another engine or kernel", StudyError)
     for part in study.parts:
         for case in part.cases():
-            two.check(case.scenario)
+            second.check(case.scenario)
     ours = runs.run(study.changed({"engines": [engine]}), execution)
     return Contrast(ours, runs.run(study.changed({"engines": [other]}), replace(execution, progress=progress)))

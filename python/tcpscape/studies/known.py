@@ -27,22 +27,26 @@ FACTORS: Mapping[str, float] = {
 """To the metric's own unit: "KB/s" is KiB/s, and the JitterTrap works' "Mbps" is KiB/s · 8 / 1000. Any other unit is the metric's own."""
 
 
-def _of_spike(what: str) -> Callable[[Cell, str], Estimate]:
-    """The median of what a latency spike shows; its unit is its own, whatever the metric."""
-    return lambda cell, _: spikes.median(cell, what)
+Statistic = Callable[[Cell, str], Estimate]
+"""A cell and a metric → the estimate, with its unit."""
 
 
-STATS: Mapping[str, Callable[[Cell, str], Estimate]] = {
+def _of_spike(name: str) -> Statistic:
+    """The median of a quantity of a latency spike; it has its own unit, whatever the metric."""
+    return lambda cell, _: spikes.median(cell, name)
+
+
+STATISTICS: Mapping[str, Statistic] = {
     "mean": lambda cell, metric: cell.mean(metric), "median": lambda cell, metric: cell.median(metric), "cv": lambda cell, metric: cell.cv(metric),
-    **{f"spike_{what}": _of_spike(what) for what in spikes.WHAT},
+    **{f"spike_{name}": _of_spike(name) for name in spikes.QUANTITIES},
 }
 """Statistics over a cell's runs that a table may give; those of a latency spike read its samples."""
 _OWN = frozenset(("part", "cca", "metric", "stat", "value", "high", "unit", "kind", "n", "source", "note", "valid"))
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
-    """A number that somebody measured."""
+class KnownNumber:
+    """A published number, or one from the raw runs behind it: a statistic of a metric in one cell."""
 
     part: str
     cca: str
@@ -61,33 +65,33 @@ class Known:
     valid: bool
 
     def is_of(self, part: str, cell: Cell) -> bool:
-        """Whether it was measured under the conditions of `cell`."""
+        """Whether the number was measured under the conditions of `cell`."""
         return self.part == part and self.cca in ("", cell.cca) and cell.stands(self.at)
 
-    def ours(self, cell: Cell) -> Estimate:
+    def statistic_of(self, cell: Cell) -> Estimate:
         """The same statistic of our own runs."""
-        return STATS[self.stat](cell, self.metric)
+        return STATISTICS[self.stat](cell, self.metric)
 
 
-def apart(ours: float, theirs: float) -> float:
-    """|ln(ours / theirs)|; infinite where one of the two is not positive, or not known."""
+def log_distance(ours: float, theirs: float) -> float:
+    """|ln(ours / theirs)|; infinite where either value is not positive or not known."""
     return abs(math.log(ours / theirs)) if ours > 0 and theirs > 0 else math.inf
 
 
-def table(study: Study) -> tuple[Known, ...]:
+def table(study: Study) -> tuple[KnownNumber, ...]:
     """Everything that was published of a study."""
-    return tuple(_known(row, study, file) for file in study.published for row in _rows(file))
+    return tuple(_number(row, study, file) for file in study.published for row in _rows(file))
 
 
-def of(known: tuple[Known, ...], part: str, cell: Cell, kind: str | None = None) -> list[Known]:
-    """What is known of a cell."""
-    return [k for k in known if kind in (None, k.kind) and k.is_of(part, cell)]
+def of_cell(numbers: tuple[KnownNumber, ...], part: str, cell: Cell, kind: str | None = None) -> list[KnownNumber]:
+    """The numbers known of a cell, of one kind (`published` or `raw`) or of both."""
+    return [k for k in numbers if kind in (None, k.kind) and k.is_of(part, cell)]
 
 
-def _known(row: Mapping[str, str], study: Study, file: str) -> Known:
+def _number(row: Mapping[str, str], study: Study, file: str) -> KnownNumber:
     try:
         factor = FACTORS.get(row["unit"], 1.0)
-        return Known(
+        return KnownNumber(
             part=row.get("part") or study.parts[0].name, cca=row.get("cca", ""), at={k: v for k, v in row.items() if k not in _OWN and v},
             metric=row.get("metric") or "goodput", stat=row.get("stat") or "mean", value=float(row["value"]) * factor,
             high=float(row["high"]) * factor if row.get("high") else None, kind=row.get("kind") or "published",
@@ -108,7 +112,7 @@ def rows(text: str, name: str) -> list[dict[str, Any]]:
 
     :raises StudyError: for a row with more or fewer values than columns, as a comma without quotes makes it.
     """
-    found = list(csv.DictReader(line for line in text.splitlines() if not line.startswith("#")))
-    if shifted := [row for row in found if None in row or None in row.values()]:
+    parsed = list(csv.DictReader(line for line in text.splitlines() if not line.startswith("#")))
+    if shifted := [row for row in parsed if None in row or None in row.values()]:
         raise StudyError(f"{name}: {[v for v in shifted[0].values() if v]} are not as many values as columns; quote values that hold a comma")
-    return found
+    return parsed

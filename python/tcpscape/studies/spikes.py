@@ -1,6 +1,6 @@
-"""Latency spikes of a cell's runs: the drop of capacity read from its scenario, the spike from its samples, as the published work measured it.
+"""Latency spikes of a cell's runs: the drop of capacity is read from the scenario, the spike from the samples, as the published work measured it.
 
-A drop is the first change of the bottleneck's rate; where nothing changes and flows come later, it is what the first flow's share falls to.
+A drop is the first change of the bottleneck's rate. Where no rate changes and flows start later, the drop is that of the first flow's share.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -32,11 +32,14 @@ if TYPE_CHECKING:
 PAPERS_WINDOW_S = (29.0, 34.0)
 """Where the work looks for the peak, s of a recording: Teigen et al., section III."""
 PHASES = 3
-"""Phases of the loop that reads the socket, evenly spread: nobody knows where the drop fell between two readings."""
+"""Phases of the loop that reads the socket, evenly spread: where the drop fell between two readings is not known."""
 KEPT, KEPT_WHOLE = 4096, 512
-"""Trials whose spikes are remembered."""
+"""Trials whose spikes, and whose whole recordings, the caches keep."""
 MS = 1e-6
 """ms of a ns."""
+
+TrialQuantity = Callable[[Trial, Step], float]
+"""A trial and the drop of capacity in it → a number, NaN where it is not known."""
 
 
 def step_of(scenario: Scenario) -> Step:
@@ -55,15 +58,15 @@ def step_of(scenario: Scenario) -> Step:
 
 def _rate(scenario: Scenario) -> int:
     """The bottleneck's rate before the drop, bit/s."""
-    found = spike.rate_of(scenario.bottleneck[0]) if scenario.bottleneck else None
-    if not found:
+    rate = spike.rate_of(scenario.bottleneck[0]) if scenario.bottleneck else None
+    if not rate:
         raise StudyError(f"claims: {scenario.name} has no bottleneck with a rate; add one, for example htb rate 60mbit")
-    return found
+    return rate
 
 
 @dataclass(frozen=True)
-class _Run:
-    """A trial as the key of what was made of it."""
+class _CacheKey:
+    """A trial as the key of a cache: two trials are equal if their identities are."""
 
     address: str
     seed: int
@@ -71,33 +74,33 @@ class _Run:
     trial: Trial = field(compare=False)
 
     @classmethod
-    def of(cls, trial: Trial) -> _Run:
+    def of(cls, trial: Trial) -> _CacheKey:
         return cls(trial.address, trial.seed, 0 if trial.samples is None else trial.samples.height, trial)
 
 
 @lru_cache(maxsize=KEPT)
-def _read(run: _Run, step: Step) -> tuple[Spike, ...]:
-    return tuple(spike.measure(recording.of_trial(run.trial, phase_s=p), step) for p in recording.phases(PHASES))
+def _spikes_of_key(key: _CacheKey, step: Step) -> tuple[Spike, ...]:
+    return tuple(spike.measure(recording.of_trial(key.trial, phase_s=p), step) for p in recording.phases(PHASES))
 
 
 def _spikes(trial: Trial, step: Step) -> tuple[Spike, ...]:
-    """What readings at each phase show."""
-    return _read(_Run.of(trial), step)
+    """The spike as readings at each phase measure it."""
+    return _spikes_of_key(_CacheKey.of(trial), step)
 
 
-def _all(trial: Trial) -> Recording:
-    """The trial with every sample that was kept."""
-    return _every_sample(_Run.of(trial))
+def _recording(trial: Trial) -> Recording:
+    """The trial's recording with every sample that was kept."""
+    return _recording_of_key(_CacheKey.of(trial))
 
 
 @lru_cache(maxsize=KEPT_WHOLE)
-def _every_sample(run: _Run) -> Recording:
-    return recording.of_trial(run.trial, every_s=0)
+def _recording_of_key(key: _CacheKey) -> Recording:
+    return recording.of_trial(key.trial, every_s=0)
 
 
-def _mean(of: Callable[[Spike], float]) -> Callable[[Trial, Step], float]:
-    """The mean over the phases."""
-    return lambda trial, step: float(np.mean([of(s) for s in _spikes(trial, step)]))
+def _mean(field: Callable[[Spike], float]) -> TrialQuantity:
+    """The mean of a spike's field over the phases."""
+    return lambda trial, step: float(np.mean([field(s) for s in _spikes(trial, step)]))
 
 
 def _window(trial: Trial, step: Step) -> float:
@@ -107,42 +110,42 @@ def _window(trial: Trial, step: Step) -> float:
 
 def _of_queue(trial: Trial, step: Step) -> float:
     """Largest delay in the queue after the drop, ms, from every sample of it."""
-    return _all(trial).queue_peak(step.at_s, step.at_s + recording.PEAK_WINDOW_S[1], step.after_bps)
+    return _recording(trial).queue_peak(step.at_s, step.at_s + recording.PEAK_WINDOW_S[1], step.after_bps)
 
 
 def _flight(trial: Trial, step: Step) -> float:
     """The bound with what was in flight at the drop, ms."""
     d_s = step.d_ms / 1e3
-    return spike.spike(_all(trial).carried(step.at_s, step.at_s + d_s) / step.after_goodput_mbps, step.d_ms)
+    return spike.spike(_recording(trial).carried(step.at_s, step.at_s + d_s) / step.after_goodput_mbps, step.d_ms)
 
 
 def _signal(trial: Trial, step: Step) -> float:
     """Time from the drop to the first reduction of the window, ms; NaN where there is none in the 5 s after it."""
     if trial.samples is None:
         return float("nan")
-    mine = trial.samples.filter(trial.samples["flow"] == 0)
-    t, cwnd = mine["t_ns"].to_numpy() / 1e9, mine["cwnd"].to_numpy().astype(float)
-    less = np.flatnonzero(np.diff(cwnd) < 0) + 1
-    after = [float(t[i]) for i in less if step.at_s < t[i] <= step.at_s + recording.PEAK_WINDOW_S[1]]
+    rows = trial.samples.filter(trial.samples["flow"] == 0)
+    t, cwnd = rows["t_ns"].to_numpy() / 1e9, rows["cwnd"].to_numpy().astype(float)
+    reductions = np.flatnonzero(np.diff(cwnd) < 0) + 1
+    after = [float(t[i]) for i in reductions if step.at_s < t[i] <= step.at_s + recording.PEAK_WINDOW_S[1]]
     return (after[0] - step.at_s) * 1e3 if after else float("nan")
 
 
 def _dropped(trial: Trial, step: Step, until_s: float) -> tuple[float, float]:
-    """Packets that the bottleneck dropped, and packets that came to it, from the drop to `until_s` after it. NaN where it was not sampled."""
+    """Packets that the bottleneck dropped and packets that arrived at it, from the drop to `until_s` after it; NaN where it was not sampled."""
     places = shapers(trial)
     if trial.queue_samples is None or not places:
         return float("nan"), float("nan")
     pipe, stage = places[-1]
     shaping = trial.queue_samples.filter((trial.queue_samples["pipe"] == pipe) & (trial.queue_samples["stage"] == stage))
-    lost = max(_grown(shaping, depth, "drops", step.at_s, until_s) for depth in shaping["depth"].unique().to_list())
+    lost = max(_increase(shaping, depth, "drops", step.at_s, until_s) for depth in shaping["depth"].unique().to_list())
     left = step.after_bps * until_s / 8 / spike.FULL_FRAME
-    return lost, lost + left + _grown(shaping, 0, "packets", step.at_s, until_s)
+    return lost, lost + left + _increase(shaping, 0, "packets", step.at_s, until_s)
 
 
-def _grown(shaping: pl.DataFrame, depth: int, column: str, at_s: float, until_s: float) -> float:
+def _increase(shaping: pl.DataFrame, depth: int, column: str, at_s: float, until_s: float) -> float:
     """By how much a column grew between two times."""
-    mine = shaping.filter(shaping["depth"] == depth)
-    ends = np.interp([at_s, at_s + until_s], mine["t_ns"].to_numpy() / 1e9, mine[column].to_numpy().astype(float))
+    rows = shaping.filter(shaping["depth"] == depth)
+    ends = np.interp([at_s, at_s + until_s], rows["t_ns"].to_numpy() / 1e9, rows[column].to_numpy().astype(float))
     return float(ends[1] - ends[0])
 
 
@@ -154,9 +157,9 @@ def _lost_of_excess(trial: Trial, step: Step) -> float:
 
 
 def _lost_of_all(trial: Trial, step: Step) -> float:
-    """Share of what came in the d after the drop that was dropped."""
-    lost, came = _dropped(trial, step, step.d_ms / 1e3)
-    return _ratio(lost, came)
+    """Share of what arrived in the d after the drop that was dropped."""
+    lost, arrived = _dropped(trial, step, step.d_ms / 1e3)
+    return _ratio(lost, arrived)
 
 
 def _drops(trial: Trial, step: Step) -> float:
@@ -166,7 +169,7 @@ def _drops(trial: Trial, step: Step) -> float:
 
 def _shrunk(trial: Trial, step: Step) -> float:
     """The first flow's goodput before the drop over that in 2 to 5 s after it."""
-    series = _all(trial)
+    series = _recording(trial)
     return _ratio(series.goodput(step.at_s - 5, step.at_s), series.goodput(step.at_s + 2, step.at_s + recording.PEAK_WINDOW_S[1]))
 
 
@@ -175,14 +178,14 @@ def _thin(trial: Trial, step: Step) -> float:
     return recording.of_trial(trial, len(trial.flows) - 1, every_s=0).peak(step.at_s, step.at_s + recording.PEAK_WINDOW_S[1])[0] - step.d_ms
 
 
-def _over(of: Callable[[Trial, Step], float], bound: Callable[[Trial, Step], float]) -> Callable[[Trial, Step], float]:
-    """One over the other."""
-    return lambda trial, step: _ratio(of(trial, step), bound(trial, step))
+def _over(numerator: TrialQuantity, divisor: TrialQuantity) -> TrialQuantity:
+    """The quotient of two quantities."""
+    return lambda trial, step: _ratio(numerator(trial, step), divisor(trial, step))
 
 
-def _ratio(above: float, below: float) -> float:
-    """NaN over 0: a link that was used less than the new one carries has no bound to be measured by."""
-    return above / below if below else math.nan
+def _ratio(a: float, b: float) -> float:
+    """a / b, NaN where b is 0: a link that was used less than the new one carries has no bound to be measured by."""
+    return a / b if b else math.nan
 
 
 def _bound(_: Trial, step: Step) -> float:
@@ -191,55 +194,50 @@ def _bound(_: Trial, step: Step) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class What:
-    """Something that a run shows of a drop."""
+class SpikeQuantity:
+    """A quantity of a run after a drop of capacity."""
 
     unit: str
     about: str
-    of: Callable[[Trial, Step], float]
+    of: TrialQuantity
 
 
-WHAT: Mapping[str, What] = {
-    "peak": What("ms", "peak of the smoothed RTT around the drop, minus d", _mean(lambda s: s.peak_ms)),
-    "window": What("ms", "its peak in 29-34 s, minus d", _window),
-    "own_queue": What("ms", "its median before the drop, minus d", _mean(lambda s: s.own_queue_ms)),
-    "before": What("Mbit/s", "goodput in the 10 s before the drop", _mean(lambda s: s.recent_mbps)),
-    "used": What("1", "share of the old link's goodput that was used in them", _mean(lambda s: s.used)),
-    "queue": What("ms", "peak of the delay in the queue", _of_queue),
-    "peak_of_bound": What("1", "peak over (r - 1) d", _over(_mean(lambda s: s.peak_ms), _bound)),
-    "peak_of_last": What("1", "peak over the bound with r of the last 1.2 s", _mean(lambda s: _ratio(s.peak_ms, s.last_bound_ms))),
-    "peak_of_recent": What("1", "peak over the bound with r of the last 10 s", _mean(lambda s: _ratio(s.peak_ms, s.recent_bound_ms))),
-    "window_of_bound": What("1", "peak in 29-34 s over (r - 1) d", _over(_window, _bound)),
-    "queue_of_bound": What("1", "peak in the queue over (r - 1) d", _over(_of_queue, _bound)),
-    "queue_of_flight": What("1", "peak in the queue over the bound with what was in flight", _over(_of_queue, _flight)),
-    "signal": What("ms", "from the drop to the first reduction of the window", _signal),
-    "lost_of_excess": What("1", "share of the excess in the d after the drop that was lost", _lost_of_excess),
-    "lost_of_all": What("1", "share of all that came in the d after the drop that was lost", _lost_of_all),
-    "drops": What("packets", "packets dropped in the 5 s after the drop", _drops),
-    "shrunk": What("1", "goodput before over goodput after", _shrunk),
-    "thin": What("ms", "peak of the last flow's smoothed RTT, minus d", _thin),
+QUANTITIES: Mapping[str, SpikeQuantity] = {
+    "peak": SpikeQuantity("ms", "peak of the smoothed RTT around the drop, minus d", _mean(lambda s: s.peak_ms)),
+    "window": SpikeQuantity("ms", "its peak in 29-34 s, minus d", _window),
+    "own_queue": SpikeQuantity("ms", "its median before the drop, minus d", _mean(lambda s: s.own_queue_ms)),
+    "before": SpikeQuantity("Mbit/s", "goodput in the 10 s before the drop", _mean(lambda s: s.recent_mbps)),
+    "used": SpikeQuantity("1", "share of the old link's goodput that was used in them", _mean(lambda s: s.used)),
+    "queue": SpikeQuantity("ms", "peak of the delay in the queue", _of_queue),
+    "peak_of_bound": SpikeQuantity("1", "peak over (r - 1) d", _over(_mean(lambda s: s.peak_ms), _bound)),
+    "peak_of_last": SpikeQuantity("1", "peak over the bound with r of the last 1.2 s", _mean(lambda s: _ratio(s.peak_ms, s.last_bound_ms))),
+    "peak_of_recent": SpikeQuantity("1", "peak over the bound with r of the last 10 s", _mean(lambda s: _ratio(s.peak_ms, s.recent_bound_ms))),
+    "window_of_bound": SpikeQuantity("1", "peak in 29-34 s over (r - 1) d", _over(_window, _bound)),
+    "queue_of_bound": SpikeQuantity("1", "peak in the queue over (r - 1) d", _over(_of_queue, _bound)),
+    "queue_of_flight": SpikeQuantity("1", "peak in the queue over the bound with what was in flight", _over(_of_queue, _flight)),
+    "signal": SpikeQuantity("ms", "from the drop to the first reduction of the window", _signal),
+    "lost_of_excess": SpikeQuantity("1", "share of the excess in the d after the drop that was lost", _lost_of_excess),
+    "lost_of_all": SpikeQuantity("1", "share of all that came in the d after the drop that was lost", _lost_of_all),
+    "drops": SpikeQuantity("packets", "packets dropped in the 5 s after the drop", _drops),
+    "shrunk": SpikeQuantity("1", "goodput before over goodput after", _shrunk),
+    "thin": SpikeQuantity("ms", "peak of the last flow's smoothed RTT, minus d", _thin),
 }
-"""What can be told of a drop."""
+"""What can be measured of a drop, by the name that claims (`options: {what: …}`) and tables (`spike_…`) use."""
 
 
-def unit(options: Mapping[str, Any]) -> str:
-    """The unit of what a claim's options ask for."""
-    return find(str(options.get("what", "peak"))).unit
+def find(name: str) -> SpikeQuantity:
+    """The quantity called `name` in :data:`QUANTITIES`; an unknown name is refused."""
+    if name not in QUANTITIES:
+        refuse("what", f"{name!r} is unknown", f"choose {', '.join(QUANTITIES)}", StudyError)
+    return QUANTITIES[name]
 
 
-def find(what: str) -> What:
-    """One of :data:`WHAT`; what is unknown is refused."""
-    if what not in WHAT:
-        refuse("what", f"{what!r} is unknown", f"choose {', '.join(WHAT)}", StudyError)
-    return WHAT[what]
-
-
-def values(cell: Cell, what: str) -> tuple[float, ...]:
-    """One of :data:`WHAT` for each trial of a cell."""
-    of = find(what).of
+def values(cell: Cell, name: str) -> tuple[float, ...]:
+    """The quantity called `name` of each trial of a cell."""
+    of = find(name).of
     return tuple(of(t, step) for scenario, runs in zip(cell.scenarios, cell.runs, strict=True) for step in [step_of(scenario)] for t in runs)
 
 
-def median(cell: Cell, what: str) -> Estimate:
-    """The median over the cell's trials, of those that tell."""
-    return stats.median(stats.known(values(cell, what)), find(what).unit)
+def median(cell: Cell, name: str) -> Estimate:
+    """The median over the cell's trials, of those in which the quantity is known."""
+    return stats.median(stats.known(values(cell, name)), find(name).unit)

@@ -32,7 +32,7 @@ WORKS: Mapping[str, str] = {
 
 
 class Claim(Noun):
-    """Something a work says, as a check on our own runs."""
+    """A statement of a published work, as a check on our own runs."""
 
     text: str
     work: str
@@ -44,45 +44,45 @@ class Claim(Noun):
     metric: str = "goodput"
     cca: str | None = None
     at: dict[str, str] = Field(default_factory=dict)
-    """The cells: axis → value, or several of them (`8ms, 10ms`, `8..12ms/2ms`)."""
+    """The cells: axis → value, or several values (`8ms, 10ms`, `8..12ms/2ms`)."""
     where: dict[str, tuple[float, float]] = Field(default_factory=dict)
-    """And only those where arithmetic over the axes is in a range: `{jitter / rtt: [0.3, inf]}`."""
+    """Of these only the cells where arithmetic over the axes is in a range: `{jitter / rtt: [0.3, inf]}`."""
     but: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     """Cells left out: axis → values."""
     over: dict[str, str] = Field(default_factory=dict)
     """What differs in the cell divided by: axis → value, `cca` and `part` among them."""
     every: bool = False
-    """Whether it is said of every cell at `cca` and `at`, not of one."""
+    """Whether the claim is about every cell at `cca` and `at`, not about a single one."""
     value: str | None = None
     """A level of an axis, where the claim names one."""
     low: float = float("-inf")
     high: float = float("inf")
     """The range that counts as reproduced, in `unit`."""
     near: str = ""
-    """Instead of a range: the one number that the work gives, as printed; :mod:`tcpscape.studies.noise` says how near is near enough."""
+    """Instead of a range: the one number that the work gives, as printed; :mod:`tcpscape.studies.measures.base` says how near is near enough."""
     runs: int = 10
-    """Runs that this number stands on."""
+    """Runs behind this number."""
     unit: str = ""
     """Unit of the range as published, where it is not the metric's (:data:`tcpscape.studies.known.FACTORS`)."""
     setup: str = ""
     """Why the published number is what it is, where the set-up explains it; for the reader."""
     options: dict[str, Any] = Field(default_factory=dict)
-    """What else the measure asks for."""
+    """Further options of the measure, see its docstring."""
 
     @field_validator("at", "over", mode="before")
     @classmethod
-    def _texts(cls, said: Any) -> Any:
-        return {k: ", ".join(map(str, v)) if isinstance(v, list) else str(v) for k, v in said.items()} if isinstance(said, dict) else said
+    def _texts(cls, value: Any) -> Any:
+        return {k: ", ".join(map(str, v)) if isinstance(v, list) else str(v) for k, v in value.items()} if isinstance(value, dict) else value
 
     @field_validator("near", mode="before")
     @classmethod
-    def _as_printed(cls, said: Any) -> Any:
-        return str(said)
+    def _as_printed(cls, value: Any) -> Any:
+        return str(value)
 
     @field_validator("but", mode="before")
     @classmethod
-    def _lists(cls, said: Any) -> Any:
-        return {k: [str(x) for x in (v if isinstance(v, list) else [v])] for k, v in said.items()} if isinstance(said, dict) else said
+    def _lists(cls, value: Any) -> Any:
+        return {k: [str(x) for x in (v if isinstance(v, list) else [v])] for k, v in value.items()} if isinstance(value, dict) else value
 
     @model_validator(mode="after")
     def _sensible(self) -> Claim:
@@ -108,7 +108,7 @@ class Study(Noun):
     published: tuple[str, ...] = ()
     """Files in `data/`."""
     shows: dict[str, tuple[str, ...]] = Field(default_factory=dict)
-    """Part → what its table shows besides the numbers published, `METRIC STATISTIC` (:data:`tcpscape.studies.known.STATS`)."""
+    """Part → what its table shows besides the numbers published, `METRIC STATISTIC` (:data:`tcpscape.studies.known.STATISTICS`)."""
     figures: tuple[str, ...] = ()
     """Figures of the report, by their names in :mod:`tcpscape.plots`; none leaves the choice to the report."""
     claims: tuple[Claim, ...]
@@ -116,7 +116,7 @@ class Study(Noun):
     @model_validator(mode="before")
     @classmethod
     def _inherit(cls, data: Any) -> Any:
-        """What stands at the top is said of every part."""
+        """Gives the fields at the top of the file to every part."""
         if not isinstance(data, dict):
             return data
         shared = {k: v for k, v in data.items() if k in Campaign.model_fields and k not in ("name", "about")}
@@ -142,38 +142,40 @@ class Study(Noun):
         parts = tuple(Campaign.of({**p.to_dict(), **shared, **own.get(p.name, {})}, self.name) for p in self.parts)
         return self.model_copy(update={"parts": parts})
 
-
     def only(self, parts: Collection[str]) -> Study:
         """The same study with these parts, and the claims about them alone."""
         known = [p.name for p in self.parts]
-        if strange := [p for p in parts if p not in known]:
-            refuse("part", f"{self.name} has no {strange[0]!r}", f"choose {', '.join(known)}", StudyError)
+        if unknown := [p for p in parts if p not in known]:
+            refuse("part", f"{self.name} has no {unknown[0]!r}", f"choose {', '.join(known)}", StudyError)
         about = [(c.part or known[0], c.over.get("part", c.part or known[0])) for c in self.claims]
-        kept = tuple(c for c, both in zip(self.claims, about, strict=True) if set(both) <= set(parts))
-        named = tuple(c if c.part else c.model_copy(update={"part": known[0]}) for c in kept)
-        return self.model_copy(update={"parts": tuple(p for p in self.parts if p.name in parts), "claims": named})
+        remaining = tuple(c for c, both in zip(self.claims, about, strict=True) if set(both) <= set(parts))
+        claims = tuple(c if c.part else c.model_copy(update={"part": known[0]}) for c in remaining)
+        return self.model_copy(update={"parts": tuple(p for p in self.parts if p.name in parts), "claims": claims})
 
 
 def names() -> list[str]:
-    """Studies there are."""
+    """The names of all studies, in order."""
     return sorted(f.name.removesuffix(".yaml") for f in resources.files("tcpscape.studies").iterdir() if f.name.endswith(".yaml"))
 
 
 def get(name: str) -> Study:
-    """The study called `name`."""
+    """The study called `name`.
+
+    :raises StudyError: for an unknown name.
+    """
     if name not in names():
         raise StudyError(f"study: {name!r} is unknown; choose {', '.join(names())}")
     return of(read(name), name)
 
 
 def read(name: str) -> dict[str, Any]:
-    """The study's own words, plain values."""
+    """The fields of a study's YAML file, plain values."""
     text = (resources.files("tcpscape.studies") / f"{name}.yaml").read_text("utf-8")
-    said: dict[str, Any] = files.read_yaml(text, name)
-    return said
+    fields: dict[str, Any] = files.read_yaml(text, name)
+    return fields
 
 
-def of(said: Mapping[str, Any], source: str) -> Study:
-    """A study from plain values."""
-    study: Study = validate(Study, dict(said), source)
+def of(fields: Mapping[str, Any], source: str) -> Study:
+    """A study from plain values; `source` is named in errors."""
+    study: Study = validate(Study, dict(fields), source)
     return study

@@ -1,72 +1,64 @@
 """What claims measure: one function and one registry line each.
 
-A measure *of a cell* gives an estimate, which is held against the claim's range, for one cell or for every one; a measure *of the whole
-study* gives the verdict itself.
+A :class:`CellMeasure` gives an estimate of a cell, which is held against the claim's range, for one cell or for every one. A
+:class:`StudyMeasure` gives the verdict itself. `base` says what both are and how a claim about cells is judged; the other files have the
+measures by subject: `cells` (statistics of a metric), `ranks` (among congestion controls), `spread` (how runs differ), `flows` (what senders,
+players and groups of flows do), `cliffs` and `tables` (of the whole study).
+
+To add a measure: one function, and one line here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from tcpscape.errors import refuse
-from tcpscape.stats import Estimate
-from tcpscape.studies.measures import cells, cliff, edges, memory, player, ranks, rig, sender, sharing, sides, spikes, spread, tables, version
+from tcpscape.studies.measures import cells, cliffs, flows, ranks, spread, tables
+from tcpscape.studies.measures.base import CellMeasure, Measure, StudyMeasure
+from tcpscape.studies.result import Result
+from tcpscape.studies.study import Claim
+from tcpscape.studies.verdict import JudgedClaim
 
-if TYPE_CHECKING:
-    from tcpscape.campaign.outcome import Cell
-    from tcpscape.studies.run import Result
-    from tcpscape.studies.study import Claim
-    from tcpscape.studies.verdicts import Judged
-
-OfCell = Callable[["Result", "Claim", "Cell"], Estimate]
-OfStudy = Callable[["Result", "Claim"], "Judged"]
-
-OF_CELLS: Mapping[str, OfCell] = {
-    "mean": cells.mean,
-    "median": cells.median,
-    "cv": cells.cv,
-    "ratio": cells.ratio,
-    "retention": cells.retention,
-    "rank": ranks.rank,
-    "near_best": ranks.near_best,
-    "change": ranks.change,
-    "share": sharing.share,
-    "starved": sharing.starved,
-    "spike": spikes.spike,
-    "spike_ratio": spikes.ratio,
-    "spike_cv": spikes.cv,
-    "cv_ratio": spread.cv_ratio,
-    "extreme": spread.extreme,
-    "tail": spread.tail,
-    "span": spread.span,
-    "one_mode": spread.one_mode,
-    "runs_needed": spread.needed,
-    "needless": sender.needless,
-    "window": sender.window,
-    "pipe": sender.pipe,
-    "filled": sender.filled,
-    "buffer": player.buffer,
-    "early": memory.early,
+REGISTRY: Mapping[str, Measure] = {
+    "mean": CellMeasure(cells.mean, cells.error_of_mean),
+    "median": CellMeasure(cells.median, cells.error_of_mean),
+    "cv": CellMeasure(cells.cv, cells.error_of_cv),
+    "ratio": CellMeasure(cells.ratio, cells.error_of_quotient),
+    "retention": CellMeasure(cells.retention, cells.error_of_quotient),
+    "rank": CellMeasure(ranks.rank),
+    "near_best": CellMeasure(ranks.near_best),
+    "change": CellMeasure(ranks.change),
+    "share": CellMeasure(flows.share),
+    "starved": CellMeasure(flows.starved),
+    "spike": CellMeasure(cells.spike),
+    "spike_ratio": CellMeasure(cells.spike_ratio),
+    "spike_cv": CellMeasure(cells.spike_cv),
+    "cv_ratio": CellMeasure(spread.cv_ratio),
+    "extreme": CellMeasure(spread.extreme),
+    "tail": CellMeasure(spread.tail),
+    "span": CellMeasure(spread.span),
+    "one_mode": CellMeasure(spread.one_mode),
+    "runs_needed": CellMeasure(spread.runs_needed),
+    "needless": CellMeasure(flows.needless),
+    "window": CellMeasure(flows.window),
+    "pipe": CellMeasure(flows.pipe),
+    "filled": CellMeasure(flows.filled),
+    "buffer": CellMeasure(flows.buffer),
+    "early": CellMeasure(flows.early),
+    "cliff": StudyMeasure(cliffs.step),
+    "one_run": StudyMeasure(ranks.one_run),
+    "edge": StudyMeasure(cliffs.edge),
+    "edge_ratio": StudyMeasure(cliffs.edge_ratio),
+    "both_ways": StudyMeasure(cells.both_ways),
+    "nearer": StudyMeasure(tables.nearer),
+    "rig": StudyMeasure(tables.rig),
+    "table": StudyMeasure(tables.table),
 }
-"""Measures of a cell."""
-OF_STUDIES: Mapping[str, OfStudy] = {
-    "cliff": cliff.step,
-    "one_run": ranks.one_run,
-    "edge": edges.edge,
-    "edge_ratio": edges.ratio,
-    "both_ways": sides.both,
-    "nearer": version.nearer,
-    "rig": rig.said,
-    "table": tables.table,
-}
-"""Measures of the whole study."""
+"""Every measure by the name that a claim gives it."""
 
 
-def judge(result: Result, claim: Claim) -> Judged:
-    """What our runs say about a claim."""
-    if claim.measure in OF_STUDIES:
-        return OF_STUDIES[claim.measure](result, claim)
-    if claim.measure not in OF_CELLS:
-        refuse("measure", f"{claim.measure!r} is unknown", f"choose {', '.join([*OF_CELLS, *OF_STUDIES])}")
-    return cells.judge(result, claim, OF_CELLS[claim.measure])
+def judge(result: Result, claim: Claim) -> JudgedClaim:
+    """The verdict of our runs on a claim."""
+    if claim.measure not in REGISTRY:
+        refuse("measure", f"{claim.measure!r} is unknown", f"choose {', '.join(REGISTRY)}")
+    return REGISTRY[claim.measure].judge(result, claim)

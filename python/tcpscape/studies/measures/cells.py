@@ -1,26 +1,16 @@
-"""Measures of a cell: an estimate, held against the claim's range."""
+"""Measures of a cell: statistics of its metric, alone and over another cell, with the standard error of such a published number; latency spikes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+import math
 
-from tcpscape import metrics
-from tcpscape.errors import StudyError
-from tcpscape.stats import Estimate
-from tcpscape.studies import noise, spikes
-from tcpscape.studies.known import FACTORS
-from tcpscape.studies.verdicts import Judged, all_of, asked, in_range
-
-if TYPE_CHECKING:
-    from tcpscape.campaign.outcome import Cell
-    from tcpscape.studies.run import Result
-    from tcpscape.studies.study import Claim
-
-PLAIN = frozenset(
-    ("cv", "cv_ratio", "ratio", "retention", "rank", "near_best", "change", "share", "starved", "spike_ratio", "spike_cv")
-)
-"""Measures whose result is a plain number, whatever the metric's unit."""
+from tcpscape import stats
+from tcpscape.campaign.outcome import Cell
+from tcpscape.stats import Estimate, statistic
+from tcpscape.studies import spikes
+from tcpscape.studies.result import Result
+from tcpscape.studies.study import Claim
+from tcpscape.studies.verdict import JudgedClaim
 
 
 def mean(_: Result, claim: Claim, cell: Cell) -> Estimate:
@@ -45,31 +35,62 @@ def ratio(result: Result, claim: Claim, cell: Cell) -> Estimate:
 
 def retention(result: Result, claim: Claim, cell: Cell) -> Estimate:
     """Mean over the mean at the lowest value of the axis that the claim names under `options: {axis: …}`."""
-    return result.outcome(claim.part).retention(cell, str(claim.options.get("axis", "jitter")), claim.metric)
+    return result.outcome(claim.part).retention(cell, _axis(claim), claim.metric)
 
 
-def unit_of(claim: Claim, got: Sequence[Estimate] = ()) -> str:
-    """The unit to print behind what a claim measures, that of the estimates where there are any; nothing behind plain numbers."""
-    if claim.measure in PLAIN:
-        return ""
-    own = spikes.unit(claim.options) if claim.measure == "spike" else ""
-    unit = own or next((e.unit for e in got), metrics.find(claim.metric).unit)
-    return "" if unit == "1" else unit
+def both_ways(result: Result, claim: Claim) -> JudgedClaim:
+    """Whether the ratio to the cell under `over` is above 1 in some of the claim's cells and below 1 in others, beyond their intervals."""
+    ratios = [ratio(result, claim, cell) for cell in result.cells(claim)]
+    above, below = (sum(e.excludes(1) and (e.value > 1) == up for e in ratios) for up in (True, False))
+    measured = f"above 1 in {above}, below 1 in {below}, open in {len(ratios) - above - below} of {len(ratios)} cells"
+    if above and below:
+        return JudgedClaim(claim, "reproduced", measured)
+    return JudgedClaim(claim, "not reproduced" if above + below == len(ratios) else "not decidable", measured)
 
 
-def judge(result: Result, claim: Claim, of: Callable[[Result, Claim, Cell], Estimate]) -> Judged:
-    """The claim's range against its cell, or against every one of its cells (or the share of them that `options: {share: …}` asks for)."""
-    found = result.cells(claim)
-    if not claim.every and len(found) > 1:
-        raise StudyError(f"claims: {claim.text!r} is about {len(found)} cells; name one with `at`, or write every: true")
-    factor = FACTORS.get(claim.unit, 1.0)
-    ranges = [tuple(end * factor for end in noise.bounds(result, claim, cell)) for cell in found]
-    got = [of(result, claim, cell) for cell in found]
-    verdicts = [in_range(e, low, high) for e, (low, high) in zip(got, ranges, strict=True)]
-    unit = unit_of(claim, got)
-    wanted = f"(asked: {asked(*ranges[0])})" if len(set(ranges)) == 1 else f"(asked: near {claim.near})"
-    if len(got) == 1:
-        return Judged(claim, verdicts[0], f"{got[0].text()} {unit}".strip() + f" {wanted}")
-    values = sorted(got, key=lambda e: e.value)
-    span = f"{verdicts.count('reproduced')} of {len(got)} cells, from {values[0].text()} to {values[-1].text()} {unit}".strip()
-    return Judged(claim, all_of(verdicts, float(claim.options.get("share", 1))), f"{span} {wanted}")
+def spike(_: Result, claim: Claim, cell: Cell) -> Estimate:
+    """The median over the cell's runs of what the claim names under `options: {what: …}`, a name of :data:`spikes.QUANTITIES`."""
+    return spikes.median(cell, _quantity(claim))
+
+
+def spike_ratio(result: Result, claim: Claim, cell: Cell) -> Estimate:
+    """The mean of such a quantity over that of the cell under `over`; runs with the same drops and seeds are paired."""
+    below = result.below(claim, cell)
+    ratio_of = stats.ratio if cell.paired(below) else stats.mean_ratio
+    return ratio_of(spikes.values(cell, _quantity(claim)), spikes.values(below, _quantity(claim)))
+
+
+def spike_cv(_: Result, claim: Claim, cell: Cell) -> Estimate:
+    """The coefficient of variation of such a quantity over the cell's runs, a fraction."""
+    return stats.cv(spikes.values(cell, _quantity(claim)))
+
+
+def error_of_mean(_: Result, claim: Claim, cell: Cell) -> float:
+    """Relative standard error of a published mean or median."""
+    return statistic.error_of_mean(_cv(cell, claim), claim.runs)
+
+
+def error_of_cv(_: Result, claim: Claim, cell: Cell) -> float:
+    """Relative standard error of a published coefficient of variation."""
+    return statistic.error_of_cv(_cv(cell, claim), claim.runs)
+
+
+def error_of_quotient(result: Result, claim: Claim, cell: Cell) -> float:
+    """Relative standard error of a published ratio or retention: that of both means."""
+    below = result.below(claim, cell) if claim.over else result.outcome(claim.part).base(cell, _axis(claim))
+    return statistic.error_of_mean(math.hypot(_cv(cell, claim), _cv(below, claim)), claim.runs)
+
+
+def _axis(claim: Claim) -> str:
+    return str(claim.options.get("axis", "jitter"))
+
+
+def _quantity(claim: Claim) -> str:
+    """The quantity of a latency spike that the claim is about; the measured peak where it names none."""
+    return str(claim.options.get("what", "peak"))
+
+
+def _cv(cell: Cell, claim: Claim) -> float:
+    """The coefficient of variation of our runs; 0 where one run cannot tell it."""
+    value = cell.cv(claim.metric).value
+    return value if math.isfinite(value) else 0.0

@@ -31,19 +31,19 @@ def estimate(samples: Sequence[Sequence[float]], statistic: Callable[[Sequence[A
 
 
 def of_draws(values: Sequence[float], runs: int, statistic: Callable[[Array], Array], unit: str = "1") -> Estimate:
-    """What `runs` runs would have shown: the median of the statistic over draws of so many of ours, and the range of 95 % of the draws."""
-    got = np.asarray(values, dtype=float)
-    if not len(got):
+    """What a work with `runs` runs would have measured: the median of the statistic over draws of so many of our runs, and the range of 95 %."""
+    array = np.asarray(values, dtype=float)
+    if not len(array):
         return Estimate(np.nan, np.nan, np.nan, 0, unit)
     rng = np.random.default_rng(runs)
-    if len(got) > runs:
-        drawn = statistic(rng.permuted(np.tile(got, (RESAMPLES, 1)), axis=1)[:, :runs])
+    if len(array) > runs:
+        drawn = statistic(rng.permuted(np.tile(array, (RESAMPLES, 1)), axis=1)[:, :runs])
     else:
-        drawn = statistic(got[rng.integers(0, len(got), (RESAMPLES, runs))])
-    return Estimate(float(np.median(drawn)), *_ends(drawn), len(got), unit)
+        drawn = statistic(array[rng.integers(0, len(array), (RESAMPLES, runs))])
+    return Estimate(float(np.median(drawn)), *_ends(drawn), len(array), unit)
 
 
 def _ends(drawn: Array) -> tuple[float, float]:
-    known = drawn[~np.isnan(drawn)]
-    low, high = np.percentile(known, ENDS, method="nearest") if len(known) else (np.nan, np.nan)
+    defined = drawn[~np.isnan(drawn)]
+    low, high = np.percentile(defined, ENDS, method="nearest") if len(defined) else (np.nan, np.nan)
     return float(low), float(high)

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tcpscape import metrics, stats
+from tcpscape.campaign.outcome import Cell
 from tcpscape.findings.chaos import zone
 from tcpscape.stats import Estimate
 from tcpscape.studies.measures import resample
-
-if TYPE_CHECKING:
-    from tcpscape.campaign.outcome import Cell
-    from tcpscape.studies.measures.resample import Array
-    from tcpscape.studies.run import Result
-    from tcpscape.studies.study import Claim
+from tcpscape.studies.measures.resample import Array
+from tcpscape.studies.result import Result
+from tcpscape.studies.study import Claim
 
 EXTREMES = {"least": np.min, "most": np.max}
 PRECISION = 0.10
-"""Half-width of the interval that :func:`needed` asks for, as a fraction of the mean."""
+"""Half-width of the interval that :func:`runs_needed` aims at, as a fraction of the mean."""
 
 
 def extreme(_: Result, claim: Claim, cell: Cell) -> Estimate:
@@ -41,31 +38,31 @@ def span(_: Result, claim: Claim, cell: Cell) -> Estimate:
 
 def cv_ratio(result: Result, claim: Claim, cell: Cell) -> Estimate:
     """The cell's CV over that of the cell under `over`."""
-    return resample.estimate([c.values(claim.metric) for c in (cell, result.below(claim, cell))], lambda x: _over(_cv(x[0]), _cv(x[1])))
+    return resample.estimate([c.values(claim.metric) for c in (cell, result.below(claim, cell))], lambda x: _quotient(_cv(x[0]), _cv(x[1])))
 
 
 def one_mode(_: Result, claim: Claim, cell: Cell) -> Estimate:
     """Probability of runs at least as far from a single mode as these, were there one: :func:`tcpscape.findings.chaos.zone.one_mode`."""
     values = cell.values(claim.metric)
     chance = zone.one_mode(values)
-    known = math.nan if chance is None else chance
-    return Estimate(known, known, known, len(values), "1")
+    value = math.nan if chance is None else chance
+    return Estimate(value, value, value, len(values), "1")
 
 
-def needed(_: Result, claim: Claim, cell: Cell) -> Estimate:
+def runs_needed(_: Result, claim: Claim, cell: Cell) -> Estimate:
     """Runs until the mean is known to ± 10 %, for the cell's CV and both ends of that one's interval."""
     return stats.runs_needed_from(cell.values(claim.metric), PRECISION)
 
 
-def _over(above: Array, below: Array) -> Array:
-    """Their ratio; unknown where there is no spread below."""
-    found: Array = above / np.where(below == 0, np.nan, below)
-    return found
+def _quotient(a: Array, b: Array) -> Array:
+    """a / b; unknown where b is 0: a cell without spread."""
+    quotients: Array = a / np.where(b == 0, np.nan, b)
+    return quotients
 
 
 def _cv(x: Array) -> Array:
     """Sample standard deviation over mean; unknown of one run."""
     if x.shape[-1] < 2:
         return np.full(x.shape[:-1], np.nan)
-    found: Array = np.std(x, axis=-1, ddof=1) / np.mean(x, axis=-1)
-    return found
+    cvs: Array = np.std(x, axis=-1, ddof=1) / np.mean(x, axis=-1)
+    return cvs

@@ -1,68 +1,93 @@
-"""Whole published tables as claims: every number of them against the same statistic of our runs."""
+"""Measures of published tables as a whole: every number against our runs, which congestion control a table fits, and claims about the rig."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from tcpscape import metrics
+from tcpscape.campaign.outcome import Cell
 from tcpscape.errors import StudyError
 from tcpscape.stats.estimate import number
 from tcpscape.studies import known
-from tcpscape.studies.verdicts import Judged, Verdict, all_of, in_range
-
-if TYPE_CHECKING:
-    from tcpscape.campaign.outcome import Cell
-    from tcpscape.studies.known import Known
-    from tcpscape.studies.run import Result
-    from tcpscape.studies.study import Claim
+from tcpscape.studies.known import KnownNumber
+from tcpscape.studies.result import Result
+from tcpscape.studies.study import Claim
+from tcpscape.studies.verdict import ClaimVerdict, JudgedClaim, all_of, in_range
 
 WITHIN = 0.15
 """|ln(ours / theirs)| that counts as the same where a work gives one number without its spread."""
-SHOWN = 3
-"""Misses that are told, the largest first."""
+MISSES_SHOWN = 3
+"""Misses that are named, the largest first."""
 
 
-def table(result: Result, claim: Claim) -> Judged:
+def table(result: Result, claim: Claim) -> JudgedClaim:
     """Every valid published number of the claim's cells and metric, or metrics under `options: {metrics: […]}`.
 
-    Each must be within 15 % of ours (`options: {within: …}` asks for another share), or within `options: {grain: …}` of it, the step in
-    which the work's own samples come.
+    Each must be within 15 % of ours (`options: {within: …}` sets another share), or within `options: {grain: …}` of it, the step in which the
+    work's own samples come.
     """
     grain, within = float(claim.options.get("grain", 0)), float(claim.options.get("within", WITHIN))
-    wanted = tuple(str(m) for m in claim.options.get("metrics", (claim.metric,)))
-    found = list(_numbers(result, claim, wanted))
-    if not found:
-        raise StudyError(f"claims: {claim.text!r} has no valid published number of {', '.join(wanted)}; correct the study")
-    verdicts: list[Verdict] = []
-    off: list[tuple[float, str]] = []
-    for cell, one in found:
-        ours = one.ours(cell)
-        low, high = one.value * math.exp(-within), one.value * math.exp(within)
-        verdicts.append(in_range(ours, min(low, one.value - grain), max(high, one.value + grain)))
+    names = tuple(str(m) for m in claim.options.get("metrics", (claim.metric,)))
+    numbers = list(_numbers(result, claim, names))
+    if not numbers:
+        raise StudyError(f"claims: {claim.text!r} has no valid published number of {', '.join(names)}; correct the study")
+    verdicts: list[ClaimVerdict] = []
+    misses: list[tuple[float, str]] = []
+    for cell, published in numbers:
+        ours = published.statistic_of(cell)
+        low, high = published.value * math.exp(-within), published.value * math.exp(within)
+        verdicts.append(in_range(ours, min(low, published.value - grain), max(high, published.value + grain)))
         if verdicts[-1] != "reproduced":
-            off.append((known.apart(ours.value, one.value), f"{_place(cell, one, wanted)} {ours.text()} for {number(one.value)}"))
-    held = f"{verdicts.count('reproduced')} of {len(found)} numbers within {within:.0%}" + (f" or {number(grain)} {_unit(wanted)}" if grain else "")
-    misses = [text for _, text in sorted(off, reverse=True)]
-    rest = f" and {len(misses) - SHOWN} more" if len(misses) > SHOWN else ""
-    return Judged(claim, all_of(verdicts), held + (f"; off: {', '.join(misses[:SHOWN])}{rest}" if misses else ""))
+            miss = f"{_place(cell, published, names)} {ours.text()} for {number(published.value)}"
+            misses.append((known.log_distance(ours.value, published.value), miss))
+    grain_text = f" or {number(grain)} {metrics.find(names[0]).unit}" if grain else ""
+    summary = f"{verdicts.count('reproduced')} of {len(numbers)} numbers within {within:.0%}{grain_text}"
+    texts = [text for _, text in sorted(misses, reverse=True)]
+    rest = f" and {len(texts) - MISSES_SHOWN} more" if len(texts) > MISSES_SHOWN else ""
+    return JudgedClaim(claim, all_of(verdicts), summary + (f"; off: {', '.join(texts[:MISSES_SHOWN])}{rest}" if texts else ""))
 
 
-def _numbers(result: Result, claim: Claim, wanted: tuple[str, ...]) -> Iterator[tuple[Cell, Known]]:
-    """The published numbers that can be what they say, each with its cell."""
+def nearer(result: Result, claim: Claim) -> JudgedClaim:
+    """Whether `cca` is nearer to the numbers published of `options: {published: bbr}` than that one is itself, in most cells and in the mean.
+
+    Each published mean is compared with both on the same axes: |ln(ours / theirs)|. Not decidable where the two criteria differ.
+    """
+    published, outcome = str(claim.options["published"]), result.outcome(claim.part)
+    numbers = [
+        k for k in known.table(result.study) if k.cca == published and k.stat == "mean" and k.metric == claim.metric and k.kind == "published"
+    ]
+    distances: list[tuple[float, float]] = []
+    for theirs in numbers:
+        cells = [outcome.select(cca, **theirs.at) for cca in (str(claim.cca), published)]
+        if all(len(c) == 1 for c in cells):
+            first, second = (known.log_distance(c[0].mean(claim.metric).value, theirs.value) for c in cells)
+            distances.append((first, second))
+    if not distances:
+        raise StudyError(f"claims: {claim.text!r} has no published number of {published} that both were run for; correct the study")
+    wins, means = sum(a < b for a, b in distances), [sum(column) / len(distances) for column in zip(*distances, strict=True)]
+    mean_texts = f"{number(means[0], 2)}, {published} {number(means[1], 2)}"
+    measured = f"{claim.cca} is nearer in {wins} of {len(distances)} cells; mean |ln(ours/theirs)| {mean_texts}"
+    if (means[0] < means[1]) != (2 * wins > len(distances)):
+        return JudgedClaim(claim, "not decidable", measured)
+    return JudgedClaim(claim, "reproduced" if means[0] < means[1] else "not reproduced", measured)
+
+
+def rig(_: Result, claim: Claim) -> JudgedClaim:
+    """A claim about the rig itself, which no run of ours can decide; the claim's `setup` says what is known of it."""
+    return JudgedClaim(claim, "not decidable", claim.setup)
+
+
+def _numbers(result: Result, claim: Claim, names: tuple[str, ...]) -> Iterator[tuple[Cell, KnownNumber]]:
+    """The valid published numbers of these metrics, each with its cell."""
     part = claim.part or next(iter(result.parts))
     for cell in result.cells(claim):
-        for one in known.of(result.known, part, cell, "published"):
-            if one.valid and one.metric in wanted:
-                yield cell, one
+        for published in known.of_cell(result.known, part, cell, "published"):
+            if published.valid and published.metric in names:
+                yield cell, published
 
 
-def _place(cell: Cell, one: Known, wanted: tuple[str, ...]) -> str:
-    """Which number it is: the values on its axes that the reader needs, and its metric where there are several."""
-    where = [v for k, v in cell.at.items() if k in one.at]
-    return " ".join([*where, *([one.metric] if len(wanted) > 1 else [])])
-
-
-def _unit(wanted: tuple[str, ...]) -> str:
-    return metrics.find(wanted[0]).unit
+def _place(cell: Cell, published: KnownNumber, names: tuple[str, ...]) -> str:
+    """Which number it is: its values on the table's axes, and its metric where there are several."""
+    where = [v for k, v in cell.at.items() if k in published.at]
+    return " ".join([*where, *([published.metric] if len(names) > 1 else [])])

@@ -1,0 +1,140 @@
+"""Measures of a cliff: where a curve of the study's own grid falls below half of its first value, as a step of the grid and as a number.
+
+The published cliffs are steps of the grid (:func:`step`). :func:`edge` gives the same edge as a number with an interval, on a straight line between
+two steps of the grid.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+import numpy as np
+
+from tcpscape.campaign import axes
+from tcpscape.campaign.outcome import Cell, Outcome
+from tcpscape.errors import StudyError
+from tcpscape.stats import Estimate
+from tcpscape.stats.estimate import number
+from tcpscape.studies.measures import resample
+from tcpscape.studies.measures.resample import Array
+from tcpscape.studies.result import Result
+from tcpscape.studies.study import Claim
+from tcpscape.studies.verdict import JudgedClaim, all_of, in_range, range_text
+
+HALF = 0.5
+"""Retention below which a cell counts as over the edge, as published."""
+
+Curve = tuple[Cell, ...]
+
+
+def step(result: Result, claim: Claim) -> JudgedClaim:
+    """Whether the cliff is at the claim's `value` on the axis `options: {axis: …}` (jitter)."""
+    axis, outcome = _axis(claim), result.outcome(claim.part)
+    grid = [v for name, values in outcome.campaign.axes.items() if name == axis for v in values]
+    curve = [c for c in outcome.curve(axis, claim.cca, **claim.at) if any(axes.same(c.at[axis], v) for v in grid)]
+    first, claimed = _first_below_half(outcome, curve, axis), str(claim.value)
+    place = next(i for i, c in enumerate(curve) if axes.same(c.at[axis], claimed))
+    near = curve[max(0, place - 1) : place + 1]
+    measured = ", ".join(f"{c.at[axis]} keeps {outcome.retention(c, axis).text(2)}" for c in near)
+    if first is not None and axes.same(first.at[axis], claimed):
+        return JudgedClaim(claim, "reproduced", measured)
+    undecided = any(not outcome.retention(c, axis).excludes(HALF) for c in near)
+    at = f"first below half at {first.at[axis]}" if first is not None else "never below half"
+    return JudgedClaim(claim, "not decidable" if undecided else "not reproduced", f"{at}; {measured}")
+
+
+def edge(result: Result, claim: Claim) -> JudgedClaim:
+    """Whether each curve's edge is in the range: on the axis (`options: {axis: jitter}`), or as a share of another one (`{of: rtt}`)."""
+    curves = list(curves_of(result, claim))
+    edges = [crossing(result, claim, [c])[0] for c in curves]
+    verdict = all_of([in_range(e, claim.low, claim.high) for e in edges])
+    texts = "; ".join(f"{_where(result, claim, c)} {_text(e)}" for c, e in zip(curves, edges, strict=True))
+    unit = next((e.unit for e in edges if e.unit != "1"), "")
+    return JudgedClaim(claim, verdict, f"{texts} {unit}".strip() + f" (asked: {range_text(claim.low, claim.high)})")
+
+
+def edge_ratio(result: Result, claim: Claim) -> JudgedClaim:
+    """Whether the edge at `cca` and `at` over the one under `over` is in the range, for each curve that has both."""
+    pairs = [(c, _curve_below(result, claim, c)) for c in curves_of(result, claim)]
+    ratios = [crossing(result, claim, pair)[-1] for pair in pairs]
+    verdict = all_of([in_range(e, claim.low, claim.high) for e in ratios])
+    texts = "; ".join(f"{_where(result, claim, c)} {_text(e)}" for (c, _), e in zip(pairs, ratios, strict=True))
+    return JudgedClaim(claim, verdict, f"{texts} (asked: {range_text(claim.low, claim.high)})")
+
+
+def crossing(result: Result, claim: Claim, curves: Sequence[Curve]) -> list[Estimate]:
+    """The edge of each curve and, of two, their ratio; infinite where a curve stays above half."""
+    outcome, axis, of = result.outcome(claim.part), _axis(claim), str(claim.options.get("of", ""))
+    places = [np.array([c.value(axis).number for c in curve]) / (axes.read(curve[0].at[of]).number if of else 1) for curve in curves]
+    sizes = [len(curve) for curve in curves]
+
+    def edge_of(index: int, arrays: Sequence[Array]) -> Array:
+        first = sum(sizes[:index])
+        return _interpolate(np.stack([a.mean(axis=-1) for a in arrays[first : first + sizes[index]]], axis=-1), places[index])
+
+    values = [c.values(outcome.campaign.metric) for curve in curves for c in curve]
+    unit = "1" if of else curves[0][0].value(axis).unit
+    edges = [resample.estimate(values, partial(edge_of, i), unit) for i in range(len(curves))]
+    return edges if len(curves) == 1 else [*edges, resample.estimate(values, lambda a: _quotient(edge_of(0, a), edge_of(1, a)))]
+
+
+def _first_below_half(outcome: Outcome, curve: Sequence[Cell], axis: str) -> Cell | None:
+    """The first cell on a curve whose mean is below half of the first one's; None where none is."""
+    return next((c for c in curve if outcome.retention(c, axis).value < HALF), None)
+
+
+def curves_of(result: Result, claim: Claim) -> Iterator[Curve]:
+    """The curves along the axis, one for each congestion control and each value of the other axes."""
+    axis, outcome = _axis(claim), result.outcome(claim.part)
+    distinct = dict.fromkeys((c.cca, tuple((k, v) for k, v in c.at.items() if k != axis)) for c in result.cells(claim))
+    for cca, others in distinct:
+        yield outcome.curve(axis, cca, **dict(others))
+
+
+def _interpolate(means: Array, places: Array) -> Array:
+    """Where each row of means first falls below half of its first one; infinite where it never does."""
+    retained = means / means[:, :1]
+    below = retained < HALF
+    at = np.argmax(below, axis=1)
+    rows = np.arange(len(retained))
+    upper, lower = retained[rows, np.maximum(at - 1, 0)], retained[rows, at]
+    width = places[at] - places[np.maximum(at - 1, 0)]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        edges = places[np.maximum(at - 1, 0)] + width * (upper - HALF) / (upper - lower)
+    return np.where(below.any(axis=1), edges, np.inf)
+
+
+def _quotient(a: Array, b: Array) -> Array:
+    """a / b; unknown where neither falls."""
+    with np.errstate(invalid="ignore"):
+        return a / b
+
+
+def _curve_below(result: Result, claim: Claim, curve: Curve) -> Curve:
+    """The curve that `curve` is divided by."""
+    axis, outcome = _axis(claim), result.outcome(claim.part)
+    over = dict(claim.over)
+    cca = over.pop("cca", curve[0].cca)
+    others = {k: v for k, v in curve[0].at.items() if k in outcome.axes and k != axis and k not in over}
+    divisor = outcome.curve(axis, cca, **others, **over)
+    if not divisor:
+        raise StudyError(f"claims: {claim.text!r} divides by {claim.over}, which is no curve of the study; correct the study")
+    return divisor
+
+
+def _axis(claim: Claim) -> str:
+    return str(claim.options.get("axis", "jitter"))
+
+
+def _where(result: Result, claim: Claim, curve: Curve) -> str:
+    """Which curve it is, in words."""
+    outcome, axis = result.outcome(claim.part), _axis(claim)
+    others = [a for a in outcome.axes if a != axis and len(outcome.levels(a)) > 1]
+    return " ".join([curve[0].cca, *(curve[0].at[a] for a in others)])
+
+
+def _text(estimate: Estimate) -> str:
+    """The edge with its interval, `never` where the curve does not fall."""
+    ends = [("never" if np.isinf(v) else number(v)) for v in (estimate.value, estimate.low, estimate.high)]
+    return f"{ends[0]} [{ends[1]}, {ends[2]}]"
