@@ -23,9 +23,10 @@ import published
 from plans import DATA
 from table import markdown, verdict
 from tcpscape import engines
-from tcpscape.validate import checks, output, ranks, recorded, report, rounds, sides
-from tcpscape.validate.compare import Comparison, groups, worst
-from tcpscape.validate.report import percent
+from tcpscape.validate import checks, output, ranks, recorded, rounds, sides
+from tcpscape.validate import tables as texts
+from tcpscape.validate.compare import Divergence, groups, worst
+from tcpscape.validate.tables import percent
 
 CCAS = ("reno", "cubic", "bbr")  # those that the first targets are about
 DOCS = pathlib.Path(__file__).resolve().parent.parent / "docs"
@@ -65,7 +66,7 @@ def sets() -> list[Set]:
     return found + [Set(f.parent, "the real kernel in virtual time, kept from `tcpscape validate`", VALIDATED_TARGETS) for f in kept]
 
 
-def judged(said: Set, rows: Sequence[Comparison]) -> list[tuple]:
+def judged(said: Set, rows: Sequence[Divergence]) -> list[tuple]:
     """The targets of a set: of shared bottlenecks; else of reno, cubic and bbr, and of all where there are others."""
     shared, few = [c for c in rows if c.condition.shared], [c for c in rows if not c.condition.shared and c.condition.cca in CCAS]
     alone = [c for c in rows if not c.condition.shared]
@@ -85,9 +86,9 @@ def notes() -> dict[str, str]:
     return yaml.safe_load((pathlib.Path(__file__).resolve().parent / "notes.yaml").read_text()) or {}
 
 
-def run_set(record: recorded.Recorded, engine_name: str, seeds: int, jobs: int) -> rounds.Outcome:
+def run_set(record: recorded.Recorded, engine_name: str, seeds: int, jobs: int) -> rounds.ValidationResult:
     """The engine on the conditions of a set; those that it cannot run are left out."""
-    return rounds.run(rounds.Request(record.conditions, sides.make(engine_name, jobs, None), sides.RecordedSide(record), (seeds, 1)))
+    return rounds.run(rounds.ValidationPlan(record.conditions, sides.make(engine_name, jobs, None), sides.RecordedSide(record), (seeds, 1)))
 
 
 def answers_table(answers: list[published.Answer], tolerance: float, skip_chaos: bool) -> tuple[str, int, int]:
@@ -190,11 +191,11 @@ SET_SECTION = """\
 """
 
 
-def set_section(said: Set, engine_name: str, seeds: int, jobs: int, found: dict[str, str]) -> tuple[str, list[tuple], tuple[Comparison, ...]]:
-    """A set's section, its targets, its comparisons."""
+def set_section(said: Set, engine_name: str, seeds: int, jobs: int, found: dict[str, str]) -> tuple[str, list[tuple], tuple[Divergence, ...]]:
+    """A set's section, its targets, its divergences."""
     record = recorded.load(said.place)
     outcome = run_set(record, engine_name, seeds, jobs)
-    rows, shared = outcome.comparisons, report.shared_table(outcome.comparisons)
+    rows, shared = outcome.divergences, texts.shared_table(outcome.divergences)
     if not rows:
         return "", [], ()
     narrow = len(groups([c for c in rows if not c.condition.shared], lambda c: c.cca)) in range(1, MATRIX + 1)
@@ -202,19 +203,19 @@ def set_section(said: Set, engine_name: str, seeds: int, jobs: int, found: dict[
         name=record.name,
         what=said.what,
         n=len(rows),
-        summary=report.summary_table(rows).markdown(),
-        matrix=report.matrix_table(rows).markdown() if narrow else shared.markdown() if shared else "",
-        worst=report.worst_table(worst(rows, WORST), ("model", "kernel"), found).markdown(),
+        summary=texts.summary_table(rows).markdown(),
+        matrix=texts.matrix_table(rows).markdown() if narrow else shared.markdown() if shared else "",
+        worst=texts.worst_table(worst(rows, WORST), ("model", "kernel"), found).markdown(),
         ranks=ranks_section(rows),
         others=left_out_line(outcome.left_out),
     )
     return section, judged(said, rows), rows
 
 
-def ranks_section(rows: Sequence[Comparison]) -> str:
+def ranks_section(rows: Sequence[Divergence]) -> str:
     """Whether congestion controls are ranked alike, where many ran on each of many paths."""
     found = ranks.ranks(rows)
-    return f"\n### Rank agreement\n\n{report.ranks_table(found).markdown()}\n" if found and found.paths >= PATHS else ""
+    return f"\n### Rank agreement\n\n{texts.ranks_table(found).markdown()}\n" if found and found.paths >= PATHS else ""
 
 
 def left_out_line(left_out: Sequence[tuple[str, str]]) -> str:
@@ -261,7 +262,7 @@ def write(module, seeds: int, threads: int, out: pathlib.Path, *, fake: bool = F
     table = markdown(("what", "target", "reached", ""), targets + more)
     names = sorted({f.cca for c in everything for f in c.condition.scenario.flows})
     found_kinds = kinds.page(everything, names)
-    out.write_text(PAGE.format(seeds=seeds, definitions=report.DEFINITIONS, targets=table, kinds=found_kinds, sets="\n".join(sections), **tables))
+    out.write_text(PAGE.format(seeds=seeds, definitions=texts.DEFINITIONS, targets=table, kinds=found_kinds, sets="\n".join(sections), **tables))
     output.write_numbers(everything, out.with_suffix(".csv"))
     if packaged:
         kinds.write(everything, engines.make("model").version, f"{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d}")

@@ -1,6 +1,6 @@
 """Fidelity by congestion control and by queue discipline: the tables of docs/fidelity.md, and the data file that the package carries.
 
-Everything comes from the comparisons of all sets: those of one kind of flow say how a congestion control does alone, shared bottlenecks how it
+Everything comes from the divergences of all sets: those of one kind of flow say how a congestion control does alone, shared bottlenecks how it
 does against others. `tcpscape cca show` and `qdisc show` print what `fidelity.json` says.
 """
 
@@ -11,8 +11,8 @@ import pathlib
 from collections.abc import Sequence
 
 from table import markdown
-from tcpscape.validate import report
-from tcpscape.validate.compare import Comparison, Summary, groups, quantile
+from tcpscape.validate import tables
+from tcpscape.validate.compare import Divergence, DivergenceSummary, groups, quantile
 
 PACKAGED = pathlib.Path(__file__).resolve().parent.parent / "python" / "tcpscape" / "data" / "fidelity.json"
 AGAINST = "real Linux kernels (6.1, 6.12) in virtual time, on the conditions of docs/fidelity.md"
@@ -33,40 +33,40 @@ The queue at the bottleneck: total goodput of all conditions, and of each group 
 """
 
 
-def page(everything: Sequence[Comparison], names: Sequence[str]) -> str:
+def page(everything: Sequence[Divergence], names: Sequence[str]) -> str:
     """The section: a row for each congestion control of the model (`names`) that a kernel has, one for each queue."""
     return PAGE.format(controls=controls_table(everything, names), queues=queues_table(everything))
 
 
-def alone(everything: Sequence[Comparison], cca: str) -> list[Comparison]:
+def alone(everything: Sequence[Divergence], cca: str) -> list[Divergence]:
     """Conditions whose flows all run it."""
     return [c for c in everything if c.condition.cca == cca and not c.condition.shared]
 
 
-def controls_table(everything: Sequence[Comparison], names: Sequence[str]) -> str:
+def controls_table(everything: Sequence[Divergence], names: Sequence[str]) -> str:
     """Errors by congestion control, alone and shared; what was not compared is left out."""
     rows = []
     for name in names:
-        mine, parts = alone(everything, name), report.parts_of(everything, name)
+        mine, parts = alone(everything, name), tables.parts_of(everything, name)
         if mine or parts:
-            s = Summary.of(mine)
-            numbers = (s.n, *map(report.fixed, (s.median, s.p90), (".3f",) * 2), report.fixed(s.bias, "+.3f"))
-            chance = f"{report.fixed(s.chance_median, '.3f')} / {report.fixed(s.chance_p90, '.3f')}"
-            rows.append((name, *numbers, chance, len(parts), *(report.fixed(quantile(parts, q), ".3f") for q in (0.5, 0.9))))
+            s = DivergenceSummary.of(mine)
+            numbers = (s.n, *map(tables.fixed, (s.median, s.p90), (".3f",) * 2), tables.fixed(s.bias, "+.3f"))
+            chance = f"{tables.fixed(s.chance_median, '.3f')} / {tables.fixed(s.chance_p90, '.3f')}"
+            rows.append((name, *numbers, chance, len(parts), *(tables.fixed(quantile(parts, q), ".3f") for q in (0.5, 0.9))))
     return markdown(("cca", "alone: n", "median", "p90", "bias", "chance", "shared: groups", "median", "p90"), rows)
 
 
-def queues_table(everything: Sequence[Comparison]) -> str:
+def queues_table(everything: Sequence[Divergence]) -> str:
     """Errors by queue."""
     rows = []
     for name, some in sorted(groups(everything, lambda c: c.queue).items()):
-        s = Summary.of(some)
-        group = (s.group_n, report.fixed(s.group_median, ".3f"), report.fixed(s.group_p90, ".3f"))
-        rows.append((name, s.n, report.fixed(s.median, ".3f"), report.fixed(s.p90, ".3f"), report.fixed(s.bias, "+.3f"), *group))
+        s = DivergenceSummary.of(some)
+        group = (s.group_n, tables.fixed(s.group_median, ".3f"), tables.fixed(s.group_p90, ".3f"))
+        rows.append((name, s.n, tables.fixed(s.median, ".3f"), tables.fixed(s.p90, ".3f"), tables.fixed(s.bias, "+.3f"), *group))
     return markdown(("queue", "n", "total: median", "p90", "bias", "groups", "each group: median", "p90"), rows)
 
 
-def write(everything: Sequence[Comparison], version: str, date: str, file: pathlib.Path = PACKAGED) -> None:
+def write(everything: Sequence[Divergence], version: str, date: str, file: pathlib.Path = PACKAGED) -> None:
     """The data file of the package."""
     ccas = sorted({f.cca for c in everything for f in c.condition.scenario.flows})
     names = sorted({name for c in everything for name in c.condition.disciplines})
@@ -78,15 +78,15 @@ def write(everything: Sequence[Comparison], version: str, date: str, file: pathl
     file.write_text(json.dumps(said, indent=1, allow_nan=False) + "\n", "utf-8")
 
 
-def control(everything: Sequence[Comparison], cca: str) -> dict[str, dict[str, float | int]]:
+def control(everything: Sequence[Divergence], cca: str) -> dict[str, dict[str, float | int]]:
     """A congestion control's numbers: alone, and its groups on shared bottlenecks; without those that there are none of."""
-    errors = {"alone": [c.error for c in alone(everything, cca)], "shared": report.parts_of(everything, cca)}
+    errors = {"alone": [c.error for c in alone(everything, cca)], "shared": tables.parts_of(everything, cca)}
     return {kind: _numbers(some) for kind, some in errors.items() if some}
 
 
-def queue(some: Sequence[Comparison]) -> dict[str, dict[str, float | int]]:
+def queue(some: Sequence[Divergence]) -> dict[str, dict[str, float | int]]:
     """A queue's numbers: the total goodput, and each group's where several share it."""
-    errors = {"total": [c.error for c in some], "groups": report.parts_of(some)}
+    errors = {"total": [c.error for c in some], "groups": tables.parts_of(some)}
     return {kind: _numbers(each) for kind, each in errors.items() if each}
 
 

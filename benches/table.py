@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tcpscape.validate.report import markdown
+from tcpscape.validate.tables import markdown
 
 __all__ = ["markdown", "verdict"]
 

@@ -15,9 +15,9 @@ import pytest
 
 from conftest import ROOT
 from tcpscape import engines
-from tcpscape.validate import Asked, Summary, prepare, rounds
+from tcpscape.validate import DivergenceSummary, ValidationOptions, prepare, rounds
 from tcpscape.validate.compare import groups
-from tcpscape.validate.report import summary_table
+from tcpscape.validate.tables import summary_table
 
 SET = ROOT / "tests" / "data" / "agreement.csv"
 MEDIAN, P90, P90_UNEXPLAINED = 0.04, 0.20, 0.05
@@ -27,14 +27,14 @@ MEDIAN, P90, P90_UNEXPLAINED = 0.04, 0.20, 0.05
 def test_the_model_agrees_with_the_kernel_in_virtual_time(tmp_path, need_model):
     if reason := engines.REGISTRY["virtual"]().unavailable():
         pytest.skip(f"engine virtual: {reason}")
-    ready = prepare(Asked(tmp_path, engines=("model", "virtual"), conditions=str(SET), seeds="12/3", precision=0.2, most=12))
-    outcome = rounds.run(ready.request)
-    said = summary_table(outcome.comparisons).markdown()
+    ready = prepare(ValidationOptions(tmp_path, engines=("model", "virtual"), conditions=str(SET), seeds="12/3", precision=0.2, most=12))
+    outcome = rounds.run(ready.plan)
+    said = summary_table(outcome.divergences).markdown()
     print(said)
     assert not outcome.left_out
-    assert len(outcome.comparisons) == 40
-    assert len(groups(outcome.comparisons, lambda c: c.family)) == 6
-    s = Summary.of(outcome.comparisons)
+    assert len(outcome.divergences) == 40
+    assert len(groups(outcome.divergences, lambda c: c.family)) == 6
+    s = DivergenceSummary.of(outcome.divergences)
     assert s.median <= MEDIAN, said
     assert s.p90 <= max(P90, s.chance_p90_high), said
     assert s.chance_p90 <= P90, said

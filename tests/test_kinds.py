@@ -7,9 +7,9 @@ import pytest
 
 from conftest import ROOT
 from tcpscape.scenario.scenario import Scenario
-from tcpscape.validate.compare import Comparison
-from tcpscape.validate.conditions import Condition
-from tcpscape.validate.measured import Measured, Runs
+from tcpscape.validate.compare import Divergence
+from tcpscape.validate.conditions import NamedScenario
+from tcpscape.validate.runs import Runs, TrialNumbers
 
 
 @pytest.fixture
@@ -22,9 +22,9 @@ def kinds(monkeypatch):
 
 
 def compared(id, ratio, flows, bottleneck="tbf rate 10mbit burst 6056 limit 64000"):
-    one = Condition(id, Scenario.of({"forward": "netem delay 10ms", "bottleneck": bottleneck, "flows": [{"cca": cca} for cca in flows]}))
-    sides = [Runs(tuple(Measured(g * len(flows), 0, parts=(g,) * len(flows), seed=i) for i in range(2))) for g in (ratio, 1.0)]
-    return Comparison(one, *sides)
+    one = NamedScenario(id, Scenario.of({"forward": "netem delay 10ms", "bottleneck": bottleneck, "flows": [{"cca": cca} for cca in flows]}))
+    sides = [Runs(tuple(TrialNumbers(g * len(flows), 0, parts=(g,) * len(flows), seed=i) for i in range(2))) for g in (ratio, 1.0)]
+    return Divergence(one, *sides)
 
 
 def test_alone_and_shared_are_told_apart(kinds, tmp_path):

@@ -15,25 +15,25 @@ from tcpscape.scenario.scenario import Scenario
 from tcpscape.trial import Cwnd, FlowResult, Rtt, Trial
 from tcpscape.validate import checks, conditions, draw, recorded, rounds, session, sides
 from tcpscape.validate.bundles import Bundle, bundle
-from tcpscape.validate.compare import Comparison, Summary, worst
-from tcpscape.validate.conditions import Condition
-from tcpscape.validate.measured import Measured, Runs
+from tcpscape.validate.compare import Divergence, DivergenceSummary, worst
+from tcpscape.validate.conditions import NamedScenario
 from tcpscape.validate.parting import labellings, part
 from tcpscape.validate.ranks import ranks
+from tcpscape.validate.runs import Runs, TrialNumbers
 
 REFERENCE = ROOT / "tests" / "data" / "reference"
 
 
 def condition(id="x", cca="cubic", **fields):
-    return Condition(id, Scenario.of({"forward": "netem delay 10ms", "flows": [{"cca": cca}], **fields}))
+    return NamedScenario(id, Scenario.of({"forward": "netem delay 10ms", "flows": [{"cca": cca}], **fields}))
 
 
 def runs(*goodputs, retransmits=0.0):
-    return Runs(tuple(Measured(g, retransmits, seed=i) for i, g in enumerate(goodputs)))
+    return Runs(tuple(TrialNumbers(g, retransmits, seed=i) for i, g in enumerate(goodputs)))
 
 
 def comparison(a, b, **fields):
-    return Comparison(condition(**fields), runs(*a), runs(*b))
+    return Divergence(condition(**fields), runs(*a), runs(*b))
 
 
 # Conditions
@@ -70,7 +70,7 @@ def test_reference_conditions_are_read_and_told_apart():
 
 
 def test_conditions_written_are_read_back_the_same(tmp_path):
-    found = [*draw.Draw(12).conditions(), condition("mixed", flows=[{"cca": "cubic"}, {"cca": "bbr", "start": "1s"}])]
+    found = [*draw.PathDraw(12).conditions(), condition("mixed", flows=[{"cca": "cubic"}, {"cca": "bbr", "start": "1s"}])]
     conditions.write(found, tmp_path / "c.yaml")
     again = conditions.read(tmp_path / "c.yaml")
     assert [(c.id, c.scenario.address(), c.describe()) for c in again] == [(c.id, c.scenario.address(), c.describe()) for c in found]
@@ -94,9 +94,9 @@ def test_pairs_run_each_path_under_each_congestion_control():
 
 
 def test_a_draw_is_even_over_families_and_congestion_controls_and_grows_at_its_end():
-    long, short = draw.Draw(108, 4).conditions(), draw.Draw(20, 4).conditions()
+    long, short = draw.PathDraw(108, 4).conditions(), draw.PathDraw(20, 4).conditions()
     assert [c.scenario for c in short] == [c.scenario for c in long[:20]]
-    assert [c.scenario for c in draw.Draw(20, 5).conditions()] != [c.scenario for c in short]
+    assert [c.scenario for c in draw.PathDraw(20, 5).conditions()] != [c.scenario for c in short]
     counts = {(f, cca): 0 for f in conditions.FAMILIES for cca in draw.CCAS}
     for c in long:
         counts[c.family, c.cca] += 1
@@ -149,7 +149,7 @@ def test_nothing_delivered_has_a_finite_error():
 def test_a_perfect_model_shows_what_chance_says():
     rng = np.random.default_rng(1)
     some = [comparison(rng.lognormal(2, 0.3, 5), rng.lognormal(2, 0.3, 5)) for _ in range(300)]
-    s = Summary.of(some)
+    s = DivergenceSummary.of(some)
     assert s.chance_median == pytest.approx(s.median, rel=0.3)
     assert s.chance_p90 == pytest.approx(s.p90, rel=0.2)
     assert s.chance_p90_high > s.chance_p90
@@ -160,22 +160,22 @@ def test_a_perfect_model_shows_what_chance_says():
 
 def test_a_summary_of_known_errors():
     some = [comparison([math.exp(x)] * 3, [1] * 3) for x in (0.0, 0.009, -0.02, 0.3, 0.1)]
-    s = Summary.of(some)
+    s = DivergenceSummary.of(some)
     assert (s.n, s.median, s.worst, s.bias) == (5, pytest.approx(0.02), pytest.approx(0.3), pytest.approx(0.009))
     assert s.p90 == pytest.approx(0.22)
     assert s.overlap == pytest.approx(2 / 5)
     assert worst(some, 2) == [some[3], some[4]]
-    assert Summary.of([]).to_dict()["median"] is None
+    assert DivergenceSummary.of([]).to_dict()["median"] is None
 
 
 def test_retransmits_and_rtts_are_judged_where_known():
-    few = Comparison(condition(), runs(1, 1, retransmits=5), runs(1, 1, retransmits=10))
-    many = Comparison(condition(), runs(1, 1, retransmits=60), runs(1, 1, retransmits=30))
+    few = Divergence(condition(), runs(1, 1, retransmits=5), runs(1, 1, retransmits=10))
+    many = Divergence(condition(), runs(1, 1, retransmits=60), runs(1, 1, retransmits=30))
     assert math.isnan(few.retransmit_factor)
     assert many.retransmit_factor == 2
-    assert (Summary.of([few, many]).retransmit_n, Summary.of([few, many]).retransmit_share) == (1, 0)
-    a, b = Runs((Measured(1, 0, 52.0),)), Runs((Measured(1, 0, 50.0),))
-    assert Comparison(condition(), a, b).rtt_ratio == pytest.approx(1.04)
+    assert (DivergenceSummary.of([few, many]).retransmit_n, DivergenceSummary.of([few, many]).retransmit_share) == (1, 0)
+    a, b = Runs((TrialNumbers(1, 0, 52.0),)), Runs((TrialNumbers(1, 0, 50.0),))
+    assert Divergence(condition(), a, b).rtt_ratio == pytest.approx(1.04)
 
 
 def test_ranks():
@@ -225,13 +225,13 @@ class Dice(sides.Side):
 def test_precision_gives_more_seeds_to_the_wide_conditions_only():
     a, b = Dice(0.0), Dice(0.9)
     some = [condition("wide"), condition("narrow"), condition("refused", flows=[{"count": 2}])]
-    got = rounds.run(rounds.Request(some, a, b, (4, 3), precision=0.1, most=20))
+    got = rounds.run(rounds.ValidationPlan(some, a, b, (4, 3), precision=0.1, most=20))
     assert b.asked == [("wide", 3), ("narrow", 3), ("wide", 6), ("wide", 12), ("wide", 20)]
     assert a.asked[-1] == ("wide", 8)  # it does not scatter: more than a few runs would teach nothing
     assert got.left_out == (("refused", "flows: too many; leave some out"),)
-    assert [len(c.b) for c in got.comparisons] == [20, 3]
+    assert [len(c.b) for c in got.divergences] == [20, 3]
     with pytest.raises(TcpscapeError, match="no condition can run"):
-        rounds.run(rounds.Request(some[2:], a, b))
+        rounds.run(rounds.ValidationPlan(some[2:], a, b))
 
 
 # The moment of parting
@@ -274,7 +274,7 @@ def test_a_fluttering_quantity_parts_too():
 def test_a_passing_difference_is_no_parting():
     a, b = walks(1) * 0 + 100.0, walks(2)
     b[:, 100:120] += 200
-    assert not [p for p in part(made("a", a), made("b", b)).found if 0.9 < p.t_s < 1.3]
+    assert not [p for p in part(made("a", a), made("b", b)).partings if 0.9 < p.t_s < 1.3]
 
 
 def test_traces_without_randomness_part_at_the_first_sample_that_differs():
@@ -287,7 +287,7 @@ def test_traces_without_randomness_part_at_the_first_sample_that_differs():
     assert found.differing[0].t_s == pytest.approx(1.52)  # the slack of a sample
     assert found.first.t_s == pytest.approx(2.51)
     same = part(made("a", a), made("b", np.roll(a, 1, axis=1)))  # a sample later: within the time slack
-    assert not same.found
+    assert not same.partings
     assert "never differ" in part(made("a", a), made("b", a)).text
 
 
@@ -341,7 +341,7 @@ def test_reference_sets_are_recorded_results():
 
 
 def test_results_written_are_read_back(tmp_path):
-    some = {"x": Runs((Measured(1.5, 3.0, 20.0, math.nan, {"retransmits": 3.0, "limited_by_cwnd": 0.5}, seed=4),))}
+    some = {"x": Runs((TrialNumbers(1.5, 3.0, 20.0, math.nan, {"retransmits": 3.0, "limited_by_cwnd": 0.5}, seed=4),))}
     recorded.write_results({"a": {"x": runs(9)}, "b": some}, tmp_path / "results.csv")
     assert recorded.read_results(tmp_path / "results.csv")["x"].trials == some["x"].trials or math.isnan(some["x"].trials[0].min_rtt_ms)
     got = recorded.read_results(tmp_path / "results.csv")["x"].trials[0]
@@ -466,20 +466,20 @@ def test_two_kernels_of_the_model_part_in_the_receive_window(cli, tmp_path, need
 
 
 def test_the_model_against_a_recorded_set(tmp_path, need_model):
-    ready = session.prepare(session.Asked(tmp_path, engines=("model",), against=str(REFERENCE / "random"), ccas=("bbr",), seeds="2"))
-    few = [c for c in ready.request.conditions if c.family == "bottleneck"]
-    got = rounds.run(rounds.Request(few, ready.request.a, ready.request.b, (2, 1)))
-    assert len(got.comparisons) == len(few) >= 3
-    assert Summary.of(got.comparisons).p90 < 0.05
+    ready = session.prepare(session.ValidationOptions(tmp_path, engines=("model",), against=str(REFERENCE / "random"), ccas=("bbr",), seeds="2"))
+    few = [c for c in ready.plan.conditions if c.family == "bottleneck"]
+    got = rounds.run(rounds.ValidationPlan(few, ready.plan.a, ready.plan.b, (2, 1)))
+    assert len(got.divergences) == len(few) >= 3
+    assert DivergenceSummary.of(got.divergences).p90 < 0.05
 
 
 # Shared bottlenecks
 
 
 def shared_comparison(a, b, queue="tbf rate 10mbit burst 6056 limit 64000"):
-    one = Condition("s", Scenario.of({"forward": "netem delay 10ms", "bottleneck": queue, "flows": [{"cca": "cubic"}, {"cca": "bbr", "count": 2}]}))
-    sides = [Runs(tuple(Measured(sum(p), 0, parts=p, seed=i) for i, p in enumerate(some))) for some in (a, b)]
-    return Comparison(one, *sides)
+    one = NamedScenario("s", Scenario.of({"forward": "netem delay 10ms", "bottleneck": queue, "flows": [{"cca": "cubic"}, {"cca": "bbr", "count": 2}]}))
+    sides = [Runs(tuple(TrialNumbers(sum(p), 0, parts=p, seed=i) for i, p in enumerate(some))) for some in (a, b)]
+    return Divergence(one, *sides)
 
 
 def test_groups_that_share_a_bottleneck_are_compared_one_by_one():
@@ -488,7 +488,7 @@ def test_groups_that_share_a_bottleneck_are_compared_one_by_one():
     assert c.larger is True
     assert shared_comparison([(6, 4)] * 2, [(4, 6), (5, 5.1)]).larger is False
     assert shared_comparison([(6, 4)] * 2, [(4, 6), (6, 5)]).larger is None
-    s = Summary.of([c, shared_comparison([(6, 4)] * 2, [(4, 6)] * 2)])
+    s = DivergenceSummary.of([c, shared_comparison([(6, 4)] * 2, [(4, 6)] * 2)])
     assert (s.group_n, s.larger_n, s.larger_share) == (4, 2, 0.5)
     assert comparison([1, 1], [1, 1]).parts == ()
     assert comparison([1, 1], [1, 1]).larger is None
@@ -497,8 +497,8 @@ def test_groups_that_share_a_bottleneck_are_compared_one_by_one():
 def test_the_flows_of_a_group_are_summed():
     flows = tuple(FlowResult(cca, g, 1, 0, 0, Rtt(), Cwnd(), {}) for cca, g in (("cubic", 1.0), ("bbr", 2.0), ("bbr", 4.0)))
     trial = Trial("s", "bbr+cubic", "", 0, "x", "1", 1.0, flows)
-    assert Measured.of(trial, (1, 2)).parts == (1.0, 6.0)
-    assert Measured.of(trial).parts == ()
+    assert TrialNumbers.of(trial, (1, 2)).parts == (1.0, 6.0)
+    assert TrialNumbers.of(trial).parts == ()
 
 
 @pytest.mark.parametrize(
@@ -515,11 +515,9 @@ def test_the_queue_is_read_from_the_path(path, queue):
 
 
 def test_the_shared_reference_set_is_read_and_its_words_follow_the_rules_of_the_draw():
-    from tcpscape.validate import shared
-
     rows = list(csv.DictReader((REFERENCE / "shared_conditions.csv").open()))
     for r in rows:
-        assert shared.bottleneck(r["queue"], float(r["rate_mbit"]), int(r["buffer_bytes"]), ecn=r["ecn"] == "1") == r["bottleneck"]
+        assert draw.shared_bottleneck(r["queue"], float(r["rate_mbit"]), int(r["buffer_bytes"]), ecn=r["ecn"] == "1") == r["bottleneck"]
     record = recorded.load(REFERENCE / "shared")
     first = record.conditions[0]
     assert len(record.conditions) == len(rows) == 60
@@ -533,16 +531,14 @@ def test_the_shared_reference_set_is_read_and_its_words_follow_the_rules_of_the_
 
 
 def test_a_draw_of_shared_bottlenecks_is_even_over_queues_and_grows_at_its_end():
-    from tcpscape.validate import shared
-
-    long, short = shared.Draw(140, 2).rows(), shared.Draw(20, 2).rows()
+    long, short = draw.SharedDraw(140, 2).rows(), draw.SharedDraw(20, 2).rows()
     assert long[:20] == short
-    assert shared.Draw(20, 3).rows() != short
+    assert draw.SharedDraw(20, 3).rows() != short
     found = [conditions.of_row(r) for r in long]
     kinds = {(r["queue"], r["ecn"]) for r in long}
-    assert kinds == {(q, e) for q in shared.QUEUES for e in "01" if q not in shared.FIFOS or e == "0"}
-    assert {sum(r["queue"] == q for r in long) for q in shared.QUEUES} == {20}
-    assert {c for r in long for c in (r["first"],)} == set(shared.CCAS)
+    assert kinds == {(q, e) for q in draw.QUEUES for e in "01" if q not in draw.FIFOS or e == "0"}
+    assert {sum(r["queue"] == q for r in long) for q in draw.QUEUES} == {20}
+    assert {c for r in long for c in (r["first"],)} == set(draw.SHARED_CCAS)
     assert all(c.queue.split()[0] == r["queue"] and c.scenario.ecn == (r["ecn"] == "1") for c, r in zip(found, long, strict=True))
     assert {len(c.scenario.flows) for c in found} == {2}
 

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from rich.table import Table as RichTable
 
     from tcpscape.campaign import Progress as Told
-    from tcpscape.validate.explain import Explanation
-    from tcpscape.validate.output import Finished
-    from tcpscape.validate.report import Table
+    from tcpscape.report.validation import ValidationPage
+    from tcpscape.validate.tables import TextTable
+    from tcpscape.validate.validation import Explanation, Validation
 
 DEFAULT_OUT = Path("out/validate")
 WORST_SHOWN = 10
@@ -45,10 +45,12 @@ def validate(
     jobs: options.Jobs = 0,
 ) -> int:
     """Run the same conditions on two engines and report the divergence."""
-    from tcpscape.validate import checks, output, session
-    from tcpscape.validate.report import PICTURE
+    from tcpscape.report import validation as pages
+    from tcpscape.validate import checks, session, validation
 
-    asked = session.Asked(out, engine or [], against, conditions, random, shared, seed, options.ccas(cca), paired, seeds, precision, most_seeds, jobs)
+    asked = session.ValidationOptions(
+        out, engine or [], against, conditions, random, shared, seed, options.ccas(cca), paired, seeds, precision, most_seeds, jobs
+    )
     bounds = checks.read(check) if check else []
     with Progress() as progress:
 
@@ -57,65 +59,67 @@ def validate(
             return progress.update
 
         if explain:
-            ready = session.resume(out, explain, asked)
-            finished = output.look_into(ready, explain, out, say)
+            done = validation.look_into(session.resume(out, explain, asked), explain, say)
+            page = pages.write_explanation(done, out)
         else:
-            ready = session.prepare(asked)
-            finished = output.complete(ready, bounds, worst, out, say)
+            done = validation.complete(session.prepare(asked), bounds, worst, out, say)
+            page = pages.write(done, out)
     screen = tables.console()
     if explain:
-        _explained(screen, finished.said.explained[0])
-        print(f"page: {out / f'explain-{explain}.md'}{_figures(finished, out)}")
+        _explained(screen, done.explanations[0])
+        print(f"page: {page.file}{_figures(page, out)}")
         return 0
-    report = output.write(finished, out)
-    _print(screen, finished)
-    print(f"report: {report}, numbers: {out / session.NUMBERS}, every run: {out / session.RESULTS}\nfigure: {out / PICTURE}{_figures(finished, out)}")
-    return 0 if all(c.met for c in finished.said.checked) else MISSED
+    _print(screen, done)
+    print(
+        f"report: {page.file}, numbers: {out / session.NUMBERS}, every run: {out / session.RESULTS}\n"
+        f"figure: {out / pages.PICTURE}{_figures(page, out)}"
+    )
+    return 0 if all(c.met for c in done.checked) else MISSED
 
 
-def _figures(finished: Finished, out: Path) -> str:
-    return "".join(f"\nfigure: {out / name}" for name in finished.said.pictures.values())
+def _figures(page: ValidationPage, out: Path) -> str:
+    return "".join(f"\nfigure: {out / name}" for name in page.pictures.values())
 
 
-def _print(screen: Console, finished: Finished) -> None:
+def _print(screen: Console, done: Validation) -> None:
     """The tables of the report, and one line for each condition looked into."""
-    from tcpscape.validate import report
+    from tcpscape.validate import tables as texts
     from tcpscape.validate.compare import worst
 
-    outcome, said = finished.outcome, finished.said
+    outcome = done.result
     labels = (outcome.a.label, outcome.b.label)
-    screen.print(f"[bold]Divergence of {labels[0]} (A) from {labels[1]} (B)[/bold]: {len(outcome.comparisons)} conditions, {said.source}")
-    screen.print(_rich(report.summary_table(outcome.comparisons, bold="")))
-    if table := report.shared_table(outcome.comparisons, bold=""):
+    screen.print(f"[bold]Divergence of {labels[0]} (A) from {labels[1]} (B)[/bold]: {len(outcome.divergences)} conditions, {done.session.source}")
+    screen.print(_rich(texts.summary_table(outcome.divergences, bold="")))
+    if table := texts.shared_table(outcome.divergences, bold=""):
         screen.print(_rich(table))
-    if said.ranks:
-        screen.print(_rich(report.ranks_table(said.ranks)))
+    if done.ranks:
+        screen.print(_rich(texts.ranks_table(done.ranks)))
     screen.print("\n[bold]The worst conditions[/bold], by the error that scatter does not explain")
-    screen.print(_rich(report.worst_table(worst(outcome.comparisons, WORST_SHOWN), labels)))
-    for e in said.explained:
+    screen.print(_rich(texts.worst_table(worst(outcome.divergences, WORST_SHOWN), labels)))
+    for e in done.explanations:
         if e.partings:
-            screen.print(f"{e.comparison.condition.id}: {e.partings.text}", markup=False)
-    for id, why in outcome.left_out[: report.MAX_LINES]:
+            screen.print(f"{e.divergence.condition.id}: {e.partings.text}", markup=False)
+    for id, why in outcome.left_out[: texts.MAX_LINES]:
         screen.print(f"left out: {id}: {why}", markup=False)
-    for caveat in outcome.caveats[: report.MAX_LINES]:
+    for caveat in outcome.caveats[: texts.MAX_LINES]:
         screen.print(f"caveat: {caveat}", markup=False)
-    if said.checked:
-        screen.print(_rich(report.checks_table(said.checked)))
+    if done.checked:
+        screen.print(_rich(texts.checks_table(done.checked)))
 
 
-def _rich(said: Table) -> RichTable:
-    return tables.table(said.head, said.rows, said.left)
+def _rich(table: TextTable) -> RichTable:
+    return tables.table(table.head, table.rows, table.left)
 
 
 def _explained(screen: Console, e: Explanation) -> None:
     """One condition: the numbers, when the traces part, the counters."""
-    from tcpscape.validate.report import Table
+    from tcpscape.validate.tables import TextTable
 
-    c = e.comparison
+    c = e.divergence
     screen.print(f"[bold]{c.condition.id}[/bold]: {c.condition.describe()} ({c.condition.family})")
     screen.print(f"ln ratio {c.ln.text()}, unexplained {c.unexplained:.2f}, {len(c.a)} and {len(c.b)} runs", markup=False)
-    screen.print(_rich(Table(("", *e.labels), e.counters())))
+    screen.print(_rich(TextTable(("", *e.labels), e.counters())))
     if e.partings:
         screen.print(e.partings.text, markup=False)
-        for p in e.partings.found:
+        for p in e.partings.partings:
             screen.print(f"  {p.text}", markup=False)

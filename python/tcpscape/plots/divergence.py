@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tcpscape.plots import style
-from tcpscape.validate.compare import Comparison, groups
+from tcpscape.validate.compare import Divergence, groups
 from tcpscape.validate.conditions import FAMILIES
 
 if TYPE_CHECKING:
@@ -25,12 +25,12 @@ MOST_CURVES = 7
 """Congestion controls that are told apart by colour; of more, only all together are drawn."""
 
 
-def divergence(comparisons: Sequence[Comparison], labels: tuple[str, str], stem: Path) -> list[Path]:
+def divergence(divergences: Sequence[Divergence], labels: tuple[str, str], stem: Path) -> list[Path]:
     """Draws one panel a family: a step for each condition, dashed what a perfect model would show. Returns the files (PNG, SVG)."""
-    by_family = groups(comparisons, lambda c: c.family)
+    by_family = groups(divergences, lambda c: c.family)
     families = [f for f in FAMILIES if f in by_family]
     fig, axes = style.grid(len(families), COLUMNS)
-    ccas = sorted(groups(_alone(comparisons), lambda c: c.cca))
+    ccas = sorted(groups(_alone(divergences), lambda c: c.cca))
     ink = {cca: style.colour(cca, i) for i, cca in enumerate(ccas)} if 1 < len(ccas) <= MOST_CURVES else {}
     for ax, family in zip(axes, families, strict=True):
         _panel(ax, by_family[family], ink)
@@ -44,17 +44,17 @@ def divergence(comparisons: Sequence[Comparison], labels: tuple[str, str], stem:
     return style.save(fig, stem)
 
 
-def _alone(comparisons: Sequence[Comparison]) -> list[Comparison]:
+def _alone(divergences: Sequence[Divergence]) -> list[Divergence]:
     """Those whose flows are of one kind: only they say something about one congestion control."""
-    return [c for c in comparisons if not c.condition.shared]
+    return [c for c in divergences if not c.condition.shared]
 
 
-def _panel(ax: Axes, group: Sequence[Comparison], ink: Mapping[str, str]) -> None:
+def _panel(ax: Axes, group: Sequence[Divergence], ink: Mapping[str, str]) -> None:
     per = groups(_alone(group), lambda c: c.cca)
     for cca, colour in ink.items():
-        some = per.get(cca, [])
-        if len(per) > 1 and len(some) >= LEAST_CURVE:
-            _curve(ax, np.array([c.error for c in some]), colour, 1.3, "-")
+        alone = per.get(cca, [])
+        if len(per) > 1 and len(alone) >= LEAST_CURVE:
+            _curve(ax, np.array([c.error for c in alone]), colour, 1.3, "-")
     _curve(ax, np.array([c.error for c in group]), style.DARK, 2.0, "-")
     drawn = [c.chance for c in group if len(c.chance)]
     if drawn:

@@ -25,9 +25,9 @@ class Quantity:
     scale: float = 1.0
     """To the unit in the label."""
     flows: Literal["sum", "mean"] = "sum"
-    """What several flows are together."""
+    """How the values of several flows are put together."""
     quantum: float = 0.0
-    """Differences up to this, in the label's unit, are none."""
+    """Differences up to this, in the label's unit, do not count."""
 
     @property
     def name(self) -> str:
@@ -54,7 +54,7 @@ QUANTITIES = (
     Quantity("delivered", "delivered, packets", quantum=2),
     Quantity("bytes_acked", "acknowledged, MB", 1e-6, quantum=0.003),
 )
-"""What is compared over time: the columns of `FlowSamples` that both engines have."""
+"""The quantities that are compared over time: columns of `FlowSamples` that both engines have."""
 UNSET_SSTHRESH = 0x7FFF_FFFF
 
 
@@ -95,19 +95,19 @@ def bundle(label: str, trials: Sequence[Trial], step_ns: int = SAMPLE_NS) -> Bun
 def _on_grid(samples: pl.DataFrame, columns: Sequence[Quantity], grid: NDArray[np.int64]) -> dict[str, Floats]:
     """One trial's columns at the grid's times (the last sample up to then, with a tenth of a step's grace), the flows put together."""
     flows = [part.sort("t_ns") for part in samples.partition_by("flow")]
-    out = {}
+    on_grid = {}
     for q in columns:
-        rows = np.stack([_held(part["t_ns"].to_numpy(), part[q.column].cast(pl.Float64).to_numpy(), grid) for part in flows])
+        rows = np.stack([_last_value(part["t_ns"].to_numpy(), part[q.column].cast(pl.Float64).to_numpy(), grid) for part in flows])
         if q.column == "ssthresh":
             rows[rows >= UNSET_SSTHRESH] = UNSET_SSTHRESH
         known = np.maximum(np.sum(rows != 0, axis=0), 1)
-        out[q.column] = q.scale * (rows.sum(axis=0) if q.flows == "sum" else rows.sum(axis=0) / known)
-    return out
+        on_grid[q.column] = q.scale * (rows.sum(axis=0) if q.flows == "sum" else rows.sum(axis=0) / known)
+    return on_grid
 
 
-def _held(t: NDArray[np.int64], values: Floats, grid: NDArray[np.int64]) -> Floats:
+def _last_value(t: NDArray[np.int64], values: Floats, grid: NDArray[np.int64]) -> Floats:
     """The last value up to each time; 0 before the first."""
-    grace = (grid[1] - grid[0]) // 10 if len(grid) > 1 else 0  # a real kernel samples a little later than asked
+    grace = (grid[1] - grid[0]) // 10 if len(grid) > 1 else 0  # a real kernel samples a little late
     at = np.searchsorted(t.astype(np.int64), grid + grace, side="right") - 1
-    held: Floats = np.where(at >= 0, values[np.maximum(at, 0)], 0.0)
-    return held
+    values_at: Floats = np.where(at >= 0, values[np.maximum(at, 0)], 0.0)
+    return values_at

@@ -1,4 +1,4 @@
-"""How far two sides are apart: the divergence of one condition, and its distribution over many.
+"""The divergence of two sides: of one condition, and its distribution over many.
 
 The *error* of a condition is |ln(A/B)| of the median goodputs: 0.05 is 5 %, 0.2 a factor 1.22. The runs of both sides scatter, so the
 ln ratio has an interval (percentile bootstrap of both medians; it covers the truth in 95 % of cases from five runs a side and in 90 %
@@ -20,11 +20,11 @@ from numpy.typing import NDArray
 
 from tcpscape.stats import Estimate
 from tcpscape.stats.estimate import CONFIDENCE, RESAMPLES
-from tcpscape.validate.conditions import Condition
-from tcpscape.validate.measured import Runs
+from tcpscape.validate.conditions import NamedScenario
+from tcpscape.validate.runs import Runs
 
 TINY_MBPS = 0.005
-"""Below this a ratio says nothing: one chunk in ten seconds."""
+"""Below this a ratio is meaningless: one chunk in ten seconds."""
 RETRANSMIT_FACTOR, RETRANSMIT_MIN = 1.5, 20
 """Retransmits agree within this factor; they are judged where B has more than so many."""
 RTT_WITHIN = 0.05
@@ -56,10 +56,10 @@ def _ends(draws: Floats) -> tuple[float, float]:
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """One condition on both sides."""
+class Divergence:
+    """The divergence of one condition: its runs on both sides, compared."""
 
-    condition: Condition
+    condition: NamedScenario
     a: Runs
     b: Runs
 
@@ -207,7 +207,7 @@ def share(flags: Iterable[bool | None]) -> float:
 
 
 @dataclass(frozen=True)
-class Summary:
+class DivergenceSummary:
     """The divergence over a group of conditions. `…_low` and `…_high`: every condition at its unexplained error, or at its largest."""
 
     n: int
@@ -243,8 +243,8 @@ class Summary:
     """Share of conditions in which the same one of two groups gets more, of those in which B's runs agree about it."""
 
     @classmethod
-    def of(cls, group: Sequence[Comparison]) -> Summary:
-        """Over these comparisons."""
+    def of(cls, group: Sequence[Divergence]) -> DivergenceSummary:
+        """Over these divergences."""
         errors, low, high = [c.error for c in group], [c.unexplained for c in group], [c.at_most for c in group]
         factors = [f for c in group if not math.isnan(f := c.retransmit_factor)]
         rtts = [r for c in group if not math.isnan(r := c.rtt_ratio)]
@@ -270,14 +270,14 @@ class Summary:
         return {k: None if isinstance(v, float) and math.isnan(v) else v for k, v in asdict(self).items()}
 
 
-def groups(comparisons: Sequence[Comparison], key: Callable[[Condition], Any]) -> dict[Any, list[Comparison]]:
+def groups(divergences: Sequence[Divergence], key: Callable[[NamedScenario], Any]) -> dict[Any, list[Divergence]]:
     """Comparisons by a key of their condition, in order of first appearance."""
-    out: dict[Any, list[Comparison]] = {}
-    for c in comparisons:
-        out.setdefault(key(c.condition), []).append(c)
-    return out
+    by_key: dict[Any, list[Divergence]] = {}
+    for c in divergences:
+        by_key.setdefault(key(c.condition), []).append(c)
+    return by_key
 
 
-def worst(comparisons: Sequence[Comparison], n: int) -> list[Comparison]:
+def worst(divergences: Sequence[Divergence], n: int) -> list[Divergence]:
     """The n with the largest unexplained error; among those with next to none, the largest error."""
-    return sorted(comparisons, key=lambda c: (-c.unexplained if c.unexplained >= SMALL else 0.0, -c.error, c.condition.id))[:n]
+    return sorted(divergences, key=lambda c: (-c.unexplained if c.unexplained >= SMALL else 0.0, -c.error, c.condition.id))[:n]

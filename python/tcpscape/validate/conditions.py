@@ -1,4 +1,4 @@
-"""Conditions: the scenarios of a validation, each with an id, from CSV, YAML or TOML; and the family of impairments each belongs to."""
+"""The conditions of a validation: scenarios with an id each, from CSV, YAML or TOML, and the family of impairments each belongs to."""
 
 from __future__ import annotations
 
@@ -8,19 +8,26 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from tcpscape.errors import ScenarioError, refuse
 from tcpscape.scenario import files, path
 from tcpscape.scenario.scenario import Scenario
-from tcpscape.validate import shared
 
 COLUMNS = (
     "id", "cca", "rtt_ms", "duration_s", "jitter_ms", "distribution", "jitter_on", "loss_pct", "rate_mbit", "buffer_bytes", "rcvbuf", "flows",
     "app_MBps",
 )
 """Columns of a CSV of conditions: netem at the sender's egress, a router with tbf where `rate_mbit` is given, netem for the ACKs. There may be
-two more: `kernel`, a profile with overrides as `--kernel` takes it, and `listener`. With a column `first` it is a CSV of shared bottlenecks
-(:mod:`tcpscape.validate.shared`)."""
+two more: `kernel`, a profile with overrides as `--kernel` takes it, and `listener`."""
+SHARED_COLUMNS = (
+    "id", "first", "second", "n_first", "n_second", "rtt_ms", "rate_mbit", "buffer_bytes", "queue", "ecn", "loss_pct", "second_at_s", "duration_s",
+    "bottleneck",
+)
+"""Columns of a CSV of bottlenecks that two groups of flows share, recognised by `first`: `bottleneck` is in tc's words. There may be two more,
+`listener` and `kernel`."""
+REQUIRED, SHARED_REQUIRED = ("id", "cca", "rtt_ms"), ("id", "first", "second", "rtt_ms", "rate_mbit", "buffer_bytes", "queue", "bottleneck")
+"""Columns that must be there."""
 CLEAN, LOSS, JITTER, BOTH, LINK, MIXED = "clean", "loss", "jitter", "loss and jitter", "bottleneck", "bottleneck and impairments"
 FAMILIES = (CLEAN, LOSS, JITTER, BOTH, LINK, MIXED)
 COMBINATIONS = ("bottleneck, loss", "bottleneck, jitter", "bottleneck, loss and jitter")
@@ -29,8 +36,8 @@ DEFAULT_CHILD = {"tbf": "bfifo", "htb": "pfifo"}
 """The queue inside a shaper whose words name none."""
 NO_QUEUE = "none"
 """The queue of a path without a bottleneck."""
-DEFAULT_S = 10.0
-"""Duration of a CSV's condition that does not say it, s."""
+DEFAULT_S, SHARED_DURATION_S = 10.0, 20
+"""Duration of a row that gives none, s: with one group of flows, and with two that share a bottleneck."""
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,63}")
 _LINK = re.compile(r"\b(rate|bandwidth)\s+[\d.]")
@@ -39,8 +46,8 @@ _JITTER = re.compile(r"\bdelay\s+\S+\s+(?!0(\.0*)?[a-z]*(\s|$))[\d.]|\b(reorder|
 
 
 @dataclass(frozen=True)
-class Condition:
-    """A scenario with a name that is one file's and one table's: a path, its flows, a duration."""
+class NamedScenario:
+    """A scenario with an id, unique in its file and in every table: a path, its flows, a duration."""
 
     id: str
     scenario: Scenario
@@ -119,10 +126,10 @@ def number(text: str | None) -> float:
     return float(text) if text else 0.0
 
 
-def of_row(row: Mapping[str, str]) -> Condition:
-    """A condition from a row with the columns :data:`COLUMNS`, or those of a shared bottleneck."""
+def of_row(row: Mapping[str, str]) -> NamedScenario:
+    """A condition from a row with the columns :data:`COLUMNS` or :data:`SHARED_COLUMNS`."""
     if "first" in row:
-        return Condition(row["id"], Scenario.of(shared.scenario(row), row["id"]))
+        return NamedScenario(row["id"], Scenario.of(_shared_fields(row), row["id"]))
     delay, jitter, loss, rate = number(row["rtt_ms"]) / 2, number(row.get("jitter_ms")), number(row.get("loss_pct")), number(row.get("rate_mbit"))
     spread = (f" {jitter:g}ms" + (" distribution normal" if row.get("distribution") == "normal" else "")) if jitter else ""
     lost = f" loss {loss:g}%" if loss else ""
@@ -137,7 +144,7 @@ def of_row(row: Mapping[str, str]) -> Condition:
         "forward": f"netem delay {delay:g}ms{spread}{lost} limit 100000",
         "reverse": f"netem delay {delay:g}ms{spread if row.get('jitter_on') == 'both' else ''} limit 100000",
     } | ({"kernel": row["kernel"]} if row.get("kernel") else {}), row["id"])  # fmt: skip
-    return Condition(row["id"], scenario)
+    return NamedScenario(row["id"], scenario)
 
 
 def _about(row: Mapping[str, str]) -> str:
@@ -154,21 +161,46 @@ def _about(row: Mapping[str, str]) -> str:
     return ", ".join(parts + ([f"app {app:g} MB/s"] if app else []))
 
 
-def read(source: str | Path) -> list[Condition]:
+def _shared_fields(row: Mapping[str, str]) -> dict[str, Any]:
+    """The fields of a scenario in which two groups of flows share a bottleneck."""
+    delay, loss, late = float(row["rtt_ms"]) / 2, float(row.get("loss_pct") or 0), float(row.get("second_at_s") or 0)
+    lost = f" loss {loss:g}%" if loss else ""
+    listener = {"listener": row["listener"]} if row.get("listener") else {}
+    first = {"cca": row["first"], "count": int(row.get("n_first") or 1), **listener}
+    second = {"cca": row["second"], "count": int(row.get("n_second") or 1), **({"start": f"{late:g}s"} if late else {}), **listener}
+    return {
+        "name": row["id"], "about": _shared_about(row), "duration": f"{float(row.get('duration_s') or SHARED_DURATION_S):g}s",
+        "forward": f"netem delay {delay:g}ms{lost} limit 100000", "bottleneck": row["bottleneck"], "reverse": f"netem delay {delay:g}ms limit 100000",
+        "flows": [first, second], "ecn": row.get("ecn") == "1",
+    } | ({"kernel": row["kernel"]} if row.get("kernel") else {})  # fmt: skip
+
+
+def _shared_about(row: Mapping[str, str]) -> str:
+    """One short line: both groups, and the path they share."""
+    rtt, rate, buffer = float(row["rtt_ms"]), float(row["rate_mbit"]), int(row["buffer_bytes"])
+    groups = [row[side] + ("" if (n := row.get(f"n_{side}") or "1") == "1" else f"×{n}") for side in ("first", "second")]
+    late = f" from {row['second_at_s']} s" if float(row.get("second_at_s") or 0) else ""
+    parts = [f"{groups[0]} and {groups[1]}{late}", f"{rtt:g} ms", f"{rate:g} Mbit/s, {buffer / (rate * rtt * 125):.2f} BDP"]
+    parts.append(row["queue"] + " ecn" * (row.get("ecn") == "1"))
+    return ", ".join(parts + ([f"loss {float(row['loss_pct']):g} %"] if float(row.get("loss_pct") or 0) else []))
+
+
+def read(source: str | Path) -> list[NamedScenario]:
     """The conditions of a `.csv` file, of a `.yaml` or `.toml` file (a list of scenarios, under `conditions` in TOML), or a gallery scenario."""
     file = Path(source)
     suffix = file.suffix.lower()
     if suffix == ".csv":
         return _distinct([_row(row, file, i) for i, row in enumerate(_rows(file), 2)], file)
     if suffix not in (".yaml", ".yml", ".toml"):
-        return [Condition(str(source), files.load(source))]
-    said = (files.read_toml if suffix == ".toml" else files.read_yaml)(_text(file), str(file))
-    listed = said.get("conditions") if isinstance(said, dict) and "conditions" in said else said if isinstance(said, list) else None
-    if listed is None:
-        return [Condition(file.stem, files.load(file))]
-    if not isinstance(listed, list) or not listed:
+        return [NamedScenario(str(source), files.load(source))]
+    content = (files.read_toml if suffix == ".toml" else files.read_yaml)(_text(file), str(file))
+    if isinstance(content, dict) and "conditions" in content:
+        content = content["conditions"]
+    elif not isinstance(content, list):
+        return [NamedScenario(file.stem, files.load(file))]
+    if not isinstance(content, list) or not content:
         refuse("conditions", f"{file} lists no scenario", "write a list of scenarios, each with an id")
-    return _distinct([_entry(entry, i, file) for i, entry in enumerate(listed)], file)
+    return _distinct([_entry(entry, i, file) for i, entry in enumerate(content)], file)
 
 
 def _text(file: Path) -> str:
@@ -181,72 +213,73 @@ def _text(file: Path) -> str:
 
 def _rows(file: Path) -> list[dict[str, str]]:
     rows = list(csv.DictReader(_text(file).splitlines()))
-    columns = shared.COLUMNS if rows and "first" in rows[0] else COLUMNS
-    needed = [c for c in columns if c in ("id", "cca", "first", "second", "rtt_ms", "rate_mbit", "buffer_bytes", "queue", "bottleneck")]
-    missing = [c for c in (needed if columns is shared.COLUMNS else ("id", "cca", "rtt_ms")) if not rows or c not in rows[0]]
+    is_shared = bool(rows) and "first" in rows[0]
+    columns, required = (SHARED_COLUMNS, SHARED_REQUIRED) if is_shared else (COLUMNS, REQUIRED)
+    missing = [c for c in required if not rows or c not in rows[0]]
     if missing:
         refuse("conditions", f"{file} has no column {missing[0]} or no row", f"write the columns {','.join(columns)}")
     return rows
 
 
-def _row(row: dict[str, str], file: Path, line: int) -> Condition:
+def _row(row: dict[str, str], file: Path, line: int) -> NamedScenario:
     try:
         return of_row(row)
     except (ValueError, TypeError) as e:
         raise ScenarioError(f"conditions: {file} line {line}: {e}; correct the number") from None
 
 
-def _entry(entry: object, place: int, file: Path) -> Condition:
+def _entry(entry: object, place: int, file: Path) -> NamedScenario:
     """One scenario of a list: its fields and an `id`, or a file's or gallery scenario's name."""
     if isinstance(entry, str):
-        return Condition(Path(entry).stem, files.load(entry))
+        return NamedScenario(Path(entry).stem, files.load(entry))
     if not isinstance(entry, dict):
         refuse("conditions", f"entry {place + 1} of {file} is {entry!r}", "write a scenario's fields or a gallery name")
     fields = dict(entry)
     name = str(fields.pop("id", fields.get("name", f"s{place:03d}")))
-    return Condition(name, Scenario.of({"name": name, **fields}, f"{file} entry {place + 1}"))
+    return NamedScenario(name, Scenario.of({"name": name, **fields}, f"{file} entry {place + 1}"))
 
 
-def _distinct(found: list[Condition], file: Path) -> list[Condition]:
+def _distinct(conditions: list[NamedScenario], file: Path) -> list[NamedScenario]:
+    """The same conditions; an id that is malformed or not unique is refused."""
     seen: set[str] = set()
-    for c in found:
+    for c in conditions:
         if not _ID.fullmatch(c.id):
             refuse("conditions", f"{c.id!r} in {file} is no id", "write letters, digits and . _ + - only")
         if c.id in seen:
             refuse("conditions", f"{file} has {c.id} twice", "give each condition its own id")
         seen.add(c.id)
-    return found
+    return conditions
 
 
-def write(conditions: Iterable[Condition], file: Path) -> None:
+def write(conditions: Iterable[NamedScenario], file: Path) -> None:
     """Writes conditions as YAML that :func:`read` reads back."""
     import yaml
 
-    listed = [{"id": c.id, **c.scenario.to_dict()} for c in conditions]
-    file.write_text(yaml.safe_dump(listed, sort_keys=False, allow_unicode=True, width=140), "utf-8")
+    entries = [{"id": c.id, **c.scenario.to_dict()} for c in conditions]
+    file.write_text(yaml.safe_dump(entries, sort_keys=False, allow_unicode=True, width=140), "utf-8")
 
 
-def chosen(conditions: Sequence[Condition], ccas: Sequence[str], *, paired: bool = False) -> list[Condition]:
+def chosen(conditions: Sequence[NamedScenario], ccas: Sequence[str], *, paired: bool = False) -> list[NamedScenario]:
     """Only the conditions under these congestion controls (none: all); `paired`: every path under every one of them."""
     if paired:
         return pairs(conditions, ccas)
-    kept = [c for c in conditions if not ccas or c.cca in ccas]
-    if not kept:
+    matching = [c for c in conditions if not ccas or c.cca in ccas]
+    if not matching:
         refuse("cca", f"no condition runs under {', '.join(ccas)}", "add --paired to run every path under each, or name others")
-    return kept
+    return matching
 
 
-def pairs(conditions: Sequence[Condition], ccas: Sequence[str]) -> list[Condition]:
+def pairs(conditions: Sequence[NamedScenario], ccas: Sequence[str]) -> list[NamedScenario]:
     """Every path, once, under each congestion control; ids become `ID-CCA`."""
     if len(ccas) < 2:
         refuse("paired", "ranks need at least two congestion controls", "write for example --cca cubic,bbr")
-    paths: dict[str, Condition] = {}
+    paths: dict[str, NamedScenario] = {}
     for c in conditions:
         paths.setdefault(c.path, c)
     return [_under(c, cca) for c in paths.values() for cca in ccas]
 
 
-def _under(c: Condition, cca: str) -> Condition:
+def _under(c: NamedScenario, cca: str) -> NamedScenario:
     scenario, name = c.scenario.with_cca(cca), f"{c.id}-{re.sub('[:=]', '.', cca)}"
     about = re.sub(rf"^{re.escape(c.cca)}(?=[×,])", cca, scenario.about)
     return replace(c, id=name, scenario=scenario.model_copy(update={"name": name, "about": about}))

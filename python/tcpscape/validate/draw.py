@@ -1,8 +1,14 @@
-"""Random conditions, the same number from every family and congestion control.
+"""Random conditions: paths, the same number from every family and congestion control; and bottlenecks that two groups of flows share.
 
-The numbers are drawn as in the reference set (tests/data/reference): RTT log-uniform in 8–250 ms; jitter 2–35 % of the RTT, normal or
+The numbers of a path are drawn as in the reference set (tests/data/reference): RTT log-uniform in 8–250 ms; jitter 2–35 % of the RTT, normal or
 uniform, on one or both directions; loss log-uniform in 0.025–4 %; a bottleneck log-uniform in 2–80 Mbit/s with a buffer of 0.25–4
 bandwidth-delay products; receive buffers, numbers of flows and application rates from short lists.
+
+Shared bottlenecks are drawn as in their reference set (shared_conditions.csv there): RTT log-uniform in 8–150 ms, a bottleneck log-uniform in
+4–60 Mbit/s with a buffer of 0.5–4 bandwidth-delay products (at least twelve full frames) in tbf, one or two flows a group, loss on the data in
+one condition of four, the second group from the start or from 5 s on. Queues take turns, those that can mark with and without ECN. Packet limits
+are the buffer in full frames; RED's thresholds are a sixth and a half of the buffer, its limit twice the buffer, its burst as tc's page advises:
+(2·min + max)/(3·avpkt).
 """
 
 from __future__ import annotations
@@ -12,12 +18,25 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tcpscape.controls.spelling import LINUX
 from tcpscape.errors import refuse
 from tcpscape.scenario.path import TBF_BURST
-from tcpscape.validate.conditions import BOTH, COLUMNS, FAMILIES, JITTER, LINK, LOSS, MIXED, Condition, of_row
+from tcpscape.validate.conditions import (
+    BOTH,
+    COLUMNS,
+    FAMILIES,
+    JITTER,
+    LINK,
+    LOSS,
+    MIXED,
+    SHARED_COLUMNS,
+    SHARED_DURATION_S,
+    NamedScenario,
+    of_row,
+)
 
-CCAS = ("cubic", "bbr", "reno")
-"""Congestion controls drawn when none is asked for."""
+CCAS, SHARED_CCAS = ("cubic", "bbr", "reno"), LINUX
+"""Congestion controls drawn where none are given: for paths, and for shared bottlenecks."""
 MOST = 100_000
 """Most conditions of one draw."""
 RTT_MS = (8.0, 250.0)
@@ -28,10 +47,22 @@ BUFFER_BDP = (0.25, 4.0)
 LEAST_BUFFER = TBF_BURST * 3 // 2
 """Bytes: six full frames, 9084."""
 
+RIVALS = ("bbr", "cubic")
+"""Two of three second groups use one of these."""
+QUEUES = ("bfifo", "pfifo", "red", "codel", "fq_codel", "pie", "fq_pie")
+FIFOS = ("bfifo", "pfifo")
+SHARED_RTT_MS, SHARED_RATE_MBIT, SHARED_BUFFER_BDP, SHARED_LOSS_PCT = (8.0, 150.0), (4.0, 60.0), (0.5, 4.0), (0.02, 1.0)
+LATE_S = 5
+"""Start of a second group that starts later, s."""
+FRAME = 1514
+"""Bytes of a full Ethernet frame, as queues count them."""
+LEAST_FRAMES, LEAST_MAX_FRAMES = 12, 9
+"""Frames of the smallest buffer, and of RED's smallest upper threshold."""
+
 
 @dataclass(frozen=True)
-class Draw:
-    """What to draw: how many, from which seed, under which congestion controls, how long each."""
+class PathDraw:
+    """A draw of paths: how many, from which seed, under which congestion controls, how long each."""
 
     n: int
     seed: int = 0
@@ -47,12 +78,12 @@ class Draw:
             refuse("random", f"{self.n} conditions", f"write 1 to {MOST}")
         return [self._row(i) for i in range(self.n)]
 
-    def conditions(self) -> list[Condition]:
+    def conditions(self) -> list[NamedScenario]:
         """The conditions."""
         return [of_row(row) for row in self.rows()]
 
     def _row(self, i: int) -> dict[str, str]:
-        """Condition `i`: its own stream of random numbers, so that nothing moves when others are added."""
+        """NamedScenario `i`: its own stream of random numbers, so that nothing moves when others are added."""
         rng = random.Random(f"{self.seed}|{i}")
         family, turn = FAMILIES[i % len(FAMILIES)], i // len(FAMILIES)
         cca = self.ccas[turn % len(self.ccas)]
@@ -63,6 +94,44 @@ class Draw:
         row |= {"loss_pct": f"{round(_log_uniform(rng, LOSS_PCT), 3):g}"} if "loss" in has else {}
         row |= _link(rng, rtt) if family in (LINK, MIXED) else _no_link(rng)
         return {k: row.get(k, "") for k in COLUMNS}
+
+
+@dataclass(frozen=True)
+class SharedDraw:
+    """A draw of bottlenecks that two groups of flows share: how many, from which seed, under which congestion controls."""
+
+    n: int
+    seed: int = 0
+    ccas: Sequence[str] = SHARED_CCAS
+    prefix: str = "s"
+    """Of the ids."""
+
+    def rows(self) -> list[dict[str, str]]:
+        """The conditions as CSV rows. The first n of a longer draw are those of a shorter one."""
+        if not 1 <= self.n <= MOST:
+            refuse("shared", f"{self.n} conditions", f"write 1 to {MOST}")
+        return [self._row(i) for i in range(self.n)]
+
+    def conditions(self) -> list[NamedScenario]:
+        """The conditions."""
+        return [of_row(row) for row in self.rows()]
+
+    def _row(self, i: int) -> dict[str, str]:
+        """Condition `i`: its own stream of random numbers, so that nothing moves when others are added."""
+        rng = random.Random(f"shared|{self.seed}|{i}")
+        queue, turn = QUEUES[i % len(QUEUES)], i // len(QUEUES)
+        ecn = queue not in FIFOS and (turn + QUEUES.index(queue)) % 2 == 0
+        rtt, rate = round(_log_uniform(rng, SHARED_RTT_MS), 1), round(_log_uniform(rng, SHARED_RATE_MBIT), 2)
+        buffer = max(LEAST_FRAMES * FRAME, int(rate * rtt * 125 * _log_uniform(rng, SHARED_BUFFER_BDP)))
+        first = self.ccas[i % len(self.ccas)]
+        rivals = [c for c in RIVALS if c in self.ccas] if rng.random() < 2 / 3 else []
+        n_first, n_second = rng.choice([(1, 1), (1, 1), (1, 2), (2, 1), (2, 2)])
+        values = (
+            f"{self.prefix}{i:03d}", first, rng.choice(rivals or self.ccas), n_first, n_second, f"{rtt:g}", f"{rate:g}", buffer, queue, int(ecn),
+            f"{round(_log_uniform(rng, SHARED_LOSS_PCT), 3):g}" if rng.random() < 1 / 4 else "0", rng.choice([0, LATE_S]), SHARED_DURATION_S,
+            shared_bottleneck(queue, rate, buffer, ecn=ecn),
+        )  # fmt: skip
+        return dict(zip(SHARED_COLUMNS, map(str, values), strict=True))
 
 
 def _impairments(family: str, turn: int) -> str:
@@ -95,3 +164,22 @@ def _link(rng: random.Random, rtt_ms: float) -> dict[str, str]:
 
 def _no_link(rng: random.Random) -> dict[str, str]:
     return {"rcvbuf": rng.choice(["131072", "262144", "262144", "524288"]), "flows": "1", "app_MBps": rng.choice(["0", "5", "10"])}
+
+
+def shared_bottleneck(queue: str, rate_mbit: float, buffer: int, *, ecn: bool) -> str:
+    """tbf with this queue in it, in tc's words."""
+    return f"tbf rate {rate_mbit:g}mbit burst {TBF_BURST} limit {buffer}; {_queue_words(queue, rate_mbit, buffer, ecn)}"
+
+
+def _queue_words(queue: str, rate_mbit: float, buffer: int, ecn: bool) -> str:
+    mark = " ecn" * ecn
+    if queue == "bfifo":
+        return f"bfifo limit {buffer}"
+    if queue == "red":
+        high = max(buffer // 2, LEAST_MAX_FRAMES * FRAME)
+        low, avpkt = high // 3, 1500
+        burst = (2 * low + high) // (3 * avpkt) + 1
+        return f"red limit {4 * high} min {low} max {high} avpkt {avpkt} burst {burst} bandwidth {rate_mbit:g}mbit probability 0.1{mark}"
+    if queue == "fq_codel" and not ecn:
+        mark = " noecn"  # its default is ecn
+    return f"{queue} limit {buffer // FRAME}{mark}"

@@ -70,7 +70,8 @@ class Parting:
 class Partings:
     """All quantities that part, the first one first."""
 
-    found: tuple[Parting, ...]
+    partings: tuple[Parting, ...]
+    """Differences that last."""
     differing: tuple[Parting, ...]
     """Where exact: the first sample of each quantity that differs at all, by however little."""
     exact: bool
@@ -82,40 +83,41 @@ class Partings:
     @property
     def first(self) -> Parting | None:
         """The first quantity to part, None where the bundles do not part beyond chance."""
-        return self.found[0] if self.found and self.chance <= SIGNIFICANT else None
+        return self.partings[0] if self.partings and self.chance <= SIGNIFICANT else None
 
     @property
     def stays(self) -> Parting | None:
         """The first quantity that parts for good, None for none."""
-        return next((p for p in self.found if p.lasting >= STAYS), None) if self.first else None
+        return next((p for p in self.partings if p.lasting >= STAYS), None) if self.first else None
 
     @property
     def text(self) -> str:
         """One sentence or two."""
         if self.exact:
-            said = ["Each engine gives one trace whatever the seed.", _when(self.differing, "differ"), _when(self.found, "part by more than 2 %")]
-        elif not self.found:
-            said = ["The bundles do not part lastingly."]
+            moments = [_when(self.differing, "differ"), _when(self.partings, "part by more than 2 %")]
+            sentences = ["Each engine gives one trace whatever the seed.", *moments]
+        elif not self.partings:
+            sentences = ["The bundles do not part lastingly."]
         elif not self.first:
-            said = [f"Not told apart: {100 * self.chance:.0f} % of relabelled seeds part as much.", _when(self.found, "seem to part")]
+            sentences = [f"Not told apart: {100 * self.chance:.0f} % of relabelled seeds part as much.", _when(self.partings, "seem to part")]
         else:
-            said = [_when(self.found, "part"), f"Relabelled seeds part as much in {100 * self.chance:.1f} % of cases."]
+            sentences = [_when(self.partings, "part"), f"Relabelled seeds part as much in {100 * self.chance:.1f} % of cases."]
         if self.stays and self.stays != self.first:
-            said.append(f"The first to stay apart: {self.stays.quantity.name} at {self.stays.t_s:.2f} s ({self.stays.values}).")
-        return " ".join(said)
+            sentences.append(f"The first to stay apart: {self.stays.quantity.name} at {self.stays.t_s:.2f} s ({self.stays.values}).")
+        return " ".join(sentences)
 
 
-def _when(found: Sequence[Parting], how: str) -> str:
+def _when(partings: Sequence[Parting], verb: str) -> str:
     """The sentence about the first moment."""
-    if not found:
-        return f"They never {how}."
-    first = found[0]
-    same = [p.quantity.name for p in found if p.t_s == first.t_s]
-    return f"They {how} at {first.t_s:.2f} s, first in {', '.join(same)} ({first.values})."
+    if not partings:
+        return f"They never {verb}."
+    first = partings[0]
+    same = [p.quantity.name for p in partings if p.t_s == first.t_s]
+    return f"They {verb} at {first.t_s:.2f} s, first in {', '.join(same)} ({first.values})."
 
 
 def part(a: Bundle, b: Bundle, skip: Sequence[str] = ()) -> Partings:
-    """When and in what the bundles part."""
+    """The moments at which the bundles part, and the quantities."""
     quantities = [q for q in QUANTITIES if q.column in a.values and q.column in b.values and q.column not in skip]
     n = min(len(a.t_s), len(b.t_s))
     step = float(a.t_s[1] - a.t_s[0]) if n > 1 else 1.0
@@ -128,30 +130,30 @@ def part(a: Bundle, b: Bundle, skip: Sequence[str] = ()) -> Partings:
     labels = labellings(*seeds)
     apart = {q.column: _apart(q, a.values[q.column][:, :n], b.values[q.column][:, :n], labels) for q in quantities}
     longest = np.max([flags.sum(axis=1) for flags in apart.values()], axis=0)
-    found = [_first_lasting(q, a, b, apart[q.column][0], window) for q in quantities]
-    return Partings(_sorted(found), (), False, float(np.mean(longest >= longest[0])), seeds)
+    lasting = [_first_lasting(q, a, b, apart[q.column][0], window) for q in quantities]
+    return Partings(_sorted(lasting), (), False, float(np.mean(longest >= longest[0])), seeds)
 
 
 def labellings(n: int, m: int) -> Flags:
     """Which of the n + m seeds are called A's: first as it is, then all other ways or `LABELLINGS` of them, drawn.
 
-    Of two ways that only swap the names one is left out: what is asked is how far the groups are apart, not which is above.
+    Of two ways that only swap the names one is left out: what counts is how far the groups are apart, not which is above.
     """
     ways = math.comb(n + m, n) // (2 if n == m else 1)
     if ways <= LABELLINGS:
-        chosen = [set(way) for way in itertools.combinations(range(n + m), n) if n != m or 0 in way]
+        labelled = [set(way) for way in itertools.combinations(range(n + m), n) if n != m or 0 in way]
     else:
         rng = np.random.default_rng(n * 1000 + m)
         drawn = {tuple(range(n)): None}
         while len(drawn) < LABELLINGS:
             way = set(rng.permutation(n + m)[:n].tolist())
             drawn[tuple(sorted(way if n != m or 0 in way else set(range(n + m)) - way))] = None
-        chosen = [set(way) for way in drawn]
-    return np.array([[i in way for i in range(n + m)] for way in chosen])
+        labelled = [set(way) for way in drawn]
+    return np.array([[i in way for i in range(n + m)] for way in labelled])
 
 
-def _sorted(found: Sequence[Parting | None]) -> tuple[Parting, ...]:
-    return tuple(sorted((p for p in found if p), key=lambda p: p.t_s))
+def _sorted(partings: Sequence[Parting | None]) -> tuple[Parting, ...]:
+    return tuple(sorted((p for p in partings if p), key=lambda p: p.t_s))
 
 
 def _shifted(values: Floats, by: int) -> Floats:

@@ -1,4 +1,4 @@
-"""Do two sides rank congestion controls alike? On paths that several of them ran on."""
+"""Whether two sides rank congestion controls alike, on the paths that several of them ran on."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from tcpscape.stats.estimate import CONFIDENCE
-from tcpscape.validate.compare import TINY_MBPS, Comparison, groups, medians, share
-from tcpscape.validate.measured import Runs
+from tcpscape.validate.compare import TINY_MBPS, Divergence, groups, medians, share
+from tcpscape.validate.runs import Runs
 
 RESAMPLES = 1000
 TIE = 0.02
@@ -54,12 +54,12 @@ class Ranks:
         return {k: None if isinstance(v, float) and math.isnan(v) else v for k, v in asdict(self).items()}
 
 
-def ranks(comparisons: Sequence[Comparison]) -> Ranks | None:
+def ranks(divergences: Sequence[Divergence]) -> Ranks | None:
     """The agreement; None where no path ran under two congestion controls."""
-    paths = [g for g in groups(comparisons, lambda c: c.path).values() if len({c.condition.cca for c in g}) > 1]
+    paths = [g for g in groups(divergences, lambda c: c.path).values() if len({c.condition.cca for c in g}) > 1]
     if not paths:
         return None
-    pairs = [(_verdict(x.a, y.a), _verdict(x.b, y.b)) for g in paths for x, y in itertools.combinations(g, 2)]
+    pairs = [(_winner(x.a, y.a), _winner(x.b, y.b)) for g in paths for x, y in itertools.combinations(g, 2)]
     orders = [_orders(g) for g in paths if len(g) >= LEAST_FOR_ORDER]
     decided = [(a, b) for a, b in pairs if b.decided]
     return Ranks(
@@ -71,8 +71,8 @@ def ranks(comparisons: Sequence[Comparison]) -> Ranks | None:
 
 
 @dataclass(frozen=True)
-class _Verdict:
-    """Who of two wins on one side."""
+class _Winner:
+    """The winner of two congestion controls on one side."""
 
     sign: int
     """1 the first, -1 the second, 0 equal."""
@@ -85,15 +85,15 @@ class _Verdict:
         return 0 if self.tie else self.sign
 
 
-def _verdict(x: Runs, y: Runs) -> _Verdict:
+def _winner(x: Runs, y: Runs) -> _Winner:
     """By the medians, and whether it is beyond the scatter."""
     draws = medians(x.goodput, len(x), RESAMPLES, 5) - medians(y.goodput, len(y), RESAMPLES, 6)
     value = float(np.log(max(np.median(x.goodput), TINY_MBPS)) - np.log(max(np.median(y.goodput), TINY_MBPS)))
     low, high = np.quantile(draws, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
-    return _Verdict(int(np.sign(value)), abs(value) <= TIE, bool(low > TIE or high < -TIE) and min(len(x), len(y)) > 1)
+    return _Winner(int(np.sign(value)), abs(value) <= TIE, bool(low > TIE or high < -TIE) and min(len(x), len(y)) > 1)
 
 
-def _medians(group: Sequence[Comparison], side: int) -> list[float]:
+def _medians(group: Sequence[Divergence], side: int) -> list[float]:
     """Median goodputs on A (0) or B (1)."""
     return [float(np.median((c.b if side else c.a).goodput)) for c in group]
 
@@ -103,20 +103,20 @@ def _best_alike(a: Sequence[float], b: Sequence[float]) -> bool:
     return b[int(np.argmax(a))] >= NEAR_BEST * max(b)
 
 
-def _chance(group: Sequence[Comparison]) -> float:
-    """How often the best agree where both sides are drawn from B's runs, smoothed as in :attr:`Comparison.chance`."""
+def _chance(group: Sequence[Divergence]) -> float:
+    """The share of draws in which the best agree where both sides are drawn from B's runs, smoothed as in :attr:`Divergence.chance`."""
     if min(len(c.b) for c in group) < 2:
         return math.nan
 
-    def drawn(n: int, seed: int) -> list[list[float]]:
+    def draw(n: int, seed: int) -> list[list[float]]:
         sets = [medians(c.b.goodput, n, CHANCES, seed + i, c.smoothing) for i, c in enumerate(group)]
-        return [list(map(float, one)) for one in np.exp(np.array(sets)).T]
+        return [list(map(float, goodputs)) for goodputs in np.exp(np.array(sets)).T]
 
-    pairs = zip(drawn(len(group[0].a), 7), drawn(len(group[0].b), 1007), strict=True)
+    pairs = zip(draw(len(group[0].a), 7), draw(len(group[0].b), 1007), strict=True)
     return share(_best_alike(a, b) for a, b in pairs)
 
 
-def _orders(group: Sequence[Comparison]) -> tuple[float, float]:
+def _orders(group: Sequence[Divergence]) -> tuple[float, float]:
     from scipy.stats import kendalltau, spearmanr
 
     a, b = [float(np.median(c.a.goodput)) for c in group], [float(np.median(c.b.goodput)) for c in group]

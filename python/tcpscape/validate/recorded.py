@@ -14,46 +14,46 @@ from pathlib import Path
 
 from tcpscape.errors import StoreError, refuse
 from tcpscape.validate import conditions
-from tcpscape.validate.conditions import Condition
-from tcpscape.validate.measured import COUNTERS, Measured, Runs
+from tcpscape.validate.conditions import NamedScenario
+from tcpscape.validate.runs import COUNTERS, Runs, TrialNumbers
 
 COLUMNS = ("id", "side", "seed", "goodput_mbps", "mean_rtt_ms", "min_rtt_ms")
 """Columns of `results.csv` before the counters; `parts_mbps`, each group's goodput, is the last where several share a path."""
 OTHER_NAMES = {"dsacks": "dsack_dups", "delivered_ce": "ce_delivered"}
-"""What the older files call a counter."""
+"""Names of counters in older files."""
 
 
 @dataclass(frozen=True)
-class Recorded:
+class RecordedSet:
     """A set of conditions with results."""
 
     name: str
-    conditions: list[Condition]
+    conditions: list[NamedScenario]
     runs: dict[str, Runs]
     """By the condition's id."""
 
 
-def load(where: str | Path) -> Recorded:
+def load(where: str | Path) -> RecordedSet:
     """The set at a stem or in a directory."""
     place = Path(where)
     if place.is_dir():
-        said, results, name = place / "conditions.yaml", place / "results.csv", place.resolve().name
+        listing, results, name = place / "conditions.yaml", place / "results.csv", place.resolve().name
     else:
         stem = place.with_name(place.name.removesuffix("_conditions.csv").removesuffix("_results.csv"))
-        said, results, name = stem.with_name(f"{stem.name}_conditions.csv"), stem.with_name(f"{stem.name}_results.csv"), stem.name
-        said = said if said.exists() else said.with_suffix(".yaml")
-    for file in (said, results):
+        listing, results, name = stem.with_name(f"{stem.name}_conditions.csv"), stem.with_name(f"{stem.name}_results.csv"), stem.name
+        listing = listing if listing.exists() else listing.with_suffix(".yaml")
+    for file in (listing, results):
         if not file.exists():
             refuse("against", f"there is no {file}", "name STEM with STEM_conditions.csv and STEM_results.csv, or a directory of validate")
     runs = read_results(results)
-    known = [c for c in conditions.read(said) if c.id in runs]
-    if not known:
-        refuse("against", f"{results} has no result of a condition of {said}", "name files that belong together")
-    return Recorded(name, known, runs)
+    with_results = [c for c in conditions.read(listing) if c.id in runs]
+    if not with_results:
+        refuse("against", f"{results} has no result of a condition of {listing}", "name files that belong together")
+    return RecordedSet(name, with_results, runs)
 
 
 def read_results(file: Path) -> dict[str, Runs]:
-    """Recorded runs by condition. Where the file tells sides apart, those of side `b`; rows without a goodput are left out.
+    """RecordedSet runs by condition. Where the file tells sides apart, those of side `b`; rows without a goodput are left out.
 
     Mean RTTs may come from a file beside it (`X_rtt.csv` for `X_results.csv`), measured in runs of their own.
     """
@@ -61,7 +61,7 @@ def read_results(file: Path) -> dict[str, Runs]:
     aside = file.with_name(file.name.replace("_results", "_rtt"))
     single = {r["id"] for r in rows if r.get("flows", "1") == "1"}
     rtts = [r for r in _rows(aside) if r.get("goodput_mbps") and r["id"] in single] if aside != file and aside.exists() else []
-    by_id: dict[str, list[Measured]] = {}
+    by_id: dict[str, list[TrialNumbers]] = {}
     try:
         for r in rows:
             by_id.setdefault(r["id"], []).append(_measured(r))
@@ -70,7 +70,7 @@ def read_results(file: Path) -> dict[str, Runs]:
             measured_apart.setdefault(r["id"], []).append(_mean_rtt(r))
     except (KeyError, ValueError) as e:
         raise StoreError(f"against: {file}: {e}; correct the file") from None
-    return {id: Runs(tuple(_with_rtts(some, measured_apart.get(id, [])))) for id, some in by_id.items()}
+    return {id: Runs(tuple(_with_rtts(trials, measured_apart.get(id, [])))) for id, trials in by_id.items()}
 
 
 def _rows(file: Path) -> list[dict[str, str]]:
@@ -101,17 +101,17 @@ def _mean_rtt(row: Mapping[str, str]) -> float:
     return _cell(row, "mean_rtt_ms")
 
 
-def _measured(row: Mapping[str, str]) -> Measured:
+def _measured(row: Mapping[str, str]) -> TrialNumbers:
     counters = {name: _cell(row, name if row.get(name) else OTHER_NAMES.get(name, name)) for name in COUNTERS}
     counters |= {k: _cell(row, k) for k in row if k == "max_rwnd" or k.startswith("limited_by_")}
     least = _cell(row, "min_rtt_us", 1e-3) if "min_rtt_us" in row else _cell(row, "min_rtt_ms")
-    known = {k: v for k, v in counters.items() if not math.isnan(v)}
+    known_counters = {k: v for k, v in counters.items() if not math.isnan(v)}
     seed = int(row.get("seed") or row.get("repeat") or 0)
     parts = tuple(map(float, row["parts_mbps"].split(";"))) if row.get("parts_mbps") else ()
-    return Measured(_cell(row, "goodput_mbps"), counters["retransmits"], _mean_rtt(row), least, known, parts, seed)
+    return TrialNumbers(_cell(row, "goodput_mbps"), counters["retransmits"], _mean_rtt(row), least, known_counters, parts, seed)
 
 
-def _with_rtts(trials: Sequence[Measured], rtts: Sequence[float]) -> list[Measured]:
+def _with_rtts(trials: Sequence[TrialNumbers], rtts: Sequence[float]) -> list[TrialNumbers]:
     """The trials, and where they know no mean RTT those of other runs beside them."""
     if not rtts or not all(math.isnan(t.mean_rtt_ms) for t in trials):
         return list(trials)

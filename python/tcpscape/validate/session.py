@@ -1,4 +1,4 @@
-"""From what a user asks to a request: which conditions, which two sides, how many seeds."""
+"""From a user's options to a plan: the conditions, the two sides, the numbers of seeds; and the files of a validation's directory."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from typing import Any
 from tcpscape.engines import REGISTRY
 from tcpscape.errors import StoreError, refuse
 from tcpscape.scenario.scenario import Scenario
-from tcpscape.validate import conditions, recorded, shared, sides
-from tcpscape.validate.conditions import Condition
-from tcpscape.validate.draw import CCAS, Draw
-from tcpscape.validate.rounds import MOST_SEEDS, Request
+from tcpscape.validate import conditions, recorded, sides
+from tcpscape.validate.conditions import NamedScenario
+from tcpscape.validate.draw import CCAS, SHARED_CCAS, PathDraw, SharedDraw
+from tcpscape.validate.rounds import MOST_SEEDS, ValidationPlan
 
 ENGINES = ("model", "virtual")
-"""Compared when nothing else is asked for: ours, and the referee."""
+"""Engines that are compared where none is given: ours, and the reference."""
 SEEDS = "3"
 ALL = "all"
 """Instead of names of congestion controls: all that both engines have."""
@@ -27,8 +27,8 @@ CONDITIONS, RESULTS, NUMBERS, SUMMARY, REPORT = "conditions.yaml", "results.csv"
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What the command line says."""
+class ValidationOptions:
+    """The options of `tcpscape validate`."""
 
     out: Path
     engines: Sequence[str] = ()
@@ -47,47 +47,48 @@ class Asked:
 
 @dataclass(frozen=True)
 class Session:
-    """A request with where its conditions are from, in words."""
+    """A plan, and what is needed to describe and to repeat it."""
 
-    request: Request
+    plan: ValidationPlan
     source: str
-    specs: tuple[str, ...]
-    """The engines as asked for; one where the other side is recorded."""
+    """Origin of the conditions, in words."""
+    engines: tuple[str, ...]
+    """The engines as given; one where the other side is recorded."""
     against: str | None
 
 
-def prepare(asked: Asked) -> Session:
-    """The request, everything checked that can be checked before anything runs."""
-    record = recorded.load(asked.against) if asked.against else None
-    specs = engine_specs(asked.engines, recorded=record is not None)
-    a = sides.make(specs[0], asked.jobs, asked.out)
-    b = sides.RecordedSide(record) if record else sides.make(specs[1], asked.jobs, asked.out)
-    if tuple(asked.ccas) == (ALL,):
-        asked = replace(asked, ccas=_everyone(a, b))
-    found, source = _conditions(asked, record)
-    if asked.precision is not None and not 0 < asked.precision <= 10:
-        refuse("precision", f"{asked.precision:g} is no half width of an ln ratio", "write for example 0.05")
-    request = Request(found, a, b, seeds_of(asked.seeds), asked.precision, asked.most)
-    return Session(request, source, specs, asked.against)
+def prepare(options: ValidationOptions) -> Session:
+    """The plan; everything that can be checked before a run is checked."""
+    record = recorded.load(options.against) if options.against else None
+    specs = engine_specs(options.engines, recorded=record is not None)
+    a = sides.make(specs[0], options.jobs, options.out)
+    b = sides.RecordedSide(record) if record else sides.make(specs[1], options.jobs, options.out)
+    if tuple(options.ccas) == (ALL,):
+        options = replace(options, ccas=_ccas_of_both(a, b))
+    selected, source = _conditions(options, record)
+    if options.precision is not None and not 0 < options.precision <= 10:
+        refuse("precision", f"{options.precision:g} is no half width of an ln ratio", "write for example 0.05")
+    plan = ValidationPlan(selected, a, b, seeds_of(options.seeds), options.precision, options.most)
+    return Session(plan, source, specs, options.against)
 
 
-def _everyone(a: sides.EngineSide, b: sides.Side) -> tuple[str, ...]:
+def _ccas_of_both(a: sides.EngineSide, b: sides.Side) -> tuple[str, ...]:
     """The congestion controls that both sides have, of those that the model knows."""
     names = REGISTRY["model"]().ccas()
     plain = Scenario.of({"forward": "netem delay 10ms"})
     engines = [side for side in (a, b) if isinstance(side, sides.EngineSide)]
-    return tuple(n for n in names if not any(side.refuses(Condition(n, plain.with_cca(n))) for side in engines))
+    return tuple(n for n in names if not any(side.refuses(NamedScenario(n, plain.with_cca(n))) for side in engines))
 
 
-def engine_specs(said: Sequence[str], *, recorded: bool) -> tuple[str, ...]:
-    """The engines: two, or one beside recorded results; the defaults fill what is not said."""
+def engine_specs(names: Sequence[str], *, recorded: bool) -> tuple[str, ...]:
+    """The engines: two, or one beside recorded results; defaults take the place of those that are not given."""
     if recorded:
-        if len(said) > 1:
-            refuse("engine", f"{len(said)} engines against recorded results", "name one")
-        return tuple(said) or ENGINES[:1]
-    if len(said) > 2:
-        refuse("engine", f"{len(said)} engines", "name two")
-    specs = tuple(said) if len(said) == 2 else (said[0], ENGINES[1]) if said else ENGINES
+        if len(names) > 1:
+            refuse("engine", f"{len(names)} engines against recorded results", "name one")
+        return tuple(names) or ENGINES[:1]
+    if len(names) > 2:
+        refuse("engine", f"{len(names)} engines", "name two")
+    specs = tuple(names) if len(names) == 2 else (names[0], ENGINES[1]) if names else ENGINES
     if specs[0] == specs[1]:
         refuse("engine", f"{specs[0]} is compared with itself", "name two engines, for example --engine model --engine model:6.12")
     return specs
@@ -95,60 +96,70 @@ def engine_specs(said: Sequence[str], *, recorded: bool) -> tuple[str, ...]:
 
 def seeds_of(text: str) -> tuple[int, int]:
     """`3` seeds on both sides, `20/3` on the first and on the second."""
-    found = re.fullmatch(r"\s*(\d{1,6})\s*(?:/\s*(\d{1,6})\s*)?", text)
-    if not found or 0 in (pair := (int(found.group(1)), int(found.group(2) or found.group(1)))):
+    match = re.fullmatch(r"\s*(\d{1,6})\s*(?:/\s*(\d{1,6})\s*)?", text)
+    if not match or 0 in (pair := (int(match.group(1)), int(match.group(2) or match.group(1)))):
         refuse("seeds", f"{text!r} is no number of seeds", "write 3, or 20/3 for 20 of the first engine and 3 of the second")
     return pair
 
 
-def _conditions(asked: Asked, record: recorded.Recorded | None) -> tuple[list[Condition], str]:
-    """The conditions and where they are from."""
-    if sum(x is not None for x in (asked.conditions, asked.random, asked.shared)) > 1:
-        refuse("random" if asked.random is not None else "shared", "the conditions are named already", "name one of --conditions, --random, --shared")
-    if asked.shared is not None:
-        return _drawn_shared(asked, asked.shared)
-    if asked.random is not None:
-        return _drawn(asked)
-    if asked.conditions:
-        found, source = conditions.read(asked.conditions), asked.conditions
+def _conditions(options: ValidationOptions, record: recorded.RecordedSet | None) -> tuple[list[NamedScenario], str]:
+    """The conditions, and their origin in words."""
+    if sum(x is not None for x in (options.conditions, options.random, options.shared)) > 1:
+        field = "random" if options.random is not None else "shared"
+        refuse(field, "the conditions are named already", "name one of --conditions, --random, --shared")
+    if options.shared is not None:
+        return _drawn_shared(options, options.shared)
+    if options.random is not None:
+        return _drawn(options)
+    if options.conditions:
+        listed, source = conditions.read(options.conditions), options.conditions
     elif record:
-        found, source = record.conditions, f"{record.name}, recorded"
-    elif (kept := asked.out / CONDITIONS).exists():
-        found, source = conditions.read(kept), str(kept)
+        listed, source = record.conditions, f"{record.name}, recorded"
+    elif (file := options.out / CONDITIONS).exists():
+        listed, source = conditions.read(file), str(file)
     else:
         refuse("conditions", "none given", "write --random 60 --seed 1, --shared 40, --conditions FILE or --against RECORD")
-    return conditions.chosen(found, asked.ccas, paired=asked.paired), source
+    return conditions.chosen(listed, options.ccas, paired=options.paired), source
 
 
-def _drawn(asked: Asked) -> tuple[list[Condition], str]:
-    draw = Draw(asked.random or 0, asked.seed, tuple(asked.ccas) or CCAS)
-    found = (replace(draw, ccas=draw.ccas[:1]) if asked.paired else draw).conditions()
-    source = f"{draw.n} {'paths' if asked.paired else 'conditions'} drawn at random (seed {asked.seed})"
-    return (conditions.pairs(found, draw.ccas) if asked.paired else found), source
+def _drawn(options: ValidationOptions) -> tuple[list[NamedScenario], str]:
+    draw = PathDraw(options.random or 0, options.seed, tuple(options.ccas) or CCAS)
+    drawn = (replace(draw, ccas=draw.ccas[:1]) if options.paired else draw).conditions()
+    source = f"{draw.n} {'paths' if options.paired else 'conditions'} drawn at random (seed {options.seed})"
+    return (conditions.pairs(drawn, draw.ccas) if options.paired else drawn), source
 
 
-def _drawn_shared(asked: Asked, n: int) -> tuple[list[Condition], str]:
-    if asked.paired:
+def _drawn_shared(options: ValidationOptions, n: int) -> tuple[list[NamedScenario], str]:
+    if options.paired:
         refuse("paired", "shared bottlenecks have two congestion controls already", "leave it out, or use --random")
-    rows = shared.Draw(n, asked.seed, tuple(asked.ccas) or shared.CCAS).rows()
-    return [conditions.of_row(row) for row in rows], f"{n} shared bottlenecks drawn at random (seed {asked.seed})"
+    draw = SharedDraw(n, options.seed, tuple(options.ccas) or SHARED_CCAS)
+    return draw.conditions(), f"{n} shared bottlenecks drawn at random (seed {options.seed})"
 
 
-def resume(out: Path, id: str, asked: Asked) -> Session:
-    """The session that wrote `out`, for one of its conditions and the runs that it has had."""
-    said = _summary(out)
-    found = [c for c in conditions.read(out / CONDITIONS) if c.id == id]
-    if not found:
+def resume(out: Path, id: str, options: ValidationOptions) -> Session:
+    """The session that wrote `out`, for one of its conditions with as many runs as it had."""
+    summary = _summary(out)
+    matching = [c for c in conditions.read(out / CONDITIONS) if c.id == id]
+    if not matching:
         refuse("explain", f"there is no condition {id!r} in {out / CONDITIONS}", "choose an id of conditions.csv")
-    with_engines = replace(asked, engines=asked.engines or said["engines"], against=asked.against or said["against"])
+    with_engines = replace(options, engines=options.engines or summary["engines"], against=options.against or summary["against"])
     session = prepare(replace(with_engines, conditions=str(out / CONDITIONS), random=None, shared=None, ccas=(), paired=False, precision=None))
-    runs = next((tuple(c["runs"]) for c in said["conditions"] if c["id"] == id), session.request.seeds)
-    return replace(session, request=replace(session.request, conditions=found, seeds=runs))
+    runs = next((tuple(c["runs"]) for c in summary["conditions"] if c["id"] == id), session.plan.seeds)
+    return replace(session, plan=replace(session.plan, conditions=matching, seeds=runs))
+
+
+def keep_conditions(out: Path, listed: Sequence[NamedScenario]) -> None:
+    """Writes the conditions into the validation's directory, so that it can be resumed and its conditions looked into."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        conditions.write(listed, out / CONDITIONS)
+    except OSError as e:
+        raise StoreError(f"out: cannot write to {out}: {e.strerror}; choose another directory") from None
 
 
 def _summary(out: Path) -> dict[str, Any]:
     try:
-        said: dict[str, Any] = json.loads((out / SUMMARY).read_text("utf-8"))
+        summary: dict[str, Any] = json.loads((out / SUMMARY).read_text("utf-8"))
     except (OSError, ValueError) as e:
         raise StoreError(f"out: {out / SUMMARY} cannot be read ({e}); validate with --out {out} first") from None
-    return said
+    return summary

@@ -16,9 +16,9 @@ from tcpscape.errors import TcpscapeError, refuse
 from tcpscape.scenario.scenario import Kernel, Scenario
 from tcpscape.store.results import Store
 from tcpscape.trial import Trial
-from tcpscape.validate.conditions import Condition
-from tcpscape.validate.measured import Measured, Runs
-from tcpscape.validate.recorded import Recorded
+from tcpscape.validate.conditions import NamedScenario
+from tcpscape.validate.recorded import RecordedSet
+from tcpscape.validate.runs import Runs, TrialNumbers
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,11 +34,11 @@ TRACES = "traces"
 """Directory of the trials with samples, in that of the validation."""
 
 Say = Callable[[str], Progress | None]
-"""Called with what is about to be done; gives the function to be told of the progress, or None."""
+"""Called with a line about the next step; returns the function that takes its progress, or None."""
 
 
 class Smoothed(Engine):
-    """An engine whose trials say the mean of the smoothed RTT, sampled every 10 ms: what every engine can give, so what can be compared."""
+    """An engine whose trials report the mean of the smoothed RTT, sampled every 10 ms: every engine can report it, so it can be compared."""
 
     def __init__(self, inner: Engine) -> None:
         self.inner = inner
@@ -55,8 +55,8 @@ class Smoothed(Engine):
 
     def run(self, scenario: Scenario, seeds: Sequence[int], *, threads: int = 1, capture: Capture = Capture()) -> list[Trial]:
         """The engine's trials with another mean RTT; samples are kept where they were asked for."""
-        got = self.inner.run(scenario, seeds, threads=threads, capture=replace(capture, samples_ns=capture.samples_ns or SAMPLE_NS))
-        return [self._smoothed(trial, scenario, keep=capture.samples_ns > 0) for trial in got]
+        trials = self.inner.run(scenario, seeds, threads=threads, capture=replace(capture, samples_ns=capture.samples_ns or SAMPLE_NS))
+        return [self._smoothed(trial, scenario, keep=capture.samples_ns > 0) for trial in trials]
 
     def stop(self) -> None:
         """Ends the engine's trials."""
@@ -79,30 +79,30 @@ def mean_srtt_ms(samples: pl.DataFrame | None) -> Mapping[int, float]:
 
 
 class Side(ABC):
-    """One side: what it is called, what it refuses, and its runs."""
+    """One side of a validation: its label, the conditions that it refuses, and its runs."""
 
     label: str
 
     @property
     @abstractmethod
     def version(self) -> str:
-        """What exactly ran."""
+        """The version of what ran."""
 
     @abstractmethod
-    def refuses(self, condition: Condition) -> str | None:
+    def refuses(self, condition: NamedScenario) -> str | None:
         """Why it cannot run a condition; None where it can."""
 
     @abstractmethod
-    def measure(self, work: Sequence[tuple[Condition, int]], progress: Progress | None = None) -> list[Runs]:
+    def measure(self, work: Sequence[tuple[NamedScenario, int]], progress: Progress | None = None) -> list[Runs]:
         """The runs of each condition with so many seeds (recorded results: those there are)."""
 
     @property
     def endless(self) -> bool:
-        """Whether more runs can be had."""
+        """Whether further runs are possible."""
         return True
 
-    def traces(self, condition: Condition, seeds: Sequence[int], progress: Progress | None = None) -> list[Trial]:
-        """Trials with samples every 10 ms; none where there are no traces to have."""
+    def traces(self, condition: NamedScenario, seeds: Sequence[int], progress: Progress | None = None) -> list[Trial]:
+        """Trials with samples every 10 ms; empty where a side has no traces."""
         return []
 
 
@@ -120,29 +120,29 @@ class EngineSide(Side):
 
     @property
     def version(self) -> str:
-        """The engine's, with the kernel that was asked for."""
+        """The engine's, with the kernel that replaces the conditions' own."""
         return self.engine.version + (f", kernel {self.kernel.profile}" if self.kernel else "")
 
-    def scenario(self, condition: Condition) -> Scenario:
-        """What is run for a condition."""
+    def scenario(self, condition: NamedScenario) -> Scenario:
+        """The scenario that is run for a condition."""
         return condition.scenario.model_copy(update={"kernel": self.kernel}) if self.kernel else condition.scenario
 
-    def refuses(self, condition: Condition) -> str | None:
-        """The engine's own word."""
+    def refuses(self, condition: NamedScenario) -> str | None:
+        """The engine's refusal; None where it can run the condition."""
         try:
             self.engine.check(self.scenario(condition))
         except TcpscapeError as e:
             return str(e)
         return None
 
-    def measure(self, work: Sequence[tuple[Condition, int]], progress: Progress | None = None) -> list[Runs]:
-        """Runs what is not kept already."""
+    def measure(self, work: Sequence[tuple[NamedScenario, int]], progress: Progress | None = None) -> list[Runs]:
+        """Runs what the store does not hold already."""
         runner = Runner(self.engine, self.jobs, store=self.store, progress=progress)
-        got = runner.run_all([(self.scenario(c), range(n)) for c, n in work])
+        trials_by_condition = runner.run_all([(self.scenario(c), range(n)) for c, n in work])
         counts = [[f.count for f in c.scenario.flows] for c, _ in work]
-        return [Runs(tuple(Measured.of(t, n) for t in trials)) for trials, n in zip(got, counts, strict=True)]
+        return [Runs(tuple(TrialNumbers.of(t, n) for t in trials)) for trials, n in zip(trials_by_condition, counts, strict=True)]
 
-    def traces(self, condition: Condition, seeds: Sequence[int], progress: Progress | None = None) -> list[Trial]:
+    def traces(self, condition: NamedScenario, seeds: Sequence[int], progress: Progress | None = None) -> list[Trial]:
         """The same trials again, with samples."""
         runner = Runner(self.engine, self.jobs, Capture(samples_ns=SAMPLE_NS), self.traced, progress)
         return runner.run(self.scenario(condition), seeds)
@@ -150,9 +150,9 @@ class EngineSide(Side):
 
 @dataclass
 class RecordedSide(Side):
-    """Recorded results: nothing runs."""
+    """RecordedSet results: nothing runs."""
 
-    record: Recorded
+    record: RecordedSet
     label: str = "recorded"
 
     @property
@@ -165,11 +165,11 @@ class RecordedSide(Side):
         """There are no more than were recorded."""
         return False
 
-    def refuses(self, condition: Condition) -> str | None:
+    def refuses(self, condition: NamedScenario) -> str | None:
         """Conditions that it has no results of."""
         return None if condition.id in self.record.runs else f"against: {self.record.name} has no results of {condition.id}; record it"
 
-    def measure(self, work: Sequence[tuple[Condition, int]], progress: Progress | None = None) -> list[Runs]:
+    def measure(self, work: Sequence[tuple[NamedScenario, int]], progress: Progress | None = None) -> list[Runs]:
         """All that was recorded."""
         return [self.record.runs[c.id] for c, _ in work]
 

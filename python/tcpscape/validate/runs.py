@@ -1,4 +1,4 @@
-"""What one trial gave, from whatever source: an engine's trial or a row of recorded results. Unknown numbers are NaN or left out."""
+"""The numbers of a trial that a validation compares, from an engine's trial or a row of recorded results. Unknown numbers are NaN or left out."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ COUNTERS = (
 
 
 @dataclass(frozen=True)
-class Measured:
+class TrialNumbers:
     """The numbers of one trial that are compared."""
 
     goodput: float
@@ -37,7 +37,7 @@ class Measured:
     caveats: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, trial: Trial, counts: Sequence[int] = ()) -> Measured:
+    def of(cls, trial: Trial, counts: Sequence[int] = ()) -> TrialNumbers:
         """From an engine's trial; `counts`: the flows of each group."""
         least = [f.min_rtt_ms for f in trial.flows if f.min_rtt_ms]
         return cls(
@@ -53,23 +53,23 @@ def _parts(goodputs: Sequence[float], counts: Sequence[int]) -> tuple[float, ...
 
 
 def _counters(flows: Sequence[FlowResult]) -> dict[str, float]:
-    out: dict[str, float] = {}
+    counters: dict[str, float] = {}
     for name in COUNTERS:
-        known = [getattr(f, name) for f in flows]
-        if all(v is not None for v in known):
-            out[name] = float(sum(known))
+        values = [getattr(f, name) for f in flows]
+        if all(v is not None for v in values):
+            counters[name] = float(sum(values))
     windows = [f.max_rwnd for f in flows if f.max_rwnd is not None]
-    out |= {"max_rwnd": float(max(windows))} if windows else {}
+    counters |= {"max_rwnd": float(max(windows))} if windows else {}
     for cause in sorted({c for f in flows for c in f.limited_by}):
-        out[f"limited_by_{cause}"] = sum(f.limited_by.get(cause, 0.0) for f in flows) / len(flows)
-    return out
+        counters[f"limited_by_{cause}"] = sum(f.limited_by.get(cause, 0.0) for f in flows) / len(flows)
+    return counters
 
 
 @dataclass(frozen=True)
 class Runs:
     """All trials of one condition on one side."""
 
-    trials: tuple[Measured, ...]
+    trials: tuple[TrialNumbers, ...]
 
     def __len__(self) -> int:
         return len(self.trials)
