@@ -39,12 +39,12 @@ One CUBIC flow, 20 ms, 10 Mbit/s, 1 % loss.
 ## Overhead of a trial
 
 A campaign of {trials:,} trials of {short} of simulated time, with a store, against the engine called for the same trials from a loop. CPU time
-of the whole process, folding into Parquet included, the fastest of {repeats} repetitions. Target: below {target:g} ms a trial: {met}.
+of the whole process, the database included, the fastest of {repeats} repetitions. Target: below {target:g} ms a trial: {met}.
 
 {overhead}
 
-*Beyond the engine* is: finding out which trials the store has, the plan, conversions between Rust and Python, the `Trial` value, its line in the
-journal (one `write(2)`, before the next trial begins on that core), the fold into a Parquet segment every {fold:,} trials.
+*Beyond the engine* is: finding out which trials the store has, the plan, conversions between Rust and Python, the `Trial` value, its row in the
+database (one transaction, before the next trial begins on that core).
 Continuing is the same campaign again: every trial is read from the store, none is run.
 
 ## All cores
@@ -142,8 +142,6 @@ def cpu() -> str:
 
 def write(quick: bool, out: pathlib.Path) -> None:
     """Measures and writes the page."""
-    from tcpscape.store.results import FOLD_AT
-
     trials, repeats, load = (1000, 1, os.getloadavg()[0]) if quick else (10_000, 3, os.getloadavg()[0])
     shapes = [Shape("one condition", 1, trials), Shape("conditions × 10 seeds", trials // 10, 10), Shape("conditions × 1 seed", trials, 1)]
     measured = [overhead(shape, repeats) for shape in shapes]
@@ -151,7 +149,7 @@ def write(quick: bool, out: pathlib.Path) -> None:
     told = speed(40 if quick else 400, repeats)
     out.write_text(PAGE.format(
         cpu=cpu(), cores=os.cpu_count(), python=platform.python_version(), load=load, trials=trials, short=SHORT, repeats=repeats, target=TARGET_MS,
-        met=verdict(all(ms < TARGET_MS for _, ms in measured)), overhead=markdown(columns, [row for row, _ in measured]), fold=FOLD_AT, usual=USUAL,
+        met=verdict(all(ms < TARGET_MS for _, ms in measured)), overhead=markdown(columns, [row for row, _ in measured]), usual=USUAL,
         speed=markdown(("cores", "s", "trials / s", "efficiency", "CPU ms / trial"), told),
     ))  # fmt: skip
 

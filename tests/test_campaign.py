@@ -161,7 +161,7 @@ def test_a_campaign_is_written_and_read(tmp_path):
     assert {"goodput_median_low", "rtt_mean_high"} <= set(frame.columns)
     kept = outcome.retention(outcome.find("bbr", jitter="8ms"), "jitter")
     assert kept.value == outcome.find("bbr", jitter="8ms").mean().value / outcome.find("bbr", jitter="0").mean().value
-    with pytest.raises(TcpscapeError, match=r"no manifest.json in it; name a directory"):
+    with pytest.raises(TcpscapeError, match=r"no results.sqlite in it; name a directory"):
         record.load(tmp_path / "nowhere")
 
 

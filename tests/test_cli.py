@@ -105,7 +105,7 @@ def test_help_lists_every_command_on_one_line(cli):
     [
         (("bound", "--to", "20mbit"), "error: from: missing option '--from'; see `tcpscape bound --help`"),
         (("sweep", "--max-seeds", "1"), "error: max-seeds: "), (("report",), "error: directory: "), (("compare", "nosuch", "x"), "error: nosuch: is not there; "),
-        (("report", __file__), f"error: {__file__}: no manifest.json in it; "), (("sweep", "--rtt", "9ms", "--engine", ""), "error: engine: '' has an empty name; write for example model,"),
+        (("report", __file__), f"error: {__file__}: no results.sqlite in it; "), (("sweep", "--rtt", "9ms", "--engine", ""), "error: engine: '' has an empty name; write for example model,"),
     ],
 )
 def test_a_refusal_names_the_field_as_it_is_typed(cli, args, said):

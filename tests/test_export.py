@@ -13,6 +13,7 @@ from tcpscape import interchange
 from tcpscape.interchange import sources, tc
 from tcpscape.scenario import files, path
 from tcpscape.scenario.scenario import Scenario
+from tcpscape.store.results import Store
 
 RICH = {
     "name": "rich", "forward": ["netem delay 10ms", "netem delay 5ms loss 1%"], "bottleneck": "htb rate 10mbit; fq_codel",
@@ -89,14 +90,14 @@ def test_what_cannot_be_exported_is_one_line(args, says, cli, results):
 def test_the_path_of_a_result_is_that_of_its_scenario(cli, results, need_model):
     got, scenario = (cli("export", source, "--to", "tc").out for source in (results, "baseline"))
     assert [line for line in got.splitlines() if line.startswith("tc ")] == [line for line in scenario.splitlines() if line.startswith("tc ")]
-    (results / "manifest.json").unlink()
+    Store(results).change_manifests(lambda before: [])
     old = cli("export", results, "--to", "tc")
     assert (old.status, old.err.count("\n")) == (2, 1)
     assert "does not say its scenarios" in old.err
 
 
 def test_a_store_without_a_manifest_is_read(cli, results):
-    (results / "manifest.json").unlink()
+    Store(results).change_manifests(lambda before: [])
     assert {(g.cca, len(g.items)) for g in sources.load(results).groups} == {("cubic", 3), ("bbr", 3)}
 
 

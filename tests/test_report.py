@@ -1,9 +1,9 @@
 """The report of a result directory: one page that opens offline, made from the directory alone, with everything in it."""
 
 import csv
-import json
 import re
 import shutil
+import sqlite3
 from html.parser import HTMLParser
 
 import polars as pl
@@ -17,7 +17,7 @@ from tcpscape.report import figures, rerun, view
 from tcpscape.report.figures import Wanted
 from tcpscape.scenario import files
 from tcpscape.stats import Estimate
-from tcpscape.store.results import Store
+from tcpscape.store.results import FILE, Store
 from tcpscape.studies import run as runs
 from tcpscape.studies import study as studies
 from tcpscape.studies.result import Result
@@ -150,7 +150,7 @@ def test_the_command_writes_it(cli, sweep, tmp_path):
     assert (got.status, got.out) == (0, f"report: {sweep / 'report.html'}\n")
     got = cli("report", tmp_path)
     assert got.status == 2
-    assert "no manifest.json in it; name a directory that run, sweep or study wrote with --out" in got.err
+    assert "no results.sqlite in it; name a directory that run, sweep or study wrote with --out" in got.err
     assert "figures: 'gif' is no format" in cli("report", sweep, "--figures", "gif").err
     (sweep / "report.html").unlink()
     assert "chooses none of the conditions" in cli("report", sweep, "--check", "goodput[cca=reno] > 1").err
@@ -158,16 +158,35 @@ def test_the_command_writes_it(cli, sweep, tmp_path):
     assert "figures: names no format" in cli("report", sweep, "--figures", ",").err
 
 
-@pytest.mark.parametrize("text", ["[]", "{}", '{"format": 1}', '{"format": 1, "parts": []}', "", '{"format": 1, "parts": {"": {}}}', None], ids=str)
-def test_a_damaged_manifest_is_one_line(cli, sweep, tmp_path, text):
+def _without_runs(document):
+    return {**document, "cells": [{k: v for k, v in cell.items() if k != "runs"} for cell in document["cells"]]}
+
+
+DAMAGES = {
+    "a list": lambda document: [], "nothing": lambda document: {}, "no cells": lambda document: {k: v for k, v in document.items() if k != "cells"},
+    "cells that are none": lambda document: {**document, "cells": [3]}, "no name": lambda document: {**document, "name": None}, "no runs": _without_runs,
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_manifest_is_one_line(cli, sweep, tmp_path, damage):
     root = shutil.copytree(sweep, tmp_path / "d")
-    said = json.loads((root / record.MANIFEST).read_text())
-    del said["parts"][""]["cells"][0]["runs"]
-    (root / record.MANIFEST).write_text(json.dumps(said) if text is None else text)
+    with Store(root) as store:
+        store.change_manifests(lambda before: [DAMAGES[damage](before[0])])
     for args in (("report", root), ("compare", root, sweep), ("export", root, "--to", "csv")):
         got = cli(*args)
         assert (got.status, got.out, got.err.count("\n")) == (2, "", 1), got
-        assert got.err.endswith("run again with the same --out\n")
+        assert "a manifest in it is damaged (" in got.err
+        assert got.err.endswith("; move the file away and run again\n")
+
+
+def test_a_trial_that_is_missing_is_one_line(cli, sweep, tmp_path):
+    root = shutil.copytree(sweep, tmp_path / "d")
+    with sqlite3.connect(root / FILE) as connection:
+        connection.execute("DELETE FROM trials WHERE rowid = 1")
+    got = cli("report", root)
+    assert (got.status, got.err.count("\n")) == (2, 1)
+    assert got.err.endswith("of its manifest is missing; run again with the same --out\n")
 
 
 def test_a_study_reports_itself(cli, tmp_path):

@@ -12,6 +12,7 @@ from conftest import ROOT
 from tcpscape.errors import TcpscapeError
 from tcpscape.plots.overlay import overlay
 from tcpscape.scenario.scenario import Scenario
+from tcpscape.store.results import FILE
 from tcpscape.trial import Cwnd, FlowResult, Rtt, Trial
 from tcpscape.validate import checks, conditions, draw, recorded, rounds, session, sides
 from tcpscape.validate.bundles import Bundle, bundle
@@ -364,7 +365,7 @@ def test_a_validation_leaves_report_numbers_runs_and_summary(cli, tmp_path):
     assert (got.status, got.err) == (0, "")
     assert "Divergence of mock (A) from mock:6.12 (B): 12 conditions" in got.out
     assert "caveat: mock: mock engine" in got.out
-    assert {f.name for f in out.iterdir()} >= {"report.md", "conditions.csv", "conditions.yaml", "results.csv", "summary.json", "divergence.png", "trials"}
+    assert {f.name for f in out.iterdir()} >= {"report.md", "conditions.csv", "conditions.yaml", "results.csv", "summary.json", "divergence.png", FILE}
     assert len(rows(out / "conditions.csv")) == 12
     assert len(rows(out / "results.csv")) == 12 * 2 * 3
     said = json.loads((out / "summary.json").read_text())

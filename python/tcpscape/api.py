@@ -378,6 +378,7 @@ def _measure(kind: record.Kind, campaign: Campaign, executor: str, jobs: int, ou
     if out is None:
         return execute.run(campaign, execute.Execution(progress=progress, executor=place))
     with Store(out) as store:
+        record.expect(store, kind, campaign.name)
         outcome = execute.run(campaign, execute.Execution(store=store, progress=progress, executor=place))
         record.save(Record(kind, outcome.name, f"tcpscape.{kind}(…, out={str(out)!r}) in Python", {"": outcome}), Path(out))
     return outcome

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
@@ -123,7 +123,8 @@ class Trial:
     hash: str | None = None
     """Hash of the whole trace: same scenario and seed, same hash."""
     events: int | None = None
-    queues: tuple[Mapping[str, Any], ...] = ()
+    queues: Sequence[Mapping[str, Any]] = ()
+    """Reports of the path's queues."""
     kernel: str | None = None
     """Name and release of the real kernel that ran, None where none did."""
     counters: Mapping[str, int] = field(default_factory=dict)

@@ -70,6 +70,12 @@ def same(text: str, other: str) -> bool:
     return a.unit == b.unit or a.number == 0
 
 
+def canonical(text: str) -> str:
+    """The same text for values that are the same: `0` and `0ms`, `1s` and `1000ms`."""
+    value = read(text)
+    return text if value.is_word else f"{value.number:.9g} {value.unit if value.number else ''}"
+
+
 def levels(values: Any, axis: str, *, once: bool = True) -> tuple[str, ...]:
     """The values of an axis, as written: a list, or text with commas and ranges; each `once` (not in a group whose axes move together).
 

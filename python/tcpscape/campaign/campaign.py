@@ -175,7 +175,7 @@ class _Cases:
 
     def __init__(self, campaign: Campaign) -> None:
         self.campaign = campaign
-        self.base = _base(campaign)
+        self.base = base_values(campaign)
         """Plain values of the path, with `${axis}` in them."""
         self.templated = axes.names_in(self.base) | set(campaign.derive) | _names_in_arithmetic(campaign.derive)
         """Axes that go into the base or into arithmetic, not into the field of their name."""
@@ -248,7 +248,7 @@ def _of_flow(name: str) -> bool:
     return name in FLOW_FIELDS or (name.startswith("flow.") and name.removeprefix("flow.").partition(".")[0] in Flow.model_fields)
 
 
-def _base(campaign: Campaign) -> dict[str, Any]:
+def base_values(campaign: Campaign) -> dict[str, Any]:
     """The path's plain values, with `${axis}` in them."""
     if campaign.scenario is None:
         return dict(campaign.conditions)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, overload
 
 from tcpscape import metrics, stats
 from tcpscape.campaign import axes
@@ -22,6 +23,37 @@ if TYPE_CHECKING:
     import polars as pl
 
 
+class LazyScenarios(Sequence[Scenario]):
+    """Scenarios that are made from their plain values when one of them is first read; equal to the tuple of them."""
+
+    def __init__(self, specs: Sequence[Mapping[str, Any]]) -> None:
+        """`specs`: each as :meth:`Scenario.to_dict` has it."""
+        self.specs = tuple(specs)
+
+    @cached_property
+    def _scenarios(self) -> tuple[Scenario, ...]:
+        return tuple(Scenario.of(dict(spec)) for spec in self.specs)
+
+    @overload
+    def __getitem__(self, place: int) -> Scenario: ...
+    @overload
+    def __getitem__(self, place: slice) -> tuple[Scenario, ...]: ...
+    def __getitem__(self, place: int | slice) -> Scenario | tuple[Scenario, ...]:
+        return self._scenarios[place]
+
+    def __len__(self) -> int:
+        return len(self.specs)
+
+    def __eq__(self, other: object) -> bool:
+        return self._scenarios == (other._scenarios if isinstance(other, LazyScenarios) else other)
+
+    def __hash__(self) -> int:
+        return hash(self._scenarios)
+
+    def __repr__(self) -> str:
+        return repr(self._scenarios)
+
+
 @dataclass(frozen=True)
 class Cell:
     """One condition under one congestion control on one engine; the runs of pooled axes are together in it."""
@@ -31,12 +63,17 @@ class Cell:
     cca: str
     """Congestion controls of its flows, `cubic` or `bbr+cubic`."""
     engine: str
-    scenarios: tuple[Scenario, ...]
+    scenarios: Sequence[Scenario]
     """One for each value of what is pooled."""
     runs: tuple[tuple[Trial, ...], ...]
     """Of each scenario, its trials in the seeds' order."""
     until_precise: bool = False
     """Whether runs were added until an interval was narrow enough: those of mean, median and ratio are wider for having looked several times."""
+
+    @property
+    def specs(self) -> tuple[Mapping[str, Any], ...]:
+        """Plain values of its scenarios, as a file has them."""
+        return self.scenarios.specs if isinstance(self.scenarios, LazyScenarios) else tuple(s.to_dict() for s in self.scenarios)
 
     @property
     def trials(self) -> tuple[Trial, ...]:

@@ -1,46 +1,49 @@
-"""A result directory: the store of trials, and a manifest that says what was asked, with which command, and which trials each cell holds.
+"""A result directory: the store of trials, and the manifests that say what was asked, with which command, and which trials each cell holds.
 
-Whatever is shown later (a report, a comparison, an export) is read from here; nothing has to run again.
+Whatever is shown later (a report, a comparison, an export) is read from here; nothing has to run again. A directory accumulates what is run into
+it, as :mod:`tcpscape.campaign.manifest` says; what it cannot hold is refused before it runs (:func:`expect`).
 """
 
 from __future__ import annotations
 
-import json
-import os
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 import tcpscape
+from tcpscape.campaign import manifest
 from tcpscape.campaign.campaign import Campaign
-from tcpscape.campaign.outcome import Cell, Outcome
-from tcpscape.errors import StoreError
-from tcpscape.scenario.scenario import Scenario
-from tcpscape.store.results import Store
+from tcpscape.campaign.manifest import Document
+from tcpscape.campaign.outcome import Cell, LazyScenarios, Outcome
+from tcpscape.errors import StoreError, refuse
+from tcpscape.store.results import FILE, Store
 from tcpscape.trial import Trial
 
-MANIFEST = "manifest.json"
-"""Its name in the directory."""
-FORMAT = 1
-"""Version of its layout."""
 Kind = Literal["run", "sweep", "study"]
+"""What measured a campaign."""
+STUDY: Kind = "study"
+"""Kind of a record whose parts are those of a study."""
 
 
 @dataclass(frozen=True)
 class Record:
-    """What a result directory holds."""
+    """What a result directory holds, or what a command adds to it."""
 
-    kind: Kind
+    kind: str
+    """`run`, `sweep` or `study`; `run, sweep` where a directory has both."""
     name: str
     command: str
-    """What to type to run it again."""
+    """What to type to run it again; one line for each command."""
     parts: Mapping[str, Outcome]
-    """Part of a study → its outcome; one part called `` otherwise."""
+    """Part of a study → its outcome. Campaigns of a directory by their names; a single one is called ``."""
     study: Mapping[str, Any] | None = None
-    """The study's own words."""
+    """The study's own fields, also those of parts that were not run."""
     version: str = field(default_factory=lambda: tcpscape.__version__)
     """tcpscape's."""
+    commands: Mapping[str, str] = field(default_factory=dict)
+    """Part → the commands that measured it, where they differ."""
 
     @property
     def outcomes(self) -> tuple[Outcome, ...]:
@@ -48,71 +51,125 @@ class Record:
         return tuple(self.parts.values())
 
 
-def save(record: Record, root: Path) -> Path:
-    """Writes the manifest of `record` into `root`, all of it or nothing; the trials are in the store there."""
-    said = {
-        "format": FORMAT, "kind": record.kind, "name": record.name, "command": record.command, "tcpscape": record.version,
-        "study": record.study, "parts": {name: _part(outcome) for name, outcome in record.parts.items()},
-    }
-    file, part = root / MANIFEST, root / f".{MANIFEST}.{os.getpid()}.part"
-    try:
-        root.mkdir(parents=True, exist_ok=True)
-        part.write_text(json.dumps(said, indent=1), "utf-8")
-        part.replace(file)
-    except OSError as e:
-        raise StoreError(f"out: cannot write {file}: {e.strerror}; choose another directory") from None
-    return file
+def expect(store: Store, kind: str, name: str, parts: Mapping[str, Campaign] | None = None, versions: Mapping[str, str] | None = None) -> None:
+    """Refuses, before anything runs, what the store's directory cannot hold beside what is there; `versions` are those of the engines."""
+    if found := manifest.conflict(_documents(store), kind, name, parts or {}, versions or {}):
+        problem, fix = found
+        refuse("out", f"{store.root} {problem}", fix, StoreError)
 
 
-def _part(outcome: Outcome) -> dict[str, Any]:
-    cells = [
-        {
-            "at": dict(c.at), "cca": c.cca, "engine": c.engine, "scenarios": [s.to_dict() for s in c.scenarios],
-            "runs": [[t.address for t in some] for some in c.runs],
-        }
-        for c in outcome.cells
-    ]
-    return {"campaign": outcome.campaign.to_dict(), "versions": dict(outcome.versions), "cells": cells}
+def save(record: Record, root: Path) -> bool:
+    """Adds `record` to what `root` holds, all of it or nothing; its trials are in the store there.
+
+    :return: whether `root` holds more than `record` then: cells of earlier commands.
+    """
+    after: list[Document] = []
+
+    def add(before: list[Any]) -> list[Any]:
+        after[:] = _added(_known(before, root), record)
+        return after
+
+    with Store(root) as store:
+        store.change_manifests(add)
+    return not _is_alone(after, record)
 
 
 def load(root: Path) -> Record:
     """The record in `root` with its trials, and their samples and packets where they were kept.
 
-    :raises StoreError: one line, where the manifest or a trial of it is missing, damaged or of another layout.
+    :raises StoreError: one line, where there is none, or a manifest or a trial of it is missing or damaged.
     """
-    file = root / MANIFEST
-    try:
-        said = json.loads(file.read_text("utf-8"))
-    except (FileNotFoundError, NotADirectoryError):
-        raise StoreError(f"{root}: no {MANIFEST} in it; name a directory that run, sweep or study wrote with --out") from None
-    except (OSError, ValueError) as e:
-        raise StoreError(f"{file}: cannot be read ({e}); run again with the same --out") from None
-    layout = said.get("format") if isinstance(said, dict) else None
-    if layout != FORMAT:
-        raise StoreError(f"{file}: its format is {layout!r}, this tcpscape reads {FORMAT}; run again with the same --out")
-    store = Store(root)
-    try:
-        parts = {name: _outcome(part, store, root) for name, part in said["parts"].items()}
-        return Record(said["kind"], said["name"], said["command"], parts, said["study"], said["tcpscape"])
-    except (KeyError, TypeError, AttributeError, ValueError) as e:
-        raise StoreError(f"{file}: is not what this tcpscape writes ({type(e).__name__}: {e}); run again with the same --out") from None
+    with Store(root, create=False) as store:
+        return _load(store)
 
 
-def _outcome(said: Mapping[str, Any], store: Store, root: Path) -> Outcome:
-    campaign = Campaign.of(said["campaign"])
+def exists(root: Path) -> bool:
+    """Whether `root` has a record; a store of trials alone has none."""
+    with Store(root, create=False) as store:
+        return bool(store.manifests())
+
+
+def _added(before: list[Document], record: Record) -> list[Document]:
+    after = before
+    for part, outcome in record.parts.items():
+        head = {"kind": record.kind, "name": record.name, "part": part, "tcpscape": record.version, "study": None}
+        after = manifest.accumulate(after, manifest.document(outcome, head, record.command))
+    if record.study is not None:
+        after = _of_study(after, record.study)
+    return after
+
+
+def _of_study(documents: list[Document], study: Mapping[str, Any]) -> list[Document]:
+    """The documents in the order of the study's parts, its own fields in the first one alone."""
+    order = [part["name"] for part in study["parts"]]
+    placed = sorted(documents, key=lambda d: order.index(d["part"]) if d["part"] in order else len(order))
+    return [{**d, "study": dict(study) if i == 0 else None} for i, d in enumerate(placed)]
+
+
+def _is_alone(documents: Sequence[Document], record: Record) -> bool:
+    """Whether the directory holds exactly what `record` says."""
+    said = [len(outcome.cells) for outcome in record.parts.values()]
+    return [len(d["cells"]) for d in documents] == said and all(manifest.commands(d) == [record.command] for d in documents)
+
+
+def _documents(store: Store) -> list[Document]:
+    return _known(store.manifests(), store.root)
+
+
+def _known(documents: list[Any], root: Path) -> list[Document]:
+    """The documents, if all of them are manifests."""
+    if not all(isinstance(one, dict) and one.keys() >= manifest.FIELDS for one in documents):
+        raise _damaged(root, "fields are missing")
+    return documents
+
+
+def _damaged(root: Path, why: str) -> StoreError:
+    return StoreError(f"{root / FILE}: a manifest in it is damaged ({why}); move the file away and run again")
+
+
+def _load(store: Store) -> Record:
+    documents = _documents(store)
+    if not documents:
+        raise StoreError(f"{store.root}: no results of run, sweep or study in {FILE}; name a directory that one of them wrote with --out")
+    try:
+        parts = {label: (d, _outcome(d, store)) for label, d in _labelled(documents)}
+        each = [manifest.commands(d) for d in documents]
+        kind, name, version = (", ".join(dict.fromkeys(d[field] for d in documents)) for field in ("kind", "name", "tcpscape"))
+        study = next((d["study"] for d in documents if d["study"]), None)
+    except (KeyError, TypeError, AttributeError, ValueError, IndexError) as e:
+        raise _damaged(store.root, f"{type(e).__name__}: {e}") from None
+    command = "\n".join(dict.fromkeys(line for lines in each for line in lines))
+    several = {label: "\n".join(lines) for label, lines in zip(parts, each, strict=True)} if "\n" in command else {}
+    return Record(kind, name, command, {label: outcome for label, (_, outcome) in parts.items()}, study, version, several)
+
+
+def _labelled(documents: Sequence[Document]) -> Iterable[tuple[str, Document]]:
+    """Each with its part's name: of a study its own, otherwise the campaign's, numbered where several have the same."""
+    taken: dict[str, int] = {}
+    for one in documents:
+        if one["kind"] == STUDY or len(documents) == 1:
+            yield one["part"], one
+            continue
+        name = re.sub(r"[^\w.+%=-]+", "_", one["name"])
+        taken[name] = taken.get(name, 0) + 1
+        yield name if taken[name] == 1 else f"{name}-{taken[name]}", one
+
+
+def _outcome(document: Document, store: Store) -> Outcome:
+    campaign = Campaign.of(document["campaign"])
     kept = campaign.capture()
     wanted = (("samples", kept.samples_ns), ("queue_samples", kept.queue_samples_ns), ("packets", kept.packets))
-    addresses = [a for cell in said["cells"] for some in cell["runs"] for a in some]
-    tables = [name for name, asked in wanted if asked]
-    found: dict[str, Trial] = {}
-    for some in (tables, *([t] for t in tables), []):  # an engine may not see all that was asked for
-        if missing := [a for a in addresses if a not in found]:
-            found |= store.load_many(missing, some)
-    if lost := [a for a in addresses if a not in found]:
-        raise StoreError(f"{root}: trial {lost[0]} of its manifest is missing; run again with the same --out")
-    return Outcome(campaign, tuple(_cell(c, found, campaign) for c in said["cells"]), said["versions"])
+    addresses = [address for cell in document["cells"] for run in cell["runs"] for address in run]
+    tables = [name for name, is_kept in wanted if is_kept]
+    trials: dict[str, Trial] = {}
+    for some in (tables, *([t] for t in tables if tables[1:]), *([[]] if tables else [])):  # an engine may not see all that was asked for
+        if missing := [a for a in addresses if a not in trials]:
+            trials |= store.load_many(missing, some)
+    if lost := [a for a in addresses if a not in trials]:
+        raise StoreError(f"{store.root}: trial {lost[0]} of its manifest is missing; run again with the same --out")
+    return Outcome(campaign, tuple(_cell(c, trials) for c in document["cells"]), document["versions"])
 
 
-def _cell(said: Mapping[str, Any], trials: Mapping[str, Trial], campaign: Campaign) -> Cell:
-    runs = tuple(tuple(trials[address] for address in some) for some in said["runs"])
-    return Cell(said["at"], said["cca"], said["engine"], tuple(Scenario.of(s) for s in said["scenarios"]), runs, campaign.precision is not None)
+def _cell(values: Mapping[str, Any], trials: Mapping[str, Trial]) -> Cell:
+    runs = tuple(tuple(trials[address] for address in run) for run in values["runs"])
+    return Cell(values["at"], values["cca"], values["engine"], LazyScenarios(values["scenarios"]), runs, values["until_precise"])

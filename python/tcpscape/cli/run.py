@@ -75,6 +75,8 @@ def run(
     })  # fmt: skip
     checks.expect(expected, checks.of_cases(campaign))
     store = Store(out) if out else None
+    if store:
+        record.expect(store, "run", campaign.name)
     with resumable(store), Progress() as progress:
         outcome = execute.run(campaign, execute.Execution(jobs, store, progress.update))
     if pcap:

@@ -12,9 +12,10 @@ from tcpscape.cli import checks, options, tables
 from tcpscape.cli.progress import Progress, resumable
 
 if TYPE_CHECKING:
+    from tcpscape.campaign.record import Record
     from tcpscape.studies.against import Contrast
+    from tcpscape.studies.result import Result
     from tcpscape.studies.study import Study
-    from tcpscape.studies.verdict import JudgedStudy
 
 DEFAULT_OUT = Path("out")
 study = typer.Typer(no_args_is_help=True, help="The published studies: list | show NAME | run NAME.")
@@ -56,26 +57,29 @@ def run(
 ) -> None:
     """Run a published study under its own conditions; print our numbers beside the published ones, and its claims."""
     from tcpscape import engines
+    from tcpscape.campaign import record
     from tcpscape.campaign.execute import Execution
     from tcpscape.store.results import Store
     from tcpscape.studies import against as contrasts
     from tcpscape.studies import run as runs
     from tcpscape.studies import study as studies
 
-    whole = studies.get(name)
-    said, asked = _asked(whole.only(part) if part else whole, quick, seeds), checks.read(check)
+    whole = _asked(studies.get(name), quick, seeds)
+    said, asked = whole.only(part) if part else whole, checks.read(check)
     said, left_out = runs.runnable(said, [engines.make(e) for e in (engine, against) if e])
-    checks.expect(asked, [place for p in said.changed({"engines": [engine]}).parts for place in checks.of_cases(p, p.name)])
+    ours, whole = (one.changed({"engines": [engine]}) for one in (said, whole))
+    checks.expect(asked, [place for p in ours.parts for place in checks.of_cases(p, p.name)])
     root, command = out / name, options.command(context)
     with Store(root) as store, resumable(store), Progress(f"{name} on {engine}") as one, Progress(f"{name} on {against}") as two:
+        record.expect(store, record.STUDY, name, {p.name: p for p in ours.parts}, {engine: engines.make(engine).version})
         execution = Execution(jobs, store, one.update)
         if against is None:
-            result = runs.run(said.changed({"engines": [engine]}), execution)
-            _show(runs.judge(result), root, command, report)
+            result = runs.run(ours, execution)
+            _keep(result, result.record(command, whole), root, report)
             _leave_out(left_out)
             return checks.settle(asked, checks.conditions(result.parts))
         contrast = contrasts.run(said, engine, against, execution, two.update)
-    _show(runs.judge(contrast.ours), root, command, report)
+    _keep(contrast.ours, contrast.ours.record(command, whole), root, report)
     _show_against(contrast, root)
     _leave_out(left_out)
     checks.settle(asked, checks.conditions(contrast.ours.parts))
@@ -93,23 +97,27 @@ def _asked(said: Study, quick: bool, seeds: int | None) -> Study:
     return said.changed(changes) if changes else said
 
 
-def _show(judged: JudgedStudy, root: Path, command: str, report: bool) -> None:
+def _keep(result: Result, kept: Record, root: Path, report: bool) -> None:
+    """Adds `kept` to the directory and prints what has just run; table, report and picture are of all that the directory holds."""
     from tcpscape import plots
     from tcpscape import report as reports
     from tcpscape.campaign import record
     from tcpscape.cli import study_tables
+    from tcpscape.studies import run as runs
 
-    result = judged.result
-    name, screen = result.study.name, tables.console()
-    kept = result.record(command)
-    record.save(kept, root)
-    tables.keep(result.frame(), root / f"{name}.csv")
+    name, screen, judged = result.study.name, tables.console(), runs.judge(result)
+    whole = judged
+    if record.save(kept, root):
+        kept = record.load(root)
+        if everything := runs.read(kept):
+            whole = runs.judge(everything)
+    tables.keep(whole.result.frame(), root / f"{name}.csv")
     for part in study_tables.parts(judged):
         screen.print(part)
     if report:
-        print(f"table: {root / name}.csv; report: {reports.build(kept, root, study=judged)[0]}")
+        print(f"table: {root / name}.csv; report: {reports.build(kept, root, study=whole)[0]}")
         return
-    files = plots.study(result, root / name)
+    files = plots.study(whole.result, root / name)
     print(f"picture: {files[0]} and {files[1].name}; table: {root / name}.csv")
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tcpscape.campaign.outcome import CellSummary, Outcome
+    from tcpscape.campaign.record import Record
 
 DEFAULT_OUT = Path("out")
 TABLE = "cells.csv"
@@ -83,11 +84,14 @@ def sweep(
     root = out or DEFAULT_OUT / f"sweep-{campaign.name}"
     place = executors.make(executor, jobs)
     with Store(root) as store:
+        record.expect(store, "sweep", campaign.name)
         with resumable(store), Progress(campaign.name) as progress:
             outcome = execute.run(campaign, execute.Execution(store=store, progress=progress.update, executor=place))
-        cells = outcome.summaries()
-        tables.keep(_frame(outcome, cells), root / TABLE)
-        record.save(record.Record("sweep", outcome.name, options.command(context), {"": outcome}), root)
+    cells = outcome.summaries()
+    kept = record.Record("sweep", outcome.name, options.command(context), {"": outcome})
+    if record.save(kept, root):
+        kept = record.load(root)
+    tables.keep(_whole_frame(kept, outcome, cells), root / TABLE)
     page = reports.write(root) if report else None
     if as_json:
         for line in _lines(outcome, cells):
@@ -147,6 +151,16 @@ def _frame(outcome: Outcome, cells: Sequence[CellSummary]) -> pl.DataFrame:
             row |= {name: line[name]["value"], f"{name}_low": line[name]["low"], f"{name}_high": line[name]["high"]}
         rows.append(row | {"reached": line["reached"]})
     return pl.DataFrame(rows, infer_schema_length=None)
+
+
+def _whole_frame(kept: Record, outcome: Outcome, cells: Sequence[CellSummary]) -> pl.DataFrame:
+    """The same of every campaign of a directory, `kept`; `outcome` with its cells is the one that has just run."""
+    import polars as pl
+
+    frames = {part: _frame(each, cells if each is outcome else each.summaries()) for part, each in kept.parts.items()}
+    if len(frames) == 1:
+        return next(iter(frames.values()))
+    return pl.concat([frame.select(pl.lit(part).alias("campaign"), pl.all()) for part, frame in frames.items()], how="diagonal_relaxed")
 
 
 def _count(outcome: Outcome, ran: int, root: Path) -> str:

@@ -46,7 +46,7 @@ def keep(frame: pl.DataFrame, file: Path) -> None:
 
     :raises StoreError: where it cannot be written.
     """
-    from tcpscape.store.journal import cannot_write
+    from tcpscape.store.tables import cannot_write
 
     try:
         file.write_text(frame.write_csv(), "utf-8")

@@ -14,6 +14,7 @@ from tcpscape.campaign.outcome import Cell, Outcome
 from tcpscape.errors import TcpscapeError
 from tcpscape.interchange.base import MTU, refuse
 from tcpscape.scenario.scenario import Scenario
+from tcpscape.store import results
 from tcpscape.store.results import Store, flow_rows
 from tcpscape.trial import FlowResult, Trial
 
@@ -75,13 +76,7 @@ class Group:
     @property
     def place(self) -> tuple[object, ...]:
         """What the same condition has in another result, whatever its congestion control."""
-        return (self.part, *sorted((k, _level(v)) for k, v in self.at.items()))
-
-
-def _level(text: str) -> str:
-    """The same of values that are the same: `0` and `0ms`, `1s` and `1000ms`."""
-    value = axes.read(text)
-    return text if value.is_word else f"{value.number:.9g} {value.unit if value.number else ''}"
+        return (self.part, *sorted((k, axes.canonical(v)) for k, v in self.at.items()))
 
 
 @dataclass(frozen=True)
@@ -150,12 +145,13 @@ def load(path: Path, tables: tuple[str, ...] = ()) -> Source:
         refuse(path, "is not there", "name a result directory, or a file of iperf3, Flent or a table")
     if not path.is_dir():
         return _of_files(path, [path])
-    if (path / record.MANIFEST).exists():
+    if results.holds(path) and record.exists(path):
         said = record.load(path)
         several = len({c.engine for o in said.outcomes for c in o.cells}) > 1
         return Source(path, tuple(_group(c, part, several) for part, outcome in said.parts.items() for c in outcome.cells))
-    if (path / "trials").is_dir():
-        return Source(path, _by_condition([Item(t) for t in _kept(Store(path), tables)]))
+    if results.holds(path):
+        with Store(path, create=False) as store:
+            return Source(path, _by_condition([Item(t) for t in _kept(store, tables)]))
     files = [f for f in sorted(path.iterdir()) if f.is_file() and _known(f)]
     if not files:
         refuse(path, "is no result directory and has no file of a known format", "name one that --out wrote, or one with iperf3's .json files")

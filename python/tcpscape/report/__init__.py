@@ -16,10 +16,12 @@ from tcpscape.plots import Beside, base
 from tcpscape.report import cells, diagnosis, figures, published, rerun
 from tcpscape.report.figures import Wanted
 from tcpscape.scenario.options import UNNAMED
+from tcpscape.studies import run as runs
 
 if TYPE_CHECKING:
     import polars as pl
 
+    from tcpscape.campaign.outcome import Outcome
     from tcpscape.studies.result import Result
     from tcpscape.studies.verdict import JudgedClaim, JudgedStudy
 
@@ -33,8 +35,9 @@ def build(record: Record, root: Path, formats: tuple[str, ...] = ("svg", "png"),
 
     `study`: the study of the record where the caller has judged it already; otherwise it is made and judged from the record.
     """
-    study = study or _judged_study(record)
-    result, judged = (study.result, study.claims) if study else (None, ())
+    result = study.result if study else runs.read(record)
+    study = study or (runs.judge(result) if result else None)
+    judged = study.claims if study else ()
     names = {part: rerun.names(part, outcome) for part, outcome in record.parts.items()}
     measured = {part: cells.measure(part, outcome, names[part]) for part, outcome in record.parts.items()}
     reruns = rerun.cells(record.parts, names)
@@ -56,16 +59,6 @@ def build(record: Record, root: Path, formats: tuple[str, ...] = ("svg", "png"),
         return [_text(root / PAGE, _page(record, result, judged, shown)), *files, *kept, *again]
     except OSError as e:
         raise StoreError(f"report: cannot write {e.filename or root}: {e.strerror}; free some space, or make the directory writable") from None
-
-
-def _judged_study(record: Record) -> JudgedStudy | None:
-    """The study of the record with the verdicts on its claims; None where the record is not of a study."""
-    if record.study is None:
-        return None
-    from tcpscape.studies import run, study
-    from tcpscape.studies.result import Result
-
-    return run.judge(Result(study.of(record.study, "manifest"), record.parts))
 
 
 def _figures(record: Record, result: Result | None, wanted: Wanted, root: Path) -> tuple[dict[str, list[figures.Drawn]], list[Path]]:
@@ -119,13 +112,21 @@ def _facts(record: Record) -> list[tuple[str, str]]:
     versions = {f"{name} {version}": None for o in record.outcomes for name, version in o.versions.items()}
     kernels = {k: None for o in record.outcomes for k in o.kernels}
     profiles = {str(s.kernel.profile): None for o in record.outcomes for c in o.cells for s in c.scenarios}
-    seeds = {f"{o.name}: {o.campaign.seeds}" if len(record.parts) > 1 else o.campaign.seeds: None for o in record.outcomes}
+    seeds = {f"{o.name}: {_seeds(o)}" if len(record.parts) > 1 else _seeds(o): None for o in record.outcomes}
     said = {
         "runs": f"{sum(o.trial_count for o in record.outcomes)} in {sum(len(o.cells) for o in record.outcomes)} cells",
         "engine": ", ".join(versions), "real kernel": ", ".join(kernels), "kernel modelled or asked for": ", ".join(profiles),
         "seeds": "; ".join(seeds), "tcpscape": record.version,
     }  # fmt: skip
     return [(name, text) for name, text in said.items() if text]
+
+
+def _seeds(outcome: Outcome) -> str:
+    """The seeds as they were asked for; of cells that several commands measured those of each."""
+    if outcome.campaign.precision is not None:
+        return outcome.campaign.seeds
+    distinct = dict.fromkeys(tuple(t.seed for t in trials) for cell in outcome.cells for trials in cell.runs)
+    return " or ".join(rerun.seeds(seeds) for seeds in distinct) if len(distinct) > 1 else outcome.campaign.seeds
 
 
 def _table(frame: pl.DataFrame, stem: Path) -> list[Path]:

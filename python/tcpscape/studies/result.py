@@ -10,7 +10,7 @@ import polars as pl
 
 from tcpscape.campaign import axes, derive
 from tcpscape.campaign.outcome import Cell, Outcome
-from tcpscape.campaign.record import Record
+from tcpscape.campaign.record import STUDY, Record
 from tcpscape.errors import StudyError
 from tcpscape.stats import Estimate
 from tcpscape.studies import known
@@ -56,9 +56,9 @@ class Result:
         """Everything that was published."""
         return known.table(self.study)
 
-    def record(self, command: str) -> Record:
-        """What a result directory keeps of it; `command` runs it again."""
-        return Record("study", self.study.name, command, self.parts, self.study.model_dump(mode="json"))
+    def record(self, command: str, whole: Study | None = None) -> Record:
+        """What a result directory keeps of it; `command` runs it again. `whole`: the study with all of its parts, where some of them ran."""
+        return Record(STUDY, self.study.name, command, self.parts, (whole or self.study).model_dump(mode="json"))
 
     @property
     def trial_count(self) -> int:

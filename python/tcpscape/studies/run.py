@@ -7,17 +7,27 @@ from collections.abc import Sequence
 from tcpscape.campaign import execute
 from tcpscape.campaign.campaign import Campaign
 from tcpscape.campaign.execute import Execution
+from tcpscape.campaign.record import Record
 from tcpscape.engines import Engine
 from tcpscape.errors import TcpscapeError
 from tcpscape.studies import known, measures
 from tcpscape.studies.result import Result
-from tcpscape.studies.study import Study
+from tcpscape.studies.study import Study, of
 from tcpscape.studies.verdict import JudgedStudy
 
 
 def run(study: Study, execution: Execution = Execution()) -> Result:
     """Runs every part; the samples that the metrics of its claims and of its published numbers need are recorded."""
     return Result(study, {part.name: execute.run(_with_metrics(study, part), execution) for part in study.parts})
+
+
+def read(record: Record) -> Result | None:
+    """The study of a record, with the parts that it has and the claims about them; None where the record is not of a study."""
+    if record.study is None:
+        return None
+    study = of(record.study, "manifest")
+    names = [part.name for part in study.parts if part.name in record.parts]
+    return Result(study if len(names) == len(study.parts) else study.only(names), record.parts)
 
 
 def judge(result: Result) -> JudgedStudy:
