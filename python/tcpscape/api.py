@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from tcpscape.findings.advice import Advice
     from tcpscape.findings.cliff.levels import Cliff
     from tcpscape.findings.spike.bound import Bound
-    from tcpscape.interchange.compare import Answer
+    from tcpscape.interchange.compare import ResultComparison
 
 Control = str | Mapping[str, Any] | type[Any]
 """A congestion control: `cubic:hystart=off`, `{"name": "cubic", "hystart": False}`, or a class that is one (:mod:`tcpscape.controls.hooks`)."""
@@ -327,7 +327,7 @@ def bound(
 
 def compare(
     a: Outcome | str | Path, b: Outcome | str | Path, *, metric: str = "goodput", cca: str | None = None, at: Mapping[str, str] | None = None
-) -> Answer:
+) -> ResultComparison:
     """Whether two results differ: ratio of medians and win probability with their intervals, condition by condition.
 
     :param a: an outcome, a result directory, a file of iperf3 or Flent, a table, or a directory of such files.

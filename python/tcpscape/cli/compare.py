@@ -14,7 +14,7 @@ from tcpscape.cli import checks, options, tables
 from tcpscape.errors import refuse
 
 if TYPE_CHECKING:
-    from tcpscape.interchange.compare import Answer, Row
+    from tcpscape.interchange.compare import ComparedCondition, ResultComparison
     from tcpscape.stats import Estimate
 
 
@@ -39,9 +39,8 @@ def compare(
     """
     from tcpscape.interchange import compare as comparing
     from tcpscape.interchange import sources
-    from tcpscape.interchange.judge import Judge
 
-    judge = Judge.read(check, metric)
+    requested = comparing.ComparisonChecks.read(check, metric)
     first, _, second = (cca or "").partition(":")
     where = _at(at or [])
     one, other = sources.load(a, SIDES), sources.load(b, SIDES)
@@ -52,7 +51,7 @@ def compare(
         print(json.dumps(_plain(answer, a, b), allow_nan=False))
     else:
         _show(answer, a, b)
-    checks.finish(judge.verdicts(answer), as_json=as_json)
+    checks.finish(requested.verdicts(answer), as_json=as_json)
 
 
 def _at(said: Sequence[str]) -> dict[str, str]:
@@ -69,7 +68,7 @@ def _expect(asked: Mapping[str, str], there: Set[str]) -> None:
         refuse("at", f"neither side has an axis {unknown[0]!r}", f"choose {', '.join(sorted(there)) or 'conditions with --cca: there are no axes'}")
 
 
-def _show(answer: Answer, a: Path, b: Path) -> None:
+def _show(answer: ResultComparison, a: Path, b: Path) -> None:
     screen = tables.console()
     unit = f", {answer.unit}" if answer.unit not in ("", "1") else ""
     screen.print(f"A: {a}\nB: {b}\n[bold]{answer.metric}{unit}[/bold]")
@@ -86,14 +85,14 @@ def _show(answer: Answer, a: Path, b: Path) -> None:
         screen.print(f"caveat: {caveat}", soft_wrap=True)
 
 
-def _row(r: Row) -> tuple[str, ...]:
+def _row(r: ComparedCondition) -> tuple[str, ...]:
     first, second = r.medians
     n = f"{r.pairs} pairs" if r.pairs else f"{len(r.a.numbers)} : {len(r.b.numbers)}"
     c = r.comparison
     return (r.name, n, first.text(), second.text(), c.median_ratio.text(), c.ratio.text(), c.win.text(2), r.verdict)
 
 
-def sentence(row: Row, metric: str) -> str:
+def sentence(row: ComparedCondition, metric: str) -> str:
     """The answer in words: `cubic: A's goodput is 0.52 [0.48, 0.57] times B's (medians), above it in 3 % of 10 pairs: they differ.`"""
     from tcpscape.interchange import compare as comparing
 
@@ -103,7 +102,7 @@ def sentence(row: Row, metric: str) -> str:
     return f"{row.name}: A's {metric} is {times}, above it in {100 * c.win.value:.0f} % of {among}: {comparing.VERDICTS[row.verdict]}."
 
 
-def _plain(answer: Answer, a: Path, b: Path) -> dict[str, Any]:
+def _plain(answer: ResultComparison, a: Path, b: Path) -> dict[str, Any]:
     rows = []
     for r in answer.rows:
         first, second = r.medians

@@ -1,4 +1,10 @@
-"""Interchange: what other tools write, read as trials; trials, written as other tools read them. A file and a registry line for each format."""
+"""Interchange: files of other tools read as trials, trials written as other tools read them, and results compared whatever their origin.
+
+The main type is :class:`Format`; :data:`REGISTRY` has every one of them. Begin with :func:`read`. `sources` finds the results at any path (a result
+directory, a file of a format, a directory of such files) as groups of trials, and `compare` compares two of them.
+
+To add a format: one file with a function that reads or writes it, and one line in :data:`REGISTRY`.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tcpscape.interchange import flent_read, flent_write, iperf3_read, iperf3_write, mahimahi, table, tc
-from tcpscape.interchange.base import Format, InterchangeError, Recording, refuse
+from tcpscape.interchange.base import Format, ImportedFile, InterchangeError, refuse
 
 REGISTRY: dict[str, Format] = {
     f.name: f
@@ -31,8 +37,8 @@ def format_of(path: Path) -> Format:
     refuse(path, "its ending says no format", f"give a result directory, or a file that ends with {endings}")
 
 
-def read(path: Path) -> Recording:
-    """What a file says, by its ending.
+def read(path: Path) -> ImportedFile:
+    """The content of a file, in the format of its ending.
 
     :raises InterchangeError: one line with the file, what is wrong with it and what to do.
     """
@@ -47,4 +53,4 @@ def writable() -> Sequence[str]:
     return [f.name for f in REGISTRY.values() if f.writes]
 
 
-__all__ = ["REGISTRY", "Format", "InterchangeError", "Recording", "format_of", "read", "writable"]
+__all__ = ["REGISTRY", "Format", "ImportedFile", "InterchangeError", "format_of", "read", "writable"]

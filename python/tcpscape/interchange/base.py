@@ -1,7 +1,4 @@
-"""What a format is, what reading one gives, and the sentences about bad files.
-
-Add a format: one file with `read` or `write`, one line in `interchange.REGISTRY`.
-"""
+"""The type of a format and of what reading a file gives, refusals of bad files, and what several formats compute alike."""
 
 from __future__ import annotations
 
@@ -33,13 +30,13 @@ class InterchangeError(TcpscapeError):
 
 
 def refuse(path: Path | str, problem: str, fix: str) -> NoReturn:
-    """Raises the house's one line for a file."""
+    """Raises the one line for a file: `PATH: PROBLEM; FIX`."""
     raise InterchangeError(f"{path}: {problem}; {fix}")
 
 
 @dataclass(frozen=True, slots=True)
-class Recording:
-    """What a file of another tool says, as trials; `unknown` are columns of their rows that the file does not say.
+class ImportedFile:
+    """The content of a file of another tool, as trials; `unknown` are columns of their rows that the file does not contain.
 
     A trial that was read has `engine` the tool's name (`iperf3`, `flent`), `version` the tool's version, and a seed only where the tool had one.
     """
@@ -50,7 +47,7 @@ class Recording:
     """The rows themselves, where the file was a table and not trials."""
 
     def rows(self) -> pl.DataFrame:
-        """One row for each flow of each trial, as `results.Store.frame` has them; what is not known is null."""
+        """One row for each flow of each trial, as `results.Store.frame` has them; values that are not known are null."""
         import polars as pl
 
         from tcpscape.store.results import flow_rows
@@ -63,24 +60,24 @@ class Recording:
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A file format: what it is called, how its files end, what can be done with it."""
+    """A file format: its name, the endings of its files, and the functions that read and write them."""
 
     name: str
     about: str
     suffixes: tuple[str, ...]
-    """The first is the one that is written."""
-    read: Callable[[Path], Recording] | None = None
+    """Endings; files are written with the first."""
+    read: Callable[[Path], ImportedFile] | None = None
     write_trial: Callable[[Trial, int], bytes] | None = None
     """A trial, and the MTU of its path in bytes."""
     write_rows: Callable[[Any], bytes] | None = None
     """The rows of all trials (:class:`polars.DataFrame`)."""
     write_scenario: Callable[[Scenario], bytes] | None = None
     binary: bool = False
-    """Whether it is no text."""
+    """Whether its files are not text."""
 
     @property
     def writes(self) -> bool:
-        """Whether it can be written."""
+        """Whether the format can be written."""
         return any((self.write_trial, self.write_rows, self.write_scenario))
 
 
@@ -104,35 +101,35 @@ def by_flow(samples: pl.DataFrame | None) -> dict[int, pl.DataFrame]:
     """The samples of each flow, in order of time."""
     if samples is None or samples.is_empty():
         return {}
-    return {int(str(flow)): some.sort("t_ns") for (flow,), some in samples.partition_by("flow", as_dict=True).items()}
+    return {int(str(flow)): rows.sort("t_ns") for (flow,), rows in samples.partition_by("flow", as_dict=True).items()}
 
 
 def throughputs(samples: pl.DataFrame | None) -> dict[int, list[tuple[float, float, float]]]:
     """Each flow's throughput between its samples: begin s, end s, bytes a second.
 
-    Of the first of `bytes_received`, `bytes_acked` and `bytes_sent` that the samples have; empty where they have none.
+    It is computed from the first of `bytes_received`, `bytes_acked` and `bytes_sent` that the samples have; empty where they have none.
     """
     column = next((c for c in ("bytes_received", "bytes_acked", "bytes_sent") if samples is not None and c in samples.columns), None)
     if samples is None or column is None:
         return {}
-    flows = {flow: some.select("t_ns", column).drop_nulls() for flow, some in by_flow(samples).items()}
+    flows = {flow: rows.select("t_ns", column).drop_nulls() for flow, rows in by_flow(samples).items()}
     gap = interval(samples)
-    return {flow: _between(list(some.iter_rows()), gap) for flow, some in flows.items() if some.height}
+    return {flow: _between(list(rows.iter_rows()), gap) for flow, rows in flows.items() if rows.height}
 
 
 def _between(rows: Sequence[tuple[int, int]], gap: int) -> list[tuple[float, float, float]]:
     """From times (ns) and bytes so far; the first stretch is as long as most."""
-    begin, before, made = max(0, rows[0][0] - gap), 0, []
+    begin, before, stretches = max(0, rows[0][0] - gap), 0, []
     for t_ns, so_far in rows:
         if t_ns > begin:
-            made.append((begin / 1e9, t_ns / 1e9, (so_far - before) / (t_ns - begin) * 1e9))
+            stretches.append((begin / 1e9, t_ns / 1e9, (so_far - before) / (t_ns - begin) * 1e9))
         begin, before = t_ns, so_far
-    return made
+    return stretches
 
 
 def interval(samples: pl.DataFrame) -> int:
     """The time between two samples of a flow, ns: the median of all, or the first time where no flow has two."""
-    gaps = sorted(b - a for some in by_flow(samples).values() for a, b in pairwise(some["t_ns"].unique(maintain_order=True).to_list()))
+    gaps = sorted(b - a for rows in by_flow(samples).values() for a, b in pairwise(rows["t_ns"].unique(maintain_order=True).to_list()))
     return max(1, int(gaps[len(gaps) // 2]) if gaps else int(samples["t_ns"].to_list()[0]))
 
 
@@ -147,7 +144,7 @@ def quantiles(values: Sequence[float]) -> dict[str, float | None]:
 
 
 def provenance(trial: Trial) -> dict[str, Any]:
-    """What a format of another tool has no field for: which trial this is. Formats keep it where that tool keeps free text."""
+    """The identity of a trial, for which other tools' formats have no field. Formats write it where the tool keeps free text."""
     from tcpscape import __version__
 
     return {
@@ -156,10 +153,10 @@ def provenance(trial: Trial) -> dict[str, Any]:
     }
 
 
-def ours(said: object) -> dict[str, Any]:
-    """The provenance that :func:`provenance` wrote, or nothing."""
+def read_provenance(value: object) -> dict[str, Any]:
+    """The provenance that :func:`provenance` wrote; empty for any other value."""
     texts, lists = ("tool", "scenario", "engine", "version", "address"), ("cca", "caveats")
-    if not isinstance(said, dict) or not all(isinstance(said.get(k), str) for k in texts) or not said["tool"].startswith("tcpscape"):
+    if not isinstance(value, dict) or not all(isinstance(value.get(k), str) for k in texts) or not value["tool"].startswith("tcpscape"):
         return {}
-    sound = all(isinstance(said.get(k), list) and all(isinstance(one, str) for one in said[k]) for k in lists)
-    return said if sound and type(said.get("seed")) is int else {}
+    sound = all(isinstance(value.get(k), list) and all(isinstance(text, str) for text in value[k]) for k in lists)
+    return value if sound and type(value.get("seed")) is int else {}

@@ -2,21 +2,26 @@
 
 Conditions that both have are compared with each other: the same part, axes and congestion control; where they share none, those at the same place
 (one congestion control against another), or of the same congestion control; where each has one, those two. Trials of the same seeds on the same
-path (all but the congestion control alike) on the same engine are compared as pairs; what anybody measured elsewhere is not.
+path (all but the congestion control alike) on the same engine are compared as pairs; measurements of other tools are not.
+
+Checks (:class:`ComparisonChecks`) are of the comparison itself (`ratio > 0.95`, `win.low > 0.5`) or of a metric of both sides (`goodput.median > 5`).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tcpscape import stats
-from tcpscape.campaign.checks import metric_of
+from tcpscape.campaign import checks
+from tcpscape.campaign.checks import Check, CheckError, Verdict, metric_of
 from tcpscape.errors import TcpscapeError
+from tcpscape.errors import refuse as refuse_option
 from tcpscape.interchange.base import refuse
-from tcpscape.interchange.sources import Group, Source, listed
+from tcpscape.interchange.sources import ResultSource, TrialGroup, listed
+from tcpscape.metrics import Metric
 from tcpscape.stats import Comparison, Estimate
 from tcpscape.trial import Trial
 
@@ -27,13 +32,20 @@ VERDICTS = {
     "different": "they differ", "slightly different": "they differ, the means by less than 5 %", "alike": "no difference: the means are within 5 %",
     "undecided": "undecided: too few measurements to tell",
 }
-"""Each with what it says."""
+"""Verdict → its sentence."""
 CHANCE = 20
 """Of so many comparisons of equals one is called different (95 % intervals)."""
+OF_BOTH: Mapping[str, Callable[[ComparedCondition], Estimate]] = {
+    "ratio": lambda r: r.comparison.median_ratio, "mean_ratio": lambda r: r.comparison.ratio, "difference": lambda r: r.comparison.difference,
+    "win": lambda r: r.comparison.win,
+}
+"""Ratio of medians and of means (A over B), difference of means (A less B), win probability (A above B)."""
+STATS = ("median", "low", "high")
+"""Statistics of a comparison: the value itself (where none is named), and the ends of its interval."""
 
 
 @dataclass(frozen=True, slots=True)
-class Values:
+class Measurements:
     """The measurements of one condition of one side."""
 
     name: str
@@ -42,22 +54,22 @@ class Values:
     """Part of a study and axes."""
     numbers: tuple[float, ...]
     twins: tuple[tuple[Hashable, ...], ...]
-    """What the twins of these on the other side have too, in one or several ways; None where that is not known."""
+    """Keys that the twins of these on the other side have too, in one or several ways; None where a key is not known."""
     trials: tuple[Trial, ...] = ()
-    """None of a table."""
+    """Empty for a table."""
 
     @property
     def key(self) -> tuple[object, ...]:
-        """What the same condition has on the other side."""
+        """Equal for the same condition on the other side."""
         return (self.cca, *self.place)
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ComparedCondition:
     """Two conditions compared."""
 
-    a: Values
-    b: Values
+    a: Measurements
+    b: Measurements
     unit: str
     comparison: Comparison
     pairs: int
@@ -86,59 +98,102 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ResultComparison:
     """A comparison of two results."""
 
     metric: str
     unit: str
-    rows: tuple[Row, ...]
+    rows: tuple[ComparedCondition, ...]
     left_out: tuple[str, ...]
     """Conditions that only one side has."""
     caveats: tuple[str, ...]
 
     @property
     def differs(self) -> int:
-        """In how many conditions they differ."""
+        """Number of conditions in which they differ."""
         return sum(r.comparison.differs for r in self.rows)
 
 
-def compare(a: Source, b: Source, metric: str = "goodput") -> Answer:
-    """Compares what both sides measured of a metric (of a table: its column).
+def compare(a: ResultSource, b: ResultSource, metric: str = "goodput") -> ResultComparison:
+    """Compares both sides' measurements of a metric (of a table: its column).
 
-    :raises TcpscapeError: one line, where a side does not say the metric or the sides have no condition in common.
+    :raises TcpscapeError: one line, where a side does not contain the metric or the sides have no condition in common.
     """
     unit = unit_of(metric)
-    ours, theirs = values(a, metric), values(b, metric)
+    ours, theirs = measurements(a, metric), measurements(b, metric)
     pairs = _match(ours, theirs)
     if not pairs:
-        there = f"A has {listed(v.name for v in ours)}; B has {listed(v.name for v in theirs)}"
-        refuse("compare", f"no condition is in both: {there}", "choose one of each side with --cca and --at")
-    rows = tuple(_row(x, y, unit) for x, y in pairs)
+        names = f"A has {listed(v.name for v in ours)}; B has {listed(v.name for v in theirs)}"
+        refuse("compare", f"no condition is in both: {names}", "choose one of each side with --cca and --at")
+    rows = tuple(_compared(x, y, unit) for x, y in pairs)
     matched = {id(v) for p in pairs for v in p}
-    left = [f"{side}: {v.name}" for side, some in (("A", ours), ("B", theirs)) for v in some if id(v) not in matched]
-    return Answer(metric, unit, rows, tuple(left), (*_caveats(rows), *(f"{n}: {c}" for n, s in (("A", a), ("B", b)) for c in s.caveats)))
+    left_out = [f"{side}: {m.name}" for side, conditions in (("A", ours), ("B", theirs)) for m in conditions if id(m) not in matched]
+    caveats = [f"{side}: {caveat}" for side, source in (("A", a), ("B", b)) for caveat in source.caveats]
+    return ResultComparison(metric, unit, rows, tuple(left_out), (*_caveats(rows), *caveats))
 
 
-def values(source: Source, metric: str) -> tuple[Values, ...]:
-    """The measurements of each condition; what a trial does not know is left out."""
+def measurements(source: ResultSource, metric: str) -> tuple[Measurements, ...]:
+    """The measurements of each condition; trials for which the metric is not known are left out."""
     if source.table is not None:
         return _of_table(source, source.table, metric)
-    found = metric_of(metric)
-    if source.unknown.intersection(found.reads):
-        refuse(source.path, f"does not say {found.name}", "choose another --metric")
-    made = [_values(g, found.of) for g in source.groups]
-    if not any(v.numbers for v in made):
-        refuse(source.path, f"does not say {found.name}", "choose another --metric, or run with --samples 100ms --out DIR")
-    return tuple(v for v in made if v.numbers)
+    entry = metric_of(metric)
+    if source.unknown.intersection(entry.reads):
+        refuse(source.path, f"does not say {entry.name}", "choose another --metric")
+    conditions = [_of_group(g, entry.of) for g in source.groups]
+    if not any(m.numbers for m in conditions):
+        refuse(source.path, f"does not say {entry.name}", "choose another --metric, or run with --samples 100ms --out DIR")
+    return tuple(m for m in conditions if m.numbers)
 
 
-def _values(group: Group, of: Callable[[Trial], float]) -> Values:
+def unit_of(metric: str) -> str:
+    """The metric's unit; empty for a table's own column, whose unit is not known."""
+    try:
+        return metric_of(metric).unit
+    except TcpscapeError:
+        return ""
+
+
+@dataclass(frozen=True)
+class ComparisonChecks:
+    """The checks of a comparison."""
+
+    checks: tuple[Check, ...]
+
+    @classmethod
+    def read(cls, texts: Sequence[str] | None, metric: str) -> ComparisonChecks:
+        """Reads the checks of a comparison of `metric`.
+
+        :raises CheckError: for a check that makes no sense.
+        """
+        known = {name: Metric(name, unit_of(metric) if name == "difference" else "1", f"{name} of A and B", _no_value, "neither") for name in OF_BOTH}
+        parsed = tuple(checks.read(text, known) for text in texts or ())
+        for check in parsed:
+            name = check.metric.name
+            if name in OF_BOTH and check.statistic.name not in STATS:
+                refuse_option("check", f"{name} has no {check.statistic.name}", f"write {name} or {name}.low", CheckError)
+        return cls(parsed)
+
+    def verdicts(self, comparison: ResultComparison) -> list[Verdict]:
+        """A verdict for each check and condition."""
+        verdicts: list[Verdict] = []
+        for check in self.checks:
+            if of := OF_BOTH.get(check.metric.name):
+                rows = [r for r in comparison.rows if checks.is_chosen(check.chosen, _axes_of(r))]
+                checks.expect(check, [(_axes_of(r), r.name) for r in comparison.rows])
+                verdicts += [_check(check, r.name, of(r)) for r in rows]
+            else:
+                sides = [(side, v) for r in comparison.rows for side, v in (("A", r.a), ("B", r.b))]
+                verdicts += checks.judge(check, [({"cca": v.cca}, f"{side}: {v.name}", v.trials) for side, v in sides])
+        return verdicts
+
+
+def _of_group(group: TrialGroup, of: Callable[[Trial], float]) -> Measurements:
     known = [(v, i) for i in group.items if not math.isnan(v := of(i.trial))]
     twins = (tuple(i.twin for _, i in known), tuple(i.itself for _, i in known))
-    return Values(group.name, group.cca, group.place, tuple(v for v, _ in known), twins, tuple(i.trial for _, i in known))
+    return Measurements(group.name, group.cca, group.place, tuple(v for v, _ in known), twins, tuple(i.trial for _, i in known))
 
 
-def _of_table(source: Source, rows: pl.DataFrame, metric: str) -> tuple[Values, ...]:
+def _of_table(source: ResultSource, rows: pl.DataFrame, metric: str) -> tuple[Measurements, ...]:
     """A column of a table, for each congestion control where it names them."""
     import polars as pl
 
@@ -147,49 +202,56 @@ def _of_table(source: Source, rows: pl.DataFrame, metric: str) -> tuple[Values, 
     if column is None:
         refuse(source.path, f"has no column of numbers called {metric!r}", f"choose --metric of {', '.join(numeric) or 'a table with numbers'}")
     parts = rows.partition_by("cca", as_dict=True, maintain_order=True) if "cca" in rows.columns else {("table",): rows}
-    made = []
-    for (cca,), some in parts.items():
-        known = [float(v) for v in some[column].cast(pl.Float64).drop_nulls() if not math.isnan(v)]
-        made += [Values(str(cca), str(cca), ("",), tuple(known), ())] if known else []
-    if not made:
+    conditions = []
+    for (cca,), part in parts.items():
+        known = [float(v) for v in part[column].cast(pl.Float64).drop_nulls() if not math.isnan(v)]
+        conditions += [Measurements(str(cca), str(cca), ("",), tuple(known), ())] if known else []
+    if not conditions:
         refuse(source.path, f"has nothing but gaps in {column!r}", "choose another --metric")
-    return tuple(made)
+    return tuple(conditions)
 
 
-def unit_of(metric: str) -> str:
-    """The metric's unit; of a table's own column not known."""
-    try:
-        return metric_of(metric).unit
-    except TcpscapeError:
-        return ""
-
-
-def _match(ours: Sequence[Values], theirs: Sequence[Values]) -> list[tuple[Values, Values]]:
+def _match(ours: Sequence[Measurements], theirs: Sequence[Measurements]) -> list[tuple[Measurements, Measurements]]:
     """The conditions of both sides that belong together."""
     if len(ours) == len(theirs) == 1:
         return [(ours[0], theirs[0])]
-    keys: tuple[Callable[[Values], Hashable], ...] = (lambda v: v.key, lambda v: v.place, lambda v: v.cca)
+    keys: tuple[Callable[[Measurements], Hashable], ...] = (lambda v: v.key, lambda v: v.place, lambda v: v.cca)
     for of in keys:
-        there = {of(v): v for v in theirs}
-        here = {of(v): v for v in ours}
-        if len(there) == len(theirs) and len(here) == len(ours) and (both := [k for k in here if k in there]):
-            return [(here[k], there[k]) for k in both]
+        a, b = {of(m): m for m in ours}, {of(m): m for m in theirs}
+        if len(a) == len(ours) and len(b) == len(theirs) and (common := [k for k in a if k in b]):
+            return [(a[k], b[k]) for k in common]
     return []
 
 
-def _row(a: Values, b: Values, unit: str) -> Row:
-    for mine, other in zip(a.twins, b.twins, strict=False):
-        first, second = dict(zip(mine, a.numbers, strict=True)), dict(zip(other, b.numbers, strict=True))
-        if None not in first and first.keys() == second.keys() and len(first) == len(mine) and len(second) == len(other):
-            return Row(a, b, unit, stats.compare(list(first.values()), [second[k] for k in first], paired=True, unit=unit), len(first))
-    return Row(a, b, unit, stats.compare(a.numbers, b.numbers, paired=False, unit=unit), 0)
+def _compared(a: Measurements, b: Measurements, unit: str) -> ComparedCondition:
+    for keys_a, keys_b in zip(a.twins, b.twins, strict=False):
+        first, second = dict(zip(keys_a, a.numbers, strict=True)), dict(zip(keys_b, b.numbers, strict=True))
+        if None not in first and first.keys() == second.keys() and len(first) == len(keys_a) and len(second) == len(keys_b):
+            return ComparedCondition(a, b, unit, stats.compare(list(first.values()), [second[k] for k in first], paired=True, unit=unit), len(first))
+    return ComparedCondition(a, b, unit, stats.compare(a.numbers, b.numbers, paired=False, unit=unit), 0)
 
 
-def _caveats(rows: Sequence[Row]) -> list[str]:
-    """What weakens the verdicts."""
-    made = sorted({r.comparison.caveat for r in rows if r.comparison.caveat})
+def _caveats(rows: Sequence[ComparedCondition]) -> list[str]:
+    """Whatever weakens the verdicts."""
+    caveats = sorted({r.comparison.caveat for r in rows if r.comparison.caveat})
     if any(min(len(r.a.numbers), len(r.b.numbers)) == 1 for r in rows):
-        made.append("a side with one measurement has no interval: nothing is decided; repeat it")
+        caveats.append("a side with one measurement has no interval: nothing is decided; repeat it")
     if len(rows) >= CHANCE:
-        made.append(f"{len(rows)} comparisons: about {len(rows) / CHANCE:.0f} would be called different even of equals")
-    return made
+        caveats.append(f"{len(rows)} comparisons: about {len(rows) / CHANCE:.0f} would be called different even of equals")
+    return caveats
+
+
+def _no_value(_: Trial) -> float:
+    """The metric of a comparison, which no single trial has."""
+    return math.nan
+
+
+def _axes_of(row: ComparedCondition) -> Mapping[str, str]:
+    return {"cca": row.a.cca}
+
+
+def _check(check: Check, name: str, estimate: Estimate) -> Verdict:
+    """The value itself, or an end of its interval; no interval holds nothing."""
+    if check.statistic.end:
+        estimate = Estimate(estimate.low if check.statistic.name == "low" else estimate.high, math.nan, math.nan, estimate.n, estimate.unit)
+    return Verdict(check, name, estimate, checks.OPERATORS[check.op](estimate.value, check.number))

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from tcpscape.interchange import base
-from tcpscape.interchange.base import Recording, refuse
+from tcpscape.interchange.base import ImportedFile, refuse
 from tcpscape.trial import Cwnd, FlowResult, Rtt, Trial
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ RERUN = "give a data file that Flent wrote"
 Series = Sequence[float | None]
 
 
-class Data(BaseModel):
+class FlentData(BaseModel):
     """A data file."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
@@ -55,51 +55,51 @@ class Data(BaseModel):
     results: dict[str, tuple[Annotated[float, Field(ge=-MOST, le=MOST)] | None, ...]]
 
 
-def read(path: Path) -> Recording:
+def read(path: Path) -> ImportedFile:
     """The flows of a test as one trial.
 
     :raises InterchangeError: for what is no data file of Flent's, or one without TCP flows.
     """
-    said = _data(path)
-    ups, downs = _flows(said, "TCP upload"), _flows(said, "TCP download")
+    data = _read_data(path)
+    ups, downs = _flows(data, "TCP upload"), _flows(data, "TCP download")
     names, caveats = ups or downs, []
     if not names:
-        series = ", ".join(n for n in said.results if "::tcp_" not in n) or "none"
+        series = ", ".join(n for n in data.results if "::tcp_" not in n) or "none"
         refuse(path, f"has no TCP flow among its series ({series})", "give a test with TCP upload or TCP download")
     if ups and downs:
         caveats.append(f"test in both directions: the {len(downs)} downloads are left out")
-    own = base.ours(said.metadata.get("TCPSCAPE"))
-    shift = _head(said.metadata)
-    flows = tuple(_flow(said, name, shift, own["cca"][i] if i < len(own.get("cca", ())) else None) for i, name in enumerate(names))
-    if any(not _meta(said, n).get("BYTES_RECVD") for n in names):
+    own = base.read_provenance(data.metadata.get("TCPSCAPE"))
+    shift = _head(data.metadata)
+    flows = tuple(_flow(data, name, shift, own["cca"][i] if i < len(own.get("cca", ())) else None) for i, name in enumerate(names))
+    if any(not _meta(data, n).get("BYTES_RECVD") for n in names):
         caveats.append("what arrived was not reported: goodput is the mean of the steps' throughput")
     trial = Trial(
-        scenario=own.get("scenario") or str(said.metadata.get("TITLE") or said.metadata.get("NAME") or path.name),
-        cca="+".join(sorted({f.cca for f in flows})), address=own.get("address") or hashlib.sha256(said.model_dump_json().encode()).hexdigest()[:24],
-        seed=own.get("seed", 0), engine=own.get("engine", "flent"), version=own.get("version", str(said.metadata.get("FLENT_VERSION", ""))),
-        duration=max(f.stop_s for f in flows), flows=flows, caveats=(*own.get("caveats", ()), *caveats), samples=_samples(said, names, shift),
+        scenario=own.get("scenario") or str(data.metadata.get("TITLE") or data.metadata.get("NAME") or path.name),
+        cca="+".join(sorted({f.cca for f in flows})), address=own.get("address") or hashlib.sha256(data.model_dump_json().encode()).hexdigest()[:24],
+        seed=own.get("seed", 0), engine=own.get("engine", "flent"), version=own.get("version", str(data.metadata.get("FLENT_VERSION", ""))),
+        duration=max(f.stop_s for f in flows), flows=flows, caveats=(*own.get("caveats", ()), *caveats), samples=_samples(data, names, shift),
     )
-    return Recording((trial,), frozenset({"limited_by"} if own else {"limited_by", "seed"}) | _silent(said, names))
+    return ImportedFile((trial,), frozenset({"limited_by"} if own else {"limited_by", "seed"}) | _missing_columns(data, names))
 
 
-def _data(path: Path) -> Data:
+def _read_data(path: Path) -> FlentData:
     raw = base.content(path)
     try:
         raw = gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else bz2.decompress(raw) if raw[:3] == b"BZh" else raw
-        said = Data.model_validate(json.loads(raw))
+        data = FlentData.model_validate(json.loads(raw))
     except (EOFError, OSError, zlib.error, ValueError) as e:  # a pydantic error is a ValueError
-        what = ".".join(map(str, e.errors()[0]["loc"])) if isinstance(e, ValidationError) else ""
-        refuse(path, f"is not Flent's data: {f'field {what} is missing or of another kind' if what else 'damaged, or not JSON'}", RERUN)
-    if short := [n for n, values in said.results.items() if len(values) != len(said.x_values)]:
-        refuse(path, f"series {short[0]!r} has {len(said.results[short[0]])} values at {len(said.x_values)} times", RERUN)
-    if any(b <= a for a, b in pairwise(said.x_values)):
+        field = ".".join(map(str, e.errors()[0]["loc"])) if isinstance(e, ValidationError) else ""
+        refuse(path, f"is not Flent's data: {f'field {field} is missing or of another kind' if field else 'damaged, or not JSON'}", RERUN)
+    if short := [n for n, values in data.results.items() if len(values) != len(data.x_values)]:
+        refuse(path, f"series {short[0]!r} has {len(data.results[short[0]])} values at {len(data.x_values)} times", RERUN)
+    if any(b <= a for a, b in pairwise(data.x_values)):
         refuse(path, "x_values do not increase", RERUN)
-    return said
+    return data
 
 
-def _flows(said: Data, way: str) -> list[str]:
-    """Series of single flows: `TCP upload`, `TCP upload::2`, `TCP upload BE`; not their sums, nor what ss said of them."""
-    return [n for n in said.results if n.startswith(way) and "::tcp_" not in n and not n.endswith(COMPUTED)]
+def _flows(data: FlentData, way: str) -> list[str]:
+    """Series of single flows: `TCP upload`, `TCP upload::2`, `TCP upload BE`; not their sums, nor the series of ss."""
+    return [n for n in data.results if n.startswith(way) and "::tcp_" not in n and not n.endswith(COMPUTED)]
 
 
 def _head(metadata: Mapping[str, Any]) -> float:
@@ -108,15 +108,15 @@ def _head(metadata: Mapping[str, Any]) -> float:
     return max(0.0, (total - length) / 2) if total is not None and length is not None else 0.0
 
 
-def _meta(said: Data, name: str) -> Mapping[str, Any]:
-    found = said.metadata.get("SERIES_META")
-    series = found.get(name) if isinstance(found, dict) else None
+def _meta(data: FlentData, name: str) -> Mapping[str, Any]:
+    all_series = data.metadata.get("SERIES_META")
+    series = all_series.get(name) if isinstance(all_series, dict) else None
     return series if isinstance(series, dict) else {}
 
 
-def _silent(said: Data, names: Sequence[str]) -> frozenset[str]:
-    """Columns of the flows that the file does not say."""
-    meta = [_meta(said, n) for n in names]
+def _missing_columns(data: FlentData, names: Sequence[str]) -> frozenset[str]:
+    """Columns of the flows that the file does not contain."""
+    meta = [_meta(data, n) for n in names]
     return frozenset({"retransmits"} if any(_number(m, "TCPI_TOTAL_RETRANS") is None for m in meta) else set()) | frozenset(
         {"bytes_received"} if any(_number(m, "BYTES_RECVD") is None for m in meta) else set()
     )
@@ -131,10 +131,10 @@ def _number(meta: Mapping[str, Any], key: str) -> float | None:
     return value if 0 <= value <= COUNTED else None
 
 
-def _flow(said: Data, name: str, shift: float, cca: str | None) -> FlowResult:
-    meta, steps = _meta(said, name), said.results[name]
-    seen = [(x, v) for x, v in zip(said.x_values, steps, strict=True) if v is not None]
-    step = said.x_values[1] - said.x_values[0] if len(said.x_values) > 1 else 0.0
+def _flow(data: FlentData, name: str, shift: float, cca: str | None) -> FlowResult:
+    meta, steps = _meta(data, name), data.results[name]
+    seen = [(x, v) for x, v in zip(data.x_values, steps, strict=True) if v is not None]
+    step = data.x_values[1] - data.x_values[0] if len(data.x_values) > 1 else 0.0
     start = _number(meta, "START_TIME")
     begin = start if start is not None else max(0.0, seen[0][0] - shift) if seen else 0.0
     arrived, seconds = _number(meta, "BYTES_RECVD"), _number(meta, "ELAPSED_TIME")
@@ -143,8 +143,8 @@ def _flow(said: Data, name: str, shift: float, cca: str | None) -> FlowResult:
     else:
         seconds = len(seen) * step
         goodput = sum(v for _, v in seen) / len(seen) if seen else 0.0
-    rtts = [v for v in said.results.get(f"{name}::tcp_rtt", ()) if v is not None]
-    windows = [v for v in said.results.get(f"{name}::tcp_cwnd", ()) if v is not None]
+    rtts = [v for v in data.results.get(f"{name}::tcp_rtt", ()) if v is not None]
+    windows = [v for v in data.results.get(f"{name}::tcp_cwnd", ()) if v is not None]
     sent = _number(meta, "BYTES_SENT")
     return FlowResult(
         cca=cca or str(meta.get("CONG_CONTROL") or "unknown"), goodput_mbps=goodput, seconds=seconds, start_s=begin, stop_s=begin + seconds,
@@ -154,18 +154,18 @@ def _flow(said: Data, name: str, shift: float, cca: str | None) -> FlowResult:
     )
 
 
-def _samples(said: Data, names: Sequence[str], shift: float) -> pl.DataFrame | None:
+def _samples(data: FlentData, names: Sequence[str], shift: float) -> pl.DataFrame | None:
     """The steps as samples: bytes so far, window, RTT, rates; ping's RTT (`ping_ms`) on each row where it was measured."""
     import polars as pl
 
     rows = []
-    pings: Series = said.results.get(PING, (None,) * len(said.x_values))
+    pings: Series = data.results.get(PING, (None,) * len(data.x_values))
     for flow, name in enumerate(names):
         total, before = 0.0, 0.0
-        of = [(ours, said.results.get(f"{name}::{theirs}"), factor) for theirs, ours, factor in COLUMNS]
-        for k, x in enumerate(said.x_values):
+        of = [(ours, data.results.get(f"{name}::{theirs}"), factor) for theirs, ours, factor in COLUMNS]
+        for k, x in enumerate(data.x_values):
             step, before = x - before, x
-            rate = said.results[name][k]
+            rate = data.results[name][k]
             if x < shift or rate is None:
                 continue
             total += rate * 1e6 / 8 * step

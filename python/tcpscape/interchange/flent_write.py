@@ -62,15 +62,15 @@ def write(trial: Trial, mtu: int = base.MTU) -> bytes:
     flows = [_series(name, rates.get(i, []), known.get(i), (len(x_values), step)) for i, name in enumerate(names)]
     results = {s.name if key == "val" else f"{s.name}::{key}": v for s in flows for key, v in s.values.items()}
     if len(flows) > 1:
-        results |= _together([s.values["val"] for s in flows])
-    raw = {s.name: _raw(s, x_values, step) for s in flows}
+        results |= _sums([s.values["val"] for s in flows])
+    raw = {s.name: _raw_values(s, x_values, step) for s in flows}
     if "ping_ms" in samples.columns:
         results[PING] = _ping(trial, x_values, step)
         raw[PING] = [{"t": x, "val": v} for x, v in zip(x_values, results[PING], strict=True) if v is not None]
-    said = {
+    document = {
         "metadata": _metadata(trial, flows, mtu, step), "version": VERSION, "x_values": x_values, "results": results, "raw_values": raw,
     }
-    return gzip.compress(json.dumps(said, indent=1, sort_keys=True, allow_nan=False).encode(), mtime=0)
+    return gzip.compress(json.dumps(document, indent=1, sort_keys=True, allow_nan=False).encode(), mtime=0)
 
 
 def _series(name: str, rates: Rates, samples: pl.DataFrame | None, grid: tuple[int, float]) -> _Series:
@@ -93,7 +93,7 @@ def _place(t: float, step: float, n: int) -> int:
     return min(n - 1, round((t + DELAY) / step))
 
 
-def _together(each: Sequence[Sequence[float | None]]) -> dict[str, list[float | None]]:
+def _sums(each: Sequence[Sequence[float | None]]) -> dict[str, list[float | None]]:
     """Sum, mean and Jain's fairness index of the flows at each step, as Flent computes them."""
     total: list[float | None] = []
     mean: list[float | None] = []
@@ -106,35 +106,35 @@ def _together(each: Sequence[Sequence[float | None]]) -> dict[str, list[float | 
     return {"TCP upload sum": total, "TCP upload avg": mean, "TCP upload fairness": fair}
 
 
-def _raw(series: _Series, x_values: Sequence[float], step: float) -> list[dict[str, float]]:
-    """What was measured at each step."""
-    made = []
+def _raw_values(series: _Series, x_values: Sequence[float], step: float) -> list[dict[str, float]]:
+    """The measurements at each step that has any."""
+    steps = []
     for i, t in enumerate(x_values):
         known = {key: v for key, values in series.values.items() if (v := values[i]) is not None}
         if known:
-            made.append({"t": t, "dur": step, **known})
-    return made
+            steps.append({"t": t, "dur": step, **known})
+    return steps
 
 
 def _ping(trial: Trial, x_values: Sequence[float], step: float) -> list[float | None]:
-    made: list[float | None] = [None] * len(x_values)
+    values: list[float | None] = [None] * len(x_values)
     if trial.samples is not None:
         for t_ns, v in trial.samples.select("t_ns", "ping_ms").drop_nulls().iter_rows():
-            made[_place(t_ns / 1e9, step, len(made))] = v
-    return made
+            values[_place(t_ns / 1e9, step, len(values))] = v
+    return values
 
 
 def _metadata(trial: Trial, flows: Sequence[_Series], mtu: int, step: float) -> Mapping[str, Any]:
     from tcpscape import __version__
 
-    one = len(flows) == 1
-    name, title = "tcp_1up" if one else "tcp_nup", f"{trial.scenario} {trial.cca} seed {trial.seed}"
+    single = len(flows) == 1
+    name, title = "tcp_1up" if single else "tcp_nup", f"{trial.scenario} {trial.cca} seed {trial.seed}"
     series = {s.name: _meta(f, mtu, i) for i, (s, f) in enumerate(zip(flows, trial.flows, strict=True))}
-    series |= {} if one else COMPUTED
+    series |= {} if single else COMPUTED
     return {
         "NAME": name, "TITLE": title, "HOST": "receiver", "HOSTS": ["receiver"], "LOCAL_HOST": "sender", "IP_VERSION": 4,
         "TIME": EPOCH, "T0": EPOCH, "LENGTH": trial.duration, "TOTAL_LENGTH": trial.duration + 2 * DELAY, "STEP_SIZE": step,
-        "DATA_FILENAME": f"{name}-{trial.address}.flent.gz", "TEST_PARAMETERS": {} if one else {"upload_streams": str(len(flows))},
+        "DATA_FILENAME": f"{name}-{trial.address}.flent.gz", "TEST_PARAMETERS": {} if single else {"upload_streams": str(len(flows))},
         "FLENT_VERSION": f"tcpscape {__version__}", "FAILED_RUNNERS": 0, "BATCH_NAME": None, "BATCH_TIME": None, "BATCH_TITLE": None,
         "BATCH_UUID": None, "HTTP_GETTER_DNS": None, "HTTP_GETTER_URLLIST": None, "HTTP_GETTER_WORKERS": 4, "REMOTE_METADATA": {},
         "KERNEL_NAME": "Linux" if trial.kernel else trial.engine, "KERNEL_RELEASE": trial.kernel or trial.version,

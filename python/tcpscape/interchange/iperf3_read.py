@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from tcpscape.interchange import base
-from tcpscape.interchange.base import Recording, refuse
+from tcpscape.interchange.base import ImportedFile, refuse
 from tcpscape.trial import Cwnd, FlowResult, Rtt, Trial
 
 if TYPE_CHECKING:
@@ -32,11 +32,11 @@ Known = Annotated[Count | None, BeforeValidator(lambda v: None if isinstance(v, 
 RECORD = "give the output of iperf3 -J or --json-stream"
 
 
-class _Said(BaseModel):
+class _Iperf3Object(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True)
 
 
-class Stream(_Said):
+class Stream(_Iperf3Object):
     """A stream in an interval or at the end: bytes, s, µs."""
 
     socket: int | None = None
@@ -57,20 +57,20 @@ class Stream(_Said):
     sender: bool | None = None
 
 
-class Interval(_Said):
+class Interval(_Iperf3Object):
     """An interval of all streams."""
 
     streams: tuple[Stream, ...] = ()
 
 
-class Ends(_Said):
+class Ends(_Iperf3Object):
     """A stream's two ends."""
 
     sender: Stream | None = None
     receiver: Stream | None = None
 
 
-class End(_Said):
+class End(_Iperf3Object):
     """The sums of a test."""
 
     streams: tuple[Ends, ...] = ()
@@ -78,13 +78,13 @@ class End(_Said):
     receiver_tcp_congestion: str | None = None
 
 
-class Test(_Said):
-    """What was asked for."""
+class Test(_Iperf3Object):
+    """The parameters of the test."""
 
     protocol: str = "TCP"
 
 
-class Start(_Said):
+class Start(_Iperf3Object):
     """The test's conditions."""
 
     version: str = "iperf 3"
@@ -92,10 +92,10 @@ class Start(_Said):
     tcp_mss_default: Known = None
     test_start: Test = Test()
     accepted_connection: Any = None
-    """A server's document: what the client measured is not in it."""
+    """Present in a server's document, which does not contain the client's measurements."""
 
 
-class Document(_Said):
+class Document(_Iperf3Object):
     """A test."""
 
     start: Start = Start()
@@ -106,23 +106,23 @@ class Document(_Said):
     extra_data: str | None = None
 
 
-def read(path: Path) -> Recording:
+def read(path: Path) -> ImportedFile:
     """The tests of a file, one trial each.
 
     :raises InterchangeError: for what is no iperf3 test of TCP, or one that ended before it measured anything.
     """
     documents, unknown = _documents(path), set()
     trials = []
-    for i, (said, broken) in enumerate(documents):
+    for i, (fields, broken) in enumerate(documents):
         try:
-            document = Document.model_validate(said)
+            document = Document.model_validate(fields)
         except ValidationError as e:
             first = e.errors()[0]
             refuse(path, f"field {'.'.join(map(str, first['loc']))} is not iperf3's: {first['msg'].lower()}", RECORD)
         trial, missing = _trial(document, path, i, broken)
         trials.append(trial)
         unknown |= missing
-    return Recording(tuple(trials), frozenset(unknown))
+    return ImportedFile(tuple(trials), frozenset(unknown))
 
 
 def _documents(path: Path) -> list[tuple[Any, bool]]:
@@ -139,18 +139,18 @@ def _documents(path: Path) -> list[tuple[Any, bool]]:
 
 def _values(path: Path) -> tuple[list[Any], bool]:
     """The JSON values of a file one after the other, and whether the last one breaks off."""
-    said, at = base.text(path), 0
+    text, at = base.text(path), 0
     values: list[Any] = []
     decoder = json.JSONDecoder()
-    while at < len(said):
-        if said[at].isspace():
+    while at < len(text):
+        if text[at].isspace():
             at += 1
             continue
         try:
-            value, at = decoder.raw_decode(said, at)
+            value, at = decoder.raw_decode(text, at)
         except (json.JSONDecodeError, RecursionError) as e:
             line = getattr(e, "lineno", 0)
-            if not values or said.find("\n", at) not in (-1, len(said) - 1):
+            if not values or text.find("\n", at) not in (-1, len(text) - 1):
                 refuse(path, f"is not JSON at line {line}", RECORD)
             return values, True
         values.append(value)
@@ -174,104 +174,104 @@ def _tests(events: list[Any]) -> Iterator[tuple[dict[str, Any], bool]]:
     yield test, "end" not in test
 
 
-def _trial(said: Document, path: Path, place: int, broken: bool) -> tuple[Trial, set[str]]:
+def _trial(document: Document, path: Path, place: int, broken: bool) -> tuple[Trial, set[str]]:
     """A test as a trial, and the columns it does not know."""
-    if said.start.test_start.protocol != "TCP":
-        refuse(path, f"is a test of {said.start.test_start.protocol}, which no congestion control steers", "give a TCP test")
-    own = base.ours(_json(said.extra_data))
+    if document.start.test_start.protocol != "TCP":
+        refuse(path, f"is a test of {document.start.test_start.protocol}, which no congestion control steers", "give a TCP test")
+    own = base.read_provenance(_json(document.extra_data))
     caveats = [*own.get("caveats", ())]
-    if said.error or broken:
-        caveats.append(f"iperf3 did not end by itself: {said.error or 'the last events are missing'}")
-    streams = list(_streams(said))
+    if document.error or broken:
+        caveats.append(f"iperf3 did not end by itself: {document.error or 'the last events are missing'}")
+    streams = list(_streams(document))
     if not streams:
-        refuse(path, f"measured nothing{f': {said.error}' if said.error else ''}", "repeat the measurement")
+        refuse(path, f"measured nothing{f': {document.error}' if document.error else ''}", "repeat the measurement")
     if len({s[0] for s in streams}) > 1:
         streams = [s for s in streams if s[0]]
         caveats.append("test in both directions: only what the client sent is read")
     names = own.get("cca", ())
-    read = [_flow(said, socket, ends, names[i] if i < len(names) else None) for i, (_, socket, ends) in enumerate(streams)]
+    read = [_flow(document, socket, ends, names[i] if i < len(names) else None) for i, (_, socket, ends) in enumerate(streams)]
     flows, unknown = [flow for flow, _ in read], set().union(*(missing for _, missing in read))
-    caveats += _weaknesses(said, unknown)
+    caveats += _weaknesses(document, unknown)
     trial = Trial(
-        scenario=own.get("scenario") or said.title or path.name, cca="+".join(sorted({f.cca for f in flows})),
-        address=own.get("address") or hashlib.sha256(said.model_dump_json().encode()).hexdigest()[:24],
-        seed=own.get("seed", place), engine=own.get("engine", "iperf3"), version=own.get("version", said.start.version),
-        duration=max(f.stop_s for f in flows), flows=tuple(flows), caveats=tuple(caveats), samples=_samples(said, [s[1] for s in streams]),
+        scenario=own.get("scenario") or document.title or path.name, cca="+".join(sorted({f.cca for f in flows})),
+        address=own.get("address") or hashlib.sha256(document.model_dump_json().encode()).hexdigest()[:24],
+        seed=own.get("seed", place), engine=own.get("engine", "iperf3"), version=own.get("version", document.start.version),
+        duration=max(f.stop_s for f in flows), flows=tuple(flows), caveats=tuple(caveats), samples=_samples(document, [s[1] for s in streams]),
     )
     return trial, unknown if own else unknown | {"seed"}
 
 
-def _weaknesses(said: Document, unknown: set[str]) -> Iterator[str]:
+def _weaknesses(document: Document, unknown: set[str]) -> Iterator[str]:
     if "bytes_received" in unknown:
         yield "what arrived was not reported: goodput is what the sender handed to its socket"
-    if any(s.omitted for n in said.intervals for s in n.streams):
+    if any(s.omitted for n in document.intervals for s in n.streams):
         yield "intervals that iperf3 was asked to omit are left out"
 
 
-def _json(said: str | None) -> object:
+def _json(text: str | None) -> object:
     try:
-        return json.loads(said) if said else None
+        return json.loads(text) if text else None
     except json.JSONDecodeError:
         return None
 
 
-def _streams(said: Document) -> Iterator[tuple[bool, int | None, Ends]]:
+def _streams(document: Document) -> Iterator[tuple[bool, int | None, Ends]]:
     """Whether the client sends, the socket, and both ends: from the sums, or from the intervals where there are none."""
-    if said.end.streams:
-        for ends in said.end.streams:
-            one = ends.sender or ends.receiver
-            if one is not None:
-                yield one.sender is not False, one.socket, ends
+    if document.end.streams:
+        for ends in document.end.streams:
+            stream = ends.sender or ends.receiver
+            if stream is not None:
+                yield stream.sender is not False, stream.socket, ends
         return
-    sockets = dict.fromkeys(s.socket for n in said.intervals for s in n.streams)
+    sockets = dict.fromkeys(s.socket for n in document.intervals for s in n.streams)
     for socket in sockets:
-        mine = [s for n in said.intervals for s in n.streams if s.socket == socket and not s.omitted]
-        if mine:
-            again = [s.retransmits for s in mine if s.retransmits is not None]
-            total = Stream(socket=socket, end=mine[-1].end, bytes=sum(s.bytes for s in mine), retransmits=sum(again) if again else None)
-            sends = mine[0].sender is not False
+        intervals = [s for n in document.intervals for s in n.streams if s.socket == socket and not s.omitted]
+        if intervals:
+            counts = [s.retransmits for s in intervals if s.retransmits is not None]
+            total = Stream(socket=socket, end=intervals[-1].end, bytes=sum(s.bytes for s in intervals), retransmits=sum(counts) if counts else None)
+            sends = intervals[0].sender is not False
             yield sends, socket, Ends(sender=total) if sends else Ends(receiver=total)
 
 
-def _flow(said: Document, socket: int | None, ends: Ends, cca: str | None) -> tuple[FlowResult, set[str]]:
+def _flow(document: Document, socket: int | None, ends: Ends, cca: str | None) -> tuple[FlowResult, set[str]]:
     """A stream as a flow, and the columns that are not known."""
     arrived = ends.receiver
     sent = ends.sender or Stream()
-    if arrived is not None and not arrived.bytes and sent.bytes and (said.error or said.start.accepted_connection):
-        arrived = None  # 0 because the other side never said it
-    got = arrived or sent
-    seconds = max(0.0, got.end - got.start)
-    mine = [s for n in said.intervals for s in n.streams if s.socket == socket and not s.omitted]
-    mss = said.start.tcp_mss or said.start.tcp_mss_default
-    windows = [s.snd_cwnd / mss for s in mine if s.snd_cwnd and mss]
+    if arrived is not None and not arrived.bytes and sent.bytes and (document.error or document.start.accepted_connection):
+        arrived = None  # 0 because the other side never reported it
+    counted = arrived or sent
+    seconds = max(0.0, counted.end - counted.start)
+    intervals = [s for n in document.intervals for s in n.streams if s.socket == socket and not s.omitted]
+    mss = document.start.tcp_mss or document.start.tcp_mss_default
+    windows = [s.snd_cwnd / mss for s in intervals if s.snd_cwnd and mss]
     widest = max([*windows, sent.max_snd_cwnd / mss if sent.max_snd_cwnd and mss else 0])
-    rtts = base.quantiles([s.rtt / 1e3 for s in mine if s.rtt])
+    rtts = base.quantiles([s.rtt / 1e3 for s in intervals if s.rtt])
     whole = {"min": sent.min_rtt, "max": sent.max_rtt, "mean": sent.mean_rtt}
     unknown = {"limited_by", "retransmits"} if sent.retransmits is None else {"limited_by"}
     flow = FlowResult(
-        cca=cca or said.end.sender_tcp_congestion or "unknown",
-        goodput_mbps=(got.bits_per_second if got.bits_per_second is not None else got.bytes * 8 / seconds if seconds else 0.0) / 1e6,
-        seconds=seconds, start_s=got.start, stop_s=got.end, retransmits=int(sent.retransmits or 0), spurious_retransmits=None,
+        cca=cca or document.end.sender_tcp_congestion or "unknown",
+        goodput_mbps=(counted.bits_per_second if counted.bits_per_second is not None else counted.bytes * 8 / seconds if seconds else 0.0) / 1e6,
+        seconds=seconds, start_s=counted.start, stop_s=counted.end, retransmits=int(sent.retransmits or 0), spurious_retransmits=None,
         rtt_ms=Rtt(**(rtts | {k: v / 1e3 for k, v in whole.items() if v})),
         cwnd=Cwnd(sum(windows) / len(windows) if windows else None, widest or None), limited_by={},
-        bytes_received=int(got.bytes), bytes_sent=int(sent.bytes) if ends.sender else None, established=bool(got.bytes),
+        bytes_received=int(counted.bytes), bytes_sent=int(sent.bytes) if ends.sender else None, established=bool(counted.bytes),
     )
     return flow, unknown if arrived else unknown | {"bytes_received"}
 
 
-def _samples(said: Document, sockets: list[int | None]) -> pl.DataFrame | None:
+def _samples(document: Document, sockets: list[int | None]) -> pl.DataFrame | None:
     """The intervals as samples of flows: totals so far, windows in packets; None where there are none."""
     import polars as pl
 
-    mss = said.start.tcp_mss or said.start.tcp_mss_default
+    mss = document.start.tcp_mss or document.start.tcp_mss_default
     rows = []
     for flow, socket in enumerate(sockets):
-        total, again = 0.0, 0.0
-        for s in (s for n in said.intervals for s in n.streams if s.socket == socket and not s.omitted):
-            total, again = total + s.bytes, again + (s.retransmits or 0)
+        total, retransmits = 0.0, 0.0
+        for s in (s for n in document.intervals for s in n.streams if s.socket == socket and not s.omitted):
+            total, retransmits = total + s.bytes, retransmits + (s.retransmits or 0)
             rows.append({
                 "t_ns": round(s.end * 1e9), "flow": flow, "bytes_sent" if s.sender is not False else "bytes_received": round(total),
                 "cwnd": s.snd_cwnd / mss if s.snd_cwnd and mss else None, "srtt_us": s.rtt or None, "rttvar_us": s.rttvar,
-                "retransmits": again if s.retransmits is not None else None, "rwnd": s.snd_wnd,
+                "retransmits": retransmits if s.retransmits is not None else None, "rwnd": s.snd_wnd,
             })
     return pl.DataFrame(rows, infer_schema_length=None).sort("t_ns", "flow") if rows else None

@@ -31,11 +31,11 @@ def write(trial: Trial, mtu: int = base.MTU) -> bytes:
     sampled = bool(intervals)
     intervals = intervals or [_whole(trial, mtu)]
     extra = {**base.provenance(trial), "notes": [ACKED if sampled else NO_SAMPLES, ZEROS]}
-    said = {
+    document = {
         "start": _start(trial, mtu), "intervals": intervals, "end": _end(trial, mtu),
         "title": f"{trial.scenario} {trial.cca} seed {trial.seed}", "extra_data": json.dumps(extra, ensure_ascii=False),
     }
-    return (json.dumps(said, indent=1, ensure_ascii=False) + "\n").encode()
+    return (json.dumps(document, indent=1, ensure_ascii=False) + "\n").encode()
 
 
 def socket(flow: int) -> int:
@@ -71,9 +71,9 @@ def _intervals(trial: Trial, mtu: int) -> Iterator[dict[str, Any]]:
         before = 0
         for begin, end, rate in rates[i]:
             row = rows[end]
-            again = int(row.get("retransmits") or 0)
-            at.setdefault(end, []).append(_stream(i, (begin, end), rate, again - before) | _tcp_info(row, mtu))
-            before = again
+            retransmits = int(row.get("retransmits") or 0)
+            at.setdefault(end, []).append(_stream(i, (begin, end), rate, retransmits - before) | _tcp_info(row, mtu))
+            before = retransmits
     for end in sorted(at):
         yield {"streams": at[end], "sum": _sum(at[end])}
 
@@ -89,11 +89,11 @@ def _whole(trial: Trial, mtu: int) -> dict[str, Any]:
     return {"streams": streams, "sum": _sum(streams)}
 
 
-def _stream(flow: int, when: tuple[float, float], rate: float, again: int) -> dict[str, Any]:
-    begin, end = when
+def _stream(flow: int, times: tuple[float, float], rate: float, retransmits: int) -> dict[str, Any]:
+    begin, end = times
     return {
         "socket": socket(flow), "start": begin, "end": end, "seconds": end - begin, "bytes": round(rate * (end - begin)),
-        "bits_per_second": rate * 8, "retransmits": again, "omitted": False, "sender": True,
+        "bits_per_second": rate * 8, "retransmits": retransmits, "omitted": False, "sender": True,
     }
 
 

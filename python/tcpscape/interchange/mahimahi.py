@@ -1,6 +1,7 @@
 """The throughput that a trial had, as a packet-delivery trace for mahimahi's mm-link and for `bottleneck: {trace: FILE}`.
 
-What a saturating flow got is what its link gave: record with one that keeps the bottleneck busy. :mod:`tcpscape.scenario.traces` has the rules.
+The goodput of a saturating flow is what its link could carry: record a flow that keeps the bottleneck busy. :mod:`tcpscape.scenario.traces` has
+the rules.
 """
 
 from __future__ import annotations

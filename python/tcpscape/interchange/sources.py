@@ -1,4 +1,4 @@
-"""Whatever holds results, as groups of trials: a result directory, a file of another tool, a directory of such files, a table."""
+"""Results at a path, as groups of trials: a result directory, a file of another tool, a directory of such files, a table."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ NEUTRAL = "cubic"
 
 
 @dataclass(frozen=True)
-class Item:
-    """A trial, and the scenario it ran where that is known."""
+class SourceTrial:
+    """A trial with its scenario, where that is known."""
 
     trial: Trial
     scenario: Scenario | None = None
     seeded: bool = True
-    """Whether its seed is one: what another tool measured has none."""
+    """Whether the trial has a seed; a measurement of another tool has none."""
 
     @property
     def mtu(self) -> int:
@@ -58,10 +58,10 @@ class Item:
 
 
 @dataclass(frozen=True)
-class Group:
+class TrialGroup:
     """The trials of one condition under one congestion control."""
 
-    items: tuple[Item, ...]
+    items: tuple[SourceTrial, ...]
     cca: str
     at: Mapping[str, str] = field(default_factory=dict)
     """Axis → value as written."""
@@ -75,23 +75,23 @@ class Group:
 
     @property
     def place(self) -> tuple[object, ...]:
-        """What the same condition has in another result, whatever its congestion control."""
+        """Equal for the same condition in another result, whatever its congestion control."""
         return (self.part, *sorted((k, axes.canonical(v)) for k, v in self.at.items()))
 
 
 @dataclass(frozen=True)
-class Source:
-    """What was found at a place."""
+class ResultSource:
+    """The results at a path."""
 
     path: Path
-    groups: tuple[Group, ...] = ()
+    groups: tuple[TrialGroup, ...] = ()
     unknown: frozenset[str] = frozenset()
-    """Columns of rows that the source does not say."""
+    """Columns of rows that the source does not contain."""
     table: pl.DataFrame | None = None
     """Instead of groups: a table that is none of ours."""
 
     @property
-    def items(self) -> tuple[Item, ...]:
+    def items(self) -> tuple[SourceTrial, ...]:
         """Every trial."""
         return tuple(i for g in self.groups for i in g.items)
 
@@ -114,30 +114,30 @@ class Source:
         rows = pl.concat(frames, how="diagonal_relaxed") if frames else pl.DataFrame()
         return rows.with_columns(pl.lit(None, dtype=rows[c].dtype).alias(c) for c in sorted(self.unknown & set(rows.columns)))
 
-    def only(self, cca: str | None = None, seed: int | None = None, at: Mapping[str, str] | None = None) -> Source:
+    def only(self, cca: str | None = None, seed: int | None = None, at: Mapping[str, str] | None = None) -> ResultSource:
         """The trials of one congestion control, of one seed, at these values of axes; conditions without such an axis stay."""
-        mine = [g for g in self.groups if cca in (None, g.cca) and all(k not in g.at or axes.same(g.at[k], v) for k, v in (at or {}).items())]
-        left = [Group(kept, g.cca, g.at, g.part) for g in mine if (kept := tuple(i for i in g.items if seed in (None, i.trial.seed)))]
-        if not left and self.table is None:
-            asked = [*([cca] if cca else []), *(f"{k} {v}" for k, v in (at or {}).items()), *([f"seed {seed}"] if seed is not None else [])]
-            there = f"there are {listed(g.name for g in self.groups)}; seeds {_seeds(self.items)}"
-            refuse(self.path, f"has no trial of {', '.join(asked)}", there)
-        return Source(self.path, tuple(left), self.unknown, self.table)
+        groups = [g for g in self.groups if cca in (None, g.cca) and all(k not in g.at or axes.same(g.at[k], v) for k, v in (at or {}).items())]
+        matching = [TrialGroup(items, g.cca, g.at, g.part) for g in groups if (items := tuple(i for i in g.items if seed in (None, i.trial.seed)))]
+        if not matching and self.table is None:
+            wishes = [*([cca] if cca else []), *(f"{k} {v}" for k, v in (at or {}).items()), *([f"seed {seed}"] if seed is not None else [])]
+            choices = f"there are {listed(g.name for g in self.groups)}; seeds {_seeds(self.items)}"
+            refuse(self.path, f"has no trial of {', '.join(wishes)}", choices)
+        return ResultSource(self.path, tuple(matching), self.unknown, self.table)
 
 
 def listed(names: Iterable[str]) -> str:
     """The first few names."""
-    said = list(names)
-    return " | ".join(said[:MOST_NAMES]) + (f" and {len(said) - MOST_NAMES} more" if len(said) > MOST_NAMES else "")
+    texts = list(names)
+    return " | ".join(texts[:MOST_NAMES]) + (f" and {len(texts) - MOST_NAMES} more" if len(texts) > MOST_NAMES else "")
 
 
-def _seeds(items: Iterable[Item]) -> str:
-    said = sorted({i.trial.seed for i in items})
-    return ", ".join(map(str, said)) if len(said) < 8 else f"{said[0]} to {said[-1]}"
+def _seeds(items: Iterable[SourceTrial]) -> str:
+    seeds = sorted({i.trial.seed for i in items})
+    return ", ".join(map(str, seeds)) if len(seeds) < 8 else f"{seeds[0]} to {seeds[-1]}"
 
 
-def load(path: Path, tables: tuple[str, ...] = ()) -> Source:
-    """What is at `path`; `tables` are the side tables (samples) to bring where a store without a manifest kept them.
+def load(path: Path, tables: tuple[str, ...] = ()) -> ResultSource:
+    """The results at `path`; `tables` are the side tables (samples) to bring where a store without a manifest kept them.
 
     :raises TcpscapeError: one line, where nothing there can be read.
     """
@@ -146,22 +146,22 @@ def load(path: Path, tables: tuple[str, ...] = ()) -> Source:
     if not path.is_dir():
         return _of_files(path, [path])
     if results.holds(path) and record.exists(path):
-        said = record.load(path)
-        several = len({c.engine for o in said.outcomes for c in o.cells}) > 1
-        return Source(path, tuple(_group(c, part, several) for part, outcome in said.parts.items() for c in outcome.cells))
+        kept = record.load(path)
+        several = len({c.engine for o in kept.outcomes for c in o.cells}) > 1
+        return ResultSource(path, tuple(_group(c, part, several) for part, outcome in kept.parts.items() for c in outcome.cells))
     if results.holds(path):
         with Store(path, create=False) as store:
-            return Source(path, _by_condition([Item(t) for t in _kept(store, tables)]))
+            return ResultSource(path, _by_condition([SourceTrial(t) for t in _kept(store, tables)]))
     files = [f for f in sorted(path.iterdir()) if f.is_file() and _known(f)]
     if not files:
         refuse(path, "is no result directory and has no file of a known format", "name one that --out wrote, or one with iperf3's .json files")
     return _of_files(path, files)
 
 
-def of_outcome(outcome: Outcome) -> Source:
+def of_outcome(outcome: Outcome) -> ResultSource:
     """An outcome that was just measured, as :func:`load` would find it in a directory."""
     several = len({cell.engine for cell in outcome.cells}) > 1
-    return Source(Path(outcome.name), tuple(_group(cell, "", several) for cell in outcome.cells))
+    return ResultSource(Path(outcome.name), tuple(_group(cell, "", several) for cell in outcome.cells))
 
 
 def _known(path: Path) -> bool:
@@ -172,49 +172,50 @@ def _known(path: Path) -> bool:
     return True
 
 
-def _group(cell: Cell, part: str, several: bool) -> Group:
-    """A cell; of several engines it says which."""
-    items = tuple(Item(t, scenario) for scenario, some in zip(cell.scenarios, cell.runs, strict=True) for t in some)
-    return Group(items, cell.cca, {**cell.at, **({"engine": cell.engine} if several else {})}, part)
+def _group(cell: Cell, part: str, several: bool) -> TrialGroup:
+    """A cell as a group; its engine is an axis where there are several."""
+    items = tuple(SourceTrial(t, scenario) for scenario, trials in zip(cell.scenarios, cell.runs, strict=True) for t in trials)
+    return TrialGroup(items, cell.cca, {**cell.at, **({"engine": cell.engine} if several else {})}, part)
 
 
 def _kept(store: Store, tables: tuple[str, ...]) -> list[Trial]:
     """Every trial of a store without a manifest, in the order of seeds."""
-    there = sorted(store.addresses())
-    found = {**store.load_many(there), **store.load_many(there, tables)}
-    return sorted(found.values(), key=lambda t: (t.scenario, t.cca, t.seed))
+    addresses = sorted(store.addresses())
+    trials = {**store.load_many(addresses), **store.load_many(addresses, tables)}
+    return sorted(trials.values(), key=lambda t: (t.scenario, t.cca, t.seed))
 
 
-def _by_condition(items: Sequence[Item]) -> tuple[Group, ...]:
+def _by_condition(items: Sequence[SourceTrial]) -> tuple[TrialGroup, ...]:
     """Groups of the same scenario's name and congestion control."""
-    found: dict[tuple[str, str], list[Item]] = {}
+    by_name: dict[tuple[str, str], list[SourceTrial]] = {}
     for i in items:
-        found.setdefault((i.trial.scenario, i.trial.cca), []).append(i)
-    several = len({name for name, _ in found}) > 1
-    return tuple(Group(tuple(some), cca, {"scenario": name} if several else {}) for (name, cca), some in found.items())
+        by_name.setdefault((i.trial.scenario, i.trial.cca), []).append(i)
+    several = len({name for name, _ in by_name}) > 1
+    return tuple(TrialGroup(tuple(group), cca, {"scenario": name} if several else {}) for (name, cca), group in by_name.items())
 
 
-def _of_files(path: Path, files: Sequence[Path]) -> Source:
+def _of_files(path: Path, files: Sequence[Path]) -> ResultSource:
     """Files of other tools: one group for each congestion control, whatever the files are called."""
-    read = [interchange.read(f) for f in files]
-    if len(read) == 1 and read[0].table is not None:
-        return _of_table(path, read[0].table)
-    if any(r.table is not None for r in read):
+    imported = [interchange.read(f) for f in files]
+    if len(imported) == 1 and imported[0].table is not None:
+        return _of_table(path, imported[0].table)
+    if any(f.table is not None for f in imported):
         refuse(path, "has tables among its files", "name one table, or a directory of measurements")
-    items = [Item(t, seeded="seed" not in r.unknown) for r in read for t in r.trials]
-    found: dict[str, list[Item]] = {}
+    items = [SourceTrial(t, seeded="seed" not in f.unknown) for f in imported for t in f.trials]
+    by_cca: dict[str, list[SourceTrial]] = {}
     for i in items:
-        found.setdefault(i.trial.cca, []).append(i)
-    return Source(path, tuple(Group(tuple(some), cca) for cca, some in found.items()), frozenset[str]().union(*(r.unknown for r in read)))
+        by_cca.setdefault(i.trial.cca, []).append(i)
+    groups = tuple(TrialGroup(tuple(group), cca) for cca, group in by_cca.items())
+    return ResultSource(path, groups, frozenset[str]().union(*(f.unknown for f in imported)))
 
 
-def _of_table(path: Path, rows: pl.DataFrame) -> Source:
-    """Our own rows become trials again; any other table stays one."""
+def _of_table(path: Path, rows: pl.DataFrame) -> ResultSource:
+    """Our own rows become trials again; any other table stays a table."""
     if not {"scenario", "cca", "address", "seed", "flow", "goodput_mbps"} <= set(rows.columns):
-        return Source(path, table=rows)
-    trials = [_trial(some.sort("flow").to_dicts()) for some in rows.partition_by("address", maintain_order=True)]
+        return ResultSource(path, table=rows)
+    trials = [_trial(flows.sort("flow").to_dicts()) for flows in rows.partition_by("address", maintain_order=True)]
     known = {c for c in rows.columns if rows[c].null_count() < rows.height}
-    return Source(path, _by_condition([Item(t, seeded="seed" in known) for t in trials]), frozenset(rows.columns) - known)
+    return ResultSource(path, _by_condition([SourceTrial(t, seeded="seed" in known) for t in trials]), frozenset(rows.columns) - known)
 
 
 def _trial(rows: Sequence[Mapping[str, object]]) -> Trial:
@@ -222,9 +223,9 @@ def _trial(rows: Sequence[Mapping[str, object]]) -> Trial:
     nested = {"rtt_ms", "cwnd", "limited_by"}
     flows = []
     for row in rows:
-        said: dict[str, object] = {k: v for k, v in row.items() if v is not None}
-        said |= {group: {k.removeprefix(f"{group}_"): v for k, v in row.items() if k.startswith(f"{group}_")} for group in nested}
-        flows.append(FlowResult.of({"retransmits": 0, "spurious_retransmits": None, **said}))
+        fields: dict[str, object] = {k: v for k, v in row.items() if v is not None}
+        fields |= {group: {k.removeprefix(f"{group}_"): v for k, v in row.items() if k.startswith(f"{group}_")} for group in nested}
+        flows.append(FlowResult.of({"retransmits": 0, "spurious_retransmits": None, **fields}))
     first = rows[0]
     return Trial(
         scenario=str(first["scenario"]), cca="+".join(sorted({f.cca for f in flows})), address=str(first["address"]),

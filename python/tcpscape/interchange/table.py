@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tcpscape.interchange import base
-from tcpscape.interchange.base import Recording, refuse
+from tcpscape.interchange.base import ImportedFile, refuse
 
 if TYPE_CHECKING:
     import polars as pl
@@ -17,19 +17,19 @@ GUESS_ROWS = 10_000
 """Rows of a CSV that decide what kind a column is."""
 
 
-def read_csv(path: Path) -> Recording:
+def read_csv(path: Path) -> ImportedFile:
     """A table with a header; lines that begin with # are comments."""
     import polars as pl
 
-    said = base.content(path)
+    content = base.content(path)
     try:
-        rows = pl.read_csv(io.BytesIO(said), comment_prefix="#", infer_schema_length=GUESS_ROWS)
+        rows = pl.read_csv(io.BytesIO(content), comment_prefix="#", infer_schema_length=GUESS_ROWS)
     except pl.exceptions.PolarsError as e:
         refuse(path, f"is not a table: {_first_line(e)}", "give comma-separated columns with a header")
     return _recording(path, rows)
 
 
-def read_parquet(path: Path) -> Recording:
+def read_parquet(path: Path) -> ImportedFile:
     """A Parquet table."""
     import polars as pl
 
@@ -41,7 +41,7 @@ def read_parquet(path: Path) -> Recording:
 
 
 def write_csv(rows: pl.DataFrame) -> bytes:
-    """The rows; what is not known is empty, line breaks between caveats become ` | `."""
+    """The rows; unknown values are empty, line breaks between caveats become ` | `."""
     import polars as pl
 
     if CAVEATS in rows.columns:
@@ -56,10 +56,10 @@ def write_parquet(rows: pl.DataFrame) -> bytes:
     return out.getvalue()
 
 
-def _recording(path: Path, rows: pl.DataFrame) -> Recording:
+def _recording(path: Path, rows: pl.DataFrame) -> ImportedFile:
     if rows.is_empty():
         refuse(path, "has no rows", "give a table with results")
-    return Recording((), table=rows)
+    return ImportedFile((), table=rows)
 
 
 def _first_line(e: Exception) -> str:

@@ -2,7 +2,7 @@
 
 sender – router 1 … router n – receiver, as the virtual engine wires them: a direction's first queue at the end host's own egress (or at the
 first router, where the scenario says so), each further one at the next router's. Source: tc(8), ip-netns(8), veth(4), ethtool(8), iperf3(1).
-What tc and iperf3 cannot do is named in the script's first lines, as comments.
+Everything that tc and iperf3 cannot do is named in the script's first lines, as comments.
 """
 
 from __future__ import annotations
@@ -52,19 +52,19 @@ def write(scenario: Scenario) -> bytes:
 def _stages(scenario: Scenario, rooms: Sequence[str]) -> list[list[str]]:
     """The queues of a direction in a row, each with its children, in tc's words with every default said."""
     engine = Model()
-    made = []
+    stages = []
     for room in rooms:
         for hop in getattr(scenario, room):
             for words in path.words(hop, scenario.rtt_ns):
                 try:
-                    made.append(engine.in_full(words, words).split("; "))
+                    stages.append(engine.in_full(words, words).split("; "))
                 except ValueError as e:
                     raise WordsError(f"{room}: {e}; correct the word") from None
-    return made
+    return stages
 
 
 def _missing(scenario: Scenario, queues: Sequence[_Queue]) -> Iterator[str]:
-    """What the script does not do."""
+    """The parts of the scenario that the script does not build."""
     for q in queues:
         for words in q.words:
             if (name := words.split()[0]) in NOT_TCS:
@@ -119,19 +119,19 @@ def _tc(queue: _Queue) -> Iterator[str]:
 
 
 def _flows(scenario: Scenario, routers: int) -> Iterator[str]:
-    """What to type for the flows: iperf3's nearest words, as comments."""
+    """The flows as iperf3 commands, in comments."""
     receiver = f"{NET}.{routers}.2"
     yield f"# ip netns exec tcpscape{routers + 1} iperf3 -s -D   # one server, with its own --port, for each line below"
     for flow in scenario.flows:
-        said = _iperf3(scenario, flow, receiver)
-        yield f"# (sleep {flow.start / 1e9:g}; {said}) &" if flow.start else f"# {said} &"
+        command = _iperf3(scenario, flow, receiver)
+        yield f"# (sleep {flow.start / 1e9:g}; {command}) &" if flow.start else f"# {command} &"
 
 
 def _iperf3(scenario: Scenario, flow: Flow, receiver: str) -> str:
     seconds = ((flow.stop or scenario.duration) - flow.start) / 1e9
     name = flow.cca if spelling.is_class(flow.cca) else spelling.name_of(flow.cca)
-    said = f"ip netns exec tcpscape0 iperf3 -c {receiver} -J -C {name} -P {flow.count} -l {flow.app.chunk}"
-    said += f" -n {flow.app.size}" if flow.app.size else f" -t {seconds:g}"
-    said += f" -b {flow.app.rate * 8}" if flow.app.rate else ""
-    said += f" -w {flow.rcvbuf or flow.sndbuf}" if flow.rcvbuf or flow.sndbuf else ""
-    return said + (" -N" if flow.nodelay else "")
+    command = f"ip netns exec tcpscape0 iperf3 -c {receiver} -J -C {name} -P {flow.count} -l {flow.app.chunk}"
+    command += f" -n {flow.app.size}" if flow.app.size else f" -t {seconds:g}"
+    command += f" -b {flow.app.rate * 8}" if flow.app.rate else ""
+    command += f" -w {flow.rcvbuf or flow.sndbuf}" if flow.rcvbuf or flow.sndbuf else ""
+    return command + (" -N" if flow.nodelay else "")
