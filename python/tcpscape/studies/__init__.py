@@ -10,6 +10,6 @@ The files depend on each other in this order:
 - `measures`: what claims measure, one function and one registry line each
 - `run`: runs a study and judges its result; `against` runs it on two engines
 
-Begin with `study`, then `run`. To add a study, write one YAML file here (and tables of published numbers in `data/`); to add a measure, write
-one function in `measures/` and one line in `measures.REGISTRY`.
+Begin with `study`, then `run`. To add a study, write one YAML file here (and tables of published numbers in `data/`); a published work whose claims
+are new has a line in `study.WORKS`. To add a measure, write one function in `measures/` and one line in `measures.REGISTRY`.
 """
