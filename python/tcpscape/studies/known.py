@@ -2,7 +2,7 @@
 
 Columns of a file in `data/`: `part` (left out: the first), `cca`, one for each axis with values as written (empty: any), `metric`, `stat`
 (mean, median, cv, …), `value`, `high` (end of a range), `unit`, `kind` (published, or raw: from the raw runs behind it), `n`, `source`,
-`note`, `valid` (0 for a number that cannot be what it says).
+`note`, `valid` (0 for a number that cannot be right).
 """
 
 from __future__ import annotations

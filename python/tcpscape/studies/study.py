@@ -1,7 +1,7 @@
 """The catalogue of published studies: one YAML each with its conditions, its published numbers and the claims they make.
 
-A study is one or more campaigns (its parts) with what was published of each. The file's fields are those of a campaign
-(:mod:`tcpscape.campaign.campaign`) for every part; a part says what differs. `quick` says what differs for a quick look.
+A study is one or more campaigns (its parts). The fields at the top of the file are those of a campaign (:mod:`tcpscape.campaign.campaign`) and
+hold for every part; a part has the fields that differ. `quick` has the fields that differ in a quick look.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Claim(Noun):
     high: float = float("inf")
     """The range that counts as reproduced, in `unit`."""
     near: str = ""
-    """Instead of a range: the one number that the work gives, as printed; :mod:`tcpscape.studies.measures.base` says how near is near enough."""
+    """Instead of a range: the one number that the work gives, as printed; :mod:`tcpscape.studies.measures.base` defines how near is near enough."""
     runs: int = 10
     """Runs behind this number."""
     unit: str = ""

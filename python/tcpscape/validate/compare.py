@@ -26,7 +26,7 @@ from tcpscape.validate.runs import Runs
 TINY_MBPS = 0.005
 """Below this a ratio is meaningless: one chunk in ten seconds."""
 RETRANSMIT_FACTOR, RETRANSMIT_MIN = 1.5, 20
-"""Retransmits agree within this factor; they are judged where B has more than so many."""
+"""Retransmits agree within this factor; they are judged where B has more than the second number."""
 RTT_WITHIN = 0.05
 """Mean RTTs agree within this share."""
 NEAR = 1.01
@@ -147,7 +147,7 @@ class Divergence:
 
     @property
     def larger(self) -> bool | None:
-        """Whether the same one of two groups gets the larger share, by A's median; None where B's runs do not agree about it."""
+        """Whether the same one of two groups has the larger share, by A's median; None where B's runs do not agree about it."""
         signs = {math.copysign(1, t.parts[0] - t.parts[1]) for t in self.b.trials} if len(self.parts) == 2 else set()
         if len(signs) != 1 or len(self.b) < 2:
             return None
@@ -195,7 +195,7 @@ def spread(values: Sequence[float]) -> float:
 
 
 def quantile(values: Iterable[float], q: float) -> float:
-    """Linear quantile of what is known; NaN for nothing."""
+    """Linear quantile of the values that are known; NaN where none is."""
     known = [v for v in values if not math.isnan(v)]
     return float(np.quantile(known, q)) if known else math.nan
 
@@ -240,7 +240,7 @@ class DivergenceSummary:
     """|ln ratio| of the goodput of each group of flows, where several share a path."""
     larger_n: int
     larger_share: float
-    """Share of conditions in which the same one of two groups gets more, of those in which B's runs agree about it."""
+    """Share of conditions in which the same one of two groups has the larger share, of those in which B's runs agree about it."""
 
     @classmethod
     def of(cls, group: Sequence[Divergence]) -> DivergenceSummary:
@@ -266,7 +266,7 @@ class DivergenceSummary:
         )  # fmt: skip
 
     def to_dict(self) -> dict[str, float | int | None]:
-        """Plain values; what is unknown is None."""
+        """Plain values; unknown ones are None."""
         return {k: None if isinstance(v, float) and math.isnan(v) else v for k, v in asdict(self).items()}
 
 

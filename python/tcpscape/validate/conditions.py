@@ -74,7 +74,7 @@ class NamedScenario:
 
     @property
     def combination(self) -> str:
-        """The family, its mixtures told apart."""
+        """The family, each of its mixtures apart."""
         _, loss, jitter = self.impairments
         return self.family if self.family != MIXED else COMBINATIONS[2 if loss and jitter else 0 if loss else 1]
 

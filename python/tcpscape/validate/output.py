@@ -47,7 +47,7 @@ def write_numbers(divergences: Sequence[Divergence], file: Path) -> None:
 
 
 def numbers(c: Divergence) -> dict[str, Any]:
-    """A condition's row; what is unknown is None."""
+    """A condition's row; unknown values are None."""
     (a, b), condition = c.goodputs, c.condition
     values = (
         condition.id, condition.cca, condition.family, condition.combination, condition.describe(),

@@ -18,7 +18,7 @@ RESAMPLES = 1000
 TIE = 0.02
 """Medians within this share of each other are a tie."""
 NEAR_BEST = 0.9
-"""Of the best goodput on a path: what counts as the best too."""
+"""Share of the best goodput on a path from which on a congestion control counts as the best too."""
 CHANCES = 200
 """Sets of runs that a perfect model is tried on."""
 LEAST_FOR_ORDER = 3
@@ -50,7 +50,7 @@ class Ranks:
     """Mean over the paths of Spearman's rho; NaN below three."""
 
     def to_dict(self) -> dict[str, float | int | None]:
-        """Plain values; what is unknown is None."""
+        """Plain values; unknown ones are None."""
         return {k: None if isinstance(v, float) and math.isnan(v) else v for k, v in asdict(self).items()}
 
 

@@ -13,7 +13,7 @@ from tcpscape.validate.runs import Runs
 from tcpscape.validate.sides import Say, Side
 
 LEAST_SHARE, FEW = 0.2, 5
-"""A side gets more seeds where its scatter makes at least this share of the interval's variance, or where it has fewer runs than this."""
+"""A side runs further seeds where its scatter makes at least this share of the interval's variance, or where it has fewer runs than this."""
 MOST_SEEDS = 24
 """Most seeds of a condition on one side, where `precision` asks for more."""
 

@@ -54,7 +54,7 @@ class Smoothed(Engine):
         self.inner.check(scenario)
 
     def run(self, scenario: Scenario, seeds: Sequence[int], *, threads: int = 1, capture: Capture = Capture()) -> list[Trial]:
-        """The engine's trials with another mean RTT; samples are kept where they were asked for."""
+        """The engine's trials with another mean RTT; samples are kept only where `capture` has them."""
         trials = self.inner.run(scenario, seeds, threads=threads, capture=replace(capture, samples_ns=capture.samples_ns or SAMPLE_NS))
         return [self._smoothed(trial, scenario, keep=capture.samples_ns > 0) for trial in trials]
 
@@ -94,7 +94,7 @@ class Side(ABC):
 
     @abstractmethod
     def measure(self, work: Sequence[tuple[NamedScenario, int]], progress: Progress | None = None) -> list[Runs]:
-        """The runs of each condition with so many seeds (recorded results: those there are)."""
+        """The runs of each condition with its number of seeds; recorded results give all their runs, whatever the number."""
 
     @property
     def endless(self) -> bool:

@@ -14,7 +14,7 @@ from tcpscape.validate.conditions import COMBINATIONS, FAMILIES, MIXED
 from tcpscape.validate.ranks import Ranks
 
 MAX_LINES = 20
-"""Conditions that could not run, and caveats, listed one by one up to so many."""
+"""Most conditions that could not run, and most caveats, that are listed one by one."""
 
 SUMMARY_HEAD = ("conditions", "n", "median", "p90", "worst", "bias", "chance", "overlap", "retransmits", "mean RTT")
 SCATTER, OPEN = "within the runs' scatter", "not explained yet"
@@ -76,7 +76,7 @@ def _summary_row(name: str, s: DivergenceSummary) -> tuple[str, ...]:
 
 
 def summary_table(divergences: Sequence[Divergence], bold: str = "**") -> TextTable:
-    """The divergence by family (its mixtures told apart), by congestion control and over all."""
+    """The divergence by family (each mixture apart), by congestion control and over all."""
     by_family, by_mixture = groups(divergences, lambda c: c.family), groups(divergences, lambda c: c.combination)
     rows = []
     for family in FAMILIES:

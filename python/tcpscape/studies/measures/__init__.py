@@ -1,9 +1,9 @@
 """What claims measure: one function and one registry line each.
 
 A :class:`CellMeasure` gives an estimate of a cell, which is held against the claim's range, for one cell or for every one. A
-:class:`StudyMeasure` gives the verdict itself. `base` says what both are and how a claim about cells is judged; the other files have the
-measures by subject: `cells` (statistics of a metric), `ranks` (among congestion controls), `spread` (how runs differ), `flows` (what senders,
-players and groups of flows do), `cliffs` and `tables` (of the whole study).
+:class:`StudyMeasure` gives the verdict itself. `base` defines both and judges claims about cells; the other files have the
+measures by subject: `cells` (statistics of a metric), `ranks` (among congestion controls), `spread` (how runs differ), `flows` (senders,
+players and groups of flows), `cliffs` and `tables` (of the whole study).
 
 To add a measure: one function, and one line here.
 """

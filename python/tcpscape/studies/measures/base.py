@@ -1,7 +1,7 @@
 """What a measure is, and how a claim about cells is judged.
 
-A published number is given once, without its spread. Ours and theirs agree where |ln(ours / theirs)| ≤ max(0.15, 2 · standard error of theirs),
-theirs being any number that prints as what was published. 0.15 is what the same cell gives on the same rig on another day. The standard error is
+A published number is given once, without its spread. Ours agrees with it where |ln(ours / published)| ≤ max(0.15, 2 · its standard error), where
+`published` is any number that prints as the published text. 0.15 is the difference of one cell on one rig between two days. The standard error is
 relative; it follows from the CV of our own runs of the cell and the number of runs behind the published number (:mod:`tcpscape.stats.statistic`).
 """
 

@@ -1,4 +1,4 @@
-"""Measures of what the flows of a run do: the sender, a player behind it, how groups share a link, and whether the beginning decides the rest."""
+"""Measures of the flows of a run: their senders, a player behind them, how groups share a link, and whether the beginning decides the rest."""
 
 from __future__ import annotations
 

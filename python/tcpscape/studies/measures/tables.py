@@ -74,7 +74,7 @@ def nearer(result: Result, claim: Claim) -> JudgedClaim:
 
 
 def rig(_: Result, claim: Claim) -> JudgedClaim:
-    """A claim about the rig itself, which no run of ours can decide; the claim's `setup` says what is known of it."""
+    """A claim about the rig itself, which no run of ours can decide; the claim's `setup` has what is known of it."""
     return JudgedClaim(claim, "not decidable", claim.setup)
 
 
