@@ -18,7 +18,8 @@ from tcpscape.engines.base import Capture
 from tcpscape.findings import damage
 from tcpscape.findings.chaos import memory, modes, zone
 from tcpscape.scenario.conditions import Conditions
-from tcpscape.scenario.scenario import TIMER_SLACK, Kernel
+from tcpscape.scenario.kernel import Kernel
+from tcpscape.scenario.scenario import TIMER_SLACK
 from tcpscape.trial import Trial
 
 CCAS = ("cubic", "bbr")

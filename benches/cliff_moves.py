@@ -20,7 +20,8 @@ from tcpscape.findings.cliff.contour import Contour, Second, contour
 from tcpscape.findings.cliff.levels import Cliff
 from tcpscape.findings.cliff.ratio import MapEffort, fill
 from tcpscape.scenario.conditions import Conditions
-from tcpscape.scenario.scenario import TIMER_SLACK, Kernel, Scenario
+from tcpscape.scenario.kernel import Kernel
+from tcpscape.scenario.scenario import TIMER_SLACK, Scenario
 
 CCAS = ("cubic", "bbr")
 RATE = 10

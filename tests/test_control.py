@@ -9,7 +9,8 @@ from tcpscape.controls.spelling import Param
 from tcpscape.engines.mock import CONTROLS, parse_words
 from tcpscape.engines.plan import build as plan
 from tcpscape.errors import TcpscapeError
-from tcpscape.scenario import build, files
+from tcpscape.scenario import files
+from tcpscape.scenario.flows import parse_mix
 from tcpscape.scenario.scenario import Scenario
 
 PARAMS = (
@@ -63,11 +64,11 @@ def test_bad_values_name_the_parameter(said):
 
 
 def test_lists_and_mixtures():
-    assert build.ccas("cubic:hystart=off,cubic,bbr") == ["cubic:hystart=0", "cubic", "bbr"]
+    assert spelling.parse_labels("cubic:hystart=off,cubic,bbr") == ["cubic:hystart=0", "cubic", "bbr"]
     with pytest.raises(TcpscapeError, match="twice"):
-        build.ccas("cubic:hystart=off,cubic:hystart=0")
-    assert build.mix("cubic:hystart=off:beta=819*2,bbr@5s-8s")[0] == {"cca": "cubic:hystart=off:beta=819", "count": 2}
-    assert build.mix("cubic:hystart=off@5s")[0] == {"cca": "cubic:hystart=off", "count": 1, "start": "5s"}
+        spelling.parse_labels("cubic:hystart=off,cubic:hystart=0")
+    assert parse_mix("cubic:hystart=off:beta=819*2,bbr@5s-8s")[0] == {"cca": "cubic:hystart=off:beta=819", "count": 2}
+    assert parse_mix("cubic:hystart=off@5s")[0] == {"cca": "cubic:hystart=off", "count": 1, "start": "5s"}
 
 
 def test_a_scenario_keeps_them(tmp_path):

@@ -336,7 +336,7 @@ def test_ctrl_c_ends_a_trial_at_once(tmp_path):
     [
         ("class C:\n  def on_ack(self, s, w): pass\n", "D", "has no class D; it has C"),
         ("class C: pass\n", "C", "has no on_ack(sample, window)"),
-        ("from tcpscape.controls.hooks import Control\nclass C(Control): pass\n", "C", "has no on_ack(sample, window)"),
+        ("from tcpscape import Control\nclass C(Control): pass\n", "C", "has no on_ack(sample, window)"),
         ("class C\n", "C", "cannot import mine.py line 1: SyntaxError"),
         ("import nothing_of_that_name\n", "C", "cannot import mine.py line 1: ModuleNotFoundError"),
         ("class C:\n  def __init__(self, x): pass\n  def on_ack(self, s, w): pass\n", "C", "__init__, "),

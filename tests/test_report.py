@@ -210,10 +210,10 @@ def test_a_run_reports_itself(cli, tmp_path):
 
 @pytest.mark.parametrize(("seeds", "said"), [([0, 1, 2], "3"), ([5, 6, 7], "5..7"), ([1, 4, 9], "1,4,9"), ([7], "7..7")])
 def test_seeds_as_the_command_line_reads_them(seeds, said):
-    from tcpscape.scenario import build
+    from tcpscape.campaign.seeds import parse_seeds
 
     assert rerun.seeds(seeds) == said
-    assert build.seeds(said) == seeds
+    assert parse_seeds(said) == seeds
 
 
 def test_a_number_has_its_interval():

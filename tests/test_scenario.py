@@ -2,10 +2,12 @@
 
 import pytest
 
+from tcpscape.campaign.seeds import parse_seeds
 from tcpscape.engines.mock import CONTROLS, parse_words
 from tcpscape.engines.plan import build as plan
 from tcpscape.errors import ScenarioError, TcpscapeError
-from tcpscape.scenario import build, files
+from tcpscape.scenario import files
+from tcpscape.scenario.flows import parse_mix
 from tcpscape.scenario.scenario import Scenario
 
 FULL = {
@@ -121,13 +123,13 @@ def test_broken_files_are_refused_in_one_line(tmp_path, text):
 
 
 def test_mix_and_seeds():
-    assert build.mix("cubic*2,bbr@5s-8s") == [{"cca": "cubic", "count": 2}, {"cca": "bbr", "count": 1, "start": "5s", "stop": "8s"}]
-    assert build.seeds("3") == [0, 1, 2]
-    assert build.seeds("5..7") == [5, 6, 7]
-    assert build.seeds("1,4,7") == [1, 4, 7]
+    assert parse_mix("cubic*2,bbr@5s-8s") == [{"cca": "cubic", "count": 2}, {"cca": "bbr", "count": 1, "start": "5s", "stop": "8s"}]
+    assert parse_seeds("3") == [0, 1, 2]
+    assert parse_seeds("5..7") == [5, 6, 7]
+    assert parse_seeds("1,4,7") == [1, 4, 7]
     for bad in ("0", "x", "9..5", "-1", "1..99999999", str(2**70)):
         with pytest.raises(TcpscapeError):
-            build.seeds(bad)
+            parse_seeds(bad)
 
 
 NOT_TCS = {"jitter-in-order"}

@@ -6,7 +6,7 @@ tcpscape run --forward "netem delay 20ms loss 0.1%" --bottleneck "tbf rate 20mbi
 
 from __future__ import annotations
 
-from tcpscape.controls.hooks import Control, Sample, Window
+from tcpscape import Control, Sample, Window
 
 BETA = 0.8
 """What is left of the window after a loss, fraction."""

@@ -6,7 +6,7 @@ The place to start from when a rule of Reno should change. Sources: RFC 5681, se
 
 from __future__ import annotations
 
-from tcpscape.controls.hooks import Sample, Window
+from tcpscape import Sample, Window
 
 
 class Reno:

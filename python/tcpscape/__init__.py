@@ -18,9 +18,12 @@ if TYPE_CHECKING:
     from tcpscape.campaign.campaign import Campaign
     from tcpscape.campaign.outcome import Cell, Outcome
     from tcpscape.campaign.record import Record
+    from tcpscape.controls.hooks import CaEvent, CaState, Control, Sample, Window
     from tcpscape.errors import TcpscapeError
+    from tcpscape.scenario.flows import App, Flow, Read
+    from tcpscape.scenario.kernel import Kernel
     from tcpscape.scenario.path import Link, Netem, TracedLink
-    from tcpscape.scenario.scenario import App, Flow, Kernel, Read, Scenario
+    from tcpscape.scenario.scenario import Scenario
     from tcpscape.stats import Estimate
     from tcpscape.trial import FlowResult, Trial
 
@@ -29,17 +32,21 @@ _MODULES = {
     "campaign.campaign": ("Campaign",),
     "campaign.outcome": ("Cell", "Outcome"),
     "campaign.record": ("Record",),
+    "controls.hooks": ("CaEvent", "CaState", "Control", "Sample", "Window"),
     "errors": ("TcpscapeError",),
+    "scenario.flows": ("App", "Flow", "Read"),
+    "scenario.kernel": ("Kernel",),
     "scenario.path": ("Link", "Netem", "TracedLink"),
-    "scenario.scenario": ("App", "Flow", "Kernel", "Read", "Scenario"),
+    "scenario.scenario": ("Scenario",),
     "stats": ("Estimate",),
     "trial": ("FlowResult", "Trial"),
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
 
 __all__ = [
-    "App", "Campaign", "Cell", "Estimate", "Flow", "FlowResult", "Kernel", "Link", "Netem", "Outcome", "Read", "Record", "Scenario",
-    "TcpscapeError", "TracedLink", "Trial", "__version__", "advise", "bound", "cliff", "compare", "load", "plot", "run", "sweep",
+    "App", "CaEvent", "CaState", "Campaign", "Cell", "Control", "Estimate", "Flow", "FlowResult", "Kernel", "Link", "Netem", "Outcome", "Read",
+    "Record", "Sample", "Scenario", "TcpscapeError", "TracedLink", "Trial", "Window", "__version__", "advise", "bound", "cliff", "compare", "load",
+    "plot", "run", "sweep",
 ]
 
 

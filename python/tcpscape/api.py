@@ -21,12 +21,14 @@ from tcpscape.campaign.campaign import Campaign
 from tcpscape.campaign.outcome import Outcome
 from tcpscape.campaign.record import Record
 from tcpscape.campaign.runner import Progress, Runner
+from tcpscape.campaign.seeds import parse_seeds
 from tcpscape.controls import classes, spelling
 from tcpscape.errors import refuse
-from tcpscape.scenario import build, files
+from tcpscape.scenario import files
 from tcpscape.scenario.conditions import Conditions
+from tcpscape.scenario.fields import validate
 from tcpscape.scenario.options import ScenarioOptions, flow_fields
-from tcpscape.scenario.scenario import Scenario, validate
+from tcpscape.scenario.scenario import Scenario
 from tcpscape.store.results import Store
 
 if TYPE_CHECKING:
@@ -244,7 +246,7 @@ def advise(
         "flow": flow_fields(rcvbuf=rcvbuf, sndbuf=sndbuf, app=app, chunk=chunk, read=read),
     })  # fmt: skip
     runner = Runner(engines.make(engine), jobs, progress=progress)
-    return Adviser(path, _labels(cca, engine), runner, None if seeds is None else build.seeds(_seeds(seeds))).advise()
+    return Adviser(path, _labels(cca, engine), runner, None if seeds is None else parse_seeds(_seeds(seeds))).advise()
 
 
 def cliff(
@@ -401,7 +403,7 @@ def _labels(controls: Controls, engine: str) -> list[str]:
     if controls is None:
         return []
     if isinstance(controls, str):
-        return sorted(engines.make(engine).ccas()) if controls == "all" else build.ccas(controls)
+        return sorted(engines.make(engine).ccas()) if controls == "all" else spelling.parse_labels(controls)
     several = [controls] if isinstance(controls, (type, Mapping)) else controls
     return [spelling.label(classes.give(one) if isinstance(one, type) else one) for one in several]
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 
 from tcpscape import stats
 from tcpscape.campaign.campaign import Campaign
+from tcpscape.campaign.seeds import parse_seeds
 from tcpscape.errors import refuse
-from tcpscape.scenario import build
 from tcpscape.stats import Estimate
 
 Metric = Callable[[Sequence[float]], Estimate]
@@ -82,7 +82,7 @@ def repetition(campaign: Campaign) -> Repetition | None:
     """When a cell of the campaign has enough runs: its metric's median is as precise as asked; None where the number of seeds is fixed."""
     if campaign.precision is None:
         return None
-    seeds = build.seeds(campaign.seeds)
+    seeds = parse_seeds(campaign.seeds)
     if seeds != list(range(len(seeds))):
         refuse("seeds", f"{campaign.seeds!r} does not count from 0, and precision adds seeds to the first ones", "write how many to begin with")
     least = max(LEAST, len(seeds))

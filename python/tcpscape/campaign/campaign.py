@@ -28,14 +28,16 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from tcpscape import metrics
 from tcpscape.campaign import axes, derive
+from tcpscape.campaign.seeds import parse_seeds
 from tcpscape.controls import spelling
 from tcpscape.engines.base import Capture
 from tcpscape.errors import refuse
 from tcpscape.metrics.base import Needs
-from tcpscape.scenario import build, files
+from tcpscape.scenario import files
 from tcpscape.scenario.conditions import Conditions
-from tcpscape.scenario.fields import Noun, Percent, Time
-from tcpscape.scenario.scenario import Flow, Scenario, validate
+from tcpscape.scenario.fields import Percent, Spec, Time, validate
+from tcpscape.scenario.flows import Flow
+from tcpscape.scenario.scenario import Scenario
 
 MAX_CASES = 1_000_000
 """Most cells of one campaign."""
@@ -53,7 +55,7 @@ def _read_group(group: Any) -> Any:
 
 def _levels(values: Any, name: str, *, once: bool = True) -> tuple[str, ...]:
     if name == "cca":
-        return tuple(build.ccas(values)) if isinstance(values, str) else tuple(spelling.label(cca) for cca in values)
+        return tuple(spelling.parse_labels(values)) if isinstance(values, str) else tuple(spelling.label(cca) for cca in values)
     return axes.levels(values, name, once=once)
 
 
@@ -67,7 +69,7 @@ Group = Annotated[dict[str, tuple[str, ...]], BeforeValidator(_read_group)]
 """Axes that move together: as many values for each."""
 
 
-class Campaign(Noun):
+class Campaign(Spec):
     """What to run."""
 
     name: str = "campaign"
@@ -121,7 +123,7 @@ class Campaign(Noun):
             refuse("axes", f"{min(twice)} is said twice", "say each axis once")
         if strange := [p for p in self.pool if p not in names]:
             refuse("pool", f"{strange[0]!r} is no axis", f"choose {', '.join(names) or 'an axis'}")
-        build.seeds(self.seeds)
+        parse_seeds(self.seeds)
         return self
 
     @property

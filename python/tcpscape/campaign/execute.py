@@ -15,9 +15,9 @@ from tcpscape.campaign.campaign import Campaign, Case
 from tcpscape.campaign.executors.local import Executor
 from tcpscape.campaign.outcome import Outcome, gather
 from tcpscape.campaign.runner import Progress, Runner
+from tcpscape.campaign.seeds import parse_seeds
 from tcpscape.engines import Engine
 from tcpscape.errors import refuse
-from tcpscape.scenario import build
 from tcpscape.store.results import Store
 from tcpscape.trial import Trial
 
@@ -49,7 +49,7 @@ def run(campaign: Campaign, execution: Execution = Execution()) -> Outcome:
     by_name = {name: execution.make(name) for name in campaign.engines}
     for case in cases:
         by_name[case.engine].check(case.scenario)
-    rule, seeds, runner = repetition(campaign), build.seeds(campaign.seeds), _CaseRunner(campaign, cases, by_name, execution)
+    rule, seeds, runner = repetition(campaign), parse_seeds(campaign.seeds), _CaseRunner(campaign, cases, by_name, execution)
     trials = _repeated(runner, rule) if rule else runner.run([(place, seeds) for place in range(len(cases))])
     return gather(campaign, cases, trials, {name: engine.version for name, engine in by_name.items()})
 

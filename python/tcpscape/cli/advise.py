@@ -38,12 +38,12 @@ def advise(
     """Run the congestion controls on this path and say which to use, where their cliffs are and what does the damage."""
     from tcpscape import engines
     from tcpscape.campaign import Runner
+    from tcpscape.campaign.seeds import parse_seeds
     from tcpscape.cli import advise_text
     from tcpscape.findings.advice import Adviser
-    from tcpscape.scenario import build
     from tcpscape.scenario.conditions import Conditions
+    from tcpscape.scenario.fields import validate
     from tcpscape.scenario.options import flow_fields
-    from tcpscape.scenario.scenario import validate
 
     said: dict[str, Any] = {
         "rtt": rtt, "jitter": jitter, "loss": loss, "rate": rate, "buffer": buffer, "distribution": distribution, "jitter_on": jitter_on,
@@ -53,6 +53,6 @@ def advise(
     path = validate(Conditions, {k: v for k, v in said.items() if v is not None}, "the options")
     with Progress("advise") as progress:
         runner = Runner(engines.make(engine), jobs, progress=progress.update)
-        adviser = Adviser(path, options.ccas(cca, runner.engine), runner, build.seeds(seeds) if seeds else None, progress.say)
+        adviser = Adviser(path, options.ccas(cca, runner.engine), runner, parse_seeds(seeds) if seeds else None, progress.say)
         advice = adviser.advise()
     advise_text.show(advice, as_json)

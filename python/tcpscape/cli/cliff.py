@@ -49,8 +49,8 @@ def cliff(
     from tcpscape.errors import refuse
     from tcpscape.findings.cliff.search import QUICK, Effort
     from tcpscape.scenario.conditions import Conditions
+    from tcpscape.scenario.fields import validate
     from tcpscape.scenario.options import flow_fields
-    from tcpscape.scenario.scenario import validate
 
     if along not in ("jitter", "loss"):
         refuse("along", f"{along!r} is no axis of a cliff", "write jitter or loss")

@@ -37,7 +37,7 @@ def command(context: typer.Context) -> str:
 
 def ccas(text: str | None, engine: Engine | None = None) -> list[str]:
     """The congestion controls asked for, perhaps none; `all` is every one that `engine` has, if one is given."""
-    from tcpscape.scenario import build
+    from tcpscape.controls import spelling
 
-    named = build.ccas(text) if text is not None else []
+    named = spelling.parse_labels(text) if text is not None else []
     return sorted(engine.ccas()) or named if engine is not None and named == ["all"] else named

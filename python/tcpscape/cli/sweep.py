@@ -118,9 +118,9 @@ def _axes(texts: list[str]) -> dict[str, str]:
 def _campaign_fields(given: dict[str, Any], cca: str | None) -> dict[str, Any]:
     """Fields of a campaign from the options that were given."""
     from tcpscape import engines
-    from tcpscape.scenario import build
+    from tcpscape.controls import spelling
 
-    names = build.names(given["engine"], "engine") if given["engine"] is not None else []
+    names = spelling.parse_names(given["engine"], "engine") if given["engine"] is not None else []
     fields = {name: given[name] for name in ("seeds", "precision", "max_seeds", "metric", "samples") if given[name] is not None}
     if names:
         fields["engines"] = tuple(names)

@@ -85,6 +85,22 @@ def label(value: Any, field: str = "cca") -> str:
     return _spell(name, params, field)
 
 
+def parse_names(text: str, field: str) -> list[str]:
+    """`cubic,bbr` as a list; an empty name and one that is there twice are refused."""
+    names = [part.strip() for part in text.split(",")]
+    if not all(names):
+        refuse(field, f"{text!r} has an empty name", f"write for example {'model,virtual' if field == 'engine' else 'cubic,bbr'}")
+    if len(set(names)) != len(names):
+        refuse(field, f"{text!r} names one twice", "name each once")
+    return names
+
+
+def parse_labels(text: str) -> list[str]:
+    """`cubic:hystart=off,bbr` as a list of labels; an empty one and one that is there twice are refused."""
+    labels = [label(part) for part in parse_names(text, "cca")]
+    return parse_names(",".join(labels), "cca")
+
+
 def is_class(cca: str) -> bool:
     """Whether a congestion control's label stands for a Python class (:mod:`tcpscape.controls.classes`)."""
     return _CLASS.fullmatch(cca) is not None

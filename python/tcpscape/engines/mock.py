@@ -15,7 +15,8 @@ from tcpscape import units
 from tcpscape.controls.spelling import Param, name_of
 from tcpscape.engines import plan
 from tcpscape.engines.base import Capture, Engine
-from tcpscape.scenario.scenario import Flow, Scenario
+from tcpscape.scenario.flows import Flow
+from tcpscape.scenario.scenario import Scenario
 from tcpscape.trial import Cwnd, FlowResult, Rtt, Trial
 
 MSS = 1448

@@ -11,7 +11,8 @@ from tcpscape.controls.spelling import Param
 from tcpscape.engines.base import Capture
 from tcpscape.errors import ScenarioError, WordsError
 from tcpscape.scenario import path
-from tcpscape.scenario.scenario import Flow, Scenario
+from tcpscape.scenario.flows import Flow
+from tcpscape.scenario.scenario import Scenario
 
 Parse = Callable[[str], str]
 """tc's words → JSON of a queue; ValueError names the wrong word."""

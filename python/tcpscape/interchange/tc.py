@@ -15,7 +15,8 @@ from tcpscape.controls import spelling
 from tcpscape.engines.model import Model
 from tcpscape.errors import WordsError
 from tcpscape.scenario import path
-from tcpscape.scenario.scenario import Flow, Scenario
+from tcpscape.scenario.flows import Flow
+from tcpscape.scenario.scenario import Scenario
 
 NOT_TCS = {"jitter": "is not tc's (order: clamp and correlated, docs/models/queues/jitter.md)", "dualpi2": "is tc's only since Linux 6.17"}
 """Queues that a usual tc refuses, and why."""

@@ -8,13 +8,13 @@ from pydantic import Field, model_validator
 
 from tcpscape import units
 from tcpscape.errors import refuse
-from tcpscape.scenario.fields import Noun, Percent, Rate, Size, Time
+from tcpscape.scenario.fields import Percent, Rate, Size, Spec, Time
 
 PROBABILITY_ONE = 0xFFFF_FFFF
 """netem's scale of probabilities."""
 
 
-class Patch(Noun):
+class Patch(Spec):
     """New values of a queue; what is left out stays."""
 
     delay: Time | None = None
@@ -36,7 +36,7 @@ class Patch(Noun):
         return said
 
 
-class Change(Noun):
+class Change(Spec):
     """One change of one hop; which of the four kinds it is shows in its fields.
 
     `{at: 5s, set: {rate: 5mbit}}` · `{ramp: [2s, 4s], start: {delay: 10ms}, end: {delay: 40ms}}` ·

@@ -7,9 +7,11 @@ from typing import Literal
 from pydantic import model_validator
 
 from tcpscape.errors import refuse
-from tcpscape.scenario.fields import Buffer, Noun, Percent, Rate, Time
+from tcpscape.scenario.fields import Buffer, Percent, Rate, Spec, Time
+from tcpscape.scenario.flows import Flow
+from tcpscape.scenario.kernel import Kernel, KernelField
 from tcpscape.scenario.path import Link, Netem
-from tcpscape.scenario.scenario import TIMER_SLACK, Flow, Kernel, KernelField, Scenario
+from tcpscape.scenario.scenario import TIMER_SLACK, Scenario
 from tcpscape.units import NS_PER_S, format_rate, format_time
 
 On = Literal["both", "forward", "reverse"]
@@ -17,7 +19,7 @@ SPREAD = {"uniform": 3**-0.5}
 """Standard deviation of a distribution whose `jitter` is 1, where it is not 1."""
 
 
-class Conditions(Noun):
+class Conditions(Spec):
     """A path in both directions, half of the RTT each; jitter and loss act on each direction by itself, as in the published rigs."""
 
     rtt: Time

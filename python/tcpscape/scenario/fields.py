@@ -1,17 +1,21 @@
-"""Field types for the nouns: quantities with units, read by `units`, written back as people write them."""
+"""What the types of a scenario are made of: their base class, field types for quantities with units, and validation with one-line errors.
+
+Quantities are read by :mod:`tcpscape.units` and written back in the same spelling.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer, ValidationInfo
+from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer, ValidationError, ValidationInfo
 
 from tcpscape import units
+from tcpscape.errors import ScenarioError, TcpscapeError
 
 
-class Noun(BaseModel):
-    """A frozen, strict value: unknown fields are refused, a changed one is a new value."""
+class Spec(BaseModel):
+    """Base class of a specification that a user writes: immutable, and an unknown field is an error."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
 
@@ -39,3 +43,26 @@ Percent = Annotated[float, _reader(units.parse_percent), _writer(units.format_pe
 """A fraction of one, written in percent."""
 Buffer = Annotated[str, _reader(units.parse_buffer)]
 """Bytes, or a multiple of the bandwidth-delay product, as written."""
+
+
+def validate(noun: type[Any], data: Any, source: str) -> Any:
+    """`noun` from plain values; whatever is wrong becomes one :class:`TcpscapeError` line that names the field."""
+    if not isinstance(data, dict):
+        raise ScenarioError(f"{source}: not a mapping of fields; write for example 'duration: 10s'")
+    try:
+        return noun.model_validate(data)
+    except ValidationError as e:
+        raise ScenarioError(_one_line(e, source)) from None
+    except TcpscapeError as e:
+        raise type(e)(f"{e}") from None
+
+
+def _one_line(e: ValidationError, source: str) -> str:
+    """The first thing pydantic minds, in the house's words."""
+    first = e.errors()[0]
+    where = ".".join(str(p) for p in first["loc"] if not str(p).startswith("function-")) or source
+    if first["type"] == "extra_forbidden":
+        return f"{where}: no such field; see `tcpscape scenario show baseline` for those there are"
+    if first["type"] == "missing":
+        return f"{where}: missing; add it to {source}"
+    return f"{where}: {first['msg'][0].lower()}{first['msg'][1:]}, not {first['input']!r}; correct it in {source}"

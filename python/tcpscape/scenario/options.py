@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tcpscape.errors import refuse
-from tcpscape.scenario.build import mix as mixture
-from tcpscape.scenario.scenario import MAX_FLOWS, Scenario
+from tcpscape.scenario.flows import MAX_FLOWS, parse_mix
+from tcpscape.scenario.scenario import Scenario
 
 UNNAMED = "words"
 """Name of a scenario that options alone make."""
@@ -44,7 +44,7 @@ class ScenarioOptions:
         :raises ScenarioError: one line that names the option that is wrong.
         """
         self._check_mix(compared)
-        flows = mixture(self.mix) if self.mix else [{"cca": "cubic", "count": self._count(1 if self.flows is None else self.flows)}]
+        flows = parse_mix(self.mix) if self.mix else [{"cca": "cubic", "count": self._count(1 if self.flows is None else self.flows)}]
         each = _given(self.flow)
         fields = {"name": UNNAMED, **_given(self.path), **_given(self.fields), "flows": [{**each, **flow} for flow in flows]}
         return Scenario.of(fields, "the options")
@@ -57,7 +57,7 @@ class ScenarioOptions:
         self._check_mix(compared)
         flows = [flow.model_dump(mode="json", exclude_defaults=True) for flow in base.flows]
         if self.mix:
-            flows = [{**flows[0], **flow} for flow in mixture(self.mix)]
+            flows = [{**flows[0], **flow} for flow in parse_mix(self.mix)]
         if self.flows is not None:
             if len(flows) > 1:
                 refuse("flows", f"{base.name} says its own {len(flows)} groups of flows", "leave out --flows, or use --mix")

@@ -13,7 +13,7 @@ from pydantic import BeforeValidator, PlainSerializer, SerializationInfo, model_
 from tcpscape import units
 from tcpscape.errors import ScenarioError, UnitError, refuse
 from tcpscape.scenario import traces
-from tcpscape.scenario.fields import Buffer, Noun, Percent, Rate, Time
+from tcpscape.scenario.fields import Buffer, Percent, Rate, Spec, Time
 from tcpscape.scenario.traces import Opportunities
 
 TBF_BURST = 6056
@@ -24,7 +24,7 @@ DEFAULT_BUFFER = "1bdp"
 """Queue of a structured bottleneck without `buffer`."""
 
 
-class Netem(Noun):
+class Netem(Spec):
     """netem, structured. Jitter without `distribution` is uniform ±, with `normal` its standard deviation."""
 
     at: Literal["sender", "router"] = "sender"
@@ -132,7 +132,7 @@ Trace = Annotated[Opportunities, BeforeValidator(_trace), PlainSerializer(_named
 """A packet-delivery trace of mahimahi's, by its file."""
 
 
-class Link(Noun):
+class Link(Spec):
     """A bottleneck: a token bucket at `rate` with a byte FIFO of `buffer`."""
 
     rate: Rate
@@ -148,7 +148,7 @@ class Link(Noun):
         return f"tbf rate {units.format_rate(self.rate)} burst {self.burst} limit {limit}"
 
 
-class TracedLink(Noun):
+class TracedLink(Spec):
     """A bottleneck whose rate was recorded: a token bucket that follows a trace, with a byte FIFO of `buffer`."""
 
     trace: Trace

@@ -1,6 +1,6 @@
-"""The nouns of an experiment: Scenario, Flow, App, Read, Kernel. Frozen, with units as people write them.
+"""A scenario: a path, the flows on it, a kernel and a duration.
 
-A scenario says everything a trial depends on except the seed and the engine, so its content address names its results.
+It holds everything that a trial depends on except the seed and the engine, so its content address names its results.
 """
 
 from __future__ import annotations
@@ -8,162 +8,25 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 from weakref import WeakKeyDictionary
 
-from pydantic import BeforeValidator, Field, ValidationError, model_validator
+from pydantic import Field, model_validator
 
 from tcpscape import units
 from tcpscape.controls import spelling
-from tcpscape.errors import ScenarioError, TcpscapeError, refuse
+from tcpscape.errors import refuse
 from tcpscape.scenario.changes import Change
-from tcpscape.scenario.fields import ByteRate, Noun, Size, Time
+from tcpscape.scenario.fields import Spec, Time, validate
+from tcpscape.scenario.flows import MAX_FLOWS, Flow
+from tcpscape.scenario.kernel import Kernel, KernelField
 from tcpscape.scenario.path import Hops, delay_ns
 
-MAX_FLOWS = 100_000
-"""Most flows in one trial."""
-CHUNK = 8192
-"""Bytes an application writes at once, as in the published rigs."""
-READ_SIZE = 65_536
-"""Bytes a receiving application asks for at once."""
 TIMER_SLACK = 50_000
 """ns: Linux's default timer slack (prctl(2), PR_SET_TIMERSLACK)."""
 
 
-class App(Noun):
-    """What the sending application does: as fast as it can, or chunks at a rate with no catch-up, or a finite transfer."""
-
-    rate: ByteRate = 0
-    """Bytes/s; 0 is as fast as it can."""
-    chunk: Size = CHUNK
-    """Bytes written at once."""
-    size: Size = 0
-    """Bytes to send in all; 0 is without end."""
-
-    @model_validator(mode="after")
-    def _sensible(self) -> App:
-        if self.chunk <= 0:
-            refuse("chunk", "an application that writes 0 bytes sends nothing", f"write for example {CHUNK}")
-        if self.rate and self.size:
-            refuse("size", "a paced stream has no size", "leave out rate, or stop the flow at a time")
-        return self
-
-
-class Read(Noun):
-    """What the receiving application does: reads `size` bytes at most, after sleeping `delay`."""
-
-    size: Size = READ_SIZE
-    """Bytes."""
-    delay: Time = 0
-    """Sleep before each read, ns."""
-
-    @model_validator(mode="after")
-    def _sensible(self) -> Read:
-        if self.size <= 0:
-            refuse("read", "a reader of 0 bytes reads nothing", "write for example 16KiB/1ms")
-        return self
-
-
-def _app(value: Any) -> Any:
-    """`1MB/s`, 0, or a mapping."""
-    if isinstance(value, (str, int, float)) and not isinstance(value, bool):
-        return {"rate": value}
-    return {} if value is None else value
-
-
-def _read(value: Any) -> Any:
-    """`16KiB/1ms`, `16KiB`, or a mapping."""
-    if isinstance(value, str):
-        size, _, delay = value.partition("/")
-        return {"size": units.parse_size(size, "read", example="16KiB/1ms"), "delay": delay or 0}
-    return {} if value is None else value
-
-
-def _listener(value: Any) -> Any:
-    """A congestion control's name; parameters mean nothing to a socket that sends nothing."""
-    if value is not None and spelling.name_of(said := spelling.label(value, "listener")) != said:
-        refuse("listener", f"{value!r} has parameters, and a listening socket uses none", f"write {spelling.name_of(said)}")
-    return value
-
-
-CcaField = Annotated[str, BeforeValidator(spelling.label)]
-"""A congestion control as written: `cubic`, `cubic:hystart=off`, or a mapping (:mod:`tcpscape.controls.spelling`)."""
-
-
-class Flow(Noun):
-    """One TCP connection, or `count` alike."""
-
-    cca: CcaField = "cubic"
-    """Congestion control, Linux's name (or a class in Python, FILE.py:CLASS), and the parameters that differ from their defaults."""
-    listener: Annotated[str | None, BeforeValidator(_listener)] = None
-    """Congestion control of the listening socket; None is the sender's where it needs ECN (dctcp, prague), otherwise the kernel's default."""
-    count: int = 1
-    start: Time = 0
-    """ns after the trial's start."""
-    stop: Time = 0
-    """ns after the trial's start; 0 is its end."""
-    app: Annotated[App, BeforeValidator(_app)] = App()
-    read: Annotated[Read, BeforeValidator(_read)] = Read()
-    rcvbuf: Size = 0
-    """`SO_RCVBUF` argument, bytes, which the kernel doubles; 0 is autotuned."""
-    sndbuf: Size = 0
-    """`SO_SNDBUF` argument, bytes; 0 is autotuned."""
-    nodelay: bool = True
-    """`TCP_NODELAY`."""
-
-    @model_validator(mode="after")
-    def _sensible(self) -> Flow:
-        if not 1 <= self.count <= MAX_FLOWS:
-            refuse("count", f"{self.count} flows", f"write 1 to {MAX_FLOWS}")
-        if self.stop and self.stop <= self.start:
-            refuse("stop", "the flow stops before it starts", "write a later stop")
-        return self
-
-
-class Kernel(Noun):
-    """The kernel simulated: a profile's name and sysctls that differ from it (docs/models/tcp/kernel-profiles.md)."""
-
-    profile: str = "6.1"
-    hz: int | None = Field(default=None, ge=24, le=10_000)
-    window: Literal["half", "scaling_ratio"] | None = None
-    skb_overhead: int | None = Field(default=None, ge=0, le=65_536)
-    max_tcp_header: int | None = Field(default=None, ge=0, le=4_096)
-    rmem_max: Size | None = None
-    wmem_max: Size | None = None
-    tcp_rmem_default: Size | None = None
-    tcp_rmem_max: Size | None = None
-    tcp_wmem_default: Size | None = None
-    tcp_wmem_max: Size | None = None
-    comp_sack_nr: int | None = Field(default=None, ge=0)
-    comp_sack_delay_ns: int | None = Field(default=None, ge=0)
-    slow_start_after_idle: bool | None = None
-
-    def plan(self) -> dict[str, Any]:
-        """The profile and its overrides, plain numbers."""
-        return {k: getattr(self, k) for k in type(self).model_fields if getattr(self, k) is not None}
-
-
-def _kernel(value: Any) -> Any:
-    """`6.1`, `6.12,rmem_max=4MiB`, or a mapping."""
-    if isinstance(value, float):
-        refuse("kernel", f"{value} is a number, and 6.1 and 6.10 are the same number", f"write it in quotes: '{value}'")
-    if isinstance(value, str):
-        profile, *overrides = value.split(",")
-        fields: dict[str, Any] = {"profile": profile.strip()}
-        for item in overrides:
-            key, eq, text = item.partition("=")
-            if not eq:
-                refuse("kernel", f"{item!r} is not NAME=VALUE", "write for example 6.12,rmem_max=4MiB")
-            fields[key.strip()] = text.strip()
-        return fields
-    return value
-
-
-KernelField = Annotated[Kernel, BeforeValidator(_kernel)]
-"""A kernel as written: `6.1`, `6.12,rmem_max=4MiB`, or a mapping."""
-
-
-class Scenario(Noun):
+class Scenario(Spec):
     """A path, the flows on it and how long to watch: everything but the seed and the engine."""
 
     name: str = "unnamed"
@@ -249,26 +112,3 @@ class Scenario(Noun):
 
 _addresses: WeakKeyDictionary[Scenario, str] = WeakKeyDictionary()
 """Content addresses, as long as their scenario lives: every seed asks for it."""
-
-
-def validate(noun: type[Any], data: Any, source: str) -> Any:
-    """`noun` from plain values; whatever is wrong becomes one :class:`TcpscapeError` line that names the field."""
-    if not isinstance(data, dict):
-        raise ScenarioError(f"{source}: not a mapping of fields; write for example 'duration: 10s'")
-    try:
-        return noun.model_validate(data)
-    except ValidationError as e:
-        raise ScenarioError(_one_line(e, source)) from None
-    except TcpscapeError as e:
-        raise type(e)(f"{e}") from None
-
-
-def _one_line(e: ValidationError, source: str) -> str:
-    """The first thing pydantic minds, in the house's words."""
-    first = e.errors()[0]
-    where = ".".join(str(p) for p in first["loc"] if not str(p).startswith("function-")) or source
-    if first["type"] == "extra_forbidden":
-        return f"{where}: no such field; see `tcpscape scenario show baseline` for those there are"
-    if first["type"] == "missing":
-        return f"{where}: missing; add it to {source}"
-    return f"{where}: {first['msg'][0].lower()}{first['msg'][1:]}, not {first['input']!r}; correct it in {source}"

@@ -15,8 +15,7 @@ from pydantic import Field, field_validator, model_validator
 from tcpscape.campaign.campaign import Campaign
 from tcpscape.errors import StudyError, refuse
 from tcpscape.scenario import files
-from tcpscape.scenario.fields import Noun
-from tcpscape.scenario.scenario import validate
+from tcpscape.scenario.fields import Spec, validate
 
 WORKS: Mapping[str, str] = {
     "jitter-cliff": "The Jitter Cliff: When TCP Goes Chaotic (JitterTrap, part 2, December 2025)",
@@ -31,7 +30,7 @@ WORKS: Mapping[str, str] = {
 """The published works whose claims are checked."""
 
 
-class Claim(Noun):
+class Claim(Spec):
     """A statement of a published work, as a check on our own runs."""
 
     text: str
@@ -93,7 +92,7 @@ class Claim(Noun):
         return self
 
 
-class Study(Noun):
+class Study(Spec):
     """A published experiment."""
 
     name: str

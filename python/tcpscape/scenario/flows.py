@@ -1,0 +1,130 @@
+"""The flows of a scenario: a connection's congestion control, its applications and its socket; and the grammar of `--mix`."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, model_validator
+
+from tcpscape import units
+from tcpscape.controls import spelling
+from tcpscape.errors import refuse
+from tcpscape.scenario.fields import ByteRate, Size, Spec, Time
+
+MAX_FLOWS = 100_000
+"""Most flows in one trial."""
+CHUNK = 8192
+"""Bytes an application writes at once, as in the published rigs."""
+READ_SIZE = 65_536
+"""Bytes a receiving application asks for at once."""
+
+_MIX = re.compile(r"^([^:*@\s]+(?::[^*@\s]+)?)(?:\*(\d+))?(?:@([^-\s]+)(?:-(\S+))?)?$")
+
+
+class App(Spec):
+    """What the sending application does: as fast as it can, or chunks at a rate with no catch-up, or a finite transfer."""
+
+    rate: ByteRate = 0
+    """Bytes/s; 0 is as fast as it can."""
+    chunk: Size = CHUNK
+    """Bytes written at once."""
+    size: Size = 0
+    """Bytes to send in all; 0 is without end."""
+
+    @model_validator(mode="after")
+    def _sensible(self) -> App:
+        if self.chunk <= 0:
+            refuse("chunk", "an application that writes 0 bytes sends nothing", f"write for example {CHUNK}")
+        if self.rate and self.size:
+            refuse("size", "a paced stream has no size", "leave out rate, or stop the flow at a time")
+        return self
+
+
+class Read(Spec):
+    """What the receiving application does: reads `size` bytes at most, after sleeping `delay`."""
+
+    size: Size = READ_SIZE
+    """Bytes."""
+    delay: Time = 0
+    """Sleep before each read, ns."""
+
+    @model_validator(mode="after")
+    def _sensible(self) -> Read:
+        if self.size <= 0:
+            refuse("read", "a reader of 0 bytes reads nothing", "write for example 16KiB/1ms")
+        return self
+
+
+def _app(value: Any) -> Any:
+    """`1MB/s`, 0, or a mapping."""
+    if isinstance(value, (str, int, float)) and not isinstance(value, bool):
+        return {"rate": value}
+    return {} if value is None else value
+
+
+def _read(value: Any) -> Any:
+    """`16KiB/1ms`, `16KiB`, or a mapping."""
+    if isinstance(value, str):
+        size, _, delay = value.partition("/")
+        return {"size": units.parse_size(size, "read", example="16KiB/1ms"), "delay": delay or 0}
+    return {} if value is None else value
+
+
+def _listener(value: Any) -> Any:
+    """A congestion control's name; parameters mean nothing to a socket that sends nothing."""
+    if value is not None and spelling.name_of(said := spelling.label(value, "listener")) != said:
+        refuse("listener", f"{value!r} has parameters, and a listening socket uses none", f"write {spelling.name_of(said)}")
+    return value
+
+
+CcaField = Annotated[str, BeforeValidator(spelling.label)]
+"""A congestion control as written: `cubic`, `cubic:hystart=off`, or a mapping (:mod:`tcpscape.controls.spelling`)."""
+
+
+class Flow(Spec):
+    """One TCP connection, or `count` alike."""
+
+    cca: CcaField = "cubic"
+    """Congestion control, Linux's name (or a class in Python, FILE.py:CLASS), and the parameters that differ from their defaults."""
+    listener: Annotated[str | None, BeforeValidator(_listener)] = None
+    """Congestion control of the listening socket; None is the sender's where it needs ECN (dctcp, prague), otherwise the kernel's default."""
+    count: int = 1
+    start: Time = 0
+    """ns after the trial's start."""
+    stop: Time = 0
+    """ns after the trial's start; 0 is its end."""
+    app: Annotated[App, BeforeValidator(_app)] = App()
+    read: Annotated[Read, BeforeValidator(_read)] = Read()
+    rcvbuf: Size = 0
+    """`SO_RCVBUF` argument, bytes, which the kernel doubles; 0 is autotuned."""
+    sndbuf: Size = 0
+    """`SO_SNDBUF` argument, bytes; 0 is autotuned."""
+    nodelay: bool = True
+    """`TCP_NODELAY`."""
+
+    @model_validator(mode="after")
+    def _sensible(self) -> Flow:
+        if not 1 <= self.count <= MAX_FLOWS:
+            refuse("count", f"{self.count} flows", f"write 1 to {MAX_FLOWS}")
+        if self.stop and self.stop <= self.start:
+            refuse("stop", "the flow stops before it starts", "write a later stop")
+        return self
+
+
+def parse_mix(text: str) -> list[dict[str, Any]]:
+    """The fields of the flows that `CCA[*COUNT][@START[-STOP]],…` describes, as in `cubic*2,bbr@5s-8s`.
+
+    :raises ScenarioError: names the part that does not follow the grammar.
+    """
+    flows = []
+    for part in text.split(","):
+        match = _MIX.match(part.strip())
+        if not match:
+            refuse("mix", f"{part.strip()!r} is not CCA[*COUNT][@START[-STOP]]", "write for example cubic*2,bbr@5s")
+        cca, count, start, stop = match.groups()
+        flow: dict[str, Any] = {"cca": cca, "count": int(count or 1)}
+        flow |= {"start": start} if start else {}
+        flow |= {"stop": stop} if stop else {}
+        flows.append(flow)
+    return flows
