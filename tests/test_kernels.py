@@ -14,9 +14,10 @@ import pytest
 from tcpscape import kernels
 from tcpscape.errors import EngineError
 from tcpscape.kernels import build as building
-from tcpscape.kernels import config, files, forest, make, needs, source
-from tcpscape.kernels.build import Asked
-from tcpscape.kernels.watch import Watch
+from tcpscape.kernels import config, source, toolchain
+from tcpscape.kernels import tree as kernel_tree
+from tcpscape.kernels.build import BuildOptions
+from tcpscape.kernels.toolchain import BuildProgress
 
 MAKEFILE = """\
 objects := $(patsubst net/ipv4/%.c,$(O)/%.o,$(wildcard net/ipv4/*.c))
@@ -79,9 +80,9 @@ def cache(tmp_path, monkeypatch, request):
     if "slow" in request.keywords:
         return kernels.home()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(needs, "tools", lambda: None)
-    monkeypatch.setattr(needs, "compiler", lambda: "cc 1")
-    monkeypatch.setattr(needs, "machine", lambda: None)
+    monkeypatch.setattr(toolchain, "check_tools", lambda: None)
+    monkeypatch.setattr(toolchain, "compiler_version", lambda: "cc 1")
+    monkeypatch.setattr(toolchain, "check_machine", lambda: None)
     return tmp_path / "cache" / "tcpscape" / "kernels"
 
 
@@ -134,38 +135,38 @@ def test_without_a_kernel_every_door_says_what_to_do(cli):
 
 
 def test_the_default_is_6_1_or_the_first(tree):
-    first = building.build(Asked(str(tree), name="zz"))
-    building.build(Asked(str(tree), name="aa"))
+    first = building.build(BuildOptions(str(tree), name="zz"))
+    building.build(BuildOptions(str(tree), name="aa"))
     kernels.save(replace(first, created="2020-01-01T00:00:00+00:00"))
     assert kernels.default().name == kernels.find().name == "zz"
-    building.build(Asked(str(tree), name="6.1"))
+    building.build(BuildOptions(str(tree), name="6.1"))
     assert kernels.default().name == "6.1"
-    assert [kernel.name for kernel in kernels.all()] == ["6.1", "aa", "zz"]
+    assert [kernel.name for kernel in kernels.built_kernels()] == ["6.1", "aa", "zz"]
 
 
 def test_a_record_of_another_version_counts_as_unfinished(tree, cache, cli):
-    building.build(Asked(str(tree)))
+    building.build(BuildOptions(str(tree)))
     (cache / "mine" / "kernel.json").write_text("{}")
-    assert kernels.all() == ()
+    assert kernels.built_kernels() == ()
     assert "not finished" in cli("kernel", "list").out
     assert cli("kernel", "remove", "mine").status == 0
     assert kernels.names() == ()
 
 
 def test_a_kernel_of_an_older_configuration_is_marked(tree, cli, monkeypatch):
-    building.build(Asked(str(tree)))
+    building.build(BuildOptions(str(tree)))
     assert "older configuration" not in cli("kernel", "list").out
     monkeypatch.setattr(config, "OVERLAY", config.OVERLAY + "# and more\n")
     assert "6.1.7 (older configuration: build it again)" in cli("kernel", "list").out
-    building.build(Asked(str(tree)))
+    building.build(BuildOptions(str(tree)))
     assert "older configuration" not in cli("kernel", "list").out
 
 
 def test_two_builds_of_one_name_do_not_collide(tree):
     with kernels.locked("mine"), pytest.raises(EngineError, match=r"kernel 'mine' is being built by another tcpscape"):
-        building.build(Asked(str(tree)))
+        building.build(BuildOptions(str(tree)))
     with kernels.locked("other"):
-        assert building.build(Asked(str(tree))).name == "mine"
+        assert building.build(BuildOptions(str(tree))).name == "mine"
     with (kernels.home() / ".mine.lock").open() as held:
         fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
@@ -175,7 +176,7 @@ def test_two_builds_of_one_name_do_not_collide(tree):
 
 def test_what_a_source_can_be(tmp_path, monkeypatch):
     monkeypatch.setattr(source, "INSTALLED", tmp_path)
-    assert source.find(None) == source.Source("debian", "linux-source-6.1", "6.1", None)
+    assert source.find(None) == source.KernelSource("debian", "linux-source-6.1", "6.1", None)
     (tmp_path / "linux-source-6.12.tar.xz").touch()
     assert source.find("6.12").path == tmp_path / "linux-source-6.12.tar.xz"
     for file, name in (("linux-6.12.3.tar.xz", "6.12.3"), ("linux-source-6.1.tar.xz", "6.1"), ("net-next-main.tar.gz", "net-next-main"), ("linux-6.9-rc1.tgz", "6.9-rc1")):
@@ -200,7 +201,7 @@ def test_a_version_as_a_name_means_that_version(tmp_path, monkeypatch):
     monkeypatch.setattr(source.shutil, "which", lambda tool: None)
     for name, package in (("6.12", "linux-source-6.12"), ("mine", "linux-source-6.1")):
         with pytest.raises(EngineError, match=f"{package} is not in"):
-            building.build(Asked(name=name))
+            building.build(BuildOptions(name=name))
 
 
 @pytest.mark.parametrize(("name", "keep"), [
@@ -209,13 +210,13 @@ def test_a_version_as_a_name_means_that_version(tmp_path, monkeypatch):
     ("drivers/gpu/drm/Kconfig.debug", True), ("drivers/net/veth.c", True), ("tools/testing/a.c", False), ("scripts/Makefile.build", True),
 ])
 def test_only_what_is_needed(name, keep):
-    assert files.wanted(name) is keep
+    assert kernel_tree.is_needed(name) is keep
 
 
 @pytest.mark.parametrize("around", ["linux-9.9/", "./linux-9.9/", ""])
 def test_a_tarball_becomes_a_kernel_without_what_is_not_needed(tree, tmp_path, cache, around):
     told = archive(tmp_path / "linux-9.9.tar.gz", TREE, around)
-    kernel = building.build(Asked(str(told)))
+    kernel = building.build(BuildOptions(str(told)))
     assert (kernel.name, kernel.release, kernel.source, kernel.describe) == ("9.9", "6.1.7", str(told), None)
     assert len(kernel.source_digest) == 64
     there = cache / "9.9" / "src"
@@ -223,19 +224,19 @@ def test_a_tarball_becomes_a_kernel_without_what_is_not_needed(tree, tmp_path, c
     assert (there / "arch/arm/Kconfig").is_file()
     assert not (there / "arch/arm/kernel").exists()
     assert not (there / "drivers/gpu/drm/big.c").exists()
-    again = building.build(Asked(str(told)))
+    again = building.build(BuildOptions(str(told)))
     assert again.created == kernel.created
     assert (cache / "9.9" / "build.log").read_text().count("unpacked") == 0
 
 
 def test_another_tarball_under_the_name_starts_afresh(tree, tmp_path, cache):
     told = archive(tmp_path / "linux-9.9.tar.gz", TREE)
-    building.build(Asked(str(told)))
+    building.build(BuildOptions(str(told)))
     archive(told, {**TREE, "net/ipv4/tcp_bbr.c": "newer"})
-    building.build(Asked(str(told)))
+    building.build(BuildOptions(str(told)))
     assert b"newer" in (cache / "9.9" / "linux").read_bytes()
     with pytest.raises(EngineError, match=rf"kernel '9.9' is built from {told}, not from {tree}; give another --name"):
-        building.build(Asked(str(tree), name="9.9"))
+        building.build(BuildOptions(str(tree), name="9.9"))
 
 
 @pytest.mark.parametrize("evil", ["../../escaped", "/escaped"])
@@ -246,7 +247,7 @@ def test_a_tarball_cannot_write_elsewhere(tree, tmp_path, cache, evil):
         member.type, member.linkname = tarfile.SYMTYPE, evil
         tar.addfile(member)
     with pytest.raises(EngineError, match="source: cannot unpack"):
-        building.build(Asked(str(path)))
+        building.build(BuildOptions(str(path)))
     assert not (cache / "9.9" / "src").exists()
 
 
@@ -254,42 +255,42 @@ def test_a_damaged_tarball_is_refused(tree, tmp_path):
     path = archive(tmp_path / "linux-9.9.tar.gz", {**TREE, "big": "".join(map(str, range(50_000)))})
     path.write_bytes(path.read_bytes()[:-40_000])
     with pytest.raises(EngineError, match="source: cannot unpack"):
-        building.build(Asked(str(path)))
+        building.build(BuildOptions(str(path)))
 
 
-# The forest of links
+# The directory of links
 
 
 @pytest.mark.parametrize("git", [False, True])
-def test_the_forest_follows_the_tree(tmp_path, git):
+def test_the_links_follow_the_tree(tmp_path, git):
     tree, there = fill(tmp_path / "t"), tmp_path / "f"
     if git:
         if shutil.which("git") is None:
             pytest.skip("git is missing")
         (tree / ".gitignore").write_text(".*\n!.gitignore\n*.o\n*.a\n*.lex.c\n/vmlinux*\nvmlinux.lds\nmodules.order\n/include/config\n/include/generated/\n/arch/*/include/generated/\n")
     fill(tree, dict.fromkeys(LEFT_BY_A_BUILD[:-1], ""))
-    forest.sync(tree, there)
+    kernel_tree.sync(tree, there)
     names = {str(p.relative_to(there)) for p in there.rglob("*") if p.is_symlink()}
-    assert names.difference({".gitignore"}) == {name for name in TREE if files.wanted(name)}
+    assert names.difference({".gitignore"}) == {name for name in TREE if kernel_tree.is_needed(name)}
     assert (there / "net/ipv4/tcp_bbr.c").resolve() == tree / "net/ipv4/tcp_bbr.c"
     fill(tree, {"net/mptcp/deep/new.c": "x"})
     (tree / "net/sched/sch_netem.c").unlink()
     (tree / "net/sched/Makefile").unlink()
-    assert forest.sync(tree, there) == (1, 2)
+    assert kernel_tree.sync(tree, there) == (1, 2)
     assert (there / "net/mptcp/deep/new.c").read_text() == "x"
     assert not (there / "net/sched").exists()
-    assert forest.sync(tree, there) == (0, 0)
+    assert kernel_tree.sync(tree, there) == (0, 0)
 
 
 def test_a_file_that_becomes_a_directory_and_back(tmp_path):
     tree, there = fill(tmp_path / "t"), tmp_path / "f"
-    forest.sync(tree, there)
+    kernel_tree.sync(tree, there)
     (tree / "net/sched/sch_netem.c").unlink()
     fill(tree, {"net/sched/sch_netem.c/part.c": ""})
-    assert forest.sync(tree, there) == (1, 1)
+    assert kernel_tree.sync(tree, there) == (1, 1)
     shutil.rmtree(tree / "net/sched/sch_netem.c")
     fill(tree, {"net/sched/sch_netem.c": "file"})
-    assert forest.sync(tree, there) == (1, 1)
+    assert kernel_tree.sync(tree, there) == (1, 1)
     assert (there / "net/sched/sch_netem.c").read_text() == "file"
 
 
@@ -297,7 +298,7 @@ def test_links_in_the_tree_stay_links(tmp_path):
     tree, there = fill(tmp_path / "t"), tmp_path / "f"
     (tree / "scripts").mkdir()
     (tree / "scripts/headers").symlink_to("../include")
-    forest.sync(tree, there)
+    kernel_tree.sync(tree, there)
     assert os.readlink(there / "scripts/headers") == str(tree / "scripts/headers")
 
 
@@ -309,12 +310,12 @@ def test_a_repository_is_told_by_git_and_described(tmp_path):
     git = ("git", "-C", str(tree), "-c", "user.name=x", "-c", "user.email=x@example.org")
     for words in (("init", "-q"), ("add", "-A"), ("commit", "-qm", "x"), ("tag", "-am", "x", "v9.9")):
         subprocess.run((*git, *words), check=True)
-    assert forest.describe(tree) == "v9.9"
+    assert kernel_tree.describe(tree) == "v9.9"
     fill(tree, {"net/ipv4/tcp_new.c": "", "net/ipv4/tcp_new.o": ""})
     (tree / "net/ipv4/tcp_ours.c").unlink()
-    assert {"net/ipv4/tcp_new.c", "net/ipv4/tcp_bbr.c"} <= set(forest.listing(tree))
-    assert not {"net/ipv4/tcp_new.o", "net/ipv4/tcp_ours.c"} & set(forest.listing(tree))
-    assert forest.describe(tree) == "v9.9-dirty"
+    assert {"net/ipv4/tcp_new.c", "net/ipv4/tcp_bbr.c"} <= set(kernel_tree.source_files(tree))
+    assert not {"net/ipv4/tcp_new.o", "net/ipv4/tcp_ours.c"} & set(kernel_tree.source_files(tree))
+    assert kernel_tree.describe(tree) == "v9.9-dirty"
 
 
 def test_a_tree_that_was_built_in_place_is_not_touched(tree, cache):
@@ -323,7 +324,7 @@ def test_a_tree_that_was_built_in_place_is_not_touched(tree, cache):
     for where, _, _ in os.walk(tree):
         os.chmod(where, 0o555)
     try:
-        kernel = building.build(Asked(str(tree)))
+        kernel = building.build(BuildOptions(str(tree)))
     finally:
         for where, _, _ in os.walk(tree):
             os.chmod(where, 0o755)
@@ -337,7 +338,7 @@ def test_a_tree_that_was_built_in_place_is_not_touched(tree, cache):
 
 
 def test_every_congestion_control_of_the_sources_is_on_and_named(tree):
-    kernel = building.build(Asked(str(tree)))
+    kernel = building.build(BuildOptions(str(tree)))
     assert kernel.congestion_controls == ("bbr", "highspeed", "ours-1", "ours-2", "reno")
     assert {"netem", "pfifo_fast"} <= set(kernel.qdiscs)
     assert kernel.hz == 100
@@ -346,13 +347,13 @@ def test_every_congestion_control_of_the_sources_is_on_and_named(tree):
 def test_the_users_fragment_wins_and_is_remembered(tree, tmp_path, cache):
     mine = tmp_path / "my.config"
     mine.write_text("# faster ticks\n\nCONFIG_HZ=1000\n# CONFIG_TCP_CONG_OURS is not set\n")
-    first = building.build(Asked(str(tree), fragment=mine))
+    first = building.build(BuildOptions(str(tree), fragment=mine))
     assert first.hz == 1000
     assert "ours-1" not in first.congestion_controls
     mine.unlink()
-    again = building.build(Asked(name="mine"))
+    again = building.build(BuildOptions(name="mine"))
     assert (again.hz, again.config_digest) == (1000, first.config_digest)
-    plain = building.build(Asked(str(tree)))
+    plain = building.build(BuildOptions(str(tree)))
     assert plain.hz == 100
     assert plain.config_digest != first.config_digest
 
@@ -365,28 +366,28 @@ def test_the_users_fragment_wins_and_is_remembered(tree, tmp_path, cache):
 def test_options_that_do_not_take_are_named(tree, tmp_path, text, said):
     (tmp_path / "my.config").write_text(text)
     with pytest.raises(EngineError, match=said):
-        building.build(Asked(str(tree), fragment=tmp_path / "my.config"))
+        building.build(BuildOptions(str(tree), fragment=tmp_path / "my.config"))
 
 
 def test_known_options_say_what_they_stay():
-    asked = config.Wanted({"TOGETHER": "m"}, frozenset(), frozenset({"TOGETHER"}))
+    requested = config.RequestedConfig({"TOGETHER": "m"}, frozenset(), frozenset({"TOGETHER"}))
     with pytest.raises(EngineError, match=r"CONFIG_TOGETHER \(these"):
-        config.check(asked, {}, Path("/nosuch"))
+        config.check(requested, {}, Path("/nosuch"))
 
 
 def test_a_source_that_lacks_what_trials_need_is_refused(tree):
     edit(tree / "Makefile", MAKEFILE.replace("-e UNKNOWN", "-e UNKNOWN -e TIME_TRAVEL -e NETEM"))
     with pytest.raises(EngineError, match=r"source: these sources do not take CONFIG_NET_SCH_NETEM, CONFIG_UML_TIME_TRAVEL_SUPPORT"):
-        building.build(Asked(str(tree)))
+        building.build(BuildOptions(str(tree)))
 
 
 def test_the_fragment_has_what_trials_need():
-    asked = config.wanted(Path("/nosuch"), None)
-    assert asked.options["HZ"] == "100"
-    assert {"UML_TIME_TRAVEL_SUPPORT", "HOSTFS", "UML_SOUND", "VETH", "NET_NS", "NET_SCH_NETEM", "TCP_CONG_BBR"} <= asked.required
-    assert "NET_SCH_DUALPI2" in asked.options
-    assert "NET_SCH_DUALPI2" not in asked.required
-    assert not {"TCP_MD5SIG", "SMP", "SLUB_DEBUG", "STATIC_LINK"} & set(asked.options)
+    requested = config.requested(Path("/nosuch"), None)
+    assert requested.options["HZ"] == "100"
+    assert {"UML_TIME_TRAVEL_SUPPORT", "HOSTFS", "UML_SOUND", "VETH", "NET_NS", "NET_SCH_NETEM", "TCP_CONG_BBR"} <= requested.required
+    assert "NET_SCH_DUALPI2" in requested.options
+    assert "NET_SCH_DUALPI2" not in requested.required
+    assert not {"TCP_MD5SIG", "SMP", "SLUB_DEBUG", "STATIC_LINK"} & set(requested.options)
 
 
 # Needs
@@ -394,38 +395,38 @@ def test_the_fragment_has_what_trials_need():
 
 def test_missing_tools_are_one_line_of_apt(monkeypatch):
     monkeypatch.undo()
-    monkeypatch.setattr(needs.shutil, "which", lambda tool: None if tool in ("gcc", "flex", "ld") else tool)
+    monkeypatch.setattr(toolchain.shutil, "which", lambda tool: None if tool in ("gcc", "flex", "ld") else tool)
     with pytest.raises(EngineError) as e:
-        needs.tools()
+        toolchain.check_tools()
     assert str(e.value) == "tools: missing: gcc, ld, flex; run `apt-get install gcc binutils flex libc6-dev`"
-    monkeypatch.setattr(needs.shutil, "which", lambda tool: tool)
-    monkeypatch.setattr(needs, "_headers", lambda: False)
+    monkeypatch.setattr(toolchain.shutil, "which", lambda tool: tool)
+    monkeypatch.setattr(toolchain, "_has_headers", lambda: False)
     with pytest.raises(EngineError, match="run `apt-get install libc6-dev`"):
-        needs.tools()
+        toolchain.check_tools()
 
 
 def test_too_little_disk_says_how_much(monkeypatch, tree, cache):
-    monkeypatch.setattr(needs.shutil, "disk_usage", lambda where: shutil._ntuple_diskusage(10, 5, 2**27))
+    monkeypatch.setattr(toolchain.shutil, "disk_usage", lambda where: shutil._ntuple_diskusage(10, 5, 2**27))
     with pytest.raises(EngineError, match=r"disk: 0.1 GiB are free at .*, the build needs 0.3 GiB; make room, or set XDG_CACHE_HOME"):
-        building.build(Asked(str(tree)))
+        building.build(BuildOptions(str(tree)))
     assert not (cache / "mine").exists()
 
 
 def test_another_machine_is_refused(monkeypatch):
     monkeypatch.undo()
-    monkeypatch.setattr(needs.platform, "machine", lambda: "aarch64")
+    monkeypatch.setattr(toolchain.platform, "machine", lambda: "aarch64")
     with pytest.raises(EngineError, match="needs Linux on x86_64, this is Linux on aarch64"):
-        needs.machine()
+        toolchain.check_machine()
 
 
 def test_make_takes_no_spaces(tree, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "a b"))
     with pytest.raises(EngineError, match="cache: make takes no spaces or colons"):
-        building.build(Asked(str(tree)))
+        building.build(BuildOptions(str(tree)))
 
 
 def test_the_shells_variables_do_not_reach_the_kernel():
-    kept = make.environment({"PATH": "/bin", "MAKEFLAGS": "-j9", "ARCH": "arm", "KBUILD_OUTPUT": "/x", "O": "/y", "HOME": "/h", "LOCALVERSION": "-x"})
+    kept = toolchain.make_environment({"PATH": "/bin", "MAKEFLAGS": "-j9", "ARCH": "arm", "KBUILD_OUTPUT": "/x", "O": "/y", "HOME": "/h", "LOCALVERSION": "-x"})
     assert {"PATH", "HOME", "KBUILD_BUILD_TIMESTAMP"} <= set(kept)
     assert not {"MAKEFLAGS", "ARCH", "KBUILD_OUTPUT", "O"} & set(kept)
     assert kept["LOCALVERSION"] == ""
@@ -434,26 +435,26 @@ def test_the_shells_variables_do_not_reach_the_kernel():
 # Builds
 
 
-class Heard(Watch):
+class RecordedProgress(BuildProgress):
     """Remembers the stages and the last count."""
 
     def __init__(self):
         self.stages, self.last = [], 0
 
-    def stage(self, what, total=None):
-        self.stages.append((what, total))
+    def stage(self, name, total=None):
+        self.stages.append((name, total))
 
     def done(self, amount):
         self.last = amount
 
 
 def test_a_rebuild_does_only_what_changed(tree, cache):
-    heard = Heard()
-    first = building.build(Asked(str(tree)), heard)
-    assert heard.stages == [("linking the sources", None), ("configuring", None), ("compiling", building.LINES)]
-    assert heard.last >= 4
+    progress = RecordedProgress()
+    first = building.build(BuildOptions(str(tree)), progress)
+    assert progress.stages == [("linking the sources", None), ("configuring", None), ("compiling", building.LINES)]
+    assert progress.last >= 4
     edit(tree / "net/ipv4/tcp_bbr.c", 'struct ops bbr = {.name = "bbr2"}; tcp_register_congestion_control(&bbr);\n')
-    second = building.build(Asked(str(tree)))
+    second = building.build(BuildOptions(str(tree)))
     log = (cache / "mine" / "build.log").read_text()
     assert log.count("  CC ") == 1
     assert "CC      net/ipv4/tcp_bbr.c" in log
@@ -461,20 +462,20 @@ def test_a_rebuild_does_only_what_changed(tree, cache):
     assert (second.created, second.config_digest) == (first.created, first.config_digest)
     assert second.digest != first.digest
     assert "bbr2" in second.congestion_controls
-    third = building.build(Asked(str(tree)))
+    third = building.build(BuildOptions(str(tree)))
     assert third.digest == second.digest
 
 
 def test_a_changed_kconfig_configures_anew(tree, cache):
-    building.build(Asked(str(tree)))
+    building.build(BuildOptions(str(tree)))
     edit(tree / "net/ipv4/Kconfig", TREE["net/ipv4/Kconfig"] + "config TCP_CONG_FRESH\n")
-    building.build(Asked(str(tree)))
+    building.build(BuildOptions(str(tree)))
     assert (cache / "mine/build/configured").read_text() == "once\nonce\n"
     assert "CONFIG_TCP_CONG_FRESH=y" in (cache / "mine/build/.config").read_text()
 
 
 def test_a_failed_build_says_the_first_error_and_the_log(tree, cache, cli):
-    kept = building.build(Asked(str(tree)))
+    kept = building.build(BuildOptions(str(tree)))
     edit(tree / "net/ipv4/tcp_ours.c", "BROKEN")
     got = cli("kernel", "build", "--source", tree)
     assert got.status == 2
@@ -496,8 +497,8 @@ def test_an_interrupted_build_goes_on(tree, cache, cli, monkeypatch):
     assert "not finished" in cli("kernel", "list").out
     monkeypatch.undo()
     monkeypatch.setenv("XDG_CACHE_HOME", str(cache.parent.parent))
-    monkeypatch.setattr(needs, "tools", lambda: None)
-    monkeypatch.setattr(needs, "compiler", lambda: "cc 1")
+    monkeypatch.setattr(toolchain, "check_tools", lambda: None)
+    monkeypatch.setattr(toolchain, "compiler_version", lambda: "cc 1")
     assert cli("kernel", "build", "--name", "mine").status == 0
     assert (cache / "mine/build/configured").read_text() == "once\n"
 
@@ -515,16 +516,16 @@ def test_list_info_and_remove(tree, cache, cli):
     assert (got.status, got.err) == (2, "error: name: no kernel 'three'; there are one, two\n")
     assert cli("kernel", "remove", "one").out.startswith("removed one: ")
     assert not (cache / "one").exists()
-    assert [kernel.name for kernel in kernels.all()] == ["two"]
+    assert [kernel.name for kernel in kernels.built_kernels()] == ["two"]
 
 
 @pytest.mark.slow
 def test_debians_kernel_builds_and_starts(tmp_path):
     try:
-        needs.machine(), needs.tools()
+        toolchain.check_machine(), toolchain.check_tools()
     except EngineError as e:
         pytest.skip(str(e))
-    kernel = next((each for each in kernels.all() if (each.name, each.recipe) == ("6.1", config.recipe())), None) or building.build(Asked(name="6.1"))
+    kernel = next((each for each in kernels.built_kernels() if (each.name, each.recipe) == ("6.1", config.recipe())), None) or building.build(BuildOptions(name="6.1"))
     assert kernel.release.startswith("6.1.")
     assert {"cubic", "bbr", "reno", "dctcp", "vegas", "highspeed"} <= set(kernel.congestion_controls)
     assert {"netem", "tbf", "fq_codel", "cake", "pie", "red", "htb", "fq"} <= set(kernel.qdiscs)

@@ -14,7 +14,7 @@ import pytest
 from conftest import ROOT
 from tcpscape import kernels
 from tcpscape.errors import EngineError
-from tcpscape.kernels import needs
+from tcpscape.kernels import toolchain
 from test_docs import BLOCK, TUTORIAL
 
 pytestmark = pytest.mark.slow
@@ -33,7 +33,7 @@ def commands():
 def tree():
     """A place for the patched sources on the cache's own file system, where a copy can be links; the kernel built from it goes too."""
     try:
-        needs.machine(), needs.tools()
+        toolchain.check_machine(), toolchain.check_tools()
     except EngineError as e:
         pytest.skip(str(e))
     kernels.home().mkdir(parents=True, exist_ok=True)

@@ -59,7 +59,7 @@ def _virtual() -> Finding:
     if why := Virtual().unavailable():
         problem, _, fix = why.rpartition("; ")
         return problem, fix
-    return "kernels: " + ", ".join(f"{kernel.name} ({kernel.release})" for kernel in kernels.all()), ""
+    return "kernels: " + ", ".join(f"{kernel.name} ({kernel.release})" for kernel in kernels.built_kernels()), ""
 
 
 def _memory_files() -> Finding:

@@ -11,7 +11,7 @@ import typer
 
 from tcpscape import kernels
 from tcpscape.cli import tables
-from tcpscape.kernels.watch import Watch
+from tcpscape.kernels.toolchain import BuildProgress
 
 if TYPE_CHECKING:
     from rich.progress import TaskID
@@ -32,16 +32,16 @@ def build(
     jobs: Annotated[int, typer.Option(min=0, help="Processes that compile; 0 is one for each core.")] = 0,
 ) -> None:
     """Build a kernel into the cache; what did not change is not built again."""
-    from tcpscape.kernels.build import Asked
+    from tcpscape.kernels.build import BuildOptions
     from tcpscape.kernels.build import build as make
 
     try:
         with _Bar() as bar:
-            made = make(Asked(source, config, name, jobs), bar)
+            built = make(BuildOptions(source, config, name, jobs), bar)
     except KeyboardInterrupt:
         print("interrupted; the same command goes on from here", file=sys.stderr)
         raise typer.Exit(INTERRUPTED) from None
-    print(f"kernel {made.name}: Linux {made.release}, {made.digest[:DIGITS]}, in {made.seconds:.1f} s: {made.path}")
+    print(f"kernel {built.name}: Linux {built.release}, {built.digest[:DIGITS]}, in {built.seconds:.1f} s: {built.path}")
 
 
 @kernel.command("list")
@@ -49,7 +49,7 @@ def list_() -> None:
     """The kernels that are built."""
     from tcpscape.kernels import config
 
-    built = {each.name: each for each in kernels.all()}
+    built = {each.name: each for each in kernels.built_kernels()}
     rows = []
     for name in kernels.names():
         each, size = built.get(name), f"{kernels.size_on_disk(kernels.place(name)) // MIB} MiB"
@@ -79,7 +79,7 @@ def remove(name: Annotated[str, typer.Argument(help="A kernel's name.")]) -> Non
     print(f"removed {name}: {freed // MIB} MiB freed")
 
 
-class _Bar(Watch):
+class _Bar(BuildProgress):
     """A bar on stderr, on a terminal only; a spinner where nobody knows how long it takes."""
 
     def __init__(self) -> None:
@@ -98,11 +98,11 @@ class _Bar(Watch):
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.bars.stop()
 
-    def stage(self, what: str, total: int | None = None) -> None:
+    def stage(self, name: str, total: int | None = None) -> None:
         """Begins a bar of its own."""
         if self.task is not None:
             self.bars.remove_task(self.task)
-        self.task = self.bars.add_task(what, total=total, line="")
+        self.task = self.bars.add_task(name, total=total, line="")
 
     def done(self, amount: int) -> None:
         """Moves the bar."""

@@ -45,7 +45,7 @@ from tcpscape.trial import FlowResult, Trial
 if TYPE_CHECKING:
     import polars as pl
 
-    from tcpscape.kernels import Kernel
+    from tcpscape.kernels import BuiltKernel
 
 INIT = Path(guest.__file__).with_name("init")
 """The guest's program, a static executable built by `make setup` from crates/guest."""
@@ -72,7 +72,7 @@ ECN = {"net.ipv4.tcp_ecn": "1"}
 """Both ends ask for ECN and agree to it; without, they agree when they are asked (the kernel's default, 2)."""
 
 
-def find(name: str | None) -> Kernel:
+def find(name: str | None) -> BuiltKernel:
     """The kernel with this name, or the default one. Raises a :class:`TcpscapeError` that says how to build it."""
     from tcpscape import kernels
 
@@ -129,7 +129,7 @@ class Virtual(Engine):
         return None if os.access(found, os.X_OK) else f"{found} cannot be executed; build it again with `tcpscape kernel build`"
 
     @functools.cached_property
-    def kernel(self) -> Kernel:
+    def kernel(self) -> BuiltKernel:
         """The kernel that runs."""
         return find(self.kernel_name)
 

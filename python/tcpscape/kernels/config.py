@@ -1,4 +1,4 @@
-"""What a kernel is configured with: our fragment, every congestion control of the sources, the user's fragment; and whether it took."""
+"""The configuration of a kernel: tcpscape's fragment, every congestion control of the sources, the user's fragment; and a check of the result."""
 
 from __future__ import annotations
 
@@ -32,118 +32,120 @@ REGISTRIES = {
     "congestion_controls": ("net/ipv4", "TCP_CONG_", "tcp_register_congestion_control", "name"),
     "qdiscs": ("net/sched", "NET_SCH_", "register_qdisc", "id"),
 }
-"""Where the names are: directory, prefix of the options, the call that registers one, and the field with its name."""
-ALWAYS = {"congestion_controls": ("reno",), "qdiscs": ("noqueue", "pfifo", "pfifo_fast", "bfifo")}
+"""Where the names are: directory, prefix of the options, the function that registers an entry, and the structure's field with its name."""
+BUILT_IN = {"congestion_controls": ("reno",), "qdiscs": ("noqueue", "pfifo", "pfifo_fast", "bfifo")}
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """A configuration that is asked for."""
+class RequestedConfig:
+    """The options that a configuration should have."""
 
     options: Options
     required: frozenset[str]
-    """Those of ours without which trials cannot run, unless the user's fragment says otherwise."""
-    asked: frozenset[str]
-    """Those that the user's fragment names."""
+    """Names of tcpscape's options without which trials cannot run, less those that the user's fragment sets."""
+    by_user: frozenset[str]
+    """Names of the options that the user's fragment sets."""
 
     def text(self) -> str:
-        """As a fragment for `make allnoconfig`."""
+        """A fragment for `make allnoconfig`."""
         return "".join(f"# CONFIG_{name} is not set\n" if value == "n" else f"CONFIG_{name}={value}\n" for name, value in self.options.items())
 
 
-def wanted(sources: Path, fragment: Path | None) -> Wanted:
-    """The options for these sources; in the order ours, found in the sources, the user's: the later wins."""
-    ours, optional = _ours()
-    found = dict.fromkeys(CCA_OPTION.findall(_text(sources / CCA_KCONFIG)), "y")
-    theirs = fragment_options(fragment) if fragment else {}
-    return Wanted({**ours, **optional, **found, **theirs}, frozenset(ours).difference(theirs), frozenset(theirs))
+def requested(sources: Path, fragment: Path | None) -> RequestedConfig:
+    """The options for these sources: tcpscape's, then the sources' congestion controls, then the user's; a later one wins."""
+    required, optional = _own_options()
+    controls = dict.fromkeys(CCA_OPTION.findall(_text(sources / CCA_KCONFIG)), "y")
+    user = fragment_options(fragment) if fragment else {}
+    return RequestedConfig({**required, **optional, **controls, **user}, frozenset(required).difference(user), frozenset(user))
 
 
 def fragment_options(fragment: Path) -> Options:
-    """The options in a user's fragment; raises EngineError for a file that is none."""
+    """The options in a user's fragment; raises EngineError for a file that is not one."""
     try:
         text = fragment.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as e:
-        why = getattr(e, "strerror", None) or "it is no text"
-        refuse("config", f"cannot read {fragment} ({why})", "give a file of CONFIG_NAME=value lines", EngineError)
+        reason = getattr(e, "strerror", None) or "it is no text"
+        refuse("config", f"cannot read {fragment} ({reason})", "give a file of CONFIG_NAME=value lines", EngineError)
     for number, line in enumerate(text.splitlines(), 1):
         if line.strip() and not line.startswith("#") and not LINE.fullmatch(line.strip()):
             refuse("config", f"{fragment}:{number}: {line.strip()[:60]!r} is no option", "write CONFIG_NAME=value", EngineError)
-    return options(text)
+    return parse_options(text)
 
 
-def options(text: str) -> dict[str, str]:
+def parse_options(text: str) -> dict[str, str]:
     """The options in a fragment or a .config."""
-    found = (LINE.fullmatch(line.strip()) for line in text.splitlines())
-    return {m[1] or m[3]: m[2] if m[1] else "n" for m in found if m}
+    matches = (LINE.fullmatch(line.strip()) for line in text.splitlines())
+    return {m[1] or m[3]: m[2] if m[1] else "n" for m in matches if m}
 
 
-def check(asked: Wanted, got: Options, sources: Path) -> None:
-    """Raises EngineError where an option that is needed, or that the user asked for, did not take."""
-    if lost := sorted(name for name in asked.required if got.get(name, "n") != asked.options[name]):
-        what = ", ".join(f"CONFIG_{name}" for name in lost)
-        refuse("source", f"these sources do not take {what}, which trials need", "take a newer Linux, or see docs/kernels.md", EngineError)
-    if lost := sorted(name for name in asked.asked if got.get(name, "n") != asked.options[name]):
-        known = _known(sources, lost)
-        what = "; ".join(_why(name, asked.options[name], got.get(name, "n"), name in known) for name in lost)
-        refuse("config", f"did not take: {what}", "switch on what they depend on, or leave them out", EngineError)
+def check(config: RequestedConfig, options: Options, sources: Path) -> None:
+    """Raises EngineError where the resulting `options` lack one that is required or that the user set."""
+    if lost := sorted(name for name in config.required if options.get(name, "n") != config.options[name]):
+        names = ", ".join(f"CONFIG_{name}" for name in lost)
+        refuse("source", f"these sources do not take {names}, which trials need", "take a newer Linux, or see docs/kernels.md", EngineError)
+    if lost := sorted(name for name in config.by_user if options.get(name, "n") != config.options[name]):
+        defined = _defined(sources, lost)
+        reasons = "; ".join(_reason(name, config.options[name], options.get(name, "n"), name in defined) for name in lost)
+        refuse("config", f"did not take: {reasons}", "switch on what they depend on, or leave them out", EngineError)
 
 
 def overlay(sources: Path) -> str:
-    """The Kconfig file to start from: the sources' own and what we add."""
+    """The text of Kconfig's root: the sources' own and tcpscape's additions."""
     return _text(sources / "Kconfig") + OVERLAY
 
 
 def stamp(sources: Path, inputs: Iterable[str]) -> str:
-    """Changes when the configuration must be made anew: with the inputs, or with any Kconfig file of the sources."""
+    """A digest of the inputs and of the sources' Kconfig files; where it changes, the configuration must be made again."""
     hashed = hashlib.sha256("\0".join(inputs).encode())
     for path in sorted(_kconfigs(sources)):
-        at = os.stat(path)
-        hashed.update(f"{path}\0{at.st_size}\0{at.st_mtime_ns}\0".encode())
+        status = os.stat(path)
+        hashed.update(f"{path}\0{status.st_size}\0{status.st_mtime_ns}\0".encode())
     return hashed.hexdigest()
 
 
 def recipe() -> str:
-    """A digest of what we ask of every kernel, whatever its sources: the fragment and the overlay."""
-    return hashlib.sha256(f"{_ours()}{OVERLAY}".encode()).hexdigest()[:16]
+    """A digest of tcpscape's part of every configuration: the fragment and the overlay."""
+    return hashlib.sha256(f"{_own_options()}{OVERLAY}".encode()).hexdigest()[:16]
 
 
-def digest(got: Options) -> str:
-    """SHA-256 of a configuration; comments and what the tools found out about themselves do not count."""
-    said = sorted(f"{name}={value}" for name, value in got.items() if value != "n" and not name.startswith(("CC_", "AS_", "LD_", "GCC_")))
-    return hashlib.sha256("\n".join(said).encode()).hexdigest()
+def digest(options: Options) -> str:
+    """SHA-256 of a configuration, without the options that describe the compiler and its tools."""
+    lines = sorted(f"{name}={value}" for name, value in options.items() if value != "n" and not name.startswith(("CC_", "AS_", "LD_", "GCC_")))
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
-def registry(kind: str, got: Options, sources: Path) -> tuple[str, ...]:
+def registered_names(kind: str, options: Options, sources: Path) -> tuple[str, ...]:
     """The names of the congestion controls or qdiscs that a configuration has, as the sources register them."""
-    directory, prefix, call, member = REGISTRIES[kind]
-    makefile, names = _text(sources / directory / "Makefile"), set(ALWAYS[kind])
-    for name in (name for name, value in got.items() if name.startswith(prefix) and value == "y"):
-        for made in re.findall(rf"^obj-\$\(CONFIG_{name}\)\s*\+=\s*(\w+)\.o", makefile, re.MULTILINE):
-            names.update(_registered(_text(sources / directory / f"{made}.c"), call, member) or {made.partition("_")[2]}.difference(("fifo",)))
+    directory, prefix, function, field = REGISTRIES[kind]
+    makefile, names = _text(sources / directory / "Makefile"), set(BUILT_IN[kind])
+    for option in (name for name, value in options.items() if name.startswith(prefix) and value == "y"):
+        for stem in re.findall(rf"^obj-\$\(CONFIG_{option}\)\s*\+=\s*(\w+)\.o", makefile, re.MULTILINE):
+            names.update(_registered(_text(sources / directory / f"{stem}.c"), function, field) or {stem.partition("_")[2]}.difference(("fifo",)))
     return tuple(sorted(names))
 
 
-def _registered(text: str, call: str, member: str) -> list[str]:
-    """The names that a source file registers; structures that it only falls back to do not count."""
-    found = [re.search(rf'\b{ops}\b[^;=]*=\s*{{.*?\.{member}\s*=\s*"([\w-]+)"', text, re.DOTALL) for ops in re.findall(rf"\b{call}\(\s*&(\w+)", text)]
-    return [m[1] for m in found if m]
+def _registered(text: str, function: str, field: str) -> list[str]:
+    """The names that a source file registers; other structures in it do not count."""
+    structures = re.findall(rf"\b{function}\(\s*&(\w+)", text)
+    matches = [re.search(rf'\b{name}\b[^;=]*=\s*{{.*?\.{field}\s*=\s*"([\w-]+)"', text, re.DOTALL) for name in structures]
+    return [m[1] for m in matches if m]
 
 
-def _ours() -> tuple[Options, Options]:
-    """Our fragment: what is required, what is not."""
+def _own_options() -> tuple[Options, Options]:
+    """tcpscape's fragment: the required options and the optional ones."""
     required, _, optional = package_files("tcpscape.kernels").joinpath("uml.config").read_text("utf-8").partition(OPTIONAL)
-    return options(required), options(optional)
+    return parse_options(required), parse_options(optional)
 
 
-def _why(name: str, asked: str, got: str, known: bool) -> str:
-    if not known:
+def _reason(name: str, requested_value: str, value: str, is_defined: bool) -> str:
+    """Why an option of the user's does not have the requested value."""
+    if not is_defined:
         return f"CONFIG_{name} (these sources have no such option)"
-    hint = " (there are no modules: say y)" if asked == "m" else ""
-    return f"CONFIG_{name}={asked}{hint}, which stays {got}"
+    hint = " (there are no modules: say y)" if requested_value == "m" else ""
+    return f"CONFIG_{name}={requested_value}{hint}, which stays {value}"
 
 
-def _known(sources: Path, names: Iterable[str]) -> set[str]:
+def _defined(sources: Path, names: Iterable[str]) -> set[str]:
     """Which of these options any Kconfig file defines."""
     pattern = re.compile(rf"^\s*(?:menu)?config ({'|'.join(names)})\s*$", re.MULTILINE)
     return {name for path in _kconfigs(sources) for name in pattern.findall(_text(Path(path)))}

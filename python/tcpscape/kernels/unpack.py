@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import IO, cast
 
 from tcpscape.errors import EngineError, refuse
-from tcpscape.kernels import files
+from tcpscape.kernels.tree import TOP_LEVEL, is_needed
 
-Tell = Callable[[int, int], None]
-"""Told how many bytes of how many are done."""
+OnRead = Callable[[int], None]
+"""Called with the number of the tarball's bytes that were read."""
 ENDINGS = (".tar", ".tar.xz", ".tar.gz", ".tgz", ".tar.bz2", ".tar.zst")
 FILTERS = {".xz": ("xz", "-dc", "-T0"), ".gz": ("gzip", "-dc"), ".tgz": ("gzip", "-dc"), ".bz2": ("bzip2", "-dc"), ".zst": ("zstd", "-dc", "-q")}
-"""Who opens what: a process of its own works beside us."""
+"""The program that decompresses a tarball, by the ending of its name: a process of its own runs in parallel."""
 BLOCK = 2**20
 
 
@@ -37,72 +37,71 @@ def sha256(path: Path) -> str:
     return hashed.hexdigest()
 
 
-def unpack(tarball: Path, into: Path, tell: Tell) -> None:
-    """Unpacks the wanted files of a kernel tarball into the directory `into`, which must not exist; raises EngineError for a bad one."""
+def unpack(tarball: Path, directory: Path, on_read: OnRead) -> None:
+    """Unpacks the needed files of a kernel tarball into `directory`, which must not exist; raises EngineError for a damaged one."""
     if not hasattr(tarfile, "data_filter"):
         refuse("source", "this Python's tarfile cannot unpack safely", "unpack it yourself and give the directory, or update Python", EngineError)
-    into.mkdir(parents=True)
+    directory.mkdir(parents=True)
     try:
-        with _opened(tarball, tell) as stream, tarfile.open(fileobj=stream, mode="r|") as archive:
-            _extract(archive, into)
+        with _tar_stream(tarball, on_read) as stream, tarfile.open(fileobj=stream, mode="r|") as archive:
+            _extract(archive, directory)
     except (tarfile.TarError, OSError, EOFError) as e:
-        shutil.rmtree(into, ignore_errors=True)
+        shutil.rmtree(directory, ignore_errors=True)
         refuse("source", f"cannot unpack {tarball} ({e})", "is it whole, and is the disk not full?", EngineError)
     except BaseException:
-        shutil.rmtree(into, ignore_errors=True)
+        shutil.rmtree(directory, ignore_errors=True)
         raise
 
 
-def _extract(archive: tarfile.TarFile, into: Path) -> None:
-    """All wanted members, without the directory that is around them."""
+def _extract(archive: tarfile.TarFile, directory: Path) -> None:
+    """Extracts all needed members, without the directory that is around them."""
     top: str | None = None
     for member in archive:
         name = member.name.removeprefix("./").strip("/")
         if name in ("", ".", "pax_global_header"):
             continue
         if top is None:
-            top = _around(name, member.isdir())
+            top = _top_directory(name, member.isdir())
         inner = name[len(top) :] if (name + "/").startswith(top) else name
-        if inner and not member.isdir() and files.wanted(inner):
-            archive.extract(member.replace(name=inner, deep=False), into, filter="data")
+        if inner and not member.isdir() and is_needed(inner):
+            archive.extract(member.replace(name=inner, deep=False), directory, filter="data")
 
 
-def _around(first: str, is_directory: bool) -> str:
-    """The directory around the sources, with its slash; empty where there is none. Judged by the first member."""
+def _top_directory(first: str, is_directory: bool) -> str:
+    """The directory around the sources, with its slash, by the archive's first member; empty where there is none."""
     head, slash, _ = first.partition("/")
-    return f"{head}/" if (is_directory or slash) and head not in files.TOP else ""
+    return f"{head}/" if (is_directory or slash) and head not in TOP_LEVEL else ""
 
 
 @contextmanager
-def _opened(tarball: Path, tell: Tell) -> Iterator[IO[bytes]]:
-    """The tar stream inside a tarball; `tell` hears how much of the file was read."""
-    words = FILTERS.get(tarball.suffix)
-    size = tarball.stat().st_size
+def _tar_stream(tarball: Path, on_read: OnRead) -> Iterator[IO[bytes]]:
+    """The tar stream inside a tarball."""
+    command = FILTERS.get(tarball.suffix)
     with tarball.open("rb") as file:
-        if words is None:
-            yield cast(IO[bytes], _Told(file, lambda: tell(file.tell(), size)))
+        if command is None:
+            yield cast(IO[bytes], _ReportingStream(file, lambda: on_read(file.tell())))
             return
-        if shutil.which(words[0]) is None:
-            refuse("source", f"{words[0]} is missing, which opens {tarball.name}", f"run `apt-get install {words[0]}`", EngineError)
-        with subprocess.Popen(words, stdin=file, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        if shutil.which(command[0]) is None:
+            refuse("source", f"{command[0]} is missing, which opens {tarball.name}", f"run `apt-get install {command[0]}`", EngineError)
+        with subprocess.Popen(command, stdin=file, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
             try:
-                # The file's offset is shared with the process, so it says how far that is.
-                yield cast(IO[bytes], _Told(cast(IO[bytes], process.stdout), lambda: tell(file.seek(0, io.SEEK_CUR), size)))
+                # The file's offset is shared with the process, so it is the number of bytes that the process has read.
+                yield cast(IO[bytes], _ReportingStream(cast(IO[bytes], process.stdout), lambda: on_read(file.seek(0, io.SEEK_CUR))))
                 process.communicate()
             finally:
                 process.kill()
         if process.returncode:
-            raise EOFError(f"{words[0]} says that it is damaged")
+            raise EOFError(f"{command[0]} says that it is damaged")
 
 
-class _Told:
-    """A stream that tells its reader's progress."""
+class _ReportingStream:
+    """A stream that reports each read."""
 
-    def __init__(self, stream: IO[bytes], told: Callable[[], None]) -> None:
+    def __init__(self, stream: IO[bytes], report: Callable[[], None]) -> None:
         self.stream = stream
-        self.told = told
+        self.report = report
 
     def read(self, size: int = -1) -> bytes:
         """As a file's."""
-        self.told()
+        self.report()
         return self.stream.read(size)
