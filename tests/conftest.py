@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tcpscape import engines
-from tcpscape.engines.planned import Planned
+from tcpscape.engines.base import PlannedEngine
 
 ROOT = Path(__file__).parent.parent
 
@@ -74,7 +74,7 @@ SLOW = {"virtual"}
 
 
 @pytest.fixture(
-    params=[pytest.param(n, marks=[pytest.mark.slow] * (n in SLOW)) for n, new in engines.REGISTRY.items() if not issubclass(new, Planned)]
+    params=[pytest.param(n, marks=[pytest.mark.slow] * (n in SLOW)) for n, new in engines.REGISTRY.items() if not issubclass(new, PlannedEngine)]
 )
 def engine(request):
     """Every engine that is built; those that cannot run here are skipped with their reason."""

@@ -41,7 +41,7 @@ def scenario(path="loss", duration="3s", **fields):
 
 
 def one(cca, path="loss", **fields):
-    return engines.make("model").run(scenario(path, **fields).with_cca(cca if isinstance(cca, str) else classes.give(cca)), [1])[0]
+    return engines.make("model").run(scenario(path, **fields).with_cca(cca if isinstance(cca, str) else classes.register(cca)), [1])[0]
 
 
 def alike(mine, built_in):

@@ -6,8 +6,8 @@ import pytest
 
 from conftest import ROOT
 from tcpscape.cli import show
-from tcpscape.controls import fidelity, pages, spelling
-from tcpscape.engines.model import Control, Model
+from tcpscape.controls import documentation, spelling
+from tcpscape.engines.model import CcaEntry, Model
 
 pytestmark = pytest.mark.usefixtures("need_model")
 PAGE = """# odd
@@ -33,23 +33,23 @@ def numbers(tmp_path, monkeypatch):
     error = {"n": 7, "median": 0.0123, "p90": 0.25}
     said = {"date": "2026-11-21", "model": "model-1", "against": "kernels", "controls": {"cubic": {"alone": error}}, "queues": {"tbf": {"total": error}}}
     (tmp_path / "f.json").write_text(json.dumps(said))
-    monkeypatch.setattr(fidelity.load, "__defaults__", (tmp_path / "f.json",))
+    monkeypatch.setattr(documentation.load_fidelity, "__defaults__", (tmp_path / "f.json",))
 
 
 def test_paragraphs_of_a_page(tmp_path, monkeypatch):
     (tmp_path / "queues").mkdir()
     (tmp_path / "queues" / "odd.md").write_text(PAGE)
-    monkeypatch.setattr(pages, "PLACES", (tmp_path / "nosuch", tmp_path))
-    page = pages.find("odd")
+    monkeypatch.setattr(documentation, "DIRECTORIES", (tmp_path / "nosuch", tmp_path))
+    page = documentation.find_page("odd")
     assert (page.file, page.source) == ("docs/models/queues/odd.md", "RFC 1, tc-odd(8)")
-    assert page.paragraph(pages.IS) == "A queue that is odd. It is not even."
-    assert page.paragraph(pages.WORDS) == "odd limit 5, see tbf."
-    assert page.paragraph(pages.DIFFERS) == "None known."
-    assert page.paragraph(pages.NOT_MODELLED) == "Evenness."
-    assert page.paragraph(pages.DEFAULTS) == ""
-    assert pages.find("even") is None
-    monkeypatch.setattr(pages, "PLACES", ())
-    assert pages.find("odd") is None
+    assert page.paragraph(documentation.IS) == "A queue that is odd. It is not even."
+    assert page.paragraph(documentation.WORDS) == "odd limit 5, see tbf."
+    assert page.paragraph(documentation.DIFFERS) == "None known."
+    assert page.paragraph(documentation.NOT_MODELLED) == "Evenness."
+    assert page.paragraph(documentation.DEFAULTS) == ""
+    assert documentation.find_page("even") is None
+    monkeypatch.setattr(documentation, "DIRECTORIES", ())
+    assert documentation.find_page("odd") is None
 
 
 def test_every_control_and_queue_can_be_shown(cli):
@@ -71,35 +71,35 @@ def test_every_control_and_queue_can_be_shown(cli):
 
 @pytest.mark.parametrize("name", ["cubic", "bbr", "reno", "tbf", "netem", "pfifo", "bfifo", "htb", "jitter"])
 def test_they_have_pages(name):
-    assert (ROOT / pages.find(name).file).exists()
+    assert (ROOT / documentation.find_page(name).file).exists()
 
 
 def test_measured_errors_are_shown(cli, numbers):
     assert "alone: median 0.012, 90th percentile 0.250 of 7" in cli("cca", "show", "cubic").out
     assert "2026-11-21, model-1 against kernels" in cli("cca", "show", "cubic").out
     assert "0.012 / 0.250 (7)" in cli("cca", "list").out
-    assert fidelity.UNMEASURED in cli("cca", "show", "reno").out
+    assert documentation.UNMEASURED in cli("cca", "show", "reno").out
     assert "total goodput: median 0.012" in cli("qdisc", "show", "tbf").out
-    assert fidelity.NO_KERNEL in cli("qdisc", "show", "jitter").out
+    assert documentation.NO_KERNEL in cli("qdisc", "show", "jitter").out
     assert "not in Linux" in cli("qdisc", "list").out
 
 
 def test_parameters_are_shown_with_defaults_and_an_example(monkeypatch):
     params = (spelling.Param("hystart", "Whether it ends early", 1, 0, 1), spelling.Param("beta", "Window after a loss, of 1024", 717, 1, 1023))
-    monkeypatch.setattr(Model, "registry", lambda self: [Control("odd", "an odd one", "RFC 1", params)])
+    monkeypatch.setattr(Model, "registry", lambda self: [CcaEntry("odd", "an odd one", "RFC 1", params)])
     said = list(show.control_text("odd"))
     assert "parameters, for example --cca odd:hystart=off" in said
     assert "  hystart  default on   Whether it ends early (on, off)" in said
     assert "  beta     default 717  Window after a loss, of 1024 (1 to 1023)" in said
-    assert f"measured: {fidelity.NO_KERNEL}" in said
+    assert f"measured: {documentation.NO_KERNEL}" in said
 
 
 def test_the_packages_numbers_are_whole():
-    said = fidelity.load()
+    said = documentation.load_fidelity()
     assert said.where
     for what in ("controls", "queues"):
-        for name in said.said.get(what, {}):
-            assert all(e.n > 0 and 0 <= e.median <= e.p90 for e in said.of(what, name))
+        for name in said.content.get(what, {}):
+            assert all(e.n > 0 and 0 <= e.median <= e.p90 for e in said.errors(what, name))
 
 
 @pytest.mark.parametrize("args", [("cca", "show", "nosuch"), ("qdisc", "show", "nosuch"), ("cca", "show"), ("qdisc", "show", "cubic")])

@@ -15,7 +15,7 @@ import pytest
 from tcpscape import engines
 from tcpscape.campaign import Runner
 from tcpscape.engines import Capture, guest, virtual
-from tcpscape.engines.guest import console, initrd, pool, process, room
+from tcpscape.engines.guest import boot, console, pool, process
 from tcpscape.errors import EngineError, TcpscapeError
 from tcpscape.scenario import options
 from tcpscape.store.results import Store
@@ -52,8 +52,8 @@ def fake(tmp_path, monkeypatch):
     made = Fake(tmp_path / "kernel")
     monkeypatch.setattr(virtual, "find", made.kernel)
     monkeypatch.setattr(virtual, "INIT", made.home / "init")
-    monkeypatch.setattr(room, "SHARED_MEMORY", made.home / "memory")
-    monkeypatch.setattr(console, "GLANCE", 0.05)
+    monkeypatch.setattr(boot, "SHARED_MEMORY", made.home / "memory")
+    monkeypatch.setattr(console, "POLL_S", 0.05)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("TCPSCAPE_TRIALS_PER_GUEST", "200")  # what these tests are about; the last ones are about 1
     yield made
@@ -146,19 +146,19 @@ def test_every_guest_is_kept_busy(fake, scenario):
 
 
 def test_a_guest_is_replaced_after_its_share(fake, scenario):
-    few = guest.Pool(guest.Boot(fake.linux, b""), recycle=2)
-    job = engines.make("virtual")._job(scenario, 0, Capture())
-    request = guest.Request(job, guest.Patience(30))
-    seen = [few.run(request)[0].said["counters"]["pid"] for _ in range(5)]
+    few = guest.GuestPool(guest.Boot(fake.linux, b""), per_guest=2)
+    content = engines.make("virtual")._job_content(scenario, 0, Capture())
+    job = guest.GuestJob(content, guest.Timeouts(30))
+    seen = [few.run(job)[0].summary["counters"]["pid"] for _ in range(5)]
     few.close()
     assert [seen[0] == seen[1], seen[1] == seen[2], seen[2] == seen[3]] == [True, False, True]
 
 
 @pytest.mark.parametrize("what", ["panic", "hang", "spin", "flood", "orphans", "wrong", "garbage", "null", "empty"])
 def test_a_guest_that_dies_costs_one_retry(fake, scenario, what, monkeypatch):
-    monkeypatch.setattr(virtual.guest, "Patience", lambda total: console.Patience(total, idle=0.4))
+    monkeypatch.setattr(virtual.guest, "Timeouts", lambda total: console.Timeouts(total, idle=0.4))
     fake.deeds(s1=[what])
-    trials = virtual.Virtual(patience=2.0 if what == "spin" else 20.0).run(scenario, [0, 1, 2])
+    trials = virtual.Virtual(timeout_s=2.0 if what == "spin" else 20.0).run(scenario, [0, 1, 2])
     assert [t.seed for t in trials] == [0, 1, 2]
     assert [len(t.caveats) for t in trials] == [0, 1, 0]
     assert trials[1].caveats[0].startswith("the guest died once: it")
@@ -220,11 +220,11 @@ from pathlib import Path
 from tcpscape.cli import main
 from tcpscape.scenario import options
 from tcpscape.engines import virtual
-from tcpscape.engines.guest import room
+from tcpscape.engines.guest import boot
 from test_virtual import Fake
 fake = Fake.__new__(Fake)
 fake.home = Path({home!r}); fake.linux = fake.home / "linux"
-virtual.find, virtual.INIT, room.SHARED_MEMORY = fake.kernel, fake.home / "init", fake.home / "memory"
+virtual.find, virtual.INIT, boot.SHARED_MEMORY = fake.kernel, fake.home / "init", fake.home / "memory"
 virtual.Virtual().run(options.scenario({path!r}, duration="1s"), [0, 3], threads=2)
 print("busy", flush=True)
 {rest}
@@ -374,26 +374,26 @@ def test_names_that_are_no_engine_are_one_line(fake, name, said):
 
 
 def test_a_memory_file_needs_room(monkeypatch, tmp_path):
-    monkeypatch.setattr(room, "SHARED_MEMORY", tmp_path / "missing")
-    monkeypatch.setattr(room.tempfile, "tempdir", str(tmp_path))
-    assert room.directory(1) == tmp_path
+    monkeypatch.setattr(boot, "SHARED_MEMORY", tmp_path / "missing")
+    monkeypatch.setattr(boot.tempfile, "tempdir", str(tmp_path))
+    assert boot.memory_directory(1) == tmp_path
     with pytest.raises(EngineError, match="TMPDIR: a guest needs"):
-        room.directory(1 << 40)
+        boot.memory_directory(1 << 40)
 
 
-def test_patience_is_by_length_or_as_said(fake, monkeypatch):
+def test_the_timeout_follows_the_duration_or_the_setting(fake, monkeypatch):
     scenario = options.scenario(PATH, duration="10s", flows=20)
-    assert virtual.Virtual().patience(scenario) == 120 + 20 * 10 * 3
+    assert virtual.Virtual().timeout_s(scenario) == 120 + 20 * 10 * 3
     monkeypatch.setenv(virtual.PATIENCE, "7.5")
-    assert virtual.Virtual().patience(scenario) == 7.5
-    assert virtual.Virtual(patience=3).patience(scenario) == 3
+    assert virtual.Virtual().timeout_s(scenario) == 7.5
+    assert virtual.Virtual(timeout_s=3).timeout_s(scenario) == 3
     monkeypatch.setenv(virtual.PATIENCE, "long")
     with pytest.raises(EngineError, match="TCPSCAPE_PATIENCE: 'long' is not"):
-        virtual.Virtual().patience(scenario)
+        virtual.Virtual().timeout_s(scenario)
 
 
 def test_the_initial_file_system_is_a_cpio_archive():
-    data, found = initrd.archive(b"\x7fELF!"), {}
+    data, found = boot.initrd(b"\x7fELF!"), {}
     while data:
         numbers = [int(data[6 + 8 * i : 14 + 8 * i], 16) for i in range(13)]
         assert data[:6] == b"070701"

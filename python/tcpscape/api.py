@@ -405,7 +405,7 @@ def _labels(controls: Controls, engine: str) -> list[str]:
     if isinstance(controls, str):
         return sorted(engines.make(engine).ccas()) if controls == "all" else spelling.parse_labels(controls)
     several = [controls] if isinstance(controls, (type, Mapping)) else controls
-    return [spelling.label(classes.give(one) if isinstance(one, type) else one) for one in several]
+    return [spelling.label(classes.register(one) if isinstance(one, type) else one) for one in several]
 
 
 def _seeds(seeds: Seeds) -> str:

@@ -63,11 +63,10 @@ def _virtual() -> Finding:
 
 
 def _memory_files() -> Finding:
-    from tcpscape.engines.guest import room
-    from tcpscape.engines.guest.process import MEMORY_MB
+    from tcpscape.engines.guest.boot import MEMORY_MB, memory_directory
 
     try:
-        return f"{room.directory(MEMORY_MB)} has room for a guest's memory", ""
+        return f"{memory_directory(MEMORY_MB)} has room for a guest's memory", ""
     except TcpscapeError as e:
         problem, _, fix = str(e).rpartition("; ")
         return problem, fix

@@ -5,9 +5,9 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Sequence
 
-from tcpscape.controls import fidelity, pages, spelling
-from tcpscape.controls.fidelity import Error, Fidelity
-from tcpscape.engines.model import Control, Model
+from tcpscape.controls import documentation, spelling
+from tcpscape.controls.documentation import Fidelity, ModelError
+from tcpscape.engines.model import CcaEntry, Model
 from tcpscape.errors import refuse
 
 OURS = ("jitter",)
@@ -20,17 +20,17 @@ WIDTH = 140
 
 def controls() -> list[tuple[str, ...]]:
     """A row for each congestion control: name, about, source, error."""
-    known = fidelity.load()
-    return [(c.name, c.about, c.source, _short(known.of("controls", c.name), linux=c.name in spelling.LINUX)) for c in Model().registry()]
+    known = documentation.load_fidelity()
+    return [(c.name, c.about, c.source, _short(known.errors("controls", c.name), linux=c.name in spelling.LINUX)) for c in Model().registry()]
 
 
 def queues() -> list[tuple[str, ...]]:
     """A row for each queue: name, an example, error."""
-    known = fidelity.load()
-    return [(name, example, _short(known.of("queues", name), linux=name not in OURS)) for name, example in Model().queues()]
+    known = documentation.load_fidelity()
+    return [(name, example, _short(known.errors("queues", name), linux=name not in OURS)) for name, example in Model().queues()]
 
 
-def _short(errors: Sequence[Error], *, linux: bool) -> str:
+def _short(errors: Sequence[ModelError], *, linux: bool) -> str:
     """Median and 90th percentile of the first kind."""
     if not errors:
         return "–" if linux else "not in Linux"
@@ -42,16 +42,16 @@ def control_text(name: str) -> Iterator[str]:
     found = {c.name: c for c in Model().registry()}
     if name not in found:
         refuse("cca", f"{name!r} is not built", f"choose {', '.join(found)}")
-    said, page = found[name], pages.find(name)
+    said, page = found[name], documentation.find_page(name)
     yield f"{name}: {said.about}"
     yield f"source: {said.source}"
     yield f"page: {page.file}" if page else "page: none yet"
     yield from _parameters(said)
-    yield from _measured(fidelity.load(), "controls", name, linux=name in spelling.LINUX)
-    yield from _paragraphs(page, (pages.IS, pages.MEASURED, pages.DIFFERS, pages.NOT_MODELLED))
+    yield from _measured(documentation.load_fidelity(), "controls", name, linux=name in spelling.LINUX)
+    yield from _paragraphs(page, (documentation.IS, documentation.MEASURED, documentation.DIFFERS, documentation.NOT_MODELLED))
 
 
-def _parameters(said: Control) -> Iterator[str]:
+def _parameters(said: CcaEntry) -> Iterator[str]:
     if not said.params:
         yield "parameters: none"
         return
@@ -73,15 +73,16 @@ def queue_text(name: str) -> Iterator[str]:
     found = dict(engine.queues())
     if name not in found:
         refuse("qdisc", f"{name!r} is not built", f"choose {', '.join(found)}")
-    page = pages.find(name)
-    yield f"{name}: {_first(page.paragraph(pages.IS))}" if page and page.paragraph(pages.IS) else name
+    page = documentation.find_page(name)
+    yield f"{name}: {_first(page.paragraph(documentation.IS))}" if page and page.paragraph(documentation.IS) else name
     if page and page.source:
         yield f"source: {page.source}"
     yield f"page: {page.file}" if page else "page: none yet"
     yield f"example: {found[name]}"
-    yield f"in full: {engine.in_full(name, found[name])}"
-    yield from _measured(fidelity.load(), "queues", name, linux=name not in OURS)
-    yield from _paragraphs(page, (pages.WORDS, pages.DEFAULTS, pages.MEASURED, pages.DIFFERS, pages.NOT_MODELLED))
+    yield f"in full: {engine.full_words(name, found[name])}"
+    yield from _measured(documentation.load_fidelity(), "queues", name, linux=name not in OURS)
+    labels = (documentation.WORDS, documentation.DEFAULTS, documentation.MEASURED, documentation.DIFFERS, documentation.NOT_MODELLED)
+    yield from _paragraphs(page, labels)
 
 
 def _first(text: str) -> str:
@@ -91,17 +92,17 @@ def _first(text: str) -> str:
 
 def _measured(known: Fidelity, what: str, name: str, *, linux: bool) -> Iterator[str]:
     """What was compared with a kernel, or why nothing was."""
-    errors = known.of(what, name)
+    errors = known.errors(what, name)
     if not errors:
-        yield f"measured: {fidelity.UNMEASURED if linux else fidelity.NO_KERNEL}"
+        yield f"measured: {documentation.UNMEASURED if linux else documentation.NO_KERNEL}"
         return
     yield f"measured, |ln(model / kernel)| of the goodput ({known.where}):"
     for error in errors:
         yield f"  {error.text}"
 
 
-def _paragraphs(page: pages.Page | None, labels: Sequence[str]) -> Iterator[str]:
+def _paragraphs(page: documentation.Page | None, labels: Sequence[str]) -> Iterator[str]:
     for label in labels:
         if page and (said := page.paragraph(label)):
-            named = COMPARED if label == pages.MEASURED else f"{label[0].lower()}{label[1:]}"
+            named = COMPARED if label == documentation.MEASURED else f"{label[0].lower()}{label[1:]}"
             yield from textwrap.wrap(f"{named}: {said}", WIDTH, subsequent_indent="  ", break_on_hyphens=False)

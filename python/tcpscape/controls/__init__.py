@@ -1,6 +1,6 @@
-"""Congestion controls: how they are written, what a user's own class is, and what is documented and measured of each model.
+"""Congestion controls: their labels, those that are Python classes, and the documentation of each model.
 
-A congestion control is named by its label, `cubic` or `cubic:hystart=0` (`spelling`), or by a Python class, `mine.py:MyControl`, which `classes`
-finds and whose methods `hooks` describes. `pages` reads docs/models/, `fidelity` the measured errors; `cca show` and `qdisc show` print both.
-Begin with `spelling`.
+A congestion control is named by its label, a string such as `cubic` or `cubic:hystart=0`; `spelling`, where to begin, reads and writes labels. A
+label may also name a Python class, `mine.py:MyControl`: `classes` finds it, and `hooks` documents the methods that it may have. `documentation` reads
+the pages in docs/models and the measured errors, which `cca show` and `qdisc show` print.
 """

@@ -1,7 +1,7 @@
-"""Finding a congestion control that is Python code: `path/to/mine.py:MyControl`, `module:MyControl`, or the class itself.
+"""Congestion controls that are Python classes: `path/to/mine.py:MyControl`, `module:MyControl`, or the class itself.
 
-The name of a module's class begins with a capital, so that `cubic:hystart` stays a parameter without a value. Parameters follow as for any
-other: `mine.py:MyControl:gain=2` is `MyControl(gain=2)`.
+The name of a module's class begins with a capital letter, so that `cubic:hystart` remains a parameter without a value. Parameters follow as for
+any other congestion control: `mine.py:MyControl:gain=2` is `MyControl(gain=2)`.
 """
 
 from __future__ import annotations
@@ -23,39 +23,41 @@ from typing import Any
 from tcpscape.controls import spelling
 from tcpscape.errors import ScenarioError, refuse
 
-Maker = Callable[[int], Any]
-"""Makes one for a flow, from the flow's seed."""
-_given: dict[str, type[Any]] = {}
-_loaded: dict[tuple[str, int, int], ModuleType] = {}
+Factory = Callable[[int], Any]
+"""Makes the congestion control of a flow, from the flow's seed."""
+_registered: dict[str, type[Any]] = {}
+"""Classes that were given as objects, by their name."""
+_modules: dict[tuple[str, int, int], ModuleType] = {}
+"""Files that were imported, by path, time of modification and size."""
 
 
 @dataclass(frozen=True)
-class Own:
-    """A class that was found."""
+class PythonControl:
+    """A Python class that is a congestion control, with parameters."""
 
     name: str
-    """As written."""
+    """As the user wrote it."""
     cls: type[Any]
     params: Mapping[str, int | float]
 
     @property
     def file(self) -> str | None:
-        """The file of its source, None where there is none (an interactive session)."""
+        """The file of its source; None where there is none (an interactive session)."""
         try:
             return inspect.getsourcefile(self.cls)
         except (TypeError, OSError):
             return None
 
     def digest(self) -> str:
-        """Changes when its file does: results of yesterday's class are not today's. What the file imports is not seen."""
+        """A digest of the class's file, so that an edit changes the content addresses of its trials. Modules that the file imports do not count."""
         try:
             text = Path(self.file).read_bytes() if self.file and Path(self.file).is_file() else inspect.getsource(self.cls).encode()
         except (OSError, TypeError):
             text = repr(sorted(_code(self.cls))).encode()
         return hashlib.sha256(text).hexdigest()[:12]
 
-    def maker(self) -> Maker:
-        """What the engine calls for each flow."""
+    def factory(self) -> Factory:
+        """The function that the engine calls for each flow."""
         takes_seed = "seed" in _parameters(self.cls)
 
         def make(seed: int) -> Any:
@@ -64,48 +66,52 @@ class Own:
         return make
 
 
-def give(cls: type[Any]) -> str:
-    """The name under which a class itself can be used as a congestion control in this process; another class of that name gets a number."""
+def register(cls: type[Any]) -> str:
+    """The name under which a class object can be used as a congestion control in this process; another class of that name gets a number."""
     _check(cls, cls.__qualname__)
     plain = f"{cls.__module__}:{cls.__name__[0].upper()}{cls.__name__[1:]}"
-    name = next(n for i in itertools.count(1) if _given.get(n := plain if i == 1 else f"{plain}_{i}", cls) is cls)
-    _given[name] = cls
+    name = next(n for i in itertools.count(1) if _registered.get(n := plain if i == 1 else f"{plain}_{i}", cls) is cls)
+    _registered[name] = cls
     return name
 
 
-def find(name: str) -> Own:
-    """The class behind a name; whatever is wrong with it is one line."""
-    plain, said = spelling.split(name)
-    params = {key: _number(value, key) for key, value in said.items()}
-    if plain in _given:
-        return Own(name, _given[plain], params)
-    place, _, wanted = plain.rpartition(":")
+def find(name: str) -> PythonControl:
+    """The class that a name stands for.
+
+    :raises ScenarioError: the file, the class or a parameter is wrong.
+    """
+    plain, values = spelling.split(name)
+    params = {key: _number(value, key) for key, value in values.items()}
+    if plain in _registered:
+        return PythonControl(name, _registered[plain], params)
+    place, _, class_name = plain.rpartition(":")
     module = _from_file(Path(place)) if place.endswith(".py") else _from_module(place)
-    cls = getattr(module, wanted, None)
+    cls = getattr(module, class_name, None)
     if not isinstance(cls, type):
-        there = [n for n, c in vars(module).items() if isinstance(c, type) and c.__module__ == module.__name__]
-        refuse("cca", f"{place} has no class {wanted}", f"it has {', '.join(there)}" if there else "define it there")
+        defined = [n for n, c in vars(module).items() if isinstance(c, type) and c.__module__ == module.__name__]
+        refuse("cca", f"{place} has no class {class_name}", f"it has {', '.join(defined)}" if defined else "define it there")
     _check(cls, name)
-    return Own(name, cls, params)
+    return PythonControl(name, cls, params)
 
 
 def failure(name: str, hook: str, error: BaseException) -> ScenarioError:
-    """What a hook raised, as the house's one line: which hook, which line of the user's file, what."""
-    own = find(name)
+    """The one-line error for an exception that a hook raised: the hook, the line of the user's file, the exception."""
+    control = find(name)
     frames = traceback.extract_tb(error.__traceback__)
-    mine = [f for f in frames if f.filename == own.file] or list(frames)
-    where = f"{Path(mine[-1].filename).name} line {mine[-1].lineno}" if mine else _defined(own, hook)
-    what = " ".join(f"{type(error).__name__}: {error}".split())
-    return ScenarioError(f"cca: {name}: {hook}, {where}: {what}; correct that line")
+    own_frames = [f for f in frames if f.filename == control.file] or list(frames)
+    where = f"{Path(own_frames[-1].filename).name} line {own_frames[-1].lineno}" if own_frames else _definition(control, hook)
+    text = " ".join(f"{type(error).__name__}: {error}".split())
+    return ScenarioError(f"cca: {name}: {hook}, {where}: {text}; correct that line")
 
 
-def _defined(own: Own, hook: str) -> str:
-    """Where a hook begins, for errors that no line of it raised."""
-    f = getattr(own.cls, hook, None)
-    return f"{Path(f.__code__.co_filename).name} line {f.__code__.co_firstlineno}" if isinstance(f, FunctionType) else own.name
+def _definition(control: PythonControl, hook: str) -> str:
+    """File and first line of a hook, for an error that no line of it raised."""
+    f = getattr(control.cls, hook, None)
+    return f"{Path(f.__code__.co_filename).name} line {f.__code__.co_firstlineno}" if isinstance(f, FunctionType) else control.name
 
 
 def _number(text: str, key: str) -> int | float:
+    """The value of a parameter."""
     try:
         return int(text)
     except ValueError:
@@ -117,6 +123,7 @@ def _number(text: str, key: str) -> int | float:
 
 
 def _check(cls: type[Any], name: str) -> None:
+    """Refuses an object that is not a class with `on_ack`."""
     from tcpscape.controls.hooks import Control
 
     if not isinstance(cls, type):
@@ -133,6 +140,7 @@ def _parameters(cls: type[Any]) -> Mapping[str, inspect.Parameter]:
 
 
 def _code(cls: type[Any]) -> Iterator[tuple[str, str, str]]:
+    """Name, byte code and constants of each method."""
     for name, member in vars(cls).items():
         if isinstance(member, FunctionType):
             yield name, member.__code__.co_code.hex(), repr(member.__code__.co_consts)
@@ -145,17 +153,17 @@ def _from_file(path: Path) -> ModuleType:
     except OSError as e:
         refuse("cca", f"cannot read {path}: {e.strerror}", "check the path")
     key = (str(path), stat.st_mtime_ns, stat.st_size)
-    if key not in _loaded:
+    if key not in _modules:
         name = f"tcpscape_own_{hashlib.sha256(repr(key).encode()).hexdigest()[:12]}"
         spec = importlib.util.spec_from_file_location(name, path)
         if spec is None or spec.loader is None:
             refuse("cca", f"{path} is no Python file", "write for example mine.py:MyControl")
         module = importlib.util.module_from_spec(spec)
-        sys.modules[name] = module  # dataclasses look their module up
+        sys.modules[name] = module  # dataclasses look up their module
         with _importing(str(path), path.parent):
             spec.loader.exec_module(module)
-        _loaded[key] = module
-    return _loaded[key]
+        _modules[key] = module
+    return _modules[key]
 
 
 def _from_module(name: str) -> ModuleType:
@@ -164,17 +172,17 @@ def _from_module(name: str) -> ModuleType:
 
 
 @contextmanager
-def _importing(what: str, folder: Path) -> Iterator[None]:
-    """With `folder` first on the path, as for a script there; whatever the code raises is one line."""
+def _importing(name: str, folder: Path) -> Iterator[None]:
+    """Puts `folder` first on the path, as for a script there; an exception of the imported code becomes a one-line error."""
     sys.path.insert(0, str(folder))
     try:
         yield
     except Exception as e:
         where = f" line {e.lineno}" if isinstance(e, SyntaxError) else ""
-        mine = [f for f in traceback.extract_tb(e.__traceback__) if f.filename == what]
-        where = where or (f" line {mine[-1].lineno}" if mine else "")
-        said = e.msg if isinstance(e, SyntaxError) else str(e)
-        refuse("cca", f"cannot import {Path(what).name}{where}: {type(e).__name__}: {said}", "correct it")
+        frames = [f for f in traceback.extract_tb(e.__traceback__) if f.filename == name]
+        where = where or (f" line {frames[-1].lineno}" if frames else "")
+        text = e.msg if isinstance(e, SyntaxError) else str(e)
+        refuse("cca", f"cannot import {Path(name).name}{where}: {type(e).__name__}: {text}", "correct it")
     finally:
         if str(folder) in sys.path:
             sys.path.remove(str(folder))

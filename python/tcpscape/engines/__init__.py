@@ -1,11 +1,15 @@
-"""Engines: Scenario + seed → Trial. One file each, one line each in :data:`REGISTRY`."""
+"""Engines, which run trials: a scenario and seeds in, a :class:`~tcpscape.trial.Trial` for each seed out.
+
+The main type is :class:`Engine` (`base`, where to begin); an engine is one file and one line in :data:`REGISTRY`. `model` is the simulator,
+`virtual` a real kernel in virtual time (its processes are in `guest`), `mock` a stand-in for tests. `plan` writes a scenario as the plan that they
+share.
+"""
 
 from __future__ import annotations
 
-from tcpscape.engines.base import Capture, Engine
+from tcpscape.engines.base import Capture, Engine, Live
 from tcpscape.engines.mock import Mock
 from tcpscape.engines.model import Model
-from tcpscape.engines.planned import Live
 from tcpscape.engines.virtual import Virtual
 from tcpscape.errors import EngineError
 
@@ -14,7 +18,10 @@ REGISTRY: dict[str, type[Engine]] = {"model": Model, "mock": Mock, "virtual": Vi
 
 
 def make(name: str) -> Engine:
-    """The engine called `name` or `name:variant` (virtual:mine), ready to run; refuses with the reason where it cannot."""
+    """The engine `name` or `name:variant` (`virtual:mine`), ready to run.
+
+    :raises EngineError: there is no such engine, or it cannot run on this machine; the message has the reason.
+    """
     kind, colon, variant = name.partition(":")
     if kind not in REGISTRY:
         raise EngineError(f"engine: {name!r} is unknown; choose {', '.join(REGISTRY)}")
@@ -27,8 +34,8 @@ def make(name: str) -> Engine:
 
 
 def available() -> list[str]:
-    """Names of the engines that can run here."""
-    return [name for name, new in REGISTRY.items() if new().unavailable() is None]
+    """Names of the engines that can run on this machine."""
+    return [name for name, engine in REGISTRY.items() if engine().unavailable() is None]
 
 
 __all__ = ["REGISTRY", "Capture", "Engine", "available", "make"]

@@ -1,4 +1,4 @@
-"""What an engine is. Add one: a file with a class, a line in the registry; the engine contract test does the rest."""
+"""The interface of an engine. A new engine is a file with a subclass of :class:`Engine` and a line in the registry; the contract test covers it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tcpscape.trial import Trial
 
 @dataclass(frozen=True, slots=True)
 class Capture:
-    """What to keep of a trial besides its summary. Intervals in ns; 0 is none."""
+    """What to record of a trial besides its summary. Intervals are in ns; 0 records nothing."""
 
     samples_ns: int = 0
     queue_samples_ns: int = 0
@@ -24,29 +24,29 @@ class Capture:
 
     @property
     def anything(self) -> bool:
-        """Whether anything is kept."""
+        """Whether anything is recorded."""
         return bool(self.samples_ns or self.queue_samples_ns or self.packets)
 
 
 class Engine(ABC):
-    """Scenario + seeds → Trials, in the seeds' order. Same scenario and seed, same trial (see :attr:`repeatable`)."""
+    """Runs a scenario once for each seed. The same scenario and seed give the same trial (see :attr:`repeatable`)."""
 
     name: str
     about: str
     repeatable: bool = True
-    """Whether the same scenario and seed are the same trial to the last bit; otherwise within the run-to-run spread."""
+    """Whether the same scenario and seed give the same trial to the last bit; otherwise trials differ within the run-to-run spread."""
     unobtrusive: bool = True
-    """Whether watching (samples, packets) leaves the trial as it is."""
+    """Whether recording (samples, packets) leaves the trial as it is."""
 
     @classmethod
     def of(cls, variant: str | None) -> Engine:
-        """An engine, or its variant where it has some (virtual:NAME)."""
+        """The engine, or its variant where it has variants (`virtual:NAME`)."""
         if variant is not None:
             raise EngineError(f"engine: {cls.name} has no variants; leave out :{variant}")
         return cls()
 
     def unavailable(self) -> str | None:
-        """Why it cannot run on this machine and what to do about it; None where it can."""
+        """Why it cannot run on this machine, and what to do about that; None where it can."""
         return None
 
     @property
@@ -56,27 +56,27 @@ class Engine(ABC):
 
     @abstractmethod
     def check(self, scenario: Scenario) -> None:
-        """Refuses what it cannot run, in one line, before anything runs."""
+        """Raises a :class:`~tcpscape.errors.TcpscapeError` of one line for a scenario that it cannot run."""
 
     @abstractmethod
     def run(self, scenario: Scenario, seeds: Sequence[int], *, threads: int = 1, capture: Capture = Capture()) -> list[Trial]:
-        """Runs one trial for each seed."""
+        """The trials of a scenario, in the order of `seeds`, on up to `threads` threads."""
 
     def ccas(self) -> list[str]:
-        """Congestion controls that it has, by Linux's names; none where it would take any."""
+        """Names of the congestion controls that it has, as in Linux; empty where it accepts any name."""
         return []
 
     def refuse_own(self, scenario: Scenario) -> None:
-        """Refuses congestion controls that are Python code."""
+        """Raises EngineError for a congestion control that is Python code."""
         for flow in scenario.flows:
             if spelling.is_class(flow.cca):
                 raise EngineError(f"cca: {flow.cca} is Python code, which the {self.name} engine cannot run; use --engine model")
 
     def stop(self) -> None:  # noqa: B027 (most engines have nothing to end)
-        """Ends what runs, from another thread: a campaign was interrupted. What was running raises an EngineError."""
+        """Ends running trials, from another thread, after an interrupt. Their calls of :meth:`run` raise EngineError."""
 
     def write_pcap(self, scenario: Scenario, seed: int, path: Path) -> None:
-        """Writes the packets of one trial, as pcapng or pcap."""
+        """Writes the packets of one trial to `path`, as pcapng or pcap."""
         raise EngineError(f"pcap: the {self.name} engine sees no packets; use --engine model")
 
     def address(self, scenario: Scenario, seed: int) -> str:
@@ -85,10 +85,32 @@ class Engine(ABC):
 
     def addresses(self, scenario: Scenario, seeds: Sequence[int]) -> list[str]:
         """Content addresses of a scenario's trials, one for each seed."""
-        said = f"{self.name}|{self.version}|{scenario.address()}"
-        return [hashlib.sha256(f"{said}|{seed}".encode()).hexdigest()[:24] for seed in seeds]
+        prefix = f"{self.name}|{self.version}|{scenario.address()}"
+        return [hashlib.sha256(f"{prefix}|{seed}".encode()).hexdigest()[:24] for seed in seeds]
 
     @property
     def spec(self) -> str:
-        """What `engines.make` reads to make its like: its name, with the variant where it is one."""
+        """The text from which `engines.make` makes an equal engine: its name, with the variant where it has one."""
         return self.name
+
+
+class PlannedEngine(Engine):
+    """An engine that is not implemented yet; it refuses to run with one line."""
+
+    version = "0"
+
+    def unavailable(self) -> str | None:
+        return "it is not built yet; use --engine model"
+
+    def check(self, scenario: Scenario) -> None:
+        raise EngineError(f"engine: {self.name} cannot run here: {self.unavailable()}")
+
+    def run(self, scenario: Scenario, seeds: Sequence[int], *, threads: int = 1, capture: Capture = Capture()) -> list[Trial]:
+        raise EngineError(f"engine: {self.name} cannot run here: {self.unavailable()}")
+
+
+class Live(PlannedEngine):
+    """The machine's own kernel, in network namespaces."""
+
+    name = "live"
+    about = "this machine's kernel, in network namespaces (planned)"

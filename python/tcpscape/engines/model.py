@@ -36,7 +36,7 @@ def core() -> ModuleType | None:
 
 
 def frame(columns: Mapping[str, tuple[str, Any]]) -> pl.DataFrame:
-    """Columns of `(dtype, buffer)` as a frame, without copying rows."""
+    """A frame of columns that are given as `(dtype, buffer)`, without copying rows."""
     import numpy as np
     import polars as pl
 
@@ -44,8 +44,8 @@ def frame(columns: Mapping[str, tuple[str, Any]]) -> pl.DataFrame:
 
 
 @dataclass(frozen=True, slots=True)
-class Control:
-    """A line of the registry of congestion controls."""
+class CcaEntry:
+    """A row of the registry of congestion controls."""
 
     name: str
     about: str
@@ -54,53 +54,54 @@ class Control:
     params: tuple[Param, ...]
 
 
-def controls(lib: ModuleType) -> list[Control]:
+def cca_entries(lib: ModuleType) -> list[CcaEntry]:
     """The congestion controls that the model has, in the order of their names."""
     rows = lib.cca_registry()
-    return [Control(name, about, source, tuple(Param(*p) for p in params)) for name, about, source, params in rows]
+    return [CcaEntry(name, about, source, tuple(Param(*p) for p in params)) for name, about, source, params in rows]
 
 
 @functools.lru_cache(maxsize=8)
 def parameters(lib: ModuleType) -> plan.Controls:
-    """Their parameters, by name."""
-    return {c.name: c.params for c in controls(lib)}
+    """The parameters of each congestion control, by its name."""
+    return {c.name: c.params for c in cca_entries(lib)}
 
 
-def results(scenario: Scenario, raw: Sequence[Mapping[str, Any]]) -> tuple[FlowResult, ...]:
-    """The flows of a trial, each under the label that the scenario gives its congestion control (`cubic:hystart=0`)."""
-    return tuple(FlowResult.of({**said, "cca": cca}) for said, cca in zip(raw, scenario.ccas, strict=True))
+def flow_results(scenario: Scenario, rows: Sequence[Mapping[str, Any]]) -> tuple[FlowResult, ...]:
+    """The flows of a trial, each with the label that the scenario gives its congestion control (`cubic:hystart=0`)."""
+    return tuple(FlowResult.of({**row, "cca": cca}) for row, cca in zip(rows, scenario.ccas, strict=True))
 
 
 _plans: WeakKeyDictionary[Scenario, dict[tuple[Any, ...], Any]] = WeakKeyDictionary()
-"""Plans that the engine has checked, as long as their scenario lives: a campaign runs them seed by seed, on many threads."""
+"""Plans that the engine has checked, kept as long as their scenario: a campaign runs them seed by seed, on many threads."""
 _PLANNING = threading.Lock()
 
 
-def checked(lib: ModuleType, scenario: Scenario, capture: Capture) -> Any:
-    """A scenario as the engine's own plan, parsed and checked once for all its seeds; again only where the class of a control is another one."""
-    owns = {name: classes.find(name) for name in _own_names(scenario)}
-    key = (lib, capture, *(control.cls for control in owns.values()))
+def checked_plan(lib: ModuleType, scenario: Scenario, capture: Capture) -> Any:
+    """The engine's own plan of a scenario (`_core.Plan`), parsed and checked once for all seeds, and again where a Python control's class changed."""
+    controls = {name: classes.find(name) for name in _python_controls(scenario)}
+    key = (lib, capture, *(control.cls for control in controls.values()))
     with _PLANNING:
-        known = _plans.setdefault(scenario, {})
-        if key not in known:
+        plans = _plans.setdefault(scenario, {})
+        if key not in plans:
             text = json.dumps(plan.build(scenario, lib.parse_tc, parameters(lib), capture), separators=(",", ":"))
             try:
-                known[key] = lib.Plan(text, {name: control.maker() for name, control in owns.items()} or None)
+                plans[key] = lib.Plan(text, {name: control.factory() for name, control in controls.items()} or None)
             except ValueError as e:
                 raise ScenarioError(str(e)) from None
-        return known[key]
+        return plans[key]
 
 
-_ONE_AT_A_TIME = threading.Lock()
-"""Trials with Python code in them share the interpreter anyway; one at a time, the cost measured is their own."""
+_PYTHON_TRIALS = threading.Lock()
+"""Held during a trial with Python code. Such trials share the interpreter's lock; run one at a time, each measures its own cost only."""
 
 
-def _own_names(scenario: Scenario) -> list[str]:
+def _python_controls(scenario: Scenario) -> list[str]:
+    """The congestion controls of a scenario that are Python classes."""
     return sorted({flow.cca for flow in scenario.flows if spelling.is_class(flow.cca)})
 
 
 def _failure(e: Exception) -> TcpscapeError:
-    """The house's line for what a hook raised; an interrupt stays one."""
+    """The one-line error for an exception that a hook raised; an interrupt is raised again."""
     name, hook = e.args
     if e.__cause__ is None or not isinstance(e.__cause__, Exception):
         raise e.__cause__ or e
@@ -130,28 +131,28 @@ class Model(Engine):
         return self._core
 
     def ccas(self) -> list[str]:
-        """Congestion controls of the registry."""
+        """Names of the congestion controls in the registry."""
         return [c.name for c in self.registry()]
 
-    def registry(self) -> list[Control]:
-        """Congestion controls."""
-        return controls(self._lib)
+    def registry(self) -> list[CcaEntry]:
+        """The registry of congestion controls."""
+        return cca_entries(self._lib)
 
     def queues(self) -> list[tuple[str, str]]:
         """Queues and impairments: name, example."""
         return [(row[0], row[1]) for row in self._lib.qdisc_registry()]
 
-    def in_full(self, name: str, example: str) -> str:
-        """tc's words of a queue with everything that is left to its defaults, or of the example where the name alone does not do."""
+    def full_words(self, name: str, example: str) -> str:
+        """tc's words of a queue with every default written out; of `example` where the queue's name alone is not enough."""
         try:
-            said = self._lib.parse_tc(name)
+            queue = self._lib.parse_tc(name)
         except ValueError:
-            said = self._lib.parse_tc(example)
-        return str(self._lib.to_tc(said))
+            queue = self._lib.parse_tc(example)
+        return str(self._lib.to_tc(queue))
 
     def plan(self, scenario: Scenario, capture: Capture = Capture()) -> Any:
-        """A scenario as the engine's own plan: `run(seed)` is a trial."""
-        return checked(self._lib, scenario, capture)
+        """The engine's own plan of a scenario; its `run(seed)` runs a trial."""
+        return checked_plan(self._lib, scenario, capture)
 
     def check(self, scenario: Scenario) -> None:
         try:
@@ -163,8 +164,8 @@ class Model(Engine):
     def run(self, scenario: Scenario, seeds: Sequence[int], *, threads: int = 1, capture: Capture = Capture()) -> list[Trial]:
         trial = self.plan(scenario, capture).run
         try:
-            if _own_names(scenario):
-                with _ONE_AT_A_TIME:
+            if _python_controls(scenario):
+                with _PYTHON_TRIALS:
                     raw = [trial(seed) for seed in seeds]
             elif threads <= 1 or len(seeds) <= 1:
                 raw = [trial(seed) for seed in seeds]
@@ -177,9 +178,9 @@ class Model(Engine):
         return [self._trial(scenario, address, r, capture) for address, r in zip(addresses, raw, strict=True)]
 
     def write_pcap(self, scenario: Scenario, seed: int, path: Path) -> None:
-        recorded = self.plan(scenario, Capture(packets=True))
+        plan_with_packets = self.plan(scenario, Capture(packets=True))
         try:
-            recorded.write_pcapng(str(path), seed)
+            plan_with_packets.write_pcapng(str(path), seed)
         except self._lib.HookError as e:
             raise _failure(e) from None
         except (ValueError, OSError) as e:
@@ -187,13 +188,13 @@ class Model(Engine):
 
     def addresses(self, scenario: Scenario, seeds: Sequence[int]) -> list[str]:
         plain = super().addresses(scenario, seeds)
-        digests = [classes.find(name).digest() for name in _own_names(scenario)]
+        digests = [classes.find(name).digest() for name in _python_controls(scenario)]
         return [hashlib.sha256("|".join([a, *digests]).encode()).hexdigest()[:24] for a in plain] if digests else plain
 
     def _trial(self, scenario: Scenario, address: str, raw: Mapping[str, Any], capture: Capture) -> Trial:
         return Trial(
             scenario=scenario.name, cca=scenario.cca, address=address, seed=raw["seed"], engine=self.name, version=self.version,
-            duration=raw["duration_ns"] / 1e9, flows=results(scenario, raw["flows"]), caveats=tuple(raw["caveats"]),
+            duration=raw["duration_ns"] / 1e9, flows=flow_results(scenario, raw["flows"]), caveats=tuple(raw["caveats"]),
             hash=raw["hash"], events=raw["events"], queues=tuple(raw["queues"]), hook_cost=raw.get("hook_cost", {}),
             samples=frame(raw["samples"]) if capture.samples_ns else None,
             queue_samples=frame(raw["queue_samples"]) if capture.queue_samples_ns else None,

@@ -1,4 +1,4 @@
-"""From a scenario to the plan that `_core.Plan` reads: the one place that knows the plan's spelling."""
+"""A scenario as the plan that `_core.Plan` reads, as JSON: the only place in Python that knows the plan's fields."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from tcpscape.scenario.flows import Flow
 from tcpscape.scenario.scenario import Scenario
 
 Parse = Callable[[str], str]
-"""tc's words → JSON of a queue; ValueError names the wrong word."""
+"""A parser of tc's words that returns the JSON of a queue; its ValueError names the wrong word."""
 Controls = Mapping[str, Sequence[Param]]
-"""The parameters of each congestion control that there is, by its name."""
+"""The parameters of each known congestion control, by its name."""
 
 
 def build(scenario: Scenario, parse: Parse, controls: Controls, capture: Capture = Capture()) -> dict[str, Any]:
@@ -39,66 +39,69 @@ def build(scenario: Scenario, parse: Parse, controls: Controls, capture: Capture
     }
 
 
-def _direction(scenario: Scenario, rooms: tuple[str, ...], parse: Parse) -> dict[str, Any]:
-    """Stages in order and the schedule of their changes."""
+def _direction(scenario: Scenario, places: tuple[str, ...], parse: Parse) -> dict[str, Any]:
+    """The stages of one direction, in order, and the schedule of their changes."""
     stages: list[dict[str, Any]] = []
     schedule: list[dict[str, Any]] = []
-    for room in rooms:
+    for place in places:
         first: list[int] = []
-        for i, hop in enumerate(getattr(scenario, room)):
+        for i, hop in enumerate(getattr(scenario, place)):
             first.append(len(stages))
-            stages += [{"qdisc": q, "at": _at(room, i, hop)} for q in _queues(hop, scenario, room, parse)]
+            stages += [{"qdisc": q, "at": _at(place, i, hop)} for q in _queues(hop, scenario, place, parse)]
             if isinstance(hop, path.TracedLink):
                 schedule.append({"stage": first[-1], "depth": 0, "change": hop.plan()})
         for change in scenario.changes:
-            if change.where == room:
+            if change.where == place:
                 if change.hop >= len(first):
-                    raise ScenarioError(f"changes.hop: {room} has no hop {change.hop}; count from 0")
+                    raise ScenarioError(f"changes.hop: {place} has no hop {change.hop}; count from 0")
                 schedule.append({"stage": first[change.hop], "depth": change.child, "change": change.plan()})
     return {"stages": stages, "schedule": schedule}
 
 
-def _at(room: str, place: int, hop: path.Hop) -> str:
-    """Whose egress a hop is."""
-    if room == "reverse":
-        return "router" if place else "receiver"
-    if room == "bottleneck" or place:
+def _at(place: str, index: int, hop: path.Hop) -> str:
+    """The node whose egress a hop is."""
+    if place == "reverse":
+        return "router" if index else "receiver"
+    if place == "bottleneck" or index:
         return "router"
     return hop.at if isinstance(hop, path.Netem) else "sender"
 
 
-def _queues(hop: path.Hop, scenario: Scenario, room: str, parse: Parse) -> list[Any]:
+def _queues(hop: path.Hop, scenario: Scenario, place: str, parse: Parse) -> list[Any]:
     try:
         return [json.loads(parse(words)) for words in path.words(hop, scenario.rtt_ns)]
     except ValueError as e:
         fix = "" if ("; " in str(e)) else "; correct the word, `tcpscape qdisc list` shows what there is"
-        raise WordsError(f"{room}: {e}{fix}") from None
+        raise WordsError(f"{place}: {e}{fix}") from None
 
 
 def _flow(flow: Flow, duration_ns: int, controls: Controls) -> dict[str, Any]:
-    name, params = _named(flow.cca, controls)
+    name, params = _name_and_params(flow.cca, controls)
     app: dict[str, Any] = {"kind": "bulk", "chunk": flow.app.chunk}
     if flow.app.size:
         app = {"kind": "finite", "chunk": flow.app.chunk, "bytes": flow.app.size}
     elif flow.app.rate:
         app = {"kind": "paced", "chunk": flow.app.chunk, "rate_Bps": flow.app.rate}
-    said = ({"cca_params": params} if params else {}) | ({"listener": _known(flow.listener, controls, "listener")} if flow.listener else {})
+    optional: dict[str, Any] = {"cca_params": params} if params else {}
+    if flow.listener:
+        optional["listener"] = _checked_name(flow.listener, controls, "listener")
     return {
-        "cca": name, **said, "start_ns": flow.start, "stop_ns": min(flow.stop or duration_ns, duration_ns), "app": app,
+        "cca": name, **optional, "start_ns": flow.start, "stop_ns": min(flow.stop or duration_ns, duration_ns), "app": app,
         "read": {"size": flow.read.size, "delay_ns": flow.read.delay},
         "rcvbuf": flow.rcvbuf, "sndbuf": flow.sndbuf, "nodelay": flow.nodelay,
     }
 
 
-def _named(cca: str, controls: Controls) -> tuple[str, dict[str, int]]:
-    """Name and parameters for the engine; a class in Python takes its parameters itself."""
+def _name_and_params(cca: str, controls: Controls) -> tuple[str, dict[str, int]]:
+    """Name and parameters for the engine; a Python class receives its parameters elsewhere."""
     if spelling.is_class(cca):
         return cca, {}
-    name = _known(spelling.name_of(cca), controls, "cca")
+    name = _checked_name(spelling.name_of(cca), controls, "cca")
     return name, spelling.resolve(cca, controls[name])
 
 
-def _known(name: str, controls: Controls, field: str) -> str:
+def _checked_name(name: str, controls: Controls, field: str) -> str:
+    """The name; raises ScenarioError where there is no such congestion control."""
     if name not in controls:
         raise ScenarioError(f"{field}: {name!r} is not built; choose {', '.join(controls)}")
     return name

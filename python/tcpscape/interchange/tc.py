@@ -58,7 +58,7 @@ def _stages(scenario: Scenario, rooms: Sequence[str]) -> list[list[str]]:
         for hop in getattr(scenario, room):
             for words in path.words(hop, scenario.rtt_ns):
                 try:
-                    stages.append(engine.in_full(words, words).split("; "))
+                    stages.append(engine.full_words(words, words).split("; "))
                 except ValueError as e:
                     raise WordsError(f"{room}: {e}; correct the word") from None
     return stages

@@ -1,6 +1,6 @@
-"""A guest's console: lines of the channel among lines of the kernel, and a watch over its silence.
+"""A guest's console: messages to the host between the kernel's own lines, with a timeout for silence.
 
-Virtual time stands still now and then: the guest then neither says anything nor uses any CPU, which tells it from one that is busy.
+Virtual time stops now and then: the guest then neither writes nor uses any CPU, which distinguishes it from a busy one.
 """
 
 from __future__ import annotations
@@ -14,27 +14,27 @@ from dataclasses import dataclass
 from pathlib import Path
 
 MARK = "@tcpscape "
-"""Begins what the guest has to say; everything else is the kernel's."""
-KEPT = 200
+"""Begins a message; every other line is the kernel's."""
+KERNEL_LINES = 200
 """Lines kept for a diagnosis."""
-LONGEST = 1 << 16
-"""Bytes without an end of line that are still a line."""
-GLANCE = 1.0
-"""s between looks at a silent guest."""
+MAX_LINE = 1 << 16
+"""Most bytes of a line."""
+POLL_S = 1.0
+"""s between checks of a silent guest."""
 
 
-class Died(Exception):
-    """A guest is gone, stands still, or talks nonsense: why, in a few words. It has to be closed."""
+class GuestDied(Exception):
+    """A guest ended, stopped responding or broke the protocol; the message is the reason in a few words. The guest must be closed."""
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
-    """How long a guest may be silent, s of the host's clock."""
+class Timeouts:
+    """How long to wait for a guest's message, s of the host's clock."""
 
     total: float
-    """In all, however busy it is."""
+    """In all, even if it is busy."""
     idle: float = 20.0
-    """Without using any CPU."""
+    """While it uses no CPU."""
 
 
 class Console:
@@ -46,61 +46,63 @@ class Console:
         self._fd = process.stdout.fileno()
         self._poll = select.poll()
         self._poll.register(self._fd, select.POLLIN)
-        self._rest = b""
-        self._words: deque[tuple[str, str]] = deque()
-        self.lines: deque[str] = deque(maxlen=KEPT)
-        """The last lines of the kernel."""
+        self._incomplete = b""
+        self._messages: deque[tuple[str, str]] = deque()
+        self._kernel_lines: deque[str] = deque(maxlen=KERNEL_LINES)
 
-    def word(self, patience: Patience) -> tuple[str, str]:
-        """The next thing that the guest says: its first word and the rest. Raises :class:`Died`."""
-        begin = busy = time.monotonic()
-        used = cpu_ticks(self._process.pid)
-        while not self._words:
-            if self._poll.poll(GLANCE * 1000):
-                self._take()
-                busy = time.monotonic()
+    def next_message(self, timeouts: Timeouts) -> tuple[str, str]:
+        """The guest's next message: its first word and the rest.
+
+        :raises GuestDied: the guest ended, or a timeout expired.
+        """
+        start = last_active = time.monotonic()
+        ticks = cpu_ticks(self._process.pid)
+        while not self._messages:
+            if self._poll.poll(POLL_S * 1000):
+                self._read()
+                last_active = time.monotonic()
             else:
                 if has_ended(self._process.pid):
-                    raise Died("it ended without a word")
-                if (now := cpu_ticks(self._process.pid)) != used:
-                    used, busy = now, time.monotonic()
-            if self._words:
+                    raise GuestDied("it ended without a word")
+                if (now := cpu_ticks(self._process.pid)) != ticks:
+                    ticks, last_active = now, time.monotonic()
+            if self._messages:
                 break
-            if time.monotonic() - begin > patience.total:
-                raise Died(f"it did not answer within {patience.total:g} s")
-            if time.monotonic() - busy > patience.idle:
-                raise Died(f"its virtual time stood still: nothing said and no CPU used for {patience.idle:g} s")
-        return self._words.popleft()
+            if time.monotonic() - start > timeouts.total:
+                raise GuestDied(f"it did not answer within {timeouts.total:g} s")
+            if time.monotonic() - last_active > timeouts.idle:
+                raise GuestDied(f"its virtual time stood still: nothing said and no CPU used for {timeouts.idle:g} s")
+        return self._messages.popleft()
 
-    def _take(self) -> None:
-        """Reads what there is and sorts it into words and lines."""
+    def _read(self) -> None:
+        """Reads what is there and sorts it into messages and lines of the kernel."""
         data = os.read(self._fd, 1 << 16)
         if not data:
-            raise Died(f"it ended{_how(self._process.pid)}")
-        *lines, self._rest = (self._rest + data).split(b"\n")
-        if len(self._rest) > LONGEST:
-            raise Died("it floods its console")
+            raise GuestDied(f"it ended{_exit_text(self._process.pid)}")
+        *lines, self._incomplete = (self._incomplete + data).split(b"\n")
+        if len(self._incomplete) > MAX_LINE:
+            raise GuestDied("it floods its console")
         for line in lines:
-            before, mark, said = line.decode(errors="replace").strip().partition(MARK)
+            before, mark, message = line.decode(errors="replace").strip().partition(MARK)
             if before:
-                self.lines.append(before)
+                self._kernel_lines.append(before)
             if mark:
-                word, _, rest = said.partition(" ")
-                self._words.append((word, rest))
+                word, _, rest = message.partition(" ")
+                self._messages.append((word, rest))
 
-    def everything(self) -> list[str]:
-        """The last lines of the kernel, the unfinished one too."""
-        unfinished = self._rest.decode(errors="replace").strip()
-        return [*self.lines, *([unfinished] if unfinished else [])]
+    def kernel_lines(self) -> list[str]:
+        """The kernel's last lines, the incomplete one too."""
+        incomplete = self._incomplete.decode(errors="replace").strip()
+        return [*self._kernel_lines, *([incomplete] if incomplete else [])]
 
 
 def cpu_ticks(pid: int) -> int:
-    """CPU time that a process and its children (the guest's own processes) used, clock ticks; -1 where it is gone."""
+    """CPU time that a process and its children (the guest's own processes) used, clock ticks; -1 where it has ended."""
     try:
         children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     except OSError:
         children = []
-    return sum(_ticks(one) for one in (str(pid), *children))
+    return sum(_ticks(process) for process in (str(pid), *children))
 
 
 def _ticks(pid: str) -> int:
@@ -112,19 +114,19 @@ def _ticks(pid: str) -> int:
 
 
 def has_ended(pid: int) -> bool:
-    """Whether a child has ended; leaves it to be waited for."""
+    """Whether a child has ended; it can still be waited for."""
     try:
         return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
     except ChildProcessError:
         return True
 
 
-def _how(pid: int) -> str:
-    """How a child that closed its console ended, in words; it may take a moment."""
+def _exit_text(pid: int) -> str:
+    """How a child that closed its console ended, in words; empty where it has not ended after 0.2 s."""
     for _ in range(20):
         try:
-            if got := os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
-                return f" with status {got.si_status}" if got.si_code == os.CLD_EXITED else f" by signal {got.si_status}"
+            if status := os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+                return f" with status {status.si_status}" if status.si_code == os.CLD_EXITED else f" by signal {status.si_status}"
         except ChildProcessError:
             break
         time.sleep(0.01)

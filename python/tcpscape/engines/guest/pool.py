@@ -1,7 +1,7 @@
 """The guests of a process, one pool for each kernel.
 
 Where a guest serves one trial, it is started with the trial's seed and the trial can be repeated bit for bit. Where it serves several, a
-trial takes a waiting guest or starts one; those that wait stay until the process ends. There are as many guests as trials at a time.
+trial takes a waiting guest or starts one; waiting guests stay until the process ends. There are as many guests as trials run at a time.
 """
 
 from __future__ import annotations
@@ -18,47 +18,52 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tcpscape.engines.guest.console import Died, Patience
-from tcpscape.engines.guest.process import BOOT, Answer, Boot, Guest
+from tcpscape.engines.guest.boot import Boot
+from tcpscape.engines.guest.console import GuestDied, Timeouts
+from tcpscape.engines.guest.process import BOOT, Guest, GuestAnswer
 from tcpscape.errors import EngineError
 
 TRIES = 2
-TELLING = re.compile(r"Kernel panic|BUG:|Oops|[Oo]ut of memory|[Ss]egfault|[Ff]ailed")
-"""Marks the line of a kernel's last ones that says most."""
+"""Guests that may die over one trial."""
+ERROR_LINE = re.compile(r"Kernel panic|BUG:|Oops|[Oo]ut of memory|[Ss]egfault|[Ff]ailed")
+"""Marks a line that names the reason of a kernel's end."""
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
-    """A job, how long to wait for it, where its packets go, on whose behalf, and whether it is still wanted."""
+class GuestJob:
+    """A trial for a guest."""
 
-    job: Mapping[str, Any]
-    patience: Patience
+    content: Mapping[str, Any]
+    """What the guest reads, as JSON."""
+    timeouts: Timeouts
     pcap: Path | None = None
+    """The file for its packets."""
     owner: object = None
-    cancelled: Callable[[], bool] = lambda: False
+    """Whose jobs :meth:`GuestPool.stop` ends."""
+    is_cancelled: Callable[[], bool] = lambda: False
 
 
 @dataclass(frozen=True, slots=True)
-class Death:
-    """How a guest died: why, and what it left on its console and in its log."""
+class GuestDeath:
+    """Why a guest died, and its last output: lines of its console and its log."""
 
-    why: str
-    left: str = field(repr=False)
+    reason: str
+    output: str = field(repr=False)
 
     def __str__(self) -> str:
         """In one line."""
-        lines = [line.strip() for line in self.left.splitlines() if line.strip()]
-        telling = [line for line in lines if TELLING.search(line)] or lines
-        return f"{self.why}; its last word: {telling[-1][:200]}" if telling else self.why
+        lines = [line.strip() for line in self.output.splitlines() if line.strip()]
+        error_lines = [line for line in lines if ERROR_LINE.search(line)] or lines
+        return f"{self.reason}; its last word: {error_lines[-1][:200]}" if error_lines else self.reason
 
 
-class Pool:
+class GuestPool:
     """Guests of one kernel. Any thread."""
 
-    def __init__(self, boot: Boot, recycle: int = 1) -> None:
-        """`recycle`: trials after which a guest is replaced. With 1, each trial has a guest of its own that is started with its seed."""
+    def __init__(self, boot: Boot, per_guest: int = 1) -> None:
+        """`per_guest`: trials after which a guest is replaced. With 1, each trial has a guest of its own that is started with its seed."""
         self._boot = boot
-        self._recycle = recycle
+        self._per_guest = per_guest
         self._lock = threading.Lock()
         self._idle: list[Guest] = []
         self._busy: dict[Guest, object] = {}
@@ -66,20 +71,23 @@ class Pool:
         self._facts: dict[str, Any] | None = None
 
     def facts(self) -> dict[str, Any]:
-        """What a guest says about its kernel: `release`, `cca`."""
+        """What a guest reports about its kernel: `release`, `cca`."""
         if self._facts is None:
-            self._try(Request({}, BOOT), lambda guest: None)
+            self._try(GuestJob({}, BOOT), lambda guest: None)
         return self._facts or {}
 
-    def run(self, request: Request) -> tuple[Answer, list[Death]]:
-        """The answer to a job and the guests that died over it. EngineError where two did."""
-        return self._try(request, lambda guest: guest.do(request.job, request.patience, request.pcap))
+    def run(self, job: GuestJob) -> tuple[GuestAnswer, list[GuestDeath]]:
+        """The answer to a job, and the deaths of guests before it.
+
+        :raises EngineError: :data:`TRIES` guests died, or the job was cancelled.
+        """
+        return self._try(job, lambda guest: guest.run(job.content, job.timeouts, job.pcap))
 
     def stop(self, owner: object) -> None:
-        """Ends the guests that are busy for `owner`, whose requests are cancelled already."""
+        """Ends the guests that are busy for `owner`, whose jobs are cancelled already."""
         with self._lock:
-            mine = [guest for guest, whose in self._busy.items() if whose is owner]
-        for guest in mine:
+            guests = [guest for guest, guest_owner in self._busy.items() if guest_owner is owner]
+        for guest in guests:
             guest.kill()
 
     def close(self) -> None:
@@ -92,35 +100,37 @@ class Pool:
         for guest in idle:
             guest.close()
 
-    def _try(self, request: Request, what: Callable[[Guest], Any]) -> tuple[Any, list[Death]]:
-        deaths: list[Death] = []
+    def _try(self, job: GuestJob, call: Callable[[Guest], Any]) -> tuple[Any, list[GuestDeath]]:
+        """The result of `call` with a guest for `job`, and the deaths of the guests with which it failed."""
+        deaths: list[GuestDeath] = []
         while len(deaths) < TRIES:
-            guest = self._take(request)
+            guest = self._take(job)
             try:
-                self._still_wanted(request)
+                self._refuse_cancelled(job)
                 if not guest.facts:
-                    guest.ready()
+                    guest.wait_until_ready()
                     self._facts = guest.facts or self._facts
-                answer = what(guest)
-            except Died as e:
-                deaths.append(Death(str(e), guest.testament()))
+                answer = call(guest)
+            except GuestDied as e:
+                deaths.append(GuestDeath(str(e), guest.last_output()))
                 self._drop(guest)
-                self._still_wanted(request)
+                self._refuse_cancelled(job)
             except BaseException:
                 self._drop(guest)
                 raise
             else:
-                self._give(guest)
+                self._release(guest)
                 return answer, deaths
         raise EngineError(f"engine: two guests in a row died; {deaths[-1]}; see {_log(self._boot, deaths)}")
 
-    def _still_wanted(self, request: Request) -> None:
-        """Looks after a guest is taken, so that whoever cancels a request and then stops its guests misses none."""
-        if self._closed or request.cancelled():
+    def _refuse_cancelled(self, job: GuestJob) -> None:
+        """Raises EngineError for a cancelled job. Called after a guest is taken, so that cancelling jobs and then stopping guests misses none."""
+        if self._closed or job.is_cancelled():
             raise EngineError("engine: the trial was interrupted; run it again")
 
-    def _take(self, request: Request) -> Guest:
-        owner, seed = request.owner, request.job.get("seed") if self._recycle == 1 else None
+    def _take(self, job: GuestJob) -> Guest:
+        """A waiting guest or a new one, now busy."""
+        owner, seed = job.owner, job.content.get("seed") if self._per_guest == 1 else None
         while True:
             with self._lock:
                 guest = self._idle.pop() if self._idle else None
@@ -130,15 +140,15 @@ class Pool:
                 guest = Guest(self._boot, seed)
                 with self._lock:
                     self._busy[guest] = owner
-            if guest.idle() or not guest.facts:
+            if guest.is_alive() or not guest.facts:
                 return guest
-            self._drop(guest)  # it died while it waited: no trial is the worse for it
+            self._drop(guest)  # it died while it waited, so no trial was affected
 
-    def _give(self, guest: Guest) -> None:
-        """A guest waits again, or ends where it has served enough or enough others wait."""
+    def _release(self, guest: Guest) -> None:
+        """Lets a guest wait again, or ends it where it has served its trials or enough others wait."""
         with self._lock:
             del self._busy[guest]
-            stays = not self._closed and 1 < self._recycle > guest.served and len(self._idle) < (os.cpu_count() or 1)
+            stays = not self._closed and 1 < self._per_guest > guest.served and len(self._idle) < (os.cpu_count() or 1)
             if stays:
                 self._idle.append(guest)
         if not stays:
@@ -150,11 +160,11 @@ class Pool:
             self._busy.pop(guest, None)
 
 
-def _log(boot: Boot, deaths: list[Death]) -> Path:
-    """Writes what dead guests left to a file that stays, and names it."""
+def _log(boot: Boot, deaths: list[GuestDeath]) -> Path:
+    """Writes the last output of dead guests to a log file; its path."""
     cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     name = f"guest-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}-{threading.get_ident() % 10_000}.log"
-    text = "\n\n".join([f"kernel: {boot.linux}", *(f"{death}\n{death.left}" for death in deaths)])
+    text = "\n\n".join([f"kernel: {boot.linux}", *(f"{death}\n{death.output}" for death in deaths)])
     for directory in (Path(cache) / "tcpscape" / "logs", Path(tempfile.gettempdir())):
         with contextlib.suppress(OSError):
             directory.mkdir(parents=True, exist_ok=True)
@@ -163,15 +173,15 @@ def _log(boot: Boot, deaths: list[Death]) -> Path:
     return Path(os.devnull)
 
 
-_pools: dict[object, Pool] = {}
+_pools: dict[object, GuestPool] = {}
 _lock = threading.Lock()
 
 
-def pool_of(key: object, boot: Callable[[], Boot], recycle: int) -> Pool:
-    """The process's pool for a kernel and guest program, named by `key`; `boot` and `recycle` say what it is when it is new."""
+def shared_pool(key: object, boot: Callable[[], Boot], per_guest: int) -> GuestPool:
+    """The pool of this process for the kernel and guest program that `key` identifies; a new one is made from `boot` and `per_guest`."""
     with _lock:
         if key not in _pools:
-            _pools[key] = Pool(boot(), recycle)
+            _pools[key] = GuestPool(boot(), per_guest)
         return _pools[key]
 
 
@@ -185,14 +195,14 @@ def close_all() -> None:
         pool.close()
 
 
-def _forget() -> None:
-    """In a forked child: the guests are the parent's."""
+def _abandon_guests() -> None:
+    """In a forked child: the guests belong to the parent."""
     global _lock  # noqa: PLW0603
     _lock = threading.Lock()
     _pools.clear()
     for guest in Guest.alive:
-        guest.forget()
+        guest.abandon()
     Guest.alive.clear()
 
 
-os.register_at_fork(after_in_child=_forget)
+os.register_at_fork(after_in_child=_abandon_guests)

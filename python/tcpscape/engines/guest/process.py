@@ -1,8 +1,8 @@
-"""One guest: a process group of its own, a run directory, and somebody who cleans up after us.
+"""One guest: a process group, a run directory, and a janitor process that removes both if this process ends.
 
-If this process ends in whatever way, the guest reads end-of-file from its FIFO and powers off. A guest in the middle of a trial reads it
-only later, and a tracer that is killed frees its traced children, so a janitor (a shell that waits on a pipe of ours) ends the whole process
-group and removes the directory.
+If this process ends in any way, the guest reads end-of-file from its FIFO and powers off. A guest in the middle of a trial reads it later, and a
+tracer that is killed frees its traced children. So the janitor, a shell that reads from a pipe of this process, ends the whole process group and
+removes the directory.
 """
 
 from __future__ import annotations
@@ -18,22 +18,20 @@ import tempfile
 import threading
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from tcpscape.engines.guest import room
-from tcpscape.engines.guest.console import Console, Died, Patience, has_ended
+from tcpscape.engines.guest.boot import Boot, memory_directory
+from tcpscape.engines.guest.console import Console, GuestDied, Timeouts, has_ended
 from tcpscape.errors import EngineError
 
-MEMORY_MB = 512
-"""Memory of a guest; only what it touches is taken."""
-BOOT = Patience(60)
+BOOT = Timeouts(60)
 """Until a guest is ready; it takes about 40 ms of CPU."""
 EPOCH = 1_000_000_000 * 10**9
 """The guest's wall clock when it starts, ns since 1970: the same for all."""
 JANITOR = 'read -r group; read -r _ || { [ -z "$group" ] || kill -9 -"$group"; rm -rf "$1"; }'
-"""Reads the process group, then waits for a word; end-of-file instead means that we are gone."""
+"""Reads the process group, then waits for a line; end-of-file instead means that this process has ended."""
 WIDTHS = {"u64": ("<u8", 8), "u32": ("<u4", 4), "u16": ("<u2", 2), "u8": ("u1", 1), "i64": ("<i8", 8), "i32": ("<i4", 4), "f64": ("<f8", 8)}
 """Types of a table's columns: numpy's name, bytes."""
 
@@ -42,22 +40,13 @@ Columns = dict[str, tuple[str, memoryview]]
 
 
 @dataclass(frozen=True, slots=True)
-class Boot:
-    """What a guest is made of."""
+class GuestAnswer:
+    """A guest's answer to a job."""
 
-    linux: Path
-    initrd: bytes = field(repr=False)
-    memory_mb: int = MEMORY_MB
-    seeds: Path | None = None
-    """The library that answers the kernel's `getrandom` from a seed (crates/seed); without it no guest can be repeated."""
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What a guest says to a job: the summary, and its tables by name."""
-
-    said: Mapping[str, Any]
+    summary: Mapping[str, Any]
+    """The trial's results, or `error`: why the kernel refused the job."""
     tables: Mapping[str, Columns]
+    """Samples, by the name of the table."""
 
 
 class Guest:
@@ -67,106 +56,105 @@ class Guest:
     """Every guest of this process."""
 
     def __init__(self, boot: Boot, seed: int | None = None) -> None:
-        """Starts the kernel and returns at once; :meth:`ready` waits for it.
+        """Starts the kernel and returns at once; :meth:`wait_until_ready` waits for it.
 
-        With a `seed` every random number of its life follows from it; it then starts with its only job, in :meth:`do`.
+        With a `seed` all its random numbers follow from it; it then starts with its only job, in :meth:`run`.
         """
         self.served = 0
         self.facts: dict[str, Any] = {}
-        """What it said when it was ready: its release, its congestion controls."""
+        """What it reported when it was ready: its release, its congestion controls."""
         self.cpu: int | None = None
         """The CPU that it runs on."""
         self._lock = threading.Lock()
         self._open = True
         self._boot, self._seed = boot, seed
-        self._room = Path(tempfile.mkdtemp(prefix="tcpscape-", dir=room.directory(boot.memory_mb)))
-        self._io = self._room / "io"
+        self._directory = Path(tempfile.mkdtemp(prefix="tcpscape-", dir=memory_directory(boot.memory_mb)))
+        self._io = self._directory / "io"
         self._process: subprocess.Popen[bytes] | None = None
         try:
-            self._janitor = _start(["/bin/sh", "-c", JANITOR, "tcpscape-janitor", str(self._room)], stdin=subprocess.PIPE)
+            self._janitor = _start(["/bin/sh", "-c", JANITOR, "tcpscape-janitor", str(self._directory)], stdin=subprocess.PIPE)
             self._jobs = self._prepare(boot)
         except OSError as e:
-            shutil.rmtree(self._room, ignore_errors=True)
-            raise EngineError(f"engine: cannot write to {self._room}: {e.strerror or e}; make room or set TMPDIR") from None
+            shutil.rmtree(self._directory, ignore_errors=True)
+            raise EngineError(f"engine: cannot write to {self._directory}: {e.strerror or e}; make room or set TMPDIR") from None
         Guest.alive.add(self)
         if seed is None:
             self._begin()
 
     def _prepare(self, boot: Boot) -> int:
         self._io.mkdir()
-        (self._room / "initrd").write_bytes(boot.initrd)
-        os.mkfifo(self._room / "jobs", 0o600)
-        return os.open(self._room / "jobs", os.O_RDWR)  # so that opening waits for nobody
+        (self._directory / "initrd").write_bytes(boot.initrd)
+        os.mkfifo(self._directory / "jobs", 0o600)
+        return os.open(self._directory / "jobs", os.O_RDWR)  # so that opening waits for nobody
 
     def _begin(self, only: str | None = None) -> None:
-        """Starts the kernel, perhaps for one job only.
+        """Starts the kernel; `only` names its only job, None where it waits for jobs.
 
-        The kernel mixes its command line into its random numbers: so there is nothing in it that differs from run to run.
+        The kernel mixes its command line into its random numbers, so nothing in it differs from run to run.
         """
-        words = [
+        command = [
             str(self._boot.linux), f"mem={self._boot.memory_mb}M", "initrd=initrd", "rdinit=/init", "quiet", "con=null", "con0=null,fd:1",
             "time-travel=inf-cpu", f"time-travel-start={EPOCH}", "dsp=jobs", "TCPSCAPE_IO=/proc/self/cwd/io",
             *([f"TCPSCAPE_ONCE={only}"] if only else []),
         ]
         with self._lock:
             if not self._open:
-                raise Died("it was ended before it began")
+                raise GuestDied("it was ended before it began")
             try:
-                with (self._room / "stderr").open("wb") as errors:
-                    self._process = _start(words, stdout=subprocess.PIPE, stderr=errors, cwd=self._room, env=self._environment())
-                self._tell(f"{self._process.pid}\n")
+                with (self._directory / "stderr").open("wb") as errors:
+                    self._process = _start(command, stdout=subprocess.PIPE, stderr=errors, cwd=self._directory, env=self._environment())
+                self._write_to_janitor(f"{self._process.pid}\n")
                 self._pin(self._process.pid)
             except OSError as e:
-                why = f"engine: cannot start {self._boot.linux}: {e.strerror or e}; build it again with `tcpscape kernel build`"
-                raise EngineError(why) from None
+                message = f"engine: cannot start {self._boot.linux}: {e.strerror or e}; build it again with `tcpscape kernel build`"
+                raise EngineError(message) from None
         self._console = Console(self._process)
 
     def _pin(self, pid: int) -> None:
-        """To one CPU, of those that serve the fewest guests.
+        """Binds the guest to one CPU, of those that serve the fewest guests.
 
-        The kernel and the process that it traces take turns and never run at once; turns between two CPUs cost four times as much.
+        The kernel and the process that it traces run in turn, never at once; a turn to another CPU costs four times as much.
         """
-        here = Counter(guest.cpu for guest in Guest.alive if guest is not self)
+        guests = Counter(guest.cpu for guest in Guest.alive if guest is not self)
         usable = list(os.sched_getaffinity(0))
         random.shuffle(usable)
-        self.cpu = min(usable, key=lambda cpu: here[cpu])
-        with contextlib.suppress(OSError):  # a machine that does not allow it is only slower
+        self.cpu = min(usable, key=lambda cpu: guests[cpu])
+        with contextlib.suppress(OSError):  # where the machine does not allow it, the guest is only slower
             os.sched_setaffinity(pid, {self.cpu})
 
     def _environment(self) -> dict[str, str]:
         """The kernel puts its memory into TMPDIR and a directory of its own into HOME."""
-        said = {"TMPDIR": str(self._room), "HOME": str(self._room), "PATH": os.environ.get("PATH", os.defpath)}
+        variables = {"TMPDIR": str(self._directory), "HOME": str(self._directory), "PATH": os.environ.get("PATH", os.defpath)}
         if self._boot.seeds:
-            said["LD_PRELOAD"] = str(self._boot.seeds)
+            variables["LD_PRELOAD"] = str(self._boot.seeds)
             if self._seed is not None:
-                said["TCPSCAPE_SEED"] = str(self._seed)
-        return said
+                variables["TCPSCAPE_SEED"] = str(self._seed)
+        return variables
 
-    def _tell(self, line: str) -> None:
-        """A line to the janitor."""
+    def _write_to_janitor(self, line: str) -> None:
         assert self._janitor.stdin is not None
         self._janitor.stdin.write(line.encode())
         self._janitor.stdin.flush()
 
-    def ready(self, patience: Patience = BOOT) -> None:
-        """Waits until it takes jobs. Raises :class:`Died`."""
+    def wait_until_ready(self, timeouts: Timeouts = BOOT) -> None:
+        """Waits until it accepts jobs. Raises :class:`GuestDied`."""
         if self._seed is not None:
             return
-        word, rest = self._console.word(patience)
+        word, rest = self._console.next_message(timeouts)
         if word != "ready":
-            raise Died(f"it said {word} {rest} instead of being ready")
+            raise GuestDied(f"it said {word} {rest} instead of being ready")
         try:
             self.facts = dict(json.loads(rest or "{}"))
         except ValueError:
-            raise Died("it introduced itself with garbage") from None
-        (self._room / "initrd").unlink(missing_ok=True)
+            raise GuestDied("it introduced itself with garbage") from None
+        (self._directory / "initrd").unlink(missing_ok=True)
 
-    def idle(self) -> bool:
-        """Whether a waiting guest is still there."""
+    def is_alive(self) -> bool:
+        """Whether a waiting guest can take a job; one that has not started yet can."""
         return self._open and (self._process is None or not has_ended(self._process.pid))
 
-    def do(self, job: Mapping[str, Any], patience: Patience, pcap: Path | None = None) -> Answer:
-        """Runs one job; its packets go to `pcap`. Raises :class:`Died`, and EngineError where `pcap` cannot be written."""
+    def run(self, job: Mapping[str, Any], timeouts: Timeouts, pcap: Path | None = None) -> GuestAnswer:
+        """Runs one job; its packets go to `pcap`. Raises :class:`GuestDied`, and EngineError where `pcap` cannot be written."""
         self.served += 1
         name = f"j{self.served}"
         try:
@@ -175,76 +163,78 @@ class Guest:
                 self._begin(only=name)
             else:
                 os.write(self._jobs, f"{name}\n".encode())
-            word, rest = self._console.word(patience)
+            word, rest = self._console.next_message(timeouts)
             if (word, rest) != ("done", name):
-                raise Died(f"it said {word} {rest} instead of done {name}")
+                raise GuestDied(f"it said {word} {rest} instead of done {name}")
             return self._answer(name, pcap)
         finally:
             for path in self._io.glob(f"{name}.*"):
                 path.unlink(missing_ok=True)
 
-    def _answer(self, name: str, pcap: Path | None) -> Answer:
+    def _answer(self, name: str, pcap: Path | None) -> GuestAnswer:
+        """Reads the files that the guest wrote for the job `name`."""
         try:
-            said = json.loads((self._io / f"{name}.json").read_bytes())
-            if "error" not in said and not {"flows", "duration_ns"} <= set(said):
-                raise Died("it answered without a result")
-            tables = {table: self._table(about) for table, about in said.get("tables", {}).items()}
+            summary = json.loads((self._io / f"{name}.json").read_bytes())
+            if "error" not in summary and not {"flows", "duration_ns"} <= set(summary):
+                raise GuestDied("it answered without a result")
+            tables = {table: self._table(description) for table, description in summary.get("tables", {}).items()}
         except (OSError, ValueError, TypeError, KeyError, AttributeError) as e:
-            raise Died(f"it answered with garbage ({type(e).__name__}: {e})") from None
-        if pcap and "error" not in said:
+            raise GuestDied(f"it answered with garbage ({type(e).__name__}: {e})") from None
+        if pcap and "error" not in summary:
             try:
                 shutil.copyfile(self._io / f"{name}.pcap", pcap)
             except OSError as e:
                 raise EngineError(f"pcap: cannot write {pcap}: {e.strerror}; choose another file") from None
-        return Answer(said, tables)
+        return GuestAnswer(summary, tables)
 
-    def _table(self, about: Mapping[str, Any]) -> Columns:
-        """The columns of a table's file, one after the other."""
-        data, at, columns = memoryview((self._io / Path(about["file"]).name).read_bytes()), 0, {}
-        for name, kind in about["columns"]:
+    def _table(self, description: Mapping[str, Any]) -> Columns:
+        """The columns of a table's file, which holds them one after the other."""
+        file, rows = Path(description["file"]).name, description["rows"]
+        data, offset, columns = memoryview((self._io / file).read_bytes()), 0, {}
+        for name, kind in description["columns"]:
             dtype, width = WIDTHS[kind]
-            columns[name] = (dtype, data[at : at + about["rows"] * width])
-            at += about["rows"] * width
-        if at != len(data):
-            raise ValueError(f"{about['file']} has {len(data)} bytes, not {at}")
+            columns[name] = (dtype, data[offset : offset + rows * width])
+            offset += rows * width
+        if offset != len(data):
+            raise ValueError(f"{description['file']} has {len(data)} bytes, not {offset}")
         return columns
 
-    def testament(self) -> str:
-        """What it left behind on its console and in its log, for a diagnosis."""
+    def last_output(self) -> str:
+        """The last lines of its console and its log, for a diagnosis."""
         if self._process is None:
             return ""
         errors = ""
         with contextlib.suppress(OSError):
-            errors = (self._room / "stderr").read_text(errors="replace")[-20_000:]
-        return "\n".join([*self._console.everything(), errors]).strip()
+            errors = (self._directory / "stderr").read_text(errors="replace")[-20_000:]
+        return "\n".join([*self._console.kernel_lines(), errors]).strip()
 
     def kill(self) -> None:
-        """Ends its process group; whoever uses it gets :class:`Died` and closes it. From any thread."""
+        """Ends its process group; a caller of :meth:`run` gets :class:`GuestDied` and closes it. From any thread."""
         with self._lock:
             if self._open and self._process:
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(self._process.pid, signal.SIGKILL)
 
     def close(self) -> None:
-        """Ends it and removes what it left."""
+        """Ends it and removes its directory."""
         self.kill()
         with self._lock:
             if not self._open:
                 return
             self._open = False
             Guest.alive.discard(self)
-            with contextlib.suppress(OSError):  # before the process is waited for: its number may be another's then
-                self._tell("\n")
+            with contextlib.suppress(OSError):  # before waiting for the process, whose number may then be given to another
+                self._write_to_janitor("\n")
             self._janitor.communicate()
             if self._process:
                 self._process.wait()
                 assert self._process.stdout is not None
                 self._process.stdout.close()
             os.close(self._jobs)
-            shutil.rmtree(self._room, ignore_errors=True)
+            shutil.rmtree(self._directory, ignore_errors=True)
 
-    def forget(self) -> None:
-        """In a forked child: the guest is the parent's; lets go of it."""
+    def abandon(self) -> None:
+        """In a forked child: closes the child's copies of the descriptors; the guest belongs to the parent."""
         self._open = False
         os.close(self._jobs)
         for process in (self._janitor, self._process):
@@ -255,7 +245,7 @@ class Guest:
                         pipe.close()
 
 
-def _start(words: list[str], **options: Any) -> subprocess.Popen[bytes]:
+def _start(command: list[str], **options: Any) -> subprocess.Popen[bytes]:
     """A process in a session of its own, so that the terminal's signals do not reach it."""
-    rest = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    return subprocess.Popen(words, start_new_session=True, **{**rest, **options})
+    defaults = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    return subprocess.Popen(command, start_new_session=True, **{**defaults, **options})
