@@ -76,16 +76,16 @@ class FlowResult:
     """ACKs with a window of 0 that the receiver sent."""
 
     @classmethod
-    def of(cls, said: Mapping[str, Any]) -> FlowResult:
+    def of(cls, values: Mapping[str, Any]) -> FlowResult:
         """From plain values; keys this version does not know are left out."""
-        kept = {k: v for k, v in said.items() if k in _FLOW}
-        if (receiver := said.get("receiver")) and "zero_windows" not in kept:
-            kept["zero_windows"] = receiver.get("zero_window_acks")
-        kept |= {k: 0.0 for k in ("goodput_mbps", "seconds", "start_s", "stop_s") if kept.get(k, 0.0) is None}
-        rtt = {k: v for k, v in (kept.get("rtt_ms") or {}).items() if k in Rtt.__slots__}
-        cwnd = {k: v for k, v in (kept.get("cwnd") or {}).items() if k in Cwnd.__slots__}
-        limited = {k: v for k, v in (kept.get("limited_by") or {}).items() if v is not None}
-        return cls(**{**kept, "rtt_ms": Rtt(**rtt), "cwnd": Cwnd(**cwnd), "limited_by": limited})
+        fields = {k: v for k, v in values.items() if k in _FLOW}
+        if (receiver := values.get("receiver")) and "zero_windows" not in fields:
+            fields["zero_windows"] = receiver.get("zero_window_acks")
+        fields |= {k: 0.0 for k in ("goodput_mbps", "seconds", "start_s", "stop_s") if fields.get(k, 0.0) is None}
+        rtt = {k: v for k, v in (fields.get("rtt_ms") or {}).items() if k in Rtt.__slots__}
+        cwnd = {k: v for k, v in (fields.get("cwnd") or {}).items() if k in Cwnd.__slots__}
+        limited = {k: v for k, v in (fields.get("limited_by") or {}).items() if v is not None}
+        return cls(**{**fields, "rtt_ms": Rtt(**rtt), "cwnd": Cwnd(**cwnd), "limited_by": limited})
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""

@@ -37,13 +37,13 @@ _NUMBER = re.compile(r"^\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([^\d\s
 
 def split(text: str, field: str, example: str) -> tuple[float, str]:
     """The number and the unit (lower case, may be empty) of `text`."""
-    found = _NUMBER.match(text)
-    if not found:
+    match = _NUMBER.match(text)
+    if not match:
         refuse(field, f"{text!r} is not a quantity", f"write for example {example}", UnitError)
-    value = float(found.group(1))
+    value = float(match.group(1))
     if not math.isfinite(value):
         refuse(field, f"{text!r} is not finite", f"write for example {example}", UnitError)
-    return value, (found.group(2) or "").lower()
+    return value, (match.group(2) or "").lower()
 
 
 def _quantity(value: Any, field: str, units: Mapping[str, float], example: str) -> float:

@@ -53,8 +53,8 @@ class Param:
     @property
     def unit(self) -> str:
         """The unit of its value, from `about`; empty where it has none."""
-        found = _UNIT.search(self.about)
-        return found.group(1).lower() if found else ""
+        match = _UNIT.search(self.about)
+        return match.group(1).lower() if match else ""
 
     @property
     def boolean(self) -> bool:
@@ -73,9 +73,9 @@ def label(value: Any, field: str = "cca") -> str:
         return _spell(*_of_mapping(value, field), field)
     if not isinstance(value, str):
         refuse(field, f"{value!r} is no congestion control", EXAMPLE)
-    name, said = _cut(value)
+    name, parts = _cut(value)
     params: dict[str, Any] = {}
-    for part in said:
+    for part in parts:
         key, eq, text = (x.strip() for x in part.partition("="))
         if not eq or not text:
             refuse(field, f"{part!r} in {value!r} is not PARAMETER=VALUE", EXAMPLE)
@@ -114,9 +114,9 @@ def _cut_class(label: str) -> list[str] | None:
     return [f"{match['place'].strip()}:{match['cls']}", *(p.strip() for p in match["rest"].split(":")[1:])]
 
 
-def _cut(said: str) -> tuple[str, list[str]]:
+def _cut(label: str) -> tuple[str, list[str]]:
     """Name and parameters, as said."""
-    name, *params = _cut_class(said.strip()) or (part.strip() for part in said.strip().split(":"))
+    name, *params = _cut_class(label.strip()) or (part.strip() for part in label.strip().split(":"))
     return name, params
 
 
@@ -146,28 +146,28 @@ def _value(key: str, value: Any, field: str) -> str:
     return text
 
 
-def split(said: str) -> tuple[str, dict[str, str]]:
+def split(label: str) -> tuple[str, dict[str, str]]:
     """Name and parameters of a label."""
-    name, params = _cut(said)
+    name, params = _cut(label)
     return name, dict(p.split("=", 1) for p in params)
 
 
-def name_of(said: str) -> str:
+def name_of(label: str) -> str:
     """The name alone."""
-    return _cut(said)[0]
+    return _cut(label)[0]
 
 
-def resolve(said: str, params: Sequence[Param], field: str = "cca") -> dict[str, int]:
+def resolve(label: str, params: Sequence[Param], field: str = "cca") -> dict[str, int]:
     """The parameters of a label as the engine's integers; refuses those that there are not, and values out of range."""
-    name, values = split(said)
-    known = {p.name: p for p in params}
-    out = {}
+    name, values = split(label)
+    by_name = {p.name: p for p in params}
+    resolved = {}
     for key, text in values.items():
-        if key not in known:
-            there = f"choose {', '.join(known)}" if known else f"write {name} alone"
-            refuse(f"{field}.{key}", f"{name} has no such parameter", there)
-        out[key] = _integer(known[key], text, f"{field}.{key}")
-    return out
+        if key not in by_name:
+            fix = f"choose {', '.join(by_name)}" if by_name else f"write {name} alone"
+            refuse(f"{field}.{key}", f"{name} has no such parameter", fix)
+        resolved[key] = _integer(by_name[key], text, f"{field}.{key}")
+    return resolved
 
 
 def _integer(param: Param, text: str, field: str) -> int:

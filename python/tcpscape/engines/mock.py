@@ -86,8 +86,8 @@ class Mock(Engine):
         return [self._trial(scenario, seed, capture) for seed in seeds]
 
     def _trial(self, scenario: Scenario, seed: int, capture: Capture) -> Trial:
-        said = plan.build(scenario, parse_words, CONTROLS)
-        path = _Path([s["qdisc"] for s in said["forward"]["stages"]], [s["qdisc"] for s in said["reverse"]["stages"]])
+        fields = plan.build(scenario, parse_words, CONTROLS)
+        path = _Path([s["qdisc"] for s in fields["forward"]["stages"]], [s["qdisc"] for s in fields["reverse"]["stages"]])
         rng = random.Random(f"{seed}|{scenario.address()}")
         flows = [f for flow in scenario.flows for f in [_flow(flow, scenario, path, rng) for _ in range(flow.count)]]
         samples = None

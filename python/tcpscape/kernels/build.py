@@ -118,11 +118,11 @@ class _Build:
     def _compile(self, is_new: bool) -> None:
         """Runs make, with the number of lines to expect where much is to do, and counts its lines for the next build."""
         state = self._read_state()
-        whole = "lines" not in state
-        compiled = sum(name.endswith(".o") for _, _, names in os.walk(self.objects) for name in names) if whole else 0
-        self.progress.stage("compiling", state.get("lines", LINES) if whole or is_new else None)
+        is_whole = "lines" not in state
+        compiled = sum(name.endswith(".o") for _, _, names in os.walk(self.objects) for name in names) if is_whole else 0
+        self.progress.stage("compiling", state.get("lines", LINES) if is_whole or is_new else None)
         lines = compiled + self._make(f"-j{self.jobs}", "linux", lines_before=compiled)
-        if whole:
+        if is_whole:
             self._write_state({**state, "lines": lines})
 
     def _make(self, *targets: str, lines_before: int = 0) -> int:

@@ -106,8 +106,8 @@ def find(name: str | None = None) -> BuiltKernel:
         return default()
     if kernel := _read(name) if NAME.fullmatch(name) else None:
         return kernel
-    known = ", ".join(kernel.name for kernel in built_kernels())
-    choice = f" (there are {known})" if known else ""
+    built = ", ".join(kernel.name for kernel in built_kernels())
+    choice = f" (there are {built})" if built else ""
     raise EngineError(f"engine: no kernel {name!r}{choice}; run `tcpscape kernel build --name {name}`")
 
 

@@ -30,10 +30,10 @@ class Patch(Spec):
 
     def plan(self) -> dict[str, Any]:
         """Plain numbers, without what is left out."""
-        said = {k: getattr(self, k) for k in type(self).model_fields if getattr(self, k) is not None}
-        if "loss" in said:
-            said["loss"] = round(said["loss"] * PROBABILITY_ONE)
-        return said
+        values = {k: getattr(self, k) for k in type(self).model_fields if getattr(self, k) is not None}
+        if "loss" in values:
+            values["loss"] = round(values["loss"] * PROBABILITY_ONE)
+        return values
 
 
 class Change(Spec):

@@ -87,24 +87,24 @@ def read(path: Path, field: str) -> Any:
 def _beside(data: Any, folder: Path) -> Any:
     """With `cca: mine.py:MyControl` and `trace: mine.up` found beside the scenario's file, where they are not in the current directory."""
     for hop in _hops(data):
-        if isinstance(said := hop.get("trace"), str) and not Path(said).exists() and (folder / said).exists():
-            hop["trace"] = str(folder / said)
+        if isinstance(text := hop.get("trace"), str) and not Path(text).exists() and (folder / text).exists():
+            hop["trace"] = str(folder / text)
     flows = data.get("flows") if isinstance(data, dict) else None
     for flow in flows if isinstance(flows, list) else []:
-        of = flow.get("cca") if isinstance(flow, dict) else None
-        home, key = (of, "name") if isinstance(of, dict) else (flow, "cca")
-        said = home.get(key) if isinstance(home, dict) else None
-        place = said.partition(":")[0] if isinstance(said, str) else ""
-        if place.endswith(".py") and not Path(place).exists() and (folder / place).exists():
-            home[key] = f"{folder}/{said}"
+        cca = flow.get("cca") if isinstance(flow, dict) else None
+        mapping, key = (cca, "name") if isinstance(cca, dict) else (flow, "cca")
+        text = mapping.get(key) if isinstance(mapping, dict) else None
+        file = text.partition(":")[0] if isinstance(text, str) else ""
+        if file.endswith(".py") and not Path(file).exists() and (folder / file).exists():
+            mapping[key] = f"{folder}/{text}"
     return data
 
 
 def _hops(data: Any) -> Iterator[dict[str, Any]]:
     """The hops of a scenario's plain values that are mappings."""
-    for room in ("forward", "bottleneck", "reverse"):
-        said = data.get(room) if isinstance(data, dict) else None
-        yield from (hop for hop in (said if isinstance(said, list) else [said]) if isinstance(hop, dict))
+    for place in ("forward", "bottleneck", "reverse"):
+        hops = data.get(place) if isinstance(data, dict) else None
+        yield from (hop for hop in (hops if isinstance(hops, list) else [hops]) if isinstance(hop, dict))
 
 
 def _scenario(data: Any, name: str, source: str | None = None) -> Scenario:

@@ -73,8 +73,8 @@ def _read(value: Any) -> Any:
 
 def _listener(value: Any) -> Any:
     """A congestion control's name; parameters mean nothing to a socket that sends nothing."""
-    if value is not None and spelling.name_of(said := spelling.label(value, "listener")) != said:
-        refuse("listener", f"{value!r} has parameters, and a listening socket uses none", f"write {spelling.name_of(said)}")
+    if value is not None and spelling.name_of(label := spelling.label(value, "listener")) != label:
+        refuse("listener", f"{value!r} has parameters, and a listening socket uses none", f"write {spelling.name_of(label)}")
     return value
 
 

@@ -76,41 +76,41 @@ class Netem(Spec):
         """tc's words for it, one text for each queue in a row."""
         if not self.split:
             return [self._netem(self._delays("netem"))]
-        made = []
+        queues = []
         if self.order == "reorder":  # max(floor, delay + x) = floor + max(0, delay − floor + x)
-            made.append(self._netem(self._delays("netem")))
+            queues.append(self._netem(self._delays("netem")))
         else:
             if self.loss or self.duplicate or self.corrupt or self.rate:
-                made.append(self._netem(["netem"]))
-            made.append(" ".join([*self._delays("jitter"), "limit", str(self.limit)]))
+                queues.append(self._netem(["netem"]))
+            queues.append(" ".join([*self._delays("jitter"), "limit", str(self.limit)]))
         if self.floor:
-            made.append(f"netem delay {_tc_time(self.floor)} limit {self.limit}")
-        return made
+            queues.append(f"netem delay {_tc_time(self.floor)} limit {self.limit}")
+        return queues
 
     def _delays(self, queue: str) -> list[str]:
-        said = [queue]
+        words = [queue]
         if self.delay or self.jitter:
-            said += ["delay", _tc_time(self.delay - self.floor)]
+            words += ["delay", _tc_time(self.delay - self.floor)]
         if not self.jitter:
-            return said
-        said.append(_tc_time(self.jitter))
+            return words
+        words.append(_tc_time(self.jitter))
         if self.correlation and queue == "netem":
-            said.append(units.format_percent(self.correlation))
+            words.append(units.format_percent(self.correlation))
         if self.distribution != "uniform":
-            said += ["distribution", self.distribution]
+            words += ["distribution", self.distribution]
         if queue == "jitter":
-            said += ["order", self.order] + (["tau", _tc_time(self.tau)] if self.tau else [])
-        return said
+            words += ["order", self.order] + (["tau", _tc_time(self.tau)] if self.tau else [])
+        return words
 
-    def _netem(self, said: list[str]) -> str:
-        for word in ("loss", "duplicate", "corrupt", "reorder"):
-            if share := getattr(self, word):
-                said += [word, units.format_percent(share)]
+    def _netem(self, words: list[str]) -> str:
+        for name in ("loss", "duplicate", "corrupt", "reorder"):
+            if share := getattr(self, name):
+                words += [name, units.format_percent(share)]
         if self.gap:
-            said += ["gap", str(self.gap)]
+            words += ["gap", str(self.gap)]
         if self.rate:
-            said += ["rate", units.format_rate(self.rate)]
-        return " ".join([*said, "limit", str(self.limit)])
+            words += ["rate", units.format_rate(self.rate)]
+        return " ".join([*words, "limit", str(self.limit)])
 
 
 def _trace(value: Any) -> Any:

@@ -83,8 +83,8 @@ class Scenario(Spec):
 
     def with_cca(self, cca: str | Mapping[str, Any]) -> Scenario:
         """The same experiment with every flow under `cca` (`cubic`, `cubic:hystart=off`)."""
-        said = spelling.label(cca)
-        return self.model_copy(update={"flows": tuple(f.model_copy(update={"cca": said}) for f in self.flows)})
+        label = spelling.label(cca)
+        return self.model_copy(update={"flows": tuple(f.model_copy(update={"cca": label}) for f in self.flows)})
 
     @property
     def ccas(self) -> tuple[str, ...]:
@@ -97,17 +97,17 @@ class Scenario(Spec):
 
     def address(self) -> str:
         """Content address: a hash of everything that changes a result (not the name)."""
-        found = _addresses.get(self)
-        if found is None:
-            said = self.model_dump(mode="json", exclude={"name", "about"}, context={"address": True})
-            found = _addresses[self] = hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:24]
-        return found
+        address = _addresses.get(self)
+        if address is None:
+            fields = self.model_dump(mode="json", exclude={"name", "about"}, context={"address": True})
+            address = _addresses[self] = hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()[:24]
+        return address
 
     @classmethod
     def of(cls, data: Any, source: str = "scenario") -> Scenario:
         """A scenario from plain values, with errors in one line."""
-        made: Scenario = validate(cls, data, source)
-        return made
+        scenario: Scenario = validate(cls, data, source)
+        return scenario
 
 
 _addresses: WeakKeyDictionary[Scenario, str] = WeakKeyDictionary()

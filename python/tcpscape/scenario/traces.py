@@ -57,11 +57,11 @@ class Opportunities:
     def rates(self) -> list[tuple[int, int]]:
         """When the rate changes, ns, and to which, bit/s: a full packet is paid for when its opportunity comes."""
         points: list[tuple[int, int]] = []
-        asked = given = 0.0  # bytes: what one piece rounds up the next one has less
+        demand = supply = 0.0  # bytes: what one piece rounds up the next one has less
         for begin, until, packets in self._pieces():
-            asked += packets * FRAME
-            rate = max(LEAST_RATE, math.ceil(round((asked - given) * 1000 / (until - begin), 3)) * 8)
-            given += rate / 8 * (until - begin) / 1000
+            demand += packets * FRAME
+            rate = max(LEAST_RATE, math.ceil(round((demand - supply) * 1000 / (until - begin), 3)) * 8)
+            supply += rate / 8 * (until - begin) / 1000
             if not points or points[-1][1] != rate:
                 points.append((begin * MS, rate))
         return points
@@ -119,15 +119,15 @@ def _times(lines: Sequence[str], file: str, field: str) -> Iterator[int]:
     if len(lines) > MOST_LINES:
         refuse(field, f"{file} has {len(lines)} lines", f"cut it to {MOST_LINES}")
     for number, line in enumerate(lines, 1):
-        said = line.strip()
-        if not said.isdigit() or len(said) > len(str(units.MAX_TIME_NS // MS)):
-            refuse(field, f"{file} line {number}: {said[:30]!r} is not a time in ms", _EXAMPLE)
-        if (now := int(said)) < before:
-            refuse(field, f"{file} line {number}: {now} is before the {before} of the line above", _EXAMPLE)
-        if now * MS > units.MAX_TIME_NS:
-            refuse(field, f"{file} line {number}: {now} ms is more than a day", "cut the trace")
-        yield now
-        before = now
+        text = line.strip()
+        if not text.isdigit() or len(text) > len(str(units.MAX_TIME_NS // MS)):
+            refuse(field, f"{file} line {number}: {text[:30]!r} is not a time in ms", _EXAMPLE)
+        if (time := int(text)) < before:
+            refuse(field, f"{file} line {number}: {time} is before the {before} of the line above", _EXAMPLE)
+        if time * MS > units.MAX_TIME_NS:
+            refuse(field, f"{file} line {number}: {time} ms is more than a day", "cut the trace")
+        yield time
+        before = time
 
 
 def from_rates(points: Iterable[tuple[float, float]], end: float) -> list[int]:
@@ -135,12 +135,12 @@ def from_rates(points: Iterable[tuple[float, float]], end: float) -> list[int]:
 
     A packet's opportunity is the first millisecond at which the rate has carried it. What is left of one at the end is lost.
     """
-    said = sorted(points)
-    if not said or said[0][0] != 0 or end <= said[-1][0] or any(rate < 0 for _, rate in said):
+    steps = sorted(points)
+    if not steps or steps[0][0] != 0 or end <= steps[-1][0] or any(rate < 0 for _, rate in steps):
         refuse("trace", "the rates do not begin at 0 s, go on past `end`, or are negative", "write for example [(0, 10e6), (1, 5e6)] and end 2")
     ms: list[int] = []
     carried = 0.0  # bits not yet in an opportunity
-    for (begin, rate), until in zip(said, [*(t for t, _ in said[1:]), end], strict=True):
+    for (begin, rate), until in zip(steps, [*(t for t, _ in steps[1:]), end], strict=True):
         packets = (carried + rate * (until - begin)) / (FRAME * 8)
         ms += [math.ceil(round((begin + (k * FRAME * 8 - carried) / rate) * 1e3, 6)) for k in range(1, math.floor(packets + 1e-9) + 1)]
         carried = max(0.0, (packets - math.floor(packets + 1e-9)) * FRAME * 8)
