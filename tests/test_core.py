@@ -34,8 +34,15 @@ def test_the_stub_says_what_the_binary_has(core):
 
 def test_the_stub_says_what_a_plan_has(core):
     stub = next(n for n in ast.parse(STUB.read_text()).body if isinstance(n, ast.ClassDef) and n.name == "Plan")
-    said = {n.name: [a.arg for a in n.args.args] for n in stub.body if isinstance(n, ast.FunctionDef) and n.name != "__init__"}
+    said = {n.name: [a.arg for a in n.args.args] for n in stub.body if isinstance(n, ast.FunctionDef) and n.name != "__new__"}
     assert said == {n: list(inspect.signature(f).parameters) for n, f in vars(core.Plan).items() if not n.startswith("_")}
+
+
+@pytest.mark.parametrize("name", ["Sample", "Window"])
+def test_the_stub_says_what_hooks_read_and_write(core, name):
+    stub = next(n for n in ast.parse(STUB.read_text()).body if isinstance(n, ast.ClassDef) and n.name == name)
+    members = {n.name if isinstance(n, ast.FunctionDef) else n.target.id for n in stub.body if isinstance(n, (ast.FunctionDef, ast.AnnAssign))}
+    assert members == {n for n in vars(getattr(core, name)) if not n.startswith("_")}
 
 
 def test_a_plan_is_parsed_once_for_all_its_seeds(core, monkeypatch):

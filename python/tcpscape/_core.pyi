@@ -1,34 +1,152 @@
 """The extension module, built from crates/py. No logic here: conversions and the GIL released around heavy calls."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, final
 
-Controls = Mapping[str, Callable[[int], Any]]
-"""Congestion controls in Python: name → what makes one, from the flow's seed."""
+from tcpscape.controls.hooks import CaState
 
+__all__ = [
+    "HookError", "Plan", "Sample", "Window", "bench_floor", "cca_registry", "kernel_profile", "kernel_profiles", "model_version", "parse_tc",
+    "qdisc_registry", "to_tc", "version",
+]
+
+@final
 class Plan:
-    """What to simulate, without the seed: parsed and checked once, shared by threads.
+    """What to simulate, without the seed: parsed and checked once, shared by threads."""
 
-    With `controls` a trial holds the GIL; HookError for what a hook raised.
-    """
+    def __new__(cls, json: str, controls: Mapping[str, Callable[[int], Any]] | None = None) -> Plan:
+        """A plan from its JSON, with a function for each congestion control in Python that makes it from the flow's seed.
 
-    def __init__(self, json: str, controls: Controls | None = None) -> None:
-        """ValueError for a plan that makes no sense."""
+        With `controls` a trial holds the GIL. ValueError, of one line, for a plan that is not valid.
+        """
 
     def run(self, seed: int) -> dict[str, Any]:
-        """Runs one trial; columns are `(dtype, buffer)`."""
+        """Runs one trial; columns of samples are `(dtype, buffer)`. HookError for an exception of a hook."""
 
     def write_pcapng(self, path: str, seed: int) -> None:
         """Runs one trial and writes its packets as pcapng; the plan must record them."""
 
 class HookError(RuntimeError):
-    """A hook raised something, its `__cause__`; arguments are the control's name and the hook's."""
+    """A hook raised an exception, its `__cause__`; the arguments are the name of the control and of the hook."""
 
+@final
 class Sample:
-    """What a hook reads: :class:`tcpscape.controls.hooks.Sample`."""
+    """What a hook reads; :class:`tcpscape.controls.hooks.Sample` documents each field."""
 
+    @property
+    def acked(self) -> int: ...
+    @property
+    def lost(self) -> int: ...
+    @property
+    def ce(self) -> int: ...
+    @property
+    def rtt_us(self) -> int | None: ...
+    @property
+    def may_raise(self) -> bool: ...
+    @property
+    def ack(self) -> int: ...
+    @property
+    def prior_in_flight(self) -> int: ...
+    @property
+    def flight_bytes(self) -> int: ...
+    @property
+    def tx_in_flight(self) -> int: ...
+    @property
+    def lost_since(self) -> int: ...
+    @property
+    def lost_range(self) -> tuple[int, int]: ...
+    @property
+    def is_retrans(self) -> bool: ...
+    @property
+    def is_ack_delayed(self) -> bool: ...
+    @property
+    def slow_path(self) -> bool: ...
+    @property
+    def win_update(self) -> bool: ...
+    @property
+    def ece(self) -> bool: ...
+    @property
+    def delivery_rate(self) -> float | None: ...
+    @property
+    def rate_delivered(self) -> int | None: ...
+    @property
+    def rate_interval_us(self) -> int | None: ...
+    @property
+    def prior_delivered(self) -> int: ...
+    @property
+    def prior_us(self) -> int: ...
+    @property
+    def app_limited(self) -> bool: ...
+    @property
+    def now_ns(self) -> int: ...
+    @property
+    def now_us(self) -> int: ...
+    @property
+    def jiffies(self) -> int: ...
+    @property
+    def hz(self) -> int: ...
+    @property
+    def mss(self) -> int: ...
+    @property
+    def snd_una(self) -> int: ...
+    @property
+    def snd_nxt(self) -> int: ...
+    @property
+    def srtt_us(self) -> float | None: ...
+    @property
+    def min_rtt_us(self) -> int | None: ...
+    @property
+    def in_flight(self) -> int: ...
+    @property
+    def packets_out(self) -> int: ...
+    @property
+    def sacked_out(self) -> int: ...
+    @property
+    def delivered(self) -> int: ...
+    @property
+    def delivered_ce(self) -> int: ...
+    @property
+    def delivered_us(self) -> int: ...
+    @property
+    def lost_total(self) -> int: ...
+    @property
+    def app_limited_until(self) -> int: ...
+    @property
+    def ca_state(self) -> CaState: ...
+    @property
+    def is_cwnd_limited(self) -> bool: ...
+    @property
+    def max_packets_out(self) -> int: ...
+    @property
+    def lsndtime(self) -> int: ...
+    @property
+    def has_unsent(self) -> bool: ...
+    @property
+    def wstamp_ns(self) -> int: ...
+    @property
+    def rcv_tsval(self) -> int: ...
+    @property
+    def rcv_tsecr(self) -> int: ...
+    @property
+    def ecn_ok(self) -> bool: ...
+
+@final
 class Window:
-    """What a hook writes: :class:`tcpscape.controls.hooks.Window`."""
+    """What a hook writes; :class:`tcpscape.controls.hooks.Window` documents each field."""
+
+    cwnd: int
+    ssthresh: int
+    cwnd_cnt: int
+    prior_cwnd: int
+    pacing_rate: float
+    paced: bool
+    enter_cwr: bool
+    @property
+    def clamp(self) -> int: ...
+    @property
+    def in_slow_start(self) -> bool: ...
+    def slow_start(self, acked: int) -> int: ...
+    def additive_increase(self, w: int, acked: int) -> None: ...
 
 def version() -> str:
     """Version of the crates."""
@@ -46,7 +164,7 @@ def cca_registry() -> list[tuple[str, str, str, list[tuple[str, str, int, int, i
     """Congestion controls: name, about, source, parameters (name, about, default, smallest, largest)."""
 
 def qdisc_registry() -> list[tuple[str, str]]:
-    """Queues: name, about."""
+    """Queues: name, example in tc's words."""
 
 def kernel_profile(name: str) -> str:
     """A kernel profile as JSON; ValueError for an unknown name."""

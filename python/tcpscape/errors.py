@@ -1,6 +1,6 @@
-"""One exception tree: what a user can cause, and nothing else.
+"""The exceptions for errors that a user can cause, as one tree.
 
-Every message is one line, `field: problem; fix`. The command line prints it and exits with status 2; a bug is not in this tree
+Every message is one line, `field: problem; fix`. The command line prints it and exits with status 2. The exception of a bug is not in this tree
 and keeps its traceback.
 """
 
@@ -17,7 +17,7 @@ INTERRUPTED = "interrupted; what was kept with --out stays"
 
 
 class TcpscapeError(Exception):
-    """Something the user can mend: one line, `field: problem; fix`."""
+    """An error that the user can correct; the message is one line, `field: problem; fix`."""
 
 
 class UnitError(TcpscapeError):
@@ -25,11 +25,11 @@ class UnitError(TcpscapeError):
 
 
 class ScenarioError(TcpscapeError):
-    """A scenario, flow, path or option that makes no sense."""
+    """A scenario, flow, path or option that is not valid."""
 
 
 class WordsError(ScenarioError):
-    """Words that tc would refuse; the message names the wrong one."""
+    """Words that tc would refuse; the message names the wrong word."""
 
 
 class EngineError(TcpscapeError):
@@ -45,5 +45,5 @@ class StudyError(TcpscapeError):
 
 
 def refuse(field: str, problem: str, fix: str, kind: type[TcpscapeError] = ScenarioError) -> NoReturn:
-    """Raises `kind` with the house's one line: `field: problem; fix`."""
+    """Raises `kind` with the message `field: problem; fix`."""
     raise kind(f"{field}: {problem}; {fix}")

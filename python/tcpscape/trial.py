@@ -1,4 +1,4 @@
-"""A trial: what one scenario did under one seed on one engine. One schema for every engine; what a source cannot see is None."""
+"""A trial: the results of one scenario with one seed on one engine. Every engine fills the same fields; a value that it cannot measure is None."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 class Rtt:
     """Round-trip times that the sender measured, ms. None where there was no sample.
 
-    Of single measurements on the model; of the smoothed RTT, sampled at an interval, on a real kernel.
+    The model's are of single measurements, a real kernel's of the smoothed RTT, sampled at an interval.
     """
 
     min: float | None = None
@@ -35,12 +35,12 @@ class Cwnd:
 
 @dataclass(frozen=True, slots=True)
 class FlowResult:
-    """What one connection did."""
+    """The results of one connection."""
 
     cca: str
     """Congestion control with the parameters that differ from their defaults, `cubic:hystart=0`."""
     goodput_mbps: float
-    """Bytes the receiver's application got · 8 / the flow's own sending time, Mbit/s (10^6)."""
+    """Bytes that the receiving application read · 8 / the flow's own sending time, Mbit/s (10^6)."""
     seconds: float
     """The flow's own sending time, s."""
     retransmits: int
@@ -48,7 +48,7 @@ class FlowResult:
     rtt_ms: Rtt
     cwnd: Cwnd
     limited_by: Mapping[str, float]
-    """Share of the sending time held back by each cause: app, rwnd, cwnd, …"""
+    """Share of the sending time during which each cause limited the flow: app, rwnd, cwnd, …"""
     start_s: float = 0.0
     stop_s: float = 0.0
     established: bool = True
@@ -77,7 +77,7 @@ class FlowResult:
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> FlowResult:
-        """From plain values; keys this version does not know are left out."""
+        """From plain values; unknown keys are ignored."""
         fields = {k: v for k, v in values.items() if k in _FLOW}
         if (receiver := values.get("receiver")) and "zero_windows" not in fields:
             fields["zero_windows"] = receiver.get("zero_window_acks")
@@ -96,7 +96,7 @@ class FlowResult:
 
     @property
     def limit(self) -> str:
-        """What held the flow back for most of its time."""
+        """The cause that limited the flow for most of its time; `?` where none is known."""
         return max(self.limited_by, key=lambda k: self.limited_by[k]) if self.limited_by else "?"
 
 
@@ -105,7 +105,7 @@ _FLOW = dict.fromkeys(f.name for f in fields(FlowResult))
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """Scenario × seed × engine → flows, queues, samples and caveats."""
+    """The results of a scenario with one seed on one engine."""
 
     scenario: str
     """Name of the scenario."""
@@ -117,34 +117,34 @@ class Trial:
     engine: str
     version: str
     duration: float
-    """s of simulated or real time watched."""
+    """Simulated or real time, s."""
     flows: tuple[FlowResult, ...]
     caveats: tuple[str, ...] = ()
     hash: str | None = None
-    """Hash of the whole trace: same scenario and seed, same hash."""
+    """Hash of the whole trace: the same scenario and seed give the same hash."""
     events: int | None = None
     queues: Sequence[Mapping[str, Any]] = ()
     """Reports of the path's queues."""
     kernel: str | None = None
-    """Name and release of the real kernel that ran, None where none did."""
+    """Name and release of the real kernel that ran; None where none did."""
     counters: Mapping[str, int] = field(default_factory=dict)
     """A real kernel's counters that are not 0 (`sender.TcpExt.TCPTimeouts`)."""
     check: Mapping[str, Any] = field(default_factory=dict)
-    """What a testbed found out about itself; whatever it minds is a caveat too."""
+    """What a testbed reports about its own validity; each problem in it is a caveat too."""
     hook_cost: Mapping[str, float] = field(default_factory=dict, compare=False)
-    """Where a congestion control is Python code: calls of its `on_ack` (`acks`), s in its hooks (`hooks_s`), s in all (`run_s`). Measured,
-    so never twice the same."""
+    """Where a congestion control is Python code: calls of its `on_ack` (`acks`), s in its hooks (`hooks_s`), s in all (`run_s`). These are
+    measured times, which differ from run to run."""
     samples: pl.DataFrame | None = field(default=None, compare=False)
     queue_samples: pl.DataFrame | None = field(default=None, compare=False)
     packets: pl.DataFrame | None = field(default=None, compare=False)
 
     @property
     def goodput_mbps(self) -> float:
-        """All flows' goodput together, Mbit/s."""
+        """Sum of the flows' goodputs, Mbit/s."""
         return sum(f.goodput_mbps for f in self.flows)
 
     def to_dict(self) -> dict[str, Any]:
-        """The line of `--json`."""
+        """Plain values, as `--json` prints them."""
         return {
             "scenario": self.scenario, "cca": self.cca, "seed": self.seed, "engine": self.engine, "version": self.version,
             "duration": self.duration, "goodput_mbps": self.goodput_mbps, "flows": [f.to_dict() for f in self.flows],

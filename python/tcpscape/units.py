@@ -1,7 +1,7 @@
 """Quantities as people write them: `50ms`, `10mbit`, `0.1%`, `256KiB`, `1MB/s`, `2bdp`.
 
 Times are integer nanoseconds, sizes integer bytes, rates of links integer bit/s, rates of applications integer bytes/s,
-probabilities fractions of one. A number without a unit is refused where it could mean two things, and the error says what to write.
+probabilities fractions of one. A number without a unit is refused where it could mean two things; the message has an example of what to write.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def split(text: str, field: str, example: str) -> tuple[float, str]:
 
 
 def _quantity(value: Any, field: str, units: Mapping[str, float], example: str) -> float:
-    """`value` in base units; zero needs no unit, anything else does."""
+    """`value` in base units. Zero needs no unit, every other number does."""
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
         refuse(field, f"{value!r} is not a quantity", f"write for example {example}", UnitError)
     if isinstance(value, (int, float)):
@@ -92,7 +92,7 @@ def parse_size(value: Any, field: str = "size", *, example: str = "256KiB") -> i
 
 
 def parse_rate(value: Any, field: str = "rate", *, example: str = "10mbit") -> int:
-    """A link rate in bit/s. `10mbit`, `1gbit`, `1.25MB/s`; zero is refused: nothing would ever arrive."""
+    """A link rate in bit/s. `10mbit`, `1gbit`, `1.25MB/s`; zero is refused, since nothing would ever arrive."""
     rate = round(_quantity(value, field, RATE_UNITS, example))
     if rate <= 0:
         refuse(field, "a link at rate 0 carries nothing", f"write for example {example}, or leave it out for no limit", UnitError)
@@ -102,7 +102,7 @@ def parse_rate(value: Any, field: str = "rate", *, example: str = "10mbit") -> i
 
 
 def parse_byte_rate(value: Any, field: str = "rate", *, example: str = "1MB/s") -> int:
-    """An application's rate in bytes/s. `1MB/s` is 10^6, `1MiB/s` 2^20, `10mbit` 1 250 000; 0 is as fast as it can."""
+    """An application's rate in bytes/s. `1MB/s` is 10^6, `1MiB/s` 2^20, `10mbit` 1 250 000; 0 is as fast as possible."""
     bits = _quantity(value, field, RATE_UNITS, example)
     if bits > 10**13:
         refuse(field, f"{value!r} is more than 10 Tbit/s", f"write for example {example}", UnitError)
@@ -177,4 +177,4 @@ def format_percent(fraction: float) -> str:
 
 
 Parser = Callable[..., Any]
-"""A function `(value, field)` that reads one quantity."""
+"""A function `(value, field)` that reads a quantity."""

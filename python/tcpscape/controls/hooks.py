@@ -1,6 +1,6 @@
 """Your own congestion control, in Python.
 
-A class with `on_ack(sample, window)` is enough; whatever else it does not have is done as Reno does it:
+A class with `on_ack(sample, window)` is enough; every other hook that it does not have behaves as in Reno:
 
 >>> class Aimd:
 ...     def on_ack(self, sample, window):
@@ -48,7 +48,7 @@ class CaEvent(Enum):
 
 
 class Sample(Protocol):
-    """What a hook reads: the connection as it is, and in `on_ack` and `pkts_acked` what this ACK brought. A new one for each call."""
+    """What a hook reads: the state of the connection and, in `on_ack` and `pkts_acked`, what this ACK reports. Each call has a new object."""
 
     # ---- this ACK; 0, False or None in other hooks ----
 
@@ -250,7 +250,7 @@ class Sample(Protocol):
 
 
 class Window(Protocol):
-    """What a hook writes. Packets are whole numbers; what is not is refused with the line that wrote it."""
+    """What a hook writes. Packets are whole numbers; any other value is an error that names the line of the hook."""
 
     cwnd: int
     """Congestion window, packets, from 1; more than `clamp` becomes `clamp`."""
@@ -283,10 +283,10 @@ class Window(Protocol):
 
 
 class Control:
-    """A base class with every hook as it is when a class does not have it. Deriving from it is a convenience, not a must.
+    """A base class with the default of every hook. Deriving from it is optional.
 
-    The constructor takes nothing, or `seed` (an int, the flow's own), and the parameters that one gives
-    (`mine.py:MyControl:gain=2` is `MyControl(gain=2)`): numbers, by name.
+    The constructor may take `seed` (an int, the flow's own) and the parameters of the label, which are numbers
+    (`mine.py:MyControl:gain=2` is `MyControl(gain=2)`).
     """
 
     owns_window: bool = False
@@ -294,9 +294,9 @@ class Control:
     paced: bool = False
     """Whether transmissions are paced."""
     needs_ecn: bool = False
-    """Whether it wants ECN on every packet, and a receiver that echoes every mark (Linux: `TCP_CONG_NEEDS_ECN`)."""
+    """Whether it needs ECN on every packet, and a receiver that echoes every mark (Linux: `TCP_CONG_NEEDS_ECN`)."""
     reacts_to_loss: bool = True
-    """Whether it sends less after losses. Says it; changes nothing."""
+    """Whether it sends less after losses. This is information only."""
     min_tso_segs: int = 2
     """Smallest burst, packets."""
     sndbuf_expand: int = 2
@@ -309,7 +309,7 @@ class Control:
         """Packets left the retransmission queue: `acked`, `rtt_us`, `tx_in_flight`."""
 
     def in_ack(self, sample: Sample, window: Window) -> None:
-        """An acceptable ACK came, whatever it brought: `slow_path`, `win_update`, `ece`. What is lost is not judged yet."""
+        """An acceptable ACK came: `slow_path`, `win_update`, `ece`. Losses have not been detected yet."""
 
     def on_lost(self, sample: Sample, window: Window) -> None:
         """A packet was marked lost: `lost_range`, `tx_in_flight`, `lost_since`; before the state changes because of it."""
@@ -319,14 +319,14 @@ class Control:
         return max(window.cwnd // 2, 2)
 
     def on_ack(self, sample: Sample, window: Window) -> None:
-        """An ACK was processed: grow, or with `owns_window` do everything. The one hook that a class must have."""
+        """An ACK was processed: grow the window, or with `owns_window` set everything. The only hook that a class must have."""
         raise NotImplementedError("a congestion control needs on_ack(sample, window)")
 
     def on_state(self, sample: Sample, window: Window, new: CaState) -> None:
         """The state is about to change to `new`."""
 
     def on_event(self, sample: Sample, window: Window, event: CaEvent) -> None:
-        """Something happened."""
+        """`event` happened."""
 
     def undo(self, sample: Sample, window: Window) -> int:
         """The window to return to after a reduction that turned out to be spurious, packets from 1. Reads the window only."""

@@ -1,12 +1,12 @@
-"""A congestion control as people write it: its name, and the parameters that differ from their defaults.
+"""Labels of congestion controls: a name, and the parameters that differ from their defaults, as people write them.
 
 `cubic` · `cubic:hystart=off` · `cubic:hystart=off:beta=819` · `{name: cubic, hystart: false, beta: 819}`. Commas separate congestion
 controls and `*` and `@` belong to `--mix`, so colons separate parameters: `--cca cubic:hystart=off,cubic,bbr`, `--mix "cubic:hystart=off*2,bbr@5s"`.
 
 A class in Python stands where a name does (:mod:`tcpscape.controls.classes`): `mine.py:MyControl`, `mine.py:MyControl:gain=2`.
 
-The first form is also the label of results: booleans as 0 and 1, parameters in the order of their names. What a name means and which
-parameters it has is the engine's knowledge; here is only the spelling.
+The label of results is the first form with booleans as 0 and 1 and parameters in the order of their names. This module only reads and writes labels:
+the engine knows which names there are and which parameters they have.
 """
 
 from __future__ import annotations
@@ -63,17 +63,17 @@ class Param:
 
     @property
     def range(self) -> str:
-        """Its values, as one writes them."""
+        """Its values, as a user writes them."""
         return "on, off" if self.boolean else f"{self.min} to {self.max}"
 
 
 def label(value: Any, field: str = "cca") -> str:
-    """The congestion control's one spelling: `cubic:hystart=0` from text or a mapping."""
+    """The label of a congestion control, `cubic:hystart=0`, from text or a mapping."""
     if isinstance(value, Mapping):
-        return _spell(*_of_mapping(value, field), field)
+        return _label(*_from_mapping(value, field), field)
     if not isinstance(value, str):
         refuse(field, f"{value!r} is no congestion control", EXAMPLE)
-    name, parts = _cut(value)
+    name, parts = _parts(value)
     params: dict[str, Any] = {}
     for part in parts:
         key, eq, text = (x.strip() for x in part.partition("="))
@@ -82,7 +82,7 @@ def label(value: Any, field: str = "cca") -> str:
         if key in params:
             refuse(field, f"{value!r} says {key} twice", "say it once")
         params[key] = text
-    return _spell(name, params, field)
+    return _label(name, params, field)
 
 
 def parse_names(text: str, field: str) -> list[str]:
@@ -106,28 +106,28 @@ def is_class(cca: str) -> bool:
     return _CLASS.fullmatch(cca) is not None
 
 
-def _cut_class(label: str) -> list[str] | None:
-    """`mine.py:MyControl` and its parameters as written; None where the label is no class's."""
+def _class_parts(label: str) -> list[str] | None:
+    """`mine.py:MyControl` and its parameters as written; None where the label does not name a class."""
     match = _CLASS.fullmatch(label)
     if not match:
         return None
     return [f"{match['place'].strip()}:{match['cls']}", *(p.strip() for p in match["rest"].split(":")[1:])]
 
 
-def _cut(label: str) -> tuple[str, list[str]]:
-    """Name and parameters, as said."""
-    name, *params = _cut_class(label.strip()) or (part.strip() for part in label.strip().split(":"))
+def _parts(label: str) -> tuple[str, list[str]]:
+    """Name and parameters, as written."""
+    name, *params = _class_parts(label.strip()) or (part.strip() for part in label.strip().split(":"))
     return name, params
 
 
-def _of_mapping(value: Mapping[Any, Any], field: str) -> tuple[Any, dict[str, Any]]:
+def _from_mapping(value: Mapping[Any, Any], field: str) -> tuple[Any, dict[str, Any]]:
     params = {str(k): v for k, v in value.items() if k != "name"}
     if "name" not in value:
         refuse(field, "the mapping has no name", "write for example {name: cubic, hystart: false}")
     return value["name"], params
 
 
-def _spell(name: Any, params: Mapping[str, Any], field: str) -> str:
+def _label(name: Any, params: Mapping[str, Any], field: str) -> str:
     if not isinstance(name, str) or not (_NAME.fullmatch(name) or is_class(name)):
         refuse(field, f"{name!r} is not a name", "see `tcpscape cca list`, or write mine.py:MyControl")
     for key in params:
@@ -148,17 +148,17 @@ def _value(key: str, value: Any, field: str) -> str:
 
 def split(label: str) -> tuple[str, dict[str, str]]:
     """Name and parameters of a label."""
-    name, params = _cut(label)
+    name, params = _parts(label)
     return name, dict(p.split("=", 1) for p in params)
 
 
 def name_of(label: str) -> str:
     """The name alone."""
-    return _cut(label)[0]
+    return _parts(label)[0]
 
 
 def resolve(label: str, params: Sequence[Param], field: str = "cca") -> dict[str, int]:
-    """The parameters of a label as the engine's integers; refuses those that there are not, and values out of range."""
+    """The parameters of a label as the engine's integers; refuses unknown parameters and values out of range."""
     name, values = split(label)
     by_name = {p.name: p for p in params}
     resolved = {}
@@ -180,6 +180,7 @@ def _integer(param: Param, text: str, field: str) -> int:
 
 
 def _converted(param: Param, text: str, field: str) -> int:
+    """A value with a unit, in the parameter's own."""
     unit = param.unit
     try:
         if unit in _TIMES:
@@ -191,8 +192,8 @@ def _converted(param: Param, text: str, field: str) -> int:
         if unit == "%" and text.endswith("%"):
             return _whole(float(text[:-1]), text, field)
     except UnitError:
-        _not_a_value(param, text, field)
-    _not_a_value(param, text, field)
+        _refuse_value(param, text, field)
+    _refuse_value(param, text, field)
 
 
 def _whole(value: float, text: str, field: str) -> int:
@@ -201,6 +202,6 @@ def _whole(value: float, text: str, field: str) -> int:
     return round(value)
 
 
-def _not_a_value(param: Param, text: str, field: str) -> NoReturn:
+def _refuse_value(param: Param, text: str, field: str) -> NoReturn:
     number = f"write a whole number of {param.unit}" if param.unit else "write a whole number"
     refuse(field, f"{text!r} is not a value of it", "write on or off" if param.boolean else number)

@@ -1,6 +1,6 @@
-"""A mock engine: closed forms and a little noise in microseconds, so that everything around an engine can be tested without one.
+"""A mock engine: closed forms plus noise, computed in microseconds, for tests of everything around an engine.
 
-What it knows: the application's rate, window / RTT, the bottleneck's rate, Mathis under loss (a gentler law for bbr), and a cliff at
+Its closed forms are the application's rate, window / RTT, the bottleneck's rate, Mathis under loss (a gentler law for bbr), and a cliff at
 a fixed jitter / RTT wherever jitter may reorder. Its numbers mean nothing; every trial says so in its caveats.
 """
 
@@ -23,7 +23,7 @@ MSS = 1448
 CONTROLS = {"reno": (), "cubic": (Param("hystart", "Whether slow start ends at rising delays", 1, 0, 1),), "bbr": ()}
 """Congestion controls and their parameters, which change nothing but the noise."""
 CLIFF = {"bbr": 0.12}
-"""Jitter / RTT at which goodput halves, fraction; 0.2 for everybody else."""
+"""Jitter / RTT at which goodput halves, fraction; 0.2 for the others."""
 QUEUES = {"netem", "jitter", "tbf", "htb", "bfifo", "pfifo", "pfifo_head_drop", "red", "codel", "fq_codel", "pie", "fq_pie"}
 QUEUES |= {"cake", "dualpi2", "fq", "sfq"}
 NUMBERS = {"limit", "burst", "gap", "distribution", "order", "tau", "handle", "parent", "minburst", "mtu", "mpu", "overhead", "default"}
@@ -104,7 +104,7 @@ class Mock(Engine):
 
 
 class _Path:
-    """Totals of a path."""
+    """Totals of a path, for the closed forms."""
 
     def __init__(self, forward: list[dict[str, float]], reverse: list[dict[str, float]]) -> None:
         both = forward + reverse

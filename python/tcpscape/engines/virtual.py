@@ -141,7 +141,7 @@ class Virtual(Engine):
 
     def ccas(self) -> list[str]:
         """Congestion controls that the kernel has."""
-        return list(self.kernel.congestion_controls or self._pool.facts().get("cca", ()))
+        return list(self.kernel.congestion_controls or self._pool.facts().ccas)
 
     def check(self, scenario: Scenario) -> None:
         self.refuse_own(scenario)

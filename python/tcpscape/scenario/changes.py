@@ -1,4 +1,4 @@
-"""What changes on a path while a trial runs: a step, a ramp, something periodic, or a recorded rate."""
+"""Changes of a path while a trial runs: a step, a ramp, a periodic change, or a recorded rate."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PROBABILITY_ONE = 0xFFFF_FFFF
 
 
 class Patch(Spec):
-    """New values of a queue; what is left out stays."""
+    """New values of a queue; a field that is left out keeps its value."""
 
     delay: Time | None = None
     jitter: Time | None = None
@@ -26,10 +26,10 @@ class Patch(Spec):
     limit: int | None = Field(default=None, ge=1)
     """In the queue's own unit."""
     outage: bool | None = None
-    """Nothing leaves the queue; what comes waits, and overflows."""
+    """Whether nothing leaves the queue: arriving packets wait, and overflow it."""
 
     def plan(self) -> dict[str, Any]:
-        """Plain numbers, without what is left out."""
+        """The new values as plain numbers."""
         values = {k: getattr(self, k) for k in type(self).model_fields if getattr(self, k) is not None}
         if "loss" in values:
             values["loss"] = round(values["loss"] * PROBABILITY_ONE)
@@ -37,7 +37,7 @@ class Patch(Spec):
 
 
 class Change(Spec):
-    """One change of one hop; which of the four kinds it is shows in its fields.
+    """A change of one hop; its fields determine which of the four kinds it is.
 
     `{at: 5s, set: {rate: 5mbit}}` · `{ramp: [2s, 4s], start: {delay: 10ms}, end: {delay: 40ms}}` ·
     `{every: 15s, hold: 300ms, set: {outage: true}}` · `{trace: [[0s, 10mbit], [1s, 5mbit]], repeat: 2s}`

@@ -1,4 +1,4 @@
-"""The conditions of a path in the words of a user (RTT, jitter, loss, rate) and the scenarios they stand for."""
+"""The conditions of a path as a user describes it (RTT, jitter, loss, rate), and the scenario that has them."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from tcpscape.scenario.path import Link, Netem
 from tcpscape.scenario.scenario import TIMER_SLACK, Scenario
 from tcpscape.units import NS_PER_S, format_rate, format_time
 
-On = Literal["both", "forward", "reverse"]
+Directions = Literal["both", "forward", "reverse"]
 SPREAD = {"uniform": 3**-0.5}
-"""Standard deviation of a distribution whose `jitter` is 1, where it is not 1."""
+"""Standard deviation of a distribution with `jitter` 1, where that is not 1."""
 
 
 class Conditions(Spec):
-    """A path in both directions, half of the RTT each; jitter and loss act on each direction by itself, as in the published rigs."""
+    """A path with half of the RTT in each direction; jitter and loss act on each direction independently, as in the published rigs."""
 
     rtt: Time
     """Propagation RTT, ns."""
     jitter: Time = 0
     """Spread of each one-way delay, ns: the standard deviation under `normal`, ± under `uniform`."""
     distribution: Literal["uniform", "normal", "pareto", "paretonormal"] = "normal"
-    jitter_on: On = "both"
+    jitter_on: Directions = "both"
     loss: Percent = 0.0
     """Of each direction, a fraction."""
-    loss_on: On = "both"
+    loss_on: Directions = "both"
     limit: int = Netem.model_fields["limit"].default
     """Packets that netem holds in each direction."""
     rate: Rate | None = None
@@ -43,7 +43,7 @@ class Conditions(Spec):
     order: Literal["reorder", "clamp", "correlated"] = "reorder"
     timer_slack: Time = TIMER_SLACK
     floor: Time = 0
-    """No one-way delay is below this, ns."""
+    """Smallest one-way delay, ns."""
 
     @model_validator(mode="before")
     @classmethod
@@ -68,8 +68,8 @@ class Conditions(Spec):
         }
         return Scenario(name=f"path-{format_time(self.rtt)}").model_copy(update=update)
 
-    def _netem(self, direction: On) -> Netem:
-        """One direction, at a router: each packet is judged by itself."""
+    def _netem(self, direction: Directions) -> Netem:
+        """One direction, at a router, where netem treats each packet by itself."""
         jitter = self.jitter if self.jitter_on in ("both", direction) else 0
         distribution = self.distribution
         if jitter and self.order == "correlated" and distribution != "normal":

@@ -45,12 +45,15 @@ Buffer = Annotated[str, _reader(units.parse_buffer)]
 """Bytes, or a multiple of the bandwidth-delay product, as written."""
 
 
-def validate(noun: type[Any], data: Any, source: str) -> Any:
-    """`noun` from plain values; whatever is wrong becomes one :class:`TcpscapeError` line that names the field."""
+def validate(spec: type[Any], data: Any, source: str) -> Any:
+    """An object of the class `spec` from plain values, which came from `source`.
+
+    :raises TcpscapeError: one line that names the field that is wrong.
+    """
     if not isinstance(data, dict):
         raise ScenarioError(f"{source}: not a mapping of fields; write for example 'duration: 10s'")
     try:
-        return noun.model_validate(data)
+        return spec.model_validate(data)
     except ValidationError as e:
         raise ScenarioError(_one_line(e, source)) from None
     except TcpscapeError as e:
@@ -58,7 +61,7 @@ def validate(noun: type[Any], data: Any, source: str) -> Any:
 
 
 def _one_line(e: ValidationError, source: str) -> str:
-    """The first thing pydantic minds, in the house's words."""
+    """The first error that pydantic reports, as one line."""
     first = e.errors()[0]
     where = ".".join(str(p) for p in first["loc"] if not str(p).startswith("function-")) or source
     if first["type"] == "extra_forbidden":

@@ -27,17 +27,17 @@ from tcpscape.scenario.scenario import Scenario
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML without floats and dates: what has a dot stays text."""
+    """A YAML loader without floats and dates: a number with a dot stays text."""
 
 
 _Loader.yaml_implicit_resolvers = {
-    first: [(tag, rx) for tag, rx in found if tag not in ("tag:yaml.org,2002:float", "tag:yaml.org,2002:timestamp")]
-    for first, found in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    first: [(tag, rx) for tag, rx in resolvers if tag not in ("tag:yaml.org,2002:float", "tag:yaml.org,2002:timestamp")]
+    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
 }
 
 
 def read_yaml(text: str, source: str) -> Any:
-    """Plain values from YAML; a syntax error is one line with its place."""
+    """Plain values from YAML; a syntax error is a ScenarioError that names the line."""
     try:
         return yaml.load(text, _Loader)
     except yaml.MarkedYAMLError as e:
@@ -71,21 +71,21 @@ def load(source: str | Path) -> Scenario:
 
 
 def _load_file(path: Path) -> Scenario:
-    return _scenario(_beside(read(path, "scenario"), path.parent), path.stem, str(path))
+    return _scenario(_with_paths(read(path, "scenario"), path.parent), path.stem, str(path))
 
 
 def read(path: Path, field: str) -> Any:
-    """Plain values from a `.yaml`, `.yml` or `.toml` file; what is wrong is one line that begins with `field`."""
+    """Plain values from a `.yaml`, `.yml` or `.toml` file; the message of an error begins with `field`."""
     try:
         text = path.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as e:
-        why = e.strerror if isinstance(e, OSError) else "not UTF-8 text"
-        raise ScenarioError(f"{field}: cannot read {path}: {why}; check the path") from None
+        reason = e.strerror if isinstance(e, OSError) else "not UTF-8 text"
+        raise ScenarioError(f"{field}: cannot read {path}: {reason}; check the path") from None
     return (read_toml if path.suffix.lower() == ".toml" else read_yaml)(text, str(path))
 
 
-def _beside(data: Any, folder: Path) -> Any:
-    """With `cca: mine.py:MyControl` and `trace: mine.up` found beside the scenario's file, where they are not in the current directory."""
+def _with_paths(data: Any, folder: Path) -> Any:
+    """The values with `folder`, the scenario's, before the files in `cca: mine.py:MyControl` and `trace: mine.up` that are only there."""
     for hop in _hops(data):
         if isinstance(text := hop.get("trace"), str) and not Path(text).exists() and (folder / text).exists():
             hop["trace"] = str(folder / text)

@@ -17,20 +17,20 @@ MAX_FLOWS = 100_000
 CHUNK = 8192
 """Bytes an application writes at once, as in the published rigs."""
 READ_SIZE = 65_536
-"""Bytes a receiving application asks for at once."""
+"""Most bytes that a receiving application reads at once."""
 
 _MIX = re.compile(r"^([^:*@\s]+(?::[^*@\s]+)?)(?:\*(\d+))?(?:@([^-\s]+)(?:-(\S+))?)?$")
 
 
 class App(Spec):
-    """What the sending application does: as fast as it can, or chunks at a rate with no catch-up, or a finite transfer."""
+    """The sending application: it writes as fast as it can, or chunks at a rate without catching up, or a finite number of bytes."""
 
     rate: ByteRate = 0
-    """Bytes/s; 0 is as fast as it can."""
+    """Bytes/s; 0 is as fast as possible."""
     chunk: Size = CHUNK
     """Bytes written at once."""
     size: Size = 0
-    """Bytes to send in all; 0 is without end."""
+    """Bytes to send in all; 0 is no limit."""
 
     @model_validator(mode="after")
     def _sensible(self) -> App:
@@ -42,7 +42,7 @@ class App(Spec):
 
 
 class Read(Spec):
-    """What the receiving application does: reads `size` bytes at most, after sleeping `delay`."""
+    """The receiving application: it sleeps for `delay`, then reads `size` bytes at most, and repeats."""
 
     size: Size = READ_SIZE
     """Bytes."""
@@ -72,7 +72,7 @@ def _read(value: Any) -> Any:
 
 
 def _listener(value: Any) -> Any:
-    """A congestion control's name; parameters mean nothing to a socket that sends nothing."""
+    """A congestion control's name, without parameters: a listening socket sends nothing."""
     if value is not None and spelling.name_of(label := spelling.label(value, "listener")) != label:
         refuse("listener", f"{value!r} has parameters, and a listening socket uses none", f"write {spelling.name_of(label)}")
     return value
@@ -83,10 +83,10 @@ CcaField = Annotated[str, BeforeValidator(spelling.label)]
 
 
 class Flow(Spec):
-    """One TCP connection, or `count` alike."""
+    """One TCP connection, or `count` equal ones."""
 
     cca: CcaField = "cubic"
-    """Congestion control, Linux's name (or a class in Python, FILE.py:CLASS), and the parameters that differ from their defaults."""
+    """Congestion control: its name in Linux or a Python class (FILE.py:CLASS), and the parameters that differ from their defaults."""
     listener: Annotated[str | None, BeforeValidator(_listener)] = None
     """Congestion control of the listening socket; None is the sender's where it needs ECN (dctcp, prague), otherwise the kernel's default."""
     count: int = 1

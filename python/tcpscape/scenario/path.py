@@ -1,4 +1,4 @@
-"""The path as nouns: a hop is tc's own words, or structured fields that become those words.
+"""The hops of a path: tc's own words, or fields that become those words.
 
 Beyond tc: `order` keeps packets in order (the `jitter` queue, docs/models/queues/jitter.md) and `floor` cuts the low tail of the delay.
 """
@@ -25,10 +25,10 @@ DEFAULT_BUFFER = "1bdp"
 
 
 class Netem(Spec):
-    """netem, structured. Jitter without `distribution` is uniform ±, with `normal` its standard deviation."""
+    """netem, as fields. Without `distribution`, jitter is uniform ±; with `normal`, it is the standard deviation."""
 
     at: Literal["sender", "router"] = "sender"
-    """Whose egress: at the sender's own, netem judges super-packets as a whole; at a router, each packet."""
+    """The node whose egress it is. At the sender, netem treats a super-packet as a whole; at a router, each packet."""
     delay: Time = 0
     """One-way delay, ns."""
     jitter: Time = 0
@@ -37,7 +37,7 @@ class Netem(Spec):
     correlation: Percent = 0.0
     """Correlation of successive delays."""
     order: Literal["reorder", "clamp", "correlated"] = "reorder"
-    """What jitter does to the order of packets: netem's reordering, a running maximum, or a delay correlated in time."""
+    """How jitter affects the order of packets: netem's reordering, a running maximum, or a delay correlated in time."""
     tau: Time = 0
     """Time constant of `order: correlated`, ns; 0 is the engine's default."""
     floor: Time = 0
@@ -51,7 +51,7 @@ class Netem(Spec):
     rate: Rate | None = None
     """netem's own rate, bit/s; keeps order."""
     limit: int = 100_000
-    """Packets held at most; more are dropped."""
+    """Most packets in the queue; further ones are dropped."""
 
     @model_validator(mode="after")
     def _sensible(self) -> Netem:
@@ -73,7 +73,7 @@ class Netem(Spec):
         return self.order != "reorder" or self.floor > 0
 
     def words(self) -> list[str]:
-        """tc's words for it, one text for each queue in a row."""
+        """tc's words, one text for each of its queues, in order."""
         if not self.split:
             return [self._netem(self._delays("netem"))]
         queues = []
@@ -114,7 +114,7 @@ class Netem(Spec):
 
 
 def _trace(value: Any) -> Any:
-    """A trace's file, a file and the digest of what was in it, or the trace itself."""
+    """Reads a trace: from its file, from a file whose content must have a digest, or the trace itself."""
     if isinstance(value, dict) and set(value) == {"file", "digest"} and isinstance(value["file"], str):
         read = traces.read(value["file"])
         if read.digest != value["digest"]:
@@ -123,12 +123,12 @@ def _trace(value: Any) -> Any:
     return traces.read(value) if isinstance(value, str) else value
 
 
-def _named(value: Opportunities, info: SerializationInfo) -> str | dict[str, str]:
-    """File and digest, to read it back; the digest alone where a content address is made."""
+def _file_and_digest(value: Opportunities, info: SerializationInfo) -> str | dict[str, str]:
+    """File and digest, from which the trace can be read again; for a content address the digest alone."""
     return value.digest if isinstance(info.context, dict) and info.context.get("address") else {"file": value.file, "digest": value.digest}
 
 
-Trace = Annotated[Opportunities, BeforeValidator(_trace), PlainSerializer(_named)]
+Trace = Annotated[Opportunities, BeforeValidator(_trace), PlainSerializer(_file_and_digest)]
 """A packet-delivery trace of mahimahi's, by its file."""
 
 
@@ -143,7 +143,7 @@ class Link(Spec):
     """Token bucket, bytes."""
 
     def words(self, rtt_ns: int) -> str:
-        """tc's words for it; the RTT (ns) is what `bdp` is measured with."""
+        """tc's words; `rtt_ns` is the RTT of the bandwidth-delay product."""
         limit = units.buffer_bytes(self.buffer, self.rate, rtt_ns)
         return f"tbf rate {units.format_rate(self.rate)} burst {self.burst} limit {limit}"
 
@@ -156,7 +156,7 @@ class TracedLink(Spec):
     buffer: Buffer = DEFAULT_BUFFER
     """Bytes, or `2bdp` of the mean rate."""
     bin: Time = 0
-    """Stretches whose mean rate is taken, ns; 0 follows each opportunity."""
+    """Length of the intervals whose mean rate the link follows, ns; 0 follows each opportunity."""
     burst: int = TRACE_BURST
     """Token bucket, bytes."""
 
@@ -167,11 +167,11 @@ class TracedLink(Spec):
         return self
 
     def words(self, rtt_ns: int) -> str:
-        """tc's words for it, at its mean rate; :meth:`plan` has the others."""
+        """tc's words at the trace's mean rate; :meth:`plan` has the changes."""
         return Link(rate=units.format_rate(self.trace.mean_rate), buffer=self.buffer, burst=self.burst).words(rtt_ns)
 
     def plan(self) -> dict[str, Any]:
-        """The changes of its rate as the engine reads them."""
+        """The changes of the rate, as the engine reads them."""
         points = self.trace.means(self.bin) if self.bin else self.trace.rates()
         return {"kind": "rate_trace", "points": [list(p) for p in points], "repeat": self.trace.period}
 
@@ -182,7 +182,7 @@ def _tc_time(ns: int) -> str:
 
 
 def _hop(value: Any) -> Any:
-    """A hop as written: words, a noun or a mapping, which has `delay`, `loss`… (netem) or `rate` or `trace` alone (a bottleneck)."""
+    """A hop from tc's words, an object or a mapping; a mapping has fields of netem, or `rate` or `trace` with fields of a bottleneck."""
     if isinstance(value, (Netem, Link, TracedLink)):
         return value
     if isinstance(value, str):
@@ -190,9 +190,9 @@ def _hop(value: Any) -> Any:
             refuse("path", "an empty hop", "write tc's words, for example 'netem delay 25ms'")
         return " ".join(value.split())
     if isinstance(value, dict):
-        for noun in (Link, TracedLink):
-            if set(value) <= set(noun.model_fields) and next(iter(noun.model_fields)) in value:
-                return noun.model_validate(value)
+        for bottleneck in (Link, TracedLink):
+            if set(value) <= set(bottleneck.model_fields) and next(iter(bottleneck.model_fields)) in value:
+                return bottleneck.model_validate(value)
         return Netem.model_validate(value)
     raise ScenarioError(f"path: {value!r} is not a hop; write tc's words or a mapping like {{delay: 25ms, loss: 0.1%}}")
 
@@ -229,7 +229,7 @@ def delay_ns(hop: str | Netem | Link | TracedLink) -> int:
 
 
 def words(hop: str | Netem | Link | TracedLink, rtt_ns: int) -> list[str]:
-    """tc's words for a hop, one text for each queue in a row."""
+    """tc's words for a hop, one text for each of its queues, in order."""
     if isinstance(hop, str):
         return [hop]
     return hop.words() if isinstance(hop, Netem) else [hop.words(rtt_ns)]

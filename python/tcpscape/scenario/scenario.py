@@ -27,7 +27,7 @@ TIMER_SLACK = 50_000
 
 
 class Scenario(Spec):
-    """A path, the flows on it and how long to watch: everything but the seed and the engine."""
+    """A path, the flows on it, a kernel and a duration: everything but the seed and the engine."""
 
     name: str = "unnamed"
     about: str = ""
@@ -41,11 +41,11 @@ class Scenario(Spec):
     kernel: KernelField = Kernel()
     mtu: int = Field(default=1500, ge=576, le=65_535)
     offload: bool = False
-    """TSO/GSO/GRO bursts; off, as the published rigs."""
+    """Whether there are TSO/GSO/GRO bursts; off, as in the published rigs."""
     ecn: bool = False
     """Whether both ends negotiate ECN (`net.ipv4.tcp_ecn = 1`)."""
     timer_slack: Time = TIMER_SLACK
-    """How much later than asked a sleeping application wakes, ns."""
+    """How much later than requested a sleeping application wakes, ns."""
     changes: tuple[Change, ...] = ()
 
     @model_validator(mode="before")
@@ -73,7 +73,7 @@ class Scenario(Spec):
 
     @property
     def rtt_ns(self) -> int:
-        """Propagation RTT that the path's words say, ns, without jitter and queues."""
+        """Propagation RTT of the path, ns, without jitter and queues."""
         return sum(delay_ns(h) for h in (*self.forward, *self.bottleneck, *self.reverse))
 
     @property
@@ -82,7 +82,7 @@ class Scenario(Spec):
         return "+".join(sorted({f.cca for f in self.flows}))
 
     def with_cca(self, cca: str | Mapping[str, Any]) -> Scenario:
-        """The same experiment with every flow under `cca` (`cubic`, `cubic:hystart=off`)."""
+        """The same scenario with `cca` (`cubic`, `cubic:hystart=off`) for every flow."""
         label = spelling.label(cca)
         return self.model_copy(update={"flows": tuple(f.model_copy(update={"cca": label}) for f in self.flows)})
 
@@ -92,7 +92,7 @@ class Scenario(Spec):
         return tuple(f.cca for f in self.flows for _ in range(f.count))
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values as one would write them; fields at their default are left out."""
+        """Plain values as a user writes them; fields at their default are left out."""
         return self.model_dump(mode="json", exclude_defaults=True)
 
     def address(self) -> str:
@@ -105,10 +105,13 @@ class Scenario(Spec):
 
     @classmethod
     def of(cls, data: Any, source: str = "scenario") -> Scenario:
-        """A scenario from plain values, with errors in one line."""
+        """A scenario from plain values, which came from `source`.
+
+        :raises TcpscapeError: one line that names the field that is wrong.
+        """
         scenario: Scenario = validate(cls, data, source)
         return scenario
 
 
 _addresses: WeakKeyDictionary[Scenario, str] = WeakKeyDictionary()
-"""Content addresses, as long as their scenario lives: every seed asks for it."""
+"""Content addresses, kept as long as their scenario: every trial needs one."""

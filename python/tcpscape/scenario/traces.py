@@ -1,11 +1,11 @@
-"""mahimahi's packet-delivery traces: a line is a millisecond at which the link can deliver one packet; at its end the trace begins again.
+"""mahimahi's packet-delivery traces: each line is a time, ms, at which the link can deliver one packet; the trace repeats at its end.
 
 Source: Netravali et al., "Mahimahi: Accurate Record-and-Replay for HTTP", USENIX ATC 2015, §4.2, and the manual of mm-link(1). An opportunity is
 1504 bytes there (an IP packet of 1500 and mahimahi's own 4); here it is what such a packet is to tc, 1514 bytes of Ethernet frame.
 
 How it differs. The link is a token bucket whose rate follows the trace, so that a queue that is never empty sends each packet at its
 opportunity or at most 1 ms before (rates are whole bytes a second: after a fade of a second another 0.7 ms). A bucket keeps one
-opportunity that nobody used; mahimahi keeps none. A packet smaller than the opportunity leaves the rest to the next one, as in mahimahi.
+unused opportunity; mahimahi keeps none. A packet smaller than the opportunity leaves the rest to the next one, as in mahimahi.
 What an opportunity at 0 ms carries is delivered at the end of the trace.
 """
 
@@ -26,23 +26,23 @@ FRAME = 1514
 """Bytes that an opportunity carries: an IP packet of 1500 bytes and Ethernet's header of 14."""
 MS = 1_000_000
 """ns."""
-LEAST_RATE = 8
-"""bit/s: the slowest that a token bucket of the engine is."""
-MOST_LINES = 10_000_000
+MIN_RATE = 8
+"""bit/s: the slowest rate of the engine's token bucket."""
+MAX_LINES = 10_000_000
 """An hour at 33 Mbit/s."""
 _EXAMPLE = "write one time in ms on each line, never less than the line before"
 
 
 @dataclass(frozen=True, slots=True)
 class Opportunities:
-    """A trace that was read; equal by its content, wherever the file is."""
+    """A trace. Two traces are equal if their contents are, whatever their files."""
 
     file: str = field(compare=False)
-    """Its whole path."""
+    """Absolute path."""
     ms: tuple[int, ...] = field(repr=False, compare=False)
     """Times of delivery opportunities, ms, in order."""
     digest: str
-    """Of the times: what a scenario's content address is made of."""
+    """Digest of the times, which enters a scenario's content address."""
 
     @property
     def period(self) -> int:
@@ -52,25 +52,25 @@ class Opportunities:
     @property
     def mean_rate(self) -> int:
         """bit/s over the whole trace."""
-        return max(LEAST_RATE, round(len(self.ms) * FRAME * 8 * units.NS_PER_S / self.period))
+        return max(MIN_RATE, round(len(self.ms) * FRAME * 8 * units.NS_PER_S / self.period))
 
     def rates(self) -> list[tuple[int, int]]:
-        """When the rate changes, ns, and to which, bit/s: a full packet is paid for when its opportunity comes."""
+        """Times of rate changes, ns, and the rates from then on, bit/s: the tokens for a full packet are there at its opportunity."""
         points: list[tuple[int, int]] = []
-        demand = supply = 0.0  # bytes: what one piece rounds up the next one has less
-        for begin, until, packets in self._pieces():
+        demand = supply = 0.0  # bytes: what is rounded up for one interval is taken off the next
+        for begin, until, packets in self._intervals():
             demand += packets * FRAME
-            rate = max(LEAST_RATE, math.ceil(round((demand - supply) * 1000 / (until - begin), 3)) * 8)
+            rate = max(MIN_RATE, math.ceil(round((demand - supply) * 1000 / (until - begin), 3)) * 8)
             supply += rate / 8 * (until - begin) / 1000
             if not points or points[-1][1] != rate:
                 points.append((begin * MS, rate))
         return points
 
     def means(self, width: int) -> list[tuple[int, int]]:
-        """The mean rate of each stretch of `width` ns: when it changes, ns, and to which, bit/s; 0 where nothing is delivered.
+        """The mean rate of each interval of `width` ns: times of changes, ns, and rates, bit/s; 0 where nothing is delivered.
 
-        A packet may leave as much as `width` before its opportunity, or after it; after each outage one leaves that had none, since the bucket
-        fills meanwhile. The last stretch ends with the trace.
+        A packet may leave up to `width` before or after its opportunity; after each outage one packet leaves without an opportunity, since the
+        bucket fills meanwhile. The last interval ends with the trace.
         """
         edges = [*range(0, self.period, width), self.period]
         points: list[tuple[int, int]] = []
@@ -81,8 +81,8 @@ class Opportunities:
                 points.append((begin, rate))
         return points
 
-    def _pieces(self) -> Iterator[tuple[int, int, int]]:
-        """Begin and end, ms, and the packets between: the first of several until 1 ms before they come, the others in that last ms."""
+    def _intervals(self) -> Iterator[tuple[int, int, int]]:
+        """Begin and end, ms, and packets of each interval: of several opportunities at one time, all but one are in the ms before it."""
         before, early = 0, self.ms.count(0)
         for at, same in groupby(self.ms):
             n = sum(1 for _ in same) + (early if at == self.ms[-1] else 0)
@@ -99,13 +99,13 @@ class Opportunities:
 def read(file: str, field: str = "trace") -> Opportunities:
     """The trace in a file.
 
-    :raises ScenarioError: names the line that is wrong, as mahimahi would.
+    :raises ScenarioError: names the line that is wrong.
     """
     try:
         text = Path(file).read_text("ascii")
     except (OSError, UnicodeDecodeError) as e:
-        why = e.strerror if isinstance(e, OSError) else "not a text of numbers"
-        refuse(field, f"cannot read {file}: {why}", "name a packet-delivery trace of mahimahi's")
+        reason = e.strerror if isinstance(e, OSError) else "not a text of numbers"
+        refuse(field, f"cannot read {file}: {reason}", "name a packet-delivery trace of mahimahi's")
     ms = tuple(_times(text.splitlines(), file, field))
     if not ms:
         refuse(field, f"{file} has no delivery opportunity", _EXAMPLE)
@@ -116,8 +116,8 @@ def read(file: str, field: str = "trace") -> Opportunities:
 
 def _times(lines: Sequence[str], file: str, field: str) -> Iterator[int]:
     before = 0
-    if len(lines) > MOST_LINES:
-        refuse(field, f"{file} has {len(lines)} lines", f"cut it to {MOST_LINES}")
+    if len(lines) > MAX_LINES:
+        refuse(field, f"{file} has {len(lines)} lines", f"cut it to {MAX_LINES}")
     for number, line in enumerate(lines, 1):
         text = line.strip()
         if not text.isdigit() or len(text) > len(str(units.MAX_TIME_NS // MS)):
@@ -131,9 +131,9 @@ def _times(lines: Sequence[str], file: str, field: str) -> Iterator[int]:
 
 
 def from_rates(points: Iterable[tuple[float, float]], end: float) -> list[int]:
-    """The trace of a rate that changes: times (s) with the rate (bit/s) from then on, until `end` (s); as ms, a line for each.
+    """The trace of a changing rate, as ms: `points` are times (s) with the rate (bit/s) from then on, until `end` (s).
 
-    A packet's opportunity is the first millisecond at which the rate has carried it. What is left of one at the end is lost.
+    A packet's opportunity is the first millisecond at which the rate has carried it. A partial packet at the end is dropped.
     """
     steps = sorted(points)
     if not steps or steps[0][0] != 0 or end <= steps[-1][0] or any(rate < 0 for _, rate in steps):

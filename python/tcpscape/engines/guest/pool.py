@@ -20,7 +20,7 @@ from typing import Any
 
 from tcpscape.engines.guest.boot import Boot
 from tcpscape.engines.guest.console import GuestDied, Timeouts
-from tcpscape.engines.guest.process import BOOT, Guest, GuestAnswer
+from tcpscape.engines.guest.process import BOOT, Guest, GuestAnswer, GuestFacts
 from tcpscape.errors import EngineError
 
 TRIES = 2
@@ -68,13 +68,13 @@ class GuestPool:
         self._idle: list[Guest] = []
         self._busy: dict[Guest, object] = {}
         self._closed = False
-        self._facts: dict[str, Any] | None = None
+        self._facts: GuestFacts | None = None
 
-    def facts(self) -> dict[str, Any]:
-        """What a guest reports about its kernel: `release`, `cca`."""
+    def facts(self) -> GuestFacts:
+        """What a guest reports about its kernel."""
         if self._facts is None:
             self._try(GuestJob({}, BOOT), lambda guest: None)
-        return self._facts or {}
+        return self._facts or GuestFacts()
 
     def run(self, job: GuestJob) -> tuple[GuestAnswer, list[GuestDeath]]:
         """The answer to a job, and the deaths of guests before it.
@@ -107,7 +107,7 @@ class GuestPool:
             guest = self._take(job)
             try:
                 self._refuse_cancelled(job)
-                if not guest.facts:
+                if guest.facts is None:
                     guest.wait_until_ready()
                     self._facts = guest.facts or self._facts
                 answer = call(guest)
@@ -140,7 +140,7 @@ class GuestPool:
                 guest = Guest(self._boot, seed)
                 with self._lock:
                     self._busy[guest] = owner
-            if guest.is_alive() or not guest.facts:
+            if guest.is_alive() or guest.facts is None:
                 return guest
             self._drop(guest)  # it died while it waited, so no trial was affected
 

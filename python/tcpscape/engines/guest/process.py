@@ -40,6 +40,15 @@ Columns = dict[str, tuple[str, memoryview]]
 
 
 @dataclass(frozen=True, slots=True)
+class GuestFacts:
+    """What a guest reports about its kernel when it is ready."""
+
+    release: str = ""
+    ccas: tuple[str, ...] = ()
+    """Congestion controls."""
+
+
+@dataclass(frozen=True, slots=True)
 class GuestAnswer:
     """A guest's answer to a job."""
 
@@ -61,8 +70,8 @@ class Guest:
         With a `seed` all its random numbers follow from it; it then starts with its only job, in :meth:`run`.
         """
         self.served = 0
-        self.facts: dict[str, Any] = {}
-        """What it reported when it was ready: its release, its congestion controls."""
+        self.facts: GuestFacts | None = None
+        """What it reported when it was ready; None before, and where it serves its only job."""
         self.cpu: int | None = None
         """The CPU that it runs on."""
         self._lock = threading.Lock()
@@ -144,8 +153,9 @@ class Guest:
         if word != "ready":
             raise GuestDied(f"it said {word} {rest} instead of being ready")
         try:
-            self.facts = dict(json.loads(rest or "{}"))
-        except ValueError:
+            fields = dict(json.loads(rest or "{}"))
+            self.facts = GuestFacts(str(fields.get("release", "")), tuple(fields.get("cca", ())))
+        except (ValueError, TypeError):
             raise GuestDied("it introduced itself with garbage") from None
         (self._directory / "initrd").unlink(missing_ok=True)
 
