@@ -124,7 +124,7 @@ def test_the_cache_follows_xdg(monkeypatch, tmp_path, cache):
     assert kernels.home() == tmp_path / ".cache" / "tcpscape" / "kernels"
 
 
-def test_without_a_kernel_every_door_says_what_to_do(cli):
+def test_without_a_kernel_every_command_says_what_to_do(cli):
     assert "no kernel is built yet; run `tcpscape kernel build`" in cli("kernel", "list").out
     got = cli("kernel", "info")
     assert (got.status, got.err) == (2, "error: engine: no kernel is built yet; run `tcpscape kernel build`\n")

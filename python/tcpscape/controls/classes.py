@@ -21,6 +21,7 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 from tcpscape.controls import spelling
+from tcpscape.controls.hooks import Control
 from tcpscape.errors import ScenarioError, refuse
 
 Factory = Callable[[int], Any]
@@ -124,8 +125,6 @@ def _number(text: str, key: str) -> int | float:
 
 def _check(cls: type[Any], name: str) -> None:
     """Refuses an object that is not a class with `on_ack`."""
-    from tcpscape.controls.hooks import Control
-
     if not isinstance(cls, type):
         refuse("cca", f"{cls!r} is neither a name nor a class", "give the class itself, not an object of it")
     if getattr(cls, "on_ack", Control.on_ack) is Control.on_ack:

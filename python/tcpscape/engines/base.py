@@ -22,11 +22,6 @@ class Capture:
     queue_samples_ns: int = 0
     packets: bool = False
 
-    @property
-    def anything(self) -> bool:
-        """Whether anything is recorded."""
-        return bool(self.samples_ns or self.queue_samples_ns or self.packets)
-
 
 class Engine(ABC):
     """Runs a scenario once for each seed. The same scenario and seed give the same trial (see :attr:`repeatable`)."""
@@ -66,7 +61,7 @@ class Engine(ABC):
         """Names of the congestion controls that it has, as in Linux; empty where it accepts any name."""
         return []
 
-    def refuse_own(self, scenario: Scenario) -> None:
+    def refuse_python_controls(self, scenario: Scenario) -> None:
         """Raises EngineError for a congestion control that is Python code."""
         for flow in scenario.flows:
             if spelling.is_class(flow.cca):

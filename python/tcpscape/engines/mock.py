@@ -78,7 +78,7 @@ class Mock(Engine):
     version = "mock-1"
 
     def check(self, scenario: Scenario) -> None:
-        self.refuse_own(scenario)
+        self.refuse_python_controls(scenario)
         plan.build(scenario, parse_words, CONTROLS)
 
     def run(self, scenario: Scenario, seeds: Sequence[int], *, threads: int = 1, capture: Capture = Capture()) -> list[Trial]:

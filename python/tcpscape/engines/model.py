@@ -73,14 +73,14 @@ def flow_results(scenario: Scenario, rows: Sequence[Mapping[str, Any]]) -> tuple
 
 _plans: WeakKeyDictionary[Scenario, dict[tuple[Any, ...], Any]] = WeakKeyDictionary()
 """Plans that the engine has checked, kept as long as their scenario: a campaign runs them seed by seed, on many threads."""
-_PLANNING = threading.Lock()
+_PLANS_LOCK = threading.Lock()
 
 
 def checked_plan(lib: ModuleType, scenario: Scenario, capture: Capture) -> Any:
     """The engine's own plan of a scenario (`_core.Plan`), parsed and checked once for all seeds, and again where a Python control's class changed."""
     controls = {name: classes.find(name) for name in _python_controls(scenario)}
     key = (lib, capture, *(control.cls for control in controls.values()))
-    with _PLANNING:
+    with _PLANS_LOCK:
         plans = _plans.setdefault(scenario, {})
         if key not in plans:
             text = json.dumps(plan.build(scenario, lib.parse_tc, parameters(lib), capture), separators=(",", ":"))

@@ -144,7 +144,7 @@ class Virtual(Engine):
         return list(self.kernel.congestion_controls or self._pool.facts().ccas)
 
     def check(self, scenario: Scenario) -> None:
-        self.refuse_own(scenario)
+        self.refuse_python_controls(scenario)
         self._job_content(scenario, 0, Capture())
 
     def run(self, scenario: Scenario, seeds: Sequence[int], *, threads: int = 1, capture: Capture = Capture()) -> list[Trial]:

@@ -1,7 +1,7 @@
-"""A scenario from a few options: a path in tc's words, who flows on it and what each flow does; and the same over a scenario that there is.
+"""A scenario from options: a path in tc's words and its flows, or an existing scenario with some of its fields changed.
 
-These are the options of `tcpscape run` and of :func:`tcpscape.run`. An option that is None is not given: it leaves what the scenario says, or the
-default.
+These are the options of `tcpscape run` and of :func:`tcpscape.run`. An option that is None is not given: the field of the scenario, or its default,
+remains.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ UNNAMED = "words"
 
 @dataclass(frozen=True)
 class ScenarioOptions:
-    """What a user may say of one scenario without a file."""
+    """Options that describe one scenario, or changes of one."""
 
     path: Mapping[str, Any] = field(default_factory=dict)
     """`forward`, `bottleneck`, `reverse` → tc's words, or hops as a scenario has them."""
     flows: int | None = None
-    """Flows in a trial, all alike."""
+    """Number of flows in a trial, all with the same fields."""
     mix: str | None = None
     """Flows under several congestion controls in one trial, `cubic*2,bbr@5s`: instead of `flows` and of congestion controls to compare."""
     flow: Mapping[str, Any] = field(default_factory=dict)
@@ -35,11 +35,11 @@ class ScenarioOptions:
 
     @property
     def is_empty(self) -> bool:
-        """Whether they say nothing of a path or of its flows."""
+        """Whether they describe neither a path nor its flows."""
         return not (_given(self.path) or _given(self.flow) or self.flows is not None or self.mix)
 
     def scenario(self, *, compared: bool = False) -> Scenario:
-        """The scenario that the options alone make; `compared`: its flows will run under several congestion controls, one trial each.
+        """The scenario that the options alone describe; `compared`: its flows will run under several congestion controls, one trial each.
 
         :raises ScenarioError: one line that names the option that is wrong.
         """
