@@ -25,14 +25,16 @@ from tcpscape.trial import FlowResult, Trial
 if TYPE_CHECKING:
     import polars as pl
 
+    from tcpscape._core import Plan
+
 
 def core() -> ModuleType | None:
     """The extension module, None where it is not built."""
     try:
-        from tcpscape import _core
+        import tcpscape._core as extension
     except ImportError:
         return None
-    return _core
+    return extension
 
 
 def frame(columns: Mapping[str, tuple[str, Any]]) -> pl.DataFrame:
@@ -71,13 +73,13 @@ def flow_results(scenario: Scenario, rows: Sequence[Mapping[str, Any]]) -> tuple
     return tuple(FlowResult.of({**row, "cca": cca}) for row, cca in zip(rows, scenario.ccas, strict=True))
 
 
-_plans: WeakKeyDictionary[Scenario, dict[tuple[Any, ...], Any]] = WeakKeyDictionary()
+_plans: WeakKeyDictionary[Scenario, dict[tuple[Any, ...], Plan]] = WeakKeyDictionary()
 """Plans that the engine has checked, kept as long as their scenario: a campaign runs them seed by seed, on many threads."""
 _PLANS_LOCK = threading.Lock()
 
 
-def checked_plan(lib: ModuleType, scenario: Scenario, capture: Capture) -> Any:
-    """The engine's own plan of a scenario (`_core.Plan`), parsed and checked once for all seeds, and again where a Python control's class changed."""
+def checked_plan(lib: ModuleType, scenario: Scenario, capture: Capture) -> Plan:
+    """The engine's own plan of a scenario, parsed and checked once for all seeds, and again where a Python control's class changed."""
     controls = {name: classes.find(name) for name in _python_controls(scenario)}
     key = (lib, capture, *(control.cls for control in controls.values()))
     with _PLANS_LOCK:
@@ -150,7 +152,7 @@ class Model(Engine):
             queue = self._lib.parse_tc(example)
         return str(self._lib.to_tc(queue))
 
-    def plan(self, scenario: Scenario, capture: Capture = Capture()) -> Any:
+    def plan(self, scenario: Scenario, capture: Capture = Capture()) -> Plan:
         """The engine's own plan of a scenario; its `run(seed)` runs a trial."""
         return checked_plan(self._lib, scenario, capture)
 
