@@ -17,10 +17,8 @@ import numpy as np
 
 from tcpscape.campaign import Runner
 from tcpscape.engines import make
-from tcpscape.findings.cliff import axis as cliff_axis
-from tcpscape.findings.cliff import runs as cliff_runs
-from tcpscape.findings.cliff import search
-from tcpscape.findings.cliff.axis import Axis
+from tcpscape.findings.cliff import runs, search
+from tcpscape.findings.cliff.levels import Axis, jitter_axis, loss_axis
 from tcpscape.scenario.conditions import Conditions
 
 DENSE_SEED = 100_000
@@ -77,7 +75,7 @@ def at(path: Conditions, app: float = 0, **update: object) -> Conditions:
 
 def jittered(name: str, what: str, path: Conditions, cca: str, apps: Sequence[float], top: int, low: int = 1) -> Curve:
     """Along the jitter: none, and in steps of 1 % of the RTT from `low` to `top` %."""
-    axis = cliff_axis.jitter(path.rtt)
+    axis = jitter_axis(path.rtt)
     grid = [round(i / 100, 2) * path.rtt for i in (0, *range(low, top + 1))]
     return Curve(name, what, cca, axis, lambda x: [at(path, a, jitter=round(x)) for a in apps], grid)
 
@@ -85,7 +83,7 @@ def jittered(name: str, what: str, path: Conditions, cca: str, apps: Sequence[fl
 def lossy(name: str, cca: str, low: float, high: float) -> Curve:
     """Along the random loss of each direction, 30 points in equal factors."""
     grid = [0.0, *(float(x) for x in np.geomspace(low, high, 30))]
-    return Curve(name, "rig, RTT 50 ms, loss", cca, cliff_axis.loss(), lambda x: [at(RIG, a, loss=x) for a in BOTH], grid)
+    return Curve(name, "rig, RTT 50 ms, loss", cca, loss_axis(), lambda x: [at(RIG, a, loss=x) for a in BOTH], grid)
 
 
 def paced(name: str, jitter_ms: int) -> Curve:
@@ -125,7 +123,7 @@ class Bench:
 
     def measure(self, curve: Curve, paths: Paths, first: int) -> search.Measure:
         """Goodput in Mbit/s, the mean over what one measurement consists of."""
-        return cliff_runs.measure(self.runner, lambda x: [p.scenario(curve.cca) for p in paths(x)], first)
+        return runs.measure(self.runner, lambda x: [p.scenario(curve.cca) for p in paths(x)], first)
 
     def dense(self, curve: Curve, paths: Paths, name: str) -> tuple[np.ndarray, np.ndarray]:
         """Levels and goodputs (level × measurement) of the grid."""

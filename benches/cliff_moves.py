@@ -14,11 +14,9 @@ from collections.abc import Iterator
 from cliff import RIG, Bench, Curve, at
 from tcpscape.campaign import Runner
 from tcpscape.engines import make
-from tcpscape.findings.cliff import axis as cliff_axis
 from tcpscape.findings.cliff import runs, search
-from tcpscape.findings.cliff.contour import Contour, Second, contour
-from tcpscape.findings.cliff.levels import Cliff
-from tcpscape.findings.cliff.ratio import MapEffort, fill
+from tcpscape.findings.cliff.levels import JITTER_RESOLUTION, Axis, Cliff, jitter_axis
+from tcpscape.findings.cliff.planes import Contour, MapEffort, SecondAxis, contour, fill
 from tcpscape.scenario.conditions import Conditions
 from tcpscape.scenario.kernel import Kernel
 from tcpscape.scenario.scenario import TIMER_SLACK, Scenario
@@ -59,7 +57,7 @@ PARTS = {"ingredients": ingredients, "lengths": lengths, "rates": rates}
 
 def edge(bench: Bench, cca: str, path: Conditions, rate: float) -> str:
     """Where the cliff is, % of the RTT, and the runs it took."""
-    axis = cliff_axis.jitter(path.rtt)
+    axis = jitter_axis(path.rtt)
     curve = Curve("", "", cca, axis, lambda x: [at(path, rate, jitter=round(x))], [axis.harsh])
     return said(search.find(bench.measure(curve, curve.paths, 0), axis, EFFORT))
 
@@ -73,7 +71,7 @@ def said(found: Cliff) -> str:
     return f"{found.edge.value / by:.1f} [{found.edge.low / by:.1f}, {found.edge.high / by:.1f}] ({found.runs} runs)"
 
 
-SHARE = cliff_axis.Axis("jitter", "of the RTT", 0.0, 1.0, cliff_axis.JITTER_RESOLUTION)
+SHARE = Axis("jitter", "of the RTT", 0.0, 1.0, JITTER_RESOLUTION)
 RTTS_MS, LOSSES = (12.0, 24.0, 50.0, 100.0, 200.0), (0.0, 1e-4, 1e-3, 1e-2)
 MAP_SHARES = (0.0, 0.04, 0.08, 0.12, 0.16, 0.2, 0.28, 0.4)
 
@@ -87,9 +85,9 @@ def cell(rtt_ms: float, share: float, cca: str, loss: float = 0.0) -> Scenario:
 def lines(bench: Bench) -> Iterator[tuple[str, str, Contour]]:
     """The cliff over the RTT and over the loss."""
     for cca in CCAS:
-        yield "RTT", cca, contour(lambda rtt, c=cca: runs.measure(bench.runner, lambda x: [cell(rtt, x, c)]), SHARE, Second("rtt", "ms", RTTS_MS), EFFORT)
+        yield "RTT", cca, contour(lambda rtt, c=cca: runs.measure(bench.runner, lambda x: [cell(rtt, x, c)]), SHARE, SecondAxis("rtt", "ms", RTTS_MS), EFFORT)
     for cca in CCAS:
-        yield "loss", cca, contour(lambda loss, c=cca: runs.measure(bench.runner, lambda x: [cell(50, x, c, loss)]), SHARE, Second("loss", "1", LOSSES), EFFORT)
+        yield "loss", cca, contour(lambda loss, c=cca: runs.measure(bench.runner, lambda x: [cell(50, x, c, loss)]), SHARE, SecondAxis("loss", "1", LOSSES), EFFORT)
 
 
 def contours(bench: Bench) -> None:
@@ -102,7 +100,7 @@ def contours(bench: Bench) -> None:
 
 def ratios(bench: Bench) -> None:
     """Prints the map BBR / CUBIC over jitter / RTT and RTT."""
-    measured = runs.both(bench.runner, lambda x, y, cca: cell(y, x, cca), ("bbr", "cubic"))
+    measured = runs.measure_pairs(bench.runner, lambda x, y, cca: cell(y, x, cca), ("bbr", "cubic"))
     found = fill(measured, [(x, y) for y in RTTS_MS for x in MAP_SHARES], MapEffort(seeds=10, most=160))
     print("\n| RTT | " + " | ".join(f"{x:.0%}" for x in MAP_SHARES) + " |\n|---|" + "---|" * len(MAP_SHARES))
     for y in found.ys:
@@ -121,7 +119,7 @@ def referee(jobs: int) -> None:
     for rtt, cca in itertools.product((24, 50, 100), CCAS):
         path = at(RIG, RATE, rtt=rtt * 1_000_000, kernel=Kernel(), timer_slack=TIMER_SLACK)
         found = [
-            search.find(runs.measure(r, lambda x, p=path, c=cca: [p.model_copy(update={"jitter": round(x)}).scenario(c)]), cliff_axis.jitter(path.rtt), EFFORT)
+            search.find(runs.measure(r, lambda x, p=path, c=cca: [p.model_copy(update={"jitter": round(x)}).scenario(c)]), jitter_axis(path.rtt), EFFORT)
             for r in runners.values()
         ]
         print(f"| {rtt} ms | {cca} | " + " | ".join(said(f) for f in found) + " |", flush=True)

@@ -8,11 +8,11 @@ import pytest
 from tcpscape.campaign import Runner
 from tcpscape.engines import make
 from tcpscape.errors import ScenarioError
-from tcpscape.findings.cliff import axis as cliff_axis
 from tcpscape.findings.cliff import fit, runs, search
+from tcpscape.findings.cliff.levels import LOSS_FROM, Axis, jitter_axis, loss_axis
 from tcpscape.scenario.conditions import Conditions
 
-SHARE = cliff_axis.Axis("share", "1", 0.0, 1.0, 0.01)
+SHARE = Axis("share", "1", 0.0, 1.0, 0.01)
 STEEP = 8
 
 
@@ -101,24 +101,24 @@ def test_a_dead_path_ends():
 
 
 def test_a_logarithmic_axis():
-    got = search.find(world(lambda x: 1 / (1 + (x / 2e-3) ** 0.9)), cliff_axis.loss())
+    got = search.find(world(lambda x: 1 / (1 + (x / 2e-3) ** 0.9)), loss_axis())
     assert got.edge.value == pytest.approx(2e-3, rel=0.05)
     assert got.edge.low <= 2e-3 <= got.edge.high
 
 
 def test_what_falls_before_the_first_level_lies_between_it_and_the_origin():
-    got = search.find(world(lambda x: 0.1 if x else 1.0), cliff_axis.loss(), search.QUICK)
+    got = search.find(world(lambda x: 0.1 if x else 1.0), loss_axis(), search.QUICK)
     assert (got.edge.low, got.edge.value) == (0.0, 0.0)
-    assert got.edge.high == pytest.approx(cliff_axis.LOSS_FROM)
-    assert got.bracket == (0.0, pytest.approx(cliff_axis.LOSS_FROM))
+    assert got.edge.high == pytest.approx(LOSS_FROM)
+    assert got.bracket == (0.0, pytest.approx(LOSS_FROM))
     assert got.zone is None
-    again = search.find(world(lambda x: 1 / (1 + x / 2e-3)), cliff_axis.loss(), near=got.edge.value)
+    again = search.find(world(lambda x: 1 / (1 + x / 2e-3)), loss_axis(), near=got.edge.value)
     assert again.edge.low <= 2e-3 <= again.edge.high
 
 
 def test_an_axis_with_a_base_of_its_own_that_falls():
     """A rate from 16 to 1 at which goodput is the rate itself, of which an impairment takes more than half below 4."""
-    axis = cliff_axis.Axis("rate", "Mbit/s", 16.0, 1.0, 0.05, origin=None, log=True)
+    axis = Axis("rate", "Mbit/s", 16.0, 1.0, 0.05, origin=None, log=True)
     calm = world(lambda x: x)
     got = search.find(world(lambda x: x * (1 - logistic(x, 4.0))), axis, base=calm)
     assert got.edge.value == pytest.approx(4.0, rel=0.05)
@@ -162,7 +162,7 @@ def test_efforts_that_make_no_sense(bad):
 
 def test_axes_that_make_no_sense():
     with pytest.raises(ScenarioError, match="axis"):
-        cliff_axis.Axis("loss", "1", 0.0, 1.0, 0.05, log=True)
+        Axis("loss", "1", 0.0, 1.0, 0.05, log=True)
     with pytest.raises(ScenarioError, match="base"):
         search.find(world(lambda x: x), SHARE, base=world(lambda x: x))
 
@@ -250,14 +250,14 @@ def along(cca):
 def test_runs_of_an_engine():
     """The mock's cliff is at 20 % of the RTT for cubic; seeds follow `first`, and several scenarios are pooled."""
     runner = Runner(make("mock"))
-    got = search.find(runs.measure(runner, along("cubic")), cliff_axis.jitter(RIG.rtt), search.QUICK)
+    got = search.find(runs.measure(runner, along("cubic")), jitter_axis(RIG.rtt), search.QUICK)
     assert got.edge.value / RIG.rtt == pytest.approx(0.2, abs=0.02)
     one, other = (runs.measure(runner, along("cubic"), first)([2e6], range(0, 3))[0] for first in (0, 2))
     assert one[2] == other[0]
     bbr = runs.measure(runner, along("bbr"))([2e6], range(0, 3))[0]
     pooled = runs.measure(runner, lambda x: [*along("cubic")(x), *along("bbr")(x)])([2e6], range(0, 3))[0]
     assert pooled == pytest.approx([(a + b) / 2 for a, b in zip(one, bbr, strict=True)])
-    above, below = runs.both(runner, lambda x, _, cca: along(cca)(x)[0], ("bbr", "cubic"))([(2e6, 0.0)], range(0, 3))[0]
+    above, below = runs.measure_pairs(runner, lambda x, _, cca: along(cca)(x)[0], ("bbr", "cubic"))([(2e6, 0.0)], range(0, 3))[0]
     assert (above, below) == (bbr, one)
 
 
@@ -267,7 +267,7 @@ def test_runs_of_an_engine():
 def test_the_search_agrees_with_a_dense_grid(cca):
     """300 runs each 1 % of the RTT under other seeds; the search may use a tenth of 30 such points."""
     measure = runs.measure(Runner(make("model"), 2), along(cca))
-    found = search.find(measure, cliff_axis.jitter(RIG.rtt), search.Effort(most=600))
+    found = search.find(measure, jitter_axis(RIG.rtt), search.Effort(most=600))
     near = [round(found.edge.value / RIG.rtt * 100) + i for i in range(-4, 5)]
     grid = runs.measure(Runner(make("model"), 2), along(cca), 10_000)([0.0, *(k / 100 * RIG.rtt for k in near)], range(300))
     base, *means = np.mean(grid, axis=1)

@@ -8,13 +8,13 @@ import pytest
 from tcpscape.campaign import execute
 from tcpscape.campaign.campaign import Campaign
 from tcpscape.errors import ScenarioError
-from tcpscape.findings.cliff import axis, search
-from tcpscape.findings.cliff.contour import Second, contour
-from tcpscape.findings.cliff.grid import grid, on_grid
-from tcpscape.findings.cliff.ratio import MapEffort, Pair, fill, pairs, ratio_map, verdict
+from tcpscape.findings.cliff import search
+from tcpscape.findings.cliff.levels import Axis
+from tcpscape.findings.cliff.planes import MapEffort, PairedRuns, SecondAxis, contour, fill, ratio_map, verdict
+from tcpscape.findings.cliff.runs import grid, on_grid, pairs
 from tcpscape.stats import Estimate
 
-SHARE = axis.Axis("jitter", "of RTT", 0.0, 1.0, 0.01)
+SHARE = Axis("jitter", "of RTT", 0.0, 1.0, 0.01)
 
 
 def noise(*seed, sigma=0.05):
@@ -32,7 +32,7 @@ def across(y):
 
 def test_a_contour_follows_the_edge_and_saves_runs():
     levels = (25.0, 50.0, 100.0, 200.0)
-    got = contour(across, SHARE, Second("rtt", "ms", levels))
+    got = contour(across, SHARE, SecondAxis("rtt", "ms", levels))
     assert [y for y, _ in got.points] == list(levels)
     for y, found in got.points:
         assert found.edge.low <= edge(y) <= found.edge.high
@@ -43,14 +43,14 @@ def test_a_contour_that_begins_where_nothing_falls():
     def measure(y):
         return across(25.0) if y > 1 else lambda levels, seeds: [[40.0 for _ in seeds] for _ in levels]
 
-    got = contour(measure, SHARE, Second("loss", "%", (0.0, 2.0)))
+    got = contour(measure, SHARE, SecondAxis("loss", "%", (0.0, 2.0)))
     assert got.points[0][1].edge is None
     assert got.points[1][1].edge.value == pytest.approx(0.33, abs=0.012)
 
 
 def test_a_second_axis_needs_levels():
     with pytest.raises(ScenarioError, match="rtt"):
-        Second("rtt", "ms", (25.0, 25.0))
+        SecondAxis("rtt", "ms", (25.0, 25.0))
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_verdicts(low, high, said):
 
 def test_a_map_from_runs():
     calm = tuple(10 + 0.01 * i for i in range(8))
-    got = ratio_map([Pair(2, 1, tuple(3 * v for v in calm), calm), Pair(1, 1, calm, calm), Pair(1, 2, (9.0, 1.0, 8.0, 3.0), (3.0, 8.0, 1.0, 9.0))])
+    got = ratio_map([PairedRuns(2, 1, tuple(3 * v for v in calm), calm), PairedRuns(1, 1, calm, calm), PairedRuns(1, 2, (9.0, 1.0, 8.0, 3.0), (3.0, 8.0, 1.0, 9.0))])
     assert [(c.x, c.y, c.verdict) for c in got.cells] == [(1, 1, "same"), (2, 1, "better"), (1, 2, "undecided")]
     assert (got.xs, got.ys, got.runs) == ((1, 2), (1, 2), 40)
     assert got.at(2, 1).ratio.value == pytest.approx(3)

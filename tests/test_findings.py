@@ -11,7 +11,7 @@ from tcpscape.engines import make
 from tcpscape.findings import damage
 from tcpscape.findings.advice import Adviser
 from tcpscape.findings.chaos import zone
-from tcpscape.findings.cliff import axis, search
+from tcpscape.findings.cliff.levels import Cliff, jitter_axis, level
 from tcpscape.scenario.conditions import Conditions
 from tcpscape.trial import Trial
 
@@ -26,19 +26,19 @@ def test_a_path_that_carries_nothing_is_advised_on():
 
 def test_sides():
     base = [10.0] * 10
-    assert zone.side(search.level(1, [9.5] * 10, base)) == "stable"
-    assert zone.side(search.level(1, [1.0, 1.3] * 5, base)) == "collapsed"
-    assert zone.side(search.level(1, [9.0] * 5 + [2.0] * 5, base)) == "chaos zone"
+    assert zone.side(level(1, [9.5] * 10, base)) == "stable"
+    assert zone.side(level(1, [1.0, 1.3] * 5, base)) == "collapsed"
+    assert zone.side(level(1, [9.0] * 5 + [2.0] * 5, base)) == "chaos zone"
 
 
 def test_the_chaos_zone_is_unbroken_and_agrees_with_the_side():
     base = [10.0] * 8
     calm, torn, dead = [9.5] * 8, [9.0] * 4 + [2.0] * 4, [0.5] * 8
-    levels = tuple(search.level(j, got, base) for j, got in ((1, calm), (2, torn), (4, torn), (6, dead), (8, torn)))
-    got = search.Cliff(axis.jitter(RTT), stats.mean(base), levels, stats.Estimate(3, 2, 4, 16, "ns"))
+    levels = tuple(level(j, got, base) for j, got in ((1, calm), (2, torn), (4, torn), (6, dead), (8, torn)))
+    got = Cliff(jitter_axis(RTT), stats.mean(base), levels, stats.Estimate(3, 2, 4, 16, "ns"))
     assert got.bracket == (2, 4)
     assert got.zone == (2, 4)
-    assert replace(got, here=search.level(5, torn, base)).zone == (2, 5)
+    assert replace(got, here=level(5, torn, base)).zone == (2, 5)
 
 
 def path(**more):

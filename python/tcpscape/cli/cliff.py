@@ -79,13 +79,9 @@ def cliff(
 
 
 def _find(runner: Runner, path: Conditions, cca: str, along: str, effort: Effort) -> Cliff:
-    from tcpscape.findings.cliff import axis as cliff_axis
-    from tcpscape.findings.cliff import runs as cliff_runs
-    from tcpscape.findings.cliff import search as cliff
+    from tcpscape.findings.cliff.runs import on_path
 
-    axis = cliff_axis.jitter(path.rtt) if along == "jitter" else cliff_axis.loss()
-    kind: type[int] | type[float] = int if along == "jitter" else float
-    return cliff.find(cliff_runs.measure(runner, lambda x: [path.model_copy(update={along: kind(x)}).scenario(cca)]), axis, effort)
+    return on_path(runner, path, cca, "jitter" if along == "jitter" else "loss", effort)
 
 
 def _row(cca: str, path: Conditions, found: Cliff, along: str) -> tuple[str, ...]:

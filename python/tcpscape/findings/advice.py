@@ -13,8 +13,8 @@ from tcpscape.campaign import Runner
 from tcpscape.errors import TcpscapeError
 from tcpscape.findings import damage
 from tcpscape.findings.chaos import zone
-from tcpscape.findings.cliff import axis
-from tcpscape.findings.cliff import search as cliff
+from tcpscape.findings.cliff import search
+from tcpscape.findings.cliff.levels import Cliff, jitter_axis, level
 from tcpscape.scenario.conditions import Conditions
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.stats import Estimate
@@ -54,7 +54,7 @@ class Standing:
     """Mean share of the time each cause held it back."""
     needed: int
     """Measurements for ± 10 %."""
-    cliff: cliff.Cliff
+    cliff: Cliff
     damage: tuple[damage.Damage, ...]
 
     @property
@@ -135,7 +135,7 @@ class Adviser:
             needed=stats.runs_needed(spread.value, PRECISION), cliff=self._cliff(cca, goodputs, seeds), damage=self._damage(cca, seeds),
         )
 
-    def _cliff(self, cca: str, goodputs: Sequence[float], seeds: Sequence[int]) -> cliff.Cliff:
+    def _cliff(self, cca: str, goodputs: Sequence[float], seeds: Sequence[int]) -> Cliff:
         """The cliff along this path's jitter, with the path itself (its `goodputs`) on it."""
         self.say(f"{cca}: looking for the cliff")
 
@@ -143,10 +143,10 @@ class Adviser:
             paths = [self.path.model_copy(update={"jitter": round(j)}) for j in jitters]
             return self._goodputs(paths, cca, range(seeds[0] + which.start, seeds[0] + which.stop))
 
-        effort = replace(cliff.QUICK, seeds=max(2, round(CLIFF_SHARE * len(seeds))))
-        edge = cliff.find(measure, axis.jitter(self.path.rtt), effort)
+        effort = replace(search.QUICK, seeds=max(2, round(CLIFF_SHARE * len(seeds))))
+        edge = search.find(measure, jitter_axis(self.path.rtt), effort)
         calm = self._goodputs([self.path.model_copy(update={"jitter": 0})], cca, seeds)[0]
-        return replace(edge, here=cliff.level(self.path.jitter, goodputs, calm))
+        return replace(edge, here=level(self.path.jitter, goodputs, calm))
 
     def _damage(self, cca: str, seeds: Sequence[int]) -> tuple[damage.Damage, ...]:
         self.say(f"{cca}: taking the ingredients away")

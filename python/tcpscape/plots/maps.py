@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tcpscape.campaign.outcome import Cell, Outcome
-from tcpscape.findings.cliff.ratio import Pair, RatioCell, RatioMap, ratio_map
+from tcpscape.findings.cliff.planes import PairedRuns, RatioCell, RatioMap, ratio_map
 from tcpscape.plots import base, palette, style
 from tcpscape.plots.base import Beside, Line
 
@@ -197,7 +197,7 @@ def _map(metric: str, above: _Plane, below: _Plane) -> RatioMap:
     """The ratios; x and y are columns and rows."""
     both = [(at, c, below.cells[at]) for at, c in above.cells.items() if at in below.cells]
     some = [(at, a.values(metric), b.values(metric)) for at, a, b in both]
-    return ratio_map([Pair(column, row, a[: len(b)], b[: len(a)]) for (row, column), a, b in some])
+    return ratio_map([PairedRuns(column, row, a[: len(b)], b[: len(a)]) for (row, column), a, b in some])
 
 
 def _ratios(ax: Axes, plane: _Plane, found: RatioMap, *, numbered: bool) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 
 from tcpscape import stats
 from tcpscape.errors import refuse
-from tcpscape.findings.cliff.levels import WILD_CV, Level
+from tcpscape.findings.cliff.levels import CHAOTIC_CV, Level
 from tcpscape.stats import Estimate
 
 Side = Literal["stable", "chaos zone", "collapsed"]
@@ -72,14 +72,14 @@ class Zone:
         return max(known, key=lambda x: x.cv.value) if known else None
 
 
-def zone(levels: Iterable[tuple[float, Sequence[float]]], threshold: float = WILD_CV) -> Zone:
+def zone(levels: Iterable[tuple[float, Sequence[float]]], threshold: float = CHAOTIC_CV) -> Zone:
     """The chaotic part of an axis from (level, its runs)."""
     if not threshold > 0:
         refuse("threshold", f"a coefficient of variation of {threshold:g}", "write for example 0.2")
     return Zone(tuple(scatter(at, runs, threshold) for at, runs in sorted(levels, key=lambda x: x[0])), threshold)
 
 
-def scatter(at: float, runs: Sequence[float], threshold: float = WILD_CV) -> Scatter:
+def scatter(at: float, runs: Sequence[float], threshold: float = CHAOTIC_CV) -> Scatter:
     """How the runs of one level scatter, and what that says."""
     cv, dip = stats.cv(runs), one_mode(runs)
     if cv.low > threshold or (dip is not None and dip < DIP_ALPHA and cv.value > threshold / 2):

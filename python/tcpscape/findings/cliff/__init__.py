@@ -1,5 +1,6 @@
-"""Where the cliff is: the level of an impairment at which goodput falls below a share of what it is without.
+"""The cliff: the level of an impairment at which goodput falls below a share of its value without the impairment.
 
-The main type is :class:`tcpscape.findings.cliff.levels.Cliff`. `search` finds the edge by running, `grid` from the runs of a grid that there are,
-`fit` gives the edge its interval; `contour` draws it as a line over a second axis, `ratio` says who is better where. Begin with `search`.
+The main type is :class:`levels.Cliff`, the result of a search. `levels` holds the types, `search` finds the edge by runs of any
+function of a level, `fit` gives the edge its interval, `planes` extends both to two axes, and `runs` binds them to engines and campaigns. Begin
+with `runs.on_path`; method and measured coverage are in docs/models/methods/cliff.md.
 """

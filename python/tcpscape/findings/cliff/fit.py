@@ -1,14 +1,14 @@
 """Where a falling curve passes a threshold, from repeated measurements at some levels, with an interval.
 
-The level means are made to fall (isotonic regression, weighted by their number: Robertson, Wright and Dykstra 1988), and the crossing
-is read off between the two levels around it. The interval is a bootstrap of that whole procedure:
+The level means are fitted by a falling curve (isotonic regression, weighted by the number of runs: Robertson, Wright and Dykstra 1988),
+and the crossing is interpolated between the two levels around it. The interval is a bootstrap of that whole procedure:
 
 - One weight for each seed (the Bayesian bootstrap, Rubin 1981), the same at every level and for the base, so that what runs under
   the same seed share (common random numbers) is kept.
-- Deviations are widened by Student's factor for the number of runs of the level (the expanded percentile interval, Hesterberg 2015),
-  without which eight runs give intervals that are a quarter too narrow.
-- The interval is never narrower than the gap between the two levels around the crossing: inside it nothing was measured, and a curve
-  may jump there.
+- Deviations are widened by Student's factor for the number of runs of the level (the expanded percentile interval, Hesterberg 2015);
+  without it the intervals of eight runs are a quarter too narrow.
+- The interval is never narrower than the gap between the two levels around the crossing: nothing was measured inside the gap, and a
+  curve may jump there.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from tcpscape.stats.resample import student
 
 Array = NDArray[np.float64]
 SEED = 20260101
-"""Of the resampling: the same data, the same interval."""
+"""Seed of the resampling: the same data give the same interval."""
 LOOK, FINAL = 300, 2000
-"""Resamples while searching and for the answer."""
+"""Resamples during a search, and for its result."""
 FAR = 2.0
-"""Half-widths of its interval by which the outermost levels of a fit are off the threshold, so that no resample crosses beyond them."""
+"""Half-widths of its interval that the outermost levels of a fit are away from the threshold, so that no resample crosses beyond them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +39,9 @@ class Point:
     step: float
     """Place on the axis' lattice."""
     values: Array
-    """One for each seed, from the first on."""
+    """The metric of each run, by seed from the first on."""
     base: Array
-    """Without the impairment, under the same seeds from the first on; as many or not."""
+    """The same without the impairment, under the same seeds from the first on; not necessarily as many."""
 
     @property
     def retention(self) -> float:
@@ -55,7 +55,7 @@ class Point:
         return abs(self.retention) * math.hypot(level, base) if self.values.any() else 0.0
 
     def decided(self, threshold: float, widths: float = 1.0) -> bool:
-        """Whether the retention is off the threshold by more than so many half-widths of Student's interval."""
+        """Whether the retention is more than `widths` half-widths of Student's interval away from the threshold."""
         if len(self.values) < 2:
             return False
         return abs(self.retention - threshold) > widths * student(len(self.values)) * self.error
@@ -63,7 +63,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Crossing:
-    """Where the curve passes the threshold, in steps; an end is infinite where the curve may not pass within the points."""
+    """Where the curve passes the threshold, in steps; an end is infinite where the curve may pass it outside the points."""
 
     value: float
     low: float
@@ -71,15 +71,16 @@ class Crossing:
 
 
 def around(points: Sequence[Point], threshold: float) -> list[Point]:
-    """Of all points, sorted by step, those around the first fall: two on each side, and more up to one that is far from the threshold."""
-    fallen = [i for i, p in enumerate(points) if not p.retention >= threshold]
-    if not fallen:
+    """Of all points, sorted by step, those around the first fall: two on each side, and further ones up to one far from the threshold."""
+    fallen = next((i for i, p in enumerate(points) if not p.retention >= threshold), None)
+    if fallen is None:
         return []
-    lower = _until(points[: fallen[0]][::-1], threshold, below=False)
-    return lower[::-1] + _until(points[fallen[0] :], threshold, below=True)
+    before = _until_far(points[:fallen][::-1], threshold, below=False)
+    return before[::-1] + _until_far(points[fallen:], threshold, below=True)
 
 
-def _until(points: Sequence[Point], threshold: float, below: bool) -> list[Point]:
+def _until_far(points: Sequence[Point], threshold: float, below: bool) -> list[Point]:
+    """The first points, two at least, up to one that is clearly below (or above) the threshold."""
     taken: list[Point] = []
     for point in points:
         taken.append(point)
@@ -92,9 +93,9 @@ def crossing(points: Sequence[Point], threshold: float, start: float, resamples:
     """The crossing of `points`, sorted by step. At the step `start` and before it the curve is 1 by definition."""
     steps = np.array([p.step for p in points])
     counts = np.array([len(p.values) for p in points], dtype=float)
-    found = np.array([p.retention for p in points])
-    value = _passes(steps, found, counts, threshold, start)
-    drawn = _resampled(points, found, resamples)
+    retentions = np.array([p.retention for p in points])
+    value = _passes(steps, retentions, counts, threshold, start)
+    drawn = _resampled(points, retentions, resamples)
     places = np.array([_passes(steps, row, counts, threshold, start) for row in drawn])
     low, high = np.quantile(places, [TAIL, 1 - TAIL], method="nearest")
     if math.isfinite(value):
@@ -104,13 +105,13 @@ def crossing(points: Sequence[Point], threshold: float, start: float, resamples:
     return Crossing(value, float(low), float(high))
 
 
-def _resampled(points: Sequence[Point], found: Array, resamples: int) -> Array:
-    """Retentions at each point (columns) in each resample (rows), widened for few runs."""
-    most = max(max(len(p.values), len(p.base)) for p in points)
-    weights = np.random.default_rng(SEED).standard_exponential((resamples, most))
+def _resampled(points: Sequence[Point], retentions: Array, resamples: int) -> Array:
+    """Retentions at each point (columns) in each resample (rows), their deviations widened for few runs."""
+    seeds = max(max(len(p.values), len(p.base)) for p in points)
+    weights = np.random.default_rng(SEED).standard_exponential((resamples, seeds))
     bases: dict[int, Array] = {}
     columns = []
-    for point, centre in zip(points, found, strict=True):
+    for point, centre in zip(points, retentions, strict=True):
         below = bases.get(id(point.base))
         if below is None:
             below = bases[id(point.base)] = _weighted(weights, point.base)
@@ -121,12 +122,12 @@ def _resampled(points: Sequence[Point], found: Array, resamples: int) -> Array:
 
 def _weighted(weights: Array, values: Array) -> Array:
     """Weighted mean of the values in each resample."""
-    some = weights[:, : len(values)]
-    return np.asarray(some @ values / some.sum(axis=1), dtype=float)
+    own = weights[:, : len(values)]
+    return np.asarray(own @ values / own.sum(axis=1), dtype=float)
 
 
 def _widening(n: int) -> float:
-    """What makes the Bayesian bootstrap's spread (variance · n/(n+1)) that of Student's interval."""
+    """The factor from the Bayesian bootstrap's spread (variance · n/(n+1)) to that of Student's interval."""
     from scipy.stats import norm
 
     if n < 2:
@@ -135,7 +136,7 @@ def _widening(n: int) -> float:
 
 
 def _passes(steps: Array, means: Array, counts: Array, threshold: float, start: float) -> float:
-    """Where the falling fit passes the threshold: −∞ where it is below at the first step without a start to interpolate from, ∞ where never."""
+    """Where the falling fit passes the threshold; ∞ if nowhere, −∞ if it is below from the first step on and `start` is infinite."""
     from scipy.optimize import isotonic_regression
 
     if np.isnan(means).any():
@@ -152,5 +153,6 @@ def _passes(steps: Array, means: Array, counts: Array, threshold: float, start: 
 
 
 def _relative_error(values: Array) -> float:
+    """Relative standard error of the mean; 0 of a single value."""
     mean = float(values.mean())
     return float(values.std(ddof=1)) / math.sqrt(len(values)) / abs(mean) if len(values) > 1 and mean else 0.0

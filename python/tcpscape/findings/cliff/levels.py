@@ -1,32 +1,108 @@
-"""What a search for a cliff hands back: the levels that were run and the edge, plain values for tables and figures."""
+"""The types of a cliff search: the axis along which a path gets worse, its levels, and the cliff that a search returns.
+
+The values are plain, for tables and figures; nothing here runs a trial.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
 from tcpscape import stats
-from tcpscape.findings.cliff.axis import Axis
+from tcpscape.errors import refuse
 from tcpscape.stats import Estimate
 
 HALF = 0.5
-"""Retention that counts as over the edge, as in the published studies."""
+"""Retention at the edge, as in the published studies."""
 DISAGREE = 0.1
 """A level where at least this share of the runs is on the other side of the threshold belongs to the chaos zone."""
-WILD_CV = 0.2
-"""So does one whose runs vary more than this (published: 1–5 % before the cliff, 14–66 % at it, 3–19 % past it), and half as much again
-as without the impairment, …"""
-ALIVE = 0.25
-"""… while it still keeps this much; below it has collapsed, however its remains vary."""
+CHAOTIC_CV = 0.2
+"""So does a level whose coefficient of variation exceeds this (published: 1–5 % before the cliff, 14–66 % at it, 3–19 % past it) and one and
+a half times that without the impairment, …"""
+COLLAPSED = 0.25
+"""… if its retention exceeds this; below, the path has collapsed, however much the rest varies."""
 FEWEST = 5
-"""Runs of a level from which it counts as chaotic or not: of a glance's four, one run off the side of the others is a quarter."""
+"""Fewest runs to call a level chaotic: of the four of a glance, a single run on the other side is a quarter."""
+WALK = (0.02, 0.05, 0.08, 0.12, 0.16, 0.2, 0.28, 0.4, 0.7, 1.0)
+"""Levels of the first walk along a linear axis, as shares of its length: denser where the published cliffs are (jitter / RTT)."""
+LOG_WALK = 10
+"""Number of levels of the first walk along a logarithmic axis."""
+JITTER_RESOLUTION = 0.01
+"""Step of jitter / RTT: the edge is searched to ± 1 % of the RTT."""
+LOSS_FROM, LOSS_TO, LOSS_RESOLUTION = 1e-4, 0.4, 0.05
+"""Loss axis: from one packet in ten thousand (the published studies begin at one in a thousand), in steps of 5 % of the level."""
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """An axis along which a path gets worse, from `gentle` to `harsh`, and the lattice of levels on it.
+
+    `harsh` may be the smaller number (a rate that falls). On a logarithmic axis both ends are above 0.
+    """
+
+    name: str
+    unit: str
+    gentle: float
+    harsh: float
+    resolution: float
+    """Step of the lattice, in the axis' unit, or as a fraction of the level where `log`. The edge is searched to ± one step."""
+    origin: float | None = 0.0
+    """The level without the impairment; None where every level has a baseline of its own."""
+    log: bool = False
+
+    def __post_init__(self) -> None:
+        if self.gentle == self.harsh or (self.log and min(self.gentle, self.harsh) <= 0):
+            refuse("axis", f"{self.name} from {self.gentle:g} to {self.harsh:g}", "write two different ends, above 0 where the axis is logarithmic")
+        if not self.resolution > 0:
+            refuse("resolution", f"{self.resolution:g} is no step", "write for example 0.01")
+
+    def level(self, step: float) -> float:
+        """The level at a step of the lattice; `gentle` is step 0."""
+        sign = 1 if self.harsh > self.gentle else -1
+        if self.log:
+            return float(self.gentle * (1 + self.resolution) ** (sign * step))
+        return self.gentle + sign * step * self.resolution
+
+    def step(self, level: float) -> float:
+        """The step of a level, not rounded; infinite for a level of 0 on a logarithmic axis."""
+        sign = 1 if self.harsh > self.gentle else -1
+        if self.log and level <= 0:
+            return -sign * math.inf
+        if self.log:
+            return sign * math.log(level / self.gentle) / math.log1p(self.resolution)
+        return sign * (level - self.gentle) / self.resolution
+
+    @property
+    def first(self) -> int:
+        """The gentlest step that is measured: 1 where step 0 is the origin."""
+        return 1 if self.gentle == self.origin else 0
+
+    @property
+    def last(self) -> int:
+        """The harshest step."""
+        return max(self.first, round(self.step(self.harsh)))
+
+    def walk(self) -> Iterator[int]:
+        """Steps of the first walk, the harshest first."""
+        shares = [i / (LOG_WALK - 1) for i in range(LOG_WALK)] if self.log else list(WALK)
+        yield from sorted({max(self.first, round(share * self.last)) for share in shares}, reverse=True)
+
+
+def jitter_axis(rtt_ns: int) -> Axis:
+    """Jitter from none to the RTT, ns, in steps of 1 % of the RTT."""
+    return Axis("jitter", "ns", 0.0, float(rtt_ns), JITTER_RESOLUTION * rtt_ns)
+
+
+def loss_axis() -> Axis:
+    """Random loss, a fraction, in steps of 5 % of the level."""
+    return Axis("loss", "1", LOSS_FROM, LOSS_TO, LOSS_RESOLUTION, log=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """One level of the axis."""
+    """One level of the axis and what its runs show."""
 
     at: float
     """In the axis' unit."""
@@ -34,7 +110,7 @@ class Level:
     """Mean / mean without the impairment, paired where both have the same seeds."""
     cv: Estimate
     below: float
-    """Share of the runs that keep less than the threshold."""
+    """Share of the runs whose retention is below the threshold."""
     calm_cv: float = 0.0
     """Coefficient of variation without the impairment, fraction."""
     threshold: float = HALF
@@ -46,46 +122,46 @@ class Level:
 
     @property
     def chaotic(self) -> bool:
-        """Whether runs of this path cannot be trusted one by one: on both sides of the edge, or varying wildly."""
-        return wild(self.retention.value, self.cv.value, self.calm_cv, self.below)
+        """Whether single runs of this level cannot be trusted: some are on each side of the edge, or they vary strongly."""
+        return is_chaotic(self.retention.value, self.cv.value, self.calm_cv, self.below)
 
 
-def wild(retention: float, cv: float, calm_cv: float, below: float) -> bool:
-    """Whether such runs belong to the chaos zone."""
-    return DISAGREE <= below <= 1 - DISAGREE or (cv > max(WILD_CV, 1.5 * calm_cv) and retention > ALIVE)
+def is_chaotic(retention: float, cv: float, calm_cv: float, below: float) -> bool:
+    """Whether a level with these runs belongs to the chaos zone; the arguments are as the fields of :class:`Level`."""
+    return DISAGREE <= below <= 1 - DISAGREE or (cv > max(CHAOTIC_CV, 1.5 * calm_cv) and retention > COLLAPSED)
 
 
 def level(at: float, values: Sequence[float], base: Sequence[float], threshold: float = HALF) -> Level:
-    """A level from its runs and those without the impairment, under the same seeds from the first on.
+    """The level `at` from its runs and the baseline's, both under the same seeds from the first on.
 
-    Where one of the two has more runs, they count as independent.
+    Where one of the two has more runs than the other, they count as independent.
     """
     calm = sum(base) / len(base)
-    kept = stats.ratio(values, base) if len(values) == len(base) else stats.mean_ratio(values, base)
+    retention = stats.ratio(values, base) if len(values) == len(base) else stats.mean_ratio(values, base)
     below = sum(v < threshold * calm for v in values) / len(values)
-    return Level(at, kept, stats.cv(values), below, stats.cv(base).value, threshold)
+    return Level(at, retention, stats.cv(values), below, stats.cv(base).value, threshold)
 
 
 @dataclass(frozen=True, slots=True)
 class Cliff:
-    """The edge of one congestion control along one axis of one path."""
+    """The cliff of one congestion control along one axis of one path: what a search returns."""
 
     axis: Axis
     baseline: Estimate
-    """Without the impairment, in the metric's unit; at the gentlest level measured where every level has a base of its own."""
+    """The metric without the impairment, in its unit; that of the gentlest level where every level has a baseline of its own."""
     levels: tuple[Level, ...]
     """Sorted from gentle to harsh."""
     edge: Estimate | None = None
-    """Where retention passes the threshold, in the axis' unit, its interval and the runs it stands on. An end is infinite where the fall may
-    lie beyond the axis. None where nothing fell up to its harsh end."""
+    """Where retention passes the threshold, in the axis' unit, with its interval and the runs behind it. An end is infinite where the fall
+    may lie beyond the axis. None where no level fell up to the harsh end."""
     runs: int = 0
-    """Runs of the search in all."""
+    """Number of runs of the whole search."""
     here: Level | None = None
-    """The path's own level."""
+    """The level at which the path itself is."""
 
     @property
     def bracket(self) -> tuple[float, float] | None:
-        """Last level before the edge and first after it; None where nothing fell."""
+        """The last level before the edge and the first after it; None where no level fell."""
         if self.edge is None:
             return None
         steps = [self.axis.step(x.at) for x in self.levels]
@@ -97,14 +173,14 @@ class Cliff:
 
     @property
     def zone(self) -> tuple[float, float] | None:
-        """The unbroken run of chaotic levels around the edge, and the path's own level if that is one; None where there is none."""
+        """The unbroken range of chaotic levels around the edge, extended to the path's own level if that is chaotic; None where there is none."""
         measured = [x for x in self.levels if x.retention.n >= FEWEST]
         known = {x.at: x for x in (*measured, *([self.here] if self.here else []))}
         order = sorted(known, key=self.axis.step)
         edge = self.axis.step(self.edge.value) if self.edge else -math.inf
         below = takewhile(lambda x: x.chaotic, (known[a] for a in reversed(order) if self.axis.step(a) <= edge))
         above = takewhile(lambda x: x.chaotic, (known[a] for a in order if self.axis.step(a) > edge))
-        found = [x.at for x in (*below, *above)]
+        chaotic = [x.at for x in (*below, *above)]
         if self.here and self.here.chaotic:
-            found.append(self.here.at)
-        return (min(found), max(found)) if found else None
+            chaotic.append(self.here.at)
+        return (min(chaotic), max(chaotic)) if chaotic else None

@@ -1,11 +1,11 @@
-"""Where the cliff is: the level of an impairment at which the mean falls below a share of what it is without, found by running.
+"""The search for a cliff by runs: the level of an impairment at which the mean falls below a share of its value without the impairment.
 
-1. A coarse walk comes down from the harsh end (collapsed paths are cheap to run) to the first level that holds and is not chaotic; the
-   levels below it are only looked at, with a few seeds, because a path may also fall at little and hold at more. The edge is the first
-   fall from the gentle side. A neighbour's answer replaces the walk.
-2. Bisection narrows the bracket to two steps of the axis' lattice. A level whose interval holds the threshold is repeated.
+1. A coarse walk comes down from the harsh end (collapsed paths are cheap to run) to the first level that holds and is not chaotic. The levels
+   below it get a glance with few seeds, because a path may also fall at a low level and hold at a higher one. The edge is the first fall from
+   the gentle side. An estimate from a neighbouring path replaces the walk.
+2. Bisection narrows the bracket to two steps of the axis' lattice. A level whose interval contains the threshold is repeated.
 3. The levels around the edge get runs until the edge's interval (:mod:`tcpscape.findings.cliff.fit`) is two steps wide, or the runs are
-   used up: calm cliffs cost little, and in the chaos zone the interval says what the runs could not.
+   used up: calm cliffs cost few runs, and in the chaos zone the interval shows what the runs leave open.
 """
 
 from __future__ import annotations
@@ -20,25 +20,22 @@ from numpy.typing import NDArray
 from tcpscape import stats
 from tcpscape.errors import refuse
 from tcpscape.findings.cliff import fit
-from tcpscape.findings.cliff.axis import Axis
 from tcpscape.findings.cliff.fit import Crossing, Point
-from tcpscape.findings.cliff.levels import HALF, Cliff, Level, level, wild
+from tcpscape.findings.cliff.levels import HALF, Axis, Cliff, is_chaotic, level
 from tcpscape.stats import Estimate
 
-__all__ = ["HALF", "QUICK", "Axis", "Cliff", "Effort", "Level", "Measure", "find", "level"]
-
 REPEAT = 3
-"""A level that is open after its first runs gets this many times as many."""
+"""A level that is undecided after its first runs gets this multiple of them."""
 GROWTH = 1.5
-"""Then the levels around the edge grow by this factor."""
+"""The runs of levels around the edge then grow by this factor."""
 WIDTH = 2
-"""Steps of the lattice that the bracket and the interval may be wide: ± one."""
+"""Width of the bracket and of the interval at which the search ends, in steps of the lattice: ± one."""
 FIRM = 1.5
-"""Half-widths of its interval by which a level is off the threshold to be settled: several levels are judged, so one is not enough."""
+"""Half-widths of its interval that a settled level is away from the threshold; more than one, because several levels are judged."""
 AROUND = 5
-"""Levels that share the runs where the interval is wide."""
+"""Levels among which the runs are spread where the interval is wide."""
 BASE_SHARE = 0.25
-"""The base is repeated where its relative error exceeds this share of a level's: it then adds 3 % to the interval at most."""
+"""The base is repeated where its relative error exceeds this share of a level's: below, it adds at most 3 % to the interval."""
 
 Measure = Callable[[Sequence[float], range], list[list[float]]]
 """(levels in the axis' unit, which seeds, counted from 0) → the metric of each level's runs, larger is better; the same seeds for all."""
@@ -46,16 +43,16 @@ Measure = Callable[[Sequence[float], range], list[list[float]]]
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """What is asked and what it may cost."""
+    """The threshold of a search, and the runs that it may use."""
 
     threshold: float = HALF
     """Retention at the edge, a fraction."""
     seeds: int = 20
     """Runs of a level at first."""
     glance: int = 4
-    """Runs of a look at a level below one that holds."""
+    """Runs of a glance at a level below one that holds."""
     most: int = 1200
-    """Runs in all after which no level gets more; where walk and bisection take as many, these alone are made."""
+    """Total runs after which no level gets further ones; walk and bisection are completed even if they take more."""
 
     def __post_init__(self) -> None:
         if not 0 < self.threshold < 1:
@@ -65,14 +62,14 @@ class Effort:
 
 
 QUICK = Effort(seeds=8, glance=2, most=0)
-"""An answer within seconds, its interval as it comes."""
+"""A result within seconds, without runs to narrow its interval."""
 
 
 def find(measure: Measure, axis: Axis, effort: Effort = Effort(), near: float | None = None, base: Measure | None = None) -> Cliff:
     """Runs along the axis and finds the edge. A path that carries nothing without the impairment has none.
 
-    `near`: a level where the edge may be, instead of the walk. `base`: the metric without the impairment at each level, where the axis
-    itself changes it (`axis.origin` is None); otherwise the level `axis.origin` is run once.
+    `near` is a level near which the edge is expected; it replaces the walk. `base` measures the metric without the impairment at each level, where
+    the axis itself changes it (`axis.origin` is None); otherwise the level `axis.origin` is run once.
     """
     if (base is None) == (axis.origin is None):
         refuse("base", "an axis has either an origin or a base for each level", "give one of the two")
@@ -88,14 +85,15 @@ def find(measure: Measure, axis: Axis, effort: Effort = Effort(), near: float | 
 
 
 class _Search:
-    """The levels measured so far, by their step on the lattice."""
+    """A search in progress: the runs of each level so far, by the level's step on the lattice."""
 
     def __init__(self, measure: Measure, base: Measure | None, axis: Axis, effort: Effort) -> None:
         self.measure, self.base, self.axis, self.effort = measure, base, axis, effort
         self.values: dict[int, NDArray[np.float64]] = {}
         self.bases: dict[int, NDArray[np.float64]] = {}
         self.runs = 0
-        self.shared = np.array([]) if base else self._grown(measure, np.array([]), axis.origin or 0.0, effort.seeds)
+        self.shared = np.array([]) if base else self._extended(measure, np.array([]), axis.origin or 0.0, effort.seeds)
+        """Runs of the base of all levels; empty where each level has a base of its own."""
 
     def dead(self) -> bool:
         """Whether nothing gets through without the impairment."""
@@ -104,42 +102,45 @@ class _Search:
         calm = self.bases[self.axis.first] if self.base else self.shared
         return not calm.any()
 
-    def _grown(self, measure: Measure, have: NDArray[np.float64], at: float, n: int) -> NDArray[np.float64]:
-        if n <= len(have):
-            return have
-        got = measure([at], range(len(have), n))[0]
-        self.runs += len(got)
-        return np.concatenate([have, np.asarray(got, dtype=float)])
+    def _extended(self, measure: Measure, values: NDArray[np.float64], at: float, n: int) -> NDArray[np.float64]:
+        """The values and those of further runs at a level, `n` in all."""
+        if n <= len(values):
+            return values
+        further = measure([at], range(len(values), n))[0]
+        self.runs += len(further)
+        return np.concatenate([values, np.asarray(further, dtype=float)])
 
     def take(self, step: int, n: int) -> None:
-        """Sees to `n` runs at a step, and to as many of the base as they need."""
+        """Completes the runs of a step to `n`, and the base to as many as these require."""
         at = self.axis.level(step)
-        self.values[step] = self._grown(self.measure, self.values.get(step, np.array([])), at, n)
+        self.values[step] = self._extended(self.measure, self.values.get(step, np.array([])), at, n)
         if self.base:
-            self.bases[step] = self._grown(self.base, self.bases.get(step, np.array([])), at, n)
+            self.bases[step] = self._extended(self.base, self.bases.get(step, np.array([])), at, n)
         elif len(self.shared) < n and _relative(self.shared) > BASE_SHARE * _relative(self.values[step]):
-            self.shared = self._grown(self.measure, self.shared, self.axis.origin or 0.0, n)
+            self.shared = self._extended(self.measure, self.shared, self.axis.origin or 0.0, n)
 
     def point(self, step: int) -> Point:
+        """A step with its runs, as the fit takes it."""
         return Point(step, self.values[step], self.bases.get(step, self.shared))
 
     def look(self, step: int) -> None:
-        """Measures a level, and once more with more seeds where the answer is open."""
+        """Measures a level, and repeats it with more seeds where it is undecided."""
         self.take(step, self.effort.seeds)
         if not self.point(step).decided(self.effort.threshold, FIRM):
             self.take(step, REPEAT * self.effort.seeds)
 
     def fell(self, step: int) -> bool:
+        """Whether the retention at a step is below the threshold, or unknown."""
         return not self.point(step).retention >= self.effort.threshold
 
     def calm(self, step: int) -> bool:
         """Whether a level holds and is not chaotic."""
         point = self.point(step)
         below = float(np.mean(point.values < self.effort.threshold * point.base.mean()))
-        return not self.fell(step) and not wild(point.retention, _cv(point.values), _cv(point.base), below)
+        return not self.fell(step) and not is_chaotic(point.retention, _cv(point.values), _cv(point.base), below)
 
     def walk(self) -> None:
-        """From the harsh end to the first level that holds; a glance at those below."""
+        """Measures from the harsh end to the first level that holds, and glances at those below."""
         held = False
         for step in self.axis.walk():
             if held:
@@ -149,13 +150,13 @@ class _Search:
             held = self.calm(step)
 
     def glance(self, step: int) -> None:
-        """A look with few seeds, and a proper one where it shows a fall."""
+        """Measures a level with few seeds, and fully where it shows a fall."""
         self.take(step, self.effort.glance)
         if self.fell(step):
             self.look(step)
 
     def approach(self, step: int) -> None:
-        """Outwards from a step until the edge is between two levels, then the glances below them."""
+        """Searches outwards from a step until the edge is between two levels, then glances at the levels below them."""
         self.look(step)
         falling, stride = self.fell(step), WIDTH
         end = self.axis.first if falling else self.axis.last
@@ -167,47 +168,48 @@ class _Search:
             self.glance(lower)
 
     def bracket(self) -> tuple[int, int] | None:
-        """Last step that holds before the first that fell; `first − 1` stands for no impairment."""
+        """The last step that holds before the first that fell; `first − 1` is the level without the impairment."""
         fallen = [s for s in self.values if self.fell(s)]
         if not fallen:
             return None
         return max((s for s in self.values if s < min(fallen)), default=self.axis.first - 1), min(fallen)
 
     def bisect(self) -> None:
+        """Measures in the middle of the bracket until it is narrow."""
         while (bracket := self.bracket()) and bracket[1] - bracket[0] > WIDTH:
             self.look(sum(bracket) // 2)
 
     def refine(self) -> Crossing | None:
-        """Gives the levels around the edge runs until its interval is narrow; the crossing."""
-        while (found := self.crossing(fit.LOOK)) and self.runs < self.effort.most and (wanted := self.wanted(found)):
-            for step in wanted:
+        """Adds runs to the levels around the edge until its interval is narrow; returns the crossing."""
+        while (crossing := self.crossing(fit.LOOK)) and self.runs < self.effort.most and (steps := self.unsettled(crossing)):
+            for step in steps:
                 if self.runs < self.effort.most:
-                    self.more(step)
+                    self.extend(step)
         return self.crossing(fit.FINAL)
 
-    def more(self, step: int) -> None:
-        """More runs at a step, as far as the effort goes."""
+    def extend(self, step: int) -> None:
+        """Adds runs at a step, as far as the effort allows."""
         known = len(self.values.get(step, ()))
         left = self.effort.most - self.runs
         self.take(step, min(max(self.effort.seeds, math.ceil(GROWTH * known)), known + left))
 
-    def wanted(self, found: Crossing) -> list[int]:
-        """Open steps that should be measured, or measured more: those within the interval, and dips before the edge.
+    def unsettled(self, crossing: Crossing) -> list[int]:
+        """The undecided steps that get runs next: those within the crossing's interval, and dips before the edge.
 
-        Where the interval is narrow already: only those within it that have few runs, on which it may be narrow by chance.
+        Where the interval is narrow already, only the steps within it that have few runs: it may be narrow by chance.
         """
-        low, high = (min(self.axis.last, max(self.axis.first, x)) for x in (found.low, found.high))
+        low, high = (min(self.axis.last, max(self.axis.first, x)) for x in (crossing.low, crossing.high))
         inside = range(math.floor(low), math.ceil(high) + 1)
-        if found.high - found.low <= WIDTH:
+        if crossing.high - crossing.low <= WIDTH:
             few = REPEAT * self.effort.seeds
             return [s for s in inside if len(self.values.get(s, ())) in range(1, few) and not self.settled(s)]
-        near = sorted(inside, key=lambda s: abs(s - found.value))[:2]
+        near = sorted(inside, key=lambda s: abs(s - crossing.value))[:2]
         spread = {inside[round(i * (len(inside) - 1) / (AROUND - 1))] for i in range(AROUND)}
-        dips = {s for s in self.window() if s < found.value and self.fell(s)}
+        dips = {s for s in self.window() if s < crossing.value and self.fell(s)}
         return [s for s in sorted({*near, *spread, *dips}) if not self.settled(s)]
 
     def settled(self, step: int) -> bool:
-        """Whether a step has its runs and is clearly on one side of the threshold."""
+        """Whether a step has the full number of runs and is clearly on one side of the threshold."""
         known = len(self.values.get(step, ()))
         return known >= self.effort.seeds and self.point(step).decided(self.effort.threshold, FIRM)
 
@@ -217,32 +219,34 @@ class _Search:
         return [round(p.step) for p in points]
 
     def crossing(self, resamples: int) -> Crossing | None:
+        """Where the fit through the steps around the edge passes the threshold; None where no step fell."""
         steps = self.window()
         if not steps:
             return None
         start = 0.0 if self.axis.first == 1 else -math.inf
         return fit.crossing([self.point(s) for s in steps], self.effort.threshold, start, resamples)
 
-    def answer(self, found: Crossing | None) -> Cliff:
-        """What is known now."""
+    def answer(self, crossing: Crossing | None) -> Cliff:
+        """The cliff with every level measured so far."""
         calm = self.bases[self.axis.first] if self.base else self.shared
         levels = tuple(
             level(self.axis.level(s), self.values[s].tolist(), self.bases.get(s, self.shared).tolist(), self.effort.threshold)
             for s in sorted(self.values) if calm.any()
         )
-        return Cliff(self.axis, stats.mean(calm, "Mbit/s"), levels, self._edge(found), self.runs)
+        return Cliff(self.axis, stats.mean(calm, "Mbit/s"), levels, self._edge(crossing), self.runs)
 
-    def _edge(self, found: Crossing | None) -> Estimate | None:
-        if found is None or found.value == math.inf:
+    def _edge(self, crossing: Crossing | None) -> Estimate | None:
+        """The crossing in the axis' unit; None where the threshold is not passed on the axis."""
+        if crossing is None or crossing.value == math.inf:
             return None
-        ends = [self._level(x) for x in (found.low, found.high)]
-        value = self._level(found.value)
-        if found.value == -math.inf:
+        ends = [self._level(x) for x in (crossing.low, crossing.high)]
+        value = self._level(crossing.value)
+        if crossing.value == -math.inf:
             ends.append(self.axis.level(self.axis.first))
         return Estimate(value, min(ends), max(ends), sum(len(self.values[s]) for s in self.window()), self.axis.unit)
 
     def _level(self, step: float) -> float:
-        """The level at a step that may lie beyond the axis: no impairment at all, or infinitely much of it."""
+        """The level at a step that may lie beyond the axis: −∞ is no impairment, ∞ an infinite one."""
         if step == -math.inf:
             return self.axis.gentle if self.axis.origin is None else self.axis.origin
         return math.copysign(math.inf, self.axis.harsh - self.axis.gentle) if step == math.inf else self.axis.level(step)
