@@ -9,7 +9,8 @@ import pytest
 from tcpscape.campaign import Runner
 from tcpscape.engines import Capture, make
 from tcpscape.findings import fairness
-from tcpscape.findings.fairness import Group, Shares
+from tcpscape.findings.fairness import FlowGroup, SharesOverTime
+from tcpscape.metrics import samples
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.trial import Cwnd, FlowResult, Rtt, Trial
 
@@ -87,8 +88,8 @@ def test_an_unfair_share_may_be_final():
 def test_the_last_seconds_are_too_few_to_settle():
     edges, half = np.arange(0, 11.0), [0.5] * 4
     shares = np.array([[0.9] * 6 + half, [0.1] * 6 + half])
-    assert fairness.settled(Shares(edges, shares), (0.5, 0.5)) is None
-    assert fairness.settled(Shares(np.arange(0, 12.0), np.hstack([shares, [[0.5], [0.5]]])), (0.5, 0.5)) == 6
+    assert fairness.settled(SharesOverTime(edges, shares), (0.5, 0.5)) is None
+    assert fairness.settled(SharesOverTime(np.arange(0, 12.0), np.hstack([shares, [[0.5], [0.5]]])), (0.5, 0.5)) == 6
 
 
 def test_starvation_is_long_and_below_a_tenth():
@@ -121,13 +122,14 @@ def test_fair_is_by_flows_not_by_groups():
     got = fairness.measure(said)
     assert got.fair == (0.75, 0.25)
     assert (got.fair_after_s, got.jain_overlap) == (0, pytest.approx(1))
-    halves = fairness.measure(said, (Group("first", (0, 1)), Group("rest", (2, 3))))
+    halves = fairness.measure(said, (FlowGroup("first", (0, 1)), FlowGroup("rest", (2, 3))))
     assert halves.overlap == pytest.approx((0.5, 0.5))
 
 
 def test_shares_over_time_add_up():
     said = staged()
-    got = fairness.over_time(said, fairness.by_cca(said))
+    edges = samples.grid(said)
+    got = SharesOverTime(edges, samples.rates(said, edges))
     assert got.shares.shape == (2, 60)
     assert got.shares.sum(axis=0) == pytest.approx(np.ones(60))
     assert got.shares[0, [0, 29, 30, 59]] == pytest.approx([1, 1, 0.4, 0.4])

@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from tcpscape import stats
 from tcpscape.campaign import Runner
 from tcpscape.engines import Capture, make
 from tcpscape.errors import ScenarioError
@@ -26,9 +27,9 @@ def test_health_is_the_published_thresholds():
     assert [indicators.health(x) for x in (0.149, 0.15, 0.30, 0.301, math.nan)] == ["healthy", "stressed", "stressed", "impaired", "unknown"]
 
 
-def test_mid_path_sees_one_direction():
-    """J = 5 on each of two delays of 25: 5/25 = 0.2 in mid-path, 5·√2/50 = 0.1414 at the sender."""
-    assert indicators.mid_path(5 * math.sqrt(2) / 50) == pytest.approx(0.2)
+def mid_path(rtt_cv):
+    """The CV in mid-path of a sender's value: J = 5 on each of two delays of 25 is 5/25 = 0.2 in mid-path, 5·√2/50 = 0.1414 at the sender."""
+    return rtt_cv * math.sqrt(2)
 
 
 def trial(zero=0, resent=0, rwnd=0.0, mbps=8.0, seconds=10.0, **rest):
@@ -76,8 +77,8 @@ def test_trials_are_judged_together():
 
 
 def test_a_share_of_nothing_is_unknown_and_of_all_is_not_certain():
-    assert math.isnan(indicators.share(0, 0).value)
-    got = indicators.share(10, 10)
+    assert math.isnan(stats.share(0, 0).value)
+    got = stats.share(10, 10)
     assert (got.value, got.high) == (1, 1)
     assert got.low == pytest.approx(0.7225, abs=1e-4)
 
@@ -129,7 +130,7 @@ def test_jitter_shows_in_the_rtts(need_model):
     })  # fmt: skip
     got = indicators.judge(Runner(make("model"), 2, Capture(packets=True)).run(said, range(2)))
     assert got.rtt_cv.value == pytest.approx(0.14, abs=0.04)
-    assert indicators.health(indicators.mid_path(got.rtt_cv.value)) == "stressed"
+    assert indicators.health(mid_path(got.rtt_cv.value)) == "stressed"
 
 
 @pytest.mark.parametrize(("mbps", "name"), [(0.9, None), (1, "360p"), (2.49, "360p"), (2.5, "480p"), (7.3, "720p"), (8, "1080p"), (100, "2160p")])

@@ -1,6 +1,6 @@
-"""Advice for a path: which congestion control, where its cliff is, on which side you stand, what does the damage, what to type.
+"""Advice for a path: the congestion control to use, its cliff, the side on which the path stands, the damage by ingredient, the command.
 
-Every number comes from runs on this path; all congestion controls meet the same seeds (common random numbers).
+Every number comes from runs on this path; all congestion controls run under the same seeds (common random numbers).
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ from tcpscape.stats import Estimate
 from tcpscape.trial import FlowResult, Trial
 
 DEFAULT_CCA = "cubic"
-"""What Linux uses when nobody says anything: kept unless another one is clearly better."""
+"""Linux's default, which is kept unless another congestion control is clearly better."""
 WORTH = 1.05
-"""A smaller ratio is not worth a change."""
+"""Ratio of goodputs below which a change is not worth it."""
 SEEDS = 20
-"""Trials of the path itself for each congestion control, where the work allows."""
+"""Most trials of the path itself for each congestion control."""
 FEWEST = 5
-"""Never fewer than this."""
+"""Fewest trials of the path itself."""
 CLIFF_SHARE, DAMAGE_SHARE = 0.4, 0.5
 """Trials of each level and of each ingredient taken away, as a share of those of the path."""
 EVENTS = 120e6
-"""Simulated events that an answer may take: some ten seconds on two cores."""
+"""Simulated events that an answer may take: about ten seconds on two cores."""
 LEVELS_AT_FULL_COST = 2.5
-"""Levels that cost as much as the path without jitter, in units of the path's seeds; measured."""
+"""Cost of the cliff search and the damage, in trials of the path without jitter for each seed of the path; measured."""
 PRECISION = 0.10
-"""Precision for which the number of measurements is given."""
+"""Precision for which the number of required measurements is given."""
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """How one congestion control does on the path."""
+    """The results of one congestion control on the path."""
 
     cca: str
     goodput: Estimate
@@ -48,10 +48,10 @@ class Standing:
     median: Estimate
     cv: Estimate
     against_best: Estimate
-    """Goodput / the best one's, paired."""
+    """Goodput / goodput of the best congestion control, paired."""
     retransmits: Estimate
     limited_by: dict[str, float]
-    """Mean share of the time each cause held it back."""
+    """Mean share of the time that each cause limited the flows, the largest first."""
     needed: int
     """Measurements for ± 10 %."""
     cliff: Cliff
@@ -59,23 +59,24 @@ class Standing:
 
     @property
     def side(self) -> zone.Side:
-        """On which side of its cliff it stands."""
+        """The side of its cliff on which the path stands."""
         return zone.side(self.cliff.here) if self.cliff.here else "stable"
 
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """The answer."""
+    """The advice for a path."""
 
     path: Conditions
     ranking: tuple[Standing, ...]
     """The best first."""
     choice: str
-    """What to use."""
+    """The congestion control to use."""
     why: str
+    """The reason, as a clause."""
     caveats: tuple[str, ...]
     trials: int
-    """Trials run."""
+    """Number of trials that were run."""
 
     @property
     def jitter_ratio(self) -> float:
@@ -84,43 +85,45 @@ class Advice:
 
     @property
     def command(self) -> str:
-        """The line to type."""
+        """The shell command that sets the congestion control."""
         load = f"modprobe tcp_{self.choice}; " if self.choice not in ("cubic", "reno") else ""
         return f"{load}sysctl -w net.ipv4.tcp_congestion_control={self.choice}"
 
 
 @dataclass
 class Adviser:
-    """Runs what the answer needs; each trial once."""
+    """Runs the trials that the advice needs, each once."""
 
     path: Conditions
     ccas: Sequence[str]
     runner: Runner
     seeds: Sequence[int] | None = None
-    """Seeds of the path itself; None is as many as the work allows."""
+    """Seeds of the path itself; None is as many as :data:`EVENTS` allows."""
     say: Callable[[str], None] = lambda _: None
+    """Called with the name of each stage as it begins."""
     known: dict[tuple[str, int], Trial] = field(default_factory=dict)
+    """(address of the scenario, seed) → its trial."""
 
     def advise(self) -> Advice:
-        """Runs the path, along its jitter and without its ingredients, and answers."""
+        """Runs the path as it is, along its jitter, and without each of its ingredients; returns the advice."""
         seeds = self.seeds or range(self._affordable())
         self.say("comparing congestion controls")
         trials = dict(zip(self.ccas, self._run([self.path.scenario(cca) for cca in self.ccas], seeds), strict=True))
-        goodputs = {cca: [t.goodput_mbps for t in some] for cca, some in trials.items()}
+        goodputs = {cca: [t.goodput_mbps for t in runs] for cca, runs in trials.items()}
         order = sorted(self.ccas, key=lambda c: -sum(goodputs[c]))
         ranking = tuple(self._standing(cca, trials[cca], goodputs[order[0]], seeds) for cca in order)
         choice, why = choose(ranking, {cca: goodputs[cca] for cca in order})
         engine = self.runner.engine.name
         left_out = [f"without {c.ingredient}: the {engine} engine cannot" for c in damage.without(self.path) if not self._can(c.path)]
-        caveats = sorted({c for some in trials.values() for t in some for c in t.caveats} | set(left_out))
+        caveats = sorted({c for runs in trials.values() for t in runs for c in t.caveats} | set(left_out))
         return Advice(self.path, ranking, choice, why, tuple(caveats), len(self.known))
 
     def _affordable(self) -> int:
-        """Seeds for the path itself: as many as the events of one trial, with and without jitter, let the answer have."""
+        """Number of seeds for the path itself, estimated from the events of one trial with and one without jitter."""
         self.say("looking at the path")
         calm = self.path.model_copy(update={"jitter": 0})
-        one = self._run([p.scenario(cca) for cca in self.ccas for p in (self.path, calm)], range(1))
-        events = [t.events or 0 for trials in one for t in trials]
+        probes = self._run([p.scenario(cca) for cca in self.ccas for p in (self.path, calm)], range(1))
+        events = [t.events or 0 for trials in probes for t in trials]
         each = sum(events[0::2]) + LEVELS_AT_FULL_COST * sum(events[1::2])
         return max(FEWEST, min(SEEDS, int(EVENTS / each))) if each else SEEDS
 
@@ -149,12 +152,13 @@ class Adviser:
         return replace(edge, here=level(self.path.jitter, goodputs, calm))
 
     def _damage(self, cca: str, seeds: Sequence[int]) -> tuple[damage.Damage, ...]:
+        """The damage of each ingredient, with part of the seeds."""
         self.say(f"{cca}: taking the ingredients away")
         few = seeds[: max(2, round(DAMAGE_SHARE * len(seeds)))]
         return tuple(damage.decompose(self.path, lambda paths: self._run([p.scenario(cca) for p in paths], few), self._can))
 
     def _can(self, path: Conditions) -> bool:
-        """Whether the engine has what the path asks for: a real kernel cannot delay at random and keep the order."""
+        """Whether the engine can run the path: a real kernel cannot delay at random and keep the order."""
         try:
             self.runner.engine.check(path.scenario(self.ccas[0]))
         except TcpscapeError:
@@ -165,7 +169,7 @@ class Adviser:
         return [[t.goodput_mbps for t in trials] for trials in self._run([p.scenario(cca) for p in paths], seeds)]
 
     def _run(self, scenarios: Sequence[Scenario], seeds: Sequence[int]) -> list[list[Trial]]:
-        """Trials of each scenario; those known already are not run again."""
+        """Trials of each scenario; trials that are known already are not run again."""
         keys = [s.address() for s in scenarios]
         missing = [(s, [n for n in seeds if (k, n) not in self.known]) for s, k in zip(scenarios, keys, strict=True)]
         for key, trials in zip(keys, self.runner.run_all(missing), strict=True):
@@ -174,7 +178,7 @@ class Adviser:
 
 
 def limits(flows: Sequence[FlowResult]) -> dict[str, float]:
-    """Mean share of the time each cause held the flows back, the largest first."""
+    """Mean share of the time that each cause limited the flows, the largest first."""
     total: dict[str, float] = {}
     for flow in flows:
         for cause, share in flow.limited_by.items():
@@ -183,17 +187,17 @@ def limits(flows: Sequence[FlowResult]) -> dict[str, float]:
 
 
 def choose(ranking: Sequence[Standing], goodputs: dict[str, list[float]]) -> tuple[str, str]:
-    """The congestion control to use and why: the best, unless the default is as good within what was measured."""
+    """The congestion control to use and the reason: the best, unless the default is as good within the measured interval."""
     best = ranking[0]
     if best.goodput.value <= 0:
         return DEFAULT_CCA, "nothing gets through this path with any of them"
     if len(ranking) == 1:
         return best.cca, "it was the only one asked for"
-    rival = next((s for s in ranking if s.cca == DEFAULT_CCA), ranking[1])
-    if rival.cca == best.cca:
+    default = next((s for s in ranking if s.cca == DEFAULT_CCA), ranking[1])
+    if default.cca == best.cca:
         second = stats.ratio(goodputs[best.cca], goodputs[ranking[1].cca])
         return best.cca, f"it carries {second.text()} times the goodput of {ranking[1].cca}"
-    gain = stats.ratio(goodputs[best.cca], goodputs[rival.cca])
+    gain = stats.ratio(goodputs[best.cca], goodputs[default.cca])
     if gain.value < WORTH or not gain.excludes(1.0):
-        return rival.cca, f"{best.cca} carries {gain.text()} times its goodput, too little to change Linux's default"
-    return best.cca, f"it carries {gain.text()} times the goodput of {rival.cca}"
+        return default.cca, f"{best.cca} carries {gain.text()} times its goodput, too little to change Linux's default"
+    return best.cca, f"it carries {gain.text()} times the goodput of {default.cca}"

@@ -1,4 +1,4 @@
-"""How flows share a bottleneck: over their overlap and over whole transfers, how soon shares settle, and who starves.
+"""Fairness: how flows share a bottleneck, during their overlap and over whole transfers, how soon shares settle, and which flows starve.
 
 - *Whole transfers*: each group's sum of its flows' own rates over the sum of all, each flow's rate being its bytes over its own time. So
   iperf3's last lines were compared in published tables. Where one flow starts later, the other's rate holds the time it was alone: a
@@ -42,17 +42,17 @@ TOGETHER_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
-    """Flows that are counted together."""
+class FlowGroup:
+    """Flows whose goodput is counted together."""
 
     name: str
     flows: tuple[int, ...]
-    """Their numbers in the trial."""
+    """Numbers of the flows in the trial."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """A time in which the same flows run."""
+    """A period in which the same flows run."""
 
     start_s: float
     stop_s: float
@@ -66,7 +66,7 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class Starved:
-    """A flow that got next to nothing for a while."""
+    """A period in which a flow had less than a tenth of its fair share."""
 
     flow: int
     start_s: float
@@ -74,15 +74,15 @@ class Starved:
 
     @property
     def seconds(self) -> float:
-        """How long."""
+        """Length of the period, s."""
         return self.stop_s - self.start_s
 
 
 @dataclass(frozen=True, slots=True)
 class Sharing:
-    """One trial. Shares are fractions of one, NaN where nothing was sampled or the groups never met."""
+    """The sharing in one trial. Shares are fractions, NaN where nothing was sampled or the groups never ran together."""
 
-    groups: tuple[Group, ...]
+    groups: tuple[FlowGroup, ...]
     whole: tuple[float, ...]
     """Each group's share of the whole transfers' rates."""
     overlap: tuple[float, ...]
@@ -92,7 +92,7 @@ class Sharing:
     jain_whole: float
     jain_overlap: float
     fair_after_s: float | None
-    """From the overlap's start until shares stay fair; None where they do not."""
+    """Time from the overlap's start until shares stay fair, s; None where they do not."""
     settled_after_s: float | None
     """The same around the final shares."""
     starved: tuple[Starved, ...]
@@ -100,89 +100,90 @@ class Sharing:
 
     @property
     def fair(self) -> tuple[float, ...]:
-        """Each group's share if all flows had the same."""
+        """Each group's share if all flows had equal shares."""
         return fair(self.groups)
 
 
-def fair(groups: Sequence[Group]) -> tuple[float, ...]:
-    """Each group's part of the flows."""
+def fair(groups: Sequence[FlowGroup]) -> tuple[float, ...]:
+    """Each group's part of the number of flows."""
     n = sum(len(g.flows) for g in groups)
     return tuple(len(g.flows) / n for g in groups)
 
 
-def by_cca(trial: Trial) -> tuple[Group, ...]:
+def by_cca(trial: Trial) -> tuple[FlowGroup, ...]:
     """A group for each congestion control, in the order of the flows; where there is one only, a group for each flow."""
     names = list(dict.fromkeys(f.cca for f in trial.flows))
     if len(names) == 1:
-        return tuple(Group(f"{f.cca} {i + 1}", (i,)) for i, f in enumerate(trial.flows))
-    return tuple(Group(name, tuple(i for i, f in enumerate(trial.flows) if f.cca == name)) for name in names)
+        return tuple(FlowGroup(f"{f.cca} {i + 1}", (i,)) for i, f in enumerate(trial.flows))
+    return tuple(FlowGroup(name, tuple(i for i, f in enumerate(trial.flows) if f.cca == name)) for name in names)
 
 
 @dataclass(frozen=True, slots=True)
-class Shares:
-    """Shares over time: what a figure draws."""
+class SharesOverTime:
+    """Goodput and shares of groups in successive intervals."""
 
     edges_s: Array
-    """n + 1 edges of intervals."""
+    """n + 1 edges of the intervals, s."""
     mbps: Array
-    """Goodput of each group in each, groups × n."""
+    """Goodput of each group in each interval, groups × n."""
 
     @property
     def shares(self) -> Array:
-        """Each group's share in each interval, groups × n; NaN where nobody got anything."""
+        """Each group's share in each interval, groups × n; NaN where no group had any goodput."""
         whole = self.mbps.sum(axis=0)
         return np.asarray(self.mbps / np.where(whole > 0, whole, np.nan), dtype=np.float64)
 
 
-def over_time(trial: Trial, groups: Sequence[Group], every_s: float = SECOND) -> Shares:
-    """The groups' goodput in whole intervals from the first flow's start on; no intervals where nothing was sampled."""
-    edges = samples.grid(trial, every_s)
-    return Shares(edges, _by_group(trial, groups, edges))
-
-
-def _by_group(trial: Trial, groups: Sequence[Group], edges: Array) -> Array:
+def _by_group(trial: Trial, groups: Sequence[FlowGroup], edges: Array) -> Array:
+    """Goodput of each group between successive edges, Mbit/s: groups × intervals."""
     if len(edges) < 2:
         return np.empty((len(groups), 0))
     each = samples.rates(trial, edges)
     return np.array([each[list(g.flows)].sum(axis=0) for g in groups])
 
 
-def measure(trial: Trial, groups: Sequence[Group] | None = None) -> Sharing:
-    """How the flows of a trial shared; groups are congestion controls unless said otherwise."""
-    some = tuple(groups or by_cca(trial))
-    rates = [sum(trial.flows[i].goodput_mbps for i in g.flows) for g in some]
-    when = _overlap(trial, some)
-    known = trial.samples is not None and when is not None
-    edges = np.array(when) if known else np.empty(0)
-    single = samples.rates(trial, edges)[:, 0] if known else np.empty(0)
-    shared = [float(single[list(g.flows)].sum()) for g in some] if known else []
-    seconds = _seconds(trial, some, when)
+def measure(trial: Trial, groups: Sequence[FlowGroup] | None = None) -> Sharing:
+    """How the flows of a trial shared; without `groups`, each congestion control is one."""
+    groups = tuple(groups or by_cca(trial))
+    overlap_s = _overlap(trial, groups)
+    flows = [i for g in groups for i in g.flows]
+    rates = [trial.flows[i].goodput_mbps for i in range(len(trial.flows))]
+    known = trial.samples is not None and overlap_s is not None
+    overlap_rates = samples.rates(trial, np.array(overlap_s))[:, 0] if known else np.full(len(trial.flows), math.nan)
+    seconds = _seconds(trial, groups, overlap_s)
     return Sharing(
-        some, _parts(rates, len(some)), _parts(shared, len(some)), when, jain_index([trial.flows[i].goodput_mbps for g in some for i in g.flows]),
-        jain_index([float(single[i]) for g in some for i in g.flows]) if known else math.nan, settled(seconds, fair(some)),
-        settled(seconds, _final(seconds)), tuple(starvation(trial)), tuple(stages(trial, some)),
-    )  # fmt: skip
+        groups=groups,
+        whole=_parts([sum(rates[i] for i in g.flows) for g in groups]),
+        overlap=_parts([float(overlap_rates[list(g.flows)].sum()) for g in groups]),
+        overlap_s=overlap_s,
+        jain_whole=jain_index([rates[i] for i in flows]),
+        jain_overlap=jain_index([float(overlap_rates[i]) for i in flows]) if known else math.nan,
+        fair_after_s=settled(seconds, fair(groups)),
+        settled_after_s=settled(seconds, _final(seconds)),
+        starved=tuple(starvation(trial)),
+        stages=tuple(stages(trial, groups)),
+    )
 
 
-def _parts(rates: Sequence[float], n: int) -> tuple[float, ...]:
-    whole = sum(rates)
-    return tuple(r / whole for r in rates) if whole > 0 else (math.nan,) * n
+def _parts(rates: Sequence[float]) -> tuple[float, ...]:
+    """Each rate as a share of their sum; NaN where the sum is 0 or unknown."""
+    total = sum(rates)
+    return tuple(r / total for r in rates) if total > 0 else (math.nan,) * len(rates)
 
 
-def _overlap(trial: Trial, groups: Sequence[Group]) -> tuple[float, float] | None:
+def _overlap(trial: Trial, groups: Sequence[FlowGroup]) -> tuple[float, float] | None:
     """From the last group's first start to the first group's last stop, s."""
     start = max(min(trial.flows[i].start_s for i in g.flows) for g in groups)
     stop = min(max(trial.flows[i].stop_s for i in g.flows) for g in groups)
     return (start, stop) if stop > start else None
 
 
-def _seconds(trial: Trial, groups: Sequence[Group], when: tuple[float, float] | None) -> Shares:
+def _seconds(trial: Trial, groups: Sequence[FlowGroup], overlap_s: tuple[float, float] | None) -> SharesOverTime:
     """Shares in the whole seconds of the overlap."""
-    last = samples.grid(trial)
-    if when is None or not len(last):
-        return Shares(np.empty(0), np.empty((len(groups), 0)))
-    edges = np.arange(when[0], min(when[1], _sampled_until(trial)) + 1e-6, SECOND)
-    return Shares(edges, _by_group(trial, groups, edges))
+    if overlap_s is None or not len(samples.grid(trial)):
+        return SharesOverTime(np.empty(0), np.empty((len(groups), 0)))
+    edges = np.arange(overlap_s[0], min(overlap_s[1], _sampled_until(trial)) + 1e-6, SECOND)
+    return SharesOverTime(edges, _by_group(trial, groups, edges))
 
 
 def _sampled_until(trial: Trial) -> float:
@@ -190,14 +191,14 @@ def _sampled_until(trial: Trial) -> float:
     return max((float(t[-1]) for t, _ in (samples.delivered(trial, i) for i in range(len(trial.flows))) if len(t)), default=0.0)
 
 
-def _final(seconds: Shares) -> tuple[float, ...]:
-    """Each group's share of what came in the overlap's last quarter."""
+def _final(seconds: SharesOverTime) -> tuple[float, ...]:
+    """Each group's share of the goodput in the overlap's last quarter."""
     n = seconds.mbps.shape[1]
     last = seconds.mbps[:, n - max(1, round(n * FINAL)) :].sum(axis=1) if n else np.zeros(len(seconds.mbps))
-    return _parts([float(x) for x in last], len(last))
+    return _parts([float(x) for x in last])
 
 
-def settled(seconds: Shares, targets: Sequence[float], band: float = BAND) -> float | None:
+def settled(seconds: SharesOverTime, targets: Sequence[float], band: float = BAND) -> float | None:
     """How long after the first edge every share comes within `band` of its target for good, s; None where it never does for five intervals."""
     shares = seconds.shares
     if not shares.shape[1] or any(math.isnan(t) for t in targets):
@@ -213,11 +214,11 @@ def starvation(trial: Trial, part: float = STARVING, least_s: float = STARVED_S)
     edges = samples.grid(trial)
     if len(edges) < 2:
         return []
-    got = samples.rates(trial, edges)
+    rates = samples.rates(trial, edges)
     runs = np.array([(edges[:-1] >= f.start_s - 1e-6) & (edges[1:] <= f.stop_s + 1e-6) for f in trial.flows])
-    equal = np.where(runs, got, 0).sum(axis=0) / np.maximum(1, runs.sum(axis=0))
-    hungry = runs & (got < part * equal)
-    return [Starved(i, *span) for i, row in enumerate(hungry) for span in _spans(row, edges) if span[1] - span[0] >= least_s - 1e-6]
+    equal = np.where(runs, rates, 0).sum(axis=0) / np.maximum(1, runs.sum(axis=0))
+    starving = runs & (rates < part * equal)
+    return [Starved(i, *span) for i, row in enumerate(starving) for span in _spans(row, edges) if span[1] - span[0] >= least_s - 1e-6]
 
 
 def _spans(row: NDArray[np.bool_], edges: Array) -> list[tuple[float, float]]:
@@ -226,25 +227,25 @@ def _spans(row: NDArray[np.bool_], edges: Array) -> list[tuple[float, float]]:
     return [(float(edges[a]), float(edges[b])) for a, b in zip(turns[::2], turns[1::2], strict=True)]
 
 
-def stages(trial: Trial, groups: Sequence[Group]) -> list[Stage]:
-    """The times between starts and stops, with what each group had; nothing where nothing was sampled."""
+def stages(trial: Trial, groups: Sequence[FlowGroup]) -> list[Stage]:
+    """The periods between starts and stops of flows, with the goodput of each group; none where nothing was sampled."""
     if trial.samples is None:
         return []
     events = sorted({t for f in trial.flows for t in (f.start_s, f.stop_s)})
     marks = [t for i, t in enumerate(events) if i == 0 or t - events[i - 1] > TOGETHER_S]
-    found = []
+    periods = []
     for start, stop in zip(marks, [*marks[1:], events[-1]], strict=True):
         running = tuple(i for i, f in enumerate(trial.flows) if f.start_s < start + TOGETHER_S and f.stop_s > stop - TOGETHER_S)
         if stop - start > TOGETHER_S and running:
             each = samples.rates(trial, np.array([start, stop]))[:, 0]
-            mine = tuple(float(each[list(g.flows)].sum()) for g in groups)
-            found.append(Stage(start, stop, running, mine, jain_index([float(each[i]) for i in running])))
-    return found
+            mbps = tuple(float(each[list(g.flows)].sum()) for g in groups)
+            periods.append(Stage(start, stop, running, mbps, jain_index([float(each[i]) for i in running])))
+    return periods
 
 
 @dataclass(frozen=True, slots=True)
 class Fairness:
-    """Many trials of one condition."""
+    """The sharing in many trials of one condition."""
 
     names: tuple[str, ...]
     fair: tuple[float, ...]
@@ -266,14 +267,20 @@ def judge(trials: Sequence[Sharing]) -> Fairness:
     """The trials of one condition together; all have the same groups."""
     first = trials[0]
     after = [t.fair_after_s for t in trials if t.fair_after_s is not None]
+    numbers = range(len(first.groups))
     return Fairness(
-        tuple(g.name for g in first.groups), first.fair, tuple(_mean([t.whole[i] for t in trials]) for i in range(len(first.groups))),
-        tuple(_mean([t.overlap[i] for t in trials]) for i in range(len(first.groups))), _mean([t.jain_whole for t in trials]),
-        _mean([t.jain_overlap for t in trials]), stats.median(after, "s"), len(after) / len(trials),
-        sum(bool(t.starved) for t in trials) / len(trials),
-    )  # fmt: skip
+        names=tuple(g.name for g in first.groups),
+        fair=first.fair,
+        whole=tuple(_mean([t.whole[i] for t in trials]) for i in numbers),
+        overlap=tuple(_mean([t.overlap[i] for t in trials]) for i in numbers),
+        jain_whole=_mean([t.jain_whole for t in trials]),
+        jain_overlap=_mean([t.jain_overlap for t in trials]),
+        fair_after_s=stats.median(after, "s"),
+        became_fair=len(after) / len(trials),
+        starved=sum(bool(t.starved) for t in trials) / len(trials),
+    )
 
 
 def _mean(values: Sequence[float]) -> Estimate:
-    """The mean of those that are known."""
+    """The mean of the values that are known."""
     return stats.mean(stats.known(values), "1")

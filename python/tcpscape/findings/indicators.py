@@ -1,4 +1,4 @@
-"""Diagnostic indicators: what a path's zone, the spread of its RTTs and its counters say about who holds a flow back.
+"""Diagnostic indicators: who limits a flow, as its path's zone, the spread of its RTTs and its counters show.
 
 Published, and judged here as published:
 
@@ -10,10 +10,10 @@ Published, and judged here as published:
   retransmissions a network problem behind which a receiver problem may hide (the masking effect).
 
 Closed windows are a signature of small reads on short paths only: a reader of 8 KiB every 20 ms out of a buffer of 64 KiB closes its window
-a hundred times in 10 s up to a round trip of 20 ms, and never from 22 ms on, where it shrinks instead (measured on the model, no loss). So
-the share of time that the receive window held the sender back is judged too, with how much of the largest window was in use: nearly all of
-it, and the window is too small for the path; little of it, and the window had shrunk, because the reader is slow or, where much is sent
-again, because data out of order fill the buffer.
+a hundred times in 10 s up to a round trip of 20 ms, and never from 22 ms on, where the window shrinks instead (measured on the model, no
+loss). Therefore two further numbers are judged: the share of time that the receive window limited the sender, and the used share of the
+largest window. If nearly all of it is used, the window is too small for the path; if little is used, the window had shrunk, because the
+reader is slow or, with many retransmissions, because data out of order fill the buffer.
 """
 
 from __future__ import annotations
@@ -25,11 +25,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tcpscape import metrics, stats
+from tcpscape.findings.chaos.zone import Side
 from tcpscape.stats import Estimate
-from tcpscape.stats.estimate import CONFIDENCE
 from tcpscape.trial import FlowResult, Trial
 
-Zone = Literal["stable", "chaos zone", "collapsed"]
 Health = Literal["healthy", "stressed", "impaired", "unknown"]
 Problem = Literal["receiver", "network", "both", "neither"]
 Window = Literal["shrunk window", "small window", "not the window", "unknown"]
@@ -39,47 +38,45 @@ ZONES = (0.10, 0.30)
 RTT_CV = (0.15, 0.30)
 """RTT coefficient of variation from which a flow is stressed, and impaired."""
 CLOSED, RESENT, PER_S = 5.0, 10.0, 10.0
-"""More windows closed, or segments sent again, than this in so many seconds name a problem."""
+"""Windows closed, and segments sent again, in this many seconds above which there is a problem."""
 HELD = 0.5
-"""Share of its time that the receive window has to hold a sender back to be what limits it."""
+"""Share of a sender's time from which the receive window is what limits it."""
 USED = 0.5
-"""Below this part of the largest window in use, the window had shrunk."""
+"""Used part of the largest window below which the window had shrunk."""
 
 
-def zone(jitter: float, rtt: float) -> Zone:
-    """Where a path stands by its words: the standard deviation of one direction's delay over the round trip's mean (same unit)."""
+def zone(jitter: float, rtt: float) -> Side:
+    """The side of the cliff on which a path stands by its description.
+
+    `jitter` is the standard deviation of one direction's delay and `rtt` the mean of the round trip's, in the same unit.
+    """
     share = jitter / rtt
     return "stable" if share < ZONES[0] else "chaos zone" if share <= ZONES[1] else "collapsed"
 
 
 def health(rtt_cv: float) -> Health:
-    """What the spread of a flow's RTTs says."""
+    """The health that the spread of a flow's RTTs indicates."""
     if math.isnan(rtt_cv):
         return "unknown"
     return "healthy" if rtt_cv < RTT_CV[0] else "stressed" if rtt_cv <= RTT_CV[1] else "impaired"
 
 
-def mid_path(rtt_cv: float) -> float:
-    """The coefficient of variation in mid-path that a sender's value stands for, where both directions have the same independent jitter."""
-    return rtt_cv * math.sqrt(2)
-
-
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """One trial's counters, all flows together; rates are those of 10 s. NaN where the engine cannot see it."""
+    """One trial's counters, all flows together; NaN where the engine does not report them."""
 
     closed: float
     """Windows closed in 10 s."""
     resent: float
     """Segments sent again in 10 s."""
     held: float
-    """Share of the time that the receive window held the senders back."""
+    """Share of the time that the receive window limited the senders."""
     used: float
     """Bytes in a bare round trip at the flow's goodput / the largest receive window, mean over the flows."""
 
     @property
     def problem(self) -> Problem:
-        """The published rule; an unknown count is no sign."""
+        """The diagnosis by the published rule; an unknown count indicates nothing."""
         receiver, network = self.closed > CLOSED, self.resent > RESENT
         if receiver and network:
             return "both"
@@ -87,7 +84,7 @@ class Signature:
 
     @property
     def window(self) -> Window:
-        """What the receive window does to the flow."""
+        """The judgement of the receive window."""
         if math.isnan(self.held):
             return "unknown"
         if self.held < HELD:
@@ -99,16 +96,19 @@ class Signature:
 
 def signature(trial: Trial) -> Signature:
     """The counters of a trial."""
-    long = sum(f.seconds for f in trial.flows) / len(trial.flows) if trial.flows else 0.0
-    per = PER_S / long if long > 0 else math.nan
+    seconds = sum(f.seconds for f in trial.flows) / len(trial.flows) if trial.flows else 0.0
+    per = PER_S / seconds if seconds > 0 else math.nan
     used = [_used(f) for f in trial.flows]
     return Signature(
-        metrics.find("zero_windows").of(trial) * per, metrics.retransmits(trial) * per, metrics.find("rwnd_limited").of(trial),
-        sum(used) / len(used) if used else math.nan,
-    )  # fmt: skip
+        closed=metrics.find("zero_windows").of(trial) * per,
+        resent=metrics.retransmits(trial) * per,
+        held=metrics.find("rwnd_limited").of(trial),
+        used=sum(used) / len(used) if used else math.nan,
+    )
 
 
 def _used(flow: FlowResult) -> float:
+    """Bytes in a bare round trip / the largest receive window; NaN where one of the two is unknown."""
     least = flow.rtt_ms.min if flow.rtt_ms.min is not None else flow.min_rtt_ms
     if least is None or not flow.max_rwnd:
         return math.nan
@@ -117,7 +117,7 @@ def _used(flow: FlowResult) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Indicators:
-    """Many trials of one condition."""
+    """The indicators of many trials of one condition."""
 
     rtt_cv: Estimate
     """Median of the RTTs' coefficient of variation; n = 0 where packets were not kept."""
@@ -128,7 +128,7 @@ class Indicators:
     resent: Estimate
     """Median of the segments sent again in 10 s."""
     held: Estimate
-    """Median of the share that the receive window held back."""
+    """Median of the share of time that the receive window limited the senders."""
     problems: Mapping[Problem, Estimate]
     """Share of the trials with each diagnosis by the published rule."""
     windows: Mapping[Window, Estimate]
@@ -137,52 +137,48 @@ class Indicators:
 
 def judge(trials: Sequence[Trial]) -> Indicators:
     """The trials of one condition together."""
-    some = [signature(t) for t in trials]
+    signatures = [signature(t) for t in trials]
     cv = _median([metrics.find("rtt_cv").of(t) for t in trials], "1")
-    problems, windows = Counter(s.problem for s in some), Counter(s.window for s in some)
+    problems, windows = Counter(s.problem for s in signatures), Counter(s.window for s in signatures)
     return Indicators(
-        cv, health(cv.value), _median([s.closed for s in some], "in 10 s"), _median([s.resent for s in some], "in 10 s"),
-        _median([s.held for s in some], "1"), {p: share(k, len(some)) for p, k in problems.items()},
-        {w: share(k, len(some)) for w, k in windows.items()},
-    )  # fmt: skip
+        rtt_cv=cv,
+        health=health(cv.value),
+        closed=_median([s.closed for s in signatures], "in 10 s"),
+        resent=_median([s.resent for s in signatures], "in 10 s"),
+        held=_median([s.held for s in signatures], "1"),
+        problems={p: stats.share(k, len(trials)) for p, k in problems.items()},
+        windows={w: stats.share(k, len(trials)) for w, k in windows.items()},
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Masking:
-    """Whether a network problem hides a receiver problem: the same slow reader on a good path and on a bad one."""
+    """The masking effect, a network problem that hides a receiver problem: the same slow reader on a good path and on a bad one."""
 
     closed_alone: Estimate
     """Median of the windows closed in 10 s on the good path."""
     closed_both: Estimate
     """The same on the bad path."""
     seen_alone: Estimate
-    """Share of the trials on the good path in which the published rule names the receiver: without it there is nothing to mask."""
+    """Share of the trials on the good path in which the published rule names the receiver: at 0 there is nothing to mask."""
     hidden: Estimate
     """Share of the trials on the bad path in which it names the network alone."""
     seen_by_window: Estimate
-    """Share of the trials on the bad path in which a shrunk receive window is seen to hold the sender back."""
+    """Share of the trials on the bad path in which a shrunk receive window is found to limit the sender."""
 
 
 def masking(alone: Sequence[Trial], both: Sequence[Trial]) -> Masking:
     """From trials of a slow reader on a good path (`alone`) and on a bad one (`both`)."""
     good, bad = [signature(t) for t in alone], [signature(t) for t in both]
     return Masking(
-        _median([s.closed for s in good], "in 10 s"), _median([s.closed for s in bad], "in 10 s"),
-        share(sum(s.problem in ("receiver", "both") for s in good), len(good)), share(sum(s.problem == "network" for s in bad), len(bad)),
-        share(sum(s.window == "shrunk window" for s in bad), len(bad)),
-    )  # fmt: skip
-
-
-def share(k: int, n: int) -> Estimate:
-    """`k` of `n` with Wilson's interval (1927): it holds at 0 and at n too."""
-    from scipy.stats import binomtest
-
-    if not n:
-        return Estimate(math.nan, math.nan, math.nan, 0, "1")
-    got = binomtest(k, n).proportion_ci(CONFIDENCE, method="wilson")
-    return Estimate(k / n, float(got.low), float(got.high), n, "1")
+        closed_alone=_median([s.closed for s in good], "in 10 s"),
+        closed_both=_median([s.closed for s in bad], "in 10 s"),
+        seen_alone=stats.share(sum(s.problem in ("receiver", "both") for s in good), len(good)),
+        hidden=stats.share(sum(s.problem == "network" for s in bad), len(bad)),
+        seen_by_window=stats.share(sum(s.window == "shrunk window" for s in bad), len(bad)),
+    )
 
 
 def _median(values: Sequence[float], unit: str) -> Estimate:
-    """The median of those that are known."""
+    """The median of the values that are known."""
     return stats.median(stats.known(values), unit)

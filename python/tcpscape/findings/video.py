@@ -1,4 +1,4 @@
-"""What a transfer is worth to somebody watching: the rung of an H.264 ladder that it carries, and how a player with a buffer stalls.
+"""The value of a transfer to a viewer: the rung of an H.264 ladder that it carries, and how a player with a buffer stalls.
 
 The rungs are YouTube's recommended bit rates for SDR video at 24–30 frames/s (support.google.com/youtube/answer/1722171); those of 480p and
 720p are the ones that "The Jitter Cliff: When TCP Goes Chaotic" judges by (2.5 and 5 Mbit/s).
@@ -20,21 +20,20 @@ from numpy.typing import NDArray
 
 from tcpscape import stats
 from tcpscape.errors import refuse
-from tcpscape.findings.indicators import share
 from tcpscape.metrics import samples
 from tcpscape.stats import Estimate
 from tcpscape.trial import Trial
 
 Array = NDArray[np.float64]
 STARTUP_S = 2.0
-"""Seconds of media with which a player starts where nothing else is said."""
+"""Seconds of media with which a player starts by default."""
 NOTHING = "below 360p"
-"""What no rung carries."""
+"""Name of the rates below the lowest rung."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rung:
-    """A quality and what it takes."""
+    """A quality of video and the rate that it takes."""
 
     name: str
     mbps: float
@@ -46,8 +45,8 @@ LADDER = (Rung("360p", 1.0), Rung("480p", 2.5), Rung("720p", 5.0), Rung("1080p",
 
 def carried(mbps: float, ladder: Sequence[Rung] = LADDER) -> Rung | None:
     """The highest rung that a steady `mbps` carries; None where the lowest takes more."""
-    able = [r for r in ladder if r.mbps <= mbps]
-    return max(able, key=lambda r: r.mbps, default=None)
+    carried_rungs = [r for r in ladder if r.mbps <= mbps]
+    return max(carried_rungs, key=lambda r: r.mbps, default=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +66,7 @@ class Player:
 
 @dataclass(frozen=True, slots=True)
 class Playback:
-    """What somebody saw of one transfer at one rung."""
+    """One transfer as a viewer sees it at one rung."""
 
     rung: Rung
     startup_s: float
@@ -75,11 +74,11 @@ class Playback:
     stalls: tuple[tuple[float, float], ...]
     """Begin and end of each stop, s; one that lasts until the end of the transfer ends there."""
     played_s: float
-    """Seconds of media played."""
+    """Media played, s."""
 
     @property
     def stalled_s(self) -> float:
-        """Seconds stopped after the start."""
+        """Time stopped after the start, s."""
         return sum(stop - start for start, stop in self.stalls)
 
     @property
@@ -94,11 +93,11 @@ class Playback:
         return self.played_s > 0 and not self.stalls
 
 
-def play(times_s: Array, got_bytes: Array, rung: Rung, player: Player = Player()) -> Playback:
-    """Plays what arrives: `got_bytes` in all by `times_s`, both rising."""
+def play(times_s: Array, arrived_bytes: Array, rung: Rung, player: Player = Player()) -> Playback:
+    """Plays what arrives: `arrived_bytes` in total by `times_s`, both rising."""
     if len(times_s) < 2:
         return Playback(rung, math.nan, (), 0.0)
-    media, end = got_bytes * 8 / (rung.mbps * 1e6), float(times_s[-1])
+    media, end = arrived_bytes * 8 / (rung.mbps * 1e6), float(times_s[-1])
     now = _arrival(times_s, media, player.startup_s)
     if now is None:
         return Playback(rung, end - float(times_s[0]), (), 0.0)
@@ -146,7 +145,7 @@ def watch(trial: Trial, rung: Rung, player: Player = Player(), flow: int = 0) ->
 
 
 @dataclass(frozen=True, slots=True)
-class Watched:
+class ViewingSummary:
     """Many trials of one condition, watched at one rung."""
 
     rung: Rung
@@ -164,14 +163,14 @@ class Watched:
     """Share of the trials that began to play."""
 
 
-def judge(trials: Sequence[Trial], rung: Rung, player: Player = Player(), flow: int = 0) -> Watched:
+def judge(trials: Sequence[Trial], rung: Rung, player: Player = Player(), flow: int = 0) -> ViewingSummary:
     """The trials of one condition together, one flow of each."""
-    seen = [watch(t, rung, player, flow) for t in trials]
-    began = [p for p in seen if p.played_s > 0]
-    return Watched(
+    playbacks = [watch(t, rung, player, flow) for t in trials]
+    began = [p for p in playbacks if p.played_s > 0]
+    return ViewingSummary(
         rung, _shares([carried(t.flows[flow].goodput_mbps) for t in trials]), _shares([_smoothest(t, player, flow) for t in trials]),
-        stats.median([p.startup_s for p in seen], "s"), stats.mean([float(len(p.stalls)) for p in seen], "1"),
-        stats.mean([p.stalled_share for p in began], "1"), share(len(began), len(seen)),
+        stats.median([p.startup_s for p in playbacks], "s"), stats.mean([float(len(p.stalls)) for p in playbacks], "1"),
+        stats.mean([p.stalled_share for p in began], "1"), stats.share(len(began), len(playbacks)),
     )  # fmt: skip
 
 
@@ -183,4 +182,4 @@ def _smoothest(trial: Trial, player: Player, flow: int) -> Rung | None:
 def _shares(rungs: Sequence[Rung | None]) -> dict[str, Estimate]:
     """Share of each rung that occurs, the lowest first."""
     counts = Counter(r.name if r else NOTHING for r in rungs)
-    return {name: share(counts[name], len(rungs)) for name in (NOTHING, *(r.name for r in LADDER)) if counts[name]}
+    return {name: stats.share(counts[name], len(rungs)) for name in (NOTHING, *(r.name for r in LADDER)) if counts[name]}

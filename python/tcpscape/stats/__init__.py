@@ -1,9 +1,9 @@
 """Statistics: the values of several runs → an estimate, a value with its 95 % interval, its n and its unit. No bare mean is shown to a user.
 
-The main type is :class:`Estimate`. `means`, `order` (medians, quantiles, ranks), `spread` (coefficient of variation), `wins` (win probability) and
-`shape` (one mode or two) make estimates of values; `compare` holds two results against each other; `statistic` is the registry of those that
-tables, claims and checks name. `resample` and `mixture` are the bootstrap and the fit behind them. Begin with `estimate`, then `means`; measured
-coverage of the intervals is in docs/models/methods/statistics.md.
+The main type is :class:`Estimate`. `means`, `order` (medians, quantiles, ranks), `spread` (coefficient of variation), `wins` (shares, win
+probability) and `shape` (one mode or two) make estimates of values; `compare` compares two results; `statistic` is the registry of the
+statistics that tables, claims and checks name. `resample` and `mixture` are the bootstrap and the fit behind them. Begin with `estimate`,
+then `means`; measured coverage of the intervals is in docs/models/methods/statistics.md.
 """
 
 from tcpscape.stats.compare import Comparison, compare
@@ -13,9 +13,9 @@ from tcpscape.stats.order import median, median_ratio, quantile, spearman
 from tcpscape.stats.shape import Mode, Shape, shape
 from tcpscape.stats.spread import cv, runs_needed, runs_needed_from
 from tcpscape.stats.statistic import STATISTICS, Statistic
-from tcpscape.stats.wins import win_probability
+from tcpscape.stats.wins import share, win_probability
 
 __all__ = [
     "STATISTICS", "Comparison", "Estimate", "Mode", "Shape", "Statistic", "compare", "cv", "difference", "known", "mean", "mean_ratio", "median",
-    "median_ratio", "quantile", "ratio", "runs_needed", "runs_needed_from", "shape", "spearman", "win_probability",
+    "median_ratio", "quantile", "ratio", "runs_needed", "runs_needed_from", "shape", "share", "spearman", "win_probability",
 ]

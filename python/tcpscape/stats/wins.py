@@ -1,4 +1,6 @@
-"""The win probability: the probability that a measurement of one side is above one of the other, ties counted as halves.
+"""Probabilities with their intervals: a share of runs, and the win probability.
+
+The win probability is the probability that a measurement of one side is above one of the other, ties counted as halves.
 
 Of pairs it is a share, with the mid-P interval of a binomial (Lancaster 1961). Of measurements that are not paired it is what Mann and Whitney's U
 estimates. Its interval is a score interval: all probabilities from which the share is no farther than their standard errors, which have
@@ -56,6 +58,16 @@ def unpaired_bounds(a: Floats, b: Floats) -> Bounds:
     inside = np.clip(share, 0.5 / (n * m), 1 - 0.5 / (n * m))
     factor = np.maximum(NormalDist().inv_cdf((1 + CONFIDENCE) / 2), _observed(wins) / _modelled(inside, n, m))
     return _lowest(share, factor, n, m), 1 - _lowest(1 - share, factor, n, m)
+
+
+def share(k: int, n: int) -> Estimate:
+    """The share `k` of `n` with Wilson's interval (1927), which holds at 0 and at n too."""
+    from scipy.stats import binomtest
+
+    if not n:
+        return Estimate(math.nan, math.nan, math.nan, 0, "1")
+    interval = binomtest(k, n).proportion_ci(CONFIDENCE, method="wilson")
+    return Estimate(k / n, float(interval.low), float(interval.high), n, "1")
 
 
 def _wins(a: Floats, b: Floats, paired: bool) -> Floats:

@@ -1,6 +1,6 @@
-"""How long a path remembers: whether a run is an average over many states of its window, or one draw of a state that outlives the run.
+"""The memory of a path: whether a run is an average over many states of its window, or one draw of a state that outlives the run.
 
-From the rates of many runs, second by second. Where the correlation of a rate with the rate k seconds later is gone after a second or
+Computed from the rates of many runs, second by second. Where the correlation of a rate with the rate k seconds later is gone after a second or
 two, a run of ten seconds averages several states and a run of a minute many: the coefficient of variation falls like 1/√length. Where it
 lasts longer than the run, the run is one draw, its spread is that of the state itself, and measuring for longer does not help; measuring
 more often does.
@@ -27,21 +27,21 @@ if TYPE_CHECKING:
 
 RESAMPLES = 500
 LEAST = 10
-"""Runs below which no correlation is given."""
+"""Fewest runs for a correlation."""
 FLOOR_MBPS = 0.01
-"""Added to a rate before its logarithm: a second in which nothing arrived."""
+"""Added to a rate, Mbit/s, before its logarithm, because in some seconds nothing arrives."""
 GONE = math.exp(-1)
 """Correlation at which a state counts as forgotten."""
 
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """What runs of one condition say about its memory."""
+    """The memory of the runs of one condition."""
 
     correlation: tuple[tuple[float, Estimate], ...]
-    """(lag in s, correlation of the logarithm of the rate with itself so much later, over all runs)."""
+    """(lag in s, correlation over all runs of the logarithm of the rate with that one lag later)."""
     cv: tuple[tuple[float, Estimate], ...]
-    """(length in s, coefficient of variation between runs of the mean rate over their first so many seconds)."""
+    """(length in s, coefficient of variation between runs of the mean rate over the first `length` seconds)."""
 
     @property
     def forgets_after(self) -> float | None:
@@ -60,15 +60,15 @@ def memory(runs: Sequence[NDArray[np.float64]], lags: Sequence[int], lengths: Se
     """The memory of runs given as rates second by second; `lags` and `lengths` in s. The runs are cut to the shortest."""
     if len(runs) < LEAST:
         refuse("runs", f"{len(runs)} runs say nothing about a memory", f"make at least {LEAST}")
-    whole = min(len(r) for r in runs)
-    if max(lags) >= whole or max(lengths) > whole:
-        refuse("lags", f"runs of {whole} s", "ask for shorter lags and lengths, or run for longer")
-    table = np.stack([r[:whole] for r in runs])
+    seconds = min(len(r) for r in runs)
+    if max(lags) >= seconds or max(lengths) > seconds:
+        refuse("lags", f"runs of {seconds} s", "ask for shorter lags and lengths, or run for longer")
+    table = np.stack([r[:seconds] for r in runs])
     logs = np.log(table + FLOOR_MBPS)
     logs -= logs.mean(axis=0)
     picked = np.random.default_rng(len(runs)).integers(0, len(runs), (RESAMPLES, len(runs)))
-    found = tuple((float(k), _correlation(logs[:, :-k], logs[:, k:], picked)) for k in lags)
-    return Memory(found, tuple((float(n), stats.cv(table[:, :n].mean(axis=1))) for n in lengths))
+    correlations = tuple((float(k), _correlation(logs[:, :-k], logs[:, k:], picked)) for k in lags)
+    return Memory(correlations, tuple((float(n), stats.cv(table[:, :n].mean(axis=1))) for n in lengths))
 
 
 def _correlation(now: NDArray[np.float64], later: NDArray[np.float64], picked: NDArray[np.int64]) -> Estimate:

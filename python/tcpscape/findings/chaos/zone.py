@@ -1,8 +1,8 @@
-"""Where runs cannot be trusted one by one: on which side of the cliff a path stands, and the zone of an axis in which runs scatter.
+"""The chaos zone, where single runs cannot be trusted: the side of the cliff on which a path stands, and the levels of an axis that scatter.
 
 A level is chaotic where the coefficient of variation exceeds a threshold (20 %: published are 1–5 % before the cliff, 14–66 % at it and
-3–19 % past it) or where the runs have more than one mode (Hartigan's dip test of their logarithms), each judged by its interval: a level
-of which the runs say neither is open.
+3–19 % past it) or where the runs have more than one mode (Hartigan's dip test of their logarithms), each judged by its interval. A level
+that the runs leave undecided is open.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from tcpscape.stats import Estimate
 Side = Literal["stable", "chaos zone", "collapsed"]
 State = Literal["calm", "chaotic", "open"]
 DIP_ALPHA = 0.01
-"""A dip this unlikely under one mode counts as more than one."""
+"""p value of the dip test below which there is more than one mode."""
 DIP_LEAST = 20
-"""Runs from which the dip test is asked; with fewer it sees nothing."""
+"""Fewest runs for the dip test; with fewer it detects nothing."""
 
 
 def side(here: Level) -> Side:
@@ -40,7 +40,7 @@ class Scatter:
     at: float
     cv: Estimate
     dip: float | None
-    """p of the dip test for one mode, of the logarithms; None with too few runs, or where a run carried nothing."""
+    """p value of the dip test for one mode, of the logarithms; None with too few runs, or where a run carried nothing."""
     state: State
 
 
@@ -56,14 +56,14 @@ class Zone:
     @property
     def surely(self) -> tuple[float, float] | None:
         """From the first level that is chaotic to the last; None where none is."""
-        found = [x.at for x in self.levels if x.state == "chaotic"]
-        return (found[0], found[-1]) if found else None
+        chaotic = [x.at for x in self.levels if x.state == "chaotic"]
+        return (chaotic[0], chaotic[-1]) if chaotic else None
 
     @property
     def at_most(self) -> tuple[float, float] | None:
         """From the first level that may be chaotic to the last."""
-        found = [x.at for x in self.levels if x.state != "calm"]
-        return (found[0], found[-1]) if found else None
+        possible = [x.at for x in self.levels if x.state != "calm"]
+        return (possible[0], possible[-1]) if possible else None
 
     @property
     def peak(self) -> Scatter | None:
@@ -80,7 +80,7 @@ def zone(levels: Iterable[tuple[float, Sequence[float]]], threshold: float = CHA
 
 
 def scatter(at: float, runs: Sequence[float], threshold: float = CHAOTIC_CV) -> Scatter:
-    """How the runs of one level scatter, and what that says."""
+    """How the runs of one level scatter, and whether that is chaotic."""
     cv, dip = stats.cv(runs), one_mode(runs)
     if cv.low > threshold or (dip is not None and dip < DIP_ALPHA and cv.value > threshold / 2):
         return Scatter(at, cv, dip, "chaotic")
@@ -88,7 +88,7 @@ def scatter(at: float, runs: Sequence[float], threshold: float = CHAOTIC_CV) -> 
 
 
 def one_mode(runs: Sequence[float]) -> float | None:
-    """p of Hartigan's dip test (1985) that the logarithms of the runs have one mode."""
+    """p value of Hartigan's dip test (1985) that the logarithms of the runs have one mode; None where it does not apply."""
     import diptest
 
     x = np.asarray(runs, dtype=float)

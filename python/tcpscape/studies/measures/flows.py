@@ -11,7 +11,7 @@ from tcpscape import stats, units
 from tcpscape.campaign.outcome import Cell
 from tcpscape.errors import refuse
 from tcpscape.findings import fairness
-from tcpscape.findings.fairness import Group
+from tcpscape.findings.fairness import FlowGroup
 from tcpscape.metrics import samples
 from tcpscape.stats import Estimate
 from tcpscape.stats.order import spearman
@@ -138,11 +138,11 @@ def _share(trial: Trial, group: str, when: str) -> float:
     return (shares.whole if when == "whole" else shares.overlap)[names.index(group)]
 
 
-def _by_start(trial: Trial) -> tuple[Group, Group]:
+def _by_start(trial: Trial) -> tuple[FlowGroup, FlowGroup]:
     """The flows that started first, and those that started later."""
     began = min(f.start_s for f in trial.flows)
     first = tuple(i for i, f in enumerate(trial.flows) if f.start_s - began < fairness.TOGETHER_S)
-    return Group("first", first), Group("second", tuple(i for i in range(len(trial.flows)) if i not in first))
+    return FlowGroup("first", first), FlowGroup("second", tuple(i for i in range(len(trial.flows)) if i not in first))
 
 
 def _beginning_and_rest(trial: Trial) -> tuple[float, float] | None:
