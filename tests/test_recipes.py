@@ -1,4 +1,4 @@
-"""The recipes of CONTRIBUTING.md for studies, measures and file formats, carried out in a copy of the package: only the files that they name change."""
+"""The recipes of CONTRIBUTING.md for metrics, studies, measures and file formats, carried out in a copy of the package: only the files they name change."""
 
 import csv
 import json
@@ -33,6 +33,12 @@ def lower_quartile(_: Result, claim: Claim, cell: Cell) -> Estimate:
     """First quartile of the runs."""
     return stats.quantile(cell.values(claim.metric), 0.25, metrics.find(claim.metric).unit)
 '''
+METRIC = '''
+
+def data_segments(trial: Trial) -> float:
+    """Segments with data that were sent."""
+    return _sum(f.data_segs_out for f in trial.flows)
+'''
 FORMAT = '''"""Rows as JSON, a line each."""
 
 
@@ -51,10 +57,14 @@ def add_line(file: Path, before: str, line: str) -> None:
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory):
-    """A copy of the package with a study, a measure and a format more; runs its command line."""
+    """A copy of the package with a further metric, study, measure and format; runs its command line."""
     home = tmp_path_factory.mktemp("copy")
     package = home / "tcpscape"
     shutil.copytree(Path(tcpscape.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))
+    with open(package / "metrics" / "flows.py", "a", encoding="utf-8") as f:
+        f.write(METRIC)
+    line = 'Metric("data_segments", "segments", "segments with data sent", flows.data_segments, "neither"),'
+    add_line(package / "metrics" / "registry.py", 'Metric("spurious"', line)
     (package / "studies" / "probe.yaml").write_text(STUDY, "utf-8")
     (package / "studies" / "data" / "probe.csv").write_text(NUMBERS, "utf-8")
     measures = package / "studies" / "measures"
@@ -82,6 +92,14 @@ def test_a_study_is_one_yaml_and_a_measure_one_function(copy):
     assert "yes" in next(line for line in shown.splitlines() if "Three quarters of the runs" in line)
     with open(home / "out" / "probe" / "probe.csv", newline="", encoding="utf-8") as f:
         assert [row["published"] for row in csv.DictReader(f)] == ["5.0", ""]
+
+
+def test_a_metric_is_one_function_and_one_line(copy):
+    _, run = copy
+    words = ("--rtt", "50ms", "--axis", "jitter=0,8ms", "--cca", "cubic", "--seeds", "2", "--duration", "2s")
+    lines = run("sweep", *words, "--metric", "data_segments", "--check", "data_segments:cubic.mean > 1000").splitlines()
+    assert sum("data_segments segments: median" in line for line in lines) == 1
+    assert sum(line.startswith("holds: data_segments:cubic.mean > 1000") for line in lines) == 2
 
 
 def test_a_format_is_one_file_and_one_line(copy):

@@ -43,7 +43,7 @@ class Metric:
     """A number of a trial, and everything that other modules have to know about it: no module compares the names of metrics.
 
     A metric is computed from one trial. Over several trials a :class:`tcpscape.stats.Statistic` (mean, median, cv, …) turns its values into
-    an estimate; the interval and the relative standard error belong to the statistic, whose unit is `statistic.unit_of(metric.unit)`.
+    an estimate; the interval and the standard error belong to the statistic, whose unit is `statistic.unit_of(metric.unit)`.
     """
 
     name: str

@@ -16,9 +16,6 @@ from tcpscape.stats.means import mean
 from tcpscape.stats.order import median, quantile
 from tcpscape.stats.spread import cv
 
-RelativeError = Callable[[float, float], float]
-"""(coefficient of variation of single runs, number of runs) → standard error of the statistic / the statistic."""
-
 
 @dataclass(frozen=True, slots=True)
 class Statistic:
@@ -31,12 +28,8 @@ class Statistic:
     """How headings call it; empty is the name."""
     own_unit: str | None = None
     """Its unit where that is not the values' own: `1` of a CV, empty of a number of runs."""
-    relative_error: RelativeError | None = None
-    """Its relative standard error for normal values; None where none is known."""
     end: bool = False
     """Whether it is an end of an interval, which a single value has not."""
-    widened: bool = True
-    """Whether its interval has to be widened where runs were added until an interval was narrow enough (`campaign.adaptive`)."""
 
     @property
     def heading(self) -> str:
@@ -62,12 +55,12 @@ def find(name: str) -> Statistic | None:
 
 
 def error_of_mean(cv: float, n: float) -> float:
-    """Relative standard error of the mean of n values, σ/(µ·√n)."""
+    """Relative standard error of the mean of n values whose coefficient of variation is `cv`: CV/√n."""
     return cv / math.sqrt(n)
 
 
 def error_of_cv(cv: float, n: float) -> float:
-    """Relative standard error of the CV of n normal values (Kendall and Stuart, §10.5)."""
+    """Relative standard error of the coefficient of variation of n normal values, √((1 + 2·CV²)/2n) (Kendall and Stuart, §10.5)."""
     return math.sqrt((1 + 2 * cv**2) / (2 * n))
 
 
@@ -80,11 +73,11 @@ _PERCENTILE = re.compile(r"p([1-9]\d?)")
 STATISTICS: Mapping[str, Statistic] = {
     s.name: s
     for s in (
-        Statistic("median", median, relative_error=error_of_mean),
-        Statistic("mean", mean, relative_error=error_of_mean),
+        Statistic("median", median),
+        Statistic("mean", mean),
         Statistic("min", _plain(min)),
         Statistic("max", _plain(max)),
-        Statistic("cv", lambda values, _: cv(values), "CV", own_unit="1", relative_error=error_of_cv, widened=False),
+        Statistic("cv", lambda values, _: cv(values), "CV", own_unit="1"),
         Statistic("n", lambda values, _: Estimate(float(len(values)), math.nan, math.nan, len(values)), own_unit=""),
         Statistic("low", _plain(lambda values: median(values).low), end=True),
         Statistic("high", _plain(lambda values: median(values).high), end=True),
