@@ -10,7 +10,7 @@
 //! |---|---|
 //! | `values` | probabilities, distributions, hosts, what is wrong with a field |
 //! | [`words`] | tc's words: lexer, units, printing. It knows no discipline |
-//! | [`discipline`] | what every discipline is: traits from words to machine, accounting, [`Patch`] |
+//! | [`discipline`] | what every discipline is: traits from words to machine, [`Description`], accounting, [`Patch`] |
 //! | [`parts`] | what several disciplines use: flows in turn, pace, clock, packets by due time |
 //! | `impair` | netem's judges: loss, duplication, corruption, reordering |
 //! | [`queue`] | the disciplines, one file each, and the table of all of them: [`QdiscSpec`], [`REGISTRY`] |
@@ -32,7 +32,7 @@ pub mod spec;
 mod values;
 pub mod words;
 
-pub use discipline::{segments, Body, DelayStats, Drops, Freed, Patch, Qdisc, StageStats};
+pub use discipline::{segments, Body, DelayStats, Description, Drops, Freed, Marking, Patch, Qdisc, StageStats};
 pub use grammar::parse_tc;
 pub use impair::loss::Loss;
 pub use pipe::Pipe;

@@ -51,6 +51,16 @@ impl Prob {
     pub fn percent(self) -> f64 {
         f64::from(self.0) / f64::from(u32::MAX) * 100.0
     }
+    /// As a fraction: the shortest percentage that reads back as the same value, over 100. So 1 % is 0.01, not 0.010000000009.
+    pub fn fraction(self) -> f64 {
+        self.shortest().parse().unwrap_or_else(|_| self.percent()) / 100.0
+    }
+    /// The shortest decimal percentage that reads back as the same value.
+    fn shortest(self) -> String {
+        let p = self.percent();
+        let text = (0..=12).map(|d| format!("{p:.d$}")).find(|t| t.parse().ok().and_then(Prob::from_percent) == Some(self));
+        text.unwrap_or_else(|| p.to_string())
+    }
     /// What is missing to certainty.
     pub fn complement(self) -> Prob {
         Prob(u32::MAX - self.0)
@@ -63,9 +73,7 @@ impl Prob {
 impl fmt::Display for Prob {
     /// The shortest percentage that reads back as the same value.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let p = self.percent();
-        let text = (0..=12).map(|d| format!("{p:.d$}")).find(|t| t.parse().ok().and_then(Prob::from_percent) == Some(*self));
-        write!(f, "{}%", text.unwrap_or_else(|| p.to_string()))
+        write!(f, "{}%", self.shortest())
     }
 }
 
@@ -97,5 +105,20 @@ impl Dist {
     /// The inverse of [`Dist::name`].
     pub fn named(name: &str) -> Option<Dist> {
         [Dist::Uniform, Dist::Normal, Dist::Pareto, Dist::ParetoNormal].into_iter().find(|d| d.name() == name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fraction_is_the_one_that_the_percentage_says() {
+        for (percent, fraction) in [(0.0, 0.0), (0.1, 0.001), (1.0, 0.01), (12.5, 0.125), (33.3, 33.3 / 100.0), (100.0, 1.0)] {
+            assert_eq!(Prob::from_percent(percent).unwrap().fraction(), fraction);
+        }
+        // It is never further from the value itself than half a step of 1 / (2³² − 1).
+        let far = |p: u32| (Prob(p).fraction() * f64::from(u32::MAX) - f64::from(p)).abs();
+        assert!([1, 2, 3, 12_345, 0x8000_0000, u32::MAX - 1].into_iter().all(|p| far(p) <= 0.5));
     }
 }

@@ -28,7 +28,7 @@ pub fn trial<'py>(py: Python<'py>, o: TrialOutput, duration_ns: u64) -> PyResult
 }
 
 /// A serialisable value as Python objects; numbers that are not finite become None.
-fn json<'py>(py: Python<'py>, v: &impl serde::Serialize) -> PyResult<Bound<'py, PyAny>> {
+pub fn json<'py>(py: Python<'py>, v: &impl serde::Serialize) -> PyResult<Bound<'py, PyAny>> {
     let text = serde_json::to_string(v).map_err(crate::refused)?;
     py.import("json")?.call_method1("loads", (text,))
 }

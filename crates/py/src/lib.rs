@@ -36,6 +36,12 @@ fn parse_tc(words: &str) -> PyResult<String> {
     serde_json::to_string(&q).map_err(refused)
 }
 
+/// What a qdisc in tc's words and its children do to packets, from the outside in: a dict each.
+#[pyfunction]
+fn describe<'py>(py: Python<'py>, words: &str) -> PyResult<Bound<'py, PyAny>> {
+    convert::json(py, &parse(words).map_err(refused)?.describe())
+}
+
 /// A qdisc's JSON in tc's words.
 #[pyfunction]
 fn to_tc(json: &str) -> PyResult<String> {
@@ -90,6 +96,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(version, m)?)?;
     m.add_function(wrap_pyfunction!(model_version, m)?)?;
     m.add_function(wrap_pyfunction!(parse_tc, m)?)?;
+    m.add_function(wrap_pyfunction!(describe, m)?)?;
     m.add_function(wrap_pyfunction!(to_tc, m)?)?;
     m.add_function(wrap_pyfunction!(cca_registry, m)?)?;
     m.add_function(wrap_pyfunction!(qdisc_registry, m)?)?;

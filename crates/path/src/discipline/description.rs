@@ -1,67 +1,97 @@
-//! A discipline as a specification: read from tc's words, printed back, checked, and made into a machine.
+//! What a discipline's words mean for the packets, in plain units: for whoever reads a path without running it.
+//!
+//! A [`Description`] holds what is the same question for every discipline (how much delay, which rate, is order kept, …). What only one
+//! discipline knows (a target, a quantum, a bucket) stays in its specification. tests/description.rs holds the machines to it.
 
-use super::body::Body;
-use super::qdisc::AnyQdisc;
-use crate::values::SpecError;
-use crate::words::{TcError, Words};
+use crate::values::Dist;
+use serde::Serialize;
 
-/// What the table asks of each discipline's specification. The specification is also what JSON carries, so it implements serde's traits.
-pub trait Discipline: Sized {
-    /// tc's name for it.
-    const NAME: &'static str;
-    /// A short example, which the tests use too.
-    const EXAMPLE: &'static str;
-    /// The fields of a [`super::Patch`] that a schedule may change.
-    const CHANGES: &'static [&'static str] = &[];
-
-    /// Reads the words after the name.
-    fn parse(w: &mut Words<'_>) -> Result<Self, TcError>;
-    /// Canonical words, the name first, which [`Discipline::parse`] reads back to the same value.
-    fn words(&self) -> String;
-    /// Says what is wrong with it.
-    fn validate(&self) -> Result<(), SpecError> {
-        Ok(())
-    }
-    /// Says what is wrong with it where another of its kind stands above or below it.
-    fn validate_among_its_kind(&self) -> Result<(), SpecError> {
-        Ok(())
-    }
-    /// Whether these words (the name first) only announce the same discipline, which follows after the next `;`.
-    fn announces(_words: &[&str]) -> bool {
-        false
-    }
-    /// Whether a TCP on the same host leaves its pacing to it.
-    fn paces(&self) -> bool {
-        false
-    }
-    /// An empty machine, its children included. Its random streams are `name/purpose`.
-    fn machine<B: Body>(&self, seed: u64, name: &str) -> AnyQdisc<B>;
+/// What one queue does to packets. Its child is a description of its own.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Description {
+    /// tc's name of the discipline.
+    pub kind: &'static str,
+    /// Constant part of the delay, ns. Waiting in the queue is no part of it.
+    pub delay_ns: u64,
+    /// Spread of the delay as the words name it, ns: half-width of the uniform distribution, the σ by which the tables of the others are
+    /// multiplied.
+    pub jitter_ns: u64,
+    /// Distribution of the delay; `None` without jitter.
+    pub distribution: Option<Dist>,
+    /// Share of the packets that is lost at random: the probability that the words name, the long-run average of a Markov chain.
+    /// A correlation makes losses rarer than that (docs/models/netem.md).
+    pub loss: f64,
+    /// Probability of a second copy.
+    pub duplicate: f64,
+    /// Probability of a flipped bit.
+    pub corrupt: f64,
+    /// Probability with which a packet that may overtake does.
+    pub reorder: f64,
+    /// Whether packets leave only when a slot opens, which makes their delay vary without jitter.
+    pub slotted: bool,
+    /// Rate that all packets share, bit/s, frames counted as the discipline counts them; `None` without one. A flow's own rate
+    /// (fq's `maxrate`) and the rate by which an average decays (red's and choke's `bandwidth`) are none. netem's packets that overtake
+    /// pass its rate by.
+    pub rate_bps: Option<u64>,
+    /// Most packets held.
+    pub limit_packets: Option<u64>,
+    /// Most bytes held, frames with their Ethernet header.
+    pub limit_bytes: Option<u64>,
+    /// Most memory for packets, bytes: what the kernel keeps of a packet besides its bytes included.
+    pub limit_memory_bytes: Option<u64>,
+    /// Whether packets of one flow that carry the same ECN field leave in the order in which they came.
+    pub in_order: bool,
+    /// Whether packets that allow it get an ECN mark where others are dropped.
+    pub ecn: Marking,
 }
 
-/// A queue below another, as far as the specification of its parent must know it. The table of disciplines implements this, so that no
-/// parent knows the table.
-pub trait Child: Sized {
-    /// tc's name for it.
-    fn name(&self) -> &'static str;
-    /// Its machine, its own children included; `name` is the parent's.
-    fn build<B: Body>(&self, seed: u64, name: &str) -> AnyQdisc<B>;
-    /// A FIFO of so many packets, which some parents have where no child is given.
-    fn pfifo(packets: u64) -> Self;
-    /// A FIFO of so many bytes.
-    fn bfifo(bytes: u64) -> Self;
+/// Whether a discipline marks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Marking {
+    /// It cannot, or its words do not turn it on.
+    #[default]
+    Never,
+    /// Its words or their defaults turn it on.
+    Enabled,
+    /// It does without any word for it.
+    Always,
 }
 
-/// Reads and checks the words of one discipline as the table does.
-#[cfg(test)]
-pub(crate) fn try_spec<D: Discipline>(text: &str) -> Result<D, TcError> {
-    let words: Vec<&str> = text.split_whitespace().collect();
-    assert_eq!(words[0], D::NAME);
-    let spec = D::parse(&mut Words::new(D::NAME, &words[1..]))?;
-    spec.validate().map_err(|e| TcError(e.to_string()))?;
-    Ok(spec)
+impl Marking {
+    /// That of a discipline which has a word to turn it on.
+    pub(crate) fn when(on: bool) -> Marking {
+        if on {
+            Marking::Enabled
+        } else {
+            Marking::Never
+        }
+    }
 }
-/// The same for words that are right.
-#[cfg(test)]
-pub(crate) fn spec<D: Discipline>(text: &str) -> D {
-    try_spec(text).unwrap_or_else(|e| panic!("{text}: {e}"))
+
+impl Description {
+    /// A queue that keeps order, without a limit, and does nothing else.
+    pub fn of(kind: &'static str) -> Description {
+        Description {
+            kind,
+            delay_ns: 0,
+            jitter_ns: 0,
+            distribution: None,
+            loss: 0.0,
+            duplicate: 0.0,
+            corrupt: 0.0,
+            reorder: 0.0,
+            slotted: false,
+            rate_bps: None,
+            limit_packets: None,
+            limit_bytes: None,
+            limit_memory_bytes: None,
+            in_order: true,
+            ecn: Marking::Never,
+        }
+    }
+    /// Such a queue of so many packets.
+    pub(crate) fn of_packets(kind: &'static str, limit: impl Into<u64>) -> Description {
+        Description { limit_packets: Some(limit.into()), ..Description::of(kind) }
+    }
 }

@@ -2,7 +2,8 @@
 //!
 //! | Question | File |
 //! |---|---|
-//! | from words to a specification to a machine | [`Discipline`], [`Child`] in `description.rs` |
+//! | from words to a specification to a machine | [`Discipline`], [`Child`] in `specification.rs` |
+//! | what a specification means, in plain units | [`Description`] in `description.rs` |
 //! | packets in and out while it runs | [`Qdisc`], [`Freed`] in `qdisc.rs` |
 //! | the packet that a parent has looked at, counts of packets and bytes | [`Queued`], [`Policy`] in `queued.rs` |
 //! | what it counts | [`StageStats`] in `stats.rs` |
@@ -16,16 +17,18 @@ mod description;
 mod patch;
 mod qdisc;
 mod queued;
+mod specification;
 mod stats;
 
 pub use body::{segments, Body};
-#[cfg(test)]
-pub(crate) use description::{spec, try_spec};
-pub use description::{Child, Discipline};
+pub use description::{Description, Marking};
 pub use patch::Patch;
 pub(crate) use patch::DELAY_MAX;
 pub(crate) use qdisc::report_parent;
 pub use qdisc::{Aged, AnyQdisc, Freed, Qdisc};
 pub use queued::{Books, Cause, Load, Policy, Queued};
+#[cfg(test)]
+pub(crate) use specification::{spec, try_spec};
+pub use specification::{Child, Discipline};
 pub(crate) use stats::Meter;
 pub use stats::{DelayStats, Drops, StageStats};

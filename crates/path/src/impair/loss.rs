@@ -75,6 +75,23 @@ impl Loss {
     pub fn is_none(&self) -> bool {
         matches!(self, Loss::Random { p: Prob(0), .. })
     }
+    /// Share of the packets that is lost in the long run, as a fraction. A correlation of random loss is not counted in: it makes losses
+    /// rarer (docs/models/netem.md).
+    pub fn average(&self) -> f64 {
+        match *self {
+            Loss::Random { p, .. } => p.fraction(),
+            Loss::Gemodel { p, r, h, k1 } => {
+                let (to_bad, to_good) = (p.fraction(), r.fraction());
+                // It begins in the good state and stays there where no way leads out.
+                let bad = if to_bad > 0.0 { to_bad / (to_bad + to_good) } else { 0.0 };
+                bad * h.complement().fraction() + (1.0 - bad) * k1.fraction()
+            }
+            Loss::State { p13, p31, p32, p23, p14 } => {
+                let [s1, s3, s2, s4] = balance([p13, p31, p32, p23, p14]);
+                (s3 + s4) / (s1 + s3 + s2 + s4)
+            }
+        }
+    }
     fn correlation(&self) -> Prob {
         match *self {
             Loss::Random { correlation, .. } => correlation,
@@ -89,6 +106,24 @@ impl Loss {
             Loss::Gemodel { p, r, h, k1 } => format!("loss gemodel {p} {r} {} {k1}", h.complement()),
         }
     }
+}
+
+/// How often the four states are entered in the long run, in any unit, as 1, 3, 2, 4: the balance of the ways p13, p31, p32, p23, p14.
+/// The chain begins in state 1, from where it ends up in one set of states only, whatever the probabilities.
+fn balance([p13, p31, p32, p23, p14]: [Prob; 5]) -> [f64; 4] {
+    // The second way out of a state begins where the first ends; above 100 % nothing is left of it.
+    let after = |first: Prob, second: Prob| if first.0.checked_add(second.0).is_some() { second.fraction() } else { 0.0 };
+    let (to_burst, to_gap) = (after(p14, p13), after(p32, p31));
+    let (to_good, to_loss, alone) = (p32.fraction(), p23.fraction(), p14.fraction());
+    if to_burst == 0.0 {
+        return [1.0, 0.0, 0.0, alone];
+    }
+    // What enters the burst leaves it again, and within the burst as much goes from 3 to 2 as back.
+    if to_good == 0.0 {
+        return [to_gap, to_burst, 0.0, to_gap * alone];
+    }
+    let (s1, s3) = (to_gap * to_loss, to_burst * to_loss);
+    [s1, s3, to_burst * to_good, s1 * alone]
 }
 
 /// A loss model at run time.
@@ -249,6 +284,35 @@ mod tests {
         // 70 % and 60 % wrap round to 30 %: the second share is empty, and from 70 % on the state stays.
         let model = Loss::State { p13: pct(60.0), p31: Prob::ZERO, p32: Prob::ZERO, p23: Prob::ZERO, p14: pct(70.0) };
         assert_eq!([69.9, 70.1].map(|at| Chain::GoodInGap.after(&model, pct(at).0)), [Chain::LostInGap, Chain::GoodInGap]);
+    }
+
+    #[test]
+    fn the_average_is_what_packets_meet() {
+        for model in [
+            Loss::random(pct(2.0)),
+            Loss::gemodel(&[pct(1.0), pct(25.0)]),
+            Loss::gemodel(&[pct(1.0), pct(10.0), pct(70.0), pct(0.1)]),
+            Loss::state(&[pct(1.0), pct(25.0), pct(0.0), pct(100.0), pct(0.5)]),
+            Loss::state(&[pct(2.0), pct(30.0), pct(20.0), pct(60.0), pct(1.0)]),
+            // The ways out of state 3 are over 100 % together: the second one is shut.
+            Loss::state(&[pct(2.0), pct(30.0), pct(80.0), pct(60.0), pct(1.0)]),
+            // Only lone losses; and the same where the way to a burst is shut.
+            Loss::state(&[pct(0.0), pct(30.0), pct(20.0), pct(60.0), pct(10.0)]),
+            Loss::state(&[pct(95.0), pct(30.0), pct(20.0), pct(60.0), pct(10.0)]),
+        ] {
+            let (rate, _) = measure(model);
+            assert!(near(rate, model.average()), "{model:?}: {rate} {}", model.average());
+        }
+        let ends = [
+            // A good state that nothing leaves, and a bad one.
+            (Loss::gemodel(&[pct(0.0), pct(0.0), pct(100.0), pct(3.0)]), 0.03),
+            (Loss::gemodel(&[pct(1.0), pct(0.0), pct(70.0)]), 0.7),
+            // Lost for ever in state 3, saved for ever in state 2, never away from state 1.
+            (Loss::state(&[pct(1.0), pct(0.0)]), 1.0),
+            (Loss::state(&[pct(1.0), pct(10.0), pct(10.0), pct(0.0)]), 0.0),
+            (Loss::state(&[pct(0.0)]), 0.0),
+        ];
+        assert!(ends.iter().all(|(model, share)| model.average() == *share), "{:?}", ends.map(|e| e.0.average()));
     }
 
     #[test]

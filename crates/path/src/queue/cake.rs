@@ -16,7 +16,7 @@ mod machine;
 #[cfg(test)]
 mod tests;
 
-use crate::discipline::{AnyQdisc, Body, Discipline, Queued};
+use crate::discipline::{AnyQdisc, Body, Description, Discipline, Marking, Queued};
 use crate::values::SpecError;
 use crate::words::{print, TcError, Words};
 pub use machine::Cake;
@@ -255,6 +255,14 @@ impl Discipline for CakeSpec {
             return bad("mpu", "must be at most 256 bytes");
         }
         Ok(())
+    }
+    fn describe(&self) -> Description {
+        Description {
+            rate_bps: self.bandwidth.map(|r| r.0),
+            limit_memory_bytes: Some(machine::memory_max(self)),
+            ecn: Marking::Always,
+            ..Description::of(Self::NAME)
+        }
     }
     fn machine<B: Body>(&self, seed: u64, name: &str) -> AnyQdisc<B> {
         Box::new(Queued::new(Cake::new(self, seed, name)))

@@ -11,7 +11,7 @@
 use super::red::law::{Fate, Law};
 use super::red::tc::Computed;
 use super::red::RedSpec;
-use crate::discipline::{Aged, AnyQdisc, Body, Books, Cause, Discipline, Policy, Queued};
+use crate::discipline::{Aged, AnyQdisc, Body, Books, Cause, Description, Discipline, Marking, Policy, Queued};
 use crate::values::SpecError;
 use crate::words::{print, TcError, Words};
 use serde::{Deserialize, Serialize};
@@ -128,6 +128,9 @@ impl Discipline for ChokeSpec {
             return Err(wrong("probability", "must be above 0 and at most 1, for example 0.02"));
         }
         self.computed().map(|_| ())
+    }
+    fn describe(&self) -> Description {
+        Description { ecn: Marking::when(self.ecn), ..Description::of_packets(Self::NAME, self.limit) }
     }
     fn machine<B: Body>(&self, seed: u64, name: &str) -> AnyQdisc<B> {
         Box::new(Queued::new(Choke::new(self, seed, name)))

@@ -9,7 +9,7 @@
 pub mod law;
 pub(crate) mod options;
 
-use crate::discipline::{Aged, AnyQdisc, Body, Books, Cause, Discipline, Policy, Queued};
+use crate::discipline::{Aged, AnyQdisc, Body, Books, Cause, Description, Discipline, Policy, Queued};
 use crate::values::SpecError;
 use crate::words::{TcError, Words};
 use law::{Control, Law, Limits, Source};
@@ -60,6 +60,9 @@ impl Discipline for CodelSpec {
     }
     fn validate(&self) -> Result<(), SpecError> {
         options::validate(&self.law)
+    }
+    fn describe(&self) -> Description {
+        Description { ecn: options::marking(&self.law), ..Description::of_packets(Self::NAME, self.limit) }
     }
     fn machine<B: Body>(&self, _seed: u64, _name: &str) -> AnyQdisc<B> {
         Box::new(Queued::new(Codel::new(self)))

@@ -12,7 +12,7 @@ mod machine;
 #[cfg(test)]
 mod tests;
 
-use crate::discipline::{AnyQdisc, Body, Discipline, Queued};
+use crate::discipline::{AnyQdisc, Body, Description, Discipline, Marking, Queued};
 use crate::values::SpecError;
 use crate::words::{print, TcError, Words};
 pub use machine::DualPi2;
@@ -180,6 +180,10 @@ impl Discipline for DualPi2Spec {
             return bad("step_thresh", "is a time or a number of packets: give one of them");
         }
         Ok(())
+    }
+    fn describe(&self) -> Description {
+        let (limit, memory) = machine::limits(self);
+        Description { limit_memory_bytes: Some(memory), ecn: Marking::Always, ..Description::of_packets(Self::NAME, limit) }
     }
     fn machine<B: Body>(&self, seed: u64, name: &str) -> AnyQdisc<B> {
         Box::new(Queued::new(DualPi2::new(self, seed, name)))

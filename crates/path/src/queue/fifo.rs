@@ -6,7 +6,7 @@
 //! How it differs: a head drop is not told to a TCP on the same host (Linux: NET_XMIT_CN).
 //! What it does not model: `pfifo_fast`'s bands.
 
-use crate::discipline::{AnyQdisc, Body, Discipline, Freed, Meter, Patch, Qdisc, StageStats};
+use crate::discipline::{AnyQdisc, Body, Description, Discipline, Freed, Meter, Patch, Qdisc, StageStats};
 use crate::words::{TcError, Words};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -47,6 +47,9 @@ impl Discipline for PfifoSpec {
     fn words(&self) -> String {
         format!("pfifo limit {}", self.limit)
     }
+    fn describe(&self) -> Description {
+        Description::of_packets(Self::NAME, self.limit)
+    }
     fn machine<B: Body>(&self, _seed: u64, _name: &str) -> AnyQdisc<B> {
         Box::new(Fifo::packets(self.limit))
     }
@@ -63,6 +66,9 @@ impl Discipline for BfifoSpec {
     fn words(&self) -> String {
         format!("bfifo limit {}", self.limit)
     }
+    fn describe(&self) -> Description {
+        Description { limit_bytes: Some(self.limit), ..Description::of(Self::NAME) }
+    }
     fn machine<B: Body>(&self, _seed: u64, _name: &str) -> AnyQdisc<B> {
         Box::new(Fifo::bytes(self.limit))
     }
@@ -78,6 +84,9 @@ impl Discipline for PfifoHeadDropSpec {
     }
     fn words(&self) -> String {
         format!("pfifo_head_drop limit {}", self.limit)
+    }
+    fn describe(&self) -> Description {
+        Description::of_packets(Self::NAME, self.limit)
     }
     fn machine<B: Body>(&self, _seed: u64, _name: &str) -> AnyQdisc<B> {
         Box::new(Fifo::head_drop(self.limit))

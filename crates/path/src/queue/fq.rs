@@ -8,7 +8,7 @@
 //! ns, not in ticks of the kernel's clock. Packets of other hosts have 1024 flows by hash of the flow's number.
 //! What it does not model: packets of no flow (control priority), `defrate` (no effect in Linux; refused).
 
-use crate::discipline::{Aged, AnyQdisc, Body, Books, Cause, Discipline, Patch, Policy, Queued};
+use crate::discipline::{Aged, AnyQdisc, Body, Books, Cause, Description, Discipline, Marking, Patch, Policy, Queued};
 use crate::parts::hash::hash;
 use crate::values::SpecError;
 use crate::words::{print, TcError, Words};
@@ -179,6 +179,10 @@ impl Discipline for FqSpec {
     /// A TCP on the same host sets departure times instead of waiting itself.
     fn paces(&self) -> bool {
         !self.nopacing
+    }
+    fn describe(&self) -> Description {
+        let limit = self.limit.unwrap_or(LIMIT);
+        Description { ecn: Marking::when(self.ce_threshold.is_some()), ..Description::of_packets(Self::NAME, limit) }
     }
     fn machine<B: Body>(&self, seed: u64, name: &str) -> AnyQdisc<B> {
         Box::new(Queued::new(Fq::new(self, seed, name)))

@@ -8,7 +8,7 @@
 
 use super::codel::law::{Control, Law, Limits, Source};
 use super::codel::options::{self, WORDS};
-use crate::discipline::{Aged, AnyQdisc, Body, Books, Cause, Discipline, Policy, Queued};
+use crate::discipline::{Aged, AnyQdisc, Body, Books, Cause, Description, Discipline, Policy, Queued};
 use crate::parts::drr::{Flow, Flows, FRAME, QUANTUM_MIN};
 use crate::values::SpecError;
 use crate::words::{TcError, Words};
@@ -82,6 +82,10 @@ impl Discipline for FqCodelSpec {
             return Err(SpecError::new("fq_codel quantum", "must be at most 1048576"));
         }
         options::validate(&self.law)
+    }
+    fn describe(&self) -> Description {
+        let limit_memory_bytes = Some(u64::from(self.memory_limit));
+        Description { limit_memory_bytes, ecn: options::marking(&self.law), ..Description::of_packets(Self::NAME, self.limit) }
     }
     fn machine<B: Body>(&self, seed: u64, name: &str) -> AnyQdisc<B> {
         Box::new(Queued::new(FqCodel::new(self, seed, name)))

@@ -8,7 +8,7 @@
 
 use super::pie::law::{Control, Law, ONE};
 use super::pie::options::{self, WORDS};
-use crate::discipline::{Aged, AnyQdisc, Body, Books, Cause, Discipline, Policy, Queued};
+use crate::discipline::{Aged, AnyQdisc, Body, Books, Cause, Description, Discipline, Marking, Policy, Queued};
 use crate::parts::clock::{jiffies, Ticker};
 use crate::parts::drr::{Flows, FRAME, QUANTUM_MIN};
 use crate::values::SpecError;
@@ -80,6 +80,9 @@ impl Discipline for FqPieSpec {
             return no("ecn_prob", "is a percentage from 0 to 99");
         }
         options::validate(&self.law)
+    }
+    fn describe(&self) -> Description {
+        Description { ecn: Marking::when(self.law.ecn), ..Description::of_packets(Self::NAME, self.limit) }
     }
     fn machine<B: Body>(&self, seed: u64, name: &str) -> AnyQdisc<B> {
         Box::new(Queued::new(FqPie::new(self, seed, name)))

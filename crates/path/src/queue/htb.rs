@@ -6,7 +6,7 @@
 //! How it differs: a class without a parent cannot borrow, so the lower of rate and ceiling rules, as in Linux.
 //! What it does not model: several classes, priorities, quanta, filters, `direct_qlen`, `mpu`, `overhead`, `linklayer`.
 
-use crate::discipline::{report_parent, AnyQdisc, Body, Child, Discipline, Freed, Meter, Patch, Qdisc, StageStats};
+use crate::discipline::{report_parent, AnyQdisc, Body, Child, Description, Discipline, Freed, Meter, Patch, Qdisc, StageStats};
 use crate::parts::pace::{harmless, Pace};
 use crate::values::SpecError;
 use crate::words::{print, TcError, Words};
@@ -113,6 +113,13 @@ impl<C: Child> Discipline for HtbSpec<C> {
     /// `htb default 1; class … htb rate R` is one htb here: a queue without a rate of its own, and its class.
     fn announces(words: &[&str]) -> bool {
         !words.iter().any(|w| w.starts_with("rate"))
+    }
+    fn describe(&self) -> Description {
+        let rate = self.ceil.map_or(self.rate, |ceil| ceil.min(self.rate));
+        Description { rate_bps: Some(rate.0), ..Description::of(Self::NAME) }
+    }
+    fn describe_own_queue(&self) -> Option<Description> {
+        self.child.is_none().then(|| C::pfifo(OWN_QUEUE).describe_alone())
     }
     fn machine<B: Body>(&self, seed: u64, name: &str) -> AnyQdisc<B> {
         let child = match &self.child {

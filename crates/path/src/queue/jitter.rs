@@ -10,7 +10,7 @@
 //! How it differs: not in Linux. The normal draws of `correlated` come from netem's normal table, cut at −4σ.
 //! What it does not model: loss and the other impairments: put a netem stage beside it.
 
-use crate::discipline::{AnyQdisc, Body, Discipline, Freed, Meter, Patch, Qdisc, StageStats, DELAY_MAX};
+use crate::discipline::{AnyQdisc, Body, Description, Discipline, Freed, Meter, Patch, Qdisc, StageStats, DELAY_MAX};
 use crate::parts::dist::{self, Table};
 use crate::parts::due::{Due, Held};
 use crate::values::{Dist, SpecError};
@@ -136,6 +136,15 @@ impl Discipline for JitterSpec {
             return Err(SpecError::new("jitter tau", "must be above 0, for example 50ms"));
         }
         Ok(())
+    }
+    fn describe(&self) -> Description {
+        Description {
+            delay_ns: self.delay.0,
+            jitter_ns: self.jitter.0,
+            distribution: (self.jitter.0 > 0).then_some(self.distribution),
+            in_order: self.jitter.0 == 0 || self.order != Order::Reorder,
+            ..Description::of_packets(Self::NAME, self.limit)
+        }
     }
     fn machine<B: Body>(&self, seed: u64, name: &str) -> AnyQdisc<B> {
         Box::new(Jitter::new(self, seed, name))

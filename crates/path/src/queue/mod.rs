@@ -2,7 +2,7 @@
 //!
 //! To add one: a file whose specification implements [`Discipline`] and whose machine implements [`crate::discipline::Qdisc`] (or
 //! [`crate::discipline::Policy`], with [`crate::discipline::Queued`] around it); its `pub mod` and its row in the table below. Nothing
-//! else names disciplines one by one: JSON, tc's words, validation, building and the tests' loops all follow from the row. No discipline
+//! else names disciplines one by one: JSON, tc's words, validation, descriptions, building and the tests' loops all follow from the row. No discipline
 //! imports this file or another discipline; parents get their child through [`Child`].
 
 pub mod cake;
@@ -21,7 +21,7 @@ pub mod red;
 pub mod sfq;
 pub mod tbf;
 
-use crate::discipline::{AnyQdisc, Body, Child, Discipline};
+use crate::discipline::{AnyQdisc, Body, Child, Description, Discipline};
 use crate::values::SpecError;
 use crate::words::{TcError, Words};
 use serde::{Deserialize, Serialize};
@@ -79,6 +79,12 @@ macro_rules! table {
             }
             fn validate_among_its_kind(&self) -> Result<(), SpecError> {
                 match self { $(QdiscSpec::$variant(s) => s.validate_among_its_kind(),)* }
+            }
+            fn describe_alone(&self) -> Description {
+                match self { $(QdiscSpec::$variant(s) => s.describe(),)* }
+            }
+            fn describe_own_queue(&self) -> Option<Description> {
+                match self { $(QdiscSpec::$variant(s) => s.describe_own_queue(),)* }
             }
             fn paces_itself(&self) -> bool {
                 match self { $(QdiscSpec::$variant(s) => s.paces(),)* }
@@ -175,6 +181,12 @@ impl QdiscSpec {
         self.levels().map(QdiscSpec::own_words).collect::<Vec<_>>().join("; ")
     }
 
+    /// What it and its children do to packets, from the outside in: the levels that the machine has and reports, so that a shaper whose
+    /// words name no child is followed by the queue that it has then.
+    pub fn describe(&self) -> Vec<Description> {
+        self.levels().flat_map(|q| std::iter::once(q.describe_alone()).chain(q.describe_own_queue())).collect()
+    }
+
     /// Says what is wrong with it, children included.
     pub fn validate(&self) -> Result<(), SpecError> {
         for q in self.levels() {
@@ -190,6 +202,9 @@ impl QdiscSpec {
 impl Child for QdiscSpec {
     fn name(&self) -> &'static str {
         self.name()
+    }
+    fn describe_alone(&self) -> Description {
+        self.describe_alone()
     }
     fn build<B: Body>(&self, seed: u64, name: &str) -> AnyQdisc<B> {
         self.machine(seed, &format!("{name}/{}", self.name()))

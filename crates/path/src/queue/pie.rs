@@ -8,7 +8,7 @@
 pub mod law;
 pub(crate) mod options;
 
-use crate::discipline::{Aged, AnyQdisc, Body, Books, Cause, Discipline, Policy, Queued};
+use crate::discipline::{Aged, AnyQdisc, Body, Books, Cause, Description, Discipline, Marking, Policy, Queued};
 use crate::parts::clock::{jiffies, Ticker};
 use crate::values::SpecError;
 use crate::words::{TcError, Words};
@@ -62,6 +62,9 @@ impl Discipline for PieSpec {
     }
     fn validate(&self) -> Result<(), SpecError> {
         options::validate(&self.law)
+    }
+    fn describe(&self) -> Description {
+        Description { ecn: Marking::when(self.law.ecn), ..Description::of_packets(Self::NAME, self.limit) }
     }
     fn machine<B: Body>(&self, seed: u64, name: &str) -> AnyQdisc<B> {
         Box::new(Queued::new(Pie::new(self, seed, name)))

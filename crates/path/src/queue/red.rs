@@ -10,7 +10,7 @@
 pub(crate) mod law;
 pub mod tc;
 
-use crate::discipline::{Aged, AnyQdisc, Body, Discipline, Freed, Meter, Qdisc, StageStats};
+use crate::discipline::{Aged, AnyQdisc, Body, Description, Discipline, Freed, Marking, Meter, Qdisc, StageStats};
 use crate::parts::clock::Ticker;
 use crate::values::SpecError;
 use crate::words::{print, TcError, Words};
@@ -120,6 +120,10 @@ impl Discipline for RedSpec {
             return no("nodrop", "is only meaningful with ecn");
         }
         Computed::of(self).map(|_| ())
+    }
+    fn describe(&self) -> Description {
+        let limit_bytes = Some(u64::from(self.limit));
+        Description { limit_bytes, ecn: Marking::when(self.ecn), ..Description::of(Self::NAME) }
     }
     fn machine<B: Body>(&self, seed: u64, name: &str) -> AnyQdisc<B> {
         Box::new(Red::new(self, seed, name))

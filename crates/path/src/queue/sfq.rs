@@ -8,7 +8,7 @@
 //! is not told to its TCP (Linux: NET_XMIT_CN).
 //! What it does not model: its RED options (`redflowlimit` and what belongs to it; refused), filters.
 
-use crate::discipline::{Aged, AnyQdisc, Body, Books, Cause, Discipline, Patch, Policy, Queued};
+use crate::discipline::{Aged, AnyQdisc, Body, Books, Cause, Description, Discipline, Patch, Policy, Queued};
 use crate::parts::hash::hash;
 use crate::values::SpecError;
 use crate::words::{TcError, Words};
@@ -144,8 +144,30 @@ impl Discipline for SfqSpec {
         }
         Ok(())
     }
+    fn describe(&self) -> Description {
+        Description::of_packets(Self::NAME, self.sizes().limit)
+    }
     fn machine<B: Body>(&self, seed: u64, name: &str) -> AnyQdisc<B> {
         Box::new(Queued::new(Sfq::new(self, seed, name)))
+    }
+}
+
+/// How much it holds: packets in all and in a slot, and slots.
+struct Sizes {
+    limit: u32,
+    depth: u32,
+    flows: u32,
+}
+
+impl SfqSpec {
+    fn sizes(&self) -> Sizes {
+        let most = self.divisor.map_or(FLOWS_MAX, |d| d.min(FLOWS_MAX));
+        let depth = self.depth.unwrap_or(DEPTH_MAX).min(DEPTH_MAX);
+        let flows = self.flows.unwrap_or(FLOWS).min(most);
+        match self.limit.map(|l| l.min(depth * flows)) {
+            Some(limit) => Sizes { limit, depth, flows: flows.min(limit) },
+            None => Sizes { limit: DEPTH_MAX, depth, flows },
+        }
     }
 }
 
@@ -193,13 +215,7 @@ impl<B> Sfq<B> {
     /// An empty queue; its keys come from the stream `name/hash`.
     pub fn new(spec: &SfqSpec, seed: u64, name: &str) -> Sfq<B> {
         let divisor = spec.divisor.unwrap_or(DIVISOR);
-        let most = spec.divisor.map_or(FLOWS_MAX, |d| d.min(FLOWS_MAX));
-        let depth = spec.depth.unwrap_or(DEPTH_MAX).min(DEPTH_MAX);
-        let mut flows = spec.flows.unwrap_or(FLOWS).min(most);
-        let limit = spec.limit.map_or(DEPTH_MAX, |l| l.min(depth * flows));
-        if spec.limit.is_some() {
-            flows = flows.min(limit);
-        }
+        let Sizes { limit, depth, flows } = spec.sizes();
         let mut random = Stream::new(seed, &format!("{name}/hash"));
         let period = u64::from(spec.perturb) * 1_000_000_000;
         Sfq {

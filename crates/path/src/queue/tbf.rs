@@ -7,7 +7,7 @@
 //! timer or at the next arrival, whichever is first. Offloaded packets are always cut when they exceed the bucket.
 //! What it does not model: `mpu`, `overhead` and `linklayer` (refused).
 
-use crate::discipline::{report_parent, segments, AnyQdisc, Body, Child, Discipline, Freed, Meter, Patch, Qdisc, StageStats};
+use crate::discipline::{report_parent, segments, AnyQdisc, Body, Child, Description, Discipline, Freed, Meter, Patch, Qdisc, StageStats};
 use crate::parts::pace::{harmless, Pace};
 use crate::values::SpecError;
 use crate::words::{print, TcError, Words};
@@ -106,6 +106,12 @@ impl<C: Child> Discipline for TbfSpec<C> {
             }
         }
         Ok(())
+    }
+    fn describe(&self) -> Description {
+        Description { rate_bps: Some(self.rate.0), ..Description::of(Self::NAME) }
+    }
+    fn describe_own_queue(&self) -> Option<Description> {
+        self.child.is_none().then(|| C::bfifo(self.limit).describe_alone())
     }
     fn machine<B: Body>(&self, seed: u64, name: &str) -> AnyQdisc<B> {
         let child = match &self.child {

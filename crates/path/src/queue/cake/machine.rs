@@ -22,6 +22,16 @@ const SKB_OVERHEAD: u64 = 1280;
 /// Least rate of the shaper, B/s.
 const RATE_MIN: u64 = 64;
 
+/// Most memory for packets, B: four times what the rate carries in the round-trip time where no memlimit is given.
+pub(super) fn memory_max(spec: &CakeSpec) -> u64 {
+    let rate = spec.bandwidth.map_or(0, |r| r.bytes_per_sec());
+    match (spec.memlimit, rate) {
+        (Some(bytes), _) => u64::from(bytes),
+        (None, 0) => MEMORY_MAX,
+        (None, _) => ((u128::from(rate) * u128::from(spec.times().0) / 250_000) as u64).clamp(MEMORY_MIN, MEMORY_MAX),
+    }
+}
+
 /// A rate as a time for each byte: `(bytes · ns) >> shift`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct PerByte {
@@ -164,11 +174,7 @@ impl<B: Body> Cake<B> {
         let (rtt_ns, asked) = (rtt * 1_000, asked * 1_000);
         let target = (mtu_time * 3 / 2).max(asked);
         self.params = Params { target, interval: (rtt_ns + target - asked).max(2 * target), mtu_time };
-        self.memory_max = match (self.spec.memlimit, rate) {
-            (Some(m), _) => u64::from(m),
-            (None, 0) => MEMORY_MAX,
-            (None, r) => ((u128::from(r) * u128::from(rtt) / 250_000) as u64).clamp(MEMORY_MIN, MEMORY_MAX),
-        };
+        self.memory_max = memory_max(&self.spec);
     }
     /// Bytes on the link.
     fn counted(&self, size: u32) -> u32 {

@@ -1,6 +1,7 @@
 //! CoDel's own words, which codel and fq_codel have in common.
 
 use super::law::Law;
+use crate::discipline::Marking;
 use crate::values::SpecError;
 use crate::words::{print, TcError, Words};
 
@@ -22,6 +23,11 @@ pub(crate) fn validate(l: &Law) -> Result<(), SpecError> {
         return Err(SpecError::new("codel target", "interval and ce_threshold must be below 2199 s"));
     }
     Ok(())
+}
+
+/// `ce_threshold` marks without `ecn` too.
+pub(crate) fn marking(l: &Law) -> Marking {
+    Marking::when(l.ecn || l.ce_threshold.is_some())
 }
 
 /// CoDel's words in tc.

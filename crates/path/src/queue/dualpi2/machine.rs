@@ -21,6 +21,12 @@ const SKB_OVERHEAD: u64 = 1280;
 /// Certainty.
 const ONE: u64 = u32::MAX as u64;
 
+/// Most packets and most memory, B, in both queues.
+pub(super) fn limits(spec: &DualPi2Spec) -> (u64, u64) {
+    let packets = u64::from(spec.limit.unwrap_or(LIMIT));
+    (packets, spec.memlimit.map_or(packets * 2 * MTU, u64::from))
+}
+
 struct Held<B> {
     arrived: Time,
     /// Whether the step threshold counts for it.
@@ -131,8 +137,7 @@ impl<B: Body> DualPi2<B> {
     }
     /// Takes one packet in; false if there is no room for it, or it was dropped at once.
     fn put(&mut self, now: Time, mut p: Packet<B>, books: &mut Books<'_>) -> bool {
-        let limit = u64::from(self.spec.limit.unwrap_or(LIMIT));
-        let memory = self.spec.memlimit.map_or(limit * 2 * MTU, u64::from);
+        let (limit, memory) = limits(&self.spec);
         if books.held().packets >= limit || self.memory + Self::memory_of(&p) > memory {
             books.drops(Cause::Limit, &p);
             return false;

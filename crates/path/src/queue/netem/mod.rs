@@ -11,7 +11,7 @@ mod machine;
 mod parse;
 pub mod slot;
 
-use crate::discipline::{AnyQdisc, Body, Child, Discipline, DELAY_MAX};
+use crate::discipline::{AnyQdisc, Body, Child, Description, Discipline, Marking, DELAY_MAX};
 use crate::impair::loss::Loss;
 use crate::values::{Dist, Prob, SpecError};
 use crate::words::{print, TcError, Words};
@@ -198,6 +198,24 @@ impl<C: Child> Discipline for NetemSpec<C> {
             return Err(SpecError::new("duplicate", "a duplicating netem cannot share a tree with another netem: use two stages"));
         }
         Ok(())
+    }
+    fn describe(&self) -> Description {
+        // A line of its own takes packets one after the other; without it each leaves when its own delay is over.
+        let overtaking = self.jitter.0 > 0 && self.rate.is_none() || self.reorder.0 > 0;
+        Description {
+            delay_ns: self.delay.0,
+            jitter_ns: self.jitter.0,
+            distribution: (self.jitter.0 > 0).then_some(self.distribution),
+            loss: self.loss.average(),
+            duplicate: self.duplicate.fraction(),
+            corrupt: self.corrupt.fraction(),
+            reorder: self.reorder.fraction(),
+            slotted: self.slot.is_some(),
+            rate_bps: self.rate.map(|r| r.0),
+            in_order: !overtaking,
+            ecn: Marking::when(self.ecn),
+            ..Description::of_packets(Self::NAME, self.limit)
+        }
     }
     fn machine<B: Body>(&self, seed: u64, name: &str) -> AnyQdisc<B> {
         Box::new(Netem::new(self, self.child.as_ref().map(|c| c.build(seed, name)), seed, name))
