@@ -2,8 +2,9 @@
 
 import pytest
 
+from tcpscape._core import parse_tc
 from tcpscape.campaign.seeds import parse_seeds
-from tcpscape.engines.mock import CONTROLS, parse_words
+from tcpscape.engines.mock import CONTROLS
 from tcpscape.engines.plan import build as plan
 from tcpscape.errors import ScenarioError, TcpscapeError
 from tcpscape.scenario import files
@@ -54,7 +55,7 @@ def test_structured_hops_become_tc_words():
 
 
 def test_plan_places_and_expands():
-    got = plan(Scenario.of(FULL), parse_words, CONTROLS)
+    got = plan(Scenario.of(FULL), parse_tc, CONTROLS)
     assert [s["at"] for s in got["forward"]["stages"]] == ["sender", "router", "router"]
     assert len(got["flows"]) == 2
     assert got["flows"][0]["app"] == {"kind": "paced", "chunk": 8192, "rate_Bps": 10**6}
@@ -83,7 +84,7 @@ def test_order_and_floor_become_queues_in_a_row():
 def test_changes(change, kind):
     one = Scenario.of({**FULL, "changes": [change]})
     assert Scenario.of(one.to_dict()) == one
-    assert plan(one, parse_words, CONTROLS)["forward"]["schedule"][0]["change"] == kind
+    assert plan(one, parse_tc, CONTROLS)["forward"]["schedule"][0]["change"] == kind
 
 
 def test_the_address_forgets_the_name_and_nothing_else():

@@ -109,7 +109,7 @@ def test_no_samples_are_refused():
 DROP = {"where": "bottleneck", "at": "30s", "set": {"rate": "20mbit"}}
 
 
-@pytest.mark.parametrize("hop", ["htb rate 60mbit ceil 60mbit; fq_codel ecn", {"rate": "60mbit"}, "cake bandwidth 60mbit"])
+@pytest.mark.parametrize("hop", ["htb rate 60mbit ceil 60mbit; fq_codel ecn", {"rate": "60mbit"}, "cake bandwidth 60mbit", "tbf r 60mbit b 6056 la 50ms"])
 def test_a_scenario_says_its_step(hop):
     said = {"forward": ["netem delay 10ms"], "bottleneck": [hop], "reverse": ["netem delay 40ms"], "duration": "60s"}
     changes = [{"where": "reverse", "at": "5s", "set": {"delay": "40ms"}}, {**DROP, "at": "20s", "set": {"rate": "80mbit"}}, DROP]

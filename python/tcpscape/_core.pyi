@@ -158,8 +158,10 @@ def parse_tc(words: str) -> str:
     """A queue with its children, as JSON, from tc's words; ValueError names the wrong word in one line."""
 
 def describe(words: str) -> list[dict[str, Any]]:
-    """What a queue and its children do to packets, from the outside in: the fields of :class:`tcpscape.scenario.words.Queue`; ValueError as
-    :func:`parse_tc`."""
+    """What a queue and its children do to packets, from the outside in.
+
+    The fields of :class:`tcpscape.scenario.words.QueueDescription`; ValueError as :func:`parse_tc`.
+    """
 
 def to_tc(json: str) -> str:
     """Canonical tc words from the JSON of a queue."""

@@ -6,15 +6,15 @@ a fixed jitter / RTT wherever jitter may reorder. Its numbers mean nothing; ever
 
 from __future__ import annotations
 
-import json
 import math
 import random
 from collections.abc import Sequence
 
-from tcpscape import units
 from tcpscape.controls.spelling import Param, name_of
 from tcpscape.engines import plan
 from tcpscape.engines.base import Capture, Engine
+from tcpscape.engines.model import core
+from tcpscape.errors import EngineError
 from tcpscape.scenario.flows import Flow
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.trial import Cwnd, FlowResult, Rtt, Trial
@@ -24,50 +24,6 @@ CONTROLS = {"reno": (), "cubic": (Param("hystart", "Whether slow start ends at r
 """Congestion controls and their parameters, which change nothing but the noise."""
 CLIFF = {"bbr": 0.12}
 """Jitter / RTT at which goodput halves, fraction; 0.2 for the others."""
-QUEUES = {"netem", "jitter", "tbf", "htb", "bfifo", "pfifo", "pfifo_head_drop", "red", "codel", "fq_codel", "pie", "fq_pie"}
-QUEUES |= {"cake", "dualpi2", "fq", "sfq"}
-NUMBERS = {"limit", "burst", "gap", "distribution", "order", "tau", "handle", "parent", "minburst", "mtu", "mpu", "overhead", "default"}
-NUMBERS |= {"min", "max", "avpkt", "bandwidth", "probability"}
-OTHERS = {"latency", "peakrate", "duplicate", "corrupt", "reorder", "slot", "ecn", "random", "gemodel", "state", "root", "noecn"}
-
-
-def parse_words(words: str) -> str:
-    """JSON of the few words the mock understands; ValueError names the first one it does not."""
-    seen: dict[str, float | str] = {}
-    for part in words.split(";"):
-        _parse_part(part.split(), seen)
-    return json.dumps(seen)
-
-
-def _parse_part(said: list[str], seen: dict[str, float | str]) -> None:
-    if not said or said[0] not in QUEUES:
-        raise ValueError(f"unknown queue {said[0] if said else ''!r}; choose {', '.join(sorted(QUEUES))}")
-    seen["queue"] = said.pop(0)
-    while said:
-        word = said.pop(0)
-        if word == "delay":
-            seen[word] = units.parse_time(_next(said, word), word)
-            if said and said[0][0].isdigit():
-                seen["jitter"] = units.parse_time(said.pop(0), "jitter")
-                if said and said[0].endswith("%"):
-                    said.pop(0)
-        elif word == "loss":
-            seen["loss"] = units.parse_percent(_next(said, word), word)
-        elif word == "rate":
-            seen["rate"] = units.parse_rate(_next(said, word), word)
-        elif word in NUMBERS:
-            seen[word] = _next(said, word)
-        elif word in OTHERS:
-            while said and said[0][0].isdigit():
-                said.pop(0)
-        else:
-            raise ValueError(f"unknown word {word!r}")
-
-
-def _next(said: list[str], word: str) -> str:
-    if not said:
-        raise ValueError(f"{word!r} needs a value")
-    return said.pop(0)
 
 
 class Mock(Engine):
@@ -77,17 +33,21 @@ class Mock(Engine):
     about = "closed forms plus noise, for tests of everything around an engine"
     version = "mock-1"
 
+    def unavailable(self) -> str | None:
+        return None if core() else "it reads tc's words by the extension module tcpscape._core, which is not built; run `make setup`"
+
     def check(self, scenario: Scenario) -> None:
         self.refuse_python_controls(scenario)
-        plan.build(scenario, parse_words, CONTROLS)
+        if (lib := core()) is None:
+            raise EngineError(f"engine: mock cannot run here: {self.unavailable()}")
+        plan.build(scenario, lib.parse_tc, CONTROLS)
 
     def run(self, scenario: Scenario, seeds: Sequence[int], *, threads: int = 1, capture: Capture = Capture()) -> list[Trial]:
         self.check(scenario)
         return [self._trial(scenario, seed, capture) for seed in seeds]
 
     def _trial(self, scenario: Scenario, seed: int, capture: Capture) -> Trial:
-        fields = plan.build(scenario, parse_words, CONTROLS)
-        path = _Path([s["qdisc"] for s in fields["forward"]["stages"]], [s["qdisc"] for s in fields["reverse"]["stages"]])
+        path = _Path(scenario)
         rng = random.Random(f"{seed}|{scenario.address()}")
         flows = [f for flow in scenario.flows for f in [_flow(flow, scenario, path, rng) for _ in range(flow.count)]]
         samples = None
@@ -106,14 +66,14 @@ class Mock(Engine):
 class _Path:
     """Totals of a path, for the closed forms."""
 
-    def __init__(self, forward: list[dict[str, float]], reverse: list[dict[str, float]]) -> None:
-        both = forward + reverse
-        self.rtt_s = max(1e-4, sum(q.get("delay", 0) for q in both) / 1e9)
-        self.jitter_s = max((q.get("jitter", 0) for q in forward), default=0) / 1e9
-        self.reorders = all(q.get("order", "reorder") == "reorder" for q in forward)
-        self.floored = any(q.get("delay", 0) and not q.get("jitter", 0) for q in forward) and self.jitter_s > 0
-        self.loss = 1 - math.prod(1 - q.get("loss", 0) for q in forward)
-        self.rate = min((q["rate"] for q in forward if "rate" in q), default=math.inf)
+    def __init__(self, scenario: Scenario) -> None:
+        forward, reverse = ([q for queue in scenario.queues(*parts) for q in queue] for parts in (("forward", "bottleneck"), ("reverse",)))
+        self.rtt_s = max(1e-4, sum(q.delay_ns for q in forward + reverse) / 1e9)
+        self.jitter_s = max((q.jitter_ns for q in forward), default=0) / 1e9
+        self.reorders = any(not q.in_order for q in forward)
+        self.floored = any(q.delay_ns and not q.jitter_ns for q in forward) and self.jitter_s > 0
+        self.loss = 1 - math.prod(1 - q.loss for q in forward)
+        self.rate = min((q.rate_bps for q in forward if q.rate_bps), default=math.inf)
 
 
 def _flow(flow: Flow, scenario: Scenario, path: _Path, rng: random.Random) -> FlowResult:

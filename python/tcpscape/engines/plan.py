@@ -9,10 +9,11 @@ from typing import Any
 from tcpscape.controls import spelling
 from tcpscape.controls.spelling import Param
 from tcpscape.engines.base import Capture
-from tcpscape.errors import ScenarioError, WordsError
+from tcpscape.errors import ScenarioError
 from tcpscape.scenario import path
 from tcpscape.scenario.flows import Flow
 from tcpscape.scenario.scenario import Scenario
+from tcpscape.scenario.words import within
 
 Parse = Callable[[str], str]
 """A parser of tc's words that returns the JSON of a queue; its ValueError names the wrong word."""
@@ -68,11 +69,9 @@ def _at(place: str, index: int, hop: path.Hop) -> str:
 
 
 def _queues(hop: path.Hop, scenario: Scenario, place: str, parse: Parse) -> list[Any]:
-    try:
-        return [json.loads(parse(words)) for words in path.words(hop, scenario.rtt_ns)]
-    except ValueError as e:
-        fix = "" if ("; " in str(e)) else "; correct the word, `tcpscape qdisc list` shows what there is"
-        raise WordsError(f"{place}: {e}{fix}") from None
+    texts = path.words(hop, scenario.rtt_ns)
+    with within(place):
+        return [json.loads(parse(text)) for text in texts]
 
 
 def _flow(flow: Flow, duration_ns: int, controls: Controls) -> dict[str, Any]:

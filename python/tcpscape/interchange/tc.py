@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from tcpscape import units
 from tcpscape.controls import spelling
 from tcpscape.engines.model import Model
-from tcpscape.errors import WordsError
 from tcpscape.scenario import path
 from tcpscape.scenario.flows import Flow
 from tcpscape.scenario.scenario import Scenario
+from tcpscape.scenario.words import within
 
 NOT_TCS = {"jitter": "is not tc's (order: clamp and correlated, docs/models/queues/jitter.md)", "dualpi2": "is tc's only since Linux 6.17"}
 """Queues that a usual tc refuses, and why."""
@@ -57,10 +57,8 @@ def _stages(scenario: Scenario, rooms: Sequence[str]) -> list[list[str]]:
     for room in rooms:
         for hop in getattr(scenario, room):
             for words in path.words(hop, scenario.rtt_ns):
-                try:
+                with within(room):
                     stages.append(engine.full_words(words, words).split("; "))
-                except ValueError as e:
-                    raise WordsError(f"{room}: {e}; correct the word") from None
     return stages
 
 

@@ -5,16 +5,16 @@ Beyond tc: `order` keeps packets in order (the `jitter` queue, docs/models/queue
 
 from __future__ import annotations
 
-import re
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, PlainSerializer, SerializationInfo, model_validator
 
 from tcpscape import units
-from tcpscape.errors import ScenarioError, UnitError, refuse
+from tcpscape.errors import ScenarioError, refuse
 from tcpscape.scenario import traces
 from tcpscape.scenario.fields import Buffer, Percent, Rate, Spec, Time
 from tcpscape.scenario.traces import Opportunities
+from tcpscape.scenario.words import QueueDescription, describe
 
 TBF_BURST = 6056
 """Bytes: four full Ethernet frames, the burst of a bottleneck whose burst is not given."""
@@ -209,23 +209,25 @@ Hop = Annotated[str | Netem | Link | TracedLink, BeforeValidator(_hop)]
 Hops = Annotated[tuple[Hop, ...], BeforeValidator(_hops)]
 """Hops in the order in which packets meet them."""
 
-_DELAY = re.compile(r"\bdelay\s+(\S+)")
-
 
 def delay_ns(hop: str | Netem | Link | TracedLink) -> int:
-    """The propagation delay a hop adds, ns; what tc's words say, without jitter."""
+    """The propagation delay a hop adds, ns, without jitter.
+
+    :raises WordsError: words that tc would refuse.
+    """
     if isinstance(hop, Netem):
         return hop.delay
-    if isinstance(hop, (Link, TracedLink)):
-        return 0
-    total = 0
-    for word in _DELAY.findall(hop):
-        text = f"{word}us" if word.replace(".", "").isdigit() else word
-        try:
-            total += units.parse_time(text, "delay")
-        except UnitError:
-            continue  # the engine's parser names the wrong word
-    return total
+    return sum(q.delay_ns for q in describe(hop)) if isinstance(hop, str) else 0
+
+
+def rate_bps(hop: str | Netem | Link | TracedLink) -> int | None:
+    """The rate of a hop, bit/s: of its outermost queue with a rate; None where there is none, or no single one (a trace).
+
+    :raises WordsError: words that tc would refuse.
+    """
+    if isinstance(hop, (Netem, Link)):
+        return hop.rate
+    return next((q.rate_bps for q in describe(hop) if q.rate_bps), None) if isinstance(hop, str) else None
 
 
 def words(hop: str | Netem | Link | TracedLink, rtt_ns: int) -> list[str]:
@@ -233,3 +235,11 @@ def words(hop: str | Netem | Link | TracedLink, rtt_ns: int) -> list[str]:
     if isinstance(hop, str):
         return [hop]
     return hop.words() if isinstance(hop, Netem) else [hop.words(rtt_ns)]
+
+
+def queues(hop: str | Netem | Link | TracedLink, rtt_ns: int) -> list[tuple[QueueDescription, ...]]:
+    """What the queues of a hop do, each with its children from the outside in; a structured hop is read by the words that it becomes.
+
+    :raises WordsError: words that tc would refuse.
+    """
+    return [describe(text) for text in words(hop, rtt_ns)]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, get_args
 from weakref import WeakKeyDictionary
 
 from pydantic import Field, model_validator
@@ -16,14 +16,20 @@ from pydantic import Field, model_validator
 from tcpscape import units
 from tcpscape.controls import spelling
 from tcpscape.errors import refuse
+from tcpscape.scenario import path
 from tcpscape.scenario.changes import Change
 from tcpscape.scenario.fields import Spec, Time, validate
 from tcpscape.scenario.flows import MAX_FLOWS, Flow
 from tcpscape.scenario.kernel import Kernel, KernelField
-from tcpscape.scenario.path import Hops, delay_ns
+from tcpscape.scenario.path import Hops
+from tcpscape.scenario.words import QueueDescription, within
 
 TIMER_SLACK = 50_000
 """ns: Linux's default timer slack (prctl(2), PR_SET_TIMERSLACK)."""
+
+Part = Literal["forward", "bottleneck", "reverse"]
+PARTS: tuple[Part, ...] = get_args(Part)
+"""Parts of a path, in the order in which a packet and its ACK meet them."""
 
 
 class Scenario(Spec):
@@ -73,8 +79,29 @@ class Scenario(Spec):
 
     @property
     def rtt_ns(self) -> int:
-        """Propagation RTT of the path, ns, without jitter and queues."""
-        return sum(delay_ns(h) for h in (*self.forward, *self.bottleneck, *self.reverse))
+        """Propagation RTT of the path, ns, without jitter and queues.
+
+        :raises WordsError: names the part of the path and the wrong word.
+        """
+        total = 0
+        for part in PARTS:
+            with within(part):
+                total += sum(path.delay_ns(hop) for hop in getattr(self, part))
+        return total
+
+    def queues(self, *parts: Part) -> list[tuple[QueueDescription, ...]]:
+        """What the queues of these parts of the path do to packets, in the order in which packets meet them.
+
+        Each is a tuple: itself, then its children from the outside in.
+
+        :raises WordsError: names the part of the path and the wrong word.
+        """
+        rtt_ns = self.rtt_ns
+        described = []
+        for part in parts:
+            with within(part):
+                described += [queue for hop in getattr(self, part) for queue in path.queues(hop, rtt_ns)]
+        return described
 
     @property
     def cca(self) -> str:

@@ -20,6 +20,7 @@ from tcpscape.findings.spike import recording
 from tcpscape.findings.spike.bound import Spike, Step
 from tcpscape.findings.spike.recording import Recording
 from tcpscape.metrics.queues import shapers
+from tcpscape.scenario.path import rate_bps
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.stats import Estimate
 from tcpscape.trial import Trial
@@ -58,7 +59,7 @@ def step_of(scenario: Scenario) -> Step:
 
 def _rate(scenario: Scenario) -> int:
     """The bottleneck's rate before the drop, bit/s."""
-    rate = spike.rate_of(scenario.bottleneck[0]) if scenario.bottleneck else None
+    rate = rate_bps(scenario.bottleneck[0]) if scenario.bottleneck else None
     if not rate:
         raise StudyError(f"claims: {scenario.name} has no bottleneck with a rate; add one, for example htb rate 60mbit")
     return rate

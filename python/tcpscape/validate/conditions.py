@@ -12,7 +12,7 @@ from typing import Any
 
 from tcpscape.errors import ScenarioError, refuse
 from tcpscape.scenario import files, path
-from tcpscape.scenario.scenario import Scenario
+from tcpscape.scenario.scenario import Part, Scenario
 
 COLUMNS = (
     "id", "cca", "rtt_ms", "duration_s", "jitter_ms", "distribution", "jitter_on", "loss_pct", "rate_mbit", "buffer_bytes", "rcvbuf", "flows",
@@ -32,17 +32,14 @@ CLEAN, LOSS, JITTER, BOTH, LINK, MIXED = "clean", "loss", "jitter", "loss and ji
 FAMILIES = (CLEAN, LOSS, JITTER, BOTH, LINK, MIXED)
 COMBINATIONS = ("bottleneck, loss", "bottleneck, jitter", "bottleneck, loss and jitter")
 """What the last family is made of."""
-DEFAULT_CHILD = {"tbf": "bfifo", "htb": "pfifo"}
-"""The queue inside a shaper whose words name none."""
+DATA: tuple[Part, ...] = ("forward", "bottleneck")
+"""Parts of the path that data passes."""
 NO_QUEUE = "none"
 """The queue of a path without a bottleneck."""
 DEFAULT_S, SHARED_DURATION_S = 10.0, 20
 """Duration of a row that gives none, s: with one group of flows, and with two that share a bottleneck."""
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,63}")
-_LINK = re.compile(r"\b(rate|bandwidth)\s+[\d.]")
-_LOSS = re.compile(r"\b(loss|corrupt)\s+(?!0%?(\s|$))\S")
-_JITTER = re.compile(r"\bdelay\s+\S+\s+(?!0(\.0*)?[a-z]*(\s|$))[\d.]|\b(reorder|duplicate)\s+(?!0%?(\s|$))[\d.]")
 
 
 @dataclass(frozen=True)
@@ -59,10 +56,11 @@ class NamedScenario:
 
     @cached_property
     def impairments(self) -> tuple[bool, bool, bool]:
-        """Whether the data's path has a bottleneck, loss, and jitter (or other reordering) on any direction."""
-        said = {room: _words(self.scenario, room) for room in ("forward", "bottleneck", "reverse")}
-        ahead, everything = f"{said['forward']} {said['bottleneck']}", " ".join(said.values())
-        return bool(_LINK.search(ahead)), bool(_LOSS.search(everything)), bool(_JITTER.search(everything))
+        """Whether the data's path has a bottleneck; loss or corruption on any direction; and jitter, reordering or copies on any."""
+        data = [q for queue in self.scenario.queues(*DATA) for q in queue]
+        both = data + [q for queue in self.scenario.queues("reverse") for q in queue]
+        link, loss = any(q.rate_bps for q in data), any(q.loss or q.corrupt for q in both)
+        return link, loss, any(q.jitter_ns or q.reorder or q.duplicate for q in both)
 
     @property
     def family(self) -> str:
@@ -90,20 +88,20 @@ class NamedScenario:
 
     @cached_property
     def queue(self) -> str:
-        """The queue discipline at the bottleneck, with `ecn` where it marks: the innermost of the last hop that has a rate; `none` without one."""
-        hops = [w for room in ("forward", "bottleneck") for hop in getattr(self.scenario, room) for w in path.words(hop, self.scenario.rtt_ns)]
-        links = [w for w in hops if _LINK.search(w)]
+        """The queue discipline at the bottleneck, with `ecn` where that is turned on; `none` without a bottleneck.
+
+        It is the innermost of the last queue that has a rate.
+        """
+        links = [queue for queue in self.scenario.queues(*DATA) if any(q.rate_bps for q in queue)]
         if not links:
             return NO_QUEUE
-        words = [part.split() for part in links[-1].split(";")]
-        return DEFAULT_CHILD.get(words[-1][0], words[-1][0]) + " ecn" * ("ecn" in words[-1])
+        innermost = links[-1][-1]
+        return innermost.kind + " ecn" * (innermost.ecn == "enabled")
 
     @property
     def disciplines(self) -> list[str]:
         """Every queue discipline on the data's way, each once."""
-        hops = [w for room in ("forward", "bottleneck") for hop in getattr(self.scenario, room) for w in path.words(hop, self.scenario.rtt_ns)]
-        said = [part.split()[0] for words in hops for part in words.split(";")]
-        return list(dict.fromkeys(said + [DEFAULT_CHILD[s] for s in said if s in DEFAULT_CHILD and self.queue == DEFAULT_CHILD[s]]))
+        return list(dict.fromkeys(q.kind for queue in self.scenario.queues(*DATA) for q in queue))
 
     def describe(self) -> str:
         """One short line: congestion control, path, application."""

@@ -19,7 +19,7 @@ pub struct Description {
     /// Distribution of the delay; `None` without jitter.
     pub distribution: Option<Dist>,
     /// Share of the packets that is lost at random: the probability that the words name, the long-run average of a Markov chain.
-    /// A correlation makes losses rarer than that (docs/models/netem.md).
+    /// A correlation makes losses rarer than that (docs/models/queues/netem.md).
     pub loss: f64,
     /// Probability of a second copy.
     pub duplicate: f64,

@@ -65,6 +65,8 @@ fn the_words_that_tc_takes() {
         ("htb rate 60mbit ceil 60mbit", "htb rate 60mbit ceil 60mbit"),
         ("htb rate 10mbit burst 10k cburst 5k quantum 1500 prio 1", "htb rate 10mbit burst 10240 cburst 5120"),
         ("root handle 1: htb default 1; class parent 1: classid 1:1 htb rate 5mbit", "htb rate 5mbit"),
+        ("htb default 1 r2q 10; htb r 5mbit", "htb rate 5mbit"),
+        ("htb r 6mbit; htb ra 5mbit", "htb rate 6mbit; htb rate 5mbit"),
         ("pfifo", "pfifo limit 1000"),
         (
             "red limit 400000 avpkt 1000 bandwidth 10Mbit ecn",

@@ -76,7 +76,7 @@ impl Loss {
         matches!(self, Loss::Random { p: Prob(0), .. })
     }
     /// Share of the packets that is lost in the long run, as a fraction. A correlation of random loss is not counted in: it makes losses
-    /// rarer (docs/models/netem.md).
+    /// rarer (docs/models/queues/netem.md).
     pub fn average(&self) -> f64 {
         match *self {
             Loss::Random { p, .. } => p.fraction(),

@@ -110,9 +110,9 @@ impl<C: Child> Discipline for HtbSpec<C> {
         }
         Ok(())
     }
-    /// `htb default 1; class … htb rate R` is one htb here: a queue without a rate of its own, and its class.
+    /// `htb default 1; class … htb rate R` is one htb here: a queue without a rate of its own (shortened or not), and its class.
     fn announces(words: &[&str]) -> bool {
-        !words.iter().any(|w| w.starts_with("rate"))
+        !words.iter().any(|w| WORDS[0].starts_with(w))
     }
     fn describe(&self) -> Description {
         let rate = self.ceil.map_or(self.rate, |ceil| ceil.min(self.rate));

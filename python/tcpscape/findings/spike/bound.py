@@ -15,25 +15,22 @@ rise above the flow's own queue (r − 1)·(d + q₀). That is what a loss-based
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tcpscape import stats
 from tcpscape.errors import refuse
 from tcpscape.findings.spike.recording import PEAK_WINDOW_S, Recording
-from tcpscape.scenario.path import Link, Netem, delay_ns
+from tcpscape.scenario.path import delay_ns, rate_bps
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.stats import Estimate
-from tcpscape.units import NS_PER_S, format_rate, parse_rate
+from tcpscape.units import NS_PER_S, format_rate
 
 FULL_FRAME = 1514
 """Bytes that a full frame takes from a link's rate as tc counts it: 1500 and the Ethernet header."""
 MSS = 1448
 """Bytes of data in it, with TCP timestamps."""
 NS_PER_MS = NS_PER_S / 1000
-RATE_WORD = re.compile(r"\b(?:rate|bandwidth)\s+(\S+)")
-"""tc's word for a rate; cake's is bandwidth."""
 SLIP = 1e-6
 """By how much shares may miss a whole: what rounding leaves."""
 LAST_S, RECENT_S = 1.2, 10.0
@@ -154,7 +151,7 @@ class Step:
 
 def step_of(scenario: Scenario) -> Step:
     """The first drop of the bottleneck's rate that a scenario makes at one moment (`changes: [{where: bottleneck, at: 30s, set: {rate: …}}]`)."""
-    rates = [rate_of(hop) for hop in scenario.bottleneck]
+    rates = [rate_bps(hop) for hop in scenario.bottleneck]
     for change in sorted(scenario.changes, key=lambda c: c.at or 0):
         if change.where == "bottleneck" and change.at is not None and change.set and change.set.rate and change.hop < len(rates):
             before, rates[change.hop] = rates[change.hop], change.set.rate
@@ -162,14 +159,6 @@ def step_of(scenario: Scenario) -> Step:
                 back = sum(delay_ns(hop) for hop in scenario.reverse)
                 return Step(change.at / NS_PER_S, before, change.set.rate, scenario.rtt_ns / NS_PER_MS, back / NS_PER_MS)
     refuse("changes", f"{scenario.name} has no drop of the bottleneck's rate", "write changes: [{where: bottleneck, at: 30s, set: {rate: 20mbit}}]")
-
-
-def rate_of(hop: object) -> int | None:
-    """What a hop's words say, bit/s; None where it has no rate, or no single one."""
-    if isinstance(hop, (Netem, Link)):
-        return hop.rate
-    said = RATE_WORD.search(hop) if isinstance(hop, str) else None
-    return parse_rate(said.group(1)) if said else None
 
 
 def goodput_of(rate_bps: float) -> float:
