@@ -15,7 +15,7 @@ from tcpscape.errors import TcpscapeError
 from tcpscape.interchange.base import MTU, refuse
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.store import results
-from tcpscape.store.results import Store, flow_rows
+from tcpscape.store.results import Store, labelled_rows
 from tcpscape.trial import FlowResult, Trial
 
 if TYPE_CHECKING:
@@ -28,23 +28,46 @@ NEUTRAL = "cubic"
 
 
 @dataclass(frozen=True)
+class SharedScenario:
+    """The scenario of several trials, which is made when one of them is first asked for it."""
+
+    scenarios: Sequence[Scenario]
+    place: int
+
+    @property
+    def scenario(self) -> Scenario:
+        """The scenario itself."""
+        return self.scenarios[self.place]
+
+    @cached_property
+    def path(self) -> str:
+        """Equal for scenarios of the same path and flows, whatever their congestion controls."""
+        return self.scenario.with_cca(NEUTRAL).address()
+
+
+@dataclass(frozen=True)
 class SourceTrial:
     """A trial with its scenario, where that is known."""
 
     trial: Trial
-    scenario: Scenario | None = None
+    shared: SharedScenario | None = None
     seeded: bool = True
     """Whether the trial has a seed; a measurement of another tool has none."""
+
+    @property
+    def scenario(self) -> Scenario | None:
+        """What it ran; None if not known."""
+        return self.shared.scenario if self.shared else None
 
     @property
     def mtu(self) -> int:
         """The path's, bytes; 1500 where it is not known."""
         return self.scenario.mtu if self.scenario else MTU
 
-    @cached_property
+    @property
     def path(self) -> str | None:
         """Equal for trials of the same path and flows, whatever their congestion controls; None if not known."""
-        return self.scenario.with_cca(NEUTRAL).address() if self.scenario else None
+        return self.shared.path if self.shared else None
 
     @property
     def twin(self) -> tuple[str, str, int] | None:
@@ -106,12 +129,7 @@ class ResultSource:
 
         if self.table is not None:
             return self.table
-        frames = []
-        for g in self.groups:
-            at = {**({"part": g.part} if g.part else {}), **g.at}
-            rows = flow_rows(i.trial for i in g.items)
-            frames.append(rows.with_columns(*(pl.lit(v).alias(k) for k, v in at.items() if k not in rows.columns)))
-        rows = pl.concat(frames, how="diagonal_relaxed") if frames else pl.DataFrame()
+        rows = labelled_rows(({**({"part": g.part} if g.part else {}), **g.at}, [i.trial for i in g.items]) for g in self.groups)
         return rows.with_columns(pl.lit(None, dtype=rows[c].dtype).alias(c) for c in sorted(self.unknown & set(rows.columns)))
 
     def only(self, cca: str | None = None, seed: int | None = None, at: Mapping[str, str] | None = None) -> ResultSource:
@@ -174,7 +192,8 @@ def _known(path: Path) -> bool:
 
 def _group(cell: Cell, part: str, several: bool) -> TrialGroup:
     """A cell as a group; its engine is an axis where there are several."""
-    items = tuple(SourceTrial(t, scenario) for scenario, trials in zip(cell.scenarios, cell.runs, strict=True) for t in trials)
+    shared = [SharedScenario(cell.scenarios, i) for i in range(len(cell.scenarios))]
+    items = tuple(SourceTrial(t, scenario) for scenario, trials in zip(shared, cell.runs, strict=True) for t in trials)
     return TrialGroup(items, cell.cca, {**cell.at, **({"engine": cell.engine} if several else {})}, part)
 
 

@@ -201,17 +201,27 @@ def _map(metric: str, above: _Plane, below: _Plane) -> RatioMap:
 
 
 def _ratios(ax: Axes, plane: _Plane, found: RatioMap, *, numbered: bool) -> None:
-    from matplotlib.patches import Rectangle
+    """The cells in their colours: thousands of them as two artists, which is faster than two artists each."""
+    from matplotlib.collections import PatchCollection
+    from matplotlib.patches import PathPatch, Rectangle
+    from matplotlib.path import Path
 
     colours = _contrast()
-    for cell in found.cells:
+    hatched: dict[str, Any] = {"fill": False, "edgecolor": (DARK, 0.4), "hatch": "///", "linewidth": 0}
+    if not numbered:
+        squares = [Rectangle((cell.x, cell.y), 1, 1) for cell in found.cells]
+        ax.add_collection(PatchCollection(squares, facecolors=[colours(_place(cell)) for cell in found.cells], linewidths=0))
+        undecided = [s for s, cell in zip(squares, found.cells, strict=True) if cell.verdict == "undecided"]
+        if undecided:
+            outline = Path.make_compound_path(*(s.get_patch_transform().transform_path(s.get_path()) for s in undecided))
+            ax.add_patch(PathPatch(outline, **hatched))
+    for cell in found.cells if numbered else ():
         row, column = int(cell.y), int(cell.x)
         ground = colours(_place(cell))
         ax.add_patch(Rectangle((column, row), 1, 1, facecolor=ground, linewidth=0))
         if cell.verdict == "undecided":
-            ax.add_patch(Rectangle((column, row), 1, 1, fill=False, edgecolor=(DARK, 0.4), hatch="///", linewidth=0))
-        if numbered:
-            _ratio_number(ax, (row, column), cell, ground)
+            ax.add_patch(Rectangle((column, row), 1, 1, **hatched))
+        _ratio_number(ax, (row, column), cell, ground)
     ax.set_xlim(0, len(plane.xs))
     ax.set_ylim(0, len(plane.ys))
 

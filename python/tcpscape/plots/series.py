@@ -106,7 +106,7 @@ def has_samples(outcome: Outcome) -> bool:
 
 def median(cell: Cell) -> Trial | None:
     """The trial with samples whose goodput is the median; of pooled scenarios, of the middle one."""
-    kept = [t for t in middle(cell)[1] if t.samples is not None and not t.samples.is_empty()]
+    kept = [t for t in cell.runs[(len(cell.runs) - 1) // 2] if t.samples is not None and not t.samples.is_empty()]
     return sorted(kept, key=lambda t: (t.goodput_mbps, t.seed))[(len(kept) - 1) // 2] if kept else None
 
 

@@ -6,6 +6,7 @@ Everything is made from the directory alone; the same directory gives the same b
 from __future__ import annotations
 
 import io
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,7 @@ from tcpscape.plots import Beside, base
 from tcpscape.report import cells, diagnosis, figures, published, rerun
 from tcpscape.report.figures import Wanted
 from tcpscape.scenario.options import UNNAMED
+from tcpscape.scenario.scenario import Scenario
 from tcpscape.studies import run as runs
 
 if TYPE_CHECKING:
@@ -111,7 +113,8 @@ def _facts(record: Record) -> list[tuple[str, str]]:
     """What was run, on what."""
     versions = {f"{name} {version}": None for o in record.outcomes for name, version in o.versions.items()}
     kernels = {k: None for o in record.outcomes for k in o.kernels}
-    profiles = {str(s.kernel.profile): None for o in record.outcomes for c in o.cells for s in c.scenarios}
+    asked = {json.dumps(spec.get("kernel", {})): None for o in record.outcomes for c in o.cells for spec in c.specs}
+    profiles = {Scenario.of({"kernel": json.loads(kernel)}).kernel.profile: None for kernel in asked}
     seeds = {f"{o.name}: {_seeds(o)}" if len(record.parts) > 1 else _seeds(o): None for o in record.outcomes}
     said = {
         "runs": f"{sum(o.trial_count for o in record.outcomes)} in {sum(len(o.cells) for o in record.outcomes)} cells",

@@ -13,6 +13,7 @@ from tcpscape.campaign.outcome import Cell, Outcome
 from tcpscape.report import view
 from tcpscape.report.view import Field, Table
 from tcpscape.stats import Estimate
+from tcpscape.store.results import labelled_rows
 
 if TYPE_CHECKING:
     import polars as pl
@@ -102,13 +103,7 @@ def _row(one: Measured) -> dict[str, Any]:
 
 def runs(parts: Mapping[str, Outcome]) -> pl.DataFrame:
     """One row for each flow of each run, with the cell that it belongs to."""
-    import polars as pl
-
-    from tcpscape.store.results import flow_rows
-
-    frames = []
-    for part, outcome in parts.items():
-        for cell in outcome.cells:
-            place = {"part": part, **{f"at_{name}": said for name, said in cell.at.items()}}
-            frames.append(flow_rows(cell.trials).with_columns(**{k: pl.lit(v) for k, v in place.items()}))
-    return pl.concat(frames, how="diagonal_relaxed") if frames else pl.DataFrame()
+    return labelled_rows(
+        ({"part": part, **{f"at_{name}": text for name, text in cell.at.items()}}, cell.trials)
+        for part, outcome in parts.items() for cell in outcome.cells
+    )

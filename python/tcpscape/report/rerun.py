@@ -8,6 +8,11 @@ from dataclasses import dataclass
 
 import yaml
 
+try:
+    from yaml import CSafeDumper as Dumper
+except ImportError:  # PyYAML without libyaml: the same text, ten times as slow
+    from yaml import SafeDumper as Dumper  # type: ignore[assignment]
+
 from tcpscape.campaign.outcome import Cell, Outcome
 from tcpscape.report.view import MOST_ROWS
 
@@ -61,7 +66,7 @@ def cells(parts: Mapping[str, Outcome], named: Mapping[str, Sequence[str]]) -> l
     count = 0
     for part, outcome in parts.items():
         for place, (cell, name) in enumerate(zip(outcome.cells, named[part], strict=True)):
-            count += len(cell.scenarios)
+            count += len(cell.specs)
             made.append(Rerun(name, _title(part, cell), _again(cell, name), count <= MOST_SHOWN, place < MOST_ROWS))
     return made
 
@@ -73,11 +78,11 @@ def _title(part: str, cell: Cell) -> str:
 
 def _again(cell: Cell, name: str) -> tuple[Again, ...]:
     found = []
-    for i, (scenario, trials) in enumerate(zip(cell.scenarios, cell.runs, strict=True)):
-        file = f"{FOLDER}/{name}{f'-{i + 1}' if len(cell.scenarios) > 1 else ''}.yaml"
+    for i, (spec, trials) in enumerate(zip(cell.specs, cell.runs, strict=True)):
+        file = f"{FOLDER}/{name}{f'-{i + 1}' if len(cell.specs) > 1 else ''}.yaml"
         engine = "" if cell.engine == "model" else f" --engine {cell.engine}"
         command = f"tcpscape run {file} --seeds {seeds([t.seed for t in trials])}{engine}"
-        found.append(Again(file, command, yaml.safe_dump(scenario.to_dict(), sort_keys=False, allow_unicode=True, width=150)))
+        found.append(Again(file, command, yaml.dump(dict(spec), Dumper=Dumper, sort_keys=False, allow_unicode=True, width=150)))
     return tuple(found)
 
 

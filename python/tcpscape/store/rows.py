@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, fields
@@ -119,6 +120,31 @@ def flow_rows(trials: Iterable[Trial]) -> pl.DataFrame:
 
     columns = _columns(list(trials))
     return pl.DataFrame([_series(name, values) for name, values in columns.items()])
+
+
+def labelled_rows(groups: Iterable[tuple[Mapping[str, str], Sequence[Trial]]]) -> pl.DataFrame:
+    """The same of groups of trials, with a column for each label of a group, unless a flow has one of that name.
+
+    Groups in a row that have the same columns are made one table at once: polars takes a millisecond for each.
+    """
+    import polars as pl
+
+    frames = []
+    for _, alike in itertools.groupby(((labels, trials) for labels, trials in groups if trials), _layout):
+        batch = list(alike)
+        frame = flow_rows(t for _, trials in batch for t in trials)
+        counts = [sum(len(t.flows) or 1 for t in trials) for _, trials in batch]
+        new = [name for name in batch[0][0] if name not in frame.columns]
+        texts = {name: [labels[name] for (labels, _), n in zip(batch, counts, strict=True) for _ in range(n)] for name in new}
+        frames.append(frame.with_columns(pl.Series(name, values, dtype=pl.String()) for name, values in texts.items()))
+    return pl.concat(frames, how="diagonal_relaxed") if frames else pl.DataFrame()
+
+
+def _layout(group: tuple[Mapping[str, str], Sequence[Trial]]) -> tuple[tuple[str, ...], tuple[str, ...] | None]:
+    """What decides on the columns of a group's rows and their order: its labels, and what held its flows back."""
+    labels, trials = group
+    flows = [f for t in trials for f in t.flows]
+    return tuple(labels), tuple(dict.fromkeys(reason for f in flows for reason in f.limited_by)) if flows else None
 
 
 def _columns(trials: Sequence[Trial]) -> dict[str, list[Any]]:
