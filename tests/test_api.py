@@ -167,5 +167,5 @@ def test_a_result_is_drawn(tmp_path):
     assert (tmp_path / "curve.png").read_bytes()[:4] == b"\x89PNG"
     with pytest.raises(TcpscapeError, match="figures: 'nosuch' is unknown"):
         tcpscape.plot(outcome, "nosuch")
-    with pytest.raises(TcpscapeError, match="has not what spike shows"):
+    with pytest.raises(TcpscapeError, match="figure: 'spike' needs data that the result lacks"):
         tcpscape.plot(outcome, "spike")

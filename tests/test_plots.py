@@ -16,9 +16,9 @@ from tcpscape.campaign.campaign import Campaign
 from tcpscape.engines.mock import Mock
 from tcpscape.errors import TcpscapeError
 from tcpscape.findings.damage import Achieved, Damage
-from tcpscape.plots import Beside, damage, events, palette, series, spikes, strip, style
+from tcpscape.plots import Context, bars, files, runs, series, spikes, style
 from tcpscape.stats import Estimate
-from tcpscape.studies import run as runs
+from tcpscape.studies import run as study_runs
 from tcpscape.studies import study
 
 PATH = {"rtt": "50ms", "distribution": "normal", "flow": {"rcvbuf": "256KiB"}}
@@ -73,7 +73,7 @@ def sampled():
 
 def texts(sheet):
     """Every text that is seen, with its place on the canvas."""
-    style.settle(sheet)
+    files.lay_out(sheet)
     sheet.draw_without_rendering()
     renderer = sheet.canvas.get_renderer()
     found = [t for t in sheet.findobj(Text) if t.get_visible() and t.get_text().strip() and t.get_alpha() != 0]
@@ -127,7 +127,7 @@ def test_every_figure_is_tested():
 def minded(some, figure):
     found = plots.find(figure)
     for page in found.pages(some):
-        assert mind(found.draw(page, Beside("A title that says what this is about"))) == ([], [])
+        assert mind(found.draw(page, Context("A title that says what this is about"))) == ([], [])
 
 
 @pytest.mark.parametrize(("name", "figure"), [(n, f) for n, some in DRAWN.items() for f in some])
@@ -144,19 +144,32 @@ def test_an_unknown_figure_is_refused():
     with pytest.raises(TcpscapeError, match=r"figures: 'moon' is unknown; choose split, spike, retention, "):
         plots.find("moon")
     with pytest.raises(TcpscapeError, match=r"figures: 'gif' is no format; choose png, svg, pdf"):
-        style.formats("png,gif")
+        files.formats("png,gif")
+
+
+def test_a_figure_by_name(outcomes, sampled):
+    assert len(plots.draw(outcomes["jitter-rtt"]).axes) == len(plots.draw(outcomes["jitter-rtt"], "retention").axes)
+    assert plots.draw(sampled["flows"], "shares", context=Context("mine")).get_suptitle().startswith("mine\n")
+    with pytest.raises(TcpscapeError, match=r"figure: 'cdf' needs data that the result lacks; choose retention, curve$"):
+        plots.draw(outcomes["jitter"], "cdf")
+    with pytest.raises(TcpscapeError, match=r"page: curve has no page 1; choose 0 to 0"):
+        plots.draw(outcomes["jitter"], "curve", page=1)
+
+
+def test_the_help_of_draw_names_every_figure():
+    assert all(f"`{name}`" in plots.draw.__doc__ for name in plots.FIGURES)
 
 
 def test_caveats_and_intervals_are_drawn(outcomes):
-    sheet = plots.find("bars").draw(outcomes["one"], Beside())
+    sheet = plots.find("bars").draw(outcomes["one"], Context())
     said = " ".join(t for t, _ in texts(sheet))
     assert "mock engine: the numbers mean nothing" in said
     assert re.search(r"\d\.\d+ \[\d+\.\d+, \d+\.\d+\]", said)
 
 
 def test_a_legend_does_not_repeat_the_names_of_rows(outcomes):
-    assert not plots.find("bars").draw(outcomes["loss"], Beside()).legends
-    assert len(plots.find("profiles").draw(outcomes["names"], Beside()).legends[0].get_texts()) == 2
+    assert not plots.find("bars").draw(outcomes["loss"], Context()).legends
+    assert len(plots.find("profiles").draw(outcomes["names"], Context()).legends[0].get_texts()) == 2
 
 
 def test_too_many_panels_become_pages():
@@ -164,7 +177,7 @@ def test_too_many_panels_become_pages():
     some = execute.run(Campaign.of(said))
     found = plots.find("curve").pages(some)
     assert [len(page.cells) for page in found] == [6] * 7
-    sheet = plots.find("curve").draw(found[2], Beside())
+    sheet = plots.find("curve").draw(found[2], Context())
     assert len(sheet.axes) == 2
     assert "RTT 30ms; mean" in sheet.get_suptitle()
     assert [len(page.cells) for page in plots.find("map").pages(some)] == [21, 21]
@@ -174,10 +187,10 @@ def test_modes_are_marked(outcomes):
     def labels(goodput):
         some = outcomes["runs"]
         cells = [replace(c, runs=(tuple(_with(t, goodput(i)) for i, t in enumerate(c.trials)),)) for c in some.cells]
-        return plots.find("strip").draw(replace(some, cells=tuple(cells)), Beside()).axes[0].get_legend_handles_labels()[1]
+        return plots.find("strip").draw(replace(some, cells=tuple(cells)), Context()).axes[0].get_legend_handles_labels()[1]
 
-    assert labels(lambda i: 10 + 0.1 * i + 30 * (i % 2)).count(strip.MODES) == 2 * 6
-    assert strip.MODES not in labels(lambda i: 10 + 0.1 * i)
+    assert labels(lambda i: 10 + 0.1 * i + 30 * (i % 2)).count(runs.MODES) == 2 * 6
+    assert runs.MODES not in labels(lambda i: 10 + 0.1 * i)
 
 
 def test_metrics_that_are_not_there(outcomes):
@@ -188,15 +201,15 @@ def test_metrics_that_are_not_there(outcomes):
     half = replace(others[0], runs=tuple(tuple(_with(t, math.nan) if t.seed % 2 else t for t in trials) for trials in others[0].runs))
     gap = replace(some, cells=(blind, half, *(c for c in others[1:] if c.cca != "bbr")))
     for figure in plots.fitting(gap):
-        assert mind(figure.draw(gap, Beside())) == ([], [])
-    ax = plots.find("strip").draw(gap, Beside()).axes[0]
+        assert mind(figure.draw(gap, Context())) == ([], [])
+    ax = plots.find("strip").draw(gap, Context()).axes[0]
     assert len({float(one.lines[0].get_xdata()[0]) for one in ax.containers}) == len(gap.cells) - 1
 
 
 def test_a_control_that_a_panel_lacks(outcomes):
     some = outcomes["jitter-rtt"]
     cells = tuple(c for c in some.cells if c.cca == "cubic" or c.at["rtt"] == "24ms")
-    seen = [ax for ax in plots.find("strip").draw(replace(some, cells=cells), Beside()).axes if ax.get_visible()]
+    seen = [ax for ax in plots.find("strip").draw(replace(some, cells=cells), Context()).axes if ax.get_visible()]
     assert [("bbr" in ax.get_legend_handles_labels()[1]) for ax in seen] == [True, False, False]
 
 
@@ -207,22 +220,22 @@ def _with(trial, goodput):
 def test_a_thinned_trace_keeps_its_peaks():
     t = np.arange(10_000) / 100
     values = np.where(t == 50, 99.0, np.where(t == 70, -7.0, 1.0))
-    short, kept = series.thin(t, values)
+    short, kept = series.thinned(t, values)
     assert len(short) <= series.MOST_POINTS
     assert (max(kept), short[kept.argmax()], min(kept), short[kept.argmin()]) == (99, 50, -7, 70)
 
 
 def test_events_of_a_path(sampled):
-    found = [(e.at_s, e.text) for e in events.of_path(sampled["step"].cells[0].scenarios[0])]
+    found = [(e.at_s, e.text) for e in series.path_events(sampled["step"].cells[0].scenarios[0])]
     assert found == [(1.5, "outage, every 1.5 s"), (2.0, "rate 10mbit"), (3.0, "")]
 
 
 def test_changes_at_once_do_not_clash():
-    sheet, rows = style.rows(1)
-    rows[0][0].set_xlim(0, 60)
-    happened = [events.Event(15.0, "loss 13 %, every 15 s; delay 40 ms, jitter 20 ms"), events.Event(16.0, "rate 10mbit"), events.Event(59.0, "outage, at last")]
-    series.mark(rows[0], happened, 60.0)
-    style.words(sheet, rows[0], ("A title", "a note"))
+    sheet, axes = style.time_panels(1)
+    axes[0].set_xlim(0, 60)
+    happened = [series.Event(15.0, "loss 13 %, every 15 s; delay 40 ms, jitter 20 ms"), series.Event(16.0, "rate 10mbit"), series.Event(59.0, "outage, at last")]
+    series.mark_events(axes, happened, 60.0)
+    style.finish(sheet, axes, ("A title", "a note"))
     assert mind(sheet) == ([], [])
 
 
@@ -230,9 +243,9 @@ def test_a_pooled_run_has_the_changes_of_its_own_path(need_model):
     said = SAMPLED["step"]["scenario"] | {"changes": [{"where": "bottleneck", "at": "${at}", "set": {"rate": "5mbit"}}]}
     asked = {"name": "pooled", "scenario": said, "axes": {"d": "20ms", "at": "1s,2s,3s"}, "pool": ["at"], "cca": "cubic", "samples": "100ms", "seeds": 1}
     some = execute.run(Campaign.of(asked))
-    ax = plots.find("series").draw(some, Beside()).axes[-1]
+    ax = plots.find("series").draw(some, Context()).axes[-1]
     assert [one.get_xdata()[0] for one in ax.lines if list(one.get_ydata()) == [0, 1]] == [2.0]
-    assert series.median(some.cells[0]) is some.cells[0].runs[1][0]
+    assert series.median_trial(some.cells[0]) is some.cells[0].runs[1][0]
 
 
 def test_axes_are_named_by_what_they_do(outcomes, sampled):
@@ -246,24 +259,24 @@ def test_titles_say_what_was_varied(outcomes):
     some = outcomes["jitter-rtt"]
     unnamed = replace(some, campaign=some.campaign.model_copy(update={"name": "words"}))
     assert plots.base.title(unnamed) == "goodput against RTT and jitter: cubic, bbr"
-    assert (plots.base.title(some), plots.base.title(unnamed, Beside("A study"))) == ("jitter-rtt", "A study")
+    assert (plots.base.title(some), plots.base.title(unnamed, Context("A study"))) == ("jitter-rtt", "A study")
 
 
 def test_long_numbers_are_named_as_written():
     some = execute.run(Campaign.of({"axes": {"rcvbuf": "128,512,4096KiB"}, "conditions": PATH | {"flow": {}}, "cca": "cubic", "engines": ["mock"], "seeds": 2}))
-    sheet = plots.find("curve").draw(some, Beside())
+    sheet = plots.find("curve").draw(some, Context())
     said = {t for t, _ in texts(sheet)}
     assert {"128KiB", "512KiB", "4096KiB", "receive buffer"} <= said
 
 
 def test_recoveries_are_marked(sampled):
-    ax = plots.find("series").draw(sampled["flows"], Beside()).axes[0]
+    ax = plots.find("series").draw(sampled["flows"], Context()).axes[0]
     assert any(label.endswith("fast recovery") for label in ax.get_legend_handles_labels()[1])
 
 
 def test_the_spikes_are_the_findings_own(sampled):
     some = sampled["step"]
-    ax = plots.find("spike").draw(some, Beside()).axes[0]
+    ax = plots.find("spike").draw(some, Context()).axes[0]
     peaks = [float(c.lines[0].get_ydata()[0]) for c in ax.containers]
     assert sorted(peaks) == pytest.approx(sorted(spikes.verdict(c).peak_ms.value for c in some.cells))
     assert {round(spikes.verdict(c).bound_ms) for c in some.cells} == {20, 40}
@@ -272,7 +285,7 @@ def test_the_spikes_are_the_findings_own(sampled):
 def test_spikes_of_one_bound_are_told_apart(need_model):
     said = SAMPLED["step"]["scenario"] | {"reverse": "netem delay 20ms", "changes": SAMPLED["step"]["scenario"]["changes"][:1], "flows": [{"start": "${s}"}]}
     some = execute.run(Campaign.of({"name": "one", "scenario": said, "axes": {"s": "0s,500ms,1s"}, "cca": "cubic,bbr", "samples": "20ms", "seeds": 1}))
-    sheet = plots.find("spike").draw(some, Beside())
+    sheet = plots.find("spike").draw(some, Context())
     assert mind(sheet) == ([], [])
     ax = sheet.axes[0]
     assert [t.get_text() for t in ax.get_yticklabels()] == ["0s", "500ms", "1s"]
@@ -285,22 +298,22 @@ def test_damage_is_drawn():
         Damage("reordering", "delay correlated in time: order kept", Estimate(20, 18, 22, 9), Estimate(6.5, 5.1, 8.2, 9), None, Achieved(None, None)),
         Damage("loss", "no random loss", Estimate(3, 2, 4, 9), Estimate(1.02, 0.9, math.inf, 9), None, Achieved(None, None)),
     ]
-    sheet = damage.damage(found, "What does the damage at RTT 50ms, jitter 12ms")
+    sheet = bars.damage(found, "What does the damage at RTT 50ms, jitter 12ms")
     assert mind(sheet) == ([], [])
     assert {"6.50 [5.10, 8.20]", "1.02 [0.900, ∞]"} <= {t for t, _ in texts(sheet)}
 
 
 def test_retention_is_the_outcomes_own(outcomes):
     some = outcomes["jitter"]
-    ax = plots.find("retention").draw(some, Beside()).axes[0]
+    ax = plots.find("retention").draw(some, Context()).axes[0]
     line = next(one for one in ax.lines if one.get_label() == "bbr")
     assert list(line.get_ydata()) == [100 * some.retention(c, "jitter").value for c in some.curve("jitter", "bbr")]
     assert ax.get_xlabel().endswith(", ms")
 
 
 def test_published_numbers_stand_beside():
-    result = runs.run(study.get("loss-tolerance").only(["loss"]).changed({"engines": ["mock"], "seeds": 2}))
-    ax = plots.find("curve").draw(result.outcome(), Beside("", result.known)).axes[0]
+    result = study_runs.run(study.get("loss-tolerance").only(["loss"]).changed({"engines": ["mock"], "seeds": 2}))
+    ax = plots.find("curve").draw(result.outcome(), Context("", result.known)).axes[0]
     line = next(one for one in ax.lines if one.get_label() == "bbr, published")
     mine = [k for k in result.known if (k.part, k.cca, k.metric, k.stat, k.valid) == ("loss", "bbr", "goodput", "mean", True)]
     known, raw = ({k.at["loss"]: k.value for k in mine if k.kind == kind} for kind in ("published", "raw"))
@@ -309,13 +322,13 @@ def test_published_numbers_stand_beside():
 
 
 def test_the_same_figure_has_the_same_bytes(outcomes, tmp_path):
-    one, two = (style.save(plots.find("curve").draw(outcomes["jitter"], Beside()), tmp_path / n, style.FORMATS) for n in ("one", "two"))
+    one, two = (files.save(plots.find("curve").draw(outcomes["jitter"], Context()), tmp_path / n, files.FORMATS) for n in ("one", "two"))
     assert [f.suffix for f in one] == [".png", ".svg", ".pdf"]
     assert [f.read_bytes() for f in one] == [f.read_bytes() for f in two]
 
 
 def test_inline_figures_take_the_pages_ink(outcomes):
-    text = style.inline(style.svg(plots.find("curve").draw(outcomes["jitter"], Beside())), "fig")
+    text = files.inline(files.svg(plots.find("curve").draw(outcomes["jitter"], Context())), "fig")
     assert text.startswith("<svg")
     assert style.INK not in text
     assert "currentColor" in text
@@ -352,12 +365,12 @@ def contrast(a, b):
 
 @pytest.mark.parametrize("eyes", MACHADO)
 def test_hues_can_be_told_apart(eyes):
-    seen = {hue: lab(MACHADO[eyes] @ linear(hue)) for hue in palette.HUES}
-    near = min((float(np.linalg.norm(seen[a] - seen[b])), a, b) for a, b in itertools.combinations(palette.HUES, 2))
+    seen = {hue: lab(MACHADO[eyes] @ linear(hue)) for hue in style.HUES}
+    near = min((float(np.linalg.norm(seen[a] - seen[b])), a, b) for a, b in itertools.combinations(style.HUES, 2))
     assert near[0] >= LEAST_APART, near
 
 
-@pytest.mark.parametrize("colour", [*palette.HUES, style.INK])
+@pytest.mark.parametrize("colour", [*style.HUES, style.INK])
 def test_contrast_on_white_and_on_the_dark_page(colour):
     assert min(contrast(colour, "#ffffff"), contrast(colour, "#14171a")) >= 3
 
@@ -366,15 +379,15 @@ def test_every_congestion_control_has_a_look_of_its_own(need_model):
     from tcpscape import engines
 
     names = sorted(engines.make("model").ccas())
-    looks = palette.looks(names)
+    looks = style.looks(names)
     assert len({(v.colour, v.marker) for v in looks.values()}) == len({(v.colour, v.dash) for v in looks.values()}) == len(names)
-    assert set(names) <= set(palette.KNOWN)
-    assert palette.looks(["bbr", "mine"])["bbr"] == palette.looks(names)["bbr"]
-    assert len(set(palette.looks(["cubic", "cubic:hystart=0", "mine", "bbr+cubic"]).values())) == 4
+    assert set(names) <= set(style.KNOWN)
+    assert style.looks(["bbr", "mine"])["bbr"] == style.looks(names)["bbr"]
+    assert len(set(style.looks(["cubic", "cubic:hystart=0", "mine", "bbr+cubic"]).values())) == 4
 
 
 def test_ticks_that_would_touch_are_left_out():
-    sheet, (ax,) = style.figure(1)
+    sheet, (ax,) = style.panels(1)
     style.ticks(ax, [0, *np.linspace(1, 30, 60)])
     out, touching = mind(sheet)
     assert not out

@@ -14,7 +14,7 @@ from tcpscape.campaign import execute, record
 from tcpscape.campaign.campaign import Campaign
 from tcpscape.campaign.execute import Execution
 from tcpscape.report import figures, rerun, view
-from tcpscape.report.figures import Wanted
+from tcpscape.report.figures import FigureRequest
 from tcpscape.scenario import files
 from tcpscape.stats import Estimate
 from tcpscape.store.results import FILE, Store
@@ -228,14 +228,14 @@ def test_figures_that_are_asked_for(sweep):
     assert {"retention", "curve", "series"} <= set(fitting)
 
     def names(*asked, **more):
-        return [f.name for f in figures.chosen(outcome, Wanted(asked, **more))]
+        return [f.name for f in figures.chosen(outcome, FigureRequest(asked, **more))]
 
     assert (names("curve"), names("shares"), names()) == (["curve"], fitting[:1], fitting)
     assert names(parts=2) == fitting[:1]
-    several = Wanted(("series", "curve"), parts=2)
+    several = FigureRequest(("series", "curve"), parts=2)
     assert [f.name for f in figures.chosen(outcome, several)] == ["series", "curve"]
     assert [f.name for f in figures.chosen(outcome, several.after(outcome))] == ["curve"]
-    assert (several.pages(plots.find("series")), Wanted(parts=9).pages(plots.find("curve"))) == (2, 1)
+    assert (several.most_pages(plots.find("series")), FigureRequest(parts=9).most_pages(plots.find("curve"))) == (2, 1)
     assert (figures.spread(2, 3), figures.spread(9, 3), figures.spread(9, 1)) == ([0, 1], [0, 4, 8], [4])
 
 

@@ -29,7 +29,7 @@ def test_a_study_runs_and_is_drawn(name, need_model, tmp_path):
     judged = runs.judge(result).claims
     assert len(judged) == len(result.study.claims)
     assert all(j.measured for j in judged)
-    files = plots.study(result, tmp_path / name)
+    files = plots.save_study(result, tmp_path / name)
     assert [f.suffix for f in files] == [".png", ".svg"]
     assert all(f.stat().st_size > 10_000 for f in files)
     assert result.frame().height >= sum(len(o.cells) for o in result.parts.values())

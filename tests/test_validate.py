@@ -10,7 +10,7 @@ import pytest
 
 from conftest import ROOT
 from tcpscape.errors import TcpscapeError
-from tcpscape.plots.overlay import overlay
+from tcpscape.plots.validation import overlay
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.store.results import FILE
 from tcpscape.trial import Cwnd, FlowResult, Rtt, Trial

@@ -351,17 +351,16 @@ def compare(
 def plot(result: Outcome, figure: str | None = None, *, file: str | Path | None = None) -> Figure:
     """Draws a result as a Matplotlib figure.
 
-    :param figure: its name in :data:`tcpscape.plots.FIGURES` (`"curve"`, `"bars"`, `"strip"`, `"cdf"`, `"series"`, …); None is the
-        first that fits the result.
+    :param figure: its name in :data:`tcpscape.plots.FIGURES` (`"curve"`, `"bars"`, `"strip"`, `"cdf"`, `"series"`, …; what each
+        shows: :func:`tcpscape.plots.draw`); None is the first that fits the result.
     :param file: where to write it too, `.png`, `.svg` or `.pdf`.
-    :raises TcpscapeError: one line, where the figure is unknown or the result has not what it shows.
+    :raises TcpscapeError: one line, where the figure is unknown or the result lacks the data for it.
     """
     from tcpscape import plots
-    from tcpscape.plots import style
 
     drawn = plots.draw(result, figure)
     if file is not None:
-        style.save(drawn, Path(file), style.formats(Path(file).suffix[1:]))
+        plots.save(drawn, Path(file), plots.formats(Path(file).suffix[1:]))
     return drawn
 
 

@@ -29,9 +29,9 @@ def report(
 
 def write(directory: Path, figures: str = FORMATS) -> Path:
     """Builds the report of a result directory; returns the page."""
+    from tcpscape import plots
     from tcpscape import report as reports
     from tcpscape.campaign import record
-    from tcpscape.plots import style
 
-    formats = style.formats(figures)
+    formats = plots.formats(figures)
     return reports.build(record.load(directory), directory, formats)[0]

@@ -117,7 +117,7 @@ def _keep(result: Result, kept: Record, root: Path, report: bool) -> None:
     if report:
         print(f"table: {root / name}.csv; report: {reports.build(kept, root, study=whole)[0]}")
         return
-    files = plots.study(whole.result, root / name)
+    files = plots.save_study(whole.result, root / name)
     print(f"picture: {files[0]} and {files[1].name}; table: {root / name}.csv")
 
 

@@ -1,4 +1,4 @@
-"""Values side by side, each with its interval and its number: every congestion control, or every named path; published values beside them."""
+"""Estimates in rows, each with its interval and its number: congestion controls, named paths, shares of a bottleneck, and damage by ingredient."""
 
 from __future__ import annotations
 
@@ -8,184 +8,198 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tcpscape.campaign.outcome import Cell, Outcome
-from tcpscape.plots import base, palette, style
-from tcpscape.plots.base import Beside, Line
-from tcpscape.plots.palette import Look
+from tcpscape.plots import base, style
+from tcpscape.plots.base import Context, LegendEntry
+from tcpscape.plots.style import Look
 from tcpscape.stats import Estimate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from tcpscape.findings.damage import Damage
+
 BAR, ROW_INCH, HEAD_INCH = 0.62, 0.26, 1.0
-"""Thickness of a bar, in rows; height of a row, and of what is over and under the rows of a panel, inches."""
+"""Thickness of a bar, in rows; height of a row, and of what is above and below the rows of a panel, inches."""
 NUMBERS = 0.3
 """Share of a panel at its right end that is left for the numbers."""
-MOST_LINES, MOST_ROWS = 8, 60
-"""Congestion controls that are told apart on a named path; rows of a panel."""
+MOST_ENTRIES, MOST_ROWS = 8, 60
+"""Most congestion controls of a named path; most rows of a panel."""
 GAP = 0.6
-"""Between two named paths, in rows."""
+"""Distance between two groups, in rows."""
 NAME_WIDTH, MOST_MOVING = 30, 3
-"""Characters of a line of a path's name; how much that moves with it is named."""
+"""Characters of a line of a path's name; most other values that are named with it."""
 PUBLISHED = "published"
+DAMAGE_ROW_INCH, DAMAGE_BAR, DAMAGE_NAME_WIDTH = 0.5, 0.6, 42
+"""Rows of the figure of damage: height, inches; thickness of a bar, rows; characters of a line of an ingredient's name."""
 
 
 @dataclass(frozen=True)
-class Row:
-    """One value."""
+class BarRow:
+    """One estimate in a panel."""
 
     at: float
-    """Where it stands, in rows from the top."""
+    """Its place, in rows from the top."""
     label: str
     look: Look
     cell: Cell
-    got: Estimate
-    known: float | None = None
-    """What was published, or measured by others; or a bound."""
-    beside: str = PUBLISHED
-    """What `known` is."""
+    estimate: Estimate
+    reference: float | None = None
+    """A published value, or a bound, in the same unit."""
+    reference_label: str = PUBLISHED
 
 
 def has_controls(outcome: Outcome) -> bool:
-    """Whether there are several congestion controls to compare, or next to nothing else to show."""
+    """Whether there are several congestion controls to compare, or no more than two cells."""
     if not base.fits(outcome):
         return False
-    many = max(len(outcome.select(**here)) for here in base.points(outcome))
-    return 3 <= many <= MOST_ROWS or len(outcome.cells) <= 2
+    most = max(len(outcome.select(**point)) for point in base.points(outcome))
+    return 3 <= most <= MOST_ROWS or len(outcome.cells) <= 2
 
 
 def has_names(outcome: Outcome) -> bool:
-    """Whether an axis has names for its values, or too few for a curve."""
-    named = _named(outcome)
-    if not named or len(base.lines(outcome)) > MOST_LINES or not base.fits(outcome, named[-1]):
+    """Whether the values of an axis are names, or too few for a curve."""
+    named = _named_axes(outcome)
+    if not named or len(base.entries(outcome)) > MOST_ENTRIES or not base.fits(outcome, named[-1]):
         return False
-    return len(outcome.levels(named[-1])) * len(base.lines(outcome)) <= MOST_ROWS
+    return len(outcome.levels(named[-1])) * len(base.entries(outcome)) <= MOST_ROWS
 
 
-def _named(outcome: Outcome) -> list[str]:
-    """Axes of words; axes with two values where there is no longer one."""
-    words = [a for a in outcome.axes if len(outcome.levels(a)) > 1 and a not in base.scales(outcome)]
-    return words or ([] if base.scales(outcome, least=3) else base.scales(outcome))
+def _named_axes(outcome: Outcome) -> list[str]:
+    """The axes whose values are names; without any, the axes with two quantities, unless one has more."""
+    names = [a for a in outcome.axes if len(outcome.levels(a)) > 1 and a not in base.numeric_axes(outcome)]
+    return names or ([] if base.numeric_axes(outcome, least=3) else base.numeric_axes(outcome))
 
 
-def bars(outcome: Outcome, beside: Beside = Beside()) -> Figure:
-    """The metric of every congestion control, the highest first; a panel for each point on the axes."""
-    places = base.points(outcome)
-    found = [_ranked(outcome, outcome.select(**here), beside) for here in places]
-    top = _top([row for rows in found for row in rows])
-    fig, axes = style.figure(len(places), share=False, width=4.9, height=HEAD_INCH + ROW_INCH * max(map(len, found)), columns=2)
-    for ax, here, rows in zip(axes, places, found, strict=True):
+def bars(outcome: Outcome, context: Context = Context()) -> Figure:
+    """The campaign's metric for every congestion control, the highest first; a panel for each point on the axes."""
+    points = base.points(outcome)
+    panels = [_ranked(outcome, outcome.select(**point), context) for point in points]
+    top = _top([row for rows in panels for row in rows])
+    fig, axes = style.panels(len(points), share=False, width=4.9, height=HEAD_INCH + ROW_INCH * max(map(len, panels)), columns=2)
+    for ax, point, rows in zip(axes, points, panels, strict=True):
         for row in rows:
-            ax.barh(row.at, row.got.value, BAR, color=row.look.colour, alpha=0.5, linewidth=0)
-        _values(ax, rows, base.metric_label(outcome.campaign.metric), top)
+            ax.barh(row.at, row.estimate.value, BAR, color=row.look.colour, alpha=0.5, linewidth=0)
+        _draw_rows(ax, rows, base.metric_label(outcome.campaign.metric), top)
         ax.set_yticks([row.at for row in rows], [row.label for row in rows], fontsize=8)
-        ax.set_title(base.said(here), fontsize=10)
-    return _finish(fig, axes, outcome, beside, [PUBLISHED])
+        ax.set_title(base.point_text(point), fontsize=10)
+    return _finish(fig, axes, outcome, context, [PUBLISHED])
 
 
-def _ranked(outcome: Outcome, cells: Sequence[Cell], beside: Beside) -> list[Row]:
-    found = [_row(0, line, c, outcome, beside) for line in base.lines(outcome) for c in cells if (c.cca, c.engine) == (line.cca, line.engine)]
-    found.sort(key=lambda row: (-row.got.value if math.isfinite(row.got.value) else math.inf, row.label))
-    return [replace(row, at=i) for i, row in enumerate(found)]
+def _ranked(outcome: Outcome, cells: Sequence[Cell], context: Context) -> list[BarRow]:
+    pairs = [(entry, c) for entry in base.entries(outcome) for c in cells if (c.cca, c.engine) == (entry.cca, entry.engine)]
+    rows = [_row(0, entry, c, outcome, context) for entry, c in pairs]
+    rows.sort(key=lambda row: (-row.estimate.value if math.isfinite(row.estimate.value) else math.inf, row.label))
+    return [replace(row, at=i) for i, row in enumerate(rows)]
 
 
-def _row(at: float, line: Line, cell: Cell, outcome: Outcome, beside: Beside) -> Row:
+def _row(at: float, entry: LegendEntry, cell: Cell, outcome: Outcome, context: Context) -> BarRow:
     """The campaign's metric in a cell."""
     metric = outcome.campaign.metric
-    known = [k.value for k in beside.of(outcome, cell, metric)]
-    return Row(at, line.label, line.look, cell, cell.mean(metric), known[-1] if known else None)
+    published = [k.value for k in context.published(outcome, cell, metric)]
+    return BarRow(at, entry.label, entry.look, cell, cell.mean(metric), published[-1] if published else None)
 
 
-def profiles(outcome: Outcome, beside: Beside = Beside()) -> Figure:
-    """The metric on each named path, the congestion controls below each other; a panel for each point on the other axes."""
-    axis, lines = _named(outcome)[-1], base.lines(outcome)
+def profiles(outcome: Outcome, context: Context = Context()) -> Figure:
+    """The campaign's metric on each named path, a row for each congestion control; a panel for each point on the other axes."""
+    axis, entries = _named_axes(outcome)[-1], base.entries(outcome)
 
-    def rows(here: Mapping[str, str]) -> list[Row]:
-        found = [(line, c) for line in lines for c in line.cells(outcome, here)]
-        return [_row(i, line, c, outcome, beside) for i, (line, c) in enumerate(found)]
+    def rows(point: Mapping[str, str]) -> list[BarRow]:
+        pairs = [(entry, c) for entry in entries for c in entry.cells(outcome, point)]
+        return [_row(i, entry, c, outcome, context) for i, (entry, c) in enumerate(pairs)]
 
-    fig, axes = paths(outcome, axis, rows, base.metric_label(outcome.campaign.metric))
-    return _finish(fig, axes, outcome, beside, [line.label for line in lines] + [PUBLISHED])
+    fig, axes = grouped(outcome, axis, rows, base.metric_label(outcome.campaign.metric))
+    return _finish(fig, axes, outcome, context, [entry.label for entry in entries] + [PUBLISHED])
 
 
 def has_mixture(outcome: Outcome) -> bool:
     """Whether several congestion controls share a path, in few enough cells."""
-    mixed = any(len(_within(c)) > 1 for c in outcome.cells)
-    axis = last(outcome)
-    return mixed and base.fits(outcome, axis) and sum(len(_within(c)) for c in outcome.cells) <= MOST_ROWS * base.MOST_PANELS
+    mixed = any(len(_ccas(c)) > 1 for c in outcome.cells)
+    axis = last_axis(outcome)
+    return mixed and base.fits(outcome, axis) and sum(len(_ccas(c)) for c in outcome.cells) <= MOST_ROWS * base.MOST_PANELS
 
 
-def _within(cell: Cell) -> list[str]:
+def _ccas(cell: Cell) -> list[str]:
     """The congestion controls of a cell's flows."""
     return list(dict.fromkeys(f.cca for t in cell.trials[:1] for f in t.flows))
 
 
-def last(outcome: Outcome) -> str:
+def last_axis(outcome: Outcome) -> str:
     """The last axis with several values; the last one of all where none has."""
     return next((a for a in reversed(outcome.axes) if len(outcome.levels(a)) > 1), outcome.axes[-1] if outcome.axes else "")
 
 
-def split(outcome: Outcome, beside: Beside = Beside()) -> Figure:
-    """The share of all flows' goodput that each congestion control has, in each cell; whole transfers."""
-    looks = palette.looks(sorted({cca for c in outcome.cells for cca in _within(c)}))
+def split(outcome: Outcome, context: Context = Context()) -> Figure:
+    """The share of all flows' goodput that each congestion control has in each cell, over whole transfers."""
+    looks = style.looks(sorted({cca for c in outcome.cells for cca in _ccas(c)}))
 
-    def rows(here: Mapping[str, str]) -> list[Row]:
-        found = [(cca, c) for c in outcome.select(**here) for cca in _within(c) if len(_within(c)) > 1]
-        return [Row(i, cca, looks[cca], c, c.mean(f"share:{cca}")) for i, (cca, c) in enumerate(found)]
+    def rows(point: Mapping[str, str]) -> list[BarRow]:
+        pairs = [(cca, c) for c in outcome.select(**point) for cca in _ccas(c) if len(_ccas(c)) > 1]
+        return [BarRow(i, cca, looks[cca], c, c.mean(f"share:{cca}")) for i, (cca, c) in enumerate(pairs)]
 
-    fig, axes = paths(outcome, last(outcome), rows, "share of all goodput")
-    style.words(fig, axes, (base.title(outcome, beside), base.note(outcome, "share of all flows' goodput: mean and 95 % interval")), outcome.caveats)
+    fig, axes = grouped(outcome, last_axis(outcome), rows, "share of all goodput")
+    note = base.note(outcome, "share of all flows' goodput: mean and 95 % interval")
+    style.finish(fig, axes, (base.title(outcome, context), note), outcome.caveats)
     return fig
 
 
-def paths(outcome: Outcome, axis: str, rows: Callable[[Mapping[str, str]], list[Row]], label: str) -> tuple[Figure, list[Axes]]:
-    """Rows in groups, one for each value of `axis`; a panel for each point on the other axes. `label`: what they are, with its unit."""
-    places = base.points(outcome, axis)
-    levels = [outcome.levels(axis, outcome.select(**here)) or ("",) for here in places]
-    found = [[got for level in some if (got := rows({**here, axis: level} if level else here))] for here, some in zip(places, levels, strict=True)]
-    top = _top([row for groups in found for group in groups for row in group])
-    tall = max(sum(len(group) + GAP for group in groups) for groups in found)
-    fig, axes = style.figure(len(places), share=False, width=7.6 if len(places) == 1 else 5.6, height=HEAD_INCH + ROW_INCH * tall, columns=2)
-    for ax, here, groups in zip(axes, places, found, strict=True):
+def grouped(outcome: Outcome, axis: str, rows: Callable[[Mapping[str, str]], list[BarRow]], label: str) -> tuple[Figure, list[Axes]]:
+    """Rows in groups, one group for each value of `axis`; a panel for each point on the other axes.
+
+    `rows`: a point (axis → value) → its rows, numbered from 0; `label`: of the x axis, with its unit.
+    """
+    points = base.points(outcome, axis)
+    levels = [outcome.levels(axis, outcome.select(**point)) or ("",) for point in points]
+    panels = [
+        [group for level in values if (group := rows({**point, axis: level} if level else point))]
+        for point, values in zip(points, levels, strict=True)
+    ]
+    top = _top([row for groups in panels for group in groups for row in group])
+    height = max(sum(len(group) + GAP for group in groups) for groups in panels)
+    fig, axes = style.panels(len(points), share=False, width=7.6 if len(points) == 1 else 5.6, height=HEAD_INCH + ROW_INCH * height, columns=2)
+    for ax, point, groups in zip(axes, points, panels, strict=True):
         shift, shown, middles = 0.0, [], []
         for group in groups:
             shown += [replace(row, at=row.at + shift) for row in group]
             middles.append(shift + (len(group) - 1) / 2)
             shift += len(group) + GAP
-        _values(ax, shown, label, top)
-        ax.set_yticks(middles, [_name(outcome, group[0].cell, axis) for group in groups], fontsize=8)
+        _draw_rows(ax, shown, label, top)
+        ax.set_yticks(middles, [_path_name(outcome, group[0].cell, axis) for group in groups], fontsize=8)
         ax.tick_params(axis="y", length=0)
-        ax.set_title(base.said(here), fontsize=10)
+        ax.set_title(base.point_text(point), fontsize=10)
     return fig, axes
 
 
-def _top(rows: Sequence[Row]) -> float:
-    """The highest value of the figure's axis."""
-    return base.span([row.got for row in rows], [row.known for row in rows if row.known is not None])
+def _top(rows: Sequence[BarRow]) -> float:
+    """The highest value of the x axis."""
+    return base.upper_limit([row.estimate for row in rows], [row.reference for row in rows if row.reference is not None])
 
 
-def _name(outcome: Outcome, cell: Cell, axis: str) -> str:
-    """The path's name, and what moves with it."""
+def _path_name(outcome: Outcome, cell: Cell, axis: str) -> str:
+    """The name of a path, with the values of the axes that vary together with it."""
     if axis not in cell.at:
         return cell.cca
     group = next((g for g in outcome.campaign.zip if axis in g), {})
     moving = {name: cell.at[name] for name, values in group.items() if name not in (axis, "cca") and name in cell.at and len(set(values)) > 1}
-    return "\n".join(style.wrap(f"{cell.at[axis]} ({base.said(moving)})" if 0 < len(moving) <= MOST_MOVING else cell.at[axis], NAME_WIDTH))
+    text = f"{cell.at[axis]} ({base.point_text(moving)})" if 0 < len(moving) <= MOST_MOVING else cell.at[axis]
+    return "\n".join(style.wrap(text, NAME_WIDTH))
 
 
-def _values(ax: Axes, rows: Sequence[Row], label: str, top: float) -> None:
-    """Marks with their intervals, the published values, and the numbers at the right."""
+def _draw_rows(ax: Axes, rows: Sequence[BarRow], label: str, top: float) -> None:
+    """Marks with their intervals, the references, and the numbers at the right."""
     end = top / (1 - NUMBERS)
     for row in rows:
-        got, look = row.got, row.look
-        low, high = base.bounded(got, 0.0, top)
+        estimate, look = row.estimate, row.look
         ax.errorbar(
-            got.value, row.at, xerr=[[got.value - low], [high - got.value]], color=look.colour, marker=look.marker, markersize=4.5, linewidth=0,
+            estimate.value, row.at, xerr=base.error_bar(estimate, 0.0, top), color=look.colour, marker=look.marker, markersize=4.5, linewidth=0,
             elinewidth=1.6, capsize=3, label=row.label,
         )
-        ax.text(end, row.at, got.text(), color=style.INK, fontsize=7.5, ha="right", va="center")
-        if row.known is not None:
-            ax.plot([row.known], [row.at], color=style.INK, marker="d", markersize=7.5, markerfacecolor="none", linewidth=0, label=row.beside)
+        ax.text(end, row.at, estimate.text(), color=style.INK, fontsize=7.5, ha="right", va="center")
+        if row.reference is not None:
+            ax.plot(
+                [row.reference], [row.at], color=style.INK, marker="d", markersize=7.5, markerfacecolor="none", linewidth=0,
+                label=row.reference_label,
+            )
     ax.set_xlim(0, end)
     ax.set_xticks([t for t in ax.get_xticks() if t <= top])
     ax.set_ylim(max((row.at for row in rows), default=0) + 0.7, -0.7)
@@ -193,8 +207,31 @@ def _values(ax: Axes, rows: Sequence[Row], label: str, top: float) -> None:
     ax.set_xlabel(label)
 
 
-def _finish(fig: Figure, axes: Sequence[Axes], outcome: Outcome, beside: Beside, named: Sequence[str]) -> Figure:
+def _finish(fig: Figure, axes: Sequence[Axes], outcome: Outcome, context: Context, labels: Sequence[str]) -> Figure:
     hollow = any(PUBLISHED in ax.get_legend_handles_labels()[1] for ax in axes)
-    what = "mean and 95 % interval" + ("; hollow: as published" if hollow else "")
-    style.words(fig, axes, (base.title(outcome, beside), base.note(outcome, what)), outcome.caveats, named)
+    note = base.note(outcome, "mean and 95 % interval" + ("; hollow: as published" if hollow else ""))
+    style.finish(fig, axes, (base.title(outcome, context), note), outcome.caveats, labels)
+    return fig
+
+
+def damage(damages: Sequence[Damage], title: str, caveats: Sequence[str] = ()) -> Figure:
+    """What removing each ingredient of a path gives back: goodput without it over goodput with it, with its interval; in the given order."""
+    fig, (ax,) = style.panels(1, width=7.6, height=0.9 + DAMAGE_ROW_INCH * len(damages))
+    top = max(1.2, base.upper_limit([d.gain for d in damages]))
+    end = top / (1 - NUMBERS)
+    for place, item in enumerate(damages):
+        gain = item.gain
+        ax.barh(place, gain.value - 1, DAMAGE_BAR, left=1, color=style.BLUE, alpha=0.5, linewidth=0)
+        interval = base.error_bar(gain, 0.0, top)
+        ax.errorbar(gain.value, place, xerr=interval, color=style.BLUE, marker="o", markersize=4.5, elinewidth=1.6, capsize=3)
+        ax.text(end, place, gain.text(), color=style.INK, fontsize=7.5, ha="right", va="center")
+    ax.axvline(1, color=style.INK, linewidth=0.9)
+    names = ["\n".join([f"without {item.ingredient}", *style.wrap(item.how, DAMAGE_NAME_WIDTH)]) for item in damages]
+    ax.set_yticks(range(len(damages)), names, fontsize=7.5)
+    ax.set_ylim(len(damages) - 0.4, -0.6)
+    ax.set_xlim(0, end)
+    ax.set_xticks([t for t in ax.get_xticks() if t <= top])
+    ax.grid(False, axis="y")
+    ax.set_xlabel("goodput without it / goodput with it")
+    style.finish(fig, [], (title, "ratio of means, paired, 95 % interval; 1: it takes nothing"), caveats)
     return fig

@@ -1,4 +1,4 @@
-"""What every figure of an outcome is made from: its panels, its lines, its axes' words, and what was published beside it."""
+"""The parts that figures of an outcome share: the registry's entry, legend entries, panels, the text of axes, titles and notes."""
 
 from __future__ import annotations
 
@@ -9,185 +9,195 @@ from typing import TYPE_CHECKING
 
 from tcpscape import metrics
 from tcpscape.campaign.outcome import Cell, Outcome
-from tcpscape.plots import palette
-from tcpscape.plots.palette import Look
+from tcpscape.plots import style
+from tcpscape.plots.style import Look
 from tcpscape.scenario.options import UNNAMED
 from tcpscape.stats import Estimate
 from tcpscape.studies import known
 from tcpscape.studies.known import KnownNumber
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Sheet
+    from matplotlib.figure import Figure
 
 INTERVAL_OVER = 1.4
-"""How far over the highest value an interval is shown; a longer one runs out of the figure."""
+"""Multiple of the highest value up to which an interval is shown; a longer one is cut at the panel's edge."""
 MOST_PANELS = 12
-"""Panels of one figure; what needs more is not drawn."""
+"""Most panels of one figure; an outcome that needs more is drawn on several pages."""
 NAMES: Mapping[str, str] = {
     "rtt": "RTT", "app": "application's rate", "rcvbuf": "receive buffer", "sndbuf": "send buffer", "hz": "kernel's HZ",
 }
-"""Axis → what to call it; any other is called by its name."""
+"""Axis or metric → its name in a figure; any other keeps its own."""
 OF_CONDITIONS: Mapping[str, str] = {"jitter": "jitter (sd, each direction)", "loss": "loss (each direction)"}
-"""The same where conditions, not a scenario of its own, say what it does to the path."""
+"""Axis → its name where the campaign has conditions instead of a scenario, so that the direction is known."""
 MOST_NAMED = 4
-"""Congestion controls that a title names."""
+"""Most congestion controls that a title lists by name."""
 LONG_NUMBER = 1e5
-"""Value from which an axis' ticks are named as they were written: 4MiB."""
+"""Value from which the ticks of an axis show the text of the campaign (4MiB) instead of the number."""
 
 
 @dataclass(frozen=True)
-class Beside:
-    """What stands beside our own numbers in a figure."""
+class Context:
+    """What a figure shows besides the outcome: a title and published numbers."""
 
     title: str = ""
-    known: tuple[KnownNumber, ...] = ()
+    """Title of the figure; empty for one made from the outcome, see :func:`title`."""
+    numbers: tuple[KnownNumber, ...] = ()
     """Published numbers."""
 
-    def of(self, outcome: Outcome, cell: Cell, metric: str, stat: str = "mean") -> list[KnownNumber]:
-        """What was published of a cell, the raw measurements last."""
-        found = [k for k in known.of_cell(self.known, outcome.name, cell) if (k.metric, k.stat) == (metric, stat) and k.valid]
-        return sorted(found, key=lambda k: k.kind)
+    def published(self, outcome: Outcome, cell: Cell, metric: str, stat: str = "mean") -> list[KnownNumber]:
+        """The published numbers of a cell, those computed from raw measurements last."""
+        matching = [k for k in known.of_cell(self.numbers, outcome.name, cell) if (k.metric, k.stat) == (metric, stat) and k.valid]
+        return sorted(matching, key=lambda k: k.kind)
 
 
 @dataclass(frozen=True)
-class Figure:
-    """A figure of a campaign's outcome."""
+class FigureKind:
+    """A kind of figure: an entry of the registry."""
 
     name: str
     about: str
+    """What it shows, in one line."""
     applies: Callable[[Outcome], bool]
-    """Whether the outcome has what it shows."""
-    draw: Callable[[Outcome, Beside], Sheet]
+    """Whether an outcome has the data for it."""
+    draw: Callable[[Outcome, Context], Figure]
+    """Draws one page."""
     pages: Callable[[Outcome], Sequence[Outcome]] = lambda outcome: (outcome,)
-    """The parts of the outcome that get a figure each."""
+    """The parts of an outcome that get a figure each."""
     example: bool = False
-    """Whether it shows single trials: a document of several outcomes has it of the first one that kept them."""
+    """Whether it shows single trials: a report of several outcomes has it for the first one with samples only."""
 
 
 @dataclass(frozen=True)
-class Line:
-    """One congestion control on one engine: what has one look."""
+class LegendEntry:
+    """A congestion control on an engine: everything that has the same look and the same label in a figure."""
 
     cca: str
     engine: str
     label: str
     look: Look
 
-    def cells(self, outcome: Outcome, here: Mapping[str, str]) -> tuple[Cell, ...]:
-        """Its cells at these values."""
-        return outcome.select(self.cca, self.engine, **here)
+    def cells(self, outcome: Outcome, point: Mapping[str, str]) -> tuple[Cell, ...]:
+        """Its cells at a point (axis → value)."""
+        return outcome.select(self.cca, self.engine, **point)
 
 
-def lines(outcome: Outcome) -> list[Line]:
-    """Every congestion control on every engine, in the outcome's order."""
+def entries(outcome: Outcome) -> list[LegendEntry]:
+    """Every congestion control on every engine, in the order of the cells."""
     pairs = list(dict.fromkeys((c.cca, c.engine) for c in outcome.cells))
     several = len({engine for _, engine in pairs}) > 1
-    label = {(cca, engine): f"{cca}, {engine}" if several else cca for cca, engine in pairs}
-    look = palette.looks(label.values())
-    return [Line(cca, engine, label[cca, engine], look[label[cca, engine]]) for cca, engine in pairs]
+    labels = {(cca, engine): f"{cca}, {engine}" if several else cca for cca, engine in pairs}
+    looks = style.looks(labels.values())
+    return [LegendEntry(cca, engine, labels[cca, engine], looks[labels[cca, engine]]) for cca, engine in pairs]
 
 
-def scales(outcome: Outcome, least: int = 2) -> list[str]:
-    """The axes with a scale and at least so many values."""
-    found = []
+def numeric_axes(outcome: Outcome, least: int = 2) -> list[str]:
+    """The axes whose values are all quantities, with at least `least` different ones."""
+    chosen = []
     for axis in outcome.axes:
-        cells = [c.value(axis) for c in outcome.cells if axis in c.at]
-        if not any(v.is_word for v in cells) and len({v.number for v in cells}) >= least:
-            found.append(axis)
-    return found
+        values = [c.value(axis) for c in outcome.cells if axis in c.at]
+        if not any(v.is_word for v in values) and len({v.number for v in values}) >= least:
+            chosen.append(axis)
+    return chosen
 
 
 def points(outcome: Outcome, *along: str) -> list[dict[str, str]]:
-    """Every point on the other axes, for a panel each; axes with one value are left out."""
+    """Every point (axis → value) on the axes other than `along`, for a panel each; axes with one value are left out."""
     others = [a for a in outcome.axes if a not in along and len(outcome.levels(a)) > 1]
-    order = [{level: i for i, level in enumerate(outcome.levels(a))} for a in others]
-    there = {tuple(places[c.at[a]] for a, places in zip(others, order, strict=True)) for c in outcome.cells if all(a in c.at for a in others)}
-    levels = [list(places) for places in order]
-    return [{a: some[i] for a, some, i in zip(others, levels, at, strict=True)} for at in sorted(there)]
+    levels = [outcome.levels(a) for a in others]
+    ranks = [{level: i for i, level in enumerate(values)} for values in levels]
+    present = {tuple(rank[c.at[a]] for a, rank in zip(others, ranks, strict=True)) for c in outcome.cells if all(a in c.at for a in others)}
+    return [{a: values[i] for a, values, i in zip(others, levels, indices, strict=True)} for indices in sorted(present)]
 
 
 def fits(outcome: Outcome, *along: str) -> bool:
-    """Whether a panel for each point on the other axes is not too many."""
+    """Whether one figure has room for a panel for each point on the axes other than `along`."""
     return len(points(outcome, *along)) <= MOST_PANELS
 
 
-def part(outcome: Outcome, here: Mapping[str, str]) -> Outcome:
-    """The outcome's cells at these values, as an outcome."""
-    return Outcome(outcome.campaign, outcome.select(**here), outcome.versions)
+def subset(outcome: Outcome, point: Mapping[str, str]) -> Outcome:
+    """The cells at a point, as an outcome."""
+    return Outcome(outcome.campaign, outcome.select(**point), outcome.versions)
 
 
 def pages(outcome: Outcome, *along: str) -> list[Outcome]:
-    """The outcome in parts that have few enough panels each: by the values of its first axes."""
+    """The outcome in parts that fit into one figure each, split by the values of its first axes."""
     if fits(outcome, *along):
         return [outcome]
     first = next(a for a in outcome.axes if a not in along and len(outcome.levels(a)) > 1)
-    return [page for level in outcome.levels(first) for page in pages(part(outcome, {first: level}), *along)]
+    return [page for level in outcome.levels(first) for page in pages(subset(outcome, {first: level}), *along)]
 
 
-def said(here: Mapping[str, str]) -> str:
-    """`RTT 50ms, loss 1%`."""
-    return ", ".join(f"{name.upper() if name == 'rtt' else name} {value}" for name, value in here.items())
+def point_text(point: Mapping[str, str]) -> str:
+    """A point as text: `RTT 50ms, loss 1%`."""
+    return ", ".join(f"{name.upper() if name == 'rtt' else name} {value}" for name, value in point.items())
 
 
 def axis_name(outcome: Outcome, axis: str) -> str:
-    """What to call the axis; in which direction only where that is known and the same everywhere."""
+    """The name of an axis, with the direction where that is known and the same for all cells."""
     campaign, towards = outcome.campaign, f"{axis}_on"
     both = campaign.scenario is None and towards not in outcome.axes and campaign.conditions.get(towards, "both") == "both"
     return OF_CONDITIONS[axis] if both and axis in OF_CONDITIONS else NAMES.get(axis, axis)
 
 
 def axis_label(outcome: Outcome, axis: str) -> str:
-    """The axis' name with the unit of its numbers."""
+    """The name of an axis with the unit of its numbers."""
     unit = next((c.value(axis).unit for c in outcome.cells if axis in c.at and c.value(axis).unit), "")
-    return f"{axis_name(outcome, axis)}, {unit}" if unit and not written(outcome, axis) else axis_name(outcome, axis)
+    return f"{axis_name(outcome, axis)}, {unit}" if unit and not tick_names(outcome, axis) else axis_name(outcome, axis)
 
 
-def written(outcome: Outcome, axis: str) -> dict[float, str]:
-    """Number → value as written, of an axis whose numbers are too long for ticks; empty for any other."""
-    found = {c.value(axis).number: c.at[axis] for c in outcome.cells if axis in c.at}
-    return found if max(found, default=0.0) >= LONG_NUMBER else {}
+def tick_names(outcome: Outcome, axis: str) -> dict[float, str]:
+    """Number → text of the campaign, for an axis whose numbers are too long for ticks; empty for any other."""
+    names = {c.value(axis).number: c.at[axis] for c in outcome.cells if axis in c.at}
+    return names if max(names, default=0.0) >= LONG_NUMBER else {}
 
 
 def metric_label(metric: str) -> str:
-    """The metric's name with its unit."""
-    found = metrics.find(metric)
-    name = NAMES.get(found.name, found.name)
-    return name if found.unit in ("", "1") else f"{name}, {found.unit}"
+    """The name of a metric with its unit."""
+    entry = metrics.find(metric)
+    name = NAMES.get(entry.name, entry.name)
+    return name if entry.unit in ("", "1") else f"{name}, {entry.unit}"
 
 
-def span(got: Iterable[Estimate], others: Iterable[float] = ()) -> float:
-    """The top of an axis that shows these: every value, and of every interval as much as leaves the values readable."""
-    some = list(got)
-    values = [v for v in (*(e.value for e in some), *others) if math.isfinite(v)]
-    most = max(values, default=0.0) or 1.0
-    ends = [min(e.high, INTERVAL_OVER * most) for e in some if e.high > 0]
-    return 1.05 * max([most, *ends])
+def upper_limit(estimates: Iterable[Estimate], others: Iterable[float] = ()) -> float:
+    """The end of an axis that shows these estimates and values; an interval counts up to :data:`INTERVAL_OVER` times the highest value."""
+    shown = list(estimates)
+    values = [v for v in (*(e.value for e in shown), *others) if math.isfinite(v)]
+    highest = max(values, default=0.0) or 1.0
+    ends = [min(e.high, INTERVAL_OVER * highest) for e in shown if e.high > 0]
+    return 1.05 * max([highest, *ends])
 
 
-def bounded(got: Estimate, low: float, high: float) -> tuple[float, float]:
-    """The interval's ends as far as an axis from `low` to `high` shows them; the value itself where there is no interval."""
-    ends = [got.value if math.isnan(end) else min(max(end, low), high) for end in (got.low, got.high)]
-    return min(ends[0], got.value), max(ends[1], got.value)
+def clipped_interval(estimate: Estimate, low: float, high: float) -> tuple[float, float]:
+    """The ends of the interval, cut at `low` and `high`; the value itself where there is no interval."""
+    ends = [estimate.value if math.isnan(end) else min(max(end, low), high) for end in (estimate.low, estimate.high)]
+    return min(ends[0], estimate.value), max(ends[1], estimate.value)
 
 
-def note(outcome: Outcome, what: str) -> str:
-    """What is shown, of how many runs, on what."""
+def error_bar(estimate: Estimate, low: float, high: float) -> list[list[float]]:
+    """The lengths of the error bar below and above the value, as Matplotlib takes them; the interval is cut at `low` and `high`."""
+    ends = clipped_interval(estimate, low, high)
+    return [[estimate.value - ends[0]], [ends[1] - estimate.value]]
+
+
+def note(outcome: Outcome, content: str) -> str:
+    """The line under the title: axes with one value left, `content`, number of runs, engine."""
     counts = sorted({len(c.trials) for c in outcome.cells})
     each = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]}–{counts[-1]}"
     fixed = {a: outcome.levels(a)[0] for a in outcome.axes if len(outcome.campaign.axes.get(a, ())) > 1 and len(outcome.levels(a)) == 1}
-    return "; ".join(filter(None, [said(fixed), what, f"{outcome.trial_count} runs, {each} a cell, engine {outcome.label}"]))
+    return "; ".join(filter(None, [point_text(fixed), content, f"{outcome.trial_count} runs, {each} a cell, engine {outcome.label}"]))
 
 
-def title(outcome: Outcome, beside: Beside = Beside()) -> str:
-    """The figure's title: what was given, else what the campaign is about, its name, or what was varied."""
-    own = outcome.name if outcome.name != UNNAMED else _varied(outcome)
-    return beside.title or outcome.campaign.about.strip() or own
+def title(outcome: Outcome, context: Context = Context()) -> str:
+    """The title of a figure: that of the context, else the campaign's description or name, else the metric and the axes."""
+    default = outcome.name if outcome.name != UNNAMED else _metric_and_axes(outcome)
+    return context.title or outcome.campaign.about.strip() or default
 
 
-def _varied(outcome: Outcome) -> str:
+def _metric_and_axes(outcome: Outcome) -> str:
     """`goodput against RTT and jitter: cubic, bbr`."""
-    found = metrics.find(outcome.campaign.metric).name
-    several = [NAMES.get(a, a) for a in outcome.axes if len(outcome.levels(a)) > 1]
-    who = [line.label for line in lines(outcome)]
-    against = f" against {', '.join(several[:-1])}{' and ' if several[1:] else ''}{several[-1]}" if several else ""
-    return f"{NAMES.get(found, found)}{against}: {', '.join(who) if len(who) <= MOST_NAMED else f'{len(who)} congestion controls'}"
+    metric = metrics.find(outcome.campaign.metric).name
+    names = [NAMES.get(a, a) for a in outcome.axes if len(outcome.levels(a)) > 1]
+    labels = [entry.label for entry in entries(outcome)]
+    against = f" against {', '.join(names[:-1])}{' and ' if names[1:] else ''}{names[-1]}" if names else ""
+    ccas = ", ".join(labels) if len(labels) <= MOST_NAMED else f"{len(labels)} congestion controls"
+    return f"{NAMES.get(metric, metric)}{against}: {ccas}"

@@ -1,4 +1,4 @@
-"""Curves along an axis: a metric, or the share of it that is left, with interval bands, and the published points beside them."""
+"""Curves along an axis: a metric, or the share of it that is left, with interval bands and published points."""
 
 from __future__ import annotations
 
@@ -7,65 +7,66 @@ from typing import TYPE_CHECKING, Any
 
 from tcpscape.campaign.outcome import Cell, Outcome
 from tcpscape.plots import base, style
-from tcpscape.plots.base import Beside, Line
+from tcpscape.plots.base import Context, LegendEntry
 from tcpscape.stats import Estimate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-Of = Callable[[Cell], Estimate]
 HALF = 50.0
-"""Percent that counts as the cliff's edge, as published."""
-LEVELS, MOST_LINES = 3, 8
+"""Percentage of the goodput that counts as the cliff's edge, as published."""
+LEVELS, MOST_ENTRIES = 3, 8
 """Fewest values on an axis for a curve; most curves of a panel."""
 IMPAIRMENTS = ("jitter", "loss", "reorder", "duplicate", "corrupt", "outage")
-"""Words in the names of axes along which something is taken away."""
+"""Words in the names of axes along which the path gets worse."""
+RETAINED = "goodput"
+"""Metric whose retention is drawn."""
 FAR = 100.0
-"""An interval without an end is drawn to so many times its value: out of the figure."""
+"""Multiple of the value at which an interval without an end is cut: outside of the panel."""
 WIDE = 30.0
-"""Highest over lowest value from which a metric's axis is logarithmic."""
+"""Ratio of the highest to the lowest value from which a metric's axis is logarithmic."""
 
 
 def has_axis(outcome: Outcome) -> bool:
-    """Whether there is an axis with a scale, and few enough lines."""
-    return bool(base.scales(outcome, LEVELS)) and len(base.lines(outcome)) <= MOST_LINES
+    """Whether there is an axis of quantities, and few enough curves."""
+    return bool(base.numeric_axes(outcome, LEVELS)) and len(base.entries(outcome)) <= MOST_ENTRIES
 
 
 def pages(outcome: Outcome) -> list[Outcome]:
     """Parts with few enough panels."""
-    return base.pages(outcome, base.scales(outcome, LEVELS)[-1])
+    return base.pages(outcome, base.numeric_axes(outcome, LEVELS)[-1])
 
 
 def has_cliff(outcome: Outcome) -> bool:
-    """Whether an impairment grows along the axis: it begins at 0, and the goodput there is not 0."""
-    if outcome.campaign.metric != "goodput" or not has_axis(outcome):
+    """Whether the axis is an impairment that begins at 0, and there is goodput at 0."""
+    if outcome.campaign.metric != RETAINED or not has_axis(outcome):
         return False
-    axis = base.scales(outcome, LEVELS)[-1]
+    axis = base.numeric_axes(outcome, LEVELS)[-1]
     if not any(word in axis for word in IMPAIRMENTS):
         return False
     return min(c.value(axis).number for c in outcome.cells) == 0 and any(outcome.base(c, axis).mean().value > 0 for c in outcome.cells)
 
 
-def retention(outcome: Outcome, beside: Beside = Beside()) -> Figure:
-    """Goodput as a share of that at the axis' lowest value, along the last axis with a scale; a panel for each point on the others."""
-    axis = base.scales(outcome, LEVELS)[-1]
-    fig, axes = _panels(outcome, beside, axis, lambda cell: _percent(outcome.retention(cell, axis)), retained=True)
+def retention(outcome: Outcome, context: Context = Context()) -> Figure:
+    """Goodput as a share of that at the lowest value of the last axis of quantities, along that axis; a panel for each point on the others."""
+    axis = base.numeric_axes(outcome, LEVELS)[-1]
+    fig, axes = _panels(outcome, context, axis, lambda cell: _percent(outcome.retention(cell, axis)), retained=True)
     for ax in axes:
         ax.axhline(HALF, color=style.INK, linewidth=0.8, linestyle=":")
-        ax.set_ylim(0, max(115.0, 100 * base.span([outcome.retention(c, axis) for c in outcome.cells])))
+        ax.set_ylim(0, max(115.0, 100 * base.upper_limit([outcome.retention(c, axis) for c in outcome.cells])))
     style.y_label(axes, "goodput retained, %")
-    what = f"share of the goodput at {axis} {outcome.levels(axis)[0]}: ratio of means, 95 % interval"
-    return _finish(fig, axes, outcome, beside, what)
+    content = f"share of the goodput at {axis} {outcome.levels(axis)[0]}: ratio of means, 95 % interval"
+    return _finish(fig, axes, outcome, context, content)
 
 
-def curve(outcome: Outcome, beside: Beside = Beside()) -> Figure:
-    """The campaign's metric along the last axis with a scale; a panel for each point on the others."""
-    axis, metric = base.scales(outcome, LEVELS)[-1], outcome.campaign.metric
-    fig, axes = _panels(outcome, beside, axis, lambda cell: cell.mean(metric), retained=False)
-    got = [c.mean(metric) for c in outcome.cells]
-    known = [k.value for c in outcome.cells for k in beside.of(outcome, c, metric)]
-    low, top = min((v for v in (*(e.value for e in got), *known) if v > 0), default=1.0), base.span(got, known)
+def curve(outcome: Outcome, context: Context = Context()) -> Figure:
+    """The campaign's metric along the last axis of quantities; a panel for each point on the others."""
+    axis, metric = base.numeric_axes(outcome, LEVELS)[-1], outcome.campaign.metric
+    fig, axes = _panels(outcome, context, axis, lambda cell: cell.mean(metric), retained=False)
+    means = [c.mean(metric) for c in outcome.cells]
+    published = [k.value for c in outcome.cells for k in context.published(outcome, c, metric)]
+    low, top = min((v for v in (*(e.value for e in means), *published) if v > 0), default=1.0), base.upper_limit(means, published)
     for ax in axes:
         if top / low > WIDE:
             ax.set_yscale("log")
@@ -74,83 +75,85 @@ def curve(outcome: Outcome, beside: Beside = Beside()) -> Figure:
         else:
             ax.set_ylim(0, top)
     style.y_label(axes, base.metric_label(metric))
-    return _finish(fig, axes, outcome, beside, "mean and 95 % interval")
+    return _finish(fig, axes, outcome, context, "mean and 95 % interval")
 
 
-def _percent(got: Estimate) -> Estimate:
-    return Estimate(100 * got.value, 100 * got.low, 100 * got.high, got.n, "%")
+def _percent(share: Estimate) -> Estimate:
+    return Estimate(100 * share.value, 100 * share.low, 100 * share.high, share.n, "%")
 
 
-def _panels(outcome: Outcome, beside: Beside, axis: str, of: Of, *, retained: bool) -> tuple[Figure, list[Axes]]:
-    places = base.points(outcome, axis)
-    fig, axes = style.figure(len(places), height=3.1)
-    for ax, here in zip(axes, places, strict=True):
-        for line in base.lines(outcome):
-            cells = outcome.curve(axis, line.cca, line.engine, **here)
+def _panels(
+    outcome: Outcome, context: Context, axis: str, estimate: Callable[[Cell], Estimate], *, retained: bool
+) -> tuple[Figure, list[Axes]]:
+    points = base.points(outcome, axis)
+    fig, axes = style.panels(len(points), height=3.1)
+    for ax, point in zip(axes, points, strict=True):
+        for entry in base.entries(outcome):
+            cells = outcome.curve(axis, entry.cca, entry.engine, **point)
             if cells:
-                _line(ax, line, [c.value(axis).number for c in cells], [of(c) for c in cells])
-                known = _shares(outcome, cells, beside) if retained else _means(outcome, cells, beside)
-                _published(ax, line, [(cells[i].value(axis).number, value) for i, value in known.items()])
-        ax.set_title(base.said(here), fontsize=10)
-        _axis(ax, outcome, axis, here)
+                _draw_curve(ax, entry, [c.value(axis).number for c in cells], [estimate(c) for c in cells])
+                published = _published_shares(outcome, cells, context) if retained else _published_means(outcome, cells, context)
+                _draw_published(ax, entry, [(cells[i].value(axis).number, value) for i, value in published.items()])
+        ax.set_title(base.point_text(point), fontsize=10)
+        _label_axis(ax, outcome, axis, point)
     return fig, axes
 
 
-def _line(ax: Axes, line: Line, at: Sequence[float], got: Sequence[Estimate]) -> None:
-    look = line.look
-    ax.plot(at, [e.value for e in got], color=look.colour, marker=look.marker, linestyle=look.dash, markersize=4.5, linewidth=1.5, label=line.label)
-    ends = [base.bounded(e, 0.0, FAR * max(abs(e.value), 1.0)) for e in got]
+def _draw_curve(ax: Axes, entry: LegendEntry, at: Sequence[float], estimates: Sequence[Estimate]) -> None:
+    look = entry.look
+    values = [e.value for e in estimates]
+    ax.plot(at, values, color=look.colour, marker=look.marker, linestyle=look.dash, markersize=4.5, linewidth=1.5, label=entry.label)
+    ends = [base.clipped_interval(e, 0.0, FAR * max(abs(e.value), 1.0)) for e in estimates]
     ax.fill_between(at, [low for low, _ in ends], [high for _, high in ends], color=look.colour, alpha=0.2, linewidth=0)
 
 
-def _means(outcome: Outcome, cells: Sequence[Cell], beside: Beside) -> dict[int, float]:
-    """Place on the curve → the mean that was measured there: the raw runs' where they are known, else as published."""
-    found = ((i, beside.of(outcome, c, outcome.campaign.metric)) for i, c in enumerate(cells))
-    return {i: some[-1].value for i, some in found if some}
+def _published_means(outcome: Outcome, cells: Sequence[Cell], context: Context) -> dict[int, float]:
+    """Index on the curve → the published mean; the one computed from raw measurements where it is known."""
+    numbers = ((i, context.published(outcome, c, outcome.campaign.metric)) for i, c in enumerate(cells))
+    return {i: of_cell[-1].value for i, of_cell in numbers if of_cell}
 
 
-def _shares(outcome: Outcome, cells: Sequence[Cell], beside: Beside) -> dict[int, float]:
-    """The same as percent of what was measured at the axis' lowest value."""
-    means = _means(outcome, cells, beside)
+def _published_shares(outcome: Outcome, cells: Sequence[Cell], context: Context) -> dict[int, float]:
+    """The published means in percent of that at the lowest value of the axis."""
+    means = _published_means(outcome, cells, context)
     whole = means.get(0, 0.0)
     return {i: 100 * value / whole for i, value in means.items()} if whole else {}
 
 
-def _published(ax: Axes, line: Line, known: Sequence[tuple[float, float]]) -> None:
-    if known:
-        at, values = zip(*known, strict=True)
-        look = line.look
-        ax.plot(
-            at, values, color=look.colour, marker=look.marker, markersize=8.5, linewidth=0, markerfacecolor="none", label=f"{line.label}, published"
-        )
+def _draw_published(ax: Axes, entry: LegendEntry, points: Sequence[tuple[float, float]]) -> None:
+    if points:
+        at, values = zip(*points, strict=True)
+        look, label = entry.look, f"{entry.label}, published"
+        ax.plot(at, values, color=look.colour, marker=look.marker, markersize=8.5, linewidth=0, markerfacecolor="none", label=label)
 
 
-def _axis(ax: Axes, outcome: Outcome, axis: str, here: Mapping[str, str]) -> None:
-    """The axis' scale: logarithmic from 0 where its steps grow; under jitter, a second one in percent of the RTT."""
-    cells = outcome.select(**here)
+def _label_axis(ax: Axes, outcome: Outcome, axis: str, point: Mapping[str, str]) -> None:
+    """Label and ticks of the x axis; below jitter, a second scale in percent of the RTT."""
+    cells = outcome.select(**point)
     ticks = sorted({c.value(axis).number for c in cells if axis in c.at})
     ax.set_xlabel(base.axis_label(outcome, axis))
-    style.ticks(ax, ticks, base.written(outcome, axis))
+    style.ticks(ax, ticks, base.tick_names(outcome, axis))
     if axis == "jitter":
-        _of_rtt(ax, cells)
+        _percent_of_rtt(ax, cells)
 
 
-def _of_rtt(ax: Axes, cells: Sequence[Cell]) -> None:
+def _percent_of_rtt(ax: Axes, cells: Sequence[Cell]) -> None:
+    """A second x scale where all cells have the same RTT."""
     rtts = {s.rtt_ns / 1e6 for c in cells for s in c.scenarios}
     if len(rtts) != 1 or not (rtt := rtts.pop()):
         return
-    below = ax.secondary_xaxis(-0.24, functions=(_scale(100 / rtt), _scale(rtt / 100)))
+    below = ax.secondary_xaxis(-0.24, functions=(_times(100 / rtt), _times(rtt / 100)))
     below.set_xlabel("jitter / RTT, %", color=style.INK, fontsize=8)
     below.tick_params(colors=style.INK, labelsize=7)
     below.spines["bottom"].set_visible(False)
 
 
-def _scale(factor: float) -> Callable[[Any], Any]:
+def _times(factor: float) -> Callable[[Any], Any]:
     return lambda values: values * factor
 
 
-def _finish(fig: Figure, axes: Sequence[Axes], outcome: Outcome, beside: Beside, what: str) -> Figure:
+def _finish(fig: Figure, axes: Sequence[Axes], outcome: Outcome, context: Context, content: str) -> Figure:
     hollow = any("published" in label for ax in axes for label in ax.get_legend_handles_labels()[1])
-    what += "; hollow: as published" if hollow else ""
-    style.words(fig, axes, (base.title(outcome, beside), base.note(outcome, what)), outcome.caveats)
+    content += "; hollow: as published" if hollow else ""
+    style.finish(fig, axes, (base.title(outcome, context), base.note(outcome, content)), outcome.caveats)
     return fig

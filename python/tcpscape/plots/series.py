@@ -1,8 +1,8 @@
-"""A trial over time: congestion window, packets in flight, RTT, queue and throughput, with what happened marked."""
+"""Trials over time: window, packets in flight, RTT, queue and throughput of a flow, and the throughput of all flows, with the path's changes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -12,11 +12,13 @@ from numpy.typing import NDArray
 from tcpscape.campaign.outcome import Cell, Outcome
 from tcpscape.errors import StoreError
 from tcpscape.metrics import samples
-from tcpscape.plots import base, events, palette, style
-from tcpscape.plots.base import Beside, Line
-from tcpscape.plots.palette import Look
+from tcpscape.plots import base, style
+from tcpscape.plots.base import Context, LegendEntry
+from tcpscape.plots.style import Look
+from tcpscape.scenario.changes import Change, Patch
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.trial import Trial
+from tcpscape.units import NS_PER_S, format_rate
 
 if TYPE_CHECKING:
     import polars as pl
@@ -25,17 +27,23 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 MOST_TRACES = 4
-"""Congestion controls over each other in one figure; flows of a trial that are told apart."""
+"""Most congestion controls over each other in one figure; most flows of a trial."""
 MOST_POINTS = 800
-"""Points of a trace: of more, each stretch keeps its least and its greatest."""
-LEAST_BIN_S = 0.1
-"""Shortest interval over which throughput is taken, s."""
+"""Most points of a trace; of a longer one, each stretch keeps its least and its greatest value."""
+LEAST_BIN_S, BINS = 0.1, 250
+"""Throughput of a trace: shortest interval, s; number of intervals of a trial, about."""
 BOTTLENECK = 1
-"""Number of the queue samples' pipe at the router; behind it is the ACKs'."""
-WORD_SIZE, PANEL = 7.0, 0.88
-"""Size of what is written over a change, points; width of a panel, of the figure's."""
-BINS = 250
-"""Throughput intervals of a trial, about."""
+"""Number of the router's pipe in the samples of queues; higher ones are on the way of the ACKs."""
+FONT_SIZE, PANEL = 7.0, 0.88
+"""Size of the text at a change of the path, points; width of a panel, as a share of the figure's."""
+STEPS, LEAST_STEP_S = 120, 0.5
+"""Throughput of all flows: number of intervals of a trial, about; shortest interval, s."""
+MANY_FLOWS = 6
+"""Flows from which the areas of their throughput are written as an image."""
+RECOVERY, LOSS = 3, 4
+"""Linux's `tcp_ca_state` in fast recovery, and after a retransmission timeout."""
+MOST_REPETITIONS = 40
+"""Most times of a periodic change that are marked."""
 
 
 @dataclass(frozen=True)
@@ -56,58 +64,112 @@ class Trace:
         return frame.filter(frame["flow"] == self.flow)
 
 
-Of = Callable[[Trace], tuple[Array, Array] | None]
-"""A trace → times, s, and values; None where the engine did not see it."""
+Reader = Callable[[Trace], tuple[Array, Array] | None]
+"""A trace → times, s, and values; None where the engine does not measure it."""
 
 
-def _column(name: str, factor: float) -> Of:
-    def of(trace: Trace) -> tuple[Array, Array] | None:
-        rows = trace.rows
-        if name not in rows.columns or rows.is_empty():
-            return None
-        return rows["t_ns"].to_numpy() / 1e9, rows[name].cast(float).fill_null(np.nan).to_numpy() * factor
+@dataclass(frozen=True)
+class Panel:
+    """One quantity over time."""
 
-    return of
-
-
-def _queue(trace: Trace) -> tuple[Array, Array] | None:
-    """The longest queue on the data's way, packets; of every flow together."""
-    frame = trace.trial.queue_samples
-    if frame is None or trace.flow:
-        return None
-    found = [some for some in frame.partition_by("pipe", "stage", "depth") if some["pipe"][0] <= BOTTLENECK]
-    if not found:
-        return None
-    deepest = max(found, key=lambda some: float(some["packets"].sum()))
-    return deepest["t_ns"].to_numpy() / 1e9, deepest["packets"].cast(float).to_numpy()
+    label: str
+    """Its name with its unit."""
+    read: Reader
+    of_path: bool = False
+    """Whether it belongs to the path, not to a flow."""
+    states: bool = False
+    """Whether the sender's recoveries and timeouts are marked in it."""
 
 
-def _throughput(trace: Trace) -> tuple[Array, Array] | None:
-    """Acknowledged bytes in intervals of about a 250th of the trial, Mbit/s."""
-    times, got = samples.delivered(trace.trial, trace.flow)
-    if len(times) < 2:
-        return None
-    step = max(LEAST_BIN_S, (times[-1] - times[0]) / BINS, float(np.median(np.diff(times))))
-    edges = np.arange(times[0], times[-1] + step / 2, step)
-    return edges[1:], np.diff(np.interp(edges, times, got)) * 8e-6 / step
+@dataclass(frozen=True, slots=True)
+class Event:
+    """A change of the path."""
 
-
-PANELS: tuple[tuple[str, Of], ...] = (
-    ("cwnd, packets", _column("cwnd", 1.0)), ("in flight, packets", _column("in_flight", 1.0)), ("smoothed RTT, ms", _column("srtt_us", 1e-3)),
-    ("queue, packets", _queue), ("throughput, Mbit/s", _throughput),
-)  # fmt: skip
-"""Label with its unit, and what is drawn."""
+    at_s: float
+    text: str
+    """Empty for the repetitions of a periodic change."""
 
 
 def has_samples(outcome: Outcome) -> bool:
     """Whether trials kept samples of their flows."""
-    return any(median(c) is not None for c in outcome.cells)
+    return any(median_trial(c) is not None for c in outcome.cells)
 
 
-def median(cell: Cell) -> Trial | None:
+def pages(outcome: Outcome) -> list[Outcome]:
+    """A figure for each point on the axes and every :data:`MOST_TRACES` congestion controls there; one for each cell with several flows."""
+    parts = []
+    for point in base.points(outcome):
+        cells = [c for c in outcome.select(**point) if median_trial(c) is not None]
+        count = 1 if any(len(c.trials[0].flows) > 1 for c in cells) else MOST_TRACES
+        parts += [Outcome(outcome.campaign, tuple(cells[i : i + count]), outcome.versions) for i in range(0, len(cells), count)]
+    return parts
+
+
+def series(outcome: Outcome, context: Context = Context()) -> Figure:
+    """The median trial of each congestion control at one point, over each other."""
+    medians = [(c, trial) for c in outcome.cells if (trial := median_trial(c)) is not None]
+    entries = {(entry.cca, entry.engine): entry for entry in base.entries(outcome)}
+    first = medians[0][0]
+    fig, axes = draw_traces([trace for c, trial in medians for trace in _traces(entries[c.cca, c.engine], trial)])
+    mark_events(axes, path_events(middle(first)[0]), max(trial.duration for _, trial in medians))
+    flows = max(len(trial.flows) for _, trial in medians)
+    limit = f", the first {MOST_TRACES} of {flows} flows" if flows > MOST_TRACES else ""
+    seeds = ", ".join(f"seed {trial.seed}" for _, trial in medians)
+    pooled = len(first.scenarios)
+    path = f" on the middle one of {pooled} pooled paths" if pooled > 1 else ""
+    note = f"{base.point_text(first.at)}; the run with the median goodput{path} ({seeds}){limit}, engine {outcome.label}".removeprefix("; ")
+    style.finish(fig, axes, (base.title(outcome, context), note), outcome.caveats)
+    return fig
+
+
+def has_flows(outcome: Outcome) -> bool:
+    """Whether trials of several flows kept samples."""
+    return any(len(c.trials[0].flows) > 1 for c in outcome.cells if c.trials) and has_samples(outcome)
+
+
+def share_pages(outcome: Outcome) -> list[Outcome]:
+    """A figure for each cell with several flows."""
+    cells = [c for c in outcome.cells if c.trials and len(c.trials[0].flows) > 1]
+    return [part for c in cells if has_samples(part := Outcome(outcome.campaign, (c,), outcome.versions))]
+
+
+def shares(outcome: Outcome, context: Context = Context()) -> Figure:
+    """The throughput of each flow of the median trial, stacked, and below it their shares; the flows of a congestion control have one colour."""
+    cell = outcome.cells[0]
+    trial = median_trial(cell)
+    if trial is None:
+        raise StoreError("samples: the trials have none; run with --samples 100ms")
+    step = max(LEAST_STEP_S, trial.duration / STEPS)
+    last = max((t[-1] for t, _ in (samples.delivered(trial, i) for i in range(len(trial.flows))) if len(t)), default=trial.duration)
+    edges = np.arange(0.0, last + step / 1e6, step)
+    order = sorted(range(len(trial.flows)), key=lambda i: (trial.flows[i].cca, i))
+    rates = np.nan_to_num(samples.rates(trial, edges))[order]
+    names = [trial.flows[i].cca for i in order]
+    looks = style.looks(names)
+    whole = rates.sum(axis=0)
+    panels = (("throughput, Mbit/s", rates, float(whole.max()) * 1.08 or 1.0), ("share, %", 100 * rates / np.where(whole > 0, whole, np.nan), 100.0))
+    fig, axes = style.time_panels(2, height=2.2)
+    for ax, (label, values, top) in zip(axes, panels, strict=True):
+        ax.stackplot(
+            edges[1:], np.nan_to_num(values), colors=[looks[name].colour for name in names], edgecolor=style.INK, linewidth=0.4, alpha=0.75,
+            labels=[f"{name} ({names.count(name)})" if names.index(name) == i else "_" for i, name in enumerate(names)],
+            rasterized=len(names) > MANY_FLOWS,
+        )
+        ax.set_ylabel(label, fontsize=8)
+        ax.set_ylim(0, top)
+        ax.set_xlim(edges[1], trial.duration)
+    axes[-1].set_xlabel("time, s")
+    mark_events(axes, path_events(middle(cell)[0]), trial.duration)
+    jain = cell.mean("jain")
+    note = f"{base.point_text(cell.at)}; the run with the median goodput (seed {trial.seed}); Jain's index over {jain.n} runs: {jain.text()}"
+    style.finish(fig, axes, (base.title(outcome, context), note.removeprefix("; ")), outcome.caveats)
+    return fig
+
+
+def median_trial(cell: Cell) -> Trial | None:
     """The trial with samples whose goodput is the median; of pooled scenarios, of the middle one."""
-    kept = [t for t in cell.runs[(len(cell.runs) - 1) // 2] if t.samples is not None and not t.samples.is_empty()]
-    return sorted(kept, key=lambda t: (t.goodput_mbps, t.seed))[(len(kept) - 1) // 2] if kept else None
+    sampled = [t for t in cell.runs[(len(cell.runs) - 1) // 2] if t.samples is not None and not t.samples.is_empty()]
+    return sorted(sampled, key=lambda t: (t.goodput_mbps, t.seed))[(len(sampled) - 1) // 2] if sampled else None
 
 
 def middle(cell: Cell) -> tuple[Scenario, tuple[Trial, ...]]:
@@ -116,99 +178,159 @@ def middle(cell: Cell) -> tuple[Scenario, tuple[Trial, ...]]:
     return cell.scenarios[place], cell.runs[place]
 
 
-def pages(outcome: Outcome) -> list[Outcome]:
-    """A figure for each point on the axes, and for every few congestion controls there."""
-    found = []
-    for here in base.points(outcome):
-        cells = [c for c in outcome.select(**here) if median(c) is not None]
-        each = 1 if any(len(c.trials[0].flows) > 1 for c in cells) else MOST_TRACES
-        found += [Outcome(outcome.campaign, tuple(cells[i : i + each]), outcome.versions) for i in range(0, len(cells), each)]
-    return found
-
-
-def series(outcome: Outcome, beside: Beside = Beside()) -> Figure:
-    """The median trial of each congestion control at one point, over each other."""
-    cells = [(c, trial) for c in outcome.cells if (trial := median(c)) is not None]
-    lines = {(line.cca, line.engine): line for line in base.lines(outcome)}
-    traces = [t for c, trial in cells for t in _traces(lines[c.cca, c.engine], trial)]
-    fig, axes = draw(traces)
-    mark(axes, events.of_path(middle(cells[0][0])[0]), max(trial.duration for _, trial in cells))
-    flows = max(len(trial.flows) for _, trial in cells)
-    told = f", the first {MOST_TRACES} of {flows} flows" if flows > MOST_TRACES else ""
-    seeds = ", ".join(f"seed {trial.seed}" for _, trial in cells)
-    pooled = len(cells[0][0].scenarios)
-    of = f" on the middle one of {pooled} pooled paths" if pooled > 1 else ""
-    note = f"{base.said(cells[0][0].at)}; the run with the median goodput{of} ({seeds}){told}, engine {outcome.label}".removeprefix("; ")
-    style.words(fig, axes, (base.title(outcome, beside), note), outcome.caveats)
-    return fig
-
-
-def _traces(line: Line, trial: Trial) -> list[Trace]:
+def _traces(entry: LegendEntry, trial: Trial) -> list[Trace]:
     flows = trial.flows[:MOST_TRACES]
     if len(flows) == 1:
-        return [Trace(line.label, line.look, trial, 0)]
-    own = palette.looks(f.cca for f in flows)
+        return [Trace(entry.label, entry.look, trial, 0)]
+    by_cca = style.looks(f.cca for f in flows)
     before = [sum(g.cca == f.cca for g in flows[:i]) for i, f in enumerate(flows)]
-    looks = [replace(own[f.cca], dash=palette.DASHES[k % len(palette.DASHES)]) for f, k in zip(flows, before, strict=True)]
+    looks = [replace(by_cca[f.cca], dash=style.DASHES[k % len(style.DASHES)]) for f, k in zip(flows, before, strict=True)]
     return [Trace(f"{f.cca}, flow {i + 1}", look, trial, i) for i, (f, look) in enumerate(zip(flows, looks, strict=True))]
 
 
-def draw(traces: Sequence[Trace]) -> tuple[Figure, list[Axes]]:
-    """The panels of these traces, those left out that no trace has anything for."""
-    shown = [(label, [(t, got) for t in traces if (got := of(t)) is not None]) for label, of in PANELS]
-    shown = [(label, found) for label, found in shown if found]
-    fig, rows = style.rows(len(shown))
-    axes = [row[0] for row in rows]
-    for ax, (label, found) in zip(axes, shown, strict=True):
-        for trace, (t, values) in found:
-            everybodys = label.startswith("queue") and len(trace.trial.flows) > 1
-            colour, dash = (style.INK, "-") if everybodys else (trace.look.colour, trace.look.dash)
-            ax.plot(*thin(t, values), color=colour, linestyle=dash, linewidth=1.1, label="_" if everybodys else trace.label)
-            if label.startswith("cwnd"):
-                _recoveries(ax, trace)
+def draw_traces(traces: Sequence[Trace]) -> tuple[Figure, list[Axes]]:
+    """A figure with a panel for each of :data:`PANELS` that some trace has values for."""
+    panels = [(panel, [(trace, curve) for trace in traces if (curve := panel.read(trace)) is not None]) for panel in PANELS]
+    panels = [(panel, curves) for panel, curves in panels if curves]
+    fig, axes = style.time_panels(len(panels))
+    for ax, (panel, curves) in zip(axes, panels, strict=True):
+        for trace, (t, values) in curves:
+            shared = panel.of_path and len(trace.trial.flows) > 1
+            colour, dash = (style.INK, "-") if shared else (trace.look.colour, trace.look.dash)
+            ax.plot(*thinned(t, values), color=colour, linestyle=dash, linewidth=1.1, label="_" if shared else trace.label)
+            if panel.states:
+                _mark_states(ax, trace)
         ax.set_ylim(bottom=0)
-        ax.set_ylabel(label, fontsize=8)
+        ax.set_ylabel(panel.label, fontsize=8)
     axes[-1].set_xlabel("time, s")
     axes[-1].set_xlim(0, max(t.trial.duration for t in traces))
     return fig, axes
 
 
-def thin(t: Array, values: Array) -> tuple[Array, Array]:
-    """No more than so many points: of each stretch its least and its greatest, so that no peak is lost."""
+def thinned(t: Array, values: Array) -> tuple[Array, Array]:
+    """At most :data:`MOST_POINTS` points of a trace: of each stretch the least and the greatest, so that no peak is lost."""
     if len(t) <= MOST_POINTS:
         return t, values
     stretches = np.array_split(np.arange(len(t)), MOST_POINTS // 2)
-    kept = [i for some in stretches for i in sorted({some[np.argmin(values[some])], some[np.argmax(values[some])]})]
+    kept = [i for stretch in stretches for i in sorted({stretch[np.argmin(values[stretch])], stretch[np.argmax(values[stretch])]})]
     return t[kept], values[kept]
 
 
-def _recoveries(ax: Axes, trace: Trace) -> None:
-    """Where the sender entered fast recovery, and where a timeout threw it back."""
+def _mark_states(ax: Axes, trace: Trace) -> None:
+    """Marks where the sender entered fast recovery, and where a timeout was."""
     rows = trace.rows
-    for state, mark, label in ((events.RECOVERY, "|", "fast recovery"), (events.LOSS, "x", "timeout")):
-        at = events.entries(rows, state)
+    for state, marker, name in ((RECOVERY, "|", "fast recovery"), (LOSS, "x", "timeout")):
+        at = _entered(rows, state)
         if len(at):
             ax.plot(
-                rows["t_ns"].to_numpy()[at] / 1e9, rows["cwnd"].to_numpy()[at], color=trace.look.colour, marker=mark, markersize=7,
-                markeredgewidth=1.6, linewidth=0, label=f"{trace.label}: {label}",
+                rows["t_ns"].to_numpy()[at] / 1e9, rows["cwnd"].to_numpy()[at], color=trace.look.colour, marker=marker, markersize=7,
+                markeredgewidth=1.6, linewidth=0, label=f"{trace.label}: {name}",
             )
 
 
-def mark(axes: Sequence[Axes], happened: Sequence[events.Event], duration: float) -> None:
-    """A line through all panels where the path changed, its words over the first one: in a row of their own where they would touch."""
+def _entered(rows: pl.DataFrame, state: int) -> NDArray[np.int64]:
+    """The rows of one flow's samples that are the first in a state; empty where the state was not sampled."""
+    if "ca_state" not in rows.columns:
+        return np.empty(0, dtype=np.int64)
+    inside = rows["ca_state"].to_numpy() == state
+    return np.flatnonzero(inside & ~np.concatenate(([False], inside[:-1])))
+
+
+def mark_events(axes: Sequence[Axes], events: Sequence[Event], duration: float) -> None:
+    """Draws a line through all panels at each event, its text above the first panel: in a row of its own where it would touch another."""
     inches = axes[0].figure.get_figwidth() * PANEL  # type: ignore[union-attr]
     ends: list[float] = []
-    for event in happened:
+    for event in events:
         for ax in axes:
             ax.axvline(event.at_s, color=style.INK, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1)
         if not event.text:
             continue
-        length = duration * len(event.text) * WORD_SIZE * style.WIDTH_OF_CHARACTER / style.POINTS / inches
-        back = event.at_s + length > duration
-        left = event.at_s - length if back else event.at_s
+        length = duration * len(event.text) * FONT_SIZE * style.WIDTH_OF_CHARACTER / style.POINTS / inches
+        to_the_left = event.at_s + length > duration
+        left = event.at_s - length if to_the_left else event.at_s
         row = next((i for i, end in enumerate(ends) if end <= left), len(ends))
         ends[row:] = [left + 1.05 * length, *ends[row + 1 :]]
         axes[0].annotate(
-            event.text, (event.at_s, 1), xycoords=("data", "axes fraction"), xytext=(-3 if back else 3, 2 + 1.3 * WORD_SIZE * row),
-            textcoords="offset points", color=style.INK, fontsize=WORD_SIZE, ha="right" if back else "left", va="bottom",
+            event.text, (event.at_s, 1), xycoords=("data", "axes fraction"), xytext=(-3 if to_the_left else 3, 2 + 1.3 * FONT_SIZE * row),
+            textcoords="offset points", color=style.INK, fontsize=FONT_SIZE, ha="right" if to_the_left else "left", va="bottom",
         )
+
+
+def path_events(scenario: Scenario) -> list[Event]:
+    """The changes of a path in the order of time, those of one moment as one event: both ends of ramps, no recorded rates."""
+    texts: dict[float, dict[str, None]] = {}
+    for event in (e for change in scenario.changes for e in _events(change, scenario.duration)):
+        texts.setdefault(event.at_s, {}).update({event.text: None} if event.text else {})
+    return [Event(at, "; ".join(texts[at])) for at in sorted(texts)]
+
+
+def _events(change: Change, duration_ns: int) -> Iterator[Event]:
+    if change.at is not None and change.set:
+        yield Event(change.at / NS_PER_S, _patch_text(change.set))
+    elif change.ramp and change.start and change.end:
+        yield Event(change.ramp[0] / NS_PER_S, f"from {_patch_text(change.start)}")
+        yield Event(change.ramp[1] / NS_PER_S, f"to {_patch_text(change.end)}")
+    elif change.every and change.set:
+        first = change.every if change.first is None else change.first
+        for i, at in enumerate(range(first, duration_ns, change.every)):
+            if i < MOST_REPETITIONS:
+                yield Event(at / NS_PER_S, "" if i else f"{_patch_text(change.set)}, every {change.every / NS_PER_S:g} s")
+
+
+def _patch_text(patch: Patch) -> str:
+    """`rate 20mbit, delay 40 ms`."""
+    parts = []
+    for name in type(patch).model_fields:
+        value = getattr(patch, name)
+        if value is None:
+            continue
+        if name == "rate":
+            parts.append(f"rate {format_rate(value)}")
+        elif name in ("delay", "jitter"):
+            parts.append(f"{name} {value / 1e6:g} ms")
+        elif name == "loss":
+            parts.append(f"loss {100 * value:g} %")
+        else:
+            parts.append(name if value is True else f"{name} {value}")
+    return ", ".join(parts)
+
+
+def _column(name: str, factor: float) -> Reader:
+    """A column of the samples, in its unit times `factor`."""
+
+    def read(trace: Trace) -> tuple[Array, Array] | None:
+        rows = trace.rows
+        if name not in rows.columns or rows.is_empty():
+            return None
+        return rows["t_ns"].to_numpy() / 1e9, rows[name].cast(float).fill_null(np.nan).to_numpy() * factor
+
+    return read
+
+
+def _queue(trace: Trace) -> tuple[Array, Array] | None:
+    """The longest queue on the way of the data, packets of all flows together."""
+    frame = trace.trial.queue_samples
+    if frame is None or trace.flow:
+        return None
+    queues = [queue for queue in frame.partition_by("pipe", "stage", "depth") if queue["pipe"][0] <= BOTTLENECK]
+    if not queues:
+        return None
+    longest = max(queues, key=lambda queue: float(queue["packets"].sum()))
+    return longest["t_ns"].to_numpy() / 1e9, longest["packets"].cast(float).to_numpy()
+
+
+def _throughput(trace: Trace) -> tuple[Array, Array] | None:
+    """Acknowledged bytes in intervals of about a 250th of the trial, Mbit/s."""
+    times, delivered = samples.delivered(trace.trial, trace.flow)
+    if len(times) < 2:
+        return None
+    step = max(LEAST_BIN_S, (times[-1] - times[0]) / BINS, float(np.median(np.diff(times))))
+    edges = np.arange(times[0], times[-1] + step / 2, step)
+    return edges[1:], np.diff(np.interp(edges, times, delivered)) * 8e-6 / step
+
+
+PANELS = (
+    Panel("cwnd, packets", _column("cwnd", 1.0), states=True), Panel("in flight, packets", _column("in_flight", 1.0)),
+    Panel("smoothed RTT, ms", _column("srtt_us", 1e-3)), Panel("queue, packets", _queue, of_path=True), Panel("throughput, Mbit/s", _throughput),
+)  # fmt: skip
+"""The panels of a trial over time, from the top."""

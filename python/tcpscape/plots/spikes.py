@@ -1,4 +1,4 @@
-"""Spikes against their bound: what a drop of capacity did to the delay in each cell, beside Q = (r − 1)·d."""
+"""Spikes of the delay after a drop of the bottleneck's rate, in each cell, against their bound Q = (r − 1)·d."""
 
 from __future__ import annotations
 
@@ -8,25 +8,24 @@ from typing import TYPE_CHECKING
 
 from tcpscape.campaign.outcome import Cell, Outcome
 from tcpscape.errors import TcpscapeError
-from tcpscape.findings.spike import bound as findings
-from tcpscape.findings.spike import recording
+from tcpscape.findings.spike import bound, recording
 from tcpscape.findings.spike.bound import Verdict
-from tcpscape.plots import bars, base, palette, style
-from tcpscape.plots.bars import Row
-from tcpscape.plots.base import Beside
-from tcpscape.plots.palette import Look
+from tcpscape.plots import bars, base, style
+from tcpscape.plots.bars import BarRow
+from tcpscape.plots.base import Context
+from tcpscape.plots.style import Look
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 APART = 0.008
-"""Between two congestion controls at one bound, of the axis."""
+"""Distance between two congestion controls at one bound, as a share of the axis."""
 LABEL, PEAK = "bound Q = (r − 1)·d", "largest RTT after the drop − d, ms"
 
 
 def has_drop(outcome: Outcome) -> bool:
-    """Whether every cell's path has a drop of its bottleneck's rate, and some trial was sampled."""
+    """Whether the bottleneck's rate drops on every cell's path, and some trial was sampled."""
     return any(_sampled(c) for c in outcome.cells) and all(_drops(c) for c in outcome.cells)
 
 
@@ -36,70 +35,70 @@ def _sampled(cell: Cell) -> bool:
 
 def _drops(cell: Cell) -> bool:
     try:
-        return all(findings.step_of(s).ratio > 1 for s in cell.scenarios)
+        return all(bound.step_of(s).ratio > 1 for s in cell.scenarios)
     except TcpscapeError:
         return False
 
 
 def verdict(cell: Cell) -> Verdict:
-    """The cell's sampled runs against the bound, every sample of the smoothed RTT taken."""
-    found = [
-        findings.measure(recording.of_trial(trial, every_s=0.0), findings.step_of(scenario))
+    """The cell's sampled trials against the bound, by every sample of the smoothed RTT."""
+    measurements = [
+        bound.measure(recording.of_trial(trial, every_s=0.0), bound.step_of(scenario))
         for scenario, trials in zip(cell.scenarios, cell.runs, strict=True)
         for trial in trials
         if trial.samples is not None and not trial.samples.is_empty()
     ]
-    return findings.judge(found)
+    return bound.judge(measurements)
 
 
-def spike(outcome: Outcome, beside: Beside = Beside()) -> Figure:
-    """The peak of each cell's runs against the bound of its path; cell by cell where most of them have the same bound."""
-    judged = {id(c): verdict(c) for c in outcome.cells if _sampled(c)}
-    found = {line.label: [judged[id(c)] for c in line.cells(outcome, {}) if id(c) in judged] for line in base.lines(outcome)}
-    held = [v.above for some in found.values() for v in some]
-    what = f"median peak of the smoothed RTT, 95 % interval; all runs of {sum(a == 1 for a in held)} of {len(held)} cells are at or above the line"
-    above = base.title(outcome, beside), base.note(outcome, what.replace("the line", "their bound"))
-    if any(2 * len({round(v.bound_ms, 6) for v in some}) <= len(some) for some in found.values()):
-        return _rows(outcome, judged, above)
-    return draw({name: some for name, some in found.items() if some}, (above[0], base.note(outcome, what)), outcome.caveats)
+def spike(outcome: Outcome, context: Context = Context()) -> Figure:
+    """The peak of each cell's runs over the bound of its path; in rows where most cells have the same bound."""
+    by_cell = {id(c): verdict(c) for c in outcome.cells if _sampled(c)}
+    by_label = {entry.label: [by_cell[id(c)] for c in entry.cells(outcome, {}) if id(c) in by_cell] for entry in base.entries(outcome)}
+    shares = [v.above for verdicts in by_label.values() for v in verdicts]
+    content = f"median peak of the smoothed RTT, 95 % interval; all runs of {sum(s == 1 for s in shares)} of {len(shares)} cells are at or above "
+    title = base.title(outcome, context)
+    if any(2 * len({round(v.bound_ms, 6) for v in verdicts}) <= len(verdicts) for verdicts in by_label.values()):
+        return _in_rows(outcome, by_cell, (title, base.note(outcome, f"{content}their bound")))
+    drawn = {label: verdicts for label, verdicts in by_label.items() if verdicts}
+    return over_bound(drawn, (title, base.note(outcome, f"{content}the line")), outcome.caveats)
 
 
-def _rows(outcome: Outcome, judged: Mapping[int, Verdict], above: tuple[str, str]) -> Figure:
-    """Peaks (`judged`: of a cell by its id) below each other, each with its bound: the place over one bound would not tell cells apart."""
+def _in_rows(outcome: Outcome, by_cell: Mapping[int, Verdict], heading: tuple[str, str]) -> Figure:
+    """Peaks below each other, each with its bound; `by_cell`: id of a cell → its verdict."""
 
-    def rows(here: Mapping[str, str]) -> list[Row]:
-        found = [(line, c, judged[id(c)]) for line in base.lines(outcome) for c in line.cells(outcome, here) if id(c) in judged]
-        return [Row(i, line.label, line.look, c, v.peak_ms, v.bound_ms, LABEL) for i, (line, c, v) in enumerate(found)]
+    def rows(point: Mapping[str, str]) -> list[BarRow]:
+        cells = [(entry, c) for entry in base.entries(outcome) for c in entry.cells(outcome, point) if id(c) in by_cell]
+        return [BarRow(i, entry.label, entry.look, c, by_cell[id(c)].peak_ms, by_cell[id(c)].bound_ms, LABEL) for i, (entry, c) in enumerate(cells)]
 
-    fig, axes = bars.paths(outcome, bars.last(outcome), rows, PEAK)
-    style.words(fig, axes, above, outcome.caveats)
+    fig, axes = bars.grouped(outcome, bars.last_axis(outcome), rows, PEAK)
+    style.finish(fig, axes, heading, outcome.caveats)
     return fig
 
 
-def draw(found: Mapping[str, Sequence[Verdict]], above: tuple[str, str], caveats: Sequence[str] = ()) -> Figure:
-    """Verdicts by congestion control: measured peaks over the bound, and the line where both are equal. `above`: title and note."""
-    fig, (ax,) = style.figure(1, width=6.8, height=4.2)
-    looks = palette.looks(found)
-    edge = 1.08 * max((v.bound_ms for some in found.values() for v in some), default=1.0)
-    top = base.span([v.peak_ms for some in found.values() for v in some], [edge])
+def over_bound(by_label: Mapping[str, Sequence[Verdict]], heading: tuple[str, str], caveats: Sequence[str] = ()) -> Figure:
+    """Measured peaks over the bound, and the line where both are equal. `by_label`: verdicts of each congestion control; `heading`: title, note."""
+    fig, (ax,) = style.panels(1, width=6.8, height=4.2)
+    looks = style.looks(by_label)
+    edge = 1.08 * max((v.bound_ms for verdicts in by_label.values() for v in verdicts), default=1.0)
+    top = base.upper_limit([v.peak_ms for verdicts in by_label.values() for v in verdicts], [edge])
     ax.plot([0, edge], [0, edge], color=style.INK, linewidth=1.1, linestyle="--", label=LABEL)
-    for i, (name, some) in enumerate(found.items()):
-        for v in some:
-            _peak(ax, v, (i - (len(found) - 1) / 2) * APART * edge, (name, looks[name]), top)
+    for i, (label, verdicts) in enumerate(by_label.items()):
+        for v in verdicts:
+            _draw_peak(ax, v, (i - (len(by_label) - 1) / 2) * APART * edge, (label, looks[label]), top)
     ax.set_xlim(0, edge)
     ax.set_ylim(0, top)
     ax.set_xlabel(f"{LABEL}, ms")
     ax.set_ylabel(PEAK)
-    style.words(fig, [ax], above, caveats)
+    style.finish(fig, [ax], heading, caveats)
     return fig
 
 
-def _peak(ax: Axes, v: Verdict, shift: float, who: tuple[str, Look], top: float) -> None:
-    """One condition's median peak with its interval."""
-    got, (name, look) = v.peak_ms, who
-    if math.isfinite(got.value):
-        low, high = base.bounded(got, 0.0, top)
+def _draw_peak(ax: Axes, v: Verdict, shift: float, entry: tuple[str, Look], top: float) -> None:
+    """The median peak of one cell with its interval; `entry`: label and look."""
+    peak, (label, look) = v.peak_ms, entry
+    if math.isfinite(peak.value):
         ax.errorbar(
-            v.bound_ms + shift, got.value, yerr=[[got.value - low], [high - got.value]], color=look.colour, marker=look.marker, markersize=5.5,
-            linewidth=0, elinewidth=1.4, capsize=3, label=name,
+            v.bound_ms + shift, peak.value, yerr=base.error_bar(peak, 0.0, top), color=look.colour, marker=look.marker, markersize=5.5,
+            linewidth=0, elinewidth=1.4, capsize=3, label=label,
         )

@@ -1,18 +1,16 @@
-"""How figures look and how they are written: ink that reads on light and dark pages, panels, legends, notes, PNG, SVG and PDF."""
+"""The style of figures: a look for each congestion control, panels, ticks, legends and notes, legible on light and on dark pages.
+
+The six hues follow Okabe and Ito (2008), darkened or lightened until each has a contrast of 3 : 1 on white and on a near-black page (WCAG 2.1,
+1.4.11) and differs from the others under simulated protanopia and deuteranopia. Congestion controls that share a hue differ in marker and dash.
+"""
 
 from __future__ import annotations
 
-import io
-import re
 import textwrap
-from collections.abc import Mapping, Sequence
-from importlib import import_module
-from pathlib import Path
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
-
-from tcpscape.errors import StoreError, refuse
-from tcpscape.plots import palette
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,121 +18,140 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 INK = "#808080"
-"""Mid-grey: contrast of at least 3.9 on white and 4.5 on near-black. In a page it becomes the page's own text colour."""
+"""Colour of text and axes: a grey with a contrast of at least 3.9 on white and 4.5 on near-black. In a page it becomes the page's text colour."""
 DARK = "#404040"
-"""Ink of figures on a white ground."""
-FORMATS = ("png", "svg", "pdf")
-"""What a figure can be written as."""
+"""Colour of text and axes of figures on white ground."""
+ORANGE, BLUE, GREEN, INDIGO, PINK, VERMILION = HUES = ("#cc8400", "#0088cc", "#00896a", "#6a51c0", "#d070a3", "#c23b00")
+SOLID, DASHED, DOTTED, MIXED = DASHES = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (5, 1.5, 1, 1.5)))
+MARKS = (("o", "s", "^", "D", "v", "P"), ("X", "<", "h", "d", ">", "*"), ("s", "v", "P", "o", "D", "^"), ("d", "X", "*", "<", "h", ">"))
+"""For each dash, the marker of each hue; no hue has a marker twice."""
 KEY_COLUMNS, KEY_SIZE = 6, 8.0
-"""Most columns of a legend; size of its words, points."""
+"""Most columns of a legend; size of its font, points."""
 POINTS = 72.0
-"""In an inch."""
-DPI = 160
-"""Of PNG, and of what an SVG holds as an image."""
-SALT = "tcpscape"
-"""Of the SVG's ids: the same figure has the same bytes."""
+"""Points in an inch."""
 NOTE_SIZE, NOTE_LINES, NOTE_STEP = 7.5, 3, 1.4
-"""Size of the caveats under a figure, points; how many lines of them; height of a line over its size."""
+"""Caveats under a figure: size of the font, points; most lines; height of a line over the font's size."""
 LONG = 20.0
-"""Largest over smallest positive value from which an axis is logarithmic."""
-LONG_PATH = 400
-"""Characters of a path in an SVG that is a curve."""
+"""Ratio of the largest to the smallest positive value from which an x axis is logarithmic."""
 LONG_LOG = 2000.0
-"""Highest over lowest value from which a logarithmic axis names powers of ten alone."""
+"""Ratio of the largest to the smallest value from which a logarithmic axis has labels at powers of ten only."""
 LEAST_APART = 0.085
-"""Between two ticks' labels, of the panel's width."""
+"""Smallest distance between the labels of two ticks, as a share of the panel's width."""
 WIDTH_OF_CHARACTER = 0.56
 """Mean width of a character over the size of its font (DejaVu Sans)."""
 
 
+@dataclass(frozen=True, slots=True)
+class Look:
+    """Colour, marker and line style of a congestion control."""
+
+    colour: str
+    marker: str
+    dash: Any
+    """Matplotlib's line style."""
+
+
+LOOKS = tuple(Look(hue, mark, dash) for dash, marks in zip(DASHES, MARKS, strict=True) for hue, mark in zip(HUES, marks, strict=True))
+"""Every look, solid lines first."""
+KNOWN = (
+    "cubic", "bbr", "reno", "bbr3", "dctcp", "vegas", "htcp", "prague", "westwood", "yeah", "illinois", "bic",
+    "hybla", "nv", "veno", "lp", "cdg", "scalable", "highspeed", "fixed",
+)  # fmt: skip
+"""Congestion controls with a fixed look, the same in every figure: the one at the same place in :data:`LOOKS`."""
+
+
+def looks(names: Iterable[str]) -> Mapping[str, Look]:
+    """A look for each name: its fixed one if it is in :data:`KNOWN`, else one that no other name here has, as long as there are any."""
+    unique = list(dict.fromkeys(names))
+    fixed = {name: LOOKS[KNOWN.index(name)] for name in unique if name in KNOWN}
+    spare = _spare(list(fixed.values()))
+    others = [name for name in unique if name not in fixed]
+    by_name = fixed | {name: spare[i % len(spare)] for i, name in enumerate(others)}
+    return {name: by_name[name] for name in unique}
+
+
+def _spare(taken: Sequence[Look]) -> list[Look]:
+    """The looks that are not taken, those of unused hues first; all of them if none is left."""
+    hues = {look.colour for look in taken}
+    return sorted((look for look in LOOKS if look not in taken), key=lambda look: (look.colour in hues, LOOKS.index(look))) or list(LOOKS)
+
+
 def colour(cca: str, place: int = 0) -> str:
-    """The colour of a congestion control, the same in every figure; others take one by their `place` in it."""
-    return palette.looks([cca])[cca].colour if cca in palette.KNOWN else palette.LOOKS[(place + 3) % len(palette.LOOKS)].colour
+    """The colour of a congestion control, the same in every figure; one that is not in :data:`KNOWN` gets a colour by its `place`."""
+    return looks([cca])[cca].colour if cca in KNOWN else LOOKS[(place + 3) % len(LOOKS)].colour
 
 
-def figure(panels: int, *, share: bool = True, width: float = 4.2, height: float = 3.6, columns: int = 3) -> tuple[Figure, list[Axes]]:
-    """A transparent figure with panels in rows of at most `columns`, each `width` × `height` inches; `share`: one y axis for all."""
+def panels(count: int, *, share: bool = True, width: float = 4.2, height: float = 3.6, columns: int = 3) -> tuple[Figure, list[Axes]]:
+    """A transparent figure with `count` panels in rows of at most `columns`, each `width` × `height` inches; `share`: one y axis for all."""
     from matplotlib.figure import Figure
 
-    columns = 2 if panels == 4 and columns == 3 else min(panels, columns)
-    rows = -(-panels // columns)
+    columns = 2 if count == 4 and columns == 3 else min(count, columns)
+    rows = -(-count // columns)
     fig = Figure(figsize=(max(6.4, width * columns), 0.7 + height * rows), layout="constrained")
     fig.get_layout_engine().set(h_pad=0.08, w_pad=0.08)  # type: ignore[union-attr, call-arg]
     fig.patch.set_alpha(0)
-    axes = list(fig.subplots(rows, columns, sharey=share, squeeze=False).flat)
-    for spare in axes[panels:]:
-        spare.set_visible(False)
-    for ax in axes[:panels]:
-        ink(ax)
-    return fig, axes[:panels]
+    return fig, _prepared(list(fig.subplots(rows, columns, sharey=share, squeeze=False).flat), count, INK)
 
 
-def rows(panels: int, *, columns: int = 1, width: float = 8.4, height: float = 1.75) -> tuple[Figure, list[list[Axes]]]:
-    """A transparent figure with panels below each other over one time axis, `columns` of them."""
+def time_panels(count: int, *, width: float = 8.4, height: float = 1.75) -> tuple[Figure, list[Axes]]:
+    """A transparent figure with `count` panels below each other that share the time axis; each `height` inches high."""
     from matplotlib.figure import Figure
 
-    fig = Figure(figsize=(width, 1.2 + height * panels), layout="constrained")
+    fig = Figure(figsize=(width, 1.2 + height * count), layout="constrained")
     fig.patch.set_alpha(0)
-    axes = fig.subplots(panels, columns, sharex=True, sharey="row", squeeze=False)
-    for ax in axes.flat:
-        ink(ax)
-    return fig, [list(row) for row in axes]
+    return fig, _prepared(list(fig.subplots(count, 1, sharex=True, squeeze=False).flat), count, INK)
 
 
-def stacked(panels: int, *, zoom: bool = False, width: float = 9.0, height: float = 1.7) -> tuple[Figure, list[list[Axes]]]:
-    """A figure on white with panels below each other over one time axis; `zoom`: a second, narrower column beside them."""
+def white_panels(count: int, columns: int, *, width: float = 3.2, height: float = 2.5) -> tuple[Figure, list[Axes]]:
+    """A figure on white ground with `count` panels in rows of `columns` that share both axes."""
+    from matplotlib.figure import Figure
+
+    rows = -(-count // columns)
+    fig = Figure(figsize=(0.6 + width * columns, 1.1 + height * rows), layout="constrained", facecolor="white")
+    return fig, _prepared(list(fig.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).flat), count, DARK)
+
+
+def white_time_panels(count: int, *, zoom: bool = False, width: float = 9.0, height: float = 1.7) -> tuple[Figure, list[list[Axes]]]:
+    """A figure on white ground with `count` rows of panels that share the time axis; `zoom`: a second, narrower panel in each row."""
     from matplotlib.figure import Figure
 
     columns = 2 if zoom else 1
-    fig = Figure(figsize=(width * (1 + 0.4 * zoom), 1.0 + height * panels), layout="constrained", facecolor="white")
-    axes = fig.subplots(panels, columns, sharex="col", squeeze=False, width_ratios=[5, 3][:columns])
-    for ax in axes.flat:
-        ink(ax, DARK)
+    fig = Figure(figsize=(width * (1 + 0.4 * zoom), 1.0 + height * count), layout="constrained", facecolor="white")
+    axes = fig.subplots(count, columns, sharex="col", squeeze=False, width_ratios=[5, 3][:columns])
+    _prepared(list(axes.flat), axes.size, DARK)
     return fig, [list(row) for row in axes]
 
 
-def grid(panels: int, columns: int, *, width: float = 3.2, height: float = 2.5) -> tuple[Figure, list[Axes]]:
-    """A figure on white with panels in rows, sharing both axes."""
-    from matplotlib.figure import Figure
-
-    rows_ = -(-panels // columns)
-    fig = Figure(figsize=(0.6 + width * columns, 1.1 + height * rows_), layout="constrained", facecolor="white")
-    axes = list(fig.subplots(rows_, columns, sharex=True, sharey=True, squeeze=False).flat)
-    for spare in axes[panels:]:
-        spare.set_visible(False)
-    for ax in axes[:panels]:
-        ink(ax, DARK)
-    return fig, axes[:panels]
+def _prepared(axes: list[Axes], count: int, tone: str) -> list[Axes]:
+    """The first `count` axes with text and lines in `tone`, two spines and a faint grid; the others are hidden."""
+    for ax in axes[count:]:
+        ax.set_visible(False)
+    for ax in axes[:count]:
+        ax.patch.set_alpha(0)
+        ax.tick_params(which="both", colors=tone, labelcolor=tone)
+        for side, spine in ax.spines.items():
+            spine.set_color(tone)
+            spine.set_visible(side in ("left", "bottom"))
+        ax.grid(True, color=tone, alpha=0.2, linewidth=0.6)
+        for text in (ax.xaxis.label, ax.yaxis.label, ax.title):
+            text.set_color(tone)
+    return axes[:count]
 
 
 def y_label(axes: Sequence[Axes], text: str) -> None:
-    """The y axis' label, once a row of panels."""
+    """Labels the y axis of the first panel of each row."""
     for ax in axes:
         spec = ax.get_subplotspec()
         if spec is not None and spec.is_first_col():
             ax.set_ylabel(text)
 
 
-def ink(ax: Axes, tone: str = INK) -> None:
-    """Axes without ground, in ink: two spines, a faint grid."""
-    ax.patch.set_alpha(0)
-    ax.tick_params(which="both", colors=tone, labelcolor=tone)
-    for side, spine in ax.spines.items():
-        spine.set_color(tone)
-        spine.set_visible(side in ("left", "bottom"))
-    ax.grid(True, color=tone, alpha=0.2, linewidth=0.6)
-    for text in (ax.xaxis.label, ax.yaxis.label, ax.title):
-        text.set_color(tone)
+def finish(fig: Figure, axes: Sequence[Axes], heading: tuple[str, str], caveats: Sequence[str] = (), labels: Sequence[str] = ()) -> None:
+    """Completes a figure: `heading` (title, note) above it; under it the caveats, and a legend of all `axes` with each label once.
 
-
-def legend(ax: Axes, **more: Any) -> None:
-    """A legend without a box, in ink."""
-    ax.legend(**{"frameon": False, "labelcolor": INK, "fontsize": 8, **more})
-
-
-def words(fig: Figure, axes: Sequence[Axes], above: tuple[str, str], caveats: Sequence[str] = (), only: Sequence[str] = ()) -> None:
-    """Title and note above the figure; under it one legend for all panels, each label once (`only` these, if any), and the caveats."""
-    title, note = above
+    `labels`: the only ones that the legend has; all by default.
+    """
+    title, note = heading
     fig.suptitle("\n".join([*fold(fig, title, 10), *fold(fig, note, 10)]), color=INK, fontsize=10)
     lines = fold(fig, "; ".join(caveats), NOTE_SIZE)
     if len(lines) > NOTE_LINES:
@@ -142,42 +159,45 @@ def words(fig: Figure, axes: Sequence[Axes], above: tuple[str, str], caveats: Se
     foot = (len(lines) * NOTE_SIZE * NOTE_STEP + NOTE_SIZE / 2) / POINTS / fig.get_figheight() if lines else 0.0
     if lines:
         fig.text(0.5, 0.004, "\n".join(lines), color=INK, fontsize=NOTE_SIZE, ha="center", va="bottom", linespacing=1.2)
-    foot = _key(fig, axes, foot, only)
+    foot = _legend(fig, axes, foot, labels)
     fig.get_layout_engine().set(rect=(0, foot, 1, 1 - foot))  # type: ignore[union-attr, call-arg]
 
 
-def _key(fig: Figure, axes: Sequence[Axes], foot: float, only: Sequence[str]) -> float:
-    """The legend, over a foot of so much of the figure's height; published values last. Returns the height of both."""
-    found: dict[str, Any] = {}
+def _legend(fig: Figure, axes: Sequence[Axes], foot: float, labels: Sequence[str]) -> float:
+    """Draws the legend, published values last, above a foot of this share of the figure's height; returns the share that both take."""
+    handles: dict[str, Any] = {}
     for ax in axes:
         for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
-            if not only or label in only:
-                found.setdefault(label, handle)
-    if not found:
+            if not labels or label in labels:
+                handles.setdefault(label, handle)
+    if not handles:
         return foot
-    found = dict(sorted(found.items(), key=lambda pair: pair[0].endswith("published")))
-    fits = max(1, int(fig.get_figwidth() * POINTS / (KEY_SIZE * WIDTH_OF_CHARACTER * (max(map(len, found)) + 7))))
-    columns = min(KEY_COLUMNS, fits, len(found))
+    handles = dict(sorted(handles.items(), key=lambda pair: pair[0].endswith("published")))
+    fitting = max(1, int(fig.get_figwidth() * POINTS / (KEY_SIZE * WIDTH_OF_CHARACTER * (max(map(len, handles)) + 7))))
+    columns = min(KEY_COLUMNS, fitting, len(handles))
     fig.legend(
-        list(found.values()), list(found), loc="lower center", bbox_to_anchor=(0.5, foot), ncols=columns, frameon=False, fontsize=KEY_SIZE,
+        list(handles.values()), list(handles), loc="lower center", bbox_to_anchor=(0.5, foot), ncols=columns, frameon=False, fontsize=KEY_SIZE,
         labelcolor=INK, labelspacing=0.5, borderpad=0.4,
     )
-    rows = -(-len(found) // columns)
+    rows = -(-len(handles) // columns)
     return foot + KEY_SIZE * (1.6 * rows + 1.3) / POINTS / fig.get_figheight()
 
 
 def fold(fig: Figure, text: str, size: float) -> list[str]:
-    """The lines of a text in a font of `size` points that fit into the figure's width."""
+    """A text as lines that fit into the figure's width in a font of `size` points."""
     return wrap(text, max(20, int(fig.get_figwidth() * POINTS / (size * WIDTH_OF_CHARACTER)) - 2))
 
 
 def wrap(text: str, width: int) -> list[str]:
-    """Its lines of at most so many characters; no word is broken that fits into one."""
+    """A text as lines of at most `width` characters; a word is broken only where it is longer than a line."""
     return textwrap.wrap(text, width)
 
 
 def ticks(ax: Axes, at: Sequence[float], names: Mapping[float, str] = MappingProxyType({})) -> None:
-    """Ticks of the x axis at these values; logarithmic from 0 where their steps grow, thinned out where they would touch. `names`: of values."""
+    """Sets the ticks of the x axis to the values `at`, without those whose labels would touch. `names`: labels of values that are not to be numbers.
+
+    The axis is logarithmic, from 0 if it begins there, where the largest value is at least :data:`LONG` times the smallest.
+    """
     positive = [t for t in at if t > 0]
     if len(positive) > 2 and positive[-1] / positive[0] >= LONG:
         ax.set_xscale("symlog", linthresh=positive[0], linscale=0.4) if len(positive) < len(at) else ax.set_xscale("log")
@@ -187,12 +207,12 @@ def ticks(ax: Axes, at: Sequence[float], names: Mapping[float, str] = MappingPro
     elif at:
         room = 0.04 * ((at[-1] - at[0]) or 1)
         ax.set_xlim(at[0] - room, at[-1] + room)
-    shown = _apart(ax, at)
+    shown = _readable(ax, at)
     ax.set_xticks(shown, [names.get(t, f"{t:.4g}") for t in shown], fontsize=8)
 
 
-def _apart(ax: Axes, at: Sequence[float]) -> list[float]:
-    """Those of these values whose labels do not touch: from the left, and the last one."""
+def _readable(ax: Axes, at: Sequence[float]) -> list[float]:
+    """The values whose labels do not touch, chosen from the left."""
     scale, left, right = ax.get_xaxis().get_transform(), *ax.get_xlim()
     low, high = (float(scale.transform([x])[0]) for x in (left, right))
     place = {t: (float(scale.transform([t])[0]) - low) / (high - low) for t in at}
@@ -204,92 +224,10 @@ def _apart(ax: Axes, at: Sequence[float]) -> list[float]:
 
 
 def plain_log(axis: Axis) -> None:
-    """Numbers as people write them on a logarithmic axis: 0.5, 2, 40."""
+    """Labels a logarithmic axis with plain numbers: 0.5, 2, 40."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     low, high = axis.get_view_interval()
     axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high / low < LONG_LOG else (1.0,)))
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axis.set_minor_formatter(NullFormatter())
-
-
-def formats(text: str) -> tuple[str, ...]:
-    """`png,svg` → its formats; one that is unknown is refused."""
-    found = tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
-    if unknown := [f for f in found if f not in FORMATS]:
-        refuse("figures", f"{unknown[0]!r} is no format", f"choose {', '.join(FORMATS)}")
-    if not found:
-        refuse("figures", "names no format", f"choose {', '.join(FORMATS)}")
-    return found
-
-
-def save(fig: Figure, stem: Path, kinds: Sequence[str] = ("png", "svg"), drawn: str = "") -> list[Path]:
-    """Writes the figure in these formats; the same figure gives the same bytes. `drawn`: its SVG, where it is there already. Returns the files."""
-    stem = stem.with_suffix("") if stem.suffix[1:] in FORMATS else stem
-    files = [stem.with_name(f"{stem.name}.{kind}") for kind in kinds]
-    try:
-        stem.parent.mkdir(parents=True, exist_ok=True)
-        for file, kind in zip(files, kinds, strict=True):
-            if kind == "svg" and drawn:
-                file.write_text(drawn, "utf-8")
-            else:
-                _write(fig, file, kind)
-    except OSError as e:
-        raise StoreError(f"out: cannot write {e.filename or stem.parent}: {e.strerror}; free some space, or choose another directory") from None
-    return files
-
-
-_DATELESS: Mapping[str, Any] = {
-    "svg": {"Date": None, "Creator": None, "Format": None, "Type": None}, "pdf": {"CreationDate": None}, "png": {},
-}
-"""Metadata of each format without the time of writing."""
-_CANVASES: Mapping[str, tuple[str, str]] = {
-    "png": ("backend_agg", "FigureCanvasAgg"), "svg": ("backend_svg", "FigureCanvasSVG"), "pdf": ("backend_pdf", "FigureCanvasPdf"),
-}
-"""Format → module and class that draw it."""
-
-
-def _write(fig: Figure, to: Any, kind: str) -> None:
-    """Draws it once: `savefig` would draw every figure twice, for backends that need it."""
-    import matplotlib as mpl
-
-    settle(fig)
-    own, fig.dpi = fig.dpi, DPI
-    module, name = _CANVASES[kind]
-    canvas: Any = getattr(import_module(f"matplotlib.backends.{module}"), name)(fig)
-    with mpl.rc_context({"svg.hashsalt": SALT, "svg.fonttype": "none"}):
-        getattr(canvas, f"print_{kind}")(to, metadata=_DATELESS[kind])
-    fig.dpi = own
-
-
-def settle(fig: Figure) -> None:
-    """Lays it out, once for every format."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-
-    FigureCanvasAgg(fig)
-    engine = fig.get_layout_engine()
-    if engine is not None:
-        engine.execute(fig)
-        fig.set_layout_engine("none")
-
-
-def svg(fig: Figure) -> str:
-    """The figure as an SVG document."""
-    out = io.StringIO()
-    _write(fig, out, "svg")
-    return out.getvalue()
-
-
-def inline(drawn: str, name: str) -> str:
-    """An SVG document as an `<svg>` element for a page: ids begin with `name`, ink is the page's (`currentColor`), the width gives way."""
-    text = drawn[drawn.index("<svg") :].replace(INK, "currentColor").strip()
-    text = re.sub(r'\bid="', f'id="{name}-', text)
-    text = re.sub(r'(url\(#|href="#)', rf"\g<1>{name}-", text)
-    text = re.sub(r'\bd="[^"]*"', lambda found: _short(found.group(0)), text)
-    wide = re.search(r'width="([\d.]+)pt" height="[\d.]+pt"', text)
-    return text.replace(wide.group(0), f'style="max-width:{wide.group(1)}pt" role="img"', 1) if wide else text
-
-
-def _short(path: str) -> str:
-    """A path's numbers to 0.1 pt; those of small shapes, such as markers, to 0.01."""
-    return re.sub(r"(\d\.\d)\d+" if len(path) > LONG_PATH else r"(\d\.\d\d)\d+", r"\1", path)

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from tcpscape.campaign.record import Record
 from tcpscape.errors import StoreError
-from tcpscape.plots import Beside, base
+from tcpscape.plots import Context, base
 from tcpscape.report import cells, diagnosis, figures, published, rerun
-from tcpscape.report.figures import Wanted
+from tcpscape.report.figures import FigureRequest
 from tcpscape.scenario.options import UNNAMED
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.studies import run as runs
@@ -43,7 +43,7 @@ def build(record: Record, root: Path, formats: tuple[str, ...] = ("svg", "png"),
     names = {part: rerun.names(part, outcome) for part, outcome in record.parts.items()}
     measured = {part: cells.measure(part, outcome, names[part]) for part, outcome in record.parts.items()}
     reruns = rerun.cells(record.parts, names)
-    drawn, files = _figures(record, result, Wanted(result.study.figures if result else (), formats, len(record.parts)), root)
+    drawn, files = _figures(record, result, FigureRequest(result.study.figures if result else (), formats, len(record.parts)), root)
     made = {"cells": cells.frame([m for some in measured.values() for m in some]), "runs": cells.runs(record.parts)}
     if result:
         made |= {"study": result.frame(), "claims": _claims(judged)}
@@ -63,15 +63,15 @@ def build(record: Record, root: Path, formats: tuple[str, ...] = ("svg", "png"),
         raise StoreError(f"report: cannot write {e.filename or root}: {e.strerror}; free some space, or make the directory writable") from None
 
 
-def _figures(record: Record, result: Result | None, wanted: Wanted, root: Path) -> tuple[dict[str, list[figures.Drawn]], list[Path]]:
-    drawn: dict[str, list[figures.Drawn]] = {}
+def _figures(record: Record, result: Result | None, request: FigureRequest, root: Path) -> tuple[dict[str, list[figures.EmbeddedFigure]], list[Path]]:
+    drawn: dict[str, list[figures.EmbeddedFigure]] = {}
     files: list[Path] = []
     for part, outcome in record.parts.items():
-        beside = Beside(_title(result, part), result.known) if result else Beside()
-        for one, written in figures.draw(part, outcome, beside, wanted, root):
+        context = Context(_title(result, part), result.known) if result else Context()
+        for one, written in figures.draw(part, outcome, context, request, root):
             drawn.setdefault(part, []).append(one)
             files += written
-        wanted = wanted.after(outcome)
+        request = request.after(outcome)
     return drawn, files
 
 

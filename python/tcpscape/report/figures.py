@@ -1,4 +1,4 @@
-"""The figures of a record: which fit, drawn into the page and written as files."""
+"""The figures of a report: which ones, their SVG for the page, and their files in `figures/`."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from markupsafe import Markup
 
 from tcpscape import plots
 from tcpscape.campaign.outcome import Outcome
-from tcpscape.plots import Beside, Figure, style
+from tcpscape.plots import Context, FigureKind, files
 
 FOLDER = "figures"
 LIST = ".written"
-"""File in the folder with the names of those that the report wrote."""
+"""File in the folder with the names of the files that the last report wrote."""
 MOST_PAGES, PAGES = 3, 6
-"""Figures of one kind in a part, and in all parts together: where there would be more, these are spread evenly over the cells."""
+"""Most figures of one kind in a part, and in all parts together; where there would be more, these are spread evenly over the cells."""
 MOST_EXAMPLES = 2
-"""Figures of single trials in a record of several parts."""
+"""Most figures of single trials in a record of several parts."""
 
 
 @dataclass(frozen=True)
-class Drawn:
+class EmbeddedFigure:
     """A figure of the page."""
 
     name: str
@@ -33,56 +33,56 @@ class Drawn:
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """What is to be drawn."""
+class FigureRequest:
+    """Which figures a report draws of a part, and in which formats."""
 
     names: Sequence[str] = ()
-    """Figures by name. None is every one that fits a single outcome; of each of several parts, the first one that fits."""
+    """Figures by name. Without any: all that fit a single outcome; of each of several parts, the first one that fits."""
     formats: Sequence[str] = ("svg", "png")
-    """Files of each."""
+    """Formats of the files of each figure."""
     parts: int = 1
-    """Parts of the record, which share the page."""
+    """Number of parts of the record, which share the page."""
     shown: frozenset[str] = frozenset()
     """Figures of single trials that an earlier part has."""
 
-    def pages(self, figure: Figure) -> int:
+    def most_pages(self, kind: FigureKind) -> int:
         """Most figures of one kind in a part."""
-        if figure.example and self.parts > 1:
+        if kind.example and self.parts > 1:
             return MOST_EXAMPLES
         return max(1, min(MOST_PAGES, PAGES // self.parts))
 
-    def after(self, outcome: Outcome) -> Wanted:
-        """What is wanted of the parts after this outcome: no more single trials, once it showed them."""
-        return replace(self, shown=self.shown | {f.name for f in chosen(outcome, self) if f.example})
+    def after(self, outcome: Outcome) -> FigureRequest:
+        """The request for the parts after this outcome: without the figures of single trials that this one shows."""
+        return replace(self, shown=self.shown | {kind.name for kind in chosen(outcome, self) if kind.example})
 
 
-def draw(part: str, outcome: Outcome, beside: Beside, wanted: Wanted, root: Path) -> Iterator[tuple[Drawn, list[Path]]]:
-    """The outcome's figures, and the files written."""
-    for figure in chosen(outcome, wanted):
-        pages = figure.pages(outcome)
-        some = spread(len(pages), wanted.pages(figure))
-        about = figure.about if len(some) == len(pages) else f"{figure.about} ({len(some)} of {len(pages)} places)"
-        for place in some:
-            name = "-".join([*([part] if part else []), figure.name, *([str(place + 1)] if len(pages) > 1 else [])])
-            sheet = figure.draw(pages[place], beside)
-            drawn = style.svg(sheet)
-            files = style.save(sheet, root / FOLDER / name, wanted.formats, drawn)
-            yield Drawn(name, about, Markup(style.inline(drawn, name)), tuple(f"{FOLDER}/{f.name}" for f in files)), files
+def draw(part: str, outcome: Outcome, context: Context, request: FigureRequest, root: Path) -> Iterator[tuple[EmbeddedFigure, list[Path]]]:
+    """Draws the figures of a part and writes their files into `root`; yields each figure with its files."""
+    for kind in chosen(outcome, request):
+        pages = kind.pages(outcome)
+        shown = spread(len(pages), request.most_pages(kind))
+        about = kind.about if len(shown) == len(pages) else f"{kind.about} ({len(shown)} of {len(pages)} places)"
+        for i in shown:
+            name = "-".join([*([part] if part else []), kind.name, *([str(i + 1)] if len(pages) > 1 else [])])
+            figure = kind.draw(pages[i], context)
+            svg_text = files.svg(figure)
+            written = files.save(figure, root / FOLDER / name, request.formats, svg_text)
+            yield EmbeddedFigure(name, about, Markup(files.inline(svg_text, name)), tuple(f"{FOLDER}/{f.name}" for f in written)), written
 
 
-def tidy(files: Sequence[Path], root: Path) -> None:
-    """Deletes what an earlier report wrote into the folder and this one, which wrote `files`, did not; keeps the list for the next one."""
-    folder, names = root / FOLDER, [f.name for f in files]
-    kept = folder / LIST
-    for name in kept.read_text("utf-8").splitlines() if kept.is_file() else ():
+def tidy(written: Sequence[Path], root: Path) -> None:
+    """Deletes the files of an earlier report that are not among those `written` now, and keeps the list of these for the next report."""
+    folder, names = root / FOLDER, [f.name for f in written]
+    listed = folder / LIST
+    for name in listed.read_text("utf-8").splitlines() if listed.is_file() else ():
         if name not in names and Path(name).name == name:
             (folder / name).unlink(missing_ok=True)
     folder.mkdir(parents=True, exist_ok=True)
-    kept.write_text("".join(f"{name}\n" for name in names), "utf-8")
+    listed.write_text("".join(f"{name}\n" for name in names), "utf-8")
 
 
 def spread(count: int, most: int) -> list[int]:
-    """At most so many of `count` places, evenly apart: the first and the last among them, or the middle one alone."""
+    """At most `most` of the numbers below `count`, evenly spaced: the first and the last among them, or the middle one alone."""
     if count <= most:
         return list(range(count))
     if most == 1:
@@ -90,11 +90,10 @@ def spread(count: int, most: int) -> list[int]:
     return sorted({round(i * (count - 1) / (most - 1)) for i in range(most)})
 
 
-def chosen(outcome: Outcome, wanted: Wanted) -> list[Figure]:
-    """The figures asked for that the outcome has enough for, or the first one that fits; see :attr:`Wanted.names` where none is asked for."""
+def chosen(outcome: Outcome, request: FigureRequest) -> list[FigureKind]:
+    """The requested figures that the outcome has the data for, else the first one that fits; see :attr:`FigureRequest.names` for an empty request."""
     fitting = plots.fitting(outcome)
-    if not wanted.names:
-        return fitting[: 1 if wanted.parts > 1 else None]
-    asked = [plots.find(name) for name in wanted.names]
-    fresh = [f for f in asked if f in fitting and f.name not in wanted.shown]
-    return fresh or [f for f in fitting if f.name not in wanted.shown][:1]
+    if not request.names:
+        return fitting[: 1 if request.parts > 1 else None]
+    requested = [kind for kind in map(plots.find, request.names) if kind in fitting and kind.name not in request.shown]
+    return requested or [kind for kind in fitting if kind.name not in request.shown][:1]

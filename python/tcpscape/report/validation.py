@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tcpscape.errors import StoreError
-from tcpscape.plots.divergence import divergence
-from tcpscape.plots.overlay import overlay
+from tcpscape.plots.validation import divergence, overlay
 from tcpscape.validate import output, tables
 from tcpscape.validate.compare import worst
 from tcpscape.validate.session import REPORT

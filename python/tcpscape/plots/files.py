@@ -1,0 +1,119 @@
+"""Figures as files: PNG, SVG and PDF with the same bytes for the same figure, and SVG as an element of a page."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tcpscape.errors import StoreError, refuse
+from tcpscape.plots.style import INK
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+FORMATS = ("png", "svg", "pdf")
+"""File formats of a figure."""
+DPI = 160
+"""Resolution of PNG, and of images inside an SVG."""
+SALT = "tcpscape"
+"""Salt of the ids in an SVG: a constant, so that the same figure has the same bytes."""
+LONG_PATH = 400
+"""Characters of an SVG path from which it is taken for a curve, not for a marker."""
+
+
+def formats(text: str) -> tuple[str, ...]:
+    """The formats in a list such as `png,svg`.
+
+    :raises TcpscapeError: where a format is unknown, or none is named.
+    """
+    names = tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
+    if unknown := [name for name in names if name not in FORMATS]:
+        refuse("figures", f"{unknown[0]!r} is no format", f"choose {', '.join(FORMATS)}")
+    if not names:
+        refuse("figures", "names no format", f"choose {', '.join(FORMATS)}")
+    return names
+
+
+def save(fig: Figure, stem: Path, kinds: Sequence[str] = ("png", "svg"), svg_text: str = "") -> list[Path]:
+    """Writes a figure and returns the files, one for each format; the same figure gives the same bytes.
+
+    `stem`: path without suffix (a suffix that is a format is dropped); `kinds`: formats of :data:`FORMATS`; `svg_text`: the figure's SVG document
+    where the caller has it already.
+
+    :raises StoreError: where a file cannot be written.
+    """
+    stem = stem.with_suffix("") if stem.suffix[1:] in FORMATS else stem
+    files = [stem.with_name(f"{stem.name}.{kind}") for kind in kinds]
+    try:
+        stem.parent.mkdir(parents=True, exist_ok=True)
+        for file, kind in zip(files, kinds, strict=True):
+            if kind == "svg" and svg_text:
+                file.write_text(svg_text, "utf-8")
+            else:
+                _write(fig, file, kind)
+    except OSError as e:
+        raise StoreError(f"out: cannot write {e.filename or stem.parent}: {e.strerror}; free some space, or choose another directory") from None
+    return files
+
+
+_DATELESS: Mapping[str, Any] = {
+    "svg": {"Date": None, "Creator": None, "Format": None, "Type": None}, "pdf": {"CreationDate": None}, "png": {},
+}
+"""Metadata of each format that leave out the time of writing."""
+_CANVASES: Mapping[str, tuple[str, str]] = {
+    "png": ("backend_agg", "FigureCanvasAgg"), "svg": ("backend_svg", "FigureCanvasSVG"), "pdf": ("backend_pdf", "FigureCanvasPdf"),
+}
+"""Format → module and class of Matplotlib's canvas."""
+
+
+def _write(fig: Figure, to: Any, kind: str) -> None:
+    """Draws the figure once into a path or a stream. Matplotlib's `savefig` would draw it twice."""
+    import matplotlib as mpl
+
+    lay_out(fig)
+    screen_dpi, fig.dpi = fig.dpi, DPI
+    module, name = _CANVASES[kind]
+    canvas: Any = getattr(import_module(f"matplotlib.backends.{module}"), name)(fig)
+    with mpl.rc_context({"svg.hashsalt": SALT, "svg.fonttype": "none"}):
+        getattr(canvas, f"print_{kind}")(to, metadata=_DATELESS[kind])
+    fig.dpi = screen_dpi
+
+
+def lay_out(fig: Figure) -> None:
+    """Places the panels, once for every format."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    FigureCanvasAgg(fig)
+    engine = fig.get_layout_engine()
+    if engine is not None:
+        engine.execute(fig)
+        fig.set_layout_engine("none")
+
+
+def svg(fig: Figure) -> str:
+    """The figure as an SVG document."""
+    stream = io.StringIO()
+    _write(fig, stream, "svg")
+    return stream.getvalue()
+
+
+def inline(document: str, name: str) -> str:
+    """An SVG document as an `<svg>` element of a page.
+
+    Its ids begin with `name`, its ink is the page's text colour (`currentColor`), and it shrinks with the page's width.
+    """
+    text = document[document.index("<svg") :].replace(INK, "currentColor").strip()
+    text = re.sub(r'\bid="', f'id="{name}-', text)
+    text = re.sub(r'(url\(#|href="#)', rf"\g<1>{name}-", text)
+    text = re.sub(r'\bd="[^"]*"', lambda path: _rounded(path.group(0)), text)
+    size = re.search(r'width="([\d.]+)pt" height="[\d.]+pt"', text)
+    return text.replace(size.group(0), f'style="max-width:{size.group(1)}pt" role="img"', 1) if size else text
+
+
+def _rounded(path: str) -> str:
+    """A path with its numbers cut to 0.1 pt; those of short paths, such as markers, to 0.01 pt."""
+    return re.sub(r"(\d\.\d)\d+" if len(path) > LONG_PATH else r"(\d\.\d\d)\d+", r"\1", path)
