@@ -252,5 +252,5 @@ def test_figures_of_an_earlier_report_go(tmp_path):
 
 
 def test_a_long_table_is_cut_on_the_page():
-    table = view.Table("cells", "x", ("a", "b"), [[view.word(i), view.word("")] for i in range(view.MOST_ROWS + 7)])
+    table = view.PageTable("cells", "x", ("a", "b"), [[view.word(i), view.word("")] for i in range(view.MOST_ROWS + 7)])
     assert (len(table.shown), table.hidden, table.dense().columns) == (view.MOST_ROWS, 7, ["a"])

@@ -155,7 +155,7 @@ def metric_label(metric: str) -> str:
     """The name of a metric with its unit."""
     entry = metrics.find(metric)
     name = NAMES.get(entry.name, entry.name)
-    return name if entry.unit in ("", "1") else f"{name}, {entry.unit}"
+    return f"{name}, {entry.printed_unit}" if entry.printed_unit else name
 
 
 def upper_limit(estimates: Iterable[Estimate], others: Iterable[float] = ()) -> float:

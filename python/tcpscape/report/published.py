@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tcpscape.report import cells, view
-from tcpscape.report.view import Field, Table
+from tcpscape.report import view
+from tcpscape.report.view import Field, PageTable
 from tcpscape.stats.estimate import number
 from tcpscape.studies.known import KnownNumber
 from tcpscape.studies.result import Result, StudyRow
@@ -16,7 +16,7 @@ CLASSES = {"reproduced": "yes", "not reproduced": "no", "not decidable": "open"}
 """Verdict → its class on the page."""
 
 
-def tables(result: Result) -> list[Table]:
+def tables(result: Result) -> list[PageTable]:
     """One table for each part that has published numbers: ours beside them."""
     rows = result.rows
     made = []
@@ -25,7 +25,7 @@ def tables(result: Result) -> list[Table]:
         if mine:
             columns = ["cca", *outcome.axes, "what", "n", "ours", "published", "ours / published", "raw", "ours / raw", "note"]
             lines = [_line(r, outcome.axes) for r in mine]
-            made.append(Table("study", f"{part}: ours beside what was published", columns, lines, left=2 + len(outcome.axes)))
+            made.append(PageTable("study", f"{part}: ours beside what was published", columns, lines, left=2 + len(outcome.axes)))
     return made
 
 
@@ -33,7 +33,7 @@ def _line(row: StudyRow, axes: Sequence[str]) -> list[Field]:
     what = f"{row.metric} {row.stat}" + (f", {row.unit}" if row.unit not in ("", "1") else "")
     notes = "; ".join(k.note for k in (row.published, row.raw) if k and k.note)
     return [
-        view.word(row.cell.cca), *(cells.level(row.cell, a) for a in axes), view.word(what), view.count(row.ours.n), view.estimate(row.ours),
+        view.word(row.cell.cca), *(view.level(row.cell, a) for a in axes), view.word(what), view.count(row.ours.n), view.estimate(row.ours),
         *_beside(row, row.published), *_beside(row, row.raw), view.word(notes),
     ]  # fmt: skip
 
@@ -46,7 +46,7 @@ def _beside(row: StudyRow, known: KnownNumber | None) -> list[Field]:
     return [Field(text, sort=known.value), view.estimate(row.ours, 1 / known.value) if known.value else Field("–")]
 
 
-def claims(judged: Sequence[JudgedClaim]) -> Table:
+def claims(judged: Sequence[JudgedClaim]) -> PageTable:
     """Every claim with its verdict, what was measured, whose it is (a name of `WORKS`), and what explains the published number."""
     lines = [
         [
@@ -56,7 +56,7 @@ def claims(judged: Sequence[JudgedClaim]) -> Table:
         for j in judged
     ]  # fmt: skip
     columns = ("verdict", "claim", "measured [95 %]", "explained by its set-up", "source")
-    return Table("claims", "What was claimed, and what our runs say", columns, lines, left=len(columns))
+    return PageTable("claims", "What was claimed, and what our runs say", columns, lines, left=len(columns))
 
 
 def works(judged: Sequence[JudgedClaim]) -> list[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""What a page shows, as plain values: fields with their intervals, tables of them."""
+"""What a page shows as plain values: fields with their intervals, and tables of them."""
 
 from __future__ import annotations
 
@@ -6,45 +6,47 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from tcpscape.campaign import axes
+from tcpscape.campaign.outcome import Cell
 from tcpscape.stats import Estimate
 from tcpscape.stats.estimate import number
 
 MOST_ROWS = 1000
-"""Rows of a table on a page; the rest is in its file."""
+"""Most rows of a table on a page; all of them are in its file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A table's field."""
+    """A field of a table."""
 
     text: str
     interval: str = ""
     """`[4.8, 6.5]`."""
     sort: float | None = None
-    """What it is sorted by; its text where it is None."""
+    """The number that it is sorted by; without one, it is sorted by its text."""
     href: str = ""
-    """Place in the page that it leads to."""
+    """The anchor of the page that it links to."""
     kind: str = ""
-    """How it is shown: a verdict's class."""
+    """The CSS class of a verdict."""
 
 
 @dataclass(frozen=True)
-class Table:
+class PageTable:
     """A table of a page."""
 
     name: str
-    """Of its file in `tables/`."""
+    """The name of its file in `tables/`."""
     caption: str
     columns: Sequence[str]
     rows: Sequence[Sequence[Field]]
     left: int = 1
-    """Columns of text; the others are numbers."""
+    """Number of columns with text; the others have numbers."""
 
-    def dense(self) -> Table:
-        """Without the columns that are empty in every row."""
-        kept = [i for i in range(len(self.columns)) if any(row[i].text for row in self.rows)]
-        left = sum(i < self.left for i in kept)
-        return replace(self, columns=[self.columns[i] for i in kept], rows=[[row[i] for i in kept] for row in self.rows], left=left)
+    def dense(self) -> PageTable:
+        """The table without the columns that are empty in every row."""
+        filled = [i for i in range(len(self.columns)) if any(row[i].text for row in self.rows)]
+        left = sum(i < self.left for i in filled)
+        return replace(self, columns=[self.columns[i] for i in filled], rows=[[row[i] for i in filled] for row in self.rows], left=left)
 
     @property
     def shown(self) -> Sequence[Sequence[Field]]:
@@ -53,31 +55,31 @@ class Table:
 
     @property
     def hidden(self) -> int:
-        """How many rows are only in its file."""
+        """Number of rows that are in the file only."""
         return max(0, len(self.rows) - MOST_ROWS)
 
 
 def word(text: object, href: str = "", kind: str = "") -> Field:
-    """A word."""
+    """A field with text."""
     return Field(str(text), href=href, kind=kind)
 
 
-def value(number_: float | None, digits: int = 3) -> Field:
-    """A number that is no measurement of ours; empty where there is none."""
-    if number_ is None or not math.isfinite(number_):
-        return Field("")
-    return Field(number(number_, digits), sort=number_)
+def count(value: int) -> Field:
+    """A field with a number of things."""
+    return Field(str(value), sort=float(value))
 
 
-def count(number_: int) -> Field:
-    """A number of things."""
-    return Field(str(number_), sort=float(number_))
+def level(cell: Cell, axis: str) -> Field:
+    """A field with the cell's value on an axis."""
+    text = cell.at.get(axis, "")
+    value = axes.read(text) if text else None
+    return Field(text, sort=None if value is None or value.is_word else value.number)
 
 
-def estimate(got: Estimate, factor: float = 1.0) -> Field:
-    """A measurement with its interval; of a single run the number alone, marked by its missing interval."""
-    if not math.isfinite(got.value):
+def estimate(result: Estimate, factor: float = 1.0) -> Field:
+    """A field with an estimate times `factor` and its interval; `[one run]` in place of the interval of a single run."""
+    if not math.isfinite(result.value):
         return Field("–")
-    known = got.n > 1 and math.isfinite(got.low)
-    interval = f"[{number(factor * got.low)}, {number(factor * got.high)}]" if known else "[one run]" if got.n == 1 else ""
-    return Field(number(factor * got.value), interval, factor * got.value)
+    known = result.n > 1 and math.isfinite(result.low)
+    interval = f"[{number(factor * result.low)}, {number(factor * result.high)}]" if known else "[one run]" if result.n == 1 else ""
+    return Field(number(factor * result.value), interval, factor * result.value)
