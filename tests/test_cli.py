@@ -93,10 +93,10 @@ def test_a_group_without_a_command_prints_its_help(cli, args):
 
 
 def test_help_lists_every_command_on_one_line(cli):
-    from tcpscape.cli.app import ORDER
+    from tcpscape.cli.app import COMMANDS
 
     said = cli("--help").out.partition("Commands:\n")[2].splitlines()
-    assert [line.split()[0] for line in said] == list(ORDER)
+    assert [line.split()[0] for line in said] == list(COMMANDS)
     assert not [line for line in said if line.endswith("...")]
 
 
@@ -105,6 +105,8 @@ def test_help_lists_every_command_on_one_line(cli):
     [
         (("bound", "--to", "20mbit"), "error: from: missing option '--from'; see `tcpscape bound --help`"),
         (("sweep", "--max-seeds", "1"), "error: max-seeds: "), (("report",), "error: directory: "), (("compare", "nosuch", "x"), "error: nosuch: is not there; "),
+        (("run", "--jobs", "x"), "error: jobs: invalid value for '--jobs': 'x' is not a valid integer; see `tcpscape run --help`"),
+        (("run", "--job", "1"), "error: job: no such option '--job'; did you mean --jobs"), (("runn",), "error: command line: no such command 'runn'; did you mean run?"),
         (("report", __file__), f"error: {__file__}: no results.sqlite in it; "), (("sweep", "--rtt", "9ms", "--engine", ""), "error: engine: '' has an empty name; write for example model,"),
     ],
 )

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from conftest import ROOT
-from tcpscape.cli import show
+from tcpscape.cli import lists
 from tcpscape.controls import documentation, spelling
 from tcpscape.engines.model import CcaEntry, Model
 
@@ -87,7 +87,7 @@ def test_measured_errors_are_shown(cli, numbers):
 def test_parameters_are_shown_with_defaults_and_an_example(monkeypatch):
     params = (spelling.Param("hystart", "Whether it ends early", 1, 0, 1), spelling.Param("beta", "Window after a loss, of 1024", 717, 1, 1023))
     monkeypatch.setattr(Model, "registry", lambda self: [CcaEntry("odd", "an odd one", "RFC 1", params)])
-    said = list(show.control_text("odd"))
+    said = list(lists.control_text("odd"))
     assert "parameters, for example --cca odd:hystart=off" in said
     assert "  hystart  default on   Whether it ends early (on, off)" in said
     assert "  beta     default 717  Window after a loss, of 1024 (1 to 1023)" in said

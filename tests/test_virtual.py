@@ -266,12 +266,20 @@ def test_a_waiting_guest_leaves_at_end_of_file_by_itself(fake):
 def test_ctrl_c_cleans_up(fake):
     fake.deeds(s1=["hang", "hang"])
     words = ["run", "--forward", PATH["forward"], "--engine", "virtual", "--seeds", "1,2", "--json"]
-    child = script(fake, f"sys.exit(main.call({words!r}))")
+    child = script(fake, f"sys.argv[1:] = {words!r}; main.main()")
     time.sleep(1.0)
     child.send_signal(signal.SIGINT)
     _, err = child.communicate(timeout=10)
     assert (child.returncode, err.count("Traceback")) == (130, 0)
     assert gone(fake)
+
+
+def test_closing_the_engines_ends_the_guests_that_wait(fake, scenario):
+    first = virtual.Virtual().run(scenario, [0])
+    assert processes(fake.linux)
+    engines.close()
+    assert gone(fake)
+    assert pids(virtual.Virtual().run(scenario, [1])) != pids(first)
 
 
 def test_a_forked_child_leaves_the_guests_alone(fake, scenario):

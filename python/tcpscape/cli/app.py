@@ -1,70 +1,54 @@
-"""The commands and the registry of what each prints."""
+"""The registry of the commands: each is a module of this package that is imported when its command is run."""
 
 from __future__ import annotations
 
-import sys
-from typing import Any
+from importlib import import_module
 
-import typer
-from typer.core import TyperGroup
+import click
 
-from tcpscape.cli import (
-    advise,
-    bound,
-    cliff,
-    compare,
-    doctor,
-    export,
-    kernel,
-    lists,
-    report,
-    run,
-    study,
-    sweep,
-    validate,
-)
-from tcpscape.errors import EXIT_INTERRUPTED, INTERRUPTED
-
-ORDER = (
-    "run", "sweep", "study", "advise", "cliff", "bound", "compare", "export", "report", "scenario", "cca", "qdisc", "kernel", "validate", "doctor",
-    "version",
-)
-"""How help lists the commands: what runs something, what reads results, what there is, what checks tcpscape."""
+COMMANDS = {
+    "run": ("run", "A scenario, or a path in tc's own words."),
+    "sweep": ("sweep", "A scenario at every point of some axes."),
+    "study": ("study", "The published studies, run again."),
+    "advise": ("advise", "Which congestion control to use on a path."),
+    "cliff": ("cliff", "Where a path falls off its cliff."),
+    "bound": ("bound", "The latency spike of a drop of rate; runs nothing."),
+    "compare": ("compare", "Whether two results differ."),
+    "export": ("export", "Results and paths as other tools' files."),
+    "report": ("report", "A result directory as one page."),
+    "scenario": ("lists", "The gallery of scenarios: list | show NAME."),
+    "cca": ("lists", "Congestion controls: list | show NAME."),
+    "qdisc": ("lists", "Queues and impairments: list | show NAME."),
+    "kernel": ("kernel", "Real Linux kernels for the virtual engine."),
+    "validate": ("validate", "The same conditions on two engines."),
+    "doctor": ("doctor", "What this machine can run, and why not."),
+    "version": ("doctor", "Versions of tcpscape, its model and its kernel."),
+}
+"""The module of each command, in which it has its own name, and its line in `tcpscape --help`. The order is that of help: what runs
+something, what reads results, what there is, what checks tcpscape."""
 
 
-class Group(TyperGroup):
-    """The commands in their order; Ctrl-C in any of them is one line and status 130."""
+class Commands(click.Group):
+    """The commands, each imported when it is run."""
 
-    def list_commands(self, ctx: typer.Context) -> list[str]:  # type: ignore[override]
+    def list_commands(self, ctx: click.Context) -> list[str]:
         """Names of the commands in the order of help."""
-        return [*ORDER, *(name for name in super().list_commands(ctx) if name not in ORDER)]
+        return list(COMMANDS)
 
-    def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]
-        """Runs the command that was asked for."""
-        try:
-            return super().invoke(ctx)
-        except KeyboardInterrupt:
-            print(INTERRUPTED, file=sys.stderr)
-            raise typer.Exit(EXIT_INTERRUPTED) from None
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command:
+        """The command of this name.
+
+        :raises NoSuchCommand: if there is none.
+        """
+        if cmd_name not in COMMANDS:
+            raise click.exceptions.NoSuchCommand(cmd_name, possibilities=COMMANDS, ctx=ctx)
+        command: click.Command = getattr(import_module(f"tcpscape.cli.{COMMANDS[cmd_name][0]}"), cmd_name)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The list of the commands, without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, about) for name, (_, about) in COMMANDS.items()])
 
 
-app = typer.Typer(
-    name="tcpscape", cls=Group, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None,
-    help="A laboratory for TCP congestion control on impaired paths.",
-)
-app.command("run", short_help="A scenario, or a path in tc's own words.")(run.run)
-app.command("sweep", short_help="A scenario at every point of some axes.")(sweep.sweep)
-app.add_typer(study.study, name="study", short_help="The published studies, run again.")
-app.command("advise", short_help="Which congestion control to use on a path.")(advise.advise)
-app.command("cliff", short_help="Where a path falls off its cliff.")(cliff.cliff)
-app.command("bound", short_help="The latency spike of a drop of rate; runs nothing.")(bound.bound)
-app.command("compare", short_help="Whether two results differ.")(compare.compare)
-app.command("export", short_help="Results and paths as other tools' files.")(export.export)
-app.command("report", short_help="A result directory as one page.")(report.report)
-app.add_typer(lists.scenario, name="scenario", short_help="The gallery of scenarios: list | show NAME.")
-app.add_typer(lists.cca, name="cca", short_help="Congestion controls: list | show NAME.")
-app.add_typer(lists.qdisc, name="qdisc", short_help="Queues and impairments: list | show NAME.")
-app.add_typer(kernel.kernel, name="kernel", short_help="Real Linux kernels for the virtual engine.")
-app.command("validate", short_help="The same conditions on two engines.")(validate.validate)
-app.command("doctor", short_help="What this machine can run, and why not.")(doctor.doctor)
-app.command("version", short_help="Versions of tcpscape, its model and its kernel.")(lists.version)
+app = Commands("tcpscape", no_args_is_help=True, help="A laboratory for TCP congestion control on impaired paths.")

@@ -1,4 +1,4 @@
-"""`--check`: expressions about the results of a command, each printed with its value; exit status 1 where one does not hold."""
+"""`--check`: expressions about the results of a command, each printed with its value; exit status 1 unless all hold."""
 
 from __future__ import annotations
 
@@ -7,61 +7,63 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+import click
 
-from tcpscape.trial import Trial
+from tcpscape.cli.command import Option
 
 if TYPE_CHECKING:
     from tcpscape.campaign.campaign import Campaign, Case
     from tcpscape.campaign.checks import Check, Verdict
     from tcpscape.campaign.outcome import Cell, Outcome
+    from tcpscape.trial import Trial
+
+    Condition = tuple[Mapping[str, str], str, Sequence[Trial]]
+    """Axes with `cca`, `engine` and the `part` of a study; a name; the trials."""
 
 FAILED = 1
 """Exit status where a check does not hold."""
 
-Condition = tuple[Mapping[str, str], str, Sequence[Trial]]
-"""Axes with `cca`, `engine` and the `part` of a study; a name; the trials."""
 Checks = Annotated[
-    list[str] | None,
-    typer.Option("--check", help="Exit with 1 unless it holds: 'goodput_mbps.median > 5', 'rtt_p95[cca=bbr] < 80ms'. Repeatable."),
+    tuple[str, ...],
+    Option("Exit with 1 unless it holds: 'goodput_mbps.median > 5', 'rtt_p95[cca=bbr] < 80ms'. Repeatable.", name="--check"),
 ]
 
 
-def read(said: Sequence[str] | None) -> list[Check]:
-    """The checks that were asked for; call it before anything runs."""
+def read(texts: Sequence[str]) -> list[Check]:
+    """The checks as they were typed; call it before anything runs."""
     from tcpscape.campaign import checks
 
-    return [checks.read(text) for text in said or ()]
+    return [checks.read(text) for text in texts]
 
 
-def expect(asked: Iterable[Check], conditions: Sequence[tuple[Mapping[str, str], str]]) -> None:
+def expect(checks: Iterable[Check], conditions: Sequence[tuple[Mapping[str, str], str]]) -> None:
     """Refuses, before anything runs, a check that chooses none of the conditions (axes with `cca`, name)."""
-    from tcpscape.campaign import checks
+    from tcpscape.campaign.checks import expect as expect_one
 
-    for check in asked:
-        checks.expect(check, conditions)
+    for check in checks:
+        expect_one(check, conditions)
 
 
-def settle(asked: Iterable[Check], conditions: Sequence[Condition], *, as_json: bool = False) -> None:
-    """Judges the checks on conditions, prints each, and ends the command with 1 where one does not hold."""
-    from tcpscape.campaign import checks
+def settle(checks: Iterable[Check], conditions: Sequence[Condition], *, as_json: bool = False) -> None:
+    """Judges the checks on conditions, prints each, and ends the command with exit status 1 unless all hold."""
+    from tcpscape.campaign.checks import judge
 
-    finish([v for check in asked for v in checks.judge(check, conditions)], as_json=as_json)
+    finish([v for check in checks for v in judge(check, conditions)], as_json=as_json)
 
 
 def finish(verdicts: Sequence[Verdict], *, as_json: bool = False) -> None:
-    """Prints verdicts, with --json on stderr so that stdout stays JSON lines of results; ends the command with 1 where one does not hold."""
+    """Prints verdicts, with --json on stderr so that stdout stays JSON lines of results; exit status 1 unless all hold."""
     for v in verdicts:
         print(json.dumps(v.to_dict()) if as_json else v.line(), file=sys.stderr if as_json else sys.stdout)
     if not all(v.holds for v in verdicts):
-        raise typer.Exit(FAILED)
+        raise click.exceptions.Exit(FAILED)
 
 
 def conditions(outcomes: Mapping[str, Outcome]) -> list[Condition]:
     """The conditions of a campaign, or of a study's parts by their names."""
-    every = [(part, cell) for part, outcome in outcomes.items() for cell in outcome.cells]
-    several = len({cell.engine for _, cell in every}) > 1
-    return [(*_place(cell, part, several), cell.trials) for part, cell in every]
+    cells = [(part, cell) for part, outcome in outcomes.items() for cell in outcome.cells]
+    several = len({cell.engine for _, cell in cells}) > 1
+    return [(*_place(cell, part, several), cell.trials) for part, cell in cells]
 
 
 def of_cases(campaign: Campaign, part: str = "") -> list[tuple[Mapping[str, str], str]]:
@@ -69,8 +71,8 @@ def of_cases(campaign: Campaign, part: str = "") -> list[tuple[Mapping[str, str]
     return [_place(case, part, len(campaign.engines) > 1) for case in campaign.cases()]
 
 
-def _place(where: Cell | Case, part: str, several: bool) -> tuple[Mapping[str, str], str]:
-    """Axes, and a name that says the engine where there are several."""
-    engine = [f"engine {where.engine}"] if several else []
-    name = ", ".join([*([part] if part else []), where.cca, *(f"{k} {v}" for k, v in where.at.items()), *engine])
-    return {**where.at, "cca": where.cca, "engine": where.engine, **({"part": part} if part else {})}, name
+def _place(place: Cell | Case, part: str, several: bool) -> tuple[Mapping[str, str], str]:
+    """The axes of a cell, and a name, with the engine where there are several."""
+    engine = [f"engine {place.engine}"] if several else []
+    name = ", ".join([*([part] if part else []), place.cca, *(f"{k} {v}" for k, v in place.at.items()), *engine])
+    return {**place.at, "cca": place.cca, "engine": place.engine, **({"part": part} if part else {})}, name

@@ -1,4 +1,4 @@
-"""`tcpscape doctor`: what this machine can run, and why not."""
+"""`tcpscape doctor` and `tcpscape version`: what this machine can run, and why not."""
 
 from __future__ import annotations
 
@@ -10,16 +10,30 @@ from pathlib import Path
 
 from tcpscape import __version__
 from tcpscape.cli import tables
+from tcpscape.cli.command import command
 from tcpscape.errors import TcpscapeError
 
 Finding = tuple[str, str]
-"""What was found, and what to do about it (empty where nothing is needed)."""
+"""What a check finds, and what to do about it (empty where nothing is needed)."""
 
 
+@command
 def doctor() -> None:
     """What this machine can run and why not."""
     rows = [(name, *check()) for name, check in CHECKS.items()]
     tables.console().print(tables.table(("what", "found", "to do"), rows, left=3))
+
+
+@command
+def version() -> None:
+    """Versions of tcpscape, of its model and of the default kernel where there is one."""
+    from tcpscape.engines.virtual import Virtual
+
+    finding, fix = _extension()
+    print(finding if not fix else f"tcpscape {__version__}, model {finding} ({fix})")
+    virtual = Virtual()
+    if virtual.unavailable() is None:
+        print(f"virtual: kernel {virtual.version}")
 
 
 def _python() -> Finding:
@@ -75,13 +89,13 @@ def _memory_files() -> Finding:
 def _live() -> Finding:
     limit = Path("/proc/sys/user/max_user_namespaces")
     spaces = limit.exists() and limit.read_text().strip() != "0"
-    said = "network namespaces " + ("possible" if os.geteuid() == 0 or spaces else "not allowed to this user")
-    return f"{said}, ip {'there' if shutil.which('ip') else 'missing'}; the live engine is not built yet", "use --engine model"
+    namespaces = "possible" if os.geteuid() == 0 or spaces else "not allowed to this user"
+    ip = "there" if shutil.which("ip") else "missing"
+    return f"network namespaces {namespaces}, ip {ip}; the live engine is not built yet", "use --engine model"
 
 
 def _tshark() -> Finding:
-    found = shutil.which("tshark")
-    return ("there", "") if found else ("missing: only needed to check --pcap files", "apt-get install tshark")
+    return ("there", "") if shutil.which("tshark") else ("missing: only needed to check --pcap files", "apt-get install tshark")
 
 
 CHECKS: dict[str, Callable[[], Finding]] = {

@@ -7,29 +7,30 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+import click
 
 from tcpscape import kernels
 from tcpscape.cli import tables
+from tcpscape.cli.command import Argument, CommandGroup, Option
+from tcpscape.errors import EXIT_INTERRUPTED
 from tcpscape.kernels.toolchain import BuildProgress
 
 if TYPE_CHECKING:
     from rich.progress import TaskID
 
-kernel = typer.Typer(help="Real Linux kernels for the virtual engine.", no_args_is_help=True)
+kernel = CommandGroup("kernel", "Real Linux kernels for the virtual engine.")
 
-INTERRUPTED = 130
 MIB = 2**20
 DIGITS = 12
 """Digits of a digest in a table."""
 
 
-@kernel.command("build")
+@kernel.subcommand("build")
 def build(
-    source: Annotated[str | None, typer.Option(help="A kernel tarball, your own tree, or a version of Debian's (6.12).  [default: 6.1]")] = None,
-    config: Annotated[Path | None, typer.Option(help="A fragment of CONFIG_NAME=value lines; it wins over ours.")] = None,
-    name: Annotated[str | None, typer.Option(help="What to call it.  [default: the version, or the tree's directory]")] = None,
-    jobs: Annotated[int, typer.Option(min=0, help="Processes that compile; 0 is one for each core.")] = 0,
+    source: Annotated[str | None, Option("A kernel tarball, your own tree, or a version of Debian's (6.12).  [default: 6.1]")] = None,
+    config: Annotated[Path | None, Option("A fragment of CONFIG_NAME=value lines; it wins over ours.")] = None,
+    name: Annotated[str | None, Option("What to call it.  [default: the version, or the tree's directory]")] = None,
+    jobs: Annotated[int, Option("Processes that compile; 0 is one for each core.", least=0)] = 0,
 ) -> None:
     """Build a kernel into the cache; what did not change is not built again."""
     from tcpscape.kernels.build import BuildOptions
@@ -40,22 +41,23 @@ def build(
             built = make(BuildOptions(source, config, name, jobs), bar)
     except KeyboardInterrupt:
         print("interrupted; the same command goes on from here", file=sys.stderr)
-        raise typer.Exit(INTERRUPTED) from None
+        raise click.exceptions.Exit(EXIT_INTERRUPTED) from None
     print(f"kernel {built.name}: Linux {built.release}, {built.digest[:DIGITS]}, in {built.seconds:.1f} s: {built.path}")
 
 
-@kernel.command("list")
+@kernel.subcommand("list")
 def list_() -> None:
     """The kernels that are built."""
     from tcpscape.kernels import config
 
-    built = {each.name: each for each in kernels.built_kernels()}
+    built = {kernel.name: kernel for kernel in kernels.built_kernels()}
     rows = []
     for name in kernels.names():
-        each, size = built.get(name), f"{kernels.size_on_disk(kernels.place(name)) // MIB} MiB"
-        if each:
-            older = "" if each.recipe == config.recipe() else " (older configuration: build it again)"
-            rows.append((name, each.release + older, each.source, each.built, str(each.hz), size))
+        size = f"{kernels.size_on_disk(kernels.place(name)) // MIB} MiB"
+        if name in built:
+            kernel = built[name]
+            older = "" if kernel.recipe == config.recipe() else " (older configuration: build it again)"
+            rows.append((name, kernel.release + older, kernel.source, kernel.built, str(kernel.hz), size))
         else:
             rows.append((name, "not finished", "build it again: it goes on from there", "–", "–", size))
     if not rows:
@@ -64,23 +66,24 @@ def list_() -> None:
     tables.console().print(tables.table(("name", "release", "source", "built", "HZ", "size"), rows, left=4))
 
 
-@kernel.command("info")
-def info(name: Annotated[str | None, typer.Argument(help="A kernel's name; the default kernel if none is given.")] = None) -> None:
+@kernel.subcommand("info")
+def info(name: Annotated[str | None, Argument("A kernel's name; the default kernel if none is given.")] = None) -> None:
     """Everything that is known about a kernel."""
-    said = kernels.find(name).record()
-    rows = [(key.replace("_", " "), ", ".join(value) if isinstance(value, tuple) else "–" if value is None else value) for key, value in said.items()]
+    fields = kernels.find(name).record()
+    texts = {name: ", ".join(value) if isinstance(value, tuple) else "–" if value is None else value for name, value in fields.items()}
+    rows = [(name.replace("_", " "), text) for name, text in texts.items()]
     tables.console().print(tables.table(("what", "value"), rows, left=2))
 
 
-@kernel.command("remove")
-def remove(name: Annotated[str, typer.Argument(help="A kernel's name.")]) -> None:
+@kernel.subcommand("remove")
+def remove(name: Annotated[str, Argument("A kernel's name.")]) -> None:
     """Remove a kernel with its build and its sources; your own tree is not touched."""
     freed = kernels.remove(name)
     print(f"removed {name}: {freed // MIB} MiB freed")
 
 
 class _Bar(BuildProgress):
-    """A bar on stderr, on a terminal only; a spinner where nobody knows how long it takes."""
+    """A bar on stderr, on a terminal only; a spinner where the length is not known."""
 
     def __init__(self) -> None:
         from rich.console import Console
@@ -99,7 +102,7 @@ class _Bar(BuildProgress):
         self.bars.stop()
 
     def stage(self, name: str, total: int | None = None) -> None:
-        """Begins a bar of its own."""
+        """Begins a new bar."""
         if self.task is not None:
             self.bars.remove_task(self.task)
         self.task = self.bars.add_task(name, total=total, line="")
@@ -110,6 +113,6 @@ class _Bar(BuildProgress):
             self.bars.update(self.task, completed=amount)
 
     def say(self, line: str) -> None:
-        """Shows what make does just now."""
+        """Shows what make does at the moment."""
         if self.task is not None:
             self.bars.update(self.task, line=line[:60])

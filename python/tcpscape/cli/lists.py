@@ -1,66 +1,69 @@
-"""`tcpscape version`, and `list` and `show` of congestion controls, queues and scenarios."""
+"""`list` and `show` of scenarios, congestion controls and queues."""
 
 from __future__ import annotations
 
-from typing import Annotated
+import textwrap
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from tcpscape import __version__
 from tcpscape.cli import tables
+from tcpscape.cli.command import Argument, CommandGroup, Option
+from tcpscape.errors import refuse
 
-cca = typer.Typer(help="Congestion controls.", no_args_is_help=True)
-qdisc = typer.Typer(help="Queues and impairments, in tc's words.", no_args_is_help=True)
-scenario = typer.Typer(help="The gallery of scenarios.", no_args_is_help=True)
+if TYPE_CHECKING:
+    from tcpscape.controls.documentation import ModelError, Page
+    from tcpscape.controls.spelling import Param
+    from tcpscape.engines.model import CcaEntry
+
+cca = CommandGroup("cca", "Congestion controls.")
+qdisc = CommandGroup("qdisc", "Queues and impairments, in tc's words.")
+scenario = CommandGroup("scenario", "The gallery of scenarios.")
+
 ERROR = "error against Linux: median / p90 (n)"
 """A column: |ln ratio| of the goodput on n conditions."""
+NOT_IN_LINUX = ("jitter",)
+"""Queues that no kernel has."""
+COMPARED = "compared one by one"
+"""The label of a page's own measurements, beside those of all conditions."""
+WIDTH = 140
+"""Characters of a line of prose."""
 
 
-def version() -> None:
-    """Versions of tcpscape, of its model and of the default kernel where there is one."""
-    from tcpscape.engines.model import Model
-    from tcpscape.engines.virtual import Virtual
-
-    engine = Model()
-    print(f"tcpscape {__version__}, model {engine.version if engine.unavailable() is None else 'not built (run `make setup`)'}")
-    virtual = Virtual()
-    if virtual.unavailable() is None:
-        print(f"virtual: kernel {virtual.version}")
-
-
-@cca.command("list")
+@cca.subcommand("list")
 def cca_list() -> None:
     """Congestion controls that the model has."""
-    from tcpscape.cli import show
+    from tcpscape.controls import documentation, spelling
+    from tcpscape.engines.model import Model
 
-    tables.console().print(tables.table(("name", "about", "source", ERROR), show.controls(), left=3))
+    measured = documentation.load_fidelity()
+    rows = [(c.name, c.about, c.source, _error(measured.errors("controls", c.name), linux=c.name in spelling.LINUX)) for c in Model().registry()]
+    tables.console().print(tables.table(("name", "about", "source", ERROR), rows, left=3))
 
 
-@cca.command("show")
-def cca_show(name: Annotated[str, typer.Argument(help="A congestion control of `cca list`.")]) -> None:
+@cca.subcommand("show")
+def cca_show(name: Annotated[str, Argument("A congestion control of `cca list`.")]) -> None:
     """What a congestion control is: source, page, parameters, measured fidelity, differences from Linux."""
-    from tcpscape.cli import show
-
-    print("\n".join(show.control_text(name)))
+    print("\n".join(control_text(name)))
 
 
-@qdisc.command("list")
+@qdisc.subcommand("list")
 def qdisc_list() -> None:
     """Queues and impairments that the model has."""
-    from tcpscape.cli import show
+    from tcpscape.controls import documentation
+    from tcpscape.engines.model import Model
 
-    tables.console().print(tables.table(("name", "example", ERROR), show.queues(), left=2))
+    measured = documentation.load_fidelity()
+    rows = [(name, example, _error(measured.errors("queues", name), linux=name not in NOT_IN_LINUX)) for name, example in Model().queues()]
+    tables.console().print(tables.table(("name", "example", ERROR), rows, left=2))
 
 
-@qdisc.command("show")
-def qdisc_show(name: Annotated[str, typer.Argument(help="A queue of `qdisc list`.")]) -> None:
+@qdisc.subcommand("show")
+def qdisc_show(name: Annotated[str, Argument("A queue of `qdisc list`.")]) -> None:
     """What a queue is: page, tc's words with their defaults, an example, measured fidelity, differences from Linux."""
-    from tcpscape.cli import show
-
-    print("\n".join(show.queue_text(name)))
+    print("\n".join(queue_text(name)))
 
 
-@scenario.command("list")
+@scenario.subcommand("list")
 def scenario_list() -> None:
     """Scenarios in the gallery."""
     from tcpscape.scenario import files
@@ -69,10 +72,10 @@ def scenario_list() -> None:
     tables.console().print(tables.table(("name", "about"), rows, left=2))
 
 
-@scenario.command("show")
+@scenario.subcommand("show")
 def scenario_show(
-    name: Annotated[str, typer.Argument(help="A gallery name or a file.")],
-    tc: Annotated[bool, typer.Option("--tc", help="As a script that builds its path on Linux.")] = False,
+    name: Annotated[str, Argument("A gallery name or a file.")],
+    tc: Annotated[bool, Option("As a script that builds its path on Linux.")] = False,
 ) -> None:
     """A scenario as YAML, to copy and change."""
     from tcpscape.scenario import files
@@ -83,3 +86,94 @@ def scenario_show(
         print(script.write(files.load(name)).decode(), end="")
         return
     print(files.dump(files.load(name)), end="")
+
+
+def control_text(name: str) -> Iterator[str]:
+    """Everything about one congestion control, line by line."""
+    from tcpscape.controls import documentation, spelling
+    from tcpscape.engines.model import Model
+
+    controls = {control.name: control for control in Model().registry()}
+    if name not in controls:
+        refuse("cca", f"{name!r} is not built", f"choose {', '.join(controls)}")
+    control, page = controls[name], documentation.find_page(name)
+    yield f"{name}: {control.about}"
+    yield f"source: {control.source}"
+    yield f"page: {page.file}" if page else "page: none yet"
+    yield from _parameters(control)
+    yield from _measured("controls", name, linux=name in spelling.LINUX)
+    yield from _paragraphs(page, (documentation.IS, documentation.MEASURED, documentation.DIFFERS, documentation.NOT_MODELLED))
+
+
+def queue_text(name: str) -> Iterator[str]:
+    """Everything about one queue, line by line."""
+    from tcpscape.controls import documentation
+    from tcpscape.engines.model import Model
+
+    engine = Model()
+    examples = dict(engine.queues())
+    if name not in examples:
+        refuse("qdisc", f"{name!r} is not built", f"choose {', '.join(examples)}")
+    page = documentation.find_page(name)
+    about = page.paragraph(documentation.IS) if page else ""
+    yield f"{name}: {_first_sentence(about)}" if about else name
+    if page and page.source:
+        yield f"source: {page.source}"
+    yield f"page: {page.file}" if page else "page: none yet"
+    yield f"example: {examples[name]}"
+    yield f"in full: {engine.full_words(name, examples[name])}"
+    yield from _measured("queues", name, linux=name not in NOT_IN_LINUX)
+    labels = (documentation.WORDS, documentation.DEFAULTS, documentation.MEASURED, documentation.DIFFERS, documentation.NOT_MODELLED)
+    yield from _paragraphs(page, labels)
+
+
+def _error(errors: Sequence[ModelError], *, linux: bool) -> str:
+    """Median and 90th percentile of the first kind of error."""
+    if not errors:
+        return "–" if linux else "not in Linux"
+    return f"{errors[0].median:.3f} / {errors[0].p90:.3f} ({errors[0].n})"
+
+
+def _parameters(control: CcaEntry) -> Iterator[str]:
+    """The parameters of a congestion control in columns, after an example."""
+    if not control.params:
+        yield "parameters: none"
+        return
+    first = control.params[0]
+    example = ("off" if first.default else "on") if first.boolean else first.default
+    yield f"parameters, for example --cca {control.name}:{first.name}={example}"
+    name_width, default_width = max(len(p.name) for p in control.params), max(len(_default(p)) for p in control.params)
+    for p in control.params:
+        yield f"  {p.name:<{name_width}}  default {_default(p):<{default_width}}  {p.about} ({p.range})"
+
+
+def _default(p: Param) -> str:
+    return ("on" if p.default else "off") if p.boolean else str(p.default)
+
+
+def _first_sentence(text: str) -> str:
+    return text.split(". ", maxsplit=1)[0].rstrip(".:") + "."
+
+
+def _measured(kind: str, name: str, *, linux: bool) -> Iterator[str]:
+    """What was compared with a kernel, or why nothing was."""
+    from tcpscape.controls import documentation
+
+    measured = documentation.load_fidelity()
+    errors = measured.errors(kind, name)
+    if not errors:
+        yield f"measured: {documentation.UNMEASURED if linux else documentation.NO_KERNEL}"
+        return
+    yield f"measured, |ln(model / kernel)| of the goodput ({measured.where}):"
+    for error in errors:
+        yield f"  {error.text}"
+
+
+def _paragraphs(page: Page | None, labels: Sequence[str]) -> Iterator[str]:
+    """The paragraphs of a page under these labels."""
+    from tcpscape.controls import documentation
+
+    for label in labels:
+        if page and (text := page.paragraph(label)):
+            title = COMPARED if label == documentation.MEASURED else f"{label[0].lower()}{label[1:]}"
+            yield from textwrap.wrap(f"{title}: {text}", WIDTH, subsequent_indent="  ", break_on_hyphens=False)

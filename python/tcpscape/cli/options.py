@@ -1,43 +1,93 @@
-"""Options that several commands share, and what they stand for."""
+"""Options that several commands share: each word is defined once, with its help text, and words that belong together are a dataclass."""
 
 from __future__ import annotations
 
 import shlex
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+import click
+
+from tcpscape.cli.command import Option
 
 if TYPE_CHECKING:
     from tcpscape.engines import Engine
 
-Cca = Annotated[str | None, typer.Option(help="Congestion controls to compare, one trial each: cubic,cubic:hystart=off,bbr; all: every one.")]
-Seeds = Annotated[str, typer.Option(help="Trials of each condition: 20 (seeds 0…19), 5..9 or 1,4,7.")]
-Json = Annotated[bool, typer.Option("--json", help="One JSON line per trial and nothing else on stdout.")]
-OneJson = Annotated[bool, typer.Option("--json", help="One JSON document and nothing else on stdout.")]
-Out = Annotated[Path | None, typer.Option(help="Keep results here and resume from here.")]
-EngineName = Annotated[str, typer.Option("--engine", help="Engine: model, virtual[:KERNEL] (`tcpscape kernel list`), mock.")]
-Jobs = Annotated[int, typer.Option(min=0, help="Cores; 0 is all.")]
-Rcvbuf = Annotated[str | None, typer.Option(help="SO_RCVBUF argument (256KiB); 0 is autotuned.")]
-Sndbuf = Annotated[str | None, typer.Option(help="SO_SNDBUF argument; 0 is autotuned.")]
-AppRate = Annotated[str | None, typer.Option("--app", help="Application's rate (1MB/s, 10mbit); 0 or none is as fast as it can.")]
-Chunk = Annotated[str | None, typer.Option(help="Bytes the application writes at once.  [default: 8192]")]
-Read = Annotated[str | None, typer.Option(help="Receiver's reads: 16KiB/1ms sleeps 1 ms before each.")]
-Report = Annotated[bool, typer.Option("--report", help="Write report.html beside the results: figures, tables, how to run each again.")]
-Kernel = Annotated[str | None, typer.Option(help="Kernel profile with overrides: 6.1 or 6.12,rmem_max=4MiB.")]
-Ecn = Annotated[bool | None, typer.Option("--ecn/--no-ecn", help="Both ends negotiate ECN (net.ipv4.tcp_ecn=1).  [default: off]")]
-Listener = Annotated[str | None, typer.Option(help="Congestion control of listening sockets.  [default: the kernel's, or a sender's that needs ECN]")]
-Duration = Annotated[str | None, typer.Option(help="How long to watch.  [default: 10s]")]
+Rtt = Annotated[str | None, Option("Round-trip time without jitter and queues; half of it each way.")]
+Jitter = Annotated[str | None, Option("Spread of each one-way delay (normal: standard deviation).")]
+Loss = Annotated[str | None, Option("Random loss of each direction: 0.1%.")]
+Rate = Annotated[str | None, Option("Rate of the bottleneck; none is no limit.")]
+Buffer = Annotated[str | None, Option("Buffer of the bottleneck, with --rate: 64KB or 2bdp.  [default: 1bdp]")]
+Distribution = Annotated[str | None, Option("Of the jitter: normal, uniform, pareto, paretonormal.  [default: normal]")]
+JitterOn = Annotated[str | None, Option("Where jitter is: both, forward, reverse.")]
+LossOn = Annotated[str | None, Option("Where loss is: both, forward, reverse.")]
+
+Cca = Annotated[str | None, Option("Congestion controls to compare, one trial each: cubic,cubic:hystart=off,bbr; all: every one.")]
+CcaNames = Annotated[str, Option("Congestion controls to compare.")]
+FLOWS = Option("Flows in a trial.")
+Rcvbuf = Annotated[str | None, Option("SO_RCVBUF argument (256KiB); 0 is autotuned.")]
+Sndbuf = Annotated[str | None, Option("SO_SNDBUF argument; 0 is autotuned.")]
+AppRate = Annotated[str | None, Option("Application's rate (1MB/s, 10mbit); 0 or none is as fast as it can.", name="--app")]
+Chunk = Annotated[str | None, Option("Bytes the application writes at once.  [default: 8192]")]
+Read = Annotated[str | None, Option("Receiver's reads: 16KiB/1ms sleeps 1 ms before each.")]
+Duration = Annotated[str | None, Option("How long to watch.  [default: 10s]")]
+Kernel = Annotated[str | None, Option("Kernel profile with overrides: 6.1 or 6.12,rmem_max=4MiB.")]
+
+EngineName = Annotated[str, Option("Engine: model, virtual[:KERNEL] (`tcpscape kernel list`), mock.", name="--engine")]
+Jobs = Annotated[int, Option("Cores; 0 is all.", least=0)]
+Report = Annotated[bool, Option("Write report.html beside the results: figures, tables, how to run each again.")]
 
 
-def command(context: typer.Context) -> str:
+def json_output(content: str) -> Option:
+    """The option `--json`; `content` says what is printed."""
+    return Option(f"{content} and nothing else on stdout.", name="--json")
+
+
+@dataclass(frozen=True)
+class FlowOptions:
+    """What each flow of a trial does."""
+
+    rcvbuf: Rcvbuf = None
+    sndbuf: Sndbuf = None
+    app: AppRate = None
+    chunk: Chunk = None
+    read: Read = None
+
+    def fields(self) -> dict[str, Any]:
+        """The fields of a flow; those that were not given are left out."""
+        from tcpscape.scenario.options import flow_fields
+
+        return flow_fields(**asdict(self))
+
+
+@dataclass(frozen=True)
+class TrialOptions:
+    """What each trial of a command is."""
+
+    duration: Duration = None
+    kernel: Kernel = None
+
+    def fields(self) -> dict[str, Any]:
+        """The fields of a scenario."""
+        return {"duration": self.duration, "kernel": self.kernel}
+
+
+@dataclass(frozen=True)
+class RunnerOptions:
+    """Where trials run."""
+
+    engine: EngineName = "model"
+    jobs: Jobs = 0
+
+
+def typed() -> str:
     """The command line as it was typed, for whoever wants to run it again."""
-    return shlex.join(["tcpscape", *(context.find_root().obj or ())])
+    return shlex.join(["tcpscape", *(click.get_current_context().find_root().obj or ())])
 
 
 def ccas(text: str | None, engine: Engine | None = None) -> list[str]:
-    """The congestion controls asked for, perhaps none; `all` is every one that `engine` has, if one is given."""
+    """The congestion controls that `--cca` names, perhaps none; `all` is every one that `engine` has, if one is given."""
     from tcpscape.controls import spelling
 
-    named = spelling.parse_labels(text) if text is not None else []
-    return sorted(engine.ccas()) or named if engine is not None and named == ["all"] else named
+    names = spelling.parse_labels(text) if text is not None else []
+    return sorted(engine.ccas()) or names if engine is not None and names == ["all"] else names

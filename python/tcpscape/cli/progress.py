@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-import typer
+import click
 
 from tcpscape.errors import EXIT_INTERRUPTED
 
@@ -70,7 +70,7 @@ def resumable(store: Store | None) -> Iterator[None]:
             raise
         ran = f"{store.saved} trial{'s' * (store.saved != 1)} ran"
         print(f"interrupted: {ran}, kept in {store.root}; the same command goes on from here", file=sys.stderr)
-        raise typer.Exit(EXIT_INTERRUPTED) from None
+        raise click.exceptions.Exit(EXIT_INTERRUPTED) from None
 
 
 def _bar() -> Bar:

@@ -5,26 +5,26 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from tcpscape.cli import checks
+from tcpscape.cli.command import Argument, Option, command
 
 FORMATS = "svg,png"
 
 
+@command
 def report(
-    directory: Annotated[Path, typer.Argument(help="A directory that run, sweep or study wrote with --out.")],
-    figures: Annotated[str, typer.Option(help="Formats of the figures' files: png,svg,pdf.")] = FORMATS,
-    check: checks.Checks = None,
+    directory: Annotated[Path, Argument("A directory that run, sweep or study wrote with --out.")],
+    figures: Annotated[str, Option("Formats of the figures' files: png,svg,pdf.")] = FORMATS,
+    check: checks.Checks = (),
 ) -> None:
     """Write report.html, figures/, tables/ and scenarios/ into a result directory, from what is in it; nothing runs again."""
     from tcpscape.campaign import record
 
-    asked = checks.read(check)
-    there = checks.conditions(record.load(directory).parts) if asked else []
-    checks.expect(asked, [(at, name) for at, name, _ in there])
+    expected = checks.read(check)
+    conditions = checks.conditions(record.load(directory).parts) if expected else []
+    checks.expect(expected, [(axes, name) for axes, name, _ in conditions])
     print(f"report: {write(directory, figures)}")
-    checks.settle(asked, there)
+    checks.settle(expected, conditions)
 
 
 def write(directory: Path, figures: str = FORMATS) -> Path:

@@ -4,73 +4,97 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING, Annotated, Any
 
 from tcpscape.cli import checks, options, tables
+from tcpscape.cli.command import Argument, Option, command
 from tcpscape.cli.progress import Progress, resumable
 from tcpscape.errors import refuse
 
 if TYPE_CHECKING:
     from tcpscape.campaign.outcome import Cell, Outcome
+    from tcpscape.scenario.scenario import Scenario
     from tcpscape.trial import Trial
 
 SAMPLES_WITH_OUT = "100ms"
 """Interval of the samples that `--out` keeps when `--samples` does not say another."""
 
 
+@dataclass(frozen=True)
+class HostOptions(options.TrialOptions):
+    """How long the hosts of a scenario send, and how they are set."""
+
+    offload: Annotated[bool | None, Option("TSO/GSO/GRO bursts.  [default: off]", name="--offload/--no-offload")] = None
+    ecn: Annotated[bool | None, Option("Both ends negotiate ECN (net.ipv4.tcp_ecn=1).  [default: off]", name="--ecn/--no-ecn")] = None
+    listener: Annotated[str | None, Option("Congestion control of listening sockets.  [default: the kernel's, or a sender's that needs ECN]")] = None
+
+    def fields(self) -> dict[str, Any]:
+        """The fields of a scenario; `listener` is one of its flows'."""
+        return {**super().fields(), "offload": self.offload, "ecn": self.ecn}
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunScenario:
+    """The scenario that is run: a file's with what the options change, or one that the options alone make."""
+
+    scenario: Annotated[str | None, Argument("A .yaml or .toml file or a gallery name; without one, say the path below.")] = None
+    forward: Annotated[str | None, Option('tc words at the sender: "netem delay 25ms 8ms distribution normal loss 0.1%"')] = None
+    bottleneck: Annotated[str | None, Option('tc words at the router: "tbf rate 10mbit burst 6056 limit 62500"')] = None
+    reverse: Annotated[str | None, Option("tc words for the ACKs.")] = None
+    cca: options.Cca = None
+    flows: Annotated[int | None, options.FLOWS] = None
+    mix: Annotated[str | None, Option("A mixture in one trial: cubic*2,bbr*1@5s (CCA[:PARAMETER=VALUE]*COUNT@START-STOP).")] = None
+    each: options.FlowOptions
+    hosts: HostOptions
+
+    def load(self, *, compared: bool) -> Scenario:
+        """The scenario; `compared`: its flows will run under several congestion controls, one trial each."""
+        from tcpscape.scenario import files
+        from tcpscape.scenario.options import ScenarioOptions
+
+        path = {"forward": self.forward, "bottleneck": self.bottleneck, "reverse": self.reverse}
+        flow = self.each.fields() | ({"listener": self.hosts.listener} if self.hosts.listener else {})
+        chosen = ScenarioOptions(path, self.flows, self.mix, flow, self.hosts.fields())
+        if self.scenario is not None:
+            return chosen.over(files.load(self.scenario), compared=compared)
+        if chosen.is_empty and not compared:
+            fix = 'name a file or a gallery scenario (`tcpscape scenario list`), or say --forward "netem delay 25ms"'
+            refuse("scenario", "none given", fix)
+        return chosen.scenario(compared=compared)
+
+
+@dataclass(frozen=True)
+class RunResults:
+    """How many trials run, and what is kept and printed of them."""
+
+    seeds: Annotated[str, Option("Trials of each condition: 20 (seeds 0…19), 5..9 or 1,4,7.")] = "10"
+    samples: Annotated[str | None, Option("Keep per-flow samples at this interval (10ms), with --out.")] = None
+    as_json: Annotated[bool, options.json_output("One JSON line per trial")] = False
+    out: Annotated[Path | None, Option("Keep results here and resume from here.")] = None
+    pcap: Annotated[Path | None, Option("Write the first trial's packets as pcapng (virtual: pcap, of one more run of it).")] = None
+
+
+@command
 def run(
-    context: typer.Context,
-    scenario: Annotated[str | None, typer.Argument(help="A .yaml or .toml file or a gallery name; without one, say the path below.")] = None,
-    forward: Annotated[str | None, typer.Option(help='tc words at the sender: "netem delay 25ms 8ms distribution normal loss 0.1%"')] = None,
-    bottleneck: Annotated[str | None, typer.Option(help='tc words at the router: "tbf rate 10mbit burst 6056 limit 62500"')] = None,
-    reverse: Annotated[str | None, typer.Option(help="tc words for the ACKs.")] = None,
-    cca: options.Cca = None,
-    flows: Annotated[int | None, typer.Option(help="Flows in a trial.")] = None,
-    mix: Annotated[str | None, typer.Option(help="A mixture in one trial: cubic*2,bbr*1@5s (CCA[:PARAMETER=VALUE]*COUNT@START-STOP).")] = None,
-    rcvbuf: options.Rcvbuf = None,
-    sndbuf: options.Sndbuf = None,
-    app: options.AppRate = None,
-    chunk: options.Chunk = None,
-    read: options.Read = None,
-    duration: options.Duration = None,
-    kernel: options.Kernel = None,
-    offload: Annotated[bool | None, typer.Option("--offload/--no-offload", help="TSO/GSO/GRO bursts.  [default: off]")] = None,
-    ecn: options.Ecn = None,
-    listener: options.Listener = None,
-    seeds: options.Seeds = "10",
-    samples: Annotated[str | None, typer.Option(help="Keep per-flow samples at this interval (10ms), with --out.")] = None,
-    as_json: options.Json = False,
-    out: options.Out = None,
-    pcap: Annotated[Path | None, typer.Option(help="Write the first trial's packets as pcapng (virtual: pcap, of one more run of it).")] = None,
-    engine: options.EngineName = "model",
-    jobs: options.Jobs = 0,
-    check: checks.Checks = None,
-    report: options.Report = False,
+    scenario: RunScenario, results: RunResults, runner: options.RunnerOptions, check: checks.Checks = (), report: options.Report = False
 ) -> None:
     """Run a scenario and print each congestion control's goodput with its interval, and what limited it."""
     from tcpscape import engines
     from tcpscape.campaign import execute, record, source
     from tcpscape.cli import report as reports
-    from tcpscape.scenario import files
-    from tcpscape.scenario.options import ScenarioOptions, flow_fields
     from tcpscape.store.results import Store
 
-    path = {"forward": forward, "bottleneck": bottleneck, "reverse": reverse}
-    flow = flow_fields(rcvbuf=rcvbuf, sndbuf=sndbuf, app=app, chunk=chunk, read=read) | ({"listener": listener} if listener else {})
-    chosen = ScenarioOptions(path, flows, mix, flow, {"duration": duration, "kernel": kernel, "offload": offload, "ecn": ecn})
-    expected, ccas = checks.read(check), options.ccas(cca, engines.make(engine))
-    if scenario is None and chosen.is_empty and not ccas:
-        refuse("scenario", "none given", "name a file or a gallery scenario (`tcpscape scenario list`), or say --forward \"netem delay 25ms\"")
-    base = chosen.scenario(compared=bool(ccas)) if scenario is None else chosen.over(files.load(scenario), compared=bool(ccas))
-    for name, wanted in (("samples", samples), ("report", report)):
-        if wanted and not out:
-            refuse(name, "there is nowhere to keep them" if name == "samples" else "there is nowhere to write it", "add --out DIR")
-    interval = samples or (SAMPLES_WITH_OUT if out else "0s")
+    expected, ccas = checks.read(check), options.ccas(scenario.cca, engines.make(runner.engine))
+    base, out = scenario.load(compared=bool(ccas)), results.out
+    if results.samples and not out:
+        refuse("samples", "there is nowhere to keep them", "add --out DIR")
+    if report and not out:
+        refuse("report", "there is nowhere to write it", "add --out DIR")
+    interval = results.samples or (SAMPLES_WITH_OUT if out else "0s")
     campaign = source.single(base, {
-        "cca": ccas, "engines": [engine], "seeds": seeds, "samples": interval, "queue_samples": interval if report else "0s",
+        "cca": ccas, "engines": [runner.engine], "seeds": results.seeds, "samples": interval, "queue_samples": interval if report else "0s",
         "metrics": [c.metric.name for c in expected],
     })  # fmt: skip
     checks.expect(expected, checks.of_cases(campaign))
@@ -78,19 +102,19 @@ def run(
     if store:
         record.expect(store, "run", campaign.name)
     with resumable(store), Progress() as progress:
-        outcome = execute.run(campaign, execute.Execution(jobs, store, progress.update))
-    if pcap:
-        _write_pcap(outcome, pcap)
+        outcome = execute.run(campaign, execute.Execution(runner.jobs, store, progress.update))
+    if results.pcap:
+        _write_pcap(outcome, results.pcap)
     page = None
     if out and store:
         store.close()
-        record.save(record.Record("run", outcome.name, options.command(context), {"": outcome}), out)
+        record.save(record.Record("run", outcome.name, options.typed(), {"": outcome}), out)
         page = reports.write(out) if report else None
-    _show(outcome, as_json)
-    if not as_json:
-        for line in _places(outcome, out, pcap, page):
+    _show(outcome, results.as_json)
+    if not results.as_json:
+        for line in _places(outcome, out, results.pcap, page):
             print(line)
-    checks.settle(expected, checks.conditions({"": outcome}), as_json=as_json)
+    checks.settle(expected, checks.conditions({"": outcome}), as_json=results.as_json)
 
 
 def _write_pcap(outcome: Outcome, file: Path) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from tcpscape.cli import checks, options, tables
+from tcpscape.cli.command import Argument, Option, command
 from tcpscape.cli.progress import Progress, resumable
 from tcpscape.errors import refuse
 
@@ -23,77 +23,134 @@ DEFAULT_OUT = Path("out")
 TABLE = "cells.csv"
 """The table's name in the directory of results."""
 
+@dataclass(frozen=True)
+class PathAxes:
+    """Fields of the path: one value is a condition, several make an axis."""
 
-AXES = (
-    "rtt", "jitter", "loss", "rate", "buffer", "order", "distribution", "jitter_on", "loss_on",
-    "flows", "app", "rcvbuf", "sndbuf", "read", "duration",
-)
-"""Options that may be an axis."""
+    rtt: options.Rtt = None
+    jitter: options.Jitter = None
+    loss: options.Loss = None
+    rate: options.Rate = None
+    buffer: options.Buffer = None
+    order: Annotated[str | None, Option("What jitter does to the order: reorder, clamp, correlated.")] = None
+    distribution: options.Distribution = None
+    jitter_on: options.JitterOn = None
+    loss_on: options.LossOn = None
 
 
+@dataclass(frozen=True)
+class FlowAxes:
+    """Fields of the flows on it, and how long they are watched."""
+
+    flows: Annotated[str | None, options.FLOWS] = None
+    app: options.AppRate = None
+    rcvbuf: options.Rcvbuf = None
+    sndbuf: options.Sndbuf = None
+    read: options.Read = None
+    duration: options.Duration = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class AxisOptions:
+    """Fields of the scenario."""
+
+    path: PathAxes
+    flow: FlowAxes
+    axis: Annotated[tuple[str, ...], Option("Any other field of a scenario or flow, or ${NAME} in it.", metavar="NAME=VALUES")] = ()
+
+    def values(self) -> dict[str, str]:
+        """Field → its values as they were typed; those that were not given are left out."""
+        values = {name: value for name, value in (asdict(self.path) | asdict(self.flow)).items() if value is not None}
+        others: dict[str, str] = {}
+        for text in self.axis:
+            name, equals, levels = text.partition("=")
+            if not equals or not name.strip() or name.strip() in others:
+                refuse("axis", f"{text!r} is not NAME=VALUES, each name once", "write for example --axis mtu=1500,9000")
+            others[name.strip()] = levels
+        if twice := sorted(values.keys() & others.keys()):
+            refuse("axis", f"{twice[0]} is said by --{twice[0].replace('_', '-')} too", "say it once")
+        return values | others
+
+
+@dataclass(frozen=True)
+class CellOptions:
+    """What each cell of the campaign is: the congestion controls and engines, the trials and what is measured of them."""
+
+    cca: options.Cca = None
+    engine: Annotated[str | None, Option("Engines: model, virtual[:KERNEL], mock; several to compare.  [default: model]")] = None
+    seeds: Annotated[str | None, Option("Trials of each cell: 20 (seeds 0…19), 5..9 or 1,4,7.  [default: 10]")] = None
+    precision: Annotated[str | None, Option("Repeat each cell until the interval is ± this of its value: 5%.")] = None
+    max_seeds: Annotated[int | None, Option("Most trials of a cell with --precision.  [default: 200]", least=5)] = None
+    metric: Annotated[str | None, Option("What is shown, and what --precision is about: goodput, rtt_p95, share:bbr, …")] = None
+    samples: Annotated[str | None, Option("Keep per-flow samples at this interval (100ms).")] = None
+
+    def fields(self) -> dict[str, Any]:
+        """Fields of a campaign; those that were not given are left out."""
+        from tcpscape import engines
+        from tcpscape.controls import spelling
+
+        names = spelling.parse_names(self.engine, "engine") if self.engine is not None else []
+        fields = {name: value for name, value in asdict(self).items() if name not in ("cca", "engine") and value is not None}
+        if names:
+            fields["engines"] = tuple(names)
+        if self.cca is not None:
+            fields["cca"] = tuple(options.ccas(self.cca, engines.make(names[0] if names else "model")))
+        return fields
+
+
+@dataclass(frozen=True)
+class PlaceOptions:
+    """Where trials run, and where they are kept."""
+
+    out: Annotated[Path | None, Option("Keep results here and resume from here.  [default: out/sweep-NAME]")] = None
+    executor: Annotated[str, Option("Where trials run: local, or dask://HOST:PORT.")] = "local"
+    jobs: options.Jobs = 0
+
+
+@dataclass(frozen=True)
+class SweepOutput:
+    """What is made of the results."""
+
+    report: options.Report = False
+    as_json: Annotated[bool, options.json_output("One JSON line per cell")] = False
+    check: checks.Checks = ()
+
+
+@command
 def sweep(
-    context: typer.Context,
-    what: Annotated[str | None, typer.Argument(metavar="FILE", help="A campaign (.yaml, .toml; buffers, jitter, step) or a scenario.")] = None,
-    rtt: Annotated[str | None, typer.Option(help="Round-trip time.")] = None,
-    jitter: Annotated[str | None, typer.Option(help="Spread of each one-way delay (normal: standard deviation).")] = None,
-    loss: Annotated[str | None, typer.Option(help="Random loss of each direction: 0.1%.")] = None,
-    rate: Annotated[str | None, typer.Option(help="Rate of the bottleneck; none is no limit.")] = None,
-    buffer: Annotated[str | None, typer.Option(help="Buffer of the bottleneck, with --rate: 64KB or 2bdp.")] = None,
-    order: Annotated[str | None, typer.Option(help="What jitter does to the order: reorder, clamp, correlated.")] = None,
-    distribution: Annotated[str | None, typer.Option(help="Of the jitter: normal, uniform, pareto, paretonormal.")] = None,
-    jitter_on: Annotated[str | None, typer.Option(help="Where jitter is: both, forward, reverse.")] = None,
-    loss_on: Annotated[str | None, typer.Option(help="Where loss is: both, forward, reverse.")] = None,
-    flows: Annotated[str | None, typer.Option(help="Flows in a trial.")] = None,
-    app: Annotated[str | None, typer.Option(help="Application's rate (1MB/s, 10mbit); 0 or none is as fast as it can.")] = None,
-    rcvbuf: Annotated[str | None, typer.Option(help="SO_RCVBUF argument; 0 is autotuned.")] = None,
-    sndbuf: Annotated[str | None, typer.Option(help="SO_SNDBUF argument; 0 is autotuned.")] = None,
-    read: Annotated[str | None, typer.Option(help="Receiver's reads: 16KiB/1ms sleeps 1 ms before each.")] = None,
-    duration: Annotated[str | None, typer.Option(help="How long to watch.")] = None,
-    axis: Annotated[list[str] | None, typer.Option(metavar="NAME=VALUES", help="Any other field of a scenario or flow, or ${NAME} in it.")] = None,
-    cca: options.Cca = None,
-    engine: Annotated[str | None, typer.Option(help="Engines: model, virtual[:KERNEL], mock; several to compare.  [default: model]")] = None,
-    seeds: Annotated[str | None, typer.Option(help="Trials of each cell: 20 (seeds 0…19), 5..9 or 1,4,7.  [default: 10]")] = None,
-    precision: Annotated[str | None, typer.Option(help="Repeat each cell until the interval is ± this of its value: 5%.")] = None,
-    max_seeds: Annotated[int | None, typer.Option(min=5, help="Most trials of a cell with --precision.  [default: 200]")] = None,
-    metric: Annotated[str | None, typer.Option(help="What is shown, and what --precision is about: goodput, rtt_p95, share:bbr, …")] = None,
-    samples: Annotated[str | None, typer.Option(help="Keep per-flow samples at this interval (100ms).")] = None,
-    out: Annotated[Path | None, typer.Option(help="Keep results here and resume from here.  [default: out/sweep-NAME]")] = None,
-    executor: Annotated[str, typer.Option(help="Where trials run: local, or dask://HOST:PORT.")] = "local",
-    jobs: options.Jobs = 0,
-    report: options.Report = False,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON line per cell and nothing else on stdout.")] = False,
-    check: checks.Checks = None,
+    *,
+    source: Annotated[str | None, Argument("A campaign (.yaml, .toml; buffers, jitter, step) or a scenario.", metavar="[FILE]")] = None,
+    axes: AxisOptions,
+    cell: CellOptions,
+    place: PlaceOptions,
+    output: SweepOutput,
 ) -> None:
     """Run a scenario at every point of some axes, for each congestion control, and print a row for each cell with its interval.
 
     A condition is one value, a list (24,50,100ms) or a range (0..24ms/4ms, 1..100mbit/x10): several values make an axis.
     Results are kept: a sweep that was interrupted or killed goes on with the same command, one that is repeated runs nothing.
     """
-    from tcpscape.campaign import execute, executors, record, source
+    from tcpscape.campaign import execute, executors, record
+    from tcpscape.campaign.source import campaign as campaign_of
     from tcpscape.cli import report as reports
     from tcpscape.store.results import Store
 
-    given = context.params
-    fields = {name: str(given[name]) for name in AXES if given[name] is not None}
-    others = _axes(axis or [])
-    if twice := sorted(fields.keys() & others.keys()):
-        refuse("axis", f"{twice[0]} is said by --{twice[0].replace('_', '-')} too", "say it once")
-    campaign = source.campaign(what, fields | others, _campaign_fields(given, cca))
-    expected = checks.read(check)
+    campaign = campaign_of(source, axes.values(), cell.fields())
+    expected = checks.read(output.check)
     checks.expect(expected, checks.of_cases(campaign))
-    root = out or DEFAULT_OUT / f"sweep-{campaign.name}"
-    place = executors.make(executor, jobs)
+    root = place.out or DEFAULT_OUT / f"sweep-{campaign.name}"
+    executor = executors.make(place.executor, place.jobs)
     with Store(root) as store:
         record.expect(store, "sweep", campaign.name)
         with resumable(store), Progress(campaign.name) as progress:
-            outcome = execute.run(campaign, execute.Execution(store=store, progress=progress.update, executor=place))
+            outcome = execute.run(campaign, execute.Execution(store=store, progress=progress.update, executor=executor))
     cells = outcome.summaries()
-    kept = record.Record("sweep", outcome.name, options.command(context), {"": outcome})
-    if record.save(kept, root):
-        kept = record.load(root)
-    tables.keep(_whole_frame(kept, outcome, cells), root / TABLE)
-    page = reports.write(root) if report else None
-    if as_json:
+    manifest = record.Record("sweep", outcome.name, options.typed(), {"": outcome})
+    if record.save(manifest, root):
+        manifest = record.load(root)
+    tables.keep(_whole_frame(manifest, outcome, cells), root / TABLE)
+    page = reports.write(root) if output.report else None
+    if output.as_json:
         for line in _lines(outcome, cells):
             print(json.dumps(line, allow_nan=False))
     else:
@@ -101,32 +158,7 @@ def sweep(
         print(_count(outcome, store.saved, root))
         if page:
             print(f"report: {page}")
-    checks.settle(expected, checks.conditions({"": outcome}), as_json=as_json)
-
-
-def _axes(texts: list[str]) -> dict[str, str]:
-    """`--axis NAME=VALUES`, as often as it is given."""
-    axes: dict[str, str] = {}
-    for text in texts:
-        name, equals, values = text.partition("=")
-        if not equals or not name.strip() or name.strip() in axes:
-            refuse("axis", f"{text!r} is not NAME=VALUES, each name once", "write for example --axis mtu=1500,9000")
-        axes[name.strip()] = values
-    return axes
-
-
-def _campaign_fields(given: dict[str, Any], cca: str | None) -> dict[str, Any]:
-    """Fields of a campaign from the options that were given."""
-    from tcpscape import engines
-    from tcpscape.controls import spelling
-
-    names = spelling.parse_names(given["engine"], "engine") if given["engine"] is not None else []
-    fields = {name: given[name] for name in ("seeds", "precision", "max_seeds", "metric", "samples") if given[name] is not None}
-    if names:
-        fields["engines"] = tuple(names)
-    if cca is not None:
-        fields["cca"] = tuple(options.ccas(cca, engines.make(names[0] if names else "model")))
-    return fields
+    checks.settle(expected, checks.conditions({"": outcome}), as_json=output.as_json)
 
 
 def _lines(outcome: Outcome, cells: Sequence[CellSummary]) -> Iterator[dict[str, Any]]:
@@ -153,11 +185,11 @@ def _frame(outcome: Outcome, cells: Sequence[CellSummary]) -> pl.DataFrame:
     return pl.DataFrame(rows, infer_schema_length=None)
 
 
-def _whole_frame(kept: Record, outcome: Outcome, cells: Sequence[CellSummary]) -> pl.DataFrame:
-    """The same of every campaign of a directory, `kept`; `outcome` with its cells is the one that has just run."""
+def _whole_frame(manifest: Record, outcome: Outcome, cells: Sequence[CellSummary]) -> pl.DataFrame:
+    """The table of every campaign of a directory; `outcome` with its `cells` is the one that has just run."""
     import polars as pl
 
-    frames = {part: _frame(each, cells if each is outcome else each.summaries()) for part, each in kept.parts.items()}
+    frames = {part: _frame(each, cells if each is outcome else each.summaries()) for part, each in manifest.parts.items()}
     if len(frames) == 1:
         return next(iter(frames.values()))
     return pl.concat([frame.select(pl.lit(part).alias("campaign"), pl.all()) for part, frame in frames.items()], how="diagonal_relaxed")

@@ -56,8 +56,7 @@ def keep(frame: pl.DataFrame, file: Path) -> None:
 
 def shares(limited_by: dict[str, float], least: float = 0.05) -> str:
     """`cwnd 80 %, app 20 %`: what held a flow back, the small causes left out."""
-    said = [f"{cause} {percent(share)}" for cause, share in limited_by.items() if share >= least]
-    return ", ".join(said) or "–"
+    return ", ".join(f"{cause} {percent(share)}" for cause, share in limited_by.items() if share >= least) or "–"
 
 
 def hook_cost(trials: Sequence[Trial]) -> str:

@@ -38,4 +38,10 @@ def available() -> list[str]:
     return [name for name, engine in REGISTRY.items() if engine().unavailable() is None]
 
 
-__all__ = ["REGISTRY", "Capture", "Engine", "available", "make"]
+def close() -> None:
+    """Ends what the engines keep running in this process: call it where the process ends without Python's own clean-up."""
+    for kind in REGISTRY.values():
+        kind.close()
+
+
+__all__ = ["REGISTRY", "Capture", "Engine", "available", "close", "make"]

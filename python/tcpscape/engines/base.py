@@ -70,6 +70,10 @@ class Engine(ABC):
     def stop(self) -> None:  # noqa: B027 (most engines have nothing to end)
         """Ends running trials, from another thread, after an interrupt. Their calls of :meth:`run` raise EngineError."""
 
+    @classmethod  # noqa: B027 (most engines leave nothing running)
+    def close(cls) -> None:
+        """Ends what engines of this kind keep running in this process beyond a trial. They can be used again afterwards."""
+
     def write_pcap(self, scenario: Scenario, seed: int, path: Path) -> None:
         """Writes the packets of one trial to `path`, as pcapng or pcap."""
         raise EngineError(f"pcap: the {self.name} engine sees no packets; use --engine model")

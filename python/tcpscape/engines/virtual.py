@@ -174,6 +174,10 @@ class Virtual(Engine):
         self._stops += 1
         self._pool.stop(self)
 
+    @classmethod
+    def close(cls) -> None:
+        guest.close_all()
+
     def timeout_s(self, scenario: Scenario) -> float:
         """The most that a trial may take, s of the host's clock: 2 minutes, and 20 s for each simulated second and ten flows."""
         if self._timeout_s is not None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from tcpscape.engines.guest.boot import Boot, initrd
 from tcpscape.engines.guest.console import GuestDied, Timeouts
-from tcpscape.engines.guest.pool import GuestJob, GuestPool, shared_pool
+from tcpscape.engines.guest.pool import GuestJob, GuestPool, close_all, shared_pool
 from tcpscape.engines.guest.process import GuestAnswer
 
-__all__ = ["Boot", "GuestAnswer", "GuestDied", "GuestJob", "GuestPool", "Timeouts", "initrd", "shared_pool"]
+__all__ = ["Boot", "GuestAnswer", "GuestDied", "GuestJob", "GuestPool", "Timeouts", "close_all", "initrd", "shared_pool"]

@@ -1,0 +1,137 @@
+"""How the fields of dataclasses become options, and how options come back as dataclasses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from tcpscape.cli.command import Argument, CommandGroup, Option, command
+
+
+@dataclass(frozen=True)
+class Inner:
+    """Every kind of option."""
+
+    text: Annotated[str, Option("A text.")] = "t"
+    max_runs: Annotated[int, Option("A number.", least=0, most=9)] = 3
+    share: Annotated[float | None, Option("A share.")] = None
+    levels: Annotated[tuple[str, ...], Option("Levels.", name="--level", metavar="NAME=VALUE")] = ()
+    as_json: Annotated[bool, Option("JSON.", name="--json")] = False
+    ecn: Annotated[bool | None, Option("ECN.", name="--ecn/--no-ecn")] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outer:
+    """A dataclass in a dataclass, between options of its own."""
+
+    file: Annotated[Path, Argument("A file.")]
+    out: Annotated[Path | None, Option("A place.")] = None
+    inner: Inner
+    jobs: Annotated[int, Option("Cores.")] = 0
+
+
+calls: list[tuple[Outer, int | None]] = []
+
+
+def example(outer: Outer, seed: Annotated[int | None, Option("A seed.")] = None) -> int:
+    """Does an example.
+
+    In a second paragraph.
+    """
+    calls.append((outer, seed))
+    return 7
+
+
+def run(*args: str):
+    calls.clear()
+    with command(example).make_context("example", list(args)) as context:
+        status = context.command.invoke(context)
+    return status, *calls
+
+
+def test_without_options_the_defaults_come():
+    assert run("a.txt") == (7, (Outer(file=Path("a.txt"), inner=Inner()), None))
+
+
+def test_every_option_arrives_in_its_dataclass():
+    words = "--out o --text x --max-runs 9 --share 0.5 --level a=1 --level b=2 --json --no-ecn --jobs 2 --seed 0 a.txt"
+    inner = Inner("x", 9, 0.5, ("a=1", "b=2"), as_json=True, ecn=False)
+    assert run(*words.split()) == (7, (Outer(file=Path("a.txt"), out=Path("o"), inner=inner, jobs=2), 0))
+
+
+def test_help_has_the_options_in_the_order_of_the_fields():
+    text = CliRunner().invoke(command(example), ["--help"]).output
+    typed = ["--out", "--text", "--max-runs", "--share", "--level", "--json", "--ecn", "--jobs", "--seed", "--help"]
+    assert [line.split()[0] for line in text.partition("Options:")[2].splitlines() if line.startswith("  --")] == typed
+    assert "Does an example." in text
+    assert "A number.  [default: 3; 0<=x<=9]" in text
+    assert "--level NAME=VALUE" in text
+    assert text.startswith("Usage: example [OPTIONS] FILE\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        ("", click.MissingParameter), ("a.txt --max-runs 10", click.BadParameter), ("a.txt --max-runs x", click.BadParameter),
+        ("a.txt --text", click.BadOptionUsage), ("a.txt --test 1", click.NoSuchOption), ("a.txt b.txt", click.UsageError),
+    ],
+)  # fmt: skip
+def test_what_does_not_fit_is_refused(words, error):
+    with pytest.raises(error):
+        run(*words.split())
+
+
+def test_two_parameters_with_one_name_are_a_bug():
+    def twice(outer: Outer, jobs: Annotated[int, Option("Cores.")] = 0) -> None:
+        """Has --jobs twice."""
+
+    with pytest.raises(TypeError, match="two parameters are called jobs"):
+        command(twice)
+
+
+def test_a_parameter_without_a_help_text_is_a_bug():
+    def plain(jobs: int = 0) -> None:
+        """Has a parameter that is neither an option nor an argument."""
+
+    with pytest.raises(TypeError, match="jobs: a parameter is a dataclass, or is annotated"):
+        command(plain)
+
+
+def test_a_group_keeps_the_order_of_its_commands():
+    group = CommandGroup("group", "Several commands.")
+
+    @group.subcommand("show")
+    def show(name: Annotated[str, Argument("A name.")]) -> None:
+        """Shows."""
+        click.echo(f"shown: {name}")
+
+    @group.subcommand("list")
+    def list_() -> None:
+        """Lists."""
+
+    assert group.list_commands(click.Context(group)) == ["show", "list"]
+    assert CliRunner().invoke(group, ["show", "x"]).output == "shown: x\n"
+    with pytest.raises(click.exceptions.NoArgsIsHelpError):
+        group.make_context("group", [])
+
+
+def test_commands_share_the_help_of_a_shared_option():
+    from tcpscape.cli.app import COMMANDS, app
+
+    context, texts = click.Context(app), {}
+    for name in COMMANDS:
+        entry = app.get_command(context, name)
+        for each in entry.commands.values() if isinstance(entry, click.Group) else [entry]:
+            for parameter in each.params:
+                if isinstance(parameter, click.Option):
+                    texts.setdefault(parameter.opts[0], []).append(parameter.help)
+    shared = "rate", "buffer", "distribution", "jitter-on", "loss-on", "rcvbuf", "sndbuf", "app", "chunk", "read", "duration", "kernel"
+    for name in shared:
+        several = texts[f"--{name}"]
+        assert len(several) >= 2, name
+        assert len(set(several)) == 1, name
