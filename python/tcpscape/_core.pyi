@@ -6,8 +6,8 @@ from typing import Any, final
 from tcpscape.controls.hooks import CaState
 
 __all__ = [
-    "HookError", "Plan", "Sample", "Window", "bench_floor", "cca_registry", "kernel_profile", "kernel_profiles", "model_version", "parse_tc",
-    "qdisc_registry", "to_tc", "version",
+    "HookError", "Plan", "Sample", "Window", "bench_floor", "cca_registry", "describe", "kernel_profile", "kernel_profiles", "model_version",
+    "parse_tc", "qdisc_registry", "to_tc", "version",
 ]
 
 @final

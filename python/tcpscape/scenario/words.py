@@ -14,8 +14,8 @@ from typing import Literal
 
 from tcpscape.errors import EngineError, WordsError
 
-KEPT = 4096
-"""Hops whose descriptions are remembered."""
+CACHED_TEXTS = 4096
+"""Hops whose descriptions are cached."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class QueueDescription:
     disciplines that have no word for it (cake, dualpi2)."""
 
 
-@functools.lru_cache(maxsize=KEPT)
+@functools.lru_cache(maxsize=CACHED_TEXTS)
 def describe(text: str) -> tuple[QueueDescription, ...]:
     """The queues in the words of one hop, from the outside in: what stands before a `;`, then what stands after it.
 
@@ -66,11 +66,11 @@ def describe(text: str) -> tuple[QueueDescription, ...]:
     :raises EngineError: the extension module is not built.
     """
     try:
-        from tcpscape import _core
+        import tcpscape._core as extension
     except ImportError:
         raise EngineError("engine: tc's words cannot be read here: the extension module tcpscape._core is not built; run `make setup`") from None
     try:
-        return tuple(QueueDescription(**fields) for fields in _core.describe(text))
+        return tuple(QueueDescription(**fields) for fields in extension.describe(text))
     except ValueError as e:
         raise WordsError(str(e)) from None
 
