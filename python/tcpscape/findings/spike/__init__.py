@@ -1,4 +1,5 @@
-"""Latency spikes after a sudden drop of capacity: the least that there must be, and what was measured.
+"""Latency spikes after a sudden drop of capacity: the lower bound that theory gives, and the spikes that were measured.
 
-`bound` has the arithmetic of the bound and the spike of a recording, `recording` what a sender's kernel said over time. Begin with `bound`.
+The main type is :class:`bound.Bound`. `bound` has the arithmetic of the bound and compares measured spikes with it, `recording` the series that a
+sender's kernel reports over time. Begin with `bound`.
 """

@@ -1,4 +1,4 @@
-"""The latency spike that a sudden drop of capacity makes: the least that there must be, and what was measured.
+"""The latency spike that a sudden drop of capacity causes: its lower bound, and the comparison of measured spikes with it.
 
 Source: Teigen, Davies, Ellefsen, Skeie, Torresen: "A Lower Bound on Latency Spikes for Capacity-Seeking Network Traffic". A link that is
 full at C₀ drops to C₁ = C₀/r; the source knows d later (its round trip to the bottleneck and back) and what it sent until then has to queue:
@@ -9,7 +9,7 @@ full at C₀ drops to C₁ = C₀/r; the source knows d later (its round trip to
 - §IV: several flows, the sum of their Q weighted with their shares of the bandwidth at the drop.
 
 Not in the paper: a queue of q₀ (at the old rate) that stands at the drop takes r·q₀ at the new one, so the peak is (r − 1)·d + r·q₀ and the
-rise above the flow's own queue (r − 1)·(d + q₀). That is what a loss-based control in a deep buffer has to be judged by.
+rise above the flow's own queue (r − 1)·(d + q₀). A loss-based control in a deep buffer has to be judged by that.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ MSS = 1448
 """Bytes of data in it, with TCP timestamps."""
 NS_PER_MS = NS_PER_S / 1000
 SLIP = 1e-6
-"""By how much shares may miss a whole: what rounding leaves."""
+"""Rounding error that the sum of shares may have."""
 LAST_S, RECENT_S = 1.2, 10.0
-"""How long before the drop the rate is taken to correct for a link that was not full, s: what was in flight, and the state it was in."""
+"""Times before the drop over which the rate is averaged to correct for a link that was not full, s: about what was in flight, and its state."""
 SETTLED_S, CALM_S = 0.5, 1.0
-"""What the longer windows leave out before the drop, s: the last throughput interval, and RTTs that may hold the drop already."""
+"""Times before the drop that the longer windows leave out, s: the last throughput interval, and RTTs that may contain the drop."""
 
 
 def spike(ratio: float, d: float) -> float:
@@ -50,21 +50,21 @@ def excess_lost(q: float, limit: float) -> float:
 
 
 def weighted(parts: Sequence[tuple[float, float]]) -> float:
-    """Σ wᵢ·dᵢ / Σ wᵢ of (dᵢ, wᵢ): what stands for `d` where flows differ, weights being their shares of the bandwidth at the drop."""
+    """Σ wᵢ·dᵢ / Σ wᵢ of (dᵢ, wᵢ): the effective `d` of flows that differ; weights are their shares of the bandwidth at the drop."""
     whole = sum(w for _, w in parts)
     return sum(d * w for d, w in parts) / whole
 
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """The answer without running anything. Rates in bit/s, times in ns."""
+    """The bound for a drop from one rate to another, without running anything. Rates in bit/s, times in ns."""
 
     before_bps: int
     after_bps: int
     flows: tuple[tuple[int, float], ...]
     """(d, share of the bandwidth at the drop) of each flow; d is the round trip from the bottleneck to the sender and back."""
     max_queue_ns: int | None = None
-    """Longest delay that the queue lets a packet wait."""
+    """Longest delay that the queue allows; None is no limit."""
     packet: int = FULL_FRAME
     """Bytes of a packet as the link counts them."""
 
@@ -97,12 +97,12 @@ class Bound:
 
     @property
     def spike_ns(self) -> float:
-        """The peak of the delay with the queue as it is."""
+        """The peak of the delay with the queue's limit."""
         return self.unlimited_ns if self.max_queue_ns is None else min(self.unlimited_ns, float(self.max_queue_ns))
 
     @property
     def excess_lost(self) -> float:
-        """Eq. 3: share of what would queue that is lost."""
+        """Eq. 3: share of the excess that is lost."""
         return 0.0 if self.max_queue_ns is None else excess_lost(self.unlimited_ns, float(self.max_queue_ns))
 
     @property
@@ -121,22 +121,22 @@ class Bound:
         return (self.unlimited_ns - self.spike_ns) * self.after_bps / 8 / NS_PER_S
 
     def drain_ns(self, load: float) -> float:
-        """How long until the queue is empty where the senders then load the new link to `load` (fraction of one); ∞ at 1."""
+        """Time until the queue is empty if the senders then load the new link to `load` (a fraction); ∞ at 1."""
         return self.spike_ns / (1 - load) if load < 1 else math.inf
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A drop of capacity as an experiment made it."""
+    """A drop of capacity in an experiment."""
 
     at_s: float
-    """When, s: the last moment at the old rate (in a recording, the last sample that shows it)."""
+    """Last moment at the old rate, s (in a recording, the last sample that shows it)."""
     before_bps: int
     after_bps: int
     d_ms: float
     """Round-trip time without queues, ms."""
     back_ms: float | None = None
-    """The part of it from the bottleneck over the receiver to the sender, ms; None is all of it, as in the paper's testbed."""
+    """The part of `d_ms` from the bottleneck over the receiver to the sender; None is all of it, as in the paper's testbed."""
 
     @property
     def ratio(self) -> float:
@@ -145,7 +145,7 @@ class Step:
 
     @property
     def after_goodput_mbps(self) -> float:
-        """What the new link can carry of data, Mbit/s."""
+        """Data that the new link can carry, Mbit/s."""
         return goodput_of(self.after_bps)
 
 
@@ -168,7 +168,7 @@ def goodput_of(rate_bps: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Spike:
-    """What one run showed. Delays in ms above the path's own d; rates in Mbit/s of data."""
+    """The spike of one run. Delays in ms above the path's own d; rates in Mbit/s of data."""
 
     step: Step
     peak_ms: float
@@ -181,8 +181,8 @@ class Spike:
     recent_mbps: float
     """Goodput in the 10 s before the drop."""
     flight_mbps: float = math.nan
-    """Goodput of the link in the d before the drop, as the ACKs show it a way back later: what was in flight. Readings every
-    millisecond tell it well; NaN where they are too rare."""
+    """Goodput of the link in the d before the drop, as the ACKs show it one way back later: the rate of what was in flight. Readings every
+    millisecond suffice; NaN where they are too rare."""
     queue_peak_ms: float = math.nan
     """Largest delay in the bottleneck's queue, not smoothed; NaN where queues were not sampled."""
 
@@ -193,7 +193,7 @@ class Spike:
 
     @property
     def last_bound_ms(self) -> float:
-        """Q with r = goodput in the last 1.2 s / what the new link can carry: a link that was not full loses less of it."""
+        """Q with r = goodput in the last 1.2 s / what the new link can carry: Q is smaller for a link that was not full."""
         return spike(self.last_mbps / self.step.after_goodput_mbps, self.step.d_ms)
 
     @property
@@ -203,7 +203,7 @@ class Spike:
 
     @property
     def flight_bound_ms(self) -> float:
-        """The same with what was in flight at the drop: means over longer times miss where a sawtooth stood."""
+        """The same with what was in flight at the drop: means over longer times miss the phase of a sawtooth."""
         return spike(self.flight_mbps / self.step.after_goodput_mbps, self.step.d_ms)
 
     @property
@@ -218,25 +218,30 @@ class Spike:
 
     @property
     def used(self) -> float:
-        """Share of what the old link could carry of data that was used in the last 10 s."""
+        """Share of the old link's capacity for data that was used in the last 10 s."""
         return self.recent_mbps / goodput_of(self.step.before_bps)
 
 
 def measure(recording: Recording, step: Step) -> Spike:
-    """The spike of a recording, its windows aligned to the step."""
+    """The spike of a recording, with its windows aligned to the step."""
     at, d = step.at_s, step.d_ms / 1e3
     back = d if step.back_ms is None else step.back_ms / 1e3
     peak, when = recording.peak(at - PEAK_WINDOW_S[0], at + PEAK_WINDOW_S[1])
     return Spike(
-        step, peak - step.d_ms, when, recording.rtt_median(at - RECENT_S, at - CALM_S) - step.d_ms, recording.delivery(at - LAST_S, at),
-        recording.goodput(at - RECENT_S, at - SETTLED_S), recording.carried(at + back - d, at + back),
-        recording.queue_peak(at, at + PEAK_WINDOW_S[1], step.after_bps),
-    )  # fmt: skip
+        step=step,
+        peak_ms=peak - step.d_ms,
+        peak_at_s=when,
+        own_queue_ms=recording.rtt_median(at - RECENT_S, at - CALM_S) - step.d_ms,
+        last_mbps=recording.delivery(at - LAST_S, at),
+        recent_mbps=recording.goodput(at - RECENT_S, at - SETTLED_S),
+        flight_mbps=recording.carried(at + back - d, at + back),
+        queue_peak_ms=recording.queue_peak(at, at + PEAK_WINDOW_S[1], step.after_bps),
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Many runs of one condition against the bound."""
+    """The spikes of many runs of one condition, compared with the bound."""
 
     peak_ms: Estimate
     """Median."""
@@ -250,7 +255,7 @@ class Verdict:
     above_corrected: float
     """Share at or above their own corrected bound."""
     above_flight: float
-    """Share whose queue peaked at or above the bound with what was in flight; NaN where that or the queue is unknown."""
+    """Share whose queue peaked at or above the bound with what was in flight; NaN where one of the two is unknown in every run."""
     queue_peak_ms: Estimate
     """Median of the queue's own peak."""
 
@@ -258,13 +263,17 @@ class Verdict:
 def judge(spikes: Sequence[Spike]) -> Verdict:
     """The runs of one condition together."""
     return Verdict(
-        stats.median([s.peak_ms for s in spikes], "ms"), stats.median([s.rise_ms for s in spikes], "ms"), spikes[0].bound_ms,
-        stats.median([s.last_bound_ms for s in spikes], "ms"), _share([s.peak_ms >= s.bound_ms for s in spikes]),
-        _share([s.peak_ms >= s.last_bound_ms for s in spikes]),
-        _share([s.queue_peak_ms >= s.flight_bound_ms for s in spikes if not math.isnan(s.queue_peak_ms + s.flight_mbps)]),
-        stats.median(stats.known(s.queue_peak_ms for s in spikes), "ms"),
-    )  # fmt: skip
+        peak_ms=stats.median([s.peak_ms for s in spikes], "ms"),
+        rise_ms=stats.median([s.rise_ms for s in spikes], "ms"),
+        bound_ms=spikes[0].bound_ms,
+        corrected_ms=stats.median([s.last_bound_ms for s in spikes], "ms"),
+        above=_share([s.peak_ms >= s.bound_ms for s in spikes]),
+        above_corrected=_share([s.peak_ms >= s.last_bound_ms for s in spikes]),
+        above_flight=_share([s.queue_peak_ms >= s.flight_bound_ms for s in spikes if not math.isnan(s.queue_peak_ms + s.flight_mbps)]),
+        queue_peak_ms=stats.median(stats.known(s.queue_peak_ms for s in spikes), "ms"),
+    )
 
 
-def _share(held: Sequence[bool]) -> float:
-    return sum(held) / len(held) if held else math.nan
+def _share(conditions: Sequence[bool]) -> float:
+    """Share of the conditions that hold; NaN without any."""
+    return sum(conditions) / len(conditions) if conditions else math.nan

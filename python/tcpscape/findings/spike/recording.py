@@ -1,4 +1,4 @@
-"""What a sender's kernel said over time, from a trial or a published recording: smoothed RTT, delivery rate, throughput, and the queue."""
+"""The series that a sender's kernel reports, from a trial or a published recording: smoothed RTT, delivery rate, throughput, and the queue."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ Array = NDArray[np.float64]
 EVERY_S = 0.23
 """Time between two readings of `ss` in the published recordings, s: a loop of 0.2 s and what it takes."""
 FEWEST = 2
-"""Readings of bytes from which a rate can be told."""
+"""Fewest readings of bytes for a rate."""
 PEAK_WINDOW_S = (1.0, 5.0)
-"""Before and after a step, where its peak is looked for, s."""
+"""Time before and after a step in which its peak is searched, s."""
 
 
 def _none() -> Array:
@@ -32,7 +32,7 @@ def _none() -> Array:
 
 @dataclass(frozen=True)
 class Recording:
-    """Series of one flow; times in s, all arrays of a group equally long."""
+    """The series of one flow; times in s. Arrays of a group (socket, throughput, queue, bytes) are equally long."""
 
     t_s: Array
     """Times of the readings of the socket."""
@@ -43,16 +43,16 @@ class Recording:
     """Ends of the throughput intervals."""
     goodput_mbps: Array = field(default_factory=_none)
     length_s: Array = field(default_factory=_none)
-    """Length of each."""
+    """Length of each interval, s."""
     queue_s: Array = field(default_factory=_none)
     """Times of the readings of the queue."""
     queue_ms: Array = field(default_factory=_none)
-    """Delay of the packet that had left last; empty where only the backlog is known."""
+    """Delay of the packet that left last; empty where only the backlog is known."""
     queue_bytes: Array = field(default_factory=_none)
     acked_s: Array = field(default_factory=_none)
-    """Times of the readings of the bytes delivered, as fine as they are; empty in a published recording."""
+    """Times of the readings of the bytes delivered, at full resolution; empty in a published recording."""
     acked_bytes: Array = field(default_factory=_none)
-    """Acknowledged by then, selectively too."""
+    """Bytes acknowledged by then, selectively acknowledged ones included."""
 
     def peak(self, start_s: float, stop_s: float) -> tuple[float, float]:
         """The largest smoothed RTT of the readings in [start, stop], ms, and when; NaN without a reading."""
@@ -76,11 +76,11 @@ class Recording:
     def goodput(self, start_s: float, stop_s: float) -> float:
         """The throughput of the intervals that end in (start, stop], Mbit/s: their bytes over their time."""
         inside = (self.end_s > start_s) & (self.end_s <= stop_s)
-        long = self.length_s[inside]
-        return float(np.sum(self.goodput_mbps[inside] * long) / np.sum(long)) if len(long) else np.nan
+        lengths = self.length_s[inside]
+        return float(np.sum(self.goodput_mbps[inside] * lengths) / np.sum(lengths)) if len(lengths) else np.nan
 
     def carried(self, start_s: float, stop_s: float) -> float:
-        """What was acknowledged in [start, stop], Mbit/s, between readings by interpolation; NaN with less than two readings inside."""
+        """The rate acknowledged in [start, stop], Mbit/s, interpolated between readings; NaN with fewer than two readings inside."""
         if np.sum((self.acked_s >= start_s) & (self.acked_s <= stop_s)) < FEWEST:
             return np.nan
         first, last = np.interp([start_s, stop_s], self.acked_s, self.acked_bytes)
@@ -89,7 +89,7 @@ class Recording:
     def queue_peak(self, start_s: float, stop_s: float, rate_bps: float) -> float:
         """The largest delay in the bottleneck's queue in [start, stop], ms; NaN where the queue was not read.
 
-        As packets met it or, where only bytes are known, as long as these take at `rate_bps`.
+        It is the delay that packets had or, where only bytes are known, the time that these take at `rate_bps`.
         """
         inside = (self.queue_s >= start_s) & (self.queue_s <= stop_s)
         if not inside.any():
@@ -97,7 +97,10 @@ class Recording:
         return float(np.max(self.queue_ms[inside]) if len(self.queue_ms) else np.max(self.queue_bytes[inside]) * 8e3 / rate_bps)
 
     def drop(self, threshold_mbps: float) -> tuple[float, float]:
-        """When a drop showed: the last reading with a delivery rate above the threshold, and the first after it, s. NaN where none is above."""
+        """When a drop showed, s: the times of the last reading with a delivery rate above the threshold, and of the first one after it.
+
+        NaN where no reading is above it.
+        """
         fast = np.flatnonzero(self.delivery_mbps > threshold_mbps)
         if not len(fast):
             return np.nan, np.nan
@@ -113,28 +116,38 @@ def of_trial(trial: Trial, flow: int = 0, *, every_s: float = EVERY_S, phase_s: 
     """
     if trial.samples is None:
         refuse("samples", f"{trial.scenario} was run without them", "add samples (every 10ms)")
-    mine = trial.samples.filter(trial.samples["flow"] == flow)
-    t = mine["t_ns"].to_numpy() / 1e9
+    samples = trial.samples.filter(trial.samples["flow"] == flow)
+    t = samples["t_ns"].to_numpy() / 1e9
     rows = _ticks(t, every_s, phase_s)
-    got_t, got = delivered(trial, flow)
-    edges = got_t[np.concatenate(([0], _ticks(got_t, every_s, phase_s)))] if len(got_t) else got_t
+    acked_t, acked = delivered(trial, flow)
+    edges = acked_t[np.concatenate(([0], _ticks(acked_t, every_s, phase_s)))] if len(acked_t) else acked_t
     edges = np.unique(edges)
     length = np.diff(edges)
-    delivery = mine["delivery_rate"].to_numpy()[rows] * 8 / 1e6
+    delivery = samples["delivery_rate"].to_numpy()[rows] * 8 / 1e6
+    queue_s, queue_ms, queue_bytes = _queue(trial)
     return Recording(
-        t[rows], mine["srtt_us"].to_numpy()[rows] / 1e3, np.where(delivery > 0, delivery, np.nan), edges[1:],
-        np.diff(np.interp(edges, got_t, got)) * 8 / 1e6 / length if len(length) else length, length, *_queue(trial), t, _delivered(mine),
-    )  # fmt: skip
+        t_s=t[rows],
+        srtt_ms=samples["srtt_us"].to_numpy()[rows] / 1e3,
+        delivery_mbps=np.where(delivery > 0, delivery, np.nan),
+        end_s=edges[1:],
+        goodput_mbps=np.diff(np.interp(edges, acked_t, acked)) * 8 / 1e6 / length if len(length) else length,
+        length_s=length,
+        queue_s=queue_s,
+        queue_ms=queue_ms,
+        queue_bytes=queue_bytes,
+        acked_s=t,
+        acked_bytes=_delivered(samples),
+    )
 
 
-def _delivered(mine: pl.DataFrame) -> Array:
+def _delivered(samples: pl.DataFrame) -> Array:
     """Bytes delivered, selectively acknowledged ones included: segments delivered, at the mean size of those acknowledged."""
-    segments, got = mine["delivered"].to_numpy().astype(float), mine["bytes_acked"].to_numpy().astype(float)
-    return segments * got[-1] / segments[-1] if len(segments) and segments[-1] else got
+    segments, acked = samples["delivered"].to_numpy().astype(float), samples["bytes_acked"].to_numpy().astype(float)
+    return segments * acked[-1] / segments[-1] if len(segments) and segments[-1] else acked
 
 
 def _ticks(t: Array, every_s: float, phase_s: float) -> NDArray[np.intp]:
-    """Places of the last time at or before each tick."""
+    """Index of the last time at or before each tick; every index where `every_s` is 0."""
     if not len(t) or every_s <= 0:
         return np.arange(len(t), dtype=np.intp)
     ticks = np.arange(t[0] + phase_s, t[-1] + every_s / 1e6, every_s)
@@ -142,18 +155,18 @@ def _ticks(t: Array, every_s: float, phase_s: float) -> NDArray[np.intp]:
 
 
 def _queue(trial: Trial) -> tuple[Array, Array, Array]:
-    """Times, delays and bytes of the shaping queue on the way forward that held most; without delays where none are told."""
+    """Times, delays and bytes of the forward shaping queue that held most; no delays where the engine does not report them."""
     if trial.queue_samples is None:
         return _none(), _none(), _none()
     outermost = trial.queue_samples.filter(trial.queue_samples["depth"] == 0)
-    able = [outermost.filter((outermost["pipe"] == pipe) & (outermost["stage"] == stage)) for pipe, stage in shapers(trial)]
-    mine = max((q for q in able if not q.is_empty()), key=lambda q: float(q["bytes"].to_numpy().max()), default=None)
-    if mine is None:
+    queues = [outermost.filter((outermost["pipe"] == pipe) & (outermost["stage"] == stage)) for pipe, stage in shapers(trial)]
+    fullest = max((q for q in queues if not q.is_empty()), key=lambda q: float(q["bytes"].to_numpy().max()), default=None)
+    if fullest is None:
         return _none(), _none(), _none()
-    delays = mine["sojourn_ns"].to_numpy() / 1e6 if "sojourn_ns" in mine.columns else _none()
-    return mine["t_ns"].to_numpy() / 1e9, delays, mine["bytes"].to_numpy().astype(float)
+    delays = fullest["sojourn_ns"].to_numpy() / 1e6 if "sojourn_ns" in fullest.columns else _none()
+    return fullest["t_ns"].to_numpy() / 1e9, delays, fullest["bytes"].to_numpy().astype(float)
 
 
 def phases(n: int, every_s: float = EVERY_S) -> Sequence[float]:
-    """`n` phases of a loop that reads every `every_s`, evenly spread, s: nobody knows where a step falls between two readings."""
+    """`n` phases of a loop that reads every `every_s`, evenly spread, s: where a step falls between two readings is unknown."""
     return [every_s * i / n for i in range(n)]
