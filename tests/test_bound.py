@@ -38,22 +38,22 @@ def test_bytes_balance():
 
 
 def test_a_queue_longer_than_the_spike_loses_nothing():
-    got = bound(max_queue_ns=200 * MS)
-    assert (got.spike_ns, got.excess_lost, got.lost_bytes) == (100 * MS, 0, 0)
+    result = bound(max_queue_ns=200 * MS)
+    assert (result.spike_ns, result.excess_lost, result.lost_bytes) == (100 * MS, 0, 0)
 
 
 def test_no_queue_loses_all_of_the_excess_but_not_all_that_arrives():
-    got = bound(max_queue_ns=0)
-    assert got.excess_lost == 1
-    assert got.lost == pytest.approx(2 / 3)
+    result = bound(max_queue_ns=0)
+    assert result.excess_lost == 1
+    assert result.lost == pytest.approx(2 / 3)
 
 
 def test_flows_are_weighted_by_their_shares():
     """0.7·50 + 0.3·20 = 41 ms; 82 ms of spike; the sum of each flow's own excess: (0.7·50 + 0.3·20) ms at 60 − 20 Mbit/s = 205 kB."""
-    got = Bound(60_000_000, 20_000_000, ((50 * MS, 0.7), (20 * MS, 0.3)))
-    assert got.unlimited_ns == pytest.approx(82 * MS)
-    own = sum(share * 40e6 / 8 * d / 1e9 for d, share in got.flows)
-    assert got.queued_bytes == pytest.approx(own) == pytest.approx(205_000)
+    result = Bound(60_000_000, 20_000_000, ((50 * MS, 0.7), (20 * MS, 0.3)))
+    assert result.unlimited_ns == pytest.approx(82 * MS)
+    own = sum(share * 40e6 / 8 * d / 1e9 for d, share in result.flows)
+    assert result.queued_bytes == pytest.approx(own) == pytest.approx(205_000)
 
 
 def test_the_queue_drains_with_what_the_load_leaves():
@@ -88,11 +88,11 @@ def test_the_command_answers_in_words(cli):
 
 def test_the_command_answers_in_json(cli):
     said = cli("bound", "--from", "60mbit", "--to", "30mbit", "--flows", "50ms:0.7,20ms:0.3", "--json")
-    got = json.loads(said.out)
-    assert got["spike_ms"] == pytest.approx(41)
-    assert got["queued_bytes"] == pytest.approx(41e-3 * 30e6 / 8)
-    assert got["drained_after_ms"]["0.5"] == pytest.approx(82)
-    assert got["max_queue_ms"] is None
+    result = json.loads(said.out)
+    assert result["spike_ms"] == pytest.approx(41)
+    assert result["queued_bytes"] == pytest.approx(41e-3 * 30e6 / 8)
+    assert result["drained_after_ms"]["0.5"] == pytest.approx(82)
+    assert result["max_queue_ms"] is None
 
 
 @pytest.mark.parametrize(("args", "word"), [

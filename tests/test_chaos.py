@@ -18,9 +18,9 @@ def spread(cv, n, seed=0):
 
 
 def test_a_zone_between_calm_ends():
-    got = zone.zone([(3, spread(0.05, 60)), (1, spread(0.03, 60)), (2, spread(0.6, 60)), (2.5, spread(0.2, 8))])
-    assert [x.state for x in got.levels] == ["calm", "chaotic", "open", "calm"]
-    assert (got.surely, got.at_most, got.peak.at) == ((2, 2), (2, 2.5), 2)
+    result = zone.zone([(3, spread(0.05, 60)), (1, spread(0.03, 60)), (2, spread(0.6, 60)), (2.5, spread(0.2, 8))])
+    assert [x.state for x in result.levels] == ["calm", "chaotic", "open", "calm"]
+    assert (result.surely, result.at_most, result.peak.at) == ((2, 2), (2, 2.5), 2)
 
 
 def test_two_modes_are_chaos_and_one_is_not():
@@ -35,8 +35,8 @@ def test_two_modes_are_chaos_and_one_is_not():
 
 
 def test_no_zone():
-    got = zone.zone([(1, [10.0] * 5)])
-    assert (got.surely, got.at_most) == (None, None)
+    result = zone.zone([(1, [10.0] * 5)])
+    assert (result.surely, result.at_most) == (None, None)
     with pytest.raises(ScenarioError, match="threshold"):
         zone.zone([], 0)
 
@@ -58,13 +58,13 @@ def samples():
 
 def test_features():
     trial = Trial("s", "cubic", "a", 0, "model", "1", 10.5, (flow(),), samples=samples())
-    got = modes.features(trial, 50.0)
-    assert got["fast recoveries"] == 10
-    assert got["recoveries that were not undone"] == 2
-    assert got["least RTT below 10% of the RTT at, s"] == pytest.approx(1.0)
-    assert got["least RTT below 2% of the RTT at, s"] == pytest.approx(3.0)
-    assert got["slow start left at, s"] == pytest.approx(2.0)
-    assert (got["window after 1 s, segments"], got["window after 3 s, segments"]) == (40, 20)
+    result = modes.features(trial, 50.0)
+    assert result["fast recoveries"] == 10
+    assert result["recoveries that were not undone"] == 2
+    assert result["least RTT below 10% of the RTT at, s"] == pytest.approx(1.0)
+    assert result["least RTT below 2% of the RTT at, s"] == pytest.approx(3.0)
+    assert result["slow start left at, s"] == pytest.approx(2.0)
+    assert (result["window after 1 s, segments"], result["window after 3 s, segments"]) == (40, 20)
     assert "rtos" not in modes.counters(flow(rtos=None))
     with pytest.raises(ScenarioError, match="flows"):
         modes.features(Trial("s", "c", "a", 0, "model", "1", 1.0, (flow(), flow())), 50.0)
@@ -74,9 +74,9 @@ def test_what_explains_goodput():
     draw = np.random.default_rng(2)
     cause, other = draw.normal(size=300), draw.normal(size=300)
     goodput = np.exp(cause + 0.5 * draw.normal(size=300))
-    got = modes.explain(goodput, [{"other": o, "cause": c, "same": 1.0, "sometimes": math.nan} for c, o in zip(cause, other, strict=True)])
-    assert [s.feature for s in got] == ["cause", "other"]
-    first, second = got
+    result = modes.explain(goodput, [{"other": o, "cause": c, "same": 1.0, "sometimes": math.nan} for c, o in zip(cause, other, strict=True)])
+    assert [s.feature for s in result] == ["cause", "other"]
+    first, second = result
     assert first.share.value == pytest.approx(0.78, abs=0.06)  # of two normals with ρ = 1/√1.25: Spearman's is (6/π)·asin(ρ/2) = 0.885
     assert first.share.low <= 0.885**2 <= first.share.high
     assert second.share.low == 0
@@ -98,8 +98,8 @@ def test_coverage_of_the_share():
     for i in range(50):
         draw = np.random.default_rng([7, i])
         x = draw.normal(size=100)
-        got = modes.explain(x + draw.normal(size=100), [{"x": v} for v in x])[0]
-        held += got.rho.low <= 6 / math.pi * math.asin(math.sqrt(0.5) / 2) <= got.rho.high
+        result = modes.explain(x + draw.normal(size=100), [{"x": v} for v in x])[0]
+        held += result.rho.low <= 6 / math.pi * math.asin(math.sqrt(0.5) / 2) <= result.rho.high
     assert held >= 42
 
 
@@ -115,11 +115,11 @@ def wander(keeps, n=200, seconds=60, seed=4):
 
 
 def test_memory():
-    got = memory.memory(wander(0.93), (1, 5, 20), (10, 60))
-    assert got.forgets_after == 20
+    result = memory.memory(wander(0.93), (1, 5, 20), (10, 60))
+    assert result.forgets_after == 20
     short = memory.memory(wander(0.2), (1, 2, 5), (10, 60))
     assert short.forgets_after == 1
-    long_cv, short_cv = (dict(m.cv) for m in (got, short))
+    long_cv, short_cv = (dict(m.cv) for m in (result, short))
     assert long_cv[60.0].value > 0.6 * long_cv[10.0].value
     assert short_cv[60.0].value == pytest.approx(short_cv[10.0].value / math.sqrt(6), rel=0.25)
     with pytest.raises(ScenarioError, match="lags"):
@@ -133,5 +133,5 @@ def test_coverage_of_the_memory():
 
 
 def test_rates_second_by_second():
-    got = memory.rates(samples(), flow())
-    assert got == pytest.approx([4.0] * 5 + [2.0] * 5)
+    result = memory.rates(samples(), flow())
+    assert result == pytest.approx([4.0] * 5 + [2.0] * 5)

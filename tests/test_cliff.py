@@ -46,20 +46,20 @@ def chaotic(edge):
 @pytest.mark.parametrize("edge", [0.03, 0.1, 0.2, 0.33, 0.6, 0.85])
 @pytest.mark.parametrize("effort", [search.QUICK, search.Effort()])
 def test_the_edge_is_found_within_one_step(edge, effort):
-    got = search.find(world(lambda x: logistic(x, edge)), SHARE, effort)
-    assert got.edge.value == pytest.approx(edge, abs=0.01)
-    assert got.edge.low <= edge <= got.edge.high
-    assert got.edge.high - got.edge.low <= 0.03
-    assert got.bracket[0] <= got.edge.value <= got.bracket[1]
-    assert got.runs == sum(x.retention.n for x in got.levels) + got.baseline.n
+    cliff = search.find(world(lambda x: logistic(x, edge)), SHARE, effort)
+    assert cliff.edge.value == pytest.approx(edge, abs=0.01)
+    assert cliff.edge.low <= edge <= cliff.edge.high
+    assert cliff.edge.high - cliff.edge.low <= 0.03
+    assert cliff.bracket[0] <= cliff.edge.value <= cliff.bracket[1]
+    assert cliff.runs == sum(x.retention.n for x in cliff.levels) + cliff.baseline.n
 
 
 @pytest.mark.parametrize("threshold", [0.2, 0.9])
 def test_any_threshold(threshold):
     edge = 0.2 * (1 / threshold - 1) ** (1 / STEEP)
-    got = search.find(world(lambda x: logistic(x, 0.2)), SHARE, search.Effort(threshold=threshold))
-    assert got.edge.low <= edge <= got.edge.high
-    assert got.edge.high - got.edge.low <= 0.021
+    cliff = search.find(world(lambda x: logistic(x, 0.2)), SHARE, search.Effort(threshold=threshold))
+    assert cliff.edge.low <= edge <= cliff.edge.high
+    assert cliff.edge.high - cliff.edge.low <= 0.021
 
 
 def test_chaos_costs_runs_and_a_calm_cliff_few():
@@ -83,36 +83,36 @@ def test_the_first_fall_counts_where_a_path_holds_again_at_more():
     def mean(x):
         return 0.2 if 0.1 <= x <= 0.14 else logistic(x, 0.5)
 
-    got = search.find(world(mean), SHARE)
-    assert got.edge.value == pytest.approx(0.1, abs=0.011)
+    cliff = search.find(world(mean), SHARE)
+    assert cliff.edge.value == pytest.approx(0.1, abs=0.011)
 
 
 def test_nothing_falls():
-    got = search.find(world(lambda x: 1 - 0.3 * x), SHARE)
-    assert got.edge is None
-    assert got.bracket is None
-    assert got.levels[-1].at == 1.0
-    assert got.levels[-1].retention.value == pytest.approx(0.7, abs=0.03)
+    cliff = search.find(world(lambda x: 1 - 0.3 * x), SHARE)
+    assert cliff.edge is None
+    assert cliff.bracket is None
+    assert cliff.levels[-1].at == 1.0
+    assert cliff.levels[-1].retention.value == pytest.approx(0.7, abs=0.03)
 
 
 def test_a_dead_path_ends():
-    got = search.find(lambda levels, seeds: [[0.0 for _ in seeds] for _ in levels], SHARE)
-    assert (got.baseline.value, got.edge, got.levels) == (0, None, ())
+    cliff = search.find(lambda levels, seeds: [[0.0 for _ in seeds] for _ in levels], SHARE)
+    assert (cliff.baseline.value, cliff.edge, cliff.levels) == (0, None, ())
 
 
 def test_a_logarithmic_axis():
-    got = search.find(world(lambda x: 1 / (1 + (x / 2e-3) ** 0.9)), loss_axis())
-    assert got.edge.value == pytest.approx(2e-3, rel=0.05)
-    assert got.edge.low <= 2e-3 <= got.edge.high
+    cliff = search.find(world(lambda x: 1 / (1 + (x / 2e-3) ** 0.9)), loss_axis())
+    assert cliff.edge.value == pytest.approx(2e-3, rel=0.05)
+    assert cliff.edge.low <= 2e-3 <= cliff.edge.high
 
 
 def test_what_falls_before_the_first_level_lies_between_it_and_the_origin():
-    got = search.find(world(lambda x: 0.1 if x else 1.0), loss_axis(), search.QUICK)
-    assert (got.edge.low, got.edge.value) == (0.0, 0.0)
-    assert got.edge.high == pytest.approx(LOSS_FROM)
-    assert got.bracket == (0.0, pytest.approx(LOSS_FROM))
-    assert got.zone is None
-    again = search.find(world(lambda x: 1 / (1 + x / 2e-3)), loss_axis(), near=got.edge.value)
+    cliff = search.find(world(lambda x: 0.1 if x else 1.0), loss_axis(), search.QUICK)
+    assert (cliff.edge.low, cliff.edge.value) == (0.0, 0.0)
+    assert cliff.edge.high == pytest.approx(LOSS_FROM)
+    assert cliff.bracket == (0.0, pytest.approx(LOSS_FROM))
+    assert cliff.zone is None
+    again = search.find(world(lambda x: 1 / (1 + x / 2e-3)), loss_axis(), near=cliff.edge.value)
     assert again.edge.low <= 2e-3 <= again.edge.high
 
 
@@ -120,10 +120,10 @@ def test_an_axis_with_a_base_of_its_own_that_falls():
     """A rate from 16 to 1 at which goodput is the rate itself, of which an impairment takes more than half below 4."""
     axis = Axis("rate", "Mbit/s", 16.0, 1.0, 0.05, origin=None, log=True)
     calm = world(lambda x: x)
-    got = search.find(world(lambda x: x * (1 - logistic(x, 4.0))), axis, base=calm)
-    assert got.edge.value == pytest.approx(4.0, rel=0.05)
-    assert got.edge.low <= 4 <= got.edge.high
-    assert got.bracket[0] > got.bracket[1]
+    cliff = search.find(world(lambda x: x * (1 - logistic(x, 4.0))), axis, base=calm)
+    assert cliff.edge.value == pytest.approx(4.0, rel=0.05)
+    assert cliff.edge.low <= 4 <= cliff.edge.high
+    assert cliff.bracket[0] > cliff.bracket[1]
 
 
 def test_a_neighbours_answer_saves_runs():
@@ -133,8 +133,8 @@ def test_a_neighbours_answer_saves_runs():
     alone, helped = search.find(measure(), SHARE), search.find(measure(), SHARE, near=0.11)
     far = search.find(measure(), SHARE, near=0.5)
     assert helped.runs < alone.runs
-    for got in (alone, helped, far):
-        assert got.edge.low <= 0.12 <= got.edge.high
+    for cliff in (alone, helped, far):
+        assert cliff.edge.low <= 0.12 <= cliff.edge.high
 
 
 @pytest.mark.parametrize("near", [0.0, 0.01, 0.5, 1.0, 7.0])
@@ -149,9 +149,9 @@ def test_a_neighbours_answer_that_does_not_hold_here(near):
 
 def test_no_run_is_made_twice():
     measure = world(lambda x: logistic(x, 0.2), chaotic(0.2))
-    got = search.find(measure, SHARE)
+    cliff = search.find(measure, SHARE)
     made = [(x, s) for levels, seeds in measure.asked for x in levels for s in seeds]
-    assert len(made) == len(set(made)) == got.runs
+    assert len(made) == len(set(made)) == cliff.runs
 
 
 @pytest.mark.parametrize("bad", [{"threshold": 0.0}, {"threshold": 1.0}, {"seeds": 1}])
@@ -181,8 +181,8 @@ def covered(n, times):
     below = above = 0
     for i in range(times):
         edge = np.random.default_rng(i).uniform(0.2, 0.3)
-        got = fit.crossing(fixed(edge, n, i), 0.5, 0.0, fit.LOOK)
-        below, above = below + (edge * 100 > got.high), above + (edge * 100 < got.low)
+        crossing = fit.crossing(fixed(edge, n, i), 0.5, 0.0, fit.LOOK)
+        below, above = below + (edge * 100 > crossing.high), above + (edge * 100 < crossing.low)
     return 1 - (below + above) / times, below, above
 
 
@@ -199,9 +199,9 @@ def searched(kind, i):
     measure = world(lambda x: logistic(x, edge), spread, i, shared=0.25 if kind == "shared" else 0.0)
     if kind == "bimodal":
         measure = coin(edge, i)
-    got = search.find(measure, SHARE)
+    cliff = search.find(measure, SHARE)
     truth = shared_edge(edge, 0.25) if kind == "shared" else edge
-    return got, truth
+    return cliff, truth
 
 
 def coin(edge, seed):
@@ -228,7 +228,7 @@ def shared_edge(edge, sigma):
 
 def test_coverage_of_whole_searches():
     """The search stops where its interval is narrow, which could make it too narrow: of 20, at 95 %, more than 4 miss once in four hundred times."""
-    missed = sum(not got.edge.low <= truth <= got.edge.high for got, truth in (searched("chaotic", i) for i in range(20)))
+    missed = sum(not result.edge.low <= truth <= result.edge.high for result, truth in (searched("chaotic", i) for i in range(20)))
     assert missed <= 4
 
 
@@ -236,7 +236,7 @@ def test_coverage_of_whole_searches():
 @pytest.mark.parametrize("kind", ["chaotic", "shared", "bimodal"])
 def test_coverage_of_many_searches(kind):
     times = 400
-    covered = sum(got.edge.low <= truth <= got.edge.high for got, truth in (searched(kind, i) for i in range(times)))
+    covered = sum(result.edge.low <= truth <= result.edge.high for result, truth in (searched(kind, i) for i in range(times)))
     assert covered / times >= 0.95 - 3 * math.sqrt(0.95 * 0.05 / times)
 
 
@@ -250,8 +250,8 @@ def along(cca):
 def test_runs_of_an_engine():
     """The mock's cliff is at 20 % of the RTT for cubic; seeds follow `first`, and several scenarios are pooled."""
     runner = Runner(make("mock"))
-    got = search.find(runs.measure(runner, along("cubic")), jitter_axis(RIG.rtt), search.QUICK)
-    assert got.edge.value / RIG.rtt == pytest.approx(0.2, abs=0.02)
+    cliff = search.find(runs.measure(runner, along("cubic")), jitter_axis(RIG.rtt), search.QUICK)
+    assert cliff.edge.value / RIG.rtt == pytest.approx(0.2, abs=0.02)
     one, other = (runs.measure(runner, along("cubic"), first)([2e6], range(0, 3))[0] for first in (0, 2))
     assert one[2] == other[0]
     bbr = runs.measure(runner, along("bbr"))([2e6], range(0, 3))[0]

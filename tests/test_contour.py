@@ -32,20 +32,20 @@ def across(y):
 
 def test_a_contour_follows_the_edge_and_saves_runs():
     levels = (25.0, 50.0, 100.0, 200.0)
-    got = contour(across, SHARE, SecondAxis("rtt", "ms", levels))
-    assert [y for y, _ in got.points] == list(levels)
-    for y, found in got.points:
+    result = contour(across, SHARE, SecondAxis("rtt", "ms", levels))
+    assert [y for y, _ in result.points] == list(levels)
+    for y, found in result.points:
         assert found.edge.low <= edge(y) <= found.edge.high
-    assert got.runs < sum(search.find(across(y), SHARE).runs for y in levels)
+    assert result.runs < sum(search.find(across(y), SHARE).runs for y in levels)
 
 
 def test_a_contour_that_begins_where_nothing_falls():
     def measure(y):
         return across(25.0) if y > 1 else lambda levels, seeds: [[40.0 for _ in seeds] for _ in levels]
 
-    got = contour(measure, SHARE, SecondAxis("loss", "%", (0.0, 2.0)))
-    assert got.points[0][1].edge is None
-    assert got.points[1][1].edge.value == pytest.approx(0.33, abs=0.012)
+    result = contour(measure, SHARE, SecondAxis("loss", "%", (0.0, 2.0)))
+    assert result.points[0][1].edge is None
+    assert result.points[1][1].edge.value == pytest.approx(0.33, abs=0.012)
 
 
 def test_a_second_axis_needs_levels():
@@ -64,12 +64,12 @@ def test_verdicts(low, high, said):
 
 def test_a_map_from_runs():
     calm = tuple(10 + 0.01 * i for i in range(8))
-    got = ratio_map([PairedRuns(2, 1, tuple(3 * v for v in calm), calm), PairedRuns(1, 1, calm, calm), PairedRuns(1, 2, (9.0, 1.0, 8.0, 3.0), (3.0, 8.0, 1.0, 9.0))])
-    assert [(c.x, c.y, c.verdict) for c in got.cells] == [(1, 1, "same"), (2, 1, "better"), (1, 2, "undecided")]
-    assert (got.xs, got.ys, got.runs) == ((1, 2), (1, 2), 40)
-    assert got.at(2, 1).ratio.value == pytest.approx(3)
+    result = ratio_map([PairedRuns(2, 1, tuple(3 * v for v in calm), calm), PairedRuns(1, 1, calm, calm), PairedRuns(1, 2, (9.0, 1.0, 8.0, 3.0), (3.0, 8.0, 1.0, 9.0))])
+    assert [(c.x, c.y, c.verdict) for c in result.cells] == [(1, 1, "same"), (2, 1, "better"), (1, 2, "undecided")]
+    assert (result.xs, result.ys, result.runs) == ((1, 2), (1, 2), 40)
+    assert result.at(2, 1).ratio.value == pytest.approx(3)
     with pytest.raises(KeyError):
-        got.at(2, 2)
+        result.at(2, 2)
 
 
 def test_undecided_cells_get_the_runs():
@@ -81,8 +81,8 @@ def test_undecided_cells_get_the_runs():
             ([truth[c][0] * noise(*c, s, 1, sigma=truth[c][1]) for s in seeds], [noise(*c, s, 2, sigma=truth[c][1]) for s in seeds]) for c in cells
         ]
 
-    got = fill(measure, list(truth), MapEffort(seeds=6, most=96))
-    first, second, third = got.cells
+    result = fill(measure, list(truth), MapEffort(seeds=6, most=96))
+    first, second, third = result.cells
     assert (first.verdict, first.ratio.n) == ("better", 6)
     assert 6 < second.ratio.n < 96
     assert second.verdict == "better"
@@ -92,8 +92,8 @@ def test_undecided_cells_get_the_runs():
 def test_looking_again_and_again_does_not_mislead():
     """Of 100 cells whose ratio is 1, looked at up to five times, at most 5 % are called better or worse; chance adds three deviations."""
     cells = [(float(i), 0.0) for i in range(100)]
-    got = fill(lambda some, seeds: [([noise(*c, s, 1, sigma=0.3) for s in seeds], [noise(*c, s, 2, sigma=0.3) for s in seeds]) for c in some], cells)
-    wrong = sum(c.verdict in ("better", "worse") for c in got.cells)
+    result = fill(lambda some, seeds: [([noise(*c, s, 1, sigma=0.3) for s in seeds], [noise(*c, s, 2, sigma=0.3) for s in seeds]) for c in some], cells)
+    wrong = sum(c.verdict in ("better", "worse") for c in result.cells)
     assert wrong <= 100 * 0.05 + 3 * math.sqrt(100 * 0.05 * 0.95)
 
 
@@ -113,10 +113,10 @@ def outcome():
 def test_a_campaigns_outcome_gives_the_map_and_the_cliff():
     """The mock's cliff is at 20 % of the RTT for cubic and 12 % for bbr."""
     found = outcome()
-    got = ratio_map(pairs(found, ("jitter", "rtt"), ("bbr", "cubic")))
-    assert (got.xs, got.ys) == ((0, 3, 6, 9, 12, 18), (50, 100))
-    assert got.at(9, 50).verdict == "worse"
-    assert got.at(0, 50).ratio.n == 8
+    result = ratio_map(pairs(found, ("jitter", "rtt"), ("bbr", "cubic")))
+    assert (result.xs, result.ys) == ((0, 3, 6, 9, 12, 18), (50, 100))
+    assert result.at(9, 50).verdict == "worse"
+    assert result.at(0, 50).ratio.n == 8
     edges = {cca: on_grid("jitter", "ms", grid(found.curve("jitter", cca, rtt="50ms"), "jitter")).edge for cca in ("cubic", "bbr")}
     assert edges["cubic"].low <= 10 <= edges["cubic"].high
     assert edges["bbr"].low <= 6 <= edges["bbr"].high

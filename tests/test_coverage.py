@@ -46,8 +46,8 @@ def test_coverage_is_what_the_page_says(statistic):
     for distribution in bench.DISTRIBUTIONS:
         for n in SIZES:
             known = KNOWN[statistic, distribution, n]
-            got = bench.measure(statistic, distribution, n, SAMPLES, seed=" test").coverage
-            assert abs(got - known.coverage) <= SIGMAS * math.hypot(error(known.coverage, SAMPLES), error(known.coverage, known.samples)), (distribution, n, got, known)
+            result = bench.measure(statistic, distribution, n, SAMPLES, seed=" test").coverage
+            assert abs(result - known.coverage) <= SIGMAS * math.hypot(error(known.coverage, SAMPLES), error(known.coverage, known.samples)), (distribution, n, result, known)
 
 
 def holds(statistic, distribution, n, most=0.97):
@@ -100,8 +100,8 @@ def test_one_sample_has_the_interval_that_it_has_among_many():
     )
     for estimate, (low, high), samples in many:
         for i in range(3):
-            got = estimate(*(s[i] for s in samples))
-            assert (got.low, got.high) == pytest.approx((low[i], high[i])), estimate
+            result = estimate(*(s[i] for s in samples))
+            assert (result.low, result.high) == pytest.approx((low[i], high[i])), estimate
 
 
 def test_resamples_are_scipys():
@@ -114,11 +114,11 @@ def test_resamples_are_scipys():
 
 def test_studentized_ends_lie_between_students_t_and_twice_that():
     values = np.random.default_rng(4).normal(10, 1, 8)
-    got = stats.difference(values, np.zeros(8))
+    result = stats.difference(values, np.zeros(8))
     t = scipy.stats.ttest_1samp(values, 0).confidence_interval()
     mean = values.mean()
-    assert mean - 2 * (mean - t.low) <= got.low <= t.low + 1e-9
-    assert t.high - 1e-9 <= got.high <= mean + 2 * (t.high - mean)
+    assert mean - 2 * (mean - t.low) <= result.low <= t.low + 1e-9
+    assert t.high - 1e-9 <= result.high <= mean + 2 * (t.high - mean)
 
 
 def test_a_win_probability_agrees_with_scipys_tests():
@@ -126,23 +126,23 @@ def test_a_win_probability_agrees_with_scipys_tests():
     rng = np.random.default_rng(5)
     for shift in (0.0, 0.5, 1.5, 3.0):
         a, b = rng.normal(shift, 1, 20), rng.normal(0, 2, 15)
-        got = stats.win_probability(a, b, paired=False)
-        assert got.value == pytest.approx(scipy.stats.mannwhitneyu(a, b).statistic / 300)
+        result = stats.win_probability(a, b, paired=False)
+        assert result.value == pytest.approx(scipy.stats.mannwhitneyu(a, b).statistic / 300)
         p = scipy.stats.brunnermunzel(a, b).pvalue
-        assert got.excludes(0.5) == (p < 0.05) or 0.02 < p < 0.1
+        assert result.excludes(0.5) == (p < 0.05) or 0.02 < p < 0.1
 
 
 def test_the_share_of_pairs_is_within_clopper_and_pearsons():
-    got = stats.win_probability([2.0] * 7 + [0.0] * 3, [1.0] * 10)
+    result = stats.win_probability([2.0] * 7 + [0.0] * 3, [1.0] * 10)
     exact = scipy.stats.binomtest(7, 10).proportion_ci()
-    assert exact.low < got.low < got.value < got.high < exact.high
+    assert exact.low < result.low < result.value < result.high < exact.high
 
 
 @pytest.mark.parametrize(("distribution", "precision"), [("steady", 0.05), ("normal", 0.1)])
 def test_intervals_hold_when_repetition_stops(distribution, precision):
     """Adaptive repetition with the package's driver: at least 93 % at the stopping time, within the error of 250 cells."""
-    got = bench.stop("mean", distribution, precision, 5, 250)
-    assert got.coverage >= 0.93 - 3 * error(0.95, got.samples)
-    assert got.reached == 1
+    result = bench.stop("mean", distribution, precision, 5, 250)
+    assert result.coverage >= 0.93 - 3 * error(0.95, result.samples)
+    assert result.reached == 1
     d = bench.QUIET.get(distribution) or bench.DISTRIBUTIONS[distribution]
-    assert got.runs <= 2 * stats.runs_needed(d.sd / d.mean, precision)
+    assert result.runs <= 2 * stats.runs_needed(d.sd / d.mean, precision)

@@ -19,9 +19,9 @@ RTT = 50_000_000
 
 
 def test_a_path_that_carries_nothing_is_advised_on():
-    got = Adviser(path(loss="100%"), ["cubic", "bbr"], Runner(make("mock"))).advise()
-    assert {s.side for s in got.ranking} == {"collapsed"}
-    assert "nothing gets through" in got.why
+    result = Adviser(path(loss="100%"), ["cubic", "bbr"], Runner(make("mock"))).advise()
+    assert {s.side for s in result.ranking} == {"collapsed"}
+    assert "nothing gets through" in result.why
 
 
 def test_sides():
@@ -34,11 +34,11 @@ def test_sides():
 def test_the_chaos_zone_is_unbroken_and_agrees_with_the_side():
     base = [10.0] * 8
     calm, torn, dead = [9.5] * 8, [9.0] * 4 + [2.0] * 4, [0.5] * 8
-    levels = tuple(level(j, got, base) for j, got in ((1, calm), (2, torn), (4, torn), (6, dead), (8, torn)))
-    got = Cliff(jitter_axis(RTT), stats.mean(base), levels, stats.Estimate(3, 2, 4, 16, "ns"))
-    assert got.bracket == (2, 4)
-    assert got.zone == (2, 4)
-    assert replace(got, here=level(5, torn, base)).zone == (2, 5)
+    levels = tuple(level(j, result, base) for j, result in ((1, calm), (2, torn), (4, torn), (6, dead), (8, torn)))
+    result = Cliff(jitter_axis(RTT), stats.mean(base), levels, stats.Estimate(3, 2, 4, 16, "ns"))
+    assert result.bracket == (2, 4)
+    assert result.zone == (2, 4)
+    assert replace(result, here=level(5, torn, base)).zone == (2, 5)
 
 
 def path(**more):
@@ -59,10 +59,10 @@ def test_ingredients_taken_away():
 
 def test_how_much_comes_back():
     full, half, calm = [4.0, 6.0] * 6, [9.0, 11.0] * 6, [15.0, 15.0] * 6
-    got = damage.undone(full, half, calm)
-    assert got.value == pytest.approx(0.5)
-    assert got.low <= 0.5 <= got.high
-    assert 0 < got.high - got.low < 0.1
+    result = damage.undone(full, half, calm)
+    assert result.value == pytest.approx(0.5)
+    assert result.low <= 0.5 <= result.high
+    assert 0 < result.high - result.low < 0.1
     assert damage.undone(full, half, full) is None
 
 
@@ -74,9 +74,9 @@ def test_what_was_achieved_leaves_bottlenecks_out():
     moved = {"direction": "forward", "name": "netem", "packets_out": 200, "reordered": 50, "delay": {"count": 200, "mean": 15e6, "sd": 3e6}}
     floor = {**moved, "reordered": 0, "delay": {"count": 200, "mean": 10e6, "sd": 4e6}}
     slow = {**moved, "name": "tbf", "delay": {"count": 200, "mean": 80e6, "sd": 40e6}}
-    got = damage.achieved([trial(moved, floor, slow), trial(moved, floor)])
-    assert got.data == damage.Delay(25.0, 5.0, 0.25)
-    assert got.acks is None
+    result = damage.achieved([trial(moved, floor, slow), trial(moved, floor)])
+    assert result.data == damage.Delay(25.0, 5.0, 0.25)
+    assert result.acks is None
 
 
 @pytest.mark.skipif(make("model").unavailable() is not None, reason="the extension module is not built")
@@ -84,15 +84,15 @@ def test_order_kept_gives_goodput_back_and_says_what_delay_it_made():
     """Past the cliff of CUBIC at 50 ms: reordering is what hurts, on the data only; a clamp raises the mean delay, a correlated one does not."""
     past = Conditions.model_validate({"rtt": "50ms", "jitter": "14ms", "duration": "4s", "flow": {"rcvbuf": "256KiB", "app": "5MiB/s"}})
     runner = Runner(make("model"), 2)
-    got = {d.ingredient: d for d in damage.decompose(past, lambda paths: runner.run_all([(p.scenario("cubic"), range(8)) for p in paths]))}
-    assert got["reordering"].undone.low > 0.5
-    assert got["jitter of the data"].undone.low > 0.8
-    assert got["jitter of the ACKs"].gain.value < 0.5 * got["jitter of the data"].gain.value
-    assert got["reordering"].achieved.data.overtaken == got["reordering, by a clamp"].achieved.data.overtaken == 0
-    assert 18 < got["reordering"].achieved.data.mean_ms < 27  # asked: 25; per packet it is less, as more packets go while the delay is low
-    assert got["reordering, by a clamp"].achieved.data.mean_ms > 35
-    assert got["jitter of the ACKs"].achieved.data.overtaken > 0.5
-    assert got["jitter of the ACKs"].achieved.acks.sd_ms < 0.1
+    result = {d.ingredient: d for d in damage.decompose(past, lambda paths: runner.run_all([(p.scenario("cubic"), range(8)) for p in paths]))}
+    assert result["reordering"].undone.low > 0.5
+    assert result["jitter of the data"].undone.low > 0.8
+    assert result["jitter of the ACKs"].gain.value < 0.5 * result["jitter of the data"].gain.value
+    assert result["reordering"].achieved.data.overtaken == result["reordering, by a clamp"].achieved.data.overtaken == 0
+    assert 18 < result["reordering"].achieved.data.mean_ms < 27  # asked: 25; per packet it is less, as more packets go while the delay is low
+    assert result["reordering, by a clamp"].achieved.data.mean_ms > 35
+    assert result["jitter of the ACKs"].achieved.data.overtaken > 0.5
+    assert result["jitter of the ACKs"].achieved.acks.sd_ms < 0.1
 
 
 def test_directions():
@@ -104,15 +104,15 @@ def test_directions():
 
 def test_advice_from_the_mock():
     """The mock's cliff is at 12 % of the RTT for bbr and 20 % for cubic; at 27 % both have collapsed."""
-    got = Adviser(path(), ["cubic", "bbr"], Runner(make("mock")), range(6)).advise()
-    edges = {s.cca: s.cliff.edge.value / 26e6 for s in got.ranking}
+    result = Adviser(path(), ["cubic", "bbr"], Runner(make("mock")), range(6)).advise()
+    edges = {s.cca: s.cliff.edge.value / 26e6 for s in result.ranking}
     assert edges["cubic"] == pytest.approx(0.2, abs=0.02)
     assert edges["bbr"] == pytest.approx(0.12, abs=0.02)
-    assert {s.side for s in got.ranking} == {"collapsed"}
-    assert got.ranking[0].damage[0].ingredient == "delay variation"
-    assert got.choice == "cubic"
-    assert got.command == "sysctl -w net.ipv4.tcp_congestion_control=cubic"
-    assert got.caveats
+    assert {s.side for s in result.ranking} == {"collapsed"}
+    assert result.ranking[0].damage[0].ingredient == "delay variation"
+    assert result.choice == "cubic"
+    assert result.command == "sysctl -w net.ipv4.tcp_congestion_control=cubic"
+    assert result.caveats
 
 
 def test_advice_is_json_even_where_there_are_no_numbers(cli):
@@ -120,7 +120,7 @@ def test_advice_is_json_even_where_there_are_no_numbers(cli):
     def refuse(word):
         raise AssertionError(word)
 
-    got = cli("advise", "--rtt", "26ms", "--jitter", "3ms", "--loss", "100%", "--engine", "mock", "--cca", "cubic,bbr", "--seeds", "4", "--json")
-    said = json.loads(got.out, parse_constant=refuse)
+    result = cli("advise", "--rtt", "26ms", "--jitter", "3ms", "--loss", "100%", "--engine", "mock", "--cca", "cubic,bbr", "--seeds", "4", "--json")
+    said = json.loads(result.out, parse_constant=refuse)
     assert said["ranking"][0]["against_best"]["value"] is None
     assert said["ranking"][0]["cliff"]["jitter_ns"] is None

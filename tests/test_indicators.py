@@ -47,8 +47,8 @@ def test_the_published_signatures(zero, resent, problem):
 
 def test_counts_are_those_of_ten_seconds():
     """12 windows closed and 8 retransmissions in 20 s are 6 and 4 in 10."""
-    got = indicators.signature(trial(12, 8, seconds=20.0))
-    assert (got.closed, got.resent) == (6, 4)
+    result = indicators.signature(trial(12, 8, seconds=20.0))
+    assert (result.closed, result.resent) == (6, 4)
 
 
 @pytest.mark.parametrize(("rwnd", "mbps", "rest", "window"), [
@@ -68,24 +68,24 @@ def test_a_window_is_small_or_shrunk(rwnd, mbps, rest, window):
 
 def test_trials_are_judged_together():
     """Three of four are the network's: 0.75, Wilson's interval 0.301 to 0.954."""
-    got = indicators.judge([trial(resent=20), trial(resent=30), trial(resent=40), trial(zero=9)])
-    assert got.problems["network"].value == 0.75
-    assert (got.problems["network"].low, got.problems["network"].high) == pytest.approx((0.30064, 0.95441), abs=1e-4)
-    assert got.problems["receiver"].value == 0.25
-    assert got.resent.value == 25
-    assert (got.rtt_cv.n, got.health) == (0, "unknown")
+    result = indicators.judge([trial(resent=20), trial(resent=30), trial(resent=40), trial(zero=9)])
+    assert result.problems["network"].value == 0.75
+    assert (result.problems["network"].low, result.problems["network"].high) == pytest.approx((0.30064, 0.95441), abs=1e-4)
+    assert result.problems["receiver"].value == 0.25
+    assert result.resent.value == 25
+    assert (result.rtt_cv.n, result.health) == (0, "unknown")
 
 
 def test_a_share_of_nothing_is_unknown_and_of_all_is_not_certain():
     assert math.isnan(stats.share(0, 0).value)
-    got = stats.share(10, 10)
-    assert (got.value, got.high) == (1, 1)
-    assert got.low == pytest.approx(0.7225, abs=1e-4)
+    result = stats.share(10, 10)
+    assert (result.value, result.high) == (1, 1)
+    assert result.low == pytest.approx(0.7225, abs=1e-4)
 
 
 def test_masking_counts_both_paths():
-    got = indicators.masking([trial(zero=50)] * 4, [trial(resent=30), trial(resent=30, rwnd=0.8, mbps=1), trial(zero=8, resent=30), trial()])
-    assert (got.closed_alone.value, got.seen_alone.value, got.hidden.value, got.seen_by_window.value) == (50, 1, 0.5, 0.25)
+    result = indicators.masking([trial(zero=50)] * 4, [trial(resent=30), trial(resent=30, rwnd=0.8, mbps=1), trial(zero=8, resent=30), trial()])
+    assert (result.closed_alone.value, result.seen_alone.value, result.hidden.value, result.seen_by_window.value) == (50, 1, 0.5, 0.25)
 
 
 def run(rtt, loss, delay, n=3):
@@ -109,17 +109,17 @@ def test_a_slow_reader_closes_its_window_on_a_short_path_only(need_model):
 
 
 def test_a_small_window_is_no_slow_reader(need_model):
-    got = indicators.judge(run(50, 0, "1ms"))
-    assert got.windows["small window"].value == 1
-    assert got.problems["neither"].value == 1
+    result = indicators.judge(run(50, 0, "1ms"))
+    assert result.windows["small window"].value == 1
+    assert result.problems["neither"].value == 1
 
 
 def test_loss_hides_a_reader_that_is_faster_than_the_path(need_model):
     """At 50 ms and 2 % loss the path carries less than is read: no window closes, only the network is named."""
-    got = indicators.masking(run(2, 0, "20ms"), run(50, 2, "20ms"))
-    assert got.seen_alone.value == 1
-    assert got.hidden.value == 1
-    assert got.closed_both.value == 0
+    result = indicators.masking(run(2, 0, "20ms"), run(50, 2, "20ms"))
+    assert result.seen_alone.value == 1
+    assert result.hidden.value == 1
+    assert result.closed_both.value == 0
 
 
 def test_jitter_shows_in_the_rtts(need_model):
@@ -128,16 +128,16 @@ def test_jitter_shows_in_the_rtts(need_model):
         "forward": ["netem delay 25ms 5ms distribution normal limit 1000"], "reverse": ["netem delay 25ms 5ms distribution normal limit 1000"],
         "flows": [{"app": {"rate": "1MiB/s"}}], "duration": "5s",
     })  # fmt: skip
-    got = indicators.judge(Runner(make("model"), 2, Capture(packets=True)).run(said, range(2)))
-    assert got.rtt_cv.value == pytest.approx(0.14, abs=0.04)
-    assert indicators.health(mid_path(got.rtt_cv.value)) == "stressed"
+    result = indicators.judge(Runner(make("model"), 2, Capture(packets=True)).run(said, range(2)))
+    assert result.rtt_cv.value == pytest.approx(0.14, abs=0.04)
+    assert indicators.health(mid_path(result.rtt_cv.value)) == "stressed"
 
 
 @pytest.mark.parametrize(("mbps", "name"), [(0.9, None), (1, "360p"), (2.49, "360p"), (2.5, "480p"), (7.3, "720p"), (8, "1080p"), (100, "2160p")])
 def test_rungs(mbps, name):
     """The published judgement of 7.3 Mbit/s is 720p."""
-    got = video.carried(mbps)
-    assert (got.name if got else None) == name
+    result = video.carried(mbps)
+    assert (result.name if result else None) == name
 
 
 HD = Rung("720p", 5.0)
@@ -145,23 +145,23 @@ HD = Rung("720p", 5.0)
 
 def arrivals(*pieces):
     """(until, Mbit/s) pieces as times and bytes."""
-    times, got = [0.0], [0.0]
+    times, result = [0.0], [0.0]
     for until, mbps in pieces:
-        got.append(got[-1] + (until - times[-1]) * mbps * 1e6 / 8)
+        result.append(result[-1] + (until - times[-1]) * mbps * 1e6 / 8)
         times.append(until)
-    return np.array(times), np.array(got)
+    return np.array(times), np.array(result)
 
 
 def test_a_player_starts_stops_and_goes_on():
     """5 Mbit/s of media. 10 Mbit/s for 4 s: 2 s of media after 1 s, 8 s after 4. Nothing until 20 s: playing from 1 s on it is out at 9 s.
     Then 10 Mbit/s: 2 s of media at 21 s. Stopped for 12 s; from 21 to 30 s it plays on."""
-    got = video.play(*arrivals((4, 10), (20, 0), (30, 10)), HD, Player(2))
-    assert got.startup_s == pytest.approx(1)
-    assert got.stalls == (pytest.approx((9, 21)),)
-    assert got.stalled_s == pytest.approx(12)
-    assert got.played_s == pytest.approx(8 + 9)
-    assert got.stalled_share == pytest.approx(12 / 29)
-    assert not got.smooth
+    result = video.play(*arrivals((4, 10), (20, 0), (30, 10)), HD, Player(2))
+    assert result.startup_s == pytest.approx(1)
+    assert result.stalls == (pytest.approx((9, 21)),)
+    assert result.stalled_s == pytest.approx(12)
+    assert result.played_s == pytest.approx(8 + 9)
+    assert result.stalled_share == pytest.approx(12 / 29)
+    assert not result.smooth
 
 
 def test_a_larger_buffer_waits_longer_and_stops_less():
@@ -179,32 +179,32 @@ def test_exactly_enough_never_stops():
 
 
 def test_a_picture_that_never_comes():
-    got = video.play(*arrivals((10, 0.5)), HD)
-    assert (got.startup_s, got.stalls, got.played_s, got.smooth) == (10, (), 0, False)
-    assert math.isnan(got.stalled_share)
+    result = video.play(*arrivals((10, 0.5)), HD)
+    assert (result.startup_s, result.stalls, result.played_s, result.smooth) == (10, (), 0, False)
+    assert math.isnan(result.stalled_share)
 
 
 def test_a_player_that_saw_nothing_did_not_start_at_once():
-    got = video.play(np.empty(0), np.empty(0), HD)
-    assert math.isnan(got.startup_s)
-    assert not got.smooth
+    result = video.play(np.empty(0), np.empty(0), HD)
+    assert math.isnan(result.startup_s)
+    assert not result.smooth
 
 
 def test_a_stall_may_last_to_the_end():
-    got = video.play(*arrivals((2, 10), (10, 0)), HD, Player(2))
-    assert got.stalls == (pytest.approx((5, 10)),)
-    assert got.played_s == pytest.approx(4)
+    result = video.play(*arrivals((2, 10), (10, 0)), HD, Player(2))
+    assert result.stalls == (pytest.approx((5, 10)),)
+    assert result.played_s == pytest.approx(4)
 
 
 def test_going_on_may_take_another_amount():
-    got = video.play(*arrivals((2, 10), (10, 0), (20, 5)), HD, Player(2, resume_s=0.5))
-    assert got.stalls[0] == pytest.approx((5, 10.5))
+    result = video.play(*arrivals((2, 10), (10, 0), (20, 5)), HD, Player(2, resume_s=0.5))
+    assert result.stalls[0] == pytest.approx((5, 10.5))
 
 
-def brute(times, got, rung, startup, step=1e-4):
+def brute(times, result, rung, startup, step=1e-4):
     """The same player in small steps."""
     t = np.arange(times[0], times[-1], step)
-    media, played, on, began, stalled = np.interp(t, times, got) * 8 / (rung.mbps * 1e6), 0.0, False, None, 0.0
+    media, played, on, began, stalled = np.interp(t, times, result) * 8 / (rung.mbps * 1e6), 0.0, False, None, 0.0
     for now, there in zip(t, media, strict=True):
         if not on and there - played >= startup:
             on, began = True, now if began is None else began
@@ -218,11 +218,11 @@ def brute(times, got, rung, startup, step=1e-4):
 def test_the_fluid_is_what_small_steps_show(seed):
     rng = np.random.default_rng(seed)
     series = arrivals(*[(i + 1, x) for i, x in enumerate(rng.lognormal(math.log(5.2), 0.6, 20))])
-    got = video.play(*series, HD, Player(1.0))
+    result = video.play(*series, HD, Player(1.0))
     began, played, stalled = brute(*series, HD, 1.0)
-    assert got.startup_s == pytest.approx(began, abs=1e-3)
-    assert got.played_s == pytest.approx(played, abs=0.02)
-    assert got.stalled_s == pytest.approx(stalled, abs=0.02)
+    assert result.startup_s == pytest.approx(began, abs=1e-3)
+    assert result.played_s == pytest.approx(played, abs=0.02)
+    assert result.stalled_s == pytest.approx(stalled, abs=0.02)
 
 
 @pytest.mark.parametrize("bad", [{"startup_s": 0}, {"startup_s": math.inf}, {"resume_s": -1.0}])
@@ -237,24 +237,24 @@ def test_no_samples_are_refused():
 
 
 def sampled(*pieces):
-    times, got = arrivals(*pieces)
+    times, result = arrivals(*pieces)
     t = np.arange(0, times[-1] + 0.05, 0.1)
-    frame = pl.DataFrame({"t_ns": (t * 1e9).round().astype(np.uint64), "flow": np.zeros(len(t), np.uint32), "bytes_acked": np.interp(t, times, got)})
-    flow = FlowResult("bbr", got[-1] * 8e-6 / times[-1], times[-1], 0, 0, Rtt(), Cwnd(), {}, stop_s=times[-1])
+    frame = pl.DataFrame({"t_ns": (t * 1e9).round().astype(np.uint64), "flow": np.zeros(len(t), np.uint32), "bytes_acked": np.interp(t, times, result)})
+    flow = FlowResult("bbr", result[-1] * 8e-6 / times[-1], times[-1], 0, 0, Rtt(), Cwnd(), {}, stop_s=times[-1])
     return Trial("s", "bbr", "a", 0, "mock", "1", times[-1], (flow,), samples=frame)
 
 
 def test_a_mean_rate_is_not_what_plays():
     """10 Mbit/s for 10 s, nothing for 20, 10 again for 10: the mean of 5 carries 720p, but it stops; 480p plays on."""
-    got = video.judge([sampled((10, 10), (30, 0), (40, 10))] * 3, LADDER[2])
-    assert got.carried["720p"].value == 1
-    assert got.smooth["480p"].value == 1
-    assert got.stalls.value == 1
-    assert got.began.value == 1
-    assert got.startup_s.value == pytest.approx(1)
+    result = video.judge([sampled((10, 10), (30, 0), (40, 10))] * 3, LADDER[2])
+    assert result.carried["720p"].value == 1
+    assert result.smooth["480p"].value == 1
+    assert result.stalls.value == 1
+    assert result.began.value == 1
+    assert result.startup_s.value == pytest.approx(1)
 
 
 def test_nothing_carries_nothing():
-    got = video.judge([sampled((40, 0.5))], LADDER[0], Player(30))
-    assert list(got.carried) == list(got.smooth) == [video.NOTHING]
-    assert (got.began.value, got.stalled_share.n) == (0, 0)
+    result = video.judge([sampled((40, 0.5))], LADDER[0], Player(30))
+    assert list(result.carried) == list(result.smooth) == [video.NOTHING]
+    assert (result.began.value, result.stalled_share.n) == (0, 0)

@@ -60,16 +60,16 @@ def test_arithmetic(name, value):
 
 def test_a_kernels_queues_tell_less():
     """Its outer queue counts 3 drops as they came, its child these and 2 later; netem's 9 may be losses. Nobody knows delays."""
-    got = trial(flow(6.0), queues=KERNEL_QUEUES)
-    assert find("queue_drops").of(got) == 5
-    assert find("queue_marks").of(got) == 7
-    assert find("utilisation:10mbit").of(got) == pytest.approx(0.1)
-    assert math.isnan(find("queue_p95").of(got))
+    result = trial(flow(6.0), queues=KERNEL_QUEUES)
+    assert find("queue_drops").of(result) == 5
+    assert find("queue_marks").of(result) == 7
+    assert find("utilisation:10mbit").of(result) == pytest.approx(0.1)
+    assert math.isnan(find("queue_p95").of(result))
 
 
 def test_a_kernels_zero_windows_are_its_counter():
-    got = trial(flow(1.0, zero_windows=None), kernel="x", counters={"receiver.TcpExt.TCPToZeroWindowAdv": 3})
-    assert find("zero_windows").of(got) == 3
+    result = trial(flow(1.0, zero_windows=None), kernel="x", counters={"receiver.TcpExt.TCPToZeroWindowAdv": 3})
+    assert find("zero_windows").of(result) == 3
 
 
 def test_what_nobody_saw_is_unknown():
@@ -90,26 +90,26 @@ def sampled(*flows, every=0.1, seconds=10.0):
     for i, (start, mbps) in enumerate(flows):
         mine = t[t >= start]
         rate = np.array([mbps(x) for x in mine[:-1]])
-        got = np.concatenate(([0.0], np.cumsum(rate * every * 1e6 / 8)))
-        columns = {"t_ns": (mine * 1e9).round().astype(np.uint64), "bytes_acked": got.round().astype(np.uint64)}
+        result = np.concatenate(([0.0], np.cumsum(rate * every * 1e6 / 8)))
+        columns = {"t_ns": (mine * 1e9).round().astype(np.uint64), "bytes_acked": result.round().astype(np.uint64)}
         frames.append(pl.DataFrame({**columns, "flow": np.full(len(mine), i, np.uint32), "srtt_us": np.full(len(mine), 50_000, np.uint32)}))
-        made.append(flow(got[-1] * 8e-6 / (seconds - start), "cubic" if i == 0 else "bbr", start_s=start, stop_s=seconds))
+        made.append(flow(result[-1] * 8e-6 / (seconds - start), "cubic" if i == 0 else "bbr", start_s=start, stop_s=seconds))
     return trial(*made, samples=pl.concat(frames).sort("t_ns"))
 
 
 def test_seconds_are_counted_as_iperf3_counts_them():
     """1, 2, … 10 Mbit/s in ten seconds: mean 5.5, std √(82.5/9), quartiles 3.25, 5.5, 7.75."""
-    got = sampled((0.0, lambda t: math.floor(t + 1e-9) + 1))
-    values = [find(f"goodput_1s_{s}").of(got) for s in ("mean", "std", "min", "p25", "p50", "p75", "max")]
+    result = sampled((0.0, lambda t: math.floor(t + 1e-9) + 1))
+    values = [find(f"goodput_1s_{s}").of(result) for s in ("mean", "std", "min", "p25", "p50", "p75", "max")]
     assert values == pytest.approx([5.5, math.sqrt(82.5 / 9), 1, 3.25, 5.5, 7.75, 10], rel=1e-5)
 
 
 def test_a_flow_that_starts_later_has_no_bytes_before():
     """4 Mbit/s all the time and 2 more from 5 s on; whole seconds count from the first flow's start; each flow alone from its own."""
-    got = sampled((0.0, lambda t: 4.0), (5.0, lambda t: 2.0))
-    assert samples.intervals(got) == pytest.approx([4] * 5 + [6] * 5, rel=1e-4)
-    assert find("goodput_1s_mean:bbr").of(got) == pytest.approx(2, rel=1e-4)
-    assert len(samples.intervals(metrics.only(got, "bbr"))) == 5
+    result = sampled((0.0, lambda t: 4.0), (5.0, lambda t: 2.0))
+    assert samples.intervals(result) == pytest.approx([4] * 5 + [6] * 5, rel=1e-4)
+    assert find("goodput_1s_mean:bbr").of(result) == pytest.approx(2, rel=1e-4)
+    assert len(samples.intervals(metrics.only(result, "bbr"))) == 5
 
 
 def test_the_rest_of_a_second_is_left_out():
@@ -117,9 +117,9 @@ def test_the_rest_of_a_second_is_left_out():
 
 
 def test_few_samples_have_no_spread():
-    got = sampled((0.0, lambda t: 1.0), seconds=1.0)
-    assert find("goodput_1s_mean").of(got) == pytest.approx(1, rel=1e-4)
-    assert math.isnan(find("goodput_1s_std").of(got))
+    result = sampled((0.0, lambda t: 1.0), seconds=1.0)
+    assert find("goodput_1s_mean").of(result) == pytest.approx(1, rel=1e-4)
+    assert math.isnan(find("goodput_1s_std").of(result))
 
 
 def test_the_variation_of_the_smoothed_rtt():
@@ -133,10 +133,10 @@ def test_rtts_are_those_of_segments_sent_once():
     """Segments of 10 bytes every ms; the ACK of segment i comes 20 ms later, odd ones 40; the third is sent twice and has none."""
     sent = [{"t_ns": i * 1_000_000, "flow": 0, "received": 0, "seq": 10 * i, "len": 10, "ack": 0} for i in [*range(12), 3]]
     acks = [{"t_ns": (i + (40 if i % 2 else 20)) * 1_000_000, "flow": 0, "received": 1, "seq": 0, "len": 0, "ack": 10 * i + 10} for i in range(12)]
-    got = trial(flow(1.0), packets=pl.DataFrame(sent + acks))
-    rtts = packets.ack_rtts(got, 0)
+    result = trial(flow(1.0), packets=pl.DataFrame(sent + acks))
+    rtts = packets.ack_rtts(result, 0)
     assert sorted(rtts) == [20.0] * 6 + [40.0] * 5
-    assert find("rtt_cv").of(got) == pytest.approx(float(np.std(rtts) / np.mean(rtts)))
+    assert find("rtt_cv").of(result) == pytest.approx(float(np.std(rtts) / np.mean(rtts)))
 
 
 @pytest.mark.parametrize("text", ["speed", "share", "utilisation", "utilisation:fast", "queue:bbr", "goodput:", ""])
@@ -147,8 +147,8 @@ def test_an_unknown_name_is_refused_in_one_line(text):
 
 
 def test_flows_are_found_by_name_and_by_label():
-    got = trial(flow(1.0, "cubic:hystart=0"), flow(2.0, "cubic"), flow(4.0, "bbr"))
-    assert [find(f"goodput:{c}").of(got) for c in ("cubic", "cubic:hystart=0", "bbr", "reno")] == [3, 1, 4, 0]
+    result = trial(flow(1.0, "cubic:hystart=0"), flow(2.0, "cubic"), flow(4.0, "bbr"))
+    assert [find(f"goodput:{c}").of(result) for c in ("cubic", "cubic:hystart=0", "bbr", "reno")] == [3, 1, 4, 0]
 
 
 def test_needs_add_up():
@@ -172,13 +172,13 @@ def test_every_metric_of_a_run(need_model):
         "flows": [{"cca": "cubic"}, {"cca": "bbr"}],
     })  # fmt: skip
     needs = Needs.of(REGISTRY.values())
-    got = Runner(make("model"), 1, Capture(needs.samples_ns, needs.queue_samples_ns, needs.packets)).run(said, [0])[0]
-    values = {name: m.of(got) for name, m in REGISTRY.items()}
+    result = Runner(make("model"), 1, Capture(needs.samples_ns, needs.queue_samples_ns, needs.packets)).run(said, [0])[0]
+    values = {name: m.of(result) for name, m in REGISTRY.items()}
     assert not [name for name, value in values.items() if math.isnan(value)]
     assert values["rtt_min"] <= values["rtt_p50"] <= values["rtt_p95"] <= values["rtt_p99"] <= values["rtt_max"]
     assert values["queue_p50"] <= values["queue_p95"] <= values["queue_p99"] <= values["queue_max"]
     assert values["goodput_1s_mean"] == pytest.approx(values["goodput"], rel=0.05)
-    assert 0.95 < find("utilisation:10mbit").of(got) <= 1.01
-    assert find("share:cubic").of(got) + find("share:bbr").of(got) == pytest.approx(1)
-    assert find("goodput:cubic").of(got) + find("goodput:bbr").of(got) == pytest.approx(values["goodput"])
+    assert 0.95 < find("utilisation:10mbit").of(result) <= 1.01
+    assert find("share:cubic").of(result) + find("share:bbr").of(result) == pytest.approx(1)
+    assert find("goodput:cubic").of(result) + find("goodput:bbr").of(result) == pytest.approx(values["goodput"])
     assert 0 < values["rtt_cv"] < 1

@@ -44,16 +44,16 @@ def test_the_recordings_give_the_published_numbers(cell):
     middle = (bound.goodput_of(60e6) + bound.goodput_of(60e6 / float(cell["r"]))) / 2
     last, first = series.drop(middle)
     assert (round(last, 2), round(first, 2)) == (float(cell["drop_last_fast_s"]), float(cell["drop_first_slow_s"]))
-    got = bound.measure(series, step_of(cell, last))
+    result = bound.measure(series, step_of(cell, last))
     for ours, theirs, digits in (
-        (got.peak_ms, "peak_minus_d_dropwin_ms", 3), (got.peak_at_s, "t_peak_dropwin_s", 2), (got.bound_ms, "bound_Q_ms", 2),
-        (got.last_mbps, "delivery_rate_before_1p2s_mbit", 2), (got.recent_mbps, "goodput_before_mean10s_mbit", 2),
-        (got.last_bound_ms, "bound_Q_eff_1p2s_ms", 2), (got.recent_bound_ms, "bound_Q_eff_10s_ms", 2), (got.used, "utilization_before", 3),
-        (got.own_queue_ms + float(cell["d_ms"]), "srtt_before_median_ms", 2),
+        (result.peak_ms, "peak_minus_d_dropwin_ms", 3), (result.peak_at_s, "t_peak_dropwin_s", 2), (result.bound_ms, "bound_Q_ms", 2),
+        (result.last_mbps, "delivery_rate_before_1p2s_mbit", 2), (result.recent_mbps, "goodput_before_mean10s_mbit", 2),
+        (result.last_bound_ms, "bound_Q_eff_1p2s_ms", 2), (result.recent_bound_ms, "bound_Q_eff_10s_ms", 2), (result.used, "utilization_before", 3),
+        (result.own_queue_ms + float(cell["d_ms"]), "srtt_before_median_ms", 2),
     ):  # fmt: skip
         assert ours == pytest.approx(float(cell[theirs]), abs=0.6 * 10**-digits), theirs
-    assert (got.peak_ms >= got.bound_ms) == (cell["above_bound_dropwin"] == "1")
-    assert (got.peak_ms >= got.last_bound_ms) == (cell["above_bound_eff_1p2s"] == "1")
+    assert (result.peak_ms >= result.bound_ms) == (cell["above_bound_dropwin"] == "1")
+    assert (result.peak_ms >= result.last_bound_ms) == (cell["above_bound_eff_1p2s"] == "1")
 
 
 @pytest.mark.parametrize("cell", [c for c in PUBLISHED if c["cca"] == "cubic"], ids=lambda c: c["d_ms"])
@@ -74,13 +74,13 @@ def known(peak=140.0, before=55.0, rate=50.0):
 def test_a_known_shape():
     """d = 50 ms, 60 to 20 Mbit/s: Q = 100 ms. 50 Mbit/s against 19.13 the new link carries: r = 2.614, bound 80.7 ms.
     A standing queue of 5 ms: 100 + 3·5 = 115 ms; rise 140 − 55 = 85 ms."""
-    got = bound.measure(known(), Step(12.0, 60_000_000, 20_000_000, 50.0))
-    assert (got.peak_ms, got.own_queue_ms, got.rise_ms) == (90.0, 5.0, 85.0)
-    assert got.bound_ms == 100
-    assert got.last_bound_ms == pytest.approx((50 / (20 * 1448 / 1514) - 1) * 50)
-    assert got.recent_bound_ms == pytest.approx(got.last_bound_ms)
-    assert got.standing_bound_ms == 115
-    assert math.isnan(got.queue_peak_ms)
+    result = bound.measure(known(), Step(12.0, 60_000_000, 20_000_000, 50.0))
+    assert (result.peak_ms, result.own_queue_ms, result.rise_ms) == (90.0, 5.0, 85.0)
+    assert result.bound_ms == 100
+    assert result.last_bound_ms == pytest.approx((50 / (20 * 1448 / 1514) - 1) * 50)
+    assert result.recent_bound_ms == pytest.approx(result.last_bound_ms)
+    assert result.standing_bound_ms == 115
+    assert math.isnan(result.queue_peak_ms)
 
 
 def test_the_peak_is_aligned_to_the_step():
@@ -93,11 +93,11 @@ def test_the_peak_is_aligned_to_the_step():
 def test_a_judgement_counts_runs():
     """Peaks of 90 and 110 ms around Q = 100: one of two above; both above the corrected 80.7."""
     step = Step(12.0, 60_000_000, 20_000_000, 50.0)
-    got = bound.judge([bound.measure(known(peak), step) for peak in (140.0, 160.0)])
-    assert (got.above, got.above_corrected, got.bound_ms) == (0.5, 1.0, 100)
-    assert got.peak_ms.value == 100
-    assert got.queue_peak_ms.n == 0
-    assert math.isnan(got.above_flight)
+    result = bound.judge([bound.measure(known(peak), step) for peak in (140.0, 160.0)])
+    assert (result.above, result.above_corrected, result.bound_ms) == (0.5, 1.0, 100)
+    assert result.peak_ms.value == 100
+    assert result.queue_peak_ms.n == 0
+    assert math.isnan(result.above_flight)
 
 
 def test_no_samples_are_refused():
@@ -137,13 +137,13 @@ def trial():
 def test_the_model_has_its_spike_where_the_step_is(trial):
     """d = 25 ms, r = 3, a full link: the queue itself peaks at Q = 50 ms or above, and nothing like it comes before."""
     step = Step(8.0, 60_000_000, 20_000_000, 25.0)
-    got = bound.measure(recording.of_trial(trial, every_s=0), step)
-    assert got.queue_peak_ms >= got.bound_ms == 50
-    assert 8.0 < got.peak_at_s < 9.0
-    assert got.peak_ms <= got.queue_peak_ms + 1
-    assert got.own_queue_ms < 10
-    assert 0.9 < got.used <= 1.0
-    assert got.queue_peak_ms >= got.flight_bound_ms > 40
+    result = bound.measure(recording.of_trial(trial, every_s=0), step)
+    assert result.queue_peak_ms >= result.bound_ms == 50
+    assert 8.0 < result.peak_at_s < 9.0
+    assert result.peak_ms <= result.queue_peak_ms + 1
+    assert result.own_queue_ms < 10
+    assert 0.9 < result.used <= 1.0
+    assert result.queue_peak_ms >= result.flight_bound_ms > 40
 
 
 def test_what_was_in_flight_is_what_the_acks_show_a_way_back_later():
@@ -185,10 +185,10 @@ def test_a_window_that_never_changes_is_the_closed_form(need_model, window):
         "flows": [{"cca": f"fixed:cwnd={window}"}], "changes": [{"where": "bottleneck", "at": "4s", "set": {"rate": "20mbit"}}],
     })  # fmt: skip
     run = Runner(make("model"), 1, Capture(samples_ns=1_000_000, queue_samples_ns=1_000_000)).run(said, [0])[0]
-    got = bound.measure(recording.of_trial(run, every_s=0), Step(4.0, 60_000_000, 20_000_000, 50.0))
-    assert got.queue_peak_ms == pytest.approx(window * FRAME_MS - 50, abs=2 * FRAME_MS)
-    assert got.flight_mbps == pytest.approx(bound.goodput_of(60e6), rel=4 / window)  # an ACK tells of two frames, at either end
+    result = bound.measure(recording.of_trial(run, every_s=0), Step(4.0, 60_000_000, 20_000_000, 50.0))
+    assert result.queue_peak_ms == pytest.approx(window * FRAME_MS - 50, abs=2 * FRAME_MS)
+    assert result.flight_mbps == pytest.approx(bound.goodput_of(60e6), rel=4 / window)  # an ACK tells of two frames, at either end
     standing = window * FRAME_MS / 3 - 50
-    assert got.own_queue_ms == pytest.approx(standing, abs=2 * FRAME_MS / 3)
-    assert got.peak_ms == pytest.approx(got.standing_bound_ms, abs=4 * FRAME_MS)
-    assert got.rise_ms == pytest.approx(2 * (50 + standing), abs=4 * FRAME_MS)
+    assert result.own_queue_ms == pytest.approx(standing, abs=2 * FRAME_MS / 3)
+    assert result.peak_ms == pytest.approx(result.standing_bound_ms, abs=4 * FRAME_MS)
+    assert result.rise_ms == pytest.approx(2 * (50 + standing), abs=4 * FRAME_MS)

@@ -14,16 +14,16 @@ from tcpscape import stats
 def test_intervals_cover(estimate, truth):
     """Nominal 95 %: of 200 intervals from n = 20 lognormal values (sigma 0.2), at least 86 % hold the truth."""
     rng = np.random.default_rng(1)
-    hits = [got.low <= truth <= got.high for got in (estimate(rng.lognormal(0, 0.2, 20)) for _ in range(200))]
+    hits = [result.low <= truth <= result.high for result in (estimate(rng.lognormal(0, 0.2, 20)) for _ in range(200))]
     assert 0.86 <= np.mean(hits) <= 1.0
 
 
 def test_pairing_takes_the_common_noise_away():
     rng = np.random.default_rng(2)
     common = rng.lognormal(0, 0.5, 20)
-    got = stats.ratio(2 * common * rng.normal(1, 0.01, 20), common)
-    assert got.value == pytest.approx(2, rel=0.02)
-    assert got.high - got.low < 0.05
+    result = stats.ratio(2 * common * rng.normal(1, 0.01, 20), common)
+    assert result.value == pytest.approx(2, rel=0.02)
+    assert result.high - result.low < 0.05
 
 
 def test_a_ratio_of_medians_needs_no_pairs():
@@ -31,9 +31,9 @@ def test_a_ratio_of_medians_needs_no_pairs():
     rng = np.random.default_rng(3)
     wrong = [stats.median_ratio(rng.lognormal(0, 0.2, 10), rng.lognormal(0, 0.2, 12)).excludes(1) for _ in range(200)]
     assert np.mean(wrong) <= 0.1
-    got = stats.median_ratio(rng.lognormal(0, 0.1, 20), 2 * rng.lognormal(0, 0.1, 30))
-    assert (got.n, got.excludes(1)) == (20, True)
-    assert got.low < 0.5 < got.high
+    result = stats.median_ratio(rng.lognormal(0, 0.1, 20), 2 * rng.lognormal(0, 0.1, 30))
+    assert (result.n, result.excludes(1)) == (20, True)
+    assert result.low < 0.5 < result.high
     assert stats.median_ratio([1.0, 2.0], [4.0]).text() == "0.375"
     assert math.isnan(stats.median_ratio([1.0, 2.0], [0.0, 0.0]).value)
 
@@ -51,8 +51,8 @@ def test_constants_and_singles():
 
 
 def test_two_values_still_have_an_interval():
-    got = stats.mean([1.0, 2.0])
-    assert got.low <= 1.5 <= got.high
+    result = stats.mean([1.0, 2.0])
+    assert result.low <= 1.5 <= result.high
 
 
 def test_estimates_are_deterministic():
@@ -94,9 +94,9 @@ def test_equals_are_alike_and_wide_intervals_undecided():
 
 
 def test_a_starved_side_still_has_a_comparison():
-    got = stats.compare([0.0] * 6, [5.0, 6, 5, 5.5, 6, 5])
-    assert got.differs
-    assert (got.ratio.value, got.ratio.high, got.win.value) == (0, 0, 0)
+    result = stats.compare([0.0] * 6, [5.0, 6, 5, 5.5, 6, 5])
+    assert result.differs
+    assert (result.ratio.value, result.ratio.high, result.win.value) == (0, 0, 0)
     other = stats.compare([5.0, 6, 5, 5.5, 6, 5], [0.0] * 6)
     assert other.differs
     assert math.isnan(other.ratio.value)
@@ -146,16 +146,16 @@ def two_modes(n, seed, share=0.3):
 
 
 def test_two_modes_are_found_with_their_shares_and_places():
-    got = stats.shape(two_modes(60, 1), "Mbit/s")
-    low, high = got.modes
-    assert got.bimodal
-    assert got.p < 0.001
+    result = stats.shape(two_modes(60, 1), "Mbit/s")
+    low, high = result.modes
+    assert result.bimodal
+    assert result.p < 0.001
     assert low.share.low < 0.3 < low.share.high
     assert low.location.low < 20 < low.location.high
     assert high.location.low < 90 < high.location.high
     assert 1 < low.spread < 3 < high.spread + 1.5
     assert (low.location.unit, low.share.value + high.share.value) == ("Mbit/s", pytest.approx(1))
-    assert stats.shape(two_modes(60, 1), "Mbit/s") == got
+    assert stats.shape(two_modes(60, 1), "Mbit/s") == result
 
 
 def test_modes_cover_their_shares_and_places():
@@ -223,10 +223,10 @@ def test_a_dip_that_does_not_reject_imports_no_fitting():
 
 def test_what_is_not_known_has_no_interval():
     some, full = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, math.nan], [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]
-    got = [
+    result = [
         stats.mean(some), stats.median(some), stats.quantile(some, 0.5), stats.cv(some), stats.ratio(some, full), stats.mean_ratio(full, some),
         stats.median_ratio(some, full), stats.difference(some, full), stats.win_probability(some, full), stats.win_probability(full, some, paired=False),
         stats.runs_needed_from(some),
     ]  # fmt: skip
-    assert [e for e in got if not (math.isnan(e.value) and math.isnan(e.low) and math.isnan(e.high))] == []
+    assert [e for e in result if not (math.isnan(e.value) and math.isnan(e.low) and math.isnan(e.high))] == []
     assert stats.shape(some * 4).modes == ()

@@ -5,7 +5,7 @@ The rungs are YouTube's recommended bit rates for SDR video at 24–30 frames/s 
 
 The player is a fluid: bytes that arrive are media at the rung's rate, played at one second a second. It starts once `startup_s` seconds
 are there, stops when none is left and goes on once `resume_s` are there again. Between two samples bytes arrive evenly; with that the
-times of stalls are exact. Its store has no limit: one would hold the sender back, which a transfer that is over cannot show.
+times of stalls are exact. Its store has no limit: a limit would slow the sender down, which a finished transfer cannot show.
 """
 
 from __future__ import annotations
