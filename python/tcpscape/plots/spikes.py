@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tcpscape.campaign.outcome import Cell, Outcome
 from tcpscape.errors import TcpscapeError
 from tcpscape.findings.spike import bound, recording
-from tcpscape.findings.spike.bound import Verdict
+from tcpscape.findings.spike.bound import SpikeSummary
 from tcpscape.plots import bars, base, style
 from tcpscape.plots.bars import BarRow
 from tcpscape.plots.base import Context
@@ -40,7 +40,7 @@ def _drops(cell: Cell) -> bool:
         return False
 
 
-def verdict(cell: Cell) -> Verdict:
+def verdict(cell: Cell) -> SpikeSummary:
     """The cell's sampled trials against the bound, by every sample of the smoothed RTT."""
     measurements = [
         bound.measure(recording.of_trial(trial, every_s=0.0), bound.step_of(scenario))
@@ -64,7 +64,7 @@ def spike(outcome: Outcome, context: Context = Context()) -> Figure:
     return over_bound(drawn, (title, base.note(outcome, f"{content}the line")), outcome.caveats)
 
 
-def _in_rows(outcome: Outcome, by_cell: Mapping[int, Verdict], heading: tuple[str, str]) -> Figure:
+def _in_rows(outcome: Outcome, by_cell: Mapping[int, SpikeSummary], heading: tuple[str, str]) -> Figure:
     """Peaks below each other, each with its bound; `by_cell`: id of a cell → its verdict."""
 
     def rows(point: Mapping[str, str]) -> list[BarRow]:
@@ -76,7 +76,7 @@ def _in_rows(outcome: Outcome, by_cell: Mapping[int, Verdict], heading: tuple[st
     return fig
 
 
-def over_bound(by_label: Mapping[str, Sequence[Verdict]], heading: tuple[str, str], caveats: Sequence[str] = ()) -> Figure:
+def over_bound(by_label: Mapping[str, Sequence[SpikeSummary]], heading: tuple[str, str], caveats: Sequence[str] = ()) -> Figure:
     """Measured peaks over the bound, and the line where both are equal. `by_label`: verdicts of each congestion control; `heading`: title, note."""
     fig, (ax,) = style.panels(1, width=6.8, height=4.2)
     looks = style.looks(by_label)
@@ -94,7 +94,7 @@ def over_bound(by_label: Mapping[str, Sequence[Verdict]], heading: tuple[str, st
     return fig
 
 
-def _draw_peak(ax: Axes, v: Verdict, shift: float, entry: tuple[str, Look], top: float) -> None:
+def _draw_peak(ax: Axes, v: SpikeSummary, shift: float, entry: tuple[str, Look], top: float) -> None:
     """The median peak of one cell with its interval; `entry`: label and look."""
     peak, (label, look) = v.peak_ms, entry
     if math.isfinite(peak.value):

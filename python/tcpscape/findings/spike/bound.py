@@ -240,7 +240,7 @@ def measure(recording: Recording, step: Step) -> Spike:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class SpikeSummary:
     """The spikes of many runs of one condition, compared with the bound."""
 
     peak_ms: Estimate
@@ -260,9 +260,9 @@ class Verdict:
     """Median of the queue's own peak."""
 
 
-def judge(spikes: Sequence[Spike]) -> Verdict:
+def judge(spikes: Sequence[Spike]) -> SpikeSummary:
     """The runs of one condition together."""
-    return Verdict(
+    return SpikeSummary(
         peak_ms=stats.median([s.peak_ms for s in spikes], "ms"),
         rise_ms=stats.median([s.rise_ms for s in spikes], "ms"),
         bound_ms=spikes[0].bound_ms,
