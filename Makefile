@@ -69,13 +69,14 @@ test-all: setup kernel ## everything, slow tests, the real kernel and the tshark
 	$(CARGO) test --workspace --exclude tcpscape-py --quiet -- --include-ignored
 	$(BIN)/python -m pytest -m '' -rs
 
-check: setup ## formats, lints, types, sizes of files and functions, circles of imports
+check: setup ## formats, lints, types, sizes of files and functions, layers and circles of imports
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --quiet -- -D warnings
 	$(BIN)/ruff check python tests scripts examples $(wildcard benches)
 	$(BIN)/mypy
 	$(BIN)/python scripts/sizes.py
 	$(BIN)/python scripts/imports.py
+	$(BIN)/python scripts/layers.py
 
 bench: setup ## fidelity and speed, written to docs/fidelity.md and docs/performance.md
 	$(BIN)/python benches/run.py
