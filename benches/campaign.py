@@ -20,7 +20,7 @@ from collections.abc import Callable
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from table import markdown, verdict
 from tcpscape import engines
-from tcpscape.campaign import Runner
+from tcpscape.campaign.execute import Runner
 from tcpscape.scenario import options
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.store.results import Store

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 
 from cliff import RIG, at
 from tcpscape import stats
-from tcpscape.campaign import Runner
+from tcpscape.campaign.execute import Runner
 from tcpscape.engines import make
 from tcpscape.engines.base import Capture
 from tcpscape.findings import damage

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tcpscape.campaign import Runner
+from tcpscape.campaign.execute import Runner
 from tcpscape.engines import make
 from tcpscape.findings.cliff import runs, search
 from tcpscape.findings.cliff.levels import Axis, jitter_axis, loss_axis

@@ -12,7 +12,7 @@ import pathlib
 from collections.abc import Iterator
 
 from cliff import RIG, Bench, Curve, at
-from tcpscape.campaign import Runner
+from tcpscape.campaign.execute import Runner
 from tcpscape.engines import make
 from tcpscape.findings.cliff import runs, search
 from tcpscape.findings.cliff.levels import JITTER_RESOLUTION, Axis, Cliff, jitter_axis

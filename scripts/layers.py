@@ -54,7 +54,8 @@ def main() -> int:
         print(f"  no layer for {', '.join(sorted(unknown))}: give each one in {Path(__file__).name}")
         return 1
     graph = {name: imports(file, known) for name, file in known.items()}
-    problems = [f"{name} imports {target}, which is above it" for name, targets in graph.items() for target in sorted(targets) if upward(name, target)]
+    arrows = [(name, target) for name, targets in graph.items() for target in sorted(targets)]
+    problems = [f"{name} imports {target}, which is above it" for name, target in arrows if upward(name, target)]
     try:
         TopologicalSorter({name: targets - {name} for name, targets in graph.items()}).prepare()
     except CycleError as error:

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from tcpscape.campaign import Runner
+from tcpscape.campaign.execute import Runner
 from tcpscape.engines import make
 from tcpscape.errors import ScenarioError
 from tcpscape.findings.cliff import fit, runs, search

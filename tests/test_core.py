@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tcpscape import engines
-from tcpscape.campaign.runner import Runner
+from tcpscape.campaign.execute import Runner
 from tcpscape.engines.base import Capture
 from tcpscape.scenario import files, options
 

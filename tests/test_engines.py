@@ -3,7 +3,7 @@
 import pytest
 
 from tcpscape import engines
-from tcpscape.campaign import Runner
+from tcpscape.campaign.execute import Runner
 from tcpscape.engines import Capture
 from tcpscape.errors import TcpscapeError
 from tcpscape.scenario import options

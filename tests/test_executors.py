@@ -14,7 +14,8 @@ import pytest
 
 from conftest import ROOT
 from tcpscape import engines
-from tcpscape.campaign import Runner, executors
+from tcpscape.campaign import executors
+from tcpscape.campaign.execute import Runner
 from tcpscape.campaign.executors.local import Local, Work, cut
 from tcpscape.engines import Capture
 from tcpscape.errors import EngineError, ScenarioError, TcpscapeError

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tcpscape.campaign import Runner
+from tcpscape.campaign.execute import Runner
 from tcpscape.engines import Capture, make
 from tcpscape.findings import fairness
 from tcpscape.findings.fairness import FlowGroup, SharesOverTime

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from tcpscape import stats
-from tcpscape.campaign import Runner
+from tcpscape.campaign.execute import Runner
 from tcpscape.engines import make
 from tcpscape.findings import damage
 from tcpscape.findings.advice import Adviser

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from tcpscape import stats
-from tcpscape.campaign import Runner
+from tcpscape.campaign.execute import Runner
 from tcpscape.engines import Capture, make
 from tcpscape.errors import ScenarioError
 from tcpscape.findings import indicators, video

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from tcpscape import metrics
-from tcpscape.campaign import Runner
+from tcpscape.campaign.execute import Runner
 from tcpscape.engines import Capture, make
 from tcpscape.errors import TcpscapeError
 from tcpscape.metrics import REGISTRY, Needs, find, packets, samples

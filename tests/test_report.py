@@ -210,7 +210,7 @@ def test_a_run_reports_itself(cli, tmp_path):
 
 @pytest.mark.parametrize(("seeds", "said"), [([0, 1, 2], "3"), ([5, 6, 7], "5..7"), ([1, 4, 9], "1,4,9"), ([7], "7..7")])
 def test_seeds_as_the_command_line_reads_them(seeds, said):
-    from tcpscape.campaign.seeds import parse_seeds
+    from tcpscape.campaign.axes import parse_seeds
 
     assert rerun.seeds(seeds) == said
     assert parse_seeds(said) == seeds

@@ -3,7 +3,7 @@
 import pytest
 
 from tcpscape._core import parse_tc
-from tcpscape.campaign.seeds import parse_seeds
+from tcpscape.campaign.axes import parse_seeds
 from tcpscape.engines.mock import CONTROLS
 from tcpscape.engines.plan import build as plan
 from tcpscape.errors import ScenarioError, TcpscapeError

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tcpscape.campaign import Runner
+from tcpscape.campaign.execute import Runner
 from tcpscape.engines import Capture, make
 from tcpscape.errors import ScenarioError
 from tcpscape.findings.spike import bound, recording

@@ -22,7 +22,7 @@ import polars as pl
 import pytest
 
 from tcpscape import engines
-from tcpscape.campaign import Runner
+from tcpscape.campaign.execute import Runner
 from tcpscape.engines import Capture
 from tcpscape.errors import StoreError
 from tcpscape.scenario import options
@@ -402,7 +402,7 @@ def test_processes_that_begin_at_the_same_time_share_a_store(tmp_path):
 CAMPAIGN = """
 import os
 from tcpscape import engines
-from tcpscape.campaign import Runner
+from tcpscape.campaign.execute import Runner
 from tcpscape.scenario import options
 from tcpscape.store.results import Store
 seeds = range({seeds})

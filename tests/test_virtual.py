@@ -13,7 +13,7 @@ from types import SimpleNamespace
 import pytest
 
 from tcpscape import engines
-from tcpscape.campaign import Runner
+from tcpscape.campaign.execute import Runner
 from tcpscape.engines import Capture, guest, virtual
 from tcpscape.engines.guest import boot, console, pool, process
 from tcpscape.errors import EngineError, TcpscapeError

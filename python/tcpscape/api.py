@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from tcpscape import engines, units
 from tcpscape.campaign import execute, executors, record, source
+from tcpscape.campaign.axes import parse_seeds
 from tcpscape.campaign.campaign import Campaign
+from tcpscape.campaign.execute import Progress, Runner
 from tcpscape.campaign.outcome import Outcome
 from tcpscape.campaign.record import Record
-from tcpscape.campaign.runner import Progress, Runner
-from tcpscape.campaign.seeds import parse_seeds
 from tcpscape.controls import classes, spelling
 from tcpscape.errors import refuse
 from tcpscape.scenario import files

@@ -13,8 +13,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from tcpscape import stats
+from tcpscape.campaign.axes import parse_seeds
 from tcpscape.campaign.campaign import Campaign
-from tcpscape.campaign.seeds import parse_seeds
 from tcpscape.errors import refuse
 from tcpscape.stats import Estimate
 

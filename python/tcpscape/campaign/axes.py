@@ -1,4 +1,4 @@
-"""What a campaign varies: values as people write them, lists and ranges of them, and what follows from them.
+"""What a campaign varies: values as people write them, lists and ranges of them, templates, and seeds.
 
 `24,50,100ms` (a unit stands for those before it too) · `0..24ms/4ms` (steps) · `0.1%..10%/x10` (factors) · lists of YAML and TOML.
 Values stay as written, since a scenario is made of words; :func:`read` says where one stands on an axis.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -18,6 +18,10 @@ from tcpscape.errors import TcpscapeError, refuse
 
 MAX_LEVELS = 10_000
 """Most values of one axis."""
+MAX_SEEDS = 1_000_000
+"""Most trials of one condition."""
+MAX_DIGITS = 18
+"""Digits of a seed: below 2^63."""
 _RANGE = re.compile(r"^(?P<low>[^.]*(?:\.\d[^.]*)?)\.\.(?P<high>[^/]+)/(?P<step>.+)$")
 _UNIT = re.compile(r"^\s*[+-]?[\d.]+(?:[eE][+-]?\d+)?\s*(?P<unit>[^\d\s.].*)$")
 _BARE = re.compile(r"^[+-]?[\d.]+(?:[eE][+-]?\d+)?$")
@@ -185,3 +189,30 @@ def names_in(template: Any) -> set[str]:
     if isinstance(template, (list, tuple)):
         return {n for v in template for n in names_in(v)}
     return set(_PLACE.findall(template)) if isinstance(template, str) else set()
+
+
+def parse_seeds(text: str) -> list[int]:
+    """The seeds that `text` stands for: `20` → 0…19, `5..9` → 5…9, `1,4,7` → these, in ascending order.
+
+    :raises ScenarioError: the text is none of these forms, or names no seed or more than :data:`MAX_SEEDS`.
+    """
+    if any(len(digits) > MAX_DIGITS for digits in re.findall(r"\d+", text)):
+        refuse("seeds", f"{text!r} is too large a number", f"write at most {MAX_DIGITS} digits")
+    if match := re.fullmatch(r"\s*(\d+)\s*\.\.\s*(\d+)\s*", text):
+        first, last = int(match.group(1)), int(match.group(2))
+        if last < first:
+            refuse("seeds", f"{text!r} runs backwards", "write for example 5..9")
+        return _limited(range(first, last + 1), text)
+    if re.fullmatch(r"\s*\d+\s*", text):
+        if int(text) == 0:
+            refuse("seeds", "0 trials measure nothing", "write at least 1")
+        return _limited(range(int(text)), text)
+    if re.fullmatch(r"\s*\d+(\s*,\s*\d+)+\s*", text):
+        return _limited(sorted({int(part) for part in text.split(",")}), text)
+    refuse("seeds", f"{text!r} is not a number of seeds", "write 20, 5..9 or 1,4,7")
+
+
+def _limited(seeds: Sequence[int], text: str) -> list[int]:
+    if len(seeds) > MAX_SEEDS:
+        refuse("seeds", f"{text!r} is {len(seeds)} trials", f"write at most {MAX_SEEDS}")
+    return list(seeds)

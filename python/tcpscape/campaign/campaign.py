@@ -28,7 +28,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from tcpscape import metrics
 from tcpscape.campaign import axes, derive
-from tcpscape.campaign.seeds import parse_seeds
+from tcpscape.campaign.axes import parse_seeds
 from tcpscape.controls import spelling
 from tcpscape.engines.base import Capture
 from tcpscape.errors import refuse

@@ -1,25 +1,99 @@
-"""Runs a campaign: each engine's cases where the executor runs them, without the trials that the store has, each cell as often as its precision asks.
+"""Runs campaigns and scenarios: :func:`run` a whole campaign, each cell as often as its precision asks; :class:`Runner` many scenarios × seeds.
 
-Every command that measures a campaign (`run` is one with a single point) comes through :func:`run`.
+Every trial of every command goes through :meth:`Runner.run_all`: what the store has does not run again, the rest runs where the executor runs it
+and is kept before the next trial begins.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import closing
+from dataclasses import dataclass, field, replace
 
 from tcpscape import engines, metrics
 from tcpscape.campaign.adaptive import Repetition, repeat, repetition
+from tcpscape.campaign.axes import parse_seeds
 from tcpscape.campaign.campaign import Campaign, Case
-from tcpscape.campaign.executors.local import Executor
+from tcpscape.campaign.executors.local import Executor, Local, Task, Work
 from tcpscape.campaign.outcome import Outcome, gather
-from tcpscape.campaign.runner import Progress, Runner
-from tcpscape.campaign.seeds import parse_seeds
-from tcpscape.engines import Engine
+from tcpscape.engines import Capture, Engine
 from tcpscape.errors import refuse
+from tcpscape.scenario.scenario import Scenario
 from tcpscape.store.results import Store
 from tcpscape.trial import Trial
+
+Progress = Callable[[int, int], None]
+"""Called with trials done and trials in all."""
+ScenarioSeeds = Sequence[tuple[Scenario, Sequence[int]]]
+"""Scenarios, each with the seeds to run it with."""
+
+
+@dataclass(frozen=True)
+class Runner:
+    """How trials run: the engine, how many cores, what is kept and where, and who is told."""
+
+    engine: Engine
+    jobs: int = 0
+    """Cores; 0 is all. For the local executor."""
+    capture: Capture = field(default_factory=Capture)
+    store: Store | None = None
+    progress: Progress | None = None
+    executor: Executor | None = None
+    """Where trials run; None is this machine."""
+
+    def run(self, scenario: Scenario, seeds: Sequence[int]) -> list[Trial]:
+        """The trials of one scenario, in the seeds' order."""
+        return self.run_all([(scenario, seeds)])[0]
+
+    def run_all(self, work: ScenarioSeeds) -> list[list[Trial]]:
+        """The trials of each scenario, in the seeds' order. The order of work never changes a result.
+
+        Every trial is saved before the next one begins on its core, so whatever ends a campaign costs at most the trials that were running.
+        Scenarios that differ by name only share their trials.
+
+        :raises TcpscapeError: one line, before anything runs, for a scenario that the engine or the executor cannot run.
+        """
+        executor = self.executor or Local(self.jobs)
+        for scenario, _ in work:
+            self.engine.check(scenario)
+        executor.check(self.engine, [scenario for scenario, _ in work])
+        addresses = [self.engine.addresses(scenario, seeds) for scenario, seeds in work]
+        trials = self.kept([address for group in addresses for address in group])
+        self._run_missing(executor, work, addresses, trials)
+        return [[_named(trials[address], scenario) for address in group] for group, (scenario, _) in zip(addresses, work, strict=True)]
+
+    def kept(self, addresses: Sequence[str]) -> dict[str, Trial]:
+        """The trials with these addresses that the store has, with everything that is to be captured."""
+        capture = self.capture
+        tables = {"samples": capture.samples_ns, "queue_samples": capture.queue_samples_ns, "packets": capture.packets}
+        return self.store.load_many(addresses, [table for table, is_kept in tables.items() if is_kept]) if self.store else {}
+
+    def _run_missing(self, executor: Executor, work: ScenarioSeeds, addresses: Sequence[Sequence[str]], trials: dict[str, Trial]) -> None:
+        """Runs what is not in `trials`, each once, and adds it."""
+        by_seed: list[dict[int, str]] = []
+        known = set(trials)
+        for (_, seeds), group in zip(work, addresses, strict=True):
+            by_seed.append({seed: address for seed, address in zip(seeds, group, strict=True) if address not in known})
+            known |= set(group)
+        missing = [Work(scenario, tuple(places)) for (scenario, _), places in zip(work, by_seed, strict=True)]
+        if self.progress and trials:
+            self.progress(len(trials), len(known))
+        with closing(executor.run(Task(self.engine, self.capture, self._keep), missing)) as finished:  # whatever happens here, nothing runs on
+            for place, trial in finished:
+                trials[by_seed[place][trial.seed]] = trial
+                if self.progress:
+                    self.progress(len(trials), len(known))
+
+    def _keep(self, trials: Sequence[Trial]) -> None:
+        if self.store:
+            self.store.save_many(trials)
+
+
+def _named(trial: Trial, scenario: Scenario) -> Trial:
+    """The trial under this scenario's name: its address does not depend on it."""
+    return trial if trial.scenario == scenario.name else replace(trial, scenario=scenario.name)
+
 
 Cases = Sequence[tuple[int, Sequence[int]]]
 """Cases by their place in the campaign, each with the seeds to run."""

@@ -64,8 +64,8 @@ def advise(
 ) -> None:
     """Run the congestion controls on this path and say which to use, where their cliffs are and what does the damage."""
     from tcpscape import engines
-    from tcpscape.campaign import Runner
-    from tcpscape.campaign.seeds import parse_seeds
+    from tcpscape.campaign.axes import parse_seeds
+    from tcpscape.campaign.execute import Runner
     from tcpscape.findings.advice import Adviser
     from tcpscape.scenario.conditions import Conditions
     from tcpscape.scenario.fields import validate

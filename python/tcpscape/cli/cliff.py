@@ -100,7 +100,7 @@ def cliff(
 ) -> None:
     """Find where a path falls off its cliff: the edge to ± 1 % of the RTT, its interval, and the chaos zone around it."""
     from tcpscape import engines
-    from tcpscape.campaign import Runner
+    from tcpscape.campaign.execute import Runner
     from tcpscape.findings.cliff.runs import on_path
 
     paths, along = path.conditions(flows.each, trials), path.impairment()

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table as RichTable
 
-    from tcpscape.campaign import Progress as Update
+    from tcpscape.campaign.execute import Progress as Update
     from tcpscape.report.validation import ValidationPage
     from tcpscape.validate.session import ValidationOptions
     from tcpscape.validate.tables import TextTable

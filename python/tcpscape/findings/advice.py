@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from tcpscape import stats
-from tcpscape.campaign import Runner
+from tcpscape.campaign.execute import Runner
 from tcpscape.errors import TcpscapeError
 from tcpscape.findings import damage
 from tcpscape.findings.chaos import zone

@@ -4,6 +4,5 @@ The main type is :class:`tcpscape.scenario.scenario.Scenario`, where to begin: a
 `path` (hops: tc's words, or fields), `flows` (congestion control, applications, sockets), `kernel` and `changes` (what changes during a trial);
 `fields` has the types of quantities and the validation, `words` describes what tc's words mean. Scenarios come from YAML and TOML files and the
 gallery (`files`), from options (`options`), or from the :class:`~tcpscape.scenario.conditions.Conditions` of a path: RTT, jitter, loss, rate.
-`traces`
-reads recorded rates.
+`traces` reads recorded rates.
 """

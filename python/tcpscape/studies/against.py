@@ -12,9 +12,8 @@ from dataclasses import dataclass, replace
 import polars as pl
 
 from tcpscape import stats
-from tcpscape.campaign.execute import Execution
+from tcpscape.campaign.execute import Execution, Progress
 from tcpscape.campaign.outcome import Cell
-from tcpscape.campaign.runner import Progress
 from tcpscape.errors import StudyError, refuse
 from tcpscape.stats import Estimate
 from tcpscape.stats.estimate import CONFIDENCE

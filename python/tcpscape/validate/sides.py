@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from tcpscape import engines
-from tcpscape.campaign import Progress, Runner
+from tcpscape.campaign.execute import Progress, Runner
 from tcpscape.engines.base import Capture, Engine
 from tcpscape.errors import TcpscapeError, refuse
 from tcpscape.scenario.kernel import Kernel

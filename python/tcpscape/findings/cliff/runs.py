@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 
 from tcpscape import metrics, stats
-from tcpscape.campaign import Runner
+from tcpscape.campaign.execute import Runner
 from tcpscape.campaign.outcome import Cell, Outcome
 from tcpscape.errors import refuse
 from tcpscape.findings.cliff import fit, search
