@@ -2,7 +2,7 @@
 
 from tcpscape.campaign import execute
 from tcpscape.campaign.campaign import Campaign
-from tcpscape.report import diagnosis
+from tcpscape.report import tables
 
 
 def test_cells_are_diagnosed(need_model):
@@ -11,7 +11,7 @@ def test_cells_are_diagnosed(need_model):
         "zip": [{"path": ["good", "slow reader", "jitter", "loss"], "jitter": "0ms,0ms,12ms,0ms", "read": ["64KiB", "8KiB/20ms", "64KiB", "64KiB"], "loss": "0,0,0,3%"}],
         "cca": "cubic", "seeds": 5,
     }
-    (table,) = diagnosis.table("", execute.run(Campaign.of(said)))
+    (table,) = tables.indicator_table("", execute.run(Campaign.of(said)))
     rows = {row[1].text: dict(zip(table.columns, row, strict=True)) for row in table.rows}
     assert [rows[p]["jitter / RTT"].text for p in rows] == ["", "", "24 %: chaos zone", ""]
     assert rows["good"]["the published rule says"].text == "neither"
@@ -27,4 +27,4 @@ def test_cells_are_diagnosed(need_model):
 
 def test_many_cells_are_not(need_model):
     said = {"conditions": {"rtt": "50ms"}, "axes": {"jitter": "0..20.1ms/0.1ms"}, "cca": "cubic", "engines": ["mock"], "seeds": 1}
-    assert diagnosis.table("", execute.run(Campaign.of(said))) == []
+    assert tables.indicator_table("", execute.run(Campaign.of(said))) == []

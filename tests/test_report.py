@@ -13,7 +13,7 @@ from tcpscape import plots, report
 from tcpscape.campaign import execute, record
 from tcpscape.campaign.campaign import Campaign
 from tcpscape.campaign.execute import Execution
-from tcpscape.report import figures, rerun, view
+from tcpscape.report import figures, rerun, tables
 from tcpscape.report.figures import FigureRequest
 from tcpscape.scenario import files
 from tcpscape.stats import Estimate
@@ -217,9 +217,9 @@ def test_seeds_as_the_command_line_reads_them(seeds, said):
 
 
 def test_a_number_has_its_interval():
-    field = view.estimate(Estimate(0.25, 0.2, 0.3, 9), 100)
+    field = tables.estimate(Estimate(0.25, 0.2, 0.3, 9), 100)
     assert (field.text, field.interval, field.sort) == ("25.0", "[20.0, 30.0]", 25.0)
-    assert view.estimate(Estimate(3.0, float("nan"), float("nan"), 1)).interval == "[one run]"
+    assert tables.estimate(Estimate(3.0, float("nan"), float("nan"), 1)).interval == "[one run]"
 
 
 def test_figures_that_are_asked_for(sweep):
@@ -252,5 +252,5 @@ def test_figures_of_an_earlier_report_go(tmp_path):
 
 
 def test_a_long_table_is_cut_on_the_page():
-    table = view.PageTable("cells", "x", ("a", "b"), [[view.word(i), view.word("")] for i in range(view.MOST_ROWS + 7)])
-    assert (len(table.shown), table.hidden, table.dense().columns) == (view.MOST_ROWS, 7, ["a"])
+    table = tables.PageTable("cells", "x", ("a", "b"), [[tables.word(i), tables.word("")] for i in range(tables.MOST_ROWS + 7)])
+    assert (len(table.shown), table.hidden, table.dense().columns) == (tables.MOST_ROWS, 7, ["a"])

@@ -201,7 +201,7 @@ def _ratios(metric: str, above: _Plane, below: _Plane) -> RatioMap:
 
 
 def _draw_ratios(ax: Axes, plane: _Plane, ratios: RatioMap, *, numbered: bool) -> None:
-    """The cells in their colours: thousands of them as two artists, which is faster than two artists each."""
+    """The cells in their colours. Cells without numbers are two artists in all: with two for each cell, thousands of cells take long."""
     from matplotlib.collections import PatchCollection
     from matplotlib.patches import PathPatch, Rectangle
     from matplotlib.path import Path
@@ -211,7 +211,7 @@ def _draw_ratios(ax: Axes, plane: _Plane, ratios: RatioMap, *, numbered: bool) -
     if not numbered:
         squares = [Rectangle((cell.x, cell.y), 1, 1) for cell in ratios.cells]
         ax.add_collection(PatchCollection(squares, facecolors=[colours(_shade(cell)) for cell in ratios.cells], linewidths=0))
-        undecided = [s for s, cell in zip(squares, ratios.cells, strict=True) if cell.verdict == "undecided"]
+        undecided = [square for square, cell in zip(squares, ratios.cells, strict=True) if cell.verdict == "undecided"]
         if undecided:
             outline = Path.make_compound_path(*(s.get_patch_transform().transform_path(s.get_path()) for s in undecided))
             ax.add_patch(PathPatch(outline, **hatched))

@@ -111,11 +111,11 @@ def series(outcome: Outcome, context: Context = Context()) -> Figure:
     entries = {(entry.cca, entry.engine): entry for entry in base.entries(outcome)}
     first = medians[0][0]
     fig, axes = draw_traces([trace for c, trial in medians for trace in _traces(entries[c.cca, c.engine], trial)])
-    mark_events(axes, path_events(middle(first)[0]), max(trial.duration for _, trial in medians))
+    mark_events(axes, path_events(first.scenarios[_middle(first)]), max(trial.duration for _, trial in medians))
     flows = max(len(trial.flows) for _, trial in medians)
     limit = f", the first {MOST_TRACES} of {flows} flows" if flows > MOST_TRACES else ""
     seeds = ", ".join(f"seed {trial.seed}" for _, trial in medians)
-    pooled = len(first.scenarios)
+    pooled = len(first.runs)
     path = f" on the middle one of {pooled} pooled paths" if pooled > 1 else ""
     note = f"{base.point_text(first.at)}; the run with the median goodput{path} ({seeds}){limit}, engine {outcome.label}".removeprefix("; ")
     style.finish(fig, axes, (base.title(outcome, context), note), outcome.caveats)
@@ -159,7 +159,7 @@ def shares(outcome: Outcome, context: Context = Context()) -> Figure:
         ax.set_ylim(0, top)
         ax.set_xlim(edges[1], trial.duration)
     axes[-1].set_xlabel("time, s")
-    mark_events(axes, path_events(middle(cell)[0]), trial.duration)
+    mark_events(axes, path_events(cell.scenarios[_middle(cell)]), trial.duration)
     jain = cell.mean("jain")
     note = f"{base.point_text(cell.at)}; the run with the median goodput (seed {trial.seed}); Jain's index over {jain.n} runs: {jain.text()}"
     style.finish(fig, axes, (base.title(outcome, context), note.removeprefix("; ")), outcome.caveats)
@@ -168,14 +168,13 @@ def shares(outcome: Outcome, context: Context = Context()) -> Figure:
 
 def median_trial(cell: Cell) -> Trial | None:
     """The trial with samples whose goodput is the median; of pooled scenarios, of the middle one."""
-    sampled = [t for t in cell.runs[(len(cell.runs) - 1) // 2] if t.samples is not None and not t.samples.is_empty()]
+    sampled = [t for t in cell.runs[_middle(cell)] if t.samples is not None and not t.samples.is_empty()]
     return sorted(sampled, key=lambda t: (t.goodput_mbps, t.seed))[(len(sampled) - 1) // 2] if sampled else None
 
 
-def middle(cell: Cell) -> tuple[Scenario, tuple[Trial, ...]]:
-    """The scenario in the middle of those that are pooled in a cell, and its trials."""
-    place = (len(cell.scenarios) - 1) // 2
-    return cell.scenarios[place], cell.runs[place]
+def _middle(cell: Cell) -> int:
+    """The index of the middle one of the scenarios that are pooled in a cell."""
+    return (len(cell.runs) - 1) // 2
 
 
 def _traces(entry: LegendEntry, trial: Trial) -> list[Trace]:

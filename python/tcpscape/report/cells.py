@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from tcpscape import metrics, stats
 from tcpscape.campaign.outcome import Cell, Outcome
-from tcpscape.report import view
-from tcpscape.report.view import PageTable
+from tcpscape.report import tables
+from tcpscape.report.tables import PageTable
 from tcpscape.stats import Estimate
 from tcpscape.store.results import labelled_rows
 
@@ -65,9 +65,9 @@ def table(part: str, outcome: Outcome, estimated: Sequence[CellEstimates]) -> Pa
     columns = ["cca", *(["engine"] if several else []), *outcome.axes, "n", *(_heading(metric, stat) for metric, stat in pairs)]
     rows = [
         [
-            view.word(entry.cell.cca, href=entry.name), *([view.word(entry.cell.engine)] if several else []),
-            *(view.level(entry.cell, axis) for axis in outcome.axes), view.count(len(entry.cell.trials)),
-            *(view.estimate(entry.estimates[pair], 100.0 if _in_percent(pair[1]) else 1.0) for pair in pairs),
+            tables.word(entry.cell.cca, href=entry.name), *([tables.word(entry.cell.engine)] if several else []),
+            *(tables.level(entry.cell, axis) for axis in outcome.axes), tables.count(len(entry.cell.trials)),
+            *(tables.estimate(entry.estimates[pair], 100.0 if _in_percent(pair[1]) else 1.0) for pair in pairs),
         ]
         for entry in estimated
     ]  # fmt: skip

@@ -14,7 +14,7 @@ except ImportError:  # PyYAML without libyaml: the same text, ten times as slow
     from yaml import SafeDumper as Dumper  # type: ignore[assignment]
 
 from tcpscape.campaign.outcome import Cell, Outcome
-from tcpscape.report.view import MOST_ROWS
+from tcpscape.report.tables import MOST_ROWS
 
 FOLDER = "scenarios"
 """The folder of the scenarios in the result directory."""

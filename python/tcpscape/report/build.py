@@ -1,0 +1,153 @@
+"""Builds the report of a result directory: estimates, draws, writes the tables and scenarios, and renders the page from `templates/`."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tcpscape.campaign.record import Record
+from tcpscape.errors import StoreError
+from tcpscape.plots import Context, base
+from tcpscape.report import cells, figures, rerun, tables
+from tcpscape.report.figures import EmbeddedFigure, FigureRequest
+from tcpscape.scenario.options import UNNAMED
+from tcpscape.scenario.scenario import Scenario
+from tcpscape.studies import run as runs
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from tcpscape.campaign.outcome import Outcome
+    from tcpscape.studies.result import Result
+    from tcpscape.studies.verdict import JudgedClaim, JudgedStudy
+
+PAGE = "report.html"
+"""The name of the page in the result directory."""
+TABLES = "tables"
+"""The folder of the tables' files."""
+
+
+def build(record: Record, root: Path, formats: tuple[str, ...] = ("svg", "png"), study: JudgedStudy | None = None) -> list[Path]:
+    """Writes `report.html`, `figures/`, `tables/` and `scenarios/` into `root`; returns the files, the page first.
+
+    `formats`: of the figures' files; `study`: the study of the record where the caller has judged it already, otherwise it is read and judged.
+
+    :raises StoreError: where a file cannot be written.
+    """
+    result = study.result if study else runs.read(record)
+    study = study or (runs.judge(result) if result else None)
+    claims = study.claims if study else ()
+    names = {part: rerun.names(part, outcome) for part, outcome in record.parts.items()}
+    estimated = {part: cells.measure(part, outcome, names[part]) for part, outcome in record.parts.items()}
+    reruns = rerun.cells(record.parts, names)
+    request = FigureRequest(result.study.figures if result else (), formats, len(record.parts))
+    drawn, figure_files = _figures(record, result, request, root)
+    frames = {"cells": cells.frame([entry for of_part in estimated.values() for entry in of_part]), "runs": cells.runs(record.parts)}
+    if result:
+        frames |= {"study": result.frame(), "claims": _claims_frame(claims)}
+    page_tables = tables.study_tables(result) if result else []
+    for part, outcome in record.parts.items():
+        page_tables += [cells.table(part, outcome, estimated[part]), *tables.indicator_table(part, outcome)]
+    try:
+        figures.tidy(figure_files, root)
+        table_files = [file for name, frame in frames.items() for file in _write_frame(frame, root / TABLES / name)]
+        scenario_files = [_write_text(root / scenario.file, scenario.text) for cell in reruns for scenario in cell.scenarios]
+        content = {
+            "drawn": drawn, "reruns": reruns, "unlisted": sum(not r.listed for r in reruns), "files": [f"{TABLES}/{f.name}" for f in table_files],
+            "tables": [table.dense() for table in page_tables],
+        }  # fmt: skip
+        page = _write_text(root / PAGE, _page(record, result, claims, content))
+        return [page, *figure_files, *table_files, *scenario_files]
+    except OSError as e:
+        raise StoreError(f"report: cannot write {e.filename or root}: {e.strerror}; free some space, or make the directory writable") from None
+
+
+def _figures(record: Record, result: Result | None, request: FigureRequest, root: Path) -> tuple[dict[str, list[EmbeddedFigure]], list[Path]]:
+    """Draws the figures of every part; returns them by part, and their files."""
+    drawn: dict[str, list[EmbeddedFigure]] = {}
+    files: list[Path] = []
+    for part, outcome in record.parts.items():
+        context = Context(_part_title(result, part), result.known) if result else Context()
+        for figure, written in figures.draw(part, outcome, context, request, root):
+            drawn.setdefault(part, []).append(figure)
+            files += written
+        request = request.after(outcome)
+    return drawn, files
+
+
+def _heading(record: Record, result: Result | None) -> str:
+    """The title of the page: the study's, the record's own name, or the metric and the axes."""
+    if result:
+        return result.study.title
+    return base.title(record.outcomes[0]) if record.name == UNNAMED else record.name
+
+
+def _part_title(result: Result, part: str) -> str:
+    """The study's title, with the part where it has several."""
+    return f"{result.study.title}: {part}" if len(result.parts) > 1 else result.study.title
+
+
+def _claims_frame(claims: Sequence[JudgedClaim]) -> pl.DataFrame:
+    import polars as pl
+
+    columns = ("verdict", "claim", "measured", "setup", "work", "measure")
+    rows = [(c.verdict, c.claim.text, c.measured, c.claim.setup, c.claim.work, c.claim.measure) for c in claims]
+    return pl.DataFrame(rows, schema=dict.fromkeys(columns, pl.String), orient="row")
+
+
+def _page(record: Record, result: Result | None, claims: Sequence[JudgedClaim], content: dict[str, Any]) -> str:
+    """The HTML of the page; `content`: figures, tables, reruns and file names for the template."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("tcpscape.report", "templates"), autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined,
+    )
+    return environment.get_template("page.html.j2").render(
+        record=record, study=result.study if result else None, title=_heading(record, result),
+        claims=tables.claim_table(claims).dense() if claims else None, verdicts=tables.tally(claims), works=tables.works(claims),
+        facts=_facts(record), abouts={part: outcome.campaign.about for part, outcome in record.parts.items()},
+        caveats=sorted({c for o in record.outcomes for c in o.caveats}), **content,
+    )
+
+
+def _facts(record: Record) -> list[tuple[str, str]]:
+    """Number of runs, engines, kernels, seeds and version: name and text."""
+    versions = {f"{name} {version}": None for o in record.outcomes for name, version in o.versions.items()}
+    kernels = {k: None for o in record.outcomes for k in o.kernels}
+    kernel_specs = {json.dumps(spec.get("kernel", {})): None for o in record.outcomes for c in o.cells for spec in c.specs}
+    profiles = {Scenario.of({"kernel": json.loads(kernel)}).kernel.profile: None for kernel in kernel_specs}
+    seeds = {f"{o.name}: {_seeds(o)}" if len(record.parts) > 1 else _seeds(o): None for o in record.outcomes}
+    facts = {
+        "runs": f"{sum(o.trial_count for o in record.outcomes)} in {sum(len(o.cells) for o in record.outcomes)} cells",
+        "engine": ", ".join(versions), "real kernel": ", ".join(kernels), "kernel modelled or asked for": ", ".join(profiles),
+        "seeds": "; ".join(seeds), "tcpscape": record.version,
+    }  # fmt: skip
+    return [(name, text) for name, text in facts.items() if text]
+
+
+def _seeds(outcome: Outcome) -> str:
+    """The seeds of the campaign; where several commands measured its cells, those of each command."""
+    if outcome.campaign.precision is not None:
+        return outcome.campaign.seeds
+    distinct = dict.fromkeys(tuple(t.seed for t in trials) for cell in outcome.cells for trials in cell.runs)
+    return " or ".join(rerun.seeds(seeds) for seeds in distinct) if len(distinct) > 1 else outcome.campaign.seeds
+
+
+def _write_frame(frame: pl.DataFrame, stem: Path) -> list[Path]:
+    """Writes a table as CSV and Parquet."""
+    stem.parent.mkdir(parents=True, exist_ok=True)
+    files = [stem.with_suffix(".csv"), stem.with_suffix(".parquet")]
+    stream = io.BytesIO()
+    frame.write_parquet(stream)
+    files[0].write_text(frame.write_csv(), "utf-8")
+    files[1].write_bytes(stream.getbuffer())
+    return files
+
+
+def _write_text(file: Path, text: str) -> Path:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text, "utf-8")
+    return file
