@@ -12,22 +12,29 @@ import dataclasses
 import os
 import pathlib
 import platform
+import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from table import markdown, verdict
 from tcpscape import engines
+from tcpscape.campaign import execute, record
+from tcpscape.campaign.campaign import Campaign
 from tcpscape.campaign.execute import Runner
 from tcpscape.scenario import options
 from tcpscape.scenario.scenario import Scenario
-from tcpscape.store.results import Store
+from tcpscape.store.results import FILE, Store
+from tcpscape.trial import Trial
 
 DOCS = pathlib.Path(__file__).resolve().parent.parent / "docs"
 TARGET_MS = 1.0
 """Overhead of a trial, ms."""
+KEEP_MS, REOPEN_S, MANY = 0.2, 2.0, 100_000
+"""Most that keeping a trial may cost, ms, and reopening so many, s."""
 SHORT, USUAL = "50ms", "10s"
 """Simulated time of a short trial, and of a usual one."""
 PATH = {"forward": "netem delay 10ms loss 1%", "bottleneck": "tbf rate 10mbit burst 6056 limit 62500", "reverse": "netem delay 10ms"}
@@ -54,6 +61,14 @@ threads, and the interpreter's lock is held only for what is beyond the engine. 
 ours alone: then only the CPU time of a trial, which should not grow with the cores, says something.
 
 {speed}
+
+## Keeping and reading trials
+
+The store, with trials of the campaigns above: saved one by one from two threads, as a campaign does; read whole by a new process, as a campaign
+that continues or a report does; a result directory's record with its trials; and its report, with the memory of the process at its peak.
+Targets: below {keep:g} ms to keep a trial, below {reopen:g} s to reopen {many:,}: {kept_met}. CPU time of the process.
+
+{stored}
 """
 
 
@@ -133,6 +148,83 @@ def speed(trials: int, repeats: int) -> list[tuple[str, ...]]:
     return rows
 
 
+def keep(root: str, count: int) -> tuple[float, float]:
+    """CPU and wall-clock seconds that it takes to keep a trial, saved one by one by two threads."""
+    (scenario, _), *_ = Shape("", 1, 1).cases(SHORT)
+    few = engines.make("model").run(scenario, range(100))
+    trials = [dataclasses.replace(few[i % len(few)], address=f"{i:024x}") for i in range(count)]
+    with Store(root) as store:
+
+        def save(part: list[Trial]) -> None:
+            for trial in part:
+                store.save(trial)
+
+        threads = [threading.Thread(target=save, args=(trials[i::2],)) for i in range(2)]
+        began, busy = time.monotonic(), time.process_time()
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        return (time.process_time() - busy) / count, (time.monotonic() - began) / count
+
+
+def make_record(root: pathlib.Path, cells: int, seeds: int) -> None:
+    """A result directory of a sweep over two axes and two congestion controls."""
+    across = max(1, int((cells / 2) ** 0.5))
+    axes = {"jitter": [f"{i}us" for i in range(across)], "rcvbuf": [f"{4096 + i}KiB" for i in range(cells // 2 // across)], "duration": [SHORT]}
+    asked = Campaign.of({"conditions": {"rtt": "20ms", "rate": "10mbit"}, "axes": axes, "cca": "cubic,bbr", "seeds": str(seeds)})
+    with Store(root) as store:
+        outcome = execute.run(asked, execute.Execution(store=store))
+    record.save(record.Record("sweep", "bench", "tcpscape sweep", {"": outcome}), root)
+
+
+READ = """
+import resource, sys, time
+from pathlib import Path
+from tcpscape import report
+from tcpscape.campaign import record
+from tcpscape.store.results import Store
+root, what = Path(sys.argv[1]), sys.argv[2]
+began = time.process_time()
+if what == "trials":
+    with Store(root, create=False) as store:
+        assert len(store.load_many(store.addresses())) == int(sys.argv[3])
+else:
+    kept = record.load(root)
+    if what == "report":
+        began = time.process_time()
+        report.build(kept, root)
+print(time.process_time() - began, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+"""
+
+
+def read(root: pathlib.Path, what: str, count: int = 0) -> tuple[float, float]:
+    """CPU seconds that a new process takes to read `trials`, the `record` or to write the `report`, and its memory, MB."""
+    done = subprocess.run([sys.executable, "-c", READ, str(root), what, str(count)], check=True, capture_output=True, text=True)
+    seconds, megabytes = map(float, done.stdout.split())
+    return seconds, megabytes
+
+
+def stored(scale: int) -> tuple[list[tuple[str, ...]], bool]:
+    """Rows about the store, and whether it keeps its targets; `scale`: this many times as few trials."""
+    many, cells = MANY // scale, 20_000 // scale
+    with tempfile.TemporaryDirectory() as root:
+        kept, wall = (1e3 * seconds for seconds in keep(root, many))
+        size = (pathlib.Path(root) / FILE).stat().st_size / many / 1000
+        again, memory = read(pathlib.Path(root), "trials", many)
+    rows = [
+        (f"keep a trial ({many:,}, two threads)", f"**{kept:.3f} ms**", f"{size:.1f} kB on disk, {wall:.3f} ms by the clock"),
+        (f"reopen {many:,} trials", f"**{again:.2f} s**", f"{memory:.0f} MB"),
+    ]
+    for count, seeds in ((20, cells // 20), (cells, 1)):
+        with tempfile.TemporaryDirectory() as root:
+            make_record(pathlib.Path(root), count, seeds)
+            for what in ("record", "report"):
+                seconds, memory = read(pathlib.Path(root), what)
+                rows.append((f"{what} of {count:,} cells with {seeds:,} trials each", f"{seconds:.2f} s", f"{memory:.0f} MB"))
+    return rows, kept < KEEP_MS and again < REOPEN_S
+
+
 def cpu() -> str:
     """The processor's name, where the system says it."""
     said = pathlib.Path("/proc/cpuinfo")
@@ -147,9 +239,11 @@ def write(quick: bool, out: pathlib.Path) -> None:
     measured = [overhead(shape, repeats) for shape in shapes]
     columns = ("campaign", "trials", "engine, ms", "campaign, ms", "beyond the engine, ms", "continuing, ms")
     told = speed(40 if quick else 400, repeats)
+    about_store, kept_met = stored(10 if quick else 1)
     out.write_text(PAGE.format(
         cpu=cpu(), cores=os.cpu_count(), python=platform.python_version(), load=load, trials=trials, short=SHORT, repeats=repeats, target=TARGET_MS,
         met=verdict(all(ms < TARGET_MS for _, ms in measured)), overhead=markdown(columns, [row for row, _ in measured]), usual=USUAL,
+        keep=KEEP_MS, reopen=REOPEN_S, many=MANY, kept_met=verdict(kept_met), stored=markdown(("what", "time", "space"), about_store),
         speed=markdown(("cores", "s", "trials / s", "efficiency", "CPU ms / trial"), told),
     ))  # fmt: skip
 

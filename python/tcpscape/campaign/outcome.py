@@ -201,15 +201,15 @@ class Outcome:
 
     def select(self, cca: str | None = None, engine: str | None = None, **at: str) -> tuple[Cell, ...]:
         """The cells at these values."""
-        spellings = {axis: {text for text in self._texts(axis) if axes.same(text, value)} for axis, value in at.items()}
-        return tuple(
-            c for c in self.cells
-            if cca in (None, c.cca) and engine in (None, c.engine) and all(c.at.get(axis) in texts for axis, texts in spellings.items())
-        )
-
-    def _texts(self, axis: str) -> set[str]:
-        """The values on an axis, as they are written."""
-        return {c.at[axis] for c in self.cells if axis in c.at}
+        cells: Iterable[Cell] = self.cells
+        if cca is not None:
+            cells = [c for c in cells if c.cca == cca]
+        if engine is not None:
+            cells = [c for c in cells if c.engine == engine]
+        for axis, value in at.items():
+            texts = {text for text in {c.at[axis] for c in self.cells if axis in c.at} if axes.same(text, value)}
+            cells = [c for c in cells if c.at.get(axis) in texts]
+        return tuple(cells)
 
     def find(self, cca: str | None = None, engine: str | None = None, **at: str) -> Cell | None:
         """The only cell at these values; None where there is none or several."""
