@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import json
 import os
 import pickle
@@ -339,9 +341,19 @@ def test_another_process_that_keeps_it_locked_is_one_line(tmp_path, trials, monk
     assert store.addresses() == {trials[0].address}
 
 
-def test_a_file_system_without_locks_is_one_line(tmp_path):
+def test_a_file_system_without_locks_is_one_line(tmp_path, monkeypatch):
     with pytest.raises(StoreError, match=r"the file system of .* cannot lock files, which SQLite needs; choose a directory on a local disk"):
         raise database.refusal(sqlite3.OperationalError("locking protocol"), tmp_path / FILE)
+    def refused(*args):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    with monkeypatch.context() as m:
+        m.setattr(fcntl, "lockf", refused)
+        with pytest.raises(StoreError, match="cannot lock files, which SQLite needs") as e:
+            Store(tmp_path)
+        one_line(e)
+        assert "cannot lock files" in str(database.refusal(sqlite3.OperationalError("database is locked"), tmp_path / FILE))
+    assert files(tmp_path) == []
     error = sqlite3.OperationalError("disk I/O error")
     error.sqlite_errorname = "SQLITE_IOERR_SHMMAP"
     assert "cannot lock files" in str(database.refusal(error, tmp_path / FILE))

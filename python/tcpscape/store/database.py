@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sqlite3
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -104,6 +106,8 @@ class Database:
 
 
 def _connect(path: Path, *, create: bool) -> sqlite3.Connection:
+    if create and not path.exists() and not _has_locks(path.parent):
+        raise refusal(sqlite3.OperationalError(NO_LOCKS), path)  # SQLite itself would wait for another process
     connection = _open(path, "rwc" if create else "rw")
     try:
         (version,) = connection.execute("PRAGMA user_version").fetchone()
@@ -125,13 +129,29 @@ def _open(path: Path, mode: str) -> sqlite3.Connection:
     connection = sqlite3.connect(_address(path, f"mode={mode}"), uri=True, timeout=WAIT_S, isolation_level=None, check_same_thread=False)
     try:
         connection.execute("SELECT count(*) FROM sqlite_master")
-    except sqlite3.OperationalError:
+    except sqlite3.OperationalError as e:
         connection.close()
+        if "locked" in str(e) and _has_locks(path.parent):
+            raise
         log = path.with_name(f"{path.name}-wal")
         if mode == "rwc" or not path.is_file() or (log.exists() and log.stat().st_size):
             raise
         return sqlite3.connect(_address(path, "immutable=1"), uri=True, isolation_level=None, check_same_thread=False)
     return connection
+
+
+def _has_locks(folder: Path) -> bool:
+    """Whether files in a directory can be locked: some network file systems cannot. True where that is not known."""
+    try:
+        import fcntl
+
+        with tempfile.TemporaryFile(dir=folder) as file:
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except ImportError:
+        return True
+    except OSError as e:
+        return e.errno not in (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS)
+    return True
 
 
 def _address(path: Path, option: str) -> str:
@@ -158,11 +178,13 @@ def _initialise(connection: sqlite3.Connection, path: Path) -> None:
     connection.execute("COMMIT")
 
 
+NO_LOCKS = "locking protocol"
+"""SQLite's message where locks do not work."""
 PROBLEMS: tuple[tuple[str, str, str], ...] = (
     ("full", "cannot write {folder}: the disk is full", "free some space, or choose another directory"),
     ("not a database", "{path} is no database", "move it away and run again, or choose another directory"),
     ("malformed", "{path} is damaged", "move it away and run again, or choose another directory"),
-    ("locking protocol", "the file system of {folder} cannot lock files, which SQLite needs", "choose a directory on a local disk"),
+    (NO_LOCKS, "the file system of {folder} cannot lock files, which SQLite needs", "choose a directory on a local disk"),
     ("locked", f"another process has kept {{path}} locked for {WAIT_S} s", "try again when it has ended, or choose another directory"),
     ("readonly", "cannot write to {folder}: it is read-only", "choose another directory"),
     ("unable to open", "cannot open {path}", "check its permissions and those of its directory, or choose another directory"),
@@ -176,7 +198,9 @@ def refusal(error: sqlite3.Error, path: Path) -> StoreError:
     """One line for what SQLite reports."""
     text, name = str(error), getattr(error, "sqlite_errorname", "")  # the name from Python 3.11 on
     if name.startswith("SQLITE_IOERR") and any(word in name for word in LOCKS):
-        text = "locking protocol"
+        text = NO_LOCKS
+    if "locked" in text and not _has_locks(path.parent):
+        text = NO_LOCKS
     for word, problem, fix in PROBLEMS:
         if word in text:
             return StoreError(f"out: {problem.format(path=path, folder=path.parent)}; {fix}")
