@@ -169,3 +169,28 @@ def test_a_result_is_drawn(tmp_path):
         tcpscape.plot(outcome, "nosuch")
     with pytest.raises(TcpscapeError, match="figure: 'spike' needs data that the result lacks"):
         tcpscape.plot(outcome, "spike")
+
+
+def test_every_answer_shows_itself(tmp_path):
+    advice = tcpscape.advise(rtt="26ms", jitter="7ms", cca="cubic,bbr", engine="mock", seeds=4)
+    assert repr(advice).startswith(f"Use {advice.choice}: ")
+    cliffs = tcpscape.cliff(rtt="26ms", cca="cubic", engine="mock", most=0)
+    assert "edge, jitter [95 %]" in repr(cliffs["cubic"])
+    quick(out=tmp_path)
+    comparison = tcpscape.compare(quick(seeds=5), tmp_path)
+    assert comparison.rows[0].verdict in repr(comparison)
+    kept = tcpscape.load(tmp_path)
+    assert repr(kept) == repr(kept.outcomes[0])
+    for answer in (advice, cliffs["cubic"], comparison, kept):
+        page = answer._repr_html_()
+        assert "<table>" in page
+        assert page.count("<td") == page.count("</td>") > 0
+
+
+def test_a_table_escapes_what_it_shows():
+    from tcpscape.tables import Table
+
+    page = Table(("a<b>",), [("<script>",)], notes=["x & y"]).html()
+    assert "a&lt;b&gt;" in page
+    assert "&lt;script&gt;" in page
+    assert "x &amp; y" in page

@@ -248,3 +248,9 @@ def test_trials_of_python_alone_are_no_record(tmp_path):
     assert len(sources.load(tmp_path).items) == 4
     with pytest.raises(StoreError, match=r"no results of run, sweep or study in results.sqlite; name a directory that one of them wrote"):
         record.load(tmp_path)
+
+
+def test_a_part_whose_cells_are_in_another_part_too_stays(cli, tmp_path):
+    """The study of Starlink's path has parts that share cells: each keeps its own document."""
+    assert cli("study", "run", "starlink", "--engine", "mock", "--seeds", "1", "--no-report", "--out", tmp_path).status == 0
+    assert list(record.load(tmp_path / "starlink").parts) == [part.name for part in studies.get("starlink").parts]

@@ -39,9 +39,9 @@ if TYPE_CHECKING:
     from tcpscape.findings.spike.bound import Bound
     from tcpscape.interchange.compare import ResultComparison
 
-Control = str | Mapping[str, Any] | type[Any]
+CcaSpec = str | Mapping[str, Any] | type[Any]
 """A congestion control: `cubic:hystart=off`, `{"name": "cubic", "hystart": False}`, or a class that is one (:mod:`tcpscape.controls.hooks`)."""
-Controls = Control | Sequence[Control] | None
+CcaSpecs = CcaSpec | Sequence[CcaSpec] | None
 """One congestion control, several to compare, or None: those of the scenario. Text may name several, `"cubic,bbr"`, or all: `"all"`."""
 Seeds = int | str | Iterable[int]
 """3 is the seeds 0, 1, 2; `range(5, 10)`, `[1, 4, 7]`, and as on the command line `"5..9"`, `"1,4,7"`."""
@@ -59,7 +59,7 @@ def run(
     forward: Hops = None,
     bottleneck: Hops = None,
     reverse: Hops = None,
-    cca: Controls = None,
+    cca: CcaSpecs = None,
     flows: int | None = None,
     mix: str | None = None,
     rcvbuf: str | int | None = None,
@@ -147,7 +147,7 @@ def sweep(
     read: Levels = None,
     duration: Levels = None,
     axes: Mapping[str, Levels] | None = None,
-    cca: Controls = None,
+    cca: CcaSpecs = None,
     engine: str | Sequence[str] | None = None,
     seeds: Seeds | None = None,
     precision: str | None = None,
@@ -218,7 +218,7 @@ def advise(
     distribution: str | None = None,
     jitter_on: Literal["both", "forward", "reverse"] = "both",
     loss_on: Literal["both", "forward", "reverse"] = "both",
-    cca: Controls = "cubic,bbr,reno",
+    cca: CcaSpecs = "cubic,bbr,reno",
     flows: int = 1,
     rcvbuf: str | int | None = None,
     sndbuf: str | int | None = None,
@@ -258,7 +258,7 @@ def cliff(
     loss: str | None = None,
     rate: str | None = None,
     distribution: str | None = None,
-    cca: Controls = "cubic,bbr",
+    cca: CcaSpecs = "cubic,bbr",
     rcvbuf: str | int | None = None,
     sndbuf: str | int | None = None,
     app: str | Mapping[str, Any] | None = None,
@@ -397,7 +397,7 @@ def _conditions(fields: Mapping[str, Any]) -> Conditions:
     return path
 
 
-def _labels(controls: Controls, engine: str) -> list[str]:
+def _labels(controls: CcaSpecs, engine: str) -> list[str]:
     """The labels of congestion controls, `all` included; none where none is given."""
     if controls is None:
         return []

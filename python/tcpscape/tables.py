@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import io
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -62,8 +62,29 @@ class Table:
         return f'<{tag} style="text-align:{"left" if column < self.left else "right"}">{html.escape(text)}</{tag}>'
 
 
+class ShownAsTable:
+    """A result that an interpreter and a notebook show as its :meth:`table`."""
+
+    __slots__ = ()
+
+    def table(self) -> Table:
+        """What is shown of it."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return self.table().text()
+
+    def _repr_html_(self) -> str:
+        return self.table().html()
+
+
 def percent(fraction: float | None, digits: int = 0) -> str:
     """`12 %` from 0.12; ∞ for an infinite fraction, – for one that is not known."""
     if fraction is None or math.isnan(fraction):
         return "–"
     return "∞" if math.isinf(fraction) else f"{100 * fraction:.{digits}f} %"
+
+
+def shares(limited_by: Mapping[str, float], least: float = 0.05) -> str:
+    """`cwnd 80 %, app 20 %`: the share of the time that each cause held a flow back; shares below `least` are left out."""
+    return ", ".join(f"{cause} {percent(share)}" for cause, share in limited_by.items() if share >= least) or "–"

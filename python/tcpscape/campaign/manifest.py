@@ -52,8 +52,7 @@ def accumulate(before: Sequence[Document], new: Document) -> list[Document]:
     after: list[Document] = []
     place: int | None = None
     for old in before:
-        same_part = new["kind"] == "study" and old["part"] == new["part"]
-        if not (same_part or _covers(new, old) or _same(new, old)):
+        if not (old["part"] == new["part"] if new["kind"] == "study" else _covers(new, old) or _same(new, old)):
             after.append(old)
             continue
         place = len(after) if place is None else place

@@ -16,7 +16,7 @@ from tcpscape.campaign.campaign import Campaign, Case
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.stats import Estimate
 from tcpscape.store.results import flow_rows
-from tcpscape.tables import Table, percent
+from tcpscape.tables import ShownAsTable, Table, percent
 from tcpscape.trial import Trial
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ WIDE = "*"
 
 
 @dataclass(frozen=True, repr=False)
-class Outcome:
+class Outcome(ShownAsTable):
     """A campaign that was run: its cells with their trials.
 
     In a notebook it shows a table, one row for each cell. :meth:`frame` and :meth:`flows` give Polars frames, :meth:`find` and
@@ -271,12 +271,6 @@ class Outcome:
             yield "∞: so few runs cannot bound a median; give more --seeds"
         for caveat in dict.fromkeys((*self.caveats, *(s.median.caveat for s in cells if s.median.caveat))):
             yield f"caveat: {caveat}"
-
-    def __repr__(self) -> str:
-        return self.table().text()
-
-    def _repr_html_(self) -> str:
-        return self.table().html()
 
 
 def _row(cell: Cell, metric_names: tuple[str, ...]) -> dict[str, Any]:

@@ -27,7 +27,7 @@ STUDY: Kind = "study"
 """Kind of a record whose parts are those of a study."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Record:
     """What a result directory holds, or what a command adds to it."""
 
@@ -49,6 +49,12 @@ class Record:
     def outcomes(self) -> tuple[Outcome, ...]:
         """The outcome of each part."""
         return tuple(self.parts.values())
+
+    def __repr__(self) -> str:
+        return "\n\n".join(repr(outcome) for outcome in self.outcomes)
+
+    def _repr_html_(self) -> str:
+        return "".join(outcome.table().html() for outcome in self.outcomes)
 
 
 def expect(store: Store, kind: str, name: str, parts: Mapping[str, Campaign] | None = None, versions: Mapping[str, str] | None = None) -> None:

@@ -87,13 +87,11 @@ def advise(
 
 def _parts(advice: Advice) -> Iterator[Any]:
     """What is printed: headings, tables and sentences."""
-    first = advice.ranking[0]
     yield f"[bold]Path[/bold]: {_description(advice.path)}"
     duration = units.format_time(advice.path.duration)
     yield f"jitter / RTT: {tables.percent(advice.jitter_ratio)}; {advice.trials} trials of {duration}, same seeds for all\n"
-    columns = ("cca", "goodput Mbit/s: mean [95 %]", f"/ {first.cca} [95 %]", "CV", "runs for ±10 %", "retransmits", "limited by")
     yield "[bold]Ranking[/bold]"
-    yield tables.table(columns, [_ranking_row(s) for s in advice.ranking])
+    yield advice.table().rich()
     yield ""
     yield "[bold]Where the cliff is on this path[/bold] (jitter at which half of the goodput is gone, [95 %])"
     yield tables.table(("cca", "cliff", "chaos zone", "you stand"), [_cliff_row(s) for s in advice.ranking], left=4)
@@ -125,13 +123,6 @@ def _description(path: Conditions) -> str:
 
 def _direction(on: str) -> str:
     return "each way" if on == "both" else on
-
-
-def _ranking_row(s: Standing) -> tuple[str, ...]:
-    from tcpscape.stats.estimate import number
-
-    spread, retransmits = tables.percent(s.cv.value), number(s.retransmits.value)
-    return s.cca, s.goodput.text(), s.against_best.text(), spread, str(s.needed), retransmits, tables.shares(s.limited_by)
 
 
 def _cliff_row(s: Standing) -> tuple[str, ...]:

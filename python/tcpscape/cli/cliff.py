@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -122,25 +121,10 @@ def cliff(
 
 
 def _row(search: Search) -> tuple[str, ...]:
-    path, along, result = search.path, search.along, search.result
-    edge, share = result.edge, ""
-    if edge is not None:
-        text = f"{_level(edge.value, along)} [{_level(edge.low, along)}, {_level(edge.high, along)}]"
-        share = f"{100 * edge.value / path.rtt:.1f} %"
-    else:
-        text = f"none up to {_level(result.levels[-1].at, along)}" if result.levels else "nothing gets through"
-    of_rtt = (share,) if along == "jitter" else ()
-    zone = f"{_level(result.zone[0], along)} to {_level(result.zone[1], along)}" if result.zone else "–"
-    return search.cca, units.format_time(path.rtt), text, *of_rtt, zone, result.baseline.text(), str(result.runs)
-
-
-def _level(at: float, along: str) -> str:
-    """A level in people's units."""
-    from tcpscape.stats.estimate import number
-
-    if math.isinf(at):
-        return "∞" if at > 0 else "0"
-    return f"{number(at / 1e6)}ms" if along == "jitter" else f"{number(100 * at)}%"
+    path, result = search.path, search.result
+    edge, *others = result.table().rows[0]
+    share = (f"{100 * result.edge.value / path.rtt:.1f} %" if result.edge else "",) if search.along == "jitter" else ()
+    return search.cca, units.format_time(path.rtt), edge, *share, *others
 
 
 def _plain(search: Search) -> dict[str, Any]:

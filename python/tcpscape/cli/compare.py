@@ -83,10 +83,9 @@ def compare(
 
 def _show(answer: ResultComparison, sides: Sides) -> None:
     screen = tables.console()
-    unit = f", {answer.unit}" if answer.unit not in ("", "1") else ""
-    screen.print(f"A: {sides.a}\nB: {sides.b}\n[bold]{answer.metric}{unit}[/bold]")
-    columns = ("condition", "n", "A: median [95 %]", "B: median [95 %]", "A / B, medians", "A / B, means", "A above B", "verdict")
-    screen.print(tables.table(columns, [_row(r) for r in answer.rows]))
+    table = answer.table()
+    screen.print(f"A: {sides.a}\nB: {sides.b}\n[bold]{table.title}[/bold]")
+    screen.print(table.rich())
     for row in answer.rows if len(answer.rows) <= MOST_SENTENCES else ():
         screen.print(_sentence(row, answer.metric), soft_wrap=True)
     if len(answer.rows) > 1:
@@ -96,13 +95,6 @@ def _show(answer: ResultComparison, sides: Sides) -> None:
         screen.print(f"only in {name}")
     for caveat in answer.caveats:
         screen.print(f"caveat: {caveat}", soft_wrap=True)
-
-
-def _row(r: ComparedCondition) -> tuple[str, ...]:
-    first, second = r.medians
-    n = f"{r.pairs} pairs" if r.pairs else f"{len(r.a.numbers)} : {len(r.b.numbers)}"
-    c = r.comparison
-    return (r.name, n, first.text(), second.text(), c.median_ratio.text(), c.ratio.text(), c.win.text(2), r.verdict)
 
 
 def _sentence(row: ComparedCondition, metric: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tcpscape.tables import PLAIN_WIDTH, Table, percent
+from tcpscape.tables import PLAIN_WIDTH, Table, percent, shares
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -52,11 +52,6 @@ def keep(frame: pl.DataFrame, file: Path) -> None:
         file.write_text(frame.write_csv(), "utf-8")
     except OSError as e:
         raise cannot_write(file, e) from None
-
-
-def shares(limited_by: dict[str, float], least: float = 0.05) -> str:
-    """`cwnd 80 %, app 20 %`: what held a flow back, the small causes left out."""
-    return ", ".join(f"{cause} {percent(share)}" for cause, share in limited_by.items() if share >= least) or "–"
 
 
 def hook_cost(trials: Sequence[Trial]) -> str:

@@ -18,6 +18,8 @@ from tcpscape.findings.cliff.levels import Cliff, jitter_axis, level
 from tcpscape.scenario.conditions import Conditions
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.stats import Estimate
+from tcpscape.stats.estimate import number
+from tcpscape.tables import ShownAsTable, Table, percent, shares
 from tcpscape.trial import FlowResult, Trial
 
 DEFAULT_CCA = "cubic"
@@ -63,9 +65,9 @@ class Standing:
         return zone.side(self.cliff.here) if self.cliff.here else "stable"
 
 
-@dataclass(frozen=True, slots=True)
-class Advice:
-    """The advice for a path."""
+@dataclass(frozen=True, slots=True, repr=False)
+class Advice(ShownAsTable):
+    """The advice for a path. An interpreter and a notebook show its ranking."""
 
     path: Conditions
     ranking: tuple[Standing, ...]
@@ -88,6 +90,15 @@ class Advice:
         """The shell command that sets the congestion control."""
         load = f"modprobe tcp_{self.choice}; " if self.choice not in ("cubic", "reno") else ""
         return f"{load}sysctl -w net.ipv4.tcp_congestion_control={self.choice}"
+
+    def table(self) -> Table:
+        """The ranking, a row for each congestion control; the answer is its title."""
+        columns = ("cca", "goodput Mbit/s: mean [95 %]", f"/ {self.ranking[0].cca} [95 %]", "CV", "runs for ±10 %", "retransmits", "limited by")
+        rows = []
+        for s in self.ranking:
+            spread, retransmits = percent(s.cv.value), number(s.retransmits.value)
+            rows.append((s.cca, s.goodput.text(), s.against_best.text(), spread, str(s.needed), retransmits, shares(s.limited_by)))
+        return Table(columns, rows, title=f"Use {self.choice}: {self.why}.", notes=[f"caveat: {caveat}" for caveat in self.caveats])
 
 
 @dataclass

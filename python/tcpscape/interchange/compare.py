@@ -23,6 +23,7 @@ from tcpscape.interchange.base import refuse
 from tcpscape.interchange.sources import ResultSource, TrialGroup, listed
 from tcpscape.metrics import Metric
 from tcpscape.stats import Comparison, Estimate
+from tcpscape.tables import ShownAsTable, Table
 from tcpscape.trial import Trial
 
 if TYPE_CHECKING:
@@ -97,8 +98,8 @@ class ComparedCondition:
         return "alike" if self.comparison.alike else "undecided"
 
 
-@dataclass(frozen=True, slots=True)
-class ResultComparison:
+@dataclass(frozen=True, slots=True, repr=False)
+class ResultComparison(ShownAsTable):
     """A comparison of two results."""
 
     metric: str
@@ -112,6 +113,20 @@ class ResultComparison:
     def differs(self) -> int:
         """Number of conditions in which they differ."""
         return sum(r.comparison.differs for r in self.rows)
+
+    def table(self) -> Table:
+        """A row for each condition: both medians, their ratio, and the verdict."""
+        columns = ("condition", "n", "A: median [95 %]", "B: median [95 %]", "A / B, medians", "A / B, means", "A above B", "verdict")
+        title = f"{self.metric}, {self.unit}" if self.unit not in ("", "1") else self.metric
+        notes = [f"only in {name}" for name in self.left_out] + [f"caveat: {caveat}" for caveat in self.caveats]
+        return Table(columns, [_row(r) for r in self.rows], title=title, notes=notes)
+
+
+def _row(condition: ComparedCondition) -> tuple[str, ...]:
+    first, second = condition.medians
+    n = f"{condition.pairs} pairs" if condition.pairs else f"{len(condition.a.numbers)} : {len(condition.b.numbers)}"
+    c = condition.comparison
+    return (condition.name, n, first.text(), second.text(), c.median_ratio.text(), c.ratio.text(), c.win.text(2), condition.verdict)
 
 
 def compare(a: ResultSource, b: ResultSource, metric: str = "goodput") -> ResultComparison:

@@ -13,6 +13,8 @@ from itertools import takewhile
 from tcpscape import stats
 from tcpscape.errors import refuse
 from tcpscape.stats import Estimate
+from tcpscape.stats.estimate import number
+from tcpscape.tables import ShownAsTable, Table
 
 HALF = 0.5
 """Retention at the edge, as in the published studies."""
@@ -64,6 +66,13 @@ class Axis:
         if self.log:
             return float(self.gentle * (1 + self.resolution) ** (sign * step))
         return self.gentle + sign * step * self.resolution
+
+    def text(self, level: float) -> str:
+        """A level as people write it: `8ms` of jitter, `0.1%` of loss; ∞ or 0 beyond the ends."""
+        if math.isinf(level):
+            return "∞" if level > 0 else "0"
+        factor, unit = {"ns": (1e-6, "ms"), "1": (100.0, "%")}.get(self.unit, (1.0, f" {self.unit}"))
+        return f"{number(level * factor)}{unit}"
 
     def step(self, level: float) -> float:
         """The step of a level, not rounded; infinite for a level of 0 on a logarithmic axis."""
@@ -142,8 +151,8 @@ def level(at: float, values: Sequence[float], base: Sequence[float], threshold: 
     return Level(at, retention, stats.cv(values), below, stats.cv(base).value, threshold)
 
 
-@dataclass(frozen=True, slots=True)
-class Cliff:
+@dataclass(frozen=True, slots=True, repr=False)
+class Cliff(ShownAsTable):
     """The cliff of one congestion control along one axis of one path: what a search returns."""
 
     axis: Axis
@@ -158,6 +167,17 @@ class Cliff:
     """Number of runs of the whole search."""
     here: Level | None = None
     """The level at which the path itself is."""
+
+    def table(self) -> Table:
+        """One row: the edge, the chaos zone, the goodput without the impairment, and the runs."""
+        text, edge = self.axis.text, self.edge
+        if edge is not None:
+            place = f"{text(edge.value)} [{text(edge.low)}, {text(edge.high)}]"
+        else:
+            place = f"none up to {text(self.levels[-1].at)}" if self.levels else "nothing gets through"
+        zone = f"{text(self.zone[0])} to {text(self.zone[1])}" if self.zone else "–"
+        columns = (f"edge, {self.axis.name} [95 %]", "chaos zone", "unimpaired Mbit/s", "runs")
+        return Table(columns, [(place, zone, self.baseline.text(), str(self.runs))], left=2)
 
     @property
     def bracket(self) -> tuple[float, float] | None:
