@@ -10,7 +10,7 @@ import pytest
 from tcpscape.campaign import execute, record
 from tcpscape.campaign.campaign import Campaign
 from tcpscape.errors import TcpscapeError
-from tcpscape.interchange import compare, iperf3_write, sources
+from tcpscape.interchange import compare, iperf3, sources
 from tcpscape.store.results import Store
 
 DATA = Path(__file__).parent / "data" / "interchange"
@@ -90,7 +90,7 @@ def test_what_was_exported_is_paired_with_what_it_came_from(tmp_path):
     root = sweep(tmp_path / "a", axes={}, cca="cubic")
     (tmp_path / "i").mkdir()
     for item in sources.load(root).items:
-        (tmp_path / "i" / f"{item.trial.seed}.json").write_bytes(iperf3_write.write(item.trial))
+        (tmp_path / "i" / f"{item.trial.seed}.json").write_bytes(iperf3.write(item.trial))
     got = answer(root, tmp_path / "i")
     assert (got.rows[0].pairs, got.rows[0].verdict) == (8, "alike")
 

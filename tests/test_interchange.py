@@ -9,7 +9,7 @@ import pytest
 
 import tcpscape
 from tcpscape import interchange
-from tcpscape.interchange import InterchangeError, flent_write, iperf3_write
+from tcpscape.interchange import InterchangeError, flent, iperf3
 
 DATA = Path(__file__).parent / "data" / "interchange"
 FLENT = next(DATA.glob("*.flent.gz"))
@@ -168,12 +168,12 @@ def keys(value, prefix: str = "") -> set[str]:
 
 
 def test_our_document_has_every_field_of_theirs(mix):
-    theirs, ours = json.loads((DATA / "iperf3-up-2.json").read_text()), json.loads(iperf3_write.write(mix))
+    theirs, ours = json.loads((DATA / "iperf3-up-2.json").read_text()), json.loads(iperf3.write(mix))
     assert keys(theirs) <= keys(ours)
 
 
 def test_units_of_our_document(mix):
-    said = json.loads(iperf3_write.write(mix))
+    said = json.loads(iperf3.write(mix))
     interval = said["intervals"][30]
     (row,) = mix.samples.filter((mix.samples["t_ns"] == 3_100_000_000) & (mix.samples["flow"] == 1)).to_dicts()
     mine = interval["streams"][1]
@@ -189,7 +189,7 @@ def test_units_of_our_document(mix):
 
 
 def test_intervals_add_up_to_what_was_acknowledged(mix):
-    said = json.loads(iperf3_write.write(mix))
+    said = json.loads(iperf3.write(mix))
     for flow in (0, 1):
         sent = sum(s["bytes"] for i in said["intervals"] for s in i["streams"] if s["socket"] == 5 + 2 * flow)
         last = mix.samples.filter(mix.samples["flow"] == flow)["bytes_acked"].to_list()[-1]
@@ -197,7 +197,7 @@ def test_intervals_add_up_to_what_was_acknowledged(mix):
 
 
 def test_back_from_iperf3(mix, tmp_path):
-    back = only(saved(tmp_path, "a.json", iperf3_write.write(mix)))
+    back = only(saved(tmp_path, "a.json", iperf3.write(mix)))
     assert (back.scenario, back.seed, back.address, back.engine) == (mix.scenario, mix.seed, mix.address, mix.engine)
     assert [f.cca for f in back.flows] == ["cubic:hystart=0", "bbr"]
     for mine, theirs in zip(back.flows, mix.flows, strict=True):
@@ -208,7 +208,7 @@ def test_back_from_iperf3(mix, tmp_path):
 
 
 def test_without_samples_there_is_one_interval(one):
-    said = json.loads(iperf3_write.write(tcpscape.Trial(**{f: getattr(one, f) for f in one.__dataclass_fields__ if f != "samples"})))
+    said = json.loads(iperf3.write(tcpscape.Trial(**{f: getattr(one, f) for f in one.__dataclass_fields__ if f != "samples"})))
     assert len(said["intervals"]) == 1
     assert said["intervals"][0]["sum"]["bytes"] == one.flows[0].bytes_sent
     assert "no samples" in json.loads(said["extra_data"])["notes"][0]
@@ -256,7 +256,7 @@ def test_a_bad_flent_file_is_one_line(content, says, tmp_path):
 
 def test_flent_opens_ours(one, tmp_path):
     resultset = pytest.importorskip("flent.resultset")
-    path = saved(tmp_path, "tcp_1up-a.flent.gz", flent_write.write(one))
+    path = saved(tmp_path, "tcp_1up-a.flent.gz", flent.write(one))
     got = resultset.ResultSet.load_file(str(path))
     assert got.meta("NAME") == "tcp_1up"
     throughput = [v for v in got.series("TCP upload") if v is not None]
@@ -272,7 +272,7 @@ def test_flents_own_plots_find_the_series(which, plots, tmp_path, request):
     import subprocess
     import sys
 
-    path = saved(tmp_path, "ours.flent.gz", flent_write.write(request.getfixturevalue(which)))
+    path = saved(tmp_path, "ours.flent.gz", flent.write(request.getfixturevalue(which)))
     for plot in plots:
         out = tmp_path / f"{plot}.csv"
         command = [sys.executable, "-c", "from flent import run_flent; run_flent()", "-f", "csv", "-p", plot, "-o", str(out), str(path)]
@@ -283,7 +283,7 @@ def test_flents_own_plots_find_the_series(which, plots, tmp_path, request):
 
 
 def test_back_from_flent(mix, tmp_path):
-    back = only(saved(tmp_path, "a.flent.gz", flent_write.write(mix)))
+    back = only(saved(tmp_path, "a.flent.gz", flent.write(mix)))
     assert (back.scenario, back.seed, back.cca) == (mix.scenario, mix.seed, mix.cca)
     for mine, theirs in zip(back.flows, mix.flows, strict=True):
         assert mine.goodput_mbps == pytest.approx(theirs.goodput_mbps)
@@ -296,14 +296,14 @@ def test_back_from_flent(mix, tmp_path):
 
 
 def test_pings_that_were_measured_go_along(tmp_path):
-    said = json.loads(gzip.decompress(flent_write.write(only(FLENT))))
+    said = json.loads(gzip.decompress(flent.write(only(FLENT))))
     assert [v for v in said["results"]["Ping (ms) ICMP"] if v is not None][:2] == pytest.approx([25.3, 25.391], abs=1e-3)
 
 
 def test_streams_that_end_an_interval_microseconds_apart_keep_their_rates(tmp_path):
     two = only(DATA / "iperf3-up-2.json")
     said = json.loads((DATA / "iperf3-up-2.json").read_text())
-    for back in (only(saved(tmp_path, "a.json", iperf3_write.write(two))), only(saved(tmp_path, "a.flent.gz", flent_write.write(two)))):
+    for back in (only(saved(tmp_path, "a.json", iperf3.write(two))), only(saved(tmp_path, "a.flent.gz", flent.write(two)))):
         for flow in (0, 1):
             mine = back.samples.filter(back.samples["flow"] == flow)["bytes_sent"].to_list()
             theirs = [sum(i["streams"][flow]["bytes"] for i in said["intervals"][: k + 1]) for k in range(3)]
@@ -312,7 +312,7 @@ def test_streams_that_end_an_interval_microseconds_apart_keep_their_rates(tmp_pa
 
 def test_a_trial_without_samples_is_no_flent_file(one):
     with pytest.raises(InterchangeError, match="--samples 100ms"):
-        flent_write.write(tcpscape.Trial(**{f: getattr(one, f) for f in one.__dataclass_fields__ if f != "samples"}))
+        flent.write(tcpscape.Trial(**{f: getattr(one, f) for f in one.__dataclass_fields__ if f != "samples"}))
 
 
 # ---- damaged documents
@@ -357,7 +357,7 @@ def test_whatever_is_in_a_document_it_is_read_or_refused_in_one_line(seed, tmp_p
     assert "\n" not in said
     for trial in trials:
         json.dumps(trial.to_dict(), allow_nan=False)
-        assert keys(json.loads(iperf3_write.write(trial)))
+        assert keys(json.loads(iperf3.write(trial)))
 
 
 def test_a_count_below_0_is_not_known(tmp_path):

@@ -3,7 +3,7 @@
 The main type is :class:`Format`; :data:`REGISTRY` has every one of them. Begin with :func:`read`. `sources` finds the results at any path (a result
 directory, a file of a format, a directory of such files) as groups of trials, and `compare` compares two of them.
 
-To add a format: one file with a function that reads or writes it, and one line in :data:`REGISTRY`.
+To add a format: one file with the functions that read and write it, and one line in :data:`REGISTRY`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from tcpscape.interchange import flent_read, flent_write, iperf3_read, iperf3_write, mahimahi, table, tc
+from tcpscape.interchange import flent, iperf3, mahimahi, table, tc
 from tcpscape.interchange.base import Format, ImportedFile, InterchangeError, refuse
 
 REGISTRY: dict[str, Format] = {
@@ -19,8 +19,8 @@ REGISTRY: dict[str, Format] = {
     for f in (
         Format("csv", "a row for each flow of each trial", (".csv",), read=table.read_csv, write_rows=table.write_csv),
         Format("parquet", "a row for each flow of each trial", (".parquet",), table.read_parquet, write_rows=table.write_parquet, binary=True),
-        Format("iperf3", "iperf3 -J, --json-stream", (".json", ".jsonl"), iperf3_read.read, iperf3_write.write),
-        Format("flent", "Flent's data files", (".flent.gz", ".flent", ".flent.bz2"), flent_read.read, flent_write.write, binary=True),
+        Format("iperf3", "iperf3 -J, --json-stream", (".json", ".jsonl"), iperf3.read, iperf3.write),
+        Format("flent", "Flent's data files", (".flent.gz", ".flent", ".flent.bz2"), flent.read, flent.write, binary=True),
         Format("mahimahi", "a trial's throughput as a packet-delivery trace", (".up",), write_trial=mahimahi.write),
         Format("tc", "a scenario's path as commands", (".sh",), write_scenario=tc.write),
     )
