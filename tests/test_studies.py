@@ -13,7 +13,7 @@ from tcpscape.campaign.outcome import gather
 from tcpscape.engines.mock import Mock
 from tcpscape.errors import EngineError, TcpscapeError
 from tcpscape.store.results import Store
-from tcpscape.studies import against, known
+from tcpscape.studies import known
 from tcpscape.studies import run as runs
 from tcpscape.studies import study as studies
 from tcpscape.studies.result import Result
@@ -112,7 +112,7 @@ def test_a_study_against_another_engine(tmp_path):
     means = Execution(store=Store(tmp_path), make=make)
     study = studies.get("baseline").changed({"seeds": 10})
     for _ in range(2):  # the second time from the store, where nothing is mixed
-        contrast = against.run(study, "mock", "other", means)
+        contrast = runs.contrast(study, "mock", "other", means)
         for pair in contrast.pairs():
             assert pair.ours.cca != "cubic" or (pair.differs and pair.ratio.value == pytest.approx(2))
             assert pair.ours.cca == "cubic" or (pair.same and pair.ratio.value == 1 and not pair.differs)
@@ -145,7 +145,7 @@ def test_what_the_other_engine_cannot_run_is_refused_first():
 
     means = Execution(make=lambda name: Fussy() if name == "fussy" else engines.make(name), progress=lambda *_: pytest.fail("began"))
     with pytest.raises(EngineError, match="no"):
-        against.run(studies.get("starlink"), "mock", "fussy", means)
+        runs.contrast(studies.get("starlink"), "mock", "fussy", means)
 
 
 def test_the_comparison_is_printed(cli, need_model, tmp_path):

@@ -14,9 +14,9 @@ from tcpscape.cli.progress import Progress, resumable
 if TYPE_CHECKING:
     from tcpscape.campaign.outcome import Cell, Outcome
     from tcpscape.campaign.record import Record
-    from tcpscape.studies.against import CellPair, Contrast
     from tcpscape.studies.known import KnownNumber
     from tcpscape.studies.result import Result, StudyRow
+    from tcpscape.studies.run import CellPair, Contrast
     from tcpscape.studies.study import Study
     from tcpscape.studies.verdict import JudgedClaim, JudgedStudy
 
@@ -113,7 +113,6 @@ def run(
     from tcpscape.campaign.execute import Execution
     from tcpscape.engines import make
     from tcpscape.store.results import Store
-    from tcpscape.studies import against
     from tcpscape.studies import run as runs
 
     name, engine, other = chosen.name, engines.engine, engines.against
@@ -130,7 +129,7 @@ def run(
         if other is None:
             result = runs.run(ours, execution)
         else:
-            contrast = against.run(runnable, engine, other, execution, second.update)
+            contrast = runs.contrast(runnable, engine, other, execution, second.update)
             result = contrast.ours
     _show(result, result.record(options.typed(), whole), root, report)
     if contrast:

@@ -6,9 +6,9 @@ The files depend on each other in this order:
 - `study`: the catalogue, :class:`Study` and :class:`Claim`; one YAML file in this directory is one study
 - `known`: the published numbers, tables in `data/`
 - `result`: a study that was run, and its table (ours beside published)
-- `verdict`: the three verdicts and a claim with its verdict
+- `verdict`: the three verdicts, the two kinds of measures, and how a claim about cells is judged
 - `measures`: what claims measure, one function and one registry line each
-- `run`: runs a study and judges its result; `against` runs it on two engines
+- `run`: runs a study and judges its result; :func:`tcpscape.studies.run.contrast` runs it on two engines
 
 Begin with `study`, then `run`. To add a study, write one YAML file here (and tables of published numbers in `data/`); a published work whose claims
 are new has a line in `study.WORKS`. To add a measure, write one function in `measures/` and one line in `measures.REGISTRY`.

@@ -58,7 +58,7 @@ class Claim(Spec):
     high: float = float("inf")
     """The range that counts as reproduced, in `unit`."""
     near: str = ""
-    """Instead of a range: the one number that the work gives, as printed; :mod:`tcpscape.studies.measures.base` defines how near is near enough."""
+    """Instead of a range: the one number that the work gives, as printed; :mod:`tcpscape.studies.verdict` defines how near is near enough."""
     runs: int = 10
     """Runs behind this number."""
     unit: str = ""

@@ -1,8 +1,8 @@
 """What claims measure: one function and one registry line each.
 
 A :class:`CellMeasure` gives an estimate of a cell, which is held against the claim's range, for one cell or for every one. A
-:class:`StudyMeasure` gives the verdict itself. `base` defines both and judges claims about cells; the other files have the
-measures by subject: `cells` (statistics of a metric), `ranks` (among congestion controls), `spread` (how runs differ), `flows` (senders,
+:class:`StudyMeasure` gives the verdict itself. :mod:`tcpscape.studies.verdict` defines both and judges claims about cells; the files here have
+the measures by subject: `cells` (statistics of a metric, alone and among congestion controls), `spread` (how runs differ), `flows` (senders,
 players and groups of flows), `cliffs` and `tables` (of the whole study).
 
 To add a measure: one function, and one line here.
@@ -13,11 +13,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tcpscape.errors import refuse
-from tcpscape.studies.measures import cells, cliffs, flows, ranks, spread, tables
-from tcpscape.studies.measures.base import CellMeasure, Measure, StudyMeasure
+from tcpscape.studies.measures import cells, cliffs, flows, spread, tables
 from tcpscape.studies.result import Result
 from tcpscape.studies.study import Claim
-from tcpscape.studies.verdict import JudgedClaim
+from tcpscape.studies.verdict import CellMeasure, JudgedClaim, Measure, StudyMeasure
 
 REGISTRY: Mapping[str, Measure] = {
     "mean": CellMeasure(cells.mean, cells.error_of_mean),
@@ -25,9 +24,9 @@ REGISTRY: Mapping[str, Measure] = {
     "cv": CellMeasure(cells.cv, cells.error_of_cv),
     "ratio": CellMeasure(cells.ratio, cells.error_of_quotient),
     "retention": CellMeasure(cells.retention, cells.error_of_quotient),
-    "rank": CellMeasure(ranks.rank),
-    "near_best": CellMeasure(ranks.near_best),
-    "change": CellMeasure(ranks.change),
+    "rank": CellMeasure(cells.rank),
+    "near_best": CellMeasure(cells.near_best),
+    "change": CellMeasure(cells.change),
     "share": CellMeasure(flows.share),
     "starved": CellMeasure(flows.starved),
     "spike": CellMeasure(cells.spike),
@@ -46,7 +45,7 @@ REGISTRY: Mapping[str, Measure] = {
     "buffer": CellMeasure(flows.buffer),
     "early": CellMeasure(flows.early),
     "cliff": StudyMeasure(cliffs.step),
-    "one_run": StudyMeasure(ranks.one_run),
+    "one_run": StudyMeasure(cells.one_run),
     "edge": StudyMeasure(cliffs.edge),
     "edge_ratio": StudyMeasure(cliffs.edge_ratio),
     "both_ways": StudyMeasure(cells.both_ways),

@@ -16,8 +16,8 @@ from tcpscape.campaign.outcome import Cell, Outcome
 from tcpscape.errors import StudyError
 from tcpscape.stats import Estimate
 from tcpscape.stats.estimate import number
-from tcpscape.studies.measures import resample
-from tcpscape.studies.measures.resample import Array
+from tcpscape.studies.measures import spread
+from tcpscape.studies.measures.spread import Array
 from tcpscape.studies.result import Result
 from tcpscape.studies.study import Claim
 from tcpscape.studies.verdict import JudgedClaim, all_of, in_range, range_text
@@ -75,8 +75,8 @@ def crossing(result: Result, claim: Claim, curves: Sequence[Curve]) -> list[Esti
 
     values = [c.values(outcome.campaign.metric) for curve in curves for c in curve]
     unit = "1" if of else curves[0][0].value(axis).unit
-    edges = [resample.estimate(values, partial(edge_of, i), unit) for i in range(len(curves))]
-    return edges if len(curves) == 1 else [*edges, resample.estimate(values, lambda a: _quotient(edge_of(0, a), edge_of(1, a)))]
+    edges = [spread.resampled(values, partial(edge_of, i), unit) for i in range(len(curves))]
+    return edges if len(curves) == 1 else [*edges, spread.resampled(values, lambda a: _quotient(edge_of(0, a), edge_of(1, a)))]
 
 
 def _first_below_half(outcome: Outcome, curve: Sequence[Cell], axis: str) -> Cell | None:
