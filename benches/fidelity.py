@@ -23,9 +23,10 @@ import published
 from plans import DATA
 from table import markdown, verdict
 from tcpscape import engines
-from tcpscape.validate import checks, output, ranks, recorded, rounds, sides
+from tcpscape.validate import compare, ranks, sides, validation
 from tcpscape.validate import tables as texts
 from tcpscape.validate.compare import Divergence, groups, worst
+from tcpscape.validate.runs import RecordedSet, load_recorded
 from tcpscape.validate.tables import percent
 
 CCAS = ("reno", "cubic", "bbr")  # those that the first targets are about
@@ -76,7 +77,7 @@ def judged(said: Set, rows: Sequence[Divergence]) -> list[tuple]:
     parts += [(name, SHARED_TARGETS, shared)] + ([(name, CCAS_TARGETS, alone)] if many else [])
     found = ranks.ranks(alone)
     best = [(f"{name}: {BEST}", "≥ 0.9", f"{found.best:.3f}", verdict(found.best >= 0.9))] if found and found.paths >= PATHS else []
-    return best + [(f"{who}: {what}", *rest) for who, bounds, some in parts if some for what, *rest in (c.line() for c in checks.judge(checks.read(bounds), some))]
+    return best + [(f"{who}: {what}", *rest) for who, bounds, some in parts if some for what, *rest in (c.line() for c in compare.judge(compare.read_bounds(bounds), some))]
 
 
 def notes() -> dict[str, str]:
@@ -86,9 +87,9 @@ def notes() -> dict[str, str]:
     return yaml.safe_load((pathlib.Path(__file__).resolve().parent / "notes.yaml").read_text()) or {}
 
 
-def run_set(record: recorded.Recorded, engine_name: str, seeds: int, jobs: int) -> rounds.ValidationResult:
+def run_set(record: RecordedSet, engine_name: str, seeds: int, jobs: int) -> validation.ValidationResult:
     """The engine on the conditions of a set; those that it cannot run are left out."""
-    return rounds.run(rounds.ValidationPlan(record.conditions, sides.make(engine_name, jobs, None), sides.RecordedSide(record), (seeds, 1)))
+    return validation.run(validation.ValidationPlan(record.conditions, sides.make(engine_name, jobs, None), sides.RecordedSide(record), (seeds, 1)))
 
 
 def answers_table(answers: list[published.Answer], tolerance: float, skip_chaos: bool) -> tuple[str, int, int]:
@@ -193,7 +194,7 @@ SET_SECTION = """\
 
 def set_section(said: Set, engine_name: str, seeds: int, jobs: int, found: dict[str, str]) -> tuple[str, list[tuple], tuple[Divergence, ...]]:
     """A set's section, its targets, its divergences."""
-    record = recorded.load(said.place)
+    record = load_recorded(said.place)
     outcome = run_set(record, engine_name, seeds, jobs)
     rows, shared = outcome.divergences, texts.shared_table(outcome.divergences)
     if not rows:
@@ -263,7 +264,7 @@ def write(module, seeds: int, threads: int, out: pathlib.Path, *, fake: bool = F
     names = sorted({f.cca for c in everything for f in c.condition.scenario.flows})
     found_kinds = kinds.page(everything, names)
     out.write_text(PAGE.format(seeds=seeds, definitions=texts.DEFINITIONS, targets=table, kinds=found_kinds, sets="\n".join(sections), **tables))
-    output.write_numbers(everything, out.with_suffix(".csv"))
+    texts.write_numbers(everything, out.with_suffix(".csv"))
     if packaged:
         kinds.write(everything, engines.make("model").version, f"{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d}")
 

@@ -15,7 +15,7 @@ import pytest
 
 from conftest import ROOT
 from tcpscape import engines
-from tcpscape.validate import DivergenceSummary, ValidationOptions, prepare, rounds
+from tcpscape.validate import DivergenceSummary, ValidationOptions, prepare, validation
 from tcpscape.validate.compare import groups
 from tcpscape.validate.tables import summary_table
 
@@ -28,7 +28,7 @@ def test_the_model_agrees_with_the_kernel_in_virtual_time(tmp_path, need_model):
     if reason := engines.REGISTRY["virtual"]().unavailable():
         pytest.skip(f"engine virtual: {reason}")
     ready = prepare(ValidationOptions(tmp_path, engines=("model", "virtual"), conditions=str(SET), seeds="12/3", precision=0.2, most=12))
-    outcome = rounds.run(ready.plan)
+    outcome = validation.run(ready.plan)
     said = summary_table(outcome.divergences).markdown()
     print(said)
     assert not outcome.left_out

@@ -14,13 +14,12 @@ from tcpscape.plots.validation import overlay
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.store.results import FILE
 from tcpscape.trial import Cwnd, FlowResult, Rtt, Trial
-from tcpscape.validate import checks, conditions, draw, recorded, rounds, session, sides
-from tcpscape.validate.bundles import Bundle, bundle
+from tcpscape.validate import compare, conditions, draw, sides, validation
 from tcpscape.validate.compare import Divergence, DivergenceSummary, worst
 from tcpscape.validate.conditions import NamedScenario
-from tcpscape.validate.parting import labellings, part
+from tcpscape.validate.parting import Bundle, bundle, labellings, part
 from tcpscape.validate.ranks import ranks
-from tcpscape.validate.runs import Runs, TrialNumbers
+from tcpscape.validate.runs import Runs, TrialNumbers, load_recorded, read_results, write_results
 
 REFERENCE = ROOT / "tests" / "data" / "reference"
 
@@ -209,11 +208,11 @@ def test_ranks():
 
 def test_bounds():
     some = [comparison([1.1] * 3, [1] * 3), comparison([1] * 3, [1] * 3, id="y", forward="netem delay 5ms loss 1%")]
-    judged = checks.judge(checks.read("median<=0.04, p90@loss<=0.01,p90@each<=0.05,overlap>=0.5"), some)
+    judged = compare.judge(compare.read_bounds("median<=0.04, p90@loss<=0.01,p90@each<=0.05,overlap>=0.5"), some)
     assert [(c.group, c.met) for c in judged] == [("all", False), ("loss", True), ("clean", False), ("loss", True), ("all", True)]
     for bad in ("median", "nosuch<=1", "median<0.1", "", "median@nosuch<=1"):
         with pytest.raises(TcpscapeError):
-            checks.judge(checks.read(bad), some)
+            compare.judge(compare.read_bounds(bad), some)
 
 
 # More seeds where the answer is open
@@ -238,13 +237,13 @@ class Dice(sides.Side):
 def test_precision_gives_more_seeds_to_the_wide_conditions_only():
     a, b = Dice(0.0), Dice(0.9)
     some = [condition("wide"), condition("narrow"), condition("refused", flows=[{"count": 2}])]
-    got = rounds.run(rounds.ValidationPlan(some, a, b, (4, 3), precision=0.1, most=20))
+    got = validation.run(validation.ValidationPlan(some, a, b, (4, 3), precision=0.1, most=20))
     assert b.asked == [("wide", 3), ("narrow", 3), ("wide", 6), ("wide", 12), ("wide", 20)]
     assert a.asked[-1] == ("wide", 8)  # it does not scatter: more than a few runs would teach nothing
     assert got.left_out == (("refused", "flows: too many; leave some out"),)
     assert [len(c.b) for c in got.divergences] == [20, 3]
     with pytest.raises(TcpscapeError, match="no condition can run"):
-        rounds.run(rounds.ValidationPlan(some[2:], a, b))
+        validation.run(validation.ValidationPlan(some[2:], a, b))
 
 
 # The moment of parting
@@ -345,19 +344,19 @@ def test_overlays_are_written(tmp_path):
 
 
 def test_reference_sets_are_recorded_results():
-    record = recorded.load(REFERENCE / "random")
+    record = load_recorded(REFERENCE / "random")
     assert record.name == "random"
     assert len(record.runs["c003"]) == 5
     assert record.runs["c003"].goodput[0] == 2.3828
     assert record.runs["c003"].known("mean_rtt_ms") == []  # several flows
-    assert recorded.load(REFERENCE / "fresh").runs["t000"].known("mean_rtt_ms")[0] == pytest.approx(23.459)
+    assert load_recorded(REFERENCE / "fresh").runs["t000"].known("mean_rtt_ms")[0] == pytest.approx(23.459)
 
 
 def test_results_written_are_read_back(tmp_path):
     some = {"x": Runs((TrialNumbers(1.5, 3.0, 20.0, math.nan, {"retransmits": 3.0, "limited_by_cwnd": 0.5}, seed=4),))}
-    recorded.write_results({"a": {"x": runs(9)}, "b": some}, tmp_path / "results.csv")
-    assert recorded.read_results(tmp_path / "results.csv")["x"].trials == some["x"].trials or math.isnan(some["x"].trials[0].min_rtt_ms)
-    got = recorded.read_results(tmp_path / "results.csv")["x"].trials[0]
+    write_results({"a": {"x": runs(9)}, "b": some}, tmp_path / "results.csv")
+    assert read_results(tmp_path / "results.csv")["x"].trials == some["x"].trials or math.isnan(some["x"].trials[0].min_rtt_ms)
+    got = read_results(tmp_path / "results.csv")["x"].trials[0]
     assert (got.goodput, got.retransmits, got.mean_rtt_ms, got.seed, dict(got.counters)) == (1.5, 3.0, 20.0, 4, {"retransmits": 3.0, "limited_by_cwnd": 0.5})
 
 
@@ -479,9 +478,9 @@ def test_two_kernels_of_the_model_part_in_the_receive_window(cli, tmp_path, need
 
 
 def test_the_model_against_a_recorded_set(tmp_path, need_model):
-    ready = session.prepare(session.ValidationOptions(tmp_path, engines=("model",), against=str(REFERENCE / "random"), ccas=("bbr",), seeds="2"))
+    ready = validation.prepare(validation.ValidationOptions(tmp_path, engines=("model",), against=str(REFERENCE / "random"), ccas=("bbr",), seeds="2"))
     few = [c for c in ready.plan.conditions if c.family == "bottleneck"]
-    got = rounds.run(rounds.ValidationPlan(few, ready.plan.a, ready.plan.b, (2, 1)))
+    got = validation.run(validation.ValidationPlan(few, ready.plan.a, ready.plan.b, (2, 1)))
     assert len(got.divergences) == len(few) >= 3
     assert DivergenceSummary.of(got.divergences).p90 < 0.05
 
@@ -532,7 +531,7 @@ def test_the_shared_reference_set_is_read_and_its_words_follow_the_rules_of_the_
     rows = list(csv.DictReader((REFERENCE / "shared_conditions.csv").open()))
     for r in rows:
         assert draw.shared_bottleneck(r["queue"], float(r["rate_mbit"]), int(r["buffer_bytes"]), ecn=r["ecn"] == "1") == r["bottleneck"]
-    record = recorded.load(REFERENCE / "shared")
+    record = load_recorded(REFERENCE / "shared")
     first = record.conditions[0]
     assert len(record.conditions) == len(rows) == 60
     assert (first.cca, first.queue, first.shared) == ("htcp+scalable", "bfifo", True)
@@ -575,7 +574,7 @@ def test_shared_conditions_are_validated_and_recorded(cli, tmp_path):
 def test_bounds_on_each_congestion_control():
     some = [comparison([10, 10], [10 + i, 10 + i], id=f"{cca}{i}", cca=cca) for cca in ("cubic", "bbr") for i in range(4)]
     few = comparison([1, 1], [3, 3], id="r", cca="reno")
-    found = checks.judge(checks.read("median@ccas<=0.5"), [*some, few])
+    found = compare.judge(compare.read_bounds("median@ccas<=0.5"), [*some, few])
     assert [c.group for c in found] == ["bbr", "cubic"]
 
 

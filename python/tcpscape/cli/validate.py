@@ -16,9 +16,8 @@ if TYPE_CHECKING:
 
     from tcpscape.campaign.execute import Progress as Update
     from tcpscape.report.validation import ValidationPage
-    from tcpscape.validate.session import ValidationOptions
     from tcpscape.validate.tables import TextTable
-    from tcpscape.validate.validation import Explanation, Validation
+    from tcpscape.validate.validation import Explanation, Validation, ValidationOptions
 
 DEFAULT_OUT = Path("out/validate")
 WORST_SHOWN = 10
@@ -64,11 +63,11 @@ class AnswerOptions:
 def validate(conditions: ConditionOptions, repetition: RepetitionOptions, answer: AnswerOptions, jobs: options.Jobs = 0) -> int:
     """Run the same conditions on two engines and report the divergence."""
     from tcpscape.report import validation as pages
-    from tcpscape.validate import checks, session, validation
+    from tcpscape.validate import compare, validation
 
     out, explain = answer.out, answer.explain
     request = _request(conditions, repetition, out, jobs)
-    bounds = checks.read(answer.check) if answer.check else []
+    bounds = compare.read_bounds(answer.check) if answer.check else []
     with Progress() as progress:
 
         def say(what: str) -> Update:
@@ -76,10 +75,10 @@ def validate(conditions: ConditionOptions, repetition: RepetitionOptions, answer
             return progress.update
 
         if explain:
-            result = validation.look_into(session.resume(out, explain, request), explain, say)
+            result = validation.look_into(validation.resume(out, explain, request), explain, say)
             page = pages.write_explanation(result, out)
         else:
-            result = validation.complete(session.prepare(request), bounds, answer.worst, out, say)
+            result = validation.complete(validation.prepare(request), bounds, answer.worst, out, say)
             page = pages.write(result, out)
     screen = tables.console()
     if explain:
@@ -87,14 +86,14 @@ def validate(conditions: ConditionOptions, repetition: RepetitionOptions, answer
         print(f"page: {page.file}{_figures(page, out)}")
         return 0
     _show(screen, result)
-    print(f"report: {page.file}, numbers: {out / session.NUMBERS}, every run: {out / session.RESULTS}")
+    print(f"report: {page.file}, numbers: {out / validation.NUMBERS}, every run: {out / validation.RESULTS}")
     print(f"figure: {out / pages.PICTURE}{_figures(page, out)}")
     return 0 if all(c.met for c in result.checked) else MISSED
 
 
 def _request(conditions: ConditionOptions, repetition: RepetitionOptions, out: Path, jobs: int) -> ValidationOptions:
     """The options as the package takes them."""
-    from tcpscape.validate.session import ValidationOptions
+    from tcpscape.validate.validation import ValidationOptions
 
     c, r = conditions, repetition
     return ValidationOptions(

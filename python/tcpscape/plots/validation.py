@@ -10,10 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tcpscape.plots import files, style
-from tcpscape.validate.bundles import QUANTITIES, UNSET_SSTHRESH, Bundle, Quantity
 from tcpscape.validate.compare import Divergence, groups
 from tcpscape.validate.conditions import FAMILIES
-from tcpscape.validate.parting import Parting, Partings
+from tcpscape.validate.parting import QUANTITIES, UNSET_SSTHRESH, Bundle, Parting, Partings, Quantity
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

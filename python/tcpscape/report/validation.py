@@ -8,11 +8,10 @@ from pathlib import Path
 
 from tcpscape.errors import StoreError
 from tcpscape.plots.validation import divergence, overlay
-from tcpscape.validate import output, tables
+from tcpscape.validate import tables
 from tcpscape.validate.compare import worst
-from tcpscape.validate.session import REPORT
 from tcpscape.validate.tables import TextTable
-from tcpscape.validate.validation import Explanation, Validation
+from tcpscape.validate.validation import REPORT, Explanation, Validation
 
 PICTURE = "divergence.png"
 """The figure of all conditions, beside the page."""
@@ -38,7 +37,7 @@ def write(validation: Validation, out: Path) -> ValidationPage:
     try:
         pictures = _overlays(validation.explanations, out)
         divergence(result.divergences, (result.a.label, result.b.label), out / PICTURE)
-        output.write(validation, out)
+        tables.write(validation, out)
         (out / REPORT).write_text(page(validation, pictures), "utf-8")
     except OSError as e:
         raise _cannot_write(e) from None

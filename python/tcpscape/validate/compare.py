@@ -1,26 +1,30 @@
-"""The divergence of two sides: of one condition, and its distribution over many.
+"""The divergence of two sides: of one condition, its distribution over many, and bounds on it.
 
 The *error* of a condition is |ln(A/B)| of the median goodputs: 0.05 is 5 %, 0.2 a factor 1.22. The runs of both sides scatter, so the
 ln ratio has an interval (percentile bootstrap of both medians; it covers the truth in 95 % of cases from five runs a side and in 90 %
 with three). Its end nearest to zero is the *unexplained* error, that no scatter excuses; its far end is the error *at most*. Taking every
 condition at one of these ends gives the interval of a median or percentile over conditions. *Chance* is what a perfect model would show:
 A's number of runs against B's, both drawn from B's own runs.
+
+Bounds are written `median<=0.04,p90<=0.2,p90@loss<=0.3,overlap>=0.9,p90@each<=0.2`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tcpscape.errors import refuse
 from tcpscape.stats import Estimate
 from tcpscape.stats.estimate import CONFIDENCE, RESAMPLES
-from tcpscape.validate.conditions import NamedScenario
+from tcpscape.validate.conditions import FAMILIES, NamedScenario
 from tcpscape.validate.runs import Runs
 
 TINY_MBPS = 0.005
@@ -281,3 +285,91 @@ def groups(divergences: Sequence[Divergence], key: Callable[[NamedScenario], Any
 def worst(divergences: Sequence[Divergence], n: int) -> list[Divergence]:
     """The n with the largest unexplained error; among those with next to none, the largest error."""
     return sorted(divergences, key=lambda c: (-c.unexplained if c.unexplained >= SMALL else 0.0, -c.error, c.condition.id))[:n]
+
+
+BOUND_NAMES = tuple(f.name for f in fields(DivergenceSummary))
+BOUND_TITLES = {
+    "median": "median error", "median_low": "median error, unexplained part", "p90": "90th percentile of the error",
+    "p90_low": "90th percentile, unexplained part", "worst": "largest error", "overlap": "intervals overlap",
+    "group_median": "median error of a group's goodput", "group_p90": "90th percentile of a group's", "larger_share": "the larger share alike",
+    "retransmit_share": "retransmits within 1.5 ×", "rtt_share": "mean RTT within 5 %",
+}
+"""Titles of numbers in a table; others keep their name."""
+EVERYWHERE, EACH, CCAS = "all", "each", "ccas"
+LEAST_OF_CCA = 4
+"""Fewest conditions of a congestion control for which `ccas` checks it."""
+
+_BOUND = re.compile(r"^\s*([a-z0-9_]+)\s*(?:@\s*([^<>]+?))?\s*(<=|>=)\s*([\d.]+)\s*$")
+
+
+@dataclass(frozen=True)
+class DivergenceBound:
+    """A bound on a field of :class:`DivergenceSummary` for a group of conditions."""
+
+    name: str
+    group: str
+    at_most: bool
+    """Whether `value` is an upper bound; otherwise a lower one."""
+    value: float
+
+    @property
+    def text(self) -> str:
+        """As written."""
+        where = "" if self.group == EVERYWHERE else f"@{self.group}"
+        return f"{self.name}{where} {'≤' if self.at_most else '≥'} {self.value:g}"
+
+
+@dataclass(frozen=True)
+class CheckedBound:
+    """A bound and the value that was reached."""
+
+    bound: DivergenceBound
+    group: str
+    reached: float
+
+    @property
+    def met(self) -> bool:
+        """Whether the bound holds; an unknown number meets no bound."""
+        return self.reached <= self.bound.value if self.bound.at_most else self.reached >= self.bound.value
+
+    def line(self) -> tuple[str, str, str, str]:
+        """The cells of a table row: title and group, bound, value reached, verdict."""
+        sign = "≤" if self.bound.at_most else "≥"
+        reached = "–" if math.isnan(self.reached) else f"{self.reached:.3f}"
+        title = f"{BOUND_TITLES.get(self.bound.name, self.bound.name)} ({self.group})"
+        return title, f"{sign} {self.bound.value:g}", reached, "met" if self.met else "missed"
+
+
+def read_bounds(text: str) -> list[DivergenceBound]:
+    """The bounds of a text."""
+    return [_bound(part) for part in text.split(",")]
+
+
+def _bound(part: str) -> DivergenceBound:
+    match = _BOUND.match(part)
+    if not match:
+        refuse("check", f"{part.strip()!r} is not NAME<=NUMBER", "write for example median<=0.04,p90<=0.2")
+    name, group, sign, value = match.groups()
+    if name not in BOUND_NAMES:
+        refuse("check", f"{name!r} is no number of the divergence", f"choose {', '.join(BOUND_NAMES)}")
+    return DivergenceBound(name, group or EVERYWHERE, sign == "<=", float(value))
+
+
+def _groups_of(group: str, families: Mapping[str, object], ccas: Mapping[str, Sequence[Divergence]]) -> list[str]:
+    """The groups that a bound is about."""
+    if group == EACH:
+        return [f for f in FAMILIES if f in families]
+    return [cca for cca in sorted(ccas) if len(ccas[cca]) >= LEAST_OF_CCA] if group == CCAS else [group]
+
+
+def judge(bounds: Sequence[DivergenceBound], divergences: Sequence[Divergence]) -> list[CheckedBound]:
+    """Each bound on its group: `all`, a family, a congestion control, `each` family, or each of the `ccas` with four conditions or more."""
+    by_family, by_cca = groups(divergences, lambda c: c.family), groups(divergences, lambda c: c.cca)
+    known = {EVERYWHERE: list(divergences), **by_cca, **by_family}
+    checked = []
+    for bound in bounds:
+        if bound.group not in (EACH, CCAS) and bound.group not in known:
+            refuse("check", f"no condition belongs to {bound.group!r}", f"choose {', '.join([EACH, CCAS, *known])}")
+        for group in _groups_of(bound.group, by_family, by_cca):
+            checked.append(CheckedBound(bound, group, float(getattr(DivergenceSummary.of(known[group]), bound.name))))
+    return checked

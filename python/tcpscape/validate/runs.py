@@ -1,21 +1,35 @@
-"""The numbers of a trial that a validation compares, from an engine's trial or a row of recorded results. Unknown numbers are NaN or left out."""
+"""The runs of a condition: the numbers of a trial that a validation compares, from an engine's trial or from recorded results.
+
+Unknown numbers are NaN or left out. Recorded results are the real kernel's runs of a set of conditions, as one side of a validation. A set is a stem
+with two files, `STEM_conditions.csv` (or `.yaml`) and `STEM_results.csv`, or a directory that `tcpscape validate` wrote (`conditions.yaml`,
+`results.csv`; its second engine's runs are the record).
+"""
 
 from __future__ import annotations
 
+import csv
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
 
 from tcpscape import metrics
+from tcpscape.errors import StoreError, refuse
 from tcpscape.trial import FlowResult, Trial
+from tcpscape.validate import conditions
+from tcpscape.validate.conditions import NamedScenario
 
 COUNTERS = (
     "retransmits", "spurious_retransmits", "rtos", "fast_recoveries", "undos", "dsacks", "reord_seen", "data_segs_out", "segs_in", "delivered_ce",
     "ecn_reductions",
 )
 """Counters of a flow that are summed over the flows."""
+COLUMNS = ("id", "side", "seed", "goodput_mbps", "mean_rtt_ms", "min_rtt_ms")
+"""Columns of `results.csv` before the counters; `parts_mbps`, each group's goodput, is the last where several share a path."""
+OTHER_NAMES = {"dsacks": "dsack_dups", "delivered_ce": "ce_delivered"}
+"""Names of counters in older files."""
 
 
 @dataclass(frozen=True)
@@ -95,3 +109,114 @@ class Runs:
     def counters(self) -> list[str]:
         """The counters that any trial has, in order."""
         return list(dict.fromkeys(name for t in self.trials for name in t.counters))
+
+
+@dataclass(frozen=True)
+class RecordedSet:
+    """A set of conditions with results."""
+
+    name: str
+    conditions: list[NamedScenario]
+    runs: dict[str, Runs]
+    """By the condition's id."""
+
+
+def load_recorded(where: str | Path) -> RecordedSet:
+    """The set at a stem or in a directory."""
+    place = Path(where)
+    if place.is_dir():
+        listing, results, name = place / "conditions.yaml", place / "results.csv", place.resolve().name
+    else:
+        stem = place.with_name(place.name.removesuffix("_conditions.csv").removesuffix("_results.csv"))
+        listing, results, name = stem.with_name(f"{stem.name}_conditions.csv"), stem.with_name(f"{stem.name}_results.csv"), stem.name
+        listing = listing if listing.exists() else listing.with_suffix(".yaml")
+    for file in (listing, results):
+        if not file.exists():
+            refuse("against", f"there is no {file}", "name STEM with STEM_conditions.csv and STEM_results.csv, or a directory of validate")
+    runs = read_results(results)
+    with_results = [c for c in conditions.read(listing) if c.id in runs]
+    if not with_results:
+        refuse("against", f"{results} has no result of a condition of {listing}", "name files that belong together")
+    return RecordedSet(name, with_results, runs)
+
+
+def read_results(file: Path) -> dict[str, Runs]:
+    """RecordedSet runs by condition. Where the file tells sides apart, those of side `b`; rows without a goodput are left out.
+
+    Mean RTTs may come from a file beside it (`X_rtt.csv` for `X_results.csv`), measured in runs of their own.
+    """
+    rows = [r for r in map(_whole, _rows(file)) if r.get("goodput_mbps") and r.get("side", "b") == "b"]
+    aside = file.with_name(file.name.replace("_results", "_rtt"))
+    single = {r["id"] for r in rows if r.get("flows", "1") == "1"}
+    rtts = [r for r in _rows(aside) if r.get("goodput_mbps") and r["id"] in single] if aside != file and aside.exists() else []
+    by_id: dict[str, list[TrialNumbers]] = {}
+    try:
+        for r in rows:
+            by_id.setdefault(r["id"], []).append(_measured(r))
+        measured_apart: dict[str, list[float]] = {}
+        for r in rtts:
+            measured_apart.setdefault(r["id"], []).append(_mean_rtt(r))
+    except (KeyError, ValueError) as e:
+        raise StoreError(f"against: {file}: {e}; correct the file") from None
+    return {id: Runs(tuple(_with_rtts(trials, measured_apart.get(id, [])))) for id, trials in by_id.items()}
+
+
+def _rows(file: Path) -> list[dict[str, str]]:
+    try:
+        with open(file, newline="", encoding="utf-8") as f:
+            return list(csv.DictReader(f))
+    except OSError as e:
+        raise StoreError(f"against: cannot read {file}: {e.strerror}; check the path") from None
+
+
+def _whole(row: dict[str, str]) -> dict[str, str]:
+    """A row of the shared bottlenecks' reference set, whose cells list the flows, as any other row."""
+    if "first_mbps" not in row:
+        return row
+    parts = [row["first_mbps"], row["second_mbps"]]
+    sums = {k: f"{sum(map(float, row[k].split(';'))):g}" for k in ("retransmits", "ce_delivered", "data_segs_out") if row.get(k)}
+    return row | sums | {"parts_mbps": ";".join(parts), "goodput_mbps": f"{sum(map(float, parts)):.7g}", "flows": "2"}
+
+
+def _cell(row: Mapping[str, str], name: str, scale: float = 1.0) -> float:
+    return float(row[name]) * scale if row.get(name) else math.nan
+
+
+def _mean_rtt(row: Mapping[str, str]) -> float:
+    """Mean smoothed RTT, ms. In the older files of single flows only: samples of several flows came through one file and lost lines."""
+    if "mean_srtt_us" in row:
+        return _cell(row, "mean_srtt_us", 1e-3) if row.get("flows", "1") == "1" else math.nan
+    return _cell(row, "mean_rtt_ms")
+
+
+def _measured(row: Mapping[str, str]) -> TrialNumbers:
+    counters = {name: _cell(row, name if row.get(name) else OTHER_NAMES.get(name, name)) for name in COUNTERS}
+    counters |= {k: _cell(row, k) for k in row if k == "max_rwnd" or k.startswith("limited_by_")}
+    least = _cell(row, "min_rtt_us", 1e-3) if "min_rtt_us" in row else _cell(row, "min_rtt_ms")
+    known_counters = {k: v for k, v in counters.items() if not math.isnan(v)}
+    seed = int(row.get("seed") or row.get("repeat") or 0)
+    parts = tuple(map(float, row["parts_mbps"].split(";"))) if row.get("parts_mbps") else ()
+    return TrialNumbers(_cell(row, "goodput_mbps"), counters["retransmits"], _mean_rtt(row), least, known_counters, parts, seed)
+
+
+def _with_rtts(trials: Sequence[TrialNumbers], rtts: Sequence[float]) -> list[TrialNumbers]:
+    """The trials, and where they know no mean RTT those of other runs beside them."""
+    if not rtts or not all(math.isnan(t.mean_rtt_ms) for t in trials):
+        return list(trials)
+    return [replace(t, mean_rtt_ms=rtts[i] if i < len(rtts) else math.nan) for i, t in enumerate(trials)]
+
+
+def write_results(sides: Mapping[str, Mapping[str, Runs]], file: Path) -> None:
+    """Every run of each side (`a`, `b`) of each condition: what :func:`read_results` reads back."""
+    everything = [runs for by_id in sides.values() for runs in by_id.values()]
+    extra = list(dict.fromkeys(name for runs in everything for name in runs.counters))
+    with open(file, "w", newline="", encoding="utf-8") as f:
+        out = csv.writer(f, lineterminator="\n")
+        parts = ["parts_mbps"] if any(len(t.parts) > 1 for runs in everything for t in runs.trials) else []
+        out.writerow([*COLUMNS, *extra, *parts])
+        for side, by_id in sides.items():
+            for id, runs in by_id.items():
+                for t in runs.trials:
+                    numbers = [t.goodput, t.mean_rtt_ms, t.min_rtt_ms, *(t.counters.get(name, math.nan) for name in extra)]
+                    groups = [";".join(f"{x:.7g}" for x in t.parts)] if parts else []
+                    out.writerow([id, side, t.seed, *("" if math.isnan(x) else f"{x:.7g}" for x in numbers), *groups])

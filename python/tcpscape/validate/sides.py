@@ -18,8 +18,7 @@ from tcpscape.scenario.scenario import Scenario
 from tcpscape.store.results import Store
 from tcpscape.trial import Trial
 from tcpscape.validate.conditions import NamedScenario
-from tcpscape.validate.recorded import RecordedSet
-from tcpscape.validate.runs import Runs, TrialNumbers
+from tcpscape.validate.runs import RecordedSet, Runs, TrialNumbers
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -1,17 +1,24 @@
-"""The tables of a divergence as plain rows of text, for the terminal and for Markdown."""
+"""The tables of a validation: plain rows of text for the terminal and for Markdown; CSV and JSON for machines."""
 
 from __future__ import annotations
 
+import csv
+import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
+from tcpscape import __version__
 from tcpscape.stats import Estimate
 from tcpscape.stats.estimate import number
-from tcpscape.validate.checks import CheckedBound
-from tcpscape.validate.compare import SMALL, Divergence, DivergenceSummary, groups, quantile
+from tcpscape.validate.compare import SMALL, CheckedBound, Divergence, DivergenceSummary, groups, quantile, spread, worst
 from tcpscape.validate.conditions import COMBINATIONS, FAMILIES, MIXED
+from tcpscape.validate.parting import Partings
 from tcpscape.validate.ranks import Ranks
+from tcpscape.validate.runs import write_results
+from tcpscape.validate.validation import NUMBERS, RESULTS, SUMMARY, Validation
 
 MAX_LINES = 20
 """Most conditions that could not run, and most caveats, that are listed one by one."""
@@ -28,6 +35,12 @@ medians overlap or are less than 1 % apart. The *bias* is the median of the sign
 the share of conditions in which they agree within a factor of 1.5, of those in which B has more than 20; *mean RTT*: within 5 %, of
 those in which both are known (the smoothed RTT, sampled). Intervals stand on the runs there are: with three runs a side they cover the
 truth in 90 % of cases, from five on in 95 %."""
+HEAD = (
+    "id", "cca", "family", "combination", "condition", "a_mbps", "a_low", "a_high", "b_mbps", "b_low", "b_high", "ln_ratio", "ln_low", "ln_high",
+    "error", "unexplained", "at_most", "chance", "overlap", "a_cv", "b_cv", "a_runs", "b_runs", "a_retransmits", "b_retransmits",
+    "retransmit_factor", "a_rtt_ms", "b_rtt_ms", "rtt_ratio", "min_rtt_ratio", "queue", "group_ln_ratios", "larger_alike",
+)  # fmt: skip
+"""Columns of the table of conditions."""
 
 
 @dataclass(frozen=True)
@@ -167,3 +180,71 @@ def worst_table(divergences: Sequence[Divergence], labels: tuple[str, str], note
         rows.append(row if notes is None else (*row, notes.get(c.condition.id, SCATTER if c.unexplained < SMALL else OPEN)))
     head = ("id", "condition", f"{labels[0]} Mbit/s", f"{labels[1]} Mbit/s", "ln ratio", "unexplained", "chance", "runs", "retransmits", "RTT ratio")
     return TextTable((*head, "found") if notes is not None else head, rows, left=2)
+
+
+def write(validation: Validation, out: Path) -> None:
+    """Writes the numbers of every condition, every run and the summary into `out`.
+
+    :raises OSError: where a file cannot be written.
+    """
+    divergences = validation.result.divergences
+    write_numbers(divergences, out / NUMBERS)
+    by_side = {"a": {c.condition.id: c.a for c in divergences}, "b": {c.condition.id: c.b for c in divergences}}
+    write_results(by_side, out / RESULTS)
+    (out / SUMMARY).write_text(json.dumps(summary(validation), indent=1, allow_nan=False) + "\n", "utf-8")
+
+
+def write_numbers(divergences: Sequence[Divergence], file: Path) -> None:
+    """Every condition with its numbers, as CSV."""
+    with open(file, "w", newline="", encoding="utf-8") as f:
+        rows = csv.writer(f, lineterminator="\n")
+        rows.writerow(HEAD)
+        for c in divergences:
+            rows.writerow(["" if v is None else f"{v:.5g}" if isinstance(v, float) else v for v in numbers(c).values()])
+
+
+def numbers(c: Divergence) -> dict[str, Any]:
+    """A condition's row; unknown values are None."""
+    (a, b), condition = c.goodputs, c.condition
+    values = (
+        condition.id, condition.cca, condition.family, condition.combination, condition.describe(),
+        a.value, a.low, a.high, b.value, b.low, b.high, c.ln.value, c.ln.low, c.ln.high, c.error, c.unexplained, c.at_most, c.floor, c.overlap,
+        spread(c.a.goodput), spread(c.b.goodput), len(c.a), len(c.b),
+        *c.medians_of("retransmits"), c.retransmit_factor, *c.medians_of("mean_rtt_ms"), c.rtt_ratio, c.min_rtt_ratio,
+        condition.queue, ";".join(f"{x:.4f}" for x in c.parts) or None, c.larger,
+    )  # fmt: skip
+    return {k: _known(v) if isinstance(v, float) else v for k, v in zip(HEAD, values, strict=True)}
+
+
+def summary(validation: Validation) -> dict[str, Any]:
+    """The whole divergence as plain values: sides, summaries by group, ranks, bounds, worst conditions."""
+    session, result, divergences = validation.session, validation.result, validation.result.divergences
+    by_both = groups(divergences, lambda c: (c.family, c.cca))
+    return {
+        "tcpscape": __version__, "source": session.source, "engines": list(session.engines), "against": session.against,
+        "a": {"label": result.a.label, "version": result.a.version}, "b": {"label": result.b.label, "version": result.b.version},
+        "all": DivergenceSummary.of(divergences).to_dict(), "families": _each(groups(divergences, lambda c: c.family), FAMILIES),
+        "queues": _each(groups(divergences, lambda c: c.queue)),
+        "ccas": _each(groups(divergences, lambda c: c.cca)), "families_ccas": _each({f"{f} / {cca}": g for (f, cca), g in by_both.items()}),
+        "ranks": validation.ranks.to_dict() if validation.ranks else None,
+        "bounds": [{"bound": c.bound.text, "group": c.group, "reached": _known(c.reached), "met": c.met} for c in validation.checked],
+        "worst": [c.condition.id for c in worst(divergences, 10)],
+        "partings": {e.divergence.condition.id: _parting(e.partings) for e in validation.explanations if e.partings},
+        "left_out": dict(result.left_out), "caveats": result.caveats,
+        "conditions": [{"id": c.condition.id, "runs": [len(c.a), len(c.b)]} for c in divergences],
+    }  # fmt: skip
+
+
+def _each(grouped: Mapping[str, Sequence[Divergence]], order: Sequence[str] = ()) -> dict[str, Any]:
+    names = [n for n in order if n in grouped] or sorted(grouped)
+    return {name: DivergenceSummary.of(grouped[name]).to_dict() for name in names}
+
+
+def _known(x: float) -> float | None:
+    return None if math.isnan(x) else x
+
+
+def _parting(partings: Partings) -> dict[str, Any]:
+    rows = [{"quantity": p.quantity.column, "t_s": round(p.t_s, 3), "a": p.a, "b": p.b, "lasting": p.lasting} for p in partings.partings]
+    first = partings.first.quantity.column if partings.first else None
+    return {"first": first, "chance": partings.chance, "exact": partings.exact, "found": rows}
