@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tcpscape.validate.tables import markdown
+from tcpscape.tables import markdown
 
 __all__ = ["markdown", "verdict"]
 

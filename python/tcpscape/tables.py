@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import io
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -58,6 +58,10 @@ class Table:
         notes = "".join(f"<p>{html.escape(note)}</p>" for note in self.notes)
         return f"{title}<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{notes}"
 
+    def markdown(self) -> str:
+        """Columns and rows as a Markdown table."""
+        return markdown(self.columns, self.rows)
+
     def _cell(self, tag: str, column: int, text: str) -> str:
         return f'<{tag} style="text-align:{"left" if column < self.left else "right"}">{html.escape(text)}</{tag}>'
 
@@ -76,6 +80,16 @@ class ShownAsTable:
 
     def _repr_html_(self) -> str:
         return self.table().html()
+
+
+def markdown(columns: Sequence[object], rows: Iterable[Sequence[object]]) -> str:
+    """A table as Markdown; a vertical bar in a cell is escaped."""
+    lines = ["| " + " | ".join(_escaped(name) for name in columns) + " |", "|" + "|".join("---" for _ in columns) + "|"]
+    return "\n".join(lines + ["| " + " | ".join(_escaped(cell) for cell in row) + " |" for row in rows])
+
+
+def _escaped(cell: object) -> str:
+    return str(cell).replace("|", "\\|").replace("\\\\|", "\\|")
 
 
 def percent(fraction: float | None, digits: int = 0) -> str:

@@ -1,4 +1,4 @@
-"""The campaign as a noun: a path × axes × congestion controls × engines × seeds, and the cases it stands for.
+"""Campaigns: a path × axes × congestion controls × engines × seeds, and the cases that they stand for.
 
 A campaign is YAML, TOML or options of the command line:
 

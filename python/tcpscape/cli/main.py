@@ -52,7 +52,7 @@ def _invoke(args: list[str]) -> int:
 
 
 def _usage(e: click.UsageError) -> str:
-    """An error of the option parser as the house's one line, `option: problem; fix`."""
+    """An error of the option parser as one line, `option: problem; fix`."""
     where = e.ctx.command_path if e.ctx else "tcpscape"
     name, fix = "command line", f"see `{where} --help`"
     problem = e.format_message()

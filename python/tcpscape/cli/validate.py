@@ -12,11 +12,9 @@ from tcpscape.cli.progress import Progress
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table as RichTable
 
     from tcpscape.campaign.execute import Progress as Update
     from tcpscape.report.validation import ValidationPage
-    from tcpscape.validate.tables import TextTable
     from tcpscape.validate.validation import Explanation, Validation, ValidationOptions
 
 DEFAULT_OUT = Path("out/validate")
@@ -113,13 +111,13 @@ def _show(screen: Console, validation: Validation) -> None:
     result = validation.result
     a, b = labels = (result.a.label, result.b.label)
     screen.print(f"[bold]Divergence of {a} (A) from {b} (B)[/bold]: {len(result.divergences)} conditions, {validation.session.source}")
-    screen.print(_rich(texts.summary_table(result.divergences, bold="")))
+    screen.print(texts.summary_table(result.divergences, bold="").rich())
     if table := texts.shared_table(result.divergences, bold=""):
-        screen.print(_rich(table))
+        screen.print(table.rich())
     if validation.ranks:
-        screen.print(_rich(texts.ranks_table(validation.ranks)))
+        screen.print(texts.ranks_table(validation.ranks).rich())
     screen.print("\n[bold]The worst conditions[/bold], by the error that scatter does not explain")
-    screen.print(_rich(texts.worst_table(worst(result.divergences, WORST_SHOWN), labels)))
+    screen.print(texts.worst_table(worst(result.divergences, WORST_SHOWN), labels).rich())
     for e in validation.explanations:
         if e.partings:
             screen.print(f"{e.divergence.condition.id}: {e.partings.text}", markup=False)
@@ -128,21 +126,17 @@ def _show(screen: Console, validation: Validation) -> None:
     for caveat in result.caveats[: texts.MAX_LINES]:
         screen.print(f"caveat: {caveat}", markup=False)
     if validation.checked:
-        screen.print(_rich(texts.checks_table(validation.checked)))
-
-
-def _rich(table: TextTable) -> RichTable:
-    return tables.table(table.head, table.rows, table.left)
+        screen.print(texts.checks_table(validation.checked).rich())
 
 
 def _show_explanation(screen: Console, e: Explanation) -> None:
     """One condition: the numbers, when the traces part, the counters."""
-    from tcpscape.validate.tables import TextTable
+    from tcpscape.tables import Table
 
     c = e.divergence
     screen.print(f"[bold]{c.condition.id}[/bold]: {c.condition.describe()} ({c.condition.family})")
     screen.print(f"ln ratio {c.ln.text()}, unexplained {c.unexplained:.2f}, {len(c.a)} and {len(c.b)} runs", markup=False)
-    screen.print(_rich(TextTable(("", *e.labels), e.counters())))
+    screen.print(Table(("", *e.labels), e.counters()).rich())
     if e.partings:
         screen.print(e.partings.text, markup=False)
         for p in e.partings.partings:

@@ -50,14 +50,14 @@ def write(scenario: Scenario) -> bytes:
     return "\n".join(lines).encode()
 
 
-def _stages(scenario: Scenario, rooms: Sequence[str]) -> list[list[str]]:
+def _stages(scenario: Scenario, parts: Sequence[str]) -> list[list[str]]:
     """The queues of a direction in a row, each with its children, in tc's words with every default said."""
     engine = Model()
     stages = []
-    for room in rooms:
-        for hop in getattr(scenario, room):
+    for part in parts:
+        for hop in getattr(scenario, part):
             for words in path.words(hop, scenario.rtt_ns):
-                with within(room):
+                with within(part):
                     stages.append(engine.full_words(words, words).split("; "))
     return stages
 

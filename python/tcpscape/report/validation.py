@@ -8,9 +8,9 @@ from pathlib import Path
 
 from tcpscape.errors import StoreError
 from tcpscape.plots.validation import divergence, overlay
+from tcpscape.tables import Table
 from tcpscape.validate import tables
 from tcpscape.validate.compare import worst
-from tcpscape.validate.tables import TextTable
 from tcpscape.validate.validation import REPORT, Explanation, Validation
 
 PICTURE = "divergence.png"
@@ -94,7 +94,7 @@ def explained(explanation: Explanation, picture: str | None, heading: str = "###
         parts.append(partings.text)
         parts += ["\n".join(f"- {p.text}" for p in partings.partings)] if partings.partings else []
     parts += [f"![{d.condition.id}]({picture})"] if picture else []
-    return "\n\n".join([*parts, TextTable(("", *explanation.labels), explanation.counters()).markdown()])
+    return "\n\n".join([*parts, Table(("", *explanation.labels), explanation.counters()).markdown()])
 
 
 def _overlays(explanations: Sequence[Explanation], out: Path) -> dict[str, str]:

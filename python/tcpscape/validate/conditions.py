@@ -12,7 +12,7 @@ from typing import Any
 
 from tcpscape.errors import ScenarioError, refuse
 from tcpscape.scenario import files, path
-from tcpscape.scenario.scenario import Part, Scenario
+from tcpscape.scenario.scenario import PARTS, Part, Scenario
 
 COLUMNS = (
     "id", "cca", "rtt_ms", "duration_s", "jitter_ms", "distribution", "jitter_on", "loss_pct", "rate_mbit", "buffer_bytes", "rcvbuf", "flows",
@@ -108,15 +108,15 @@ class NamedScenario:
         return self.scenario.about or _describe(self.scenario)
 
 
-def _words(scenario: Scenario, room: str) -> str:
+def _words(scenario: Scenario, part: str) -> str:
     """tc's words of one part of the path."""
-    return " ; ".join(w for hop in getattr(scenario, room) for w in path.words(hop, scenario.rtt_ns))
+    return " ; ".join(w for hop in getattr(scenario, part) for w in path.words(hop, scenario.rtt_ns))
 
 
 def _describe(scenario: Scenario) -> str:
     flows = "+".join(f.cca + (f"×{f.count}" if f.count > 1 else "") for f in scenario.flows)
-    rooms = [_words(scenario, room) for room in ("forward", "bottleneck", "reverse")]
-    return ", ".join([flows, " | ".join(r for r in rooms if r) or "no impairment", f"{scenario.duration / 1e9:g} s"])
+    parts = [_words(scenario, part) for part in PARTS]
+    return ", ".join([flows, " | ".join(filter(None, parts)) or "no impairment", f"{scenario.duration / 1e9:g} s"])
 
 
 def number(text: str | None) -> float:

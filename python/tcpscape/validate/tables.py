@@ -5,14 +5,14 @@ from __future__ import annotations
 import csv
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from tcpscape import __version__
 from tcpscape.stats import Estimate
 from tcpscape.stats.estimate import number
+from tcpscape.tables import Table, percent
 from tcpscape.validate.compare import SMALL, CheckedBound, Divergence, DivergenceSummary, groups, quantile, spread, worst
 from tcpscape.validate.conditions import COMBINATIONS, FAMILIES, MIXED
 from tcpscape.validate.parting import Partings
@@ -43,37 +43,9 @@ HEAD = (
 """Columns of the table of conditions."""
 
 
-@dataclass(frozen=True)
-class TextTable:
-    """A head and rows of text; the first `left` columns are words, aligned to the left."""
-
-    head: tuple[str, ...]
-    rows: Sequence[tuple[str, ...]]
-    left: int = 1
-
-    def markdown(self) -> str:
-        """As Markdown."""
-        return markdown(self.head, self.rows)
-
-
-def markdown(head: Sequence[object], rows: Iterable[Sequence[object]]) -> str:
-    """A table as Markdown."""
-    lines = ["| " + " | ".join(_cell(h) for h in head) + " |", "|" + "|".join("---" for _ in head) + "|"]
-    return "\n".join(lines + ["| " + " | ".join(_cell(x) for x in row) + " |" for row in rows])
-
-
-def _cell(x: object) -> str:
-    return str(x).replace("|", "\\|").replace("\\\\|", "\\|")
-
-
 def fixed(x: float, form: str = ".2f") -> str:
     """A number, or a dash where there is none."""
     return format(x, form) if math.isfinite(x) else "–"
-
-
-def percent(x: float) -> str:
-    """A share as a percentage."""
-    return "–" if math.isnan(x) else f"{100 * x:.0f} %"
 
 
 def _of(share: float, n: int) -> str:
@@ -88,7 +60,7 @@ def _summary_row(name: str, s: DivergenceSummary) -> tuple[str, ...]:
     )  # fmt: skip
 
 
-def summary_table(divergences: Sequence[Divergence], bold: str = "**") -> TextTable:
+def summary_table(divergences: Sequence[Divergence], bold: str = "**") -> Table:
     """The divergence by family (each mixture apart), by congestion control and over all."""
     by_family, by_mixture = groups(divergences, lambda c: c.family), groups(divergences, lambda c: c.combination)
     rows = []
@@ -101,10 +73,10 @@ def summary_table(divergences: Sequence[Divergence], bold: str = "**") -> TextTa
     alone = [c for c in divergences if not c.condition.shared]
     rows += [_summary_row(f"{bold}{cca}{bold}", DivergenceSummary.of(group)) for cca, group in sorted(groups(alone, lambda c: c.cca).items())]
     rows.append(_summary_row(f"{bold}all{bold}", DivergenceSummary.of(divergences)))
-    return TextTable(SUMMARY_HEAD, rows)
+    return Table(SUMMARY_HEAD, rows)
 
 
-def shared_table(divergences: Sequence[Divergence], bold: str = "**") -> TextTable | None:
+def shared_table(divergences: Sequence[Divergence], bold: str = "**") -> Table | None:
     """Bottlenecks that groups of flows share, by queue, by congestion control (its own groups) and over all; None where there are none."""
     shared = [c for c in divergences if c.parts]
     if not shared:
@@ -114,7 +86,7 @@ def shared_table(divergences: Sequence[Divergence], bold: str = "**") -> TextTab
         rows.append(_shared_row(f"{bold}{cca}{bold}", [c for c in shared if cca in c.condition.cca.split("+")], cca))
     rows.append(_shared_row(f"{bold}all{bold}", shared))
     head = ("shared by two groups", "n", "total: median", "p90", "groups", "each group: median", "p90", "worst", "larger share alike")
-    return TextTable(head, rows)
+    return Table(head, rows)
 
 
 def _shared_row(name: str, divergences: Sequence[Divergence], cca: str | None = None) -> tuple[str, ...]:
@@ -130,14 +102,14 @@ def parts_of(divergences: Sequence[Divergence], cca: str | None = None) -> list[
     return [abs(x) for c in divergences for f, x in zip(c.condition.scenario.flows, c.parts, strict=False) if cca in (None, f.cca)]
 
 
-def queues_table(divergences: Sequence[Divergence], bold: str = "**") -> TextTable:
+def queues_table(divergences: Sequence[Divergence], bold: str = "**") -> Table:
     """The divergence by queue discipline at the bottleneck."""
     by_queue = groups(divergences, lambda c: c.queue)
     rows = [_summary_row(f"{bold}{name}{bold}", DivergenceSummary.of(by_queue[name])) for name in sorted(by_queue)]
-    return TextTable(("queue", *SUMMARY_HEAD[1:]), rows)
+    return Table(("queue", *SUMMARY_HEAD[1:]), rows)
 
 
-def matrix_table(divergences: Sequence[Divergence]) -> TextTable:
+def matrix_table(divergences: Sequence[Divergence]) -> Table:
     """Median and 90th percentile, family by congestion control."""
     divergences = [c for c in divergences if not c.condition.shared]
     ccas = sorted(groups(divergences, lambda c: c.cca))
@@ -145,10 +117,10 @@ def matrix_table(divergences: Sequence[Divergence]) -> TextTable:
     for family, group in sorted(groups(divergences, lambda c: c.family).items(), key=lambda item: FAMILIES.index(item[0])):
         per = {cca: DivergenceSummary.of(alone) for cca, alone in groups(group, lambda c: c.cca).items()}
         rows.append((family, *(f"{per[c].median:.3f} / {per[c].p90:.3f} ({per[c].n})" if c in per else "–" for c in ccas)))
-    return TextTable(("median / p90 (n)", *ccas), rows)
+    return Table(("median / p90 (n)", *ccas), rows)
 
 
-def ranks_table(ranks: Ranks) -> TextTable:
+def ranks_table(ranks: Ranks) -> Table:
     """Whether congestion controls are ranked alike."""
     rows = [
         ("paths", str(ranks.paths)), ("pairs of congestion controls decided alike", _of(ranks.alike, ranks.pairs)),
@@ -156,19 +128,19 @@ def ranks_table(ranks: Ranks) -> TextTable:
         ("A's best is B's best, or within 10 % of it", _of(ranks.best, ranks.paths)), ("the same of a perfect model", percent(ranks.best_chance)),
         ("Kendall's tau, mean over paths", fixed(ranks.kendall)), ("Spearman's rho, mean over paths", fixed(ranks.spearman)),
     ]  # fmt: skip
-    return TextTable(("rank agreement", ""), rows)
+    return Table(("rank agreement", ""), rows)
 
 
-def checks_table(checked: Sequence[CheckedBound]) -> TextTable:
+def checks_table(checked: Sequence[CheckedBound]) -> Table:
     """Bounds and the values that were reached."""
-    return TextTable(("what", "bound", "reached", ""), [c.line() for c in checked])
+    return Table(("what", "bound", "reached", ""), [c.line() for c in checked])
 
 
 def _goodput(e: Estimate) -> str:
     return number(e.value) if e.n < 2 else f"{number(e.value)} ({number(e.low)}–{number(e.high)})"
 
 
-def worst_table(divergences: Sequence[Divergence], labels: tuple[str, str], notes: Mapping[str, str] | None = None) -> TextTable:
+def worst_table(divergences: Sequence[Divergence], labels: tuple[str, str], notes: Mapping[str, str] | None = None) -> Table:
     """Conditions one by one; `notes` by id become a last column."""
     rows = []
     for c in divergences:
@@ -179,7 +151,7 @@ def worst_table(divergences: Sequence[Divergence], labels: tuple[str, str], note
         )  # fmt: skip
         rows.append(row if notes is None else (*row, notes.get(c.condition.id, SCATTER if c.unexplained < SMALL else OPEN)))
     head = ("id", "condition", f"{labels[0]} Mbit/s", f"{labels[1]} Mbit/s", "ln ratio", "unexplained", "chance", "runs", "retransmits", "RTT ratio")
-    return TextTable((*head, "found") if notes is not None else head, rows, left=2)
+    return Table((*head, "found") if notes is not None else head, rows, left=2)
 
 
 def write(validation: Validation, out: Path) -> None:
