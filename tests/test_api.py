@@ -35,9 +35,8 @@ def test_help_suffices(name):
     function = getattr(tcpscape, name)
     text, parameters = inspect.getdoc(function), inspect.signature(function).parameters
     assert ":raises TcpscapeError:" in text
-    shared = {"advise", "cliff"}  # their other options are those of sweep and run, and the text says so
     assert not any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values())
-    assert name in shared or all(f":param {p}:" in text or p in ("result", "source") for p in parameters), text
+    assert [p for p in parameters if f":param {p}:" not in text] == []
     assert all(p.annotation is not inspect.Parameter.empty for p in parameters.values())
 
 
@@ -181,7 +180,9 @@ def test_every_answer_shows_itself(tmp_path):
     assert comparison.rows[0].verdict in repr(comparison)
     kept = tcpscape.load(tmp_path)
     assert repr(kept) == repr(kept.outcomes[0])
-    for answer in (advice, cliffs["cubic"], comparison, kept):
+    spike = tcpscape.bound("60mbit", "20mbit", rtt="50ms")
+    assert "60mbit to 20mbit" in repr(spike)
+    for answer in (advice, cliffs["cubic"], comparison, kept, spike):
         page = answer._repr_html_()
         assert "<table>" in page
         assert page.count("<td") == page.count("</td>") > 0

@@ -234,7 +234,27 @@ def advise(
 ) -> Advice:
     """Runs congestion controls on a path and says which to use, where their cliffs are and what does the damage.
 
-    :param seeds: trials of each congestion control; None is 20, fewer on fast paths. The other options are those of :func:`sweep` and :func:`run`.
+    :param rtt: round-trip time without jitter and queues; half of it each way.
+    :param jitter: spread of each one-way delay (`normal`: standard deviation).
+    :param loss: random loss of each direction, `"0.1%"`.
+    :param rate: rate of the bottleneck; none is no limit.
+    :param buffer: buffer of the bottleneck, `"64KB"` or `"2bdp"`.
+    :param distribution: of the jitter: `normal`, `uniform`, `pareto`, `paretonormal`.
+    :param jitter_on: where jitter is.
+    :param loss_on: where loss is.
+    :param cca: congestion controls to compare.
+    :param flows: flows that share the path, all under the same congestion control.
+    :param rcvbuf: `SO_RCVBUF` argument; 0 is autotuned.
+    :param sndbuf: `SO_SNDBUF` argument; 0 is autotuned.
+    :param app: the application's rate, `"1MB/s"`; 0 or none is as fast as it can.
+    :param chunk: bytes that the application writes at once.
+    :param read: the receiver's reads, `"16KiB/1ms"` sleeps 1 ms before each.
+    :param duration: how long to watch each trial, `"10s"`.
+    :param kernel: kernel profile with overrides, `"6.12,rmem_max=4MiB"`.
+    :param seeds: trials of each congestion control; None is 20, fewer on fast paths.
+    :param engine: `"model"`, `"virtual"`, `"virtual:KERNEL"`, `"mock"`.
+    :param jobs: cores; 0 is all.
+    :param progress: called with the trials that are done and those in all.
     :return: `advice.choice`, `advice.why`, `advice.command`, `advice.ranking`: one entry for each congestion control, the best first.
     :raises TcpscapeError: one line, for what makes no sense or cannot run.
     """
@@ -273,9 +293,25 @@ def cliff(
 ) -> dict[str, Cliff]:
     """Finds where goodput falls below a share of what it is without the impairment: the edge, its interval and the chaos zone around it.
 
+    :param rtt: round-trip time without jitter and queues; half of it each way.
     :param along: the impairment that the search varies: jitter (levels in ns) or loss (fractions).
     :param threshold: share of the unimpaired goodput that counts as fallen.
+    :param jitter: jitter beside the loss, with `along="loss"`.
+    :param loss: loss beside the jitter, with `along="jitter"`.
+    :param rate: rate of the bottleneck; none is no limit.
+    :param distribution: of the jitter: `normal`, `uniform`, `pareto`, `paretonormal`.
+    :param cca: congestion controls to compare.
+    :param rcvbuf: `SO_RCVBUF` argument; 0 is autotuned.
+    :param sndbuf: `SO_SNDBUF` argument; 0 is autotuned.
+    :param app: the application's rate, `"1MB/s"`; 0 or none is as fast as it can.
+    :param chunk: bytes that the application writes at once.
+    :param read: the receiver's reads, `"16KiB/1ms"` sleeps 1 ms before each.
+    :param duration: how long to watch each trial, `"10s"`.
+    :param kernel: kernel profile with overrides, `"6.12,rmem_max=4MiB"`.
     :param most: runs that each search may take for a narrow interval; 0 is a quick look.
+    :param engine: `"model"`, `"virtual"`, `"virtual:KERNEL"`, `"mock"`.
+    :param jobs: cores; 0 is all.
+    :param progress: called with the trials that are done and those in all.
     :return: congestion control → its cliff; `cliff.edge` is None where there is none on the axis.
     :raises TcpscapeError: one line, for what makes no sense or cannot run.
     """
@@ -351,6 +387,7 @@ def compare(
 def plot(result: Outcome, figure: str | None = None, *, file: str | Path | None = None) -> Figure:
     """Draws a result as a Matplotlib figure.
 
+    :param result: what :func:`run` or :func:`sweep` returned.
     :param figure: its name in :data:`tcpscape.plots.FIGURES` (`"curve"`, `"bars"`, `"strip"`, `"cdf"`, `"series"`, …; what each
         shows: :func:`tcpscape.plots.draw`); None is the first that fits the result.
     :param file: where to write it too, `.png`, `.svg` or `.pdf`.
@@ -367,6 +404,7 @@ def plot(result: Outcome, figure: str | None = None, *, file: str | Path | None 
 def load(source: str | Path) -> Scenario | Record:
     """The scenario in a `.yaml` or `.toml` file or of a gallery name; of a directory that `out` or `--out` named, its results.
 
+    :param source: the file, the name or the directory.
     :return: a :class:`tcpscape.Scenario`, or a :class:`tcpscape.Record`, whose `parts` are the outcomes.
     :raises TcpscapeError: one line, where there is no such thing or it cannot be read.
     """

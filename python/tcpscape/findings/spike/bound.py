@@ -24,6 +24,8 @@ from tcpscape.findings.spike.recording import PEAK_WINDOW_S, Recording
 from tcpscape.scenario.path import delay_ns, rate_bps
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.stats import Estimate
+from tcpscape.stats.estimate import number
+from tcpscape.tables import ShownAsTable, Table, percent
 from tcpscape.units import NS_PER_S, format_rate
 
 FULL_FRAME = 1514
@@ -55,8 +57,8 @@ def weighted(parts: Sequence[tuple[float, float]]) -> float:
     return sum(d * w for d, w in parts) / whole
 
 
-@dataclass(frozen=True, slots=True)
-class Bound:
+@dataclass(frozen=True, slots=True, repr=False)
+class Bound(ShownAsTable):
     """The bound for a drop from one rate to another, without running anything. Rates in bit/s, times in ns."""
 
     before_bps: int
@@ -123,6 +125,13 @@ class Bound:
     def drain_ns(self, load: float) -> float:
         """Time until the queue is empty if the senders then load the new link to `load` (a fraction); ∞ at 1."""
         return self.spike_ns / (1 - load) if load < 1 else math.inf
+
+    def table(self) -> Table:
+        """One row: the drop, the round trip, the least spike, and what queues and is lost."""
+        columns = ("drop", "r", "d, ms", "spike, ms: at least", "queued, kB", "lost of the excess")
+        drop = f"{format_rate(self.before_bps)} to {format_rate(self.after_bps)}"
+        numbers = (self.ratio, self.d_ns / NS_PER_MS, self.spike_ns / NS_PER_MS, self.queued_bytes / 1000)
+        return Table(columns, [(drop, *(number(x) for x in numbers), percent(self.excess_lost))])
 
 
 @dataclass(frozen=True, slots=True)
