@@ -16,7 +16,7 @@ from tcpscape.campaign.execute import Runner
 from tcpscape.engines import make
 from tcpscape.engines.base import Capture
 from tcpscape.findings import damage
-from tcpscape.findings.chaos import memory, modes, zone
+from tcpscape.findings.chaos import variation, zone
 from tcpscape.scenario.conditions import Conditions
 from tcpscape.scenario.kernel import Kernel
 from tcpscape.scenario.scenario import TIMER_SLACK
@@ -60,7 +60,7 @@ def cells(n: int, jobs: int) -> None:
 
     table(("control", "application", "runs", "mean Mbit/s", "CV", "p of one mode", "range", "RTOs a run"), spreads())
     for (cca, rate), some in runs.items():
-        shares = modes.explain([t.goodput_mbps for t in some], [modes.features(t, RIG.rtt / 1e6) for t in some])
+        shares = variation.explain([t.goodput_mbps for t in some], [variation.features(t, RIG.rtt / 1e6) for t in some])
         print(f"\n{cca}, {rate} MiB/s:")
         keep = [s for s in shares if s.feature in KEPT or s in shares[:SHOWN]]
         table(("feature", "ρ", "share ρ²"), ((s.feature, s.rho.text(2), s.share.text(2)) for s in keep))
@@ -76,7 +76,7 @@ def memories(path: Conditions, n: int, jobs: int, engines: Sequence[str] = ("mod
     for cca, engine in itertools.product(CCAS, engines):
         some = trials(at(path, 10, duration=LONG_NS), cca, n, jobs, 10 * SAMPLES_NS, engine)
         name = f"{cca}, {engine}" if len(engines) > 1 else cca
-        found[name] = memory.memory([memory.rates(t.samples, t.flows[0]) for t in some], LAGS, LENGTHS)
+        found[name] = variation.memory([variation.rates(t.samples, t.flows[0]) for t in some], LAGS, LENGTHS)
     table(("control", *(f"ρ at {k} s" for k in LAGS)), ((cca, *(rho.text(2) for _, rho in m.correlation)) for cca, m in found.items()))
     table(("control", *(f"CV of {k} s" for k in LENGTHS)), ((cca, *(cv.text(2) for _, cv in m.cv)) for cca, m in found.items()))
 

@@ -25,7 +25,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from distributions import DISTRIBUTIONS, QUIET, Distribution
 from tcpscape import stats
 from tcpscape.campaign.adaptive import CAP, Repetition, repeat
-from tcpscape.stats import means, order, spread, wins
+from tcpscape.stats import comparison, means, order, spread
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CSV, PAGE = ROOT / "docs" / "coverage.csv", ROOT / "docs" / "models" / "statistics.md"
@@ -99,8 +99,8 @@ STATISTICS = {
     "mean-ratio": Statistic("ratio of means, not paired", apart, means.unpaired_bounds, lambda d: 1.5),
     "median-ratio": Statistic("ratio of medians, not paired", apart, lambda a, b: order.median_ratio_bounds(a, b, paired=False), lambda d: 1.5),
     "median-ratio-pairs": Statistic("ratio of medians, pairs half of which have nothing in common", half, lambda a, b: order.median_ratio_bounds(a, b, paired=True), lambda d: 1.5),
-    "win": Statistic("win probability, pairs", moved, wins.paired_bounds, lambda d: float(norm.cdf(0.5))),
-    "win-apart": Statistic("win probability, not paired", apart, wins.unpaired_bounds, above),
+    "win": Statistic("win probability, pairs", moved, comparison.paired_bounds, lambda d: float(norm.cdf(0.5))),
+    "win-apart": Statistic("win probability, not paired", apart, comparison.unpaired_bounds, above),
     "difference": Statistic("difference of means, pairs that scatter by 10 %", common, means.paired_difference_bounds, lambda d: 0.5 * d.mean),
     "difference-apart": Statistic("difference of means, not paired", apart, means.unpaired_difference_bounds, lambda d: 0.5 * d.mean),
     "quantile": Statistic("upper quartile", alone, lambda x: order.quantile_bounds(x, 0.75), upper),

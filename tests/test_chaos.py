@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from tcpscape.errors import ScenarioError
-from tcpscape.findings.chaos import memory, modes, zone
+from tcpscape.findings.chaos import variation, zone
 from tcpscape.stats import order
 from tcpscape.trial import Cwnd, FlowResult, Rtt, Trial
 
@@ -58,30 +58,30 @@ def samples():
 
 def test_features():
     trial = Trial("s", "cubic", "a", 0, "model", "1", 10.5, (flow(),), samples=samples())
-    result = modes.features(trial, 50.0)
+    result = variation.features(trial, 50.0)
     assert result["fast recoveries"] == 10
     assert result["recoveries that were not undone"] == 2
     assert result["least RTT below 10% of the RTT at, s"] == pytest.approx(1.0)
     assert result["least RTT below 2% of the RTT at, s"] == pytest.approx(3.0)
     assert result["slow start left at, s"] == pytest.approx(2.0)
     assert (result["window after 1 s, segments"], result["window after 3 s, segments"]) == (40, 20)
-    assert "rtos" not in modes.counters(flow(rtos=None))
+    assert "rtos" not in variation.counters(flow(rtos=None))
     with pytest.raises(ScenarioError, match="flows"):
-        modes.features(Trial("s", "c", "a", 0, "model", "1", 1.0, (flow(), flow())), 50.0)
+        variation.features(Trial("s", "c", "a", 0, "model", "1", 1.0, (flow(), flow())), 50.0)
 
 
 def test_what_explains_goodput():
     draw = np.random.default_rng(2)
     cause, other = draw.normal(size=300), draw.normal(size=300)
     goodput = np.exp(cause + 0.5 * draw.normal(size=300))
-    result = modes.explain(goodput, [{"other": o, "cause": c, "same": 1.0, "sometimes": math.nan} for c, o in zip(cause, other, strict=True)])
+    result = variation.explain(goodput, [{"other": o, "cause": c, "same": 1.0, "sometimes": math.nan} for c, o in zip(cause, other, strict=True)])
     assert [s.feature for s in result] == ["cause", "other"]
     first, second = result
     assert first.share.value == pytest.approx(0.78, abs=0.06)  # of two normals with ρ = 1/√1.25: Spearman's is (6/π)·asin(ρ/2) = 0.885
     assert first.share.low <= 0.885**2 <= first.share.high
     assert second.share.low == 0
     with pytest.raises(ScenarioError, match="runs"):
-        modes.explain([1.0] * 3, [{}] * 3)
+        variation.explain([1.0] * 3, [{}] * 3)
 
 
 def test_spearman_is_scipys():
@@ -98,7 +98,7 @@ def test_coverage_of_the_share():
     for i in range(50):
         draw = np.random.default_rng([7, i])
         x = draw.normal(size=100)
-        result = modes.explain(x + draw.normal(size=100), [{"x": v} for v in x])[0]
+        result = variation.explain(x + draw.normal(size=100), [{"x": v} for v in x])[0]
         held += result.rho.low <= 6 / math.pi * math.asin(math.sqrt(0.5) / 2) <= result.rho.high
     assert held >= 42
 
@@ -115,23 +115,23 @@ def wander(keeps, n=200, seconds=60, seed=4):
 
 
 def test_memory():
-    result = memory.memory(wander(0.93), (1, 5, 20), (10, 60))
+    result = variation.memory(wander(0.93), (1, 5, 20), (10, 60))
     assert result.forgets_after == 20
-    short = memory.memory(wander(0.2), (1, 2, 5), (10, 60))
+    short = variation.memory(wander(0.2), (1, 2, 5), (10, 60))
     assert short.forgets_after == 1
     long_cv, short_cv = (dict(m.cv) for m in (result, short))
     assert long_cv[60.0].value > 0.6 * long_cv[10.0].value
     assert short_cv[60.0].value == pytest.approx(short_cv[10.0].value / math.sqrt(6), rel=0.25)
     with pytest.raises(ScenarioError, match="lags"):
-        memory.memory(wander(0.2, seconds=5), (10,), (5,))
+        variation.memory(wander(0.2, seconds=5), (10,), (5,))
 
 
 def test_coverage_of_the_memory():
     """Intervals of a correlation from 60 runs: of 100, at 95 %, less than 88 hold the truth once in a thousand times."""
-    found = [dict(memory.memory(wander(0.9, 60, 30, seed), (5,), (30,)).correlation)[5.0] for seed in range(100)]
+    found = [dict(variation.memory(wander(0.9, 60, 30, seed), (5,), (30,)).correlation)[5.0] for seed in range(100)]
     assert sum(rho.low <= 0.9**5 <= rho.high for rho in found) >= 88
 
 
 def test_rates_second_by_second():
-    result = memory.rates(samples(), flow())
+    result = variation.rates(samples(), flow())
     assert result == pytest.approx([4.0] * 5 + [2.0] * 5)

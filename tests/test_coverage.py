@@ -10,7 +10,7 @@ import scipy.stats
 
 from conftest import ROOT
 from tcpscape import stats
-from tcpscape.stats import means, order, spread, wins
+from tcpscape.stats import comparison, means, order, spread
 from tcpscape.stats.resample import counts
 
 SAMPLES = 300
@@ -96,7 +96,7 @@ def test_one_sample_has_the_interval_that_it_has_among_many():
     many = (
         (stats.mean, means.mean_bounds(x), (x,)), (stats.median, order.median_bounds(x), (x,)), (stats.cv, spread.cv_bounds(x), (x,)),
         (stats.ratio, means.ratio_bounds(x, y), (x, y)), (stats.mean_ratio, means.unpaired_bounds(x, y), (x, y)),
-        (stats.win_probability, wins.paired_bounds(x, y), (x, y)),
+        (stats.win_probability, comparison.paired_bounds(x, y), (x, y)),
     )
     for estimate, (low, high), samples in many:
         for i in range(3):

@@ -10,7 +10,7 @@ from tcpscape import metrics
 from tcpscape.campaign.execute import Runner
 from tcpscape.engines import Capture, make
 from tcpscape.errors import TcpscapeError
-from tcpscape.metrics import REGISTRY, Needs, find, packets, samples
+from tcpscape.metrics import REGISTRY, Needs, find, samples
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.trial import Cwnd, FlowResult, Rtt, Trial
 
@@ -134,7 +134,7 @@ def test_rtts_are_those_of_segments_sent_once():
     sent = [{"t_ns": i * 1_000_000, "flow": 0, "received": 0, "seq": 10 * i, "len": 10, "ack": 0} for i in [*range(12), 3]]
     acks = [{"t_ns": (i + (40 if i % 2 else 20)) * 1_000_000, "flow": 0, "received": 1, "seq": 0, "len": 0, "ack": 10 * i + 10} for i in range(12)]
     result = trial(flow(1.0), packets=pl.DataFrame(sent + acks))
-    rtts = packets.ack_rtts(result, 0)
+    rtts = samples.ack_rtts(result, 0)
     assert sorted(rtts) == [20.0] * 6 + [40.0] * 5
     assert find("rtt_cv").of(result) == pytest.approx(float(np.std(rtts) / np.mean(rtts)))
 

@@ -170,7 +170,7 @@ def test_modes_cover_their_shares_and_places():
 def test_modes_far_apart_are_fitted_on_the_logarithmic_scale():
     rng = np.random.default_rng(2)
     x = np.where(rng.random(80) < 0.5, rng.lognormal(0, 0.3, 80), rng.lognormal(3, 0.3, 80))
-    from tcpscape.stats.mixture import fit
+    from tcpscape.stats.modes import fit
 
     assert fit(x).log
     assert not fit(-x).log
@@ -183,12 +183,12 @@ def test_resampled_fits_are_scikit_learns():
     """The package's own steps for many resamples against scikit-learn's fit of one of them, from the same start."""
     from sklearn.mixture import GaussianMixture
 
-    from tcpscape.stats import mixture
+    from tcpscape.stats import modes
     from tcpscape.stats.resample import counts
 
     x = two_modes(40, 3)
-    whole = mixture.fit(x)
-    shares, places = mixture.resampled(x, whole)
+    whole = modes.fit(x)
+    shares, places = modes.resampled(x, whole)
     y, n = whole.scaled(x), 40
     for i in range(5):
         again = np.repeat(y, np.rint(counts(n)[:, i] * n).astype(int))[:, None]

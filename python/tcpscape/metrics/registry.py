@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from tcpscape import units
 from tcpscape.errors import refuse
-from tcpscape.metrics import flows, packets, queues, samples
+from tcpscape.metrics import flows, queues, samples
 from tcpscape.metrics.base import Metric, Needs
 
 SAMPLED = Needs(samples_ns=100_000_000)
@@ -32,7 +32,7 @@ REGISTRY: Mapping[str, Metric] = {
         Metric("undos", "1", "window reductions undone", flows.undos, "neither"),
         Metric("ce_marks", "segments", "segments delivered with a congestion mark", flows.ce_marks, "neither"),
         Metric("ecn_reductions", "1", "window reductions for congestion marks", flows.ecn_reductions, "neither"),
-        Metric("ece", "segments", "segments that echo a congestion mark, the handshake's two among them", packets.ece, "neither", PACKETS),
+        Metric("ece", "segments", "segments that echo a congestion mark, the handshake's two among them", samples.ece, "neither", PACKETS),
         Metric("gap", "ms", "mean time between segments with data", flows.gap, "neither"),
         Metric("zero_windows", "ACKs", "ACKs that closed the receive window", flows.zero_windows, "less"),
         Metric("rtt", "ms", "mean round-trip time", flows.mean_rtt, "less"),
@@ -41,7 +41,7 @@ REGISTRY: Mapping[str, Metric] = {
         Metric("rtt_p95", "ms", "95th percentile of the round-trip time", flows.rtt_p95, "less"),
         Metric("rtt_p99", "ms", "99th percentile of the round-trip time", flows.rtt_p99, "less"),
         Metric("rtt_max", "ms", "largest round-trip time", flows.rtt_max, "less"),
-        Metric("rtt_cv", "1", "RTTs of segments, standard deviation / mean", packets.rtt_cv, "less", PACKETS),
+        Metric("rtt_cv", "1", "RTTs of segments, standard deviation / mean", samples.rtt_cv, "less", PACKETS),
         Metric("srtt_cv", "1", "smoothed RTT at even times, standard deviation / mean", samples.srtt_cv, "less", SAMPLED),
         Metric("cwnd", "packets", "mean congestion window", flows.cwnd, "neither"),
         Metric("rwnd_limited", "1", "share of the time limited by the receive window", flows.limited("rwnd"), "neither"),

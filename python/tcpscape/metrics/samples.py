@@ -1,6 +1,7 @@
-"""Metrics of the flows' samples: goodput second by second, as `iperf3 -i 1` reports it, and the variation of the smoothed RTT.
+"""Metrics of the flows' samples and of their packets: goodput second by second, the variation of RTTs, ECN's echoes.
 
-Bytes are those that the sender knows to be acknowledged (`tcpi_bytes_acked`); between two samples they are taken to grow evenly.
+Goodput is as `iperf3 -i 1` reports it: bytes are those that the sender knows to be acknowledged (`tcpi_bytes_acked`); between two samples they are
+taken to grow evenly. RTTs of single segments are those that the sender's packets show, as tshark's `ack_rtt` gives them.
 """
 
 from __future__ import annotations
@@ -18,8 +19,12 @@ INTERVAL_S = 1.0
 """iperf3's reporting interval, s."""
 HANDSHAKE_S = 1.0
 """Start of a flow that is left out of its smoothed RTT, s: that begins with the handshake's RTT, which may contain address resolution."""
-FEWEST = 2
+FEWEST_SAMPLES = 2
 """Fewest samples with a standard deviation."""
+FEWEST_RTTS = 10
+"""Fewest RTTs of a flow for the published indicator, which is unstable below."""
+ECE = 0x40
+"""The flag's bit in the TCP header (RFC 3168 §6.1)."""
 
 
 def delivered(trial: Trial, flow: int) -> tuple[Array, Array]:
@@ -93,6 +98,36 @@ def srtt_cv(trial: Trial) -> float:
     variations = []
     for number, flow in enumerate(trial.flows):
         srtt = srtts[(numbers == number) & (srtts > 0) & (times >= (flow.start_s + HANDSHAKE_S) * 1e9)]
-        if len(srtt) >= FEWEST:
+        if len(srtt) >= FEWEST_SAMPLES:
             variations.append(float(np.std(srtt) / np.mean(srtt)))
     return sum(variations) / len(variations) if variations else UNKNOWN
+
+
+def ack_rtts(trial: Trial, flow: int) -> NDArray[np.float64]:
+    """RTTs of the segments sent once and acknowledged by an ACK of their own end, ms, in the order of the ACKs.
+
+    Those sent again have none (Karn). Empty where packets were not kept.
+    """
+    if trial.packets is None:
+        return np.empty(0)
+    import polars as pl
+
+    packets = trial.packets.filter(pl.col("flow") == flow)
+    data = packets.filter((pl.col("received") == 0) & (pl.col("len") > 0)).select("t_ns", end=pl.col("seq") + pl.col("len"), seq="seq")
+    once = data.filter(pl.len().over("seq") == 1)
+    acks = packets.filter(pl.col("received") == 1).group_by("ack").agg(acked=pl.col("t_ns").min())
+    pairs = once.join(acks, left_on="end", right_on="ack").filter(pl.col("acked") > pl.col("t_ns")).sort("acked")
+    return np.asarray((pairs["acked"] - pairs["t_ns"]).to_numpy() / 1e6, dtype=np.float64)
+
+
+def rtt_cv(trial: Trial) -> float:
+    """Standard deviation / mean of the RTTs of segments, mean over the flows with ten or more."""
+    series = [rtts for rtts in (ack_rtts(trial, flow) for flow in range(len(trial.flows))) if len(rtts) >= FEWEST_RTTS]
+    return float(np.mean([np.std(rtts) / np.mean(rtts) for rtts in series])) if series else UNKNOWN
+
+
+def ece(trial: Trial) -> float:
+    """Segments with ECE in either direction, two of each handshake that agrees on ECN among them (RFC 3168 §6.1.1)."""
+    if trial.packets is None or "flags" not in trial.packets.columns:
+        return UNKNOWN
+    return float((trial.packets["flags"] & ECE != 0).sum())

@@ -1,19 +1,18 @@
 """Statistics: the values of several runs → an estimate, a value with its 95 % interval, its n and its unit. No bare mean is shown to a user.
 
-The main type is :class:`Estimate`. `means`, `order` (medians, quantiles, ranks), `spread` (coefficient of variation), `wins` (shares, win
-probability) and `shape` (one mode or two) make estimates of values; `compare` compares two results; `statistic` is the registry of the
-statistics that tables, claims and checks name. `resample` and `mixture` are the bootstrap and the fit behind them. Begin with `estimate`,
-then `means`; measured coverage of the intervals is in docs/models/methods/statistics.md.
+The main type is :class:`Estimate`. `means`, `order` (medians, quantiles, ranks), `spread` (coefficient of variation), `comparison` (two results,
+win probability, shares) and `modes` (one mode or two) make estimates of values; `statistic` is the registry of the statistics that tables,
+claims and checks name. `resample` is the bootstrap behind them. Begin with `estimate`, then `means`; measured coverage of the intervals is in
+docs/models/methods/statistics.md.
 """
 
-from tcpscape.stats.compare import Comparison, compare
+from tcpscape.stats.comparison import Comparison, compare, share, win_probability
 from tcpscape.stats.estimate import Estimate, known
 from tcpscape.stats.means import difference, mean, mean_ratio, ratio
+from tcpscape.stats.modes import Mode, Shape, shape
 from tcpscape.stats.order import median, median_ratio, quantile, spearman
-from tcpscape.stats.shape import Mode, Shape, shape
 from tcpscape.stats.spread import cv, runs_needed, runs_needed_from
 from tcpscape.stats.statistic import STATISTICS, Statistic
-from tcpscape.stats.wins import share, win_probability
 
 __all__ = [
     "STATISTICS", "Comparison", "Estimate", "Mode", "Shape", "Statistic", "compare", "cv", "difference", "known", "mean", "mean_ratio", "median",

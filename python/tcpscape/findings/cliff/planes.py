@@ -21,7 +21,7 @@ from tcpscape.findings.cliff import search
 from tcpscape.findings.cliff.levels import Axis, Cliff
 from tcpscape.findings.cliff.search import Effort, Measure
 from tcpscape.stats import Estimate
-from tcpscape.stats.compare import ALIKE
+from tcpscape.stats.comparison import ALIKE
 from tcpscape.stats.estimate import TAIL
 from tcpscape.stats.resample import student
 
