@@ -18,8 +18,7 @@ from tcpscape.engines.base import Capture
 from tcpscape.findings import damage
 from tcpscape.findings.chaos import variation, zone
 from tcpscape.scenario.conditions import Conditions
-from tcpscape.scenario.kernel import Kernel
-from tcpscape.scenario.scenario import TIMER_SLACK
+from tcpscape.scenario.scenario import TIMER_SLACK, Kernel
 from tcpscape.trial import Trial
 
 CCAS = ("cubic", "bbr")

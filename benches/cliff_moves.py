@@ -18,8 +18,7 @@ from tcpscape.findings.cliff import runs, search
 from tcpscape.findings.cliff.levels import JITTER_RESOLUTION, Axis, Cliff, jitter_axis
 from tcpscape.findings.cliff.planes import Contour, MapEffort, SecondAxis, contour, fill
 from tcpscape.scenario.conditions import Conditions
-from tcpscape.scenario.kernel import Kernel
-from tcpscape.scenario.scenario import TIMER_SLACK, Scenario
+from tcpscape.scenario.scenario import TIMER_SLACK, Kernel, Scenario
 
 CCAS = ("cubic", "bbr")
 RATE = 10

@@ -15,7 +15,7 @@ import pytest
 from tcpscape import engines
 from tcpscape.campaign.execute import Runner
 from tcpscape.engines import Capture, guest, virtual
-from tcpscape.engines.guest import boot, console, pool, process
+from tcpscape.engines.guest import console, pool, process
 from tcpscape.errors import EngineError, TcpscapeError
 from tcpscape.scenario import options
 from tcpscape.store.results import Store
@@ -52,7 +52,7 @@ def fake(tmp_path, monkeypatch):
     made = Fake(tmp_path / "kernel")
     monkeypatch.setattr(virtual, "find", made.kernel)
     monkeypatch.setattr(virtual, "INIT", made.home / "init")
-    monkeypatch.setattr(boot, "SHARED_MEMORY", made.home / "memory")
+    monkeypatch.setattr(process, "SHARED_MEMORY", made.home / "memory")
     monkeypatch.setattr(console, "POLL_S", 0.05)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("TCPSCAPE_TRIALS_PER_GUEST", "200")  # what these tests are about; the last ones are about 1
@@ -220,11 +220,11 @@ from pathlib import Path
 from tcpscape.cli import main
 from tcpscape.scenario import options
 from tcpscape.engines import virtual
-from tcpscape.engines.guest import boot
+from tcpscape.engines.guest import process
 from test_virtual import Fake
 fake = Fake.__new__(Fake)
 fake.home = Path({home!r}); fake.linux = fake.home / "linux"
-virtual.find, virtual.INIT, boot.SHARED_MEMORY = fake.kernel, fake.home / "init", fake.home / "memory"
+virtual.find, virtual.INIT, process.SHARED_MEMORY = fake.kernel, fake.home / "init", fake.home / "memory"
 virtual.Virtual().run(options.scenario({path!r}, duration="1s"), [0, 3], threads=2)
 print("busy", flush=True)
 {rest}
@@ -382,11 +382,11 @@ def test_names_that_are_no_engine_are_one_line(fake, name, said):
 
 
 def test_a_memory_file_needs_room(monkeypatch, tmp_path):
-    monkeypatch.setattr(boot, "SHARED_MEMORY", tmp_path / "missing")
-    monkeypatch.setattr(boot.tempfile, "tempdir", str(tmp_path))
-    assert boot.memory_directory(1) == tmp_path
+    monkeypatch.setattr(process, "SHARED_MEMORY", tmp_path / "missing")
+    monkeypatch.setattr(process.tempfile, "tempdir", str(tmp_path))
+    assert process.memory_directory(1) == tmp_path
     with pytest.raises(EngineError, match="TMPDIR: a guest needs"):
-        boot.memory_directory(1 << 40)
+        process.memory_directory(1 << 40)
 
 
 def test_the_timeout_follows_the_duration_or_the_setting(fake, monkeypatch):
@@ -401,7 +401,7 @@ def test_the_timeout_follows_the_duration_or_the_setting(fake, monkeypatch):
 
 
 def test_the_initial_file_system_is_a_cpio_archive():
-    data, found = boot.initrd(b"\x7fELF!"), {}
+    data, found = process.initrd(b"\x7fELF!"), {}
     while data:
         numbers = [int(data[6 + 8 * i : 14 + 8 * i], 16) for i in range(13)]
         assert data[:6] == b"070701"

@@ -21,9 +21,8 @@ if TYPE_CHECKING:
     from tcpscape.controls.hooks import CaEvent, CaState, Control, Sample, Window
     from tcpscape.errors import TcpscapeError
     from tcpscape.scenario.flows import App, Flow, Read
-    from tcpscape.scenario.kernel import Kernel
     from tcpscape.scenario.path import Link, Netem, TracedLink
-    from tcpscape.scenario.scenario import Scenario
+    from tcpscape.scenario.scenario import Kernel, Scenario
     from tcpscape.stats import Estimate
     from tcpscape.trial import FlowResult, Trial
 
@@ -35,9 +34,8 @@ _MODULES = {
     "controls.hooks": ("CaEvent", "CaState", "Control", "Sample", "Window"),
     "errors": ("TcpscapeError",),
     "scenario.flows": ("App", "Flow", "Read"),
-    "scenario.kernel": ("Kernel",),
     "scenario.path": ("Link", "Netem", "TracedLink"),
-    "scenario.scenario": ("Scenario",),
+    "scenario.scenario": ("Kernel", "Scenario"),
     "stats": ("Estimate",),
     "trial": ("FlowResult", "Trial"),
 }

@@ -77,7 +77,7 @@ def _virtual() -> Finding:
 
 
 def _memory_files() -> Finding:
-    from tcpscape.engines.guest.boot import MEMORY_MB, memory_directory
+    from tcpscape.engines.guest.process import MEMORY_MB, memory_directory
 
     try:
         return f"{memory_directory(MEMORY_MB)} has room for a guest's memory", ""

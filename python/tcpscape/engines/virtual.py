@@ -36,8 +36,8 @@ from tcpscape.engines import guest, plan
 from tcpscape.engines.base import Capture, Engine
 from tcpscape.engines.model import core, flow_results, frame, parameters
 from tcpscape.errors import EngineError, ScenarioError, TcpscapeError, refuse
-from tcpscape.scenario.kernel import Kernel as Profile
 from tcpscape.scenario.path import TracedLink
+from tcpscape.scenario.scenario import Kernel as Profile
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.trial import FlowResult, Trial
 

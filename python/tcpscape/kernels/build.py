@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from tcpscape.errors import EngineError, refuse
-from tcpscape.kernels import cache, config, source, toolchain, tree, unpack
+from tcpscape.kernels import cache, config, source, toolchain, tree
 from tcpscape.kernels.cache import BuiltKernel
 from tcpscape.kernels.source import KernelSource, SourceRecord
 from tcpscape.kernels.toolchain import BuildProgress, MakeFailed
@@ -150,7 +150,7 @@ class _Build:
         before = next((kernel for kernel in cache.built_kernels() if kernel.name == self.directory.name), None)
         kernel = BuiltKernel(
             name=self.directory.name, path=path, release=(self.objects / "include/config/kernel.release").read_text("utf-8").strip(),
-            digest=unpack.sha256(path), hz=int(options.get("HZ", "100")), source=record.where, source_digest=record.digest,
+            digest=source.sha256(path), hz=int(options.get("HZ", "100")), source=record.where, source_digest=record.digest,
             describe=tree.describe(Path(record.where)) if record.kind == source.TREE else None, config_digest=config.digest(options),
             compiler=options.get("CC_VERSION_TEXT", '"?"').strip('"'), created=before.created if before else now, built=now,
             seconds=round(seconds, 1), size=path.stat().st_size,

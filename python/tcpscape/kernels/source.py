@@ -1,19 +1,28 @@
-"""Where a kernel's sources come from (Debian's package, a tarball, or the user's own tree), and how they get into the cache."""
+"""Where a kernel's sources come from (Debian's package, a tarball, or the user's own tree), and how they get into the cache.
+
+Tarballs are unpacked safely, and only the files that a User-Mode Linux kernel can need.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import io
 import json
 import re
 import shutil
 import subprocess
+import tarfile
 import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, cast
 
 from tcpscape.errors import EngineError, refuse
-from tcpscape.kernels import cache, tree, unpack
+from tcpscape.kernels import cache, tree
 from tcpscape.kernels.toolchain import BuildProgress
+from tcpscape.kernels.tree import TOP_LEVEL, is_needed
 
 DEBIAN, TARBALL, TREE = "debian", "tarball", "tree"
 """Kinds of sources."""
@@ -24,6 +33,12 @@ INSTALLED = Path("/usr/src")
 KERNEL_ORG = "give --source a tarball from https://kernel.org or a tree"
 TARBALL_NAME = re.compile(r"(?:linux-)?(?:source-)?([\w.+-]+)")
 """The stem of a tarball's name; its group is the name of the kernel."""
+OnRead = Callable[[int], None]
+"""Called with the number of the tarball's bytes that were read."""
+ENDINGS = (".tar", ".tar.xz", ".tar.gz", ".tgz", ".tar.bz2", ".tar.zst")
+FILTERS = {".xz": ("xz", "-dc", "-T0"), ".gz": ("gzip", "-dc"), ".tgz": ("gzip", "-dc"), ".bz2": ("bzip2", "-dc"), ".zst": ("zstd", "-dc", "-q")}
+"""The program that decompresses a tarball, by the ending of its name: a process of its own runs in parallel."""
+BLOCK = 2**20
 
 
 @dataclass(frozen=True)
@@ -60,11 +75,11 @@ def find(text: str | None) -> KernelSource:
     if path.is_dir():
         _check_tree(path, str(path))
         return KernelSource(TREE, str(path), path.name, path)
-    if path.is_file() and unpack.is_tarball(path):
-        stem = next(path.name.removesuffix(end) for end in sorted(unpack.ENDINGS, key=len, reverse=True) if path.name.endswith(end))
+    if path.is_file() and is_tarball(path):
+        stem = next(path.name.removesuffix(end) for end in sorted(ENDINGS, key=len, reverse=True) if path.name.endswith(end))
         match = TARBALL_NAME.fullmatch(stem)
         return KernelSource(TARBALL, str(path), match[1] if match else stem, path)
-    problem = f"{text} is no tarball ({', '.join(unpack.ENDINGS)})" if path.is_file() else f"{text} does not exist"
+    problem = f"{text} is no tarball ({', '.join(ENDINGS)})" if path.is_file() else f"{text} does not exist"
     refuse("source", problem, "give a kernel tarball, a kernel tree or a version of Debian's such as 6.12", EngineError)
 
 
@@ -87,7 +102,7 @@ def prepare(source: KernelSource, directory: Path, log: IO[str], progress: Build
     before = read_record(directory)
     if source.path is None and before is not None and before.where == source.where:
         return before
-    digest = unpack.sha256(source.path) if source.kind != TREE and source.path else None
+    digest = sha256(source.path) if source.kind != TREE and source.path else None
     record = SourceRecord(source.kind, source.where, digest)
     if before is not None and before.where != record.where and (digest is None or before.digest != digest):
         fix = f"give another --name, or `tcpscape kernel remove {directory.name}` first"
@@ -114,9 +129,9 @@ def _unpacked(source: KernelSource, record: SourceRecord, directory: Path, log: 
         tarball = source.path or _download(source.where, Path(downloads), log, progress)
         size = tarball.stat().st_size
         progress.stage("unpacking", size)
-        unpack.unpack(tarball, fresh, progress.done)
+        unpack(tarball, fresh, progress.done)
         if source.path is None:
-            record = SourceRecord(record.kind, record.where, unpack.sha256(tarball))
+            record = SourceRecord(record.kind, record.where, sha256(tarball))
     log.write(f"{tarball}: {size} bytes unpacked\n")
     _check_tree(fresh, source.where)
     fresh.rename(directory / cache.SOURCES)
@@ -143,7 +158,7 @@ def _download(package: str, directory: Path, log: IO[str], progress: BuildProgre
         refuse("source", f"apt-get download {package} brought nothing", KERNEL_ORG, EngineError)
     _call(("dpkg-deb", "-x", str(packages[0]), str(directory)), directory, log, f"dpkg-deb cannot open {packages[0].name}", KERNEL_ORG)
     packages[0].unlink()
-    tarballs = [path for path in directory.glob(f"usr/src/{package}.tar*") if unpack.is_tarball(path)]
+    tarballs = [path for path in directory.glob(f"usr/src/{package}.tar*") if is_tarball(path)]
     if not tarballs:
         refuse("source", f"{package} has no tarball in it", KERNEL_ORG, EngineError)
     return tarballs[0]
@@ -164,3 +179,87 @@ def _check_tree(directory: Path, text: str) -> None:
     if missing:
         fix = "give the top directory of a kernel tree, or its tarball"
         refuse("source", f"{text} is no Linux kernel ({missing[0]} is missing)", fix, EngineError)
+
+
+def is_tarball(path: Path) -> bool:
+    """Whether a file's name says that it is a tarball."""
+    return path.name.endswith(ENDINGS)
+
+
+def sha256(path: Path) -> str:
+    """SHA-256 of a file."""
+    hashed = hashlib.sha256()
+    with path.open("rb") as file:
+        while block := file.read(BLOCK):
+            hashed.update(block)
+    return hashed.hexdigest()
+
+
+def unpack(tarball: Path, directory: Path, on_read: OnRead) -> None:
+    """Unpacks the needed files of a kernel tarball into `directory`, which must not exist; raises EngineError for a damaged one."""
+    if not hasattr(tarfile, "data_filter"):
+        refuse("source", "this Python's tarfile cannot unpack safely", "unpack it yourself and give the directory, or update Python", EngineError)
+    directory.mkdir(parents=True)
+    try:
+        with _tar_stream(tarball, on_read) as stream, tarfile.open(fileobj=stream, mode="r|") as archive:
+            _extract(archive, directory)
+    except (tarfile.TarError, OSError, EOFError) as e:
+        shutil.rmtree(directory, ignore_errors=True)
+        refuse("source", f"cannot unpack {tarball} ({e})", "is it whole, and is the disk not full?", EngineError)
+    except BaseException:
+        shutil.rmtree(directory, ignore_errors=True)
+        raise
+
+
+def _extract(archive: tarfile.TarFile, directory: Path) -> None:
+    """Extracts all needed members, without the directory that is around them."""
+    top: str | None = None
+    for member in archive:
+        name = member.name.removeprefix("./").strip("/")
+        if name in ("", ".", "pax_global_header"):
+            continue
+        if top is None:
+            top = _top_directory(name, member.isdir())
+        inner = name[len(top) :] if (name + "/").startswith(top) else name
+        if inner and not member.isdir() and is_needed(inner):
+            archive.extract(member.replace(name=inner, deep=False), directory, filter="data")
+
+
+def _top_directory(first: str, is_directory: bool) -> str:
+    """The directory around the sources, with its slash, by the archive's first member; empty where there is none."""
+    head, slash, _ = first.partition("/")
+    return f"{head}/" if (is_directory or slash) and head not in TOP_LEVEL else ""
+
+
+@contextmanager
+def _tar_stream(tarball: Path, on_read: OnRead) -> Iterator[IO[bytes]]:
+    """The tar stream inside a tarball."""
+    command = FILTERS.get(tarball.suffix)
+    with tarball.open("rb") as file:
+        if command is None:
+            yield cast(IO[bytes], _ReportingStream(file, lambda: on_read(file.tell())))
+            return
+        if shutil.which(command[0]) is None:
+            refuse("source", f"{command[0]} is missing, which opens {tarball.name}", f"run `apt-get install {command[0]}`", EngineError)
+        with subprocess.Popen(command, stdin=file, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+            try:
+                # The file's offset is shared with the process, so it is the number of bytes that the process has read.
+                yield cast(IO[bytes], _ReportingStream(cast(IO[bytes], process.stdout), lambda: on_read(file.seek(0, io.SEEK_CUR))))
+                process.communicate()
+            finally:
+                process.kill()
+        if process.returncode:
+            raise EOFError(f"{command[0]} says that it is damaged")
+
+
+class _ReportingStream:
+    """A stream that reports each read."""
+
+    def __init__(self, stream: IO[bytes], report: Callable[[], None]) -> None:
+        self.stream = stream
+        self.report = report
+
+    def read(self, size: int = -1) -> bytes:
+        """As a file's."""
+        self.report()
+        return self.stream.read(size)

@@ -1,7 +1,7 @@
 """Scenarios: everything that a trial depends on but its seed and its engine, with quantities as people write them.
 
 The main type is :class:`tcpscape.scenario.scenario.Scenario`, where to begin: a path, the flows on it, a kernel and a duration. Its parts are in
-`path` (hops: tc's words, or fields), `flows` (congestion control, applications, sockets), `kernel` and `changes` (what changes during a trial);
+`path` (hops: tc's words, or fields), `flows` (congestion control, applications, sockets) and `changes` (what changes during a trial);
 `fields` has the types of quantities and the validation, `words` describes what tc's words mean. Scenarios come from YAML and TOML files and the
 gallery (`files`), from options (`options`), or from the :class:`~tcpscape.scenario.conditions.Conditions` of a path: RTT, jitter, loss, rate.
 `traces` reads recorded rates.

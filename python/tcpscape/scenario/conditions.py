@@ -9,9 +9,8 @@ from pydantic import model_validator
 from tcpscape.errors import refuse
 from tcpscape.scenario.fields import Buffer, Percent, Rate, Spec, Time
 from tcpscape.scenario.flows import Flow
-from tcpscape.scenario.kernel import Kernel, KernelField
 from tcpscape.scenario.path import Link, Netem
-from tcpscape.scenario.scenario import TIMER_SLACK, Scenario
+from tcpscape.scenario.scenario import TIMER_SLACK, Kernel, KernelField, Scenario
 from tcpscape.units import NS_PER_S, format_rate, format_time
 
 Directions = Literal["both", "forward", "reverse"]

@@ -13,8 +13,7 @@ from tcpscape import engines
 from tcpscape.campaign.execute import Progress, Runner
 from tcpscape.engines.base import Capture, Engine
 from tcpscape.errors import TcpscapeError, refuse
-from tcpscape.scenario.kernel import Kernel
-from tcpscape.scenario.scenario import Scenario
+from tcpscape.scenario.scenario import Kernel, Scenario
 from tcpscape.store.results import Store
 from tcpscape.trial import Trial
 from tcpscape.validate.conditions import NamedScenario

@@ -18,9 +18,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tcpscape.engines.guest.boot import Boot
 from tcpscape.engines.guest.console import GuestDied, Timeouts
-from tcpscape.engines.guest.process import BOOT, Guest, GuestAnswer, GuestFacts
+from tcpscape.engines.guest.process import BOOT, Boot, Guest, GuestAnswer, GuestFacts
 from tcpscape.errors import EngineError
 
 TRIES = 2
