@@ -19,7 +19,7 @@ from tcpscape import engines, units
 from tcpscape.campaign import execute, executors, record, source
 from tcpscape.campaign.axes import parse_seeds
 from tcpscape.campaign.campaign import Campaign
-from tcpscape.campaign.execute import Progress, Runner
+from tcpscape.campaign.execute import Execution, Progress, Runner
 from tcpscape.campaign.outcome import Outcome
 from tcpscape.campaign.record import Record
 from tcpscape.controls import classes, spelling
@@ -415,12 +415,10 @@ def _measure(kind: record.Kind, campaign: Campaign, executor: str, jobs: int, ou
     """Runs a campaign, and keeps it in `out` where there is one."""
     place = executors.make(executor, jobs)
     if out is None:
-        return execute.run(campaign, execute.Execution(progress=progress, executor=place))
+        return execute.run(campaign, Execution(progress=progress, executor=place))
     with Store(out) as store:
-        record.expect(store, kind, campaign.name)
-        outcome = execute.run(campaign, execute.Execution(store=store, progress=progress, executor=place))
-        record.save(Record(kind, outcome.name, f"tcpscape.{kind}(…, out={str(out)!r}) in Python", {"": outcome}), Path(out))
-    return outcome
+        command = f"tcpscape.{kind}(…, out={str(out)!r}) in Python"
+        return record.measure(kind, campaign, Execution(store=store, progress=progress, executor=place), command)[0]
 
 
 def _scenario(value: Scenario | str | Path | Mapping[str, Any]) -> Scenario:

@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 import tcpscape
-from tcpscape.campaign import manifest
+from tcpscape.campaign import execute, manifest
 from tcpscape.campaign.campaign import Campaign
+from tcpscape.campaign.execute import Execution
 from tcpscape.campaign.manifest import Document
 from tcpscape.campaign.outcome import Cell, LazyScenarios, Outcome
 from tcpscape.errors import StoreError, refuse
@@ -62,6 +63,20 @@ def expect(store: Store, kind: str, name: str, parts: Mapping[str, Campaign] | N
     if found := manifest.conflict(_documents(store), kind, name, parts or {}, versions or {}):
         problem, fix = found
         refuse("out", f"{store.root} {problem}", fix, StoreError)
+
+
+def measure(kind: Kind, campaign: Campaign, execution: Execution, command: str) -> tuple[Outcome, bool]:
+    """Runs a campaign and adds it to the directory of the execution's store, where it has one.
+
+    :param command: what to type to run it again.
+    :return: the outcome, and whether the directory holds more than it.
+    :raises TcpscapeError: one line, before anything runs, for what cannot run or what the directory cannot hold.
+    """
+    if execution.store is None:
+        return execute.run(campaign, execution), False
+    expect(execution.store, kind, campaign.name)
+    outcome = execute.run(campaign, execution)
+    return outcome, save(Record(kind, outcome.name, command, {"": outcome}), execution.store.root)
 
 
 def save(record: Record, root: Path) -> bool:

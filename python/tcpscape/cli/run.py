@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -82,7 +83,8 @@ def run(
 ) -> None:
     """Run a scenario and print each congestion control's goodput with its interval, and what limited it."""
     from tcpscape import engines
-    from tcpscape.campaign import execute, record, source
+    from tcpscape.campaign import record, source
+    from tcpscape.campaign.execute import Execution
     from tcpscape.cli import report as reports
     from tcpscape.store.results import Store
 
@@ -98,18 +100,11 @@ def run(
         "metrics": [c.metric.name for c in expected],
     })  # fmt: skip
     checks.expect(expected, checks.of_cases(campaign))
-    store = Store(out) if out else None
-    if store:
-        record.expect(store, "run", campaign.name)
-    with resumable(store), Progress() as progress:
-        outcome = execute.run(campaign, execute.Execution(runner.jobs, store, progress.update))
+    with nullcontext() if out is None else Store(out) as store, resumable(store), Progress() as progress:
+        outcome, _ = record.measure("run", campaign, Execution(runner.jobs, store, progress.update), options.typed())
     if results.pcap:
         _write_pcap(outcome, results.pcap)
-    page = None
-    if out and store:
-        store.close()
-        record.save(record.Record("run", outcome.name, options.typed(), {"": outcome}), out)
-        page = reports.write(out) if report else None
+    page = reports.write(out) if out and report else None
     _show(outcome, results.as_json)
     if not results.as_json:
         for line in _places(outcome, out, results.pcap, page):

@@ -130,7 +130,8 @@ def sweep(
     A condition is one value, a list (24,50,100ms) or a range (0..24ms/4ms, 1..100mbit/x10): several values make an axis.
     Results are kept: a sweep that was interrupted or killed goes on with the same command, one that is repeated runs nothing.
     """
-    from tcpscape.campaign import execute, executors, record
+    from tcpscape.campaign import executors, record
+    from tcpscape.campaign.execute import Execution
     from tcpscape.campaign.source import campaign as campaign_of
     from tcpscape.cli import report as reports
     from tcpscape.store.results import Store
@@ -140,15 +141,11 @@ def sweep(
     checks.expect(expected, checks.of_cases(campaign))
     root = place.out or DEFAULT_OUT / f"sweep-{campaign.name}"
     executor = executors.make(place.executor, place.jobs)
-    with Store(root) as store:
-        record.expect(store, "sweep", campaign.name)
-        with resumable(store), Progress(campaign.name) as progress:
-            outcome = execute.run(campaign, execute.Execution(store=store, progress=progress.update, executor=executor))
+    with Store(root) as store, resumable(store), Progress(campaign.name) as progress:
+        execution = Execution(store=store, progress=progress.update, executor=executor)
+        outcome, holds_more = record.measure("sweep", campaign, execution, options.typed())
     cells = outcome.summaries()
-    manifest = record.Record("sweep", outcome.name, options.typed(), {"": outcome})
-    if record.save(manifest, root):
-        manifest = record.load(root)
-    tables.keep(_whole_frame(manifest, outcome, cells), root / TABLE)
+    tables.keep(_whole_frame(record.load(root)) if holds_more else _frame(outcome, cells), root / TABLE)
     page = reports.write(root) if output.report else None
     if output.as_json:
         for line in _lines(outcome, cells):
@@ -185,11 +182,11 @@ def _frame(outcome: Outcome, cells: Sequence[CellSummary]) -> pl.DataFrame:
     return pl.DataFrame(rows, infer_schema_length=None)
 
 
-def _whole_frame(manifest: Record, outcome: Outcome, cells: Sequence[CellSummary]) -> pl.DataFrame:
-    """The table of every campaign of a directory; `outcome` with its `cells` is the one that has just run."""
+def _whole_frame(whole: Record) -> pl.DataFrame:
+    """The table of every campaign of a directory."""
     import polars as pl
 
-    frames = {part: _frame(each, cells if each is outcome else each.summaries()) for part, each in manifest.parts.items()}
+    frames = {part: _frame(outcome, outcome.summaries()) for part, outcome in whole.parts.items()}
     if len(frames) == 1:
         return next(iter(frames.values()))
     return pl.concat([frame.select(pl.lit(part).alias("campaign"), pl.all()) for part, frame in frames.items()], how="diagonal_relaxed")
