@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from pathlib import Path
 
 import pytest
 
@@ -51,6 +52,25 @@ def test_commands_in_the_documents_run(words, cli, need_model, tmp_path, monkeyp
 def test_python_in_the_documents_runs(text, need_model, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     exec(compile(text, "document", "exec"), {})
+
+
+FILE = re.compile(r"`([\w./-]*\w\.(?:py|rs|md|csv|yaml|toml|jsonl))`")
+"""A file in code type."""
+
+
+@pytest.mark.parametrize("document", ["ARCHITECTURE.md", "CONTRIBUTING.md", "benches/README.md"])
+def test_files_that_developers_are_sent_to_exist(document):
+    """Each is the end of a path in the repository; `name` stands for what a recipe adds."""
+    folders = ("benches", "crates", "docs", "examples", "python", "scripts", "tests")
+    paths = [*(str(p.relative_to(ROOT)) for f in folders for p in (ROOT / f).rglob("*.*")), *(p.name for p in ROOT.glob("*.*"))]
+    names = {n for n in FILE.findall((ROOT / document).read_text("utf-8")) if Path(n).stem.lower() != "name"}
+    assert len(names) > 10
+    assert not [name for name in sorted(names) if not any(f"/{path}".endswith(f"/{name}") for path in paths)]
+
+
+@pytest.mark.parametrize("document", [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))], ids=lambda p: str(p.relative_to(ROOT)))
+def test_no_conflict_was_left(document):
+    assert not re.search(r"^(<<<<<<<|=======$|>>>>>>>)", document.read_text("utf-8"), re.MULTILINE)
 
 
 LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)")

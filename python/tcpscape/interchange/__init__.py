@@ -1,4 +1,4 @@
-"""Interchange: files of other tools read as trials, trials written as other tools read them, and results compared whatever their origin.
+"""Interchange: files of other tools read as trials, trials written as other tools read them, and results of any origin compared.
 
 The main type is :class:`Format`; :data:`REGISTRY` has every one of them. Begin with :func:`read`. `sources` finds the results at any path (a result
 directory, a file of a format, a directory of such files) as groups of trials, and `compare` compares two of them.

@@ -104,7 +104,7 @@ def estimate(result: Estimate, factor: float = 1.0) -> Field:
 
 
 def indicator_table(part: str, outcome: Outcome) -> list[PageTable]:
-    """The indicators of each cell for somebody who diagnoses a path; an empty list where the part has too many cells.
+    """The indicators of each cell for the diagnosis of a path; an empty list where the part has too many cells.
 
     Zone of the jitter, signatures in the counters, video quality, number of runs for a precise mean.
     """

@@ -1,19 +1,19 @@
 """The result store: a directory that keeps trials as they end, so that an interrupted campaign continues.
 
-Begin with :class:`tcpscape.store.results.Store`. It knows trials by their content address, and manifests as JSON documents; what a campaign,
-a cell or a scenario is, it does not know (:mod:`tcpscape.campaign.record` does).
+Begin with :class:`tcpscape.store.results.Store`. It finds trials by their content address and keeps manifests as JSON documents. It knows nothing
+of campaigns, cells and scenarios (:mod:`tcpscape.campaign.record` does).
 
 - `results.sqlite` (:mod:`~tcpscape.store.database`) is an SQLite database with two tables. `trials` has a row for each trial: its `address`, the
   trial as JSON (the line of `--json` without its queues), and the reports of its queues (JSON, compressed with zlib), which are decoded only
-  where somebody reads them (:mod:`~tcpscape.store.rows`). `manifests` has JSON documents in an order.
+  when they are read (:mod:`~tcpscape.store.rows`). `manifests` has the JSON documents in their order.
 - `samples/`, `queue_samples/` and `packets/` (:mod:`~tcpscape.store.tables`) have one Parquet file for each trial of which they were asked for,
   written whole or not at all, and before the trial's row.
 
-**What is promised.** When `save` returns, the trial survives SIGKILL of the process and of any other. The database is in WAL mode: a reader sees
+**Guarantees.** When `save` returns, the trial survives SIGKILL of the process and of any other. The database is in WAL mode: a reader sees
 a trial whole or not at all, and never waits; writers of one directory (threads, processes, forks) wait for each other for some microseconds. A
 power failure or a crash of the kernel may cost the last trials, but does not damage the others (`synchronous=NORMAL`: docs/decisions.md).
-A trial that was saved twice is there once, as it was saved last. Results of another model version have other addresses, so they are never mixed.
-A trial whose row is damaged counts as missing and is run again; a damaged database is one line that says what to do.
+A trial that was saved twice is in the store once, as it was saved last. Results of another model version have other addresses, so they are never
+mixed. A trial whose row is damaged counts as missing and is run again; a damaged database is refused with one line that says what to do.
 
 **Readers** need no permission to write. `sqlite3 results.sqlite "SELECT json_extract(trial, '$.goodput_mbps') FROM trials"` reads it without
 tcpscape, and `tcpscape export DIR --to parquet` writes the table with one row for each flow.

@@ -1,6 +1,7 @@
 """Executors: where a campaign's trials run. The order of work, and where it is done, never changes a result.
 
-`local` is this machine's cores and has the types that all executors share; `dask` is a cluster behind `dask://HOST:PORT`.
+`local` uses the cores of this machine and has the types that all executors share; `dask` uses a cluster at
+`dask://HOST:PORT`. Begin with :func:`make`.
 """
 
 from __future__ import annotations
