@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from tcpscape.cli import tables
-from tcpscape.cli.progress import Progress
+from tcpscape.cli import terminal
+from tcpscape.cli.terminal import Progress
 from tcpscape.errors import INTERRUPTED
 from tcpscape.store.results import Store
 
@@ -93,7 +93,7 @@ def test_a_group_without_a_command_prints_its_help(cli, args):
 
 
 def test_help_lists_every_command_on_one_line(cli):
-    from tcpscape.cli.app import COMMANDS
+    from tcpscape.cli.main import COMMANDS
 
     said = cli("--help").out.partition("Commands:\n")[2].splitlines()
     assert [line.split()[0] for line in said] == list(COMMANDS)
@@ -182,10 +182,10 @@ def test_nothing_but_json_on_stdout_and_no_traceback(shell):
 
 
 def test_the_command_line_starts_without_what_only_commands_need():
-    said = "import sys, tcpscape.cli.app; print(sorted({'matplotlib', 'numpy', 'polars', 'pydantic', 'rich', 'scipy', 'yaml'} & sys.modules.keys()))"
+    said = "import sys, tcpscape.cli.main; print(sorted({'matplotlib', 'numpy', 'polars', 'pydantic', 'rich', 'scipy', 'yaml'} & sys.modules.keys()))"
     got = subprocess.run([sys.executable, "-c", said], capture_output=True, text=True, check=True)
     assert got.stdout.strip() == "[]"
 
 
 def test_shares_without_a_bound_or_a_value_are_no_numbers():
-    assert [tables.percent(x) for x in (0.124, math.inf, math.nan, None)] == ["12 %", "∞", "–", "–"]
+    assert [terminal.percent(x) for x in (0.124, math.inf, math.nan, None)] == ["12 %", "∞", "–", "–"]

@@ -121,7 +121,7 @@ def test_a_group_keeps_the_order_of_its_commands():
 
 
 def test_commands_share_the_help_of_a_shared_option():
-    from tcpscape.cli.app import COMMANDS, app
+    from tcpscape.cli.main import COMMANDS, app
 
     context, texts = click.Context(app), {}
     for name in COMMANDS:

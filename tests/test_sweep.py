@@ -16,7 +16,7 @@ import pytest
 from tcpscape.campaign import execute, record
 from tcpscape.campaign import source as asked
 from tcpscape.campaign.campaign import Campaign
-from tcpscape.cli.progress import Progress
+from tcpscape.cli.terminal import Progress
 from tcpscape.engines import REGISTRY
 from tcpscape.engines.mock import Mock
 from tcpscape.errors import TcpscapeError

@@ -1,5 +1,5 @@
 """The command line: a module for each command, which parses options, calls the package and prints the answer; no logic.
 
-`main` is the entry point · `app` the registry of commands · `command` how dataclasses become options · `options` those that several commands
-share · `checks` the option --check · `progress` the bar and Ctrl-C · `tables` how tables are printed. Begin with `app`.
+`main` is the entry point with the registry of commands · `command` how dataclasses become options · `options` those that several commands
+share · `checks` the option --check · `terminal` how tables are printed, the progress and Ctrl-C. Begin with `main`.
 """

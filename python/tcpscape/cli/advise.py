@@ -9,9 +9,9 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 from tcpscape import units
-from tcpscape.cli import options, tables
+from tcpscape.cli import options, terminal
 from tcpscape.cli.command import Option, command
-from tcpscape.cli.progress import Progress
+from tcpscape.cli.terminal import Progress
 
 if TYPE_CHECKING:
     from tcpscape.findings.advice import Advice, Standing
@@ -80,7 +80,7 @@ def advise(
     if as_json:
         print(json.dumps(_finite(_plain(advice)), allow_nan=False))
         return
-    screen = tables.console()
+    screen = terminal.console()
     for part in _parts(advice):
         screen.print(part)
 
@@ -89,17 +89,17 @@ def _parts(advice: Advice) -> Iterator[Any]:
     """What is printed: headings, tables and sentences."""
     yield f"[bold]Path[/bold]: {_description(advice.path)}"
     duration = units.format_time(advice.path.duration)
-    yield f"jitter / RTT: {tables.percent(advice.jitter_ratio)}; {advice.trials} trials of {duration}, same seeds for all\n"
+    yield f"jitter / RTT: {terminal.percent(advice.jitter_ratio)}; {advice.trials} trials of {duration}, same seeds for all\n"
     yield "[bold]Ranking[/bold]"
     yield advice.table().rich()
     yield ""
     yield "[bold]Where the cliff is on this path[/bold] (jitter at which half of the goodput is gone, [95 %])"
-    yield tables.table(("cca", "cliff", "chaos zone", "you stand"), [_cliff_row(s) for s in advice.ranking], left=4)
+    yield terminal.table(("cca", "cliff", "chaos zone", "you stand"), [_cliff_row(s) for s in advice.ranking], left=4)
     if any(s.damage for s in advice.ranking):
         yield ""
         yield "[bold]What does the damage[/bold] (goodput on the same path without it)"
         heads = ("cca", "without", "Mbit/s [95 %]", "gain [95 %]", "delay of the data, overtaken", "how it is taken away")
-        yield tables.table(heads, [row for s in advice.ranking for row in _damage_rows(s)], left=2)
+        yield terminal.table(heads, [row for s in advice.ranking for row in _damage_rows(s)], left=2)
     yield f"\n[bold]Use {advice.choice}[/bold]: {advice.why}."
     yield f"  {advice.command}"
     for caveat in advice.caveats:
@@ -134,7 +134,7 @@ def _edge(cliff: Cliff) -> str:
         return "nothing gets through even without jitter"
     if cliff.edge is None:
         return f"none up to {_ms(cliff.levels[-1].at)} ms"
-    low, high = (tables.percent(x / cliff.axis.harsh) for x in (cliff.edge.low, cliff.edge.high))
+    low, high = (terminal.percent(x / cliff.axis.harsh) for x in (cliff.edge.low, cliff.edge.high))
     return f"{_ms(cliff.edge.value)} ms [{_ms(cliff.edge.low)}, {_ms(cliff.edge.high)}], {low} to {high} of RTT"
 
 
@@ -159,7 +159,7 @@ def _damage_rows(s: Standing) -> list[tuple[str, ...]]:
 
 def _delay(delay: Delay | None) -> str:
     """`13.0 ± 6.9 ms, 82 %`: mean and standard deviation over the packets, and the share that was overtaken."""
-    return f"{delay.mean_ms:.1f} ± {delay.sd_ms:.1f} ms, {tables.percent(delay.overtaken)}" if delay else "–"
+    return f"{delay.mean_ms:.1f} ± {delay.sd_ms:.1f} ms, {terminal.percent(delay.overtaken)}" if delay else "–"
 
 
 def _plain(advice: Advice) -> dict[str, Any]:

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from tcpscape import units
-from tcpscape.cli import options, tables
+from tcpscape.cli import options, terminal
 from tcpscape.cli.command import Option, command
-from tcpscape.cli.progress import Progress
+from tcpscape.cli.terminal import Progress
 from tcpscape.errors import refuse
 
 if TYPE_CHECKING:
@@ -113,11 +113,11 @@ def cliff(
         for search in searches:
             print(json.dumps(_plain(search), allow_nan=False))
         return
-    screen = tables.console()
+    screen = terminal.console()
     screen.print(f"[bold]Where {100 * share:g} % of the unimpaired goodput is left, along {along}[/bold]")
     of_rtt = ("of the RTT",) if along == "jitter" else ()
     columns = ("cca", "RTT", f"edge, {along} [95 %]", *of_rtt, "chaos zone", "unimpaired Mbit/s", "runs")
-    screen.print(tables.table(columns, [_row(search) for search in searches], left=2))
+    screen.print(terminal.table(columns, [_row(search) for search in searches], left=2))
 
 
 def _row(search: Search) -> tuple[str, ...]:

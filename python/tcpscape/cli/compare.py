@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from tcpscape.cli import checks, options, tables
+from tcpscape.cli import checks, options, terminal
 from tcpscape.cli.command import Argument, Option, command
 from tcpscape.errors import refuse
 
@@ -82,7 +82,7 @@ def compare(
 
 
 def _show(answer: ResultComparison, sides: Sides) -> None:
-    screen = tables.console()
+    screen = terminal.console()
     table = answer.table()
     screen.print(f"A: {sides.a}\nB: {sides.b}\n[bold]{table.title}[/bold]")
     screen.print(table.rich())

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tcpscape import __version__
-from tcpscape.cli import tables
+from tcpscape.cli import terminal
 from tcpscape.cli.command import command
 from tcpscape.errors import TcpscapeError
 
@@ -21,7 +21,7 @@ Finding = tuple[str, str]
 def doctor() -> None:
     """What this machine can run and why not."""
     rows = [(name, *check()) for name, check in CHECKS.items()]
-    tables.console().print(tables.table(("what", "found", "to do"), rows, left=3))
+    terminal.console().print(terminal.table(("what", "found", "to do"), rows, left=3))
 
 
 @command

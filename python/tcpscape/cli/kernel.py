@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import click
 
 from tcpscape import kernels
-from tcpscape.cli import tables
+from tcpscape.cli import terminal
 from tcpscape.cli.command import Argument, CommandGroup, Option
 from tcpscape.errors import EXIT_INTERRUPTED
 from tcpscape.kernels.toolchain import BuildProgress
@@ -63,7 +63,7 @@ def list_() -> None:
     if not rows:
         print("no kernel is built yet; run `tcpscape kernel build`")
         return
-    tables.console().print(tables.table(("name", "release", "source", "built", "HZ", "size"), rows, left=4))
+    terminal.console().print(terminal.table(("name", "release", "source", "built", "HZ", "size"), rows, left=4))
 
 
 @kernel.subcommand("info")
@@ -72,7 +72,7 @@ def info(name: Annotated[str | None, Argument("A kernel's name; the default kern
     fields = kernels.find(name).record()
     texts = {name: ", ".join(value) if isinstance(value, tuple) else "–" if value is None else value for name, value in fields.items()}
     rows = [(name.replace("_", " "), text) for name, text in texts.items()]
-    tables.console().print(tables.table(("what", "value"), rows, left=2))
+    terminal.console().print(terminal.table(("what", "value"), rows, left=2))
 
 
 @kernel.subcommand("remove")

@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated
 
-from tcpscape.cli import tables
+from tcpscape.cli import terminal
 from tcpscape.cli.command import Argument, CommandGroup, Option
 from tcpscape.errors import refuse
 
@@ -37,7 +37,7 @@ def cca_list() -> None:
 
     measured = documentation.load_fidelity()
     rows = [(c.name, c.about, c.source, _error(measured.errors("controls", c.name), linux=c.name in spelling.LINUX)) for c in Model().registry()]
-    tables.console().print(tables.table(("name", "about", "source", ERROR), rows, left=3))
+    terminal.console().print(terminal.table(("name", "about", "source", ERROR), rows, left=3))
 
 
 @cca.subcommand("show")
@@ -54,7 +54,7 @@ def qdisc_list() -> None:
 
     measured = documentation.load_fidelity()
     rows = [(name, example, _error(measured.errors("queues", name), linux=name not in NOT_IN_LINUX)) for name, example in Model().queues()]
-    tables.console().print(tables.table(("name", "example", ERROR), rows, left=2))
+    terminal.console().print(terminal.table(("name", "example", ERROR), rows, left=2))
 
 
 @qdisc.subcommand("show")
@@ -69,7 +69,7 @@ def scenario_list() -> None:
     from tcpscape.scenario import files
 
     rows = [(name, files.load(name).about.strip()) for name in files.gallery()]
-    tables.console().print(tables.table(("name", "about"), rows, left=2))
+    terminal.console().print(terminal.table(("name", "about"), rows, left=2))
 
 
 @scenario.subcommand("show")

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from tcpscape.cli import checks, options, tables
+from tcpscape.cli import checks, options, terminal
 from tcpscape.cli.command import Argument, Option, command
-from tcpscape.cli.progress import Progress, resumable
+from tcpscape.cli.terminal import Progress, resumable
 from tcpscape.errors import refuse
 
 if TYPE_CHECKING:
@@ -139,18 +139,18 @@ def _show(outcome: Outcome, as_json: bool) -> None:
         for trial in outcome.trials:
             print(json.dumps(trial.to_dict(), allow_nan=False, default=float))
         return
-    screen, cells = tables.console(), outcome.cells
+    screen, cells = terminal.console(), outcome.cells
     seconds, count = cells[0].scenarios[0].duration / 1e9, len(cells[0].trials)
     has_marks = any(flow.delivered_ce for trial in outcome.trials for flow in trial.flows)
     marks = ("CE marks",) if has_marks else ()
     columns = ("cca", "flows", "goodput Mbit/s: median [95 %]", "CV", "retransmits", *marks, "RTT p50 ms", "limited by")
     screen.print(f"[bold]{outcome.name}: {seconds:g} s, {count} trial{'s' * (count > 1)} each[/bold]")
-    screen.print(tables.table(columns, [row for cell in cells for row in _rows(cell.trials, has_marks=has_marks)]))
+    screen.print(terminal.table(columns, [row for cell in cells for row in _rows(cell.trials, has_marks=has_marks)]))
     if count > 1:
         for line in _ratios(cells):
             screen.print(line)
     for cell in cells:
-        if cost := tables.hook_cost(cell.trials):
+        if cost := terminal.hook_cost(cell.trials):
             screen.print(cost)
     for caveat in outcome.caveats:
         screen.print(f"caveat: {caveat}")
@@ -177,11 +177,11 @@ def _rows(trials: Sequence[Trial], *, has_marks: bool) -> list[tuple[str, ...]]:
         retransmits = median(sum(flow.retransmits for flow in group) for group in groups)
         marks = [median(sum(flow.delivered_ce or 0 for flow in group) for group in groups)] if has_marks else []
         rtts = [flow.rtt_ms.p50 for flow in flows if flow.rtt_ms.p50 is not None]
-        rtt, spread = median(rtts) if rtts else "–", tables.percent(stats.cv(goodputs).value)
-        rows.append((cca, str(len(groups[0])), stats.median(goodputs).text(), spread, retransmits, *marks, rtt, tables.shares(limits(flows))))
+        rtt, spread = median(rtts) if rtts else "–", terminal.percent(stats.cv(goodputs).value)
+        rows.append((cca, str(len(groups[0])), stats.median(goodputs).text(), spread, retransmits, *marks, rtt, terminal.shares(limits(flows))))
     if len(ccas) > 1:
         totals = [trial.goodput_mbps for trial in trials]
-        spread = tables.percent(stats.cv(totals).value)
+        spread = terminal.percent(stats.cv(totals).value)
         rows.append(("all", str(len(trials[0].flows)), stats.median(totals).text(), spread, *[""] * (3 + has_marks)))
     return rows
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from tcpscape.cli import checks, options, tables
+from tcpscape.cli import checks, options, terminal
 from tcpscape.cli.command import Argument, CommandGroup, Option
-from tcpscape.cli.progress import Progress, resumable
+from tcpscape.cli.terminal import Progress, resumable
 
 if TYPE_CHECKING:
     from tcpscape.campaign.outcome import Cell, Outcome
@@ -35,9 +35,9 @@ def list_() -> None:
 
     every = [studies.get(name) for name in studies.names()]
     rows = [(s.name, str(sum(len(p.cases()) for p in s.parts)), str(len(s.claims)), s.title) for s in every]
-    table = tables.table(("study", "cells", "claims", "what it is about"), rows)
+    table = terminal.table(("study", "cells", "claims", "what it is about"), rows)
     table.columns[-1].justify = "left"
-    tables.console().print(table)
+    terminal.console().print(table)
 
 
 @study.subcommand("show")
@@ -45,7 +45,7 @@ def show(name: Name) -> None:
     """Show a study: its conditions, its pitfalls and what it claims."""
     from tcpscape.studies import study as studies
 
-    screen = tables.console()
+    screen = terminal.console()
     for part in _description(studies.get(name)):
         screen.print(part)
 
@@ -146,13 +146,13 @@ def _show(result: Result, manifest: Record, root: Path, report: bool) -> None:
     from tcpscape.campaign import record
     from tcpscape.studies import run as runs
 
-    name, screen = result.study.name, tables.console()
+    name, screen = result.study.name, terminal.console()
     whole = judged = runs.judge(result)
     if record.save(manifest, root):
         manifest = record.load(root)
         if everything := runs.read(manifest):
             whole = runs.judge(everything)
-    tables.keep(whole.result.frame(), root / f"{name}.csv")
+    terminal.keep(whole.result.frame(), root / f"{name}.csv")
     for part in _parts(judged):
         screen.print(part)
     if report:
@@ -175,7 +175,7 @@ def _parts(judged: JudgedStudy) -> Iterator[Any]:
         yield f"\n[bold]{part}[/bold]" if len(result.parts) > 1 else ""
         yield _cells(outcome, [r for r in result.rows if r.part == part])
     yield "\n[bold]What the study claims[/bold]"
-    yield tables.table(("ours say", "claim", "measured"), [(MARKS[j.verdict], j.claim.text, _measured(j)) for j in claims], left=3)
+    yield terminal.table(("ours say", "claim", "measured"), [(MARKS[j.verdict], j.claim.text, _measured(j)) for j in claims], left=3)
     yield "\n" + ", ".join(f"{sum(j.verdict == v for j in claims)} {v}" for v in VERDICTS)
     for pitfall in study.pitfalls:
         yield f"pitfall: {pitfall}"
@@ -203,7 +203,7 @@ def _cells(outcome: Outcome, rows: Sequence[StudyRow]) -> Any:
         )
         for r in sorted(rows, key=lambda r: _order(outcome, r.cell))
     ]  # fmt: skip
-    return tables.table(columns, lines, left=1 + len(outcome.axes) + several)
+    return terminal.table(columns, lines, left=1 + len(outcome.axes) + several)
 
 
 def _published(ours: float, known: KnownNumber | None) -> tuple[str, str]:
@@ -230,8 +230,8 @@ def _place(outcome: Outcome, cell: Cell) -> tuple[str, ...]:
 
 def _show_contrast(contrast: Contrast, root: Path) -> None:
     """Prints the comparison with the second engine and writes its table."""
-    screen, file = tables.console(), root / f"{contrast.ours.study.name}-against.csv"
-    tables.keep(contrast.frame(), file)
+    screen, file = terminal.console(), root / f"{contrast.ours.study.name}-against.csv"
+    terminal.keep(contrast.frame(), file)
     for part in _contrast_parts(contrast):
         screen.print(part)
     print(f"table: {file}")
@@ -257,7 +257,7 @@ def _ratios(outcome: Outcome, pairs: Sequence[CellPair], labels: tuple[str, str]
     columns = ("cca", *outcome.axes, "n", *labels, "ratio [95 %]", "")
     ordered = sorted(pairs, key=lambda p: _order(outcome, p.ours))
     rows = [(*_place(outcome, p.ours), str(p.ratio.n), *(m.text() for m in p.medians), p.ratio.text(), _sign(p)) for p in ordered]
-    return tables.table(columns, rows, left=1 + len(outcome.axes))
+    return terminal.table(columns, rows, left=1 + len(outcome.axes))
 
 
 def _sign(pair: CellPair) -> str:

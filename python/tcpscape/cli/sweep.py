@@ -8,9 +8,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from tcpscape.cli import checks, options, tables
+from tcpscape.cli import checks, options, terminal
 from tcpscape.cli.command import Argument, Option, command
-from tcpscape.cli.progress import Progress, resumable
+from tcpscape.cli.terminal import Progress, resumable
 from tcpscape.errors import refuse
 
 if TYPE_CHECKING:
@@ -145,13 +145,13 @@ def sweep(
         execution = Execution(store=store, progress=progress.update, executor=executor)
         outcome, holds_more = record.measure("sweep", campaign, execution, options.typed())
     cells = outcome.summaries()
-    tables.keep(_whole_frame(record.load(root)) if holds_more else _frame(outcome, cells), root / TABLE)
+    terminal.keep(_whole_frame(record.load(root)) if holds_more else _frame(outcome, cells), root / TABLE)
     page = reports.write(root) if output.report else None
     if output.as_json:
         for line in _lines(outcome, cells):
             print(json.dumps(line, allow_nan=False))
     else:
-        tables.show(outcome.table(cells))
+        terminal.show(outcome.table(cells))
         print(_count(outcome, store.saved, root))
         if page:
             print(f"report: {page}")

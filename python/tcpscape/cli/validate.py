@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from tcpscape.cli import options, tables
+from tcpscape.cli import options, terminal
 from tcpscape.cli.command import Option, command
-from tcpscape.cli.progress import Progress
+from tcpscape.cli.terminal import Progress
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -78,7 +78,7 @@ def validate(conditions: ConditionOptions, repetition: RepetitionOptions, answer
         else:
             result = validation.complete(validation.prepare(request), bounds, answer.worst, out, say)
             page = pages.write(result, out)
-    screen = tables.console()
+    screen = terminal.console()
     if explain:
         _show_explanation(screen, result.explanations[0])
         print(f"page: {page.file}{_figures(page, out)}")

@@ -1,22 +1,34 @@
-"""Progress on stderr with the time that is left: only on a terminal, and only once the work has taken a second; what Ctrl-C leaves."""
+"""What commands show on the terminal: tables on stdout, progress on stderr, and what Ctrl-C leaves.
+
+Progress is shown only on a terminal, and only once the work has taken a second, with the time that is left.
+"""
 
 from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from tcpscape.errors import EXIT_INTERRUPTED
+from tcpscape.tables import PLAIN_WIDTH, Table, percent, shares
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    import polars as pl
+    from rich.console import Console
     from rich.progress import Progress as Bar
+    from rich.table import Table as RichTable
 
     from tcpscape.store.results import Store
+    from tcpscape.trial import Trial
+
+__all__ = ["Progress", "console", "hook_cost", "keep", "percent", "resumable", "shares", "show", "table"]
 
 SILENT_S = 1.0
 """Nothing is shown before this, s."""
@@ -79,3 +91,46 @@ def _bar() -> Bar:
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn())
     return Progress(*columns, console=Console(stderr=True), transient=True, refresh_per_second=1 / EVERY_S, speed_estimate_period=RECENT_S)
+
+
+def console() -> Console:
+    """stdout; without a terminal wide enough that tables are not folded."""
+    from rich.console import Console
+
+    screen = Console(highlight=False)
+    return screen if screen.is_terminal else Console(highlight=False, width=PLAIN_WIDTH)
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[Any]], left: int = 1) -> RichTable:
+    """A plain table for the terminal; the first `left` columns are text, the others numbers."""
+    return Table(columns, [[str(cell) for cell in row] for row in rows], left).rich()
+
+
+def show(table: Table) -> None:
+    """Prints a table with its title and its notes."""
+    screen = console()
+    screen.print(f"[bold]{table.title}[/bold]")
+    screen.print(table.rich())
+    for note in table.notes:
+        screen.print(note)
+
+
+def keep(frame: pl.DataFrame, file: Path) -> None:
+    """Writes a table as CSV.
+
+    :raises StoreError: where it cannot be written.
+    """
+    from tcpscape.store.tables import cannot_write
+
+    try:
+        file.write_text(frame.write_csv(), "utf-8")
+    except OSError as e:
+        raise cannot_write(file, e) from None
+
+
+def hook_cost(trials: Sequence[Trial]) -> str:
+    """How slow a congestion control in Python was, measured in these trials; nothing where there is none."""
+    acks, hooks, whole = (sum(t.hook_cost.get(k, 0) for t in trials) for k in ("acks", "hooks_s", "run_s"))
+    if not acks or whole <= hooks:
+        return ""
+    return f"{trials[0].cca}: Python takes {1e6 * hooks / acks:.2g} µs an ACK; the trials ran {whole / (whole - hooks):.0f} × slower for it"
