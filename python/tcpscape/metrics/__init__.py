@@ -1,14 +1,126 @@
 """Metrics: one number of a trial, such as its goodput in Mbit/s.
 
 The main type is :class:`Metric`: name, unit, direction (whether more is better), the function that computes it, and what has to be kept of a
-trial for it. :data:`REGISTRY` holds every metric by name, :func:`find` reads what people write. Begin with `registry`; `flows`, `queues`
-and `samples` (samples and packets) hold the functions, each file for one part of a trial.
+trial for it. :data:`REGISTRY` holds every metric by name, one line each, and :func:`find` reads the names that people write for them: a name stands
+alone (`goodput`), has its unit behind it (`goodput_mbps`), is restricted to the flows of one congestion control (`goodput:bbr`), or takes an
+argument (`share:bbr`, `utilisation:60mbit`). Begin with :data:`REGISTRY`; `flows`, `queues` and `samples` (samples and packets) hold the
+functions, each file for one part of a trial.
 
-To add a metric: one function in the file of the part that it reads, and one line in `registry`. The tests of the registry cover it then.
+To add a metric: one function in the file of the part that it reads, and one line in :data:`REGISTRY`. The tests of the registry cover it then.
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from tcpscape import units
+from tcpscape.errors import refuse
+from tcpscape.metrics import flows, queues, samples
 from tcpscape.metrics.base import UNKNOWN, Better, Metric, Needs, only
 from tcpscape.metrics.flows import goodput, jain, mean_rtt, retransmits
-from tcpscape.metrics.registry import REGISTRY, find
 
 __all__ = ["REGISTRY", "UNKNOWN", "Better", "Metric", "Needs", "find", "goodput", "jain", "mean_rtt", "only", "retransmits"]
+
+SAMPLED = Needs(samples_ns=100_000_000)
+"""Ten samples a second: enough for intervals of a second and a smoothed RTT."""
+PACKETS = Needs(packets=True)
+SENT_AGAIN = ("retransmits",)
+"""The field of a flow's result that has no value for unknown."""
+
+REGISTRY: Mapping[str, Metric] = {
+    m.name: m
+    for m in (
+        Metric("goodput", "Mbit/s", "bytes delivered to the applications", flows.goodput, "more"),
+        Metric("retransmits", "segments", "segments sent again", flows.retransmits, "less", reads=SENT_AGAIN),
+        Metric("retransmit_rate", "1", "segments sent again / segments sent", flows.retransmit_rate, "less", reads=SENT_AGAIN),
+        Metric("spurious", "segments", "retransmissions reported as needless", flows.spurious, "less"),
+        Metric("rtos", "1", "retransmission timeouts", flows.rtos, "less"),
+        Metric("fast_recoveries", "1", "entries into fast recovery", flows.fast_recoveries, "less"),
+        Metric("undos", "1", "window reductions undone", flows.undos, "neither"),
+        Metric("ce_marks", "segments", "segments delivered with a congestion mark", flows.ce_marks, "neither"),
+        Metric("ecn_reductions", "1", "window reductions for congestion marks", flows.ecn_reductions, "neither"),
+        Metric("ece", "segments", "segments that echo a congestion mark, the handshake's two among them", samples.ece, "neither", PACKETS),
+        Metric("gap", "ms", "mean time between segments with data", flows.gap, "neither"),
+        Metric("zero_windows", "ACKs", "ACKs that closed the receive window", flows.zero_windows, "less"),
+        Metric("rtt", "ms", "mean round-trip time", flows.mean_rtt, "less"),
+        Metric("rtt_min", "ms", "smallest round-trip time", flows.rtt_min, "less"),
+        Metric("rtt_p50", "ms", "median round-trip time", flows.rtt_p50, "less"),
+        Metric("rtt_p95", "ms", "95th percentile of the round-trip time", flows.rtt_p95, "less"),
+        Metric("rtt_p99", "ms", "99th percentile of the round-trip time", flows.rtt_p99, "less"),
+        Metric("rtt_max", "ms", "largest round-trip time", flows.rtt_max, "less"),
+        Metric("rtt_cv", "1", "RTTs of segments, standard deviation / mean", samples.rtt_cv, "less", PACKETS),
+        Metric("srtt_cv", "1", "smoothed RTT at even times, standard deviation / mean", samples.srtt_cv, "less", SAMPLED),
+        Metric("cwnd", "packets", "mean congestion window", flows.cwnd, "neither"),
+        Metric("rwnd_limited", "1", "share of the time limited by the receive window", flows.limited("rwnd"), "neither"),
+        Metric("cwnd_limited", "1", "share of the time limited by the congestion window", flows.limited("cwnd"), "neither"),
+        Metric("app_limited", "1", "share of the time without data to send", flows.limited("app"), "neither"),
+        Metric("jain", "1", "Jain's fairness index", flows.jain, "more", least_flows=2),
+        Metric("share_min", "1", "smallest share of a flow in the goodput", flows.share_min, "more", least_flows=2),
+        Metric("share_max", "1", "largest share of a flow in the goodput", flows.share_max, "less", least_flows=2),
+        Metric("queue", "ms", "mean delay in the bottleneck's queue", queues.delay("mean"), "less", of_flows=False),
+        Metric("queue_p50", "ms", "median delay in the bottleneck's queue", queues.delay("p50"), "less", of_flows=False),
+        Metric("queue_p95", "ms", "95th percentile of the delay in the bottleneck's queue", queues.delay("p95"), "less", of_flows=False),
+        Metric("queue_p99", "ms", "99th percentile of the delay in the bottleneck's queue", queues.delay("p99"), "less", of_flows=False),
+        Metric("queue_max", "ms", "largest delay in the bottleneck's queue", queues.delay("max"), "less", of_flows=False),
+        Metric("queue_drops", "packets", "packets that queues dropped", queues.drops, "less", of_flows=False),
+        Metric("queue_marks", "packets", "packets that queues marked", queues.marks, "neither", of_flows=False),
+        Metric("goodput_1s_mean", "Mbit/s", "goodput of 1-s intervals, mean", samples.per_second(lambda x: float(x.mean())), "more", SAMPLED),
+        Metric("goodput_1s_std", "Mbit/s", "goodput of 1-s intervals, standard deviation", samples.per_second(samples.std, 2), "less", SAMPLED),
+        Metric("goodput_1s_min", "Mbit/s", "goodput of 1-s intervals, smallest", samples.per_second(samples.quantile(0)), "more", SAMPLED),
+        Metric("goodput_1s_p25", "Mbit/s", "goodput of 1-s intervals, first quartile", samples.per_second(samples.quantile(0.25)), "more", SAMPLED),
+        Metric("goodput_1s_p50", "Mbit/s", "goodput of 1-s intervals, median", samples.per_second(samples.quantile(0.5)), "more", SAMPLED),
+        Metric("goodput_1s_p75", "Mbit/s", "goodput of 1-s intervals, third quartile", samples.per_second(samples.quantile(0.75)), "more", SAMPLED),
+        Metric("goodput_1s_max", "Mbit/s", "goodput of 1-s intervals, largest", samples.per_second(samples.quantile(1)), "more", SAMPLED),
+    )
+}
+"""Every metric by name, those with an argument excepted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """Metrics that differ in an argument, written behind a colon."""
+
+    example: str
+    """A metric of the family as it is written."""
+    make: Callable[[str], Metric]
+    """Argument → metric; refuses an argument that makes no sense."""
+
+
+def _share(cca: str) -> Metric:
+    return Metric(f"share:{cca}", "1", f"share of all flows' goodput that {cca} has", flows.share(cca), "neither", of_flows=False)
+
+
+def _utilisation(rate: str) -> Metric:
+    bps = units.parse_rate(rate, "utilisation", example="60mbit")
+    return Metric(f"utilisation:{rate}", "1", f"share of {rate} that left the last queue", queues.utilisation(bps), "more", of_flows=False)
+
+
+FAMILIES: Mapping[str, Family] = {"share": Family("share:bbr", _share), "utilisation": Family("utilisation:60mbit", _utilisation)}
+"""Every family by name."""
+SUFFIXES: Mapping[str, str] = {"Mbit/s": "_mbps", "ms": "_ms"}
+"""Units that may follow a name."""
+
+
+def find(text: str) -> Metric:
+    """The metric that `text` names: `goodput`, `goodput_mbps`, `goodput:bbr`, `share:bbr`, `utilisation:60mbit`.
+
+    :raises ScenarioError: one line, where there is no such metric, or its argument makes no sense.
+    """
+    name, colon, argument = text.strip().partition(":")
+    if name in FAMILIES:
+        if not argument:
+            refuse("metric", f"{name!r} needs a word more", f"write for example {FAMILIES[name].example}")
+        return FAMILIES[name].make(argument)
+    metric = REGISTRY.get(name) or _WITH_UNIT.get(name)
+    if metric is None:
+        refuse("metric", f"{name!r} is unknown", f"choose {', '.join([*REGISTRY, *(f.example for f in FAMILIES.values())])}")
+    if not colon:
+        return metric
+    if not argument or not metric.of_flows:
+        refuse("metric", f"{text!r} is not a metric of some flows", f"write {name}, or for example goodput:bbr")
+    return metric.within(argument)
+
+
+_WITH_UNIT = {m.name + SUFFIXES[m.unit]: m for m in REGISTRY.values() if m.unit in SUFFIXES}
+"""The metrics by their names with the unit behind."""
