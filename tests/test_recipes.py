@@ -140,7 +140,7 @@ def add_measurements(package: Path) -> None:
     with open(package / "metrics" / "flows.py", "a", encoding="utf-8") as f:
         f.write(METRIC)
     line = 'Metric("data_segments", "segments", "segments with data sent", flows.data_segments, "neither"),'
-    add_line(package / "metrics" / "registry.py", 'Metric("spurious"', line)
+    add_line(package / "metrics" / "__init__.py", 'Metric("spurious"', line)
     add_line(package / "stats" / "statistic.py", 'Statistic("cv"', STATISTIC)
     (package / "studies" / "probe.yaml").write_text(STUDY, "utf-8")
     (package / "studies" / "data" / "probe.csv").write_text(NUMBERS, "utf-8")
@@ -165,7 +165,7 @@ def add_modules(package: Path) -> None:
     add_line(registry, "from tcpscape.plots.base import ", "from tcpscape.plots import marks")
     add_line(registry, 'FigureKind("strip"', 'FigureKind("marks", "one mark for each cell", marks.applies, marks.draw),')
     (package / "cli" / "hops.py").write_text(COMMAND, "utf-8")
-    add_line(package / "cli" / "app.py", '"doctor": ', '"hops": ("hops", "The number of queues of a path."),')
+    add_line(package / "cli" / "main.py", '"doctor": ', '"hops": ("hops", "The number of queues of a path."),')
 
 
 def test_a_study_is_one_yaml_and_a_measure_one_function(copy):

@@ -13,7 +13,7 @@ from tcpscape import plots, report
 from tcpscape.campaign import execute, record
 from tcpscape.campaign.campaign import Campaign
 from tcpscape.campaign.execute import Execution
-from tcpscape.report import figures, rerun, tables
+from tcpscape.report import cells, figures, tables
 from tcpscape.report.figures import FigureRequest
 from tcpscape.scenario import files
 from tcpscape.stats import Estimate
@@ -130,9 +130,9 @@ def test_the_same_directory_has_the_same_report(built, study, tmp_path):
 
 def test_what_is_said_to_run_it_again_does(sweep, swept, cli):
     kept = record.load(sweep)
-    for cell, again in zip(kept.outcomes[0].cells, rerun.cells(kept.parts, {"": rerun.names("", kept.outcomes[0])}), strict=True):
+    for cell, again in zip(kept.outcomes[0].cells, cells.reruns(kept.parts, {"": cells.names("", kept.outcomes[0])}), strict=True):
         assert [files.load(sweep / one.file).address() for one in again.scenarios] == [s.address() for s in cell.scenarios]
-    command = rerun.cells(kept.parts, {"": rerun.names("", kept.outcomes[0])})[1].scenarios[0].command.split()
+    command = cells.reruns(kept.parts, {"": cells.names("", kept.outcomes[0])})[1].scenarios[0].command.split()
     assert command[-2:] == ["--engine", "mock"]
     got = cli(command[1], sweep / command[2], *command[3:], "--json")
     assert [line["goodput_mbps"] for line in got.lines] == [t.goodput_mbps for t in kept.outcomes[0].cells[1].trials]
@@ -212,7 +212,7 @@ def test_a_run_reports_itself(cli, tmp_path):
 def test_seeds_as_the_command_line_reads_them(seeds, said):
     from tcpscape.campaign.axes import parse_seeds
 
-    assert rerun.seeds(seeds) == said
+    assert cells.seeds(seeds) == said
     assert parse_seeds(said) == seeds
 
 

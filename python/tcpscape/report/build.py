@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from tcpscape.campaign.record import Record
 from tcpscape.errors import StoreError
 from tcpscape.plots import Context, base
-from tcpscape.report import cells, figures, rerun, tables
+from tcpscape.report import cells, figures, tables
 from tcpscape.report.figures import EmbeddedFigure, FigureRequest
 from tcpscape.scenario.options import UNNAMED
 from tcpscape.scenario.scenario import Scenario
@@ -40,9 +40,9 @@ def build(record: Record, root: Path, formats: tuple[str, ...] = ("svg", "png"),
     result = study.result if study else runs.read(record)
     study = study or (runs.judge(result) if result else None)
     claims = study.claims if study else ()
-    names = {part: rerun.names(part, outcome) for part, outcome in record.parts.items()}
+    names = {part: cells.names(part, outcome) for part, outcome in record.parts.items()}
     estimated = {part: cells.measure(part, outcome, names[part]) for part, outcome in record.parts.items()}
-    reruns = rerun.cells(record.parts, names)
+    reruns = cells.reruns(record.parts, names)
     request = FigureRequest(result.study.figures if result else (), formats, len(record.parts))
     drawn, figure_files = _figures(record, result, request, root)
     frames = {"cells": cells.frame([entry for of_part in estimated.values() for entry in of_part]), "runs": cells.runs(record.parts)}
@@ -133,7 +133,7 @@ def _seeds(outcome: Outcome) -> str:
     if outcome.campaign.precision is not None:
         return outcome.campaign.seeds
     distinct = dict.fromkeys(tuple(t.seed for t in trials) for cell in outcome.cells for trials in cell.runs)
-    return " or ".join(rerun.seeds(seeds) for seeds in distinct) if len(distinct) > 1 else outcome.campaign.seeds
+    return " or ".join(cells.seeds(seeds) for seeds in distinct) if len(distinct) > 1 else outcome.campaign.seeds
 
 
 def _write_frame(frame: pl.DataFrame, stem: Path) -> list[Path]:
