@@ -90,13 +90,13 @@ class GuestPool:
             guest.kill()
 
     def close(self) -> None:
-        """Ends every guest."""
+        """Ends every guest and removes what it left; when this returns, nothing is left of those that threads are closing, too."""
         with self._lock:
-            idle, self._idle, busy = self._idle, [], list(self._busy)
+            guests, self._idle = [*self._idle, *self._busy], []
             self._closed = True
-        for guest in (*idle, *busy):
+        for guest in guests:
             guest.kill()
-        for guest in idle:
+        for guest in guests:
             guest.close()
 
     def _try(self, job: GuestJob, call: Callable[[Guest], Any]) -> tuple[Any, list[GuestDeath]]:
@@ -146,12 +146,12 @@ class GuestPool:
     def _release(self, guest: Guest) -> None:
         """Lets a guest wait again, or ends it where it has served its trials or enough others wait."""
         with self._lock:
-            del self._busy[guest]
             stays = not self._closed and 1 < self._per_guest > guest.served and len(self._idle) < (os.cpu_count() or 1)
             if stays:
+                del self._busy[guest]
                 self._idle.append(guest)
         if not stays:
-            guest.close()
+            self._drop(guest)
 
     def _drop(self, guest: Guest) -> None:
         guest.close()

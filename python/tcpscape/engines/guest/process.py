@@ -294,13 +294,14 @@ class Guest:
                     os.killpg(self._process.pid, signal.SIGKILL)
 
     def close(self) -> None:
-        """Ends it and removes its directory."""
+        """Ends it and removes its directory. A second caller waits until the first is done."""
         self.kill()
         with self._lock:
             if not self._open:
                 return
             self._open = False
             Guest.alive.discard(self)
+            shutil.rmtree(self._directory, ignore_errors=True)  # while the janitor is still there, in case this process ends meanwhile
             with contextlib.suppress(OSError):  # before waiting for the process, whose number may then be given to another
                 self._write_to_janitor("\n")
             self._janitor.communicate()
