@@ -168,7 +168,7 @@ def stop(metric: str, distribution: str, precision: float, least: int, samples: 
     """Repeats so many cells of one distribution with the package's own driver."""
     d = DISTRIBUTIONS.get(distribution) or QUIET[distribution]
     drawn = d.draw(np.random.default_rng(zlib.crc32(f"{distribution} {precision} {least}".encode())), (samples, CAP))
-    rule = Repetition(precision, least, metric=getattr(stats, metric))
+    rule = Repetition(precision, least, statistic=getattr(stats, metric))
     got = repeat(lambda wanted: [list(drawn[i, seeds.start : seeds.stop]) for i, seeds in wanted], samples, rule)
     hits = [not g.estimate.excludes(getattr(d, metric)) for g in got]
     return Stop(metric, distribution, precision, least, float(np.mean(hits)), float(np.mean([len(g.values) for g in got])), float(np.mean([g.reached for g in got])), samples)

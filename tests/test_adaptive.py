@@ -65,14 +65,14 @@ def test_the_reported_interval_is_wider_than_that_of_one_look():
 def test_what_cannot_be_negative_stays_so():
     values = [0.1, 0.2, 5.0, 0.3, 9.0]
     assert stats.median(values).low > 0
-    assert Repetition(0.05, metric=stats.cv).estimate(values).low >= 0
+    assert Repetition(0.05, statistic=stats.cv).estimate(values).low >= 0
     assert widened(stats.Estimate(1.0, 0.1, 3.0, 5)).low == 0
     assert widened(stats.Estimate(1.0, -1.0, 3.0, 5)).low == pytest.approx(1 - 2 * 1.4)
 
 
 def test_any_metric_may_decide():
     values = list(np.random.default_rng(5).lognormal(0, 0.3, 40))
-    rule = Repetition(0.2, metric=partial(stats.quantile, q=0.75))
+    rule = Repetition(0.2, statistic=partial(stats.quantile, q=0.75))
     assert rule.estimate(values).value == pytest.approx(np.quantile(values, 0.75))
     assert rule.more(values[:5]) == 5  # an interval that is open asks for twice the runs
 

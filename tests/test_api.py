@@ -180,6 +180,13 @@ def test_every_answer_shows_itself(tmp_path):
     assert comparison.rows[0].verdict in repr(comparison)
     kept = tcpscape.load(tmp_path)
     assert repr(kept) == repr(kept.outcomes[0])
+    assert len(repr(kept.outcomes[0].cells[0])) < 150
+    assert len(repr(comparison.rows[0])) < 1500
+    assert tcpscape.compare(kept, kept).differs == 0
+    assert tcpscape.plot(kept, "bars").axes
+    quick(reverse="netem delay 99ms", out=tmp_path)
+    with pytest.raises(TcpscapeError, match=r"result: the directory has 2 parts; choose one of \.parts: "):
+        tcpscape.plot(tcpscape.load(tmp_path))
     spike = tcpscape.bound("60mbit", "20mbit", rtt="50ms")
     assert "60mbit to 20mbit" in repr(spike)
     for answer in (advice, cliffs["cubic"], comparison, kept, spike):

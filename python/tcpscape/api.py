@@ -86,7 +86,9 @@ def run(
     Without `scenario`, the options describe the path and its flows; with it, they change what it says.
 
     :param scenario: a :class:`tcpscape.Scenario`, a `.yaml` or `.toml` file, a gallery name (`"starlink-baseline"`) or plain values.
-    :param forward: hops of the data: tc's words at the sender, `"netem delay 25ms 8ms distribution normal loss 0.1%"`, then at routers.
+    :param forward: hops of the data, the first at the sender, further ones at routers: `"netem delay 25ms 8ms distribution normal loss 0.1%"`.
+        At the sender netem treats a super-packet as a whole, so loss there costs less than at a router (`{"at": "router", "delay": "25ms", "loss": "0.1%"}`),
+        where :func:`sweep` has it.
     :param bottleneck: the queue at the router, `"tbf rate 10mbit burst 6056 limit 62500"` or `{"rate": "10mbit", "buffer": "2bdp"}`.
     :param reverse: hops of the ACKs.
     :param cca: congestion controls to compare, one trial each under the same seeds; None: those of the scenario, or cubic.
@@ -161,7 +163,8 @@ def sweep(
 ) -> Outcome:
     """Runs a path at every point of some axes, for each congestion control.
 
-    A condition with one value describes the path, one with several is an axis; axes are crossed.
+    A condition with one value describes the path, one with several is an axis; axes are crossed: `sweep(rtt="50ms", jitter="0..24ms/4ms",
+    loss=["0%", "0.1%"], cca="cubic,bbr")` has 7 × 2 × 2 cells.
 
     :param campaign: a campaign (`.yaml`, `.toml`, a name such as `"jitter"`, or plain values) or a scenario; the options change what it says.
     :param rtt: round-trip time without jitter and queues; half of it each way.
@@ -364,11 +367,17 @@ def bound(
 
 
 def compare(
-    a: Outcome | str | Path, b: Outcome | str | Path, *, metric: str = "goodput", cca: str | None = None, at: Mapping[str, str] | None = None
+    a: Outcome | Record | str | Path,
+    b: Outcome | Record | str | Path,
+    *,
+    metric: str = "goodput",
+    cca: str | None = None,
+    at: Mapping[str, str] | None = None,
 ) -> ResultComparison:
     """Whether two results differ: ratio of medians and win probability with their intervals, condition by condition.
 
-    :param a: an outcome, a result directory, a file of iperf3 or Flent, a table, or a directory of such files.
+    :param a: an outcome, a result directory (its path, or what :func:`load` returned), a file of iperf3 or Flent, a table, or a directory of such
+        files.
     :param b: another one.
     :param metric: what to compare: `"goodput"`, `"rtt_p95"`, …; of a table a column.
     :param cca: only these congestion controls: `"bbr"` of both, or `"cubic:bbr"`, A's and B's.
@@ -380,14 +389,14 @@ def compare(
     from tcpscape.interchange import sources
 
     first, _, second = (cca or "").partition(":")
-    sides = [sources.of_outcome(side) if isinstance(side, Outcome) else sources.load(Path(side), ("samples",)) for side in (a, b)]
+    sides = [sources.load(Path(side), ("samples",)) if isinstance(side, str | Path) else sources.of_outcome(_outcome(side)) for side in (a, b)]
     return comparing.compare(sides[0].only(first or None, at=at), sides[1].only(second or first or None, at=at), metric)
 
 
-def plot(result: Outcome, figure: str | None = None, *, file: str | Path | None = None) -> Figure:
+def plot(result: Outcome | Record, figure: str | None = None, *, file: str | Path | None = None) -> Figure:
     """Draws a result as a Matplotlib figure.
 
-    :param result: what :func:`run` or :func:`sweep` returned.
+    :param result: what :func:`run` or :func:`sweep` returned, or :func:`load` of a directory.
     :param figure: its name in :data:`tcpscape.plots.FIGURES` (`"curve"`, `"bars"`, `"strip"`, `"cdf"`, `"series"`, …; what each
         shows: :func:`tcpscape.plots.draw`); None is the first that fits the result.
     :param file: where to write it too, `.png`, `.svg` or `.pdf`.
@@ -395,7 +404,7 @@ def plot(result: Outcome, figure: str | None = None, *, file: str | Path | None 
     """
     from tcpscape import plots
 
-    drawn = plots.draw(result, figure)
+    drawn = plots.draw(_outcome(result), figure)
     if file is not None:
         plots.save(drawn, Path(file), plots.formats(Path(file).suffix[1:]))
     return drawn
@@ -419,6 +428,15 @@ def _measure(kind: record.Kind, campaign: Campaign, executor: str, jobs: int, ou
     with Store(out) as store:
         command = f"tcpscape.{kind}(…, out={str(out)!r}) in Python"
         return record.measure(kind, campaign, Execution(store=store, progress=progress, executor=place), command)[0]
+
+
+def _outcome(result: Outcome | Record) -> Outcome:
+    """The outcome itself, or the only one of a directory; several are refused by name."""
+    if isinstance(result, Outcome):
+        return result
+    if len(result.parts) > 1:
+        refuse("result", f"the directory has {len(result.parts)} parts", f"choose one of .parts: {', '.join(result.parts)}")
+    return result.outcomes[0]
 
 
 def _scenario(value: Scenario | str | Path | Mapping[str, Any]) -> Scenario:

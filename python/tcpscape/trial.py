@@ -123,7 +123,7 @@ class Trial:
     hash: str | None = None
     """Hash of the whole trace: the same scenario and seed give the same hash."""
     events: int | None = None
-    queues: Sequence[Mapping[str, Any]] = ()
+    queues: Sequence[Mapping[str, Any]] = field(default=(), repr=False)
     """Reports of the path's queues."""
     kernel: str | None = None
     """Name and release of the real kernel that ran; None where none did."""
@@ -134,9 +134,9 @@ class Trial:
     hook_cost: Mapping[str, float] = field(default_factory=dict, compare=False)
     """Where a congestion control is Python code: calls of its `on_ack` (`acks`), s in its hooks (`hooks_s`), s in all (`run_s`). These are
     measured times, which differ from run to run."""
-    samples: pl.DataFrame | None = field(default=None, compare=False)
-    queue_samples: pl.DataFrame | None = field(default=None, compare=False)
-    packets: pl.DataFrame | None = field(default=None, compare=False)
+    samples: pl.DataFrame | None = field(default=None, compare=False, repr=False)
+    queue_samples: pl.DataFrame | None = field(default=None, compare=False, repr=False)
+    packets: pl.DataFrame | None = field(default=None, compare=False, repr=False)
 
     @property
     def goodput_mbps(self) -> float:

@@ -18,7 +18,7 @@ from tcpscape.campaign.campaign import Campaign
 from tcpscape.errors import refuse
 from tcpscape.stats import Estimate
 
-Metric = Callable[[Sequence[float]], Estimate]
+Statistic = Callable[[Sequence[float]], Estimate]
 """Values of a cell's runs → the estimate whose interval decides."""
 Round = Callable[[Sequence[tuple[int, range]]], Sequence[Sequence[float]]]
 """Runs seeds of cells, all of a round at once: (cell, seeds) … → the values of each, in the seeds' order."""
@@ -46,7 +46,7 @@ class Repetition:
     """Fewest runs, at least 5."""
     cap: int = CAP
     """Most runs."""
-    metric: Metric = stats.mean
+    statistic: Statistic = stats.mean
 
     def __post_init__(self) -> None:
         if not 0 < self.precision < 1:
@@ -74,8 +74,8 @@ class Repetition:
         return len(values) >= self.least and self.estimate(values).precision <= self.precision
 
     def estimate(self, values: Sequence[float]) -> Estimate:
-        """The estimate to report when runs were added until they sufficed: the metric's, its interval widened for having looked several times."""
-        return widened(self.metric(values))
+        """The estimate to report when runs were added until they sufficed: the statistic's, its interval widened for having looked several times."""
+        return widened(self.statistic(values))
 
 
 def repetition(campaign: Campaign) -> Repetition | None:

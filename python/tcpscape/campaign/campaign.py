@@ -9,7 +9,7 @@ A campaign is YAML, TOML or options of the command line:
     zip: [{cca: [cubic, bbr], ecn: [true, false]}]
     seeds: 10
 
-The path is `conditions` (RTT, jitter, loss: `findings.conditions`) or a `scenario` (a file, a gallery name or its fields). An axis that is
+The path is `conditions` (RTT, jitter, loss: `scenario.conditions`) or a `scenario` (a file, a gallery name or its fields). An axis that is
 asked for as `${axis}` or in `derive` goes there; any other sets the field of its name, `flow.FIELD` that of every flow. In a `zip` group
 axes move together; its first one, or the first ones that tell its rows apart, are shown in tables and may be names that are no field.
 """

@@ -1,10 +1,10 @@
 """Manifests: what a directory says of the campaigns that were run into it, as plain documents, and how they accumulate.
 
 A directory keeps one document for each campaign (a study: for each part): what was asked, by which command, and the addresses of each cell's
-trials. :func:`accumulate` adds one to those that are there, so that nothing is hidden:
+trials. :func:`accumulate` adds one to those that are there, so that no cell is hidden:
 
-- A document all of whose cells are in the new one too is replaced: the same campaign with more seeds, another precision, a newer model, or
-  more values of its axes.
+- A document all of whose cells are in the new one too is replaced: the same campaign with other seeds, another precision, a newer model, or
+  more values of its axes. Trials of seeds that the new one has not stay in the store, and are found again when they are asked for.
 - The same campaign with other values of its axes, other congestion controls or other engines becomes one document with the cells of both; of a
   cell that both have, the newer one stays. Campaigns are the same where their paths, derived values, groups and axes' names are, and their
   engines' versions.

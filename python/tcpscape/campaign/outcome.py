@@ -54,7 +54,7 @@ class LazyScenarios(Sequence[Scenario]):
         return repr(self._scenarios)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Cell:
     """One condition under one congestion control on one engine; the runs of pooled axes are together in it."""
 
@@ -69,6 +69,10 @@ class Cell:
     """Of each scenario, its trials in the seeds' order."""
     until_precise: bool = False
     """Whether runs were added until an interval was narrow enough: those of mean, median and ratio are wider for having looked several times."""
+
+    def __repr__(self) -> str:
+        name = ", ".join([self.cca, *(f"{axis} {value}" for axis, value in self.at.items()), self.engine])
+        return f"Cell({name}: goodput {self.median().text()} Mbit/s of {len(self.trials)} trials)"
 
     @property
     def specs(self) -> tuple[Mapping[str, Any], ...]:

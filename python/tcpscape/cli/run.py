@@ -152,7 +152,7 @@ def _show(outcome: Outcome, as_json: bool) -> None:
     for cell in cells:
         if cost := terminal.hook_cost(cell.trials):
             screen.print(cost)
-    for caveat in outcome.caveats:
+    for caveat in dict.fromkeys((*outcome.caveats, *(e.caveat for cell in cells for e in [cell.median()] if e.caveat))):
         screen.print(f"caveat: {caveat}")
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tcpscape import stats
@@ -69,8 +69,8 @@ class Measurements:
 class ComparedCondition:
     """Two conditions compared."""
 
-    a: Measurements
-    b: Measurements
+    a: Measurements = field(repr=False)
+    b: Measurements = field(repr=False)
     unit: str
     comparison: Comparison
     pairs: int

@@ -141,7 +141,7 @@ def load_recorded(where: str | Path) -> RecordedSet:
 
 
 def read_results(file: Path) -> dict[str, Runs]:
-    """RecordedSet runs by condition. Where the file tells sides apart, those of side `b`; rows without a goodput are left out.
+    """Recorded runs by condition. Where the file tells sides apart, those of side `b`; rows without a goodput are left out.
 
     Mean RTTs may come from a file beside it (`X_rtt.csv` for `X_results.csv`), measured in runs of their own.
     """

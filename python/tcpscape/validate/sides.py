@@ -149,7 +149,7 @@ class EngineSide(Side):
 
 @dataclass
 class RecordedSide(Side):
-    """RecordedSet results: nothing runs."""
+    """Recorded results: nothing runs."""
 
     record: RecordedSet
     label: str = "recorded"
