@@ -20,7 +20,7 @@ PATH = {"forward": "netem delay 20ms loss 0.2%", "bottleneck": {"rate": "20mbit"
 
 
 def quick(**options):
-    return tcpscape.run(**PATH, **{"duration": "2s", "seeds": 3, "engine": "mock", **options})
+    return tcpscape.run(**{**PATH, "duration": "2s", "seeds": 3, "engine": "mock", **options})
 
 
 @pytest.mark.parametrize("name", tcpscape.__all__)

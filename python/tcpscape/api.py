@@ -87,8 +87,8 @@ def run(
 
     :param scenario: a :class:`tcpscape.Scenario`, a `.yaml` or `.toml` file, a gallery name (`"starlink-baseline"`) or plain values.
     :param forward: hops of the data, the first at the sender, further ones at routers: `"netem delay 25ms 8ms distribution normal loss 0.1%"`.
-        At the sender netem treats a super-packet as a whole, so loss there costs less than at a router (`{"at": "router", "delay": "25ms", "loss": "0.1%"}`),
-        where :func:`sweep` has it.
+        At the sender netem treats a super-packet as a whole, so that loss costs less there than at a router, where :func:`sweep` has it:
+        `{"at": "router", "delay": "25ms", "loss": "0.1%"}`.
     :param bottleneck: the queue at the router, `"tbf rate 10mbit burst 6056 limit 62500"` or `{"rate": "10mbit", "buffer": "2bdp"}`.
     :param reverse: hops of the ACKs.
     :param cca: congestion controls to compare, one trial each under the same seeds; None: those of the scenario, or cubic.
