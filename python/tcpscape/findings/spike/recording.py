@@ -113,9 +113,13 @@ def of_trial(trial: Trial, flow: int = 0, *, every_s: float = EVERY_S, phase_s: 
 
     0 s takes every sample. The trial needs samples (`Capture.samples_ns`, well below `every_s`); with samples of queues, the forward path's
     outermost queue is the one in which packets waited longest.
+
+    :raises ScenarioError: one line, where the trial has no samples or its engine does not sample the smoothed RTT and the delivery rate.
     """
     if trial.samples is None:
         refuse("samples", f"{trial.scenario} was run without them", "add samples (every 10ms)")
+    if missing := [name for name in ("srtt_us", "delivery_rate") if name not in trial.samples.columns]:
+        refuse("samples", f"the {trial.engine} engine does not sample {missing[0]}", "use --engine model")
     samples = trial.samples.filter(trial.samples["flow"] == flow)
     t = samples["t_ns"].to_numpy() / 1e9
     rows = _ticks(t, every_s, phase_s)
