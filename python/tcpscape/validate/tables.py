@@ -102,13 +102,6 @@ def parts_of(divergences: Sequence[Divergence], cca: str | None = None) -> list[
     return [abs(x) for c in divergences for f, x in zip(c.condition.scenario.flows, c.parts, strict=False) if cca in (None, f.cca)]
 
 
-def queues_table(divergences: Sequence[Divergence], bold: str = "**") -> Table:
-    """The divergence by queue discipline at the bottleneck."""
-    by_queue = groups(divergences, lambda c: c.queue)
-    rows = [_summary_row(f"{bold}{name}{bold}", DivergenceSummary.of(by_queue[name])) for name in sorted(by_queue)]
-    return Table(("queue", *SUMMARY_HEAD[1:]), rows)
-
-
 def matrix_table(divergences: Sequence[Divergence]) -> Table:
     """Median and 90th percentile, family by congestion control."""
     divergences = [c for c in divergences if not c.condition.shared]

@@ -221,11 +221,6 @@ class Spike:
         return self.peak_ms - self.own_queue_ms
 
     @property
-    def standing_bound_ms(self) -> float:
-        """The bound with the queue that stood at the drop, (r − 1)·d + r·q₀."""
-        return self.bound_ms + self.step.ratio * max(0.0, self.own_queue_ms)
-
-    @property
     def used(self) -> float:
         """Share of the old link's capacity for data that was used in the last 10 s."""
         return self.recent_mbps / goodput_of(self.step.before_bps)
