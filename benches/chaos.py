@@ -10,13 +10,14 @@ import argparse
 import itertools
 from collections.abc import Iterator, Sequence
 
+import variation
 from cliff import RIG, at
 from tcpscape import stats
 from tcpscape.campaign.execute import Runner
 from tcpscape.engines import make
 from tcpscape.engines.base import Capture
 from tcpscape.findings import damage
-from tcpscape.findings.chaos import variation, zone
+from tcpscape.findings.chaos import zone
 from tcpscape.scenario.conditions import Conditions
 from tcpscape.scenario.scenario import TIMER_SLACK, Kernel
 from tcpscape.trial import Trial
@@ -53,9 +54,9 @@ def cells(n: int, jobs: int) -> None:
     def spreads() -> Iterator[Sequence[str]]:
         for (cca, rate), some in runs.items():
             got = [t.goodput_mbps for t in some]
-            found = zone.scatter(rate, got)
+            one_mode = zone.one_mode(got)
             rtos = stats.mean([float(sum(f.rtos or 0 for f in t.flows)) for t in some])
-            yield cca, f"{rate} MiB/s", str(n), stats.mean(got).text(), found.cv.text(2), f"{found.dip:.2f}", f"{min(got):.1f}–{max(got):.1f}", rtos.text(2)
+            yield cca, f"{rate} MiB/s", str(n), stats.mean(got).text(), stats.cv(got).text(2), f"{one_mode:.2f}", f"{min(got):.1f}–{max(got):.1f}", rtos.text(2)
 
     table(("control", "application", "runs", "mean Mbit/s", "CV", "p of one mode", "range", "RTOs a run"), spreads())
     for (cca, rate), some in runs.items():

@@ -12,11 +12,11 @@ import pathlib
 from collections.abc import Iterator
 
 from cliff import RIG, Bench, Curve, at
+from planes import Contour, MapEffort, SecondAxis, contour, fill, measure_pairs
 from tcpscape.campaign.execute import Runner
 from tcpscape.engines import make
 from tcpscape.findings.cliff import runs, search
 from tcpscape.findings.cliff.levels import JITTER_RESOLUTION, Axis, Cliff, jitter_axis
-from tcpscape.findings.cliff.planes import Contour, MapEffort, SecondAxis, contour, fill
 from tcpscape.scenario.conditions import Conditions
 from tcpscape.scenario.scenario import TIMER_SLACK, Kernel, Scenario
 
@@ -99,7 +99,7 @@ def contours(bench: Bench) -> None:
 
 def ratios(bench: Bench) -> None:
     """Prints the map BBR / CUBIC over jitter / RTT and RTT."""
-    measured = runs.measure_pairs(bench.runner, lambda x, y, cca: cell(y, x, cca), ("bbr", "cubic"))
+    measured = measure_pairs(bench.runner, lambda x, y, cca: cell(y, x, cca), ("bbr", "cubic"))
     found = fill(measured, [(x, y) for y in RTTS_MS for x in MAP_SHARES], MapEffort(seeds=10, most=160))
     print("\n| RTT | " + " | ".join(f"{x:.0%}" for x in MAP_SHARES) + " |\n|---|" + "---|" * len(MAP_SHARES))
     for y in found.ys:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -14,6 +16,15 @@ from tcpscape import engines
 from tcpscape.engines.base import PlannedEngine
 
 ROOT = Path(__file__).parent.parent
+
+
+def bench(name: str) -> ModuleType:
+    """A module of benches/, which is a directory of scripts and no package."""
+    sys.path.insert(0, str(ROOT / "benches"))
+    try:
+        return importlib.import_module(name)
+    finally:
+        sys.path.remove(str(ROOT / "benches"))
 
 
 @dataclass

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from conftest import bench
 from tcpscape.campaign.execute import Runner
 from tcpscape.engines import make
 from tcpscape.errors import ScenarioError
@@ -257,7 +258,7 @@ def test_runs_of_an_engine():
     bbr = runs.measure(runner, along("bbr"))([2e6], range(0, 3))[0]
     pooled = runs.measure(runner, lambda x: [*along("cubic")(x), *along("bbr")(x)])([2e6], range(0, 3))[0]
     assert pooled == pytest.approx([(a + b) / 2 for a, b in zip(one, bbr, strict=True)])
-    above, below = runs.measure_pairs(runner, lambda x, _, cca: along(cca)(x)[0], ("bbr", "cubic"))([(2e6, 0.0)], range(0, 3))[0]
+    above, below = bench("planes").measure_pairs(runner, lambda x, _, cca: along(cca)(x)[0], ("bbr", "cubic"))([(2e6, 0.0)], range(0, 3))[0]
     assert (above, below) == (bbr, one)
 
 

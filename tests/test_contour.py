@@ -5,14 +5,15 @@ import math
 import numpy as np
 import pytest
 
-from tcpscape.campaign import execute
-from tcpscape.campaign.campaign import Campaign
+from conftest import bench
 from tcpscape.errors import ScenarioError
 from tcpscape.findings.cliff import search
 from tcpscape.findings.cliff.levels import Axis
-from tcpscape.findings.cliff.planes import MapEffort, PairedRuns, SecondAxis, contour, fill, ratio_map, verdict
-from tcpscape.findings.cliff.runs import grid, on_grid, pairs
+from tcpscape.findings.cliff.ratios import PairedRuns, ratio_cells, verdict
 from tcpscape.stats import Estimate
+
+planes = bench("planes")
+MapEffort, SecondAxis, contour, fill = planes.MapEffort, planes.SecondAxis, planes.contour, planes.fill
 
 SHARE = Axis("jitter", "of RTT", 0.0, 1.0, 0.01)
 
@@ -64,7 +65,10 @@ def test_verdicts(low, high, said):
 
 def test_a_map_from_runs():
     calm = tuple(10 + 0.01 * i for i in range(8))
-    result = ratio_map([PairedRuns(2, 1, tuple(3 * v for v in calm), calm), PairedRuns(1, 1, calm, calm), PairedRuns(1, 2, (9.0, 1.0, 8.0, 3.0), (3.0, 8.0, 1.0, 9.0))])
+    cells = ratio_cells([
+        PairedRuns(2, 1, tuple(3 * v for v in calm), calm), PairedRuns(1, 1, calm, calm), PairedRuns(1, 2, (9.0, 1.0, 8.0, 3.0), (3.0, 8.0, 1.0, 9.0)),
+    ])  # fmt: skip
+    result = planes.RatioMap(cells)
     assert [(c.x, c.y, c.verdict) for c in result.cells] == [(1, 1, "same"), (2, 1, "better"), (1, 2, "undecided")]
     assert (result.xs, result.ys, result.runs) == ((1, 2), (1, 2), 40)
     assert result.at(2, 1).ratio.value == pytest.approx(3)
@@ -100,32 +104,3 @@ def test_looking_again_and_again_does_not_mislead():
 def test_efforts_that_make_no_sense():
     with pytest.raises(ScenarioError, match="seeds"):
         MapEffort(seeds=1)
-
-
-def outcome():
-    """The rig under both controls on the mock, both application rates pooled."""
-    return execute.run(Campaign.of({
-        "name": "grid", "conditions": {"rtt": "50ms", "flow": {"rcvbuf": "256KiB"}}, "engines": ["mock"], "cca": ["cubic", "bbr"], "seeds": 8, "pool": ["app"],
-        "axes": {"app": ["2MiB/s", "3MiB/s"], "rtt": ["50ms", "100ms"], "jitter": ["0ms", "3ms", "6ms", "9ms", "12ms", "18ms"]},
-    }))
-
-
-def test_a_campaigns_outcome_gives_the_map_and_the_cliff():
-    """The mock's cliff is at 20 % of the RTT for cubic and 12 % for bbr."""
-    found = outcome()
-    result = ratio_map(pairs(found, ("jitter", "rtt"), ("bbr", "cubic")))
-    assert (result.xs, result.ys) == ((0, 3, 6, 9, 12, 18), (50, 100))
-    assert result.at(9, 50).verdict == "worse"
-    assert result.at(0, 50).ratio.n == 8
-    edges = {cca: on_grid("jitter", "ms", grid(found.curve("jitter", cca, rtt="50ms"), "jitter")).edge for cca in ("cubic", "bbr")}
-    assert edges["cubic"].low <= 10 <= edges["cubic"].high
-    assert edges["bbr"].low <= 6 <= edges["bbr"].high
-    assert edges["cubic"].high - edges["cubic"].low >= 3  # the gap between two levels
-
-
-def test_a_grid_without_a_fall_and_grids_that_make_no_sense():
-    flat = on_grid("loss", "%", {0.0: [10.0, 11.0], 1.0: [9.0, 10.0]})
-    assert (flat.edge, flat.bracket, flat.runs) == (None, None, 4)
-    assert on_grid("loss", "%", {0.0: [0.0, 0.0], 1.0: [0.0, 0.0]}).levels == ()
-    with pytest.raises(ScenarioError, match="loss"):
-        on_grid("loss", "%", {0.0: [1.0, 2.0]})

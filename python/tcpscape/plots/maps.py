@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tcpscape.campaign.outcome import Cell, Outcome
-from tcpscape.findings.cliff.planes import PairedRuns, RatioCell, RatioMap, ratio_map
+from tcpscape.findings.cliff.ratios import PairedRuns, RatioCell, ratio_cells
 from tcpscape.plots import base, style
 from tcpscape.plots.base import Context, LegendEntry
 
@@ -194,13 +194,13 @@ def ratio(outcome: Outcome, context: Context = Context()) -> Figure:
     return fig
 
 
-def _ratios(metric: str, above: _Plane, below: _Plane) -> RatioMap:
+def _ratios(metric: str, above: _Plane, below: _Plane) -> tuple[RatioCell, ...]:
     """The ratios of the means; x and y are columns and rows."""
     both = [(at, c.values(metric), below.cells[at].values(metric)) for at, c in above.cells.items() if at in below.cells]
-    return ratio_map([PairedRuns(column, row, a[: len(b)], b[: len(a)]) for (row, column), a, b in both])
+    return ratio_cells([PairedRuns(column, row, a[: len(b)], b[: len(a)]) for (row, column), a, b in both])
 
 
-def _draw_ratios(ax: Axes, plane: _Plane, ratios: RatioMap, *, numbered: bool) -> None:
+def _draw_ratios(ax: Axes, plane: _Plane, ratios: Sequence[RatioCell], *, numbered: bool) -> None:
     """The cells in their colours. Cells without numbers are two artists in all: with two for each cell, thousands of cells take long."""
     from matplotlib.collections import PatchCollection
     from matplotlib.patches import PathPatch, Rectangle
@@ -209,13 +209,13 @@ def _draw_ratios(ax: Axes, plane: _Plane, ratios: RatioMap, *, numbered: bool) -
     colours = _contrast()
     hatched: dict[str, Any] = {"fill": False, "edgecolor": (ON_LIGHT, 0.4), "hatch": "///", "linewidth": 0}
     if not numbered:
-        squares = [Rectangle((cell.x, cell.y), 1, 1) for cell in ratios.cells]
-        ax.add_collection(PatchCollection(squares, facecolors=[colours(_shade(cell)) for cell in ratios.cells], linewidths=0))
-        undecided = [square for square, cell in zip(squares, ratios.cells, strict=True) if cell.verdict == "undecided"]
+        squares = [Rectangle((cell.x, cell.y), 1, 1) for cell in ratios]
+        ax.add_collection(PatchCollection(squares, facecolors=[colours(_shade(cell)) for cell in ratios], linewidths=0))
+        undecided = [square for square, cell in zip(squares, ratios, strict=True) if cell.verdict == "undecided"]
         if undecided:
             outline = Path.make_compound_path(*(s.get_patch_transform().transform_path(s.get_path()) for s in undecided))
             ax.add_patch(PathPatch(outline, **hatched))
-    for cell in ratios.cells if numbered else ():
+    for cell in ratios if numbered else ():
         row, column = int(cell.y), int(cell.x)
         ground = colours(_shade(cell))
         ax.add_patch(Rectangle((column, row), 1, 1, facecolor=ground, linewidth=0))

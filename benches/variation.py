@@ -44,8 +44,6 @@ UNSET = 1 << 30
 COUNTS = ("rtos", "fast_recoveries", "undos", "spurious_retransmits", "retransmits")
 FLOOR_MBPS = 0.01
 """Added to a rate, Mbit/s, before its logarithm, because in some seconds nothing arrives."""
-GONE = math.exp(-1)
-"""Correlation at which a state counts as forgotten."""
 
 Features = Mapping[str, float]
 """Name with its unit → value of one run."""
@@ -141,11 +139,6 @@ class Memory:
     """(lag in s, correlation over all runs of the logarithm of the rate with that one lag later)."""
     cv: tuple[tuple[float, Estimate], ...]
     """(length in s, coefficient of variation between runs of the mean rate over the first `length` seconds)."""
-
-    @property
-    def forgets_after(self) -> float | None:
-        """The first lag, s, at which the correlation is below 1/e; None where it never is."""
-        return next((lag for lag, rho in self.correlation if rho.value < GONE), None)
 
 
 def rates(samples: pl.DataFrame, flow: FlowResult) -> NDArray[np.float64]:

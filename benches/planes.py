@@ -1,11 +1,10 @@
-"""Two axes at once: the cliff as a line over a second axis, and the map of which of two congestion controls is better where.
+"""Two axes at once: the cliff as a line over a second axis, and a map of which congestion control is better whose undecided cells get more runs.
 
 Of a **contour**, each search begins at the edge found at the neighbouring level of the second axis instead of walking the whole axis.
 
-A **ratio map** holds the ratio of two congestion controls in each cell of a grid, with its interval and a verdict: `same` where the whole interval
-lies within ± 5 %, `better` or `worse` where it excludes 1, and `undecided` otherwise; never by the mean alone. `fill` gives the undecided cells more
-runs until they are decided or have had their share. Looking several times misleads more often than looking once (by simulation: at five looks
-with intervals of 95 %, a third of equal cells are called different), so that the intervals of `fill` divide the 5 % among its looks (Bonferroni).
+`fill` gives the undecided cells of a **ratio map** (:mod:`tcpscape.findings.cliff.ratios`) more runs until they are decided or have had their share.
+Looking several times misleads more often than looking once (by simulation: at five looks with intervals of 95 %, a third of equal cells are called
+different), so that the intervals of `fill` divide the 5 % among its looks (Bonferroni).
 """
 
 from __future__ import annotations
@@ -13,21 +12,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
-from tcpscape import stats
+from tcpscape.campaign.execute import Runner
 from tcpscape.errors import refuse
 from tcpscape.findings.cliff import search
 from tcpscape.findings.cliff.levels import Axis, Cliff
+from tcpscape.findings.cliff.ratios import PairedRuns, RatioCell, ratio_cells, verdict
 from tcpscape.findings.cliff.search import Effort, Measure
+from tcpscape.scenario.scenario import Scenario
 from tcpscape.stats import Estimate
-from tcpscape.stats.comparison import ALIKE
 from tcpscape.stats.estimate import TAIL
 from tcpscape.stats.resample import student
 
-RatioVerdict = Literal["better", "worse", "same", "undecided"]
-SAME = ALIKE
-"""A ratio within 1 ± this is no difference worth a change."""
 GROWTH = 2
 """Factor by which the runs of an undecided cell grow from one look to the next."""
 Across = Callable[[float], Measure]
@@ -83,27 +79,6 @@ def contour(measure: Across, axis: Axis, second: SecondAxis, effort: Effort = Ef
 
 
 @dataclass(frozen=True, slots=True)
-class PairedRuns:
-    """The runs of one cell: the metric under both congestion controls, under the same seeds; larger is better."""
-
-    x: float
-    y: float
-    above: tuple[float, ...]
-    below: tuple[float, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class RatioCell:
-    """One cell of a ratio map."""
-
-    x: float
-    y: float
-    ratio: Estimate
-    """Mean / mean, paired."""
-    verdict: RatioVerdict
-
-
-@dataclass(frozen=True, slots=True)
 class RatioMap:
     """The cells of a grid, row by row (y, then x, both rising)."""
 
@@ -137,32 +112,6 @@ class RatioMap:
         raise KeyError((x, y))
 
 
-def verdict(ratio: Estimate, same: float = SAME) -> RatioVerdict:
-    """The verdict of a ratio's interval; `undecided` where there is no interval (one run, or nothing got through)."""
-    if not (math.isfinite(ratio.low) and math.isfinite(ratio.high)):
-        return "undecided"
-    if 1 - same <= ratio.low and ratio.high <= 1 + same:
-        return "same"
-    return "better" if ratio.low > 1 else "worse" if ratio.high < 1 else "undecided"
-
-
-def ratio_map(cells: Iterable[PairedRuns], same: float = SAME, looks: int = 1) -> RatioMap:
-    """The map from the runs of its cells; `looks` is the number of looks at growing runs of which this is one."""
-    judged = [RatioCell(c.x, c.y, r, verdict(r, same)) for c in cells for r in [_widened(stats.ratio(c.above, c.below), looks)]]
-    return RatioMap(tuple(sorted(judged, key=lambda c: (c.y, c.x))))
-
-
-def _widened(ratio: Estimate, looks: int) -> Estimate:
-    """The interval that holds the truth at all looks, from that of one look: wider by Student's factor, on the logarithmic scale."""
-    from scipy.stats import t
-
-    if looks == 1 or ratio.n < 2 or not 0 < ratio.low <= ratio.value <= ratio.high < math.inf:
-        return ratio
-    factor = float(t.ppf(1 - TAIL / looks, ratio.n - 1)) / student(ratio.n)
-    low, high = (ratio.value * (end / ratio.value) ** factor for end in (ratio.low, ratio.high))
-    return replace(ratio, low=low, high=high)
-
-
 @dataclass(frozen=True, slots=True)
 class MapEffort:
     """The runs that a ratio map may use."""
@@ -171,7 +120,6 @@ class MapEffort:
     """Runs of each cell and congestion control at the first look."""
     most: int = 160
     """Most runs of a cell and congestion control."""
-    same: float = SAME
 
     def __post_init__(self) -> None:
         if not 2 <= self.seeds <= self.most:
@@ -186,18 +134,47 @@ class MapEffort:
         return tuple(counts)
 
 
+def judged(runs: Iterable[PairedRuns], looks: int) -> tuple[RatioCell, ...]:
+    """The cells of the map, with intervals that hold the truth at all of `looks` looks at growing runs."""
+    ratios = [(cell, _widened(cell.ratio, looks)) for cell in ratio_cells(runs)]
+    return tuple(replace(cell, ratio=ratio, verdict=verdict(ratio)) for cell, ratio in ratios)
+
+
+def _widened(ratio: Estimate, looks: int) -> Estimate:
+    """The interval that holds the truth at all looks, from that of one look: wider by Student's factor, on the logarithmic scale."""
+    from scipy.stats import t
+
+    if looks == 1 or ratio.n < 2 or not 0 < ratio.low <= ratio.value <= ratio.high < math.inf:
+        return ratio
+    factor = float(t.ppf(1 - TAIL / looks, ratio.n - 1)) / student(ratio.n)
+    low, high = (ratio.value * (end / ratio.value) ** factor for end in (ratio.low, ratio.high))
+    return replace(ratio, low=low, high=high)
+
+
+def measure_pairs(runner: Runner, at: Callable[[float, float, str], Scenario], ccas: tuple[str, str], first: int = 0) -> MeasurePairs:
+    """Goodputs in Mbit/s of two congestion controls at cells (x, y); `at` gives the scenario of a cell under one of them, `first` the first seed."""
+
+    def run(cells: Sequence[tuple[float, float]], seeds: range) -> list[tuple[list[float], list[float]]]:
+        which = range(first + seeds.start, first + seeds.stop)
+        trials = runner.run_all([(at(x, y, cca), which) for cca in ccas for x, y in cells])
+        goodputs = [[t.goodput_mbps for t in each] for each in trials]
+        return list(zip(goodputs[: len(cells)], goodputs[len(cells) :], strict=True))
+
+    return run
+
+
 def fill(measure: MeasurePairs, cells: Sequence[tuple[float, float]], effort: MapEffort = MapEffort()) -> RatioMap:
     """Runs the cells, and the undecided cells again with twice as many seeds, until the effort is used up."""
     runs: dict[tuple[float, float], PairedRuns] = {cell: PairedRuns(*cell, (), ()) for cell in cells}
-    judged: dict[tuple[float, float], RatioCell] = {}
+    known: dict[tuple[float, float], RatioCell] = {}
     first = 0
     for n in effort.looks:
-        undecided = [cell for cell in runs if cell not in judged or judged[cell].verdict == "undecided"]
+        undecided = [cell for cell in runs if cell not in known or known[cell].verdict == "undecided"]
         if not undecided:
             break
         for cell, (above, below) in zip(undecided, measure(undecided, range(first, n)), strict=True):
             before = runs[cell]
             runs[cell] = PairedRuns(*cell, (*before.above, *above), (*before.below, *below))
-        judged |= {(c.x, c.y): c for c in ratio_map([runs[cell] for cell in undecided], effort.same, len(effort.looks)).cells}
+        known |= {(c.x, c.y): c for c in judged([runs[cell] for cell in undecided], len(effort.looks))}
         first = n
-    return RatioMap(tuple(sorted(judged.values(), key=lambda c: (c.y, c.x))))
+    return RatioMap(tuple(sorted(known.values(), key=lambda c: (c.y, c.x))))
