@@ -65,9 +65,7 @@ class Runner:
 
     def kept(self, addresses: Sequence[str]) -> dict[str, Trial]:
         """The trials with these addresses that the store has, with everything that is to be captured."""
-        capture = self.capture
-        tables = {"samples": capture.samples_ns, "queue_samples": capture.queue_samples_ns, "packets": capture.packets}
-        return self.store.load_many(addresses, [table for table, is_kept in tables.items() if is_kept]) if self.store else {}
+        return self.store.load_many(addresses, self.capture.tables) if self.store else {}
 
     def _run_missing(self, executor: Executor, work: ScenarioSeeds, addresses: Sequence[Sequence[str]], trials: dict[str, Trial]) -> None:
         """Runs what is not in `trials`, each once, and adds it."""

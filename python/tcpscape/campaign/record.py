@@ -60,8 +60,8 @@ class Record:
 
 def expect(store: Store, kind: str, name: str, parts: Mapping[str, Campaign] | None = None, versions: Mapping[str, str] | None = None) -> None:
     """Refuses, before anything runs, what the store's directory cannot hold beside what is there; `versions` are those of the engines."""
-    if found := manifest.conflict(_documents(store), kind, name, parts or {}, versions or {}):
-        problem, fix = found
+    if conflict := manifest.conflict(_documents(store), kind, name, parts or {}, versions or {}):
+        problem, fix = conflict
         refuse("out", f"{store.root} {problem}", fix, StoreError)
 
 
@@ -129,8 +129,8 @@ def _of_study(documents: list[Document], study: Mapping[str, Any]) -> list[Docum
 
 def _is_alone(documents: Sequence[Document], record: Record) -> bool:
     """Whether the directory holds exactly what `record` says."""
-    said = [len(outcome.cells) for outcome in record.parts.values()]
-    return [len(d["cells"]) for d in documents] == said and all(manifest.commands(d) == [record.command] for d in documents)
+    counts = [len(outcome.cells) for outcome in record.parts.values()]
+    return [len(d["cells"]) for d in documents] == counts and all(manifest.commands(d) == [record.command] for d in documents)
 
 
 def _documents(store: Store) -> list[Document]:
@@ -165,27 +165,25 @@ def _load(store: Store) -> Record:
 
 
 def _labelled(documents: Sequence[Document]) -> Iterable[tuple[str, Document]]:
-    """Each with its part's name: of a study its own, otherwise the campaign's, numbered where several have the same."""
+    """Each document with its part's name: of a study its own, otherwise the campaign's, numbered where several have the same."""
     taken: dict[str, int] = {}
-    for one in documents:
-        if one["kind"] == STUDY or len(documents) == 1:
-            yield one["part"], one
+    for document in documents:
+        if document["kind"] == STUDY or len(documents) == 1:
+            yield document["part"], document
             continue
-        name = re.sub(r"[^\w.+%=-]+", "_", one["name"])
+        name = re.sub(r"[^\w.+%=-]+", "_", document["name"])
         taken[name] = taken.get(name, 0) + 1
-        yield name if taken[name] == 1 else f"{name}-{taken[name]}", one
+        yield name if taken[name] == 1 else f"{name}-{taken[name]}", document
 
 
 def _outcome(document: Document, store: Store) -> Outcome:
     campaign = Campaign.of(document["campaign"])
-    kept = campaign.capture()
-    wanted = (("samples", kept.samples_ns), ("queue_samples", kept.queue_samples_ns), ("packets", kept.packets))
     addresses = [address for cell in document["cells"] for run in cell["runs"] for address in run]
-    tables = [name for name, is_kept in wanted if is_kept]
+    tables = campaign.capture().tables
     trials: dict[str, Trial] = {}
-    for some in (tables, *([t] for t in tables if tables[1:]), *([[]] if tables else [])):  # an engine may not see all that was asked for
+    for choice in (tables, *((t,) for t in tables if tables[1:]), *([()] if tables else [])):  # an engine may not see all that was asked for
         if missing := [a for a in addresses if a not in trials]:
-            trials |= store.load_many(missing, some)
+            trials |= store.load_many(missing, choice)
     if lost := [a for a in addresses if a not in trials]:
         raise StoreError(f"{store.root}: trial {lost[0]} of its manifest is missing; run again with the same --out")
     return Outcome(campaign, tuple(_cell(c, trials) for c in document["cells"]), document["versions"])

@@ -22,6 +22,12 @@ class Capture:
     queue_samples_ns: int = 0
     packets: bool = False
 
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """The tables of a trial that are kept: `samples`, `queue_samples`, `packets`."""
+        is_kept = {"samples": self.samples_ns, "queue_samples": self.queue_samples_ns, "packets": self.packets}
+        return tuple(name for name, kept in is_kept.items() if kept)
+
 
 class Engine(ABC):
     """Runs a scenario once for each seed. The same scenario and seed give the same trial (see :attr:`repeatable`)."""

@@ -96,9 +96,9 @@ class Store:
 
     def load_many(self, addresses: Iterable[str], tables: Iterable[str] = ()) -> dict[str, Trial]:
         """The trials with these addresses that are kept with all of `tables`, by address, in the order asked for."""
-        asked, sides = list(dict.fromkeys(addresses)), tuple(tables)
-        loaded = self._load(_SELECT, (to_json(asked).decode(),), sides)
-        return {address: loaded[address] for address in asked if address in loaded}
+        distinct = list(dict.fromkeys(addresses))
+        loaded = self._load(_SELECT, (to_json(distinct).decode(),), tuple(tables))
+        return {address: loaded[address] for address in distinct if address in loaded}
 
     def _load(self, query: str, parameters: Sequence[Any], sides: Sequence[str]) -> dict[str, Trial]:
         loaded: dict[str, Trial] = {}

@@ -183,9 +183,9 @@ def _series(name: str, values: list[Any]) -> pl.Series:
     """A column in the type of its field, or the widest that its values need."""
     import polars as pl
 
-    wanted = _types().get(name, pl.Float64() if name.startswith("limited_by_") else pl.String())
+    dtype = _types().get(name, pl.Float64() if name.startswith("limited_by_") else pl.String())
     try:
-        return pl.Series(name, values, dtype=wanted, strict=not wanted.is_float())
+        return pl.Series(name, values, dtype=dtype, strict=not dtype.is_float())
     except TypeError:
         return pl.Series(name, values, strict=False)
 
