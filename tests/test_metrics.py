@@ -10,7 +10,7 @@ from tcpscape import metrics
 from tcpscape.campaign.execute import Runner
 from tcpscape.engines import Capture, make
 from tcpscape.errors import TcpscapeError
-from tcpscape.metrics import REGISTRY, Needs, find, samples
+from tcpscape.metrics import REGISTRY, find, samples
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.trial import Cwnd, FlowResult, Rtt, Trial
 
@@ -151,10 +151,14 @@ def test_flows_are_found_by_name_and_by_label():
     assert [find(f"goodput:{c}").of(result) for c in ("cubic", "cubic:hystart=0", "bbr", "reno")] == [3, 1, 4, 0]
 
 
+def needs(*names):
+    return Capture.union(find(name).needs for name in names)
+
+
 def test_needs_add_up():
-    assert Needs.of([find("goodput"), find("goodput_1s_std"), find("rtt_cv")]) == Needs(100_000_000, 0, True)
-    assert Needs.of([find("goodput")]) == Needs()
-    assert Needs.of([find("goodput_1s_mean:bbr")]).samples_ns == 100_000_000
+    assert needs("goodput", "goodput_1s_std", "rtt_cv") == Capture(100_000_000, 0, True)
+    assert needs("goodput") == Capture()
+    assert needs("goodput_1s_mean:bbr").samples_ns == 100_000_000
 
 
 def test_names_and_units_are_said():
@@ -171,8 +175,7 @@ def test_every_metric_of_a_run(need_model):
         "forward": ["netem delay 10ms limit 1000"], "bottleneck": ["htb rate 10mbit ceil 10mbit; fq_codel ecn"], "ecn": True, "duration": "5s",
         "flows": [{"cca": "cubic"}, {"cca": "bbr"}],
     })  # fmt: skip
-    needs = Needs.of(REGISTRY.values())
-    result = Runner(make("model"), 1, Capture(needs.samples_ns, needs.queue_samples_ns, needs.packets)).run(said, [0])[0]
+    result = Runner(make("model"), 1, needs(*REGISTRY)).run(said, [0])[0]
     values = {name: m.of(result) for name, m in REGISTRY.items()}
     assert not [name for name, value in values.items() if math.isnan(value)]
     assert values["rtt_min"] <= values["rtt_p50"] <= values["rtt_p95"] <= values["rtt_p99"] <= values["rtt_max"]

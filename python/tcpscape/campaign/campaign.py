@@ -32,7 +32,6 @@ from tcpscape.campaign.axes import parse_seeds
 from tcpscape.controls import spelling
 from tcpscape.engines.base import Capture
 from tcpscape.errors import refuse
-from tcpscape.metrics.base import Needs
 from tcpscape.scenario import files
 from tcpscape.scenario.conditions import Conditions
 from tcpscape.scenario.fields import Percent, Spec, Time, validate
@@ -134,9 +133,7 @@ class Campaign(Spec):
 
     def capture(self) -> Capture:
         """What is kept of each trial: what is said here, and what the metrics need."""
-        needs = Needs.of([metrics.find(name) for name in dict.fromkeys((self.metric, *self.metrics))])
-        flows, queues = ([i for i in pair if i] for pair in ((self.samples, needs.samples_ns), (self.queue_samples, needs.queue_samples_ns)))
-        return Capture(min(flows, default=0), min(queues, default=0), needs.packets)
+        return Capture.union([Capture(self.samples, self.queue_samples), *(metrics.find(name).needs for name in (self.metric, *self.metrics))])
 
     @classmethod
     def of(cls, data: Any, source: str = "campaign") -> Campaign:

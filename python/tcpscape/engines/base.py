@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,6 +21,14 @@ class Capture:
     samples_ns: int = 0
     queue_samples_ns: int = 0
     packets: bool = False
+
+    @classmethod
+    def union(cls, captures: Iterable[Capture]) -> Capture:
+        """What suffices for all of them: the shortest interval of each kind of samples, and packets where one records them."""
+        every = list(captures)
+        flows = min((c.samples_ns for c in every if c.samples_ns), default=0)
+        queues = min((c.queue_samples_ns for c in every if c.queue_samples_ns), default=0)
+        return cls(flows, queues, any(c.packets for c in every))
 
     @property
     def tables(self) -> tuple[str, ...]:

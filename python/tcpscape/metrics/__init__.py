@@ -15,16 +15,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from tcpscape import units
+from tcpscape.engines.base import Capture
 from tcpscape.errors import refuse
 from tcpscape.metrics import flows, queues, samples
-from tcpscape.metrics.base import UNKNOWN, Better, Metric, Needs, only
+from tcpscape.metrics.base import UNKNOWN, Better, Metric, only
 from tcpscape.metrics.flows import goodput, jain, mean_rtt, retransmits
 
-__all__ = ["REGISTRY", "UNKNOWN", "Better", "Metric", "Needs", "find", "goodput", "jain", "mean_rtt", "only", "retransmits"]
+__all__ = ["REGISTRY", "UNKNOWN", "Better", "Metric", "find", "goodput", "jain", "mean_rtt", "only", "retransmits"]
 
-SAMPLED = Needs(samples_ns=100_000_000)
+SAMPLED = Capture(samples_ns=100_000_000)
 """Ten samples a second: enough for intervals of a second and a smoothed RTT."""
-PACKETS = Needs(packets=True)
+PACKETS = Capture(packets=True)
 SENT_AGAIN = ("retransmits",)
 """The field of a flow's result that has no value for unknown."""
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 from tcpscape.controls.spelling import name_of
+from tcpscape.engines.base import Capture
 from tcpscape.trial import Trial
 
 if TYPE_CHECKING:
@@ -17,25 +18,6 @@ UNKNOWN = float("nan")
 
 Better = Literal["more", "less", "neither"]
 """Which of two values of a metric is preferable; `neither` where a metric describes and does not judge."""
-
-
-@dataclass(frozen=True, slots=True)
-class Needs:
-    """What has to be kept of a trial besides its summary, as the fields of `engines.Capture` are called. Intervals in ns; 0 is none."""
-
-    samples_ns: int = 0
-    queue_samples_ns: int = 0
-    packets: bool = False
-
-    @classmethod
-    def of(cls, metrics: Iterable[Metric]) -> Needs:
-        """What suffices for all of the metrics: the shortest sampling interval that any of them needs."""
-        needs = [m.needs for m in metrics]
-        return cls(_shortest(n.samples_ns for n in needs), _shortest(n.queue_samples_ns for n in needs), any(n.packets for n in needs))
-
-
-def _shortest(intervals: Iterable[int]) -> int:
-    return min((i for i in intervals if i), default=0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +37,7 @@ class Metric:
     """Computes the metric; :data:`UNKNOWN` where the source of the trial cannot see it."""
     better: Better
     """Whether more or less of it is preferable: what ranks, verdicts and colours go by."""
-    needs: Needs = Needs()
+    needs: Capture = field(default_factory=Capture)
     """What has to be kept of a trial for it."""
     of_flows: bool = True
     """Whether it can be restricted to the flows of one congestion control (`goodput:bbr`)."""
