@@ -11,7 +11,6 @@ user can mend raises a :class:`tcpscape.TcpscapeError` of one line: field, probl
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -27,7 +26,7 @@ from tcpscape.errors import refuse
 from tcpscape.scenario import files
 from tcpscape.scenario.conditions import Conditions
 from tcpscape.scenario.fields import validate
-from tcpscape.scenario.options import ScenarioOptions, flow_fields
+from tcpscape.scenario.options import ScenarioOptions, flow_fields, given
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.store.results import Store
 
@@ -49,8 +48,6 @@ Hops = str | Mapping[str, Any] | Sequence[str | Mapping[str, Any]] | None
 """tc's words, `"netem delay 25ms loss 0.1%"`, a hop with fields, `{"delay": "25ms"}`, or several in a row."""
 Levels = str | Sequence[str | int | float] | None
 """A value of a condition, or several, which make an axis: `"8ms"`, `"0..24ms/4ms"`, `"1..100mbit/x10"`, `["0ms", "4ms"]`."""
-SAMPLES_WITH_OUT = "100ms"
-"""Interval of the samples that `run` keeps with `out` where `samples` does not say another."""
 
 
 def run(
@@ -115,7 +112,7 @@ def run(
     :return: one cell for each congestion control: `outcome.frame()`, `outcome.flows()`, `outcome.trials`, `outcome.find("bbr").median()`.
     :raises TcpscapeError: one line, before anything runs, for what makes no sense or cannot run.
     """
-    flow = flow_fields(rcvbuf=rcvbuf, sndbuf=sndbuf, app=app, chunk=chunk, read=read) | _given({"listener": listener})
+    flow = flow_fields(rcvbuf=rcvbuf, sndbuf=sndbuf, app=app, chunk=chunk, read=read) | given({"listener": listener})
     fields = {"duration": duration, "kernel": kernel, "offload": offload, "ecn": ecn}
     options = ScenarioOptions({"forward": forward, "bottleneck": bottleneck, "reverse": reverse}, flows, mix, flow, fields)
     labels = _labels(cca, engine)
@@ -123,7 +120,7 @@ def run(
         refuse("scenario", "none given", 'name a file or a gallery scenario, or give forward="netem delay 25ms"')
     compared = bool(labels)
     base = options.scenario(compared=compared) if scenario is None else options.over(_scenario(scenario), compared=compared)
-    interval = samples or (SAMPLES_WITH_OUT if out else "0s")
+    interval = samples or (source.SAMPLES_WITH_OUT if out else "0s")
     campaign = source.single(base, {
         "cca": labels, "engines": [engine], "seeds": _seeds(seeds), "samples": interval, "queue_samples": queue_samples or "0s",
     })  # fmt: skip
@@ -197,7 +194,7 @@ def sweep(
     :return: one cell for each point, congestion control and engine: `outcome.frame()`, `outcome.curve("jitter", "bbr")`.
     :raises TcpscapeError: one line, before anything runs, for what makes no sense or cannot run.
     """
-    given = {
+    levels = {
         "rtt": rtt, "jitter": jitter, "loss": loss, "rate": rate, "buffer": buffer, "order": order, "distribution": distribution,
         "jitter_on": jitter_on, "loss_on": loss_on, "flows": flows, "app": app, "rcvbuf": rcvbuf, "sndbuf": sndbuf, "read": read,
         "duration": duration, **(axes or {}),
@@ -207,7 +204,7 @@ def sweep(
         "engines": names or None, "seeds": None if seeds is None else _seeds(seeds), "precision": precision, "max_seeds": max_seeds, "metric": metric,
         "samples": samples, "cca": _labels(cca, names[0] if names else "model") or None,
     }  # fmt: skip
-    plan = source.campaign(campaign, _given(given), _given(fields))
+    plan = source.campaign(campaign, given(levels), given(fields))
     return _measure("sweep", plan, executor, jobs, out, progress)
 
 
@@ -320,17 +317,14 @@ def cliff(
     """
     from tcpscape.findings.cliff import runs, search
 
-    if along not in ("jitter", "loss"):
-        refuse("along", f"{along!r} is no axis of a cliff", "write jitter or loss")
-    if {"jitter": jitter, "loss": loss}[along] is not None:
-        refuse(along, "it is what the search varies", f"leave {along} out")
+    varied = runs.impairment(along, {"jitter": jitter, "loss": loss})
     path = _conditions({
         "rtt": rtt, "jitter": jitter, "loss": loss, "rate": rate, "distribution": distribution, "duration": duration, "kernel": kernel,
         "flow": flow_fields(rcvbuf=rcvbuf, sndbuf=sndbuf, app=app, chunk=chunk, read=read),
     })  # fmt: skip
-    effort = replace(search.Effort(most=most) if most else search.QUICK, threshold=units.parse_percent(threshold, "threshold", example="50%"))
+    effort = search.effort(units.parse_percent(threshold, "threshold", example="50%"), most)
     runner = Runner(engines.make(engine), jobs, progress=progress)
-    return {label: runs.on_path(runner, path, label, along, effort) for label in _labels(cca, engine)}
+    return {label: runs.on_path(runner, path, label, varied, effort) for label in _labels(cca, engine)}
 
 
 def bound(
@@ -389,7 +383,7 @@ def compare(
     from tcpscape.interchange import sources
 
     first, _, second = (cca or "").partition(":")
-    sides = [sources.load(Path(side), ("samples",)) if isinstance(side, str | Path) else sources.of_outcome(_outcome(side)) for side in (a, b)]
+    sides = [sources.load(Path(side), sources.SAMPLES) if isinstance(side, str | Path) else sources.of_outcome(_outcome(side)) for side in (a, b)]
     return comparing.compare(sides[0].only(first or None, at=at), sides[1].only(second or first or None, at=at), metric)
 
 
@@ -447,7 +441,7 @@ def _scenario(value: Scenario | str | Path | Mapping[str, Any]) -> Scenario:
 
 
 def _conditions(fields: Mapping[str, Any]) -> Conditions:
-    path: Conditions = validate(Conditions, _given(fields), "the options")
+    path: Conditions = validate(Conditions, given(fields), "the options")
     return path
 
 
@@ -471,7 +465,3 @@ def _seeds(seeds: Seeds) -> str:
     if numbers == list(range(numbers[0], numbers[-1] + 1)):
         return f"{numbers[0]}..{numbers[-1]}" if numbers[0] or len(numbers) == 1 else str(len(numbers))
     return ",".join(map(str, numbers))
-
-
-def _given(options: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in options.items() if value is not None and value != {}}

@@ -20,6 +20,8 @@ from tcpscape.scenario.options import UNNAMED
 from tcpscape.scenario.scenario import Scenario
 
 SUFFIXES = (".yaml", ".yml", ".toml")
+SAMPLES_WITH_OUT = "100ms"
+"""Interval of the samples that `run` keeps in a directory where no other is asked for."""
 _CAMPAIGN_FIELDS = frozenset(Campaign.model_fields) - frozenset(Scenario.model_fields)
 """Fields by which a file is recognised as a campaign."""
 

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import itertools
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from tcpscape import units
 from tcpscape.cli import options, terminal
 from tcpscape.cli.command import Option, command
 from tcpscape.cli.terminal import Progress
-from tcpscape.errors import refuse
 
 if TYPE_CHECKING:
     from tcpscape.findings.cliff.levels import Cliff, Level
     from tcpscape.findings.cliff.runs import Impairment
-    from tcpscape.findings.cliff.search import Effort
     from tcpscape.scenario.conditions import Conditions
 
 MOST_RUNS = 1200
@@ -37,11 +35,9 @@ class SearchedPath:
 
     def impairment(self) -> Impairment:
         """What the search varies."""
-        if self.along == "jitter":
-            return "jitter"
-        if self.along == "loss":
-            return "loss"
-        refuse("along", f"{self.along!r} is no axis of a cliff", "write jitter or loss")
+        from tcpscape.findings.cliff.runs import impairment
+
+        return impairment(self.along, {"jitter": self.jitter, "loss": self.loss}, "--")
 
     def conditions(self, flow: options.FlowOptions, trials: options.TrialOptions) -> list[Conditions]:
         """The paths to search, one for each round-trip time."""
@@ -49,9 +45,6 @@ class SearchedPath:
         from tcpscape.scenario.conditions import Conditions
         from tcpscape.scenario.fields import validate
 
-        along = self.impairment()
-        if (self.jitter if along == "jitter" else self.loss) is not None:
-            refuse(along, "it is what the search varies", f"leave --{along} out")
         fields: dict[str, Any] = {"jitter": self.jitter, "loss": self.loss, "rate": self.rate, "distribution": self.distribution}
         fields |= {**trials.fields(), "flow": flow.fields()}
         given = {name: value for name, value in fields.items() if value is not None}
@@ -71,12 +64,6 @@ class SearchTrials(options.TrialOptions):
     """The trials of a search."""
 
     most: Annotated[int, Option("Runs that each search may take for a narrow interval; 0 is a quick look.", least=0)] = MOST_RUNS
-
-    def effort(self, threshold: float) -> Effort:
-        """What the search for the edge at this retention may cost."""
-        from tcpscape.findings.cliff.search import QUICK, Effort
-
-        return Effort(threshold, most=self.most) if self.most else replace(QUICK, threshold=threshold)
 
 
 class Search(NamedTuple):
@@ -101,14 +88,15 @@ def cliff(
     from tcpscape import engines
     from tcpscape.campaign.execute import Runner
     from tcpscape.findings.cliff.runs import on_path
+    from tcpscape.findings.cliff.search import effort
 
-    paths, along = path.conditions(flows.each, trials), path.impairment()
+    along, paths = path.impairment(), path.conditions(flows.each, trials)
     share = units.parse_percent(path.threshold, "threshold", example="50%")
-    effort, engine = trials.effort(share), engines.make(runner.engine)
+    budget, engine = effort(share, trials.most), engines.make(runner.engine)
     with Progress("cliff") as progress:
         executor = Runner(engine, runner.jobs, progress=progress.update)
         cases = itertools.product(options.ccas(flows.cca, engine), paths)
-        searches = [Search(cca, conditions, along, on_path(executor, conditions, cca, along, effort)) for cca, conditions in cases]
+        searches = [Search(cca, conditions, along, on_path(executor, conditions, cca, along, budget)) for cca, conditions in cases]
     if as_json:
         for search in searches:
             print(json.dumps(_plain(search), allow_nan=False))

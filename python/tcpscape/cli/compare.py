@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from tcpscape.interchange.sources import ResultSource
     from tcpscape.stats import Estimate
 
-SIDE_TABLES = ("samples",)
-"""Side tables of a store that metrics are computed from."""
 MOST_SENTENCES = 6
 """With more conditions than this, none gets a sentence."""
 
@@ -42,7 +40,7 @@ class Sides:
 
         first, _, second = (self.cca or "").partition(":")
         levels = self._levels()
-        a, b = sources.load(self.a, SIDE_TABLES), sources.load(self.b, SIDE_TABLES)
+        a, b = sources.load(self.a, sources.SAMPLES), sources.load(self.b, sources.SAMPLES)
         axes = {name for group in (*a.groups, *b.groups) for name in group.at}
         if unknown := [name for name in levels if name not in axes]:
             choice = ", ".join(sorted(axes)) or "conditions with --cca: there are no axes"

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from tcpscape.interchange import Format
     from tcpscape.scenario.scenario import Scenario
 
-SIDE_TABLES = ("samples",)
-"""Side tables of a store that formats are written from."""
 File = tuple[str, bytes]
 """Name without suffix, and content."""
 
@@ -65,7 +63,7 @@ def _results(path: Path, target: Format, seed: int | None, cca: str | None) -> l
     """The table of all trials, or a file for each trial."""
     from tcpscape.interchange import sources
 
-    source = sources.load(path, SIDE_TABLES if target.write_trial else ()).only(cca, seed)
+    source = sources.load(path, sources.SAMPLES if target.write_trial else ()).only(cca, seed)
     if target.write_rows:
         return [(path.name, target.write_rows(source.rows()))]
     if source.table is not None:

@@ -16,11 +16,10 @@ from tcpscape.errors import refuse
 
 if TYPE_CHECKING:
     from tcpscape.campaign.outcome import Cell, Outcome
+    from tcpscape.engines import Engine
     from tcpscape.scenario.scenario import Scenario
     from tcpscape.trial import Trial
 
-SAMPLES_WITH_OUT = "100ms"
-"""Interval of the samples that `--out` keeps when `--samples` does not say another."""
 
 
 @dataclass(frozen=True)
@@ -88,13 +87,14 @@ def run(
     from tcpscape.cli import report as reports
     from tcpscape.store.results import Store
 
-    expected, ccas = checks.read(check), options.ccas(scenario.cca, engines.make(runner.engine))
+    engine, expected = engines.make(runner.engine), checks.read(check)
+    ccas = options.ccas(scenario.cca, engine)
     base, out = scenario.load(compared=bool(ccas)), results.out
     if results.samples and not out:
         refuse("samples", "there is nowhere to keep them", "add --out DIR")
     if report and not out:
         refuse("report", "there is nowhere to write it", "add --out DIR")
-    interval = results.samples or (SAMPLES_WITH_OUT if out else "0s")
+    interval = results.samples or (source.SAMPLES_WITH_OUT if out else "0s")
     campaign = source.single(base, {
         "cca": ccas, "engines": [runner.engine], "seeds": results.seeds, "samples": interval, "queue_samples": interval if report else "0s",
         "metrics": [c.metric.name for c in expected],
@@ -103,31 +103,27 @@ def run(
     with nullcontext() if out is None else Store(out) as store, resumable(store), Progress() as progress:
         outcome, _ = record.measure("run", campaign, Execution(runner.jobs, store, progress.update), options.typed())
     if results.pcap:
-        _write_pcap(outcome, results.pcap)
+        _write_pcap(engine, outcome, results.pcap)
     page = reports.write(out) if out and report else None
     _show(outcome, results.as_json)
     if not results.as_json:
-        for line in _places(outcome, out, results.pcap, page):
+        for line in _places(engine, out, results.pcap, page):
             print(line)
     checks.settle(expected, checks.conditions({"": outcome}), as_json=results.as_json)
 
 
-def _write_pcap(outcome: Outcome, file: Path) -> None:
+def _write_pcap(engine: Engine, outcome: Outcome, file: Path) -> None:
     """Writes the packets of the first trial, of one more run of it where the engine cannot repeat one."""
-    from tcpscape import engines
-
     cell = outcome.cells[0]
-    engines.make(cell.engine).write_pcap(cell.scenarios[0], cell.trials[0].seed, file)
+    engine.write_pcap(cell.scenarios[0], cell.trials[0].seed, file)
 
 
-def _places(outcome: Outcome, out: Path | None, pcap: Path | None, page: Path | None) -> Iterator[str]:
+def _places(engine: Engine, out: Path | None, pcap: Path | None, page: Path | None) -> Iterator[str]:
     """Where the results, the packets and the report are."""
-    from tcpscape import engines
-
     if out:
         yield f"kept in {out}, for `tcpscape report`, `compare` and `export`"
     if pcap:
-        again = "" if engines.make(outcome.cells[0].engine).repeatable else "one more run of "
+        again = "" if engine.repeatable else "one more run of "
         yield f"packets of {again}the first trial: {pcap}"
     if page:
         yield f"report: {page}"

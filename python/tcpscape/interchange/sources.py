@@ -154,6 +154,10 @@ def _seeds(items: Iterable[SourceTrial]) -> str:
     return ", ".join(map(str, seeds)) if len(seeds) < 8 else f"{seeds[0]} to {seeds[-1]}"
 
 
+SAMPLES = ("samples",)
+"""The side tables that metrics and other tools' files are made of."""
+
+
 def load(path: Path, tables: tuple[str, ...] = ()) -> ResultSource:
     """The results at `path`; `tables` are the side tables (samples) to bring where a store without a manifest kept them.
 

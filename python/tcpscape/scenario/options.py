@@ -36,7 +36,7 @@ class ScenarioOptions:
     @property
     def is_empty(self) -> bool:
         """Whether they describe neither a path nor its flows."""
-        return not (_given(self.path) or _given(self.flow) or self.flows is not None or self.mix)
+        return not (given(self.path) or given(self.flow) or self.flows is not None or self.mix)
 
     def scenario(self, *, compared: bool = False) -> Scenario:
         """The scenario that the options alone describe; `compared`: its flows will run under several congestion controls, one trial each.
@@ -45,8 +45,8 @@ class ScenarioOptions:
         """
         self._check_mix(compared)
         flows = parse_mix(self.mix) if self.mix else [{"cca": "cubic", "count": self._count(1 if self.flows is None else self.flows)}]
-        each = _given(self.flow)
-        fields = {"name": UNNAMED, **_given(self.path), **_given(self.fields), "flows": [{**each, **flow} for flow in flows]}
+        each = given(self.flow)
+        fields = {"name": UNNAMED, **given(self.path), **given(self.fields), "flows": [{**each, **flow} for flow in flows]}
         return Scenario.of(fields, "the options")
 
     def over(self, base: Scenario, *, compared: bool = False) -> Scenario:
@@ -62,8 +62,8 @@ class ScenarioOptions:
             if len(flows) > 1:
                 refuse("flows", f"{base.name} says its own {len(flows)} groups of flows", "leave out --flows, or use --mix")
             flows = [{**flows[0], "count": self.flows}]
-        each = _given(self.flow)
-        fields = base.to_dict() | _given(self.path) | _given(self.fields)
+        each = given(self.flow)
+        fields = base.to_dict() | given(self.path) | given(self.fields)
         return Scenario.of({**fields, "flows": [{**flow, **each} for flow in flows]}, base.name)
 
     def _check_mix(self, compared: bool) -> None:
@@ -79,12 +79,13 @@ class ScenarioOptions:
 
 def flow_fields(*, rcvbuf: Any = None, sndbuf: Any = None, app: Any = None, chunk: Any = None, read: Any = None) -> dict[str, Any]:
     """The fields of a flow from options; those not given (None) are left out. `app` is a rate, or fields that `chunk` joins."""
-    application = dict(app) if isinstance(app, Mapping) else _given({"rate": 0 if app == "0" else app})
-    application |= _given({"chunk": chunk})
-    return _given({"rcvbuf": rcvbuf, "sndbuf": sndbuf, "read": read}) | ({"app": application} if application else {})
+    application = dict(app) if isinstance(app, Mapping) else given({"rate": 0 if app == "0" else app})
+    application |= given({"chunk": chunk})
+    return given({"rcvbuf": rcvbuf, "sndbuf": sndbuf, "read": read}) | ({"app": application} if application else {})
 
 
-def _given(options: Mapping[str, Any]) -> dict[str, Any]:
+def given(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options that are given: those that are not None."""
     return {name: value for name, value in options.items() if value is not None}
 
 

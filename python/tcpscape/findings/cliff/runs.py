@@ -5,12 +5,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
 import numpy as np
 
 from tcpscape.campaign.execute import Runner
+from tcpscape.errors import refuse
 from tcpscape.findings.cliff import search
 from tcpscape.findings.cliff.levels import Cliff, jitter_axis, loss_axis
 from tcpscape.findings.cliff.search import Effort, Measure
@@ -21,6 +22,19 @@ Impairment = Literal["jitter", "loss"]
 """What a search varies on a path."""
 Along = Callable[[float], Sequence[Scenario]]
 """A level → the scenarios of one measurement there; several are pooled (the published studies average two application rates)."""
+
+
+def impairment(along: str, given: Mapping[str, object], prefix: str = "") -> Impairment:
+    """What a search varies, by its name; `given` has what else is said of jitter and of loss, `prefix` is how an option is typed.
+
+    :raises ScenarioError: one line, where there is no such axis, or its level is given too.
+    """
+    varied: Impairment | None = "jitter" if along == "jitter" else "loss" if along == "loss" else None
+    if varied is None:
+        refuse("along", f"{along!r} is no axis of a cliff", "write jitter or loss")
+    if given[varied] is not None:
+        refuse(varied, "it is what the search varies", f"leave {prefix}{varied} out")
+    return varied
 
 
 def on_path(runner: Runner, path: Conditions, cca: str, along: Impairment, effort: Effort) -> Cliff:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,6 +63,11 @@ class Effort:
 
 QUICK = Effort(seeds=8, glance=2, most=0)
 """A result within seconds, without runs to narrow its interval."""
+
+
+def effort(threshold: float, most: int) -> Effort:
+    """What a search for the edge at this retention may cost: `most` runs, or a quick look where that is 0."""
+    return Effort(threshold, most=most) if most else replace(QUICK, threshold=threshold)
 
 
 def find(measure: Measure, axis: Axis, effort: Effort = Effort(), near: float | None = None, base: Measure | None = None) -> Cliff:
