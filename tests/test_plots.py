@@ -16,7 +16,7 @@ from tcpscape.campaign.campaign import Campaign
 from tcpscape.engines.mock import Mock
 from tcpscape.errors import TcpscapeError
 from tcpscape.findings.damage import Achieved, Damage
-from tcpscape.plots import Context, bars, files, runs, series, spikes, style
+from tcpscape.plots import Context, bars, files, runs, series, spikes, style, traces
 from tcpscape.stats import Estimate
 from tcpscape.studies import run as study_runs
 from tcpscape.studies import study
@@ -223,6 +223,36 @@ def test_a_thinned_trace_keeps_its_peaks():
     short, kept = series.thinned(t, values)
     assert len(short) <= series.MOST_POINTS
     assert (max(kept), short[kept.argmax()], min(kept), short[kept.argmin()]) == (99, 50, -7, 70)
+
+
+def test_a_thinned_trace_keeps_its_gaps_and_its_peaks():
+    t = np.arange(10_000) / 100
+    values = np.where(t < 20, math.nan, np.where(t == 50, 99.0, 1.0))
+    short, kept = series.thinned(t, values)
+    assert np.nanmax(kept) == 99
+    assert set(short[np.isnan(kept)]) <= set(t[t < 20])
+
+
+@pytest.mark.parametrize("what", [("cwnd", "rtt"), ("pacing_rate",), ("rtt", "queue", "ssthresh")])
+def test_quantities_over_time_as_chosen(sampled, what):
+    """One panel for each quantity, in the order in which they are named."""
+    drawn = plots.draw(sampled["step"], "series", context=Context(what=what))
+    assert [ax.get_ylabel() for ax in drawn.axes] == [traces.PANELS[name].label for name in what]
+    assert mind(drawn) == ([], [])
+
+
+def test_no_threshold_is_drawn_before_the_first_loss(sampled):
+    """Linux's `ssthresh` is 2³¹ − 1 packets until then."""
+    ax = plots.draw(sampled["step"], "series", context=Context(what=("ssthresh",))).axes[0]
+    assert 0 < ax.get_ylim()[1] < 1e5
+
+
+def test_quantities_that_cannot_be_drawn_are_refused(sampled, outcomes):
+    with pytest.raises(TcpscapeError, match=r"what: 'speed' is unknown; choose cwnd, in_flight, rtt, "):
+        plots.draw(sampled["step"], "series", context=Context(what=("speed",)))
+    cells = tuple(replace(c, runs=tuple(tuple(replace(t, queue_samples=None) for t in ts) for ts in c.runs)) for c in sampled["step"].cells)
+    with pytest.raises(TcpscapeError, match=r"what: the samples have no queue; choose cwnd$"):
+        plots.draw(replace(sampled["step"], cells=cells), "series", context=Context(what=("cwnd", "queue")))
 
 
 def test_events_of_a_path(sampled):

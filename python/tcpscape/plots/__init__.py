@@ -7,9 +7,9 @@
 
 :data:`FIGURES` is the registry: each :class:`FigureKind` says whether an outcome has the data for it, which parts of the outcome get a figure each
 (`pages`), and draws one. :func:`fitting` lists those that an outcome has the data for. The modules `bars`, `curves`, `maps`, `runs`, `series` and
-`spikes` draw; `base` has what they share about outcomes, `style` looks and panels, `files` the formats. Figures of other results are functions:
-`bars.damage` (what removing each ingredient of a path gives back), `spikes.over_bound` (peaks over their bound), `validation.divergence` and
-`validation.overlay` (two engines).
+`spikes` draw; `traces` has the quantities of a trial over time, `base` what figures share about outcomes, `style` looks and panels, `files` the
+formats. Figures of other results are functions: `bars.damage` (what removing each ingredient of a path gives back), `spikes.over_bound` (peaks over
+their bound), `validation.divergence` and `validation.overlay` (two engines).
 
 A new figure is a file with `applies(outcome)` and `draw(outcome, context)` and an entry in :data:`FIGURES`.
 """
@@ -71,7 +71,7 @@ def draw(outcome: Outcome, name: str | None = None, *, page: int = 0, context: C
     - `series`, `shares`: the median trial over time, and the throughput of its flows (need samples).
 
     `page`: number of the figure, from 0, where the outcome is too large for one (`find(name).pages(outcome)` are its parts); `context`: a title,
-    and published numbers to show.
+    published numbers to show, and the quantities of a trial over time: `draw(outcome, "series", context=Context(what=("cwnd", "rtt")))`.
 
     :raises TcpscapeError: where the figure is unknown, the outcome lacks the data for it, or there is no such page.
     """

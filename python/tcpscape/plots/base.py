@@ -43,6 +43,8 @@ class Context:
     """Title of the figure; empty for one made from the outcome, see :func:`title`."""
     numbers: tuple[KnownNumber, ...] = ()
     """Published numbers."""
+    what: tuple[str, ...] = ()
+    """Quantities that a trial over time has panels for, names of `traces.PANELS`; empty for the usual ones."""
 
     def published(self, outcome: Outcome, cell: Cell, metric: str, stat: str = "mean") -> list[KnownNumber]:
         """The published numbers of a cell, those computed from raw measurements last."""

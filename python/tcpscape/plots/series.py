@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tcpscape.campaign.outcome import Cell, Outcome
-from tcpscape.errors import StoreError
+from tcpscape.errors import StoreError, refuse
 from tcpscape.metrics import samples
 from tcpscape.plots import base, style
 from tcpscape.plots.base import Context, LegendEntry
-from tcpscape.plots.style import Look
+from tcpscape.plots.traces import Array, Trace, panels
 from tcpscape.scenario.changes import Change, Patch
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.trial import Trial
@@ -25,15 +25,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-Array = NDArray[np.float64]
 MOST_TRACES = 4
 """Most congestion controls over each other in one figure; most flows of a trial."""
 MOST_POINTS = 800
 """Most points of a trace; of a longer one, each stretch keeps its least and its greatest value."""
-LEAST_BIN_S, BINS = 0.1, 250
-"""Throughput of a trace: shortest interval, s; number of intervals of a trial, about."""
-BOTTLENECK = 1
-"""Number of the router's pipe in the samples of queues; higher ones are on the way of the ACKs."""
 FONT_SIZE, PANEL = 7.0, 0.88
 """Size of the text at a change of the path, points; width of a panel, as a share of the figure's."""
 STEPS, LEAST_STEP_S = 120, 0.5
@@ -44,41 +39,6 @@ RECOVERY, LOSS = 3, 4
 """Linux's `tcp_ca_state` in fast recovery, and after a retransmission timeout."""
 MOST_REPETITIONS = 40
 """Most times of a periodic change that are marked."""
-
-
-@dataclass(frozen=True)
-class Trace:
-    """One flow of one trial, and how it is drawn."""
-
-    label: str
-    look: Look
-    trial: Trial
-    flow: int
-
-    @property
-    def rows(self) -> pl.DataFrame:
-        """Its samples."""
-        frame = self.trial.samples
-        if frame is None:
-            raise StoreError("samples: the trial has none; run with --samples 10ms")
-        return frame.filter(frame["flow"] == self.flow)
-
-
-Reader = Callable[[Trace], tuple[Array, Array] | None]
-"""A trace → times, s, and values; None where the engine does not measure it."""
-
-
-@dataclass(frozen=True)
-class Panel:
-    """One quantity over time."""
-
-    label: str
-    """Its name with its unit."""
-    read: Reader
-    of_path: bool = False
-    """Whether it belongs to the path, not to a flow."""
-    states: bool = False
-    """Whether the sender's recoveries and timeouts are marked in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +70,7 @@ def series(outcome: Outcome, context: Context = Context()) -> Figure:
     medians = [(c, trial) for c in outcome.cells if (trial := median_trial(c)) is not None]
     entries = {(entry.cca, entry.engine): entry for entry in base.entries(outcome)}
     first = medians[0][0]
-    fig, axes = draw_traces([trace for c, trial in medians for trace in _traces(entries[c.cca, c.engine], trial)])
+    fig, axes = draw_traces([trace for c, trial in medians for trace in _traces(entries[c.cca, c.engine], trial)], context.what)
     mark_events(axes, path_events(first.scenarios[_middle(first)]), max(trial.duration for _, trial in medians))
     flows = max(len(trial.flows) for _, trial in medians)
     limit = f", the first {MOST_TRACES} of {flows} flows" if flows > MOST_TRACES else ""
@@ -187,12 +147,18 @@ def _traces(entry: LegendEntry, trial: Trial) -> list[Trace]:
     return [Trace(f"{f.cca}, flow {i + 1}", look, trial, i) for i, (f, look) in enumerate(zip(flows, looks, strict=True))]
 
 
-def draw_traces(traces: Sequence[Trace]) -> tuple[Figure, list[Axes]]:
-    """A figure with a panel for each of :data:`PANELS` that some trace has values for."""
-    panels = [(panel, [(trace, curve) for trace in traces if (curve := panel.read(trace)) is not None]) for panel in PANELS]
-    panels = [(panel, curves) for panel, curves in panels if curves]
-    fig, axes = style.time_panels(len(panels))
-    for ax, (panel, curves) in zip(axes, panels, strict=True):
+def draw_traces(traces: Sequence[Trace], what: Sequence[str] = ()) -> tuple[Figure, list[Axes]]:
+    """A figure with a panel for each quantity in `what` (names of `traces.PANELS`), or for each of the usual ones that some trace has values for.
+
+    :raises TcpscapeError: where a quantity is unknown, or no trace has values for one in `what`.
+    """
+    every = [(panel, [(trace, curve) for trace in traces if (curve := panel.read(trace)) is not None]) for panel in panels(what)]
+    known = [(panel, curves) for panel, curves in every if curves]
+    if what and (missing := [panel.name for panel, curves in every if not curves]):
+        names = ", ".join(panel.name for panel, _ in known)
+        refuse("what", f"the samples have no {missing[0]}", f"choose {names}" if known else "leave it out")
+    fig, axes = style.time_panels(len(known))
+    for ax, (panel, curves) in zip(axes, known, strict=True):
         for trace, (t, values) in curves:
             shared = panel.of_path and len(trace.trial.flows) > 1
             colour, dash = (style.INK, "-") if shared else (trace.look.colour, trace.look.dash)
@@ -211,7 +177,8 @@ def thinned(t: Array, values: Array) -> tuple[Array, Array]:
     if len(t) <= MOST_POINTS:
         return t, values
     stretches = np.array_split(np.arange(len(t)), MOST_POINTS // 2)
-    kept = [i for stretch in stretches for i in sorted({stretch[np.argmin(values[stretch])], stretch[np.argmax(values[stretch])]})]
+    low, high = np.where(np.isnan(values), np.inf, values), np.where(np.isnan(values), -np.inf, values)
+    kept = [i for stretch in stretches for i in sorted({stretch[np.argmin(low[stretch])], stretch[np.argmax(high[stretch])]})]
     return t[kept], values[kept]
 
 
@@ -292,44 +259,3 @@ def _patch_text(patch: Patch) -> str:
         else:
             parts.append(name if value is True else f"{name} {value}")
     return ", ".join(parts)
-
-
-def _column(name: str, factor: float) -> Reader:
-    """A column of the samples, in its unit times `factor`."""
-
-    def read(trace: Trace) -> tuple[Array, Array] | None:
-        rows = trace.rows
-        if name not in rows.columns or rows.is_empty():
-            return None
-        return rows["t_ns"].to_numpy() / 1e9, rows[name].cast(float).fill_null(np.nan).to_numpy() * factor
-
-    return read
-
-
-def _queue(trace: Trace) -> tuple[Array, Array] | None:
-    """The longest queue on the way of the data, packets of all flows together."""
-    frame = trace.trial.queue_samples
-    if frame is None or trace.flow:
-        return None
-    queues = [queue for queue in frame.partition_by("pipe", "stage", "depth") if queue["pipe"][0] <= BOTTLENECK]
-    if not queues:
-        return None
-    longest = max(queues, key=lambda queue: float(queue["packets"].sum()))
-    return longest["t_ns"].to_numpy() / 1e9, longest["packets"].cast(float).to_numpy()
-
-
-def _throughput(trace: Trace) -> tuple[Array, Array] | None:
-    """Acknowledged bytes in intervals of about a 250th of the trial, Mbit/s."""
-    times, delivered = samples.delivered(trace.trial, trace.flow)
-    if len(times) < 2:
-        return None
-    step = max(LEAST_BIN_S, (times[-1] - times[0]) / BINS, float(np.median(np.diff(times))))
-    edges = np.arange(times[0], times[-1] + step / 2, step)
-    return edges[1:], np.diff(np.interp(edges, times, delivered)) * 8e-6 / step
-
-
-PANELS = (
-    Panel("cwnd, packets", _column("cwnd", 1.0), states=True), Panel("in flight, packets", _column("in_flight", 1.0)),
-    Panel("smoothed RTT, ms", _column("srtt_us", 1e-3)), Panel("queue, packets", _queue, of_path=True), Panel("throughput, Mbit/s", _throughput),
-)  # fmt: skip
-"""The panels of a trial over time, from the top."""
