@@ -95,7 +95,7 @@ def test_a_group_without_a_command_prints_its_help(cli, args):
 def test_help_lists_every_command_on_one_line(cli):
     from tcpscape.cli.main import COMMANDS
 
-    said = cli("--help").out.partition("Commands:\n")[2].splitlines()
+    said = cli("--help").out.partition("Commands:\n")[2].partition("\n\n")[0].splitlines()
     assert [line.split()[0] for line in said] == list(COMMANDS)
     assert not [line for line in said if line.endswith("...")]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -49,7 +50,7 @@ def example(outer: Outer, seed: Annotated[int | None, Option("A seed.")] = None)
 
 def run(*args: str):
     calls.clear()
-    with command(example).make_context("example", list(args)) as context:
+    with command()(example).make_context("example", list(args)) as context:
         status = context.command.invoke(context)
     return status, *calls
 
@@ -65,7 +66,7 @@ def test_every_option_arrives_in_its_dataclass():
 
 
 def test_help_has_the_options_in_the_order_of_the_fields():
-    text = CliRunner().invoke(command(example), ["--help"]).output
+    text = CliRunner().invoke(command()(example), ["--help"]).output
     typed = ["--out", "--text", "--max-runs", "--share", "--level", "--json", "--ecn", "--jobs", "--seed", "--help"]
     assert [line.split()[0] for line in text.partition("Options:")[2].splitlines() if line.startswith("  --")] == typed
     assert "Does an example." in text
@@ -91,7 +92,7 @@ def test_two_parameters_with_one_name_are_a_bug():
         """Has --jobs twice."""
 
     with pytest.raises(TypeError, match="two parameters are called jobs"):
-        command(twice)
+        command()(twice)
 
 
 def test_a_parameter_without_a_help_text_is_a_bug():
@@ -99,7 +100,7 @@ def test_a_parameter_without_a_help_text_is_a_bug():
         """Has a parameter that is neither an option nor an argument."""
 
     with pytest.raises(TypeError, match="jobs: a parameter is a dataclass, or is annotated"):
-        command(plain)
+        command()(plain)
 
 
 def test_a_group_keeps_the_order_of_its_commands():
@@ -135,3 +136,76 @@ def test_commands_share_the_help_of_a_shared_option():
         several = texts[f"--{name}"]
         assert len(several) >= 2, name
         assert len(set(several)) == 1, name
+
+
+def every_command() -> list[tuple[str, click.Command]]:
+    """The command line itself, each command, each group and each command of a group, with what is typed for it."""
+    from tcpscape.cli.main import COMMANDS, app
+
+    context, entries = click.Context(app), [("", app)]
+    for name in COMMANDS:
+        entry = app.get_command(context, name)
+        entries.append((name, entry))
+        entries += [(f"{name} {sub}", each) for sub, each in entry.commands.items()] if isinstance(entry, click.Group) else []
+    return entries
+
+
+ENTRIES = every_command()
+EXAMPLES = tuple(dict.fromkeys(example for _, entry in ENTRIES if not isinstance(entry, click.Group) for example in entry.examples))
+LONG = ("study run", "advise", "cliff --rtt 50ms", "validate", "kernel build", "kernel remove", "kernel info", "run baseline --engine virtual")
+"""Examples that take seconds or a kernel begin with one of these; they are parsed and not run."""
+
+
+def words_of(example: str) -> list[str]:
+    """The words of an example without where its output goes (`> mine.yaml`)."""
+    words = shlex.split(example)
+    return words[: words.index(">")] if ">" in words else words
+
+
+@pytest.mark.parametrize(("typed", "entry"), ENTRIES, ids=[typed or "tcpscape" for typed, _ in ENTRIES])
+def test_every_help_ends_with_two_examples_within_80_columns(cli, typed, entry):
+    helped = cli(*typed.split(), "--help")
+    assert helped.status == 0
+    assert cli(*typed.split(), "-h").out == helped.out
+    assert [line for line in helped.out.splitlines() if len(line) > 80] == []
+    ends = helped.out.partition("\nExamples:\n")[2]
+    assert [line.split()[0] for line in ends.splitlines() if not line.startswith("    ")] == ["tcpscape", "tcpscape"]
+    assert len(entry.examples) == 2
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_every_example_is_understood(example):
+    from tcpscape.cli.main import app
+
+    words = words_of(example)
+    if words[0].startswith("-"):
+        return
+    _, entry, rest = app.resolve_command(click.Context(app), words)
+    if isinstance(entry, click.Group):
+        _, entry, rest = entry.resolve_command(click.Context(entry), rest)
+    entry.make_context(words[0], list(rest), parent=click.Context(app))
+
+
+def test_every_quick_example_runs(cli, tmp_path, monkeypatch, need_model):
+    """In the order of help, in one directory: `compare out/starlink …` reads what `run … --out out/starlink` wrote."""
+    monkeypatch.chdir(tmp_path)
+    for example in EXAMPLES:
+        if not example.startswith(LONG):
+            answer = cli(*words_of(example))
+            assert answer.status == 0, (example, answer)
+
+
+@pytest.mark.parametrize(
+    ("line", "fix"),
+    [
+        ("run --change x", "see `tcpscape run --help`"),  # not --chunk, --check or --engine
+        ("run --seed 1", "did you mean --seeds?"), ("sweep --rtt 9ms --ordr x", "did you mean --order?"), ("sweep --or x", "did you mean --order?"),
+        ("swep", "did you mean sweep?"), ("campaign", "see `tcpscape --help`"),
+    ],
+)  # fmt: skip
+def test_only_what_is_nearly_the_same_is_suggested(cli, line, fix):
+    assert cli(*line.split()).err.strip().endswith(f"; {fix}")
+
+
+def test_the_option_version_prints_what_the_command_does(cli):
+    assert cli("--version").out == cli("version").out

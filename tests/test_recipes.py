@@ -101,7 +101,7 @@ from typing import Annotated
 from tcpscape.cli.command import Argument, command
 
 
-@command
+@command(examples=("hops baseline", "hops lossy-dsl"))
 def hops(name: Annotated[str, Argument("A gallery name or a file.")]) -> None:
     """The number of queues that data packets pass."""
     from tcpscape.scenario import files

@@ -53,7 +53,7 @@ class AdvisedTrials(options.TrialOptions):
     seeds: Annotated[str | None, Option("Trials of each congestion control: 20, 5..9, 1,4,7.  [default: 20, fewer on fast paths]")] = None
 
 
-@command
+@command(examples=("advise --rtt 60ms --jitter 10ms --loss 0.5%", "advise --rtt 40ms --rate 25mbit --buffer 2bdp --cca cubic,bbr --json"))
 def advise(
     path: AdvisedPath,
     flows: AdvisedFlows,

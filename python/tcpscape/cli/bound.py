@@ -51,7 +51,12 @@ class LinkOptions:
         return tuple(_flow(text) for text in (self.flows or "").split(","))
 
 
-@command
+@command(
+    examples=(
+        "bound --from 60mbit --to 20mbit --rtt 50ms",
+        "bound --from 60mbit --to 20mbit --rtt 50ms --max-queue 20ms",
+    ),
+)
 def bound(link: LinkOptions, as_json: Annotated[bool, options.json_output("One JSON line with every number")] = False) -> None:
     """The latency spike that a sudden drop of a full link's rate must make, or what must be lost instead. Nothing is run."""
     answer = link.bound()

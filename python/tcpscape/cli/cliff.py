@@ -75,7 +75,7 @@ class Search(NamedTuple):
     result: Cliff
 
 
-@command
+@command(examples=("cliff --rtt 50ms", "cliff --rtt 24,100ms --along loss --cca bbr --most 0"))
 def cliff(
     path: SearchedPath,
     flows: SearchedFlows,

@@ -5,16 +5,17 @@
         engine: Annotated[str, Option("Engine.")] = "model"
         jobs: Annotated[int, Option("Cores; 0 is all.", least=0)] = 0
 
-    @command
+    @command(examples=("cliff --rtt 50ms", "cliff --rtt 24,50,100ms --cca bbr"))
     def cliff(runner: RunnerOptions, as_json: Annotated[bool, Option("One JSON line per edge.", name="--json")] = False) -> None: ...
 
-`cliff` is then a `click.Command` with --engine, --jobs and --json, in this order. A field may be a dataclass in turn.
+`cliff` is then a `click.Command` with --engine, --jobs and --json, in this order, whose help ends with the examples. A field may be a
+dataclass in turn.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from pathlib import Path
 from types import NoneType
@@ -43,25 +44,50 @@ class Argument:
     metavar: str | None = None
 
 
-def command(function: Callable[..., int | None], name: str | None = None) -> click.Command:
-    """The command that a function is: its docstring is the help, its parameters are the options, what it returns is the exit status.
+class WithExamples:
+    """A command or group whose help ends with examples."""
+
+    examples: Sequence[str] = ()
+    """Command lines without `tcpscape`; a long one has line breaks, where a backslash is printed."""
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Writes the examples as they are to be typed."""
+        if self.examples:
+            with formatter.section("Examples"):
+                formatter.write("".join(f"  tcpscape {_continued(example)}\n" for example in self.examples))
+
+
+class Command(WithExamples, click.Command):
+    """A function as a command."""
+
+
+def command(*, examples: Sequence[str] = (), name: str | None = None) -> Callable[[Callable[..., int | None]], Command]:
+    """A decorator: the function becomes a command. Its docstring is the help, its parameters are the options, what it returns is the exit status.
+
+    `examples`: command lines without `tcpscape`, with which the help ends; `name`: of the command, without one the function's.
 
     :raises TypeError: for a parameter that is no dataclass and has neither `Option` nor `Argument`, and for a name that comes twice.
     """
-    hints = get_type_hints(function, include_extras=True)
-    defaults = {p.name: MISSING if p.default is p.empty else p.default for p in inspect.signature(function).parameters.values()}
-    parameters = [p for key, default in defaults.items() for p in _parameters(key, hints[key], default)]
-    names = [p.name for p in parameters]
-    if twice := {name for name in names if names.count(name) > 1}:
-        raise TypeError(f"{function.__name__}: two parameters are called {', '.join(sorted(map(str, twice)))}")
 
-    def call(**values: Any) -> int | None:
-        return function(**{key: _value(key, hints[key], values) for key in defaults})
+    def make(function: Callable[..., int | None]) -> Command:
+        hints = get_type_hints(function, include_extras=True)
+        defaults = {p.name: MISSING if p.default is p.empty else p.default for p in inspect.signature(function).parameters.values()}
+        parameters = [p for key, default in defaults.items() for p in _parameters(key, hints[key], default)]
+        names = [p.name for p in parameters]
+        if twice := {name for name in names if names.count(name) > 1}:
+            raise TypeError(f"{function.__name__}: two parameters are called {', '.join(sorted(map(str, twice)))}")
 
-    return click.Command(name or function.__name__, params=parameters, callback=call, help=inspect.getdoc(function))
+        def call(**values: Any) -> int | None:
+            return function(**{key: _value(key, hints[key], values) for key in defaults})
+
+        made = Command(name or function.__name__, params=parameters, callback=call, help=inspect.getdoc(function))
+        made.examples = examples
+        return made
+
+    return make
 
 
-class CommandGroup(click.Group):
+class CommandGroup(WithExamples, click.Group):
     """Commands under one name, in the order in which they are added; without one of them the help is printed."""
 
     def __init__(self, name: str, about: str) -> None:
@@ -71,14 +97,26 @@ class CommandGroup(click.Group):
         """Names of the commands in the order of help."""
         return list(self.commands)
 
-    def subcommand(self, name: str) -> Callable[[Callable[..., int | None]], click.Command]:
-        """A decorator: the function becomes the command of this name."""
+    def subcommand(self, name: str, *, examples: Sequence[str] = ()) -> Callable[[Callable[..., int | None]], Command]:
+        """A decorator: the function becomes the command of this name. The first example of each of the first two ends the group's help."""
 
-        def add(function: Callable[..., int | None]) -> click.Command:
-            self.add_command(command(function, name))
-            return self.commands[name]
+        def add(function: Callable[..., int | None]) -> Command:
+            added = command(examples=examples, name=name)(function)
+            self.add_command(added)
+            if len(self.examples) < EXAMPLES:
+                self.examples = (*self.examples, *examples[:1])
+            return added
 
         return add
+
+
+EXAMPLES = 2
+"""Examples that a command's help ends with."""
+
+
+def _continued(example: str) -> str:
+    """An example of several lines, as a shell reads it."""
+    return example.replace("\n", " \\\n    ")
 
 
 def _parameters(name: str, hint: Any, default: Any) -> Iterator[click.Parameter]:

@@ -58,7 +58,12 @@ class Sides:
         return levels
 
 
-@command
+@command(
+    examples=(
+        "compare out/starlink out/starlink --cca cubic:bbr",
+        'compare out/starlink out/starlink --cca cubic:bbr --metric rtt_p95\n--check "ratio < 1.5"',
+    ),
+)
 def compare(
     sides: Sides,
     as_json: Annotated[bool, options.json_output("One JSON document")] = False,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from tcpscape import __version__
@@ -17,23 +17,28 @@ Finding = tuple[str, str]
 """What a check finds, and what to do about it (empty where nothing is needed)."""
 
 
-@command
+@command(examples=("doctor", "kernel list"))
 def doctor() -> None:
     """What this machine can run and why not."""
     rows = [(name, *check()) for name, check in CHECKS.items()]
     terminal.console().print(terminal.table(("what", "found", "to do"), rows, left=3))
 
 
-@command
+@command(examples=("version", "--version"))
 def version() -> None:
     """Versions of tcpscape, of its model and of the default kernel where there is one."""
+    print("\n".join(versions()))
+
+
+def versions() -> Iterator[str]:
+    """The lines of `version` and `--version`."""
     from tcpscape.engines.virtual import Virtual
 
     finding, fix = _extension()
-    print(finding if not fix else f"tcpscape {__version__}, model {finding} ({fix})")
+    yield finding if not fix else f"tcpscape {__version__}, model {finding} ({fix})"
     virtual = Virtual()
     if virtual.unavailable() is None:
-        print(f"virtual: kernel {virtual.version}")
+        yield f"virtual: kernel {virtual.version}"
 
 
 def _python() -> Finding:

@@ -19,7 +19,7 @@ File = tuple[str, bytes]
 """Name without suffix, and content."""
 
 
-@command
+@command(examples=("export out/starlink --to csv", "export out/starlink --to iperf3 --out out/iperf3"))
 def export(
     source: Annotated[str, Argument("A result directory, a file of iperf3 or Flent, a table; for tc a scenario (gallery or file).")],
     to: Annotated[str, Option("csv, parquet, iperf3, flent, mahimahi or tc.")],

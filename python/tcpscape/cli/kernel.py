@@ -25,7 +25,7 @@ DIGITS = 12
 """Digits of a digest in a table."""
 
 
-@kernel.subcommand("build")
+@kernel.subcommand("build", examples=("kernel build", "kernel build --source 6.12 --name newer"))
 def build(
     source: Annotated[str | None, Option("A kernel tarball, your own tree, or a version of Debian's (6.12).  [default: 6.1]")] = None,
     config: Annotated[Path | None, Option("A fragment of CONFIG_NAME=value lines; it wins over ours.")] = None,
@@ -45,7 +45,7 @@ def build(
     print(f"kernel {built.name}: Linux {built.release}, {built.digest[:DIGITS]}, in {built.seconds:.1f} s: {built.path}")
 
 
-@kernel.subcommand("list")
+@kernel.subcommand("list", examples=("kernel list", "run baseline --engine virtual:6.1 --seeds 3"))
 def list_() -> None:
     """The kernels that are built."""
     from tcpscape.kernels import config
@@ -66,7 +66,7 @@ def list_() -> None:
     terminal.console().print(terminal.table(("name", "release", "source", "built", "HZ", "size"), rows, left=4))
 
 
-@kernel.subcommand("info")
+@kernel.subcommand("info", examples=("kernel info", "kernel info 6.1"))
 def info(name: Annotated[str | None, Argument("A kernel's name; the default kernel if none is given.")] = None) -> None:
     """Everything that is known about a kernel."""
     fields = kernels.find(name).record()
@@ -75,7 +75,7 @@ def info(name: Annotated[str | None, Argument("A kernel's name; the default kern
     terminal.console().print(terminal.table(("what", "value"), rows, left=2))
 
 
-@kernel.subcommand("remove")
+@kernel.subcommand("remove", examples=("kernel list", "kernel remove 6.1"))
 def remove(name: Annotated[str, Argument("A kernel's name.")]) -> None:
     """Remove a kernel with its build and its sources; your own tree is not touched."""
     freed = kernels.remove(name)

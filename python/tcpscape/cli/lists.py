@@ -29,7 +29,7 @@ WIDTH = 140
 """Characters of a line of prose."""
 
 
-@cca.subcommand("list")
+@cca.subcommand("list", examples=("cca list", "cca show cubic"))
 def cca_list() -> None:
     """Congestion controls that the model has."""
     from tcpscape.controls import documentation, spelling
@@ -40,13 +40,13 @@ def cca_list() -> None:
     terminal.console().print(terminal.table(("name", "about", "source", ERROR), rows, left=3))
 
 
-@cca.subcommand("show")
+@cca.subcommand("show", examples=("cca show cubic", "run baseline --cca cubic:hystart=off,cubic"))
 def cca_show(name: Annotated[str, Argument("A congestion control of `cca list`.")]) -> None:
     """What a congestion control is: source, page, parameters, measured fidelity, differences from Linux."""
     print("\n".join(control_text(name)))
 
 
-@qdisc.subcommand("list")
+@qdisc.subcommand("list", examples=("qdisc list", "qdisc show fq_codel"))
 def qdisc_list() -> None:
     """Queues and impairments that the model has."""
     from tcpscape.controls import documentation
@@ -57,13 +57,13 @@ def qdisc_list() -> None:
     terminal.console().print(terminal.table(("name", "example", ERROR), rows, left=2))
 
 
-@qdisc.subcommand("show")
+@qdisc.subcommand("show", examples=("qdisc show fq_codel", "qdisc show netem"))
 def qdisc_show(name: Annotated[str, Argument("A queue of `qdisc list`.")]) -> None:
     """What a queue is: page, tc's words with their defaults, an example, measured fidelity, differences from Linux."""
     print("\n".join(queue_text(name)))
 
 
-@scenario.subcommand("list")
+@scenario.subcommand("list", examples=("scenario list", "scenario show baseline"))
 def scenario_list() -> None:
     """Scenarios in the gallery."""
     from tcpscape.scenario import files
@@ -72,7 +72,7 @@ def scenario_list() -> None:
     terminal.console().print(terminal.table(("name", "about"), rows, left=2))
 
 
-@scenario.subcommand("show")
+@scenario.subcommand("show", examples=("scenario show baseline > mine.yaml", "scenario show lossy-dsl --tc"))
 def scenario_show(
     name: Annotated[str, Argument("A gallery name or a file.")],
     tc: Annotated[bool, Option("As a script that builds its path on Linux.")] = False,

@@ -8,11 +8,14 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from collections.abc import Sequence
+from difflib import SequenceMatcher
 from importlib import import_module
 from typing import NoReturn
 
 import click
 
+from tcpscape.cli.command import WithExamples
 from tcpscape.errors import EXIT_INTERRUPTED, EXIT_USER_ERROR, INTERRUPTED, TcpscapeError
 
 COMMANDS = {
@@ -35,10 +38,14 @@ COMMANDS = {
 }
 """The module of each command, in which it has its own name, and its line in `tcpscape --help`. The order is that of help: what runs
 something, what reads results, what there is, what checks tcpscape."""
+ALIKE = 0.75
+"""Similarity of two names, 0 to 1 (difflib), from which on one is suggested instead of the other."""
 
 
-class Commands(click.Group):
+class Commands(WithExamples, click.Group):
     """The commands, each imported when it is run."""
+
+    examples = ("run starlink-baseline --cca cubic,bbr", "advise --rtt 60ms --jitter 10ms --loss 0.5%")
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Names of the commands in the order of help."""
@@ -60,7 +67,22 @@ class Commands(click.Group):
             formatter.write_dl([(name, about) for name, (_, about) in COMMANDS.items()])
 
 
-app = Commands("tcpscape", no_args_is_help=True, help="A laboratory for TCP congestion control on impaired paths.")
+def _print_versions(ctx: click.Context, _: click.Parameter, value: bool) -> None:
+    """What `--version` does: the same as the command `version`."""
+    if value:
+        from tcpscape.cli.doctor import versions
+
+        print("\n".join(versions()))
+        ctx.exit()
+
+
+app = Commands(
+    "tcpscape", no_args_is_help=True, help="A laboratory for TCP congestion control on impaired paths.",
+    context_settings={"help_option_names": ["-h", "--help"]},
+    params=[
+        click.Option(["--version"], is_flag=True, is_eager=True, expose_value=False, callback=_print_versions, help="Print the versions and exit."),
+    ],
+)  # fmt: skip
 
 
 def main() -> None:
@@ -108,13 +130,20 @@ def _usage(e: click.UsageError) -> str:
     problem = e.format_message()
     if isinstance(e, click.NoSuchOption | click.exceptions.NoSuchCommand):
         problem = e.message
-        fix = f"did you mean {', '.join(e.possibilities)}?" if e.possibilities else fix
+        meant = _alike(e.option_name if isinstance(e, click.NoSuchOption) else e.command_name, e.possibilities or ())
+        fix = f"did you mean {', '.join(meant)}?" if meant else fix
     if isinstance(e, click.NoSuchOption | click.BadOptionUsage):
         name = e.option_name
     elif isinstance(e, click.BadParameter) and e.param:
         name = next((typed for typed in e.param.opts if typed.startswith("--")), e.param.name)
     problem = problem.rstrip(".").replace("\n", " ")
     return f"{name.lstrip('-')}: {problem[:1].lower()}{problem[1:]}; {fix}"
+
+
+def _alike(typed: str, names: Sequence[str]) -> list[str]:
+    """Those of the names that begin with what was typed or differ from it by a letter or two; dashes do not count."""
+    word = typed.strip("-")
+    return [n for n in names if n.strip("-").startswith(word) or SequenceMatcher(None, word, n.strip("-")).ratio() >= ALIKE]
 
 
 def _refuse(message: str) -> int:

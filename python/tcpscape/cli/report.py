@@ -11,7 +11,7 @@ from tcpscape.cli.command import Argument, Option, command
 FORMATS = "svg,png"
 
 
-@command
+@command(examples=("report out/starlink", 'report out/starlink --figures png --check "goodput_mbps.median > 1"'))
 def report(
     directory: Annotated[Path, Argument("A directory that run, sweep or study wrote with --out.")],
     figures: Annotated[str, Option("Formats of the figures' files: png,svg,pdf.")] = FORMATS,

@@ -76,7 +76,13 @@ class RunResults:
     pcap: Annotated[Path | None, Option("Write the first trial's packets as pcapng (virtual: pcap, of one more run of it).")] = None
 
 
-@command
+@command(
+    examples=(
+        "run starlink-baseline --cca cubic,bbr --out out/starlink",
+        'run --forward "netem delay 25ms loss 0.5%"\n--reverse "netem delay 25ms" --cca cubic,bbr\n'
+        '--bottleneck "tbf rate 10mbit burst 6056 limit 62500"',
+    ),
+)
 def run(
     scenario: RunScenario, results: RunResults, runner: options.RunnerOptions, check: checks.Checks = (), report: options.Report = False
 ) -> None:

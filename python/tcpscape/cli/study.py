@@ -28,7 +28,7 @@ study = CommandGroup("study", "The published studies: list | show NAME | run NAM
 Name = Annotated[str, Argument("A name of `tcpscape study list`.")]
 
 
-@study.subcommand("list")
+@study.subcommand("list", examples=("study list", "study show jitter-cliff"))
 def list_() -> None:
     """List the studies."""
     from tcpscape.studies import study as studies
@@ -40,7 +40,7 @@ def list_() -> None:
     terminal.console().print(table)
 
 
-@study.subcommand("show")
+@study.subcommand("show", examples=("study show jitter-cliff", "study run jitter-cliff --quick"))
 def show(name: Name) -> None:
     """Show a study: its conditions, its pitfalls and what it claims."""
     from tcpscape.studies import study as studies
@@ -99,7 +99,7 @@ class StudyEngines:
     jobs: options.Jobs = 0
 
 
-@study.subcommand("run")
+@study.subcommand("run", examples=("study run baseline --quick", "study run jitter-cliff --quick --part geo --seeds 2"))
 def run(
     chosen: StudyOptions,
     engines: StudyEngines,

@@ -116,7 +116,12 @@ class SweepOutput:
     check: checks.Checks = ()
 
 
-@command
+@command(
+    examples=(
+        "sweep --rtt 50ms --jitter 0..12ms/4ms --cca cubic,bbr",
+        "sweep --rtt 50ms --rate 10mbit --buffer 0.5,1,2bdp --precision 5%",
+    ),
+)
 def sweep(
     *,
     source: Annotated[str | None, Argument("A campaign (.yaml, .toml; buffers, jitter, step) or a scenario.", metavar="[FILE]")] = None,

@@ -57,7 +57,7 @@ class AnswerOptions:
     out: Annotated[Path, Option("Directory of the report; what is there already is not run again.")] = DEFAULT_OUT
 
 
-@command
+@command(examples=("validate --random 60 --cca cubic,bbr", "validate --random 12 --engine model --engine mock --out out/mock"))
 def validate(conditions: ConditionOptions, repetition: RepetitionOptions, answer: AnswerOptions, jobs: options.Jobs = 0) -> int:
     """Run the same conditions on two engines and report the divergence."""
     from tcpscape.report import validation as pages
