@@ -138,10 +138,13 @@ def _documents(store: Store) -> list[Document]:
 
 
 def _known(documents: list[Any], root: Path) -> list[Document]:
-    """The documents, if all of them are manifests."""
+    """The documents as this version writes them, if all of them are manifests."""
     if not all(isinstance(one, dict) and one.keys() >= manifest.FIELDS for one in documents):
         raise _damaged(root, "fields are missing")
-    return documents
+    try:
+        return [manifest.current(one) for one in documents]
+    except (KeyError, TypeError, AttributeError, ValueError) as e:
+        raise _damaged(root, f"{type(e).__name__}: {e}") from None
 
 
 def _damaged(root: Path, why: str) -> StoreError:

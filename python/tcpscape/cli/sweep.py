@@ -32,7 +32,7 @@ class PathAxes:
     loss: options.Loss = None
     rate: options.Rate = None
     buffer: options.Buffer = None
-    order: Annotated[str | None, Option("What jitter does to the order: reorder, clamp, correlated.")] = None
+    order: options.Order = None
     distribution: options.Distribution = None
     jitter_on: options.JitterOn = None
     loss_on: options.LossOn = None

@@ -135,11 +135,15 @@ def _whole_runs(needed: Estimate) -> Field:
 
 
 def _zone(scenario: Scenario) -> str:
-    """The zone of the data's path; the published zones are of normal jitter that reorders."""
-    jitters = [h.jitter for h in scenario.forward if isinstance(h, Netem) and h.jitter]
-    if not jitters or not scenario.rtt_ns:
+    """Jitter over RTT of the data's path, and what the published rule says of it where it applies: to normal jitter that reorders."""
+    hops = [h for h in scenario.forward if isinstance(h, Netem) and h.jitter]
+    if not hops or not scenario.rtt_ns:
         return ""
-    return f"{100 * max(jitters) / scenario.rtt_ns:.0f} %: {indicators.zone(max(jitters), scenario.rtt_ns)}"
+    widest = max(hops, key=lambda h: h.jitter)
+    share = f"{100 * widest.jitter / scenario.rtt_ns:.0f} %"
+    if (widest.order, widest.distribution) != ("reorder", "normal"):
+        return share
+    return f"{share}, published as {indicators.zone(widest.jitter, scenario.rtt_ns)}"
 
 
 def _most_frequent(shares: Mapping[str, Estimate] | Mapping[indicators.Problem, Estimate] | Mapping[indicators.Window, Estimate]) -> Field:

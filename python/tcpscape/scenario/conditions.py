@@ -9,7 +9,7 @@ from pydantic import model_validator
 from tcpscape.errors import refuse
 from tcpscape.scenario.fields import Buffer, Percent, Rate, Spec, Time
 from tcpscape.scenario.flows import Flow
-from tcpscape.scenario.path import Link, Netem
+from tcpscape.scenario.path import Distribution, Link, Netem, Order, Queue
 from tcpscape.scenario.scenario import TIMER_SLACK, Kernel, KernelField, Scenario
 from tcpscape.units import NS_PER_S, format_rate, format_time
 
@@ -25,7 +25,7 @@ class Conditions(Spec):
     """Propagation RTT, ns."""
     jitter: Time = 0
     """Spread of each one-way delay, ns: the standard deviation under `normal`, ± under `uniform`."""
-    distribution: Literal["uniform", "normal", "pareto", "paretonormal"] = "normal"
+    distribution: Distribution = "normal"
     jitter_on: Directions = "both"
     loss: Percent = 0.0
     """Of each direction, a fraction."""
@@ -34,12 +34,15 @@ class Conditions(Spec):
     """Packets that netem holds in each direction."""
     rate: Rate | None = None
     """Bottleneck, bit/s; None is no limit."""
-    buffer: Buffer = "1bdp"
+    buffer: Buffer | None = None
+    """Of the bottleneck, bytes or `2bdp`; None is 1bdp, of a `queue` its own limit."""
+    queue: Queue | None = None
+    """Of the bottleneck, a name (`fq_codel`) or tc's words; None is a FIFO in bytes."""
     flow: Flow = Flow()
     flows: int = 1
     duration: Time = 10 * NS_PER_S
     kernel: KernelField = Kernel()
-    order: Literal["reorder", "clamp", "correlated"] = "reorder"
+    order: Order = "reorder"
     timer_slack: Time = TIMER_SLACK
     floor: Time = 0
     """Smallest one-way delay, ns."""
@@ -53,13 +56,14 @@ class Conditions(Spec):
     def _sensible(self) -> Conditions:
         if self.rtt <= 0:
             refuse("rtt", "0s is not a path", "write for example 26ms")
-        if "buffer" in self.model_fields_set and not self.rate:
-            refuse("buffer", "there is no bottleneck that it could belong to", "give its rate too, for example 10mbit")
+        for name in ("buffer", "queue"):
+            if getattr(self, name) is not None and not self.rate:
+                refuse(name, "there is no bottleneck that it could belong to", "give its rate too, for example 10mbit")
         return self
 
     def scenario(self, cca: str) -> Scenario:
         """The scenario in which every flow uses `cca`."""
-        link = (Link(rate=format_rate(self.rate), buffer=self.buffer),) if self.rate else ()
+        link = (Link(rate=format_rate(self.rate), buffer=self.buffer, queue=self.queue),) if self.rate else ()
         each = self.flow.model_copy(update={"cca": cca, "count": self.flows})
         update = {
             "forward": (self._netem("forward"),), "bottleneck": link, "reverse": (self._netem("reverse"),), "flows": (each,),
@@ -74,7 +78,7 @@ class Conditions(Spec):
         if jitter and self.order == "correlated" and distribution != "normal":
             jitter, distribution = round(jitter * SPREAD.get(distribution, 1.0)), "normal"
         update = {
-            "at": "router", "delay": self.rtt // 2, "jitter": jitter, "distribution": distribution if jitter else "uniform",
+            "at": "router", "delay": self.rtt // 2, "jitter": jitter, "distribution": distribution if jitter else "normal",
             "loss": self.loss if self.loss_on in ("both", direction) else 0.0, "order": self.order if jitter else "reorder",
             "floor": min(self.floor, self.rtt // 2) if jitter else 0, "limit": self.limit,
         }

@@ -1,16 +1,18 @@
 """The hops of a path: tc's own words, or fields that become those words.
 
-Beyond tc: `order` keeps packets in order (the `jitter` queue, docs/models/queues/jitter.md) and `floor` cuts the low tail of the delay.
+Beyond tc: `order` keeps packets in order (the `jitter` queue, docs/models/queues/jitter.md) and `floor` cuts the low tail of the delay. A jitter in
+fields is normally distributed, as in `advise` and `sweep`; in tc's own words it is tc's, uniform.
 """
 
 from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, PlainSerializer, SerializationInfo, model_validator
+from pydantic import BeforeValidator, PlainSerializer, SerializationInfo, SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from tcpscape import units
 from tcpscape.errors import ScenarioError, refuse
+from tcpscape.scenario import queue as queues_of_links
 from tcpscape.scenario import traces
 from tcpscape.scenario.fields import Buffer, Percent, Rate, Spec, Time
 from tcpscape.scenario.traces import Opportunities
@@ -24,8 +26,19 @@ DEFAULT_BUFFER = "1bdp"
 """Queue of a structured bottleneck without `buffer`."""
 
 
+def _order(value: Any) -> Any:
+    """`keep` is `correlated`: the order kept, with the mean and the spread that were asked for (a clamp raises the one and narrows the other)."""
+    return "correlated" if value == "keep" else value
+
+
+Order = Annotated[Literal["reorder", "clamp", "correlated"], BeforeValidator(_order)]
+"""How jitter affects the order of packets: netem's reordering, a running maximum, or a delay correlated in time (also written `keep`)."""
+Distribution = Literal["uniform", "normal", "pareto", "paretonormal"]
+"""Distribution of the jitter, as tc names it."""
+
+
 class Netem(Spec):
-    """netem, as fields. Without `distribution`, jitter is uniform ±; with `normal`, it is the standard deviation."""
+    """netem, as fields. Jitter is the standard deviation of a normal distribution; with `distribution: uniform`, it is ±, as in tc's own words."""
 
     at: Literal["sender", "router"] = "sender"
     """The node whose egress it is. At the sender, netem treats a super-packet as a whole; at a router, each packet."""
@@ -33,11 +46,10 @@ class Netem(Spec):
     """One-way delay, ns."""
     jitter: Time = 0
     """Spread of the delay, ns."""
-    distribution: Literal["uniform", "normal", "pareto", "paretonormal"] = "uniform"
+    distribution: Distribution = "normal"
     correlation: Percent = 0.0
     """Correlation of successive delays."""
-    order: Literal["reorder", "clamp", "correlated"] = "reorder"
-    """How jitter affects the order of packets: netem's reordering, a running maximum, or a delay correlated in time."""
+    order: Order = "reorder"
     tau: Time = 0
     """Time constant of `order: correlated`, ns; 0 is the engine's default."""
     floor: Time = 0
@@ -66,6 +78,16 @@ class Netem(Spec):
         if self.order == "reorder" and self.tau:
             refuse("tau", "only order: correlated has a time constant", "leave it out or write order: correlated")
         return self
+
+    @model_serializer(mode="wrap")
+    def _fields(self, write: SerializerFunctionWrapHandler, info: SerializationInfo) -> dict[str, Any]:
+        """The distribution is written wherever there is jitter; in a content address it is `uniform` where there is none."""
+        fields: dict[str, Any] = write(self)
+        if self.jitter:
+            fields["distribution"] = self.distribution
+        elif _is_address(info):
+            fields["distribution"] = "uniform"
+        return fields
 
     @property
     def split(self) -> bool:
@@ -125,27 +147,54 @@ def _trace(value: Any) -> Any:
 
 def _file_and_digest(value: Opportunities, info: SerializationInfo) -> str | dict[str, str]:
     """File and digest, from which the trace can be read again; for a content address the digest alone."""
-    return value.digest if isinstance(info.context, dict) and info.context.get("address") else {"file": value.file, "digest": value.digest}
+    return value.digest if _is_address(info) else {"file": value.file, "digest": value.digest}
+
+
+def _is_address(info: SerializationInfo) -> bool:
+    """Whether what is written is a content address."""
+    return isinstance(info.context, dict) and bool(info.context.get("address"))
 
 
 Trace = Annotated[Opportunities, BeforeValidator(_trace), PlainSerializer(_file_and_digest)]
 """A packet-delivery trace of mahimahi's, by its file."""
 
 
+def _queue(value: Any) -> Any:
+    return queues_of_links.check(value) if isinstance(value, str) else value
+
+
+Queue = Annotated[str, BeforeValidator(_queue)]
+"""The queue of a bottleneck: its name (`fq_codel`), or tc's words for it."""
+
+
 class Link(Spec):
-    """A bottleneck: a token bucket at `rate` with a byte FIFO of `buffer`."""
+    """A bottleneck: a token bucket at `rate` with a byte FIFO of `buffer`, or with another `queue`."""
 
     rate: Rate
     """bit/s."""
-    buffer: Buffer = DEFAULT_BUFFER
-    """Bytes or `2bdp`."""
+    buffer: Buffer | None = None
+    """Bytes or `2bdp`, for a queue that counts packets as many full frames. None is :data:`DEFAULT_BUFFER`, of a `queue` its own limit."""
+    queue: Queue | None = None
+    """None is a byte FIFO."""
     burst: int = TBF_BURST
     """Token bucket, bytes."""
 
+    @model_serializer(mode="wrap")
+    def _fields(self, write: SerializerFunctionWrapHandler, info: SerializationInfo) -> dict[str, Any]:
+        """The content address of a byte FIFO says its buffer and nothing of a queue."""
+        fields: dict[str, Any] = write(self)
+        if _is_address(info) and self.queue is None:
+            fields = {k: v for k, v in fields.items() if k != "queue"} | {"buffer": self.buffer or DEFAULT_BUFFER}
+        return fields
+
     def words(self, rtt_ns: int) -> str:
         """tc's words; `rtt_ns` is the RTT of the bandwidth-delay product."""
-        limit = units.buffer_bytes(self.buffer, self.rate, rtt_ns)
-        return f"tbf rate {units.format_rate(self.rate)} burst {self.burst} limit {limit}"
+        limit = units.buffer_bytes(self.buffer or DEFAULT_BUFFER, self.rate, rtt_ns)
+        bucket = f"tbf rate {units.format_rate(self.rate)} burst {self.burst} limit {limit}"
+        if self.queue is None:
+            return bucket
+        queue = queues_of_links.words(self.queue, self.rate, limit, limited=self.buffer is not None)
+        return queue if self.queue.partition(" ")[0] in queues_of_links.SHAPERS else f"{bucket}; {queue}"
 
 
 class TracedLink(Spec):

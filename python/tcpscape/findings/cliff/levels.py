@@ -19,7 +19,9 @@ from tcpscape.tables import ShownAsTable, Table
 HALF = 0.5
 """Retention at the edge, as in the published studies."""
 DISAGREE = 0.1
-"""A level where at least this share of the runs is on the other side of the threshold belongs to the chaos zone."""
+"""A level where at least this share of the runs is on the other side of the threshold belongs to the chaos zone, …"""
+STEADY_CV = 0.05
+"""… unless the runs vary by no more than this: a mean near the threshold has runs on both sides of it, however alike they are."""
 CHAOTIC_CV = 0.2
 """So does a level whose coefficient of variation exceeds this (published: 1–5 % before the cliff, 14–66 % at it, 3–19 % past it) and one and
 a half times that without the impairment, …"""
@@ -137,7 +139,8 @@ class Level:
 
 def is_chaotic(retention: float, cv: float, calm_cv: float, below: float) -> bool:
     """Whether a level with these runs belongs to the chaos zone; the arguments are as the fields of :class:`Level`."""
-    return DISAGREE <= below <= 1 - DISAGREE or (cv > max(CHAOTIC_CV, 1.5 * calm_cv) and retention > COLLAPSED)
+    disagree = DISAGREE <= below <= 1 - DISAGREE and cv > STEADY_CV
+    return disagree or (cv > max(CHAOTIC_CV, 1.5 * calm_cv) and retention > COLLAPSED)
 
 
 def level(at: float, values: Sequence[float], base: Sequence[float], threshold: float = HALF) -> Level:

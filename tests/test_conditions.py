@@ -1,0 +1,118 @@
+"""Paths in a user's words: the order of packets, the distribution of jitter, the queue of a bottleneck and its limit."""
+
+import pytest
+
+from tcpscape.campaign import manifest
+from tcpscape.campaign.execute import Runner
+from tcpscape.engines import make
+from tcpscape.errors import ScenarioError, TcpscapeError
+from tcpscape.findings.chaos import zone
+from tcpscape.findings.cliff.levels import level
+from tcpscape.report import tables
+from tcpscape.scenario.conditions import Conditions
+from tcpscape.scenario.path import Netem
+from tcpscape.scenario.scenario import Scenario
+
+pytestmark = pytest.mark.skipif(make("model").unavailable() is not None, reason="the extension module is not built")
+
+
+def path(**fields):
+    return Conditions.model_validate({"rtt": "60ms", "rate": "25mbit", **fields})
+
+
+def bottleneck(**fields):
+    scenario = path(**fields).scenario("cubic")
+    return scenario.bottleneck[0].words(scenario.rtt_ns)
+
+
+def test_keep_is_the_order_that_keeps_mean_and_spread_of_the_delay():
+    assert path(jitter="5ms", order="keep") == path(jitter="5ms", order="correlated")
+    assert Netem(delay="20ms", jitter="5ms", order="keep").words() == ["jitter delay 20ms 5ms distribution normal order correlated limit 100000"]
+    with pytest.raises(ScenarioError, match="order"):
+        Scenario.of({"forward": {"delay": "20ms", "order": "kept"}})
+
+
+def test_jitter_in_fields_is_normal_unless_it_says_uniform_and_tcs_own_words_keep_their_meaning():
+    assert Netem(delay="20ms", jitter="5ms").words() == ["netem delay 20ms 5ms distribution normal limit 100000"]
+    assert Netem(delay="20ms", jitter="5ms", distribution="uniform").words() == ["netem delay 20ms 5ms limit 100000"]
+    assert Scenario.of({"forward": "netem delay 20ms 5ms"}).queues("forward")[0][0].distribution == "uniform"
+
+
+def test_results_of_uniform_and_normal_jitter_have_different_addresses_and_a_file_says_which_it_is():
+    normal, uniform = (Scenario.of({"forward": {"delay": "20ms", "jitter": "5ms", "distribution": d}}) for d in ("normal", "uniform"))
+    assert normal.address() == Scenario.of({"forward": {"delay": "20ms", "jitter": "5ms"}}).address() != uniform.address()
+    for scenario in (normal, uniform):
+        assert Scenario.of(scenario.to_dict()) == scenario
+        assert scenario.to_dict()["forward"][0]["distribution"] == scenario.forward[0].distribution
+
+
+def test_results_that_are_kept_already_are_found_again():
+    """Addresses as they were before: a default that does not act on a path is no part of them."""
+    calm = Scenario.of({"forward": {"delay": "20ms"}, "bottleneck": {"rate": "20mbit"}})
+    assert calm.address() == Scenario.of({"forward": {"delay": "20ms"}, "bottleneck": {"rate": "20mbit", "buffer": "1bdp"}}).address()
+    assert calm.address() == "d0e9a35177579f125c841918"
+    assert Scenario.of({"forward": {"delay": "20ms", "jitter": "5ms", "distribution": "uniform"}}).address() == "69f53d61b1109d9e687347de"
+
+
+def test_a_directory_of_an_older_version_keeps_its_uniform_jitter():
+    hop = {"delay": "20ms", "jitter": "5ms"}
+    old = {"campaign": {"scenario": {"forward": hop}}, "base": {"forward": [hop, "netem delay 1ms"]}, "cells": [{"scenarios": [{"reverse": hop}]}]}
+    new = manifest.current(old)
+    said = {"distribution": "uniform", **hop}
+    assert new["campaign"]["scenario"]["forward"] == new["base"]["forward"][0] == new["cells"][0]["scenarios"][0]["reverse"] == said
+    assert new["base"]["forward"][1] == "netem delay 1ms"
+    assert manifest.current({**old, "format": manifest.FORMAT})["base"]["forward"][0] == hop
+
+
+@pytest.mark.parametrize(("queue", "words"), [
+    ("fq_codel", "tbf rate 25mbit burst 6056 limit 187500; fq_codel limit 124"), ("codel", "tbf rate 25mbit burst 6056 limit 187500; codel limit 124"),
+    ("bfifo", "tbf rate 25mbit burst 6056 limit 187500; bfifo limit 187500"), ("cake", "cake memlimit 338272 bandwidth 25mbit"),
+    ("red", "tbf rate 25mbit burst 6056 limit 187500; red limit 187500 avpkt 1500 bandwidth 25mbit"),
+    ("choke", "tbf rate 25mbit burst 6056 limit 187500; choke limit 124 bandwidth 25mbit"),
+    ("fq_codel target 10ms", "tbf rate 25mbit burst 6056 limit 187500; fq_codel target 10ms limit 124"),
+])  # fmt: skip
+def test_a_buffer_is_a_limit_in_the_unit_of_its_queue(queue, words):
+    """25 Mbit/s · 60 ms = 187,500 bytes = 123.8 frames of 1514 bytes; a packet in cake's memory is 1448 + 1280 bytes."""
+    assert bottleneck(queue=queue, buffer="1bdp") == words
+
+
+@pytest.mark.parametrize(("queue", "words"), [
+    ("fq_codel", "; fq_codel"), ("fq_codel limit 90", "; fq_codel limit 90"), ("cake", "cake bandwidth 25mbit"), ("red", "; red limit 187500 avpkt 1500 bandwidth 25mbit"),
+])  # fmt: skip
+def test_a_queue_without_a_buffer_has_its_own_limit(queue, words):
+    assert bottleneck(queue=queue).endswith(words)
+    assert bottleneck() == "tbf rate 25mbit burst 6056 limit 187500"
+
+
+@pytest.mark.parametrize("fields", [
+    {"queue": "netem"}, {"queue": "tbf"}, {"queue": "fast"}, {"queue": ""}, {"queue": "cake bandwidth 5mbit"}, {"queue": "fq_codel", "rate": None},
+])  # fmt: skip
+def test_what_is_no_queue_is_refused(fields):
+    with pytest.raises(TcpscapeError, match=r"^queue: .*; "):
+        path(**fields)
+
+
+def test_a_limit_is_said_once():
+    with pytest.raises(TcpscapeError, match=r"^buffer: .*limit of their own; "):
+        bottleneck(queue="fq_codel limit 90", buffer="1bdp")
+
+
+@pytest.mark.parametrize("queue", ["pfifo", "bfifo", "red", "codel", "fq_codel", "pie", "fq_pie", "cake", "dualpi2", "fq", "pfifo_head_drop", "sfq", "choke"])
+def test_every_queue_carries_packets_by_its_name_alone(queue):
+    scenario = path(queue=queue, buffer="2bdp", duration="1s").scenario("cubic")
+    assert Runner(make("model"), 1).run(scenario, [0])[0].goodput_mbps > 2
+
+
+def test_a_steady_mean_at_the_threshold_is_no_chaos():
+    """Retention 0.5 with a CV of 1.6 %: half of the runs are below one half, and no two of them disagree about the path."""
+    steady, torn = [4.92, 5.08] * 6, [2.0, 9.0] * 6
+    assert level(1, steady, [10.0] * 12).cv.value == pytest.approx(0.0167, abs=1e-3)
+    assert zone.side(level(1, steady, [10.0] * 12)) != "chaos zone"
+    assert zone.side(level(1, torn, [10.0] * 12)) == "chaos zone"
+
+
+@pytest.mark.parametrize(("fields", "said"), [
+    ({"jitter": "15ms"}, "25 %, published as chaos zone"), ({"jitter": "15ms", "order": "keep"}, "25 %"), ({"jitter": "15ms", "distribution": "uniform"}, "25 %"), ({}, ""),
+])  # fmt: skip
+def test_the_published_zone_is_shown_as_such_and_only_where_it_applies(fields, said):
+    assert tables._zone(path(**fields).scenario("bbr")) == said
