@@ -119,14 +119,14 @@ def test_a_row_for_each_cell_and_nothing_runs_twice(cli, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     first = cli("sweep", *QUICK)
     assert (first.status, first.err) == (0, "")
-    rows = [line.split() for line in first.out.splitlines() if re.match(r"\d+ms", line)]
+    rows = [line.split() for line in first.out.splitlines() if re.match(r"\d+ms ", line)]
     assert [r[:3] for r in rows] == [[rtt, jitter, cca] for rtt in ("24ms", "50ms") for jitter in ("0ms", "4ms", "8ms") for cca in ("cubic", "bbr")]
     assert "goodput Mbit/s: median [95 %]" in first.out
     assert "36 trials: 36 ran; kept in out/sweep-words" in first.out
     assert {p.name for p in (tmp_path / "out" / "sweep-words").iterdir()} == {FILE, "cells.csv"}
     again = cli("sweep", *QUICK)
     assert "nothing ran: all 36 trials were kept in out/sweep-words" in again.out
-    assert again.out.splitlines()[:-1] == first.out.splitlines()[:-1]
+    assert again.out.splitlines()[:-2] == first.out.splitlines()[:-2]
     more = cli("sweep", *[{"3": "5"}.get(a, a) for a in QUICK])
     assert "60 trials: 24 ran, 36 were kept already; kept in out/sweep-words" in more.out
 
@@ -160,7 +160,7 @@ def test_the_manifest_says_what_was_asked(cli, tmp_path):
 
 def test_a_report_is_written_beside_the_results(cli, tmp_path):
     got = cli("sweep", *QUICK, "--out", tmp_path, "--report")
-    assert got.out.splitlines()[-1] == f"report: {tmp_path / 'report.html'}"
+    assert got.out.splitlines()[-1] == f"Next: open {tmp_path / 'report.html'}"
     assert "tcpscape sweep --rtt 24,50ms" in (tmp_path / "report.html").read_text("utf-8")
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import html
 import io
 import math
+import textwrap
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -14,6 +15,12 @@ if TYPE_CHECKING:
 
 PLAIN_WIDTH = 150
 """Characters of a line where there is no terminal that has a width."""
+GAP = 2
+"""Spaces between two columns."""
+FOLDED = 16
+"""Characters below which a column of words is not folded."""
+HEADING_LINES = 3
+"""Most lines of a heading."""
 
 
 @dataclass(frozen=True)
@@ -26,17 +33,39 @@ class Table:
     title: str = ""
     notes: Sequence[str] = ()
     """Sentences below the table: caveats, marks."""
+    drop: Sequence[str] = ()
+    """Columns that a narrow screen leaves out, the first one first. The others, the name among them, always remain."""
+    words: Sequence[str] = ()
+    """Columns of words behind the first `left`: aligned to the left, and folded where the screen is narrow."""
 
-    def rich(self) -> RichTable:
-        """The columns and rows for a terminal, as a table of the library rich."""
+    def rich(self, width: int | None = None) -> RichTable:
+        """The columns and rows for a terminal, as a table of the library rich; `width`: characters of a line, unlimited where it is None."""
         from rich.table import Table as RichTable
+        from rich.text import Text
 
-        table = RichTable(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-        for i, name in enumerate(self.columns):
-            table.add_column(name, justify="left" if i < self.left else "right", no_wrap=i >= self.left)
-        for row in self.rows:
-            table.add_row(*row)
+        fitting = self if width is None else self.fitted(width)
+        table = RichTable(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="bold")
+        for i, name in enumerate(fitting.columns):
+            is_words = i < self.left or name in self.words
+            heading = fitting._heading(i) if width is not None and fitting._full_width() > width else name
+            table.add_column(Text(heading), justify="left" if is_words else "right", no_wrap=i == 0 or not is_words, overflow="fold")
+        for row in fitting.rows:
+            table.add_row(*(Text(str(cell)) for cell in row))
         return table
+
+    def fitted(self, width: int) -> Table:
+        """The table without as many of the columns `drop` as it takes to fit into `width` characters; those of words may fold."""
+        table = self
+        for name in self.drop:
+            if table._least_width() <= width:
+                break
+            table = table._without(name)
+        return table
+
+    def left_out(self, width: int) -> tuple[str, ...]:
+        """The columns that :meth:`fitted` leaves out at this width."""
+        kept = self.fitted(width).columns
+        return tuple(name for name in self.columns if name not in kept)
 
     def text(self, width: int = PLAIN_WIDTH) -> str:
         """Title, table and notes as plain text of at most `width` characters a line."""
@@ -44,10 +73,49 @@ class Table:
 
         file = io.StringIO()
         screen = Console(file=file, width=width, highlight=False, markup=False, no_color=True)
-        for part in (self.title, self.rich(), *self.notes):
+        for part in (self.title, self.rich(width), *self.notes):
             if part:
                 screen.print(part)
         return "\n".join(line.rstrip() for line in file.getvalue().splitlines())
+
+    def _without(self, name: str) -> Table:
+        """The table without one column."""
+        if name not in self.columns:
+            return self
+        i = list(self.columns).index(name)
+        rows = [[*row[:i], *row[i + 1 :]] for row in self.rows]
+        return replace(self, columns=[*self.columns[:i], *self.columns[i + 1 :]], rows=rows, left=self.left - (i < self.left))
+
+    def _least_width(self) -> int:
+        """Characters that the table takes at least: columns of words folded, but for the name, headings in several lines."""
+        return sum(self._column_width(i) for i in range(len(self.columns))) + GAP * (len(self.columns) - 1)
+
+    def _full_width(self) -> int:
+        """Characters that the table takes where nothing is folded."""
+        from rich.cells import cell_len
+
+        columns = zip(self.columns, *self.rows, strict=True)
+        return sum(max(cell_len(str(text)) for text in column) for column in columns) + GAP * (len(self.columns) - 1)
+
+    def _column_width(self, column: int) -> int:
+        """Characters that a column takes at least."""
+        from rich.cells import cell_len
+
+        name = self.columns[column]
+        longest = max((cell_len(str(row[column])) for row in self.rows), default=0)
+        if name in self.words:
+            longest = min(longest, FOLDED)
+        return max([longest, *(cell_len(word) for word in name.split())])
+
+    def _heading(self, column: int) -> str:
+        """The heading of a column in as many lines as the width of its cells asks for, at most :data:`HEADING_LINES`."""
+        width = self._column_width(column)
+        name = self.columns[column]
+        lines = textwrap.wrap(name, width, break_long_words=False)
+        while len(lines) > HEADING_LINES:
+            width += 1
+            lines = textwrap.wrap(name, width, break_long_words=False)
+        return "\n".join(lines)
 
     def html(self) -> str:
         """The same as HTML for a notebook."""

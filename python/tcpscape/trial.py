@@ -120,6 +120,8 @@ class Trial:
     """Simulated or real time, s."""
     flows: tuple[FlowResult, ...]
     caveats: tuple[str, ...] = ()
+    path_rtt_ms: float | None = None
+    """Propagation RTT of the path, without jitter and queues, ms; None where the source of the trial does not know the path."""
     hash: str | None = None
     """Hash of the whole trace: the same scenario and seed give the same hash."""
     events: int | None = None
@@ -147,7 +149,7 @@ class Trial:
         """Plain values, as `--json` prints them."""
         return {
             "scenario": self.scenario, "cca": self.cca, "seed": self.seed, "engine": self.engine, "version": self.version,
-            "duration": self.duration, "goodput_mbps": self.goodput_mbps, "flows": [f.to_dict() for f in self.flows],
+            "duration": self.duration, "path_rtt_ms": self.path_rtt_ms, "goodput_mbps": self.goodput_mbps, "flows": [f.to_dict() for f in self.flows],
             "queues": [dict(q) for q in self.queues], "caveats": list(self.caveats), "events": self.events, "hash": self.hash,
             "kernel": self.kernel, "counters": dict(self.counters), "check": dict(self.check), "hook_cost": dict(self.hook_cost),
         }

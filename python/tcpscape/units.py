@@ -154,6 +154,18 @@ def format_time(ns: int) -> str:
     return _shortest(ns, [("s", 1e9), ("ms", 1e6), ("us", 1e3), ("ns", 1)]) if ns else "0s"
 
 
+def brief_time(ns: float) -> str:
+    """`10.6ms` from 10 600 000, four significant digits: for people, where :func:`format_time` is exact."""
+    size, unit = next(((size, unit) for unit, size in (("s", 1e9), ("ms", 1e6), ("us", 1e3)) if abs(ns) >= size), (1, "ns"))
+    return f"{ns / size:.4g}{unit}" if ns else "0s"
+
+
+def brief_size(size: float) -> str:
+    """`62.5kB` from 62 500, four significant digits: for people, where :func:`format_size` is exact."""
+    unit, of = next(((unit, of) for unit, of in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)) if size >= of), ("B", 1))
+    return f"{size / of:.4g}{unit}"
+
+
 def format_size(size: int) -> str:
     """`256KiB` from 262 144; exact."""
     return _shortest(size, [("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10), ("B", 1)]) if size else "0B"

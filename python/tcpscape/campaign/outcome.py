@@ -13,6 +13,7 @@ from tcpscape.campaign import axes
 from tcpscape.campaign.adaptive import repetition, widened
 from tcpscape.campaign.axes import Value
 from tcpscape.campaign.campaign import Campaign, Case
+from tcpscape.scenario import summary
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.stats import Estimate
 from tcpscape.store.results import flow_rows
@@ -137,8 +138,14 @@ class CellSummary:
     """Coefficient of variation of the metric, a fraction."""
     is_precise: bool
     """Whether the median is as precise as asked; where nothing was asked, it is."""
+    most: float | None = None
+    """What the metric cannot exceed, in its unit: the link's rate, if it is a goodput and the link has one."""
 
 
+MOST_BOUNDED = 1000
+"""Most cells whose goodput is held against their link's rate: reading the scenarios of more takes seconds."""
+CAVEAT = "caveat: "
+"""Begins a note that weakens a result."""
 WIDE = "*"
 """Marks a cell whose interval is wider than asked."""
 
@@ -249,7 +256,14 @@ class Outcome(ShownAsTable):
     def summaries(self) -> tuple[CellSummary, ...]:
         """Every cell in numbers, in the order of the campaign."""
         rule, name = repetition(self.campaign), self.campaign.metric
-        return tuple(CellSummary(c, c.median(name), c.cv(name), rule is None or rule.reached(c.values(name))) for c in self.cells)
+        bounded = metrics.find(name).name == "goodput" and len(self.cells) <= MOST_BOUNDED
+        return tuple(
+            CellSummary(
+                c, c.median(name), c.cv(name), rule is None or rule.reached(c.values(name)),
+                summary.link_mbps(c.scenarios[0]) if bounded else None,
+            )
+            for c in self.cells
+        )  # fmt: skip
 
     def table(self, summaries: Sequence[CellSummary] = ()) -> Table:
         """A row for each cell: where it stands, the median of the campaign's metric with its interval, CV and number of runs."""
@@ -262,9 +276,9 @@ class Outcome(ShownAsTable):
         rows = []
         for s in cells:
             place = [*(s.cell.at[a] for a in varied), *([s.cell.engine] if engine else []), s.cell.cca]
-            rows.append((*place, s.median.text() + ("" if s.is_precise else f" {WIDE}"), percent(s.cv.value), str(len(s.cell.trials))))
+            rows.append((*place, s.median.text(most=s.most) + ("" if s.is_precise else f" {WIDE}"), percent(s.cv.value), str(len(s.cell.trials))))
         title = ", ".join([f"{self.name}: {metric.name}", *(f"{name} {value}" for name, value in fixed.items()), self.label])
-        return Table(columns, rows, len(columns) - 3, title, tuple(self._notes(cells)))
+        return Table(columns, rows, len(columns) - 3, title, tuple(self._notes(cells)), drop=("n", "CV"))
 
     def _notes(self, cells: Sequence[CellSummary]) -> Iterator[str]:
         """What has to be said about the table."""
@@ -274,7 +288,7 @@ class Outcome(ShownAsTable):
         if any(math.isinf(end) for s in cells for end in (s.median.low, s.median.high)):
             yield "∞: so few runs cannot bound a median; give more --seeds"
         for caveat in dict.fromkeys((*self.caveats, *(s.median.caveat for s in cells if s.median.caveat))):
-            yield f"caveat: {caveat}"
+            yield f"{CAVEAT}{caveat}"
 
 
 def _row(cell: Cell, metric_names: tuple[str, ...]) -> dict[str, Any]:

@@ -34,6 +34,8 @@ class Option:
     metavar: str | None = None
     least: int | None = None
     most: int | None = None
+    short: str = ""
+    """A letter for it, `-v`."""
 
 
 @dataclass(frozen=True)
@@ -137,11 +139,13 @@ def _parameters(name: str, hint: Any, default: Any) -> Iterator[click.Parameter]
         settings["default"] = default
     if isinstance(word, Argument):
         yield click.Argument([name], type=_type(kind), **settings)
-    elif kind is bool:
-        yield click.Option([word.name or _typed(name), name], is_flag=True, show_default=True, **settings)
+        return
+    names = [*([word.short] if word.short else []), word.name or _typed(name), name]
+    if kind is bool:
+        yield click.Option(names, is_flag=True, show_default=True, **settings)
     else:
         kind = _type(kind, word.least, word.most)
-        yield click.Option([word.name or _typed(name), name], type=kind, multiple=several, show_default=True, **settings)
+        yield click.Option(names, type=kind, multiple=several, show_default=True, **settings)
 
 
 def _typed(name: str) -> str:

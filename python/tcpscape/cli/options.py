@@ -82,6 +82,14 @@ class RunnerOptions:
     jobs: Jobs = 0
 
 
+@dataclass(frozen=True)
+class ScreenOptions:
+    """How much of the answer is shown."""
+
+    verbose: Annotated[bool, Option("Show the details too: every table, every caveat.", short="-v")] = False
+    quiet: Annotated[bool, Option("Show the answer alone, one line.", short="-q")] = False
+
+
 def typed() -> str:
     """The command line as it was typed, for whoever wants to run it again."""
     return shlex.join(["tcpscape", *(click.get_current_context().find_root().obj or ())])

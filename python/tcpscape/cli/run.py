@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,11 +14,9 @@ from tcpscape.cli.terminal import Progress, resumable
 from tcpscape.errors import refuse
 
 if TYPE_CHECKING:
-    from tcpscape.campaign.outcome import Cell, Outcome
+    from tcpscape.campaign.outcome import Outcome
     from tcpscape.engines import Engine
     from tcpscape.scenario.scenario import Scenario
-    from tcpscape.trial import Trial
-
 
 
 @dataclass(frozen=True)
@@ -84,11 +81,16 @@ class RunResults:
     ),
 )
 def run(
-    scenario: RunScenario, results: RunResults, runner: options.RunnerOptions, check: checks.Checks = (), report: options.Report = False
+    scenario: RunScenario,
+    results: RunResults,
+    runner: options.RunnerOptions,
+    output: options.ScreenOptions,
+    check: checks.Checks = (),
+    report: options.Report = False,
 ) -> None:
-    """Run a scenario and print each congestion control's goodput with its interval, and what limited it."""
+    """Run a scenario and say which congestion control carries most, what it adds to the RTT, and what limits each."""
     from tcpscape import engines
-    from tcpscape.campaign import record, source
+    from tcpscape.campaign import answer, record, source
     from tcpscape.campaign.execute import Execution
     from tcpscape.cli import report as reports
     from tcpscape.store.results import Store
@@ -111,10 +113,13 @@ def run(
     if results.pcap:
         _write_pcap(engine, outcome, results.pcap)
     page = reports.write(out) if out and report else None
-    _show(outcome, results.as_json)
-    if not results.as_json:
-        for line in _places(engine, out, results.pcap, page):
-            print(line)
+    if results.as_json:
+        for trial in outcome.trials:
+            print(json.dumps(trial.to_dict(), allow_nan=False, default=float))
+    else:
+        costs = [cost for cell in outcome.cells if (cost := terminal.hook_cost(cell.trials))]
+        screen = replace(answer.run_screen(outcome), kept=_kept(engine, results), next=_next(results, page))
+        terminal.show(replace(screen, remarks=costs), output)
     checks.settle(expected, checks.conditions({"": outcome}), as_json=results.as_json)
 
 
@@ -124,71 +129,17 @@ def _write_pcap(engine: Engine, outcome: Outcome, file: Path) -> None:
     engine.write_pcap(cell.scenarios[0], cell.trials[0].seed, file)
 
 
-def _places(engine: Engine, out: Path | None, pcap: Path | None, page: Path | None) -> Iterator[str]:
-    """Where the results, the packets and the report are."""
-    if out:
-        yield f"kept in {out}, for `tcpscape report`, `compare` and `export`"
-    if pcap:
-        again = "" if engine.repeatable else "one more run of "
-        yield f"packets of {again}the first trial: {pcap}"
+def _kept(engine: Engine, results: RunResults) -> str:
+    """Where the results and the packets are."""
+    again = "" if engine.repeatable else "one more run of "
+    kept = [f"kept in {results.out}, for `tcpscape report`, `compare` and `export`"] if results.out else []
+    return "; ".join([*kept, *([f"packets of {again}the first trial: {results.pcap}"] if results.pcap else [])])
+
+
+def _next(results: RunResults, page: Path | None) -> list[str]:
+    """What to do with the results: where they are, or how to keep them."""
     if page:
-        yield f"report: {page}"
-
-
-def _show(outcome: Outcome, as_json: bool) -> None:
-    """Prints every trial as a line of JSON, or the table with what has to be said about it."""
-    if as_json:
-        for trial in outcome.trials:
-            print(json.dumps(trial.to_dict(), allow_nan=False, default=float))
-        return
-    screen, cells = terminal.console(), outcome.cells
-    seconds, count = cells[0].scenarios[0].duration / 1e9, len(cells[0].trials)
-    has_marks = any(flow.delivered_ce for trial in outcome.trials for flow in trial.flows)
-    marks = ("CE marks",) if has_marks else ()
-    columns = ("cca", "flows", "goodput Mbit/s: median [95 %]", "CV", "retransmits", *marks, "RTT p50 ms", "limited by")
-    screen.print(f"[bold]{outcome.name}: {seconds:g} s, {count} trial{'s' * (count > 1)} each[/bold]")
-    screen.print(terminal.table(columns, [row for cell in cells for row in _rows(cell.trials, has_marks=has_marks)]))
-    if count > 1:
-        for line in _ratios(cells):
-            screen.print(line)
-    for cell in cells:
-        if cost := terminal.hook_cost(cell.trials):
-            screen.print(cost)
-    for caveat in dict.fromkeys((*outcome.caveats, *(e.caveat for cell in cells for e in [cell.median()] if e.caveat))):
-        screen.print(f"caveat: {caveat}")
-
-
-def _rows(trials: Sequence[Trial], *, has_marks: bool) -> list[tuple[str, ...]]:
-    """A row for each congestion control in the trials, its flows summed, and one for all where there are several.
-
-    `has_marks`: with the segments whose delivery was reported with a congestion mark.
-    """
-    from tcpscape import stats
-    from tcpscape.findings.advice import limits
-    from tcpscape.stats.estimate import number
-
-    def median(values: Iterable[float]) -> str:
-        return number(stats.median([float(v) for v in values]).value)
-
-    rows: list[tuple[str, ...]] = []
-    ccas = sorted({flow.cca for flow in trials[0].flows})
-    for cca in ccas:
-        groups = [[flow for flow in trial.flows if flow.cca == cca] for trial in trials]
-        flows = [flow for group in groups for flow in group]
-        goodputs = [sum(flow.goodput_mbps for flow in group) for group in groups]
-        retransmits = median(sum(flow.retransmits for flow in group) for group in groups)
-        marks = [median(sum(flow.delivered_ce or 0 for flow in group) for group in groups)] if has_marks else []
-        rtts = [flow.rtt_ms.p50 for flow in flows if flow.rtt_ms.p50 is not None]
-        rtt, spread = median(rtts) if rtts else "–", terminal.percent(stats.cv(goodputs).value)
-        rows.append((cca, str(len(groups[0])), stats.median(goodputs).text(), spread, retransmits, *marks, rtt, terminal.shares(limits(flows))))
-    if len(ccas) > 1:
-        totals = [trial.goodput_mbps for trial in trials]
-        spread = terminal.percent(stats.cv(totals).value)
-        rows.append(("all", str(len(trials[0].flows)), stats.median(totals).text(), spread, *[""] * (3 + has_marks)))
-    return rows
-
-
-def _ratios(cells: Sequence[Cell]) -> Iterator[str]:
-    """The paired ratio of each congestion control to the first."""
-    for cell in cells[1:]:
-        yield f"{cell.cca} / {cells[0].cca}: {cell.over(cells[0]).text()} of the mean goodput, same seeds"
+        return [f"open {page}"]
+    if results.out:
+        return [f"tcpscape report {results.out} (a page with figures)"]
+    return ["add --out DIR --report to keep the results and see them on a page"]

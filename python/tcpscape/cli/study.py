@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tcpscape.studies.verdict import JudgedClaim, JudgedStudy
 
 DEFAULT_OUT = Path("out")
-MARKS = {"reproduced": "[green]yes[/green]", "not reproduced": "[red]no[/red]", "not decidable": "[yellow]open[/yellow]"}
+MARKS = {"reproduced": "yes", "not reproduced": "no", "not decidable": "open"}
 """How the verdict on a claim is printed."""
 
 study = CommandGroup("study", "The published studies: list | show NAME | run NAME.")

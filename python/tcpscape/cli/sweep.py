@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -114,6 +114,7 @@ class SweepOutput:
     report: options.Report = False
     as_json: Annotated[bool, options.json_output("One JSON line per cell")] = False
     check: checks.Checks = ()
+    screen: options.ScreenOptions = field(default_factory=options.ScreenOptions)
 
 
 @command(
@@ -135,7 +136,7 @@ def sweep(
     A condition is one value, a list (24,50,100ms) or a range (0..24ms/4ms, 1..100mbit/x10): several values make an axis.
     Results are kept: a sweep that was interrupted or killed goes on with the same command, one that is repeated runs nothing.
     """
-    from tcpscape.campaign import executors, record
+    from tcpscape.campaign import answer, executors, record
     from tcpscape.campaign.execute import Execution
     from tcpscape.campaign.source import campaign as campaign_of
     from tcpscape.cli import report as reports
@@ -156,10 +157,8 @@ def sweep(
         for line in _lines(outcome, cells):
             print(json.dumps(line, allow_nan=False))
     else:
-        terminal.show(outcome.table(cells))
-        print(_count(outcome, store.saved, root))
-        if page:
-            print(f"report: {page}")
+        screen = answer.sweep_screen(outcome, cells, [f"open {page}" if page else f"tcpscape report {root} (a page with figures and tables)"])
+        terminal.show(replace(screen, kept=_count(outcome, store.saved, root)), output.screen)
     checks.settle(expected, checks.conditions({"": outcome}), as_json=output.as_json)
 
 

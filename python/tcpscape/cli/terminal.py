@@ -5,6 +5,7 @@ Progress is shown only on a terminal, and only once the work has taken a second,
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,7 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tcpscape.cli.options import ScreenOptions
 from tcpscape.errors import EXIT_INTERRUPTED
+from tcpscape.screen import Screen
 from tcpscape.tables import PLAIN_WIDTH, Table, percent, shares
 
 if TYPE_CHECKING:
@@ -94,25 +97,21 @@ def _bar() -> Bar:
 
 
 def console() -> Console:
-    """stdout; without a terminal wide enough that tables are not folded."""
+    """stdout. Without a terminal it is as wide as COLUMNS says, or so wide that tables are not folded."""
     from rich.console import Console
 
     screen = Console(highlight=False)
-    return screen if screen.is_terminal else Console(highlight=False, width=PLAIN_WIDTH)
+    return screen if screen.is_terminal or os.environ.get("COLUMNS", "").isdigit() else Console(highlight=False, width=PLAIN_WIDTH)
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[Any]], left: int = 1) -> RichTable:
     """A plain table for the terminal; the first `left` columns are text, the others numbers."""
-    return Table(columns, [[str(cell) for cell in row] for row in rows], left).rich()
+    return Table(columns, [[str(cell) for cell in row] for row in rows], left).rich(console().width)
 
 
-def show(table: Table) -> None:
-    """Prints a table with its title and its notes."""
-    screen = console()
-    screen.print(f"[bold]{table.title}[/bold]")
-    screen.print(table.rich())
-    for note in table.notes:
-        screen.print(note)
+def show(screen: Screen, output: ScreenOptions) -> None:
+    """Prints the answer of a command on stdout."""
+    screen.print(console(), verbose=output.verbose, quiet=output.quiet)
 
 
 def keep(frame: pl.DataFrame, file: Path) -> None:

@@ -58,7 +58,8 @@ class Mock(Engine):
             samples = pl.DataFrame({"t_ns": [i * capture.samples_ns for i in range(n)], "flow": [0] * n, "cwnd": [10.0] * n, "srtt_us": [50e3] * n})
         return Trial(
             scenario=scenario.name, cca=scenario.cca, address=self.address(scenario, seed), seed=seed, engine=self.name, version=self.version,
-            duration=scenario.duration / 1e9, flows=tuple(flows), caveats=("mock engine: the numbers mean nothing",),
+            duration=scenario.duration / 1e9, path_rtt_ms=scenario.rtt_ns / 1e6, flows=tuple(flows),
+            caveats=("mock engine: the numbers mean nothing",),
             hash=self.address(scenario, seed), events=0, samples=samples,
         )
 

@@ -266,7 +266,7 @@ class Virtual(Engine):
         caveats = [*summary.get("caveats", ()), *self._caveats(scenario, flows), *death_caveats]
         return Trial(
             scenario=scenario.name, cca=scenario.cca, address=self.address(scenario, seed), seed=seed, engine=self.name, version=self.version,
-            duration=summary["duration_ns"] / 1e9, flows=flows, queues=tuple(summary.get("queues", ())),
+            duration=summary["duration_ns"] / 1e9, path_rtt_ms=scenario.rtt_ns / 1e6, flows=flows, queues=tuple(summary.get("queues", ())),
             caveats=tuple(dict.fromkeys(caveats)), kernel=f"{self.kernel.name} ({self.kernel.release})",
             counters=summary.get("counters", {}), check=summary.get("proof") or {}, hash=_hash(summary) if self.repeatable else None,
             samples=_frame(tables, "samples") if capture.samples_ns else None,

@@ -15,12 +15,13 @@ from tcpscape.findings import damage
 from tcpscape.findings.chaos import zone
 from tcpscape.findings.cliff import search
 from tcpscape.findings.cliff.levels import Cliff, jitter_axis, level
+from tcpscape.metrics.flows import limits
 from tcpscape.scenario.conditions import Conditions
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.stats import Estimate
 from tcpscape.stats.estimate import number
 from tcpscape.tables import ShownAsTable, Table, percent, shares
-from tcpscape.trial import FlowResult, Trial
+from tcpscape.trial import Trial
 
 DEFAULT_CCA = "cubic"
 """Linux's default, which is kept unless another congestion control is clearly better."""
@@ -186,15 +187,6 @@ class Adviser:
         for key, trials in zip(keys, self.runner.run_all(missing), strict=True):
             self.known |= {(key, t.seed): t for t in trials}
         return [[self.known[key, n] for n in seeds] for key in keys]
-
-
-def limits(flows: Sequence[FlowResult]) -> dict[str, float]:
-    """Mean share of the time that each cause limited the flows, the largest first."""
-    total: dict[str, float] = {}
-    for flow in flows:
-        for cause, share in flow.limited_by.items():
-            total[cause] = total.get(cause, 0.0) + share / len(flows)
-    return dict(sorted(total.items(), key=lambda kv: -kv[1]))
 
 
 def choose(ranking: Sequence[Standing], goodputs: dict[str, list[float]]) -> tuple[str, str]:

@@ -48,6 +48,7 @@ REGISTRY: Mapping[str, Metric] = {
         Metric("rtt_min", "ms", "smallest round-trip time", flows.rtt_min, "less"),
         Metric("rtt_p50", "ms", "median round-trip time", flows.rtt_p50, "less"),
         Metric("rtt_p95", "ms", "95th percentile of the round-trip time", flows.rtt_p95, "less"),
+        Metric("added_rtt", "ms", "95th percentile of the round-trip time less the path's propagation RTT", flows.added_rtt, "less"),
         Metric("rtt_p99", "ms", "99th percentile of the round-trip time", flows.rtt_p99, "less"),
         Metric("rtt_max", "ms", "largest round-trip time", flows.rtt_max, "less"),
         Metric("rtt_cv", "1", "RTTs of segments, standard deviation / mean", samples.rtt_cv, "less", PACKETS),

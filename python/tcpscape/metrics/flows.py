@@ -93,6 +93,20 @@ def rtt_p95(trial: Trial) -> float:
     return _mean(f.rtt_ms.p95 for f in trial.flows)
 
 
+def added_rtt(trial: Trial) -> float:
+    """What queues and jitter add to the RTT: the 95th percentile (:func:`rtt_p95`) less the path's propagation RTT, ms."""
+    return rtt_p95(trial) - trial.path_rtt_ms if trial.path_rtt_ms is not None else UNKNOWN
+
+
+def limits(flows: Sequence[FlowResult]) -> dict[str, float]:
+    """Mean share of the time that each cause limited the flows, the largest first."""
+    total: dict[str, float] = {}
+    for flow in flows:
+        for cause, share in flow.limited_by.items():
+            total[cause] = total.get(cause, 0.0) + share / len(flows)
+    return dict(sorted(total.items(), key=lambda kv: -kv[1]))
+
+
 def rtt_p99(trial: Trial) -> float:
     """Mean of the flows' 99th percentiles, ms."""
     return _mean(f.rtt_ms.p99 for f in trial.flows)

@@ -47,11 +47,15 @@ class Estimate:
     caveat: str = ""
     """Why the interval may cover less than 95 %; empty where nothing is known against it."""
 
-    def text(self, digits: int = 3) -> str:
-        """`12.3 [11.8, 12.9]`; an open end is ∞."""
+    def text(self, digits: int = 3, most: float | None = None) -> str:
+        """`12.3 [11.8, 12.9]`; an open end is ∞.
+
+        `most`: the rate of the link, which the quantity cannot exceed, in the estimate's unit: an end above it is shown as `≤ link`.
+        """
         if self.n < 2 or math.isnan(self.low):
             return number(self.value, digits)
-        return f"{number(self.value, digits)} [{_end(self.low, digits)}, {_end(self.high, digits)}]"
+        high = "≤ link" if most is not None and self.high > most else _end(self.high, digits)
+        return f"{number(self.value, digits)} [{_end(self.low, digits)}, {high}]"
 
     def excludes(self, value: float) -> bool:
         """Whether the interval does not hold `value`; no interval excludes nothing."""

@@ -1,0 +1,143 @@
+"""A path in words: what a screen, a report and a figure say of a scenario in one line.
+
+`RTT 50ms, jitter 8ms normal and loss 0.1% of the data, bottleneck 10mbit with a FIFO of 62.5kB (1 BDP), 2 flows, kernel 6.1, 10s`
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from typing import Any
+
+from tcpscape import units
+from tcpscape.scenario.path import TracedLink
+from tcpscape.scenario.scenario import Scenario
+from tcpscape.scenario.words import QueueDescription
+
+PLAIN = ("netem", "tbf", "htb", "jitter", "bfifo", "pfifo")
+"""Disciplines that are described by what they do; others are named."""
+FEW_VALUES = 4
+"""Most values of an axis that are listed."""
+MOST_PARTS = 24
+"""Most scenarios that are compared for what varies among them."""
+
+
+def in_words(scenario: Scenario) -> str:
+    """Path, flows, kernel and duration of a scenario as one phrase; with the congestion controls only where they are a mixture."""
+    return ", ".join(text for text in parts(scenario).values() if text)
+
+
+def together(scenarios: Sequence[Scenario], levels: Mapping[str, Sequence[str]]) -> str:
+    """What scenarios have in common, in words, after what varies among them: `levels`, axis → its values in order."""
+    every = [parts(s) for s in _spread(scenarios)]
+    common = [text for name, text in every[0].items() if text and all(other.get(name) == text for other in every)]
+    varied = [f"{name} {_range(values)}" for name, values in levels.items()]
+    return ", ".join([*varied, *common])
+
+
+def parts(scenario: Scenario) -> dict[str, str]:
+    """The phrases of :func:`in_words` by what each is about; empty where there is nothing to say."""
+    data, acks = scenario.queues("forward", "bottleneck"), scenario.queues("reverse")
+    flows = {f.cca for f in scenario.flows}
+    mixture = [f"{f.cca}×{f.count}" + (f" from {units.brief_time(f.start)}" if f.start else "") for f in scenario.flows]
+    count = scenario.flow_count
+    return {
+        "rtt": f"RTT {units.brief_time(scenario.rtt_ns)}",
+        "jitter": _both(_jitter(data), _jitter(acks)),
+        "loss": _both(_loss(data), _loss(acks)),
+        "other": ", ".join(_other(chain(data, acks))),
+        "bottleneck": _bottleneck(scenario, data),
+        "changes": f"{len(scenario.changes)} change{'s' * (len(scenario.changes) > 1)} on the way" if scenario.changes else "",
+        "application": _application(scenario),
+        "flows": f"{count} flow{'s' * (count > 1)}" + (f" ({', '.join(mixture)})" if len(flows) > 1 else ""),
+        "kernel": f"kernel {scenario.kernel.profile}" + ("" if len(scenario.kernel.plan()) == 1 else " with changed sysctls"),
+        "duration": units.brief_time(scenario.duration),
+    }  # fmt: skip
+
+
+def link_mbps(scenario: Scenario) -> float | None:
+    """The lowest rate that all data of a path share, Mbit/s, which no goodput exceeds for long; None where there is none or it changes."""
+    if scenario.changes or any(isinstance(hop, TracedLink) for hop in (*scenario.forward, *scenario.bottleneck)):
+        return None
+    rates = [q.rate_bps for queue in scenario.queues("forward", "bottleneck") for q in queue if q.rate_bps]
+    return min(rates) / 1e6 if rates else None
+
+
+def _both(data: str, acks: str) -> str:
+    """A phrase about both directions from one about each."""
+    if data == acks:
+        return f"{data} each way" if data else ""
+    return " and ".join(f"{text} of the {of}" for text, of in ((data, "data"), (acks, "ACKs")) if text)
+
+
+def _jitter(queues: Iterable[tuple[QueueDescription, ...]]) -> str:
+    jittery = [q for queue in queues for q in queue if q.jitter_ns]
+    return " and ".join(
+        f"jitter {units.brief_time(q.jitter_ns)} {q.distribution}{', order kept' if q.in_order else ''}" for q in jittery
+    )  # fmt: skip
+
+
+def _loss(queues: Iterable[tuple[QueueDescription, ...]]) -> str:
+    return " and ".join(f"loss {units.format_percent(q.loss)}" for queue in queues for q in queue if q.loss)
+
+
+def _other(queues: Iterable[tuple[QueueDescription, ...]]) -> Iterator[str]:
+    """Rarer impairments, and queues that are known by their names."""
+    for queue in queues:
+        for q in queue:
+            for share, name in ((q.duplicate, "duplicated"), (q.corrupt, "corrupted"), (q.reorder, "sent ahead")):
+                if share:
+                    yield f"{units.format_percent(share)} {name}"
+            if q.kind not in PLAIN and not any(p.rate_bps for p in queue):
+                yield q.kind
+
+
+def _bottleneck(scenario: Scenario, queues: Iterable[tuple[QueueDescription, ...]]) -> str:
+    """The queue of the lowest rate, with the one that holds its packets."""
+    traces = [hop for hop in (*scenario.forward, *scenario.bottleneck) if isinstance(hop, TracedLink)]
+    if traces:
+        return f"bottleneck after the trace {traces[0].trace.file}, buffer {traces[0].buffer}"
+    rated = [(q.rate_bps, queue) for queue in queues for q in queue if q.rate_bps]
+    if not rated:
+        return "no bottleneck"
+    rate, queue = min(rated, key=lambda pair: pair[0])
+    holder = queue[-1]
+    text = f"bottleneck {units.format_rate(rate)}"
+    if holder.limit_bytes:
+        bdp = rate / 8 * scenario.rtt_ns / units.NS_PER_S
+        share = f" ({holder.limit_bytes / bdp:.2g} BDP)" if bdp else ""
+        return f"{text} with {_queue_name(holder)} of {units.brief_size(holder.limit_bytes)}{share}"
+    if holder.limit_packets and holder.kind in PLAIN:
+        return f"{text} with {_queue_name(holder)} of {holder.limit_packets} packets"
+    return f"{text} with {_queue_name(holder)}"
+
+
+def _queue_name(queue: QueueDescription) -> str:
+    return "a FIFO" if queue.kind in ("bfifo", "pfifo", "tbf", "htb", "netem") else queue.kind
+
+
+def _application(scenario: Scenario) -> str:
+    """What the applications and sockets limit, of the first group of flows."""
+    flow = scenario.flows[0]
+    texts: list[Any] = [
+        f"application {units.format_byte_rate(flow.app.rate)}" if flow.app.rate else "",
+        f"{units.format_size(flow.app.size)} to send" if flow.app.size else "",
+        f"SO_RCVBUF {units.format_size(flow.rcvbuf)}" if flow.rcvbuf else "",
+        f"SO_SNDBUF {units.format_size(flow.sndbuf)}" if flow.sndbuf else "",
+        "ECN" if scenario.ecn else "",
+        "segmentation offload" if scenario.offload else "",
+    ]  # fmt: skip
+    return ", ".join(text for text in texts if text)
+
+
+def _spread(scenarios: Sequence[Scenario]) -> list[Scenario]:
+    """The first, the last and some scenarios between, at most :data:`MOST_PARTS`: reading those of a large campaign takes seconds."""
+    count = len(scenarios)
+    if count <= MOST_PARTS:
+        return list(scenarios)
+    return [scenarios[round(i * (count - 1) / (MOST_PARTS - 1))] for i in range(MOST_PARTS)]
+
+
+def _range(values: Sequence[str]) -> str:
+    """`0ms to 24ms (7 values)`, or the values themselves where they are few."""
+    return ", ".join(values) if len(values) <= FEW_VALUES else f"{values[0]} to {values[-1]} ({len(values)} values)"

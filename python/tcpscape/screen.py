@@ -1,0 +1,124 @@
+"""The answer to a command as people read it: the path, the answer, one table that fits, what weakens it, and what to do next.
+
+Every command that measures something makes a :class:`Screen` of its result; the terminal, a notebook and the tests show the same one. From top to
+bottom:
+
+    RTT 50ms, jitter 8ms of the data, loss 0.1% of the data, 1 flow, kernel 6.1, 10s
+    → bbr carries 6.4 × cubic [6.0, 6.9] and adds 17 ms to the RTT.
+
+    cca    goodput Mbit/s
+              mean [95 %]  …
+
+    caveat: …
+    Next: tcpscape …
+
+`verbose` shows the details too, `quiet` the answer alone.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tcpscape.tables import PLAIN_WIDTH, Table
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+
+ARROW = "→ "
+"""Stands before the answer."""
+MOST_CAVEATS = 3
+"""Most caveats without `verbose`; how many more there are is said."""
+
+
+@dataclass(frozen=True)
+class Screen:
+    """What a command answers. Every text is one or more whole sentences without line breaks."""
+
+    path: str
+    """The path in words, or what the command looked at."""
+    answer: str
+    """The answer with its interval, as a sentence."""
+    remarks: Sequence[str] = ()
+    """Sentences that belong to the answer: an assumption and what depends on it."""
+    tables: Sequence[Table] = ()
+    """What is always shown; one where possible."""
+    details: Sequence[Table | str] = ()
+    """What `verbose` shows besides."""
+    caveats: Sequence[str] = ()
+    """What weakens the answer."""
+    kept: str = ""
+    """Where the results are, where they are kept."""
+    next: Sequence[str] = ()
+    """The command that is worth typing next, with what it is for; more than one only where the answer is several files."""
+
+    def text(self, width: int = PLAIN_WIDTH, *, verbose: bool = False, quiet: bool = False) -> str:
+        """The screen as plain text of at most `width` characters a line."""
+        from rich.console import Console
+
+        file = io.StringIO()
+        self.print(Console(file=file, width=width, highlight=False, no_color=True), verbose=verbose, quiet=quiet)
+        return "\n".join(line.rstrip() for line in file.getvalue().splitlines())
+
+    def print(self, console: Console, *, verbose: bool = False, quiet: bool = False) -> None:
+        """Writes the screen to a console of the library rich, in as many columns as that has."""
+        for part in self._parts(console.width, verbose=verbose, quiet=quiet):
+            console.print(part)
+
+    def _parts(self, width: int, *, verbose: bool, quiet: bool) -> Iterator[RenderableType]:
+        from rich.text import Text
+
+        answer = Text((ARROW if _prints_arrow() else "-> ") + self.answer, style="bold")
+        if quiet:
+            yield answer
+            return
+        yield Text(self.path)
+        yield answer
+        yield from (Text(sentence) for sentence in self.remarks)
+        for table in self.tables:
+            yield ""
+            yield from shown(table, width)
+        for detail in self.details if verbose else ():
+            yield ""
+            yield from shown(detail, width) if isinstance(detail, Table) else [Text(detail)]
+        yield from self._foot(verbose)
+
+    def _foot(self, verbose: bool) -> Iterator[RenderableType]:
+        """Caveats and what to do next."""
+        from rich.text import Text
+
+        most = len(self.caveats) if verbose or len(self.caveats) <= MOST_CAVEATS + 1 else MOST_CAVEATS
+        if self.caveats or self.kept or self.next:
+            yield ""
+        yield from (Text(f"caveat: {caveat}") for caveat in self.caveats[:most])
+        if most < len(self.caveats):
+            yield Text(f"{len(self.caveats) - most} more caveats: --verbose")
+        if self.kept:
+            yield Text(self.kept)
+        yield from (Text(f"Next: {command}") for command in self.next)
+
+
+def shown(table: Table, width: int) -> Iterator[RenderableType]:
+    """A table with its title and notes, and the columns that this width leaves out."""
+    from rich.text import Text
+
+    if table.title:
+        yield Text(table.title, style="bold")
+    yield table.rich(width)
+    if names := table.left_out(width):
+        yield Text(f"(left out at {width} characters: {', '.join(names)})", style="dim")
+    yield from (Text(note) for note in table.notes)
+
+
+def _prints_arrow() -> bool:
+    """Whether stdout can print the arrow: not where it is ASCII."""
+    import sys
+
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    try:
+        ARROW.encode(encoding)
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True

@@ -1,0 +1,119 @@
+"""Screens: the answer first, a table that fits its width, the columns that are left out in their order."""
+
+from __future__ import annotations
+
+import pytest
+
+import tcpscape
+from tcpscape.campaign import answer
+from tcpscape.scenario import files, summary
+from tcpscape.screen import Screen
+from tcpscape.stats import Estimate
+from tcpscape.tables import Table
+
+WIDTHS = (60, 80, 100, 150)
+COLUMNS = ("cca", "goodput Mbit/s, mean [95 %]", "CV", "retransmits", "limited by")
+ROWS = [("cubic:hystart=off", "12.3 [11.8, 12.9]", "12 %", "123", "pacing 63 %, rwnd 24 %, cwnd 12 %"), ("bbr", "1.00 [0.90, 1.10]", "3 %", "7", "cwnd 97 %")]
+TABLE = Table(COLUMNS, ROWS, drop=("CV", "retransmits"), words=("limited by",))
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_a_table_fits_and_no_name_is_cut(width):
+    text = TABLE.text(width)
+    assert max(map(len, text.splitlines())) <= width
+    assert "cubic:hystart=off" in text
+    assert "12.3 [11.8, 12.9]" in text
+
+
+def test_columns_are_left_out_in_their_order():
+    # name 17, goodput 17, CV 4, retransmits 11, words at least 16, two spaces between two: 73 with all, 67 without CV, 54 without both
+    assert [len(TABLE.left_out(width)) for width in (73, 72, 67, 66, 54, 20)] == [0, 1, 1, 2, 2, 2]
+    assert TABLE.left_out(70) == ("CV",)
+    assert TABLE.left_out(60) == ("CV", "retransmits")
+    assert list(TABLE.fitted(60).columns) == ["cca", "goodput Mbit/s, mean [95 %]", "limited by"]
+
+
+def test_the_answer_is_the_second_line_and_quiet_is_the_answer_alone():
+    screen = Screen("a path", "the answer.", tables=(TABLE,), details=("a detail",), caveats=[f"c{i}" for i in range(9)], next=("run",))
+    lines = screen.text(80).splitlines()
+    assert lines[:2] == ["a path", "→ the answer."]
+    assert lines[-1] == "Next: run"
+    assert "6 more caveats: --verbose" in lines
+    assert "a detail" not in lines
+    assert screen.text(80, quiet=True) == "→ the answer."
+    assert {"a detail", "caveat: c8"} <= set(screen.text(80, verbose=True).splitlines())
+
+
+def test_markup_in_names_is_printed_as_it_is():
+    assert "[/bold]" in Screen("[/bold]", "[red]x", tables=(Table(("a",), [("[/bold]",)]),)).text()
+
+
+def test_an_end_above_the_link_is_at_most_the_link():
+    estimate = Estimate(9.5, 9.1, 10.4, 5, "Mbit/s")
+    assert estimate.text() == "9.50 [9.10, 10.4]"
+    assert estimate.text(most=10.0) == "9.50 [9.10, ≤ link]"
+    assert Estimate(9.5, 9.1, float("inf"), 5).text(most=10.0) == "9.50 [9.10, ≤ link]"
+    assert estimate.text(most=11.0) == "9.50 [9.10, 10.4]"
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("lossy-dsl", "RTT 40ms, loss 0.5% of the data, bottleneck 10mbit with a FIFO of 100kB (2 BDP), 1 flow, kernel 6.1, 20s"),
+        ("shared-bottleneck", "RTT 40ms, bottleneck 20mbit with a FIFO of 100kB (1 BDP), 3 flows (cubic×2, bbr×1 from 5s), kernel 6.1, 20s"),
+    ],
+)
+def test_a_path_in_words(name, text):
+    assert summary.in_words(files.load(name)) == text
+
+
+def test_a_path_in_tc_words():
+    scenario = tcpscape.Scenario.of({"forward": "netem delay 25ms 8ms distribution normal loss 0.1%", "reverse": "netem delay 25ms 8ms distribution normal"})
+    assert summary.in_words(scenario).startswith("RTT 50ms, jitter 8ms normal each way, loss 0.1% of the data, no bottleneck")
+    assert summary.link_mbps(scenario) is None
+    queued = tcpscape.Scenario.of({"bottleneck": "tbf rate 20mbit burst 6056 limit 200000; fq_codel limit 132", "reverse": "netem delay 40ms"})
+    assert "bottleneck 20mbit with fq_codel" in summary.in_words(queued)
+    assert summary.link_mbps(queued) == 20
+
+
+def outcome(**options):
+    return tcpscape.run({"forward": "netem delay 25ms", "reverse": "netem delay 25ms", "bottleneck": "tbf rate 10mbit burst 6056 limit 62500"}, engine="mock", **options)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_the_screen_of_a_run_fits(width):
+    screen = answer.run_screen(outcome(cca=["cubic", "bbr"], seeds=5))
+    text = screen.text(width)
+    assert max(map(len, text.splitlines())) <= width
+    assert text.splitlines()[0].startswith("RTT 50ms")
+    assert "→ " in text
+    assert [line for line in text.splitlines() if line.startswith("cubic ")]
+
+
+def test_the_answer_names_both_and_the_interval():
+    text = answer.run_answer(outcome(cca=["cubic", "bbr"], seeds=5))
+    assert " × " in text
+    assert "[" in text
+    assert "adds" in text
+    assert "of the link" in answer.run_answer(outcome(seeds=5))
+
+
+def test_a_mixture_says_shares_and_fairness():
+    text = answer.run_answer(outcome(mix="cubic*2,bbr", seeds=5))
+    assert "Jain's index" in text
+    assert "cubic×2 67 %" in text  # the mock gives each flow a third
+
+
+def test_a_sweep_says_where_which_is_the_best():
+    sweep = tcpscape.sweep(rtt="50ms", loss="0,1%", cca=["cubic", "bbr"], engine="mock", seeds=5)
+    text = answer.sweep_answer(sweep)
+    assert "bbr carries most at" in text
+    assert "at loss 1%" in text
+    alone = tcpscape.sweep(rtt="50ms", loss="0,1%", cca="cubic", engine="mock", seeds=5)
+    assert answer.sweep_answer(alone).startswith("The median goodput goes from")
+
+
+def test_added_rtt_is_of_the_path():
+    trial = outcome(seeds=1).trials[0]
+    assert trial.path_rtt_ms == 50
+    assert tcpscape.metrics.find("added_rtt").of(trial) == pytest.approx(5)  # the mock's 95th percentile is 1.1 of the RTT
