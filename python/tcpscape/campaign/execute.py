@@ -126,6 +126,31 @@ def run(campaign: Campaign, execution: Execution = Execution()) -> Outcome:
     return gather(campaign, cases, trials, {name: engine.version for name, engine in by_name.items()})
 
 
+def run_all(campaigns: Sequence[Campaign], execution: Execution = Execution()) -> list[Outcome]:
+    """Several campaigns, one after the other; the progress is that of all of them."""
+    whole = _Together(execution.progress, [len(campaign.cases()) * len(parse_seeds(campaign.seeds)) for campaign in campaigns])
+    return [run(campaign, replace(execution, progress=whole.begin(place))) for place, campaign in enumerate(campaigns)]
+
+
+class _Together:
+    """The progress of several campaigns as one."""
+
+    def __init__(self, show: Progress | None, expected: Sequence[int]) -> None:
+        """`expected`: trials of each campaign."""
+        self._show, self._expected = show, expected
+        self._before = self._now = self._to_come = 0
+
+    def begin(self, place: int) -> Progress | None:
+        """The function that the campaign at this place reports to; the one before it is over."""
+        self._before, self._now, self._to_come = self._before + self._now, 0, sum(self._expected[place + 1 :])
+        return self._update if self._show else None
+
+    def _update(self, done: int, total: int) -> None:
+        self._now = done
+        if self._show:
+            self._show(self._before + done, self._before + total + self._to_come)
+
+
 def _repeated(runner: _CaseRunner, rule: Repetition) -> list[list[Trial]]:
     """The trials of each case, as many as the cells need. Run n of a cell with k pooled cases is run n // k of its case n % k."""
     cells: dict[tuple[object, ...], list[int]] = {}

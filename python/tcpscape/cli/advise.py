@@ -73,7 +73,7 @@ def advise(
     fields = {**asdict(path), **trials.fields(), "flows": flows.flows, "flow": flows.each.fields()}
     conditions = validate(Conditions, {name: value for name, value in fields.items() if value is not None}, "the options")
     engine = engines.make(runner.engine)
-    with Progress("advise") as progress:
+    with Progress("advise", is_open=True) as progress:
         executor = Runner(engine, runner.jobs, progress=progress.update)
         seeds = parse_seeds(trials.seeds) if trials.seeds else None
         advice = Adviser(conditions, options.ccas(flows.cca, engine), executor, seeds, progress.say).advise()

@@ -93,7 +93,7 @@ def cliff(
     along, paths = path.impairment(), path.conditions(flows.each, trials)
     share = units.parse_percent(path.threshold, "threshold", example="50%")
     budget, engine = effort(share, trials.most), engines.make(runner.engine)
-    with Progress("cliff") as progress:
+    with Progress("cliff", is_open=True) as progress:
         executor = Runner(engine, runner.jobs, progress=progress.update)
         cases = itertools.product(options.ccas(flows.cca, engine), paths)
         searches = [Search(cca, conditions, along, on_path(executor, conditions, cca, along, budget)) for cca, conditions in cases]

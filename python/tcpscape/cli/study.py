@@ -123,13 +123,13 @@ def run(
     checks.expect(expected, [place for part in ours.parts for place in checks.of_cases(part, part.name)])
     root = engines.out / name
     contrast = None
-    with Store(root) as store, resumable(store), Progress(f"{name} on {engine}") as first, Progress(f"{name} on {other}") as second:
+    with Store(root) as store, resumable(store), Progress(f"{name} on {engine}" + (f" and {other}" if other else "")) as progress:
         record.expect(store, record.STUDY, name, {part.name: part for part in ours.parts}, {engine: make(engine).version})
-        execution = Execution(engines.jobs, store, first.update)
+        execution = Execution(engines.jobs, store, progress.update)
         if other is None:
             result = runs.run(ours, execution)
         else:
-            contrast = runs.contrast(runnable, engine, other, execution, second.update)
+            contrast = runs.contrast(runnable, engine, other, execution)
             result = contrast.ours
     _show(result, result.record(options.typed(), whole), root, report)
     if contrast:

@@ -1,6 +1,6 @@
 """What commands show on the terminal: tables on stdout, progress on stderr, and what Ctrl-C leaves.
 
-Progress is shown only on a terminal, and only once the work has taken a second, with the time that is left.
+Progress is shown only on a terminal, and only once the work has taken a second, with the time that is left where the number of trials is known.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -42,37 +42,66 @@ RECENT_S = 60.0
 
 
 class Progress:
-    """A line that says how far the work is, and when it will be over."""
+    """A line that says how far the work is.
 
-    def __init__(self, what: str = "running") -> None:
+    The part that is done never shrinks on it: where the number of trials is not known before the work ends, as in a search or with
+    --precision, it counts trials instead.
+    """
+
+    def __init__(
+        self, what: str = "running", *, is_open: bool = False, clock: Callable[[], float] = time.monotonic, screen: Console | None = None
+    ) -> None:
+        """`is_open`: the number of trials depends on the results; `screen`: where the line is drawn, stderr where it is a terminal."""
         self.what = what
-        self.began = time.monotonic()
-        self.drawn = 0.0
-        self.terminal = sys.stderr.isatty()
+        self.is_open = is_open
+        self.count = 0
+        """Trials that are done."""
+        self.fraction = 0.0
+        """Of the work that is done; stays where it is once the total is open."""
+        self._clock, self._screen = clock, screen
+        self._began = clock()
+        self._drawn = 0.0
+        self._terminal = screen is not None or sys.stderr.isatty()
+        self._before, self._step, self._total = 0, 0, 0
         self._bar: Bar | None = None
 
     def __enter__(self) -> Progress:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        if self._bar:
-            self._bar.stop()
+        self._stop()
 
     def say(self, what: str) -> None:
         """What is being done now."""
         self.what = what
 
     def update(self, done: int, total: int) -> None:
-        """How much of it is done."""
-        now = time.monotonic()
-        if not self.terminal or now - self.began < SILENT_S or now - self.drawn < EVERY_S:
+        """How many trials of how many are done. Fewer than before are those of another step; the total is open from then on."""
+        if done < self._step:
+            self._before += self._step
+        fraction = done / total if total else 0.0
+        if not self.is_open and (self._before or total > self._total > 0 or fraction < self.fraction):
+            self.is_open = True
+            self._stop()
+        self.fraction = self.fraction if self.is_open else fraction
+        self._step, self._total, self.count = done, total, self._before + done
+        self._draw()
+
+    def _draw(self) -> None:
+        now = self._clock()
+        if not self._terminal or now - self._began < SILENT_S or now - self._drawn < EVERY_S:
             return
-        self.drawn = now
-        bar = self._bar = self._bar or _bar()
+        self._drawn = now
+        bar = self._bar = self._bar or _bar(is_open=self.is_open, screen=self._screen)
         if not bar.tasks:
             bar.add_task(self.what)
             bar.start()
-        bar.update(bar.tasks[0].id, description=self.what, completed=done, total=total)
+        bar.update(bar.tasks[0].id, description=self.what, completed=self.count, total=None if self.is_open else self._total)
+
+    def _stop(self) -> None:
+        if self._bar:
+            self._bar.stop()
+        self._bar = None
 
 
 @contextmanager
@@ -88,12 +117,20 @@ def resumable(store: Store | None) -> Iterator[None]:
         raise click.exceptions.Exit(EXIT_INTERRUPTED) from None
 
 
-def _bar() -> Bar:
+def _bar(*, is_open: bool, screen: Console | None) -> Bar:
+    """The line on the terminal: a bar with the time that is left, or a count of trials where the total is open."""
+    from rich import progress
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn())
-    return Progress(*columns, console=Console(stderr=True), transient=True, refresh_per_second=1 / EVERY_S, speed_estimate_period=RECENT_S)
+    text = progress.TextColumn
+    what, elapsed = text("{task.description}", markup=False), progress.TimeElapsedColumn()
+    columns: tuple[progress.ProgressColumn, ...] = (
+        what, progress.BarColumn(), progress.MofNCompleteColumn(), elapsed, text("left"), progress.TimeRemainingColumn()
+    )  # fmt: skip
+    if is_open:
+        columns = (progress.SpinnerColumn(), what, text("{task.completed:.0f} trials"), elapsed)
+    target = screen or Console(stderr=True)
+    return progress.Progress(*columns, console=target, transient=True, refresh_per_second=1 / EVERY_S, speed_estimate_period=RECENT_S)
 
 
 def console() -> Console:

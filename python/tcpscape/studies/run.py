@@ -8,14 +8,14 @@ not paired; the ratio of the two medians has an interval for which each side's r
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import polars as pl
 
 from tcpscape import stats
 from tcpscape.campaign import execute
 from tcpscape.campaign.campaign import Campaign
-from tcpscape.campaign.execute import Execution, Progress
+from tcpscape.campaign.execute import Execution
 from tcpscape.campaign.outcome import Cell
 from tcpscape.campaign.record import Record
 from tcpscape.engines import Engine
@@ -30,7 +30,8 @@ from tcpscape.studies.verdict import JudgedStudy
 
 def run(study: Study, execution: Execution = Execution()) -> Result:
     """Runs every part; the samples that the metrics of its claims and of its published numbers need are recorded."""
-    return Result(study, {part.name: execute.run(_with_metrics(study, part), execution) for part in study.parts})
+    campaigns = [_with_metrics(study, part) for part in study.parts]
+    return Result(study, {campaign.name: outcome for campaign, outcome in zip(campaigns, execute.run_all(campaigns, execution), strict=True)})
 
 
 def read(record: Record) -> Result | None:
@@ -150,16 +151,17 @@ def _engine_names(versions: Mapping[str, str]) -> str:
     return ", ".join(f"{name} {version}" for name, version in versions.items())
 
 
-def contrast(study: Study, engine: str, other: str, execution: Execution = Execution(), progress: Progress | None = None) -> Contrast:
-    """Runs every cell equally often on both engines; a cell that the second cannot run is refused before the first begins.
-
-    `progress` reports the second engine's runs.
-    """
+def contrast(study: Study, engine: str, other: str, execution: Execution = Execution()) -> Contrast:
+    """Runs every cell equally often on both engines; a cell that the second cannot run is refused before the first begins."""
     first, second = execution.make(engine), execution.make(other)
     if (first.name, first.version) == (second.name, second.version):
         refuse("against", f"{second.name} {second.version} against itself", "name another engine or kernel", StudyError)
     for part in study.parts:
         for case in part.cases():
             second.check(case.scenario)
-    ours = run(study.changed({"engines": [engine]}), execution)
-    return Contrast(ours, run(study.changed({"engines": [other]}), replace(execution, progress=progress)))
+    each = [study.changed({"engines": [name]}) for name in (engine, other)]
+    campaigns = [_with_metrics(one, part) for one in each for part in one.parts]
+    outcomes = execute.run_all(campaigns, execution)
+    count = len(study.parts)
+    parts = [{c.name: o for c, o in zip(campaigns[i:], outcomes[i : i + count], strict=False)} for i in (0, count)]
+    return Contrast(Result(each[0], parts[0]), Result(each[1], parts[1]))
