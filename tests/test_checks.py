@@ -1,5 +1,6 @@
 """Checks: their grammar, what they say of results, the exit status."""
 
+import dataclasses
 import json
 import math
 
@@ -170,3 +171,39 @@ def test_conditions_on_several_engines_say_which():
     assert [name for _, name in door.of_cases(campaign)] == ["cubic, engine mock", "cubic, engine model"]
     outcome = execute.run(Campaign.of({"conditions": {"rtt": "50ms"}, "cca": "cubic", "engines": ["mock"], "seeds": 2}))
     assert [name for _, name, _ in door.conditions({"": outcome})] == ["cubic"]
+
+
+def seeded(values: list[float], cca: str, jitter: str = "8ms"):
+    trials = [dataclasses.replace(trial(v, cca=cca), seed=i) for i, v in enumerate(values)]
+    return {"cca": cca, "jitter": jitter}, f"{cca}, jitter {jitter}", trials
+
+
+def test_a_ratio_of_two_conditions_is_of_their_means():
+    both = [seeded([1.0, 2.0, 3.0, 2.0, 2.0], "cubic"), seeded([5.0, 10.0, 15.0, 10.0, 10.0], "bbr")]
+    (verdict,) = checks.judge(checks.read("goodput[cca=bbr over cubic] > 3"), both)
+    assert verdict.estimate.value == pytest.approx(5)  # each pair has a ratio of 5, so the interval is that point
+    assert (verdict.holds, verdict.sure) == (True, True)
+    assert verdict.name == "bbr, jitter 8ms over cubic, jitter 8ms"
+    assert "Mbit/s" not in verdict.line()
+    (low,) = checks.judge(checks.read("goodput[cca=bbr over cubic].low > 6"), both)
+    assert not low.holds
+
+
+def test_a_ratio_pairs_conditions_that_are_alike_in_all_else():
+    cells = [seeded([v] * 5, cca, jitter) for jitter, values in (("0ms", (4.0, 8.0)), ("8ms", (1.0, 6.0))) for cca, v in zip(("cubic", "bbr"), values, strict=True)]
+    ratios = checks.judge(checks.read("goodput[cca=bbr over cubic] > 3"), cells)
+    assert [(round(v.estimate.value, 6), v.holds) for v in ratios] == [(2, False), (6, True)]
+    along = checks.judge(checks.read("goodput[jitter=8ms over 0ms] > 0.5"), cells)
+    assert [(v.estimate.value, v.holds) for v in along] == [(0.25, False), (0.75, True)]
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("goodput[cca=bbr over reno] > 3", "chooses none"), ("goodput[cca=bbr over cubic].median > 3", "a ratio is of means"),
+        ("goodput[cca=bbr over cubic] > 3mbit", "not in the unit"),
+    ],
+)  # fmt: skip
+def test_a_ratio_that_cannot_be_is_refused(text, says):
+    with pytest.raises(CheckError, match=says):
+        checks.judge(checks.read(text), [seeded([1.0, 2.0], "cubic"), seeded([5.0, 6.0], "bbr")])

@@ -117,3 +117,24 @@ def test_added_rtt_is_of_the_path():
     trial = outcome(seeds=1).trials[0]
     assert trial.path_rtt_ms == 50
     assert tcpscape.metrics.find("added_rtt").of(trial) == pytest.approx(5)  # the mock's 95th percentile is 1.1 of the RTT
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        ({"where": "bottleneck", "at": "5s", "set": {"rate": "20mbit"}}, "bottleneck rate 20mbit from 5s on"),
+        ({"every": "5s", "hold": "300ms", "set": {"outage": True}}, "forward outage for 300ms every 5s"),
+        ({"where": "reverse", "ramp": ["2s", "4s"], "start": {"delay": "10ms"}, "end": {"delay": "40ms"}}, "reverse ramp from 2s to 4s"),
+    ],
+)
+def test_changes_in_words(change, text):
+    path = {"forward": "netem delay 5ms", "reverse": "netem delay 25ms", "bottleneck": "tbf rate 60mbit burst 6056 limit 62500", "changes": [change]}
+    assert text in summary.in_words(tcpscape.Scenario.of(path))
+
+
+def test_a_name_as_long_as_tc_words_folds_and_loses_nothing():
+    words = "tbf rate 10mbit burst 6056 limit 62500; fq_codel limit 132"
+    table = Table(("bottleneck", "cca", "goodput"), [(words, "cubic", "9.55 [9.54, 9.56]")], left=2)
+    text = table.text(60)
+    assert max(map(len, text.splitlines())) <= 60
+    assert all(word in text for word in [*words.split(), "cubic", "9.55 [9.54, 9.56]"])

@@ -19,6 +19,8 @@ GAP = 2
 """Spaces between two columns."""
 FOLDED = 16
 """Characters below which a column of words is not folded."""
+LONGEST_NAME = 28
+"""Characters above which a name may fold."""
 HEADING_LINES = 3
 """Most lines of a heading."""
 
@@ -44,11 +46,12 @@ class Table:
         from rich.text import Text
 
         fitting = self if width is None else self.fitted(width)
+        fits = width is None or fitting._least_width() <= width  # otherwise cells fold: a number in two lines is better than one that is cut
         table = RichTable(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="bold")
         for i, name in enumerate(fitting.columns):
-            is_words = i < self.left or name in self.words
+            is_words = i < fitting.left or name in self.words
             heading = fitting._heading(i) if width is not None and fitting._full_width() > width else name
-            table.add_column(Text(heading), justify="left" if is_words else "right", no_wrap=i == 0 or not is_words, overflow="fold")
+            table.add_column(Text(heading), justify="left" if is_words else "right", no_wrap=fits and not fitting._folds(i), overflow="fold")
         for row in fitting.rows:
             table.add_row(*(Text(str(cell)) for cell in row))
         return table
@@ -90,6 +93,10 @@ class Table:
         """Characters that the table takes at least: columns of words folded, but for the name, headings in several lines."""
         return sum(self._column_width(i) for i in range(len(self.columns))) + GAP * (len(self.columns) - 1)
 
+    def _folds(self, column: int) -> bool:
+        """Whether the cells of a column may take several lines: sentences, and names that are as long as tc's words."""
+        return self.columns[column] in self.words or (column < self.left and any(len(str(row[column])) > LONGEST_NAME for row in self.rows))
+
     def _full_width(self) -> int:
         """Characters that the table takes where nothing is folded."""
         from rich.cells import cell_len
@@ -103,7 +110,7 @@ class Table:
 
         name = self.columns[column]
         longest = max((cell_len(str(row[column])) for row in self.rows), default=0)
-        if name in self.words:
+        if self._folds(column):
             longest = min(longest, FOLDED)
         return max([longest, *(cell_len(word) for word in name.split())])
 

@@ -118,12 +118,11 @@ def _ms(added: Estimate) -> str:
 def run_table(outcome: Outcome) -> Table:
     """A row for each congestion control: the sum of its flows, and one for all flows where a trial has several congestion controls."""
     has_marks = any(flow.delivered_ce for trial in outcome.trials for flow in trial.flows)
+    has_changes = any(cell.scenarios[0].changes for cell in outcome.cells)
     several = any(len(trial.flows) > 1 for trial in outcome.trials)
     engines = len(outcome.versions) > 1
-    columns = [
-        "cca", *(["engine"] * engines), *(["flows"] * several), "goodput Mbit/s, mean [95 %]", "CV", "added RTT p95 ms", "retransmits",
-        *(["CE marks"] * has_marks), "RTT p50 ms", "limited by",
-    ]  # fmt: skip
+    shown = {"engine": engines, "flows": several, "highest RTT ms": has_changes, "CE marks": has_marks}
+    columns = [name for name in ("cca", "engine", *ROW[1:]) if shown.get(name, True)]
     rows = []
     for cell in outcome.cells:
         for values in _rows(cell):
@@ -134,7 +133,10 @@ def run_table(outcome: Outcome) -> Table:
     return Table(columns, rows, 1 + engines, notes=notes if mixed or several else (), drop=RUN_DROP, words=("limited by",))
 
 
-ROW = ("cca", "flows", "goodput Mbit/s, mean [95 %]", "CV", "added RTT p95 ms", "retransmits", "CE marks", "RTT p50 ms", "limited by")
+ROW = (
+    "cca", "flows", "goodput Mbit/s, mean [95 %]", "CV", "added RTT p95 ms", "highest RTT ms", "retransmits", "CE marks", "RTT p50 ms",
+    "limited by",
+)  # fmt: skip
 """Columns of a row of :func:`run_table`."""
 
 
@@ -148,7 +150,7 @@ def _rows(cell: Cell) -> Iterator[tuple[str, ...]]:
         yield _row(cca, groups, trials, link, full)
     if len(ccas) > 1:
         carried = stats.mean([sum(f.bytes_received for f in trial.flows) * 8e-6 / trial.duration for trial in trials])
-        yield "all", str(len(trials[0].flows)), carried.text(most=link), percent(cell.cv().value), "", "", "", "", ""
+        yield "all", str(len(trials[0].flows)), carried.text(most=link), percent(cell.cv().value), *[""] * (len(ROW) - 4)
 
 
 def _row(cca: str, groups: Sequence[Sequence[FlowResult]], trials: Sequence[Trial], link: float | None, full: bool) -> tuple[str, ...]:
@@ -160,10 +162,16 @@ def _row(cca: str, groups: Sequence[Sequence[FlowResult]], trials: Sequence[Tria
     added = number(max(0.0, sum(p95) / len(p95) - base)) if p95 and base is not None else "–"
     limited = shares(limits(flows)) + (", link full" if full else "")
     return (
-        cca, str(len(groups[0])), stats.mean(goodputs).text(most=link), percent(stats.cv(goodputs).value), added,
+        cca, str(len(groups[0])), stats.mean(goodputs).text(most=link), percent(stats.cv(goodputs).value), added, _highest(groups),
         _mean(sum(f.retransmits for f in group) for group in groups), _mean(sum(f.delivered_ce or 0 for f in group) for group in groups),
         _mean(rtts) if rtts else "–", limited,
     )  # fmt: skip
+
+
+def _highest(groups: Sequence[Sequence[FlowResult]]) -> str:
+    """The highest RTT of any of the flows, mean over the trials, ms."""
+    peaks = [max((f.rtt_ms.max for f in group if f.rtt_ms.max is not None), default=math.nan) for group in groups]
+    return _mean(known) if (known := stats.known(peaks)) else "–"
 
 
 def _mean(values: Iterable[float]) -> str:

@@ -1,8 +1,9 @@
 """Checks: expressions about results that hold or do not, `goodput_mbps.median > 5`, for the command line's exit status.
 
 METRIC[.STAT] OP NUMBER[UNIT], and [cca=bbr] or [cca=bbr, jitter=8ms] behind the metric chooses among several conditions; without it every
-condition has to hold. METRIC is one of `metrics.REGISTRY`, as `goodput` or with its unit, `goodput_mbps`, or a column of the result tables,
-`rtt_ms_p50`. STAT is median (the default), mean, min, max, cv, n, p5 to p95, or low and high, the ends of the median's 95 % interval.
+condition has to hold. [cca=bbr over cubic] is the ratio of the means at both, paired where the seeds are the same. METRIC is one of
+`metrics.REGISTRY`, as `goodput` or with its unit, `goodput_mbps`, or a column of the result tables, `rtt_ms_p50`. STAT is median (the default),
+mean, min, max, cv, n, p5 to p95, or low and high, the ends of the median's 95 % interval (of a ratio: those of the ratio's).
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from tcpscape.stats import statistic as statistics
 from tcpscape.stats.estimate import number
 from tcpscape.trial import Trial
 
+OVER = " over "
+"""Between the two values of an axis whose ratio is checked."""
 OPERATORS: Mapping[str, Callable[[float, float], bool]] = {
     ">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le, "==": operator.eq, "!=": operator.ne,
 }
@@ -31,7 +34,7 @@ _CHECK = re.compile(
     r"\s*(?P<op>>=|<=|==|!=|>|<)\s*(?P<number>[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*(?P<unit>%|[A-Za-zµ][\w/]*)?\s*$"
 )
 _COLUMN = re.compile(r"^(?P<head>\w+?)_(?P<unit>ms|mbps)_(?P<tail>p\d+|min|max|mean)$")
-EXAMPLE = "write for example 'goodput_mbps.median > 5', 'rtt_p95[cca=bbr] < 80ms' or 'goodput.cv < 10%'"
+EXAMPLE = "write for example 'goodput_mbps.median > 5', 'rtt_p95[cca=bbr] < 80ms' or 'goodput[cca=bbr over cubic] > 3'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,19 +48,34 @@ class Check:
     number: float
     """In the statistic's unit."""
     chosen: Mapping[str, str] = field(default_factory=dict)
-    """Axis (or `cca`) → value."""
+    """Axis (or `cca`) → value; of a ratio that of the conditions above."""
+    below: Mapping[str, str] | None = None
+    """The same of the conditions below, if a ratio is checked."""
 
     @property
     def unit(self) -> str:
-        """The statistic's: the metric's, or none of cv and n."""
-        return self.statistic.unit_of(self.metric.unit)
+        """The statistic's: the metric's, or none of cv, n and ratios."""
+        return "1" if self.below is not None else self.statistic.unit_of(self.metric.unit)
 
     def judge(self, values: Sequence[float], name: str) -> Verdict:
         """Whether it holds for the values of the metric in one condition; those that are not known (NaN) do not count."""
         known = stats.known(values)
         if not known:
             refuse("check", f"{name} does not say {self.metric.name}", "run with --samples 100ms, or check another metric", CheckError)
-        estimate = self.statistic.of(known, self.metric.unit)
+        return self._verdict(name, self.statistic.of(known, self.metric.unit))
+
+    def judge_ratio(self, above: Sequence[Trial], below: Sequence[Trial], name: str) -> Verdict:
+        """Whether it holds for the ratio of the means of two conditions; trials of the same seeds are compared as pairs."""
+        a, b = ([self.metric.of(t) for t in trials] for trials in (above, below))
+        if any(map(math.isnan, (*a, *b))):
+            refuse("check", f"{name} does not say {self.metric.name}", "run with --samples 100ms, or check another metric", CheckError)
+        is_paired = [(t.seed, t.engine) for t in above] == [(t.seed, t.engine) for t in below]
+        ratio = (stats.ratio if is_paired else stats.mean_ratio)(a, b)
+        if self.statistic.end:
+            ratio = Estimate(ratio.low if self.statistic.name == "low" else ratio.high, math.nan, math.nan, ratio.n)
+        return self._verdict(name, ratio)
+
+    def _verdict(self, name: str, estimate: Estimate) -> Verdict:
         if self.statistic.end and math.isnan(estimate.value):
             refuse("check", "one measurement has no interval", "repeat it, or check its median", CheckError)
         return Verdict(self, name, estimate, OPERATORS[self.op](estimate.value, self.number))
@@ -114,8 +132,13 @@ def read(text: str, extra: Mapping[str, Metric] | None = None) -> Check:
     if match["chosen"] and match["after"]:
         refuse("check", f"{text!r} chooses twice", EXAMPLE, CheckError)
     metric = (extra or {}).get(match["metric"]) or metric_of(match["metric"])
-    value = _number(match["number"], match["unit"] or "", statistic.unit_of(metric.unit))
-    return Check(text.strip(), metric, statistic, match["op"], value, _chosen(match["chosen"] or match["after"] or "[]"))
+    chosen = _chosen(match["chosen"] or match["after"] or "[]")
+    above, below = ({axis: value.partition(OVER)[place].strip() or value for axis, value in chosen.items()} for place in (0, 2))
+    is_ratio = above != below
+    if is_ratio and match["stat"] and not (statistic.end or stat == "mean"):
+        refuse("check", f"a ratio is of means, not of {stat}s", "leave the statistic out, or check low or high, the ends of its interval", CheckError)
+    value = _number(match["number"], match["unit"] or "", "1" if is_ratio else statistic.unit_of(metric.unit))
+    return Check(text.strip(), metric, statistic, match["op"], value, above, below if is_ratio else None)
 
 
 def metric_of(text: str) -> Metric:
@@ -131,12 +154,31 @@ def metric_of(text: str) -> Metric:
 def judge(check: Check, conditions: Sequence[tuple[Mapping[str, str], str, Sequence[Trial]]]) -> list[Verdict]:
     """A verdict for each condition that the check chooses; a condition is its axes (`cca` among them), its name and its trials."""
     expect(check, [(at, name) for at, name, _ in conditions])
+    if check.below is not None:
+        return _judge_ratios(check, check.below, conditions)
     return [check.judge([check.metric.of(t) for t in trials], name) for at, name, trials in conditions if is_chosen(check.chosen, at)]
+
+
+def _judge_ratios(
+    check: Check, below: Mapping[str, str], conditions: Sequence[tuple[Mapping[str, str], str, Sequence[Trial]]]
+) -> list[Verdict]:
+    """A verdict for each condition above, over the one below that has the same values of all other axes."""
+    varied = {axis for axis in below if below[axis] != check.chosen[axis]}
+    verdicts = []
+    for at, name, trials in conditions:
+        if is_chosen(check.chosen, at):
+            wanted = {**{axis: value for axis, value in at.items() if axis not in varied}, **below}
+            for other, other_name, others in conditions:
+                if is_chosen(wanted, other):
+                    verdicts.append(check.judge_ratio(trials, others, f"{name} over {other_name}"))
+    if not verdicts:
+        refuse("check", f"{check.text!r} finds no two conditions that differ in {', '.join(sorted(varied))} alone", EXAMPLE, CheckError)
+    return verdicts
 
 
 def expect(check: Check, conditions: Sequence[tuple[Mapping[str, str], str]]) -> None:
     """Refuses a check that chooses none of the conditions, given by their axes and names; before anything runs, if it can be."""
-    if not any(is_chosen(check.chosen, at) for at, _ in conditions):
+    if not all(any(is_chosen(chosen, at) for at, _ in conditions) for chosen in (check.chosen, check.below or {})):
         names = [name for _, name in conditions]
         listed = " | ".join(names[:MOST_NAMES]) + (f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else "")
         refuse("check", f"{check.text!r} chooses none of the conditions", f"there are {listed or 'none'}", CheckError)

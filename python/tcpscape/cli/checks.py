@@ -25,7 +25,10 @@ FAILED = 1
 
 Checks = Annotated[
     tuple[str, ...],
-    Option("Exit with 1 unless it holds: 'goodput_mbps.median > 5', 'rtt_p95[cca=bbr] < 80ms'. Repeatable.", name="--check"),
+    Option(
+        "Exit with 1 unless it holds: 'goodput_mbps.median > 5', 'rtt_p95[cca=bbr] < 80ms', 'goodput[cca=bbr over cubic] > 3'. Repeatable.",
+        name="--check",
+    ),
 ]
 
 

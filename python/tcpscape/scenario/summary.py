@@ -10,12 +10,15 @@ from itertools import chain
 from typing import Any
 
 from tcpscape import units
+from tcpscape.scenario.changes import Change
 from tcpscape.scenario.path import TracedLink
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.scenario.words import QueueDescription
 
 PLAIN = ("netem", "tbf", "htb", "jitter", "bfifo", "pfifo")
 """Disciplines that are described by what they do; others are named."""
+FEW_CHANGES = 2
+"""Most changes of a path that are described."""
 FEW_VALUES = 4
 """Most values of an axis that are listed."""
 MOST_PARTS = 24
@@ -47,7 +50,7 @@ def parts(scenario: Scenario) -> dict[str, str]:
         "loss": _both(_loss(data), _loss(acks)),
         "other": ", ".join(_other(chain(data, acks))),
         "bottleneck": _bottleneck(scenario, data),
-        "changes": f"{len(scenario.changes)} change{'s' * (len(scenario.changes) > 1)} on the way" if scenario.changes else "",
+        "changes": _changes(scenario.changes),
         "application": _application(scenario),
         "flows": f"{count} flow{'s' * (count > 1)}" + (f" ({', '.join(mixture)})" if len(flows) > 1 else ""),
         "kernel": f"kernel {scenario.kernel.profile}" + ("" if len(scenario.kernel.plan()) == 1 else " with changed sysctls"),
@@ -61,6 +64,25 @@ def link_mbps(scenario: Scenario) -> float | None:
         return None
     rates = [q.rate_bps for queue in scenario.queues("forward", "bottleneck") for q in queue if q.rate_bps]
     return min(rates) / 1e6 if rates else None
+
+
+def _changes(changes: Sequence[Change]) -> str:
+    """What changes on the way: `bottleneck rate 20mbit from 5s on`; where there are many, how many."""
+    if not 0 < len(changes) <= FEW_CHANGES:
+        return f"{len(changes)} changes on the way" if changes else ""
+    return ", ".join(_change(change) for change in changes)
+
+
+def _change(change: Change) -> str:
+    if change.ramp:
+        return f"{change.where} ramp from {units.brief_time(change.ramp[0])} to {units.brief_time(change.ramp[1])}"
+    if change.trace:
+        return f"{change.where} rate along {len(change.trace)} steps"
+    values = change.set.model_dump(mode="json", exclude_none=True) if change.set else {}
+    text = " ".join([change.where, ", ".join("outage" if value is True else f"{name} {value}" for name, value in values.items())])
+    if change.every is not None:
+        return f"{text} for {units.brief_time(change.hold or 0)} every {units.brief_time(change.every)}"
+    return f"{text} from {units.brief_time(change.at or 0)} on"
 
 
 def _both(data: str, acks: str) -> str:
