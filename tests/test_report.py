@@ -1,31 +1,40 @@
 """The report of a result directory: one page that opens offline, made from the directory alone, with everything in it."""
 
 import csv
+import itertools
 import re
 import shutil
 import sqlite3
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import polars as pl
 import pytest
+from markupsafe import Markup
 
 from tcpscape import plots, report
 from tcpscape.campaign import execute, record
 from tcpscape.campaign.campaign import Campaign
 from tcpscape.campaign.execute import Execution
-from tcpscape.report import cells, figures, tables
-from tcpscape.report.figures import FigureRequest
+from tcpscape.plots import style
+from tcpscape.report import cells, claims, drawing, figures, tables
+from tcpscape.report.diagram import PathView
+from tcpscape.report.figures import EmbeddedFigure, FigureRequest
+from tcpscape.report.page import Answer, Deployment, FigureGroup, Heading, Page, Provenance, Step, render
 from tcpscape.scenario import files
+from tcpscape.scenario.scenario import Scenario
 from tcpscape.stats import Estimate
 from tcpscape.store.results import FILE, Store
 from tcpscape.studies import run as runs
 from tcpscape.studies import study as studies
 from tcpscape.studies.result import Result
+from tcpscape.studies.study import WORKS, Claim
+from tcpscape.studies.verdict import JudgedClaim
 
 VOID = {"meta", "br", "img", "link", "hr", "input"}
 
 
-class Page(HTMLParser):
+class Html(HTMLParser):
     """What is in a page; minds tags that are not closed."""
 
     def __init__(self, text):
@@ -87,7 +96,7 @@ def swept(sweep):
 
 
 def test_the_page_stands_alone(built):
-    page = Page(built[0].read_text("utf-8"))
+    page = Html(built[0].read_text("utf-8"))
     assert page.seen.count("svg") >= 1
     assert len(set(page.ids)) == len(page.ids)
     assert not [link for link in page.links if re.match(r"(?i)(\w+:)?//|data:|javascript:", link)]
@@ -96,7 +105,7 @@ def test_the_page_stands_alone(built):
 
 
 def test_claims_tables_and_versions_are_in_it(built, study):
-    text = " ".join("".join(Page(built[0].read_text("utf-8")).text).split())
+    text = " ".join("".join(Html(built[0].read_text("utf-8")).text).split())
     kept = record.load(study)
     result = Result(studies.of(kept.study, "manifest"), kept.parts)
     for judged in runs.judge(result).claims:
@@ -106,6 +115,110 @@ def test_claims_tables_and_versions_are_in_it(built, study):
         assert said in text
     for cell in result.outcome().cells:
         assert cell.mean().text() in text
+
+
+PARTS = ('id="path"', 'id="main"', 'id="deploy"', 'id="figures"', 'id="tables"', 'id="claims"', 'id="again"')
+
+
+def test_the_parts_stand_in_their_order(built):
+    """The answer, the path, the main figure, …: whatever a page has of them."""
+    text = built[0].read_text("utf-8")
+    places = [text.index("<h1>"), *(text.index(part) for part in PARTS if part in text)]
+    assert places == sorted(places)
+    assert [part in text for part in PARTS] == [True, True, False, False, True, True, True]
+
+
+def test_a_page_of_every_part():
+    """The page of another command is made of the same parts; what it lacks is left out."""
+    figure = EmbeddedFigure("bars", "what it shows", Markup("<svg></svg>"), Markup(""), ("figures/bars.png",))
+    whole = Page(
+        Heading("advise", "What this path should use"), (Answer("bbr carries 3.1 × cubic [2.8, 3.4] </p>", ("because <of> loss",)),), ("a <caveat>",),
+        (PathView.of("", [scenario()], "25 Mbit/s <over> satellite"),), (FigureGroup("", (figure, replace(figure, name="more"))),),
+        Deployment("Use <bbr>.", (Step("Until the next start", "sysctl -w net.ipv4.tcp_congestion_control=bbr", "as root"),)),
+        (tables.PageTable("cells", "x", ("a",), [[tables.word("<1>")]]),), claims.section([judged("reproduced")]), Provenance("tcpscape advise <x>"),
+    )
+    text = render(whole)
+    places = [text.index(part) for part in ("bbr carries", "a &lt;caveat&gt;", *PARTS)]
+    assert places == sorted(places)
+    assert not re.search(r"<(of|caveat|over|bbr|1|x)>", text)
+    assert "bbr carries 3.1 × cubic [2.8, 3.4] </p>" in "".join(Html(text).text)
+    short = render(Page(Heading("run", "Nothing yet")))
+    assert not [part for part in PARTS if part in short]
+
+
+def scenario(**fields):
+    return Scenario.of({"forward": ["netem delay 25ms 4ms loss 1%"], "bottleneck": ["tbf rate 40mbit burst 6056 limit 300000"], **fields})
+
+
+def judged(verdict, text="a claim"):
+    return JudgedClaim(Claim(text=text, work=next(iter(WORKS)), measure="mean"), verdict, "1.0 [0.9, 1.1]")
+
+
+def test_claims_that_fail_come_first_and_the_reproduced_ones_are_folded():
+    mixed = [judged(v, f"{v} {i}") for i, v in enumerate(("reproduced", "not decidable", "not reproduced", "reproduced", "not reproduced"))]
+    found = claims.section(mixed)
+    assert [row[1].text for row in found.open.rows] == ["not reproduced 2", "not reproduced 4", "not decidable 1"]
+    assert [row[1].text for row in found.reproduced.rows] == ["reproduced 0", "reproduced 3"]
+    assert [(name, count) for name, count, _ in found.tally] == [("not reproduced", 2), ("not decidable", 1), ("reproduced", 2)]
+    text = render(Page(Heading("study", "x"), claims=found))
+    folded = text[text.index("<details") : text.index("</details>")]
+    assert "reproduced 0" in folded
+    assert "not reproduced 2" not in folded
+    assert "<summary>2 reproduced</summary>" in folded
+    assert claims.section([]) is None
+
+
+def test_the_diagram_shows_the_path():
+    found = PathView.of("", [scenario(reverse=["netem delay 20ms"], flows=[{"cca": "bbr", "count": 2, "rcvbuf": "256KiB"}])])
+    for drawn in (found.wide, found.narrow):
+        texts = re.findall(r"<text[^>]*>([^<]*)</text>", drawn)
+        words = ["Sender", "2 × bbr", "25 ms ± 4 ms uniform", "loss 1 %", "Router", "40 Mbit/s", "buffer 300 kB", "Receiver", "buffer 256KiB"]
+        assert sorted(t for t in texts if not t.startswith("ACKs")) == sorted(words)
+        assert "ACKs, 20 ms" in texts
+        assert re.search(r'aria-labelledby="(\S+) (\S+)"><title id="\1">[^<]+</title><desc id="\2">Sender: 2 × bbr → 25 ms', drawn)
+
+
+def test_the_diagram_of_a_sweep_has_the_ends_of_what_varies():
+    jitters = [scenario(forward=[f"netem delay 25ms{j}"]) for j in ("", " 4ms distribution normal", " 12ms distribution normal")]
+    found = PathView.of("", [*jitters, scenario(forward=["netem delay 50ms"], bottleneck=["tbf rate 20mbit burst 6056 limit 300000"])])
+    assert "25–50 ms ± 0–12 ms normal" in found.wide
+    assert ">20–40 Mbit/s<" in found.wide
+    assert "each in turn" not in found.wide
+
+
+def test_hostile_names_are_text_in_the_diagram():
+    name = "x<script>alert(1)</script>&\"'"
+    drawn = PathView.of(name, [scenario()], f"over {name}", looks=style.looks([name]))
+    text = render(Page(Heading("run", name, name), (Answer(name),), (name,), (drawn,), provenance=Provenance(name, ((name, name),))))
+    assert "<script>alert" not in text
+    assert text.count("<script>") == 1
+    node = drawing.Node(name, ((name, style.LOOKS[0]),))
+    assert "<script>" not in drawing.horizontal((node, node), (drawing.Link((name,)),), drawing.Link((name,)), "a")
+
+
+@pytest.mark.parametrize("lines", [1, 4])
+def test_the_diagram_is_legible_at_400_px(lines):
+    """376 px are left for it; a text of 12 units must stay above 10 px, inside the drawing and clear of other texts."""
+    hops = "; ".join(["netem delay 25ms 4ms loss 1% duplicate 1%", "fq_codel limit 132 ecn"][: 1 + (lines > 1)])
+    found = PathView.of("", [scenario(forward=[hops], flows=[{"cca": c} for c in ("cubic", "bbr", "dctcp", "westwood", "reno", "yeah")][:lines])])
+    width = float(re.search(r'viewBox="0 0 (\d+)', found.narrow)[1])
+    assert drawing.FONT * 376 / width >= 10
+    for drawn in (found.narrow, found.wide):
+        width = float(re.search(r'viewBox="0 0 (\d+)', drawn)[1])
+        boxes = []
+        for x, y, anchor, text in re.findall(r'<text x="([\d.]+)" y="([\d.]+)" text-anchor="(\w+)"[^>]*>([^<]*)<', drawn):
+            length = drawing.CHARACTER * drawing.FONT * len(text)
+            left = float(x) - (length / 2 if anchor == "middle" else 0)
+            boxes.append((left, left + length, float(y) - drawing.FONT, float(y)))
+        assert all(left >= 0 and right <= width for left, right, _, _ in boxes)
+        touching = [1 for a, b in itertools.combinations(boxes, 2) if min(a[1], b[1]) > max(a[0], b[0]) and min(a[3], b[3]) > max(a[2], b[2])]
+        assert not touching
+
+
+def test_nothing_is_loaded_from_elsewhere(built):
+    text = built[0].read_text("utf-8")
+    assert "default-src 'none'" in text
+    assert not re.findall(r"(?i)<(?:link|iframe|object|embed)|@import|url\((?!#)", text)
 
 
 def test_every_file_is_there(built, study):
@@ -140,7 +253,7 @@ def test_what_is_said_to_run_it_again_does(sweep, swept, cli):
 
 def test_names_are_escaped(swept):
     text = swept[0].read_text("utf-8")
-    page = Page(text)
+    page = Html(text)
     assert "<b>&" not in text.replace("<b>Caveat", "")
     assert "<b>&" in "".join(page.text)
 

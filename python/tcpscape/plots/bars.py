@@ -131,7 +131,7 @@ def last_axis(outcome: Outcome) -> str:
 
 def split(outcome: Outcome, context: Context = Context()) -> Figure:
     """The share of all flows' goodput that each congestion control has in each cell, over whole transfers."""
-    looks = style.looks(sorted({cca for c in outcome.cells for cca in _ccas(c)}))
+    looks = base.looks(outcome)
 
     def rows(point: Mapping[str, str]) -> list[BarRow]:
         pairs = [(cca, c) for c in outcome.select(**point) for cca in _ccas(c) if len(_ccas(c)) > 1]

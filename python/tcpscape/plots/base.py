@@ -88,8 +88,15 @@ def entries(outcome: Outcome) -> list[LegendEntry]:
     pairs = list(dict.fromkeys((c.cca, c.engine) for c in outcome.cells))
     several = len({engine for _, engine in pairs}) > 1
     labels = {(cca, engine): f"{cca}, {engine}" if several else cca for cca, engine in pairs}
-    looks = style.looks(labels.values())
-    return [LegendEntry(cca, engine, labels[cca, engine], looks[labels[cca, engine]]) for cca, engine in pairs]
+    engines = list(dict.fromkeys(engine for _, engine in pairs))
+    by_cca = looks(outcome)
+    return [LegendEntry(cca, engine, labels[cca, engine], by_cca[cca].variant(engines.index(engine))) for cca, engine in pairs]
+
+
+def looks(outcome: Outcome) -> Mapping[str, Look]:
+    """The look of every congestion control of an outcome, of its cells (`bbr+cubic`) and of its flows; the same in all figures and tables of it."""
+    flows = (f.cca for c in outcome.cells for t in c.trials[:1] for f in t.flows)
+    return style.looks([*outcome.campaign.cca, *(c.cca for c in outcome.cells), *sorted(set(flows))])
 
 
 def numeric_axes(outcome: Outcome, least: int = 2) -> list[str]:

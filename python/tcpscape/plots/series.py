@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,6 +14,7 @@ from tcpscape.errors import StoreError, refuse
 from tcpscape.metrics import samples
 from tcpscape.plots import base, style
 from tcpscape.plots.base import Context, LegendEntry
+from tcpscape.plots.style import Look
 from tcpscape.plots.traces import Array, Trace, panels
 from tcpscape.scenario.changes import Change, Patch
 from tcpscape.scenario.scenario import Scenario
@@ -70,7 +71,7 @@ def series(outcome: Outcome, context: Context = Context()) -> Figure:
     medians = [(c, trial) for c in outcome.cells if (trial := median_trial(c)) is not None]
     entries = {(entry.cca, entry.engine): entry for entry in base.entries(outcome)}
     first = medians[0][0]
-    fig, axes = draw_traces([trace for c, trial in medians for trace in _traces(entries[c.cca, c.engine], trial)], context.what)
+    fig, axes = draw_traces([trace for c, trial in medians for trace in _traces(entries[c.cca, c.engine], trial, base.looks(outcome))], context.what)
     mark_events(axes, path_events(first.scenarios[_middle(first)]), max(trial.duration for _, trial in medians))
     flows = max(len(trial.flows) for _, trial in medians)
     limit = f", the first {MOST_TRACES} of {flows} flows" if flows > MOST_TRACES else ""
@@ -105,7 +106,7 @@ def shares(outcome: Outcome, context: Context = Context()) -> Figure:
     order = sorted(range(len(trial.flows)), key=lambda i: (trial.flows[i].cca, i))
     rates = np.nan_to_num(samples.rates(trial, edges))[order]
     names = [trial.flows[i].cca for i in order]
-    looks = style.looks(names)
+    looks = base.looks(outcome)
     whole = rates.sum(axis=0)
     panels = (("throughput, Mbit/s", rates, float(whole.max()) * 1.08 or 1.0), ("share, %", 100 * rates / np.where(whole > 0, whole, np.nan), 100.0))
     fig, axes = style.time_panels(2, height=2.2)
@@ -137,13 +138,13 @@ def _middle(cell: Cell) -> int:
     return (len(cell.runs) - 1) // 2
 
 
-def _traces(entry: LegendEntry, trial: Trial) -> list[Trace]:
+def _traces(entry: LegendEntry, trial: Trial, by_cca: Mapping[str, Look]) -> list[Trace]:
+    """The traces of a trial's first flows; of several flows, each has the colour of its congestion control and a dash of its own."""
     flows = trial.flows[:MOST_TRACES]
     if len(flows) == 1:
         return [Trace(entry.label, entry.look, trial, 0)]
-    by_cca = style.looks(f.cca for f in flows)
     before = [sum(g.cca == f.cca for g in flows[:i]) for i, f in enumerate(flows)]
-    looks = [replace(by_cca[f.cca], dash=style.DASHES[k % len(style.DASHES)]) for f, k in zip(flows, before, strict=True)]
+    looks = [by_cca[f.cca].variant(k) for f, k in zip(flows, before, strict=True)]
     return [Trace(f"{f.cca}, flow {i + 1}", look, trial, i) for i, (f, look) in enumerate(zip(flows, looks, strict=True))]
 
 

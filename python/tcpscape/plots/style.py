@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -49,6 +49,10 @@ class Look:
     marker: str
     dash: Any
     """Matplotlib's line style."""
+
+    def variant(self, place: int) -> Look:
+        """The same colour and marker with another dash: another flow, or the same control on another engine; 0 is the look itself."""
+        return replace(self, dash=DASHES[(DASHES.index(self.dash) + place) % len(DASHES)])
 
 
 LOOKS = tuple(Look(hue, mark, dash) for dash, marks in zip(DASHES, MARKS, strict=True) for hue, mark in zip(HUES, marks, strict=True))

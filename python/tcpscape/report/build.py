@@ -1,18 +1,22 @@
-"""Builds the report of a result directory: estimates, draws, writes the tables and scenarios, and renders the page from `templates/`."""
+"""Builds the report of a result directory: estimates, draws, writes the tables and scenarios, and fills in the parts of its page."""
 
 from __future__ import annotations
 
 import io
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tcpscape.campaign.record import Record
 from tcpscape.errors import StoreError
 from tcpscape.plots import Context, base
-from tcpscape.report import cells, figures, tables
-from tcpscape.report.figures import EmbeddedFigure, FigureRequest
+from tcpscape.report import cells, claims, figures, tables
+from tcpscape.report.cells import CellEstimates
+from tcpscape.report.diagram import PathView
+from tcpscape.report.figures import FigureRequest
+from tcpscape.report.page import FigureGroup, Heading, Page, Provenance, render
+from tcpscape.report.tables import PageTable
 from tcpscape.scenario.options import UNNAMED
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.studies import run as runs
@@ -22,7 +26,7 @@ if TYPE_CHECKING:
 
     from tcpscape.campaign.outcome import Outcome
     from tcpscape.studies.result import Result
-    from tcpscape.studies.verdict import JudgedClaim, JudgedStudy
+    from tcpscape.studies.verdict import JudgedStudy
 
 PAGE = "report.html"
 """The name of the page in the result directory."""
@@ -39,78 +43,72 @@ def build(record: Record, root: Path, formats: tuple[str, ...] = ("svg", "png"),
     """
     result = study.result if study else runs.read(record)
     study = study or (runs.judge(result) if result else None)
-    claims = study.claims if study else ()
     names = {part: cells.names(part, outcome) for part, outcome in record.parts.items()}
     estimated = {part: cells.measure(part, outcome, names[part]) for part, outcome in record.parts.items()}
     reruns = cells.reruns(record.parts, names)
-    request = FigureRequest(result.study.figures if result else (), formats, len(record.parts))
-    drawn, figure_files = _figures(record, result, request, root)
+    groups, figure_files = _figures(record, result, FigureRequest(result.study.figures if result else (), formats, len(record.parts)), root)
     frames = {"cells": cells.frame([entry for of_part in estimated.values() for entry in of_part]), "runs": cells.runs(record.parts)}
-    if result:
-        frames |= {"study": result.frame(), "claims": _claims_frame(claims)}
-    page_tables = tables.study_tables(result) if result else []
-    for part, outcome in record.parts.items():
-        page_tables += [cells.table(part, outcome, estimated[part]), *tables.indicator_table(part, outcome)]
+    if study:
+        frames |= {"study": study.result.frame(), "claims": claims.frame(study.claims)}
     try:
         figures.tidy(figure_files, root)
         table_files = [file for name, frame in frames.items() for file in _write_frame(frame, root / TABLES / name)]
         scenario_files = [_write_text(root / scenario.file, scenario.text) for cell in reruns for scenario in cell.scenarios]
-        content = {
-            "drawn": drawn, "reruns": reruns, "unlisted": sum(not r.listed for r in reruns), "files": [f"{TABLES}/{f.name}" for f in table_files],
-            "tables": [table.dense() for table in page_tables],
-        }  # fmt: skip
-        page = _write_text(root / PAGE, _page(record, result, claims, content))
-        return [page, *figure_files, *table_files, *scenario_files]
+        page = Page(
+            _heading(record, result),
+            caveats=sorted({c for o in record.outcomes for c in o.caveats}),
+            paths=[_path(part, outcome, f"path-{i}") for i, (part, outcome) in enumerate(record.parts.items())],
+            figures=groups,
+            tables=_tables(record, result, estimated),
+            claims=claims.section(study.claims) if study else None,
+            provenance=Provenance(
+                record.command, _facts(record), reruns, [f"{TABLES}/{f.name}" for f in table_files], result.study.pitfalls if result else (),
+            ),
+        )  # fmt: skip
+        return [_write_text(root / PAGE, render(page)), *figure_files, *table_files, *scenario_files]
     except OSError as e:
         raise StoreError(f"report: cannot write {e.filename or root}: {e.strerror}; free some space, or make the directory writable") from None
 
 
-def _figures(record: Record, result: Result | None, request: FigureRequest, root: Path) -> tuple[dict[str, list[EmbeddedFigure]], list[Path]]:
+def _figures(record: Record, result: Result | None, request: FigureRequest, root: Path) -> tuple[list[FigureGroup], list[Path]]:
     """Draws the figures of every part; returns them by part, and their files."""
-    drawn: dict[str, list[EmbeddedFigure]] = {}
+    groups: list[FigureGroup] = []
     files: list[Path] = []
+    several = len(record.parts) > 1
     for part, outcome in record.parts.items():
         context = Context(_part_title(result, part), result.known) if result else Context()
-        for figure, written in figures.draw(part, outcome, context, request, root):
-            drawn.setdefault(part, []).append(figure)
-            files += written
+        drawn = list(figures.draw(part, outcome, context, request, root))
+        about, command = (outcome.campaign.about, record.commands.get(part, "")) if several else ("", "")
+        groups.append(FigureGroup(part, [figure for figure, _ in drawn], about, command))
+        files += [file for _, written in drawn for file in written]
         request = request.after(outcome)
-    return drawn, files
+    return groups, files
 
 
-def _heading(record: Record, result: Result | None) -> str:
-    """The title of the page: the study's, the record's own name, or the metric and the axes."""
+def _tables(record: Record, result: Result | None, estimated: Mapping[str, Sequence[CellEstimates]]) -> list[PageTable]:
+    """The study's numbers beside the published ones; then the cells and the indicators of every part."""
+    page_tables = tables.study_tables(result) if result else []
+    for part, outcome in record.parts.items():
+        page_tables += [cells.table(part, outcome, estimated[part]), *tables.indicator_table(part, outcome)]
+    return [table.dense() for table in page_tables]
+
+
+def _path(part: str, outcome: Outcome, name: str) -> PathView:
+    """The path of a part's cells; `name`: the beginning of its ids in the page."""
+    return PathView.of(part, [s for c in outcome.cells for s in c.scenarios], looks=base.looks(outcome), name=name)
+
+
+def _heading(record: Record, result: Result | None) -> Heading:
+    """The study's title, the record's own name, or the metric and the axes."""
     if result:
-        return result.study.title
-    return base.title(record.outcomes[0]) if record.name == UNNAMED else record.name
+        return Heading(record.kind, result.study.title, record.name, (result.study.about, f"Source: {result.study.source}"))
+    title = base.title(record.outcomes[0]) if record.name == UNNAMED else record.name
+    return Heading(record.kind, title, "" if record.name == UNNAMED else record.name)
 
 
 def _part_title(result: Result, part: str) -> str:
     """The study's title, with the part where it has several."""
     return f"{result.study.title}: {part}" if len(result.parts) > 1 else result.study.title
-
-
-def _claims_frame(claims: Sequence[JudgedClaim]) -> pl.DataFrame:
-    import polars as pl
-
-    columns = ("verdict", "claim", "measured", "setup", "work", "measure")
-    rows = [(c.verdict, c.claim.text, c.measured, c.claim.setup, c.claim.work, c.claim.measure) for c in claims]
-    return pl.DataFrame(rows, schema=dict.fromkeys(columns, pl.String), orient="row")
-
-
-def _page(record: Record, result: Result | None, claims: Sequence[JudgedClaim], content: dict[str, Any]) -> str:
-    """The HTML of the page; `content`: figures, tables, reruns and file names for the template."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    environment = Environment(
-        loader=PackageLoader("tcpscape.report", "templates"), autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined,
-    )
-    return environment.get_template("page.html.j2").render(
-        record=record, study=result.study if result else None, title=_heading(record, result),
-        claims=tables.claim_table(claims).dense() if claims else None, verdicts=tables.tally(claims), works=tables.works(claims),
-        facts=_facts(record), abouts={part: outcome.campaign.about for part, outcome in record.parts.items()},
-        caveats=sorted({c for o in record.outcomes for c in o.caveats}), **content,
-    )
 
 
 def _facts(record: Record) -> list[tuple[str, str]]:

@@ -20,6 +20,7 @@ except ImportError:  # PyYAML without libyaml: the same text, ten times as slow
 
 from tcpscape import metrics, stats
 from tcpscape.campaign.outcome import Cell, Outcome
+from tcpscape.plots import base
 from tcpscape.report import tables
 from tcpscape.report.tables import MOST_ROWS, PageTable
 from tcpscape.stats import Estimate
@@ -77,10 +78,11 @@ def table(part: str, outcome: Outcome, estimated: Sequence[CellEstimates]) -> Pa
     own, *others = _metrics(outcome)
     pairs = [(own, stat) for stat in ESTIMATORS] + [(metric, "median") for metric in others]
     several = len(outcome.versions) > 1
+    looks = base.looks(outcome)
     columns = ["cca", *(["engine"] if several else []), *outcome.axes, "n", *(_heading(metric, stat) for metric, stat in pairs)]
     rows = [
         [
-            tables.word(entry.cell.cca, href=entry.name), *([tables.word(entry.cell.engine)] if several else []),
+            tables.control(entry.cell.cca, looks, entry.name), *([tables.word(entry.cell.engine)] if several else []),
             *(tables.level(entry.cell, axis) for axis in outcome.axes), tables.count(len(entry.cell.trials)),
             *(tables.estimate(entry.estimates[pair], 100.0 if _in_percent(pair[1]) else 1.0) for pair in pairs),
         ]

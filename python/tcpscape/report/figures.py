@@ -28,6 +28,9 @@ class EmbeddedFigure:
     name: str
     about: str
     svg: Markup
+    """For a wide page."""
+    narrow: Markup
+    """For a narrow one."""
     files: tuple[str, ...]
     """Paths from the result directory."""
 
@@ -67,7 +70,7 @@ def draw(part: str, outcome: Outcome, context: Context, request: FigureRequest, 
             figure = kind.draw(pages[i], context)
             svg_text = files.svg(figure)
             written = files.save(figure, root / FOLDER / name, request.formats, svg_text)
-            yield EmbeddedFigure(name, about, Markup(files.inline(svg_text, name)), tuple(f"{FOLDER}/{f.name}" for f in written)), written
+            yield EmbeddedFigure(name, about, Markup(files.inline(svg_text, name)), Markup(), tuple(f"{FOLDER}/{f.name}" for f in written)), written
 
 
 def tidy(written: Sequence[Path], root: Path) -> None:

@@ -1,4 +1,4 @@
-"""The tables of a page: fields with their intervals; the indicators of each cell; a study's numbers beside the published ones, and its claims."""
+"""The tables of a page: fields with their intervals; the indicators of each cell; a study's numbers beside the published ones."""
 
 from __future__ import annotations
 
@@ -6,18 +6,20 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from markupsafe import Markup
+
 from tcpscape import stats
 from tcpscape.campaign import axes
 from tcpscape.campaign.outcome import Cell, Outcome
 from tcpscape.findings import indicators, video
+from tcpscape.plots.style import Look
+from tcpscape.report.swatch import swatch
 from tcpscape.scenario.path import Netem
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.stats import Estimate
 from tcpscape.stats.estimate import number
 from tcpscape.studies.known import KnownNumber
 from tcpscape.studies.result import Result, StudyRow
-from tcpscape.studies.study import WORKS
-from tcpscape.studies.verdict import VERDICTS, JudgedClaim
 
 MOST_ROWS = 1000
 """Most rows of a table on a page; all of them are in its file."""
@@ -29,8 +31,6 @@ INDICATORS = (
     "jitter / RTT", "windows closed in 10 s", "sent again in 10 s", "time held by the receive window, %", "the published rule says", "receive window",
     "video each flow carries", "runs for a mean to ± 5 %",
 )
-CLASSES = {"reproduced": "yes", "not reproduced": "no", "not decidable": "open"}
-"""Verdict → its CSS class."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +46,13 @@ class Field:
     """The anchor of the page that it links to."""
     kind: str = ""
     """The CSS class of a verdict."""
+    looks: tuple[Look, ...] = ()
+    """The looks of the congestion controls that it names, drawn before them."""
+
+    @property
+    def swatches(self) -> Markup:
+        """The looks as inline SVG."""
+        return Markup().join(map(swatch, self.looks))
 
 
 @dataclass(frozen=True)
@@ -59,6 +66,8 @@ class PageTable:
     rows: Sequence[Sequence[Field]]
     left: int = 1
     """Number of columns with text; the others have numbers."""
+    stacked: bool = False
+    """Whether each row becomes a card on a narrow page: for tables of sentences, where scrolling would hide half of them."""
 
     def dense(self) -> PageTable:
         """The table without the columns that are empty in every row."""
@@ -80,6 +89,12 @@ class PageTable:
 def word(text: object, href: str = "", kind: str = "") -> Field:
     """A field with text."""
     return Field(str(text), href=href, kind=kind)
+
+
+def control(cca: str, looks: Mapping[str, Look], href: str = "") -> Field:
+    """A field with a congestion control, or a mixture of several, before it the look that each has in the figures."""
+    names = [name for name in cca.split("+") if name in looks] or [cca]
+    return Field(cca, href=href, looks=tuple(looks[name] for name in names))
 
 
 def count(value: int) -> Field:
@@ -181,22 +196,3 @@ def _known_fields(row: StudyRow, known: KnownNumber | None) -> list[Field]:
         return [Field(""), Field("")]
     text = number(known.value) + (f"–{number(known.high)}" if known.high is not None else "") + ("" if known.valid else " (invalid)")
     return [Field(text, sort=known.value), estimate(row.ours, 1 / known.value) if known.value else Field("–")]
-
-
-def claim_table(claims: Sequence[JudgedClaim]) -> PageTable:
-    """Every claim with its verdict, the measured value, what explains the published number, and its source (a name of `WORKS`)."""
-    rows = [
-        [word(c.verdict, kind=CLASSES[c.verdict]), word(c.claim.text), word(c.measured), word(c.claim.setup), word(c.claim.work)] for c in claims
-    ]  # fmt: skip
-    columns = ("verdict", "claim", "measured [95 %]", "explained by its set-up", "source")
-    return PageTable("claims", "What was claimed, and what our runs say", columns, rows, left=len(columns))
-
-
-def works(claims: Sequence[JudgedClaim]) -> list[tuple[str, str]]:
-    """The works with these claims: name and title."""
-    return [(name, WORKS[name]) for name in dict.fromkeys(c.claim.work for c in claims)]
-
-
-def tally(claims: Sequence[JudgedClaim]) -> list[tuple[str, int, str]]:
-    """Each verdict with its number of claims and its CSS class."""
-    return [(verdict, sum(c.verdict == verdict for c in claims), CLASSES[verdict]) for verdict in VERDICTS]

@@ -33,3 +33,10 @@ const open = () => {
 };
 addEventListener("hashchange", open);
 open();
+// A table that is wider than the page says so.
+const mark = () => {
+  for (const box of document.querySelectorAll(".scroll")) box.parentElement.classList.toggle("overflows", box.scrollWidth > box.clientWidth + 1);
+};
+addEventListener("resize", mark);
+for (const fold of document.querySelectorAll("details")) fold.addEventListener("toggle", mark);
+mark();

@@ -1,0 +1,154 @@
+"""The path of a page as a diagram: sender → hops of the data → router with the bottleneck → receiver, and the way of the ACKs back.
+
+It is made from the scenarios that were run: :func:`PathView.of` reads what each queue does to packets (`Scenario.queues`) and merges the scenarios of
+a sweep, so that a value that changes is shown with its ends. It is drawn twice, from left to right for a wide page and from top to bottom for a
+narrow one (`drawing`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from markupsafe import Markup
+
+from tcpscape.plots.style import Look
+from tcpscape.report import drawing
+from tcpscape.report.drawing import Link, Node
+from tcpscape.scenario.scenario import Scenario
+from tcpscape.scenario.words import QueueDescription
+from tcpscape.units import format_size
+
+NS_PER_MS = 1e6
+PLAIN = ("netem", "tbf", "htb", "bfifo", "pfifo", "pfifo_fast", "jitter", "fifo")
+"""Disciplines whose name says no more than what the diagram shows of them anyway."""
+MOST_CONTROLS = 4
+"""Most congestion controls that the sender's box names."""
+MOST_CHARACTERS = 36
+"""Most characters of a name in a box."""
+NO_LOOKS: Mapping[str, Look] = {}
+MOST_SCENARIOS = 60
+"""Most scenarios that are merged; of more, evenly spread ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """One property of a place on the path, of all scenarios."""
+
+    before: str
+    """The words before the number."""
+    unit: str
+    values: tuple[float, ...]
+    """Its different values."""
+
+    @property
+    def text(self) -> str:
+        """`loss 0–2 %`; empty where it is 0 everywhere."""
+        low, high = min(self.values), max(self.values)
+        if not high:
+            return ""
+        return f"{self.before}{low:.4g}–{high:.4g}{self.unit}" if low < high else f"{self.before}{high:.4g}{self.unit}"
+
+
+@dataclass(frozen=True)
+class PathView:
+    """The path of a part of a page: in words, and as a diagram for a wide and for a narrow page."""
+
+    part: str
+    words: str
+    wide: Markup
+    narrow: Markup
+
+    @classmethod
+    def of(cls, part: str, scenarios: Sequence[Scenario], words: str = "", *, looks: Mapping[str, Look] = NO_LOOKS, name: str = "path") -> PathView:
+        """The path of these scenarios, one or more.
+
+        :param words: the path in words, shown above the diagram.
+        :param looks: congestion controls with the look that they have in the figures.
+        :param name: the beginning of the ids in the page.
+        """
+        few = scenarios[:: -(-len(scenarios) // MOST_SCENARIOS)]
+        nodes, links = (_sender(few, looks), _router(few), _receiver(few)), (_link(few, "forward"), Link(()))
+        back = _link(few, "reverse")
+        wide = drawing.horizontal(nodes, links, back, f"{name}-wide")
+        return cls(part, words, wide, drawing.vertical(nodes, links, back, f"{name}-narrow"))
+
+
+def _sender(scenarios: Sequence[Scenario], looks: Mapping[str, Look]) -> Node:
+    """The congestion controls with their looks, the number of flows, and what the application sends."""
+    mixed = any(len(set(s.ccas)) > 1 for s in scenarios)
+    names = list(dict.fromkeys(cca for s in scenarios for cca in s.ccas))
+    most = {name: max(s.ccas.count(name) for s in scenarios) for name in names}
+    shown = [(_short(f"{most[name]} × {name}" if most[name] > 1 else name), looks.get(name)) for name in names[:MOST_CONTROLS]]
+    rest = len(names) - len(shown)
+    rates = _merged("application ", " Mbit/s", (8e-6 * f.app.rate for s in scenarios for f in s.flows[:1]))
+    title = "Sender" if mixed or len(names) == 1 else "Sender, each in turn"
+    return Node(title, (*shown, *((text, None) for text in (f"and {rest} more" if rest else "", rates.text) if text)))
+
+
+def _receiver(scenarios: Sequence[Scenario]) -> Node:
+    """The receive buffer, where it is not autotuned."""
+    sizes = sorted({f.rcvbuf for s in scenarios for f in s.flows if f.rcvbuf})
+    text = "–".join(dict.fromkeys(format_size(size) for size in sizes[:: max(1, len(sizes) - 1)]))
+    return Node("Receiver", ((f"buffer {text}", None),) if sizes else ())
+
+
+def _router(scenarios: Sequence[Scenario]) -> Node:
+    """The bottleneck's rate, its queue and its buffer, and what changes on the path during a trial."""
+    queues = [[q for of_hop in s.queues("bottleneck") for q in of_hop] for s in scenarios]
+    lines = _lines(queues) if any(queues) else ("no bottleneck",)
+    changing = ("changes during the trial",) if any(s.changes for s in scenarios) else ()
+    return Node("Router", tuple((line, None) for line in (*lines, *changing)))
+
+
+def _link(scenarios: Sequence[Scenario], part: Literal["forward", "reverse"]) -> Link:
+    """What the hops of one direction do to packets."""
+    return Link(_lines([[q for of_hop in s.queues(part) for q in of_hop] for s in scenarios]))
+
+
+def _lines(queues: Sequence[Sequence[QueueDescription]]) -> tuple[str, ...]:
+    """The properties of one place as lines; `queues`: of each scenario, those of the place."""
+    rate = _merged("", " Mbit/s", (min((q.rate_bps for q in of_one if q.rate_bps), default=0) / 1e6 for of_one in queues))
+    delay = _merged("", " ms", (sum(q.delay_ns for q in of_one) / NS_PER_MS for of_one in queues))
+    jitter = _merged("± ", " ms", (max((q.jitter_ns for q in of_one), default=0) / NS_PER_MS for of_one in queues))
+    shares = [
+        _merged(f"{name} ", " %", (100 * _any(getattr(q, field) for q in of_one) for of_one in queues))
+        for name, field in (("loss", "loss"), ("duplicates", "duplicate"), ("corruption", "corrupt"), ("overtaking", "reorder"))
+    ]
+    packets = _merged("buffer ", " packets", (_least(of_one, "limit_packets") for of_one in queues))
+    size = _merged("buffer ", " kB", (_least(of_one, "limit_bytes") / 1e3 for of_one in queues))
+    order = "keeps order" if jitter.text and all(q.in_order for of_one in queues for q in of_one) else ""
+    spread = " ".join(filter(None, [delay.text, jitter.text, *_distributions(queues)]))
+    ecn = ["ECN"] if any(q.ecn != "never" for of_one in queues for q in of_one) else []
+    kinds = dict.fromkeys(q.kind for of_one in queues for q in of_one if q.kind not in PLAIN)
+    queue = ", ".join([*kinds, *ecn])
+    return tuple(filter(None, [rate.text, spread, order, *(s.text for s in shares), queue, packets.text, size.text]))
+
+
+def _short(name: str) -> str:
+    """A name that fits into a box of the narrow diagram."""
+    return name if len(name) <= MOST_CHARACTERS else f"{name[: MOST_CHARACTERS - 1]}…"
+
+
+def _distributions(queues: Iterable[Sequence[QueueDescription]]) -> list[str]:
+    """The distributions of the jitter."""
+    return list(dict.fromkeys(q.distribution for of_one in queues for q in of_one if q.distribution and q.jitter_ns))
+
+
+def _merged(before: str, unit: str, values: Iterable[float]) -> Quantity:
+    return Quantity(before, unit, tuple(dict.fromkeys(values)))
+
+
+def _any(shares: Iterable[float]) -> float:
+    """The share of packets to which at least one of several independent things happens."""
+    left = 1.0
+    for share in shares:
+        left *= 1 - share
+    return 1 - left
+
+
+def _least(queues: Iterable[QueueDescription], field: str) -> int:
+    """The smallest limit of a place; 0 without one. That of a netem without a rate counts packets on their way, not a buffer."""
+    limits = (getattr(q, field) for q in queues if q.kind != "netem" or q.rate_bps)
+    return min((limit for limit in limits if limit), default=0)
