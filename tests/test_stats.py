@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tcpscape import stats
+from tcpscape.stats import Estimate
 
 
 @pytest.mark.parametrize(
@@ -230,3 +231,40 @@ def test_what_is_not_known_has_no_interval():
     ]  # fmt: skip
     assert [e for e in result if not (math.isnan(e.value) and math.isnan(e.low) and math.isnan(e.high))] == []
     assert stats.shape(some * 4).modes == ()
+
+
+def test_missing_runs_follow_the_square_root_of_their_number():
+    # ln 1.5 = 0.405, ln 0.9 = -0.105: the lower end is 0.511 below, 1.26 times what it may be, so 10 runs become 15.9
+    estimate = Estimate(1.5, 0.9, 2.5, 10)
+    assert stats.runs_missing(estimate) == 6
+    assert stats.missing_text(estimate) == "about 6 more runs"
+    # 1.01 with ± 10 %: nearer to being alike within 5 % than to differing; ln 1.05 - ln 1.01 = 0.0388, 0.1/0.0388 = 2.58, squared 6.6
+    alike = Estimate(1.01, 1.01 * math.exp(-0.1), 1.01 * math.exp(0.1), 10)
+    assert stats.runs_missing(alike) == pytest.approx(57, abs=1)
+
+
+@pytest.mark.parametrize("decided", [Estimate(1.5, 1.1, 2.0, 10), Estimate(0.5, 0.4, 0.9, 10), Estimate(1.0, 0.98, 1.02, 10)])
+def test_no_run_is_missing_where_the_ratio_is_decided(decided):
+    assert stats.runs_missing(decided) == 0
+    assert stats.missing_text(decided) == ""
+
+
+def test_missing_runs_are_bounded():
+    assert stats.runs_missing(Estimate(1.05, 0.2, 5.0, 10)) == 1000
+    assert stats.missing_text(Estimate(1.05, 0.2, 5.0, 10)) == "more than 1000 more runs"
+    assert stats.runs_missing(Estimate(2.0, math.nan, math.nan, 1)) == 4
+
+
+def test_so_many_more_runs_decide_most_pairs():
+    rng = np.random.default_rng(1)
+
+    def pairs(n):
+        return np.exp(rng.normal(0, 0.4, n)) * 1.5, np.exp(rng.normal(0, 0.4, n))
+
+    decided = []
+    while len(decided) < 40:
+        a, b = pairs(10)
+        if 0 < (missing := stats.runs_missing(stats.ratio(a, b))) < 1000:
+            more = pairs(missing)
+            decided.append(stats.runs_missing(stats.ratio(np.concatenate([a, more[0]]), np.concatenate([b, more[1]]))) == 0)
+    assert sum(decided) >= 24  # of 40: 88 % of 100 in a longer run

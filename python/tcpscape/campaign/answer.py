@@ -81,7 +81,8 @@ def _comparison(cells: Sequence[Cell]) -> str:
         return f"{a} carries {best.mean().text()} Mbit/s, {b} nothing." if best.mean().value > 0 else "Nothing gets through this path."
     gain, added = best.over(other), _added(best, other)
     if gain.n > 1 and not gain.excludes(1):
-        return f"{a} and {b} do not differ clearly: {a} carries {times(gain, b)}{added}."
+        missing = f" {more[0].upper()}{more[1:]} would probably decide." if (more := stats.missing_text(gain)) else ""
+        return f"{a} and {b} do not differ clearly: {a} carries {times(gain, b)}{added}.{missing}"
     return f"{a} carries {times(gain, b)}{added}." + (" One trial has no interval: give --seeds 10." if gain.n < 2 else "")
 
 

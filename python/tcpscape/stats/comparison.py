@@ -25,6 +25,8 @@ from tcpscape.stats.order import median_ratio
 
 ALIKE = 0.05
 """Two results are called alike if the whole interval of their ratio is within this share of 1."""
+MOST_RUNS = 1000
+"""Largest number of missing runs that is given."""
 FEW = 5
 """Fewest measurements of a side whose interval covers 95 %: that of 3 normal values a side was measured to cover 89 %."""
 
@@ -83,6 +85,31 @@ def compare(a: Numbers, b: Numbers, *, paired: bool = True, unit: str = "") -> C
         ratio=ratio(a, b) if paired else mean_ratio(a, b), median_ratio=median_ratio(a, b, paired=paired),
         difference=difference(a, b, unit, paired=paired), win=win_probability(a, b, paired=paired), paired=paired,
     )
+
+
+def runs_missing(ratio: Estimate) -> int:
+    """Further runs of each side after which a ratio of paired or of separate runs will probably be decided; 0 where it is.
+
+    Decided is what leaves out 1, or lies within :data:`ALIKE` of it. Intervals shrink with the root of the number of runs, and the ratio is taken
+    to stay where it is. In simulations of pairs that differ by 3 to 50 %, 63 to 88 % were decided after so many; of equals, a fifth. At most
+    :data:`MOST_RUNS`, which stands for that many or more.
+    """
+    low, high = (math.log(end) if end > 0 else -math.inf for end in (ratio.low, ratio.high))
+    if math.isnan(ratio.low) or not (ratio.value > 0 and math.isfinite(low) and math.isfinite(high)):
+        return max(1, FEW - ratio.n)
+    if ratio.excludes(1) or (ratio.low >= 1 - ALIKE and ratio.high <= 1 + ALIKE):
+        return 0
+    value, room = math.log(ratio.value), math.log1p(ALIKE)
+    apart = (value - low) / value if value > 0 else (value - high) / value if value < 0 else math.inf  # width over what may differ
+    alike = max(high - value, value - low) / (room - abs(value)) if abs(value) < room else math.inf
+    needed = ratio.n * min(apart, alike) ** 2
+    return max(1, math.ceil(needed) - ratio.n) if needed < MOST_RUNS else MOST_RUNS
+
+
+def missing_text(ratio: Estimate) -> str:
+    """:func:`runs_missing` in words: `about 16 more runs`, empty where the ratio is decided."""
+    missing = runs_missing(ratio)
+    return f"{'more than' if missing >= MOST_RUNS else 'about'} {missing} more run{'s' * (missing > 1)}" if missing else ""
 
 
 def win_probability(a: Numbers, b: Numbers, *, paired: bool = True) -> Estimate:
