@@ -189,3 +189,10 @@ def test_the_command_line_starts_without_what_only_commands_need():
 
 def test_shares_without_a_bound_or_a_value_are_no_numbers():
     assert [terminal.percent(x) for x in (0.124, math.inf, math.nan, None)] == ["12 %", "∞", "–", "–"]
+
+
+def test_results_of_another_path_in_the_same_directory_are_said(cli, tmp_path):
+    path = ("--forward", "netem delay 10ms", "--reverse", "netem delay 10ms", "--engine", "mock", "--seeds", "2", "--out", tmp_path / "o")
+    first, again = cli("run", *path), cli("run", *path)
+    assert "beside" not in first.out + again.out
+    assert "beside results of other commands" in cli("run", *path, "--kernel", "6.12").out

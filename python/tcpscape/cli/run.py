@@ -109,7 +109,7 @@ def run(
     })  # fmt: skip
     checks.expect(expected, checks.of_cases(campaign))
     with nullcontext() if out is None else Store(out) as store, resumable(store), Progress() as progress:
-        outcome, _ = record.measure("run", campaign, Execution(runner.jobs, store, progress.update), options.typed())
+        outcome, holds_more = record.measure("run", campaign, Execution(runner.jobs, store, progress.update), options.typed())
     if results.pcap:
         _write_pcap(engine, outcome, results.pcap)
     page = reports.write(out) if out and report else None
@@ -118,7 +118,7 @@ def run(
             print(json.dumps(trial.to_dict(), allow_nan=False, default=float))
     else:
         costs = [cost for cell in outcome.cells if (cost := terminal.hook_cost(cell.trials))]
-        screen = replace(answer.run_screen(outcome), kept=_kept(engine, results), next=_next(results, page))
+        screen = replace(answer.run_screen(outcome), kept=_kept(engine, results, holds_more), next=_next(results, page))
         terminal.show(replace(screen, remarks=costs), output)
     checks.settle(expected, checks.conditions({"": outcome}), as_json=results.as_json)
 
@@ -129,10 +129,10 @@ def _write_pcap(engine: Engine, outcome: Outcome, file: Path) -> None:
     engine.write_pcap(cell.scenarios[0], cell.trials[0].seed, file)
 
 
-def _kept(engine: Engine, results: RunResults) -> str:
+def _kept(engine: Engine, results: RunResults, holds_more: bool) -> str:
     """Where the results and the packets are."""
     again = "" if engine.repeatable else "one more run of "
-    kept = [f"kept in {results.out}, for `tcpscape report`, `compare` and `export`"] if results.out else []
+    kept = [f"kept in {results.out}{terminal.BESIDE * holds_more}, for `tcpscape report`, `compare` and `export`"] if results.out else []
     return "; ".join([*kept, *([f"packets of {again}the first trial: {results.pcap}"] if results.pcap else [])])
 
 

@@ -158,7 +158,7 @@ def sweep(
             print(json.dumps(line, allow_nan=False))
     else:
         screen = answer.sweep_screen(outcome, cells, [f"open {page}" if page else f"tcpscape report {root} (a page with figures and tables)"])
-        terminal.show(replace(screen, kept=_count(outcome, store.saved, root)), output.screen)
+        terminal.show(replace(screen, kept=_count(outcome, store.saved, root) + terminal.BESIDE * holds_more), output.screen)
     checks.settle(expected, checks.conditions({"": outcome}), as_json=output.as_json)
 
 

@@ -37,6 +37,8 @@ SILENT_S = 1.0
 """Nothing is shown before this, s."""
 EVERY_S = 0.1
 """Redraws at most this often, s."""
+BESIDE = " beside results of other commands"
+"""Said of a directory that holds more than what has just been measured."""
 RECENT_S = 60.0
 """The time that is left is estimated from the pace of so long, s."""
 
