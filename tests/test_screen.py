@@ -138,3 +138,12 @@ def test_a_name_as_long_as_tc_words_folds_and_loses_nothing():
     text = table.text(60)
     assert max(map(len, text.splitlines())) <= 60
     assert all(word in text for word in [*words.split(), "cubic", "9.55 [9.54, 9.56]"])
+
+
+def test_a_long_table_is_cut_unless_all_is_asked_for():
+    screen = Screen("a path", "the answer.", tables=(Table(("cca",), [(f"c{i}",) for i in range(100)]),))
+    lines = screen.text(80).splitlines()
+    assert "c39" in lines
+    assert "c40" not in lines
+    assert "… 60 more rows: --verbose" in lines
+    assert "c99" in screen.text(80, verbose=True).splitlines()

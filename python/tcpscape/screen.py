@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tcpscape.tables import PLAIN_WIDTH, Table
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 ARROW = "→ "
 """Stands before the answer."""
+MOST_ROWS = 40
+"""Most rows of a table without `verbose`; how many more there are is said."""
 MOST_CAVEATS = 3
 """Most caveats without `verbose`; how many more there are is said."""
 
@@ -79,7 +81,7 @@ class Screen:
         yield from (Text(sentence) for sentence in self.remarks)
         for table in self.tables:
             yield ""
-            yield from shown(table, width)
+            yield from shown(table if verbose else brief(table), width)
         for detail in self.details if verbose else ():
             yield ""
             yield from shown(detail, width) if isinstance(detail, Table) else [Text(detail)]
@@ -110,6 +112,14 @@ def shown(table: Table, width: int) -> Iterator[RenderableType]:
     if names := table.left_out(width):
         yield Text(f"(left out at {width} characters: {', '.join(names)})", style="dim")
     yield from (Text(note) for note in table.notes)
+
+
+def brief(table: Table) -> Table:
+    """The first rows of a long table, with how many more there are."""
+    more = len(table.rows) - MOST_ROWS
+    if more <= 0:
+        return table
+    return replace(table, rows=table.rows[:MOST_ROWS], notes=[f"… {more} more rows: --verbose", *table.notes])
 
 
 def _prints_arrow() -> bool:
