@@ -237,7 +237,8 @@ def test_a_thinned_trace_keeps_its_gaps_and_its_peaks():
 def test_quantities_over_time_as_chosen(sampled, what):
     """One panel for each quantity, in the order in which they are named."""
     drawn = plots.draw(sampled["step"], "series", context=Context(what=what))
-    assert [ax.get_ylabel() for ax in drawn.axes] == [traces.PANELS[name].label for name in what]
+    labels = [label if isinstance(label := traces.PANELS[name].label, str) else "bottleneck queue\n(bfifo), packets" for name in what]
+    assert [ax.get_ylabel() for ax in drawn.axes] == labels
     assert mind(drawn) == ([], [])
 
 
@@ -253,6 +254,49 @@ def test_quantities_that_cannot_be_drawn_are_refused(sampled, outcomes):
     cells = tuple(replace(c, runs=tuple(tuple(replace(t, queue_samples=None) for t in ts) for ts in c.runs)) for c in sampled["step"].cells)
     with pytest.raises(TcpscapeError, match=r"what: the samples have no queue; choose cwnd$"):
         plots.draw(replace(sampled["step"], cells=cells), "series", context=Context(what=("cwnd", "queue")))
+
+
+LOSSY = {"reverse": "netem delay 25ms", "duration": "3s"}
+BOTTLENECKS = {
+    "tbf": ({"forward": "netem delay 25ms loss 1%", "bottleneck": "tbf rate 10mbit burst 6056 limit 62500"}, (1, 0), "bottleneck queue\n(bfifo), packets"),
+    "fq_codel": ({"forward": "netem delay 25ms", "bottleneck": "tbf rate 10mbit burst 6056 limit 62500; fq_codel"}, (1, 0), "bottleneck queue\n(fq_codel), packets"),
+    "second hop": ({"forward": ["netem delay 25ms", "tbf rate 10mbit burst 6056 limit 62500"]}, (1, 0), "bottleneck queue\n(bfifo), packets"),
+    "slower of two": (
+        {"forward": "tbf rate 20mbit burst 6056 limit 62500", "bottleneck": ["tbf rate 10mbit burst 6056 limit 9999", "tbf rate 5mbit burst 6056 limit 62500"]},
+        (1, 1), "bottleneck queue\n(bfifo), packets",
+    ),
+    "netem": ({"forward": "netem delay 25ms rate 10mbit"}, (0, 0), "held by netem,\npackets"),
+}
+
+
+@pytest.mark.parametrize("case", BOTTLENECKS)
+def test_the_queue_is_the_bottlenecks(need_model, case):
+    """Not the stage with most packets: a netem of 25 ms holds more packets on their way than a lossy CUBIC leaves in the queue."""
+    path, (pipe, stage), label = BOTTLENECKS[case]
+    drawn = execute.run(Campaign.of({"name": "q", "scenario": {**LOSSY, **path}, "samples": "100ms", "queue_samples": "100ms", "seeds": 1}))
+    ax = plots.draw(drawn, "series", context=Context(what=("queue",))).axes[0]
+    frame = drawn.trials[0].queue_samples
+    rows = frame.filter((frame["pipe"] == pipe) & (frame["stage"] == stage) & (frame["depth"] == 0))
+    assert list(ax.lines[0].get_ydata()) == rows["packets"].to_list()
+    assert ax.get_ylabel() == label
+
+
+def test_a_path_without_a_rate_has_no_queue_panel(need_model):
+    scenario = {**LOSSY, "forward": "netem delay 25ms loss 1%"}
+    drawn = execute.run(Campaign.of({"name": "q", "scenario": scenario, "samples": "100ms", "queue_samples": "100ms", "seeds": 1}))
+    assert not [ax for ax in plots.draw(drawn, "series").axes if "queue" in ax.get_ylabel() or "held" in ax.get_ylabel()]
+    with pytest.raises(TcpscapeError, match="what: the samples have no queue"):
+        plots.draw(drawn, "series", context=Context(what=("queue",)))
+
+
+def test_the_least_window_of_bbr_is_marked(need_model):
+    """BBR has seen no new least RTT for 10 s and drains the queue for 200 ms: once in 12 s."""
+    scenario = {**LOSSY, "duration": "12s", "forward": "netem delay 25ms", "bottleneck": "tbf rate 10mbit burst 6056 limit 62500"}
+    drawn = execute.run(Campaign.of({"name": "q", "scenario": scenario, "cca": "cubic,bbr", "samples": "50ms", "seeds": 1}))
+    ax = plots.draw(drawn, "series", context=Context(what=("cwnd",))).axes[0]
+    marks = {line.get_label(): line.get_xdata() for line in ax.lines if line.get_label().endswith("PROBE_RTT")}
+    assert list(marks) == ["bbr: PROBE_RTT"]
+    assert [round(t) for t in marks["bbr: PROBE_RTT"]] == [10]
 
 
 def test_events_of_a_path(sampled):

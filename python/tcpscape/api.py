@@ -392,13 +392,15 @@ def plot(result: Outcome | Record, figure: str | None = None, *, file: str | Pat
 
     :param result: what :func:`run` or :func:`sweep` returned, or :func:`load` of a directory.
     :param figure: its name in :data:`tcpscape.plots.FIGURES` (`"curve"`, `"bars"`, `"strip"`, `"cdf"`, `"series"`, …; what each
-        shows: :func:`tcpscape.plots.draw`); None is the first that fits the result.
+        shows: :func:`tcpscape.plots.draw`), or quantities over time, `"cwnd,rtt"`; None is the first that fits the result.
     :param file: where to write it too, `.png`, `.svg` or `.pdf`.
     :raises TcpscapeError: one line, where the figure is unknown or the result lacks the data for it.
     """
     from tcpscape import plots
+    from tcpscape.plots import traces
 
-    drawn = plots.draw(_outcome(result), figure)
+    quantities = traces.names(figure or "")
+    drawn = plots.draw(_outcome(result), "series", context=plots.Context(what=quantities)) if quantities else plots.draw(_outcome(result), figure)
     if file is not None:
         plots.save(drawn, Path(file), plots.formats(Path(file).suffix[1:]))
     return drawn

@@ -29,7 +29,7 @@ class Sides:
     b: Annotated[Path, Argument("Another one.")]
     metric: Annotated[str, Option("What to compare: goodput, rtt_p95, retransmits, …; of a table a column.")] = "goodput"
     cca: Annotated[str | None, Option("Only these congestion controls: bbr of both sides, or cubic:bbr, A's and B's.")] = None
-    at: Annotated[tuple[str, ...], Option("Only conditions with this value of an axis. Repeatable.", metavar="AXIS=VALUE")] = ()
+    at: options.At = ()
 
     def load(self) -> tuple[ResultSource, ResultSource]:
         """The chosen conditions of A and of B.
@@ -39,23 +39,13 @@ class Sides:
         from tcpscape.interchange import sources
 
         first, _, second = (self.cca or "").partition(":")
-        levels = self._levels()
+        levels = options.levels(self.at)
         a, b = sources.load(self.a, sources.SAMPLES), sources.load(self.b, sources.SAMPLES)
         axes = {name for group in (*a.groups, *b.groups) for name in group.at}
         if unknown := [name for name in levels if name not in axes]:
             choice = ", ".join(sorted(axes)) or "conditions with --cca: there are no axes"
             refuse("at", f"neither side has an axis {unknown[0]!r}", f"choose {choice}")
         return a.only(first or None, at=levels), b.only(second or first or None, at=levels)
-
-    def _levels(self) -> dict[str, str]:
-        """Axis and value of every `--at AXIS=VALUE`."""
-        levels = {}
-        for text in self.at:
-            name, _, value = text.partition("=")
-            if not (name.strip() and value.strip()):
-                refuse("at", f"{text!r} is not AXIS=VALUE", "write for example --at jitter=4ms")
-            levels[name.strip()] = value.strip()
-        return levels
 
 
 @command(

@@ -27,6 +27,7 @@ COMMANDS = {
     "bound": ("bound", "The latency spike of a drop of rate; runs nothing."),
     "compare": ("compare", "Whether two results differ."),
     "export": ("export", "Results and paths as other tools' files."),
+    "plot": ("plot", "Figures of a result directory, by name."),
     "report": ("report", "A result directory as one page."),
     "scenario": ("lists", "The gallery of scenarios: list | show NAME."),
     "cca": ("lists", "Congestion controls: list | show NAME."),

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
 from tcpscape.cli.command import Option
+from tcpscape.errors import refuse
 
 if TYPE_CHECKING:
     from tcpscape.engines import Engine
@@ -36,6 +38,7 @@ Duration = Annotated[str | None, Option("How long to watch.  [default: 10s]")]
 Kernel = Annotated[str | None, Option("Kernel profile with overrides: 6.1 or 6.12,rmem_max=4MiB.")]
 
 EngineName = Annotated[str, Option("Engine: model, virtual[:KERNEL] (`tcpscape kernel list`), mock.", name="--engine")]
+At = Annotated[tuple[str, ...], Option("Only conditions with this value of an axis. Repeatable.", metavar="AXIS=VALUE")]
 Jobs = Annotated[int, Option("Cores; 0 is all.", least=0)]
 Report = Annotated[bool, Option("Write report.html beside the results: figures, tables, how to run each again.")]
 
@@ -88,6 +91,17 @@ class ScreenOptions:
 
     verbose: Annotated[bool, Option("Show the details too: every table, every caveat.", short="-v")] = False
     quiet: Annotated[bool, Option("Show the answer alone, one line.", short="-q")] = False
+
+
+def levels(at: Sequence[str]) -> dict[str, str]:
+    """Axis and value of every `--at AXIS=VALUE`."""
+    chosen = {}
+    for text in at:
+        name, _, value = text.partition("=")
+        if not (name.strip() and value.strip()):
+            refuse("at", f"{text!r} is not AXIS=VALUE", "write for example --at jitter=4ms")
+        chosen[name.strip()] = value.strip()
+    return chosen
 
 
 def typed() -> str:

@@ -67,7 +67,7 @@ class RunResults:
     """How many trials run, and what is kept and printed of them."""
 
     seeds: Annotated[str, Option("Trials of each condition: 20 (seeds 0…19), 5..9 or 1,4,7.")] = "10"
-    samples: Annotated[str | None, Option("Keep per-flow samples at this interval (10ms), with --out.")] = None
+    samples: Annotated[str | None, Option("Keep samples of flows and queues at this interval (10ms), with --out.")] = None
     as_json: Annotated[bool, options.json_output("One JSON line per trial")] = False
     out: Annotated[Path | None, Option("Keep results here and resume from here.")] = None
     pcap: Annotated[Path | None, Option("Write the first trial's packets as pcapng (virtual: pcap, of one more run of it).")] = None
@@ -104,8 +104,8 @@ def run(
         refuse("report", "there is nowhere to write it", "add --out DIR")
     interval = results.samples or (source.SAMPLES_WITH_OUT if out else "0s")
     campaign = source.single(base, {
-        "cca": ccas, "engines": [runner.engine], "seeds": results.seeds, "samples": interval, "queue_samples": interval if report else "0s",
-        "metrics": [c.metric.name for c in expected],
+        "cca": ccas, "engines": [runner.engine], "seeds": results.seeds, "samples": interval,
+        "queue_samples": interval if report or results.samples else "0s", "metrics": [c.metric.name for c in expected],
     })  # fmt: skip
     checks.expect(expected, checks.of_cases(campaign))
     with nullcontext() if out is None else Store(out) as store, resumable(store), Progress() as progress:

@@ -48,7 +48,7 @@ def _direction(scenario: Scenario, places: tuple[str, ...], parse: Parse) -> dic
         first: list[int] = []
         for i, hop in enumerate(getattr(scenario, place)):
             first.append(len(stages))
-            stages += [{"qdisc": q, "at": _at(place, i, hop)} for q in _queues(hop, scenario, place, parse)]
+            stages += [{"qdisc": q, "at": path.node(place, i, hop)} for q in _queues(hop, scenario, place, parse)]
             if isinstance(hop, path.TracedLink):
                 schedule.append({"stage": first[-1], "depth": 0, "change": hop.plan()})
         for change in scenario.changes:
@@ -57,15 +57,6 @@ def _direction(scenario: Scenario, places: tuple[str, ...], parse: Parse) -> dic
                     raise ScenarioError(f"changes.hop: {place} has no hop {change.hop}; count from 0")
                 schedule.append({"stage": first[change.hop], "depth": change.child, "change": change.plan()})
     return {"stages": stages, "schedule": schedule}
-
-
-def _at(place: str, index: int, hop: path.Hop) -> str:
-    """The node whose egress a hop is."""
-    if place == "reverse":
-        return "router" if index else "receiver"
-    if place == "bottleneck" or index:
-        return "router"
-    return hop.at if isinstance(hop, path.Netem) else "sender"
 
 
 def _queues(hop: path.Hop, scenario: Scenario, place: str, parse: Parse) -> list[Any]:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tcpscape.campaign.outcome import Cell, Outcome
+from tcpscape.controls import spelling
 from tcpscape.errors import StoreError, refuse
 from tcpscape.metrics import samples
 from tcpscape.plots import base, style
@@ -38,6 +39,8 @@ MANY_FLOWS = 6
 """Flows from which the areas of their throughput are written as an image."""
 RECOVERY, LOSS = 3, 4
 """Linux's `tcp_ca_state` in fast recovery, and after a retransmission timeout."""
+LEAST_WINDOW = 4
+"""Window of BBR in PROBE_RTT, packets."""
 MOST_REPETITIONS = 40
 """Most times of a periodic change that are marked."""
 
@@ -71,7 +74,8 @@ def series(outcome: Outcome, context: Context = Context()) -> Figure:
     medians = [(c, trial) for c in outcome.cells if (trial := median_trial(c)) is not None]
     entries = {(entry.cca, entry.engine): entry for entry in base.entries(outcome)}
     first = medians[0][0]
-    fig, axes = draw_traces([trace for c, trial in medians for trace in _traces(entries[c.cca, c.engine], trial, base.looks(outcome))], context.what)
+    looks = base.looks(outcome)
+    fig, axes = draw_traces([trace for c, trial in medians for trace in _traces(entries[c.cca, c.engine], trial, c, looks)], context.what)
     mark_events(axes, path_events(first.scenarios[_middle(first)]), max(trial.duration for _, trial in medians))
     flows = max(len(trial.flows) for _, trial in medians)
     limit = f", the first {MOST_TRACES} of {flows} flows" if flows > MOST_TRACES else ""
@@ -138,14 +142,14 @@ def _middle(cell: Cell) -> int:
     return (len(cell.runs) - 1) // 2
 
 
-def _traces(entry: LegendEntry, trial: Trial, by_cca: Mapping[str, Look]) -> list[Trace]:
+def _traces(entry: LegendEntry, trial: Trial, cell: Cell, by_cca: Mapping[str, Look]) -> list[Trace]:
     """The traces of a trial's first flows; of several flows, each has the colour of its congestion control and a dash of its own."""
-    flows = trial.flows[:MOST_TRACES]
+    scenario, flows = cell.scenarios[_middle(cell)], trial.flows[:MOST_TRACES]
     if len(flows) == 1:
-        return [Trace(entry.label, entry.look, trial, 0)]
+        return [Trace(entry.label, entry.look, trial, 0, scenario)]
     before = [sum(g.cca == f.cca for g in flows[:i]) for i, f in enumerate(flows)]
     looks = [by_cca[f.cca].variant(k) for f, k in zip(flows, before, strict=True)]
-    return [Trace(f"{f.cca}, flow {i + 1}", look, trial, i) for i, (f, look) in enumerate(zip(flows, looks, strict=True))]
+    return [Trace(f"{f.cca}, flow {i + 1}", look, trial, i, scenario) for i, (f, look) in enumerate(zip(flows, looks, strict=True))]
 
 
 def draw_traces(traces: Sequence[Trace], what: Sequence[str] = ()) -> tuple[Figure, list[Axes]]:
@@ -167,7 +171,7 @@ def draw_traces(traces: Sequence[Trace], what: Sequence[str] = ()) -> tuple[Figu
             if panel.states:
                 _mark_states(ax, trace)
         ax.set_ylim(bottom=0)
-        ax.set_ylabel(panel.label, fontsize=8)
+        ax.set_ylabel(panel.label_of(curves[0][0]), fontsize=8)
     axes[-1].set_xlabel("time, s")
     axes[-1].set_xlim(0, max(t.trial.duration for t in traces))
     return fig, axes
@@ -184,15 +188,29 @@ def thinned(t: Array, values: Array) -> tuple[Array, Array]:
 
 
 def _mark_states(ax: Axes, trace: Trace) -> None:
-    """Marks where the sender entered fast recovery, and where a timeout was."""
+    """Marks where the sender entered fast recovery, where a timeout was, and where BBR drained its queue to measure the RTT."""
     rows = trace.rows
-    for state, marker, name in ((RECOVERY, "|", "fast recovery"), (LOSS, "x", "timeout")):
-        at = _entered(rows, state)
+    marks = (("|", "fast recovery", _entered(rows, RECOVERY)), ("x", "timeout", _entered(rows, LOSS)), ("v", "PROBE_RTT", _probes_rtt(trace)))
+    for marker, name, at in marks:
         if len(at):
             ax.plot(
                 rows["t_ns"].to_numpy()[at] / 1e9, rows["cwnd"].to_numpy()[at], color=trace.look.colour, marker=marker, markersize=7,
                 markeredgewidth=1.6, linewidth=0, label=f"{trace.label}: {name}",
             )
+
+
+def _probes_rtt(trace: Trace) -> NDArray[np.int64]:
+    """The rows in which BBR begins PROBE_RTT: its window falls to the least.
+
+    `BBRMinPipeCwnd`, 4 packets for 200 ms, in draft-cardwell-iccrg-bbr-congestion-control-00, 4.3.5. BBR version 3 keeps half of its window, which
+    samples do not tell from other reductions.
+    """
+    rows = trace.rows
+    if spelling.name_of(trace.trial.flows[trace.flow].cca) != "bbr" or rows.is_empty():
+        return np.empty(0, dtype=np.int64)
+    cwnd = rows["cwnd"].to_numpy().astype(float)
+    calm = rows["ca_state"].to_numpy() != LOSS if "ca_state" in rows.columns else np.ones(len(cwnd), dtype=bool)
+    return np.flatnonzero((cwnd[1:] == LEAST_WINDOW) & (cwnd[:-1] >= 2 * LEAST_WINDOW) & calm[1:]) + 1
 
 
 def _entered(rows: pl.DataFrame, state: int) -> NDArray[np.int64]:

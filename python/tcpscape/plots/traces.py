@@ -12,6 +12,9 @@ from numpy.typing import NDArray
 from tcpscape.errors import StoreError, refuse
 from tcpscape.metrics import samples
 from tcpscape.plots.style import Look
+from tcpscape.scenario import bottleneck
+from tcpscape.scenario.bottleneck import Bottleneck
+from tcpscape.scenario.scenario import Scenario
 from tcpscape.trial import Trial
 
 if TYPE_CHECKING:
@@ -20,8 +23,6 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 LEAST_BIN_S, BINS = 0.1, 250
 """Throughput of a trace: shortest interval, s; number of intervals of a trial, about."""
-BOTTLENECK = 1
-"""Number of the router's pipe in the samples of queues; higher ones are on the way of the ACKs."""
 UNLIMITED = 2.0**31 - 1
 """`ssthresh` before the first loss: no threshold yet, which no panel shows."""
 MBIT, MS, KB = 8e-6, 1e-3, 1e-3
@@ -36,6 +37,12 @@ class Trace:
     look: Look
     trial: Trial
     flow: int
+    scenario: Scenario
+
+    @property
+    def bottleneck(self) -> Bottleneck | None:
+        """The queue with the lowest rate on its path."""
+        return bottleneck.find(self.scenario)
 
     @property
     def rows(self) -> pl.DataFrame:
@@ -56,13 +63,17 @@ class Panel:
 
     name: str
     """Its name in `--what`."""
-    label: str
-    """Its name with its unit."""
+    label: str | Callable[[Trace], str]
+    """Its name with its unit, which may depend on the path."""
     read: Reader
     of_path: bool = False
     """Whether it belongs to the path, not to a flow."""
     states: bool = False
-    """Whether the sender's recoveries and timeouts are marked in it."""
+    """Whether the sender's recoveries, timeouts and PROBE_RTT are marked in it."""
+
+    def label_of(self, trace: Trace) -> str:
+        """The label of its axis."""
+        return self.label if isinstance(self.label, str) else self.label(trace)
 
 
 def _column(name: str, factor: float) -> Reader:
@@ -84,15 +95,20 @@ def _ssthresh(trace: Trace) -> tuple[Array, Array] | None:
 
 
 def _queue(trace: Trace) -> tuple[Array, Array] | None:
-    """The longest queue on the way of the data, packets of all flows together."""
-    frame = trace.trial.queue_samples
-    if frame is None or trace.flow:
+    """What the bottleneck's queue holds, packets of all flows together; None where the path has no rate."""
+    frame, link = trace.trial.queue_samples, trace.bottleneck
+    if frame is None or link is None or trace.flow:
         return None
-    queues = [queue for queue in frame.partition_by("pipe", "stage", "depth") if queue["pipe"][0] <= BOTTLENECK]
-    if not queues:
-        return None
-    longest = max(queues, key=lambda queue: float(queue["packets"].sum()))
-    return longest["t_ns"].to_numpy() / 1e9, longest["packets"].cast(float).to_numpy()
+    rows = frame.filter((frame["pipe"] == link.pipe) & (frame["stage"] == link.stage) & (frame["depth"] == link.depth))
+    return (rows["t_ns"].to_numpy() / 1e9, rows["packets"].cast(float).to_numpy()) if len(rows) else None
+
+
+def _queue_label(trace: Trace) -> str:
+    """The queue's name; a netem with a rate and a delay holds the packets that are on their way, too."""
+    link = trace.bottleneck
+    if link is None:
+        return "queue, packets"
+    return f"held by {link.queues[link.depth].kind},\npackets" if link.delays else f"bottleneck queue\n({link.holder.kind}), packets"
 
 
 def _throughput(trace: Trace) -> tuple[Array, Array] | None:
@@ -109,7 +125,7 @@ PANELS: Mapping[str, Panel] = {
     panel.name: panel
     for panel in (
         Panel("cwnd", "cwnd, packets", _column("cwnd", 1.0), states=True), Panel("in_flight", "in flight, packets", _column("in_flight", 1.0)),
-        Panel("rtt", "smoothed RTT, ms", _column("srtt_us", MS)), Panel("queue", "queue, packets", _queue, of_path=True),
+        Panel("rtt", "smoothed RTT, ms", _column("srtt_us", MS)), Panel("queue", _queue_label, _queue, of_path=True),
         Panel("throughput", "throughput, Mbit/s", _throughput), Panel("ssthresh", "ssthresh, packets", _ssthresh),
         Panel("pacing_rate", "pacing rate, Mbit/s", _column("pacing_rate", MBIT)),
         Panel("delivery_rate", "delivery rate, Mbit/s", _column("delivery_rate", MBIT)), Panel("min_rtt", "least RTT, ms", _column("min_rtt_us", MS)),
@@ -118,6 +134,8 @@ PANELS: Mapping[str, Panel] = {
     )
 }  # fmt: skip
 """Every panel of a trial over time by its name."""
+ALIASES = {"goodput": "throughput"}
+"""Other names of panels."""
 USUAL = ("cwnd", "in_flight", "rtt", "queue", "throughput")
 """The panels of a figure that names none, from the top."""
 
@@ -127,6 +145,13 @@ def panels(names: Sequence[str] = ()) -> list[Panel]:
 
     :raises TcpscapeError: where a name is unknown.
     """
+    names = [ALIASES.get(name, name) for name in names]
     if unknown := [name for name in names if name not in PANELS]:
         refuse("what", f"{unknown[0]!r} is unknown", f"choose {', '.join(PANELS)}")
     return [PANELS[name] for name in dict.fromkeys(names or USUAL)]
+
+
+def names(text: str) -> tuple[str, ...]:
+    """The quantities in a list such as `cwnd,rtt`; none where a name is no quantity."""
+    listed = tuple(name.strip() for name in text.split(","))
+    return listed if all(name in PANELS or name in ALIASES for name in listed) else ()

@@ -286,6 +286,15 @@ def words(hop: str | Netem | Link | TracedLink, rtt_ns: int) -> list[str]:
     return hop.words() if isinstance(hop, Netem) else [hop.words(rtt_ns)]
 
 
+def node(part: str, index: int, hop: Hop) -> Literal["sender", "router", "receiver"]:
+    """The node whose egress a hop is: the one at `index`, from 0, of `forward`, `bottleneck` or `reverse`."""
+    if part == "reverse":
+        return "router" if index else "receiver"
+    if part == "bottleneck" or index:
+        return "router"
+    return hop.at if isinstance(hop, Netem) else "sender"
+
+
 def queues(hop: str | Netem | Link | TracedLink, rtt_ns: int) -> list[tuple[QueueDescription, ...]]:
     """What the queues of a hop do, each with its children from the outside in; a structured hop is read by the words that it becomes.
 

@@ -10,6 +10,7 @@ from itertools import chain
 from typing import Any
 
 from tcpscape import units
+from tcpscape.scenario import bottleneck
 from tcpscape.scenario.changes import Change
 from tcpscape.scenario.path import TracedLink
 from tcpscape.scenario.scenario import Scenario
@@ -49,7 +50,7 @@ def parts(scenario: Scenario) -> dict[str, str]:
         "jitter": _both(_jitter(data), _jitter(acks)),
         "loss": _both(_loss(data), _loss(acks)),
         "other": ", ".join(_other(chain(data, acks))),
-        "bottleneck": _bottleneck(scenario, data),
+        "bottleneck": _bottleneck(scenario),
         "changes": _changes(scenario.changes),
         "application": _application(scenario),
         "flows": f"{count} flow{'s' * (count > 1)}" + (f" ({', '.join(mixture)})" if len(flows) > 1 else ""),
@@ -62,8 +63,8 @@ def link_mbps(scenario: Scenario) -> float | None:
     """The lowest rate that all data of a path share, Mbit/s, which no goodput exceeds for long; None where there is none or it changes."""
     if scenario.changes or any(isinstance(hop, TracedLink) for hop in (*scenario.forward, *scenario.bottleneck)):
         return None
-    rates = [q.rate_bps for queue in scenario.queues("forward", "bottleneck") for q in queue if q.rate_bps]
-    return min(rates) / 1e6 if rates else None
+    link = bottleneck.find(scenario)
+    return link.rate_bps / 1e6 if link else None
 
 
 def _changes(changes: Sequence[Change]) -> str:
@@ -114,16 +115,15 @@ def _other(queues: Iterable[tuple[QueueDescription, ...]]) -> Iterator[str]:
                 yield q.kind
 
 
-def _bottleneck(scenario: Scenario, queues: Iterable[tuple[QueueDescription, ...]]) -> str:
+def _bottleneck(scenario: Scenario) -> str:
     """The queue of the lowest rate, with the one that holds its packets."""
     traces = [hop for hop in (*scenario.forward, *scenario.bottleneck) if isinstance(hop, TracedLink)]
     if traces:
         return f"bottleneck after the trace {traces[0].trace.file}, buffer {traces[0].buffer}"
-    rated = [(q.rate_bps, queue) for queue in queues for q in queue if q.rate_bps]
-    if not rated:
+    link = bottleneck.find(scenario)
+    if link is None:
         return "no bottleneck"
-    rate, queue = min(rated, key=lambda pair: pair[0])
-    holder = queue[-1]
+    rate, holder = link.rate_bps, link.holder
     text = f"bottleneck {units.format_rate(rate)}"
     if holder.limit_bytes:
         bdp = rate / 8 * scenario.rtt_ns / units.NS_PER_S

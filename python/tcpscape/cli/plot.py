@@ -1,0 +1,30 @@
+"""`tcpscape plot`: figures of a result directory, chosen by name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from tcpscape.cli import options
+from tcpscape.cli.command import Argument, Option, command
+
+
+@command(examples=("plot out/starlink --what bars", "plot out/starlink --what cwnd,rtt --cca bbr --formats svg"))
+def plot(
+    directory: Annotated[Path, Argument("A directory that run, sweep or study wrote with --out.")],
+    what: Annotated[str, Option("Figures (bars, curve, strip, cdf, series, …) or cwnd, rtt, queue, …  [default: what fits]")] = "",
+    cca: Annotated[str | None, Option("Only these congestion controls.")] = None,
+    at: options.At = (),
+    out: Annotated[Path | None, Option("A directory, or a file .png, .svg, .pdf for one figure.  [default: DIRECTORY/plots]")] = None,
+    formats: Annotated[str, Option("Formats of the files in a directory: png,svg,pdf.")] = "png",
+) -> None:
+    """Draw figures of a result by name: of the whole, or quantities over time of the trial with the median goodput. Nothing runs again."""
+    from tcpscape import plots
+    from tcpscape.campaign import record
+    from tcpscape.plots import chosen
+
+    kinds = plots.formats(formats)
+    names = tuple(name.strip() for name in what.split(",") if name.strip())
+    request = chosen.PlotRequest(names, tuple(options.ccas(cca)), options.levels(at))
+    for file in chosen.save(record.load(directory).parts, request, out or directory / chosen.FOLDER, kinds):
+        print(file)

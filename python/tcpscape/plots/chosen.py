@@ -1,0 +1,112 @@
+"""The figures of a result by name, each with a name for its file: what `tcpscape plot` draws.
+
+A name is that of a figure (`bars`, `curve`, …; `plots.FIGURES`) or that of a quantity over time (`cwnd`, `rtt`, `queue`, …; `traces.PANELS`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tcpscape import plots
+from tcpscape.campaign import axes
+from tcpscape.campaign.outcome import Outcome
+from tcpscape.errors import refuse
+from tcpscape.plots import files, traces
+from tcpscape.plots.base import Context, FigureKind
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+FOLDER = "plots"
+"""Directory of the files in a result directory."""
+SERIES = "series"
+"""The figure that has a panel for each quantity."""
+MOST_FIGURES = 40
+"""Most figures of one request."""
+
+
+@dataclass(frozen=True)
+class PlotRequest:
+    """What is drawn of a result: which figures, and of which cells."""
+
+    what: tuple[str, ...] = ()
+    """Names of figures and of quantities over time; the quantities share one figure. Empty for the first figure that fits."""
+    cca: tuple[str, ...] = ()
+    """Congestion controls; empty for all."""
+    at: Mapping[str, str] = field(default_factory=dict)
+    """Axis → value; cells without the axis stay."""
+
+    def kinds(self) -> list[tuple[str, FigureKind, Context]]:
+        """Name of the file, kind and context of each figure.
+
+        :raises TcpscapeError: where a name is neither a figure nor a quantity.
+        """
+        names = dict.fromkeys(self.what)
+        quantities = tuple(name for name in names if name not in plots.FIGURES)
+        if unknown := [name for name in quantities if name not in traces.PANELS and name not in traces.ALIASES]:
+            refuse("what", f"{unknown[0]!r} is unknown", f"choose figures ({', '.join(plots.FIGURES)}) or quantities ({', '.join(traces.PANELS)})")
+        kinds = [(name, plots.find(name), Context()) for name in names if name in plots.FIGURES]
+        return kinds + ([("-".join(quantities), plots.find(SERIES), Context(what=quantities))] if quantities else [])
+
+    def of(self, outcome: Outcome) -> Outcome:
+        """The outcome with the chosen cells alone."""
+        cells = [c for c in outcome.cells if c.cca in (self.cca or (c.cca,))]
+        cells = [c for c in cells if all(axis not in c.at or axes.same(c.at[axis], value) for axis, value in self.at.items())]
+        return Outcome(outcome.campaign, tuple(cells), outcome.versions)
+
+
+def draw(parts: Mapping[str, Outcome], request: PlotRequest) -> Iterator[tuple[str, Figure]]:
+    """Draws the figures of each part of a result, each with a name for its file.
+
+    :raises TcpscapeError: where a name is unknown, nothing is chosen, no part has the data for a figure, or there are more than 40.
+    """
+    outcomes = {name: chosen for name, outcome in parts.items() if (chosen := request.of(outcome)).cells}
+    if not outcomes:
+        names = sorted({c.cca for outcome in parts.values() for c in outcome.cells})
+        refuse("cca", "no condition of the result is chosen", f"choose of {', '.join(names)}, and the values of --at as they were run")
+    pages = list(_pages(outcomes, request))
+    if len(pages) > MOST_FIGURES:
+        refuse("what", f"these are {len(pages)} figures", "choose fewer conditions with --cca and --at")
+    for name, kind, page, context in pages:
+        yield name, kind.draw(page, context)
+
+
+def _pages(outcomes: Mapping[str, Outcome], request: PlotRequest) -> Iterator[tuple[str, FigureKind, Outcome, Context]]:
+    """Name of the file, kind, cells and context of each figure."""
+    first = next((kind for outcome in outcomes.values() for kind in plots.fitting(outcome)), None)
+    kinds = request.kinds() or ([(first.name, first, Context())] if first else [])
+    if not kinds:
+        refuse("what", "the result has no data for any figure", "run more cells or trials, or keep samples: --samples 100ms")
+    for name, kind, context in kinds:
+        fitting = {part: outcome for part, outcome in outcomes.items() if kind.applies(outcome)}
+        if not fitting:
+            fix = "run it with --samples 100ms --out DIR" if kind.name in (SERIES, "shares") else f"choose {_choices(outcomes)}"
+            refuse("what", f"the result lacks the data for {name!r}", fix)
+        for part, outcome in fitting.items():
+            parts = kind.pages(outcome)
+            for i, page in enumerate(parts):
+                words = [*([part] if len(outcomes) > 1 else []), name, *([str(i + 1)] if len(parts) > 1 else [])]
+                yield re.sub(r"[^\w.+-]+", "_", "-".join(words)), kind, page, context
+
+
+def _choices(outcomes: Mapping[str, Outcome]) -> str:
+    """The figures that some part has the data for."""
+    return ", ".join(dict.fromkeys(kind.name for outcome in outcomes.values() for kind in plots.fitting(outcome))) or "another result"
+
+
+def save(parts: Mapping[str, Outcome], request: PlotRequest, out: Path, formats: Sequence[str]) -> list[Path]:
+    """Draws and writes the figures: into the directory `out`, or into the file `out` where its name ends with a format and there is one figure.
+
+    :return: the files.
+    :raises TcpscapeError: as :func:`draw`; where several figures are to be one file, and where a file cannot be written.
+    """
+    if out.suffix[1:] not in files.FORMATS:
+        return [file for name, figure in draw(parts, request) for file in files.save(figure, out / name, formats)]
+    drawn = list(draw(parts, request))
+    if len(drawn) > 1:
+        refuse("out", f"{out.name} is one file, and there are {len(drawn)} figures", "name a directory, or choose with --cca and --at")
+    return files.save(drawn[0][1], out, (out.suffix[1:],))
