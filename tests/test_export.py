@@ -184,3 +184,59 @@ def test_the_script_builds_a_path_that_carries_packets(tmp_path):
 def test_scenario_show_tc_is_the_export(cli, need_model):
     assert cli("scenario", "show", "baseline", "--tc").out == cli("export", "baseline", "--to", "tc").out
 
+
+
+@pytest.mark.parametrize("to", ["csv", "parquet"])
+def test_samples_are_rows(to, cli, tmp_path, need_model):
+    """1 s with a sample every 100 ms: at most 10 of each of the two flows of each trial."""
+    import polars as pl
+
+    words = ("sweep", "--rtt", "20,40ms", "--rate", "5mbit", "--flows", "2", "--duration", "1s", "--cca", "cubic,bbr", "--seeds", "2", "--samples", "100ms")
+    assert cli(*words, "--out", tmp_path / "o", "--quiet").status == 0
+    assert cli("export", tmp_path / "o", "--to", to, "--samples", "--out", tmp_path / f"s.{to}").status == 0
+    rows = pl.read_csv(tmp_path / "s.csv") if to == "csv" else pl.read_parquet(tmp_path / "s.parquet")
+    assert rows.group_by("rtt", "cca", "seed", "flow").len()["len"].to_list() == [rows.height // 16] * 16
+    assert 8 <= rows.height // 16 <= 10
+    assert set(rows["rtt"]) == {"20ms", "40ms"}
+    assert rows["cwnd"].min() > 0
+    one = cli("export", tmp_path / "o", "--to", "csv", "--samples", "--cca", "bbr", "--seed", "1")
+    assert {(r["cca"], r["seed"]) for r in csv.DictReader(io.StringIO(one.out))} == {("bbr", "1")}
+
+
+def test_a_sample_is_of_its_flows_congestion_control(cli, tmp_path, need_model):
+    words = ("run", "--mix", "cubic,bbr", "--bottleneck", "tbf rate 5mbit burst 6056 limit 30000", "--duration", "1s", "--seeds", "1", "--out", tmp_path)
+    assert cli(*words, "--samples", "100ms").status == 0
+    rows = csv.DictReader(io.StringIO(cli("export", tmp_path, "--to", "csv", "--samples").out))
+    assert {(r["flow"], r["cca"]) for r in rows} == {("0", "cubic"), ("1", "bbr")}
+
+
+def test_markdown_is_the_screen_of_the_result(cli, results):
+    text = cli("export", results, "--to", "markdown").out
+    lines = [line for line in text.splitlines() if line]
+    screen = cli("run", "baseline", "--engine", "mock", "--cca", "cubic,bbr", "--seeds", "3").out.splitlines()
+    assert lines[0] == screen[0]
+    assert lines[1] == f"**{screen[1].removeprefix('→ ')}**"
+    assert lines[2].startswith("| cca | goodput Mbit/s, mean [95 %] |")
+    assert [line.split(" | ")[0] for line in lines[4:6]] == ["| cubic", "| bbr"]
+    assert lines[-1].startswith("- caveat: ")
+    assert "| cubic" not in cli("export", results, "--to", "markdown", "--cca", "bbr").out
+
+
+@pytest.mark.parametrize(
+    ("more", "line"),
+    [
+        (("--to", "markdown", "--samples"), "samples: markdown has no rows; "), (("--to", "iperf3", "--samples"), "samples: iperf3 has no rows; "), (("--to", "markdown", "--cca", "vegas"), "has no trial of 'vegas'; "),
+        (("--to", "markdown", "--seed", "1"), "seed: markdown is about all trials of a condition; "),
+    ],
+)
+def test_what_has_no_rows_or_no_table_is_refused(cli, results, more, line):
+    refused = cli("export", results, *more)
+    assert (refused.status, refused.out) == (2, "")
+    assert line in refused.err
+
+
+def test_rows_without_samples_are_refused(cli, results, tmp_path):
+    cli("export", results, "--to", "csv", "--out", tmp_path / "rows.csv")
+    refused = cli("export", tmp_path / "rows.csv", "--to", "csv", "--samples")
+    assert (refused.status, refused.out) == (2, "")
+    assert "rows.csv: has no samples; run it with --samples 100ms --out DIR" in refused.err

@@ -64,6 +64,12 @@ class Screen:
         self.print(Console(file=file, width=width, highlight=False, no_color=True), verbose=verbose, quiet=quiet)
         return "\n".join(line.rstrip() for line in file.getvalue().splitlines())
 
+    def markdown(self) -> str:
+        """The path, the answer, the tables and the caveats as Markdown."""
+        tables = [text for table in self.tables for text in (*([f"**{table.title}**"] if table.title else []), table.markdown(), *table.notes)]
+        caveats = "\n".join(f"- caveat: {caveat}" for caveat in self.caveats)
+        return "\n\n".join([self.path, f"**{self.answer}**", *self.remarks, *tables, *([caveats] if caveats else [])]) + "\n"
+
     def print(self, console: Console, *, verbose: bool = False, quiet: bool = False) -> None:
         """Writes the screen to a console of the library rich, in as many columns as that has."""
         for part in self._parts(console.width, verbose=verbose, quiet=quiet):

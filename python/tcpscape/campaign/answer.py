@@ -27,6 +27,12 @@ RUN_DROP = ("CE marks", "CV", "RTT p50 ms", "retransmits", "limited by")
 """Columns of a run's table that a narrow screen leaves out, the first one first."""
 
 
+def screen(outcome: Outcome) -> Screen:
+    """The screen of an outcome, of one point or of several."""
+    points = {tuple(sorted(cell.at.items())) for cell in outcome.cells}
+    return run_screen(outcome) if len(points) == 1 and outcome.campaign.metric == "goodput" else sweep_screen(outcome)
+
+
 def run_screen(outcome: Outcome, next_: Sequence[str] = ()) -> Screen:
     """The screen of a scenario that was run under one or several congestion controls, or with a mixture of them."""
     cells = outcome.cells

@@ -19,22 +19,30 @@ File = tuple[str, bytes]
 """Name without suffix, and content."""
 
 
-@command(examples=("export out/starlink --to csv", "export out/starlink --to iperf3 --out out/iperf3"))
+@command(examples=("export out/starlink --to csv --samples", "export out/starlink --to iperf3 --out out/iperf3"))
 def export(
     source: Annotated[str, Argument("A result directory, a file of iperf3 or Flent, a table; for tc a scenario (gallery or file).")],
-    to: Annotated[str, Option("csv, parquet, iperf3, flent, mahimahi or tc.")],
+    to: Annotated[str, Option("csv, parquet, markdown, iperf3, flent, mahimahi or tc.")],
     out: Annotated[Path | None, Option("File, or directory where there are several.  [default: stdout]")] = None,
     seed: Annotated[int | None, Option("Only the trials of this seed.")] = None,
     cca: Annotated[str | None, Option("Only the trials of this congestion control.")] = None,
+    samples: Annotated[bool, Option("A row for each sample of each flow instead of one for each flow (csv, parquet).")] = False,
 ) -> None:
-    """Write results as another tool's files: a table of all trials, one file for each trial, or a path as tc's commands."""
+    """Write results as another tool's files: a table of all trials or samples, one file for each trial, or a path as tc's commands."""
     from tcpscape import interchange
 
     if to not in interchange.writable():
         fix = "tcpscape run --pcap FILE writes packets" if to.startswith("pcap") else f"choose {', '.join(interchange.writable())}"
         refuse("to", f"{to!r} is no format that is written", fix)
     target = interchange.REGISTRY[to]
-    files = _scenarios(source, target) if target.write_scenario else _results(Path(source), target, seed, cca)
+    if samples and not target.write_rows:
+        refuse("samples", f"{to} has no rows", "choose --to csv or --to parquet")
+    if target.write_scenario:
+        files = _scenarios(source, target)
+    elif target.write_outcome:
+        files = _outcomes(Path(source), target, seed, cca)
+    else:
+        files = _results(Path(source), target, seed, cca, samples=samples)
     _write(files, target, out)
 
 
@@ -59,13 +67,28 @@ def _scenarios(source: str, target: Format) -> list[File]:
     return [(name, write(scenario)) for name, scenario in scenarios.values()]
 
 
-def _results(path: Path, target: Format, seed: int | None, cca: str | None) -> list[File]:
-    """The table of all trials, or a file for each trial."""
+def _outcomes(path: Path, target: Format, seed: int | None, cca: str | None) -> list[File]:
+    """A file for each campaign of a result directory, or part of its study."""
+    from tcpscape.campaign import record
+    from tcpscape.campaign.outcome import Outcome
+
+    write = target.write_outcome
+    if seed is not None:
+        refuse("seed", f"{target.name} is about all trials of a condition", "leave it out")
+    kept = {part: Outcome(o.campaign, o.select(cca), o.versions) for part, o in record.load(path).parts.items()}
+    chosen = {part: outcome for part, outcome in kept.items() if outcome.cells}
+    if not chosen:
+        refuse("cca", f"{path} has no trial of {cca!r}", "choose a congestion control that it has")
+    return [(_name([part or path.name]), write(outcome)) for part, outcome in chosen.items() if write]
+
+
+def _results(path: Path, target: Format, seed: int | None, cca: str | None, *, samples: bool) -> list[File]:
+    """The table of all trials or of their samples, or a file for each trial."""
     from tcpscape.interchange import sources
 
-    source = sources.load(path, sources.SAMPLES if target.write_trial else ()).only(cca, seed)
+    source = sources.load(path, sources.SAMPLES if target.write_trial or samples else ()).only(cca, seed)
     if target.write_rows:
-        return [(path.name, target.write_rows(source.rows()))]
+        return [(path.name, target.write_rows(source.samples() if samples else source.rows()))]
     if source.table is not None:
         refuse("source", f"{path} is a table, and {target.name} is made of trials", "name a result directory")
     write = target.write_trial

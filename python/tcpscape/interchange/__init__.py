@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from tcpscape.interchange import flent, iperf3, mahimahi, table, tc
+from tcpscape.interchange import flent, iperf3, mahimahi, markdown, table, tc
 from tcpscape.interchange.base import Format, ImportedFile, InterchangeError, refuse
 
 REGISTRY: dict[str, Format] = {
@@ -19,6 +19,7 @@ REGISTRY: dict[str, Format] = {
     for f in (
         Format("csv", "a row for each flow of each trial", (".csv",), read=table.read_csv, write_rows=table.write_csv),
         Format("parquet", "a row for each flow of each trial", (".parquet",), table.read_parquet, write_rows=table.write_parquet, binary=True),
+        Format("markdown", "the answer of a result and its table", (".md",), write_outcome=markdown.write),
         Format("iperf3", "iperf3 -J, --json-stream", (".json", ".jsonl"), iperf3.read, iperf3.write),
         Format("flent", "Flent's data files", (".flent.gz", ".flent", ".flent.bz2"), flent.read, flent.write, binary=True),
         Format("mahimahi", "a trial's throughput as a packet-delivery trace", (".up",), write_trial=mahimahi.write),

@@ -15,6 +15,7 @@ from tcpscape.trial import Trial
 if TYPE_CHECKING:
     import polars as pl
 
+    from tcpscape.campaign.outcome import Outcome
     from tcpscape.scenario.scenario import Scenario
 
 HEADERS = 52
@@ -72,13 +73,15 @@ class Format:
     write_rows: Callable[[Any], bytes] | None = None
     """The rows of all trials (:class:`polars.DataFrame`)."""
     write_scenario: Callable[[Scenario], bytes] | None = None
+    write_outcome: Callable[[Outcome], bytes] | None = None
+    """The answer of a campaign, or of a part of a study."""
     binary: bool = False
     """Whether its files are not text."""
 
     @property
     def writes(self) -> bool:
         """Whether the format can be written."""
-        return any((self.write_trial, self.write_rows, self.write_scenario))
+        return any((self.write_trial, self.write_rows, self.write_scenario, self.write_outcome))
 
 
 def content(path: Path) -> bytes:

@@ -132,6 +132,27 @@ class ResultSource:
         rows = labelled_rows(({**({"part": g.part} if g.part else {}), **g.at}, [i.trial for i in g.items]) for g in self.groups)
         return rows.with_columns(pl.lit(None, dtype=rows[c].dtype).alias(c) for c in sorted(self.unknown & set(rows.columns)))
 
+    def samples(self) -> pl.DataFrame:
+        """One row for each sample of each flow: part, axes, congestion control of the flow, engine, seed and address of the trial, then the sample.
+
+        :raises InterchangeError: where no trial has samples.
+        """
+        import polars as pl
+
+        frames = []
+        for group in self.groups:
+            labels = {**({"part": group.part} if group.part else {}), **group.at}
+            for trial in (item.trial for item in group.items):
+                if trial.samples is not None and not trial.samples.is_empty():
+                    of_trial = {**labels, "scenario": trial.scenario, "engine": trial.engine, "seed": trial.seed, "address": trial.address}
+                    ccas = pl.Series([flow.cca for flow in trial.flows])
+                    frames.append(trial.samples.select(
+                        *(pl.lit(value).alias(name) for name, value in of_trial.items()), ccas.gather(trial.samples["flow"]).alias("cca"), pl.all()
+                    ))  # fmt: skip
+        if not frames:
+            refuse(self.path, "has no samples", "run it with --samples 100ms --out DIR")
+        return pl.concat(frames, how="diagonal_relaxed")
+
     def only(self, cca: str | None = None, seed: int | None = None, at: Mapping[str, str] | None = None) -> ResultSource:
         """The trials of one congestion control, of one seed, at these values of axes; conditions without such an axis stay."""
         groups = [g for g in self.groups if cca in (None, g.cca) and all(k not in g.at or axes.same(g.at[k], v) for k, v in (at or {}).items())]
