@@ -161,7 +161,11 @@ fn check_flow(flow: &FlowPlan, duration_ns: u64) -> Result<(), PlanError> {
     if flow.read.delay_ns > MAX_DURATION {
         return refuse("read.delay", "must be at most one day");
     }
-    Ok(())
+    let Some(player) = &flow.player else { return Ok(()) };
+    if !matches!(flow.app, App::Bulk { .. }) {
+        return refuse("app", "must have neither rate nor size beside a player, which says what is sent");
+    }
+    player.check().or_else(|(field, fix)| refuse(format!("player.{field}"), fix))
 }
 
 #[cfg(test)]
@@ -184,6 +188,10 @@ mod tests {
             (r#""flows": [{"cca": "cubic", "start_ns": 1000}]"#, "flows.start: must be before"),
             (r#""flows": [{"cca": "cubic", "read": {"size": 0}}]"#, "read.size: must be at least"),
             (r#""flows": [{"cca": "cubic", "app": {"kind": "finite", "bytes": 0}}]"#, "app.bytes: must be at least"),
+            (
+                r#""flows": [{"cca": "cubic", "player": {"ladder_bps": [], "segment_ns": 4000000000, "buffer_ns": 30000000000, "abr": "bola"}}]"#,
+                "player.ladder: must have 1 to",
+            ),
             (r#""flows": [{"cca": "cubic"}], "kernel": "2.4""#, "kernel: no profile"),
             (r#""flows": [{"cca": "cubic"}], "mtu": 60"#, "mtu: must be between"),
         ] {

@@ -2,11 +2,13 @@
 //!
 //! docs/models/tcp/applications.md says where the applications' times come from.
 
+mod client;
 mod reader;
 mod summary;
 mod writer;
 
 use crate::plan::FlowPlan;
+use client::Client;
 use reader::Reader;
 use tcpscape_base::{Duration, Segment, Stream, Time};
 use tcpscape_tcp::{Receiver, Sender};
@@ -37,6 +39,8 @@ pub(crate) struct Flow<'a> {
     begin: Option<Time>,
     writer: Writer,
     reader: Reader,
+    /// The video player, where the receiving application is one.
+    client: Option<Client>,
     /// By how much longer its applications' sleeps last.
     noise: Stream,
 }
@@ -77,6 +81,7 @@ impl<'a> Flow<'a> {
             begin: None,
             writer: Writer::new(plan),
             reader: Reader::new(plan.read),
+            client: plan.player.as_ref().map(Client::new),
             noise,
         }
     }
@@ -158,18 +163,35 @@ impl<'a> Flow<'a> {
     /// The connection was accepted: it starts its loop.
     pub fn accept(&mut self, now: Time, costs: Costs) {
         self.reader.begin(now, costs, &mut self.noise);
+        if let Some(client) = &mut self.client {
+            client.on_syn(now);
+        }
     }
 
     /// When it should run, given that there may be data.
     #[inline]
     pub fn read_due(&self, now: Time) -> Option<Time> {
-        self.reader.due(now, &self.receiver)
+        let due = self.reader.due(now, &self.receiver);
+        match self.client.as_ref().and_then(Client::due).filter(|_| self.reader.is_free() && !self.is_over()) {
+            Some(own) => Some(due.map_or(own, |reader| reader.min(own)).max(now)),
+            None => due,
+        }
     }
 
     /// A segment comes to the receiver; while the application is in read() it waits.
     #[inline]
     pub fn on_segment(&mut self, now: Time, segment: &Segment) {
         self.reader.on_segment(now, segment, &mut self.receiver);
+        if let Some(client) = self.client.as_mut().filter(|_| self.receiver.is_open()) {
+            client.on_open(now);
+        }
+    }
+
+    /// Data come to the sender: whether they are a request, for which its application writes from now on.
+    pub fn on_request(&mut self, segment: &Segment) -> bool {
+        let Some(client) = self.client.as_ref().filter(|_| self.sender.receive(segment)) else { return false };
+        self.writer.serve(client.asked_bytes());
+        true
     }
 
     /// The receiver takes in at once what waits for its socket.
@@ -180,5 +202,8 @@ impl<'a> Flow<'a> {
     /// It runs. Bytes read before `half` count for the first half of the trial.
     pub fn read(&mut self, now: Time, costs: Costs, half: Time) {
         self.reader.run(now, costs, half, &mut self.receiver, &mut self.noise);
+        if let Some(client) = self.client.as_mut().filter(|_| self.reader.is_free()) {
+            client.run(now, costs, self.reader.received(), &mut self.receiver, &mut self.noise);
+        }
     }
 }

@@ -7,7 +7,7 @@
 //! ```
 //! One event per arrow where time passes; where none passes, a plain call. A trial's way through the files: [`plan`] is the input (JSON),
 //! [`checked`] a plan that passed every check and is shared by all seeds (with [`kernel`], its kernel profile, and [`controls`], the
-//! door for congestion controls from outside), `engine` the loop over [`events`], `flow` one connection with its applications,
+//! door for congestion controls from outside), `engine` the loop over [`events`], `flow` one connection with its applications ([`player`] is one),
 //! [`output`] the summaries that come out, [`columns`] the samples and packets beside them, [`capture`] a trial's packets as a file.
 
 pub mod capture;
@@ -20,6 +20,7 @@ mod flow;
 pub mod kernel;
 pub mod output;
 pub mod plan;
+pub mod player;
 mod wire;
 
 pub use capture::write_pcapng;
@@ -28,3 +29,4 @@ pub use columns::{Column, Table};
 pub use controls::Controls;
 pub use output::{FlowSummary, TrialOutput};
 pub use plan::{App, FlowPlan, Plan, PlanError, Read};
+pub use player::{Player, PlayerPlan, PlayerSummary};

@@ -1,6 +1,7 @@
 //! What comes out of a trial: a summary of each flow, the account of each queue, and what was recorded.
 
 use crate::columns::{FlowSamples, PacketEvents, QueueSamples};
+use crate::player::PlayerSummary;
 use serde::Serialize;
 use tcpscape_path::StageStats;
 
@@ -114,6 +115,9 @@ pub struct FlowSummary {
     pub max_rwnd: u32,
     /// What the receiver counted.
     pub receiver: ReceiverSummary,
+    /// What the viewer of its player has seen; none where it has no player.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub player: Option<PlayerSummary>,
 }
 
 /// The receiver's counters.

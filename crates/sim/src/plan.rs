@@ -1,5 +1,6 @@
 //! What to simulate, as data: the JSON that the Python side sends. `checked.rs` decides whether it can run.
 
+use crate::player::PlayerPlan;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use tcpscape_base::{Duration, Time};
@@ -88,6 +89,9 @@ pub struct FlowPlan {
     /// What the receiver's does.
     #[serde(default)]
     pub read: Read,
+    /// A video player as the receiver's application: it asks for segments, which the sender's writes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub player: Option<PlayerPlan>,
     /// `SO_RCVBUF`, bytes, 0 for autotuning.
     #[serde(default)]
     pub rcvbuf: u32,

@@ -6,6 +6,7 @@ use super::Engine;
 use crate::flow::Flow;
 use crate::output::TrialOutput;
 use crate::plan::Plan;
+use crate::player::PlayerSummary;
 use tcpscape_base::{Duration, Segment, Time};
 
 /// The trace hash before the first delivery: FNV-1a's offset basis.
@@ -92,6 +93,10 @@ impl Observer {
         let silent = self.out.flows.iter().filter(|f| f.bytes_received == 0).count();
         if silent > 0 {
             self.caveat(format!("{silent} of {} flows carried no data", flows.len()));
+        }
+        let players = self.out.flows.iter().filter_map(|f| f.player);
+        if let Some(text) = PlayerSummary::caveat(players) {
+            self.caveat(text);
         }
         self.out
     }

@@ -163,6 +163,9 @@ impl Engine<'_> {
             return self.send_reset(i, segment.ack);
         }
         f.sender.on_segment(self.now, segment);
+        if segment.len > 0 && f.on_request(segment) {
+            self.events.want(Node::Flow(i as u32, Part::Writer), self.now);
+        }
         self.flush_sender(i);
     }
 }

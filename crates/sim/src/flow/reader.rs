@@ -45,6 +45,11 @@ impl Reader {
         self.received_first_half
     }
 
+    /// Whether it is in no read().
+    pub fn is_free(&self) -> bool {
+        matches!(self.state, State::Busy(_) | State::Blocked)
+    }
+
     /// The connection was accepted: the loop begins with a sleep.
     pub fn begin(&mut self, now: Time, costs: Costs, noise: &mut Stream) {
         self.state = if self.plan.delay_ns > 0 { State::Busy(self.awake(now, costs, noise)) } else { State::Blocked };

@@ -48,6 +48,7 @@ impl Flow<'_> {
             paws_rejected: s.paws_rejected,
             max_rwnd: s.max_rwnd,
             receiver,
+            player: self.client.as_ref().map(|client| client.summary(stop)),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The sending application: writes chunks as fast as the socket takes them, at a rate, or up to a number of bytes.
+//! The sending application: writes chunks as fast as the socket takes them, at a rate, up to a number of bytes, or what its client asks for.
 
 use super::Costs;
 use crate::plan::{App, FlowPlan};
@@ -18,20 +18,31 @@ pub(super) struct Writer {
     due: Time,
     /// In write(), where the socket takes no more.
     blocked: bool,
+    /// Whether it waits for requests when there is nothing left.
+    serves: bool,
 }
 
 impl Writer {
     pub fn new(plan: &FlowPlan) -> Writer {
         let (chunk, total) = match plan.app {
+            App::Bulk { chunk } if plan.player.is_some() => (chunk, 0),
             App::Bulk { chunk } | App::Paced { chunk, .. } => (chunk, u64::MAX),
             App::Finite { chunk, bytes } => (chunk, bytes),
         };
-        Writer { chunk, gap: plan.gap(), left: chunk.min(total), total, due: Time::ZERO, blocked: false }
+        Writer { chunk, gap: plan.gap(), left: chunk.min(total), total, due: Time::ZERO, blocked: false, serves: plan.player.is_some() }
     }
 
     /// The connection is open.
     pub fn begin(&mut self, now: Time) {
         self.due = now;
+    }
+
+    /// A request for so many bytes has come.
+    pub fn serve(&mut self, bytes: u64) {
+        self.total += bytes;
+        if self.left == 0 {
+            self.left = self.chunk.min(self.total);
+        }
     }
 
     /// It runs: writes what is due, one chunk. Returns when it wants to run again, if it is not blocked.
@@ -63,9 +74,9 @@ impl Writer {
         self.blocked
     }
 
-    /// Whether everything was written.
+    /// Whether everything was written and nothing can follow.
     #[inline]
     pub fn is_done(&self) -> bool {
-        self.total == 0
+        self.total == 0 && !self.serves
     }
 }

@@ -112,6 +112,8 @@ pub struct Receiver {
     round_trip: RoundTrip,
     sizing: RightSizing,
     out: VecDeque<Segment>,
+    /// Bytes that the application has written.
+    written: u64,
     stats: ReceiverStats,
 }
 
@@ -135,6 +137,7 @@ impl Receiver {
             round_trip: RoundTrip::default(),
             sizing: RightSizing::new(&cfg.kernel),
             out: VecDeque::new(),
+            written: 0,
             stats: ReceiverStats::default(),
         }
     }
@@ -183,6 +186,24 @@ impl Receiver {
             self.out.clear(); // the next one starts at the front of the same memory
         }
         s
+    }
+
+    /// Whether the connection is open.
+    pub fn is_open(&self) -> bool {
+        self.handshake.is_open()
+    }
+
+    /// The application writes a message of `len` bytes, which fits one segment: it leaves at once and acknowledges everything. Nothing
+    /// repeats it but [`Receiver::rewrite`]; windows and congestion do not hold it back.
+    pub fn write(&mut self, now: Time, len: u32) {
+        self.send_message(now, len);
+        self.written += u64::from(len);
+    }
+
+    /// The last message, of `len` bytes, leaves again.
+    pub fn rewrite(&mut self, now: Time, len: u32) {
+        self.written -= u64::from(len);
+        self.write(now, len);
     }
 
     /// Bytes in order that the application has not read.

@@ -1,4 +1,4 @@
-//! The segments that a receiver sends: SYN-ACKs and ACKs.
+//! The segments that a receiver sends: SYN-ACKs, ACKs and its application's messages.
 //!
 //! Source: RFC 9293 §3.10.7 (what an ACK says), RFC 7323 §3.2 (timestamps on every segment), RFC 2018 §4 (SACK option).
 
@@ -37,6 +37,13 @@ impl Receiver {
         self.push_ack(now, next, window, marking);
         self.stats.compressed_acks += u64::from(self.acks.on_sent(&self.jiffies));
     }
+    /// Sends the application's message of `len` bytes with an ACK of everything.
+    pub(super) fn send_message(&mut self, now: Time, len: u32) {
+        self.send_ack(now);
+        if let Some(s) = self.out.back_mut() {
+            (s.len, s.flags) = (len, s.flags.with(Flags::PSH));
+        }
+    }
     /// Acknowledges what came before the segment at hand: the rest is still owed.
     #[cold]
     pub(super) fn send_early_ack(&mut self, now: Time, early: EarlyAck) {
@@ -73,7 +80,7 @@ impl Receiver {
     #[inline]
     fn push_ack(&mut self, now: Time, number: u64, window: u32, marking: Marking) {
         let mut s = self.segment(now, number, window);
-        s.seq = 1;
+        s.seq = 1 + self.written;
         s.flags = Flags::ACK.with(marking.flags);
         s.ecn = marking.ecn;
         self.stats.dsacks += u64::from(self.sack.write(&mut s));

@@ -133,6 +133,12 @@ impl Sender {
         self.account();
     }
 
+    /// Data of the peer's application have come, after [`Sender::on_segment`] was given the segment: whether they are the next ones. They are
+    /// acknowledged by what is sent from now on; nothing is sent for their sake.
+    pub fn receive(&mut self, s: &Segment) -> bool {
+        self.handshake.is_done() && self.peer.receives(s)
+    }
+
     /// A timer set by [`Sender::next_event`] has come.
     pub fn on_timer(&mut self, now: Time) {
         self.set_now(now);

@@ -32,6 +32,15 @@ impl Peer {
         *self = Peer { window: s.wnd, max_window: s.wnd, rcv_nxt: s.end(), ts_recent: s.tsval, tsval: s.tsval, echo: s.tsecr, ..*self };
     }
 
+    /// Whether the segment brings the data that come next; if so, those behind them are expected from now on.
+    pub fn receives(&mut self, s: &Segment) -> bool {
+        let is_next = s.len > 0 && s.seq == self.rcv_nxt;
+        if is_next {
+            self.rcv_nxt = s.end();
+        }
+        is_next
+    }
+
     /// Its window, bytes.
     #[inline]
     pub fn window(&self) -> u32 {
