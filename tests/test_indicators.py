@@ -1,17 +1,13 @@
-"""Zones, health, signatures and masking; video rungs and a player: worked arithmetic, brute force, and the model."""
+"""Zones, health, signatures and masking: worked arithmetic, and the model."""
 
 import math
 
-import numpy as np
-import polars as pl
 import pytest
 
 from tcpscape import stats
 from tcpscape.campaign.execute import Runner
 from tcpscape.engines import Capture, make
-from tcpscape.errors import ScenarioError
-from tcpscape.findings import indicators, video
-from tcpscape.findings.video import LADDER, Player, Rung
+from tcpscape.findings import indicators
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.trial import Cwnd, FlowResult, Rtt, Trial
 
@@ -131,130 +127,3 @@ def test_jitter_shows_in_the_rtts(need_model):
     result = indicators.judge(Runner(make("model"), 2, Capture(packets=True)).run(said, range(2)))
     assert result.rtt_cv.value == pytest.approx(0.14, abs=0.04)
     assert indicators.health(mid_path(result.rtt_cv.value)) == "stressed"
-
-
-@pytest.mark.parametrize(("mbps", "name"), [(0.9, None), (1, "360p"), (2.49, "360p"), (2.5, "480p"), (7.3, "720p"), (8, "1080p"), (100, "2160p")])
-def test_rungs(mbps, name):
-    """The published judgement of 7.3 Mbit/s is 720p."""
-    result = video.carried(mbps)
-    assert (result.name if result else None) == name
-
-
-HD = Rung("720p", 5.0)
-
-
-def arrivals(*pieces):
-    """(until, Mbit/s) pieces as times and bytes."""
-    times, result = [0.0], [0.0]
-    for until, mbps in pieces:
-        result.append(result[-1] + (until - times[-1]) * mbps * 1e6 / 8)
-        times.append(until)
-    return np.array(times), np.array(result)
-
-
-def test_a_player_starts_stops_and_goes_on():
-    """5 Mbit/s of media. 10 Mbit/s for 4 s: 2 s of media after 1 s, 8 s after 4. Nothing until 20 s: playing from 1 s on it is out at 9 s.
-    Then 10 Mbit/s: 2 s of media at 21 s. Stopped for 12 s; from 21 to 30 s it plays on."""
-    result = video.play(*arrivals((4, 10), (20, 0), (30, 10)), HD, Player(2))
-    assert result.startup_s == pytest.approx(1)
-    assert result.stalls == (pytest.approx((9, 21)),)
-    assert result.stalled_s == pytest.approx(12)
-    assert result.played_s == pytest.approx(8 + 9)
-    assert result.stalled_share == pytest.approx(12 / 29)
-    assert not result.smooth
-
-
-def test_a_larger_buffer_waits_longer_and_stops_less():
-    """4 Mbit/s for 5 of media: 0.8 s a second. Started with 8 s of media after 10 s, it is out after 8/(1 − 0.8) = 40 s; with 2 s, after 10."""
-    series = arrivals((45, 4.0))
-    large, small = video.play(*series, HD, Player(8)), video.play(*series, HD, Player(2))
-    assert (large.startup_s, large.stalls) == (pytest.approx(10), ())
-    assert small.startup_s == pytest.approx(2.5)
-    assert small.stalls[0][0] == pytest.approx(12.5)
-    assert small.stalls[0][1] == pytest.approx(15)
-
-
-def test_exactly_enough_never_stops():
-    assert video.play(*arrivals((60, 5.0)), HD, Player(1)).smooth
-
-
-def test_a_picture_that_never_comes():
-    result = video.play(*arrivals((10, 0.5)), HD)
-    assert (result.startup_s, result.stalls, result.played_s, result.smooth) == (10, (), 0, False)
-    assert math.isnan(result.stalled_share)
-
-
-def test_a_player_that_saw_nothing_did_not_start_at_once():
-    result = video.play(np.empty(0), np.empty(0), HD)
-    assert math.isnan(result.startup_s)
-    assert not result.smooth
-
-
-def test_a_stall_may_last_to_the_end():
-    result = video.play(*arrivals((2, 10), (10, 0)), HD, Player(2))
-    assert result.stalls == (pytest.approx((5, 10)),)
-    assert result.played_s == pytest.approx(4)
-
-
-def test_going_on_may_take_another_amount():
-    result = video.play(*arrivals((2, 10), (10, 0), (20, 5)), HD, Player(2, resume_s=0.5))
-    assert result.stalls[0] == pytest.approx((5, 10.5))
-
-
-def brute(times, result, rung, startup, step=1e-4):
-    """The same player in small steps."""
-    t = np.arange(times[0], times[-1], step)
-    media, played, on, began, stalled = np.interp(t, times, result) * 8 / (rung.mbps * 1e6), 0.0, False, None, 0.0
-    for now, there in zip(t, media, strict=True):
-        if not on and there - played >= startup:
-            on, began = True, now if began is None else began
-        elif on and there - played <= 0:
-            on = False
-        played, stalled = (played + step, stalled) if on else (played, stalled + step * (began is not None))
-    return began, played, stalled
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_the_fluid_is_what_small_steps_show(seed):
-    rng = np.random.default_rng(seed)
-    series = arrivals(*[(i + 1, x) for i, x in enumerate(rng.lognormal(math.log(5.2), 0.6, 20))])
-    result = video.play(*series, HD, Player(1.0))
-    began, played, stalled = brute(*series, HD, 1.0)
-    assert result.startup_s == pytest.approx(began, abs=1e-3)
-    assert result.played_s == pytest.approx(played, abs=0.02)
-    assert result.stalled_s == pytest.approx(stalled, abs=0.02)
-
-
-@pytest.mark.parametrize("bad", [{"startup_s": 0}, {"startup_s": math.inf}, {"resume_s": -1.0}])
-def test_a_player_without_a_threshold_is_refused(bad):
-    with pytest.raises(ScenarioError, match="write for example 2s"):
-        Player(**bad)
-
-
-def test_no_samples_are_refused():
-    with pytest.raises(ScenarioError, match="samples:"):
-        video.watch(trial(), HD)
-
-
-def sampled(*pieces):
-    times, result = arrivals(*pieces)
-    t = np.arange(0, times[-1] + 0.05, 0.1)
-    frame = pl.DataFrame({"t_ns": (t * 1e9).round().astype(np.uint64), "flow": np.zeros(len(t), np.uint32), "bytes_acked": np.interp(t, times, result)})
-    flow = FlowResult("bbr", result[-1] * 8e-6 / times[-1], times[-1], 0, 0, Rtt(), Cwnd(), {}, stop_s=times[-1])
-    return Trial("s", "bbr", "a", 0, "mock", "1", times[-1], (flow,), samples=frame)
-
-
-def test_a_mean_rate_is_not_what_plays():
-    """10 Mbit/s for 10 s, nothing for 20, 10 again for 10: the mean of 5 carries 720p, but it stops; 480p plays on."""
-    result = video.judge([sampled((10, 10), (30, 0), (40, 10))] * 3, LADDER[2])
-    assert result.carried["720p"].value == 1
-    assert result.smooth["480p"].value == 1
-    assert result.stalls.value == 1
-    assert result.began.value == 1
-    assert result.startup_s.value == pytest.approx(1)
-
-
-def test_nothing_carries_nothing():
-    result = video.judge([sampled((40, 0.5))], LADDER[0], Player(30))
-    assert list(result.carried) == list(result.smooth) == [video.NOTHING]
-    assert (result.began.value, result.stalled_share.n) == (0, 0)

@@ -170,10 +170,10 @@ def test_names_and_units_are_said():
 
 
 def test_every_metric_of_a_run(need_model):
-    """Two flows over a slow link with ECN: everything is known, in its range, and in order."""
+    """Three flows over a slow link with ECN, one of them a video: everything is known, in its range, and in order."""
     said = Scenario.of({
         "forward": ["netem delay 10ms limit 1000"], "bottleneck": ["htb rate 10mbit ceil 10mbit; fq_codel ecn"], "ecn": True, "duration": "5s",
-        "flows": [{"cca": "cubic"}, {"cca": "bbr"}],
+        "flows": [{"cca": "cubic"}, {"cca": "bbr"}, {"cca": "cubic", "player": "1,2mbit"}],
     })  # fmt: skip
     result = Runner(make("model"), 1, needs(*REGISTRY)).run(said, [0])[0]
     values = {name: m.of(result) for name, m in REGISTRY.items()}

@@ -64,6 +64,8 @@ def run(
     app: str | Mapping[str, Any] | None = None,
     chunk: str | int | None = None,
     read: str | Mapping[str, Any] | None = None,
+    player: str | Sequence[str] | Mapping[str, Any] | None = None,
+    abr: str | None = None,
     listener: str | None = None,
     duration: str | None = None,
     kernel: str | Mapping[str, Any] | None = None,
@@ -96,6 +98,8 @@ def run(
     :param app: the application's rate, `"1MB/s"`, or fields, `{"size": "10MB"}`; 0 or none is as fast as it can.
     :param chunk: bytes that the application writes at once.
     :param read: the receiver's reads, `"16KiB/1ms"` sleeps 1 ms before each.
+    :param player: the receiver is a video player with this ladder of bit rates, `"1,2.5,5,8,16mbit"`, or with these fields.
+    :param abr: what chooses the player's bit rates: `"bola"` (by its buffer) or `"throughput"`.
     :param listener: congestion control of the listening sockets.
     :param duration: how long to watch, `"10s"`.
     :param kernel: kernel profile with overrides, `"6.12,rmem_max=4MiB"`.
@@ -112,7 +116,7 @@ def run(
     :return: one cell for each congestion control: `outcome.frame()`, `outcome.flows()`, `outcome.trials`, `outcome.find("bbr").median()`.
     :raises TcpscapeError: one line, before anything runs, for what makes no sense or cannot run.
     """
-    flow = flow_fields(rcvbuf=rcvbuf, sndbuf=sndbuf, app=app, chunk=chunk, read=read) | given({"listener": listener})
+    flow = flow_fields(rcvbuf=rcvbuf, sndbuf=sndbuf, app=app, chunk=chunk, read=read, player=player, abr=abr) | given({"listener": listener})
     fields = {"duration": duration, "kernel": kernel, "offload": offload, "ecn": ecn}
     options = ScenarioOptions({"forward": forward, "bottleneck": bottleneck, "reverse": reverse}, flows, mix, flow, fields)
     labels = _labels(cca, engine)
@@ -144,6 +148,8 @@ def sweep(
     rcvbuf: Levels = None,
     sndbuf: Levels = None,
     read: Levels = None,
+    player: Levels = None,
+    abr: Levels = None,
     duration: Levels = None,
     axes: Mapping[str, Levels] | None = None,
     cca: CcaSpecs = None,
@@ -178,6 +184,8 @@ def sweep(
     :param rcvbuf: `SO_RCVBUF` argument; 0 is autotuned.
     :param sndbuf: `SO_SNDBUF` argument.
     :param read: the receiver's reads, `"16KiB/1ms"`.
+    :param player: the receiver is a video player with this ladder of bit rates, `"1,2.5,5,8,16mbit"`; a list is an axis of ladders.
+    :param abr: what chooses the player's bit rates: `"bola"` (by its buffer) or `"throughput"`.
     :param duration: how long to watch.
     :param axes: any other field of a scenario or of its flows, or `${NAME}` in it, and its values.
     :param cca: congestion controls to compare.
@@ -197,7 +205,7 @@ def sweep(
     levels = {
         "rtt": rtt, "jitter": jitter, "loss": loss, "rate": rate, "buffer": buffer, "order": order, "distribution": distribution,
         "jitter_on": jitter_on, "loss_on": loss_on, "flows": flows, "app": app, "rcvbuf": rcvbuf, "sndbuf": sndbuf, "read": read,
-        "duration": duration, **(axes or {}),
+        "player": player, "abr": abr, "duration": duration, **(axes or {}),
     }  # fmt: skip
     names = [engine] if isinstance(engine, str) else list(engine or ())
     fields = {
@@ -225,6 +233,8 @@ def advise(
     app: str | Mapping[str, Any] | None = None,
     chunk: str | int | None = None,
     read: str | Mapping[str, Any] | None = None,
+    player: str | Sequence[str] | Mapping[str, Any] | None = None,
+    abr: str | None = None,
     duration: str | None = None,
     kernel: str | Mapping[str, Any] | None = None,
     seeds: Seeds | None = None,
@@ -249,6 +259,8 @@ def advise(
     :param app: the application's rate, `"1MB/s"`; 0 or none is as fast as it can.
     :param chunk: bytes that the application writes at once.
     :param read: the receiver's reads, `"16KiB/1ms"` sleeps 1 ms before each.
+    :param player: the receiver is a video player with this ladder of bit rates, `"1,2.5,5,8,16mbit"`, or with these fields.
+    :param abr: what chooses the player's bit rates: `"bola"` (by its buffer) or `"throughput"`.
     :param duration: how long to watch each trial, `"10s"`.
     :param kernel: kernel profile with overrides, `"6.12,rmem_max=4MiB"`.
     :param seeds: trials of each congestion control; None is 20, fewer on fast paths.
@@ -263,7 +275,7 @@ def advise(
     path = _conditions({
         "rtt": rtt, "jitter": jitter, "loss": loss, "rate": rate, "buffer": buffer, "distribution": distribution, "jitter_on": jitter_on,
         "loss_on": loss_on, "flows": flows, "duration": duration, "kernel": kernel,
-        "flow": flow_fields(rcvbuf=rcvbuf, sndbuf=sndbuf, app=app, chunk=chunk, read=read),
+        "flow": flow_fields(rcvbuf=rcvbuf, sndbuf=sndbuf, app=app, chunk=chunk, read=read, player=player, abr=abr),
     })  # fmt: skip
     runner = Runner(engines.make(engine), jobs, progress=progress)
     return Adviser(path, _labels(cca, engine), runner, None if seeds is None else parse_seeds(_seeds(seeds))).advise()
@@ -284,6 +296,8 @@ def cliff(
     app: str | Mapping[str, Any] | None = None,
     chunk: str | int | None = None,
     read: str | Mapping[str, Any] | None = None,
+    player: str | Sequence[str] | Mapping[str, Any] | None = None,
+    abr: str | None = None,
     duration: str | None = None,
     kernel: str | Mapping[str, Any] | None = None,
     most: int = 1200,
@@ -306,6 +320,8 @@ def cliff(
     :param app: the application's rate, `"1MB/s"`; 0 or none is as fast as it can.
     :param chunk: bytes that the application writes at once.
     :param read: the receiver's reads, `"16KiB/1ms"` sleeps 1 ms before each.
+    :param player: the receiver is a video player with this ladder of bit rates, `"1,2.5,5,8,16mbit"`, or with these fields.
+    :param abr: what chooses the player's bit rates: `"bola"` (by its buffer) or `"throughput"`.
     :param duration: how long to watch each trial, `"10s"`.
     :param kernel: kernel profile with overrides, `"6.12,rmem_max=4MiB"`.
     :param most: runs that each search may take for a narrow interval; 0 is a quick look.
@@ -320,7 +336,7 @@ def cliff(
     varied = runs.impairment(along, {"jitter": jitter, "loss": loss})
     path = _conditions({
         "rtt": rtt, "jitter": jitter, "loss": loss, "rate": rate, "distribution": distribution, "duration": duration, "kernel": kernel,
-        "flow": flow_fields(rcvbuf=rcvbuf, sndbuf=sndbuf, app=app, chunk=chunk, read=read),
+        "flow": flow_fields(rcvbuf=rcvbuf, sndbuf=sndbuf, app=app, chunk=chunk, read=read, player=player, abr=abr),
     })  # fmt: skip
     effort = search.effort(units.parse_percent(threshold, "threshold", example="50%"), most)
     runner = Runner(engines.make(engine), jobs, progress=progress)

@@ -34,6 +34,30 @@ class Cwnd:
 
 
 @dataclass(frozen=True, slots=True)
+class PlayerResult:
+    """What the viewer of a video player has seen (docs/models/methods/player.md)."""
+
+    startup_s: float
+    """From the first request to the first picture, s; where that never came, how long the player waited."""
+    began: bool
+    """Whether there was a picture."""
+    stalls: int
+    """Stops after the start."""
+    stalled_s: float
+    """Time stopped, s; a stall that lasts to the end included."""
+    played_s: float
+    """Media played, s."""
+    segments: int
+    """Segments downloaded in full."""
+    switches: int
+    """Segments of another rung than the one before."""
+    bitrate_mbps: float | None
+    """Mean bit rate of the segments' rungs, Mbit/s; None without a segment."""
+    qoe_mbps: float | None
+    """Linear QoE for each segment, Mbit/s (Yin et al., SIGCOMM 2015); None without a segment."""
+
+
+@dataclass(frozen=True, slots=True)
 class FlowResult:
     """The results of one connection."""
 
@@ -74,6 +98,8 @@ class FlowResult:
     max_rwnd: int | None = None
     zero_windows: int | None = None
     """ACKs with a window of 0 that the receiver sent."""
+    player: PlayerResult | None = None
+    """What the viewer has seen, where the receiving application is a video player."""
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> FlowResult:
@@ -85,19 +111,28 @@ class FlowResult:
         rtt = {k: v for k, v in (fields.get("rtt_ms") or {}).items() if k in Rtt.__slots__}
         cwnd = {k: v for k, v in (fields.get("cwnd") or {}).items() if k in Cwnd.__slots__}
         limited = {k: v for k, v in (fields.get("limited_by") or {}).items() if v is not None}
+        if player := fields.get("player"):
+            fields["player"] = PlayerResult(**{k: player[k] for k in PlayerResult.__slots__})
         return cls(**{**fields, "rtt_ms": Rtt(**rtt), "cwnd": Cwnd(**cwnd), "limited_by": limited})
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
         plain = {name: getattr(self, name) for name in _FLOW}
         for name in ("rtt_ms", "cwnd"):
-            plain[name] = {part: getattr(plain[name], part) for part in plain[name].__slots__}
+            plain[name] = _parts(plain[name])
+        if self.player:
+            plain["player"] = _parts(self.player)
         return plain | {"limited_by": dict(self.limited_by)}
 
     @property
     def limit(self) -> str:
         """The cause that limited the flow for most of its time; `?` where none is known."""
         return max(self.limited_by, key=lambda k: self.limited_by[k]) if self.limited_by else "?"
+
+
+def _parts(group: Rtt | Cwnd | PlayerResult) -> dict[str, Any]:
+    """The fields of a group of results, plain values."""
+    return {part: getattr(group, part) for part in group.__slots__}
 
 
 _FLOW = dict.fromkeys(f.name for f in fields(FlowResult))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -186,6 +186,32 @@ def format_byte_rate(rate: int) -> str:
 def format_percent(fraction: float) -> str:
     """`0.1%` from 0.001."""
     return f"{fraction * 100:.10g}%"
+
+
+_BARE = re.compile(r"^[+-]?[\d.]+(?:[eE][+-]?\d+)?$")
+_WITH_UNIT = re.compile(r"^\s*[+-]?[\d.]+(?:[eE][+-]?\d+)?\s*(?P<unit>[^\d\s.].*)$")
+
+
+def is_bare(text: str) -> bool:
+    """Whether it is a number without a unit."""
+    return _BARE.match(text) is not None
+
+
+def unit_of(text: str) -> str:
+    """What stands behind the number; empty where there is nothing, or no number."""
+    match = None if is_bare(text) else _WITH_UNIT.match(text)
+    return match.group("unit") if match else ""
+
+
+def with_units(texts: Sequence[str]) -> list[str]:
+    """`24,50,100ms` → 24ms, 50ms, 100ms: a bare number but 0 takes the unit of the next value that has one; a range (`..`) gives none."""
+    completed: list[str] = []
+    unit = ""
+    for text in reversed(texts):
+        if ".." not in text:
+            unit = unit_of(text) or unit
+        completed.append(text + unit if is_bare(text) and unit and float(text) else text)
+    return completed[::-1]
 
 
 Parser = Callable[..., Any]

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from tcpscape import metrics, stats
+from tcpscape.campaign import video
 from tcpscape.campaign.outcome import CAVEAT, Cell, CellSummary, Outcome
 from tcpscape.metrics.base import Metric
 from tcpscape.metrics.flows import jain, limits
@@ -39,7 +40,8 @@ def run_screen(outcome: Outcome, next_: Sequence[str] = ()) -> Screen:
     caveats = dict.fromkeys((*outcome.caveats, *(e.caveat for cell in cells for e in [cell.mean()] if e.caveat)))
     count = len(cells[0].trials)
     path = f"{summary.in_words(cells[0].scenarios[0])}; {count} trial{'s' * (count > 1)} each, {outcome.label}"
-    return Screen(path, run_answer(outcome), tables=(run_table(outcome),), caveats=tuple(caveats), next=next_)
+    tables = (run_table(outcome), *video.tables(outcome))
+    return Screen(path, run_answer(outcome), video.sentences(outcome), tables, caveats=tuple(caveats), next=next_)
 
 
 def run_answer(outcome: Outcome) -> str:

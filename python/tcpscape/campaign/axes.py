@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -23,8 +23,6 @@ MAX_SEEDS = 1_000_000
 MAX_DIGITS = 18
 """Digits of a seed: below 2^63."""
 _RANGE = re.compile(r"^(?P<low>[^.]*(?:\.\d[^.]*)?)\.\.(?P<high>[^/]+)/(?P<step>.+)$")
-_UNIT = re.compile(r"^\s*[+-]?[\d.]+(?:[eE][+-]?\d+)?\s*(?P<unit>[^\d\s.].*)$")
-_BARE = re.compile(r"^[+-]?[\d.]+(?:[eE][+-]?\d+)?$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +52,7 @@ _SCALES: tuple[tuple[Any, float, str], ...] = (
 def read(text: str) -> Value:
     """Where a value stands: `8ms` → 8 ms, `10mbit` → 10 Mbit/s, `0.1%` → 0.1 %, `64KiB` → 65 536 B, `5` → 5, `fq_codel` → a word."""
     text = text.strip()
-    if _BARE.match(text):
+    if units.is_bare(text):
         return Value(text, float(text), "")
     for parse, factor, unit in _SCALES:
         try:
@@ -89,7 +87,7 @@ def levels(values: Any, axis: str, *, once: bool = True) -> tuple[str, ...]:
     texts = [_text(item) for item in items]
     if not texts or not all(texts):
         refuse(axis, f"{values!r} has an empty value", "write for example 0..24ms/4ms or 24,50,100ms")
-    spread = [level for text in _with_units(texts) for level in _spread(text, axis)]
+    spread = [level for text in units.with_units(texts) for level in _spread(text, axis)]
     if len(spread) > MAX_LEVELS:
         refuse(axis, f"{values!r} is {len(spread)} values", f"write at most {MAX_LEVELS}")
     return tuple(dict.fromkeys(spread) if once else spread)
@@ -101,17 +99,6 @@ def _text(item: Any) -> str:
     return str(item).strip()
 
 
-def _with_units(texts: Iterable[str]) -> list[str]:
-    """`24,50,100ms` → 24ms, 50ms, 100ms: a bare number takes the unit of the next value that has one."""
-    completed: list[str] = []
-    unit = ""
-    for text in reversed(list(texts)):
-        if ".." not in text:
-            unit = _unit(text) or unit
-        completed.append(text + unit if _BARE.match(text) and unit and float(text) else text)
-    return completed[::-1]
-
-
 def _spread(text: str, axis: str) -> list[str]:
     if ".." not in text or not text[0].isdigit():
         return [text]
@@ -119,24 +106,19 @@ def _spread(text: str, axis: str) -> list[str]:
     if not match:
         refuse(axis, f"{text!r} is not a range", "write for example 0..24ms/4ms, or 1..1000mbit/x10 for factors")
     low, high, step = (match.group(name).strip() for name in ("low", "high", "step"))
-    unit = _unit(high)
+    unit = units.unit_of(high)
     first, last = _number(low, unit, axis), _number(high, unit, axis)
     if step.startswith("x"):
         return _factors(first, last, _number(step[1:], "", axis), unit, axis)
     return _steps(first, last, _number(step, unit, axis), unit, axis)
 
 
-def _unit(text: str) -> str:
-    match = None if _BARE.match(text) else _UNIT.match(text)
-    return match.group("unit") if match else ""
-
-
 def _number(text: str, unit: str, axis: str) -> float:
     """A bound of a range in the unit of its upper bound."""
-    own = _unit(text)
+    own = units.unit_of(text)
     if own in ("", unit):
         bare = text.removesuffix(own).strip()
-        if not _BARE.match(bare):
+        if not units.is_bare(bare):
             refuse(axis, f"{text!r} is not a quantity", "write for example 0..24ms/4ms")
         return float(bare)
     bound, unity = read(text), read(f"1{unit}")

@@ -40,7 +40,7 @@ from tcpscape.scenario.scenario import Scenario
 
 MAX_CASES = 1_000_000
 """Most cells of one campaign."""
-FLOW_FIELDS = frozenset(("app", "read", "rcvbuf", "sndbuf", "nodelay", "listener"))
+FLOW_FIELDS = frozenset(("app", "read", "player", "abr", "rcvbuf", "sndbuf", "nodelay", "listener"))
 """Fields of a flow that may be named without `flow.`."""
 
 

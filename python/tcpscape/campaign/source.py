@@ -79,6 +79,8 @@ def _set(data: dict[str, Any], name: str, value: Any) -> None:
     for group in data.get("zip", ()):
         if name in group:
             refuse(name, f"{data['name']} moves it together with {', '.join(n for n in group if n != name)}", "change the file's zip instead")
+    if name == "player" and isinstance(value, str):
+        value = [value]  # the commas of a ladder separate its rungs
     is_condition = "scenario" not in data and name not in data.get("axes", {}) and len(axes.levels(value, name)) == 1
     conditions = data.get("conditions", {})
     if is_condition and name in Conditions.model_fields:

@@ -34,6 +34,8 @@ Sndbuf = Annotated[str | None, Option("SO_SNDBUF argument; 0 is autotuned.")]
 AppRate = Annotated[str | None, Option("Application's rate (1MB/s, 10mbit); 0 or none is as fast as it can.", name="--app")]
 Chunk = Annotated[str | None, Option("Bytes the application writes at once.  [default: 8192]")]
 Read = Annotated[str | None, Option("Receiver's reads: 16KiB/1ms sleeps 1 ms before each.")]
+Ladder = Annotated[str | None, Option("Receiver is a video player with these bit rates: 1,2.5,5,8,16mbit.", name="--player")]
+Abr = Annotated[str | None, Option("What chooses the player's bit rates: bola (buffer), throughput.  [default: bola]")]
 Duration = Annotated[str | None, Option("How long to watch.  [default: 10s]")]
 Kernel = Annotated[str | None, Option("Kernel profile with overrides: 6.1 or 6.12,rmem_max=4MiB.")]
 
@@ -57,6 +59,8 @@ class FlowOptions:
     app: AppRate = None
     chunk: Chunk = None
     read: Read = None
+    player: Ladder = None
+    abr: Abr = None
 
     def fields(self) -> dict[str, Any]:
         """The fields of a flow; those that were not given are left out."""

@@ -119,7 +119,7 @@ def run(
     else:
         costs = [cost for cell in outcome.cells if (cost := terminal.hook_cost(cell.trials))]
         screen = replace(answer.run_screen(outcome), kept=_kept(engine, results, holds_more), next=_next(results, page))
-        terminal.show(replace(screen, remarks=costs), output)
+        terminal.show(replace(screen, remarks=[*screen.remarks, *costs]), output)
     checks.settle(expected, checks.conditions({"": outcome}), as_json=results.as_json)
 
 

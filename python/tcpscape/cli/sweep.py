@@ -47,6 +47,8 @@ class FlowAxes:
     rcvbuf: options.Rcvbuf = None
     sndbuf: options.Sndbuf = None
     read: options.Read = None
+    player: options.Ladder = None
+    abr: options.Abr = None
     duration: options.Duration = None
 
 

@@ -16,8 +16,9 @@ from tcpscape.engines.base import Capture, Engine
 from tcpscape.engines.model import core
 from tcpscape.errors import EngineError
 from tcpscape.scenario.flows import Flow
+from tcpscape.scenario.player import Player
 from tcpscape.scenario.scenario import Scenario
-from tcpscape.trial import Cwnd, FlowResult, Rtt, Trial
+from tcpscape.trial import Cwnd, FlowResult, PlayerResult, Rtt, Trial
 
 MSS = 1448
 CONTROLS = {"reno": (), "cubic": (Param("hystart", "Whether slow start ends at rising delays", 1, 0, 1),), "bbr": ()}
@@ -80,7 +81,8 @@ class _Path:
 def _flow(flow: Flow, scenario: Scenario, path: _Path, rng: random.Random) -> FlowResult:
     seconds = ((flow.stop or scenario.duration) - flow.start) / 1e9
     window = 2 * min(flow.rcvbuf or 6 << 20, 4 << 20) * 0.6
-    limits = {"app": flow.app.rate * 8.0 or math.inf, "rwnd": window * 8 / path.rtt_s, "cwnd": path.rate / scenario.flow_count}
+    application = flow.player.ladder[-1] if flow.player else flow.app.rate * 8.0
+    limits = {"app": application or math.inf, "rwnd": window * 8 / path.rtt_s, "cwnd": path.rate / scenario.flow_count}
     if path.loss:
         power, scale = (0.1, 0.6) if name_of(flow.cca) == "bbr" else (0.5, 1.22)
         limits["cwnd"] = min(limits["cwnd"], scale * MSS * 8 / path.rtt_s / path.loss**power * (60 if name_of(flow.cca) == "bbr" else 1))
@@ -96,5 +98,15 @@ def _flow(flow: Flow, scenario: Scenario, path: _Path, rng: random.Random) -> Fl
         cca=flow.cca, goodput_mbps=rate / 1e6, seconds=seconds, retransmits=lost, spurious_retransmits=0,
         rtt_ms=Rtt(rtt, rtt, rtt * 1.1, rtt * 1.2, rtt * 1.5, rtt), cwnd=Cwnd(rate * path.rtt_s / 8 / MSS, rate * path.rtt_s / 8 / MSS),
         limited_by={name: 1.0}, start_s=flow.start / 1e9, stop_s=flow.start / 1e9 + seconds, established=path.loss < 1,
-        bytes_received=int(rate * seconds / 8), min_rtt_ms=rtt,
+        bytes_received=int(rate * seconds / 8), min_rtt_ms=rtt, player=_viewing(flow.player, rate, path.rtt_s, seconds) if flow.player else None,
     )
+
+
+def _viewing(player: Player, rate: float, rtt_s: float, seconds: float) -> PlayerResult:
+    """A player on a steady rate: the highest rung that it carries, and stalls where it carries none."""
+    rung = max((r for r in player.ladder if r <= rate), default=player.ladder[0])
+    startup = min(seconds, rtt_s + player.ladder[0] * player.segment / 1e9 / max(rate, 1.0))
+    played = (seconds - startup) * min(1.0, rate / rung)
+    stalled, segments = seconds - startup - played, int(played * 1e9 / player.segment)
+    qoe = (rung - player.ladder[-1] * (stalled + startup) / segments) / 1e6 if segments else None
+    return PlayerResult(startup, segments > 0, int(stalled > 0), stalled, played, segments, 0, rung / 1e6 if segments else None, qoe)

@@ -75,6 +75,8 @@ def _flow(flow: Flow, duration_ns: int, controls: Controls) -> dict[str, Any]:
     optional: dict[str, Any] = {"cca_params": params} if params else {}
     if flow.listener:
         optional["listener"] = _checked_name(flow.listener, controls, "listener")
+    if flow.player:
+        optional["player"] = flow.player.plan()
     return {
         "cca": name, **optional, "start_ns": flow.start, "stop_ns": min(flow.stop or duration_ns, duration_ns), "app": app,
         "read": {"size": flow.read.size, "delay_ns": flow.read.delay},

@@ -3,8 +3,8 @@
 The main type is :class:`Metric`: name, unit, direction (whether more is better), the function that computes it, and what has to be kept of a
 trial for it. :data:`REGISTRY` holds every metric by name, one line each, and :func:`find` reads the names that people write for them: a name stands
 alone (`goodput`), has its unit behind it (`goodput_mbps`), is restricted to the flows of one congestion control (`goodput:bbr`), or takes an
-argument (`share:bbr`, `utilisation:60mbit`). Begin with :data:`REGISTRY`; `flows`, `queues` and `samples` (samples and packets) hold the
-functions, each file for one part of a trial.
+argument (`share:bbr`, `utilisation:60mbit`). Begin with :data:`REGISTRY`; `flows`, `queues`, `samples` (samples and packets) and
+`player` (video) hold the functions, each file for one part of a trial.
 
 To add a metric: one function in the file of the part that it reads, and one line in :data:`REGISTRY`. The tests of the registry cover it then.
 """
@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from tcpscape import units
 from tcpscape.engines.base import Capture
 from tcpscape.errors import refuse
-from tcpscape.metrics import flows, queues, samples
+from tcpscape.metrics import flows, player, queues, samples
 from tcpscape.metrics.base import UNKNOWN, Better, Metric, only
 from tcpscape.metrics.flows import goodput, jain, mean_rtt, retransmits
 
@@ -60,6 +60,12 @@ REGISTRY: Mapping[str, Metric] = {
         Metric("jain", "1", "Jain's fairness index", flows.jain, "more", least_flows=2),
         Metric("share_min", "1", "smallest share of a flow in the goodput", flows.share_min, "more", least_flows=2),
         Metric("share_max", "1", "largest share of a flow in the goodput", flows.share_max, "less", least_flows=2),
+        Metric("video_startup", "s", "from a player's first request to the first picture", player.mean_of(lambda p: p.startup_s), "less"),
+        Metric("video_stalls", "1", "stops of a player after its start", player.mean_of(lambda p: p.stalls), "less"),
+        Metric("video_stalled", "s", "time that a player is stopped after its start", player.mean_of(lambda p: p.stalled_s), "less"),
+        Metric("video_bitrate", "Mbit/s", "mean bit rate of a player's segments", player.mean_of(lambda p: p.bitrate_mbps or 0.0), "more"),
+        Metric("video_switches", "1", "changes of a player's bit rate", player.mean_of(lambda p: p.switches), "less"),
+        Metric("video_qoe", "Mbit/s", "linear QoE for each segment of a player", player.mean_of(lambda p: p.qoe_mbps), "more"),
         Metric("queue", "ms", "mean delay in the bottleneck's queue", queues.delay("mean"), "less", of_flows=False),
         Metric("queue_p50", "ms", "median delay in the bottleneck's queue", queues.delay("p50"), "less", of_flows=False),
         Metric("queue_p95", "ms", "95th percentile of the delay in the bottleneck's queue", queues.delay("p95"), "less", of_flows=False),

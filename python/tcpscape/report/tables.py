@@ -11,10 +11,11 @@ from markupsafe import Markup
 from tcpscape import stats
 from tcpscape.campaign import axes
 from tcpscape.campaign.outcome import Cell, Outcome
-from tcpscape.findings import indicators, video
+from tcpscape.findings import indicators
 from tcpscape.plots.style import Look
 from tcpscape.report.swatch import swatch
 from tcpscape.scenario.path import Netem
+from tcpscape.scenario.player import carried
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.stats import Estimate
 from tcpscape.stats.estimate import number
@@ -134,10 +135,9 @@ def indicator_table(part: str, outcome: Outcome) -> list[PageTable]:
 def _indicators(cell: Cell) -> list[Field]:
     result = indicators.judge(cell.trials)
     goodputs = [t.goodput_mbps / max(1, len(t.flows)) for t in cell.trials]
-    rung = video.carried(stats.median(goodputs).value)
     return [
         word(_zone(cell.scenarios[0])), estimate(result.closed), estimate(result.resent), estimate(result.held, 100.0),
-        _most_frequent(result.problems), _most_frequent(result.windows), word(rung.name if rung else video.NOTHING),
+        _most_frequent(result.problems), _most_frequent(result.windows), word(carried(stats.median(goodputs).value)),
         _whole_runs(stats.runs_needed_from(cell.values(), PRECISION)),
     ]  # fmt: skip
 

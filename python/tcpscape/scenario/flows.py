@@ -11,6 +11,7 @@ from tcpscape import units
 from tcpscape.controls import spelling
 from tcpscape.errors import refuse
 from tcpscape.scenario.fields import ByteRate, Size, Spec, Time
+from tcpscape.scenario.player import PlayerField, with_abr
 
 MAX_FLOWS = 100_000
 """Most flows in one trial."""
@@ -96,6 +97,8 @@ class Flow(Spec):
     """ns after the trial's start; 0 is its end."""
     app: Annotated[App, BeforeValidator(_app)] = App()
     read: Annotated[Read, BeforeValidator(_read)] = Read()
+    player: PlayerField = None
+    """A video player as the receiver's application: the sender's writes what it asks for. Its field `abr` may be written as one of the flow."""
     rcvbuf: Size = 0
     """`SO_RCVBUF` argument, bytes, which the kernel doubles; 0 is autotuned."""
     sndbuf: Size = 0
@@ -103,12 +106,19 @@ class Flow(Spec):
     nodelay: bool = True
     """`TCP_NODELAY`."""
 
+    @model_validator(mode="before")
+    @classmethod
+    def _abr(cls, data: Any) -> Any:
+        return with_abr(data)
+
     @model_validator(mode="after")
     def _sensible(self) -> Flow:
         if not 1 <= self.count <= MAX_FLOWS:
             refuse("count", f"{self.count} flows", f"write 1 to {MAX_FLOWS}")
         if self.stop and self.stop <= self.start:
             refuse("stop", "the flow stops before it starts", "write a later stop")
+        if self.player and (self.app.rate or self.app.size):
+            refuse("app", "the flow has a video player, which says what is sent", "leave out the application's rate and size, or the player")
         return self
 
 

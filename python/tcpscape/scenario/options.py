@@ -77,11 +77,11 @@ class ScenarioOptions:
         return flows
 
 
-def flow_fields(*, rcvbuf: Any = None, sndbuf: Any = None, app: Any = None, chunk: Any = None, read: Any = None) -> dict[str, Any]:
+def flow_fields(*, app: Any = None, chunk: Any = None, **others: Any) -> dict[str, Any]:
     """The fields of a flow from options; those not given (None) are left out. `app` is a rate, or fields that `chunk` joins."""
     application = dict(app) if isinstance(app, Mapping) else given({"rate": 0 if app == "0" else app})
     application |= given({"chunk": chunk})
-    return given({"rcvbuf": rcvbuf, "sndbuf": sndbuf, "read": read}) | ({"app": application} if application else {})
+    return given(others) | ({"app": application} if application else {})
 
 
 def given(options: Mapping[str, Any]) -> dict[str, Any]:

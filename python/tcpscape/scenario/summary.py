@@ -13,6 +13,7 @@ from tcpscape import units
 from tcpscape.scenario import bottleneck
 from tcpscape.scenario.changes import Change
 from tcpscape.scenario.path import TracedLink
+from tcpscape.scenario.player import Player
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.scenario.words import QueueDescription
 
@@ -144,12 +145,20 @@ def _application(scenario: Scenario) -> str:
     texts: list[Any] = [
         f"application {units.format_byte_rate(flow.app.rate)}" if flow.app.rate else "",
         f"{units.format_size(flow.app.size)} to send" if flow.app.size else "",
+        _player(flow.player) if flow.player else "",
         f"SO_RCVBUF {units.format_size(flow.rcvbuf)}" if flow.rcvbuf else "",
         f"SO_SNDBUF {units.format_size(flow.sndbuf)}" if flow.sndbuf else "",
         "ECN" if scenario.ecn else "",
         "segmentation offload" if scenario.offload else "",
     ]  # fmt: skip
     return ", ".join(text for text in texts if text)
+
+
+def _player(player: Player) -> str:
+    """`video player of 1 to 16 Mbit/s (bola, buffer 30s)`."""
+    rates = [f"{rate / 1e6:g}" for rate in player.ladder]
+    ladder = f"{rates[0]} to {rates[-1]}" if len(rates) > 1 else rates[0]
+    return f"video player of {ladder} Mbit/s ({player.abr}, buffer {units.brief_time(player.buffer)})"
 
 
 def _spread(scenarios: Sequence[Scenario]) -> list[Scenario]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, get_args, get_type_hints, overload
 from pydantic_core import CoreSchema, SchemaValidator, core_schema, from_json, to_json
 
 from tcpscape.store.tables import SIDE_TABLES
-from tcpscape.trial import Cwnd, FlowResult, Rtt, Trial
+from tcpscape.trial import Cwnd, FlowResult, PlayerResult, Rtt, Trial
 
 if TYPE_CHECKING:
     import polars as pl
@@ -89,7 +89,8 @@ def decode(text: str, queues: bytes | None, tables: Mapping[str, pl.DataFrame]) 
 @functools.cache
 def _reader() -> SchemaValidator:
     """Reads JSON right into a trial, which is several times as fast as from a dict. Numbers stay what they are: 10 is not made 10.0."""
-    flow = _schema(FlowResult, {"rtt_ms": _schema(Rtt), "cwnd": _schema(Cwnd)})
+    player = core_schema.nullable_schema(_schema(PlayerResult))
+    flow = _schema(FlowResult, {"rtt_ms": _schema(Rtt), "cwnd": _schema(Cwnd), "player": player})
     plain = core_schema.any_schema()
     return SchemaValidator(_schema(Trial, {"flows": core_schema.tuple_variable_schema(flow), "caveats": core_schema.tuple_variable_schema(plain)}))
 
@@ -140,11 +141,12 @@ def labelled_rows(groups: Iterable[tuple[Mapping[str, str], Sequence[Trial]]]) -
     return pl.concat(frames, how="diagonal_relaxed") if frames else pl.DataFrame()
 
 
-def _layout(group: tuple[Mapping[str, str], Sequence[Trial]]) -> tuple[tuple[str, ...], tuple[str, ...] | None]:
-    """What decides on the columns of a group's rows and their order: its labels, and what held its flows back."""
+def _layout(group: tuple[Mapping[str, str], Sequence[Trial]]) -> tuple[tuple[str, ...], tuple[str, ...] | None, bool]:
+    """What decides on the columns of a group's rows and their order: its labels, what held its flows back, whether they have players."""
     labels, trials = group
     flows = [f for t in trials for f in t.flows]
-    return tuple(labels), tuple(dict.fromkeys(reason for f in flows for reason in f.limited_by)) if flows else None
+    reasons = tuple(dict.fromkeys(reason for f in flows for reason in f.limited_by)) if flows else None
+    return tuple(labels), reasons, any(f.player for f in flows)
 
 
 def _columns(trials: Sequence[Trial]) -> dict[str, list[Any]]:
@@ -163,6 +165,8 @@ def _columns(trials: Sequence[Trial]) -> dict[str, list[Any]]:
     for field in fields(FlowResult):
         if field.name == "limited_by":
             columns |= {f"limited_by_{reason}": _shares(flows, reason) for reason in first}
+        elif field.name == "player" and not any(f and f.player for f in flows):
+            continue
         elif field.name in NESTED:
             parts = [getattr(f, field.name) if f else None for f in flows]
             columns |= {f"{field.name}_{p.name}": [getattr(x, p.name, None) for x in parts] for p in fields(NESTED[field.name])}
@@ -171,8 +175,8 @@ def _columns(trials: Sequence[Trial]) -> dict[str, list[Any]]:
     return columns | {f"limited_by_{reason}": _shares(flows, reason) for reason in reasons if reason not in first}
 
 
-NESTED: Mapping[str, type[Any]] = {"rtt_ms": Rtt, "cwnd": Cwnd}
-"""Fields of a flow that are several columns."""
+NESTED: Mapping[str, type[Any]] = {"rtt_ms": Rtt, "cwnd": Cwnd, "player": PlayerResult}
+"""Fields of a flow that are several columns; those of `player` only where a flow has one."""
 
 
 def _shares(flows: Sequence[FlowResult | None], reason: str) -> list[float | None]:
@@ -196,7 +200,7 @@ def _types() -> dict[str, pl.DataType]:
     import polars as pl
 
     of = {int: pl.Int64(), float: pl.Float64(), bool: pl.Boolean()}
-    nested = {f"{group}_{f.name}": pl.Float64() for group, kind in NESTED.items() for f in fields(kind)}
-    hints = {**get_type_hints(Trial, localns={"pl": pl}), **get_type_hints(FlowResult)}
+    nested = {f"{group}_{name}": hint for group, kind in NESTED.items() for name, hint in get_type_hints(kind).items()}
+    hints = {**get_type_hints(Trial, localns={"pl": pl}), **get_type_hints(FlowResult), **nested}
     plain = {name: next((t for kind, t in of.items() if kind in (hint, *get_args(hint))), pl.String()) for name, hint in hints.items()}
-    return {name: kind for name, kind in plain.items() if name not in SIDE_TABLES} | nested
+    return {name: kind for name, kind in plain.items() if name not in SIDE_TABLES}

@@ -1,8 +1,8 @@
-//! Adaptive bit rate: which rung the next segment has. An algorithm is a file with a type that implements [`Algorithm`], and a variant here.
+//! Adaptive bit rate: the algorithms by their names. One is a file with a type that implements [`Algorithm`], and a variant here.
 
+use super::algorithm::Algorithm;
 use super::{bola, throughput, PlayerPlan};
 use serde::{Deserialize, Serialize};
-use tcpscape_base::Duration;
 
 /// The algorithms by their names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -12,23 +12,6 @@ pub enum Abr {
     Bola,
     /// Rate-based: the harmonic mean of the last throughputs.
     Throughput,
-}
-
-/// A segment that was downloaded.
-#[derive(Clone, Copy, Debug)]
-pub struct Download {
-    /// Its size.
-    pub bytes: u64,
-    /// From its request to its last byte.
-    pub took: Duration,
-}
-
-/// Chooses rungs.
-pub(super) trait Algorithm: std::fmt::Debug + Send {
-    /// A segment was downloaded.
-    fn downloaded(&mut self, download: Download);
-    /// The rung of the next segment where `level` of media is buffered: 0 is the lowest.
-    fn choose(&self, level: Duration) -> usize;
 }
 
 /// The algorithm of a plan.

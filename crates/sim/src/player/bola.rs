@@ -6,7 +6,7 @@
 //! negative exactly where the next segment has no room. How it differs: γp = 5, the paper's choice, is fixed; with it an empty buffer takes the
 //! lowest rung. Does not model: BOLA-FINITE, BOLA-O and BOLA-U, the placeholder and abandonment rules of dash.js.
 
-use super::abr::{Algorithm, Download};
+use super::algorithm::{Algorithm, Download};
 use super::PlayerPlan;
 use tcpscape_base::Duration;
 

@@ -7,13 +7,14 @@
 //! answers, segments that differ in size at one rung (variable bit rate), seeking, abandoned downloads, the end of the video.
 
 mod abr;
+mod algorithm;
 mod bola;
 mod playback;
 mod summary;
 mod throughput;
 
-use abr::Algorithm;
-pub use abr::{Abr, Download};
+pub use abr::Abr;
+use algorithm::{Algorithm, Download};
 use playback::Playback;
 use serde::{Deserialize, Serialize};
 pub use summary::PlayerSummary;

@@ -5,7 +5,7 @@
 //! the last five segments, its algorithm RB). How it differs: FESTIVE averages 20 segments. Does not model: FESTIVE's random requests, gradual
 //! switches and delayed updates.
 
-use super::abr::{Algorithm, Download};
+use super::algorithm::{Algorithm, Download};
 use super::PlayerPlan;
 use std::collections::VecDeque;
 use tcpscape_base::Duration;

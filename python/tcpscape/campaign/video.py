@@ -1,0 +1,90 @@
+"""What the viewers of video players see over several trials, with intervals: start-up delay, stalls, bit rate, switches, QoE.
+
+The players are flows with the field `player` (docs/models/methods/player.md); the numbers of one trial are the metrics `video_…`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+
+from tcpscape import metrics, stats
+from tcpscape.campaign.outcome import Cell, Outcome
+from tcpscape.metrics.base import only
+from tcpscape.stats import Estimate
+from tcpscape.tables import Table, percent
+from tcpscape.trial import Trial
+
+COLUMNS = ("cca", "bit rate Mbit/s, mean [95 %]", "start-up s", "stalls", "stalled s", "without stall", "switches", "QoE Mbit/s")
+"""Columns of :func:`table`."""
+DROP = ("QoE Mbit/s", "switches", "stalls", "without stall")
+"""Columns that a narrow screen leaves out, the first one first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Viewing:
+    """What a viewer sees: means over trials, in each the mean over its players."""
+
+    bitrate: Estimate
+    """Mean bit rate of the segments, Mbit/s; 0 in a trial where none came."""
+    startup: Estimate
+    """From the first request to the first picture, s; where it never came, how long the player waited."""
+    stalls: Estimate
+    """Stops after the start."""
+    stalled: Estimate
+    """Time stopped after the start, s."""
+    switches: Estimate
+    """Changes of the bit rate."""
+    qoe: Estimate
+    """Linear QoE for each segment, Mbit/s, of the trials where segments came."""
+    smooth: Estimate
+    """Share of the players, of all trials, that began and never stopped."""
+
+
+def viewer(trials: Sequence[Trial], cca: str | None = None) -> Viewing | None:
+    """What a viewer sees in these trials of one condition; `cca`: of the flows under this congestion control alone. None without players."""
+    chosen = [trial if cca is None else only(trial, cca) for trial in trials]
+    players = [flow.player for trial in chosen for flow in trial.flows if flow.player]
+    if not players:
+        return None
+    names = [field.name for field in fields(Viewing) if field.name != "smooth"]
+    estimates = {}
+    for name in names:
+        metric = metrics.find(f"video_{name}")
+        estimates[name] = stats.mean(stats.known(metric.of(trial) for trial in chosen), metric.unit)
+    return Viewing(**estimates, smooth=stats.share(sum(p.began and not p.stalls for p in players), len(players)))
+
+
+def tables(outcome: Outcome) -> tuple[Table, ...]:
+    """The table of what viewers see, a row for each congestion control of each cell; none without players."""
+    rows = [row for cell in outcome.cells for row in _rows(cell)]
+    return (Table(COLUMNS, rows, title="What a viewer sees", drop=DROP),) if rows else ()
+
+
+def sentences(outcome: Outcome) -> list[str]:
+    """What a viewer sees under each congestion control, as one sentence; none without players, or with more than two rows."""
+    views = [(cca, view) for cell in outcome.cells for cca in _ccas(cell) if (view := viewer(cell.trials, cca))]
+    if not 1 <= len(views) <= 2:
+        return []
+    return [f"A viewer sees {'; '.join(f'{_seen(view)} with {cca}' for cca, view in views)}."]
+
+
+def _seen(view: Viewing) -> str:
+    """`9.5 Mbit/s [9.3, 9.7], the first picture after 0.43 s, stopped for 1.2 s`."""
+    stopped = f"stopped for {view.stalled.text(2)} s" if view.stalled.value > 0 else "no stall"
+    return f"{view.bitrate.text()} Mbit/s, the first picture after {view.startup.text(2)} s and {stopped}"
+
+
+def _rows(cell: Cell) -> list[tuple[str, ...]]:
+    """A row for each congestion control of a cell that has players."""
+    rows = []
+    for cca in _ccas(cell):
+        if view := viewer(cell.trials, cca):
+            numbers = (view.bitrate, view.startup, view.stalls, view.stalled)
+            rows.append((cca, *(e.text() for e in numbers), percent(view.smooth.value), view.switches.text(2), view.qoe.text()))
+    return rows
+
+
+def _ccas(cell: Cell) -> list[str]:
+    """The congestion controls of a cell's flows, each once."""
+    return list(dict.fromkeys(flow.cca for flow in cell.trials[0].flows))
