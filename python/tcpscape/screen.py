@@ -18,6 +18,7 @@ bottom:
 from __future__ import annotations
 
 import io
+import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -29,10 +30,30 @@ if TYPE_CHECKING:
 
 ARROW = "→ "
 """Stands before the answer."""
+INDENT = "  "
+"""Begins the further lines of a sentence among several."""
 MOST_ROWS = 40
 """Most rows of a table without `verbose`; how many more there are is said."""
 MOST_CAVEATS = 3
 """Most caveats without `verbose`; how many more there are is said."""
+
+
+@dataclass(frozen=True)
+class Lines:
+    """Sentences under a title, each cut to few lines where not everything is asked for."""
+
+    title: str
+    texts: Sequence[str] = ()
+    notes: Sequence[str] = ()
+    most: int = 3
+    """Most lines of a sentence."""
+
+    def cut(self, width: int) -> Iterator[str]:
+        """The sentences in lines of at most `width` characters, the further lines indented."""
+        for text in self.texts:
+            yield from textwrap.wrap(
+                text, width, subsequent_indent=INDENT, max_lines=self.most, placeholder=" …", break_long_words=False, break_on_hyphens=False
+            )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -45,8 +66,8 @@ class Screen:
     """The answer with its interval, as a sentence."""
     remarks: Sequence[str] = ()
     """Sentences that belong to the answer: an assumption and what depends on it."""
-    tables: Sequence[Table] = ()
-    """What is always shown; one where possible."""
+    tables: Sequence[Table | Lines] = ()
+    """What is always shown; one table where possible."""
     details: Sequence[Table | str] = ()
     """What `verbose` shows besides."""
     caveats: Sequence[str] = ()
@@ -87,7 +108,10 @@ class Screen:
         yield from (Text(sentence) for sentence in self.remarks)
         for table in self.tables:
             yield ""
-            yield from shown(table if verbose else brief(table), width)
+            if isinstance(table, Table):
+                yield from shown(table if verbose else brief(table), width)
+            else:
+                yield from _sentences(table, width)
         for detail in self.details if verbose else ():
             yield ""
             yield from shown(detail, width) if isinstance(detail, Table) else [Text(detail)]
@@ -106,6 +130,15 @@ class Screen:
         if self.kept:
             yield Text(self.kept)
         yield from (Text(f"Next: {command}") for command in self.next)
+
+
+def _sentences(lines: Lines, width: int) -> Iterator[RenderableType]:
+    """The title, the sentences and the notes."""
+    from rich.text import Text
+
+    yield Text(lines.title, style="bold")
+    yield from (Text(line) for line in lines.cut(width))
+    yield from (Text(note) for note in lines.notes)
 
 
 def shown(table: Table, width: int) -> Iterator[RenderableType]:

@@ -209,7 +209,7 @@ def sweep_answer(outcome: Outcome) -> str:
     metric = metrics.find(outcome.campaign.metric)
     if metric.better == "neither" or min(map(len, points.values())) < 2 or len(outcome.versions) > 1:
         return _extremes(outcome, metric)
-    return _winners(points, metric)
+    return _winners(points, metric, outcome)
 
 
 def _extremes(outcome: Outcome, metric: Metric) -> str:
@@ -224,11 +224,12 @@ def _extremes(outcome: Outcome, metric: Metric) -> str:
     return f"The median {metric.name} goes from {ends}."
 
 
-def _winners(points: Mapping[tuple[tuple[str, str], ...], Sequence[Cell]], metric: Metric) -> str:
+def _winners(points: Mapping[tuple[tuple[str, str], ...], Sequence[Cell]], metric: Metric, outcome: Outcome) -> str:
     """At how many points each congestion control is the best, at how many the runs do not decide, and the largest clear ratio."""
     sign = 1 if metric.better == "less" else -1
     wins: dict[str, int] = {}
     clear: list[tuple[float, str]] = []
+    varied = [axis for axis in outcome.axes if len(outcome.levels(axis)) > 1]
     for at, cells in points.items():
         known = [cell for cell in cells if math.isfinite(cell.mean(metric.name).value)]
         if len(known) < 2:
@@ -237,7 +238,7 @@ def _winners(points: Mapping[tuple[tuple[str, str], ...], Sequence[Cell]], metri
         ratio = best.over(other, metric.name)
         if ratio.excludes(1):
             wins[best.cca] = wins.get(best.cca, 0) + 1
-            place = ", ".join(f"{axis} {level}" for axis, level in at)
+            place = ", ".join(f"{axis} {level}" for axis, level in at if axis in varied)
             clear.append((-sign * math.log(ratio.value) if ratio.value > 0 else math.inf, f"{best.cca} {times(ratio, other.cca)} at {place}"))
     undecided = len(points) - sum(wins.values())
     most = f" The largest difference: {max(clear)[1]}." if clear else ""

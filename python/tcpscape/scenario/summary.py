@@ -36,7 +36,7 @@ def together(scenarios: Sequence[Scenario], levels: Mapping[str, Sequence[str]])
     """What scenarios have in common, in words, after what varies among them: `levels`, axis → its values in order."""
     every = [parts(s) for s in _spread(scenarios)]
     common = [text for name, text in every[0].items() if text and all(other.get(name) == text for other in every)]
-    varied = [f"{name} {_range(values)}" for name, values in levels.items()]
+    varied = [f"{name} {range_text(values)}" for name, values in levels.items()]
     return ", ".join([*varied, *common])
 
 
@@ -85,6 +85,11 @@ def _change(change: Change) -> str:
     if change.every is not None:
         return f"{text} for {units.brief_time(change.hold or 0)} every {units.brief_time(change.every)}"
     return f"{text} from {units.brief_time(change.at or 0)} on"
+
+
+def range_text(values: Sequence[str]) -> str:
+    """`0ms to 24ms (7 values)`, or the values themselves where they are few."""
+    return ", ".join(values) if len(values) <= FEW_VALUES else f"{values[0]} to {values[-1]} ({len(values)} values)"
 
 
 def _both(data: str, acks: str) -> str:
@@ -167,8 +172,3 @@ def _spread(scenarios: Sequence[Scenario]) -> list[Scenario]:
     if count <= MOST_PARTS:
         return list(scenarios)
     return [scenarios[round(i * (count - 1) / (MOST_PARTS - 1))] for i in range(MOST_PARTS)]
-
-
-def _range(values: Sequence[str]) -> str:
-    """`0ms to 24ms (7 values)`, or the values themselves where they are few."""
-    return ", ".join(values) if len(values) <= FEW_VALUES else f"{values[0]} to {values[-1]} ({len(values)} values)"

@@ -125,9 +125,14 @@ class Result:
         return pl.DataFrame([_fields(r) for r in self.rows], infer_schema_length=None)
 
 
+def stands_among(cell: Cell, at: Mapping[str, str]) -> bool:
+    """Whether a cell has one of these values on each of these axes: axis → value, or several values (`8ms, 10ms`, `8..12ms/2ms`)."""
+    return all(k in cell.at and any(axes.same(cell.at[k], v) for v in axes.levels(text, k)) for k, text in at.items())
+
+
 def _is_about(claim: Claim, cell: Cell) -> bool:
     """Whether the claim is about this cell: its `at`, not its `but`, and its `where`."""
-    at = all(k in cell.at and any(axes.same(cell.at[k], v) for v in axes.levels(text, k)) for k, text in claim.at.items())
+    at = stands_among(cell, claim.at)
     out = any(cell.stands({axis: value}) for axis, values in claim.but.items() for value in values)
     return at and not out and all(low <= axes.read(derive.value(text, cell.at, "where")).number <= high for text, (low, high) in claim.where.items())
 

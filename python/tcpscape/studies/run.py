@@ -23,6 +23,7 @@ from tcpscape.errors import StudyError, TcpscapeError, refuse
 from tcpscape.stats import Estimate
 from tcpscape.stats.estimate import CONFIDENCE
 from tcpscape.studies import known, measures
+from tcpscape.studies.known import log_distance
 from tcpscape.studies.result import Result
 from tcpscape.studies.study import Study, of
 from tcpscape.studies.verdict import JudgedStudy
@@ -108,6 +109,11 @@ class CellPair:
         return self.ratio.excludes(1)
 
     @property
+    def distance(self) -> float:
+        """|ln| of the ratio; infinite where one of the medians is 0."""
+        return log_distance(self.ratio.value, 1)
+
+    @property
     def same(self) -> bool:
         """Whether goodput and retransmissions of every run are the same on both, to the last digit."""
         return all(self.ours.values(m) == self.other.values(m) for m in ("goodput", "retransmits"))
@@ -119,6 +125,12 @@ class Contrast:
 
     ours: Result
     other: Result
+
+    @property
+    def labels(self) -> tuple[str, str]:
+        """The names of both engines for tables; with their versions where the names are the same."""
+        names = self.ours.label, self.other.label
+        return names if names[0] != names[1] else (_engine_names(self.ours.outcome().versions), _engine_names(self.other.outcome().versions))
 
     def pairs(self) -> Iterator[CellPair]:
         """Every cell on both, in the order of tables."""
@@ -137,7 +149,7 @@ class Contrast:
 
     def _row(self, pair: CellPair) -> dict[str, object]:
         (ours, other), ratio = pair.medians, pair.ratio
-        engine, against = (_engine_names(next(iter(r.parts.values())).versions) for r in (self.ours, self.other))
+        engine, against = (_engine_names(r.outcome().versions) for r in (self.ours, self.other))
         return {
             "part": pair.part, "cca": pair.ours.cca, **pair.ours.at, "metric": pair.metric, "engine": engine, "n": ours.n,
             "median": ours.value, "median_low": ours.low, "median_high": ours.high, "against": against, "against_n": other.n,

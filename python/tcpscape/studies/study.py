@@ -92,6 +92,21 @@ class Claim(Spec):
         return self
 
 
+class Headline(Spec):
+    """What the finding of a study and its matrix are about; :mod:`tcpscape.studies.finding` chooses what is left out here."""
+
+    part: str = ""
+    metric: str = ""
+    statistic: str = ""
+    """`retention` (mean over the mean at the lowest value of `across`), or a name of :data:`tcpscape.studies.known.STATISTICS`."""
+    across: str = ""
+    """The axis along the columns of the matrix, or `cca`."""
+    at: dict[str, str] = Field(default_factory=dict)
+    """Of the part only the cells at these values: axis → value."""
+    of: str = ""
+    """The axis that edges along `across` are a share of: `rtt`."""
+
+
 class Study(Spec):
     """A published experiment."""
 
@@ -110,6 +125,7 @@ class Study(Spec):
     """Part → what its table shows besides the numbers published, `METRIC STATISTIC` (:data:`tcpscape.studies.known.STATISTICS`)."""
     figures: tuple[str, ...] = ()
     """Figures of the report, by their names in :mod:`tcpscape.plots`; none leaves the choice to the report."""
+    headline: Headline = Headline()
     claims: tuple[Claim, ...]
 
     @model_validator(mode="before")
@@ -130,8 +146,9 @@ class Study(Spec):
             for part in (claim.part, claim.over.get("part", "")):
                 if part and part not in known:
                     refuse("claims", f"{claim.text!r} asks for part {part!r}", f"choose {', '.join(known)}", StudyError)
-        if stray := [part for part in self.shows if part not in known]:
-            refuse("shows", f"there is no part {stray[0]!r}", f"choose {', '.join(known)}", StudyError)
+        for field, parts in (("shows", list(self.shows)), ("headline", [self.headline.part] if self.headline.part else [])):
+            if stray := [part for part in parts if part not in known]:
+                refuse(field, f"there is no part {stray[0]!r}", f"choose {', '.join(known)}", StudyError)
         return self
 
     def changed(self, fields: Mapping[str, Any]) -> Study:
@@ -149,7 +166,9 @@ class Study(Spec):
         about = [(c.part or known[0], c.over.get("part", c.part or known[0])) for c in self.claims]
         remaining = tuple(c for c, both in zip(self.claims, about, strict=True) if set(both) <= set(parts))
         claims = tuple(c if c.part else c.model_copy(update={"part": known[0]}) for c in remaining)
-        return self.model_copy(update={"parts": tuple(p for p in self.parts if p.name in parts), "claims": claims})
+        headline = self.headline if (self.headline.part or known[0]) in parts else Headline()
+        kept = tuple(p for p in self.parts if p.name in parts)
+        return self.model_copy(update={"parts": kept, "claims": claims, "headline": headline})
 
 
 def names() -> list[str]:

@@ -65,7 +65,14 @@ def edge_ratio(result: Result, claim: Claim) -> JudgedClaim:
 
 def crossing(result: Result, claim: Claim, curves: Sequence[Curve]) -> list[Estimate]:
     """The edge of each curve and, of two, their ratio; infinite where a curve stays above half."""
-    outcome, axis, of = result.outcome(claim.part), _axis(claim), str(claim.options.get("of", ""))
+    return edges_of(curves, result.outcome(claim.part).campaign.metric, _axis(claim), str(claim.options.get("of", "")))
+
+
+def edges_of(curves: Sequence[Curve], metric: str, axis: str, of: str = "") -> list[Estimate]:
+    """Where the mean of a metric along each curve falls to half of its first one, in the axis' unit or as a share of the axis `of`.
+
+    Of two curves, their ratio besides; infinite where a curve stays above half.
+    """
     places = [np.array([c.value(axis).number for c in curve]) / (axes.read(curve[0].at[of]).number if of else 1) for curve in curves]
     sizes = [len(curve) for curve in curves]
 
@@ -73,10 +80,10 @@ def crossing(result: Result, claim: Claim, curves: Sequence[Curve]) -> list[Esti
         first = sum(sizes[:index])
         return _interpolate(np.stack([a.mean(axis=-1) for a in arrays[first : first + sizes[index]]], axis=-1), places[index])
 
-    values = [c.values(outcome.campaign.metric) for curve in curves for c in curve]
+    values = [c.values(metric) for curve in curves for c in curve]
     unit = "1" if of else curves[0][0].value(axis).unit
-    edges = [spread.resampled(values, partial(edge_of, i), unit) for i in range(len(curves))]
-    return edges if len(curves) == 1 else [*edges, spread.resampled(values, lambda a: _quotient(edge_of(0, a), edge_of(1, a)))]
+    every = [spread.resampled(values, partial(edge_of, i), unit) for i in range(len(curves))]
+    return every if len(curves) == 1 else [*every, spread.resampled(values, lambda a: _quotient(edge_of(0, a), edge_of(1, a)))]
 
 
 def _first_below_half(outcome: Outcome, curve: Sequence[Cell], axis: str) -> Cell | None:
