@@ -50,7 +50,7 @@ def parts(scenario: Scenario) -> dict[str, str]:
         "rtt": f"RTT {units.brief_time(scenario.rtt_ns)}",
         "jitter": _both(_jitter(data), _jitter(acks)),
         "loss": _both(_loss(data), _loss(acks)),
-        "other": ", ".join(_other(chain(data, acks))),
+        "other": ", ".join(dict.fromkeys(_other(chain(data, acks)))),
         "bottleneck": _bottleneck(scenario),
         "changes": _changes(scenario.changes),
         "application": _application(scenario),

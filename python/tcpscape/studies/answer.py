@@ -18,7 +18,7 @@ from tcpscape.tables import Table
 MOST_FAILURES = 6
 """Most claims that are shown with their reason; how many more there are is said."""
 MOST_PAIRS = 12
-"""Most cells that are shown of two engines, the most different first."""
+"""Most cells that are shown of two engines: those that differ most, where there are more."""
 COUNTED = {"reproduced": "reproduced", "not reproduced": "not", "not decidable": "open"}
 """How the verdicts are counted."""
 
@@ -70,9 +70,10 @@ def contrast_screen(contrast: Contrast, judged: JudgedStudy) -> Screen:
     """The screen of a study on two engines: the cells that differ; the claims are judged by the first engine."""
     pairs = list(contrast.pairs())
     differ = sorted((p for p in pairs if p.differs), key=lambda p: -p.distance)
-    shown, notes = differ[:MOST_PAIRS], ["ratio of the two medians, runs not paired; its 95 % interval excludes 1"]
-    if len(differ) > MOST_PAIRS:
-        notes.append(f"{len(differ) - MOST_PAIRS} more cells differ: --verbose")
+    shown = pairs if len(pairs) <= MOST_PAIRS else differ[:MOST_PAIRS]
+    notes = ["ratio of the two medians, runs not paired; * its 95 % interval excludes 1"]
+    if len(differ) > len(shown):
+        notes.append(f"{len(differ) - len(shown)} more cells differ: --verbose")
     differing = [replace(table, notes=notes if i == 0 else ()) for i, table in enumerate(tables.ratios(contrast, shown))]
     ours, other = contrast.labels
     own = [f"on {other}: {caveat}" for caveat in contrast.other.caveats if caveat not in contrast.ours.caveats]
@@ -92,7 +93,7 @@ def _differences(contrast: Contrast, pairs: Sequence[CellPair], differ: Sequence
         return f"{ours} and {other} differ in none of {len(pairs)} cells; {by_chance}."
     most = differ[0]
     place = ", ".join([most.ours.cca, *(f"{axis} {most.ours.at[axis]}" for axis in contrast.ours.parts[most.part].axes)])
-    return f"{ours} and {other} differ in {len(differ)} of {len(pairs)} cells; {by_chance}. Most: {most.metric} × {most.ratio.text()} at {place}."
+    return f"{ours} and {other} differ in {len(differ)} of {len(pairs)} cells; {by_chance}. Largest ratio: {most.ratio.text()} at {place}."
 
 
 def description(study: Study) -> Screen:

@@ -48,7 +48,8 @@ def claims(judged: Sequence[JudgedClaim]) -> Table:
 
 def reason(judged: JudgedClaim) -> str:
     """What was measured, and why it differs where that is known."""
-    return f"{judged.measured}. {judged.why}" if judged.why and judged.verdict != "reproduced" else judged.measured
+    why = judged.why[:1].upper() + judged.why[1:]
+    return f"{judged.measured}. {why}" if why and judged.verdict != "reproduced" else judged.measured
 
 
 def ratios(contrast: Contrast, pairs: Sequence[CellPair]) -> Iterator[Table]:

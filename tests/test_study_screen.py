@@ -1,0 +1,156 @@
+"""The screens of studies: what the finding says follows from the results, the matrix fits, claims that do not hold are named."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tcpscape.campaign.outcome import Outcome
+from tcpscape.screen import Lines
+from tcpscape.studies import answer, finding
+from tcpscape.studies import run as runs
+from tcpscape.studies import study as studies
+from tcpscape.studies.result import Result
+from tcpscape.tables import Table
+
+WIDTHS = (60, 80, 100, 150)
+MOST_LINES = {60: 60, 80: 45, 100: 40, 150: 40}
+"""Lines of a study's screen at most, by the width."""
+
+
+def result_of(name: str, *parts: str, seeds: int = 2) -> Result:
+    whole = studies.get(name).changed({"engines": ["mock"], "seeds": seeds})
+    return runs.run(whole.only(list(parts)) if parts else whole)
+
+
+def scaled(outcome: Outcome, factor) -> Outcome:
+    """The outcome with the goodput of each cell multiplied by `factor(cell)`."""
+
+    def of(cell):
+        def trial(t):
+            return replace(t, flows=tuple(replace(f, goodput_mbps=f.goodput_mbps * factor(cell)) for f in t.flows))
+
+        return replace(cell, runs=tuple(tuple(map(trial, trials)) for trials in cell.runs))
+
+    return replace(outcome, cells=tuple(map(of, outcome.cells)))
+
+
+def steps(seeds: int = 4) -> finding.Subject:
+    """The jitter cliff at 50 ms: what is left of CUBIC's goodput falls from all to a tenth between 8 and 12 ms, BBR's nowhere."""
+    result = result_of("jitter-cliff", "cliff", seeds=seeds)
+    base = {c.cca: c.mean().value for c in result.outcome("cliff").select(rtt="50ms", jitter="0ms")}
+    outcome = scaled(
+        result.outcome("cliff"), lambda c: (0.1 if c.cca == "cubic" and c.value("jitter").number > 8 else 1) * base[c.cca] / c.mean().value
+    )
+    return replace(finding.subject(result), outcome=replace(outcome, cells=outcome.select(rtt="50ms")))
+
+
+@pytest.mark.parametrize("name", studies.names())
+def test_every_study_has_a_matrix_of_cells_that_exist(name):
+    study = studies.get(name)
+    result = Result(study, {p.name: Outcome(p, tuple(_empty(p)), {"mock": "1"}) for p in study.parts})
+    about = finding.subject(result)
+    assert len(about.columns) > 1
+    assert about.outcome.cells
+    assert all(axis in about.outcome.axes for axis in about.down)
+
+
+def _empty(part):
+    from tcpscape.campaign.outcome import gather
+
+    cases = part.cases()
+    return gather(part, cases, [[]] * len(cases), {}).cells
+
+
+def test_the_finding_says_where_goodput_falls():
+    about = replace(steps(), of="")
+    assert finding.sentence(about) == "Goodput falls to half: cubic at jitter 8ms to 12ms, bbr nowhere up to jitter 24ms."
+    # on a straight line from 1 at 8 ms to 0.1 at 12 ms, half is at 8 + 4 · 0.5 / 0.9 = 10.2 ms, 20 % of 50 ms
+    assert "cubic at a jitter of 20 % [20, 21] (rtt 50ms) of the rtt, bbr nowhere up to jitter 24ms" in finding.sentence(steps())
+
+
+def test_the_finding_follows_the_results():
+    about = replace(steps(), of="")
+    none = replace(about, outcome=scaled(about.outcome, lambda c: 10 if c.cca == "cubic" and c.value("jitter").number > 8 else 1))
+    assert finding.sentence(none) == "Goodput falls to half: cubic nowhere up to jitter 24ms, bbr nowhere up to jitter 24ms."
+
+
+def test_the_matrix_has_shares_of_its_first_column():
+    table = finding.matrix(steps())
+    assert list(table.columns) == ["cca", "jitter 0ms", "4ms", "8ms", "12ms", "16ms", "20ms", "24ms"]
+    cubic = next(row for row in table.rows if row[0] == "cubic")
+    assert [text.lstrip("~") for text in cubic[2:]] == ["100 %", "100 %", "10 %", "10 %", "10 %", "10 %"]
+    assert table.left_out(60) == ()
+    assert table.fitted(40).columns[-1] == "24ms"
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("name", ["baseline", "starlink", "chaos-zone", "receiver-starvation", "fairness", "ecn"])
+def test_the_screen_fits(name, width, judged):
+    text = answer.study_screen(judged(name)).text(width)
+    lines = text.splitlines()
+    assert max(map(len, lines)) <= width
+    assert len(lines) <= MOST_LINES[width]
+    assert text.count("→ ") == 1
+    assert [line for line in lines if line.startswith("Claims: ")] == [f"Claims: {answer.count(judged(name))}"]
+
+
+@pytest.fixture(scope="module")
+def judged():
+    kept = {}
+
+    def of(name):
+        if name not in kept:
+            kept[name] = runs.judge(result_of(name))
+        return kept[name]
+
+    return of
+
+
+def test_verbose_has_every_cell_and_claim(judged):
+    study = judged("baseline")
+    screen = answer.study_screen(study)
+    text = screen.text(150, verbose=True)
+    assert all(pitfall[:40] in text for pitfall in study.result.study.pitfalls)
+    tables = [t for t in screen.details if isinstance(t, Table)]
+    assert sum(len(t.rows) for t in tables) == len(study.result.rows) + len(study.claims)
+
+
+def test_claims_that_do_not_hold_are_named_with_their_reason(judged):
+    study = judged("starlink")
+    failed = [j for j in study.claims if j.verdict == "not reproduced"]
+    (shown,) = [part for part in answer.study_screen(study).tables if isinstance(part, Lines)]
+    assert len(shown.texts) == min(len(failed), answer.MOST_FAILURES)
+    assert all(j.claim.text in text and j.measured in text for j, text in zip(failed, shown.texts, strict=False))
+
+
+def test_sentences_are_cut_to_few_lines_and_indented():
+    lines = list(Lines("t", ["word " * 40], most=2).cut(30))
+    assert len(lines) == 2
+    assert lines[1].startswith("  word")
+    assert lines[1].endswith(" …")
+    assert max(map(len, lines)) <= 30
+
+
+def test_two_engines_are_contrasted_on_one_screen(judged):
+    study = judged("baseline")
+    other = replace(study.result, parts={p: scaled(o, lambda c: 2 if c.cca == "cubic" else 1) for p, o in study.result.parts.items()})
+    contrast = runs.Contrast(study.result, replace(other, parts={p: replace(o, versions={"other": "2"}) for p, o in other.parts.items()}))
+    screen = answer.contrast_screen(contrast, study)
+    assert screen.answer.startswith("mock and other differ in 10 of 24 cells; 1.2 would by chance alone if they were the same. Largest ratio: 0.500 [")
+    assert max(map(len, screen.text(60).splitlines())) <= 60
+
+
+def test_a_study_is_described_before_it_runs(cli):
+    brief, whole = cli("study", "show", "jitter-cliff"), cli("study", "show", "jitter-cliff", "--verbose")
+    assert brief.out.splitlines()[1].startswith("→ 66 claims are checked on 412 cells")
+    assert len(brief.out.splitlines()) <= 40
+    assert "CUBIC's cliff at 24 ms is at 8 ms (33 %)" in whole.out
+
+
+def test_an_unknown_part_of_a_headline_is_refused():
+    from tcpscape.errors import TcpscapeError
+
+    with pytest.raises(TcpscapeError, match="headline: there is no part 'moon'; choose pooled, rates"):
+        studies.of({**studies.read("baseline"), "headline": {"part": "moon"}}, "baseline")
