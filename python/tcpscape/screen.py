@@ -55,6 +55,10 @@ class Lines:
                 text, width, subsequent_indent=INDENT, max_lines=self.most, placeholder=" …", break_long_words=False, break_on_hyphens=False
             )  # fmt: skip
 
+    def markdown(self) -> str:
+        """The whole sentences as a Markdown list."""
+        return "\n".join(f"- {text}" for text in self.texts)
+
 
 @dataclass(frozen=True)
 class Screen:
