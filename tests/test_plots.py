@@ -467,3 +467,17 @@ def test_ticks_that_would_touch_are_left_out():
     assert not out
     assert not touching
     assert math.isclose(ax.get_xticks()[0], 0)
+
+
+def test_a_split_shows_the_share_of_equal_flows_and_bars_name_their_statistic():
+    import tcpscape
+    from tcpscape import plots
+
+    path = {"forward": "netem delay 25ms", "reverse": "netem delay 25ms"}
+    split = plots.draw(tcpscape.run(path, mix="cubic*2,bbr", engine="mock", seeds=3), "split")
+    (ax,) = [ax for ax in split.axes if ax.get_visible()]
+    hollow = {round(float(line.get_xdata()[0]), 3) for line in ax.lines if line.get_label() == "if every flow had the same"}
+    assert hollow == {0.667, 0.333}
+    assert "cubic×2" in ax.get_legend_handles_labels()[1]
+    drawn = plots.draw(tcpscape.run(path, cca=["cubic", "bbr", "reno"], engine="mock", seeds=3), "bars")
+    assert drawn.axes[0].get_xlabel() == "mean goodput, Mbit/s"

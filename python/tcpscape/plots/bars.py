@@ -29,7 +29,8 @@ GAP = 0.6
 """Distance between two groups, in rows."""
 NAME_WIDTH, MOST_MOVING = 30, 3
 """Characters of a line of a path's name; most other values that are named with it."""
-PUBLISHED = "published"
+PUBLISHED, EQUAL = "published", "if every flow had the same"
+"""What a hollow mark is."""
 DAMAGE_ROW_INCH, DAMAGE_BAR, DAMAGE_NAME_WIDTH = 0.5, 0.6, 42
 """Rows of the figure of damage: height, inches; thickness of a bar, rows; characters of a line of an ingredient's name."""
 
@@ -80,7 +81,7 @@ def bars(outcome: Outcome, context: Context = Context()) -> Figure:
     for ax, point, rows in zip(axes, points, panels, strict=True):
         for row in rows:
             ax.barh(row.at, row.estimate.value, BAR, color=row.look.colour, alpha=0.5, linewidth=0)
-        _draw_rows(ax, rows, base.metric_label(outcome.campaign.metric), top)
+        _draw_rows(ax, rows, base.metric_label(outcome.campaign.metric, "mean"), top)
         ax.set_yticks([row.at for row in rows], [row.label for row in rows], fontsize=8)
         ax.set_title(base.point_text(point), fontsize=10)
     return _finish(fig, axes, outcome, context, [PUBLISHED])
@@ -108,7 +109,7 @@ def profiles(outcome: Outcome, context: Context = Context()) -> Figure:
         pairs = [(entry, c) for entry in entries for c in entry.cells(outcome, point)]
         return [_row(i, entry, c, outcome, context) for i, (entry, c) in enumerate(pairs)]
 
-    fig, axes = grouped(outcome, axis, rows, base.metric_label(outcome.campaign.metric))
+    fig, axes = grouped(outcome, axis, rows, base.metric_label(outcome.campaign.metric, "mean"))
     return _finish(fig, axes, outcome, context, [entry.label for entry in entries] + [PUBLISHED])
 
 
@@ -135,12 +136,32 @@ def split(outcome: Outcome, context: Context = Context()) -> Figure:
 
     def rows(point: Mapping[str, str]) -> list[BarRow]:
         pairs = [(cca, c) for c in outcome.select(**point) for cca in _ccas(c) if len(_ccas(c)) > 1]
-        return [BarRow(i, cca, looks[cca], c, c.mean(f"share:{cca}")) for i, (cca, c) in enumerate(pairs)]
+        return [
+            BarRow(i, _with_count(c, cca), looks[cca], c, c.mean(f"share:{cca}"), _equal_share(c, cca), EQUAL) for i, (cca, c) in enumerate(pairs)
+        ]
 
     fig, axes = grouped(outcome, last_axis(outcome), rows, "share of all goodput")
     note = base.note(outcome, "share of all flows' goodput: mean and 95 % interval")
     style.finish(fig, axes, (base.title(outcome, context), note), outcome.caveats)
     return fig
+
+
+def _count(cell: Cell, cca: str) -> tuple[int, int]:
+    """Flows under a congestion control, and flows in all."""
+    flows = cell.trials[0].flows
+    return sum(flow.cca == cca for flow in flows), len(flows)
+
+
+def _with_count(cell: Cell, cca: str) -> str:
+    """The name of a congestion control with the number of its flows, `cubic×2`."""
+    count, _ = _count(cell, cca)
+    return f"{cca}×{count}" if count > 1 else cca
+
+
+def _equal_share(cell: Cell, cca: str) -> float:
+    """The share that the flows under a congestion control have where every flow has the same."""
+    count, total = _count(cell, cca)
+    return count / total
 
 
 def grouped(outcome: Outcome, axis: str, rows: Callable[[Mapping[str, str]], list[BarRow]], label: str) -> tuple[Figure, list[Axes]]:

@@ -160,10 +160,10 @@ def tick_names(outcome: Outcome, axis: str) -> dict[float, str]:
     return names if max(names, default=0.0) >= LONG_NUMBER else {}
 
 
-def metric_label(metric: str) -> str:
-    """The name of a metric with its unit."""
+def metric_label(metric: str, statistic: str = "") -> str:
+    """The name of a metric with its unit, behind the statistic that is shown of it: `mean goodput, Mbit/s`."""
     entry = metrics.find(metric)
-    name = NAMES.get(entry.name, entry.name)
+    name = " ".join(filter(None, (statistic, NAMES.get(entry.name, entry.name))))
     return f"{name}, {entry.printed_unit}" if entry.printed_unit else name
 
 

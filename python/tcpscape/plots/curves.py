@@ -74,7 +74,7 @@ def curve(outcome: Outcome, context: Context = Context()) -> Figure:
             style.plain_log(ax.yaxis)
         else:
             ax.set_ylim(0, top)
-    style.y_label(axes, base.metric_label(metric))
+    style.y_label(axes, base.metric_label(metric, "mean"))
     return _finish(fig, axes, outcome, context, "mean and 95 % interval")
 
 

@@ -95,7 +95,7 @@ def heat(outcome: Outcome, context: Context = Context()) -> Figure:
             _draw_half(ax, plane, means)
         _label_axes(ax, outcome, plane, entry.label)
     if not numbered:
-        _colour_bar(fig, axes, ScalarMappable(scale, colours), base.metric_label(metric))
+        _colour_bar(fig, axes, ScalarMappable(scale, colours), base.metric_label(metric, "mean"))
     content = f"{base.metric_label(metric)}: mean{' and 95 % interval' if numbered else ''}; dashed: half of that at the lowest {planes[0].x}"
     style.finish(fig, axes, (base.title(outcome, context), base.note(outcome, content)), outcome.caveats)
     return fig

@@ -30,7 +30,7 @@ SPREAD = 0.72
 """Width of a column's dots, as a share of the column."""
 MANY = 1500
 """Dots from which they are written as an image."""
-MEDIAN, MODES = "median, 95 % interval", "a mode of two (bar: its share)"
+MEDIAN, MODES = "median, 95 % interval", "one of two modes, 95 % interval; as wide as its share of the runs"
 WIDE = 30.0
 """Ratio of the highest to the lowest value from which the axis is logarithmic."""
 SECOND_METRIC = "rtt"
@@ -100,7 +100,7 @@ def _draw_modes(ax: Axes, x: float, shape: Shape, width: float) -> None:
         low, high = base.clipped_interval(location, -math.inf, math.inf)
         ends = [[location.value - low if math.isfinite(low) else 0.0], [high - location.value if math.isfinite(high) else 0.0]]
         ax.errorbar(
-            x, location.value, xerr=width / 2 * share, yerr=ends, color=style.INK, elinewidth=2.4 if shape.bimodal else 1.3, linewidth=0, zorder=4,
+            x, location.value, xerr=width / 2 * share, yerr=ends, color=style.INK, elinewidth=1.3, linewidth=0, zorder=4,
             label=MODES if shape.bimodal else MEDIAN,
         )
 
