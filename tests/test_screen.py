@@ -77,7 +77,8 @@ def test_a_path_in_tc_words():
 
 
 def outcome(**options):
-    return tcpscape.run({"forward": "netem delay 25ms", "reverse": "netem delay 25ms", "bottleneck": "tbf rate 10mbit burst 6056 limit 62500"}, engine="mock", **options)
+    path = {"forward": "netem delay 25ms", "reverse": "netem delay 25ms", "bottleneck": "tbf rate 10mbit burst 6056 limit 62500"}
+    return tcpscape.run(path, engine="mock", **options)
 
 
 @pytest.mark.parametrize("width", WIDTHS)
@@ -102,6 +103,10 @@ def test_a_mixture_says_shares_and_fairness():
     text = answer.run_answer(outcome(mix="cubic*2,bbr", seeds=5))
     assert "Jain's index" in text
     assert "cubic×2 67 %" in text  # the mock gives each flow a third
+    assert text.startswith("The flows share evenly: ")
+    lossy = {"forward": "netem delay 25ms loss 1%", "reverse": "netem delay 25ms"}
+    alone = answer.run_answer(tcpscape.run(lossy, mix="cubic*2,bbr", engine="mock", seeds=3))
+    assert alone.startswith("bbr gets 2.1 × its equal share: bbr 70 %")  # 0.70 of three flows: 2.1 thirds
 
 
 def test_a_sweep_says_where_which_is_the_best():

@@ -22,6 +22,8 @@ from tcpscape.stats.estimate import number
 from tcpscape.tables import Table, percent, shares
 from tcpscape.trial import FlowResult, Trial
 
+EVEN = 1.1
+"""Share over the equal share up to which flows are said to share evenly."""
 FULL = 0.9
 """Share of the link's rate that goodput reaches where the link is full: headers take 4 to 5 %."""
 RUN_DROP = ("CE marks", "CV", "RTT p50 ms", "retransmits", "limited by")
@@ -66,11 +68,18 @@ def _mixture(cell: Cell) -> str:
     for flow in cell.trials[0].flows:
         counts[flow.cca] = counts.get(flow.cca, 0) + 1
     carried = stats.mean([sum(f.bytes_received for f in trial.flows) * 8e-6 / trial.duration for trial in cell.trials])
-    parts = [f"{cca}{f'×{count}' * (count > 1)} {_percent(stats.mean(cell.values(f'share:{cca}')))}" for cca, count in counts.items()]
+    shares_of = {cca: stats.mean(cell.values(f"share:{cca}")) for cca in counts}
+    over_equal = {cca: share.value * sum(counts.values()) / counts[cca] for cca, share in shares_of.items()}
+    order = sorted(counts, key=lambda cca: -over_equal[cca])
+    names = {cca: f"{cca}×{count}" if count > 1 else cca for cca, count in counts.items()}
+    link = summary.link_mbps(cell.scenarios[0])
+    parts = [f"{names[cca]} {_percent(shares_of[cca])}" for cca in order]
+    total = f"{parts[0]} of {carried.text(most=link)} Mbit/s, {', '.join(parts[1:])}"
+    even = over_equal[order[0]] < EVEN
+    verdict = "The flows share evenly" if even else f"{names[order[0]]} gets {number(over_equal[order[0]], 2)} × its equal share"
     index = stats.mean([jain(trial) for trial in cell.trials])
     adds = f" The flows add {_ms(added)} to the RTT (95th percentile)." if (added := _added_rtt(cell)) else ""
-    link = summary.link_mbps(cell.scenarios[0])
-    return f"Shares of {carried.text(most=link)} Mbit/s: {', '.join(parts)}; Jain's index of the flows {index.text(2)}.{adds}"
+    return f"{verdict}: {total}; Jain's index of the flows {index.text(2)}.{adds}"
 
 
 def _percent(share: Estimate) -> str:
