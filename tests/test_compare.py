@@ -140,9 +140,14 @@ def test_the_command(cli, tmp_path):
     a, b = sweep(tmp_path / "a", slower=2), sweep(tmp_path / "b")
     got = cli("compare", a, b)
     assert got.status == 0
-    assert "cubic, jitter 4ms: A's goodput is 0.500 [" in got.out
-    assert "4 of 4 conditions differ" in got.out
-    assert "caveat: A: mock engine" in got.out
+    path, line, *rest = got.out.splitlines()
+    assert path.replace(str(tmp_path), "").startswith("A: /a; B: /b; goodput, Mbit/s")
+    assert line == "→ 4 of 4 conditions differ."
+    assert any(row.startswith("cubic, jitter 4ms  8 pairs  ") and row.rstrip().endswith("different") for row in rest)
+    assert "caveat: A and B: mock engine" in got.out
+    assert "A above B" not in got.out
+    assert "A above B" in cli("compare", a, b, "--verbose").out
+    assert cli("compare", a, b, "--quiet").out.splitlines() == [line]
     only = cli("compare", a, b, "--cca", "bbr", "--metric", "rtt")
     assert "cubic" not in only.out
 
@@ -190,3 +195,75 @@ def test_an_axis_that_neither_side_has_is_refused(cli, tmp_path):
     a = sweep(tmp_path / "a")
     got = cli("compare", a, a, "--at", "loss=1%")
     assert (got.status, got.out, got.err) == (2, "", "error: at: neither side has an axis 'loss'; choose jitter\n")
+
+
+def flent_file(path: Path, cca: str, least_ms: float, mbps: float) -> Path:
+    """A Flent file of one upload with a least RTT."""
+    times = [0.2 * i for i in range(1, 60)]
+    series = {"TCP upload": [mbps] * 59, "TCP upload::tcp_rtt": [least_ms + i % 3 for i in range(59)]}
+    meta = {"TITLE": path.stem, "NAME": "tcp_1up", "SERIES_META": {"TCP upload": {"CONG_CONTROL": cca}}}
+    path.write_text(json.dumps({"version": 4, "metadata": meta, "x_values": times, "results": series}))
+    return path
+
+
+def test_measurements_of_two_paths_are_two_conditions(cli, tmp_path):
+    """Two files of each congestion control, of 25 and 75 ms: four measurements are two conditions with one run a side, never one with two."""
+    for cca, speed in (("cubic", 40), ("bbr", 50)):
+        for least, name in ((25.3, "near"), (75.2, "far"), (25.9, "near-again"), (75.4, "far-again")):
+            flent_file(tmp_path / f"{cca}-{name}.flent", cca, least, speed * 25 / least)
+    got = cli("compare", tmp_path, tmp_path, "--cca", "cubic:bbr", "--json").lines[0]
+    assert [(c["condition"], c["a"]["n"], c["b"]["n"]) for c in got["conditions"]] == [
+        ("cubic : bbr, least RTT 25.9ms", 2, 2), ("cubic : bbr, least RTT 75.4ms", 2, 2)
+    ]  # fmt: skip
+    one = cli("compare", tmp_path, tmp_path, "--cca", "cubic:bbr", "--at", "least RTT=75.4ms").out
+    assert "cubic : bbr, least RTT 75.4ms: A's goodput is 0.8" in one
+
+
+def test_two_paths_of_different_sides_are_named(cli, tmp_path):
+    a, b = flent_file(tmp_path / "a.flent", "cubic", 25.3, 40), flent_file(tmp_path / "b.flent", "cubic", 75.2, 13)
+    assert "caveat: cubic: the sides were measured on different paths, least RTT 25.3 ms and 75.2 ms" in cli("compare", a, b).out
+    again = flent_file(tmp_path / "c.flent", "cubic", 26.9, 40)
+    assert "different paths" not in cli("compare", a, again).out
+
+
+def test_a_sweep_that_was_exported_keeps_its_axes(cli, tmp_path):
+    """The rows of an axis are conditions of their own, not runs of one."""
+    root = sweep(tmp_path / "a")
+    cli("export", root, "--to", "csv", "--out", tmp_path / "rows.csv")
+    got = answer(root, tmp_path / "rows.csv")
+    assert [(r.name, r.pairs, r.verdict) for r in got.rows] == [(f"{cca}, jitter {j}", 8, "alike") for j in ("0ms", "4ms") for cca in ("cubic", "bbr")]
+    assert len(cli("compare", root, tmp_path / "rows.csv", "--at", "jitter=4ms", "--json").lines[0]["conditions"]) == 2
+
+
+def test_an_open_question_says_how_many_runs_it_takes(cli, tmp_path):
+    a = table(tmp_path / "a.csv", run=range(8), speed=[10.0, 14, 8, 11, 15, 9, 12, 7])
+    b = table(tmp_path / "b.csv", run=range(8), speed=[9.0, 13, 8, 10, 13, 8, 11, 9])
+    (row,) = answer(a, b, "speed").rows
+    assert row.verdict == "undecided"
+    assert row.missing > 0
+    out = cli("compare", a, b, "--metric", "speed").out
+    assert f"undecided, about {row.missing} more runs a side would probably decide." in " ".join(out.split())
+    assert "Next: more runs of both sides (--seeds; " in out
+    assert cli("compare", a, b, "--metric", "speed", "--json").lines[0]["conditions"][0]["missing_runs"] == row.missing
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 150])
+def test_the_screen_fits(cli, tmp_path, monkeypatch, width):
+    """24 conditions: 20 lines, none too wide, no name cut."""
+    monkeypatch.setenv("COLUMNS", str(width))
+    monkeypatch.chdir(tmp_path)
+    axes = {"jitter": "0..11ms/1ms"}
+    sweep(tmp_path / "a", slower=2, axes=axes)
+    sweep(tmp_path / "b", axes=axes)
+    lines = cli("compare", "a", "b").out.splitlines()
+    assert len(lines) <= 20
+    assert max(map(len, (line.rstrip() for line in lines))) <= width
+    assert lines[1].startswith("→ 24 of 24 conditions differ")
+    assert [line for line in lines if line.startswith("cubic, jitter 3ms ")]
+    assert any("0.500 [" in line for line in lines)
+
+
+def test_no_median_is_above_the_link(cli, tmp_path):
+    """Medians near the link's 8 Mbit/s: an interval end above it is `≤ link`."""
+    root = sweep(tmp_path / "a", slower=0.01, axes={}, cca="cubic", conditions={"rtt": "50ms", "rate": "8mbit", "flow": {"app": "1MB/s"}})
+    assert "≤ link]" in cli("compare", root, root).out

@@ -398,9 +398,8 @@ def compare(
     from tcpscape.interchange import compare as comparing
     from tcpscape.interchange import sources
 
-    first, _, second = (cca or "").partition(":")
     sides = [sources.load(Path(side), sources.SAMPLES) if isinstance(side, str | Path) else sources.of_outcome(_outcome(side)) for side in (a, b)]
-    return comparing.compare(sides[0].only(first or None, at=at), sides[1].only(second or first or None, at=at), metric)
+    return comparing.compare(*comparing.choose(sides[0], sides[1], cca, at), metric)
 
 
 def plot(result: Outcome | Record, figure: str | None = None, *, file: str | Path | None = None) -> Figure:

@@ -4,7 +4,10 @@ Conditions that both have are compared with each other: the same part, axes and 
 (one congestion control against another), or of the same congestion control; where each has one, those two. Trials of the same seeds on the same
 path (all but the congestion control alike) on the same engine are compared as pairs; measurements of other tools are not.
 
-Checks (:class:`ComparisonChecks`) are of the comparison itself (`ratio > 0.95`, `win.low > 0.5`) or of a metric of both sides (`goodput.median > 5`).
+Measurements of other tools that were made on different paths (`paths`) are different conditions.
+
+The verdict is that of the ratio of medians, which is what is shown. Checks (:class:`ComparisonChecks`) are of the comparison itself
+(`ratio > 0.95`, `win.low > 0.5`) or of a metric of both sides (`goodput.median > 5`).
 """
 
 from __future__ import annotations
@@ -19,19 +22,25 @@ from tcpscape.campaign import checks
 from tcpscape.campaign.checks import Check, CheckError, Verdict, metric_of
 from tcpscape.errors import TcpscapeError
 from tcpscape.errors import refuse as refuse_option
+from tcpscape.interchange import paths
 from tcpscape.interchange.base import refuse
 from tcpscape.interchange.sources import ResultSource, TrialGroup, listed
 from tcpscape.metrics import Metric
+from tcpscape.scenario import summary
 from tcpscape.stats import Comparison, Estimate
+from tcpscape.stats.comparison import ALIKE
+from tcpscape.stats.estimate import number
 from tcpscape.tables import ShownAsTable, Table
 from tcpscape.trial import Trial
 
 if TYPE_CHECKING:
     import polars as pl
 
+    from tcpscape.scenario.scenario import Scenario
+
 VERDICTS = {
-    "different": "they differ", "slightly different": "they differ, the means by less than 5 %", "alike": "no difference: the means are within 5 %",
-    "undecided": "undecided: too few measurements to tell",
+    "different": "they differ", "slightly different": "they differ, the medians by less than 5 %",
+    "alike": "no difference: the medians are within 5 %", "undecided": "undecided: too few measurements to tell",
 }
 """Verdict → its sentence."""
 CHANCE = 20
@@ -58,6 +67,10 @@ class Measurements:
     """Keys that the twins of these on the other side have too, in one or several ways; None where a key is not known."""
     trials: tuple[Trial, ...] = ()
     """Empty for a table."""
+    scenario: Scenario | None = field(default=None, compare=False)
+    """What the first of them ran; None where it is not known."""
+    least_rtt_ms: float = math.nan
+    """Least RTT of measurements whose path is not known."""
 
     @property
     def key(self) -> tuple[object, ...]:
@@ -91,11 +104,28 @@ class ComparedCondition:
         return stats.median(self.a.numbers, self.unit), stats.median(self.b.numbers, self.unit)
 
     @property
+    def differs(self) -> bool:
+        """Whether the interval of the ratio of medians leaves out 1; where there is no ratio, that of the difference of means 0."""
+        ratio = self.comparison.median_ratio
+        return self.comparison.difference.excludes(0) if math.isnan(ratio.low) else ratio.excludes(1)
+
+    @property
+    def alike(self) -> bool:
+        """Whether the ratio of medians is surely within ± 5 %."""
+        ratio = self.comparison.median_ratio
+        return ratio.low >= 1 - ALIKE and ratio.high <= 1 + ALIKE
+
+    @property
     def verdict(self) -> str:
         """One of :data:`VERDICTS`."""
-        if self.comparison.differs:
-            return "slightly different" if self.comparison.alike else "different"
-        return "alike" if self.comparison.alike else "undecided"
+        if self.differs:
+            return "slightly different" if self.alike else "different"
+        return "alike" if self.alike else "undecided"
+
+    @property
+    def missing(self) -> int:
+        """Further runs of each side after which it will probably be decided; 0 where it is."""
+        return stats.runs_missing(self.comparison.median_ratio) if self.verdict == "undecided" else 0
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -112,21 +142,41 @@ class ResultComparison(ShownAsTable):
     @property
     def differs(self) -> int:
         """Number of conditions in which they differ."""
-        return sum(r.comparison.differs for r in self.rows)
+        return sum(r.differs for r in self.rows)
 
     def table(self) -> Table:
         """A row for each condition: both medians, their ratio, and the verdict."""
-        columns = ("condition", "n", "A: median [95 %]", "B: median [95 %]", "A / B, medians", "A / B, means", "A above B", "verdict")
         title = f"{self.metric}, {self.unit}" if self.unit not in ("", "1") else self.metric
         notes = [f"only in {name}" for name in self.left_out] + [f"caveat: {caveat}" for caveat in self.caveats]
-        return Table(columns, [_row(r) for r in self.rows], title=title, notes=notes)
+        return Table(COLUMNS, [self.row(r) for r in self.rows], title=title, notes=notes, drop=DROP, words=("verdict",))
+
+    def row(self, condition: ComparedCondition) -> tuple[str, ...]:
+        """The texts of :data:`COLUMNS`; no goodput is above the rate of the link."""
+        sides = zip((condition.a, condition.b), condition.medians, strict=True)
+        medians = [m.text(most=summary.link_mbps(side.scenario) if side.scenario and self.metric == "goodput" else None) for side, m in sides]
+        n = f"{condition.pairs} pairs" if condition.pairs else f"{len(condition.a.numbers)} : {len(condition.b.numbers)}"
+        return condition.name, n, *medians, condition.comparison.median_ratio.text(), condition.verdict
 
 
-def _row(condition: ComparedCondition) -> tuple[str, ...]:
-    first, second = condition.medians
-    n = f"{condition.pairs} pairs" if condition.pairs else f"{len(condition.a.numbers)} : {len(condition.b.numbers)}"
-    c = condition.comparison
-    return (condition.name, n, first.text(), second.text(), c.median_ratio.text(), c.ratio.text(), c.win.text(2), condition.verdict)
+COLUMNS = ("condition", "n", "A, median", "B, median", "A / B of medians [95 %]", "verdict")
+DROP = ("n", "B, median", "A, median")
+"""Columns that a narrow screen leaves out, the first one first."""
+
+
+def choose(a: ResultSource, b: ResultSource, cca: str | None = None, at: Mapping[str, str] | None = None) -> tuple[ResultSource, ResultSource]:
+    """The chosen conditions of both sides, those of different paths apart.
+
+    :param cca: `bbr` of both sides, or `cubic:bbr`, A's and B's; None for all.
+    :param at: axis → value.
+    :raises TcpscapeError: for an axis that neither has, and where one has no trial of what is chosen.
+    """
+    a, b = paths.part([a, b])
+    axes = {name for group in (*a.groups, *b.groups) for name in group.at}
+    if unknown := [name for name in at or {} if name not in axes]:
+        choice = ", ".join(sorted(axes)) or "conditions with --cca: there are no axes"
+        refuse_option("at", f"neither side has an axis {unknown[0]!r}", f"choose {choice}")
+    first, _, second = (cca or "").partition(":")
+    return a.only(first or None, at=at), b.only(second or first or None, at=at)
 
 
 def compare(a: ResultSource, b: ResultSource, metric: str = "goodput") -> ResultComparison:
@@ -135,6 +185,7 @@ def compare(a: ResultSource, b: ResultSource, metric: str = "goodput") -> Result
     :raises TcpscapeError: one line, where a side does not contain the metric or the sides have no condition in common.
     """
     unit = unit_of(metric)
+    a, b = paths.part([a, b])
     ours, theirs = measurements(a, metric), measurements(b, metric)
     pairs = _match(ours, theirs)
     if not pairs:
@@ -143,7 +194,8 @@ def compare(a: ResultSource, b: ResultSource, metric: str = "goodput") -> Result
     rows = tuple(_compared(x, y, unit) for x, y in pairs)
     matched = {id(v) for p in pairs for v in p}
     left_out = [f"{side}: {m.name}" for side, conditions in (("A", ours), ("B", theirs)) for m in conditions if id(m) not in matched]
-    caveats = [f"{side}: {caveat}" for side, source in (("A", a), ("B", b)) for caveat in source.caveats]
+    sides = {caveat: [side for side, source in (("A", a), ("B", b)) if caveat in source.caveats] for caveat in (*a.caveats, *b.caveats)}
+    caveats = [f"{' and '.join(of)}: {caveat}" for caveat, of in sides.items()]
     return ResultComparison(metric, unit, rows, tuple(left_out), (*_caveats(rows), *caveats))
 
 
@@ -205,7 +257,9 @@ class ComparisonChecks:
 def _of_group(group: TrialGroup, of: Callable[[Trial], float]) -> Measurements:
     known = [(v, i) for i in group.items if not math.isnan(v := of(i.trial))]
     twins = (tuple(i.twin for _, i in known), tuple(i.itself for _, i in known))
-    return Measurements(group.name, group.cca, group.place, tuple(v for v, _ in known), twins, tuple(i.trial for _, i in known))
+    scenario = known[0][1].scenario if known else None
+    least = min((rtt for _, i in known if not math.isnan(rtt := paths.least_rtt(i))), default=math.nan)
+    return Measurements(group.name, group.cca, group.place, tuple(v for v, _ in known), twins, tuple(i.trial for _, i in known), scenario, least)
 
 
 def _of_table(source: ResultSource, rows: pl.DataFrame, metric: str) -> tuple[Measurements, ...]:
@@ -248,9 +302,13 @@ def _compared(a: Measurements, b: Measurements, unit: str) -> ComparedCondition:
 
 def _caveats(rows: Sequence[ComparedCondition]) -> list[str]:
     """Whatever weakens the verdicts."""
+    apart = [r for r in rows if paths.differ(r.a.least_rtt_ms, r.b.least_rtt_ms)]
     caveats = sorted({r.comparison.caveat for r in rows if r.comparison.caveat})
     if any(min(len(r.a.numbers), len(r.b.numbers)) == 1 for r in rows):
         caveats.append("a side with one measurement has no interval: nothing is decided; repeat it")
+    if apart:
+        first, rtts = apart[0], [f"{number(side.least_rtt_ms)} ms" for side in (apart[0].a, apart[0].b)]
+        caveats.append(f"{first.name}: the sides were measured on different paths, least RTT {rtts[0]} and {rtts[1]}")
     if len(rows) >= CHANCE:
         caveats.append(f"{len(rows)} comparisons: about {len(rows) / CHANCE:.0f} would be called different even of equals")
     return caveats

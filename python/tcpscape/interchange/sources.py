@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +15,7 @@ from tcpscape.errors import TcpscapeError
 from tcpscape.interchange.base import MTU, refuse
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.store import results
-from tcpscape.store.results import Store, labelled_rows
+from tcpscape.store.results import Store, is_flow_column, labelled_rows
 from tcpscape.trial import FlowResult, Trial
 
 if TYPE_CHECKING:
@@ -230,12 +230,15 @@ def _kept(store: Store, tables: tuple[str, ...]) -> list[Trial]:
 
 
 def _by_condition(items: Sequence[SourceTrial]) -> tuple[TrialGroup, ...]:
-    """Groups of the same scenario's name and congestion control."""
-    by_name: dict[tuple[str, str], list[SourceTrial]] = {}
+    """Groups of the same scenario's name, engine and congestion control."""
+    groups: dict[tuple[str, str, str], list[SourceTrial]] = {}
     for i in items:
-        by_name.setdefault((i.trial.scenario, i.trial.cca), []).append(i)
-    several = len({name for name, _ in by_name}) > 1
-    return tuple(TrialGroup(tuple(group), cca, {"scenario": name} if several else {}) for (name, cca), group in by_name.items())
+        groups.setdefault((i.trial.scenario, i.trial.engine, i.trial.cca), []).append(i)
+    scenarios, engines = ({key[place] for key in groups} for place in (0, 1))
+    return tuple(
+        TrialGroup(tuple(group), cca, ({"scenario": name} if len(scenarios) > 1 else {}) | ({"engine": engine} if len(engines) > 1 else {}))
+        for (name, engine, cca), group in groups.items()
+    )
 
 
 def _of_files(path: Path, files: Sequence[Path]) -> ResultSource:
@@ -257,9 +260,16 @@ def _of_table(path: Path, rows: pl.DataFrame) -> ResultSource:
     """Our own rows become trials again; any other table stays a table."""
     if not {"scenario", "cca", "address", "seed", "flow", "goodput_mbps"} <= set(rows.columns):
         return ResultSource(path, table=rows)
-    trials = [_trial(flows.sort("flow").to_dicts()) for flows in rows.partition_by("address", maintain_order=True)]
+    labels = [name for name in rows.columns if not is_flow_column(name)]
     known = {c for c in rows.columns if rows[c].null_count() < rows.height}
-    return ResultSource(path, _by_condition([SourceTrial(t, seeded="seed" in known) for t in trials]), frozenset(rows.columns) - known)
+    parts = rows.partition_by(labels, maintain_order=True) if labels else [rows]
+    found: list[TrialGroup] = []
+    for part in parts:
+        at = {name: str(part[name][0]) for name in labels if part[name][0] is not None}
+        trials = [_trial(flows.sort("flow").to_dicts()) for flows in part.partition_by("address", maintain_order=True)]
+        study = at.pop("part", "")
+        found += [replace(g, at={**g.at, **at}, part=study) for g in _by_condition([SourceTrial(t, seeded="seed" in known) for t in trials])]
+    return ResultSource(path, tuple(found), frozenset(rows.columns) - known)
 
 
 def _trial(rows: Sequence[Mapping[str, object]]) -> Trial:

@@ -16,14 +16,14 @@ from pydantic_core import from_json, to_json
 from tcpscape.errors import StoreError
 from tcpscape.store import rows, tables
 from tcpscape.store.database import FILE, Database
-from tcpscape.store.rows import flow_rows, labelled_rows
+from tcpscape.store.rows import flow_rows, is_flow_column, labelled_rows
 from tcpscape.store.tables import SIDE_TABLES
 from tcpscape.trial import Trial
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["FILE", "SIDE_TABLES", "Store", "flow_rows", "holds", "labelled_rows"]
+__all__ = ["FILE", "SIDE_TABLES", "Store", "flow_rows", "holds", "is_flow_column", "labelled_rows"]
 
 Documents = list[Any]
 """Manifests: plain values, in their order."""

@@ -141,6 +141,11 @@ def labelled_rows(groups: Iterable[tuple[Mapping[str, str], Sequence[Trial]]]) -
     return pl.concat(frames, how="diagonal_relaxed") if frames else pl.DataFrame()
 
 
+def is_flow_column(name: str) -> bool:
+    """Whether a column is of a trial or of its flows; any other one is a label."""
+    return name in (*HEAD, "caveats", "flow") or name in _types() or name.startswith("limited_by_")
+
+
 def _layout(group: tuple[Mapping[str, str], Sequence[Trial]]) -> tuple[tuple[str, ...], tuple[str, ...] | None, bool]:
     """What decides on the columns of a group's rows and their order: its labels, what held its flows back, whether they have players."""
     labels, trials = group

@@ -1,0 +1,99 @@
+"""The answer of a comparison: the screen of `compare`, and its JSON."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from tcpscape import stats
+from tcpscape.interchange.compare import VERDICTS, ComparedCondition, ResultComparison
+from tcpscape.screen import Screen
+from tcpscape.stats import Estimate
+from tcpscape.tables import Table
+
+MOST_ROWS = 7
+"""Most conditions that the screen shows without `verbose`; the others are in the details."""
+MOST_NAMES = 3
+"""Most conditions that only one side has and the screen names."""
+
+
+def screen(comparison: ResultComparison, a: str, b: str) -> Screen:
+    """The screen of a comparison of the results called `a` and `b`."""
+    table = comparison.table()
+    rows, more = table.rows[:MOST_ROWS], len(table.rows) - MOST_ROWS
+    notes = [f"{more} more conditions: --verbose"] if more > 0 else []
+    shown = Table(table.columns, rows, notes=notes, drop=table.drop, words=table.words)
+    rest = [Table(table.columns, table.rows[MOST_ROWS:], title="The other conditions", drop=table.drop, words=table.words)] if more > 0 else []
+    details: list[Table | str] = [*rest, _more_statistics(comparison), *(f"only in {name}" for name in comparison.left_out)]
+    return Screen(
+        f"A: {a}; B: {b}; {table.title}", answer(comparison), tables=(shown,), details=details, caveats=(*_left_out(comparison), *comparison.caveats),
+        next=_next(comparison, a, b),
+    )  # fmt: skip
+
+
+def answer(comparison: ResultComparison) -> str:
+    """The answer as a sentence: of one condition the ratio, of several how many differ."""
+    rows = comparison.rows
+    if len(rows) == 1:
+        return sentence(rows[0], comparison.metric)
+    alike, open_ = (sum(r.verdict == verdict for r in rows) for verdict in ("alike", "undecided"))
+    parts = [f"{comparison.differs} of {len(rows)} conditions differ", *([f"in {alike} the medians are surely within 5 %"] if alike else [])]
+    if open_:
+        missing = max(r.missing for r in rows)
+        parts.append(f"{open_} {'are' if open_ > 1 else 'is'} undecided: {_runs(missing)} would probably decide")
+    return "; ".join(parts) + "."
+
+
+def sentence(row: ComparedCondition, metric: str) -> str:
+    """The answer for one condition: `cubic: A's goodput is 0.52 [0.48, 0.57] times B's (medians), above it in 3 % of 10 pairs: they differ.`"""
+    c = row.comparison
+    ratio = f"{c.median_ratio.text()} times B's (medians)" if math.isfinite(c.median_ratio.value) else f"B's and {c.difference.text()}"
+    pairs = f"{row.pairs} pairs" if row.pairs else "comparisons, not paired"
+    verdict = f"undecided, {_runs(row.missing)} would probably decide" if row.verdict == "undecided" else VERDICTS[row.verdict]
+    return f"{row.name}: A's {metric} is {ratio}, above it in {100 * c.win.value:.0f} % of {pairs}: {verdict}."
+
+
+def plain(comparison: ResultComparison, a: str, b: str) -> dict[str, Any]:
+    """Every number of a comparison as plain values; what is infinite or not known is None."""
+    rows = []
+    for r in comparison.rows:
+        first, second = r.medians
+        c = r.comparison
+        rows.append({
+            "condition": r.name, "verdict": r.verdict, "missing_runs": r.missing, "paired": bool(r.pairs), "a": _plain(first), "b": _plain(second),
+            "ratio_of_medians": _plain(c.median_ratio), "ratio_of_means": _plain(c.ratio), "difference_of_means": _plain(c.difference),
+            "win_probability": _plain(c.win), "text": sentence(r, comparison.metric),
+        })  # fmt: skip
+    return {
+        "a": a, "b": b, "metric": comparison.metric, "unit": comparison.unit, "conditions": rows, "left_out": list(comparison.left_out),
+        "caveats": list(comparison.caveats),
+    }  # fmt: skip
+
+
+def _plain(e: Estimate) -> dict[str, Any]:
+    return {**e.plain(), "n": e.n}
+
+
+def _runs(missing: int) -> str:
+    """`about 14 more runs a side`."""
+    return f"{'more than' if missing >= stats.MOST_RUNS else 'about'} {missing} more run{'s' * (missing > 1)} a side"
+
+
+def _more_statistics(comparison: ResultComparison) -> Table:
+    """The statistics that the verdict is not made of."""
+    rows = [(r.name, r.comparison.ratio.text(), r.comparison.difference.text(), r.comparison.win.text(2)) for r in comparison.rows]
+    title = "Ratio and difference of means, and how often A is above B [95 %]"
+    return Table(("condition", "A / B, of means", "A − B, of means", "A above B"), rows, title=title, drop=("A − B, of means",))
+
+
+def _left_out(comparison: ResultComparison) -> list[str]:
+    """The conditions that only one side has, as one sentence."""
+    names, more = comparison.left_out[:MOST_NAMES], len(comparison.left_out) - MOST_NAMES
+    return [f"not compared, only in {'; '.join(names)}{f' and {more} more: --verbose' if more > 0 else ''}"] if names else []
+
+
+def _next(comparison: ResultComparison, a: str, b: str) -> list[str]:
+    """What decides, or which other metric to look at."""
+    if any(r.missing for r in comparison.rows):
+        return ["more runs of both sides (--seeds; kept trials do not run again), then compare again"]
+    return [f"tcpscape compare {a} {b} --metric rtt_p95 (the delay)"] if comparison.metric == "goodput" else []
