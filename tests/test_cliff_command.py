@@ -1,6 +1,14 @@
 """`tcpscape cliff`: edges as a table and as JSON, and what it refuses."""
 
+import polars as pl
 import pytest
+
+from tcpscape import stats
+from tcpscape.findings.cliff import answer
+from tcpscape.findings.cliff.answer import CliffSearch
+from tcpscape.findings.cliff.levels import Cliff, jitter_axis, level
+from tcpscape.scenario.conditions import Conditions
+from tcpscape.stats import Estimate
 
 RIG = ("--rcvbuf", "256KiB", "--app", "5MiB/s", "--duration", "5s", "--most", "0")
 
@@ -13,15 +21,69 @@ def test_edges_of_two_paths(cli, need_model):
         assert 0.08 < said["edge"] / rtt < 0.25
         assert said["interval"][0] <= said["edge"] <= said["interval"][1]
         assert sum(x["n"] for x in said["levels"]) <= said["runs"]
+        assert (said["statistic"], said["engine"], said["scenario"]["flows"][0]["cca"]) == ("mean", "model", "bbr")
+        assert said["engine_version"].startswith(said["tcpscape"])
 
 
 def test_the_table(cli, need_model):
     got = cli("cliff", "--rtt", "50ms", "--along", "loss", "--threshold", "30%", "--cca", "cubic", *RIG)
     assert got.status == 0, got.err
-    assert "Where 30 % of the unimpaired goodput is left, along loss" in got.out
+    lines = got.out.splitlines()
+    assert lines[0].startswith("RTT 50ms, no bottleneck, application 5MiB/s, SO_RCVBUF 256KiB, 1 flow, kernel 6.1, 5s; loss is random, of each direction")
+    assert lines[1].startswith("→ Mean goodput falls to 30 % of the unimpaired: cubic at ")
     row = next(line for line in got.out.splitlines() if line.startswith("cubic"))
     assert row.split()[1] == "50ms"
-    assert "%" in row.split()[2]
+    assert row.split()[3] == "%"
+
+
+def test_a_path_whose_jitter_keeps_the_order_has_another_edge(cli, need_model):
+    edges = [cli("cliff", "--rtt", "50ms", "--cca", "bbr", "--order", order, *RIG, "--json").lines[0] for order in ("reorder", "keep")]
+    assert edges[0]["edge"] < 12e6
+    assert edges[1]["edge"] is None or edges[1]["edge"] > 2 * edges[0]["edge"]
+    assert edges[1]["scenario"] == edges[0]["scenario"] | {"forward": edges[1]["scenario"]["forward"], "reverse": edges[1]["scenario"]["reverse"]}
+
+
+def test_edges_and_levels_are_kept(cli, tmp_path):
+    got = cli("cliff", "--rtt", "24,50ms", "--cca", "cubic", "--engine", "mock", "--most", "0", "--out", tmp_path / "new")
+    assert got.out.splitlines()[-1] == f"Next: open {tmp_path / 'new' / 'edges.csv'}"
+    edges, levels = (pl.read_csv(tmp_path / "new" / name) for name in ("edges.csv", "levels.csv"))
+    assert edges["rtt_ns"].to_list() == [24_000_000, 50_000_000]
+    assert set(edges["statistic"]) == {"mean"}
+    assert set(levels["rtt_ns"]) == {24_000_000, 50_000_000}
+    assert {"engine", "engine_version", "tcpscape", "first_seed", "scenario"} <= set(edges.columns)
+
+
+def searched(cca="cubic", rtt="50ms", edge=(7e6, 6.5e6, 7.5e6), torn=(8e6,)):
+    """A search whose edge is known; the levels `torn` have runs on both sides of the threshold."""
+    at = [1e6, 6e6, 8e6, 20e6]
+    runs = [[10.0] * 8 if x < 7e6 and x not in torn else [10.0, 1.0] * 4 if x in torn else [1.0] * 8 for x in at]
+    path = Conditions(rtt=rtt)
+    levels = tuple(level(x, values, [10.0] * 8) for x, values in zip(at, runs, strict=True))
+    found = Cliff(jitter_axis(path.rtt), stats.mean([10.0] * 8, "Mbit/s"), levels, Estimate(*edge, 32, "ns") if edge else None, 40)
+    return CliffSearch(cca, path, "jitter", 0.5, found)
+
+
+def test_the_answer_has_the_edge_its_interval_and_its_share_of_the_rtt():
+    text = "Mean goodput falls to half of the unimpaired: cubic at 7.00 ms [6.50, 7.50] of jitter (14.0 % of the RTT), bbr nowhere up to 20.0ms."
+    assert answer.cliff_answer([searched(), searched("bbr", edge=None)]) == text
+    two = answer.cliff_answer([searched(), searched(rtt="100ms", edge=(9e6, 8e6, 11e6))])
+    assert "cubic at 7.00 ms [6.50, 7.50] (RTT 50ms, 14.0 % of it) to 9.00 ms [8.00, 11.0] (RTT 100ms, 9.0 % of it) of jitter" in two
+
+
+def test_the_chaos_zone_touches_the_edge():
+    # the only chaotic level is 8 ms, above the edge of 7 ms, or 6 ms, below it: the zone reaches from there to the edge
+    assert searched().result.zone == (7e6, 8e6)
+    assert searched(torn=(6e6,)).result.zone == (6e6, 7e6)
+    assert searched(torn=()).result.zone is None
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 150])
+def test_the_screen_fits(width):
+    searches = [searched(cca, rtt) for cca in ("cubic:hystart=off", "bbr") for rtt in ("24ms", "50ms")]
+    lines = answer.cliff_screen(searches, "model").text(width, verbose=True).splitlines()
+    assert max(map(len, lines)) <= width
+    assert sum(line.startswith("cubic:hystart=off ") and "[" in line for line in lines) >= 2
+    assert "buffers autotuned" in " ".join(lines)
 
 
 @pytest.mark.parametrize(

@@ -290,6 +290,7 @@ def cliff(
     loss: str | None = None,
     rate: str | None = None,
     distribution: str | None = None,
+    order: str | None = None,
     cca: CcaSpecs = "cubic,bbr",
     rcvbuf: str | int | None = None,
     sndbuf: str | int | None = None,
@@ -303,6 +304,7 @@ def cliff(
     most: int = 1200,
     engine: str = "model",
     jobs: int = 0,
+    out: str | Path | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Cliff]:
     """Finds where goodput falls below a share of what it is without the impairment: the edge, its interval and the chaos zone around it.
@@ -314,6 +316,7 @@ def cliff(
     :param loss: loss beside the jitter, with `along="jitter"`.
     :param rate: rate of the bottleneck; none is no limit.
     :param distribution: of the jitter: `normal`, `uniform`, `pareto`, `paretonormal`.
+    :param order: whether jitter may reorder packets: `reorder`, `keep` (correlated) or `clamp` (late packets hold up those behind them).
     :param cca: congestion controls to compare.
     :param rcvbuf: `SO_RCVBUF` argument; 0 is autotuned.
     :param sndbuf: `SO_SNDBUF` argument; 0 is autotuned.
@@ -327,20 +330,25 @@ def cliff(
     :param most: runs that each search may take for a narrow interval; 0 is a quick look.
     :param engine: `"model"`, `"virtual"`, `"virtual:KERNEL"`, `"mock"`.
     :param jobs: cores; 0 is all.
+    :param out: directory for `edges.csv` and `levels.csv`.
     :param progress: called with the trials that are done and those in all.
     :return: congestion control → its cliff; `cliff.edge` is None where there is none on the axis.
     :raises TcpscapeError: one line, for what makes no sense or cannot run.
     """
-    from tcpscape.findings.cliff import runs, search
+    from tcpscape.findings.cliff import answer, runs, search
 
     varied = runs.impairment(along, {"jitter": jitter, "loss": loss})
     path = _conditions({
-        "rtt": rtt, "jitter": jitter, "loss": loss, "rate": rate, "distribution": distribution, "duration": duration, "kernel": kernel,
-        "flow": flow_fields(rcvbuf=rcvbuf, sndbuf=sndbuf, app=app, chunk=chunk, read=read, player=player, abr=abr),
+        "rtt": rtt, "jitter": jitter, "loss": loss, "rate": rate, "distribution": distribution, "order": order, "duration": duration,
+        "kernel": kernel, "flow": flow_fields(rcvbuf=rcvbuf, sndbuf=sndbuf, app=app, chunk=chunk, read=read, player=player, abr=abr),
     })  # fmt: skip
-    effort = search.effort(units.parse_percent(threshold, "threshold", example="50%"), most)
-    runner = Runner(engines.make(engine), jobs, progress=progress)
-    return {label: runs.on_path(runner, path, label, varied, effort) for label in _labels(cca, engine)}
+    share = units.parse_percent(threshold, "threshold", example="50%")
+    effort, runner = search.effort(share, most), Runner(engines.make(engine), jobs, progress=progress)
+    cliffs = {label: runs.on_path(runner, path, label, varied, effort) for label in _labels(cca, engine)}
+    if out is not None:
+        searches = [answer.CliffSearch(label, path, varied, share, result) for label, result in cliffs.items()]
+        answer.write(searches, {"name": runner.engine.name, "version": runner.engine.version}, Path(out))
+    return cliffs
 
 
 def bound(

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import itertools
 import json
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 from tcpscape import units
 from tcpscape.cli import options, terminal
@@ -13,7 +14,6 @@ from tcpscape.cli.command import Option, command
 from tcpscape.cli.terminal import Progress
 
 if TYPE_CHECKING:
-    from tcpscape.findings.cliff.levels import Cliff, Level
     from tcpscape.findings.cliff.runs import Impairment
     from tcpscape.scenario.conditions import Conditions
 
@@ -32,6 +32,7 @@ class SearchedPath:
     loss: Annotated[str | None, Option("Loss beside the jitter, with --along jitter.")] = None
     rate: options.Rate = None
     distribution: options.Distribution = None
+    order: options.Order = None
 
     def impairment(self) -> Impairment:
         """What the search varies."""
@@ -45,7 +46,7 @@ class SearchedPath:
         from tcpscape.scenario.conditions import Conditions
         from tcpscape.scenario.fields import validate
 
-        fields: dict[str, Any] = {"jitter": self.jitter, "loss": self.loss, "rate": self.rate, "distribution": self.distribution}
+        fields: dict[str, Any] = {"jitter": self.jitter, "loss": self.loss, "rate": self.rate, "distribution": self.distribution, "order": self.order}
         fields |= {**trials.fields(), "flow": flow.fields()}
         given = {name: value for name, value in fields.items() if value is not None}
         return [validate(Conditions, {"rtt": rtt, **given}, "the options") for rtt in axes.levels(self.rtt, "rtt")]
@@ -66,15 +67,6 @@ class SearchTrials(options.TrialOptions):
     most: Annotated[int, Option("Runs that each search may take for a narrow interval; 0 is a quick look.", least=0)] = MOST_RUNS
 
 
-class Search(NamedTuple):
-    """A search for an edge along `along`, and its result."""
-
-    cca: str
-    path: Conditions
-    along: Impairment
-    result: Cliff
-
-
 @command(examples=("cliff --rtt 50ms", "cliff --rtt 24,100ms --along loss --cca bbr --most 0"))
 def cliff(
     path: SearchedPath,
@@ -82,51 +74,30 @@ def cliff(
     trials: SearchTrials,
     *,
     as_json: Annotated[bool, options.json_output("One JSON line per edge")] = False,
+    out: Annotated[Path | None, Option("Keep edges.csv and levels.csv in this directory.")] = None,
     runner: options.RunnerOptions,
+    output: options.ScreenOptions,
 ) -> None:
     """Find where a path falls off its cliff: the edge to ± 1 % of the RTT, its interval, and the chaos zone around it."""
     from tcpscape import engines
     from tcpscape.campaign.execute import Runner
+    from tcpscape.findings.cliff import answer
     from tcpscape.findings.cliff.runs import on_path
     from tcpscape.findings.cliff.search import effort
 
     along, paths = path.impairment(), path.conditions(flows.each, trials)
     share = units.parse_percent(path.threshold, "threshold", example="50%")
     budget, engine = effort(share, trials.most), engines.make(runner.engine)
-    with Progress("cliff", is_open=True) as progress:
+    with Progress("cliff") as progress:
         executor = Runner(engine, runner.jobs, progress=progress.update)
         cases = itertools.product(options.ccas(flows.cca, engine), paths)
-        searches = [Search(cca, conditions, along, on_path(executor, conditions, cca, along, budget)) for cca, conditions in cases]
+        searches = [answer.CliffSearch(cca, at, along, share, on_path(executor, at, cca, along, budget)) for cca, at in cases]
+    names = {"name": engine.name, "version": engine.version}
+    files = answer.write(searches, names, out) if out else []
     if as_json:
         for search in searches:
-            print(json.dumps(_plain(search), allow_nan=False))
+            print(json.dumps(answer.plain(search, names), allow_nan=False))
         return
-    screen = terminal.console()
-    screen.print(f"[bold]Where {100 * share:g} % of the unimpaired goodput is left, along {along}[/bold]")
-    of_rtt = ("of the RTT",) if along == "jitter" else ()
-    columns = ("cca", "RTT", f"edge, {along} [95 %]", *of_rtt, "chaos zone", "unimpaired Mbit/s", "runs")
-    screen.print(terminal.table(columns, [_row(search) for search in searches], left=2))
-
-
-def _row(search: Search) -> tuple[str, ...]:
-    path, result = search.path, search.result
-    edge, *others = result.table().rows[0]
-    share = (f"{100 * result.edge.value / path.rtt:.1f} %" if result.edge else "",) if search.along == "jitter" else ()
-    return search.cca, units.format_time(path.rtt), edge, *share, *others
-
-
-def _plain(search: Search) -> dict[str, Any]:
-    """The search as plain values."""
-    result = search.result
-    edge = result.edge.plain() if result.edge else None
-    return {
-        "cca": search.cca, "rtt_ns": search.path.rtt, "along": search.along, "unit": "ns" if search.along == "jitter" else "fraction",
-        "threshold": result.levels[0].threshold if result.levels else None,
-        "edge": edge["value"] if edge else None, "interval": [edge["low"], edge["high"]] if edge else None, "chaos": result.zone,
-        "unimpaired_mbps": result.baseline.value, "runs": result.runs, "levels": [_plain_level(level) for level in result.levels],
-    }  # fmt: skip
-
-
-def _plain_level(level: Level) -> dict[str, Any]:
-    retention, cv = level.retention.plain(), level.cv.plain()["value"]
-    return {"at": level.at, "retention": retention["value"], "low": retention["low"], "high": retention["high"], "n": level.retention.n, "cv": cv}
+    kept = f"kept in {out}: {', '.join(file.name for file in files)}" if out else ""
+    next_ = [f"open {files[0]}" if files else "add --out DIR to keep the edges and every level as CSV"]
+    terminal.show(replace(answer.cliff_screen(searches, engine.name), kept=kept, next=next_), output)

@@ -39,6 +39,10 @@ LOSS_FROM, LOSS_TO, LOSS_RESOLUTION = 1e-4, 0.4, 0.05
 """Loss axis: from one packet in ten thousand (the published studies begin at one in a thousand), in steps of 5 % of the level."""
 
 
+SCALES = {"ns": (1e-6, "ms"), "1": (100.0, "%")}
+"""Unit of an axis → the factor to the unit in which its levels are printed, and that one."""
+
+
 @dataclass(frozen=True, slots=True)
 class Axis:
     """An axis along which a path gets worse, from `gentle` to `harsh`, and the lattice of levels on it.
@@ -73,7 +77,7 @@ class Axis:
         """A level as people write it: `8ms` of jitter, `0.1%` of loss; ∞ or 0 beyond the ends."""
         if math.isinf(level):
             return "∞" if level > 0 else "0"
-        factor, unit = {"ns": (1e-6, "ms"), "1": (100.0, "%")}.get(self.unit, (1.0, f" {self.unit}"))
+        factor, unit = SCALES.get(self.unit, (1.0, f" {self.unit}"))
         return f"{number(level * factor)}{unit}"
 
     def step(self, level: float) -> float:
@@ -175,12 +179,20 @@ class Cliff(ShownAsTable):
         """One row: the edge, the chaos zone, the goodput without the impairment, and the runs."""
         text, edge = self.axis.text, self.edge
         if edge is not None:
-            place = f"{text(edge.value)} [{text(edge.low)}, {text(edge.high)}]"
+            place = self.edge_text()
         else:
             place = f"none up to {text(self.levels[-1].at)}" if self.levels else "nothing gets through"
         zone = f"{text(self.zone[0])} to {text(self.zone[1])}" if self.zone else "–"
-        columns = (f"edge, {self.axis.name} [95 %]", "chaos zone", "unimpaired Mbit/s", "runs")
+        columns = (f"edge, {self.axis.name} [95 %]", "chaos zone", "unimpaired Mbit/s, mean", "runs")
         return Table(columns, [(place, zone, self.baseline.text(), str(self.runs))], left=2)
+
+    def edge_text(self) -> str:
+        """The edge with its interval, `6.94 ms [6.50, 7.04]`; ∞ or 0 beyond the ends, empty where there is none."""
+        if self.edge is None:
+            return ""
+        factor, unit = SCALES.get(self.axis.unit, (1.0, self.axis.unit))
+        ends = ["∞" if end == math.inf else "0" if math.isinf(end) else number(end * factor) for end in (self.edge.low, self.edge.high)]
+        return f"{number(self.edge.value * factor)} {unit} [{', '.join(ends)}]"
 
     @property
     def bracket(self) -> tuple[float, float] | None:
@@ -196,7 +208,10 @@ class Cliff(ShownAsTable):
 
     @property
     def zone(self) -> tuple[float, float] | None:
-        """The unbroken range of chaotic levels around the edge, extended to the path's own level if that is chaotic; None where there is none."""
+        """The unbroken range of chaotic levels that touches the edge, and the edge; extended to the path's own level if that is chaotic.
+
+        None where no level beside the edge is chaotic, nor the path's own.
+        """
         measured = [x for x in self.levels if x.retention.n >= FEWEST]
         known = {x.at: x for x in (*measured, *([self.here] if self.here else []))}
         order = sorted(known, key=self.axis.step)
@@ -206,4 +221,6 @@ class Cliff(ShownAsTable):
         chaotic = [x.at for x in (*below, *above)]
         if self.here and self.here.chaotic:
             chaotic.append(self.here.at)
+        if chaotic and self.edge and math.isfinite(self.edge.value):
+            chaotic.append(self.edge.value)
         return (min(chaotic), max(chaotic)) if chaotic else None

@@ -1,0 +1,200 @@
+"""The answer of a search for cliffs: its screen, and its edges and levels as plain values and tables."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+import tcpscape
+from tcpscape import units
+from tcpscape.findings.cliff.levels import CHAOTIC_CV, HALF, Cliff, Level
+from tcpscape.findings.cliff.runs import Impairment
+from tcpscape.scenario import summary
+from tcpscape.scenario.conditions import Conditions
+from tcpscape.scenario.scenario import Scenario
+from tcpscape.screen import Screen
+from tcpscape.store.tables import cannot_write
+from tcpscape.tables import Table, percent
+
+EDGES, LEVELS = "edges.csv", "levels.csv"
+"""The tables that :func:`write` keeps."""
+SPREADS = {"normal": "the standard deviation of", "uniform": "the most that is added to or taken from"}
+"""What a jitter is of each one-way delay, by its distribution; of another one, its spread."""
+ORDERS = {"reorder": "packets may overtake", "correlated": "the order of packets is kept", "clamp": "late packets hold up those behind them"}
+"""What jitter does to the order of packets, by the order of :class:`Conditions`."""
+
+
+@dataclass(frozen=True)
+class CliffSearch:
+    """A search for the edge of one congestion control on one path, and its result."""
+
+    cca: str
+    path: Conditions
+    along: Impairment
+    threshold: float
+    """Share of the unimpaired mean goodput that counts as fallen."""
+    result: Cliff
+
+    @property
+    def scenario(self) -> Scenario:
+        """The path without the impairment."""
+        return self.path.scenario(self.cca)
+
+    @property
+    def rtt(self) -> str:
+        """The path's RTT as people write it."""
+        return units.brief_time(self.path.rtt)
+
+    def share_of_rtt(self) -> str:
+        """The edge over the RTT, `13.9 %`; empty along loss, or without an edge."""
+        edge = self.result.edge
+        return percent(edge.value / self.path.rtt, 1) if edge and self.along == "jitter" else ""
+
+
+def cliff_screen(searches: Sequence[CliffSearch], engine: str) -> Screen:
+    """The screen of searches with the same threshold along the same impairment: paths and congestion controls may differ."""
+    return Screen(
+        f"{_paths(searches)}; {_meaning(searches[0])}; {engine}", cliff_answer(searches),
+        tables=(_table(searches),), details=[_levels(search) for search in searches], caveats=tuple(_caveats(searches)),
+    )  # fmt: skip
+
+
+def cliff_answer(searches: Sequence[CliffSearch]) -> str:
+    """Where goodput falls, as a sentence."""
+    first = searches[0]
+    fallen = "half" if first.threshold == HALF else percent(first.threshold)
+    ccas = dict.fromkeys(search.cca for search in searches)
+    phrases = ", ".join(_phrase(cca, [search for search in searches if search.cca == cca]) for cca in ccas)
+    return f"Mean goodput falls to {fallen} of the unimpaired: {phrases}."
+
+
+def _phrase(cca: str, searches: Sequence[CliffSearch]) -> str:
+    """Where a congestion control falls: on one path, or from the earliest to the latest edge."""
+    fallen = sorted((s for s in searches if s.result.edge), key=_earliness)
+    if not fallen:
+        levels = searches[0].result.levels
+        return f"{cca} nowhere up to {searches[0].result.axis.text(levels[-1].at)}" if levels else f"{cca} never, nothing gets through"
+    if len(searches) == 1:
+        share = f" ({fallen[0].share_of_rtt()} of the RTT)" if fallen[0].share_of_rtt() else ""
+        return f"{cca} at {fallen[0].result.edge_text()} of {fallen[0].along}{share}"
+    ends = dict.fromkeys(_edge_of_rtt(search) for search in (fallen[0], fallen[-1]))
+    return f"{cca} at {' to '.join(ends)} of {fallen[0].along}"
+
+
+def _edge_of_rtt(search: CliffSearch) -> str:
+    """An edge with the RTT at which it is."""
+    share = f", {search.share_of_rtt()} of it" if search.share_of_rtt() else ""
+    return f"{search.result.edge_text()} (RTT {search.rtt}{share})"
+
+
+def _earliness(search: CliffSearch) -> float:
+    return search.result.edge.value if search.result.edge else math.inf
+
+
+def _paths(searches: Sequence[CliffSearch]) -> str:
+    """The paths in words."""
+    rtts = list(dict.fromkeys(search.rtt for search in searches))
+    varied: Mapping[str, Sequence[str]] = {"RTT": rtts} if len(rtts) > 1 else {}
+    flow = searches[0].path.flow
+    return summary.together([s.scenario for s in searches], varied) + (", buffers autotuned" if not (flow.rcvbuf or flow.sndbuf) else "")
+
+
+def _meaning(search: CliffSearch) -> str:
+    """What a level of the impairment is."""
+    if search.along == "loss":
+        return "loss is random, of each direction"
+    spread = SPREADS.get(search.path.distribution, "the spread of")
+    return f"jitter is {spread} each one-way delay ({search.path.distribution}), {ORDERS[search.path.order]}"
+
+
+def _table(searches: Sequence[CliffSearch]) -> Table:
+    """A row for each search."""
+    first = searches[0]
+    of_rtt = ("of the RTT",) if first.along == "jitter" else ()
+    columns = ("cca", "RTT", *first.result.table().columns[:1], *of_rtt, *first.result.table().columns[1:])
+    rows = []
+    for search in searches:
+        edge, *others = search.result.table().rows[0]
+        rows.append((search.cca, search.rtt, edge, *((search.share_of_rtt() or "–",) if of_rtt else ()), *others))
+    zones = any(search.result.zone for search in searches)
+    notes = [f"chaos zone: single runs land on both sides of the edge, or vary by more than {percent(CHAOTIC_CV)} (CV)"] if zones else []
+    return Table(columns, rows, 2, notes=notes, drop=("runs", "unimpaired Mbit/s, mean", "of the RTT"))
+
+
+def _levels(search: CliffSearch) -> Table:
+    """Every level that was measured."""
+    text = search.result.axis.text
+    rows = [(text(x.at), x.retention.text(), percent(x.cv.value), percent(x.below), str(x.retention.n)) for x in search.result.levels]
+    columns = (str(search.along), "share of the unimpaired mean [95 %]", "CV", "runs below", "runs")
+    return Table(columns, rows, title=f"Levels of {search.cca}, RTT {search.rtt}", drop=("runs", "CV"))
+
+
+def _caveats(searches: Sequence[CliffSearch]) -> Iterator[str]:
+    """What weakens the edges."""
+    if any(s.result.edge and (math.isinf(s.result.edge.low) or math.isinf(s.result.edge.high)) for s in searches):
+        yield "an end of an interval lies beyond the axis"
+    yield from dict.fromkeys(s.result.baseline.caveat for s in searches if s.result.baseline.caveat)
+
+
+def plain(search: CliffSearch, engine: Mapping[str, str]) -> dict[str, Any]:
+    """A search as plain values for JSON, with its scenario; `engine`: its name and version."""
+    result = search.result
+    edge = result.edge.plain() if result.edge else None
+    return {
+        "cca": search.cca, "rtt_ns": search.path.rtt, "along": search.along, "unit": "ns" if search.along == "jitter" else "fraction",
+        "threshold": search.threshold, "statistic": "mean",
+        "edge": edge["value"] if edge else None, "interval": [edge["low"], edge["high"]] if edge else None, "chaos": result.zone,
+        "unimpaired_mbps": result.baseline.value, "runs": result.runs, "levels": [_plain_level(level) for level in result.levels],
+        "tcpscape": tcpscape.__version__, "engine": engine["name"], "engine_version": engine["version"], "first_seed": 0,
+        "scenario": search.scenario.to_dict(),
+    }  # fmt: skip
+
+
+def _plain_level(level: Level) -> dict[str, Any]:
+    retention, cv = level.retention.plain(), level.cv.plain()["value"]
+    return {"at": level.at, "retention": retention["value"], "low": retention["low"], "high": retention["high"], "n": level.retention.n, "cv": cv}
+
+
+def write(searches: Sequence[CliffSearch], engine: Mapping[str, str], root: Path) -> list[Path]:
+    """Writes `edges.csv` and `levels.csv` into a directory and returns both.
+
+    :raises StoreError: where they cannot be written.
+    """
+    tables = {root / EDGES: edges_frame(searches, engine), root / LEVELS: levels_frame(searches)}
+    for file, frame in tables.items():
+        try:
+            root.mkdir(parents=True, exist_ok=True)
+            file.write_text(frame.write_csv(), "utf-8")
+        except OSError as e:
+            raise cannot_write(file, e) from None
+    return list(tables)
+
+
+def edges_frame(searches: Sequence[CliffSearch], engine: Mapping[str, str]) -> pl.DataFrame:
+    """A row for each search: edge, interval, chaos zone, what was run and with what."""
+    rows = []
+    for line in (plain(search, engine) for search in searches):
+        (low, high), (zone_low, zone_high) = line["interval"] or (None, None), line["chaos"] or (None, None)
+        names = ("cca", "rtt_ns", "along", "unit", "threshold", "statistic", "edge")
+        rows.append(
+            {name: line[name] for name in names}
+            | {"edge_low": low, "edge_high": high, "chaos_low": zone_low, "chaos_high": zone_high}
+            | {name: line[name] for name in ("unimpaired_mbps", "runs", "first_seed", "tcpscape", "engine", "engine_version")}
+            | {"scenario": json.dumps(line["scenario"])}
+        )
+    return pl.DataFrame(rows, infer_schema_length=None)
+
+
+def levels_frame(searches: Sequence[CliffSearch]) -> pl.DataFrame:
+    """A row for each level of each search; its `n` runs have the seeds 0 … n − 1."""
+    rows = [
+        {"cca": s.cca, "rtt_ns": s.path.rtt, "along": s.along, **_plain_level(x), "below": x.below, "chaotic": x.chaotic}
+        for s in searches for x in s.result.levels
+    ]  # fmt: skip
+    return pl.DataFrame(rows, infer_schema_length=None)
