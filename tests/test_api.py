@@ -43,7 +43,7 @@ def test_help_suffices(name):
 @pytest.mark.parametrize("command", ["run", "sweep", "advise", "cliff"])
 def test_the_functions_have_the_options_of_the_commands(cli, command):
     """Whatever the command line says, Python can say by the same name."""
-    options = {option.replace("-", "_") for option in re.findall(r"^  --([a-z][a-z-]*)", cli(command, "--help").out, re.MULTILINE)}
+    options = {{"from": "source"}.get(option, option.replace("-", "_")) for option in re.findall(r"^  --([a-z][a-z-]*)", cli(command, "--help").out, re.MULTILINE)}
     on_a_terminal_alone = {"help", "json", "check", "report", "pcap"}
     assert len(options) > 10
     assert options - on_a_terminal_alone - {"axis"} <= set(inspect.signature(getattr(api, command)).parameters)
@@ -172,7 +172,7 @@ def test_a_result_is_drawn(tmp_path):
 
 def test_every_answer_shows_itself(tmp_path):
     advice = tcpscape.advise(rtt="26ms", jitter="7ms", cca="cubic,bbr", engine="mock", seeds=4)
-    assert repr(advice).startswith(f"Use {advice.choice}: ")
+    assert repr(advice).startswith(f"Keep {advice.choice}: ")
     cliffs = tcpscape.cliff(rtt="26ms", cca="cubic", engine="mock", most=0)
     assert "edge, jitter [95 %]" in repr(cliffs["cubic"])
     quick(out=tmp_path)

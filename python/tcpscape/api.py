@@ -11,12 +11,12 @@ user can mend raises a :class:`tcpscape.TcpscapeError` of one line: field, probl
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from tcpscape import engines, units
 from tcpscape.campaign import execute, executors, record, source
-from tcpscape.campaign.axes import parse_seeds
 from tcpscape.campaign.campaign import Campaign
 from tcpscape.campaign.execute import Execution, Progress, Runner
 from tcpscape.campaign.outcome import Outcome
@@ -218,16 +218,21 @@ def sweep(
 
 def advise(
     *,
-    rtt: str,
+    source: str | Path | None = None,
+    rtt: str | None = None,
     jitter: str | None = None,
+    rtt_jitter: str | None = None,
     loss: str | None = None,
     rate: str | None = None,
     buffer: str | None = None,
+    queue: str | None = None,
+    order: Literal["reorder", "keep", "correlated", "clamp"] | None = None,
     distribution: str | None = None,
-    jitter_on: Literal["both", "forward", "reverse"] = "both",
-    loss_on: Literal["both", "forward", "reverse"] = "both",
+    jitter_on: Literal["both", "forward", "reverse"] | None = None,
+    loss_on: Literal["both", "forward", "reverse"] | None = None,
     cca: CcaSpecs = "cubic,bbr,reno",
-    flows: int = 1,
+    goal: Literal["goodput", "delay"] = "goodput",
+    flows: int | None = None,
     rcvbuf: str | int | None = None,
     sndbuf: str | int | None = None,
     app: str | Mapping[str, Any] | None = None,
@@ -240,19 +245,26 @@ def advise(
     seeds: Seeds | None = None,
     engine: str = "model",
     jobs: int = 0,
+    out: str | Path | None = None,
     progress: Progress | None = None,
 ) -> Advice:
-    """Runs congestion controls on a path and says which to use, where their cliffs are and what does the damage.
+    """Runs congestion controls on a path and says which to use, how certain that is, what would change it, and what to type.
 
+    :param source: a file that describes the path, the command's `--from`: ping's output, iperf3's JSON, a Flent file, a scenario, a result
+        directory. What the other parameters say comes first.
     :param rtt: round-trip time without jitter and queues; half of it each way.
     :param jitter: spread of each one-way delay (`normal`: standard deviation).
+    :param rtt_jitter: instead of `jitter`, the standard deviation of the round trip, ping's mdev.
     :param loss: random loss of each direction, `"0.1%"`.
     :param rate: rate of the bottleneck; none is no limit.
     :param buffer: buffer of the bottleneck, `"64KB"` or `"2bdp"`.
+    :param queue: queue of the bottleneck, `"fq_codel"` or tc's words; None is a FIFO in bytes.
+    :param order: whether jitter reorders packets (`reorder`, as netem does) or keeps their order (`keep`); `clamp` holds packets up.
     :param distribution: of the jitter: `normal`, `uniform`, `pareto`, `paretonormal`.
     :param jitter_on: where jitter is.
     :param loss_on: where loss is.
     :param cca: congestion controls to compare.
+    :param goal: what counts: `goodput`, or `delay`, the least added RTT among those that keep half of the best goodput.
     :param flows: flows that share the path, all under the same congestion control.
     :param rcvbuf: `SO_RCVBUF` argument; 0 is autotuned.
     :param sndbuf: `SO_SNDBUF` argument; 0 is autotuned.
@@ -266,19 +278,25 @@ def advise(
     :param seeds: trials of each congestion control; None is 20, fewer on fast paths.
     :param engine: `"model"`, `"virtual"`, `"virtual:KERNEL"`, `"mock"`.
     :param jobs: cores; 0 is all.
+    :param out: directory that keeps the trials; those that are there already do not run again.
     :param progress: called with the trials that are done and those in all.
-    :return: `advice.choice`, `advice.why`, `advice.command`, `advice.ranking`: one entry for each congestion control, the best first.
+    :return: `advice.choice` (None where nothing can be recommended), `advice.why`, `advice.deployment`, `advice.ranking`: one entry for each
+        congestion control, the best first, `advice.outcome`: the trials on the path itself.
     :raises TcpscapeError: one line, for what makes no sense or cannot run.
     """
-    from tcpscape.findings.advice import Adviser
+    from tcpscape.findings.advice import Adviser, goal_of
+    from tcpscape.interchange import measured
 
-    path = _conditions({
-        "rtt": rtt, "jitter": jitter, "loss": loss, "rate": rate, "buffer": buffer, "distribution": distribution, "jitter_on": jitter_on,
-        "loss_on": loss_on, "flows": flows, "duration": duration, "kernel": kernel,
-        "flow": flow_fields(rcvbuf=rcvbuf, sndbuf=sndbuf, app=app, chunk=chunk, read=read, player=player, abr=abr),
-    })  # fmt: skip
-    runner = Runner(engines.make(engine), jobs, progress=progress)
-    return Adviser(path, _labels(cca, engine), runner, None if seeds is None else parse_seeds(_seeds(seeds))).advise()
+    flow = flow_fields(rcvbuf=rcvbuf, sndbuf=sndbuf, app=app, chunk=chunk, read=read, player=player, abr=abr)
+    path, taken = measured.conditions({
+        "rtt": rtt, "jitter": jitter, "rtt_jitter": rtt_jitter, "loss": loss, "rate": rate, "buffer": buffer, "queue": queue, "order": order,
+        "distribution": distribution, "jitter_on": jitter_on, "loss_on": loss_on, "flows": flows, "duration": duration, "kernel": kernel,
+        "flow": flow or None,
+    }, None if source is None else Path(source))  # fmt: skip
+    with nullcontext() if out is None else Store(out) as store:
+        runner, numbers = Runner(engines.make(engine), jobs, store=store, progress=progress), None if seeds is None else _seeds(seeds)
+        command = f"tcpscape.advise(…, out={str(out)!r}) in Python"
+        return Adviser(path, _labels(cca, engine), runner, numbers, goal_of(goal), command=command, taken=taken).advise()
 
 
 def cliff(

@@ -62,7 +62,7 @@ class Table:
         for name in self.drop:
             if table._least_width() <= width:
                 break
-            table = table._without(name)
+            table = table.without(name)
         return table
 
     def left_out(self, width: int) -> tuple[str, ...]:
@@ -81,8 +81,8 @@ class Table:
                 screen.print(part)
         return "\n".join(line.rstrip() for line in file.getvalue().splitlines())
 
-    def _without(self, name: str) -> Table:
-        """The table without one column."""
+    def without(self, name: str) -> Table:
+        """The table without one column, whose name it is."""
         if name not in self.columns:
             return self
         i = list(self.columns).index(name)
@@ -117,12 +117,12 @@ class Table:
     def _heading(self, column: int) -> str:
         """The heading of a column in as many lines as the width of its cells asks for, at most :data:`HEADING_LINES`."""
         width = self._column_width(column)
-        name = self.columns[column]
+        name = self.columns[column].replace(" %]", "\u00a0%]")
         lines = textwrap.wrap(name, width, break_long_words=False)
         while len(lines) > HEADING_LINES:
             width += 1
             lines = textwrap.wrap(name, width, break_long_words=False)
-        return "\n".join(lines)
+        return "\n".join(lines).replace("\u00a0", " ")
 
     def html(self) -> str:
         """The same as HTML for a notebook."""

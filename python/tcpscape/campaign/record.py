@@ -22,7 +22,7 @@ from tcpscape.errors import StoreError, refuse
 from tcpscape.store.results import FILE, Store
 from tcpscape.trial import Trial
 
-Kind = Literal["run", "sweep", "study"]
+Kind = Literal["run", "sweep", "study", "advise"]
 """What measured a campaign."""
 STUDY: Kind = "study"
 """Kind of a record whose parts are those of a study."""
@@ -33,7 +33,7 @@ class Record:
     """What a result directory holds, or what a command adds to it."""
 
     kind: str
-    """`run`, `sweep` or `study`; `run, sweep` where a directory has both."""
+    """`run`, `sweep`, `advise` or `study`; `run, sweep` where a directory has both."""
     name: str
     command: str
     """What to type to run it again; one line for each command."""

@@ -35,6 +35,8 @@ Window = Literal["shrunk window", "small window", "not the window", "unknown"]
 
 ZONES = (0.10, 0.30)
 """Jitter / RTT at which the chaos zone begins and ends."""
+ZONE_VERDICT = "not reproduced as a law (study jitter-cliff: the cliff was measured at 13 to 24 % of the RTT, by control, RTT and length of the run)"
+"""What became of the rule in the studies: docs/findings.md, `jitter-cliff`, "The cliff occurs when jitter reaches roughly 15-30 % of the RTT"."""
 RTT_CV = (0.15, 0.30)
 """RTT coefficient of variation from which a flow is stressed, and impaired."""
 CLOSED, RESENT, PER_S = 5.0, 10.0, 10.0

@@ -102,6 +102,16 @@ def read(path: Path) -> ImportedFile:
     return ImportedFile((trial,), frozenset({"limited_by"} if own else {"limited_by", "seed"}) | _missing_columns(data, names))
 
 
+def idle_pings(path: Path) -> list[float]:
+    """Round-trip times of ping before the flows of a test begin, ms.
+
+    :raises InterchangeError: for what is no data file of Flent's.
+    """
+    data = _read_data(path)
+    shift = _head(data.metadata)
+    return [v for x, v in zip(data.x_values, data.results.get(PING, ()), strict=False) if v is not None and x < shift]
+
+
 def _read_data(path: Path) -> FlentData:
     raw = base.content(path)
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Literal
 
 from pydantic import model_validator
@@ -16,6 +17,20 @@ from tcpscape.units import NS_PER_S, format_rate, format_time
 Directions = Literal["both", "forward", "reverse"]
 SPREAD = {"uniform": 3**-0.5}
 """Standard deviation of a distribution with `jitter` 1, where that is not 1."""
+
+
+def one_way_jitter(rtt_spread: int, jitter_on: Directions = "both", distribution: Distribution = "normal") -> int:
+    """`jitter` of each direction that has it, ns, for a standard deviation of the round trip, ns (ping's mdev); whole microseconds.
+
+    Variances of independent directions add up, so each of two has σ/√2. A distribution whose deviation is not its `jitter` is scaled.
+    """
+    each = rtt_spread / math.sqrt(2 if jitter_on == "both" else 1) / SPREAD.get(distribution, 1.0)
+    return round(each / 1000) * 1000
+
+
+def one_way_loss(rtt_loss: float, loss_on: Directions = "both") -> float:
+    """`loss` of each direction that has it for the share of round trips that were lost: 1 − (1 − p)² of independent directions."""
+    return 1 - math.sqrt(1 - rtt_loss) if loss_on == "both" else rtt_loss
 
 
 class Conditions(Spec):

@@ -102,7 +102,7 @@ def _both(data: str, acks: str) -> str:
 def _jitter(queues: Iterable[tuple[QueueDescription, ...]]) -> str:
     jittery = [q for queue in queues for q in queue if q.jitter_ns]
     return " and ".join(
-        f"jitter {units.brief_time(q.jitter_ns)} {q.distribution}{', order kept' if q.in_order else ''}" for q in jittery
+        f"jitter {units.brief_time(q.jitter_ns)} {q.distribution}{' (order kept)' if q.in_order else ''}" for q in jittery
     )  # fmt: skip
 
 

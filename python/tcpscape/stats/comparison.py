@@ -87,28 +87,36 @@ def compare(a: Numbers, b: Numbers, *, paired: bool = True, unit: str = "") -> C
     )
 
 
-def runs_missing(ratio: Estimate) -> int:
-    """Further runs of each side after which a ratio of paired or of separate runs will probably be decided; 0 where it is.
+def runs_missing(gain: Estimate, alike: float | None = None) -> int:
+    """Further runs of each side after which a comparison of paired or of separate runs will probably be decided; 0 where it is.
 
-    Decided is what leaves out 1, or lies within :data:`ALIKE` of it. Intervals shrink with the root of the number of runs, and the ratio is taken
-    to stay where it is. In simulations of pairs that differ by 3 to 50 %, 63 to 88 % were decided after so many; of equals, a fifth. At most
-    :data:`MOST_RUNS`, which stands for that many or more.
+    Decided is a ratio that leaves out 1, or lies within :data:`ALIKE` of it; with `alike`, a difference that leaves out 0, or lies within `alike` of
+    it. Intervals shrink with the root of the number of runs, and the value is taken to stay where it is. In simulations of pairs that differ by 3 to
+    50 %, 63 to 88 % were decided after so many; of equals, a fifth. At most :data:`MOST_RUNS`, which stands for that many or more.
     """
-    low, high = (math.log(end) if end > 0 else -math.inf for end in (ratio.low, ratio.high))
-    if math.isnan(ratio.low) or not (ratio.value > 0 and math.isfinite(low) and math.isfinite(high)):
-        return max(1, FEW - ratio.n)
-    if ratio.excludes(1) or (ratio.low >= 1 - ALIKE and ratio.high <= 1 + ALIKE):
+    ends = (gain.value, gain.low, gain.high)
+    if alike is None:
+        ends, room = (_log(ends[0]), _log(ends[1]), _log(ends[2])), (math.log1p(-ALIKE), math.log1p(ALIKE))
+    else:
+        room = (-alike, alike)
+    value, low, high = ends
+    if not all(map(math.isfinite, ends)):
+        return max(1, FEW - gain.n)
+    if low > 0 or high < 0 or (low >= room[0] and high <= room[1]):
         return 0
-    value, room = math.log(ratio.value), math.log1p(ALIKE)
     apart = (value - low) / value if value > 0 else (value - high) / value if value < 0 else math.inf  # width over what may differ
-    alike = max(high - value, value - low) / (room - abs(value)) if abs(value) < room else math.inf
-    needed = ratio.n * min(apart, alike) ** 2
-    return max(1, math.ceil(needed) - ratio.n) if needed < MOST_RUNS else MOST_RUNS
+    same = max(high - value, value - low) / (room[1] - abs(value)) if abs(value) < room[1] else math.inf
+    needed = gain.n * min(apart, same) ** 2
+    return max(1, math.ceil(needed) - gain.n) if needed < MOST_RUNS else MOST_RUNS
 
 
-def missing_text(ratio: Estimate) -> str:
-    """:func:`runs_missing` in words: `about 16 more runs`, empty where the ratio is decided."""
-    missing = runs_missing(ratio)
+def _log(value: float) -> float:
+    return math.log(value) if value > 0 else -math.inf if value == 0 else math.nan
+
+
+def missing_text(gain: Estimate, alike: float | None = None) -> str:
+    """:func:`runs_missing` in words: `about 16 more runs`, empty where it is decided."""
+    missing = runs_missing(gain, alike)
     return f"{'more than' if missing >= MOST_RUNS else 'about'} {missing} more run{'s' * (missing > 1)}" if missing else ""
 
 

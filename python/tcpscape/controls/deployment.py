@@ -1,0 +1,85 @@
+"""What Linux has of a congestion control, and what to type so that a machine uses it: now, after every start, and to go back.
+
+The facts are those of ip-sysctl, tcp(7), sysctl.d(5), modules-load.d(5) and modprobe.d(5), and of the mainline kernels 6.x, which have every
+congestion control in :data:`tcpscape.controls.spelling.LINUX` as a module `tcp_NAME`; `reno` is part of TCP, and `cubic` is built in where it is
+the default.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tcpscape.controls import spelling
+
+DEFAULT = "cubic"
+"""Linux's default congestion control."""
+SYSCTL = "net.ipv4.tcp_congestion_control"
+SYSCTL_FILE = "/etc/sysctl.d/90-tcp-congestion-control.conf"
+ALWAYS_THERE = ("cubic", "reno")
+"""Congestion controls that need no module to be loaded."""
+OWN_PARAMETERS: Mapping[str, tuple[str, ...]] = {"cubic": ("hystartpp",)}
+"""Parameters of tcpscape's that Linux's module does not have; it has all others."""
+NOTES: Mapping[str, str] = {
+    "bbr": "BBR paces. Since Linux 4.13 TCP paces by itself, so the qdisc fq is not required (net.core.default_qdisc may stay); fq takes less CPU.",
+    "dctcp": "DCTCP needs ECN at both ends and queues that mark early: it is meant for data centres (RFC 8257), not for the internet.",
+    "lp": "TCP-LP yields to every other flow on purpose: it is meant for transfers in the background.",
+}
+"""What else a congestion control needs."""
+
+
+def obstacle(label: str, profile: str) -> str:
+    """Why a congestion control cannot be deployed on the kernel `profile`, a mainline Linux 6.x; empty where it can."""
+    if spelling.is_class(label):
+        return "simulated only: a Python class"
+    name, parameters = spelling.split(label)
+    if name not in spelling.LINUX:
+        return f"not in Linux {profile}"
+    missing = [p for p in parameters if p in OWN_PARAMETERS.get(name, ())]
+    return f"Linux {profile} has no {name} with {missing[0]}" if missing else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Deployment:
+    """Shell commands, to be typed as root on the machine that sends the data. The receiver needs none."""
+
+    now: tuple[str, ...]
+    """Until the next start; connections that exist keep theirs."""
+    permanent: tuple[str, ...]
+    """After every start."""
+    verify: tuple[str, ...]
+    undo: tuple[str, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def command(self) -> str:
+        """The commands of `now` in one line; empty where nothing has to change."""
+        return "; ".join(self.now)
+
+    def lines(self) -> list[str]:
+        """All of it as lines to read and to copy."""
+        parts = (("now", self.now), ("permanently", self.permanent), ("verify", self.verify), ("go back", self.undo))
+        commands = [line for title, group in parts if group for line in (f"# {title}", *group)]
+        return [*commands, *(f"# {note}" for note in self.notes)]
+
+
+def deployment(label: str) -> Deployment:
+    """What to type so that Linux uses a congestion control that it has (:func:`obstacle`)."""
+    name, parameters = spelling.split(label)
+    verify = (f"sysctl {SYSCTL}                 # {SYSCTL} = {name}", f"ss -ti state established     # new connections name {name}")
+    if name == DEFAULT and not parameters:
+        return Deployment((), (), verify[:1], (), (f"nothing to change: {name} is Linux's default",))
+    module = () if name in ALWAYS_THERE else (f"modprobe tcp_{name}",)
+    loaded, options, note = f"/etc/modules-load.d/tcp_{name}.conf", f"/etc/modprobe.d/tcp_{name}.conf", NOTES.get(name)
+    switches = tuple(f"echo {value} > /sys/module/tcp_{name}/parameters/{key}" for key, value in parameters.items())
+    change = () if name == DEFAULT else (f"sysctl -w {SYSCTL}={name}",)
+    permanent = [*([f"echo tcp_{name} > {loaded}"] if module else [])]
+    permanent += [f"echo '{SYSCTL} = {name}' > {SYSCTL_FILE}"] if change else []
+    if parameters:
+        values = " ".join(f"{key}={value}" for key, value in parameters.items())
+        built_in = ", ".join(f"tcp_{name}.{key}={value}" for key, value in parameters.items())
+        permanent.append(f"echo 'options tcp_{name} {values}' > {options}   # where it is built in: {built_in} on the kernel's command line")
+    files = [*([loaded] if module else []), *([SYSCTL_FILE] if change else []), *([options] if parameters else [])]
+    undo = [*([f"sysctl -w {SYSCTL}={DEFAULT}"] if change else []), f"rm {' '.join(files)}"]
+    notes = ("as root, on the machine that sends the data; a network namespace (a container) has a sysctl of its own", *([note] if note else []))
+    return Deployment((*module, *switches, *change), tuple(permanent), verify, tuple(undo), notes)

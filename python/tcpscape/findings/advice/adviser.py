@@ -1,0 +1,186 @@
+"""The trials that an advice needs, each run once: the path as it is, along its jitter, without each ingredient, and with the other order of packets.
+
+All congestion controls run under the same seeds (common random numbers). With a store, what it has does not run again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+from tcpscape import metrics, stats
+from tcpscape.campaign import record
+from tcpscape.campaign.axes import parse_seeds
+from tcpscape.campaign.campaign import Campaign
+from tcpscape.campaign.execute import Execution, Runner
+from tcpscape.campaign.outcome import Outcome
+from tcpscape.controls.deployment import obstacle
+from tcpscape.errors import TcpscapeError
+from tcpscape.findings import damage
+from tcpscape.findings.advice.answer import Advice
+from tcpscape.findings.advice.choice import GOALS, Candidate, Decision, Goal, decide, ranked
+from tcpscape.findings.advice.standing import OtherOrder, Standing
+from tcpscape.findings.cliff import search
+from tcpscape.findings.cliff.levels import Cliff, jitter_axis, level
+from tcpscape.metrics.flows import limits
+from tcpscape.scenario.conditions import Conditions
+from tcpscape.scenario.scenario import Scenario
+from tcpscape.trial import Trial
+
+SEEDS = 20
+"""Most trials of the path itself for each congestion control."""
+FEWEST = 5
+"""Fewest trials of the path itself."""
+CLIFF_SHARE, DAMAGE_SHARE = 0.4, 0.5
+"""Trials of each level and of each ingredient taken away, as a share of those of the path."""
+EVENTS = 120e6
+"""Simulated events that an answer may take: about ten seconds on two cores."""
+LEVELS_AT_FULL_COST = 2.5
+"""Cost of the cliff search and the damage, in trials of the path without jitter for each seed of the path; measured."""
+PRECISION = 0.10
+"""Precision for which the number of required measurements is given."""
+NAME = "advise"
+"""Name of the campaign that compares the congestion controls."""
+
+
+@dataclass
+class Adviser:
+    """Runs the trials that the advice needs, each once."""
+
+    path: Conditions
+    ccas: Sequence[str]
+    runner: Runner
+    seeds: str | None = None
+    """Seeds of the path itself, as a campaign has them; None is as many as :data:`EVENTS` allows."""
+    goal: Goal = GOALS["goodput"]
+    say: Callable[[str], None] = lambda _: None
+    """Called with the name of each stage as it begins."""
+    command: str = ""
+    """What to type to run it again, for the record of a store."""
+    checked: Sequence[str] = ()
+    """Metrics that will be asked for besides."""
+    taken: Sequence[str] = ()
+    """What of the path comes from a file, and what is assumed all the same; sentences."""
+    known: dict[tuple[str, int], Trial] = field(default_factory=dict)
+    """(address of the scenario, seed) → its trial."""
+
+    def advise(self) -> Advice:
+        """Runs the path as it is, along its jitter, and without each of its ingredients; returns the advice."""
+        seeds = self.seeds or str(self._affordable())
+        numbers = parse_seeds(seeds)
+        self.say("comparing congestion controls")
+        outcome = self._compare(seeds)
+        trials = {cell.cca: list(cell.trials) for cell in outcome.cells}
+        candidates = self._candidates(trials)
+        decision = decide(candidates, self.goal, self._rtt_ms)
+        reference = max((c for c in candidates if c.deployable), key=lambda c: sum(c.goodputs), default=ranked(candidates, self.goal)[0])
+        ranking = tuple(self._standing(c, trials[c.cca], reference, numbers) for c in ranked(candidates, self.goal))
+        other = self._other_order(numbers, decision) if self.path.jitter else None
+        engine = self.runner.engine.name
+        left_out = [f"without {c.ingredient}: the {engine} engine cannot" for c in damage.without(self.path) if not self._can(c.path)]
+        caveats = sorted({c for runs in trials.values() for t in runs for c in t.caveats} | set(left_out))
+        return Advice(
+            self.path, self.goal, ranking, decision, reference.cca, other, tuple(self.taken), tuple(caveats), len(self.known), outcome
+        )  # fmt: skip
+
+    def campaign(self, seeds: str = str(FEWEST)) -> Campaign:
+        """The comparison of the congestion controls on the path itself."""
+        fields = self.path.model_dump(mode="json", exclude_defaults=True)
+        metrics_ = tuple(dict.fromkeys((self.goal.metric, "added_rtt", *self.checked)))
+        return Campaign.of({
+            "name": NAME, "conditions": fields, "cca": list(self.ccas), "engines": [self.runner.engine.name], "seeds": seeds, "metrics": metrics_,
+        })  # fmt: skip
+
+    @property
+    def _rtt_ms(self) -> float:
+        return self.path.rtt / 1e6
+
+    def _compare(self, seeds: str) -> Outcome:
+        """Runs the comparison and keeps it where there is a store."""
+        runner, campaign = self.runner, self.campaign(seeds)
+        self.runner = replace(runner, capture=campaign.capture())
+        execution = Execution(runner.jobs, runner.store, runner.progress, lambda _: runner.engine, runner.executor)
+        outcome, _ = record.measure("advise", campaign, execution, self.command)
+        for cell in outcome.cells:
+            self.known |= {(cell.scenarios[0].address(), t.seed): t for t in cell.trials}
+        return outcome
+
+    def _candidates(self, trials: dict[str, list[Trial]]) -> list[Candidate]:
+        of, profile = metrics.find(self.goal.metric).of, self.path.kernel.profile
+        return [Candidate(cca, [t.goodput_mbps for t in runs], [of(t) for t in runs], not obstacle(cca, profile)) for cca, runs in trials.items()]
+
+    def _affordable(self) -> int:
+        """Number of seeds for the path itself, estimated from the events of one trial with and one without jitter."""
+        self.say("looking at the path")
+        calm = self.path.model_copy(update={"jitter": 0})
+        probes = self._run([p.scenario(cca) for cca in self.ccas for p in (self.path, calm)], range(1))
+        events = [t.events or 0 for trials in probes for t in trials]
+        each = sum(events[0::2]) + LEVELS_AT_FULL_COST * sum(events[1::2])
+        return max(FEWEST, min(SEEDS, int(EVENTS / each))) if each else SEEDS
+
+    def _standing(self, candidate: Candidate, trials: Sequence[Trial], reference: Candidate, seeds: Sequence[int]) -> Standing:
+        cca, goodputs = candidate.cca, candidate.goodputs
+        spread, added = stats.cv(goodputs), metrics.find("added_rtt").of
+        flows = [f for t in trials for f in t.flows]
+        resent = stats.mean([float(sum(f.retransmits for f in t.flows)) for t in trials])
+        return Standing(
+            cca=cca, obstacle=obstacle(cca, self.path.kernel.profile), goodput=stats.mean(goodputs, "Mbit/s"),
+            added_rtt=stats.mean([added(t) for t in trials], "ms"), median=stats.median(goodputs, "Mbit/s"), cv=spread,
+            against_best=stats.ratio(goodputs, reference.goodputs), retransmits=resent, limited_by=limits(flows),
+            needed=stats.runs_needed(spread.value, PRECISION), cliff=self._cliff(cca, goodputs, seeds), damage=self._damage(cca, seeds),
+        )  # fmt: skip
+
+    def _cliff(self, cca: str, goodputs: Sequence[float], seeds: Sequence[int]) -> Cliff:
+        """The cliff along this path's jitter, with the path itself (its `goodputs`) on it."""
+        self.say(f"{cca}: looking for the cliff")
+
+        def measure(jitters: Sequence[float], which: range) -> list[list[float]]:
+            paths = [self.path.model_copy(update={"jitter": round(j)}) for j in jitters]
+            return self._goodputs(paths, cca, range(seeds[0] + which.start, seeds[0] + which.stop))
+
+        effort = replace(search.QUICK, seeds=max(2, round(CLIFF_SHARE * len(seeds))))
+        edge = search.find(measure, jitter_axis(self.path.rtt), effort)
+        calm = self._goodputs([self.path.model_copy(update={"jitter": 0})], cca, seeds)[0]
+        return replace(edge, here=level(self.path.jitter, goodputs, calm))
+
+    def _damage(self, cca: str, seeds: Sequence[int]) -> tuple[damage.Damage, ...]:
+        """The damage of each ingredient, with part of the seeds."""
+        self.say(f"{cca}: taking the ingredients away")
+        few = self._few(seeds)
+        return tuple(damage.decompose(self.path, lambda paths: self._run([p.scenario(cca) for p in paths], few), self._can))
+
+    def _other_order(self, seeds: Sequence[int], decision: Decision) -> OtherOrder:
+        """The decision if the jitter kept the order of packets, or reordered them where it is assumed to keep it."""
+        keeps = self.path.order == "reorder"
+        path = self.path.model_copy(update={"order": "correlated" if keeps else "reorder"})
+        name = "keep" if keeps else "reorder"
+        if not self._can(path):
+            return OtherOrder(name, None, {}, changes=False)
+        self.say("the other order of packets")
+        trials = dict(zip(self.ccas, self._run([path.scenario(cca) for cca in self.ccas], self._few(seeds)), strict=True))
+        other = decide(self._candidates(trials), self.goal, self._rtt_ms)
+        goodputs = {cca: stats.mean([t.goodput_mbps for t in runs], "Mbit/s") for cca, runs in trials.items()}
+        return OtherOrder(name, other, goodputs, changes=other.choice != decision.choice and other.verdict != "undecided")
+
+    @staticmethod
+    def _few(seeds: Sequence[int]) -> Sequence[int]:
+        return seeds[: max(2, round(DAMAGE_SHARE * len(seeds)))]
+
+    def _can(self, path: Conditions) -> bool:
+        """Whether the engine can run the path: a real kernel cannot delay at random and keep the order."""
+        try:
+            self.runner.engine.check(path.scenario(self.ccas[0]))
+        except TcpscapeError:
+            return False
+        return True
+
+    def _goodputs(self, paths: Sequence[Conditions], cca: str, seeds: Sequence[int]) -> list[list[float]]:
+        return [[t.goodput_mbps for t in trials] for trials in self._run([p.scenario(cca) for p in paths], seeds)]
+
+    def _run(self, scenarios: Sequence[Scenario], seeds: Sequence[int]) -> list[list[Trial]]:
+        """Trials of each scenario; trials that are known already are not run again."""
+        keys = [s.address() for s in scenarios]
+        missing = [(s, [n for n in seeds if (k, n) not in self.known]) for s, k in zip(scenarios, keys, strict=True)]
+        for key, trials in zip(keys, self.runner.run_all(missing), strict=True):
+            self.known |= {(key, t.seed): t for t in trials}
+        return [[self.known[key, n] for n in seeds] for key in keys]

@@ -1,0 +1,135 @@
+"""The advice for a path: which congestion control to use and why, as a screen, as a table, and as plain values."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from tcpscape.campaign.outcome import Outcome
+from tcpscape.controls.deployment import Deployment, deployment
+from tcpscape.findings.advice import text
+from tcpscape.findings.advice.choice import Decision, Goal
+from tcpscape.findings.advice.standing import OtherOrder, Standing
+from tcpscape.findings.cliff.levels import Cliff
+from tcpscape.scenario import summary
+from tcpscape.scenario.conditions import Conditions
+from tcpscape.screen import Screen
+from tcpscape.tables import ShownAsTable, Table
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Advice(ShownAsTable):
+    """The advice for a path. An interpreter and a notebook show its ranking."""
+
+    path: Conditions
+    goal: Goal
+    ranking: tuple[Standing, ...]
+    """The best by the goal first, also those that cannot be deployed."""
+    decision: Decision
+    best: str
+    """The congestion control with the highest goodput among those that can be deployed: what `against_best` is of."""
+    other_order: OtherOrder | None
+    """None without jitter."""
+    taken: tuple[str, ...]
+    """What of the path comes from a file, and what is assumed all the same; sentences."""
+    caveats: tuple[str, ...]
+    trials: int
+    """Number of trials that the answer rests on."""
+    outcome: Outcome
+    """The trials of the path itself, a cell for each congestion control."""
+
+    @property
+    def choice(self) -> str | None:
+        """The congestion control to use; None where nothing can be recommended."""
+        return self.decision.choice
+
+    @property
+    def why(self) -> str:
+        """The reason, as a clause."""
+        return text.reason(self)
+
+    @property
+    def sentence(self) -> str:
+        """The answer: `Use bbr: it carries 1.76 × cubic [1.50, 2.01] and adds 17 ms to the RTT (95th percentile).`"""
+        return text.sentence(self)
+
+    @property
+    def jitter_ratio(self) -> float:
+        """Jitter / RTT."""
+        return self.path.jitter / self.path.rtt
+
+    @property
+    def deployment(self) -> Deployment | None:
+        """What to type; None where nothing can be recommended."""
+        return deployment(self.choice) if self.choice else None
+
+    @property
+    def command(self) -> str:
+        """The shell commands that set the congestion control until the next start; empty where nothing has to change."""
+        return self.deployment.command if self.deployment else ""
+
+    def standing(self, cca: str) -> Standing:
+        """The results of one congestion control."""
+        return next(s for s in self.ranking if s.cca == cca)
+
+    def table(self) -> Table:
+        """The ranking, a row for each congestion control; the answer is its title."""
+        return text.ranking(self, title=self.sentence, notes=[f"caveat: {caveat}" for caveat in self.caveats])
+
+    def screen(self) -> Screen:
+        """The answer as the command shows it."""
+        scenario = self.path.scenario(self.ranking[0].cca)
+        count = len(self.outcome.cells[0].trials)
+        path = f"{summary.in_words(scenario)}; {count} trial{'s' * (count > 1)} each, {self.outcome.label}"
+        return Screen(
+            path, self.sentence, remarks=[*self.taken, *text.remarks(self)], tables=(text.ranking(self, notes=text.notes(self)),),
+            details=text.details(self), caveats=self.caveats,
+        )  # fmt: skip
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, as `--json` prints them; what is infinite or not known is None."""
+        d, deploy = self.decision, self.deployment
+        plain: dict[str, Any] = _finite({
+            "path": self.path.model_dump(mode="json"), "jitter_over_rtt": self.jitter_ratio, "goal": self.goal.name, "choice": d.choice,
+            "verdict": d.verdict, "answer": self.sentence, "why": self.why, "leader": d.leader or None, "follower": d.follower or None,
+            "gain": asdict(d.gain) if d.gain else None, "more_runs": d.more or None, "command": self.command,
+            "deployment": asdict(deploy) if deploy else None, "order": _order(self), "taken": list(self.taken), "trials": self.trials,
+            "caveats": list(self.caveats), "best": self.best, "ranking": [_standing(s) for s in self.ranking],
+        })  # fmt: skip
+        return plain
+
+
+def _order(advice: Advice) -> dict[str, Any] | None:
+    """What was assumed of the order of packets, and the answer of the other assumption; None without jitter."""
+    other = advice.other_order
+    if other is None:
+        return None
+    assumed = "keep" if advice.path.order == "correlated" else advice.path.order
+    return {
+        "assumed": assumed, "other": other.order, "choice": other.decision.choice if other.decision else None, "changes": other.changes,
+        "goodput": {cca: asdict(estimate) for cca, estimate in other.goodputs.items()},
+    }  # fmt: skip
+
+
+def _standing(s: Standing) -> dict[str, Any]:
+    fields = {name: value for name, value in asdict(s).items() if name != "cliff"}
+    return {**fields, "deployable": not s.obstacle, "side": s.side, "stands": s.stands, "cliff": _cliff(s.cliff)}
+
+
+def _cliff(cliff: Cliff) -> dict[str, Any]:
+    """The edge in ns; an end of its interval is open where the fall may lie beyond the axis."""
+    edge = cliff.edge
+    interval = (edge.low, edge.high) if edge else None
+    return {"jitter_ns": edge.value if edge else None, "interval_ns": interval, "bracket_ns": cliff.bracket, "chaos_ns": cliff.zone}
+
+
+def _finite(value: Any) -> Any:
+    """The same plain value with None for numbers that JSON has not: an open end, no value."""
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else None
+    return value
