@@ -10,7 +10,7 @@ from tcpscape.findings.chaos import zone
 from tcpscape.findings.cliff.levels import level
 from tcpscape.report import tables
 from tcpscape.scenario.conditions import Conditions
-from tcpscape.scenario.path import Netem
+from tcpscape.scenario.path import Link, Netem
 from tcpscape.scenario.scenario import Scenario
 
 pytestmark = pytest.mark.skipif(make("model").unavailable() is not None, reason="the extension module is not built")
@@ -46,12 +46,14 @@ def test_results_of_uniform_and_normal_jitter_have_different_addresses_and_a_fil
         assert scenario.to_dict()["forward"][0]["distribution"] == scenario.forward[0].distribution
 
 
-def test_results_that_are_kept_already_are_found_again():
-    """Addresses as they were before: a default that does not act on a path is no part of them."""
-    calm = Scenario.of({"forward": {"delay": "20ms"}, "bottleneck": {"rate": "20mbit"}})
-    assert calm.address() == Scenario.of({"forward": {"delay": "20ms"}, "bottleneck": {"rate": "20mbit", "buffer": "1bdp"}}).address()
-    assert calm.address() == "d0e9a35177579f125c841918"
-    assert Scenario.of({"forward": {"delay": "20ms", "jitter": "5ms", "distribution": "uniform"}}).address() == "69f53d61b1109d9e687347de"
+def test_an_address_has_no_default_that_does_not_act():
+    """Results that were kept before fields had another default, or one more, are found again."""
+    address = {"address": True}
+    assert Netem(delay="20ms").model_dump(context=address)["distribution"] == "uniform"
+    link, written = (Link.model_validate(fields).model_dump(context=address) for fields in ({"rate": "20mbit"}, {"rate": "20mbit", "buffer": "1bdp"}))
+    assert link == written
+    assert "queue" not in link
+    assert Link(rate="20mbit", queue="fq_codel").model_dump(context=address)["queue"] == "fq_codel"
 
 
 def test_a_directory_of_an_older_version_keeps_its_uniform_jitter():

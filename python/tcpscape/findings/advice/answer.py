@@ -6,43 +6,18 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from tcpscape.campaign.outcome import Outcome
-from tcpscape.controls.deployment import Deployment, deployment
 from tcpscape.findings.advice import text
-from tcpscape.findings.advice.choice import Decision, Goal
-from tcpscape.findings.advice.standing import OtherOrder, Standing
+from tcpscape.findings.advice.data import AdviceData
+from tcpscape.findings.advice.standing import Standing
 from tcpscape.findings.cliff.levels import Cliff
 from tcpscape.scenario import summary
-from tcpscape.scenario.conditions import Conditions
 from tcpscape.screen import Screen
-from tcpscape.tables import ShownAsTable, Table
+from tcpscape.tables import Table
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Advice(ShownAsTable):
+class Advice(AdviceData):
     """The advice for a path. An interpreter and a notebook show its ranking."""
-
-    path: Conditions
-    goal: Goal
-    ranking: tuple[Standing, ...]
-    """The best by the goal first, also those that cannot be deployed."""
-    decision: Decision
-    best: str
-    """The congestion control with the highest goodput among those that can be deployed: what `against_best` is of."""
-    other_order: OtherOrder | None
-    """None without jitter."""
-    taken: tuple[str, ...]
-    """What of the path comes from a file, and what is assumed all the same; sentences."""
-    caveats: tuple[str, ...]
-    trials: int
-    """Number of trials that the answer rests on."""
-    outcome: Outcome
-    """The trials of the path itself, a cell for each congestion control."""
-
-    @property
-    def choice(self) -> str | None:
-        """The congestion control to use; None where nothing can be recommended."""
-        return self.decision.choice
 
     @property
     def why(self) -> str:
@@ -54,25 +29,6 @@ class Advice(ShownAsTable):
         """The answer: `Use bbr: it carries 1.76 × cubic [1.50, 2.01] and adds 17 ms to the RTT (95th percentile).`"""
         return text.sentence(self)
 
-    @property
-    def jitter_ratio(self) -> float:
-        """Jitter / RTT."""
-        return self.path.jitter / self.path.rtt
-
-    @property
-    def deployment(self) -> Deployment | None:
-        """What to type; None where nothing can be recommended."""
-        return deployment(self.choice) if self.choice else None
-
-    @property
-    def command(self) -> str:
-        """The shell commands that set the congestion control until the next start; empty where nothing has to change."""
-        return self.deployment.command if self.deployment else ""
-
-    def standing(self, cca: str) -> Standing:
-        """The results of one congestion control."""
-        return next(s for s in self.ranking if s.cca == cca)
-
     def table(self) -> Table:
         """The ranking, a row for each congestion control; the answer is its title."""
         return text.ranking(self, title=self.sentence, notes=[f"caveat: {caveat}" for caveat in self.caveats])
@@ -83,7 +39,7 @@ class Advice(ShownAsTable):
         count = len(self.outcome.cells[0].trials)
         path = f"{summary.in_words(scenario)}; {count} trial{'s' * (count > 1)} each, {self.outcome.label}"
         return Screen(
-            path, self.sentence, remarks=[*self.taken, *text.remarks(self)], tables=(text.ranking(self, notes=text.notes(self)),),
+            path, self.sentence, remarks=[*self.taken, *text.remarks(self)], tables=(text.ranking(self, notes=text.notes(self), every=False),),
             details=text.details(self), caveats=self.caveats,
         )  # fmt: skip
 

@@ -1,8 +1,8 @@
 """The choice among congestion controls that ran under the same seeds: by a goal, with a verdict that follows from the interval of the difference.
 
 A congestion control is *better* where the whole interval of its lead is on its side and the lead is worthwhile; two are *as good* where the lead is
-not worthwhile and the interval is on one side or ends before twice what is worthwhile; anything else is *undecided*, and :attr:`Decision.more` says how many further runs would tell.
-Linux's default is kept unless another one is better.
+not worthwhile and the interval is on one side or ends before twice what is worthwhile; anything else is *undecided*, and :attr:`Decision.more`
+says how many further runs would tell. Linux's default is kept unless another one is better.
 """
 
 from __future__ import annotations

@@ -11,12 +11,12 @@ from tcpscape import units
 from tcpscape.campaign.answer import times
 from tcpscape.controls.deployment import DEFAULT
 from tcpscape.findings import indicators
+from tcpscape.findings.advice.data import AdviceData
 from tcpscape.stats import Estimate
 from tcpscape.stats.estimate import number
 from tcpscape.tables import Table, percent, shares
 
 if TYPE_CHECKING:
-    from tcpscape.findings.advice.answer import Advice
     from tcpscape.findings.advice.choice import Decision, Goal
     from tcpscape.findings.advice.standing import Standing
     from tcpscape.findings.cliff.levels import Cliff
@@ -35,7 +35,7 @@ ORDERS = {
 """What each order means for packets."""
 
 
-def sentence(advice: Advice) -> str:
+def sentence(advice: AdviceData) -> str:
     """The whole answer, one sentence."""
     d = advice.decision
     if d.choice is None:
@@ -44,7 +44,7 @@ def sentence(advice: Advice) -> str:
     return f"{verb} {d.choice}: {reason(advice)}."
 
 
-def reason(advice: Advice) -> str:
+def reason(advice: AdviceData) -> str:
     """Why, as a clause that follows from the numbers."""
     d, goal = advice.decision, advice.goal
     names = ", ".join(s.cca for s in advice.ranking)
@@ -85,7 +85,7 @@ def _adds(own: Standing, other: Standing | None = None) -> str:
     return f" and adds {_ms(own.added_rtt)} ms to the RTT (95th percentile{against})"
 
 
-def _keeps(advice: Advice) -> str:
+def _keeps(advice: AdviceData) -> str:
     """What the choice for a low delay keeps of the goodput."""
     own = advice.standing(advice.choice or "")
     return f", and carries {percent(own.against_best.value)} of the best goodput ({advice.best})"
@@ -95,11 +95,11 @@ def _ms(estimate: Estimate) -> str:
     return number(max(0.0, estimate.value), 2)
 
 
-def _link(advice: Advice) -> float | None:
+def _link(advice: AdviceData) -> float | None:
     return advice.path.rate / 1e6 if advice.path.rate else None
 
 
-def remarks(advice: Advice) -> Iterator[str]:
+def remarks(advice: AdviceData) -> Iterator[str]:
     """The rule of the goal where it is not the usual one, and the assumption about the order of packets with what depends on it."""
     if advice.goal.name != "goodput":
         yield f"Goal {advice.goal.name}: {advice.goal.rule}."
@@ -122,7 +122,7 @@ def remarks(advice: Advice) -> Iterator[str]:
     yield f"{assumed} {condition}, {carried}{lead}: {same}."
 
 
-def ranking(advice: Advice, title: str = "", notes: Sequence[str] = (), *, every: bool = True) -> Table:
+def ranking(advice: AdviceData, title: str = "", notes: Sequence[str] = (), *, every: bool = True) -> Table:
     """A row for each congestion control, the best by the goal first; `every`: also where they are many."""
     against = f"× {advice.best} [95 %]"
     columns = ("cca", "goodput Mbit/s, mean [95 %]", "added RTT p95 ms [95 %]", against, "stands", "deployable", "limited by")
@@ -139,7 +139,7 @@ def ranking(advice: Advice, title: str = "", notes: Sequence[str] = (), *, every
     return functools.reduce(Table.without, idle, table)
 
 
-def _first(advice: Advice) -> tuple[Standing, ...]:
+def _first(advice: AdviceData) -> tuple[Standing, ...]:
     """The first of a long ranking, with the recommended one and Linux's default."""
     if len(advice.ranking) <= MOST_ROWS + 1:
         return advice.ranking
@@ -148,7 +148,7 @@ def _first(advice: Advice) -> tuple[Standing, ...]:
     return tuple(s for s in advice.ranking if s.cca in wanted or s.cca in others)
 
 
-def notes(advice: Advice) -> list[str]:
+def notes(advice: AdviceData) -> list[str]:
     """What to type, in one line, behind what the table leaves out."""
     lines = []
     if hidden := len(advice.ranking) - len(_first(advice)):
@@ -163,7 +163,7 @@ def notes(advice: Advice) -> list[str]:
     return lines
 
 
-def details(advice: Advice) -> list[Table | str]:
+def details(advice: AdviceData) -> list[Table | str]:
     """What `--verbose` shows: deployment, all rows, spread and runs, the cliff, the damage, the published rule."""
     parts: list[Table | str] = []
     if advice.deployment:
@@ -181,7 +181,7 @@ def details(advice: Advice) -> list[Table | str]:
     return parts
 
 
-def _cliffs(advice: Advice) -> Table:
+def _cliffs(advice: AdviceData) -> Table:
     """Where the measured cliff is, and what the published rule says of this path."""
     columns = ("cca", "cliff [95 %]", "chaos zone", "you stand")
     rows = [(s.cca, _edge(s.cliff), _zone(s.cliff), s.stands) for s in advice.ranking]
@@ -189,7 +189,7 @@ def _cliffs(advice: Advice) -> Table:
     return Table(columns, rows, left=4, title=title, notes=[*_published(advice)], drop=("chaos zone",))
 
 
-def _published(advice: Advice) -> Iterator[str]:
+def _published(advice: AdviceData) -> Iterator[str]:
     """The published rule of jitter / RTT, with its verdict, where it applies: to normal jitter that reorders."""
     path = advice.path
     if path.jitter and (path.order, path.distribution) == ("reorder", "normal"):
