@@ -13,7 +13,7 @@ def test_cells_are_diagnosed(need_model):
     }
     (table,) = tables.indicator_table("", execute.run(Campaign.of(said)))
     rows = {row[1].text: dict(zip(table.columns, row, strict=True)) for row in table.rows}
-    assert [rows[p]["jitter / RTT"].text for p in rows] == ["", "", "24 %: chaos zone", ""]
+    assert [rows[p]["jitter / RTT"].text for p in rows] == ["", "", "24 %, published as chaos zone", ""]
     assert rows["good"]["the published rule says"].text == "neither"
     assert rows["loss"]["the published rule says"].text == "network"
     assert rows["slow reader"]["receive window"].text == "shrunk window"

@@ -8,6 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from matplotlib.axis import Axis
+from matplotlib.colors import to_hex
+from matplotlib.image import imread
 from matplotlib.text import Text
 
 from tcpscape import plots
@@ -127,7 +129,8 @@ def test_every_figure_is_tested():
 def minded(some, figure):
     found = plots.find(figure)
     for page in found.pages(some):
-        assert mind(found.draw(page, Context("A title that says what this is about"))) == ([], [])
+        for width in (None, style.PAGE, style.NARROW):
+            assert mind(found.draw(page, Context("A title that says what this is about", width=width))) == ([], []), width
 
 
 @pytest.mark.parametrize(("name", "figure"), [(n, f) for n, some in DRAWN.items() for f in some])
@@ -410,15 +413,43 @@ def test_inline_figures_take_the_pages_ink(outcomes):
     assert set(re.findall(r'(?:url\(#|href="#)([^")]+)', text)) <= set(re.findall(r'\bid="([^"]+)"', text))
 
 
+def test_png_and_pdf_have_a_ground_of_their_own(outcomes, tmp_path):
+    """Dark text on white, whatever page shows them; the SVG stays transparent, and the figure as it was."""
+    drawn = plots.find("bars").draw(outcomes["one"], Context())
+    before = files.svg(drawn)
+    png, pdf, svg = files.save(drawn, tmp_path / "one", ("png", "pdf", "svg"))
+    pixels = imread(png)
+    assert pixels.shape[2] == 3 or float(pixels[:, :, 3].min()) == 1
+    assert [float(x) for x in pixels[0, 0, :3]] == [1, 1, 1]
+    assert float(pixels[:, :, :3].sum(axis=2).min()) / 3 < 0.3  # the ink of the text: #404040
+    assert contrast(style.DARK, "#ffffff") >= 7
+    assert svg.read_text("utf-8") == before
+    assert style.INK in before
+    assert re.search(r'<g id="patch_1">\s*<path [^>]*style="[^"]*opacity: 0', before)
+    assert pdf.stat().st_size
+    greys = {to_hex(text.get_color()) for text in drawn.findobj(Text) if text.get_text()}
+    assert style.INK in greys
+    assert style.DARK not in greys
+
+
+def test_no_text_of_a_png_is_grey(outcomes):
+    drawn = plots.find("curve").draw(outcomes["jitter-rtt"], Context())
+    files.lay_out(drawn)
+    with files.on_paper(drawn):
+        colours = {to_hex(text.get_color()) for text in drawn.findobj(Text) if text.get_text()}
+    assert colours == {style.DARK}
+
+
 MACHADO = {
     "normal": np.eye(3),
     "protanopia": np.array([[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]]),
+    "tritanopia": np.array([[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.303900]]),
     "deuteranopia": np.array([[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]]),
 }
 """Machado, Oliveira, Fernandes 2009, severity 1, on linear RGB."""
 XYZ = np.array([[0.4124564, 0.3575761, 0.1804375], [0.2126729, 0.7151522, 0.0721750], [0.0193339, 0.1191920, 0.9503041]])
-LEAST_APART = 12.0
-"""CIELAB distance (CIE 1976) at which two marks are told apart at a glance; 2.3 is just noticeable (Mahy 1994)."""
+LEAST_APART = 25.0
+"""CIELAB distance (CIE 1976) of any two hues; 2.3 is just noticeable (Mahy 1994), 12 is told apart at a glance."""
 
 
 def linear(colour):
@@ -447,6 +478,40 @@ def test_hues_can_be_told_apart(eyes):
 @pytest.mark.parametrize("colour", [*style.HUES, style.INK])
 def test_contrast_on_white_and_on_the_dark_page(colour):
     assert min(contrast(colour, "#ffffff"), contrast(colour, "#14171a")) >= 3
+
+
+def test_twenty_controls_have_looks_that_differ():
+    """Any two differ in hue, told apart by every kind of eyes (above), or else in both marker and dash."""
+    looks = style.looks(style.KNOWN)
+    assert len(looks) == len(style.KNOWN) == 20
+    for a, b in itertools.combinations(looks.values(), 2):
+        assert a.colour != b.colour or (a.marker != b.marker and a.dash != b.dash), (a, b)
+
+
+def test_areas_of_one_hue_have_patterns(need_model):
+    """cubic and htcp share a hue; a stack of areas has neither markers nor dashes."""
+    scenario = SAMPLED["flows"]["scenario"] | {"flows": [{"cca": "cubic"}, {"cca": "htcp"}]}
+    some = execute.run(Campaign.of({"name": "two", "scenario": scenario, "samples": "100ms", "seeds": 1}))
+    areas = plots.draw(some, "shares").axes[0].collections
+    assert [to_hex(area.get_facecolor()[0]) for area in areas] == [style.ORANGE] * 2
+    assert sorted(area.get_hatch() or "" for area in areas) == ["", "///"]
+
+
+def test_a_control_keeps_its_look_everywhere(outcomes, sampled):
+    """On another engine, beside other controls, in a mixture, on each page: the same colour and marker."""
+    for some in (*outcomes.values(), *sampled.values()):
+        for entry in plots.base.entries(some):
+            if entry.cca in style.KNOWN:
+                fixed = style.LOOKS[style.KNOWN.index(entry.cca)]
+                assert (entry.look.colour, entry.look.marker) == (fixed.colour, fixed.marker)
+    first, second = plots.base.entries(outcomes["engines"])
+    assert first.look.colour == second.look.colour
+    assert first.look.dash != second.look.dash
+    looks = plots.base.looks(sampled["flows"])
+    assert [looks[cca] for cca in ("cubic", "bbr")] == list(style.LOOKS[:2])
+    many = outcomes["many"]
+    parts = [plots.base.looks(replace(many, cells=tuple(c for c in many.cells if c.cca == cca))) for cca in many.ccas]
+    assert len({part["cubic:hystart=0"] for part in parts}) == 1
 
 
 def test_every_congestion_control_has_a_look_of_its_own(need_model):

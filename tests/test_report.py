@@ -21,6 +21,7 @@ from tcpscape.report import cells, claims, drawing, figures, tables
 from tcpscape.report.diagram import PathView
 from tcpscape.report.figures import EmbeddedFigure, FigureRequest
 from tcpscape.report.page import Answer, Deployment, FigureGroup, Heading, Page, Provenance, Step, render
+from tcpscape.report.swatch import swatch
 from tcpscape.scenario import files
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.stats import Estimate
@@ -215,6 +216,48 @@ def test_the_diagram_is_legible_at_400_px(lines):
         assert not touching
 
 
+def test_figures_are_legible_at_400_px(built, swept):
+    """400 px less the page's margins of 12 px: text of 7 units in a figure 4 inches (288 units) wide is 9.1 px high there."""
+    for text in (built[0].read_text("utf-8"), swept[0].read_text("utf-8")):
+        narrow = re.findall(r'<div class="on-narrow"><svg .*?</svg>', text, re.DOTALL)
+        assert len(narrow) == text.count('<figure id="figure-') > 0
+        for drawn in narrow:
+            width = float(re.search(r'viewBox="0 0 ([\d.]+) ', drawn)[1])
+            sizes = [float(size) for size in re.findall(r"font(?:-size)?: (?:\d+ )?([\d.]+)px", drawn)]
+            assert width <= 72 * style.NARROW
+            assert min(sizes) * (400 - 24) / width >= 9
+
+
+def test_a_page_never_overflows():
+    """Whatever is wide is in a box that scrolls, with a cue; only those boxes scroll."""
+    table = tables.PageTable("cells", "wide", [f"column {i}" for i in range(40)], [[tables.word("x" * 30)] * 40])
+    text = render(Page(Heading("run", "x"), tables=(table,), provenance=Provenance("tcpscape " + "x" * 400)))
+    assert re.search(r'<p class="cue"[^>]*>scroll</p>\s*<div class="scroll" tabindex="0" role="region" aria-label="wide">\s*<table>', text)
+    assert re.search(r"\.scroll \{[^}]*overflow: auto", text)
+    assert re.search(r"pre \{[^}]*overflow-x: auto", text)
+
+
+def test_controls_have_their_look_in_tables(swept):
+    """The first column of each table has the colour, marker and dash of the figures."""
+    text = swept[0].read_text("utf-8")
+    looks = style.looks(["cubic", "bbr"])
+    for name, look in looks.items():
+        row = re.search(rf'<td[^>]*><svg class="swatch".*?</svg>(?:<a [^>]*>)?{name}<', text)
+        assert row
+        assert look.colour in row[0]
+    drawn = swatch(style.LOOKS[6])
+    assert "stroke-dasharray=\"5 2\"" in drawn
+    assert swatch(style.LOOKS[0]) != swatch(style.LOOKS[6])
+
+
+def test_one_statistic_in_the_table_of_the_cells(study, sweep):
+    """That of the answer: means of the controls at one point, medians along axes; the files have both."""
+    for root, part, stat in ((sweep, "", "median"), (study, "profiles", "median")):
+        outcome = record.load(root).parts[part]
+        table = cells.table(part, outcome, cells.measure(part, outcome, cells.names(part, outcome)))
+        assert {c.split()[-1] for c in (name.split(",")[0] for name in table.columns[table.left + 1 :])} == {stat, "CV"}
+
+
 def test_nothing_is_loaded_from_elsewhere(built):
     text = built[0].read_text("utf-8")
     assert "default-src 'none'" in text
@@ -313,7 +356,7 @@ def test_a_run_reports_itself(cli, tmp_path):
     words = ("run", "--forward", "netem delay 25ms", "--cca", "cubic,bbr", "--engine", "mock", "--seeds", "3")
     got = cli(*words, "--out", tmp_path, "--report")
     assert got.status == 0, got.err
-    assert got.out.endswith(f"report: {tmp_path / 'report.html'}\n")
+    assert got.out.endswith(f"Next: open {tmp_path / 'report.html'}\n")
     kept = record.load(tmp_path)
     assert (kept.kind, kept.command) == ("run", f"tcpscape run --forward 'netem delay 25ms' --cca cubic,bbr --engine mock --seeds 3 --out {tmp_path} --report")
     assert [(c.cca, len(c.trials)) for c in kept.outcomes[0].cells] == [("cubic", 3), ("bbr", 3)]

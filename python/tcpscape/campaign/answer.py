@@ -202,7 +202,7 @@ def sweep_screen(outcome: Outcome, summaries: Sequence[CellSummary] = (), next_:
     axes = {axis: levels for axis in outcome.axes if len(levels := outcome.levels(axis)) > 1}
     count = {len(cell.trials) for cell in outcome.cells}
     trials = f"{min(count)}" + (f" to {max(count)}" if len(count) > 1 else "")
-    path = f"{summary.together([c.scenarios[0] for c in outcome.cells], axes)}; {trials} trials a cell, {outcome.label}"
+    path = f"{summary.together([s for c in outcome.cells for s in c.scenarios], axes)}; {trials} trials a cell, {outcome.label}"
     notes = [note for note in table.notes if not note.startswith(CAVEAT)]
     caveats = [note.removeprefix(CAVEAT) for note in table.notes if note.startswith(CAVEAT)]
     return Screen(path, sweep_answer(outcome), tables=(replace(table, title="", notes=notes),), caveats=caveats, next=next_)

@@ -23,6 +23,8 @@ BAR, ROW_INCH, HEAD_INCH = 0.62, 0.26, 1.0
 """Thickness of a bar, in rows; height of a row, and of what is above and below the rows of a panel, inches."""
 NUMBERS = 0.3
 """Share of a panel at its right end that is left for the numbers."""
+MOST_NUMBERS, NUMBER_SIZE, NAME_SIZE = 0.6, 7.5, 8.0
+"""Most of it that a narrow panel leaves; size of the numbers and of the rows' names, points."""
 MOST_ENTRIES, MOST_ROWS = 8, 60
 """Most congestion controls of a named path; most rows of a panel."""
 GAP = 0.6
@@ -77,7 +79,7 @@ def bars(outcome: Outcome, context: Context = Context()) -> Figure:
     points = base.points(outcome)
     panels = [_ranked(outcome, outcome.select(**point), context) for point in points]
     top = _top([row for rows in panels for row in rows])
-    fig, axes = style.panels(len(points), share=False, width=4.9, height=HEAD_INCH + ROW_INCH * max(map(len, panels)), columns=2)
+    fig, axes = style.panels(len(points), share=False, width=4.9, height=HEAD_INCH + ROW_INCH * max(map(len, panels)), columns=2, page=context.width)
     for ax, point, rows in zip(axes, points, panels, strict=True):
         for row in rows:
             ax.barh(row.at, row.estimate.value, BAR, color=row.look.colour, alpha=0.5, linewidth=0)
@@ -109,7 +111,7 @@ def profiles(outcome: Outcome, context: Context = Context()) -> Figure:
         pairs = [(entry, c) for entry in entries for c in entry.cells(outcome, point)]
         return [_row(i, entry, c, outcome, context) for i, (entry, c) in enumerate(pairs)]
 
-    fig, axes = grouped(outcome, axis, rows, base.metric_label(outcome.campaign.metric, "mean"))
+    fig, axes = grouped(outcome, axis, rows, base.metric_label(outcome.campaign.metric, "mean"), context.width)
     return _finish(fig, axes, outcome, context, [entry.label for entry in entries] + [PUBLISHED])
 
 
@@ -140,7 +142,7 @@ def split(outcome: Outcome, context: Context = Context()) -> Figure:
             BarRow(i, _with_count(c, cca), looks[cca], c, c.mean(f"share:{cca}"), _equal_share(c, cca), EQUAL) for i, (cca, c) in enumerate(pairs)
         ]
 
-    fig, axes = grouped(outcome, last_axis(outcome), rows, "share of all goodput")
+    fig, axes = grouped(outcome, last_axis(outcome), rows, "share of all goodput", context.width)
     note = base.note(outcome, "share of all flows' goodput: mean and 95 % interval")
     style.finish(fig, axes, (base.title(outcome, context), note), outcome.caveats)
     return fig
@@ -164,10 +166,12 @@ def _equal_share(cell: Cell, cca: str) -> float:
     return count / total
 
 
-def grouped(outcome: Outcome, axis: str, rows: Callable[[Mapping[str, str]], list[BarRow]], label: str) -> tuple[Figure, list[Axes]]:
+def grouped(
+    outcome: Outcome, axis: str, rows: Callable[[Mapping[str, str]], list[BarRow]], label: str, page: float | None = None
+) -> tuple[Figure, list[Axes]]:
     """Rows in groups, one group for each value of `axis`; a panel for each point on the other axes.
 
-    `rows`: a point (axis → value) → its rows, numbered from 0; `label`: of the x axis, with its unit.
+    `rows`: a point (axis → value) → its rows, numbered from 0; `label`: of the x axis, with its unit; `page`: width of the figure, inches.
     """
     points = base.points(outcome, axis)
     levels = [outcome.levels(axis, outcome.select(**point)) or ("",) for point in points]
@@ -177,7 +181,8 @@ def grouped(outcome: Outcome, axis: str, rows: Callable[[Mapping[str, str]], lis
     ]
     top = _top([row for groups in panels for group in groups for row in group])
     height = max(sum(len(group) + GAP for group in groups) for groups in panels)
-    fig, axes = style.panels(len(points), share=False, width=7.6 if len(points) == 1 else 5.6, height=HEAD_INCH + ROW_INCH * height, columns=2)
+    wide, high = 7.6 if len(points) == 1 else 5.6, HEAD_INCH + ROW_INCH * height
+    fig, axes = style.panels(len(points), share=False, width=wide, height=high, columns=2, page=page)
     for ax, point, groups in zip(axes, points, panels, strict=True):
         shift, shown, middles = 0.0, [], []
         for group in groups:
@@ -208,14 +213,14 @@ def _path_name(outcome: Outcome, cell: Cell, axis: str) -> str:
 
 def _draw_rows(ax: Axes, rows: Sequence[BarRow], label: str, top: float) -> None:
     """Marks with their intervals, the references, and the numbers at the right."""
-    end = top / (1 - NUMBERS)
+    end = top / (1 - _room(ax, rows))
     for row in rows:
         estimate, look = row.estimate, row.look
         ax.errorbar(
             estimate.value, row.at, xerr=base.error_bar(estimate, 0.0, top), color=look.colour, marker=look.marker, markersize=4.5, linewidth=0,
             elinewidth=1.6, capsize=3, label=row.label,
         )
-        ax.text(end, row.at, estimate.text(), color=style.INK, fontsize=7.5, ha="right", va="center")
+        ax.text(end, row.at, estimate.text(), color=style.INK, fontsize=NUMBER_SIZE, ha="right", va="center")
         if row.reference is not None:
             ax.plot(
                 [row.reference], [row.at], color=style.INK, marker="d", markersize=7.5, markerfacecolor="none", linewidth=0,
@@ -226,6 +231,14 @@ def _draw_rows(ax: Axes, rows: Sequence[BarRow], label: str, top: float) -> None
     ax.set_ylim(max((row.at for row in rows), default=0) + 0.7, -0.7)
     ax.grid(False, axis="y")
     ax.set_xlabel(label)
+
+
+def _room(ax: Axes, rows: Sequence[BarRow]) -> float:
+    """The share of a panel that the numbers at its right end need: more in a narrow panel."""
+    longest = max((len(row.estimate.text()) for row in rows), default=0)
+    names = max((len(line) for row in rows for line in row.label.split("\n")), default=0)
+    left = style.panel_width(ax) - style.WIDTH_OF_CHARACTER * NAME_SIZE * names
+    return max(NUMBERS, min(MOST_NUMBERS, style.WIDTH_OF_CHARACTER * NUMBER_SIZE * (longest + 1) / max(1.0, left)))
 
 
 def _finish(fig: Figure, axes: Sequence[Axes], outcome: Outcome, context: Context, labels: Sequence[str]) -> Figure:

@@ -45,6 +45,9 @@ class Context:
     """Published numbers."""
     what: tuple[str, ...] = ()
     """Quantities that a trial over time has panels for, names of `traces.PANELS`; empty for the usual ones."""
+    width: float | None = None
+    """Width of the figure, inches (:data:`style.PAGE`, :data:`style.NARROW`): panels stand below each other where they do not fit side by side. None
+    for as wide as the panels make it."""
 
     def published(self, outcome: Outcome, cell: Cell, metric: str, stat: str = "mean") -> list[KnownNumber]:
         """The published numbers of a cell, those computed from raw measurements last."""

@@ -86,7 +86,7 @@ def _panels(
     outcome: Outcome, context: Context, axis: str, estimate: Callable[[Cell], Estimate], *, retained: bool
 ) -> tuple[Figure, list[Axes]]:
     points = base.points(outcome, axis)
-    fig, axes = style.panels(len(points), height=3.1)
+    fig, axes = style.panels(len(points), height=3.1, page=context.width)
     for ax, point in zip(axes, points, strict=True):
         for entry in base.entries(outcome):
             cells = outcome.curve(axis, entry.cca, entry.engine, **point)

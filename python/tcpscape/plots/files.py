@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tcpscape.errors import StoreError, refuse
-from tcpscape.plots.style import INK
+from tcpscape.plots.style import DARK, INK
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -19,6 +20,10 @@ FORMATS = ("png", "svg", "pdf")
 """File formats of a figure."""
 DPI = 160
 """Resolution of PNG, and of images inside an SVG."""
+SOLID, PAPER = ("png", "pdf"), "white"
+"""Formats that have a ground of their own, whatever page they are shown on, and its colour."""
+COLOURS = ("color", "edgecolor", "facecolor", "markeredgecolor", "markerfacecolor")
+"""Properties of Matplotlib's artists that are colours."""
 SALT = "tcpscape"
 """Salt of the ids in an SVG: a constant, so that the same figure has the same bytes."""
 LONG_PATH = 400
@@ -78,9 +83,39 @@ def _write(fig: Figure, to: Any, kind: str) -> None:
     screen_dpi, fig.dpi = fig.dpi, DPI
     module, name = _CANVASES[kind]
     canvas: Any = getattr(import_module(f"matplotlib.backends.{module}"), name)(fig)
-    with mpl.rc_context({"svg.hashsalt": SALT, "svg.fonttype": "none"}):
+    with mpl.rc_context({"svg.hashsalt": SALT, "svg.fonttype": "none"}), on_paper(fig) if kind in SOLID else nullcontext():
         getattr(canvas, f"print_{kind}")(to, metadata=_DATELESS[kind])
     fig.dpi = screen_dpi
+
+
+@contextmanager
+def on_paper(fig: Figure) -> Iterator[None]:
+    """The figure on white ground, with text and axes dark instead of the grey that is legible on every page."""
+    ground, opacity = fig.get_facecolor(), fig.patch.get_alpha()
+    fig.set_facecolor(PAPER)
+    fig.patch.set_alpha(1)
+    changed = _recoloured(fig, INK, DARK)
+    try:
+        yield
+    finally:
+        fig.set_facecolor(ground)
+        fig.patch.set_alpha(opacity)
+        for artist, name, before in changed:
+            getattr(artist, f"set_{name}")(before)
+
+
+def _recoloured(fig: Figure, old: str, new: str) -> list[tuple[Any, str, Any]]:
+    """Gives everything that has the colour `old` the colour `new`, its opacity kept; returns artist, property and value before."""
+    from matplotlib.colors import is_color_like, to_hex, to_rgba
+
+    changed = []
+    for artist in fig.findobj():
+        for name in COLOURS:
+            value: Any = getattr(artist, f"get_{name}", lambda: None)()
+            if is_color_like(value) and to_hex(value) == old:
+                changed.append((artist, name, value))
+                getattr(artist, f"set_{name}")((*to_rgba(new)[:3], to_rgba(value)[3]))
+    return changed
 
 
 def lay_out(fig: Figure) -> None:

@@ -23,12 +23,14 @@ if TYPE_CHECKING:
 
 LEVELS, MOST_ENTRIES = 3, 8
 """Fewest values on each axis; most congestion controls, a panel each."""
-CELL = (0.8, 0.44)
-"""Width and height of a cell, inches."""
+CELL, LEAST_CELL, SIDE = (0.8, 0.44), 0.36, 1.0
+"""Width and height of a cell, inches; least width of one with a number in it; what a panel has beside its cells."""
+WIDER = 1.25
+"""Panels stand side by side in a figure of a given width where they are at most this much wider than it."""
 MOST_NUMBERS, PANEL = 14, (5.6, 4.4)
 """Most columns, and rows, for a number in each cell; size of a panel without numbers, inches."""
-INTERVAL_SIZE, LEAST_SIZE = 5.8, 4.5
-"""Font of an interval in a cell, points; an interval that would need a smaller font is left out."""
+NUMBER_SIZE, INTERVAL_SIZE, LEAST_SIZE = 8.0, 7.0, 5.5
+"""Font of a number in a cell, and of its interval, points; an interval that would need a font smaller than the third is left out."""
 HALF, HALVED = 0.5, "goodput"
 """Share of the value at the lowest value of the x axis that the contour follows; the metric that has the contour."""
 BEST = 4.0
@@ -80,10 +82,10 @@ def heat(outcome: Outcome, context: Context = Context()) -> Figure:
     from matplotlib.colors import Normalize
 
     metric = outcome.campaign.metric
-    entries, numbered = base.entries(outcome), _numbered(outcome)
+    entries, numbered = base.entries(outcome), _numbered(outcome, context)
     planes = [_plane(outcome, entry) for entry in entries]
     means_of_planes = [{at: float(np.mean(c.values(metric))) for at, c in plane.cells.items()} for plane in planes]
-    fig, axes = _panels(outcome, len(entries))
+    fig, axes = _panels(outcome, len(entries), context)
     scale = Normalize(0, max((v for means in means_of_planes for v in means.values() if math.isfinite(v)), default=1.0) or 1.0)
     colours = colormaps["cividis"]
     for ax, entry, plane, means in zip(axes, entries, planes, means_of_planes, strict=True):
@@ -101,18 +103,21 @@ def heat(outcome: Outcome, context: Context = Context()) -> Figure:
     return fig
 
 
-def _panels(outcome: Outcome, count: int) -> tuple[Figure, list[Axes]]:
+def _panels(outcome: Outcome, count: int, context: Context) -> tuple[Figure, list[Axes]]:
     y, x = (len(outcome.levels(a)) for a in base.numeric_axes(outcome, LEVELS)[-2:])
-    width, height = (1.0 + CELL[0] * x, 0.9 + CELL[1] * y) if _numbered(outcome) else PANEL
-    fig, axes = style.panels(count, share=False, width=width, height=height, columns=2)
+    width, height = (SIDE + CELL[0] * x, 0.9 + CELL[1] * y) if _numbered(outcome, context) else PANEL
+    columns = 2 if context.width is None or 2 * width <= WIDER * context.width else 1
+    fig, axes = style.panels(count, share=False, width=width, height=height, columns=columns, page=context.width)
     for ax in axes:
         ax.grid(False)
     return fig, axes
 
 
-def _numbered(outcome: Outcome) -> bool:
+def _numbered(outcome: Outcome, context: Context) -> bool:
     """Whether cells have room for numbers."""
-    return all(len(outcome.levels(a)) <= MOST_NUMBERS for a in base.numeric_axes(outcome, LEVELS)[-2:])
+    y, x = (len(outcome.levels(a)) for a in base.numeric_axes(outcome, LEVELS)[-2:])
+    narrow = context.width is not None and (context.width - SIDE) / x < LEAST_CELL
+    return max(x, y) <= MOST_NUMBERS and not narrow
 
 
 def _grid(plane: _Plane, values: Mapping[tuple[int, int], float]) -> NDArray[np.float64]:
@@ -150,10 +155,13 @@ def _draw_number(ax: Axes, at: tuple[int, int], text: str, ground: Any) -> None:
     red, green, blue = ground[:3]
     ink = ON_LIGHT if 0.299 * red + 0.587 * green + 0.114 * blue > 0.5 else ON_DARK
     row, column = at
-    ax.text(column + 0.5, row + 0.63, value, color=ink, fontsize=8, ha="center", va="center")
-    size = min(INTERVAL_SIZE, CELL[0] * style.POINTS * 0.95 / (style.WIDTH_OF_CHARACTER * max(1, len(interval))))
-    if size >= LEAST_SIZE:
-        ax.text(column + 0.5, row + 0.26, interval, color=ink, fontsize=size, ha="center", va="center")
+    width = (style.panel_width(ax) - SIDE * style.POINTS) / ax.get_xlim()[1]
+    size, small = (0.95 * width / (style.WIDTH_OF_CHARACTER * max(1, len(part))) for part in (value, interval))
+    box = {"facecolor": ground, "linewidth": 0, "pad": 0.6}  # hides the line of the contour behind the number
+    ax.text(column + 0.5, row + 0.63, value, color=ink, fontsize=min(NUMBER_SIZE, size), ha="center", va="center", bbox=box)
+    narrow = ax.get_figure(root=True).get_figwidth() <= style.NARROW  # type: ignore[union-attr]
+    if small >= (INTERVAL_SIZE if narrow else LEAST_SIZE):
+        ax.text(column + 0.5, row + 0.26, interval, color=ink, fontsize=min(INTERVAL_SIZE, small), ha="center", va="center", bbox=box)
 
 
 def _label_axes(ax: Axes, outcome: Outcome, plane: _Plane, title: str) -> None:
@@ -176,11 +184,11 @@ def ratio(outcome: Outcome, context: Context = Context()) -> Figure:
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import LogNorm
 
-    entries, numbered = base.entries(outcome), _numbered(outcome)
+    entries, numbered = base.entries(outcome), _numbered(outcome, context)
     reference = next((entry for entry in entries if entry.cca == "cubic"), entries[0])
     others = [entry for entry in entries if entry is not reference]
     below = _plane(outcome, reference)
-    fig, axes = _panels(outcome, len(others))
+    fig, axes = _panels(outcome, len(others), context)
     for ax, entry in zip(axes, others, strict=True):
         plane = _plane(outcome, entry)
         _draw_ratios(ax, plane, _ratios(outcome.campaign.metric, plane, below), numbered=numbered)
@@ -206,6 +214,8 @@ def _draw_ratios(ax: Axes, plane: _Plane, ratios: Sequence[RatioCell], *, number
     from matplotlib.patches import PathPatch, Rectangle
     from matplotlib.path import Path
 
+    ax.set_xlim(0, len(plane.xs))
+    ax.set_ylim(0, len(plane.ys))
     colours = _contrast()
     hatched: dict[str, Any] = {"fill": False, "edgecolor": (ON_LIGHT, 0.4), "hatch": "///", "linewidth": 0}
     if not numbered:
@@ -223,8 +233,6 @@ def _draw_ratios(ax: Axes, plane: _Plane, ratios: Sequence[RatioCell], *, number
             ax.add_patch(Rectangle((column, row), 1, 1, **hatched))
         value, _, interval = cell.ratio.text(2).partition(" ")
         _draw_number(ax, (row, column), f"{'=' if cell.verdict == 'same' else ''}{value} {interval}", ground)
-    ax.set_xlim(0, len(plane.xs))
-    ax.set_ylim(0, len(plane.ys))
 
 
 def _contrast() -> Colormap:

@@ -57,7 +57,7 @@ def strip(outcome: Outcome, context: Context = Context()) -> Figure:
     axis, metric = str(_strip_axis(outcome)), outcome.campaign.metric
     points, entries = base.points(outcome, axis), base.entries(outcome)
     columns = len(outcome.levels(axis)) * len(entries)
-    fig, axes = style.panels(len(points), width=min(8.4, max(4.2, 1.2 + 0.34 * columns)), height=3.2, columns=2)
+    fig, axes = style.panels(len(points), width=min(8.4, max(4.2, 1.2 + 0.34 * columns)), height=3.2, columns=2, page=context.width)
     values = [v for c in outcome.cells for v in c.values(metric) if math.isfinite(v)]
     for ax, point in zip(axes, points, strict=True):
         levels = outcome.levels(axis, outcome.select(**point))
@@ -138,7 +138,7 @@ def cdf(outcome: Outcome, context: Context = Context()) -> Figure:
     known = any(math.isfinite(v) for c in outcome.cells for v in c.values(SECOND_METRIC))
     metrics = [metric, *([SECOND_METRIC] if metric != SECOND_METRIC and known else [])]
     points = base.points(outcome)
-    fig, axes = style.panels(len(points) * len(metrics), columns=len(metrics), width=4.2, height=2.3)
+    fig, axes = style.panels(len(points) * len(metrics), columns=len(metrics), width=4.2, height=2.3, page=context.width)
     for i, point in enumerate(points):
         for ax, column in zip(axes[i * len(metrics) :], metrics, strict=False):
             for entry in base.entries(outcome):

@@ -75,7 +75,7 @@ def series(outcome: Outcome, context: Context = Context()) -> Figure:
     entries = {(entry.cca, entry.engine): entry for entry in base.entries(outcome)}
     first = medians[0][0]
     looks = base.looks(outcome)
-    fig, axes = draw_traces([trace for c, trial in medians for trace in _traces(entries[c.cca, c.engine], trial, c, looks)], context.what)
+    fig, axes = draw_traces([trace for c, trial in medians for trace in _traces(entries[c.cca, c.engine], trial, c, looks)], context)
     mark_events(axes, path_events(first.scenarios[_middle(first)]), max(trial.duration for _, trial in medians))
     flows = max(len(trial.flows) for _, trial in medians)
     limit = f", the first {MOST_TRACES} of {flows} flows" if flows > MOST_TRACES else ""
@@ -113,13 +113,15 @@ def shares(outcome: Outcome, context: Context = Context()) -> Figure:
     looks = base.looks(outcome)
     whole = rates.sum(axis=0)
     panels = (("throughput, Mbit/s", rates, float(whole.max()) * 1.08 or 1.0), ("share, %", 100 * rates / np.where(whole > 0, whole, np.nan), 100.0))
-    fig, axes = style.time_panels(2, height=2.2)
+    fig, axes = style.time_panels(2, height=2.2, page=context.width)
     for ax, (label, values, top) in zip(axes, panels, strict=True):
-        ax.stackplot(
+        areas = ax.stackplot(
             edges[1:], np.nan_to_num(values), colors=[looks[name].colour for name in names], edgecolor=style.INK, linewidth=0.4, alpha=0.75,
             labels=[f"{name} ({names.count(name)})" if names.index(name) == i else "_" for i, name in enumerate(names)],
             rasterized=len(names) > MANY_FLOWS,
         )
+        for area, name in zip(areas, names, strict=True):
+            area.set_hatch(looks[name].hatch)
         ax.set_ylabel(label, fontsize=8)
         ax.set_ylim(0, top)
         ax.set_xlim(edges[1], trial.duration)
@@ -152,17 +154,18 @@ def _traces(entry: LegendEntry, trial: Trial, cell: Cell, by_cca: Mapping[str, L
     return [Trace(f"{f.cca}, flow {i + 1}", look, trial, i, scenario) for i, (f, look) in enumerate(zip(flows, looks, strict=True))]
 
 
-def draw_traces(traces: Sequence[Trace], what: Sequence[str] = ()) -> tuple[Figure, list[Axes]]:
-    """A figure with a panel for each quantity in `what` (names of `traces.PANELS`), or for each of the usual ones that some trace has values for.
+def draw_traces(traces: Sequence[Trace], context: Context = Context()) -> tuple[Figure, list[Axes]]:
+    """A figure with a panel for each quantity in `context.what`, or for each of the usual ones that some trace has values for.
 
-    :raises TcpscapeError: where a quantity is unknown, or no trace has values for one in `what`.
+    :raises TcpscapeError: where a quantity is unknown, or no trace has values for one that is named.
     """
+    what = context.what
     every = [(panel, [(trace, curve) for trace in traces if (curve := panel.read(trace)) is not None]) for panel in panels(what)]
     known = [(panel, curves) for panel, curves in every if curves]
     if what and (missing := [panel.name for panel, curves in every if not curves]):
         names = ", ".join(panel.name for panel, _ in known)
         refuse("what", f"the samples have no {missing[0]}", f"choose {names}" if known else "leave it out")
-    fig, axes = style.time_panels(len(known))
+    fig, axes = style.time_panels(len(known), page=context.width)
     for ax, (panel, curves) in zip(axes, known, strict=True):
         for trace, (t, values) in curves:
             shared = panel.of_path and len(trace.trial.flows) > 1

@@ -59,26 +59,33 @@ def spike(outcome: Outcome, context: Context = Context()) -> Figure:
     content = f"median peak of the smoothed RTT, 95 % interval; all runs of {sum(s == 1 for s in shares)} of {len(shares)} cells are at or above "
     title = base.title(outcome, context)
     if any(2 * len({round(v.bound_ms, 6) for v in verdicts}) <= len(verdicts) for verdicts in by_label.values()):
-        return _in_rows(outcome, by_cell, (title, base.note(outcome, f"{content}their bound")))
+        return _in_rows(outcome, by_cell, (title, base.note(outcome, f"{content}their bound")), context.width)
     drawn = {label: verdicts for label, verdicts in by_label.items() if verdicts}
-    return over_bound(drawn, (title, base.note(outcome, f"{content}the line")), outcome.caveats)
+    return over_bound(drawn, (title, base.note(outcome, f"{content}the line")), outcome.caveats, context.width)
 
 
-def _in_rows(outcome: Outcome, by_cell: Mapping[int, SpikeSummary], heading: tuple[str, str]) -> Figure:
-    """Peaks below each other, each with its bound; `by_cell`: id of a cell → its verdict."""
+def _in_rows(outcome: Outcome, by_cell: Mapping[int, SpikeSummary], heading: tuple[str, str], page: float | None) -> Figure:
+    """Peaks below each other, each with its bound; `by_cell`: id of a cell → its verdict; `page`: width of the figure, inches."""
 
     def rows(point: Mapping[str, str]) -> list[BarRow]:
         cells = [(entry, c) for entry in base.entries(outcome) for c in entry.cells(outcome, point) if id(c) in by_cell]
         return [BarRow(i, entry.label, entry.look, c, by_cell[id(c)].peak_ms, by_cell[id(c)].bound_ms, LABEL) for i, (entry, c) in enumerate(cells)]
 
-    fig, axes = bars.grouped(outcome, bars.last_axis(outcome), rows, PEAK)
+    fig, axes = bars.grouped(outcome, bars.last_axis(outcome), rows, PEAK, page)
     style.finish(fig, axes, heading, outcome.caveats)
     return fig
 
 
-def over_bound(by_label: Mapping[str, Sequence[SpikeSummary]], heading: tuple[str, str], caveats: Sequence[str] = ()) -> Figure:
-    """Measured peaks over the bound, and the line where both are equal. `by_label`: verdicts of each congestion control; `heading`: title, note."""
-    fig, (ax,) = style.panels(1, width=6.8, height=4.2)
+def over_bound(
+    by_label: Mapping[str, Sequence[SpikeSummary]], heading: tuple[str, str], caveats: Sequence[str] = (), page: float | None = None
+) -> Figure:
+    """Measured peaks over the bound, and the line where both are equal.
+
+    :param by_label: verdicts of each congestion control.
+    :param heading: title and note.
+    :param page: width of the figure, inches.
+    """
+    fig, (ax,) = style.panels(1, width=6.8, height=4.2, page=page)
     looks = style.looks(by_label)
     edge = 1.08 * max((v.bound_ms for verdicts in by_label.values() for v in verdicts), default=1.0)
     top = base.upper_limit([v.peak_ms for verdicts in by_label.values() for v in verdicts], [edge])

@@ -1,7 +1,8 @@
 """The style of figures: a look for each congestion control, panels, ticks, legends and notes, legible on light and on dark pages.
 
-The six hues follow Okabe and Ito (2008), darkened or lightened until each has a contrast of 3 : 1 on white and on a near-black page (WCAG 2.1,
-1.4.11) and differs from the others under simulated protanopia and deuteranopia. Congestion controls that share a hue differ in marker and dash.
+The six hues follow Okabe and Ito (2008), moved until each has a contrast of 3 : 1 on white and on a near-black page (WCAG 2.1, 1.4.11), and the
+least difference of any two is as large as possible for normal eyes and under simulated protanopia, deuteranopia and tritanopia (Machado, Oliveira
+and Fernandes 2009): 25 in CIELAB. Congestion controls that share a hue differ in marker and dash; bars and areas name theirs or are hatched.
 """
 
 from __future__ import annotations
@@ -21,8 +22,10 @@ INK = "#808080"
 """Colour of text and axes: a grey with a contrast of at least 3.9 on white and 4.5 on near-black. In a page it becomes the page's text colour."""
 DARK = "#404040"
 """Colour of text and axes of figures on white ground."""
-ORANGE, BLUE, GREEN, INDIGO, PINK, VERMILION = HUES = ("#cc8400", "#0088cc", "#00896a", "#6a51c0", "#d070a3", "#c23b00")
+ORANGE, BLUE, GREEN, INDIGO, PINK, VERMILION = HUES = ("#d68000", "#009ede", "#1a7152", "#674dce", "#c280a2", "#b23b16")
 SOLID, DASHED, DOTTED, MIXED = DASHES = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (5, 1.5, 1, 1.5)))
+HATCHES = ("", "///", "...", "xx")
+"""For each dash, the pattern of an area."""
 MARKS = (("o", "s", "^", "D", "v", "P"), ("X", "<", "h", "d", ">", "*"), ("s", "v", "P", "o", "D", "^"), ("d", "X", "*", "<", "h", ">"))
 """For each dash, the marker of each hue; no hue has a marker twice."""
 KEY_COLUMNS, KEY_SIZE = 6, 8.0
@@ -31,12 +34,16 @@ POINTS = 72.0
 """Points in an inch."""
 NOTE_SIZE, NOTE_LINES, NOTE_STEP = 7.5, 3, 1.4
 """Caveats under a figure: size of the font, points; most lines; height of a line over the font's size."""
+PAGE, NARROW, LEAST_PANEL = 10.0, 4.0, 2.8
+"""Width of a figure for a wide page, and for one of 400 px, inches; least width of a panel of a figure whose width is given, inches."""
 LONG = 20.0
 """Ratio of the largest to the smallest positive value from which an x axis is logarithmic."""
 LONG_LOG = 2000.0
 """Ratio of the largest to the smallest value from which a logarithmic axis has labels at powers of ten only."""
-LEAST_APART = 0.085
-"""Smallest distance between the labels of two ticks, as a share of the panel's width."""
+LEAST_APART, TICK_WIDTH = 0.085, 20.0
+"""Smallest distance between the labels of two ticks, as a share of the panel's width, and in points."""
+PANEL_SHARE = 0.8
+"""Width of the axes as a share of their panel's, about: the rest has the labels of the y axis."""
 WIDTH_OF_CHARACTER = 0.56
 """Mean width of a character over the size of its font (DejaVu Sans)."""
 
@@ -49,6 +56,11 @@ class Look:
     marker: str
     dash: Any
     """Matplotlib's line style."""
+
+    @property
+    def hatch(self) -> str:
+        """The pattern of an area, in place of the dash of a line."""
+        return HATCHES[DASHES.index(self.dash)]
 
     def variant(self, place: int) -> Look:
         """The same colour and marker with another dash: another flow, or the same control on another engine; 0 is the look itself."""
@@ -85,23 +97,30 @@ def colour(cca: str, place: int = 0) -> str:
     return looks([cca])[cca].colour if cca in KNOWN else LOOKS[(place + 3) % len(LOOKS)].colour
 
 
-def panels(count: int, *, share: bool = True, width: float = 4.2, height: float = 3.6, columns: int = 3) -> tuple[Figure, list[Axes]]:
-    """A transparent figure with `count` panels in rows of at most `columns`, each `width` × `height` inches; `share`: one y axis for all."""
+def panels(
+    count: int, *, share: bool = True, width: float = 4.2, height: float = 3.6, columns: int = 3, page: float | None = None
+) -> tuple[Figure, list[Axes]]:
+    """A transparent figure with `count` panels in rows of at most `columns`, each `width` × `height` inches.
+
+    :param share: one y axis for all.
+    :param page: width of the figure, inches, instead of that of its panels; see :attr:`tcpscape.plots.Context.width`.
+    """
     from matplotlib.figure import Figure
 
     columns = 2 if count == 4 and columns == 3 else min(count, columns)
+    columns = max(1, min(columns, int(page / LEAST_PANEL))) if page else columns
     rows = -(-count // columns)
-    fig = Figure(figsize=(max(6.4, width * columns), 0.7 + height * rows), layout="constrained")
+    fig = Figure(figsize=(page or max(6.4, width * columns), 0.7 + height * rows), layout="constrained")
     fig.get_layout_engine().set(h_pad=0.08, w_pad=0.08)  # type: ignore[union-attr, call-arg]
     fig.patch.set_alpha(0)
     return fig, _prepared(list(fig.subplots(rows, columns, sharey=share, squeeze=False).flat), count, INK)
 
 
-def time_panels(count: int, *, width: float = 8.4, height: float = 1.75) -> tuple[Figure, list[Axes]]:
-    """A transparent figure with `count` panels below each other that share the time axis; each `height` inches high."""
+def time_panels(count: int, *, page: float | None = None, height: float = 1.75) -> tuple[Figure, list[Axes]]:
+    """A transparent figure with `count` panels below each other that share the time axis; each `height` inches high. `page`: as in :func:`panels`."""
     from matplotlib.figure import Figure
 
-    fig = Figure(figsize=(width, 1.2 + height * count), layout="constrained")
+    fig = Figure(figsize=(page or 8.4, 1.2 + height * count), layout="constrained")
     fig.patch.set_alpha(0)
     return fig, _prepared(list(fig.subplots(count, 1, sharex=True, squeeze=False).flat), count, INK)
 
@@ -187,6 +206,12 @@ def _legend(fig: Figure, axes: Sequence[Axes], foot: float, labels: Sequence[str
     return foot + KEY_SIZE * (1.6 * rows + 1.3) / POINTS / fig.get_figheight()
 
 
+def panel_width(ax: Axes) -> float:
+    """Width of a panel, points: that of the figure over the number of columns."""
+    spec, fig = ax.get_subplotspec(), ax.get_figure(root=True)
+    return POINTS * float(fig.get_figwidth()) / (spec.get_gridspec().ncols if spec else 1)  # type: ignore[union-attr]
+
+
 def fold(fig: Figure, text: str, size: float) -> list[str]:
     """A text as lines that fit into the figure's width in a font of `size` points."""
     return wrap(text, max(20, int(fig.get_figwidth() * POINTS / (size * WIDTH_OF_CHARACTER)) - 2))
@@ -218,11 +243,12 @@ def ticks(ax: Axes, at: Sequence[float], names: Mapping[float, str] = MappingPro
 def _readable(ax: Axes, at: Sequence[float]) -> list[float]:
     """The values whose labels do not touch, chosen from the left."""
     scale, left, right = ax.get_xaxis().get_transform(), *ax.get_xlim()
+    apart = max(LEAST_APART, TICK_WIDTH / (PANEL_SHARE * panel_width(ax)))
     low, high = (float(scale.transform([x])[0]) for x in (left, right))
     place = {t: (float(scale.transform([t])[0]) - low) / (high - low) for t in at}
     shown: list[float] = []
     for t in at:
-        if not shown or place[t] - place[shown[-1]] >= LEAST_APART:
+        if not shown or place[t] - place[shown[-1]] >= apart:
             shown.append(t)
     return shown
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tcpscape.campaign import answer
 from tcpscape.campaign.record import Record
 from tcpscape.errors import StoreError
 from tcpscape.plots import Context, base
@@ -15,10 +16,12 @@ from tcpscape.report import cells, claims, figures, tables
 from tcpscape.report.cells import CellEstimates
 from tcpscape.report.diagram import PathView
 from tcpscape.report.figures import FigureRequest
-from tcpscape.report.page import FigureGroup, Heading, Page, Provenance, render
+from tcpscape.report.page import Answer, FigureGroup, Heading, Page, Provenance, render
 from tcpscape.report.tables import PageTable
+from tcpscape.scenario import summary
 from tcpscape.scenario.options import UNNAMED
 from tcpscape.scenario.scenario import Scenario
+from tcpscape.screen import Screen
 from tcpscape.studies import run as runs
 
 if TYPE_CHECKING:
@@ -46,6 +49,7 @@ def build(record: Record, root: Path, formats: tuple[str, ...] = ("svg", "png"),
     names = {part: cells.names(part, outcome) for part, outcome in record.parts.items()}
     estimated = {part: cells.measure(part, outcome, names[part]) for part, outcome in record.parts.items()}
     reruns = cells.reruns(record.parts, names)
+    screens = {part: _screen(outcome) for part, outcome in record.parts.items()}
     groups, figure_files = _figures(record, result, FigureRequest(result.study.figures if result else (), formats, len(record.parts)), root)
     frames = {"cells": cells.frame([entry for of_part in estimated.values() for entry in of_part]), "runs": cells.runs(record.parts)}
     if study:
@@ -56,8 +60,9 @@ def build(record: Record, root: Path, formats: tuple[str, ...] = ("svg", "png"),
         scenario_files = [_write_text(root / scenario.file, scenario.text) for cell in reruns for scenario in cell.scenarios]
         page = Page(
             _heading(record, result),
-            caveats=sorted({c for o in record.outcomes for c in o.caveats}),
-            paths=[_path(part, outcome, f"path-{i}") for i, (part, outcome) in enumerate(record.parts.items())],
+            _answers(screens, study),
+            list(dict.fromkeys(caveat for screen in screens.values() for caveat in screen.caveats)),
+            paths=[_path(part, outcome, screens[part].path, f"path-{i}") for i, (part, outcome) in enumerate(record.parts.items())],
             figures=groups,
             tables=_tables(record, result, estimated),
             claims=claims.section(study.claims) if study else None,
@@ -93,9 +98,22 @@ def _tables(record: Record, result: Result | None, estimated: Mapping[str, Seque
     return [table.dense() for table in page_tables]
 
 
-def _path(part: str, outcome: Outcome, name: str) -> PathView:
+def _screen(outcome: Outcome) -> Screen:
+    """The screen that the command shows of this outcome: of a sweep where there is more than one point."""
+    return answer.sweep_screen(outcome) if len({tuple(c.at.items()) for c in outcome.cells}) > 1 else answer.run_screen(outcome)
+
+
+def _answers(screens: Mapping[str, Screen], study: JudgedStudy | None) -> list[Answer]:
+    """What the screens answer, of each part; of a study, what its claims came to."""
+    if study and study.claims:
+        return [Answer(claims.sentence(study.claims))]
+    return [Answer(screen.answer, screen.remarks, part) for part, screen in screens.items()]
+
+
+def _path(part: str, outcome: Outcome, words: str, name: str) -> PathView:
     """The path of a part's cells; `name`: the beginning of its ids in the page."""
-    return PathView.of(part, [s for c in outcome.cells for s in c.scenarios], looks=base.looks(outcome), name=name)
+    places = summary.spread([(cell, i) for cell in outcome.cells for i in range(len(cell.specs))])
+    return PathView.of(part, [cell.scenarios[i] for cell, i in places], words, looks=base.looks(outcome), name=name)
 
 
 def _heading(record: Record, result: Result | None) -> Heading:

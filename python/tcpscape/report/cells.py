@@ -74,9 +74,10 @@ def _metrics(outcome: Outcome) -> list[str]:
 
 
 def table(part: str, outcome: Outcome, estimated: Sequence[CellEstimates]) -> PageTable:
-    """The table of the cells on the page: median, mean and CV of the campaign's own metric, the median of the others."""
+    """The table of the cells on the page: one statistic of every metric, that of the answer, and the CV of the campaign's own; the files have all."""
     own, *others = _metrics(outcome)
-    pairs = [(own, stat) for stat in ESTIMATORS] + [(metric, "median") for metric in others]
+    stat = "mean" if len({tuple(c.at.items()) for c in outcome.cells}) == 1 else "median"
+    pairs = [(own, stat), (own, "cv"), *((metric, stat) for metric in others)]
     several = len(outcome.versions) > 1
     looks = base.looks(outcome)
     columns = ["cca", *(["engine"] if several else []), *outcome.axes, "n", *(_heading(metric, stat) for metric, stat in pairs)]

@@ -16,20 +16,17 @@ from markupsafe import Markup
 from tcpscape.plots.style import Look
 from tcpscape.report import drawing
 from tcpscape.report.drawing import Link, Node
+from tcpscape.scenario import summary
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.scenario.words import QueueDescription
 from tcpscape.units import format_size
 
 NS_PER_MS = 1e6
-PLAIN = ("netem", "tbf", "htb", "bfifo", "pfifo", "pfifo_fast", "jitter", "fifo")
-"""Disciplines whose name says no more than what the diagram shows of them anyway."""
 MOST_CONTROLS = 4
 """Most congestion controls that the sender's box names."""
 MOST_CHARACTERS = 36
 """Most characters of a name in a box."""
 NO_LOOKS: Mapping[str, Look] = {}
-MOST_SCENARIOS = 60
-"""Most scenarios that are merged; of more, evenly spread ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +65,8 @@ class PathView:
         :param looks: congestion controls with the look that they have in the figures.
         :param name: the beginning of the ids in the page.
         """
-        few = scenarios[:: -(-len(scenarios) // MOST_SCENARIOS)]
-        nodes, links = (_sender(few, looks), _router(few), _receiver(few)), (_link(few, "forward"), Link(()))
-        back = _link(few, "reverse")
+        nodes, links = (_sender(scenarios, looks), _router(scenarios), _receiver(scenarios)), (_link(scenarios, "forward"), Link(()))
+        back = _link(scenarios, "reverse")
         wide = drawing.horizontal(nodes, links, back, f"{name}-wide")
         return cls(part, words, wide, drawing.vertical(nodes, links, back, f"{name}-narrow"))
 
@@ -121,7 +117,7 @@ def _lines(queues: Sequence[Sequence[QueueDescription]]) -> tuple[str, ...]:
     order = "keeps order" if jitter.text and all(q.in_order for of_one in queues for q in of_one) else ""
     spread = " ".join(filter(None, [delay.text, jitter.text, *_distributions(queues)]))
     ecn = ["ECN"] if any(q.ecn != "never" for of_one in queues for q in of_one) else []
-    kinds = dict.fromkeys(q.kind for of_one in queues for q in of_one if q.kind not in PLAIN)
+    kinds = dict.fromkeys(q.kind for of_one in queues for q in of_one if q.kind not in summary.PLAIN)
     queue = ", ".join([*kinds, *ecn])
     return tuple(filter(None, [rate.text, spread, order, *(s.text for s in shares), queue, packets.text, size.text]))
 

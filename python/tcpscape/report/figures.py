@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
 from tcpscape import plots
 from tcpscape.campaign.outcome import Outcome
-from tcpscape.plots import Context, FigureKind, files
+from tcpscape.plots import Context, FigureKind, files, style
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 FOLDER = "figures"
 LIST = ".written"
@@ -67,10 +71,16 @@ def draw(part: str, outcome: Outcome, context: Context, request: FigureRequest, 
         about = kind.about if len(shown) == len(pages) else f"{kind.about} ({len(shown)} of {len(pages)} places)"
         for i in shown:
             name = "-".join([*([part] if part else []), kind.name, *([str(i + 1)] if len(pages) > 1 else [])])
-            figure = kind.draw(pages[i], context)
+            figure = kind.draw(pages[i], replace(context, width=style.PAGE))
             svg_text = files.svg(figure)
             written = files.save(figure, root / FOLDER / name, request.formats, svg_text)
-            yield EmbeddedFigure(name, about, Markup(files.inline(svg_text, name)), Markup(), tuple(f"{FOLDER}/{f.name}" for f in written)), written
+            yield embedded(name, about, svg_text, kind.draw(pages[i], replace(context, width=style.NARROW)), written), written
+
+
+def embedded(name: str, about: str, wide: str, narrow: Figure, written: Sequence[Path]) -> EmbeddedFigure:
+    """A figure of the page. `wide`: the SVG document for a wide page; `narrow`: the figure for a narrow one; `written`: its files in `figures/`."""
+    paths = tuple(f"{FOLDER}/{f.name}" for f in written)
+    return EmbeddedFigure(name, about, Markup(files.inline(wide, name)), Markup(files.inline(files.svg(narrow), f"{name}-narrow")), paths)
 
 
 def tidy(written: Sequence[Path], root: Path) -> None:

@@ -12,6 +12,7 @@ from tcpscape import stats
 from tcpscape.campaign import axes
 from tcpscape.campaign.outcome import Cell, Outcome
 from tcpscape.findings import indicators
+from tcpscape.plots import base
 from tcpscape.plots.style import Look
 from tcpscape.report.swatch import swatch
 from tcpscape.scenario.path import Netem
@@ -127,7 +128,8 @@ def indicator_table(part: str, outcome: Outcome) -> list[PageTable]:
     if len(outcome.cells) > MOST_DIAGNOSED:
         return []
     columns = ["cca", *outcome.axes, *INDICATORS]
-    rows = [[word(c.cca), *(level(c, a) for a in outcome.axes), *_indicators(c)] for c in outcome.cells]
+    looks = base.looks(outcome)
+    rows = [[control(c.cca, looks), *(level(c, a) for a in outcome.axes), *_indicators(c)] for c in outcome.cells]
     caption = f"{part}: indicators" if part else "Indicators"
     return [PageTable("indicators", caption, columns, rows, left=1 + len(outcome.axes))]
 
@@ -174,18 +176,19 @@ def study_tables(result: Result) -> list[PageTable]:
     """For each part with published numbers a table of our numbers, the published ones, and their ratio."""
     tables = []
     for part, outcome in result.parts.items():
-        rows = [_study_row(r, outcome.axes) for r in result.rows if r.part == part and (r.published or r.raw)]
+        looks = base.looks(outcome)
+        rows = [_study_row(r, outcome.axes, looks) for r in result.rows if r.part == part and (r.published or r.raw)]
         if rows:
             columns = ["cca", *outcome.axes, "what", "n", "ours", "published", "ours / published", "raw", "ours / raw", "note"]
             tables.append(PageTable("study", f"{part}: ours beside what was published", columns, rows, left=2 + len(outcome.axes)))
     return tables
 
 
-def _study_row(row: StudyRow, axis_names: Sequence[str]) -> list[Field]:
+def _study_row(row: StudyRow, axis_names: Sequence[str], looks: Mapping[str, Look]) -> list[Field]:
     quantity = f"{row.metric} {row.stat}" + (f", {row.unit}" if row.unit not in ("", "1") else "")
     notes = "; ".join(k.note for k in (row.published, row.raw) if k and k.note)
     return [
-        word(row.cell.cca), *(level(row.cell, a) for a in axis_names), word(quantity), count(row.ours.n), estimate(row.ours),
+        control(row.cell.cca, looks), *(level(row.cell, a) for a in axis_names), word(quantity), count(row.ours.n), estimate(row.ours),
         *_known_fields(row, row.published), *_known_fields(row, row.raw), word(notes),
     ]  # fmt: skip
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Any
+from typing import Any, TypeVar
 
 from tcpscape import units
 from tcpscape.scenario import bottleneck
@@ -17,6 +17,7 @@ from tcpscape.scenario.player import Player
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.scenario.words import QueueDescription
 
+T = TypeVar("T")
 PLAIN = ("netem", "tbf", "htb", "jitter", "bfifo", "pfifo")
 """Disciplines that are described by what they do; others are named."""
 FEW_CHANGES = 2
@@ -34,7 +35,7 @@ def in_words(scenario: Scenario) -> str:
 
 def together(scenarios: Sequence[Scenario], levels: Mapping[str, Sequence[str]]) -> str:
     """What scenarios have in common, in words, after what varies among them: `levels`, axis → its values in order."""
-    every = [parts(s) for s in _spread(scenarios)]
+    every = [parts(s) for s in spread(scenarios)]
     common = [text for name, text in every[0].items() if text and all(other.get(name) == text for other in every)]
     varied = [f"{name} {range_text(values)}" for name, values in levels.items()]
     return ", ".join([*varied, *common])
@@ -166,9 +167,9 @@ def _player(player: Player) -> str:
     return f"video player of {ladder} Mbit/s ({player.abr}, buffer {units.brief_time(player.buffer)})"
 
 
-def _spread(scenarios: Sequence[Scenario]) -> list[Scenario]:
-    """The first, the last and some scenarios between, at most :data:`MOST_PARTS`: reading those of a large campaign takes seconds."""
-    count = len(scenarios)
+def spread(items: Sequence[T]) -> list[T]:
+    """The first, the last and some items between, at most :data:`MOST_PARTS`: reading all scenarios of a large campaign takes seconds."""
+    count = len(items)
     if count <= MOST_PARTS:
-        return list(scenarios)
-    return [scenarios[round(i * (count - 1) / (MOST_PARTS - 1))] for i in range(MOST_PARTS)]
+        return list(items)
+    return [items[round(i * (count - 1) / (MOST_PARTS - 1))] for i in range(MOST_PARTS)]

@@ -33,9 +33,14 @@ const open = () => {
 };
 addEventListener("hashchange", open);
 open();
-// A table that is wider than the page says so.
+// A table that is wider than the page, or longer than its box, says so.
 const mark = () => {
-  for (const box of document.querySelectorAll(".scroll")) box.parentElement.classList.toggle("overflows", box.scrollWidth > box.clientWidth + 1);
+  for (const box of document.querySelectorAll(".scroll")) {
+    const wider = box.scrollWidth > box.clientWidth + 1, tall = box.scrollHeight > box.clientHeight + 1, of = box.parentElement.classList;
+    of.toggle("overflows", wider || tall);
+    of.toggle("wider", wider);
+    of.toggle("tall", tall);
+  }
 };
 addEventListener("resize", mark);
 for (const fold of document.querySelectorAll("details")) fold.addEventListener("toggle", mark);
