@@ -1,6 +1,7 @@
 """The report of a result directory: one page that opens offline, made from the directory alone, with everything in it."""
 
 import csv
+import html
 import itertools
 import re
 import shutil
@@ -13,7 +14,7 @@ import pytest
 from markupsafe import Markup
 
 from tcpscape import plots, report
-from tcpscape.campaign import execute, record
+from tcpscape.campaign import answer, execute, record
 from tcpscape.campaign.campaign import Campaign
 from tcpscape.campaign.execute import Execution
 from tcpscape.plots import style
@@ -26,11 +27,13 @@ from tcpscape.scenario import files
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.stats import Estimate
 from tcpscape.store.results import FILE, Store
+from tcpscape.studies import answer as study_answer
 from tcpscape.studies import run as runs
 from tcpscape.studies import study as studies
 from tcpscape.studies.result import Result
 from tcpscape.studies.study import WORKS, Claim
 from tcpscape.studies.verdict import JudgedClaim
+from tcpscape.tables import Table
 
 VOID = {"meta", "br", "img", "link", "hr", "input"}
 
@@ -258,6 +261,27 @@ def test_one_statistic_in_the_table_of_the_cells(study, sweep):
         assert {c.split()[-1] for c in (name.split(",")[0] for name in table.columns[table.left + 1 :])} == {stat, "CV"}
 
 
+def test_the_answer_is_that_of_the_screen(built, study, swept, sweep):
+    """The sentence of the command, its caveats right below it, and the path in the same words; tables of a terminal with looks and numbers."""
+    for file, root, screen in ((built[0], study, None), (swept[0], sweep, answer.sweep_screen(record.load(sweep).outcomes[0]))):
+        text = html.unescape(file.read_text("utf-8"))
+        if screen is None:
+            kept = record.load(root)
+            screen = study_answer.study_screen(runs.judge(Result(studies.of(kept.study, "manifest"), kept.parts)))
+        places = [text.index(screen.answer), *(text.index(caveat) for caveat in screen.caveats), text.index('id="path"')]
+        assert places == sorted(places)
+    assert answer.sweep_screen(record.load(sweep).outcomes[0]).path in html.unescape(swept[0].read_text("utf-8"))
+
+
+def test_tables_of_the_terminal():
+    table = Table(("cca", "goodput", "limited by"), [("cubic", "5.1 [4.0, 6.0]", "cwnd"), ("all", "~7 %", "")], words=("limited by",), notes=("a; b: --verbose",))
+    found = tables.of_screen(table, style.looks(["cubic"]), "In short")
+    first, second = found.rows
+    assert (first[0].looks, first[1].text, first[1].interval, first[1].sort) == ((style.LOOKS[0],), "5.1", "[4.0, 6.0]", 5.1)
+    assert (second[0].looks, second[1].text, second[1].sort, first[2].text) == ((), "~7 %", 7.0, "cwnd")
+    assert (found.caption, list(found.notes)) == ("In short", ["a"])
+
+
 def test_nothing_is_loaded_from_elsewhere(built):
     text = built[0].read_text("utf-8")
     assert "default-src 'none'" in text
@@ -348,7 +372,7 @@ def test_a_trial_that_is_missing_is_one_line(cli, sweep, tmp_path):
 def test_a_study_reports_itself(cli, tmp_path):
     got = cli("study", "run", "starlink", "--part", "profiles", "--quick", "--engine", "mock", "--out", tmp_path, "--report")
     assert got.status == 0, got.err
-    assert got.out.endswith(f"report: {tmp_path / 'starlink' / 'report.html'}\n")
+    assert got.out.endswith(f"Next: open {tmp_path / 'starlink' / 'report.html'}\n")
     assert record.load(tmp_path / "starlink").command == f"tcpscape study run starlink --part profiles --quick --engine mock --out {tmp_path} --report"
 
 

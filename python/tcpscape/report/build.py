@@ -22,7 +22,9 @@ from tcpscape.scenario import summary
 from tcpscape.scenario.options import UNNAMED
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.screen import Screen
+from tcpscape.studies import answer as studies
 from tcpscape.studies import run as runs
+from tcpscape.tables import Table
 
 if TYPE_CHECKING:
     import polars as pl
@@ -50,6 +52,7 @@ def build(record: Record, root: Path, formats: tuple[str, ...] = ("svg", "png"),
     estimated = {part: cells.measure(part, outcome, names[part]) for part, outcome in record.parts.items()}
     reruns = cells.reruns(record.parts, names)
     screens = {part: _screen(outcome) for part, outcome in record.parts.items()}
+    whole = studies.study_screen(study) if study else None
     groups, figure_files = _figures(record, result, FigureRequest(result.study.figures if result else (), formats, len(record.parts)), root)
     frames = {"cells": cells.frame([entry for of_part in estimated.values() for entry in of_part]), "runs": cells.runs(record.parts)}
     if study:
@@ -60,11 +63,11 @@ def build(record: Record, root: Path, formats: tuple[str, ...] = ("svg", "png"),
         scenario_files = [_write_text(root / scenario.file, scenario.text) for cell in reruns for scenario in cell.scenarios]
         page = Page(
             _heading(record, result),
-            _answers(screens, study),
-            list(dict.fromkeys(caveat for screen in screens.values() for caveat in screen.caveats)),
+            _answers(screens, whole),
+            list(dict.fromkeys(caveat for screen in ([whole] if whole else screens.values()) for caveat in screen.caveats)),
             paths=[_path(part, outcome, screens[part].path, f"path-{i}") for i, (part, outcome) in enumerate(record.parts.items())],
             figures=groups,
-            tables=_tables(record, result, estimated),
+            tables=[*_screen_tables(record, screens, whole), *_tables(record, result, estimated)],
             claims=claims.section(study.claims) if study else None,
             provenance=Provenance(
                 record.command, _facts(record), reruns, [f"{TABLES}/{f.name}" for f in table_files], result.study.pitfalls if result else (),
@@ -100,13 +103,17 @@ def _tables(record: Record, result: Result | None, estimated: Mapping[str, Seque
 
 def _screen(outcome: Outcome) -> Screen:
     """The screen that the command shows of this outcome: of a sweep where there is more than one point."""
-    return answer.sweep_screen(outcome) if len({tuple(c.at.items()) for c in outcome.cells}) > 1 else answer.run_screen(outcome)
+    return answer.sweep_screen(outcome) if _has_axes(outcome) else answer.run_screen(outcome)
 
 
-def _answers(screens: Mapping[str, Screen], study: JudgedStudy | None) -> list[Answer]:
-    """What the screens answer, of each part; of a study, what its claims came to."""
-    if study and study.claims:
-        return [Answer(claims.sentence(study.claims))]
+def _has_axes(outcome: Outcome) -> bool:
+    return len({tuple(c.at.items()) for c in outcome.cells}) > 1
+
+
+def _answers(screens: Mapping[str, Screen], study: Screen | None) -> list[Answer]:
+    """What the screens answer, of each part; of a study, what it finds."""
+    if study:
+        return [Answer(study.answer, study.remarks)]
     return [Answer(screen.answer, screen.remarks, part) for part, screen in screens.items()]
 
 
@@ -114,6 +121,15 @@ def _path(part: str, outcome: Outcome, words: str, name: str) -> PathView:
     """The path of a part's cells; `name`: the beginning of its ids in the page."""
     places = summary.spread([(cell, i) for cell in outcome.cells for i in range(len(cell.specs))])
     return PathView.of(part, [cell.scenarios[i] for cell, i in places], words, looks=base.looks(outcome), name=name)
+
+
+def _screen_tables(record: Record, screens: Mapping[str, Screen], study: Screen | None) -> list[PageTable]:
+    """What the terminal shows besides every cell: a study's matrix, or for one point what limits its flows and what a viewer sees."""
+    if study:
+        looks = {name: look for outcome in record.outcomes for name, look in base.looks(outcome).items()}
+        return [tables.of_screen(table, looks, "What the study finds") for table in study.tables[:1] if isinstance(table, Table)]
+    shown = [(part, t) for part, screen in screens.items() if not _has_axes(record.parts[part]) for t in screen.tables if isinstance(t, Table)]
+    return [tables.of_screen(table, base.looks(record.parts[part]), part or "In short") for part, table in shown]
 
 
 def _heading(record: Record, result: Result | None) -> Heading:

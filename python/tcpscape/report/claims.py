@@ -36,16 +36,6 @@ def section(claims: Sequence[JudgedClaim]) -> Claims | None:
     )
 
 
-def sentence(claims: Sequence[JudgedClaim]) -> str:
-    """What became of the claims: `28 of 43 published claims are reproduced, 11 are not, and for 4 these runs do not decide.`"""
-    counts = {verdict: sum(c.verdict == verdict for c in claims) for verdict in FAILURES_FIRST}
-    are = "is" if counts["reproduced"] == 1 else "are"
-    parts = [f"{counts['reproduced']} of {len(claims)} published claims {are} reproduced"]
-    parts += [f"{counts['not reproduced']} {'is' if counts['not reproduced'] == 1 else 'are'} not"] if counts["not reproduced"] else []
-    parts += [f"{counts['not decidable']} cannot be decided from these runs"] if counts["not decidable"] else []
-    return f"{', '.join(parts)}."
-
-
 def _table(claims: Sequence[JudgedClaim], caption: str) -> PageTable:
     """Claims with their verdict, the measured value, what explains the published number, and the source (a name of `WORKS`)."""
     rows = [

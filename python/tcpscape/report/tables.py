@@ -22,6 +22,7 @@ from tcpscape.stats import Estimate
 from tcpscape.stats.estimate import number
 from tcpscape.studies.known import KnownNumber
 from tcpscape.studies.result import Result, StudyRow
+from tcpscape.tables import Table
 
 MOST_ROWS = 1000
 """Most rows of a table on a page; all of them are in its file."""
@@ -29,6 +30,8 @@ MOST_DIAGNOSED = 200
 """Most cells of a part for the table of indicators."""
 PRECISION = 0.05
 """Precision of the mean for which the number of runs is given."""
+OPTION = "--verbose"
+"""Part of a note that is about the terminal alone."""
 INDICATORS = (
     "jitter / RTT", "windows closed in 10 s", "sent again in 10 s", "time held by the receive window, %", "the published rule says", "receive window",
     "video each flow carries", "runs for a mean to ± 5 %",
@@ -68,6 +71,8 @@ class PageTable:
     rows: Sequence[Sequence[Field]]
     left: int = 1
     """Number of columns with text; the others have numbers."""
+    notes: Sequence[str] = ()
+    """Sentences below it."""
     stacked: bool = False
     """Whether each row becomes a card on a narrow page: for tables of sentences, where scrolling would hide half of them."""
 
@@ -86,6 +91,29 @@ class PageTable:
     def hidden(self) -> int:
         """Number of rows that are in the file only."""
         return max(0, len(self.rows) - MOST_ROWS)
+
+
+def of_screen(table: Table, looks: Mapping[str, Look], caption: str = "") -> PageTable:
+    """A table that the terminal shows, as one of a page: congestion controls with their looks, numbers that can be sorted.
+
+    `caption`: where the table has no title of its own.
+    """
+    numbers = [i >= table.left and name not in table.words for i, name in enumerate(table.columns)]
+    rows = [[_of_text(text, looks, number=number) for text, number in zip(row, numbers, strict=True)] for row in table.rows]
+    notes = ["; ".join(part for part in note.split("; ") if OPTION not in part) for note in table.notes]
+    return PageTable("screen", table.title or caption, table.columns, rows, table.left, [note for note in notes if note])
+
+
+def _of_text(text: str, looks: Mapping[str, Look], *, number: bool) -> Field:
+    """A field of a terminal's table: `38.0 [37.8, 38.0]`, a name, or words."""
+    if not number:
+        return control(text, looks) if all(name in looks for name in text.split("+")) else word(text)
+    value, _, interval = text.partition(" [")
+    try:
+        sort = float(value.split()[0].lstrip("~"))
+    except (ValueError, IndexError):
+        sort = None
+    return Field(value, f"[{interval}" if interval else "", sort)
 
 
 def word(text: object, href: str = "", kind: str = "") -> Field:
