@@ -263,11 +263,10 @@ def test_one_statistic_in_the_table_of_the_cells(study, sweep):
 
 def test_the_answer_is_that_of_the_screen(built, study, swept, sweep):
     """The sentence of the command, its caveats right below it, and the path in the same words; tables of a terminal with looks and numbers."""
-    for file, root, screen in ((built[0], study, None), (swept[0], sweep, answer.sweep_screen(record.load(sweep).outcomes[0]))):
+    kept = record.load(study)
+    of_study = study_answer.study_screen(runs.judge(Result(studies.of(kept.study, "manifest"), kept.parts)))
+    for file, screen in ((built[0], of_study), (swept[0], answer.sweep_screen(record.load(sweep).outcomes[0]))):
         text = html.unescape(file.read_text("utf-8"))
-        if screen is None:
-            kept = record.load(root)
-            screen = study_answer.study_screen(runs.judge(Result(studies.of(kept.study, "manifest"), kept.parts)))
         places = [text.index(screen.answer), *(text.index(caveat) for caveat in screen.caveats), text.index('id="path"')]
         assert places == sorted(places)
     assert answer.sweep_screen(record.load(sweep).outcomes[0]).path in html.unescape(swept[0].read_text("utf-8"))

@@ -28,10 +28,12 @@ HATCHES = ("", "///", "...", "xx")
 """For each dash, the pattern of an area."""
 MARKS = (("o", "s", "^", "D", "v", "P"), ("X", "<", "h", "d", ">", "*"), ("s", "v", "P", "o", "D", "^"), ("d", "X", "*", "<", "h", ">"))
 """For each dash, the marker of each hue; no hue has a marker twice."""
-KEY_COLUMNS, KEY_SIZE = 6, 8.0
-"""Most columns of a legend; size of its font, points."""
+KEY_COLUMNS, KEY_SIZE, KEY_HANDLE = 6, 8.0, 7
+"""Most columns of a legend; size of its font, points; room for the line or marker before a label, characters."""
 POINTS = 72.0
 """Points in an inch."""
+HEAD_SIZE, HEAD_ROOM, LINE_STEP = 10, 0.7, 1.2
+"""Title and note: size of the font, points; room that :func:`panels` leaves for it and the legend, inches; a line over the font's size."""
 NOTE_SIZE, NOTE_LINES, NOTE_STEP = 7.5, 3, 1.4
 """Caveats under a figure: size of the font, points; most lines; height of a line over the font's size."""
 PAGE, NARROW, LEAST_PANEL = 10.0, 4.0, 2.8
@@ -110,7 +112,7 @@ def panels(
     columns = 2 if count == 4 and columns == 3 else min(count, columns)
     columns = max(1, min(columns, int(page / LEAST_PANEL))) if page else columns
     rows = -(-count // columns)
-    fig = Figure(figsize=(page or max(6.4, width * columns), 0.7 + height * rows), layout="constrained")
+    fig = Figure(figsize=(page or max(6.4, width * columns), HEAD_ROOM + height * rows), layout="constrained")
     fig.get_layout_engine().set(h_pad=0.08, w_pad=0.08)  # type: ignore[union-attr, call-arg]
     fig.patch.set_alpha(0)
     return fig, _prepared(list(fig.subplots(rows, columns, sharey=share, squeeze=False).flat), count, INK)
@@ -175,35 +177,57 @@ def finish(fig: Figure, axes: Sequence[Axes], heading: tuple[str, str], caveats:
     `labels`: the only ones that the legend has; all by default.
     """
     title, note = heading
-    fig.suptitle("\n".join([*fold(fig, title, 10), *fold(fig, note, 10)]), color=INK, fontsize=10)
+    head = [*fold(fig, title, HEAD_SIZE), *fold(fig, note, HEAD_SIZE)]
+    fig.suptitle("\n".join(head), color=INK, fontsize=HEAD_SIZE)
     lines = fold(fig, "; ".join(caveats), NOTE_SIZE)
     if len(lines) > NOTE_LINES:
         lines = [*lines[: NOTE_LINES - 1], lines[NOTE_LINES - 1][:-2] + " …"]
-    foot = (len(lines) * NOTE_SIZE * NOTE_STEP + NOTE_SIZE / 2) / POINTS / fig.get_figheight() if lines else 0.0
+    foot = len(lines) * NOTE_SIZE * NOTE_STEP + NOTE_SIZE / 2 if lines else 0.0
+    legend = _legend(fig, axes, labels)
+    if fig.get_figwidth() <= NARROW:  # the panels keep their height where title and legend take many lines
+        more = HEAD_SIZE * LINE_STEP * len(head) + foot + (legend.height if legend else 0.0) - HEAD_ROOM * POINTS
+        fig.set_figheight(fig.get_figheight() + max(0.0, more) / POINTS)
+    height = POINTS * fig.get_figheight()
     if lines:
-        fig.text(0.5, 0.004, "\n".join(lines), color=INK, fontsize=NOTE_SIZE, ha="center", va="bottom", linespacing=1.2)
-    foot = _legend(fig, axes, foot, labels)
-    fig.get_layout_engine().set(rect=(0, foot, 1, 1 - foot))  # type: ignore[union-attr, call-arg]
+        fig.text(0.5, 0.004, "\n".join(lines), color=INK, fontsize=NOTE_SIZE, ha="center", va="bottom", linespacing=LINE_STEP)
+    if legend:
+        fig.legend(
+            list(legend.handles), list(legend.names), loc="lower center", bbox_to_anchor=(0.5, foot / height), ncols=legend.columns, frameon=False,
+            fontsize=KEY_SIZE, labelcolor=INK, labelspacing=0.5, borderpad=0.4,
+        )  # fmt: skip
+        foot += legend.height
+    fig.get_layout_engine().set(rect=(0, foot / height, 1, 1 - foot / height))  # type: ignore[union-attr, call-arg]
 
 
-def _legend(fig: Figure, axes: Sequence[Axes], foot: float, labels: Sequence[str]) -> float:
-    """Draws the legend, published values last, above a foot of this share of the figure's height; returns the share that both take."""
+@dataclass(frozen=True)
+class _Legend:
+    """The entries of a legend and its size."""
+
+    handles: Sequence[Any]
+    names: Sequence[str]
+    """Each folded where it is wider than the figure."""
+    columns: int
+    height: float
+    """Points."""
+
+
+def _legend(fig: Figure, axes: Sequence[Axes], labels: Sequence[str]) -> _Legend | None:
+    """The legend of all axes, published values last; None without entries."""
     handles: dict[str, Any] = {}
     for ax in axes:
         for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
             if not labels or label in labels:
                 handles.setdefault(label, handle)
     if not handles:
-        return foot
+        return None
     handles = dict(sorted(handles.items(), key=lambda pair: pair[0].endswith("published")))
-    fitting = max(1, int(fig.get_figwidth() * POINTS / (KEY_SIZE * WIDTH_OF_CHARACTER * (max(map(len, handles)) + 7))))
-    columns = min(KEY_COLUMNS, fitting, len(handles))
-    fig.legend(
-        list(handles.values()), list(handles), loc="lower center", bbox_to_anchor=(0.5, foot), ncols=columns, frameon=False, fontsize=KEY_SIZE,
-        labelcolor=INK, labelspacing=0.5, borderpad=0.4,
-    )
-    rows = -(-len(handles) // columns)
-    return foot + KEY_SIZE * (1.6 * rows + 1.3) / POINTS / fig.get_figheight()
+    characters = int(fig.get_figwidth() * POINTS / (KEY_SIZE * WIDTH_OF_CHARACTER))
+    folded = [wrap(label, max(10, characters - KEY_HANDLE)) for label in handles]
+    widest = max(len(line) for name in folded for line in name) + KEY_HANDLE
+    columns = min(KEY_COLUMNS, max(1, characters // widest), len(handles))
+    rows, more = -(-len(handles) // columns), max(map(len, folded)) - 1
+    height = KEY_SIZE * (1.6 * rows + LINE_STEP * rows * more + 1.3)
+    return _Legend(tuple(handles.values()), ["\n".join(name) for name in folded], columns, height)
 
 
 def panel_width(ax: Axes) -> float:
