@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,15 +11,10 @@ from tcpscape.cli.command import Option, command
 from tcpscape.cli.terminal import Progress
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from tcpscape.campaign.execute import Progress as Update
-    from tcpscape.report.validation import ValidationPage
-    from tcpscape.validate.validation import Explanation, Validation, ValidationOptions
+    from tcpscape.validate.validation import ValidationOptions
 
 DEFAULT_OUT = Path("out/validate")
-WORST_SHOWN = 10
-"""Worst conditions printed."""
 MISSED = 1
 """Exit status where a bound of --check is missed."""
 
@@ -58,15 +53,18 @@ class AnswerOptions:
 
 
 @command(examples=("validate --random 60 --cca cubic,bbr", "validate --random 12 --engine model --engine mock --out out/mock"))
-def validate(conditions: ConditionOptions, repetition: RepetitionOptions, answer: AnswerOptions, jobs: options.Jobs = 0) -> int:
+def validate(
+    conditions: ConditionOptions, repetition: RepetitionOptions, answer: AnswerOptions, output: options.ScreenOptions, jobs: options.Jobs = 0
+) -> int:
     """Run the same conditions on two engines and report the divergence."""
     from tcpscape.report import validation as pages
+    from tcpscape.validate import answer as screens
     from tcpscape.validate import compare, validation
 
     out, explain = answer.out, answer.explain
     request = _request(conditions, repetition, out, jobs)
     bounds = compare.read_bounds(answer.check) if answer.check else []
-    with Progress(is_open=True) as progress:
+    with Progress() as progress:
 
         def say(what: str) -> Update:
             progress.say(what)
@@ -78,14 +76,10 @@ def validate(conditions: ConditionOptions, repetition: RepetitionOptions, answer
         else:
             result = validation.complete(validation.prepare(request), bounds, answer.worst, out, say)
             page = pages.write(result, out)
-    screen = terminal.console()
-    if explain:
-        _show_explanation(screen, result.explanations[0])
-        print(f"page: {page.file}{_figures(page, out)}")
-        return 0
-    _show(screen, result)
-    print(f"report: {page.file}, numbers: {out / validation.NUMBERS}, every run: {out / validation.RESULTS}")
-    print(f"figure: {out / pages.PICTURE}{_figures(page, out)}")
+    screen = screens.explanation_screen(result.explanations[0]) if explain else screens.validation_screen(result)
+    files = () if explain else (validation.NUMBERS, validation.RESULTS, pages.PICTURE)
+    kept = f"kept in {out}: {', '.join([*files, *page.pictures.values()])}"
+    terminal.show(replace(screen, kept=kept, next=[f"open {page.file}"]), output)
     return 0 if all(c.met for c in result.checked) else MISSED
 
 
@@ -97,47 +91,3 @@ def _request(conditions: ConditionOptions, repetition: RepetitionOptions, out: P
     return ValidationOptions(
         out, c.engine, c.against, c.conditions, c.random, c.shared, c.seed, options.ccas(c.cca), c.paired, r.seeds, r.precision, r.most_seeds, jobs
     )
-
-
-def _figures(page: ValidationPage, out: Path) -> str:
-    return "".join(f"\nfigure: {out / name}" for name in page.pictures.values())
-
-
-def _show(screen: Console, validation: Validation) -> None:
-    """The tables of the report, and one line for each condition looked into."""
-    from tcpscape.validate import tables as texts
-    from tcpscape.validate.compare import worst
-
-    result = validation.result
-    a, b = labels = (result.a.label, result.b.label)
-    screen.print(f"[bold]Divergence of {a} (A) from {b} (B)[/bold]: {len(result.divergences)} conditions, {validation.session.source}")
-    screen.print(texts.summary_table(result.divergences, bold="").rich())
-    if table := texts.shared_table(result.divergences, bold=""):
-        screen.print(table.rich())
-    if validation.ranks:
-        screen.print(texts.ranks_table(validation.ranks).rich())
-    screen.print("\n[bold]The worst conditions[/bold], by the error that scatter does not explain")
-    screen.print(texts.worst_table(worst(result.divergences, WORST_SHOWN), labels).rich())
-    for e in validation.explanations:
-        if e.partings:
-            screen.print(f"{e.divergence.condition.id}: {e.partings.text}", markup=False)
-    for name, why in result.left_out[: texts.MAX_LINES]:
-        screen.print(f"left out: {name}: {why}", markup=False)
-    for caveat in result.caveats[: texts.MAX_LINES]:
-        screen.print(f"caveat: {caveat}", markup=False)
-    if validation.checked:
-        screen.print(texts.checks_table(validation.checked).rich())
-
-
-def _show_explanation(screen: Console, e: Explanation) -> None:
-    """One condition: the numbers, when the traces part, the counters."""
-    from tcpscape.tables import Table
-
-    c = e.divergence
-    screen.print(f"[bold]{c.condition.id}[/bold]: {c.condition.describe()} ({c.condition.family})")
-    screen.print(f"ln ratio {c.ln.text()}, unexplained {c.unexplained:.2f}, {len(c.a)} and {len(c.b)} runs", markup=False)
-    screen.print(Table(("", *e.labels), e.counters()).rich())
-    if e.partings:
-        screen.print(e.partings.text, markup=False)
-        for p in e.partings.partings:
-            screen.print(f"  {p.text}", markup=False)
