@@ -7,7 +7,7 @@ The main type is :class:`tcpscape.validate.validation.Validation`; begin with `v
 - `sides`: what runs a condition, an engine or recorded results; `runs`: the numbers of its trials, also those recorded
 - `compare`: the divergence of a condition, its summary over many, and bounds on it; `ranks`: whether congestion controls are ranked alike
 - `parting`: traces of one condition, and the moment at which they part
-- `tables`: the numbers as text, CSV and JSON. :mod:`tcpscape.report.validation` draws the figures and writes the page.
+- `answer`: the screens; `tables`: the numbers as text, CSV and JSON. :mod:`tcpscape.report.validation` draws the figures and writes the page.
 """
 
 from tcpscape.validate.compare import Divergence, DivergenceSummary
