@@ -2,7 +2,7 @@
 //!
 //! What they are: the model's applications (docs/models/tcp/applications.md) as system calls: writes of `chunk` bytes as fast as
 //! the socket takes them, or with a pause after each, or so many in all; reads of `size` bytes with or without a sleep
-//! before each. Source: the published experiments' scripts, tcp(7). How they differ from a loop of `write` and `read`: many of them
+//! before each, or a [`player`] and its server. Source: the published experiments' scripts, tcp(7). How they differ from a loop of `write` and `read`: many of them
 //! share one system call ([`crate::sys::Batch`]), which the kernel does one after the other. The end is a RST at the flow's
 //! stop time, as if the program had closed its socket without lingering.
 
@@ -16,7 +16,10 @@ use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::JoinHandle;
-use tcpscape_sim::{App, FlowPlan};
+use tcpscape_base::Time;
+use tcpscape_sim::{App, FlowPlan, Player, PlayerSummary};
+
+mod player;
 
 /// First port; flow i listens on `PORT + i`.
 const PORT: u16 = 9000;
@@ -49,6 +52,8 @@ pub struct Flow {
     writing: AtomicBool,
     reading: AtomicBool,
     noise: AtomicU64,
+    /// What the viewer of its player has seen, once the reader has ended.
+    viewed: OnceLock<PlayerSummary>,
 }
 
 /// A flow's threads.
@@ -108,6 +113,7 @@ impl Flow {
             writing: AtomicBool::new(true),
             reading: AtomicBool::new(true),
             noise: AtomicU64::new(seed | 1),
+            viewed: OnceLock::new(),
         })
     }
 
@@ -155,6 +161,12 @@ impl Flow {
         *self.last.lock().expect("no thread panics with it")
     }
 
+    /// What the viewer of its player has seen by `end`; one without a connection waited all the time. None without a player.
+    pub fn viewed(&self, end: Time) -> Option<PlayerSummary> {
+        let plan = self.plan.player.as_ref()?;
+        Some(self.viewed.get().copied().unwrap_or_else(|| Player::new(plan).summary(end)))
+    }
+
     /// What went wrong in its applications, if anything did.
     pub fn trouble(&self) -> Option<String> {
         self.trouble.lock().expect("no thread panics with it").clone()
@@ -184,6 +196,7 @@ impl Flow {
         }
         self.begin.store(sys::now(), Ordering::Release);
         match self.plan.app {
+            App::Bulk { chunk } if self.plan.player.is_some() => self.serve(chunk as usize),
             App::Bulk { chunk } => self.write_all(chunk as usize, u64::MAX),
             App::Finite { chunk, bytes } => {
                 self.write_all(chunk as usize, bytes);
@@ -258,6 +271,10 @@ impl Flow {
         sys::timer_slack(clock.slack);
         let Ok((socket, _)) = self.listener.accept() else { return Ok(()) };
         let socket = self.receiver.get_or_init(|| socket);
+        if let Some(plan) = &self.plan.player {
+            let _ = self.viewed.set(self.play(socket, plan, clock));
+            return Ok(());
+        }
         let (size, delay) = (self.plan.read.size as usize, self.plan.read.delay_ns);
         if delay > 0 {
             return self.read_slowly(socket, size, delay, clock);

@@ -65,6 +65,14 @@ pub fn nap_until(at: u64) {
     unsafe { libc::clock_nanosleep(libc::CLOCK_MONOTONIC, libc::TIMER_ABSTIME, &timespec(at), std::ptr::null_mut()) };
 }
 
+/// Waits until the clock of [`now`] shows `at`; true as soon as the peer has ended the connection or reset it. Linux: ppoll(2).
+pub fn ends_before(socket: BorrowedFd<'_>, at: u64) -> bool {
+    let mut watched = libc::pollfd { fd: socket.as_raw_fd(), events: libc::POLLRDHUP, revents: 0 };
+    let left = timespec(at.saturating_sub(now()));
+    // SAFETY: one descriptor and a valid time that live until the call returns; no signal mask.
+    unsafe { libc::ppoll(&mut watched, 1, &left, std::ptr::null()) > 0 }
+}
+
 extern "C" fn nothing(_: libc::c_int) {}
 
 /// Makes [`Thread::interrupt`] end a blocking call without restarting it, and a write to a closed connection an error.
@@ -143,10 +151,18 @@ impl Batch {
     /// Reads until all messages are done, blocking for data, without copying (`MSG_TRUNC` on TCP discards). Bytes read, and
     /// whether the stream goes on. Linux: recvmmsg(2), tcp(7).
     pub fn discard(&mut self, socket: BorrowedFd<'_>) -> io::Result<(u64, bool)> {
+        self.receive(socket, libc::MSG_TRUNC)
+    }
+
+    /// The same, but blocks for the first message only and ends where there are no more data.
+    pub fn discard_ready(&mut self, socket: BorrowedFd<'_>) -> io::Result<(u64, bool)> {
+        self.receive(socket, libc::MSG_TRUNC | libc::MSG_WAITFORONE)
+    }
+
+    fn receive(&mut self, socket: BorrowedFd<'_>, flags: libc::c_int) -> io::Result<(u64, bool)> {
         let (fd, all) = (socket.as_raw_fd(), self.messages.len());
         // SAFETY: valid headers whose buffers live in self; no timeout.
-        let n =
-            check(unsafe { libc::recvmmsg(fd, self.messages.as_mut_ptr(), all as u32, libc::MSG_TRUNC, std::ptr::null_mut()) })? as usize;
+        let n = check(unsafe { libc::recvmmsg(fd, self.messages.as_mut_ptr(), all as u32, flags as _, std::ptr::null_mut()) })? as usize;
         Ok((self.taken(n), n > 0 && self.messages[n - 1].msg_len > 0))
     }
 }

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
-use tcpscape_sim::Plan;
+use tcpscape_sim::{Plan, PlayerSummary};
 
 /// What the host asks for.
 #[derive(Debug, Deserialize)]
@@ -85,10 +85,11 @@ pub fn run(job: &Job, home: &File, capture: Option<&std::path::Path>) -> Result<
     let mut watched = watch(plan, &mut testbed, &running, clock.zero, job.sample_ns.max(1_000_000))?;
     let ended: Vec<_> = running.into_iter().map(Running::join).collect();
     let mut report = Report { duration_ns: plan.duration_ns, queues: testbed.queues()?, ..Report::default() };
-    report.flows = ended.iter().zip(&mut watched.flows).map(|(f, seen)| FlowReport::of(f, seen, clock.zero)).collect();
+    report.flows = ended.iter().zip(&mut watched.flows).map(|(f, seen)| FlowReport::of(f, seen, clock.zero, plan.duration_ns)).collect();
     report.caveats.append(&mut watched.caveats);
     report.caveats.append(&mut testbed.faults()?);
     report.caveats.extend(ended.iter().filter_map(|f| f.trouble()));
+    report.caveats.extend(PlayerSummary::caveat(report.flows.iter().filter_map(|f| f.player)));
     if let Some(recorder) = recorder {
         report.caveats.extend(recorder.finish().map_err(at("pcap"))?);
     }

@@ -73,6 +73,21 @@ fn finite_and_paced_writers_and_a_slow_reader_do_what_they_say() {
     assert!(slow.bytes_received <= slow.bytes_sent);
 }
 
+/// 100 kbit/s for 0.2 s are 2,500 bytes: a network of 20 Mbit/s brings five segments, what the buffer holds, at once, and then one each 0.2 s.
+#[test]
+fn a_player_asks_and_its_server_answers() {
+    let mut watched = plan(BOTTLENECK);
+    watched.duration_ns = 800_000_000;
+    let player = r#"{"ladder_bps": [100000], "segment_ns": 200000000, "buffer_ns": 1000000000, "abr": "bola"}"#;
+    watched.flows[0].player = Some(serde_json::from_str(player).expect("a player"));
+    let Some((report, _)) = on_this_kernel(job(watched), None) else { return };
+    let flow = &report.flows[0];
+    let seen = flow.player.expect("a player has a viewer");
+    assert!(seen.began && (5..=9).contains(&seen.segments) && seen.played_s <= 0.9, "{seen:?}");
+    assert!(flow.bytes_received >= seen.segments * 2_500 && flow.bytes_received <= flow.bytes_sent, "{}", flow.bytes_received);
+    assert_eq!(report.caveats, Vec::<String>::new());
+}
+
 #[test]
 fn the_recorder_writes_a_pcap_of_the_senders_packets() {
     let file = std::env::temp_dir().join(format!("tcpscape-guest-{}.pcap", std::process::id()));

@@ -165,6 +165,9 @@ fn check_flow(flow: &FlowPlan, duration_ns: u64) -> Result<(), PlanError> {
     if !matches!(flow.app, App::Bulk { .. }) {
         return refuse("app", "must have neither rate nor size beside a player, which says what is sent");
     }
+    if flow.read.delay_ns > 0 {
+        return refuse("read.delay", "must be 0 for a player, which reads at once");
+    }
     player.check().or_else(|(field, fix)| refuse(format!("player.{field}"), fix))
 }
 

@@ -203,8 +203,6 @@ class Virtual(Engine):
         controls = self._controls(scenario, parameters(lib))
         fields = plan.build(scenario, lib.parse_tc, controls, Capture(capture.samples_ns, capture.queue_samples_ns))
         _refuse_queues(fields)
-        if any(flow.player for flow in scenario.flows):
-            refuse("player", "the virtual engine has no video player yet", "use --engine model")
         try:
             profile = json.loads(lib.kernel_profile(self._profile(scenario)))
         except ValueError as e:

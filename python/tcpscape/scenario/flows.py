@@ -119,6 +119,8 @@ class Flow(Spec):
             refuse("stop", "the flow stops before it starts", "write a later stop")
         if self.player and (self.app.rate or self.app.size):
             refuse("app", "the flow has a video player, which says what is sent", "leave out the application's rate and size, or the player")
+        if self.player and self.read.delay:
+            refuse("read", "a video player reads at once", "leave out the delay")
         return self
 
 

@@ -4,6 +4,8 @@ use crate::flows::Flow;
 use crate::watch::Seen;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use tcpscape_base::Time;
+use tcpscape_sim::PlayerSummary;
 
 /// Smoothed RTTs, ms.
 #[derive(Debug, Default, Serialize)]
@@ -88,14 +90,18 @@ pub struct FlowReport {
     pub segs_in: u32,
     /// Largest receive window sampled, bytes.
     pub max_rwnd: u32,
+    /// What the viewer of its player has seen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub player: Option<PlayerSummary>,
 }
 
 impl FlowReport {
-    /// What is known of a flow that has ended; `zero` is the trial's begin on the guest's clock, ns.
-    pub fn of(flow: &Flow, seen: &mut Seen, zero: u64) -> FlowReport {
+    /// What is known of a flow that has ended; `zero` is the trial's begin on the guest's clock, ns, `duration` its length.
+    pub fn of(flow: &Flow, seen: &mut Seen, zero: u64, duration: u64) -> FlowReport {
+        let player = flow.viewed(Time(duration));
         let ((begin, end), (sent, received)) = (flow.span(), flow.bytes());
         let Some(x) = flow.last_info().filter(|_| begin > 0) else {
-            return FlowReport { cca: flow.plan.cca.clone(), ..FlowReport::default() };
+            return FlowReport { cca: flow.plan.cca.clone(), player, ..FlowReport::default() };
         };
         if seen.srtt_us.is_empty() {
             seen.take(&x); // shorter than the sampling interval
@@ -129,6 +135,7 @@ impl FlowReport {
             delivered_ce: x.delivered_ce(),
             segs_in: x.segs_in(),
             max_rwnd: seen.rwnd_max,
+            player,
         }
     }
 }

@@ -73,11 +73,12 @@ impl Playback {
     pub fn startup(&self) -> Option<Duration> {
         self.startup
     }
-    /// How long it has been waiting for the first picture at `now`.
+    /// How long it has been waiting for the first picture at `now`: since the trial's begin where it never asked.
     pub fn waited(&self, now: Time) -> Duration {
         match self.state {
             State::Starting(since) => now.since(since),
-            _ => Duration::ZERO,
+            State::Idle => now.since(Time::ZERO),
+            State::Playing | State::Stalled(_) => Duration::ZERO,
         }
     }
     /// Media played.
