@@ -8,7 +8,7 @@ import json
 import pytest
 
 import tcpscape
-from tcpscape import metrics
+from tcpscape import engines, metrics
 from tcpscape.campaign import video
 from tcpscape.errors import ScenarioError
 from tcpscape.scenario import summary
@@ -140,6 +140,28 @@ def test_players_are_repeatable_and_differ_by_seed(need_model):
     lossy = {"forward": "netem delay 25ms loss 1%", "cca": "cubic"}
     assert watch(**lossy) == watch(**lossy)
     assert watch(**lossy) != watch(**lossy, seeds="7..7")
+
+
+# ---- against the kernel ----
+
+ROUTERS = {"forward": {"at": "router", "delay": "25ms"}, "reverse": {"at": "router", "delay": "25ms"}}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("abr", ["bola", "throughput"])
+@pytest.mark.parametrize("cca", ["cubic", "bbr"])
+def test_the_kernel_shows_the_same_pictures(cca, abr, need_model):
+    """Where nothing is random, start-up agrees to a millisecond and so does every choice of a rung; after random losses, the mean bit rate does."""
+    if reason := engines.REGISTRY["virtual"]().unavailable():
+        pytest.skip(f"engine virtual: {reason}")
+    words = {**ROUTERS, "bottleneck": {"rate": "10mbit", "buffer": "1bdp"}, "cca": cca, "abr": abr}
+    (model,), (kernel,) = (watch(**words, engine=engine) for engine in ("model", "virtual"))
+    assert model.startup_s == pytest.approx(kernel.startup_s, abs=1e-3)
+    assert (model.segments, model.stalls) == (kernel.segments, kernel.stalls)
+    assert model.bitrate_mbps == pytest.approx(kernel.bitrate_mbps, rel=0.03)
+    lossy = {**words, "forward": {"at": "router", "delay": "25ms", "loss": "1%"}, "seeds": 6, "duration": "60s", "player": LADDER}
+    views = [video.viewer(tcpscape.run(**lossy, engine=engine).trials) for engine in ("model", "virtual")]
+    assert views[0].bitrate.value == pytest.approx(views[1].bitrate.value, rel=0.15)
 
 
 # ---- results ----
