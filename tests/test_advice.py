@@ -9,17 +9,18 @@ import pytest
 
 import tcpscape
 from tcpscape import stats
+from tcpscape.cli.advise import _without_seeds
 from tcpscape.controls import spelling
 from tcpscape.controls.deployment import deployment, obstacle
 from tcpscape.engines import make
 from tcpscape.errors import TcpscapeError
-from tcpscape.findings.advice import choice, goal_of
+from tcpscape.findings.advice import choice
 from tcpscape.findings.advice.choice import Candidate, decide
 from tcpscape.interchange import measured
 from tcpscape.scenario.conditions import Conditions, one_way_jitter, one_way_loss
 
 MEASURED = Path(__file__).parent / "data" / "interchange"
-GOODPUT, DELAY = goal_of("goodput"), goal_of("delay")
+GOODPUT, DELAY, VIDEO = (choice.GOALS[name] for name in ("goodput", "delay", "video"))
 PING = """PING host (192.0.2.1) 56(84) bytes of data.
 64 bytes from 192.0.2.1: icmp_seq=1 ttl=64 time=61.0 ms
 --- host ping statistics ---
@@ -113,6 +114,18 @@ def test_a_gain_of_half_a_millisecond_is_none():
     assert (d.choice, d.verdict) == ("cubic", "as good")
 
 
+def test_a_viewer_is_served_by_the_highest_qoe():
+    d = decide([candidate("cubic", 9, delay=2.0, seed=4), candidate("bbr", 6, delay=4.0, seed=5)], VIDEO, 60)
+    assert (d.choice, d.verdict) == ("bbr", "better")
+    assert d.gain.value == pytest.approx(2, abs=0.2)
+
+
+def test_runs_whose_value_is_not_known_are_left_out_of_the_pairs():
+    bbr, cubic = candidate("bbr", 6, delay=4.0, seed=5), candidate("cubic", 9, delay=2.0, seed=4)
+    d = decide([cubic, Candidate("bbr", bbr.goodputs, [math.nan, *bbr.values[1:]])], VIDEO, 60)
+    assert (d.choice, d.gain.n) == ("bbr", 19)
+
+
 def test_one_run_decides_nothing():
     d = decide([candidate("cubic", 10, n=1), candidate("bbr", 20, n=1, seed=2)], GOODPUT, 60)
     assert (d.choice, d.verdict) == ("cubic", "undecided")
@@ -144,6 +157,26 @@ def test_the_screen_fits(options, width, need_model):
     assert any(line.startswith("→ ") for line in lines[1:4])
     assert result.screen().text(width, quiet=True).replace("\n", " ").strip() == f"→ {result.sentence}"
     assert not [line for line in result.screen().text(width, verbose=True).splitlines() if len(line) > width]
+
+
+@pytest.mark.skipif(make("model").unavailable() is not None, reason="the extension module is not built")
+def test_a_player_makes_the_goal_video():
+    """A minute of video at 1 to 8 Mbit/s, 1 % of the packets lost: what a viewer sees is the second table, the best first."""
+    result = advice(rtt="60ms", jitter=None, loss="1%", rate="20mbit", player="1,2.5,5,8mbit", engine="model", seeds=2, duration="20s")
+    assert result.goal.name == "video"
+    ranking, seen = result.screen().tables
+    assert [row[0] for row in seen.rows] == [row[0] for row in ranking.rows]
+    assert seen.fitted(60).columns[-1] == "QoE Mbit/s"
+    assert measured.conditions({"rtt": "60ms", "flow": {"player": "1,2mbit"}})[0].duration == 60 * 10**9
+
+
+def test_video_needs_a_player(cli):
+    assert cli("advise", "--rtt", "60ms", "--goal", "video", "--engine", "mock").err.startswith("error: goal: video needs a player")
+
+
+def test_more_runs_are_asked_for_by_the_same_command():
+    assert _without_seeds("tcpscape advise --rtt 9ms --seeds 4 --cca 'a,b c'") == "tcpscape advise --rtt 9ms --cca 'a,b c'"
+    assert _without_seeds("tcpscape advise --seeds=4 --rtt 9ms") == "tcpscape advise --rtt 9ms"
 
 
 def test_goodput_and_added_rtt_are_shown_with_intervals():

@@ -231,7 +231,7 @@ def advise(
     jitter_on: Literal["both", "forward", "reverse"] | None = None,
     loss_on: Literal["both", "forward", "reverse"] | None = None,
     cca: CcaSpecs = "cubic,bbr,reno",
-    goal: Literal["goodput", "delay"] = "goodput",
+    goal: Literal["goodput", "delay", "video"] | None = None,
     flows: int | None = None,
     rcvbuf: str | int | None = None,
     sndbuf: str | int | None = None,
@@ -264,7 +264,8 @@ def advise(
     :param jitter_on: where jitter is.
     :param loss_on: where loss is.
     :param cca: congestion controls to compare.
-    :param goal: what counts: `goodput`, or `delay`, the least added RTT among those that keep half of the best goodput.
+    :param goal: what counts: `goodput`; `delay`, the least added RTT among those that keep half of the best goodput; `video`, the QoE of a
+        viewer. None is goodput, and video with a `player`.
     :param flows: flows that share the path, all under the same congestion control.
     :param rcvbuf: `SO_RCVBUF` argument; 0 is autotuned.
     :param sndbuf: `SO_SNDBUF` argument; 0 is autotuned.
@@ -296,7 +297,7 @@ def advise(
     with nullcontext() if out is None else Store(out) as store:
         runner, numbers = Runner(engines.make(engine), jobs, store=store, progress=progress), None if seeds is None else _seeds(seeds)
         command = f"tcpscape.advise(…, out={str(out)!r}) in Python"
-        return Adviser(path, _labels(cca, engine), runner, numbers, goal_of(goal), command=command, taken=taken).advise()
+        return Adviser(path, _labels(cca, engine), runner, numbers, goal_of(goal, path), command=command, taken=taken).advise()
 
 
 def cliff(

@@ -66,10 +66,10 @@ def sentences(outcome: Outcome) -> list[str]:
     views = [(cca, view) for cell in outcome.cells for cca in _ccas(cell) if (view := viewer(cell.trials, cca))]
     if not 1 <= len(views) <= 2:
         return []
-    return [f"A viewer sees {'; '.join(f'{_seen(view)} with {cca}' for cca, view in views)}."]
+    return [f"A viewer sees {'; '.join(f'{seen(view)} with {cca}' for cca, view in views)}."]
 
 
-def _seen(view: Viewing) -> str:
+def seen(view: Viewing) -> str:
     """`9.5 Mbit/s [9.3, 9.7], the first picture after 0.43 s, stopped for 1.2 s`."""
     stopped = f"stopped for {view.stalled.text(2)} s" if view.stalled.value > 0 else "no stall"
     return f"{view.bitrate.text()} Mbit/s, the first picture after {view.startup.text(2)} s and {stopped}"

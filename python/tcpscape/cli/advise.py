@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 ANSWER = "advice.json"
 """The answer's name in the directory of results."""
 From = Annotated[Path | None, Option("Path of a measurement or scenario: ping's output, iperf3, Flent, YAML, a result directory.", name="--from")]
+Wish = Annotated[str | None, Option("goodput, delay (least added RTT with half of the goodput), or video.  [default: goodput, video with --player]")]
 MOST_ADVISED = 400
 """Most further runs that are advised."""
 
@@ -45,7 +47,7 @@ class AdvisedFlows:
     """The flows on the path, and what they are for."""
 
     cca: options.CcaNames = "cubic,bbr,reno"
-    goal: Annotated[str, Option("What counts: goodput, or delay (least added RTT that keeps half of the best goodput).")] = "goodput"
+    goal: Wish = None
     flows: Annotated[int | None, Option("Flows that share the path, all under the same congestion control.  [default: 1]")] = None
     each: options.FlowOptions
 
@@ -96,7 +98,7 @@ def advise(
     with nullcontext() if results.out is None else Store(results.out) as store, resumable(store), Progress("advise", is_open=True) as progress:
         adviser = Adviser(
             conditions, options.ccas(flows.cca, engine), Runner(engine, runner.jobs, store=store, progress=progress.update), trials.seeds,
-            goal_of(flows.goal), progress.say, options.typed(), [c.metric.name for c in expected], taken,
+            goal_of(flows.goal, conditions), progress.say, options.typed(), [c.metric.name for c in expected], taken,
         )  # fmt: skip
         checks.expect(expected, checks.of_cases(adviser.campaign()))
         advice = adviser.advise()
@@ -122,5 +124,14 @@ def _next(advice: Advice, output: options.ScreenOptions) -> list[str]:
     """What to do with the answer: more runs where it is undecided, otherwise the details."""
     d = advice.decision
     if d.verdict == "undecided" and d.gain and d.more <= MOST_ADVISED:
-        return [f"{options.typed()} --seeds {d.gain.n + d.more} (enough to decide)"]
+        return [f"{_without_seeds(options.typed())} --seeds {d.gain.n + d.more} (probably enough to decide)"]
     return [] if output.verbose else [f"{options.typed()} --verbose (what to type, cliff, damage)"]
+
+
+def _without_seeds(command: str) -> str:
+    """The command line without its option `--seeds`."""
+    words = shlex.split(command)
+    if "--seeds" in words:
+        place = words.index("--seeds")
+        del words[place : place + 2]
+    return shlex.join(word for word in words if not word.startswith("--seeds="))

@@ -34,6 +34,8 @@ _COUNT = re.compile(r"(\d+) packets transmitted, (\d+) (?:packets )?received")
 _FLENT = (".flent", ".flent.gz", ".flent.bz2")
 FEWEST_PINGS = 5
 """Fewest round trips of an idle path from which a spread is taken."""
+WATCHED = "60s"
+"""How long a video player is watched where nothing says it: 15 segments of 4 s."""
 WANTED: Mapping[str, str] = {
     "jitter": "no jitter (--rtt-jitter)", "loss": "no random loss (--loss)", "rate": "no bottleneck (--rate, --buffer, --queue)",
 }
@@ -65,6 +67,8 @@ def conditions(options: Mapping[str, Any], source: Path | None = None) -> tuple[
     replaced = {"jitter", "rtt_jitter"} if chosen.keys() & {"jitter", "rtt_jitter"} else set()
     replaced |= {"rtt_loss"} if "loss" in chosen else set()
     fields = {k: v for k, v in measured.fields.items() if k not in replaced} | chosen
+    if "player" in (fields.get("flow") or {}):
+        fields = {"duration": WATCHED, **fields}
     if "rtt" not in fields:
         refuse_option("rtt", "missing, and a path needs one", "say for example --rtt 50ms, or --from FILE with a measurement")
     taken = sorted(measured.fields.keys() - chosen.keys() - replaced)

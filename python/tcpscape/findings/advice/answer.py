@@ -39,7 +39,7 @@ class Advice(AdviceData):
         count = len(self.outcome.cells[0].trials)
         path = f"{summary.in_words(scenario)}; {count} trial{'s' * (count > 1)} each, {self.outcome.label}"
         return Screen(
-            path, self.sentence, remarks=[*self.taken, *text.remarks(self)], tables=(text.ranking(self, notes=text.notes(self), every=False),),
+            path, self.sentence, remarks=[*self.taken, *text.remarks(self)], tables=text.tables(self),
             details=text.details(self), caveats=self.caveats,
         )  # fmt: skip
 

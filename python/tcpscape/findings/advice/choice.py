@@ -15,6 +15,7 @@ from typing import Literal
 from tcpscape import stats
 from tcpscape.controls.deployment import DEFAULT
 from tcpscape.errors import refuse
+from tcpscape.scenario.conditions import Conditions
 from tcpscape.stats import Estimate
 
 WORTH = 1.05
@@ -23,6 +24,8 @@ WORTH_RTT = 0.05
 """Difference of the added RTT below which a change is not worth it, as a share of the propagation RTT …"""
 WORTH_MS = 1.0
 """… and in ms, whichever is more."""
+WORTH_QOE = 0.1
+"""Difference of a viewer's QoE, Mbit/s, below which a change is not worth it."""
 KEPT = 0.5
 """Share of the best goodput that a congestion control has to keep to be chosen for its delay."""
 
@@ -43,29 +46,47 @@ class Goal:
     unit: str = ""
     keeps: float = 0.0
     """Share of the best goodput that is required."""
+    lead: str = "{leader} carries {gain} × {follower}{interval}"
+    """How a lead is said."""
 
     def worth(self, rtt_ms: float) -> float:
         """The lead from which a change is worth it, in units of the comparison."""
-        return WORTH - 1 if self.is_ratio else max(WORTH_MS, WORTH_RTT * rtt_ms)
+        if self.is_ratio:
+            return WORTH - 1
+        return WORTH_QOE if self.more_is_better else max(WORTH_MS, WORTH_RTT * rtt_ms)
 
 
 GOALS: Mapping[str, Goal] = {
     g.name: g
     for g in (
         Goal("goodput", "the highest mean goodput", "goodput", is_ratio=True),
-        Goal("delay", "the least added RTT among those that keep at least half of the best goodput", "added_rtt", False, False, "ms", KEPT),
+        Goal(
+            "delay", "the least added RTT among those that keep at least half of the best goodput", "added_rtt",
+            more_is_better=False, unit="ms", keeps=KEPT,
+            lead="{leader} adds {gain} ms less to the RTT (95th percentile) than {follower}{interval}",
+        ),
+        Goal(
+            "video", "the highest QoE of a viewer: mean bit rate less switches, stalls and start-up delay (Yin et al. 2015)", "video_qoe",
+            unit="Mbit/s",
+            lead="{leader} gives a viewer {gain} Mbit/s more QoE than {follower}{interval}",
+        ),
     )
 }
 """Every goal by name."""
 
 
-def goal_of(name: str) -> Goal:
-    """The goal of this name.
+def goal_of(name: str | None, path: Conditions) -> Goal:
+    """The goal of this name; without one, video where the receiver is a player, otherwise goodput.
 
-    :raises ScenarioError: one line, where there is none.
+    :raises ScenarioError: one line, where there is none, or video without a player.
     """
+    has_player = path.flow.player is not None
+    if name is None:
+        return GOALS["video" if has_player else "goodput"]
     if name not in GOALS:
         refuse("goal", f"{name!r} is unknown", f"choose {', '.join(GOALS)}")
+    if name == "video" and not has_player:
+        refuse("goal", "video needs a player whose viewer it is about", "add --player 1,2.5,5,8,16mbit")
     return GOALS[name]
 
 
@@ -143,8 +164,10 @@ def decide(candidates: Sequence[Candidate], goal: Goal, rtt_ms: float) -> Decisi
 
 def _compared(a: Candidate, b: Candidate, choice: Candidate, goal: Goal, rtt_ms: float) -> Decision:
     """The lead of `a` over `b`, judged."""
-    above, below = (a, b) if goal.more_is_better else (b, a)
-    gain = stats.ratio(a.values, b.values) if goal.is_ratio else stats.difference(above.values, below.values, goal.unit)
+    pairs = [(x, y) for x, y in zip(a.values, b.values, strict=True) if not math.isnan(x + y)]
+    of_a, of_b = [x for x, _ in pairs], [y for _, y in pairs]
+    above, below = (of_a, of_b) if goal.more_is_better else (of_b, of_a)
+    gain = stats.ratio(of_a, of_b) if goal.is_ratio else stats.difference(above, below, goal.unit)
     neutral, worth = float(goal.is_ratio), goal.worth(rtt_ms)
     lead = gain.value - neutral
     if math.isnan(lead):  # the follower carries nothing
@@ -163,4 +186,6 @@ def _required(candidates: Sequence[Candidate], goal: Goal) -> float:
 
 
 def _mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values) if values else math.nan
+    """Of those that are known."""
+    known = stats.known(values)
+    return sum(known) / len(known) if known else math.nan

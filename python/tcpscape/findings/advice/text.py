@@ -5,9 +5,11 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tcpscape import units
+from tcpscape.campaign import video
 from tcpscape.campaign.answer import times
 from tcpscape.controls.deployment import DEFAULT
 from tcpscape.findings import indicators
@@ -58,8 +60,7 @@ def reason(advice: AdviceData) -> str:
     subject = "it" if d.leader == d.choice else d.leader
     lead = _lead(d, goal, subject)
     if d.verdict == "better":
-        follower = advice.standing(d.follower)
-        return f"{lead}{_adds(advice.standing(d.choice), follower) if goal.is_ratio else _keeps(advice)}"
+        return f"{lead}{_beside(advice)}"
     if d.verdict == "as good":
         return f"no worthwhile difference from {d.follower if d.leader == d.choice else d.leader}: {lead}"
     return f"whether {d.leader} is better than {d.follower} is undecided ({lead}), {d.more_text} would tell"
@@ -69,12 +70,10 @@ def _lead(d: Decision, goal: Goal, subject: str) -> str:
     """`it carries 1.76 × cubic [1.50, 2.01]`."""
     if d.gain is None:
         return ""
-    if goal.is_ratio:
-        if math.isnan(d.gain.value):
-            return f"{subject} carries something, {d.follower} nothing"
-        return f"{subject} carries {times(d.gain, d.follower)}"
-    value, bracket, interval = d.gain.text().partition(" [")
-    return f"{subject} adds {value} {goal.unit} less to the RTT (95th percentile) than {d.follower}{bracket}{interval}"
+    if math.isnan(d.gain.value):
+        return f"{subject} carries something, {d.follower} nothing"
+    gain, bracket, interval = d.gain.text().partition(" [")
+    return goal.lead.format(leader=subject, gain=gain, follower=d.follower, interval=bracket + interval)
 
 
 def _adds(own: Standing, other: Standing | None = None) -> str:
@@ -85,10 +84,15 @@ def _adds(own: Standing, other: Standing | None = None) -> str:
     return f" and adds {_ms(own.added_rtt)} ms to the RTT (95th percentile{against})"
 
 
-def _keeps(advice: AdviceData) -> str:
-    """What the choice for a low delay keeps of the goodput."""
-    own = advice.standing(advice.choice or "")
-    return f", and carries {percent(own.against_best.value)} of the best goodput ({advice.best})"
+def _beside(advice: AdviceData) -> str:
+    """What the better one does besides what the goal counts."""
+    d, own = advice.decision, advice.standing(advice.choice or "")
+    if advice.goal.name == "delay":
+        return f", and carries {percent(own.against_best.value)} of the best goodput ({advice.best})"
+    cell = next(cell for cell in advice.outcome.cells if cell.cca == own.cca)
+    if advice.goal.name == "video" and (view := video.viewer(cell.trials)):
+        return f": {video.seen(view)}"
+    return _adds(own, advice.standing(d.follower))
 
 
 def _ms(estimate: Estimate) -> str:
@@ -116,8 +120,11 @@ def remarks(advice: AdviceData) -> Iterator[str]:
     if d.choice is None or shown is None:
         yield f"{assumed} {condition}, nothing gets through."
         return
-    carried = f"{shown} carries {other.goodputs[shown].text(most=_link(advice))} Mbit/s"
-    lead = f", {times(d.gain, d.follower)}" if d.gain and advice.goal.is_ratio and not math.isnan(d.gain.value) else ""
+    if advice.goal.is_ratio:
+        carried = f"{shown} carries {other.goodputs[shown].text(most=_link(advice))} Mbit/s"
+        lead = f", {times(d.gain, d.follower)}" if d.gain and not math.isnan(d.gain.value) else ""
+    else:
+        carried, lead = _lead(d, advice.goal, shown) or f"{shown} alone carries anything", ""
     same = "undecided" if d.verdict == "undecided" else f"use {d.choice} then" if other.changes else "the same choice"
     yield f"{assumed} {condition}, {carried}{lead}: {same}."
 
@@ -137,6 +144,17 @@ def ranking(advice: AdviceData, title: str = "", notes: Sequence[str] = (), *, e
     table = Table(columns, rows, title=title, notes=notes, drop=(*DROPPED, against, "stands"), words=("stands", "deployable", "limited by"))
     idle = [*(["stands"] if not advice.path.jitter else []), *(["deployable"] if not any(s.obstacle for s in shown) else [])]
     return functools.reduce(Table.without, idle, table)
+
+
+def tables(advice: AdviceData) -> tuple[Table, ...]:
+    """What is always shown: the ranking, and what viewers see where there are any."""
+    if advice.goal.name != "video":
+        return (ranking(advice, notes=notes(advice), every=False),)
+    order = [s.cca for s in advice.ranking]
+    (view,) = video.tables(advice.outcome)
+    rows = sorted(view.rows, key=lambda row: order.index(row[0]))
+    seen = replace(view, rows=rows, drop=("switches", "without stall", "stalls", "start-up s"), notes=notes(advice))
+    return ranking(advice, every=False), seen
 
 
 def _first(advice: AdviceData) -> tuple[Standing, ...]:
