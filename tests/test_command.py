@@ -198,7 +198,7 @@ def test_every_quick_example_runs(cli, tmp_path, monkeypatch, need_model):
 @pytest.mark.parametrize(
     ("line", "fix"),
     [
-        ("run --change x", "see `tcpscape run --help`"),  # not --chunk, --check or --engine
+        ("run --chain x", "see `tcpscape run --help`"),  # not --chunk, --check or --change
         ("run --seed 1", "did you mean --seeds?"), ("sweep --rtt 9ms --ordr x", "did you mean --order?"), ("sweep --or x", "did you mean --order?"),
         ("swep", "did you mean sweep?"), ("campaign", "see `tcpscape --help`"),
     ],

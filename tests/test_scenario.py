@@ -2,13 +2,15 @@
 
 import pytest
 
+from conftest import ROOT
 from tcpscape._core import parse_tc
 from tcpscape.campaign.axes import parse_seeds
 from tcpscape.engines.mock import CONTROLS
 from tcpscape.engines.plan import build as plan
 from tcpscape.errors import ScenarioError, TcpscapeError
-from tcpscape.scenario import files
+from tcpscape.scenario import changes, files
 from tcpscape.scenario.flows import parse_mix
+from tcpscape.scenario.options import ScenarioOptions
 from tcpscape.scenario.scenario import Scenario
 
 FULL = {
@@ -145,3 +147,48 @@ def test_the_gallery_runs(name, engine):
             engine.check(scenario)
         return
     assert engine.run(scenario, [0])[0].goodput_mbps > 0
+
+
+@pytest.mark.parametrize(
+    ("text", "change"),
+    [
+        ("bottleneck@8s: rate 20mbit", {"where": "bottleneck", "at": "8s", "set": {"rate": "20mbit"}}),
+        ("forward.1 @ 500ms : delay 40ms, loss 1%", {"where": "forward", "hop": 1, "at": "500ms", "set": {"delay": "40ms", "loss": "1%"}}),
+        ("bottleneck@5s: outage", {"where": "bottleneck", "at": "5s", "set": {"outage": True}}),
+    ],
+)
+def test_a_change_in_words(text, change):
+    assert changes.parse(text) == change
+
+
+def test_changes_are_added_to_those_of_a_scenario():
+    both = ScenarioOptions(changes=("bottleneck@15s: rate 5mbit",)).over(files.load("rate-drop"))
+    assert [(c.at, c.set.rate) for c in both.changes] == [(10_000_000_000, 20_000_000), (15_000_000_000, 5_000_000)]
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("bottleneck: rate 20mbit", "change: 'bottleneck: rate 20mbit' is not WHERE@TIME: NAME VALUE; "), ("forward@3s: speed 3", "change: 'speed' is nothing that changes; "),
+        ("forward@3s: delay", "change: 'delay' has no value; "), ("forwards@3s: delay 3ms", "changes.0.where: "), ("forward@3: delay 3ms", "at: '3' has no unit"),
+    ],
+)
+def test_a_change_that_makes_no_sense_is_one_line(text, line):
+    with pytest.raises(TcpscapeError) as refused:
+        ScenarioOptions({"forward": "netem delay 9ms"}, changes=(text,)).scenario()
+    assert str(refused.value).startswith(line)
+
+
+def test_a_drop_of_rate_has_the_spike_of_the_bound(need_model):
+    """60 to 20 Mbit/s at 50 ms: (3 − 1) · 50 ms = 100 ms above the 50 ms of the path, with an empty queue before; CUBIC's is not empty."""
+    from tcpscape.engines.model import Model
+
+    (trial,) = Model().run(files.load("rate-drop").with_cca("bbr"), [0])
+    assert 150 <= trial.flows[0].rtt_ms.max <= 215  # 1 BDP at 60 Mbit/s is 150 ms at 20 Mbit/s: 50 + 150 and a burst
+
+
+def test_the_changes_in_the_page_of_schedules_are_a_scenario():
+    page = (ROOT / "docs" / "models" / "queues" / "schedule.md").read_text("utf-8")
+    scenario = Scenario.of(files.read_yaml(page.partition("```yaml\n")[2].partition("```")[0], "page"), "page")
+    assert [bool(kind) for c in scenario.changes for kind in (c.at, c.ramp, c.every, c.trace)] == [i % 5 == 0 for i in range(16)]
+    assert scenario.changes[0] == files.load("rate-drop").changes[0]

@@ -281,3 +281,69 @@ def test_a_sweep_that_is_killed_goes_on_with_the_same_command(tmp_path, need_mod
     assert [json.loads(line) for line in again.stdout.splitlines()] == [json.loads(line) for line in whole.stdout.splitlines()]
     assert Store(tmp_path / "killed").frame().equals(Store(tmp_path / "whole").frame())
     assert {p.name for p in (tmp_path / "killed").iterdir()} == {FILE, "cells.csv"}
+
+
+def scenarios_of(source, options, **fields):
+    return [(dict(case.at), case.cca, case.scenario) for case in asked.campaign(source, options, fields).cases()]
+
+
+def test_a_dotted_axis_sets_a_field_within_a_field():
+    cases = scenarios_of("lossy-dsl", {"bottleneck.buffer": "0.5,1bdp", "forward.loss": "0%,1%"})
+    assert [at for at, _, _ in cases] == [{"bottleneck.buffer": b, "forward.loss": p} for b in ("0.5bdp", "1bdp") for p in ("0%", "1%")]
+    assert [(s.bottleneck[0].buffer, s.forward[0].loss) for _, _, s in cases] == [("0.5bdp", 0), ("0.5bdp", 0.01), ("1bdp", 0), ("1bdp", 0.01)]
+    assert {s.bottleneck[0].rate for _, _, s in cases} == {10_000_000}  # what the axis does not name stays
+    assert {s.forward[0].delay for _, _, s in cases} == {20_000_000}
+
+
+def test_a_dotted_axis_adds_a_bottleneck():
+    (_, _, first), (_, _, second) = scenarios_of("baseline", {"bottleneck.rate": "5..10mbit/5mbit", "kernel.rmem_max": "1MiB"})
+    assert [s.bottleneck[0].rate for s in (first, second)] == [5_000_000, 10_000_000]
+    assert first.kernel.plan()["rmem_max"] == 2**20
+
+
+def test_a_dotted_axis_reaches_lists_by_number():
+    changed = scenarios_of("rate-drop", {"changes.0.set.rate": "10,30mbit"})
+    assert [s.changes[0].set.rate for _, _, s in changed] == [10_000_000, 30_000_000]
+    assert [s.changes[0].at for _, _, s in scenarios_of("rate-drop", {"changes.at": "5s,6s"})] == [5_000_000_000, 6_000_000_000]
+    two = {"scenario": {"forward": [{"delay": "5ms"}, {"delay": "6ms"}]}}
+    assert [s.forward[1].jitter for _, _, s in scenarios_of(two, {"forward.1.jitter": "1,2ms"})] == [1_000_000, 2_000_000]
+
+
+@pytest.mark.parametrize(
+    ("source", "name", "line"),
+    [
+        ({"scenario": {"bottleneck": "tbf rate 1mbit burst 6056 limit 9999"}}, "bottleneck.buffer", "bottleneck.buffer: 'tbf rate 1mbit burst 6056 limit 9999' is words, "),
+        ({"scenario": {"forward": [{"delay": "5ms"}, {"delay": "6ms"}]}}, "forward.delay", "forward.delay: there are 2 of them; choose one by its number, as in forward.0.delay"),
+        ("rate-drop", "changes.3.at", "changes.3.at: there is no number 3; choose 0 to 0"), ("baseline", "changes.at", "changes.at: the scenario has none"),
+        ("lossy-dsl", "bottleneck.bufer", "bottleneck.bufer: no such field"), ("lossy-dsl", "botleneck.rate", "botleneck.rate: no such field or "),
+    ],
+)
+def test_a_dotted_axis_that_leads_nowhere_is_one_line(source, name, line):
+    with pytest.raises(TcpscapeError) as refused:
+        scenarios_of(source, {name: "10ms"})
+    assert str(refused.value).startswith(line)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_mixture_at_every_point(cli, tmp_path, need_model):
+    words = ("sweep", "--rtt", "20ms", "--rate", "5mbit", "--buffer", "1,2bdp", "--rcvbuf", "256KiB", "--duration", "1s", "--seeds", "2", "--mix", "cubic*2,bbr@500ms")
+    lines = cli(*words, "--metric", "share:bbr", "--out", tmp_path, "--json").lines
+    assert [(line["cca"], line["at"]["buffer"], line["metric"]) for line in lines] == [("bbr+cubic", "1bdp", "share:bbr"), ("bbr+cubic", "2bdp", "share:bbr")]
+    (_, _, scenario), *_ = scenarios_of(None, {"rtt": "20ms", "rcvbuf": "256KiB"}, mix="cubic*2,bbr@500ms")
+    assert [(f.cca, f.count, f.start, f.rcvbuf) for f in scenario.flows] == [("cubic", 2, 0, 2**18), ("bbr", 1, 500_000_000, 2**18)]
+
+
+@pytest.mark.parametrize("more", [("--cca", "bbr"), ("--flows", "2"), ("--flows", "2,4")])
+def test_a_mixture_says_congestion_controls_itself(cli, more):
+    refused = cli("sweep", "--rtt", "20ms", "--mix", "cubic,bbr", *more)
+    assert (refused.status, refused.out) == (2, "")
+    assert "mix: it says congestion controls and counts itself; leave out --cca and --flows" in refused.err
+
+
+def test_the_queue_of_the_bottleneck_is_an_axis(cli, tmp_path, need_model):
+    words = ("sweep", "--rtt", "20ms", "--rate", "5mbit", "--queue", "fq_codel,pie", "--cca", "cubic", "--duration", "1s", "--seeds", "1", "--json")
+    assert [line["at"] for line in cli(*words, "--out", tmp_path).lines] == [{"queue": "fq_codel"}, {"queue": "pie"}]
+    kinds = [s.queues("bottleneck")[0][-1].kind for _, _, s in scenarios_of(None, {"rtt": "20ms", "rate": "5mbit", "queue": "fq_codel,pie"})]
+    assert kinds == ["fq_codel", "pie"]
+    refused = cli("sweep", "--rtt", "20ms", "--queue", "fq_codel")
+    assert "queue: there is no bottleneck that it could belong to; give its rate too" in refused.err

@@ -56,6 +56,7 @@ def run(
     forward: Hops = None,
     bottleneck: Hops = None,
     reverse: Hops = None,
+    change: str | Sequence[str] = (),
     cca: CcaSpecs = None,
     flows: int | None = None,
     mix: str | None = None,
@@ -90,6 +91,7 @@ def run(
         `{"at": "router", "delay": "25ms", "loss": "0.1%"}`.
     :param bottleneck: the queue at the router, `"tbf rate 10mbit burst 6056 limit 62500"` or `{"rate": "10mbit", "buffer": "2bdp"}`.
     :param reverse: hops of the ACKs.
+    :param change: changes on the way, `"bottleneck@8s: rate 20mbit"`.
     :param cca: congestion controls to compare, one trial each under the same seeds; None: those of the scenario, or cubic.
     :param flows: flows in a trial, all alike.
     :param mix: several congestion controls in one trial, instead of `cca` and `flows`: `"cubic*2,bbr@5s"` is CCA[*COUNT][@START[-STOP]].
@@ -118,7 +120,8 @@ def run(
     """
     flow = flow_fields(rcvbuf=rcvbuf, sndbuf=sndbuf, app=app, chunk=chunk, read=read, player=player, abr=abr) | given({"listener": listener})
     fields = {"duration": duration, "kernel": kernel, "offload": offload, "ecn": ecn}
-    options = ScenarioOptions({"forward": forward, "bottleneck": bottleneck, "reverse": reverse}, flows, mix, flow, fields)
+    changes = [change] if isinstance(change, str) else change
+    options = ScenarioOptions({"forward": forward, "bottleneck": bottleneck, "reverse": reverse}, flows, mix, flow, fields, changes)
     labels = _labels(cca, engine)
     if scenario is None and options.is_empty and not labels:
         refuse("scenario", "none given", 'name a file or a gallery scenario, or give forward="netem delay 25ms"')
@@ -139,6 +142,7 @@ def sweep(
     loss: Levels = None,
     rate: Levels = None,
     buffer: Levels = None,
+    queue: Levels = None,
     order: Levels = None,
     distribution: Levels = None,
     jitter_on: Levels = None,
@@ -153,6 +157,7 @@ def sweep(
     duration: Levels = None,
     axes: Mapping[str, Levels] | None = None,
     cca: CcaSpecs = None,
+    mix: str | None = None,
     engine: str | Sequence[str] | None = None,
     seeds: Seeds | None = None,
     precision: str | None = None,
@@ -175,6 +180,7 @@ def sweep(
     :param loss: random loss of each direction, `"0.1%"`.
     :param rate: rate of the bottleneck; none is no limit.
     :param buffer: buffer of the bottleneck, `"64KB"` or `"2bdp"`.
+    :param queue: queue of the bottleneck, `"fq_codel"`, or tc's words; None is a FIFO in bytes.
     :param order: what jitter does to the order: `reorder`, `clamp`, `correlated`.
     :param distribution: of the jitter: `normal`, `uniform`, `pareto`, `paretonormal`.
     :param jitter_on: where jitter is: `both`, `forward`, `reverse`.
@@ -189,6 +195,7 @@ def sweep(
     :param duration: how long to watch.
     :param axes: any other field of a scenario or of its flows, or `${NAME}` in it, and its values.
     :param cca: congestion controls to compare.
+    :param mix: several congestion controls in each trial, instead of `cca` and `flows`: `"cubic*2,bbr@5s"` is CCA[*COUNT][@START[-STOP]].
     :param engine: engines; several are compared.
     :param seeds: trials of each cell, 10 where nothing says another number.
     :param precision: repeats each cell until the interval of `metric` is ± this of its value, `"5%"`.
@@ -203,14 +210,14 @@ def sweep(
     :raises TcpscapeError: one line, before anything runs, for what makes no sense or cannot run.
     """
     levels = {
-        "rtt": rtt, "jitter": jitter, "loss": loss, "rate": rate, "buffer": buffer, "order": order, "distribution": distribution,
+        "rtt": rtt, "jitter": jitter, "loss": loss, "rate": rate, "buffer": buffer, "queue": queue, "order": order, "distribution": distribution,
         "jitter_on": jitter_on, "loss_on": loss_on, "flows": flows, "app": app, "rcvbuf": rcvbuf, "sndbuf": sndbuf, "read": read,
         "player": player, "abr": abr, "duration": duration, **(axes or {}),
     }  # fmt: skip
     names = [engine] if isinstance(engine, str) else list(engine or ())
     fields = {
         "engines": names or None, "seeds": None if seeds is None else _seeds(seeds), "precision": precision, "max_seeds": max_seeds, "metric": metric,
-        "samples": samples, "cca": _labels(cca, names[0] if names else "model") or None,
+        "samples": samples, "mix": mix, "cca": _labels(cca, names[0] if names else "model") or None,
     }  # fmt: skip
     plan = source.campaign(campaign, given(levels), given(fields))
     return _measure("sweep", plan, executor, jobs, out, progress)

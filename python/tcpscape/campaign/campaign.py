@@ -10,7 +10,8 @@ A campaign is YAML, TOML or options of the command line:
     seeds: 10
 
 The path is `conditions` (RTT, jitter, loss: `scenario.conditions`) or a `scenario` (a file, a gallery name or its fields). An axis that is
-asked for as `${axis}` or in `derive` goes there; any other sets the field of its name, `flow.FIELD` that of every flow. In a `zip` group
+asked for as `${axis}` or in `derive` goes there; any other sets the field of its name, `flow.FIELD` that of every flow, `bottleneck.buffer` a field
+within a field. In a `zip` group
 axes move together; its first one, or the first ones that tell its rows apart, are shown in tables and may be names that are no field.
 """
 
@@ -29,6 +30,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from tcpscape import metrics
 from tcpscape.campaign import axes, derive
 from tcpscape.campaign.axes import parse_seeds
+from tcpscape.campaign.fields import is_dotted, set_dotted
 from tcpscape.controls import spelling
 from tcpscape.engines.base import Capture
 from tcpscape.errors import refuse
@@ -36,6 +38,7 @@ from tcpscape.scenario import files
 from tcpscape.scenario.conditions import Conditions
 from tcpscape.scenario.fields import Percent, Spec, Time, validate
 from tcpscape.scenario.flows import Flow
+from tcpscape.scenario.options import ScenarioOptions
 from tcpscape.scenario.scenario import Scenario
 
 MAX_CASES = 1_000_000
@@ -85,6 +88,8 @@ class Campaign(Spec):
     """Name → arithmetic over axes."""
     cca: Annotated[tuple[str, ...], BeforeValidator(_read_controls)] = ()
     """Congestion controls of every flow; none leaves those of the scenario."""
+    mix: str = ""
+    """Flows under several congestion controls in each trial, `cubic*2,bbr@5s`, instead of `cca`; their other fields are those of the first flow."""
     engines: tuple[str, ...] = ("model",)
     seeds: str = "10"
     """`20` is 0…19, `5..9`, `1,4,7`."""
@@ -120,6 +125,8 @@ class Campaign(Spec):
         names = [*self.axes, *(n for g in self.zip for n in g)]
         if twice := {n for n in names if names.count(n) > 1}:
             refuse("axes", f"{min(twice)} is said twice", "say each axis once")
+        if self.mix and (self.cca or {"cca", "flows"} & {*names, *self.conditions}):
+            refuse("mix", "it says congestion controls and counts itself", "leave out --cca and --flows")
         if strange := [p for p in self.pool if p not in names]:
             refuse("pool", f"{strange[0]!r} is no axis", f"choose {', '.join(names) or 'an axis'}")
         parse_seeds(self.seeds)
@@ -207,6 +214,8 @@ class _Cases:
         filled = axes.fill(self.base, values)
         fields = {name: value for name, value in values.items() if name not in self.templated and name != "cca"}
         scenario = self._of_conditions(filled, fields) if self.campaign.scenario is None else self._with_fields(filled, fields)
+        if self.campaign.mix:
+            return ScenarioOptions(mix=self.campaign.mix).over(scenario)
         return scenario.with_cca(cca) if cca and "cca" not in self.templated else scenario
 
     def _of_conditions(self, filled: dict[str, Any], fields: Mapping[str, str]) -> Scenario:
@@ -225,11 +234,13 @@ class _Cases:
         for name, value in fields.items():
             if name in Scenario.model_fields:
                 data[name] = value
+            elif is_dotted(name) and not _of_flow(name):
+                data = set_dotted(data, name, value)
             elif _of_flow(name):
                 data["flows"] = [{**flow, name.removeprefix("flow."): value} for flow in data.get("flows", [{}])]
             elif name not in self.labels:
                 choice = sorted({*Conditions.model_fields, *FLOW_FIELDS, *(axes.names_in(self.base))})
-                refuse(name, "no such field or ${axis}", f"choose {', '.join(choice)}, or write ${{{name}}} where it goes")
+                refuse(name, "no such field or ${axis}", f"choose {', '.join(choice)}, bottleneck.buffer, … or write ${{{name}}} where it goes")
         return Scenario.of(data, self.campaign.name)
 
 

@@ -27,6 +27,7 @@ JitterOn = Annotated[str | None, Option("Where jitter is: both, forward, reverse
 LossOn = Annotated[str | None, Option("Where loss is: both, forward, reverse.")]
 
 Cca = Annotated[str | None, Option("Congestion controls to compare, one trial each: cubic,cubic:hystart=off,bbr; all: every one.")]
+Mix = Annotated[str | None, Option("A mixture in one trial: cubic*2,bbr*1@5s (CCA[:PARAMETER=VALUE]*COUNT@START-STOP).")]
 CcaNames = Annotated[str, Option("Congestion controls to compare.")]
 FLOWS = Option("Flows in a trial.")
 Rcvbuf = Annotated[str | None, Option("SO_RCVBUF argument (256KiB); 0 is autotuned.")]

@@ -40,9 +40,10 @@ class RunScenario:
     forward: Annotated[str | None, Option('tc words at the sender: "netem delay 25ms 8ms distribution normal loss 0.1%"')] = None
     bottleneck: Annotated[str | None, Option('tc words at the router: "tbf rate 10mbit burst 6056 limit 62500"')] = None
     reverse: Annotated[str | None, Option("tc words for the ACKs.")] = None
+    change: Annotated[tuple[str, ...], Option('A change on the way: "bottleneck@8s: rate 20mbit". Repeatable.', metavar="WHERE@TIME: WORDS")] = ()
     cca: options.Cca = None
     flows: Annotated[int | None, options.FLOWS] = None
-    mix: Annotated[str | None, Option("A mixture in one trial: cubic*2,bbr*1@5s (CCA[:PARAMETER=VALUE]*COUNT@START-STOP).")] = None
+    mix: options.Mix = None
     each: options.FlowOptions
     hosts: HostOptions
 
@@ -53,7 +54,7 @@ class RunScenario:
 
         path = {"forward": self.forward, "bottleneck": self.bottleneck, "reverse": self.reverse}
         flow = self.each.fields() | ({"listener": self.hosts.listener} if self.hosts.listener else {})
-        chosen = ScenarioOptions(path, self.flows, self.mix, flow, self.hosts.fields())
+        chosen = ScenarioOptions(path, self.flows, self.mix, flow, self.hosts.fields(), self.change)
         if self.scenario is not None:
             return chosen.over(files.load(self.scenario), compared=compared)
         if chosen.is_empty and not compared:

@@ -32,6 +32,7 @@ class PathAxes:
     loss: options.Loss = None
     rate: options.Rate = None
     buffer: options.Buffer = None
+    queue: options.Queue = None
     order: options.Order = None
     distribution: options.Distribution = None
     jitter_on: options.JitterOn = None
@@ -58,7 +59,7 @@ class AxisOptions:
 
     path: PathAxes
     flow: FlowAxes
-    axis: Annotated[tuple[str, ...], Option("Any other field of a scenario or flow, or ${NAME} in it.", metavar="NAME=VALUES")] = ()
+    axis: Annotated[tuple[str, ...], Option("Any other field of a scenario or flow, bottleneck.buffer, … or ${NAME}.", metavar="NAME=VALUES")] = ()
 
     def values(self) -> dict[str, str]:
         """Field → its values as they were typed; those that were not given are left out."""
@@ -79,6 +80,7 @@ class CellOptions:
     """What each cell of the campaign is: the congestion controls and engines, the trials and what is measured of them."""
 
     cca: options.Cca = None
+    mix: options.Mix = None
     engine: Annotated[str | None, Option("Engines: model, virtual[:KERNEL], mock; several to compare.  [default: model]")] = None
     seeds: Annotated[str | None, Option("Trials of each cell: 20 (seeds 0…19), 5..9 or 1,4,7.  [default: 10]")] = None
     precision: Annotated[str | None, Option("Repeat each cell until the interval is ± this of its value: 5%.")] = None
@@ -122,7 +124,7 @@ class SweepOutput:
 @command(
     examples=(
         "sweep --rtt 50ms --jitter 0..12ms/4ms --cca cubic,bbr",
-        "sweep --rtt 50ms --rate 10mbit --buffer 0.5,1,2bdp --precision 5%",
+        'sweep lossy-dsl --axis bottleneck.buffer=0.5,1,2bdp\n--mix "cubic*2,bbr" --metric share:bbr',
     ),
 )
 def sweep(

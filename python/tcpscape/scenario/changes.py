@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Literal
 
 from pydantic import Field, model_validator
@@ -91,3 +92,26 @@ class Change(Spec):
             first = self.first if self.first is not None else self.every
             return {"kind": "periodic", "first": first, "period": self.every, "hold": self.hold, "set": values}
         return {"kind": "set", "at": self.at, "set": values}
+
+
+_CHANGE = re.compile(r"\s*(?P<where>\w+)(\.(?P<hop>\d+))?\s*@\s*(?P<at>[^:\s]+)\s*:\s*(?P<words>.+)", re.DOTALL)
+EXAMPLE = "write for example 'bottleneck@8s: rate 20mbit', or 'forward@5s: delay 40ms loss 1%'"
+
+
+def parse(text: str) -> dict[str, Any]:
+    """The fields of the change that `WHERE[.HOP]@TIME: NAME VALUE …` describes: `bottleneck@8s: rate 20mbit`, `bottleneck@5s: outage`.
+
+    :raises ScenarioError: the text does not follow the grammar; the values are checked with the scenario.
+    """
+    match = _CHANGE.fullmatch(text)
+    if not match:
+        refuse("change", f"{text!r} is not WHERE@TIME: NAME VALUE", EXAMPLE)
+    words, values = match["words"].replace(",", " ").split(), {}
+    while words:
+        name = words.pop(0)
+        if name not in Patch.model_fields:
+            refuse("change", f"{name!r} is nothing that changes", f"choose {', '.join(Patch.model_fields)}; {EXAMPLE}")
+        if name != "outage" and not words:
+            refuse("change", f"{name!r} has no value", EXAMPLE)
+        values[name] = True if name == "outage" else words.pop(0)
+    return {"where": match["where"], "at": match["at"], "set": values} | ({"hop": int(match["hop"])} if match["hop"] else {})

@@ -6,11 +6,12 @@ remains.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from tcpscape.errors import refuse
+from tcpscape.scenario import changes
 from tcpscape.scenario.flows import MAX_FLOWS, parse_mix
 from tcpscape.scenario.scenario import Scenario
 
@@ -32,6 +33,8 @@ class ScenarioOptions:
     """Fields of every flow: `rcvbuf`, `app`, `read`, …"""
     fields: Mapping[str, Any] = field(default_factory=dict)
     """Other fields of the scenario: `duration`, `kernel`, `ecn`, …"""
+    changes: Sequence[str] = ()
+    """Changes on the way, besides those of an existing scenario: `bottleneck@8s: rate 20mbit` (`changes.parse`)."""
 
     @property
     def is_empty(self) -> bool:
@@ -46,7 +49,7 @@ class ScenarioOptions:
         self._check_mix(compared)
         flows = parse_mix(self.mix) if self.mix else [{"cca": "cubic", "count": self._count(1 if self.flows is None else self.flows)}]
         each = given(self.flow)
-        fields = {"name": UNNAMED, **given(self.path), **given(self.fields), "flows": [{**each, **flow} for flow in flows]}
+        fields = {"name": UNNAMED, **given(self.path), **given(self.fields), **self._changes(), "flows": [{**each, **flow} for flow in flows]}
         return Scenario.of(fields, "the options")
 
     def over(self, base: Scenario, *, compared: bool = False) -> Scenario:
@@ -64,7 +67,12 @@ class ScenarioOptions:
             flows = [{**flows[0], "count": self.flows}]
         each = given(self.flow)
         fields = base.to_dict() | given(self.path) | given(self.fields)
+        fields |= self._changes(fields.get("changes", ()))
         return Scenario.of({**fields, "flows": [{**flow, **each} for flow in flows]}, base.name)
+
+    def _changes(self, before: Iterable[Any] = ()) -> dict[str, Any]:
+        """The field `changes`, where there are some besides those `before`."""
+        return {"changes": [*before, *(changes.parse(text) for text in self.changes)]} if self.changes else {}
 
     def _check_mix(self, compared: bool) -> None:
         if self.mix and (compared or self.flows is not None):

@@ -240,7 +240,8 @@ def _hop(value: Any) -> Any:
         return " ".join(value.split())
     if isinstance(value, dict):
         for bottleneck in (Link, TracedLink):
-            if set(value) <= set(bottleneck.model_fields) and next(iter(bottleneck.model_fields)) in value:
+            own = set(bottleneck.model_fields) - set(Netem.model_fields)
+            if next(iter(bottleneck.model_fields)) in value and (set(value) <= set(bottleneck.model_fields) or set(value) & own):
                 return bottleneck.model_validate(value)
         return Netem.model_validate(value)
     raise ScenarioError(f"path: {value!r} is not a hop; write tc's words or a mapping like {{delay: 25ms, loss: 0.1%}}")
