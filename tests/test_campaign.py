@@ -27,6 +27,21 @@ def test_levels_of_an_axis(said, levels):
 
 
 @pytest.mark.parametrize(
+    ("text", "kernels"),
+    [
+        ("6.1,6.12", ("6.1", "6.12")),
+        ("6.12,rmem_max=4MiB", ("6.12,rmem_max=4MiB",)),
+        ("6.1|6.12,rmem_max=4MiB", ("6.1", "6.12,rmem_max=4MiB")),
+        ("6.12,rmem_max=4MiB,hz=100,6.1", ("6.12,rmem_max=4MiB,hz=100", "6.1")),
+        (["6.1", "6.12,rmem_max=4MiB"], ("6.1", "6.12,rmem_max=4MiB")),
+    ],
+)
+def test_kernels_have_commas_of_their_own(text, kernels):
+    assert axes.levels(text, "kernel") == kernels
+    assert axes.levels("codel|fq_codel limit 100", "queue") == ("codel", "fq_codel limit 100")
+
+
+@pytest.mark.parametrize(
     ("said", "error"),
     [
         ("0..24ms", "x: '0..24ms' is not a range; write for example 0..24ms/4ms"),

@@ -3,12 +3,13 @@
 import pytest
 
 from conftest import ROOT
+from tcpscape import engines
 from tcpscape._core import parse_tc
 from tcpscape.campaign.axes import parse_seeds
 from tcpscape.engines.mock import CONTROLS
 from tcpscape.engines.plan import build as plan
 from tcpscape.errors import ScenarioError, TcpscapeError
-from tcpscape.scenario import changes, files
+from tcpscape.scenario import changes, files, limits
 from tcpscape.scenario.flows import parse_mix
 from tcpscape.scenario.options import ScenarioOptions
 from tcpscape.scenario.scenario import Scenario
@@ -87,6 +88,28 @@ def test_changes(change, kind):
     one = Scenario.of({**FULL, "changes": [change]})
     assert Scenario.of(one.to_dict()) == one
     assert plan(one, parse_tc, CONTROLS)["forward"]["schedule"][0]["change"] == kind
+
+
+def test_an_unknown_field_of_a_kernel_names_those_there_are():
+    for kernel in ("6.1,tcp_wmem=1MiB", {"profile": "6.1", "tcp_wmem": "1MiB"}):
+        with pytest.raises(TcpscapeError, match=r"^kernel\.tcp_wmem: no such field; choose profile, hz, .*tcp_wmem_default, tcp_wmem_max"):
+            Scenario.of({"forward": "netem delay 5ms", "kernel": kernel})
+
+
+@pytest.mark.parametrize(
+    ("kernel", "sizes", "caveats"),
+    [
+        ("6.1", {"rcvbuf": "208KiB", "sndbuf": "208KiB"}, []),  # the kernel's 212992 bytes are 208 KiB
+        ("6.1", {"rcvbuf": "256KiB"}, ["SO_RCVBUF of 256KiB is capped at net.core.rmem_max, 208KiB; to have it: --kernel 6.1,rmem_max=4MiB"]),
+        ("6.12,hz=100", {"sndbuf": "8MiB"}, ["SO_SNDBUF of 8MiB is capped at net.core.wmem_max, 208KiB; to have it: --kernel 6.12,hz=100,wmem_max=8MiB"]),
+        ("6.12,rmem_max=4MiB", {"rcvbuf": "256KiB"}, []),
+        ("6.1", {}, []),
+    ],
+)
+def test_capped_buffers_are_a_caveat(need_model, kernel, sizes, caveats):
+    one = Scenario.of({"forward": "netem delay 5ms", "flows": [sizes], "kernel": kernel, "duration": "100ms"})
+    assert list(limits.caveats(one)) == caveats
+    assert [c for c in engines.make("model").run(one, [0])[0].caveats if "capped" in c] == caveats
 
 
 def test_the_address_forgets_the_name_and_nothing_else():

@@ -38,6 +38,13 @@ def test_one_value_is_a_condition_and_several_are_an_axis():
     assert (flow.app.rate, flow.rcvbuf) == (1_000_000, 128 << 10)
 
 
+def test_kernels_are_a_condition_or_an_axis(cli, tmp_path):
+    one = asked.campaign(None, {"rtt": "50ms", "kernel": "6.12,rmem_max=4MiB", "loss": "0,1%"}, {})
+    assert (one.conditions["kernel"], one.cases()[0].scenario.kernel.rmem_max) == ("6.12,rmem_max=4MiB", 4 << 20)
+    two = cli("sweep", "--rtt", "50ms", "--kernel", "6.1|6.12,rmem_max=4MiB", "--engine", "mock", "--seeds", "1", "--out", tmp_path, "--json")
+    assert [line["at"]["kernel"] for line in two.lines] == ["6.1", "6.12,rmem_max=4MiB"]
+
+
 def test_options_override_a_file(tmp_path):
     file = tmp_path / "mine.toml"
     file.write_text('conditions = {rtt = "50ms", loss = "1%"}\ncca = ["cubic"]\nseeds = 4\n[axes]\njitter = "0,4ms"\nrate = "5,10mbit"\n')

@@ -155,6 +155,7 @@ def sweep(
     player: Levels = None,
     abr: Levels = None,
     duration: Levels = None,
+    kernel: Levels = None,
     axes: Mapping[str, Levels] | None = None,
     cca: CcaSpecs = None,
     mix: str | None = None,
@@ -193,6 +194,7 @@ def sweep(
     :param player: the receiver is a video player with this ladder of bit rates, `"1,2.5,5,8,16mbit"`; a list is an axis of ladders.
     :param abr: what chooses the player's bit rates: `"bola"` (by its buffer) or `"throughput"`.
     :param duration: how long to watch.
+    :param kernel: kernel profiles with overrides, `"6.1|6.12,rmem_max=4MiB"`.
     :param axes: any other field of a scenario or of its flows, or `${NAME}` in it, and its values.
     :param cca: congestion controls to compare.
     :param mix: several congestion controls in each trial, instead of `cca` and `flows`: `"cubic*2,bbr@5s"` is CCA[*COUNT][@START[-STOP]].
@@ -212,7 +214,7 @@ def sweep(
     levels = {
         "rtt": rtt, "jitter": jitter, "loss": loss, "rate": rate, "buffer": buffer, "queue": queue, "order": order, "distribution": distribution,
         "jitter_on": jitter_on, "loss_on": loss_on, "flows": flows, "app": app, "rcvbuf": rcvbuf, "sndbuf": sndbuf, "read": read,
-        "player": player, "abr": abr, "duration": duration, **(axes or {}),
+        "player": player, "abr": abr, "duration": duration, "kernel": kernel, **(axes or {}),
     }  # fmt: skip
     names = [engine] if isinstance(engine, str) else list(engine or ())
     fields = {

@@ -189,7 +189,7 @@ def format_percent(fraction: float) -> str:
 
 
 _BARE = re.compile(r"^[+-]?[\d.]+(?:[eE][+-]?\d+)?$")
-_WITH_UNIT = re.compile(r"^\s*[+-]?[\d.]+(?:[eE][+-]?\d+)?\s*(?P<unit>[^\d\s.].*)$")
+_WITH_UNIT = re.compile(r"^\s*[+-]?[\d.]+(?:[eE][+-]?\d+)?\s*(?P<unit>[^\d\s.,].*)$")
 
 
 def is_bare(text: str) -> bool:

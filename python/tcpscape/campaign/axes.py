@@ -1,6 +1,7 @@
 """What a campaign varies: values as people write them, lists and ranges of them, templates, and seeds.
 
-`24,50,100ms` (a unit stands for those before it too) · `0..24ms/4ms` (steps) · `0.1%..10%/x10` (factors) · lists of YAML and TOML.
+`24,50,100ms` (a unit stands for those before it too) · `0..24ms/4ms` (steps) · `0.1%..10%/x10` (factors) · `6.1|6.12,rmem_max=4MiB` (values with
+commas) · lists of YAML and TOML.
 Values stay as written, since a scenario is made of words; :func:`read` says where one stands on an axis.
 """
 
@@ -22,6 +23,8 @@ MAX_SEEDS = 1_000_000
 """Most trials of one condition."""
 MAX_DIGITS = 18
 """Digits of a seed: below 2^63."""
+OR = "|"
+"""Separates values that have commas."""
 _RANGE = re.compile(r"^(?P<low>[^.]*(?:\.\d[^.]*)?)\.\.(?P<high>[^/]+)/(?P<step>.+)$")
 
 
@@ -79,11 +82,13 @@ def canonical(text: str) -> str:
 
 
 def levels(values: Any, axis: str, *, once: bool = True) -> tuple[str, ...]:
-    """The values of an axis, as written: a list, or text with commas and ranges; each `once` (not in a group whose axes move together).
+    """The values of an axis, as written: a list, or text with commas (or `|`) between values and ranges.
+
+    `once`: each only once, as everywhere but in a group whose axes move together.
 
     :raises TcpscapeError: one line that names the axis, for an empty value, a range that is none, or too many values.
     """
-    items = values if isinstance(values, (list, tuple)) else str(values).split(",")
+    items = values if isinstance(values, (list, tuple)) else _items(str(values), axis)
     texts = [_text(item) for item in items]
     if not texts or not all(texts):
         refuse(axis, f"{values!r} has an empty value", "write for example 0..24ms/4ms or 24,50,100ms")
@@ -91,6 +96,25 @@ def levels(values: Any, axis: str, *, once: bool = True) -> tuple[str, ...]:
     if len(spread) > MAX_LEVELS:
         refuse(axis, f"{values!r} is {len(spread)} values", f"write at most {MAX_LEVELS}")
     return tuple(dict.fromkeys(spread) if once else spread)
+
+
+def _items(text: str, axis: str) -> list[str]:
+    """The values of an axis that are written in one text: separated by `|`, where they have commas of their own, or by commas.
+
+    A kernel's overrides (`6.12,rmem_max=4MiB`) belong to the profile before them.
+    """
+    if OR in text:
+        return text.split(OR)
+    items = text.split(",")
+    if axis != "kernel":
+        return items
+    kernels: list[str] = []
+    for item in items:
+        if "=" in item and kernels:
+            kernels[-1] += f",{item.strip()}"
+        else:
+            kernels.append(item)
+    return kernels
 
 
 def _text(item: Any) -> str:

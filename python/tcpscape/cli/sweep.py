@@ -41,7 +41,7 @@ class PathAxes:
 
 @dataclass(frozen=True)
 class FlowAxes:
-    """Fields of the flows on it, and how long they are watched."""
+    """Fields of the flows on it, how long they are watched, and the kernels of their hosts."""
 
     flows: Annotated[str | None, options.FLOWS] = None
     app: options.AppRate = None
@@ -51,6 +51,7 @@ class FlowAxes:
     player: options.Ladder = None
     abr: options.Abr = None
     duration: options.Duration = None
+    kernel: Annotated[str | None, Option("Kernel profiles: 6.1,6.12 or 6.12,rmem_max=4MiB or '6.1|6.12,hz=100'.")] = None
 
 
 @dataclass(frozen=True, kw_only=True)

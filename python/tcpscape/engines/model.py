@@ -19,6 +19,7 @@ from tcpscape.controls.spelling import Param
 from tcpscape.engines import plan
 from tcpscape.engines.base import Capture, Engine
 from tcpscape.errors import EngineError, ScenarioError, TcpscapeError
+from tcpscape.scenario import limits
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.trial import FlowResult, Trial
 
@@ -197,7 +198,8 @@ class Model(Engine):
         return Trial(
             scenario=scenario.name, cca=scenario.cca, address=address, seed=raw["seed"], engine=self.name, version=self.version,
             duration=raw["duration_ns"] / 1e9, path_rtt_ms=scenario.rtt_ns / 1e6, flows=flow_results(scenario, raw["flows"]),
-            caveats=tuple(raw["caveats"]), hash=raw["hash"], events=raw["events"], queues=tuple(raw["queues"]), hook_cost=raw.get("hook_cost", {}),
+            caveats=(*raw["caveats"], *limits.caveats(scenario)), hash=raw["hash"], events=raw["events"], queues=tuple(raw["queues"]),
+            hook_cost=raw.get("hook_cost", {}),
             samples=frame(raw["samples"]) if capture.samples_ns else None,
             queue_samples=frame(raw["queue_samples"]) if capture.queue_samples_ns else None,
             packets=frame(raw["packets"]) if capture.packets else None,

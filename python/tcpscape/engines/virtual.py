@@ -36,6 +36,7 @@ from tcpscape.engines import guest, plan
 from tcpscape.engines.base import Capture, Engine
 from tcpscape.engines.model import core, flow_results, frame, parameters
 from tcpscape.errors import EngineError, ScenarioError, TcpscapeError, refuse
+from tcpscape.scenario import limits
 from tcpscape.scenario.path import TracedLink
 from tcpscape.scenario.scenario import Kernel as Profile
 from tcpscape.scenario.scenario import Scenario
@@ -274,7 +275,8 @@ class Virtual(Engine):
         )
 
     def _caveats(self, scenario: Scenario, flows: Sequence[FlowResult]) -> Iterator[str]:
-        """Caveats for flows without data, for a closely followed trace, and for a kernel other than the scenario's."""
+        """Caveats for flows without data, for capped buffers, for a closely followed trace, and for a kernel other than the scenario's."""
+        yield from limits.caveats(scenario)
         if silent := sum(not f.bytes_received for f in flows):
             yield f"{silent} of {len(flows)} flows carried no data"
         if any(isinstance(hop, TracedLink) and hop.bin < MIN_TRACE_BIN for hop in (*scenario.forward, *scenario.bottleneck, *scenario.reverse)):

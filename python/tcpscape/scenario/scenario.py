@@ -67,7 +67,9 @@ def _kernel(value: Any) -> Any:
             if not eq:
                 refuse("kernel", f"{item!r} is not NAME=VALUE", "write for example 6.12,rmem_max=4MiB")
             fields[key.strip()] = text.strip()
-        return fields
+        value = fields
+    if isinstance(value, dict) and (unknown := [name for name in value if name not in Kernel.model_fields]):
+        refuse(f"kernel.{unknown[0]}", "no such field", f"choose {', '.join(Kernel.model_fields)}")
     return value
 
 

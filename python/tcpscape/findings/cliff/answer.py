@@ -15,7 +15,7 @@ import tcpscape
 from tcpscape import units
 from tcpscape.findings.cliff.levels import CHAOTIC_CV, HALF, Cliff, Level
 from tcpscape.findings.cliff.runs import Impairment
-from tcpscape.scenario import summary
+from tcpscape.scenario import limits, summary
 from tcpscape.scenario.conditions import Conditions
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.screen import Screen
@@ -139,6 +139,7 @@ def _caveats(searches: Sequence[CliffSearch]) -> Iterator[str]:
     """What weakens the edges."""
     if any(s.result.edge and (math.isinf(s.result.edge.low) or math.isinf(s.result.edge.high)) for s in searches):
         yield "an end of an interval lies beyond the axis"
+    yield from dict.fromkeys(caveat for s in searches for caveat in limits.caveats(s.scenario))
     yield from dict.fromkeys(s.result.baseline.caveat for s in searches if s.result.baseline.caveat)
 
 
