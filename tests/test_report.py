@@ -281,6 +281,13 @@ def test_tables_of_the_terminal():
     assert (found.caption, list(found.notes)) == ("In short", ["a"])
 
 
+def test_words_in_back_quotes_are_code():
+    page = Page(Heading("study", "x"), provenance=Provenance("y", pitfalls=("part `a<b>` of it", "a lone ` quote <i>")))
+    text = render(page)
+    assert "part <code>a&lt;b&gt;</code> of it" in text
+    assert "a lone ` quote &lt;i&gt;" in text
+
+
 def test_nothing_is_loaded_from_elsewhere(built):
     text = built[0].read_text("utf-8")
     assert "default-src 'none'" in text

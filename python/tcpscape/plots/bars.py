@@ -83,8 +83,8 @@ def bars(outcome: Outcome, context: Context = Context()) -> Figure:
     for ax, point, rows in zip(axes, points, panels, strict=True):
         for row in rows:
             ax.barh(row.at, row.estimate.value, BAR, color=row.look.colour, alpha=0.5, linewidth=0)
+        ax.set_yticks([row.at for row in rows], [row.label for row in rows], fontsize=NAME_SIZE)
         _draw_rows(ax, rows, base.metric_label(outcome.campaign.metric, "mean"), top)
-        ax.set_yticks([row.at for row in rows], [row.label for row in rows], fontsize=8)
         ax.set_title(base.point_text(point), fontsize=10)
     return _finish(fig, axes, outcome, context, [PUBLISHED])
 
@@ -189,8 +189,8 @@ def grouped(
             shown += [replace(row, at=row.at + shift) for row in group]
             middles.append(shift + (len(group) - 1) / 2)
             shift += len(group) + GAP
+        ax.set_yticks(middles, [_path_name(outcome, group[0].cell, axis) for group in groups], fontsize=NAME_SIZE)
         _draw_rows(ax, shown, label, top)
-        ax.set_yticks(middles, [_path_name(outcome, group[0].cell, axis) for group in groups], fontsize=8)
         ax.tick_params(axis="y", length=0)
         ax.set_title(base.point_text(point), fontsize=10)
     return fig, axes
@@ -236,9 +236,9 @@ def _draw_rows(ax: Axes, rows: Sequence[BarRow], label: str, top: float) -> None
 def _room(ax: Axes, rows: Sequence[BarRow]) -> float:
     """The share of a panel that the numbers at its right end need: more in a narrow panel."""
     longest = max((len(row.estimate.text()) for row in rows), default=0)
-    names = max((len(line) for row in rows for line in row.label.split("\n")), default=0)
-    left = style.panel_width(ax) - style.WIDTH_OF_CHARACTER * NAME_SIZE * names
-    return max(NUMBERS, min(MOST_NUMBERS, style.WIDTH_OF_CHARACTER * NUMBER_SIZE * (longest + 1) / max(1.0, left)))
+    names = max((len(line) for name in ax.get_yticklabels() for line in name.get_text().split("\n")), default=0)
+    left = style.panel_width(ax) - style.WIDTH_OF_CHARACTER * NAME_SIZE * (names + 2)
+    return max(NUMBERS, min(MOST_NUMBERS, style.WIDTH_OF_CHARACTER * NUMBER_SIZE * (longest + 2) / max(1.0, left)))
 
 
 def _finish(fig: Figure, axes: Sequence[Axes], outcome: Outcome, context: Context, labels: Sequence[str]) -> Figure:

@@ -136,7 +136,9 @@ def _heading(record: Record, result: Result | None) -> Heading:
     """The study's title, the record's own name, or the metric and the axes."""
     if result:
         return Heading(record.kind, result.study.title, record.name, (result.study.about, f"Source: {result.study.source}"))
-    title = base.title(record.outcomes[0]) if record.name == UNNAMED else record.name
+    titles = list(dict.fromkeys(map(base.title, record.outcomes)))
+    more = f" and {len(titles) - 1} more" if len(titles) > 1 else ""
+    title = f"{titles[0]}{more}" if record.name == UNNAMED else record.name
     return Heading(record.kind, title, "" if record.name == UNNAMED else record.name)
 
 

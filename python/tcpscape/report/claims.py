@@ -39,7 +39,7 @@ def section(claims: Sequence[JudgedClaim]) -> Claims | None:
 def _table(claims: Sequence[JudgedClaim], caption: str) -> PageTable:
     """Claims with their verdict, the measured value, what explains the published number, and the source (a name of `WORKS`)."""
     rows = [
-        [tables.word(c.verdict, kind=CLASSES[c.verdict]), *map(tables.word, (c.claim.text, c.measured, c.claim.setup, c.claim.work))] for c in claims
+        [tables.word(c.verdict, kind=CLASSES[c.verdict]), *map(tables.word, (c.claim.text, c.measured, c.why, c.claim.work))] for c in claims
     ]  # fmt: skip
     return PageTable("claims", caption, COLUMNS, rows, left=len(COLUMNS), stacked=True).dense()
 

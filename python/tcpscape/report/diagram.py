@@ -45,7 +45,7 @@ class Quantity:
         low, high = min(self.values), max(self.values)
         if not high:
             return ""
-        return f"{self.before}{low:.4g}–{high:.4g}{self.unit}" if low < high else f"{self.before}{high:.4g}{self.unit}"
+        return f"{self.before}{_plain(low)}–{_plain(high)}{self.unit}" if low < high else f"{self.before}{_plain(high)}{self.unit}"
 
 
 @dataclass(frozen=True)
@@ -120,6 +120,11 @@ def _lines(queues: Sequence[Sequence[QueueDescription]]) -> tuple[str, ...]:
     kinds = dict.fromkeys(q.kind for of_one in queues for q in of_one if q.kind not in summary.PLAIN)
     queue = ", ".join([*kinds, *ecn])
     return tuple(filter(None, [rate.text, spread, order, *(s.text for s in shares), queue, packets.text, size.text]))
+
+
+def _plain(value: float) -> str:
+    """A number with four digits, or all those before its point where it has more."""
+    return f"{value:.4g}" if value < 1000 else f"{value:.0f}"
 
 
 def _short(name: str) -> str:

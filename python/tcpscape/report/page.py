@@ -26,6 +26,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from markupsafe import Markup, escape
+
 from tcpscape.report.tables import PageTable
 
 if TYPE_CHECKING:
@@ -145,6 +147,11 @@ class Page:
         return next((figure for group in self.figures for figure in group.figures), None)
 
     @property
+    def main_part(self) -> str:
+        """The part of the main figure; empty where the record has one part."""
+        return next((group.part for group in self.figures if group.figures), "")
+
+    @property
     def further(self) -> Sequence[FigureGroup]:
         """The figures after the main one, of the groups that have any."""
         rest = [FigureGroup(g.part, [f for f in g.figures if f is not self.main], g.about, g.command) for g in self.figures]
@@ -160,6 +167,14 @@ class Page:
         return [(anchor, name) for anchor, name, part in parts if part]
 
 
+def _prose(text: str) -> Markup:
+    """A text with `code` in back quotes, escaped."""
+    parts = text.split("`")
+    if len(parts) % 2 == 0:
+        return escape(text)
+    return Markup().join(Markup("<code>{}</code>").format(part) if i % 2 else escape(part) for i, part in enumerate(parts))
+
+
 def render(page: Page) -> str:
     """The HTML of a page: one file that opens offline, in light and in dark, from 400 px of width."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -167,4 +182,5 @@ def render(page: Page) -> str:
     environment = Environment(
         loader=PackageLoader("tcpscape.report", "templates"), autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined,
     )
+    environment.filters["prose"] = _prose
     return environment.get_template(TEMPLATE).render(page=page)

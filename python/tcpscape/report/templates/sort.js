@@ -29,7 +29,8 @@ for (const table of document.querySelectorAll("table")) {
 // A link from a table to a cell's scenario opens it.
 const open = () => {
   const found = document.getElementById(decodeURIComponent(location.hash.slice(1)));
-  if (found instanceof HTMLDetailsElement) { found.open = true; found.scrollIntoView(); }
+  for (let fold = found; fold; fold = fold.parentElement) if (fold instanceof HTMLDetailsElement) fold.open = true;
+  if (found instanceof HTMLDetailsElement) found.scrollIntoView();
 };
 addEventListener("hashchange", open);
 open();
