@@ -2,6 +2,7 @@
 
 import json
 import math
+import shlex
 
 import pytest
 
@@ -80,10 +81,25 @@ def test_shares_are_those_of_a_whole(shares):
 def test_the_command_answers_in_words(cli):
     said = cli("bound", "--from", "60mbit", "--to", "20mbit", "--rtt", "50ms", "--max-queue", "20ms")
     assert said.status == 0
-    assert "20.0 ms, where the queue is full; without its limit at least 100 ms" in said.out
-    assert "80.0% of what would queue" in said.out
-    assert "53.3% of all that arrives" in said.out
-    assert "200 kB (132 packets of 1514 B)" in said.out
+    path, answer, *rest = said.out.splitlines()
+    assert path == "A full link drops from 60mbit to 20mbit: r = 3.00; d = 50.0 ms from the bottleneck to the sender and back"
+    assert answer == "→ The delay rises by 20.0 ms, where the queue is full; without its limit at least 100 ms: 80.0% of what would queue is lost."
+    assert any("200 kB (132 packets of 1514 B), 53.3% of all that arrives in the 50.0 ms after the drop" in line for line in rest)
+    assert len(rest) <= 18
+    assert cli("bound", "--from", "60mbit", "--to", "20mbit", "--rtt", "50ms", "--quiet").out == (
+        "→ The delay rises by at least 100 ms, (r − 1)·d: the RTT peaks at 150 ms or more.\n"
+    )
+
+
+def test_a_queue_that_stands_is_said_and_shown(cli, need_model):
+    """The command of the last line runs: CUBIC keeps a FIFO of 3 BDP full, 3 · 3 · 50 ms = 450 ms at the new rate, above the path's 50 ms."""
+    out = " ".join(cli("bound", "--from", "60mbit", "--to", "20mbit", "--rtt", "50ms").out.split())
+    assert "150 ms for 1 BDP, 450 ms for 3 BDP." in out
+    command = out.partition("Next: tcpscape ")[2].partition(" (the column")[0]
+    lines = cli(*shlex.split(command), "--seeds", "1", "--json").lines
+    highest = {line["cca"]: line["flows"][0]["rtt_ms"]["max"] for line in lines}
+    assert highest["cubic"] == pytest.approx(500, rel=0.02)
+    assert highest["bbr"] > 150
 
 
 def test_the_command_answers_in_json(cli):

@@ -131,7 +131,7 @@ def test_commands_share_the_help_of_a_shared_option():
             for parameter in each.params:
                 if isinstance(parameter, click.Option):
                     texts.setdefault(parameter.opts[0], []).append(parameter.help)
-    shared = "rate", "buffer", "distribution", "jitter-on", "loss-on", "rcvbuf", "sndbuf", "app", "chunk", "read", "duration", "kernel"
+    shared = "rate", "buffer", "distribution", "jitter-on", "loss-on", "rcvbuf", "sndbuf", "app", "chunk", "read", "duration"
     for name in shared:
         several = texts[f"--{name}"]
         assert len(several) >= 2, name

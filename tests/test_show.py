@@ -1,6 +1,7 @@
 """`cca list | show` and `qdisc list | show`, the pages and the package's numbers behind them."""
 
 import json
+import re
 
 import pytest
 
@@ -50,6 +51,53 @@ def test_paragraphs_of_a_page(tmp_path, monkeypatch):
     assert documentation.find_page("even") is None
     monkeypatch.setattr(documentation, "DIRECTORIES", ())
     assert documentation.find_page("odd") is None
+
+
+@pytest.mark.parametrize(
+    ("rest", "text"),
+    [
+        ("    W(t) = 4 t,\n\nevaluated later. It rises.\n\nMore.", "It aims at W(t) = 4 t, evaluated later. It rises."),
+        ("    W(t) = 4 t.\n\nMore.", "It aims at W(t) = 4 t."),
+        ("| when | what | how |\n|---|---|---|\n| `a` | 1 | x |\n| b | 2 | y |\n\nMore.", "It aims at a: 1, x; b: 2, y."),
+        ("1. **one**, and\n   more,\n2. two.\n\nMore.", "It aims at 1. one, and more, 2. two."), ("**Other.** More.", "It aims at"),
+    ],
+)
+def test_a_sentence_goes_on_below_its_formula(rest, text):
+    """CUBIC's page has its curve below `From then on it aims at`."""
+    page = documentation.Page("p.md", f"# p\n\n**What it is.** It aims\nat\n\n{rest}\n")
+    assert page.paragraph(documentation.IS) == text
+    assert page.lead(documentation.IS) == "It aims at"
+
+
+def test_every_page_says_whole_sentences():
+    for name in [c.name for c in Model().registry()] + [name for name, _ in Model().queues()]:
+        page = documentation.find_page(name)
+        for label in (documentation.IS, documentation.WORDS, documentation.DIFFERS, documentation.NOT_MODELLED):
+            assert page.paragraph(label)[-1:] in (".", ")", ""), (name, label)
+
+
+LISTS = [
+    ("scenario", "list"), ("cca", "list"), ("qdisc", "list"), ("study", "list"), ("study", "show", "jitter-cliff"), ("doctor",), ("kernel", "list"),
+    ("cca", "show", "cubic"), ("cca", "show", "bbr"), ("qdisc", "show", "netem"), ("bound", "--from", "60mbit", "--to", "20mbit", "--rtt", "50ms"),
+]
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 150])
+@pytest.mark.parametrize("words", LISTS, ids=" ".join)
+def test_lists_fit(cli, monkeypatch, words, width):
+    monkeypatch.setenv("COLUMNS", str(width))
+    printed = cli(*words)
+    assert printed.status == 0
+    assert [line for line in printed.out.splitlines() if len(line.rstrip()) > width] == []
+
+
+def test_a_narrow_list_cuts_no_name(cli, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    listed = cli("cca", "list").out
+    assert "left out at 80 characters: source" in listed
+    assert [c.name for c in Model().registry() if not re.search(rf"^{c.name} ", listed, re.MULTILINE)] == []
+    monkeypatch.setenv("COLUMNS", "150")
+    assert "draft-cardwell-iccrg-bbr-congestion-control-00" in cli("cca", "list").out
 
 
 def test_every_control_and_queue_can_be_shown(cli):

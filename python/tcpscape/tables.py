@@ -8,7 +8,7 @@ import math
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from rich.table import Table as RichTable
@@ -19,6 +19,8 @@ GAP = 2
 """Spaces between two columns."""
 FOLDED = 16
 """Characters below which a column of words is not folded."""
+LONGEST_WORD = 48
+"""Characters of the longest word that makes a column of words wider than that."""
 LONGEST_NAME = 28
 """Characters above which a name may fold."""
 HEADING_LINES = 3
@@ -51,7 +53,9 @@ class Table:
         for i, name in enumerate(fitting.columns):
             is_words = i < fitting.left or name in self.words
             heading = fitting._heading(i) if width is not None and fitting._full_width() > width else name
-            table.add_column(Text(heading), justify="left" if is_words else "right", no_wrap=fits and not fitting._folds(i), overflow="fold")
+            least = fitting._column_width(i) if fits and fitting._folds(i) else None
+            justify: Literal["left", "right"] = "left" if is_words else "right"
+            table.add_column(Text(heading), justify=justify, no_wrap=fits and not fitting._folds(i), overflow="fold", min_width=least)
         for row in fitting.rows:
             table.add_row(*(Text(str(cell)) for cell in row))
         return table
@@ -111,7 +115,8 @@ class Table:
         name = self.columns[column]
         longest = max((cell_len(str(row[column])) for row in self.rows), default=0)
         if self._folds(column):
-            longest = min(longest, FOLDED)
+            word = max((cell_len(word) for row in self.rows for word in str(row[column]).split()), default=0)
+            longest = max(min(longest, FOLDED), min(word, LONGEST_WORD))
         return max([longest, *(cell_len(word) for word in name.split())])
 
     def _heading(self, column: int) -> str:

@@ -70,8 +70,8 @@ class AdviceOutput:
 
 @command(
     examples=(
-        "advise --rtt 60ms --rtt-jitter 15ms --loss 0.5% --rate 25mbit --order keep",
-        "advise --rtt 40ms --rate 25mbit --queue fq_codel --goal delay --cca cubic,bbr",
+        "advise --rtt 60ms --rtt-jitter 15ms --loss 0.5%\n--rate 25mbit --order keep",
+        "advise --rtt 40ms --rate 25mbit --queue fq_codel\n--goal delay --cca cubic,bbr",
     )
 )
 def advise(

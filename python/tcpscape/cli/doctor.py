@@ -12,6 +12,7 @@ from tcpscape import __version__
 from tcpscape.cli import terminal
 from tcpscape.cli.command import command
 from tcpscape.errors import TcpscapeError
+from tcpscape.tables import Table
 
 Finding = tuple[str, str]
 """What a check finds, and what to do about it (empty where nothing is needed)."""
@@ -21,7 +22,7 @@ Finding = tuple[str, str]
 def doctor() -> None:
     """What this machine can run and why not."""
     rows = [(name, *check()) for name, check in CHECKS.items()]
-    terminal.console().print(terminal.table(("what", "found", "to do"), rows, left=3))
+    terminal.print_table(Table(("what", "found", "to do"), rows, words=("found", "to do")))
 
 
 @command(examples=("version", "--version"))

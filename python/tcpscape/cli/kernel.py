@@ -14,6 +14,7 @@ from tcpscape.cli import terminal
 from tcpscape.cli.command import Argument, CommandGroup, Option
 from tcpscape.errors import EXIT_INTERRUPTED
 from tcpscape.kernels.toolchain import BuildProgress
+from tcpscape.tables import Table
 
 if TYPE_CHECKING:
     from rich.progress import TaskID
@@ -63,7 +64,8 @@ def list_() -> None:
     if not rows:
         print("no kernel is built yet; run `tcpscape kernel build`")
         return
-    terminal.console().print(terminal.table(("name", "release", "source", "built", "HZ", "size"), rows, left=4))
+    columns = ("name", "release", "source", "built", "HZ", "size")
+    terminal.print_table(Table(columns, rows, words=("release", "source", "built"), drop=("built", "size", "HZ")))
 
 
 @kernel.subcommand("info", examples=("kernel info", "kernel info 6.1"))
@@ -72,7 +74,7 @@ def info(name: Annotated[str | None, Argument("A kernel's name; the default kern
     fields = kernels.find(name).record()
     texts = {name: ", ".join(value) if isinstance(value, tuple) else "–" if value is None else value for name, value in fields.items()}
     rows = [(name.replace("_", " "), text) for name, text in texts.items()]
-    terminal.console().print(terminal.table(("what", "value"), rows, left=2))
+    terminal.print_table(Table(("what", "value"), [(what, str(value)) for what, value in rows], words=("value",)))
 
 
 @kernel.subcommand("remove", examples=("kernel list", "kernel remove 6.1"))

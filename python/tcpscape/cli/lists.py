@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from tcpscape.cli import terminal
 from tcpscape.cli.command import Argument, CommandGroup, Option
 from tcpscape.errors import refuse
+from tcpscape.tables import Table
 
 if TYPE_CHECKING:
     from tcpscape.controls.documentation import ModelError, Page
@@ -37,13 +38,13 @@ def cca_list() -> None:
 
     measured = documentation.load_fidelity()
     rows = [(c.name, c.about, c.source, _error(measured.errors("controls", c.name), linux=c.name in spelling.LINUX)) for c in Model().registry()]
-    terminal.console().print(terminal.table(("name", "about", "source", ERROR), rows, left=3))
+    terminal.print_table(Table(("name", "about", "source", ERROR), rows, left=1, words=("about", "source"), drop=("source",)))
 
 
 @cca.subcommand("show", examples=("cca show cubic", "run baseline --cca cubic:hystart=off,cubic"))
 def cca_show(name: Annotated[str, Argument("A congestion control of `cca list`.")]) -> None:
     """What a congestion control is: source, page, parameters, measured fidelity, differences from Linux."""
-    print("\n".join(control_text(name)))
+    print("\n".join(control_text(name, terminal.console().width)))
 
 
 @qdisc.subcommand("list", examples=("qdisc list", "qdisc show fq_codel"))
@@ -54,13 +55,13 @@ def qdisc_list() -> None:
 
     measured = documentation.load_fidelity()
     rows = [(name, example, _error(measured.errors("queues", name), linux=name not in NOT_IN_LINUX)) for name, example in Model().queues()]
-    terminal.console().print(terminal.table(("name", "example", ERROR), rows, left=2))
+    terminal.print_table(Table(("name", "example", ERROR), rows, words=("example",)))
 
 
 @qdisc.subcommand("show", examples=("qdisc show fq_codel", "qdisc show netem"))
 def qdisc_show(name: Annotated[str, Argument("A queue of `qdisc list`.")]) -> None:
     """What a queue is: page, tc's words with their defaults, an example, measured fidelity, differences from Linux."""
-    print("\n".join(queue_text(name)))
+    print("\n".join(queue_text(name, terminal.console().width)))
 
 
 @scenario.subcommand("list", examples=("scenario list", "scenario show baseline"))
@@ -69,7 +70,7 @@ def scenario_list() -> None:
     from tcpscape.scenario import files
 
     rows = [(name, files.load(name).about.strip()) for name in files.gallery()]
-    terminal.console().print(terminal.table(("name", "about"), rows, left=2))
+    terminal.print_table(Table(("name", "about"), rows, words=("about",)))
 
 
 @scenario.subcommand("show", examples=("scenario show baseline > mine.yaml", "scenario show lossy-dsl --tc"))
@@ -88,8 +89,8 @@ def scenario_show(
     print(files.dump(files.load(name)), end="")
 
 
-def control_text(name: str) -> Iterator[str]:
-    """Everything about one congestion control, line by line."""
+def control_text(name: str, width: int = WIDTH) -> Iterator[str]:
+    """Everything about one congestion control, in lines of at most `width` characters."""
     from tcpscape.controls import documentation, spelling
     from tcpscape.engines.model import Model
 
@@ -97,16 +98,16 @@ def control_text(name: str) -> Iterator[str]:
     if name not in controls:
         refuse("cca", f"{name!r} is not built", f"choose {', '.join(controls)}")
     control, page = controls[name], documentation.find_page(name)
-    yield f"{name}: {control.about}"
-    yield f"source: {control.source}"
+    yield from _wrapped(f"{name}: {control.about}", width)
+    yield from _wrapped(f"source: {control.source}", width)
     yield f"page: {page.file}" if page else "page: none yet"
-    yield from _parameters(control)
-    yield from _measured("controls", name, linux=name in spelling.LINUX)
-    yield from _paragraphs(page, (documentation.IS, documentation.MEASURED, documentation.DIFFERS, documentation.NOT_MODELLED))
+    yield from _parameters(control, width)
+    yield from _measured("controls", name, linux=name in spelling.LINUX, width=width)
+    yield from _paragraphs(page, width, (documentation.IS, documentation.MEASURED, documentation.DIFFERS, documentation.NOT_MODELLED))
 
 
-def queue_text(name: str) -> Iterator[str]:
-    """Everything about one queue, line by line."""
+def queue_text(name: str, width: int = WIDTH) -> Iterator[str]:
+    """Everything about one queue, in lines of at most `width` characters."""
     from tcpscape.controls import documentation
     from tcpscape.engines.model import Model
 
@@ -115,16 +116,16 @@ def queue_text(name: str) -> Iterator[str]:
     if name not in examples:
         refuse("qdisc", f"{name!r} is not built", f"choose {', '.join(examples)}")
     page = documentation.find_page(name)
-    about = page.paragraph(documentation.IS) if page else ""
-    yield f"{name}: {_first_sentence(about)}" if about else name
+    about = page.lead(documentation.IS) if page else ""
+    yield from _wrapped(f"{name}: {_first_sentence(about)}" if about else name, width)
     if page and page.source:
-        yield f"source: {page.source}"
+        yield from _wrapped(f"source: {page.source}", width)
     yield f"page: {page.file}" if page else "page: none yet"
-    yield f"example: {examples[name]}"
-    yield f"in full: {engine.full_words(name, examples[name])}"
-    yield from _measured("queues", name, linux=name not in NOT_IN_LINUX)
+    yield from _wrapped(f"example: {examples[name]}", width)
+    yield from _wrapped(f"in full: {engine.full_words(name, examples[name])}", width)
+    yield from _measured("queues", name, linux=name not in NOT_IN_LINUX, width=width)
     labels = (documentation.WORDS, documentation.DEFAULTS, documentation.MEASURED, documentation.DIFFERS, documentation.NOT_MODELLED)
-    yield from _paragraphs(page, labels)
+    yield from _paragraphs(page, width, labels)
 
 
 def _error(errors: Sequence[ModelError], *, linux: bool) -> str:
@@ -134,7 +135,7 @@ def _error(errors: Sequence[ModelError], *, linux: bool) -> str:
     return f"{errors[0].median:.3f} / {errors[0].p90:.3f} ({errors[0].n})"
 
 
-def _parameters(control: CcaEntry) -> Iterator[str]:
+def _parameters(control: CcaEntry, width: int) -> Iterator[str]:
     """The parameters of a congestion control in columns, after an example."""
     if not control.params:
         yield "parameters: none"
@@ -144,7 +145,8 @@ def _parameters(control: CcaEntry) -> Iterator[str]:
     yield f"parameters, for example --cca {control.name}:{first.name}={example}"
     name_width, default_width = max(len(p.name) for p in control.params), max(len(_default(p)) for p in control.params)
     for p in control.params:
-        yield f"  {p.name:<{name_width}}  default {_default(p):<{default_width}}  {p.about} ({p.range})"
+        head = f"  {p.name:<{name_width}}  default {_default(p):<{default_width}}  "
+        yield from _wrapped(f"{head}{p.about} ({p.range})", width, " " * len(head))
 
 
 def _default(p: Param) -> str:
@@ -155,25 +157,32 @@ def _first_sentence(text: str) -> str:
     return text.split(". ", maxsplit=1)[0].rstrip(".:") + "."
 
 
-def _measured(kind: str, name: str, *, linux: bool) -> Iterator[str]:
+def _measured(kind: str, name: str, *, linux: bool, width: int) -> Iterator[str]:
     """What was compared with a kernel, or why nothing was."""
     from tcpscape.controls import documentation
 
     measured = documentation.load_fidelity()
     errors = measured.errors(kind, name)
     if not errors:
-        yield f"measured: {documentation.UNMEASURED if linux else documentation.NO_KERNEL}"
+        yield from _wrapped(f"measured: {documentation.UNMEASURED if linux else documentation.NO_KERNEL}", width)
         return
-    yield f"measured, |ln(model / kernel)| of the goodput ({measured.where}):"
+    yield from _wrapped(f"measured, |ln(model / kernel)| of the goodput ({measured.where}):", width)
     for error in errors:
-        yield f"  {error.text}"
+        yield from _wrapped(f"  {error.text}", width, "    ")
 
 
-def _paragraphs(page: Page | None, labels: Sequence[str]) -> Iterator[str]:
+def _paragraphs(page: Page | None, width: int, labels: Sequence[str]) -> Iterator[str]:
     """The paragraphs of a page under these labels."""
     from tcpscape.controls import documentation
 
     for label in labels:
         if page and (text := page.paragraph(label)):
             title = COMPARED if label == documentation.MEASURED else f"{label[0].lower()}{label[1:]}"
-            yield from textwrap.wrap(f"{title}: {text}", WIDTH, subsequent_indent="  ", break_on_hyphens=False)
+            yield from _wrapped(f"{title}: {text}", width)
+
+
+def _wrapped(text: str, width: int, indent: str = "  ") -> list[str]:
+    """Lines of at most `width` characters, at most :data:`WIDTH`, all but the first indented; no word is cut."""
+    return textwrap.wrap(
+        text, min(width, WIDTH), subsequent_indent=indent, break_on_hyphens=False, break_long_words=False, replace_whitespace=False
+    )  # fmt: skip

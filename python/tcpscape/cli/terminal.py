@@ -5,19 +5,19 @@ Progress is shown only on a terminal, and only once the work has taken a second,
 
 from __future__ import annotations
 
-import shutil
+import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from tcpscape.cli.options import ScreenOptions
 from tcpscape.errors import EXIT_INTERRUPTED
-from tcpscape.screen import Screen
+from tcpscape.screen import Screen, shown
 from tcpscape.tables import PLAIN_WIDTH, Table, percent, shares
 
 if TYPE_CHECKING:
@@ -26,12 +26,11 @@ if TYPE_CHECKING:
     import polars as pl
     from rich.console import Console
     from rich.progress import Progress as Bar
-    from rich.table import Table as RichTable
 
     from tcpscape.store.results import Store
     from tcpscape.trial import Trial
 
-__all__ = ["Progress", "console", "hook_cost", "keep", "percent", "resumable", "shares", "show", "table"]
+__all__ = ["Progress", "console", "hook_cost", "keep", "percent", "print_table", "resumable", "shares", "show"]
 
 SILENT_S = 1.0
 """Nothing is shown before this, s."""
@@ -136,16 +135,18 @@ def _bar(*, is_open: bool, screen: Console | None) -> Bar:
 
 
 def console() -> Console:
-    """stdout, as wide as its terminal (a dumb one, too) or as COLUMNS says; without either so wide that few tables are folded."""
+    """stdout. Without a terminal it is as wide as COLUMNS says, or so wide that tables are not folded."""
     from rich.console import Console
 
-    columns, lines = shutil.get_terminal_size((PLAIN_WIDTH, 25))
-    return Console(highlight=False, width=columns, height=lines)
+    screen = Console(highlight=False)
+    return screen if screen.is_terminal or os.environ.get("COLUMNS", "").isdigit() else Console(highlight=False, width=PLAIN_WIDTH)
 
 
-def table(columns: Sequence[str], rows: Iterable[Sequence[Any]], left: int = 1) -> RichTable:
-    """A plain table for the terminal; the first `left` columns are text, the others numbers."""
-    return Table(columns, [[str(cell) for cell in row] for row in rows], left).rich(console().width)
+def print_table(table: Table) -> None:
+    """Prints a table on stdout with what the width leaves out."""
+    screen = console()
+    for part in shown(table, screen.width):
+        screen.print(part)
 
 
 def show(screen: Screen, output: ScreenOptions) -> None:

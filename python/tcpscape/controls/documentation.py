@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -40,11 +40,32 @@ class Page:
     text: str
 
     def paragraph(self, label: str) -> str:
-        """The paragraph whose label is `label` or begins with it, as plain text; empty where there is none."""
+        """The text whose label is `label` or begins with it, as plain text up to the end of a sentence; empty where there is none.
+
+        A paragraph that ends before its sentence does goes on with the formula, the table or the list below it.
+        """
+        blocks = iter(self._blocks(label))
+        text = next(blocks, "")
+        for block in blocks:
+            if text.endswith((".", ")")) or block.startswith(("**", "#")):
+                break
+            text = f"{text} {_joined(block)}"
+        return text
+
+    def lead(self, label: str) -> str:
+        """The first paragraph of that text alone."""
+        return next(iter(self._blocks(label)), "")
+
+    def _blocks(self, label: str) -> Iterator[str]:
+        """The paragraph with a label as plain text, then what is below it as it stands in the page."""
         for match in _LABEL.finditer(self.text):
             if match.group(1).startswith(label):
-                return plain(_END.split(self.text[match.end() :], maxsplit=1)[0])
-        return ""
+                rest = self.text[match.end() :]
+                end = _END.search(rest)
+                first = rest[: end.start()] if end else rest
+                yield plain(first)
+                yield from (block for block in re.split(r"\n\s*?\n", rest[len(first) :].strip("\n")) if block.strip())
+                return
 
     @property
     def source(self) -> str:
@@ -108,6 +129,15 @@ def plain(text: str) -> str:
     """Markdown as plain text on one line."""
     text = re.sub(r"\[([^\]]+)\]\([^)]*\)", r"\1", text)
     return " ".join(re.sub(r"[`*]", "", text).split())
+
+
+def _joined(block: str) -> str:
+    """A formula, a table or a list as plain text on one line; the rows of a table as `first column: the others; …`"""
+    lines = block.splitlines()
+    if not block.startswith("|"):
+        return plain(block)
+    rows = [[plain(cell) for cell in line.strip("|").split("|")] for line in lines[2:]]
+    return "; ".join(f"{first}: {', '.join(others)}" for first, *others in rows) + "."
 
 
 def _title_words(file: Path) -> list[str]:
