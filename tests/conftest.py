@@ -43,8 +43,10 @@ class Said:
 
 @pytest.fixture
 def cli(monkeypatch, capsys):
-    """Runs the command line in this process."""
+    """Runs the command line in this process, without the width that the tests' own runner has."""
     from tcpscape.cli.main import call
+
+    monkeypatch.delenv("COLUMNS", raising=False)
 
     def run(*args: str) -> Said:
         try:

@@ -228,13 +228,14 @@ def test_what_to_type_is_complete():
     text = "\n".join(deploy.lines())
     for part in ("/etc/modules-load.d/tcp_bbr.conf", "/etc/sysctl.d/90-tcp-congestion-control.conf", "ss -ti", "tcp_congestion_control=cubic", "rm /etc", "4.13"):
         assert part in text
+    assert deploy.command == "modprobe tcp_bbr && sysctl -w net.ipv4.tcp_congestion_control=bbr"
     assert deployment("reno").now == ("sysctl -w net.ipv4.tcp_congestion_control=reno",)
     assert "modules-load" not in "\n".join(deployment("reno").lines())
 
 
 def test_linuxs_default_needs_nothing():
     assert (deployment("cubic").now, deployment("cubic").permanent) == ((), ())
-    assert deployment("cubic").notes == ("nothing to change: cubic is Linux's default",)
+    assert deployment("cubic").notes == ("Nothing to change: cubic is Linux's default.",)
     changed = deployment("cubic:hystart=0")
     assert changed.now == ("echo 0 > /sys/module/tcp_cubic/parameters/hystart",)
     assert "options tcp_cubic hystart=0" in changed.permanent[0]
@@ -349,3 +350,27 @@ def test_checks_decide_the_exit_status(cli):
     assert failed.status == 1
     assert "FAILS" in failed.out
     assert cli(*words, "goodput[cca=vegas] > 1").status == 2
+
+
+# --- the page ---------------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(make("model").unavailable() is not None, reason="the extension module is not built")
+def test_the_page_says_it_all_in_order(cli, tmp_path):
+    """On this path bbr is deployed; bbr3 is on the page, and not what to deploy."""
+    words = ("--rtt", "60ms", "--jitter", "5ms", "--loss", "1%", "--rate", "20mbit", "--cca", "cubic,bbr,bbr3", "--seeds", "5", "--duration", "3s")
+    result = cli("advise", *words, "--out", str(tmp_path), "--report", "--json")
+    answer, page = json.loads(result.out), (tmp_path / "report.html").read_text("utf-8")
+    assert answer["choice"] == "bbr"
+    places = [page.index(part) for part in (
+        answer["answer"], 'id="path"', 'id="figure-standings"', "modprobe tcp_bbr", "/etc/sysctl.d/90", 'id="figure-damage"', "Where the cliff is", "What does the damage",
+        'id="again"',
+    )]  # fmt: skip
+    assert places == sorted(places)
+    assert "(--order keep)" in page
+    assert "not in Linux 6.1" in page
+    assert {"standings.svg", "standings.png", "damage.svg"} <= {file.name for file in (tmp_path / "figures").iterdir()}
+
+
+def test_a_page_needs_a_place(cli):
+    assert cli("advise", "--rtt", "9ms", "--engine", "mock", "--report").err.startswith("error: report: ")

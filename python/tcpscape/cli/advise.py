@@ -64,6 +64,7 @@ class AdviceOutput:
     """What is made of the results."""
 
     out: Annotated[Path | None, Option("Keep results here and resume from here.")] = None
+    report: options.Report = False
     check: checks.Checks = ()
     as_json: Annotated[bool, options.json_output("One JSON line with the answer")] = False
 
@@ -95,6 +96,8 @@ def advise(
     fields = {**asdict(path), **trials.fields(), "flows": flows.flows, "flow": flow or None}
     conditions, taken = measured.conditions(fields, source)
     engine, expected = engines.make(runner.engine), checks.read(results.check)
+    if results.report and not results.out:
+        refuse("report", "there is nowhere to write it", "add --out DIR")
     with nullcontext() if results.out is None else Store(results.out) as store, resumable(store), Progress("advise", is_open=True) as progress:
         adviser = Adviser(
             conditions, options.ccas(flows.cca, engine), Runner(engine, runner.jobs, store=store, progress=progress.update), trials.seeds,
@@ -102,29 +105,39 @@ def advise(
         )  # fmt: skip
         checks.expect(expected, checks.of_cases(adviser.campaign()))
         advice = adviser.advise()
-    if results.out:
-        _keep(advice, results.out / ANSWER)
+    page = _kept(advice, results)
     if results.as_json:
         print(json.dumps(advice.to_dict(), allow_nan=False))
     else:
         kept = f"kept in {results.out}, for `tcpscape report`, `compare` and `export`" if results.out else ""
-        terminal.show(replace(advice.screen(), kept=kept, next=_next(advice, output)), output)
+        terminal.show(replace(advice.screen(), kept=kept, next=_next(advice, output, page)), output)
     checks.settle(expected, checks.conditions({"": advice.outcome}), as_json=results.as_json)
 
 
-def _keep(advice: Advice, file: Path) -> None:
-    """Writes the answer as JSON."""
+def _kept(advice: Advice, results: AdviceOutput) -> Path | None:
+    """Writes the answer as JSON into the directory of results, and its page; returns the page."""
+    if not results.out:
+        return None
+    file = results.out / ANSWER
     try:
         file.write_text(json.dumps(advice.to_dict(), allow_nan=False, indent=1) + "\n", "utf-8")
     except OSError as e:
         refuse("out", f"{file} cannot be written: {e.strerror}", "name another directory")
+    if not results.report:
+        return None
+    from tcpscape import report
+    from tcpscape.campaign.record import Record
+
+    return report.build(Record("advise", advice.outcome.name, options.typed(), {"": advice.outcome}), results.out, advice=advice)[0]
 
 
-def _next(advice: Advice, output: options.ScreenOptions) -> list[str]:
-    """What to do with the answer: more runs where it is undecided, otherwise the details."""
+def _next(advice: Advice, output: options.ScreenOptions, page: Path | None) -> list[str]:
+    """What to do with the answer: more runs where it is undecided, otherwise the page or the details."""
     d = advice.decision
     if d.verdict == "undecided" and d.gain and d.more <= MOST_ADVISED:
         return [f"{_without_seeds(options.typed())} --seeds {d.gain.n + d.more} (probably enough to decide)"]
+    if page:
+        return [f"open {page}"]
     return [] if output.verbose else [f"{options.typed()} --verbose (what to type, cliff, damage)"]
 
 

@@ -20,6 +20,8 @@ ALWAYS_THERE = ("cubic", "reno")
 """Congestion controls that need no module to be loaded."""
 OWN_PARAMETERS: Mapping[str, tuple[str, ...]] = {"cubic": ("hystartpp",)}
 """Parameters of tcpscape's that Linux's module does not have; it has all others."""
+SENDER = "As root, on the machine that sends the data; the receiver needs no change."
+NAMESPACE = "A network namespace (a container) has a sysctl of its own."
 NOTES: Mapping[str, str] = {
     "bbr": "BBR paces. Since Linux 4.13 TCP paces by itself, so the qdisc fq is not required (net.core.default_qdisc may stay); fq takes less CPU.",
     "dctcp": "DCTCP needs ECN at both ends and queues that mark early: it is meant for data centres (RFC 8257), not for the internet.",
@@ -50,11 +52,12 @@ class Deployment:
     verify: tuple[str, ...]
     undo: tuple[str, ...]
     notes: tuple[str, ...]
+    """Sentences."""
 
     @property
     def command(self) -> str:
         """The commands of `now` in one line; empty where nothing has to change."""
-        return "; ".join(self.now)
+        return " && ".join(self.now)
 
     def lines(self) -> list[str]:
         """All of it as lines to read and to copy."""
@@ -66,9 +69,9 @@ class Deployment:
 def deployment(label: str) -> Deployment:
     """What to type so that Linux uses a congestion control that it has (:func:`obstacle`)."""
     name, parameters = spelling.split(label)
-    verify = (f"sysctl {SYSCTL}                 # {SYSCTL} = {name}", f"ss -ti state established     # new connections name {name}")
+    verify = (f"sysctl {SYSCTL}   # = {name}", f"ss -ti state established   # new connections name {name}")
     if name == DEFAULT and not parameters:
-        return Deployment((), (), verify[:1], (), (f"nothing to change: {name} is Linux's default",))
+        return Deployment((), (), verify[:1], (), (f"Nothing to change: {name} is Linux's default.",))
     module = () if name in ALWAYS_THERE else (f"modprobe tcp_{name}",)
     loaded, options, note = f"/etc/modules-load.d/tcp_{name}.conf", f"/etc/modprobe.d/tcp_{name}.conf", NOTES.get(name)
     switches = tuple(f"echo {value} > /sys/module/tcp_{name}/parameters/{key}" for key, value in parameters.items())
@@ -81,5 +84,5 @@ def deployment(label: str) -> Deployment:
         permanent.append(f"echo 'options tcp_{name} {values}' > {options}   # where it is built in: {built_in} on the kernel's command line")
     files = [*([loaded] if module else []), *([SYSCTL_FILE] if change else []), *([options] if parameters else [])]
     undo = [*([f"sysctl -w {SYSCTL}={DEFAULT}"] if change else []), f"rm {' '.join(files)}"]
-    notes = ("as root, on the machine that sends the data; a network namespace (a container) has a sysctl of its own", *([note] if note else []))
+    notes = (SENDER, NAMESPACE, *([note] if note else []))
     return Deployment((*module, *switches, *change), tuple(permanent), verify, tuple(undo), notes)

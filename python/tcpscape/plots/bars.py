@@ -78,13 +78,13 @@ def bars(outcome: Outcome, context: Context = Context()) -> Figure:
     """The campaign's metric for every congestion control, the highest first; a panel for each point on the axes."""
     points = base.points(outcome)
     panels = [_ranked(outcome, outcome.select(**point), context) for point in points]
-    top = _top([row for rows in panels for row in rows])
+    most = top([row for rows in panels for row in rows])
     fig, axes = style.panels(len(points), share=False, width=4.9, height=HEAD_INCH + ROW_INCH * max(map(len, panels)), columns=2, page=context.width)
     for ax, point, rows in zip(axes, points, panels, strict=True):
         for row in rows:
             ax.barh(row.at, row.estimate.value, BAR, color=row.look.colour, alpha=0.5, linewidth=0)
         ax.set_yticks([row.at for row in rows], [row.label for row in rows], fontsize=NAME_SIZE)
-        _draw_rows(ax, rows, base.metric_label(outcome.campaign.metric, "mean"), top)
+        draw_rows(ax, rows, base.metric_label(outcome.campaign.metric, "mean"), most)
         ax.set_title(base.point_text(point), fontsize=10)
     return _finish(fig, axes, outcome, context, [PUBLISHED])
 
@@ -179,7 +179,7 @@ def grouped(
         [group for level in values if (group := rows({**point, axis: level} if level else point))]
         for point, values in zip(points, levels, strict=True)
     ]
-    top = _top([row for groups in panels for group in groups for row in group])
+    most = top([row for groups in panels for group in groups for row in group])
     height = max(sum(len(group) + GAP for group in groups) for groups in panels)
     wide, high = 7.6 if len(points) == 1 else 5.6, HEAD_INCH + ROW_INCH * height
     fig, axes = style.panels(len(points), share=False, width=wide, height=high, columns=2, page=page)
@@ -190,13 +190,13 @@ def grouped(
             middles.append(shift + (len(group) - 1) / 2)
             shift += len(group) + GAP
         ax.set_yticks(middles, [_path_name(outcome, group[0].cell, axis) for group in groups], fontsize=NAME_SIZE)
-        _draw_rows(ax, shown, label, top)
+        draw_rows(ax, shown, label, most)
         ax.tick_params(axis="y", length=0)
         ax.set_title(base.point_text(point), fontsize=10)
     return fig, axes
 
 
-def _top(rows: Sequence[BarRow]) -> float:
+def top(rows: Sequence[BarRow]) -> float:
     """The highest value of the x axis."""
     return base.upper_limit([row.estimate for row in rows], [row.reference for row in rows if row.reference is not None])
 
@@ -211,7 +211,7 @@ def _path_name(outcome: Outcome, cell: Cell, axis: str) -> str:
     return "\n".join(style.wrap(text, NAME_WIDTH))
 
 
-def _draw_rows(ax: Axes, rows: Sequence[BarRow], label: str, top: float) -> None:
+def draw_rows(ax: Axes, rows: Sequence[BarRow], label: str, top: float) -> None:
     """Marks with their intervals, the references, and the numbers at the right."""
     end = top / (1 - _room(ax, rows))
     for row in rows:
@@ -248,9 +248,9 @@ def _finish(fig: Figure, axes: Sequence[Axes], outcome: Outcome, context: Contex
     return fig
 
 
-def damage(damages: Sequence[Damage], title: str, caveats: Sequence[str] = ()) -> Figure:
+def damage(damages: Sequence[Damage], title: str, caveats: Sequence[str] = (), page: float | None = None) -> Figure:
     """What removing each ingredient of a path gives back: goodput without it over goodput with it, with its interval; in the given order."""
-    fig, (ax,) = style.panels(1, width=7.6, height=0.9 + DAMAGE_ROW_INCH * len(damages))
+    fig, (ax,) = style.panels(1, width=7.6, height=0.9 + DAMAGE_ROW_INCH * len(damages), page=page)
     top = max(1.2, base.upper_limit([d.gain for d in damages]))
     end = top / (1 - NUMBERS)
     for place, item in enumerate(damages):
@@ -260,7 +260,8 @@ def damage(damages: Sequence[Damage], title: str, caveats: Sequence[str] = ()) -
         ax.errorbar(gain.value, place, xerr=interval, color=style.BLUE, marker="o", markersize=4.5, elinewidth=1.6, capsize=3)
         ax.text(end, place, gain.text(), color=style.INK, fontsize=7.5, ha="right", va="center")
     ax.axvline(1, color=style.INK, linewidth=0.9)
-    names = ["\n".join([f"without {item.ingredient}", *style.wrap(item.how, DAMAGE_NAME_WIDTH)]) for item in damages]
+    width = DAMAGE_NAME_WIDTH if page is None else DAMAGE_NAME_WIDTH // 2
+    names = ["\n".join([*style.wrap(f"without {item.ingredient}", width), *style.wrap(item.how, width)]) for item in damages]
     ax.set_yticks(range(len(damages)), names, fontsize=7.5)
     ax.set_ylim(len(damages) - 0.4, -0.6)
     ax.set_xlim(0, end)

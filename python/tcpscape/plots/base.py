@@ -25,6 +25,7 @@ MOST_PANELS = 12
 """Most panels of one figure; an outcome that needs more is drawn on several pages."""
 NAMES: Mapping[str, str] = {
     "rtt": "RTT", "app": "application's rate", "rcvbuf": "receive buffer", "sndbuf": "send buffer", "hz": "kernel's HZ",
+    "added_rtt": "added RTT (p95)",
 }
 """Axis or metric → its name in a figure; any other keeps its own."""
 OF_CONDITIONS: Mapping[str, str] = {"jitter": "jitter (sd, each direction)", "loss": "loss (each direction)"}

@@ -12,6 +12,7 @@ from tcpscape.campaign import answer
 from tcpscape.campaign.record import Record
 from tcpscape.errors import StoreError
 from tcpscape.plots import Context, base
+from tcpscape.report import advice as advised
 from tcpscape.report import cells, claims, figures, tables
 from tcpscape.report.cells import CellEstimates
 from tcpscape.report.diagram import PathView
@@ -30,19 +31,25 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tcpscape.campaign.outcome import Outcome
+    from tcpscape.findings.advice import Advice
     from tcpscape.studies.result import Result
     from tcpscape.studies.verdict import JudgedStudy
 
 PAGE = "report.html"
 """The name of the page in the result directory."""
+FIGURES_OF_ADVICE = ("strip", "cdf")
+"""Figures of the runs that an advice's page has behind its own."""
 TABLES = "tables"
 """The folder of the tables' files."""
 
 
-def build(record: Record, root: Path, formats: tuple[str, ...] = ("svg", "png"), study: JudgedStudy | None = None) -> list[Path]:
+def build(
+    record: Record, root: Path, formats: tuple[str, ...] = ("svg", "png"), study: JudgedStudy | None = None, advice: Advice | None = None
+) -> list[Path]:
     """Writes `report.html`, `figures/`, `tables/` and `scenarios/` into `root`; returns the files, the page first.
 
-    `formats`: of the figures' files; `study`: the study of the record where the caller has judged it already, otherwise it is read and judged.
+    `formats`: of the figures' files; `study`: the study of the record where the caller has judged it already, otherwise it is read and judged;
+    `advice`: what the record's only part was measured for.
 
     :raises StoreError: where a file cannot be written.
     """
@@ -51,9 +58,13 @@ def build(record: Record, root: Path, formats: tuple[str, ...] = ("svg", "png"),
     names = {part: cells.names(part, outcome) for part, outcome in record.parts.items()}
     estimated = {part: cells.measure(part, outcome, names[part]) for part, outcome in record.parts.items()}
     reruns = cells.reruns(record.parts, names)
-    screens = {part: _screen(outcome) for part, outcome in record.parts.items()}
+    screens = {part: advice.screen() if advice else _screen(outcome) for part, outcome in record.parts.items()}
     whole = studies.study_screen(study) if study else None
-    groups, figure_files = _figures(record, result, FigureRequest(result.study.figures if result else (), formats, len(record.parts)), root)
+    names_of_figures = FIGURES_OF_ADVICE if advice else result.study.figures if result else ()
+    request = FigureRequest(names_of_figures, formats, len(record.parts))
+    groups, figure_files = _figures(record, result, request, root, "Single runs" if advice else "")
+    if advice:
+        groups, figure_files = _with_advice(advice, groups, figure_files, formats, root)
     frames = {"cells": cells.frame([entry for of_part in estimated.values() for entry in of_part]), "runs": cells.runs(record.parts)}
     if study:
         frames |= {"study": study.result.frame(), "claims": claims.frame(study.claims)}
@@ -62,12 +73,15 @@ def build(record: Record, root: Path, formats: tuple[str, ...] = ("svg", "png"),
         table_files = [file for name, frame in frames.items() for file in _write_frame(frame, root / TABLES / name)]
         scenario_files = [_write_text(root / scenario.file, scenario.text) for cell in reruns for scenario in cell.scenarios]
         page = Page(
-            _heading(record, result),
+            advised.heading(advice) if advice else _heading(record, result),
             _answers(screens, whole),
             list(dict.fromkeys(caveat for screen in ([whole] if whole else screens.values()) for caveat in screen.caveats)),
             paths=[_path(part, outcome, screens[part].path, f"path-{i}") for i, (part, outcome) in enumerate(record.parts.items())],
             figures=groups,
-            tables=[*_screen_tables(record, screens, whole), *_tables(record, result, estimated)],
+            deploy=advised.deploy(advice) if advice else None,
+            tables=[
+                *_screen_tables(record, screens, whole), *(advised.detail_tables(advice) if advice else ()), *_tables(record, result, estimated),
+            ],
             claims=claims.section(study.claims) if study else None,
             provenance=Provenance(
                 record.command, _facts(record), reruns, [f"{TABLES}/{f.name}" for f in table_files], result.study.pitfalls if result else (),
@@ -78,19 +92,29 @@ def build(record: Record, root: Path, formats: tuple[str, ...] = ("svg", "png"),
         raise StoreError(f"report: cannot write {e.filename or root}: {e.strerror}; free some space, or make the directory writable") from None
 
 
-def _figures(record: Record, result: Result | None, request: FigureRequest, root: Path) -> tuple[list[FigureGroup], list[Path]]:
-    """Draws the figures of every part; returns them by part, and their files."""
+def _figures(
+    record: Record, result: Result | None, request: FigureRequest, root: Path, title: str = ""
+) -> tuple[list[FigureGroup], list[Path]]:
+    """Draws the figures of every part; returns them by part, and their files. `title`: of all of them, where they are no study's."""
     groups: list[FigureGroup] = []
     files: list[Path] = []
     several = len(record.parts) > 1
     for part, outcome in record.parts.items():
-        context = Context(_part_title(result, part), result.known) if result else Context()
+        context = Context(_part_title(result, part), result.known) if result else Context(title)
         drawn = list(figures.draw(part, outcome, context, request, root))
         about, command = (outcome.campaign.about, record.commands.get(part, "")) if several else ("", "")
         groups.append(FigureGroup(part, [figure for figure, _ in drawn], about, command))
         files += [file for _, written in drawn for file in written]
         request = request.after(outcome)
     return groups, files
+
+
+def _with_advice(
+    advice: Advice, groups: Sequence[FigureGroup], files: Sequence[Path], formats: Sequence[str], root: Path
+) -> tuple[list[FigureGroup], list[Path]]:
+    """The figures of an advice before all others, and their files."""
+    drawn = list(advised.drawn(advice, formats, root))
+    return [FigureGroup("", [figure for figure, _ in drawn]), *groups], [*(file for _, written in drawn for file in written), *files]
 
 
 def _tables(record: Record, result: Result | None, estimated: Mapping[str, Sequence[CellEstimates]]) -> list[PageTable]:

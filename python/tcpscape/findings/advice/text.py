@@ -175,7 +175,7 @@ def notes(advice: AdviceData) -> list[str]:
         lines.append(f"Not deployable, never recommended: {', '.join(blocked)}.")
     deploy = advice.deployment
     if deploy and deploy.now:
-        lines.append(f"Deploy, as root on the sender: {deploy.command}  (permanently, verify, go back: --verbose)")
+        lines.append(f"Deploy, as root on the sender: {deploy.command}; permanently, verify, go back: --verbose")
     elif deploy:
         lines.append(f"Nothing to change: {advice.choice} is Linux's default.")
     return lines

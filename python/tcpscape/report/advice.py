@@ -1,0 +1,69 @@
+"""The parts of an advice's page that others do not have: its figures, what to deploy, and the tables of its details."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tcpscape.findings.advice import Advice
+from tcpscape.plots import Context, advice, base, files, style
+from tcpscape.report import figures, tables
+from tcpscape.report.figures import EmbeddedFigure
+from tcpscape.report.page import Deployment, Heading, Step
+from tcpscape.report.tables import PageTable
+from tcpscape.tables import Table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from matplotlib.figure import Figure
+
+TITLES = {
+    "now": "Until the next start", "permanent": "After every start", "verify": "Verify it", "undo": "Go back",
+}
+"""Part of a deployment → its heading."""
+
+
+def heading(result: Advice) -> Heading:
+    """The goal as the page's title."""
+    return Heading("advise", title(result))
+
+
+def title(result: Advice) -> str:
+    """The question that the page answers."""
+    wish = {"goodput": "carries the most", "delay": "adds the least delay", "video": "serves a viewer best"}.get(result.goal.name, result.goal.name)
+    return f"Which congestion control {wish} on this path?"
+
+
+def drawn(result: Advice, formats: Sequence[str], root: Path) -> Iterator[tuple[EmbeddedFigure, list[Path]]]:
+    """Draws the figures of an advice and writes their files into `root`; yields each with its files, the main one first."""
+    shapes: list[tuple[str, str, Callable[[Advice, Context], Figure]]] = [
+        ("standings", "goodput and added RTT of each congestion control; hollow: with the other order of packets", advice.standings),
+    ]
+    if advice.damaged(result).damage:
+        shapes.append(("damage", "what the same path carries without each of its impairments", advice.damage))
+    for name, about, draw in shapes:
+        figure = draw(result, Context(width=style.PAGE))
+        svg_text = files.svg(figure)
+        written = files.save(figure, root / figures.FOLDER / name, formats, svg_text)
+        yield figures.embedded(name, about, svg_text, draw(result, Context(width=style.NARROW)), written), written
+
+
+def deploy(result: Advice) -> Deployment:
+    """What to type, from trying it to going back; where nothing has to change or nothing can be recommended, that."""
+    found = result.deployment
+    if found is None:
+        return Deployment(result.sentence)
+    if not found.now:
+        steps = [Step(TITLES["verify"], "\n".join(found.verify))]
+        return Deployment(" ".join(found.notes), steps)
+    parts = ((TITLES[name], getattr(found, name)) for name in TITLES)
+    steps = [Step(title, "\n".join(lines)) for title, lines in parts if lines]
+    return Deployment(" ".join(found.notes), steps)
+
+
+def detail_tables(result: Advice) -> list[PageTable]:
+    """The runs, the cliff and the damage."""
+    looks = base.looks(result.outcome)
+    return [tables.of_screen(table, looks) for table in result.screen().details if isinstance(table, Table)]
