@@ -5,7 +5,7 @@ Progress is shown only on a terminal, and only once the work has taken a second,
 
 from __future__ import annotations
 
-import os
+import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -135,11 +135,11 @@ def _bar(*, is_open: bool, screen: Console | None) -> Bar:
 
 
 def console() -> Console:
-    """stdout. Without a terminal it is as wide as COLUMNS says, or so wide that tables are not folded."""
+    """stdout, as wide as its terminal (a dumb one, too) or as COLUMNS says; without either so wide that few tables are folded."""
     from rich.console import Console
 
-    screen = Console(highlight=False)
-    return screen if screen.is_terminal or os.environ.get("COLUMNS", "").isdigit() else Console(highlight=False, width=PLAIN_WIDTH)
+    columns, lines = shutil.get_terminal_size((PLAIN_WIDTH, 25))
+    return Console(highlight=False, width=columns, height=lines)
 
 
 def print_table(table: Table) -> None:
