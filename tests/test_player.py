@@ -212,7 +212,7 @@ def test_run_and_sweep_show_what_a_viewer_sees(cli, need_model, tmp_path):
     words = ("--player", LADDER, "--seeds", "2", "--duration", "20s", "--cca", "cubic,bbr")
     screen = cli("run", "--forward", "netem delay 25ms", "--reverse", "netem delay 25ms", *words)
     assert screen.status == 0
-    assert "A viewer sees" in screen.out
+    assert "With cubic a viewer sees" in screen.out
     assert "What a viewer sees" in screen.out
     table = cli("sweep", "--rtt", "50ms", *words, "--abr", "bola,throughput", "--metric", "video_bitrate", "--out", str(tmp_path))
     assert table.status == 0

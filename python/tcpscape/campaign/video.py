@@ -66,11 +66,12 @@ def sentences(outcome: Outcome) -> list[str]:
     views = [(cca, view) for cell in outcome.cells for cca in _ccas(cell) if (view := viewer(cell.trials, cca))]
     if not 1 <= len(views) <= 2:
         return []
-    return [f"A viewer sees {'; '.join(f'{seen(view)} with {cca}' for cca, view in views)}."]
+    (first, view), *others = views
+    return ["; with ".join([f"With {first} a viewer sees {seen(view)}", *(f"{cca} {seen(view)}" for cca, view in others)]) + "."]
 
 
 def seen(view: Viewing) -> str:
-    """`9.5 Mbit/s [9.3, 9.7], the first picture after 0.43 s, stopped for 1.2 s`."""
+    """`9.5 [9.3, 9.7] Mbit/s, the first picture after 0.43 [0.40, 0.50] s and no stall`."""
     stopped = f"stopped for {view.stalled.text(2)} s" if view.stalled.value > 0 else "no stall"
     return f"{view.bitrate.text()} Mbit/s, the first picture after {view.startup.text(2)} s and {stopped}"
 
