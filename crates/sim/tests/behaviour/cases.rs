@@ -217,11 +217,18 @@ fn corners() -> Vec<Case> {
 fn later() -> Vec<Case> {
     let choke =
         "tbf rate 8mbit burst 6056 limit 60000; choke limit 60 min 5 max 20 avpkt 1500 burst 10 bandwidth 8mbit probability 0.1 ecn";
-    ["cubic", "bbr"]
-        .map(|cca| {
-            Case::new(format!("later/choke/{cca}"), 2500).option("\"ecn\":true").sender(DELAY).router(choke).flow(cca, "").flow("reno", "")
-        })
-        .into()
+    let choked = ["cubic", "bbr"].map(|cca| {
+        Case::new(format!("later/choke/{cca}"), 2500).option("\"ecn\":true").sender(DELAY).router(choke).flow(cca, "").flow("reno", "")
+    });
+    let players = [("cubic", "bola"), ("bbr", "throughput")].map(|(cca, abr)| {
+        let player = r#""player":{"ladder_bps":[400000,2000000,6000000],"segment_ns":1000000000,"buffer_ns":4000000000,"abr":"ABR"}"#;
+        Case::new(format!("later/player/{abr}"), 12_000)
+            .sender("netem delay 20ms loss 0.5% limit 1000")
+            .router(BOTTLENECK)
+            .reverse("netem delay 20ms loss 5%")
+            .flow(cca, &player.replace("ABR", abr))
+    });
+    choked.into_iter().chain(players).collect()
 }
 
 /// The fixed list: every control over the families, every queue, the corners; profiles and seeds alternate.
