@@ -525,6 +525,17 @@ def test_every_congestion_control_has_a_look_of_its_own(need_model):
     assert len(set(style.looks(["cubic", "cubic:hystart=0", "mine", "bbr+cubic"]).values())) == 4
 
 
+def test_long_names_stay_in_the_figure(outcomes):
+    """A control of a user's own is named by its file and class."""
+    name = "some/where/congestion_controls_of_mine.py:AControlWithARatherLongNameOfItsOwn"
+    for campaign, figure in (("loss", "bars"), ("runs", "strip"), ("runs", "curve"), ("names", "profiles")):
+        cells = tuple(replace(c, cca=name if c.cca == "bbr" else c.cca) for c in outcomes[campaign].cells)
+        for width in (style.PAGE, style.NARROW):
+            drawn = plots.find(figure).draw(replace(outcomes[campaign], cells=cells), Context("A title", width=width))
+            assert mind(drawn) == ([], []), (figure, width)
+    assert (style.short("abcdefghijklmnop", 9), style.short("cubic", 9)) == ("abcde…nop", "cubic")
+
+
 def test_ticks_that_would_touch_are_left_out():
     sheet, (ax,) = style.panels(1)
     style.ticks(ax, [0, *np.linspace(1, 30, 60)])

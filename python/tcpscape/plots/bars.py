@@ -29,8 +29,8 @@ MOST_ENTRIES, MOST_ROWS = 8, 60
 """Most congestion controls of a named path; most rows of a panel."""
 GAP = 0.6
 """Distance between two groups, in rows."""
-NAME_WIDTH, MOST_MOVING = 30, 3
-"""Characters of a line of a path's name; most other values that are named with it."""
+NAME_WIDTH, MOST_NAME, MOST_MOVING = 30, 0.4, 3
+"""Characters of a line of a name, and most of a panel's width that it takes; most other values that are named with a path."""
 PUBLISHED, EQUAL = "published", "if every flow had the same"
 """What a hollow mark is."""
 DAMAGE_ROW_INCH, DAMAGE_BAR, DAMAGE_NAME_WIDTH = 0.5, 0.6, 42
@@ -83,7 +83,7 @@ def bars(outcome: Outcome, context: Context = Context()) -> Figure:
     for ax, point, rows in zip(axes, points, panels, strict=True):
         for row in rows:
             ax.barh(row.at, row.estimate.value, BAR, color=row.look.colour, alpha=0.5, linewidth=0)
-        ax.set_yticks([row.at for row in rows], [row.label for row in rows], fontsize=NAME_SIZE)
+        ax.set_yticks([row.at for row in rows], [style.short(row.label, _name_width(ax)) for row in rows], fontsize=NAME_SIZE)
         draw_rows(ax, rows, base.metric_label(outcome.campaign.metric, "mean"), most)
         ax.set_title(base.point_text(point), fontsize=10)
     return _finish(fig, axes, outcome, context, [PUBLISHED])
@@ -189,7 +189,7 @@ def grouped(
             shown += [replace(row, at=row.at + shift) for row in group]
             middles.append(shift + (len(group) - 1) / 2)
             shift += len(group) + GAP
-        ax.set_yticks(middles, [_path_name(outcome, group[0].cell, axis) for group in groups], fontsize=NAME_SIZE)
+        ax.set_yticks(middles, [_path_name(outcome, group[0].cell, axis, _name_width(ax)) for group in groups], fontsize=NAME_SIZE)
         draw_rows(ax, shown, label, most)
         ax.tick_params(axis="y", length=0)
         ax.set_title(base.point_text(point), fontsize=10)
@@ -201,14 +201,19 @@ def top(rows: Sequence[BarRow]) -> float:
     return base.upper_limit([row.estimate for row in rows], [row.reference for row in rows if row.reference is not None])
 
 
-def _path_name(outcome: Outcome, cell: Cell, axis: str) -> str:
-    """The name of a path, with the values of the axes that vary together with it."""
+def _name_width(ax: Axes) -> int:
+    """Characters of the longest name at the left of a panel; a line of a longer one of a path."""
+    return min(NAME_WIDTH, int(MOST_NAME * style.panel_width(ax) / (style.WIDTH_OF_CHARACTER * NAME_SIZE)))
+
+
+def _path_name(outcome: Outcome, cell: Cell, axis: str, width: int) -> str:
+    """The name of a path, with the values of the axes that vary together with it, in lines of at most `width` characters."""
     if axis not in cell.at:
-        return cell.cca
+        return style.short(cell.cca, width)
     group = next((g for g in outcome.campaign.zip if axis in g), {})
     moving = {name: cell.at[name] for name, values in group.items() if name not in (axis, "cca") and name in cell.at and len(set(values)) > 1}
     text = f"{cell.at[axis]} ({base.point_text(moving)})" if 0 < len(moving) <= MOST_MOVING else cell.at[axis]
-    return "\n".join(style.wrap(text, NAME_WIDTH))
+    return "\n".join(style.wrap(text, width))
 
 
 def draw_rows(ax: Axes, rows: Sequence[BarRow], label: str, top: float) -> None:

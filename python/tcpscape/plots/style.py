@@ -222,7 +222,7 @@ def _legend(fig: Figure, axes: Sequence[Axes], labels: Sequence[str]) -> _Legend
         return None
     handles = dict(sorted(handles.items(), key=lambda pair: pair[0].endswith("published")))
     characters = int(fig.get_figwidth() * POINTS / (KEY_SIZE * WIDTH_OF_CHARACTER))
-    folded = [wrap(label, max(10, characters - KEY_HANDLE)) for label in handles]
+    folded = [wrap(label, max(10, int(0.9 * characters) - KEY_HANDLE)) for label in handles]
     widest = max(len(line) for name in folded for line in name) + KEY_HANDLE
     columns = min(KEY_COLUMNS, max(1, characters // widest), len(handles))
     rows, more = -(-len(handles) // columns), max(map(len, folded)) - 1
@@ -239,6 +239,11 @@ def panel_width(ax: Axes) -> float:
 def fold(fig: Figure, text: str, size: float) -> list[str]:
     """A text as lines that fit into the figure's width in a font of `size` points."""
     return wrap(text, max(20, int(fig.get_figwidth() * POINTS / (size * WIDTH_OF_CHARACTER)) - 2))
+
+
+def short(text: str, width: int) -> str:
+    """A text of at most `width` characters: of a longer one its beginning and its end."""
+    return text if len(text) <= width else f"{text[: width - width // 3 - 1]}…{text[-(width // 3) :]}"
 
 
 def wrap(text: str, width: int) -> list[str]:
