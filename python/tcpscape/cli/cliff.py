@@ -88,7 +88,7 @@ def cliff(
     along, paths = path.impairment(), path.conditions(flows.each, trials)
     share = units.parse_percent(path.threshold, "threshold", example="50%")
     budget, engine = effort(share, trials.most), engines.make(runner.engine)
-    with Progress("cliff") as progress:
+    with Progress("cliff", is_open=True) as progress:
         executor = Runner(engine, runner.jobs, progress=progress.update)
         cases = itertools.product(options.ccas(flows.cca, engine), paths)
         searches = [answer.CliffSearch(cca, at, along, share, on_path(executor, at, cca, along, budget)) for cca, at in cases]

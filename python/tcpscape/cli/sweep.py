@@ -152,7 +152,7 @@ def sweep(
     checks.expect(expected, checks.of_cases(campaign))
     root = place.out or DEFAULT_OUT / f"sweep-{campaign.name}"
     executor = executors.make(place.executor, place.jobs)
-    with Store(root) as store, resumable(store), Progress(campaign.name) as progress:
+    with Store(root) as store, resumable(store), Progress(campaign.name, is_open=campaign.precision is not None) as progress:
         execution = Execution(store=store, progress=progress.update, executor=executor)
         outcome, holds_more = record.measure("sweep", campaign, execution, options.typed())
     cells = outcome.summaries()
