@@ -146,6 +146,19 @@ def test_only_what_cannot_be_deployed_is_no_recommendation(need_model):
     assert "Not deployable" in result.screen().text()
 
 
+@pytest.mark.parametrize(("ccas", "sentence"), [
+    ("cubic", "there is nothing to compare it with"), ("cubic,bbr3,fixed", "is the only one that can be deployed"),
+])  # fmt: skip
+def test_why_there_is_no_choice(ccas, sentence, need_model):
+    assert sentence in advice(cca=ccas, engine="model", seeds=2, duration="1s", jitter=None).sentence
+
+
+def test_two_that_are_alike_are_both_named(need_model):
+    """dctcp without ECN is Reno."""
+    result = advice(cca="dctcp,reno", engine="model", seeds=2, duration="500ms", jitter=None, rtt="40ms")
+    assert result.sentence == "Use dctcp or reno: no worthwhile difference: it carries 1.00 × reno [1.00, 1.00]."
+
+
 @pytest.mark.parametrize("width", [60, 80, 100, 150])
 @pytest.mark.parametrize("options", [{}, {"goal": "delay"}, {"jitter": None}, {"rate": "20mbit", "queue": "fq_codel", "order": "clamp"}])
 def test_the_screen_fits(options, width, need_model):

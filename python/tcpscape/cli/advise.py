@@ -109,7 +109,7 @@ def advise(
     if results.as_json:
         print(json.dumps(advice.to_dict(), allow_nan=False))
     else:
-        kept = f"kept in {results.out}, for `tcpscape report`, `compare` and `export`" if results.out else ""
+        kept = f"kept in {results.out}, for `tcpscape compare` and `export`" if results.out else ""
         terminal.show(replace(advice.screen(), kept=kept, next=_next(advice, output, page)), output)
     checks.settle(expected, checks.conditions({"": advice.outcome}), as_json=results.as_json)
 

@@ -76,11 +76,10 @@ class Adviser:
         reference = max((c for c in candidates if c.deployable), key=lambda c: sum(c.goodputs), default=ranked(candidates, self.goal)[0])
         ranking = tuple(self._standing(c, trials[c.cca], reference, numbers) for c in ranked(candidates, self.goal))
         other = self._other_order(numbers, decision) if self.path.jitter else None
-        engine = self.runner.engine.name
-        left_out = [f"without {c.ingredient}: the {engine} engine cannot" for c in damage.without(self.path) if not self._can(c.path)]
-        caveats = sorted({c for runs in trials.values() for t in runs for c in t.caveats} | set(left_out))
+        left_out = tuple(c.ingredient for c in damage.without(self.path) if not self._can(c.path))
+        caveats = tuple(sorted({c for runs in trials.values() for t in runs for c in t.caveats}))
         return Advice(
-            self.path, self.goal, ranking, decision, reference.cca, other, tuple(self.taken), tuple(caveats), len(self.known), outcome
+            self.path, self.goal, ranking, decision, reference.cca, other, tuple(self.taken), left_out, caveats, len(self.known), outcome
         )  # fmt: skip
 
     def campaign(self, seeds: str = str(FEWEST)) -> Campaign:

@@ -27,6 +27,8 @@ class AdviceData(ShownAsTable):
     """None without jitter."""
     taken: tuple[str, ...]
     """What of the path comes from a file, and what is assumed all the same; sentences."""
+    left_out: tuple[str, ...]
+    """Ingredients of the path without which the engine cannot run it."""
     caveats: tuple[str, ...]
     trials: int
     """Number of trials that the answer rests on."""

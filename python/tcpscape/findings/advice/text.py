@@ -43,7 +43,8 @@ def sentence(advice: AdviceData) -> str:
     if d.choice is None:
         return f"No recommendation: {reason(advice)}."
     verb = "Keep" if d.choice == DEFAULT else "Use"
-    return f"{verb} {d.choice}: {reason(advice)}."
+    either = f" or {d.follower}" if d.verdict == "as good" and d.choice == d.leader != DEFAULT else ""
+    return f"{verb} {d.choice}{either}: {reason(advice)}."
 
 
 def reason(advice: AdviceData) -> str:
@@ -56,14 +57,24 @@ def reason(advice: AdviceData) -> str:
         return "nothing gets through this path with any of them"
     if d.verdict == "only":
         own = advice.standing(d.choice)
-        return f"it carries {own.goodput.text(most=_link(advice))} Mbit/s{_adds(own)}, and there is nothing to compare it with"
+        return f"it carries {own.goodput.text(most=_link(advice))} Mbit/s{_adds(own)}, {_alone(advice)}"
     subject = "it" if d.leader == d.choice else d.leader
     lead = _lead(d, goal, subject)
     if d.verdict == "better":
         return f"{lead}{_beside(advice)}"
     if d.verdict == "as good":
-        return f"no worthwhile difference from {d.follower if d.leader == d.choice else d.leader}: {lead}"
-    return f"whether {d.leader} is better than {d.follower} is undecided ({lead}), {d.more_text} would tell"
+        return f"no worthwhile difference: {lead}"
+    return f"whether {subject} is better than {d.follower} is undecided ({lead}), {d.more_text} would tell"
+
+
+def _alone(advice: AdviceData) -> str:
+    """Why there is nothing to choose from."""
+    others = [s for s in advice.ranking if s.cca != advice.choice]
+    if not others:
+        return "and there is nothing to compare it with"
+    if all(s.obstacle for s in others):
+        return "and is the only one that can be deployed"
+    return f"and is the only one for which the goal holds ({advice.goal.rule})"
 
 
 def _lead(d: Decision, goal: Goal, subject: str) -> str:
@@ -113,7 +124,7 @@ def remarks(advice: AdviceData) -> Iterator[str]:
     assumed = f"Assumed: {ORDERS[advice.path.order]}."
     condition = f"If it {'keeps the order' if other.order == 'keep' else 'reorders them'} (--order {other.order})"
     if other.decision is None:
-        yield f"{assumed} The {advice.outcome.label} engine cannot run the other case (--order {other.order})."
+        yield f"{assumed} The other case (--order {other.order}) needs --engine model."
         return
     d = other.decision
     shown = d.leader or d.choice
@@ -195,7 +206,8 @@ def details(advice: AdviceData) -> list[Table | str]:
         heads = ("cca", "without", "Mbit/s [95 %]", "gain [95 %]", "delay of the data, overtaken", "how it is taken away")
         rows = [row for s in advice.ranking for row in _damage_rows(s)]
         title = "What does the damage (goodput on the same path without it)"
-        parts.append(Table(heads, rows, left=2, title=title, drop=(heads[4], heads[5]), words=("how it is taken away",)))
+        missing = [f"The engine cannot run it without {', '.join(advice.left_out)}."] if advice.left_out else []
+        parts.append(Table(heads, rows, left=2, title=title, notes=missing, drop=(heads[4], heads[5]), words=("how it is taken away",)))
     return parts
 
 
