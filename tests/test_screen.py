@@ -152,3 +152,21 @@ def test_a_long_table_is_cut_unless_all_is_asked_for():
     assert "c40" not in lines
     assert "… 60 more rows: --verbose" in lines
     assert "c99" in screen.text(80, verbose=True).splitlines()
+
+
+def test_points_that_are_alike_are_no_wins_and_the_delay_decides():
+    path = {"rtt": "40ms", "rate": "20mbit", "engine": "mock", "seeds": 5}
+    alike = tcpscape.sweep(buffer="100kB,500kB", cca=["cubic", "cubic:hystart=off"], **path)
+    text = answer.sweep_answer(alike)
+    assert "within 5 % in goodput at" in text
+    assert "added RTT" in text
+    mixed = tcpscape.sweep(buffer="100kB,500kB", mix="cubic*2,bbr", **path)
+    assert answer.sweep_answer(mixed).startswith("The median Jain's index goes from 1.00")
+    columns = mixed.table().columns
+    assert {"added RTT p95 ms", "share of bbr", "share of cubic", "Jain"} <= set(columns)
+    assert float(mixed.table().rows[0][list(columns).index("share of cubic")]) == pytest.approx(2 / 3, abs=0.01)
+
+
+def test_the_rate_is_said_where_only_the_queue_varies():
+    text = answer.sweep_screen(tcpscape.sweep(rtt="40ms", rate="20mbit", queue="fifo,fq_codel", engine="mock", seeds=3)).path
+    assert text.startswith("queue fifo, fq_codel, RTT 40ms, bottleneck 20mbit, 1 flow")

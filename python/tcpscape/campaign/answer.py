@@ -22,6 +22,8 @@ from tcpscape.stats.estimate import number
 from tcpscape.tables import Table, percent, shares
 from tcpscape.trial import FlowResult, Trial
 
+NAMES = {"jain": "Jain's index", "added_rtt": "added RTT (95th percentile)"}
+"""Metrics that a sentence calls otherwise."""
 EVEN = 1.1
 """Share over the equal share up to which flows are said to share evenly."""
 FULL = 0.9
@@ -216,6 +218,8 @@ def sweep_answer(outcome: Outcome) -> str:
     if len(points) == 1 and outcome.campaign.metric == "goodput":
         return run_answer(outcome)
     metric = metrics.find(outcome.campaign.metric)
+    if metric.name == "goodput" and all("+" in cell.cca for cell in outcome.cells):
+        return f"{_extremes(outcome, metrics.find('jain'))} {_extremes(outcome, metrics.find('added_rtt'))}"
     if metric.better == "neither" or min(map(len, points.values())) < 2 or len(outcome.versions) > 1:
         return _extremes(outcome, metric)
     return _winners(points, metric, outcome)
@@ -230,13 +234,15 @@ def _extremes(outcome: Outcome, metric: Metric) -> str:
     low, high = min(known, key=lambda pair: pair[0].value), max(known, key=lambda pair: pair[0].value)
     unit = f" {metric.printed_unit}" if metric.printed_unit else ""
     ends = " to ".join(f"{estimate.text(most=_most(cell, metric))}{unit} ({_where(cell, outcome)})" for estimate, cell in (low, high))
-    return f"The median {metric.name} goes from {ends}."
+    name = NAMES.get(metric.name, metric.name)
+    return f"The median {name} goes from {ends}."
 
 
 def _winners(points: Mapping[tuple[tuple[str, str], ...], Sequence[Cell]], metric: Metric, outcome: Outcome) -> str:
-    """At how many points each congestion control is the best, at how many the runs do not decide, and the largest clear ratio."""
+    """At how many points each congestion control is the best, at how many none is, and the largest clear ratio."""
     sign = 1 if metric.better == "less" else -1
     wins: dict[str, int] = {}
+    level = 0
     clear: list[tuple[float, str]] = []
     varied = [axis for axis in outcome.axes if len(outcome.levels(axis)) > 1]
     for at, cells in points.items():
@@ -245,18 +251,22 @@ def _winners(points: Mapping[tuple[tuple[str, str], ...], Sequence[Cell]], metri
             continue
         best, other = sorted(known, key=lambda cell: sign * cell.mean(metric.name).value)[:2]
         ratio = best.over(other, metric.name)
-        if ratio.excludes(1):
+        if stats.is_alike(ratio):
+            level += 1
+        elif ratio.excludes(1):
             wins[best.cca] = wins.get(best.cca, 0) + 1
-            place = ", ".join(f"{axis} {level}" for axis, level in at if axis in varied)
+            place = ", ".join(f"{axis} {value}" for axis, value in at if axis in varied)
             clear.append((-sign * math.log(ratio.value) if ratio.value > 0 else math.inf, f"{best.cca} {times(ratio, other.cca)} at {place}"))
-    undecided = len(points) - sum(wins.values())
-    most = f" The largest difference: {max(clear)[1]}." if clear else ""
-    if not wins:
-        return f"No congestion control is clearly better in {metric.name} at any of the {len(points)} points."
-    (first, count), *others = sorted(wins.items(), key=lambda pair: -pair[1])
+    undecided = len(points) - level - sum(wins.values())
     verb = "carries most" if metric.name == "goodput" else f"has the {'least' if metric.better == 'less' else 'most'} {metric.name}"
-    parts = [f"{first} {verb} at {count} of {len(points)} points", *(f"{cca} at {count}" for cca, count in others)]
-    return f"{', '.join(parts)}{f'; {undecided} undecided' if undecided else ''}.{most}"
+    ranked = sorted(wins.items(), key=lambda pair: -pair[1])
+    first = [f"{ranked[0][0]} {verb} at {ranked[0][1]} of {len(points)} points"] if ranked else []
+    parts = [*first, *(f"{cca} at {count}" for cca, count in ranked[1:])]
+    parts += [f"the best two are within 5 % in {metric.name} at {level}{'' if ranked else f' of {len(points)} points'}"] if level else []
+    parts += [f"{undecided}{'' if parts else f' of {len(points)} points'} undecided"] if undecided else []
+    most = f" The largest difference: {max(clear)[1]}." if clear else ""
+    text = f"{'; '.join(parts)}.{most}"
+    return f"{text[0].upper()}{text[1:]} {_extremes(outcome, metrics.find('added_rtt'))}" if metric.name == "goodput" and not clear else text
 
 
 def _where(cell: Cell, outcome: Outcome) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -16,6 +17,7 @@ from tcpscape.campaign.campaign import Campaign, Case
 from tcpscape.scenario import summary
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.stats import Estimate
+from tcpscape.stats.estimate import number
 from tcpscape.store.results import flow_rows
 from tcpscape.tables import ShownAsTable, Table, percent
 from tcpscape.trial import Trial
@@ -143,7 +145,9 @@ class CellSummary:
 
 
 MOST_BOUNDED = 1000
-"""Most cells whose goodput is held against their link's rate: reading the scenarios of more takes seconds."""
+"""Most cells whose goodput is held against their link's rate and has other metrics beside it: those of more take seconds."""
+MOST_SHARES = 3
+"""Most congestion controls of mixtures whose shares a table has."""
 CAVEAT = "caveat: "
 """Begins a note that weakens a result."""
 WIDE = "*"
@@ -266,19 +270,39 @@ class Outcome(ShownAsTable):
         )  # fmt: skip
 
     def table(self, summaries: Sequence[CellSummary] = ()) -> Table:
-        """A row for each cell: where it stands, the median of the campaign's metric with its interval, CV and number of runs."""
+        """A row for each cell: where it stands, the median of the campaign's metric with its interval, CV and number of runs.
+
+        Beside goodput stands the median of what is added to the RTT; of a mixture those of the shares and of Jain's index.
+        """
         cells, metric = summaries or self.summaries(), metrics.find(self.campaign.metric)
         levels = {axis: list(dict.fromkeys(c.at[axis] for c in self.cells)) for axis in self.axes}
         fixed, varied = {a: v[0] for a, v in levels.items() if len(v) == 1}, [a for a, v in levels.items() if len(v) > 1]
         engine = ["engine"] * (len(self.versions) > 1)
         unit = f" {metric.unit}" if metric.unit not in ("", "1") else ""
-        columns = (*varied, *engine, "cca", f"{metric.name}{unit}: median [95 %]", "CV", "n")
+        others = self._companions()
+        columns = (*varied, *engine, "cca", f"{metric.name}{unit}: median [95 %]", *others, "CV", "n")
         rows = []
         for s in cells:
             place = [*(s.cell.at[a] for a in varied), *([s.cell.engine] if engine else []), s.cell.cca]
-            rows.append((*place, s.median.text(most=s.most) + ("" if s.is_precise else f" {WIDE}"), percent(s.cv.value), str(len(s.cell.trials))))
+            beside = [number(statistics.median(known)) if (known := stats.known(s.cell.values(name))) else "–" for name in others.values()]
+            value = s.median.text(most=s.most) + ("" if s.is_precise else f" {WIDE}")
+            rows.append((*place, value, *beside, percent(s.cv.value), str(len(s.cell.trials))))
         title = ", ".join([f"{self.name}: {metric.name}", *(f"{name} {value}" for name, value in fixed.items()), self.label])
-        return Table(columns, rows, len(columns) - 3, title, tuple(self._notes(cells)), drop=("n", "CV"))
+        return Table(columns, rows, len(varied) + len(engine) + 1, title, tuple(self._notes(cells)), drop=("n", "CV", *reversed(others)))
+
+    def _companions(self) -> dict[str, str]:
+        """Metrics whose medians stand beside the campaign's own: heading → name."""
+        own = metrics.find(self.campaign.metric).name
+        if len(self.cells) > MOST_BOUNDED:
+            return {}
+        mixed = dict.fromkeys(cca for cell in self.cells if "+" in cell.cca for cca in cell.cca.split("+"))
+        shares = {f"share of {cca}": f"share:{cca}" for cca in list(mixed)[:MOST_SHARES]} | ({"Jain": "jain"} if mixed else {})
+        delays = {"added RTT p95 ms": "added_rtt"} if own == "goodput" else {}
+        return {heading: name for heading, name in (delays | shares).items() if name != own and self._knows(name)}
+
+    def _knows(self, name: str) -> bool:
+        """Whether a metric has a value anywhere."""
+        return any(math.isfinite(v) for cell in self.cells for v in cell.values(name))
 
     def _notes(self, cells: Sequence[CellSummary]) -> Iterator[str]:
         """What has to be said about the table."""

@@ -20,6 +20,8 @@ SHAPERS: Mapping[str, str] = {"cake": "bandwidth"}
 """Queues that have a shaper of their own → the word of its rate."""
 NAMED: Mapping[str, str] = {"red": "red limit {bytes} avpkt 1500 bandwidth {rate}", "choke": "choke limit {packets} bandwidth {rate}"}
 """Queues whose name alone is too little for tc → the words that the name stands for."""
+FIFO = "bfifo"
+"""What people mean by `fifo`: a FIFO in bytes, as a bottleneck without a named queue has."""
 DELAYS = ("netem", "jitter")
 """Stages that delay packets on purpose: no queue of a bottleneck."""
 EXAMPLE = "write for example fq_codel, or 'fq_codel limit 1000 target 10ms' (`tcpscape qdisc list` shows them all)"
@@ -49,6 +51,7 @@ def check(queue: str) -> str:
     :raises ScenarioError: one line, for what is none.
     """
     text = " ".join(queue.split())
+    text = FIFO if text == "fifo" else text
     name = text.partition(" ")[0]
     if not name or name in DELAYS:
         refuse("queue", f"{name or 'an empty text'} is no queue of a bottleneck", EXAMPLE)

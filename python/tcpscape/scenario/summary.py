@@ -20,6 +20,8 @@ from tcpscape.scenario.words import QueueDescription
 T = TypeVar("T")
 PLAIN = ("netem", "tbf", "htb", "jitter", "bfifo", "pfifo")
 """Disciplines that are described by what they do; others are named."""
+QUEUE = "with the queue "
+"""Begins the phrase of a bottleneck's queue."""
 FEW_CHANGES = 2
 """Most changes of a path that are described."""
 FEW_VALUES = 4
@@ -30,7 +32,7 @@ MOST_PARTS = 24
 
 def in_words(scenario: Scenario) -> str:
     """Path, flows, kernel and duration of a scenario as one phrase; with the congestion controls only where they are a mixture."""
-    return ", ".join(text for text in parts(scenario).values() if text)
+    return _joined(parts(scenario).values())
 
 
 def together(scenarios: Sequence[Scenario], levels: Mapping[str, Sequence[str]]) -> str:
@@ -38,7 +40,7 @@ def together(scenarios: Sequence[Scenario], levels: Mapping[str, Sequence[str]])
     every = [parts(s) for s in spread(scenarios)]
     common = [text for name, text in every[0].items() if text and all(other.get(name) == text for other in every)]
     varied = [f"{name} {range_text(values)}" for name, values in levels.items()]
-    return ", ".join([*varied, *common])
+    return _joined([*varied, *common])
 
 
 def parts(scenario: Scenario) -> dict[str, str]:
@@ -52,7 +54,8 @@ def parts(scenario: Scenario) -> dict[str, str]:
         "jitter": _both(_jitter(data), _jitter(acks)),
         "loss": _both(_loss(data), _loss(acks)),
         "other": ", ".join(dict.fromkeys(_other(chain(data, acks)))),
-        "bottleneck": _bottleneck(scenario),
+        "bottleneck": _rate(scenario),
+        "queue": _queue(scenario),
         "changes": _changes(scenario.changes),
         "application": _application(scenario),
         "flows": f"{count} flow{'s' * (count > 1)}" + (f" ({', '.join(mixture)})" if len(flows) > 1 else ""),
@@ -122,23 +125,34 @@ def _other(queues: Iterable[tuple[QueueDescription, ...]]) -> Iterator[str]:
                 yield q.kind
 
 
-def _bottleneck(scenario: Scenario) -> str:
-    """The queue of the lowest rate, with the one that holds its packets."""
+def _joined(texts: Iterable[str]) -> str:
+    """Phrases as one; the queue belongs to the bottleneck before it, if that is there."""
+    known = [text for text in texts if text]
+    return ", ".join(known).replace(f", {QUEUE}", " with ")
+
+
+def _rate(scenario: Scenario) -> str:
+    """The lowest rate that all data share."""
     traces = [hop for hop in (*scenario.forward, *scenario.bottleneck) if isinstance(hop, TracedLink)]
     if traces:
         return f"bottleneck after the trace {traces[0].trace.file}, buffer {traces[0].buffer}"
     link = bottleneck.find(scenario)
-    if link is None:
-        return "no bottleneck"
+    return f"bottleneck {units.format_rate(link.rate_bps)}" if link else "no bottleneck"
+
+
+def _queue(scenario: Scenario) -> str:
+    """The queue that holds the packets at the bottleneck."""
+    link = bottleneck.find(scenario)
+    if link is None or any(isinstance(hop, TracedLink) for hop in (*scenario.forward, *scenario.bottleneck)):
+        return ""
     rate, holder = link.rate_bps, link.holder
-    text = f"bottleneck {units.format_rate(rate)}"
     if holder.limit_bytes:
         bdp = rate / 8 * scenario.rtt_ns / units.NS_PER_S
         share = f" ({holder.limit_bytes / bdp:.2g} BDP)" if bdp else ""
-        return f"{text} with {_queue_name(holder)} of {units.brief_size(holder.limit_bytes)}{share}"
+        return f"{QUEUE}{_queue_name(holder)} of {units.brief_size(holder.limit_bytes)}{share}"
     if holder.limit_packets and holder.kind in PLAIN:
-        return f"{text} with {_queue_name(holder)} of {holder.limit_packets} packets"
-    return f"{text} with {_queue_name(holder)}"
+        return f"{QUEUE}{_queue_name(holder)} of {holder.limit_packets} packets"
+    return f"{QUEUE}{_queue_name(holder)}"
 
 
 def _queue_name(queue: QueueDescription) -> str:

@@ -53,7 +53,7 @@ class Comparison:
     @property
     def alike(self) -> bool:
         """Whether the ratio of means is surely within ± 5 %. Neither alike nor different is undecided."""
-        return self.ratio.low >= 1 - ALIKE and self.ratio.high <= 1 + ALIKE
+        return is_alike(self.ratio)
 
     @property
     def undecided(self) -> bool:
@@ -85,6 +85,11 @@ def compare(a: Numbers, b: Numbers, *, paired: bool = True, unit: str = "") -> C
         ratio=ratio(a, b) if paired else mean_ratio(a, b), median_ratio=median_ratio(a, b, paired=paired),
         difference=difference(a, b, unit, paired=paired), win=win_probability(a, b, paired=paired), paired=paired,
     )
+
+
+def is_alike(ratio: Estimate) -> bool:
+    """Whether a ratio is surely within :data:`ALIKE` of 1."""
+    return ratio.low >= 1 - ALIKE and ratio.high <= 1 + ALIKE
 
 
 def runs_missing(gain: Estimate, alike: float | None = None) -> int:

@@ -13,7 +13,7 @@ from typing import Literal
 
 from tcpscape import stats
 from tcpscape.stats import Estimate
-from tcpscape.stats.comparison import ALIKE
+from tcpscape.stats.comparison import is_alike
 
 RatioVerdict = Literal["better", "worse", "same", "undecided"]
 
@@ -43,7 +43,7 @@ def verdict(ratio: Estimate) -> RatioVerdict:
     """The verdict of a ratio's interval; `undecided` where there is no interval (one run, or nothing got through)."""
     if not (math.isfinite(ratio.low) and math.isfinite(ratio.high)):
         return "undecided"
-    if ratio.low >= 1 - ALIKE and ratio.high <= 1 + ALIKE:
+    if is_alike(ratio):
         return "same"
     return "better" if ratio.low > 1 else "worse" if ratio.high < 1 else "undecided"
 
