@@ -51,7 +51,7 @@ class FlowAxes:
     player: options.Ladder = None
     abr: options.Abr = None
     duration: options.Duration = None
-    kernel: Annotated[str | None, Option("Kernel profiles: 6.1,6.12 or 6.12,rmem_max=4MiB or '6.1|6.12,hz=100'.")] = None
+    kernel: options.Kernel = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,6 +139,7 @@ def sweep(
     """Run a scenario at every point of some axes, for each congestion control, and print a row for each cell with its interval.
 
     A condition is one value, a list (24,50,100ms) or a range (0..24ms/4ms, 1..100mbit/x10): several values make an axis.
+    Values that have commas themselves are separated by |: --kernel '6.1|6.12,rmem_max=4MiB'.
     Results are kept: a sweep that was interrupted or killed goes on with the same command, one that is repeated runs nothing.
     """
     from tcpscape.campaign import answer, executors, record
