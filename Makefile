@@ -47,12 +47,13 @@ $(GUEST): $(RUST_SOURCES)
 	@CARGO_PROFILE_RELEASE_STRIP=symbols $(CARGO) build --release --locked --quiet -p tcpscape-seed --target-dir target/seed && \
 	install -m 644 target/seed/release/libtcpscape_seed.so $(dir $@)seed.so
 
-demo: setup ## answer a real question: advise for Starlink's baseline, then the jitter-cliff study with its report
-	@echo '$$ tcpscape advise --rtt 26ms --jitter 7ms --loss 0.125% --rcvbuf 256KiB --app 10MiB/s --read 16KiB/1ms --kernel 6.12,rmem_max=4MiB'
-	@$(BIN)/tcpscape advise --rtt 26ms --jitter 7ms --loss 0.125% --rcvbuf 256KiB --app 10MiB/s --read 16KiB/1ms --kernel 6.12,rmem_max=4MiB
+demo: setup ## two answers with their pages, in 40 lines: advise for Starlink's baseline, and where the jitter cliff is
+	@echo '$$ tcpscape advise --rtt 26ms --jitter 7ms --loss 0.125% --rcvbuf 256KiB --app 10MiB/s --read 16KiB/1ms --kernel 6.12,rmem_max=4MiB --report'
+	@$(BIN)/tcpscape advise --rtt 26ms --jitter 7ms --loss 0.125% --rcvbuf 256KiB --app 10MiB/s --read 16KiB/1ms --kernel 6.12,rmem_max=4MiB --out out/demo/advise --report
 	@echo
-	@echo '$$ tcpscape study run jitter-cliff --part cliff'
-	@$(BIN)/tcpscape study run jitter-cliff --part cliff --out out/demo
+	@echo '$$ tcpscape study run jitter-cliff --part cliff --quiet'
+	@$(BIN)/tcpscape study run jitter-cliff --part cliff --quiet --out out/demo
+	@echo 'Next: open out/demo/jitter-cliff/report.html'
 
 test: test-rust test-python ## unit, contract, golden and CLI tests (under 5 minutes)
 

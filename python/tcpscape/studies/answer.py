@@ -15,7 +15,7 @@ from tcpscape.studies.study import WORKS, Study
 from tcpscape.studies.verdict import VERDICTS, JudgedClaim, JudgedStudy
 from tcpscape.tables import Table
 
-MOST_FAILURES = 6
+MOST_FAILURES = 5
 """Most claims that are shown with their reason; how many more there are is said."""
 MOST_PAIRS = 12
 """Most cells that are shown of two engines: those that differ most, where there are more."""
