@@ -53,7 +53,8 @@ demo: setup ## two answers with their pages, in 40 lines: advise for Starlink's 
 	@echo
 	@echo '$$ tcpscape study run jitter-cliff --part cliff --quiet'
 	@$(BIN)/tcpscape study run jitter-cliff --part cliff --quiet --out out/demo
-	@echo 'Next: open out/demo/jitter-cliff/report.html'
+	@echo
+	@echo 'Two answers (→), two pages: open out/demo/advise/report.html out/demo/jitter-cliff/report.html'
 
 test: test-rust test-python ## unit, contract, golden and CLI tests (under 5 minutes)
 

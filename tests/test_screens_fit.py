@@ -6,12 +6,15 @@ from __future__ import annotations
 import fcntl
 import os
 import pty
+import shlex
 import struct
 import subprocess
 import sys
 import termios
 
 import pytest
+
+from conftest import ROOT
 
 WIDTHS = (60, 80, 100, 150)
 CCAS = ("cubic:hystart=off", "bbr")
@@ -96,3 +99,24 @@ def test_a_dumb_terminal_gets_plain_text(columns, tmp_path):
     assert b"\x1b" not in text
     assert max(map(len, lines)) <= columns
     assert sum(line.startswith("→ ") for line in lines) == 1
+
+
+def test_the_demo_is_two_answers_and_two_pages_in_forty_lines(cli, tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.chdir(tmp_path)
+    recipe = (ROOT / "Makefile").read_text("utf-8").partition("\ndemo:")[2].partition("\n\n")[0].splitlines()[1:]
+    printed: list[str] = []
+    for line in recipe:
+        words = shlex.split(line.strip().removeprefix("@").replace("$$", "$"))
+        if words[0] == "$(BIN)/tcpscape":
+            result = cli(*words[1:], *MOCK, "--seeds", "2")
+            assert result.status == 0, result.err
+            printed += result.out.splitlines()
+        else:
+            assert words[0] == "echo", words
+            printed += words[1:] or [""]
+    assert len(printed) <= 40
+    assert sum(line.startswith("→ ") for line in printed) == 2
+    pages = printed[-1].partition(": open ")[2].split()
+    assert len(pages) == 2
+    assert all((tmp_path / page).stat().st_size > 10_000 for page in pages)
