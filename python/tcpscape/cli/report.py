@@ -23,7 +23,8 @@ def report(
     expected = checks.read(check)
     conditions = checks.conditions(record.load(directory).parts) if expected else []
     checks.expect(expected, [(axes, name) for axes, name, _ in conditions])
-    print(f"report: {write(directory, figures)}")
+    page = write(directory, figures)
+    print(f"kept in {directory}: {page.name}, figures/, tables/, scenarios/\nNext: open {page}")
     checks.settle(expected, conditions)
 
 

@@ -109,7 +109,7 @@ def run(
         "queue_samples": interval if report or results.samples else "0s", "metrics": [c.metric.name for c in expected],
     })  # fmt: skip
     checks.expect(expected, checks.of_cases(campaign))
-    with nullcontext() if out is None else Store(out) as store, resumable(store), Progress() as progress:
+    with nullcontext() if out is None else Store(out) as store, resumable(store), Progress("run") as progress:
         outcome, holds_more = record.measure("run", campaign, Execution(runner.jobs, store, progress.update), options.typed())
     if results.pcap:
         _write_pcap(engine, outcome, results.pcap)

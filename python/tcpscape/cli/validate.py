@@ -64,7 +64,7 @@ def validate(
     out, explain = answer.out, answer.explain
     request = _request(conditions, repetition, out, jobs)
     bounds = compare.read_bounds(answer.check) if answer.check else []
-    with Progress(is_open=True) as progress:
+    with Progress("validate", is_open=True) as progress:
 
         def say(what: str) -> Update:
             progress.say(what)
