@@ -40,7 +40,7 @@ pub(crate) struct Flow<'a> {
     writer: Writer,
     reader: Reader,
     /// The video player, where the receiving application is one.
-    client: Option<Client>,
+    client: Option<Box<Client>>,
     /// By how much longer its applications' sleeps last.
     noise: Stream,
 }
@@ -81,7 +81,7 @@ impl<'a> Flow<'a> {
             begin: None,
             writer: Writer::new(plan),
             reader: Reader::new(plan.read),
-            client: plan.player.as_ref().map(Client::new),
+            client: plan.player.as_ref().map(|player| Box::new(Client::new(player))),
             noise,
         }
     }
@@ -172,7 +172,7 @@ impl<'a> Flow<'a> {
     #[inline]
     pub fn read_due(&self, now: Time) -> Option<Time> {
         let due = self.reader.due(now, &self.receiver);
-        match self.client.as_ref().and_then(Client::due).filter(|_| self.reader.is_free() && !self.is_over()) {
+        match self.client.as_ref().and_then(|client| client.due()).filter(|_| self.reader.is_free() && !self.is_over()) {
             Some(own) => Some(due.map_or(own, |reader| reader.min(own)).max(now)),
             None => due,
         }
