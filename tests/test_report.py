@@ -281,6 +281,14 @@ def test_tables_of_the_terminal():
     assert (found.caption, list(found.notes)) == ("In short", ["a"])
 
 
+def test_numbers_are_aligned_to_the_right_and_words_to_the_left():
+    table = tables.PageTable("x", "x", ("cca", "n", "why"), [[tables.word("cubic"), tables.count(3), tables.word("loss")]], words=("why",))
+    text = render(Page(Heading("run", "x"), tables=(table,)))
+    assert re.findall(r'<t[hd]([^>]*)>(?:<button type="button">)?(\w+)', text[text.index("<table>") :]) == [
+        *((' scope="col"', "cca"), (' scope="col" class="n"', "n"), (' scope="col"', "why")), *(("", "cubic"), (' class="n" data-v="3"', "3"), ("", "loss")),
+    ]
+
+
 def test_words_in_back_quotes_are_code():
     page = Page(Heading("study", "x"), provenance=Provenance("y", pitfalls=("part `a<b>` of it", "a lone ` quote <i>")))
     text = render(page)

@@ -218,7 +218,7 @@ def _path_name(outcome: Outcome, cell: Cell, axis: str, width: int) -> str:
 
 def draw_rows(ax: Axes, rows: Sequence[BarRow], label: str, top: float) -> None:
     """Marks with their intervals, the references, and the numbers at the right."""
-    end = top / (1 - _room(ax, rows))
+    end = top / (1 - _room(ax, [row.estimate for row in rows]))
     for row in rows:
         estimate, look = row.estimate, row.look
         ax.errorbar(
@@ -238,9 +238,9 @@ def draw_rows(ax: Axes, rows: Sequence[BarRow], label: str, top: float) -> None:
     ax.set_xlabel(label)
 
 
-def _room(ax: Axes, rows: Sequence[BarRow]) -> float:
+def _room(ax: Axes, estimates: Sequence[Estimate]) -> float:
     """The share of a panel that the numbers at its right end need: more in a narrow panel."""
-    longest = max((len(row.estimate.text()) for row in rows), default=0)
+    longest = max((len(estimate.text()) for estimate in estimates), default=0)
     names = max((len(line) for name in ax.get_yticklabels() for line in name.get_text().split("\n")), default=0)
     left = style.panel_width(ax) - style.WIDTH_OF_CHARACTER * NAME_SIZE * (names + 2)
     return max(NUMBERS, min(MOST_NUMBERS, style.WIDTH_OF_CHARACTER * NUMBER_SIZE * (longest + 2) / max(1.0, left)))
@@ -254,20 +254,23 @@ def _finish(fig: Figure, axes: Sequence[Axes], outcome: Outcome, context: Contex
 
 
 def damage(damages: Sequence[Damage], title: str, caveats: Sequence[str] = (), page: float | None = None) -> Figure:
-    """What removing each ingredient of a path gives back: goodput without it over goodput with it, with its interval; in the given order."""
+    """What removing each ingredient of a path gives back: goodput without it over goodput with it, with its interval; in the given order.
+
+    Its bars have no congestion control's colour: they are about the path.
+    """
     fig, (ax,) = style.panels(1, width=7.6, height=0.9 + DAMAGE_ROW_INCH * len(damages), page=page)
     top = max(1.2, base.upper_limit([d.gain for d in damages]))
-    end = top / (1 - NUMBERS)
+    width = min(DAMAGE_NAME_WIDTH, int(MOST_NAME * style.panel_width(ax) / (style.WIDTH_OF_CHARACTER * NUMBER_SIZE)))
+    names = ["\n".join([*style.wrap(f"without {item.ingredient}", width), *style.wrap(item.how, width)]) for item in damages]
+    ax.set_yticks(range(len(damages)), names, fontsize=NUMBER_SIZE)
+    end = top / (1 - _room(ax, [item.gain for item in damages]))
     for place, item in enumerate(damages):
         gain = item.gain
-        ax.barh(place, gain.value - 1, DAMAGE_BAR, left=1, color=style.BLUE, alpha=0.5, linewidth=0)
+        ax.barh(place, gain.value - 1, DAMAGE_BAR, left=1, color=style.INK, alpha=0.4, linewidth=0)
         interval = base.error_bar(gain, 0.0, top)
-        ax.errorbar(gain.value, place, xerr=interval, color=style.BLUE, marker="o", markersize=4.5, elinewidth=1.6, capsize=3)
+        ax.errorbar(gain.value, place, xerr=interval, color=style.INK, marker="o", markersize=4.5, elinewidth=1.6, capsize=3)
         ax.text(end, place, gain.text(), color=style.INK, fontsize=7.5, ha="right", va="center")
     ax.axvline(1, color=style.INK, linewidth=0.9)
-    width = DAMAGE_NAME_WIDTH if page is None else DAMAGE_NAME_WIDTH // 2
-    names = ["\n".join([*style.wrap(f"without {item.ingredient}", width), *style.wrap(item.how, width)]) for item in damages]
-    ax.set_yticks(range(len(damages)), names, fontsize=7.5)
     ax.set_ylim(len(damages) - 0.4, -0.6)
     ax.set_xlim(0, end)
     ax.set_xticks([t for t in ax.get_xticks() if t <= top])

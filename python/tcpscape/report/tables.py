@@ -24,6 +24,8 @@ from tcpscape.studies.known import KnownNumber
 from tcpscape.studies.result import Result, StudyRow
 from tcpscape.tables import Table
 
+WORDS = ("jitter / RTT", "the published rule says", "receive window", "video each flow carries")
+"""Indicators that are words."""
 MOST_ROWS = 1000
 """Most rows of a table on a page; all of them are in its file."""
 MOST_DIAGNOSED = 200
@@ -71,6 +73,8 @@ class PageTable:
     rows: Sequence[Sequence[Field]]
     left: int = 1
     """Number of columns with text; the others have numbers."""
+    words: Sequence[str] = ()
+    """Columns of words behind the first `left`."""
     notes: Sequence[str] = ()
     """Sentences below it."""
     stacked: bool = False
@@ -101,7 +105,7 @@ def of_screen(table: Table, looks: Mapping[str, Look], caption: str = "") -> Pag
     numbers = [i >= table.left and name not in table.words for i, name in enumerate(table.columns)]
     rows = [[_of_text(text, looks, number=number) for text, number in zip(row, numbers, strict=True)] for row in table.rows]
     notes = ["; ".join(part for part in note.split("; ") if OPTION not in part) for note in table.notes]
-    return PageTable("screen", table.title or caption, table.columns, rows, table.left, [note for note in notes if note])
+    return PageTable("screen", table.title or caption, table.columns, rows, table.left, table.words, [note for note in notes if note])
 
 
 def _of_text(text: str, looks: Mapping[str, Look], *, number: bool) -> Field:
@@ -159,7 +163,7 @@ def indicator_table(part: str, outcome: Outcome) -> list[PageTable]:
     looks = base.looks(outcome)
     rows = [[control(c.cca, looks), *(level(c, a) for a in outcome.axes), *_indicators(c)] for c in outcome.cells]
     caption = f"{part}: indicators" if part else "Indicators"
-    return [PageTable("indicators", caption, columns, rows, left=1 + len(outcome.axes))]
+    return [PageTable("indicators", caption, columns, rows, left=1 + len(outcome.axes), words=WORDS)]
 
 
 def _indicators(cell: Cell) -> list[Field]:
@@ -208,7 +212,7 @@ def study_tables(result: Result) -> list[PageTable]:
         rows = [_study_row(r, outcome.axes, looks) for r in result.rows if r.part == part and (r.published or r.raw)]
         if rows:
             columns = ["cca", *outcome.axes, "what", "n", "ours", "published", "ours / published", "raw", "ours / raw", "note"]
-            tables.append(PageTable("study", f"{part}: ours beside what was published", columns, rows, left=2 + len(outcome.axes)))
+            tables.append(PageTable("study", f"{part}: ours beside what was published", columns, rows, left=2 + len(outcome.axes), words=("note",)))
     return tables
 
 
