@@ -288,7 +288,7 @@ def test_a_path_without_a_rate_has_no_queue_panel(need_model):
     scenario = {**LOSSY, "forward": "netem delay 25ms loss 1%"}
     drawn = execute.run(Campaign.of({"name": "q", "scenario": scenario, "samples": "100ms", "queue_samples": "100ms", "seeds": 1}))
     assert not [ax for ax in plots.draw(drawn, "series").axes if "queue" in ax.get_ylabel() or "held" in ax.get_ylabel()]
-    with pytest.raises(TcpscapeError, match="what: the samples have no queue"):
+    with pytest.raises(TcpscapeError, match="what: the samples have no queue: the path has no bottleneck; leave it out"):
         plots.draw(drawn, "series", context=Context(what=("queue",)))
 
 

@@ -162,9 +162,10 @@ def draw_traces(traces: Sequence[Trace], context: Context = Context()) -> tuple[
     what = context.what
     every = [(panel, [(trace, curve) for trace in traces if (curve := panel.read(trace)) is not None]) for panel in panels(what)]
     known = [(panel, curves) for panel, curves in every if curves]
-    if what and (missing := [panel.name for panel, curves in every if not curves]):
+    if what and (missing := [panel for panel, curves in every if not curves]):
         names = ", ".join(panel.name for panel, _ in known)
-        refuse("what", f"the samples have no {missing[0]}", f"choose {names}" if known else "leave it out")
+        why = ": the path has no bottleneck" if missing[0].of_path and not any(trace.bottleneck for trace in traces) else ""
+        refuse("what", f"the samples have no {missing[0].name}{why}", f"choose {names}" if known else "leave it out")
     fig, axes = style.time_panels(len(known), page=context.width)
     for ax, (panel, curves) in zip(axes, known, strict=True):
         for trace, (t, values) in curves:
