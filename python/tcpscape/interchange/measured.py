@@ -2,7 +2,7 @@
 
 A measurement says less than advice needs. :func:`conditions` joins it with a user's options, which come first, and says in sentences what was
 taken from where and what is assumed all the same. Read are ping's summary (iputils, BSD, macOS, busybox), iperf3's JSON, Flent's data files with
-ping's series, directories that `--out` wrote, and scenarios.
+ping's series, directories that `--out` wrote, and scenarios, of the gallery by name.
 """
 
 from __future__ import annotations
@@ -40,6 +40,8 @@ WANTED: Mapping[str, str] = {
     "jitter": "no jitter (--rtt-jitter)", "loss": "no random loss (--loss)", "rate": "no bottleneck (--rate, --buffer, --queue)",
 }
 """What is assumed where nothing says it, and the option that does."""
+NAMES: Mapping[str, str] = {"rtt": "RTT", "rtt_jitter": "jitter", "rtt_loss": "loss"}
+"""Fields of a measurement → what a sentence calls them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,9 +108,11 @@ def _percent(share: float) -> str:
 def _sentences(path: Conditions, measured: MeasuredPath, taken: Sequence[str], converted: Sequence[str], source: Path | None) -> list[str]:
     if source is None:
         return [f"{text[0].upper()}{text[1:]}." for text in converted]
-    names = [{"rtt": "RTT", "rtt_jitter": "jitter", "rtt_loss": "loss"}.get(name, name.replace("_", " ")) for name in taken]
-    assumed = [text for name, text in WANTED.items() if not getattr(path, name) and name not in measured.fields]
-    whole = "; ".join([f"From {source.name} ({measured.source}): {', '.join(names) or 'nothing'}", *converted, *measured.notes])
+    if not taken:
+        return [f"From {source.name} ({measured.source}): nothing that the options do not say."]
+    names = [NAMES[name] for name in taken] if "flow" not in taken else ["path and flows"]
+    assumed = [text for name, text in WANTED.items() if not getattr(path, name) and name not in measured.fields and "flow" not in measured.fields]
+    whole = "; ".join([f"From {source.name} ({measured.source}): {', '.join(names)}", *converted, *measured.notes])
     return [f"{whole}.", *([f"Assumed all the same: {', '.join(assumed)}."] if assumed else [])]
 
 
@@ -119,6 +123,8 @@ def read(source: Path) -> MeasuredPath:
     """
     if source.is_dir():
         return _of_results(source)
+    if str(source) in files.gallery():
+        return _of_scenario(files.load(str(source)), "gallery")
     if not source.exists():
         refuse(source, "is not there", "name a result directory, a scenario, ping's output, or a file of iperf3 or Flent")
     name = source.name.lower()

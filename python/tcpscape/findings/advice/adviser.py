@@ -156,7 +156,8 @@ class Adviser:
         if not self._can(path):
             return OtherOrder(name, None, {}, changes=False)
         self.say("the other order of packets")
-        trials = dict(zip(self.ccas, self._run([path.scenario(cca) for cca in self.ccas], self._few(seeds)), strict=True))
+        few = seeds[: max(FEWEST, len(self._few(seeds)))]
+        trials = dict(zip(self.ccas, self._run([path.scenario(cca) for cca in self.ccas], few), strict=True))
         other = decide(self._candidates(trials), self.goal, self._rtt_ms)
         goodputs = {cca: stats.mean([t.goodput_mbps for t in runs], "Mbit/s") for cca, runs in trials.items()}
         return OtherOrder(name, other, goodputs, changes=other.choice != decision.choice and other.verdict != "undecided")
