@@ -267,3 +267,12 @@ def test_no_median_is_above_the_link(cli, tmp_path):
     """Medians near the link's 8 Mbit/s: an interval end above it is `≤ link`."""
     root = sweep(tmp_path / "a", slower=0.01, axes={}, cca="cubic", conditions={"rtt": "50ms", "rate": "8mbit", "flow": {"app": "1MB/s"}})
     assert "≤ link]" in cli("compare", root, root).out
+
+
+def test_the_next_command_compares_the_delay_of_the_same(cli, tmp_path):
+    a, b = sweep(tmp_path / "a", slower=2), sweep(tmp_path / "b")
+    line = " ".join(cli("compare", a, b, "--cca", "cubic:bbr").out.split()).partition("Next: ")[2]
+    assert line == f"tcpscape compare {a} {b} --cca cubic:bbr --metric rtt_p95 (the delay)"
+    assert cli(*line.removeprefix("tcpscape ").removesuffix(" (the delay)").split()).status == 0
+    speed = table(tmp_path / "s.csv", speed=[1.0] * 6)
+    assert "Next" not in cli("compare", speed, speed, "--metric", "speed").out

@@ -59,5 +59,5 @@ def compare(
     if as_json:
         print(json.dumps(answer.plain(result, *names), allow_nan=False))
     else:
-        terminal.show(answer.screen(result, *names), output)
+        terminal.show(answer.screen(result, *names, options.typed()), output)
     checks.finish(expected.verdicts(result), as_json=as_json)

@@ -87,7 +87,7 @@ class CellOptions:
     precision: Annotated[str | None, Option("Repeat each cell until the interval is ± this of its value: 5%.")] = None
     max_seeds: Annotated[int | None, Option("Most trials of a cell with --precision.  [default: 200]", least=5)] = None
     metric: Annotated[str | None, Option("What is shown, and what --precision is about: goodput, rtt_p95, share:bbr, …")] = None
-    samples: Annotated[str | None, Option("Keep per-flow samples at this interval (100ms).")] = None
+    samples: Annotated[str | None, Option("Keep samples of flows and queues at this interval (100ms).")] = None
 
     def fields(self) -> dict[str, Any]:
         """Fields of a campaign; those that were not given are left out."""
@@ -96,6 +96,8 @@ class CellOptions:
 
         names = spelling.parse_names(self.engine, "engine") if self.engine is not None else []
         fields = {name: value for name, value in asdict(self).items() if name not in ("cca", "engine") and value is not None}
+        if self.samples is not None:
+            fields["queue_samples"] = self.samples
         if names:
             fields["engines"] = tuple(names)
         if self.cca is not None:

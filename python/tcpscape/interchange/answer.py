@@ -17,8 +17,8 @@ MOST_NAMES = 3
 """Most conditions that only one side has and the screen names."""
 
 
-def screen(comparison: ResultComparison, a: str, b: str) -> Screen:
-    """The screen of a comparison of the results called `a` and `b`."""
+def screen(comparison: ResultComparison, a: str, b: str, command: str = "") -> Screen:
+    """The screen of a comparison of the results called `a` and `b`; `command`: the command line that compares them."""
     table = comparison.table()
     rows, more = table.rows[:MOST_ROWS], len(table.rows) - MOST_ROWS
     notes = [f"{more} more conditions: --verbose"] if more > 0 else []
@@ -27,7 +27,7 @@ def screen(comparison: ResultComparison, a: str, b: str) -> Screen:
     details: list[Table | str] = [*rest, _more_statistics(comparison), *(f"only in {name}" for name in comparison.left_out)]
     return Screen(
         f"A: {a}; B: {b}; {table.title}", answer(comparison), tables=(shown,), details=details, caveats=(*_left_out(comparison), *comparison.caveats),
-        next=_next(comparison, a, b),
+        next=_next(comparison, command or f"tcpscape compare {a} {b}"),
     )  # fmt: skip
 
 
@@ -92,8 +92,10 @@ def _left_out(comparison: ResultComparison) -> list[str]:
     return [f"not compared, only in {'; '.join(names)}{f' and {more} more: --verbose' if more > 0 else ''}"] if names else []
 
 
-def _next(comparison: ResultComparison, a: str, b: str) -> list[str]:
+def _next(comparison: ResultComparison, command: str) -> list[str]:
     """What decides, or which other metric to look at."""
     if any(r.missing for r in comparison.rows):
         return ["more runs of both sides (--seeds; kept trials do not run again), then compare again"]
-    return [f"tcpscape compare {a} {b} --metric rtt_p95 (the delay)"] if comparison.metric == "goodput" else []
+    sides = [side for row in comparison.rows for side in (row.a, row.b)]
+    has_delays = all(side.trials and side.trials[0].flows[0].rtt_ms.p95 is not None for side in sides)
+    return [f"{command} --metric rtt_p95 (the delay)"] if comparison.metric == "goodput" and has_delays else []

@@ -84,7 +84,7 @@ def _pages(outcomes: Mapping[str, Outcome], request: PlotRequest) -> Iterator[tu
     for name, kind, context in kinds:
         fitting = {part: outcome for part, outcome in outcomes.items() if kind.applies(outcome)}
         if not fitting:
-            fix = "run it with --samples 100ms --out DIR" if kind.name in (SERIES, "shares") else f"choose {_choices(outcomes)}"
+            fix = "run it with --samples 100ms --out DIR" if kind.name == SERIES else f"choose {_choices(outcomes)}"
             refuse("what", f"the result lacks the data for {name!r}", fix)
         for part, outcome in fitting.items():
             parts = kind.pages(outcome)
