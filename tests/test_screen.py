@@ -170,3 +170,8 @@ def test_points_that_are_alike_are_no_wins_and_the_delay_decides():
 def test_the_rate_is_said_where_only_the_queue_varies():
     text = answer.sweep_screen(tcpscape.sweep(rtt="40ms", rate="20mbit", queue="fifo,fq_codel", engine="mock", seeds=3)).path
     assert text.startswith("queue fifo, fq_codel, RTT 40ms, bottleneck 20mbit, 1 flow")
+
+
+def test_a_fifo_that_is_named_is_the_default_one():
+    named, default = (tcpscape.Scenario.of({"reverse": {"delay": "40ms"}, "bottleneck": {"rate": "20mbit", **queue}}) for queue in ({"queue": "fifo"}, {}))
+    assert named.bottleneck[0].words(named.rtt_ns) == default.bottleneck[0].words(default.rtt_ns)

@@ -14,7 +14,7 @@ from tcpscape import metrics, stats
 from tcpscape.campaign import video
 from tcpscape.campaign.outcome import CAVEAT, Cell, CellSummary, Outcome
 from tcpscape.metrics.base import Metric
-from tcpscape.metrics.flows import jain, limits
+from tcpscape.metrics.flows import jain_index, limits
 from tcpscape.scenario import summary
 from tcpscape.screen import Screen
 from tcpscape.stats import Estimate
@@ -24,6 +24,8 @@ from tcpscape.trial import FlowResult, Trial
 
 NAMES = {"jain": "Jain's index", "added_rtt": "added RTT (95th percentile)"}
 """Metrics that a sentence calls otherwise."""
+APP_LIMITED = 0.5
+"""Share of its time from which a flow counts as limited by its application."""
 EVEN = 1.1
 """Share over the equal share up to which flows are said to share evenly."""
 FULL = 0.9
@@ -65,23 +67,37 @@ def _single(cell: Cell) -> str:
 
 
 def _mixture(cell: Cell) -> str:
-    """How the congestion controls of a mixture share the path."""
-    counts: dict[str, int] = {}
-    for flow in cell.trials[0].flows:
-        counts[flow.cca] = counts.get(flow.cca, 0) + 1
-    carried = stats.mean([sum(f.bytes_received for f in trial.flows) * 8e-6 / trial.duration for trial in cell.trials])
-    shares_of = {cca: stats.mean(cell.values(f"share:{cca}")) for cca in counts}
-    over_equal = {cca: share.value * sum(counts.values()) / counts[cca] for cca, share in shares_of.items()}
-    order = sorted(counts, key=lambda cca: -over_equal[cca])
+    """How the congestion controls of a mixture share the path; flows that their applications limit take what they need, and have no part in that."""
+    groups: dict[str, list[FlowResult]] = {}
+    for trial in cell.trials:
+        for flow in trial.flows:
+            groups.setdefault(flow.cca, []).append(flow)
+    greedy = [cca for cca, flows in groups.items() if limits(flows).get("app", 0.0) < APP_LIMITED]
+    counts = {cca: len(flows) // len(cell.trials) for cca, flows in groups.items()}
     names = {cca: f"{cca}×{count}" if count > 1 else cca for cca, count in counts.items()}
-    link = summary.link_mbps(cell.scenarios[0])
+    needs = [f"{names[cca]} takes the {_carried(cell, cca)} of its application" for cca in counts if cca not in greedy]
+    adds = f" The flows add {_ms(added)} to the RTT (95th percentile)." if (added := _added_rtt(cell)) else ""
+    beside = f"; {', '.join(needs)}" if needs else ""
+    if len(greedy) < 2:
+        carried = [f"{names[cca]} carries {_carried(cell, cca)}" for cca in greedy]
+        text = "; ".join([*carried, *needs])
+        return f"{text[0].upper() if not carried else text[0]}{text[1:]}.{adds}"
+    total = [sum(f.goodput_mbps for f in trial.flows if f.cca in greedy) for trial in cell.trials]
+    shares_of = {cca: stats.ratio([sum(f.goodput_mbps for f in t.flows if f.cca == cca) for t in cell.trials], total) for cca in greedy}
+    over_equal = {cca: shares_of[cca].value * sum(counts[c] for c in greedy) / counts[cca] for cca in greedy}
+    order = sorted(greedy, key=lambda cca: -over_equal[cca])
     parts = [f"{names[cca]} {_percent(shares_of[cca])}" for cca in order]
-    total = f"{parts[0]} of {carried.text(most=link)} Mbit/s, {', '.join(parts[1:])}"
     even = over_equal[order[0]] < EVEN
     verdict = "The flows share evenly" if even else f"{names[order[0]]} gets {number(over_equal[order[0]], 2)} × its equal share"
-    index = stats.mean([jain(trial) for trial in cell.trials])
-    adds = f" The flows add {_ms(added)} to the RTT (95th percentile)." if (added := _added_rtt(cell)) else ""
-    return f"{verdict}: {total}; Jain's index of the flows {index.text(2)}.{adds}"
+    index = stats.mean([jain_index([f.goodput_mbps for f in trial.flows if f.cca in greedy]) for trial in cell.trials])
+    return f"{verdict}: {parts[0]} of {_carried(cell, *greedy)}, {', '.join(parts[1:])}; Jain's index {index.text(2)}{beside}.{adds}"
+
+
+def _carried(cell: Cell, *ccas: str) -> str:
+    """What the flows under these congestion controls carry over the whole trial, with its unit."""
+    link = summary.link_mbps(cell.scenarios[0])
+    rates = [sum(f.bytes_received for f in trial.flows if f.cca in ccas) * 8e-6 / trial.duration for trial in cell.trials]
+    return f"{stats.mean(rates).text(most=link)} Mbit/s"
 
 
 def _percent(share: Estimate) -> str:

@@ -29,7 +29,7 @@ from tcpscape.store.results import labelled_rows
 if TYPE_CHECKING:
     import polars as pl
 
-OTHER_METRICS = ("goodput", "retransmits", "rtos", "rtt", "jain")
+OTHER_METRICS = ("goodput", "added_rtt", "rtt_p50", "jain", "retransmits", "rtos")
 """Metrics that a table shows beside the campaign's own, where they are known."""
 MANY = 1000
 """Number of cells from which only the campaign's own metric is estimated."""

@@ -191,7 +191,7 @@ class Link(Spec):
         """tc's words; `rtt_ns` is the RTT of the bandwidth-delay product."""
         limit = units.buffer_bytes(self.buffer or DEFAULT_BUFFER, self.rate, rtt_ns)
         bucket = f"tbf rate {units.format_rate(self.rate)} burst {self.burst} limit {limit}"
-        if self.queue is None:
+        if self.queue in (None, queues_of_links.FIFO):
             return bucket
         queue = queues_of_links.words(self.queue, self.rate, limit, limited=self.buffer is not None)
         return queue if self.queue.partition(" ")[0] in queues_of_links.SHAPERS else f"{bucket}; {queue}"

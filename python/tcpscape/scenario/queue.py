@@ -20,8 +20,8 @@ SHAPERS: Mapping[str, str] = {"cake": "bandwidth"}
 """Queues that have a shaper of their own → the word of its rate."""
 NAMED: Mapping[str, str] = {"red": "red limit {bytes} avpkt 1500 bandwidth {rate}", "choke": "choke limit {packets} bandwidth {rate}"}
 """Queues whose name alone is too little for tc → the words that the name stands for."""
-FIFO = "bfifo"
-"""What people mean by `fifo`: a FIFO in bytes, as a bottleneck without a named queue has."""
+FIFO = "fifo"
+"""The FIFO in bytes that a bottleneck without a named queue has, where it is named beside others."""
 DELAYS = ("netem", "jitter")
 """Stages that delay packets on purpose: no queue of a bottleneck."""
 EXAMPLE = "write for example fq_codel, or 'fq_codel limit 1000 target 10ms' (`tcpscape qdisc list` shows them all)"
@@ -51,7 +51,8 @@ def check(queue: str) -> str:
     :raises ScenarioError: one line, for what is none.
     """
     text = " ".join(queue.split())
-    text = FIFO if text == "fifo" else text
+    if text == FIFO:
+        return text
     name = text.partition(" ")[0]
     if not name or name in DELAYS:
         refuse("queue", f"{name or 'an empty text'} is no queue of a bottleneck", EXAMPLE)
