@@ -82,6 +82,7 @@ def test_the_matrix_has_shares_of_its_first_column():
     cubic = next(row for row in table.rows if row[0] == "cubic")
     assert [text.lstrip("~") for text in cubic[2:]] == ["100 %", "100 %", "10 %", "10 %", "10 %", "10 %"]
     assert table.left_out(60) == ()
+    assert table.left_out(45) == ("12ms", "20ms")  # from the far end, every second one first
     assert table.fitted(40).columns[-1] == "24ms"
 
 
@@ -123,6 +124,19 @@ def test_claims_that_do_not_hold_are_named_with_their_reason(judged):
     (shown,) = [part for part in answer.study_screen(study).tables if isinstance(part, Lines)]
     assert len(shown.texts) == min(len(failed), answer.MOST_FAILURES)
     assert all(j.claim.text in text and j.measured in text for j, text in zip(failed, shown.texts, strict=False))
+
+
+def test_one_trial_has_no_interval_and_its_value_decides():
+    about = steps(seeds=1)
+    single = replace(about, of="", outcome=replace(about.outcome, cells=tuple(replace(c, runs=(c.runs[0],)) for c in about.outcome.cells)))
+    assert finding.sentence(single) == "Goodput falls to half: cubic at jitter 8ms to 12ms, bbr nowhere up to jitter 24ms."
+    assert "1 trial a cell, so no intervals" in finding.matrix(single).notes[0]
+    assert not any("~" in text for row in finding.matrix(single).rows for text in row)
+
+
+def test_a_part_shows_what_its_study_shows_of_it():
+    about = finding.subject(result_of("fairness", "queues"))
+    assert (about.metric, about.statistic, about.across) == ("share:bbr", "mean", "cca")
 
 
 def test_sentences_are_cut_to_few_lines_and_indented():

@@ -29,8 +29,8 @@ def study_screen(judged: JudgedStudy) -> Screen:
     about = finding.subject(result)
     return Screen(
         f"{result.study.title} ({result.trial_count} trials, {result.label})",
-        f"{finding.sentence(about)} {_hold(judged)}",
-        tables=(finding.matrix(about), _failures(judged)), details=tuple(_details(judged)), caveats=result.caveats,
+        f"{finding.sentence(about)}{_hold(judged)}",
+        tables=(finding.matrix(about), *([_failures(judged)] if judged.claims else [])), details=tuple(_details(judged)), caveats=result.caveats,
     )  # fmt: skip
 
 
@@ -42,7 +42,7 @@ def count(judged: JudgedStudy) -> str:
 def _hold(judged: JudgedStudy) -> str:
     """How many claims hold, as a sentence; empty without claims."""
     reproduced = sum(j.verdict == "reproduced" for j in judged.claims)
-    return f"{reproduced} of {len(judged.claims)} claims hold." if judged.claims else ""
+    return f" {reproduced} of {len(judged.claims)} claims hold." if judged.claims else ""
 
 
 def _failures(judged: JudgedStudy) -> Lines:

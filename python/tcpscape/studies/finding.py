@@ -81,7 +81,7 @@ class Subject:
         name, unit = f"{self.statistic} {self.metric}", metric.printed_unit
         if self.statistic.startswith(SPIKE):
             quantity = spikes.find(self.statistic.removeprefix(SPIKE))
-            name, unit = f"median of the {quantity.about}", "" if quantity.unit == "1" else quantity.unit
+            return f"{quantity.about} (median{'' if quantity.unit == '1' else f', {quantity.unit}'})"
         return f"{name} ({unit})" if unit else name
 
 
@@ -91,11 +91,12 @@ def subject(result: Result) -> Subject:
     part = headline.part or result.study.parts[0].name
     whole = result.parts[part]
     cells = tuple(cell for cell in whole.cells if stands_among(cell, headline.at))
-    metric = headline.metric or whole.campaign.metric
+    shown, _, statistic = next(iter(result.study.shows.get(part, ())), "").partition(" ")
+    metric = headline.metric or shown or whole.campaign.metric
     outcome = replace(whole, cells=cells, campaign=whole.campaign.model_copy(update={"metric": metric}))
     across = headline.across or _longest_axis(outcome)
-    statistic = headline.statistic or (RETENTION if _begins_at_zero(outcome, across) else "mean")
-    return Subject(part, outcome, metric, statistic, across, headline.of)
+    default = statistic or (RETENTION if _begins_at_zero(outcome, across) else "mean")
+    return Subject(part, outcome, metric, headline.statistic or default, across, headline.of)
 
 
 def _longest_axis(outcome: Outcome) -> str:
@@ -134,13 +135,18 @@ def _ranges(about: Subject) -> str:
     """The lowest and the highest value of each column."""
     columns = {text: about.outcome.select(**{about.across: text}) for text in about.columns}
     texts = [f"{_ends(cells, about, [CCA])} at {about.across} {text}" for text, cells in columns.items()]
-    return f"The {about.label} goes from {' and from '.join(texts)}."
+    return f"{_title(about)}: {'; '.join(texts)}."
 
 
 def _range(cells: Sequence[Cell], about: Subject) -> str:
     """The lowest and the highest value, and where they are."""
     ends = _ends(cells, about, [CCA, *about.outcome.axes])
-    return f"The {about.label} goes from {ends}." if ends else f"No cell has a {about.metric}: the engine does not see it."
+    return f"{_title(about)}: {ends}." if ends else f"No cell has a {about.metric}: the engine does not see it."
+
+
+def _title(about: Subject) -> str:
+    """What is measured, at the beginning of a sentence."""
+    return about.label[0].upper() + about.label[1:]
 
 
 def _ends(cells: Sequence[Cell], about: Subject, shown: Sequence[str]) -> str:
@@ -158,7 +164,7 @@ def _ends(cells: Sequence[Cell], about: Subject, shown: Sequence[str]) -> str:
 def _falls(about: Subject) -> str:
     """Where each congestion control falls to half."""
     phrases = [(_edge if about.of else _bracket)(about, cca, _curves(about, cca)) for cca in about.outcome.ccas]
-    name = "Goodput" if about.metric == "goodput" else about.metric
+    name = "Goodput" if about.metric.startswith("goodput") else about.metric
     return f"{name} falls to half: {', '.join(phrases)}."
 
 
@@ -198,10 +204,13 @@ def _bracket(about: Subject, cca: str, curves: Sequence[tuple[Cell, ...]]) -> st
 
 
 def _sure(about: Subject, curve: Sequence[Cell]) -> tuple[int, int]:
-    """The last place up to which a curve surely keeps half, and the first from which on it surely does not; one beyond the last for none."""
-    estimates = [about.estimate(cell) for cell in curve]
-    holds = next((i for i, e in enumerate(estimates) if i and not e.low > cliffs.HALF), len(estimates)) - 1
-    falls = next((i for i, e in enumerate(estimates) if e.high < cliffs.HALF), len(estimates))
+    """The last place up to which a curve surely keeps half, and the first at which it surely does not; one beyond the last for none.
+
+    A single run has no interval: its value decides.
+    """
+    ends = [(e.value, e.value) if math.isnan(e.low) else (e.low, e.high) for e in map(about.estimate, curve)]
+    holds = next((i for i, (low, _) in enumerate(ends) if i and not low > cliffs.HALF), len(ends)) - 1
+    falls = next((i for i, (_, high) in enumerate(ends) if high < cliffs.HALF), len(ends))
     places = [about.columns.index(cell.at[about.across]) for cell in curve] + [len(about.columns)]
     return places[holds], places[falls]
 
@@ -221,7 +230,7 @@ def matrix(about: Subject) -> Table:
         notes.append(f"{APPROXIMATE} the interval reaches further than a quarter of the number; all intervals: --verbose")
     if hidden > 0:
         notes.append(f"{hidden} more rows: --verbose")
-    heads, middle = [*heads, *about.down], names[1:-1]
+    heads, middle = [*heads, *about.down], names[-2:0:-1]
     return Table([*heads, *names], texts, len(heads), f"{about.part}: {about.label}", notes, (*middle[::2], *middle[1::2]))
 
 
@@ -255,7 +264,7 @@ def _text(about: Subject, column: int, cell: Cell | None) -> str:
         return estimate.text()
     text = percent(estimate.value) if is_share or about.statistic == "cv" else number(estimate.value)
     reach = max(estimate.high - estimate.value, estimate.value - estimate.low)
-    return text if reach <= WIDE * abs(estimate.value) else f"{APPROXIMATE}{text}"
+    return f"{APPROXIMATE}{text}" if reach > WIDE * abs(estimate.value) else text
 
 
 def _conditions(about: Subject) -> str:
@@ -266,5 +275,6 @@ def _conditions(about: Subject) -> str:
     names = [axis for axis in about.outcome.axes if axis not in varied and axis not in said]
     fixed = [f"{axis} {levels[0]}" for axis in names for levels in [about.outcome.levels(axis)] if len(levels) == 1]
     count = sorted({len(cell.trials) for cell in about.outcome.cells})
-    trials = f"{count[0]}" if len(count) == 1 else f"{count[0]} to {count[-1]}"
-    return f"{', '.join(dict.fromkeys([*fixed, common]))}; {trials} trials a cell, {about.outcome.label}"
+    trials = f"{count[0]} trials a cell" if len(count) == 1 else f"{count[0]} to {count[-1]} trials a cell"
+    trials = "1 trial a cell, so no intervals" if count == [1] else trials
+    return f"{', '.join(dict.fromkeys([*fixed, common]))}; {trials}, {about.outcome.label}"
