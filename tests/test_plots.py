@@ -539,6 +539,16 @@ def test_long_names_stay_in_the_figure(outcomes):
     assert (style.short("abcdefghijklmnop", 9), style.short("cubic", 9)) == ("abcde…nop", "cubic")
 
 
+def test_dollars_are_no_formula(outcomes):
+    """Matplotlib reads `$…$` as mathematics, and refuses what is wrong in it."""
+    name = "mine$\\frac$"
+    cells = tuple(replace(c, cca=name if c.cca == "bbr" else c.cca) for c in outcomes["loss"].cells)
+    for figure in ("bars", "curve"):
+        drawn = plots.find(figure).draw(replace(outcomes["loss"], cells=cells), Context("costs $5, not $\\6"))
+        assert "costs $5, not $\\6" in files.svg(drawn)
+        assert name in files.svg(drawn)
+
+
 def test_ticks_that_would_touch_are_left_out():
     sheet, (ax,) = style.panels(1)
     style.ticks(ax, [0, *np.linspace(1, 30, 60)])

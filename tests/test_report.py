@@ -289,6 +289,28 @@ def test_numbers_are_aligned_to_the_right_and_words_to_the_left():
     ]
 
 
+def test_names_of_parts_are_no_code_and_no_paths(tmp_path):
+    """A directory with two campaigns has parts by their names, which are a user's own words."""
+    hostile = '../up "><script>alert(1)</script>\\1'
+    conditions = {"rtt": "50ms", "flow": {"rcvbuf": "256KiB"}}
+    for name, loss in ((hostile, "0,1,2%"), ("second", "0,3,4%")):
+        said = {"name": name, "conditions": conditions, "axes": {"loss": loss}, "cca": "cubic,bbr", "engines": ["mock"], "seeds": 2}
+        outcome = execute.run(Campaign.of(said), Execution(store=Store(tmp_path / "d")))
+        record.save(record.Record("sweep", name, "tcpscape sweep x.yaml", {"": outcome}), tmp_path / "d")
+    kept = record.load(tmp_path / "d")
+    assert not any("<" in part or "/" in part for part in kept.parts)
+    kept = replace(kept, parts={hostile: kept.outcomes[0], "second": kept.outcomes[-1]})  # as a damaged or foreign manifest could have it
+    written = report.build(kept, tmp_path / "d", ("svg",))
+    assert all((tmp_path / "d").resolve() in file.resolve().parents for file in written)
+    text = written[0].read_text("utf-8")
+    assert "<script>alert" not in text
+    assert text.count("<script") == 1
+    page = Html(text)
+    assert len(set(page.ids)) == len(page.ids)
+    for link in page.links:
+        assert link.removeprefix("#") in page.ids if link.startswith("#") else (tmp_path / "d" / link).is_file()
+
+
 def test_words_in_back_quotes_are_code():
     page = Page(Heading("study", "x"), provenance=Provenance("y", pitfalls=("part `a<b>` of it", "a lone ` quote <i>")))
     text = render(page)
@@ -432,6 +454,13 @@ def test_figures_that_are_asked_for(sweep):
     assert [f.name for f in figures.chosen(outcome, several.after(outcome))] == ["curve"]
     assert (several.most_pages(plots.find("series")), FigureRequest(parts=9).most_pages(plots.find("curve"))) == (2, 1)
     assert (figures.spread(2, 3), figures.spread(9, 3), figures.spread(9, 1)) == ([0, 1], [0, 4, 8], [4])
+
+
+def test_the_main_figure_of_a_single_cell_is_over_time(sweep):
+    """One bar compares nothing."""
+    whole = record.load(sweep).outcomes[0]
+    one = replace(whole, cells=whole.cells[:1])
+    assert [kind.name for kind in figures.chosen(one, FigureRequest())][:1] == ["series"]
 
 
 def test_figures_of_an_earlier_report_go(tmp_path):

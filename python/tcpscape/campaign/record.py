@@ -104,6 +104,11 @@ def load(root: Path) -> Record:
         return _load(store)
 
 
+def file_name(text: str) -> str:
+    """A text as a name that can be a file's and an anchor's in a page: what is no letter, digit or one of `._+%=-` becomes `_`."""
+    return re.sub(r"[^\w.+%=-]+", "_", text)
+
+
 def exists(root: Path) -> bool:
     """Whether `root` has a record; a store of trials alone has none."""
     with Store(root, create=False) as store:
@@ -174,7 +179,7 @@ def _labelled(documents: Sequence[Document]) -> Iterable[tuple[str, Document]]:
         if document["kind"] == STUDY or len(documents) == 1:
             yield document["part"], document
             continue
-        name = re.sub(r"[^\w.+%=-]+", "_", document["name"])
+        name = file_name(document["name"])
         taken[name] = taken.get(name, 0) + 1
         yield name if taken[name] == 1 else f"{name}-{taken[name]}", document
 

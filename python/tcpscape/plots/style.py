@@ -176,6 +176,8 @@ def finish(fig: Figure, axes: Sequence[Axes], heading: tuple[str, str], caveats:
 
     `labels`: the only ones that the legend has; all by default.
     """
+    from matplotlib.text import Text
+
     title, note = heading
     head = [*fold(fig, title, HEAD_SIZE), *fold(fig, note, HEAD_SIZE)]
     fig.suptitle("\n".join(head), color=INK, fontsize=HEAD_SIZE)
@@ -197,6 +199,9 @@ def finish(fig: Figure, axes: Sequence[Axes], heading: tuple[str, str], caveats:
         )  # fmt: skip
         foot += legend.height
     fig.get_layout_engine().set(rect=(0, foot / height, 1, 1 - foot / height))  # type: ignore[union-attr, call-arg]
+    for text in fig.findobj(Text):
+        if "$" in text.get_text():
+            text.set_parse_math(False)
 
 
 @dataclass(frozen=True)

@@ -178,8 +178,9 @@ def _facts(record: Record) -> list[tuple[str, str]]:
     kernel_specs = {json.dumps(spec.get("kernel", {})): None for o in record.outcomes for c in o.cells for spec in c.specs}
     profiles = {Scenario.of({"kernel": json.loads(kernel)}).kernel.profile: None for kernel in kernel_specs}
     seeds = {f"{o.name}: {_seeds(o)}" if len(record.parts) > 1 else _seeds(o): None for o in record.outcomes}
+    count = sum(len(o.cells) for o in record.outcomes)
     facts = {
-        "runs": f"{sum(o.trial_count for o in record.outcomes)} in {sum(len(o.cells) for o in record.outcomes)} cells",
+        "runs": f"{sum(o.trial_count for o in record.outcomes)} in {count} cell{'s' * (count > 1)}",
         "engine": ", ".join(versions), "real kernel": ", ".join(kernels), "kernel modelled or asked for": ", ".join(profiles),
         "seeds": "; ".join(seeds), "tcpscape": record.version,
     }  # fmt: skip

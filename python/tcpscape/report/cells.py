@@ -6,7 +6,6 @@ A cell is run again by its scenario, as YAML, and a command.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -20,6 +19,7 @@ except ImportError:  # PyYAML without libyaml: the same text, ten times as slow
 
 from tcpscape import metrics, stats
 from tcpscape.campaign.outcome import Cell, Outcome
+from tcpscape.campaign.record import file_name
 from tcpscape.plots import base
 from tcpscape.report import tables
 from tcpscape.report.tables import MOST_ROWS, PageTable
@@ -155,7 +155,7 @@ def names(part: str, outcome: Outcome) -> list[str]:
     for cell in outcome.cells:
         engine = [cell.engine] if len(outcome.versions) > 1 else []
         words = [part or outcome.name, cell.cca, *engine, *(f"{axis}-{cell.at[axis]}" for axis in outcome.axes if axis in cell.at)]
-        name = re.sub(r"[^\w.+%=-]+", "_", "-".join(words)).replace("%", "pct")
+        name = file_name("-".join(words)).replace("%", "pct")
         counts[name] = counts.get(name, 0) + 1
         unique.append(name if counts[name] == 1 else f"{name}-{counts[name]}")
     return unique

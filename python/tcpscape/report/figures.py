@@ -11,6 +11,7 @@ from markupsafe import Markup
 
 from tcpscape import plots
 from tcpscape.campaign.outcome import Outcome
+from tcpscape.campaign.record import file_name
 from tcpscape.plots import Context, FigureKind, files, style
 
 if TYPE_CHECKING:
@@ -21,6 +22,8 @@ LIST = ".written"
 """File in the folder with the names of the files that the last report wrote."""
 MOST_PAGES, PAGES = 3, 6
 """Most figures of one kind in a part, and in all parts together; where there would be more, these are spread evenly over the cells."""
+OF_SEVERAL = ("bars", "cdf")
+"""Figures that compare cells: of a single one, others show more and come first."""
 MOST_EXAMPLES = 2
 """Most figures of single trials in a record of several parts."""
 
@@ -70,7 +73,7 @@ def draw(part: str, outcome: Outcome, context: Context, request: FigureRequest, 
         shown = spread(len(pages), request.most_pages(kind))
         about = kind.about if len(shown) == len(pages) else f"{kind.about} ({len(shown)} of {len(pages)} places)"
         for i in shown:
-            name = "-".join([*([part] if part else []), kind.name, *([str(i + 1)] if len(pages) > 1 else [])])
+            name = "-".join([*([file_name(part).replace("%", "pct")] if part else []), kind.name, *([str(i + 1)] if len(pages) > 1 else [])])
             figure = kind.draw(pages[i], replace(context, width=style.PAGE))
             svg_text = files.svg(figure)
             written = files.save(figure, root / FOLDER / name, request.formats, svg_text)
@@ -106,6 +109,8 @@ def spread(count: int, most: int) -> list[int]:
 def chosen(outcome: Outcome, request: FigureRequest) -> list[FigureKind]:
     """The requested figures that the outcome has the data for, else the first one that fits; see :attr:`FigureRequest.names` for an empty request."""
     fitting = plots.fitting(outcome)
+    if len(outcome.cells) == 1:
+        fitting.sort(key=lambda kind: kind.name in OF_SEVERAL)
     if not request.names:
         return fitting[: 1 if request.parts > 1 else None]
     requested = [kind for kind in map(plots.find, request.names) if kind in fitting and kind.name not in request.shown]
