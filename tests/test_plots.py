@@ -284,6 +284,15 @@ def test_the_queue_is_the_bottlenecks(need_model, case):
     assert ax.get_ylabel() == label
 
 
+def test_no_throughput_is_above_the_link(need_model):
+    """A hole that is filled moves the cumulative acknowledgement by a window at once; what SACKs reported before was delivered before."""
+    scenario = {**LOSSY, "duration": "8s", "forward": "netem delay 25ms", "bottleneck": "tbf rate 10mbit burst 6056 limit 62500"}
+    drawn = execute.run(Campaign.of({"name": "q", "scenario": scenario, "cca": "cubic", "samples": "50ms", "seeds": 1}))
+    assert drawn.trials[0].flows[0].retransmits > 0
+    line = plots.draw(drawn, "series", context=Context(what=("throughput",))).axes[0].lines[0]
+    assert 9 < np.nanmedian(line.get_ydata()) < np.nanmax(line.get_ydata()) < 10.5
+
+
 def test_a_path_without_a_rate_has_no_queue_panel(need_model):
     scenario = {**LOSSY, "forward": "netem delay 25ms loss 1%"}
     drawn = execute.run(Campaign.of({"name": "q", "scenario": scenario, "samples": "100ms", "queue_samples": "100ms", "seeds": 1}))

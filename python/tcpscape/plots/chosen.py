@@ -50,7 +50,7 @@ class PlotRequest:
         if unknown := [name for name in quantities if name not in traces.PANELS and name not in traces.ALIASES]:
             refuse("what", f"{unknown[0]!r} is unknown", f"choose figures ({', '.join(plots.FIGURES)}) or quantities ({', '.join(traces.PANELS)})")
         kinds = [(name, plots.find(name), Context()) for name in names if name in plots.FIGURES]
-        return kinds + ([("-".join(quantities), plots.find(SERIES), Context(what=quantities))] if quantities else [])
+        return kinds + ([("-".join(quantities), plots.find(SERIES), Context(_title(quantities), what=quantities))] if quantities else [])
 
     def of(self, outcome: Outcome) -> Outcome:
         """The outcome with the chosen cells alone."""
@@ -73,6 +73,12 @@ def draw(parts: Mapping[str, Outcome], request: PlotRequest) -> Iterator[tuple[s
         refuse("what", f"these are {len(pages)} figures", "choose fewer conditions with --cca and --at")
     for name, kind, page, context in pages:
         yield name, kind.draw(page, context)
+
+
+def _title(quantities: Sequence[str]) -> str:
+    """`cwnd, rtt and queue over time`."""
+    *others, last = (name.replace("_", " ") for name in quantities)
+    return f"{', '.join(others)}{' and ' if others else ''}{last} over time"
 
 
 def _pages(outcomes: Mapping[str, Outcome], request: PlotRequest) -> Iterator[tuple[str, FigureKind, Outcome, Context]]:

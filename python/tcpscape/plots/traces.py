@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tcpscape.errors import StoreError, refuse
+from tcpscape.interchange.base import HEADERS
 from tcpscape.metrics import samples
 from tcpscape.plots.style import Look
 from tcpscape.scenario import bottleneck
@@ -112,13 +113,25 @@ def _queue_label(trace: Trace) -> str:
 
 
 def _throughput(trace: Trace) -> tuple[Array, Array] | None:
-    """Acknowledged bytes in intervals of about a 250th of the trial, Mbit/s."""
-    times, delivered = samples.delivered(trace.trial, trace.flow)
+    """What was delivered in intervals of about a 250th of the trial, Mbit/s.
+
+    Packets that a SACK reports count when it does, so that no interval carries more than the link; bytes in order where the samples lack them.
+    """
+    times, delivered = _delivered(trace)
     if len(times) < 2:
         return None
     step = max(LEAST_BIN_S, (times[-1] - times[0]) / BINS, float(np.median(np.diff(times))))
     edges = np.arange(times[0], times[-1] + step / 2, step)
     return edges[1:], np.diff(np.interp(edges, times, delivered)) * 8e-6 / step
+
+
+def _delivered(trace: Trace) -> tuple[Array, Array]:
+    """Times, s, and bytes delivered by then."""
+    times, acked = samples.delivered(trace.trial, trace.flow)
+    if not len(times) or "delivered" not in trace.rows.columns:
+        return times, acked
+    packets = trace.rows["delivered"].to_numpy().astype(float)
+    return times, np.concatenate(([0.0], packets * (trace.scenario.mtu - HEADERS)))
 
 
 PANELS: Mapping[str, Panel] = {
