@@ -17,6 +17,7 @@ from tcpscape import plots, report
 from tcpscape.campaign import answer, execute, record
 from tcpscape.campaign.campaign import Campaign
 from tcpscape.campaign.execute import Execution
+from tcpscape.errors import StoreError
 from tcpscape.plots import style
 from tcpscape.report import cells, claims, drawing, figures, tables
 from tcpscape.report.diagram import PathView
@@ -461,6 +462,14 @@ def test_the_main_figure_of_a_single_cell_is_over_time(sweep):
     whole = record.load(sweep).outcomes[0]
     one = replace(whole, cells=whole.cells[:1])
     assert [kind.name for kind in figures.chosen(one, FigureRequest())][:1] == ["series"]
+
+
+def test_the_page_of_an_advice_is_not_replaced(sweep, tmp_path):
+    """Its results lack what to deploy: `report` names the command that writes the page instead of writing a poorer one over it."""
+    advised = replace(record.load(sweep), kind="advise", command="tcpscape advise --rtt 50ms --out out/a")
+    with pytest.raises(StoreError, match=r"it resumes: tcpscape advise --rtt 50ms --out out/a --report$"):
+        report.build(advised, tmp_path)
+    assert not list(tmp_path.iterdir())
 
 
 def test_figures_of_an_earlier_report_go(tmp_path):

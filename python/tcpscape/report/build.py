@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tcpscape.campaign import answer
-from tcpscape.campaign.record import Record
-from tcpscape.errors import StoreError
+from tcpscape.campaign.record import Kind, Record
+from tcpscape.errors import StoreError, refuse
 from tcpscape.plots import Context, base
 from tcpscape.report import advice as advised
 from tcpscape.report import cells, claims, figures, tables
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
 PAGE = "report.html"
 """The name of the page in the result directory."""
+ADVISE: Kind = "advise"
+"""Kind of a record that an advice was measured for."""
 FIGURES_OF_ADVICE = ("strip", "cdf")
 """Figures of the runs that an advice's page has behind its own."""
 TABLES = "tables"
@@ -51,8 +53,12 @@ def build(
     `formats`: of the figures' files; `study`: the study of the record where the caller has judged it already, otherwise it is read and judged;
     `advice`: what the record's only part was measured for.
 
-    :raises StoreError: where a file cannot be written.
+    :raises StoreError: where a file cannot be written, or the record is that of an advice and `advice` is missing: it is not kept.
     """
+    if record.kind == ADVISE and not advice:
+        command = record.command.splitlines()[-1]
+        more = "" if "--report" in command.split() else " --report"
+        refuse("report", "what to deploy is no part of the results", f"type the command again, it resumes: {command}{more}", StoreError)
     result = study.result if study else runs.read(record)
     study = study or (runs.judge(result) if result else None)
     names = {part: cells.names(part, outcome) for part, outcome in record.parts.items()}
