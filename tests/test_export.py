@@ -240,3 +240,9 @@ def test_rows_without_samples_are_refused(cli, results, tmp_path):
     refused = cli("export", tmp_path / "rows.csv", "--to", "csv", "--samples")
     assert (refused.status, refused.out) == (2, "")
     assert "rows.csv: has no samples; run it with --samples 100ms --out DIR" in refused.err
+
+
+def test_without_a_format_those_there_are_are_named(cli, results):
+    refused = cli("export", results)
+    assert (refused.status, refused.out) == (2, "")
+    assert refused.err.startswith("error: to: no format is given; choose csv, parquet, markdown, iperf3, flent, mahimahi, tc")

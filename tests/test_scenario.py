@@ -194,6 +194,7 @@ def test_changes_are_added_to_those_of_a_scenario():
     [
         ("bottleneck: rate 20mbit", "change: 'bottleneck: rate 20mbit' is not WHERE@TIME: NAME VALUE; "), ("forward@3s: speed 3", "change: 'speed' is nothing that changes; "),
         ("forward@3s: delay", "change: 'delay' has no value; "), ("forwards@3s: delay 3ms", "changes.0.where: "), ("forward@3: delay 3ms", "at: '3' has no unit"),
+        ("forward@10s: delay 3ms", "change: 10s is not before the end, 10s; "),
     ],
 )
 def test_a_change_that_makes_no_sense_is_one_line(text, line):

@@ -22,7 +22,7 @@ File = tuple[str, bytes]
 @command(examples=("export out/starlink --to csv --samples", "export out/starlink --to iperf3 --out out/iperf3"))
 def export(
     source: Annotated[str, Argument("A result directory, a file of iperf3 or Flent, a table; for tc a scenario (gallery or file).")],
-    to: Annotated[str, Option("csv, parquet, markdown, iperf3, flent, mahimahi or tc.")],
+    to: Annotated[str, Option("csv, parquet, markdown, iperf3, flent, mahimahi or tc.")] = "",
     out: Annotated[Path | None, Option("File, or directory where there are several.  [default: stdout]")] = None,
     seed: Annotated[int | None, Option("Only the trials of this seed.")] = None,
     cca: Annotated[str | None, Option("Only the trials of this congestion control.")] = None,
@@ -33,7 +33,7 @@ def export(
 
     if to not in interchange.writable():
         fix = "tcpscape run --pcap FILE writes packets" if to.startswith("pcap") else f"choose {', '.join(interchange.writable())}"
-        refuse("to", f"{to!r} is no format that is written", fix)
+        refuse("to", f"{to!r} is no format that is written" if to else "no format is given", fix)
     target = interchange.REGISTRY[to]
     if samples and not target.write_rows:
         refuse("samples", f"{to} has no rows", "choose --to csv or --to parquet")

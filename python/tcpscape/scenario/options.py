@@ -14,6 +14,7 @@ from tcpscape.errors import refuse
 from tcpscape.scenario import changes
 from tcpscape.scenario.flows import MAX_FLOWS, parse_mix
 from tcpscape.scenario.scenario import Scenario
+from tcpscape.units import format_time
 
 UNNAMED = "words"
 """Name of a scenario that options alone make."""
@@ -50,7 +51,7 @@ class ScenarioOptions:
         flows = parse_mix(self.mix) if self.mix else [{"cca": "cubic", "count": self._count(1 if self.flows is None else self.flows)}]
         each = given(self.flow)
         fields = {"name": UNNAMED, **given(self.path), **given(self.fields), **self._changes(), "flows": [{**each, **flow} for flow in flows]}
-        return Scenario.of(fields, "the options")
+        return self._with_changes_in_time(Scenario.of(fields, "the options"))
 
     def over(self, base: Scenario, *, compared: bool = False) -> Scenario:
         """The scenario `base` with what the options change.
@@ -68,11 +69,19 @@ class ScenarioOptions:
         each = given(self.flow)
         fields = base.to_dict() | given(self.path) | given(self.fields)
         fields |= self._changes(fields.get("changes", ()))
-        return Scenario.of({**fields, "flows": [{**flow, **each} for flow in flows]}, base.name)
+        return self._with_changes_in_time(Scenario.of({**fields, "flows": [{**flow, **each} for flow in flows]}, base.name))
 
     def _changes(self, before: Iterable[Any] = ()) -> dict[str, Any]:
         """The field `changes`, where there are some besides those `before`."""
         return {"changes": [*before, *(changes.parse(text) for text in self.changes)]} if self.changes else {}
+
+    def _with_changes_in_time(self, made: Scenario) -> Scenario:
+        """The scenario, whose changes from options happen before its end."""
+        for change in made.changes[len(made.changes) - len(self.changes) :]:
+            if change.at is not None and change.at >= made.duration:
+                times = f"{format_time(change.at)} is not before the end, {format_time(made.duration)}"
+                refuse("change", times, "give a longer --duration, or an earlier time")
+        return made
 
     def _check_mix(self, compared: bool) -> None:
         if self.mix and (compared or self.flows is not None):
