@@ -90,6 +90,7 @@ def run(
     from tcpscape.campaign.execute import Execution
     from tcpscape.engines import make
     from tcpscape.store.results import Store
+    from tcpscape.store.tables import write_csv
     from tcpscape.studies import answer
     from tcpscape.studies import run as runs
 
@@ -112,7 +113,7 @@ def run(
     judged, files, page = _write(result, result.record(options.typed(), whole), root, report)
     if contrast:
         files.append(root / f"{name}-against.csv")
-        terminal.keep(contrast.frame(), files[-1])
+        write_csv(contrast.frame(), files[-1])
     screen = answer.contrast_screen(contrast, judged) if contrast else answer.study_screen(judged)
     kept, next_ = f"kept in {root}: {', '.join(f.name for f in files)}", [f"open {page}"]
     terminal.show(replace(screen, caveats=(*left_out, *screen.caveats), kept=kept, next=next_), output)
@@ -127,6 +128,7 @@ def _write(result: Result, manifest: Record, root: Path, report: bool) -> tuple[
     from tcpscape import plots
     from tcpscape import report as reports
     from tcpscape.campaign import record
+    from tcpscape.store.tables import write_csv
     from tcpscape.studies import run as runs
 
     name = result.study.name
@@ -136,7 +138,7 @@ def _write(result: Result, manifest: Record, root: Path, report: bool) -> tuple[
         if everything := runs.read(manifest):
             whole = runs.judge(everything)
     table = root / f"{name}.csv"
-    terminal.keep(whole.result.frame(), table)
+    write_csv(whole.result.frame(), table)
     if report:
         return judged, [table], reports.build(manifest, root, study=whole)[0]
     picture, vector = plots.save_study(whole.result, root / name)

@@ -149,6 +149,7 @@ def sweep(
     from tcpscape.campaign.source import campaign as campaign_of
     from tcpscape.cli import report as reports
     from tcpscape.store.results import Store
+    from tcpscape.store.tables import write_csv
 
     campaign = campaign_of(source, axes.values(), cell.fields())
     expected = checks.read(output.check)
@@ -159,7 +160,7 @@ def sweep(
         execution = Execution(store=store, progress=progress.update, executor=executor)
         outcome, holds_more = record.measure("sweep", campaign, execution, options.typed())
     cells = outcome.summaries()
-    terminal.keep(_whole_frame(record.load(root)) if holds_more else _frame(outcome, cells), root / TABLE)
+    write_csv(_whole_frame(record.load(root)) if holds_more else _frame(outcome, cells), root / TABLE)
     page = reports.write(root) if output.report else None
     if output.as_json:
         for line in _lines(outcome, cells):

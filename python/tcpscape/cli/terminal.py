@@ -21,16 +21,13 @@ from tcpscape.screen import Screen, shown
 from tcpscape.tables import PLAIN_WIDTH, Table, percent, shares
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    import polars as pl
     from rich.console import Console
     from rich.progress import Progress as Bar
 
     from tcpscape.store.results import Store
     from tcpscape.trial import Trial
 
-__all__ = ["Progress", "console", "hook_cost", "keep", "percent", "print_table", "resumable", "shares", "show"]
+__all__ = ["Progress", "console", "hook_cost", "percent", "print_table", "resumable", "shares", "show"]
 
 SILENT_S = 1.0
 """Nothing is shown before this, s."""
@@ -152,19 +149,6 @@ def print_table(table: Table) -> None:
 def show(screen: Screen, output: ScreenOptions) -> None:
     """Prints the answer of a command on stdout."""
     screen.print(console(), verbose=output.verbose, quiet=output.quiet)
-
-
-def keep(frame: pl.DataFrame, file: Path) -> None:
-    """Writes a table as CSV.
-
-    :raises StoreError: where it cannot be written.
-    """
-    from tcpscape.store.tables import cannot_write
-
-    try:
-        file.write_text(frame.write_csv(), "utf-8")
-    except OSError as e:
-        raise cannot_write(file, e) from None
 
 
 def hook_cost(trials: Sequence[Trial]) -> str:

@@ -49,6 +49,18 @@ def read(file: Path) -> pl.DataFrame:
         raise StoreError(f"out: {file} cannot be read ({why}); delete it and run again") from None
 
 
+def write_csv(frame: pl.DataFrame, file: Path) -> None:
+    """Writes a table as CSV, and its directory where there is none.
+
+    :raises StoreError: where it cannot be written.
+    """
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(frame.write_csv(), "utf-8")
+    except OSError as e:
+        raise cannot_write(file, e) from None
+
+
 def write(frame: pl.DataFrame, file: Path) -> None:
     """Writes a table; a reader sees all of it or nothing."""
     part = file.with_suffix(f".{os.getpid()}-{threading.get_ident()}.part")

@@ -19,7 +19,7 @@ from tcpscape.scenario import limits, summary
 from tcpscape.scenario.conditions import Conditions
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.screen import Screen
-from tcpscape.store.tables import cannot_write
+from tcpscape.store.tables import write_csv
 from tcpscape.tables import Table, percent
 
 EDGES, LEVELS = "edges.csv", "levels.csv"
@@ -169,11 +169,7 @@ def write(searches: Sequence[CliffSearch], engine: Mapping[str, str], root: Path
     """
     tables = {root / EDGES: edges_frame(searches, engine), root / LEVELS: levels_frame(searches)}
     for file, frame in tables.items():
-        try:
-            root.mkdir(parents=True, exist_ok=True)
-            file.write_text(frame.write_csv(), "utf-8")
-        except OSError as e:
-            raise cannot_write(file, e) from None
+        write_csv(frame, file)
     return list(tables)
 
 
