@@ -106,6 +106,7 @@ def test_help_lists_every_command_on_one_line(cli):
         (("bound", "--to", "20mbit"), "error: from: missing option '--from'; see `tcpscape bound --help`"),
         (("sweep", "--max-seeds", "1"), "error: max-seeds: "), (("report",), "error: directory: "), (("compare", "nosuch", "x"), "error: nosuch: is not there; "),
         (("run", "--jobs", "x"), "error: jobs: invalid value for '--jobs': 'x' is not a valid integer; see `tcpscape run --help`"),
+        (("run", "--forward"), "error: forward: option '--forward' requires an argument; see `tcpscape run --help`"),
         (("run", "--job", "1"), "error: job: no such option '--job'; did you mean --jobs"), (("runn",), "error: command line: no such command 'runn'; did you mean run?"),
         (("report", __file__), f"error: {__file__}: no results.sqlite in it; "), (("sweep", "--rtt", "9ms", "--engine", ""), "error: engine: '' has an empty name; write for example model,"),
     ],

@@ -121,12 +121,12 @@ def _invoke(args: list[str]) -> int:
         print(e.format_message(), file=sys.stderr)
         return EXIT_USER_ERROR
     except click.UsageError as e:
-        return _refuse(_usage(e))
+        return _refuse(_usage(e, args))
 
 
-def _usage(e: click.UsageError) -> str:
+def _usage(e: click.UsageError, args: Sequence[str]) -> str:
     """An error of the option parser as one line, `option: problem; fix`."""
-    where = e.ctx.command_path if e.ctx else "tcpscape"
+    where = e.ctx.command_path if e.ctx else " ".join(["tcpscape", *(args[:1] if args and args[0] in COMMANDS else [])])
     name, fix = "command line", f"see `{where} --help`"
     problem = e.format_message()
     if isinstance(e, click.NoSuchOption | click.exceptions.NoSuchCommand):
