@@ -169,7 +169,9 @@ def test_the_screen_fits(options, width, need_model):
     assert lines[0].startswith("RTT 26ms")
     assert any(line.startswith("→ ") for line in lines[1:4])
     assert result.screen().text(width, quiet=True).replace("\n", " ").strip() == f"→ {result.sentence}"
-    assert not [line for line in result.screen().text(width, verbose=True).splitlines() if len(line) > width]
+    details = result.screen().text(width, verbose=True).splitlines()
+    assert not [line for line in details if len(line) > width]
+    assert all(d.gain.text() in "\n".join(details) for s in result.ranking for d in s.damage)  # no interval is cut
 
 
 @pytest.mark.skipif(make("model").unavailable() is not None, reason="the extension module is not built")
@@ -239,8 +241,9 @@ def test_what_to_type_is_complete():
     deploy = deployment("bbr")
     assert deploy.now == ("modprobe tcp_bbr", "sysctl -w net.ipv4.tcp_congestion_control=bbr")
     text = "\n".join(deploy.lines())
-    for part in ("/etc/modules-load.d/tcp_bbr.conf", "/etc/sysctl.d/90-tcp-congestion-control.conf", "ss -ti", "tcp_congestion_control=cubic", "rm /etc", "4.13"):
+    for part in ("/etc/modules-load.d/tcp_bbr.conf", "/etc/sysctl.d/90-tcp-congestion-control.conf", "ss -ti", "tcp_congestion_control=cubic", "rm /etc"):
         assert part in text
+    assert "Since Linux 4.13 TCP paces by itself" in " ".join(deploy.notes)
     assert deploy.command == "modprobe tcp_bbr && sysctl -w net.ipv4.tcp_congestion_control=bbr"
     assert deployment("reno").now == ("sysctl -w net.ipv4.tcp_congestion_control=reno",)
     assert "modules-load" not in "\n".join(deployment("reno").lines())

@@ -60,10 +60,9 @@ class Deployment:
         return " && ".join(self.now)
 
     def lines(self) -> list[str]:
-        """All of it as lines to read and to copy."""
+        """The commands, as lines to read and to copy."""
         parts = (("now", self.now), ("permanently", self.permanent), ("verify", self.verify), ("go back", self.undo))
-        commands = [line for title, group in parts if group for line in (f"# {title}", *group)]
-        return [*commands, *(f"# {note}" for note in self.notes)]
+        return [line for title, group in parts if group for line in (f"# {title}", *group)]
 
 
 def deployment(label: str) -> Deployment:

@@ -196,7 +196,7 @@ def details(advice: AdviceData) -> list[Table | str]:
     """What `--verbose` shows: deployment, all rows, spread and runs, the cliff, the damage, the published rule."""
     parts: list[Table | str] = []
     if advice.deployment:
-        parts.append("\n".join(("What to type", *advice.deployment.lines())))
+        parts.append("\n".join((" ".join(("What to type.", *advice.deployment.notes)), *advice.deployment.lines())))
     if len(_first(advice)) < len(advice.ranking):
         parts.append(ranking(advice, "Every congestion control"))
     runs = [(s.cca, percent(s.cv.value), str(s.needed), s.median.text(most=_link(advice)), number(s.retransmits.value)) for s in advice.ranking]
@@ -207,7 +207,7 @@ def details(advice: AdviceData) -> list[Table | str]:
         rows = [row for s in advice.ranking for row in _damage_rows(s)]
         title = "What does the damage (goodput on the same path without it)"
         missing = [f"The engine cannot run it without {', '.join(advice.left_out)}."] if advice.left_out else []
-        parts.append(Table(heads, rows, left=2, title=title, notes=missing, drop=(heads[4], heads[5]), words=("how it is taken away",)))
+        parts.append(Table(heads, rows, left=2, title=title, notes=missing, drop=(heads[4], heads[5], heads[2]), words=("how it is taken away",)))
     return parts
 
 
