@@ -65,7 +65,7 @@ def _empty(part):
 
 def test_the_finding_says_where_goodput_falls():
     about = replace(steps(), of="")
-    assert finding.sentence(about) == "Goodput falls to half: cubic at jitter 8ms to 12ms, bbr nowhere up to jitter 24ms."
+    assert finding.sentence(about) == "Goodput falls to half: cubic at jitter 8ms–12ms, bbr nowhere up to jitter 24ms."
     # on a straight line from 1 at 8 ms to 0.1 at 12 ms, half is at 8 + 4 · 0.5 / 0.9 = 10.2 ms, 20 % of 50 ms
     assert "cubic at a jitter of 20 % [20, 21] (rtt 50ms) of the rtt, bbr nowhere up to jitter 24ms" in finding.sentence(steps())
 
@@ -74,6 +74,14 @@ def test_the_finding_follows_the_results():
     about = replace(steps(), of="")
     none = replace(about, outcome=scaled(about.outcome, lambda c: 10 if c.cca == "cubic" and c.value("jitter").number > 8 else 1))
     assert finding.sentence(none) == "Goodput falls to half: cubic nowhere up to jitter 24ms, bbr nowhere up to jitter 24ms."
+
+
+def test_rows_that_fall_elsewhere_are_named():
+    about = replace(steps(), of="")
+    twice = [replace(c, at={**c.at, "rtt": "99ms"}) for c in about.outcome.select("cubic")]
+    later = scaled(replace(about.outcome, cells=tuple(twice)), lambda c: 10 if c.value("jitter").number < 18 and c.value("jitter").number > 8 else 1)
+    both = replace(about, outcome=replace(about.outcome, cells=(*about.outcome.cells, *later.cells)))
+    assert finding.sentence(both).startswith("Goodput falls to half: cubic at jitter 8ms–12ms (rtt 50ms) to 16ms–20ms (rtt 99ms), bbr nowhere")
 
 
 def test_the_matrix_has_shares_of_its_first_column():
@@ -129,7 +137,7 @@ def test_claims_that_do_not_hold_are_named_with_their_reason(judged):
 def test_one_trial_has_no_interval_and_its_value_decides():
     about = steps(seeds=1)
     single = replace(about, of="", outcome=replace(about.outcome, cells=tuple(replace(c, runs=(c.runs[0],)) for c in about.outcome.cells)))
-    assert finding.sentence(single) == "Goodput falls to half: cubic at jitter 8ms to 12ms, bbr nowhere up to jitter 24ms."
+    assert finding.sentence(single) == "Goodput falls to half: cubic at jitter 8ms–12ms, bbr nowhere up to jitter 24ms."
     assert "1 trial a cell, so no intervals" in finding.matrix(single).notes[0]
     assert not any("~" in text for row in finding.matrix(single).rows for text in row)
 

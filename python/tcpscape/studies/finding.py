@@ -191,16 +191,25 @@ def _shares(edge: Estimate) -> str:
 
 
 def _bracket(about: Subject, cca: str, curves: Sequence[tuple[Cell, ...]]) -> str:
-    """Between which values the curves fall: the last that surely keeps half in every curve, and the first that surely does not in any."""
-    places = [_sure(about, curve) for curve in curves]
-    holds, falls = [place[0] for place in places], [place[1] for place in places]
-    last = len(about.columns) - 1
-    if all(place == last for place in holds):
+    """Between which values the curves fall, of several rows the one that falls first and the one that falls last."""
+    spans = sorted(((_sure(about, curve), curve[0]) for curve in curves), key=lambda pair: pair[0])
+    (first, row), (last, other) = spans[0], spans[-1]
+    if first[0] == len(about.columns) - 1:
         return f"{cca} nowhere up to {about.across} {about.columns[-1]}"
-    low, highest = about.columns[min(holds)], max(falls)
-    by = f" (by {' and '.join(about.down)})" if len(curves) > 1 and about.down else ""
-    high = about.columns[highest] if highest <= last else f"beyond {about.columns[-1]}"
-    return f"{cca} at {about.across} {low} to {high}{by}"
+    if first == last:
+        return f"{cca} at {about.across} {_span(about, first)}"
+    return f"{cca} at {about.across} {_span(about, first)} ({_row_name(about, row)}) to {_span(about, last)} ({_row_name(about, other)})"
+
+
+def _span(about: Subject, places: tuple[int, int]) -> str:
+    """`8ms–12ms`; `beyond 24ms` where the end of the axis is still not surely below half."""
+    holds, falls = places
+    return f"{about.columns[holds]}–{about.columns[falls]}" if falls < len(about.columns) else f"beyond {about.columns[holds]}"
+
+
+def _row_name(about: Subject, cell: Cell) -> str:
+    """Where a row stands on the other axes."""
+    return ", ".join(f"{axis} {cell.at[axis]}" for axis in about.down if axis in cell.at)
 
 
 def _sure(about: Subject, curve: Sequence[Cell]) -> tuple[int, int]:
