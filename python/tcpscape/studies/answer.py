@@ -30,8 +30,14 @@ def study_screen(judged: JudgedStudy) -> Screen:
     return Screen(
         f"{result.study.title} ({result.trial_count} trials, {result.label})",
         f"{finding.sentence(about)}{_hold(judged)}",
-        tables=(finding.matrix(about), *([_failures(judged)] if judged.claims else [])), details=tuple(_details(judged)), caveats=result.caveats,
+        tables=(_matrix(about, judged), *([_failures(judged)] if judged.claims else [])), details=tuple(_details(judged)), caveats=result.caveats,
     )  # fmt: skip
+
+
+def _matrix(about: finding.Subject, judged: JudgedStudy) -> Table:
+    """The matrix, and the names of the parts that it is not about."""
+    matrix, others = finding.matrix(about), [part for part in judged.result.parts if part != about.part]
+    return replace(matrix, notes=(*matrix.notes, f"further parts ({', '.join(others)}): --verbose")) if others else matrix
 
 
 def count(judged: JudgedStudy) -> str:
