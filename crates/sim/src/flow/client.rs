@@ -3,7 +3,7 @@
 //! What it is: the machine of [`crate::player`] on a connection. A request is one packet on the way back, with its delay, queues and losses, and
 //! acknowledges what has come, as a message on the same connection does. Source: RFC 6298 §2 and §5 (when a request is sent again; 200 ms more
 //! than the RTT at least, as Linux has it). How it differs: the client's RTT is measured from request to first byte of the answer. Does not model:
-//! the client's congestion window and tail loss probe, the server's separate ACK of a request, time that the server thinks.
+//! the client's congestion window and tail loss probe, time that the server thinks.
 
 use super::Costs;
 use crate::player::{Next, Player, PlayerPlan, PlayerSummary, REQUEST_BYTES};

@@ -419,3 +419,18 @@ fn any_order_of_segments_delivers_the_stream_once() {
 }
 
 mod v6_12;
+
+/// A message of 400 bytes acknowledges the segment that waits for its ACK; ACKs after it have the next sequence number, and repeated it has its own.
+#[test]
+fn a_message_carries_the_ack_that_is_owed() {
+    let mut s = Script::new(Kernel::V6_1, 0);
+    s.r.write(Time(s.now * MS), 400);
+    s.drain(s.now * MS);
+    s.at(100);
+    s.data(0);
+    s.r.write(Time(s.now * MS), 400);
+    s.r.rewrite(Time(s.now * MS), 400);
+    s.drain(s.now * MS);
+    let seen: Vec<_> = s.out.iter().map(|(_, x)| (x.seq, x.len, x.ack, x.flags.has(Flags::PSH))).collect();
+    assert_eq!(seen, [(1, 400, 1, true), (401, 0, 1_449, false), (401, 400, 1_449, true), (401, 400, 1_449, true)]);
+}

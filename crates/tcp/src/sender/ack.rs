@@ -2,7 +2,7 @@
 //!
 //! Source: RFC 9293 §3.10.7.4, RFC 2018 §5, RFC 2883 §4, RFC 7323 §4 and §5, RFC 6298 §3 (Karn's rule). An ACK is read once, into an
 //! [`AckReport`]; then recovery decides, the congestion control sets the window, and what is due goes out. How it differs:
-//! docs/models/tcp/sender.md. Not modelled: data from the peer, but for messages of one segment (`Sender::receive`).
+//! docs/models/tcp/sender.md. Not modelled: data from the peer other than messages of one segment (`Sender::receive`).
 
 use super::flight::{timestamp, Context, Delivery, Marks, Reading, SackOption, Span};
 use super::report::{AckReport, Prior};

@@ -133,10 +133,14 @@ impl Sender {
         self.account();
     }
 
-    /// Data of the peer's application have come, after [`Sender::on_segment`] was given the segment: whether they are the next ones. They are
-    /// acknowledged by what is sent from now on; nothing is sent for their sake.
+    /// Data of the peer's application have come, after [`Sender::on_segment`] was given the segment: whether they are the next ones. The first
+    /// ones of all are acknowledged at once, later ones by the data that are sent from now on (docs/models/methods/player.md, "On the wire").
     pub fn receive(&mut self, s: &Segment) -> bool {
-        self.handshake.is_done() && self.peer.receives(s)
+        let is_next = self.handshake.is_done() && self.peer.receives(s);
+        if is_next && s.seq == FIRST_DATA {
+            self.send_ack();
+        }
+        is_next
     }
 
     /// A timer set by [`Sender::next_event`] has come.
@@ -243,6 +247,9 @@ impl Sender {
         timestamp(self.now.time.0)
     }
 }
+
+/// Sequence number of the peer's first data, behind its SYN.
+const FIRST_DATA: u64 = 1;
 
 #[cfg(test)]
 mod tests;

@@ -108,3 +108,19 @@ fn the_send_buffer_grows_with_the_window_in_units_of_max_tcp_header() {
         assert_eq!(*x.s.buffer.size(), 2 * 100 * per_mss);
     }
 }
+
+/// The peer's first data are acknowledged at once, the next ones by what is sent; what came before is not taken again.
+#[test]
+fn only_the_first_message_of_the_peer_is_acknowledged_by_itself() {
+    let mut x = Script::new();
+    let message = |seq| Segment { seq, ack: 1, len: 400, wnd: 65_535, tsval: 20_000, flags: Flags::ACK, ..Segment::default() };
+    let acks = |s: &mut Sender| std::iter::from_fn(|| s.poll_transmit()).map(|t| (t.segment.ack, t.segment.len)).collect::<Vec<_>>();
+    acks(&mut x.s);
+    assert!(x.s.receive(&message(1)));
+    assert_eq!(acks(&mut x.s), [(401, 0)]);
+    assert!(!x.s.receive(&message(1)), "a repeated message");
+    assert!(x.s.receive(&message(401)));
+    assert_eq!(acks(&mut x.s), []);
+    x.write_segs(10.0, 1);
+    assert_eq!(x.s.peer.rcv_nxt, 801);
+}
