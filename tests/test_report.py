@@ -191,6 +191,14 @@ def test_the_diagram_of_a_sweep_has_the_ends_of_what_varies():
     assert "each in turn" not in found.wide
 
 
+def test_the_buffer_is_that_of_the_queue_that_a_rate_fills():
+    """A netem under a tbf holds the packets that wait for its rate; one alone holds those on their way."""
+    drawn = PathView.of("", [scenario(bottleneck=["tbf rate 10mbit burst 4000 latency 400ms; netem delay 50ms limit 700"])]).wide
+    assert ">buffer 700 packets<" in drawn
+    alone = PathView.of("", [scenario(forward=["netem delay 25ms limit 900"])]).wide
+    assert "900" not in alone
+
+
 def test_hostile_names_are_text_in_the_diagram():
     name = "x<script>alert(1)</script>&\"'"
     drawn = PathView.of(name, [scenario()], f"over {name}", looks=style.looks([name]))

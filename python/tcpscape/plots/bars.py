@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 BAR, ROW_INCH, HEAD_INCH = 0.62, 0.26, 1.0
 """Thickness of a bar, in rows; height of a row, and of what is above and below the rows of a panel, inches."""
-NUMBERS = 0.3
-"""Share of a panel at its right end that is left for the numbers."""
+NUMBERS = 0.12
+"""Least share of a panel at its right end that is left for the numbers."""
 MOST_NUMBERS, NUMBER_SIZE, NAME_SIZE = 0.6, 7.5, 8.0
 """Most of it that a narrow panel leaves; size of the numbers and of the rows' names, points."""
 MOST_ENTRIES, MOST_ROWS = 8, 60
@@ -243,7 +243,7 @@ def _room(ax: Axes, estimates: Sequence[Estimate]) -> float:
     longest = max((len(estimate.text()) for estimate in estimates), default=0)
     names = max((len(line) for name in ax.get_yticklabels() for line in name.get_text().split("\n")), default=0)
     left = style.panel_width(ax) - style.WIDTH_OF_CHARACTER * NAME_SIZE * (names + 2)
-    return max(NUMBERS, min(MOST_NUMBERS, style.WIDTH_OF_CHARACTER * NUMBER_SIZE * (longest + 2) / max(1.0, left)))
+    return max(NUMBERS, min(MOST_NUMBERS, style.WIDTH_OF_CHARACTER * NUMBER_SIZE * (longest + 3) / max(1.0, left)))
 
 
 def _finish(fig: Figure, axes: Sequence[Axes], outcome: Outcome, context: Context, labels: Sequence[str]) -> Figure:

@@ -26,6 +26,8 @@ MOST_CONTROLS = 4
 """Most congestion controls that the sender's box names."""
 MOST_CHARACTERS = 36
 """Most characters of a name in a box."""
+Chain = tuple[QueueDescription, ...]
+"""A queue and its children, from the outside in."""
 NO_LOOKS: Mapping[str, Look] = {}
 
 
@@ -92,19 +94,20 @@ def _receiver(scenarios: Sequence[Scenario]) -> Node:
 
 def _router(scenarios: Sequence[Scenario]) -> Node:
     """The bottleneck's rate, its queue and its buffer, and what changes on the path during a trial."""
-    queues = [[q for of_hop in s.queues("bottleneck") for q in of_hop] for s in scenarios]
-    lines = _lines(queues) if any(queues) else ("no bottleneck",)
+    chains = [s.queues("bottleneck") for s in scenarios]
+    lines = _lines(chains) if any(chains) else ("no bottleneck",)
     changing = ("changes during the trial",) if any(s.changes for s in scenarios) else ()
     return Node("Router", tuple((line, None) for line in (*lines, *changing)))
 
 
 def _link(scenarios: Sequence[Scenario], part: Literal["forward", "reverse"]) -> Link:
     """What the hops of one direction do to packets."""
-    return Link(_lines([[q for of_hop in s.queues(part) for q in of_hop] for s in scenarios]))
+    return Link(_lines([s.queues(part) for s in scenarios]))
 
 
-def _lines(queues: Sequence[Sequence[QueueDescription]]) -> tuple[str, ...]:
-    """The properties of one place as lines; `queues`: of each scenario, those of the place."""
+def _lines(chains: Sequence[Sequence[Chain]]) -> tuple[str, ...]:
+    """The properties of one place as lines; `chains`: of each scenario, the queues of the place, each with its children."""
+    queues = [[q for chain in of_one for q in chain] for of_one in chains]
     rate = _merged("", " Mbit/s", (min((q.rate_bps for q in of_one if q.rate_bps), default=0) / 1e6 for of_one in queues))
     delay = _merged("", " ms", (sum(q.delay_ns for q in of_one) / NS_PER_MS for of_one in queues))
     jitter = _merged("± ", " ms", (max((q.jitter_ns for q in of_one), default=0) / NS_PER_MS for of_one in queues))
@@ -112,8 +115,8 @@ def _lines(queues: Sequence[Sequence[QueueDescription]]) -> tuple[str, ...]:
         _merged(f"{name} ", " %", (100 * _any(getattr(q, field) for q in of_one) for of_one in queues))
         for name, field in (("loss", "loss"), ("duplicates", "duplicate"), ("corruption", "corrupt"), ("overtaking", "reorder"))
     ]
-    packets = _merged("buffer ", " packets", (_least(of_one, "limit_packets") for of_one in queues))
-    size = _merged("buffer ", " kB", (_least(of_one, "limit_bytes") / 1e3 for of_one in queues))
+    packets = _merged("buffer ", " packets", (_least(of_one, "limit_packets") for of_one in chains))
+    size = _merged("buffer ", " kB", (_least(of_one, "limit_bytes") / 1e3 for of_one in chains))
     order = "keeps order" if jitter.text and all(q.in_order for of_one in queues for q in of_one) else ""
     spread = " ".join(filter(None, [delay.text, jitter.text, *_distributions(queues)]))
     ecn = ["ECN"] if any(q.ecn != "never" for of_one in queues for q in of_one) else []
@@ -149,7 +152,7 @@ def _any(shares: Iterable[float]) -> float:
     return 1 - left
 
 
-def _least(queues: Iterable[QueueDescription], field: str) -> int:
-    """The smallest limit of a place; 0 without one. That of a netem without a rate counts packets on their way, not a buffer."""
-    limits = (getattr(q, field) for q in queues if q.kind != "netem" or q.rate_bps)
+def _least(chains: Iterable[Chain], field: str) -> int:
+    """The smallest limit of a place; 0 without one. That of a netem that no rate holds up counts packets on their way, not a buffer."""
+    limits = (getattr(q, field) for chain in chains for q in chain if q.kind != "netem" or any(p.rate_bps for p in chain))
     return min((limit for limit in limits if limit), default=0)
