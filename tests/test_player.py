@@ -8,10 +8,11 @@ import json
 import pytest
 
 import tcpscape
+from conftest import ROOT
 from tcpscape import engines, metrics
 from tcpscape.campaign import video
 from tcpscape.errors import ScenarioError
-from tcpscape.scenario import summary
+from tcpscape.scenario import files, summary
 from tcpscape.scenario.flows import Flow
 from tcpscape.scenario.player import carried
 from tcpscape.scenario.scenario import Scenario
@@ -46,6 +47,12 @@ def test_a_mapping_a_list_and_abr_beside_the_player():
     assert Flow.model_validate({"player": mapping, "abr": "bola"}).player.abr == "bola"
     again = Flow.model_validate(written.model_dump(mode="json", exclude_defaults=True))
     assert again == written
+
+
+def test_the_example_of_the_page_is_a_scenario():
+    page = (ROOT / "docs" / "models" / "methods" / "player.md").read_text("utf-8")
+    flows = Scenario.of(files.read_yaml(page.partition("```yaml\n")[2].partition("```")[0], "the page")).flows
+    assert [(f.cca, f.player.abr, len(f.player.ladder)) for f in flows] == [("bbr", "bola", 4), ("cubic", "throughput", 5)]
 
 
 @pytest.mark.parametrize(("flow", "message"), [
