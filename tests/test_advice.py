@@ -3,6 +3,7 @@
 import json
 import math
 import random
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -394,6 +395,24 @@ def test_the_page_says_it_all_in_order(cli, tmp_path):
     assert "(--order keep)" in page
     assert "not in Linux 6.1" in page
     assert {"standings.svg", "standings.png", "damage.svg"} <= {file.name for file in (tmp_path / "figures").iterdir()}
+
+
+def test_report_makes_the_page_again_from_what_is_kept(cli, tmp_path, need_model):
+    """Nothing runs: with a trial that is missing, the command is to be typed again."""
+    words = ("advise", "--rtt", "30ms", "--jitter", "3ms", "--rate", "9mbit", "--seeds", "3", "--duration", "1s", "--goal", "delay", "--out", tmp_path, "--report")
+    assert cli(*words).status == 0
+    page = (tmp_path / "report.html").read_text("utf-8")
+    assert cli("report", tmp_path).status == 0
+    again = (tmp_path / "report.html").read_text("utf-8")
+    assert page.partition('id="again"')[0] == again.partition('id="again"')[0]
+    with sqlite3.connect(tmp_path / "results.sqlite") as database:
+        kept = [cell for outcome in tcpscape.load(tmp_path).outcomes for cell in outcome.cells]
+        addresses = [t.address for cell in kept for t in cell.trials]
+        marks = ",".join("?" * len(addresses))
+        database.execute(f"DELETE FROM trials WHERE address NOT IN ({marks})", addresses)
+    result = cli("report", tmp_path)
+    assert (result.status, result.out) == (2, "")
+    assert "not every trial of the advice is kept" in result.err
 
 
 def test_a_page_needs_a_place(cli):

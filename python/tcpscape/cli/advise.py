@@ -17,8 +17,6 @@ from tcpscape.errors import refuse
 if TYPE_CHECKING:
     from tcpscape.findings.advice import Advice
 
-ANSWER = "advice.json"
-"""The answer's name in the directory of results."""
 From = Annotated[Path | None, Option("Path of a measurement or scenario: ping's output, iperf3, Flent, YAML, a result directory.", name="--from")]
 Wish = Annotated[str | None, Option("goodput, delay (least added RTT with half of the goodput), or video.  [default: goodput, video with --player]")]
 MOST_ADVISED = 400
@@ -109,7 +107,7 @@ def advise(
     if results.as_json:
         print(json.dumps(advice.to_dict(), allow_nan=False))
     else:
-        kept = f"kept in {results.out}, for `tcpscape compare` and `export`" if results.out else ""
+        kept = f"kept in {results.out}, for `tcpscape report`, `compare` and `export`" if results.out else ""
         terminal.show(replace(advice.screen(), kept=kept, next=_next(advice, output, page)), output)
     checks.settle(expected, checks.conditions({"": advice.outcome}), as_json=results.as_json)
 
@@ -118,17 +116,16 @@ def _kept(advice: Advice, results: AdviceOutput) -> Path | None:
     """Writes the answer as JSON into the directory of results, and its page; returns the page."""
     if not results.out:
         return None
-    file = results.out / ANSWER
-    try:
-        file.write_text(json.dumps(advice.to_dict(), allow_nan=False, indent=1) + "\n", "utf-8")
-    except OSError as e:
-        refuse("out", f"{file} cannot be written: {e.strerror}", "name another directory")
+    from tcpscape.findings.advice import kept
+
+    kept.save(advice, results.out)
     if not results.report:
         return None
     from tcpscape import report
     from tcpscape.campaign.record import Record
 
-    return report.build(Record("advise", advice.outcome.name, options.typed(), {"": advice.outcome}), results.out, advice=advice)[0]
+    record = Record("advise", advice.outcome.name, options.typed(), {"": advice.outcome})
+    return report.build(record, results.out, advice=advice)[0]
 
 
 def _next(advice: Advice, output: options.ScreenOptions, page: Path | None) -> list[str]:

@@ -13,7 +13,7 @@ FORMATS = "svg,png"
 
 @command(examples=("report out/starlink", 'report out/starlink --figures png --check "goodput_mbps.median > 1"'))
 def report(
-    directory: Annotated[Path, Argument("A directory that run, sweep or study wrote with --out.")],
+    directory: Annotated[Path, Argument("A directory that run, sweep, advise or study wrote with --out.")],
     figures: Annotated[str, Option("Formats of the figures' files: png,svg,pdf.")] = FORMATS,
     check: checks.Checks = (),
 ) -> None:
@@ -33,6 +33,7 @@ def write(directory: Path, figures: str = FORMATS) -> Path:
     from tcpscape import plots
     from tcpscape import report as reports
     from tcpscape.campaign import record
+    from tcpscape.findings.advice import kept
 
-    formats = plots.formats(figures)
-    return reports.build(record.load(directory), directory, formats)[0]
+    formats, loaded = plots.formats(figures), record.load(directory)
+    return reports.build(loaded, directory, formats, advice=kept.restore(loaded, directory))[0]

@@ -53,12 +53,12 @@ def build(
     `formats`: of the figures' files; `study`: the study of the record where the caller has judged it already, otherwise it is read and judged;
     `advice`: what the record's only part was measured for.
 
-    :raises StoreError: where a file cannot be written, or the record is that of an advice and `advice` is missing: it is not kept.
+    :raises StoreError: where a file cannot be written, or the record is that of an advice and `advice` is missing.
     """
     if record.kind == ADVISE and not advice:
         command = record.command.splitlines()[-1]
         more = "" if "--report" in command.split() else " --report"
-        refuse("report", "what to deploy is no part of the results", f"type the command again, it resumes: {command}{more}", StoreError)
+        refuse("report", "not every trial of the advice is kept", f"type the command again, it resumes: {command}{more}", StoreError)
     result = study.result if study else runs.read(record)
     study = study or (runs.judge(result) if result else None)
     names = {part: cells.names(part, outcome) for part, outcome in record.parts.items()}

@@ -61,6 +61,8 @@ class Adviser:
     """Metrics that will be asked for besides."""
     taken: Sequence[str] = ()
     """What of the path comes from a file, and what is assumed all the same; sentences."""
+    outcome: Outcome | None = None
+    """The comparison on the path itself, where it is measured already."""
     known: dict[tuple[str, int], Trial] = field(default_factory=dict)
     """(address of the scenario, seed) → its trial."""
 
@@ -87,7 +89,7 @@ class Adviser:
         fields = self.path.model_dump(mode="json", exclude_defaults=True)
         metrics_ = tuple(dict.fromkeys((self.goal.metric, "added_rtt", *self.checked)))
         return Campaign.of({
-            "name": NAME, "conditions": fields, "cca": list(self.ccas), "engines": [self.runner.engine.name], "seeds": seeds, "metrics": metrics_,
+            "name": NAME, "conditions": fields, "cca": list(self.ccas), "engines": [self.runner.engine.spec], "seeds": seeds, "metrics": metrics_,
         })  # fmt: skip
 
     @property
@@ -95,11 +97,12 @@ class Adviser:
         return self.path.rtt / 1e6
 
     def _compare(self, seeds: str) -> Outcome:
-        """Runs the comparison and keeps it where there is a store."""
-        runner, campaign = self.runner, self.campaign(seeds)
+        """Runs the comparison, unless it is measured already, and keeps it where there is a store."""
+        runner, campaign, outcome = self.runner, self.campaign(seeds), self.outcome
         self.runner = replace(runner, capture=campaign.capture())
-        execution = Execution(runner.jobs, runner.store, runner.progress, lambda _: runner.engine, runner.executor)
-        outcome, _ = record.measure("advise", campaign, execution, self.command)
+        if outcome is None:
+            execution = Execution(runner.jobs, runner.store, runner.progress, lambda _: runner.engine, runner.executor)
+            outcome, _ = record.measure("advise", campaign, execution, self.command)
         for cell in outcome.cells:
             self.known |= {(cell.scenarios[0].address(), t.seed): t for t in cell.trials}
         return outcome
