@@ -226,6 +226,13 @@ def test_run_and_sweep_show_what_a_viewer_sees(cli, need_model, tmp_path):
     assert "throughput" in table.out
 
 
+def test_a_short_trial_is_a_caveat():
+    scenario = Scenario.of({"duration": "10s", "flows": [{"player": LADDER}]})
+    assert video.caveats(scenario) == ["10s show a player's start: a buffer of 30s is hardly full by then; give --duration 60s"]
+    assert video.caveats(scenario.model_copy(update={"duration": 60 * 10**9})) == []
+    assert video.caveats(Scenario()) == []
+
+
 def test_no_player_no_word_of_it(cli, need_model):
     screen = cli("run", "--forward", "netem delay 25ms", "--duration", "2s", "--seeds", "2")
     assert "viewer" not in screen.out

@@ -43,7 +43,8 @@ def screen(outcome: Outcome) -> Screen:
 def run_screen(outcome: Outcome, next_: Sequence[str] = ()) -> Screen:
     """The screen of a scenario that was run under one or several congestion controls, or with a mixture of them."""
     cells = outcome.cells
-    caveats = dict.fromkeys((*outcome.caveats, *(e.caveat for cell in cells for e in [cell.mean()] if e.caveat)))
+    weak = [e.caveat for cell in cells for e in [cell.mean()] if e.caveat]
+    caveats = dict.fromkeys((*outcome.caveats, *video.caveats(cells[0].scenarios[0]), *weak))
     count = len(cells[0].trials)
     path = f"{summary.in_words(cells[0].scenarios[0])}; {count} trial{'s' * (count > 1)} each, {outcome.label}"
     tables = (run_table(outcome), *video.tables(outcome))
@@ -223,6 +224,7 @@ def sweep_screen(outcome: Outcome, summaries: Sequence[CellSummary] = (), next_:
     path = f"{summary.together([s for c in outcome.cells for s in c.scenarios], axes)}; {trials} trials a cell, {outcome.label}"
     notes = [note for note in table.notes if not note.startswith(CAVEAT)]
     caveats = [note.removeprefix(CAVEAT) for note in table.notes if note.startswith(CAVEAT)]
+    caveats += video.caveats(outcome.cells[0].scenarios[0])
     return Screen(path, sweep_answer(outcome), tables=(replace(table, title="", notes=notes),), caveats=caveats, next=next_)
 
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
-from tcpscape import metrics, stats
+from tcpscape import metrics, stats, units
 from tcpscape.campaign.outcome import Cell, Outcome
 from tcpscape.metrics.base import only
+from tcpscape.scenario.scenario import Scenario
 from tcpscape.stats import Estimate
 from tcpscape.tables import Table, percent
 from tcpscape.trial import Trial
@@ -19,6 +20,10 @@ COLUMNS = ("cca", "bit rate Mbit/s, mean [95 %]", "start-up s", "stalls", "stall
 """Columns of :func:`table`."""
 DROP = ("QoE Mbit/s", "switches", "stalls", "without stall")
 """Columns that a narrow screen leaves out, the first one first."""
+
+
+LEAST_BUFFERS = 2
+"""Shortest trial whose mean is not that of the start, in lengths of a player's buffer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +73,15 @@ def sentences(outcome: Outcome) -> list[str]:
         return []
     (first, view), *others = views
     return ["; with ".join([f"With {first} a viewer sees {seen(view)}", *(f"{cca} {seen(view)}" for cca, view in others)]) + "."]
+
+
+def caveats(scenario: Scenario) -> list[str]:
+    """What weakens the numbers of a scenario's players: a trial that ends before their buffers have long been full."""
+    buffers = [flow.player.buffer for flow in scenario.flows if flow.player]
+    if not buffers or scenario.duration >= LEAST_BUFFERS * max(buffers):
+        return []
+    most, least = units.brief_time(max(buffers)), units.brief_time(LEAST_BUFFERS * max(buffers))
+    return [f"{units.brief_time(scenario.duration)} show a player's start: a buffer of {most} is hardly full by then; give --duration {least}"]
 
 
 def seen(view: Viewing) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from tcpscape import metrics, stats
-from tcpscape.campaign import record
+from tcpscape.campaign import record, video
 from tcpscape.campaign.axes import parse_seeds
 from tcpscape.campaign.campaign import Campaign
 from tcpscape.campaign.execute import Execution, Runner
@@ -79,7 +79,7 @@ class Adviser:
         ranking = tuple(self._standing(c, trials[c.cca], reference, numbers) for c in ranked(candidates, self.goal))
         other = self._other_order(numbers, decision) if self.path.jitter else None
         left_out = tuple(c.ingredient for c in damage.without(self.path) if not self._can(c.path))
-        caveats = tuple(sorted({c for runs in trials.values() for t in runs for c in t.caveats}))
+        caveats = (*sorted({c for runs in trials.values() for t in runs for c in t.caveats}), *video.caveats(outcome.cells[0].scenarios[0]))
         return Advice(
             self.path, self.goal, ranking, decision, reference.cca, other, tuple(self.taken), left_out, caveats, len(self.known), outcome
         )  # fmt: skip
