@@ -165,7 +165,8 @@ def _falls(about: Subject) -> str:
     """Where each congestion control falls to half."""
     phrases = [(_edge if about.of else _bracket)(about, cca, _curves(about, cca)) for cca in about.outcome.ccas]
     name = "Goodput" if about.metric.startswith("goodput") else about.metric
-    return f"{name} falls to half: {', '.join(phrases)}."
+    where = f" where {about.across} is this share of the {about.of}" if about.of else ""
+    return f"{name} falls to half{where}: {', '.join(phrases)}."
 
 
 def _curves(about: Subject, cca: str) -> list[tuple[Cell, ...]]:
@@ -181,7 +182,7 @@ def _edge(about: Subject, cca: str, curves: Sequence[tuple[Cell, ...]]) -> str:
     if not fallen:
         return f"{cca} nowhere up to {about.across} {about.columns[-1]}"
     texts = [f"{_shares(e)} ({about.of} {cell.at[about.of]})" for e, cell in (fallen[0], fallen[-1])]
-    return f"{cca} at a {about.across} of {' to '.join(dict.fromkeys(texts))} of the {about.of}"
+    return f"{cca} {' to '.join(dict.fromkeys(texts))}"
 
 
 def _shares(edge: Estimate) -> str:
