@@ -417,7 +417,8 @@ def test_the_same_figure_has_the_same_bytes(outcomes, tmp_path):
 
 
 def test_inline_figures_take_the_pages_ink(outcomes):
-    text = files.inline(files.svg(plots.find("curve").draw(outcomes["jitter"], Context())), "fig")
+    text = files.inline(files.svg(plots.find("curve").draw(outcomes["jitter"], Context())), "fig", 'a <b> "c"')
+    assert 'aria-label="a &lt;b&gt; &quot;c&quot;"' in text
     assert text.startswith("<svg")
     assert style.INK not in text
     assert "currentColor" in text

@@ -199,6 +199,18 @@ def test_the_buffer_is_that_of_the_queue_that_a_rate_fills():
     assert "900" not in alone
 
 
+@pytest.mark.parametrize("name", files.gallery())
+def test_the_diagram_of_every_path_in_the_gallery(name):
+    drawn = PathView.of("", [files.load(name)])
+    assert "100000" not in drawn.wide  # the limit of a delay is no buffer
+    assert ("application 10MiB/s" in drawn.narrow) == bool(files.load(name).flows[0].app.rate)
+
+
+def test_a_rate_at_the_sender_is_no_missing_bottleneck():
+    assert "no bottleneck" not in PathView.of("", [scenario(forward=["netem delay 25ms rate 10mbit"], bottleneck=[])]).wide
+    assert "no bottleneck" in PathView.of("", [scenario(bottleneck=[])]).wide
+
+
 def test_hostile_names_are_text_in_the_diagram():
     name = "x<script>alert(1)</script>&\"'"
     drawn = PathView.of(name, [scenario()], f"over {name}", looks=style.looks([name]))

@@ -6,6 +6,7 @@ import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from html import escape
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -136,17 +137,18 @@ def svg(fig: Figure) -> str:
     return stream.getvalue()
 
 
-def inline(document: str, name: str) -> str:
+def inline(document: str, name: str, label: str) -> str:
     """An SVG document as an `<svg>` element of a page.
 
-    Its ids begin with `name`, its ink is the page's text colour (`currentColor`), and it shrinks with the page's width.
+    `label`: what it shows, for those who do not see it. Its ids begin with `name`, its ink is the page's text colour (`currentColor`), and it
+    shrinks with the page's width.
     """
     text = document[document.index("<svg") :].replace(INK, "currentColor").strip()
     text = re.sub(r'\bid="', f'id="{name}-', text)
     text = re.sub(r'(url\(#|href="#)', rf"\g<1>{name}-", text)
     text = re.sub(r'\bd="[^"]*"', lambda path: _rounded(path.group(0)), text)
     size = re.search(r'width="([\d.]+)pt" height="[\d.]+pt"', text)
-    return text.replace(size.group(0), f'style="max-width:{size.group(1)}pt" role="img"', 1) if size else text
+    return text.replace(size.group(0), f'style="max-width:{size.group(1)}pt" role="img" aria-label="{escape(label)}"', 1) if size else text
 
 
 def _rounded(path: str) -> str:

@@ -7,7 +7,7 @@ narrow one (`drawing`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -19,13 +19,15 @@ from tcpscape.report.drawing import Link, Node
 from tcpscape.scenario import summary
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.scenario.words import QueueDescription
-from tcpscape.units import format_size
+from tcpscape.units import format_byte_rate, format_size
 
 NS_PER_MS = 1e6
 MOST_CONTROLS = 4
 """Most congestion controls that the sender's box names."""
 MOST_CHARACTERS = 36
 """Most characters of a name in a box."""
+DELAYS = ("netem", "jitter")
+"""Disciplines that hold packets on their way."""
 Chain = tuple[QueueDescription, ...]
 """A queue and its children, from the outside in."""
 NO_LOOKS: Mapping[str, Look] = {}
@@ -80,22 +82,30 @@ def _sender(scenarios: Sequence[Scenario], looks: Mapping[str, Look]) -> Node:
     most = {name: max(s.ccas.count(name) for s in scenarios) for name in names}
     shown = [(_short(f"{most[name]} × {name}" if most[name] > 1 else name), looks.get(name)) for name in names[:MOST_CONTROLS]]
     rest = len(names) - len(shown)
-    rates = _merged("application ", " Mbit/s", (8e-6 * f.app.rate for s in scenarios for f in s.flows[:1]))
+    rates = _ends((f.app.rate for s in scenarios for f in s.flows), format_byte_rate)
+    application = f"application {rates}" if rates else ""
+    player = "video player" if any(f.player for s in scenarios for f in s.flows) else ""
     title = "Sender" if mixed or len(names) == 1 else "Sender, each in turn"
-    return Node(title, (*shown, *((text, None) for text in (f"and {rest} more" if rest else "", rates.text) if text)))
+    return Node(title, (*shown, *((text, None) for text in (f"and {rest} more" if rest else "", application, player) if text)))
 
 
 def _receiver(scenarios: Sequence[Scenario]) -> Node:
     """The receive buffer, where it is not autotuned."""
-    sizes = sorted({f.rcvbuf for s in scenarios for f in s.flows if f.rcvbuf})
-    text = "–".join(dict.fromkeys(format_size(size) for size in sizes[:: max(1, len(sizes) - 1)]))
-    return Node("Receiver", ((f"buffer {text}", None),) if sizes else ())
+    sizes = _ends((f.rcvbuf for s in scenarios for f in s.flows), format_size)
+    return Node("Receiver", ((f"buffer {sizes}", None),) if sizes else ())
+
+
+def _ends(values: Iterable[int], text: Callable[[int], str]) -> str:
+    """The least and the greatest of the values that are not 0, `5MiB/s–10MiB/s`; empty without any."""
+    known = sorted({value for value in values if value})
+    return "–".join(text(value) for value in known[:: max(1, len(known) - 1)])
 
 
 def _router(scenarios: Sequence[Scenario]) -> Node:
     """The bottleneck's rate, its queue and its buffer, and what changes on the path during a trial."""
     chains = [s.queues("bottleneck") for s in scenarios]
-    lines = _lines(chains) if any(chains) else ("no bottleneck",)
+    rated = any(q.rate_bps for s in scenarios for chain in s.queues("forward") for q in chain)
+    lines = _lines(chains) if any(chains) else ("forwards at once" if rated else "no bottleneck",)
     changing = ("changes during the trial",) if any(s.changes for s in scenarios) else ()
     return Node("Router", tuple((line, None) for line in (*lines, *changing)))
 
@@ -153,6 +163,6 @@ def _any(shares: Iterable[float]) -> float:
 
 
 def _least(chains: Iterable[Chain], field: str) -> int:
-    """The smallest limit of a place; 0 without one. That of a netem that no rate holds up counts packets on their way, not a buffer."""
-    limits = (getattr(q, field) for chain in chains for q in chain if q.kind != "netem" or any(p.rate_bps for p in chain))
+    """The smallest limit of a place; 0 without one. That of a delay without a rate counts packets on their way, not a buffer."""
+    limits = (getattr(q, field) for chain in chains for q in chain if q.kind not in DELAYS or any(p.rate_bps for p in chain))
     return min((limit for limit in limits if limit), default=0)

@@ -83,7 +83,8 @@ def draw(part: str, outcome: Outcome, context: Context, request: FigureRequest, 
 def embedded(name: str, about: str, wide: str, narrow: Figure, written: Sequence[Path]) -> EmbeddedFigure:
     """A figure of the page. `wide`: the SVG document for a wide page; `narrow`: the figure for a narrow one; `written`: its files in `figures/`."""
     paths = tuple(f"{FOLDER}/{f.name}" for f in written)
-    return EmbeddedFigure(name, about, Markup(files.inline(wide, name)), Markup(files.inline(files.svg(narrow), f"{name}-narrow")), paths)
+    on_wide, on_narrow = files.inline(wide, name, about), files.inline(files.svg(narrow), f"{name}-narrow", about)
+    return EmbeddedFigure(name, about, Markup(on_wide), Markup(on_narrow), paths)
 
 
 def tidy(written: Sequence[Path], root: Path) -> None:
