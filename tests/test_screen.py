@@ -85,7 +85,7 @@ def outcome(**options):
 def test_the_screen_of_a_run_fits(width):
     screen = answer.run_screen(outcome(cca=["cubic", "bbr"], seeds=5))
     text = screen.text(width)
-    assert max(map(len, text.splitlines())) <= width
+    assert max(len(line) for line in text.splitlines() if not line.startswith("Next: ")) <= width
     assert text.splitlines()[0].startswith("RTT 50ms")
     assert "→ " in text
     assert [line for line in text.splitlines() if line.startswith("cubic ")]
@@ -175,3 +175,35 @@ def test_the_rate_is_said_where_only_the_queue_varies():
 def test_a_fifo_that_is_named_is_the_default_one():
     named, default = (tcpscape.Scenario.of({"reverse": {"delay": "40ms"}, "bottleneck": {"rate": "20mbit", **queue}}) for queue in ({"queue": "fifo"}, {}))
     assert named.bottleneck[0].words(named.rtt_ns) == default.bottleneck[0].words(default.rtt_ns)
+
+
+def test_headings_count_for_the_width_and_no_digit_is_cut():
+    columns = ("queue", "cca", "goodput Mbit/s: median [95 %]", "added RTT p95 ms", "share of bbr", "share of cubic", "Jain", "CV", "n")
+    rows = [("bfifo limit 50000", "bbr+cubic", "19.4 [19.4, 19.4]", "43.8", "0.747", "0.253", "0.561", "0 %", "5")]
+    table = Table(columns, rows, left=2, drop=("n", "CV"))
+    for width in range(60, 110):
+        text = table.text(width)
+        assert "0.561" in text.split(), width
+        assert max(map(len, text.splitlines())) <= width
+
+
+def test_verbose_shows_the_columns_that_are_left_out_below_the_table():
+    lines = Screen("a path", "the answer.", tables=(TABLE,)).text(60, verbose=True).splitlines()
+    assert [line for line in lines if line.startswith("cubic:hystart=off")][1].split() == ["cubic:hystart=off", "12", "%", "123"]
+    assert not [line for line in lines if "left out" in line]
+
+
+def test_what_is_copied_is_one_line():
+    screen = Screen("a path", "word " * 40 + ".", next=("tcpscape run " + "word " * 40,))
+    assert len(screen.text(60, quiet=True).splitlines()) == 1
+    assert screen.text(60).splitlines()[-1].startswith("Next: tcpscape run word")
+    assert screen.text(60).splitlines()[-1].count("word") == 40
+
+
+def test_settings_of_the_kernel_are_said_and_may_be_written_as_sysctls():
+    kernel = "6.1,net.core.rmem_max=4MiB,net.ipv4.tcp_wmem=4096 16384 262144"
+    scenario = tcpscape.Scenario.of({"forward": "netem delay 25ms", "kernel": kernel})
+    assert (scenario.kernel.rmem_max, scenario.kernel.tcp_wmem_default, scenario.kernel.tcp_wmem_max) == (4 << 20, 16384, 262144)
+    assert "kernel 6.1 (rmem_max=4MiB, tcp_wmem_default=16KiB, tcp_wmem_max=256KiB)" in summary.in_words(scenario)
+    with pytest.raises(tcpscape.TcpscapeError, match="three sizes"):
+        tcpscape.Scenario.of({"kernel": "6.1,net.ipv4.tcp_wmem=4096"})

@@ -96,14 +96,16 @@ class Screen:
         return "\n\n".join([self.path, f"**{self.answer}**", *self.remarks, *tables, *([caveats] if caveats else [])]) + "\n"
 
     def print(self, console: Console, *, verbose: bool = False, quiet: bool = False) -> None:
-        """Writes the screen to a console of the library rich, in as many columns as that has."""
+        """Writes the screen to a console of the library rich, as wide as that is; what is copied (commands, a quiet answer) is one line."""
+        from rich.text import Text
+
         for part in self._parts(console.width, verbose=verbose, quiet=quiet):
-            console.print(part)
+            console.print(part, soft_wrap=isinstance(part, Text) and bool(part.no_wrap))
 
     def _parts(self, width: int, *, verbose: bool, quiet: bool) -> Iterator[RenderableType]:
         from rich.text import Text
 
-        answer = Text((ARROW if _prints_arrow() else "-> ") + self.answer, style="bold")
+        answer = Text((ARROW if _prints_arrow() else "-> ") + self.answer, style="bold", no_wrap=quiet)
         if quiet:
             yield answer
             return
@@ -113,12 +115,12 @@ class Screen:
         for table in self.tables:
             yield ""
             if isinstance(table, Table):
-                yield from shown(table if verbose else brief(table), width)
+                yield from shown(table, width, whole=True) if verbose else shown(brief(table), width)
             else:
                 yield from _sentences(table, width)
         for detail in self.details if verbose else ():
             yield ""
-            yield from shown(detail, width) if isinstance(detail, Table) else [Text(detail)]
+            yield from shown(detail, width, whole=True) if isinstance(detail, Table) else [Text(detail)]
         yield from self._foot(verbose)
 
     def _foot(self, verbose: bool) -> Iterator[RenderableType]:
@@ -133,7 +135,7 @@ class Screen:
             yield Text(f"{len(self.caveats) - most} more caveats: --verbose")
         if self.kept:
             yield Text(self.kept)
-        yield from (Text(f"Next: {command}") for command in self.next)
+        yield from (Text(f"Next: {command}", no_wrap=True) for command in self.next)
 
 
 def _sentences(lines: Lines, width: int) -> Iterator[RenderableType]:
@@ -145,14 +147,16 @@ def _sentences(lines: Lines, width: int) -> Iterator[RenderableType]:
     yield from (Text(note) for note in lines.notes)
 
 
-def shown(table: Table, width: int) -> Iterator[RenderableType]:
-    """A table with its title and notes, and the columns that this width leaves out."""
+def shown(table: Table, width: int, *, whole: bool = False) -> Iterator[RenderableType]:
+    """A table with its title and notes, and the names of the columns that this width leaves out; `whole`: these columns in a table below it."""
     from rich.text import Text
 
     if table.title:
         yield Text(table.title, style="bold")
     yield table.rich(width)
-    if names := table.left_out(width):
+    if whole and (rest := table.rest(width)):
+        yield from ("", *shown(rest, width, whole=True))
+    elif names := table.left_out(width):
         yield Text(f"(left out at {width} characters: {', '.join(names)})", style="dim")
     yield from (Text(note) for note in table.notes)
 

@@ -69,6 +69,14 @@ class Table:
             table = table.without(name)
         return table
 
+    def rest(self, width: int) -> Table | None:
+        """The first columns, which name each row, with those that :meth:`fitted` leaves out; None where it leaves out none."""
+        names = [*self.columns[: self.left], *self.left_out(width)]
+        if len(names) == self.left:
+            return None
+        places = [i for i, name in enumerate(self.columns) if name in names]
+        return Table([self.columns[i] for i in places], [[row[i] for i in places] for row in self.rows], self.left, drop=self.drop, words=self.words)
+
     def left_out(self, width: int) -> tuple[str, ...]:
         """The columns that :meth:`fitted` leaves out at this width."""
         kept = self.fitted(width).columns
@@ -112,22 +120,26 @@ class Table:
         """Characters that a column takes at least."""
         from rich.cells import cell_len
 
-        name = self.columns[column]
         longest = max((cell_len(str(row[column])) for row in self.rows), default=0)
         if self._folds(column):
             word = max((cell_len(word) for row in self.rows for word in str(row[column]).split()), default=0)
             longest = max(min(longest, FOLDED), min(word, LONGEST_WORD))
-        return max([longest, *(cell_len(word) for word in name.split())])
+        lines = self._heading_lines(column, longest)
+        return max([longest, *(cell_len(line) for line in lines)])
 
     def _heading(self, column: int) -> str:
         """The heading of a column in as many lines as the width of its cells asks for, at most :data:`HEADING_LINES`."""
-        width = self._column_width(column)
+        return "\n".join(self._heading_lines(column, self._column_width(column)))
+
+    def _heading_lines(self, column: int, width: int) -> list[str]:
+        """The heading in lines of `width` characters, or of as many more as it takes for a word, or for no more lines than there may be."""
+        from rich.cells import cell_len
+
         name = self.columns[column].replace(" %]", "\u00a0%]")
-        lines = textwrap.wrap(name, width, break_long_words=False)
-        while len(lines) > HEADING_LINES:
+        width = max([1, width, *(cell_len(word) for word in name.split(" "))])
+        while len(lines := textwrap.wrap(name, width, break_long_words=False) or [""]) > HEADING_LINES:
             width += 1
-            lines = textwrap.wrap(name, width, break_long_words=False)
-        return "\n".join(lines).replace("\u00a0", " ")
+        return [line.replace("\u00a0", " ") for line in lines]
 
     def html(self) -> str:
         """The same as HTML for a notebook."""

@@ -55,6 +55,26 @@ class Kernel(Spec):
         return {k: getattr(self, k) for k in type(self).model_fields if getattr(self, k) is not None}
 
 
+SYSCTLS = {
+    "net.core.rmem_max": "rmem_max", "net.core.wmem_max": "wmem_max", "net.ipv4.tcp_comp_sack_nr": "comp_sack_nr",
+    "net.ipv4.tcp_comp_sack_delay_ns": "comp_sack_delay_ns", "net.ipv4.tcp_slow_start_after_idle": "slow_start_after_idle",
+}  # fmt: skip
+"""sysctl → the field of :class:`Kernel` that it is."""
+TRIPLES = ("net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem")
+"""sysctls with three values: least, default and most."""
+
+
+def _setting(name: str, value: Any) -> dict[str, Any]:
+    """The fields that a setting is, which may be written as a sysctl: `net.ipv4.tcp_rmem=4096 131072 6291456` is two fields."""
+    if name in TRIPLES:
+        sizes = str(value).split()
+        if len(sizes) != 3:
+            refuse(f"kernel.{name}", f"{value!r} is not three sizes", f"write for example {name}=4096 131072 6291456")
+        field = name.removeprefix("net.ipv4.")
+        return {f"{field}_default": sizes[1], f"{field}_max": sizes[2]}
+    return {SYSCTLS.get(name, name): value}
+
+
 def _kernel(value: Any) -> Any:
     """`6.1`, `6.12,rmem_max=4MiB`, or a mapping."""
     if isinstance(value, float):
@@ -66,8 +86,10 @@ def _kernel(value: Any) -> Any:
             key, eq, text = item.partition("=")
             if not eq:
                 refuse("kernel", f"{item!r} is not NAME=VALUE", "write for example 6.12,rmem_max=4MiB")
-            fields[key.strip()] = text.strip()
+            fields |= _setting(key.strip(), text.strip())
         value = fields
+    elif isinstance(value, dict):
+        value = {field: of for key, text in value.items() for field, of in _setting(key, text).items()}
     if isinstance(value, dict) and (unknown := [name for name in value if name not in Kernel.model_fields]):
         refuse(f"kernel.{unknown[0]}", "no such field", f"choose {', '.join(Kernel.model_fields)}")
     return value

@@ -14,7 +14,7 @@ from tcpscape.scenario import bottleneck
 from tcpscape.scenario.changes import Change
 from tcpscape.scenario.path import TracedLink
 from tcpscape.scenario.player import Player
-from tcpscape.scenario.scenario import Scenario
+from tcpscape.scenario.scenario import Kernel, Scenario
 from tcpscape.scenario.words import QueueDescription
 
 T = TypeVar("T")
@@ -59,7 +59,7 @@ def parts(scenario: Scenario) -> dict[str, str]:
         "changes": _changes(scenario.changes),
         "application": _application(scenario),
         "flows": f"{count} flow{'s' * (count > 1)}" + (f" ({', '.join(mixture)})" if len(flows) > 1 else ""),
-        "kernel": f"kernel {scenario.kernel.profile}" + ("" if len(scenario.kernel.plan()) == 1 else " with changed sysctls"),
+        "kernel": _kernel(scenario.kernel),
         "duration": units.brief_time(scenario.duration),
     }  # fmt: skip
 
@@ -123,6 +123,13 @@ def _other(queues: Iterable[tuple[QueueDescription, ...]]) -> Iterator[str]:
                     yield f"{units.format_percent(share)} {name}"
             if q.kind not in PLAIN and not any(p.rate_bps for p in queue):
                 yield q.kind
+
+
+def _kernel(kernel: Kernel) -> str:
+    """The profile, and the settings that differ from it as they are written: `kernel 6.12 (rmem_max=4MiB)`."""
+    settings = kernel.model_dump(mode="json", exclude_defaults=True, exclude={"profile"})
+    texts = [f"{name}={str(value).lower() if isinstance(value, bool) else value}" for name, value in settings.items()]
+    return f"kernel {kernel.profile}" + (f" ({', '.join(texts)})" if texts else "")
 
 
 def _joined(texts: Iterable[str]) -> str:
