@@ -339,6 +339,15 @@ def test_words_in_back_quotes_are_code():
     assert "a lone ` quote &lt;i&gt;" in text
 
 
+def test_paper_has_the_figures_of_a_wide_page():
+    """A sheet is narrower than the limit for narrow pages."""
+    css = render(Page(Heading("run", "x")))
+    paper = css[css.index("@media print") :]
+    assert css.index("@media print") > css.index("@media (max-width")
+    assert re.search(r"\.on-narrow \{ display: none", paper)
+    assert re.search(r"\.on-wide \{ display: block", paper)
+
+
 def test_nothing_is_loaded_from_elsewhere(built):
     text = built[0].read_text("utf-8")
     assert "default-src 'none'" in text
