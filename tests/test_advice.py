@@ -140,9 +140,9 @@ def advice(**options):
 
 
 def test_only_what_cannot_be_deployed_is_no_recommendation(need_model):
-    result = advice(cca="bbr3,fixed", engine="model", seeds=2, duration="1s", jitter=None)
+    result = advice(cca="bbr3,fixed", engine="model", seeds=2, duration="1s", jitter=None, rate="5mbit")
     assert (result.choice, result.command, result.deployment) == (None, "", None)
-    assert result.sentence == "No recommendation: Linux 6.1 has none of bbr3, fixed." or "fixed, bbr3" in result.sentence
+    assert result.sentence in ("No recommendation: Linux 6.1 has none of bbr3, fixed.", "No recommendation: Linux 6.1 has none of fixed, bbr3.")
     assert {s.obstacle for s in result.ranking} == {"not in Linux 6.1"}
     assert "Not deployable" in result.screen().text()
 
@@ -151,7 +151,7 @@ def test_only_what_cannot_be_deployed_is_no_recommendation(need_model):
     ("cubic", "there is nothing to compare it with"), ("cubic,bbr3,fixed", "is the only one that can be deployed"),
 ])  # fmt: skip
 def test_why_there_is_no_choice(ccas, sentence, need_model):
-    assert sentence in advice(cca=ccas, engine="model", seeds=2, duration="1s", jitter=None).sentence
+    assert sentence in advice(cca=ccas, engine="model", seeds=2, duration="1s", jitter=None, rate="5mbit").sentence
 
 
 def test_two_that_are_alike_are_both_named(need_model):

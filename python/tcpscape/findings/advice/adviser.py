@@ -35,8 +35,8 @@ CLIFF_SHARE, DAMAGE_SHARE = 0.4, 0.5
 """Trials of each level and of each ingredient taken away, as a share of those of the path."""
 EVENTS = 120e6
 """Simulated events that an answer may take: about ten seconds on two cores."""
-LEVELS_AT_FULL_COST = 2.5
-"""Cost of the cliff search and the damage, in trials of the path without jitter for each seed of the path; measured."""
+LEVELS_AT_FULL_COST = 3
+"""Cost of the cliff search, in levels that cost as much as the dearer of the path with and without jitter; the collapsed ones are cheap."""
 PRECISION = 0.10
 """Precision for which the number of required measurements is given."""
 NAME = "advise"
@@ -117,7 +117,8 @@ class Adviser:
         calm = self.path.model_copy(update={"jitter": 0})
         probes = self._run([p.scenario(cca) for cca in self.ccas for p in (self.path, calm)], range(1))
         events = [t.events or 0 for trials in probes for t in trials]
-        each = sum(events[0::2]) + LEVELS_AT_FULL_COST * sum(events[1::2])
+        shares = CLIFF_SHARE * LEVELS_AT_FULL_COST + DAMAGE_SHARE * len(damage.without(self.path))
+        each = sum(events[0::2]) + shares * sum(map(max, events[0::2], events[1::2]))
         return max(FEWEST, min(SEEDS, int(EVENTS / each))) if each else SEEDS
 
     def _standing(self, candidate: Candidate, trials: Sequence[Trial], reference: Candidate, seeds: Sequence[int]) -> Standing:
