@@ -130,7 +130,9 @@ def minded(some, figure):
     found = plots.find(figure)
     for page in found.pages(some):
         for width in (None, style.PAGE, style.NARROW):
-            assert mind(found.draw(page, Context("A title that says what this is about", width=width))) == ([], []), width
+            drawn = found.draw(page, Context("A title that says what this is about", width=width))
+            assert mind(drawn) == ([], []), width
+            assert width in (None, drawn.get_figwidth())
 
 
 @pytest.mark.parametrize(("name", "figure"), [(n, f) for n, some in DRAWN.items() for f in some])

@@ -171,7 +171,7 @@ def add_modules(package: Path) -> None:
 def test_a_study_is_one_yaml_and_a_measure_one_function(copy):
     home, run, _ = copy
     assert "A study that a test adds" in run("study", "list")
-    shown = run("study", "run", "probe", "--no-report")
+    shown = run("study", "run", "probe", "--no-report", "--verbose")
     assert "yes" in next(line for line in shown.splitlines() if "Three quarters of the runs" in line)
     with open(home / "out" / "probe" / "probe.csv", newline="", encoding="utf-8") as f:
         assert [row["published"] for row in csv.DictReader(f)] == ["5.0", ""]
