@@ -77,14 +77,32 @@ def test_statistics(stat, value):
 def test_ends_of_the_interval_are_those_that_are_shown():
     values = [float(v) for v in range(1, 21)]
     ((median,), (low,), (high,)) = (one(f"goodput.{s} > 0", cubic=values) for s in ("median", "low", "high"))
-    assert (low.estimate.value, high.estimate.value) == (median.estimate.low, median.estimate.high)
+    assert (low.value, high.value) == (median.estimate.low, median.estimate.high)
+    assert low.estimate == high.estimate == median.estimate
 
 
 def test_every_condition_has_to_hold_and_each_is_named():
     got = one("goodput > 5", cubic=[1, 2, 3], bbr=[7, 8, 9])
     assert [(v.name, v.holds) for v in got] == [("cubic", False), ("bbr", True)]
-    assert got[0].line().startswith("FAILS: goodput > 5: cubic 2.00 [")
+    assert got[0].line().startswith("FAILS: goodput > 5: cubic median 2.00 [")
     assert [v.name for v in one("goodput[cca=bbr,jitter=0.008s] > 5", cubic=[1], bbr=[7])] == ["bbr"]
+
+
+def test_the_line_names_its_statistic():
+    """1 to 20: the median is 10.5, the mean too; an end of an interval comes with the whole interval."""
+    values = [float(v) for v in range(1, 21)]
+    lines = {s: one(f"goodput{s} > 0", cubic=values)[0].line() for s in ("", ".mean", ".max", ".cv", ".n", ".p90", ".low")}
+    assert lines[""].startswith("holds: goodput > 0: cubic median 10.5 [6.24, 14.8] Mbit/s (n 20)")
+    assert lines[".mean"].startswith("holds: goodput.mean > 0: cubic mean 10.5 [")
+    assert lines[".max"] == "holds: goodput.max > 0: cubic max 20.0 Mbit/s (n 20)"
+    assert lines[".cv"].startswith("holds: goodput.cv > 0: cubic CV 0.563 [")
+    assert lines[".n"] == "holds: goodput.n > 0: cubic n 20"
+    assert lines[".p90"].startswith("holds: goodput.p90 > 0: cubic p90 18.1 [")
+    assert lines[".low"] == "holds: goodput.low > 0: cubic low end 6.24 of median 10.5 [6.24, 14.8] Mbit/s (n 20)"
+    (low,) = one("goodput.low > 7", cubic=values)
+    assert low.line().endswith("(n 20; the interval holds 7.00, so undecided)")
+    plain = low.to_dict()
+    assert (plain["statistic"], plain["value"], plain["low"]) == ("median", plain["low"], low.estimate.low)
 
 
 def test_a_number_inside_the_interval_is_said_to_be_undecided():

@@ -7,6 +7,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from tcpscape import stats
 from tcpscape.campaign import execute, record
 from tcpscape.campaign.campaign import Campaign
 from tcpscape.errors import TcpscapeError
@@ -45,7 +46,8 @@ def test_the_same_result_is_alike_in_every_condition(tmp_path):
     assert [(r.name, r.pairs, r.verdict) for r in got.rows] == [
         (f"{cca}, jitter {j}", 8, "alike") for j in ("0ms", "4ms") for cca in ("cubic", "bbr")
     ]
-    assert all(r.comparison.median_ratio.value == 1 for r in got.rows)
+    assert all(r.comparison.ratio.value == 1 for r in got.rows)
+    assert all(r.is_same and r.missing == 0 for r in got.rows)
 
 
 def test_pairs_find_a_small_difference(tmp_path):
@@ -74,10 +76,12 @@ def test_two_congestion_controls_at_every_value_of_an_axis(tmp_path):
     assert [(r.name, r.pairs) for r in got.rows] == [(f"cubic : bbr, jitter {j}", 8) for j in ("0ms", "4ms")]
 
 
-def test_another_path_is_no_pair(tmp_path):
+def test_runs_of_the_same_seeds_are_pairs_on_another_path_too(tmp_path):
+    """As in ratios of a sweep's cells; the same runs they are not."""
     one = sweep(tmp_path / "a", axes={}, cca="cubic")
     other = sweep(tmp_path / "b", axes={}, cca="cubic", conditions={"rtt": "60ms", "flow": {"app": "1MB/s"}})
-    assert answer(one, other).rows[0].pairs == 0
+    (row,) = answer(one, other).rows
+    assert (row.pairs, row.is_same) == (8, False)
 
 
 def test_conditions_of_one_side_are_named(tmp_path):
@@ -97,7 +101,7 @@ def test_what_was_exported_is_paired_with_what_it_came_from(tmp_path):
 
 def test_measurements_of_iperf3_are_compared_but_not_paired():
     got = answer(DATA / "iperf3-up-2.json", DATA / "iperf3-reverse.json")
-    assert got.rows[0].comparison.median_ratio.value == pytest.approx(50_644.0987 / 34_016.5498)
+    assert got.rows[0].comparison.ratio.value == pytest.approx(50_644.0987 / 34_016.5498)
     assert (got.rows[0].pairs, got.rows[0].verdict) == (0, "undecided")
     assert any("one measurement" in c for c in got.caveats)
 
@@ -106,7 +110,7 @@ def test_tables_are_compared_by_column(tmp_path):
     a = table(tmp_path / "a.csv", run=[1, 2, 3, 4, 5, 6], speed=[10.0, 11, 12, 10, 11, 12])
     b = table(tmp_path / "b.csv", run=[1, 2, 3, 4, 5, 6], speed=[20.0, 22, 24, 20, 22, 24])
     (row,) = answer(a, b, "speed").rows
-    assert row.comparison.median_ratio.value == 0.5
+    assert row.comparison.ratio.value == 0.5
     assert row.verdict == "different"
     with pytest.raises(TcpscapeError, match="no column of numbers called 'goodput'; choose --metric of run, speed"):
         answer(a, b)
@@ -167,20 +171,83 @@ def test_the_command_as_json(cli, tmp_path):
     got = cli("compare", sweep(tmp_path / "a", slower=2), sweep(tmp_path / "b"), "--json")
     (said,) = got.lines
     first = said["conditions"][0]
-    assert (first["verdict"], first["paired"], first["a"]["n"], first["ratio_of_medians"]["value"]) == ("different", True, 8, 0.5)
-    assert first["ratio_of_medians"]["low"] <= 0.5 <= first["ratio_of_medians"]["high"]
+    assert (first["verdict"], first["paired"], first["same_runs"], first["a"]["n"]) == ("different", True, False, 8)
+    assert [first[name]["value"] for name in ("ratio_of_means", "ratio_of_medians")] == [0.5, 0.5]
+    assert first["ratio_of_means"]["low"] <= 0.5 <= first["ratio_of_means"]["high"]
+    assert said["statistic"] == "mean"
 
 
 @pytest.mark.parametrize(
     ("check", "status"),
     [
-        ("ratio < 0.6", 0), ("ratio.high < 0.6", 0), ("ratio > 0.95", 1), ("win[cca=bbr] <= 0.5", 0), ("difference < 0", 0), ("mean_ratio > 60%", 1),
-        ("goodput > 1kbit", 0), ("goodput > 1gbit", 1), ("ratio.cv > 1", 2), ("ratio[cca=reno] > 1", 2), ("nosuch > 1", 2),
+        ("ratio < 0.6", 0), ("ratio.high < 0.6", 0), ("ratio > 0.95", 1), ("win[cca=bbr] <= 0.5", 0), ("difference < 0", 0), ("mean_ratio > 60%", 1), ("median_ratio < 0.6", 0),
+        ("goodput > 1kbit", 0), ("goodput > 1gbit", 1), ("ratio.cv > 1", 2), ("ratio.median < 1", 2), ("ratio[cca=reno] > 1", 2), ("nosuch > 1", 2),
     ],
 )
 def test_checks_of_a_comparison(check, status, cli, tmp_path):
     a, b = sweep(tmp_path / "a", slower=2, axes={}), sweep(tmp_path / "b", axes={})
     assert cli("compare", a, b, "--check", check).status == status
+
+
+def goodputs(root: Path, values: list[float]) -> Path:
+    """A result directory with a manifest whose trials, seeds 0 on, have these goodputs."""
+    outcome = execute.run(Campaign.of({"name": "s", "conditions": {"rtt": "50ms"}, "cca": "cubic", "seeds": len(values), "engines": ["mock"]}))
+    (cell,) = outcome.cells
+    runs = tuple(
+        replace(t, address=f"{t.address}{root.name}", hash=None, flows=tuple(replace(f, goodput_mbps=v) for f in t.flows)) for t, v in zip(cell.trials, values, strict=True)
+    )
+    store = Store(root)
+    store.save_many(runs)
+    store.close()
+    record.save(record.Record("sweep", "s", "tcpscape sweep", {"": replace(outcome, cells=(replace(cell, runs=(runs,)),))}), root)
+    return root
+
+
+SCATTERED = [2.0, 8.0, 3.0, 9.0, 4.0, 7.0, 5.0, 6.0]
+
+
+def test_equal_pairs_are_alike_however_they_scatter(cli, tmp_path):
+    """Each pair has the ratio 1: that of the means is 1.00 [1.00, 1.00] and decides. That of the medians scatters as the runs do."""
+    a, b = goodputs(tmp_path / "a", SCATTERED), goodputs(tmp_path / "b", SCATTERED)
+    (row,) = answer(a, b).rows
+    assert (row.pairs, row.verdict, row.missing, row.comparison.ratio.text()) == (8, "alike", 0, "1.00 [1.00, 1.00]")
+    assert row.comparison.median_ratio.low < 0.95
+    got = cli("compare", a, b, "--check", "ratio.low >= 0.95", "--check", "mean_ratio.low >= 0.95")
+    assert got.status == 0
+    assert cli("compare", a, b, "--check", "median_ratio.low >= 0.95").status == 1
+    assert "A / B of means" in " ".join(got.out.split())
+
+
+def test_the_verdict_follows_the_ratio_of_means(tmp_path):
+    """One run of eight is a tenth of its twin: the median stays, the mean falls from 5.5 to 44/8 - 5.4/8 = 4.825, by 12 %."""
+    a, b = goodputs(tmp_path / "a", [0.6, *[5.0, 6.0, 5.5, 5.4, 5.6, 5.3, 5.2]]), goodputs(tmp_path / "b", [6.0, *[5.0, 6.0, 5.5, 5.4, 5.6, 5.3, 5.2]])
+    (row,) = answer(a, b).rows
+    assert row.means[0].value / row.means[1].value == pytest.approx(row.comparison.ratio.value) == pytest.approx(38.6 / 44)
+    assert row.verdict == "undecided"
+    assert row.missing == stats.runs_missing(row.comparison.ratio)
+
+
+def test_the_very_same_runs_are_called_so(cli, tmp_path):
+    a, b = sweep(tmp_path / "a", axes={}, cca="cubic"), sweep(tmp_path / "b", axes={}, cca="cubic")
+    assert cli("compare", a, b, "--quiet").out == "→ cubic: A's goodput is 1.00 [1.00, 1.00] times B's (means): the same runs on both sides, packet for packet.\n"
+    assert cli("compare", sweep(tmp_path / "c"), tmp_path / "c", "--quiet").out == "→ All 4 conditions are the same runs on both sides, packet for packet.\n"
+    assert [c["same_runs"] for c in cli("compare", a, b, "--json").lines[0]["conditions"]] == [True]
+    one = goodputs(tmp_path / "one", [5.0])
+    assert answer(one, one).rows[0].verdict == "alike"  # one trial has no interval, and yet it is itself
+
+
+def test_nothing_on_both_sides_is_alike(tmp_path):
+    """0 over 0 is no ratio; a difference of 0 [0, 0] decides."""
+    (row,) = answer(goodputs(tmp_path / "a", [0.0] * 6), goodputs(tmp_path / "b", [0.0] * 6)).rows
+    assert (row.verdict, row.missing) == ("alike", 0)
+
+
+def test_the_line_of_a_check_says_what_it_is_of(cli, tmp_path):
+    a, b = goodputs(tmp_path / "a", SCATTERED), goodputs(tmp_path / "b", [2 * v for v in SCATTERED])
+    lines = cli("compare", a, b, "--check", "ratio.low > 1", "--check", "ratio < 1", "--check", "goodput < 100").out.splitlines()
+    assert "FAILS: ratio.low > 1: cubic low end 0.500 of ratio of means 0.500 [0.500, 0.500] (n 8)" in lines
+    assert "holds: ratio < 1: cubic ratio of means 0.500 [0.500, 0.500] (n 8)" in lines
+    assert any(line.startswith("holds: goodput < 100: A: cubic median 5.50 [") for line in lines)
 
 
 def test_what_cannot_be_compared_is_one_line(cli, tmp_path):
@@ -263,8 +330,8 @@ def test_the_screen_fits(cli, tmp_path, monkeypatch, width):
     assert any("0.500 [" in line for line in lines)
 
 
-def test_no_median_is_above_the_link(cli, tmp_path):
-    """Medians near the link's 8 Mbit/s: an interval end above it is `≤ link`."""
+def test_no_mean_is_above_the_link(cli, tmp_path):
+    """Means near the link's 8 Mbit/s: an interval end above it is `≤ link`."""
     root = sweep(tmp_path / "a", slower=0.01, axes={}, cca="cubic", conditions={"rtt": "50ms", "rate": "8mbit", "flow": {"app": "1MB/s"}})
     assert "≤ link]" in cli("compare", root, root).out
 

@@ -420,7 +420,7 @@ def compare(
     cca: str | None = None,
     at: Mapping[str, str] | None = None,
 ) -> ResultComparison:
-    """Whether two results differ: ratio of medians and win probability with their intervals, condition by condition.
+    """Whether two results differ: ratio of means and win probability with their intervals, condition by condition; runs of the same seeds are pairs.
 
     :param a: an outcome, a result directory (its path, or what :func:`load` returned), a file of iperf3 or Flent, a table, or a directory of such
         files.

@@ -51,6 +51,8 @@ class Check:
     """Axis (or `cca`) → value; of a ratio that of the conditions above."""
     below: Mapping[str, str] | None = None
     """The same of the conditions below, if a ratio is checked."""
+    named: str = ""
+    """The statistic as it was written; empty where none was."""
 
     @property
     def unit(self) -> str:
@@ -62,7 +64,8 @@ class Check:
         known = stats.known(values)
         if not known:
             refuse("check", f"{name} does not say {self.metric.name}", "run with --samples 100ms, or check another metric", CheckError)
-        return self._verdict(name, self.statistic.of(known, self.metric.unit))
+        whole = statistics.STATISTICS["median"] if self.statistic.end else self.statistic
+        return self.verdict(name, whole.heading, whole.of(known, self.metric.unit))
 
     def judge_ratio(self, above: Sequence[Trial], below: Sequence[Trial], name: str) -> Verdict:
         """Whether it holds for the ratio of the means of two conditions; trials of the same seeds are compared as pairs."""
@@ -70,15 +73,14 @@ class Check:
         if any(map(math.isnan, (*a, *b))):
             refuse("check", f"{name} does not say {self.metric.name}", "run with --samples 100ms, or check another metric", CheckError)
         is_paired = [(t.seed, t.engine) for t in above] == [(t.seed, t.engine) for t in below]
-        ratio = (stats.ratio if is_paired else stats.mean_ratio)(a, b)
-        if self.statistic.end:
-            ratio = Estimate(ratio.low if self.statistic.name == "low" else ratio.high, math.nan, math.nan, ratio.n)
-        return self._verdict(name, ratio)
+        return self.verdict(name, "ratio of means", (stats.ratio if is_paired else stats.mean_ratio)(a, b))
 
-    def _verdict(self, name: str, estimate: Estimate) -> Verdict:
-        if self.statistic.end and math.isnan(estimate.value):
+    def verdict(self, name: str, title: str, estimate: Estimate) -> Verdict:
+        """Whether it holds for an estimate of a condition, called `title`: for its value, or for the end of its interval that is checked."""
+        value: float = getattr(estimate, self.statistic.end or "value")
+        if self.statistic.end and math.isnan(value):
             refuse("check", "one measurement has no interval", "repeat it, or check its median", CheckError)
-        return Verdict(self, name, estimate, OPERATORS[self.op](estimate.value, self.number))
+        return Verdict(self, name, title, estimate, value, OPERATORS[self.op](value, self.number))
 
 
 class CheckError(TcpscapeError):
@@ -92,8 +94,12 @@ class Verdict:
     check: Check
     name: str
     """The condition."""
+    title: str
+    """What the estimate is called: `median`, `ratio of means`."""
     estimate: Estimate
-    """What was measured."""
+    """What was measured, with its interval."""
+    value: float
+    """What was checked: the estimate's value, or an end of its interval."""
     holds: bool
 
     @property
@@ -102,19 +108,20 @@ class Verdict:
         return self.estimate.excludes(self.check.number)
 
     def line(self) -> str:
-        """`holds: goodput_mbps.median > 5: cubic 7.2 [6.9, 7.8] Mbit/s (n 10)`."""
+        """`holds: goodput_mbps > 5: cubic median 7.20 [6.90, 7.80] Mbit/s (n 10)`; of `.low`: `low end 6.90 of median 7.20 [6.90, 7.80] …`."""
         unit = f" {self.check.unit}" if self.check.unit not in ("", "1") else ""
         is_clear = self.sure or self.estimate.n < 2 or math.isnan(self.estimate.low)
         doubt = "" if is_clear else f"; the interval holds {number(self.check.number)}, so undecided"
-        value = f"{self.estimate.value:.0f}" if self.check.statistic.name == "n" else f"{self.estimate.text()}{unit} (n {self.estimate.n}{doubt})"
-        return f"{'holds' if self.holds else 'FAILS'}: {self.check.text}: {self.name} {value}"
+        end = f"{self.check.statistic.name} end {number(self.value)} of " if self.check.statistic.end else ""
+        text = f"{self.estimate.text()}{unit} (n {self.estimate.n}{doubt})" if self.title != "n" else f"{self.value:.0f}"
+        return f"{'holds' if self.holds else 'FAILS'}: {self.check.text}: {self.name} {end}{self.title} {text}"
 
     def to_dict(self) -> dict[str, object]:
-        """Plain values; what is infinite or not known is None."""
+        """Plain values: the value that was checked, the statistic that it is of and that one's interval; what is infinite or not known is None."""
         return {
-            "check": self.check.text, "condition": self.name, "holds": self.holds, "sure": self.sure, **self.estimate.plain(), "n": self.estimate.n,
-            "unit": self.check.unit,
-        }
+            "check": self.check.text, "condition": self.name, "holds": self.holds, "sure": self.sure, "statistic": self.title,
+            **self.estimate.plain(), "value": self.value if math.isfinite(self.value) else None, "n": self.estimate.n, "unit": self.check.unit,
+        }  # fmt: skip
 
 
 def read(text: str, extra: Mapping[str, Metric] | None = None) -> Check:
@@ -138,7 +145,7 @@ def read(text: str, extra: Mapping[str, Metric] | None = None) -> Check:
     if is_ratio and match["stat"] and not (statistic.end or stat == "mean"):
         refuse("check", f"a ratio is of means, not of {stat}s", "leave the statistic out, or check low or high, the ends of its interval", CheckError)
     value = _number(match["number"], match["unit"] or "", "1" if is_ratio else statistic.unit_of(metric.unit))
-    return Check(text.strip(), metric, statistic, match["op"], value, above, below if is_ratio else None)
+    return Check(text.strip(), metric, statistic, match["op"], value, above, below if is_ratio else None, match["stat"] or "")
 
 
 def metric_of(text: str) -> Metric:

@@ -47,14 +47,15 @@ def compare(
     as_json: Annotated[bool, options.json_output("One JSON document")] = False,
     check: checks.Checks = (),
 ) -> None:
-    """Say whether two results differ: ratio of medians with its interval and a verdict, condition by condition.
+    """Say whether two results differ: ratio of means with its interval and a verdict, condition by condition.
 
     Checks are of A's and B's metrics, or of the comparison: 'ratio > 0.95', 'ratio.low > 1', 'win > 0.5'.
     """
     from tcpscape.interchange import answer
     from tcpscape.interchange import compare as comparison
+    from tcpscape.interchange.compare_checks import ComparisonChecks
 
-    expected = comparison.ComparisonChecks.read(check, sides.metric)
+    expected = ComparisonChecks.read(check, sides.metric)
     result, names = comparison.compare(*sides.load(), sides.metric), (str(sides.a), str(sides.b))
     if as_json:
         print(json.dumps(answer.plain(result, *names), allow_nan=False))

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from tcpscape import stats
-from tcpscape.interchange.compare import VERDICTS, ComparedCondition, ResultComparison
+from tcpscape.interchange.compare import THE_SAME, VERDICTS, ComparedCondition, ResultComparison
 from tcpscape.screen import Screen
 from tcpscape.stats import Estimate
 from tcpscape.tables import Table
@@ -36,8 +36,10 @@ def answer(comparison: ResultComparison) -> str:
     rows = comparison.rows
     if len(rows) == 1:
         return sentence(rows[0], comparison.metric)
+    if all(r.is_same for r in rows):
+        return f"All {len(rows)} conditions are {THE_SAME} on both sides, packet for packet."
     alike, open_ = (sum(r.verdict == verdict for r in rows) for verdict in ("alike", "undecided"))
-    parts = [f"{comparison.differs} of {len(rows)} conditions differ", *([f"in {alike} the medians are surely within 5 %"] if alike else [])]
+    parts = [f"{comparison.differs} of {len(rows)} conditions differ", *([f"in {alike} the means are surely within 5 %"] if alike else [])]
     if open_:
         missing = max(r.missing for r in rows)
         parts.append(f"{open_} {'are' if open_ > 1 else 'is'} undecided: {_runs(missing)} would probably decide")
@@ -45,9 +47,11 @@ def answer(comparison: ResultComparison) -> str:
 
 
 def sentence(row: ComparedCondition, metric: str) -> str:
-    """The answer for one condition: `cubic: A's goodput is 0.52 [0.48, 0.57] times B's (medians), above it in 3 % of 10 pairs: they differ.`"""
+    """The answer for one condition: `cubic: A's goodput is 0.52 [0.48, 0.57] times B's (means), above it in 3 % of 10 pairs: they differ.`"""
     c = row.comparison
-    ratio = f"{c.median_ratio.text()} times B's (medians)" if math.isfinite(c.median_ratio.value) else f"B's and {c.difference.text()}"
+    ratio = f"{c.ratio.text()} times B's (means)" if math.isfinite(c.ratio.value) else f"B's and {c.difference.text()}"
+    if row.is_same:
+        return f"{row.name}: A's {metric} is {ratio}: {THE_SAME} on both sides, packet for packet."
     pairs = f"{row.pairs} pairs" if row.pairs else "comparisons, not paired"
     verdict = f"undecided, {_runs(row.missing)} would probably decide" if row.verdict == "undecided" else VERDICTS[row.verdict]
     return f"{row.name}: A's {metric} is {ratio}, above it in {100 * c.win.value:.0f} % of {pairs}: {verdict}."
@@ -57,16 +61,17 @@ def plain(comparison: ResultComparison, a: str, b: str) -> dict[str, Any]:
     """Every number of a comparison as plain values; what is infinite or not known is None."""
     rows = []
     for r in comparison.rows:
-        first, second = r.medians
+        (a_mean, b_mean), (a_median, b_median) = r.means, r.medians
         c = r.comparison
         rows.append({
-            "condition": r.name, "verdict": r.verdict, "missing_runs": r.missing, "paired": bool(r.pairs), "a": _plain(first), "b": _plain(second),
-            "ratio_of_medians": _plain(c.median_ratio), "ratio_of_means": _plain(c.ratio), "difference_of_means": _plain(c.difference),
+            "condition": r.name, "verdict": r.verdict, "same_runs": r.is_same, "missing_runs": r.missing, "paired": bool(r.pairs),
+            "a": _plain(a_mean), "b": _plain(b_mean), "a_median": _plain(a_median), "b_median": _plain(b_median),
+            "ratio_of_means": _plain(c.ratio), "ratio_of_medians": _plain(c.median_ratio), "difference_of_means": _plain(c.difference),
             "win_probability": _plain(c.win), "text": sentence(r, comparison.metric),
         })  # fmt: skip
     return {
-        "a": a, "b": b, "metric": comparison.metric, "unit": comparison.unit, "conditions": rows, "left_out": list(comparison.left_out),
-        "caveats": list(comparison.caveats),
+        "a": a, "b": b, "metric": comparison.metric, "unit": comparison.unit, "statistic": "mean", "conditions": rows,
+        "left_out": list(comparison.left_out), "caveats": list(comparison.caveats),
     }  # fmt: skip
 
 
@@ -81,9 +86,13 @@ def _runs(missing: int) -> str:
 
 def _more_statistics(comparison: ResultComparison) -> Table:
     """The statistics that the verdict is not made of."""
-    rows = [(r.name, r.comparison.ratio.text(), r.comparison.difference.text(), r.comparison.win.text(2)) for r in comparison.rows]
-    title = "Ratio and difference of means, and how often A is above B [95 %]"
-    return Table(("condition", "A / B, of means", "A − B, of means", "A above B"), rows, title=title, drop=("A − B, of means",))
+    rows = [
+        (r.name, r.comparison.difference.text(), r.comparison.win.text(2), *(m.text() for m in r.medians), r.comparison.median_ratio.text())
+        for r in comparison.rows
+    ]  # fmt: skip
+    title = "Difference of means, how often A is above B, medians and their ratio [95 %]"
+    columns = ("condition", "A − B of means", "A above B", "median of A", "median of B", "A / B of medians")
+    return Table(columns, rows, title=title, drop=("median of B", "median of A", "A − B of means"))
 
 
 def _left_out(comparison: ResultComparison) -> list[str]:
@@ -93,7 +102,9 @@ def _left_out(comparison: ResultComparison) -> list[str]:
 
 
 def _next(comparison: ResultComparison, command: str) -> list[str]:
-    """What decides, or which other metric to look at."""
+    """What decides, or which other metric to look at; nothing where both sides are the same."""
+    if all(r.is_same for r in comparison.rows):
+        return []
     if any(r.missing for r in comparison.rows):
         return ["more runs of both sides (--seeds; kept trials do not run again), then compare again"]
     sides = [side for row in comparison.rows for side in (row.a, row.b)]

@@ -2,12 +2,12 @@
 
 Conditions that both have are compared with each other: the same part, axes and congestion control; where they share none, those at the same place
 (one congestion control against another), or of the same congestion control; where each has one, those two. Trials of the same seeds on the same
-path (all but the congestion control alike) on the same engine are compared as pairs; measurements of other tools are not.
+engine are compared as pairs; measurements of other tools are not. Where paths differ, a caveat says in what (`differences`).
 
 Measurements of other tools that were made on different paths (`paths`) are different conditions.
 
-The verdict is that of the ratio of medians, which is what is shown. Checks (:class:`ComparisonChecks`) are of the comparison itself
-(`ratio > 0.95`, `win.low > 0.5`) or of a metric of both sides (`goodput.median > 5`).
+The verdict is that of the ratio of means, which is what is shown; everything else in tcpscape judges by it, too. Checks of a comparison are in
+`compare_checks`.
 """
 
 from __future__ import annotations
@@ -18,17 +18,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tcpscape import stats
-from tcpscape.campaign import checks
-from tcpscape.campaign.checks import Check, CheckError, Verdict, metric_of
+from tcpscape.campaign.checks import metric_of
 from tcpscape.errors import TcpscapeError
 from tcpscape.errors import refuse as refuse_option
 from tcpscape.interchange import paths
 from tcpscape.interchange.base import refuse
-from tcpscape.interchange.sources import ResultSource, TrialGroup, listed
-from tcpscape.metrics import Metric
+from tcpscape.interchange.sources import ResultSource, SourceTrial, TrialGroup, listed
 from tcpscape.scenario import summary
 from tcpscape.stats import Comparison, Estimate
-from tcpscape.stats.comparison import ALIKE
 from tcpscape.stats.estimate import number
 from tcpscape.tables import ShownAsTable, Table
 from tcpscape.trial import Trial
@@ -39,19 +36,14 @@ if TYPE_CHECKING:
     from tcpscape.scenario.scenario import Scenario
 
 VERDICTS = {
-    "different": "they differ", "slightly different": "they differ, the medians by less than 5 %",
-    "alike": "no difference: the medians are within 5 %", "undecided": "undecided: too few measurements to tell",
+    "different": "they differ", "slightly different": "they differ, the means by less than 5 %",
+    "alike": "no difference: the means are within 5 %", "undecided": "undecided: too few measurements to tell",
 }
 """Verdict → its sentence."""
+THE_SAME = "the same runs"
+"""The verdict in words where both sides are the very same trials."""
 CHANCE = 20
 """Of so many comparisons of equals one is called different (95 % intervals)."""
-OF_BOTH: Mapping[str, Callable[[ComparedCondition], Estimate]] = {
-    "ratio": lambda r: r.comparison.median_ratio, "mean_ratio": lambda r: r.comparison.ratio, "difference": lambda r: r.comparison.difference,
-    "win": lambda r: r.comparison.win,
-}
-"""Ratio of medians and of means (A over B), difference of means (A less B), win probability (A above B)."""
-STATS = ("median", "low", "high")
-"""Statistics of a comparison: the value itself (where none is named), and the ends of its interval."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +80,8 @@ class ComparedCondition:
     comparison: Comparison
     pairs: int
     """0 where they are not compared as pairs."""
+    is_same: bool = False
+    """Whether both sides are the very same trials."""
 
     @property
     def name(self) -> str:
@@ -99,21 +93,25 @@ class ComparedCondition:
         return self.a.name.replace(self.a.cca, both, 1) if same else f"{self.a.name} : {self.b.name}"
 
     @property
+    def means(self) -> tuple[Estimate, Estimate]:
+        """Of each side."""
+        return stats.mean(self.a.numbers, self.unit), stats.mean(self.b.numbers, self.unit)
+
+    @property
     def medians(self) -> tuple[Estimate, Estimate]:
         """Of each side."""
         return stats.median(self.a.numbers, self.unit), stats.median(self.b.numbers, self.unit)
 
     @property
     def differs(self) -> bool:
-        """Whether the interval of the ratio of medians leaves out 1; where there is no ratio, that of the difference of means 0."""
-        ratio = self.comparison.median_ratio
-        return self.comparison.difference.excludes(0) if math.isnan(ratio.low) else ratio.excludes(1)
+        """Whether the interval of the ratio of means leaves out 1; where there is no ratio, that of the difference of means 0."""
+        return self.comparison.differs
 
     @property
     def alike(self) -> bool:
-        """Whether the ratio of medians is surely within ± 5 %."""
-        ratio = self.comparison.median_ratio
-        return ratio.low >= 1 - ALIKE and ratio.high <= 1 + ALIKE
+        """Whether the ratio of means is surely within ± 5 %, or nothing differs at all."""
+        difference = self.comparison.difference
+        return self.is_same or self.comparison.alike or difference.low == difference.high == 0
 
     @property
     def verdict(self) -> str:
@@ -125,7 +123,7 @@ class ComparedCondition:
     @property
     def missing(self) -> int:
         """Further runs of each side after which it will probably be decided; 0 where it is."""
-        return stats.runs_missing(self.comparison.median_ratio) if self.verdict == "undecided" else 0
+        return stats.runs_missing(self.comparison.ratio) if self.verdict == "undecided" else 0
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -145,21 +143,23 @@ class ResultComparison(ShownAsTable):
         return sum(r.differs for r in self.rows)
 
     def table(self) -> Table:
-        """A row for each condition: both medians, their ratio, and the verdict."""
+        """A row for each condition: both means, their ratio, and the verdict."""
         title = f"{self.metric}, {self.unit}" if self.unit not in ("", "1") else self.metric
         notes = [f"only in {name}" for name in self.left_out] + [f"caveat: {caveat}" for caveat in self.caveats]
         return Table(COLUMNS, [self.row(r) for r in self.rows], title=title, notes=notes, drop=DROP, words=("verdict",))
 
     def row(self, condition: ComparedCondition) -> tuple[str, ...]:
         """The texts of :data:`COLUMNS`; no goodput is above the rate of the link."""
-        sides = zip((condition.a, condition.b), condition.medians, strict=True)
-        medians = [m.text(most=summary.link_mbps(side.scenario) if side.scenario and self.metric == "goodput" else None) for side, m in sides]
+        sides = zip((condition.a, condition.b), condition.means, strict=True)
+        means = [m.text(most=summary.link_mbps(side.scenario) if side.scenario and self.metric == "goodput" else None) for side, m in sides]
         n = f"{condition.pairs} pairs" if condition.pairs else f"{len(condition.a.numbers)} : {len(condition.b.numbers)}"
-        return condition.name, n, *medians, condition.comparison.median_ratio.text(), condition.verdict
+        return condition.name, n, *means, condition.comparison.ratio.text(), THE_SAME if condition.is_same else condition.verdict
 
 
-COLUMNS = ("condition", "n", "A, median", "B, median", "A / B of medians [95 %]", "verdict")
-DROP = ("n", "B, median", "A, median")
+TWINS: tuple[Callable[[SourceTrial], Hashable], ...] = (lambda i: i.twin, lambda i: i.itself, lambda i: i.drawn)
+"""What the two trials of a pair have in common, the first one first: path and seed, the trial itself, seed."""
+COLUMNS = ("condition", "n", "mean of A", "mean of B", "A / B of means [95 %]", "verdict")
+DROP = ("n", "mean of B", "mean of A")
 """Columns that a narrow screen leaves out, the first one first."""
 
 
@@ -220,43 +220,9 @@ def unit_of(metric: str) -> str:
         return ""
 
 
-@dataclass(frozen=True)
-class ComparisonChecks:
-    """The checks of a comparison."""
-
-    checks: tuple[Check, ...]
-
-    @classmethod
-    def read(cls, texts: Sequence[str] | None, metric: str) -> ComparisonChecks:
-        """Reads the checks of a comparison of `metric`.
-
-        :raises CheckError: for a check that makes no sense.
-        """
-        known = {name: Metric(name, unit_of(metric) if name == "difference" else "1", f"{name} of A and B", _no_value, "neither") for name in OF_BOTH}
-        parsed = tuple(checks.read(text, known) for text in texts or ())
-        for check in parsed:
-            name = check.metric.name
-            if name in OF_BOTH and check.statistic.name not in STATS:
-                refuse_option("check", f"{name} has no {check.statistic.name}", f"write {name} or {name}.low", CheckError)
-        return cls(parsed)
-
-    def verdicts(self, comparison: ResultComparison) -> list[Verdict]:
-        """A verdict for each check and condition."""
-        verdicts: list[Verdict] = []
-        for check in self.checks:
-            if of := OF_BOTH.get(check.metric.name):
-                rows = [r for r in comparison.rows if checks.is_chosen(check.chosen, _axes_of(r))]
-                checks.expect(check, [(_axes_of(r), r.name) for r in comparison.rows])
-                verdicts += [_check(check, r.name, of(r)) for r in rows]
-            else:
-                sides = [(side, v) for r in comparison.rows for side, v in (("A", r.a), ("B", r.b))]
-                verdicts += checks.judge(check, [({"cca": v.cca}, f"{side}: {v.name}", v.trials) for side, v in sides])
-        return verdicts
-
-
 def _of_group(group: TrialGroup, of: Callable[[Trial], float]) -> Measurements:
     known = [(v, i) for i in group.items if not math.isnan(v := of(i.trial))]
-    twins = (tuple(i.twin for _, i in known), tuple(i.itself for _, i in known))
+    twins = tuple(tuple(key(i) for _, i in known) for key in TWINS)
     scenario = known[0][1].scenario if known else None
     least = min((rtt for _, i in known if not math.isnan(rtt := paths.least_rtt(i))), default=math.nan)
     return Measurements(group.name, group.cca, group.place, tuple(v for v, _ in known), twins, tuple(i.trial for _, i in known), scenario, least)
@@ -294,10 +260,18 @@ def _match(ours: Sequence[Measurements], theirs: Sequence[Measurements]) -> list
 
 def _compared(a: Measurements, b: Measurements, unit: str) -> ComparedCondition:
     for keys_a, keys_b in zip(a.twins, b.twins, strict=False):
-        first, second = dict(zip(keys_a, a.numbers, strict=True)), dict(zip(keys_b, b.numbers, strict=True))
+        first, second = ({key: i for i, key in enumerate(keys)} for keys in (keys_a, keys_b))
         if None not in first and first.keys() == second.keys() and len(first) == len(keys_a) and len(second) == len(keys_b):
-            return ComparedCondition(a, b, unit, stats.compare(list(first.values()), [second[k] for k in first], paired=True, unit=unit), len(first))
+            pairs = [(i, second[key]) for key, i in first.items()]
+            x, y = [a.numbers[i] for i, _ in pairs], [b.numbers[j] for _, j in pairs]
+            is_same = x == y and all(_is_same(a.trials[i], b.trials[j]) for i, j in pairs)
+            return ComparedCondition(a, b, unit, stats.compare(x, y, paired=True, unit=unit), len(pairs), is_same)
     return ComparedCondition(a, b, unit, stats.compare(a.numbers, b.numbers, paired=False, unit=unit), 0)
+
+
+def _is_same(a: Trial, b: Trial) -> bool:
+    """Whether two trials are one: of the same address, or with the same trace."""
+    return a.address == b.address or (a.hash is not None and a.hash == b.hash)
 
 
 def _caveats(rows: Sequence[ComparedCondition]) -> list[str]:
@@ -312,19 +286,3 @@ def _caveats(rows: Sequence[ComparedCondition]) -> list[str]:
     if len(rows) >= CHANCE:
         caveats.append(f"{len(rows)} comparisons: about {len(rows) / CHANCE:.0f} would be called different even of equals")
     return caveats
-
-
-def _no_value(_: Trial) -> float:
-    """The metric of a comparison, which no single trial has."""
-    return math.nan
-
-
-def _axes_of(row: ComparedCondition) -> Mapping[str, str]:
-    return {"cca": row.a.cca}
-
-
-def _check(check: Check, name: str, estimate: Estimate) -> Verdict:
-    """The value itself, or an end of its interval; no interval holds nothing."""
-    if check.statistic.end:
-        estimate = Estimate(estimate.low if check.statistic.name == "low" else estimate.high, math.nan, math.nan, estimate.n, estimate.unit)
-    return Verdict(check, name, estimate, checks.OPERATORS[check.op](estimate.value, check.number))

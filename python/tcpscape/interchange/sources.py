@@ -75,6 +75,11 @@ class SourceTrial:
         return (self.trial.engine, self.path, self.trial.seed) if self.path and self.seeded else None
 
     @property
+    def drawn(self) -> tuple[str, int, int] | None:
+        """Equal for trials of one seed on one engine whose paths may differ; of pooled scenarios the place is a part of it. None if not known."""
+        return (self.trial.engine, self.shared.place, self.trial.seed) if self.shared and self.seeded else None
+
+    @property
     def itself(self) -> str | None:
         """Equal for the same trial, kept or exported twice; None where it is not one of ours."""
         return self.trial.address if self.seeded else None

@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from tcpscape.stats.estimate import Estimate, Numbers
 from tcpscape.stats.means import mean
@@ -28,8 +29,8 @@ class Statistic:
     """How headings call it; empty is the name."""
     own_unit: str | None = None
     """Its unit where that is not the values' own: `1` of a CV, empty of a number of runs."""
-    end: bool = False
-    """Whether it is an end of an interval, which a single value has not."""
+    end: Literal["", "low", "high"] = ""
+    """Which end of the median's interval it is, which a single value has not; empty for all others."""
 
     @property
     def heading(self) -> str:
@@ -79,8 +80,8 @@ STATISTICS: Mapping[str, Statistic] = {
         Statistic("max", _plain(max)),
         Statistic("cv", lambda values, _: cv(values), "CV", own_unit="1"),
         Statistic("n", lambda values, _: Estimate(float(len(values)), math.nan, math.nan, len(values)), own_unit=""),
-        Statistic("low", _plain(lambda values: median(values).low), end=True),
-        Statistic("high", _plain(lambda values: median(values).high), end=True),
+        Statistic("low", _plain(lambda values: median(values).low), end="low"),
+        Statistic("high", _plain(lambda values: median(values).high), end="high"),
     )
 }
 """Every statistic by name, percentiles excepted. `low` and `high` are the ends of the median's interval."""
