@@ -115,6 +115,15 @@ def test_a_gain_of_half_a_millisecond_is_none():
     assert (d.choice, d.verdict) == ("cubic", "as good")
 
 
+def test_of_equal_delays_the_goodput_decides():
+    """cubic and bbr add 20 and 19 ms on a path of 60 ms, where 3 ms are worthwhile; bbr carries twice as much."""
+    cubic, bbr = candidate("cubic", 10, delay=20, seed=4), candidate("bbr", 19, delay=19, seed=5)
+    d = decide([cubic, bbr], DELAY, 60)
+    assert (d.choice, d.verdict, d.by) == ("bbr", "better", "goodput")
+    assert d.gain.value == pytest.approx(1.9, abs=0.1)
+    assert decide([cubic, candidate("bbr", 10.1, delay=19, seed=5)], DELAY, 60).choice == "cubic"
+
+
 def test_a_viewer_is_served_by_the_highest_qoe():
     d = decide([candidate("cubic", 9, delay=2.0, seed=4), candidate("bbr", 6, delay=4.0, seed=5)], VIDEO, 60)
     assert (d.choice, d.verdict) == ("bbr", "better")

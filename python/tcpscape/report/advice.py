@@ -52,15 +52,15 @@ def drawn(result: Advice, formats: Sequence[str], root: Path) -> Iterator[tuple[
 
 def deploy(result: Advice) -> Deployment:
     """What to type, from trying it to going back; where nothing has to change or nothing can be recommended, that."""
-    found = result.deployment
-    if found is None:
+    commands = result.deployment
+    if commands is None:
         return Deployment(result.sentence)
-    if not found.now:
-        steps = [Step(TITLES["verify"], "\n".join(found.verify))]
-        return Deployment(" ".join(found.notes), steps)
-    parts = ((TITLES[name], getattr(found, name)) for name in TITLES)
+    if not commands.now:
+        steps = [Step(TITLES["verify"], "\n".join(commands.verify))]
+        return Deployment(" ".join(commands.notes), steps)
+    parts = ((TITLES[name], getattr(commands, name)) for name in TITLES)
     steps = [Step(title, "\n".join(lines)) for title, lines in parts if lines]
-    return Deployment(" ".join(found.notes), steps)
+    return Deployment(" ".join(commands.notes), steps)
 
 
 def detail_tables(result: Advice) -> list[PageTable]:

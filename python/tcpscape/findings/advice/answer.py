@@ -48,7 +48,8 @@ class Advice(AdviceData):
         d, deploy = self.decision, self.deployment
         plain: dict[str, Any] = _finite({
             "path": self.path.model_dump(mode="json"), "jitter_over_rtt": self.jitter_ratio, "goal": self.goal.name, "choice": d.choice,
-            "verdict": d.verdict, "answer": self.sentence, "why": self.why, "leader": d.leader or None, "follower": d.follower or None,
+            "verdict": d.verdict,
+            "by": d.by or self.goal.name, "answer": self.sentence, "why": self.why, "leader": d.leader or None, "follower": d.follower or None,
             "gain": asdict(d.gain) if d.gain else None, "more_runs": d.more or None, "command": self.command,
             "deployment": asdict(deploy) if deploy else None, "order": _order(self), "taken": list(self.taken), "trials": self.trials,
             "caveats": list(self.caveats), "best": self.best, "ranking": [_standing(s) for s in self.ranking],

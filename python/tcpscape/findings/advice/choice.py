@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from tcpscape import stats
@@ -116,6 +116,8 @@ class Decision:
     """Of the leader over the follower: ratio of the means, or difference in the goal's unit, positive where the leader is better; paired."""
     alike: float | None = None
     """Difference within which two are alike; None of a ratio."""
+    by: str = ""
+    """The goal that decided between those that are as good by the goal itself; empty where that decided."""
 
     @property
     def more(self) -> int:
@@ -141,7 +143,18 @@ def ranked(candidates: Sequence[Candidate], goal: Goal) -> list[Candidate]:
 
 
 def decide(candidates: Sequence[Candidate], goal: Goal, rtt_ms: float) -> Decision:
-    """The decision among the candidates that can be deployed."""
+    """The decision among the candidates that can be deployed; among those that add as little delay as the best, by their goodput."""
+    decision = _decide(candidates, goal, rtt_ms)
+    if not goal.keeps or decision.verdict != "as good":
+        return decision
+    best, *others = [c for c in ranked(candidates, goal) if c.deployable and _mean(c.goodputs) >= _required(candidates, goal)]
+    alike = [best, *(c for c in others if _compared(best, c, best, goal, rtt_ms).verdict == "as good")]
+    second = _decide([replace(c, values=c.goodputs) for c in alike], GOALS["goodput"], rtt_ms)
+    return replace(second, by="goodput") if second.verdict == "better" and second.choice != decision.choice else decision
+
+
+def _decide(candidates: Sequence[Candidate], goal: Goal, rtt_ms: float) -> Decision:
+    """The decision by the goal alone."""
     usable = [c for c in candidates if c.deployable]
     if not usable:
         return Decision(None, "none deployable")

@@ -13,6 +13,7 @@ from tcpscape.campaign import video
 from tcpscape.campaign.answer import times
 from tcpscape.controls.deployment import DEFAULT
 from tcpscape.findings import indicators
+from tcpscape.findings.advice.choice import GOALS
 from tcpscape.findings.advice.data import AdviceData
 from tcpscape.stats import Estimate
 from tcpscape.stats.estimate import number
@@ -49,22 +50,29 @@ def sentence(advice: AdviceData) -> str:
 
 def reason(advice: AdviceData) -> str:
     """Why, as a clause that follows from the numbers."""
-    d, goal = advice.decision, advice.goal
-    names = ", ".join(s.cca for s in advice.ranking)
-    if d.verdict == "none deployable":
-        return f"Linux {advice.path.kernel.profile} has none of {names}" if len(advice.ranking) > 1 else f"{names} is {advice.ranking[0].obstacle}"
-    if d.verdict == "nothing carried" or d.choice is None:
-        return "nothing gets through this path with any of them"
-    if d.verdict == "only":
-        own = advice.standing(d.choice)
-        return f"it carries {own.goodput.text(most=_link(advice))} Mbit/s{_adds(own)}, {_alone(advice)}"
+    d = advice.decision
+    if d.choice is None or d.verdict == "only":
+        return _unopposed(advice)
     subject = "it" if d.leader == d.choice else d.leader
-    lead = _lead(d, goal, subject)
+    lead = _lead(d, GOALS[d.by] if d.by else advice.goal, subject)
+    if d.by:
+        return f"{lead}{_adds(advice.standing(d.choice), advice.standing(d.follower))}, which is no worthwhile difference"
     if d.verdict == "better":
         return f"{lead}{_beside(advice)}"
     if d.verdict == "as good":
         return f"no worthwhile difference: {lead}"
     return f"whether {subject} is better than {d.follower} is undecided ({lead}), {d.more_text} would tell"
+
+
+def _unopposed(advice: AdviceData) -> str:
+    """Why nothing can be recommended, or what the only one does that can."""
+    names, profile = ", ".join(s.cca for s in advice.ranking), advice.path.kernel.profile
+    if advice.decision.verdict == "none deployable":
+        return f"Linux {profile} has none of {names}" if len(advice.ranking) > 1 else f"{names} is {advice.ranking[0].obstacle}"
+    if advice.choice is None:
+        return "nothing gets through this path with any of them"
+    own = advice.standing(advice.choice)
+    return f"it carries {own.goodput.text(most=_link(advice))} Mbit/s{_adds(own)}, {_alone(advice)}"
 
 
 def _alone(advice: AdviceData) -> str:
@@ -135,7 +143,8 @@ def remarks(advice: AdviceData) -> Iterator[str]:
         carried = f"{shown} carries {other.goodputs[shown].text(most=_link(advice))} Mbit/s"
         lead = f", {times(d.gain, d.follower)}" if d.gain and not math.isnan(d.gain.value) else ""
     else:
-        carried, lead = _lead(d, advice.goal, shown) or f"{shown} alone carries anything", ""
+        goal = GOALS[d.by] if d.by else advice.goal
+        carried, lead = _lead(d, goal, shown) or f"{shown} is the only one for which the goal holds", ""
     same = "undecided" if d.verdict == "undecided" else f"use {d.choice} then" if other.changes else "the same choice"
     yield f"{assumed} {condition}, {carried}{lead}: {same}."
 
