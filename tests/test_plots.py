@@ -513,15 +513,16 @@ def test_areas_of_one_hue_have_patterns(need_model):
 
 
 def test_a_control_keeps_its_look_everywhere(outcomes, sampled):
-    """On another engine, beside other controls, in a mixture, on each page: the same colour and marker."""
+    """Beside other controls, in a mixture, on each page the same look; on another engine the same colour with another marker and dash."""
     for some in (*outcomes.values(), *sampled.values()):
         for entry in plots.base.entries(some):
-            if entry.cca in style.KNOWN:
+            if entry.cca in style.KNOWN and entry.engine == some.cells[0].engine:
                 fixed = style.LOOKS[style.KNOWN.index(entry.cca)]
                 assert (entry.look.colour, entry.look.marker) == (fixed.colour, fixed.marker)
     first, second = plots.base.entries(outcomes["engines"])
     assert first.look.colour == second.look.colour
-    assert first.look.dash != second.look.dash
+    assert (first.look.marker, first.look.dash) != (second.look.marker, second.look.dash)
+    assert first.look.marker != second.look.marker
     looks = plots.base.looks(sampled["flows"])
     assert [looks[cca] for cca in ("cubic", "bbr")] == list(style.LOOKS[:2])
     many = outcomes["many"]

@@ -92,9 +92,16 @@ def entries(outcome: Outcome) -> list[LegendEntry]:
     pairs = list(dict.fromkeys((c.cca, c.engine) for c in outcome.cells))
     several = len({engine for _, engine in pairs}) > 1
     labels = {(cca, engine): f"{cca}, {engine}" if several else cca for cca, engine in pairs}
-    engines = list(dict.fromkeys(engine for _, engine in pairs))
     by_cca = looks(outcome)
-    return [LegendEntry(cca, engine, labels[cca, engine], by_cca[cca].variant(engines.index(engine))) for cca, engine in pairs]
+    taken, drawn = list(by_cca.values()), dict[str, int]()
+    found = []
+    for cca, engine in pairs:
+        look, drawn[cca] = by_cca[cca], drawn.get(cca, -1) + 1
+        if drawn[cca]:
+            look = style.another(look, taken) or look.variant(drawn[cca])
+            taken.append(look)
+        found.append(LegendEntry(cca, engine, labels[cca, engine], look))
+    return found
 
 
 def looks(outcome: Outcome) -> Mapping[str, Look]:

@@ -65,7 +65,7 @@ class Look:
         return HATCHES[DASHES.index(self.dash)]
 
     def variant(self, place: int) -> Look:
-        """The same colour and marker with another dash: another flow, or the same control on another engine; 0 is the look itself."""
+        """The same colour and marker with another dash, for another flow of a congestion control; 0 is the look itself."""
         return replace(self, dash=DASHES[(DASHES.index(self.dash) + place) % len(DASHES)])
 
 
@@ -92,6 +92,11 @@ def _spare(taken: Sequence[Look]) -> list[Look]:
     """The looks that are not taken, those of unused hues first; all of them if none is left."""
     hues = {look.colour for look in taken}
     return sorted((look for look in LOOKS if look not in taken), key=lambda look: (look.colour in hues, LOOKS.index(look))) or list(LOOKS)
+
+
+def another(look: Look, taken: Sequence[Look]) -> Look | None:
+    """A look of the same colour with another marker and dash that is not `taken`: for the same control on another engine; None if there is none."""
+    return next((other for other in LOOKS if other.colour == look.colour and other not in taken), None)
 
 
 def colour(cca: str, place: int = 0) -> str:
