@@ -195,6 +195,17 @@ def test_a_player_makes_the_goal_video():
     assert measured.conditions({"rtt": "60ms", "flow": {"player": "1,2mbit"}})[0].duration == 60 * 10**9
 
 
+@pytest.mark.skipif(make("model").unavailable() is not None, reason="the extension module is not built")
+def test_what_the_choice_gets_beside_linuxs_default():
+    """Vegas adds the least delay alone; beside a flow of cubic that fills the queue it gets a tenth."""
+    result = advice(rtt="30ms", jitter=None, rate="20mbit", buffer="2bdp", cca="cubic,vegas", goal="delay", engine="model", seeds=3, duration="10s")
+    assert result.choice == "vegas"
+    assert result.shared.value < 0.25
+    assert f"Beside a cubic flow on this path it gets {round(100 * result.shared.value)} % [" in result.screen().text()
+    assert result.to_dict()["share_beside_default"]["value"] == result.shared.value
+    assert advice(cca="cubic").shared is None
+
+
 def test_video_needs_a_player(cli):
     assert cli("advise", "--rtt", "60ms", "--goal", "video", "--engine", "mock").err.startswith("error: goal: video needs a player")
 

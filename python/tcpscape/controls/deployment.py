@@ -25,7 +25,7 @@ NAMESPACE = "A network namespace (a container) has a sysctl of its own."
 NOTES: Mapping[str, str] = {
     "bbr": "BBR paces. Since Linux 4.13 TCP paces by itself, so the qdisc fq is not required (net.core.default_qdisc may stay); fq takes less CPU.",
     "dctcp": "DCTCP needs ECN at both ends and queues that mark early: it is meant for data centres (RFC 8257), not for the internet.",
-    "lp": "TCP-LP yields to every other flow on purpose: it is meant for transfers in the background.",
+    "lp": "TCP-LP is meant for transfers in the background.",
 }
 """What else a congestion control needs."""
 

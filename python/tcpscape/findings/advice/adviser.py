@@ -14,7 +14,7 @@ from tcpscape.campaign.axes import parse_seeds
 from tcpscape.campaign.campaign import Campaign
 from tcpscape.campaign.execute import Execution, Runner
 from tcpscape.campaign.outcome import Outcome
-from tcpscape.controls.deployment import obstacle
+from tcpscape.controls.deployment import DEFAULT, obstacle
 from tcpscape.errors import TcpscapeError
 from tcpscape.findings import damage
 from tcpscape.findings.advice.answer import Advice
@@ -25,6 +25,7 @@ from tcpscape.findings.cliff.levels import Cliff, jitter_axis, level
 from tcpscape.metrics.flows import limits
 from tcpscape.scenario.conditions import Conditions
 from tcpscape.scenario.scenario import Scenario
+from tcpscape.stats import Estimate
 from tcpscape.trial import Trial
 
 SEEDS = 20
@@ -78,10 +79,11 @@ class Adviser:
         reference = max((c for c in candidates if c.deployable), key=lambda c: sum(c.goodputs), default=ranked(candidates, self.goal)[0])
         ranking = tuple(self._standing(c, trials[c.cca], reference, numbers) for c in ranked(candidates, self.goal))
         other = self._other_order(numbers, decision) if self.path.jitter else None
+        shared = self._shared(decision.choice, numbers) if self.path.rate and decision.choice and decision.choice != DEFAULT else None
         left_out = tuple(c.ingredient for c in damage.without(self.path) if not self._can(c.path))
         caveats = (*sorted({c for runs in trials.values() for t in runs for c in t.caveats}), *video.caveats(outcome.cells[0].scenarios[0]))
         return Advice(
-            self.path, self.goal, ranking, decision, reference.cca, other, tuple(self.taken), left_out, caveats, len(self.known), outcome
+            self.path, self.goal, ranking, decision, reference.cca, other, shared, tuple(self.taken), left_out, caveats, len(self.known), outcome
         )  # fmt: skip
 
     def campaign(self, seeds: str = str(FEWEST)) -> Campaign:
@@ -165,6 +167,14 @@ class Adviser:
         other = decide(self._candidates(trials), self.goal, self._rtt_ms)
         goodputs = {cca: stats.mean([t.goodput_mbps for t in runs], "Mbit/s") for cca, runs in trials.items()}
         return OtherOrder(name, other, goodputs, changes=other.choice != decision.choice and other.verdict != "undecided")
+
+    def _shared(self, choice: str, seeds: Sequence[int]) -> Estimate:
+        """The share of the goodput that flows under the choice get beside as many under Linux's default."""
+        self.say(f"{choice} beside {DEFAULT}")
+        scenario = self.path.scenario(choice)
+        scenario = scenario.model_copy(update={"flows": (*scenario.flows, *scenario.with_cca(DEFAULT).flows)})
+        share = metrics.find(f"share:{choice}").of
+        return stats.mean([share(t) for t in self._run([scenario], seeds[: max(FEWEST, len(self._few(seeds)))])[0]], "1")
 
     @staticmethod
     def _few(seeds: Sequence[int]) -> Sequence[int]:

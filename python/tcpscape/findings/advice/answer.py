@@ -51,7 +51,8 @@ class Advice(AdviceData):
             "verdict": d.verdict,
             "by": d.by or self.goal.name, "answer": self.sentence, "why": self.why, "leader": d.leader or None, "follower": d.follower or None,
             "gain": asdict(d.gain) if d.gain else None, "more_runs": d.more or None, "command": self.command,
-            "deployment": asdict(deploy) if deploy else None, "order": _order(self), "taken": list(self.taken), "trials": self.trials,
+            "deployment": asdict(deploy) if deploy else None, "order": _order(self),
+            "share_beside_default": asdict(self.shared) if self.shared else None, "taken": list(self.taken), "trials": self.trials,
             "caveats": list(self.caveats), "best": self.best, "ranking": [_standing(s) for s in self.ranking],
         })  # fmt: skip
         return plain

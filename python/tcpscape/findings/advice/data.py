@@ -9,6 +9,7 @@ from tcpscape.controls.deployment import Deployment, deployment
 from tcpscape.findings.advice.choice import Decision, Goal
 from tcpscape.findings.advice.standing import OtherOrder, Standing
 from tcpscape.scenario.conditions import Conditions
+from tcpscape.stats import Estimate
 from tcpscape.tables import ShownAsTable
 
 
@@ -25,6 +26,9 @@ class AdviceData(ShownAsTable):
     """The congestion control with the highest goodput among those that can be deployed: what `against_best` is of."""
     other_order: OtherOrder | None
     """None without jitter."""
+    shared: Estimate | None
+    """Share of the goodput that flows under the choice get beside as many under Linux's default, fraction; None without a bottleneck, and where the
+    default is the choice."""
     taken: tuple[str, ...]
     """What of the path comes from a file, and what is assumed all the same; sentences."""
     left_out: tuple[str, ...]

@@ -126,6 +126,11 @@ def remarks(advice: AdviceData) -> Iterator[str]:
     """The rule of the goal where it is not the usual one, and the assumption about the order of packets with what depends on it."""
     if advice.goal.name != "goodput":
         yield f"Goal {advice.goal.name}: {advice.goal.rule}."
+    if shared := advice.shared:
+        count = advice.path.flows
+        flows = f"{'a' if count == 1 else count} {DEFAULT} flow{'s' * (count > 1)}"
+        interval = f" [{100 * shared.low:.0f}, {100 * shared.high:.0f}]" if shared.n > 1 else ""
+        yield f"Beside {flows} on this path it gets {percent(shared.value)}{interval} of the goodput."
     other = advice.other_order
     if other is None:
         return
