@@ -250,6 +250,41 @@ def test_the_line_of_a_check_says_what_it_is_of(cli, tmp_path):
     assert any(line.startswith("holds: goodput < 100: A: cubic median 5.50 [") for line in lines)
 
 
+PATH = {"rtt": "50ms", "rate": "10mbit", "flow": {"app": "1MB/s"}}
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        ({"rtt": "60ms"}, "RTT 50ms / 60ms, queue a FIFO of 62.5kB (1 BDP) / a FIFO of 75kB (1 BDP)"),
+        ({"kernel": "6.1,wmem_max=256KiB"}, "kernel wmem_max default / 256KiB"),
+        ({"buffer": "2bdp"}, "queue a FIFO of 62.5kB (1 BDP) / a FIFO of 125kB (2 BDP)"),
+        ({"duration": "5s"}, "duration 10s / 5s"),
+        ({"flow": {"app": "1MB/s", "read": "16KiB/1ms"}}, "flows read size 64KiB / 16KiB, flows read delay 0s / 1ms"),
+    ],
+)
+def test_paths_that_differ_are_a_caveat_with_both_values(change, text, cli, tmp_path):
+    a, b = sweep(tmp_path / "a", conditions=PATH), sweep(tmp_path / "b", conditions={**PATH, **change})
+    got = cli("compare", a, b, "--json").lines[0]
+    assert f"the paths differ: {text}" in got["caveats"]
+    assert f"caveat: the paths differ: {text}" in " ".join(cli("compare", a, b).out.split())
+
+
+def test_a_path_that_differs_in_some_conditions_names_them(tmp_path):
+    """Jitter 0 with 1 MB/s on both sides; with 4 ms B's applications are twice as fast."""
+    axes = {"jitter": "0ms,4ms"}
+    a, fast = (sources.load(sweep(tmp_path / app[0], axes=axes, conditions={"rtt": "50ms", "flow": {"app": app}})) for app in ("1MB/s", "2MB/s"))
+    both = replace(a, groups=tuple(g if g.at["jitter"] == "4ms" else o for o, g in zip(a.groups, fast.groups, strict=True)))
+    caveats = compare.compare(a, both).caveats
+    assert [c for c in caveats if "paths differ" in c] == ["cubic, jitter 4ms and 1 more: the paths differ: application 1MB/s / application 2MB/s"]
+    assert not [c for c in compare.compare(a, a).caveats if "paths differ" in c]
+
+
+def test_congestion_controls_alone_are_no_difference_of_paths(tmp_path):
+    both = sources.load(sweep(tmp_path / "a", axes={}))
+    assert not [c for c in compare.compare(both.only("cubic"), both.only("bbr")).caveats if "paths" in c]
+
+
 def test_what_cannot_be_compared_is_one_line(cli, tmp_path):
     root = sweep(tmp_path / "a", axes={})
     (tmp_path / "bad.json").write_text("{")

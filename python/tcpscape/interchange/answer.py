@@ -49,7 +49,7 @@ def answer(comparison: ResultComparison) -> str:
 def sentence(row: ComparedCondition, metric: str) -> str:
     """The answer for one condition: `cubic: A's goodput is 0.52 [0.48, 0.57] times B's (means), above it in 3 % of 10 pairs: they differ.`"""
     c = row.comparison
-    ratio = f"{c.ratio.text()} times B's (means)" if math.isfinite(c.ratio.value) else f"B's and {c.difference.text()}"
+    ratio = f"{c.ratio.text()} times B's (means)" if math.isfinite(c.ratio.value) else f"B's plus {c.difference.text()}"
     if row.is_same:
         return f"{row.name}: A's {metric} is {ratio}: {THE_SAME} on both sides, packet for packet."
     pairs = f"{row.pairs} pairs" if row.pairs else "comparisons, not paired"

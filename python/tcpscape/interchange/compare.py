@@ -2,7 +2,7 @@
 
 Conditions that both have are compared with each other: the same part, axes and congestion control; where they share none, those at the same place
 (one congestion control against another), or of the same congestion control; where each has one, those two. Trials of the same seeds on the same
-engine are compared as pairs; measurements of other tools are not. Where paths differ, a caveat says in what (`differences`).
+engine are compared as pairs; measurements of other tools are not. Where paths differ, a caveat says in what (:func:`differences`).
 
 Measurements of other tools that were made on different paths (`paths`) are different conditions.
 
@@ -13,7 +13,7 @@ The verdict is that of the ratio of means, which is what is shown; everything el
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -25,6 +25,7 @@ from tcpscape.interchange import paths
 from tcpscape.interchange.base import refuse
 from tcpscape.interchange.sources import ResultSource, SourceTrial, TrialGroup, listed
 from tcpscape.scenario import summary
+from tcpscape.scenario.differences import differences
 from tcpscape.stats import Comparison, Estimate
 from tcpscape.stats.estimate import number
 from tcpscape.tables import ShownAsTable, Table
@@ -59,8 +60,8 @@ class Measurements:
     """Keys that the twins of these on the other side have too, in one or several ways; None where a key is not known."""
     trials: tuple[Trial, ...] = ()
     """Empty for a table."""
-    scenario: Scenario | None = field(default=None, compare=False)
-    """What the first of them ran; None where it is not known."""
+    scenarios: tuple[Scenario, ...] = field(default=(), compare=False)
+    """What they ran, one for each of what is pooled; empty where it is not known."""
     least_rtt_ms: float = math.nan
     """Least RTT of measurements whose path is not known."""
 
@@ -151,7 +152,7 @@ class ResultComparison(ShownAsTable):
     def row(self, condition: ComparedCondition) -> tuple[str, ...]:
         """The texts of :data:`COLUMNS`; no goodput is above the rate of the link."""
         sides = zip((condition.a, condition.b), condition.means, strict=True)
-        means = [m.text(most=summary.link_mbps(side.scenario) if side.scenario and self.metric == "goodput" else None) for side, m in sides]
+        means = [m.text(most=summary.link_mbps(side.scenarios[0]) if side.scenarios and self.metric == "goodput" else None) for side, m in sides]
         n = f"{condition.pairs} pairs" if condition.pairs else f"{len(condition.a.numbers)} : {len(condition.b.numbers)}"
         return condition.name, n, *means, condition.comparison.ratio.text(), THE_SAME if condition.is_same else condition.verdict
 
@@ -196,7 +197,7 @@ def compare(a: ResultSource, b: ResultSource, metric: str = "goodput") -> Result
     left_out = [f"{side}: {m.name}" for side, conditions in (("A", ours), ("B", theirs)) for m in conditions if id(m) not in matched]
     sides = {caveat: [side for side, source in (("A", a), ("B", b)) if caveat in source.caveats] for caveat in (*a.caveats, *b.caveats)}
     caveats = [f"{' and '.join(of)}: {caveat}" for caveat, of in sides.items()]
-    return ResultComparison(metric, unit, rows, tuple(left_out), (*_caveats(rows), *caveats))
+    return ResultComparison(metric, unit, rows, tuple(left_out), (*_path_caveats(rows), *_caveats(rows), *caveats))
 
 
 def measurements(source: ResultSource, metric: str) -> tuple[Measurements, ...]:
@@ -223,9 +224,10 @@ def unit_of(metric: str) -> str:
 def _of_group(group: TrialGroup, of: Callable[[Trial], float]) -> Measurements:
     known = [(v, i) for i in group.items if not math.isnan(v := of(i.trial))]
     twins = tuple(tuple(key(i) for _, i in known) for key in TWINS)
-    scenario = known[0][1].scenario if known else None
+    scenarios = {i.shared.place: i.shared.scenario for _, i in known if i.shared}
     least = min((rtt for _, i in known if not math.isnan(rtt := paths.least_rtt(i))), default=math.nan)
-    return Measurements(group.name, group.cca, group.place, tuple(v for v, _ in known), twins, tuple(i.trial for _, i in known), scenario, least)
+    numbers, trials = tuple(v for v, _ in known), tuple(i.trial for _, i in known)
+    return Measurements(group.name, group.cca, group.place, numbers, twins, trials, tuple(scenarios.values()), least)
 
 
 def _of_table(source: ResultSource, rows: pl.DataFrame, metric: str) -> tuple[Measurements, ...]:
@@ -274,10 +276,22 @@ def _is_same(a: Trial, b: Trial) -> bool:
     return a.address == b.address or (a.hash is not None and a.hash == b.hash)
 
 
+def _path_caveats(rows: Sequence[ComparedCondition]) -> Iterator[str]:
+    """In what the paths of the two sides differ, each difference once, with the conditions that it is of unless it is of all."""
+    names: dict[str, list[str]] = {}
+    for row in rows:
+        paths_of = zip(row.a.scenarios, row.b.scenarios, strict=False)
+        if text := next((", ".join(texts) for a, b in paths_of if (texts := differences(a, b))), ""):
+            names.setdefault(text, []).append(row.name)
+    for text, of in names.items():
+        more = f" and {len(of) - 1} more" if len(of) > 1 else ""
+        yield f"{'' if len(of) == len(rows) else f'{of[0]}{more}: '}the paths differ: {text}"
+
+
 def _caveats(rows: Sequence[ComparedCondition]) -> list[str]:
     """Whatever weakens the verdicts."""
     apart = [r for r in rows if paths.differ(r.a.least_rtt_ms, r.b.least_rtt_ms)]
-    caveats = sorted({r.comparison.caveat for r in rows if r.comparison.caveat})
+    caveats = sorted({r.comparison.caveat for r in rows if r.comparison.caveat and not r.is_same})
     if any(min(len(r.a.numbers), len(r.b.numbers)) == 1 for r in rows):
         caveats.append("a side with one measurement has no interval: nothing is decided; repeat it")
     if apart:

@@ -13,6 +13,7 @@ from tcpscape.campaign import axes, record
 from tcpscape.campaign.outcome import Cell, Outcome
 from tcpscape.errors import TcpscapeError
 from tcpscape.interchange.base import MTU, refuse
+from tcpscape.scenario.differences import NEUTRAL
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.store import results
 from tcpscape.store.results import Store, is_flow_column, labelled_rows
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
 
 MOST_NAMES = 6
 """Conditions that a refusal names."""
-NEUTRAL = "cubic"
-"""Congestion control that stands for all where paths are compared."""
 
 
 @dataclass(frozen=True)
