@@ -135,7 +135,8 @@ def _next(advice: Advice, output: options.ScreenOptions, page: Path | None) -> l
         return [f"{_without_seeds(options.typed())} --seeds {d.gain.n + d.more} (probably enough to decide)"]
     if page:
         return [f"open {page}"]
-    return [] if output.verbose else [f"{options.typed()} --verbose (what to type, cliff, damage)"]
+    details = "" if output.verbose else "--verbose for what to type, the cliff and the damage, "
+    return [f"add {details}--out DIR --report for a page"]
 
 
 def _without_seeds(command: str) -> str:
