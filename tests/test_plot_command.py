@@ -1,5 +1,7 @@
 """`tcpscape plot`: which figures it draws, where it writes them, what it refuses."""
 
+from pathlib import Path
+
 import pytest
 
 WORDS = ("--bottleneck", "tbf rate 5mbit burst 6056 limit 30000", "--reverse", "netem delay 20ms", "--duration", "2s", "--seeds", "2", "--cca", "cubic,bbr")
@@ -67,3 +69,22 @@ def test_a_figure_for_each_point_on_the_axes(cli, tmp_path, need_model):
     assert cli("sweep", *path, "--out", tmp_path, "--quiet").status == 0
     assert len(cli("plot", tmp_path, "--what", "cwnd,queue").out.splitlines()) == 2
     assert cli("plot", tmp_path, "--what", "cwnd", "--at", "rate=5mbit").out.splitlines() == [str(tmp_path / "plots" / "cwnd.png")]
+
+
+def test_another_metric_and_title(cli, tmp_path):
+    import tcpscape
+
+    tcpscape.sweep(rtt="40ms", rate="20mbit", buffer="100kB,500kB", mix="cubic,reno", engine="mock", seeds=3, out=tmp_path)
+    drawn = cli("plot", tmp_path, "--metric", "added_rtt:reno", "--title", "What a call waits", "--formats", "svg")
+    assert drawn.status == 0, drawn.err
+    (file,) = drawn.out.split()
+    assert not file.endswith("split.svg")
+    text = Path(file).read_text("utf-8")
+    assert "What a call waits" in text
+    assert "added RTT (95th percentile) of reno, ms" in text
+
+
+def test_metrics_are_listed(cli):
+    listed = cli("metric", "list")
+    assert listed.status == 0
+    assert {"goodput", "added_rtt", "jain", "share:bbr"} <= {line.split()[0] for line in listed.out.splitlines() if line.strip()}

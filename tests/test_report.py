@@ -516,3 +516,15 @@ def test_figures_of_an_earlier_report_go(tmp_path):
 def test_a_long_table_is_cut_on_the_page():
     table = tables.PageTable("cells", "x", ("a", "b"), [[tables.word(i), tables.word("")] for i in range(tables.MOST_ROWS + 7)])
     assert (len(table.shown), table.hidden, table.dense().columns) == (tables.MOST_ROWS, 7, ["a"])
+
+
+def test_the_main_figure_is_of_the_delay_where_all_carry_the_same(tmp_path):
+    import tcpscape
+
+    out = tmp_path / "buffers"
+    tcpscape.sweep(rtt="40ms", rate="20mbit", buffer="100kB,500kB", cca=["cubic", "cubic:hystart=off"], engine="mock", seeds=5, out=out)
+    page = report.build(record.load(out), out)[0].read_text("utf-8")
+    figures = re.findall(r'<figure id="figure-([^"]+)"', page)
+    assert figures[0].endswith("-added_rtt")
+    assert not [name for name in figures[1:] if "added_rtt" in name]
+    assert "added RTT (95th percentile), ms" in page

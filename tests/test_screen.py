@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import tcpscape
-from tcpscape.campaign import answer
+from tcpscape.campaign import answer, sentences
 from tcpscape.scenario import files, summary
 from tcpscape.screen import Screen
 from tcpscape.stats import Estimate
@@ -92,30 +92,30 @@ def test_the_screen_of_a_run_fits(width):
 
 
 def test_the_answer_names_both_and_the_interval():
-    text = answer.run_answer(outcome(cca=["cubic", "bbr"], seeds=5))
+    text = sentences.run_answer(outcome(cca=["cubic", "bbr"], seeds=5))
     assert " × " in text
     assert "[" in text
     assert "adds" in text
-    assert "of the link" in answer.run_answer(outcome(seeds=5))
+    assert "of the link" in sentences.run_answer(outcome(seeds=5))
 
 
 def test_a_mixture_says_shares_and_fairness():
-    text = answer.run_answer(outcome(mix="cubic*2,bbr", seeds=5))
+    text = sentences.run_answer(outcome(mix="cubic*2,bbr", seeds=5))
     assert "Jain's index" in text
     assert "cubic×2 67 %" in text  # the mock gives each flow a third
     assert text.startswith("The flows share evenly: ")
     lossy = {"forward": "netem delay 25ms loss 1%", "reverse": "netem delay 25ms"}
-    alone = answer.run_answer(tcpscape.run(lossy, mix="cubic*2,bbr", engine="mock", seeds=3))
+    alone = sentences.run_answer(tcpscape.run(lossy, mix="cubic*2,bbr", engine="mock", seeds=3))
     assert alone.startswith("bbr gets 2.1 × its equal share: bbr 70 %")  # 0.70 of three flows: 2.1 thirds
 
 
 def test_a_sweep_says_where_which_is_the_best():
     sweep = tcpscape.sweep(rtt="50ms", loss="0,1%", cca=["cubic", "bbr"], engine="mock", seeds=5)
-    text = answer.sweep_answer(sweep)
+    text = sentences.sweep_answer(sweep)
     assert "bbr carries most at" in text
     assert "at loss 1%" in text
     alone = tcpscape.sweep(rtt="50ms", loss="0,1%", cca="cubic", engine="mock", seeds=5)
-    assert answer.sweep_answer(alone).startswith("The median goodput goes from")
+    assert sentences.sweep_answer(alone).startswith("The median goodput goes from")
 
 
 def test_added_rtt_is_of_the_path():
@@ -157,13 +157,19 @@ def test_a_long_table_is_cut_unless_all_is_asked_for():
 def test_points_that_are_alike_are_no_wins_and_the_delay_decides():
     path = {"rtt": "40ms", "rate": "20mbit", "engine": "mock", "seeds": 5}
     alike = tcpscape.sweep(buffer="100kB,500kB", cca=["cubic", "cubic:hystart=off"], **path)
-    text = answer.sweep_answer(alike)
+    text = sentences.sweep_answer(alike)
     assert "within 5 % in goodput at" in text
     assert "added RTT" in text
     mixed = tcpscape.sweep(buffer="100kB,500kB", mix="cubic*2,bbr", **path)
-    assert answer.sweep_answer(mixed).startswith("The median Jain's index goes from 1.00")
+    assert sentences.sweep_answer(mixed).startswith("The flows share evenly at every point (Jain's index 1.0")
+    assert "Added RTT (95th percentile): bbr 4.0 to 4.0 ms, cubic 4.0 to 4.0 ms." in sentences.sweep_answer(mixed)
+    lossy = tcpscape.sweep(loss="0,1%", mix="cubic*2,bbr", rtt="40ms", engine="mock", seeds=5)
+    assert "least at loss 1% (0.62 [" in sentences.sweep_answer(lossy)
+    assert "there bbr gets 2.1 × its equal share" in sentences.sweep_answer(lossy)
+    assert (sentences.subject(alike), sentences.subject(mixed)) == ("added_rtt", "goodput")
     columns = mixed.table().columns
-    assert {"added RTT p95 ms", "share of bbr", "share of cubic", "Jain"} <= set(columns)
+    assert {"added RTT p95 ms, bbr", "added RTT p95 ms, cubic", "share of bbr", "share of cubic", "Jain"} <= set(columns)
+    assert "goodput Mbit/s" in tcpscape.sweep(buffer="100kB,500kB", cca="cubic", metric="added_rtt", **path).table().columns
     assert float(mixed.table().rows[0][list(columns).index("share of cubic")]) == pytest.approx(2 / 3, abs=0.01)
 
 

@@ -272,7 +272,7 @@ class Outcome(ShownAsTable):
     def table(self, summaries: Sequence[CellSummary] = ()) -> Table:
         """A row for each cell: where it stands, the median of the campaign's metric with its interval, CV and number of runs.
 
-        Beside goodput stands the median of what is added to the RTT; of a mixture those of the shares and of Jain's index.
+        Beside it stand the medians of the goodput and of what is added to the RTT; of a mixture also those of the shares and of Jain's index.
         """
         cells, metric = summaries or self.summaries(), metrics.find(self.campaign.metric)
         levels = {axis: list(dict.fromkeys(c.at[axis] for c in self.cells)) for axis in self.axes}
@@ -295,10 +295,11 @@ class Outcome(ShownAsTable):
         own = metrics.find(self.campaign.metric).name
         if len(self.cells) > MOST_BOUNDED:
             return {}
-        mixed = dict.fromkeys(cca for cell in self.cells if "+" in cell.cca for cca in cell.cca.split("+"))
-        shares = {f"share of {cca}": f"share:{cca}" for cca in list(mixed)[:MOST_SHARES]} | ({"Jain": "jain"} if mixed else {})
-        delays = {"added RTT p95 ms": "added_rtt"} if own == "goodput" else {}
-        return {heading: name for heading, name in (delays | shares).items() if name != own and self._knows(name)}
+        mixed = list(dict.fromkeys(cca for cell in self.cells if "+" in cell.cca for cca in cell.cca.split("+")))[:MOST_SHARES]
+        headings = {"goodput Mbit/s": "goodput"}
+        headings |= {f"added RTT p95 ms, {cca}": f"added_rtt:{cca}" for cca in mixed} or {"added RTT p95 ms": "added_rtt"}
+        headings |= {**({"Jain": "jain"} if mixed else {}), **{f"share of {cca}": f"share:{cca}" for cca in mixed}}
+        return {heading: name for heading, name in headings.items() if name != own and self._knows(name)}
 
     def _knows(self, name: str) -> bool:
         """Whether a metric has a value anywhere."""

@@ -1,4 +1,4 @@
-"""`list` and `show` of scenarios, congestion controls and queues."""
+"""`list` and `show` of scenarios, congestion controls and queues; the list of metrics."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from tcpscape.controls.spelling import Param
     from tcpscape.engines.model import CcaEntry
 
+metric = CommandGroup("metric", "Metrics: numbers of a trial, for tables, figures and checks.")
 cca = CommandGroup("cca", "Congestion controls.")
 qdisc = CommandGroup("qdisc", "Queues and impairments, in tc's words.")
 scenario = CommandGroup("scenario", "The gallery of scenarios.")
@@ -28,6 +29,28 @@ COMPARED = "compared one by one"
 """The label of a page's own measurements, beside those of all conditions."""
 WIDTH = 140
 """Characters of a line of prose."""
+
+
+@metric.subcommand("list", examples=("metric list", "run baseline --cca cubic,bbr --check 'added_rtt < 60ms'"))
+def metric_list() -> None:
+    """Metrics with their units and what each is; behind a colon, those of one congestion control's flows: added_rtt:bbr."""
+    from tcpscape import metrics
+
+    rows = [(m.name, m.printed_unit, m.about) for m in metrics.REGISTRY.values()]
+    families = [(family.example, "", family.make(family.example.partition(":")[2]).about) for family in metrics.FAMILIES.values()]
+    terminal.print_table(Table(("name", "unit", "what it is"), [*rows, *families], left=2, words=("what it is",)))
+
+
+@metric.subcommand("show", examples=("metric show added_rtt", "metric show share:bbr"))
+def metric_show(name: Annotated[str, Argument("A metric of `metric list`.")]) -> None:
+    """What a metric is: its unit, whether more is better, and what has to be kept of a trial for it."""
+    from tcpscape import metrics
+    from tcpscape.engines.base import Capture
+
+    entry = metrics.find(name)
+    better = {"more": "More is better.", "less": "Less is better.", "neither": "It describes and does not judge."}[entry.better]
+    needs = "" if entry.needs == Capture() else " It needs samples or packets of the trial, which are then kept."
+    print(f"{entry.name}{f', {entry.printed_unit}' if entry.printed_unit else ''}: {entry.about}. {better}{needs}")
 
 
 @cca.subcommand("list", examples=("cca list", "cca show cubic"))

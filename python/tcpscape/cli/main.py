@@ -30,6 +30,7 @@ COMMANDS = {
     "plot": ("plot", "Figures of a result directory, by name."),
     "report": ("report", "A result directory as one page."),
     "scenario": ("lists", "The gallery of scenarios: list | show NAME."),
+    "metric": ("lists", "What can be measured of a trial: list | show NAME."),
     "cca": ("lists", "Congestion controls: list | show NAME."),
     "qdisc": ("lists", "Queues and impairments: list | show NAME."),
     "kernel": ("kernel", "Real Linux kernels for the virtual engine."),

@@ -36,10 +36,11 @@ __all__ = ["FIGURES", "Context", "FigureKind", "draw", "find", "fitting", "forma
 FIGURES: Mapping[str, FigureKind] = {
     kind.name: kind
     for kind in (
-        FigureKind("split", "what each congestion control has of all flows' goodput", bars.has_mixture, bars.split),
-        FigureKind("spike", "the peak of the delay after a drop of capacity, against its bound", spikes.has_drop, spikes.spike),
+        FigureKind("split", "what each congestion control has of all flows' goodput", bars.has_mixture, bars.split, of_metric=False),
+        FigureKind("spike", "the peak of the delay after a drop of capacity, against its bound", spikes.has_drop, spikes.spike, of_metric=False),
         FigureKind(
-            "retention", "goodput as a share of that without the impairment, with its interval", curves.has_cliff, curves.retention, curves.pages
+            "retention", "goodput as a share of that without the impairment, with its interval", curves.has_cliff, curves.retention, curves.pages,
+            of_metric=False,
         ),
         FigureKind("curve", "the metric along an axis, with its interval", curves.has_axis, curves.curve, curves.pages),
         FigureKind("profiles", "the metric on each named path", bars.has_names, bars.profiles),

@@ -28,6 +28,11 @@ NAMES: Mapping[str, str] = {
     "added_rtt": "added RTT (p95)",
 }
 """Axis or metric → its name in a figure; any other keeps its own."""
+METRICS: Mapping[str, str] = {
+    "rtt": "RTT", "rtt_p50": "median RTT", "rtt_p95": "RTT (95th percentile)", "added_rtt": "added RTT (95th percentile)", "jain": "Jain's index",
+    "goodput": "goodput", "video_bitrate": "bit rate a viewer sees", "video_startup": "time to the first picture", "video_stalled": "time stalled",
+}  # fmt: skip
+"""Metric → its name in a figure, also where it is of one congestion control's flows; any other keeps its own."""
 OF_CONDITIONS: Mapping[str, str] = {"jitter": "jitter (sd, each direction)", "loss": "loss (each direction)"}
 """Axis → its name where the campaign has conditions instead of a scenario, so that the direction is known."""
 MOST_NAMED = 4
@@ -69,6 +74,8 @@ class FigureKind:
     """Draws one page."""
     pages: Callable[[Outcome], Sequence[Outcome]] = lambda outcome: (outcome,)
     """The parts of an outcome that get a figure each."""
+    of_metric: bool = True
+    """Whether it shows the campaign's metric, whichever that is; of the figures without `example`."""
     example: bool = False
     """Whether it shows single trials: a report of several outcomes has it for the first one with samples only."""
 
@@ -171,10 +178,16 @@ def tick_names(outcome: Outcome, axis: str) -> dict[float, str]:
     return names if max(names, default=0.0) >= LONG_NUMBER else {}
 
 
+def metric_name(metric: str) -> str:
+    """The name of a metric in a figure, `added RTT (95th percentile) of reno`."""
+    own, _, cca = metric.partition(":")
+    return METRICS.get(own, own) + f" of {cca}" * bool(cca) if own in METRICS else NAMES.get(metric, metric)
+
+
 def metric_label(metric: str, statistic: str = "") -> str:
     """The name of a metric with its unit, behind the statistic that is shown of it: `mean goodput, Mbit/s`."""
     entry = metrics.find(metric)
-    name = " ".join(filter(None, (statistic, NAMES.get(entry.name, entry.name))))
+    name = " ".join(filter(None, (statistic, metric_name(entry.name))))
     return f"{name}, {entry.printed_unit}" if entry.printed_unit else name
 
 
@@ -220,4 +233,4 @@ def _metric_and_axes(outcome: Outcome) -> str:
     labels = [entry.label for entry in entries(outcome)]
     against = f" against {', '.join(names[:-1])}{' and ' if names[1:] else ''}{names[-1]}" if names else ""
     ccas = ", ".join(labels) if len(labels) <= MOST_NAMED else f"{len(labels)} congestion controls"
-    return f"{NAMES.get(metric, metric)}{against}: {ccas}"
+    return f"{metric_name(metric)}{against}: {ccas}"

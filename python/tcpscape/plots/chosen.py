@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tcpscape import plots
+from tcpscape import metrics, plots
 from tcpscape.campaign import axes
 from tcpscape.campaign.outcome import Outcome
 from tcpscape.errors import refuse
@@ -37,6 +37,10 @@ class PlotRequest:
     """Names of figures and of quantities over time; the quantities share one figure. Empty for the first figure that fits."""
     cca: tuple[str, ...] = ()
     """Congestion controls; empty for all."""
+    metric: str = ""
+    """The metric of figures that show one; empty for the campaign's."""
+    title: str = ""
+    """Title of every figure; empty for its own."""
     at: Mapping[str, str] = field(default_factory=dict)
     """Axis → value; cells without the axis stay."""
 
@@ -49,14 +53,17 @@ class PlotRequest:
         quantities = tuple(name for name in names if name not in plots.FIGURES)
         if unknown := [name for name in quantities if name not in traces.PANELS and name not in traces.ALIASES]:
             refuse("what", f"{unknown[0]!r} is unknown", f"choose figures ({', '.join(plots.FIGURES)}) or quantities ({', '.join(traces.PANELS)})")
-        kinds = [(name, plots.find(name), Context()) for name in names if name in plots.FIGURES]
-        return kinds + ([("-".join(quantities), plots.find(SERIES), Context(_title(quantities), what=quantities))] if quantities else [])
+        kinds = [(name, plots.find(name), Context(self.title)) for name in names if name in plots.FIGURES]
+        if not quantities:
+            return kinds
+        return [*kinds, ("-".join(quantities), plots.find(SERIES), Context(self.title or _title(quantities), what=quantities))]
 
     def of(self, outcome: Outcome) -> Outcome:
         """The outcome with the chosen cells alone."""
         cells = [c for c in outcome.cells if c.cca in (self.cca or (c.cca,))]
         cells = [c for c in cells if all(axis not in c.at or axes.same(c.at[axis], value) for axis, value in self.at.items())]
-        return Outcome(outcome.campaign, tuple(cells), outcome.versions)
+        campaign = outcome.campaign.model_copy(update={"metric": metrics.find(self.metric).name}) if self.metric else outcome.campaign
+        return Outcome(campaign, tuple(cells), outcome.versions)
 
 
 def draw(parts: Mapping[str, Outcome], request: PlotRequest) -> Iterator[tuple[str, Figure]]:
@@ -83,8 +90,9 @@ def _title(quantities: Sequence[str]) -> str:
 
 def _pages(outcomes: Mapping[str, Outcome], request: PlotRequest) -> Iterator[tuple[str, FigureKind, Outcome, Context]]:
     """Name of the file, kind, cells and context of each figure."""
-    first = next((kind for outcome in outcomes.values() for kind in plots.fitting(outcome)), None)
-    kinds = request.kinds() or ([(first.name, first, Context())] if first else [])
+    fitting_kinds = (kind for outcome in outcomes.values() for kind in plots.fitting(outcome))
+    first = next((kind for kind in fitting_kinds if (kind.of_metric and not kind.example) or not request.metric), None)
+    kinds = request.kinds() or ([(first.name, first, Context(request.title))] if first else [])
     if not kinds:
         refuse("what", "the result has no data for any figure", "run more cells or trials, or keep samples: --samples 100ms")
     for name, kind, context in kinds:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from markupsafe import Markup
 
 from tcpscape import plots
+from tcpscape.campaign import sentences
 from tcpscape.campaign.outcome import Outcome
 from tcpscape.campaign.record import file_name
 from tcpscape.plots import Context, FigureKind, files, style
@@ -68,16 +69,27 @@ class FigureRequest:
 
 def draw(part: str, outcome: Outcome, context: Context, request: FigureRequest, root: Path) -> Iterator[tuple[EmbeddedFigure, list[Path]]]:
     """Draws the figures of a part and writes their files into `root`; yields each figure with its files."""
-    for kind in chosen(outcome, request):
-        pages = kind.pages(outcome)
+    for kind, drawn in with_subject(outcome, chosen(outcome, request)):
+        pages = kind.pages(drawn)
         shown = spread(len(pages), request.most_pages(kind))
         about = kind.about if len(shown) == len(pages) else f"{kind.about} ({len(shown)} of {len(pages)} places)"
         for i in shown:
-            name = "-".join([*([file_name(part).replace("%", "pct")] if part else []), kind.name, *([str(i + 1)] if len(pages) > 1 else [])])
+            other = [drawn.campaign.metric] if drawn is not outcome else []
+            name = "-".join([*([file_name(part).replace("%", "pct")] if part else []), kind.name, *other, *([str(i + 1)] if len(pages) > 1 else [])])
             figure = kind.draw(pages[i], replace(context, width=style.PAGE))
             svg_text = files.svg(figure)
             written = files.save(figure, root / FOLDER / name, request.formats, svg_text)
             yield embedded(name, about, svg_text, kind.draw(pages[i], replace(context, width=style.NARROW)), written), written
+
+
+def with_subject(outcome: Outcome, kinds: Sequence[FigureKind]) -> list[tuple[FigureKind, Outcome]]:
+    """Each figure with the outcome that it shows: the first one what the answer is about, which is the delay where all carry the same."""
+    subject = sentences.subject(outcome)
+    figures = [(kind, outcome) for kind in kinds]
+    first = next((kind for kind in plots.fitting(outcome) if kind.of_metric and not kind.example), None)
+    if subject == outcome.campaign.metric or first is None:
+        return figures
+    return [(first, replace(outcome, campaign=outcome.campaign.model_copy(update={"metric": subject}))), *figures]
 
 
 def embedded(name: str, about: str, wide: str, narrow: Figure, written: Sequence[Path]) -> EmbeddedFigure:

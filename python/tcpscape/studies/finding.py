@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from tcpscape import metrics
-from tcpscape.campaign import answer, axes
+from tcpscape.campaign import axes, sentences
 from tcpscape.campaign.outcome import Cell, Outcome
 from tcpscape.scenario import summary
 from tcpscape.stats import Estimate
@@ -117,7 +117,7 @@ def sentence(about: Subject) -> str:
         return _falls(about)
     several = 1 < max(len({c.cca for c in cells}) for cells in _points(about.outcome).values()) <= FEW
     if about.statistic in ("mean", "median") and metrics.find(about.metric).better != "neither" and several:
-        return answer.sweep_answer(about.outcome)
+        return sentences.sweep_answer(about.outcome)
     if len(about.outcome.ccas) > FEW and not about.down and len(about.columns) <= WITH_INTERVALS:
         return _ranges(about)
     return _range(about.outcome.cells, about)

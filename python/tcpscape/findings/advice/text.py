@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from tcpscape import units
 from tcpscape.campaign import video
-from tcpscape.campaign.answer import times
+from tcpscape.campaign.sentences import times
 from tcpscape.controls.deployment import DEFAULT
 from tcpscape.findings import indicators
 from tcpscape.findings.advice.choice import GOALS

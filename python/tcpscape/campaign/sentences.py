@@ -1,0 +1,283 @@
+"""The answer of a campaign as a sentence: which congestion control carries more, how flows share, from where to where a metric goes.
+
+A sentence names what differs, by how much, with the interval; where the runs do not decide, it says so. Ratios are of means, paired where the seeds
+are the same.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from tcpscape import metrics, stats
+from tcpscape.campaign.outcome import Cell, Outcome
+from tcpscape.metrics.base import Metric
+from tcpscape.metrics.flows import jain_index, limits
+from tcpscape.scenario import summary
+from tcpscape.stats import Estimate
+from tcpscape.stats.estimate import number
+from tcpscape.tables import percent
+from tcpscape.trial import FlowResult
+
+NAMES = {"jain": "Jain's index", "added_rtt": "added RTT (95th percentile)"}
+"""Metrics that a sentence calls otherwise."""
+MOST_NAMED = 3
+"""Most congestion controls whose delays a sentence has."""
+APP_LIMITED = 0.5
+"""Share of its time from which a flow counts as limited by its application."""
+EVEN = 1.1
+"""Share over the equal share up to which flows are said to share evenly."""
+EVEN_INDEX = 0.95
+"""Jain's index from which several points count as even alike."""
+Point = tuple[tuple[str, str], ...]
+"""Values of the axes: (axis, value) …"""
+
+
+def run_answer(outcome: Outcome) -> str:
+    """The answer of a run as a sentence: who carries more, by which factor, and what it adds to the RTT."""
+    cells = outcome.cells
+    if len(cells) > 1:
+        return _comparison(cells)
+    cell = cells[0]
+    return _mixture(cell) if "+" in cell.cca else _single(cell)
+
+
+def _single(cell: Cell) -> str:
+    """What one congestion control carries."""
+    link = summary.link_mbps(cell.scenarios[0])
+    full = f" ({percent(cell.mean().value / link)} of the link)" if link else ""
+    return f"{cell.cca} carries {cell.mean().text(most=link)} Mbit/s{full}{_added(cell)}."
+
+
+def _mixture(cell: Cell) -> str:
+    """How the congestion controls of a mixture share the path; flows that their applications limit take what they need, and have no part in that."""
+    groups: dict[str, list[FlowResult]] = {}
+    for trial in cell.trials:
+        for flow in trial.flows:
+            groups.setdefault(flow.cca, []).append(flow)
+    greedy = [cca for cca, flows in groups.items() if limits(flows).get("app", 0.0) < APP_LIMITED]
+    counts = {cca: len(flows) // len(cell.trials) for cca, flows in groups.items()}
+    names = {cca: f"{cca}×{count}" if count > 1 else cca for cca, count in counts.items()}
+    needs = [f"{names[cca]} takes the {_carried(cell, cca)} of its application" for cca in counts if cca not in greedy]
+    adds = f" The flows add {_ms(added)} to the RTT (95th percentile)." if (added := _added_rtt(cell)) else ""
+    beside = f"; {', '.join(needs)}" if needs else ""
+    if len(greedy) < 2:
+        carried = [f"{names[cca]} carries {_carried(cell, cca)}" for cca in greedy]
+        text = "; ".join([*carried, *needs])
+        return f"{text[0].upper() if not carried else text[0]}{text[1:]}.{adds}"
+    total = [sum(f.goodput_mbps for f in trial.flows if f.cca in greedy) for trial in cell.trials]
+    shares_of = {cca: stats.ratio([sum(f.goodput_mbps for f in t.flows if f.cca == cca) for t in cell.trials], total) for cca in greedy}
+    over_equal = {cca: shares_of[cca].value * sum(counts[c] for c in greedy) / counts[cca] for cca in greedy}
+    order = sorted(greedy, key=lambda cca: -over_equal[cca])
+    parts = [f"{names[cca]} {_percent(shares_of[cca])}" for cca in order]
+    even = over_equal[order[0]] < EVEN
+    verdict = "The flows share evenly" if even else f"{names[order[0]]} gets {number(over_equal[order[0]], 2)} × its equal share"
+    index = stats.mean([jain_index([f.goodput_mbps for f in trial.flows if f.cca in greedy]) for trial in cell.trials])
+    return f"{verdict}: {parts[0]} of {_carried(cell, *greedy)}, {', '.join(parts[1:])}; Jain's index {index.text(2)}{beside}.{adds}"
+
+
+def _carried(cell: Cell, *ccas: str) -> str:
+    """What the flows under these congestion controls carry over the whole trial, with its unit."""
+    link = summary.link_mbps(cell.scenarios[0])
+    rates = [sum(f.bytes_received for f in trial.flows if f.cca in ccas) * 8e-6 / trial.duration for trial in cell.trials]
+    return f"{stats.mean(rates).text(most=link)} Mbit/s"
+
+
+def _percent(share: Estimate) -> str:
+    """A share with its interval in percent, `62 % [60, 64]`."""
+    text = percent(share.value)
+    return text if share.n < 2 or math.isnan(share.low) else f"{text} [{100 * share.low:.0f}, {100 * share.high:.0f}]"
+
+
+def _comparison(cells: Sequence[Cell]) -> str:
+    """Which cell carries most, against the first one, or against the next where the first is the best."""
+    order = sorted(cells, key=lambda cell: -cell.mean().value)
+    best = order[0]
+    other = cells[0] if cells[0] is not best else order[1]
+    a, b = _names(best, other)
+    if other.mean().value <= 0:
+        return f"{a} carries {best.mean().text()} Mbit/s, {b} nothing." if best.mean().value > 0 else "Nothing gets through this path."
+    gain, added = best.over(other), _added(best, other)
+    if gain.n > 1 and not gain.excludes(1):
+        missing = f" {more[0].upper()}{more[1:]} would probably decide." if (more := stats.missing_text(gain)) else ""
+        return f"{a} and {b} do not differ clearly: {a} carries {times(gain, b)}{added}.{missing}"
+    return f"{a} carries {times(gain, b)}{added}." + (" One trial has no interval: give --seeds 10." if gain.n < 2 else "")
+
+
+def times(ratio: Estimate, other: str) -> str:
+    """A ratio with its interval behind what it is compared with, `6.42 × cubic [6.03, 6.91]`."""
+    value, bracket, interval = ratio.text().partition(" [")
+    return f"{value} × {other}{bracket}{interval}"
+
+
+def _names(a: Cell, b: Cell) -> tuple[str, str]:
+    """The names of two cells; with the engine where that is what differs."""
+    return (a.cca, b.cca) if a.cca != b.cca else (f"{a.cca} on {a.engine}", f"{b.cca} on {b.engine}")
+
+
+def _added(cell: Cell, other: Cell | None = None) -> str:
+    """What a cell adds to the RTT, and what another one does: ` and adds 17 ms to the RTT (95th percentile; cubic 3 ms)`."""
+    own, others = _added_rtt(cell), _added_rtt(other) if other else None
+    if not own:
+        return ""
+    against = f"; {_names(cell, other)[1]} {_ms(others)}" if other and others else ""
+    return f" and adds {_ms(own)} to the RTT (95th percentile{against})"
+
+
+def _added_rtt(cell: Cell) -> Estimate | None:
+    """Mean of what queues and jitter add to the RTT, ms; None where the engine does not see it."""
+    values = stats.known(cell.values("added_rtt"))
+    return stats.mean(values) if values else None
+
+
+def _ms(added: Estimate) -> str:
+    return f"{number(max(0.0, added.value), 2)} ms"
+
+
+def sweep_answer(outcome: Outcome) -> str:
+    """The answer of a campaign: where which congestion control is the best, how mixtures share, or from where to where the metric goes."""
+    points = _points(outcome)
+    if len(points) == 1 and outcome.campaign.metric == "goodput":
+        return run_answer(outcome)
+    if _is_of_mixtures(outcome):
+        return _sharing(outcome)
+    metric = metrics.find(outcome.campaign.metric)
+    if not _has_rivals(outcome, metric):
+        return _extremes(outcome, metric)
+    standings = Standings.of(points, metric, outcome)
+    text = standings.text(metric)
+    return text if subject(outcome) == metric.name else f"{text} {_extremes(outcome, metrics.find('added_rtt'))}"
+
+
+def subject(outcome: Outcome) -> str:
+    """The metric that the answer is about: the campaign's, or the delay where all carry the same."""
+    metric = metrics.find(outcome.campaign.metric)
+    points = _points(outcome)
+    if metric.name != "goodput" or len(points) == 1 or _is_of_mixtures(outcome) or not _has_rivals(outcome, metric):
+        return metric.name
+    knows_delay = any(math.isfinite(v) for cell in outcome.cells for v in cell.values("added_rtt"))
+    return "added_rtt" if knows_delay and not Standings.of(points, metric, outcome).clear else metric.name
+
+
+def _points(outcome: Outcome) -> dict[Point, list[Cell]]:
+    """The cells at each point on the axes."""
+    points: dict[Point, list[Cell]] = {}
+    for cell in outcome.cells:
+        points.setdefault(tuple(cell.at.items()), []).append(cell)
+    return points
+
+
+def _is_of_mixtures(outcome: Outcome) -> bool:
+    """Whether all cells are of mixtures, whose sharing is the question."""
+    return outcome.campaign.metric == "goodput" and all("+" in cell.cca for cell in outcome.cells)
+
+
+def _has_rivals(outcome: Outcome, metric: Metric) -> bool:
+    """Whether several congestion controls are to be ranked at each point, on one engine."""
+    return metric.better != "neither" and min(map(len, _points(outcome).values())) > 1 and len(outcome.versions) == 1
+
+
+@dataclass
+class Standings:
+    """Which congestion control is the best at how many points."""
+
+    points: int
+    wins: dict[str, int] = field(default_factory=dict)
+    """Congestion control → points at which it is clearly better than any other."""
+    level: int = 0
+    """Points at which the best two are within 5 %."""
+    clear: list[tuple[float, str]] = field(default_factory=list)
+    """|ln ratio| of the best two and the ratio in words, at each point with a winner."""
+
+    @classmethod
+    def of(cls, points: Mapping[Point, Sequence[Cell]], metric: Metric, outcome: Outcome) -> Standings:
+        """The standings of the cells at each point, by the ratio of the means of the best two."""
+        sign = 1 if metric.better == "less" else -1
+        varied = [axis for axis in outcome.axes if len(outcome.levels(axis)) > 1]
+        standings = cls(len(points))
+        for at, cells in points.items():
+            known = [cell for cell in cells if math.isfinite(cell.mean(metric.name).value)]
+            if len(known) < 2:
+                continue
+            best, other = sorted(known, key=lambda cell: sign * cell.mean(metric.name).value)[:2]
+            ratio = best.over(other, metric.name)
+            if stats.is_alike(ratio):
+                standings.level += 1
+            elif ratio.excludes(1):
+                standings.wins[best.cca] = standings.wins.get(best.cca, 0) + 1
+                place = ", ".join(f"{axis} {value}" for axis, value in at if axis in varied)
+                size = abs(math.log(ratio.value)) if ratio.value > 0 else math.inf
+                standings.clear.append((size, f"{best.cca} {times(ratio, other.cca)} at {place}"))
+        return standings
+
+    def text(self, metric: Metric) -> str:
+        """The standings in a sentence, with the largest clear ratio in another."""
+        undecided = self.points - self.level - sum(self.wins.values())
+        verb = "carries most" if metric.name == "goodput" else f"has the {'least' if metric.better == 'less' else 'most'} {metric.name}"
+        ranked = sorted(self.wins.items(), key=lambda pair: -pair[1])
+        of = f" of {self.points} points"
+        parts = [f"{ranked[0][0]} {verb} at {ranked[0][1]}{of}"] if ranked else []
+        parts += [f"{cca} at {count}" for cca, count in ranked[1:]]
+        parts += [f"the best two are within 5 % in {metric.name} at {self.level}{'' if ranked else of}"] if self.level else []
+        parts += [f"{undecided}{'' if parts else of} undecided"] if undecided else []
+        most = f" The largest difference: {max(self.clear)[1]}." if self.clear else ""
+        text = f"{'; '.join(parts)}.{most}"
+        return text if ranked else f"{text[0].upper()}{text[1:]}"
+
+
+def _sharing(outcome: Outcome) -> str:
+    """Where the flows of mixtures share most and least evenly, and what is added to the RTT of each congestion control."""
+    known = [(index, cell) for cell in outcome.cells for index in [cell.median("jain")] if math.isfinite(index.value)]
+    if not known:
+        return "No cell has two flows that carry anything."
+    (worst, at_worst), (best, at_best) = min(known, key=lambda pair: pair[0].value), max(known, key=lambda pair: pair[0].value)
+    favoured, over_equal = _favoured(at_worst)
+    ends = f"most evenly at {_where(at_best, outcome)} (Jain's index {best.text(2)}), least at {_where(at_worst, outcome)} ({worst.text(2)})"
+    text = f"The flows share {ends}: there {favoured} gets {number(over_equal, 2)} × its equal share"
+    if worst.value >= EVEN_INDEX:
+        text = f"The flows share evenly at every point (Jain's index {number(worst.value, 2)} or more)"
+    ccas = list(dict.fromkeys(cca for cell in outcome.cells for cca in cell.cca.split("+")))[:MOST_NAMED]
+    delays = [f"{cca} {delay}" for cca in ccas if (delay := _range_of(outcome, f"added_rtt:{cca}"))]
+    return f"{text}." + (f" Added RTT (95th percentile): {', '.join(delays)}." if delays else "")
+
+
+def _favoured(cell: Cell) -> tuple[str, float]:
+    """The congestion control whose flows have most, each, and how many times the share of equal flows that is."""
+    flows = cell.trials[0].flows
+    counts = {cca: sum(f.cca == cca for f in flows) for cca in dict.fromkeys(f.cca for f in flows)}
+    over_equal = {cca: stats.median(cell.values(f"share:{cca}")).value * len(flows) / count for cca, count in counts.items()}
+    favoured = max(over_equal, key=lambda cca: over_equal[cca])
+    return favoured, over_equal[favoured]
+
+
+def _range_of(outcome: Outcome, metric: str) -> str:
+    """`7.3 to 198 ms`: the lowest and the highest median of a metric; empty where none is known."""
+    values = [v for cell in outcome.cells for v in [cell.median(metric).value] if math.isfinite(v)]
+    unit = metrics.find(metric).printed_unit
+    return f"{number(min(values), 2)} to {number(max(values), 2)} {unit}" if values else ""
+
+
+def _extremes(outcome: Outcome, metric: Metric) -> str:
+    """The lowest and the highest median, and where they are."""
+    medians = [(cell.median(metric.name), cell) for cell in outcome.cells]
+    known = [pair for pair in medians if math.isfinite(pair[0].value)]
+    if not known:
+        return f"No cell has a {metric.name}: the engine does not see it."
+    low, high = min(known, key=lambda pair: pair[0].value), max(known, key=lambda pair: pair[0].value)
+    unit = f" {metric.printed_unit}" if metric.printed_unit else ""
+    ends = " to ".join(f"{estimate.text(most=most(cell, metric))}{unit} ({_where(cell, outcome)})" for estimate, cell in (low, high))
+    name = NAMES.get(metric.name, metric.name)
+    return f"The median {name} goes from {ends}."
+
+
+def _where(cell: Cell, outcome: Outcome) -> str:
+    """Where a cell stands among the others: what differs between them."""
+    parts = [cell.cca] if len(outcome.ccas) > 1 else []
+    parts += [cell.engine] if len(outcome.versions) > 1 else []
+    return ", ".join([*parts, *(f"{axis} {cell.at[axis]}" for axis in outcome.axes if axis in cell.at and len(outcome.levels(axis)) > 1)])
+
+
+def most(cell: Cell, metric: Metric) -> float | None:
+    """What the metric of a cell cannot exceed: the link's rate, if it is a goodput."""
+    return summary.link_mbps(cell.scenarios[0]) if metric.name == "goodput" else None
