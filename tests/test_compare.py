@@ -365,6 +365,21 @@ def test_the_screen_fits(cli, tmp_path, monkeypatch, width):
     assert any("0.500 [" in line for line in lines)
 
 
+def test_markdown_has_every_condition_and_the_checks(cli, tmp_path):
+    """24 conditions, of which the screen shows 7; a list of caveats and one of checks."""
+    axes = {"jitter": "0..11ms/1ms"}
+    a, b = sweep(tmp_path / "a", slower=2, axes=axes), sweep(tmp_path / "b", axes=axes)
+    got = cli("compare", a, b, "--markdown", "--check", "ratio[cca=bbr] < 0.4")
+    assert got.status == 1
+    lines = got.out.splitlines()
+    assert lines[0] == f"A: {a}; B: {b}; goodput, Mbit/s"
+    assert lines[2] == "**24 of 24 conditions differ.**"
+    assert lines[4] == "| condition | n | mean of A | mean of B | A / B of means [95 %] | verdict |"
+    assert len([line for line in lines if line.startswith(("| cubic, ", "| bbr, "))]) == 24
+    assert lines[-1].startswith("- FAILS: ratio[cca=bbr] < 0.4: bbr, jitter 11ms ratio of means 0.500 [")
+    assert cli("compare", a, b, "--markdown", "--json").err == "error: markdown: given with --json; choose one of them\n"
+
+
 def test_no_mean_is_above_the_link(cli, tmp_path):
     """Means near the link's 8 Mbit/s: an interval end above it is `≤ link`."""
     root = sweep(tmp_path / "a", slower=0.01, axes={}, cca="cubic", conditions={"rtt": "50ms", "rate": "8mbit", "flow": {"app": "1MB/s"}})

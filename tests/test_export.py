@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import os
+import re
 import shutil
 import subprocess
 
@@ -220,6 +221,19 @@ def test_markdown_is_the_screen_of_the_result(cli, results):
     assert [line.split(" | ")[0] for line in lines[4:6]] == ["| cubic", "| bbr"]
     assert lines[-1].startswith("- caveat: ")
     assert "| cubic" not in cli("export", results, "--to", "markdown", "--cca", "bbr").out
+
+
+def test_markdown_has_the_columns_that_no_screen_has_room_for(cli, tmp_path, need_model):
+    """The number of trials, and the interval of the added RTT: of a run that of its mean, of a sweep that of its median."""
+    path = ("--cca", "cubic,bbr", "--seeds", "3", "--duration", "2s", "--quiet", "--out")
+    cli("run", "--forward", "netem delay 25ms 8ms", *path, tmp_path / "run")
+    cli("sweep", "--rtt", "20ms", "--jitter", "0ms,8ms", *path, tmp_path / "sweep")
+    for name, heading in (("run", "added RTT p95 ms, mean [95 %]"), ("sweep", "added RTT p95 ms: median [95 %]")):
+        rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in cli("export", tmp_path / name, "--to", "markdown").out.splitlines() if line[:1] == "|"]
+        columns = rows[0]
+        assert columns[-1] == "n", name
+        assert {row[-1] for row in rows[2:]} == {"3"}, name
+        assert all(re.fullmatch(r"[\d.]+ \[[\d.]+, [\d.]+\]", row[columns.index(heading)]) for row in rows[2:]), name
 
 
 @pytest.mark.parametrize(

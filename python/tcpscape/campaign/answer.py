@@ -16,7 +16,7 @@ from tcpscape.campaign.outcome import CAVEAT, Cell, CellSummary, Outcome
 from tcpscape.metrics.flows import limits
 from tcpscape.scenario import summary
 from tcpscape.screen import Screen
-from tcpscape.stats.estimate import number
+from tcpscape.stats.estimate import Estimate, number
 from tcpscape.tables import Table, percent, shares
 from tcpscape.trial import FlowResult, Trial
 
@@ -26,30 +26,33 @@ RUN_DROP = ("CE marks", "CV", "RTT p50 ms", "retransmits", "limited by")
 """Columns of a run's table that a narrow screen leaves out, the first one first."""
 
 
-def screen(outcome: Outcome) -> Screen:
-    """The screen of an outcome, of one point or of several."""
+def screen(outcome: Outcome, *, wide: bool = False) -> Screen:
+    """The screen of an outcome, of one point or of several; `wide`: its table has every column and interval, for where no width is given."""
     points = {tuple(sorted(cell.at.items())) for cell in outcome.cells}
-    return run_screen(outcome) if len(points) == 1 and outcome.campaign.metric == "goodput" else sweep_screen(outcome)
+    return run_screen(outcome, wide=wide) if len(points) == 1 and outcome.campaign.metric == "goodput" else sweep_screen(outcome, wide=wide)
 
 
-def run_screen(outcome: Outcome, next_: Sequence[str] = ()) -> Screen:
+def run_screen(outcome: Outcome, next_: Sequence[str] = (), *, wide: bool = False) -> Screen:
     """The screen of a scenario that was run under one or several congestion controls, or with a mixture of them."""
     cells = outcome.cells
     weak = [e.caveat for cell in cells for e in [cell.mean()] if e.caveat]
     caveats = dict.fromkeys((*outcome.caveats, *video.caveats(cells[0].scenarios[0]), *weak))
     count = len(cells[0].trials)
     path = f"{summary.in_words(cells[0].scenarios[0])}; {count} trial{'s' * (count > 1)} each, {outcome.label}"
-    tables = (run_table(outcome), *video.tables(outcome))
+    tables = (run_table(outcome, wide=wide), *video.tables(outcome))
     return Screen(path, sentences.run_answer(outcome), video.sentences(outcome), tables, caveats=tuple(caveats), next=next_)
 
 
-def run_table(outcome: Outcome) -> Table:
-    """A row for each congestion control: the sum of its flows, and one for all flows where a trial has several congestion controls."""
+def run_table(outcome: Outcome, *, wide: bool = False) -> Table:
+    """A row for each congestion control: the sum of its flows, and one for all flows where a trial has several congestion controls.
+
+    `wide`: with the number of trials, and the interval of the added RTT.
+    """
     has_marks = any(flow.delivered_ce for trial in outcome.trials for flow in trial.flows)
     has_changes = any(cell.scenarios[0].changes for cell in outcome.cells)
     several = any(len(trial.flows) > 1 for trial in outcome.trials)
     engines = len(outcome.versions) > 1
-    shown = {"engine": engines, "flows": several, "highest RTT ms": has_changes, "CE marks": has_marks}
+    shown = {"engine": engines, "flows": several, "highest RTT ms": has_changes, "CE marks": has_marks, "n": wide, ADDED: not wide, ADDED_WIDE: wide}
     columns = [name for name in ("cca", "engine", *ROW[1:]) if shown.get(name, True)]
     rows = []
     for cell in outcome.cells:
@@ -61,9 +64,11 @@ def run_table(outcome: Outcome) -> Table:
     return Table(columns, rows, 1 + engines, notes=notes if mixed or several else (), drop=RUN_DROP, words=("limited by",))
 
 
+ADDED, ADDED_WIDE = "added RTT p95 ms", "added RTT p95 ms, mean [95 %]"
+"""Column of the added RTT, as a number and with its interval."""
 ROW = (
-    "cca", "flows", "goodput Mbit/s, mean [95 %]", "CV", "added RTT p95 ms", "highest RTT ms", "retransmits", "CE marks", "RTT p50 ms",
-    "limited by",
+    "cca", "flows", "goodput Mbit/s, mean [95 %]", "CV", ADDED, ADDED_WIDE, "highest RTT ms", "retransmits", "CE marks", "RTT p50 ms",
+    "limited by", "n",
 )  # fmt: skip
 """Columns of a row of :func:`run_table`."""
 
@@ -78,22 +83,28 @@ def _rows(cell: Cell) -> Iterator[tuple[str, ...]]:
         yield _row(cca, groups, trials, link, full)
     if len(ccas) > 1:
         carried = stats.mean([sum(f.bytes_received for f in trial.flows) * 8e-6 / trial.duration for trial in trials])
-        yield "all", str(len(trials[0].flows)), carried.text(most=link), percent(cell.cv().value), *[""] * (len(ROW) - 4)
+        yield "all", str(len(trials[0].flows)), carried.text(most=link), percent(cell.cv().value), *[""] * (len(ROW) - 5), str(len(trials))
 
 
 def _row(cca: str, groups: Sequence[Sequence[FlowResult]], trials: Sequence[Trial], link: float | None, full: bool) -> tuple[str, ...]:
     """One row: the flows `groups` of each trial."""
     flows = [flow for group in groups for flow in group]
     goodputs = [sum(flow.goodput_mbps for flow in group) for group in groups]
-    rtts, p95 = [f.rtt_ms.p50 for f in flows if f.rtt_ms.p50 is not None], [f.rtt_ms.p95 for f in flows if f.rtt_ms.p95 is not None]
-    base = trials[0].path_rtt_ms
-    added = number(max(0.0, sum(p95) / len(p95) - base)) if p95 and base is not None else "–"
+    rtts = [f.rtt_ms.p50 for f in flows if f.rtt_ms.p50 is not None]
+    added = _added_by(groups, trials[0].path_rtt_ms)
     limited = shares(limits(flows)) + (", link full" if full else "")
     return (
-        cca, str(len(groups[0])), stats.mean(goodputs).text(most=link), percent(stats.cv(goodputs).value), added, _highest(groups),
+        cca, str(len(groups[0])), stats.mean(goodputs).text(most=link), percent(stats.cv(goodputs).value),
+        number(max(0.0, added.value)) if added else "–", added.text() if added else "–", _highest(groups),
         _mean(sum(f.retransmits for f in group) for group in groups), _mean(sum(f.delivered_ce or 0 for f in group) for group in groups),
-        _mean(rtts) if rtts else "–", limited,
+        _mean(rtts) if rtts else "–", limited, str(len(trials)),
     )  # fmt: skip
+
+
+def _added_by(groups: Sequence[Sequence[FlowResult]], base_ms: float | None) -> Estimate | None:
+    """What the flows of each trial, on average, add to the RTT of the path, ms; None where it is not known."""
+    p95 = [known for group in groups if (known := [f.rtt_ms.p95 for f in group if f.rtt_ms.p95 is not None])]
+    return stats.mean([sum(values) / len(values) - base_ms for values in p95]) if p95 and base_ms is not None else None
 
 
 def _highest(groups: Sequence[Sequence[FlowResult]]) -> str:
@@ -106,9 +117,9 @@ def _mean(values: Iterable[float]) -> str:
     return number(stats.mean([float(v) for v in values]).value)
 
 
-def sweep_screen(outcome: Outcome, summaries: Sequence[CellSummary] = (), next_: Sequence[str] = ()) -> Screen:
+def sweep_screen(outcome: Outcome, summaries: Sequence[CellSummary] = (), next_: Sequence[str] = (), *, wide: bool = False) -> Screen:
     """The screen of a campaign with axes: what they are, which congestion control is the best where, and a row for each cell."""
-    table = outcome.table(summaries)
+    table = outcome.table(summaries, wide=wide)
     axes = {axis: levels for axis in outcome.axes if len(levels := outcome.levels(axis)) > 1}
     count = {len(cell.trials) for cell in outcome.cells}
     trials = f"{min(count)}" + (f" to {max(count)}" if len(count) > 1 else "")

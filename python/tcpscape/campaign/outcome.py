@@ -269,10 +269,11 @@ class Outcome(ShownAsTable):
             for c in self.cells
         )  # fmt: skip
 
-    def table(self, summaries: Sequence[CellSummary] = ()) -> Table:
+    def table(self, summaries: Sequence[CellSummary] = (), *, wide: bool = False) -> Table:
         """A row for each cell: where it stands, the median of the campaign's metric with its interval, CV and number of runs.
 
-        Beside it stand the medians of the goodput and of what is added to the RTT; of a mixture also those of the shares and of Jain's index.
+        Beside it stand the medians of the goodput and of what is added to the RTT; of a mixture also those of the shares and of Jain's index;
+        `wide`: with their intervals, for where no width is given.
         """
         cells, metric = summaries or self.summaries(), metrics.find(self.campaign.metric)
         levels = {axis: list(dict.fromkeys(c.at[axis] for c in self.cells)) for axis in self.axes}
@@ -280,15 +281,16 @@ class Outcome(ShownAsTable):
         engine = ["engine"] * (len(self.versions) > 1)
         unit = f" {metric.unit}" if metric.unit not in ("", "1") else ""
         others = self._companions()
-        columns = (*varied, *engine, "cca", f"{metric.name}{unit}: median [95 %]", *others, "CV", "n")
+        headings = [f"{name}: median [95 %]" if wide else name for name in others]
+        columns = (*varied, *engine, "cca", f"{metric.name}{unit}: median [95 %]", *headings, "CV", "n")
         rows = []
         for s in cells:
             place = [*(s.cell.at[a] for a in varied), *([s.cell.engine] if engine else []), s.cell.cca]
-            beside = [number(statistics.median(known)) if (known := stats.known(s.cell.values(name))) else "–" for name in others.values()]
+            beside = [_beside(s.cell, name, wide) for name in others.values()]
             value = s.median.text(most=s.most) + ("" if s.is_precise else f" {WIDE}")
             rows.append((*place, value, *beside, percent(s.cv.value), str(len(s.cell.trials))))
         title = ", ".join([f"{self.name}: {metric.name}", *(f"{name} {value}" for name, value in fixed.items()), self.label])
-        return Table(columns, rows, len(varied) + len(engine) + 1, title, tuple(self._notes(cells)), drop=("n", "CV", *reversed(others)))
+        return Table(columns, rows, len(varied) + len(engine) + 1, title, tuple(self._notes(cells)), drop=("n", "CV", *reversed(headings)))
 
     def _companions(self) -> dict[str, str]:
         """Metrics whose medians stand beside the campaign's own: heading → name."""
@@ -314,6 +316,15 @@ class Outcome(ShownAsTable):
             yield "∞: so few runs cannot bound a median; give more --seeds"
         for caveat in dict.fromkeys((*self.caveats, *(s.median.caveat for s in cells if s.median.caveat))):
             yield f"{CAVEAT}{caveat}"
+
+
+def _beside(cell: Cell, name: str, wide: bool) -> str:
+    """The median of a metric of a cell, `wide` with its interval; – where nothing is known."""
+    values = stats.known(cell.values(name))
+    if not values:
+        return "–"
+    most = summary.link_mbps(cell.scenarios[0]) if wide and name == "goodput" else None
+    return stats.median(values).text(most=most) if wide else number(statistics.median(values))
 
 
 def _row(cell: Cell, metric_names: tuple[str, ...]) -> dict[str, Any]:

@@ -54,10 +54,13 @@ def settle(checks: Iterable[Check], conditions: Sequence[Condition], *, as_json:
     finish([v for check in checks for v in judge(check, conditions)], as_json=as_json)
 
 
-def finish(verdicts: Sequence[Verdict], *, as_json: bool = False) -> None:
-    """Prints verdicts, with --json on stderr so that stdout stays JSON lines of results; exit status 1 unless all hold."""
+def finish(verdicts: Sequence[Verdict], *, as_json: bool = False, mark: str = "") -> None:
+    """Prints verdicts, with --json on stderr so that stdout stays JSON lines of results; exit status 1 unless all hold.
+
+    `mark` begins each line: `- ` makes a list in Markdown of them.
+    """
     for v in verdicts:
-        print(json.dumps(v.to_dict()) if as_json else v.line(), file=sys.stderr if as_json else sys.stdout)
+        print(json.dumps(v.to_dict()) if as_json else f"{mark}{v.line()}", file=sys.stderr if as_json else sys.stdout)
     if not all(v.holds for v in verdicts):
         raise click.exceptions.Exit(FAILED)
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from tcpscape.cli import checks, options, terminal
 from tcpscape.cli.command import Argument, Option, command
+from tcpscape.errors import refuse
 
 if TYPE_CHECKING:
     from tcpscape.interchange.sources import ResultSource
@@ -45,6 +46,7 @@ def compare(
     sides: Sides,
     output: options.ScreenOptions,
     as_json: Annotated[bool, options.json_output("One JSON document")] = False,
+    markdown: Annotated[bool, Option("The answer, every condition, the caveats and the checks as Markdown.")] = False,
     check: checks.Checks = (),
 ) -> None:
     """Say whether two results differ: ratio of means with its interval and a verdict, condition by condition.
@@ -55,10 +57,14 @@ def compare(
     from tcpscape.interchange import compare as comparison
     from tcpscape.interchange.compare_checks import ComparisonChecks
 
+    if as_json and markdown:
+        refuse("markdown", "given with --json", "choose one of them")
     expected = ComparisonChecks.read(check, sides.metric)
     result, names = comparison.compare(*sides.load(), sides.metric), (str(sides.a), str(sides.b))
     if as_json:
         print(json.dumps(answer.plain(result, *names), allow_nan=False))
+    elif markdown:
+        print(answer.screen(result, *names, most=None).markdown())
     else:
         terminal.show(answer.screen(result, *names, options.typed()), output)
-    checks.finish(expected.verdicts(result), as_json=as_json)
+    checks.finish(expected.verdicts(result), as_json=as_json, mark="- " if markdown else "")

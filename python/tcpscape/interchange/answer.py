@@ -17,13 +17,18 @@ MOST_NAMES = 3
 """Most conditions that only one side has and the screen names."""
 
 
-def screen(comparison: ResultComparison, a: str, b: str, command: str = "") -> Screen:
-    """The screen of a comparison of the results called `a` and `b`; `command`: the command line that compares them."""
+def screen(comparison: ResultComparison, a: str, b: str, command: str = "", *, most: int | None = MOST_ROWS) -> Screen:
+    """The screen of a comparison of the results called `a` and `b`.
+
+    :param command: the command line that compares them.
+    :param most: conditions that are shown without `verbose`; None is all.
+    """
     table = comparison.table()
-    rows, more = table.rows[:MOST_ROWS], len(table.rows) - MOST_ROWS
+    most = len(table.rows) if most is None else most
+    rows, more = table.rows[:most], len(table.rows) - most
     notes = [f"{more} more conditions: --verbose"] if more > 0 else []
     shown = Table(table.columns, rows, notes=notes, drop=table.drop, words=table.words)
-    rest = [Table(table.columns, table.rows[MOST_ROWS:], title="The other conditions", drop=table.drop, words=table.words)] if more > 0 else []
+    rest = [Table(table.columns, table.rows[most:], title="The other conditions", drop=table.drop, words=table.words)] if more > 0 else []
     details: list[Table | str] = [*rest, _more_statistics(comparison), *(f"only in {name}" for name in comparison.left_out)]
     return Screen(
         f"A: {a}; B: {b}; {table.title}", answer(comparison), tables=(shown,), details=details, caveats=(*_left_out(comparison), *comparison.caveats),

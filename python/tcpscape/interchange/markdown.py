@@ -1,4 +1,4 @@
-"""A result as Markdown: path, answer, table and caveats, as the screen of the command has them."""
+"""A result as Markdown: path, answer, table and caveats, as the screen of the command has them, and with the columns that no screen has room for."""
 
 from __future__ import annotations
 
@@ -7,5 +7,5 @@ from tcpscape.campaign.outcome import Outcome
 
 
 def write(outcome: Outcome) -> bytes:
-    """The screen of an outcome as Markdown."""
-    return answer.screen(outcome).markdown().encode()
+    """The screen of an outcome as Markdown, its table as wide as it can be."""
+    return answer.screen(outcome, wide=True).markdown().encode()
