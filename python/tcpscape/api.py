@@ -232,6 +232,7 @@ def advise(
     jitter: str | None = None,
     rtt_jitter: str | None = None,
     loss: str | None = None,
+    rtt_loss: str | None = None,
     rate: str | None = None,
     buffer: str | None = None,
     queue: str | None = None,
@@ -265,6 +266,7 @@ def advise(
     :param jitter: spread of each one-way delay (`normal`: standard deviation).
     :param rtt_jitter: instead of `jitter`, the standard deviation of the round trip, ping's mdev.
     :param loss: random loss of each direction, `"0.1%"`.
+    :param rtt_loss: instead of `loss`, the share of the round trips that were lost, ping's packet loss.
     :param rate: rate of the bottleneck; none is no limit.
     :param buffer: buffer of the bottleneck, `"64KB"` or `"2bdp"`.
     :param queue: queue of the bottleneck, `"fq_codel"` or tc's words; None is a FIFO in bytes.
@@ -299,9 +301,9 @@ def advise(
 
     flow = flow_fields(rcvbuf=rcvbuf, sndbuf=sndbuf, app=app, chunk=chunk, read=read, player=player, abr=abr)
     path, taken = measured.conditions({
-        "rtt": rtt, "jitter": jitter, "rtt_jitter": rtt_jitter, "loss": loss, "rate": rate, "buffer": buffer, "queue": queue, "order": order,
-        "distribution": distribution, "jitter_on": jitter_on, "loss_on": loss_on, "flows": flows, "duration": duration, "kernel": kernel,
-        "flow": flow or None,
+        "rtt": rtt, "jitter": jitter, "rtt_jitter": rtt_jitter, "loss": loss, "rtt_loss": rtt_loss, "rate": rate, "buffer": buffer, "queue": queue,
+        "order": order, "distribution": distribution, "jitter_on": jitter_on, "loss_on": loss_on, "flows": flows, "duration": duration,
+        "kernel": kernel, "flow": flow or None,
     }, None if source is None else Path(source))  # fmt: skip
     with nullcontext() if out is None else Store(out) as store:
         runner, numbers = Runner(engines.make(engine), jobs, store=store, progress=progress), None if seeds is None else _seeds(seeds)

@@ -61,6 +61,19 @@ class Lines:
 
 
 @dataclass(frozen=True)
+class Code:
+    """Lines to copy, each as one line however narrow the screen is, under a title."""
+
+    lines: Sequence[str]
+    title: str = ""
+    notes: Sequence[str] = ()
+
+    def markdown(self) -> str:
+        """The lines as a block of shell."""
+        return "\n".join(("```sh", *self.lines, "```"))
+
+
+@dataclass(frozen=True)
 class Screen:
     """What a command answers. Every text is one or more whole sentences without line breaks."""
 
@@ -70,16 +83,16 @@ class Screen:
     """The answer with its interval, as a sentence."""
     remarks: Sequence[str] = ()
     """Sentences that belong to the answer: an assumption and what depends on it."""
-    tables: Sequence[Table | Lines] = ()
+    tables: Sequence[Table | Lines | Code] = ()
     """What is always shown; one table where possible."""
-    details: Sequence[Table | str] = ()
+    details: Sequence[Table | Code | str] = ()
     """What `verbose` shows besides."""
     caveats: Sequence[str] = ()
     """What weakens the answer."""
     kept: str = ""
     """Where the results are, where they are kept."""
     next: Sequence[str] = ()
-    """The command that is worth typing next, with what it is for; more than one only where the answer is several files."""
+    """The command that is worth typing next, with what it is for; a second one only for another question, or another file."""
 
     def text(self, width: int = PLAIN_WIDTH, *, verbose: bool = False, quiet: bool = False) -> str:
         """The screen as plain text of at most `width` characters a line."""
@@ -117,10 +130,13 @@ class Screen:
             if isinstance(table, Table):
                 yield from shown(table, width, whole=True) if verbose else shown(brief(table), width)
             else:
-                yield from _sentences(table, width)
+                yield from _code(table) if isinstance(table, Code) else _sentences(table, width)
         for detail in self.details if verbose else ():
             yield ""
-            yield from shown(detail, width, whole=True) if isinstance(detail, Table) else [Text(detail)]
+            if isinstance(detail, Table):
+                yield from shown(detail, width, whole=True)
+            else:
+                yield from _code(detail) if isinstance(detail, Code) else [Text(detail)]
         yield from self._foot(verbose)
 
     def _foot(self, verbose: bool) -> Iterator[RenderableType]:
@@ -136,6 +152,15 @@ class Screen:
         if self.kept:
             yield Text(self.kept)
         yield from (Text(f"Next: {command}", no_wrap=True) for command in self.next)
+
+
+def _code(code: Code) -> Iterator[RenderableType]:
+    """The title, the lines to copy, and the notes."""
+    from rich.text import Text
+
+    yield from (Text(text) for text in (code.title,) if text)
+    yield from (Text(line, no_wrap=True) for line in code.lines)
+    yield from (Text(note) for note in code.notes)
 
 
 def _sentences(lines: Lines, width: int) -> Iterator[RenderableType]:

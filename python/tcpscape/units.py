@@ -155,15 +155,25 @@ def format_time(ns: int) -> str:
 
 
 def brief_time(ns: float) -> str:
-    """`10.6ms` from 10 600 000, four significant digits: for people, where :func:`format_time` is exact."""
+    """`10.6ms` from 10 607 000, three significant digits: for people, where :func:`format_time` is exact."""
     size, unit = next(((size, unit) for unit, size in (("s", 1e9), ("ms", 1e6), ("us", 1e3)) if abs(ns) >= size), (1, "ns"))
-    return f"{ns / size:.4g}{unit}" if ns else "0s"
+    return f"{_brief(ns / size)}{unit}" if ns else "0s"
 
 
 def brief_size(size: float) -> str:
-    """`62.5kB` from 62 500, four significant digits: for people, where :func:`format_size` is exact."""
+    """`62.5kB` from 62 500, three significant digits: for people, where :func:`format_size` is exact."""
     unit, of = next(((unit, of) for unit, of in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)) if size >= of), ("B", 1))
-    return f"{size / of:.4g}{unit}"
+    return f"{_brief(size / of)}{unit}"
+
+
+def brief_percent(fraction: float) -> str:
+    """`0.25%` from 0.002503, three significant digits: for people, where :func:`format_percent` is exact."""
+    return f"{_brief(100 * fraction)}%"
+
+
+def _brief(value: float) -> str:
+    """Three significant digits, no exponent below a million."""
+    return f"{float(f'{value:.3g}'):g}"
 
 
 def format_size(size: int) -> str:

@@ -13,11 +13,12 @@ from tcpscape.campaign.outcome import Cell, Outcome
 from tcpscape.metrics.base import only
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.stats import Estimate
+from tcpscape.stats.estimate import number
 from tcpscape.tables import Table, percent
 from tcpscape.trial import Trial
 
 COLUMNS = ("cca", "bit rate Mbit/s, mean [95 %]", "start-up s", "stalls", "stalled s", "without stall", "switches", "QoE Mbit/s")
-"""Columns of :func:`table`."""
+"""Columns of the table of viewers."""
 DROP = ("QoE Mbit/s", "switches", "stalls", "without stall")
 """Columns that a narrow screen leaves out, the first one first."""
 
@@ -43,7 +44,9 @@ class Viewing:
     qoe: Estimate
     """Linear QoE for each segment, Mbit/s, of the trials where segments came."""
     smooth: Estimate
-    """Share of the players, of all trials, that began and never stopped."""
+    """Share of the players, of all trials, that began and never stopped; of as many as its `n`."""
+    seconds: float
+    """How long each was watched."""
 
 
 def viewer(trials: Sequence[Trial], cca: str | None = None) -> Viewing | None:
@@ -52,12 +55,13 @@ def viewer(trials: Sequence[Trial], cca: str | None = None) -> Viewing | None:
     players = [flow.player for trial in chosen for flow in trial.flows if flow.player]
     if not players:
         return None
-    names = [field.name for field in fields(Viewing) if field.name != "smooth"]
+    names = [field.name for field in fields(Viewing) if field.name not in ("smooth", "seconds")]
     estimates = {}
     for name in names:
         metric = metrics.find(f"video_{name}")
         estimates[name] = stats.mean(stats.known(metric.of(trial) for trial in chosen), metric.unit)
-    return Viewing(**estimates, smooth=stats.share(sum(p.began and not p.stalls for p in players), len(players)))
+    smooth = stats.share(sum(p.began and not p.stalls for p in players), len(players))
+    return Viewing(**estimates, smooth=smooth, seconds=max(trial.duration for trial in trials))
 
 
 def tables(outcome: Outcome) -> tuple[Table, ...]:
@@ -85,9 +89,27 @@ def caveats(scenario: Scenario) -> list[str]:
 
 
 def seen(view: Viewing) -> str:
-    """`9.5 [9.3, 9.7] Mbit/s, the first picture after 0.43 [0.40, 0.50] s and no stall`."""
-    stopped = f"stopped for {view.stalled.text(2)} s" if view.stalled.value > 0 else "no stall"
-    return f"{view.bitrate.text()} Mbit/s, the first picture after {view.startup.text(2)} s and {stopped}"
+    """`9.5 [9.3, 9.7] Mbit/s, the first picture after 0.43 [0.40, 0.50] s and no stall in 20 × 60 s`."""
+    return f"{view.bitrate.text()} Mbit/s, the first picture after {view.startup.text(2)} s and {_stalls(view)}"
+
+
+def seen_against(view: Viewing, cca: str, other: Viewing) -> str:
+    """`4.44 Mbit/s [4.25, 4.62] instead of 2.65 with cubic, the first picture after 0.73 s and no stall in 20 × 60 s`; `cca`: of the other."""
+    rate, bracket, interval = view.bitrate.text().partition(" [")
+    stops = other.stalled.value
+    against = f" (with {cca} {number(stops, 2)} s)" if stops > 0 else ""
+    first = number(view.startup.value, 2)
+    instead = f"instead of {number(other.bitrate.value)} with {cca}"
+    return f"{rate} Mbit/s{bracket}{interval} {instead}, the first picture after {first} s and {_stalls(view)}{against}"
+
+
+def _stalls(view: Viewing) -> str:
+    """`stopped for 0.5 [0.2, 0.8] s`, or in how many trials of which length nothing stopped."""
+    if view.stalled.value > 0:
+        return f"stopped for {view.stalled.text(2)} s"
+    if view.smooth.value < 1:
+        return f"no stall, but {percent(1 - view.smooth.value)} of the viewers never saw a picture"
+    return f"no stall in {view.smooth.n} × {number(view.seconds, 2)} s"
 
 
 def _rows(cell: Cell) -> list[tuple[str, ...]]:
@@ -95,9 +117,14 @@ def _rows(cell: Cell) -> list[tuple[str, ...]]:
     rows = []
     for cca in _ccas(cell):
         if view := viewer(cell.trials, cca):
-            numbers = (view.bitrate, view.startup, view.stalls, view.stalled)
-            rows.append((cca, *(e.text() for e in numbers), percent(view.smooth.value), view.switches.text(2), view.qoe.text()))
+            rows.append(row(cca, view))
     return rows
+
+
+def row(cca: str, view: Viewing) -> tuple[str, ...]:
+    """A row of :data:`COLUMNS`."""
+    numbers = (view.bitrate, view.startup, view.stalls, view.stalled)
+    return (cca, *(e.text() for e in numbers), percent(view.smooth.value), view.switches.text(2), view.qoe.text())
 
 
 def _ccas(cell: Cell) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -19,8 +18,6 @@ if TYPE_CHECKING:
 
 From = Annotated[Path | None, Option("Path of a measurement or scenario: ping's output, iperf3, Flent, YAML, a result directory.", name="--from")]
 Wish = Annotated[str | None, Option("goodput, delay (least added RTT with half of the goodput), or video.  [default: goodput, video with --player]")]
-MOST_ADVISED = 400
-"""Most further runs that are advised."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +28,7 @@ class AdvisedPath:
     jitter: options.Jitter = None
     rtt_jitter: Annotated[str | None, Option("Instead of --jitter, standard deviation of the round trip: ping's mdev.")] = None
     loss: options.Loss = None
+    rtt_loss: Annotated[str | None, Option("Instead of --loss, loss of the round trip: ping's packet loss.")] = None
     rate: options.Rate = None
     buffer: options.Buffer = None
     queue: options.Queue = None
@@ -69,7 +67,7 @@ class AdviceOutput:
 
 @command(
     examples=(
-        "advise --rtt 60ms --rtt-jitter 15ms --loss 0.5%\n--rate 25mbit --order keep",
+        "advise --rtt 60ms --rtt-jitter 15ms --rtt-loss 0.5%\n--rate 25mbit --order keep",
         "advise --rtt 40ms --rate 25mbit --queue fq_codel\n--goal delay --cca cubic,bbr",
     )
 )
@@ -129,20 +127,10 @@ def _kept(advice: Advice, results: AdviceOutput) -> Path | None:
 
 
 def _next(advice: Advice, output: options.ScreenOptions, page: Path | None) -> list[str]:
-    """What to do with the answer: more runs where it is undecided, otherwise the page or the details."""
-    d = advice.decision
-    if d.verdict == "undecided" and d.gain and d.more <= MOST_ADVISED:
-        return [f"{_without_seeds(options.typed())} --seeds {d.gain.n + d.more} (probably enough to decide)"]
-    if page:
-        return [f"open {page}"]
+    """What to do with the answer: more runs where it is undecided, otherwise the page or the details; of the details also how it shares the path."""
+    from tcpscape.findings.advice import further
+
+    typed = options.typed()
     details = "" if output.verbose else "--verbose for what to type, the cliff and the damage, "
-    return [f"add {details}--out DIR --report for a page"]
-
-
-def _without_seeds(command: str) -> str:
-    """The command line without its option `--seeds`."""
-    words = shlex.split(command)
-    if "--seeds" in words:
-        place = words.index("--seeds")
-        del words[place : place + 2]
-    return shlex.join(word for word in words if not word.startswith("--seeds="))
+    shown = f"open {page}" if page else f"add {details}--out DIR --report for a page"
+    return [line for line in (further.more_runs(advice, typed) or shown, further.sharing(advice) if output.verbose else "") if line]

@@ -21,6 +21,7 @@ ALWAYS_THERE = ("cubic", "reno")
 OWN_PARAMETERS: Mapping[str, tuple[str, ...]] = {"cubic": ("hystartpp",)}
 """Parameters of tcpscape's that Linux's module does not have; it has all others."""
 SENDER = "As root, on the machine that sends the data; the receiver needs no change."
+RUNNING = "Connections that are open keep their congestion control until they end, both now and when you go back."
 NAMESPACE = "A network namespace (a container) has a sysctl of its own."
 NOTES: Mapping[str, str] = {
     "bbr": "BBR paces. Since Linux 4.13 TCP paces by itself, so the qdisc fq is not required (net.core.default_qdisc may stay); fq takes less CPU.",
@@ -47,6 +48,8 @@ class Deployment:
 
     now: tuple[str, ...]
     """Until the next start; connections that exist keep theirs."""
+    before: tuple[str, ...]
+    """What is to be noted before anything changes, to go back to."""
     permanent: tuple[str, ...]
     """After every start."""
     verify: tuple[str, ...]
@@ -61,7 +64,10 @@ class Deployment:
 
     def lines(self) -> list[str]:
         """The commands, as lines to read and to copy."""
-        parts = (("now", self.now), ("permanently", self.permanent), ("verify", self.verify), ("go back", self.undo))
+        parts = (
+            ("before: note this value, to go back to", self.before), ("now", self.now), ("permanently", self.permanent), ("verify", self.verify),
+            ("go back", self.undo),
+        )  # fmt: skip
         return [line for title, group in parts if group for line in (f"# {title}", *group)]
 
 
@@ -70,7 +76,7 @@ def deployment(label: str) -> Deployment:
     name, parameters = spelling.split(label)
     verify = (f"sysctl {SYSCTL}   # = {name}", f"ss -ti state established   # new connections name {name}")
     if name == DEFAULT and not parameters:
-        return Deployment((), (), verify[:1], (), (f"Nothing to change: {name} is Linux's default.",))
+        return Deployment((), (), (), verify[:1], (), (f"Nothing to change: {name} is Linux's default.",))
     module = () if name in ALWAYS_THERE else (f"modprobe tcp_{name}",)
     loaded, options, note = f"/etc/modules-load.d/tcp_{name}.conf", f"/etc/modprobe.d/tcp_{name}.conf", NOTES.get(name)
     switches = tuple(f"echo {value} > /sys/module/tcp_{name}/parameters/{key}" for key, value in parameters.items())
@@ -82,6 +88,7 @@ def deployment(label: str) -> Deployment:
         built_in = ", ".join(f"tcp_{name}.{key}={value}" for key, value in parameters.items())
         permanent.append(f"echo 'options tcp_{name} {values}' > {options}   # where it is built in: {built_in} on the kernel's command line")
     files = [*([loaded] if module else []), *([SYSCTL_FILE] if change else []), *([options] if parameters else [])]
-    undo = [*([f"sysctl -w {SYSCTL}={DEFAULT}"] if change else []), f"rm {' '.join(files)}"]
-    notes = (SENDER, NAMESPACE, *([note] if note else []))
-    return Deployment((*module, *switches, *change), tuple(permanent), verify, tuple(undo), notes)
+    undo = [*([f"sysctl -w {SYSCTL}={DEFAULT}   # or the value noted before"] if change else []), f"rm {' '.join(files)}"]
+    notes = (SENDER, RUNNING, NAMESPACE, *([note] if note else []))
+    before = (f"sysctl {SYSCTL}",) if change else ()
+    return Deployment((*module, *switches, *change), before, tuple(permanent), verify, tuple(undo), notes)

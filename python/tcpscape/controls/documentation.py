@@ -104,6 +104,12 @@ class Fidelity:
         return [ModelError(kind, **numbers) for kind, numbers in self.content.get(table, {}).get(name, {}).items()]
 
     @property
+    def kernels(self) -> str:
+        """The kernels' versions: `6.1, 6.12`; empty where nothing was measured."""
+        versions = re.search(r"\(([\d., ]+)\)", self.content.get("against", ""))
+        return versions[1] if versions else ""
+
+    @property
     def where(self) -> str:
         """When it was measured, which model, and against which kernel."""
         content = self.content

@@ -74,6 +74,8 @@ class PathVariant:
 
 CALM = "delay variation"
 """The ingredient that is the jitter as a whole."""
+OF_ACKS = "jitter of the ACKs"
+"""The ingredient without which the jitter is on the data alone."""
 
 
 def without(path: Conditions) -> list[PathVariant]:
@@ -107,7 +109,7 @@ def _directions(path: Conditions) -> list[PathVariant]:
     if path.jitter_on != "both":
         return []
     return [
-        _variant(path, "jitter of the ACKs", "jitter on the data only", jitter_on="forward"),
+        _variant(path, OF_ACKS, "jitter on the data only", jitter_on="forward"),
         _variant(path, "jitter of the data", "jitter on the ACKs only", jitter_on="reverse"),
     ]
 

@@ -37,7 +37,7 @@ FEWEST_PINGS = 5
 WATCHED = "60s"
 """How long a video player is watched where nothing says it: 15 segments of 4 s."""
 WANTED: Mapping[str, str] = {
-    "jitter": "no jitter (--rtt-jitter)", "loss": "no random loss (--loss)", "rate": "no bottleneck (--rate, --buffer, --queue)",
+    "jitter": "no jitter (--rtt-jitter)", "loss": "no random loss (--rtt-loss)", "rate": "no bottleneck (--rate, --buffer, --queue)",
 }
 """What is assumed where nothing says it, and the option that does."""
 NAMES: Mapping[str, str] = {"rtt": "RTT", "rtt_jitter": "jitter", "rtt_loss": "loss"}
@@ -59,15 +59,16 @@ class MeasuredPath:
 def conditions(options: Mapping[str, Any], source: Path | None = None) -> tuple[Conditions, tuple[str, ...]]:
     """The path that the options describe, and for what they leave open the file; and sentences about what was taken and assumed.
 
-    :param options: fields of `Conditions`, and `rtt_jitter`; None is not given.
+    :param options: fields of `Conditions`, `rtt_jitter` and `rtt_loss`; None is not given.
     :raises TcpscapeError: one line, where a file cannot be read, an option makes no sense, or the RTT is not known.
     """
     chosen = given(options)
-    if "jitter" in chosen and "rtt_jitter" in chosen:
-        refuse_option("rtt-jitter", "--jitter says the spread of each direction already", "give one of the two")
+    for name, of_each in (("jitter", "spread"), ("loss", "loss")):
+        if {name, f"rtt_{name}"} <= chosen.keys():
+            refuse_option(f"rtt-{name}", f"--{name} says the {of_each} of each direction already", "give one of the two")
     measured = read(source) if source else MeasuredPath({})
-    replaced = {"jitter", "rtt_jitter"} if chosen.keys() & {"jitter", "rtt_jitter"} else set()
-    replaced |= {"rtt_loss"} if "loss" in chosen else set()
+    pairs = ({"jitter", "rtt_jitter"}, {"loss", "rtt_loss"})
+    replaced = {name for pair in pairs if chosen.keys() & pair for name in pair}
     fields = {k: v for k, v in measured.fields.items() if k not in replaced} | chosen
     if "player" in (fields.get("flow") or {}):
         fields = {"duration": WATCHED, **fields}
@@ -95,7 +96,7 @@ def _convert_jitter(fields: dict[str, Any]) -> str:
 
 def _convert_loss(fields: dict[str, Any]) -> str:
     """Replaces the round trip's loss by that of each direction; returns what it became."""
-    lost = units.parse_percent(fields.pop("rtt_loss"), "loss")
+    lost = units.parse_percent(fields.pop("rtt_loss"), "rtt-loss")
     loss = one_way_loss(lost, fields.get("loss_on", "both"))
     fields["loss"] = units.format_percent(round(loss, 6))
     return f"{_percent(lost)} of the round trips lost are {_percent(loss)} {'each way' if fields.get('loss_on', 'both') == 'both' else 'one way'}"
@@ -107,7 +108,8 @@ def _percent(share: float) -> str:
 
 def _sentences(path: Conditions, measured: MeasuredPath, taken: Sequence[str], converted: Sequence[str], source: Path | None) -> list[str]:
     if source is None:
-        return [f"{text[0].upper()}{text[1:]}." for text in converted]
+        text = "; ".join(converted)
+        return [f"{text[0].upper()}{text[1:]}."] if text else []
     if not taken:
         return [f"From {source.name} ({measured.source}): nothing that the options do not say."]
     names = [NAMES[name] for name in taken] if "flow" not in taken else ["path and flows"]

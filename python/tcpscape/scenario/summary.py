@@ -111,7 +111,7 @@ def _jitter(queues: Iterable[tuple[QueueDescription, ...]]) -> str:
 
 
 def _loss(queues: Iterable[tuple[QueueDescription, ...]]) -> str:
-    return " and ".join(f"loss {units.format_percent(q.loss)}" for queue in queues for q in queue if q.loss)
+    return " and ".join(f"loss {units.brief_percent(q.loss)}" for queue in queues for q in queue if q.loss)
 
 
 def _other(queues: Iterable[tuple[QueueDescription, ...]]) -> Iterator[str]:
@@ -120,7 +120,7 @@ def _other(queues: Iterable[tuple[QueueDescription, ...]]) -> Iterator[str]:
         for q in queue:
             for share, name in ((q.duplicate, "duplicated"), (q.corrupt, "corrupted"), (q.reorder, "sent ahead")):
                 if share:
-                    yield f"{units.format_percent(share)} {name}"
+                    yield f"{units.brief_percent(share)} {name}"
             if q.kind not in PLAIN and not any(p.rate_bps for p in queue):
                 yield q.kind
 

@@ -1,8 +1,8 @@
 """Advice for a path: the congestion control to use by a goal, what would change the answer, its cliff, the damage by ingredient, what to type.
 
 :class:`~tcpscape.findings.advice.adviser.Adviser` runs the trials and returns an :class:`~tcpscape.findings.advice.answer.Advice`; begin there.
-`choice` decides by the runs alone, `standing` is one congestion control on the path, `text` has the sentences and tables of the answer, `kept` finds
-an advice again in a directory of results.
+`choice` decides by the runs alone, `standing` is one congestion control on the path, `text` has the sentences and tables of the answer, `remarks`
+what it rests on, `further` what to type next; `kept` finds an advice again in a directory of results.
 """
 
 from tcpscape.findings.advice.adviser import Adviser

@@ -160,13 +160,14 @@ class Adviser:
         path = self.path.model_copy(update={"order": "correlated" if keeps else "reorder"})
         name = "keep" if keeps else "reorder"
         if not self._can(path):
-            return OtherOrder(name, None, {}, changes=False)
+            return OtherOrder(name, None, {}, {}, changes=False)
         self.say("the other order of packets")
         few = seeds[: max(FEWEST, len(self._few(seeds)))]
         trials = dict(zip(self.ccas, self._run([path.scenario(cca) for cca in self.ccas], few), strict=True))
         other = decide(self._candidates(trials), self.goal, self._rtt_ms)
         goodputs = {cca: stats.mean([t.goodput_mbps for t in runs], "Mbit/s") for cca, runs in trials.items()}
-        return OtherOrder(name, other, goodputs, changes=other.choice != decision.choice and other.verdict != "undecided")
+        views = {cca: view for cca, runs in trials.items() if (view := video.viewer(runs))}
+        return OtherOrder(name, other, goodputs, views, changes=other.choice != decision.choice and other.verdict != "undecided")
 
     def _shared(self, choice: str, seeds: Sequence[int]) -> Estimate:
         """The share of the goodput that flows under the choice get beside as many under Linux's default."""

@@ -6,7 +6,7 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from tcpscape.findings.advice import text
+from tcpscape.findings.advice import remarks, text
 from tcpscape.findings.advice.data import AdviceData
 from tcpscape.findings.advice.standing import Standing
 from tcpscape.findings.cliff.levels import Cliff
@@ -39,7 +39,7 @@ class Advice(AdviceData):
         count = len(self.outcome.cells[0].trials)
         path = f"{summary.in_words(scenario)}; {count} trial{'s' * (count > 1)} each, {self.outcome.label}"
         return Screen(
-            path, self.sentence, remarks=[*self.taken, *text.remarks(self)], tables=text.tables(self),
+            path, self.sentence, remarks=[*self.taken, *remarks.remarks(self)], tables=text.tables(self),
             details=text.details(self), caveats=self.caveats,
         )  # fmt: skip
 
@@ -66,6 +66,7 @@ def _order(advice: Advice) -> dict[str, Any] | None:
     assumed = "keep" if advice.path.order == "correlated" else advice.path.order
     return {
         "assumed": assumed, "other": other.order, "choice": other.decision.choice if other.decision else None, "changes": other.changes,
+        "viewer": {cca: asdict(view) for cca, view in other.views.items()},
         "goodput": {cca: asdict(estimate) for cca, estimate in other.goodputs.items()},
     }  # fmt: skip
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tcpscape.campaign.video import Viewing
 from tcpscape.findings import damage
 from tcpscape.findings.advice.choice import Decision
 from tcpscape.findings.chaos import zone
@@ -61,5 +62,7 @@ class OtherOrder:
     """None where the engine cannot run it."""
     goodputs: dict[str, Estimate]
     """Congestion control → mean, Mbit/s."""
+    views: dict[str, Viewing]
+    """Congestion control → what a viewer sees; empty without players."""
     changes: bool
     """Whether another congestion control would be recommended, as far as the runs decide."""

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from tcpscape import units
 from tcpscape.campaign import video
-from tcpscape.campaign.sentences import times
 from tcpscape.controls.deployment import DEFAULT
 from tcpscape.findings import indicators
 from tcpscape.findings.advice.choice import GOALS
 from tcpscape.findings.advice.data import AdviceData
+from tcpscape.screen import Code
 from tcpscape.stats import Estimate
 from tcpscape.stats.estimate import number
 from tcpscape.tables import Table, percent, shares
 
 if TYPE_CHECKING:
+    from tcpscape.campaign.video import Viewing
     from tcpscape.findings.advice.choice import Decision, Goal
     from tcpscape.findings.advice.standing import Standing
     from tcpscape.findings.cliff.levels import Cliff
@@ -29,13 +29,17 @@ WORTHWHILE = 1.1
 """A gain below this factor is shown as none."""
 MOST_ROWS = 9
 """Most congestion controls of the ranking without `verbose`, the recommended one and Linux's default among them."""
+OWN_CLIFF = "its own cliff"
+"""The column that says on which side of each congestion control's own cliff the path is."""
+SIDES = {"stable": "before", "near the cliff": "near", "chaos zone": "in the chaos zone", "collapsed": "beyond"}
+"""Where a path stands → the word for it behind the name of the column :data:`OWN_CLIFF`."""
 DROPPED = ("limited by", "deployable")
-"""Columns of the ranking that a narrow screen leaves out, the first one first; then `× BEST` and `stands`."""
-ORDERS = {
-    "reorder": "jitter reorders packets, as netem does", "correlated": "jitter keeps the order of packets (a delay correlated in time)",
-    "clamp": "jitter keeps the order of packets: late ones hold up those behind them, which raises the mean delay",
+"""Columns of the ranking that a narrow screen leaves out, the first one first; then `× BEST` and :data:`OWN_CLIFF`."""
+SORTED = {
+    "goodput": "", "delay": "Sorted by the added RTT; those that keep too little goodput last",
+    "video": "Goodput and added RTT, sorted by the QoE of a viewer",
 }  # fmt: skip
-"""What each order means for packets."""
+"""Goal → title of the ranking: what it is sorted by, where that is not its first column."""
 
 
 def sentence(advice: AdviceData) -> str:
@@ -54,14 +58,14 @@ def reason(advice: AdviceData) -> str:
     if d.choice is None or d.verdict == "only":
         return _unopposed(advice)
     subject = "it" if d.leader == d.choice else d.leader
-    lead = _lead(d, GOALS[d.by] if d.by else advice.goal, subject)
+    ahead = lead(d, GOALS[d.by] if d.by else advice.goal, subject)
     if d.by:
-        return f"{lead}{_adds(advice.standing(d.choice), advice.standing(d.follower))}, which is no worthwhile difference"
+        return f"{ahead}{_adds(advice.standing(d.choice), advice.standing(d.follower))}, which is no worthwhile difference"
     if d.verdict == "better":
-        return f"{lead}{_beside(advice)}"
+        return _better(advice, ahead)
     if d.verdict == "as good":
-        return f"no worthwhile difference: {lead}"
-    return f"whether {subject} is better than {d.follower} is undecided ({lead}), {d.more_text} would tell"
+        return f"no worthwhile difference: {ahead}"
+    return f"whether {subject} is better than {d.follower} is undecided ({ahead}), {d.more_text} would tell"
 
 
 def _unopposed(advice: AdviceData) -> str:
@@ -72,7 +76,7 @@ def _unopposed(advice: AdviceData) -> str:
     if advice.choice is None:
         return "nothing gets through this path with any of them"
     own = advice.standing(advice.choice)
-    return f"it carries {own.goodput.text(most=_link(advice))} Mbit/s{_adds(own)}, {_alone(advice)}"
+    return f"it carries {own.goodput.text(most=link_mbps(advice))} Mbit/s{_adds(own)}, {_alone(advice)}"
 
 
 def _alone(advice: AdviceData) -> str:
@@ -85,7 +89,7 @@ def _alone(advice: AdviceData) -> str:
     return f"and is the only one for which the goal holds ({advice.goal.rule})"
 
 
-def _lead(d: Decision, goal: Goal, subject: str) -> str:
+def lead(d: Decision, goal: Goal, subject: str) -> str:
     """`it carries 1.76 × cubic [1.50, 2.01]`."""
     if d.gain is None:
         return ""
@@ -103,83 +107,73 @@ def _adds(own: Standing, other: Standing | None = None) -> str:
     return f" and adds {_ms(own.added_rtt)} ms to the RTT (95th percentile{against})"
 
 
+def _better(advice: AdviceData, ahead: str) -> str:
+    """The lead with what else it brings; for a viewer, what is seen comes first."""
+    d = advice.decision
+    view = view_of(advice, d.leader) if advice.goal.name == "video" else None
+    if view and d.gain:
+        return f"a viewer sees {against(view, d.follower, view_of(advice, d.follower))} (QoE +{d.gain.text()})"
+    return f"{ahead}{_beside(advice)}"
+
+
 def _beside(advice: AdviceData) -> str:
     """What the better one does besides what the goal counts."""
     d, own = advice.decision, advice.standing(advice.choice or "")
     if advice.goal.name == "delay":
         return f", and carries {percent(own.against_best.value)} of the best goodput ({advice.best})"
-    cell = next(cell for cell in advice.outcome.cells if cell.cca == own.cca)
-    if advice.goal.name == "video" and (view := video.viewer(cell.trials)):
-        return f": {video.seen(view)}"
     return _adds(own, advice.standing(d.follower))
+
+
+def view_of(advice: AdviceData, cca: str) -> Viewing | None:
+    """What a viewer sees on the path as it is."""
+    return next((video.viewer(cell.trials) for cell in advice.outcome.cells if cell.cca == cca), None)
+
+
+def against(view: Viewing, follower: str, other: Viewing | None) -> str:
+    """What a viewer sees, beside what another congestion control shows where there is one."""
+    return video.seen_against(view, follower, other) if other else video.seen(view)
 
 
 def _ms(estimate: Estimate) -> str:
     return number(max(0.0, estimate.value), 2)
 
 
-def _link(advice: AdviceData) -> float | None:
+def link_mbps(advice: AdviceData) -> float | None:
+    """The rate of the bottleneck; None without one."""
     return advice.path.rate / 1e6 if advice.path.rate else None
 
 
-def remarks(advice: AdviceData) -> Iterator[str]:
-    """The rule of the goal where it is not the usual one, and the assumption about the order of packets with what depends on it."""
-    if advice.goal.name != "goodput":
-        yield f"Goal {advice.goal.name}: {advice.goal.rule}."
-    if shared := advice.shared:
-        count = advice.path.flows
-        flows = f"{'a' if count == 1 else count} {DEFAULT} flow{'s' * (count > 1)}"
-        interval = f" [{100 * shared.low:.0f}, {100 * shared.high:.0f}]" if shared.n > 1 else ""
-        yield f"Beside {flows} on this path it gets {percent(shared.value)}{interval} of the goodput."
-    other = advice.other_order
-    if other is None:
-        return
-    assumed = f"Assumed: {ORDERS[advice.path.order]}."
-    condition = f"If it {'keeps the order' if other.order == 'keep' else 'reorders them'} (--order {other.order})"
-    if other.decision is None:
-        yield f"{assumed} The other case (--order {other.order}) needs --engine model."
-        return
-    d = other.decision
-    shown = d.leader or d.choice
-    if d.choice is None or shown is None:
-        yield f"{assumed} {condition}, nothing gets through."
-        return
-    if advice.goal.is_ratio:
-        carried = f"{shown} carries {other.goodputs[shown].text(most=_link(advice))} Mbit/s"
-        lead = f", {times(d.gain, d.follower)}" if d.gain and not math.isnan(d.gain.value) else ""
-    else:
-        goal = GOALS[d.by] if d.by else advice.goal
-        carried, lead = _lead(d, goal, shown) or f"{shown} is the only one for which the goal holds", ""
-    same = "undecided" if d.verdict == "undecided" else f"use {d.choice} then" if other.changes else "the same choice"
-    yield f"{assumed} {condition}, {carried}{lead}: {same}."
-
-
-def ranking(advice: AdviceData, title: str = "", notes: Sequence[str] = (), *, every: bool = True) -> Table:
+def ranking(advice: AdviceData, title: str | None = None, notes: Sequence[str] = (), *, every: bool = True) -> Table:
     """A row for each congestion control, the best by the goal first; `every`: also where they are many."""
     against = f"× {advice.best} [95 %]"
-    columns = ("cca", "goodput Mbit/s, mean [95 %]", "added RTT p95 ms [95 %]", against, "stands", "deployable", "limited by")
+    columns = ("cca", "goodput Mbit/s, mean [95 %]", "added RTT p95 ms [95 %]", against, OWN_CLIFF, "deployable", "limited by")
     shown = advice.ranking if every else _first(advice)
     rows = [
         (
-            s.cca, s.goodput.text(most=_link(advice)), s.added_rtt.text(), "1" if s.cca == advice.best else s.against_best.text(), s.stands,
-            s.obstacle or "yes", shares(s.limited_by),
+            s.cca, s.goodput.text(most=link_mbps(advice)), s.added_rtt.text(), "1" if s.cca == advice.best else s.against_best.text(),
+            SIDES[s.stands], s.obstacle or "yes", shares(s.limited_by),
         )
         for s in shown
     ]  # fmt: skip
-    table = Table(columns, rows, title=title, notes=notes, drop=(*DROPPED, against, "stands"), words=("stands", "deployable", "limited by"))
-    idle = [*(["stands"] if not advice.path.jitter else []), *(["deployable"] if not any(s.obstacle for s in shown) else [])]
+    name = SORTED[advice.goal.name] if title is None else title
+    table = Table(columns, rows, title=name, notes=notes, drop=(*DROPPED, against, OWN_CLIFF), words=(OWN_CLIFF, "deployable", "limited by"))
+    idle = [*([OWN_CLIFF] if not advice.path.jitter else []), *(["deployable"] if not any(s.obstacle for s in shown) else [])]
     return functools.reduce(Table.without, idle, table)
 
 
-def tables(advice: AdviceData) -> tuple[Table, ...]:
-    """What is always shown: the ranking, and what viewers see where there are any."""
-    if advice.goal.name != "video":
-        return (ranking(advice, notes=notes(advice), every=False),)
-    order = [s.cca for s in advice.ranking]
-    (view,) = video.tables(advice.outcome)
-    rows = sorted(view.rows, key=lambda row: order.index(row[0]))
-    seen = replace(view, rows=rows, drop=("switches", "without stall", "stalls", "start-up s"), notes=notes(advice))
-    return ranking(advice, every=False), seen
+def tables(advice: AdviceData) -> tuple[Table | Code, ...]:
+    """What is always shown: what viewers see where that is the goal, the ranking, and what to type."""
+    deploy = advice.deployment
+    lines = [Code((deploy.command,), "As root on the sender (permanently, verify, go back: --verbose):")] if deploy and deploy.now else []
+    views = [_viewers(advice, {c.cca: v for c in advice.outcome.cells if (v := video.viewer(c.trials))})] if advice.goal.name == "video" else []
+    return (*views, ranking(advice, notes=notes(advice), every=False), *lines)
+
+
+def _viewers(advice: AdviceData, views: Mapping[str, Viewing], title: str = "What a viewer sees") -> Table:
+    """A row for each congestion control, in the order of the ranking."""
+    order = sorted((s.cca for s in advice.ranking if s.cca in views), key=lambda cca: -views[cca].qoe.value)
+    rows = [video.row(cca, views[cca]) for cca in order]
+    return Table(video.COLUMNS, rows, title=f"{title}, sorted by QoE", drop=("switches", "without stall", "stalls", "start-up s"))
 
 
 def _first(advice: AdviceData) -> tuple[Standing, ...]:
@@ -192,28 +186,30 @@ def _first(advice: AdviceData) -> tuple[Standing, ...]:
 
 
 def notes(advice: AdviceData) -> list[str]:
-    """What to type, in one line, behind what the table leaves out."""
+    """What the table leaves out, what its column of cliffs is about, and that nothing has to change."""
     lines = []
     if hidden := len(advice.ranking) - len(_first(advice)):
         lines.append(f"{hidden} more congestion controls: --verbose")
     if blocked := [s.cca for s in advice.ranking if s.obstacle]:
         lines.append(f"Not deployable, never recommended: {', '.join(blocked)}.")
-    deploy = advice.deployment
-    if deploy and deploy.now:
-        lines.append(f"Deploy, as root on the sender: {deploy.command}; permanently, verify, go back: --verbose")
-    elif deploy:
+    d = advice.decision
+    if advice.path.jitter and d.choice == d.leader and d.choice and advice.standing(d.choice).side == "collapsed":
+        lines.append(f"Its own cliff: where jitter takes half of what it carries without. {d.choice} is beyond its own, and still the best here.")
+    if advice.deployment and not advice.deployment.now:
         lines.append(f"Nothing to change: {advice.choice} is Linux's default.")
     return lines
 
 
-def details(advice: AdviceData) -> list[Table | str]:
+def details(advice: AdviceData) -> list[Table | Code | str]:
     """What `--verbose` shows: deployment, all rows, spread and runs, the cliff, the damage, the published rule."""
-    parts: list[Table | str] = []
+    parts: list[Table | Code | str] = []
     if advice.deployment:
-        parts.append("\n".join((" ".join(("What to type.", *advice.deployment.notes)), *advice.deployment.lines())))
+        parts += [" ".join(("What to type.", *advice.deployment.notes)), Code(advice.deployment.lines())]
+    if advice.goal.name == "video" and advice.other_order and advice.other_order.views:
+        parts.append(_viewers(advice, advice.other_order.views, f"What a viewer sees with --order {advice.other_order.order}"))
     if len(_first(advice)) < len(advice.ranking):
         parts.append(ranking(advice, "Every congestion control"))
-    runs = [(s.cca, percent(s.cv.value), str(s.needed), s.median.text(most=_link(advice)), number(s.retransmits.value)) for s in advice.ranking]
+    runs = [(s.cca, percent(s.cv.value), str(s.needed), s.median.text(most=link_mbps(advice)), number(s.retransmits.value)) for s in advice.ranking]
     parts.append(Table(("cca", "CV", "runs for ±10 %", "goodput Mbit/s, median [95 %]", "retransmits"), runs, title="The runs"))
     parts.append(_cliffs(advice))
     if any(s.damage for s in advice.ranking):
@@ -227,8 +223,8 @@ def details(advice: AdviceData) -> list[Table | str]:
 
 def _cliffs(advice: AdviceData) -> Table:
     """Where the measured cliff is, and what the published rule says of this path."""
-    columns = ("cca", "cliff [95 %]", "chaos zone", "you stand")
-    rows = [(s.cca, _edge(s.cliff), _zone(s.cliff), s.stands) for s in advice.ranking]
+    columns = ("cca", "cliff [95 %]", "chaos zone", "this path is")
+    rows = [(s.cca, _edge(s.cliff), _zone(s.cliff), SIDES[s.stands]) for s in advice.ranking]
     title = "Where the cliff is on this path (jitter at which half of the goodput is gone)"
     return Table(columns, rows, left=4, title=title, notes=[*_published(advice)], drop=("chaos zone",))
 
@@ -245,12 +241,13 @@ def _edge(cliff: Cliff) -> str:
     if not cliff.levels:
         return "nothing gets through even without jitter"
     if cliff.edge is None:
-        return f"none up to {_jitter(cliff.levels[-1].at)}"
+        return f"none up to {brief_jitter(cliff.levels[-1].at)}"
     low, high = (percent(x / cliff.axis.harsh) for x in (cliff.edge.low, cliff.edge.high))
-    return f"{_jitter(cliff.edge.value)} [{_jitter(cliff.edge.low)}, {_jitter(cliff.edge.high)}], {low} to {high} of RTT"
+    return f"{brief_jitter(cliff.edge.value)} [{brief_jitter(cliff.edge.low)}, {brief_jitter(cliff.edge.high)}], {low} to {high} of RTT"
 
 
-def _jitter(ns: float) -> str:
+def brief_jitter(ns: float) -> str:
+    """A jitter for people, `more` where it has no end."""
     return units.brief_time(ns) if math.isfinite(ns) else "more"
 
 
@@ -258,7 +255,7 @@ def _zone(cliff: Cliff) -> str:
     if cliff.zone is None:
         return "none seen"
     low, high = cliff.zone
-    return f"around {_jitter(low)}" if low == high else f"{_jitter(low)} to {_jitter(high)}"
+    return f"around {brief_jitter(low)}" if low == high else f"{brief_jitter(low)} to {brief_jitter(high)}"
 
 
 def _damage_rows(s: Standing) -> Iterator[tuple[str, ...]]:

@@ -1,0 +1,99 @@
+"""What an advice rests on, a sentence each: the goal's rule, what is assumed of the jitter and what depends on it, and how sure the numbers are."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from tcpscape.campaign.sentences import times
+from tcpscape.controls import spelling
+from tcpscape.controls.deployment import DEFAULT
+from tcpscape.controls.documentation import load_fidelity
+from tcpscape.findings import damage
+from tcpscape.findings.advice.choice import GOALS
+from tcpscape.findings.advice.data import AdviceData
+from tcpscape.findings.advice.text import against, brief_jitter, lead, link_mbps
+from tcpscape.stats.estimate import number
+from tcpscape.tables import percent
+
+if TYPE_CHECKING:
+    from tcpscape.findings.advice.standing import OtherOrder
+
+MODEL = "model"
+"""The engine whose error against Linux is measured."""
+CHANGES = 1.25
+"""Factor between two goodputs from which an assumption is named with what it changes."""
+ORDERS = {
+    "reorder": "jitter reorders packets, as netem does", "correlated": "jitter keeps the order of packets (a delay correlated in time)",
+    "clamp": "jitter keeps the order of packets: late ones hold up those behind them, which raises the mean delay",
+}  # fmt: skip
+"""What each order means for packets."""
+
+
+def remarks(advice: AdviceData) -> Iterator[str]:
+    """The rule of the goal where it is not the usual one, the assumptions about the jitter with what depends on them, and how sure the model is."""
+    if advice.goal.name != "goodput":
+        yield f"Goal {advice.goal.name}: {advice.goal.rule}."
+    if shared := advice.shared:
+        count = advice.path.flows
+        flows = f"{'a' if count == 1 else count} {DEFAULT} flow{'s' * (count > 1)}"
+        interval = f" [{100 * shared.low:.0f}, {100 * shared.high:.0f}]" if shared.n > 1 else ""
+        yield f"Beside {flows} on this path it gets {percent(shared.value)}{interval} of the goodput."
+    if advice.other_order:
+        yield f"{_of_order(advice, advice.other_order)}{_of_direction(advice)}"
+    yield from _certainty(advice)
+
+
+def _of_order(advice: AdviceData, other: OtherOrder) -> str:
+    """The assumption about the order of packets, and what the other one gives."""
+    assumed = f"Assumed: {ORDERS[advice.path.order]}."
+    condition = f"If it {'keeps the order' if other.order == 'keep' else 'reorders them'} (--order {other.order})"
+    if other.decision is None:
+        return f"{assumed} The other case (--order {other.order}) needs --engine model."
+    d = other.decision
+    shown = d.leader or d.choice
+    if d.choice is None or shown is None:
+        return f"{assumed} {condition}, nothing gets through."
+    if advice.goal.name == "video" and shown in other.views:
+        carried, ahead = f"a viewer sees with {shown} {against(other.views[shown], d.follower, other.views.get(d.follower))}", ""
+    elif advice.goal.is_ratio:
+        carried = f"{shown} carries {other.goodputs[shown].text(most=link_mbps(advice))} Mbit/s"
+        ahead = f", {times(d.gain, d.follower)}" if d.gain and not math.isnan(d.gain.value) else ""
+    else:
+        goal = GOALS[d.by] if d.by else advice.goal
+        carried, ahead = lead(d, goal, shown) or f"{shown} is the only one for which the goal holds", ""
+    same = "undecided" if d.verdict == "undecided" else f"use {d.choice} then" if other.changes else "the same choice"
+    return f"{assumed} {condition}, {carried}{ahead}: {same}."
+
+
+def _of_direction(advice: AdviceData) -> str:
+    """What the shown congestion control carries with the jitter on the data alone, where that differs much from the same jitter each way."""
+    cca, jitter = advice.decision.leader or advice.choice, brief_jitter(advice.path.jitter)
+    own = next((d for s in advice.ranking if s.cca == cca for d in s.damage if d.ingredient == damage.OF_ACKS), None)
+    if cca is None or own is None or 1 / CHANGES < own.gain.value < CHANGES:
+        return ""
+    return (
+        f" With {jitter} on the data alone (--jitter {jitter} --jitter-on forward), {cca} carries {own.goodput.text(most=link_mbps(advice))} Mbit/s"
+        f" instead of {number(advice.standing(cca).goodput.value)}."
+    )
+
+
+def _certainty(advice: AdviceData) -> Iterator[str]:
+    """That intervals are of the runs alone, and how far the model of the shown congestion control was from Linux."""
+    cca = advice.decision.leader or advice.choice
+    if cca is None or advice.outcome.cells[0].engine != MODEL:
+        return
+    measured, kind = load_fidelity(), "alone" if advice.path.flows == 1 else "shared"
+    name = spelling.split(cca)[0]
+    error = next((e for e in measured.errors("controls", name) if e.kind == kind), None)
+    known = (
+        f"against Linux {measured.kernels} the model's goodput of {name} was off by {_off(error.median)} in the median and by"
+        f" {_off(error.p90)} or more in one case of ten (n {error.n})" if error else f"the model of {name} was not compared with a kernel yet"
+    )  # fmt: skip
+    yield f"Intervals are the spread from run to run; {known}."
+
+
+def _off(error: float) -> str:
+    """`3 %` from a difference of logarithms."""
+    return f"{100 * math.expm1(error):.2g} %"
