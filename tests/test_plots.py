@@ -583,3 +583,13 @@ def test_a_split_shows_the_share_of_equal_flows_and_bars_name_their_statistic():
     assert "cubic×2" in ax.get_legend_handles_labels()[1]
     drawn = plots.draw(tcpscape.run(path, cca=["cubic", "bbr", "reno"], engine="mock", seeds=3), "bars")
     assert drawn.axes[0].get_xlabel() == "mean goodput, Mbit/s"
+
+
+def test_a_split_has_no_equal_share_beside_flows_that_their_application_limits():
+    import tcpscape
+    from tcpscape import plots
+
+    call = {"reverse": {"delay": "40ms"}, "flows": [{"cca": "cubic"}, {"cca": "reno", "app": {"rate": "1mbit"}}], "bottleneck": {"rate": "20mbit"}}
+    drawn = plots.draw(tcpscape.run(call, engine="mock", seeds=3), "split")
+    (ax,) = [ax for ax in drawn.axes if ax.get_visible()]
+    assert "if every flow had the same" not in ax.get_legend_handles_labels()[1]

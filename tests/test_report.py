@@ -528,3 +528,12 @@ def test_the_main_figure_is_of_the_delay_where_all_carry_the_same(tmp_path):
     assert figures[0].endswith("-added_rtt")
     assert not [name for name in figures[1:] if "added_rtt" in name]
     assert "added RTT (95th percentile), ms" in page
+
+
+def test_a_diagram_names_the_queues_that_are_compared():
+    import tcpscape
+
+    queues = tcpscape.sweep(rtt="40ms", rate="20mbit", buffer="500kB", queue="fifo,fq_codel", engine="mock", seeds=1)
+    wide = str(PathView.of("", [cell.scenarios[0] for cell in queues.cells]).wide)
+    assert "FIFO or fq_codel" in wide
+    assert "0–" not in wide

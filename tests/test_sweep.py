@@ -354,3 +354,19 @@ def test_the_queue_of_the_bottleneck_is_an_axis(cli, tmp_path, need_model):
     assert kinds == ["fq_codel", "pie"]
     refused = cli("sweep", "--rtt", "20ms", "--queue", "fq_codel")
     assert "queue: there is no bottleneck that it could belong to; give its rate too" in refused.err
+
+
+@pytest.mark.parametrize(
+    ("field", "fix"), [("loss", "--axis forward.loss=VALUES"), ("rtt", "--axis reverse.delay=VALUES"), ("buffer", "--axis bottleneck.buffer=VALUES")]
+)
+def test_a_field_of_a_path_has_another_name_in_a_scenario(cli, tmp_path, field, fix):
+    (tmp_path / "call.yaml").write_text("bottleneck: {rate: 20mbit}\nreverse: {delay: 40ms}\n")
+    refused = cli("sweep", tmp_path / "call.yaml", f"--{field}", {"loss": "0,1%", "rtt": "1ms,2ms", "buffer": "1bdp,2bdp"}[field])
+    assert refused.status == 2
+    assert fix in refused.err
+
+
+def test_an_axis_adds_a_hop_at_the_router():
+    from tcpscape.campaign.fields import set_dotted
+
+    assert set_dotted({}, "forward.loss", "1%") == {"forward": {"at": "router", "loss": "1%"}}

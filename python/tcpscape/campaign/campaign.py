@@ -23,7 +23,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 from pydantic import BeforeValidator, Field, model_validator
 
@@ -43,6 +43,12 @@ from tcpscape.scenario.scenario import Scenario
 
 MAX_CASES = 1_000_000
 """Most cells of one campaign."""
+FIELDS_OF_PARTS = {
+    "forward": ("jitter", "loss", "distribution", "order", "delay", "duplicate", "reorder"),
+    "bottleneck": ("rate", "buffer", "queue"),
+    "reverse": ("rtt",),
+}  # fmt: skip
+"""Part of a path → fields that people name without it; a scenario has no RTT, but delays."""
 FLOW_FIELDS = frozenset(("app", "read", "player", "abr", "rcvbuf", "sndbuf", "nodelay", "listener"))
 """Fields of a flow that may be named without `flow.`."""
 
@@ -239,9 +245,16 @@ class _Cases:
             elif _of_flow(name):
                 data["flows"] = [{**flow, name.removeprefix("flow."): value} for flow in data.get("flows", [{}])]
             elif name not in self.labels:
-                choice = sorted({*Conditions.model_fields, *FLOW_FIELDS, *(axes.names_in(self.base))})
-                refuse(name, "no such field or ${axis}", f"choose {', '.join(choice)}, bottleneck.buffer, … or write ${{{name}}} where it goes")
+                self._refuse_field(name)
         return Scenario.of(data, self.campaign.name)
+
+    def _refuse_field(self, name: str) -> NoReturn:
+        """Says what a field is called in a scenario, whose path has parts with fields of their own."""
+        if part := next((part for part, fields in FIELDS_OF_PARTS.items() if name in fields), None):
+            field = "delay" if name == "rtt" else name
+            refuse(name, "this path is a scenario, whose parts have their own fields", f"write --axis {part}.{field}=VALUES")
+        choice = sorted({*FLOW_FIELDS, *axes.names_in(self.base), *(set(Scenario.model_fields) - {"name", "about"})})
+        refuse(name, "no such field or ${axis}", f"choose {', '.join(choice)}, bottleneck.buffer, … or write ${{{name}}} where it goes")
 
 
 def _distinguishing(group: Mapping[str, tuple[str, ...]]) -> list[str]:

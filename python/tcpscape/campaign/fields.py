@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tcpscape.errors import refuse
 from tcpscape.scenario.scenario import Scenario
 
-HOPS = ("forward", "bottleneck", "reverse")
+NEW_HOPS: Mapping[str, Mapping[str, str]] = {"forward": {"at": "router"}, "bottleneck": {}, "reverse": {}}
+"""Part of a path → the fields of a hop that an axis adds to it."""
 
 
 def is_dotted(name: str) -> bool:
@@ -21,12 +22,12 @@ def set_dotted(data: dict[str, Any], name: str, value: str) -> dict[str, Any]:
     """Plain values of a scenario with one field within another one set.
 
     A number chooses an item of a list, from 0; without one the list has one item only. A part of the path that the scenario does not have
-    becomes one hop with the field.
+    becomes one hop with the field, for the data at a router, where packets are treated one by one.
 
     :raises ScenarioError: where the part is tc's words, which have no fields, or there is no such item.
     """
     first, _, rest = name.partition(".")
-    return {**data, first: _set(data.get(first) or ({} if first in HOPS else []), rest.split("."), value, name)}
+    return {**data, first: _set(data.get(first) or (dict(NEW_HOPS[first]) if first in NEW_HOPS else []), rest.split("."), value, name)}
 
 
 def _set(place: Any, names: Sequence[str], value: str, whole: str) -> Any:

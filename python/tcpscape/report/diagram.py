@@ -125,13 +125,14 @@ def _lines(chains: Sequence[Sequence[Chain]]) -> tuple[str, ...]:
         _merged(f"{name} ", " %", (100 * _any(getattr(q, field) for q in of_one) for of_one in queues))
         for name, field in (("loss", "loss"), ("duplicates", "duplicate"), ("corruption", "corrupt"), ("overtaking", "reorder"))
     ]
-    packets = _merged("buffer ", " packets", (_least(of_one, "limit_packets") for of_one in chains))
-    size = _merged("buffer ", " kB", (_least(of_one, "limit_bytes") / 1e3 for of_one in chains))
+    packets = _merged("buffer ", " packets", _given(_least(of_one, "limit_packets") for of_one in chains))
+    size = _merged("buffer ", " kB", _given(_least(of_one, "limit_bytes") / 1e3 for of_one in chains))
     order = "keeps order" if jitter.text and all(q.in_order for of_one in queues for q in of_one) else ""
     spread = " ".join(filter(None, [delay.text, jitter.text, *_distributions(queues)]))
-    ecn = ["ECN"] if any(q.ecn != "never" for of_one in queues for q in of_one) else []
-    kinds = dict.fromkeys(q.kind for of_one in queues for q in of_one if q.kind not in summary.PLAIN)
-    queue = ", ".join([*kinds, *ecn])
+    marks = [any(q.ecn != "never" for q in of_one) for of_one in queues]
+    kinds = list(dict.fromkeys(", ".join(q.kind for q in of_one if q.kind not in summary.PLAIN) for of_one in queues))
+    queue = " or ".join(kind or "FIFO" for kind in kinds) if len(kinds) > 1 else kinds[0]
+    queue = ", ".join(filter(None, [queue, "ECN" if all(marks) else ""]))
     return tuple(filter(None, [rate.text, spread, order, *(s.text for s in shares), queue, packets.text, size.text]))
 
 
@@ -152,6 +153,11 @@ def _distributions(queues: Iterable[Sequence[QueueDescription]]) -> list[str]:
 
 def _merged(before: str, unit: str, values: Iterable[float]) -> Quantity:
     return Quantity(before, unit, tuple(dict.fromkeys(values)))
+
+
+def _given(limits: Iterable[float]) -> list[float]:
+    """The limits of the scenarios that have one; 0 where none has."""
+    return [limit for limit in limits if limit] or [0.0]
 
 
 def _any(shares: Iterable[float]) -> float:
