@@ -11,6 +11,7 @@ from tcpscape import stats
 from tcpscape.campaign import execute, record
 from tcpscape.campaign.campaign import Campaign
 from tcpscape.errors import TcpscapeError
+from tcpscape.interchange import answer as sentences
 from tcpscape.interchange import compare, iperf3, sources
 from tcpscape.store.results import Store
 
@@ -146,7 +147,7 @@ def test_the_command(cli, tmp_path):
     assert got.status == 0
     path, line, *rest = got.out.splitlines()
     assert path.replace(str(tmp_path), "").startswith("A: /a; B: /b; goodput, Mbit/s")
-    assert line == "→ 4 of 4 conditions differ."
+    assert line == "→ 4 of 4 conditions differ; the largest difference is a ratio of 0.500 [0.500, 0.500] (cubic, jitter 0ms)."
     assert any(row.startswith("cubic, jitter 4ms  8 pairs  ") and row.rstrip().endswith("different") for row in rest)
     assert "caveat: A and B: mock engine" in got.out
     assert "A above B" not in got.out
@@ -245,8 +246,8 @@ def test_nothing_on_both_sides_is_alike(tmp_path):
 def test_the_line_of_a_check_says_what_it_is_of(cli, tmp_path):
     a, b = goodputs(tmp_path / "a", SCATTERED), goodputs(tmp_path / "b", [2 * v for v in SCATTERED])
     lines = cli("compare", a, b, "--check", "ratio.low > 1", "--check", "ratio < 1", "--check", "goodput < 100").out.splitlines()
-    assert "FAILS: ratio.low > 1: cubic low end 0.500 of ratio of means 0.500 [0.500, 0.500] (n 8)" in lines
-    assert "holds: ratio < 1: cubic ratio of means 0.500 [0.500, 0.500] (n 8)" in lines
+    assert "FAILS: ratio.low > 1: cubic low end 0.500 of ratio of means of goodput 0.500 [0.500, 0.500] (n 8)" in lines
+    assert "holds: ratio < 1: cubic ratio of means of goodput 0.500 [0.500, 0.500] (n 8)" in lines
     assert any(line.startswith("holds: goodput < 100: A: cubic median 5.50 [") for line in lines)
 
 
@@ -283,6 +284,25 @@ def test_a_path_that_differs_in_some_conditions_names_them(tmp_path):
 def test_congestion_controls_alone_are_no_difference_of_paths(tmp_path):
     both = sources.load(sweep(tmp_path / "a", axes={}))
     assert not [c for c in compare.compare(both.only("cubic"), both.only("bbr")).caveats if "paths" in c]
+
+
+def test_the_answer_names_the_largest_difference(cli, tmp_path):
+    """With half of the goodput at 4 ms and the same at 0 ms, the ratio of the first is named."""
+    a, b = sources.load(sweep(tmp_path / "a", slower=2)), sources.load(sweep(tmp_path / "b"))
+    mixed = replace(a, groups=tuple(x if (x.cca, x.at["jitter"]) == ("bbr", "4ms") else y for x, y in zip(a.groups, b.groups, strict=True)))
+    text = sentences.answer(compare.compare(mixed, b))
+    assert text == "1 of 4 conditions differ; the largest difference is a ratio of 0.500 [0.500, 0.500] (bbr, jitter 4ms); in 3 the means are surely within 5 %."
+
+
+def test_a_directory_of_several_commands_is_named(cli, tmp_path):
+    """Two commands in one directory are two parts, of which the other side has none."""
+    args = ("--cca", "cubic,bbr", "--engine", "mock", "--seeds", "2", "--quiet", "--out")
+    cli("run", "baseline", *args, tmp_path / "a")
+    cli("run", "baseline", *args, tmp_path / "b")
+    cli("run", "baseline", "--duration", "3s", *args, tmp_path / "b")
+    got = cli("compare", tmp_path / "a", tmp_path / "b")
+    assert got.status == 2
+    assert got.err.endswith("; B holds the results of several commands: give each its own --out\n")
 
 
 def test_what_cannot_be_compared_is_one_line(cli, tmp_path):
@@ -366,17 +386,17 @@ def test_the_screen_fits(cli, tmp_path, monkeypatch, width):
 
 
 def test_markdown_has_every_condition_and_the_checks(cli, tmp_path):
-    """24 conditions, of which the screen shows 7; a list of caveats and one of checks."""
+    """24 conditions, of which the screen shows 6; a list of caveats and one of checks."""
     axes = {"jitter": "0..11ms/1ms"}
     a, b = sweep(tmp_path / "a", slower=2, axes=axes), sweep(tmp_path / "b", axes=axes)
     got = cli("compare", a, b, "--markdown", "--check", "ratio[cca=bbr] < 0.4")
     assert got.status == 1
     lines = got.out.splitlines()
     assert lines[0] == f"A: {a}; B: {b}; goodput, Mbit/s"
-    assert lines[2] == "**24 of 24 conditions differ.**"
+    assert lines[2].startswith("**24 of 24 conditions differ; ")
     assert lines[4] == "| condition | n | mean of A | mean of B | A / B of means [95 %] | verdict |"
     assert len([line for line in lines if line.startswith(("| cubic, ", "| bbr, "))]) == 24
-    assert lines[-1].startswith("- FAILS: ratio[cca=bbr] < 0.4: bbr, jitter 11ms ratio of means 0.500 [")
+    assert lines[-1].startswith("- FAILS: ratio[cca=bbr] < 0.4: bbr, jitter 11ms ratio of means of goodput 0.500 [")
     assert cli("compare", a, b, "--markdown", "--json").err == "error: markdown: given with --json; choose one of them\n"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from tcpscape import stats
@@ -11,7 +12,7 @@ from tcpscape.screen import Screen
 from tcpscape.stats import Estimate
 from tcpscape.tables import Table
 
-MOST_ROWS = 7
+MOST_ROWS = 6
 """Most conditions that the screen shows without `verbose`; the others are in the details."""
 MOST_NAMES = 3
 """Most conditions that only one side has and the screen names."""
@@ -44,11 +45,22 @@ def answer(comparison: ResultComparison) -> str:
     if all(r.is_same for r in rows):
         return f"All {len(rows)} conditions are {THE_SAME} on both sides, packet for packet."
     alike, open_ = (sum(r.verdict == verdict for r in rows) for verdict in ("alike", "undecided"))
-    parts = [f"{comparison.differs} of {len(rows)} conditions differ", *([f"in {alike} the means are surely within 5 %"] if alike else [])]
+    parts = [f"{comparison.differs} of {len(rows)} conditions differ", *_largest(rows)]
+    if alike:
+        parts.append(f"in {alike} the means are surely within 5 %")
     if open_:
         missing = max(r.missing for r in rows)
         parts.append(f"{open_} {'are' if open_ > 1 else 'is'} undecided: {_runs(missing)} would probably decide")
     return "; ".join(parts) + "."
+
+
+def _largest(rows: Sequence[ComparedCondition]) -> list[str]:
+    """The difference with the largest ratio, in either direction, if any is clear."""
+    clear = [(abs(math.log(r.comparison.ratio.value)), r) for r in rows if r.differs and r.comparison.ratio.value > 0]
+    if not clear:
+        return []
+    row = max(clear, key=lambda pair: pair[0])[1]
+    return [f"the largest difference is a ratio of {row.comparison.ratio.text()} ({row.name})"]
 
 
 def sentence(row: ComparedCondition, metric: str) -> str:

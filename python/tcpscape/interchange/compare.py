@@ -191,7 +191,9 @@ def compare(a: ResultSource, b: ResultSource, metric: str = "goodput") -> Result
     pairs = _match(ours, theirs)
     if not pairs:
         names = f"A has {listed(v.name for v in ours)}; B has {listed(v.name for v in theirs)}"
-        refuse("compare", f"no condition is in both: {names}", "choose one of each side with --cca and --at")
+        several = [side for side, source in (("A", a), ("B", b)) if len({group.part for group in source.groups}) > 1]
+        mixed = f"{' and '.join(several)} hold{'s' * (len(several) == 1)} the results of several commands: give each its own --out"
+        refuse("compare", f"no condition is in both: {names}", mixed if several else "choose one of each side with --cca and --at")
     rows = tuple(_compared(x, y, unit) for x, y in pairs)
     matched = {id(v) for p in pairs for v in p}
     left_out = [f"{side}: {m.name}" for side, conditions in (("A", ours), ("B", theirs)) for m in conditions if id(m) not in matched]

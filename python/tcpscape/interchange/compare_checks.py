@@ -20,6 +20,7 @@ class OfBoth:
     """A number of both sides together that checks know."""
 
     title: str
+    """What the line of a check calls it, before the metric: `ratio of means`."""
     of: Callable[[ComparedCondition], Estimate]
 
 
@@ -62,7 +63,7 @@ class ComparisonChecks:
             if both := OF_BOTH.get(check.metric.name):
                 checks.expect(check, [(_axes_of(r), r.name) for r in comparison.rows])
                 chosen = [r for r in comparison.rows if checks.is_chosen(check.chosen, _axes_of(r))]
-                verdicts += [check.verdict(r.name, both.title, both.of(r)) for r in chosen]
+                verdicts += [check.verdict(r.name, f"{both.title} of {comparison.metric}", both.of(r)) for r in chosen]
             else:
                 sides = [(side, v) for r in comparison.rows for side, v in (("A", r.a), ("B", r.b))]
                 verdicts += checks.judge(check, [({"cca": v.cca}, f"{side}: {v.name}", v.trials) for side, v in sides])
