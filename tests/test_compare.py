@@ -381,7 +381,7 @@ def test_the_screen_fits(cli, tmp_path, monkeypatch, width):
     assert len(lines) <= 20
     assert max(len(line.rstrip()) for line in lines if not line.startswith("Next: ")) <= width
     assert lines[1].startswith("→ 24 of 24 conditions differ")
-    assert [line for line in lines if line.startswith("cubic, jitter 3ms ")]
+    assert [line for line in lines if line.startswith("cubic, jitter 2ms ")]
     assert any("0.500 [" in line for line in lines)
 
 
