@@ -185,8 +185,8 @@ def test_a_change_in_words(text, change):
 
 
 def test_changes_are_added_to_those_of_a_scenario():
-    both = ScenarioOptions(changes=("bottleneck@15s: rate 5mbit",)).over(files.load("rate-drop"))
-    assert [(c.at, c.set.rate) for c in both.changes] == [(10_000_000_000, 20_000_000), (15_000_000_000, 5_000_000)]
+    both = ScenarioOptions(changes=("bottleneck@20s: rate 5mbit",)).over(files.load("rate-drop"))
+    assert [(c.at, c.set.rate) for c in both.changes] == [(15_000_000_000, 20_000_000), (20_000_000_000, 5_000_000)]
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 import tcpscape
@@ -213,3 +215,14 @@ def test_settings_of_the_kernel_are_said_and_may_be_written_as_sysctls():
     assert "kernel 6.1 (rmem_max=4MiB, tcp_wmem_default=16KiB, tcp_wmem_max=256KiB)" in summary.in_words(scenario)
     with pytest.raises(tcpscape.TcpscapeError, match="three sizes"):
         tcpscape.Scenario.of({"kernel": "6.1,net.ipv4.tcp_wmem=4096"})
+
+
+def test_a_change_of_the_path_is_answered_with_the_rtt_before_and_after(need_model):
+    path = {"bottleneck": {"rate": "20mbit", "buffer": "1bdp"}, "reverse": {"delay": "20ms"}, "duration": "6s"}
+    path["changes"] = [{"where": "bottleneck", "at": "3s", "set": {"rate": "5mbit"}}]
+    drop = tcpscape.run(path, cca="cubic", seeds=2)
+    (remark,) = answer.run_screen(drop).remarks
+    before, after, highest = (float(x) for x in re.fullmatch(r"Smoothed RTT before and after the change at 3s: cubic (\S+) and (\S+) ms, at most (\S+) ms.", remark).groups())
+    assert 20 < before < 42  # a buffer of one BDP doubles the 20 ms at most
+    assert before < after <= highest <= 20 + 4 * 20 + 5  # the same bytes take four times as long: 80 ms beside the path's 20, and a burst
+    assert not answer.run_screen(tcpscape.run({**path, "changes": []}, cca="cubic", seeds=2)).remarks

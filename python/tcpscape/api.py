@@ -127,7 +127,7 @@ def run(
         refuse("scenario", "none given", 'name a file or a gallery scenario, or give forward="netem delay 25ms"')
     compared = bool(labels)
     base = options.scenario(compared=compared) if scenario is None else options.over(_scenario(scenario), compared=compared)
-    interval = samples or (source.SAMPLES_WITH_OUT if out else "0s")
+    interval = samples or source.samples(base, kept=out is not None)
     campaign = source.single(base, {
         "cca": labels, "engines": [engine], "seeds": _seeds(seeds), "samples": interval, "queue_samples": queue_samples or "0s",
     })  # fmt: skip

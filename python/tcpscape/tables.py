@@ -192,5 +192,5 @@ def percent(fraction: float | None, digits: int = 0) -> str:
 
 
 def shares(limited_by: Mapping[str, float], least: float = 0.05) -> str:
-    """`cwnd 80 %, app 20 %`: the share of the time that each cause held a flow back; shares below `least` are left out."""
-    return ", ".join(f"{cause} {percent(share)}" for cause, share in limited_by.items() if share >= least) or "–"
+    """`cwnd 80%, app 20%`, which folds between causes: the share of the time that each cause held a flow back; shares below `least` are left out."""
+    return ", ".join(f"{cause} {percent(share).replace(' ', '')}" for cause, share in limited_by.items() if share >= least) or "–"

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from tcpscape import stats
-from tcpscape.campaign import sentences, video
+from tcpscape.campaign import change, sentences, video
 from tcpscape.campaign.outcome import CAVEAT, Cell, CellSummary, Outcome
 from tcpscape.metrics.flows import limits
 from tcpscape.scenario import summary
@@ -40,7 +40,8 @@ def run_screen(outcome: Outcome, next_: Sequence[str] = (), *, wide: bool = Fals
     count = len(cells[0].trials)
     path = f"{summary.in_words(cells[0].scenarios[0])}; {count} trial{'s' * (count > 1)} each, {outcome.label}"
     tables = (run_table(outcome, wide=wide), *video.tables(outcome))
-    return Screen(path, sentences.run_answer(outcome), video.sentences(outcome), tables, caveats=tuple(caveats), next=next_)
+    remarks = [*change.sentences(outcome), *video.sentences(outcome)]
+    return Screen(path, sentences.run_answer(outcome), remarks, tables, caveats=tuple(caveats), next=next_)
 
 
 def run_table(outcome: Outcome, *, wide: bool = False) -> Table:

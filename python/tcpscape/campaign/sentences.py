@@ -117,7 +117,7 @@ def _names(a: Cell, b: Cell) -> tuple[str, str]:
 
 
 def _added(cell: Cell, other: Cell | None = None) -> str:
-    """What a cell adds to the RTT, and what another one does: ` and adds 17 ms to the RTT (95th percentile; cubic 3 ms)`."""
+    """What a cell adds to the RTT, and what another one does: ` and adds 17 ms [16, 18] to the RTT (95th percentile; cubic 3 ms)`."""
     own, others = _added_rtt(cell), _added_rtt(other) if other else None
     if not own:
         return ""
@@ -132,7 +132,9 @@ def _added_rtt(cell: Cell) -> Estimate | None:
 
 
 def _ms(added: Estimate) -> str:
-    return f"{number(max(0.0, added.value), 2)} ms"
+    """`17 ms [16, 18]`; the interval is left out where it has the same digits as the value."""
+    value, low, high = (number(max(0.0, end), 2) for end in (added.value, added.low, added.high))
+    return f"{value} ms" if added.n < 2 or math.isnan(added.low) or low == high == value else f"{value} ms [{low}, {high}]"
 
 
 def sweep_answer(outcome: Outcome) -> str:

@@ -37,6 +37,11 @@ def single(scenario: Scenario, fields: Mapping[str, Any]) -> Campaign:
     return Campaign.of({"name": scenario.name, "scenario": scenario.to_dict(), **fields}, scenario.name)
 
 
+def samples(scenario: Scenario, *, kept: bool) -> str:
+    """The interval of the samples of a run where none is asked for: some for a directory (`kept`), and for what a change of the path does."""
+    return SAMPLES_WITH_OUT if kept or scenario.changes else "0s"
+
+
 def campaign(source: str | Path | Mapping[str, Any] | None, options: Mapping[str, Any], fields: Mapping[str, Any]) -> Campaign:
     """The campaign that `source` names or is, with `options` (axis → values as written) and `fields` of the campaign instead of its own.
 

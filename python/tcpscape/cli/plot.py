@@ -12,9 +12,9 @@ from tcpscape.cli.command import Argument, Option, command
 @command(examples=("plot out/starlink --what bars", "plot out/starlink --what cwnd,rtt --cca bbr --formats svg"))
 def plot(
     directory: Annotated[Path, Argument("A directory that run, sweep, advise or study wrote with --out.")],
-    what: Annotated[str, Option("Figures (bars, curve, strip, cdf, series, …) or cwnd, rtt, queue, …  [default: what fits]")] = "",
-    metric: Annotated[str, Option("Metric of bars, curve, strip, …: added_rtt, jain, … (`tcpscape metric list`).  [default: the result's]")] = "",
-    title: Annotated[str, Option("Title of the figures instead of their own.")] = "",
+    what: Annotated[str | None, Option("Figures (bars, curve, strip, cdf, series, …) or cwnd, rtt, queue, …  [default: what fits]")] = None,
+    metric: Annotated[str | None, Option("Metric of the figures, of `tcpscape metric list`: added_rtt.  [default: the result's]")] = None,
+    title: Annotated[str | None, Option("Title of the figures instead of their own.")] = None,
     cca: Annotated[str | None, Option("Only these congestion controls.")] = None,
     at: options.At = (),
     out: Annotated[Path | None, Option("A directory, or a file .png, .svg, .pdf for one figure.  [default: DIRECTORY/plots]")] = None,
@@ -26,7 +26,7 @@ def plot(
     from tcpscape.plots import chosen
 
     kinds = plots.formats(formats)
-    names = tuple(name.strip() for name in what.split(",") if name.strip())
-    request = chosen.PlotRequest(names, tuple(options.ccas(cca)), metric, title, options.levels(at))
+    names = tuple(name.strip() for name in (what or "").split(",") if name.strip())
+    request = chosen.PlotRequest(names, tuple(options.ccas(cca)), metric or "", title or "", options.levels(at))
     for file in chosen.save(record.load(directory).parts, request, out or directory / chosen.FOLDER, kinds):
         print(file)

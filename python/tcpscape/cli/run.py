@@ -103,10 +103,10 @@ def run(
         refuse("samples", "there is nowhere to keep them", "add --out DIR")
     if report and not out:
         refuse("report", "there is nowhere to write it", "add --out DIR")
-    interval = results.samples or (source.SAMPLES_WITH_OUT if out else "0s")
+    interval = results.samples or source.samples(base, kept=out is not None)
     campaign = source.single(base, {
         "cca": ccas, "engines": [runner.engine], "seeds": results.seeds, "samples": interval,
-        "queue_samples": interval if report or results.samples else "0s", "metrics": [c.metric.name for c in expected],
+        "queue_samples": interval if out else "0s", "metrics": [c.metric.name for c in expected],
     })  # fmt: skip
     checks.expect(expected, checks.of_cases(campaign))
     with nullcontext() if out is None else Store(out) as store, resumable(store), Progress("run") as progress:
@@ -142,5 +142,5 @@ def _next(results: RunResults, page: Path | None) -> list[str]:
     if page:
         return [f"open {page}"]
     if results.out:
-        return [f"tcpscape report {results.out} (a page with figures)"]
+        return [f"tcpscape plot {results.out} --what cwnd,rtt (over time), tcpscape report {results.out} (a page)"]
     return ["add --out DIR --report to keep the results and see them on a page"]

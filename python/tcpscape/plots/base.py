@@ -11,6 +11,7 @@ from tcpscape import metrics
 from tcpscape.campaign.outcome import Cell, Outcome
 from tcpscape.plots import style
 from tcpscape.plots.style import Look
+from tcpscape.scenario import summary
 from tcpscape.scenario.options import UNNAMED
 from tcpscape.stats import Estimate
 from tcpscape.studies import known
@@ -217,7 +218,15 @@ def note(outcome: Outcome, content: str) -> str:
     counts = sorted({len(c.trials) for c in outcome.cells})
     each = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]}–{counts[-1]}"
     fixed = {a: outcome.levels(a)[0] for a in outcome.axes if len(outcome.campaign.axes.get(a, ())) > 1 and len(outcome.levels(a)) == 1}
-    return "; ".join(filter(None, [point_text(fixed), content, f"{outcome.trial_count} runs, {each} a cell, engine {outcome.label}"]))
+    runs = f"{outcome.trial_count} runs, {each} a cell, engine {outcome.label}"
+    return "; ".join(filter(None, [point_text(fixed), path_words(outcome), content, runs]))
+
+
+def path_words(outcome: Outcome) -> str:
+    """The path in words of an outcome with one point; empty where its path varies."""
+    if not outcome.cells or any(len(outcome.levels(axis)) > 1 for axis in outcome.axes):
+        return ""
+    return summary.in_words(outcome.cells[0].scenarios[0])
 
 
 def title(outcome: Outcome, context: Context = Context()) -> str:

@@ -82,7 +82,9 @@ def series(outcome: Outcome, context: Context = Context()) -> Figure:
     seeds = ", ".join(f"seed {trial.seed}" for _, trial in medians)
     pooled = len(first.runs)
     path = f" on the middle one of {pooled} pooled paths" if pooled > 1 else ""
-    note = f"{base.point_text(first.at)}; the run with the median goodput{path} ({seeds}){limit}, engine {outcome.label}".removeprefix("; ")
+    start = "the first RTT contains address resolution (ARP)" if "rtt" in context.what or not context.what else ""
+    run = f"the run with the median goodput{path} ({seeds}){limit}, engine {outcome.label}"
+    note = "; ".join(filter(None, [base.point_text(first.at), base.path_words(outcome), run, start]))
     style.finish(fig, axes, (base.title(outcome, context), note), outcome.caveats)
     return fig
 

@@ -56,9 +56,9 @@ def show(bound: Bound) -> str:
     limit = bound.before_bps * BDPS[-1] * d_ns if bound.max_queue_ns is None else bound.after_bps * bound.max_queue_ns
     delay = f"netem delay {units.format_time(d_ns // 2)}"
     words = f"tbf rate {units.format_rate(bound.before_bps)} burst {BURST} limit {max(BURST, limit // 8 // units.NS_PER_S)}"
-    change = f"bottleneck@10s: rate {units.format_rate(bound.after_bps)}"
+    change = f"bottleneck@15s: rate {units.format_rate(bound.after_bps)}"
     return (
-        f'tcpscape run --forward "{delay}" --reverse "{delay}" --bottleneck "{words}" --change "{change}" --duration 20s --cca cubic,bbr '
+        f'tcpscape run --forward "{delay}" --reverse "{delay}" --bottleneck "{words}" --change "{change}" --duration 30s --cca cubic,bbr '
         "(the column \"highest RTT\")"
     )
 
