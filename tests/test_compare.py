@@ -305,6 +305,18 @@ def test_a_directory_of_several_commands_is_named(cli, tmp_path):
     assert got.err.endswith("; B holds the results of several commands: give each its own --out\n")
 
 
+def test_intervals_are_those_of_the_campaign(tmp_path):
+    """Ratios and means of cells whose runs were added until they sufficed: compare has the same wider intervals as the outcome."""
+    said = {"name": "s", "conditions": {"rtt": "50ms"}, "cca": "cubic,bbr", "engines": ["mock"], "precision": "20%", "max_seeds": 12}
+    outcome = execute.run(Campaign.of(said))
+    cubic, bbr = outcome.cells
+    source = sources.of_outcome(outcome)
+    (row,) = compare.compare(source.only("cubic"), source.only("bbr")).rows
+    assert cubic.until_precise
+    assert (row.comparison.ratio, row.means[0], row.medians[1]) == (cubic.over(bbr), cubic.mean(), bbr.median())
+    assert row.comparison.ratio.low < stats.ratio(cubic.values(), bbr.values()).low
+
+
 def test_what_cannot_be_compared_is_one_line(cli, tmp_path):
     root = sweep(tmp_path / "a", axes={})
     (tmp_path / "bad.json").write_text("{")

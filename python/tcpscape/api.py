@@ -430,7 +430,8 @@ def compare(
     :param metric: what to compare: `"goodput"`, `"rtt_p95"`, …; of a table a column.
     :param cca: only these congestion controls: `"bbr"` of both, or `"cubic:bbr"`, A's and B's.
     :param at: only conditions with these values of axes, `{"jitter": "4ms"}`.
-    :return: `answer.rows`, one for each condition: its `comparison` and its `verdict`.
+    :return: `answer.rows`, one for each condition: its `comparison` (`comparison.ratio`, by which it judges), its `verdict`, and `is_same` where both
+        sides are the very same trials; `answer.caveats` names in what the paths differ; `answer.table().markdown()` is the table to paste.
     :raises TcpscapeError: one line, where nothing can be read or compared.
     """
     from tcpscape.interchange import compare as comparing

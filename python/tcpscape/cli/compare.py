@@ -51,7 +51,7 @@ def compare(
 ) -> None:
     """Say whether two results differ: ratio of means with its interval and a verdict, condition by condition.
 
-    Checks are of A's and B's metrics, or of the comparison: 'ratio > 0.95', 'ratio.low > 1', 'win > 0.5'.
+    Checks are of A's and B's metrics, or of the comparison: 'ratio.low > 0.95' (A over B, of means), 'median_ratio > 1', 'win > 0.5'.
     """
     from tcpscape.interchange import answer
     from tcpscape.interchange import compare as comparison

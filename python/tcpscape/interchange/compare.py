@@ -14,10 +14,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from tcpscape import stats
+from tcpscape.campaign.adaptive import widened
 from tcpscape.campaign.checks import metric_of
 from tcpscape.errors import TcpscapeError
 from tcpscape.errors import refuse as refuse_option
@@ -62,6 +63,8 @@ class Measurements:
     """Empty for a table."""
     scenarios: tuple[Scenario, ...] = field(default=(), compare=False)
     """What they ran, one for each of what is pooled; empty where it is not known."""
+    until_precise: bool = False
+    """Whether runs were added until an interval was narrow enough."""
     least_rtt_ms: float = math.nan
     """Least RTT of measurements whose path is not known."""
 
@@ -96,12 +99,14 @@ class ComparedCondition:
     @property
     def means(self) -> tuple[Estimate, Estimate]:
         """Of each side."""
-        return stats.mean(self.a.numbers, self.unit), stats.mean(self.b.numbers, self.unit)
+        a, b = (stats.mean(side.numbers, self.unit) for side in (self.a, self.b))
+        return widened(a) if self.a.until_precise else a, widened(b) if self.b.until_precise else b
 
     @property
     def medians(self) -> tuple[Estimate, Estimate]:
         """Of each side."""
-        return stats.median(self.a.numbers, self.unit), stats.median(self.b.numbers, self.unit)
+        a, b = (stats.median(side.numbers, self.unit) for side in (self.a, self.b))
+        return widened(a) if self.a.until_precise else a, widened(b) if self.b.until_precise else b
 
     @property
     def differs(self) -> bool:
@@ -229,7 +234,7 @@ def _of_group(group: TrialGroup, of: Callable[[Trial], float]) -> Measurements:
     scenarios = {i.shared.place: i.shared.scenario for _, i in known if i.shared}
     least = min((rtt for _, i in known if not math.isnan(rtt := paths.least_rtt(i))), default=math.nan)
     numbers, trials = tuple(v for v, _ in known), tuple(i.trial for _, i in known)
-    return Measurements(group.name, group.cca, group.place, numbers, twins, trials, tuple(scenarios.values()), least)
+    return Measurements(group.name, group.cca, group.place, numbers, twins, trials, tuple(scenarios.values()), group.until_precise, least)
 
 
 def _of_table(source: ResultSource, rows: pl.DataFrame, metric: str) -> tuple[Measurements, ...]:
@@ -269,8 +274,16 @@ def _compared(a: Measurements, b: Measurements, unit: str) -> ComparedCondition:
             pairs = [(i, second[key]) for key, i in first.items()]
             x, y = [a.numbers[i] for i, _ in pairs], [b.numbers[j] for _, j in pairs]
             is_same = x == y and all(_is_same(a.trials[i], b.trials[j]) for i, j in pairs)
-            return ComparedCondition(a, b, unit, stats.compare(x, y, paired=True, unit=unit), len(pairs), is_same)
-    return ComparedCondition(a, b, unit, stats.compare(a.numbers, b.numbers, paired=False, unit=unit), 0)
+            return ComparedCondition(a, b, unit, _comparison(a, b, x, y, unit, paired=True), len(pairs), is_same)
+    return ComparedCondition(a, b, unit, _comparison(a, b, a.numbers, b.numbers, unit, paired=False), 0)
+
+
+def _comparison(a: Measurements, b: Measurements, x: Sequence[float], y: Sequence[float], unit: str, *, paired: bool) -> Comparison:
+    """The comparison of numbers of both sides; its intervals are wider where runs were added until they sufficed, as in a campaign's own table."""
+    c = stats.compare(x, y, paired=paired, unit=unit)
+    if not (a.until_precise or b.until_precise):
+        return c
+    return replace(c, ratio=widened(c.ratio), median_ratio=widened(c.median_ratio), difference=widened(c.difference))
 
 
 def _is_same(a: Trial, b: Trial) -> bool:

@@ -94,6 +94,8 @@ class TrialGroup:
     """Axis → value as written."""
     part: str = ""
     """Of a study."""
+    until_precise: bool = False
+    """Whether runs were added until an interval was narrow enough, which makes intervals wider."""
 
     @property
     def name(self) -> str:
@@ -160,7 +162,7 @@ class ResultSource:
     def only(self, cca: str | None = None, seed: int | None = None, at: Mapping[str, str] | None = None) -> ResultSource:
         """The trials of one congestion control, of one seed, at these values of axes; conditions without such an axis stay."""
         groups = [g for g in self.groups if cca in (None, g.cca) and all(k not in g.at or axes.same(g.at[k], v) for k, v in (at or {}).items())]
-        matching = [TrialGroup(items, g.cca, g.at, g.part) for g in groups if (items := tuple(i for i in g.items if seed in (None, i.trial.seed)))]
+        matching = [replace(g, items=items) for g in groups if (items := tuple(i for i in g.items if seed in (None, i.trial.seed)))]
         if not matching and self.table is None:
             wishes = [*([cca] if cca else []), *(f"{k} {v}" for k, v in (at or {}).items()), *([f"seed {seed}"] if seed is not None else [])]
             choices = f"there are {listed(g.name for g in self.groups)}; seeds {_seeds(self.items)}"
@@ -223,7 +225,7 @@ def _group(cell: Cell, part: str, several: bool) -> TrialGroup:
     """A cell as a group; its engine is an axis where there are several."""
     shared = [SharedScenario(cell.scenarios, i) for i in range(len(cell.scenarios))]
     items = tuple(SourceTrial(t, scenario) for scenario, trials in zip(shared, cell.runs, strict=True) for t in trials)
-    return TrialGroup(items, cell.cca, {**cell.at, **({"engine": cell.engine} if several else {})}, part)
+    return TrialGroup(items, cell.cca, {**cell.at, **({"engine": cell.engine} if several else {})}, part, cell.until_precise)
 
 
 def _kept(store: Store, tables: tuple[str, ...]) -> list[Trial]:
