@@ -20,6 +20,10 @@ from tcpscape.stats.estimate import Estimate, number
 from tcpscape.tables import Table, percent, shares
 from tcpscape.trial import FlowResult, Trial
 
+OF_RTTS = ("added_rtt", "rtt_min", "rtt_max")
+"""Metrics of the RTTs that a sender reports, besides the percentiles `rtt_p…`."""
+SMOOTHED = "RTTs of the virtual engine are smoothed ones of TCP: its added RTT and percentiles come out lower than those of the model"
+"""What weakens RTTs of the virtual engine; docs/models/methods/virtual.md."""
 FULL = 0.9
 """Share of the link's rate that goodput reaches where the link is full: headers take 4 to 5 %."""
 RUN_DROP = ("CE marks", "CV", "RTT p50 ms", "retransmits", "limited by")
@@ -36,7 +40,7 @@ def run_screen(outcome: Outcome, next_: Sequence[str] = (), *, wide: bool = Fals
     """The screen of a scenario that was run under one or several congestion controls, or with a mixture of them."""
     cells = outcome.cells
     weak = [e.caveat for cell in cells for e in [cell.mean()] if e.caveat]
-    caveats = dict.fromkeys((*outcome.caveats, *video.caveats(cells[0].scenarios[0]), *weak))
+    caveats = dict.fromkeys((*outcome.caveats, *smoothed(outcome, ("added_rtt",)), *video.caveats(cells[0].scenarios[0]), *weak))
     count = len(cells[0].trials)
     path = f"{summary.in_words(cells[0].scenarios[0])}; {count} trial{'s' * (count > 1)} each, {outcome.label}"
     tables = (run_table(outcome, wide=wide), *video.tables(outcome))
@@ -118,6 +122,12 @@ def _mean(values: Iterable[float]) -> str:
     return number(stats.mean([float(v) for v in values]).value)
 
 
+def smoothed(outcome: Outcome, shown: Sequence[str]) -> list[str]:
+    """What weakens RTTs among the metrics `shown` where a real kernel measured them: it reports smoothed ones."""
+    has_rtt = any(name in OF_RTTS or name.startswith("rtt_p") for name in shown)
+    return [SMOOTHED] if has_rtt and any(cell.engine.startswith("virtual") for cell in outcome.cells) else []
+
+
 def sweep_screen(outcome: Outcome, summaries: Sequence[CellSummary] = (), next_: Sequence[str] = (), *, wide: bool = False) -> Screen:
     """The screen of a campaign with axes: what they are, which congestion control is the best where, and a row for each cell."""
     table = outcome.table(summaries, wide=wide)
@@ -127,7 +137,8 @@ def sweep_screen(outcome: Outcome, summaries: Sequence[CellSummary] = (), next_:
     path = f"{summary.together([s for c in outcome.cells for s in c.scenarios], axes)}; {trials} trials a cell, {outcome.label}"
     notes = [note for note in table.notes if not note.startswith(CAVEAT)]
     caveats = [note.removeprefix(CAVEAT) for note in table.notes if note.startswith(CAVEAT)]
-    caveats += video.caveats(outcome.cells[0].scenarios[0])
+    shown = (*outcome.campaign.shown, *("added_rtt" for name in table.columns if name.startswith("added RTT")))
+    caveats += [*smoothed(outcome, shown), *video.caveats(outcome.cells[0].scenarios[0])]
     return Screen(path, sentences.sweep_answer(outcome), tables=(replace(table, title="", notes=notes),), caveats=caveats, next=next_)
 
 

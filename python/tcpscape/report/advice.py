@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from tcpscape.report import figures, tables
 from tcpscape.report.figures import EmbeddedFigure
 from tcpscape.report.page import Deployment, Heading, Step
 from tcpscape.report.tables import PageTable
+from tcpscape.screen import Screen
 from tcpscape.tables import Table
 
 if TYPE_CHECKING:
@@ -37,11 +39,20 @@ def title(result: Advice) -> str:
     return f"Which congestion control {wish} on this path?"
 
 
+def screen(result: Advice) -> Screen:
+    """The answer as the command shows it, but with what was taken for the path behind the path: the page's first lines are the answer."""
+    shown, taken = result.screen(), result.taken
+    return replace(shown, path=" ".join((f"{shown.path}.", *taken)) if taken else shown.path, remarks=shown.remarks[len(taken) :])
+
+
 def drawn(result: Advice, formats: Sequence[str], root: Path) -> Iterator[tuple[EmbeddedFigure, list[Path]]]:
     """Draws the figures of an advice and writes their files into `root`; yields each with its files, the main one first."""
     shapes: list[tuple[str, str, Callable[[Advice, Context], Figure]]] = [
         ("standings", "goodput and added RTT of each congestion control; hollow: with the other order of packets", advice.standings),
     ]
+    if result.goal.name == "video":
+        about = "what a viewer sees under each congestion control: bit rate, start-up, time stopped; hollow: with the other order of packets"
+        shapes.insert(0, ("viewers", about, advice.viewers))
     if advice.damaged(result).damage:
         shapes.append(("damage", "what the same path carries without each of its impairments", advice.damage))
     for name, about, draw in shapes:

@@ -64,7 +64,7 @@ def build(
     names = {part: cells.names(part, outcome) for part, outcome in record.parts.items()}
     estimated = {part: cells.measure(part, outcome, names[part]) for part, outcome in record.parts.items()}
     reruns = cells.reruns(record.parts, names)
-    screens = {part: advice.screen() if advice else _screen(outcome) for part, outcome in record.parts.items()}
+    screens = {part: advised.screen(advice) if advice else _screen(outcome) for part, outcome in record.parts.items()}
     whole = studies.study_screen(study) if study else None
     names_of_figures = FIGURES_OF_ADVICE if advice else result.study.figures if result else ()
     request = FigureRequest(names_of_figures, formats, len(record.parts))
@@ -124,10 +124,10 @@ def _with_advice(
 
 
 def _tables(record: Record, result: Result | None, estimated: Mapping[str, Sequence[CellEstimates]]) -> list[PageTable]:
-    """The study's numbers beside the published ones; then the cells and the indicators of every part."""
+    """The study's numbers beside the published ones; then the cells and, but of an advice, the published indicators of every part."""
     page_tables = tables.study_tables(result) if result else []
     for part, outcome in record.parts.items():
-        page_tables += [cells.table(part, outcome, estimated[part]), *tables.indicator_table(part, outcome)]
+        page_tables += [cells.table(part, outcome, estimated[part]), *(tables.indicator_table(part, outcome) if record.kind != ADVISE else ())]
     return [table.dense() for table in page_tables]
 
 

@@ -137,8 +137,8 @@ def _lines(chains: Sequence[Sequence[Chain]]) -> tuple[str, ...]:
 
 
 def _plain(value: float) -> str:
-    """A number with four digits, or all those before its point where it has more."""
-    return f"{value:.4g}" if value < 1000 else f"{value:.0f}"
+    """A number with three digits, or all those before its point where it has more."""
+    return f"{value:.3g}" if value < 1000 else f"{value:.0f}"
 
 
 def _short(name: str) -> str:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from tcpscape import metrics, stats
 from tcpscape.campaign import record, video
+from tcpscape.campaign.answer import smoothed
 from tcpscape.campaign.axes import parse_seeds
 from tcpscape.campaign.campaign import Campaign
 from tcpscape.campaign.execute import Execution, Runner
@@ -81,7 +82,8 @@ class Adviser:
         other = self._other_order(numbers, decision) if self.path.jitter else None
         shared = self._shared(decision.choice, numbers) if self.path.rate and decision.choice and decision.choice != DEFAULT else None
         left_out = tuple(c.ingredient for c in damage.without(self.path) if not self._can(c.path))
-        caveats = (*sorted({c for runs in trials.values() for t in runs for c in t.caveats}), *video.caveats(outcome.cells[0].scenarios[0]))
+        of_trials = sorted({c for runs in trials.values() for t in runs for c in t.caveats})
+        caveats = (*of_trials, *smoothed(outcome, ("added_rtt",)), *video.caveats(outcome.cells[0].scenarios[0]))
         return Advice(
             self.path, self.goal, ranking, decision, reference.cca, other, shared, tuple(self.taken), left_out, caveats, len(self.known), outcome
         )  # fmt: skip

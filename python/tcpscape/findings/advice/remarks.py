@@ -32,7 +32,7 @@ ORDERS = {
 
 
 def remarks(advice: AdviceData) -> Iterator[str]:
-    """The rule of the goal where it is not the usual one, the assumptions about the jitter with what depends on them, and how sure the model is."""
+    """The rule of the goal where it is not the usual one, how the choice shares, the assumptions, and the model's own error."""
     if advice.goal.name != "goodput":
         yield f"Goal {advice.goal.name}: {advice.goal.rule}."
     if shared := advice.shared:
@@ -88,10 +88,10 @@ def _certainty(advice: AdviceData) -> Iterator[str]:
     name = spelling.split(cca)[0]
     error = next((e for e in measured.errors("controls", name) if e.kind == kind), None)
     known = (
-        f"against Linux {measured.kernels} the model's goodput of {name} was off by {_off(error.median)} in the median and by"
-        f" {_off(error.p90)} or more in one case of ten (n {error.n})" if error else f"the model of {name} was not compared with a kernel yet"
+        f"the model's goodput of {name} was off Linux {measured.kernels} by {_off(error.median)} in the median, by {_off(error.p90)} or more in one"
+        f" case of ten (n {error.n})" if error else f"the model of {name} was not compared with a kernel yet"
     )  # fmt: skip
-    yield f"Intervals are the spread from run to run; {known}."
+    yield f"Intervals are run-to-run spread; {known}."
 
 
 def _off(error: float) -> str:
