@@ -317,6 +317,21 @@ def test_intervals_are_those_of_the_campaign(tmp_path):
     assert row.comparison.ratio.low < stats.ratio(cubic.values(), bbr.values()).low
 
 
+def test_a_check_chooses_conditions_and_sides(cli, tmp_path):
+    """By the axes that the sides have, and by the side: a ratio of two congestion controls is of one side, not of A's over B's."""
+    a, b = sweep(tmp_path / "a", slower=2), sweep(tmp_path / "b")
+
+    def checked(text: str) -> list[str]:
+        got = cli("compare", a, b, "--quiet", "--check", text)
+        assert got.status == 0, got.err
+        return [line.split(": ", 2)[2].partition(" median")[0].partition(" ratio")[0] for line in got.out.splitlines()[1:]]
+
+    assert checked("ratio[cca=bbr, jitter=4ms] < 0.6") == ["bbr, jitter 4ms"]
+    assert checked("goodput[side=A, jitter=0ms] > 1kbit") == ["A: cubic, jitter 0ms", "A: bbr, jitter 0ms"]
+    assert checked("goodput[cca=bbr over cubic, jitter=4ms] > 0.1") == [f"{s}: bbr, jitter 4ms over {s}: cubic, jitter 4ms" for s in ("A", "B")]
+    assert cli("compare", a, b, "--check", "ratio[jitter=9ms] < 1").status == 2
+
+
 def test_what_cannot_be_compared_is_one_line(cli, tmp_path):
     root = sweep(tmp_path / "a", axes={})
     (tmp_path / "bad.json").write_text("{")

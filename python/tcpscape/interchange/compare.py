@@ -65,6 +65,8 @@ class Measurements:
     """What they ran, one for each of what is pooled; empty where it is not known."""
     until_precise: bool = False
     """Whether runs were added until an interval was narrow enough."""
+    at: Mapping[str, str] = field(default_factory=dict, compare=False)
+    """Axis → value as written."""
     least_rtt_ms: float = math.nan
     """Least RTT of measurements whose path is not known."""
 
@@ -234,7 +236,7 @@ def _of_group(group: TrialGroup, of: Callable[[Trial], float]) -> Measurements:
     scenarios = {i.shared.place: i.shared.scenario for _, i in known if i.shared}
     least = min((rtt for _, i in known if not math.isnan(rtt := paths.least_rtt(i))), default=math.nan)
     numbers, trials = tuple(v for v, _ in known), tuple(i.trial for _, i in known)
-    return Measurements(group.name, group.cca, group.place, numbers, twins, trials, tuple(scenarios.values()), group.until_precise, least)
+    return Measurements(group.name, group.cca, group.place, numbers, twins, trials, tuple(scenarios.values()), group.until_precise, group.at, least)
 
 
 def _of_table(source: ResultSource, rows: pl.DataFrame, metric: str) -> tuple[Measurements, ...]:

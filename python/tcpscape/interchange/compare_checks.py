@@ -66,7 +66,8 @@ class ComparisonChecks:
                 verdicts += [check.verdict(r.name, f"{both.title} of {comparison.metric}", both.of(r)) for r in chosen]
             else:
                 sides = [(side, v) for r in comparison.rows for side, v in (("A", r.a), ("B", r.b))]
-                verdicts += checks.judge(check, [({"cca": v.cca}, f"{side}: {v.name}", v.trials) for side, v in sides])
+                conditions = [({**v.at, "cca": v.cca, "side": side}, f"{side}: {v.name}", v.trials) for side, v in sides]
+                verdicts += checks.judge(check, conditions)
         return verdicts
 
 
@@ -76,4 +77,5 @@ def _no_value(_: Trial) -> float:
 
 
 def _axes_of(row: ComparedCondition) -> Mapping[str, str]:
-    return {"cca": row.a.cca}
+    """Where a condition stands: A's axes and congestion control."""
+    return {**row.a.at, "cca": row.a.cca}
