@@ -38,7 +38,7 @@ def remarks(advice: AdviceData) -> Iterator[str]:
     if shared := advice.shared:
         count = advice.path.flows
         flows = f"{'a' if count == 1 else count} {DEFAULT} flow{'s' * (count > 1)}"
-        interval = f" [{100 * shared.low:.0f}, {100 * shared.high:.0f}]" if shared.n > 1 else ""
+        interval = f" [{100 * max(0.0, shared.low):.0f}, {100 * min(1.0, shared.high):.0f}]" if shared.n > 1 else ""
         yield f"Beside {flows} on this path it gets {percent(shared.value)}{interval} of the goodput."
     if advice.other_order:
         yield f"{_of_order(advice, advice.other_order)}{_of_direction(advice)}"
