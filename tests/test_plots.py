@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from matplotlib.axis import Axis
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_hex
 from matplotlib.image import imread
 from matplotlib.text import Text
@@ -74,8 +75,9 @@ def sampled():
 
 
 def texts(sheet):
-    """Every text that is seen, with its place on the canvas."""
+    """Every text that is seen, with its place on the canvas, in the resolution of the files."""
     files.lay_out(sheet)
+    sheet.dpi = files.DPI
     sheet.draw_without_rendering()
     renderer = sheet.canvas.get_renderer()
     found = [t for t in sheet.findobj(Text) if t.get_visible() and t.get_text().strip() and t.get_alpha() != 0]
@@ -97,7 +99,8 @@ def mind(sheet):
     """What is wrong with the words of a figure."""
     placed = texts(sheet)
     width, height = sheet.canvas.get_width_height()
-    out = [t for t, b in placed if b.x0 < -1 or b.y0 < -1 or b.x1 > width + 1 or b.y1 > height + 1]
+    edge = sheet.dpi / 100
+    out = [t for t, b in placed if b.x0 < -edge or b.y0 < -edge or b.x1 > width + edge or b.y1 > height + edge]
     touching = [(a, b) for (a, p), (b, q) in itertools.combinations(placed, 2) if _overlap(p, q)]
     return out, touching
 
@@ -379,6 +382,17 @@ def test_spikes_of_one_bound_are_told_apart(need_model):
     assert [t.get_text() for t in ax.get_yticklabels()] == ["0s", "500ms", "1s"]
     bounds = [one for one in ax.lines if one.get_label() == spikes.LABEL]
     assert [round(float(one.get_xdata()[0])) for one in bounds] == [20] * 6
+
+
+def test_names_are_inside_the_figure_at_the_resolution_of_its_files():
+    """Hinting makes small text 7 % narrower at 100 dpi than at 160, the resolution of PNG: 1.81 and 1.94 inches for the longest name here."""
+    gain, unseen = Estimate(3.2, 2.9, 4.0, 10), Achieved(None, None)
+    ingredients = (("jitter of the data", "jitter on the ACKs only"), ("reordering, by a clamp", "order clamped: the mean delay rises"))
+    sheet = bars.damage([Damage(name, how, gain, gain, None, unseen) for name, how in ingredients], "What takes the goodput", page=style.PAGE)
+    files.lay_out(sheet)
+    sheet.dpi = files.DPI
+    renderer = FigureCanvasAgg(sheet).get_renderer()
+    assert sheet.axes[0].yaxis.get_tightbbox(renderer).x0 >= 0
 
 
 def test_damage_is_drawn():

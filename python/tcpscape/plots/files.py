@@ -120,14 +120,16 @@ def _recoloured(fig: Figure, old: str, new: str) -> list[tuple[Any, str, Any]]:
 
 
 def lay_out(fig: Figure) -> None:
-    """Places the panels, once for every format."""
+    """Places the panels, once for every format, in the resolution of the files: small text is narrower in a lower one, and names would be cut."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-    FigureCanvasAgg(fig)
     engine = fig.get_layout_engine()
     if engine is not None:
+        screen_dpi, fig.dpi = fig.dpi, DPI
+        FigureCanvasAgg(fig)
         engine.execute(fig)
         fig.set_layout_engine("none")
+        fig.dpi = screen_dpi
 
 
 def svg(fig: Figure) -> str:
