@@ -64,10 +64,37 @@ def searched(cca="cubic", rtt="50ms", edge=(7e6, 6.5e6, 7.5e6), torn=(8e6,)):
 
 
 def test_the_answer_has_the_edge_its_interval_and_its_share_of_the_rtt():
-    text = "Mean goodput falls to half of the unimpaired: cubic at 7.00 ms [6.50, 7.50] of jitter (14.0 % of the RTT), bbr nowhere up to 20.0ms."
+    text = "Mean goodput falls to half of the unimpaired: cubic at 7.00 ms [6.50, 7.50] of jitter (14.0 % of the RTT), bbr nowhere up to 20.0ms (keeps 10 % [10, 10] there)."
     assert answer.cliff_answer([searched(), searched("bbr", edge=None)]) == text
     two = answer.cliff_answer([searched(), searched(rtt="100ms", edge=(9e6, 8e6, 11e6))])
     assert "cubic at 7.00 ms [6.50, 7.50] (RTT 50ms, 14.0 % of it) to 9.00 ms [8.00, 11.0] (RTT 100ms, 9.0 % of it) of jitter" in two
+
+
+def test_without_an_edge_the_answer_has_the_lowest_retention_and_where_it_is():
+    """55 % at 8 ms, 80 % at 20 ms: the axis was searched to 20 ms, the least is at 8 ms."""
+    found = searched("bbr", edge=None)
+    path, base = found.path, [10.0] * 8
+    levels = tuple(level(x, values, base) for x, values in ((8e6, [5.4, 5.6] * 4), (20e6, [8.0] * 8)))
+    above = CliffSearch("bbr", path, "jitter", 0.5, Cliff(found.result.axis, found.result.baseline, levels, None, 24))
+    said = answer.cliff_answer([above])
+    assert said.startswith("Mean goodput falls to half of the unimpaired: bbr nowhere up to 20.0ms (keeps 55 % [5")
+    assert said.endswith("] at 8.00ms).")
+    assert answer.cliff_answer([CliffSearch("bbr", path, "jitter", 0.5, Cliff(found.result.axis, found.result.baseline, (), None, 4))]).endswith("never, nothing gets through.")
+
+
+@pytest.mark.parametrize(
+    ("flow", "is_named"), [((), True), (("--rate", "20mbit"), False), (("--rcvbuf", "256KiB"), False), (("--app", "10MiB/s"), False)]
+)
+def test_the_published_rig_is_named_where_nothing_bounds_the_flow(cli, flow, is_named):
+    out = cli("cliff", "--rtt", "24ms", "--cca", "cubic", "--engine", "mock", "--most", "0", *flow).out
+    rig = [line for line in out.splitlines() if line.startswith("Next: ") and answer.PUBLISHED_RIG in line]
+    assert bool(rig) == is_named
+
+
+def test_the_published_rig_can_be_typed(cli):
+    got = cli("cliff", "--rtt", "24ms", "--cca", "cubic", "--engine", "mock", "--most", "0", *answer.PUBLISHED_RIG.split())
+    assert got.status == 0, got.err
+    assert "application 10MiB/s, SO_RCVBUF 256KiB" in got.out
 
 
 def test_the_chaos_zone_touches_the_edge():

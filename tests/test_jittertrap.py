@@ -8,8 +8,10 @@ import polars as pl
 import pytest
 
 from tcpscape.campaign.campaign import Campaign
+from tcpscape.campaign.outcome import Cell
 from tcpscape.errors import TcpscapeError
 from tcpscape.metrics import find
+from tcpscape.stats import Estimate
 from tcpscape.studies import known, measures, verdict
 from tcpscape.studies import run as runs
 from tcpscape.studies import study as studies
@@ -62,8 +64,8 @@ def test_published_and_raw_agree():
 
 GOLDEN = {
     "baseline": (("pooled", "rates"), 3, {"The baseline is 85 % of the window's limit, the gap being TCP's overhead (slow start, probing, ACK timing)"}),
-    "jitter-cliff": (("cliff",), 5, {
-        "CUBIC's cliff at 100 ms is at 16 ms (16 %)", "The cliff occurs when jitter reaches roughly 15-30 % of the RTT",
+    "jitter-cliff": (("cliff", "edges"), 5, {
+        "CUBIC's cliff at 100 ms is at 16 ms (16 %)",
         "Jitter above 24 % of the RTT: BBR is 1.9-3.9x CUBIC", "Past the cliff CUBIC flatlines at 0.7-0.9 Mbps (50 ms, 16 to 24 ms)",
         "On any network with adverse jitter (10 % of the RTT and more), use BBR", "Low jitter: about 0.5 ms between CUBIC's packets",
         "Low jitter: about 0.5 ms between BBR's packets", "High jitter: 5-8 ms between CUBIC's packets (50 ms, 16 to 24 ms)",
@@ -93,7 +95,8 @@ def test_the_model_reproduces_what_was_published(name, results):
     parted = {j.claim.text: j.measured for j in judged if j.verdict == "not reproduced"}
     assert set(parted) <= GOLDEN[name][2], parted
     measured = [j for j in judged if j.claim.measure != "rig"]
-    assert sum(j.verdict == "reproduced" for j in measured) >= 0.75 * len(measured)
+    # so few runs leave some edges open, whose interval reaches over the claim's end
+    assert sum(j.verdict == "reproduced" for j in measured) >= 0.7 * len(measured)
 
 
 def test_the_chaos_zone():
@@ -181,9 +184,68 @@ def test_parts_alone():
 
 
 def test_where_a_curve_falls():
-    """8, 6, 2: 0.75 at 10, 0.25 at 20: half at 15. One that stays above half never falls."""
-    found = cliffs._interpolate(np.array([[8.0, 6.0, 2.0], [8.0, 6.0, 5.0], [8.0, 3.0, 2.0]]), np.array([0.0, 10.0, 20.0]))
-    assert found.tolist() == [15.0, math.inf, pytest.approx(8.0)]
+    """8, 6, 2: 0.75 at 10, 0.25 at 20: half at 15, between 10 and 20. One that stays above half falls beyond the last step, if at all."""
+    before, at, below = cliffs._fall(np.array([[8.0, 6.0, 2.0], [8.0, 6.0, 5.0], [8.0, 3.0, 2.0]]), np.array([0.0, 10.0, 20.0]))
+    assert at.tolist() == [15.0, math.inf, pytest.approx(8.0)]
+    assert (before.tolist(), below.tolist()) == ([10.0, 20.0, 0.0], [20.0, math.inf, 10.0])
+
+
+def curve(cca, rates, **at):
+    """A curve along the jitter in steps of 4 ms; `rates`: the goodputs of its runs, Mbit/s, at each step."""
+    return tuple(_Rates({**at, "jitter": f"{4 * i}ms"}, cca, "mock", (), (), rates=r) for i, r in enumerate(rates))
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class _Rates(Cell):
+    rates: tuple[float, ...] = ()
+
+    def values(self, metric="goodput"):
+        return self.rates
+
+
+def test_an_edge_is_no_more_certain_than_the_grid():
+    """Runs without any spread: 10, 8, 2 at 0, 4, 8 ms is half at 6 ms, and anywhere from 4 to 8 ms, 8 to 16 % of 50 ms."""
+    alike = curve("cubic", [(10.0,) * 5, (8.0,) * 5, (2.0,) * 5], rtt="50ms")
+    (edge,) = cliffs.edges_of([alike], "goodput", "jitter", "rtt")
+    assert (edge.value, edge.low, edge.high) == pytest.approx((0.12, 0.08, 0.16))
+    never = curve("bbr", [(10.0,) * 5, (8.0,) * 5, (6.0,) * 5], rtt="50ms")
+    (edge,) = cliffs.edges_of([never], "goodput", "jitter")
+    assert (edge.value, edge.low, edge.high) == (math.inf, 8, math.inf)
+
+
+def test_a_ratio_of_edges_is_no_more_certain_than_both_grids():
+    """6 ms in 4 to 8 over 10 ms in 8 to 12: 0.6, and anywhere from 4 / 12 to 8 / 8."""
+    first = curve("bbr", [(10.0,) * 5, (8.0,) * 5, (2.0,) * 5, (1.0,) * 5])
+    other = curve("cubic", [(10.0,) * 5, (10.0,) * 5, (8.0,) * 5, (2.0,) * 5])
+    ratio = cliffs.edges_of([first, other], "goodput", "jitter")[-1]
+    assert (ratio.value, ratio.low, ratio.high) == pytest.approx((0.6, 1 / 3, 1.0))
+
+
+def test_runs_that_fall_at_another_step_widen_the_edge():
+    """The mean at 4 ms is 6 of 10, of runs of 3 and 9: some resamples fall before it, so 0 to 8 ms."""
+    torn = curve("cubic", [(10.0,) * 4, (3.0, 9.0, 3.0, 9.0), (1.0,) * 4])
+    (edge,) = cliffs.edges_of([torn], "goodput", "jitter")
+    assert (edge.low, edge.high) == (0, 8)
+
+
+@pytest.mark.parametrize(("low", "high", "verdict"), [(4, 8, "reproduced"), (5, 7, "not decidable"), (7, 12, "not decidable"), (9, 12, "not reproduced")])
+def test_what_lies_between_two_steps_decides_nothing(low, high, verdict):
+    """An edge of 6 ms, between 4 and 8 ms."""
+    claim = studies.get("jitter-cliff").claims[0].model_copy(update={"low": low, "high": high})
+    assert cliffs._decided(Estimate(6, 4, 8, 5, "ms"), claim) == verdict
+
+
+def test_edges_of_the_dense_grid_are_within_the_studies_intervals(results):
+    """docs/models/methods/cliff.md, 500 runs a point: edges in % of the RTT."""
+    result = results["jitter-cliff"]
+    claims = [c for c in result.study.claims if c.text.startswith("The cliff occurs when jitter reaches")]
+    (claim,) = claims
+    dense = {("cubic", "24ms"): 19.2, ("bbr", "24ms"): 16, ("cubic", "50ms"): 18.2, ("bbr", "50ms"): 14.2, ("cubic", "100ms"): 17.6, ("bbr", "100ms"): 14.7}
+    for part in ("cliff", "edges"):
+        about = claim.model_copy(update={"part": part})
+        edges = {(c[0].cca, c[0].at["rtt"]): cliffs.crossing(result, about, [c])[0] for c in cliffs.curves_of(result, about)}
+        assert set(edges) == set(dense)
+        assert all(e.low <= dense[name] / 100 <= e.high for name, e in edges.items()), {n: e.text() for n, e in edges.items()}
 
 
 def test_the_edge_of_the_studies_own_curve(results):
@@ -192,9 +254,8 @@ def test_the_edge_of_the_studies_own_curve(results):
     for curve in cliffs.curves_of(result, claim):
         (got,) = cliffs.crossing(result, claim, [curve])
         means = np.array([c.mean().value for c in curve])
-        first = int(np.argmax(means < means[0] / 2))
-        assert 4 * (first - 1) <= got.value <= 4 * first
-        assert got.low <= got.value <= got.high
+        first, places = int(np.argmax(means < means[0] / 2)), [c.value("jitter").number for c in curve]
+        assert got.low <= places[first - 1] <= got.value <= places[first] <= got.high
 
 
 def test_draws_of_so_many_runs():
@@ -278,7 +339,7 @@ def test_parts_that_an_engine_cannot_run_are_left_out(cli, tmp_path):
     assert got.status == 0, got.err
     assert "part version is left out: cca: 'bbr3' is not built; choose reno, cubic, bbr" in " ".join(got.out.split())
     assert "BBR under loss is version 3" not in got.out
-    assert "BBR carries 17.6x of CUBIC" in got.out
+    assert "BBR carries 17.6x of CUBIC" in " ".join(cli("study", "run", "loss-tolerance", "--quick", "--engine", "mock", "--out", tmp_path, "-v").out.split())
     got = cli("study", "run", "loss-tolerance", "--part", "version", "--engine", "mock", "--out", tmp_path)
     assert (got.status, got.err) == (2, "error: cca: 'bbr3' is not built; choose reno, cubic, bbr\n")
 

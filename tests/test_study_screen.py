@@ -66,9 +66,24 @@ def _empty(part):
 def test_the_finding_says_where_goodput_falls():
     about = replace(steps(), of="")
     assert finding.sentence(about) == "Goodput falls to half: cubic at jitter 8ms–12ms, bbr nowhere up to jitter 24ms."
-    # on a straight line from 1 at 8 ms to 0.1 at 12 ms, half is at 8 + 4 · 0.5 / 0.9 = 10.2 ms, 20 % of 50 ms
-    share = "Goodput falls to half where jitter is this share of the rtt: cubic 20 % [20, 21] (rtt 50ms), bbr nowhere up to jitter 24ms."
+    # on a straight line from 1 at 8 ms to 0.1 at 12 ms, half is at 8 + 4 · 0.5 / 0.9 = 10.2 ms, 20 % of 50 ms;
+    # nothing was measured between 8 and 12 ms: 16 to 24 %
+    share = "Goodput falls to half where jitter is this share of the rtt: cubic 20 % [16, 24] (rtt 50ms), bbr nowhere up to jitter 24ms."
     assert finding.sentence(steps()) == share
+
+
+def test_edges_are_read_off_the_finer_grid():
+    """The same fall with a level of 10 ms that keeps 0.8: half is at 10 + 2 · 0.3 / 0.7 = 10.9 ms, between 10 and 12 ms, 20 to 24 % of 50 ms."""
+    about = steps()
+    level = [replace(c, at={**c.at, "jitter": "10ms"}) for c in about.outcome.select(jitter="8ms")]
+    finer = replace(about.outcome, cells=(*about.outcome.cells, *scaled(replace(about.outcome, cells=tuple(level)), lambda c: 0.8).cells))
+    assert "cubic 22 % [20, 24] (rtt 50ms), bbr nowhere" in finding.sentence(replace(about, finer=finer))
+
+
+def test_without_its_finer_part_a_study_reads_edges_off_its_own_grid():
+    study = studies.get("jitter-cliff")
+    assert (study.headline.part, study.headline.edges, study.only(["cliff"]).headline.edges) == ("cliff", "edges", "")
+    assert study.only(["cliff", "edges"]).headline == study.headline
 
 
 def test_the_finding_follows_the_results():
@@ -167,7 +182,7 @@ def test_two_engines_are_contrasted_on_one_screen(judged):
 
 def test_a_study_is_described_before_it_runs(cli):
     brief, whole = cli("study", "show", "jitter-cliff"), cli("study", "show", "jitter-cliff", "--verbose")
-    assert brief.out.splitlines()[1].startswith("→ 66 claims are checked on 412 cells")
+    assert brief.out.splitlines()[1].startswith("→ 67 claims are checked on 516 cells")
     assert len(brief.out.splitlines()) <= 40
     assert "CUBIC's cliff at 24 ms is at 8 ms (33 %)" in whole.out
 

@@ -99,5 +99,6 @@ def cliff(
             print(json.dumps(answer.plain(search, names), allow_nan=False))
         return
     kept = f"kept in {out}: {', '.join(file.name for file in files)}" if out else ""
-    next_ = [f"open {files[0]}" if files else "add --out DIR to keep the edges and every level as CSV"]
+    rig = [f"{options.typed()} {answer.PUBLISHED_RIG}  (the published rig)"] if answer.is_unbounded(searches) else []
+    next_ = [*rig, f"open {files[0]}" if files else "add --out DIR to keep the edges and every level as CSV"]
     terminal.show(replace(answer.cliff_screen(searches, engine.name), kept=kept, next=next_), output)

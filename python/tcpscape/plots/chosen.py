@@ -42,7 +42,7 @@ class PlotRequest:
     title: str = ""
     """Title of every figure; empty for its own."""
     at: Mapping[str, str] = field(default_factory=dict)
-    """Axis → value; cells without the axis stay."""
+    """Axis → value; cells without the axis stay, but some part must have it."""
 
     def kinds(self) -> list[tuple[str, FigureKind, Context]]:
         """Name of the file, kind and context of each figure.
@@ -71,6 +71,10 @@ def draw(parts: Mapping[str, Outcome], request: PlotRequest) -> Iterator[tuple[s
 
     :raises TcpscapeError: where a name is unknown, nothing is chosen, no part has the data for a figure, or there are more than 40.
     """
+    axis_names = sorted({axis for outcome in parts.values() for cell in outcome.cells for axis in cell.at})
+    if strange := [axis for axis in request.at if axis not in axis_names]:
+        fix = f"choose of {', '.join(axis_names)}" if axis_names else "leave it out: nothing was varied"
+        refuse("at", f"the result has no axis {strange[0]!r}", fix)
     outcomes = {name: chosen for name, outcome in parts.items() if (chosen := request.of(outcome)).cells}
     if not outcomes:
         names = sorted({c.cca for outcome in parts.values() for c in outcome.cells})

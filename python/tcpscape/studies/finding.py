@@ -53,6 +53,8 @@ class Subject:
     """An axis, or :data:`CCA`."""
     of: str = ""
     """The axis that edges are a share of."""
+    finer: Outcome | None = None
+    """Cells on a finer grid along the same axis, off which edges are read instead."""
 
     @property
     def down(self) -> tuple[str, ...]:
@@ -96,7 +98,7 @@ def subject(result: Result) -> Subject:
     outcome = replace(whole, cells=cells, campaign=whole.campaign.model_copy(update={"metric": metric}))
     across = headline.across or _longest_axis(outcome)
     default = statistic or (RETENTION if _begins_at_zero(outcome, across) else "mean")
-    return Subject(part, outcome, metric, headline.statistic or default, across, headline.of)
+    return Subject(part, outcome, metric, headline.statistic or default, across, headline.of, result.parts.get(headline.edges))
 
 
 def _longest_axis(outcome: Outcome) -> str:
@@ -170,9 +172,10 @@ def _falls(about: Subject) -> str:
 
 
 def _curves(about: Subject, cca: str) -> list[tuple[Cell, ...]]:
-    """The curves of a congestion control along the columns, one for each row of the matrix."""
-    others = dict.fromkeys(tuple((k, v) for k, v in c.at.items() if k != about.across) for c in about.outcome.select(cca))
-    return [about.outcome.curve(about.across, cca, **dict(place)) for place in others]
+    """The curves of a congestion control along the columns, one for each row of the matrix; of shares, on the finest grid."""
+    outcome = about.finer if about.finer and about.of else about.outcome
+    others = dict.fromkeys(tuple((k, v) for k, v in c.at.items() if k != about.across) for c in outcome.select(cca))
+    return [outcome.curve(about.across, cca, **dict(place)) for place in others]
 
 
 def _edge(about: Subject, cca: str, curves: Sequence[tuple[Cell, ...]]) -> str:

@@ -105,6 +105,8 @@ class Headline(Spec):
     """Of the part only the cells at these values: axis → value."""
     of: str = ""
     """The axis that edges along `across` are a share of: `rtt`."""
+    edges: str = ""
+    """The part on a finer grid whose curves give these edges; without it they are read off the grid of `part`."""
 
 
 class Study(Spec):
@@ -146,7 +148,7 @@ class Study(Spec):
             for part in (claim.part, claim.over.get("part", "")):
                 if part and part not in known:
                     refuse("claims", f"{claim.text!r} asks for part {part!r}", f"choose {', '.join(known)}", StudyError)
-        for field, parts in (("shows", list(self.shows)), ("headline", [self.headline.part] if self.headline.part else [])):
+        for field, parts in (("shows", list(self.shows)), ("headline", [p for p in (self.headline.part, self.headline.edges) if p])):
             if stray := [part for part in parts if part not in known]:
                 refuse(field, f"there is no part {stray[0]!r}", f"choose {', '.join(known)}", StudyError)
         return self
@@ -167,6 +169,7 @@ class Study(Spec):
         remaining = tuple(c for c, both in zip(self.claims, about, strict=True) if set(both) <= set(parts))
         claims = tuple(c if c.part else c.model_copy(update={"part": known[0]}) for c in remaining)
         headline = self.headline if (self.headline.part or known[0]) in parts else Headline()
+        headline = headline if headline.edges in parts else headline.model_copy(update={"edges": ""})
         kept = tuple(p for p in self.parts if p.name in parts)
         return self.model_copy(update={"parts": kept, "claims": claims, "headline": headline})
 

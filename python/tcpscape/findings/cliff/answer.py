@@ -29,6 +29,9 @@ SPREADS = {"normal": "the standard deviation of", "uniform": "the most that is a
 ORDERS = {"reorder": "packets may overtake", "correlated": "the order of packets is kept", "clamp": "late packets hold up those behind them"}
 """What jitter does to the order of packets, by the order of :class:`Conditions`."""
 
+PUBLISHED_RIG = "--rcvbuf 256KiB --app 10MiB/s --kernel 6.12,rmem_max=4MiB --read 16KiB/1ms"
+"""Options of `tcpscape cliff` for the flow of the published study (its faster application), for which other edges were published."""
+
 
 @dataclass(frozen=True)
 class CliffSearch:
@@ -65,6 +68,11 @@ def cliff_screen(searches: Sequence[CliffSearch], engine: str) -> Screen:
     )  # fmt: skip
 
 
+def is_unbounded(searches: Sequence[CliffSearch]) -> bool:
+    """Whether neither a bottleneck, nor an application, nor a fixed buffer bounds the goodput of some search: its edge is another one than theirs."""
+    return any(not (s.path.rate or s.path.flow.rcvbuf or s.path.flow.sndbuf or s.path.flow.app.rate) for s in searches)
+
+
 def cliff_answer(searches: Sequence[CliffSearch]) -> str:
     """Where goodput falls, as a sentence."""
     first = searches[0]
@@ -78,13 +86,27 @@ def _phrase(cca: str, searches: Sequence[CliffSearch]) -> str:
     """Where a congestion control falls: on one path, or from the earliest to the latest edge."""
     fallen = sorted((s for s in searches if s.result.edge), key=_earliness)
     if not fallen:
-        levels = searches[0].result.levels
-        return f"{cca} nowhere up to {searches[0].result.axis.text(levels[-1].at)}" if levels else f"{cca} never, nothing gets through"
+        return _keeps(cca, searches)
     if len(searches) == 1:
         share = f" ({fallen[0].share_of_rtt()} of the RTT)" if fallen[0].share_of_rtt() else ""
         return f"{cca} at {fallen[0].result.edge_text()} of {fallen[0].along}{share}"
     ends = dict.fromkeys(_edge_of_rtt(search) for search in (fallen[0], fallen[-1]))
     return f"{cca} at {' to '.join(ends)} of {fallen[0].along}"
+
+
+def _keeps(cca: str, searches: Sequence[CliffSearch]) -> str:
+    """What a congestion control without an edge keeps at least, and where: `bbr nowhere up to 50.0ms (keeps 54 % [51, 56] there)`."""
+    levels = [(level, search) for search in searches for level in search.result.levels]
+    if not levels:
+        return f"{cca} never, nothing gets through"
+    last = max(searches, key=lambda s: s.result.levels[-1].at if s.result.levels else 0.0)
+    reach = last.result.levels[-1]
+    least, search = min(levels, key=lambda pair: pair[0].retention.value)
+    place = "there" if least is reach else f"at {search.result.axis.text(least.at)}"
+    path = f", RTT {search.rtt}" if len(searches) > 1 else ""
+    kept = least.retention
+    interval = f" [{percent(kept.low)[:-2]}, {percent(kept.high)[:-2]}]" if math.isfinite(kept.low) and math.isfinite(kept.high) else ""
+    return f"{cca} nowhere up to {last.result.axis.text(reach.at)} (keeps {percent(kept.value)}{interval} {place}{path})"
 
 
 def _edge_of_rtt(search: CliffSearch) -> str:

@@ -1,7 +1,8 @@
 """Measures of a cliff: where a curve of the study's own grid falls below half of its first value, as a step of the grid and as a number.
 
-The published cliffs are steps of the grid (:func:`step`). :func:`edge` gives the same edge as a number with an interval, on a straight line between
-two steps of the grid.
+The published cliffs are steps of the grid (:func:`step`). :func:`edge` gives the same edge as a number, on a straight line between two steps of the
+grid. Nothing was measured between them, and a curve may jump there: so the interval of an edge contains the two steps around the crossing in each
+resample, and what lies inside of them decides nothing. :mod:`tcpscape.findings.cliff.fit` has the same rule.
 """
 
 from __future__ import annotations
@@ -17,10 +18,10 @@ from tcpscape.errors import StudyError
 from tcpscape.stats import Estimate
 from tcpscape.stats.estimate import number
 from tcpscape.studies.measures import spread
-from tcpscape.studies.measures.spread import Array
+from tcpscape.studies.measures.spread import Array, Bracket
 from tcpscape.studies.result import Result
 from tcpscape.studies.study import Claim
-from tcpscape.studies.verdict import JudgedClaim, all_of, in_range, range_text
+from tcpscape.studies.verdict import ClaimVerdict, JudgedClaim, all_of, in_range, range_text
 
 HALF = 0.5
 """Retention below which a cell counts as over the edge, as published."""
@@ -45,21 +46,24 @@ def step(result: Result, claim: Claim) -> JudgedClaim:
 
 
 def edge(result: Result, claim: Claim) -> JudgedClaim:
-    """Whether each curve's edge is in the range: on the axis (`options: {axis: jitter}`), or as a share of another one (`{of: rtt}`)."""
+    """Whether each curve's edge is in the range: on the axis (`options: {axis: jitter}`), or as a share of another one (`{of: rtt}`).
+
+    An edge is decided where the whole of its interval is on one side, since the grid does not say where between two steps it is.
+    """
     curves = list(curves_of(result, claim))
     edges = [crossing(result, claim, [c])[0] for c in curves]
-    verdict = all_of([in_range(e, claim.low, claim.high) for e in edges])
+    verdict = all_of([_decided(e, claim) for e in edges])
     texts = "; ".join(f"{_where(result, claim, c)} {_text(e)}" for c, e in zip(curves, edges, strict=True))
     unit = next((e.unit for e in edges if e.unit != "1"), "")
     return JudgedClaim(claim, verdict, f"{texts} {unit}".strip() + f" (asked: {range_text(claim.low, claim.high)})")
 
 
 def edge_ratio(result: Result, claim: Claim) -> JudgedClaim:
-    """Whether the edge at `cca` and `at` over the one under `over` is in the range, for each curve that has both."""
+    """Whether the edge at `cca` and `at` over the one under `over` is in the range, for each curve that has both; decided as :func:`edge`."""
     pairs = [(c, _curve_below(result, claim, c)) for c in curves_of(result, claim)]
     ratios = [crossing(result, claim, pair)[-1] for pair in pairs]
-    verdict = all_of([in_range(e, claim.low, claim.high) for e in ratios])
-    texts = "; ".join(f"{_where(result, claim, c)} {_text(e)}" for (c, _), e in zip(pairs, ratios, strict=True))
+    verdict = all_of([_decided(e, claim) for e in ratios])
+    texts = "; ".join(f"{_where(result, claim, c)} {_text(e, beyond='∞')}" for (c, _), e in zip(pairs, ratios, strict=True))
     return JudgedClaim(claim, verdict, f"{texts} (asked: {range_text(claim.low, claim.high)})")
 
 
@@ -71,19 +75,26 @@ def crossing(result: Result, claim: Claim, curves: Sequence[Curve]) -> list[Esti
 def edges_of(curves: Sequence[Curve], metric: str, axis: str, of: str = "") -> list[Estimate]:
     """Where the mean of a metric along each curve falls to half of its first one, in the axis' unit or as a share of the axis `of`.
 
-    Of two curves, their ratio besides; infinite where a curve stays above half.
+    Of two curves, their ratio besides; infinite where a curve stays above half. Intervals contain the two steps around the crossing.
     """
     places = [np.array([c.value(axis).number for c in curve]) / (axes.read(curve[0].at[of]).number if of else 1) for curve in curves]
     sizes = [len(curve) for curve in curves]
 
-    def edge_of(index: int, arrays: Sequence[Array]) -> Array:
+    def edge_of(index: int, arrays: Sequence[Array]) -> Bracket:
         first = sum(sizes[:index])
-        return _interpolate(np.stack([a.mean(axis=-1) for a in arrays[first : first + sizes[index]]], axis=-1), places[index])
+        return _fall(np.stack([a.mean(axis=-1) for a in arrays[first : first + sizes[index]]], axis=-1), places[index])
 
     values = [c.values(metric) for curve in curves for c in curve]
     unit = "1" if of else curves[0][0].value(axis).unit
-    every = [spread.resampled(values, partial(edge_of, i), unit) for i in range(len(curves))]
-    return every if len(curves) == 1 else [*every, spread.resampled(values, lambda a: _quotient(edge_of(0, a), edge_of(1, a)))]
+    every = [spread.bracketed(values, partial(edge_of, i), unit) for i in range(len(curves))]
+    return every if len(curves) == 1 else [*every, spread.bracketed(values, lambda a: _quotient(edge_of(0, a), edge_of(1, a)))]
+
+
+def _decided(edge: Estimate, claim: Claim) -> ClaimVerdict:
+    """The verdict on an edge or on a ratio of two."""
+    verdict = in_range(edge, claim.low, claim.high)
+    is_inside = claim.low <= edge.low and edge.high <= claim.high
+    return "not decidable" if verdict == "reproduced" and not is_inside else verdict
 
 
 def _first_below_half(outcome: Outcome, curve: Sequence[Cell], axis: str) -> Cell | None:
@@ -99,23 +110,26 @@ def curves_of(result: Result, claim: Claim) -> Iterator[Curve]:
         yield outcome.curve(axis, cca, **dict(others))
 
 
-def _interpolate(means: Array, places: Array) -> Array:
-    """Where each row of means first falls below half of its first one; infinite where it never does."""
+def _fall(means: Array, places: Array) -> Bracket:
+    """Where each row of means first falls below half of its first one, on a straight line between the last step before and the first step below.
+
+    A row that never falls does so beyond the last step, at infinity.
+    """
     retained = means / means[:, :1]
     below = retained < HALF
     at = np.argmax(below, axis=1)
-    rows = np.arange(len(retained))
-    upper, lower = retained[rows, np.maximum(at - 1, 0)], retained[rows, at]
-    width = places[at] - places[np.maximum(at - 1, 0)]
+    rows, before = np.arange(len(retained)), np.maximum(at - 1, 0)
+    upper, lower = retained[rows, before], retained[rows, at]
     with np.errstate(invalid="ignore", divide="ignore"):
-        edges = places[np.maximum(at - 1, 0)] + width * (upper - HALF) / (upper - lower)
-    return np.where(below.any(axis=1), edges, np.inf)
+        edges = places[before] + (places[at] - places[before]) * (upper - HALF) / (upper - lower)
+    falls = below.any(axis=1)
+    return np.where(falls, places[before], places[-1]), np.where(falls, edges, np.inf), np.where(falls, places[at], np.inf)
 
 
-def _quotient(a: Array, b: Array) -> Array:
-    """a / b; unknown where neither falls."""
-    with np.errstate(invalid="ignore"):
-        return a / b
+def _quotient(a: Bracket, b: Bracket) -> Bracket:
+    """a / b, at least a's step before over b's step below, at most the other way round; unknown where neither falls."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return a[0] / b[2], a[1] / b[1], a[2] / b[0]
 
 
 def _curve_below(result: Result, claim: Claim, curve: Curve) -> Curve:
@@ -141,7 +155,7 @@ def _where(result: Result, claim: Claim, curve: Curve) -> str:
     return " ".join([curve[0].cca, *(curve[0].at[a] for a in others)])
 
 
-def _text(estimate: Estimate) -> str:
+def _text(estimate: Estimate, beyond: str = "never") -> str:
     """The edge with its interval, `never` where the curve does not fall."""
-    ends = [("never" if np.isinf(v) else number(v)) for v in (estimate.value, estimate.low, estimate.high)]
+    ends = [(beyond if np.isinf(v) else number(v)) for v in (estimate.value, estimate.low, estimate.high)]
     return f"{ends[0]} [{ends[1]}, {ends[2]}]"

@@ -21,6 +21,8 @@ from tcpscape.studies.result import Result
 from tcpscape.studies.study import Claim
 
 Array = NDArray[np.float64]
+Bracket = tuple[Array, Array, Array]
+"""A value between the two ends where it must lie: low end, value, high end."""
 ENDS = (50 * (1 - CONFIDENCE), 50 * (1 + CONFIDENCE))
 """Percentiles of an interval's ends."""
 EXTREMES = {"least": np.min, "most": np.max}
@@ -33,14 +35,24 @@ def resampled(samples: Sequence[Sequence[float]], statistic: Callable[[Sequence[
 
     A statistic may be infinite (never reached); NaN resamples are left out.
     """
-    arrays = [np.asarray(s, dtype=float) for s in samples]
-    n = min((len(a) for a in arrays), default=0)
-    if n == 0:
+    whole, draws = _drawn(samples)
+    if not draws:
         return Estimate(np.nan, np.nan, np.nan, 0, unit)
-    value = float(statistic([a[None, :] for a in arrays])[0])
-    rng = np.random.default_rng(n)
-    drawn = statistic([a[rng.integers(0, len(a), (RESAMPLES, len(a)))] for a in arrays])
-    return Estimate(value, *_ends(drawn), n, unit)
+    return Estimate(float(statistic(whole)[0]), *_ends(statistic(draws)), min(a.shape[-1] for a in whole), unit)
+
+
+def bracketed(samples: Sequence[Sequence[float]], statistic: Callable[[Sequence[Array]], Bracket], unit: str = "1") -> Estimate:
+    """As :func:`resampled`, of a statistic that is known only to lie between two ends: the interval's low end is that of the resamples' low ends.
+
+    The interval contains both ends of the samples themselves, however alike the runs are.
+    """
+    whole, draws = _drawn(samples)
+    if not draws:
+        return Estimate(np.nan, np.nan, np.nan, 0, unit)
+    low, value, high = (float(x[0]) for x in statistic(whole))
+    lows, _, highs = statistic(draws)
+    ends = np.fmin(_ends(lows)[0], low), np.fmax(_ends(highs)[1], high)
+    return Estimate(value, float(ends[0]), float(ends[1]), min(a.shape[-1] for a in whole), unit)
 
 
 def of_draws(values: Sequence[float], runs: int, statistic: Callable[[Array], Array], unit: str = "1") -> Estimate:
@@ -54,6 +66,16 @@ def of_draws(values: Sequence[float], runs: int, statistic: Callable[[Array], Ar
     else:
         drawn = statistic(array[rng.integers(0, len(array), (RESAMPLES, runs))])
     return Estimate(float(np.median(drawn)), *_ends(drawn), len(array), unit)
+
+
+def _drawn(samples: Sequence[Sequence[float]]) -> tuple[list[Array], list[Array]]:
+    """The samples, each as one row, and their resamples (resamples, runs); both empty where a sample is."""
+    arrays = [np.asarray(s, dtype=float) for s in samples]
+    n = min((len(a) for a in arrays), default=0)
+    if n == 0:
+        return [], []
+    rng = np.random.default_rng(n)
+    return [a[None, :] for a in arrays], [a[rng.integers(0, len(a), (RESAMPLES, len(a)))] for a in arrays]
 
 
 def _ends(drawn: Array) -> tuple[float, float]:
