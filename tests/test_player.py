@@ -58,7 +58,7 @@ def test_the_example_of_the_page_is_a_scenario():
 @pytest.mark.parametrize(("flow", "message"), [
     ({"player": "5,1mbit"}, "player: the ladder 5mbit, 1mbit does not rise"),
     ({"player": "1,,2mbit"}, "player: '1,,2mbit' is not a ladder"),
-    ({"player": "1,2"}, "player: '1' has no unit"),
+    ({"player": "1,2"}, "player: '2' has no unit"), ({"player": "1,2,x"}, "player: 'x' is not a quantity"),
     ({"player": {"ladder": "1mbit", "segment": "10ms"}}, "segment: 10ms is no usual length"),
     ({"player": {"ladder": "1mbit", "buffer": "7s"}}, "buffer: 7s do not hold two segments of 4s"),
     ({"abr": "bola"}, "abr: there is no player"),
@@ -249,5 +249,5 @@ def test_the_mock_engine_has_players():
 
 
 def test_an_unknown_algorithm_is_refused():
-    with pytest.raises(ScenarioError, match="abr: input should be 'bola' or 'throughput'"):
+    with pytest.raises(ScenarioError, match=r"^abr: 'nosuch' is unknown; choose bola or throughput$"):
         watch(abr="nosuch")

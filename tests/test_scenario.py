@@ -193,7 +193,7 @@ def test_changes_are_added_to_those_of_a_scenario():
     ("text", "line"),
     [
         ("bottleneck: rate 20mbit", "change: 'bottleneck: rate 20mbit' is not WHERE@TIME: NAME VALUE; "), ("forward@3s: speed 3", "change: 'speed' is nothing that changes; "),
-        ("forward@3s: delay", "change: 'delay' has no value; "), ("forwards@3s: delay 3ms", "changes.0.where: "), ("forward@3: delay 3ms", "at: '3' has no unit"),
+        ("forward@3s: delay", "change: 'delay' has no value; "), ("forwards@3s: delay 3ms", "change: 'forwards' is unknown; choose forward, bottleneck or reverse"), ("forward@3: delay 3ms", "at: '3' has no unit"),
         ("forward@10s: delay 3ms", "change: 10s is not before the end, 10s; "),
     ],
 )

@@ -306,6 +306,8 @@ def test_a_dotted_axis_adds_a_bottleneck():
     (_, _, first), (_, _, second) = scenarios_of("baseline", {"bottleneck.rate": "5..10mbit/5mbit", "kernel.rmem_max": "1MiB"})
     assert [s.bottleneck[0].rate for s in (first, second)] == [5_000_000, 10_000_000]
     assert first.kernel.plan()["rmem_max"] == 2**20
+    kernels = [s.kernel for _, _, s in scenarios_of("lossy-dsl", {"kernel.rmem_max": "1,2MiB"})]  # a scenario that says nothing of its kernel
+    assert [(k.profile, k.rmem_max) for k in kernels] == [("6.1", 2**20), ("6.1", 2**21)]
 
 
 def test_a_dotted_axis_reaches_lists_by_number():

@@ -25,7 +25,7 @@ from tcpscape.controls import classes, spelling
 from tcpscape.errors import refuse
 from tcpscape.scenario import files
 from tcpscape.scenario.conditions import Conditions
-from tcpscape.scenario.fields import validate
+from tcpscape.scenario.fields import OPTIONS, validate
 from tcpscape.scenario.options import ScenarioOptions, flow_fields, given
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.store.results import Store
@@ -497,7 +497,7 @@ def _scenario(value: Scenario | str | Path | Mapping[str, Any]) -> Scenario:
 
 
 def _conditions(fields: Mapping[str, Any]) -> Conditions:
-    path: Conditions = validate(Conditions, given(fields), "the options")
+    path: Conditions = validate(Conditions, given(fields), OPTIONS)
     return path
 
 

@@ -10,6 +10,8 @@ from tcpscape.scenario.scenario import Scenario
 
 NEW_HOPS: Mapping[str, Mapping[str, str]] = {"forward": {"at": "router"}, "bottleneck": {}, "reverse": {}}
 """Part of a path → the fields of a hop that an axis adds to it."""
+LISTS = ("changes", "flows")
+"""Fields of a scenario that have items of their own, which an axis does not add."""
 
 
 def is_dotted(name: str) -> bool:
@@ -22,12 +24,14 @@ def set_dotted(data: dict[str, Any], name: str, value: str) -> dict[str, Any]:
     """Plain values of a scenario with one field within another one set.
 
     A number chooses an item of a list, from 0; without one the list has one item only. A part of the path that the scenario does not have
-    becomes one hop with the field, for the data at a router, where packets are treated one by one.
+    becomes one hop with the field, for the data at a router, where packets are treated one by one. A field that the scenario leaves at its default
+    (the kernel) keeps what it has by default besides.
 
     :raises ScenarioError: where the part is tc's words, which have no fields, or there is no such item.
     """
     first, _, rest = name.partition(".")
-    return {**data, first: _set(data.get(first) or (dict(NEW_HOPS[first]) if first in NEW_HOPS else []), rest.split("."), value, name)}
+    absent: Any = [] if first in LISTS else dict(NEW_HOPS.get(first, {}))
+    return {**data, first: _set(data.get(first) or absent, rest.split("."), value, name)}
 
 
 def _set(place: Any, names: Sequence[str], value: str, whole: str) -> Any:

@@ -267,9 +267,10 @@ def _extremes(outcome: Outcome, metric: Metric) -> str:
     if not known:
         return f"No cell has a {metric.name}: the engine does not see it."
     low, high = min(known, key=lambda pair: pair[0].value), max(known, key=lambda pair: pair[0].value)
-    unit = f" {metric.printed_unit}" if metric.printed_unit else ""
+    unit, name = f" {metric.printed_unit}" if metric.printed_unit else "", NAMES.get(metric.name, metric.name)
+    if len(medians) == 1:
+        return f"The median {name} of {low[1].cca} is {low[0].text(most=most(low[1], metric))}{unit}."
     ends = " to ".join(f"{estimate.text(most=most(cell, metric))}{unit} ({_where(cell, outcome)})" for estimate, cell in (low, high))
-    name = NAMES.get(metric.name, metric.name)
     return f"The median {name} goes from {ends}."
 
 

@@ -16,6 +16,7 @@ from tcpscape.campaign.campaign import FLOW_FIELDS, Campaign
 from tcpscape.errors import refuse
 from tcpscape.scenario import files
 from tcpscape.scenario.conditions import Conditions
+from tcpscape.scenario.fields import OPTIONS
 from tcpscape.scenario.options import UNNAMED
 from tcpscape.scenario.scenario import Scenario
 
@@ -54,7 +55,7 @@ def campaign(source: str | Path | Mapping[str, Any] | None, options: Mapping[str
         _set(data, name, value)
     if "scenario" not in data and "rtt" not in {*data.get("conditions", {}), *_axis_names(data)}:
         refuse("rtt", "missing, and a path needs one", "say for example --rtt 50ms")
-    return Campaign.of({**data, **fields}, str(source) if isinstance(source, (str, Path)) else "the options")
+    return Campaign.of({**data, **fields}, str(source) if isinstance(source, (str, Path)) else OPTIONS)
 
 
 def _read(source: str) -> dict[str, Any]:

@@ -44,12 +44,12 @@ class SearchedPath:
         """The paths to search, one for each round-trip time."""
         from tcpscape.campaign import axes
         from tcpscape.scenario.conditions import Conditions
-        from tcpscape.scenario.fields import validate
+        from tcpscape.scenario.fields import OPTIONS, validate
 
         fields: dict[str, Any] = {"jitter": self.jitter, "loss": self.loss, "rate": self.rate, "distribution": self.distribution, "order": self.order}
         fields |= {**trials.fields(), "flow": flow.fields()}
         given = {name: value for name, value in fields.items() if value is not None}
-        return [validate(Conditions, {"rtt": rtt, **given}, "the options") for rtt in axes.levels(self.rtt, "rtt")]
+        return [validate(Conditions, {"rtt": rtt, **given}, OPTIONS) for rtt in axes.levels(self.rtt, "rtt")]
 
 
 @dataclass(frozen=True, kw_only=True)

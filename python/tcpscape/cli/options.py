@@ -97,6 +97,11 @@ class ScreenOptions:
     verbose: Annotated[bool, Option("Show the details too: every table, every caveat.", short="-v")] = False
     quiet: Annotated[bool, Option("Show the answer alone, one line.", short="-q")] = False
 
+    def __post_init__(self) -> None:
+        """:raises ScenarioError: where both are given."""
+        if self.verbose and self.quiet:
+            refuse("quiet", "--verbose asks for the opposite", "leave out one of the two")
+
 
 def levels(at: Sequence[str]) -> dict[str, str]:
     """Axis and value of every `--at AXIS=VALUE`."""

@@ -9,7 +9,7 @@ from typing import Any
 from tcpscape.controls import spelling
 from tcpscape.controls.spelling import Param
 from tcpscape.engines.base import Capture
-from tcpscape.errors import ScenarioError
+from tcpscape.errors import ScenarioError, refuse
 from tcpscape.scenario import path
 from tcpscape.scenario.flows import Flow
 from tcpscape.scenario.scenario import Scenario
@@ -53,8 +53,10 @@ def _direction(scenario: Scenario, places: tuple[str, ...], parse: Parse) -> dic
                 schedule.append({"stage": first[-1], "depth": 0, "change": hop.plan()})
         for change in scenario.changes:
             if change.where == place:
+                if not first:
+                    refuse("change", f"the path has no {place}, so nothing of it changes", "give the path one, or change another part of it")
                 if change.hop >= len(first):
-                    raise ScenarioError(f"changes.hop: {place} has no hop {change.hop}; count from 0")
+                    refuse("change", f"{place} has no hop {change.hop}", f"choose one from 0 to {len(first) - 1}")
                 schedule.append({"stage": first[change.hop], "depth": change.child, "change": change.plan()})
     return {"stages": stages, "schedule": schedule}
 

@@ -22,7 +22,7 @@ from tcpscape.interchange import flent, iperf3
 from tcpscape.interchange.base import content, refuse
 from tcpscape.scenario import files
 from tcpscape.scenario.conditions import Conditions, one_way_jitter, one_way_loss
-from tcpscape.scenario.fields import validate
+from tcpscape.scenario.fields import OPTIONS, validate
 from tcpscape.scenario.options import given
 from tcpscape.scenario.path import Link, Netem
 from tcpscape.scenario.scenario import Part, Scenario
@@ -80,7 +80,7 @@ def conditions(options: Mapping[str, Any], source: Path | None = None) -> tuple[
         converted.append(_convert_jitter(fields))
     if "rtt_loss" in fields:
         converted.append(_convert_loss(fields))
-    path: Conditions = validate(Conditions, fields, str(source or "the options"))
+    path: Conditions = validate(Conditions, fields, str(source or OPTIONS))
     return path, tuple(_sentences(path, measured, taken, converted, source))
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 
 from tcpscape import units
 from tcpscape.engines.base import Capture
@@ -122,7 +123,9 @@ def find(text: str) -> Metric:
         return FAMILIES[name].make(argument)
     metric = REGISTRY.get(name) or _WITH_UNIT.get(name)
     if metric is None:
-        refuse("metric", f"{name!r} is unknown", f"choose {', '.join([*REGISTRY, *(f.example for f in FAMILIES.values())])}")
+        near = get_close_matches(name, [*REGISTRY, *FAMILIES], n=2)
+        perhaps = f", perhaps {' or '.join(near)}" if near else ""
+        refuse("metric", f"{name!r} is unknown", f"choose one of `tcpscape metric list`{perhaps}")
     if not colon:
         return metric
     if not argument or not metric.of_flows:

@@ -5,13 +5,16 @@ Quantities are read by :mod:`tcpscape.units` and written back in the same spelli
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer, ValidationError, ValidationInfo
 
 from tcpscape import units
 from tcpscape.errors import ScenarioError, TcpscapeError
+
+OPTIONS = "the options"
+"""The source of values that were typed as options, whose names are those of fields without what they are within."""
 
 
 class Spec(BaseModel):
@@ -60,12 +63,21 @@ def validate(spec: type[Any], data: Any, source: str) -> Any:
         raise type(e)(f"{e}") from None
 
 
+def _option(names: Sequence[str]) -> str:
+    """The option that sets the field to which `names` lead: that of its own name, or `change`."""
+    return "change" if names[:1] == ["changes"] else (names or [OPTIONS])[-1]
+
+
 def _one_line(e: ValidationError, source: str) -> str:
     """The first error that pydantic reports, as one line."""
     first = e.errors()[0]
-    where = ".".join(str(p) for p in first["loc"] if not str(p).startswith("function-")) or source
+    names = [str(p) for p in first["loc"] if not str(p).startswith("function-")]
+    where = _option(names) if source == OPTIONS else ".".join(names) or source
     if first["type"] == "extra_forbidden":
         return f"{where}: no such field; see `tcpscape scenario show baseline` for those there are"
     if first["type"] == "missing":
         return f"{where}: missing; add it to {source}"
+    if first["type"] == "literal_error":
+        words = first["ctx"]["expected"].replace("'", "")
+        return f"{where}: {first['input']!r} is unknown; choose {words}"
     return f"{where}: {first['msg'][0].lower()}{first['msg'][1:]}, not {first['input']!r}; correct it in {source}"

@@ -12,6 +12,7 @@ from typing import Any
 
 from tcpscape.errors import refuse
 from tcpscape.scenario import changes
+from tcpscape.scenario.fields import OPTIONS
 from tcpscape.scenario.flows import MAX_FLOWS, parse_mix
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.units import format_time
@@ -40,7 +41,7 @@ class ScenarioOptions:
     @property
     def is_empty(self) -> bool:
         """Whether they describe neither a path nor its flows."""
-        return not (given(self.path) or given(self.flow) or self.flows is not None or self.mix)
+        return not (given(self.path) or given(self.flow) or self.flows is not None or self.mix is not None)
 
     def scenario(self, *, compared: bool = False) -> Scenario:
         """The scenario that the options alone describe; `compared`: its flows will run under several congestion controls, one trial each.
@@ -48,10 +49,10 @@ class ScenarioOptions:
         :raises ScenarioError: one line that names the option that is wrong.
         """
         self._check_mix(compared)
-        flows = parse_mix(self.mix) if self.mix else [{"cca": "cubic", "count": self._count(1 if self.flows is None else self.flows)}]
+        flows = parse_mix(self.mix) if self.mix is not None else [{"cca": "cubic", "count": self._count(1 if self.flows is None else self.flows)}]
         each = given(self.flow)
         fields = {"name": UNNAMED, **given(self.path), **given(self.fields), **self._changes(), "flows": [{**each, **flow} for flow in flows]}
-        return self._with_changes_in_time(Scenario.of(fields, "the options"))
+        return self._with_changes_in_time(Scenario.of(fields, OPTIONS))
 
     def over(self, base: Scenario, *, compared: bool = False) -> Scenario:
         """The scenario `base` with what the options change.
@@ -60,7 +61,7 @@ class ScenarioOptions:
         """
         self._check_mix(compared)
         flows = [flow.model_dump(mode="json", exclude_defaults=True) for flow in base.flows]
-        if self.mix:
+        if self.mix is not None:
             flows = [{**flows[0], **flow} for flow in parse_mix(self.mix)]
         if self.flows is not None:
             if len(flows) > 1:
@@ -84,7 +85,7 @@ class ScenarioOptions:
         return made
 
     def _check_mix(self, compared: bool) -> None:
-        if self.mix and (compared or self.flows is not None):
+        if self.mix is not None and (compared or self.flows is not None):
             refuse("mix", "it says congestion controls and counts itself", "leave out --cca and --flows")
 
     @staticmethod

@@ -26,8 +26,14 @@ DEFAULT_BUFFER = "1bdp"
 """Queue of a structured bottleneck without `buffer`."""
 
 
+ORDERS = ("reorder", "clamp", "correlated")
+"""What jitter may do to the order of packets."""
+
+
 def _order(value: Any) -> Any:
     """`keep` is `correlated`: the order kept, with the mean and the spread that were asked for (a clamp raises the one and narrows the other)."""
+    if value not in ("keep", *ORDERS):
+        refuse("order", f"{value!r} is unknown", "choose reorder, keep (or correlated), or clamp")
     return "correlated" if value == "keep" else value
 
 

@@ -33,7 +33,7 @@ def _ladder(value: Any) -> Any:
     rungs = units.with_units([rung.strip() for rung in text.split(",")])
     if not all(rungs):
         refuse("player", f"{text!r} is not a ladder of bit rates", f"write for example {EXAMPLE}")
-    return [units.parse_rate(rung, "player", example=EXAMPLE) for rung in rungs]
+    return [units.parse_rate(rung, "player", example=EXAMPLE) for rung in reversed(rungs)][::-1]  # the last rung has the unit of the others
 
 
 class Player(Spec):

@@ -81,6 +81,8 @@ def _kernel(value: Any) -> Any:
         refuse("kernel", f"{value} is a number, and 6.1 and 6.10 are the same number", f"write it in quotes: '{value}'")
     if isinstance(value, str):
         profile, *overrides = value.split(",")
+        if not profile.strip() or "=" in profile:
+            refuse("kernel", f"{value!r} does not begin with a profile", f"write for example 6.1{',' * bool(value)}{value}")
         fields: dict[str, Any] = {"profile": profile.strip()}
         for item in overrides:
             key, eq, text = item.partition("=")

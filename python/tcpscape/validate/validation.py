@@ -180,7 +180,8 @@ def _summary(out: Path) -> dict[str, Any]:
     try:
         summary: dict[str, Any] = json.loads((out / SUMMARY).read_text("utf-8"))
     except (OSError, ValueError) as e:
-        raise StoreError(f"out: {out / SUMMARY} cannot be read ({e}); validate with --out {out} first") from None
+        why = e.strerror if isinstance(e, OSError) else e
+        raise StoreError(f"out: {out / SUMMARY} cannot be read ({why}); validate with --out {out} first") from None
     return summary
 
 
