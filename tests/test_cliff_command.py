@@ -82,6 +82,13 @@ def test_without_an_edge_the_answer_has_the_lowest_retention_and_where_it_is():
     assert answer.cliff_answer([CliffSearch("bbr", path, "jitter", 0.5, Cliff(found.result.axis, found.result.baseline, (), None, 4))]).endswith("never, nothing gets through.")
 
 
+def test_a_path_that_falls_and_recovers_has_no_edge_but_says_where_it_fell():
+    found = searched("bbr", edge=None)
+    levels = tuple(level(x, [kept] * 8, [10.0] * 8) for x, kept in ((8e6, 9.0), (12e6, 4.5), (14e6, 4.0), (20e6, 8.0)))
+    dip = CliffSearch("bbr", found.path, "jitter", 0.5, Cliff(found.result.axis, found.result.baseline, levels, None, 32))
+    assert answer.cliff_answer([dip]).endswith("bbr from 12.0ms to 14.0ms alone (keeps 40 % [40, 40] at 14.0ms), not at 20.0ms.")
+
+
 @pytest.mark.parametrize(
     ("flow", "is_named"), [((), True), (("--rate", "20mbit"), False), (("--rcvbuf", "256KiB"), False), (("--app", "10MiB/s"), False)]
 )

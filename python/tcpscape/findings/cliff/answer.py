@@ -19,6 +19,7 @@ from tcpscape.scenario import limits, summary
 from tcpscape.scenario.conditions import Conditions
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.screen import Screen
+from tcpscape.stats import Estimate
 from tcpscape.store.tables import write_csv
 from tcpscape.tables import Table, percent
 
@@ -95,18 +96,31 @@ def _phrase(cca: str, searches: Sequence[CliffSearch]) -> str:
 
 
 def _keeps(cca: str, searches: Sequence[CliffSearch]) -> str:
-    """What a congestion control without an edge keeps at least, and where: `bbr nowhere up to 50.0ms (keeps 54 % [51, 56] there)`."""
+    """What a congestion control without an edge keeps at least, and where: `bbr nowhere up to 50.0ms (keeps 54 % [51, 56] there)`.
+
+    A path that falls and recovers at more of the impairment has no edge either: `bbr from 12.0ms to 14.0ms alone (…), not at 20.0ms`.
+    """
     levels = [(level, search) for search in searches for level in search.result.levels]
     if not levels:
         return f"{cca} never, nothing gets through"
-    last = max(searches, key=lambda s: s.result.levels[-1].at if s.result.levels else 0.0)
-    reach = last.result.levels[-1]
+    farthest = max((s for s in searches if s.result.levels), key=lambda s: s.result.levels[-1].at).result
     least, search = min(levels, key=lambda pair: pair[0].retention.value)
-    place = "there" if least is reach else f"at {search.result.axis.text(least.at)}"
+    text = search.result.axis.text
+    place = "there" if least is farthest.levels[-1] else f"at {text(least.at)}"
     path = f", RTT {search.rtt}" if len(searches) > 1 else ""
-    kept = least.retention
-    interval = f" [{percent(kept.low)[:-2]}, {percent(kept.high)[:-2]}]" if math.isfinite(kept.low) and math.isfinite(kept.high) else ""
-    return f"{cca} nowhere up to {last.result.axis.text(reach.at)} (keeps {percent(kept.value)}{interval} {place}{path})"
+    keeps = f"(keeps {_interval(least.retention)} {place}{path})"
+    fallen = [i for i, level in enumerate(search.result.levels) if level.fell]
+    if fallen and (recovered := search.result.levels[fallen[-1] + 1 :]):
+        first, last = (text(search.result.levels[i].at) for i in (fallen[0], fallen[-1]))
+        span = f"at {first}" if first == last else f"from {first} to {last}"
+        return f"{cca} {span} alone {keeps}, not at {text(recovered[0].at)}"
+    return f"{cca} nowhere up to {farthest.axis.text(farthest.levels[-1].at)} {keeps}"
+
+
+def _interval(share: Estimate) -> str:
+    """A share with its interval in per cent: `54 % [51, 56]`."""
+    ends = f" [{100 * share.low:.0f}, {100 * share.high:.0f}]" if math.isfinite(share.low) and math.isfinite(share.high) else ""
+    return f"{percent(share.value)}{ends}"
 
 
 def _edge_of_rtt(search: CliffSearch) -> str:
