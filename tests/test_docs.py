@@ -125,3 +125,14 @@ def test_pages_named_in_the_code_exist():
     names = {(name, p) for p in sources for name in PATH.findall(p.read_text("utf-8")) if p.name != "test_show.py"}
     assert len(names) > 100
     assert not [(name, str(p.relative_to(ROOT))) for name, p in sorted(names) if not (ROOT / name).exists() and "/name." not in name.lower()]
+
+
+def test_the_citation_is_of_this_version():
+    import yaml
+
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
+    project = re.search(r'^version = "(.*)"$', (ROOT / "pyproject.toml").read_text("utf-8"), re.MULTILINE)
+    assert citation["version"] == project[1]
+    assert (citation["cff-version"], citation["title"], citation["type"]) == ("1.2.0", "tcpscape", "software")
+    assert citation["license"] == ["MIT", "Apache-2.0"]
+    assert citation["authors"] == [{"name": "The tcpscape developers"}]
