@@ -112,8 +112,8 @@ pub struct Receiver {
     round_trip: RoundTrip,
     sizing: RightSizing,
     out: VecDeque<Segment>,
-    /// Bytes that the application has written.
-    written: u64,
+    /// Bytes that the application has written: a few hundred for each request, which a trial of a day does not fill.
+    written: u32,
     stats: ReceiverStats,
 }
 
@@ -197,12 +197,12 @@ impl Receiver {
     /// repeats it but [`Receiver::rewrite`]; windows and congestion do not hold it back.
     pub fn write(&mut self, now: Time, len: u32) {
         self.send_message(now, len);
-        self.written += u64::from(len);
+        self.written += len;
     }
 
     /// The last message, of `len` bytes, leaves again.
     pub fn rewrite(&mut self, now: Time, len: u32) {
-        self.written -= u64::from(len);
+        self.written -= len;
         self.write(now, len);
     }
 

@@ -80,7 +80,7 @@ impl Receiver {
     #[inline]
     fn push_ack(&mut self, now: Time, number: u64, window: u32, marking: Marking) {
         let mut s = self.segment(now, number, window);
-        s.seq = 1 + self.written;
+        s.seq = 1 + u64::from(self.written);
         s.flags = Flags::ACK.with(marking.flags);
         s.ecn = marking.ecn;
         self.stats.dsacks += u64::from(self.sack.write(&mut s));
