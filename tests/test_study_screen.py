@@ -182,7 +182,7 @@ def test_two_engines_are_contrasted_on_one_screen(judged):
 
 def test_a_study_is_described_before_it_runs(cli):
     brief, whole = cli("study", "show", "jitter-cliff"), cli("study", "show", "jitter-cliff", "--verbose")
-    assert brief.out.splitlines()[1].startswith("→ 67 claims are checked on 516 cells")
+    assert brief.out.splitlines()[1].startswith("→ 67 claims are checked on 524 cells")
     assert len(brief.out.splitlines()) <= 40
     assert "CUBIC's cliff at 24 ms is at 8 ms (33 %)" in whole.out
 
