@@ -83,8 +83,8 @@ def test_the_command_answers_in_words(cli):
     assert said.status == 0
     path, answer, *rest = said.out.splitlines()
     assert path == "A full link drops from 60mbit to 20mbit: r = 3.00; d = 50.0 ms from the bottleneck to the sender and back"
-    assert answer == "→ The delay rises by 20.0 ms, where the queue is full; without its limit at least 100 ms: 80.0% of what would queue is lost."
-    assert any("200 kB (132 packets of 1514 B), 53.3% of all that arrives in the 50.0 ms after the drop" in line for line in rest)
+    assert answer == "→ The delay rises by 20.0 ms, where the queue is full; without its limit at least 100 ms: 80.0 % of what would queue is lost."
+    assert any("200 kB (132 packets of 1514 B), 53.3 % of all that arrives in the 50.0 ms after the drop" in line for line in rest)
     assert len(rest) <= 18
     assert cli("bound", "--from", "60mbit", "--to", "20mbit", "--rtt", "50ms", "--quiet").out == (
         "→ The delay rises by at least 100 ms, (r − 1)·d: the RTT peaks at 150 ms or more.\n"

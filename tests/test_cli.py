@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from tcpscape.cli import terminal
+from tcpscape import tables
 from tcpscape.cli.terminal import Progress
 from tcpscape.errors import INTERRUPTED
 from tcpscape.store.results import Store
@@ -198,7 +198,7 @@ def test_the_command_line_starts_without_what_only_commands_need():
 
 
 def test_shares_without_a_bound_or_a_value_are_no_numbers():
-    assert [terminal.percent(x) for x in (0.124, math.inf, math.nan, None)] == ["12 %", "∞", "–", "–"]
+    assert [tables.percent(x) for x in (0.124, math.inf, math.nan, None)] == ["12 %", "∞", "–", "–"]
 
 
 def test_results_of_another_path_in_the_same_directory_are_said(cli, tmp_path):

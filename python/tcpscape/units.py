@@ -171,6 +171,11 @@ def brief_percent(fraction: float) -> str:
     return f"{_brief(100 * fraction)}%"
 
 
+def counted(count: int, noun: str) -> str:
+    """`1 trial`, `20 trials`."""
+    return f"{count} {noun}{'s' * (count != 1)}"
+
+
 def _brief(value: float) -> str:
     """Three significant digits, no exponent below a million."""
     return f"{float(f'{value:.3g}'):g}"

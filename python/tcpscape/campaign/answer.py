@@ -1,7 +1,7 @@
-"""The answer of a campaign: what a screen and a report say first, and their tables.
+"""The answer of a campaign as a screen: the path, the sentence that answers (:mod:`tcpscape.campaign.sentences`), the table, what weakens it.
 
-:func:`run_screen` is of one point, :func:`sweep_screen` of several. A sentence names the congestion controls that differ, by how much, with the
-interval; where the runs do not decide, it says so. Ratios are of means, paired where the seeds are the same; so the table of a run has means too.
+:func:`run_screen` is of one point, :func:`sweep_screen` of several. The table of a run has means, as the ratios of its sentence; that of a sweep has
+medians. A report begins with the same.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from tcpscape import stats
+from tcpscape import stats, units
 from tcpscape.campaign import change, sentences, video
 from tcpscape.campaign.outcome import CAVEAT, Cell, CellSummary, Outcome
 from tcpscape.metrics.flows import limits
@@ -32,8 +32,7 @@ RUN_DROP = ("CE marks", "CV", "RTT p50 ms", "retransmits", "limited by")
 
 def screen(outcome: Outcome, *, wide: bool = False) -> Screen:
     """The screen of an outcome, of one point or of several; `wide`: its table has every column and interval, for where no width is given."""
-    points = {tuple(sorted(cell.at.items())) for cell in outcome.cells}
-    return run_screen(outcome, wide=wide) if len(points) == 1 and outcome.campaign.metric == "goodput" else sweep_screen(outcome, wide=wide)
+    return run_screen(outcome, wide=wide) if sentences.is_of_run(outcome) else sweep_screen(outcome, wide=wide)
 
 
 def run_screen(outcome: Outcome, next_: Sequence[str] = (), *, wide: bool = False) -> Screen:
@@ -42,7 +41,7 @@ def run_screen(outcome: Outcome, next_: Sequence[str] = (), *, wide: bool = Fals
     weak = [e.caveat for cell in cells for e in [cell.mean()] if e.caveat]
     caveats = dict.fromkeys((*outcome.caveats, *smoothed(outcome, ("added_rtt",)), *video.caveats(cells[0].scenarios[0]), *weak))
     count = len(cells[0].trials)
-    path = f"{summary.in_words(cells[0].scenarios[0])}; {count} trial{'s' * (count > 1)} each, {outcome.label}"
+    path = f"{summary.in_words(cells[0].scenarios[0])}; {units.counted(count, 'trial')} each, {outcome.label}"
     tables = (run_table(outcome, wide=wide), *video.tables(outcome))
     remarks = [*change.sentences(outcome), *video.sentences(outcome)]
     return Screen(path, sentences.run_answer(outcome), remarks, tables, caveats=tuple(caveats), next=next_)

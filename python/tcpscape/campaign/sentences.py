@@ -20,8 +20,6 @@ from tcpscape.stats.estimate import number
 from tcpscape.tables import percent
 from tcpscape.trial import FlowResult
 
-NAMES = {"jain": "Jain's index", "added_rtt": "added RTT (95th percentile)"}
-"""Metrics that a sentence calls otherwise."""
 MOST_NAMED = 3
 """Most congestion controls whose delays a sentence has."""
 APP_LIMITED = 0.5
@@ -70,7 +68,7 @@ def _mixture(cell: Cell) -> str:
     shares_of = {cca: stats.ratio([sum(f.goodput_mbps for f in t.flows if f.cca == cca) for t in cell.trials], total) for cca in greedy}
     over_equal = {cca: shares_of[cca].value * sum(counts[c] for c in greedy) / counts[cca] for cca in greedy}
     order = sorted(greedy, key=lambda cca: -over_equal[cca])
-    parts = [f"{names[cca]} {_percent(shares_of[cca])}" for cca in order]
+    parts = [f"{names[cca]} {shares_of[cca].percent()}" for cca in order]
     even = over_equal[order[0]] < EVEN
     verdict = "The flows share evenly" if even else f"{names[order[0]]} gets {number(over_equal[order[0]], 2)} × its equal share"
     index = stats.mean([jain_index([f.goodput_mbps for f in trial.flows if f.cca in greedy]) for trial in cell.trials])
@@ -82,12 +80,6 @@ def _carried(cell: Cell, *ccas: str) -> str:
     link = summary.link_mbps(cell.scenarios[0])
     rates = [sum(f.bytes_received for f in trial.flows if f.cca in ccas) * 8e-6 / trial.duration for trial in cell.trials]
     return f"{stats.mean(rates).text(most=link)} Mbit/s"
-
-
-def _percent(share: Estimate) -> str:
-    """A share with its interval in percent, `62 % [60, 64]`."""
-    text = percent(share.value)
-    return text if share.n < 2 or math.isnan(share.low) else f"{text} [{100 * share.low:.0f}, {100 * share.high:.0f}]"
 
 
 def _comparison(cells: Sequence[Cell]) -> str:
@@ -107,8 +99,7 @@ def _comparison(cells: Sequence[Cell]) -> str:
 
 def times(ratio: Estimate, other: str) -> str:
     """A ratio with its interval behind what it is compared with, `6.42 × cubic [6.03, 6.91]`."""
-    value, bracket, interval = ratio.text().partition(" [")
-    return f"{value} × {other}{bracket}{interval}"
+    return ratio.text(unit=f"× {other}")
 
 
 def _names(a: Cell, b: Cell) -> tuple[str, str]:
@@ -139,8 +130,8 @@ def _ms(added: Estimate) -> str:
 
 def sweep_answer(outcome: Outcome) -> str:
     """The answer of a campaign: where which congestion control is the best, how mixtures share, or from where to where the metric goes."""
-    points = _points(outcome)
-    if len(points) == 1 and outcome.campaign.metric == "goodput":
+    points = by_point(outcome)
+    if is_of_run(outcome):
         return run_answer(outcome)
     if _is_of_mixtures(outcome):
         return _sharing(outcome)
@@ -155,14 +146,19 @@ def sweep_answer(outcome: Outcome) -> str:
 def subject(outcome: Outcome) -> str:
     """The metric that the answer is about: the campaign's, or the delay where all carry the same."""
     metric = metrics.find(outcome.campaign.metric)
-    points = _points(outcome)
+    points = by_point(outcome)
     if metric.name != "goodput" or len(points) == 1 or _is_of_mixtures(outcome) or not _has_rivals(outcome, metric):
         return metric.name
     knows_delay = any(math.isfinite(v) for cell in outcome.cells for v in cell.values("added_rtt"))
     return "added_rtt" if knows_delay and not Standings.of(points, metric, outcome).clear else metric.name
 
 
-def _points(outcome: Outcome) -> dict[Point, list[Cell]]:
+def is_of_run(outcome: Outcome) -> bool:
+    """Whether it is what a run has: the goodput at one point."""
+    return len(by_point(outcome)) == 1 and outcome.campaign.metric == "goodput"
+
+
+def by_point(outcome: Outcome) -> dict[Point, list[Cell]]:
     """The cells at each point on the axes."""
     points: dict[Point, list[Cell]] = {}
     for cell in outcome.cells:
@@ -177,7 +173,7 @@ def _is_of_mixtures(outcome: Outcome) -> bool:
 
 def _has_rivals(outcome: Outcome, metric: Metric) -> bool:
     """Whether several congestion controls are to be ranked at each point, on one engine."""
-    return metric.better != "neither" and min(map(len, _points(outcome).values())) > 1 and len(outcome.versions) == 1
+    return metric.better != "neither" and min(map(len, by_point(outcome).values())) > 1 and len(outcome.versions) == 1
 
 
 @dataclass
@@ -267,7 +263,7 @@ def _extremes(outcome: Outcome, metric: Metric) -> str:
     if not known:
         return f"No cell has a {metric.name}: the engine does not see it."
     low, high = min(known, key=lambda pair: pair[0].value), max(known, key=lambda pair: pair[0].value)
-    unit, name = f" {metric.printed_unit}" if metric.printed_unit else "", NAMES.get(metric.name, metric.name)
+    unit, name = f" {metric.printed_unit}" if metric.printed_unit else "", metrics.title(metric.name)
     if len(medians) == 1:
         return f"The median {name} of {low[1].cca} is {low[0].text(most=most(low[1], metric))}{unit}."
     ends = " to ".join(f"{estimate.text(most=most(cell, metric))}{unit} ({_where(cell, outcome)})" for estimate, cell in (low, high))

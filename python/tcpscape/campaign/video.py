@@ -95,12 +95,11 @@ def seen(view: Viewing) -> str:
 
 def seen_against(view: Viewing, cca: str, other: Viewing) -> str:
     """`4.44 Mbit/s [4.25, 4.62] instead of 2.65 with cubic, the first picture after 0.73 s and no stall in 20 × 60 s`; `cca`: of the other."""
-    rate, bracket, interval = view.bitrate.text().partition(" [")
     stops = other.stalled.value
     against = f" (with {cca} {number(stops, 2)} s)" if stops > 0 else ""
     first = number(view.startup.value, 2)
     instead = f"instead of {number(other.bitrate.value)} with {cca}"
-    return f"{rate} Mbit/s{bracket}{interval} {instead}, the first picture after {first} s and {_stalls(view)}{against}"
+    return f"{view.bitrate.text(unit='Mbit/s')} {instead}, the first picture after {first} s and {_stalls(view)}{against}"
 
 
 def _stalls(view: Viewing) -> str:

@@ -82,9 +82,9 @@ def command(*, examples: Sequence[str] = (), name: str | None = None) -> Callabl
         def call(**values: Any) -> int | None:
             return function(**{key: _value(key, hints[key], values) for key in defaults})
 
-        made = Command(name or function.__name__, params=parameters, callback=call, help=inspect.getdoc(function))
-        made.examples = examples
-        return made
+        built = Command(name or function.__name__, params=parameters, callback=call, help=inspect.getdoc(function))
+        built.examples = examples
+        return built
 
     return make
 

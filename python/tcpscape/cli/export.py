@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from tcpscape.cli.command import Argument, Option, command
 from tcpscape.errors import refuse
+from tcpscape.units import counted
 
 if TYPE_CHECKING:
     from tcpscape.interchange import Format
@@ -122,4 +123,4 @@ def _write(files: Sequence[File], target: Format, out: Path | None) -> None:
             (out / f"{unique}{target.suffixes[0]}" if several else out).write_bytes(content)
     except OSError as e:
         refuse("out", f"cannot write {e.filename or out}: {e.strerror}", "choose another file or directory")
-    print(f"wrote {len(files)} {target.name} file{'s' * (len(files) > 1)}: {out}", file=sys.stderr)
+    print(f"wrote {counted(len(files), f'{target.name} file')}: {out}", file=sys.stderr)

@@ -12,6 +12,7 @@ from tcpscape.cli import checks, options, terminal
 from tcpscape.cli.command import Argument, Option, command
 from tcpscape.cli.terminal import Progress, resumable
 from tcpscape.errors import refuse
+from tcpscape.units import counted
 
 if TYPE_CHECKING:
     import polars as pl
@@ -211,4 +212,4 @@ def _count(outcome: Outcome, ran: int, root: Path) -> str:
     if not ran:
         return f"nothing ran: {f'all {every} trials were' if every > 1 else 'the trial was'} kept in {root}"
     before = f", {every - ran} were kept already" if every > ran else ""
-    return f"{every} trial{'s' * (every > 1)}: {ran} ran{before}; kept in {root}"
+    return f"{counted(every, 'trial')}: {ran} ran{before}; kept in {root}"

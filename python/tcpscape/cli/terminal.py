@@ -18,7 +18,8 @@ import click
 from tcpscape.cli.options import ScreenOptions
 from tcpscape.errors import EXIT_INTERRUPTED
 from tcpscape.screen import Screen, shown
-from tcpscape.tables import PLAIN_WIDTH, Table, percent, shares
+from tcpscape.tables import PLAIN_WIDTH, Table
+from tcpscape.units import counted
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from tcpscape.store.results import Store
     from tcpscape.trial import Trial
 
-__all__ = ["Progress", "console", "hook_cost", "percent", "print_table", "resumable", "shares", "show"]
+__all__ = ["Progress", "console", "hook_cost", "print_table", "resumable", "show"]
 
 SILENT_S = 1.0
 """Nothing is shown before this, s."""
@@ -110,8 +111,7 @@ def resumable(store: Store | None) -> Iterator[None]:
     except KeyboardInterrupt:
         if store is None:
             raise
-        ran = f"{store.saved} trial{'s' * (store.saved != 1)} ran"
-        print(f"interrupted: {ran}, kept in {store.root}; the same command goes on from here", file=sys.stderr)
+        print(f"interrupted: {counted(store.saved, 'trial')} ran, kept in {store.root}; the same command goes on from here", file=sys.stderr)
         raise click.exceptions.Exit(EXIT_INTERRUPTED) from None
 
 

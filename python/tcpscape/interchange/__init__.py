@@ -1,7 +1,8 @@
 """Interchange: files of other tools read as trials, trials written as other tools read them, and results of any origin compared.
 
 The main type is :class:`Format`; :data:`REGISTRY` has every one of them. Begin with :func:`read`. `sources` finds the results at any path (a result
-directory, a file of a format, a directory of such files) as groups of trials, and `compare` compares two of them.
+directory, a file of a format, a directory of such files) as groups of trials, which `paths` parts by what can be seen of their paths; `compare`
+compares two of them, `compare_checks` checks and `answer` shows the comparison. `measured` reads the path of a measurement, for advice on it.
 
 To add a format: one file with the functions that read and write it, and one line in :data:`REGISTRY`.
 """

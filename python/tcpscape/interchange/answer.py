@@ -10,7 +10,7 @@ from tcpscape import stats
 from tcpscape.interchange.compare import THE_SAME, VERDICTS, ComparedCondition, ResultComparison
 from tcpscape.screen import Screen
 from tcpscape.stats import Estimate
-from tcpscape.tables import Table
+from tcpscape.tables import Table, percent
 
 MOST_ROWS = 6
 """Most conditions that the screen shows without `verbose`; the others are in the details."""
@@ -71,7 +71,7 @@ def sentence(row: ComparedCondition, metric: str) -> str:
         return f"{row.name}: A's {metric} is {ratio}: {THE_SAME} on both sides, packet for packet."
     pairs = f"{row.pairs} pairs" if row.pairs else "comparisons, not paired"
     verdict = f"undecided, {_runs(row.missing)} would probably decide" if row.verdict == "undecided" else VERDICTS[row.verdict]
-    return f"{row.name}: A's {metric} is {ratio}, above it in {100 * c.win.value:.0f} % of {pairs}: {verdict}."
+    return f"{row.name}: A's {metric} is {ratio}, above it in {percent(c.win.value)} of {pairs}: {verdict}."
 
 
 def plain(comparison: ResultComparison, a: str, b: str) -> dict[str, Any]:
@@ -98,7 +98,7 @@ def _plain(e: Estimate) -> dict[str, Any]:
 
 def _runs(missing: int) -> str:
     """`about 14 more runs a side`."""
-    return f"{'more than' if missing >= stats.MOST_RUNS else 'about'} {missing} more run{'s' * (missing > 1)} a side"
+    return f"{stats.runs_text(missing)} a side"
 
 
 def _more_statistics(comparison: ResultComparison) -> Table:

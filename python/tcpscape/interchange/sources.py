@@ -269,13 +269,13 @@ def _of_table(path: Path, rows: pl.DataFrame) -> ResultSource:
     labels = [name for name in rows.columns if not is_flow_column(name)]
     known = {c for c in rows.columns if rows[c].null_count() < rows.height}
     parts = rows.partition_by(labels, maintain_order=True) if labels else [rows]
-    found: list[TrialGroup] = []
+    groups: list[TrialGroup] = []
     for part in parts:
         at = {name: str(part[name][0]) for name in labels if part[name][0] is not None}
         trials = [_trial(flows.sort("flow").to_dicts()) for flows in part.partition_by("address", maintain_order=True)]
         study = at.pop("part", "")
-        found += [replace(g, at={**g.at, **at}, part=study) for g in _by_condition([SourceTrial(t, seeded="seed" in known) for t in trials])]
-    return ResultSource(path, tuple(found), frozenset(rows.columns) - known)
+        groups += [replace(g, at={**g.at, **at}, part=study) for g in _by_condition([SourceTrial(t, seeded="seed" in known) for t in trials])]
+    return ResultSource(path, tuple(groups), frozenset(rows.columns) - known)
 
 
 def _trial(rows: Sequence[Mapping[str, object]]) -> Trial:

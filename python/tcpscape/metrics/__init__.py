@@ -133,5 +133,18 @@ def find(text: str) -> Metric:
     return metric.within(argument)
 
 
+TITLES: Mapping[str, str] = {
+    "rtt": "RTT", "rtt_p50": "median RTT", "rtt_p95": "RTT (95th percentile)", "added_rtt": "added RTT (95th percentile)", "jain": "Jain's index",
+    "goodput": "goodput", "video_bitrate": "bit rate a viewer sees", "video_startup": "time to the first picture", "video_stalled": "time stalled",
+}  # fmt: skip
+"""Metric → its name in sentences and figures; any other keeps its own."""
+
+
+def title(name: str) -> str:
+    """A metric in words, `added RTT (95th percentile) of reno`; one without an entry in :data:`TITLES` keeps its name."""
+    own, _, cca = name.partition(":")
+    return TITLES[own] + f" of {cca}" * bool(cca) if own in TITLES else name
+
+
 _WITH_UNIT = {m.name + SUFFIXES[m.unit]: m for m in REGISTRY.values() if m.unit in SUFFIXES}
 """The metrics by their names with the unit behind."""

@@ -26,14 +26,8 @@ MOST_PANELS = 12
 """Most panels of one figure; an outcome that needs more is drawn on several pages."""
 NAMES: Mapping[str, str] = {
     "rtt": "RTT", "app": "application's rate", "rcvbuf": "receive buffer", "sndbuf": "send buffer", "hz": "kernel's HZ",
-    "added_rtt": "added RTT (p95)",
-}
-"""Axis or metric → its name in a figure; any other keeps its own."""
-METRICS: Mapping[str, str] = {
-    "rtt": "RTT", "rtt_p50": "median RTT", "rtt_p95": "RTT (95th percentile)", "added_rtt": "added RTT (95th percentile)", "jain": "Jain's index",
-    "goodput": "goodput", "video_bitrate": "bit rate a viewer sees", "video_startup": "time to the first picture", "video_stalled": "time stalled",
 }  # fmt: skip
-"""Metric → its name in a figure, also where it is of one congestion control's flows; any other keeps its own."""
+"""Axis → its name in a figure; any other keeps its own. Those of metrics are `metrics.TITLES`."""
 OF_CONDITIONS: Mapping[str, str] = {"jitter": "jitter (sd, each direction)", "loss": "loss (each direction)"}
 """Axis → its name where the campaign has conditions instead of a scenario, so that the direction is known."""
 MOST_NAMED = 4
@@ -102,14 +96,14 @@ def entries(outcome: Outcome) -> list[LegendEntry]:
     labels = {(cca, engine): f"{cca}, {engine}" if several else cca for cca, engine in pairs}
     by_cca = looks(outcome)
     taken, drawn = list(by_cca.values()), dict[str, int]()
-    found = []
+    legend = []
     for cca, engine in pairs:
         look, drawn[cca] = by_cca[cca], drawn.get(cca, -1) + 1
         if drawn[cca]:
             look = style.another(look, taken) or look.variant(drawn[cca])
             taken.append(look)
-        found.append(LegendEntry(cca, engine, labels[cca, engine], look))
-    return found
+        legend.append(LegendEntry(cca, engine, labels[cca, engine], look))
+    return legend
 
 
 def looks(outcome: Outcome) -> Mapping[str, Look]:
@@ -179,16 +173,10 @@ def tick_names(outcome: Outcome, axis: str) -> dict[float, str]:
     return names if max(names, default=0.0) >= LONG_NUMBER else {}
 
 
-def metric_name(metric: str) -> str:
-    """The name of a metric in a figure, `added RTT (95th percentile) of reno`."""
-    own, _, cca = metric.partition(":")
-    return METRICS.get(own, own) + f" of {cca}" * bool(cca) if own in METRICS else NAMES.get(metric, metric)
-
-
 def metric_label(metric: str, statistic: str = "") -> str:
     """The name of a metric with its unit, behind the statistic that is shown of it: `mean goodput, Mbit/s`."""
     entry = metrics.find(metric)
-    name = " ".join(filter(None, (statistic, metric_name(entry.name))))
+    name = " ".join(filter(None, (statistic, metrics.title(entry.name))))
     return f"{name}, {entry.printed_unit}" if entry.printed_unit else name
 
 
@@ -242,4 +230,4 @@ def _metric_and_axes(outcome: Outcome) -> str:
     labels = [entry.label for entry in entries(outcome)]
     against = f" against {', '.join(names[:-1])}{' and ' if names[1:] else ''}{names[-1]}" if names else ""
     ccas = ", ".join(labels) if len(labels) <= MOST_NAMED else f"{len(labels)} congestion controls"
-    return f"{metric_name(metric)}{against}: {ccas}"
+    return f"{metrics.title(metric)}{against}: {ccas}"

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tcpscape import units
 from tcpscape.campaign import answer
 from tcpscape.campaign.record import Kind, Record
 from tcpscape.errors import StoreError, refuse
@@ -186,7 +187,7 @@ def _facts(record: Record) -> list[tuple[str, str]]:
     seeds = {f"{o.name}: {_seeds(o)}" if len(record.parts) > 1 else _seeds(o): None for o in record.outcomes}
     count = sum(len(o.cells) for o in record.outcomes)
     facts = {
-        "runs": f"{sum(o.trial_count for o in record.outcomes)} in {count} cell{'s' * (count > 1)}",
+        "runs": f"{sum(o.trial_count for o in record.outcomes)} in {units.counted(count, 'cell')}",
         "engine": ", ".join(versions), "real kernel": ", ".join(kernels), "kernel modelled or asked for": ", ".join(profiles),
         "seeds": "; ".join(seeds), "tcpscape": record.version,
     }  # fmt: skip

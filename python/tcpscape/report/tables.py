@@ -22,7 +22,7 @@ from tcpscape.stats import Estimate
 from tcpscape.stats.estimate import number
 from tcpscape.studies.known import KnownNumber
 from tcpscape.studies.result import Result, StudyRow
-from tcpscape.tables import Table
+from tcpscape.tables import Table, percent
 
 WORDS = ("jitter / RTT", "the published rule says", "receive window", "video each flow carries")
 """Indicators that are words."""
@@ -189,7 +189,7 @@ def _zone(scenario: Scenario) -> str:
     if not hops or not scenario.rtt_ns:
         return ""
     widest = max(hops, key=lambda h: h.jitter)
-    share = f"{100 * widest.jitter / scenario.rtt_ns:.0f} %"
+    share = percent(widest.jitter / scenario.rtt_ns)
     if (widest.order, widest.distribution) != ("reorder", "normal"):
         return share
     return f"{share}, published as {indicators.zone(widest.jitter, scenario.rtt_ns)}"
@@ -201,7 +201,7 @@ def _most_frequent(shares: Mapping[str, Estimate] | Mapping[indicators.Problem, 
     if not pairs:
         return word("–")
     name, share = pairs[0]
-    return word(name if share.value == 1 else f"{name} ({100 * share.value:.0f} %)")
+    return word(name if share.value == 1 else f"{name} ({percent(share.value)})")
 
 
 def study_tables(result: Result) -> list[PageTable]:

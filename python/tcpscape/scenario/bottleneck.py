@@ -42,13 +42,13 @@ def find(scenario: Scenario) -> Bottleneck | None:
 
     :raises WordsError: names the part of the path and the wrong word.
     """
-    found, stages = [], {0: 0, 1: 0}
+    links, stages = [], {0: 0, 1: 0}
     for part in ("forward", "bottleneck"):
         for i, hop in enumerate(getattr(scenario, part)):
             pipe = PIPES[path.node(part, i, hop)]
             with within(part):
                 described = path.queues(hop, scenario.rtt_ns)
             for queues in described:
-                found += [Bottleneck(q.rate_bps, pipe, stages[pipe], depth, queues) for depth, q in enumerate(queues) if q.rate_bps]
+                links += [Bottleneck(q.rate_bps, pipe, stages[pipe], depth, queues) for depth, q in enumerate(queues) if q.rate_bps]
                 stages[pipe] += 1
-    return min(found, key=lambda b: b.rate_bps, default=None)
+    return min(links, key=lambda b: b.rate_bps, default=None)

@@ -76,13 +76,13 @@ class ScenarioOptions:
         """The field `changes`, where there are some besides those `before`."""
         return {"changes": [*before, *(changes.parse(text) for text in self.changes)]} if self.changes else {}
 
-    def _with_changes_in_time(self, made: Scenario) -> Scenario:
+    def _with_changes_in_time(self, scenario: Scenario) -> Scenario:
         """The scenario, whose changes from options happen before its end."""
-        for change in made.changes[len(made.changes) - len(self.changes) :]:
-            if change.at is not None and change.at >= made.duration:
-                times = f"{format_time(change.at)} is not before the end, {format_time(made.duration)}"
+        for change in scenario.changes[len(scenario.changes) - len(self.changes) :]:
+            if change.at is not None and change.at >= scenario.duration:
+                times = f"{format_time(change.at)} is not before the end, {format_time(scenario.duration)}"
                 refuse("change", times, "give a longer --duration, or an earlier time")
-        return made
+        return scenario
 
     def _check_mix(self, compared: bool) -> None:
         if self.mix is not None and (compared or self.flows is not None):

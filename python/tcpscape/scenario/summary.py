@@ -58,7 +58,7 @@ def parts(scenario: Scenario) -> dict[str, str]:
         "queue": _queue(scenario),
         "changes": _changes(scenario.changes),
         "application": _application(scenario),
-        "flows": f"{count} flow{'s' * (count > 1)}" + (f" ({', '.join(mixture)})" if len(flows) > 1 else ""),
+        "flows": units.counted(count, "flow") + (f" ({', '.join(mixture)})" if len(flows) > 1 else ""),
         "kernel": _kernel(scenario.kernel),
         "duration": units.brief_time(scenario.duration),
     }  # fmt: skip

@@ -6,7 +6,7 @@ claims and checks name. `resample` is the bootstrap behind them. Begin with `est
 docs/models/methods/statistics.md.
 """
 
-from tcpscape.stats.comparison import MOST_RUNS, Comparison, compare, is_alike, missing_text, runs_missing, share, win_probability
+from tcpscape.stats.comparison import MOST_RUNS, Comparison, compare, is_alike, missing_text, runs_missing, runs_text, share, win_probability
 from tcpscape.stats.estimate import Estimate, known
 from tcpscape.stats.means import difference, mean, mean_ratio, ratio
 from tcpscape.stats.modes import Mode, Shape, shape
@@ -15,8 +15,7 @@ from tcpscape.stats.spread import cv, runs_needed, runs_needed_from
 from tcpscape.stats.statistic import STATISTICS, Statistic
 
 __all__ = [
-    "MOST_RUNS",
-    "STATISTICS", "Comparison", "Estimate", "Mode", "Shape", "Statistic", "compare", "cv", "difference", "is_alike", "known", "mean", "mean_ratio",
-    "median", "median_ratio", "missing_text", "quantile", "ratio", "runs_missing", "runs_needed", "runs_needed_from", "shape", "share", "spearman",
-    "win_probability",
+    "MOST_RUNS", "STATISTICS", "Comparison", "Estimate", "Mode", "Shape", "Statistic", "compare", "cv", "difference", "is_alike", "known",
+    "mean", "mean_ratio", "median", "median_ratio", "missing_text", "quantile", "ratio", "runs_missing", "runs_needed", "runs_needed_from",
+    "runs_text", "shape", "share", "spearman", "win_probability",
 ]

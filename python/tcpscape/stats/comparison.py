@@ -22,6 +22,7 @@ import numpy as np
 from tcpscape.stats.estimate import CONFIDENCE, TAIL, Bounds, Estimate, Floats, Numbers, array, number, single
 from tcpscape.stats.means import difference, mean_ratio, ratio
 from tcpscape.stats.order import median_ratio
+from tcpscape.units import counted
 
 ALIKE = 0.05
 """Two results are called alike if the whole interval of their ratio is within this share of 1."""
@@ -121,8 +122,12 @@ def _log(value: float) -> float:
 
 def missing_text(gain: Estimate, alike: float | None = None) -> str:
     """:func:`runs_missing` in words: `about 16 more runs`, empty where it is decided."""
-    missing = runs_missing(gain, alike)
-    return f"{'more than' if missing >= MOST_RUNS else 'about'} {missing} more run{'s' * (missing > 1)}" if missing else ""
+    return runs_text(runs_missing(gain, alike))
+
+
+def runs_text(missing: int) -> str:
+    """`about 16 more runs`; empty where none is missing."""
+    return f"{'more than' if missing >= MOST_RUNS else 'about'} {counted(missing, 'more run')}" if missing else ""
 
 
 def win_probability(a: Numbers, b: Numbers, *, paired: bool = True) -> Estimate:

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from tcpscape.tables import percent
+
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 Numbers = Sequence[float] | Floats
@@ -47,15 +49,25 @@ class Estimate:
     caveat: str = ""
     """Why the interval may cover less than 95 %; empty where nothing is known against it."""
 
-    def text(self, digits: int = 3, most: float | None = None) -> str:
+    def text(self, digits: int = 3, most: float | None = None, unit: str = "") -> str:
         """`12.3 [11.8, 12.9]`; an open end is ∞.
 
         `most`: the rate of the link, which the quantity cannot exceed, in the estimate's unit: an end above it is shown as `≤ link`.
+        `unit`: what stands between the value and its interval, `12.3 Mbit/s [11.8, 12.9]`, `6.42 × cubic [6.03, 6.91]`.
         """
+        value = f"{number(self.value, digits)} {unit}".rstrip()
         if self.n < 2 or math.isnan(self.low):
-            return number(self.value, digits)
+            return value
         high = "≤ link" if most is not None and self.high > most else _end(self.high, digits)
-        return f"{number(self.value, digits)} [{_end(self.low, digits)}, {high}]"
+        return f"{value} [{_end(self.low, digits)}, {high}]"
+
+    def percent(self) -> str:
+        """A fraction in percent, `62 % [60, 64]`; an open end is ∞."""
+        text = percent(self.value)
+        if self.n < 2 or math.isnan(self.low):
+            return text
+        low, high = (f"{100 * end:.0f}" if math.isfinite(end) else _end(end, 1) for end in (self.low, self.high))
+        return f"{text} [{low}, {high}]"
 
     def excludes(self, value: float) -> bool:
         """Whether the interval does not hold `value`; no interval excludes nothing."""

@@ -117,20 +117,12 @@ def sentence(about: Subject) -> str:
     """The finding as a sentence, with its intervals."""
     if about.statistic == RETENTION:
         return _falls(about)
-    several = 1 < max(len({c.cca for c in cells}) for cells in _points(about.outcome).values()) <= FEW
+    several = 1 < max(len({c.cca for c in cells}) for cells in sentences.by_point(about.outcome).values()) <= FEW
     if about.statistic in ("mean", "median") and metrics.find(about.metric).better != "neither" and several:
         return sentences.sweep_answer(about.outcome)
     if len(about.outcome.ccas) > FEW and not about.down and len(about.columns) <= WITH_INTERVALS:
         return _ranges(about)
     return _range(about.outcome.cells, about)
-
-
-def _points(outcome: Outcome) -> dict[tuple[tuple[str, str], ...], list[Cell]]:
-    """The cells by where they stand."""
-    points: dict[tuple[tuple[str, str], ...], list[Cell]] = {}
-    for cell in outcome.cells:
-        points.setdefault(tuple(cell.at.items()), []).append(cell)
-    return points
 
 
 def _ranges(about: Subject) -> str:
@@ -159,7 +151,7 @@ def _ends(cells: Sequence[Cell], about: Subject, shown: Sequence[str]) -> str:
     ends = min(estimates, key=lambda pair: pair[0].value), max(estimates, key=lambda pair: pair[0].value)
     varied = [axis for axis in shown if axis != CCA and len(about.outcome.levels(axis)) > 1]
     places = [[cell.cca] * (CCA in shown) + [f"{axis} {cell.at[axis]}" for axis in varied if axis in cell.at] for _, cell in ends]
-    texts = [_shares(estimate) if about.statistic == "cv" else estimate.text() for estimate, _ in ends]
+    texts = [estimate.percent() if about.statistic == "cv" else estimate.text() for estimate, _ in ends]
     return " to ".join(f"{text} ({', '.join(place)})" for text, place in zip(texts, places, strict=True))
 
 
@@ -184,14 +176,8 @@ def _edge(about: Subject, cca: str, curves: Sequence[tuple[Cell, ...]]) -> str:
     fallen = sorted(((e, cell) for e, cell in placed if math.isfinite(e.value)), key=lambda pair: pair[0].value)
     if not fallen:
         return f"{cca} nowhere up to {about.across} {about.columns[-1]}"
-    texts = [f"{_shares(e)} ({about.of} {cell.at[about.of]})" for e, cell in (fallen[0], fallen[-1])]
+    texts = [f"{e.percent()} ({about.of} {cell.at[about.of]})" for e, cell in (fallen[0], fallen[-1])]
     return f"{cca} {' to '.join(dict.fromkeys(texts))}"
-
-
-def _shares(edge: Estimate) -> str:
-    """`18 % [15, 21]`; without its interval where there is none."""
-    low, high = (f"{100 * end:.0f}" if math.isfinite(end) else "∞" for end in (edge.low, edge.high))
-    return percent(edge.value) + ("" if math.isnan(edge.low) else f" [{low}, {high}]")
 
 
 def _bracket(about: Subject, cca: str, curves: Sequence[tuple[Cell, ...]]) -> str:
@@ -257,8 +243,8 @@ def _rows(about: Subject) -> Iterator[tuple[list[str], list[Cell | None]]]:
             yield list(place), [next((c for c in here if c.cca == cca), None) for cca in about.columns]
             continue
         for cca in dict.fromkeys(c.cca for c in here):
-            mine = {c.at[about.across]: c for c in here if c.cca == cca}
-            yield [cca, *place], [mine.get(text) for text in about.columns]
+            cells = {c.at[about.across]: c for c in here if c.cca == cca}
+            yield [cca, *place], [cells.get(text) for text in about.columns]
 
 
 def _first_value(about: Subject, cells: Sequence[Cell | None]) -> float:
@@ -284,8 +270,8 @@ def _conditions(about: Subject) -> str:
     """What the cells have in common, in words, and how often each ran."""
     varied = (about.across, *about.down)
     common = summary.together([s for c in about.outcome.cells for s in c.scenarios], {})
-    said = summary.parts(about.outcome.cells[0].scenarios[0])
-    names = [axis for axis in about.outcome.axes if axis not in varied and axis not in said]
+    in_words = summary.parts(about.outcome.cells[0].scenarios[0])
+    names = [axis for axis in about.outcome.axes if axis not in varied and axis not in in_words]
     fixed = [f"{axis} {levels[0]}" for axis in names for levels in [about.outcome.levels(axis)] if len(levels) == 1]
     count = sorted({len(cell.trials) for cell in about.outcome.cells})
     trials = f"{count[0]} trials a cell" if len(count) == 1 else f"{count[0]} to {count[-1]} trials a cell"

@@ -21,6 +21,7 @@ from tcpscape.engines import REGISTRY
 from tcpscape.errors import StoreError, refuse
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.stats.estimate import number
+from tcpscape.units import counted
 from tcpscape.validate import conditions, sides
 from tcpscape.validate.compare import CheckedBound, Divergence, DivergenceBound, judge, worst
 from tcpscape.validate.conditions import NamedScenario
@@ -217,7 +218,7 @@ class ValidationResult:
             f"{side.label}: {caveat}"
             for c in self.divergences for side, runs in ((self.a, c.a), (self.b, c.b)) for t in runs.trials for caveat in t.caveats
         )
-        return [f"{text} ({n} run{'s' * (n > 1)})" for text, n in counts.most_common()]
+        return [f"{text} ({counted(n, 'run')})" for text, n in counts.most_common()]
 
     def find(self, id: str) -> Divergence:
         """The divergence of one condition."""

@@ -1,4 +1,4 @@
-"""The sentences and tables of an advice."""
+"""The sentences and tables of an advice; :mod:`~tcpscape.findings.advice.answer` makes its screen of them."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def answer(bound: Bound) -> str:
     """The answer as a sentence."""
     if bound.excess_lost and bound.max_queue_ns is not None:
         limit = f"The delay rises by {_ms(bound.spike_ns)}, where the queue is full; without its limit at least {_ms(bound.unlimited_ns)}"
-        return f"{limit}: {bound.excess_lost:.1%} of what would queue is lost."
+        return f"{limit}: {percent(bound.excess_lost, 1)} of what would queue is lost."
     rtt = f": the RTT peaks at {_ms(bound.d_ns + bound.spike_ns)} or more" if len(bound.flows) == 1 else ""
     return f"The delay rises by at least {_ms(bound.spike_ns)}, (r − 1)·d{rtt}."
 
@@ -85,7 +85,7 @@ def _rows(bound: Bound) -> Iterator[tuple[str, str]]:
         yield "lost", f"nothing, the spike stays below {_ms(bound.max_queue_ns)}"
     else:
         when = f"the {_ms(bound.d_ns)} after the drop" if len(bound.flows) == 1 else "the round trip of each flow after the drop"
-        yield "lost", f"{_size(bound.lost_bytes, bound.packet)}, {bound.lost:.1%} of all that arrives in {when}"
+        yield "lost", f"{_size(bound.lost_bytes, bound.packet)}, {percent(bound.lost, 1)} of all that arrives in {when}"
     for load in LOADS:
         yield f"empty again at {percent(load)} load", _ms(bound.drain_ns(load))
 
