@@ -184,6 +184,7 @@ def test_a_study_is_described_before_it_runs(cli):
     brief, whole = cli("study", "show", "jitter-cliff"), cli("study", "show", "jitter-cliff", "--verbose")
     assert brief.out.splitlines()[1].startswith("→ 67 claims are checked on 524 cells")
     assert len(brief.out.splitlines()) <= 40
+    assert "rtt 24ms, 50ms, 100ms; jitter 0ms to 19ms (25 values)" in brief.out  # the part edges: axes that move together
     assert "CUBIC's cliff at 24 ms is at 8 ms (33 %)" in whole.out
 
 

@@ -118,6 +118,6 @@ def description(study: Study) -> Screen:
 
 def _levels(part: Campaign) -> str:
     """The axes of a part with their values; what it pools is marked."""
-    groups = [{axis: values} for axis, values in part.axes.items()] + [{next(iter(group)): next(iter(group.values()))} for group in part.zip]
+    zipped = {axis: list(dict.fromkeys(values)) for group in part.zip for axis, values in group.items() if axis in part.shown}
     pooled = dict.fromkeys(part.pool, " (pooled)")
-    return "; ".join(f"{axis} {summary.range_text(values)}{pooled.get(axis, '')}" for group in groups for axis, values in group.items())
+    return "; ".join(f"{axis} {summary.range_text(values)}{pooled.get(axis, '')}" for axis, values in {**part.axes, **zipped}.items())
