@@ -115,7 +115,8 @@ def run(
     :param jobs: cores of the local executor; 0 is all.
     :param out: directory that keeps the results; trials that are there already do not run again.
     :param progress: called with the trials that are done and those in all.
-    :return: one cell for each congestion control: `outcome.frame()`, `outcome.flows()`, `outcome.trials`, `outcome.find("bbr").median()`.
+    :return: one cell for each congestion control: `outcome.frame()`, `outcome.flows()`, `outcome.trials`, `outcome.find("bbr").median()`. It prints
+        itself as a table of medians; the table of the command `run` has means, to which ratios (`over`) belong.
     :raises TcpscapeError: one line, before anything runs, for what makes no sense or cannot run.
     """
     flow = flow_fields(rcvbuf=rcvbuf, sndbuf=sndbuf, app=app, chunk=chunk, read=read, player=player, abr=abr) | given({"listener": listener})
@@ -182,7 +183,7 @@ def sweep(
     :param rate: rate of the bottleneck; none is no limit.
     :param buffer: buffer of the bottleneck, `"64KB"` or `"2bdp"`.
     :param queue: queue of the bottleneck, `"fq_codel"`, or tc's words; None is a FIFO in bytes.
-    :param order: what jitter does to the order: `reorder`, `clamp`, `correlated`.
+    :param order: what jitter does to the order of packets: `reorder`, `keep` (correlated), `clamp` (late packets hold up those behind them).
     :param distribution: of the jitter: `normal`, `uniform`, `pareto`, `paretonormal`.
     :param jitter_on: where jitter is: `both`, `forward`, `reverse`.
     :param loss_on: where loss is.
@@ -270,7 +271,8 @@ def advise(
     :param rate: rate of the bottleneck; none is no limit.
     :param buffer: buffer of the bottleneck, `"64KB"` or `"2bdp"`.
     :param queue: queue of the bottleneck, `"fq_codel"` or tc's words; None is a FIFO in bytes.
-    :param order: whether jitter reorders packets (`reorder`, as netem does) or keeps their order (`keep`); `clamp` holds packets up.
+    :param order: what jitter does to the order of packets: `reorder`, as netem does, `keep` (correlated), `clamp` (late packets hold up those
+        behind them).
     :param distribution: of the jitter: `normal`, `uniform`, `pareto`, `paretonormal`.
     :param jitter_on: where jitter is.
     :param loss_on: where loss is.

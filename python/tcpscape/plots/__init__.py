@@ -7,9 +7,9 @@
 
 :data:`FIGURES` is the registry: each :class:`FigureKind` says whether an outcome has the data for it, which parts of the outcome get a figure each
 (`pages`), and draws one. :func:`fitting` lists those that an outcome has the data for. The modules `bars`, `curves`, `maps`, `runs`, `series` and
-`spikes` draw; `traces` has the quantities of a trial over time, `base` what figures share about outcomes, `style` looks and panels, `files` the
-formats. Figures of other results are functions: `bars.damage` (what removing each ingredient of a path gives back), `spikes.over_bound` (peaks over
-their bound), `validation.divergence` and `validation.overlay` (two engines).
+`spikes` draw; `traces` has the quantities of a trial over time, `chosen` finds what a user names, `base` what figures share about outcomes, `style`
+looks and panels, `files` the formats. Figures of other results are functions: `bars.damage` (what removing each ingredient of a path gives back),
+those of an advice in `advice`, `spikes.over_bound` (peaks over their bound), `validation.divergence` and `validation.overlay` (two engines).
 
 A new figure is a file with `applies(outcome)` and `draw(outcome, context)` and an entry in :data:`FIGURES`.
 """
