@@ -73,7 +73,7 @@ def _drawn(advice: Advice, panels: Sequence[Panel], title: str, context: Context
             ax.barh(row.at, row.estimate.value, bars.BAR, color=row.look.colour, alpha=0.5, linewidth=0)
         ax.set_yticks([row.at for row in rows], [row.label for row in rows], fontsize=bars.NAME_SIZE)
         bars.draw_rows(ax, rows, panel.label, bars.top(rows))
-    note = base.note(advice.outcome, "mean and 95 % interval")
+    note = base.note(advice.outcome, context, "mean and 95 % interval")
     style.finish(fig, axes, (context.title or title, note), (), list(OTHER.values()))
     return fig
 

@@ -145,7 +145,7 @@ def split(outcome: Outcome, context: Context = Context()) -> Figure:
         ]
 
     fig, axes = grouped(outcome, last_axis(outcome), rows, "share of all goodput", context.width)
-    note = base.note(outcome, "share of all flows' goodput: mean and 95 % interval")
+    note = base.note(outcome, context, "share of all flows' goodput: mean and 95 % interval")
     style.finish(fig, axes, (base.title(outcome, context), note), outcome.caveats)
     return fig
 
@@ -253,7 +253,7 @@ def _room(ax: Axes, estimates: Sequence[Estimate]) -> float:
 
 def _finish(fig: Figure, axes: Sequence[Axes], outcome: Outcome, context: Context, labels: Sequence[str]) -> Figure:
     hollow = any(PUBLISHED in ax.get_legend_handles_labels()[1] for ax in axes)
-    note = base.note(outcome, "mean and 95 % interval" + ("; hollow: as published" if hollow else ""))
+    note = base.note(outcome, context, "mean and 95 % interval" + ("; hollow: as published" if hollow else ""))
     style.finish(fig, axes, (base.title(outcome, context), note), outcome.caveats, labels)
     return fig
 

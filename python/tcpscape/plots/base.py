@@ -201,18 +201,18 @@ def error_bar(estimate: Estimate, low: float, high: float) -> list[list[float]]:
     return [[estimate.value - ends[0]], [ends[1] - estimate.value]]
 
 
-def note(outcome: Outcome, content: str) -> str:
+def note(outcome: Outcome, context: Context, content: str) -> str:
     """The line under the title: axes with one value left, `content`, number of runs, engine."""
     counts = sorted({len(c.trials) for c in outcome.cells})
     each = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]}–{counts[-1]}"
     fixed = {a: outcome.levels(a)[0] for a in outcome.axes if len(outcome.campaign.axes.get(a, ())) > 1 and len(outcome.levels(a)) == 1}
     runs = f"{outcome.trial_count} runs, {each} a cell, engine {outcome.label}"
-    return "; ".join(filter(None, [point_text(fixed), path_words(outcome), content, runs]))
+    return "; ".join(filter(None, [point_text(fixed), path_words(outcome, context), content, runs]))
 
 
-def path_words(outcome: Outcome) -> str:
-    """The path in words of an outcome with one point; empty where its path varies."""
-    if not outcome.cells or any(len(outcome.levels(axis)) > 1 for axis in outcome.axes):
+def path_words(outcome: Outcome, context: Context) -> str:
+    """The path in words of an outcome with one point; empty where its path varies, and on a page, which has it above its figures."""
+    if context.width is not None or not outcome.cells or any(len(outcome.levels(axis)) > 1 for axis in outcome.axes):
         return ""
     return summary.in_words(outcome.cells[0].scenarios[0])
 

@@ -155,5 +155,5 @@ def _times(factor: float) -> Callable[[Any], Any]:
 def _finish(fig: Figure, axes: Sequence[Axes], outcome: Outcome, context: Context, content: str) -> Figure:
     hollow = any("published" in label for ax in axes for label in ax.get_legend_handles_labels()[1])
     content += "; hollow: as published" if hollow else ""
-    style.finish(fig, axes, (base.title(outcome, context), base.note(outcome, content)), outcome.caveats)
+    style.finish(fig, axes, (base.title(outcome, context), base.note(outcome, context, content)), outcome.caveats)
     return fig

@@ -99,7 +99,7 @@ def heat(outcome: Outcome, context: Context = Context()) -> Figure:
     if not numbered:
         _colour_bar(fig, axes, ScalarMappable(scale, colours), base.metric_label(metric, "mean"))
     content = f"{base.metric_label(metric)}: mean{' and 95 % interval' if numbered else ''}; dashed: half of that at the lowest {planes[0].x}"
-    style.finish(fig, axes, (base.title(outcome, context), base.note(outcome, content)), outcome.caveats)
+    style.finish(fig, axes, (base.title(outcome, context), base.note(outcome, context, content)), outcome.caveats)
     return fig
 
 
@@ -197,7 +197,7 @@ def ratio(outcome: Outcome, context: Context = Context()) -> Figure:
     if not numbered:
         _colour_bar(fig, axes, ScalarMappable(LogNorm(1 / BEST, BEST), _contrast()), label, RATIO_TICKS)
     interval = ", 95 % interval; =: the same within 5 %" if numbered else ""
-    note = base.note(outcome, f"{label}{interval}; hatched: undecided at 95 %")
+    note = base.note(outcome, context, f"{label}{interval}; hatched: undecided at 95 %")
     style.finish(fig, axes, (base.title(outcome, context), note), outcome.caveats)
     return fig
 

@@ -74,7 +74,7 @@ def strip(outcome: Outcome, context: Context = Context()) -> Figure:
         ax.set_xlabel(base.axis_name(outcome, axis))
         ax.set_title(base.point_text(point), fontsize=10)
     style.y_label(axes, base.metric_label(metric))
-    note = base.note(outcome, "each dot a run; two modes where the dip test refutes one (p < 0.05)")
+    note = base.note(outcome, context, "each dot a run; two modes where the dip test refutes one (p < 0.05)")
     style.finish(fig, axes, (base.title(outcome, context), note), outcome.caveats)
     return fig
 
@@ -148,7 +148,8 @@ def cdf(outcome: Outcome, context: Context = Context()) -> Figure:
             ax.set_xlabel(base.metric_label(column))
             ax.set_title(base.point_text(point), fontsize=10)
     style.y_label(axes, "share of runs")
-    style.finish(fig, axes, (base.title(outcome, context), base.note(outcome, f"band: {CONFIDENCE:.0%} for the whole curve")), outcome.caveats)
+    note = base.note(outcome, context, f"band: {CONFIDENCE:.0%} for the whole curve")
+    style.finish(fig, axes, (base.title(outcome, context), note), outcome.caveats)
     return fig
 
 

@@ -59,9 +59,9 @@ def spike(outcome: Outcome, context: Context = Context()) -> Figure:
     content = f"median peak of the smoothed RTT, 95 % interval; all runs of {sum(s == 1 for s in shares)} of {len(shares)} cells are at or above "
     title = base.title(outcome, context)
     if any(2 * len({round(v.bound_ms, 6) for v in verdicts}) <= len(verdicts) for verdicts in by_label.values()):
-        return _in_rows(outcome, by_cell, (title, base.note(outcome, f"{content}their bound")), context.width)
+        return _in_rows(outcome, by_cell, (title, base.note(outcome, context, f"{content}their bound")), context.width)
     drawn = {label: verdicts for label, verdicts in by_label.items() if verdicts}
-    return over_bound(drawn, (title, base.note(outcome, f"{content}the line")), outcome.caveats, context.width)
+    return over_bound(drawn, (title, base.note(outcome, context, f"{content}the line")), outcome.caveats, context.width)
 
 
 def _in_rows(outcome: Outcome, by_cell: Mapping[int, SpikeSummary], heading: tuple[str, str], page: float | None) -> Figure:
