@@ -227,3 +227,10 @@ def test_a_change_of_the_path_is_answered_with_the_rtt_before_and_after(need_mod
     assert 20 < before < 42  # a buffer of one BDP doubles the 20 ms at most
     assert before < after <= highest <= 20 + 4 * 20 + 5  # the same bytes take four times as long: 80 ms beside the path's 20, and a burst
     assert not answer.run_screen(tcpscape.run({**path, "changes": []}, cca="cubic", seeds=2)).remarks
+
+
+def test_intervals_go_before_columns():
+    table = Table(("cca", "mean of A", "mean of B", "ratio"), [("cubic", "19.0 [18.0, 20.0]", "10.0 [9.00, 11.0]", "1.90 [1.70, 2.10]")], brief=("mean of B", "mean of A"))
+    wide, narrower, narrow = (table.text(width).splitlines()[-1] for width in (70, 52, 44))
+    assert (wide.count("["), narrower.count("["), narrow.count("[")) == (3, 2, 1)
+    assert "10.0" in narrow.split()

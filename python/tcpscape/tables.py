@@ -39,6 +39,8 @@ class Table:
     """Sentences below the table: caveats, marks."""
     drop: Sequence[str] = ()
     """Columns that a narrow screen leaves out, the first one first. The others, the name among them, always remain."""
+    brief: Sequence[str] = ()
+    """Columns whose values stand without their interval, `12.3` for `12.3 [11.8, 12.9]`, where columns would have to be left out otherwise."""
     words: Sequence[str] = ()
     """Columns of words behind the first `left`: aligned to the left, and folded where the screen is narrow."""
 
@@ -63,6 +65,9 @@ class Table:
     def fitted(self, width: int) -> Table:
         """The table without as many of the columns `drop` as it takes to fit into `width` characters; those of words may fold."""
         table = self
+        for name in self.brief:
+            if table._least_width() > width:
+                table = table._without_intervals(name)
         for name in self.drop:
             if table._least_width() <= width:
                 break
@@ -92,6 +97,13 @@ class Table:
             if part:
                 screen.print(part)
         return "\n".join(line.rstrip() for line in file.getvalue().splitlines())
+
+    def _without_intervals(self, name: str) -> Table:
+        """The table with the values of one column alone."""
+        if name not in self.columns:
+            return self
+        i = list(self.columns).index(name)
+        return replace(self, rows=[[*row[:i], row[i].partition(" [")[0], *row[i + 1 :]] for row in self.rows])
 
     def without(self, name: str) -> Table:
         """The table without one column, whose name it is."""

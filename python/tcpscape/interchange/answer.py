@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from tcpscape import stats
@@ -28,8 +29,8 @@ def screen(comparison: ResultComparison, a: str, b: str, command: str = "", *, m
     most = len(table.rows) if most is None else most
     rows, more = table.rows[:most], len(table.rows) - most
     notes = [f"{more} more conditions: --verbose"] if more > 0 else []
-    shown = Table(table.columns, rows, notes=notes, drop=table.drop, words=table.words)
-    rest = [Table(table.columns, table.rows[most:], title="The other conditions", drop=table.drop, words=table.words)] if more > 0 else []
+    shown = replace(table, rows=rows, title="", notes=notes)
+    rest = [replace(table, rows=table.rows[most:], title="The other conditions", notes=())] if more > 0 else []
     details: list[Table | str] = [*rest, _more_statistics(comparison), *(f"only in {name}" for name in comparison.left_out)]
     return Screen(
         f"A: {a}; B: {b}; {table.title}", answer(comparison), tables=(shown,), details=details, caveats=(*_left_out(comparison), *comparison.caveats),

@@ -154,7 +154,7 @@ class ResultComparison(ShownAsTable):
         """A row for each condition: both means, their ratio, and the verdict."""
         title = f"{self.metric}, {self.unit}" if self.unit not in ("", "1") else self.metric
         notes = [f"only in {name}" for name in self.left_out] + [f"caveat: {caveat}" for caveat in self.caveats]
-        return Table(COLUMNS, [self.row(r) for r in self.rows], title=title, notes=notes, drop=DROP, words=("verdict",))
+        return Table(COLUMNS, [self.row(r) for r in self.rows], title=title, notes=notes, drop=DROP, brief=DROP[1:], words=("verdict",))
 
     def row(self, condition: ComparedCondition) -> tuple[str, ...]:
         """The texts of :data:`COLUMNS`; no goodput is above the rate of the link."""
