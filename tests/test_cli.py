@@ -108,7 +108,7 @@ def test_help_lists_every_command_on_one_line(cli):
         (("run", "--jobs", "x"), "error: jobs: invalid value for '--jobs': 'x' is not a valid integer; see `tcpscape run --help`"),
         (("run", "--forward"), "error: forward: option '--forward' requires an argument; see `tcpscape run --help`"),
         (("run", "--job", "1"), "error: job: no such option '--job'; did you mean --jobs"), (("runn",), "error: command line: no such command 'runn'; did you mean run?"),
-        (("run", "baseline", "--mix", ""), "error: mix: '' is not CCA"), (("run", "baseline", "-v", "-q"), "error: quiet: --verbose asks for the opposite; "),
+        (("run", "baseline", "--mix", ""), "error: mix: '' is not CCA"), (("sweep", "--rtt", "9ms", "--mix", ""), "error: mix: '' is not CCA"), (("run", "baseline", "-v", "-q"), "error: quiet: --verbose asks for the opposite; "),
         (("run", "--forward", "netem delay 5ms", "--change", "bottleneck@8s: rate 20mbit"), "error: change: the path has no bottleneck, "),
         (("run", "--forward", "netem delay 5ms", "--change", "forward.3@8s: delay 9ms"), "error: change: forward has no hop 3; "),
         (("run", "baseline", "--kernel", "net.core.rmem_max=4MiB"), "error: kernel: 'net.core.rmem_max=4MiB' does not begin with a profile; write for example 6.1,net.core"),

@@ -54,8 +54,9 @@ def test_without_a_name_it_is_what_fits(cli, kept, tmp_path):
     [
         (("--what", "speed"), "what: 'speed' is unknown; choose figures (split, "), (("--what", "map"), "what: the result lacks the data for 'map'; choose bars, series"),
         (("--what", "shares"), "what: the result lacks the data for 'shares'; choose bars, series"),
-        (("--cca", "vegas"), "cca: no condition of the result is chosen; choose of bbr, cubic"), (("--formats", "gif"), "figures: 'gif' is no format; "),
+        (("--cca", "vegas"), "cca: no condition of the result is chosen; choose bbr, cubic"), (("--formats", "gif"), "formats: 'gif' is no format; "),
         (("--what", "bars,cwnd", "--out", "one.png"), "out: one.png is one file, and there are 2 figures; "), (("--at", "jitter"), "at: 'jitter' is not AXIS=VALUE; "),
+        (("--metric", "video_bitrate"), "metric: no trial of the result has a video_bitrate; "), (("--formats", ""), "formats: names no format; "),
         (("--at", "jitter=4ms"), "at: the result has no axis 'jitter'; leave it out: nothing was varied"),
     ],
 )
@@ -70,7 +71,7 @@ def test_a_figure_for_each_point_on_the_axes(cli, tmp_path, need_model):
     assert cli("sweep", *path, "--out", tmp_path, "--quiet").status == 0
     assert len(cli("plot", tmp_path, "--what", "cwnd,queue").out.splitlines()) == 2
     other = cli("plot", tmp_path, "--what", "cwnd", "--at", "jitter=5ms")
-    assert (other.status, other.err) == (2, "error: at: the result has no axis 'jitter'; choose of rate\n")
+    assert (other.status, other.err) == (2, "error: at: the result has no axis 'jitter'; choose rate\n")
     assert cli("plot", tmp_path, "--what", "cwnd", "--at", "rate=5mbit").out.splitlines() == [str(tmp_path / "plots" / "cwnd.png")]
 
 

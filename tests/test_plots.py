@@ -151,7 +151,7 @@ def test_words_of_samples_do_not_touch(sampled, name, figure):
 def test_an_unknown_figure_is_refused():
     with pytest.raises(TcpscapeError, match=r"figures: 'moon' is unknown; choose split, spike, retention, "):
         plots.find("moon")
-    with pytest.raises(TcpscapeError, match=r"figures: 'gif' is no format; choose png, svg, pdf"):
+    with pytest.raises(TcpscapeError, match=r"formats: 'gif' is no format; choose png, svg, pdf"):
         files.formats("png,gif")
 
 

@@ -458,7 +458,7 @@ def plot(result: Outcome | Record, figure: str | None = None, *, file: str | Pat
     quantities = traces.names(figure or "")
     drawn = plots.draw(_outcome(result), "series", context=plots.Context(what=quantities)) if quantities else plots.draw(_outcome(result), figure)
     if file is not None:
-        plots.save(drawn, Path(file), plots.formats(Path(file).suffix[1:]))
+        plots.save(drawn, Path(file), plots.formats(Path(file).suffix[1:], "file"))
     return drawn
 
 

@@ -17,6 +17,7 @@ from tcpscape.errors import refuse
 from tcpscape.scenario import files
 from tcpscape.scenario.conditions import Conditions
 from tcpscape.scenario.fields import OPTIONS
+from tcpscape.scenario.flows import parse_mix
 from tcpscape.scenario.options import UNNAMED
 from tcpscape.scenario.scenario import Scenario
 
@@ -51,6 +52,8 @@ def campaign(source: str | Path | Mapping[str, Any] | None, options: Mapping[str
     data = {"name": UNNAMED} if not source else {"name": UNNAMED, **source} if isinstance(source, Mapping) else _read(str(source))
     if not source and not options:
         refuse("sweep", "nothing to vary", f"say for example --rtt 50ms --jitter 0..24ms/4ms, or name a file or one of {', '.join(gallery())}")
+    if "mix" in fields:
+        parse_mix(fields["mix"])  # an empty one is none in a campaign, and a slip in an option
     for name, value in options.items():
         _set(data, name, value)
     if "scenario" not in data and "rtt" not in {*data.get("conditions", {}), *_axis_names(data)}:

@@ -61,10 +61,11 @@ def compare(
         refuse("markdown", "given with --json", "choose one of them")
     expected = ComparisonChecks.read(check, sides.metric)
     result, names = comparison.compare(*sides.load(), sides.metric), (str(sides.a), str(sides.b))
+    verdicts = expected.verdicts(result)
     if as_json:
         print(json.dumps(answer.plain(result, *names), allow_nan=False))
     elif markdown:
         print(answer.screen(result, *names, most=None).markdown())
     else:
         terminal.show(answer.screen(result, *names, options.typed()), output)
-    checks.finish(expected.verdicts(result), as_json=as_json, mark="- " if markdown else "")
+    checks.finish(verdicts, as_json=as_json, mark="- " if markdown else "")

@@ -35,5 +35,5 @@ def write(directory: Path, figures: str = FORMATS) -> Path:
     from tcpscape.campaign import record
     from tcpscape.findings.advice import kept
 
-    formats, loaded = plots.formats(figures), record.load(directory)
+    formats, loaded = plots.formats(figures, "figures"), record.load(directory)
     return reports.build(loaded, directory, formats, advice=kept.restore(loaded, directory))[0]

@@ -53,7 +53,7 @@ class ComparisonChecks:
             name, stat = check.metric.name, check.named
             if name in OF_BOTH and stat and not check.statistic.end:
                 other = " or median_ratio" if name == "ratio" and stat == "median" else ""
-                refuse("check", f"{name} has no {stat}", f"write {name}, {name}.low or {name}.high{other}", CheckError)
+                refuse("check", f"{name} has no {stat}", f"write {name}, {name}.low{',' if other else ' or'} {name}.high{other}", CheckError)
         return cls(parsed)
 
     def verdicts(self, comparison: ResultComparison) -> list[Verdict]:

@@ -5,6 +5,7 @@ A name is that of a figure (`bars`, `curve`, …; `plots.FIGURES`) or that of a 
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -73,12 +74,16 @@ def draw(parts: Mapping[str, Outcome], request: PlotRequest) -> Iterator[tuple[s
     """
     axis_names = sorted({axis for outcome in parts.values() for cell in outcome.cells for axis in cell.at})
     if strange := [axis for axis in request.at if axis not in axis_names]:
-        fix = f"choose of {', '.join(axis_names)}" if axis_names else "leave it out: nothing was varied"
+        fix = f"choose {', '.join(axis_names)}" if axis_names else "leave it out: nothing was varied"
         refuse("at", f"the result has no axis {strange[0]!r}", fix)
     outcomes = {name: chosen for name, outcome in parts.items() if (chosen := request.of(outcome)).cells}
     if not outcomes:
         names = sorted({c.cca for outcome in parts.values() for c in outcome.cells})
-        refuse("cca", "no condition of the result is chosen", f"choose of {', '.join(names)}, and the values of --at as they were run")
+        field, fix = ("at", "write its values as they were run") if request.at else ("cca", f"choose {', '.join(names)}")
+        refuse(field, "no condition of the result is chosen", fix)
+    metric = request.metric
+    if metric and not any(math.isfinite(value) for outcome in outcomes.values() for cell in outcome.cells for value in cell.values(metric)):
+        refuse("metric", f"no trial of the result has a {metric}", "choose another one, or run again with what it needs (`tcpscape metric show`)")
     pages = list(_pages(outcomes, request))
     if len(pages) > MOST_FIGURES:
         refuse("what", f"these are {len(pages)} figures", "choose fewer conditions with --cca and --at")

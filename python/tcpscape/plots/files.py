@@ -31,16 +31,16 @@ LONG_PATH = 400
 """Characters of an SVG path from which it is taken for a curve, not for a marker."""
 
 
-def formats(text: str) -> tuple[str, ...]:
-    """The formats in a list such as `png,svg`.
+def formats(text: str, field: str = "formats") -> tuple[str, ...]:
+    """The formats in a list such as `png,svg`; `field`: what a refusal calls the list.
 
     :raises TcpscapeError: where a format is unknown, or none is named.
     """
     names = tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
     if unknown := [name for name in names if name not in FORMATS]:
-        refuse("figures", f"{unknown[0]!r} is no format", f"choose {', '.join(FORMATS)}")
+        refuse(field, f"{unknown[0]!r} is no format", f"choose {', '.join(FORMATS)}")
     if not names:
-        refuse("figures", "names no format", f"choose {', '.join(FORMATS)}")
+        refuse(field, "names no format", f"choose {', '.join(FORMATS)}")
     return names
 
 
