@@ -394,7 +394,7 @@ def test_an_open_question_says_how_many_runs_it_takes(cli, tmp_path):
     assert row.missing > 0
     out = cli("compare", a, b, "--metric", "speed").out
     assert f"undecided, about {row.missing} more runs a side would probably decide." in " ".join(out.split())
-    assert "Next: more runs of both sides (--seeds; " in out
+    assert "Next: more measurements of both sides, " in out
     assert cli("compare", a, b, "--metric", "speed", "--json").lines[0]["conditions"][0]["missing_runs"] == row.missing
 
 

@@ -236,3 +236,17 @@ def test_intervals_go_before_columns():
     wide, narrower, narrow = (table.text(width).splitlines()[-1] for width in (70, 52, 44))
     assert (wide.count("["), narrower.count("["), narrow.count("[")) == (3, 2, 1)
     assert "10.0" in narrow.split()
+
+
+def test_even_on_average_is_not_even_in_each_run():
+    import dataclasses
+
+    mixed = outcome(mix="cubic,bbr", seeds=6)
+    (cell,) = mixed.cells
+    rates = {t.seed: (1.0, 5.0) if t.seed % 2 else (5.0, 1.0) for t in cell.trials}
+    trials = [
+        dataclasses.replace(t, flows=tuple(dataclasses.replace(f, goodput_mbps=rate) for f, rate in zip(t.flows, rates[t.seed], strict=True)))
+        for t in cell.trials
+    ]
+    swinging = dataclasses.replace(mixed, cells=(dataclasses.replace(cell, runs=(tuple(trials),)),))
+    assert sentences.run_answer(swinging).startswith("The flows share evenly on average, though not surely: ")

@@ -26,6 +26,8 @@ APP_LIMITED = 0.5
 """Share of its time from which a flow counts as limited by its application."""
 EVEN = 1.1
 """Share over the equal share up to which flows are said to share evenly."""
+UNSURE = 1.3
+"""Share over the equal share that the interval of a share may reach where flows are said to share evenly without reserve."""
 EVEN_INDEX = 0.95
 """Jain's index from which several points count as even alike."""
 Point = tuple[tuple[str, str], ...]
@@ -70,7 +72,9 @@ def _mixture(cell: Cell) -> str:
     order = sorted(greedy, key=lambda cca: -over_equal[cca])
     parts = [f"{names[cca]} {shares_of[cca].percent()}" for cca in order]
     even = over_equal[order[0]] < EVEN
-    verdict = "The flows share evenly" if even else f"{names[order[0]]} gets {number(over_equal[order[0]], 2)} × its equal share"
+    highest = max(shares_of[cca].high * sum(counts[c] for c in greedy) / counts[cca] for cca in greedy)
+    certain = "" if not even or not highest > UNSURE else " on average, though not surely"
+    verdict = f"The flows share evenly{certain}" if even else f"{names[order[0]]} gets {number(over_equal[order[0]], 2)} × its equal share"
     index = stats.mean([jain_index([f.goodput_mbps for f in trial.flows if f.cca in greedy]) for trial in cell.trials])
     return f"{verdict}: {parts[0]} of {_carried(cell, *greedy)}, {', '.join(parts[1:])}; Jain's index {index.text(2)}{beside}.{adds}"
 

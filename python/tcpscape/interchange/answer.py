@@ -124,7 +124,8 @@ def _next(comparison: ResultComparison, command: str) -> list[str]:
     if all(r.is_same for r in comparison.rows):
         return []
     if any(r.missing for r in comparison.rows):
-        return ["more runs of both sides (--seeds; kept trials do not run again), then compare again"]
+        own = all(side.scenarios for r in comparison.rows for side in (r.a, r.b))
+        return [f"more {'runs of both sides (--seeds; kept trials do not run again)' if own else 'measurements of both sides'}, then compare again"]
     sides = [side for row in comparison.rows for side in (row.a, row.b)]
     has_delays = all(side.trials and side.trials[0].flows[0].rtt_ms.p95 is not None for side in sides)
     return [f"{command} --metric rtt_p95 (the delay)"] if comparison.metric == "goodput" and has_delays else []

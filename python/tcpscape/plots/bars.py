@@ -8,8 +8,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tcpscape.campaign.outcome import Cell, Outcome
-from tcpscape.campaign.sentences import APP_LIMITED
-from tcpscape.metrics.flows import limits
 from tcpscape.plots import base, style
 from tcpscape.plots.base import Context, LegendEntry
 from tcpscape.plots.style import Look
@@ -164,8 +162,7 @@ def _with_count(cell: Cell, cca: str) -> str:
 
 def _equal_share(cell: Cell, cca: str) -> float | None:
     """The share of flows under a congestion control where every flow has the same; None where an application limits some of them."""
-    flows = [flow for trial in cell.trials for flow in trial.flows]
-    if any(limits([f for f in flows if f.cca == name]).get("app", 0.0) >= APP_LIMITED for name in _ccas(cell)):
+    if any(flow.app.rate or flow.player for flow in cell.scenarios[0].flows):
         return None
     count, total = _count(cell, cca)
     return count / total
