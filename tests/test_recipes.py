@@ -91,7 +91,7 @@ def draw(outcome, context=Context()):
     fig, axes = style.panels(1)
     axes[0].plot([cell.mean(outcome.campaign.metric).value for cell in outcome.cells], "o", label="cells")
     axes[0].set_ylabel(base.metric_label(outcome.campaign.metric))
-    style.finish(fig, axes, (base.title(outcome, context), base.note(outcome, "mean")), outcome.caveats)
+    style.finish(fig, axes, (base.title(outcome, context), base.note(outcome, context, "mean")), outcome.caveats)
     return fig
 '''
 COMMAND = '''"""`tcpscape hops`: the number of queues of a scenario's path."""
