@@ -268,3 +268,12 @@ def test_so_many_more_runs_decide_most_pairs():
             more = pairs(missing)
             decided.append(stats.runs_missing(stats.ratio(np.concatenate([a, more[0]]), np.concatenate([b, more[1]]))) == 0)
     assert sum(decided) >= 24  # of 40: 88 % of 100 in a longer run
+
+
+def test_an_estimate_says_what_it_is_of_and_shares_in_percent():
+    ratio, share = stats.Estimate(6.42, 6.03, 6.91, 10), stats.Estimate(0.62, 0.6, 0.64, 10)
+    assert ratio.text(unit="× cubic") == "6.42 × cubic [6.03, 6.91]"
+    assert stats.Estimate(6.42, math.nan, math.nan, 1).text(unit="× cubic") == "6.42 × cubic"
+    assert share.percent() == "62 % [60, 64]"
+    assert stats.Estimate(0.18, 0.15, math.inf, 10).percent() == "18 % [15, ∞]"
+    assert stats.Estimate(0.18, math.nan, math.nan, 1).percent() == "18 %"
