@@ -71,7 +71,7 @@ def test_a_path_in_words(name, text):
 
 def test_a_path_in_tc_words():
     scenario = tcpscape.Scenario.of({"forward": "netem delay 25ms 8ms distribution normal loss 0.1%", "reverse": "netem delay 25ms 8ms distribution normal"})
-    assert summary.in_words(scenario).startswith("RTT 50ms, jitter 8ms normal each way, loss 0.1% of the data at the sender, of super-packets, no bottleneck")
+    assert summary.in_words(scenario).startswith("RTT 50ms, jitter 8ms normal each way, loss 0.1% of the data, netem at the sender (it")
     routed = tcpscape.Scenario.of({"forward": {"at": "router", "delay": "25ms", "loss": "0.1%"}, "reverse": {"delay": "25ms"}})
     assert summary.in_words(routed).startswith("RTT 50ms, loss 0.1% of the data, no bottleneck")
     assert summary.link_mbps(scenario) is None

@@ -67,7 +67,7 @@ class AdviceOutput:
 
 @command(
     examples=(
-        "advise --rtt 60ms --rtt-jitter 15ms --rtt-loss 0.5%\n--rate 25mbit --order keep",
+        "advise --rtt 60ms --rtt-jitter 15ms --rtt-loss 0.5%\n--rate 25mbit",
         "advise --rtt 40ms --rate 25mbit --queue fq_codel\n--goal delay --cca cubic,bbr",
     )
 )
@@ -106,7 +106,7 @@ def advise(
         print(json.dumps(advice.to_dict(), allow_nan=False))
     else:
         kept = f"kept in {results.out}, for `tcpscape report`, `compare` and `export`" if results.out else ""
-        terminal.show(replace(advice.screen(), kept=kept, next=_next(advice, output, page)), output)
+        terminal.show(replace(advice.screen(), kept=kept, next=_next(advice, output, page, is_kept=results.out is not None)), output)
     checks.settle(expected, checks.conditions({"": advice.outcome}), as_json=results.as_json)
 
 
@@ -126,11 +126,11 @@ def _kept(advice: Advice, results: AdviceOutput) -> Path | None:
     return report.build(record, results.out, advice=advice)[0]
 
 
-def _next(advice: Advice, output: options.ScreenOptions, page: Path | None) -> list[str]:
+def _next(advice: Advice, output: options.ScreenOptions, page: Path | None, *, is_kept: bool) -> list[str]:
     """What to do with the answer: more runs where it is undecided, otherwise the page or the details; of the details also how it shares the path."""
     from tcpscape.findings.advice import further
 
     typed = options.typed()
     details = "" if output.verbose else "--verbose for what to type, the cliff and the damage, "
-    shown = f"open {page}" if page else f"add {details}--out DIR --report for a page"
+    shown = f"open {page}" if page else f"add {details}{'' if is_kept else '--out DIR '}--report for a page"
     return [line for line in (further.more_runs(advice, typed) or shown, further.sharing(advice) if output.verbose else "") if line]

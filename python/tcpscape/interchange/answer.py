@@ -42,9 +42,9 @@ def answer(comparison: ResultComparison) -> str:
     """The answer as a sentence: of one condition the ratio, of several how many differ."""
     rows = comparison.rows
     if len(rows) == 1:
-        return sentence(rows[0], comparison.metric)
+        return sentence(rows[0], comparison.metric).removesuffix(".") + _not_compared(comparison) + "."
     if all(r.is_same for r in rows):
-        return f"All {len(rows)} conditions are {THE_SAME} on both sides, packet for packet."
+        return f"All {len(rows)} conditions are {THE_SAME} on both sides, packet for packet{_not_compared(comparison)}."
     alike, open_ = (sum(r.verdict == verdict for r in rows) for verdict in ("alike", "undecided"))
     parts = [f"{comparison.differs} of {len(rows)} conditions differ", *_largest(rows)]
     if alike:
@@ -52,7 +52,13 @@ def answer(comparison: ResultComparison) -> str:
     if open_:
         missing = max(r.missing for r in rows)
         parts.append(f"{open_} {'are' if open_ > 1 else 'is'} undecided: {_runs(missing)} would probably decide")
-    return "; ".join(parts) + "."
+    return "; ".join(parts) + _not_compared(comparison) + "."
+
+
+def _not_compared(comparison: ResultComparison) -> str:
+    """How many conditions only one side has: a job must not take them for alike."""
+    count = len(comparison.left_out)
+    return f"; {count} that only one side has {'are' if count > 1 else 'is'} not compared" if count else ""
 
 
 def _largest(rows: Sequence[ComparedCondition]) -> list[str]:

@@ -22,8 +22,8 @@ PLAIN = ("netem", "tbf", "htb", "jitter", "bfifo", "pfifo")
 """Disciplines that are described by what they do; others are named."""
 QUEUE = "with the queue "
 """Begins the phrase of a bottleneck's queue."""
-AT_SENDER = " at the sender, of super-packets"
-"""Said of random loss at the sender's egress, which costs less than the same at a router."""
+AT_SENDER = "netem at the sender (it treats super-packets as one)"
+"""Said of jitter and random loss at the sender's egress, which cost less than the same at a router."""
 FEW_CHANGES = 2
 """Most changes of a path that are described."""
 FEW_VALUES = 4
@@ -54,7 +54,8 @@ def parts(scenario: Scenario) -> dict[str, str]:
     return {
         "rtt": f"RTT {units.brief_time(scenario.rtt_ns)}",
         "jitter": _both(_jitter(data), _jitter(acks)),
-        "loss": _both(_loss(data), _loss(acks)) + (AT_SENDER if _drops_at_the_sender(scenario) else ""),
+        "loss": _both(_loss(data), _loss(acks)),
+        "sender": AT_SENDER if _is_treated_at_the_sender(scenario) else "",
         "other": ", ".join(dict.fromkeys(_other(chain(data, acks)))),
         "bottleneck": _rate(scenario),
         "queue": _queue(scenario),
@@ -116,12 +117,12 @@ def _loss(queues: Iterable[tuple[QueueDescription, ...]]) -> str:
     return " and ".join(f"loss {units.brief_percent(q.loss)}" for queue in queues for q in queue if q.loss)
 
 
-def _drops_at_the_sender(scenario: Scenario) -> bool:
-    """Whether the data meet random loss at the sender's egress, where netem drops super-packets of several segments (docs/models/tcp/sender.md)."""
+def _is_treated_at_the_sender(scenario: Scenario) -> bool:
+    """Whether the data meet jitter or random loss at the sender's egress, where netem sees super-packets (docs/models/tcp/sender.md)."""
     first = scenario.forward[0] if scenario.forward else None
     if first is None or (isinstance(first, Netem) and first.at == "router"):
         return False
-    return any(q.loss for queue in path.queues(first, scenario.rtt_ns) for q in queue)
+    return any(q.loss or q.jitter_ns for queue in path.queues(first, scenario.rtt_ns) for q in queue)
 
 
 def _other(queues: Iterable[tuple[QueueDescription, ...]]) -> Iterator[str]:
