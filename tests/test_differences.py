@@ -30,6 +30,11 @@ def test_each_difference_has_both_values(change, texts):
     assert differences(Scenario.of(BASE), Scenario.of({**BASE, **change})) == texts
 
 
+def test_the_place_of_a_netem_is_a_difference_of_its_own():
+    at_sender, at_router = ({**BASE, "forward": [{"at": place, "delay": "25ms", "jitter": "8ms"}]} for place in ("sender", "router"))
+    assert differences(Scenario.of(at_sender), Scenario.of(at_router)) == ["netem at the sender (it treats super-packets as one) / none"]
+
+
 def test_hops_of_another_kind_are_written_out():
     """The same delay as fields at a router and as tc's words at the sender: no phrase differs, the hops do."""
     fields, words = ({**BASE, "forward": [hop]} for hop in ({"at": "router", "delay": "25ms"}, "netem delay 25ms"))

@@ -11,7 +11,7 @@ from tcpscape.scenario.scenario import PARTS, Scenario
 LABELS: Mapping[str, str] = {"duration": "duration", "queue": "queue", "changes": "changes"}
 """What stands before a phrase of :func:`summary.parts` that does not name its subject itself."""
 PHRASES: Mapping[str, tuple[str, ...]] = {
-    **dict.fromkeys(PARTS, ("rtt", "jitter", "loss", "other", "bottleneck", "queue")), "flows": ("application", "flows"),
+    **dict.fromkeys(PARTS, ("rtt", "jitter", "loss", "sender", "other", "bottleneck", "queue")), "flows": ("application", "flows"),
     "changes": ("changes",), "duration": ("duration",), "ecn": ("application",), "offload": ("application",),
 }  # fmt: skip
 """Field of a scenario → the phrases that tell of it; the values of a field are listed where none of its phrases differ."""
@@ -30,6 +30,8 @@ def differences(a: Scenario, b: Scenario) -> list[str]:
         return []
     first, second = summary.parts(a), summary.parts(b)
     different = [name for name in first if first[name] != second[name] and name != "kernel"]
+    if {"jitter", "loss"} & set(different):
+        different = [name for name in different if name != "sender"]  # it goes with them
     told = {field for field, phrases in PHRASES.items() if any(name in different for name in phrases)}
     phrases = [_phrase(name, first[name], second[name]) for name in different]
     return phrases + list(_values(a, b, told))
