@@ -233,3 +233,17 @@ def test_every_screen_with_added_rtt_says_so(cli):
     ):  # fmt: skip
         result = cli(*words, "--engine", "virtual", "--seeds", "1", "--duration", "100ms")
         assert f"caveat: {SMOOTHED}" in flat(result.out), result.err
+
+
+def test_a_better_mean_that_is_not_recommended_is_explained(need_model):
+    """Five runs of a satellite's viewers: scalable's mean QoE is above BBR's, its interval so wide that only BBR is surely better than CUBIC."""
+    import tcpscape
+    from tcpscape.findings.advice import text
+
+    result = tcpscape.advise(
+        rtt="60ms", rtt_jitter="15ms", rtt_loss="0.5%", rate="25mbit", player="1,2.5,5,8,16mbit", cca="cubic,bbr,scalable", seeds=5
+    )  # fmt: skip
+    assert result.ranking[0].cca != result.choice
+    lines = text.notes(result)
+    assert f"{result.ranking[0].cca} has the better mean, but 5 runs do not make its lead sure: try --seeds 20." in lines
+    assert not [line for line in lines if "still the best" in line]

@@ -193,8 +193,14 @@ def notes(advice: AdviceData) -> list[str]:
     if blocked := [s.cca for s in advice.ranking if s.obstacle]:
         lines.append(f"Not deployable, never recommended: {', '.join(blocked)}.")
     d = advice.decision
+    higher = next((s for s in advice.ranking if not s.obstacle), None)
+    is_first = higher is None or higher.cca == d.choice
     if advice.path.jitter and d.choice == d.leader and d.choice and advice.standing(d.choice).side == "collapsed":
-        lines.append(f"Its own cliff: where jitter takes half of what it carries without. {d.choice} is beyond its own, and still the best here.")
+        best = ", and still the best here" if is_first else ""
+        lines.append(f"Its own cliff: where jitter takes half of what it carries without. {d.choice} is beyond its own{best}.")
+    if d.verdict == "better" and higher and not is_first:
+        runs = higher.goodput.n
+        lines.append(f"{higher.cca} has the better mean, but {runs} runs do not make its lead sure: try --seeds {4 * runs}.")
     if advice.deployment and not advice.deployment.now:
         lines.append(f"Nothing to change: {advice.choice} is Linux's default.")
     return lines
