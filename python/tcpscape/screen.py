@@ -18,6 +18,7 @@ bottom:
 from __future__ import annotations
 
 import io
+import sys
 import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -126,17 +127,9 @@ class Screen:
         yield answer
         yield from (Text(sentence) for sentence in self.remarks)
         for table in self.tables:
-            yield ""
-            if isinstance(table, Table):
-                yield from shown(table, width, whole=True) if verbose else shown(brief(table), width)
-            else:
-                yield from _code(table) if isinstance(table, Code) else _sentences(table, width)
+            yield from ("", *_part(table, width, whole=verbose))
         for detail in self.details if verbose else ():
-            yield ""
-            if isinstance(detail, Table):
-                yield from shown(detail, width, whole=True)
-            else:
-                yield from _code(detail) if isinstance(detail, Code) else [Text(detail)]
+            yield from ("", *_part(detail, width, whole=True))
         yield from self._foot(verbose)
 
     def _foot(self, verbose: bool) -> Iterator[RenderableType]:
@@ -152,6 +145,18 @@ class Screen:
         if self.kept:
             yield Text(self.kept)
         yield from (Text(f"Next: {command}", no_wrap=True) for command in self.next)
+
+
+def _part(part: Table | Lines | Code | str, width: int, *, whole: bool) -> Iterator[RenderableType]:
+    """One part of a screen; `whole`: a table with all its rows and columns."""
+    from rich.text import Text
+
+    if isinstance(part, Table):
+        yield from shown(part, width, whole=True) if whole else shown(brief(part), width)
+    elif isinstance(part, Lines):
+        yield from _sentences(part, width)
+    else:
+        yield from _code(part) if isinstance(part, Code) else [Text(part)]
 
 
 def _code(code: Code) -> Iterator[RenderableType]:
@@ -196,8 +201,6 @@ def brief(table: Table) -> Table:
 
 def _prints_arrow() -> bool:
     """Whether stdout can print the arrow: not where it is ASCII."""
-    import sys
-
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
     try:
         ARROW.encode(encoding)

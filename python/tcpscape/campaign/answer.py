@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from tcpscape import stats, units
 from tcpscape.campaign import change, sentences, video
-from tcpscape.campaign.outcome import CAVEAT, Cell, CellSummary, Outcome
+from tcpscape.campaign.outcome import Cell, CellSummary, Outcome
 from tcpscape.metrics.flows import limits
 from tcpscape.scenario import summary
 from tcpscape.screen import Screen
@@ -63,9 +63,8 @@ def run_table(outcome: Outcome, *, wide: bool = False) -> Table:
         for values in _rows(cell):
             kept = dict(zip(ROW, values, strict=True)) | {"engine": cell.engine}
             rows.append([kept[column] for column in columns])
-    mixed = any("+" in cell.cca for cell in outcome.cells)
     notes = ("Each row is the sum of its flows.",) if several else ()
-    return Table(columns, rows, 1 + engines, notes=notes if mixed or several else (), drop=RUN_DROP, words=("limited by",))
+    return Table(columns, rows, 1 + engines, notes=notes, drop=RUN_DROP, words=("limited by",))
 
 
 ADDED, ADDED_WIDE = "added RTT p95 ms", "added RTT p95 ms, mean [95 %]"
@@ -80,13 +79,13 @@ ROW = (
 def _rows(cell: Cell) -> Iterator[tuple[str, ...]]:
     """A row for each congestion control of a cell, and one for all of them where there are several."""
     trials, scenario = cell.trials, cell.scenarios[0]
-    link, ccas = summary.link_mbps(scenario), list(dict.fromkeys(flow.cca for flow in cell.trials[0].flows))
+    link = summary.link_mbps(scenario)
     full = bool(link) and stats.mean(cell.values()).value >= FULL * (link or 0)
-    for cca in ccas:
+    for cca in cell.ccas:
         groups = [[flow for flow in trial.flows if flow.cca == cca] for trial in trials]
         yield _row(cca, groups, trials, link, full)
-    if len(ccas) > 1:
-        carried = stats.mean([sum(f.bytes_received for f in trial.flows) * 8e-6 / trial.duration for trial in trials])
+    if len(cell.ccas) > 1:
+        carried = sentences.carried(cell, cell.ccas)
         yield "all", str(len(trials[0].flows)), carried.text(most=link), percent(cell.cv().value), *[""] * (len(ROW) - 5), str(len(trials))
 
 
@@ -129,15 +128,13 @@ def smoothed(outcome: Outcome, shown: Sequence[str]) -> list[str]:
 
 def sweep_screen(outcome: Outcome, summaries: Sequence[CellSummary] = (), next_: Sequence[str] = (), *, wide: bool = False) -> Screen:
     """The screen of a campaign with axes: what they are, which congestion control is the best where, and a row for each cell."""
-    table = outcome.table(summaries, wide=wide)
+    cells = summaries or outcome.summaries()
+    table = replace(outcome.table(cells, wide=wide), title="", notes=outcome.notes(cells))
     axes = {axis: levels for axis in outcome.axes if len(levels := outcome.levels(axis)) > 1}
     count = {len(cell.trials) for cell in outcome.cells}
     trials = f"{min(count)}" + (f" to {max(count)}" if len(count) > 1 else "")
-    path = f"{summary.together([s for c in outcome.cells for s in c.scenarios], axes)}; {trials} trials a cell, {outcome.label}"
-    notes = [note for note in table.notes if not note.startswith(CAVEAT)]
-    caveats = [note.removeprefix(CAVEAT) for note in table.notes if note.startswith(CAVEAT)]
+    scenarios = [s for cell in summary.spread(outcome.cells) for s in cell.scenarios]
+    path = f"{summary.together(scenarios, axes)}; {trials} trials a cell, {outcome.label}"
     shown = (*outcome.campaign.shown, *("added_rtt" for name in table.columns if name.startswith("added RTT")))
-    caveats += [*smoothed(outcome, shown), *video.caveats(outcome.cells[0].scenarios[0])]
-    return Screen(path, sentences.sweep_answer(outcome), tables=(replace(table, title="", notes=notes),), caveats=caveats, next=next_)
-
-
+    caveats = [*outcome.weaknesses(cells), *smoothed(outcome, shown), *video.caveats(outcome.cells[0].scenarios[0])]
+    return Screen(path, sentences.sweep_answer(outcome), tables=(table,), caveats=caveats, next=next_)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, overload
@@ -83,6 +83,11 @@ class Cell:
         return self.scenarios.specs if isinstance(self.scenarios, LazyScenarios) else tuple(s.to_dict() for s in self.scenarios)
 
     @property
+    def ccas(self) -> tuple[str, ...]:
+        """Congestion controls of its flows, each once, in the order of the flows."""
+        return tuple(dict.fromkeys(flow.cca for trial in self.trials[:1] for flow in trial.flows))
+
+    @property
     def trials(self) -> tuple[Trial, ...]:
         """Every trial, scenario by scenario, seeds in order."""
         return tuple(t for trials in self.runs for t in trials)
@@ -148,8 +153,6 @@ MOST_BOUNDED = 1000
 """Most cells whose goodput is held against their link's rate and has other metrics beside it: those of more take seconds."""
 MOST_SHARES = 3
 """Most congestion controls of mixtures whose shares a table has."""
-CAVEAT = "caveat: "
-"""Begins a note that weakens a result."""
 WIDE = "*"
 """Marks a cell whose interval is wider than asked."""
 
@@ -290,7 +293,8 @@ class Outcome(ShownAsTable):
             value = s.median.text(most=s.most) + ("" if s.is_precise else f" {WIDE}")
             rows.append((*place, value, *beside, percent(s.cv.value), str(len(s.cell.trials))))
         title = ", ".join([f"{self.name}: {metric.name}", *(f"{name} {value}" for name, value in fixed.items()), self.label])
-        return Table(columns, rows, len(varied) + len(engine) + 1, title, tuple(self._notes(cells)), drop=("n", "CV", *reversed(headings)))
+        notes = [*self.notes(cells), *(f"caveat: {caveat}" for caveat in self.weaknesses(cells))]
+        return Table(columns, rows, len(varied) + len(engine) + 1, title, notes, drop=("n", "CV", *reversed(headings)))
 
     def _companions(self) -> dict[str, str]:
         """Metrics whose medians stand beside the campaign's own: heading → name."""
@@ -307,15 +311,18 @@ class Outcome(ShownAsTable):
         """Whether a metric has a value anywhere."""
         return any(math.isfinite(v) for cell in self.cells for v in cell.values(name))
 
-    def _notes(self, cells: Sequence[CellSummary]) -> Iterator[str]:
-        """What has to be said about the table."""
-        rule = repetition(self.campaign)
+    def notes(self, cells: Sequence[CellSummary]) -> list[str]:
+        """What the marks in the table of these cells mean."""
+        notes, rule = [], repetition(self.campaign)
         if rule and (wide := sum(not s.is_precise for s in cells)):
-            yield f"{WIDE} {wide} of {len(cells)} cells stopped at {rule.cap} runs, wider than ± {percent(rule.precision, 1)}"
+            notes.append(f"{WIDE} {wide} of {len(cells)} cells stopped at {rule.cap} runs, wider than ± {percent(rule.precision, 1)}")
         if any(math.isinf(end) for s in cells for end in (s.median.low, s.median.high)):
-            yield "∞: so few runs cannot bound a median; give more --seeds"
-        for caveat in dict.fromkeys((*self.caveats, *(s.median.caveat for s in cells if s.median.caveat))):
-            yield f"{CAVEAT}{caveat}"
+            notes.append("∞: so few runs cannot bound a median; give more --seeds")
+        return notes
+
+    def weaknesses(self, cells: Sequence[CellSummary]) -> list[str]:
+        """Whatever weakens the table of these cells: caveats of trials and of medians, each once."""
+        return list(dict.fromkeys((*self.caveats, *(s.median.caveat for s in cells if s.median.caveat))))
 
 
 def _beside(cell: Cell, name: str, wide: bool) -> str:

@@ -7,8 +7,9 @@ are the same.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from statistics import fmean
 
 from tcpscape import metrics, stats
 from tcpscape.campaign.outcome import Cell, Outcome
@@ -63,9 +64,9 @@ def _mixture(cell: Cell) -> str:
     adds = f" The flows add {_ms(added)} to the RTT (95th percentile)." if (added := _added_rtt(cell)) else ""
     beside = f"; {', '.join(needs)}" if needs else ""
     if len(greedy) < 2:
-        carried = [f"{names[cca]} carries {_carried(cell, cca)}" for cca in greedy]
-        text = "; ".join([*carried, *needs])
-        return f"{text[0].upper() if not carried else text[0]}{text[1:]}.{adds}"
+        alone = [f"{names[cca]} carries {_carried(cell, cca)}" for cca in greedy]
+        text = "; ".join([*alone, *needs])
+        return f"{text[0].upper() if not alone else text[0]}{text[1:]}.{adds}"
     total = [sum(f.goodput_mbps for f in trial.flows if f.cca in greedy) for trial in cell.trials]
     shares_of = {cca: stats.ratio([sum(f.goodput_mbps for f in t.flows if f.cca == cca) for t in cell.trials], total) for cca in greedy}
     over_equal = {cca: shares_of[cca].value * sum(counts[c] for c in greedy) / counts[cca] for cca in greedy}
@@ -79,11 +80,14 @@ def _mixture(cell: Cell) -> str:
     return f"{verdict}: {parts[0]} of {_carried(cell, *greedy)}, {', '.join(parts[1:])}; Jain's index {index.text(2)}{beside}.{adds}"
 
 
+def carried(cell: Cell, ccas: Collection[str]) -> Estimate:
+    """What the flows under these congestion controls carry over the whole trial, Mbit/s: the mean over the trials."""
+    return stats.mean([sum(f.bytes_received for f in trial.flows if f.cca in ccas) * 8e-6 / trial.duration for trial in cell.trials])
+
+
 def _carried(cell: Cell, *ccas: str) -> str:
-    """What the flows under these congestion controls carry over the whole trial, with its unit."""
-    link = summary.link_mbps(cell.scenarios[0])
-    rates = [sum(f.bytes_received for f in trial.flows if f.cca in ccas) * 8e-6 / trial.duration for trial in cell.trials]
-    return f"{stats.mean(rates).text(most=link)} Mbit/s"
+    """:func:`carried` with its unit; no more than the link's rate."""
+    return f"{carried(cell, ccas).text(most=summary.link_mbps(cell.scenarios[0]))} Mbit/s"
 
 
 def _comparison(cells: Sequence[Cell]) -> str:
@@ -134,7 +138,6 @@ def _ms(added: Estimate) -> str:
 
 def sweep_answer(outcome: Outcome) -> str:
     """The answer of a campaign: where which congestion control is the best, how mixtures share, or from where to where the metric goes."""
-    points = by_point(outcome)
     if is_of_run(outcome):
         return run_answer(outcome)
     if _is_of_mixtures(outcome):
@@ -142,19 +145,22 @@ def sweep_answer(outcome: Outcome) -> str:
     metric = metrics.find(outcome.campaign.metric)
     if not _has_rivals(outcome, metric):
         return _extremes(outcome, metric)
-    standings = Standings.of(points, metric, outcome)
+    standings = Standings.of(outcome, metric)
     text = standings.text(metric)
-    return text if subject(outcome) == metric.name else f"{text} {_extremes(outcome, metrics.find('added_rtt'))}"
+    return f"{text} {_extremes(outcome, metrics.find('added_rtt'))}" if _is_about_delay(outcome, metric, standings) else text
 
 
 def subject(outcome: Outcome) -> str:
     """The metric that the answer is about: the campaign's, or the delay where all carry the same."""
     metric = metrics.find(outcome.campaign.metric)
-    points = by_point(outcome)
-    if metric.name != "goodput" or len(points) == 1 or _is_of_mixtures(outcome) or not _has_rivals(outcome, metric):
+    if metric.name != "goodput" or is_of_run(outcome) or _is_of_mixtures(outcome) or not _has_rivals(outcome, metric):
         return metric.name
-    knows_delay = any(math.isfinite(v) for cell in outcome.cells for v in cell.values("added_rtt"))
-    return "added_rtt" if knows_delay and not Standings.of(points, metric, outcome).clear else metric.name
+    return "added_rtt" if _is_about_delay(outcome, metric, Standings.of(outcome, metric)) else metric.name
+
+
+def _is_about_delay(outcome: Outcome, metric: Metric, standings: Standings) -> bool:
+    """Whether the delay is what differs: no congestion control is ahead in goodput anywhere, and the delay is known."""
+    return metric.name == "goodput" and not standings.clear and any(math.isfinite(v) for cell in outcome.cells for v in cell.values("added_rtt"))
 
 
 def is_of_run(outcome: Outcome) -> bool:
@@ -193,16 +199,18 @@ class Standings:
     """|ln ratio| of the best two and the ratio in words, at each point with a winner."""
 
     @classmethod
-    def of(cls, points: Mapping[Point, Sequence[Cell]], metric: Metric, outcome: Outcome) -> Standings:
+    def of(cls, outcome: Outcome, metric: Metric) -> Standings:
         """The standings of the cells at each point, by the ratio of the means of the best two."""
         sign = 1 if metric.better == "less" else -1
         varied = [axis for axis in outcome.axes if len(outcome.levels(axis)) > 1]
+        points = by_point(outcome)
         standings = cls(len(points))
         for at, cells in points.items():
-            known = [cell for cell in cells if math.isfinite(cell.mean(metric.name).value)]
+            means = [(sign * fmean(cell.values(metric.name)), cell) for cell in cells]  # an interval of each would take most of the time
+            known = sorted((pair for pair in means if math.isfinite(pair[0])), key=lambda pair: pair[0])
             if len(known) < 2:
                 continue
-            best, other = sorted(known, key=lambda cell: sign * cell.mean(metric.name).value)[:2]
+            best, other = (cell for _, cell in known[:2])
             ratio = best.over(other, metric.name)
             if stats.is_alike(ratio):
                 standings.level += 1

@@ -72,7 +72,7 @@ def tables(outcome: Outcome) -> tuple[Table, ...]:
 
 def sentences(outcome: Outcome) -> list[str]:
     """What a viewer sees under each congestion control, as one sentence; none without players, or with more than two rows."""
-    views = [(cca, view) for cell in outcome.cells for cca in _ccas(cell) if (view := viewer(cell.trials, cca))]
+    views = [(cca, view) for cell in outcome.cells for cca in cell.ccas if (view := viewer(cell.trials, cca))]
     if not 1 <= len(views) <= 2:
         return []
     (first, view), *others = views
@@ -114,7 +114,7 @@ def _stalls(view: Viewing) -> str:
 def _rows(cell: Cell) -> list[tuple[str, ...]]:
     """A row for each congestion control of a cell that has players."""
     rows = []
-    for cca in _ccas(cell):
+    for cca in cell.ccas:
         if view := viewer(cell.trials, cca):
             rows.append(row(cca, view))
     return rows
@@ -124,8 +124,3 @@ def row(cca: str, view: Viewing) -> tuple[str, ...]:
     """A row of :data:`COLUMNS`."""
     numbers = (view.bitrate, view.startup, view.stalls, view.stalled)
     return (cca, *(e.text() for e in numbers), percent(view.smooth.value), view.switches.text(2), view.qoe.text())
-
-
-def _ccas(cell: Cell) -> list[str]:
-    """The congestion controls of a cell's flows, each once."""
-    return list(dict.fromkeys(flow.cca for flow in cell.trials[0].flows))

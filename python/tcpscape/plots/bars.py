@@ -117,14 +117,9 @@ def profiles(outcome: Outcome, context: Context = Context()) -> Figure:
 
 def has_mixture(outcome: Outcome) -> bool:
     """Whether several congestion controls share a path, in few enough cells."""
-    mixed = any(len(_ccas(c)) > 1 for c in outcome.cells)
+    mixed = any(len(c.ccas) > 1 for c in outcome.cells)
     axis = last_axis(outcome)
-    return mixed and base.fits(outcome, axis) and sum(len(_ccas(c)) for c in outcome.cells) <= MOST_ROWS * base.MOST_PANELS
-
-
-def _ccas(cell: Cell) -> list[str]:
-    """The congestion controls of a cell's flows."""
-    return list(dict.fromkeys(f.cca for t in cell.trials[:1] for f in t.flows))
+    return mixed and base.fits(outcome, axis) and sum(len(c.ccas) for c in outcome.cells) <= MOST_ROWS * base.MOST_PANELS
 
 
 def last_axis(outcome: Outcome) -> str:
@@ -137,7 +132,7 @@ def split(outcome: Outcome, context: Context = Context()) -> Figure:
     looks = base.looks(outcome)
 
     def rows(point: Mapping[str, str]) -> list[BarRow]:
-        pairs = [(cca, c) for c in outcome.select(**point) for cca in _ccas(c) if len(_ccas(c)) > 1]
+        pairs = [(cca, c) for c in outcome.select(**point) for cca in c.ccas if len(c.ccas) > 1]
         return [
             BarRow(i, _with_count(c, cca), looks[cca], c, c.mean(f"share:{cca}"), _equal_share(c, cca), EQUAL) for i, (cca, c) in enumerate(pairs)
         ]
