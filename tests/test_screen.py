@@ -250,3 +250,15 @@ def test_even_on_average_is_not_even_in_each_run():
     ]
     swinging = dataclasses.replace(mixed, cells=(dataclasses.replace(cell, runs=(tuple(trials),)),))
     assert sentences.run_answer(swinging).startswith("The flows share evenly on average, though not surely: ")
+
+
+def test_smoothed_rtts_are_a_caveat_of_the_metric_that_is_shown():
+    import dataclasses
+
+    def of(metric, engine):
+        sweep = tcpscape.sweep(rtt="50ms", loss="0,1%", cca="cubic", engine="mock", seeds=3, metric=metric)
+        return answer.sweep_screen(dataclasses.replace(sweep, cells=tuple(dataclasses.replace(cell, engine=engine) for cell in sweep.cells)))
+
+    assert answer.SMOOTHED in of("added_rtt", "virtual").caveats
+    assert answer.SMOOTHED in of("rtt_p95", "virtual").caveats
+    assert answer.SMOOTHED not in of("added_rtt", "model").caveats

@@ -135,6 +135,6 @@ def sweep_screen(outcome: Outcome, summaries: Sequence[CellSummary] = (), next_:
     trials = f"{min(count)}" + (f" to {max(count)}" if len(count) > 1 else "")
     scenarios = [s for cell in summary.spread(outcome.cells) for s in cell.scenarios]
     path = f"{summary.together(scenarios, axes)}; {trials} trials a cell, {outcome.label}"
-    shown = (*outcome.campaign.shown, *("added_rtt" for name in table.columns if name.startswith("added RTT")))
+    shown = (outcome.campaign.metric, *("added_rtt" for name in table.columns if name.startswith("added RTT")))
     caveats = [*outcome.weaknesses(cells), *smoothed(outcome, shown), *video.caveats(outcome.cells[0].scenarios[0])]
     return Screen(path, sentences.sweep_answer(outcome), tables=(table,), caveats=caveats, next=next_)
