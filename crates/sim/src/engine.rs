@@ -51,15 +51,23 @@ struct Engine<'a> {
 impl CheckedPlan<'_> {
     /// Runs one trial: the same plan and seed give the same trial to the last bit.
     pub fn run(&self, seed: u64) -> TrialOutput {
-        Engine::new(self, seed).run()
+        self.run_within(seed, u64::MAX)
+    }
+
+    /// The same for at most so many events; a trial that would need more ends there, as if its time were over.
+    pub fn run_within(&self, seed: u64, events: u64) -> TrialOutput {
+        Engine::new(self, seed).run(events)
     }
 }
 
 impl Engine<'_> {
-    fn run(mut self) -> TrialOutput {
+    fn run(mut self, most_events: u64) -> TrialOutput {
         let limit = self.end + LINGER;
         let mut standing = 0u64;
         while let Some((t, node)) = self.events.pop(limit) {
+            if self.observer.events() >= most_events {
+                break;
+            }
             standing = if t == self.now { standing + 1 } else { 0 };
             self.now = t;
             self.observer.event();

@@ -45,6 +45,12 @@ impl Observer {
         self.out.events += 1;
     }
 
+    /// Events so far.
+    #[inline]
+    pub fn events(&self) -> u64 {
+        self.out.events
+    }
+
     /// A segment of flow `i` was delivered, in either direction.
     #[inline]
     pub fn delivered(&mut self, now: Time, i: usize, s: &Segment) {

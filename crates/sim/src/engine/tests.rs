@@ -65,3 +65,11 @@ fn neither_does_what_a_hundred_flows_hold() {
         holds_no_more_when_it_lasts_longer(&["cubic"; 100], sender, router);
     }
 }
+
+#[test]
+fn a_trial_ends_at_its_bound_of_events() {
+    let plan = plan(1, &["cubic"], "", "netem delay 20ms rate 20mbit limit 50");
+    let whole = plan.run(1);
+    assert_eq!(plan.run_within(1, 500).events, 500);
+    assert_eq!(plan.run_within(1, whole.events).hash, whole.hash);
+}
