@@ -13,7 +13,7 @@ GUEST := python/tcpscape/engines/guest/init
 PAGES := python/tcpscape/data/pages
 GUEST_HERE := $(if $(filter Linux-x86_64,$(shell uname -s)-$(shell uname -m)),$(GUEST))
 
-.PHONY: help setup demo kernel test test-rust test-python test-all check bench docs findings clean
+.PHONY: help setup demo kernel test test-rust test-python test-all check bench docs site findings clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -87,6 +87,11 @@ docs: setup ## the pictures in docs/img, from the studies
 	@mkdir -p out docs/img
 	@for study in jitter-cliff loss-tolerance starlink; do \
 	  $(BIN)/tcpscape study run $$study --no-report --out out >/dev/null && cp out/$$study/$$study.png out/$$study/$$study.svg docs/img/ && echo "docs/img: $$study" || exit 1; done
+
+site: setup ## the documentation as a site that opens from disk, in out/site; without a network; every link is checked
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet
+	@$(BIN)/python scripts/website/check.py out/site
+	@echo 'open out/site/index.html'
 
 findings: setup ## docs/findings.md: every study in full, every claim judged (about 10 minutes; resumes from out/)
 	$(BIN)/python benches/findings.py

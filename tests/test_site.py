@@ -1,0 +1,83 @@
+"""The documentation site: it builds without a warning, every link leads somewhere, and nothing is loaded from the network."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from conftest import ROOT
+
+sys.path.insert(0, str(ROOT / "scripts"))
+pytest.importorskip("mkdocs", reason="MkDocs is not installed; make setup")
+
+from website import check, pages
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory):
+    """The site as `make site` builds it."""
+    place = tmp_path_factory.mktemp("site")
+    built = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--quiet", "--site-dir", str(place)], cwd=ROOT, capture_output=True, text=True, check=False,
+        env=os.environ | {"NO_MKDOCS_2_WARNING": "1"},
+    )  # fmt: skip
+    assert (built.returncode, built.stderr) == (0, "")
+    return place
+
+
+def test_every_link_leads_somewhere_and_nothing_is_loaded_from_elsewhere(site):
+    wrong, elsewhere = check.problems(site)
+    assert wrong == []
+    assert all(address.startswith("https://") for address in elsewhere)
+
+
+def test_every_page_of_the_repository_is_in_the_site(site):
+    for page in (ROOT / "docs").rglob("*.md"):
+        path = page.relative_to(ROOT).as_posix()
+        place = pages.ELSEWHERE.get(path, path.removeprefix("docs/"))
+        assert (site / place).with_suffix(".html").exists(), path
+
+
+def test_search_works_from_disk(site):
+    assert (site / "search" / "search_index.js").exists()
+    assert '<script src="assets/iframe-worker.js">' in (site / "index.html").read_text("utf-8")
+    assert (site / "assets" / "iframe-worker.js").exists()
+
+
+@pytest.mark.parametrize(
+    ("body", "problem"),
+    [
+        ('<a href="b.html">', "b.html leads nowhere"),
+        ('<a href="#there">', "#there has no such anchor"),
+        ('<a href="a.html#here">', "a.html#here has no such anchor"),
+        ('<img src="x.png">', "x.png leads nowhere"),
+        ('<script src="https://example.org/x.js"></script>', "loads https://example.org/x.js from the network"),
+        ('<link rel="stylesheet" href="//example.org/x.css">', "loads //example.org/x.css from the network"),
+    ],
+)
+def test_the_check_finds(tmp_path, body, problem):
+    (tmp_path / "a.html").write_text(f"<p id=other>{body}")
+    assert check.problems(tmp_path)[0] == [f"a.html: {problem}"]
+
+
+def test_the_check_follows_no_link_to_another_site(tmp_path):
+    (tmp_path / "a.html").write_text('<p id="b"><a href="https://example.org/">x</a> <a href="#b">y</a> <a href="mailto:a@b">z</a>')
+    assert check.problems(tmp_path) == ([], ["https://example.org/"])
+
+
+@pytest.mark.parametrize(
+    ("uri", "link", "led"),
+    [
+        ("index.md", "docs/tour/2-the-cliff.md", "tour/2-the-cliff.md"),
+        ("index.md", "docs/models", "pages.md#models"),
+        ("tour/1-a-first-run.md", "../../CONTRIBUTING.md", "../project/contributing.md"),
+        ("tour/1-a-first-run.md", "2-the-cliff.md#a", "2-the-cliff.md#a"),
+        ("pages.md", "../README.md", "index.md"),
+        ("project/architecture.md", "docs/README.md", "../pages.md"),
+        ("tour/1-a-first-run.md", "https://example.org/x#y", "https://example.org/x#y"),
+    ],
+)
+def test_links_of_the_repository_lead_to_pages_of_the_site(uri, link, led):
+    assert pages.with_links(f"see [x]({link}).", uri) == f"see [x]({led}).\n"
+    assert pages.with_links(f"```\n[x]({link})\n```", uri) == f"```\n[x]({link})\n```\n"
