@@ -6,6 +6,7 @@ and keeps its traceback.
 
 from __future__ import annotations
 
+from reprlib import Repr
 from typing import NoReturn
 
 EXIT_USER_ERROR = 2
@@ -14,10 +15,69 @@ EXIT_INTERRUPTED = 130
 """Exit status after Ctrl-C, by the shells' convention."""
 INTERRUPTED = "interrupted; what was kept with --out stays"
 """Message after Ctrl-C of commands that have no better one."""
+MOST_SHOWN = 80
+"""Characters of a value that a message shows."""
+MOST_MESSAGE = 4_000
+"""Characters of a whole message."""
+MOST_BITS = 512
+"""Of an integer whose digits are shown: a message is no place for more than 150 of them."""
+SPACES = "\u00a0\u2009\u202f"
+"""Spaces that are not printable by Python's definition, and harmless: no-break, thin, narrow no-break."""
+_LINE_BREAKS = str.maketrans(dict.fromkeys("\t\n\v\f\r\u0085\u2028\u2029", " "))
+
+
+def is_plain(text: str) -> bool:
+    """Whether every character is printable: no control character, line break, change of direction or surrogate (Unicode's Cc, Cf, Cs, Zl, Zp, …)."""
+    return text.isprintable() or all(character.isprintable() or character in SPACES for character in text)
+
+
+def printable(text: str) -> str:
+    r"""The text with what is not printable made visible, `\x1b` for ESC: always one line that no terminal interprets."""
+    if is_plain(text):
+        return text
+    return "".join(c if c.isprintable() or c in SPACES else c.encode("unicode_escape", "surrogatepass").decode() for c in text)
+
+
+def shown(value: object, most: int = MOST_SHOWN) -> str:
+    r"""A value as a message shows it: as Python writes it, without control characters, and cut to `most` characters.
+
+    `shown("50\x1b[2J")` is `'50\x1b[2J'` with the escape written out; of a text of a megabyte the beginning and the length are shown.
+    """
+    if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() > MOST_BITS:
+        return f"a number of about {round(value.bit_length() * 0.30103)} digits"
+    if isinstance(value, (str, bytes)):
+        text = repr(value[:most])
+        length = f"… ({len(value)} {'characters' if isinstance(value, str) else 'bytes'})" if len(value) > most else ""
+    else:
+        text, length = printable(_short_repr(value, most)), ""
+    return f"{text if len(text) <= 2 * most else f'{text[:most]}…'}{length}"
+
+
+def _short_repr(value: object, most: int) -> str:
+    """What `repr` gives, of large values only the beginning."""
+    short = Repr()
+    short.maxstring = short.maxother = short.maxlong = most
+    short.maxdict = short.maxlist = short.maxtuple = short.maxset = short.maxfrozenset = 6
+    short.maxlevel = 4
+    try:
+        return short.repr(value)
+    except Exception:  # a `__repr__` of what Python does not write in digits: a long integer in a list
+        return f"a value of the type {type(value).__name__}"
 
 
 class TcpscapeError(Exception):
-    """An error that the user can correct; the message is one line, `field: problem; fix`."""
+    """An error that the user can correct; the message is one line, `field: problem; fix`.
+
+    Whatever a message is made of, what is kept of it is one line without control characters, of at most :data:`MOST_MESSAGE` characters.
+    """
+
+    def __init__(self, *args: object) -> None:
+        super().__init__(*(_one_line(arg) if isinstance(arg, str) else arg for arg in args))
+
+
+def _one_line(message: str) -> str:
+    text = printable(message.translate(_LINE_BREAKS))
+    return text if len(text) <= MOST_MESSAGE else f"{text[: MOST_MESSAGE // 2]} … {text[-MOST_MESSAGE // 2 :]}"
 
 
 class UnitError(TcpscapeError):

@@ -1,0 +1,38 @@
+"""Messages for the user: one line, no control characters, whatever they are made of."""
+
+from __future__ import annotations
+
+import pytest
+
+from tcpscape.errors import MOST_MESSAGE, MOST_SHOWN, StoreError, TcpscapeError, printable, shown
+
+WILD = [
+    "50\x1b[2J", "x" * 10**6, 10**6000, -(10**6000), [10**6000], [[[[[[[[1]]]]]]]], {"a": ["x" * 1000] * 1000}, b"\0" * 5000, "\ud800", "é\u202e",
+    "two\nlines", float("nan"), None, True, {1: {2: {3: {4: {5: 6}}}}}, "\u2028",
+]
+
+
+@pytest.mark.parametrize("value", WILD, ids=range(len(WILD)))
+def test_a_shown_value_is_short_and_printable(value: object) -> None:
+    text = shown(value)
+    assert len(text) < 3 * MOST_SHOWN
+    assert text.isprintable()
+
+
+def test_plain_values_are_shown_as_python_writes_them() -> None:
+    assert [shown(v) for v in ("10 parsecs", 5, 1.5, True, [1, "a"], {"a": 1})] == ["'10 parsecs'", "5", "1.5", "True", "[1, 'a']", "{'a': 1}"]
+    assert shown("x" * 1000).endswith("… (1000 characters)")
+
+
+@pytest.mark.parametrize("value", WILD, ids=range(len(WILD)))
+def test_every_message_is_one_printable_line(value: object) -> None:
+    text = value if isinstance(value, str) else shown(value)
+    message = str(StoreError(f"name: {text} is wrong; correct it"))
+    assert len(message) < MOST_MESSAGE + 10
+    assert message.isprintable()
+    assert message.encode()
+
+
+def test_harmless_characters_stay() -> None:
+    assert printable("50 µs – é\u202f%") == "50 µs – é\u202f%"
+    assert str(TcpscapeError("a\tb\nc")) == "a b c"
