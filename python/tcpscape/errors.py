@@ -11,8 +11,12 @@ from typing import NoReturn
 
 EXIT_USER_ERROR = 2
 """Exit status of the command line after a :class:`TcpscapeError`."""
+EXIT_OUTPUT = 74
+"""Exit status where stdout could not be written, on a full disk for example (`EX_IOERR` of BSD's sysexits.h)."""
 EXIT_INTERRUPTED = 130
-"""Exit status after Ctrl-C, by the shells' convention."""
+"""Exit status after Ctrl-C, by the shells' convention: 128 and the number of the signal."""
+EXIT_TERMINATED = 143
+"""Exit status after SIGTERM."""
 INTERRUPTED = "interrupted; what was kept with --out stays"
 """Message after Ctrl-C of commands that have no better one."""
 MOST_SHOWN = 80

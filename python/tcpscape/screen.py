@@ -18,7 +18,6 @@ bottom:
 from __future__ import annotations
 
 import io
-import sys
 import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -119,7 +118,7 @@ class Screen:
     def _parts(self, width: int, *, verbose: bool, quiet: bool) -> Iterator[RenderableType]:
         from rich.text import Text
 
-        answer = Text((ARROW if _prints_arrow() else "-> ") + self.answer, style="bold", no_wrap=quiet)
+        answer = Text(ARROW + self.answer, style="bold", no_wrap=quiet)
         if quiet:
             yield answer
             return
@@ -197,13 +196,3 @@ def brief(table: Table) -> Table:
     if more <= 0:
         return table
     return replace(table, rows=table.rows[:MOST_ROWS], notes=[f"… {more} more rows: --verbose", *table.notes])
-
-
-def _prints_arrow() -> bool:
-    """Whether stdout can print the arrow: not where it is ASCII."""
-    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
-    try:
-        ARROW.encode(encoding)
-    except (UnicodeEncodeError, LookupError):
-        return False
-    return True

@@ -59,6 +59,14 @@ class WithExamples:
                 formatter.write("".join(f"  tcpscape {_continued(example)}\n" for example in self.examples))
 
 
+    def get_help_option(self, ctx: click.Context) -> click.Option | None:
+        """Click's own option, printed on stdout as everything else: `click.echo` would choose another encoding."""
+        option: click.Option | None = super().get_help_option(ctx)  # type: ignore[misc]
+        if option is not None:
+            option.callback = _print_help
+        return option
+
+
 class Command(WithExamples, click.Command):
     """A function as a command."""
 
@@ -110,6 +118,13 @@ class CommandGroup(WithExamples, click.Group):
             return added
 
         return add
+
+
+def _print_help(ctx: click.Context, _: click.Parameter, value: bool) -> None:
+    """What `--help` does."""
+    if value and not ctx.resilient_parsing:
+        print(ctx.get_help())
+        ctx.exit()
 
 
 EXAMPLES = 2

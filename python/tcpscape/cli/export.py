@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+from tcpscape.cli import streams
 from tcpscape.cli.command import Argument, Option, command
 from tcpscape.errors import refuse
 from tcpscape.units import counted
@@ -111,7 +112,7 @@ def _write(files: Sequence[File], target: Format, out: Path | None) -> None:
             refuse("out", f"there are {len(files)} {target.name} files to write", "add --out DIR, or choose one trial with --seed and --cca")
         if target.binary:
             refuse("out", f"{target.name} is not text", f"add --out FILE{target.suffixes[0]}")
-        sys.stdout.write(files[0][1].decode())
+        streams.write_bytes(files[0][1])
         return
     several = len(files) > 1 or out.is_dir()
     names: set[str] = set()

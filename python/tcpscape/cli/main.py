@@ -15,8 +15,9 @@ from typing import NoReturn
 
 import click
 
+from tcpscape.cli import streams
 from tcpscape.cli.command import WithExamples
-from tcpscape.errors import EXIT_INTERRUPTED, EXIT_USER_ERROR, INTERRUPTED, TcpscapeError
+from tcpscape.errors import EXIT_INTERRUPTED, EXIT_OUTPUT, EXIT_USER_ERROR, INTERRUPTED, TcpscapeError
 
 COMMANDS = {
     "run": ("run", "A scenario, or a path in tc's own words."),
@@ -89,9 +90,11 @@ app = Commands(
 
 def main() -> None:
     """Runs the command line of this process and ends it. What the user can mend is one line on stderr and status 2, never a traceback."""
-    if sys.stdout is None:  # closed by whoever started us
-        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+    streams.guard()
     status = call(sys.argv[1:])
+    if (problem := streams.unwritten()) and status == 0:
+        print(f"error: stdout: the output could not be written: {problem}; write it to another place", file=sys.stderr)
+        status = EXIT_OUTPUT
     if status == EXIT_INTERRUPTED:
         _end_at_once()
     sys.exit(status)
@@ -103,9 +106,6 @@ def call(args: list[str]) -> int:
         return _invoke(args)
     except TcpscapeError as e:
         return _refuse(str(e))
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
     except KeyboardInterrupt:
         print(INTERRUPTED, file=sys.stderr)
         return EXIT_INTERRUPTED

@@ -1,10 +1,12 @@
 """What commands show on the terminal: tables on stdout, progress on stderr, and what Ctrl-C leaves.
 
 Progress is shown only on a terminal, and only once the work has taken a second, with the time that is left where the number of trials is known.
+Where the cursor is not to be moved (TERM=dumb, NO_COLOR) it is a line every ten seconds.
 """
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 import time
@@ -34,6 +36,8 @@ SILENT_S = 1.0
 """Nothing is shown before this, s."""
 EVERY_S = 0.1
 """Redraws at most this often, s."""
+PLAIN_EVERY_S = 10.0
+"""Prints a line at most this often where the cursor is not to be moved, s."""
 BESIDE = " beside results of other commands"
 """Said of a directory that holds more than what has just been measured."""
 RECENT_S = 60.0
@@ -61,6 +65,7 @@ class Progress:
         self._began = clock()
         self._drawn = 0.0
         self._terminal = screen is not None or sys.stderr.isatty()
+        self._is_plain = screen is None and moves_no_cursor()
         self._before, self._step, self._total = 0, 0, 0
         self._bar: Bar | None = None
 
@@ -90,6 +95,9 @@ class Progress:
         now = self._clock()
         if not self._terminal or now - self._began < SILENT_S or now - self._drawn < EVERY_S:
             return
+        if self._is_plain:
+            self._print_line(now)
+            return
         self._drawn = now
         bar = self._bar = self._bar or _bar(is_open=self.is_open, screen=self._screen)
         if not bar.tasks:
@@ -97,10 +105,20 @@ class Progress:
             bar.start()
         bar.update(bar.tasks[0].id, description=self.what, completed=self.count, total=None if self.is_open else self._total)
 
+    def _print_line(self, now: float) -> None:
+        if now - max(self._drawn, self._began) >= PLAIN_EVERY_S:
+            self._drawn = now
+            print(f"{self.what}: {self.count}{'' if self.is_open else f' of {self._total}'} trials, {now - self._began:.0f} s", file=sys.stderr)
+
     def _stop(self) -> None:
         if self._bar:
             self._bar.stop()
         self._bar = None
+
+
+def moves_no_cursor() -> bool:
+    """Whether the user wants, or the terminal understands, nothing but lines of text (https://no-color.org)."""
+    return bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM", "") in ("dumb", "unknown", "")
 
 
 @contextmanager

@@ -1,0 +1,132 @@
+"""The standard streams: closed, full and narrow ones end no command halfway, and never look like a failed check."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import subprocess
+import sys
+
+import pytest
+
+from tcpscape.cli import terminal
+from tcpscape.cli.streams import PLAIN
+from tcpscape.cli.terminal import Progress
+from tcpscape.errors import EXIT_OUTPUT
+
+COMMAND = f"{sys.executable} -m tcpscape"
+RUN = f"{COMMAND} run --forward 'netem delay 5ms' --engine mock --seeds 2"
+FAILING = "--check 'goodput_mbps.median > 100000'"
+ASCII = ({"LC_ALL": "C", "PYTHONIOENCODING": "ascii"}, {"LC_ALL": "POSIX", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"})
+
+
+def shell(line, **environment):
+    """A line of bash: its status (of a pipe the one of its first command), stdout and stderr."""
+    script = f"{line}\nexit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", script], capture_output=True, env={**os.environ, **environment}, timeout=120, check=False)
+    return done.returncode, done.stdout, done.stderr.decode()
+
+
+def one_line(text):
+    return len(text.splitlines()) == 1 and text.startswith("error: ") and "; " in text
+
+
+@pytest.mark.parametrize("command", [f"{RUN} | head -0", f"{RUN} --json | head -0", f"{COMMAND} --help | head -1", f"{COMMAND} cca list | head -1"])
+def test_a_reader_that_leaves_is_no_error(command):
+    status, _, err = shell(command)
+    assert (status, err) == (0, "")
+
+
+def test_a_check_fails_whether_or_not_its_line_is_read():
+    for reader in ("| head -0", ">/dev/full", ">&-"):
+        assert shell(f"{RUN} {FAILING} {reader}")[0] == 1
+    assert shell(f"{RUN} --json {FAILING} 2>/dev/full")[0] == 1
+
+
+@pytest.mark.parametrize("command", [RUN, f"{RUN} --json", f"{COMMAND} --help", f"{COMMAND} run --help", f"{COMMAND} --version", f"{COMMAND} cca show cubic"])
+def test_a_full_stdout_is_one_line_and_a_status_of_its_own(command):
+    status, _, err = shell(f"{command} >/dev/full")
+    assert status == EXIT_OUTPUT
+    assert one_line(err)
+
+
+def test_what_was_run_is_kept_although_stdout_is_full(tmp_path):
+    status, _, _ = shell(f"{RUN} --out {tmp_path}/a >/dev/full")
+    assert status == EXIT_OUTPUT
+    assert shell(f"{COMMAND} export {tmp_path}/a --to csv")[1].count(b"\n") == 3
+
+
+@pytest.mark.parametrize("closed", ["<&-", "2>&-", "2>/dev/full", "<&- 2>&-"])
+def test_a_stream_that_nobody_needs_may_be_closed_or_full(closed, tmp_path):
+    assert shell(f"{RUN} --out {tmp_path}/a {closed}")[:2] == shell(f"{RUN} --out {tmp_path}/a")[:2]
+
+
+def test_every_stream_may_be_closed(tmp_path):
+    assert shell(f"{RUN} --out {tmp_path}/a <&- >&- 2>&-") == (0, b"", "")
+    assert shell(f"{COMMAND} export {tmp_path}/a --to csv")[1].count(b"\n") == 3
+
+
+@pytest.mark.parametrize("environment", ASCII)
+@pytest.mark.parametrize("command", [RUN, f"{COMMAND} run --help", f"{COMMAND} --help", f"{COMMAND} cca show cubic", f"{COMMAND} sweep --rtt '× →'"])
+def test_a_terminal_without_unicode_gets_plain_letters(command, environment, tmp_path):
+    status, out, err = shell(f"cd {tmp_path}; {command}", **environment)
+    usual = shell(f"cd {tmp_path}; {command}", LC_ALL="C.UTF-8")
+    assert status == usual[0]
+    assert out.isascii()
+    assert err.isascii()
+    assert "Traceback" not in err
+    assert len(out.splitlines()) == len(usual[1].splitlines())
+    if "→" in usual[1].decode():
+        assert b"->" in out
+
+
+def test_files_are_utf_8_whatever_the_locale(tmp_path):
+    status, _, err = shell(f"{RUN} --out {tmp_path}/a --report", **ASCII[1])
+    assert (status, err) == (0, "")
+    assert "→" in (tmp_path / "a" / "report.html").read_text("utf-8")
+    there, here = (shell(f"{COMMAND} export {tmp_path}/a --to markdown", **e)[1] for e in (ASCII[0], {}))
+    assert there == here
+
+
+def test_every_plain_spelling_is_ascii():
+    assert all(spelling.isascii() and not character.isascii() for character, spelling in PLAIN.items())
+
+
+def watched(monkeypatch, capsys, **environment):
+    """What a progress of a minute writes on a terminal."""
+    for name in ("NO_COLOR", "TERM"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    clock = iter(float(s) for s in range(1000))
+    monkeypatch.setattr(terminal.sys.stderr, "isatty", lambda: True)
+    with Progress("sweep", clock=lambda: next(clock)) as progress:
+        for done in range(60):
+            progress.update(done, 60)
+    return capsys.readouterr().err
+
+
+@pytest.mark.parametrize("environment", [{"TERM": "dumb"}, {"TERM": "xterm", "NO_COLOR": "1"}, {}])
+def test_where_the_cursor_stays_progress_is_lines(monkeypatch, capsys, environment):
+    lines = watched(monkeypatch, capsys, **environment).splitlines()
+    assert len(lines) == 6
+    assert all(re.fullmatch(r"sweep: \d+ of 60 trials, \d+ s", line) for line in lines)
+
+
+def test_a_terminal_that_moves_its_cursor_has_a_bar(tmp_path):
+    def size_of(term):
+        primary, secondary = pty.openpty()
+        line = [sys.executable, "-m", "tcpscape", "cliff", "--rtt", "50ms", "--cca", "bbr"]
+        child = subprocess.Popen(line, stderr=secondary, stdout=subprocess.DEVNULL, env={**os.environ, "TERM": term})
+        child.wait(timeout=300)
+        os.close(secondary)
+        os.set_blocking(primary, False)
+        try:
+            return os.read(primary, 1 << 16)
+        except (BlockingIOError, OSError):
+            return b""
+        finally:
+            os.close(primary)
+
+    assert b"\x1b" not in size_of("dumb")
