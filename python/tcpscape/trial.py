@@ -18,11 +18,17 @@ class Rtt:
     """
 
     min: float | None = None
+    """Smallest, ms."""
     p50: float | None = None
+    """Median, ms."""
     p95: float | None = None
+    """95th percentile, ms."""
     p99: float | None = None
+    """99th percentile, ms."""
     max: float | None = None
+    """Largest, ms."""
     mean: float | None = None
+    """Mean, ms."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +36,9 @@ class Cwnd:
     """Congestion window, packets, over the flow's time."""
 
     mean: float | None = None
+    """Mean over the time, packets."""
     max: float | None = None
+    """Largest, packets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,26 +76,43 @@ class FlowResult:
     seconds: float
     """The flow's own sending time, s."""
     retransmits: int
+    """Segments sent again."""
     spurious_retransmits: int | None
+    """Retransmissions that the receiver reported as needless (DSACK)."""
     rtt_ms: Rtt
+    """Round-trip times, ms."""
     cwnd: Cwnd
+    """Congestion window, packets."""
     limited_by: Mapping[str, float]
     """Share of the sending time during which each cause limited the flow: app, rwnd, cwnd, …"""
     start_s: float = 0.0
+    """When it connected, s after the start of the trial."""
     stop_s: float = 0.0
+    """When it stopped, s after the start of the trial."""
     established: bool = True
+    """Whether the handshake succeeded."""
     bytes_received: int = 0
     """Bytes the receiving application read."""
     bytes_sent: int | None = None
+    """Bytes that the sending application wrote."""
     rtos: int | None = None
+    """Retransmission timeouts."""
     fast_recoveries: int | None = None
+    """Entries into fast recovery."""
     undos: int | None = None
+    """Window reductions undone because they were found wrong."""
     dsacks: int | None = None
+    """Duplicates that the receiver reported (`tcpi_dsack_dups`)."""
     reord_seen: int | None = None
+    """Reordering events that the sender saw (`tcpi_reord_seen`)."""
     reordering: int | None = None
+    """Reordering metric at the end, packets (`tcpi_reordering`)."""
     srtt_ms: float | None = None
+    """Smoothed RTT at the end, ms."""
     min_rtt_ms: float | None = None
+    """Smallest RTT that the sender knows at the end, ms (`tcpi_min_rtt`)."""
     data_segs_out: int | None = None
+    """Segments with data sent, retransmissions included."""
     ecn: bool | None = None
     """Whether both ends agreed to use ECN."""
     delivered_ce: int | None = None
@@ -95,7 +120,9 @@ class FlowResult:
     ecn_reductions: int | None = None
     """Window reductions for marks (CWR entered by ECE)."""
     segs_in: int | None = None
+    """ACKs that the sender received."""
     max_rwnd: int | None = None
+    """Largest receive window that the sender saw, bytes."""
     zero_windows: int | None = None
     """ACKs with a window of 0 that the receiver sent."""
     player: PlayerResult | None = None
@@ -149,17 +176,23 @@ class Trial:
     address: str
     """Content address of scenario, seed, engine and model."""
     seed: int
+    """Number from which all random numbers follow."""
     engine: str
+    """Engine that ran it."""
     version: str
+    """Version of the model, or of the engine."""
     duration: float
     """Simulated or real time, s."""
     flows: tuple[FlowResult, ...]
+    """Results of each connection, in the order of the scenario."""
     caveats: tuple[str, ...] = ()
+    """What limits the validity of the result, a sentence each."""
     path_rtt_ms: float | None = None
     """Propagation RTT of the path, without jitter and queues, ms; None where the source of the trial does not know the path."""
     hash: str | None = None
     """Hash of the whole trace: the same scenario and seed give the same hash."""
     events: int | None = None
+    """Events that the simulator handled; None of other engines."""
     queues: Sequence[Mapping[str, Any]] = field(default=(), repr=False)
     """Reports of the path's queues."""
     kernel: str | None = None
@@ -172,8 +205,11 @@ class Trial:
     """Where a congestion control is Python code: calls of its `on_ack` (`acks`), s in its hooks (`hooks_s`), s in all (`run_s`). These are
     measured times, which differ from run to run."""
     samples: pl.DataFrame | None = field(default=None, compare=False, repr=False)
+    """Samples of each flow over time, where they were kept."""
     queue_samples: pl.DataFrame | None = field(default=None, compare=False, repr=False)
+    """Samples of each queue over time, where they were kept."""
     packets: pl.DataFrame | None = field(default=None, compare=False, repr=False)
+    """Packets at the sender, where they were kept."""
 
     @property
     def goodput_mbps(self) -> float:

@@ -81,7 +81,9 @@ class Campaign(Spec):
     """What to run."""
 
     name: str = "campaign"
+    """What results and reports call it."""
     about: str = ""
+    """What it is for, as one or two sentences."""
     scenario: str | dict[str, Any] | None = None
     """A file, a gallery name or a scenario's fields, with `${axis}` where an axis goes."""
     conditions: dict[str, Any] = Field(default_factory=dict)
@@ -97,6 +99,7 @@ class Campaign(Spec):
     mix: str = ""
     """Flows under several congestion controls in each trial, `cubic*2,bbr@5s`, instead of `cca`; their other fields are those of the first flow."""
     engines: tuple[str, ...] = ("model",)
+    """Engines that run every case."""
     seeds: str = "10"
     """`20` is 0…19, `5..9`, `1,4,7`."""
     pool: tuple[str, ...] = ()
@@ -112,6 +115,7 @@ class Campaign(Spec):
     samples: Time = 0
     """Interval of the samples kept of each flow, ns; 0 is none, unless a metric asks for some."""
     queue_samples: Time = 0
+    """Interval of the samples kept of each queue, ns; 0 is none."""
 
     @model_validator(mode="before")
     @classmethod

@@ -19,11 +19,15 @@ class Patch(Spec):
     """New values of a queue; a field that is left out keeps its value."""
 
     delay: Time | None = None
+    """One-way delay, ns."""
     jitter: Time | None = None
+    """Spread of the delay, ns."""
     loss: Percent | None = None
+    """Share of packets lost."""
     rate: Rate | None = None
     """bit/s."""
     burst: Size | None = None
+    """Of a token bucket, bytes."""
     limit: int | None = Field(default=None, ge=1)
     """In the queue's own unit."""
     outage: bool | None = None
@@ -45,25 +49,33 @@ class Change(Spec):
     """
 
     where: Literal["forward", "bottleneck", "reverse"] = "forward"
+    """The part of the path that changes."""
     hop: int = Field(default=0, ge=0)
     """Hop of `where`, from 0."""
     child: int = Field(default=0, ge=0)
     """0 is the hop's own queue, 1 its child, and so on."""
     at: Time | None = None
+    """Time of a step, ns."""
     set: Patch | None = None
+    """New values of a step, or of the time `hold` of a periodic change."""
     ramp: tuple[Time, Time] | None = None
     """Begin and end."""
     step: Time = 0
     """Time between the steps of a ramp, ns; 0 is a hundredth of it."""
     start: Patch | None = None
+    """Values at the begin of a ramp."""
     end: Patch | None = None
+    """Values at the end of a ramp."""
     every: Time | None = None
+    """Period of a periodic change, ns."""
     first: Time | None = None
     """First time of a periodic change; `every` where it is left out."""
     hold: Time | None = None
+    """How long the new values of a periodic change last, ns."""
     trace: tuple[tuple[Time, str], ...] = ()
     """Times and the rate from then on; rate 0 is an outage."""
     repeat: Time | None = None
+    """Period after which a trace begins again, ns; without it, its last rate stays."""
 
     @model_validator(mode="after")
     def _sensible(self) -> Change:

@@ -41,10 +41,13 @@ class Conditions(Spec):
     jitter: Time = 0
     """Spread of each one-way delay, ns: the standard deviation under `normal`, ± under `uniform`."""
     distribution: Distribution = "normal"
+    """Distribution of the jitter."""
     jitter_on: Directions = "both"
+    """The directions that have the jitter."""
     loss: Percent = 0.0
     """Of each direction, a fraction."""
     loss_on: Directions = "both"
+    """The directions that have the loss."""
     limit: int = Netem.model_fields["limit"].default
     """Packets that netem holds in each direction."""
     rate: Rate | None = None
@@ -54,11 +57,17 @@ class Conditions(Spec):
     queue: Queue | None = None
     """Of the bottleneck, a name (`fq_codel`) or tc's words; None is a FIFO in bytes."""
     flow: Flow = Flow()
+    """Fields of every flow."""
     flows: int = 1
+    """Flows in a trial, all alike."""
     duration: Time = 10 * NS_PER_S
+    """How long the path is watched, ns."""
     kernel: KernelField = Kernel()
+    """The kernel at both ends."""
     order: Order = "reorder"
+    """What jitter does to the order of packets."""
     timer_slack: Time = TIMER_SLACK
+    """How much later than requested a sleeping application wakes, ns."""
     floor: Time = 0
     """Smallest one-way delay, ns."""
 

@@ -91,12 +91,15 @@ class Flow(Spec):
     listener: Annotated[str | None, BeforeValidator(_listener)] = None
     """Congestion control of the listening socket; None is the sender's where it needs ECN (dctcp, prague), otherwise the kernel's default."""
     count: int = 1
+    """Equal connections that this entry stands for."""
     start: Time = 0
     """ns after the trial's start."""
     stop: Time = 0
     """ns after the trial's start; 0 is its end."""
     app: Annotated[App, BeforeValidator(_app)] = App()
+    """What the sender's application writes: a rate, or fields."""
     read: Annotated[Read, BeforeValidator(_read)] = Read()
+    """How the receiver's application reads: `16KiB/1ms`, or fields."""
     player: PlayerField = None
     """A video player as the receiver's application: the sender's writes what it asks for. Its field `abr` may be written as one of the flow."""
     rcvbuf: Size = 0

@@ -53,19 +53,25 @@ class Netem(Spec):
     jitter: Time = 0
     """Spread of the delay, ns."""
     distribution: Distribution = "normal"
+    """Distribution of the jitter, as tc names it."""
     correlation: Percent = 0.0
     """Correlation of successive delays."""
     order: Order = "reorder"
+    """What jitter does to the order of packets."""
     tau: Time = 0
     """Time constant of `order: correlated`, ns; 0 is the engine's default."""
     floor: Time = 0
     """No packet is delayed less than this, ns."""
     loss: Percent = 0.0
+    """Share of packets lost, each independently."""
     duplicate: Percent = 0.0
+    """Share of packets sent twice."""
     corrupt: Percent = 0.0
+    """Share of packets with a bit changed, which the receiver drops."""
     reorder: Percent = 0.0
     """Share of packets sent at once, past the delayed ones."""
     gap: int = 0
+    """Only every packet of this number may be reordered; 0 is every one."""
     rate: Rate | None = None
     """netem's own rate, bit/s; keeps order."""
     limit: int = 100_000

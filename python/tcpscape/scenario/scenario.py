@@ -36,19 +36,33 @@ class Kernel(Spec):
     """The kernel simulated: a profile's name and sysctls that differ from it (docs/models/tcp/kernel-profiles.md)."""
 
     profile: str = "6.1"
+    """Name of the kernel profile, `6.1` or `6.12`."""
     hz: int | None = Field(default=None, ge=24, le=10_000)
+    """Ticks in a second (`CONFIG_HZ`): the grain of TCP's timers."""
     window: Literal["half", "scaling_ratio"] | None = None
+    """How a receive buffer becomes a window: half of it, or by the measured ratio of payload to memory."""
     skb_overhead: int | None = Field(default=None, ge=0, le=65_536)
+    """Memory that a received segment costs beyond its payload, bytes."""
     max_tcp_header: int | None = Field(default=None, ge=0, le=4_096)
+    """Room for headers in each buffer that TCP builds, bytes (`MAX_TCP_HEADER`)."""
     rmem_max: Size | None = None
+    """Largest `SO_RCVBUF` argument, bytes (`net.core.rmem_max`)."""
     wmem_max: Size | None = None
+    """Largest `SO_SNDBUF` argument, bytes (`net.core.wmem_max`)."""
     tcp_rmem_default: Size | None = None
+    """Receive buffer at the start, bytes (the second number of `net.ipv4.tcp_rmem`)."""
     tcp_rmem_max: Size | None = None
+    """Largest autotuned receive buffer, bytes (the third number of `net.ipv4.tcp_rmem`)."""
     tcp_wmem_default: Size | None = None
+    """Send buffer at the start, bytes (the second number of `net.ipv4.tcp_wmem`)."""
     tcp_wmem_max: Size | None = None
+    """Largest autotuned send buffer, bytes (the third number of `net.ipv4.tcp_wmem`)."""
     comp_sack_nr: int | None = Field(default=None, ge=0)
+    """Most ACKs that are compressed into one (`net.ipv4.tcp_comp_sack_nr`); 0 is none."""
     comp_sack_delay_ns: int | None = Field(default=None, ge=0)
+    """Longest delay of a compressed ACK, ns (`net.ipv4.tcp_comp_sack_delay_ns`)."""
     slow_start_after_idle: bool | None = None
+    """Whether the window is reduced after a pause (`net.ipv4.tcp_slow_start_after_idle`)."""
 
     def plan(self) -> dict[str, Any]:
         """The profile and its overrides, plain numbers."""
@@ -105,16 +119,22 @@ class Scenario(Spec):
     """A path, the flows on it, a kernel and a duration: everything but the seed and the engine."""
 
     name: str = "unnamed"
+    """What results and reports call it; it does not change them."""
     about: str = ""
+    """What it is for, as one or two sentences."""
     forward: Hops = ()
     """Hops of the data: the first at the sender's egress, further ones at routers."""
     bottleneck: Annotated[Hops, Field(description="queue at the router, after `forward`")] = ()
     reverse: Hops = ()
     """Hops of the ACKs."""
     flows: tuple[Flow, ...] = (Flow(),)
+    """The connections; several entries share the path."""
     duration: Time = 10 * units.NS_PER_S
+    """How long the path is watched, ns."""
     kernel: KernelField = Kernel()
+    """The kernel at both ends: a profile's name, or a profile with settings that differ."""
     mtu: int = Field(default=1500, ge=576, le=65_535)
+    """Largest IP packet, bytes."""
     offload: bool = False
     """Whether there are TSO/GSO/GRO bursts; off, as in the published rigs."""
     ecn: bool = False
@@ -122,6 +142,7 @@ class Scenario(Spec):
     timer_slack: Time = TIMER_SLACK
     """How much later than requested a sleeping application wakes, ns."""
     changes: tuple[Change, ...] = ()
+    """Changes of the path during the trial."""
 
     @model_validator(mode="before")
     @classmethod
