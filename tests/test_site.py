@@ -1,17 +1,23 @@
 """The documentation site: it builds without a warning, every link leads somewhere, and nothing is loaded from the network."""
 
 import os
+import re
 import subprocess
 import sys
 
 import pytest
+import yaml
 
 from conftest import ROOT
 
 sys.path.insert(0, str(ROOT / "scripts"))
 pytest.importorskip("mkdocs", reason="MkDocs is not installed; make setup")
 
-from website import check, pages
+from website import check, pages, reference
+
+from tcpscape.campaign import checks
+from tcpscape.campaign.campaign import Campaign
+from tcpscape.scenario.scenario import Scenario
 
 
 @pytest.fixture(scope="session")
@@ -81,3 +87,31 @@ def test_the_check_follows_no_link_to_another_site(tmp_path):
 def test_links_of_the_repository_lead_to_pages_of_the_site(uri, link, led):
     assert pages.with_links(f"see [x]({link}).", uri) == f"see [x]({led}).\n"
     assert pages.with_links(f"```\n[x]({link})\n```", uri) == f"```\n[x]({link})\n```\n"
+
+
+@pytest.mark.parametrize("name", reference.PARTS)
+def test_a_part_of_the_reference_leaves_nothing_out(name):
+    """No row of a table is without a description, and no name of the source's own documentation is left."""
+    text = reference.PARTS[name]()
+    assert not re.search(r"\bNone\b|:\w+:`", text)
+    assert [line for line in text.splitlines() if line.endswith("|  |")] == []
+
+
+def test_the_reference_has_every_part():
+    asked = [name for page in (ROOT / "docs").rglob("*.md") for name in reference.PLACE.findall(page.read_text("utf-8"))]
+    assert sorted(asked) == sorted(reference.PARTS)
+
+
+REFERENCE = ROOT / "docs" / "reference"
+
+
+def yaml_of(page):
+    (text,) = re.findall(r"```yaml\n(name:.*?)```", (REFERENCE / page).read_text("utf-8"), re.DOTALL)
+    return yaml.load(text, yaml.BaseLoader)
+
+
+def test_what_the_reference_shows_is_understood():
+    assert Scenario.of(yaml_of("scenario.md")).flow_count == 1
+    assert len(Campaign.of(yaml_of("campaign.md")).cases()) == 8
+    (examples,) = re.findall(r"## Examples\n\n```text\n(.*?)```", (REFERENCE / "checks.md").read_text("utf-8"), re.DOTALL)
+    assert [checks.read(text).text for text in examples.splitlines()] == examples.splitlines()

@@ -11,7 +11,7 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
-from website import pages
+from website import pages, reference
 
 ROOT = Path(__file__).parents[2]
 
@@ -32,8 +32,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """The page with its links led to where the linked pages are in the site."""
-    return pages.with_links(markdown, page.file.src_uri)
+    """The page with the parts that are written from the source, and with its links led to where the linked pages are in the site."""
+    return pages.with_links(reference.filled(markdown), page.file.src_uri)
 
 
 def _expanded(nav: object, docs: Path) -> object:

@@ -25,11 +25,11 @@ class Patch(Spec):
     loss: Percent | None = None
     """Share of packets lost."""
     rate: Rate | None = None
-    """bit/s."""
+    """Rate of the link, bit/s."""
     burst: Size | None = None
-    """Of a token bucket, bytes."""
+    """Burst of a token bucket, bytes."""
     limit: int | None = Field(default=None, ge=1)
-    """In the queue's own unit."""
+    """Size of the queue, in its own unit."""
     outage: bool | None = None
     """Whether nothing leaves the queue: arriving packets wait, and overflow it."""
 
@@ -63,7 +63,7 @@ class Change(Spec):
     step: Time = 0
     """Time between the steps of a ramp, ns; 0 is a hundredth of it."""
     start: Patch | None = None
-    """Values at the begin of a ramp."""
+    """Values at the beginning of a ramp."""
     end: Patch | None = None
     """Values at the end of a ramp."""
     every: Time | None = None

@@ -45,17 +45,17 @@ class Conditions(Spec):
     jitter_on: Directions = "both"
     """The directions that have the jitter."""
     loss: Percent = 0.0
-    """Of each direction, a fraction."""
+    """Share of packets lost in each direction."""
     loss_on: Directions = "both"
     """The directions that have the loss."""
     limit: int = Netem.model_fields["limit"].default
     """Packets that netem holds in each direction."""
     rate: Rate | None = None
-    """Bottleneck, bit/s; None is no limit."""
+    """Rate of the bottleneck, bit/s; None is no limit."""
     buffer: Buffer | None = None
-    """Of the bottleneck, bytes or `2bdp`; None is 1bdp, of a `queue` its own limit."""
+    """Size of the bottleneck's queue, bytes or `2bdp`; None is `1bdp`, of a `queue` its own limit."""
     queue: Queue | None = None
-    """Of the bottleneck, a name (`fq_codel`) or tc's words; None is a FIFO in bytes."""
+    """Queue of the bottleneck, a name (`fq_codel`) or tc's words; None is a FIFO in bytes."""
     flow: Flow = Flow()
     """Fields of every flow."""
     flows: int = 1

@@ -27,7 +27,7 @@ class App(Spec):
     """The sending application: it writes as fast as it can, or chunks at a rate without catching up, or a finite number of bytes."""
 
     rate: ByteRate = 0
-    """Bytes/s; 0 is as fast as possible."""
+    """Rate at which it writes, bytes/s; 0 is as fast as possible."""
     chunk: Size = CHUNK
     """Bytes written at once."""
     size: Size = 0
@@ -46,7 +46,7 @@ class Read(Spec):
     """The receiving application: it sleeps for `delay`, then reads `size` bytes at most, and repeats."""
 
     size: Size = READ_SIZE
-    """Bytes."""
+    """Most bytes read at once."""
     delay: Time = 0
     """Sleep before each read, ns."""
 
@@ -93,9 +93,9 @@ class Flow(Spec):
     count: int = 1
     """Equal connections that this entry stands for."""
     start: Time = 0
-    """ns after the trial's start."""
+    """When it connects, ns, after the start of the trial."""
     stop: Time = 0
-    """ns after the trial's start; 0 is its end."""
+    """When it stops, ns, after the start of the trial; 0 is at its end."""
     app: Annotated[App, BeforeValidator(_app)] = App()
     """What the sender's application writes: a rate, or fields."""
     read: Annotated[Read, BeforeValidator(_read)] = Read()
@@ -107,7 +107,7 @@ class Flow(Spec):
     sndbuf: Size = 0
     """`SO_SNDBUF` argument, bytes; 0 is autotuned."""
     nodelay: bool = True
-    """`TCP_NODELAY`."""
+    """Whether segments that are not full are sent at once (`TCP_NODELAY`)."""
 
     @model_validator(mode="before")
     @classmethod

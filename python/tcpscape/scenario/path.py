@@ -183,13 +183,13 @@ class Link(Spec):
     """A bottleneck: a token bucket at `rate` with a byte FIFO of `buffer`, or with another `queue`."""
 
     rate: Rate
-    """bit/s."""
+    """Rate of the link, bit/s."""
     buffer: Buffer | None = None
-    """Bytes or `2bdp`, for a queue that counts packets as many full frames. None is :data:`DEFAULT_BUFFER`, of a `queue` its own limit."""
+    """Size of the queue, bytes or `2bdp`, for a queue that counts packets as many full frames. None is `1bdp`, of a `queue` its own limit."""
     queue: Queue | None = None
-    """None is a byte FIFO."""
+    """The queue in the token bucket; None is a FIFO in bytes."""
     burst: int = TBF_BURST
-    """Token bucket, bytes."""
+    """Most bytes that the token bucket sends at once."""
 
     @model_serializer(mode="wrap")
     def _fields(self, write: SerializerFunctionWrapHandler, info: SerializationInfo) -> dict[str, Any]:
@@ -213,13 +213,13 @@ class TracedLink(Spec):
     """A bottleneck whose rate was recorded: a token bucket that follows a trace, with a byte FIFO of `buffer`."""
 
     trace: Trace
-    """A file of delivery opportunities (:mod:`tcpscape.scenario.traces`); it begins again at its end."""
+    """A file of delivery opportunities, a millisecond in each line; it begins again at its end."""
     buffer: Buffer = DEFAULT_BUFFER
-    """Bytes, or `2bdp` of the mean rate."""
+    """Size of the queue, bytes, or `2bdp` of the mean rate."""
     bin: Time = 0
     """Length of the intervals whose mean rate the link follows, ns; 0 follows each opportunity."""
     burst: int = TRACE_BURST
-    """Token bucket, bytes."""
+    """Most bytes that the token bucket sends at once."""
 
     @model_validator(mode="after")
     def _sensible(self) -> TracedLink:

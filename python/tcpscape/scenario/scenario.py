@@ -124,7 +124,8 @@ class Scenario(Spec):
     """What it is for, as one or two sentences."""
     forward: Hops = ()
     """Hops of the data: the first at the sender's egress, further ones at routers."""
-    bottleneck: Annotated[Hops, Field(description="queue at the router, after `forward`")] = ()
+    bottleneck: Hops = ()
+    """The queue at the router, after `forward`."""
     reverse: Hops = ()
     """Hops of the ACKs."""
     flows: tuple[Flow, ...] = (Flow(),)
