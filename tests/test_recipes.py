@@ -165,7 +165,7 @@ def add_modules(package: Path) -> None:
     add_line(registry, "from tcpscape.plots.base import ", "from tcpscape.plots import marks")
     add_line(registry, 'FigureKind("strip"', 'FigureKind("marks", "one mark for each cell", marks.applies, marks.draw),')
     (package / "cli" / "hops.py").write_text(COMMAND, "utf-8")
-    add_line(package / "cli" / "main.py", '"doctor": ', '"hops": ("hops", "The number of queues of a path."),')
+    add_line(package / "cli" / "commands.py", '"doctor": ', '"hops": ("hops", "The number of queues of a path."),')
 
 
 def test_a_study_is_one_yaml_and_a_measure_one_function(copy):

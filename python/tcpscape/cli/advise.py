@@ -16,8 +16,16 @@ from tcpscape.errors import refuse
 if TYPE_CHECKING:
     from tcpscape.findings.advice import Advice
 
-From = Annotated[Path | None, Option("Path of a measurement or scenario: ping's output, iperf3, Flent, YAML, a result directory.", name="--from")]
-Wish = Annotated[str | None, Option("goodput, delay (least added RTT with half of the goodput), or video.  [default: goodput, video with --player]")]
+From = Annotated[
+    Path | None, Option("Path of a measurement or scenario: ping's output, iperf3, Flent, YAML, a result directory.", complete="file", name="--from")
+]
+Wish = Annotated[
+    str | None,
+    Option(
+        "goodput, delay (least added RTT with half of the goodput), or video.  [default: goodput, video with --player]",
+        complete="goodput|delay|video",
+    ),
+]
 
 
 @dataclass(frozen=True)
@@ -59,7 +67,7 @@ class AdvisedTrials(options.TrialOptions):
 class AdviceOutput:
     """What is made of the results."""
 
-    out: Annotated[Path | None, Option("Keep results here and resume from here.")] = None
+    out: Annotated[Path | None, Option("Keep results here and resume from here.", complete="directory")] = None
     report: options.Report = False
     check: checks.Checks = ()
     as_json: Annotated[bool, options.json_output("One JSON line with the answer")] = False

@@ -28,6 +28,7 @@ Checks = Annotated[
     Option(
         "Exit with 1 unless it holds: 'goodput_mbps.median > 5', 'rtt_p95[cca=bbr] < 80ms', 'goodput[cca=bbr over cubic] > 3'. Repeatable.",
         name="--check",
+        complete="check",
     ),
 ]
 

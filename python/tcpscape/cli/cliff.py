@@ -26,7 +26,7 @@ class SearchedPath:
     """The path, and along what it gets worse."""
 
     rtt: Annotated[str, Option("Round-trip times, half of each each way: 50ms, 24,50,100ms or 20..100ms/20ms.")]
-    along: Annotated[str, Option("What gets worse: jitter or loss.")] = "jitter"
+    along: Annotated[str, Option("What gets worse: jitter or loss.", complete="jitter|loss")] = "jitter"
     threshold: Annotated[str, Option("Share of the unimpaired goodput that counts as fallen.")] = "50%"
     jitter: Annotated[str | None, Option("Jitter beside the loss, with --along loss.")] = None
     loss: Annotated[str | None, Option("Loss beside the jitter, with --along jitter.")] = None
@@ -74,7 +74,7 @@ def cliff(
     trials: SearchTrials,
     *,
     as_json: Annotated[bool, options.json_output("One JSON line per edge")] = False,
-    out: Annotated[Path | None, Option("Keep edges.csv and levels.csv in this directory.")] = None,
+    out: Annotated[Path | None, Option("Keep edges.csv and levels.csv in this directory.", complete="directory")] = None,
     runner: options.RunnerOptions,
     output: options.ScreenOptions,
 ) -> None:

@@ -22,6 +22,7 @@ from types import NoneType
 from typing import Any, get_args, get_origin, get_type_hints
 
 import click
+from click.shell_completion import CompletionItem
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,8 @@ class Option:
     most: int | None = None
     short: str = ""
     """A letter for it, `-v`."""
+    complete: str = ""
+    """What the shell completes its value with: a name of :data:`tcpscape.cli.candidates.KINDS`, or the values themselves, `both|forward|reverse`."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,8 @@ class Argument:
 
     help: str
     metavar: str | None = None
+    complete: str = ""
+    """As of an :class:`Option`."""
 
 
 class WithExamples:
@@ -152,6 +157,8 @@ def _parameters(name: str, hint: Any, default: Any) -> Iterator[click.Parameter]
     settings: dict[str, Any] = {"help": word.help, "metavar": word.metavar, "required": default is MISSING}
     if default is not MISSING:
         settings["default"] = default
+    if word.complete:
+        settings["shell_complete"] = _completer(word.complete)
     if isinstance(word, Argument):
         yield click.Argument([name], type=_type(kind), **settings)
         return
@@ -161,6 +168,16 @@ def _parameters(name: str, hint: Any, default: Any) -> Iterator[click.Parameter]
     else:
         kind = _type(kind, word.least, word.most)
         yield click.Option(names, type=kind, multiple=several, show_default=True, **settings)
+
+
+def _completer(kind: str) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]]:
+    """What Click asks for the completions of a value. Whoever completes a line gives the function that finds them as the context's object."""
+
+    def complete(context: click.Context, _: click.Parameter, typed: str) -> list[CompletionItem]:
+        find: Callable[[str, str, click.Context], list[CompletionItem]] = context.find_root().obj
+        return find(kind, typed, context)
+
+    return complete
 
 
 def _typed(name: str) -> str:

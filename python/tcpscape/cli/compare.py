@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 class Sides:
     """Both results, and what of them is compared."""
 
-    a: Annotated[Path, Argument("A result directory, iperf3's JSON, a Flent file, a table, or a directory of such files.")]
-    b: Annotated[Path, Argument("Another one.")]
-    metric: Annotated[str, Option("What to compare: goodput, rtt_p95, retransmits, …; of a table a column.")] = "goodput"
-    cca: Annotated[str | None, Option("Only these congestion controls: bbr of both sides, or cubic:bbr, A's and B's.")] = None
+    a: Annotated[Path, Argument("A result directory, iperf3's JSON, a Flent file, a table, or a directory of such files.", complete="results")]
+    b: Annotated[Path, Argument("Another one.", complete="results")]
+    metric: Annotated[str, Option("What to compare: goodput, rtt_p95, retransmits, …; of a table a column.", complete="metric")] = "goodput"
+    cca: Annotated[str | None, Option("Only these congestion controls: bbr of both sides, or cubic:bbr, A's and B's.", complete="cca")] = None
     at: options.At = ()
 
     def load(self) -> tuple[ResultSource, ResultSource]:

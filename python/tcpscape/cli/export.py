@@ -23,11 +23,13 @@ File = tuple[str, bytes]
 
 @command(examples=("export out/starlink --to csv --samples", "export out/starlink --to iperf3 --out out/iperf3"))
 def export(
-    source: Annotated[str, Argument("A result directory, a file of iperf3 or Flent, a table; for tc a scenario (gallery or file).")],
-    to: Annotated[str, Option("csv, parquet, markdown, iperf3, flent, mahimahi or tc.")] = "",
-    out: Annotated[Path | None, Option("File, or directory where there are several.  [default: stdout]")] = None,
+    source: Annotated[
+        str, Argument("A result directory, a file of iperf3 or Flent, a table; for tc a scenario (gallery or file).", complete="source")
+    ],
+    to: Annotated[str, Option("csv, parquet, markdown, iperf3, flent, mahimahi or tc.", complete="format")] = "",
+    out: Annotated[Path | None, Option("File, or directory where there are several.  [default: stdout]", complete="file")] = None,
     seed: Annotated[int | None, Option("Only the trials of this seed.")] = None,
-    cca: Annotated[str | None, Option("Only the trials of this congestion control.")] = None,
+    cca: Annotated[str | None, Option("Only the trials of this congestion control.", complete="cca")] = None,
     samples: Annotated[bool, Option("A row for each sample of each flow instead of one for each flow (csv, parquet).")] = False,
 ) -> None:
     """Write results as another tool's files: a table of all trials or samples, one file for each trial, or a path as tc's commands."""

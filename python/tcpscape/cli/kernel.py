@@ -28,8 +28,10 @@ DIGITS = 12
 
 @kernel.subcommand("build", examples=("kernel build", "kernel build --source 6.12 --name newer"))
 def build(
-    source: Annotated[str | None, Option("A kernel tarball, your own tree, or a version of Debian's (6.12).  [default: 6.1]")] = None,
-    config: Annotated[Path | None, Option("A fragment of CONFIG_NAME=value lines; it wins over ours.")] = None,
+    source: Annotated[
+        str | None, Option("A kernel tarball, your own tree, or a version of Debian's (6.12).  [default: 6.1]", complete="file")
+    ] = None,
+    config: Annotated[Path | None, Option("A fragment of CONFIG_NAME=value lines; it wins over ours.", complete="file")] = None,
     name: Annotated[str | None, Option("What to call it.  [default: the version, or the tree's directory]")] = None,
     jobs: Annotated[int, Option("Processes that compile; 0 is one for each core.", least=0)] = 0,
 ) -> None:
@@ -69,7 +71,7 @@ def list_() -> None:
 
 
 @kernel.subcommand("info", examples=("kernel info", "kernel info 6.1"))
-def info(name: Annotated[str | None, Argument("A kernel's name; the default kernel if none is given.")] = None) -> None:
+def info(name: Annotated[str | None, Argument("A kernel's name; the default kernel if none is given.", complete="kernel")] = None) -> None:
     """Everything that is known about a kernel."""
     fields = kernels.find(name).record()
     texts = {name: ", ".join(value) if isinstance(value, tuple) else "–" if value is None else value for name, value in fields.items()}
@@ -78,7 +80,7 @@ def info(name: Annotated[str | None, Argument("A kernel's name; the default kern
 
 
 @kernel.subcommand("remove", examples=("kernel list", "kernel remove 6.1"))
-def remove(name: Annotated[str, Argument("A kernel's name.")]) -> None:
+def remove(name: Annotated[str, Argument("A kernel's name.", complete="kernel")]) -> None:
     """Remove a kernel with its build and its sources; your own tree is not touched."""
     freed = kernels.remove(name)
     print(f"removed {name}: {freed // MIB} MiB freed")

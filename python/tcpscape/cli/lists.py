@@ -42,7 +42,7 @@ def metric_list() -> None:
 
 
 @metric.subcommand("show", examples=("metric show added_rtt", "metric show share:bbr"))
-def metric_show(name: Annotated[str, Argument("A metric of `metric list`.")]) -> None:
+def metric_show(name: Annotated[str, Argument("A metric of `metric list`.", complete="metric")]) -> None:
     """What a metric is: its unit, whether more is better, and what has to be kept of a trial for it."""
     from tcpscape import metrics
     from tcpscape.engines.base import Capture
@@ -65,7 +65,7 @@ def cca_list() -> None:
 
 
 @cca.subcommand("show", examples=("cca show cubic", "run baseline --cca cubic:hystart=off,cubic"))
-def cca_show(name: Annotated[str, Argument("A congestion control of `cca list`.")]) -> None:
+def cca_show(name: Annotated[str, Argument("A congestion control of `cca list`.", complete="cca")]) -> None:
     """What a congestion control is: source, page, parameters, measured fidelity, differences from Linux."""
     print("\n".join(control_text(name, terminal.console().width)))
 
@@ -82,7 +82,7 @@ def qdisc_list() -> None:
 
 
 @qdisc.subcommand("show", examples=("qdisc show fq_codel", "qdisc show netem"))
-def qdisc_show(name: Annotated[str, Argument("A queue of `qdisc list`.")]) -> None:
+def qdisc_show(name: Annotated[str, Argument("A queue of `qdisc list`.", complete="qdisc")]) -> None:
     """What a queue is: page, tc's words with their defaults, an example, measured fidelity, differences from Linux."""
     print("\n".join(queue_text(name, terminal.console().width)))
 
@@ -98,7 +98,7 @@ def scenario_list() -> None:
 
 @scenario.subcommand("show", examples=("scenario show baseline > mine.yaml", "scenario show lossy-dsl --tc"))
 def scenario_show(
-    name: Annotated[str, Argument("A gallery name or a file.")],
+    name: Annotated[str, Argument("A gallery name or a file.", complete="scenario")],
     tc: Annotated[bool, Option("As a script that builds its path on Linux.")] = False,
 ) -> None:
     """A scenario as YAML, to copy and change."""

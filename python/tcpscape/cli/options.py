@@ -20,15 +20,23 @@ Jitter = Annotated[str | None, Option("Spread of each one-way delay (normal: sta
 Loss = Annotated[str | None, Option("Random loss of each direction: 0.1%.")]
 Rate = Annotated[str | None, Option("Rate of the bottleneck; none is no limit.")]
 Buffer = Annotated[str | None, Option("Buffer of the bottleneck, with --rate: 64KB or 2bdp.  [default: 1bdp, of a --queue its own]")]
-Queue = Annotated[str | None, Option("Queue of the bottleneck, with --rate: fq_codel, or tc words.  [default: a FIFO in bytes]")]
-Order = Annotated[str | None, Option("Jitter and the order: reorder, keep (correlated), clamp (late packets hold up).  [default: reorder]")]
-Distribution = Annotated[str | None, Option("Of the jitter: normal, uniform, pareto, paretonormal.  [default: normal]")]
-JitterOn = Annotated[str | None, Option("Where jitter is: both, forward, reverse.")]
-LossOn = Annotated[str | None, Option("Where loss is: both, forward, reverse.")]
+Queue = Annotated[str | None, Option("Queue of the bottleneck, with --rate: fq_codel, or tc words.  [default: a FIFO in bytes]", complete="queue")]
+Order = Annotated[
+    str | None,
+    Option(
+        "Jitter and the order: reorder, keep (correlated), clamp (late packets hold up).  [default: reorder]",
+        complete="reorder|keep|clamp",
+    ),
+]
+Distribution = Annotated[
+    str | None, Option("Of the jitter: normal, uniform, pareto, paretonormal.  [default: normal]", complete="normal|uniform|pareto|paretonormal")
+]
+JitterOn = Annotated[str | None, Option("Where jitter is: both, forward, reverse.", complete="both|forward|reverse")]
+LossOn = Annotated[str | None, Option("Where loss is: both, forward, reverse.", complete="both|forward|reverse")]
 
-Cca = Annotated[str | None, Option("Congestion controls to compare, one trial each: cubic,cubic:hystart=off,bbr; all: every one.")]
-Mix = Annotated[str | None, Option("A mixture in one trial: cubic*2,bbr*1@5s (CCA[:PARAMETER=VALUE]*COUNT@START-STOP).")]
-CcaNames = Annotated[str, Option("Congestion controls to compare.")]
+Cca = Annotated[str | None, Option("Congestion controls to compare, one trial each: cubic,cubic:hystart=off,bbr; all: every one.", complete="ccas")]
+Mix = Annotated[str | None, Option("A mixture in one trial: cubic*2,bbr*1@5s (CCA[:PARAMETER=VALUE]*COUNT@START-STOP).", complete="mix")]
+CcaNames = Annotated[str, Option("Congestion controls to compare.", complete="ccas")]
 FLOWS = Option("Flows in a trial.")
 Rcvbuf = Annotated[str | None, Option("SO_RCVBUF argument (256KiB); 0 is autotuned.")]
 Sndbuf = Annotated[str | None, Option("SO_SNDBUF argument; 0 is autotuned.")]
@@ -36,11 +44,11 @@ AppRate = Annotated[str | None, Option("Application's rate (1MB/s, 10mbit); 0 or
 Chunk = Annotated[str | None, Option("Bytes the application writes at once.  [default: 8192]")]
 Read = Annotated[str | None, Option("Receiver's reads: 16KiB/1ms sleeps 1 ms before each.")]
 Ladder = Annotated[str | None, Option("Receiver is a video player with these bit rates: 1,2.5,5,8,16mbit.", name="--player")]
-Abr = Annotated[str | None, Option("What chooses the player's bit rates: bola (buffer), throughput.  [default: bola]")]
+Abr = Annotated[str | None, Option("What chooses the player's bit rates: bola (buffer), throughput.  [default: bola]", complete="bola|throughput")]
 Duration = Annotated[str | None, Option("How long to watch.  [default: 10s]")]
-Kernel = Annotated[str | None, Option("Kernel profile with overrides: 6.1 or 6.12,rmem_max=4MiB.")]
+Kernel = Annotated[str | None, Option("Kernel profile with overrides: 6.1 or 6.12,rmem_max=4MiB.", complete="profile")]
 
-EngineName = Annotated[str, Option("Engine: model, virtual[:KERNEL] (`tcpscape kernel list`), mock.", name="--engine")]
+EngineName = Annotated[str, Option("Engine: model, virtual[:KERNEL] (`tcpscape kernel list`), mock.", complete="engine", name="--engine")]
 At = Annotated[tuple[str, ...], Option("Only conditions with this value of an axis. Repeatable.", metavar="AXIS=VALUE")]
 Jobs = Annotated[int, Option("Cores; 0 is all.", least=0)]
 Report = Annotated[bool, Option("Write report.html beside the results: figures, tables, how to run each again.")]

@@ -11,14 +11,20 @@ from tcpscape.cli.command import Argument, Option, command
 
 @command(examples=("plot out/starlink --what bars", "plot out/starlink --what cwnd,rtt --cca bbr --formats svg"))
 def plot(
-    directory: Annotated[Path, Argument("A directory that run, sweep, advise or study wrote with --out.")],
-    what: Annotated[str | None, Option("Figures (bars, curve, strip, cdf, series, …) or cwnd, rtt, queue, …  [default: what fits]")] = None,
-    metric: Annotated[str | None, Option("Metric of the figures, of `tcpscape metric list`: added_rtt.  [default: the result's]")] = None,
+    directory: Annotated[Path, Argument("A directory that run, sweep, advise or study wrote with --out.", complete="results")],
+    what: Annotated[
+        str | None, Option("Figures (bars, curve, strip, cdf, series, …) or cwnd, rtt, queue, …  [default: what fits]", complete="figures")
+    ] = None,
+    metric: Annotated[
+        str | None, Option("Metric of the figures, of `tcpscape metric list`: added_rtt.  [default: the result's]", complete="metric")
+    ] = None,
     title: Annotated[str | None, Option("Title of the figures instead of their own.")] = None,
-    cca: Annotated[str | None, Option("Only these congestion controls.")] = None,
+    cca: Annotated[str | None, Option("Only these congestion controls.", complete="ccas")] = None,
     at: options.At = (),
-    out: Annotated[Path | None, Option("A directory, or a file .png, .svg, .pdf for one figure.  [default: DIRECTORY/plots]")] = None,
-    formats: Annotated[str, Option("Formats of the files in a directory: png,svg,pdf.")] = "png",
+    out: Annotated[
+        Path | None, Option("A directory, or a file .png, .svg, .pdf for one figure.  [default: DIRECTORY/plots]", complete="file")
+    ] = None,
+    formats: Annotated[str, Option("Formats of the files in a directory: png,svg,pdf.", complete="formats")] = "png",
 ) -> None:
     """Draw figures of a result by name: of the whole, or quantities over time of the trial with the median goodput. Nothing runs again."""
     from tcpscape import plots

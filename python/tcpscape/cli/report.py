@@ -13,8 +13,8 @@ FORMATS = "svg,png"
 
 @command(examples=("report out/starlink", 'report out/starlink --figures png --check "goodput_mbps.median > 1"'))
 def report(
-    directory: Annotated[Path, Argument("A directory that run, sweep, advise or study wrote with --out.")],
-    figures: Annotated[str, Option("Formats of the figures' files: png,svg,pdf.")] = FORMATS,
+    directory: Annotated[Path, Argument("A directory that run, sweep, advise or study wrote with --out.", complete="results")],
+    figures: Annotated[str, Option("Formats of the figures' files: png,svg,pdf.", complete="formats")] = FORMATS,
     check: checks.Checks = (),
 ) -> None:
     """Write report.html, figures/, tables/ and scenarios/ into a result directory, from what is in it; nothing runs again."""

@@ -25,7 +25,9 @@ class HostOptions(options.TrialOptions):
 
     offload: Annotated[bool | None, Option("TSO/GSO/GRO bursts.  [default: off]", name="--offload/--no-offload")] = None
     ecn: Annotated[bool | None, Option("Both ends negotiate ECN (net.ipv4.tcp_ecn=1).  [default: off]", name="--ecn/--no-ecn")] = None
-    listener: Annotated[str | None, Option("Congestion control of listening sockets.  [default: the kernel's, or a sender's that needs ECN]")] = None
+    listener: Annotated[
+        str | None, Option("Congestion control of listening sockets.  [default: the kernel's, or a sender's that needs ECN]", complete="cca")
+    ] = None
 
     def fields(self) -> dict[str, Any]:
         """The fields of a scenario; `listener` is one of its flows'."""
@@ -36,7 +38,7 @@ class HostOptions(options.TrialOptions):
 class RunScenario:
     """The scenario that is run: a file's with what the options change, or one that the options alone make."""
 
-    scenario: Annotated[str | None, Argument("A .yaml or .toml file or a gallery name; without one, say the path below.")] = None
+    scenario: Annotated[str | None, Argument("A .yaml or .toml file or a gallery name; without one, say the path below.", complete="scenario")] = None
     forward: Annotated[str | None, Option('tc words at the sender: "netem delay 25ms 8ms distribution normal loss 0.1%"')] = None
     bottleneck: Annotated[str | None, Option('tc words at the router: "tbf rate 10mbit burst 6056 limit 62500"')] = None
     reverse: Annotated[str | None, Option("tc words for the ACKs.")] = None
@@ -70,8 +72,8 @@ class RunResults:
     seeds: Annotated[str, Option("Trials of each condition: 20 (seeds 0…19), 5..9 or 1,4,7.")] = "10"
     samples: Annotated[str | None, Option("Keep samples of flows and queues at this interval (10ms), with --out.")] = None
     as_json: Annotated[bool, options.json_output("One JSON line per trial")] = False
-    out: Annotated[Path | None, Option("Keep results here and resume from here.")] = None
-    pcap: Annotated[Path | None, Option("Write the first trial's packets as pcapng (virtual: pcap, of one more run of it).")] = None
+    out: Annotated[Path | None, Option("Keep results here and resume from here.", complete="directory")] = None
+    pcap: Annotated[Path | None, Option("Write the first trial's packets as pcapng (virtual: pcap, of one more run of it).", complete="file")] = None
 
 
 @command(

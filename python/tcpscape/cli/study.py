@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 DEFAULT_OUT = Path("out")
 
 study = CommandGroup("study", "The published studies: list | show NAME | run NAME.")
-Name = Annotated[str, Argument("A name of `tcpscape study list`.")]
+Name = Annotated[str, Argument("A name of `tcpscape study list`.", complete="study")]
 
 
 @study.subcommand("list", examples=("study list", "study show jitter-cliff"))
@@ -52,7 +52,7 @@ class StudyOptions:
     name: Name
     quick: Annotated[bool, Option("A quick look: few repetitions, seconds instead of minutes.")] = False
     seeds: Annotated[int | None, Option("Trials of each cell instead of the study's own.", least=1)] = None
-    part: Annotated[tuple[str, ...], Option("A part of the study alone, and the claims about it. Repeatable.")] = ()
+    part: Annotated[tuple[str, ...], Option("A part of the study alone, and the claims about it. Repeatable.", complete="part")] = ()
 
     def study(self) -> Study:
         """The whole study, as often as it is to be run."""
@@ -69,9 +69,9 @@ class StudyOptions:
 class StudyEngines:
     """Where its trials run and are kept."""
 
-    out: Annotated[Path, Option("Keep results in OUT/NAME and resume from there.")] = DEFAULT_OUT
+    out: Annotated[Path, Option("Keep results in OUT/NAME and resume from there.", complete="directory")] = DEFAULT_OUT
     engine: options.EngineName = "model"
-    against: Annotated[str | None, Option("A second engine or kernel: both medians and their ratio, cell by cell.")] = None
+    against: Annotated[str | None, Option("A second engine or kernel: both medians and their ratio, cell by cell.", complete="engine")] = None
     jobs: options.Jobs = 0
 
 

@@ -83,11 +83,11 @@ class CellOptions:
 
     cca: options.Cca = None
     mix: options.Mix = None
-    engine: Annotated[str | None, Option("Engines: model, virtual[:KERNEL], mock; several to compare.  [default: model]")] = None
+    engine: Annotated[str | None, Option("Engines: model, virtual[:KERNEL], mock; several to compare.  [default: model]", complete="engines")] = None
     seeds: Annotated[str | None, Option("Trials of each cell: 20 (seeds 0…19), 5..9 or 1,4,7.  [default: 10]")] = None
     precision: Annotated[str | None, Option("Repeat each cell until the interval is ± this of its value: 5%.")] = None
     max_seeds: Annotated[int | None, Option("Most trials of a cell with --precision.  [default: 200]", least=5)] = None
-    metric: Annotated[str | None, Option("What is shown, and what --precision is about: goodput, rtt_p95, share:bbr, …")] = None
+    metric: Annotated[str | None, Option("What is shown, and what --precision is about: goodput, rtt_p95, share:bbr, …", complete="metric")] = None
     samples: Annotated[str | None, Option("Keep samples of flows and queues at this interval (100ms).")] = None
 
     def fields(self) -> dict[str, Any]:
@@ -110,8 +110,8 @@ class CellOptions:
 class PlaceOptions:
     """Where trials run, and where they are kept."""
 
-    out: Annotated[Path | None, Option("Keep results here and resume from here.  [default: out/sweep-NAME]")] = None
-    executor: Annotated[str, Option("Where trials run: local, or dask://HOST:PORT.")] = "local"
+    out: Annotated[Path | None, Option("Keep results here and resume from here.  [default: out/sweep-NAME]", complete="directory")] = None
+    executor: Annotated[str, Option("Where trials run: local, or dask://HOST:PORT.", complete="local|dask://")] = "local"
     jobs: options.Jobs = 0
 
 
@@ -133,7 +133,9 @@ class SweepOutput:
 )
 def sweep(
     *,
-    source: Annotated[str | None, Argument("A campaign (.yaml, .toml; buffers, jitter, step) or a scenario.", metavar="[FILE]")] = None,
+    source: Annotated[
+        str | None, Argument("A campaign (.yaml, .toml; buffers, jitter, step) or a scenario.", complete="campaign", metavar="[FILE]")
+    ] = None,
     axes: AxisOptions,
     cell: CellOptions,
     place: PlaceOptions,

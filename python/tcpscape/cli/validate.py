@@ -23,12 +23,12 @@ MISSED = 1
 class ConditionOptions:
     """What is validated: two engines, and the conditions they run."""
 
-    engine: Annotated[tuple[str, ...], Option("Twice, A and B: model, model:6.12, virtual:NAME.  [default: model, virtual]")] = ()
-    conditions: Annotated[str | None, Option("A .csv, or a .yaml or .toml list of scenarios.")] = None
+    engine: Annotated[tuple[str, ...], Option("Twice, A and B: model, model:6.12, virtual:NAME.  [default: model, virtual]", complete="side")] = ()
+    conditions: Annotated[str | None, Option("A .csv, or a .yaml or .toml list of scenarios.", complete="file")] = None
     random: Annotated[int | None, Option("Draw so many conditions, evenly over families and congestion controls.")] = None
     shared: Annotated[int | None, Option("Draw so many bottlenecks shared by two groups of flows, evenly over queues.")] = None
     seed: Annotated[int, Option("Of --random and --shared.", least=0)] = 0
-    cca: Annotated[str | None, Option("Congestion controls to draw or keep: cubic,bbr; all: those that both engines have.")] = None
+    cca: Annotated[str | None, Option("Congestion controls to draw or keep: cubic,bbr; all: those that both engines have.", complete="ccas")] = None
     paired: Annotated[bool, Option("Run each path under every one of --cca, and compare the ranks.")] = False
     against: Annotated[str | None, Option("Recorded results as B: STEM of STEM_results.csv, or a directory of validate.")] = None
 
@@ -49,7 +49,7 @@ class AnswerOptions:
     worst: Annotated[int, Option("Look into so many of the worst conditions: traces, parting, overlay.", least=0, most=1000)] = 5
     explain: Annotated[str | None, Option("Look into this condition of the validation in --out, and do nothing else.")] = None
     check: Annotated[str | None, Option("Bounds; status 1 where one is missed: median<=0.04,p90<=0.2,p90@each<=0.3.")] = None
-    out: Annotated[Path, Option("Directory of the report; what is there already is not run again.")] = DEFAULT_OUT
+    out: Annotated[Path, Option("Directory of the report; what is there already is not run again.", complete="directory")] = DEFAULT_OUT
 
 
 @command(examples=("validate --random 60 --cca cubic,bbr", "validate --random 12 --engine model --engine mock --out out/mock"))

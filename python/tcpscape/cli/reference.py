@@ -1,0 +1,199 @@
+"""What every command is, as data: the one source of the man pages, of shell completion and of the reference on the site.
+
+    for entry in entries():
+        print(entry.typed, "-", entry.summary)
+
+An :class:`Entry` is made of Click's own command, so it says what `--help` says. :data:`EXIT_STATUSES`, :data:`ENVIRONMENT` and :data:`FILES` hold
+what no single command knows.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import click
+
+from tcpscape.cli.command import WithExamples
+from tcpscape.cli.commands import COMMANDS, app
+from tcpscape.errors import EXIT_INTERRUPTED, EXIT_OUTPUT, EXIT_TERMINATED, EXIT_USER_ERROR
+
+ROOT = "tcpscape"
+"""The command that all others begin with."""
+_DEFAULT = re.compile(r"\s*\[default: (.*)\]$", re.DOTALL)
+"""The default at the end of a help text, of an option whose default is not a single value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """An argument or option of a command."""
+
+    names: tuple[str, ...]
+    """As they are typed, the short one first: `-q`, `--quiet`; `--ecn`, `--no-ecn`. Of an argument its name in capitals."""
+    value: str
+    """What stands for its value, `TEXT`; empty for a flag."""
+    help: str
+    default: str
+    """Empty where there is none, or where the help says it in other words."""
+    required: bool
+    repeatable: bool
+
+    @property
+    def heading(self) -> str:
+        """Names and value in one line, as `--help` has them: `-q, --quiet`, `--out PATH`."""
+        return f"{', '.join(self.names)}{f' {self.value}' if self.value else ''}"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A command, or a group of commands."""
+
+    words: tuple[str, ...]
+    """What is typed for it: `tcpscape`, `study`, `run`."""
+    summary: str
+    """One line, with a full stop."""
+    paragraphs: tuple[str, ...]
+    """The description; line breaks inside are of no meaning."""
+    arguments: tuple[Parameter, ...]
+    options: tuple[Parameter, ...]
+    examples: tuple[str, ...]
+    """Complete command lines; a long one has line breaks after a backslash."""
+    children: tuple[str, ...]
+    """Of a group, what is typed after it; empty for a command."""
+
+    @property
+    def typed(self) -> str:
+        """`tcpscape study run`."""
+        return " ".join(self.words)
+
+    @property
+    def page(self) -> str:
+        """The name of its page, `tcpscape-study-run`."""
+        return "-".join(self.words)
+
+    @property
+    def usage(self) -> str:
+        """What follows the command's words: `[OPTIONS] [SCENARIO]`."""
+        return " ".join(["[OPTIONS]", *(["COMMAND [ARGS]..."] if self.children else [a.value for a in self.arguments])])
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row of a table of the reference: what it is called, what it is, and the pages that it belongs to."""
+
+    name: str
+    about: str
+    commands: tuple[str, ...] = ()
+    """First words of the commands that it is about (`run`); empty for all."""
+
+    def concerns(self, entry: Entry) -> bool:
+        """Whether it belongs on the page of a command; on that of `tcpscape` every row does."""
+        return not self.commands or len(entry.words) == 1 or entry.words[1] in self.commands
+
+
+_RUN = ("run", "sweep", "study", "advise", "cliff", "validate")
+"""Commands that run trials."""
+_KEEP = ("run", "sweep", "study", "advise")
+"""Commands that keep trials in a directory."""
+_READ = ("report", "plot", "compare", "export")
+"""Commands that read such a directory."""
+_CHECK = (*_KEEP, "report", "compare", "validate")
+"""Commands with --check."""
+
+EXIT_STATUSES: tuple[Row, ...] = (
+    Row("0", "The command did what was asked, and every --check holds."),
+    Row("1", "A --check does not hold, or a bound of validate is missed. Results are complete and kept.", _CHECK),
+    Row(str(EXIT_USER_ERROR), "The input is wrong or the command cannot run here. One line on stderr says what, where and how to mend it."),
+    Row(str(EXIT_OUTPUT), "The answer could not be written to stdout, for example because a disk is full."),
+    Row(str(EXIT_INTERRUPTED), "Ended by Ctrl-C (SIGINT). What was kept with --out stays, and the same command goes on from there."),
+    Row(str(EXIT_TERMINATED), "Ended by SIGTERM. What was kept with --out stays, and the same command goes on from there."),
+)
+"""Exit status → meaning. Any other one, and a traceback, is a bug of tcpscape."""
+
+ENVIRONMENT: tuple[Row, ...] = (
+    Row("COLUMNS", "Width of the screen in characters, in place of the terminal's own; between 40 and what the table needs."),
+    Row("NO_COLOR", "If it is set, nothing is coloured."),
+    Row("XDG_CACHE_HOME", "Where kernels and logs of the virtual engine are, in tcpscape/ below it; ~/.cache without it.",
+        (*_RUN, "kernel", "doctor")),
+    Row("TCPSCAPE_TRIALS_PER_GUEST", "Trials that one kernel of the virtual engine serves, 1 without it. More save its start; such trials "
+        "cannot be repeated bit for bit.", _RUN),
+    Row("TCPSCAPE_PATIENCE", "Seconds of real time that a trial on the virtual engine may take, in place of a limit that follows from its "
+        "simulated duration.", _RUN),
+)  # fmt: skip
+"""Environment variables that change what a command does."""
+
+FILES: tuple[Row, ...] = (
+    Row("DIR/results.sqlite", "Every finished trial of a directory given by --out, and what was asked for.", (*_KEEP, *_READ)),
+    Row("DIR/samples/, DIR/queue_samples/, DIR/packets/", "Samples of flows, samples of queues, and packets; a Parquet file for each trial that has "
+        "them.", (*_KEEP, *_READ)),
+    Row("DIR/report.html, DIR/figures/, DIR/tables/, DIR/scenarios/", "The report and its parts. The page loads nothing from elsewhere.",
+        (*_KEEP, "report")),
+    Row("DIR/advice.json", "The answer of advise as JSON.", ("advise", "report")),
+    Row("DIR/cells.csv", "A row for each cell of a sweep.", ("sweep",)),
+    Row("OUT/NAME/NAME.csv", "A row for each cell of a study, beside the published numbers.", ("study",)),
+    Row("DIR/edges.csv, DIR/levels.csv", "The edges that cliff found, and every level that it measured.", ("cliff",)),
+    Row("DIR/summary.json, DIR/conditions.csv, DIR/results.csv, DIR/report.md", "What validate measured.", ("validate",)),
+    Row("~/.cache/tcpscape/kernels/NAME/", "A kernel for the virtual engine, its sources and its build.", (*_RUN, "kernel")),
+    Row("~/.cache/tcpscape/logs/", "The last output of kernels that died.", _RUN),
+)  # fmt: skip
+"""Files that commands write and read; DIR stands for the directory that --out names."""
+
+
+def entries() -> Iterator[Entry]:
+    """Every command in the order of help: `tcpscape` itself, then each command, a group before its own commands."""
+    root = click.Context(app, info_name=ROOT, **app.context_settings)
+    yield _entry(app, root, "A laboratory for TCP congestion control on impaired paths.")
+    for name, (_, summary) in COMMANDS.items():
+        command = app.get_command(root, name)
+        context = click.Context(command, info_name=name, parent=root)
+        yield _entry(command, context, summary)
+        if isinstance(command, click.Group):
+            children = {sub: command.get_command(context, sub) for sub in command.list_commands(context)}
+            yield from (_entry(child, click.Context(child, info_name=sub, parent=context), "") for sub, child in children.items() if child)
+
+
+def _entry(command: click.Command, context: click.Context, summary: str) -> Entry:
+    """The entry of one of Click's commands; without a summary, its description's first sentence is one."""
+    paragraphs = tuple(" ".join(p.split()) for p in inspect.cleandoc(command.help or "").split("\n\n"))
+    parameters = command.get_params(context)
+    return Entry(
+        tuple(context.command_path.split()), summary or _first_sentence(paragraphs[0]), paragraphs,
+        tuple(_argument(p, context) for p in parameters if isinstance(p, click.Argument)),
+        tuple(_option(p, context) for p in parameters if isinstance(p, click.Option)),
+        tuple(f"{ROOT} {e}".replace("\n", " \\\n    ") for e in command.examples) if isinstance(command, WithExamples) else (),
+        tuple(command.list_commands(context)) if isinstance(command, click.Group) else (),
+    )  # fmt: skip
+
+
+def _argument(argument: click.Argument, context: click.Context) -> Parameter:
+    text, default = _split(argument.help or "", "")
+    value = argument.make_metavar(context)
+    return Parameter((value.strip("[]"),), value, text, default, argument.required, argument.nargs == -1)
+
+
+def _option(option: click.Option, context: click.Context) -> Parameter:
+    extra = option.get_help_extra(context)
+    text, default = _split(option.help or "", str(extra.get("default", "")))
+    value = "" if option.is_flag else option.make_metavar(context)
+    names = sorted(option.opts, key=len) + list(option.secondary_opts)
+    return Parameter(tuple(names), value, f"{text}{_limits(option.type)}", default, bool(option.required), option.multiple)
+
+
+def _limits(kind: click.ParamType[object]) -> str:
+    """The least and the most that a number may be, as a sentence."""
+    if not isinstance(kind, click.IntRange) or kind.min is None:
+        return ""
+    return f" At least {kind.min}." if kind.max is None else f" From {kind.min} to {kind.max}."
+
+
+def _split(text: str, default: str) -> tuple[str, str]:
+    """A help text without the default at its end, and that default, or the one given."""
+    match = _DEFAULT.search(text)
+    return (text[: match.start()], match[1]) if match else (text, default)
+
+
+def _first_sentence(text: str) -> str:
+    """`List the studies.`; a colon ends it too."""
+    return re.split(r"(?<=\w)[.:](?:\s|$)", text, maxsplit=1)[0].rstrip(".") + "."
