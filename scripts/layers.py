@@ -13,8 +13,8 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).parent.parent / "python" / "tcpscape"
 LAYERS = (
-    ("errors",), ("units", "tables"), ("screen",), ("controls",), ("scenario",), ("trial", "kernels"), ("engines",), ("store",), ("stats",),
-    ("metrics",), ("campaign",), ("findings",), ("studies", "interchange", "validate"), ("plots",), ("report",),
+    ("errors",), ("reading",), ("units", "tables"), ("screen",), ("controls",), ("scenario",), ("trial", "kernels"), ("engines",), ("store",),
+    ("stats",), ("metrics",), ("campaign",), ("findings",), ("studies", "interchange", "validate"), ("plots",), ("report",),
     ("api",), ("cli",), ("__main__",),
 )
 """From the ground up. Packages of one layer do not import each other."""

@@ -116,7 +116,7 @@ def test_help_lists_every_command_on_one_line(cli):
         (("sweep", "--rtt", "9ms", "--order", "random"), "error: order: 'random' is unknown; choose reorder, keep (or correlated), or clamp"),
         (("advise", "--rtt", "9ms", "--distribution", "bell"), "error: distribution: 'bell' is unknown; choose uniform, normal, pareto or paretonormal"),
         (("metric", "show", "godput"), "error: metric: 'godput' is unknown; choose one of `tcpscape metric list`, perhaps goodput"),
-        (("validate", "--explain", "x", "--out", "nosuch"), "error: out: nosuch/summary.json cannot be read (No such file or directory); validate with --out nosuch first"),
+        (("validate", "--explain", "x", "--out", "nosuch"), "error: out: there is no nosuch/summary.json; validate with --out nosuch first"),
         (("report", __file__), f"error: {__file__}: no results.sqlite in it; "), (("sweep", "--rtt", "9ms", "--engine", ""), "error: engine: '' has an empty name; write for example model,"),
     ],
 )

@@ -154,7 +154,7 @@ def test_a_missing_or_binary_trace_is_one_line(tmp_path, cli):
     got = cli("run", tmp_path / "s.yaml")
     assert (got.status, got.err.count("\n")) == (2, 1)
     assert "nosuch.up" in got.err
-    with pytest.raises(ScenarioError, match="not a text of numbers"):
+    with pytest.raises(ScenarioError, match="is not text: there is a NUL byte in line 1"):
         traces.read(str(tmp_path / "binary"))
 
 

@@ -7,13 +7,13 @@ of. Options are fields of a path: one value is a condition, several are an axis;
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from tcpscape.campaign import axes
 from tcpscape.campaign.campaign import FLOW_FIELDS, Campaign
 from tcpscape.errors import refuse
+from tcpscape.reading import packaged
 from tcpscape.scenario import files
 from tcpscape.scenario.conditions import Conditions
 from tcpscape.scenario.fields import OPTIONS
@@ -30,8 +30,7 @@ _CAMPAIGN_FIELDS = frozenset(Campaign.model_fields) - frozenset(Scenario.model_f
 
 def gallery() -> list[str]:
     """Names of the campaigns that come with tcpscape."""
-    folder = resources.files("tcpscape") / "campaigns"
-    return sorted(f.name.removesuffix(".yaml") for f in folder.iterdir() if f.name.endswith(".yaml"))
+    return packaged.names("campaigns", ".yaml")
 
 
 def single(scenario: Scenario, fields: Mapping[str, Any]) -> Campaign:
@@ -70,8 +69,7 @@ def _read(source: str) -> dict[str, Any]:
             refuse("sweep", f"{source} is no mapping of fields", "write for example 'axes: {jitter: 0..24ms/4ms}'")
         return {"name": path.stem, **data} if _CAMPAIGN_FIELDS & data.keys() else {"name": path.stem, "scenario": source}
     if source in gallery():
-        text = (resources.files("tcpscape") / "campaigns" / f"{source}.yaml").read_text("utf-8")
-        return {"name": source, **files.read_yaml(text, source)}
+        return {"name": source, **files.read_yaml(packaged.text(f"campaigns/{source}.yaml"), source)}
     if source not in files.gallery():
         choice = ", ".join([*gallery(), *files.gallery()])
         refuse("sweep", f"{source!r} is neither a .yaml/.toml file nor a campaign or scenario that comes with tcpscape", f"choose {choice}")

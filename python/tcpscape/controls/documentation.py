@@ -6,12 +6,15 @@ package for a wheel. The measured errors are those of docs/fidelity.md: `make be
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from tcpscape.reading import documents
+from tcpscape.reading import files as reading
+from tcpscape.reading.files import Kind, Origin
 
 PACKAGE = Path(__file__).parents[1]
 DIRECTORIES = (PACKAGE.parents[1] / "docs" / "models", PACKAGE / "data" / "pages")
@@ -20,6 +23,8 @@ IS, WORDS, DEFAULTS, DIFFERS, NOT_MODELLED = "What it is", "Words", "Defaults", 
 MEASURED = "Measured"
 """Labels that most pages have."""
 FIDELITY_FILE = PACKAGE / "data" / "fidelity.json"
+PAGE = Kind("a page", "see docs/models")
+ERRORS = Kind("the measured errors", "write it with `make bench`")
 COMPARISONS = {
     "alone": "alone", "shared": "a group of flows on a shared bottleneck", "total": "total goodput", "groups": "each group of flows that share it",
 }
@@ -123,12 +128,12 @@ def find_page(name: str) -> Page | None:
         return None
     pages = sorted(directory.rglob("*.md"), key=lambda page: page.name)
     files = [page for page in pages if page.stem == name] or [page for page in pages if name in _title_words(page)]
-    return Page(f"docs/models/{files[0].relative_to(directory).as_posix()}", files[0].read_text("utf-8")) if files else None
+    return Page(f"docs/models/{files[0].relative_to(directory).as_posix()}", reading.text(files[0], PAGE)) if files else None
 
 
 def load_fidelity(file: Path = FIDELITY_FILE) -> Fidelity:
     """The errors that the package carries."""
-    return Fidelity(json.loads(file.read_text("utf-8")) if file.exists() else {})
+    return Fidelity(documents.from_json(reading.text(file, ERRORS), Origin(str(file), ERRORS)) if file.exists() else {})
 
 
 def plain(text: str) -> str:
@@ -147,5 +152,4 @@ def _joined(block: str) -> str:
 
 
 def _title_words(file: Path) -> list[str]:
-    with file.open(encoding="utf-8") as lines:
-        return re.findall(r"[a-z0-9_]+", next(lines, "").lower())
+    return re.findall(r"[a-z0-9_]+", reading.text(file, PAGE).partition("\n")[0].lower())

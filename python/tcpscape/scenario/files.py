@@ -5,58 +5,30 @@ Numbers with a dot stay text, so that `kernel: 6.10` is not `6.1`.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-if sys.version_info >= (3, 11):
-    from importlib.resources.abc import Traversable
-
-    import tomllib
-else:
-    from importlib.abc import Traversable
-
-    import tomli as tomllib
-
 from tcpscape.errors import ScenarioError
+from tcpscape.reading import documents, packaged
+from tcpscape.reading import files as reading
+from tcpscape.reading.files import Kind, Origin
 from tcpscape.scenario.scenario import Scenario
 
-
-class _Loader(yaml.SafeLoader):
-    """A YAML loader without floats and dates: a number with a dot stays text."""
-
-
-_Loader.yaml_implicit_resolvers = {
-    first: [(tag, rx) for tag, rx in resolvers if tag not in ("tag:yaml.org,2002:float", "tag:yaml.org,2002:timestamp")]
-    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-}
+SCENARIO = Kind("a scenario", "write it as `tcpscape scenario show baseline` prints one")
+"""A scenario's file, or that of a campaign or of several scenarios."""
 
 
 def read_yaml(text: str, source: str) -> Any:
     """Plain values from YAML; a syntax error is a ScenarioError that names the line."""
-    try:
-        return yaml.load(text, _Loader)
-    except yaml.MarkedYAMLError as e:
-        line = e.problem_mark.line + 1 if e.problem_mark else "?"
-        raise ScenarioError(f"{source}: not YAML at line {line}: {e.problem}; correct the line") from None
+    return documents.from_yaml(text, Origin(source, SCENARIO))
 
 
-def read_toml(text: str, source: str) -> Any:
-    """Plain values from TOML."""
-    try:
-        return tomllib.loads(text, parse_float=str)
-    except tomllib.TOMLDecodeError as e:
-        raise ScenarioError(f"{source}: not TOML: {e}; correct the line") from None
-
-
-def gallery() -> dict[str, Traversable]:
-    """The scenarios that come with tcpscape, by name."""
-    folder = resources.files("tcpscape") / "scenarios"
-    return {f.name.removesuffix(".yaml"): f for f in sorted(folder.iterdir(), key=lambda f: f.name) if f.name.endswith(".yaml")}
+def gallery() -> list[str]:
+    """Names of the scenarios that come with tcpscape."""
+    return packaged.names("scenarios", ".yaml")
 
 
 def load(source: str | Path) -> Scenario:
@@ -67,21 +39,17 @@ def load(source: str | Path) -> Scenario:
     names = gallery()
     if str(source) not in names:
         raise ScenarioError(f"scenario: {str(source)!r} is neither a .yaml/.toml file nor in the gallery; choose {', '.join(names)}")
-    return _scenario(read_yaml(names[str(source)].read_text("utf-8"), str(source)), str(source))
+    return _scenario(read_yaml(packaged.text(f"scenarios/{source}.yaml"), str(source)), str(source))
 
 
 def _load_file(path: Path) -> Scenario:
     return _scenario(_with_paths(read(path, "scenario"), path.parent), path.stem, str(path))
 
 
-def read(path: Path, field: str) -> Any:
+def read(path: Path, field: str, kind: Kind = SCENARIO) -> Any:
     """Plain values from a `.yaml`, `.yml` or `.toml` file; the message of an error begins with `field`."""
-    try:
-        text = path.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as e:
-        reason = e.strerror if isinstance(e, OSError) else "not UTF-8 text"
-        raise ScenarioError(f"{field}: cannot read {path}: {reason}; check the path") from None
-    return (read_toml if path.suffix.lower() == ".toml" else read_yaml)(text, str(path))
+    text, origin = reading.text(path, kind, field), Origin(str(path), kind)
+    return (documents.from_toml if path.suffix.lower() == ".toml" else documents.from_yaml)(text, origin)
 
 
 def _with_paths(data: Any, folder: Path) -> Any:

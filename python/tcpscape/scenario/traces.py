@@ -20,7 +20,9 @@ from itertools import groupby, pairwise
 from pathlib import Path
 
 from tcpscape import units
-from tcpscape.errors import refuse
+from tcpscape.errors import refuse, shown
+from tcpscape.reading import files as reading
+from tcpscape.reading.files import Kind
 
 FRAME = 1514
 """Bytes that an opportunity carries: an IP packet of 1500 bytes and Ethernet's header of 14."""
@@ -28,8 +30,9 @@ MS = 1_000_000
 """ns."""
 MIN_RATE = 8
 """bit/s: the slowest rate of the engine's token bucket."""
-MAX_LINES = 10_000_000
-"""An hour at 33 Mbit/s."""
+MAX_LINES = 2_000_000
+"""20 minutes at 20 Mbit/s; each may become a change of rate, which takes some 200 bytes."""
+TRACE = Kind("a trace", "name a packet-delivery trace of mahimahi's", most=8 * MAX_LINES)
 _EXAMPLE = "write one time in ms on each line, never less than the line before"
 
 
@@ -101,12 +104,7 @@ def read(file: str, field: str = "trace") -> Opportunities:
 
     :raises ScenarioError: names the line that is wrong.
     """
-    try:
-        text = Path(file).read_text("ascii")
-    except (OSError, UnicodeDecodeError) as e:
-        reason = e.strerror if isinstance(e, OSError) else "not a text of numbers"
-        refuse(field, f"cannot read {file}: {reason}", "name a packet-delivery trace of mahimahi's")
-    ms = tuple(_times(text.splitlines(), file, field))
+    ms = tuple(_times(reading.text(file, TRACE, field).splitlines(), file, field))
     if not ms:
         refuse(field, f"{file} has no delivery opportunity", _EXAMPLE)
     if ms[-1] == 0:
@@ -120,8 +118,8 @@ def _times(lines: Sequence[str], file: str, field: str) -> Iterator[int]:
         refuse(field, f"{file} has {len(lines)} lines", f"cut it to {MAX_LINES}")
     for number, line in enumerate(lines, 1):
         text = line.strip()
-        if not text.isdigit() or len(text) > len(str(units.MAX_TIME_NS // MS)):
-            refuse(field, f"{file} line {number}: {text[:30]!r} is not a time in ms", _EXAMPLE)
+        if not (text.isascii() and text.isdigit()) or len(text) > len(str(units.MAX_TIME_NS // MS)):
+            refuse(field, f"{file} line {number}: {shown(text)} is not a time in ms", _EXAMPLE)
         if (time := int(text)) < before:
             refuse(field, f"{file} line {number}: {time} is before the {before} of the line above", _EXAMPLE)
         if time * MS > units.MAX_TIME_NS:

@@ -7,20 +7,20 @@ Columns of a file in `data/`: `part` (left out: the first), `cca`, one for each 
 
 from __future__ import annotations
 
-import csv
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
-from typing import Any
 
 from tcpscape.campaign.outcome import Cell
 from tcpscape.errors import StudyError
+from tcpscape.reading import documents, packaged
+from tcpscape.reading.files import Kind, Origin
 from tcpscape.stats import Estimate
 from tcpscape.studies import spikes
 from tcpscape.studies.study import Study
 
+TABLE = Kind("a table of published numbers", "correct the table", error=StudyError)
 FACTORS: Mapping[str, float] = {
     "KiB/s": 8 * 1024 / 1e6, "KiB/s*8/1000": 1.024, "Mbit/s": 1.0, "Gbit/s": 1000.0, "%": 0.01,
 }
@@ -102,17 +102,13 @@ def _number(row: Mapping[str, str], study: Study, file: str) -> KnownNumber:
 
 
 @cache
-def _rows(name: str) -> list[dict[str, Any]]:
-    text = (resources.files("tcpscape.studies") / "data" / name).read_text("utf-8")
-    return rows(text, name)
+def _rows(name: str) -> list[dict[str, str]]:
+    return rows(packaged.text(f"studies/data/{name}"), name)
 
 
-def rows(text: str, name: str) -> list[dict[str, Any]]:
+def rows(text: str, name: str) -> list[dict[str, str]]:
     """The rows of a table called `name`, column → text.
 
     :raises StudyError: for a row with more or fewer values than columns, as a comma without quotes makes it.
     """
-    parsed = list(csv.DictReader(line for line in text.splitlines() if not line.startswith("#")))
-    if shifted := [row for row in parsed if None in row or None in row.values()]:
-        raise StudyError(f"{name}: {[v for v in shifted[0].values() if v]} are not as many values as columns; quote values that hold a comma")
-    return parsed
+    return documents.from_csv(text, Origin(name, TABLE))

@@ -7,13 +7,13 @@ hold for every part; a part has the fields that differ. `quick` has the fields t
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from importlib import resources
 from typing import Any
 
 from pydantic import Field, field_validator, model_validator
 
 from tcpscape.campaign.campaign import Campaign
 from tcpscape.errors import StudyError, refuse
+from tcpscape.reading import packaged
 from tcpscape.scenario import files
 from tcpscape.scenario.fields import Spec, validate
 
@@ -176,7 +176,7 @@ class Study(Spec):
 
 def names() -> list[str]:
     """The names of all studies, in order."""
-    return sorted(f.name.removesuffix(".yaml") for f in resources.files("tcpscape.studies").iterdir() if f.name.endswith(".yaml"))
+    return packaged.names("studies", ".yaml")
 
 
 def get(name: str) -> Study:
@@ -191,8 +191,7 @@ def get(name: str) -> Study:
 
 def read(name: str) -> dict[str, Any]:
     """The fields of a study's YAML file, plain values."""
-    text = (resources.files("tcpscape.studies") / f"{name}.yaml").read_text("utf-8")
-    fields: dict[str, Any] = files.read_yaml(text, name)
+    fields: dict[str, Any] = files.read_yaml(packaged.text(f"studies/{name}.yaml"), name)
     return fields
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -11,6 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from tcpscape.errors import ScenarioError, refuse
+from tcpscape.reading import documents
+from tcpscape.reading import files as reading
+from tcpscape.reading.documents import cell_number as number
+from tcpscape.reading.files import MIB, Kind, Origin
 from tcpscape.scenario import files, path
 from tcpscape.scenario.scenario import PARTS, Part, Scenario
 
@@ -34,6 +37,7 @@ COMBINATIONS = ("bottleneck, loss", "bottleneck, jitter", "bottleneck, loss and 
 """What the last family is made of."""
 DATA: tuple[Part, ...] = ("forward", "bottleneck")
 """Parts of the path that data passes."""
+LISTING = Kind("a list of conditions", "write the conditions as docs/validation.md says", most=16 * MIB)
 NO_QUEUE = "none"
 """The queue of a path without a bottleneck."""
 DEFAULT_S, SHARED_DURATION_S = 10.0, 20
@@ -119,11 +123,6 @@ def _describe(scenario: Scenario) -> str:
     return ", ".join([flows, " | ".join(filter(None, parts)) or "no impairment", f"{scenario.duration / 1e9:g} s"])
 
 
-def number(text: str | None) -> float:
-    """A CSV's cell as a number; an empty one is 0."""
-    return float(text) if text else 0.0
-
-
 def of_row(row: Mapping[str, str]) -> NamedScenario:
     """A condition from a row with the columns :data:`COLUMNS` or :data:`SHARED_COLUMNS`."""
     if "first" in row:
@@ -145,6 +144,11 @@ def of_row(row: Mapping[str, str]) -> NamedScenario:
     return NamedScenario(row["id"], scenario)
 
 
+def _bdp(buffer: float, rate: float, rtt: float) -> str:
+    """A buffer in bandwidth-delay products of a rate, Mbit/s, and an RTT, ms."""
+    return f"{buffer / (rate * rtt * 125):.2f} BDP" if rate and rtt else f"{buffer:g} bytes"
+
+
 def _about(row: Mapping[str, str]) -> str:
     rtt, jitter, loss, rate = (number(row.get(k)) for k in ("rtt_ms", "jitter_ms", "loss_pct", "rate_mbit"))
     flows, rcvbuf, app = int(number(row.get("flows")) or 1), int(number(row.get("rcvbuf"))), number(row.get("app_MBps"))
@@ -154,20 +158,20 @@ def _about(row: Mapping[str, str]) -> str:
     if loss:
         parts.append(f"loss {loss:g} %")
     if rate:
-        parts.append(f"{rate:g} Mbit/s, {number(row.get('buffer_bytes')) / (rate * rtt * 125):.2f} BDP")
+        parts.append(f"{rate:g} Mbit/s, {_bdp(number(row.get('buffer_bytes')), rate, rtt)}")
     parts.append(f"rcvbuf {rcvbuf // 1024}k" if rcvbuf else "rcvbuf auto")
     return ", ".join(parts + ([f"app {app:g} MB/s"] if app else []))
 
 
 def _shared_fields(row: Mapping[str, str]) -> dict[str, Any]:
     """The fields of a scenario in which two groups of flows share a bottleneck."""
-    delay, loss, late = float(row["rtt_ms"]) / 2, float(row.get("loss_pct") or 0), float(row.get("second_at_s") or 0)
+    delay, loss, late = number(row["rtt_ms"]) / 2, number(row.get("loss_pct")), number(row.get("second_at_s"))
     lost = f" loss {loss:g}%" if loss else ""
     listener = {"listener": row["listener"]} if row.get("listener") else {}
     first = {"cca": row["first"], "count": int(row.get("n_first") or 1), **listener}
     second = {"cca": row["second"], "count": int(row.get("n_second") or 1), **({"start": f"{late:g}s"} if late else {}), **listener}
     return {
-        "name": row["id"], "about": _shared_about(row), "duration": f"{float(row.get('duration_s') or SHARED_DURATION_S):g}s",
+        "name": row["id"], "about": _shared_about(row), "duration": f"{number(row.get('duration_s')) or SHARED_DURATION_S:g}s",
         "forward": f"netem delay {delay:g}ms{lost} limit 100000", "bottleneck": row["bottleneck"], "reverse": f"netem delay {delay:g}ms limit 100000",
         "flows": [first, second], "ecn": row.get("ecn") == "1",
     } | ({"kernel": row["kernel"]} if row.get("kernel") else {})  # fmt: skip
@@ -175,12 +179,12 @@ def _shared_fields(row: Mapping[str, str]) -> dict[str, Any]:
 
 def _shared_about(row: Mapping[str, str]) -> str:
     """One short line: both groups, and the path they share."""
-    rtt, rate, buffer = float(row["rtt_ms"]), float(row["rate_mbit"]), int(row["buffer_bytes"])
+    rtt, rate, buffer = number(row["rtt_ms"]), number(row["rate_mbit"]), int(row["buffer_bytes"])
     groups = [row[side] + ("" if (n := row.get(f"n_{side}") or "1") == "1" else f"×{n}") for side in ("first", "second")]
-    late = f" from {row['second_at_s']} s" if float(row.get("second_at_s") or 0) else ""
-    parts = [f"{groups[0]} and {groups[1]}{late}", f"{rtt:g} ms", f"{rate:g} Mbit/s, {buffer / (rate * rtt * 125):.2f} BDP"]
+    late = f" from {row['second_at_s']} s" if number(row.get("second_at_s")) else ""
+    parts = [f"{groups[0]} and {groups[1]}{late}", f"{rtt:g} ms", f"{rate:g} Mbit/s, {_bdp(buffer, rate, rtt)}"]
     parts.append(row["queue"] + " ecn" * (row.get("ecn") == "1"))
-    return ", ".join(parts + ([f"loss {float(row['loss_pct']):g} %"] if float(row.get("loss_pct") or 0) else []))
+    return ", ".join(parts + ([f"loss {loss:g} %"] if (loss := number(row.get("loss_pct"))) else []))
 
 
 def read(source: str | Path) -> list[NamedScenario]:
@@ -191,7 +195,7 @@ def read(source: str | Path) -> list[NamedScenario]:
         return _distinct([_row(row, file, i) for i, row in enumerate(_rows(file), 2)], file)
     if suffix not in (".yaml", ".yml", ".toml"):
         return [NamedScenario(str(source), files.load(source))]
-    content = (files.read_toml if suffix == ".toml" else files.read_yaml)(_text(file), str(file))
+    content = files.read(file, "conditions", LISTING)
     if isinstance(content, dict) and "conditions" in content:
         content = content["conditions"]
     elif not isinstance(content, list):
@@ -201,16 +205,8 @@ def read(source: str | Path) -> list[NamedScenario]:
     return _distinct([_entry(entry, i, file) for i, entry in enumerate(content)], file)
 
 
-def _text(file: Path) -> str:
-    try:
-        return file.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as e:
-        why = e.strerror if isinstance(e, OSError) else "not UTF-8 text"
-        raise ScenarioError(f"conditions: cannot read {file}: {why}; check the path") from None
-
-
 def _rows(file: Path) -> list[dict[str, str]]:
-    rows = list(csv.DictReader(_text(file).splitlines()))
+    rows = documents.from_csv(reading.text(file, LISTING, "conditions"), Origin(str(file), LISTING, "conditions"))
     is_shared = bool(rows) and "first" in rows[0]
     columns, required = (SHARED_COLUMNS, SHARED_REQUIRED) if is_shared else (COLUMNS, REQUIRED)
     missing = [c for c in required if not rows or c not in rows[0]]
@@ -222,7 +218,7 @@ def _rows(file: Path) -> list[dict[str, str]]:
 def _row(row: dict[str, str], file: Path, line: int) -> NamedScenario:
     try:
         return of_row(row)
-    except (ValueError, TypeError) as e:
+    except ValueError as e:
         raise ScenarioError(f"conditions: {file} line {line}: {e}; correct the number") from None
 
 

@@ -17,6 +17,10 @@ from pathlib import Path
 
 from tcpscape import metrics
 from tcpscape.errors import StoreError, refuse
+from tcpscape.reading import documents
+from tcpscape.reading import files as reading
+from tcpscape.reading.documents import cell_number
+from tcpscape.reading.files import MIB, Kind, Origin
 from tcpscape.trial import FlowResult, Trial
 from tcpscape.validate import conditions
 from tcpscape.validate.conditions import NamedScenario
@@ -28,6 +32,7 @@ COUNTERS = (
 """Counters of a flow that are summed over the flows."""
 COLUMNS = ("id", "side", "seed", "goodput_mbps", "mean_rtt_ms", "min_rtt_ms")
 """Columns of `results.csv` before the counters; `parts_mbps`, each group's goodput, is the last where several share a path."""
+RECORDED = Kind("a table of recorded runs", "give a results.csv that validate wrote", most=64 * MIB, error=StoreError)
 OTHER_NAMES = {"dsacks": "dsack_dups", "delivered_ce": "ce_delivered"}
 """Names of counters in older files."""
 
@@ -145,7 +150,10 @@ def read_results(file: Path) -> dict[str, Runs]:
 
     Mean RTTs may come from a file beside it (`X_rtt.csv` for `X_results.csv`), measured in runs of their own.
     """
-    rows = [r for r in map(_whole, _rows(file)) if r.get("goodput_mbps") and r.get("side", "b") == "b"]
+    recorded = _rows(file)
+    if not recorded or not {"id", *({"goodput_mbps", "first_mbps"} & recorded[0].keys() or {"goodput_mbps"})} <= recorded[0].keys():
+        raise StoreError(f"against: {file} has no column id or goodput_mbps, or no row; {RECORDED.fix}")
+    rows = [r for r in map(_whole, recorded) if r.get("goodput_mbps") and r.get("side", "b") == "b"]
     aside = file.with_name(file.name.replace("_results", "_rtt"))
     single = {r["id"] for r in rows if r.get("flows", "1") == "1"}
     rtts = [r for r in _rows(aside) if r.get("goodput_mbps") and r["id"] in single] if aside != file and aside.exists() else []
@@ -162,11 +170,7 @@ def read_results(file: Path) -> dict[str, Runs]:
 
 
 def _rows(file: Path) -> list[dict[str, str]]:
-    try:
-        with open(file, newline="", encoding="utf-8") as f:
-            return list(csv.DictReader(f))
-    except OSError as e:
-        raise StoreError(f"against: cannot read {file}: {e.strerror}; check the path") from None
+    return documents.from_csv(reading.text(file, RECORDED, "against"), Origin(str(file), RECORDED, "against"))
 
 
 def _whole(row: dict[str, str]) -> dict[str, str]:
@@ -174,12 +178,12 @@ def _whole(row: dict[str, str]) -> dict[str, str]:
     if "first_mbps" not in row:
         return row
     parts = [row["first_mbps"], row["second_mbps"]]
-    sums = {k: f"{sum(map(float, row[k].split(';'))):g}" for k in ("retransmits", "ce_delivered", "data_segs_out") if row.get(k)}
-    return row | sums | {"parts_mbps": ";".join(parts), "goodput_mbps": f"{sum(map(float, parts)):.7g}", "flows": "2"}
+    sums = {k: f"{sum(map(cell_number, row[k].split(';'))):g}" for k in ("retransmits", "ce_delivered", "data_segs_out") if row.get(k)}
+    return row | sums | {"parts_mbps": ";".join(parts), "goodput_mbps": f"{sum(map(cell_number, parts)):.7g}", "flows": "2"}
 
 
 def _cell(row: Mapping[str, str], name: str, scale: float = 1.0) -> float:
-    return float(row[name]) * scale if row.get(name) else math.nan
+    return cell_number(row[name]) * scale if row.get(name) else math.nan
 
 
 def _mean_rtt(row: Mapping[str, str]) -> float:
@@ -195,7 +199,7 @@ def _measured(row: Mapping[str, str]) -> TrialNumbers:
     least = _cell(row, "min_rtt_us", 1e-3) if "min_rtt_us" in row else _cell(row, "min_rtt_ms")
     known_counters = {k: v for k, v in counters.items() if not math.isnan(v)}
     seed = int(row.get("seed") or row.get("repeat") or 0)
-    parts = tuple(map(float, row["parts_mbps"].split(";"))) if row.get("parts_mbps") else ()
+    parts = tuple(map(cell_number, row["parts_mbps"].split(";"))) if row.get("parts_mbps") else ()
     return TrialNumbers(_cell(row, "goodput_mbps"), counters["retransmits"], _mean_rtt(row), least, known_counters, parts, seed)
 
 

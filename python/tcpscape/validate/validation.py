@@ -7,18 +7,21 @@ of several seeds of both engines: the moment at which they part, and their count
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated
 
 import numpy as np
+from pydantic import BaseModel, Field
 
 from tcpscape.engines import REGISTRY
 from tcpscape.errors import StoreError, refuse
+from tcpscape.reading import documents
+from tcpscape.reading import files as reading
+from tcpscape.reading.files import MIB, Kind, Origin
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.stats.estimate import number
 from tcpscape.units import counted
@@ -44,6 +47,24 @@ MOST_SEEDS = 24
 """Most seeds of a condition on one side, where `precision` asks for more."""
 TRACED_SEEDS = 6
 """Traces of each engine: few enough to look at, enough to tell chance from a difference (924 ways to relabel them)."""
+
+
+class ListedCondition(BaseModel):
+    """A condition in the summary: its id, and its runs on each side."""
+
+    id: str
+    runs: tuple[Annotated[int, Field(ge=1, le=1_000_000)], Annotated[int, Field(ge=1, le=1_000_000)]]
+
+
+class Summary(BaseModel):
+    """What is read again of `summary.json`: with what a validation was run."""
+
+    engines: tuple[str, ...]
+    against: str | None
+    conditions: tuple[ListedCondition, ...]
+
+
+SUMMARIES = Kind("a validation's summary", "validate with --out again", most=64 * MIB, error=StoreError)
 
 
 @dataclass(frozen=True)
@@ -162,9 +183,9 @@ def resume(out: Path, id: str, options: ValidationOptions) -> Session:
     matching = [c for c in conditions.read(out / CONDITIONS) if c.id == id]
     if not matching:
         refuse("explain", f"there is no condition {id!r} in {out / CONDITIONS}", "choose an id of conditions.csv")
-    with_engines = replace(options, engines=options.engines or summary["engines"], against=options.against or summary["against"])
+    with_engines = replace(options, engines=options.engines or summary.engines, against=options.against or summary.against)
     session = prepare(replace(with_engines, conditions=str(out / CONDITIONS), random=None, shared=None, ccas=(), paired=False, precision=None))
-    runs = next((tuple(c["runs"]) for c in summary["conditions"] if c["id"] == id), session.plan.seeds)
+    runs = next((c.runs for c in summary.conditions if c.id == id), session.plan.seeds)
     return replace(session, plan=replace(session.plan, conditions=matching, seeds=runs))
 
 
@@ -177,13 +198,12 @@ def keep_conditions(out: Path, listed: Sequence[NamedScenario]) -> None:
         raise StoreError(f"out: cannot write to {out}: {e.strerror}; choose another directory") from None
 
 
-def _summary(out: Path) -> dict[str, Any]:
-    try:
-        summary: dict[str, Any] = json.loads((out / SUMMARY).read_text("utf-8"))
-    except (OSError, ValueError) as e:
-        why = e.strerror if isinstance(e, OSError) else e
-        raise StoreError(f"out: {out / SUMMARY} cannot be read ({why}); validate with --out {out} first") from None
-    return summary
+def _summary(out: Path) -> Summary:
+    file = out / SUMMARY
+    if not reading.exists(file, SUMMARIES, "out"):
+        raise StoreError(f"out: there is no {file}; validate with --out {out} first")
+    origin = Origin(str(file), SUMMARIES, "out")
+    return documents.as_model(Summary, documents.from_json(reading.text(file, SUMMARIES, "out"), origin), origin)
 
 
 @dataclass(frozen=True)

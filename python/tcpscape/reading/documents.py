@@ -1,0 +1,230 @@
+"""YAML, TOML, JSON and CSV as plain values: judged before anything is built from them, and every error one line that names the line of the file.
+
+Plain values are mappings with text as keys, lists, text, whole numbers, true, false and nothing. In YAML and TOML a number with a dot stays text,
+so that `kernel: 6.10` is not `6.1`; so do dates. Keys that are there twice are refused, since only one of both would count.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import re
+import sys
+from typing import Any, NamedTuple, TypeVar
+
+import yaml
+from pydantic import BaseModel, ValidationError
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+from tcpscape.errors import shown
+from tcpscape.reading.files import Origin
+from tcpscape.reading.inspection import CORRECT, DEEPEST, INTEGER, MOST_DIGITS, Inspection
+
+MOST_VALUES = 3_000_000
+"""Values of a JSON document, as commas and brackets count them."""
+MOST_DOTS = 200
+"""Of a key of TOML: its parser needs the square of them."""
+LARGEST = 1e18
+"""Of the numbers of a CSV, so that sums of them stay whole numbers of 64 bits."""
+MOST_CELLS = 3_000_000
+"""Cells of a CSV that is read as text."""
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+def from_yaml(text: str, origin: Origin) -> Any:
+    """Plain values from one YAML document. :raises TcpscapeError: one line, with the number of the line that is wrong."""
+    try:
+        Inspection(origin).judge(yaml.parse(text, _PARSER))
+        return yaml.load(text, _Loader)
+    except yaml.MarkedYAMLError as e:
+        line = e.problem_mark.line + 1 if e.problem_mark else "?"
+        origin.refuse(f"not YAML at line {line}: {e.problem or e.context}", CORRECT)
+    except yaml.reader.ReaderError as e:
+        line = text.count("\n", 0, e.position) + 1 if isinstance(e.position, int) else "?"
+        origin.refuse(f"not YAML at line {line}: a character that YAML does not allow, {shown(chr(e.character))}", CORRECT)
+    except (yaml.YAMLError, ValueError, RecursionError) as e:
+        origin.refuse(f"not YAML: {e}", "correct it")
+
+
+def from_toml(text: str, origin: Origin) -> Any:
+    """Plain values from TOML. :raises TcpscapeError: one line, with the number of the line that is wrong."""
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.count(".") > MOST_DOTS and any(run.count(".") > MOST_DOTS for run in re.findall(r"[\w.\-\"' \t]+", line)):
+            origin.refuse(f"line {number}: a key with more than {MOST_DOTS} dots", CORRECT)
+    try:
+        data = tomllib.loads(text, parse_float=str)
+    except tomllib.TOMLDecodeError as e:
+        origin.refuse(f"not TOML: {e}", CORRECT)
+    except RecursionError:
+        origin.refuse(f"more than {DEEPEST} tables and lists within each other", "write them flatter")
+    except ValueError:
+        origin.refuse("a number of more than 4300 digits", f"write at most {MOST_DIGITS}")
+    _expect_bounded(data, origin)
+    return data
+
+
+def from_json(text: str, origin: Origin) -> Any:
+    """Plain values from one JSON document, in which no key is there twice.
+
+    :raises TcpscapeError: one line, with the number of the line that is wrong.
+    """
+
+    def mapping(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        values = dict(pairs)
+        if len(values) < len(pairs):
+            names = [name for name, _ in pairs]
+            origin.refuse(f"{shown(next(name for name in names if names.count(name) > 1))} is there twice in one object")
+        return values
+
+    values, broken = json_values(text, origin, json.JSONDecoder(object_pairs_hook=mapping))
+    if broken:
+        origin.refuse(f"is not JSON at line {broken.line}")
+    if len(values) != 1:
+        origin.refuse(f"has {len(values)} JSON values instead of one")
+    return values[0]
+
+
+def json_values(text: str, origin: Origin, decoder: json.JSONDecoder | None = None) -> tuple[list[Any], BrokenValue | None]:
+    """The JSON values of a text one after the other, and the one that cannot be read, with which they end; None where all can.
+
+    NaN and the infinities, which tools write although JSON has none, are numbers here; who uses them judges them.
+    """
+    if (count := text.count(",") + text.count("[") + text.count("{")) > MOST_VALUES:
+        origin.refuse(f"has about {count} values, and at most {MOST_VALUES} are read", "split it, or measure at longer intervals")
+    values: list[Any] = []
+    decoder, at = decoder or json.JSONDecoder(), 0
+    while (at := _after_spaces(text, at)) < len(text):
+        try:
+            value, end = decoder.raw_decode(text, at)
+        except RecursionError:
+            origin.refuse(f"more than {DEEPEST} objects and lists within each other")
+        except json.JSONDecodeError as e:
+            return values, BrokenValue(at, e.lineno)
+        except ValueError:
+            origin.refuse("a number of more than 4300 digits")
+        _expect_bounded(value, origin)
+        values.append(value)
+        at = end
+    return values, None
+
+
+class BrokenValue(NamedTuple):
+    """A JSON value that cannot be read."""
+
+    begin: int
+    """Its place in the text."""
+    line: int
+    """Where reading it stopped."""
+
+
+def from_csv(text: str, origin: Origin) -> list[dict[str, str]]:
+    """The rows of a CSV with a header, column → text; lines that begin with # are comments.
+
+    :raises TcpscapeError: one line, where there is no header, a name is there twice, or a row has more or fewer cells than the header.
+    """
+    if text.count(",") + text.count("\n") > MOST_CELLS:
+        origin.refuse(f"has more than {MOST_CELLS} cells", "split it")
+    reader = csv.reader(line for line in text.splitlines(keepends=True) if not line.startswith("#"))
+    try:
+        header = next(reader, [])
+        if not any(header):
+            origin.refuse("has no header", "write the names of the columns into the first line")
+        if repeated := next((name for name in header if header.count(name) > 1), None):
+            origin.refuse(f"has two columns {shown(repeated)}", "give each column its own name")
+        rows: list[dict[str, str]] = []
+        for cells in reader:
+            if len(cells) != len(header):
+                if cells:
+                    origin.refuse(f"row {len(rows) + 1}: {shown(cells)} are not as many values as columns", "quote values that hold a comma")
+                continue
+            rows.append(dict(zip(header, cells, strict=True)))
+    except csv.Error as e:
+        origin.refuse(f"is not a CSV at line {reader.line_num}: {e}", CORRECT)
+    return rows
+
+
+def cell_number(text: str | None) -> float:
+    """A cell as a number from 0 on; an empty one is 0. :raises ValueError: for anything else, also for `inf` and `nan`."""
+    try:
+        value = float(text) if text else 0.0
+    except ValueError:
+        value = math.nan
+    if not 0 <= value <= LARGEST:
+        raise ValueError(f"{shown(text)} is no number from 0 to {LARGEST:g}")
+    return value
+
+
+def as_model(kind: type[Model], data: Any, origin: Origin) -> Model:
+    """Plain values as a pydantic model. :raises TcpscapeError: one line with the first field that is wrong."""
+    try:
+        return kind.model_validate(data)
+    except ValidationError as e:
+        origin.refuse(field_problem(e))
+
+
+def field_problem(e: ValidationError) -> str:
+    """What is wrong with the first field that is: `field runs.0.seed is missing`."""
+    first = e.errors(include_url=False)[0]
+    field = shown(".".join(str(part) for part in first["loc"]))[1:-1]
+    if first["type"] == "missing":
+        return f"field {field} is missing"
+    message = f"{first['msg'][:1].lower()}{first['msg'][1:]}"
+    return f"field {field}: {message}, not {shown(first['input'])}" if field else f"{message}, not {shown(first['input'])}"
+
+
+def _after_spaces(text: str, at: int) -> int:
+    match = _SPACES.match(text, at)
+    return match.end() if match else at
+
+
+_SPACES = re.compile(r"\s*")
+
+
+def _expect_bounded(data: Any, origin: Origin) -> None:
+    """Refuses plain values that are too deep or hold numbers of too many digits, and what TOML has beside plain values."""
+    waiting = [(data, 0)]
+    while waiting:
+        value, depth = waiting.pop()
+        if isinstance(value, (dict, list)):
+            if depth >= DEEPEST:
+                origin.refuse(f"more than {DEEPEST} levels of values within each other", "write them flatter")
+            inner = value.values() if isinstance(value, dict) else value
+            waiting += [(item, depth + 1) for item in inner if not isinstance(item, (str, float)) and item is not None]
+        elif isinstance(value, int):
+            if value.bit_length() > _MOST_BITS:
+                origin.refuse(f"{shown(value)} is a number of too many digits", f"write at most {MOST_DIGITS}")
+        elif not isinstance(value, (str, float)) and value is not None:
+            origin.refuse(f"{value} is a date or a time, which nothing here is", "write it in quotes, or leave it out")
+
+
+_MOST_BITS = 67
+"""Of a whole number of 20 digits."""
+
+
+_PARSER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+"""libyaml's where PyYAML was built with it: ten times as fast."""
+_CORE = "tag:yaml.org,2002:"
+_AS_TEXT = {f"{_CORE}{name}" for name in ("float", "timestamp", "int", "value")}
+_INTEGER = re.compile(r"[-+]?(?:0|[1-9][0-9]*)$")
+
+
+class _Loader(_PARSER):  # type: ignore[misc, valid-type]
+    """Builds plain values: whole numbers are decimal, those with a dot and dates stay text, and so do all keys."""
+
+    def flatten_mapping(self, node: yaml.MappingNode) -> None:
+        """Puts in what `<<` names; then every key is text as written, `on` and `1` too."""
+        super().flatten_mapping(node)
+        for key, _ in node.value:
+            key.tag = f"{_CORE}str"
+
+
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, rx) for tag, rx in resolvers if tag not in _AS_TEXT] for first, resolvers in _PARSER.yaml_implicit_resolvers.items()
+}
+_Loader.add_implicit_resolver(f"{_CORE}int", INTEGER, list("-+0123456789"))

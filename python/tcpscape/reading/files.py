@@ -1,0 +1,216 @@
+"""Files as bytes and as text: regular files alone, of a bounded size, also unpacked; everything else is refused in one line."""
+
+from __future__ import annotations
+
+import bz2
+import errno
+import lzma
+import os
+import stat
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+
+from tcpscape.errors import ScenarioError, TcpscapeError, printable
+
+MIB = 2**20
+"""Bytes of a mebibyte."""
+LONGEST_NAME = 200
+"""Characters of a name that a message shows whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of file: how much of it is read, and what is said where it cannot be."""
+
+    what: str
+    """What it should be, with its article: `a scenario`."""
+    fix: str
+    """What to do where a file is not that."""
+    most: int = MIB
+    """Bytes of the largest file."""
+    most_unpacked: int = 0
+    """Bytes of the largest content of a compressed file; 0 where compressed files are not read."""
+    error: type[TcpscapeError] = ScenarioError
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a content comes from, as the messages about it name it."""
+
+    name: str
+    """The file's path, or the name of what comes with tcpscape."""
+    kind: Kind
+    field: str = ""
+    """The option or field that named it."""
+
+    @property
+    def label(self) -> str:
+        """The name as messages have it: of a very long one the end."""
+        return printable(self.name if len(self.name) <= LONGEST_NAME else f"…{self.name[-LONGEST_NAME:]}")
+
+    def refuse(self, problem: str, fix: str = "") -> NoReturn:
+        """Raises the one line for this content; without `fix`, that of its kind."""
+        begin = f"{self.field}: {self.label}" if self.field else f"{self.label}:"
+        raise self.kind.error(f"{begin} {problem}; {fix or self.kind.fix}")
+
+    def unreadable(self, error: OSError | ValueError) -> TcpscapeError:
+        """The one line where the system does not give the content; a ValueError is about the path."""
+        begin = f"{self.field}: cannot read {self.label}" if self.field else f"{self.label}: cannot be read"
+        return self.kind.error(f"{begin}: {_reason(error)}; check the path")
+
+
+def content(path: Path | str, kind: Kind, field: str = "") -> bytes:
+    """The bytes of a file.
+
+    :param field: the option or field that named the file; the message of an error begins with it.
+    :raises TcpscapeError: one line, of the kind's class: what is not there, no regular file, too large or not readable.
+    """
+    origin = Origin(str(path), kind, field)
+    try:
+        raw = _read(path, origin)
+    except (OSError, ValueError) as e:
+        raise origin.unreadable(e) from None
+    return _unpacked(raw, origin) if kind.most_unpacked else raw
+
+
+def text(path: Path | str, kind: Kind, field: str = "") -> str:
+    """A file as UTF-8 text; a byte order mark at its beginning is left out.
+
+    :raises TcpscapeError: one line, as :func:`content`, and for other encodings and NUL bytes.
+    """
+    return decoded(content(path, kind, field), Origin(str(path), kind, field))
+
+
+def decoded(raw: bytes, origin: Origin) -> str:
+    """The text of bytes in UTF-8. :raises TcpscapeError: one line with the number of the line that is not text."""
+    if raw[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        origin.refuse("is UTF-16 text", "save it as UTF-8")
+    if (nul := raw.find(b"\0")) >= 0:
+        origin.refuse(f"is not text: there is a NUL byte in line {_line(raw, nul)}")
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as e:
+        origin.refuse(f"is not UTF-8 text: byte 0x{raw[e.start]:02x} in line {_line(raw, e.start)}", "save it as UTF-8")
+
+
+def folder(path: Path | str, kind: Kind, field: str = "") -> bool:
+    """Whether a path is a directory. :raises TcpscapeError: one line, where that cannot be known."""
+    mode = _mode(path, kind, field)
+    return mode is not None and stat.S_ISDIR(mode)
+
+
+def exists(path: Path | str, kind: Kind, field: str = "") -> bool:
+    """Whether there is anything at a path. :raises TcpscapeError: one line, where that cannot be known."""
+    return _mode(path, kind, field) is not None
+
+
+def inflated(raw: bytes, most: int) -> bytes:
+    """What zlib compressed, of at most `most` bytes. :raises ValueError: where it is damaged or larger."""
+    try:
+        return _expand(zlib.decompressobj, raw, most)
+    except (zlib.error, EOFError) as e:
+        raise ValueError(str(e)) from None
+
+
+def size_text(size: int) -> str:
+    """`3.2 MiB`."""
+    return next((f"{size / 2**power:.3g} {unit}" for power, unit in ((30, "GiB"), (20, "MiB"), (10, "KiB")) if size >= 2**power), f"{size} bytes")
+
+
+def _mode(path: Path | str, kind: Kind, field: str) -> int | None:
+    try:
+        return os.stat(path).st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (OSError, ValueError) as e:
+        raise Origin(str(path), kind, field).unreadable(e) from None
+
+
+def _read(path: Path | str, origin: Origin) -> bytes:
+    """The bytes of a regular file: opened without waiting, and never more of them than the kind allows."""
+    _expect_regular(os.stat(path).st_mode, origin)  # before opening: some devices act when they are opened
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+    with open(descriptor, "rb") as file:
+        state = os.fstat(descriptor)
+        _expect_regular(state.st_mode, origin)  # of what was opened, whatever is at the path now
+        _expect_size(state.st_size, origin)
+        raw = file.read(origin.kind.most + 1)
+    _expect_size(len(raw), origin)
+    return raw
+
+
+def _expect_regular(mode: int, origin: Origin) -> None:
+    if not stat.S_ISREG(mode):
+        name = next((name for test, name in _NOT_REGULAR if test(mode)), "no regular file")
+        fix = "name a file in it" if stat.S_ISDIR(mode) else "save it to a file and name that"
+        origin.refuse(f"is {name}, not {origin.kind.what}", fix)
+
+
+_NOT_REGULAR: tuple[tuple[Callable[[int], bool], str], ...] = (
+    (stat.S_ISDIR, "a directory"), (stat.S_ISFIFO, "a pipe"), (stat.S_ISSOCK, "a socket"), (stat.S_ISCHR, "a device"), (stat.S_ISBLK, "a device"),
+)  # fmt: skip
+
+
+def _expect_size(size: int, origin: Origin) -> None:
+    if size > origin.kind.most:
+        shown = size_text(size) if size > origin.kind.most + 1 else f"more than {size_text(origin.kind.most)}"
+        origin.refuse(f"has {shown}, and {origin.kind.what} has at most {size_text(origin.kind.most)}", "name another file, or split it")
+
+
+def _reason(e: OSError | ValueError) -> str:
+    if isinstance(e, OSError):
+        return "its name is too long" if e.errno == errno.ENAMETOOLONG else e.strerror or type(e).__name__
+    return "its name holds a NUL character" if "null" in str(e) else "its name cannot be encoded"
+
+
+def _line(raw: bytes, place: int) -> int:
+    return raw.count(b"\n", 0, place) + 1
+
+
+_FORMATS: tuple[tuple[bytes, str, Callable[[], Any]], ...] = (
+    (b"\x1f\x8b", "gzip", lambda: zlib.decompressobj(wbits=31)),
+    (b"BZh", "bzip2", bz2.BZ2Decompressor),
+    (b"\xfd7zXZ\0", "xz", lambda: lzma.LZMADecompressor(memlimit=128 * MIB)),
+)
+"""First bytes, name and decompressor of each compression."""
+
+
+def _unpacked(raw: bytes, origin: Origin) -> bytes:
+    """The content of a compressed file, of at most as many bytes as its kind allows; what is not compressed stays as it is."""
+    for magic, name, decompressor in _FORMATS:
+        if raw.startswith(magic):
+            try:
+                return _expand(decompressor, raw, origin.kind.most_unpacked, magic)
+            except TooLarge:
+                origin.refuse(f"has more than {size_text(origin.kind.most_unpacked)} when it is unpacked", "unpack it and split it")
+            except (zlib.error, OSError, EOFError, ValueError, lzma.LZMAError):
+                origin.refuse(f"is damaged: its {name} data end early or are not whole")
+    return raw
+
+
+class TooLarge(ValueError):
+    """A compressed content that is larger than allowed."""
+
+
+def _expand(decompressor: Callable[[], Any], raw: bytes, most: int, magic: bytes = b"") -> bytes:
+    """The content of compressed members one after the other. :raises TooLarge: before more than `most` bytes are held."""
+    parts, total = [], 0
+    while raw:
+        member = decompressor()
+        while not member.eof:
+            step = min(MIB, most - total + 1)
+            part = member.decompress(raw, step)
+            raw = getattr(member, "unconsumed_tail", b"")  # zlib's gives back what it did not take, the others keep it
+            total += len(part)
+            if total > most:
+                raise TooLarge
+            parts.append(part)
+            if not part and not raw and not member.eof:
+                raise EOFError
+        raw = member.unused_data.lstrip(b"\0") if magic else member.unused_data
+        if raw and not (magic and raw.startswith(magic)):
+            raise ValueError("bytes after the end")
+    return b"".join(parts)
