@@ -179,6 +179,7 @@ fn trial(n: u64, text: &[String], s: &mut Stream) -> Result<u64, String> {
         digest.add(&pipe.push(now, p));
     }
     digest.take(&mut pipe, Time(20_000_000_000));
+    pipe.check_accounts()?;
     digest.add(&pipe.stats());
     Ok(digest.0)
 }

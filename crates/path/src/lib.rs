@@ -32,7 +32,7 @@ pub mod spec;
 mod values;
 pub mod words;
 
-pub use discipline::{segments, Body, DelayStats, Description, Drops, Freed, Marking, Patch, Qdisc, StageStats};
+pub use discipline::{check_accounts, segments, Body, DelayStats, Description, Drops, Freed, Marking, Patch, Qdisc, StageStats};
 pub use grammar::parse_tc;
 pub use impair::loss::Loss;
 pub use pipe::Pipe;

@@ -3,7 +3,7 @@
 //! Whoever owns the clock calls [`Pipe::push`], [`Pipe::pop`] and [`Pipe::next_event`]. Events inside happen at their own
 //! times, in order, even if the owner comes late: a packet that leaves stage 0 at t enters stage 1 at t.
 
-use crate::discipline::{AnyQdisc, Body, Child, Freed, StageStats};
+use crate::discipline::{check_accounts, AnyQdisc, Body, Child, Freed, StageStats};
 use crate::schedule::Runner;
 use crate::spec::{PathSpec, StageSpec};
 use crate::values::Host;
@@ -122,10 +122,10 @@ impl<B: Body> Pipe<B> {
     pub fn drain_released(&mut self) -> impl Iterator<Item = (u32, u32, u64)> + '_ {
         self.freed.list.drain(..)
     }
-    /// Whether `drain_released` would give something.
+    /// How many packets `drain_released` would give.
     #[inline]
-    pub fn has_released(&self) -> bool {
-        !self.freed.list.is_empty()
+    pub fn released(&self) -> usize {
+        self.freed.list.len()
     }
 
     /// Packets and bytes held by a stage.
@@ -154,6 +154,18 @@ impl<B: Body> Pipe<B> {
             }
         }
         all
+    }
+
+    /// Checks that no packet and no byte is missing in the accounts, for tests and fuzz targets; the error names the queue and the law.
+    pub fn check_accounts(&self) -> Result<(), String> {
+        let queues = self.stats();
+        for q in queues.iter().filter(|q| q.depth == 0) {
+            let held = self.backlog(q.stage);
+            if held != (q.backlog_packets, q.backlog_bytes) {
+                return Err(format!("stage {} ({}): it holds {held:?}, its account says otherwise; {q:?}", q.stage, q.name));
+            }
+        }
+        check_accounts(&queues)
     }
 
     /// Puts a packet into stage `i`, or out. What may pass a stage at once does, except from the last, which `pop` empties.

@@ -80,7 +80,7 @@ impl Engine<'_> {
                 break;
             }
         }
-        self.observer.finish(self.end, &mut self.flows, &self.network)
+        self.observer.finish((self.now, self.end), &mut self.flows, &self.network)
     }
 
     fn call(&mut self, node: Node) {

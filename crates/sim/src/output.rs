@@ -143,7 +143,7 @@ pub struct ReceiverSummary {
     pub zero_window_acks: u64,
 }
 
-/// One trial's results.
+/// One trial's results; [`TrialOutput::check_accounts`] says whether they fit each other.
 #[derive(Clone, Debug, Default)]
 pub struct TrialOutput {
     /// The seed it ran with.
@@ -160,6 +160,8 @@ pub struct TrialOutput {
     pub packets: PacketEvents,
     /// The receivers' window scale shifts.
     pub wscale: Vec<u8>,
+    /// When it was over, s: at the end of the last connection, after that what was on its way is not looked at.
+    pub ended_s: f64,
     /// Events processed.
     pub events: u64,
     /// Packets delivered, both ways.

@@ -33,6 +33,9 @@ pub struct Description {
     /// (fq's `maxrate`) and the rate by which an average decays (red's and choke's `bandwidth`) are none. netem's packets that overtake
     /// pass its rate by.
     pub rate_bps: Option<u64>,
+    /// Most bytes beyond the rate that leave in any time, however long; `None` where nothing bounds them (and without a rate).
+    #[serde(skip)]
+    pub burst_bytes: Option<u64>,
     /// Most packets held.
     pub limit_packets: Option<u64>,
     /// Most bytes held, frames with their Ethernet header.
@@ -83,6 +86,7 @@ impl Description {
             reorder: 0.0,
             slotted: false,
             rate_bps: None,
+            burst_bytes: None,
             limit_packets: None,
             limit_bytes: None,
             limit_memory_bytes: None,
@@ -90,6 +94,9 @@ impl Description {
             ecn: Marking::Never,
         }
     }
+    /// Largest packet, bytes: what a shaper that may go into debt lets pass beyond its bucket.
+    pub(crate) const LARGEST_PACKET: u64 = 65_536 + 14;
+
     /// Such a queue of so many packets.
     pub(crate) fn of_packets(kind: &'static str, limit: impl Into<u64>) -> Description {
         Description { limit_packets: Some(limit.into()), ..Description::of(kind) }

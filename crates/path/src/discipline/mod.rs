@@ -6,12 +6,13 @@
 //! | what a specification means, in plain units | [`Description`] in `description.rs` |
 //! | packets in and out while it runs | [`Qdisc`], [`Freed`] in `qdisc.rs` |
 //! | the packet that a parent has looked at, counts of packets and bytes | [`Queued`], [`Policy`] in `queued.rs` |
-//! | what it counts | [`StageStats`] in `stats.rs` |
+//! | what it counts | [`StageStats`] in `stats.rs`; that nothing is missing there, [`check_accounts`] in `accounts.rs` |
 //! | what can change while it runs | [`Patch`] in `patch.rs` |
 //! | cutting what segmentation offload made larger than an MTU | [`segments`] in `body.rs` |
 //!
 //! Nothing here knows any discipline by name.
 
+mod accounts;
 mod body;
 mod description;
 mod patch;
@@ -20,15 +21,16 @@ mod queued;
 mod specification;
 mod stats;
 
+pub use accounts::check_accounts;
 pub use body::{segments, Body};
 pub use description::{Description, Marking};
 pub use patch::Patch;
 pub(crate) use patch::DELAY_MAX;
 pub(crate) use qdisc::report_parent;
 pub use qdisc::{Aged, AnyQdisc, Freed, Qdisc};
-pub use queued::{Books, Cause, Load, Policy, Queued};
+pub use queued::{Books, Load, Policy, Queued};
 #[cfg(test)]
 pub(crate) use specification::{spec, try_spec};
 pub use specification::{Child, Discipline};
 pub(crate) use stats::Meter;
-pub use stats::{DelayStats, Drops, StageStats};
+pub use stats::{Cause, DelayStats, Drops, StageStats};

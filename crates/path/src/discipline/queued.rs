@@ -7,7 +7,7 @@
 
 use super::patch::Patch;
 use super::qdisc::{Aged, Freed, Qdisc};
-use super::stats::{Meter, StageStats};
+use super::stats::{Cause, Meter, StageStats};
 use std::collections::VecDeque;
 use tcpscape_base::{Packet, Time};
 
@@ -59,15 +59,6 @@ impl Account {
     }
 }
 
-/// Why a packet is dropped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cause {
-    /// The queue is full.
-    Limit,
-    /// The discipline's own decision before that.
-    Aqm,
-}
-
 /// Where a discipline writes down what becomes of its packets.
 pub struct Books<'a> {
     account: &'a mut Account,
@@ -101,11 +92,7 @@ impl Books<'_> {
     /// A packet that is not, or no longer, in the discipline is dropped.
     #[inline]
     pub fn drops<B>(&mut self, cause: Cause, p: &Packet<B>) {
-        let drops = &mut self.account.meter.s.drops;
-        *match cause {
-            Cause::Limit => &mut drops.limit,
-            Cause::Aqm => &mut drops.aqm,
-        } += 1;
+        self.account.meter.drops(cause, p);
         self.freed.note(p);
     }
     /// A packet was marked.
@@ -116,7 +103,7 @@ impl Books<'_> {
     /// An offloaded packet was cut into so many.
     #[inline]
     pub fn cut(&mut self, segments: u16) {
-        self.account.meter.s.segmented += u64::from(segments) - 1;
+        self.account.meter.cut(segments);
     }
     /// What the discipline has, without the packet that a parent has looked at.
     #[inline]

@@ -52,8 +52,22 @@ pub struct DelayStats {
     pub last: u64,
 }
 
-/// One queue's account: `packets_in + duplicated + segmented = packets_out + drops.total() + backlog_packets`, except
-/// in a queue with a child, whose child accounts for what it drops and duplicates.
+/// Why a packet is dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// Random loss asked for.
+    Loss,
+    /// The queue is full.
+    Limit,
+    /// The packet is larger than the bucket.
+    Oversize,
+    /// The discipline's own decision before the queue is full.
+    Aqm,
+}
+
+/// One queue's account. What came, left and is held includes its children; what was dropped, copied and cut is its own, and theirs is in their
+/// accounts. So `packets_in + duplicated + segmented = packets_out + drops.total() + backlog_packets` for a queue without a child, and for
+/// one with a child where `duplicated`, `segmented` and `drops` are summed over both ([`super::check_accounts`]).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct StageStats {
     /// Number of the stage.
@@ -74,17 +88,23 @@ pub struct StageStats {
     pub bytes_out: u64,
     /// Packets dropped.
     pub drops: Drops,
+    /// Bytes dropped; not in the results of a trial.
+    #[serde(skip)]
+    pub bytes_dropped: u64,
     /// Copies made.
     pub duplicated: u64,
+    /// Bytes of the copies; not in the results of a trial.
+    #[serde(skip)]
+    pub bytes_duplicated: u64,
     /// Packets damaged.
     pub corrupted: u64,
     /// Packets marked CE.
     pub marked: u64,
     /// Packets that left after one that had come later.
     pub reordered: u64,
-    /// Packets gained by cutting offloaded packets into segments.
+    /// Packets gained by cutting offloaded packets into segments; their bytes are those of the whole.
     pub segmented: u64,
-    /// Delay from arrival to departure.
+    /// Delay from arrival to departure; of a netem with a child, until a packet enters that.
     pub delay: DelayStats,
     /// Packets held now.
     pub backlog_packets: u64,
@@ -120,7 +140,9 @@ pub(crate) struct Counts {
     pub packets_out: u64,
     pub bytes_out: u64,
     pub drops: Drops,
+    pub bytes_dropped: u64,
     pub duplicated: u64,
+    pub bytes_duplicated: u64,
     pub corrupted: u64,
     pub marked: u64,
     pub reordered: u64,
@@ -147,6 +169,29 @@ impl Meter {
     pub fn held(&mut self, packets: u64, bytes: u64) {
         self.s.peak_packets = self.s.peak_packets.max(packets);
         self.s.peak_bytes = self.s.peak_bytes.max(bytes);
+    }
+    /// A packet is dropped.
+    #[inline]
+    pub fn drops<B>(&mut self, cause: Cause, p: &Packet<B>) {
+        let drops = &mut self.s.drops;
+        *match cause {
+            Cause::Loss => &mut drops.loss,
+            Cause::Limit => &mut drops.limit,
+            Cause::Oversize => &mut drops.oversize,
+            Cause::Aqm => &mut drops.aqm,
+        } += 1;
+        self.s.bytes_dropped += u64::from(p.size);
+    }
+    /// A packet has a copy.
+    #[inline]
+    pub fn copies<B>(&mut self, p: &Packet<B>) {
+        self.s.duplicated += 1;
+        self.s.bytes_duplicated += u64::from(p.size);
+    }
+    /// An offloaded packet is cut into so many.
+    #[inline]
+    pub fn cut(&mut self, segments: u16) {
+        self.s.segmented += u64::from(segments) - 1;
     }
     /// A packet leaves without its delay being measured here.
     #[inline]
@@ -190,8 +235,8 @@ impl Meter {
         (u32::try_from(self.last / 1_000).unwrap_or(u32::MAX), self.alike)
     }
     fn delays(&self) -> DelayStats {
-        let n = self.s.packets_out;
-        if self.newest_out == 0 || n == 0 {
+        let n = self.spread.count() + u64::from(self.alike);
+        if n == 0 {
             return DelayStats::default();
         }
         let mean = self.sum as f64 / n as f64;
@@ -222,7 +267,9 @@ impl Meter {
             packets_out: s.packets_out,
             bytes_out: s.bytes_out,
             drops: s.drops,
+            bytes_dropped: s.bytes_dropped,
             duplicated: s.duplicated,
+            bytes_duplicated: s.bytes_duplicated,
             corrupted: s.corrupted,
             marked: s.marked,
             reordered: s.reordered,

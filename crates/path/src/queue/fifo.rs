@@ -6,7 +6,7 @@
 //! How it differs: a head drop is not told to a TCP on the same host (Linux: NET_XMIT_CN).
 //! What it does not model: `pfifo_fast`'s bands.
 
-use crate::discipline::{AnyQdisc, Body, Description, Discipline, Freed, Meter, Patch, Qdisc, StageStats};
+use crate::discipline::{AnyQdisc, Body, Cause, Description, Discipline, Freed, Meter, Patch, Qdisc, StageStats};
 use crate::words::{TcError, Words};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -127,12 +127,13 @@ impl<B: Send> Qdisc<B> for Fifo<B> {
         self.meter.arrive(&p);
         let size = u64::from(p.size);
         if self.queue.len() as u64 >= self.max_packets || self.backlog + size > self.max_bytes {
-            self.meter.s.drops.limit += 1;
             let oldest = if self.drops_head { self.queue.pop_front() } else { None };
             let Some((_, oldest)) = oldest else {
+                self.meter.drops(Cause::Limit, &p);
                 freed.note(&p);
                 return false;
             };
+            self.meter.drops(Cause::Limit, &oldest);
             self.backlog -= u64::from(oldest.size);
             freed.note(&oldest);
         }

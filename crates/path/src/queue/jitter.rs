@@ -10,7 +10,7 @@
 //! How it differs: not in Linux. The normal draws of `correlated` come from netem's normal table, cut at −4σ.
 //! What it does not model: loss and the other impairments: put a netem stage beside it.
 
-use crate::discipline::{AnyQdisc, Body, Description, Discipline, Freed, Meter, Patch, Qdisc, StageStats, DELAY_MAX};
+use crate::discipline::{AnyQdisc, Body, Cause, Description, Discipline, Freed, Meter, Patch, Qdisc, StageStats, DELAY_MAX};
 use crate::parts::dist::{self, Table};
 use crate::parts::due::{Due, Held};
 use crate::values::{Dist, SpecError};
@@ -237,7 +237,7 @@ impl<B: Body> Qdisc<B> for Jitter<B> {
     fn enqueue(&mut self, now: Time, p: Packet<B>, freed: &mut Freed) -> bool {
         self.meter.arrive(&p);
         if self.packets() >= self.limit {
-            self.meter.s.drops.limit += 1;
+            self.meter.drops(Cause::Limit, &p);
             freed.note(&p);
             return false;
         }

@@ -10,7 +10,7 @@
 pub(crate) mod law;
 pub mod tc;
 
-use crate::discipline::{Aged, AnyQdisc, Body, Description, Discipline, Freed, Marking, Meter, Qdisc, StageStats};
+use crate::discipline::{Aged, AnyQdisc, Body, Cause, Description, Discipline, Freed, Marking, Meter, Qdisc, StageStats};
 use crate::parts::clock::Ticker;
 use crate::values::SpecError;
 use crate::words::{print, TcError, Words};
@@ -184,13 +184,13 @@ impl<B: Send> Qdisc<B> for Red<B> {
         self.catch_up(now);
         self.meter.arrive(&p);
         if !self.admits(now, &mut p) {
-            self.meter.s.drops.aqm += 1;
+            self.meter.drops(Cause::Aqm, &p);
             freed.note(&p);
             return true;
         }
         let size = u64::from(p.size);
         if self.bytes + size > u64::from(self.spec.limit) {
-            self.meter.s.drops.limit += 1;
+            self.meter.drops(Cause::Limit, &p);
             freed.note(&p);
             return false;
         }

@@ -7,7 +7,9 @@
 //! timer or at the next arrival, whichever is first. Offloaded packets are always cut when they exceed the bucket.
 //! What it does not model: `mpu`, `overhead` and `linklayer` (refused).
 
-use crate::discipline::{report_parent, segments, AnyQdisc, Body, Child, Description, Discipline, Freed, Meter, Patch, Qdisc, StageStats};
+use crate::discipline::{
+    report_parent, segments, AnyQdisc, Body, Cause, Child, Description, Discipline, Freed, Meter, Patch, Qdisc, StageStats,
+};
 use crate::parts::pace::{harmless, Pace};
 use crate::values::SpecError;
 use crate::words::{print, TcError, Words};
@@ -108,7 +110,7 @@ impl<C: Child> Discipline for TbfSpec<C> {
         Ok(())
     }
     fn describe(&self) -> Description {
-        Description { rate_bps: Some(self.rate.0), ..Description::of(Self::NAME) }
+        Description { rate_bps: Some(self.rate.0), burst_bytes: Some(self.burst), ..Description::of(Self::NAME) }
     }
     fn describe_own_queue(&self) -> Option<Description> {
         self.child.is_none().then(|| C::bfifo(self.limit).describe_alone())
@@ -206,12 +208,12 @@ impl<B: Body> Qdisc<B> for Tbf<B> {
         if p.size <= self.max_size {
             taken = self.child.enqueue(now, p, freed);
         } else if p.segs > 1 && segments(&p).all(|s| s.size <= self.max_size) {
-            self.meter.s.segmented += u64::from(p.segs) - 1;
+            self.meter.cut(p.segs);
             for s in segments(&p) {
                 taken |= self.child.enqueue(now, s, freed);
             }
         } else {
-            self.meter.s.drops.oversize += 1;
+            self.meter.drops(Cause::Oversize, &p);
             freed.note(&p);
         }
         self.meter.held(self.child.packets(), self.child.bytes());

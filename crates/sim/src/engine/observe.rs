@@ -89,8 +89,9 @@ impl Observer {
         now + self.queue_interval
     }
 
-    /// The trial is over.
-    pub fn finish(mut self, end: Time, flows: &mut [Flow<'_>], network: &Network) -> TrialOutput {
+    /// The trial is over at `now`; `end` is when its connections end at the latest.
+    pub fn finish(mut self, (now, end): (Time, Time), flows: &mut [Flow<'_>], network: &Network) -> TrialOutput {
+        self.out.ended_s = now.secs_f64();
         self.out.flows = flows.iter_mut().map(|f| f.summary(end)).collect();
         self.out.wscale = flows.iter().map(|f| f.receiver.wscale()).collect();
         for (direction, queues) in ["forward", "forward", "reverse"].into_iter().zip(network.stats()) {

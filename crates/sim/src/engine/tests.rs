@@ -18,13 +18,13 @@ fn plan(seconds: u64, controls: &[&str], sender: &str, router: &str) -> CheckedP
     plan.check().unwrap()
 }
 
-/// Runs a trial; gives the largest number of entries that its calendar held, and the largest number of packets on its way.
+/// Runs a trial; gives the largest number of entries that its calendar held, and the largest number of packets on its way. Departures are told of within the instant.
 fn most_held(plan: &CheckedPlan<'_>) -> (usize, u64) {
     let mut engine = Engine::new(plan, 1);
     let (mut entries, mut packets) = (0, 0);
     while let Some((t, node)) = engine.events.pop(engine.end) {
         if t > engine.now {
-            assert!(!engine.network.has_news(), "departures that nobody was told of at {t}");
+            assert_eq!(engine.network.news(), 0, "departures that nobody was told of at {t}");
             (entries, packets) = (entries.max(engine.events.queued()), packets.max(engine.network.held()));
         }
         engine.now = t;
@@ -48,6 +48,9 @@ fn what_a_trial_holds_does_not_grow_with_its_length() {
         (delay, "tbf rate 20mbit burst 6056 limit 60000"),
         (delay, "cake bandwidth 20mbit"),
         ("tbf rate 2mbit burst 6000 limit 4000", delay),
+        ("tbf rate 2mbit burst 6000 limit 4000", ""),
+        ("tbf rate 2mbit burst 9373 limit 2000", ""),
+        ("cake bandwidth 2mbit memlimit 4000", ""),
         ("tbf rate 20mbit burst 6056 limit 60000; fq_codel", delay),
         ("htb rate 20mbit; pfifo limit 50", delay),
         ("cake bandwidth 20mbit", delay),
@@ -72,4 +75,22 @@ fn a_trial_ends_at_its_bound_of_events() {
     let whole = plan.run(1);
     assert_eq!(plan.run_within(1, 500).events, 500);
     assert_eq!(plan.run_within(1, whole.events).hash, whole.hash);
+}
+
+/// What the own queue refuses is tried again at the next ACK, write or timer, not at the next tick of a pacing clock that nothing moved on. On Linux
+/// 6.1 (virtual engine) bbr's 2 s through the first queue take 136 segments in 4 s, and 5 ms of delay on the way back.
+#[test]
+fn a_paced_flow_does_not_storm_a_queue_that_refuses_it() {
+    for words in
+        ["tbf rate 2mbit burst 9373 limit 2000", "tbf rate 2mbit burst 6000 limit 4000", "netem rate 2mbit limit 1", "pfifo limit 0"]
+    {
+        for control in ["bbr", "bbr3", "prague", "cubic"] {
+            let json = format!(r#"{{"duration_ns":2000000000,"ecn":true,"flows":[{{"cca":"{control}"}}]}}"#);
+            let mut plan = Plan::from_json(&json).unwrap();
+            plan.forward.stages = vec![StageSpec { qdisc: parse_tc(words).unwrap(), at: Host::Sender }];
+            let trial = plan.clone().check().unwrap().run(1);
+            assert!(trial.events < 100_000, "{control} through {words}: {} events", trial.events);
+            trial.check_accounts(&plan).unwrap_or_else(|e| panic!("{control} through {words}: {e}"));
+        }
+    }
 }

@@ -32,9 +32,10 @@ impl Pacer {
     pub fn touch(&mut self, now: Time) {
         self.next_ns = self.next_ns.max(now.0);
     }
-    /// A departure at `ns` was taken back.
+    /// A departure at `ns` was taken back: nothing waits for a time that followed from it.
     pub fn take_back(&mut self, ns: u64) {
         self.next_ns = ns;
+        self.timer = self.timer.filter(|t| t.0 <= ns);
     }
 
     /// Whether the next segment has to wait; the timer runs then.
@@ -123,5 +124,20 @@ mod tests {
         assert_eq!((p.depart(Time(5_500_000), 1_000, rate), p.next_ns()), (5_500_000, 6_500_000));
         assert_eq!((p.depart(Time(6_900_000), 1_000, rate), p.next_ns()), (6_900_000, 7_500_000));
         assert_eq!((p.depart(Time(7_000_000), 1_000, None), p.next_ns()), (7_500_000, 7_500_000));
+    }
+
+    #[test]
+    fn what_is_taken_back_leaves_no_timer_behind() {
+        let mut p = Pacer::default();
+        assert_eq!(p.depart(Time(5_000_000), 1_000, Some(1_000_000)), 5_000_000);
+        assert!(p.holds(Time(5_000_000)));
+        p.take_back(5_000_000);
+        assert_eq!((p.next_ns(), p.timer()), (5_000_000, None));
+        // A timer from before runs on: a probe did not wait for it.
+        p.depart(Time(5_000_000), 1_000, Some(1_000_000));
+        assert!(p.holds(Time(5_100_000)));
+        let probe = p.depart(Time(5_100_000), 1_000, Some(1_000_000));
+        p.take_back(probe);
+        assert_eq!(p.timer(), Some(Time(probe)));
     }
 }

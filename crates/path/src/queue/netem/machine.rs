@@ -2,7 +2,7 @@
 
 use super::slot::SlotMachine;
 use super::NetemSpec;
-use crate::discipline::{segments, AnyQdisc, Body, Freed, Meter, Patch, Qdisc, StageStats};
+use crate::discipline::{segments, AnyQdisc, Body, Cause, Freed, Meter, Patch, Qdisc, StageStats};
 use crate::impair::corrupt::Corrupt;
 use crate::impair::crandom::Crandom;
 use crate::impair::duplicate::Duplicate;
@@ -130,20 +130,22 @@ impl<B: Body> Netem<B> {
         if lost && self.ecn && p.mark() {
             self.meter.s.marked += 1;
         } else if lost {
-            self.meter.s.drops.loss += 1;
+            self.meter.drops(Cause::Loss, &p);
             if !copy {
                 freed.note(&p);
                 return true;
             }
             // One of the two is lost: the packet goes on alone.
-            self.meter.s.duplicated += 1;
+            self.meter.copies(&p);
             return self.corrupt_and_hold(now, p, freed);
         }
-        if copy && self.packets() < self.limit {
-            self.meter.s.duplicated += 1;
+        let copied = copy && self.packets() < self.limit;
+        if copied {
+            self.meter.copies(&p);
             self.admit(now, p.clone(), false, freed);
         }
-        self.corrupt_and_hold(now, p, freed)
+        // A packet whose copy took the last place counts as taken: its sender must not send it again.
+        self.corrupt_and_hold(now, p, freed) || copied
     }
 
     #[inline(always)]
@@ -161,7 +163,7 @@ impl<B: Body> Netem<B> {
     /// An offloaded packet is cut and its first segment damaged; the rest enter anew.
     #[cold]
     fn cut(&mut self, now: Time, p: &Packet<B>, freed: &mut Freed) -> bool {
-        self.meter.s.segmented += u64::from(p.segs) - 1;
+        self.meter.cut(p.segs);
         let mut taken = false;
         for (i, mut s) in segments(p).enumerate() {
             if i == 0 {
@@ -178,7 +180,7 @@ impl<B: Body> Netem<B> {
     #[inline(always)]
     fn hold(&mut self, now: Time, p: Packet<B>, freed: &mut Freed) -> bool {
         if self.packets() >= self.limit {
-            self.meter.s.drops.limit += 1;
+            self.meter.drops(Cause::Limit, &p);
             freed.note(&p);
             return false;
         }
@@ -214,13 +216,18 @@ impl<B: Body> Netem<B> {
         Some(h)
     }
 
-    /// A packet has waited out its delay.
+    /// A packet has waited out its delay: it leaves, or enters the child.
     #[inline(always)]
-    fn count_out(&mut self, now: Time, h: Held<B>) -> Packet<B> {
+    fn ripe(&mut self, now: Time, h: Held<B>) -> Packet<B> {
         self.backlog -= u64::from(h.packet.size);
-        self.meter.leave(&h.packet);
         self.meter.delay(now, h.arrived, h.ticket);
         h.packet
+    }
+    /// A packet has waited out its delay and leaves.
+    #[inline(always)]
+    fn count_out(&mut self, now: Time, h: Held<B>) -> Packet<B> {
+        self.meter.leave(&h.packet);
+        self.ripe(now, h)
     }
 
     /// What leaves the queue of due times (and of overtakers) next.
@@ -235,10 +242,13 @@ impl<B: Body> Netem<B> {
     /// Moves everything that is due into the child.
     fn feed_child(&mut self, now: Time, freed: &mut Freed) {
         while let Some(h) = self.due(now) {
-            let p = self.count_out(now, h);
+            let p = self.ripe(now, h);
             if let Some(c) = &mut self.child {
                 c.enqueue(now, p, freed);
             }
+            // The child may have cut it into several.
+            let (packets, bytes) = (self.packets(), self.bytes());
+            self.meter.held(packets, bytes);
         }
     }
 }
@@ -261,7 +271,9 @@ impl<B: Body> Qdisc<B> for Netem<B> {
             return Some(self.count_out(now, h));
         }
         self.feed_child(now, freed);
-        self.child.as_mut().and_then(|c| c.dequeue(now, freed))
+        let p = self.child.as_mut().and_then(|c| c.dequeue(now, freed))?;
+        self.meter.leave(&p);
+        Some(p)
     }
 
     fn peek(&mut self, now: Time, freed: &mut Freed) -> Option<u32> {
@@ -344,8 +356,7 @@ impl<B: Body> Qdisc<B> for Netem<B> {
         }
     }
     fn report(&self, out: &mut Vec<StageStats>) {
-        let own = self.own_packets();
-        out.push(self.meter.report("netem", own, self.backlog));
+        out.push(self.meter.report("netem", self.packets(), self.bytes()));
         let from = out.len();
         if let Some(c) = &self.child {
             c.report(out);

@@ -202,6 +202,8 @@ impl<C: Child> Discipline for NetemSpec<C> {
     fn describe(&self) -> Description {
         // A line of its own takes packets one after the other; without it each leaves when its own delay is over.
         let overtaking = self.jitter.0 > 0 && self.rate.is_none() || self.reorder.0 > 0;
+        // A packet that comes before its time, or counts as smaller than it is, is not held to the rate.
+        let strict = self.jitter.0 == 0 && self.reorder.0 == 0 && self.packet_overhead >= 0 && self.cell_overhead >= 0;
         Description {
             delay_ns: self.delay.0,
             jitter_ns: self.jitter.0,
@@ -212,6 +214,7 @@ impl<C: Child> Discipline for NetemSpec<C> {
             reorder: self.reorder.fraction(),
             slotted: self.slot.is_some(),
             rate_bps: self.rate.map(|r| r.0),
+            burst_bytes: strict.then_some(Description::LARGEST_PACKET),
             in_order: !overtaking,
             ecn: Marking::when(self.ecn),
             ..Description::of_packets(Self::NAME, self.limit)

@@ -32,6 +32,14 @@ fn drive(q: &mut Netem<u32>, n: u32, gap: u64) -> Vec<(u64, u64, Packet<u32>)> {
     }
 }
 
+/// Otherwise TCP would send it again as if it had never left, and the copy's ACK would measure an RTT of nothing.
+#[test]
+fn a_packet_whose_copy_took_the_last_place_counts_as_taken() {
+    let (mut q, mut f) = (netem("netem delay 20ms duplicate 100% limit 3"), Freed::default());
+    let taken: Vec<bool> = (0..3).map(|i| q.enqueue(Time(0), packet(i), &mut f)).collect();
+    assert_eq!((taken, q.packets(), q.meter.s.duplicated, q.meter.s.drops.limit), (vec![true, true, false], 3, 2, 2));
+}
+
 #[test]
 fn a_constant_delay_keeps_order_and_needs_no_heap() {
     let mut q = netem("netem delay 25ms limit 100000");

@@ -1,0 +1,108 @@
+//! The laws that the results of every trial keep, whatever its plan: nothing is delivered that was not sent, no link carries more than its rate,
+//! no round trip is shorter than the path. Tests and fuzz targets call [`TrialOutput::check_accounts`] after each run.
+
+use crate::output::{FlowSummary, TrialOutput};
+use crate::plan::Plan;
+use tcpscape_path::{check_accounts, Description, Host, PathSpec, StageStats};
+
+impl TrialOutput {
+    /// Checks that packets and bytes are conserved in every queue and between them, that no link carried more than its rate, that no flow got
+    /// what was not sent, and that no RTT is below the path's delay; `plan` is the one that ran. The error is one line with the law.
+    pub fn check_accounts(&self, plan: &Plan) -> Result<(), String> {
+        let (host, network) = plan.forward.stages.split_at(own_stages(&plan.forward));
+        let mut rest = &self.queues[..];
+        let mut pipes = Vec::new();
+        for stages in [host, network, &plan.reverse.stages] {
+            let levels: Vec<Description> = stages.iter().flat_map(|s| s.qdisc.describe()).collect();
+            let (queues, others) = rest.split_at_checked(levels.len()).ok_or("fewer accounts than queues")?;
+            rest = others;
+            pipes.push((levels, queues.iter().map(|q| q.1.clone()).collect::<Vec<_>>()));
+        }
+        for ((levels, queues), path) in pipes.iter().zip([&plan.forward, &plan.forward, &plan.reverse]) {
+            check_accounts(queues)?;
+            if path.schedule.is_empty() {
+                levels.iter().zip(queues).try_for_each(|(level, queue)| self.keeps_the_rate(level, queue))?;
+            }
+        }
+        self.enters_the_network(&pipes[0].1, &pipes[1].1)?;
+        self.flows.iter().try_for_each(is_plausible)?;
+        self.delivers_what_was_carried(&pipes[1].1)?;
+        // Where the host's queue paces, TCP measures from the time at which a packet was to leave: what came before that is no part of the RTT, and
+        // a packet that passes that queue by has left before its time.
+        let paced = host.iter().any(|stage| stage.qdisc.paces());
+        let early = paced && pipes[0].0.iter().any(|level| level.reorder > 0.0);
+        let fixed = plan.forward.schedule.is_empty() && plan.reverse.schedule.is_empty() && !early;
+        let least_ms = pipes[usize::from(paced)..].iter().flat_map(|p| &p.0).map(least_delay_ns).sum::<u64>() as f64 / 1e6;
+        match self.flows.iter().find(|f| fixed && f.rtt_ms.min < least_ms - RTT_GRAIN_MS) {
+            Some(f) => Err(format!("{}: an RTT of {} ms on a path of {least_ms} ms", f.cca, f.rtt_ms.min)),
+            None => Ok(()),
+        }
+    }
+
+    /// What left a queue took its time at the rate, but for the burst.
+    fn keeps_the_rate(&self, level: &Description, q: &StageStats) -> Result<(), String> {
+        let (Some(rate), Some(burst)) = (level.rate_bps, level.burst_bytes) else { return Ok(()) };
+        let at_rate_s = q.bytes_out.saturating_sub(burst) as f64 * 8.0 / rate as f64;
+        // Each packet's time is rounded down to a nanosecond.
+        let rounded_s = q.packets_out as f64 * 2e-9 + at_rate_s * 1e-9;
+        law(at_rate_s - rounded_s <= self.ended_s, || {
+            format!("{}: {} bytes left at {rate} bit/s within {} s; {q:?}", q.name, q.bytes_out, self.ended_s)
+        })
+    }
+
+    /// What leaves the sender's host enters the network, cut or not, unless the trial ended between them.
+    fn enters_the_network(&self, host: &[StageStats], network: &[StageStats]) -> Result<(), String> {
+        let left = host.iter().rfind(|q| q.depth == 0).map(|q| q.bytes_out);
+        let (Some(left), Some(first)) = (left, network.first()) else { return Ok(()) };
+        law(first.bytes_in <= left, || format!("{} bytes left the sender's host, {} entered the network", left, first.bytes_in))
+    }
+
+    /// The receivers got no more than the narrowest queue let through.
+    fn delivers_what_was_carried(&self, network: &[StageStats]) -> Result<(), String> {
+        let received: u64 = self.flows.iter().map(|f| f.bytes_received).sum();
+        let passed = network.iter().filter(|q| q.depth == 0).map(|q| q.bytes_out).min();
+        law(passed.map_or(true, |most| received <= most), || format!("{received} bytes received, {passed:?} carried"))
+    }
+}
+
+/// Stages of the sender's own host.
+fn own_stages(forward: &PathSpec) -> usize {
+    forward.stages.iter().take_while(|s| s.at == Host::Sender).count()
+}
+
+/// The counts of one flow fit each other.
+fn is_plausible(f: &FlowSummary) -> Result<(), String> {
+    law(f.bytes_received <= f.bytes_sent, || format!("{}: {} bytes sent, {} received", f.cca, f.bytes_sent, f.bytes_received))?;
+    let half = f.bytes_received_first_half;
+    law(half <= f.bytes_received, || format!("{}: {} bytes received, {half} by half of the time", f.cca, f.bytes_received))?;
+    let goodput = if f.seconds > 0.0 { f.bytes_received as f64 * 8e-6 / f.seconds } else { 0.0 };
+    law(f.goodput_mbps == goodput, || format!("{}: goodput is {goodput} Mbit/s, said is {}", f.cca, f.goodput_mbps))?;
+    law(f.retransmits <= f.data_segs_out, || format!("{}: {} of {} segments sent again", f.cca, f.retransmits, f.data_segs_out))?;
+    let rtt = &f.rtt_ms;
+    let order = [rtt.min, rtt.p50, rtt.p95, rtt.p99, rtt.max];
+    law(rtt.min.is_nan() || order.windows(2).all(|w| w[0] <= w[1]), || format!("{}: RTTs are out of order: {rtt:?}", f.cca))?;
+    let l = &f.limited_by;
+    let shares = [l.app, l.rwnd, l.cwnd, l.pacing, l.sndbuf, l.tsq];
+    let fit = shares.iter().all(|s| (0.0..=1.0 + 1e-9).contains(s)) && shares.iter().sum::<f64>() <= 1.0 + 1e-9;
+    law(fit, || format!("{}: shares of the time do not add up: {l:?}", f.cca))
+}
+
+/// What a queue delays each packet at least, ns.
+fn least_delay_ns(level: &Description) -> u64 {
+    if level.jitter_ns > 0 || level.reorder > 0.0 {
+        0
+    } else {
+        level.delay_ns
+    }
+}
+
+/// TCP measures whole microseconds.
+const RTT_GRAIN_MS: f64 = 1e-3;
+
+fn law(holds: bool, problem: impl FnOnce() -> String) -> Result<(), String> {
+    if holds {
+        Ok(())
+    } else {
+        Err(problem())
+    }
+}

@@ -1,0 +1,97 @@
+//! The accounts of trials over random paths: nothing is missing, no link carries more than its rate, no RTT is below the path's delay.
+
+use tcpscape_base::Stream;
+use tcpscape_path::{parse_tc, Host, PathSpec, StageSpec};
+use tcpscape_sim::Plan;
+
+const NETEMS: [&str; 9] = [
+    "netem delay 5ms",
+    "netem delay 8ms 4ms duplicate 20% corrupt 3% reorder 10% gap 2 limit 30",
+    "netem delay 3ms duplicate 60% limit 3",
+    "netem delay 4ms rate 8mbit limit 20 corrupt 5%",
+    "netem slot 1ms 5ms packets 3 delay 2ms loss 2%",
+    "netem loss gemodel 1% 20% duplicate 5% delay 6ms 9ms",
+    "netem rate 20mbit 20 53 5 reorder 30% delay 2ms",
+    "netem corrupt 30% duplicate 30%",
+    "netem limit 2 delay 1ms",
+];
+const SHAPERS: [&str; 5] = [
+    "tbf rate 6mbit burst 4000 limit 9000",
+    "tbf rate 2mbit burst 9373 limit 20000 peakrate 9mbit mtu 1514",
+    "htb rate 9mbit",
+    "htb rate 5mbit ceil 4mbit burst 3000 cburst 2000",
+    "tbf rate 900kbit burst 1514 limit 3028",
+];
+const LEAVES: [&str; 11] = [
+    "pfifo limit 3",
+    "bfifo limit 2000",
+    "pfifo_head_drop limit 4",
+    "red limit 20000 min 3000 max 9000 avpkt 1000",
+    "codel limit 12",
+    "fq_codel limit 9 drop_batch 2",
+    "pie limit 9",
+    "cake bandwidth 4mbit memlimit 9000",
+    "fq limit 20 flow_limit 6",
+    "sfq limit 9",
+    "dualpi2 limit 12",
+];
+
+fn pick<'a>(s: &mut Stream, list: &[&'a str]) -> &'a str {
+    list[s.below(list.len() as u32) as usize]
+}
+
+/// One queue, or one in another.
+fn words(s: &mut Stream) -> String {
+    let (netem, shaper, leaf) = (pick(s, &NETEMS), pick(s, &SHAPERS), pick(s, &LEAVES));
+    match s.below(7) {
+        0 => netem.to_owned(),
+        1 => format!("{netem}; {leaf}"),
+        2 => format!("{netem}; {shaper}; {leaf}"),
+        3 => format!("{shaper}; {netem}"),
+        4 => format!("{shaper}; {leaf}"),
+        5 => format!("{shaper}; {netem}; {leaf}"),
+        _ => leaf.to_owned(),
+    }
+}
+
+fn stages(s: &mut Stream) -> Vec<StageSpec> {
+    let mut at = [Host::Sender, Host::Router][s.below(2) as usize];
+    let count = 1 + s.below(3);
+    (0..count)
+        .map(|_| {
+            let stage = StageSpec { qdisc: parse_tc(&words(s)).unwrap(), at };
+            at = Host::Router;
+            stage
+        })
+        .collect()
+}
+
+fn plan(s: &mut Stream) -> Plan {
+    let flows = (0..1 + s.below(3)).map(|_| format!(r#"{{"cca":"{}"}}"#, pick(s, &["cubic", "bbr", "reno", "prague"]))).collect::<Vec<_>>();
+    let json =
+        format!(r#"{{"duration_ns":700000000,"offload":{},"ecn":{},"flows":[{}]}}"#, s.below(2) == 0, s.below(2) == 0, flows.join(","));
+    let mut plan = Plan::from_json(&json).unwrap();
+    plan.forward = PathSpec { stages: stages(s), ..PathSpec::default() };
+    // Something between the hosts takes time, or the trial is one instant.
+    plan.forward.stages.push(StageSpec { qdisc: parse_tc("netem delay 1ms").unwrap(), at: Host::Router });
+    plan.reverse = PathSpec { stages: stages(s), ..PathSpec::default() };
+    plan.reverse.stages.iter_mut().for_each(|stage| stage.at = Host::Router);
+    plan
+}
+
+#[test]
+fn every_trial_keeps_its_accounts() {
+    let text = |p: &PathSpec| p.stages.iter().map(|s| s.qdisc.to_tc()).collect::<Vec<_>>().join(" | ");
+    for n in 0..count() {
+        let mut s = Stream::new(n, "accounts");
+        let plan = plan(&mut s);
+        let trial = plan.clone().check().unwrap().run(n);
+        let paths = || format!("trial {n}: {} || {}", text(&plan.forward), text(&plan.reverse));
+        trial.check_accounts(&plan).unwrap_or_else(|e| panic!("{}\n{e}", paths()));
+    }
+}
+
+/// Trials to run: `TCPSCAPE_ACCOUNT_TRIALS` for more.
+fn count() -> u64 {
+    std::env::var("TCPSCAPE_ACCOUNT_TRIALS").ok().and_then(|n| n.parse().ok()).unwrap_or(60)
+}
