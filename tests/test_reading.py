@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import io
 import lzma
 import os
+import random
 import socket
 import zlib
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from tcpscape.errors import ScenarioError
-from tcpscape.reading import documents, files
+from tcpscape.reading import documents, files, tables
 from tcpscape.reading.files import MIB, Kind, Origin
 
 KIND = Kind("a scenario", "see the docs", most=1000, most_unpacked=MIB)
@@ -206,3 +209,55 @@ def test_a_cell_is_a_number_from_zero_on(text: str) -> None:
     assert documents.cell_number("") == documents.cell_number(None) == 0
     with pytest.raises(ValueError, match="is no number from 0"):
         documents.cell_number(text)
+
+
+# ---- tables
+
+TYPES = {"n": pl.Int64(), "x": pl.Float64(), "b": pl.Boolean(), "s": pl.String()}
+
+
+def typed(raw: bytes, signed: frozenset[str] = frozenset()) -> pl.DataFrame:
+    """A CSV whose columns are those of `TYPES`."""
+    return tables.typed(tables.from_csv(raw, ORIGIN, lambda _: True), TYPES, ORIGIN, signed)
+
+
+def test_typed_columns() -> None:
+    assert typed(b"n,x,b,s\n1,2.5,true,a\n,,,\n").rows() == [(1, 2.5, True, "a"), (None, None, None, None)]
+    assert typed(b"x\n-1\n", frozenset("x"))["x"].to_list() == [-1]
+
+
+@pytest.mark.parametrize(("column", "cell"), [
+    *(("n", cell) for cell in ("1.5", "-1", "1e3", "9" * 20, "0x10", " 1", "x")), *(("x", cell) for cell in ("nan", "inf", "-1", "1e400", "1,5", "x")),
+    *(("b", cell) for cell in ("yes", "1", "TRUE")),
+])  # fmt: skip
+def test_a_cell_of_another_kind_is_named(column: str, cell: str) -> None:
+    assert f"row 2, column {column!r}: {cell!r} is not" in refusal(typed, f'{column}\n\n"{cell}"\n'.encode())
+
+
+@pytest.mark.parametrize("raw", [b"", b"\n", b"n\n", b"n\n1,2", b'n\n"1', b"\xff\xfe", b"\0" * 100, b"n" + b"," * 11_000_000])
+def test_what_is_no_table_is_refused(raw: bytes) -> None:
+    refusal(typed, raw)
+    refusal(tables.from_csv, raw, ORIGIN)
+
+
+def test_damaged_parquet_is_refused_and_nothing_else_is_printed(capfd) -> None:
+    stream = io.BytesIO()
+    pl.DataFrame({"t_ns": range(500), "cwnd": [float(i) for i in range(500)], "s": ["ab"] * 500}).write_parquet(stream)
+    whole, rng, refused = stream.getvalue(), random.Random(1), 0
+    for _ in range(300):
+        raw = bytearray(whole)
+        for _ in range(rng.choice((1, 2, 5))):
+            raw[rng.randrange(max(0, len(raw) - 700), len(raw))] = rng.choice((0, 127, 128, 255))
+        try:
+            tables.from_parquet(bytes(raw[: rng.randrange(len(raw))] if rng.random() < 0.1 else raw), ORIGIN)
+        except ScenarioError as e:
+            refused += "; " in str(e)
+    assert refused > 100
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_small_parquet_with_many_values_is_refused() -> None:
+    stream = io.BytesIO()
+    pl.DataFrame({"a": pl.zeros(6_000_000, pl.Int8(), eager=True), **{f"c{i}": None for i in range(9)}}).write_parquet(stream)
+    assert len(stream.getvalue()) < MIB
+    assert "has 60000000 values" in refusal(tables.from_parquet, stream.getvalue(), ORIGIN)

@@ -7,9 +7,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
-from tcpscape.errors import TcpscapeError
+from pydantic import AfterValidator, Field
+
+from tcpscape.errors import TcpscapeError, printable
 from tcpscape.trial import Trial
 
 if TYPE_CHECKING:
@@ -28,6 +30,14 @@ UNLIMITED = 2**63
 
 class InterchangeError(TcpscapeError):
     """A file of another tool that cannot be read, or a result that a format cannot hold."""
+
+
+LONGEST_TEXT = 200
+"""Characters of a text from another tool's file (a title, the name of a congestion control): the rest is cut off."""
+Text = Annotated[str, Field(strict=True), AfterValidator(lambda text: printable(text[:LONGEST_TEXT]))]
+"""A text of another tool: one line without control characters, since it becomes a name in tables and figures."""
+MOST_SEED = 2**63 - 1
+"""Seeds and counts are columns of 64 bits."""
 
 
 def refuse(path: Path | str, problem: str, fix: str) -> NoReturn:
@@ -82,22 +92,6 @@ class Format:
     def writes(self) -> bool:
         """Whether the format can be written."""
         return any((self.write_trial, self.write_rows, self.write_scenario, self.write_outcome))
-
-
-def content(path: Path) -> bytes:
-    """The file's bytes."""
-    try:
-        return path.read_bytes()
-    except OSError as e:
-        refuse(path, f"cannot be read: {e.strerror}", "check the path")
-
-
-def text(path: Path) -> str:
-    """The file as UTF-8."""
-    try:
-        return content(path).decode("utf-8")
-    except UnicodeDecodeError:
-        refuse(path, "is not UTF-8 text", "give the file as the tool wrote it")
 
 
 def by_flow(samples: pl.DataFrame | None) -> dict[int, pl.DataFrame]:
@@ -162,4 +156,6 @@ def read_provenance(value: object) -> dict[str, Any]:
     if not isinstance(value, dict) or not all(isinstance(value.get(k), str) for k in texts) or not value["tool"].startswith("tcpscape"):
         return {}
     sound = all(isinstance(value.get(k), list) and all(isinstance(text, str) for text in value[k]) for k in lists)
-    return value if sound and type(value.get("seed")) is int else {}
+    if not sound or type(value.get("seed")) is not int or not 0 <= value["seed"] <= MOST_SEED:
+        return {}
+    return value | {k: printable(value[k]) for k in texts} | {k: [printable(text) for text in value[k]] for k in lists}

@@ -10,23 +10,25 @@ paths have no ping. The time is 1970 plus the trial's: a trial has no date.
 
 from __future__ import annotations
 
-import bz2
 import gzip
 import hashlib
 import json
-import zlib
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from tcpscape.controls import spelling
+from tcpscape.errors import printable
 from tcpscape.interchange import base
-from tcpscape.interchange.base import ImportedFile, InterchangeError, refuse
+from tcpscape.interchange.base import LONGEST_TEXT, ImportedFile, InterchangeError, refuse
 from tcpscape.metrics.flows import jain_index
+from tcpscape.reading import documents, files
+from tcpscape.reading.files import MIB, Kind, Origin
 from tcpscape.trial import Cwnd, FlowResult, Rtt, Trial
 
 if TYPE_CHECKING:
@@ -48,6 +50,7 @@ MOST = 1e9
 COUNTED = 1e18
 """Most bytes."""
 RERUN = "give a data file that Flent wrote"
+FILE = Kind("a data file of Flent's", RERUN, most=64 * MIB, most_unpacked=128 * MIB, error=InterchangeError)
 Series = Sequence[float | None]
 Rates = Sequence[tuple[float, float, float]]
 """Begin s, end s, bytes a second."""
@@ -70,9 +73,9 @@ class FlentData(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True)
 
     metadata: dict[str, Any]
-    version: int = Field(ge=1)
-    x_values: tuple[Annotated[float, Field(ge=0, le=LONGEST)], ...]
-    results: dict[str, tuple[Annotated[float, Field(ge=-MOST, le=MOST)] | None, ...]]
+    version: Annotated[int, Field(ge=1, strict=True)]
+    x_values: tuple[Annotated[float, Field(ge=0, le=LONGEST, strict=True)], ...]
+    results: dict[str, tuple[Annotated[float, Field(ge=-MOST, le=MOST, strict=True)] | None, ...]]
 
 
 def read(path: Path) -> ImportedFile:
@@ -94,9 +97,9 @@ def read(path: Path) -> ImportedFile:
     if any(not _meta(data, n).get("BYTES_RECVD") for n in names):
         caveats.append("what arrived was not reported: goodput is the mean of the steps' throughput")
     trial = Trial(
-        scenario=own.get("scenario") or str(data.metadata.get("TITLE") or data.metadata.get("NAME") or path.name),
+        scenario=own.get("scenario") or _text(data.metadata.get("TITLE")) or _text(data.metadata.get("NAME")) or path.name,
         cca="+".join(sorted({f.cca for f in flows})), address=own.get("address") or hashlib.sha256(data.model_dump_json().encode()).hexdigest()[:24],
-        seed=own.get("seed", 0), engine=own.get("engine", "flent"), version=own.get("version", str(data.metadata.get("FLENT_VERSION", ""))),
+        seed=own.get("seed", 0), engine=own.get("engine", "flent"), version=own.get("version", _text(data.metadata.get("FLENT_VERSION"))),
         duration=max(f.stop_s for f in flows), flows=flows, caveats=(*own.get("caveats", ()), *caveats), samples=_samples(data, names, shift),
     )
     return ImportedFile((trial,), frozenset({"limited_by"} if own else {"limited_by", "seed"}) | _missing_columns(data, names))
@@ -113,13 +116,11 @@ def idle_pings(path: Path) -> list[float]:
 
 
 def _read_data(path: Path) -> FlentData:
-    raw = base.content(path)
-    try:
-        raw = gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else bz2.decompress(raw) if raw[:3] == b"BZh" else raw
-        data = FlentData.model_validate(json.loads(raw))
-    except (EOFError, OSError, zlib.error, ValueError) as e:  # a pydantic error is a ValueError
-        field = ".".join(map(str, e.errors()[0]["loc"])) if isinstance(e, ValidationError) else ""
-        refuse(path, f"is not Flent's data: {f'field {field} is missing or of another kind' if field else 'damaged, or not JSON'}", RERUN)
+    origin = Origin(str(path), FILE)
+    values, broken = documents.json_values(files.text(path, FILE), origin)
+    if broken or len(values) != 1:
+        origin.refuse(f"is damaged, or not JSON: line {broken.line if broken else 1}")
+    data = documents.as_model(FlentData, values[0], origin)
     if short := [n for n, values in data.results.items() if len(values) != len(data.x_values)]:
         refuse(path, f"series {short[0]!r} has {len(data.results[short[0]])} values at {len(data.x_values)} times", RERUN)
     if any(b <= a for a, b in pairwise(data.x_values)):
@@ -152,10 +153,15 @@ def _missing_columns(data: FlentData, names: Sequence[str]) -> frozenset[str]:
     )
 
 
+def _text(value: object) -> str:
+    """A text of a file in one line without control characters; empty for anything else."""
+    return printable(value[:LONGEST_TEXT]) if isinstance(value, str) else ""
+
+
 def _number(meta: Mapping[str, Any], key: str) -> float | None:
     """A number that Flent may have kept as text; None where there is none that could have been counted."""
     try:
-        value = float(meta[key])
+        value = math.nan if isinstance(meta[key], bool) else float(meta[key])
     except (KeyError, TypeError, ValueError):
         return None
     return value if 0 <= value <= COUNTED else None
@@ -177,10 +183,11 @@ def _flow(data: FlentData, name: str, shift: float, cca: str | None) -> FlowResu
     windows = [v for v in data.results.get(f"{name}::tcp_cwnd", ()) if v is not None]
     sent = _number(meta, "BYTES_SENT")
     return FlowResult(
-        cca=cca or str(meta.get("CONG_CONTROL") or "unknown"), goodput_mbps=goodput, seconds=seconds, start_s=begin, stop_s=begin + seconds,
+        cca=cca or _text(meta.get("CONG_CONTROL")) or "unknown", goodput_mbps=goodput, seconds=seconds, start_s=begin, stop_s=begin + seconds,
         retransmits=int(_number(meta, "TCPI_TOTAL_RETRANS") or 0), spurious_retransmits=None, rtt_ms=Rtt(**base.quantiles(rtts)),
-        cwnd=Cwnd(sum(windows) / len(windows) if windows else None, max(windows, default=None)), limited_by={},
-        bytes_received=int(arrived or goodput * 1e6 / 8 * seconds), bytes_sent=int(sent) if sent is not None else None, established=goodput > 0,
+        cwnd=Cwnd(sum(windows) / len(windows) if windows else None, max(windows, default=None)),
+        limited_by={}, bytes_received=int(arrived or min(COUNTED, goodput * 1e6 / 8 * seconds)),
+        bytes_sent=int(sent) if sent is not None else None, established=goodput > 0,
     )
 
 
@@ -198,7 +205,7 @@ def _samples(data: FlentData, names: Sequence[str], shift: float) -> pl.DataFram
             rate = data.results[name][k]
             if x < shift or rate is None:
                 continue
-            total += rate * 1e6 / 8 * step
+            total = min(COUNTED, total + rate * 1e6 / 8 * step)
             row: dict[str, Any] = {"t_ns": round((x - shift) * 1e9), "flow": flow, "bytes_sent": round(total)}
             row |= {ours: v * factor if values and (v := values[k]) is not None else None for ours, values, factor in of}
             rows.append(row | {"ping_ms": pings[k]})

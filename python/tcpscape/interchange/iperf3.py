@@ -17,11 +17,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from tcpscape.controls import spelling
 from tcpscape.interchange import base
-from tcpscape.interchange.base import ImportedFile, refuse
+from tcpscape.interchange.base import ImportedFile, InterchangeError, Text, refuse
+from tcpscape.reading import documents, files
+from tcpscape.reading.files import MIB, Kind, Origin
 from tcpscape.trial import Cwnd, FlowResult, Rtt, Trial
 
 if TYPE_CHECKING:
@@ -31,11 +33,14 @@ LONGEST = 1e7
 """s: four months, longer than any test."""
 MOST = 1e18
 """Of whatever is counted, so that sums stay whole numbers of 64 bits."""
-Seconds = Annotated[float, Field(ge=0, le=LONGEST)]
-Count = Annotated[float, Field(ge=0, le=MOST)]
-Known = Annotated[Count | None, BeforeValidator(lambda v: None if isinstance(v, (int, float)) and v < 0 else v)]
+Seconds = Annotated[float, Field(ge=0, le=LONGEST, strict=True)]
+Count = Annotated[float, Field(ge=0, le=MOST, strict=True)]
+Flag = Annotated[bool, Field(strict=True)]
+Socket = Annotated[int, Field(strict=True)]
+Known = Annotated[Count | None, BeforeValidator(lambda v: None if isinstance(v, (int, float)) and not isinstance(v, bool) and v < 0 else v)]
 """A count that iperf3 may not have: left out, or below 0 in some versions."""
 RECORD = "give the output of iperf3 -J or --json-stream"
+FILE = Kind("a file of iperf3", RECORD, most=64 * MIB, error=InterchangeError)
 SENDER, RECEIVER = "192.0.2.1", "192.0.2.2"
 """Addresses for documents (RFC 5737): a trial has none."""
 PORT, FIRST_PORT = 5201, 49_152
@@ -54,7 +59,7 @@ class _Iperf3Object(BaseModel):
 class Stream(_Iperf3Object):
     """A stream in an interval or at the end: bytes, s, µs."""
 
-    socket: int | None = None
+    socket: Socket | None = None
     start: Seconds = 0
     end: Seconds = 0
     bytes: Count = 0
@@ -68,8 +73,8 @@ class Stream(_Iperf3Object):
     min_rtt: Known = None
     max_rtt: Known = None
     mean_rtt: Known = None
-    omitted: bool = False
-    sender: bool | None = None
+    omitted: Flag = False
+    sender: Flag | None = None
 
 
 class Interval(_Iperf3Object):
@@ -89,20 +94,20 @@ class End(_Iperf3Object):
     """The sums of a test."""
 
     streams: tuple[Ends, ...] = ()
-    sender_tcp_congestion: str | None = None
-    receiver_tcp_congestion: str | None = None
+    sender_tcp_congestion: Text | None = None
+    receiver_tcp_congestion: Text | None = None
 
 
 class Test(_Iperf3Object):
     """The parameters of the test."""
 
-    protocol: str = "TCP"
+    protocol: Text = "TCP"
 
 
 class Start(_Iperf3Object):
     """The test's conditions."""
 
-    version: str = "iperf 3"
+    version: Text = "iperf 3"
     tcp_mss: Known = None
     tcp_mss_default: Known = None
     test_start: Test = Test()
@@ -116,9 +121,9 @@ class Document(_Iperf3Object):
     start: Start = Start()
     intervals: tuple[Interval, ...] = ()
     end: End = End()
-    error: str | None = None
-    title: str | None = None
-    extra_data: str | None = None
+    error: Text | None = None
+    title: Text | None = None
+    extra_data: Annotated[str, Field(strict=True)] | None = None
 
 
 def read(path: Path) -> ImportedFile:
@@ -126,14 +131,10 @@ def read(path: Path) -> ImportedFile:
 
     :raises InterchangeError: for what is no iperf3 test of TCP, or one that ended before it measured anything.
     """
-    documents, unknown = _documents(path), set()
+    unknown: set[str] = set()
     trials = []
-    for i, (fields, broken) in enumerate(documents):
-        try:
-            document = Document.model_validate(fields)
-        except ValidationError as e:
-            first = e.errors()[0]
-            refuse(path, f"field {'.'.join(map(str, first['loc']))} is not iperf3's: {first['msg'].lower()}", RECORD)
+    for i, (fields, broken) in enumerate(_documents(path)):
+        document = documents.as_model(Document, fields, Origin(str(path), FILE))
         trial, missing = _trial(document, path, i, broken)
         trials.append(trial)
         unknown |= missing
@@ -154,31 +155,20 @@ def _documents(path: Path) -> list[tuple[Any, bool]]:
 
 def _values(path: Path) -> tuple[list[Any], bool]:
     """The JSON values of a file one after the other, and whether the last one breaks off."""
-    text, at = base.text(path), 0
-    values: list[Any] = []
-    decoder = json.JSONDecoder()
-    while at < len(text):
-        if text[at].isspace():
-            at += 1
-            continue
-        try:
-            value, at = decoder.raw_decode(text, at)
-        except (json.JSONDecodeError, RecursionError) as e:
-            line = getattr(e, "lineno", 0)
-            if not values or text.find("\n", at) not in (-1, len(text) - 1):
-                refuse(path, f"is not JSON at line {line}", RECORD)
-            return values, True
-        values.append(value)
-    if not values:
+    text = files.text(path, FILE)
+    values, broken = documents.json_values(text, Origin(str(path), FILE))
+    if broken and (not values or text.find("\n", broken.begin) not in (-1, len(text) - 1)):
+        refuse(path, f"is not JSON at line {broken.line}", RECORD)
+    if not values and not broken:
         refuse(path, "is empty", RECORD)
-    return values, False
+    return values, broken is not None
 
 
 def _tests(events: list[Any]) -> Iterator[tuple[dict[str, Any], bool]]:
     """Documents as `-J` has them, from the events of `--json-stream`."""
     test: dict[str, Any] = {"intervals": []}
     for event in events:
-        kind, data = event["event"], event.get("data")
+        kind, data = str(event["event"]), event.get("data")
         if kind == "start" and ("start" in test or test["intervals"]):
             yield test, "end" not in test
             test = {"intervals": []}
@@ -226,7 +216,7 @@ def _weaknesses(document: Document, unknown: set[str]) -> Iterator[str]:
 def _json(text: str | None) -> object:
     try:
         return json.loads(text) if text else None
-    except json.JSONDecodeError:
+    except (ValueError, RecursionError):
         return None
 
 
@@ -243,7 +233,10 @@ def _streams(document: Document) -> Iterator[tuple[bool, int | None, Ends]]:
         intervals = [s for n in document.intervals for s in n.streams if s.socket == socket and not s.omitted]
         if intervals:
             counts = [s.retransmits for s in intervals if s.retransmits is not None]
-            total = Stream(socket=socket, end=intervals[-1].end, bytes=sum(s.bytes for s in intervals), retransmits=sum(counts) if counts else None)
+            total = Stream(
+                socket=socket, end=intervals[-1].end, bytes=min(MOST, sum(s.bytes for s in intervals)),
+                retransmits=min(MOST, sum(counts)) if counts else None,
+            )  # fmt: skip
             sends = intervals[0].sender is not False
             yield sends, socket, Ends(sender=total) if sends else Ends(receiver=total)
 
@@ -283,7 +276,7 @@ def _samples(document: Document, sockets: list[int | None]) -> pl.DataFrame | No
     for flow, socket in enumerate(sockets):
         total, retransmits = 0.0, 0.0
         for s in (s for n in document.intervals for s in n.streams if s.socket == socket and not s.omitted):
-            total, retransmits = total + s.bytes, retransmits + (s.retransmits or 0)
+            total, retransmits = min(MOST, total + s.bytes), min(MOST, retransmits + (s.retransmits or 0))
             rows.append({
                 "t_ns": round(s.end * 1e9), "flow": flow, "bytes_sent" if s.sender is not False else "bytes_received": round(total),
                 "cwnd": s.snd_cwnd / mss if s.snd_cwnd and mss else None, "srtt_us": s.rtt or None, "rttvar_us": s.rttvar,

@@ -19,7 +19,9 @@ from tcpscape import units
 from tcpscape.campaign import record
 from tcpscape.errors import refuse as refuse_option
 from tcpscape.interchange import flent, iperf3
-from tcpscape.interchange.base import content, refuse
+from tcpscape.interchange.base import InterchangeError, refuse
+from tcpscape.reading import files as reading
+from tcpscape.reading.files import MIB, Kind
 from tcpscape.scenario import files
 from tcpscape.scenario.conditions import Conditions, one_way_jitter, one_way_loss
 from tcpscape.scenario.fields import OPTIONS, validate
@@ -29,8 +31,9 @@ from tcpscape.scenario.scenario import Part, Scenario
 from tcpscape.scenario.words import QueueDescription
 from tcpscape.store import results
 
-_RTT = re.compile(r"(?:rtt|round-trip) min/avg/max(?:/(?:mdev|stddev))? = ([\d.]+)/([\d.]+)/([\d.]+)(?:/([\d.]+))? ?ms")
-_COUNT = re.compile(r"(\d+) packets transmitted, (\d+) (?:packets )?received")
+_MS = r"(\d{1,9}(?:\.\d{1,9})?)"
+_RTT = re.compile(rf"(?:rtt|round-trip) min/avg/max(?:/(?:mdev|stddev))? = {_MS}/{_MS}/{_MS}(?:/{_MS})? ?ms", re.ASCII)
+_COUNT = re.compile(r"\b(\d{1,12}) packets transmitted, (\d{1,12}) (?:packets )?received", re.ASCII)
 _FLENT = (".flent", ".flent.gz", ".flent.bz2")
 FEWEST_PINGS = 5
 """Fewest round trips of an idle path from which a spread is taken."""
@@ -40,6 +43,7 @@ WANTED: Mapping[str, str] = {
     "jitter": "no jitter (--rtt-jitter)", "loss": "no random loss (--rtt-loss)", "rate": "no bottleneck (--rate, --buffer, --queue)",
 }
 """What is assumed where nothing says it, and the option that does."""
+PING = Kind("ping's output", "give the whole output of `ping -i 0.2 -c 300 HOST`", most=64 * MIB, error=InterchangeError)
 NAMES: Mapping[str, str] = {"rtt": "RTT", "rtt_jitter": "jitter", "rtt_loss": "loss"}
 """Fields of a measurement → what a sentence calls them."""
 
@@ -123,11 +127,11 @@ def read(source: Path) -> MeasuredPath:
 
     :raises TcpscapeError: one line, where it says nothing.
     """
-    if source.is_dir():
+    if reading.folder(source, PING):
         return _of_results(source)
     if str(source) in files.gallery():
         return _of_scenario(files.load(str(source)), "gallery")
-    if not source.exists():
+    if not reading.exists(source, PING):
         refuse(source, "is not there", "name a result directory, a scenario, ping's output, or a file of iperf3 or Flent")
     name = source.name.lower()
     if name.endswith((".yaml", ".yml", ".toml")):
@@ -141,10 +145,12 @@ def read(source: Path) -> MeasuredPath:
 
 def _of_ping(source: Path) -> MeasuredPath:
     """Mean, deviation and loss of ping's summary: netem's delays have their mean at the RTT."""
-    text = content(source).decode("utf-8", "replace")
+    text = reading.content(source, PING).decode("utf-8", "replace")
     summary = _RTT.search(text)
     if not summary:
         refuse(source, "has no summary of ping's ('rtt min/avg/max/mdev = …')", "give the whole output of `ping -i 0.2 -c 300 HOST`")
+    if not float(summary[1]) <= float(summary[2]) <= float(summary[3]):
+        refuse(source, f"has the mean RTT {summary[2]} ms outside of {summary[1]} to {summary[3]} ms", PING.fix)
     fields: dict[str, Any] = {"rtt": f"{summary[2]}ms"}
     notes = [] if summary[4] else ["it has no deviation"]
     if summary[4]:
@@ -181,6 +187,8 @@ def _of_results(source: Path) -> MeasuredPath:
         refuse(source, "is no result directory", "name one that run, sweep or advise wrote with --out")
     cells = [cell for outcome in record.load(source).outcomes for cell in outcome.cells]
     scenarios = [scenario for cell in cells for scenario in cell.scenarios]
+    if not scenarios:
+        refuse(source, "has no cell", "name a directory with results")
     paths = {scenario.with_cca("cubic").address(): scenario for scenario in scenarios}
     if len(paths) > 1:
         refuse(source, f"holds {len(paths)} paths", "name a directory with one, or describe the path with options")

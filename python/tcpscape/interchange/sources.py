@@ -11,8 +11,11 @@ from typing import TYPE_CHECKING
 from tcpscape import interchange
 from tcpscape.campaign import axes, record
 from tcpscape.campaign.outcome import Cell, Outcome
-from tcpscape.errors import TcpscapeError
-from tcpscape.interchange.base import MTU, refuse
+from tcpscape.errors import TcpscapeError, shown
+from tcpscape.interchange import table
+from tcpscape.interchange.base import MTU, InterchangeError, refuse
+from tcpscape.reading import files as reading
+from tcpscape.reading.files import Kind
 from tcpscape.scenario.differences import NEUTRAL
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.store import results
@@ -181,6 +184,7 @@ def _seeds(items: Iterable[SourceTrial]) -> str:
     return ", ".join(map(str, seeds)) if len(seeds) < 8 else f"{seeds[0]} to {seeds[-1]}"
 
 
+RESULTS = Kind("a result", "name a result directory, or a file of iperf3, Flent or a table", error=InterchangeError)
 SAMPLES = ("samples",)
 """The side tables that metrics and other tools' files are made of."""
 
@@ -190,9 +194,9 @@ def load(path: Path, tables: tuple[str, ...] = ()) -> ResultSource:
 
     :raises TcpscapeError: one line, where nothing there can be read.
     """
-    if not path.exists():
+    if not reading.exists(path, RESULTS):
         refuse(path, "is not there", "name a result directory, or a file of iperf3, Flent or a table")
-    if not path.is_dir():
+    if not reading.folder(path, RESULTS):
         return _of_files(path, [path])
     if results.holds(path) and record.exists(path):
         kept = record.load(path)
@@ -201,7 +205,7 @@ def load(path: Path, tables: tuple[str, ...] = ()) -> ResultSource:
     if results.holds(path):
         with Store(path, create=False) as store:
             return ResultSource(path, _by_condition([SourceTrial(t) for t in _kept(store, tables)]))
-    files = [f for f in sorted(path.iterdir()) if f.is_file() and _known(f)]
+    files = [f for f in reading.listed(path, RESULTS) if f.is_file() and _known(f)]
     if not files:
         refuse(path, "is no result directory and has no file of a known format", "name one that --out wrote, or one with iperf3's .json files")
     return _of_files(path, files)
@@ -264,7 +268,7 @@ def _of_files(path: Path, files: Sequence[Path]) -> ResultSource:
 
 def _of_table(path: Path, rows: pl.DataFrame) -> ResultSource:
     """Our own rows become trials again; any other table stays a table."""
-    if not {"scenario", "cca", "address", "seed", "flow", "goodput_mbps"} <= set(rows.columns):
+    if not table.is_ours(rows.columns):
         return ResultSource(path, table=rows)
     labels = [name for name in rows.columns if not is_flow_column(name)]
     known = {c for c in rows.columns if rows[c].null_count() < rows.height}
@@ -272,24 +276,29 @@ def _of_table(path: Path, rows: pl.DataFrame) -> ResultSource:
     groups: list[TrialGroup] = []
     for part in parts:
         at = {name: str(part[name][0]) for name in labels if part[name][0] is not None}
-        trials = [_trial(flows.sort("flow").to_dicts()) for flows in part.partition_by("address", maintain_order=True)]
+        trials = [_trial(flows.sort("flow").to_dicts(), path) for flows in part.partition_by("address", maintain_order=True)]
         study = at.pop("part", "")
         groups += [replace(g, at={**g.at, **at}, part=study) for g in _by_condition([SourceTrial(t, seeded="seed" in known) for t in trials])]
     return ResultSource(path, tuple(groups), frozenset(rows.columns) - known)
 
 
-def _trial(rows: Sequence[Mapping[str, object]]) -> Trial:
-    """A trial from its flows' rows."""
+def _trial(rows: Sequence[Mapping[str, object]], path: Path) -> Trial:
+    """A trial from its flows' rows; a trial without flows has one row without a congestion control."""
     nested = {"rtt_ms", "cwnd", "limited_by"}
     flows = []
-    for row in rows:
+    places = [row["flow"] for row in rows]
+    if len(set(places)) < len(places) or None in places:
+        refuse(path, f"has a flow of the trial {shown(rows[0]['address'])} twice, or one without a number", "export the table again")
+    for row in (row for row in rows if row["cca"] is not None):
+        if row["goodput_mbps"] is None:
+            refuse(path, f"does not say goodput_mbps of flow {row['flow']} of the trial {shown(row['address'])}", "export the table again")
         fields: dict[str, object] = {k: v for k, v in row.items() if v is not None}
         fields |= {group: {k.removeprefix(f"{group}_"): v for k, v in row.items() if k.startswith(f"{group}_")} for group in nested}
-        flows.append(FlowResult.of({"retransmits": 0, "spurious_retransmits": None, **fields}))
+        flows.append(FlowResult.of({"retransmits": 0, "spurious_retransmits": None, "seconds": row.get("duration") or 0.0, **fields}))
     first = rows[0]
     return Trial(
         scenario=str(first["scenario"]), cca="+".join(sorted({f.cca for f in flows})), address=str(first["address"]),
         seed=int(str(first["seed"] or 0)), engine=str(first.get("engine") or "table"), version=str(first.get("version") or ""),
-        duration=float(str(first.get("duration") or max(f.stop_s for f in flows))), flows=tuple(flows),
+        duration=float(str(first.get("duration") or max((f.stop_s for f in flows), default=0.0))), flows=tuple(flows),
         caveats=tuple(c for c in str(first.get("caveats") or "").replace(" | ", "\n").splitlines() if c),
     )

@@ -3,41 +3,45 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tcpscape.interchange import base
-from tcpscape.interchange.base import ImportedFile, refuse
+from tcpscape.interchange.base import ImportedFile, InterchangeError
+from tcpscape.reading import files, tables
+from tcpscape.reading.files import MIB, Kind, Origin
+from tcpscape.store.rows import column_types
 
 if TYPE_CHECKING:
     import polars as pl
 
 CAVEATS = "caveats"
-GUESS_ROWS = 10_000
-"""Rows of a CSV that decide what kind a column is."""
+OURS = frozenset(("scenario", "cca", "address", "seed", "flow", "goodput_mbps"))
+"""Columns by which a table of ours is known."""
+SIGNED = frozenset(("player_qoe_mbps",))
+"""Columns whose numbers may be below 0."""
+CSV = Kind("a table", "give comma-separated columns with a header", most=256 * MIB, error=InterchangeError)
+PARQUET = Kind("a table", "give a file with the ending .parquet that a tool wrote", most=512 * MIB, error=InterchangeError)
 
 
 def read_csv(path: Path) -> ImportedFile:
-    """A table with a header; lines that begin with # are comments."""
-    import polars as pl
-
-    content = base.content(path)
-    try:
-        rows = pl.read_csv(io.BytesIO(content), comment_prefix="#", infer_schema_length=GUESS_ROWS)
-    except pl.exceptions.PolarsError as e:
-        refuse(path, f"is not a table: {_first_line(e)}", "give comma-separated columns with a header")
-    return _recording(path, rows)
+    """A table with a header; lines that begin with # are comments. Columns that an export of ours has are of their own types."""
+    origin = Origin(str(path), CSV)
+    return ImportedFile((), table=_typed(tables.from_csv(files.content(path, CSV), origin, is_ours), origin))
 
 
 def read_parquet(path: Path) -> ImportedFile:
     """A Parquet table."""
-    import polars as pl
+    origin = Origin(str(path), PARQUET)
+    rows = tables.from_parquet(files.content(path, PARQUET), origin)
+    if rows.is_empty():
+        origin.refuse("has no rows", "give a table with results")
+    return ImportedFile((), table=_typed(rows, origin))
 
-    try:
-        rows = pl.read_parquet(io.BytesIO(base.content(path)))
-    except (pl.exceptions.PolarsError, OSError) as e:
-        refuse(path, f"is not Parquet: {_first_line(e)}", "give a file with the ending .parquet that a tool wrote")
-    return _recording(path, rows)
+
+def is_ours(columns: Collection[str]) -> bool:
+    """Whether a table with these columns has flows of trials, as :meth:`Store.frame` has them."""
+    return set(columns) >= OURS
 
 
 def write_csv(rows: pl.DataFrame) -> bytes:
@@ -56,11 +60,5 @@ def write_parquet(rows: pl.DataFrame) -> bytes:
     return out.getvalue()
 
 
-def _recording(path: Path, rows: pl.DataFrame) -> ImportedFile:
-    if rows.is_empty():
-        refuse(path, "has no rows", "give a table with results")
-    return ImportedFile((), table=rows)
-
-
-def _first_line(e: Exception) -> str:
-    return (str(e) or type(e).__name__).splitlines()[0]
+def _typed(rows: pl.DataFrame, origin: Origin) -> pl.DataFrame:
+    return tables.typed(rows, column_types(rows.columns), origin, SIGNED) if is_ours(rows.columns) else rows

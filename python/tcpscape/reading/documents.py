@@ -174,8 +174,10 @@ def field_problem(e: ValidationError) -> str:
     field = shown(".".join(str(part) for part in first["loc"]))[1:-1]
     if first["type"] == "missing":
         return f"field {field} is missing"
-    message = f"{first['msg'][:1].lower()}{first['msg'][1:]}"
-    return f"field {field}: {message}, not {shown(first['input'])}" if field else f"{message}, not {shown(first['input'])}"
+    where, value = f"field {field}: " if field else "", shown(first["input"])
+    if expected := _EXPECTED.get(first["type"]):
+        return f"{where}{value} is there, where {expected} belongs"
+    return f"{where}{first['msg'][:1].lower()}{first['msg'][1:]}, not {value}"
 
 
 def _after_spaces(text: str, at: int) -> int:
@@ -203,6 +205,13 @@ def _expect_bounded(data: Any, origin: Origin) -> None:
             origin.refuse(f"{value} is a date or a time, which nothing here is", "write it in quotes, or leave it out")
 
 
+_EXPECTED = {
+    **dict.fromkeys(("model_type", "model_attributes_type", "dict_type", "mapping_type"), "a mapping"),
+    **dict.fromkeys(("list_type", "tuple_type"), "a list"), **dict.fromkeys(("string_type", "string_sub_type"), "a text"),
+    **dict.fromkeys(("int_type", "int_parsing", "int_from_float"), "a whole number"), **dict.fromkeys(("float_type", "float_parsing"), "a number"),
+    **dict.fromkeys(("bool_type", "bool_parsing"), "true or false"),
+}  # fmt: skip
+"""pydantic's types of errors → what belongs there."""
 _MOST_BITS = 67
 """Of a whole number of 20 digits."""
 

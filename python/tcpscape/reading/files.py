@@ -107,6 +107,14 @@ def exists(path: Path | str, kind: Kind, field: str = "") -> bool:
     return _mode(path, kind, field) is not None
 
 
+def listed(path: Path, kind: Kind, field: str = "") -> list[Path]:
+    """What is in a directory, sorted. :raises TcpscapeError: one line, where it cannot be read."""
+    try:
+        return sorted(path.iterdir())
+    except OSError as e:
+        raise Origin(str(path), kind, field).unreadable(e) from None
+
+
 def inflated(raw: bytes, most: int) -> bytes:
     """What zlib compressed, of at most `most` bytes. :raises ValueError: where it is damaged or larger."""
     try:

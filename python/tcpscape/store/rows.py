@@ -146,6 +146,15 @@ def is_flow_column(name: str) -> bool:
     return name in (*HEAD, "caveats", "flow") or name in _types() or name.startswith("limited_by_")
 
 
+def column_types(names: Iterable[str]) -> dict[str, pl.DataType]:
+    """The type of each of these columns that is of a trial or of its flows."""
+    import polars as pl
+
+    of = {**_types(), "flow": pl.Int64(), "caveats": pl.String()}
+    shares = {name: pl.Float64() for name in names if name.startswith("limited_by_")}
+    return {name: kind for name, kind in {**of, **shares}.items() if name in names}
+
+
 def _layout(group: tuple[Mapping[str, str], Sequence[Trial]]) -> tuple[tuple[str, ...], tuple[str, ...] | None, bool]:
     """What decides on the columns of a group's rows and their order: its labels, what held its flows back, whether they have players."""
     labels, trials = group
