@@ -1,5 +1,17 @@
-"""`python -m tcpscape`."""
+"""`python -m tcpscape`, and the command `tcpscape`."""
 
-from tcpscape.cli.main import main
+import os
 
-main()
+
+def main() -> None:
+    """Runs the command line; an interrupt before it is loaded is one line, too."""
+    try:
+        from tcpscape.cli.main import main as run
+    except KeyboardInterrupt:
+        os.write(2, b"interrupted; nothing ran\n")
+        os._exit(130)
+    run()
+
+
+if __name__ == "__main__":
+    main()

@@ -13,12 +13,14 @@ EXIT_USER_ERROR = 2
 """Exit status of the command line after a :class:`TcpscapeError`."""
 EXIT_OUTPUT = 74
 """Exit status where stdout could not be written, on a full disk for example (`EX_IOERR` of BSD's sysexits.h)."""
+EXIT_HUNG_UP = 129
+"""Exit status after SIGHUP, a closed terminal; this and the next two are 128 and the signal's number, by the shells' convention."""
 EXIT_INTERRUPTED = 130
-"""Exit status after Ctrl-C, by the shells' convention: 128 and the number of the signal."""
+"""Exit status after Ctrl-C."""
 EXIT_TERMINATED = 143
 """Exit status after SIGTERM."""
-INTERRUPTED = "interrupted; what was kept with --out stays"
-"""Message after Ctrl-C of commands that have no better one."""
+INTERRUPTED = "interrupted; what was kept with --out stays, and the same command goes on from there"
+"""Message after a signal of commands that have no better one."""
 MOST_SHOWN = 80
 """Characters of a value that a message shows."""
 MOST_MESSAGE = 4_000

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+from tcpscape import writing
 from tcpscape.cli import streams
 from tcpscape.cli.command import Argument, Option, command
 from tcpscape.errors import refuse
@@ -118,12 +119,9 @@ def _write(files: Sequence[File], target: Format, out: Path | None) -> None:
         return
     several = len(files) > 1 or out.is_dir()
     names: set[str] = set()
-    try:
-        (out if several else out.parent).mkdir(parents=True, exist_ok=True)
-        for i, (name, content) in enumerate(files):
-            unique = name if name not in names else f"{name}-{i}"
-            names.add(unique)
-            (out / f"{unique}{target.suffixes[0]}" if several else out).write_bytes(content)
-    except OSError as e:
-        refuse("out", f"cannot write {e.filename or out}: {e.strerror}", "choose another file or directory")
+    for i, (name, content) in enumerate(files):
+        unique = name if name not in names else f"{name}-{i}"
+        names.add(unique)
+        writing.whole(out / f"{unique}{target.suffixes[0]}" if several else out, content)
+    writing.clear(out if several else out.parent, below=False)
     print(f"wrote {counted(len(files), f'{target.name} file')}: {out}", file=sys.stderr)

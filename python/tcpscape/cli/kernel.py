@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import click
 
 from tcpscape import kernels
-from tcpscape.cli import terminal
+from tcpscape.cli import ending, terminal
 from tcpscape.cli.command import Argument, CommandGroup, Option
-from tcpscape.errors import EXIT_INTERRUPTED
 from tcpscape.kernels.toolchain import BuildProgress
 from tcpscape.tables import Table
 
@@ -42,9 +41,9 @@ def build(
     try:
         with _Bar() as bar:
             built = make(BuildOptions(source, config, name, jobs), bar)
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as e:
         print("interrupted; the same command goes on from here", file=sys.stderr)
-        raise click.exceptions.Exit(EXIT_INTERRUPTED) from None
+        raise click.exceptions.Exit(ending.status(e)) from None
     print(f"kernel {built.name}: Linux {built.release}, {built.digest[:DIGITS]}, in {built.seconds:.1f} s: {built.path}")
 
 

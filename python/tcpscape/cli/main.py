@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import sys
 from collections.abc import Sequence
 from difflib import SequenceMatcher
-from typing import NoReturn
 
 import click
 
-from tcpscape.cli import completion, streams
+from tcpscape.cli import completion, ending, streams
 from tcpscape.cli.commands import COMMANDS, app
-from tcpscape.errors import EXIT_INTERRUPTED, EXIT_OUTPUT, EXIT_USER_ERROR, INTERRUPTED, TcpscapeError
+from tcpscape.errors import EXIT_OUTPUT, EXIT_USER_ERROR, INTERRUPTED, TcpscapeError
 
 ALIKE = 0.75
 """Similarity of two names, 0 to 1 (difflib), from which on one is suggested instead of the other."""
@@ -21,14 +18,14 @@ ALIKE = 0.75
 
 def main() -> None:
     """Runs the command line of this process and ends it. What the user can mend is one line on stderr and status 2, never a traceback."""
+    ending.listen()
     streams.guard()
     status = call(sys.argv[1:])
+    ending.deafen()
     if (problem := streams.unwritten()) and status == 0:
         print(f"error: stdout: the output could not be written: {problem}; write it to another place", file=sys.stderr)
         status = EXIT_OUTPUT
-    if status == EXIT_INTERRUPTED:
-        _end_at_once()
-    sys.exit(status)
+    ending.leave(status)
 
 
 def call(args: list[str]) -> int:
@@ -37,9 +34,13 @@ def call(args: list[str]) -> int:
         return completion.answer(app) if completion.is_asked() else _invoke(args)
     except TcpscapeError as e:
         return _refuse(str(e))
-    except KeyboardInterrupt:
+    except OSError as e:
+        if line := ending.refusal(e):
+            return _refuse(line)
+        raise
+    except KeyboardInterrupt as e:
         print(INTERRUPTED, file=sys.stderr)
-        return EXIT_INTERRUPTED
+        return ending.status(e)
 
 
 def _invoke(args: list[str]) -> int:
@@ -82,14 +83,3 @@ def _alike(typed: str, names: Sequence[str]) -> list[str]:
 def _refuse(message: str) -> int:
     print(f"error: {' '.join(message.split())}", file=sys.stderr)
     return EXIT_USER_ERROR
-
-
-def _end_at_once() -> NoReturn:
-    """Ends the process after Ctrl-C: `sys.exit` would wait for threads inside a trial until it is over."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C must not interrupt this
-    from tcpscape import engines
-
-    engines.close()
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(EXIT_INTERRUPTED)

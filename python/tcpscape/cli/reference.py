@@ -18,7 +18,7 @@ import click
 
 from tcpscape.cli.command import WithExamples
 from tcpscape.cli.commands import COMMANDS, app
-from tcpscape.errors import EXIT_INTERRUPTED, EXIT_OUTPUT, EXIT_TERMINATED, EXIT_USER_ERROR
+from tcpscape.errors import EXIT_HUNG_UP, EXIT_INTERRUPTED, EXIT_OUTPUT, EXIT_TERMINATED, EXIT_USER_ERROR
 
 ROOT = "tcpscape"
 """The command that all others begin with."""
@@ -107,6 +107,7 @@ EXIT_STATUSES: tuple[Row, ...] = (
     Row("1", "A --check does not hold, or a bound of validate is missed. Results are complete and kept.", _CHECK),
     Row(str(EXIT_USER_ERROR), "The input is wrong or the command cannot run here. One line on stderr says what, where and how to mend it."),
     Row(str(EXIT_OUTPUT), "The answer could not be written to stdout, for example because a disk is full."),
+    Row(str(EXIT_HUNG_UP), "The terminal was closed (SIGHUP). What was kept with --out stays, and the same command goes on from there."),
     Row(str(EXIT_INTERRUPTED), "Ended by Ctrl-C (SIGINT). What was kept with --out stays, and the same command goes on from there."),
     Row(str(EXIT_TERMINATED), "Ended by SIGTERM. What was kept with --out stays, and the same command goes on from there."),
 )
@@ -114,7 +115,7 @@ EXIT_STATUSES: tuple[Row, ...] = (
 
 ENVIRONMENT: tuple[Row, ...] = (
     Row("COLUMNS", "Width of the screen in characters, in place of the terminal's own; between 40 and what the table needs."),
-    Row("NO_COLOR", "If it is set, nothing is coloured."),
+    Row("NO_COLOR", "If it is set, nothing is coloured, and progress is a line every ten seconds; so with TERM=dumb."),
     Row("XDG_CACHE_HOME", "Where kernels and logs of the virtual engine are, in tcpscape/ below it; ~/.cache without it.",
         (*_RUN, "kernel", "doctor")),
     Row("TCPSCAPE_TRIALS_PER_GUEST", "Trials that one kernel of the virtual engine serves, 1 without it. More save its start; such trials "

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from tcpscape import writing
 from tcpscape.cli import checks, options, terminal
 from tcpscape.cli.command import Argument, CommandGroup, Option
 from tcpscape.cli.terminal import Progress, resumable
@@ -90,7 +91,6 @@ def run(
     from tcpscape.campaign.execute import Execution
     from tcpscape.engines import make
     from tcpscape.store.results import Store
-    from tcpscape.store.tables import write_csv
     from tcpscape.studies import answer
     from tcpscape.studies import run as runs
 
@@ -113,7 +113,7 @@ def run(
     judged, files, page = _write(result, result.record(options.typed(), whole), root, report)
     if contrast:
         files.append(root / f"{name}-against.csv")
-        write_csv(contrast.frame(), files[-1])
+        writing.whole(files[-1], contrast.frame().write_csv())
     screen = answer.contrast_screen(contrast, judged) if contrast else answer.study_screen(judged)
     kept, next_ = f"kept in {root}: {', '.join(f.name for f in files)}", [f"open {page}"]
     terminal.show(replace(screen, caveats=(*left_out, *screen.caveats), kept=kept, next=next_), output)
@@ -128,7 +128,6 @@ def _write(result: Result, manifest: Record, root: Path, report: bool) -> tuple[
     from tcpscape import plots
     from tcpscape import report as reports
     from tcpscape.campaign import record
-    from tcpscape.store.tables import write_csv
     from tcpscape.studies import run as runs
 
     name = result.study.name
@@ -138,7 +137,7 @@ def _write(result: Result, manifest: Record, root: Path, report: bool) -> tuple[
         if everything := runs.read(manifest):
             whole = runs.judge(everything)
     table = root / f"{name}.csv"
-    write_csv(whole.result.frame(), table)
+    writing.whole(table, whole.result.frame().write_csv())
     if report:
         return judged, [table], reports.build(manifest, root, study=whole)[0]
     picture, vector = plots.save_study(whole.result, root / name)

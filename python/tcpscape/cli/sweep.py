@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from tcpscape import writing
 from tcpscape.cli import checks, options, terminal
 from tcpscape.cli.command import Argument, Option, command
 from tcpscape.cli.terminal import Progress, resumable
@@ -152,7 +153,6 @@ def sweep(
     from tcpscape.campaign.source import campaign as campaign_of
     from tcpscape.cli import report as reports
     from tcpscape.store.results import Store
-    from tcpscape.store.tables import write_csv
 
     campaign = campaign_of(source, axes.values(), cell.fields())
     expected = checks.read(output.check)
@@ -163,7 +163,8 @@ def sweep(
         execution = Execution(store=store, progress=progress.update, executor=executor)
         outcome, holds_more = record.measure("sweep", campaign, execution, options.typed())
     cells = outcome.summaries()
-    write_csv(_whole_frame(record.load(root)) if holds_more else _frame(outcome, cells), root / TABLE)
+    table = _whole_frame(record.load(root)) if holds_more else _frame(outcome, cells)
+    writing.whole(root / TABLE, table.write_csv())
     page = reports.write(root) if output.report else None
     if output.as_json:
         for line in _lines(outcome, cells):

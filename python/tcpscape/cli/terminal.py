@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tcpscape.cli import ending
 from tcpscape.cli.options import ScreenOptions
-from tcpscape.errors import EXIT_INTERRUPTED
 from tcpscape.screen import Screen, shown
 from tcpscape.tables import PLAIN_WIDTH, Table
 from tcpscape.units import counted
@@ -123,14 +123,14 @@ def moves_no_cursor() -> bool:
 
 @contextmanager
 def resumable(store: Store | None) -> Iterator[None]:
-    """Says after Ctrl-C what `store` kept, and ends the command; without a store the command line says that it was interrupted."""
+    """Says after a signal what `store` kept, and ends the command; without a store the command line says that it was interrupted."""
     try:
         yield
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as e:
         if store is None:
             raise
         print(f"interrupted: {counted(store.saved, 'trial')} ran, kept in {store.root}; the same command goes on from here", file=sys.stderr)
-        raise click.exceptions.Exit(EXIT_INTERRUPTED) from None
+        raise click.exceptions.Exit(ending.status(e)) from None
 
 
 def _bar(*, is_open: bool, screen: Console | None) -> Bar:

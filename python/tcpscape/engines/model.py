@@ -14,6 +14,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
+from tcpscape import writing
 from tcpscape.controls import classes, spelling
 from tcpscape.controls.spelling import Param
 from tcpscape.engines import plan
@@ -182,12 +183,13 @@ class Model(Engine):
 
     def write_pcap(self, scenario: Scenario, seed: int, path: Path) -> None:
         plan_with_packets = self.plan(scenario, Capture(packets=True))
-        try:
-            plan_with_packets.write_pcapng(str(path), seed)
-        except self._lib.HookError as e:
-            raise _failure(e) from None
-        except (ValueError, OSError) as e:
-            raise EngineError(f"pcap: cannot write {path}: {e}; choose another file") from None
+        with writing.replacing(path, "pcap") as part:
+            try:
+                plan_with_packets.write_pcapng(str(part), seed)
+            except self._lib.HookError as e:
+                raise _failure(e) from None
+            except ValueError as e:
+                raise EngineError(f"pcap: cannot write {path}: {e}; choose another file") from None
 
     def addresses(self, scenario: Scenario, seeds: Sequence[int]) -> list[str]:
         plain = super().addresses(scenario, seeds)

@@ -31,6 +31,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tcpscape import writing
 from tcpscape.controls.spelling import Param, name_of, split
 from tcpscape.engines import guest, plan
 from tcpscape.engines.base import Capture, Engine
@@ -167,9 +168,8 @@ class Virtual(Engine):
 
     def write_pcap(self, scenario: Scenario, seed: int, path: Path) -> None:
         """Runs the trial once more and writes the packets at the sender's interface as classic pcap."""
-        if path.is_dir() or not path.parent.is_dir():
-            raise EngineError(f"pcap: cannot write {path}: it is a directory, or its directory is missing; choose another file")
-        self._run_job(scenario, self._guest_job(scenario, seed, Capture(packets=True), path))
+        with writing.replacing(path, "pcap") as part:
+            self._run_job(scenario, self._guest_job(scenario, seed, Capture(packets=True), part))
 
     def stop(self) -> None:
         self._stops += 1

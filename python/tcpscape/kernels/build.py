@@ -12,6 +12,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import IO, Any
 
+from tcpscape import writing
 from tcpscape.errors import EngineError, refuse
 from tcpscape.kernels import cache, config, source, toolchain, tree
 from tcpscape.kernels.cache import BuiltKernel
@@ -174,4 +175,4 @@ class _Build:
             return {}
 
     def _write_state(self, state: dict[str, Any]) -> None:
-        (self.objects / STATE).write_text(json.dumps(state), "utf-8")
+        writing.whole(self.objects / STATE, json.dumps(state))

@@ -25,6 +25,7 @@ from dataclasses import MISSING, asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from tcpscape import writing
 from tcpscape.errors import EngineError, refuse
 
 PREFERRED = "6.1"
@@ -133,9 +134,7 @@ def remove(name: str) -> int:
 
 def save(kernel: BuiltKernel) -> None:
     """Writes the record of a kernel into its directory."""
-    complete = place(kernel.name) / f"{RECORD}.new"
-    complete.write_text(json.dumps(kernel.record(), indent=1) + "\n", "utf-8")
-    complete.replace(place(kernel.name) / RECORD)
+    writing.whole(place(kernel.name) / RECORD, json.dumps(kernel.record(), indent=1) + "\n")
 
 
 @contextmanager

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, cast
 
+from tcpscape import writing
 from tcpscape.errors import EngineError, refuse
 from tcpscape.kernels import cache, tree
 from tcpscape.kernels.toolchain import BuildProgress
@@ -116,7 +117,7 @@ def prepare(source: KernelSource, directory: Path, log: IO[str], progress: Build
     elif before is None or before.digest != digest or digest is None:
         record = _unpacked(source, record, directory, log, progress)
     if record != before:
-        (directory / cache.SOURCE_RECORD).write_text(json.dumps(vars(record), indent=1) + "\n", "utf-8")
+        writing.whole(directory / cache.SOURCE_RECORD, json.dumps(vars(record), indent=1) + "\n")
     return record
 
 

@@ -11,7 +11,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tcpscape.errors import StoreError, refuse
+from tcpscape import writing
+from tcpscape.errors import refuse
 from tcpscape.plots.style import DARK, INK
 
 if TYPE_CHECKING:
@@ -54,15 +55,13 @@ def save(fig: Figure, stem: Path, kinds: Sequence[str] = ("png", "svg"), svg_tex
     """
     stem = stem.with_suffix("") if stem.suffix[1:] in FORMATS else stem
     files = [stem.with_name(f"{stem.name}.{kind}") for kind in kinds]
-    try:
-        stem.parent.mkdir(parents=True, exist_ok=True)
-        for file, kind in zip(files, kinds, strict=True):
-            if kind == "svg" and svg_text:
-                file.write_text(svg_text, "utf-8")
-            else:
-                _write(fig, file, kind)
-    except OSError as e:
-        raise StoreError(f"out: cannot write {e.filename or stem.parent}: {e.strerror}; free some space, or choose another directory") from None
+    for file, kind in zip(files, kinds, strict=True):
+        if kind == "svg" and svg_text:
+            writing.whole(file, svg_text)
+        else:
+            content = io.BytesIO()
+            _write(fig, content, kind)
+            writing.whole(file, content.getbuffer())
     return files
 
 
@@ -77,7 +76,7 @@ _CANVASES: Mapping[str, tuple[str, str]] = {
 
 
 def _write(fig: Figure, to: Any, kind: str) -> None:
-    """Draws the figure once into a path or a stream. Matplotlib's `savefig` would draw it twice."""
+    """Draws the figure once into a stream. Matplotlib's `savefig` would draw it twice."""
     import matplotlib as mpl
 
     lay_out(fig)

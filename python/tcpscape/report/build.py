@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tcpscape import units
+from tcpscape import units, writing
 from tcpscape.campaign import answer
 from tcpscape.campaign.record import Kind, Record
 from tcpscape.errors import StoreError, refuse
@@ -75,28 +75,26 @@ def build(
     frames = {"cells": cells.frame([entry for of_part in estimated.values() for entry in of_part]), "runs": cells.runs(record.parts)}
     if study:
         frames |= {"study": study.result.frame(), "claims": claims.frame(study.claims)}
-    try:
-        figures.tidy(figure_files, root)
-        table_files = [file for name, frame in frames.items() for file in _write_frame(frame, root / TABLES / name)]
-        scenario_files = [_write_text(root / scenario.file, scenario.text) for cell in reruns for scenario in cell.scenarios]
-        page = Page(
-            advised.heading(advice) if advice else _heading(record, result),
-            _answers(screens, whole),
-            list(dict.fromkeys(caveat for screen in ([whole] if whole else screens.values()) for caveat in screen.caveats)),
-            paths=[_path(part, outcome, screens[part].path, f"path-{i}") for i, (part, outcome) in enumerate(record.parts.items())],
-            figures=groups,
-            deploy=advised.deploy(advice) if advice else None,
-            tables=[
-                *_screen_tables(record, screens, whole), *(advised.detail_tables(advice) if advice else ()), *_tables(record, result, estimated),
-            ],
-            claims=claims.section(study.claims) if study else None,
-            provenance=Provenance(
-                record.command, _facts(record), reruns, [f"{TABLES}/{f.name}" for f in table_files], result.study.pitfalls if result else (),
-            ),
-        )  # fmt: skip
-        return [_write_text(root / PAGE, render(page)), *figure_files, *table_files, *scenario_files]
-    except OSError as e:
-        raise StoreError(f"report: cannot write {e.filename or root}: {e.strerror}; free some space, or make the directory writable") from None
+    writing.clear(root)
+    figures.tidy(figure_files, root)
+    table_files = [file for name, frame in frames.items() for file in _write_frame(frame, root / TABLES / name)]
+    scenario_files = [writing.whole(root / scenario.file, scenario.text) for cell in reruns for scenario in cell.scenarios]
+    page = Page(
+        advised.heading(advice) if advice else _heading(record, result),
+        _answers(screens, whole),
+        list(dict.fromkeys(caveat for screen in ([whole] if whole else screens.values()) for caveat in screen.caveats)),
+        paths=[_path(part, outcome, screens[part].path, f"path-{i}") for i, (part, outcome) in enumerate(record.parts.items())],
+        figures=groups,
+        deploy=advised.deploy(advice) if advice else None,
+        tables=[
+            *_screen_tables(record, screens, whole), *(advised.detail_tables(advice) if advice else ()), *_tables(record, result, estimated),
+        ],
+        claims=claims.section(study.claims) if study else None,
+        provenance=Provenance(
+            record.command, _facts(record), reruns, [f"{TABLES}/{f.name}" for f in table_files], result.study.pitfalls if result else (),
+        ),
+    )  # fmt: skip
+    return [writing.whole(root / PAGE, render(page)), *figure_files, *table_files, *scenario_files]
 
 
 def _figures(
@@ -204,16 +202,9 @@ def _seeds(outcome: Outcome) -> str:
 
 def _write_frame(frame: pl.DataFrame, stem: Path) -> list[Path]:
     """Writes a table as CSV and Parquet."""
-    stem.parent.mkdir(parents=True, exist_ok=True)
     files = [stem.with_suffix(".csv"), stem.with_suffix(".parquet")]
     stream = io.BytesIO()
     frame.write_parquet(stream)
-    files[0].write_text(frame.write_csv(), "utf-8")
-    files[1].write_bytes(stream.getbuffer())
-    return files
+    return [writing.whole(files[0], frame.write_csv()), writing.whole(files[1], stream.getbuffer())]
 
 
-def _write_text(file: Path, text: str) -> Path:
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(text, "utf-8")
-    return file

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
-from tcpscape import plots
+from tcpscape import plots, writing
 from tcpscape.campaign import sentences
 from tcpscape.campaign.outcome import Outcome
 from tcpscape.campaign.record import file_name
@@ -106,8 +106,7 @@ def tidy(written: Sequence[Path], root: Path) -> None:
     for name in listed.read_text("utf-8").splitlines() if listed.is_file() else ():
         if name not in names and Path(name).name == name:
             (folder / name).unlink(missing_ok=True)
-    folder.mkdir(parents=True, exist_ok=True)
-    listed.write_text("".join(f"{name}\n" for name in names), "utf-8")
+    writing.whole(listed, "".join(f"{name}\n" for name in names))
 
 
 def spread(count: int, most: int) -> list[int]:

@@ -15,7 +15,7 @@ so that the first screen says what was found, and on which path. A page of anoth
         tables=(table,),
         provenance=Provenance("tcpscape advise …", facts=(("runs", "120"),)),
     )
-    (root / "report.html").write_text(render(page), "utf-8")
+    writing.whole(root / "report.html", render(page))
 
 Each part is one file in `templates/parts/`. Everything that comes from users or files is escaped; the page loads nothing.
 """

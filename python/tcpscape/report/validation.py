@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tcpscape.errors import StoreError
+from tcpscape import writing
 from tcpscape.plots.validation import divergence, overlay
 from tcpscape.tables import Table
 from tcpscape.validate import tables
@@ -34,13 +34,11 @@ def write(validation: Validation, out: Path) -> ValidationPage:
     :raises StoreError: where `out` cannot be written.
     """
     result = validation.result
-    try:
-        pictures = _overlays(validation.explanations, out)
-        divergence(result.divergences, (result.a.label, result.b.label), out / PICTURE)
-        tables.write(validation, out)
-        (out / REPORT).write_text(page(validation, pictures), "utf-8")
-    except OSError as e:
-        raise _cannot_write(e) from None
+    pictures = _overlays(validation.explanations, out)
+    divergence(result.divergences, (result.a.label, result.b.label), out / PICTURE)
+    tables.write(validation, out)
+    writing.whole(out / REPORT, page(validation, pictures))
+    writing.clear(out)
     return ValidationPage(out / REPORT, pictures)
 
 
@@ -52,11 +50,8 @@ def write_explanation(validation: Validation, out: Path) -> ValidationPage:
     (explanation,) = validation.explanations
     name = explanation.divergence.condition.id
     file = out / f"explain-{name}.md"
-    try:
-        pictures = _overlays([explanation], out)
-        file.write_text(explained(explanation, pictures.get(name), "#"), "utf-8")
-    except OSError as e:
-        raise _cannot_write(e) from None
+    pictures = _overlays([explanation], out)
+    writing.whole(file, explained(explanation, pictures.get(name), "#"))
     return ValidationPage(file, pictures)
 
 
@@ -115,7 +110,3 @@ def _section(title: str, lines: Sequence[str]) -> list[str]:
         return []
     rest = [f"- … and {len(lines) - tables.MAX_LINES} more"] if len(lines) > tables.MAX_LINES else []
     return [f"## {title}", "\n".join([*(f"- {line}" for line in lines[: tables.MAX_LINES]), *rest])]
-
-
-def _cannot_write(e: OSError) -> StoreError:
-    return StoreError(f"out: cannot write {e.filename}: {e.strerror}; choose another directory")

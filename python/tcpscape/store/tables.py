@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import io
 import os
-import threading
 from collections.abc import Iterable
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tcpscape import writing
 from tcpscape.errors import StoreError
 from tcpscape.trial import Trial
 
@@ -49,33 +48,8 @@ def read(file: Path) -> pl.DataFrame:
         raise StoreError(f"out: {file} cannot be read ({why}); delete it and run again") from None
 
 
-def write_csv(frame: pl.DataFrame, file: Path) -> None:
-    """Writes a table as CSV, and its directory where there is none.
-
-    :raises StoreError: where it cannot be written.
-    """
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(frame.write_csv(), "utf-8")
-    except OSError as e:
-        raise cannot_write(file, e) from None
-
-
 def write(frame: pl.DataFrame, file: Path) -> None:
     """Writes a table; a reader sees all of it or nothing."""
-    part = file.with_suffix(f".{os.getpid()}-{threading.get_ident()}.part")
     content = io.BytesIO()
     frame.write_parquet(content)
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        part.write_bytes(content.getbuffer())
-        part.replace(file)
-    except OSError as e:
-        with suppress(OSError):
-            part.unlink(missing_ok=True)
-        raise cannot_write(file, e) from None
-
-
-def cannot_write(place: Path, e: OSError) -> StoreError:
-    """The line for a place that cannot be written."""
-    return StoreError(f"out: cannot write {place}: {e.strerror}; free some space, or choose another directory")
+    writing.whole(file, content.getbuffer())

@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from tcpscape import writing
 from tcpscape.errors import ScenarioError, refuse
 from tcpscape.reading import documents
 from tcpscape.reading import files as reading
@@ -250,7 +251,7 @@ def write(conditions: Iterable[NamedScenario], file: Path) -> None:
     import yaml
 
     entries = [{"id": c.id, **c.scenario.to_dict()} for c in conditions]
-    file.write_text(yaml.safe_dump(entries, sort_keys=False, allow_unicode=True, width=140), "utf-8")
+    writing.whole(file, yaml.safe_dump(entries, sort_keys=False, allow_unicode=True, width=140))
 
 
 def chosen(conditions: Sequence[NamedScenario], ccas: Sequence[str], *, paired: bool = False) -> list[NamedScenario]:

@@ -8,6 +8,7 @@ with two files, `STEM_conditions.csv` (or `.yaml`) and `STEM_results.csv`, or a 
 from __future__ import annotations
 
 import csv
+import io
 import itertools
 import math
 from collections.abc import Mapping, Sequence
@@ -15,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
-from tcpscape import metrics
+from tcpscape import metrics, writing
 from tcpscape.errors import StoreError, refuse
 from tcpscape.reading import documents
 from tcpscape.reading import files as reading
@@ -214,7 +215,7 @@ def write_results(sides: Mapping[str, Mapping[str, Runs]], file: Path) -> None:
     """Every run of each side (`a`, `b`) of each condition: what :func:`read_results` reads back."""
     everything = [runs for by_id in sides.values() for runs in by_id.values()]
     extra = list(dict.fromkeys(name for runs in everything for name in runs.counters))
-    with open(file, "w", newline="", encoding="utf-8") as f:
+    with io.StringIO(newline="") as f:
         out = csv.writer(f, lineterminator="\n")
         parts = ["parts_mbps"] if any(len(t.parts) > 1 for runs in everything for t in runs.trials) else []
         out.writerow([*COLUMNS, *extra, *parts])
@@ -224,3 +225,4 @@ def write_results(sides: Mapping[str, Mapping[str, Runs]], file: Path) -> None:
                     numbers = [t.goodput, t.mean_rtt_ms, t.min_rtt_ms, *(t.counters.get(name, math.nan) for name in extra)]
                     groups = [";".join(f"{x:.7g}" for x in t.parts)] if parts else []
                     out.writerow([id, side, t.seed, *("" if math.isnan(x) else f"{x:.7g}" for x in numbers), *groups])
+        writing.whole(file, f.getvalue())

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tcpscape import __version__
+from tcpscape import __version__, writing
 from tcpscape.stats import Estimate
 from tcpscape.stats.estimate import number
 from tcpscape.tables import Table, percent
@@ -150,22 +151,23 @@ def worst_table(divergences: Sequence[Divergence], labels: tuple[str, str], note
 def write(validation: Validation, out: Path) -> None:
     """Writes the numbers of every condition, every run and the summary into `out`.
 
-    :raises OSError: where a file cannot be written.
+    :raises StoreError: one line, where a file cannot be written.
     """
     divergences = validation.result.divergences
     write_numbers(divergences, out / NUMBERS)
     by_side = {"a": {c.condition.id: c.a for c in divergences}, "b": {c.condition.id: c.b for c in divergences}}
     write_results(by_side, out / RESULTS)
-    (out / SUMMARY).write_text(json.dumps(summary(validation), indent=1, allow_nan=False) + "\n", "utf-8")
+    writing.whole(out / SUMMARY, json.dumps(summary(validation), indent=1, allow_nan=False) + "\n")
 
 
 def write_numbers(divergences: Sequence[Divergence], file: Path) -> None:
     """Every condition with its numbers, as CSV."""
-    with open(file, "w", newline="", encoding="utf-8") as f:
-        rows = csv.writer(f, lineterminator="\n")
-        rows.writerow(HEAD)
-        for c in divergences:
-            rows.writerow(["" if v is None else f"{v:.5g}" if isinstance(v, float) else v for v in numbers(c).values()])
+    text = io.StringIO(newline="")
+    rows = csv.writer(text, lineterminator="\n")
+    rows.writerow(HEAD)
+    for c in divergences:
+        rows.writerow(["" if v is None else f"{v:.5g}" if isinstance(v, float) else v for v in numbers(c).values()])
+    writing.whole(file, text.getvalue())
 
 
 def numbers(c: Divergence) -> dict[str, Any]:

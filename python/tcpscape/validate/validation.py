@@ -191,11 +191,7 @@ def resume(out: Path, id: str, options: ValidationOptions) -> Session:
 
 def keep_conditions(out: Path, listed: Sequence[NamedScenario]) -> None:
     """Writes the conditions into the validation's directory, so that it can be resumed and its conditions looked into."""
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        conditions.write(listed, out / CONDITIONS)
-    except OSError as e:
-        raise StoreError(f"out: cannot write to {out}: {e.strerror}; choose another directory") from None
+    conditions.write(listed, out / CONDITIONS)
 
 
 def _summary(out: Path) -> Summary:

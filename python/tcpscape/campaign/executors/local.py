@@ -15,6 +15,8 @@ from tcpscape.engines.base import Capture, Engine
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.trial import Trial
 
+SAVE_S = 10.0
+"""How long trials that are being saved are waited for where a campaign ends early, s."""
 Keep = Callable[[Sequence[Trial]], None]
 """Saves trials; called from any thread, as soon as they are over."""
 Trials = Generator[tuple[int, Trial], None, None]
@@ -70,7 +72,7 @@ class Local(Executor):
             for _ in range(count):
                 yield shared.next()
         except BaseException:
-            shared.over.set()
+            shared.end()
             pool.shutdown(wait=False, cancel_futures=True)
             task.engine.stop()
             raise
@@ -85,18 +87,41 @@ class _Shared:
         self._todo = ((place, w.scenario, seed) for place, w in enumerate(work) for seed in w.seeds)
         self._lock = threading.Lock()
         self._done: SimpleQueue[tuple[int, Trial] | BaseException] = SimpleQueue()
-        self.over = threading.Event()
+        self._over = threading.Event()
+        self._saving = 0
+        self._saved = threading.Condition()
 
     def work(self) -> None:
         """What each thread does: trial after trial, until none is left or the campaign ends."""
         try:
-            while not self.over.is_set() and (next_trial := self._take()):
+            while not self._over.is_set() and (next_trial := self._take()):
                 place, scenario, seed = next_trial
                 trials = self._task.engine.run(scenario, [seed], threads=1, capture=self._task.capture)
-                self._task.keep(trials)
+                if not self._keep(trials):
+                    return
                 self._done.put((place, trials[0]))
         except BaseException as e:
             self._done.put(e)
+
+    def end(self) -> None:
+        """No trial begins and none is saved from now on; what is being saved now is kept when this returns."""
+        with self._saved:
+            self._over.set()
+            self._saved.wait_for(lambda: not self._saving, SAVE_S)
+
+    def _keep(self, trials: Sequence[Trial]) -> bool:
+        """Saves trials; False where the campaign has ended meanwhile."""
+        with self._saved:
+            if self._over.is_set():
+                return False
+            self._saving += 1
+        try:
+            self._task.keep(trials)
+        finally:
+            with self._saved:
+                self._saving -= 1
+                self._saved.notify_all()
+        return True
 
     def _take(self) -> tuple[int, Scenario, int] | None:
         with self._lock:

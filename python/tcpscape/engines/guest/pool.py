@@ -167,7 +167,7 @@ def _log(boot: Boot, deaths: list[GuestDeath]) -> Path:
     for directory in (Path(cache) / "tcpscape" / "logs", Path(tempfile.gettempdir())):
         with contextlib.suppress(OSError):
             directory.mkdir(parents=True, exist_ok=True)
-            (directory / name).write_text(text + "\n")
+            (directory / name).write_text(text + "\n", "utf-8")
             return directory / name
     return Path(os.devnull)
 

@@ -236,7 +236,7 @@ class Guest:
         self.served += 1
         name = f"j{self.served}"
         try:
-            (self._io / f"{name}.job").write_text(json.dumps(job, separators=(",", ":")))
+            (self._io / f"{name}.job").write_text(json.dumps(job, separators=(",", ":")), "utf-8")
             if self._process is None:
                 self._begin(only=name)
             else:
@@ -283,7 +283,7 @@ class Guest:
             return ""
         errors = ""
         with contextlib.suppress(OSError):
-            errors = (self._directory / "stderr").read_text(errors="replace")[-20_000:]
+            errors = (self._directory / "stderr").read_text("utf-8", "replace")[-20_000:]
         return "\n".join([*self._console.kernel_lines(), errors]).strip()
 
     def kill(self) -> None:

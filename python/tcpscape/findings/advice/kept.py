@@ -6,11 +6,11 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from tcpscape import engines
+from tcpscape import engines, writing
 from tcpscape.campaign.execute import Runner
 from tcpscape.campaign.executors.local import Executor, Task, Trials, Work
 from tcpscape.campaign.record import Record
-from tcpscape.errors import StoreError, TcpscapeError, refuse
+from tcpscape.errors import StoreError, TcpscapeError
 from tcpscape.findings.advice.adviser import Adviser
 from tcpscape.findings.advice.answer import Advice
 from tcpscape.findings.advice.choice import GOALS
@@ -26,12 +26,7 @@ def save(advice: Advice, root: Path) -> Path:
 
     :raises TcpscapeError: one line, where it cannot be written.
     """
-    file = root / ANSWER
-    try:
-        file.write_text(json.dumps(advice.to_dict(), allow_nan=False, indent=1) + "\n", "utf-8")
-    except OSError as e:
-        refuse("out", f"{file} cannot be written: {e.strerror}", "name another directory")
-    return file
+    return writing.whole(root / ANSWER, json.dumps(advice.to_dict(), allow_nan=False, indent=1) + "\n")
 
 
 def restore(record: Record, root: Path) -> Advice | None:

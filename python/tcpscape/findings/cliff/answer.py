@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 
 import tcpscape
-from tcpscape import units
+from tcpscape import units, writing
 from tcpscape.findings.cliff.levels import CHAOTIC_CV, HALF, Cliff, Level
 from tcpscape.findings.cliff.runs import Impairment
 from tcpscape.scenario import limits, summary
@@ -20,7 +20,6 @@ from tcpscape.scenario.conditions import Conditions
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.screen import Screen
 from tcpscape.stats import Estimate
-from tcpscape.store.tables import write_csv
 from tcpscape.tables import Table, percent
 
 EDGES, LEVELS = "edges.csv", "levels.csv"
@@ -205,7 +204,7 @@ def write(searches: Sequence[CliffSearch], engine: Mapping[str, str], root: Path
     """
     tables = {root / EDGES: edges_frame(searches, engine), root / LEVELS: levels_frame(searches)}
     for file, frame in tables.items():
-        write_csv(frame, file)
+        writing.whole(file, frame.write_csv())
     return list(tables)
 
 
