@@ -44,19 +44,18 @@ def replacing(file: Path, option: str = "out") -> Iterator[Path]:
         if place.exists() and not place.is_file():
             yield place
             return
-        with _locked(place) as part:
+        with _part_of(place) as part:
             yield part
-            part.replace(place)
     except OSError as e:
         raise cannot_write(file, e, option) from None
 
 
-def clear(folder: Path, *, below: bool = True) -> None:
-    """Removes what killed writers left in a directory, and in those below it."""
-    for part in (folder.rglob if below else folder.glob)(f".*{SUFFIX}"):
+def clear(*folders: Path) -> None:
+    """Removes what killed writers left in these directories."""
+    for part in itertools.chain.from_iterable(folder.glob(f".*{SUFFIX}") for folder in folders):
         with contextlib.suppress(OSError), part.open("rb+") as left:
-            if _lock(left.fileno()):
-                part.unlink(missing_ok=True)
+            if _lock(left.fileno()) and os.path.samestat(os.fstat(left.fileno()), part.stat()):
+                part.unlink()
 
 
 def cannot_write(place: Path, e: OSError, option: str = "out") -> StoreError:
@@ -65,8 +64,8 @@ def cannot_write(place: Path, e: OSError, option: str = "out") -> StoreError:
 
 
 @contextlib.contextmanager
-def _locked(place: Path) -> Iterator[Path]:
-    """A new file beside `place`, locked until the end of the `with`, after which it is gone if it is still there."""
+def _part_of(place: Path) -> Iterator[Path]:
+    """A new file beside `place`, locked until the end of the `with`, where it takes that place, or is removed after an error."""
     for number in itertools.count(os.getpid()):
         part = place.with_name(f".{place.name[:MOST_OF_NAME]}.{number}{SUFFIX}")
         try:
@@ -79,9 +78,12 @@ def _locked(place: Path) -> Iterator[Path]:
         os.close(descriptor)
     try:
         yield part
-    finally:
+        part.replace(place)
+    except BaseException:
         with contextlib.suppress(OSError):
-            part.unlink(missing_ok=True)
+            part.unlink()
+        raise
+    finally:
         os.close(descriptor)
 
 

@@ -76,7 +76,7 @@ def measure(kind: Kind, campaign: Campaign, execution: Execution, command: str) 
         return execute.run(campaign, execution), False
     expect(execution.store, kind, campaign.name)
     outcome = execute.run(campaign, execution)
-    return outcome, save(Record(kind, outcome.name, command, {"": outcome}), execution.store.root)
+    return outcome, _save(Record(kind, outcome.name, command, {"": outcome}), execution.store)
 
 
 def save(record: Record, root: Path) -> bool:
@@ -84,14 +84,18 @@ def save(record: Record, root: Path) -> bool:
 
     :return: whether `root` holds more than `record` then: cells of earlier commands.
     """
+    with Store(root) as store:
+        return _save(record, store)
+
+
+def _save(record: Record, store: Store) -> bool:
     after: list[Document] = []
 
     def add(before: list[Any]) -> list[Any]:
-        after[:] = _added(_known(before, root), record)
+        after[:] = _added(_known(before, store.root), record)
         return after
 
-    with Store(root) as store:
-        store.change_manifests(add)
+    store.change_manifests(add)
     return not _is_alone(after, record)
 
 

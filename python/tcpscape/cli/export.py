@@ -123,5 +123,5 @@ def _write(files: Sequence[File], target: Format, out: Path | None) -> None:
         unique = name if name not in names else f"{name}-{i}"
         names.add(unique)
         writing.whole(out / f"{unique}{target.suffixes[0]}" if several else out, content)
-    writing.clear(out if several else out.parent, below=False)
+    writing.clear(out if several else out.parent)
     print(f"wrote {counted(len(files), f'{target.name} file')}: {out}", file=sys.stderr)

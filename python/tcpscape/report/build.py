@@ -75,7 +75,7 @@ def build(
     frames = {"cells": cells.frame([entry for of_part in estimated.values() for entry in of_part]), "runs": cells.runs(record.parts)}
     if study:
         frames |= {"study": study.result.frame(), "claims": claims.frame(study.claims)}
-    writing.clear(root)
+    writing.clear(root, *(root / folder for folder in (figures.FOLDER, TABLES, cells.FOLDER)))
     figures.tidy(figure_files, root)
     table_files = [file for name, frame in frames.items() for file in _write_frame(frame, root / TABLES / name)]
     scenario_files = [writing.whole(root / scenario.file, scenario.text) for cell in reruns for scenario in cell.scenarios]

@@ -45,6 +45,7 @@ class Database:
         self._connection: sqlite3.Connection | None = None
         self._pid = os.getpid()
         self._lock = threading.RLock()
+        self._file: tuple[int, int] | None = None
         with self._opened():
             pass
 
@@ -63,6 +64,7 @@ class Database:
         """Executes a statement for each of `rows`: for all of them or for none."""
         if len(rows) == 1:  # SQLite's own transaction is cheaper than one that is begun and committed
             with self._opened() as connection:
+                self._expect_file()
                 connection.execute(statement, rows[0])
             return
         with self.transaction() as connection:
@@ -72,6 +74,7 @@ class Database:
     def transaction(self) -> Iterator[sqlite3.Connection]:
         """A connection whose statements all count or none does; other writers wait."""
         with self._opened() as connection:
+            self._expect_file()
             connection.execute("BEGIN IMMEDIATE")
             try:
                 yield connection
@@ -90,6 +93,11 @@ class Database:
             if connection:
                 connection.close()
 
+    def _expect_file(self) -> None:
+        """Refuses to write into a file that has been removed: SQLite would, and nobody would find it."""
+        if _identity(self.path) != self._file:
+            raise StoreError(f"out: {self.path} was removed or replaced while results were written to it; run again, or choose another directory")
+
     @contextmanager
     def _opened(self) -> Iterator[sqlite3.Connection]:
         """The connection of this process, for this thread alone."""
@@ -99,7 +107,8 @@ class Database:
         with self._lock:
             try:
                 if self._connection is None:
-                    self._connection = _connect(self.path, create=self._create)
+                    self._connection = _connect(self.path, create=self._create and self._file is None)
+                    self._file = self._file or _identity(self.path)
                 yield self._connection
             except sqlite3.Error as e:
                 raise refusal(e, self.path) from None
@@ -122,6 +131,15 @@ def _connect(path: Path, *, create: bool) -> sqlite3.Connection:
         connection.close()
         raise
     return connection
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """What tells a file from another one of the same name; None where there is none."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
 
 
 def _open(path: Path, mode: str) -> sqlite3.Connection:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic_core import from_json, to_json
 
+from tcpscape import writing
 from tcpscape.errors import StoreError
 from tcpscape.store import rows, tables
 from tcpscape.store.database import FILE, Database
@@ -57,6 +58,8 @@ class Store:
         if not holds(self.root):
             self._expect_place(create=create)
         self._database = Database(self.root, create=create)
+        if create:
+            writing.clear(self.root, *(self.root / table for table in SIDE_TABLES))
         self.saved = 0
         """Trials saved through this object."""
         weakref.finalize(self, self._database.close)
