@@ -1,0 +1,88 @@
+"""A page of the documentation as a job: its files are written, its commands run, and what it shows of their output is compared.
+
+A block ```console has commands, each after `$ `; one that ends with `# exit status 1` must end with it. A block ```text that follows at once is what
+the last of them prints: every line of it must be printed, in that order, `…` stands for lines that are left out. A block with
+a title (```yaml title="call.yaml") is that file.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+BLOCK = re.compile(r'^```(?P<language>\w+)(?: title="(?P<title>[^"]+)")?\n(?P<text>.*?)^```$', re.DOTALL | re.MULTILINE)
+STATUS = re.compile(r"\s+# exit status (\d+)$")
+UPDATE = "UPDATE_PAGES"
+"""Environment variable with which what the pages show is written anew."""
+
+
+@dataclass
+class Job:
+    """A page that is carried out in a directory."""
+
+    page: Path
+    place: Path
+
+    def run(self) -> None:
+        """Carries it out from top to bottom; with UPDATE_PAGES=1 the shown output is replaced by the present one."""
+        text, printed, at = self.page.read_text("utf-8"), "", -1
+        new, end = [], 0
+        for block in BLOCK.finditer(text):
+            content = block["text"]
+            if block["title"]:
+                file = self.place / block["title"]
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_text(content)
+            elif block["language"] == "console":
+                printed, at = [self._command(line) for line in lines(content)][-1], block.end()
+            elif block["language"] == "text" and text[at : block.start()].strip() == "" and at >= 0:
+                if os.environ.get(UPDATE):
+                    content = _shown(printed, content)
+                else:
+                    compare(content, printed)
+            new += [text[end : block.start("text")], content]
+            end = block.end("text")
+        if os.environ.get(UPDATE):
+            self.page.write_text("".join([*new, text[end:]]), "utf-8")
+
+    def _command(self, line: str) -> str:
+        """What a command prints; its exit status must be the one that the page names."""
+        status = STATUS.search(line)
+        words = STATUS.sub("", line)
+        tools = self.place / ".bin"
+        if not tools.exists():
+            tools.mkdir()
+            (tools / "tcpscape").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m tcpscape "$@"\n')
+            (tools / "python").write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
+            for tool in tools.iterdir():
+                tool.chmod(0o755)
+        env = os.environ | {"PATH": f"{tools}{os.pathsep}{os.environ['PATH']}", "COLUMNS": "100"}
+        done = subprocess.run(["sh", "-c", words], cwd=self.place, env=env, capture_output=True, text=True, timeout=300, check=False)
+        assert done.returncode == int(status[1] if status else 0), f"{words}\n{done.stdout}\n{done.stderr}"
+        return done.stdout + done.stderr
+
+
+def lines(block: str) -> list[str]:
+    """The commands of a block; a backslash at the end of a line continues it."""
+    return [line.removeprefix("$ ") for line in block.replace("\\\n", "").splitlines() if line.startswith("$ ")]
+
+
+def compare(shown: str, printed: str) -> None:
+    """Refuses what a page shows and the command does not print; runs of spaces are one space."""
+    rest = [" ".join(line.split()) for line in printed.splitlines()]
+    for line in (" ".join(line.split()) for line in shown.splitlines()):
+        if line not in ("…", ""):
+            assert line in rest, f"the page shows\n{line}\nwhich is not printed (any more); {UPDATE}=1 writes the page anew:\n{printed}"
+            rest = rest[rest.index(line) + 1 :]
+
+
+def _shown(printed: str, before: str) -> str:
+    """The output as a page shows it: all of it, or as many lines as before where `…` ended them."""
+    rows = [line.rstrip() for line in printed.strip("\n").splitlines()]
+    kept = before.rstrip("\n").removesuffix("…").rstrip("\n").splitlines()
+    is_cut = bool(kept) and before.rstrip().endswith("…") and len(kept) < len(rows)
+    return "\n".join([*(rows[: len(kept)] if is_cut else rows), *(["…"] if is_cut else [])]) + "\n"
