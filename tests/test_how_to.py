@@ -8,9 +8,17 @@ from conftest import ROOT
 PAGES = [*sorted((ROOT / "docs" / "how-to").glob("*.md"))]
 
 
+@pytest.fixture
+def job(tmp_path, cli, monkeypatch):
+    """Makes a job of a page, in an empty directory, on a screen of 100 columns."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+    return lambda page: jobs.Job(page, tmp_path, cli)
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_a_recipe_can_be_carried_out(page, need_model, tmp_path):
-    jobs.Job(page, tmp_path).run()
+def test_a_recipe_can_be_carried_out(page, need_model, job):
+    job(page).run()
 
 
 def test_what_a_page_shows_is_compared():
@@ -20,10 +28,15 @@ def test_what_a_page_shows_is_compared():
             jobs.compare(shown, "a b\nc\nd\n")
 
 
-def test_a_command_must_end_with_the_status_that_its_page_names(tmp_path):
+@pytest.mark.parametrize(("words", "needs"), [("a --check 'b > 1'", False), ("a > b", True), ("a | b", True), ("a --kernel '6.1|6.12'", False), ("a && b", True)])
+def test_operators_of_a_shell_are_found(words, needs):
+    assert jobs.needs_shell(words) == needs
+
+
+def test_a_command_must_end_with_the_status_that_its_page_names(tmp_path, job):
     page = tmp_path / "page.md"
     page.write_text('```text title="x.txt"\n1\n```\n\n```console\n$ cat \\\n  x.txt\n$ exit 3  # exit status 3\n```\n\n```text\n1\n```\n')
-    jobs.Job(page, tmp_path).run()
+    job(page).run()
     page.write_text("```console\n$ exit 3\n```\n")
     with pytest.raises(AssertionError, match="exit 3"):
-        jobs.Job(page, tmp_path).run()
+        job(page).run()

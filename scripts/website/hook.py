@@ -26,7 +26,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     """The pages of the site: those of docs/ and those from outside it, with links that fit."""
     for file in [f for f in files if f.src_uri in pages.MOVED_FROM_DOCS]:
         files.remove(file)
-    for uri, content in pages.outside(ROOT).items():
+    for uri, content in {**pages.outside(ROOT), **reference.commands.pages()}.items():
         files.append(File.generated(config, uri, content=content))
     return files
 
@@ -42,6 +42,8 @@ def _expanded(nav: object, docs: Path) -> object:
         return [_expanded(item, docs) for item in nav]
     if isinstance(nav, dict):
         return {title: _expanded(item, docs) for title, item in nav.items()}
+    if nav == reference.commands.FOLDER:
+        return list(reference.commands.pages())
     if isinstance(nav, str) and nav.endswith("/"):
         return [f"{nav}{file.name}" for file in sorted((docs / nav).glob("*.md"))]
     return nav

@@ -66,6 +66,7 @@ class Cell:
     cca: str
     """Congestion controls of its flows, `cubic` or `bbr+cubic`."""
     engine: str
+    """The engine that ran it, `model` or `virtual:6.1`."""
     scenarios: Sequence[Scenario]
     """One for each value of what is pooled."""
     runs: tuple[tuple[Trial, ...], ...]
@@ -166,6 +167,7 @@ class Outcome(ShownAsTable):
     """
 
     campaign: Campaign
+    """What was run."""
     cells: tuple[Cell, ...]
     """In the order of the campaign's cases."""
     versions: Mapping[str, str] = field(default_factory=dict)

@@ -35,6 +35,7 @@ class Record:
     kind: str
     """`run`, `sweep`, `advise` or `study`; `run, sweep` where a directory has both."""
     name: str
+    """What the campaign or the study is called."""
     command: str
     """What to type to run it again; one line for each command."""
     parts: Mapping[str, Outcome]

@@ -42,10 +42,15 @@ class Estimate:
     """
 
     value: float
+    """The statistic itself, in `unit`."""
     low: float
+    """Lower end of the interval."""
     high: float
+    """Upper end of the interval."""
     n: int
+    """Measurements behind it."""
     unit: str = ""
+    """Empty or `1` of a plain number."""
     caveat: str = ""
     """Why the interval may cover less than 95 %; empty where nothing is known against it."""
 
