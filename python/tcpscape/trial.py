@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
+from tcpscape.formats import stamped
+
 if TYPE_CHECKING:
     import polars as pl
 
@@ -217,10 +219,10 @@ class Trial:
         return sum(f.goodput_mbps for f in self.flows)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, as `--json` prints them."""
-        return {
+        """Plain values, as `--json` prints them (:class:`tcpscape.schemas.trial.TrialDocument`)."""
+        return stamped("trial", {
             "scenario": self.scenario, "cca": self.cca, "seed": self.seed, "engine": self.engine, "version": self.version,
             "duration": self.duration, "path_rtt_ms": self.path_rtt_ms, "goodput_mbps": self.goodput_mbps, "flows": [f.to_dict() for f in self.flows],
             "queues": [dict(q) for q in self.queues], "caveats": list(self.caveats), "events": self.events, "hash": self.hash,
             "kernel": self.kernel, "counters": dict(self.counters), "check": dict(self.check), "hook_cost": dict(self.hook_cost),
-        }
+        })  # fmt: skip

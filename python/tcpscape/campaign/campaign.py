@@ -34,6 +34,7 @@ from tcpscape.campaign.fields import is_dotted, set_dotted
 from tcpscape.controls import spelling
 from tcpscape.engines.base import Capture
 from tcpscape.errors import refuse
+from tcpscape.formats import without
 from tcpscape.scenario import files
 from tcpscape.scenario.conditions import Conditions
 from tcpscape.scenario.fields import Percent, Spec, Time, validate
@@ -120,9 +121,10 @@ class Campaign(Spec):
     @model_validator(mode="before")
     @classmethod
     def _texts(cls, data: Any) -> Any:
-        if isinstance(data, dict) and isinstance(data.get("seeds"), int):
-            return {**data, "seeds": str(data["seeds"])}
-        return data
+        values = without("campaign", data)
+        if isinstance(values, dict) and isinstance(values.get("seeds"), int):
+            return {**values, "seeds": str(values["seeds"])}
+        return values
 
     @model_validator(mode="after")
     def _sensible(self) -> Campaign:

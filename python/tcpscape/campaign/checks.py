@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 
 from tcpscape import metrics, stats, units
 from tcpscape.errors import TcpscapeError, refuse
+from tcpscape.formats import stamped
 from tcpscape.metrics import Metric
 from tcpscape.stats import Estimate, Statistic
 from tcpscape.stats import statistic as statistics
@@ -118,10 +119,10 @@ class Verdict:
 
     def to_dict(self) -> dict[str, object]:
         """Plain values: the value that was checked, the statistic that it is of and that one's interval; what is infinite or not known is None."""
-        return {
+        return stamped("check", {
             "check": self.check.text, "condition": self.name, "holds": self.holds, "sure": self.sure, "statistic": self.title,
             **self.estimate.plain(), "value": self.value if math.isfinite(self.value) else None, "n": self.estimate.n, "unit": self.check.unit,
-        }  # fmt: skip
+        })  # fmt: skip
 
 
 def read(text: str, extra: Mapping[str, Metric] | None = None) -> Check:

@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from tcpscape import formats
 from tcpscape.campaign import axes
 from tcpscape.campaign.campaign import Campaign, base_values
 from tcpscape.campaign.outcome import Outcome
@@ -29,8 +30,8 @@ FIELDS = frozenset(("kind", "name", "part", "study", "tcpscape", "campaign", "ba
 """What each has: whose it is, the version that wrote it, what was asked, the path's own values, engine → version, and the cells."""
 Key = tuple[Any, ...]
 """What a cell and its repetition have in common: engine, congestion control, where it stands on the axes."""
-FORMAT = 2
-"""Version of the documents. In the first one, which has no `format`, jitter in fields without a distribution is uniform."""
+FORMAT = formats.FORMATS["manifest"]
+"""Of the documents. In the first one, which has no `format`, jitter in fields without a distribution is uniform."""
 _DESCRIBING = ("name", "about")
 """Fields of a scenario that change no result."""
 _REPLACED = ("seeds", "precision", "max_seeds", "metric", "metrics", "samples", "queue_samples", "about", "cca", "engines", "axes", "scenario")
@@ -47,20 +48,23 @@ def document(outcome: Outcome, head: Mapping[str, Any], command: str) -> Documen
         for cell in outcome.cells
     ]  # fmt: skip
     campaign = outcome.campaign
-    return {
-        **head, "format": FORMAT, "campaign": campaign.to_dict(), "base": base_values(campaign), "versions": dict(outcome.versions), "cells": cells,
-    }  # fmt: skip
+    return formats.stamped("manifest", {
+        **head, "campaign": campaign.to_dict(), "base": base_values(campaign), "versions": dict(outcome.versions), "cells": cells,
+    })  # fmt: skip
 
 
 def current(document: Document) -> Document:
-    """A document of any version as one of this version."""
-    if document.get("format", 1) >= FORMAT:
+    """A document of any format as one of this version's.
+
+    :raises StoreError: for a format that this version does not know.
+    """
+    if formats.expect("manifest", document, "out") == FORMAT:
         return document
     campaign = document["campaign"]
     if isinstance(campaign.get("scenario"), dict):
         campaign = {**campaign, "scenario": _with_distributions(campaign["scenario"])}
     cells = [{**cell, "scenarios": [_with_distributions(one) for one in cell["scenarios"]]} for cell in document["cells"]]
-    return {**document, "format": FORMAT, "campaign": campaign, "base": _with_distributions(document["base"]), "cells": cells}
+    return {**document, formats.FIELD: FORMAT, "campaign": campaign, "base": _with_distributions(document["base"]), "cells": cells}
 
 
 def _with_distributions(scenario: Mapping[str, Any]) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from tcpscape.cli import checks, options, terminal
 from tcpscape.cli.command import Argument, Option, command
 from tcpscape.cli.terminal import Progress, resumable
 from tcpscape.errors import refuse
+from tcpscape.formats import stamped
 from tcpscape.units import counted
 
 if TYPE_CHECKING:
@@ -179,11 +180,11 @@ def _lines(outcome: Outcome, cells: Sequence[CellSummary]) -> Iterator[dict[str,
     """A line of `--json` for each cell; what is not finite is null."""
     for s in cells:
         caveats = {c for t in s.cell.trials for c in t.caveats} | ({s.median.caveat} - {""})
-        yield {
+        yield stamped("cell", {
             "name": outcome.name, "engine": s.cell.engine, "version": outcome.versions[s.cell.engine], "at": dict(s.cell.at), "cca": s.cell.cca,
             "metric": outcome.campaign.metric, "unit": s.median.unit, "n": len(s.cell.trials), "median": s.median.plain(), "cv": s.cv.plain(),
             "reached": s.is_precise, "caveats": sorted(caveats),
-        }
+        })  # fmt: skip
 
 
 def _frame(outcome: Outcome, cells: Sequence[CellSummary]) -> pl.DataFrame:

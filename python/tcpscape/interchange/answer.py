@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from tcpscape import stats
+from tcpscape.formats import stamped
 from tcpscape.interchange.compare import THE_SAME, VERDICTS, ComparedCondition, ResultComparison
 from tcpscape.screen import Screen
 from tcpscape.stats import Estimate
@@ -93,10 +94,10 @@ def plain(comparison: ResultComparison, a: str, b: str) -> dict[str, Any]:
             "ratio_of_means": _plain(c.ratio), "ratio_of_medians": _plain(c.median_ratio), "difference_of_means": _plain(c.difference),
             "win_probability": _plain(c.win), "text": sentence(r, comparison.metric),
         })  # fmt: skip
-    return {
+    return stamped("comparison", {
         "a": a, "b": b, "metric": comparison.metric, "unit": comparison.unit, "statistic": "mean", "conditions": rows,
         "left_out": list(comparison.left_out), "caveats": list(comparison.caveats),
-    }  # fmt: skip
+    })  # fmt: skip
 
 
 def _plain(e: Estimate) -> dict[str, Any]:

@@ -20,13 +20,14 @@ import os
 import re
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import MISSING, asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from tcpscape import writing
 from tcpscape.errors import EngineError, refuse
+from tcpscape.formats import expect, stamped
 
 PREFERRED = "6.1"
 """The default kernel where it is built; otherwise the one that was built first."""
@@ -91,8 +92,12 @@ def place(name: str) -> Path:
 
 
 def built_kernels() -> tuple[BuiltKernel, ...]:
-    """The kernels that are built, by name."""
-    return tuple(kernel for name in names() if (kernel := _read(name)))
+    """The kernels that are built, by name; without those of a newer tcpscape."""
+    found = []
+    for name in names():
+        with suppress(EngineError):
+            found.append(_read(name))
+    return tuple(kernel for kernel in found if kernel)
 
 
 def names() -> tuple[str, ...]:
@@ -134,7 +139,7 @@ def remove(name: str) -> int:
 
 def save(kernel: BuiltKernel) -> None:
     """Writes the record of a kernel into its directory."""
-    writing.whole(place(kernel.name) / RECORD, json.dumps(kernel.record(), indent=1) + "\n")
+    writing.whole(place(kernel.name) / RECORD, json.dumps(stamped("kernel", kernel.record()), indent=1) + "\n")
 
 
 @contextmanager
@@ -162,13 +167,17 @@ def _lock_file(name: str) -> Path:
 
 
 def _read(name: str) -> BuiltKernel | None:
-    """The kernel of this name; None where it is not finished or its record is of another version."""
+    """The kernel of this name; None where it is not finished or its record lacks something.
+
+    :raises EngineError: for a record of a newer format.
+    """
     directory = home() / name
     try:
         record = json.loads((directory / RECORD).read_text("utf-8"))
         values = {f.name: record[f.name] for f in fields(BuiltKernel) if f.name in record or f.default is MISSING}
     except (OSError, ValueError, KeyError, TypeError):
         return None
+    expect("kernel", record, str(directory / RECORD), EngineError)
     if not (directory / LINUX).is_file():
         return None
     lists = {key: tuple(values.get(key, ())) for key in ("congestion_controls", "qdiscs")}

@@ -17,6 +17,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from tcpscape import units
 from tcpscape.controls import spelling
 from tcpscape.errors import refuse
+from tcpscape.formats import without
 from tcpscape.scenario import path
 from tcpscape.scenario.changes import Change
 from tcpscape.scenario.fields import Size, Spec, Time, validate
@@ -148,7 +149,8 @@ class Scenario(Spec):
     @model_validator(mode="before")
     @classmethod
     def _defaults(cls, data: Any) -> Any:
-        return {"duration": "10s", "timer_slack": units.format_time(TIMER_SLACK), **data} if isinstance(data, dict) else data
+        values = without("scenario", data)
+        return {"duration": "10s", "timer_slack": units.format_time(TIMER_SLACK), **values} if isinstance(values, dict) else values
 
     @model_validator(mode="after")
     def _sensible(self) -> Scenario:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, get_args, get_type_hints, overload
 
 from pydantic_core import CoreSchema, SchemaValidator, core_schema, from_json, to_json
 
+from tcpscape import formats
 from tcpscape.store.tables import SIDE_TABLES
 from tcpscape.trial import Cwnd, FlowResult, PlayerResult, Rtt, Trial
 
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 
 Row = tuple[str, str, bytes | None]
 """Address, the trial as JSON without its queues, the queues as compressed JSON; None where there are none."""
+_STAMP = f'{{"{formats.FIELD}":'
+_KNOWN = f"{_STAMP}{formats.FORMATS['trial']},"
+"""How rows begin that have a format, and that have the newest."""
 FAST = 1
 """zlib's level: queues shrink to a quarter in some microseconds."""
 HEAD = ("scenario", "seed", "engine", "version", "duration", "address", "hash", "events")
@@ -67,15 +71,20 @@ class QueueReports(Sequence[Mapping[str, Any]]):
 
 def encode(trial: Trial) -> Row:
     """Everything about a trial but its side tables."""
-    values = {"address": trial.address, **trial.to_dict()}
+    values = {**trial.to_dict(), "address": trial.address}
     queues = values.pop("queues")
     content = zlib.compress(to_json(queues, inf_nan_mode="constants"), FAST) if queues else None
     return trial.address, to_json(values, inf_nan_mode="constants").decode(), content
 
 
 def decode(text: str, queues: bytes | None, tables: Mapping[str, pl.DataFrame]) -> Trial | None:
-    """The trial of a row; None where it is damaged."""
+    """The trial of a row; None where it is damaged.
+
+    :raises StoreError: for a row of a newer format.
+    """
     try:
+        if isinstance(text, str) and text.startswith(_STAMP) and not text.startswith(_KNOWN):
+            formats.expect("trial", from_json(text, allow_partial=True), "out")
         trial: Trial = _reader().validate_json(text)
     except ValueError:
         return None

@@ -13,6 +13,7 @@ from pydantic import Field, field_validator, model_validator
 
 from tcpscape.campaign.campaign import Campaign
 from tcpscape.errors import StudyError, refuse
+from tcpscape.formats import without
 from tcpscape.reading import packaged
 from tcpscape.scenario import files
 from tcpscape.scenario.fields import Spec, validate
@@ -136,6 +137,7 @@ class Study(Spec):
         """Gives the fields at the top of the file to every part."""
         if not isinstance(data, dict):
             return data
+        data = without("study", data)
         shared = {k: v for k, v in data.items() if k in Campaign.model_fields and k not in ("name", "about")}
         own = {k: v for k, v in data.items() if k not in shared}
         parts = own.get("parts") or [{"name": data.get("name", "study")}]

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tcpscape import __version__, writing
+from tcpscape.formats import stamped
 from tcpscape.stats import Estimate
 from tcpscape.stats.estimate import number
 from tcpscape.tables import Table, percent
@@ -187,7 +188,7 @@ def summary(validation: Validation) -> dict[str, Any]:
     """The whole divergence as plain values: sides, summaries by group, ranks, bounds, worst conditions."""
     session, result, divergences = validation.session, validation.result, validation.result.divergences
     by_both = groups(divergences, lambda c: (c.family, c.cca))
-    return {
+    return stamped("validation", {
         "tcpscape": __version__, "source": session.source, "engines": list(session.engines), "against": session.against,
         "a": {"label": result.a.label, "version": result.a.version}, "b": {"label": result.b.label, "version": result.b.version},
         "all": DivergenceSummary.of(divergences).to_dict(), "families": _each(groups(divergences, lambda c: c.family), FAMILIES),
@@ -199,7 +200,7 @@ def summary(validation: Validation) -> dict[str, Any]:
         "partings": {e.divergence.condition.id: _parting(e.partings) for e in validation.explanations if e.partings},
         "left_out": dict(result.left_out), "caveats": result.caveats,
         "conditions": [{"id": c.condition.id, "runs": [len(c.a), len(c.b)]} for c in divergences],
-    }  # fmt: skip
+    })  # fmt: skip
 
 
 def _each(grouped: Mapping[str, Sequence[Divergence]], order: Sequence[str] = ()) -> dict[str, Any]:

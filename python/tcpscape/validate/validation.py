@@ -19,6 +19,7 @@ from pydantic import BaseModel, Field
 
 from tcpscape.engines import REGISTRY
 from tcpscape.errors import StoreError, refuse
+from tcpscape.formats import expect
 from tcpscape.reading import documents
 from tcpscape.reading import files as reading
 from tcpscape.reading.files import MIB, Kind, Origin
@@ -199,7 +200,9 @@ def _summary(out: Path) -> Summary:
     if not reading.exists(file, SUMMARIES, "out"):
         raise StoreError(f"out: there is no {file}; validate with --out {out} first")
     origin = Origin(str(file), SUMMARIES, "out")
-    return documents.as_model(Summary, documents.from_json(reading.text(file, SUMMARIES, "out"), origin), origin)
+    summary = documents.from_json(reading.text(file, SUMMARIES, "out"), origin)
+    expect("validation", summary, f"out: {file}")
+    return documents.as_model(Summary, summary, origin)
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from tcpscape.findings.advice import remarks, text
 from tcpscape.findings.advice.data import AdviceData
 from tcpscape.findings.advice.standing import Standing
 from tcpscape.findings.cliff.levels import Cliff
+from tcpscape.formats import stamped
 from tcpscape.scenario import summary
 from tcpscape.screen import Screen
 from tcpscape.tables import Table
@@ -46,7 +47,7 @@ class Advice(AdviceData):
     def to_dict(self) -> dict[str, Any]:
         """Plain values, as `--json` prints them; what is infinite or not known is None."""
         d, deploy = self.decision, self.deployment
-        plain: dict[str, Any] = _finite({
+        plain: dict[str, Any] = _finite(stamped("advice", {
             "path": self.path.model_dump(mode="json"), "jitter_over_rtt": self.jitter_ratio, "goal": self.goal.name, "choice": d.choice,
             "verdict": d.verdict,
             "by": d.by or self.goal.name, "answer": self.sentence, "why": self.why, "leader": d.leader or None, "follower": d.follower or None,
@@ -54,7 +55,7 @@ class Advice(AdviceData):
             "deployment": asdict(deploy) if deploy else None, "order": _order(self),
             "share_beside_default": asdict(self.shared) if self.shared else None, "taken": list(self.taken), "trials": self.trials,
             "caveats": list(self.caveats), "best": self.best, "ranking": [_standing(s) for s in self.ranking],
-        })  # fmt: skip
+        }))  # fmt: skip
         return plain
 
 

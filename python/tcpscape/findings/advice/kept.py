@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from tcpscape import engines, writing
+from tcpscape import engines, formats, writing
 from tcpscape.campaign.execute import Runner
 from tcpscape.campaign.executors.local import Executor, Task, Trials, Work
 from tcpscape.campaign.record import Record
@@ -30,7 +30,10 @@ def save(advice: Advice, root: Path) -> Path:
 
 
 def restore(record: Record, root: Path) -> Advice | None:
-    """The advice that `root` was measured for; None where it holds something else too, or not all of its trials under this version."""
+    """The advice that `root` was measured for; None where it holds something else too, or not all of its trials under this version.
+
+    :raises StoreError: for an answer of a newer format.
+    """
     file = root / ANSWER
     if record.kind != "advise" or len(record.parts) != 1 or not file.is_file():
         return None
@@ -39,6 +42,10 @@ def restore(record: Record, root: Path) -> Advice | None:
         return None
     try:
         answer = json.loads(file.read_text("utf-8"))
+    except (OSError, ValueError):
+        return None
+    formats.expect("advice", answer, str(file))
+    try:
         path = Conditions.model_validate(outcome.campaign.conditions)
         with Store(root, create=False) as store:
             runner = Runner(engines.make(outcome.campaign.engines[0]), store=store, executor=_OfKept())

@@ -15,6 +15,7 @@ import tcpscape
 from tcpscape import units, writing
 from tcpscape.findings.cliff.levels import CHAOTIC_CV, HALF, Cliff, Level
 from tcpscape.findings.cliff.runs import Impairment
+from tcpscape.formats import stamped
 from tcpscape.scenario import limits, summary
 from tcpscape.scenario.conditions import Conditions
 from tcpscape.scenario.scenario import Scenario
@@ -182,14 +183,14 @@ def plain(search: CliffSearch, engine: Mapping[str, str]) -> dict[str, Any]:
     """A search as plain values for JSON, with its scenario; `engine`: its name and version."""
     result = search.result
     edge = result.edge.plain() if result.edge else None
-    return {
+    return stamped("edge", {
         "cca": search.cca, "rtt_ns": search.path.rtt, "along": search.along, "unit": "ns" if search.along == "jitter" else "fraction",
         "threshold": search.threshold, "statistic": "mean",
         "edge": edge["value"] if edge else None, "interval": [edge["low"], edge["high"]] if edge else None, "chaos": result.zone,
         "unimpaired_mbps": result.baseline.value, "runs": result.runs, "levels": [_plain_level(level) for level in result.levels],
         "tcpscape": tcpscape.__version__, "engine": engine["name"], "engine_version": engine["version"], "first_seed": 0,
         "scenario": search.scenario.to_dict(),
-    }  # fmt: skip
+    })  # fmt: skip
 
 
 def _plain_level(level: Level) -> dict[str, Any]:

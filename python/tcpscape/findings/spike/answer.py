@@ -7,6 +7,7 @@ from typing import Any
 
 from tcpscape import units
 from tcpscape.findings.spike.bound import NS_PER_MS, Bound
+from tcpscape.formats import stamped
 from tcpscape.screen import Screen
 from tcpscape.stats.estimate import number
 from tcpscape.tables import Table, percent
@@ -65,7 +66,7 @@ def show(bound: Bound) -> str:
 
 def plain(bound: Bound) -> dict[str, Any]:
     """Every number, with its unit in its name."""
-    return {
+    return stamped("bound", {
         "from_bps": bound.before_bps, "to_bps": bound.after_bps, "ratio": bound.ratio, "rtt_ms": bound.d_ns / NS_PER_MS,
         "max_queue_ms": None if bound.max_queue_ns is None else bound.max_queue_ns / NS_PER_MS,
         "spike_ms": bound.spike_ns / NS_PER_MS, "unlimited_spike_ms": bound.unlimited_ns / NS_PER_MS,
@@ -73,7 +74,7 @@ def plain(bound: Bound) -> dict[str, Any]:
         "lost_of_arrivals": bound.lost, "lost_bytes": bound.lost_bytes,
         "drained_after_ms": {f"{load:g}": bound.drain_ns(load) / NS_PER_MS for load in LOADS},
         "full_buffer_ms": {f"{bdps}bdp": bound.ratio * bdps * bound.d_ns / NS_PER_MS for bdps in BDPS},
-    }  # fmt: skip
+    })  # fmt: skip
 
 
 def _rows(bound: Bound) -> Iterator[tuple[str, str]]:

@@ -1,0 +1,51 @@
+"""The format number of each kind of JSON document, and what a reader does with one that it does not know.
+
+A document says its format in its first field, `"format": 1`. The number of a kind rises when a field of it goes away or changes its meaning; a field
+that comes in addition leaves it as it is. A document without the field is of the first format: it was written before documents had a number.
+docs/reference/formats.md is the promise that goes with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tcpscape.errors import ScenarioError, StoreError, TcpscapeError, refuse, shown
+
+FORMATS: Mapping[str, int] = {
+    "scenario": 1, "campaign": 1, "study": 1, "trial": 1, "cell": 1, "check": 1, "advice": 1, "edge": 1, "bound": 1, "comparison": 1, "validation": 1,
+    "manifest": 2, "kernel": 1,
+}  # fmt: skip
+"""Kind of document → the format that this version writes, and the newest that it reads."""
+FIELD = "format"
+"""The field of a document that has its number."""
+
+
+def stamped(kind: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a document of this kind with its format in front."""
+    return {FIELD: FORMATS[kind], **values}
+
+
+def without(kind: str, values: Any) -> Any:
+    """What a user wrote without its format, which may be left out.
+
+    :raises ScenarioError: for a number that this version does not know.
+    """
+    if not isinstance(values, Mapping) or FIELD not in values:
+        return values
+    expect(kind, values, FIELD, ScenarioError)
+    return {name: value for name, value in values.items() if name != FIELD}
+
+
+def expect(kind: str, document: Any, where: str, error: type[TcpscapeError] = StoreError) -> int:
+    """The format of a document of this kind, which was found at `where` (a file, or the field of a message).
+
+    :raises TcpscapeError: of the class `error`, one line, for a number that this version does not know.
+    """
+    number = document.get(FIELD, 1) if isinstance(document, Mapping) else 1
+    if type(number) is int and 1 <= number <= FORMATS[kind]:
+        return number
+    if type(number) is int and number > FORMATS[kind]:
+        problem = f"{kind} of format {number}, and this tcpscape reads formats up to {FORMATS[kind]}"
+        refuse(where, problem, "use the tcpscape that wrote it, or a newer one", error)
+    refuse(where, f"{shown(number)} is no number of a {kind}'s format", f"write {FIELD}: {FORMATS[kind]}, or leave it out", error)
