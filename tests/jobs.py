@@ -1,12 +1,15 @@
 """A page of the documentation as a job: its files are written, its commands run, and what it shows of their output is compared.
 
-A block ```console has commands, each after `$ `; one that ends with `# exit status 1` must end with it. A block ```text that follows at once is what
-the last of them prints: every line of it must be printed, in that order, `…` stands for lines that are left out. A block with
-a title (```yaml title="call.yaml") is that file.
+A block ```console has commands, each after `$ `; one that ends with `# exit status 1` must end with it. A block ```python is carried out too. A
+block ```text that follows at once is what the last command or the block printed: every line of it must be printed, in that order, and `…` stands for
+lines that are left out. A block with a title (```yaml title="call.yaml") is that file. Blocks ```sh are what a reader does to his machine (installing,
+building kernels); nothing carries them out here.
 """
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
 import re
 import shlex
@@ -48,6 +51,8 @@ class Job:
                 file.write_text(content)
             elif block["language"] == "console":
                 printed, at = [self._command(line) for line in lines(content)][-1], block.end()
+            elif block["language"] == "python":
+                printed, at = _python(content), block.end()
             elif block["language"] == "text" and text[at : block.start()].strip() == "" and at >= 0:
                 if os.environ.get(UPDATE):
                     content = _shown(printed, content)
@@ -61,7 +66,7 @@ class Job:
     def _command(self, line: str) -> str:
         """What a command prints; its exit status must be the one that the page names."""
         status, words = STATUS.search(line), STATUS.sub("", line)
-        said = self.cli(*shlex.split(words)[1:]) if words.startswith("tcpscape ") and not needs_shell(words) else self._shell(words)
+        said = self.cli(*shlex.split(words, comments=True)[1:]) if words.startswith("tcpscape ") and not needs_shell(words) else self._shell(words)
         assert said.status == int(status[1] if status else 0), f"{words}\n{said.out}\n{said.err}"
         return said.out + said.err
 
@@ -77,6 +82,14 @@ class Job:
         env = os.environ | {"PATH": f"{tools}{os.pathsep}{os.environ['PATH']}"}
         done = subprocess.run(["sh", "-c", words], cwd=self.place, env=env, capture_output=True, text=True, timeout=300, check=False)
         return Said(done.returncode, done.stdout, done.stderr)
+
+
+def _python(code: str) -> str:
+    """What a Python block prints."""
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        exec(compile(code, "page", "exec"), {})
+    return out.getvalue()
 
 
 def needs_shell(words: str) -> bool:

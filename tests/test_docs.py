@@ -7,13 +7,17 @@ import re
 import shlex
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
+import click
 import pytest
 
 from conftest import ROOT
+from tcpscape.cli.commands import app
 
-DOCUMENTS = [p for p in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs" / "tour").glob("*.md"))) if p.exists()]
+DOCUMENTS = [ROOT / "CONTRIBUTING.md", *sorted(p for p in (ROOT / "docs").rglob("*.md") if p.parent.name != "how-to" and p.name != "interchange.md")]
+"""README.md, interchange.md and the recipes are carried out from top to bottom: tests/test_how_to.py."""
 TUTORIAL = "4-your-own-kernel.md"
 """Builds kernels: tests/test_tutorial.py runs it from top to bottom."""
 JOB = "8-in-ci.md"
@@ -22,10 +26,10 @@ BLOCK = re.compile(r"```(\w+)\n(.*?)```", re.DOTALL)
 
 
 def commands():
-    """Every `tcpscape …` line in the shell blocks."""
+    """Every `tcpscape …` line in the blocks of what is to be typed and runs everywhere; those in `sh` build kernels or need files of yours."""
     for document in (d for d in DOCUMENTS if d.name not in (TUTORIAL, JOB)):
         for language, text in BLOCK.findall(document.read_text("utf-8")):
-            if language in ("sh", "bash", "console"):
+            if language == "console":
                 for line in text.replace("\\\n", " ").splitlines():
                     words = line.removeprefix("$ ").strip()
                     if words.startswith("tcpscape "):
@@ -77,6 +81,34 @@ def test_the_job_for_continuous_integration_runs(need_model, tmp_path):
 def test_python_in_the_documents_runs(text, need_model, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     exec(compile(text, "document", "exec"), {})
+
+
+CODE = re.compile(r"`(tcpscape [^`]+)`")
+"""A command in code type."""
+ABBREVIATED = re.compile(r"[…|\[&>]|tcpscape (runn|COMMAND|name)\b|--seed N|--help")
+"""What shows that a command is not written in full, or is none."""
+
+
+def named():
+    """Every command that a document names in full, also where nothing runs it: with a kernel that is yours, with files that you have."""
+    for document in (ROOT / "README.md", ROOT / "docs" / "interchange.md", *DOCUMENTS, *sorted((ROOT / "docs" / "how-to").glob("*.md"))):
+        text = document.read_text("utf-8").replace("\\\n", " ")
+        shown = [line.removeprefix("$ ") for block in re.findall(r"```.*?\n(.*?)```", text, re.DOTALL) for line in block.splitlines()]
+        for words in (*CODE.findall(text), *(line for line in shown if line.startswith("tcpscape "))):
+            if not ABBREVIATED.search(words):
+                yield document.name, words
+
+
+@pytest.mark.parametrize(("document", "words"), dict.fromkeys(named()))
+def test_commands_that_documents_name_have_these_options(document, words):
+    """Their options exist and have values of the right kind; nothing runs. What a name in a text leaves out is no error."""
+    command, context, args = app, click.Context(app, info_name="tcpscape"), shlex.split(words, comments=True)[1:]
+    while isinstance(command, click.Group) and args:
+        command = command.get_command(context, args.pop(0))
+        context = click.Context(command, parent=context)
+    if args:
+        with suppress(click.MissingParameter):
+            command.parse_args(context, args)
 
 
 FILE = re.compile(r"`([\w./-]*\w\.(?:py|rs|md|csv|yaml|toml|jsonl))`")

@@ -4,8 +4,10 @@ import pytest
 
 import jobs
 from conftest import ROOT
+from tcpscape import engines
 
-PAGES = [*sorted((ROOT / "docs" / "how-to").glob("*.md"))]
+NEEDS_KERNEL = "real-kernel.md"
+PAGES = [ROOT / "README.md", ROOT / "docs" / "interchange.md", *sorted(page for page in (ROOT / "docs" / "how-to").glob("*.md") if page.name != NEEDS_KERNEL)]
 
 
 @pytest.fixture
@@ -16,9 +18,16 @@ def job(tmp_path, cli, monkeypatch):
     return lambda page: jobs.Job(page, tmp_path, cli)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_a_recipe_can_be_carried_out(page, need_model, job):
     job(page).run()
+
+
+@pytest.mark.slow
+def test_the_recipe_for_the_real_kernel_can_be_carried_out(job):
+    if reason := engines.REGISTRY["virtual"]().unavailable():
+        pytest.skip(reason)
+    job(ROOT / "docs" / "how-to" / NEEDS_KERNEL).run()
 
 
 def test_what_a_page_shows_is_compared():
