@@ -13,7 +13,7 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).parent.parent / "python" / "tcpscape"
 LAYERS = (
-    ("errors",), ("reading",), ("units", "tables", "writing", "formats"), ("screen",), ("controls",), ("scenario",),
+    ("errors",), ("reading", "names"), ("units", "tables", "writing", "formats"), ("screen",), ("controls",), ("scenario",),
     ("trial", "kernels"), ("engines",), ("store",), ("stats",), ("metrics",), ("campaign",), ("findings",),
     ("studies", "interchange", "validate"), ("plots",), ("report",), ("api",), ("cli",), ("__main__",),
 )

@@ -164,10 +164,10 @@ def test_a_file_that_changed_is_another_campaign(cli, commands, tmp_path):
 
 
 def test_names_that_are_no_file_names_are_labels_all_the_same(cli, tmp_path):
-    for name in ("../a b", "<i>"):
+    for name in ("..a b", "<i>"):
         add(tmp_path, outcome_of(name=name, conditions={"rtt": "50ms" if name == "<i>" else "60ms"}), name)
     kept = record.load(tmp_path)
-    assert list(kept.parts) == [".._a_b", "_i_"]
+    assert list(kept.parts) == ["_a_b", "_i_"]
     assert cli("report", tmp_path, "--figures", "svg").status == 0
     assert {p.name for p in tmp_path.iterdir()} == {"results.sqlite", "report.html", "figures", "tables", "scenarios"}
 

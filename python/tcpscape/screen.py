@@ -23,7 +23,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from tcpscape.tables import PLAIN_WIDTH, Table
+from tcpscape.errors import printable
+from tcpscape.tables import PLAIN_WIDTH, Table, markdown_text, plain
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -57,7 +58,7 @@ class Lines:
 
     def markdown(self) -> str:
         """The whole sentences as a Markdown list."""
-        return "\n".join(f"- {text}" for text in self.texts)
+        return "\n".join(f"- {markdown_text(text)}" for text in self.texts)
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,7 @@ class Code:
 
     def markdown(self) -> str:
         """The lines as a block of shell."""
-        return "\n".join(("```sh", *self.lines, "```"))
+        return "\n".join(("```sh", *map(printable, self.lines), "```"))
 
 
 @dataclass(frozen=True)
@@ -104,9 +105,10 @@ class Screen:
 
     def markdown(self) -> str:
         """The path, the answer, the tables and the caveats as Markdown."""
-        tables = [text for table in self.tables for text in (*([f"**{table.title}**"] if table.title else []), table.markdown(), *table.notes)]
-        caveats = "\n".join(f"- caveat: {caveat}" for caveat in self.caveats)
-        return "\n\n".join([self.path, f"**{self.answer}**", *self.remarks, *tables, *([caveats] if caveats else [])]) + "\n"
+        path, answer, *remarks = map(markdown_text, (self.path, self.answer, *self.remarks))
+        tables = [text for table in self.tables for text in _markdown(table)]
+        caveats = "\n".join(f"- caveat: {markdown_text(caveat)}" for caveat in self.caveats)
+        return "\n\n".join([path, f"**{answer}**", *remarks, *tables, *([caveats] if caveats else [])]) + "\n"
 
     def print(self, console: Console, *, verbose: bool = False, quiet: bool = False) -> None:
         """Writes the screen to a console of the library rich, as wide as that is; what is copied (commands, a quiet answer) is one line."""
@@ -116,15 +118,13 @@ class Screen:
             console.print(part, soft_wrap=isinstance(part, Text) and bool(part.no_wrap))
 
     def _parts(self, width: int, *, verbose: bool, quiet: bool) -> Iterator[RenderableType]:
-        from rich.text import Text
-
-        answer = Text(ARROW + self.answer, style="bold", no_wrap=quiet)
+        answer = plain(ARROW + self.answer, style="bold", no_wrap=quiet)
         if quiet:
             yield answer
             return
-        yield Text(self.path)
+        yield plain(self.path)
         yield answer
-        yield from (Text(sentence) for sentence in self.remarks)
+        yield from (plain(sentence) for sentence in self.remarks)
         for table in self.tables:
             yield from ("", *_part(table, width, whole=verbose))
         for detail in self.details if verbose else ():
@@ -133,61 +133,58 @@ class Screen:
 
     def _foot(self, verbose: bool) -> Iterator[RenderableType]:
         """Caveats and what to do next."""
-        from rich.text import Text
-
         most = len(self.caveats) if verbose or len(self.caveats) <= MOST_CAVEATS + 1 else MOST_CAVEATS
         if self.caveats or self.kept or self.next:
             yield ""
-        yield from (Text(f"caveat: {caveat}") for caveat in self.caveats[:most])
+        yield from (plain(f"caveat: {caveat}") for caveat in self.caveats[:most])
         if most < len(self.caveats):
-            yield Text(f"{len(self.caveats) - most} more caveats: --verbose")
+            yield plain(f"{len(self.caveats) - most} more caveats: --verbose")
         if self.kept:
-            yield Text(self.kept)
-        yield from (Text(f"Next: {command}", no_wrap=True) for command in self.next)
+            yield plain(self.kept)
+        yield from (plain(f"Next: {command}", no_wrap=True) for command in self.next)
+
+
+def _markdown(part: Table | Lines | Code) -> Iterator[str]:
+    """One part of a screen in Markdown."""
+    yield from (f"**{markdown_text(title)}**" for title in (part.title,) if title)
+    yield part.markdown()
+    yield from map(markdown_text, part.notes)
 
 
 def _part(part: Table | Lines | Code | str, width: int, *, whole: bool) -> Iterator[RenderableType]:
     """One part of a screen; `whole`: a table with all its rows and columns."""
-    from rich.text import Text
-
     if isinstance(part, Table):
         yield from shown(part, width, whole=True) if whole else shown(brief(part), width)
     elif isinstance(part, Lines):
         yield from _sentences(part, width)
     else:
-        yield from _code(part) if isinstance(part, Code) else [Text(part)]
+        yield from _code(part) if isinstance(part, Code) else [plain(part, lines=True)]
 
 
 def _code(code: Code) -> Iterator[RenderableType]:
     """The title, the lines to copy, and the notes."""
-    from rich.text import Text
-
-    yield from (Text(text) for text in (code.title,) if text)
-    yield from (Text(line, no_wrap=True) for line in code.lines)
-    yield from (Text(note) for note in code.notes)
+    yield from (plain(text) for text in (code.title,) if text)
+    yield from (plain(line, no_wrap=True) for line in code.lines)
+    yield from (plain(note) for note in code.notes)
 
 
 def _sentences(lines: Lines, width: int) -> Iterator[RenderableType]:
     """The title, the sentences and the notes."""
-    from rich.text import Text
-
-    yield Text(lines.title, style="bold")
-    yield from (Text(line) for line in lines.cut(width))
-    yield from (Text(note) for note in lines.notes)
+    yield plain(lines.title, style="bold")
+    yield from (plain(line) for line in lines.cut(width))
+    yield from (plain(note) for note in lines.notes)
 
 
 def shown(table: Table, width: int, *, whole: bool = False) -> Iterator[RenderableType]:
     """A table with its title and notes, and the names of the columns that this width leaves out; `whole`: these columns in a table below it."""
-    from rich.text import Text
-
     if table.title:
-        yield Text(table.title, style="bold")
+        yield plain(table.title, style="bold")
     yield table.rich(width)
     if whole and (rest := table.rest(width)):
         yield from ("", *shown(rest, width, whole=True))
     elif names := table.left_out(width):
-        yield Text(f"(left out at {width} characters: {', '.join(names)})", style="dim")
-    yield from (Text(note) for note in table.notes)
+        yield plain(f"(left out at {width} characters: {', '.join(names)})", style="dim")
+    yield from (plain(note) for note in table.notes)
 
 
 def brief(table: Table) -> Table:

@@ -5,13 +5,17 @@ from __future__ import annotations
 import html
 import io
 import math
+import re
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
+from tcpscape.errors import printable
+
 if TYPE_CHECKING:
     from rich.table import Table as RichTable
+    from rich.text import Text
 
 PLAIN_WIDTH = 150
 """Characters of a line where there is no terminal that has a width."""
@@ -47,7 +51,6 @@ class Table:
     def rich(self, width: int | None = None) -> RichTable:
         """The columns and rows for a terminal, as a table of the library rich; `width`: characters of a line, unlimited where it is None."""
         from rich.table import Table as RichTable
-        from rich.text import Text
 
         fitting = self if width is None else self.fitted(width)
         fits = width is None or fitting._least_width() <= width  # otherwise cells fold: a number in two lines is better than one that is cut
@@ -57,9 +60,9 @@ class Table:
             heading = fitting._heading(i) if width is not None and fitting._full_width() > width else name
             least = fitting._column_width(i) if fits and fitting._folds(i) else None
             justify: Literal["left", "right"] = "left" if is_words else "right"
-            table.add_column(Text(heading), justify=justify, no_wrap=fits and not fitting._folds(i), overflow="fold", min_width=least)
+            table.add_column(plain(heading, lines=True), justify=justify, no_wrap=fits and not fitting._folds(i), overflow="fold", min_width=least)
         for row in fitting.rows:
-            table.add_row(*(Text(str(cell)) for cell in row))
+            table.add_row(*(plain(cell) for cell in row))
         return table
 
     def fitted(self, width: int) -> Table:
@@ -93,7 +96,7 @@ class Table:
 
         file = io.StringIO()
         screen = Console(file=file, width=width, highlight=False, markup=False, no_color=True)
-        for part in (self.title, self.rich(width), *self.notes):
+        for part in (plain(self.title) if self.title else None, self.rich(width), *map(plain, self.notes)):
             if part:
                 screen.print(part)
         return "\n".join(line.rstrip() for line in file.getvalue().splitlines())
@@ -186,6 +189,19 @@ class ShownAsTable:
         return self.table().html()
 
 
+def plain(content: object, *, lines: bool = False, style: str = "", no_wrap: bool | None = None) -> Text:
+    """A text for a terminal, in which nothing is markup and what cannot be printed is visible; `lines`: its line breaks are meant."""
+    from rich.text import Text
+
+    shown = "\n".join(map(printable, str(content).split("\n"))) if lines else printable(str(content))
+    return Text(shown, style=style, no_wrap=no_wrap)
+
+
+def markdown_text(content: object) -> str:
+    """A text in Markdown, in which nothing is HTML or a link."""
+    return re.sub(r"<(?=[A-Za-z/!?])", "&lt;", printable(str(content))).replace("](", "]\\(")
+
+
 def markdown(columns: Sequence[object], rows: Iterable[Sequence[object]]) -> str:
     """A table as Markdown; a vertical bar in a cell is escaped."""
     lines = ["| " + " | ".join(_escaped(name) for name in columns) + " |", "|" + "|".join("---" for _ in columns) + "|"]
@@ -193,7 +209,7 @@ def markdown(columns: Sequence[object], rows: Iterable[Sequence[object]]) -> str
 
 
 def _escaped(cell: object) -> str:
-    return str(cell).replace("|", "\\|").replace("\\\\|", "\\|")
+    return markdown_text(cell).replace("|", "\\|").replace("\\\\|", "\\|")
 
 
 def percent(fraction: float | None, digits: int = 0) -> str:

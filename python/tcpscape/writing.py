@@ -1,5 +1,8 @@
 """Files that are written whole or not at all: a reader, and whatever ends the process, never sees half of one.
 
+A symbolic link in a result directory is replaced, not followed: the directory may come from somebody else, and a `report.html` in it that leads
+to another place must not make a command overwrite what is there.
+
 The content goes to a file of its own beside the place, `.NAME.N.part`, which takes the place of what is there in one step. Its writer keeps it
 locked; so :func:`clear` can tell what a killed writer left from what is being written now.
 """
@@ -12,7 +15,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from tcpscape.errors import StoreError
+from tcpscape.errors import StoreError, refuse
 
 SUFFIX = ".part"
 """Ends the name of a file that is being written."""
@@ -21,29 +24,56 @@ MOST_OF_NAME = 200
 
 
 def whole(file: Path, content: str | bytes | memoryview) -> Path:
-    """Writes a file, text as UTF-8, and its directory where there is none; returns the file.
+    """Writes a file, text as UTF-8, and its directory where there is none; returns the file. A link or a FIFO of its name is replaced.
 
     :raises StoreError: one line, where it cannot be written; what was there before is still there.
     """
-    data = content.encode() if isinstance(content, str) else content
-    with replacing(file) as part:
+    data = content.encode(errors="backslashreplace") if isinstance(content, str) else content
+    with _replacing(Path(os.path.realpath(file.parent)) / file.name, file, "out") as part:
         part.write_bytes(data)
     return file
 
 
+def folder(root: Path, name: str) -> Path:
+    """The directory `name` in the result directory `root`, made where there is none.
+
+    :raises StoreError: one line, where it is a symbolic link or cannot be made.
+    """
+    place = root / name
+    try:
+        if not place.is_symlink():
+            place.mkdir(parents=True, exist_ok=True)
+            return place
+    except OSError as e:
+        raise cannot_write(place, e) from None
+    refuse("out", f"{place} is a symbolic link", "remove it, or choose another directory", StoreError)
+
+
 @contextlib.contextmanager
 def replacing(file: Path, option: str = "out") -> Iterator[Path]:
-    """A file to write to instead of `file`, which it becomes at the end of the `with`; what is no regular file (`/dev/stdout`) itself.
+    """A file to write to instead of `file`, which the user named and which it becomes at the end of the `with`.
+
+    What is no regular file (`/dev/stdout`) is written to itself, and a link is followed.
 
     :param option: which one named the file.
     :raises StoreError: one line, where it cannot be written.
     """
-    try:
-        place = Path(os.path.realpath(file))
-        place.parent.mkdir(parents=True, exist_ok=True)
-        if place.exists() and not place.is_file():
+    place = Path(os.path.realpath(file))
+    if place.exists() and not place.is_file():
+        try:
             yield place
-            return
+        except OSError as e:
+            raise cannot_write(file, e, option) from None
+        return
+    with _replacing(place, file, option) as part:
+        yield part
+
+
+@contextlib.contextmanager
+def _replacing(place: Path, file: Path, option: str) -> Iterator[Path]:
+    """A file to write to, which takes `place` at the end of the `with`; an error names `file`."""
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
         with _part_of(place) as part:
             yield part
     except OSError as e:

@@ -16,6 +16,7 @@ from typing import Any
 
 from tcpscape import units
 from tcpscape.errors import TcpscapeError, refuse
+from tcpscape.names import expect_line
 
 MAX_LEVELS = 10_000
 """Most values of one axis."""
@@ -88,8 +89,9 @@ def levels(values: Any, axis: str, *, once: bool = True) -> tuple[str, ...]:
 
     :raises TcpscapeError: one line that names the axis, for an empty value, a range that is none, or too many values.
     """
+    expect_line(axis, "axes")
     items = values if isinstance(values, (list, tuple)) else _items(str(values), axis)
-    texts = [_text(item) for item in items]
+    texts = [expect_line(_text(item), axis) for item in items]
     if not texts or not all(texts):
         refuse(axis, f"{values!r} has an empty value", "write for example 0..24ms/4ms or 24,50,100ms")
     spread = [level for text in units.with_units(texts) for level in _spread(text, axis)]

@@ -37,7 +37,7 @@ from tcpscape.errors import refuse
 from tcpscape.formats import without
 from tcpscape.scenario import files
 from tcpscape.scenario.conditions import Conditions
-from tcpscape.scenario.fields import Percent, Spec, Time, validate
+from tcpscape.scenario.fields import Name, Percent, Spec, Time, validate
 from tcpscape.scenario.flows import Flow
 from tcpscape.scenario.options import ScenarioOptions
 from tcpscape.scenario.scenario import Scenario
@@ -81,7 +81,7 @@ Group = Annotated[dict[str, tuple[str, ...]], BeforeValidator(_read_group)]
 class Campaign(Spec):
     """What to run."""
 
-    name: str = "campaign"
+    name: Name = "campaign"
     """What results and reports call it."""
     about: str = ""
     """What it is for, as one or two sentences."""

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from tcpscape import formats
+from tcpscape import formats, names
 from tcpscape.campaign import axes
 from tcpscape.campaign.campaign import Campaign, base_values
 from tcpscape.campaign.outcome import Outcome
@@ -118,7 +118,7 @@ def conflict(before: Iterable[Document], kind: str, name: str, parts: Mapping[st
 
 def commands(document: Document) -> list[str]:
     """The commands that measured its cells, each once."""
-    return list(dict.fromkeys(cell["command"] for cell in document["cells"]))
+    return list(dict.fromkeys(names.command(cell["command"]) for cell in document["cells"]))
 
 
 def _continues(part: Campaign, old: Document, versions: Mapping[str, str]) -> bool:

@@ -6,19 +6,19 @@ it, as :mod:`tcpscape.campaign.manifest` says; what it cannot hold is refused be
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 import tcpscape
+from tcpscape import names
 from tcpscape.campaign import execute, manifest
 from tcpscape.campaign.campaign import Campaign
 from tcpscape.campaign.execute import Execution
 from tcpscape.campaign.manifest import Document
 from tcpscape.campaign.outcome import Cell, LazyScenarios, Outcome
-from tcpscape.errors import StoreError, refuse
+from tcpscape.errors import ScenarioError, StoreError, refuse
 from tcpscape.store.results import FILE, Store
 from tcpscape.trial import Trial
 
@@ -110,8 +110,8 @@ def load(root: Path) -> Record:
 
 
 def file_name(text: str) -> str:
-    """A text as a name that can be a file's and an anchor's in a page: what is no letter, digit or one of `._+%=-` becomes `_`."""
-    return re.sub(r"[^\w.+%=-]+", "_", text)
+    """A text as a name that can be a file's and an anchor's in a page (:func:`tcpscape.names.component`, with `%` and `=`)."""
+    return names.component(text, keep="%=")
 
 
 def exists(root: Path) -> bool:
@@ -152,7 +152,12 @@ def _known(documents: list[Any], root: Path) -> list[Document]:
     if not all(isinstance(one, dict) and one.keys() >= manifest.FIELDS for one in documents):
         raise _damaged(root, "fields are missing")
     try:
+        for one in documents:
+            for field in ("name", "part"):
+                names.expect(one[field] or "-", field)
         return [manifest.current(one) for one in documents]
+    except ScenarioError as e:
+        raise _damaged(root, str(e)) from None
     except (KeyError, TypeError, AttributeError, ValueError) as e:
         raise _damaged(root, f"{type(e).__name__}: {e}") from None
 

@@ -140,5 +140,5 @@ def _next(advice: Advice, output: options.ScreenOptions, page: Path | None, *, i
 
     typed = options.typed()
     details = "" if output.verbose else "--verbose for what to type, the cliff and the damage, "
-    shown = f"open {page}" if page else f"add {details}{'' if is_kept else '--out DIR '}--report for a page"
+    shown = terminal.to_open(page) if page else f"add {details}{'' if is_kept else '--out DIR '}--report for a page"
     return [line for line in (further.more_runs(advice, typed) or shown, further.sharing(advice) if output.verbose else "") if line]

@@ -100,5 +100,5 @@ def cliff(
         return
     kept = f"kept in {out}: {', '.join(file.name for file in files)}" if out else ""
     rig = [f"{options.typed()} {answer.PUBLISHED_RIG}  (the published rig)"] if answer.is_unbounded(searches) else []
-    next_ = [*rig, f"open {files[0]}" if files else "add --out DIR to keep the edges and every level as CSV"]
+    next_ = [*rig, terminal.to_open(files[0]) if files else "add --out DIR to keep the edges and every level as CSV"]
     terminal.show(replace(answer.cliff_screen(searches, engine.name), kept=kept, next=next_), output)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from tcpscape import writing
+from tcpscape import names, writing
 from tcpscape.cli import streams
 from tcpscape.cli.command import Argument, Option, command
 from tcpscape.errors import refuse
@@ -61,7 +60,7 @@ def _scenarios(source: str, target: Format) -> list[File]:
         return []
     if not Path(source).is_dir():
         scenario = files.load(source)
-        return [(scenario.name, write(scenario))]
+        return [(_name([scenario.name]), write(scenario))]
     scenarios: dict[str, tuple[str, Scenario]] = {}
     for group in sources.load(Path(source)).groups:
         for item in group.items:
@@ -93,7 +92,7 @@ def _results(path: Path, target: Format, seed: int | None, cca: str | None, *, s
 
     source = sources.load(path, sources.SAMPLES if target.write_trial or samples else ()).only(cca, seed)
     if target.write_rows:
-        return [(path.name, target.write_rows(source.samples() if samples else source.rows()))]
+        return [(_name([path.resolve().name]), target.write_rows(source.samples() if samples else source.rows()))]
     if source.table is not None:
         refuse("source", f"{path} is a table, and {target.name} is made of trials", "name a result directory")
     write = target.write_trial
@@ -105,7 +104,7 @@ def _results(path: Path, target: Format, seed: int | None, cca: str | None, *, s
 
 
 def _name(words: Sequence[str]) -> str:
-    return re.sub(r"[^\w.+-]+", "_", "-".join(words))
+    return names.component("-".join(words))
 
 
 def _write(files: Sequence[File], target: Format, out: Path | None) -> None:
@@ -118,10 +117,14 @@ def _write(files: Sequence[File], target: Format, out: Path | None) -> None:
         streams.write_bytes(files[0][1])
         return
     several = len(files) > 1 or out.is_dir()
-    names: set[str] = set()
+    taken: set[str] = set()
     for i, (name, content) in enumerate(files):
-        unique = name if name not in names else f"{name}-{i}"
-        names.add(unique)
-        writing.whole(out / f"{unique}{target.suffixes[0]}" if several else out, content)
+        unique = name if name not in taken else f"{name}-{i}"
+        taken.add(unique)
+        if several:
+            writing.whole(out / f"{unique}{target.suffixes[0]}", content)
+            continue
+        with writing.replacing(out) as part:
+            part.write_bytes(content)
     writing.clear(out if several else out.parent)
     print(f"wrote {counted(len(files), f'{target.name} file')}: {out}", file=sys.stderr)

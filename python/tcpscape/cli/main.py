@@ -10,7 +10,7 @@ import click
 
 from tcpscape.cli import completion, ending, streams
 from tcpscape.cli.commands import COMMANDS, app
-from tcpscape.errors import EXIT_OUTPUT, EXIT_USER_ERROR, INTERRUPTED, TcpscapeError
+from tcpscape.errors import EXIT_OUTPUT, EXIT_USER_ERROR, INTERRUPTED, TcpscapeError, printable
 
 ALIKE = 0.75
 """Similarity of two names, 0 to 1 (difflib), from which on one is suggested instead of the other."""
@@ -81,5 +81,5 @@ def _alike(typed: str, names: Sequence[str]) -> list[str]:
 
 
 def _refuse(message: str) -> int:
-    print(f"error: {' '.join(message.split())}", file=sys.stderr)
+    print(f"error: {printable(' '.join(message.split()))}", file=sys.stderr)
     return EXIT_USER_ERROR

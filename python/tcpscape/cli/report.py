@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from tcpscape.cli import checks
+from tcpscape.cli import checks, terminal
 from tcpscape.cli.command import Argument, Option, command
+from tcpscape.errors import printable
 
 FORMATS = "svg,png"
 
@@ -24,7 +25,7 @@ def report(
     conditions = checks.conditions(record.load(directory).parts) if expected else []
     checks.expect(expected, [(axes, name) for axes, name, _ in conditions])
     page = write(directory, figures)
-    print(f"kept in {directory}: {page.name}, figures/, tables/, scenarios/\nNext: open {page}")
+    print(f"kept in {printable(str(directory))}: {page.name}, figures/, tables/, scenarios/\nNext: {printable(terminal.to_open(page))}")
     checks.settle(expected, conditions)
 
 

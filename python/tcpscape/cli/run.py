@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -142,7 +143,8 @@ def _kept(engine: Engine, results: RunResults, holds_more: bool) -> str:
 def _next(results: RunResults, page: Path | None) -> list[str]:
     """What to do with the results: where they are, or how to keep them."""
     if page:
-        return [f"open {page}"]
+        return [terminal.to_open(page)]
     if results.out:
-        return [f"tcpscape plot {results.out} --what cwnd,rtt (over time), tcpscape report {results.out} (a page)"]
+        out = shlex.quote(str(results.out))
+        return [f"tcpscape plot {out} --what cwnd,rtt (over time), tcpscape report {out} (a page)"]
     return ["add --out DIR --report to keep the results and see them on a page"]

@@ -115,7 +115,7 @@ def run(
         files.append(root / f"{name}-against.csv")
         writing.whole(files[-1], contrast.frame().write_csv())
     screen = answer.contrast_screen(contrast, judged) if contrast else answer.study_screen(judged)
-    kept, next_ = f"kept in {root}: {', '.join(f.name for f in files)}", [f"open {page}"]
+    kept, next_ = f"kept in {root}: {', '.join(f.name for f in files)}", [terminal.to_open(page)]
     terminal.show(replace(screen, caveats=(*left_out, *screen.caveats), kept=kept, next=next_), output)
     checks.settle(expected, checks.conditions(result.parts))
 

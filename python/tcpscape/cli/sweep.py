@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -171,7 +172,8 @@ def sweep(
         for line in _lines(outcome, cells):
             print(json.dumps(line, allow_nan=False))
     else:
-        screen = answer.sweep_screen(outcome, cells, [f"open {page}" if page else f"tcpscape report {root} (a page with figures and tables)"])
+        next_ = terminal.to_open(page) if page else f"tcpscape report {shlex.quote(str(root))} (a page with figures and tables)"
+        screen = answer.sweep_screen(outcome, cells, [next_])
         terminal.show(replace(screen, kept=_count(outcome, store.saved, root) + terminal.BESIDE * holds_more), output.screen)
     checks.settle(expected, checks.conditions({"": outcome}), as_json=output.as_json)
 

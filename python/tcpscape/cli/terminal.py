@@ -7,11 +7,13 @@ Where the cursor is not to be moved (TERM=dumb, NO_COLOR) it is a line every ten
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
     from tcpscape.store.results import Store
     from tcpscape.trial import Trial
 
-__all__ = ["Progress", "console", "hook_cost", "print_table", "resumable", "show"]
+__all__ = ["Progress", "console", "hook_cost", "print_table", "resumable", "show", "to_open"]
 
 SILENT_S = 1.0
 """Nothing is shown before this, s."""
@@ -167,6 +169,11 @@ def print_table(table: Table) -> None:
 def show(screen: Screen, output: ScreenOptions) -> None:
     """Prints the answer of a command on stdout."""
     screen.print(console(), verbose=output.verbose, quiet=output.quiet)
+
+
+def to_open(page: Path) -> str:
+    """What to type to look at a page or picture."""
+    return f"open {shlex.quote(str(page))}"
 
 
 def hook_cost(trials: Sequence[Trial]) -> str:

@@ -79,7 +79,7 @@ def validate(
     screen = screens.explanation_screen(result.explanations[0]) if explain else screens.validation_screen(result)
     files = () if explain else (validation.NUMBERS, validation.RESULTS, pages.PICTURE)
     kept = f"kept in {out}: {', '.join([*files, *page.pictures.values()])}"
-    terminal.show(replace(screen, kept=kept, next=[f"open {page.file}"]), output)
+    terminal.show(replace(screen, kept=kept, next=[terminal.to_open(page.file)]), output)
     return 0 if all(c.met for c in result.checked) else MISSED
 
 

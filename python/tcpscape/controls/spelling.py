@@ -12,12 +12,14 @@ the engine knows which names there are and which parameters they have.
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from tcpscape import units
 from tcpscape.errors import UnitError, refuse
+from tcpscape.names import expect_line
 
 WORDS = {"on": "1", "true": "1", "yes": "1", "off": "0", "false": "0", "no": "0"}
 """Booleans as people write them."""
@@ -130,9 +132,10 @@ def _from_mapping(value: Mapping[Any, Any], field: str) -> tuple[Any, dict[str, 
 def _label(name: Any, params: Mapping[str, Any], field: str) -> str:
     if not isinstance(name, str) or not (_NAME.fullmatch(name) or is_class(name)):
         refuse(field, f"{name!r} is not a name", "see `tcpscape cca list`, or write mine.py:MyControl")
+    expect_line(name, field)
     for key in params:
         if not _NAME.fullmatch(key):
-            refuse(field, f"{key!r} is no parameter's name", f"see `tcpscape cca show {name}`")
+            refuse(field, f"{key!r} is no parameter's name", f"see `tcpscape cca show {shlex.quote(name)}`")
     return ":".join([name, *(f"{key}={_value(key, params[key], field)}" for key in sorted(params))])
 
 

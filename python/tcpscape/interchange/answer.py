@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -35,7 +36,7 @@ def screen(comparison: ResultComparison, a: str, b: str, command: str = "", *, m
     details: list[Table | str] = [*rest, _more_statistics(comparison), *(f"only in {name}" for name in comparison.left_out)]
     return Screen(
         f"A: {a}; B: {b}; {table.title}", answer(comparison), tables=(shown,), details=details, caveats=(*_left_out(comparison), *comparison.caveats),
-        next=_next(comparison, command or f"tcpscape compare {a} {b}"),
+        next=_next(comparison, command or shlex.join(["tcpscape", "compare", a, b])),
     )  # fmt: skip
 
 

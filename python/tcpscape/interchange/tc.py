@@ -3,16 +3,20 @@
 sender – router 1 … router n – receiver, as the virtual engine wires them: a direction's first queue at the end host's own egress (or at the
 first router, where the scenario says so), each further one at the next router's. Source: tc(8), ip-netns(8), veth(4), ethtool(8), iperf3(1).
 Everything that tc and iperf3 cannot do is named in the script's first lines, as comments.
+
+A name or a word of the scenario never becomes a command: comments are one line of printable characters, every word of a command is quoted.
 """
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tcpscape import units
 from tcpscape.controls import spelling
 from tcpscape.engines.model import Model
+from tcpscape.errors import printable
 from tcpscape.scenario import path
 from tcpscape.scenario.flows import Flow
 from tcpscape.scenario.scenario import Scenario
@@ -41,13 +45,23 @@ def write(scenario: Scenario) -> bytes:
     routers = max(len(forward) - 1 + first, len(backward) - 1, 1)
     queues = [_Queue(first + k, "right", tuple(w)) for k, w in enumerate(forward)]
     queues += [_Queue(routers + 1 - k, "left", tuple(w)) for k, w in enumerate(backward)]
-    lines = ["#!/bin/sh", f"# {scenario.name}: the path of tcpscape's scenario {scenario.address()}, on Linux. Run as root."]
-    lines += [f"# Not here: {what}." for what in _missing(scenario, queues)]
+    lines = ["#!/bin/sh", _comment(f"{scenario.name}: the path of tcpscape's scenario {scenario.address()}, on Linux. Run as root.")]
+    lines += [_comment(f"Not here: {what}.") for what in _missing(scenario, queues)]
     lines += ["set -eu", "", *_hosts(scenario, routers), "", "# queues"]
     lines += [line for q in queues for line in _tc(q)]
     lines += ["", "# flows", *_flows(scenario, routers)]
     lines += ["", f"# to remove it: for i in $(seq 0 {routers + 1}); do ip netns del tcpscape$i; done", ""]
     return "\n".join(lines).encode()
+
+
+def _comment(text: str) -> str:
+    """A comment, which is one line whatever the text is."""
+    return f"# {printable(text)}"
+
+
+def _quoted(words: str) -> str:
+    """Words of tc, each quoted for a shell."""
+    return shlex.join(words.split())
 
 
 def _stages(scenario: Scenario, parts: Sequence[str]) -> list[list[str]]:
@@ -108,12 +122,12 @@ def _tc(queue: _Queue) -> Iterator[str]:
     for i, words in enumerate(queue.words, 1):
         name, _, rest = words.partition(" ")
         if name in NOT_TCS:
-            yield f"# {where.format('qdisc')} {parent} handle {i}: {words}"
+            yield _comment(f"{where.format('qdisc')} {parent} handle {i}: {words}")
         elif name == "htb":
             yield f"{where.format('qdisc')} {parent} handle {i}: htb default 1"
-            yield f"{where.format('class')} parent {i}: classid {i}:1 htb {rest}"
+            yield f"{where.format('class')} parent {i}: classid {i}:1 htb {_quoted(rest)}"
         else:
-            yield f"{where.format('qdisc')} {parent} handle {i}: {words}"
+            yield f"{where.format('qdisc')} {parent} handle {i}: {_quoted(words)}"
         parent = f"parent {i}:1"
 
 
@@ -123,13 +137,13 @@ def _flows(scenario: Scenario, routers: int) -> Iterator[str]:
     yield f"# ip netns exec tcpscape{routers + 1} iperf3 -s -D   # one server, with its own --port, for each line below"
     for flow in scenario.flows:
         command = _iperf3(scenario, flow, receiver)
-        yield f"# (sleep {flow.start / 1e9:g}; {command}) &" if flow.start else f"# {command} &"
+        yield _comment(f"(sleep {flow.start / 1e9:g}; {command}) &" if flow.start else f"{command} &")
 
 
 def _iperf3(scenario: Scenario, flow: Flow, receiver: str) -> str:
     seconds = ((flow.stop or scenario.duration) - flow.start) / 1e9
     name = flow.cca if spelling.is_class(flow.cca) else spelling.name_of(flow.cca)
-    command = f"ip netns exec tcpscape0 iperf3 -c {receiver} -J -C {name} -P {flow.count} -l {flow.app.chunk}"
+    command = f"ip netns exec tcpscape0 iperf3 -c {receiver} -J -C {shlex.quote(name)} -P {flow.count} -l {flow.app.chunk}"
     command += f" -n {flow.app.size}" if flow.app.size else f" -t {seconds:g}"
     command += f" -b {flow.app.rate * 8}" if flow.app.rate else ""
     command += f" -w {flow.rcvbuf or flow.sndbuf}" if flow.rcvbuf or flow.sndbuf else ""

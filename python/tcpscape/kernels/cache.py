@@ -18,6 +18,7 @@ import fcntl
 import json
 import os
 import re
+import shlex
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -114,7 +115,7 @@ def find(name: str | None = None) -> BuiltKernel:
         return kernel
     built = ", ".join(kernel.name for kernel in built_kernels())
     choice = f" (there are {built})" if built else ""
-    raise EngineError(f"engine: no kernel {name!r}{choice}; run `tcpscape kernel build --name {name}`")
+    raise EngineError(f"engine: no kernel {name!r}{choice}; run `tcpscape kernel build --name {shlex.quote(name)}`")
 
 
 def default() -> BuiltKernel:

@@ -9,6 +9,7 @@ import hashlib
 import io
 import json
 import re
+import shlex
 import shutil
 import subprocess
 import tarfile
@@ -106,7 +107,7 @@ def prepare(source: KernelSource, directory: Path, log: IO[str], progress: Build
     digest = sha256(source.path) if source.kind != TREE and source.path else None
     record = SourceRecord(source.kind, source.where, digest)
     if before is not None and before.where != record.where and (digest is None or before.digest != digest):
-        fix = f"give another --name, or `tcpscape kernel remove {directory.name}` first"
+        fix = f"give another --name, or `tcpscape kernel remove {shlex.quote(directory.name)}` first"
         refuse("name", f"kernel {directory.name!r} is built from {before.where}, not from {record.where}", fix, EngineError)
     if source.kind == TREE:
         if before is None:

@@ -6,7 +6,6 @@ A name is that of a figure (`bars`, `curve`, …; `plots.FIGURES`) or that of a 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +15,7 @@ from tcpscape import metrics, plots
 from tcpscape.campaign import axes
 from tcpscape.campaign.outcome import Outcome
 from tcpscape.errors import refuse
+from tcpscape.names import component
 from tcpscape.plots import files, traces
 from tcpscape.plots.base import Context, FigureKind
 
@@ -113,7 +113,7 @@ def _pages(outcomes: Mapping[str, Outcome], request: PlotRequest) -> Iterator[tu
             parts = kind.pages(outcome)
             for i, page in enumerate(parts):
                 words = [*([part] if len(outcomes) > 1 else []), name, *([str(i + 1)] if len(parts) > 1 else [])]
-                yield re.sub(r"[^\w.+-]+", "_", "-".join(words)), kind, page, context
+                yield component("-".join(words)), kind, page, context
 
 
 def _choices(outcomes: Mapping[str, Outcome]) -> str:
@@ -129,6 +129,8 @@ def save(parts: Mapping[str, Outcome], request: PlotRequest, out: Path, formats:
     """
     if out.suffix[1:] not in files.FORMATS:
         return [file for name, figure in draw(parts, request) for file in files.save(figure, out / name, formats)]
+    if not out.parent.is_dir():
+        refuse("out", f"there is no directory {out.parent}", "make it, or name another file")
     drawn = list(draw(parts, request))
     if len(drawn) > 1:
         refuse("out", f"{out.name} is one file, and there are {len(drawn)} figures", "name a directory, or choose with --cca and --at")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from html import escape
@@ -13,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from tcpscape import writing
 from tcpscape.errors import refuse
-from tcpscape.plots.style import DARK, INK
+from tcpscape.names import component
+from tcpscape.plots.style import DARK, INK, literal
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -83,9 +85,18 @@ def _write(fig: Figure, to: Any, kind: str) -> None:
     screen_dpi, fig.dpi = fig.dpi, DPI
     module, name = _CANVASES[kind]
     canvas: Any = getattr(import_module(f"matplotlib.backends.{module}"), name)(fig)
-    with mpl.rc_context({"svg.hashsalt": SALT, "svg.fonttype": "none"}), on_paper(fig) if kind in SOLID else nullcontext():
+    paper = on_paper(fig) if kind in SOLID else nullcontext()
+    with _quiet_fonts(), mpl.rc_context({"svg.hashsalt": SALT, "svg.fonttype": "none"}), paper:
         getattr(canvas, f"print_{kind}")(to, metadata=_DATELESS[kind])
     fig.dpi = screen_dpi
+
+
+@contextmanager
+def _quiet_fonts() -> Iterator[None]:
+    """Without a warning for each character of a name that the font lacks."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing from")
+        yield
 
 
 @contextmanager
@@ -126,7 +137,9 @@ def lay_out(fig: Figure) -> None:
     if engine is not None:
         screen_dpi, fig.dpi = fig.dpi, DPI
         FigureCanvasAgg(fig)
-        engine.execute(fig)
+        literal(fig)
+        with _quiet_fonts():
+            engine.execute(fig)
         fig.set_layout_engine("none")
         fig.dpi = screen_dpi
 
@@ -142,9 +155,11 @@ def inline(document: str, name: str, label: str) -> str:
     """An SVG document as an `<svg>` element of a page.
 
     `label`: what it shows, for those who do not see it. Its ids begin with `name`, its ink is the page's text colour (`currentColor`), and it
-    shrinks with the page's width.
+    shrinks with the page's width. It has no style element, whose rule is in the page's own.
     """
+    name = component(name)
     text = document[document.index("<svg") :].replace(INK, "currentColor").strip()
+    text = re.sub(r"<style[^>]*>[^<]*</style>", "", text)
     text = re.sub(r'\bid="', f'id="{name}-', text)
     text = re.sub(r'(url\(#|href="#)', rf"\g<1>{name}-", text)
     text = re.sub(r'\bd="[^"]*"', lambda path: _rounded(path.group(0)), text)

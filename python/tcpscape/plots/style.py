@@ -13,6 +13,8 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from tcpscape.errors import is_plain, printable
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
@@ -181,8 +183,6 @@ def finish(fig: Figure, axes: Sequence[Axes], heading: tuple[str, str], caveats:
 
     `labels`: the only ones that the legend has; all by default.
     """
-    from matplotlib.text import Text
-
     title, note = heading
     head = [*fold(fig, title, HEAD_SIZE), *fold(fig, note, HEAD_SIZE)]
     fig.suptitle("\n".join(head), color=INK, fontsize=HEAD_SIZE)
@@ -204,9 +204,19 @@ def finish(fig: Figure, axes: Sequence[Axes], heading: tuple[str, str], caveats:
         )  # fmt: skip
         foot += legend.height
     fig.get_layout_engine().set(rect=(0, foot / height, 1, 1 - foot / height))  # type: ignore[union-attr, call-arg]
+    literal(fig)
+
+
+def literal(fig: Figure) -> None:
+    """Shows every text of the figure as it is: a name with `$` is no formula, and what cannot be printed is visible."""
+    from matplotlib.text import Text
+
     for text in fig.findobj(Text):
-        if "$" in text.get_text():
+        content = text.get_text()
+        if "$" in content:
             text.set_parse_math(False)
+        if not is_plain(content):
+            text.set_text("\n".join(map(printable, content.split("\n"))))
 
 
 @dataclass(frozen=True)

@@ -60,6 +60,7 @@ def build(
         command = record.command.splitlines()[-1]
         more = "" if "--report" in command.split() else " --report"
         refuse("report", "not every trial of the advice is kept", f"type the command again, it resumes: {command}{more}", StoreError)
+    folders = [writing.folder(root, name) for name in (figures.FOLDER, TABLES, cells.FOLDER)]
     result = study.result if study else runs.read(record)
     study = study or (runs.judge(result) if result else None)
     names = {part: cells.names(part, outcome) for part, outcome in record.parts.items()}
@@ -75,7 +76,7 @@ def build(
     frames = {"cells": cells.frame([entry for of_part in estimated.values() for entry in of_part]), "runs": cells.runs(record.parts)}
     if study:
         frames |= {"study": study.result.frame(), "claims": claims.frame(study.claims)}
-    writing.clear(root, *(root / folder for folder in (figures.FOLDER, TABLES, cells.FOLDER)))
+    writing.clear(root, *folders)
     figures.tidy(figure_files, root)
     table_files = [file for name, frame in frames.items() for file in _write_frame(frame, root / TABLES / name)]
     scenario_files = [writing.whole(root / scenario.file, scenario.text) for cell in reruns for scenario in cell.scenarios]

@@ -6,6 +6,7 @@ A cell is run again by its scenario, as YAML, and a command.
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -182,8 +183,8 @@ def _scenarios(cell: Cell, name: str) -> tuple[RerunScenario, ...]:
     scenarios = []
     for i, (spec, trials) in enumerate(zip(cell.specs, cell.runs, strict=True)):
         file = f"{FOLDER}/{name}{f'-{i + 1}' if len(cell.specs) > 1 else ''}.yaml"
-        engine = "" if cell.engine == "model" else f" --engine {cell.engine}"
-        command = f"tcpscape run {file} --seeds {seeds([t.seed for t in trials])}{engine}"
+        engine = "" if cell.engine == "model" else f" --engine {shlex.quote(cell.engine)}"
+        command = f"tcpscape run {shlex.quote(file)} --seeds {seeds([t.seed for t in trials])}{engine}"
         text = yaml.dump(dict(spec), Dumper=Dumper, sort_keys=False, allow_unicode=True, width=150)
         scenarios.append(RerunScenario(file, command, text))
     return tuple(scenarios)

@@ -17,17 +17,21 @@ so that the first screen says what was found, and on which path. A page of anoth
     )
     writing.whole(root / "report.html", render(page))
 
-Each part is one file in `templates/parts/`. Everything that comes from users or files is escaped; the page loads nothing.
+Each part is one file in `templates/parts/`. Everything that comes from users or files is escaped; the page loads nothing, and
+a policy (:data:`POLICY`) forbids it every script but its own.
 """
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from markupsafe import Markup, escape
 
+from tcpscape.names import component
 from tcpscape.report.tables import PageTable
 
 if TYPE_CHECKING:
@@ -35,7 +39,13 @@ if TYPE_CHECKING:
     from tcpscape.report.diagram import PathView
     from tcpscape.report.figures import EmbeddedFigure
 
-TEMPLATE = "page.html.j2"
+TEMPLATE, STYLE, SCRIPT = "page.html.j2", "style.css", "sort.js"
+POLICY = (
+    "default-src 'none'; script-src {script}; style-src 'unsafe-inline'; style-src-elem {style}; style-src-attr 'unsafe-inline'; img-src data:; "
+    "base-uri 'none'; form-action 'none'"
+)
+"""What a browser allows the page: its own script and style, known by their hashes, and the style attributes of the drawings. Nothing from outside,
+no other script, no handler in an attribute. Browsers without `style-src-elem` use `style-src`."""
 
 
 @dataclass(frozen=True)
@@ -175,6 +185,11 @@ def _prose(text: str) -> Markup:
     return Markup().join(Markup("<code>{}</code>").format(part) if i % 2 else escape(part) for i, part in enumerate(parts))
 
 
+def _hash(content: str) -> str:
+    """An element's content as a Content-Security-Policy names it."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()}'"
+
+
 def render(page: Page) -> str:
     """The HTML of a page: one file that opens offline, in light and in dark, from 400 px of width."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -182,5 +197,7 @@ def render(page: Page) -> str:
     environment = Environment(
         loader=PackageLoader("tcpscape.report", "templates"), autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined,
     )
-    environment.filters["prose"] = _prose
-    return environment.get_template(TEMPLATE).render(page=page)
+    environment.filters |= {"prose": _prose, "anchor": component}
+    style, script = (Markup(environment.get_template(name).render()) for name in (STYLE, SCRIPT))
+    policy = Markup(POLICY.format(script=_hash(script), style=_hash(style)))
+    return environment.get_template(TEMPLATE).render(page=page, style=style, script=script, policy=policy)

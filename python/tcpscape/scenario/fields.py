@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer, ValidationError, ValidationInfo
 
-from tcpscape import units
+from tcpscape import names, units
 from tcpscape.errors import ScenarioError, TcpscapeError
 
 OPTIONS = "the options"
@@ -44,6 +44,8 @@ ByteRate = Annotated[int, _reader(units.parse_byte_rate), _writer(units.format_b
 """Bytes per second."""
 Percent = Annotated[float, _reader(units.parse_percent), _writer(units.format_percent)]
 """A fraction of one, written in percent."""
+Name = Annotated[str, _reader(names.expect)]
+"""One path component of printable characters."""
 Buffer = Annotated[str, _reader(units.parse_buffer)]
 """Bytes, or a multiple of the bandwidth-delay product, as written."""
 
@@ -55,6 +57,7 @@ def validate(spec: type[Any], data: Any, source: str) -> Any:
     """
     if not isinstance(data, dict):
         raise ScenarioError(f"{source}: not a mapping of fields; write for example 'duration: 10s'")
+    names.expect_texts(data, source)
     try:
         return spec.model_validate(data)
     except ValidationError as e:
@@ -71,8 +74,8 @@ def _option(names: Sequence[str]) -> str:
 def _one_line(e: ValidationError, source: str) -> str:
     """The first error that pydantic reports, as one line."""
     first = e.errors()[0]
-    names = [str(p) for p in first["loc"] if not str(p).startswith("function-")]
-    where = _option(names) if source == OPTIONS else ".".join(names) or source
+    fields = [str(p) for p in first["loc"] if not str(p).startswith("function-")]
+    where = _option(fields) if source == OPTIONS else ".".join(fields) or source
     if first["type"] == "extra_forbidden":
         return f"{where}: no such field; see `tcpscape scenario show baseline` for those there are"
     if first["type"] == "missing":

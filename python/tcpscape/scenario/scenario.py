@@ -18,9 +18,10 @@ from tcpscape import units
 from tcpscape.controls import spelling
 from tcpscape.errors import refuse
 from tcpscape.formats import without
+from tcpscape.names import expect_line
 from tcpscape.scenario import path
 from tcpscape.scenario.changes import Change
-from tcpscape.scenario.fields import Size, Spec, Time, validate
+from tcpscape.scenario.fields import Name, Size, Spec, Time, validate
 from tcpscape.scenario.flows import MAX_FLOWS, Flow
 from tcpscape.scenario.path import Hops
 from tcpscape.scenario.words import QueueDescription, within
@@ -98,7 +99,7 @@ def _kernel(value: Any) -> Any:
         profile, *overrides = value.split(",")
         if not profile.strip() or "=" in profile:
             refuse("kernel", f"{value!r} does not begin with a profile", f"write for example 6.1{',' * bool(value)}{value}")
-        fields: dict[str, Any] = {"profile": profile.strip()}
+        fields: dict[str, Any] = {"profile": expect_line(profile.strip(), "kernel")}
         for item in overrides:
             key, eq, text = item.partition("=")
             if not eq:
@@ -119,7 +120,7 @@ KernelField = Annotated[Kernel, BeforeValidator(_kernel)]
 class Scenario(Spec):
     """A path, the flows on it, a kernel and a duration: everything but the seed and the engine."""
 
-    name: str = "unnamed"
+    name: Name = "unnamed"
     """What results and reports call it; it does not change them."""
     about: str = ""
     """What it is for, as one or two sentences."""

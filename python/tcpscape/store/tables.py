@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from tcpscape import writing
 from tcpscape.errors import StoreError
+from tcpscape.names import component
 from tcpscape.trial import Trial
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ def keep(trial: Trial, root: Path) -> None:
 
 def path(root: Path, address: str, table: str) -> Path:
     """The file of a trial's side table."""
-    return root / table / f"{address}.parquet"
+    return root / table / f"{component(address)}.parquet"
 
 
 def complete(root: Path, address: str, tables: Iterable[str]) -> bool:

@@ -16,7 +16,7 @@ from tcpscape.errors import StudyError, refuse
 from tcpscape.formats import without
 from tcpscape.reading import packaged
 from tcpscape.scenario import files
-from tcpscape.scenario.fields import Spec, validate
+from tcpscape.scenario.fields import Name, Spec, validate
 
 WORKS: Mapping[str, str] = {
     "jitter-cliff": "The Jitter Cliff: When TCP Goes Chaotic (JitterTrap, part 2, December 2025)",
@@ -113,7 +113,7 @@ class Headline(Spec):
 class Study(Spec):
     """A published experiment."""
 
-    name: str
+    name: Name
     title: str
     source: str
     about: str

@@ -1,0 +1,107 @@
+"""Names and other texts of users where they become more than text: a file's name, a line to copy into a shell.
+
+A name is one path component of printable characters (:func:`expect`). Whatever is made into a file's name goes through :func:`component`, whatever
+is printed through :func:`tcpscape.errors.printable`, so that no text moves the cursor, breaks a line or leaves its directory, also where it was not
+checked: in a damaged result, or in another tool's file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shlex
+from collections.abc import Iterator, Mapping
+
+from tcpscape.errors import ScenarioError, TcpscapeError, is_plain, printable, refuse, shown
+
+MOST_CHARACTERS = 200
+"""Characters of the longest name."""
+MOST_BYTES = 150
+"""Bytes of the longest file name that :func:`component` makes: file systems take 255, and endings are added."""
+LINES = "\t\n\r"
+"""Control characters that a text of several lines may have."""
+_DIGITS = 8
+
+
+def expect(value: object, field: str = "name", kind: type[TcpscapeError] = ScenarioError) -> str:
+    """A name: one path component of at most 200 printable characters.
+
+    :raises TcpscapeError: one line that names the field, of the class `kind`.
+    """
+    fix = "write letters, digits and spaces"
+    if not isinstance(value, str):
+        refuse(field, f"{shown(value)} is not a text", "write it in quotes", kind)
+    if not value.strip():
+        refuse(field, "it is empty", fix, kind)
+    if len(value) > MOST_CHARACTERS:
+        refuse(field, f"it has {len(value)} characters", f"write at most {MOST_CHARACTERS}", kind)
+    if not is_plain(value):
+        refuse(field, f"{shown(value)} has a character that cannot be printed", fix, kind)
+    if value in (".", "..") or "/" in value or "\\" in value:
+        refuse(field, f"{shown(value)} is a path", f"{fix}: a name is one part of a path", kind)
+    return value
+
+
+def expect_texts(data: object, source: str) -> None:
+    """Refuses control characters, changes of direction and surrogates in the texts of plain values, keys too; lines may end.
+
+    :raises ScenarioError: one line that names the field, or `source`.
+    """
+    for field, text in _texts(data, source):
+        if not is_plain(text) and not is_plain(text.translate(_WITHOUT_LINES)):
+            refuse(field, f"{shown(text)} has a character that cannot be printed", "remove it")
+
+
+def component(text: str, keep: str = "") -> str:
+    """The text as one part of a path, never empty, hidden or longer than 150 bytes.
+
+    What is no letter, digit or one of `._+-` and of `keep` becomes `_`; of a longer text the end becomes a digest of the whole.
+    """
+    safe = re.sub(r"^\.+|^$", "_", re.sub(rf"[^\w.+{re.escape(keep)}-]+", "_", text))
+    encoded = safe.encode()
+    if len(encoded) <= MOST_BYTES:
+        return safe
+    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGITS]
+    return f"{encoded[: MOST_BYTES - _DIGITS - 1].decode('utf-8', 'ignore')}-{digest}"
+
+
+def expect_line(value: str, field: str) -> str:
+    """A text of one printable line, for example a value of an axis.
+
+    :raises ScenarioError: one line that names the field.
+    """
+    if not is_plain(value):
+        refuse(field, f"{shown(value)} has a character that cannot be printed", "remove it")
+    return value
+
+
+def command(text: str) -> str:
+    """A command line from a file as one that is safe to copy: a single command `tcpscape …` with its words quoted; any other text as one word."""
+    if _IN_PYTHON.fullmatch(text) and is_plain(text):
+        return text
+    try:
+        words = shlex.split(text)
+    except ValueError:
+        words = []
+    return printable(shlex.join(words) if words[:1] == ["tcpscape"] else shlex.quote(text))
+
+
+_IN_PYTHON = re.compile(r"tcpscape\.\w+\(…, out='[\w./+ -]*'\) in Python")
+"""What a record has in place of the command line, where a function measured it."""
+_WITHOUT_LINES = {ord(character): " " for character in LINES}
+
+
+def _texts(data: object, source: str) -> Iterator[tuple[str, str]]:
+    """Each text in plain values, with the field that it is in or, of a key, the field around it."""
+    waiting, seen = [(source, data)], set[int]()
+    while waiting:
+        field, value = waiting.pop()
+        if isinstance(value, str):
+            yield field, value
+        elif isinstance(value, Mapping | list | tuple) and id(value) not in seen:  # a value of YAML may contain itself
+            seen.add(id(value))
+            if isinstance(value, Mapping):
+                waiting += [(field, key) for key in value if isinstance(key, str)]
+                waiting += [(key if isinstance(key, str) else field, item) for key, item in value.items()]
+            else:
+                waiting += [(field, item) for item in value]
