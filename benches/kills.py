@@ -174,7 +174,7 @@ def trials(out: pathlib.Path) -> tuple[int, int]:
 
     files = [*out.rglob("results.sqlite")]
     found = [row for file in files for row in sql(file, "SELECT trial, queues FROM trials")]
-    return len(found), sum(rows.decode(trial, queues, {}) is None for trial, queues in found)
+    return len(found), sum(rows.decode(trial, queues) is None for trial, queues in found)
 
 
 def sql(file: pathlib.Path, query: str) -> list[tuple[object, ...]]:

@@ -25,9 +25,7 @@ from tcpscape.campaign.outcome import Outcome
 from tcpscape.scenario.scenario import PARTS
 
 Document = dict[str, Any]
-"""A manifest, plain values."""
-FIELDS = frozenset(("kind", "name", "part", "study", "tcpscape", "campaign", "base", "versions", "cells"))
-"""What each has: whose it is, the version that wrote it, what was asked, the path's own values, engine → version, and the cells."""
+"""A manifest, plain values: its fields are those of :class:`tcpscape.campaign.stored.StoredManifest`."""
 Key = tuple[Any, ...]
 """What a cell and its repetition have in common: engine, congestion control, where it stands on the axes."""
 FORMAT = formats.FORMATS["manifest"]

@@ -14,6 +14,7 @@ from tcpscape.campaign import axes
 from tcpscape.campaign.adaptive import repetition, widened
 from tcpscape.campaign.axes import Value
 from tcpscape.campaign.campaign import Campaign, Case
+from tcpscape.errors import StoreError, TcpscapeError
 from tcpscape.scenario import summary
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.stats import Estimate
@@ -29,13 +30,17 @@ if TYPE_CHECKING:
 class LazyScenarios(Sequence[Scenario]):
     """Scenarios that are made from their plain values when one of them is first read; equal to the tuple of them."""
 
-    def __init__(self, specs: Sequence[Mapping[str, Any]]) -> None:
-        """`specs`: each as :meth:`Scenario.to_dict` has it."""
+    def __init__(self, specs: Sequence[Mapping[str, Any]], source: str = "scenario") -> None:
+        """`specs`: each as :meth:`Scenario.to_dict` has it; `source`: what the message names where one of them is none."""
         self.specs = tuple(specs)
+        self._source = source
 
     @cached_property
     def _scenarios(self) -> tuple[Scenario, ...]:
-        return tuple(Scenario.of(dict(spec)) for spec in self.specs)
+        try:
+            return tuple(Scenario.of(dict(spec), self._source) for spec in self.specs)
+        except TcpscapeError as e:
+            raise StoreError(f"{self._source}: a scenario in it is damaged ({e}); move the file away and run again") from None
 
     @overload
     def __getitem__(self, place: int) -> Scenario: ...

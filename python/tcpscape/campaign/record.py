@@ -13,12 +13,12 @@ from typing import Any, Literal
 
 import tcpscape
 from tcpscape import names
-from tcpscape.campaign import execute, manifest
+from tcpscape.campaign import execute, manifest, stored
 from tcpscape.campaign.campaign import Campaign
 from tcpscape.campaign.execute import Execution
 from tcpscape.campaign.manifest import Document
 from tcpscape.campaign.outcome import Cell, LazyScenarios, Outcome
-from tcpscape.errors import ScenarioError, StoreError, refuse
+from tcpscape.errors import ScenarioError, StoreError, TcpscapeError, refuse, shown
 from tcpscape.store.results import FILE, Store
 from tcpscape.trial import Trial
 
@@ -149,17 +149,16 @@ def _documents(store: Store) -> list[Document]:
 
 def _known(documents: list[Any], root: Path) -> list[Document]:
     """The documents as this version writes them, if all of them are manifests."""
-    if not all(isinstance(one, dict) and one.keys() >= manifest.FIELDS for one in documents):
-        raise _damaged(root, "fields are missing")
+    for problem in map(stored.problem, documents):
+        if problem:
+            raise _damaged(root, problem)
     try:
         for one in documents:
             for field in ("name", "part"):
                 names.expect(one[field] or "-", field)
-        return [manifest.current(one) for one in documents]
     except ScenarioError as e:
         raise _damaged(root, str(e)) from None
-    except (KeyError, TypeError, AttributeError, ValueError) as e:
-        raise _damaged(root, f"{type(e).__name__}: {e}") from None
+    return [manifest.current(one) for one in documents]
 
 
 def _damaged(root: Path, why: str) -> StoreError:
@@ -170,13 +169,10 @@ def _load(store: Store) -> Record:
     documents = _documents(store)
     if not documents:
         raise StoreError(f"{store.root}: no results of run, sweep or study in {FILE}; name a directory that one of them wrote with --out")
-    try:
-        parts = {label: (d, _outcome(d, store)) for label, d in _labelled(documents)}
-        each = [manifest.commands(d) for d in documents]
-        kind, name, version = (", ".join(dict.fromkeys(d[field] for d in documents)) for field in ("kind", "name", "tcpscape"))
-        study = next((d["study"] for d in documents if d["study"]), None)
-    except (KeyError, TypeError, AttributeError, ValueError, IndexError) as e:
-        raise _damaged(store.root, f"{type(e).__name__}: {e}") from None
+    parts = {label: (d, _outcome(d, store)) for label, d in _labelled(documents)}
+    each = [manifest.commands(d) for d in documents]
+    kind, name, version = (", ".join(dict.fromkeys(d[field] for d in documents)) for field in ("kind", "name", "tcpscape"))
+    study = next((d["study"] for d in documents if d["study"]), None)
     command = "\n".join(dict.fromkeys(line for lines in each for line in lines))
     several = {label: "\n".join(lines) for label, lines in zip(parts, each, strict=True)} if "\n" in command else {}
     return Record(kind, name, command, {label: outcome for label, (_, outcome) in parts.items()}, study, version, several)
@@ -195,18 +191,27 @@ def _labelled(documents: Sequence[Document]) -> Iterable[tuple[str, Document]]:
 
 
 def _outcome(document: Document, store: Store) -> Outcome:
-    campaign = Campaign.of(document["campaign"])
+    try:
+        campaign = Campaign.of(document["campaign"])
+        tables = campaign.capture().tables
+    except TcpscapeError as e:
+        raise _damaged(store.root, str(e)) from None
+    for cell in document["cells"]:
+        if missing_axes := [axis for axis in campaign.shown if axis not in cell["at"]]:
+            raise _damaged(store.root, f"a cell does not stand on the axis {shown(missing_axes[0])}")
+        if cell["engine"] not in document["versions"]:
+            raise _damaged(store.root, f"the version of the engine {shown(cell['engine'])} is missing")
     addresses = [address for cell in document["cells"] for run in cell["runs"] for address in run]
-    tables = campaign.capture().tables
     trials: dict[str, Trial] = {}
     for choice in (tables, *((t,) for t in tables if tables[1:]), *([()] if tables else [])):  # an engine may not see all that was asked for
         if missing := [a for a in addresses if a not in trials]:
             trials |= store.load_many(missing, choice)
     if lost := [a for a in addresses if a not in trials]:
         raise StoreError(f"{store.root}: trial {lost[0]} of its manifest is missing; run again with the same --out")
-    return Outcome(campaign, tuple(_cell(c, trials) for c in document["cells"]), document["versions"])
+    file = store.root / FILE
+    return Outcome(campaign, tuple(_cell(c, trials, file) for c in document["cells"]), document["versions"])
 
 
-def _cell(values: Mapping[str, Any], trials: Mapping[str, Trial]) -> Cell:
+def _cell(values: Mapping[str, Any], trials: Mapping[str, Trial], file: Path) -> Cell:
     runs = tuple(tuple(trials[address] for address in run) for run in values["runs"])
-    return Cell(values["at"], values["cca"], values["engine"], LazyScenarios(values["scenarios"]), runs, values["until_precise"])
+    return Cell(values["at"], values["cca"], values["engine"], LazyScenarios(values["scenarios"], str(file)), runs, values["until_precise"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import sqlite3
+import stat
 import tempfile
 import threading
 import time
@@ -117,6 +118,7 @@ class Database:
 def _connect(path: Path, *, create: bool) -> sqlite3.Connection:
     if create and not path.exists() and not _has_locks(path.parent):
         raise refusal(sqlite3.OperationalError(NO_LOCKS), path)  # SQLite itself would wait for another process
+    _expect_file(path)
     connection = _open(path, "rwc" if create else "rw")
     try:
         (version,) = connection.execute("PRAGMA user_version").fetchone()
@@ -124,6 +126,8 @@ def _connect(path: Path, *, create: bool) -> sqlite3.Connection:
             _initialise(connection, path)
         elif version == 0:
             raise StoreError(f"out: {path} has no results of tcpscape; name a directory that run, sweep or study wrote with --out")
+        elif version < 0 or connection.execute("PRAGMA application_id").fetchone() != (APPLICATION,):
+            raise StoreError(f"out: {path} is a database of another program; choose another directory")
         elif version > FORMAT:
             raise StoreError(f"out: {path} was written by a newer tcpscape; use that one, or choose another directory")
         connection.execute("PRAGMA synchronous = NORMAL")
@@ -131,6 +135,18 @@ def _connect(path: Path, *, create: bool) -> sqlite3.Connection:
         connection.close()
         raise
     return connection
+
+
+def _expect_file(path: Path) -> None:
+    """Refuses what is there and no regular file, which SQLite might wait for."""
+    try:
+        is_file = stat.S_ISREG(path.stat().st_mode)
+    except FileNotFoundError:
+        return
+    except (OSError, ValueError) as e:
+        raise StoreError(f"out: cannot open {path}: {getattr(e, 'strerror', None) or e}; check the path") from None
+    if not is_file:
+        raise StoreError(f"out: {path} is no regular file; move it away, or choose another directory")
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
@@ -201,6 +217,8 @@ NO_LOCKS = "locking protocol"
 PROBLEMS: tuple[tuple[str, str, str], ...] = (
     ("full", "cannot write {folder}: the disk is full", "free some space, or choose another directory"),
     ("not a database", "{path} is no database", "move it away and run again, or choose another directory"),
+    ("no such", "{path} is damaged: a table or a column is missing", "move it away and run again, or choose another directory"),
+    ("decode to UTF-8", "{path} is damaged", "move it away and run again, or choose another directory"),
     ("malformed", "{path} is damaged", "move it away and run again, or choose another directory"),
     (NO_LOCKS, "the file system of {folder} cannot lock files, which SQLite needs", "choose a directory on a local disk"),
     ("locked", f"another process has kept {{path}} locked for {WAIT_S} s", "try again when it has ended, or choose another directory"),

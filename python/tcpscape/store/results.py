@@ -108,9 +108,9 @@ class Store:
 
         def add(address: str, text: str, queues: bytes | None) -> None:
             if tables.complete(self.root, address, sides):
-                trial = rows.decode(text, queues, {t: tables.read(tables.path(self.root, address, t)) for t in sides})
-                if trial is not None:
-                    loaded[address] = trial
+                trial = rows.decode(text, queues)
+                if trial is not None and trial.address == address:
+                    loaded[address] = rows.beside(trial, {t: tables.read(self.root, address, t, len(trial.flows)) for t in sides})
 
         with _uncollected():
             self._database.each(query, parameters, add)
@@ -118,7 +118,7 @@ class Store:
 
     def addresses(self) -> Set[str]:
         """The addresses of all trials that are kept now."""
-        return {address for (address,) in self._database.rows("SELECT address FROM trials")}
+        return {address for (address,) in self._database.rows("SELECT address FROM trials") if isinstance(address, str)}
 
     def frame(self) -> pl.DataFrame:
         """Every trial in the store, one row for each flow, in the order of addresses."""
@@ -141,7 +141,7 @@ class Store:
 def _read_documents(texts: Sequence[tuple[str]], root: Path) -> Documents:
     try:
         return [from_json(text) for (text,) in texts]
-    except ValueError:
+    except (ValueError, TypeError):
         raise StoreError(f"out: a manifest in {root / FILE} is damaged; move the file away and run again, or choose another directory") from None
 
 

@@ -6,12 +6,16 @@ import functools
 import itertools
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import MISSING, Field, fields
-from typing import TYPE_CHECKING, Any, get_args, get_type_hints, overload
+from dataclasses import MISSING, Field, fields, is_dataclass
+from types import NoneType
+from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints, overload
 
 from pydantic_core import CoreSchema, SchemaValidator, core_schema, from_json, to_json
 
 from tcpscape import formats
+from tcpscape.errors import StoreError
+from tcpscape.reading.files import MIB, inflated
+from tcpscape.reading.tables import LARGEST
 from tcpscape.store.tables import SIDE_TABLES
 from tcpscape.trial import Cwnd, FlowResult, PlayerResult, Rtt, Trial
 
@@ -23,6 +27,9 @@ Row = tuple[str, str, bytes | None]
 _STAMP = f'{{"{formats.FIELD}":'
 _KNOWN = f"{_STAMP}{formats.FORMATS['trial']},"
 """How rows begin that have a format, and that have the newest."""
+MOST_QUEUES = 64 * MIB
+"""Bytes of the reports of a trial's queues."""
+RUN_AGAIN = "move the file away and run again"
 FAST = 1
 """zlib's level: queues shrink to a quarter in some microseconds."""
 HEAD = ("scenario", "seed", "engine", "version", "duration", "address", "hash", "events")
@@ -38,7 +45,12 @@ class QueueReports(Sequence[Mapping[str, Any]]):
         self._content = content
 
     def _values(self) -> tuple[Mapping[str, Any], ...]:
-        return tuple(from_json(zlib.decompress(self._content)))
+        try:
+            values = from_json(inflated(self._content, MOST_QUEUES))
+            _queue_reader().validate_python(values)
+        except (ValueError, TypeError):
+            raise StoreError(f"out: the reports of the queues of a trial are damaged; {RUN_AGAIN}") from None
+        return tuple(values)
 
     @overload
     def __getitem__(self, place: int) -> Mapping[str, Any]: ...
@@ -77,8 +89,8 @@ def encode(trial: Trial) -> Row:
     return trial.address, to_json(values, inf_nan_mode="constants").decode(), content
 
 
-def decode(text: str, queues: bytes | None, tables: Mapping[str, pl.DataFrame]) -> Trial | None:
-    """The trial of a row; None where it is damaged.
+def decode(text: str | bytes, queues: object) -> Trial | None:
+    """The trial of a row, without its side tables; None where it is damaged.
 
     :raises StoreError: for a row of a newer format.
     """
@@ -89,7 +101,14 @@ def decode(text: str, queues: bytes | None, tables: Mapping[str, pl.DataFrame]) 
     except ValueError:
         return None
     if queues:
+        if not isinstance(queues, bytes):
+            return None
         object.__setattr__(trial, "queues", QueueReports(queues))  # the value is not anybody's yet
+    return trial
+
+
+def beside(trial: Trial, tables: Mapping[str, pl.DataFrame]) -> Trial:
+    """A trial that was just decoded, with its side tables."""
     for table, frame in tables.items():
         object.__setattr__(trial, table, frame)
     return trial
@@ -98,18 +117,58 @@ def decode(text: str, queues: bytes | None, tables: Mapping[str, pl.DataFrame]) 
 @functools.cache
 def _reader() -> SchemaValidator:
     """Reads JSON right into a trial, which is several times as fast as from a dict. Numbers stay what they are: 10 is not made 10.0."""
-    player = core_schema.nullable_schema(_schema(PlayerResult))
-    flow = _schema(FlowResult, {"rtt_ms": _schema(Rtt), "cwnd": _schema(Cwnd), "player": player})
-    plain = core_schema.any_schema()
-    return SchemaValidator(_schema(Trial, {"flows": core_schema.tuple_variable_schema(flow), "caveats": core_schema.tuple_variable_schema(plain)}))
+    return SchemaValidator(_schema(Trial))
 
 
-def _schema(kind: type[Any], parts: Mapping[str, CoreSchema] | None = None) -> CoreSchema:
-    """A dataclass whose fields may be anything but for `parts`; keys of other versions are left out."""
-    known = fields(kind)
-    arguments = [core_schema.dataclass_field(f.name, _optional((parts or {}).get(f.name, core_schema.any_schema()), f)) for f in known]
+@functools.cache
+def _queue_reader() -> SchemaValidator:
+    """Reads the reports of the queues of a trial; of what metrics use, each value is of its type."""
+    number, text = (core_schema.nullable_schema(_PLAIN[kind]) for kind in (float, str))
+    known = {
+        **dict.fromkeys(("direction", "where", "at", "name", "kind"), text),
+        **dict.fromkeys(("depth", "packets_out", "bytes_out", "sent_bytes", "dropped", "marked", "reordered"), number),
+        "drops": core_schema.union_schema([core_schema.dict_schema(core_schema.str_schema(), _PLAIN[float]), number]),
+        "delay": core_schema.nullable_schema(core_schema.dict_schema(core_schema.str_schema(), number)),
+    }
+    known["children"] = core_schema.list_schema(_some_fields(known))
+    return SchemaValidator(core_schema.tuple_variable_schema(_some_fields(known)))
+
+
+def _some_fields(known: Mapping[str, CoreSchema]) -> CoreSchema:
+    """A mapping that may have these fields, and others."""
+    fields = {name: core_schema.typed_dict_field(of, required=False) for name, of in known.items()}
+    return core_schema.typed_dict_schema(fields, extra_behavior="allow")
+
+
+def _schema(kind: type[Any]) -> CoreSchema:
+    """A dataclass, each field of the type that it says; keys of other versions are left out."""
+    import polars as pl
+
+    known, hints = fields(kind), get_type_hints(kind, localns={"pl": pl})
+    arguments = [core_schema.dataclass_field(f.name, _optional(_of_type(hints[f.name]), f)) for f in known]
     constructor = core_schema.dataclass_args_schema(kind.__name__, arguments)
     return core_schema.dataclass_schema(kind, constructor, [f.name for f in known], slots=True, frozen=True)
+
+
+def _of_type(hint: object) -> CoreSchema:
+    """What a field of this type may be in JSON; numbers are finite."""
+    parts = [part for part in get_args(hint) if part is not NoneType]
+    if NoneType in get_args(hint):
+        return core_schema.nullable_schema(_of_type(parts[0]))
+    if get_origin(hint) is tuple:
+        return core_schema.tuple_variable_schema(_of_type(parts[0]))
+    if get_origin(hint) is Mapping:
+        return core_schema.dict_schema(core_schema.str_schema(), _of_type(parts[1]))
+    if is_dataclass(hint) and isinstance(hint, type):
+        return _schema(hint)
+    return _PLAIN.get(hint, core_schema.any_schema())
+
+
+_INTEGER = core_schema.int_schema(strict=True, ge=-(2**63), le=2**64 - 1)
+_PLAIN: Mapping[Any, CoreSchema] = {
+    str: core_schema.str_schema(strict=True), bool: core_schema.bool_schema(strict=True), int: _INTEGER,
+    float: core_schema.union_schema([_INTEGER, core_schema.float_schema(strict=True, ge=-LARGEST, le=LARGEST)], mode="left_to_right"),
+}  # fmt: skip
 
 
 def _optional(schema: CoreSchema, field: Field[Any]) -> CoreSchema:

@@ -9,13 +9,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tcpscape import writing
-from tcpscape.errors import StoreError
+from tcpscape.errors import StoreError, shown
 from tcpscape.names import component
+from tcpscape.reading import files
+from tcpscape.reading import tables as parquet
+from tcpscape.reading.files import MIB, Kind, Origin
 from tcpscape.trial import Trial
+from tcpscape.units import counted
 
 if TYPE_CHECKING:
     import polars as pl
 
+KIND = Kind("a table of samples", "delete it and run again", most=512 * MIB, error=StoreError)
+COLUMNS = {
+    "samples": ("t_ns", "flow"), "queue_samples": ("t_ns", "pipe", "stage", "depth", "packets"),
+    "packets": ("t_ns", "flow", "received", "seq", "ack", "len"),
+}  # fmt: skip
+"""Columns of whole numbers that each side table has whatever the engine; all others are numbers too."""
 SIDE_TABLES = ("samples", "queue_samples", "packets")
 """Fields of a trial that are kept here, and the names of their directories."""
 
@@ -38,15 +48,23 @@ def complete(root: Path, address: str, tables: Iterable[str]) -> bool:
     return all(os.path.exists(f"{root}/{table}/{address}.parquet") for table in tables)
 
 
-def read(file: Path) -> pl.DataFrame:
-    """A side table. :raises StoreError: one line, where it is damaged."""
-    import polars as pl
+def read(root: Path, address: str, table: str, flows: int) -> pl.DataFrame:
+    """A side table of a trial with so many flows.
 
-    try:
-        return pl.read_parquet(file)
-    except (OSError, pl.exceptions.PolarsError) as e:
-        why = str(e).partition("\n")[0]
-        raise StoreError(f"out: {file} cannot be read ({why}); delete it and run again") from None
+    :raises StoreError: one line, where it is damaged: a column that all have is missing, or there is something else than numbers.
+    """
+    file = path(root, address, table)
+    origin = Origin(str(file), KIND, "out")
+    frame = parquet.from_parquet(files.content(file, KIND, "out"), origin)
+    if missing := [name for name in COLUMNS[table] if name not in frame.columns]:
+        origin.refuse(f"is damaged: there is no column {missing[0]}")
+    if wrong := [name for name in frame.columns if not frame[name].dtype.is_numeric() or frame[name].dtype.is_decimal()]:
+        origin.refuse(f"is damaged: column {shown(wrong[0])} holds {frame[wrong[0]].dtype} instead of numbers")
+    if keys := [name for name in COLUMNS[table] if not frame[name].dtype.is_integer() or frame[name].null_count()]:
+        origin.refuse(f"is damaged: column {keys[0]} holds something else than whole numbers")
+    if "flow" in frame.columns and not frame["flow"].is_between(0, flows - 1).all():
+        origin.refuse(f"is damaged: column flow holds other numbers than those of the trial's {counted(flows, 'flow')}")
+    return frame
 
 
 def write(frame: pl.DataFrame, file: Path) -> None:
