@@ -16,8 +16,8 @@ import pytest
 from conftest import ROOT
 from tcpscape.cli.commands import app
 
-DOCUMENTS = [ROOT / "CONTRIBUTING.md", *sorted(p for p in (ROOT / "docs").rglob("*.md") if p.parent.name != "how-to" and p.name != "interchange.md")]
-"""README.md, interchange.md and the recipes are carried out from top to bottom: tests/test_how_to.py."""
+DOCUMENTS = [ROOT / "CONTRIBUTING.md", *sorted(p for p in (ROOT / "docs").rglob("*.md") if p.parent.name not in ("how-to", "tour") and p.name != "interchange.md")]
+"""README.md, interchange.md, the tours and the recipes are carried out from top to bottom: tests/test_how_to.py."""
 TUTORIAL = "4-your-own-kernel.md"
 """Builds kernels: tests/test_tutorial.py runs it from top to bottom."""
 JOB = "8-in-ci.md"

@@ -3,11 +3,13 @@
 import pytest
 
 import jobs
+import test_docs
 from conftest import ROOT
 from tcpscape import engines
 
 NEEDS_KERNEL = "real-kernel.md"
-PAGES = [ROOT / "README.md", ROOT / "docs" / "interchange.md", *sorted(page for page in (ROOT / "docs" / "how-to").glob("*.md") if page.name != NEEDS_KERNEL)]
+TOURS = [page for page in sorted((ROOT / "docs" / "tour").glob("*.md")) if page.name not in (test_docs.TUTORIAL, test_docs.JOB)]
+PAGES = [ROOT / "README.md", ROOT / "docs" / "interchange.md", *TOURS, *sorted(page for page in (ROOT / "docs" / "how-to").glob("*.md") if page.name != NEEDS_KERNEL)]
 
 
 @pytest.fixture
@@ -15,6 +17,7 @@ def job(tmp_path, cli, monkeypatch):
     """Makes a job of a page, in an empty directory, on a screen of 100 columns."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "100")
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
     return lambda page: jobs.Job(page, tmp_path, cli)
 
 
