@@ -11,9 +11,11 @@ RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml 2>/dev/null
 GUEST := python/tcpscape/engines/guest/init
 # What `tcpscape cca show` reads where there is no checkout: copies for the wheel.
 PAGES := python/tcpscape/data/pages
+# What the wheel puts below its environment's prefix: manual pages, completions, licences of linked crates.
+SHARE := wheel.data
 GUEST_HERE := $(if $(filter Linux-x86_64,$(shell uname -s)-$(shell uname -m)),$(GUEST))
 
-.PHONY: help setup demo kernel test test-rust test-python test-all check bench docs site findings clean
+.PHONY: help setup wheel wheel-test demo kernel test test-rust test-python test-all check bench docs site findings clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -34,6 +36,7 @@ $(VENV)/.tools: pyproject.toml
 $(VENV)/.built: $(VENV)/.tools $(RUST_SOURCES)
 	@echo "setup: building the engine (Rust, release)"
 	@rm -rf $(PAGES) && mkdir -p $(PAGES) && cp -r docs/models/. $(PAGES)
+	@$(BIN)/python scripts/wheel_data.py $(SHARE)
 	@VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --quiet >$(VENV)/build.log 2>&1 || { cat $(VENV)/build.log; exit 1; }
 	@touch $@
 
@@ -46,6 +49,15 @@ $(GUEST): $(RUST_SOURCES)
 	install -m 755 target/guest/$$triple/release/tcpscape-guest $@
 	@CARGO_PROFILE_RELEASE_STRIP=symbols $(CARGO) build --release --locked --quiet -p tcpscape-seed --target-dir target/seed && \
 	install -m 644 target/seed/release/libtcpscape_seed.so $(dir $@)seed.so
+
+wheel: setup ## dist/tcpscape-*.whl for Python 3.10 and newer, complete: pages, guest program, manual pages, completions
+	@rm -rf $(PAGES) dist && mkdir -p $(PAGES) && cp -r docs/models/. $(PAGES)
+	@$(BIN)/python scripts/wheel_data.py $(SHARE)
+	@VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin build --release --locked --quiet --out dist
+	@ls -sh dist/*.whl
+
+wheel-test: wheel ## installs the wheel into an empty environment, with neither checkout nor compilers in sight, and uses it
+	$(BIN)/python scripts/wheel_test.py dist/*.whl
 
 demo: setup ## two answers with their pages, in 40 lines: advise for Starlink's baseline, and where the jitter cliff is
 	@echo '$$ tcpscape advise --rtt 26ms --jitter 7ms --loss 0.125% --rcvbuf 256KiB --app 10MiB/s --read 16KiB/1ms --kernel 6.12,rmem_max=4MiB --report'
@@ -67,7 +79,7 @@ test-python: setup
 kernel: setup ## the virtual engine's kernel, Debian's Linux 6.1 (3 minutes once, then seconds)
 	@$(BIN)/tcpscape kernel build || echo "skipped: tests on the virtual engine, for the reason above"
 
-test-all: setup kernel ## everything, slow tests, the real kernel and the tshark check too; prints why anything was skipped
+test-all: setup kernel wheel ## everything, slow tests, the real kernel, the wheel and the tshark check too; prints why anything was skipped
 	$(CARGO) test --workspace --exclude tcpscape-py --quiet -- --include-ignored
 	$(BIN)/python -m pytest -m '' -rs
 
@@ -97,4 +109,4 @@ findings: setup ## docs/findings.md: every study in full, every claim judged (ab
 	$(BIN)/python benches/findings.py
 
 clean: ## what was built
-	rm -rf $(PAGES) $(GUEST) $(dir $(GUEST))seed.so target $(VENV) out .pytest_cache .ruff_cache .mypy_cache
+	rm -rf $(PAGES) $(SHARE) dist $(GUEST) $(dir $(GUEST))seed.so target $(VENV) out .pytest_cache .ruff_cache .mypy_cache

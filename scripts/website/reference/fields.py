@@ -16,7 +16,7 @@ from tcpscape.scenario.flows import App, Flow, Read
 from tcpscape.scenario.path import Link, Netem, TracedLink
 from tcpscape.scenario.player import Player
 from tcpscape.scenario.scenario import SYSCTLS, TRIPLES, Kernel, Scenario
-from website import docstrings
+from tcpscape.schemas import docstrings
 from website.markdown import code, table
 
 TYPES = {
@@ -85,7 +85,7 @@ PARTS: Mapping[str, Callable[[], str]] = {
 
 
 def _rows(kind: type[BaseModel]) -> Iterable[tuple[str, str, str, str]]:
-    docs, types = docstrings.of_fields(kind), docstrings.annotations(kind)
+    docs, types = docstrings.of_fields(kind), docstrings.types(kind)
     for name, field in kind.model_fields.items():
         about = docs.get(name) or field.description or ""
         about = UNIT.sub("", about) if types[name].removesuffix(" | None") in QUANTITIES else about

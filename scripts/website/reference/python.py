@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from enum import Enum
 
 import tcpscape
-from website import docstrings
+from tcpscape.schemas import docstrings
 from website.markdown import block, code, table, without_roles
 
 PARAMETER = re.compile(r":param (\w+): (.*?)(?=\n:|\Z)", re.DOTALL)

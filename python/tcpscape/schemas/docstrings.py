@@ -13,7 +13,8 @@ from types import ModuleType
 def of_fields(kind: type) -> dict[str, str]:
     """Field of a class → the docstring below it, as one paragraph; those of its base classes too."""
     found: dict[str, str] = {}
-    for base in reversed(kind.__mro__):
+    bases = getattr(kind, "__orig_bases__", ())  # of a TypedDict, which has no others
+    for base in (*(b for b in bases if isinstance(b, type)), *reversed(kind.__mro__)):
         if base.__module__.startswith("tcpscape"):
             (tree,) = ast.parse(inspect.cleandoc("\n" + inspect.getsource(base))).body
             found |= _below(tree.body) if isinstance(tree, ast.ClassDef) else {}
@@ -27,7 +28,7 @@ def of_constants(module: ModuleType) -> dict[str, str]:
 
 
 @cache
-def annotations(kind: type) -> dict[str, str]:
+def types(kind: type) -> dict[str, str]:
     """Field of a class → its type as it is written in the source."""
     (tree,) = ast.parse(inspect.cleandoc("\n" + inspect.getsource(kind))).body
     body = tree.body if isinstance(tree, ast.ClassDef) else []
