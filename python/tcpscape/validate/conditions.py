@@ -38,7 +38,7 @@ COMBINATIONS = ("bottleneck, loss", "bottleneck, jitter", "bottleneck, loss and 
 """What the last family is made of."""
 DATA: tuple[Part, ...] = ("forward", "bottleneck")
 """Parts of the path that data passes."""
-LISTING = Kind("a list of conditions", "write the conditions as docs/validation.md says", most=16 * MIB)
+LISTING = Kind("a list of conditions", "give a .csv with the columns id, cca and rtt_ms, or a list of scenarios", most=16 * MIB)
 NO_QUEUE = "none"
 """The queue of a path without a bottleneck."""
 DEFAULT_S, SHARED_DURATION_S = 10.0, 20

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 
 from pydantic import BaseModel
+from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from tcpscape import units
@@ -49,6 +50,7 @@ TYPES = {
     "dict[str, Any]": "[fields](#conditions)",
     "dict[str, str]": "name → text",
     "str | dict[str, Any]": "file, name, or [fields](scenario.md)",
+    "Name": "text, one component of a path",
     "str": "text",
     "int": "whole number",
     "bool": "`true` or `false`",
@@ -89,7 +91,8 @@ def _rows(kind: type[BaseModel]) -> Iterable[tuple[str, str, str, str]]:
     for name, field in kind.model_fields.items():
         about = docs.get(name) or field.description or ""
         about = UNIT.sub("", about) if types[name].removesuffix(" | None") in QUANTITIES else about
-        yield code(name), _type(types[name]), _default(kind, name), about.replace(". None is", ". Left out:").replace("None is", "left out:")
+        value = _type(types[name]) + _bounds(field)
+        yield code(name), value, _default(kind, name), about.replace(". None is", ". Left out:").replace("None is", "left out:")
 
 
 def _type(written: str) -> str:
@@ -100,7 +103,17 @@ def _type(written: str) -> str:
         return "list of rates, `1,2.5,5,8,16mbit`"
     if words := re.match(r"Literal\[(.+?)\]", written):
         return ", ".join(code(word.strip().strip("'\"")) for word in words[1].split(","))
-    return TYPES[written.removesuffix(" | None")]
+    if (name := written.removesuffix(" | None")) not in TYPES:
+        raise LookupError(f"{written}: TYPES in scripts/website/reference/fields.py has to say what a user writes for this type")
+    return TYPES[name]
+
+
+def _bounds(field: FieldInfo) -> str:
+    """`, 1 to 10` of a number that is bounded."""
+    least, most = (next((getattr(m, name) for m in field.metadata if hasattr(m, name)), None) for name in ("ge", "le"))
+    if least is None and most is None:
+        return ""
+    return f", from {least:,}" if most is None else f", {least or 0:,} to {most:,}"
 
 
 def _default(kind: type[BaseModel], name: str) -> str:
