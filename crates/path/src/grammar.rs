@@ -6,7 +6,7 @@
 //! refuses is refused with one line that names the word and what would do instead.
 
 use crate::queue::{Entry, QdiscSpec, REGISTRY};
-use crate::words::{TcError, Words};
+use crate::words::{is_handle, quoted, TcError, Words};
 
 /// Reads a queue and its children.
 ///
@@ -17,7 +17,7 @@ use crate::words::{TcError, Words};
 /// assert_eq!(e.to_string(), r#"netem: "120%" is not a loss probability: give a percentage from 0% to 100%, for example 1%"#);
 /// ```
 pub fn parse_tc(text: &str) -> Result<QdiscSpec, TcError> {
-    let pieces: Vec<Vec<&str>> = text.split(';').map(|p| strip(p.split_whitespace().collect())).collect();
+    let pieces = text.split(';').map(|p| strip(p.split_ascii_whitespace().collect())).collect::<Result<Vec<Vec<&str>>, TcError>>()?;
     let mut chain = Vec::new();
     for (i, words) in pieces.iter().enumerate() {
         let announced = pieces.get(i + 1).is_some_and(|next| next.first() == words.first());
@@ -42,28 +42,40 @@ pub fn parse_tc(text: &str) -> Result<QdiscSpec, TcError> {
 }
 
 fn empty(text: &str) -> TcError {
-    TcError(format!("\"{}\" has no queue: expected {}", text.trim(), names()))
+    TcError(format!("{} has no queue: expected {}", quoted(text.trim()), names()))
 }
 
 fn names() -> String {
     REGISTRY.iter().map(|e| e.name).collect::<Vec<_>>().join(", ")
 }
 
+/// Longest name of a device: `IFNAMSIZ` with its end, bytes.
+const DEVICE: usize = 15;
+
 /// Takes off what says where a queue goes.
-fn strip(mut words: Vec<&str>) -> Vec<&str> {
+fn strip(mut words: Vec<&str>) -> Result<Vec<&str>, TcError> {
     loop {
-        let n = match words.first() {
-            Some(&("tc" | "qdisc" | "class" | "add" | "change" | "replace" | "root")) => 1,
-            Some(&("handle" | "parent" | "dev" | "classid")) => 2,
-            _ => return words,
+        let n = match words[..] {
+            ["tc" | "qdisc" | "class" | "add" | "change" | "replace" | "root", ..] => 1,
+            ["dev", name, ..] if name.len() <= DEVICE && !name.contains(char::is_control) => 2,
+            ["handle" | "parent" | "classid", handle, ..] if is_handle(handle) => 2,
+            ["dev", name, ..] => return Err(misplaced("dev", name, "a device: give a name of at most 15 bytes")),
+            [key @ ("handle" | "parent" | "classid"), handle, ..] => {
+                return Err(misplaced(key, handle, "a handle: give hexadecimal numbers as in 1: or 1:10"))
+            }
+            _ => return Ok(words),
         };
-        words.drain(..n.min(words.len()));
+        words.drain(..n);
     }
+}
+
+fn misplaced(key: &str, value: &str, fix: &str) -> TcError {
+    TcError(format!("{} after {key} is not {fix}", quoted(value)))
 }
 
 fn parse_one(words: &[&str]) -> Result<QdiscSpec, TcError> {
     let Some((&name, rest)) = words.split_first() else { return Err(empty("")) };
-    let entry = entry(words).ok_or_else(|| TcError(format!("\"{name}\" is not a queue: expected {}", names())))?;
+    let entry = entry(words).ok_or_else(|| TcError(format!("{} is not a queue: expected {}", quoted(name), names())))?;
     (entry.parse)(&mut Words::new(entry.name, rest))
 }
 

@@ -54,18 +54,18 @@ impl CheckedPlan<'_> {
         self.run_within(seed, u64::MAX)
     }
 
-    /// The same for at most so many events; a trial that would need more ends there, as if its time were over.
-    pub fn run_within(&self, seed: u64, events: u64) -> TrialOutput {
-        Engine::new(self, seed).run(events)
+    /// The same for at most so much work, counted in events and deliveries; a trial that would need more ends there.
+    pub fn run_within(&self, seed: u64, work: u64) -> TrialOutput {
+        Engine::new(self, seed).run(work)
     }
 }
 
 impl Engine<'_> {
-    fn run(mut self, most_events: u64) -> TrialOutput {
+    fn run(mut self, most_work: u64) -> TrialOutput {
         let limit = self.end + LINGER;
         let mut standing = 0u64;
         while let Some((t, node)) = self.events.pop(limit) {
-            if self.observer.events() >= most_events {
+            if self.observer.work() >= most_work {
                 break;
             }
             standing = if t == self.now { standing + 1 } else { 0 };

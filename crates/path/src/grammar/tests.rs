@@ -66,6 +66,9 @@ fn the_words_that_tc_takes() {
         ("htb rate 10mbit burst 10k cburst 5k quantum 1500 prio 1", "htb rate 10mbit burst 10240 cburst 5120"),
         ("root handle 1: htb default 1; class parent 1: classid 1:1 htb rate 5mbit", "htb rate 5mbit"),
         ("htb default 1 r2q 10; htb r 5mbit", "htb rate 5mbit"),
+        ("htb default 0x1a; class parent 1: classid 1:1a htb rate 5mbit", "htb rate 5mbit"),
+        ("netem loss 0% 50%", "netem limit 1000 loss 0% 50%"),
+        ("netem delay 1ms duplicate 0 2% corrupt 0% 3%", "netem limit 1000 delay 1ms duplicate 0% 2% corrupt 0% 3%"),
         ("htb r 6mbit; htb ra 5mbit", "htb rate 6mbit; htb rate 5mbit"),
         ("pfifo", "pfifo limit 1000"),
         (
@@ -171,6 +174,17 @@ fn what_tc_refuses_is_refused_with_the_word_and_the_fix() {
         ("htb", ["rate is missing", "10mbit"]),
         ("htb ceil 10mbit", ["rate is missing", "10mbit"]),
         ("htb rate 10mbit foo", ["\"foo\"", "expected rate"]),
+        ("htb rate 10mbit quantum nan", ["\"nan\" after quantum", "whole number"]),
+        ("htb rate 10mbit prio abc", ["\"abc\" after prio", "whole number"]),
+        ("htb rate 10mbit mtu nan", ["\"nan\" after mtu", "whole number"]),
+        ("htb r2q x; htb rate 10mbit", ["\"x\" after r2q", "whole number"]),
+        ("htb default one; htb rate 10mbit", ["\"one\" after default", "1:10"]),
+        ("root handle one: netem delay 1ms", ["\"one:\" after handle", "1:10"]),
+        ("parent : netem delay 1ms", ["\":\" after parent", "1:10"]),
+        ("dev a-name-that-is-too-long netem delay 1ms", ["after dev", "15 bytes"]),
+        ("netem delay \u{1b}[31m", ["\"\\u{1b}[31m\"", "25ms"]),
+        ("netem delay 25ms٣", ["\"25ms٣\"", "25ms"]),
+        ("netem\u{2003}delay 25ms", ["is not a queue", "netem"]),
         ("pfifo limit abc", ["\"abc\"", "number"]),
         ("pfifo foo", ["\"foo\"", "expected limit"]),
         ("pfifo limit 100; netem delay 1ms", ["\"netem\"", "in front"]),
@@ -196,6 +210,12 @@ fn probabilities_are_what_tc_sends() {
         ["0.1%", "0.1", "1%", "5", "25%", "1.0001", "100%"].map(prob),
         [4_294_967, 4_294_967, 42_949_673, 214_748_365, 0x4000_0000, 42_953_968, u32::MAX]
     );
+}
+
+#[test]
+fn a_long_word_is_shortened_in_the_message() {
+    let e = err(&format!("netem delay {}", "9".repeat(5_000)));
+    assert!(e.contains(&format!("\"{}…\"", "9".repeat(60))) && e.len() < 260, "{e}");
 }
 
 #[test]

@@ -29,7 +29,8 @@ impl Pace {
 pub(crate) fn harmless(w: &mut Words<'_>, key: &str) -> Result<(), TcError> {
     let v = w.value(key)?;
     match (key, v) {
-        ("mtu", _) | ("mpu" | "overhead", "0") | ("linklayer", "ethernet") => Ok(()),
+        ("mtu", _) => w.as_count(v, key).map(drop),
+        ("mpu" | "overhead", "0") | ("linklayer", "ethernet") => Ok(()),
         _ => Err(w.wrong(key, "it is not modelled: leave it away")),
     }
 }

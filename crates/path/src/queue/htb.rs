@@ -76,19 +76,7 @@ impl<C: Child> Discipline for HtbSpec<C> {
     const CHANGES: &'static [&'static str] = &["rate", "burst", "limit"];
 
     fn parse(w: &mut Words<'_>) -> Result<HtbSpec<C>, TcError> {
-        let (mut rate, mut ceil, mut burst, mut cburst) = (None, None, None, None);
-        while let Some(word) = w.word() {
-            let key = w.keyword(word, &WORDS)?;
-            match key {
-                "rate" => w.once(&mut rate, key, |w| w.rate(key))?,
-                "ceil" => w.once(&mut ceil, key, |w| w.rate(key))?,
-                "burst" | "buffer" | "maxburst" => w.once(&mut burst, key, |w| w.size_and_cell(key))?,
-                "cburst" | "cbuffer" | "cmaxburst" => w.once(&mut cburst, key, |w| w.size_and_cell(key))?,
-                // They steer several classes, which there are none of here.
-                "default" | "r2q" | "quantum" | "prio" | "classid" => drop(w.value(key)?),
-                _ => harmless(w, key)?,
-            }
-        }
+        let Given { rate, ceil, burst, cburst } = given(w)?;
         let rate = rate.ok_or_else(|| w.missing("rate", "rate 10mbit"))?;
         Ok(HtbSpec { rate, ceil, burst: burst.filter(|&b| b > 0), cburst: cburst.filter(|&b| b > 0), child: None })
     }
@@ -112,7 +100,7 @@ impl<C: Child> Discipline for HtbSpec<C> {
     }
     /// `htb default 1; class … htb rate R` is one htb here: a queue without a rate of its own (shortened or not), and its class.
     fn announces(words: &[&str]) -> bool {
-        !words.iter().any(|w| WORDS[0].starts_with(w))
+        words.split_first().is_some_and(|(_, rest)| given(&mut Words::new(Self::NAME, rest)).is_ok_and(|given| given.rate.is_none()))
     }
     fn describe(&self) -> Description {
         let rate = self.ceil.map_or(self.rate, |ceil| ceil.min(self.rate));
@@ -133,6 +121,34 @@ impl<C: Child> Discipline for HtbSpec<C> {
         };
         Box::new(Htb::new(self.without_child(), child, self.child.is_none()))
     }
+}
+
+/// What the words of a class name.
+#[derive(Default)]
+struct Given {
+    rate: Option<Rate>,
+    ceil: Option<Rate>,
+    burst: Option<u64>,
+    cburst: Option<u64>,
+}
+
+/// Reads the words of a class, or of the queue that announces it.
+fn given(w: &mut Words<'_>) -> Result<Given, TcError> {
+    let mut given = Given::default();
+    while let Some(word) = w.word() {
+        let key = w.keyword(word, &WORDS)?;
+        match key {
+            "rate" => w.once(&mut given.rate, key, |w| w.rate(key))?,
+            "ceil" => w.once(&mut given.ceil, key, |w| w.rate(key))?,
+            "burst" | "buffer" | "maxburst" => w.once(&mut given.burst, key, |w| w.size_and_cell(key))?,
+            "cburst" | "cbuffer" | "cmaxburst" => w.once(&mut given.cburst, key, |w| w.size_and_cell(key))?,
+            // They steer several classes, which there are none of here.
+            "r2q" | "quantum" | "prio" => drop(w.count(key)?),
+            "default" | "classid" => w.place(key)?,
+            _ => harmless(w, key)?,
+        }
+    }
+    Ok(given)
 }
 
 /// A bucket that may go into debt, in ns.

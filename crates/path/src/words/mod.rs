@@ -61,7 +61,7 @@ impl<'a> Words<'a> {
     }
     /// A word that is none of the discipline's.
     pub(crate) fn not_understood(&self, word: &str, hint: &str) -> TcError {
-        TcError(format!("{}: \"{word}\" is not understood: {hint}", self.kind))
+        TcError(format!("{}: {} is not understood: {hint}", self.kind, quoted(word)))
     }
     /// The value of a keyword.
     pub(crate) fn value(&mut self, key: &str) -> Result<&'a str, TcError> {
@@ -135,7 +135,7 @@ impl<'a> Words<'a> {
     /// A word as a probability.
     pub(crate) fn as_percent(&self, v: &str, key: &str) -> Result<Prob, TcError> {
         units::percent(v).ok_or_else(|| {
-            TcError(format!("{}: \"{v}\" is not a {key} probability: give a percentage from 0% to 100%, for example 1%", self.kind))
+            TcError(format!("{}: {} is not a {key} probability: give a percentage from 0% to 100%, for example 1%", self.kind, quoted(v)))
         })
     }
     /// A whole number.
@@ -151,17 +151,47 @@ impl<'a> Words<'a> {
     pub(crate) fn as_signed(&self, v: &str, key: &str) -> Result<i32, TcError> {
         units::signed(v).ok_or_else(|| self.bad(v, key, "a number of bytes", "a whole number, for example 20 or -4"))
     }
+    /// A keyword's value that names a queue or a class, which means nothing here: `1:`, `1:10` or `10`.
+    pub(crate) fn place(&mut self, key: &str) -> Result<(), TcError> {
+        let v = self.value(key)?;
+        if is_handle(v) {
+            Ok(())
+        } else {
+            Err(self.bad(v, key, "a handle", "hexadecimal numbers as in 1: or 1:10"))
+        }
+    }
     fn bad(&self, v: &str, key: &str, what: &str, accepted: &str) -> TcError {
-        TcError(format!("{}: \"{v}\" after {key} is not {what}: give {accepted}", self.kind))
+        TcError(format!("{}: {} after {key} is not {what}: give {accepted}", self.kind, quoted(v)))
     }
     /// A word that is wrong where it stands.
     pub(crate) fn wrong(&self, word: &str, fix: &str) -> TcError {
-        TcError(format!("{}: \"{word}\": {fix}", self.kind))
+        TcError(format!("{}: {}: {fix}", self.kind, quoted(word)))
     }
     /// A word that should have been there.
     pub(crate) fn missing(&self, what: &str, example: &str) -> TcError {
         TcError(format!("{}: {what} is missing: add {example}", self.kind))
     }
+}
+
+/// Whether this names a queue (`1:`), a class (`1:10`) or a part of one (`10`): 16 bits on each side, hexadecimal.
+pub(crate) fn is_handle(text: &str) -> bool {
+    let part = |n: &str| n.bytes().all(|b| b.is_ascii_hexdigit()) && u16::from_str_radix(n, 16).is_ok();
+    match text.split_once(':') {
+        Some((major, minor)) => (major.is_empty() || part(major)) && (minor.is_empty() || part(minor)) && text.len() > 1,
+        None => part(text.strip_prefix("0x").unwrap_or(text)),
+    }
+}
+
+/// Longest word in a message, characters.
+const SHOWN: usize = 60;
+
+/// A user's words as a message shows them: in quotation marks, without control characters, shortened.
+pub(crate) fn quoted(text: &str) -> String {
+    let mut shown: String = text.chars().take(SHOWN).flat_map(|c| if c == '"' { vec![c] } else { c.escape_debug().collect() }).collect();
+    if text.chars().nth(SHOWN).is_some() {
+        shown.push('…');
+    }
+    format!("\"{shown}\"")
 }
 
 fn expected(known: &[&str]) -> String {

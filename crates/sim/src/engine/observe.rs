@@ -45,10 +45,10 @@ impl Observer {
         self.out.events += 1;
     }
 
-    /// Events so far.
+    /// Events and deliveries so far.
     #[inline]
-    pub fn events(&self) -> u64 {
-        self.out.events
+    pub fn work(&self) -> u64 {
+        self.out.events + self.out.arrivals
     }
 
     /// A segment of flow `i` was delivered, in either direction.

@@ -2,7 +2,7 @@
 
 use super::slot::SlotMachine;
 use super::NetemSpec;
-use crate::discipline::{segments, AnyQdisc, Body, Cause, Freed, Meter, Patch, Qdisc, StageStats};
+use crate::discipline::{segments, AnyQdisc, Body, Cause, Freed, Meter, Patch, Qdisc, StageStats, DELAY_MAX};
 use crate::impair::corrupt::Corrupt;
 use crate::impair::crandom::Crandom;
 use crate::impair::duplicate::Duplicate;
@@ -71,14 +71,15 @@ struct Cells {
 }
 
 impl Cells {
-    /// The time of a packet of this size, ns: with its overhead, in whole cells where there are any.
+    /// The time of a packet of this size, ns: with its overhead, in whole cells where there are any; a day at most.
     #[inline]
     fn nanos(&self, size: u32) -> i64 {
         let mut len = (i64::from(size) + i64::from(self.packet_overhead)).max(0) as u64;
         if self.cell_size > 0 {
-            len = len.div_ceil(u64::from(self.cell_size)) * (i64::from(self.cell_size) + i64::from(self.cell_overhead)).max(0) as u64;
+            let cell = (i64::from(self.cell_size) + i64::from(self.cell_overhead)).max(0) as u64;
+            len = len.div_ceil(u64::from(self.cell_size)).saturating_mul(cell);
         }
-        (len * 1_000_000_000 / self.rate.bytes_per_sec()) as i64
+        (len.saturating_mul(1_000_000_000) / self.rate.bytes_per_sec()).min(DELAY_MAX.0) as i64
     }
 }
 

@@ -116,7 +116,7 @@ impl<C: Child> Discipline for NetemSpec<C> {
     fn words(&self) -> String {
         let mut t = format!("netem limit {}", self.limit);
         let with = |word: &str, p: Prob, cor: Prob| match (p.0, cor.0) {
-            (0, _) => String::new(),
+            (0, 0) => String::new(),
             (_, 0) => format!(" {word} {p}"),
             _ => format!(" {word} {p} {cor}"),
         };
@@ -132,7 +132,7 @@ impl<C: Child> Discipline for NetemSpec<C> {
                 }
             }
         }
-        if !self.loss.is_none() {
+        if self.loss != Loss::default() {
             t += &format!(" {}", self.loss.words());
         }
         if self.ecn {

@@ -207,3 +207,11 @@ fn adding_an_impairment_moves_no_other_draws() {
     let b = fate("netem delay 1ms 1ms loss 10% limit 100000");
     assert_eq!(a.keys().collect::<Vec<_>>(), b.keys().collect::<Vec<_>>(), "jitter does not touch the losses");
 }
+
+/// A packet's time is bounded, whatever the words say about its overhead.
+#[test]
+fn an_enormous_cell_takes_a_day() {
+    let mut q = netem("netem rate 8bit 2000000000 1 2000000000");
+    assert!(q.enqueue(Time(0), packet(1), &mut Freed::default()));
+    assert_eq!(q.next_event(), Time(86_400_000_000_000));
+}
