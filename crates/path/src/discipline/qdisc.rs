@@ -71,6 +71,9 @@ pub(crate) fn report_parent<B>(meter: &Meter, name: &str, child: &dyn Qdisc<B>, 
     out.push(meter.report(name, child.packets(), child.bytes()));
     child.report(out);
     out[mine].delay = out[mine + 1].delay;
+    // What a child cuts on its way makes it hold more, without asking its parent.
+    out[mine].peak_packets = out[mine].peak_packets.max(out[mine + 1].peak_packets);
+    out[mine].peak_bytes = out[mine].peak_bytes.max(out[mine + 1].peak_bytes);
     out[mine].reordered = out[mine + 1].reordered;
     out[mine + 1..].iter_mut().for_each(|s| s.depth += 1);
 }

@@ -98,7 +98,7 @@ pub struct StageStats {
     pub bytes_duplicated: u64,
     /// Packets damaged.
     pub corrupted: u64,
-    /// Packets marked CE.
+    /// Packets marked CE; one that CoDel's law and its `ce_threshold` both mark counts twice, as in the kernel's counters.
     pub marked: u64,
     /// Packets that left after one that had come later.
     pub reordered: u64,
