@@ -1,0 +1,64 @@
+//! The fuzz targets on inputs drawn from fixed seeds, on every committed seed and on every finding.
+
+use std::path::Path;
+use tcpscape_base::Stream;
+use tcpscape_fuzzing::choices::{bytes, Choices};
+use tcpscape_fuzzing::{control, grammar, path, plan, words, TARGETS};
+
+/// Words, most of them accepted.
+#[test]
+fn words_made_of_choices_keep_the_laws() {
+    let accepted = (0..20_000).filter(|&seed| grammar::read(&words::queue(&mut Choices::new(&bytes(seed, 200)))).is_some()).count();
+    assert!(accepted > 5_000, "{accepted} of 20,000 were accepted");
+}
+
+/// Words of the examples with some left out, given twice, cut or put elsewhere.
+#[test]
+fn damaged_words_keep_the_laws() {
+    let examples: Vec<&str> = grammar::examples().collect();
+    let pool: Vec<&str> = examples.iter().flat_map(|e| e.split(' ')).chain([";", "-1", "0x", "1e400", "nan", "٣", "\u{1b}[31m"]).collect();
+    let mut random = Stream::new(1, "damage");
+    let mut below = |n: usize| random.below(n as u32) as usize;
+    for _ in 0..20_000 {
+        let mut words: Vec<&str> = examples[below(examples.len())].split(' ').collect();
+        for _ in 0..1 + below(3) {
+            let (at, other) = (below(words.len()), pool[below(pool.len())]);
+            match below(4) {
+                0 => words[at] = other,
+                1 => words.insert(at, other),
+                2 if words.len() > 1 => drop(words.remove(at)),
+                _ => words[at] = words[at].get(..1 + below(words[at].len())).unwrap_or(""),
+            }
+        }
+        grammar::check(words.join(" ").as_bytes());
+    }
+}
+
+#[test]
+fn paths_keep_the_laws() {
+    (0..1_500).for_each(|seed| path::check(&bytes(seed, 2_000)));
+}
+
+#[test]
+fn plans_keep_the_laws() {
+    (0..1_500).for_each(|seed| plan::check(&bytes(seed, 300)));
+}
+
+#[test]
+fn congestion_controls_keep_the_laws() {
+    (0..1_500).for_each(|seed| control::check(&bytes(seed, 4_000)));
+}
+
+#[test]
+fn seeds_and_findings_keep_the_laws() {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus");
+    for (name, check) in TARGETS {
+        let files = std::fs::read_dir(corpus.join(name)).unwrap_or_else(|e| panic!("fuzz/corpus/{name}: {e}"));
+        let mut count = 0;
+        for file in files {
+            check(&std::fs::read(file.unwrap().path()).unwrap());
+            count += 1;
+        }
+        assert!(count > 0, "fuzz/corpus/{name} is empty");
+    }
+}
