@@ -68,7 +68,8 @@ impl Bbr {
             self.first_rate(v, w);
         }
         let rate = bytes_per_sec(v.mss, self.bw(), gain);
-        if self.full.reached || rate > w.pacing_rate {
+        // A bandwidth of 0 is none known, and a rate of 0 would not be paced.
+        if rate > 0 && (self.full.reached || rate > w.pacing_rate) {
             w.pacing_rate = rate;
         }
     }

@@ -25,7 +25,8 @@ impl Bbr3 {
     /// The rate follows the bandwidth; until the pipe is full it does not fall (§5.6.2).
     pub(super) fn set_rate(&mut self, v: &View, w: &mut Window, gain: u32) {
         let rate = bytes_per_sec(v.mss, self.bw, gain);
-        if self.full.reached || rate > w.pacing_rate {
+        // A bandwidth of 0 is none known, and a rate of 0 would not be paced.
+        if rate > 0 && (self.full.reached || rate > w.pacing_rate) {
             w.pacing_rate = rate;
         }
     }

@@ -76,8 +76,7 @@ impl Bbr3 {
             if s.inflight == u32::MAX {
                 s.inflight = if v.ca_state == CaState::Loss { w.cwnd.max(self.saved_cwnd) } else { w.cwnd };
             }
-            // A bound of 0 would be none: a rate of 0 is not paced.
-            s.bw = self.latest.bw.max(beta(s.bw)).max(1);
+            s.bw = self.latest.bw.max(beta(s.bw));
             s.inflight = self.latest.inflight.max(beta(s.inflight));
         }
         self.latest.lossy = false;
