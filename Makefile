@@ -83,8 +83,18 @@ test-all: setup kernel wheel ## everything, slow tests, the real kernel, the whe
 	$(CARGO) test --workspace --exclude tcpscape-py --quiet -- --include-ignored
 	$(BIN)/python -m pytest -m '' -rs
 
+# Seconds that each fuzz target runs.
+FUZZ_SECONDS ?= 3600
+
+fuzz: fuzz-rust ## searches for inputs that break a law, FUZZ_SECONDS for each target; executions and findings at the end
+
+fuzz-rust:
+	@$(CARGO) fuzz --version >/dev/null 2>&1 || { echo "cargo-fuzz is missing: cargo install cargo-fuzz, apt-get install g++ (stable Rust suffices)"; exit 1; }
+	@$(PYTHON) scripts/fuzz.py $(FUZZ_SECONDS)
+
 check: setup ## formats, lints, types, sizes of files and functions, layers and circles of imports
 	$(CARGO) fmt --all --check
+	$(CARGO) fmt --manifest-path fuzz/Cargo.toml --check
 	$(CARGO) clippy --workspace --all-targets --quiet -- -D warnings
 	$(BIN)/ruff check python tests scripts examples $(wildcard benches)
 	$(BIN)/mypy

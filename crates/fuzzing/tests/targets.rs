@@ -62,3 +62,15 @@ fn seeds_and_findings_keep_the_laws() {
         assert!(count > 0, "fuzz/corpus/{name} is empty");
     }
 }
+
+/// A seed that nothing accepts would test nothing.
+#[test]
+fn the_plans_among_the_seeds_can_run() {
+    let seeds = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/plan");
+    let plans: Vec<_> = std::fs::read_dir(seeds).unwrap().map(|f| f.unwrap().path()).filter(|p| p.extension().is_some()).collect();
+    assert!(plans.len() > 5, "{plans:?}");
+    for file in plans {
+        let (plan, _) = plan::read(&std::fs::read(&file).unwrap()).unwrap_or_else(|| panic!("{file:?} is no plan"));
+        plan.check().unwrap_or_else(|e| panic!("{file:?}: {e}"));
+    }
+}
