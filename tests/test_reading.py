@@ -181,10 +181,16 @@ def test_malformed_toml_is_one_line(text: str, says: str) -> None:
     ("", "has 0 JSON values"),
     ('{"a": 1,\n"b": }', "is not JSON at line 2"),
     ("[1,\n2", "is not JSON at line 2"),
+    ('{"a": "\\ud800"}', "holds half of a character"),
+    ('{"\\uDC00": 1}', "holds half of a character"),
     ("[" + "{}," * 3_000_001, "has about 6000003 values"),
 ])  # fmt: skip
 def test_malformed_json_is_one_line(text: str, says: str) -> None:
     assert says in refusal(documents.from_json, text, ORIGIN)
+
+
+def test_json_gives_plain_values() -> None:
+    assert documents.from_json('{"a": "\\ud83d\\ude00", "b": [1, 2.5, null, true]}', ORIGIN) == {"a": "😀", "b": [1, 2.5, None, True]}
 
 
 @pytest.mark.parametrize(("text", "says"), [

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from tcpscape import metrics
 from tcpscape.campaign import axes, derive
@@ -33,7 +33,7 @@ from tcpscape.campaign.axes import parse_seeds
 from tcpscape.campaign.fields import is_dotted, set_dotted
 from tcpscape.controls import spelling
 from tcpscape.engines.base import Capture
-from tcpscape.errors import refuse
+from tcpscape.errors import refuse, shown
 from tcpscape.formats import without
 from tcpscape.scenario import files
 from tcpscape.scenario.conditions import Conditions
@@ -63,13 +63,20 @@ def _read_group(group: Any) -> Any:
 
 
 def _levels(values: Any, name: str, *, once: bool = True) -> tuple[str, ...]:
-    if name == "cca":
+    if name == "cca" and isinstance(values, (str, list, tuple)):
         return tuple(spelling.parse_labels(values)) if isinstance(values, str) else tuple(spelling.label(cca) for cca in values)
     return axes.levels(values, name, once=once)
 
 
 def _read_controls(controls: Any) -> Any:
     return _levels(controls, "cca") if isinstance(controls, (str, list, tuple)) else controls
+
+
+def expect_flow(conditions: dict[str, Any]) -> dict[str, Any]:
+    """The conditions of a path, whose `flow` is a mapping of fields where it is there."""
+    if not isinstance(flow := conditions.get("flow", {}), dict):
+        refuse("conditions.flow", f"{shown(flow)} is no mapping of fields", "write for example {rcvbuf: 256KiB}")
+    return conditions
 
 
 Axes = Annotated[dict[str, tuple[str, ...]], BeforeValidator(_read_axes)]
@@ -87,7 +94,7 @@ class Campaign(Spec):
     """What it is for, as one or two sentences."""
     scenario: str | dict[str, Any] | None = None
     """A file, a gallery name or a scenario's fields, with `${axis}` where an axis goes."""
-    conditions: dict[str, Any] = Field(default_factory=dict)
+    conditions: Annotated[dict[str, Any], AfterValidator(expect_flow)] = Field(default_factory=dict)
     """A path in a user's words, instead of a scenario."""
     axes: Axes = Field(default_factory=dict)
     """Crossed with each other, the last one runs fastest."""

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from tcpscape.campaign import axes
-from tcpscape.campaign.campaign import FLOW_FIELDS, Campaign
-from tcpscape.errors import refuse
+from tcpscape.campaign.campaign import FLOW_FIELDS, Campaign, expect_flow
+from tcpscape.errors import refuse, shown
 from tcpscape.reading import packaged
 from tcpscape.scenario import files
 from tcpscape.scenario.conditions import Conditions
@@ -51,6 +51,7 @@ def campaign(source: str | Path | Mapping[str, Any] | None, options: Mapping[str
     data = {"name": UNNAMED} if not source else {"name": UNNAMED, **source} if isinstance(source, Mapping) else _read(str(source))
     if not source and not options:
         refuse("sweep", "nothing to vary", f"say for example --rtt 50ms --jitter 0..24ms/4ms, or name a file or one of {', '.join(gallery())}")
+    _expect_shapes(data)
     if "mix" in fields:
         parse_mix(fields["mix"])  # an empty one is none in a campaign, and a slip in an option
     for name, value in options.items():
@@ -74,6 +75,17 @@ def _read(source: str) -> dict[str, Any]:
         choice = ", ".join([*gallery(), *files.gallery()])
         refuse("sweep", f"{source!r} is neither a .yaml/.toml file nor a campaign or scenario that comes with tcpscape", f"choose {choice}")
     return {"name": source, "scenario": source}
+
+
+def _expect_shapes(data: Mapping[str, Any]) -> None:
+    """Refuses what options cannot be put into; all else is judged with the whole campaign."""
+    for name in ("conditions", "axes"):
+        if not isinstance(data.get(name, {}), dict):
+            refuse(name, f"{shown(data[name])} is no mapping of fields", "write for example {jitter: 0..24ms/4ms}")
+    groups = data.get("zip", [])
+    if not isinstance(groups, (list, tuple)) or not all(isinstance(group, dict) for group in groups):
+        refuse("zip", f"{shown(groups)} is no list of mappings", "write for example [{rate: [10mbit, 20mbit], buffer: [20KB, 40KB]}]")
+    expect_flow(data.get("conditions", {}))
 
 
 def _axis_names(data: Mapping[str, Any]) -> set[str]:

@@ -11,6 +11,7 @@ import json
 import math
 import re
 import sys
+from collections.abc import Mapping
 from typing import Any, NamedTuple, TypeVar
 
 import yaml
@@ -111,6 +112,8 @@ def json_values(text: str, origin: Origin, decoder: json.JSONDecoder | None = No
         _expect_bounded(value, origin)
         values.append(value)
         at = end
+    if _SURROGATE.search(text) and not _is_encodable(values):
+        origin.refuse("holds half of a character, which no encoding has")
     return values, None
 
 
@@ -175,9 +178,21 @@ def field_problem(e: ValidationError) -> str:
     if first["type"] == "missing":
         return f"field {field} is missing"
     where, value = f"field {field}: " if field else "", shown(first["input"])
-    if expected := _EXPECTED.get(first["type"]):
+    if expected := EXPECTED.get(first["type"]):
         return f"{where}{value} is there, where {expected} belongs"
     return f"{where}{first['msg'][:1].lower()}{first['msg'][1:]}, not {value}"
+
+
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+"""An escaped half of a character; two halves in a row are one."""
+
+
+def _is_encodable(values: list[Any]) -> bool:
+    try:
+        json.dumps(values, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _after_spaces(text: str, at: int) -> int:
@@ -205,7 +220,7 @@ def _expect_bounded(data: Any, origin: Origin) -> None:
             origin.refuse(f"{value} is a date or a time, which nothing here is", "write it in quotes, or leave it out")
 
 
-_EXPECTED = {
+EXPECTED: Mapping[str, str] = {
     **dict.fromkeys(("model_type", "model_attributes_type", "dict_type", "mapping_type"), "a mapping"),
     **dict.fromkeys(("list_type", "tuple_type"), "a list"), **dict.fromkeys(("string_type", "string_sub_type"), "a text"),
     **dict.fromkeys(("int_type", "int_parsing", "int_from_float"), "a whole number"), **dict.fromkeys(("float_type", "float_parsing"), "a number"),

@@ -6,12 +6,13 @@ Quantities are read by :mod:`tcpscape.units` and written back in the same spelli
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer, ValidationError, ValidationInfo
+from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer, ValidationError, ValidationInfo, field_validator
 
 from tcpscape import names, units
-from tcpscape.errors import ScenarioError, TcpscapeError
+from tcpscape.errors import ScenarioError, TcpscapeError, refuse, shown
+from tcpscape.reading.documents import EXPECTED
 
 OPTIONS = "the options"
 """The source of values that were typed as options, whose names are those of fields without what they are within."""
@@ -21,6 +22,19 @@ class Spec(BaseModel):
     """Base class of a specification that a user writes: immutable, and an unknown field is an error."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _no_truth_for_a_number(cls, value: Any, info: ValidationInfo) -> Any:
+        """Refuses `count: yes`, which pydantic would read as 1."""
+        if isinstance(value, bool) and _is_number(cls.model_fields[str(info.field_name)].annotation):
+            refuse(str(info.field_name), f"{str(value).lower()} is there, where a number belongs", "write the number")
+        return value
+
+
+def _is_number(annotation: Any) -> bool:
+    """Whether a field of this type is a whole number or none."""
+    return annotation is int or int in get_args(annotation)
 
 
 def _reader(parse: units.Parser) -> BeforeValidator:
@@ -74,7 +88,7 @@ def _option(names: Sequence[str]) -> str:
 def _one_line(e: ValidationError, source: str) -> str:
     """The first error that pydantic reports, as one line."""
     first = e.errors()[0]
-    fields = [str(p) for p in first["loc"] if not str(p).startswith("function-")]
+    fields = [shown(str(p))[1:-1] for p in first["loc"] if not str(p).startswith("function-")]
     where = _option(fields) if source == OPTIONS else ".".join(fields) or source
     if first["type"] == "extra_forbidden":
         return f"{where}: no such field; see `tcpscape scenario show baseline` for those there are"
@@ -82,5 +96,7 @@ def _one_line(e: ValidationError, source: str) -> str:
         return f"{where}: missing; add it to {source}"
     if first["type"] == "literal_error":
         words = first["ctx"]["expected"].replace("'", "")
-        return f"{where}: {first['input']!r} is unknown; choose {words}"
-    return f"{where}: {first['msg'][0].lower()}{first['msg'][1:]}, not {first['input']!r}; correct it in {source}"
+        return f"{where}: {shown(first['input'])} is unknown; choose {words}"
+    if expected := EXPECTED.get(first["type"]):
+        return f"{where}: {shown(first['input'])} is there, where {expected} belongs; correct it in {source}"
+    return f"{where}: {first['msg'][0].lower()}{first['msg'][1:]}, not {shown(first['input'])}; correct it in {source}"

@@ -83,6 +83,8 @@ def with_abr(data: Any) -> Any:
     if player is None:
         refuse("abr", "there is no player whose rungs it could choose", f"say the player too, for example {EXAMPLE}")
     fields = player.model_dump(mode="json") if isinstance(player, Player) else read(player)
+    if not isinstance(fields, dict):
+        return values  # which is refused as it is
     return values | {"player": fields | {"abr": abr}}
 
 
