@@ -14,9 +14,9 @@ PAGES = [ROOT / "README.md", ROOT / "docs" / "interchange.md", *TOURS, *sorted(p
 
 @pytest.fixture
 def job(tmp_path, cli, monkeypatch):
-    """Makes a job of a page, in an empty directory, on a screen of 88 columns, which the site shows without scrolling."""
+    """Makes a job of a page, in an empty directory, on a screen of 80 columns, which the site shows without scrolling."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "88")
+    monkeypatch.setenv("COLUMNS", "80")
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     return lambda page: jobs.Job(page, tmp_path, cli)
 
