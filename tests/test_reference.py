@@ -69,10 +69,11 @@ def test_the_tables_name_real_commands():
 
 
 def test_the_table_of_the_environment_has_every_variable_of_ours():
+    from tcpscape.controls import usercode
     from tcpscape.engines import virtual
 
     names = {row.name for row in reference.ENVIRONMENT}
-    assert {virtual.PER_GUEST, virtual.PATIENCE} == {name for name in names if name.startswith("TCPSCAPE_")}
+    assert {virtual.PER_GUEST, virtual.PATIENCE, usercode.PATIENCE} == {name for name in names if name.startswith("TCPSCAPE_")}
 
 
 def test_every_kind_of_completion_exists():

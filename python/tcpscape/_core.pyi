@@ -6,7 +6,7 @@ from typing import Any, final
 from tcpscape.controls.hooks import CaState
 
 __all__ = [
-    "HookError", "Plan", "Sample", "Window", "bench_floor", "cca_registry", "describe", "kernel_profile", "kernel_profiles", "model_version",
+    "HookError", "Plan", "Sample", "Watch", "Window", "bench_floor", "cca_registry", "describe", "kernel_profile", "kernel_profiles", "model_version",
     "parse_tc", "qdisc_registry", "to_tc", "version",
 ]
 
@@ -23,8 +23,28 @@ class Plan:
     def run(self, seed: int) -> dict[str, Any]:
         """Runs one trial; columns of samples are `(dtype, buffer)`. HookError for an exception of a hook."""
 
+    def watch(self, call_s: float, total_s: float, interrupt: Callable[[], None], last_words: str | None) -> Watch | None:
+        """Watches the calls of hooks; seconds for each and for those of a trial together.
+
+        `interrupt` is called when one is over; where that does not end the call, `last_words` are written to stderr, with the hook's name for HOOK,
+        and the process ends with status 2, unless they are None. Without hooks, None.
+        """
+
     def write_pcapng(self, path: str, seed: int) -> None:
         """Runs one trial and writes its packets as pcapng; the plan must record them."""
+
+@final
+class Watch:
+    """Watches the time of calls of user code until it is closed."""
+
+    def __new__(cls, call_s: float, interrupt: Callable[[], None], last_words: str | None) -> Watch:
+        """A watch for :meth:`call`; :meth:`Plan.watch` explains the arguments."""
+
+    def call(self, function: Callable[[], Any]) -> Any:  # noqa: ANN401
+        """Calls a function, watched."""
+
+    def close(self) -> None:
+        """Ends watching."""
 
 class HookError(RuntimeError):
     """A hook raised an exception, its `__cause__`; the arguments are the name of the control and of the hook."""

@@ -1,13 +1,13 @@
 //! Congestion controls written in Python: the trait's hooks as calls into an object, with the GIL held for the whole trial.
 
 use crate::sample::{self, PyWindow, Sample};
+use crate::watch::Clock;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::Arc;
-use std::time::Instant;
 use tcpscape_base::CaState;
 use tcpscape_sim::Controls;
 use tcpscape_tcp::cc::{AckSample, CaEvent, CongestionController, InAck, LostPacket, PktsAcked, View, Window};
@@ -23,21 +23,21 @@ pub struct Failed {
 #[derive(Default)]
 pub struct Cost {
     acks: AtomicU64,
-    ns: AtomicU64,
+    pub clock: Arc<Clock>,
 }
 
 impl Cost {
     /// Starts a trial.
     pub fn reset(&self) {
         self.acks.store(0, Relaxed);
-        self.ns.store(0, Relaxed);
+        self.clock.reset();
     }
 
     /// Calls of `on_ack`, s in hooks, s in all.
     pub fn dict<'py>(&self, py: Python<'py>, run_s: f64) -> PyResult<Bound<'py, PyDict>> {
         let d = PyDict::new(py);
         d.set_item("acks", self.acks.load(Relaxed))?;
-        d.set_item("hooks_s", self.ns.load(Relaxed) as f64 / 1e9)?;
+        d.set_item("hooks_s", self.clock.spent_ns() as f64 / 1e9)?;
         d.set_item("run_s", run_s)?;
         Ok(d)
     }
@@ -50,7 +50,7 @@ pub fn controls(makers: BTreeMap<String, Py<PyAny>>, cost: &Arc<Cost>) -> Contro
         let (cost, control) = (cost.clone(), name.clone());
         all = all.with(name, move |_flow, seed| {
             Python::with_gil(|py| {
-                let made = maker.bind(py).call1((seed,));
+                let made = cost.clock.call("__init__", || maker.bind(py).call1((seed,)));
                 match made.and_then(|object| Hooked::new(&object, &control, cost.clone())) {
                     Ok(hooked) => Box::new(hooked) as Box<dyn CongestionController>,
                     Err(error) => stop(Failed { control: control.clone(), hook: "__init__", error }),
@@ -150,8 +150,7 @@ impl Hooked {
         third: impl FnOnce(Python<'_>) -> PyResult<Option<Py<PyAny>>>,
         read: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<T>,
     ) -> (T, Window) {
-        let began = Instant::now();
-        let result = Python::with_gil(|py| -> PyResult<(T, Window)> {
+        let call = |py: Python<'_>| -> PyResult<(T, Window)> {
             let window = self.window.bind(py);
             window.try_borrow_mut()?.w = w;
             let f = hook.1.bind(py);
@@ -163,8 +162,8 @@ impl Hooked {
             let answer = read(&answer)?;
             let w = window.try_borrow()?.w;
             Ok((answer, w))
-        });
-        self.cost.ns.fetch_add(began.elapsed().as_nanos() as u64, Relaxed);
+        };
+        let result = self.cost.clock.call(hook.0, || Python::with_gil(call));
         result.unwrap_or_else(|error| stop(Failed { control: self.name.clone(), hook: hook.0, error }))
     }
 

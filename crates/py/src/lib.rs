@@ -5,6 +5,7 @@ mod control;
 mod convert;
 mod plan;
 mod sample;
+mod watch;
 
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -91,6 +92,7 @@ pyo3::create_exception!(_core, HookError, PyRuntimeError, "A hook of a Python co
 fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("HookError", m.py().get_type::<HookError>())?;
     m.add_class::<plan::Plan>()?;
+    m.add_class::<watch::Watch>()?;
     m.add_class::<sample::Sample>()?;
     m.add_class::<sample::PyWindow>()?;
     m.add_function(wrap_pyfunction!(version, m)?)?;

@@ -1,6 +1,7 @@
 //! A plan for Python: parsed and checked once when the object is made, then run with any number of seeds.
 
 use crate::control::{self, Cost, Failed};
+use crate::watch::Watch;
 use crate::{convert, refused, HookError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -50,6 +51,12 @@ impl Plan {
         let dict = convert::trial(py, output, duration_ns)?;
         dict.set_item("hook_cost", cost.dict(py, run_s)?)?;
         Ok(dict)
+    }
+
+    /// Watches the calls of hooks from now on; seconds for each of them and for those of a trial together. None without hooks.
+    fn watch(&self, call_s: f64, total_s: f64, interrupt: Py<PyAny>, last_words: Option<String>) -> Option<Watch> {
+        let clock = self.cost.as_ref()?.clock.clone();
+        Some(Watch::of(clock, call_s, total_s, interrupt, last_words))
     }
 
     /// Runs one trial and writes its packets as pcapng; the plan must record them.

@@ -10,6 +10,7 @@ import click
 
 from tcpscape.cli import completion, ending, streams
 from tcpscape.cli.commands import COMMANDS, app
+from tcpscape.controls import usercode
 from tcpscape.errors import EXIT_OUTPUT, EXIT_USER_ERROR, INTERRUPTED, TcpscapeError, printable
 
 ALIKE = 0.75
@@ -19,6 +20,7 @@ ALIKE = 0.75
 def main() -> None:
     """Runs the command line of this process and ends it. What the user can mend is one line on stderr and status 2, never a traceback."""
     ending.listen()
+    usercode.ends_process = True
     streams.guard()
     status = call(sys.argv[1:])
     ending.deafen()

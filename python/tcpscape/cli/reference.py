@@ -120,6 +120,8 @@ ENVIRONMENT: tuple[Row, ...] = (
         (*_RUN, "kernel", "doctor")),
     Row("TCPSCAPE_TRIALS_PER_GUEST", "Trials that one kernel of the virtual engine serves, 1 without it. More save its start; such trials "
         "cannot be repeated bit for bit.", _RUN),
+    Row("TCPSCAPE_HOOK_PATIENCE", "Seconds of real time that a call of a congestion control in Python may take, 5 without it; 0 is no limit. All "
+        "calls of a trial may take twice as long together, and four times as long for each simulated second.", _RUN),
     Row("TCPSCAPE_PATIENCE", "Seconds of real time that a trial on the virtual engine may take, in place of a limit that follows from its "
         "simulated duration.", _RUN),
 )  # fmt: skip

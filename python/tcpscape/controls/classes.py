@@ -6,6 +6,7 @@ any other congestion control: `mine.py:MyControl:gain=2` is `MyControl(gain=2)`.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import importlib
 import importlib.util
@@ -20,7 +21,7 @@ from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
 
-from tcpscape.controls import spelling
+from tcpscape.controls import spelling, usercode
 from tcpscape.controls.hooks import Control
 from tcpscape.errors import ScenarioError, refuse
 
@@ -30,6 +31,8 @@ _registered: dict[str, type[Any]] = {}
 """Classes that were given as objects, by their name."""
 _modules: dict[tuple[str, int, int], ModuleType] = {}
 """Files that were imported, by path, time of modification and size."""
+MOST_FRAMES = 10_000
+"""Calls inside each other that are looked at for the line of an error."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +90,7 @@ def find(name: str) -> PythonControl:
         return PythonControl(name, _registered[plain], params)
     place, _, class_name = plain.rpartition(":")
     module = _from_file(Path(place)) if place.endswith(".py") else _from_module(place)
-    cls = getattr(module, class_name, None)
+    cls = vars(module).get(class_name)
     if not isinstance(cls, type):
         defined = [n for n, c in vars(module).items() if isinstance(c, type) and c.__module__ == module.__name__]
         refuse("cca", f"{place} has no class {class_name}", f"it has {', '.join(defined)}" if defined else "define it there")
@@ -98,11 +101,15 @@ def find(name: str) -> PythonControl:
 def failure(name: str, hook: str, error: BaseException) -> ScenarioError:
     """The one-line error for an exception that a hook raised: the hook, the line of the user's file, the exception."""
     control = find(name)
-    frames = traceback.extract_tb(error.__traceback__)
-    own_frames = [f for f in frames if f.filename == control.file] or list(frames)
+    frames = _frames(error)
+    own_frames = [f for f in frames if f.filename == control.file] or frames
     where = f"{Path(own_frames[-1].filename).name} line {own_frames[-1].lineno}" if own_frames else _definition(control, hook)
-    text = " ".join(f"{type(error).__name__}: {error}".split())
-    return ScenarioError(f"cca: {name}: {hook}, {where}: {text}; correct that line")
+    return ScenarioError(f"cca: {name}: {hook}, {where}: {usercode.text(error)}; correct that line")
+
+
+def _frames(error: BaseException) -> list[traceback.FrameSummary]:
+    """Where an exception was raised, the place itself last; of an endless recursion its first calls."""
+    return list(traceback.StackSummary.extract(itertools.islice(traceback.walk_tb(error.__traceback__), MOST_FRAMES), lookup_lines=False))
 
 
 def _definition(control: PythonControl, hook: str) -> str:
@@ -160,14 +167,14 @@ def _from_file(path: Path) -> ModuleType:
         module = importlib.util.module_from_spec(spec)
         sys.modules[name] = module  # dataclasses look up their module
         with _importing(str(path), path.parent):
-            spec.loader.exec_module(module)
+            usercode.call(functools.partial(spec.loader.exec_module, module), f"the import of {path.name}")
         _modules[key] = module
     return _modules[key]
 
 
 def _from_module(name: str) -> ModuleType:
     with _importing(name, Path.cwd()):
-        return importlib.import_module(name)
+        return usercode.call(functools.partial(importlib.import_module, name), f"the import of {name}")
 
 
 @contextmanager
@@ -176,12 +183,14 @@ def _importing(name: str, folder: Path) -> Iterator[None]:
     sys.path.insert(0, str(folder))
     try:
         yield
-    except Exception as e:
+    except BaseException as e:
+        if usercode.is_interrupt(e):
+            raise
         where = f" line {e.lineno}" if isinstance(e, SyntaxError) else ""
-        frames = [f for f in traceback.extract_tb(e.__traceback__) if f.filename == name]
+        frames = [f for f in _frames(e) if f.filename == name]
         where = where or (f" line {frames[-1].lineno}" if frames else "")
-        text = e.msg if isinstance(e, SyntaxError) else str(e)
-        refuse("cca", f"cannot import {Path(name).name}{where}: {type(e).__name__}: {text}", "correct it")
+        text = f"{type(e).__name__}: {e.msg}" if isinstance(e, SyntaxError) else usercode.text(e)
+        refuse("cca", f"cannot import {Path(name).name}{where}: {text}", "correct it")
     finally:
         if str(folder) in sys.path:
             sys.path.remove(str(folder))

@@ -6,8 +6,9 @@ import functools
 import hashlib
 import json
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from tcpscape import writing
-from tcpscape.controls import classes, spelling
+from tcpscape.controls import classes, spelling, usercode
 from tcpscape.controls.spelling import Param
 from tcpscape.engines import plan
 from tcpscape.engines.base import Capture, Engine
@@ -27,7 +28,7 @@ from tcpscape.trial import FlowResult, Trial
 if TYPE_CHECKING:
     import polars as pl
 
-    from tcpscape._core import Plan
+    from tcpscape._core import Plan, Watch
 
 
 def core() -> ModuleType | None:
@@ -99,17 +100,22 @@ _PYTHON_TRIALS = threading.Lock()
 """Held during a trial with Python code. Such trials share the interpreter's lock; run one at a time, each measures its own cost only."""
 
 
+PANIC = "PanicException"
+"""What PyO3 calls the exception for a panic of Rust code: a bug of ours."""
+
+
 def _python_controls(scenario: Scenario) -> list[str]:
     """The congestion controls of a scenario that are Python classes."""
     return sorted({flow.cca for flow in scenario.flows if spelling.is_class(flow.cca)})
 
 
 def _failure(e: Exception) -> TcpscapeError:
-    """The one-line error for an exception that a hook raised; an interrupt is raised again."""
+    """The one-line error for an exception that a hook raised; an interrupt, and a panic of the model, are raised again."""
     name, hook = e.args
-    if e.__cause__ is None or not isinstance(e.__cause__, Exception):
-        raise e.__cause__ or e
-    return classes.failure(name, hook, e.__cause__)
+    cause = e.__cause__ or e
+    if usercode.is_interrupt(cause) or type(cause).__name__ == PANIC:
+        raise cause
+    return classes.failure(name, hook, cause)
 
 
 class Model(Engine):
@@ -166,28 +172,45 @@ class Model(Engine):
         self.plan(scenario)
 
     def run(self, scenario: Scenario, seeds: Sequence[int], *, threads: int = 1, capture: Capture = Capture()) -> list[Trial]:
-        trial = self.plan(scenario, capture).run
-        try:
-            if _python_controls(scenario):
-                with _PYTHON_TRIALS:
-                    raw = [trial(seed) for seed in seeds]
-            elif threads <= 1 or len(seeds) <= 1:
-                raw = [trial(seed) for seed in seeds]
+        if _python_controls(scenario):
+            with _PYTHON_TRIALS:  # also while the class is looked up, since a hook may change the current directory
+                return self._run(scenario, seeds, 1, capture)
+        return self._run(scenario, seeds, threads, capture)
+
+    def _run(self, scenario: Scenario, seeds: Sequence[int], threads: int, capture: Capture) -> list[Trial]:
+        plan = self.plan(scenario, capture)
+        with self._hooks(plan, scenario):
+            if threads <= 1 or len(seeds) <= 1:
+                raw = [plan.run(seed) for seed in seeds]
             else:
                 with ThreadPoolExecutor(threads) as workers:
-                    raw = list(workers.map(trial, seeds))
-        except self._lib.HookError as e:
-            raise _failure(e) from None
+                    raw = list(workers.map(plan.run, seeds))
         addresses = self.addresses(scenario, seeds)
         return [self._trial(scenario, address, r, capture) for address, r in zip(addresses, raw, strict=True)]
+
+    @contextmanager
+    def _hooks(self, plan: Plan, scenario: Scenario) -> Iterator[None]:
+        """While trials run on this thread: the time of Python code in them is watched, what it changes is set back, what it raises is one line."""
+        names = _python_controls(scenario)
+        if not names:
+            yield
+            return
+
+        def start(interrupt: Callable[[], None], last_words: str | None) -> Watch | None:
+            return plan.watch(usercode.patience(), usercode.trial_patience(scenario.duration / 1e9), interrupt, last_words)
+
+        try:
+            with usercode.undisturbed(), usercode.watched(start, f"{', '.join(names)}: HOOK"):
+                yield
+        except self._lib.HookError as e:
+            raise _failure(e) from None
 
     def write_pcap(self, scenario: Scenario, seed: int, path: Path) -> None:
         plan_with_packets = self.plan(scenario, Capture(packets=True))
         with writing.replacing(path, "pcap") as part:
             try:
-                plan_with_packets.write_pcapng(str(part), seed)
-            except self._lib.HookError as e:
-                raise _failure(e) from None
+                with self._hooks(plan_with_packets, scenario):
+                    plan_with_packets.write_pcapng(str(part), seed)
             except ValueError as e:
                 raise EngineError(f"pcap: cannot write {path}: {e}; choose another file") from None
 

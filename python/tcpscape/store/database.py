@@ -42,6 +42,7 @@ class Database:
     def __init__(self, folder: Path, *, create: bool) -> None:
         """`create`: whether the file is made where there is none. :raises StoreError: one line, where it cannot be opened."""
         self.path = folder / FILE
+        self._place = Path(os.path.abspath(self.path))
         self._create = create
         self._connection: sqlite3.Connection | None = None
         self._pid = os.getpid()
@@ -96,7 +97,7 @@ class Database:
 
     def _expect_file(self) -> None:
         """Refuses to write into a file that has been removed: SQLite would, and nobody would find it."""
-        if _identity(self.path) != self._file:
+        if _identity(self._place) != self._file:
             raise StoreError(f"out: {self.path} was removed or replaced while results were written to it; run again, or choose another directory")
 
     @contextmanager
@@ -109,7 +110,7 @@ class Database:
             try:
                 if self._connection is None:
                     self._connection = _connect(self.path, create=self._create and self._file is None)
-                    self._file = self._file or _identity(self.path)
+                    self._file = self._file or _identity(self._place)
                 yield self._connection
             except sqlite3.Error as e:
                 raise refusal(e, self.path) from None

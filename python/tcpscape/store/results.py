@@ -57,6 +57,7 @@ class Store:
         self.root = Path(root)
         if not holds(self.root):
             self._expect_place(create=create)
+        self._place = Path(os.path.abspath(self.root))  # a congestion control in Python may change the current directory
         self._database = Database(self.root, create=create)
         if create:
             writing.clear(self.root, *(self.root / table for table in SIDE_TABLES))
@@ -89,7 +90,7 @@ class Store:
     def save_many(self, trials: Sequence[Trial]) -> None:
         """Keeps trials, all of them or none. Threads may call it at the same time."""
         for trial in trials:
-            tables.keep(trial, self.root)
+            tables.keep(trial, self._place)
         self._database.write(_KEEP, [rows.encode(t) for t in trials])
         self.saved += len(trials)
 
