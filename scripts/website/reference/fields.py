@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Callable, Iterable, Mapping
 
@@ -97,8 +98,7 @@ def _rows(kind: type[BaseModel]) -> Iterable[tuple[str, str, str, str]]:
 
 def _type(written: str) -> str:
     """A type as it is written in the source, in a user's words."""
-    if match := re.match(r"Annotated\[(.+?), (?:Field|BeforeValidator)\(", written):
-        written = match[1]
+    written = _without_annotation(written)
     if written.startswith("tuple[Annotated["):  # a ladder of rates
         return "list of rates, `1,2.5,5,8,16mbit`"
     if words := re.match(r"Literal\[(.+?)\]", written):
@@ -106,6 +106,13 @@ def _type(written: str) -> str:
     if (name := written.removesuffix(" | None")) not in TYPES:
         raise LookupError(f"{written}: TYPES in scripts/website/reference/fields.py has to say what a user writes for this type")
     return TYPES[name]
+
+
+def _without_annotation(written: str) -> str:
+    """`Annotated[X, …]` is X."""
+    tree = ast.parse(written, mode="eval").body
+    is_annotated = isinstance(tree, ast.Subscript) and ast.unparse(tree.value) == "Annotated" and isinstance(tree.slice, ast.Tuple)
+    return ast.unparse(tree.slice.elts[0]) if is_annotated else written
 
 
 def _bounds(field: FieldInfo) -> str:
