@@ -15,7 +15,7 @@ PAGES := python/tcpscape/data/pages
 SHARE := wheel.data
 GUEST_HERE := $(if $(filter Linux-x86_64,$(shell uname -s)-$(shell uname -m)),$(GUEST))
 
-.PHONY: help setup wheel wheel-test demo kernel test test-rust test-python test-all check bench docs site findings clean
+.PHONY: help setup wheel wheel-test demo kernel test test-rust test-python test-all check bench fuzz fuzz-python docs site findings clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -86,11 +86,17 @@ test-all: setup kernel wheel ## everything, slow tests, the real kernel, the whe
 # Seconds that each fuzz target runs.
 FUZZ_SECONDS ?= 3600
 
-fuzz: fuzz-rust ## searches for inputs that break a law, FUZZ_SECONDS for each target; executions and findings at the end
+# Bad inputs that the commands get.
+FUZZ_CASES ?= 3000
+
+fuzz: fuzz-rust fuzz-python ## searches for inputs that break a law, FUZZ_SECONDS for each target and FUZZ_CASES command lines; findings at the end
 
 fuzz-rust:
 	@$(CARGO) fuzz --version >/dev/null 2>&1 || { echo "cargo-fuzz is missing: cargo install cargo-fuzz, apt-get install g++ (stable Rust suffices)"; exit 1; }
 	@$(PYTHON) scripts/fuzz.py $(FUZZ_SECONDS)
+
+fuzz-python: setup
+	$(BIN)/python tests/fuzzing --cases $(FUZZ_CASES) --jobs 2
 
 check: setup ## formats, lints, types, sizes of files and functions, layers and circles of imports
 	$(CARGO) fmt --all --check
