@@ -10,8 +10,8 @@ use tcpscape_path::{parse_tc, Description, PathSpec, QdiscSpec, REGISTRY};
 const LONGEST: usize = 4_096;
 /// Longest message of a refusal, characters.
 const LONGEST_MESSAGE: usize = 600;
-/// Words after which anything stands, since it only says where a queue goes.
-const PLACES: [&str; 4] = ["handle", "parent", "dev", "classid"];
+/// Words after which a handle stands.
+const PLACES: [&str; 4] = ["handle", "parent", "classid", "default"];
 
 /// Every word of tc's grammar that is no number.
 const VOCABULARY: [&str; 12] = [
@@ -74,12 +74,19 @@ fn known_words(text: &str) {
     for queue in text.split(';') {
         let words: Vec<&str> = queue.split_ascii_whitespace().collect();
         for (i, word) in words.iter().enumerate() {
-            let place = i > 0 && PLACES.contains(&words[i - 1]) && !word.contains(char::is_control);
+            let before = if i > 0 { words[i - 1] } else { "" };
+            let device = before == "dev" && !word.contains(char::is_control);
+            let handle = PLACES.iter().any(|p| !before.is_empty() && p.starts_with(before)) && is_handle(word);
             let number = word.starts_with(|c: char| c.is_ascii_digit() || "+-.".contains(c)) && word.is_ascii();
             let known = VOCABULARY.iter().flat_map(|line| line.split(' ')).any(|k| k.starts_with(word));
-            assert!(place || number || known, "{text:?}: {word:?} is accepted");
+            assert!(device || handle || number || known, "{text:?}: {word:?} is accepted");
         }
     }
+}
+
+/// Hexadecimal digits with a colon among them, perhaps.
+fn is_handle(word: &str) -> bool {
+    word.bytes().all(|b| b.is_ascii_hexdigit() || b == b':' || b == b'x')
 }
 
 fn one_short_line(text: &str, message: &str) {

@@ -27,13 +27,13 @@ pub(crate) fn bdp(bw: Bw, min_rtt: u32, gain: u32) -> u32 {
 pub(crate) fn first_rate(v: &View, w: &Window, gain: u32) -> u64 {
     let rtt = if v.srtt_us > 0 { (v.srtt_us >> 3).max(1) } else { 1_000 };
     let bw = (u64::from(w.cwnd) << BW_SCALE) / u64::from(rtt);
-    bytes_per_sec(v.mss, bw as Bw, gain)
+    bytes_per_sec(v.mss, Bw::try_from(bw).unwrap_or(Bw::MAX), gain)
 }
 
 /// `bw` times `gain`, less 1 %, in bytes per second (draft §4.2.1).
 pub(crate) fn bytes_per_sec(mss: u32, bw: Bw, gain: u32) -> u64 {
-    let per_us = (u64::from(bw) * u64::from(mss)).wrapping_mul(gain.into()) >> 8;
-    per_us.wrapping_mul(10_000 * (100 - MARGIN_PERCENT)) >> BW_SCALE
+    let per_us = (u64::from(bw) * u64::from(mss)).saturating_mul(gain.into()) >> 8;
+    per_us.saturating_mul(10_000 * (100 - MARGIN_PERCENT)) >> BW_SCALE
 }
 
 /// Whether counter `a` is before `b`, both wrapping.
