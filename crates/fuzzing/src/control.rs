@@ -16,8 +16,7 @@ const MOST: usize = 4_000;
 
 /// The target `control`: choices are a congestion control, its parameters, and events.
 pub fn check(data: &[u8]) {
-    let mut choices = Choices::new(data);
-    let kind = any(&mut choices);
+    let (kind, choices) = read(data);
     let mut c = Chaos::new(&kind, choices);
     for _ in 0..MOST {
         if c.choices.is_empty() {
@@ -26,6 +25,12 @@ pub fn check(data: &[u8]) {
         c.step();
         c.is_in_bounds();
     }
+}
+
+/// The congestion control that bytes choose, and the choices left for its events.
+pub fn read(data: &[u8]) -> (Kind, Choices<'_>) {
+    let mut choices = Choices::new(data);
+    (any(&mut choices), choices)
 }
 
 /// A congestion control with some of its parameters set.

@@ -22,8 +22,7 @@ const PAUSE: u32 = 1 << 30;
 
 /// The target: choices are a path, then packets.
 pub fn check(data: &[u8]) {
-    let mut c = Choices::new(data);
-    let Some(spec) = schedule::path(&mut c, Host::Sender, 3) else { return };
+    let Some((spec, mut c)) = read(data) else { return };
     let (seed, tracked) = (u64::from(c.below(256)), c.one_in(2));
     let mut drive = Drive::new(&spec, seed, tracked);
     let mut id = 0;
@@ -36,6 +35,12 @@ pub fn check(data: &[u8]) {
     }
     drive.run(Time(drive.now.0 + 20_000_000_000));
     drive.check_accounts();
+}
+
+/// The path that bytes choose, and the choices left for its packets; `None` where it is refused.
+pub fn read(data: &[u8]) -> Option<(PathSpec, Choices<'_>)> {
+    let mut c = Choices::new(data);
+    Some((schedule::path(&mut c, Host::Sender, 3)?, c))
 }
 
 /// A packet of one of four flows: data, perhaps offloaded, or an ACK.
