@@ -183,7 +183,7 @@ def trial(*players):
 
 def test_a_kept_trial_has_its_players():
     _, text, queues = encode(trial(SEEN, None))
-    again = decode(text, queues, {})
+    again = decode(text, queues)
     assert again.flows == trial(SEEN, None).flows
     assert isinstance(again.flows[0].player, PlayerResult)
     values = json.loads(json.dumps(trial(SEEN).to_dict()))["flows"][0]

@@ -254,3 +254,12 @@ def test_a_part_whose_cells_are_in_another_part_too_stays(cli, tmp_path):
     """The study of Starlink's path has parts that share cells: each keeps its own document."""
     assert cli("study", "run", "starlink", "--engine", "mock", "--seeds", "1", "--no-report", "--out", tmp_path).status == 0
     assert list(record.load(tmp_path / "starlink").parts) == [part.name for part in studies.get("starlink").parts]
+
+
+def test_a_sweep_with_a_number_of_flows_is_continued(cli, tmp_path):
+    """A number of flows is a text in the conditions, where a scenario has a list."""
+    words = ("sweep", "--rtt", "10,20ms", "--rate", "5mbit", "--flows", "2", "--duration", "200ms", "--engine", "mock", "--out", tmp_path / "o", "--quiet")
+    for more in (("--cca", "cubic"), ("--cca", "cubic,bbr"), ("--cca", "cubic", "--seeds", "3")):
+        got = cli(*words, *more)
+        assert got.status == 0, got.err
+    assert cli("export", tmp_path / "o", "--to", "csv").status == 0

@@ -10,6 +10,7 @@ user can mend raises a :class:`tcpscape.TcpscapeError` of one line: field, probl
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
@@ -469,7 +470,7 @@ def load(source: str | Path) -> Scenario | Record:
     :return: a :class:`tcpscape.Scenario`, or a :class:`tcpscape.Record`, whose `parts` are the outcomes.
     :raises TcpscapeError: one line, where there is no such thing or it cannot be read.
     """
-    return record.load(Path(source)) if Path(source).is_dir() else files.load(source)
+    return record.load(Path(source)) if os.path.isdir(source) else files.load(source)
 
 
 def _measure(kind: record.Kind, campaign: Campaign, executor: str, jobs: int, out: str | Path | None, progress: Progress | None) -> Outcome:

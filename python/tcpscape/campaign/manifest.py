@@ -146,7 +146,7 @@ def _without_cca(base: Mapping[str, Any]) -> dict[str, Any]:
     """A path's values without the congestion control, where all flows have the same."""
     values = {k: v for k, v in base.items() if k not in _DESCRIBING}
     flows = values.get("flows", [{}])
-    if len({str(flow.get("cca", "")) for flow in flows}) == 1:
+    if isinstance(flows, list) and len({str(flow.get("cca", "")) for flow in flows}) == 1:
         values["flows"] = [{k: v for k, v in flow.items() if k != "cca"} for flow in flows]
     return values
 

@@ -58,9 +58,9 @@ class StoredCampaign(_Stored):
 
 
 class StoredBase(_Stored):
-    """The path's own values, of which only the flows are read here."""
+    """The path's own values, of which only the flows are read here: of a scenario their fields, of conditions their number."""
 
-    flows: list[Fields] = []
+    flows: list[Fields] | str | int = []
 
 
 class StoredManifest(_Stored):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -58,7 +59,7 @@ def _scenarios(source: str, target: Format) -> list[File]:
     write = target.write_scenario
     if write is None:
         return []
-    if not Path(source).is_dir():
+    if not os.path.isdir(source):
         scenario = files.load(source)
         return [(_name([scenario.name]), write(scenario))]
     scenarios: dict[str, tuple[str, Scenario]] = {}
@@ -116,7 +117,7 @@ def _write(files: Sequence[File], target: Format, out: Path | None) -> None:
             refuse("out", f"{target.name} is not text", f"add --out FILE{target.suffixes[0]}")
         streams.write_bytes(files[0][1])
         return
-    several = len(files) > 1 or out.is_dir()
+    several = len(files) > 1 or os.path.isdir(out)
     taken: set[str] = set()
     for i, (name, content) in enumerate(files):
         unique = name if name not in taken else f"{name}-{i}"

@@ -12,10 +12,11 @@ import importlib
 import importlib.util
 import inspect
 import itertools
+import os
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import FunctionType, ModuleType
@@ -24,9 +25,12 @@ from typing import Any
 from tcpscape.controls import spelling, usercode
 from tcpscape.controls.hooks import Control
 from tcpscape.errors import ScenarioError, refuse
+from tcpscape.reading import files as reading
+from tcpscape.reading.files import Kind
 
 Factory = Callable[[int], Any]
 """Makes the congestion control of a flow, from the flow's seed."""
+CONTROL = Kind("a Python file", "write for example mine.py:MyControl")
 _registered: dict[str, type[Any]] = {}
 """Classes that were given as objects, by their name."""
 _modules: dict[tuple[str, int, int], ModuleType] = {}
@@ -55,7 +59,7 @@ class PythonControl:
     def digest(self) -> str:
         """A digest of the class's file, so that an edit changes the content addresses of its trials. Modules that the file imports do not count."""
         try:
-            text = Path(self.file).read_bytes() if self.file and Path(self.file).is_file() else inspect.getsource(self.cls).encode()
+            text = reading.content(self.file, CONTROL, "cca") if self.file and os.path.isfile(self.file) else inspect.getsource(self.cls).encode()
         except (OSError, TypeError):
             text = repr(sorted(_code(self.cls))).encode()
         return hashlib.sha256(text).hexdigest()[:12]
@@ -153,11 +157,10 @@ def _code(cls: type[Any]) -> Iterator[tuple[str, str, str]]:
 
 
 def _from_file(path: Path) -> ModuleType:
-    try:
+    with suppress(RuntimeError, OSError, ValueError):  # a home that is not known, a path that is none: refused in the next line
         path = path.expanduser().resolve()
-        stat = path.stat()
-    except OSError as e:
-        refuse("cca", f"cannot read {path}: {e.strerror}", "check the path")
+    reading.expect_file(path, CONTROL, "cca")
+    stat = path.stat()
     key = (str(path), stat.st_mtime_ns, stat.st_size)
     if key not in _modules:
         name = f"tcpscape_own_{hashlib.sha256(repr(key).encode()).hexdigest()[:12]}"

@@ -14,7 +14,7 @@ from typing import Any
 
 from tcpscape.reading import documents
 from tcpscape.reading import files as reading
-from tcpscape.reading.files import Kind, Origin
+from tcpscape.reading.files import Kind
 
 PACKAGE = Path(__file__).parents[1]
 DIRECTORIES = (PACKAGE.parents[1] / "docs" / "models", PACKAGE / "data" / "pages")
@@ -133,7 +133,7 @@ def find_page(name: str) -> Page | None:
 
 def load_fidelity(file: Path = FIDELITY_FILE) -> Fidelity:
     """The errors that the package carries."""
-    return Fidelity(documents.from_json(reading.text(file, ERRORS), Origin(str(file), ERRORS)) if file.exists() else {})
+    return Fidelity(documents.json_file(file, ERRORS) if file.exists() else {})
 
 
 def plain(text: str) -> str:

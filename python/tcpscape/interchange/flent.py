@@ -120,7 +120,7 @@ def _read_data(path: Path) -> FlentData:
     values, broken = documents.json_values(files.text(path, FILE), origin)
     if broken or len(values) != 1:
         origin.refuse(f"is damaged, or not JSON: line {broken.line if broken else 1}")
-    data = documents.as_model(FlentData, values[0], origin)
+    data = documents.as_type(FlentData, values[0], origin)
     if short := [n for n, values in data.results.items() if len(values) != len(data.x_values)]:
         refuse(path, f"series {short[0]!r} has {len(data.results[short[0]])} values at {len(data.x_values)} times", RERUN)
     if any(b <= a for a, b in pairwise(data.x_values)):

@@ -134,7 +134,7 @@ def read(path: Path) -> ImportedFile:
     unknown: set[str] = set()
     trials = []
     for i, (fields, broken) in enumerate(_documents(path)):
-        document = documents.as_model(Document, fields, Origin(str(path), FILE))
+        document = documents.as_type(Document, fields, Origin(str(path), FILE))
         trial, missing = _trial(document, path, i, broken)
         trials.append(trial)
         unknown |= missing

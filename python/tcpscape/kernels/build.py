@@ -18,6 +18,7 @@ from tcpscape.kernels import cache, config, source, toolchain, tree
 from tcpscape.kernels.cache import BuiltKernel
 from tcpscape.kernels.source import KernelSource, SourceRecord
 from tcpscape.kernels.toolchain import BuildProgress, MakeFailed
+from tcpscape.reading import documents
 
 FRAGMENT = "fragment.config"
 """The user's fragment of the last build, kept in the kernel's directory."""
@@ -170,9 +171,10 @@ class _Build:
 
     def _read_state(self) -> dict[str, Any]:
         try:
-            return dict(json.loads((self.objects / STATE).read_text("utf-8")))
-        except (OSError, ValueError):
+            state = documents.json_file(self.objects / STATE, cache.KERNEL_RECORD)
+        except EngineError:
             return {}
+        return state if isinstance(state, dict) else {}
 
     def _write_state(self, state: dict[str, Any]) -> None:
         writing.whole(self.objects / STATE, json.dumps(state))

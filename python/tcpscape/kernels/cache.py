@@ -22,13 +22,15 @@ import shlex
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import MISSING, asdict, dataclass, fields
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from tcpscape import writing
 from tcpscape.errors import EngineError, refuse
 from tcpscape.formats import expect, stamped
+from tcpscape.reading import documents
+from tcpscape.reading.files import Kind, Origin
 
 PREFERRED = "6.1"
 """The default kernel where it is built; otherwise the one that was built first."""
@@ -36,6 +38,7 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,63}")
 LINUX, RECORD, LOG = "linux", "kernel.json", "build.log"
 BUILD, SOURCES, SOURCE_RECORD = "build", "src", "source.json"
 """Names in a kernel's directory."""
+KERNEL_RECORD = Kind("the record of a kernel", "build the kernel again with `tcpscape kernel build`", error=EngineError)
 
 
 @dataclass(frozen=True)
@@ -173,13 +176,14 @@ def _read(name: str) -> BuiltKernel | None:
     :raises EngineError: for a record of a newer format.
     """
     directory = home() / name
+    file = directory / RECORD
     try:
-        record = json.loads((directory / RECORD).read_text("utf-8"))
-        values = {f.name: record[f.name] for f in fields(BuiltKernel) if f.name in record or f.default is MISSING}
-    except (OSError, ValueError, KeyError, TypeError):
+        record = documents.json_file(file, KERNEL_RECORD)
+    except EngineError:
         return None
-    expect("kernel", record, str(directory / RECORD), EngineError)
-    if not (directory / LINUX).is_file():
+    expect("kernel", record, str(file), EngineError)
+    try:
+        kernel = documents.as_type(BuiltKernel, record, Origin(str(file), KERNEL_RECORD))
+    except EngineError:
         return None
-    lists = {key: tuple(values.get(key, ())) for key in ("congestion_controls", "qdiscs")}
-    return BuiltKernel(**{**values, **lists, "name": name, "path": directory / LINUX})
+    return replace(kernel, name=name, path=directory / LINUX) if os.path.isfile(directory / LINUX) else None

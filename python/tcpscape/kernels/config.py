@@ -7,15 +7,19 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from importlib.resources import files as package_files
 from pathlib import Path
 
-from tcpscape.errors import EngineError, refuse
+from tcpscape.errors import EngineError, refuse, shown
+from tcpscape.reading import files as reading
+from tcpscape.reading import packaged
+from tcpscape.reading.files import MIB, Kind
 
 Options = Mapping[str, str]
 """Options without `CONFIG_` and their values as in .config; `n` is off."""
 
 OPTIONAL = "# OPTIONAL"
+FRAGMENT = Kind("a fragment of a configuration", "give a file of CONFIG_NAME=value lines", error=EngineError)
+SOURCE_FILE = Kind("a file of the sources", "take other sources", most=64 * MIB, error=EngineError)
 LINE = re.compile(r"CONFIG_(\w+)=(.*)|# CONFIG_(\w+) is not set")
 CCA_KCONFIG = "net/ipv4/Kconfig"
 CCA_OPTION = re.compile(r"^\s*config (TCP_CONG_\w+)", re.MULTILINE)
@@ -61,14 +65,10 @@ def requested(sources: Path, fragment: Path | None) -> RequestedConfig:
 
 def fragment_options(fragment: Path) -> Options:
     """The options in a user's fragment; raises EngineError for a file that is not one."""
-    try:
-        text = fragment.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as e:
-        reason = getattr(e, "strerror", None) or "it is no text"
-        refuse("config", f"cannot read {fragment} ({reason})", "give a file of CONFIG_NAME=value lines", EngineError)
+    text = reading.text(fragment, FRAGMENT, "config")
     for number, line in enumerate(text.splitlines(), 1):
         if line.strip() and not line.startswith("#") and not LINE.fullmatch(line.strip()):
-            refuse("config", f"{fragment}:{number}: {line.strip()[:60]!r} is no option", "write CONFIG_NAME=value", EngineError)
+            refuse("config", f"{fragment}:{number}: {shown(line.strip())} is no option", "write CONFIG_NAME=value", EngineError)
     return parse_options(text)
 
 
@@ -133,7 +133,7 @@ def _registered(text: str, function: str, field: str) -> list[str]:
 
 def _own_options() -> tuple[Options, Options]:
     """tcpscape's fragment: the required options and the optional ones."""
-    required, _, optional = package_files("tcpscape.kernels").joinpath("uml.config").read_text("utf-8").partition(OPTIONAL)
+    required, _, optional = packaged.text("kernels/uml.config").partition(OPTIONAL)
     return parse_options(required), parse_options(optional)
 
 
@@ -158,6 +158,6 @@ def _kconfigs(sources: Path) -> Iterable[str]:
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text("utf-8", errors="replace")
-    except OSError:
+        return reading.content(path, SOURCE_FILE).decode("utf-8", "replace")
+    except EngineError:
         return ""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import os
 import re
 import shlex
 import shutil
@@ -21,10 +22,12 @@ from pathlib import Path
 from typing import IO, cast
 
 from tcpscape import writing
-from tcpscape.errors import EngineError, refuse
+from tcpscape.errors import EngineError, refuse, shown
 from tcpscape.kernels import cache, tree
 from tcpscape.kernels.toolchain import BuildProgress
 from tcpscape.kernels.tree import TOP_LEVEL, is_needed
+from tcpscape.reading import documents
+from tcpscape.reading.files import Origin
 
 DEBIAN, TARBALL, TREE = "debian", "tarball", "tree"
 """Kinds of sources."""
@@ -73,15 +76,21 @@ def find(text: str | None) -> KernelSource:
         package = f"linux-source-{version}"
         installed = INSTALLED / f"{package}.tar.xz"
         return KernelSource(DEBIAN, package, version, installed if installed.is_file() else None)
-    path = Path(text).expanduser().resolve()
-    if path.is_dir():
+    try:
+        path = Path(text).expanduser().resolve()
+    except (OSError, ValueError, RuntimeError) as e:
+        refuse("source", f"{shown(text)} is no path ({e})", "check it", EngineError)
+    if os.path.isdir(path):
         _check_tree(path, str(path))
         return KernelSource(TREE, str(path), path.name, path)
-    if path.is_file() and is_tarball(path):
+    if os.path.isfile(path) and is_tarball(path):
         stem = next(path.name.removesuffix(end) for end in sorted(ENDINGS, key=len, reverse=True) if path.name.endswith(end))
         match = TARBALL_NAME.fullmatch(stem)
         return KernelSource(TARBALL, str(path), match[1] if match else stem, path)
-    problem = f"{text} is no tarball ({', '.join(ENDINGS)})" if path.is_file() else f"{text} does not exist"
+    if os.path.isfile(path):
+        problem = f"{text} is no tarball ({', '.join(ENDINGS)})"
+    else:
+        problem = f"{text} is no regular file" if os.path.exists(path) else f"{text} does not exist"
     refuse("source", problem, "give a kernel tarball, a kernel tree or a version of Debian's such as 6.12", EngineError)
 
 
@@ -93,9 +102,10 @@ def previous(name: str) -> str | None:
 
 def read_record(directory: Path) -> SourceRecord | None:
     """The record of a kernel's src/; None where src/ is not complete."""
+    file = directory / cache.SOURCE_RECORD
     try:
-        return SourceRecord(**json.loads((directory / cache.SOURCE_RECORD).read_text("utf-8")))
-    except (OSError, ValueError, TypeError):
+        return documents.as_type(SourceRecord, documents.json_file(file, cache.KERNEL_RECORD), Origin(str(file), cache.KERNEL_RECORD))
+    except EngineError:
         return None
 
 

@@ -125,7 +125,7 @@ def _is_source(directory: str, name: str) -> bool:
 def _is_program(path: str) -> bool:
     """Whether a file is an executable, which a build wrote (fixdep, conf, …)."""
     try:
-        if not os.access(path, os.X_OK):
+        if not os.access(path, os.X_OK) or not os.path.isfile(path):
             return False
         with open(path, "rb") as file:
             return file.read(len(ELF)) == ELF

@@ -6,6 +6,7 @@ A name is that of a figure (`bars`, `curve`, …; `plots.FIGURES`) or that of a 
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -129,7 +130,7 @@ def save(parts: Mapping[str, Outcome], request: PlotRequest, out: Path, formats:
     """
     if out.suffix[1:] not in files.FORMATS:
         return [file for name, figure in draw(parts, request) for file in files.save(figure, out / name, formats)]
-    if not out.parent.is_dir():
+    if not os.path.isdir(out.parent):
         refuse("out", f"there is no directory {out.parent}", "make it, or name another file")
     drawn = list(draw(parts, request))
     if len(drawn) > 1:

@@ -12,10 +12,11 @@ import math
 import re
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import yaml
-from pydantic import BaseModel, ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -23,7 +24,8 @@ else:
     import tomli as tomllib
 
 from tcpscape.errors import shown
-from tcpscape.reading.files import Origin
+from tcpscape.reading import files
+from tcpscape.reading.files import Kind, Origin
 from tcpscape.reading.inspection import CORRECT, DEEPEST, INTEGER, MOST_DIGITS, Inspection
 
 MOST_VALUES = 3_000_000
@@ -35,7 +37,7 @@ LARGEST = 1e18
 MOST_CELLS = 3_000_000
 """Cells of a CSV that is read as text."""
 
-Model = TypeVar("Model", bound=BaseModel)
+Type = TypeVar("Type")
 
 
 def from_yaml(text: str, origin: Origin) -> Any:
@@ -163,12 +165,17 @@ def cell_number(text: str | None) -> float:
     return value
 
 
-def as_model(kind: type[Model], data: Any, origin: Origin) -> Model:
-    """Plain values as a pydantic model. :raises TcpscapeError: one line with the first field that is wrong."""
+def as_type(kind: type[Type], data: Any, origin: Origin) -> Type:
+    """Plain values as a dataclass or a pydantic model. :raises TcpscapeError: one line with the first field that is wrong."""
     try:
-        return kind.model_validate(data)
+        return TypeAdapter(kind).validate_python(data)
     except ValidationError as e:
         origin.refuse(field_problem(e))
+
+
+def json_file(path: Path | str, kind: Kind, field: str = "") -> Any:
+    """Plain values of the JSON document in a file. :raises TcpscapeError: one line, where it cannot be read or is no JSON."""
+    return from_json(files.text(path, kind, field), Origin(str(path), kind, field))
 
 
 def field_problem(e: ValidationError) -> str:

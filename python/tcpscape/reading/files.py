@@ -96,6 +96,15 @@ def decoded(raw: bytes, origin: Origin) -> str:
         origin.refuse(f"is not UTF-8 text: byte 0x{raw[e.start]:02x} in line {_line(raw, e.start)}", "save it as UTF-8")
 
 
+def expect_file(path: Path | str, kind: Kind, field: str = "") -> None:
+    """Refuses what is no regular file, before something else than this package opens it. :raises TcpscapeError: one line."""
+    origin = Origin(str(path), kind, field)
+    try:
+        _expect_regular(os.stat(path).st_mode, origin)
+    except (OSError, ValueError) as e:
+        raise origin.unreadable(e) from None
+
+
 def folder(path: Path | str, kind: Kind, field: str = "") -> bool:
     """Whether a path is a directory. :raises TcpscapeError: one line, where that cannot be known."""
     mode = _mode(path, kind, field)

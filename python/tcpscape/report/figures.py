@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,7 +14,10 @@ from tcpscape import plots, writing
 from tcpscape.campaign import sentences
 from tcpscape.campaign.outcome import Outcome
 from tcpscape.campaign.record import file_name
+from tcpscape.errors import StoreError
 from tcpscape.plots import Context, FigureKind, files, style
+from tcpscape.reading import files as reading
+from tcpscape.reading.files import Kind
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -23,6 +27,7 @@ LIST = ".written"
 """File in the folder with the names of the files that the last report wrote."""
 MOST_PAGES, PAGES = 3, 6
 """Most figures of one kind in a part, and in all parts together; where there would be more, these are spread evenly over the cells."""
+LISTED = Kind("a list of figures", "delete it", error=StoreError)
 OF_SEVERAL = ("bars", "cdf")
 """Figures that compare cells: of a single one, others show more and come first."""
 MOST_EXAMPLES = 2
@@ -103,10 +108,18 @@ def tidy(written: Sequence[Path], root: Path) -> None:
     """Deletes the files of an earlier report that are not among those `written` now, and keeps the list of these for the next report."""
     folder, names = root / FOLDER, [f.name for f in written]
     listed = folder / LIST
-    for name in listed.read_text("utf-8").splitlines() if listed.is_file() else ():
-        if name not in names and Path(name).name == name:
+    for name in _earlier(listed):
+        if name not in names and Path(name).name == name and os.path.isfile(folder / name):
             (folder / name).unlink(missing_ok=True)
     writing.whole(listed, "".join(f"{name}\n" for name in names))
+
+
+def _earlier(listed: Path) -> list[str]:
+    """The files of the report before this one; none where its list cannot be read: nothing is deleted then."""
+    try:
+        return reading.text(listed, LISTED).splitlines()
+    except StoreError:
+        return []
 
 
 def spread(count: int, most: int) -> list[int]:

@@ -5,6 +5,7 @@ Numbers with a dot stay text, so that `kernel: 6.10` is not `6.1`.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -55,7 +56,7 @@ def read(path: Path, field: str, kind: Kind = SCENARIO) -> Any:
 def _with_paths(data: Any, folder: Path) -> Any:
     """The values with `folder`, the scenario's, before the files in `cca: mine.py:MyControl` and `trace: mine.up` that are only there."""
     for hop in _hops(data):
-        if isinstance(text := hop.get("trace"), str) and not Path(text).exists() and (folder / text).exists():
+        if isinstance(text := hop.get("trace"), str) and not os.path.exists(text) and os.path.exists(folder / text):
             hop["trace"] = str(folder / text)
     flows = data.get("flows") if isinstance(data, dict) else None
     for flow in flows if isinstance(flows, list) else []:
@@ -63,7 +64,7 @@ def _with_paths(data: Any, folder: Path) -> Any:
         mapping, key = (cca, "name") if isinstance(cca, dict) else (flow, "cca")
         text = mapping.get(key) if isinstance(mapping, dict) else None
         file = text.partition(":")[0] if isinstance(text, str) else ""
-        if file.endswith(".py") and not Path(file).exists() and (folder / file).exists():
+        if file.endswith(".py") and not os.path.exists(file) and os.path.exists(folder / file):
             mapping[key] = f"{folder}/{text}"
     return data
 

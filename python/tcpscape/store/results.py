@@ -40,7 +40,7 @@ def holds(root: Path) -> bool:
     """Whether a directory is a store. :raises StoreError: one line, where it is one of an earlier tcpscape."""
     if os.path.isfile(root / FILE):
         return True
-    if earlier := next((file for pattern in _EARLIER for file in root.glob(pattern)), None):
+    if os.path.isdir(root) and (earlier := next((file for pattern in _EARLIER for file in root.glob(pattern)), None)):
         what = f"holds results of an earlier tcpscape ({earlier.relative_to(root)}), which this one does not read"
         raise StoreError(f"out: {root} {what}; run again with --out another directory")
     return False
@@ -70,8 +70,8 @@ class Store:
             raise StoreError(f"{self.root}: no {FILE} in it; name a directory that run, sweep or study wrote with --out")
         try:
             self.root.mkdir(parents=True, exist_ok=True)
-        except OSError as e:
-            raise StoreError(f"out: cannot write to {self.root}: {e.strerror}; choose another directory") from None
+        except (OSError, ValueError) as e:
+            raise StoreError(f"out: cannot write to {self.root}: {getattr(e, 'strerror', e)}; choose another directory") from None
 
     def __enter__(self) -> Store:
         return self

@@ -11,6 +11,7 @@ import csv
 import io
 import itertools
 import math
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -130,14 +131,14 @@ class RecordedSet:
 def load_recorded(where: str | Path) -> RecordedSet:
     """The set at a stem or in a directory."""
     place = Path(where)
-    if place.is_dir():
+    if os.path.isdir(place):
         listing, results, name = place / "conditions.yaml", place / "results.csv", place.resolve().name
     else:
         stem = place.with_name(place.name.removesuffix("_conditions.csv").removesuffix("_results.csv"))
         listing, results, name = stem.with_name(f"{stem.name}_conditions.csv"), stem.with_name(f"{stem.name}_results.csv"), stem.name
-        listing = listing if listing.exists() else listing.with_suffix(".yaml")
+        listing = listing if os.path.exists(listing) else listing.with_suffix(".yaml")
     for file in (listing, results):
-        if not file.exists():
+        if not os.path.exists(file):
             refuse("against", f"there is no {file}", "name STEM with STEM_conditions.csv and STEM_results.csv, or a directory of validate")
     runs = read_results(results)
     with_results = [c for c in conditions.read(listing) if c.id in runs]
@@ -157,7 +158,7 @@ def read_results(file: Path) -> dict[str, Runs]:
     rows = [r for r in map(_whole, recorded) if r.get("goodput_mbps") and r.get("side", "b") == "b"]
     aside = file.with_name(file.name.replace("_results", "_rtt"))
     single = {r["id"] for r in rows if r.get("flows", "1") == "1"}
-    rtts = [r for r in _rows(aside) if r.get("goodput_mbps") and r["id"] in single] if aside != file and aside.exists() else []
+    rtts = [r for r in _rows(aside) if r.get("goodput_mbps") and r["id"] in single] if aside != file and os.path.exists(aside) else []
     by_id: dict[str, list[TrialNumbers]] = {}
     try:
         for r in rows:

@@ -199,10 +199,9 @@ def _summary(out: Path) -> Summary:
     file = out / SUMMARY
     if not reading.exists(file, SUMMARIES, "out"):
         raise StoreError(f"out: there is no {file}; validate with --out {out} first")
-    origin = Origin(str(file), SUMMARIES, "out")
-    summary = documents.from_json(reading.text(file, SUMMARIES, "out"), origin)
+    summary = documents.json_file(file, SUMMARIES, "out")
     expect("validation", summary, f"out: {file}")
-    return documents.as_model(Summary, summary, origin)
+    return documents.as_type(Summary, summary, Origin(str(file), SUMMARIES, "out"))
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from tcpscape import engines, formats, writing
@@ -14,11 +15,23 @@ from tcpscape.errors import StoreError, TcpscapeError
 from tcpscape.findings.advice.adviser import Adviser
 from tcpscape.findings.advice.answer import Advice
 from tcpscape.findings.advice.choice import GOALS
+from tcpscape.reading import documents
+from tcpscape.reading import files as reading
+from tcpscape.reading.files import MIB, Kind, Origin
 from tcpscape.scenario.conditions import Conditions
 from tcpscape.store.results import Store
 
+KEPT = Kind("a kept advice", "run advise again with the same --out", most=64 * MIB, error=StoreError)
 ANSWER = "advice.json"
 """The answer's name in the directory."""
+
+
+@dataclass(frozen=True)
+class KeptAnswer:
+    """What is read again of an answer: all else is made again from the trials."""
+
+    goal: str
+    taken: tuple[str, ...]
 
 
 def save(advice: Advice, root: Path) -> Path:
@@ -35,21 +48,22 @@ def restore(record: Record, root: Path) -> Advice | None:
     :raises StoreError: for an answer of a newer format.
     """
     file = root / ANSWER
-    if record.kind != "advise" or len(record.parts) != 1 or not file.is_file():
+    if record.kind != "advise" or len(record.parts) != 1 or not reading.exists(file, KEPT, "out"):
         return None
     outcome = record.outcomes[0]
     if len({tuple(t.seed for t in cell.trials) for cell in outcome.cells}) != 1 or len(outcome.versions) != 1:
         return None
     try:
-        answer = json.loads(file.read_text("utf-8"))
-    except (OSError, ValueError):
+        values = documents.json_file(file, KEPT, "out")
+    except StoreError:
         return None
-    formats.expect("advice", answer, str(file))
+    formats.expect("advice", values, str(file))
     try:
+        answer = documents.as_type(KeptAnswer, values, Origin(str(file), KEPT, "out"))
         path = Conditions.model_validate(outcome.campaign.conditions)
         with Store(root, create=False) as store:
             runner = Runner(engines.make(outcome.campaign.engines[0]), store=store, executor=_OfKept())
-            adviser = Adviser(path, outcome.ccas, runner, outcome.campaign.seeds, GOALS[answer["goal"]], taken=answer["taken"], outcome=outcome)
+            adviser = Adviser(path, outcome.ccas, runner, outcome.campaign.seeds, GOALS[answer.goal], taken=answer.taken, outcome=outcome)
             return adviser.advise()
     except (OSError, ValueError, KeyError, TcpscapeError):
         return None
