@@ -90,6 +90,19 @@ def test_links_of_the_repository_lead_to_pages_of_the_site(uri, link, led):
     assert pages.with_links(f"```\n[x]({link})\n```", uri) == f"```\n[x]({link})\n```\n"
 
 
+@pytest.mark.parametrize(
+    ("written", "led"),
+    [
+        ("two:\n- a\n  b\n- c\n", "two:\n\n- a\n  b\n- c\n"),
+        ("- a\n  b\n  - c\n- d\n", "- a\n  b\n    - c\n- d\n"),
+        ("1. a\n2. b\n", "1. a\n2. b\n"),
+        ("```\ntwo:\n- a\n```\n", "```\ntwo:\n- a\n```\n"),
+    ],
+)
+def test_lists_are_lists_in_the_site(written, led):
+    assert pages.with_lists(written) == led
+
+
 @pytest.mark.parametrize("name", reference.PARTS)
 def test_a_part_of_the_reference_leaves_nothing_out(name):
     """No row of a table is without a description, and no name of the source's own documentation is left."""

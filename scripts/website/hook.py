@@ -33,7 +33,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """The page with the parts that are written from the source, and with its links led to where the linked pages are in the site."""
-    return pages.with_links(reference.filled(markdown), page.file.src_uri)
+    return pages.with_lists(pages.with_links(reference.filled(markdown), page.file.src_uri))
 
 
 def _expanded(nav: object, docs: Path) -> object:

@@ -32,6 +32,8 @@ SOURCE = "source/"
 LANGUAGES: Mapping[str, str] = {".py": "python", ".rs": "rust", ".toml": "toml", ".yaml": "yaml", ".sh": "sh"}
 """Ending of a file → its language, for colours."""
 _LINK = re.compile(r"(?P<head>\]\()(?P<target>[^)\s#]+)(?P<anchor>#[^)\s]*)?\)")
+_ITEM = re.compile(r"(?:[-*]|\d+\.) ")
+_NESTED = re.compile(r" {2,3}(?:[-*]|\d+\.) ")
 _FENCE = re.compile(r"^\s*(```|~~~)")
 
 
@@ -71,6 +73,21 @@ def with_links(markdown: str, uri: str) -> str:
         if line:
             lines[number] = _LINK.sub(led, line)
     return "\n".join(lines) + "\n"
+
+
+def with_lists(markdown: str) -> str:
+    """The page with its lists as Python's Markdown understands them: after an empty line, and four spaces deep where they are within a list.
+
+    Code hosts, for which the pages are written, need neither.
+    """
+    lines, led = markdown.splitlines(), []
+    for number, line in enumerate(_prose(lines)):
+        before = lines[number - 1] if number else ""
+        if _ITEM.match(line) and before.strip() and not _ITEM.match(before) and not before.startswith((" ", "#")):
+            led.append("")
+        nested = _NESTED.match(line)
+        led.append(f"    {line.lstrip()}" if nested else lines[number])
+    return "\n".join(led) + "\n"
 
 
 def _prose(lines: list[str]) -> list[str]:

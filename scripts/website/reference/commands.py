@@ -54,7 +54,8 @@ def _table(heading: str, rows: tuple[Row, ...] | list[Row]) -> str:
 
 
 def _about(parameter: Parameter) -> str:
-    return _escaped(sentence(parameter.help)) + " Can be repeated." * (parameter.repeatable and "epeat" not in parameter.help)
+    text = parameter.help if parameter.help.startswith("tc ") else sentence(parameter.help)
+    return _escaped(text) + " Can be repeated." * (parameter.repeatable and "epeat" not in parameter.help)
 
 
 def _escaped(text: str) -> str:
