@@ -48,7 +48,7 @@ def test_kernels_have_commas_of_their_own(text, kernels):
         ("24ms..0ms/4ms", "x: a range from 24 to 0 by 4 has no values"),
         ("0..24ms/4mbit", "x: '4mbit' is not in ms"),
         ("1,,2", "x: '1,,2' has an empty value"),
-        ("0..1e9/1", "the range has 1000000001 values; write at most 10000"),
+        ("0..1e9/1", "the range has 1,000,000,000 values; write at most 10,000"),
         ("0..8ms/x2", "x: a range from 0 to 8 by ×2 has no values"),
     ],
 )

@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from tcpscape.cli.command import Argument, CommandGroup, Option, command
+from tcpscape.errors import ScenarioError
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ def test_help_has_the_options_in_the_order_of_the_fields():
 @pytest.mark.parametrize(
     ("words", "error"),
     [
-        ("", click.MissingParameter), ("a.txt --max-runs 10", click.BadParameter), ("a.txt --max-runs x", click.BadParameter),
+        ("", click.MissingParameter), ("a.txt --max-runs 10", click.BadParameter), ("a.txt --max-runs x", ScenarioError),
         ("a.txt --text", click.BadOptionUsage), ("a.txt --test 1", click.NoSuchOption), ("a.txt b.txt", click.UsageError),
     ],
 )  # fmt: skip

@@ -56,7 +56,7 @@ def test_without_a_name_it_is_what_fits(cli, kept, tmp_path):
         (("--what", "shares"), "what: the result lacks the data for 'shares'; choose bars, series"),
         (("--cca", "vegas"), "cca: no condition of the result is chosen; choose bbr, cubic"), (("--formats", "gif"), "formats: 'gif' is no format; "),
         (("--what", "bars,cwnd", "--out", "one.png"), "out: one.png is one file, and there are 2 figures; "), (("--at", "jitter"), "at: 'jitter' is not AXIS=VALUE; "),
-        (("--metric", "video_bitrate"), "metric: no trial of the result has a video_bitrate; "), (("--formats", ""), "formats: names no format; "),
+        (("--metric", "video_bitrate"), "metric: no trial of the result has a video_bitrate; "), (("--formats", ""), "formats: its value is empty; "),
         (("--at", "jitter=4ms"), "at: the result has no axis 'jitter'; leave it out: nothing was varied"),
     ],
 )

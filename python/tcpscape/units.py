@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
-from tcpscape.errors import UnitError, refuse
+from tcpscape.errors import UnitError, refuse, shown
 
 NS_PER_S = 1_000_000_000
 """Nanoseconds in a second."""
@@ -32,100 +32,121 @@ RATE_UNITS: Mapping[str, float] = {
 }
 AMBIGUOUS_RATES = {"mbps": ("mbit", "MB/s"), "kbps": ("kbit", "kB/s"), "gbps": ("gbit", "GB/s"), "bps": ("bit", "B/s")}
 
-_NUMBER = re.compile(r"^\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([^\d\s].*?)?\s*$")
+MAX_SIZE = 2**40
+"""Largest size accepted, bytes: a TiB."""
+MAX_BDP = 10_000
+"""Largest buffer in bandwidth-delay products."""
+EXAMPLES: Mapping[str, str] = {
+    "duration": "10s", "start": "5s", "stop": "8s", "at": "8s", "every": "15s", "hold": "300ms", "first": "15s", "repeat": "60s", "step": "100ms",
+    "samples": "10ms", "queue_samples": "10ms", "segment": "4s", "timer_slack": "50us", "jitter": "8ms", "rtt_jitter": "12ms", "floor": "1ms",
+    "player": "1,2.5,5,8,16mbit", "read": "16KiB/1ms", "app": "1MB/s", "precision": "5%", "threshold": "50%", "packet": "1514B",
+}
+"""Field → what one writes there, for messages; other fields have the example of their kind."""
+
+NUMBER = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
+"""Pattern of a number: digits of ASCII, no underscores, no names such as `nan`."""
+_QUANTITY = re.compile(rf"\s*({NUMBER})\s*([^0-9\s.,+-].*?)?\s*", re.DOTALL)
 
 
 def split(text: str, field: str, example: str) -> tuple[float, str]:
     """The number and the unit (lower case, may be empty) of `text`."""
-    match = _NUMBER.match(text)
+    match = _QUANTITY.fullmatch(text)
     if not match:
-        refuse(field, f"{text!r} is not a quantity", f"write for example {example}", UnitError)
+        refuse(field, f"{shown(text)} is not a quantity", f"write for example {example}", UnitError)
     value = float(match.group(1))
     if not math.isfinite(value):
-        refuse(field, f"{text!r} is not finite", f"write for example {example}", UnitError)
+        refuse(field, f"{shown(text)} is not finite", f"write for example {example}", UnitError)
     return value, (match.group(2) or "").lower()
 
 
 def _quantity(value: Any, field: str, units: Mapping[str, float], example: str) -> float:
     """`value` in base units. Zero needs no unit, every other number does."""
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
-        refuse(field, f"{value!r} is not a quantity", f"write for example {example}", UnitError)
+        refuse(field, f"{shown(value)} is not a quantity", f"write for example {example}", UnitError)
     if isinstance(value, (int, float)):
         if value == 0:
             return 0.0
-        refuse(field, f"{value} has no unit", f"write for example {example}", UnitError)
+        refuse(field, f"{shown(value)} has no unit", f"write for example {example}", UnitError)
     number, unit = split(value, field, example)
     if number == 0 and not unit:
         return 0.0
     if not unit:
-        refuse(field, f"{value!r} has no unit", f"write for example {example}", UnitError)
+        refuse(field, f"{shown(value)} has no unit", f"write for example {example}", UnitError)
     if unit not in units:
         if unit in AMBIGUOUS_RATES and units is RATE_UNITS:
             bits, octets = AMBIGUOUS_RATES[unit]
-            refuse(field, f"{value!r} could be bits or bytes", f"write {number:g}{bits} or {number:g}{octets}", UnitError)
-        refuse(field, f"unknown unit {unit!r} in {value!r}", f"write for example {example}", UnitError)
+            refuse(field, f"{shown(value)} could be bits or bytes", f"write {number:g}{bits} or {number:g}{octets}", UnitError)
+        refuse(field, f"unknown unit {shown(unit)} in {shown(value)}", f"write for example {example}", UnitError)
     if number < 0:
-        refuse(field, f"{value!r} is negative", f"write for example {example}", UnitError)
+        refuse(field, f"{shown(value)} is negative", f"write for example {example}", UnitError)
     return number * units[unit]
 
 
-def parse_time(value: Any, field: str = "time", *, example: str = "50ms") -> int:
+def parse_time(value: Any, field: str = "time", *, example: str = "") -> int:
     """A time in ns. `50ms`, `1.5s`, `2min`, a `timedelta`, or 0; at most a day."""
+    example = example or _example(field, "50ms")
     if isinstance(value, timedelta):
         value = f"{value.total_seconds() * 1e9:.0f}ns"
     ns = _quantity(value, field, TIME_UNITS, example)
     if ns > MAX_TIME_NS:
-        refuse(field, f"{value!r} is longer than a day", "write at most 24h", UnitError)
+        refuse(field, f"{shown(value)} is longer than a day", "write at most 24h", UnitError)
     return round(ns)
 
 
-def parse_size(value: Any, field: str = "size", *, example: str = "256KiB") -> int:
-    """A size in bytes. `256KiB`, `1MB` (10^6), `1460B`; a bare integer is bytes."""
+def parse_size(value: Any, field: str = "size", *, example: str = "") -> int:
+    """A size in bytes. `256KiB`, `1MB` (10^6), `1460B`; a bare integer is bytes. At most a TiB."""
+    example = example or _example(field, "256KiB")
     if isinstance(value, int) and not isinstance(value, bool) and value > 0:
-        return value
-    if isinstance(value, str) and value.strip().isdigit():
-        return int(value)
+        value = f"{min(value, 2 * MAX_SIZE)}b"
+    if isinstance(value, str) and re.fullmatch(r"\s*[0-9]+\s*", value):
+        value = f"{value.strip()}b"
     size = _quantity(value, field, SIZE_UNITS, example)
-    if size > 2**40:
-        refuse(field, f"{value!r} is more than a TiB", f"write for example {example}", UnitError)
+    if size > MAX_SIZE:
+        refuse(field, f"{shown(value)} is more than a TiB", f"write for example {example}", UnitError)
     return round(size)
 
 
-def parse_rate(value: Any, field: str = "rate", *, example: str = "10mbit") -> int:
+def parse_rate(value: Any, field: str = "rate", *, example: str = "") -> int:
     """A link rate in bit/s. `10mbit`, `1gbit`, `1.25MB/s`; zero is refused, since nothing would ever arrive."""
-    rate = round(_quantity(value, field, RATE_UNITS, example))
-    if rate <= 0:
+    example = example or _example(field, "10mbit")
+    bits = _quantity(value, field, RATE_UNITS, example)
+    if bits > 10**13:
+        refuse(field, f"{shown(value)} is more than 10 Tbit/s", f"write for example {example}", UnitError)
+    if round(bits) <= 0:
         refuse(field, "a link at rate 0 carries nothing", f"write for example {example}, or leave it out for no limit", UnitError)
-    if rate > 10**13:
-        refuse(field, f"{value!r} is more than 10 Tbit/s", f"write for example {example}", UnitError)
-    return rate
+    return round(bits)
 
 
 def parse_byte_rate(value: Any, field: str = "rate", *, example: str = "1MB/s") -> int:
     """An application's rate in bytes/s. `1MB/s` is 10^6, `1MiB/s` 2^20, `10mbit` 1 250 000; 0 is as fast as possible."""
     bits = _quantity(value, field, RATE_UNITS, example)
     if bits > 10**13:
-        refuse(field, f"{value!r} is more than 10 Tbit/s", f"write for example {example}", UnitError)
+        refuse(field, f"{shown(value)} is more than 10 Tbit/s", f"write for example {example}", UnitError)
     if 0 < bits < 8:
-        refuse(field, f"{value!r} is less than a byte a second", f"write for example {example}", UnitError)
+        refuse(field, f"{shown(value)} is less than a byte a second", f"write for example {example}", UnitError)
     return round(bits / 8)
 
 
-def parse_percent(value: Any, field: str = "loss", *, example: str = "0.1%") -> float:
+def parse_percent(value: Any, field: str = "loss", *, example: str = "") -> float:
     """A probability as a fraction of one, written in percent: `0.1%`. At most 100 %."""
+    example = example or _example(field, "0.1%")
     fraction = _quantity(value, field, {"%": 0.01}, example)
     if fraction > 1:
-        refuse(field, f"{value!r} is more than 100%", f"write for example {example}", UnitError)
+        refuse(field, f"{shown(value)} is more than 100%", f"write for example {example}", UnitError)
     return fraction
 
 
 def parse_buffer(value: Any, field: str = "buffer", *, example: str = "64KB or 2bdp") -> str:
     """A buffer: a size, or a multiple of the bandwidth-delay product (`2bdp`). Kept as written, see :func:`buffer_bytes`."""
-    text = str(value).strip()
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        refuse(field, f"{shown(value)} is not a quantity", f"write for example {example}", UnitError)
+    text = f"{value}".strip() if isinstance(value, str) or abs(value) <= MAX_SIZE else f"{2 * MAX_SIZE}"
     number, unit = split(text, field, example)
     if unit == "bdp":
         if number <= 0:
-            refuse(field, f"{text!r} holds nothing", f"write for example {example}", UnitError)
+            refuse(field, f"{shown(text)} holds nothing", f"write for example {example}", UnitError)
+        if number > MAX_BDP:
+            refuse(field, f"{shown(text)} is more than {MAX_BDP} bandwidth-delay products", f"write for example {example}", UnitError)
         return text
     parse_size(value, field, example=example)
     return text
@@ -137,8 +158,13 @@ def buffer_bytes(text: str, rate_bps: int, rtt_ns: int, field: str = "buffer") -
     if unit != "bdp":
         return parse_size(text, field)
     if rtt_ns <= 0:
-        refuse(field, f"{text!r} needs a delay on the path", "add a delay or write the buffer in bytes", UnitError)
+        refuse(field, f"{shown(text)} needs a delay on the path", "add a delay or write the buffer in bytes", UnitError)
     return max(3028, round(number * rate_bps / 8 * rtt_ns / NS_PER_S))
+
+
+def _example(field: str, usual: str) -> str:
+    """What one writes in a field; `usual` where none is known."""
+    return EXAMPLES.get(field.replace("-", "_"), usual)
 
 
 def _shortest(value: float, units: list[tuple[str, float]]) -> str:
@@ -203,18 +229,18 @@ def format_percent(fraction: float) -> str:
     return f"{fraction * 100:.10g}%"
 
 
-_BARE = re.compile(r"^[+-]?[\d.]+(?:[eE][+-]?\d+)?$")
-_WITH_UNIT = re.compile(r"^\s*[+-]?[\d.]+(?:[eE][+-]?\d+)?\s*(?P<unit>[^\d\s.,].*)$")
+_BARE = re.compile(NUMBER)
+_WITH_UNIT = re.compile(rf"\s*{NUMBER}\s*(?P<unit>[^0-9\s.,+-].*)", re.DOTALL)
 
 
 def is_bare(text: str) -> bool:
     """Whether it is a number without a unit."""
-    return _BARE.match(text) is not None
+    return _BARE.fullmatch(text) is not None
 
 
 def unit_of(text: str) -> str:
     """What stands behind the number; empty where there is nothing, or no number."""
-    match = None if is_bare(text) else _WITH_UNIT.match(text)
+    match = None if is_bare(text) else _WITH_UNIT.fullmatch(text)
     return match.group("unit") if match else ""
 
 

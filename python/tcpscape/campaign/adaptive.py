@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from tcpscape import stats
 from tcpscape.campaign.axes import parse_seeds
-from tcpscape.campaign.campaign import Campaign
+from tcpscape.campaign.campaign import LEAST, Campaign
 from tcpscape.errors import refuse
 from tcpscape.stats import Estimate
 
@@ -25,8 +25,6 @@ Round = Callable[[Sequence[tuple[int, range]]], Sequence[Sequence[float]]]
 
 GROWTH = 2.0
 """A cell at most doubles its runs in a round: the scatter of few runs says little about how many are needed."""
-LEAST = 5
-"""Fewest runs of a cell: of fewer no interval of a median or mean holds without assumptions."""
 CAP = 200
 """Most runs of a cell unless asked otherwise."""
 CAUTION = 2.0

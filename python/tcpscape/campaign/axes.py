@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import Any
 
 from tcpscape import units
-from tcpscape.errors import TcpscapeError, refuse
+from tcpscape.errors import TcpscapeError, refuse, shown
 from tcpscape.names import expect_line
 
 MAX_LEVELS = 10_000
@@ -26,7 +26,7 @@ MAX_DIGITS = 18
 """Digits of a seed: below 2^63."""
 OR = "|"
 """Separates values that have commas."""
-_RANGE = re.compile(r"^(?P<low>[^.]*(?:\.\d[^.]*)?)\.\.(?P<high>[^/]+)/(?P<step>.+)$")
+_RANGE = re.compile(r"^(?P<low>[^.]*(?:\.[0-9][^.]*)?)\.\.(?P<high>[^/]+)/(?P<step>.+)$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,10 +93,12 @@ def levels(values: Any, axis: str, *, once: bool = True) -> tuple[str, ...]:
     items = values if isinstance(values, (list, tuple)) else _items(str(values), axis)
     texts = [expect_line(_text(item), axis) for item in items]
     if not texts or not all(texts):
-        refuse(axis, f"{values!r} has an empty value", "write for example 0..24ms/4ms or 24,50,100ms")
-    spread = [level for text in units.with_units(texts) for level in _spread(text, axis)]
-    if len(spread) > MAX_LEVELS:
-        refuse(axis, f"{values!r} is {len(spread)} values", f"write at most {MAX_LEVELS}")
+        refuse(axis, f"{shown(values)} has an empty value", "write for example 0..24ms/4ms or 24,50,100ms")
+    spread: list[str] = []
+    for text in units.with_units(texts):
+        spread += _spread(text, axis)
+        if len(spread) > MAX_LEVELS:
+            refuse(axis, f"{shown(values)} has more than {MAX_LEVELS} values", "write fewer values or wider steps")
     return tuple(dict.fromkeys(spread) if once else spread)
 
 
@@ -126,11 +128,11 @@ def _text(item: Any) -> str:
 
 
 def _spread(text: str, axis: str) -> list[str]:
-    if ".." not in text or not text[0].isdigit():
+    if ".." not in text or text[0] not in "0123456789":
         return [text]
     match = _RANGE.match(text)
     if not match:
-        refuse(axis, f"{text!r} is not a range", "write for example 0..24ms/4ms, or 1..1000mbit/x10 for factors")
+        refuse(axis, f"{shown(text)} is not a range", "write for example 0..24ms/4ms, or 1..1000mbit/x10 for factors")
     low, high, step = (match.group(name).strip() for name in ("low", "high", "step"))
     unit = units.unit_of(high)
     first, last = _number(low, unit, axis), _number(high, unit, axis)
@@ -145,27 +147,38 @@ def _number(text: str, unit: str, axis: str) -> float:
     if own in ("", unit):
         bare = text.removesuffix(own).strip()
         if not units.is_bare(bare):
-            refuse(axis, f"{text!r} is not a quantity", "write for example 0..24ms/4ms")
-        return float(bare)
+            refuse(axis, f"{shown(text)} is not a quantity", "write for example 0..24ms/4ms")
+        return _finite(float(bare), text, axis)
     bound, unity = read(text), read(f"1{unit}")
     if bound.is_word or unity.is_word or bound.unit != unity.unit:
-        refuse(axis, f"{text!r} is not in {unit or 'plain numbers'}", "write the range's bounds and its step in one unit")
-    return bound.number / unity.number
+        refuse(axis, f"{shown(text)} is not in {unit or 'plain numbers'}", "write the range's bounds and its step in one unit")
+    return _finite(bound.number / unity.number, text, axis)
+
+
+def _finite(number: float, text: str, axis: str) -> float:
+    if not math.isfinite(number):
+        refuse(axis, f"{shown(text)} is not finite", "write for example 0..24ms/4ms")
+    return number
 
 
 def _steps(first: float, last: float, step: float, unit: str, axis: str) -> list[str]:
     if step <= 0 or last < first:
         refuse(axis, f"a range from {first:g} to {last:g} by {step:g} has no values", "write for example 0..24ms/4ms")
-    count = math.floor((last - first) / step + 1e-9) + 1
-    if count > MAX_LEVELS:
-        refuse(axis, f"the range has {count} values", f"write at most {MAX_LEVELS}")
+    count = _few((last - first) / step, axis)
     return [f"{first + i * step:.10g}{unit}" for i in range(count)]
+
+
+def _few(steps: float, axis: str) -> int:
+    """The number of values of a range of so many steps, unless they are too many."""
+    if not steps < MAX_LEVELS:
+        refuse(axis, f"the range has {f'{steps:,.0f}' if steps < 1e15 else f'{steps:.0e}'} values", f"write at most {MAX_LEVELS:,}, in wider steps")
+    return math.floor(steps + 1e-9) + 1
 
 
 def _factors(first: float, last: float, factor: float, unit: str, axis: str) -> list[str]:
     if factor <= 1 or not 0 < first <= last:
         refuse(axis, f"a range from {first:g} to {last:g} by ×{factor:g} has no values", "write for example 1..1000mbit/x10")
-    count = math.floor(math.log(last / first) / math.log(factor) + 1e-9) + 1
+    count = _few((math.log(last) - math.log(first)) / math.log(factor), axis)
     return [f"{first * factor**i:.10g}{unit}" for i in range(count)]
 
 
@@ -204,23 +217,26 @@ def parse_seeds(text: str) -> list[int]:
 
     :raises ScenarioError: the text is none of these forms, or names no seed or more than :data:`MAX_SEEDS`.
     """
-    if any(len(digits) > MAX_DIGITS for digits in re.findall(r"\d+", text)):
-        refuse("seeds", f"{text!r} is too large a number", f"write at most {MAX_DIGITS} digits")
-    if match := re.fullmatch(r"\s*(\d+)\s*\.\.\s*(\d+)\s*", text):
+    if any(len(digits) > MAX_DIGITS for digits in re.findall(r"[0-9]+", text)):
+        refuse("seeds", f"{shown(text)} is too large a number", f"write at most {MAX_DIGITS} digits")
+    if match := re.fullmatch(r"\s*([0-9]+)\s*\.\.\s*([0-9]+)\s*", text):
         first, last = int(match.group(1)), int(match.group(2))
         if last < first:
-            refuse("seeds", f"{text!r} runs backwards", "write for example 5..9")
+            refuse("seeds", f"{shown(text)} runs backwards", "write for example 5..9")
         return _limited(range(first, last + 1), text)
-    if re.fullmatch(r"\s*\d+\s*", text):
+    if re.fullmatch(r"\s*[0-9]+\s*", text):
         if int(text) == 0:
             refuse("seeds", "0 trials measure nothing", "write at least 1")
         return _limited(range(int(text)), text)
-    if re.fullmatch(r"\s*\d+(\s*,\s*\d+)+\s*", text):
-        return _limited(sorted({int(part) for part in text.split(",")}), text)
-    refuse("seeds", f"{text!r} is not a number of seeds", "write 20, 5..9 or 1,4,7")
+    if re.fullmatch(r"\s*[0-9]+(\s*,\s*[0-9]+)+\s*", text):
+        seeds = [int(part) for part in text.split(",")]
+        if len(set(seeds)) < len(seeds):
+            refuse("seeds", f"{shown(text)} says a seed twice, and it would be the same trial", "say each once")
+        return _limited(sorted(seeds), text)
+    refuse("seeds", f"{shown(text)} is not a number of seeds", "write 20, 5..9 or 1,4,7")
 
 
 def _limited(seeds: Sequence[int], text: str) -> list[int]:
     if len(seeds) > MAX_SEEDS:
-        refuse("seeds", f"{text!r} is {len(seeds)} trials", f"write at most {MAX_SEEDS}")
+        refuse("seeds", f"{shown(text)} is {len(seeds):,} trials of each condition", f"write at most {MAX_SEEDS:,}")
     return list(seeds)

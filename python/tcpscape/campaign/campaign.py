@@ -20,30 +20,31 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from tcpscape import metrics
-from tcpscape.campaign import axes, derive
-from tcpscape.campaign.axes import parse_seeds
+from tcpscape import metrics, units
+from tcpscape.campaign import axes, derive, size
+from tcpscape.campaign.axes import MAX_SEEDS, parse_seeds
 from tcpscape.campaign.fields import is_dotted, set_dotted
+from tcpscape.campaign.size import Size
 from tcpscape.controls import spelling
 from tcpscape.engines.base import Capture
 from tcpscape.errors import refuse, shown
 from tcpscape.formats import without
 from tcpscape.scenario import files
 from tcpscape.scenario.conditions import Conditions
-from tcpscape.scenario.fields import Name, Percent, Spec, Time, validate
+from tcpscape.scenario.fields import OPTIONS, Name, Percent, Spec, Time, validate
 from tcpscape.scenario.flows import Flow
-from tcpscape.scenario.options import ScenarioOptions
+from tcpscape.scenario.options import UNNAMED, ScenarioOptions
 from tcpscape.scenario.scenario import Scenario
 
-MAX_CASES = 1_000_000
-"""Most cells of one campaign."""
+LEAST = 5
+"""Fewest runs of a cell that is repeated until it is precise: of fewer no interval of a median or mean holds without assumptions."""
 FIELDS_OF_PARTS = {
     "forward": ("jitter", "loss", "distribution", "order", "delay", "duplicate", "reorder"),
     "bottleneck": ("rate", "buffer", "queue"),
@@ -114,7 +115,7 @@ class Campaign(Spec):
     """Axes whose runs are taken together in one cell, as a published mean did."""
     precision: Percent | None = None
     """Repeat each cell until the interval of `metric` is this narrow (half of it over the value)."""
-    max_seeds: int = Field(default=200, ge=2)
+    max_seeds: int = Field(default=200, ge=2, le=MAX_SEEDS)
     """Most runs of a cell under `precision`."""
     metric: str = "goodput"
     """What tables show and `precision` is about."""
@@ -147,7 +148,9 @@ class Campaign(Spec):
         if self.mix and (self.cca or {"cca", "flows"} & {*names, *self.conditions}):
             refuse("mix", "it says congestion controls and counts itself", "leave out --cca and --flows")
         if strange := [p for p in self.pool if p not in names]:
-            refuse("pool", f"{strange[0]!r} is no axis", f"choose {', '.join(names) or 'an axis'}")
+            refuse("pool", f"{shown(strange[0])} is no axis", f"choose {', '.join(names) or 'an axis'}")
+        if self.precision is not None and not 0 < self.precision < 1:
+            refuse("precision", f"{units.format_percent(self.precision)} is not a share of a value", "write 5% for intervals of ± 5 %")
         parse_seeds(self.seeds)
         return self
 
@@ -207,6 +210,15 @@ class _Cases:
         self.labels = {name for group in campaign.zip if len(group) > 1 for name in _distinguishing(group)}
         """Axes that may be no field at all: they name the rows of a group."""
 
+    @property
+    def _source(self) -> str:
+        """What a message calls the place of a wrong field: the campaign's name, or the options that it is made of."""
+        return OPTIONS if self.campaign.name == UNNAMED else self.campaign.name
+
+    @property
+    def _named(self) -> str:
+        return "sweep" if self.campaign.name == UNNAMED else self.campaign.name
+
     def all(self) -> Iterator[Case]:
         """Every case, in the order of tables."""
         campaign = self.campaign
@@ -214,11 +226,24 @@ class _Cases:
         factors += [[dict(zip(group, row, strict=True)) for row in zip(*group.values(), strict=True)] for group in campaign.zip]
         if not any("cca" in group for group in (campaign.axes, *campaign.zip)):
             factors.append([{"cca": cca} for cca in campaign.cca] or [{}])
-        if (count := math.prod(len(factor) for factor in factors)) > MAX_CASES:
-            refuse("axes", f"{count} cells", f"write at most {MAX_CASES}")
+        self._expect_size(factors)
         for engine in campaign.engines:
             for parts in itertools.product(*factors):
-                yield self._case(engine, {name: level for part in parts for name, level in part.items()})
+                yield self._case(engine, _joined(parts))
+
+    def _expect_size(self, factors: Sequence[Sequence[Mapping[str, str]]]) -> None:
+        """Refuses a campaign that is too large, from the numbers of its cells and seeds, and from its first and its last scenario."""
+        campaign = self.campaign
+        cells = len(campaign.engines) * math.prod(len(factor) for factor in factors)
+        trials = cells * (LEAST if campaign.precision is not None else len(parse_seeds(campaign.seeds)))
+        size.expect(Size(cells, trials), self._named)
+        capture, corners = campaign.capture(), [self._scenario_at(_joined([factor[end] for factor in factors])) for end in (0, -1)]
+        flows, duration = max(s.flow_count for s in corners), max(s.duration for s in corners)
+        samples, queue_samples = (duration // interval if interval else 0 for interval in (capture.samples_ns, capture.queue_samples_ns))
+        size.expect(Size(cells, trials, flows, samples, queue_samples), self._named, "take fewer seeds, wider steps or rarer samples")
+
+    def _scenario_at(self, point: dict[str, str]) -> Scenario:
+        return self._case(self.campaign.engines[0], point).scenario
 
     def _case(self, engine: str, point: dict[str, str]) -> Case:
         cca, pool = point.pop("cca", ""), self.campaign.pool
@@ -242,7 +267,7 @@ class _Cases:
         conditions = {name: value for name, value in fields.items() if name in Conditions.model_fields}
         flow = dict(filled.pop("flow", {})) | {name.removeprefix("flow."): value for name, value in fields.items() if _of_flow(name)}
         rest = {name: filled.pop(name) for name in list(filled) if name in Scenario.model_fields and name not in Conditions.model_fields}
-        path: Conditions = validate(Conditions, {**filled, **conditions, **({"flow": flow} if flow else {})}, self.campaign.name)
+        path: Conditions = validate(Conditions, {**filled, **conditions, **({"flow": flow} if flow else {})}, self._source)
         scenario = path.scenario(str(flow.get("cca", "cubic"))).model_copy(update={"name": self.campaign.name})
         others = {name: value for name, value in fields.items() if name not in conditions and not _of_flow(name)}
         return self._with_fields(scenario.to_dict() | rest, others) if others or rest else scenario
@@ -259,7 +284,7 @@ class _Cases:
                 data["flows"] = [{**flow, name.removeprefix("flow."): value} for flow in data.get("flows", [{}])]
             elif name not in self.labels:
                 self._refuse_field(name)
-        return Scenario.of(data, self.campaign.name)
+        return Scenario.of(data, self._source)
 
     def _refuse_field(self, name: str) -> NoReturn:
         """Says what a field is called in a scenario, whose path has parts with fields of their own."""
@@ -268,6 +293,11 @@ class _Cases:
             refuse(name, "this path is a scenario, whose parts have their own fields", f"write --axis {part}.{field}=VALUES")
         choice = sorted({*FLOW_FIELDS, *axes.names_in(self.base), *(set(Scenario.model_fields) - {"name", "about"})})
         refuse(name, "no such field or ${axis}", f"choose {', '.join(choice)}, bottleneck.buffer, … or write ${{{name}}} where it goes")
+
+
+def _joined(parts: Sequence[Mapping[str, str]]) -> dict[str, str]:
+    """A point of the axes, from a value of each."""
+    return {name: level for part in parts for name, level in part.items()}
 
 
 def _distinguishing(group: Mapping[str, tuple[str, ...]]) -> list[str]:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tcpscape import metrics, stats, units
-from tcpscape.errors import TcpscapeError, refuse
+from tcpscape.errors import TcpscapeError, refuse, shown
 from tcpscape.formats import stamped
 from tcpscape.metrics import Metric
 from tcpscape.stats import Estimate, Statistic
@@ -132,13 +132,13 @@ def read(text: str, extra: Mapping[str, Metric] | None = None) -> Check:
     """
     match = _CHECK.match(text)
     if not match:
-        refuse("check", f"{text!r} is not METRIC[.STAT] OP NUMBER", EXAMPLE, CheckError)
+        refuse("check", f"{shown(text)} is not METRIC[.STAT] OP NUMBER", EXAMPLE, CheckError)
     stat = match["stat"] or "median"
     statistic = statistics.find(stat)
     if statistic is None:
-        refuse("check", f"{stat!r} is no statistic", f"choose {', '.join(stats.STATISTICS)}, or a percentile, p5 to p95", CheckError)
+        refuse("check", f"{shown(stat)} is no statistic", f"choose {', '.join(stats.STATISTICS)}, or a percentile, p5 to p95", CheckError)
     if match["chosen"] and match["after"]:
-        refuse("check", f"{text!r} chooses twice", EXAMPLE, CheckError)
+        refuse("check", f"{shown(text)} chooses twice", EXAMPLE, CheckError)
     metric = (extra or {}).get(match["metric"]) or metric_of(match["metric"])
     chosen = _chosen(match["chosen"] or match["after"] or "[]")
     above, below = ({axis: value.partition(OVER)[place].strip() or value for axis, value in chosen.items()} for place in (0, 2))
@@ -180,7 +180,7 @@ def _judge_ratios(
                 if is_chosen(wanted, other):
                     verdicts.append(check.judge_ratio(trials, others, f"{name} over {other_name}"))
     if not verdicts:
-        refuse("check", f"{check.text!r} finds no two conditions that differ in {', '.join(sorted(varied))} alone", EXAMPLE, CheckError)
+        refuse("check", f"{shown(check.text)} finds no two conditions that differ in {', '.join(sorted(varied))} alone", EXAMPLE, CheckError)
     return verdicts
 
 
@@ -189,7 +189,7 @@ def expect(check: Check, conditions: Sequence[tuple[Mapping[str, str], str]]) ->
     if not all(any(is_chosen(chosen, at) for at, _ in conditions) for chosen in (check.chosen, check.below or {})):
         names = [name for _, name in conditions]
         listed = " | ".join(names[:MOST_NAMES]) + (f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else "")
-        refuse("check", f"{check.text!r} chooses none of the conditions", f"there are {listed or 'none'}", CheckError)
+        refuse("check", f"{shown(check.text)} chooses none of the conditions", f"there are {listed or 'none'}", CheckError)
 
 
 def is_chosen(chosen: Mapping[str, str], at: Mapping[str, str]) -> bool:
@@ -204,7 +204,7 @@ def _chosen(text: str) -> Mapping[str, str]:
     parts = [p.strip() for p in text.strip("[]").split(",") if p.strip()]
     pairs = [p.partition("=") for p in parts]
     if any(not eq or not k.strip() or not v.strip() for k, eq, v in pairs):
-        refuse("check", f"{text!r} is not [AXIS=VALUE, …]", EXAMPLE, CheckError)
+        refuse("check", f"{shown(text)} is not [AXIS=VALUE, …]", EXAMPLE, CheckError)
     return {k.strip(): v.strip() for k, _, v in pairs}
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from tcpscape import units
 from tcpscape.campaign import axes
-from tcpscape.errors import refuse
+from tcpscape.errors import refuse, shown
 
 _QUANTITY = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)([a-zA-Zµ%]+(?:/s)?)")
 KINDS = {"ms": "time", "Mbit/s": "rate", "B": "size", "%": "fraction", "": ""}
@@ -44,7 +44,7 @@ def value(expression: str, known: Mapping[str, str], field: str = "derive") -> s
     try:
         tree = ast.parse(text.strip(), mode="eval").body
     except SyntaxError:
-        refuse(field, f"{expression!r} is not arithmetic", "write for example 60mbit / r")
+        refuse(field, f"{shown(expression)} is not arithmetic", "write for example 60mbit / r")
     result = _Arithmetic(expression, field, quantities, known).of(tree)
     return _TO_TEXT[result.kind](result.number)
 
@@ -52,7 +52,7 @@ def value(expression: str, known: Mapping[str, str], field: str = "derive") -> s
 def _amount(text: str, field: str) -> _Amount:
     amount = axes.read(text)
     if amount.is_word:
-        refuse(field, f"{text!r} is not a quantity", "write for example 60mbit / r")
+        refuse(field, f"{shown(text)} is not a quantity", "write for example 60mbit / r")
     return _Amount(amount.number, KINDS[amount.unit])
 
 
@@ -116,4 +116,4 @@ class _Arithmetic:
         return _Amount(a.number / b.number * factor, kind) if kind else self._refuse(f"divides {a.kind or 'a number'} by {b.kind}")
 
     def _refuse(self, why: str) -> _Amount:
-        refuse(self.field, f"{self.expression!r} {why}", "write for example 60mbit / r")
+        refuse(self.field, f"{shown(self.expression)} {why}", "write for example 60mbit / r")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tcpscape.errors import refuse
+from tcpscape.errors import refuse, shown
 from tcpscape.scenario.scenario import Scenario
 
 NEW_HOPS: Mapping[str, Mapping[str, str]] = {"forward": {"at": "router"}, "bottleneck": {}, "reverse": {}}
@@ -47,7 +47,7 @@ def _set(place: Any, names: Sequence[str], value: str, whole: str) -> Any:
     if place is None:
         return {head: _set(None, rest, value, whole)}
     fix = f"write it with fields, {{{head}: {value}}}, or put ${{NAME}} into the words"
-    refuse(whole, f"{place!r} is words, which have no field {head!r}", fix)
+    refuse(whole, f"{shown(place)} is words, which have no field {shown(head)}", fix)
 
 
 def _index(items: Sequence[Any], head: str, whole: str) -> int:

@@ -73,7 +73,7 @@ def _read(source: str) -> dict[str, Any]:
         return {"name": source, **files.read_yaml(packaged.text(f"campaigns/{source}.yaml"), source)}
     if source not in files.gallery():
         choice = ", ".join([*gallery(), *files.gallery()])
-        refuse("sweep", f"{source!r} is neither a .yaml/.toml file nor a campaign or scenario that comes with tcpscape", f"choose {choice}")
+        refuse("sweep", f"{shown(source)} is neither a .yaml/.toml file nor a campaign or scenario that comes with tcpscape", f"choose {choice}")
     return {"name": source, "scenario": source}
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from tcpscape import units
 from tcpscape.cli import options, terminal
 from tcpscape.cli.command import Option, command
-from tcpscape.errors import refuse
+from tcpscape.errors import refuse, shown
 
 if TYPE_CHECKING:
     from tcpscape.findings.spike.bound import Bound
@@ -76,4 +76,4 @@ def _flow(text: str) -> tuple[int, float]:
             return units.parse_time(rtt, "flows"), float(share)
     except ValueError:
         pass
-    refuse("flows", f"{text.strip()!r} is not RTT:SHARE", "write for example 50ms:0.7,20ms:0.3")
+    refuse("flows", f"{shown(text.strip())} is not RTT:SHARE", "write for example 50ms:0.7,20ms:0.3")

@@ -17,12 +17,14 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
-from pathlib import Path
 from types import NoneType
 from typing import Any, get_args, get_origin, get_type_hints
 
 import click
 from click.shell_completion import CompletionItem
+
+from tcpscape.cli.values import click_type, typed_name
+from tcpscape.errors import refuse
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,17 @@ class WithExamples:
 
 class Command(WithExamples, click.Command):
     """A function as a command."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Reads the options.
+
+        :raises ScenarioError: for an option with a value that is given twice, of which Click would take the last.
+        """
+        _, _, order = self.make_parser(ctx).parse_args(args=list(args))
+        given = [one for one in order if isinstance(one, click.Option) and not one.multiple and not one.is_flag]
+        if twice := next((one for one in given if given.count(one) > 1), None):
+            refuse(typed_name(twice), "it is given twice", "say it once")
+        return super().parse_args(ctx, args)
 
 
 def command(*, examples: Sequence[str] = (), name: str | None = None) -> Callable[[Callable[..., int | None]], Command]:
@@ -160,13 +173,13 @@ def _parameters(name: str, hint: Any, default: Any) -> Iterator[click.Parameter]
     if word.complete:
         settings["shell_complete"] = _completer(word.complete)
     if isinstance(word, Argument):
-        yield click.Argument([name], type=_type(kind), **settings)
+        yield click.Argument([name], type=click_type(kind), **settings)
         return
     names = [*([word.short] if word.short else []), word.name or _typed(name), name]
     if kind is bool:
         yield click.Option(names, is_flag=True, show_default=True, **settings)
     else:
-        kind = _type(kind, word.least, word.most)
+        kind = click_type(kind, word.least, word.most)
         yield click.Option(names, type=kind, multiple=several, show_default=True, **settings)
 
 
@@ -183,15 +196,6 @@ def _completer(kind: str) -> Callable[[click.Context, click.Parameter, str], lis
 def _typed(name: str) -> str:
     """An option as it is typed: `jitter_on` → `--jitter-on`."""
     return f"--{name.replace('_', '-')}"
-
-
-def _type(kind: type, least: int | None = None, most: int | None = None) -> click.ParamType[Any]:
-    """Click's type for one of Python's: str, int, float, Path."""
-    if kind is int and (least is not None or most is not None):
-        bounded = click.IntRange(least, most)
-        bounded.name = "integer"  # in help and errors, instead of `integer range`
-        return bounded
-    return click.Path(path_type=Path) if kind is Path else click.types.convert_type(kind)
 
 
 def _value(name: str, hint: Any, values: Mapping[str, Any]) -> Any:

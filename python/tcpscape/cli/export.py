@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 from tcpscape import names, writing
 from tcpscape.cli import streams
 from tcpscape.cli.command import Argument, Option, command
-from tcpscape.errors import refuse
+from tcpscape.errors import refuse, shown
 from tcpscape.units import counted
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def export(
     source: Annotated[
         str, Argument("A result directory, a file of iperf3 or Flent, a table; for tc a scenario (gallery or file).", complete="source")
     ],
-    to: Annotated[str, Option("csv, parquet, markdown, iperf3, flent, mahimahi or tc.", complete="format")] = "",
+    to: Annotated[str | None, Option("csv, parquet, markdown, iperf3, flent, mahimahi or tc.", complete="format")] = None,
     out: Annotated[Path | None, Option("File, or directory where there are several.  [default: stdout]", complete="file")] = None,
     seed: Annotated[int | None, Option("Only the trials of this seed.")] = None,
     cca: Annotated[str | None, Option("Only the trials of this congestion control.", complete="cca")] = None,
@@ -36,9 +36,9 @@ def export(
     """Write results as another tool's files: a table of all trials or samples, one file for each trial, or a path as tc's commands."""
     from tcpscape import interchange
 
-    if to not in interchange.writable():
-        fix = "tcpscape run --pcap FILE writes packets" if to.startswith("pcap") else f"choose {', '.join(interchange.writable())}"
-        refuse("to", f"{to!r} is no format that is written" if to else "no format is given", fix)
+    if to is None or to not in interchange.writable():
+        fix = "tcpscape run --pcap FILE writes packets" if (to or "").startswith("pcap") else f"choose {', '.join(interchange.writable())}"
+        refuse("to", f"{shown(to)} is no format that is written" if to else "no format is given", fix)
     target = interchange.REGISTRY[to]
     if samples and not target.write_rows:
         refuse("samples", f"{to} has no rows", "choose --to csv or --to parquet")
@@ -83,7 +83,7 @@ def _outcomes(path: Path, target: Format, seed: int | None, cca: str | None) -> 
     kept = {part: Outcome(o.campaign, o.select(cca), o.versions) for part, o in record.load(path).parts.items()}
     chosen = {part: outcome for part, outcome in kept.items() if outcome.cells}
     if not chosen:
-        refuse("cca", f"{path} has no trial of {cca!r}", "choose a congestion control that it has")
+        refuse("cca", f"{path} has no trial of {shown(cca)}", "choose a congestion control that it has")
     return [(_name([part or path.name]), write(outcome)) for part, outcome in chosen.items() if write]
 
 

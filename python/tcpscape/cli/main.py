@@ -10,9 +10,12 @@ import click
 
 from tcpscape.cli import completion, ending, streams
 from tcpscape.cli.commands import COMMANDS, app
+from tcpscape.cli.values import typed_name
 from tcpscape.controls import usercode
 from tcpscape.errors import EXIT_OUTPUT, EXIT_USER_ERROR, INTERRUPTED, TcpscapeError, printable
 
+MOST_PROBLEM, MOST_NAME = 200, 40
+"""Characters that a message has of what the option parser says, and of the name of what was typed."""
 ALIKE = 0.75
 """Similarity of two names, 0 to 1 (difflib), from which on one is suggested instead of the other."""
 
@@ -71,9 +74,15 @@ def _usage(e: click.UsageError, args: Sequence[str]) -> str:
     if isinstance(e, click.NoSuchOption | click.BadOptionUsage):
         name = e.option_name
     elif isinstance(e, click.BadParameter) and e.param:
-        name = next((typed for typed in e.param.opts if typed.startswith("--")), e.param.name)
-    problem = problem.rstrip(".").replace("\n", " ")
-    return f"{name.lstrip('-')}: {problem[:1].lower()}{problem[1:]}; {fix}"
+        name = typed_name(e.param)
+    problem = _short(problem.rstrip("."), MOST_PROBLEM)
+    return f"{_short(name.lstrip('-'), MOST_NAME) or 'command line'}: {problem[:1].lower()}{problem[1:]}; {fix}"
+
+
+def _short(text: str, most: int) -> str:
+    """A text of the option parser, which has what was typed in it, as one line of at most so many characters."""
+    line = printable(" ".join(text.split()))
+    return line if len(line) <= most else f"{line[:most]}…"
 
 
 def _alike(typed: str, names: Sequence[str]) -> list[str]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import click
 
 from tcpscape.cli.command import Option
-from tcpscape.errors import refuse
+from tcpscape.errors import refuse, shown
 
 if TYPE_CHECKING:
     from tcpscape.engines import Engine
@@ -117,7 +117,7 @@ def levels(at: Sequence[str]) -> dict[str, str]:
     for text in at:
         name, _, value = text.partition("=")
         if not (name.strip() and value.strip()):
-            refuse("at", f"{text!r} is not AXIS=VALUE", "write for example --at jitter=4ms")
+            refuse("at", f"{shown(text)} is not AXIS=VALUE", "write for example --at jitter=4ms")
         chosen[name.strip()] = value.strip()
     return chosen
 

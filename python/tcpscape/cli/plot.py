@@ -29,10 +29,11 @@ def plot(
     """Draw figures of a result by name: of the whole, or quantities over time of the trial with the median goodput. Nothing runs again."""
     from tcpscape import plots
     from tcpscape.campaign import record
+    from tcpscape.controls import spelling
     from tcpscape.plots import chosen
 
     kinds = plots.formats(formats)
-    names = tuple(name.strip() for name in (what or "").split(",") if name.strip())
+    names = tuple(spelling.parse_names(what, "what")) if what is not None else ()
     request = chosen.PlotRequest(names, tuple(options.ccas(cca)), metric or "", title or "", options.levels(at))
     for file in chosen.save(record.load(directory).parts, request, out or directory / chosen.FOLDER, kinds):
         print(file)

@@ -118,6 +118,8 @@ ENVIRONMENT: tuple[Row, ...] = (
     Row("NO_COLOR", "If it is set, nothing is coloured, and progress is a line every ten seconds; so with TERM=dumb."),
     Row("XDG_CACHE_HOME", "Where kernels and logs of the virtual engine are, in tcpscape/ below it; ~/.cache without it.",
         (*_RUN, "kernel", "doctor")),
+    Row("TCPSCAPE_MEMORY", "Most memory that a campaign may take, a size such as 16GiB; 2GiB without it. What would take more is refused before it "
+        "runs.", _RUN),
     Row("TCPSCAPE_TRIALS_PER_GUEST", "Trials that one kernel of the virtual engine serves, 1 without it. More save its start; such trials "
         "cannot be repeated bit for bit.", _RUN),
     Row("TCPSCAPE_HOOK_PATIENCE", "Seconds of real time that a call of a congestion control in Python may take, 5 without it; 0 is no limit. All "

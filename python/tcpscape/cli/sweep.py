@@ -13,7 +13,7 @@ from tcpscape import writing
 from tcpscape.cli import checks, options, terminal
 from tcpscape.cli.command import Argument, Option, command
 from tcpscape.cli.terminal import Progress, resumable
-from tcpscape.errors import refuse
+from tcpscape.errors import refuse, shown
 from tcpscape.formats import stamped
 from tcpscape.units import counted
 
@@ -73,7 +73,7 @@ class AxisOptions:
         for text in self.axis:
             name, equals, levels = text.partition("=")
             if not equals or not name.strip() or name.strip() in others:
-                refuse("axis", f"{text!r} is not NAME=VALUES, each name once", "write for example --axis mtu=1500,9000")
+                refuse("axis", f"{shown(text)} is not NAME=VALUES, each name once", "write for example --axis mtu=1500,9000")
             others[name.strip()] = levels
         if twice := sorted(values.keys() & others.keys()):
             refuse("axis", f"{twice[0]} is said by --{twice[0].replace('_', '-')} too", "say it once")

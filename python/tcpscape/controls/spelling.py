@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from tcpscape import units
-from tcpscape.errors import UnitError, refuse
+from tcpscape.errors import UnitError, refuse, shown
 from tcpscape.names import expect_line
 
 WORDS = {"on": "1", "true": "1", "yes": "1", "off": "0", "false": "0", "no": "0"}
@@ -31,10 +31,12 @@ LINUX = (
 )
 """The congestion controls of Linux, by name."""
 
+_LISTS = {"engine": "model,virtual", "what": "cwnd,rtt"}
+"""Option → a list of names for it, in messages."""
 _CLASS = re.compile(r"(?P<place>[^:*@,=]+\.py|[A-Za-z_][\w.]*):(?P<cls>(?:(?<=\.py:)[A-Za-z_]|[A-Z_])\w*)(?P<rest>(?::.*)?)")
 """A file or a module, a colon, a class; parameters."""
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
-_VALUE = re.compile(r"-?\d+(\.\d+)?(?:[A-Za-zµ/]+|%)?")
+_VALUE = re.compile(r"-?[0-9]{1,18}(\.[0-9]{1,18})?(?:[A-Za-zµ/]+|%)?")
 _UNIT = re.compile(r"(?:, (?:in )?|\()(ns|us|µs|ms|s|[km]?bit/s|bytes/s|B/s|bytes|packets|segments|%)(?=[;,.)\s]|$)")
 _TIMES = {"ns": 1, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9}
 _RATES = {"bit/s": 1, "kbit/s": 1e3, "mbit/s": 1e6, "bytes/s": 8, "b/s": 8}
@@ -74,15 +76,15 @@ def label(value: Any, field: str = "cca") -> str:
     if isinstance(value, Mapping):
         return _label(*_from_mapping(value, field), field)
     if not isinstance(value, str):
-        refuse(field, f"{value!r} is no congestion control", EXAMPLE)
+        refuse(field, f"{shown(value)} is no congestion control", EXAMPLE)
     name, parts = _parts(value)
     params: dict[str, Any] = {}
     for part in parts:
         key, eq, text = (x.strip() for x in part.partition("="))
         if not eq or not text:
-            refuse(field, f"{part!r} in {value!r} is not PARAMETER=VALUE", EXAMPLE)
+            refuse(field, f"{shown(part)} in {shown(value)} is not PARAMETER=VALUE", EXAMPLE)
         if key in params:
-            refuse(field, f"{value!r} says {key} twice", "say it once")
+            refuse(field, f"{shown(value)} says {key} twice", "say it once")
         params[key] = text
     return _label(name, params, field)
 
@@ -91,9 +93,9 @@ def parse_names(text: str, field: str) -> list[str]:
     """`cubic,bbr` as a list; an empty name and one that is there twice are refused."""
     names = [part.strip() for part in text.split(",")]
     if not all(names):
-        refuse(field, f"{text!r} has an empty name", f"write for example {'model,virtual' if field == 'engine' else 'cubic,bbr'}")
+        refuse(field, f"{shown(text)} has an empty name", f"write for example {_LISTS.get(field, 'cubic,bbr')}")
     if len(set(names)) != len(names):
-        refuse(field, f"{text!r} names one twice", "name each once")
+        refuse(field, f"{shown(text)} names one twice", "name each once")
     return names
 
 
@@ -131,11 +133,11 @@ def _from_mapping(value: Mapping[Any, Any], field: str) -> tuple[Any, dict[str, 
 
 def _label(name: Any, params: Mapping[str, Any], field: str) -> str:
     if not isinstance(name, str) or not (_NAME.fullmatch(name) or is_class(name)):
-        refuse(field, f"{name!r} is not a name", "see `tcpscape cca list`, or write mine.py:MyControl")
+        refuse(field, f"{shown(name)} is not a name", "see `tcpscape cca list`, or write mine.py:MyControl")
     expect_line(name, field)
     for key in params:
         if not _NAME.fullmatch(key):
-            refuse(field, f"{key!r} is no parameter's name", f"see `tcpscape cca show {shlex.quote(name)}`")
+            refuse(field, f"{shown(key)} is no parameter's name", f"see `tcpscape cca show {shlex.quote(name)}`")
     return ":".join([name, *(f"{key}={_value(key, params[key], field)}" for key in sorted(params))])
 
 
@@ -145,7 +147,7 @@ def _value(key: str, value: Any, field: str) -> str:
     text = str(value).strip()
     text = WORDS.get(text.lower(), text)
     if not _VALUE.fullmatch(text):
-        refuse(f"{field}.{key}", f"{value!r} is not a value", "write a number, on or off")
+        refuse(f"{field}.{key}", f"{shown(value)} is not a value", "write a number, on or off")
     return text
 
 
@@ -207,4 +209,4 @@ def _whole(value: float, text: str, field: str) -> int:
 
 def _refuse_value(param: Param, text: str, field: str) -> NoReturn:
     number = f"write a whole number of {param.unit}" if param.unit else "write a whole number"
-    refuse(field, f"{text!r} is not a value of it", "write on or off" if param.boolean else number)
+    refuse(field, f"{shown(text)} is not a value of it", "write on or off" if param.boolean else number)

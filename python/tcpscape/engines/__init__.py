@@ -7,11 +7,11 @@ share.
 
 from __future__ import annotations
 
-from tcpscape.engines.base import Capture, Engine, Live
+from tcpscape.engines.base import Capture, Engine, Live, PlannedEngine
 from tcpscape.engines.mock import Mock
 from tcpscape.engines.model import Model
 from tcpscape.engines.virtual import Virtual
-from tcpscape.errors import EngineError
+from tcpscape.errors import EngineError, shown
 
 REGISTRY: dict[str, type[Engine]] = {"model": Model, "mock": Mock, "virtual": Virtual, "live": Live}
 """Every engine by name, the default first."""
@@ -24,13 +24,18 @@ def make(name: str) -> Engine:
     """
     kind, colon, variant = name.partition(":")
     if kind not in REGISTRY:
-        raise EngineError(f"engine: {name!r} is unknown; choose {', '.join(REGISTRY)}")
+        raise EngineError(f"engine: {shown(name)} is unknown; choose {', '.join(names())}")
     if colon and not variant:
-        raise EngineError(f"engine: {name!r} names nothing after the colon; write {kind}, or {kind}:NAME")
+        raise EngineError(f"engine: {shown(name)} names nothing after the colon; write {kind}, or {kind}:NAME")
     engine = REGISTRY[kind].of(variant or None)
     if reason := engine.unavailable():
         raise EngineError(f"engine: {name} cannot run here: {reason}")
     return engine
+
+
+def names() -> list[str]:
+    """Names of the engines that are built; whether each can run on this machine, :func:`available` says."""
+    return [name for name, engine in REGISTRY.items() if not issubclass(engine, PlannedEngine)]
 
 
 def available() -> list[str]:

@@ -17,7 +17,7 @@ from difflib import get_close_matches
 
 from tcpscape import units
 from tcpscape.engines.base import Capture
-from tcpscape.errors import refuse
+from tcpscape.errors import refuse, shown
 from tcpscape.metrics import flows, player, queues, samples
 from tcpscape.metrics.base import UNKNOWN, Better, Metric, only
 from tcpscape.metrics.flows import goodput, jain, mean_rtt, retransmits
@@ -119,17 +119,17 @@ def find(text: str) -> Metric:
     name, colon, argument = text.strip().partition(":")
     if name in FAMILIES:
         if not argument:
-            refuse("metric", f"{name!r} needs a word more", f"write for example {FAMILIES[name].example}")
+            refuse("metric", f"{shown(name)} needs a word more", f"write for example {FAMILIES[name].example}")
         return FAMILIES[name].make(argument)
     metric = REGISTRY.get(name) or _WITH_UNIT.get(name)
     if metric is None:
         near = get_close_matches(name, [*REGISTRY, *FAMILIES], n=2)
         perhaps = f", perhaps {' or '.join(near)}" if near else ""
-        refuse("metric", f"{name!r} is unknown", f"choose one of `tcpscape metric list`{perhaps}")
+        refuse("metric", f"{shown(name)} is unknown", f"choose one of `tcpscape metric list`{perhaps}")
     if not colon:
         return metric
     if not argument or not metric.of_flows:
-        refuse("metric", f"{text!r} is not a metric of some flows", f"write {name}, or for example goodput:bbr")
+        refuse("metric", f"{shown(text)} is not a metric of some flows", f"write {name}, or for example goodput:bbr")
     return metric.within(argument)
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from tcpscape import metrics, plots
 from tcpscape.campaign import axes
 from tcpscape.campaign.outcome import Outcome
-from tcpscape.errors import refuse
+from tcpscape.errors import refuse, shown
 from tcpscape.names import component
 from tcpscape.plots import files, traces
 from tcpscape.plots.base import Context, FigureKind
@@ -54,7 +54,8 @@ class PlotRequest:
         names = dict.fromkeys(self.what)
         quantities = tuple(name for name in names if name not in plots.FIGURES)
         if unknown := [name for name in quantities if name not in traces.PANELS and name not in traces.ALIASES]:
-            refuse("what", f"{unknown[0]!r} is unknown", f"choose figures ({', '.join(plots.FIGURES)}) or quantities ({', '.join(traces.PANELS)})")
+            choice = f"choose figures ({', '.join(plots.FIGURES)}) or quantities ({', '.join(traces.PANELS)})"
+            refuse("what", f"{shown(unknown[0])} is unknown", choice)
         kinds = [(name, plots.find(name), Context(self.title)) for name in names if name in plots.FIGURES]
         if not quantities:
             return kinds
@@ -76,7 +77,7 @@ def draw(parts: Mapping[str, Outcome], request: PlotRequest) -> Iterator[tuple[s
     axis_names = sorted({axis for outcome in parts.values() for cell in outcome.cells for axis in cell.at})
     if strange := [axis for axis in request.at if axis not in axis_names]:
         fix = f"choose {', '.join(axis_names)}" if axis_names else "leave it out: nothing was varied"
-        refuse("at", f"the result has no axis {strange[0]!r}", fix)
+        refuse("at", f"the result has no axis {shown(strange[0])}", fix)
     outcomes = {name: chosen for name, outcome in parts.items() if (chosen := request.of(outcome)).cells}
     if not outcomes:
         names = sorted({c.cca for outcome in parts.values() for c in outcome.cells})
@@ -109,7 +110,7 @@ def _pages(outcomes: Mapping[str, Outcome], request: PlotRequest) -> Iterator[tu
         fitting = {part: outcome for part, outcome in outcomes.items() if kind.applies(outcome)}
         if not fitting:
             fix = "run it with --samples 100ms --out DIR" if kind.name == SERIES else f"choose {_choices(outcomes)}"
-            refuse("what", f"the result lacks the data for {name!r}", fix)
+            refuse("what", f"the result lacks the data for {shown(name)}", fix)
         for part, outcome in fitting.items():
             parts = kind.pages(outcome)
             for i, page in enumerate(parts):

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tcpscape import writing
-from tcpscape.errors import refuse
+from tcpscape.errors import refuse, shown
 from tcpscape.names import component
 from tcpscape.plots.style import DARK, INK, literal
 
@@ -39,11 +39,11 @@ def formats(text: str, field: str = "formats") -> tuple[str, ...]:
 
     :raises TcpscapeError: where a format is unknown, or none is named.
     """
-    names = tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
+    names = tuple(part.strip() for part in text.split(","))
     if unknown := [name for name in names if name not in FORMATS]:
-        refuse(field, f"{unknown[0]!r} is no format", f"choose {', '.join(FORMATS)}")
-    if not names:
-        refuse(field, "names no format", f"choose {', '.join(FORMATS)}")
+        refuse(field, f"{shown(unknown[0])} is no format", f"choose {', '.join(FORMATS)}")
+    if len(set(names)) < len(names):
+        refuse(field, f"{shown(text)} names one twice", "name each once")
     return names
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from tcpscape.errors import StoreError, refuse
+from tcpscape.errors import StoreError, refuse, shown
 from tcpscape.interchange.base import HEADERS
 from tcpscape.metrics import samples
 from tcpscape.plots.style import Look
@@ -160,7 +160,7 @@ def panels(names: Sequence[str] = ()) -> list[Panel]:
     """
     names = [ALIASES.get(name, name) for name in names]
     if unknown := [name for name in names if name not in PANELS]:
-        refuse("what", f"{unknown[0]!r} is unknown", f"choose {', '.join(PANELS)}")
+        refuse("what", f"{shown(unknown[0])} is unknown", f"choose {', '.join(PANELS)}")
     return [PANELS[name] for name in dict.fromkeys(names or USUAL)]
 
 

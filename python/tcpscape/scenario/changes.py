@@ -8,7 +8,7 @@ from typing import Any, Literal
 from pydantic import Field, model_validator
 
 from tcpscape import units
-from tcpscape.errors import refuse
+from tcpscape.errors import refuse, shown
 from tcpscape.scenario.fields import Percent, Rate, Size, Spec, Time
 
 PROBABILITY_ONE = 0xFFFF_FFFF
@@ -117,13 +117,13 @@ def parse(text: str) -> dict[str, Any]:
     """
     match = _CHANGE.fullmatch(text)
     if not match:
-        refuse("change", f"{text!r} is not WHERE@TIME: NAME VALUE", EXAMPLE)
+        refuse("change", f"{shown(text)} is not WHERE@TIME: NAME VALUE", EXAMPLE)
     words, values = match["words"].replace(",", " ").split(), {}
     while words:
         name = words.pop(0)
         if name not in Patch.model_fields:
-            refuse("change", f"{name!r} is nothing that changes", f"choose {', '.join(Patch.model_fields)}; {EXAMPLE}")
+            refuse("change", f"{shown(name)} is nothing that changes", f"choose {', '.join(Patch.model_fields)}; {EXAMPLE}")
         if name != "outage" and not words:
-            refuse("change", f"{name!r} has no value", EXAMPLE)
+            refuse("change", f"{shown(name)} has no value", EXAMPLE)
         values[name] = True if name == "outage" else words.pop(0)
     return {"where": match["where"], "at": match["at"], "set": values} | ({"hop": int(match["hop"])} if match["hop"] else {})

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from typing import Literal
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
 from tcpscape.errors import refuse
 from tcpscape.scenario.fields import Buffer, Percent, Rate, Spec, Time
-from tcpscape.scenario.flows import Flow
+from tcpscape.scenario.flows import MAX_FLOWS, Flow
 from tcpscape.scenario.path import Distribution, Link, Netem, Order, Queue
 from tcpscape.scenario.scenario import TIMER_SLACK, Kernel, KernelField, Scenario
 from tcpscape.units import NS_PER_S, format_rate, format_time
@@ -48,7 +48,7 @@ class Conditions(Spec):
     """Share of packets lost in each direction."""
     loss_on: Directions = "both"
     """The directions that have the loss."""
-    limit: int = Netem.model_fields["limit"].default
+    limit: int = Field(default=Netem.model_fields["limit"].default, ge=1)
     """Packets that netem holds in each direction."""
     rate: Rate | None = None
     """Rate of the bottleneck, bit/s; None is no limit."""
@@ -58,7 +58,7 @@ class Conditions(Spec):
     """Queue of the bottleneck, a name (`fq_codel`) or tc's words; None is a FIFO in bytes."""
     flow: Flow = Flow()
     """Fields of every flow."""
-    flows: int = 1
+    flows: int = Field(default=1, ge=1, le=MAX_FLOWS)
     """Flows in a trial, all alike."""
     duration: Time = 10 * NS_PER_S
     """How long the path is watched, ns."""
@@ -80,6 +80,8 @@ class Conditions(Spec):
     def _sensible(self) -> Conditions:
         if self.rtt <= 0:
             refuse("rtt", "0s is not a path", "write for example 26ms")
+        if self.jitter and self.order == "correlated" and self.distribution != "normal":
+            refuse("distribution", f"jitter that keeps the order is normally distributed, not {self.distribution}", "leave it out, or order: keep")
         for name in ("buffer", "queue"):
             if getattr(self, name) is not None and not self.rate:
                 refuse(name, "there is no bottleneck that it could belong to", "give its rate too, for example 10mbit")

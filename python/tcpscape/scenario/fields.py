@@ -82,7 +82,7 @@ def validate(spec: type[Any], data: Any, source: str) -> Any:
 
 def _option(names: Sequence[str]) -> str:
     """The option that sets the field to which `names` lead: that of its own name, or `change`."""
-    return "change" if names[:1] == ["changes"] else (names or [OPTIONS])[-1]
+    return "change" if names[:1] == ["changes"] else (names or [OPTIONS])[-1].replace("_", "-")
 
 
 def _one_line(e: ValidationError, source: str) -> str:

@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, model_validator
 
 from tcpscape import units
 from tcpscape.controls import spelling
-from tcpscape.errors import refuse
+from tcpscape.errors import refuse, shown
 from tcpscape.scenario.fields import ByteRate, Size, Spec, Time
 from tcpscape.scenario.player import PlayerField, with_abr
 
@@ -20,7 +20,7 @@ CHUNK = 8192
 READ_SIZE = 65_536
 """Most bytes that a receiving application reads at once."""
 
-_MIX = re.compile(r"^([^:*@\s]+(?::[^*@\s]+)?)(?:\*(\d+))?(?:@([^-\s]+)(?:-(\S+))?)?$")
+_MIX = re.compile(r"^([^:*@\s]+(?::[^*@\s]+)?)(?:\*([0-9]{1,9}))?(?:@([^-\s]+)(?:-(\S+))?)?$")
 
 
 class App(Spec):
@@ -75,7 +75,7 @@ def _read(value: Any) -> Any:
 def _listener(value: Any) -> Any:
     """A congestion control's name, without parameters: a listening socket sends nothing."""
     if value is not None and spelling.name_of(label := spelling.label(value, "listener")) != label:
-        refuse("listener", f"{value!r} has parameters, and a listening socket uses none", f"write {spelling.name_of(label)}")
+        refuse("listener", f"{shown(value)} has parameters, and a listening socket uses none", f"write {spelling.name_of(label)}")
     return value
 
 
@@ -136,7 +136,7 @@ def parse_mix(text: str) -> list[dict[str, Any]]:
     for part in text.split(","):
         match = _MIX.match(part.strip())
         if not match:
-            refuse("mix", f"{part.strip()!r} is not CCA[*COUNT][@START[-STOP]]", "write for example cubic*2,bbr@5s")
+            refuse("mix", f"{shown(part.strip())} is not CCA[*COUNT][@START[-STOP]]", "write for example cubic*2,bbr@5s")
         cca, count, start, stop = match.groups()
         flow: dict[str, Any] = {"cca": cca, "count": int(count or 1)}
         flow |= {"start": start} if start else {}

@@ -66,7 +66,7 @@ class ScenarioOptions:
         if self.flows is not None:
             if len(flows) > 1:
                 refuse("flows", f"{base.name} says its own {len(flows)} groups of flows", "leave out --flows, or use --mix")
-            flows = [{**flows[0], "count": self.flows}]
+            flows = [{**flows[0], "count": self._count(self.flows)}]
         each = given(self.flow)
         fields = base.to_dict() | given(self.path) | given(self.fields)
         fields |= self._changes(fields.get("changes", ()))

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, PlainSerializer, model_validator
 
 from tcpscape import units
-from tcpscape.errors import refuse
+from tcpscape.errors import refuse, shown
 from tcpscape.scenario.fields import Spec, Time
 from tcpscape.units import NS_PER_S, format_rate, format_time
 
@@ -32,7 +32,7 @@ def _ladder(value: Any) -> Any:
     text = ",".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
     rungs = units.with_units([rung.strip() for rung in text.split(",")])
     if not all(rungs):
-        refuse("player", f"{text!r} is not a ladder of bit rates", f"write for example {EXAMPLE}")
+        refuse("player", f"{shown(text)} is not a ladder of bit rates", f"write for example {EXAMPLE}")
     return [units.parse_rate(rung, "player", example=EXAMPLE) for rung in reversed(rungs)][::-1]  # the last rung has the unit of the others
 
 

@@ -16,7 +16,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from tcpscape import units
 from tcpscape.controls import spelling
-from tcpscape.errors import refuse
+from tcpscape.errors import refuse, shown
 from tcpscape.formats import without
 from tcpscape.names import expect_line
 from tcpscape.scenario import path
@@ -76,6 +76,8 @@ SYSCTLS = {
     "net.ipv4.tcp_comp_sack_delay_ns": "comp_sack_delay_ns", "net.ipv4.tcp_slow_start_after_idle": "slow_start_after_idle",
 }  # fmt: skip
 """sysctl → the field of :class:`Kernel` that it is."""
+MOST_OF_PROFILE = 64
+"""Characters of a kernel profile's name."""
 TRIPLES = ("net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem")
 """sysctls with three values: least, default and most."""
 
@@ -85,7 +87,7 @@ def _setting(name: str, value: Any) -> dict[str, Any]:
     if name in TRIPLES:
         sizes = str(value).split()
         if len(sizes) != 3:
-            refuse(f"kernel.{name}", f"{value!r} is not three sizes", f"write for example {name}=4096 131072 6291456")
+            refuse(f"kernel.{name}", f"{shown(value)} is not three sizes", f"write for example {name}=4096 131072 6291456")
         field = name.removeprefix("net.ipv4.")
         return {f"{field}_default": sizes[1], f"{field}_max": sizes[2]}
     return {SYSCTLS.get(name, name): value}
@@ -98,12 +100,14 @@ def _kernel(value: Any) -> Any:
     if isinstance(value, str):
         profile, *overrides = value.split(",")
         if not profile.strip() or "=" in profile:
-            refuse("kernel", f"{value!r} does not begin with a profile", f"write for example 6.1{',' * bool(value)}{value}")
+            refuse("kernel", f"{shown(value)} does not begin with a profile", f"write for example 6.1{',' * bool(value)}{value}")
+        if len(profile.strip()) > MOST_OF_PROFILE:
+            refuse("kernel", f"{shown(profile)} is no profile's name", "see `tcpscape kernel list`, or write 6.1")
         fields: dict[str, Any] = {"profile": expect_line(profile.strip(), "kernel")}
         for item in overrides:
             key, eq, text = item.partition("=")
             if not eq:
-                refuse("kernel", f"{item!r} is not NAME=VALUE", "write for example 6.12,rmem_max=4MiB")
+                refuse("kernel", f"{shown(item)} is not NAME=VALUE", "write for example 6.12,rmem_max=4MiB")
             fields |= _setting(key.strip(), text.strip())
         value = fields
     elif isinstance(value, dict):

@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import Field, field_validator, model_validator
 
 from tcpscape.campaign.campaign import Campaign
-from tcpscape.errors import StudyError, refuse
+from tcpscape.errors import StudyError, refuse, shown
 from tcpscape.formats import without
 from tcpscape.reading import packaged
 from tcpscape.scenario import files
@@ -87,9 +87,9 @@ class Claim(Spec):
     @model_validator(mode="after")
     def _sensible(self) -> Claim:
         if self.work not in WORKS:
-            refuse("work", f"{self.work!r} is unknown", f"choose {', '.join(WORKS)}", StudyError)
+            refuse("work", f"{shown(self.work)} is unknown", f"choose {', '.join(WORKS)}", StudyError)
         if self.near and (self.low, self.high) != (float("-inf"), float("inf")):
-            refuse("near", f"{self.text!r} has a range too", "leave one of them out", StudyError)
+            refuse("near", f"{shown(self.text)} has a range too", "leave one of them out", StudyError)
         return self
 
 
@@ -149,10 +149,10 @@ class Study(Spec):
         for claim in self.claims:
             for part in (claim.part, claim.over.get("part", "")):
                 if part and part not in known:
-                    refuse("claims", f"{claim.text!r} asks for part {part!r}", f"choose {', '.join(known)}", StudyError)
+                    refuse("claims", f"{shown(claim.text)} asks for part {shown(part)}", f"choose {', '.join(known)}", StudyError)
         for field, parts in (("shows", list(self.shows)), ("headline", [p for p in (self.headline.part, self.headline.edges) if p])):
             if stray := [part for part in parts if part not in known]:
-                refuse(field, f"there is no part {stray[0]!r}", f"choose {', '.join(known)}", StudyError)
+                refuse(field, f"there is no part {shown(stray[0])}", f"choose {', '.join(known)}", StudyError)
         return self
 
     def changed(self, fields: Mapping[str, Any]) -> Study:
@@ -166,7 +166,7 @@ class Study(Spec):
         """The same study with these parts, and the claims about them alone."""
         known = [p.name for p in self.parts]
         if unknown := [p for p in parts if p not in known]:
-            refuse("part", f"{self.name} has no {unknown[0]!r}", f"choose {', '.join(known)}", StudyError)
+            refuse("part", f"{self.name} has no {shown(unknown[0])}", f"choose {', '.join(known)}", StudyError)
         about = [(c.part or known[0], c.over.get("part", c.part or known[0])) for c in self.claims]
         remaining = tuple(c for c, both in zip(self.claims, about, strict=True) if set(both) <= set(parts))
         claims = tuple(c if c.part else c.model_copy(update={"part": known[0]}) for c in remaining)
@@ -187,7 +187,7 @@ def get(name: str) -> Study:
     :raises StudyError: for an unknown name.
     """
     if name not in names():
-        raise StudyError(f"study: {name!r} is unknown; choose {', '.join(names())}")
+        raise StudyError(f"study: {shown(name)} is unknown; choose {', '.join(names())}")
     return of(read(name), name)
 
 

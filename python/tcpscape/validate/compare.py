@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tcpscape.errors import refuse
+from tcpscape.errors import refuse, shown
 from tcpscape.stats import Estimate
 from tcpscape.stats.estimate import CONFIDENCE, RESAMPLES
 from tcpscape.validate.conditions import FAMILIES, NamedScenario
@@ -348,10 +348,10 @@ def read_bounds(text: str) -> list[DivergenceBound]:
 def _bound(part: str) -> DivergenceBound:
     match = _BOUND.match(part)
     if not match:
-        refuse("check", f"{part.strip()!r} is not NAME<=NUMBER", "write for example median<=0.04,p90<=0.2")
+        refuse("check", f"{shown(part.strip())} is not NAME<=NUMBER", "write for example median<=0.04,p90<=0.2")
     name, group, sign, value = match.groups()
     if name not in BOUND_NAMES:
-        refuse("check", f"{name!r} is no number of the divergence", f"choose {', '.join(BOUND_NAMES)}")
+        refuse("check", f"{shown(name)} is no number of the divergence", f"choose {', '.join(BOUND_NAMES)}")
     return DivergenceBound(name, group or EVERYWHERE, sign == "<=", float(value))
 
 
@@ -369,7 +369,7 @@ def judge(bounds: Sequence[DivergenceBound], divergences: Sequence[Divergence]) 
     checked = []
     for bound in bounds:
         if bound.group not in (EACH, CCAS) and bound.group not in known:
-            refuse("check", f"no condition belongs to {bound.group!r}", f"choose {', '.join([EACH, CCAS, *known])}")
+            refuse("check", f"no condition belongs to {shown(bound.group)}", f"choose {', '.join([EACH, CCAS, *known])}")
         for group in _groups_of(bound.group, by_family, by_cca):
             checked.append(CheckedBound(bound, group, float(getattr(DivergenceSummary.of(known[group]), bound.name))))
     return checked

@@ -17,8 +17,10 @@ from typing import Annotated
 import numpy as np
 from pydantic import BaseModel, Field
 
+from tcpscape.campaign import size
+from tcpscape.campaign.size import Size
 from tcpscape.engines import REGISTRY
-from tcpscape.errors import StoreError, refuse
+from tcpscape.errors import StoreError, refuse, shown
 from tcpscape.formats import expect
 from tcpscape.reading import documents
 from tcpscape.reading import files as reading
@@ -101,6 +103,8 @@ class Session:
 
 def prepare(options: ValidationOptions) -> Session:
     """The plan; everything that can be checked before a run is checked."""
+    seeds = seeds_of(options.seeds)
+    _expect_size((options.random or options.shared or 0) * (len(options.ccas) if options.paired else 1), seeds)
     record = load_recorded(options.against) if options.against else None
     specs = engine_specs(options.engines, recorded=record is not None)
     a = sides.make(specs[0], options.jobs, options.out)
@@ -110,8 +114,14 @@ def prepare(options: ValidationOptions) -> Session:
     selected, source = _conditions(options, record)
     if options.precision is not None and not 0 < options.precision <= 10:
         refuse("precision", f"{options.precision:g} is no half width of an ln ratio", "write for example 0.05")
-    plan = ValidationPlan(selected, a, b, seeds_of(options.seeds), options.precision, options.most)
+    _expect_size(len(selected), seeds)
+    plan = ValidationPlan(selected, a, b, seeds, options.precision, options.most)
     return Session(plan, source, specs, options.against)
+
+
+def _expect_size(count: int, seeds: tuple[int, int]) -> None:
+    """Refuses more conditions than fit into memory with their runs."""
+    size.expect(Size(2 * count, count * sum(seeds)), "validate", "take fewer conditions or seeds")
 
 
 def _ccas_of_both(a: sides.EngineSide, b: sides.Side) -> tuple[str, ...]:
@@ -138,9 +148,9 @@ def engine_specs(names: Sequence[str], *, recorded: bool) -> tuple[str, ...]:
 
 def seeds_of(text: str) -> tuple[int, int]:
     """`3` seeds on both sides, `20/3` on the first and on the second."""
-    match = re.fullmatch(r"\s*(\d{1,6})\s*(?:/\s*(\d{1,6})\s*)?", text)
+    match = re.fullmatch(r"\s*([0-9]{1,6})\s*(?:/\s*([0-9]{1,6})\s*)?", text)
     if not match or 0 in (pair := (int(match.group(1)), int(match.group(2) or match.group(1)))):
-        refuse("seeds", f"{text!r} is no number of seeds", "write 3, or 20/3 for 20 of the first engine and 3 of the second")
+        refuse("seeds", f"{shown(text)} is no number of seeds", "write 3, or 20/3 for 20 of the first engine and 3 of the second")
     return pair
 
 
@@ -183,7 +193,7 @@ def resume(out: Path, id: str, options: ValidationOptions) -> Session:
     summary = _summary(out)
     matching = [c for c in conditions.read(out / CONDITIONS) if c.id == id]
     if not matching:
-        refuse("explain", f"there is no condition {id!r} in {out / CONDITIONS}", "choose an id of conditions.csv")
+        refuse("explain", f"there is no condition {shown(id)} in {out / CONDITIONS}", "choose an id of conditions.csv")
     with_engines = replace(options, engines=options.engines or summary.engines, against=options.against or summary.against)
     session = prepare(replace(with_engines, conditions=str(out / CONDITIONS), random=None, shared=None, ccas=(), paired=False, precision=None))
     runs = next((c.runs for c in summary.conditions if c.id == id), session.plan.seeds)
@@ -243,7 +253,7 @@ class ValidationResult:
         for c in self.divergences:
             if c.condition.id == id:
                 return c
-        refuse("explain", f"there is no condition {id!r} that both sides ran", "choose an id of conditions.csv")
+        refuse("explain", f"there is no condition {shown(id)} that both sides ran", "choose an id of conditions.csv")
 
 
 def quiet(_: str) -> None:

@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 
 from tcpscape.campaign.execute import Runner
-from tcpscape.errors import refuse
+from tcpscape.errors import refuse, shown
 from tcpscape.findings.cliff import search
 from tcpscape.findings.cliff.levels import Cliff, jitter_axis, loss_axis
 from tcpscape.findings.cliff.search import Effort, Measure
@@ -31,7 +31,7 @@ def impairment(along: str, given: Mapping[str, object], prefix: str = "") -> Imp
     """
     varied: Impairment | None = "jitter" if along == "jitter" else "loss" if along == "loss" else None
     if varied is None:
-        refuse("along", f"{along!r} is no axis of a cliff", "write jitter or loss")
+        refuse("along", f"{shown(along)} is no axis of a cliff", "write jitter or loss")
     if given[varied] is not None:
         refuse(varied, "it is what the search varies", f"leave {prefix}{varied} out")
     return varied

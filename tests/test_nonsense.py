@@ -1,0 +1,185 @@
+"""What makes no sense is refused in one line that names the option: values of every unit, counts, options given twice or empty."""
+
+from __future__ import annotations
+
+import os
+import resource
+
+import pytest
+
+from tcpscape import units
+from tcpscape.campaign import axes, size
+from tcpscape.campaign.campaign import Campaign
+from tcpscape.campaign.size import Size
+from tcpscape.cli.commands import COMMANDS, app
+from tcpscape.errors import ScenarioError, TcpscapeError, UnitError, is_plain
+
+LONGEST = 400
+"""Characters of a refusal."""
+NUMBERS = (
+    "", " ", "x", "nan", "inf", "-inf", "1e999", "9" * 5000, "0x10", "1_0", "٣", "３", "²", "½", "1.2.3", "--1", "+-1", "1e", "e5", "0x_", "1,000", "१",
+    "1e309", "-1e400",
+)  # fmt: skip
+"""What is no number, or none that a float holds."""
+PARSERS = (
+    (units.parse_time, "ms"), (units.parse_size, "KiB"), (units.parse_rate, "mbit"), (units.parse_byte_rate, "MB/s"), (units.parse_percent, "%"),
+    (units.parse_buffer, "bdp"), (units.parse_buffer, "KB"),
+)  # fmt: skip
+
+
+def refused(said):
+    """Whether a command ended with one short line on stderr and nothing on stdout."""
+    assert (said.status, said.out, said.err.count("\n")) == (2, "", 1), said
+    assert said.err.startswith("error: ")
+    assert is_plain(said.err[:-1])
+    assert len(said.err) <= LONGEST, said.err
+    return said.err
+
+
+@pytest.mark.parametrize("text", NUMBERS)
+@pytest.mark.parametrize(("parse", "unit"), PARSERS)
+def test_what_is_no_number_is_no_quantity(text, parse, unit):
+    for written in (f"{text}{unit}", f" {text} {unit} "):
+        with pytest.raises(UnitError, match=r"^rate: .*; ") as e:
+            parse(written, "rate")
+        assert len(str(e.value)) <= LONGEST
+
+
+@pytest.mark.parametrize(("parse", "unit"), PARSERS)
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -1, 10**400, True, None, [], {}, b"5ms", "-5", "-5ms", "5 parsecs", "5\nms\x00", "1e300", "1e308"])
+def test_what_is_no_quantity_is_refused(parse, unit, value):
+    with pytest.raises(UnitError, match=r"^field: "):
+        parse(f"{value}{unit}" if value in ("1e300", "1e308", "-5") else value, "field")
+
+
+@pytest.mark.parametrize(("field", "example"), [("duration", "10s"), ("samples", "10ms"), ("segment", "4s"), ("rtt", "50ms"), ("hold", "300ms")])
+def test_the_example_fits_the_field(field, example):
+    with pytest.raises(UnitError, match=rf"; write for example {example}$"):
+        units.parse_time("10", field)
+    assert units.parse_time(example, field)
+
+
+@pytest.mark.parametrize("text", ["1,1", "0", "00", "٣", "5..3", "1..1000000000", "1000001", "1,,2", "-3", "1.5", "1..", "9" * 5000, "1_0", "0x5", ",".join(["1"] * 3)])
+def test_seeds_that_make_no_sense(text):
+    with pytest.raises(ScenarioError, match=r"^seeds: ") as e:
+        axes.parse_seeds(text)
+    assert len(str(e.value)) <= LONGEST
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1..1e300ms/x1.0000001", "0..1e300ms/1ms", "1..1e999ms/x2", "0..1e999ms/1ms", "1..10ms/x1e999", "1..10ms/1e-300", "0..24ms/0", "0..24ms/-1",
+        "1..10ms/x1", "24..0ms/4ms", "1.2.3..5ms/1ms", ",".join(["0..9999/1"] * 3), "1,,2", "", ",", "1..5/", "1../1", "٣..٩/1",
+    ],
+)  # fmt: skip
+def test_ranges_that_make_no_sense(text):
+    with pytest.raises(TcpscapeError, match=r"^jitter: ") as e:
+        Campaign.of({"conditions": {"rtt": "50ms"}, "axes": {"jitter": text}}).cases()
+    assert len(str(e.value)) <= LONGEST
+
+
+def campaign(**fields):
+    return Campaign.of({"name": "c", "conditions": {"rtt": "50ms"}, "engines": ["mock"], **fields})
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"axes": {"jitter": "0..99ms/1ms"}, "seeds": 1_000_000}, {"axes": {"jitter": "0..99ms/0.01ms", "loss": "0..99%/0.01%"}, "seeds": 1},
+        {"samples": "1us"}, {"queue_samples": "1ns", "seeds": 1}, {"conditions": {"rtt": "50ms", "flows": 100_000}, "seeds": 1000},
+        {"axes": {"jitter": "0..99ms/0.01ms", "loss": "0..99%/0.01%"}, "precision": "5%"},
+        {"scenario": {"forward": "netem delay 1ms", "duration": "24h"}, "conditions": {}, "samples": "1ms", "seeds": 100},
+    ],
+)  # fmt: skip
+def test_counts_come_before_lists(fields, monkeypatch):
+    """What is too large is refused before more than two of its scenarios are built."""
+    built = []
+    case = "tcpscape.campaign.campaign._Cases._case"
+    from tcpscape.campaign.campaign import _Cases
+
+    original = _Cases._case
+    monkeypatch.setattr(case, lambda self, *args: built.append(1) or original(self, *args))
+    with pytest.raises(TcpscapeError, match=r"^c: [\d,]+ trials.* would take about [\d.e+]+GB of memory.* \(limit 2.15GB\); .*, or raise TCPSCAPE_MEMORY$"):
+        campaign(**fields).cases()
+    assert len(built) <= 2
+
+
+def test_the_limit_can_be_raised(monkeypatch):
+    large = campaign(axes={"jitter": "0..9ms/1ms"}, seeds=1_000_000)
+    with pytest.raises(TcpscapeError, match="TCPSCAPE_MEMORY"):
+        large.cases()
+    monkeypatch.setenv("TCPSCAPE_MEMORY", "64GiB")
+    assert len(large.cases()) == 10
+    monkeypatch.setenv("TCPSCAPE_MEMORY", "much")
+    with pytest.raises(TcpscapeError, match=r"^TCPSCAPE_MEMORY: 'much' is not a quantity; write for example 16GiB"):
+        large.cases()
+
+
+def test_the_estimate_of_memory_is_not_below_what_is_taken():
+    """By trials of the mock, the smallest there are."""
+    from tcpscape.campaign import execute
+
+    one = campaign(axes={"jitter": "0..9ms/1ms"}, seeds=200)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    outcome = execute.run(one)
+    taken = 1024 * (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+    assert outcome.trial_count == 2000
+    assert taken <= 10 * Size(10, 2000).memory
+    assert size.limit() == size.MEMORY
+
+
+def options():
+    """Every option that takes a value, of every command."""
+    for name in COMMANDS:
+        command = app.get_command(None, name)
+        for path, one in [((name,), command)] if not hasattr(command, "commands") else [((name, sub), c) for sub, c in command.commands.items()]:
+            for parameter in one.params:
+                if parameter.param_type_name == "option" and not parameter.is_flag:
+                    yield (*path, next(opt for opt in parameter.opts if opt.startswith("--")))
+
+
+@pytest.mark.parametrize("words", list(options()), ids=" ".join)
+def test_an_option_is_not_empty_and_not_given_twice(words, cli):
+    *command, option = words
+    name = option.lstrip("-")
+    for empty in ("", "  ", "\t"):
+        assert refused(cli(*command, option, empty)).startswith(f"error: {name}: its value is empty; ")
+    parameter = next(p for p in find(command).params if option in p.opts)
+    if not parameter.multiple:
+        assert refused(cli(*command, option, "1", option, "1")) == f"error: {name}: it is given twice; say it once\n"
+    if not isinstance(parameter.type, type(app.params[0].type)) and parameter.type.name in ("integer", "float"):
+        for text in ("1_0", "٣", "nan", "inf", "9" * 5000, "0x5", "x", "1e999"):
+            assert refused(cli(*command, option, text)).startswith(f"error: {name}: "), text
+
+
+def find(words):
+    command = app.get_command(None, words[0])
+    return command.commands[words[1]] if words[1:] else command
+
+
+@pytest.mark.parametrize(
+    ("line", "answer"),
+    [
+        (("run", "baseline", "--duration", "10"), "duration: '10' has no unit; write for example 10s"),
+        (("run", "baseline", "--seeds", "1,1"), "seeds: '1,1' says a seed twice"), (("run", "baseline", "--cca", "cubic,cubic"), "cca: "),
+        (("run", "baseline", "--mix", "cubic*٣"), "mix: "), (("run", "baseline", "--flows", "0"), "flows: 0 flows; write 1 to 100000"),
+        (("run", "baseline", "--flows", "20000000"), "flows: "), (("sweep", "--rtt", "50ms", "--flows", "0,20000000"), "flows: "),
+        (("advise", "--rtt", "50ms", "--flows", "20000000"), "flows: "), (("run", "baseline", "--engine", "x"), "engine: 'x' is unknown; choose model, mock, virtual"),
+        (("sweep", "--rtt", "50ms", "--jitter-on", "up"), "jitter-on: 'up' is unknown"), (("sweep", "--rtt", "50ms", "--precision", "0%"), "precision: "),
+        (("sweep", "--rtt", "50ms", "--precision", "100%"), "precision: "), (("sweep", "--rtt", "50ms", "--axis", "=1"), "axis: "),
+        (("advise", "--rtt", "50ms", "--jitter", "8ms", "--order", "keep", "--distribution", "uniform"), "distribution: jitter that keeps the order"),
+        (("cliff", "--rtt", "50ms", "--threshold", "0%"), "threshold: "), (("cliff", "--rtt", "50ms", "--threshold", "101%"), "threshold: "),
+        (("bound", "--from", "60mbit", "--to", "20mbit", "--flows", "5ms:nan"), "flows: "), (("run", "---"), "command line: "), (("run", "- 1"), ""),
+        (("run", "--" + "y" * 3000), "yyy"), (("run", "baseline", "--kernel", "6." + "0" * 5000), ""), (("validate", "--precision", "nan"), "precision: "),
+        (("sweep", "--rtt", "1..1e300ms/x1.0000001"), "rtt: the range has"), (("sweep", "--rtt", "1..100ms/1ms", "--seeds", "1000000"), "sweep: 100,000,000 trials in 100 cells would take about 200GB of memory and at least 278 hours of one core (limit 2.15GB); take"),
+        (("run", "--forward", "netem delay 5ms", "--samples", "1us", "--out", "never"), "sweep: 10 trials, each with 10,000,000 samples"),
+        (("study", "run", "baseline", "--seeds", "1000000"), "pooled: 16,000,000 trials"), (("plot", "nowhere", "--what", "cwnd,,rtt"), "what: "),
+        (("plot", "nowhere", "--formats", "png,png"), "formats: "), (("validate", "--random", "100000", "--seeds", "999999"), "validate: "),
+    ],
+    ids=lambda value: " ".join(value)[:60] if isinstance(value, tuple) else "",
+)  # fmt: skip
+def test_nonsense_is_one_line(line, answer, cli, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert refused(cli(*line)).startswith(f"error: {answer}")
+    assert not os.listdir(tmp_path)
