@@ -23,7 +23,7 @@ ALIKE = 0.75
 def main() -> None:
     """Runs the command line of this process and ends it. What the user can mend is one line on stderr and status 2, never a traceback."""
     ending.listen()
-    usercode.ends_process = True
+    usercode.owns_process = True
     streams.guard()
     status = call(sys.argv[1:])
     ending.deafen()

@@ -3,9 +3,9 @@
 - Whatever it raises, `SystemExit` and `KeyboardInterrupt` too, is a failure of it (:func:`is_interrupt` tells Ctrl-C apart).
 - A call may take :func:`patience` seconds, all calls of a trial ten seconds and twenty for each simulated second. Then an exception is raised in it.
   Where it does not come back, because it waits or loops in C, the command line ends the process with one line; in Python nothing more can be
-  done (:data:`ends_process`).
-- What it prints goes to stderr, so that stdout is the command's. The directory, the locale, the streams and the limits of the interpreter are set
-  back after it.
+  done (:data:`owns_process`).
+- On the command line, what it prints goes to stderr, so that stdout is the command's, and the directory, the locale, the streams and the limits of
+  the interpreter are set back after it. In Python the process is the user's own.
 
 What cannot be caught: `os._exit`, a signal that it sends to itself, a crash of a C extension.
 """
@@ -37,8 +37,8 @@ PATIENCE_S = 5.0
 TRIAL_CALLS, SECOND_CALLS = 2, 4
 """All calls of a trial together may take so many times a call's, and so many times for each simulated second."""
 
-ends_process = False
-"""Whether a call that does not come back ends the process; the command line sets it."""
+owns_process = False
+"""Whether the process is the command line's, which sets this."""
 
 
 class TookTooLong(BaseException):
@@ -94,7 +94,7 @@ def watched(start: Callable[[Callable[[], None], str | None], Watch | None], wha
                 _raise_in(thread, TookTooLong)
 
     words = f"error: cca: {what} does not come back; correct it, or allow more with {PATIENCE} (seconds, 0 for no limit)"
-    watch = start(interrupt, words if ends_process else None)
+    watch = start(interrupt, words if owns_process else None)
     try:
         yield watch
     finally:
@@ -118,7 +118,10 @@ def call(function: Callable[[], T], what: str) -> T:
 
 @contextlib.contextmanager
 def undisturbed() -> Iterator[None]:
-    """Sets back what user code may have changed; what it prints goes to stderr."""
+    """Sets back what user code may have changed, where the process is ours; what it prints goes to stderr."""
+    if not owns_process:
+        yield
+        return
     streams, recursion, interval = (sys.stdout, sys.stderr, sys.stdin), sys.getrecursionlimit(), sys.getswitchinterval()
     place, words = _directory(), locale.setlocale(locale.LC_ALL)
     sys.stdout = sys.stderr = _Aside(streams[1])
