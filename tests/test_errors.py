@@ -36,3 +36,11 @@ def test_every_message_is_one_printable_line(value: object) -> None:
 def test_harmless_characters_stay() -> None:
     assert printable("50 µs – é\u202f%") == "50 µs – é\u202f%"
     assert str(TcpscapeError("a\tb\nc")) == "a b c"
+
+
+@pytest.mark.parametrize("value", ["9" * 5000, "word " * 2000, "/tmp/" + "a" * 3000 + "/mine.yaml", "[" * 10_000])
+def test_a_message_is_short_and_keeps_its_field_and_its_fix(value):
+    message = str(TcpscapeError(f"field: {value} is wrong; do this instead"))
+    assert len(message) <= MOST_MESSAGE
+    assert message.startswith("field: ")
+    assert message.endswith(" is wrong; do this instead")

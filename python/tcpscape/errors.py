@@ -23,8 +23,10 @@ INTERRUPTED = "interrupted; what was kept with --out stays, and the same command
 """Message after a signal of commands that have no better one."""
 MOST_SHOWN = 80
 """Characters of a value that a message shows."""
-MOST_MESSAGE = 4_000
-"""Characters of a whole message."""
+MOST_MESSAGE = 400
+"""Characters of a whole message: five lines of a terminal."""
+MOST_WORD = 160
+"""Characters of a word in a message; of a longer one the beginning and the end are kept, so that a file's name is."""
 MOST_BITS = 512
 """Of an integer whose digits are shown: a message is no place for more than 150 of them."""
 SPACES = "\u00a0\u2009\u202f"
@@ -82,8 +84,17 @@ class TcpscapeError(Exception):
 
 
 def _one_line(message: str) -> str:
+    """A message without line breaks and control characters; of a long one, words are shortened first, then the middle: it ends in the fix."""
     text = printable(message.translate(_LINE_BREAKS))
-    return text if len(text) <= MOST_MESSAGE else f"{text[: MOST_MESSAGE // 2]} … {text[-MOST_MESSAGE // 2 :]}"
+    if len(text) <= MOST_MESSAGE:
+        return text
+    return _without_middle(" ".join(_without_middle(word, MOST_WORD) for word in text.split(" ")), MOST_MESSAGE)
+
+
+def _without_middle(text: str, most: int) -> str:
+    """A text of at most so many characters: two thirds from its beginning, the rest from its end."""
+    head = most * 2 // 3
+    return text if len(text) <= most else f"{text[:head]}…{text[head + 1 - most :]}"
 
 
 class UnitError(TcpscapeError):

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from html.parser import HTMLParser
 
 from fuzzing.case import Case
-from fuzzing.process import GRACE_S, LIMIT_S, Ended
+from fuzzing.process import LIMIT_S, Ended
 
 MOST_MB = 500.0
 MOST_CHARACTERS = 400
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-FORM = re.compile(r"error: \S[^:]*: \S")
+FORM = re.compile(r"error: \S.*?: \S")
 """`error: field: problem; fix`."""
 EXIT_OK, EXIT_CHECK, EXIT_REFUSED, EXIT_INTERRUPTED = 0, 1, 2, 130
 
@@ -20,8 +20,8 @@ EXIT_OK, EXIT_CHECK, EXIT_REFUSED, EXIT_INTERRUPTED = 0, 1, 2, 130
 def findings(case: Case, ended: Ended) -> Iterator[tuple[str, str]]:
     """Every kind of misbehaviour with what shows it."""
     if ended.timed_out:
-        was_running = ended.status == EXIT_INTERRUPTED and ended.seconds < LIMIT_S + GRACE_S
-        yield "long" if was_running else "hang", f"stopped after {ended.seconds:.0f} s: {ended.err[-100:]!r}"
+        was_running = ended.status == EXIT_INTERRUPTED and ended.cpu_s > LIMIT_S / 4
+        yield "long" if was_running else "hang", f"stopped after {ended.seconds:.0f} s, {ended.cpu_s:.0f} s of the processor, status {ended.status}"
     elif ended.status not in (EXIT_OK, EXIT_CHECK, EXIT_REFUSED):
         yield "status", f"status {ended.status}: {ended.err[-200:]!r}"
     if "Traceback (most recent call last)" in ended.err or "panicked at" in ended.err:

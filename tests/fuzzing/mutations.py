@@ -76,13 +76,13 @@ def _add(draw: st.DrawFn, data: Any, holder: Any, key: Any) -> None:
 
 
 def _nest(draw: st.DrawFn, data: Any, holder: Any, key: Any) -> None:
-    for _ in range(draw(st.sampled_from((3, 50, 400)))):
+    for _ in range(draw(st.sampled_from((3, 40, 90)))):
         holder[key] = [holder[key]]
 
 
 def _double(draw: st.DrawFn, data: Any, holder: Any, key: Any) -> None:
     if isinstance(holder, list):
-        holder += [copy.deepcopy(holder[key])] * draw(st.sampled_from((1, 3, 3000)))
+        holder += [copy.deepcopy(holder[key])] * draw(st.sampled_from((1, 3, 30)))
 
 
 STEPS = (_replace, _replace, _replace, _replace, _drop, _rename, _wrap, _exchange, _add, _nest, _double)

@@ -39,6 +39,8 @@ class Ended:
     out: str
     err: str
     seconds: float
+    cpu_s: float
+    """Processor time, s."""
     peak_mb: float
     """Largest resident memory of its process, MB."""
     timed_out: bool
@@ -120,7 +122,7 @@ def run(case: Case, scratch: Path, start: Callable[[tuple[str, ...]], NoReturn] 
         path.unlink()
     shutil.rmtree(scratch, ignore_errors=True)
     pages = {str(p.relative_to(scratch)): text for p, text in texts.items()}
-    return Ended(status, said[0], said[1], seconds, usage.ru_maxrss / 1024, timed_out, strays, orphans, pages)
+    return Ended(status, said[0], said[1], seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, timed_out, strays, orphans, pages)
 
 
 def _prepare(scratch: Path, work: Path, out: Path, err: Path) -> None:
