@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
-from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, model_validator
 
 from tcpscape import metrics, units
 from tcpscape.campaign import axes, derive, size
@@ -38,7 +38,7 @@ from tcpscape.errors import refuse, shown
 from tcpscape.formats import without
 from tcpscape.scenario import files
 from tcpscape.scenario.conditions import Conditions
-from tcpscape.scenario.fields import OPTIONS, Name, Percent, Spec, Time, validate
+from tcpscape.scenario.fields import OPTIONS, Name, Percent, Spec, Time, validate, written
 from tcpscape.scenario.flows import Flow
 from tcpscape.scenario.options import UNNAMED, ScenarioOptions
 from tcpscape.scenario.scenario import Scenario
@@ -80,10 +80,16 @@ def expect_flow(conditions: dict[str, Any]) -> dict[str, Any]:
     return conditions
 
 
-Axes = Annotated[dict[str, tuple[str, ...]], BeforeValidator(_read_axes)]
+_Value: Any = written({"type": ["string", "number", "boolean", "object"]})
+_Levels: Any = dict[str, Annotated[_Value | list[_Value], Field(examples=["0..24ms/4ms", "24,50,100ms", ["6.1", "6.12,rmem_max=4MiB"]])]]
+"""The values of axes as a user writes them."""
+Axes = Annotated[dict[str, tuple[str, ...]], BeforeValidator(_read_axes, json_schema_input_type=_Levels)]
 """Axis → its values as written."""
-Group = Annotated[dict[str, tuple[str, ...]], BeforeValidator(_read_group)]
+Group = Annotated[dict[str, tuple[str, ...]], BeforeValidator(_read_group, json_schema_input_type=_Levels)]
 """Axes that move together: as many values for each."""
+
+
+_SEEDS = {"anyOf": [{"type": "integer", "minimum": 1}, {"type": "string", "pattern": "[0-9]"}], "examples": ["20", "5..9", "1,4,7"]}
 
 
 class Campaign(Spec):
@@ -103,13 +109,13 @@ class Campaign(Spec):
     """Groups whose axes move together."""
     derive: dict[str, str] = Field(default_factory=dict)
     """Name → arithmetic over axes."""
-    cca: Annotated[tuple[str, ...], BeforeValidator(_read_controls)] = ()
+    cca: Annotated[tuple[str, ...], BeforeValidator(_read_controls, json_schema_input_type=str | list[_Value])] = ()
     """Congestion controls of every flow; none leaves those of the scenario."""
     mix: str = ""
     """Flows under several congestion controls in each trial, `cubic*2,bbr@5s`, instead of `cca`; their other fields are those of the first flow."""
     engines: tuple[str, ...] = ("model",)
     """Engines that run every case."""
-    seeds: str = "10"
+    seeds: Annotated[str, WithJsonSchema(_SEEDS, mode="validation")] = "10"
     """`20` is 0…19, `5..9`, `1,4,7`."""
     pool: tuple[str, ...] = ()
     """Axes whose runs are taken together in one cell, as a published mean did."""

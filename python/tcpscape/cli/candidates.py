@@ -201,6 +201,15 @@ def _pages() -> Iterator[Candidate]:
     yield from (Candidate(entry.page.removeprefix(f"{ROOT}-"), entry.summary) for entry in entries())
 
 
+def _schemas() -> Iterator[Candidate]:
+    """Documents and tables."""
+    from tcpscape.schemas.documents import DOCUMENTS
+    from tcpscape.schemas.tables import TABLES
+
+    yield from (Candidate(document.name, document.about) for document in DOCUMENTS.values())
+    yield from (Candidate(table.name, table.about) for table in TABLES.values())
+
+
 def _formats() -> Iterator[Candidate]:
     from tcpscape import interchange
 
@@ -237,6 +246,6 @@ KINDS: Mapping[str, Callable[[str, click.Context], list[CompletionItem]]] = {
     "side": _of(_sides), "profile": _kernel_settings, "kernel": _of(_kernels), "scenario": _and_files(_gallery), "source": _and_files(_gallery),
     "campaign": _and_files(_campaigns), "study": _of(_studies), "part": _parts, "metric": _of(_metrics), "check": _of(_checked),
     "queue": _of(_bottlenecks), "qdisc": _of(_queues), "format": _of(_formats), "figures": _listed(_figures), "formats": _listed(_file_formats),
-    "results": _results, "page": _of(_pages), "file": _shell(FILE), "directory": _shell(DIRECTORY),
+    "results": _results, "page": _of(_pages), "schema": _of(_schemas), "file": _shell(FILE), "directory": _shell(DIRECTORY),
 }  # fmt: skip
 """Kind of value → the completions of what is typed."""

@@ -26,6 +26,7 @@ COMMANDS = {
     "qdisc": ("lists", "Queues and impairments: list | show NAME."),
     "kernel": ("kernel", "Real Linux kernels for the virtual engine."),
     "validate": ("validate", "The same conditions on two engines."),
+    "schema": ("schema", "The JSON documents and tables, as schemas."),
     "man": ("man", "The manual page of a command."),
     "completion": ("completion", "A shell's completion: bash, zsh, fish."),
     "doctor": ("doctor", "What this machine can run, and why not."),

@@ -53,7 +53,9 @@ class Deployment:
     permanent: tuple[str, ...]
     """After every start."""
     verify: tuple[str, ...]
+    """What shows that it is used."""
     undo: tuple[str, ...]
+    """What goes back to the state before."""
     notes: tuple[str, ...]
     """Sentences."""
 

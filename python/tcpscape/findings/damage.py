@@ -34,7 +34,9 @@ class Delay:
     """The delay and the reordering that the impairments of one direction caused, as measured: means over the trials."""
 
     mean_ms: float
+    """Mean delay of the packets, ms."""
     sd_ms: float
+    """Standard deviation of their delays, ms."""
     overtaken: float
     """Share of the packets that left after a packet that had arrived later."""
 
@@ -44,7 +46,9 @@ class Achieved:
     """The delays of both directions; None where the engine does not report them."""
 
     data: Delay | None
+    """Of the data."""
     acks: Delay | None
+    """Of the ACKs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +56,9 @@ class Damage:
     """The damage of one ingredient: what taking it away gives back."""
 
     ingredient: str
+    """What is taken away: delay variation, reordering, loss, …"""
     how: str
+    """How it is taken away."""
     goodput: Estimate
     """Without the ingredient, Mbit/s."""
     gain: Estimate

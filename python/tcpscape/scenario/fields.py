@@ -5,10 +5,11 @@ Quantities are read by :mod:`tcpscape.units` and written back in the same spelli
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
 from typing import Annotated, Any, get_args
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer, ValidationError, ValidationInfo, field_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer, ValidationError, ValidationInfo, WithJsonSchema, field_validator
 
 from tcpscape import names, units
 from tcpscape.errors import ScenarioError, TcpscapeError, refuse, shown
@@ -37,30 +38,59 @@ def _is_number(annotation: Any) -> bool:
     return annotation is int or int in get_args(annotation)
 
 
-def _reader(parse: units.Parser) -> BeforeValidator:
+def written(schema: dict[str, Any]) -> Any:
+    """The type of what a user writes where the value that is made of it has another type; `schema` is its JSON Schema."""
+    return Annotated[Any, WithJsonSchema(schema)]
+
+
+_NUMBER = r"(?:\+?(?:[0-9]+\.?[0-9]*|\.[0-9]+)|-(?:0+\.?0*|\.0+))(?:[eE][+-]?[0-9]+)?"
+"""A number in front of a unit; none is below 0."""
+
+
+def quantity(unit_names: Iterable[str], example: str, *more: dict[str, Any]) -> dict[str, Any]:
+    """The JSON Schema of a number with one of these units, in capitals or not; 0 needs none. `more`: other ways to write it."""
+    choice = "|".join("".join(f"[{c}{c.upper()}]" if c.isalpha() and c.isascii() else re.escape(c) for c in name) for name in unit_names)
+    zero = r"[+-]?(?:0+\.?0*|\.0+)(?:[eE][+-]?[0-9]+)?"
+    text = {"type": "string", "pattern": rf"^\s*(?:{_NUMBER}\s*(?:{choice})|{zero})\s*$"}
+    return {"anyOf": [text, {"const": 0}, *more], "examples": [example]}
+
+
+def _reader(parse: units.Parser, schema: dict[str, Any]) -> BeforeValidator:
     def read(value: Any, info: ValidationInfo) -> Any:
         return parse(value, info.field_name or "value")
 
-    return BeforeValidator(read)
+    return BeforeValidator(read, json_schema_input_type=written(schema))
+
+
+_BYTES: tuple[dict[str, Any], ...] = ({"type": "integer", "minimum": 0}, {"type": "string", "pattern": r"^\s*[0-9]+\s*$"})
+"""A size in bytes needs no unit."""
+TIME = quantity(units.TIME_UNITS, "50ms")
+SIZE = quantity(units.SIZE_UNITS, "256KiB", *_BYTES)
+RATE = quantity(units.RATE_UNITS, "10mbit")
+BYTE_RATE = quantity(units.RATE_UNITS, "1MB/s")
+PERCENT = quantity(["%"], "0.1%")
+NAME = {"type": "string", "maxLength": names.MOST_CHARACTERS, "pattern": r"^[^/\\]*[^\s/\\][^/\\]*$", "not": {"enum": [".", ".."]}}
+BUFFER = quantity([*units.SIZE_UNITS, "bdp"], "2bdp", *_BYTES)
+"""Quantities and names as a user writes them, as JSON Schema."""
 
 
 def _writer(text: Callable[[Any], str]) -> PlainSerializer:
     return PlainSerializer(text, return_type=str)
 
 
-Time = Annotated[int, _reader(units.parse_time), _writer(units.format_time)]
+Time = Annotated[int, _reader(units.parse_time, TIME), _writer(units.format_time)]
 """Nanoseconds."""
-Size = Annotated[int, _reader(units.parse_size), _writer(units.format_size)]
+Size = Annotated[int, _reader(units.parse_size, SIZE), _writer(units.format_size)]
 """Bytes."""
-Rate = Annotated[int, _reader(units.parse_rate), _writer(units.format_rate)]
+Rate = Annotated[int, _reader(units.parse_rate, RATE), _writer(units.format_rate)]
 """Bits per second."""
-ByteRate = Annotated[int, _reader(units.parse_byte_rate), _writer(units.format_byte_rate)]
+ByteRate = Annotated[int, _reader(units.parse_byte_rate, BYTE_RATE), _writer(units.format_byte_rate)]
 """Bytes per second."""
-Percent = Annotated[float, _reader(units.parse_percent), _writer(units.format_percent)]
+Percent = Annotated[float, _reader(units.parse_percent, PERCENT), _writer(units.format_percent)]
 """A fraction of one, written in percent."""
-Name = Annotated[str, _reader(names.expect)]
+Name = Annotated[str, _reader(names.expect, NAME)]
 """One path component of printable characters."""
-Buffer = Annotated[str, _reader(units.parse_buffer)]
+Buffer = Annotated[str, _reader(units.parse_buffer, BUFFER)]
 """Bytes, or a multiple of the bandwidth-delay product, as written."""
 
 

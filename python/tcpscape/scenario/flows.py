@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
-from pydantic import BeforeValidator, model_validator
+from pydantic import BeforeValidator, GetJsonSchemaHandler, model_validator
+from pydantic_core import CoreSchema
 
 from tcpscape import units
 from tcpscape.controls import spelling
 from tcpscape.errors import refuse, shown
-from tcpscape.scenario.fields import ByteRate, Size, Spec, Time
-from tcpscape.scenario.player import PlayerField, with_abr
+from tcpscape.scenario.fields import ByteRate, Size, Spec, Time, written
+from tcpscape.scenario.player import Player, PlayerField, with_abr
 
 MAX_FLOWS = 100_000
 """Most flows in one trial."""
@@ -79,8 +80,15 @@ def _listener(value: Any) -> Any:
     return value
 
 
-CcaField = Annotated[str, BeforeValidator(spelling.label)]
+_CCA = {
+    "anyOf": [{"type": "string", "pattern": r"\S"}, {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}],
+    "examples": ["cubic", "cubic:hystart=off", {"name": "cubic", "hystart": False}],
+}
+CcaField = Annotated[str, BeforeValidator(spelling.label, json_schema_input_type=written(_CCA))]
 """A congestion control as written: `cubic`, `cubic:hystart=off`, or a mapping (:mod:`tcpscape.controls.spelling`)."""
+
+
+_ReadText = written({"type": "string", "pattern": r"^[^/]+(/[^/]*)?$", "examples": ["16KiB/1ms"]})
 
 
 class Flow(Spec):
@@ -88,7 +96,7 @@ class Flow(Spec):
 
     cca: CcaField = "cubic"
     """Congestion control: its name in Linux or a Python class (FILE.py:CLASS), and the parameters that differ from their defaults."""
-    listener: Annotated[str | None, BeforeValidator(_listener)] = None
+    listener: Annotated[str | None, BeforeValidator(_listener, json_schema_input_type=written(_CCA) | None)] = None
     """Congestion control of the listening socket; None is the sender's where it needs ECN (dctcp, prague), otherwise the kernel's default."""
     count: int = 1
     """Equal connections that this entry stands for."""
@@ -96,9 +104,9 @@ class Flow(Spec):
     """When it connects, ns, after the start of the trial."""
     stop: Time = 0
     """When it stops, ns, after the start of the trial; 0 is at its end."""
-    app: Annotated[App, BeforeValidator(_app)] = App()
+    app: Annotated[App, BeforeValidator(_app, json_schema_input_type=App | ByteRate | None)] = App()
     """What the sender's application writes: a rate, or fields."""
-    read: Annotated[Read, BeforeValidator(_read)] = Read()
+    read: Annotated[Read, BeforeValidator(_read, json_schema_input_type=Read | _ReadText | None)] = Read()
     """How the receiver's application reads: `16KiB/1ms`, or fields."""
     player: PlayerField = None
     """A video player as the receiver's application: the sender's writes what it asks for. Its field `abr` may be written as one of the flow."""
@@ -108,6 +116,15 @@ class Flow(Spec):
     """`SO_SNDBUF` argument, bytes; 0 is autotuned."""
     nodelay: bool = True
     """Whether segments that are not full are sent at once (`TCP_NODELAY`)."""
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        """With `abr`, which a user may write beside the player."""
+        schema = handler(core_schema)
+        if handler.mode == "validation":
+            choice = list(get_args(Player.model_fields["abr"].annotation))
+            handler.resolve_ref_schema(schema)["properties"]["abr"] = {"enum": choice, "description": "What chooses the player's bit rates."}
+        return schema
 
     @model_validator(mode="before")
     @classmethod

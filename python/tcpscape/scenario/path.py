@@ -8,13 +8,22 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, PlainSerializer, SerializationInfo, SerializerFunctionWrapHandler, model_serializer, model_validator
+from pydantic import (
+    BeforeValidator,
+    Field,
+    PlainSerializer,
+    SerializationInfo,
+    SerializerFunctionWrapHandler,
+    WithJsonSchema,
+    model_serializer,
+    model_validator,
+)
 
 from tcpscape import units
 from tcpscape.errors import ScenarioError, refuse
 from tcpscape.scenario import queue as queues_of_links
 from tcpscape.scenario import traces
-from tcpscape.scenario.fields import Buffer, Percent, Rate, Spec, Time
+from tcpscape.scenario.fields import Buffer, Percent, Rate, Spec, Time, written
 from tcpscape.scenario.traces import Opportunities
 from tcpscape.scenario.words import QueueDescription, describe
 
@@ -37,7 +46,10 @@ def _order(value: Any) -> Any:
     return "correlated" if value == "keep" else value
 
 
-Order = Annotated[Literal["reorder", "clamp", "correlated"], BeforeValidator(_order)]
+Order = Annotated[
+    Literal["reorder", "clamp", "correlated"],
+    BeforeValidator(_order, json_schema_input_type=Literal["reorder", "keep", "clamp", "correlated"]),
+]
 """How jitter affects the order of packets: netem's reordering, a running maximum, or a delay correlated in time (also written `keep`)."""
 Distribution = Literal["uniform", "normal", "pareto", "paretonormal"]
 """Distribution of the jitter, as tc names it."""
@@ -167,7 +179,18 @@ def _is_address(info: SerializationInfo) -> bool:
     return isinstance(info.context, dict) and bool(info.context.get("address"))
 
 
-Trace = Annotated[Opportunities, BeforeValidator(_trace), PlainSerializer(_file_and_digest)]
+_TRACE = {
+    "anyOf": [
+        {"type": "string", "description": "Its file."},
+        {
+            "type": "object", "additionalProperties": False, "required": ["file", "digest"],
+            "properties": {"file": {"type": "string", "description": "Its file."}, "digest": {"type": "string", "description": "What it must be."}},
+        },
+    ]
+}  # fmt: skip
+Trace = Annotated[
+    Opportunities, BeforeValidator(_trace, json_schema_input_type=written(_TRACE)), PlainSerializer(_file_and_digest), WithJsonSchema(_TRACE)
+]
 """A packet-delivery trace of mahimahi's, by its file."""
 
 
@@ -175,7 +198,8 @@ def _queue(value: Any) -> Any:
     return queues_of_links.check(value) if isinstance(value, str) else value
 
 
-Queue = Annotated[str, BeforeValidator(_queue)]
+_QueueText = Annotated[str, Field(examples=["fq_codel", "fq_codel limit 1000 target 10ms"])]
+Queue = Annotated[str, BeforeValidator(_queue, json_schema_input_type=_QueueText)]
 """The queue of a bottleneck: its name (`fq_codel`), or tc's words for it."""
 
 
@@ -266,9 +290,10 @@ def _hops(value: Any) -> Any:
     return tuple(_hop(v) for v in value) if isinstance(value, (list, tuple)) else (_hop(value),)
 
 
-Hop = Annotated[str | Netem | Link | TracedLink, BeforeValidator(_hop)]
+_Words = Annotated[str, Field(pattern=r"\S", examples=["netem delay 25ms 8ms loss 0.1%"])]
+Hop = Annotated[str | Netem | Link | TracedLink, BeforeValidator(_hop, json_schema_input_type=_Words | Netem | Link | TracedLink)]
 """tc's words, a :class:`Netem`, a :class:`Link` or a :class:`TracedLink`."""
-Hops = Annotated[tuple[Hop, ...], BeforeValidator(_hops)]
+Hops = Annotated[tuple[Hop, ...], BeforeValidator(_hops, json_schema_input_type=Hop | list[Hop] | None)]
 """Hops in the order in which packets meet them."""
 
 

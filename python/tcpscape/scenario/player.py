@@ -39,7 +39,9 @@ def _ladder(value: Any) -> Any:
 class Player(Spec):
     """A player of HTTP adaptive streaming: it asks for one segment after the other and plays what it has."""
 
-    ladder: Annotated[tuple[Annotated[int, PlainSerializer(format_rate, return_type=str)], ...], BeforeValidator(_ladder)] = LADDER
+    ladder: Annotated[
+        tuple[Annotated[int, PlainSerializer(format_rate, return_type=str)], ...], BeforeValidator(_ladder, json_schema_input_type=str | list[str])
+    ] = LADDER
     """Bit rates of the rungs, bit/s, rising."""
     segment: Time = 4 * NS_PER_S
     """Media in a segment, ns."""
@@ -93,5 +95,5 @@ def read(value: Any) -> Any:
     return {"ladder": value} if isinstance(value, (str, list, tuple)) else value
 
 
-PlayerField = Annotated[Player | None, BeforeValidator(read)]
+PlayerField = Annotated[Player | None, BeforeValidator(read, json_schema_input_type=Player | str | list[str] | None)]
 """A player as written; None where the receiving application is none."""

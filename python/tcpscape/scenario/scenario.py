@@ -12,7 +12,8 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Literal, get_args
 from weakref import WeakKeyDictionary
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, GetJsonSchemaHandler, model_validator
+from pydantic_core import CoreSchema
 
 from tcpscape import units
 from tcpscape.controls import spelling
@@ -66,6 +67,16 @@ class Kernel(Spec):
     slow_start_after_idle: bool | None = None
     """Whether the window is reduced after a pause (`net.ipv4.tcp_slow_start_after_idle`)."""
 
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        """With the sysctls by their own names, as a user may write them."""
+        schema = handler(core_schema)
+        if handler.mode == "validation":
+            fields = handler.resolve_ref_schema(schema)["properties"]
+            fields |= {sysctl: {**fields[field], "description": f"`{field}`."} for sysctl, field in SYSCTLS.items()}
+            fields |= {sysctl: {"type": "string", "description": "Three sizes: least, default, most."} for sysctl in TRIPLES}
+        return schema
+
     def plan(self) -> dict[str, Any]:
         """The profile and its overrides, plain numbers."""
         return {k: getattr(self, k) for k in type(self).model_fields if getattr(self, k) is not None}
@@ -117,7 +128,7 @@ def _kernel(value: Any) -> Any:
     return value
 
 
-KernelField = Annotated[Kernel, BeforeValidator(_kernel)]
+KernelField = Annotated[Kernel, BeforeValidator(_kernel, json_schema_input_type=Kernel | Annotated[str, Field(pattern=r"^\s*[^\s,=]")])]
 """A kernel as written: `6.1`, `6.12,rmem_max=4MiB`, or a mapping."""
 
 

@@ -35,6 +35,7 @@ class Claim(Spec):
     """A statement of a published work, as a check on our own runs."""
 
     text: str
+    """The published text, quoted."""
     work: str
     """One of :data:`WORKS`."""
     measure: str
@@ -42,7 +43,9 @@ class Claim(Spec):
     part: str = ""
     """Part of the study; the first where it is left out."""
     metric: str = "goodput"
+    """What is measured of a trial, a name of `tcpscape metric list`."""
     cca: str | None = None
+    """Congestion control of the cells."""
     at: dict[str, str] = Field(default_factory=dict)
     """The cells: axis → value, or several values (`8ms, 10ms`, `8..12ms/2ms`)."""
     where: dict[str, tuple[float, float]] = Field(default_factory=dict)
@@ -56,8 +59,9 @@ class Claim(Spec):
     value: str | None = None
     """A level of an axis, where the claim names one."""
     low: float = float("-inf")
+    """The least value that counts as reproduced, in `unit`."""
     high: float = float("inf")
-    """The range that counts as reproduced, in `unit`."""
+    """The greatest value that counts as reproduced, in `unit`."""
     near: str = ""
     """Instead of a range: the one number that the work gives, as printed; :mod:`tcpscape.studies.verdict` defines how near is near enough."""
     runs: int = 10
@@ -69,17 +73,17 @@ class Claim(Spec):
     options: dict[str, Any] = Field(default_factory=dict)
     """Further options of the measure, see its docstring."""
 
-    @field_validator("at", "over", mode="before")
+    @field_validator("at", "over", mode="before", json_schema_input_type=dict[str, Any])
     @classmethod
     def _texts(cls, value: Any) -> Any:
         return {k: ", ".join(map(str, v)) if isinstance(v, list) else str(v) for k, v in value.items()} if isinstance(value, dict) else value
 
-    @field_validator("near", mode="before")
+    @field_validator("near", mode="before", json_schema_input_type=str | float)
     @classmethod
     def _as_printed(cls, value: Any) -> Any:
         return str(value)
 
-    @field_validator("but", mode="before")
+    @field_validator("but", mode="before", json_schema_input_type=dict[str, Any])
     @classmethod
     def _lists(cls, value: Any) -> Any:
         return {k: [str(x) for x in (v if isinstance(v, list) else [v])] for k, v in value.items()} if isinstance(value, dict) else value
@@ -97,7 +101,9 @@ class Headline(Spec):
     """What the finding of a study and its matrix are about; :mod:`tcpscape.studies.finding` chooses what is left out here."""
 
     part: str = ""
+    """Part of the study; the first where it is left out."""
     metric: str = ""
+    """What is measured of a trial; goodput where it is left out."""
     statistic: str = ""
     """`retention` (mean over the mean at the lowest value of `across`), or a name of :data:`tcpscape.studies.known.STATISTICS`."""
     across: str = ""
@@ -114,12 +120,17 @@ class Study(Spec):
     """A published experiment."""
 
     name: Name
+    """What it is called."""
     title: str
+    """What it is about, one line."""
     source: str
+    """The published work."""
     about: str
+    """What was done, as prose."""
     pitfalls: tuple[str, ...] = ()
     """What a reader of the published numbers must know."""
     parts: tuple[Campaign, ...]
+    """Its campaigns; without any, the fields at the top are one."""
     quick: dict[str, Any] = Field(default_factory=dict)
     """Fields of a campaign that differ in a quick look, for every part; under `parts`, for the part of each name."""
     published: tuple[str, ...] = ()
@@ -129,7 +140,9 @@ class Study(Spec):
     figures: tuple[str, ...] = ()
     """Figures of the report, by their names in :mod:`tcpscape.plots`; none leaves the choice to the report."""
     headline: Headline = Headline()
+    """What the finding and its matrix are about."""
     claims: tuple[Claim, ...]
+    """What the work claims."""
 
     @model_validator(mode="before")
     @classmethod

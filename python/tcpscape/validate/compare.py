@@ -215,34 +215,49 @@ class DivergenceSummary:
     """The divergence over a group of conditions. `…_low` and `…_high`: every condition at its unexplained error, or at its largest."""
 
     n: int
+    """Number of conditions."""
     median: float
+    """Median error."""
     median_low: float
+    """The same with every condition at its unexplained error."""
     median_high: float
+    """The same with every condition at its largest error."""
     p90: float
+    """90th percentile of the error."""
     p90_low: float
+    """The same with every condition at its unexplained error."""
     p90_high: float
+    """The same with every condition at its largest error."""
     worst: float
+    """Largest error."""
     worst_low: float
+    """The same with every condition at its unexplained error."""
     bias: float
     """Median of the signed ln ratio."""
     chance_median: float
     """What a perfect model would show, the mean over sets of runs."""
     chance_p90: float
+    """What a perfect model's 90th percentile would be, the mean over sets of runs."""
     chance_p90_high: float
     """What a perfect model's 90th percentile exceeds in one of forty sets of runs."""
     overlap: float
     """Share of conditions in which the intervals of the two medians overlap or are less than 1 % apart."""
     retransmit_n: int
+    """Conditions in which B has more than 20 retransmits."""
     retransmit_share: float
     """Share of conditions whose retransmits agree within a factor of 1.5, of those in which B has more than 20."""
     rtt_n: int
+    """Conditions in which both mean RTTs are known."""
     rtt_share: float
     """Share of conditions whose mean RTTs agree within 5 %, of those in which both are known."""
     group_n: int
+    """Groups of flows, where several share a path."""
     group_median: float
+    """Median over them of |ln ratio| of the group's goodput."""
     group_p90: float
-    """|ln ratio| of the goodput of each group of flows, where several share a path."""
+    """90th percentile of the same."""
     larger_n: int
+    """Conditions of two groups in which B's runs agree which has the larger share."""
     larger_share: float
     """Share of conditions in which the same one of two groups has the larger share, of those in which B's runs agree about it."""
 

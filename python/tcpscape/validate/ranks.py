@@ -30,6 +30,7 @@ class Ranks:
     """Agreement over all paths."""
 
     paths: int
+    """Paths that several congestion controls ran on."""
     pairs: int
     """Pairs of congestion controls on one path."""
     alike: float

@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
-from website.reference import commands, fields, limits, lists, python
+from website.reference import commands, fields, limits, lists, python, schemas
 
-PARTS: Mapping[str, Callable[[], str]] = {**commands.PARTS, **fields.PARTS, **limits.PARTS, **lists.PARTS, **python.PARTS}
+PARTS: Mapping[str, Callable[[], str]] = {**commands.PARTS, **fields.PARTS, **limits.PARTS, **lists.PARTS, **python.PARTS, **schemas.PARTS}
 """Name of a part → the function that writes it."""
 PLACE = re.compile(r"^<!-- from the source: (.+) -->$", re.MULTILINE)
 """The line that a part takes the place of."""

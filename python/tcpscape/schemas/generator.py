@@ -1,0 +1,149 @@
+"""JSON Schema of a type, 2020-12, from pydantic: what users write, and what tcpscape prints.
+
+Beyond pydantic: the docstrings below fields are the descriptions of properties, defaults are as a user would write them, and numbers that tcpscape
+prints may be null where a document says so of all that are not finite.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from pydantic import BaseModel, TypeAdapter
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaValue
+from pydantic_core import core_schema
+
+from tcpscape.scenario import fields
+from tcpscape.schemas import docstrings
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+QUANTITIES: Mapping[str, tuple[dict[str, Any], str]] = {
+    "Time": (fields.TIME, "A time with its unit (ns, us, ms, s, min, h), at most a day; 0 needs no unit."),
+    "Size": (fields.SIZE, "A size: KiB, MiB and GiB are powers of 1024, kB, MB and GB of 1000; a number alone is bytes."),
+    "Rate": (fields.RATE, "A rate with its unit: kbit, mbit, gbit (powers of 1000), or bytes per second, MB/s."),
+    "Percent": (fields.PERCENT, "A share with %."),
+    "Buffer": (fields.BUFFER, "A size, or a multiple of the bandwidth-delay product, 2bdp."),
+}
+"""Name of a definition → the schema of a quantity as a user writes it, and what it is."""
+_UNIT = re.compile(r", (?:ns|bytes/s|bytes|bit/s)\b,?(?! or)")
+"""The unit in a docstring of a quantity, which is that of the number and not what a user writes."""
+_ROLE = re.compile(r":\w+:`~?([^`]+)`")
+_WHOLE = r"^\s*[+-]?[0-9]+(?:_[0-9]+)*(?:\.0*)?\s*$"
+_FRACTION = r"^\s*[+-]?(?:(?:[0-9]+(?:_[0-9]+)*\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|inf|infinity|nan)\s*$"
+_YES_OR_NO = r"^(?:[tT]|[fF]|[yY]|[nN]|[tT][rR][uU][eE]|[fF][aA][lL][sS][eE]|[yY][eE][sS]|[nN][oO]|[oO][nN]|[oO][fF][fF]|[01])$"
+
+
+class _Printed(GenerateJsonSchema):
+    """Schemas of documents that tcpscape prints."""
+
+    nullable = False
+    """Whether a number that is not finite is printed as null."""
+
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        """No title that only repeats the name."""
+        return False
+
+    def model_schema(self, schema: core_schema.ModelSchema) -> JsonSchemaValue:
+        """With descriptions, and defaults as they are written."""
+        return self._described(super().model_schema(schema), schema["cls"])
+
+    def dataclass_schema(self, schema: core_schema.DataclassSchema) -> JsonSchemaValue:
+        """With descriptions."""
+        return self._described(super().dataclass_schema(schema), schema["cls"])
+
+    def typed_dict_schema(self, schema: core_schema.TypedDictSchema) -> JsonSchemaValue:
+        """With descriptions."""
+        kind = schema.get("cls")
+        return self._described(super().typed_dict_schema(schema), kind) if kind else super().typed_dict_schema(schema)
+
+    def float_schema(self, schema: core_schema.FloatSchema) -> JsonSchemaValue:
+        """A number, null where the document has that for what is not finite."""
+        plain = super().float_schema(schema)
+        return {**plain, "type": ["number", "null"]} if self.nullable else plain
+
+    def _described(self, json_schema: JsonSchemaValue, kind: type) -> JsonSchemaValue:
+        about = docstrings.of_fields(kind)
+        json_schema["description"] = _plain(" ".join((kind.__doc__ or "").split()))
+        for name, value in json_schema.get("properties", {}).items():
+            if text := about.get(name, value.get("description", "")):
+                value["description"] = _plain(text)
+        return json_schema
+
+
+class _Finite(_Printed):
+    """The same of documents whose numbers may all be null."""
+
+    nullable = True
+
+
+class _Written(_Printed):
+    """Schemas of what users write."""
+
+    def model_schema(self, schema: core_schema.ModelSchema) -> JsonSchemaValue:
+        """With the defaults as they are written, and without the units of numbers."""
+        described, kind = super().model_schema(schema), schema["cls"]
+        if issubclass(kind, BaseModel):
+            for name, value in described.get("properties", {}).items():
+                value["description"] = _UNIT.sub("", value.get("description", "")).replace("None is", "Left out:")
+                if "default" in value:
+                    value["default"] = _default(kind, name)
+        return described
+
+    def int_schema(self, schema: core_schema.IntSchema) -> JsonSchemaValue:
+        """A whole number, also as text: an axis of a campaign is text that goes into a field."""
+        return {"anyOf": [super().int_schema(schema), {"type": "string", "pattern": _WHOLE}]}
+
+    def float_schema(self, schema: core_schema.FloatSchema) -> JsonSchemaValue:
+        """A number, also as text: files keep numbers with a dot as text."""
+        return {"anyOf": [super().float_schema(schema), {"type": "string", "pattern": _FRACTION}]}
+
+    def bool_schema(self, schema: core_schema.BoolSchema) -> JsonSchemaValue:
+        """Yes or no, also as text."""
+        return {"anyOf": [{"type": "boolean"}, {"enum": [0, 1]}, {"type": "string", "pattern": _YES_OR_NO}]}
+
+
+def of(kind: Any, mode: JsonSchemaMode, *, finite: bool = False) -> dict[str, Any]:
+    """The schema of a type: of what is written for it (`validation`), or of what it is printed as (`serialization`).
+
+    `finite`: whether numbers that are not finite are printed as null.
+    """
+    generator = _Written if mode == "validation" else _Finite if finite else _Printed
+    schema = TypeAdapter(kind).json_schema(mode=mode, schema_generator=generator)
+    return _with_quantities(schema) if mode == "validation" else schema
+
+
+def _default(kind: type[BaseModel], name: str) -> Any:
+    """The default of a field as a user would write it."""
+    field = kind.model_fields[name]
+    hint: Any = Annotated.__class_getitem__((field.annotation, *field.metadata)) if field.metadata else field.annotation  # type: ignore[attr-defined]
+    return TypeAdapter(hint).dump_python(field.get_default(call_default_factory=True), mode="json", exclude_defaults=True)
+
+
+def _with_quantities(schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema with each quantity as a definition of its own, that is referred to."""
+    used: set[str] = set()
+
+    def hoisted(value: Any) -> Any:
+        if isinstance(value, list):
+            return [hoisted(item) for item in value]
+        if not isinstance(value, dict):
+            return value
+        choices = value.get("anyOf")
+        for name, (quantity, _) in QUANTITIES.items():
+            if choices == quantity["anyOf"]:
+                used.add(name)
+                rest = {k: v for k, v in value.items() if k not in ("anyOf", "examples")}
+                return {"$ref": f"#/$defs/{name}", **rest}
+        return {key: hoisted(item) for key, item in value.items()}
+
+    result: dict[str, Any] = hoisted(schema)
+    definitions = {name: {**quantity, "title": name, "description": about} for name, (quantity, about) in QUANTITIES.items() if name in used}
+    return {**result, "$defs": {**result.get("$defs", {}), **definitions}}
+
+
+def _plain(text: str) -> str:
+    """A docstring without the roles of Sphinx: :class:`~tcpscape.trial.Trial` becomes `Trial`."""
+    return _ROLE.sub(lambda match: f"`{match[1].rpartition('.')[2]}`", text)
+
+
