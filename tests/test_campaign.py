@@ -146,6 +146,8 @@ def test_a_group_is_shown_by_what_tells_its_rows_apart():
         ({"axes": {"moon": "1,2"}}, "moon: no such field or ${axis}"),
         ({"zip": [{"rtt": "1,2ms", "jitter": "1,2,3ms"}]}, "zip: its axes are not equally long (rtt 2, jitter 3)"),
         ({"axes": {"rtt": "1,2ms"}, "zip": [{"rtt": "3,4ms"}]}, "axes: rtt is said twice"),
+        ({"engines": []}, "engines: no engine runs nothing"),
+        ({"engines": ["mock", "mock"]}, "engines: one is there twice"),
         ({"scenario": "baseline"}, "conditions: the campaign has a scenario too"),
         ({"derive": {"x": "moon"}}, "asks for moon, which is no axis"),
         ({"seeds": "none"}, "seeds: 'none' is not a number of seeds"),

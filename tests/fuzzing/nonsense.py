@@ -68,7 +68,7 @@ LINES: Mapping[str, tuple[str, ...]] = {
     "results": (
         "report /dev/zero", "report ''", "plot results --what nosuch", "plot results --what ''", "plot results --formats exe", "plot results --formats ''", "plot results --metric nosuch", "compare results", "compare results results --metric nosuch",
         "compare results results --at x", "compare results results --cca ''", "export results --to nosuch", "export results --to ''", "export results --to csv --seed -1", "export results --to csv --seed ٣", "export results --to csv --cca nosuch",
-        "export results --to tc", "export scenario.yaml --to csv", "scenario show ../../etc/passwd", "cca show ''", "metric show ''", "qdisc show ''", "study run nosuch", "study run baseline --part nosuch", "study run baseline --seeds 0", "kernel remove ../x", "kernel info ''",
+        "export scenario.yaml --to csv", "scenario show ../../etc/passwd", "cca show ''", "metric show ''", "qdisc show ''", "study run nosuch", "study run baseline --part nosuch", "study run baseline --seeds 0", "kernel remove ../x", "kernel info ''",
     ),
 }  # fmt: skip
 """What is wrong → command lines."""

@@ -157,6 +157,8 @@ class Campaign(Spec):
             refuse("pool", f"{shown(strange[0])} is no axis", f"choose {', '.join(names) or 'an axis'}")
         if self.precision is not None and not 0 < self.precision < 1:
             refuse("precision", f"{units.format_percent(self.precision)} is not a share of a value", "write 5% for intervals of ± 5 %")
+        if not self.engines or len({*self.engines}) < len(self.engines):
+            refuse("engines", "one is there twice" if self.engines else "no engine runs nothing", "write for example [model], or leave it out")
         parse_seeds(self.seeds)
         return self
 

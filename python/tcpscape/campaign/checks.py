@@ -32,7 +32,8 @@ MOST_NAMES = 6
 """Conditions that a refusal names."""
 _CHECK = re.compile(
     r"^\s*(?P<metric>[A-Za-z]\w*(?::[^\s.\[\]<>=!]+)?)\s*(?P<chosen>\[[^\]]*\])?(?:\.(?P<stat>\w+))?\s*(?P<after>\[[^\]]*\])?"
-    r"\s*(?P<op>>=|<=|==|!=|>|<)\s*(?P<number>[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*(?P<unit>%|[A-Za-zµ][\w/]*)?\s*$"
+    r"\s*(?P<op>>=|<=|==|!=|>|<)\s*(?P<number>[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*(?P<unit>%|[A-Za-zµ][\w/]*)?\s*$",
+    re.ASCII,
 )
 _COLUMN = re.compile(r"^(?P<head>\w+?)_(?P<unit>ms|mbps)_(?P<tail>p\d+|min|max|mean)$")
 EXAMPLE = "write for example 'goodput_mbps.median > 5', 'rtt_p95[cca=bbr] < 80ms' or 'goodput[cca=bbr over cubic] > 3'"
@@ -211,6 +212,8 @@ def _chosen(text: str) -> Mapping[str, str]:
 def _number(text: str, unit: str, expected: str) -> float:
     """The number in the statistic's unit; a unit that means something else is refused."""
     value = float(text)
+    if not math.isfinite(value):
+        refuse("check", f"{shown(text)} is beyond every number", EXAMPLE, CheckError)
     if not unit or unit == expected:
         return value
     if unit == "%" and expected == "1":
