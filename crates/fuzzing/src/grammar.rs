@@ -78,7 +78,7 @@ fn known_words(text: &str) {
             let device = before == "dev" && !word.contains(char::is_control);
             let handle = PLACES.iter().any(|p| !before.is_empty() && p.starts_with(before)) && is_handle(word);
             let number = word.starts_with(|c: char| c.is_ascii_digit() || "+-.".contains(c)) && word.is_ascii();
-            let known = VOCABULARY.iter().flat_map(|line| line.split(' ')).any(|k| k.starts_with(word));
+            let known = vocabulary().any(|k| k.starts_with(word));
             assert!(device || handle || number || known, "{text:?}: {word:?} is accepted");
         }
     }
@@ -93,6 +93,11 @@ fn one_short_line(text: &str, message: &str) {
     assert!(!message.is_empty() && !message.chars().any(char::is_control), "{text:?}: {message:?} is not one line");
     let length = message.chars().count();
     assert!(length <= LONGEST_MESSAGE, "{text:?}: a message of {length} characters: {message}");
+}
+
+/// Every word that is no number.
+pub fn vocabulary() -> impl Iterator<Item = &'static str> {
+    VOCABULARY.iter().flat_map(|line| line.split(' '))
 }
 
 /// Words to begin with: the example of each queue.

@@ -34,6 +34,22 @@ fn damaged_words_keep_the_laws() {
     }
 }
 
+/// Every word with every kind of value, and every two of those that a queue accepts.
+#[test]
+fn pairs_of_words_keep_the_laws() {
+    const VALUES: [&str; 11] = ["", "0", "3", "0.4", "-4", "20000", "2ms", "4294s", "5mbit", "30%", "4294967295"];
+    let phrases: Vec<String> = grammar::vocabulary().flat_map(|word| VALUES.map(|v| format!("{word} {v}"))).collect();
+    for example in grammar::examples() {
+        let with = |phrase: &str| grammar::read(&format!("{example} {phrase}")).is_some();
+        let accepted: Vec<&String> = phrases.iter().filter(|phrase| with(phrase)).collect();
+        for first in &accepted {
+            for second in &accepted {
+                with(&format!("{first} {second}"));
+            }
+        }
+    }
+}
+
 #[test]
 fn paths_keep_the_laws() {
     (0..1_500).for_each(|seed| path::check(&bytes(seed, 2_000)));

@@ -67,6 +67,7 @@ fn the_words_that_tc_takes() {
         ("root handle 1: htb default 1; class parent 1: classid 1:1 htb rate 5mbit", "htb rate 5mbit"),
         ("htb default 1 r2q 10; htb r 5mbit", "htb rate 5mbit"),
         ("htb default 0x1a; class parent 1: classid 1:1a htb rate 5mbit", "htb rate 5mbit"),
+        ("cake interplanetary", "cake rtt 1000s"),
         ("netem loss 0% 50%", "netem limit 1000 loss 0% 50%"),
         ("netem delay 1ms duplicate 0 2% corrupt 0% 3%", "netem limit 1000 delay 1ms duplicate 0% 2% corrupt 0% 3%"),
         ("htb r 6mbit; htb ra 5mbit", "htb rate 6mbit; htb rate 5mbit"),

@@ -186,7 +186,7 @@ impl Discipline for CakeSpec {
         while let Some(word) = w.word() {
             match word {
                 "bandwidth" => s.bandwidth = Some(w.rate("bandwidth")?),
-                "rtt" => s.rtt = Some(Duration((w.time("rtt")?.0 / 1_000).max(1) * 1_000)),
+                "rtt" => s.rtt = Some(Duration((w.long_time("rtt")?.0 / 1_000).max(1) * 1_000)),
                 "overhead" => {
                     let v = w.value("overhead")?;
                     s.overhead = Some(w.as_signed(v, "overhead")?);
