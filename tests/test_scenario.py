@@ -1,5 +1,7 @@
 """Scenarios: in, out and refused."""
 
+import re
+
 import pytest
 
 from conftest import ROOT
@@ -164,7 +166,9 @@ NOT_TCS = {"jitter-in-order"}
 
 @pytest.mark.parametrize("name", files.gallery())
 def test_the_gallery_runs(name, engine):
-    scenario = files.load(name).model_copy(update={"duration": 6_000_000_000})
+    scenario = files.load(name)
+    last = max((change.at or change.first or change.every or 0 for change in scenario.changes), default=0)
+    scenario = scenario.model_copy(update={"duration": last + 6_000_000_000})
     if engine.name == "virtual" and name in NOT_TCS:
         with pytest.raises(ScenarioError, match="not tc's"):
             engine.check(scenario)
@@ -209,6 +213,53 @@ def test_a_drop_of_rate_has_the_spike_of_the_bound(need_model):
 
     (trial,) = Model().run(files.load("rate-drop").with_cca("bbr"), [0])
     assert 150 <= trial.flows[0].rtt_ms.max <= 215  # 1 BDP at 60 Mbit/s is 150 ms at 20 Mbit/s: 50 + 150 and a burst
+
+
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        ({"at": "1s", "child": 99, "set": {"rate": "2mbit"}}, "change at 1s: child: tbf has no child queue; leave"),
+        ({"at": "1s", "set": {"delay": "20ms"}}, "change at 1s: delay: tbf has no delay, it has rate, burst, limit; set one of those"),
+        ({"at": "1s", "set": {}}, "change at 1s: set: names no value to change; give one"),
+        ({"at": "3s", "set": {"rate": "2mbit"}}, "change at 3s: comes after the end of the trial at 3 s; change earlier"),
+        ({"every": "15s", "hold": "1s", "set": {"outage": True}}, "periodic change from 15s: comes after the end"),
+        ({"ramp": ["1s", "2s"], "start": {"outage": True}, "end": {"outage": True}}, "ramp from 1s: outage: is either on or off"),
+        ({"ramp": ["1s", "2s"], "step": "1ns", "start": {"rate": "2mbit"}, "end": {"rate": "3mbit"}}, "ramp from 1s: makes 1000000002 changes"),
+    ],
+)
+def test_every_engine_refuses_a_change_that_cannot_apply(engine, fields, problem):
+    change = {"where": "bottleneck"} | fields
+    scenario = Scenario.of({"bottleneck": "tbf rate 5mbit burst 6056 limit 30000", "duration": "3s", "changes": [change]})
+    with pytest.raises(ScenarioError, match=re.escape(problem)):
+        engine.check(scenario)
+
+
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        ({"ramp": ["1s", "2s"], "start": {"rate": "2mbit"}, "end": {"limit": 9}}, "ramp: it goes from rate to limit; name the same fields"),
+        ({"trace": [["1s", "5mbit"], ["0s", "2mbit"]]}, "trace: it goes from 1s to 0s; give its points in order of time"),
+        ({"trace": [["0s", "5mbit"], ["1s", "2mbit"]], "repeat": "0s"}, "repeat: 0s is not longer than the trace; give more"),
+        ({"at": "1s", "set": {"rate": "1mbit"}, "hold": "3s"}, "hold: it does not go with at; leave it out; at has set"),
+    ],
+)
+def test_a_change_that_contradicts_itself_is_refused(fields, problem):
+    with pytest.raises(ScenarioError, match=re.escape(problem)):
+        Scenario.of({"changes": [{"where": "bottleneck"} | fields]})
+
+
+def test_a_time_without_a_unit_is_explained():
+    scenario = Scenario.of({"forward": ["netem delay 25", "netem delay 25ms"], "bottleneck": "tbf rate 10mbit burst 6056 latency 50000", "duration": "100ms"})
+    explained = [
+        "netem: 25 after delay is 25 µs in tc's words; write 25ms for milliseconds",
+        "tbf: 50000 after latency is 50000 µs in tc's words; write 50000ms for milliseconds",
+    ]
+    assert [caveat for caveat in engines.make("model").run(scenario, [0])[0].caveats if "after" in caveat] == explained
+
+
+def test_an_empty_path_is_refused(engine):
+    with pytest.raises(ScenarioError, match="path: it is empty: no delay, no rate, no queue; give it one, for example forward: netem delay 25ms"):
+        engine.check(Scenario.of({}))
 
 
 def test_the_changes_in_the_page_of_schedules_are_a_scenario():

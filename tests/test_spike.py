@@ -100,7 +100,7 @@ def test_a_judgement_counts_runs():
 
 
 def test_no_samples_are_refused():
-    trial = make("mock").run(Scenario.of({}), [0])[0]
+    trial = make("mock").run(Scenario.of({"forward": "netem delay 25ms"}), [0])[0]
     with pytest.raises(Exception, match="samples: unnamed was run without them"):
         recording.of_trial(trial)
 

@@ -6,8 +6,8 @@ from typing import Any, final
 from tcpscape.controls.hooks import CaState
 
 __all__ = [
-    "HookError", "Plan", "Sample", "Watch", "Window", "bench_floor", "cca_registry", "describe", "kernel_profile", "kernel_profiles", "model_version",
-    "parse_tc", "qdisc_registry", "to_tc", "version",
+    "HookError", "Plan", "Sample", "Watch", "Window", "bench_floor", "cca_registry", "check_plan", "describe", "hints", "kernel_profile",
+    "kernel_profiles", "model_version", "parse_tc", "qdisc_registry", "to_tc", "version",
 ]
 
 @final
@@ -21,7 +21,13 @@ class Plan:
         """
 
     def run(self, seed: int) -> dict[str, Any]:
-        """Runs one trial; columns of samples are `(dtype, buffer)`. HookError for an exception of a hook."""
+        """Runs one trial; columns of samples are `(dtype, buffer)`.
+
+        HookError for an exception of a hook; ValueError, of one line, for a trial that gets nowhere and was ended.
+        """
+
+    def most_packets(self) -> int:
+        """Most packets of data that a trial carries; it takes about a microsecond of a CPU for each."""
 
     def watch(self, call_s: float, total_s: float, interrupt: Callable[[], None], last_words: str | None) -> Watch | None:
         """Watches the calls of hooks; seconds for each and for those of a trial together.
@@ -176,6 +182,12 @@ def model_version() -> str:
 
 def parse_tc(words: str) -> str:
     """A queue with its children, as JSON, from tc's words; ValueError names the wrong word in one line."""
+
+def hints(words: str) -> list[str]:
+    """What reads otherwise in a queue's words than many expect (a time without a unit), a line each; ValueError as :func:`parse_tc`."""
+
+def check_plan(json: str) -> None:
+    """Checks all of a plan but its congestion controls, for engines that have their own; ValueError names the field and the fix in one line."""
 
 def describe(words: str) -> list[dict[str, Any]]:
     """What a queue and its children do to packets, from the outside in.

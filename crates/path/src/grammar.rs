@@ -17,12 +17,23 @@ use crate::words::{is_handle, quoted, TcError, Words};
 /// assert_eq!(e.to_string(), r#"netem: "120%" is not a loss probability: give a percentage from 0% to 100%, for example 1%"#);
 /// ```
 pub fn parse_tc(text: &str) -> Result<QdiscSpec, TcError> {
+    parse_with_hints(text).map(|parsed| parsed.0)
+}
+
+/// The same, with a line for each word that reads otherwise than many expect.
+///
+/// ```
+/// let hints = tcpscape_path::parse_with_hints("netem delay 25").unwrap().1;
+/// assert_eq!(hints, ["netem: 25 after delay is 25 µs in tc's words; write 25ms for milliseconds"]);
+/// ```
+pub fn parse_with_hints(text: &str) -> Result<(QdiscSpec, Vec<String>), TcError> {
+    let mut hints = Vec::new();
     let pieces = text.split(';').map(|p| strip(p.split_ascii_whitespace().collect())).collect::<Result<Vec<Vec<&str>>, TcError>>()?;
     let mut chain = Vec::new();
     for (i, words) in pieces.iter().enumerate() {
         let announced = pieces.get(i + 1).is_some_and(|next| next.first() == words.first());
         if !(announced && entry(words).is_some_and(|e| (e.announces)(words))) {
-            chain.push(parse_one(words)?);
+            chain.push(parse_one(words, &mut hints)?);
         }
     }
     let mut inner: Option<QdiscSpec> = None;
@@ -38,7 +49,7 @@ pub fn parse_tc(text: &str) -> Result<QdiscSpec, TcError> {
     }
     let spec = inner.ok_or_else(|| empty(text))?;
     spec.validate().map_err(|e| TcError(e.to_string()))?;
-    Ok(spec)
+    Ok((spec, hints))
 }
 
 fn empty(text: &str) -> TcError {
@@ -73,10 +84,13 @@ fn misplaced(key: &str, value: &str, fix: &str) -> TcError {
     TcError(format!("{} after {key} is not {fix}", quoted(value)))
 }
 
-fn parse_one(words: &[&str]) -> Result<QdiscSpec, TcError> {
+fn parse_one(words: &[&str], hints: &mut Vec<String>) -> Result<QdiscSpec, TcError> {
     let Some((&name, rest)) = words.split_first() else { return Err(empty("")) };
     let entry = entry(words).ok_or_else(|| TcError(format!("{} is not a queue: expected {}", quoted(name), names())))?;
-    (entry.parse)(&mut Words::new(entry.name, rest))
+    let mut words = Words::new(entry.name, rest);
+    let spec = (entry.parse)(&mut words)?;
+    hints.append(&mut words.into_hints());
+    Ok(spec)
 }
 
 /// The discipline that the first word names.

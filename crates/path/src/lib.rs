@@ -33,7 +33,7 @@ mod values;
 pub mod words;
 
 pub use discipline::{check_accounts, segments, Body, DelayStats, Description, Drops, Freed, Marking, Patch, Qdisc, StageStats};
-pub use grammar::parse_tc;
+pub use grammar::{parse_tc, parse_with_hints};
 pub use impair::loss::Loss;
 pub use pipe::Pipe;
 pub use queue::{Entry, QdiscSpec, REGISTRY};

@@ -8,6 +8,7 @@
 use crate::discipline::Patch;
 use crate::queue::QdiscSpec;
 use crate::values::SpecError;
+use crate::words::print;
 use serde::{Deserialize, Serialize};
 use tcpscape_base::{Duration, Rate, Time};
 
@@ -35,7 +36,7 @@ pub enum Change {
         /// New values.
         set: Patch,
     },
-    /// From one set of values to another in equal steps; the values that both name change.
+    /// From one set of values to another of the same fields in equal steps.
     Ramp {
         /// Begin.
         from: Time,
@@ -73,38 +74,102 @@ pub enum Change {
 }
 
 impl ScheduledChange {
-    /// Says what is wrong with it, for a path of these queues.
+    /// Says what is wrong with it, for a path of these queues. The error names the change by its kind and time, the field and the fix.
     pub(crate) fn validate(&self, stages: &[&QdiscSpec]) -> Result<(), SpecError> {
-        let no = |field: &str, fix: &str| Err(SpecError::new(&format!("schedule {field}"), fix));
+        let of_change = |e: SpecError| SpecError::new(&format!("{}: {}", self.label(), e.field), &e.fix);
+        self.target(stages).and_then(|(q, depth)| self.change.validate(q, depth)).map_err(of_change)
+    }
+
+    /// The queue that it changes, and its depth.
+    fn target<'a>(&self, stages: &[&'a QdiscSpec]) -> Result<(&'a QdiscSpec, usize), SpecError> {
         let Some(outer) = stages.get(self.stage) else {
-            return no("stage", &format!("{} does not exist: this path has stages 0 to {}", self.stage, stages.len() as i64 - 1));
+            let fix = match stages.len() {
+                0 => "the path has no queue to change; give it one".to_owned(),
+                n => format!("{} does not exist; choose one from 0 to {}", self.stage, n - 1),
+            };
+            return Err(SpecError::new("stage", &fix));
         };
-        let Some(q) = outer.levels().nth(self.depth) else {
-            let innermost = outer.levels().last().map_or("", QdiscSpec::name);
-            return no("depth", &format!("{innermost} has no child queue: lower depth"));
+        let deepest = outer.levels().count() - 1;
+        let fix = || match deepest {
+            0 => format!("{} has no child queue; leave the child (depth) out", outer.name()),
+            _ => format!("{} has no such child queue; choose a child (depth) from 0 to {deepest}", outer.name()),
         };
-        let check = |values: &Patch| values.validate(q.name(), q.changes(), self.depth);
+        outer.levels().nth(self.depth).map(|q| (q, self.depth)).ok_or_else(|| SpecError::new("child", &fix()))
+    }
+
+    /// What it is called in messages: its kind and when it begins.
+    pub fn label(&self) -> String {
+        let kind = match &self.change {
+            Change::Set { .. } => "change at",
+            Change::Ramp { .. } => "ramp from",
+            Change::Periodic { .. } => "periodic change from",
+            Change::RateTrace { .. } => "rate trace from",
+        };
+        format!("{kind} {}", print::time(Duration(self.begins().0)))
+    }
+
+    /// When it acts first.
+    pub fn begins(&self) -> Time {
         match &self.change {
+            Change::Set { at, .. } => *at,
+            Change::Ramp { from, .. } => *from,
+            Change::Periodic { first, .. } => *first,
+            Change::RateTrace { start, points, .. } => points.first().map_or(Time::MAX, |p| *start + p.0),
+        }
+    }
+
+    /// How often it acts before `end`, at most. It must have passed [`crate::PathSpec::validate`].
+    pub fn steps(&self, end: Time) -> u64 {
+        let left = end.since(self.begins()).0;
+        match &self.change {
+            Change::Set { .. } => 1,
+            Change::Ramp { from, until, every, .. } => until.since(*from).0.min(left) / every.0 + 2,
+            Change::Periodic { period, .. } => (left / period.0).saturating_add(1).saturating_mul(2),
+            Change::RateTrace { points, repeat, .. } => {
+                let rounds = repeat.map_or(1, |r| left / r.0 + 1);
+                rounds.saturating_mul(points.len() as u64)
+            }
+        }
+    }
+}
+
+impl Change {
+    /// Says what is wrong with it for a queue at this depth of its stage.
+    fn validate(&self, q: &QdiscSpec, depth: usize) -> Result<(), SpecError> {
+        let refuse = |field: &str, fix: &str| Err(SpecError::new(field, fix));
+        let check = |values: &Patch| values.validate(q.name(), q.changes(), depth);
+        match self {
             Change::Set { set, .. } => check(set),
             Change::Ramp { from, until, every, start, end } => {
                 if every.0 == 0 || until <= from {
-                    return no("ramp", "needs from before until, and every above 0");
+                    return refuse("ramp", "needs from before until, and every above 0; for example from 2 s until 4 s, every 20 ms");
                 }
-                check(&start.between(end, 0, 1))?;
+                if start.names() != end.names() {
+                    let (start, end) = (start.names().join(", "), end.names().join(", "));
+                    return refuse("ramp", &format!("goes from {start} to {end}; name the same fields in start and end"));
+                }
+                if start.outage.is_some() {
+                    return refuse("outage", "is either on or off, so no ramp leads to it; make it a change of its own");
+                }
+                check(start)?;
                 check(end)
             }
             Change::Periodic { period, hold, set, .. } => {
                 if hold.0 == 0 || hold >= period {
-                    return no("periodic", "needs hold above 0 and below period");
+                    return refuse("hold", "must be above 0 and below the period; for example 300 ms every 15 s");
                 }
                 check(set)
             }
             Change::RateTrace { points, repeat, .. } => {
-                if points.is_empty() || points.windows(2).any(|w| w[0].0 >= w[1].0) {
-                    return no("rate_trace", "needs points in order of time");
+                if points.is_empty() {
+                    return refuse("trace", "has no points; give at least one time with its rate");
+                }
+                if let Some(w) = points.windows(2).find(|w| w[0].0 >= w[1].0) {
+                    let (before, after) = (print::time(w[0].0), print::time(w[1].0));
+                    return refuse("trace", &format!("goes from {before} to {after}; give points in order of time, each time once"));
                 }
                 if repeat.is_some_and(|r| points.last().is_some_and(|p| p.0 >= r)) {
-                    return no("repeat", "must be longer than the trace");
+                    return refuse("repeat", "is not longer than the trace; give more than the time of its last point, or leave it out");
                 }
                 check(&Patch { rate: Some(Rate(8)), ..Default::default() })
             }
@@ -126,13 +191,7 @@ pub struct Runner {
 impl Runner {
     /// The change before its first time.
     pub fn new(change: &ScheduledChange) -> Runner {
-        let next = match &change.change {
-            Change::Set { at, .. } => *at,
-            Change::Ramp { from, .. } => *from,
-            Change::Periodic { first, .. } => *first,
-            Change::RateTrace { start, points, .. } => points.first().map_or(Time::MAX, |p| *start + p.0),
-        };
-        Runner { change: change.clone(), next, step: 0, saved: Patch::default() }
+        Runner { change: change.clone(), next: change.begins(), step: 0, saved: Patch::default() }
     }
 
     /// What to set now, and moves on to the next time. `current` is what the queue has.

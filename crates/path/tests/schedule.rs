@@ -117,13 +117,31 @@ fn nonsense_is_refused_with_its_field() {
     };
     for (change, word) in [
         (r#"{"stage":1,"change":{"kind":"set","at":0,"set":{"rate":8000}}}"#, "stage"),
-        (r#"{"stage":0,"depth":1,"change":{"kind":"set","at":0,"set":{"rate":8000}}}"#, "depth"),
+        (r#"{"stage":0,"depth":1,"change":{"kind":"set","at":0,"set":{"rate":8000}}}"#, "child"),
         (r#"{"stage":0,"change":{"kind":"set","at":0,"set":{"delay":8000}}}"#, "delay"),
         (r#"{"stage":0,"change":{"kind":"set","at":0,"set":{"rate":0}}}"#, "outage"),
         (r#"{"stage":0,"change":{"kind":"set","at":0,"set":{}}}"#, "names no value"),
         (r#"{"stage":0,"change":{"kind":"periodic","first":0,"period":5,"hold":5,"set":{"rate":8000}}}"#, "hold"),
         (r#"{"stage":0,"change":{"kind":"ramp","from":0,"until":5,"every":0,"start":{"rate":8000},"end":{"rate":9000}}}"#, "every"),
         (r#"{"stage":0,"change":{"kind":"rate_trace","points":[]}}"#, "points"),
+        (
+            r#"{"stage":0,"change":{"kind":"ramp","from":0,"until":5,"every":1,"start":{"rate":8000},"end":{"limit":9000}}}"#,
+            "ramp from 0ns: ramp: goes from rate to limit; name the same fields in start and end",
+        ),
+        (r#"{"stage":0,"change":{"kind":"ramp","from":0,"until":5,"every":1,"start":{},"end":{}}}"#, "names no value"),
+        (
+            r#"{"stage":0,"change":{"kind":"ramp","from":7,"until":9,"every":1,"start":{"outage":true},"end":{"outage":true}}}"#,
+            "ramp from 7ns: outage: is either on or off",
+        ),
+        (
+            r#"{"stage":0,"change":{"kind":"rate_trace","points":[[7000000,8000],[2000,8000]]}}"#,
+            "rate trace from 7ms: trace: goes from 7ms to 2us",
+        ),
+        (r#"{"stage":0,"change":{"kind":"rate_trace","points":[[0,8000]],"repeat":0}}"#, "repeat: is not longer than the trace"),
+        (
+            r#"{"stage":0,"depth":99,"change":{"kind":"set","at":1000000000,"set":{"rate":8000}}}"#,
+            "change at 1s: child: tbf has no child queue",
+        ),
         (r#"{"stage":0,"change":{"kind":"jump","at":0}}"#, "jump"),
     ] {
         let e = PathSpec::from_json(&json(change)).unwrap_err().to_string();

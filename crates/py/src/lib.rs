@@ -37,6 +37,19 @@ fn parse_tc(words: &str) -> PyResult<String> {
     serde_json::to_string(&q).map_err(refused)
 }
 
+/// What reads otherwise in a qdisc's words than many expect, a line each.
+#[pyfunction]
+fn hints(words: &str) -> PyResult<Vec<String>> {
+    Ok(tcpscape_path::parse_with_hints(words).map_err(refused)?.1)
+}
+
+/// Checks all of a plan's JSON but its congestion controls, for engines that have their own.
+#[pyfunction]
+fn check_plan(json: &str) -> PyResult<()> {
+    let plan = tcpscape_sim::Plan::from_json(json).map_err(refused)?;
+    plan.check_without_controls().map(drop).map_err(refused)
+}
+
 /// What a qdisc in tc's words and its children do to packets, from the outside in: a dict each.
 #[pyfunction]
 fn describe<'py>(py: Python<'py>, words: &str) -> PyResult<Bound<'py, PyAny>> {
@@ -99,6 +112,8 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(model_version, m)?)?;
     m.add_function(wrap_pyfunction!(parse_tc, m)?)?;
     m.add_function(wrap_pyfunction!(describe, m)?)?;
+    m.add_function(wrap_pyfunction!(hints, m)?)?;
+    m.add_function(wrap_pyfunction!(check_plan, m)?)?;
     m.add_function(wrap_pyfunction!(to_tc, m)?)?;
     m.add_function(wrap_pyfunction!(cca_registry, m)?)?;
     m.add_function(wrap_pyfunction!(qdisc_registry, m)?)?;

@@ -6,6 +6,7 @@
 use crate::controls::{Control, Controls};
 use crate::kernel;
 use crate::plan::{refuse, App, FlowPlan, Plan, PlanError};
+use crate::size;
 use tcpscape_path::{Host, PathSpec, ScheduledChange};
 use tcpscape_tcp::cc::{self, CongestionController};
 use tcpscape_tcp::{Feedback, Kernel};
@@ -14,8 +15,6 @@ use tcpscape_tcp::{Feedback, Kernel};
 const MAX_DURATION: u64 = 86_400 * 1_000_000_000;
 /// Most flows in one trial.
 const MAX_FLOWS: usize = 100_000;
-/// Most samples of a flow or a queue in one trial.
-const MAX_SAMPLES: u64 = 10_000_000;
 
 /// A plan that passed every check, with what its trials share. `'a` is the life of congestion controls from outside.
 pub struct CheckedPlan<'a> {
@@ -56,6 +55,11 @@ impl<'a> CheckedPlan<'a> {
     pub fn kernel(&self) -> Kernel {
         self.kernel
     }
+    /// Most packets of data that a trial carries: what the path's rate, the applications and the windows admit in its time. A trial takes about a
+    /// microsecond of a CPU for each.
+    pub fn most_packets(&self) -> u64 {
+        size::packets(&self.plan, &self.kernel)
+    }
     /// The stages at the sender's own egress, with their changes.
     pub(crate) fn host(&self) -> &PathSpec {
         &self.host
@@ -78,33 +82,34 @@ impl Plan {
 
     /// Checks a plan that may name congestion controls of `controls`.
     pub fn check_with<'a>(self, controls: &Controls<'a>) -> Result<CheckedPlan<'a>, PlanError> {
+        let kernel = self.check_without_controls()?;
+        let flow_controls: Result<Vec<_>, _> = self.flows.iter().map(|f| control(f, controls)).collect();
+        let (host, network) = split(&self.forward);
+        Ok(CheckedPlan { controls: flow_controls?, plan: self, kernel, host, network })
+    }
+
+    /// Checks all of a plan but its congestion controls, for engines that have their own; gives the kernel profile with its overrides.
+    pub fn check_without_controls(&self) -> Result<Kernel, PlanError> {
         if self.duration_ns == 0 || self.duration_ns > MAX_DURATION {
-            return refuse("duration", "must be between 1 ns and one day");
+            return refuse("duration", "must be above 0 and at most one day; for example 10s");
         }
         if !(128..=65_535).contains(&self.mtu) {
-            return refuse("mtu", "must be between 128 and 65535 bytes");
+            return refuse("mtu", "must be between 128 and 65535 bytes; Ethernet's is 1500");
         }
         if self.flows.is_empty() || self.flows.len() > MAX_FLOWS {
-            return refuse("flows", format!("must be between 1 and {MAX_FLOWS}"));
-        }
-        for (name, ns) in [("sample_interval", self.sample_interval_ns), ("queue_sample_interval", self.queue_sample_interval_ns)] {
-            if ns > 0 && self.duration_ns / ns > MAX_SAMPLES {
-                return refuse(name, "gives more than ten million samples a trial; take a longer one");
-            }
+            return refuse("flows", format!("{} flows cannot run; give 1 to {MAX_FLOWS}", self.flows.len()));
         }
         for (direction, path) in [("forward", &self.forward), ("reverse", &self.reverse)] {
             if let Err(e) = path.validate() {
                 return refuse(format!("{direction}: {}", e.field), e.fix);
             }
         }
-        let mut flow_controls = Vec::with_capacity(self.flows.len());
         for f in &self.flows {
-            flow_controls.push(control(f, controls)?);
             check_flow(f, self.duration_ns)?;
         }
         let kernel = kernel::read(&self.kernel)?;
-        let (host, network) = split(&self.forward);
-        Ok(CheckedPlan { plan: self, kernel, host, network, controls: flow_controls })
+        size::check(self, &kernel)?;
+        Ok(kernel)
     }
 }
 
@@ -143,23 +148,28 @@ fn control<'a>(flow: &FlowPlan, controls: &Controls<'a>) -> Result<FlowControl<'
 fn check_flow(flow: &FlowPlan, duration_ns: u64) -> Result<(), PlanError> {
     let (start, stop) = flow.span(duration_ns);
     if start >= stop {
-        return refuse("flows.start", "must be before the flow's stop and the end of the trial");
+        return refuse(
+            "flows.start",
+            "must be before the flow's stop and the end of the trial; start it earlier or take a longer duration",
+        );
     }
     let chunk = match flow.app {
         App::Bulk { chunk } => chunk,
-        App::Finite { bytes: 0, .. } => return refuse("app.bytes", "must be at least 1"),
+        App::Finite { bytes: 0, .. } => return refuse("app.bytes", "must be at least 1; leave it out for no end"),
         App::Finite { chunk, .. } => chunk,
-        App::Paced { rate, .. } if !(rate.is_finite() && rate > 0.0) => return refuse("app.rate", "must be more than 0 bytes a second"),
+        App::Paced { rate, .. } if !(rate.is_finite() && rate > 0.0) => {
+            return refuse("app.rate", "must be more than 0 bytes a second; leave it out for no limit")
+        }
         App::Paced { chunk, .. } => chunk,
     };
     if chunk == 0 || chunk > 1 << 30 {
-        return refuse("app.chunk", "must be between 1 byte and 1 GiB");
+        return refuse("app.chunk", "must be between 1 byte and 1 GiB; for example 8192");
     }
     if flow.read.size == 0 {
-        return refuse("read.size", "must be at least 1 byte");
+        return refuse("read.size", "must be at least 1 byte; for example 65536");
     }
     if flow.read.delay_ns > MAX_DURATION {
-        return refuse("read.delay", "must be at most one day");
+        return refuse("read.delay", "must be at most one day; for example 1ms");
     }
     let Some(player) = &flow.player else { return Ok(()) };
     if !matches!(flow.app, App::Bulk { .. }) {
@@ -184,7 +194,7 @@ mod tests {
     #[test]
     fn what_cannot_be_simulated_is_refused_by_its_field() {
         for (fields, problem) in [
-            (r#""flows": []"#, "flows: must be between 1 and 100000"),
+            (r#""flows": []"#, "flows: 0 flows cannot run; give 1 to 100000"),
             (r#""flows": [{"cca": "nosuch"}]"#, "cca: no congestion control 'nosuch'; there are bbr, "),
             (r#""flows": [{"cca": "cubic", "listener": "nosuch"}]"#, "listener: no congestion control 'nosuch'"),
             (r#""flows": [{"cca": "cubic", "cca_params": {"nosuch": 1}}]"#, "cca.nosuch: is no parameter of cubic"),

@@ -3,7 +3,7 @@
 //! An event calls a [`Node`]: a leg of the network moves packets, a machine's timer fires, an application runs, somebody looks. The order
 //! within an instant is that of `events.rs`: all packets and timers, then applications (as a process runs when the interrupts are done),
 //! then samples. Each part of a trial has a file with its own state: `network.rs` the pipes, `neighbours.rs` address resolution, `cpu.rs`
-//! the sending host's CPU, `observe.rs` what comes out; `packets.rs` and `connections.rs` are what they do together.
+//! the sending host's CPU, `observe.rs` what comes out, `progress.rs` whether anything comes of it; `packets.rs` and `connections.rs` are what they do together.
 
 mod connections;
 mod cpu;
@@ -12,6 +12,7 @@ mod network;
 mod node;
 mod observe;
 mod packets;
+mod progress;
 mod setup;
 
 use crate::checked::CheckedPlan;
@@ -23,10 +24,9 @@ use neighbours::Neighbours;
 use network::Network;
 use node::{Leg, Node, Part};
 use observe::Observer;
+use progress::Progress;
 use tcpscape_base::{Duration, Time};
 
-/// After so many events without time passing, the trial ends: such a path has neither delay nor rate.
-const STUCK: u64 = 20_000_000;
 /// How long after the last flow's end packets may still arrive.
 const LINGER: Duration = Duration::secs(10);
 
@@ -63,20 +63,19 @@ impl CheckedPlan<'_> {
 impl Engine<'_> {
     fn run(mut self, most_work: u64) -> TrialOutput {
         let limit = self.end + LINGER;
-        let mut standing = 0u64;
+        let mut progress = Progress::default();
         while let Some((t, node)) = self.events.pop(limit) {
             if self.observer.work() >= most_work {
                 break;
             }
-            standing = if t == self.now { standing + 1 } else { 0 };
             self.now = t;
             self.observer.event();
             self.call(node);
             if self.alive == 0 {
                 break;
             }
-            if standing > STUCK {
-                self.observer.caveat(format!("time stands still at {t}: the path has neither delay nor rate; give it one"));
+            if let Some(problem) = progress.missing(self.now, &self.observer) {
+                self.observer.stalled(problem);
                 break;
             }
         }

@@ -26,22 +26,35 @@ pub(crate) fn read(field: &Value) -> Result<Kernel, PlanError> {
         return refuse("kernel", format!("no profile '{name}'; there are {}", PROFILES.map(|p| p.0).join(", ")));
     };
     let Some(overrides) = overrides else { return Ok(base) };
-    let mut settings = serde_json::to_value(base)?;
-    for (name, value) in overrides.iter().filter(|(name, _)| *name != "profile") {
-        match settings.get_mut(name) {
-            Some(setting) => *setting = value.clone(),
-            None => return refuse(format!("kernel.{name}"), "is not a setting of a kernel profile"),
+    overrides.iter().filter(|(name, _)| *name != "profile").try_fold(base, |kernel, (name, value)| with(kernel, name, value))
+}
+
+/// The kernel with one setting changed.
+fn with(kernel: Kernel, name: &str, value: &Value) -> Result<Kernel, PlanError> {
+    let field = || format!("kernel.{name}");
+    let mut settings = serde_json::to_value(kernel)?;
+    let Some(setting) = settings.get_mut(name) else {
+        let known = settings.as_object().map(|s| s.keys().map(String::as_str).collect::<Vec<_>>().join(", ")).unwrap_or_default();
+        return refuse(field(), format!("is not a setting of a kernel profile; choose {known}"));
+    };
+    if setting.is_number() {
+        let (least, most) = match name {
+            "hz" => (24, 10_000),
+            "skb_overhead" | "max_tcp_header" => (0, OVERHEAD_MAX),
+            _ => (0, SYSCTL_MAX),
+        };
+        if !value.as_u64().is_some_and(|n| (least..=most).contains(&n)) {
+            return refuse(field(), format!("must be a whole number from {least} to {most}"));
         }
     }
-    let kernel: Kernel = match serde_json::from_value(settings) {
-        Ok(kernel) => kernel,
-        Err(e) => return refuse("kernel", e.to_string()),
-    };
-    if !(24..=10_000).contains(&kernel.hz) {
-        return refuse("kernel.hz", "must be between 24 and 10000");
-    }
-    Ok(kernel)
+    *setting = value.clone();
+    serde_json::from_value(settings).or_else(|e| refuse(field(), format!("{e}; give one of these")))
 }
+
+/// Largest value of an integer sysctl.
+const SYSCTL_MAX: u64 = i32::MAX as u64;
+/// Most that describes a packet beside its payload, bytes.
+const OVERHEAD_MAX: u64 = 65_536;
 
 #[cfg(test)]
 mod tests {
@@ -62,9 +75,11 @@ mod tests {
     #[test]
     fn what_is_no_kernel_is_refused_by_its_field() {
         assert_eq!(hz(r#""2.4""#).unwrap_err(), "kernel: no profile '2.4'; there are 6.1, 6.12");
-        assert_eq!(hz(r#"{"ticks": 5}"#).unwrap_err(), "kernel.ticks: is not a setting of a kernel profile");
-        assert_eq!(hz(r#"{"hz": 5}"#).unwrap_err(), "kernel.hz: must be between 24 and 10000");
-        assert!(hz(r#"{"hz": "many"}"#).unwrap_err().starts_with("kernel: "));
+        assert_eq!(hz(r#"{"ticks": 5}"#).unwrap_err(), "kernel.ticks: is not a setting of a kernel profile; choose comp_sack_delay_ns, comp_sack_nr, hz, max_tcp_header, rmem_max, rules, skb_overhead, slow_start_after_idle, tcp_rmem_default, tcp_rmem_max, tcp_wmem_default, tcp_wmem_max, window, wmem_max");
+        assert_eq!(hz(r#"{"hz": 5}"#).unwrap_err(), "kernel.hz: must be a whole number from 24 to 10000");
+        assert_eq!(hz(r#"{"rmem_max": 107374182400}"#).unwrap_err(), "kernel.rmem_max: must be a whole number from 0 to 2147483647");
+        assert!(hz(r#"{"rules": "5.4"}"#).unwrap_err().starts_with("kernel.rules: unknown variant"));
+        assert!(hz(r#"{"hz": "many"}"#).unwrap_err().starts_with("kernel.hz: must be a whole number"));
         assert!(hz("[]").unwrap_err().starts_with("kernel: must be a profile's name"));
     }
 }

@@ -168,6 +168,8 @@ pub struct TrialOutput {
     pub arrivals: u64,
     /// Hash over every delivery in order: equal runs have equal hashes.
     pub hash: u64,
+    /// Why the trial was ended long before its time: then its results are none. One line with the fix.
+    pub stalled: Option<String>,
     /// What weakens the result.
     pub caveats: Vec<String>,
 }

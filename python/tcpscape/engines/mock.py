@@ -41,7 +41,7 @@ class Mock(Engine):
         self.refuse_python_controls(scenario)
         if (lib := core()) is None:
             raise EngineError(f"engine: mock cannot run here: {self.unavailable()}")
-        plan.build(scenario, lib.parse_tc, CONTROLS)
+        plan.build_checked(lib, scenario, CONTROLS)
 
     def run(self, scenario: Scenario, seeds: Sequence[int], *, threads: int = 1, capture: Capture = Capture()) -> list[Trial]:
         self.check(scenario)

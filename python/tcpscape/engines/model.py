@@ -118,6 +118,14 @@ def _failure(e: Exception) -> TcpscapeError:
     return classes.failure(name, hook, cause)
 
 
+def _run(plan: Plan, seed: int) -> dict[str, Any]:
+    """One trial. A trial that gets nowhere is a scenario that cannot run."""
+    try:
+        return plan.run(seed)
+    except ValueError as e:
+        raise ScenarioError(str(e)) from None
+
+
 class Model(Engine):
     """The simulator."""
 
@@ -181,10 +189,10 @@ class Model(Engine):
         plan = self.plan(scenario, capture)
         with self._hooks(plan, scenario):
             if threads <= 1 or len(seeds) <= 1:
-                raw = [plan.run(seed) for seed in seeds]
+                raw = [_run(plan, seed) for seed in seeds]
             else:
                 with ThreadPoolExecutor(threads) as workers:
-                    raw = list(workers.map(plan.run, seeds))
+                    raw = list(workers.map(functools.partial(_run, plan), seeds))
         addresses = self.addresses(scenario, seeds)
         return [self._trial(scenario, address, r, capture) for address, r in zip(addresses, raw, strict=True)]
 

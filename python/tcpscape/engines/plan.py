@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from types import ModuleType
 from typing import Any
 
 from tcpscape.controls import spelling
@@ -12,7 +13,7 @@ from tcpscape.engines.base import Capture
 from tcpscape.errors import ScenarioError, refuse
 from tcpscape.scenario import path
 from tcpscape.scenario.flows import Flow
-from tcpscape.scenario.scenario import Scenario
+from tcpscape.scenario.scenario import PARTS, Scenario
 from tcpscape.scenario.words import within
 
 Parse = Callable[[str], str]
@@ -22,7 +23,12 @@ Controls = Mapping[str, Sequence[Param]]
 
 
 def build(scenario: Scenario, parse: Parse, controls: Controls, capture: Capture = Capture()) -> dict[str, Any]:
-    """The plan of a scenario."""
+    """The plan of a scenario.
+
+    :raises ScenarioError: the path is empty, or a part of it does not exist.
+    """
+    if not any(getattr(scenario, part) for part in PARTS):
+        refuse("path", "it is empty: no delay, no rate, no queue", "give it one, for example forward: netem delay 25ms")
     return {
         "duration_ns": scenario.duration,
         "mtu": scenario.mtu,
@@ -38,6 +44,19 @@ def build(scenario: Scenario, parse: Parse, controls: Controls, capture: Capture
         "arp": True,
         "timer_slack_ns": scenario.timer_slack,
     }
+
+
+def build_checked(lib: ModuleType, scenario: Scenario, controls: Controls, capture: Capture = Capture()) -> dict[str, Any]:
+    """The plan of a scenario for an engine with congestion controls of its own; all else is checked as the model checks it.
+
+    :raises ScenarioError: names the field and the fix.
+    """
+    fields = build(scenario, lib.parse_tc, controls, capture)
+    try:
+        lib.check_plan(json.dumps(fields, separators=(",", ":")))
+    except ValueError as e:
+        raise ScenarioError(str(e)) from None
+    return fields
 
 
 def _direction(scenario: Scenario, places: tuple[str, ...], parse: Parse) -> dict[str, Any]:

@@ -202,7 +202,7 @@ class Virtual(Engine):
         if lib is None:
             raise EngineError(f"engine: virtual cannot run here: {self.unavailable()}")
         controls = self._controls(scenario, parameters(lib))
-        fields = plan.build(scenario, lib.parse_tc, controls, Capture(capture.samples_ns, capture.queue_samples_ns))
+        fields = plan.build_checked(lib, scenario, controls, Capture(capture.samples_ns, capture.queue_samples_ns))
         _refuse_queues(fields)
         try:
             profile = json.loads(lib.kernel_profile(self._profile(scenario)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import Any, Literal
 
 from pydantic import Field, model_validator
@@ -11,6 +12,8 @@ from tcpscape import units
 from tcpscape.errors import refuse, shown
 from tcpscape.scenario.fields import Percent, Rate, Size, Spec, Time
 
+KINDS = {"at": ("set",), "ramp": ("step", "start", "end"), "every": ("first", "hold", "set"), "trace": ("repeat",)}
+"""The field that says of which kind a change is, and the other fields of that kind."""
 PROBABILITY_ONE = 0xFFFF_FFFF
 """netem's scale of probabilities."""
 
@@ -79,11 +82,23 @@ class Change(Spec):
 
     @model_validator(mode="after")
     def _sensible(self) -> Change:
-        kinds = [self.at is not None, self.ramp is not None, self.every is not None, bool(self.trace)]
-        if sum(kinds) != 1:
-            refuse("changes", f"{sum(kinds)} of at, ramp, every and trace are given", "give one of them")
+        kinds = [kind for kind in KINDS if kind in self.model_fields_set and getattr(self, kind) not in (None, ())]
+        if len(kinds) != 1:
+            refuse("changes", f"{len(kinds)} of {', '.join(KINDS)} are given", "give one of them")
+        own = {"where", "hop", "child", kinds[0], *KINDS[kinds[0]]}
+        if foreign := sorted(name for name in self.model_fields_set - own if getattr(self, name) not in (None, ())):
+            refuse(foreign[0], f"it does not go with {kinds[0]}", f"leave it out; {kinds[0]} has {', '.join(KINDS[kinds[0]])}")
         if (self.at is not None or self.every is not None) and self.set is None:
             refuse("set", "the change has no new values", "add set: {rate: 5mbit}")
+        if self.ramp and self.start and self.end and self.start.model_fields_set != self.end.model_fields_set:
+            ends = [", ".join(sorted(values.model_fields_set)) or "nothing" for values in (self.start, self.end)]
+            refuse("ramp", f"it goes from {ends[0]} to {ends[1]}", "name the same fields in start and end")
+        times = [time for time, _ in self.trace]
+        if back := next((pair for pair in pairwise(times) if pair[0] >= pair[1]), None):
+            before, after = map(units.format_time, back)
+            refuse("trace", f"it goes from {before} to {after}", "give its points in order of time, each time once")
+        if self.repeat is not None and self.repeat <= times[-1]:
+            refuse("repeat", f"{units.format_time(self.repeat)} is not longer than the trace", "give more than the time of its last point")
         if self.every is not None and (not self.every or not self.hold or self.hold >= self.every):
             refuse("hold", "a periodic change lasts less than its period", "write for example every: 15s, hold: 300ms")
         if self.ramp and (self.start is None or self.end is None or self.ramp[0] >= self.ramp[1]):
@@ -98,7 +113,7 @@ class Change(Spec):
             return {"kind": "ramp", "from": begin, "until": until, "every": every, "start": self.start.plan(), "end": self.end.plan()}
         if self.trace:
             points = [[t, units.parse_byte_rate(rate, "trace", example="10mbit") * 8] for t, rate in self.trace]
-            return {"kind": "rate_trace", "points": points} | ({"repeat": self.repeat} if self.repeat else {})
+            return {"kind": "rate_trace", "points": points} | ({"repeat": self.repeat} if self.repeat is not None else {})
         values = self.set.plan() if self.set else {}
         if self.every is not None:
             first = self.first if self.first is not None else self.every

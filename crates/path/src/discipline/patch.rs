@@ -41,9 +41,6 @@ pub struct Patch {
 }
 
 impl Patch {
-    fn is_empty(&self) -> bool {
-        *self == Patch::default()
-    }
     /// Of `self`, only what `which` names.
     pub(crate) fn only(&self, which: &Patch) -> Patch {
         Patch {
@@ -74,8 +71,8 @@ impl Patch {
             ..Default::default()
         }
     }
-    /// Refuses values that the queue called `name` does not have (it has those that `known` names) or cannot take.
-    pub(crate) fn validate(&self, name: &str, known: &[&str], depth: usize) -> Result<(), SpecError> {
+    /// The fields that have a value.
+    pub(crate) fn names(&self) -> Vec<&'static str> {
         let given = [
             ("delay", self.delay.is_some()),
             ("jitter", self.jitter.is_some()),
@@ -83,25 +80,35 @@ impl Patch {
             ("rate", self.rate.is_some()),
             ("burst", self.burst.is_some()),
             ("limit", self.limit.is_some()),
+            ("outage", self.outage.is_some()),
         ];
-        if let Some((field, _)) = given.iter().find(|(f, on)| *on && !known.contains(f)) {
-            let has = if known.is_empty() { "nothing that a schedule could change".to_owned() } else { known.join(", ") };
-            return Err(SpecError::new(&format!("schedule {field}"), &format!("{name} has no {field}; it has {has}")));
+        given.into_iter().filter(|g| g.1).map(|g| g.0).collect()
+    }
+    /// Refuses values that the queue called `name` does not have (it has those that `known` names) or cannot take: the field and the fix.
+    pub(crate) fn validate(&self, name: &str, known: &[&str], depth: usize) -> Result<(), SpecError> {
+        let refuse = |field: &str, fix: &str| Err(SpecError::new(field, fix));
+        let names = self.names();
+        if let Some(field) = names.iter().find(|f| **f != "outage" && !known.contains(f)) {
+            let has = if known.is_empty() { "nothing that a change could set".to_owned() } else { known.join(", ") };
+            return refuse(field, &format!("{name} has no {field}, it has {has}; set one of those, or change another queue of the path"));
         }
         if self.outage.is_some() && depth > 0 {
-            return Err(SpecError::new("schedule outage", "belongs to a stage: set depth to 0"));
+            return refuse("outage", "belongs to a whole stage; leave the child (depth) out");
         }
         if self.rate.is_some_and(|r| r.bytes_per_sec() == 0) {
-            return Err(SpecError::new("schedule rate", "must be at least 8 bit/s; for nothing at all use outage"));
+            return refuse("rate", "must be at least 8 bit/s; for nothing at all use outage");
         }
         if self.burst == Some(0) {
-            return Err(SpecError::new("schedule burst", "must be at least a full frame, 1514"));
+            return refuse("burst", "must be at least a full frame; give 1514 bytes or more");
         }
-        if self.delay.is_some_and(|d| d > DELAY_MAX) || self.jitter.is_some_and(|j| j.0 > i32::MAX as u64) {
-            return Err(SpecError::new("schedule delay", "must stay below a day, jitter below 2.147 s"));
+        if self.delay.is_some_and(|d| d > DELAY_MAX) {
+            return refuse("delay", "is over a day; give it in ms, for example 25ms");
         }
-        if self.is_empty() {
-            return Err(SpecError::new("schedule set", "names no value to change"));
+        if self.jitter.is_some_and(|j| j.0 > i32::MAX as u64) {
+            return refuse("jitter", "is over 2.147 s, the most that the kernel keeps; give less");
+        }
+        if names.is_empty() {
+            return refuse("set", "names no value to change; give one, for example a rate");
         }
         Ok(())
     }

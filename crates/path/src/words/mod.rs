@@ -7,6 +7,7 @@ pub mod print;
 mod units;
 
 use crate::values::Prob;
+use std::cell::RefCell;
 use tcpscape_base::{Duration, Rate};
 
 /// Words that tc would refuse: one line with the word and the fix.
@@ -18,12 +19,18 @@ pub struct TcError(pub(crate) String);
 pub struct Words<'a> {
     kind: &'static str,
     rest: &'a [&'a str],
+    /// What reads otherwise than many expect.
+    hints: RefCell<Vec<String>>,
 }
 
 impl<'a> Words<'a> {
     /// The words after the name of a discipline.
     pub(crate) fn new(kind: &'static str, rest: &'a [&'a str]) -> Words<'a> {
-        Words { kind, rest }
+        Words { kind, rest, hints: RefCell::default() }
+    }
+    /// What has been read so far and means something else than many expect, one line each.
+    pub(crate) fn into_hints(self) -> Vec<String> {
+        self.hints.into_inner()
     }
     /// The next word.
     pub(crate) fn word(&mut self) -> Option<&'a str> {
@@ -120,12 +127,21 @@ impl<'a> Words<'a> {
     }
     fn time_within(&self, v: &str, key: &str, most: Duration) -> Result<Duration, TcError> {
         let accepted = format!("a number with s, ms, us or ns, at most {}s, for example 25ms", most.0 / 1_000_000_000);
+        self.hint_of_bare(v, key, "µs");
         units::time(v, 1_000, most).ok_or_else(|| self.bad(v, key, "a time", &accepted))
     }
     /// A word as a time whose bare number is ns.
     pub(crate) fn as_nanos(&self, v: &str, key: &str) -> Result<Duration, TcError> {
         let accepted = "a number with s, ms, us or ns, at most 4294s, for example 800us";
+        self.hint_of_bare(v, key, "ns");
         units::time(v, 1, units::MICROS_MAX).ok_or_else(|| self.bad(v, key, "a time", accepted))
+    }
+    /// A time without a unit is not in milliseconds.
+    fn hint_of_bare(&self, v: &str, key: &str, unit: &str) {
+        if v.parse().is_ok_and(|n: f64| n > 0.0) {
+            let text = format!("{}: {v} after {key} is {v} {unit} in tc's words; write {v}ms for milliseconds", self.kind);
+            self.hints.borrow_mut().push(text);
+        }
     }
     /// A probability.
     pub(crate) fn percent(&mut self, key: &str) -> Result<Prob, TcError> {

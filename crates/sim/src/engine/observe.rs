@@ -68,6 +68,17 @@ impl Observer {
         }
     }
 
+    /// Packets delivered, both ways.
+    #[inline]
+    pub fn arrivals(&self) -> u64 {
+        self.out.arrivals
+    }
+
+    /// The trial has ended early, for this reason.
+    pub fn stalled(&mut self, problem: String) {
+        self.out.stalled = Some(problem);
+    }
+
     /// Something weakens the result.
     pub fn caveat(&mut self, text: String) {
         self.out.caveats.push(text);
