@@ -47,7 +47,7 @@ def test_operators_of_a_shell_are_found(words, needs):
 
 def test_a_command_must_end_with_the_status_that_its_page_names(tmp_path, job):
     page = tmp_path / "page.md"
-    page.write_text('```text title="x.txt"\n1\n```\n\n```console\n$ cat \\\n  x.txt\n$ exit 3  # exit status 3\n```\n\n```text\n1\n```\n')
+    page.write_text('```text title="x.txt"\n1\n```\n\n```console\n$ exit 3  # exit status 3\n$ cat \\\n  x.txt\n```\n\n```text\n1\n```\n')
     job(page).run()
     page.write_text("```console\n$ exit 3\n```\n")
     with pytest.raises(AssertionError, match="exit 3"):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import tcpscape
 from tcpscape import errors, units
-from tcpscape.campaign import axes, campaign
+from tcpscape.campaign import axes, size
 from tcpscape.plots import chosen
 from tcpscape.reading import documents, inspection, tables
 from tcpscape.reading.files import Kind
@@ -24,7 +24,7 @@ def counts() -> str:
     """The largest numbers that are accepted."""
     shortest, longest = (units.format_time(ns) for ns in player.SEGMENTS)
     rows = [
-        ("Flows of a trial", flows.MAX_FLOWS), ("Cells of a campaign", campaign.MAX_CASES), ("Values of an axis", axes.MAX_LEVELS),
+        ("Flows of a trial", flows.MAX_FLOWS), (f"Memory of a campaign's cells, trials and samples; `{size.VARIABLE}` raises it", f"{size.MEMORY // 2**30} GiB"), ("Values of an axis", axes.MAX_LEVELS),
         ("Trials of a cell", axes.MAX_SEEDS), ("Digits of a seed", axes.MAX_DIGITS), ("Figures of one `plot`", chosen.MOST_FIGURES),
         ("Time, in hours", units.MAX_TIME_NS // units.TIME_UNITS["h"]), ("Length of a video segment", f"{shortest} to {longest}"),
         ("Levels of mappings and lists within each other", inspection.DEEPEST), ("Values of a YAML or TOML document", inspection.MOST_NODES),
