@@ -23,8 +23,9 @@ OWN = ("a page", "a table of published numbers", "the measured errors")
 def counts() -> str:
     """The largest numbers that are accepted."""
     shortest, longest = (units.format_time(ns) for ns in player.SEGMENTS)
+    memory = f"Memory of a campaign's cells, trials and samples; `{size.VARIABLE}` raises it"
     rows = [
-        ("Flows of a trial", flows.MAX_FLOWS), (f"Memory of a campaign's cells, trials and samples; `{size.VARIABLE}` raises it", f"{size.MEMORY // 2**30} GiB"), ("Values of an axis", axes.MAX_LEVELS),
+        ("Flows of a trial", flows.MAX_FLOWS), (memory, f"{size.MEMORY // 2**30} GiB"), ("Values of an axis", axes.MAX_LEVELS),
         ("Trials of a cell", axes.MAX_SEEDS), ("Digits of a seed", axes.MAX_DIGITS), ("Figures of one `plot`", chosen.MOST_FIGURES),
         ("Time, in hours", units.MAX_TIME_NS // units.TIME_UNITS["h"]), ("Length of a video segment", f"{shortest} to {longest}"),
         ("Levels of mappings and lists within each other", inspection.DEEPEST), ("Values of a YAML or TOML document", inspection.MOST_NODES),
