@@ -93,19 +93,40 @@ def cannot_write(place: Path, e: OSError, option: str = "out") -> StoreError:
     return StoreError(f"{option}: cannot write {place}: {e.strerror or e}; free some space, or choose another place that can be written")
 
 
+class Presence:
+    """A file `.NAME.N.part` in a directory that says that this process is there: it is locked as long as the process lives."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        """:raises StoreError: one line, where the directory cannot be written."""
+        try:
+            self.file, self._descriptor = _new_part(folder / name)
+        except OSError as e:
+            raise cannot_write(folder, e) from None
+
+    def end(self) -> None:
+        """Removes the file."""
+        with contextlib.suppress(OSError):
+            self.file.unlink()
+        self.forget()
+
+    def forget(self) -> None:
+        """In a forked child: the file is the parent's."""
+        os.close(self._descriptor)
+
+
+def is_present(file: Path) -> bool:
+    """Whether the process that a :class:`Presence` of this file was made by is still there."""
+    try:
+        with file.open("rb") as other:
+            return not _lock(other.fileno())
+    except OSError:
+        return False
+
+
 @contextlib.contextmanager
 def _part_of(place: Path) -> Iterator[Path]:
     """A new file beside `place`, locked until the end of the `with`, where it takes that place, or is removed after an error."""
-    for number in itertools.count(os.getpid()):
-        part = place.with_name(f".{place.name[:MOST_OF_NAME]}.{number}{SUFFIX}")
-        try:
-            descriptor = os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o666)
-        except FileExistsError:
-            continue
-        _lock(descriptor, wait=True)
-        if os.fstat(descriptor).st_nlink:  # otherwise `clear` came in between
-            break
-        os.close(descriptor)
+    part, descriptor = _new_part(place)
     try:
         yield part
         part.replace(place)
@@ -115,6 +136,21 @@ def _part_of(place: Path) -> Iterator[Path]:
         raise
     finally:
         os.close(descriptor)
+
+
+def _new_part(place: Path) -> tuple[Path, int]:
+    """A new file beside `place`, locked as long as its descriptor is open."""
+    for number in itertools.count(os.getpid()):
+        part = place.with_name(f".{place.name[:MOST_OF_NAME]}.{number}{SUFFIX}")
+        try:
+            descriptor = os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o666)
+        except FileExistsError:
+            continue
+        _lock(descriptor, wait=True)
+        if os.fstat(descriptor).st_nlink:  # otherwise `clear` came in between
+            return part, descriptor
+        os.close(descriptor)
+    raise AssertionError("numbers do not end")
 
 
 def _lock(descriptor: int, *, wait: bool = False) -> bool:

@@ -7,6 +7,7 @@ and is kept before the next trial begins.
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
@@ -23,6 +24,8 @@ from tcpscape.scenario.scenario import Scenario
 from tcpscape.store.results import Store
 from tcpscape.trial import Trial
 
+LOOK_S = 0.2
+"""How often what other writers of the store have run is looked for, s."""
 Progress = Callable[[int, int], None]
 """Called with trials done and trials in all."""
 ScenarioSeeds = Sequence[tuple[Scenario, Sequence[int]]]
@@ -68,24 +71,51 @@ class Runner:
         return self.store.load_many(addresses, self.capture.tables) if self.store else {}
 
     def _run_missing(self, executor: Executor, work: ScenarioSeeds, addresses: Sequence[Sequence[str]], trials: dict[str, Trial]) -> None:
-        """Runs what is not in `trials`, each once, and adds it."""
-        by_seed: list[dict[int, str]] = []
-        known = set(trials)
-        for (_, seeds), group in zip(work, addresses, strict=True):
-            by_seed.append({seed: address for seed, address in zip(seeds, group, strict=True) if address not in known})
-            known |= set(group)
-        missing = [Work(scenario, tuple(places)) for (scenario, _), places in zip(work, by_seed, strict=True)]
+        """Runs what is not in `trials`, each once, and adds it; what other writers of the store run meanwhile is waited for."""
+        total = len({address for group in addresses for address in group})
         if self.progress and trials:
-            self.progress(len(trials), len(known))
-        with closing(executor.run(Task(self.engine, self.capture, self._keep), missing)) as finished:  # whatever happens here, nothing runs on
+            self.progress(len(trials), total)
+        while by_seed := _missing(work, addresses, trials):
+            self._run_claimed(executor, work, by_seed, trials, total)
+            left = [address for places in _missing(work, addresses, trials) or () for address in places.values()]
+            if not (left and self.store):
+                return
+            trials |= self.kept(left)
+            if self.progress:
+                self.progress(len(trials), total)
+            if others := [address for address in left if address not in trials]:
+                self.store.release(others)
+                time.sleep(LOOK_S)
+
+    def _run_claimed(
+        self, executor: Executor, work: ScenarioSeeds, by_seed: Sequence[Mapping[int, str]], trials: dict[str, Trial], total: int
+    ) -> None:
+        """Runs those of the trials that no other writer has claimed, and adds them."""
+        missing = [Work(scenario, tuple(places)) for (scenario, _), places in zip(work, by_seed, strict=True)]
+        task = Task(self.engine, self.capture, self._keep, lambda place, seed: self._claim(by_seed[place][seed]))
+        with closing(executor.run(task, missing)) as finished:  # whatever happens here, nothing runs on
             for place, trial in finished:
                 trials[by_seed[place][trial.seed]] = trial
                 if self.progress:
-                    self.progress(len(trials), len(known))
+                    self.progress(len(trials), total)
+
+    def _claim(self, address: str) -> bool:
+        """Whether a trial is to be run here: no other writer of the store runs it, and none has kept it meanwhile."""
+        return self.store is None or (self.store.claim(address) and not self.kept([address]))
 
     def _keep(self, trials: Sequence[Trial]) -> None:
         if self.store:
             self.store.save_many(trials)
+
+
+def _missing(work: ScenarioSeeds, addresses: Sequence[Sequence[str]], trials: Mapping[str, Trial]) -> list[dict[int, str]] | None:
+    """Of each scenario the seeds that are to be run, with their addresses, each address once; None where nothing is."""
+    by_seed: list[dict[int, str]] = []
+    known = set(trials)
+    for (_, seeds), group in zip(work, addresses, strict=True):
+        by_seed.append({seed: address for seed, address in zip(seeds, group, strict=True) if address not in known})
+        known |= set(group)
+    return by_seed if any(by_seed) else None
 
 
 def _named(trial: Trial, scenario: Scenario) -> Trial:

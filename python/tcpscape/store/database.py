@@ -25,9 +25,11 @@ APPLICATION = 0x74637073
 """SQLite's `application_id` of our files: `tcps`."""
 WAIT_S = 60
 """How long a writer waits for another one, s."""
+CLAIMS = "CREATE TABLE IF NOT EXISTS claims (address TEXT PRIMARY KEY, writer TEXT NOT NULL) WITHOUT ROWID"
 SCHEMA = (
     "CREATE TABLE IF NOT EXISTS trials (address TEXT NOT NULL UNIQUE, trial TEXT NOT NULL, queues BLOB)",
     "CREATE TABLE IF NOT EXISTS manifests (place INTEGER PRIMARY KEY, document TEXT NOT NULL)",
+    CLAIMS,
     f"PRAGMA application_id = {APPLICATION}",
     f"PRAGMA user_version = {FORMAT}",
 )
@@ -62,15 +64,20 @@ class Database:
             for row in cursor:
                 use(*row)
 
-    def write(self, statement: str, rows: Sequence[Sequence[Any]]) -> None:
-        """Executes a statement for each of `rows`: for all of them or for none."""
+    def write(self, statement: str, rows: Sequence[Sequence[Any]]) -> int:
+        """Executes a statement for each of `rows`: for all of them or for none. Returns how many rows of the table it changed."""
         if len(rows) == 1:  # SQLite's own transaction is cheaper than one that is begun and committed
             with self._opened() as connection:
                 self._expect_file()
-                connection.execute(statement, rows[0])
-            return
+                return connection.execute(statement, rows[0]).rowcount
         with self.transaction() as connection:
-            connection.executemany(statement, rows)
+            return connection.executemany(statement, rows).rowcount
+
+    @contextmanager
+    def exclusive(self) -> Iterator[None]:
+        """No other thread uses this object meanwhile."""
+        with self._opened():
+            yield
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
@@ -132,6 +139,8 @@ def _connect(path: Path, *, create: bool) -> sqlite3.Connection:
         elif version > FORMAT:
             raise StoreError(f"out: {path} was written by a newer tcpscape; use that one, or choose another directory")
         connection.execute("PRAGMA synchronous = NORMAL")
+        if create:
+            connection.execute(CLAIMS)  # files of earlier versions have none
     except BaseException:
         connection.close()
         raise
@@ -206,7 +215,7 @@ def _initialise(connection: sqlite3.Connection, path: Path) -> None:
             time.sleep(0.01)
     connection.execute("BEGIN IMMEDIATE")
     tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-    if not tables <= {"trials", "manifests"}:
+    if not tables <= {"trials", "manifests", "claims"}:
         raise StoreError(f"out: {path} is a database of another program; choose another directory")
     for statement in SCHEMA:
         connection.execute(statement)

@@ -16,6 +16,7 @@ from pydantic_core import from_json, to_json
 from tcpscape import writing
 from tcpscape.errors import StoreError
 from tcpscape.store import rows, tables
+from tcpscape.store.claims import Claims
 from tcpscape.store.database import FILE, Database
 from tcpscape.store.rows import flow_rows, is_flow_column, labelled_rows
 from tcpscape.store.tables import SIDE_TABLES
@@ -61,9 +62,10 @@ class Store:
         self._database = Database(self.root, create=create)
         if create:
             writing.clear(self.root, *(self.root / table for table in SIDE_TABLES))
+        self._claims = Claims(self._database, self._place)
         self.saved = 0
         """Trials saved through this object."""
-        weakref.finalize(self, self._database.close)
+        weakref.finalize(self, _close, self._claims, self._database)
 
     def _expect_place(self, *, create: bool) -> None:
         if not create:
@@ -80,8 +82,8 @@ class Store:
         self.close()
 
     def close(self) -> None:
-        """Closes the database. The store can be used again."""
-        self._database.close()
+        """Releases what is claimed and closes the database. The store can be used again."""
+        _close(self._claims, self._database)
 
     def save(self, trial: Trial) -> None:
         """Keeps a trial; a reader sees all of it or nothing."""
@@ -93,6 +95,15 @@ class Store:
             tables.keep(trial, self._place)
         self._database.write(_KEEP, [rows.encode(t) for t in trials])
         self.saved += len(trials)
+
+    def claim(self, address: str) -> bool:
+        """Claims a trial before it is run; False where another writer runs it."""
+        return self._claims.take(address)
+
+    def release(self, addresses: Iterable[str]) -> None:
+        """Releases what this writer has claimed, and these trials where the writers that have claimed them are dead."""
+        self._claims.release()
+        self._claims.release_dead(addresses)
 
     def load(self, address: str, tables: Iterable[str] = ()) -> Trial | None:
         """The trial with this address and its `tables`, None where it (or one of them) is missing."""
@@ -137,6 +148,15 @@ class Store:
             connection.execute("DELETE FROM manifests")
             texts = [(to_json(document, inf_nan_mode="constants").decode(),) for document in after]
             connection.executemany("INSERT INTO manifests (document) VALUES (?)", texts)
+
+
+def _close(claims: Claims, database: Database) -> None:
+    try:
+        claims.end()
+    except StoreError:
+        pass  # what was kept is kept; a claim that stays is that of a dead writer
+    finally:
+        database.close()
 
 
 def _read_documents(texts: Sequence[tuple[str]], root: Path) -> Documents:

@@ -110,7 +110,7 @@ class Dask(Executor):
             while True:
                 if time.monotonic() - looked > LOOK_S:
                     pieces.lanes, looked = self._lanes(), time.monotonic()
-                for i, piece in pieces.next(len(out)):
+                for i, piece in self._claimed(task, pieces, len(out)):
                     future = self._client.submit(run_remote, pieces.remote(piece), key=f"tcpscape-{secrets.token_hex(8)}", pure=False)
                     out[future] = (i, piece)
                     arriving.add(future)
@@ -124,6 +124,13 @@ class Dask(Executor):
                 yield from ((i, trial) for trial in trials)
         finally:
             self._client.cancel(list(out))
+
+    @staticmethod
+    def _claimed(task: Task, pieces: _Pieces, out: int) -> Iterator[tuple[int, Work]]:
+        """The next pieces, without trials that other processes run."""
+        for i, piece in pieces.next(out):
+            if seeds := tuple(seed for seed in piece.seeds if task.claim(i, seed)):
+                yield i, Work(piece.scenario, seeds)
 
     def _lanes(self) -> int:
         """Tasks to have out at a time."""

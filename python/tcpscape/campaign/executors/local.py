@@ -19,6 +19,8 @@ SAVE_S = 10.0
 """How long trials that are being saved are waited for where a campaign ends early, s."""
 Keep = Callable[[Sequence[Trial]], None]
 """Saves trials; called from any thread, as soon as they are over."""
+Claim = Callable[[int, int], bool]
+"""Whether a trial, given by its place in the work and its seed, is to be run here and now; another process may be running it."""
 Trials = Generator[tuple[int, Trial], None, None]
 """Each trial with the place of its scenario in the work. Closed early, it ends what runs."""
 
@@ -38,6 +40,7 @@ class Task:
     engine: Engine
     capture: Capture
     keep: Keep
+    claim: Claim = lambda place, seed: True
 
 
 class Executor(ABC):
@@ -69,8 +72,8 @@ class Local(Executor):
         try:
             for _ in range(workers):
                 pool.submit(shared.work)
-            for _ in range(count):
-                yield shared.next()
+            for _ in range(workers):
+                yield from iter(shared.next, None)
         except BaseException:
             shared.end()
             pool.shutdown(wait=False, cancel_futures=True)
@@ -86,7 +89,7 @@ class _Shared:
         self._task = task
         self._todo = ((place, w.scenario, seed) for place, w in enumerate(work) for seed in w.seeds)
         self._lock = threading.Lock()
-        self._done: SimpleQueue[tuple[int, Trial] | BaseException] = SimpleQueue()
+        self._done: SimpleQueue[tuple[int, Trial] | BaseException | None] = SimpleQueue()
         self._over = threading.Event()
         self._saving = 0
         self._saved = threading.Condition()
@@ -98,8 +101,9 @@ class _Shared:
                 place, scenario, seed = next_trial
                 trials = self._task.engine.run(scenario, [seed], threads=1, capture=self._task.capture)
                 if not self._keep(trials):
-                    return
+                    break
                 self._done.put((place, trials[0]))
+            self._done.put(None)
         except BaseException as e:
             self._done.put(e)
 
@@ -124,11 +128,15 @@ class _Shared:
         return True
 
     def _take(self) -> tuple[int, Scenario, int] | None:
-        with self._lock:
-            return next(self._todo, None)
+        """The next trial that is claimed; None where there is none."""
+        while True:
+            with self._lock:
+                trial = next(self._todo, None)
+            if trial is None or self._task.claim(trial[0], trial[2]):
+                return trial
 
-    def next(self) -> tuple[int, Trial]:
-        """The next trial that is over; raises what a thread raised."""
+    def next(self) -> tuple[int, Trial] | None:
+        """The next trial that is over, None where a thread has no more of them; raises what a thread raised."""
         result = self._done.get()
         if isinstance(result, BaseException):
             raise result
