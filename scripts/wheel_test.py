@@ -73,6 +73,8 @@ USES = (
     Use("tcpscape compare out/run out/run --cca cubic:bbr --json", line_of_json),
     Use("tcpscape sweep buffers --seeds 2 --out out/sweep --quiet", lambda out: "→ " in out),
     Use("tcpscape bound --from 60mbit --to 20mbit --rtt 50ms", lambda out: "→ " in out),
+    Use("tcpscape schema trial", lambda out: json.loads(out)["$id"] == "urn:tcpscape:schema:trial:1"),
+    Use("tcpscape schema --out schemas", lambda out: "schemas" in out),
     Use("tcpscape completion bash", lambda out: "complete " in out),
     Use("man tcpscape-run", lambda out: "tcpscape run [OPTIONS] [SCENARIO]" in out),
     Use("tcpscape run --forwrad x", lambda out: "did you mean --forward?" in out, 2),

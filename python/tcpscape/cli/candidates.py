@@ -9,9 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 from click.shell_completion import CompletionItem
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from tcpscape.controls.spelling import Param
 
 OPEN = "open"
 """Type of a completion that goes on: no space follows it."""
@@ -69,27 +75,37 @@ def _shell(kind: str) -> Callable[[str, click.Context], list[CompletionItem]]:
     return lambda typed, _: [CompletionItem(typed, kind)]
 
 
+def _core() -> ModuleType | None:
+    """The extension module by itself, which is imported more quickly than the engine around it; None where it is not built."""
+    try:
+        import tcpscape._core as extension
+    except ImportError:
+        return None
+    return extension
+
+
+def _registry() -> dict[str, tuple[str, tuple[Param, ...]]]:
+    """Name of each congestion control → what it is, and its parameters."""
+    from tcpscape.controls.spelling import Param
+
+    lib = _core()
+    return {name: (about, tuple(Param(*p) for p in params)) for name, about, _, params in lib.cca_registry()} if lib else {}
+
+
 def _controls() -> Iterator[Candidate]:
     """Names of the congestion controls."""
-    from tcpscape.engines.model import cca_entries, core
-
-    if lib := core():
-        yield from (Candidate(entry.name, entry.about) for entry in cca_entries(lib))
+    yield from (Candidate(name, about) for name, (about, _) in _registry().items())
 
 
 def _labels(typed: str) -> Iterator[Candidate]:
     """Congestion controls with parameters: `cubic:` is followed by `hystart=`, that by its values."""
-    from tcpscape.engines.model import cca_entries, core
-
-    lib = core()
-    if ":" not in typed or lib is None:
+    if ":" not in typed:
         yield Candidate("all", "every congestion control")
         yield from _controls()
         return
     name, *given = typed.split(":")
-    entry = next((e for e in cca_entries(lib) if e.name == name), None)
     before = ":".join([name, *given[:-1]])
-    for param in entry.params if entry else ():
+    for param in _registry().get(name, ("", ()))[1]:
         if param.boolean:
             yield from (Candidate(f"{before}:{param.name}={value}", param.about) for value in ("on", "off"))
         elif given[-1].startswith(f"{param.name}="):
@@ -115,9 +131,7 @@ def _engines(_: str = "") -> Iterator[Candidate]:
 
 def _profiles() -> Iterator[Candidate]:
     """Kernel profiles of the model."""
-    from tcpscape.engines.model import core
-
-    if lib := core():
+    if lib := _core():
         yield from (Candidate(name, "kernel profile") for name in lib.kernel_profiles())
 
 
@@ -181,9 +195,7 @@ def _checked() -> Iterator[Candidate]:
 
 def _queues() -> Iterator[Candidate]:
     """Every queue and impairment, with an example."""
-    from tcpscape.engines.model import core
-
-    if lib := core():
+    if lib := _core():
         yield from (Candidate(name, example) for name, example in lib.qdisc_registry())
 
 
