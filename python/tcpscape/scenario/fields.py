@@ -28,7 +28,8 @@ class Spec(BaseModel):
     @classmethod
     def _no_truth_for_a_number(cls, value: Any, info: ValidationInfo) -> Any:
         """Refuses `count: yes`, which pydantic would read as 1."""
-        if isinstance(value, bool) and _is_number(cls.model_fields[str(info.field_name)].annotation):
+        field = cls.model_fields.get(str(info.field_name))
+        if isinstance(value, bool) and field and _is_number(field.annotation):
             refuse(str(info.field_name), f"{str(value).lower()} is there, where a number belongs", "write the number")
         return value
 
