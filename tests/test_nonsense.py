@@ -174,6 +174,9 @@ def find(words):
         (("run", "--" + "y" * 3000), "yyy"), (("run", "baseline", "--kernel", "6." + "0" * 5000), ""), (("validate", "--precision", "nan"), "precision: "),
         (("sweep", "--rtt", "1..1e300ms/x1.0000001"), "rtt: the range has"), (("sweep", "--rtt", "1..100ms/1ms", "--seeds", "1000000"), "sweep: 100,000,000 trials in 100 cells would take about 200GB of memory and at least 278 hours of one core (limit 2.15GB); take"),
         (("run", "--forward", "netem delay 5ms", "--samples", "1us", "--out", "never"), "sweep: 10 trials, each with 10,000,000 samples"),
+        (("run", "--flows", "2"), "scenario: it has no path"), (("run", "baseline", "--check", "goodput > 1e400"), "check: '1e400' is "),
+        (("run", "baseline", "--change", "forward@1s: delay 1ms delay 2ms"), "change: 'delay' is there twice"), (("cca", "show", "0" * 5000), "cca: "),
+        (("run", "baseline", "--cca", "a" * 5000), "cca: "), (("run", "baseline", "--out", "0" * 5000), "out: "), (("report", "0" * 5000), "000"),
         (("study", "run", "baseline", "--seeds", "1000000"), "pooled: 16,000,000 trials"), (("plot", "nowhere", "--what", "cwnd,,rtt"), "what: "),
         (("plot", "nowhere", "--formats", "png,png"), "formats: "), (("validate", "--random", "100000", "--seeds", "999999"), "validate: "),
     ],
@@ -183,3 +186,11 @@ def test_nonsense_is_one_line(line, answer, cli, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert refused(cli(*line)).startswith(f"error: {answer}")
     assert not os.listdir(tmp_path)
+
+
+@pytest.mark.parametrize("text", ["{}", "", "flows: [{cca: bbr}]", "name: x"])
+@pytest.mark.parametrize("command", [("run",), ("sweep", "--axis", "mtu=1500,9000"), ("validate", "--conditions"), ("export", "--to", "tc")])
+def test_a_scenario_without_a_path_is_refused(text, command, cli, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "x.yaml").write_text(text)
+    refused(cli(*command, "x.yaml"))

@@ -259,6 +259,7 @@ class _Cases:
         for name, expression in self.campaign.derive.items():
             values[name] = derive.value(expression, values, name)
         scenario = self._scenario(values, cca)
+        scenario.expect_path()
         at = {name: level for name, level in point.items() if name not in pool}
         return Case(at, tuple(point[name] for name in pool), scenario.cca, engine, scenario)
 

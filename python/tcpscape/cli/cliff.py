@@ -64,7 +64,7 @@ class SearchedFlows:
 class SearchTrials(options.TrialOptions):
     """The trials of a search."""
 
-    most: Annotated[int, Option("Runs that each search may take for a narrow interval; 0 is a quick look.", least=0)] = MOST_RUNS
+    most: Annotated[int, Option("Runs that each search may take for a narrow interval; 0 is a quick look.", least=0, most=1_000_000)] = MOST_RUNS
 
 
 @command(examples=("cliff --rtt 50ms", "cliff --rtt 24,100ms --along loss --cca bbr --most 0"))

@@ -39,6 +39,7 @@ class _Queue:
 
 def write(scenario: Scenario) -> bytes:
     """The script; run it as root. It leaves the namespaces `tcpscape0` (sender), `tcpscape1` … (the last is the receiver)."""
+    scenario.expect_path()
     forward, backward = _stages(scenario, ("forward", "bottleneck")), _stages(scenario, ("reverse",))
     at_router = bool(scenario.forward) and isinstance(hop := scenario.forward[0], path.Netem) and hop.at == "router"
     first = 1 if at_router or not scenario.forward else 0

@@ -138,6 +138,8 @@ def parse(text: str) -> dict[str, Any]:
         name = words.pop(0)
         if name not in Patch.model_fields:
             refuse("change", f"{shown(name)} is nothing that changes", f"choose {', '.join(Patch.model_fields)}; {EXAMPLE}")
+        if name in values:
+            refuse("change", f"{shown(name)} is there twice", "say it once")
         if name != "outage" and not words:
             refuse("change", f"{shown(name)} has no value", EXAMPLE)
         values[name] = True if name == "outage" else words.pop(0)

@@ -181,6 +181,14 @@ class Scenario(Spec):
                 refuse("start", f"a flow starts at {units.format_time(flow.start)}, after the end", "start it before `duration`")
         return self
 
+    def expect_path(self) -> None:
+        """Refuses a scenario that says nothing of its path: it would run as fast as the simulated hosts can.
+
+        :raises ScenarioError: one line with an example.
+        """
+        if not any(getattr(self, part) for part in PARTS):
+            refuse("scenario", "it has no path: no delay, no rate, no queue", "write for example forward: netem delay 25ms")
+
     @property
     def flow_count(self) -> int:
         """Flows in a trial."""

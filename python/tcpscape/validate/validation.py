@@ -115,6 +115,8 @@ def prepare(options: ValidationOptions) -> Session:
     if options.precision is not None and not 0 < options.precision <= 10:
         refuse("precision", f"{options.precision:g} is no half width of an ln ratio", "write for example 0.05")
     _expect_size(len(selected), seeds)
+    for condition in selected:
+        condition.scenario.expect_path()
     plan = ValidationPlan(selected, a, b, seeds, options.precision, options.most)
     return Session(plan, source, specs, options.against)
 
