@@ -129,6 +129,14 @@ def test_the_estimate_of_memory_is_not_below_what_is_taken():
     assert size.limit() == size.MEMORY
 
 
+def test_a_trace_is_counted_before_it_is_written_out():
+    from tcpscape.scenario import traces
+
+    for points, end in (([(0, 1e13)], 86_400), ([(0, 1e9), (1, float("inf"))], 2), ([(0, 1e308)], 1e308)):
+        with pytest.raises(ScenarioError, match=r"^trace: "):
+            traces.from_rates(points, end)
+
+
 def options():
     """Every option that takes a value, of every command."""
     for name in COMMANDS:

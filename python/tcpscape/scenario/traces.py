@@ -136,6 +136,9 @@ def from_rates(points: Iterable[tuple[float, float]], end: float) -> list[int]:
     steps = sorted(points)
     if not steps or steps[0][0] != 0 or end <= steps[-1][0] or any(rate < 0 for _, rate in steps):
         refuse("trace", "the rates do not begin at 0 s, go on past `end`, or are negative", "write for example [(0, 10e6), (1, 5e6)] and end 2")
+    count = sum(rate * (until - begin) for (begin, rate), until in zip(steps, [*(t for t, _ in steps[1:]), end], strict=True)) / (FRAME * 8)
+    if not count < MAX_LINES:
+        refuse("trace", f"it would have {count:.3g} lines", f"take a shorter trial or a lower rate: at most {MAX_LINES:,}")
     ms: list[int] = []
     carried = 0.0  # bits not yet in an opportunity
     for (begin, rate), until in zip(steps, [*(t for t, _ in steps[1:]), end], strict=True):
