@@ -106,6 +106,7 @@ check: setup ## formats, lints, types, sizes of files and functions, layers and 
 	$(BIN)/python scripts/sizes.py
 	$(BIN)/python scripts/imports.py
 	$(BIN)/python scripts/layers.py
+	$(BIN)/python scripts/doors.py
 
 bench: setup ## fidelity and speed, written to docs/fidelity.md and docs/performance.md
 	$(BIN)/python benches/run.py

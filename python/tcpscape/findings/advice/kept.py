@@ -53,19 +53,32 @@ def restore(record: Record, root: Path) -> Advice | None:
     outcome = record.outcomes[0]
     if len({tuple(t.seed for t in cell.trials) for cell in outcome.cells}) != 1 or len(outcome.versions) != 1:
         return None
+    answer = read(file)
+    if answer is None:
+        return None
+    try:
+        path = Conditions.model_validate(outcome.campaign.conditions)
+        with Store(root, create=False) as store:
+            runner = Runner(engines.make(outcome.campaign.engines[0]), store=store, executor=_OfKept())
+            adviser = Adviser(path, outcome.ccas, runner, outcome.campaign.seeds, GOALS[answer.goal], taken=answer.taken, outcome=outcome)
+            return adviser.advise()
+    except (ValueError, KeyError, TcpscapeError):
+        return None
+
+
+def read(file: Path) -> KeptAnswer | None:
+    """The answer in a file; None where it is damaged: the trials are there all the same.
+
+    :raises StoreError: for an answer of a newer format.
+    """
     try:
         values = documents.json_file(file, KEPT, "out")
     except StoreError:
         return None
     formats.expect("advice", values, str(file))
     try:
-        answer = documents.as_type(KeptAnswer, values, Origin(str(file), KEPT, "out"))
-        path = Conditions.model_validate(outcome.campaign.conditions)
-        with Store(root, create=False) as store:
-            runner = Runner(engines.make(outcome.campaign.engines[0]), store=store, executor=_OfKept())
-            adviser = Adviser(path, outcome.ccas, runner, outcome.campaign.seeds, GOALS[answer.goal], taken=answer.taken, outcome=outcome)
-            return adviser.advise()
-    except (OSError, ValueError, KeyError, TcpscapeError):
+        return documents.as_type(KeptAnswer, values, Origin(str(file), KEPT, "out"))
+    except StoreError:
         return None
 
 
