@@ -1,7 +1,7 @@
 """Prints modules that open or parse a file by themselves instead of through `tcpscape.reading`; exit status 1 if there is any.
 
-What comes from outside is read by one package, which refuses what is no regular file, bounds sizes and makes every error one line. A call that opens or
-parses something anywhere else needs an entry in :data:`ALLOWED`, with the reason why what it reads does not come from outside, or is guarded.
+What comes from outside is read by one package, which refuses what is no regular file, bounds sizes and makes every error one line. A call that opens
+or parses something anywhere else needs an entry in :data:`ALLOWED`, with the reason why what it reads does not come from outside, or is guarded.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from layers import modules
 
 PACKAGE = "reading"
 OPENS = frozenset((
-    "open", "fdopen", "read_text", "read_bytes", "read_csv", "read_parquet", "read_json", "read_ndjson", "scan_csv", "scan_parquet", "connect", "fromfile",
-    "genfromtxt", "loadtxt", "memmap", "ZipFile",
+    "open", "fdopen", "read_text", "read_bytes", "read_csv", "read_parquet", "read_json", "read_ndjson", "scan_csv", "scan_parquet", "connect",
+    "fromfile", "genfromtxt", "loadtxt", "memmap", "ZipFile",
 ))  # fmt: skip
 """Names of functions and methods that open something."""
 PARSES = frozenset((

@@ -16,8 +16,8 @@ from typing import Any
 import polars as pl
 import pytest
 import yaml
-from damage import content, document
 
+from damage import content, document
 from tcpscape import engines, interchange
 from tcpscape.campaign import record, source
 from tcpscape.errors import TcpscapeError

@@ -27,7 +27,8 @@ from tcpscape.kernels import cache, tree
 from tcpscape.kernels.toolchain import BuildProgress
 from tcpscape.kernels.tree import TOP_LEVEL, is_needed
 from tcpscape.reading import documents
-from tcpscape.reading.files import Origin
+from tcpscape.reading import files as reading
+from tcpscape.reading.files import MIB, Kind, Origin
 
 DEBIAN, TARBALL, TREE = "debian", "tarball", "tree"
 """Kinds of sources."""
@@ -40,6 +41,10 @@ TARBALL_NAME = re.compile(r"(?:linux-)?(?:source-)?([\w.+-]+)")
 """The stem of a tarball's name; its group is the name of the kernel."""
 OnRead = Callable[[int], None]
 """Called with the number of the tarball's bytes that were read."""
+SOURCE_TARBALL = Kind("a tarball of Linux", "give the tarball of a release", most=4 * 1024 * MIB, error=EngineError)
+"""Linux 6.12 is 1.6 GB without compression."""
+MOST_UNPACKED = 8 * 1024 * MIB
+"""Bytes that are unpacked of a tarball."""
 ENDINGS = (".tar", ".tar.xz", ".tar.gz", ".tgz", ".tar.bz2", ".tar.zst")
 FILTERS = {".xz": ("xz", "-dc", "-T0"), ".gz": ("gzip", "-dc"), ".tgz": ("gzip", "-dc"), ".bz2": ("bzip2", "-dc"), ".zst": ("zstd", "-dc", "-q")}
 """The program that decompresses a tarball, by the ending of its name: a process of its own runs in parallel."""
@@ -84,6 +89,7 @@ def find(text: str | None) -> KernelSource:
         _check_tree(path, str(path))
         return KernelSource(TREE, str(path), path.name, path)
     if os.path.isfile(path) and is_tarball(path):
+        reading.expect_file(path, SOURCE_TARBALL, "source")
         stem = next(path.name.removesuffix(end) for end in sorted(ENDINGS, key=len, reverse=True) if path.name.endswith(end))
         match = TARBALL_NAME.fullmatch(stem)
         return KernelSource(TARBALL, str(path), match[1] if match else stem, path)
@@ -226,12 +232,16 @@ def unpack(tarball: Path, directory: Path, on_read: OnRead) -> None:
 def _extract(archive: tarfile.TarFile, directory: Path) -> None:
     """Extracts all needed members, without the directory that is around them."""
     top: str | None = None
+    total = 0
     for member in archive:
         name = member.name.removeprefix("./").strip("/")
         if name in ("", ".", "pax_global_header"):
             continue
         if top is None:
             top = _top_directory(name, member.isdir())
+        total += member.size
+        if total > MOST_UNPACKED:
+            raise tarfile.TarError(f"it has more than {reading.size_text(MOST_UNPACKED)} when it is unpacked")
         inner = name[len(top) :] if (name + "/").startswith(top) else name
         if inner and not member.isdir() and is_needed(inner):
             archive.extract(member.replace(name=inner, deep=False), directory, filter="data")

@@ -97,12 +97,14 @@ def decoded(raw: bytes, origin: Origin) -> str:
 
 
 def expect_file(path: Path | str, kind: Kind, field: str = "") -> None:
-    """Refuses what is no regular file, before something else than this package opens it. :raises TcpscapeError: one line."""
+    """Refuses what is no regular file or too large, before something else than this package opens it. :raises TcpscapeError: one line."""
     origin = Origin(str(path), kind, field)
     try:
-        _expect_regular(os.stat(path).st_mode, origin)
+        state = os.stat(path)
     except (OSError, ValueError) as e:
         raise origin.unreadable(e) from None
+    _expect_regular(state.st_mode, origin)
+    _expect_size(state.st_size, origin)
 
 
 def folder(path: Path | str, kind: Kind, field: str = "") -> bool:
