@@ -30,10 +30,11 @@ def fields() -> str:
     parts = []
     for document in PRINTED:
         schema = document.schema()
-        parts += [f"## {document.name}\n\n", f"{schema['description']} Format {FORMATS[document.name]}.\n\n", _properties(schema)]
-        for name, definition in schema.get("$defs", {}).items():
-            if "properties" in definition:
-                parts += [f"### {name} of {document.name}\n\n", f"{definition.get('description', '')}\n\n", _properties(definition)]
+        objects = {name: part for name, part in schema.get("$defs", {}).items() if "properties" in part}
+        places = {name: f"[{name}](#{name.lower()}-of-{document.name})" for name in objects}
+        parts += [f"## {document.name}\n\n", f"{schema['description']} Format {FORMATS[document.name]}.\n\n", _properties(schema, places)]
+        for name, part in objects.items():
+            parts += [f"### {name} of {document.name}\n\n", f"{part.get('description', '')}\n\n", _properties(part, places)]
     return "".join(parts)
 
 
@@ -46,24 +47,26 @@ def columns() -> str:
     return "".join(parts)
 
 
-def _properties(schema: Mapping[str, Any]) -> str:
-    rows = [(code(name), " or ".join(_types(value)), value.get("description", "")) for name, value in schema["properties"].items()]
+def _properties(schema: Mapping[str, Any], places: Mapping[str, str]) -> str:
+    """The fields of an object; `places` has the links to other objects of the document by their names."""
+    rows = [(code(name), " or ".join(_types(value, places)), value.get("description", "")) for name, value in schema["properties"].items()]
     return table(["Field", "Type", "What it is"], rows)
 
 
-def _types(value: Mapping[str, Any]) -> Iterator[str]:
+def _types(value: Mapping[str, Any], places: Mapping[str, str]) -> Iterator[str]:
     """The types of a property in words."""
     if "$ref" in value:
-        yield value["$ref"].rpartition("/")[2]
+        name = value["$ref"].rpartition("/")[2]
+        yield places.get(name, name)
     elif "anyOf" in value:
-        yield from dict.fromkeys(kind for choice in value["anyOf"] for kind in _types(choice))
+        yield from dict.fromkeys(kind for choice in value["anyOf"] for kind in _types(choice, places))
     elif "const" in value or "enum" in value:
         yield ", ".join(code(str(word)) for word in value.get("enum", [value.get("const")]))
     elif value.get("type") == "array":
         items = value.get("items") or next(iter(value.get("prefixItems", [])), {})
-        yield f"list of {' or '.join(_types(items)) or 'values'}"
+        yield f"list of {' or '.join(_types(items, places)) or 'values'}"
     elif isinstance(value.get("additionalProperties"), dict):
-        yield f"mapping of {' or '.join(_types(value['additionalProperties'])) or 'values'}"
+        yield f"mapping of {' or '.join(_types(value['additionalProperties'], places)) or 'values'}"
     else:
         kinds = value.get("type", "any value")
         yield from [kinds] if isinstance(kinds, str) else kinds
