@@ -1,6 +1,8 @@
 """Installs the wheel into an empty virtual environment and uses it there as somebody would who has nothing else of tcpscape.
 
-    python scripts/wheel_test.py dist/tcpscape-*.whl
+    python scripts/wheel_test.py dist/tcpscape-*.whl [PYTHON]
+
+PYTHON is the interpreter of the environment, python3.10 for example; without it, the one that runs this.
 
 The commands run in a mount namespace where the checkout, cargo and rustup are empty directories (as root), and always with a PATH that has no
 compiler. Prints a line for each command; exit status 1 where one does not do what it should.
@@ -108,7 +110,7 @@ def failures(wheel: Path, folder: Path) -> Iterator[str]:
     """Installs the wheel below `folder` and runs the commands there; yields what goes wrong."""
     copy = shutil.copy(wheel, folder)
     venv, home, tools = folder / "venv", folder / "home", folder / "tools"
-    subprocess.run([base_python(), "-m", "venv", str(venv)], check=True)
+    subprocess.run([sys.argv[2] if sys.argv[2:] else base_python(), "-m", "venv", str(venv)], check=True)
     subprocess.run([str(venv / "bin" / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", copy], check=True, cwd=folder)
     subprocess.run([str(venv / "bin" / "python"), "-m", "pip", "check"], check=True, cwd=folder)
     home.mkdir()

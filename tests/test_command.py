@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Optional
 
 import click
 import pytest
@@ -102,6 +102,15 @@ def test_a_parameter_without_a_help_text_is_a_bug():
 
     with pytest.raises(TypeError, match="jobs: a parameter is a dataclass, or is annotated"):
         command()(plain)
+
+
+def test_a_type_that_python_3_10_wraps_is_understood():
+    """There, `Annotated[X, …] = None` of a function is Optional[Annotated[X, …]]."""
+
+    def wrapped(text: Optional[Annotated[str | None, Option("A text.")]] = None) -> None:  # noqa: UP045
+        """Has an option."""
+
+    assert [option.opts for option in command()(wrapped).params] == [["--text"]]
 
 
 def test_a_group_keeps_the_order_of_its_commands():

@@ -75,6 +75,10 @@ def test_the_command_lists_prints_and_writes_them(cli, tmp_path):
     assert cli("schema", "nonsense").err.startswith("error: name: 'nonsense' is no document or table; choose scenario, campaign")
 
 
+LONG = {"shared-bottleneck": "6s", "rate-drop": "16s"}
+"""Scenarios in which something begins late."""
+
+
 @pytest.mark.parametrize(
     "path",
     [
@@ -85,7 +89,7 @@ def test_the_command_lists_prints_and_writes_them(cli, tmp_path):
     ids=" ".join,
 )  # fmt: skip
 def test_trials(cli, need_model, path):
-    answer = cli("run", *path, "--duration", "6s" if path == ("shared-bottleneck",) else "1s", "--seeds", "2", "--json", "--check", "goodput > 0", "--check", "rtt_p95 < 9s")
+    answer = cli("run", *path, "--duration", LONG.get(path[0], "1s"), "--seeds", "2", "--json", "--check", "goodput > 0", "--check", "rtt_p95 < 9s")
     assert answer.lines, answer.err
     for line in answer.lines:
         expect("trial", line)

@@ -18,7 +18,7 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from types import NoneType
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import click
 from click.shell_completion import CompletionItem
@@ -98,7 +98,7 @@ def command(*, examples: Sequence[str] = (), name: str | None = None) -> Callabl
     """
 
     def make(function: Callable[..., int | None]) -> Command:
-        hints = get_type_hints(function, include_extras=True)
+        hints = _hints(function)
         defaults = {p.name: MISSING if p.default is p.empty else p.default for p in inspect.signature(function).parameters.values()}
         parameters = [p for key, default in defaults.items() for p in _parameters(key, hints[key], default)]
         names = [p.name for p in parameters]
@@ -181,6 +181,13 @@ def _parameters(name: str, hint: Any, default: Any) -> Iterator[click.Parameter]
     else:
         kind = click_type(kind, word.least, word.most)
         yield click.Option(names, type=kind, multiple=several, show_default=True, **settings)
+
+
+def _hints(function: Callable[..., Any]) -> dict[str, Any]:
+    """The types of the parameters. Python 3.10 makes `Annotated[X, …] = None` an `Optional[Annotated[X, …]]`, which is undone."""
+    hints = get_type_hints(function, include_extras=True)
+    inner = {name: [h for h in get_args(hint) if hasattr(h, "__metadata__")] if get_origin(hint) is Union else [] for name, hint in hints.items()}
+    return {name: inner[name][0] if inner[name] else hint for name, hint in hints.items()}
 
 
 def _completer(kind: str) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]]:
