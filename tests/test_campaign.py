@@ -19,7 +19,7 @@ from tcpscape.store.results import Store
         ("1..3/1", "1 2 3"),
         (["fq_codel", "codel"], "fq_codel codel"),
         ([True, False], "true false"),
-        ("5,5,7ms", "5ms 7ms"),
+        ("5..7ms/1ms,7..8ms/1ms", "5ms 6ms 7ms 8ms"),
     ],
 )
 def test_levels_of_an_axis(said, levels):
@@ -48,7 +48,7 @@ def test_kernels_have_commas_of_their_own(text, kernels):
         ("24ms..0ms/4ms", "x: a range from 24 to 0 by 4 has no values"),
         ("0..24ms/4mbit", "x: '4mbit' is not in ms"),
         ("1,,2", "x: '1,,2' has an empty value"),
-        ("0..1e9/1", "the range has 1,000,000,000 values; write at most 10,000"),
+        ("5,5,7ms", "has a value twice; write each once"), ("0..1e9/1", "the range has 1,000,000,000 values; write at most 10,000"),
         ("0..8ms/x2", "x: a range from 0 to 8 by ×2 has no values"),
     ],
 )

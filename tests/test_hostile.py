@@ -341,3 +341,14 @@ def test_an_advice_is_kept_through_no_link(tmp_path):
     kept_advice.save(Small(), tmp_path)  # type: ignore[arg-type]
     assert (tmp_path / "else").read_text() == "mine"
     assert json.loads((tmp_path / kept_advice.ANSWER).read_text()) == {"goal": "x"}
+
+
+def test_the_page_of_a_validation_has_no_html_of_a_user(cli, tmp_path):
+    hostile = [{"id": "a", "about": f"{MARKUP} [x](javascript:alert(1))", "forward": "netem delay 5ms", "duration": "1s"}]
+    (tmp_path / f"{MARKUP}.yaml".replace("/", "")).write_text(yaml.safe_dump(hostile))
+    said = cli("validate", "--conditions", tmp_path / f"{MARKUP}.yaml", "--engine", "mock", "--engine", "model", "--seeds", "2", "--out", tmp_path / "v")
+    assert said.status == 0, said.err
+    pages = list((tmp_path / "v").glob("*.md"))
+    assert pages
+    for page in pages:
+        assert not re.search(r"<img|\]\(javascript", page.read_text("utf-8"))

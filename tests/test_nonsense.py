@@ -105,6 +105,20 @@ def test_counts_come_before_lists(fields, monkeypatch):
     assert len(built) <= 2
 
 
+@pytest.mark.parametrize(
+    ("fields", "field"),
+    [
+        ({"engines": []}, "engines"), ({"engines": ["mock", "mock"]}, "engines"), ({"cca": ["cubic", "cubic"]}, "cca"), ({"zip": [{}]}, "zip"),
+        ({"axes": {"jitter": "1ms,1ms"}}, "jitter"), ({"axes": {"jitter": ["0", "0ms"]}}, "jitter"), ({"axes": {"jitter": []}}, "jitter"),
+        ({"axes": {"jitter": [""]}}, "jitter"), ({"axes": {"jitter": "1ms,1000us"}}, "jitter"), ({"precision": "0%"}, "precision"),
+        ({"max_seeds": 10**9}, "max_seeds"), ({"conditions": {"rtt": "50ms", "flows": 0}}, "flows"), ({"seeds": "1,1"}, "seeds"), ({"seeds": 0}, "seeds"),
+    ],
+)  # fmt: skip
+def test_a_campaign_has_no_empty_or_doubled_parts(fields, field):
+    with pytest.raises(ScenarioError, match=rf"^{field}: "):
+        campaign(**fields).cases()
+
+
 def test_the_limit_can_be_raised(monkeypatch):
     large = campaign(axes={"jitter": "0..9ms/1ms"}, seeds=1_000_000)
     with pytest.raises(TcpscapeError, match="TCPSCAPE_MEMORY"):

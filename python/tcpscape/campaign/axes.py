@@ -85,7 +85,7 @@ def canonical(text: str) -> str:
 def levels(values: Any, axis: str, *, once: bool = True) -> tuple[str, ...]:
     """The values of an axis, as written: a list, or text with commas (or `|`) between values and ranges.
 
-    `once`: each only once, as everywhere but in a group whose axes move together.
+    `once`: a value that is written twice is refused, and one in two ranges is there once; not so in a group whose axes move together.
 
     :raises TcpscapeError: one line that names the axis, for an empty value, a range that is none, or too many values.
     """
@@ -94,8 +94,12 @@ def levels(values: Any, axis: str, *, once: bool = True) -> tuple[str, ...]:
     texts = [expect_line(_text(item), axis) for item in items]
     if not texts or not all(texts):
         refuse(axis, f"{shown(values)} has an empty value", "write for example 0..24ms/4ms or 24,50,100ms")
+    texts = units.with_units(texts)
+    singles = [canonical(text) for text in texts if ".." not in text]
+    if once and len(set(singles)) < len(singles):
+        refuse(axis, f"{shown(values)} has a value twice", "write each once")
     spread: list[str] = []
-    for text in units.with_units(texts):
+    for text in texts:
         spread += _spread(text, axis)
         if len(spread) > MAX_LEVELS:
             refuse(axis, f"{shown(values)} has more than {MAX_LEVELS} values", "write fewer values or wider steps")

@@ -144,7 +144,11 @@ class Campaign(Spec):
     def _sensible(self) -> Campaign:
         if self.scenario is not None and self.conditions:
             refuse("conditions", "the campaign has a scenario too", "leave one of them out")
+        if len(set(self.cca)) < len(self.cca):
+            refuse("cca", f"{shown(list(self.cca))} names one twice", "name each once")
         for group in self.zip:
+            if not group:
+                refuse("zip", "a group has no axes", "write for example [{cca: [cubic, bbr], ecn: [true, false]}]")
             if len({len(v) for v in group.values()}) > 1:
                 lengths = ", ".join(f"{k} {len(v)}" for k, v in group.items())
                 refuse("zip", f"its axes are not equally long ({lengths})", "write as many values for each")

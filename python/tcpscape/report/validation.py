@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tcpscape import writing
 from tcpscape.plots.validation import divergence, overlay
-from tcpscape.tables import Table
+from tcpscape.tables import Table, markdown_text
 from tcpscape.validate import tables
 from tcpscape.validate.compare import worst
 from tcpscape.validate.validation import REPORT, Explanation, Validation
@@ -63,7 +63,7 @@ def page(validation: Validation, pictures: Mapping[str, str]) -> str:
     parts = [
         f"# Divergence: {labels[0]} against {labels[1]}",
         f"A is {labels[0]} ({result.a.version}, {runs[0]} runs), B is {labels[1]} ({result.b.version}, {runs[1]} runs); "
-        f"{len(divergences)} conditions: {validation.session.source}.",
+        f"{len(divergences)} conditions: {markdown_text(validation.session.source)}.",
         tables.DEFINITIONS,
     ]
     parts += ["## Bounds", tables.checks_table(validation.checked).markdown()] if validation.checked else []
@@ -83,7 +83,7 @@ def explained(explanation: Explanation, picture: str | None, heading: str = "###
     """One condition as Markdown: its numbers, when the traces part, the counters, the picture."""
     d = explanation.divergence
     numbers = f"{d.condition.family}; ln ratio {d.ln.text()}, unexplained {d.unexplained:.2f}."
-    parts = [f"{heading} {d.condition.id}: {d.condition.describe()}", numbers]
+    parts = [f"{heading} {d.condition.id}: {markdown_text(d.condition.describe())}", numbers]
     if explanation.partings:
         partings = explanation.partings
         parts.append(partings.text)
@@ -109,4 +109,4 @@ def _section(title: str, lines: Sequence[str]) -> list[str]:
     if not lines:
         return []
     rest = [f"- … and {len(lines) - tables.MAX_LINES} more"] if len(lines) > tables.MAX_LINES else []
-    return [f"## {title}", "\n".join([*(f"- {line}" for line in lines[: tables.MAX_LINES]), *rest])]
+    return [f"## {title}", "\n".join([*(f"- {markdown_text(line)}" for line in lines[: tables.MAX_LINES]), *rest])]
