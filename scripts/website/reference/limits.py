@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import tcpscape
-from tcpscape import errors, units
+from tcpscape import errors, names, units
 from tcpscape.campaign import axes, size
 from tcpscape.plots import chosen
 from tcpscape.reading import documents, inspection, tables
@@ -26,7 +26,8 @@ def counts() -> str:
     memory = f"Memory of a campaign's cells, trials and samples; `{size.VARIABLE}` raises it"
     rows = [
         ("Flows of a trial", flows.MAX_FLOWS), (memory, f"{size.MEMORY // 2**30} GiB"), ("Values of an axis", axes.MAX_LEVELS),
-        ("Trials of a cell", axes.MAX_SEEDS), ("Digits of a seed", axes.MAX_DIGITS), ("Figures of one `plot`", chosen.MOST_FIGURES),
+        ("Trials of a cell", axes.MAX_SEEDS), ("Digits of a seed", axes.MAX_DIGITS), ("Characters of a name", names.MOST_CHARACTERS),
+        ("Figures of one `plot`", chosen.MOST_FIGURES),
         ("Time, in hours", units.MAX_TIME_NS // units.TIME_UNITS["h"]), ("Length of a video segment", f"{shortest} to {longest}"),
         ("Levels of mappings and lists within each other", inspection.DEEPEST), ("Values of a YAML or TOML document", inspection.MOST_NODES),
         ("Values of a JSON document", documents.MOST_VALUES), ("Digits of a whole number", inspection.MOST_DIGITS),
