@@ -4,7 +4,6 @@
 //! pacing rate above 0, and the numbers of the trace are finite. A panic, an overflow or a division by zero is a failure by itself.
 
 use crate::choices::Choices;
-
 use std::collections::BTreeMap;
 use tcpscape_base::{CaState, Duration, Time};
 use tcpscape_tcp::cc::{

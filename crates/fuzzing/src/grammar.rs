@@ -4,7 +4,7 @@
 //! and the same words, is the same after JSON, has a description within its ranges, and consists of known words and numbers only. What it
 //! refuses is refused in one line of bounded length without control characters.
 
-use tcpscape_path::{parse_tc, Description, PathSpec, QdiscSpec, REGISTRY};
+use tcpscape_path::{parse_tc, parse_with_hints, Description, PathSpec, QdiscSpec, REGISTRY};
 
 /// Longest text; a longer one is cut.
 const LONGEST: usize = 4_096;
@@ -36,8 +36,9 @@ pub fn check(data: &[u8]) {
 
 /// Reads words and checks what comes of it; `None` where they are refused.
 pub fn read(text: &str) -> Option<QdiscSpec> {
-    match parse_tc(text) {
-        Ok(spec) => {
+    match parse_with_hints(text) {
+        Ok((spec, hints)) => {
+            hints.iter().for_each(|hint| one_short_line(text, hint));
             reads_back(text, &spec);
             spec.describe().iter().for_each(|d| in_range(text, d));
             known_words(text);

@@ -48,7 +48,7 @@ fn time(c: &mut Choices<'_>) -> Duration {
     Duration(u64::from(c.size(LATEST)))
 }
 
-/// A time between two steps: short ones take no longer than the whole schedule may.
+/// A time between two steps, long enough that a path is not at work on its changes alone.
 fn step(c: &mut Choices<'_>) -> Duration {
     Duration(LEAST_STEP + u64::from(c.size(LATEST)))
 }

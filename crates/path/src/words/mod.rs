@@ -138,7 +138,7 @@ impl<'a> Words<'a> {
     }
     /// A time without a unit is not in milliseconds.
     fn hint_of_bare(&self, v: &str, key: &str, unit: &str) {
-        if v.parse().is_ok_and(|n: f64| n > 0.0) {
+        if v.len() < SHOWN && v.parse().is_ok_and(|n: f64| n > 0.0) {
             let text = format!("{}: {v} after {key} is {v} {unit} in tc's words; write {v}ms for milliseconds", self.kind);
             self.hints.borrow_mut().push(text);
         }
