@@ -5,7 +5,7 @@
 //! `handle 1:`, `parent 1:1` and the like are accepted and mean nothing here. Words may be shortened as tc allows. What tc
 //! refuses is refused with one line that names the word and what would do instead.
 
-use crate::queue::{Entry, QdiscSpec, REGISTRY};
+use crate::queue::{self, Entry, QdiscSpec, REGISTRY};
 use crate::words::{is_handle, quoted, TcError, Words};
 
 /// Reads a queue and its children.
@@ -36,6 +36,7 @@ pub fn parse_with_hints(text: &str) -> Result<(QdiscSpec, Vec<String>), TcError>
             chain.push(parse_one(words, &mut hints)?);
         }
     }
+    queue::depth(chain.len()).map_err(|e| TcError(e.to_string()))?;
     let mut inner: Option<QdiscSpec> = None;
     for mut outer in chain.into_iter().rev() {
         if let Some(child) = inner.take() {

@@ -220,6 +220,15 @@ fn a_long_word_is_shortened_in_the_message() {
 }
 
 #[test]
+fn queues_in_one_another_are_counted_before_they_are_nested() {
+    let chain = |n: usize| vec!["netem delay 1ms"; n].join("; ");
+    assert!(parse_tc(&chain(8)).is_ok());
+    for n in [9, 100_000] {
+        assert_eq!(err(&chain(n)), format!("child: {n} queues in one another are more than 8: give them stages of their own"));
+    }
+}
+
+#[test]
 fn numbers_never_panic() {
     for w in ["", "%", "e", ".", "-", "1e", "1e999ms", "+5ms", "½ms", "5½", "0x", "99999999999999999999", "1..2ms", "--5"] {
         for form in ["netem delay W", "netem loss W", "netem limit W", "netem rate W", "netem gap W", "tbf rate W burst W limit W"] {

@@ -189,6 +189,7 @@ impl QdiscSpec {
 
     /// Says what is wrong with it, children included.
     pub fn validate(&self) -> Result<(), SpecError> {
+        depth(self.levels().count())?;
         for q in self.levels() {
             q.validate_alone()?;
             if self.levels().filter(|other| other.name() == q.name()).count() > 1 {
@@ -197,6 +198,20 @@ impl QdiscSpec {
         }
         Ok(())
     }
+}
+
+/// Most queues in one another: as many as the kernel follows from a child to its root.
+const MOST_LEVELS: usize = 8;
+
+/// Refuses more queues in one another than the kernel takes.
+pub(crate) fn depth(levels: usize) -> Result<(), SpecError> {
+    if levels > MOST_LEVELS {
+        return Err(SpecError::new(
+            "child",
+            &format!("{levels} queues in one another are more than {MOST_LEVELS}: give them stages of their own"),
+        ));
+    }
+    Ok(())
 }
 
 impl Child for QdiscSpec {
