@@ -248,6 +248,26 @@ def test_a_change_that_contradicts_itself_is_refused(fields, problem):
         Scenario.of({"changes": [{"where": "bottleneck"} | fields]})
 
 
+@pytest.mark.parametrize(
+    ("mix", "goodputs", "said"),
+    [
+        ("cubic*2", (4.7, 4.8), ()),
+        ("cubic*2", (5.1, 5.0), ("goodput above the link's 10mbit: it counts what a bucket held",)),
+        ("cubic,bbr*1@5s", (9.0, 4.0), ("the flows do not run at the same time: their goodputs",)),
+        ("cubic,bbr*1@5s", (11.0, 4.0), ("goodput above the link's 10mbit",)),
+    ],
+)
+def test_goodput_above_the_link_is_explained(mix, goodputs, said):
+    scenario = Scenario.of({"bottleneck": "tbf rate 10mbit burst 6056 limit 30000", "flows": parse_mix(mix)})
+    caveats = tuple(limits.above_link(scenario, goodputs))
+    assert len(caveats) == len(said)
+    assert all(caveat.startswith(part) for caveat, part in zip(caveats, said, strict=True))
+
+
+def test_goodput_has_no_bound_without_a_rate():
+    assert not list(limits.above_link(Scenario.of({"forward": "netem delay 5ms"}), [1e6]))
+
+
 def test_a_time_without_a_unit_is_explained():
     scenario = Scenario.of({"forward": ["netem delay 25", "netem delay 25ms"], "bottleneck": "tbf rate 10mbit burst 6056 latency 50000", "duration": "100ms"})
     explained = [

@@ -74,7 +74,7 @@ class FlowResult:
     cca: str
     """Congestion control with the parameters that differ from their defaults, `cubic:hystart=0`."""
     goodput_mbps: float
-    """Bytes that the receiving application read · 8 / the flow's own sending time, Mbit/s (10^6)."""
+    """Bytes that reached the receiver in order · 8 / the flow's own sending time, Mbit/s (10^6); what was on its way when it stopped counts."""
     seconds: float
     """The flow's own sending time, s."""
     retransmits: int
@@ -215,7 +215,7 @@ class Trial:
 
     @property
     def goodput_mbps(self) -> float:
-        """Sum of the flows' goodputs, Mbit/s."""
+        """Sum of the flows' goodputs, each over its own time, Mbit/s."""
         return sum(f.goodput_mbps for f in self.flows)
 
     def to_dict(self) -> dict[str, Any]:

@@ -92,17 +92,17 @@ fn memory(bytes: u64, most: u64) -> String {
     format!("{:.1} GiB of memory, more than {:.1}", bytes as f64 / f64::from(1 << 30), most as f64 / f64::from(1 << 30))
 }
 
-/// Most packets of data that a trial carries.
+/// Most packets of data that a trial carries, about: jitter may make round trips shorter than they count here.
 pub(crate) fn packets(plan: &Plan, kernel: &Kernel) -> u64 {
     let seconds = plan.duration_ns as f64 / 1e9;
-    let by_window = windows(plan, kernel) / least_rtt_s(plan);
+    let by_window = windows(plan, kernel) / rtt_s(plan);
     let bytes = [line(&plan.forward), application(plan), by_window].into_iter().fold(f64::INFINITY, f64::min) * seconds;
     (bytes / f64::from(plan.mtu)).ceil() as u64
 }
 
 /// Most packets of data on their way and in queues at a time.
 fn packets_held(plan: &Plan, kernel: &Kernel) -> u64 {
-    let rounds = plan.duration_ns as f64 / 1e9 / least_rtt_s(plan);
+    let rounds = plan.duration_ns as f64 / 1e9 / rtt_s(plan);
     let grown = plan.flows.len() as f64 * FIRST_FLIGHT * rounds.min(64.0).exp2();
     let windows = windows(plan, kernel) / f64::from(plan.mtu);
     // A queue holds what its limit admits, and what comes while a packet waits its delay.
@@ -150,12 +150,11 @@ fn windows(plan: &Plan, kernel: &Kernel) -> f64 {
     plan.flows.iter().map(|f| window(f.rcvbuf) as f64).sum()
 }
 
-/// The least time of a round trip, s; at least a microsecond.
-fn least_rtt_s(plan: &Plan) -> f64 {
-    let least = |q: Description| if q.jitter_ns > 0 || q.reorder > 0.0 { 0 } else { q.delay_ns };
+/// The time of a round trip without queues and jitter, s; at least a microsecond, and not known where the path changes.
+fn rtt_s(plan: &Plan) -> f64 {
     let paths = [&plan.forward, &plan.reverse];
     let fixed = paths.iter().all(|p| p.schedule.is_empty());
-    let ns: u64 = paths.iter().flat_map(|p| &p.stages).flat_map(|s| s.qdisc.describe()).map(least).sum();
+    let ns: u64 = paths.iter().flat_map(|p| &p.stages).flat_map(|s| s.qdisc.describe()).map(|q| q.delay_ns).sum();
     if fixed {
         (ns as f64 / 1e9).max(1e-6)
     } else {

@@ -63,7 +63,9 @@ def run_table(outcome: Outcome, *, wide: bool = False) -> Table:
         for values in _rows(cell):
             kept = dict(zip(ROW, values, strict=True)) | {"engine": cell.engine}
             rows.append([kept[column] for column in columns])
-    notes = ("Each row is the sum of its flows.",) if several else ()
+    staged = any(len({(flow.start, flow.stop) for flow in cell.scenarios[0].flows}) > 1 for cell in outcome.cells)
+    rows_are = "each over its own time; 'all' is what they carry over the whole trial." if staged else ""
+    notes = (f"Each row is the sum of its flows{', ' * bool(rows_are)}{rows_are or '.'}",) if several else ()
     return Table(columns, rows, 1 + engines, notes=notes, drop=RUN_DROP, words=("limited by",))
 
 

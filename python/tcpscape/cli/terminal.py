@@ -23,7 +23,7 @@ from tcpscape.cli import ending
 from tcpscape.cli.options import ScreenOptions
 from tcpscape.screen import Screen, shown
 from tcpscape.tables import PLAIN_WIDTH, Table
-from tcpscape.units import counted
+from tcpscape.units import NS_PER_S, brief_time, counted
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from tcpscape.store.results import Store
     from tcpscape.trial import Trial
 
-__all__ = ["Progress", "console", "hook_cost", "print_table", "resumable", "show", "to_open"]
+__all__ = ["Progress", "announce", "console", "hook_cost", "print_table", "resumable", "show", "to_open"]
 
 SILENT_S = 1.0
 """Nothing is shown before this, s."""
@@ -42,8 +42,19 @@ PLAIN_EVERY_S = 10.0
 """Prints a line at most this often where the cursor is not to be moved, s."""
 BESIDE = " beside results of other commands"
 """Said of a directory that holds more than what has just been measured."""
+LONG_S = 10.0
+"""Trials that may take longer than this are announced, s."""
 RECENT_S = 60.0
 """The time that is left is estimated from the pace of so long, s."""
+
+
+def announce(seconds: float, trials: int) -> None:
+    """Says on stderr how long trials may take, of `seconds` of a core each at most, where that is long."""
+    if seconds < LONG_S:
+        return
+    each = f"a trial may take {brief_time(seconds * NS_PER_S)} of a core"
+    together = f", {trials} of them {brief_time(trials * seconds * NS_PER_S)}" if trials > 1 else ""
+    click.echo(f"note: {each}{together}; a lower rate or a shorter --duration takes less", err=True)
 
 
 class Progress:

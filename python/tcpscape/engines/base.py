@@ -54,6 +54,10 @@ class Engine(ABC):
             raise EngineError(f"engine: {cls.name} has no variants; leave out :{variant}")
         return cls()
 
+    def seconds(self, scenario: Scenario) -> float:
+        """Seconds of a core that a trial takes at most, about; 0 where that is not known."""
+        return 0.0
+
     def unavailable(self) -> str | None:
         """Why it cannot run on this machine, and what to do about that; None where it can."""
         return None

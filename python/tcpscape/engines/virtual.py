@@ -277,6 +277,7 @@ class Virtual(Engine):
     def _caveats(self, scenario: Scenario, flows: Sequence[FlowResult]) -> Iterator[str]:
         """Caveats for flows without data, for capped buffers, for a closely followed trace, and for a kernel other than the scenario's."""
         yield from limits.caveats(scenario)
+        yield from limits.above_link(scenario, [flow.goodput_mbps for flow in flows])
         if silent := sum(not f.bytes_received for f in flows):
             yield f"{silent} of {len(flows)} flows carried no data"
         if any(isinstance(hop, TracedLink) and hop.bin < MIN_TRACE_BIN for hop in (*scenario.forward, *scenario.bottleneck, *scenario.reverse)):

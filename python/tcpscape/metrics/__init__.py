@@ -33,7 +33,7 @@ SENT_AGAIN = ("retransmits",)
 REGISTRY: Mapping[str, Metric] = {
     m.name: m
     for m in (
-        Metric("goodput", "Mbit/s", "bytes delivered to the applications", flows.goodput, "more"),
+        Metric("goodput", "Mbit/s", "bytes delivered to the applications, of each flow over its own time", flows.goodput, "more"),
         Metric("retransmits", "segments", "segments sent again", flows.retransmits, "less", reads=SENT_AGAIN),
         Metric("retransmit_rate", "1", "segments sent again / segments sent", flows.retransmit_rate, "less", reads=SENT_AGAIN),
         Metric("spurious", "segments", "retransmissions reported as needless", flows.spurious, "less"),

@@ -12,7 +12,10 @@ from tcpscape.trial import FlowResult, Trial
 
 
 def goodput(trial: Trial) -> float:
-    """All flows' goodput, Mbit/s."""
+    """All flows' goodput, Mbit/s: the sum of each one's bytes over its own time.
+
+    What was on its way when a flow stopped counts (docs/models/methods/engine.md).
+    """
     return trial.goodput_mbps
 
 

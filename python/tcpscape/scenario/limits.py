@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 
 from tcpscape import units
-from tcpscape.scenario import path
+from tcpscape.scenario import path, summary
 from tcpscape.scenario.scenario import PARTS, Kernel, Scenario
 
 BUFFERS = (("rcvbuf", "SO_RCVBUF", "rmem_max"), ("sndbuf", "SO_SNDBUF", "wmem_max"))
@@ -27,6 +27,21 @@ def caveats(scenario: Scenario) -> Iterator[str]:
                 f"{option} of {units.format_size(size)} is capped at net.core.{sysctl}, {units.format_size(most)}; "
                 f"to have it: --kernel {_raised(scenario.kernel, sysctl, max(size, SUGGESTED))}"
             )
+
+
+def above_link(scenario: Scenario, goodputs: Sequence[float]) -> Iterator[str]:
+    """A sentence where the goodputs of a trial's flows, Mbit/s, are or add up to more than the link's rate, with what they count beside it."""
+    link = summary.link_mbps(scenario)
+    if link is None or sum(goodputs) <= link:
+        return
+    rate = units.format_rate(round(link * 1e6))
+    if len({(flow.start, flow.stop) for flow in scenario.flows}) > 1 and max(goodputs) <= link:
+        yield f"the flows do not run at the same time: their goodputs, each over its own time, add up to more than the link's {rate}"
+    else:
+        yield (
+            f"goodput above the link's {rate}: it counts what a bucket held at the start, and what was on its way when a flow stopped "
+            "and was delivered after; a longer --duration makes that small"
+        )
 
 
 def _hints(scenario: Scenario) -> Iterator[str]:
