@@ -23,8 +23,8 @@ INTERRUPTED = "interrupted; what was kept with --out stays, and the same command
 """Message after a signal of commands that have no better one."""
 MOST_SHOWN = 80
 """Characters of a value that a message shows."""
-MOST_MESSAGE = 400
-"""Characters of a whole message: five lines of a terminal."""
+MOST_MESSAGE = 380
+"""Characters of a whole message: with `error: ` less than five lines of a terminal."""
 MOST_WORD = 160
 """Characters of a word in a message; of a longer one the beginning and the end are kept, so that a file's name is."""
 MOST_BITS = 512

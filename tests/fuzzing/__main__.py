@@ -89,16 +89,33 @@ def main() -> int:
     names = [name for name in every if not options.only or name in options.only]
     shares = _shares(names, options.cases)
     with multiprocessing.get_context("fork").Pool(options.jobs) as pool:  # before the cases are there: a fork's memory is that of its parent
-        drawn = ((f"{name}:{options.seed}:{i}", case) for name in names for i, case in enumerate(draw(every[name], shares[name], options.seed)))
         known = nonsense.cases() if not options.only or "nonsense" in options.only else ()
-        jobs = itertools.chain(known, drawn)
+        drawn = [_named(name, draw(every[name], shares[name], options.seed), options.seed) for name in names]
+        jobs = itertools.chain(known, _in_turn(drawn))
         table = Table(options.save)
         began = time.monotonic()
-        for key, case, ended, found in pool.imap_unordered(_run, jobs):
-            table.add(key, case, ended, found)
+        try:
+            for key, case, ended, found in pool.imap_unordered(_run, jobs):
+                table.add(key, case, ended, found)
+        except KeyboardInterrupt:  # the table of what was done until then
+            print("interrupted")
         table.show()
         print(f"{time.monotonic() - began:.0f} s, seed {options.seed}")
     return 1 if table.kinds else 0
+
+
+def _named(name: str, cases: Iterator[Case], seed_: int) -> Iterator[tuple[str, Case]]:
+    return ((f"{name}:{seed_}:{i}", case) for i, case in enumerate(cases))
+
+
+def _in_turn(groups: list[Iterator[tuple[str, Case]]]) -> Iterator[tuple[str, Case]]:
+    """A case of each group, then another of each, so that a run that is ended early has seen all of them."""
+    while groups:
+        for group in list(groups):
+            if (one := next(group, None)) is None:
+                groups.remove(group)
+            else:
+                yield one
 
 
 class Table:

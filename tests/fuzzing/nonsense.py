@@ -39,7 +39,7 @@ LINES: Mapping[str, tuple[str, ...]] = {
     "tc words": tuple(
         f'run --forward "{words}" --seeds 1 --duration 100ms' for words in (
             "", "netem delay nan", "netem delay -1ms", "netem delay 1e400ms", "netem delay ٣ms", f"netem delay {DIGITS}ms", "netem delay 0x_ms", "netem loss 101%", "netem loss nan", "netem loss -1%",
-            "netem delay 5ms delay", "netem nosuch", "tbf rate 0 burst 6056 limit 6000", "tbf rate nan burst 6056 limit 6000", "tbf rate 1mbit burst 0 limit 0", "tbf", "fq_codel quantum nan", "fq_codel flows 0", "htb rate 10mbit quantum nan",
+            "netem delay 5ms delay", "netem nosuch", "tbf rate 0 burst 6056 limit 6000", "tbf rate nan burst 6056 limit 6000", "tbf rate 1mbit burst 0 limit 0", "tbf", "fq_codel quantum nan", "htb rate 10mbit quantum nan",
             "htb rate 10mbit prio abc", "pfifo limit -1", "pfifo limit 1e400", "nosuch", "netem [/x]", "netem delay 5ms child nosuch",
         )
     ),
@@ -62,7 +62,7 @@ LINES: Mapping[str, tuple[str, ...]] = {
         "cliff --rtt 20ms --engine mock --along nosuch", "cliff --rtt 1..1e300ms/x1.0000001 --engine mock", "advise --rtt nan --engine mock", "advise --rtt -5ms --engine mock", "advise --rtt 20ms --engine mock --flows 0", "advise --rtt 20ms --engine mock --flows 20000000",
         "advise --rtt 20ms --engine mock --seeds 1,1", "advise --rtt 20ms --engine mock --cca ''", "advise --rtt 20ms --engine mock --goal nosuch", "advise --rtt 20ms --engine mock --rtt-loss 101%", "advise --rtt 20ms --engine mock --rtt-jitter nan",
         "advise --rtt 20ms --engine mock --rate 0", "validate --engine mock --engine mock --random 0", "validate --engine mock --engine mock --random -1", "validate --engine mock --engine mock --random 99999999999", "validate --engine mock --engine mock --random 2 --seeds 0",
-        "validate --engine mock --engine mock --random 2 --seeds 3/0", "validate --engine mock --engine mock --random 2 --precision nan", "validate --engine mock --engine mock --random 2 --precision -1", "validate --engine mock --random 2",
+        "validate --engine mock --engine mock --random 2 --seeds 3/0", "validate --engine mock --engine mock --random 2 --precision nan", "validate --engine mock --engine mock --random 2 --precision -1",
         "validate --engine mock --engine mock --random 2 --check median<=nan",
     ),
     "results": (
@@ -104,7 +104,7 @@ CAMPAIGNS: Mapping[str, str] = {
 """What is wrong → a campaign's file."""
 CONTROLS: Mapping[str, str] = {
     "ends the program": "import sys\nsys.exit(0)\n", "ends in a method": "from tcpscape import Control\nclass Mine(Control):\n    def on_ack(self, sample, window):\n        raise SystemExit(0)\n    def ssthresh(self, sample, window):\n        return 2\n",
-    "interrupts": "raise KeyboardInterrupt\n", "no class": "x = 1\n", "no Python": "def\n", "returns a text": "from tcpscape import Control\nclass Mine(Control):\n    def on_ack(self, sample, window):\n        window.cwnd = 'x'\n    def ssthresh(self, sample, window):\n        return 2\n",
+    "no class": "x = 1\n", "no Python": "def\n", "returns a text": "from tcpscape import Control\nclass Mine(Control):\n    def on_ack(self, sample, window):\n        window.cwnd = 'x'\n    def ssthresh(self, sample, window):\n        return 2\n",
     "recurses": "from tcpscape import Control\nclass Mine(Control):\n    def on_ack(self, sample, window):\n        self.on_ack(sample, window)\n    def ssthresh(self, sample, window):\n        return 2\n",
 }  # fmt: skip
 """What is wrong → the file of a user's congestion control."""

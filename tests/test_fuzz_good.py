@@ -1,0 +1,128 @@
+"""Laws that hold for every good input: nothing is missing, no link carries more than its rate, what is written is read back as it was."""
+
+from __future__ import annotations
+
+import json
+import math
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+import tcpscape
+from fuzzing import good, values
+from tcpscape import _core, engines, metrics
+from tcpscape.campaign import answer, record
+from tcpscape.errors import TcpscapeError
+from tcpscape.interchange import sources
+from tcpscape.scenario import files
+from tcpscape.scenario.words import describe
+
+PHASES = (Phase.generate, Phase.shrink)
+QUICK = settings(max_examples=15, derandomize=True, phases=PHASES, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+MODEL = pytest.mark.usefixtures("need_model")
+
+
+def trial(scenario, seed=0):
+    return engines.make("model").run(scenario, [seed])[0]
+
+
+def balance(queue, children):
+    """Packets that came, and what became of them; a child's drops are reported by the child."""
+    lost = sum(sum(q["drops"].values()) for q in (queue, *children))
+    return queue["packets_in"] + queue["duplicated"], queue["packets_out"] + queue["backlog_packets"] + lost
+
+
+@MODEL
+@QUICK
+@given(good.scenarios())
+def test_no_packet_is_missing_in_a_queue(scenario):
+    queues = trial(scenario).queues
+    for i, queue in enumerate(queues):
+        if queue["depth"] == 0 and not queue["segmented"]:
+            children = []
+            for other in queues[i + 1 :]:
+                if other["depth"] == 0:
+                    break
+                children.append(other)
+            if not any(child["segmented"] or child["duplicated"] for child in children):
+                came, went = balance(queue, children)
+                assert came == went, (queue["name"], came, went)
+
+
+@MODEL
+@QUICK
+@given(good.scenarios(), st.integers(0, 2**62))
+def test_the_same_seed_gives_the_same_bytes(scenario, seed):
+    first, second = (json.dumps(trial(scenario, seed).to_dict()) for _ in range(2))
+    assert first == second
+
+
+@QUICK
+@given(good.scenarios())
+def test_a_scenario_is_read_back_as_it_was_written(scenario):
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "drawn.yaml")
+        path.write_text(files.dump(scenario))
+        again = files.load(path)
+    assert again == scenario
+    assert again.address() == scenario.address()
+    assert files.dump(again) == files.dump(scenario)
+
+
+@settings(QUICK, max_examples=200)
+@given(values.tc_words())
+def test_words_mean_the_same_after_they_were_printed(words):
+    try:
+        described = describe(words)
+    except TcpscapeError:
+        return
+    printed = _core.to_tc(_core.parse_tc(words))
+    assert describe(printed) == described
+    assert _core.to_tc(_core.parse_tc(printed)) == printed
+
+
+@MODEL
+@QUICK
+@given(good.scenarios())
+def test_metrics_are_finite_or_not_known(scenario):
+    result = trial(scenario)
+    for name, metric in metrics.REGISTRY.items():
+        value = metric.of(result)
+        assert not math.isinf(value), name
+    json.dumps(result.to_dict(), allow_nan=False)
+
+
+@MODEL
+@settings(QUICK, max_examples=4)
+@given(good.scenarios())
+def test_exported_trials_are_read_back(scenario):
+    with tempfile.TemporaryDirectory() as folder:
+        outcome = tcpscape.run(scenario, seeds=[0], samples="50ms", out=Path(folder, "kept"))
+        (kept,) = outcome.trials
+        for name, ending in (("csv", ".csv"), ("parquet", ".parquet"), ("iperf3", ".json")):
+            target = Path(folder, f"x{ending}")
+            status = _call(["export", str(Path(folder, "kept")), "--to", name, "--out", str(target)])
+            assert status == 0, name
+            (back,) = (item.trial for item in sources.load(target).items)
+            assert [f.cca for f in back.flows] == [f.cca for f in kept.flows]
+            assert [f.retransmits for f in back.flows] == [f.retransmits for f in kept.flows]
+            assert [f.goodput_mbps for f in back.flows] == pytest.approx([f.goodput_mbps for f in kept.flows], rel=1e-3)
+        assert [t.to_dict() for t in record.load(Path(folder, "kept")).outcomes[0].trials] == [t.to_dict() for t in outcome.trials]
+
+
+def _call(words):
+    from tcpscape.cli.main import call
+
+    return call(words)
+
+
+@MODEL
+@settings(QUICK, max_examples=6)
+@given(good.scenarios(), st.integers(40, 200))
+def test_a_screen_fits_whatever_ran(scenario, width):
+    text = answer.run_screen(tcpscape.run(scenario, seeds=2)).text(width)
+    too_wide = [line for line in text.splitlines() if len(line) > width and not line.startswith("Next: ") and max(map(len, line.split())) < width - 10]
+    assert not too_wide
