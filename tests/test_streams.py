@@ -93,6 +93,12 @@ def test_every_plain_spelling_is_ascii():
     assert all(spelling.isascii() and not character.isascii() for character, spelling in PLAIN.items())
 
 
+def test_an_end_in_the_middle_of_an_import_is_no_error():
+    script = "import sys, types; sys.modules['yaml'] = types.ModuleType('yaml'); from tcpscape.cli import ending; ending.leave(130)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (130, "")
+
+
 def watched(monkeypatch, capsys, **environment):
     """What a progress of a minute writes on a terminal."""
     for name in ("NO_COLOR", "TERM"):

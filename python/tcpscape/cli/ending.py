@@ -10,10 +10,11 @@ import os
 import signal
 import sys
 import threading
+from collections.abc import Sequence
 from types import FrameType
 from typing import NoReturn
 
-from tcpscape.errors import EXIT_HUNG_UP, EXIT_INTERRUPTED, EXIT_TERMINATED
+from tcpscape.errors import EXIT_HUNG_UP, EXIT_INTERRUPTED, EXIT_TERMINATED, EngineError, refuse
 
 STATUSES = {"SIGINT": EXIT_INTERRUPTED, "SIGTERM": EXIT_TERMINATED, "SIGHUP": EXIT_HUNG_UP}
 """What is meant to end a command, with the exit status after it."""
@@ -26,6 +27,13 @@ REFUSALS = {
     errno.EACCES: "check the permissions", errno.EPERM: "check the permissions", errno.EIO: "check the disk",
 }  # fmt: skip
 """Errors of the operating system that no bug causes, and what to do about each."""
+
+
+LIGHT = ("scenario", "metric", "cca", "qdisc", "kernel", "doctor", "version", "schema", "man", "completion")
+"""Commands that compute nothing, and need little memory."""
+NEEDED_MIB, NEEDED_MIB_OF_CORE = 1536, 192
+"""Address space that any other command needs, and for each core besides, MiB. Measured on two cores: `sweep --report` reserves 1,420 MiB, most of it
+for the threads of its libraries, which end the process, or wait for ever, where they do not get it."""
 
 
 class Ended(KeyboardInterrupt):
@@ -60,14 +68,32 @@ def refusal(error: OSError) -> str | None:
     return f"{error.filename or 'system'}: {error.strerror or error}; {fix}" if fix else None
 
 
+def expect_memory(args: Sequence[str]) -> None:
+    """Refuses a command that computes where the process may not have the address space for it (`ulimit -v`).
+
+    :raises EngineError: one line.
+    """
+    if not args or args[0].startswith("-") or args[0] in LIGHT or {"-h", "--help"} & set(args):
+        return
+    try:
+        import resource
+    except ImportError:  # Windows
+        return
+    allowed, _ = resource.getrlimit(resource.RLIMIT_AS)
+    needed = NEEDED_MIB + NEEDED_MIB_OF_CORE * (os.cpu_count() or 1)
+    if allowed != resource.RLIM_INFINITY and allowed < needed << 20:
+        fix = f"allow {needed << 10} kB (`ulimit -v {needed << 10}`), or all of it"
+        refuse("memory", f"the process may have {allowed >> 20} MiB of address space, and {args[0]} needs {needed} MiB", fix, EngineError)
+
+
 def leave(code: int) -> NoReturn:
     """Ends the process; threads inside a trial are not waited for."""
     deafen()
     if code not in SIGNALS.values() and not any(not t.daemon for t in threading.enumerate() if t is not threading.main_thread()):
         sys.exit(code)
-    from tcpscape import engines
-
-    engines.close()
+    engines = sys.modules.get("tcpscape.engines")  # importing it now could meet what the signal left half imported
+    if close := getattr(engines, "close", None):
+        close()
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)

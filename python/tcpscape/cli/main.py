@@ -39,6 +39,8 @@ def call(args: list[str]) -> int:
         return completion.answer(app) if completion.is_asked() else _invoke(args)
     except TcpscapeError as e:
         return _refuse(str(e))
+    except MemoryError:
+        return _refuse("memory: there is not enough of it; allow more (ulimit -v), run fewer trials at a time with --jobs 1, or smaller ones")
     except OSError as e:
         if line := ending.refusal(e):
             return _refuse(line)
@@ -50,6 +52,7 @@ def call(args: list[str]) -> int:
 
 def _invoke(args: list[str]) -> int:
     """Runs a command; what Click itself raises becomes an exit status."""
+    ending.expect_memory(args)
     try:
         with app.make_context("tcpscape", list(args), obj=tuple(args)) as context:
             return app.invoke(context) or 0
