@@ -16,8 +16,8 @@ from tcpscape.engines import make
 from tcpscape.errors import TcpscapeError
 from tcpscape.findings.advice import choice
 from tcpscape.findings.advice.choice import Candidate, decide
-from tcpscape.findings.advice.further import without_seeds
 from tcpscape.interchange import measured
+from tcpscape.names import with_options
 from tcpscape.scenario.conditions import Conditions, one_way_jitter, one_way_loss
 
 MEASURED = Path(__file__).parent / "data" / "interchange"
@@ -211,8 +211,8 @@ def test_video_needs_a_player(cli):
 
 
 def test_more_runs_are_asked_for_by_the_same_command():
-    assert without_seeds("tcpscape advise --rtt 9ms --seeds 4 --cca 'a,b c'") == "tcpscape advise --rtt 9ms --cca 'a,b c'"
-    assert without_seeds("tcpscape advise --seeds=4 --rtt 9ms") == "tcpscape advise --rtt 9ms"
+    assert with_options("tcpscape advise --rtt 9ms --seeds 4 --cca 'a,b c'", "--seeds 9") == "tcpscape advise --rtt 9ms --cca 'a,b c' --seeds 9"
+    assert with_options("tcpscape advise --seeds=4 --rtt 9ms", "--seeds 9") == "tcpscape advise --rtt 9ms --seeds 9"
 
 
 def test_goodput_and_added_rtt_are_shown_with_intervals():

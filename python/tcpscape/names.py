@@ -86,6 +86,20 @@ def command(text: str) -> str:
     return printable(shlex.join(words) if words[:1] == ["tcpscape"] else shlex.quote(text))
 
 
+def with_options(line: str, options: str) -> str:
+    """A command line with these options, each with a value, in place of what it says of them: no option is given twice."""
+    new = shlex.split(options)
+    words, old = [], iter(shlex.split(line))
+    for word in old:
+        name, equals, _ = word.partition("=")
+        if name.startswith("--") and name in new:
+            if not equals:
+                next(old, None)
+        else:
+            words.append(word)
+    return shlex.join([*words, *new])
+
+
 _IN_PYTHON = re.compile(r"tcpscape\.\w+\(…, out='[\w./+ -]*'\) in Python")
 """What a record has in place of the command line, where a function measured it."""
 _WITHOUT_LINES = {ord(character): " " for character in LINES}

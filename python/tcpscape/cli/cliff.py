@@ -12,6 +12,7 @@ from tcpscape import units
 from tcpscape.cli import options, terminal
 from tcpscape.cli.command import Option, command
 from tcpscape.cli.terminal import Progress
+from tcpscape.names import with_options
 
 if TYPE_CHECKING:
     from tcpscape.findings.cliff.runs import Impairment
@@ -99,6 +100,6 @@ def cliff(
             print(json.dumps(answer.plain(search, names), allow_nan=False))
         return
     kept = f"kept in {out}: {', '.join(file.name for file in files)}" if out else ""
-    rig = [f"{options.typed()} {answer.PUBLISHED_RIG}  (the published rig)"] if answer.is_unbounded(searches) else []
+    rig = [f"{with_options(options.typed(), answer.PUBLISHED_RIG)}  (the published rig)"] if answer.is_unbounded(searches) else []
     next_ = [*rig, terminal.to_open(files[0]) if files else "add --out DIR to keep the edges and every level as CSV"]
     terminal.show(replace(answer.cliff_screen(searches, engine.name), kept=kept, next=next_), output)

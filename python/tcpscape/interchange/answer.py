@@ -11,6 +11,7 @@ from typing import Any
 from tcpscape import stats
 from tcpscape.formats import stamped
 from tcpscape.interchange.compare import THE_SAME, VERDICTS, ComparedCondition, ResultComparison
+from tcpscape.names import with_options
 from tcpscape.screen import Screen
 from tcpscape.stats import Estimate
 from tcpscape.tables import Table, percent
@@ -136,4 +137,4 @@ def _next(comparison: ResultComparison, command: str) -> list[str]:
         return [f"more {'runs of both sides (--seeds; kept trials do not run again)' if own else 'measurements of both sides'}, then compare again"]
     sides = [side for row in comparison.rows for side in (row.a, row.b)]
     has_delays = all(side.trials and side.trials[0].flows[0].rtt_ms.p95 is not None for side in sides)
-    return [f"{command} --metric rtt_p95 (the delay)"] if comparison.metric == "goodput" and has_delays else []
+    return [f"{with_options(command, '--metric rtt_p95')} (the delay)"] if comparison.metric == "goodput" and has_delays else []

@@ -6,6 +6,7 @@ import shlex
 
 from tcpscape.controls.deployment import DEFAULT
 from tcpscape.findings.advice.data import AdviceData
+from tcpscape.names import with_options
 from tcpscape.scenario.conditions import Conditions
 
 MOST_ADVISED = 400
@@ -19,16 +20,7 @@ def more_runs(advice: AdviceData, typed: str) -> str:
     d = advice.decision
     if d.verdict != "undecided" or not d.gain or d.more > MOST_ADVISED:
         return ""
-    return f"{without_seeds(typed)} --seeds {d.gain.n + d.more} (probably enough to decide)"
-
-
-def without_seeds(command: str) -> str:
-    """The command line without its option `--seeds`."""
-    words = shlex.split(command)
-    if "--seeds" in words:
-        place = words.index("--seeds")
-        del words[place : place + 2]
-    return shlex.join(word for word in words if not word.startswith("--seeds="))
+    return f"{with_options(typed, f'--seeds {d.gain.n + d.more}')} (probably enough to decide)"
 
 
 def sharing(advice: AdviceData) -> str:
