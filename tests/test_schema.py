@@ -218,13 +218,13 @@ def test_scenarios_in_the_documents_are_valid():
         for block in [text] if page.suffix == ".yaml" else [b.partition("```")[0] for b in text.split("```yaml\n")[1:]]:
             values = files.read_yaml(block, page.name)
             if isinstance(values, dict) and {"forward", "bottleneck", "flows"} & set(values):
-                validator("scenario").validate(values)
+                validator("scenario").validate({"forward": "netem delay 5ms", **values})  # some show the flows alone
                 found += 1
     assert found >= 3
 
 
 WRONG = {
-    "scenario": [{"forwards": []}, {"duration": "10"}, {"duration": 10}, {"flows": [{"cca": 5}]}, {"forward": {"delay": "5 parsecs"}}, {"format": 2}, []],
+    "scenario": [{}, {"forwards": []}, {"duration": "10"}, {"duration": 10}, {"flows": [{"cca": 5}]}, {"forward": {"delay": "5 parsecs"}}, {"format": 2}, []],
     "trial": [{}, {"format": 2}], "advice": [{"format": 1, "choice": 5}], "bound": [{"format": 1, "ratio": "3"}],
 }  # fmt: skip
 
@@ -307,6 +307,12 @@ def test_the_schema_and_the_reader_of_scenarios_agree(share):
     unsaid = [(place, value) for place, value, valid, read in verdicts if valid and not read]
     assert [(place, value) for place, value in unsaid if not CANNOT & set(place) and place not in TIMES] == []
     assert min(sum(valid for *_, valid, _ in verdicts), sum(not valid for *_, valid, _ in verdicts)) > 1000 / share
+
+
+def test_a_scenario_needs_a_path(cli, tmp_path):
+    (tmp_path / "mine.yaml").write_text("duration: 1s\n")
+    assert not validator("scenario").is_valid({"duration": "1s"})
+    assert cli("run", tmp_path / "mine.yaml", "--engine", "mock").err.startswith("error: scenario: it has no path")
 
 
 def test_a_field_that_there_is_not_is_refused_by_both():

@@ -8,7 +8,7 @@ from typing import Any
 
 from tcpscape.campaign.campaign import Campaign
 from tcpscape.formats import FIELD, FORMATS
-from tcpscape.scenario.scenario import Scenario
+from tcpscape.scenario.scenario import PARTS, Scenario
 from tcpscape.schemas import answers, generator, kept, trials
 from tcpscape.studies.study import Study
 
@@ -32,6 +32,9 @@ class Document:
     inherited: Any = None
     """The type of whose fields those at the top are shared by all `parts`, which may be left out then."""
 
+    one_of: tuple[str, ...] = ()
+    """Fields of which at least one must be there."""
+
     def schema(self) -> dict[str, Any]:
         """Its JSON Schema (2020-12).
 
@@ -43,6 +46,8 @@ class Document:
             schema["properties"] = shared["properties"] | schema["properties"]
             schema["$defs"] = shared.get("$defs", {}) | schema["$defs"]
             schema["required"] = [name for name in schema["required"] if name != "parts"]
+        if self.one_of:
+            schema["anyOf"] = [{"required": [name]} for name in self.one_of]
         if self.is_written:
             stamp = {FIELD: {"const": FORMATS[self.name], "description": STAMP}}
             schema["properties"] = {**stamp, **schema["properties"]}
@@ -54,7 +59,7 @@ class Document:
 DOCUMENTS: Mapping[str, Document] = {
     document.name: document
     for document in (
-        Document("scenario", "A scenario file: path, flows, kernel, duration.", Scenario, is_written=True),
+        Document("scenario", "A scenario file: path, flows, kernel, duration.", Scenario, is_written=True, one_of=PARTS),
         Document("campaign", "A campaign file for tcpscape sweep: a path and its axes.", Campaign, is_written=True),
         Document("study", "The definition of a published study.", Study, is_written=True, inherited=Campaign),
         Document("trial", "A line of tcpscape run --json.", trials.TrialDocument),
