@@ -54,6 +54,20 @@ def test_no_packet_is_missing_in_a_queue(scenario):
 
 @MODEL
 @QUICK
+@given(good.scenarios())
+def test_what_arrives_left_the_bottleneck_and_goodput_above_its_rate_is_explained(scenario):
+    if scenario.changes:
+        return
+    result = trial(scenario)
+    link = next(queue for queue in result.queues if queue["name"] == "tbf" and queue["direction"] == "forward")
+    assert sum(flow.bytes_received for flow in result.flows) <= link["bytes_out"]
+    rate = next(q.rate_bps for queues in scenario.queues("bottleneck") for q in queues if q.rate_bps) / 1e6
+    above = any(flow.goodput_mbps > rate for flow in result.flows) or result.goodput_mbps > rate
+    assert above == any("the link's" in caveat for caveat in result.caveats)
+
+
+@MODEL
+@QUICK
 @given(good.scenarios(), st.integers(0, 2**62))
 def test_the_same_seed_gives_the_same_bytes(scenario, seed):
     first, second = (json.dumps(trial(scenario, seed).to_dict()) for _ in range(2))
