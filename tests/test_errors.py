@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tcpscape.errors import MOST_MESSAGE, MOST_SHOWN, StoreError, TcpscapeError, printable, shown
+from tcpscape.errors import MOST_MESSAGE, MOST_SHOWN, StoreError, TcpscapeError, printable, refuse, shown
 
 WILD = [
     "50\x1b[2J", "x" * 10**6, 10**6000, -(10**6000), [10**6000], [[[[[[[[1]]]]]]]], {"a": ["x" * 1000] * 1000}, b"\0" * 5000, "\ud800", "é\u202e",
@@ -44,3 +44,10 @@ def test_a_message_is_short_and_keeps_its_field_and_its_fix(value):
     assert len(message) <= MOST_MESSAGE
     assert message.startswith("field: ")
     assert message.endswith(" is wrong; do this instead")
+
+
+def test_a_long_field_is_cut_and_the_fix_stays():
+    with pytest.raises(TcpscapeError, match="is wrong; correct it") as e:
+        refuse("x" * 10_000, "is wrong", "correct it")
+    assert len(str(e.value)) < 200
+    assert str(e.value).endswith("x…: is wrong; correct it")

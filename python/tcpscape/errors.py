@@ -123,4 +123,5 @@ class StudyError(TcpscapeError):
 
 def refuse(field: str, problem: str, fix: str, kind: type[TcpscapeError] = ScenarioError) -> NoReturn:
     """Raises `kind` with the message `field: problem; fix`."""
-    raise kind(f"{field}: {problem}; {fix}")
+    shortened = field if len(field) <= 2 * MOST_SHOWN else f"{field[:MOST_SHOWN]}…"
+    raise kind(f"{shortened}: {problem}; {fix}")
