@@ -93,6 +93,11 @@ def test_every_plain_spelling_is_ascii():
     assert all(spelling.isascii() and not character.isascii() for character, spelling in PLAIN.items())
 
 
+@pytest.mark.parametrize("environment", [{"MPLBACKEND": "nonsense"}, {"POLARS_MAX_THREADS": "0"}, {"POLARS_MAX_THREADS": "x"}])
+def test_variables_of_libraries_end_no_command(environment, tmp_path):
+    assert shell(f"{RUN} --out {tmp_path}/a --report", **environment)[::2] == (0, "")
+
+
 def test_an_end_in_the_middle_of_an_import_is_no_error():
     script = "import sys, types; sys.modules['yaml'] = types.ModuleType('yaml'); from tcpscape.cli import ending; ending.leave(130)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from difflib import SequenceMatcher
@@ -23,6 +24,7 @@ ALIKE = 0.75
 def main() -> None:
     """Runs the command line of this process and ends it. What the user can mend is one line on stderr and status 2, never a traceback."""
     ending.listen()
+    _settle_environment()
     usercode.owns_process = True
     streams.guard()
     status = call(sys.argv[1:])
@@ -31,6 +33,13 @@ def main() -> None:
         print(f"error: stdout: the output could not be written: {problem}; write it to another place", file=sys.stderr)
         status = EXIT_OUTPUT
     ending.leave(status)
+
+
+def _settle_environment() -> None:
+    """Takes out of the environment what would end the libraries that draw and compute: no figure of ours is shown on a screen."""
+    os.environ["MPLBACKEND"] = "agg"
+    if not os.environ.get("POLARS_MAX_THREADS", "1").strip("0").isdigit():
+        del os.environ["POLARS_MAX_THREADS"]
 
 
 def call(args: list[str]) -> int:
