@@ -509,3 +509,13 @@ def test_rows_are_what_they_say():
     assert rows.decode(text, queues) == trial
     assert rows.decode(text[:-1], queues) is None
     assert rows.decode(json.dumps({**json.loads(text), "later": 1}), queues) == trial
+
+
+def test_samples_of_a_trial_without_flows_are_damaged(tmp_path):
+    columns = {name: pl.Series([1, 2], dtype=pl.UInt32) for name in {*tables.COLUMNS["samples"], "flow"}}
+    (tmp_path / "samples").mkdir()
+    tables.write(pl.DataFrame(columns), tables.path(tmp_path, "a", "samples"))
+    assert tables.read(tmp_path, "a", "samples", 3).height == 2
+    for flows in (0, 2):
+        with pytest.raises(StoreError, match="column flow holds other numbers"):
+            tables.read(tmp_path, "a", "samples", flows)

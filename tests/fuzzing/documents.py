@@ -27,7 +27,7 @@ duration: 100ms
 """
 WORDED = b"""\
 forward: [netem delay 5ms 1ms loss 0.1%, {at: router, delay: 1ms}]
-bottleneck: {rate: 10mbit, queue: fq_codel, limit: 100}
+bottleneck: {rate: 10mbit, queue: fq_codel limit 100}
 reverse: netem delay 5ms
 changes:
   - {where: bottleneck, every: 50ms, hold: 10ms, set: {outage: true}}

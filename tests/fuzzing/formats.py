@@ -76,9 +76,9 @@ def _file(draw: st.DrawFn, name: str) -> Case:
 def _store(draw: st.DrawFn, name: str) -> Case:
     """A result directory with a damaged file, or a damaged row of its database."""
     lines = [*OF_RESULTS, *([RESUMED] if name == RESULTS else [])]
-    words = shlex.split(draw(st.sampled_from(lines)).replace("{}", name))
     files: dict[str, bytes | str] = dict(made()[name])
     database = next(path for path in files if path.endswith("results.sqlite"))
+    words = shlex.split(draw(st.sampled_from(lines)).replace("{}", str(Path(database).parent)))
     if draw(st.integers(0, 3)):
         files[database] = draw(_rows(name))
     else:
