@@ -96,8 +96,9 @@ fn least_delay_ns(level: &Description) -> u64 {
     }
 }
 
-/// TCP measures whole microseconds.
-const RTT_GRAIN_MS: f64 = 1e-3;
+/// How much less than it was an RTT may read: TCP measures whole microseconds, and by timestamps, where every segment was sent twice, whole
+/// milliseconds (RFC 7323 §4.1).
+const RTT_GRAIN_MS: f64 = 1.001;
 
 fn law(holds: bool, problem: impl FnOnce() -> String) -> Result<(), String> {
     if holds {
