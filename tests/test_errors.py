@@ -51,3 +51,9 @@ def test_a_long_field_is_cut_and_the_fix_stays():
         refuse("x" * 10_000, "is wrong", "correct it")
     assert len(str(e.value)) < 200
     assert str(e.value).endswith("x…: is wrong; correct it")
+
+
+@pytest.mark.parametrize("words", [("man",), ("schema", "--all")])
+def test_a_directory_with_control_characters_is_named_without_them(words, cli, tmp_path):
+    said = cli(*words, "--out", f"{tmp_path}/a\x1b[31m")
+    assert "\x1b" not in said.out + said.err

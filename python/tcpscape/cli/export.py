@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 from tcpscape import names, writing
 from tcpscape.cli import streams
 from tcpscape.cli.command import Argument, Option, command
-from tcpscape.errors import refuse, shown
+from tcpscape.errors import printable, refuse, shown
 from tcpscape.units import counted
 
 if TYPE_CHECKING:
@@ -128,4 +128,4 @@ def _write(files: Sequence[File], target: Format, out: Path | None) -> None:
         with writing.replacing(out) as part:
             part.write_bytes(content)
     writing.clear(out if several else out.parent)
-    print(f"wrote {counted(len(files), f'{target.name} file')}: {out}", file=sys.stderr)
+    print(f"wrote {counted(len(files), f'{target.name} file')}: {printable(str(out))}", file=sys.stderr)

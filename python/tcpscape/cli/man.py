@@ -10,7 +10,7 @@ from typing import Annotated
 from tcpscape import __version__
 from tcpscape.cli.command import Argument, Option, command
 from tcpscape.cli.reference import ENVIRONMENT, EXIT_STATUSES, FILES, ROOT, Entry, Parameter, Row, entries
-from tcpscape.errors import refuse
+from tcpscape.errors import printable, refuse
 
 SECTION = 1
 """User commands."""
@@ -33,7 +33,7 @@ def man(
     """
     every = {entry.page: entry for entry in entries()}
     if out is not None:
-        print(f"wrote {len(write(out))} pages: {out}")
+        print(f"wrote {len(write(out))} pages: {printable(str(out))}")
         return
     name = page if page == ROOT or page.startswith(f"{ROOT}-") else f"{ROOT}-{page.replace(' ', '-')}"
     if name not in every:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from tcpscape.cli import terminal
 from tcpscape.cli.command import Argument, Option, command
-from tcpscape.errors import refuse
+from tcpscape.errors import printable, refuse
 
 
 @command(examples=("schema trial", "schema scenario > scenario.schema.json"))
@@ -60,4 +60,4 @@ def _write(folder: Path, schemas: dict[str, dict[str, Any]]) -> None:
             (folder / f"{name}.schema.json").write_text(_text(document), "utf-8")
     except OSError as e:
         refuse("out", f"cannot write to {folder}: {e.strerror}", "choose another directory")
-    print(f"wrote {len(schemas)} schemas: {folder}")
+    print(f"wrote {len(schemas)} schemas: {printable(str(folder))}")
