@@ -107,6 +107,7 @@ def test_a_store_is_resumed(engine, scenario, tmp_path):
     assert sorted(ran) == [0, 1, 2, 3, 4]
     assert again[:3] == first
     assert store.frame().height == 10  # 5 trials x 2 flows
+    store.close()
     assert not list(tmp_path.rglob("*.part"))
 
 

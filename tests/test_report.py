@@ -402,7 +402,7 @@ def test_the_command_writes_it(cli, sweep, tmp_path):
     (sweep / "report.html").unlink()
     assert "chooses none of the conditions" in cli("report", sweep, "--check", "goodput[cca=reno] > 1").err
     assert not (sweep / "report.html").exists()
-    assert "figures: names no format" in cli("report", sweep, "--figures", ",").err
+    assert "figures: '' is no format" in cli("report", sweep, "--figures", ",").err
 
 
 def _without_runs(document):

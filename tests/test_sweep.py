@@ -93,7 +93,7 @@ REFUSED = [
     (("--rtt", "50ms", "--executor", "dask://127.0.0.1:9", "--jobs", "2"), "jobs: a cluster has its own cores"),
     (("--rtt", "50ms", "--metric", "nosuch"), "metric: 'nosuch' is unknown"),
     (("--rtt", "50ms", "--precision", "5"), "precision: '5' has no unit"),
-    (("--rtt", "50ms", "--precision", "0%"), "precision: 0.0 is not a share"),
+    (("--rtt", "50ms", "--precision", "0%"), "precision: 0% is not a share"),
     (("--rtt", "50ms", "--precision", "5%", "--seeds", "5..9"), "seeds: '5..9' does not count from 0"),
     (("--rtt", "50ms", "--precision", "5%", "--metric", "queue"), "metric: no run of cubic on mock says queue, so none can be precise"),
     (("step", "--axis", "ecn=true"), "ecn: step moves it together with cca"),

@@ -134,6 +134,15 @@ impl ScheduledChange {
 }
 
 impl Change {
+    /// The highest rate that it sets, where it sets one.
+    pub fn highest_rate(&self) -> Option<Rate> {
+        match self {
+            Change::Set { set, .. } | Change::Periodic { set, .. } => set.rate,
+            Change::Ramp { start, end, .. } => start.rate.max(end.rate),
+            Change::RateTrace { points, .. } => points.iter().map(|p| p.1).max(),
+        }
+    }
+
     /// Says what is wrong with it for a queue at this depth of its stage.
     fn validate(&self, q: &QdiscSpec, depth: usize) -> Result<(), SpecError> {
         let refuse = |field: &str, fix: &str| Err(SpecError::new(field, fix));

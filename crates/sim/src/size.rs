@@ -106,7 +106,8 @@ fn packets_held(plan: &Plan, kernel: &Kernel) -> u64 {
     let grown = plan.flows.len() as f64 * FIRST_FLIGHT * rounds.min(64.0).exp2();
     let windows = windows(plan, kernel) / f64::from(plan.mtu);
     // A queue holds what its limit admits, and what comes while a packet waits its delay.
-    let speed = application(plan).min(line(&plan.forward));
+    let steady = if plan.forward.schedule.is_empty() { line(&plan.forward) } else { f64::INFINITY };
+    let speed = application(plan).min(steady);
     let waits = |q: &Description| {
         let delayed = (q.delay_ns + 4 * q.jitter_ns) as f64 / 1e9 * application(plan) / f64::from(plan.mtu);
         let backlog = if q.rate_bps.is_some() || !speed.is_finite() { f64::INFINITY } else { delayed };
@@ -118,10 +119,11 @@ fn packets_held(plan: &Plan, kernel: &Kernel) -> u64 {
     windows.min(grown).min(stages) as u64
 }
 
-/// The lowest rate on the way of the data, bytes a second; none is infinite, and so is one that changes.
+/// The lowest rate on the way of the data, bytes a second; none is infinite. A path that changes has the highest rate of its changes at least.
 fn line(path: &PathSpec) -> f64 {
     let rates = path.stages.iter().flat_map(|s| s.qdisc.describe()).filter_map(|q| q.rate_bps);
-    rates.min().filter(|_| path.schedule.is_empty()).map_or(f64::INFINITY, |r| r as f64 / 8.0)
+    let changed = path.schedule.iter().filter_map(|change| Some(change.change.highest_rate()?.0)).max().unwrap_or(0);
+    rates.min().map_or(f64::INFINITY, |rate| rate.max(changed) as f64 / 8.0)
 }
 
 /// What the applications write at most, bytes a second: they share a CPU, and paced ones have a rate.
@@ -183,6 +185,13 @@ mod tests {
         // 10 s at 12 Mbit/s are 10,000 packets of 1500 bytes; at 8192 bytes in 1024 ns, 8 GB/s, 53.3 million.
         assert_eq!(packets(&plan("", &["tbf rate 12mbit burst 6056 limit 30000"]), &k), 10_000);
         assert_eq!(packets(&plan("", &[]), &k), 53_333_334);
+        // A rate that falls carries no more than before, one that doubles no more than twice as much.
+        for (rate, most) in [(6_000_000, 10_000), (24_000_000, 20_000)] {
+            let mut changing = plan("", &["tbf rate 12mbit burst 6056 limit 30000"]);
+            let change = format!(r#"{{"stage": 0, "change": {{"kind": "set", "at": 5000000000, "set": {{"rate": {rate}}}}}}}"#);
+            changing.forward.schedule = vec![serde_json::from_str(&change).unwrap()];
+            assert_eq!(packets(&changing, &k), most);
+        }
         // A window of 4 MB each 100 ms is 40 MB/s.
         assert_eq!(packets(&plan("", &["netem delay 100ms"]), &k), 266_667);
     }
