@@ -107,7 +107,9 @@ def advise(
             conditions, options.ccas(flows.cca, engine), Runner(engine, runner.jobs, store=store, progress=progress.update), trials.seeds,
             goal_of(flows.goal, conditions), progress.say, options.typed(), [c.metric.name for c in expected], taken,
         )  # fmt: skip
-        checks.expect(expected, checks.of_cases(adviser.campaign()))
+        comparison = adviser.campaign()
+        checks.expect(expected, checks.of_cases(comparison))
+        terminal.announce(engine, comparison.cases(), comparison.seeds)
         advice = adviser.advise()
     page = _kept(advice, results)
     if results.as_json:

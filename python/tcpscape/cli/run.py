@@ -95,7 +95,6 @@ def run(
     """Run a scenario and say which congestion control carries most, what it adds to the RTT, and what limits each."""
     from tcpscape import engines
     from tcpscape.campaign import answer, record, source
-    from tcpscape.campaign.axes import parse_seeds
     from tcpscape.campaign.execute import Execution
     from tcpscape.cli import report as reports
     from tcpscape.store.results import Store
@@ -114,7 +113,7 @@ def run(
     })  # fmt: skip
     checks.expect(expected, checks.of_cases(campaign))
     cases = campaign.cases()
-    terminal.announce(max(engine.seconds(case.scenario) for case in cases), len(cases) * len(parse_seeds(results.seeds)))
+    terminal.announce(engine, cases, results.seeds)
     with nullcontext() if out is None else Store(out) as store, resumable(store), Progress("run") as progress:
         outcome, holds_more = record.measure("run", campaign, Execution(runner.jobs, store, progress.update), options.typed())
     if results.pcap:

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress as Bar
 
+    from tcpscape.campaign.campaign import Case
+    from tcpscape.engines.base import Engine
     from tcpscape.store.results import Store
     from tcpscape.trial import Trial
 
@@ -48,8 +50,11 @@ RECENT_S = 60.0
 """The time that is left is estimated from the pace of so long, s."""
 
 
-def announce(seconds: float, trials: int) -> None:
-    """Says on stderr how long trials may take, of `seconds` of a core each at most, where that is long."""
+def announce(engine: Engine, cases: Sequence[Case], seeds: str) -> None:
+    """Says on stderr how long the trials of these cases may take, where that is long."""
+    from tcpscape.campaign.axes import parse_seeds
+
+    seconds, trials = max(engine.seconds(case.scenario) for case in cases), len(cases) * len(parse_seeds(seeds))
     if seconds < LONG_S:
         return
     each = f"a trial may take {brief_time(seconds * NS_PER_S)} of a core"
