@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import signal
@@ -43,10 +44,8 @@ def finish(child):
 
 
 def addresses(out):
-    with sqlite3.connect(out / FILE) as connection:
-        found = [a for (a,) in connection.execute("SELECT address FROM trials")], connection.execute("SELECT * FROM claims").fetchall()
-    connection.close()
-    return found
+    with contextlib.closing(sqlite3.connect(out / FILE)) as connection:  # one that stays open keeps SQLite's files beside the database
+        return [a for (a,) in connection.execute("SELECT address FROM trials")], connection.execute("SELECT * FROM claims").fetchall()
 
 
 def test_writers_of_one_sweep_share_the_work_and_report_the_whole(tmp_path):
