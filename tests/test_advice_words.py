@@ -60,6 +60,12 @@ def test_the_loss_of_the_round_trip_comes_before_a_files(tmp_path):
     assert measured.conditions({"rtt_loss": "19%"}, file)[0].loss == pytest.approx(0.1)
 
 
+def test_trials_of_few_round_trips_are_said_to_be_short(cli):
+    path = ("advise", "--rtt", "600ms", "--rate", "20mbit", "--cca", "cubic,bbr", "--engine", "mock", "--seeds", "2")
+    assert "10s are 17 round trips, mostly the start of a connection; for longer ones: --duration 60s." in cli(*path).out
+    assert "round trips" not in cli(*path, "--duration", "60s").out
+
+
 def test_both_losses_are_refused(cli):
     result = cli("advise", "--rtt", "60ms", "--loss", "1%", "--rtt-loss", "1%", "--engine", "mock")
     assert (result.status, result.out, result.err.count("\n")) == (2, "", 1)

@@ -152,3 +152,11 @@ def test_fish_completes_what_is_typed(keys, line, scripts, need_model):
     got = subprocess.run(["fish", "--no-config", "-c", asked], capture_output=True, text=True, env=env, cwd=folder, check=True, timeout=60)
     assert [value.split("\t")[0] for value in got.stdout.splitlines()] == [line.split()[-1]]
     assert got.stderr == ""
+
+
+@pytest.mark.skipif(shutil.which("zsh") is None, reason="zsh is not installed")
+def test_zsh_needs_no_preparation(cli, tmp_path):
+    (tmp_path / "_tcpscape").write_text(cli("completion", "zsh").out)
+    words = "source ./_tcpscape && print $_comps[tcpscape]"
+    done = subprocess.run(["zsh", "-f", "-c", words], capture_output=True, text=True, cwd=tmp_path, env={**os.environ, "HOME": str(tmp_path)}, check=False)
+    assert (done.stdout, done.stderr) == ("_tcpscape\n", "")

@@ -63,6 +63,7 @@ _tcpscape() {{
 if [ "$funcstack[1]" = "_tcpscape" ]; then
     _tcpscape "$@"
 else
+    (( $+functions[compdef] )) || {{ autoload -Uz compinit && compinit }}
     compdef _tcpscape tcpscape
 fi
 """

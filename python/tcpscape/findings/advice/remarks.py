@@ -16,6 +16,7 @@ from tcpscape.findings.advice.data import AdviceData
 from tcpscape.findings.advice.text import against, brief_jitter, lead, link_mbps
 from tcpscape.stats.estimate import number
 from tcpscape.tables import percent
+from tcpscape.units import NS_PER_S, brief_time, counted
 
 if TYPE_CHECKING:
     from tcpscape.findings.advice.standing import OtherOrder
@@ -24,6 +25,8 @@ MODEL = "model"
 """The engine whose error against Linux is measured."""
 CHANGES = 1.25
 """Factor between two goodputs from which an assumption is named with what it changes."""
+FEW_ROUND_TRIPS, ENOUGH_ROUND_TRIPS = 50, 100
+"""A trial of fewer round trips than the first is mostly a connection's start, which an advice says; of the second it is a small part."""
 ORDERS = {
     "reorder": "jitter reorders packets, as netem does", "correlated": "jitter keeps the order of packets (a delay correlated in time)",
     "clamp": "jitter keeps the order of packets: late ones hold up those behind them, which raises the mean delay",
@@ -42,7 +45,19 @@ def remarks(advice: AdviceData) -> Iterator[str]:
         yield f"Beside {flows} on this path it gets {percent(shared.value)}{interval} of the goodput."
     if advice.other_order:
         yield f"{_of_order(advice, advice.other_order)}{_of_direction(advice)}"
+    yield from _of_length(advice)
     yield from _certainty(advice)
+
+
+def _of_length(advice: AdviceData) -> Iterator[str]:
+    """That a trial is short for the path, with a duration that is not."""
+    rtt, duration = advice.path.rtt, advice.path.duration
+    if duration < FEW_ROUND_TRIPS * rtt:
+        enough = brief_time(math.ceil(ENOUGH_ROUND_TRIPS * rtt / NS_PER_S) * NS_PER_S)
+        yield (
+            f"{brief_time(duration)} are {counted(round(duration / rtt), 'round trip')}, mostly the start of a connection; "
+            f"for longer ones: --duration {enough}."
+        )
 
 
 def _of_order(advice: AdviceData, other: OtherOrder) -> str:
