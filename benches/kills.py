@@ -162,7 +162,7 @@ def ending(number: signal.Signals, status: int, err: str) -> list[str]:
     if number == signal.SIGKILL:
         return [] if status in (-number, 0) else [f"status {status}: {err}"]
     if status in (0, -number):  # before Python, or the command, handles signals
-        return [f"stderr: {err}"] if err and status == 0 else []
+        return [f"stderr: {err}"] if err and status == 0 and not err.startswith("wrote ") else []  # `export` says there what it wrote
     lines = err.splitlines()
     right = status == 128 + number and len(lines) == 1 and lines[0].startswith("interrupted")
     return [] if right else [f"status {status}: {err}"]
@@ -246,7 +246,8 @@ def main() -> int:
     bad = 0
     with tempfile.TemporaryDirectory() as root:
         kills = Kills(chosen.only, pathlib.Path(root))
-        for moment in kills.moments(chosen.moments, chosen.seed):
+        for number, moment in enumerate(kills.moments(chosen.moments, chosen.seed), 1):
+            print(f"moment {number} of {chosen.moments}", file=sys.stderr, flush=True)
             counts[moment.name, moment.number.name] += 1
             for problem in kills.problems(moment):
                 bad += 1
