@@ -1,4 +1,4 @@
-"""The docstrings below the fields of classes and below the constants of modules, which Python itself does not keep."""
+"""The docstrings below the fields of classes, which Python itself does not keep."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import ast
 import inspect
 from functools import cache
 from itertools import pairwise
-from types import ModuleType
 
 
 @cache
@@ -19,12 +18,6 @@ def of_fields(kind: type) -> dict[str, str]:
             (tree,) = ast.parse(inspect.cleandoc("\n" + inspect.getsource(base))).body
             found |= _below(tree.body) if isinstance(tree, ast.ClassDef) else {}
     return found
-
-
-@cache
-def of_constants(module: ModuleType) -> dict[str, str]:
-    """Constant of a module → the docstring below it, as one paragraph."""
-    return _below(ast.parse(inspect.getsource(module)).body)
 
 
 @cache
