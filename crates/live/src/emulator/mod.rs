@@ -1,0 +1,1 @@
+//! Drives a [`crate::link`] by the wall clock, with packets of real devices.

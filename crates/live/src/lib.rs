@@ -1,0 +1,16 @@
+//! The live engine's program: this machine's own kernel in network namespaces, and an emulated link between them.
+//!
+//! ```text
+//! Python: job ─→ main ─→ spaces (user and network namespaces) ─→ trial | emulate | probe
+//!                                     sender ── veth ── emulator (link) ── veth ── receiver
+//! ```
+//!
+//! | Module | What it is |
+//! |---|---|
+//! | [`link`] | the emulated link without a clock or a socket: frames in, the path's decisions, frames out |
+//! | [`emulator`] | drives a link by the wall clock, with packets of real devices |
+//! | [`spaces`] | namespaces that vanish with this process |
+
+pub mod emulator;
+pub mod link;
+pub mod spaces;

@@ -1,0 +1,1 @@
+//! Namespaces that vanish with this process.
