@@ -7,13 +7,14 @@
 //! With `TCPSCAPE_ONCE=7` on the kernel's command line there is only job 7, and the guest ends after it. It says nothing before: when
 //! the host reads a line is the host's affair, but it interrupts the guest and so changes its random numbers.
 
-use crate::report::{Report, Table};
 use crate::sys;
 use crate::trial::{self, Job};
-use crate::watch::Watched;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
+use tcpscape_testbed::report::{Report, Table};
+use tcpscape_testbed::sys::prepare_signals;
+use tcpscape_testbed::watch::Watched;
 
 /// Where the guest sees the host's directory.
 const HOST: &str = "/host";
@@ -27,7 +28,7 @@ pub fn serve() -> io::Result<()> {
     sys::mount("proc", "/proc", "proc", "")?;
     let shared = std::env::var("TCPSCAPE_IO").map_err(|_| io::Error::other("TCPSCAPE_IO is not on the kernel's command line"))?;
     sys::mount("none", HOST, "hostfs", &shared)?;
-    sys::prepare_signals();
+    prepare_signals();
     let _ = fs::write(NO_TUNNELS, "1"); // not all kernels have tunnels
     if let Ok(id) = std::env::var("TCPSCAPE_ONCE") {
         serve_one(&id, &File::open("/proc/self/ns/net")?)?;

@@ -1,18 +1,18 @@
 //! One trial: the network, the flows, the watching, the result.
 
-use crate::flows::{Clock, Flow, Running};
 use crate::modules::{Modules, ParamError};
-use crate::proof::prove;
-use crate::report::{counters, FlowReport, Report};
-use crate::testbed::{Testbed, TestbedError};
-use crate::watch::{watch, Watched};
-use crate::{pcap, sys};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
 use tcpscape_sim::{Plan, PlayerSummary};
+use tcpscape_testbed::flows::{Clock, Flow, Running};
+use tcpscape_testbed::network::{Testbed, TestbedError};
+use tcpscape_testbed::proof::prove;
+use tcpscape_testbed::report::{counters, FlowReport, Report};
+use tcpscape_testbed::watch::{watch, Watched};
+use tcpscape_testbed::{pcap, sys};
 
 /// What the host asks for.
 #[derive(Debug, Deserialize)]

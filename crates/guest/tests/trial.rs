@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use tcpscape_guest::trial::{run, Job};
-use tcpscape_guest::{sys, watch::Watched};
 use tcpscape_sim::{App, FlowPlan, Plan};
+use tcpscape_testbed::{report::Report, sys, watch::Watched};
 
 fn plan(text: &str) -> Plan {
     serde_json::from_str(text).expect("a plan")
@@ -15,7 +15,7 @@ fn job(plan: Plan) -> Job {
 }
 
 /// Runs a job on a thread of its own (it changes namespaces); None without the privilege.
-fn on_this_kernel(job: Job, pcap: Option<std::path::PathBuf>) -> Option<(tcpscape_guest::report::Report, Watched)> {
+fn on_this_kernel(job: Job, pcap: Option<std::path::PathBuf>) -> Option<(Report, Watched)> {
     let outcome = std::thread::spawn(move || {
         sys::prepare_signals();
         run(&job, &File::open("/proc/thread-self/ns/net").expect("proc"), pcap.as_deref())

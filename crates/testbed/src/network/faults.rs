@@ -1,7 +1,7 @@
 //! The self-check: what the testbed did to the trial that nobody asked for.
 
 use super::layout::Direction;
-use super::links::LOOPBACK;
+use super::links::{self, LOOPBACK};
 use super::offload::Offload;
 use crate::netlink::{attribute, u32_at, u64_at, NetlinkError, Socket};
 use std::io;
@@ -15,15 +15,16 @@ const HEADER: usize = 12;
 
 /// Reads back the offload flags of a host's devices and says which differ from what was asked. `asked`: super-packets may pass.
 pub fn offloads(socket: &Socket, owner: &str, devices: &[Direction], asked: bool, found: &mut Vec<String>) -> io::Result<()> {
-    for device in devices {
+    for &device in devices {
         for offload in Offload::ALL {
-            let on = offload.read(socket.as_fd(), device.device_name())?;
+            let on = offload.read(socket.as_fd(), links::device_name(device))?;
             let name = offload.name();
             if on && !asked {
-                found.push(format!("{owner}'s device {}: {name} is on although the scenario asks for none", device.device_name()));
+                found.push(format!("{owner}'s device {}: {name} is on although the scenario asks for none", links::device_name(device)));
             } else if asked && !on && offload != Offload::Gro {
                 // veth leaves GRO off by itself.
-                found.push(format!("{owner}'s device {}: {name} is off although the scenario asks for offload", device.device_name()));
+                found
+                    .push(format!("{owner}'s device {}: {name} is off although the scenario asks for offload", links::device_name(device)));
             }
         }
     }
@@ -40,7 +41,8 @@ pub fn devices(socket: &mut Socket, owner: &str, found: &mut Vec<String>) -> Res
         if device == LOOPBACK {
             return;
         }
-        let name = if device == Direction::Forward.device() { Direction::Forward } else { Direction::Reverse }.device_name();
+        let forward = device == links::device(Direction::Forward);
+        let name = links::device_name(if forward { Direction::Forward } else { Direction::Reverse });
         for (place, what) in
             [(4, "arrived damaged"), (5, "could not be sent"), (6, "were dropped on arrival"), (7, "were dropped when sent")]
         {

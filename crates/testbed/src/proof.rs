@@ -4,8 +4,8 @@
 //! they differ by more than chance allows or where packets vanished that nobody wanted lost. What it does not see: the
 //! distribution of jitter, the loss of super-packets at the sender's own egress, and anything while the path changes (the proof is left out for paths with a schedule).
 
+use crate::network::QueueReport;
 use crate::report::flow::FlowReport;
-use crate::testbed::QueueReport;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use tcpscape_path::{Loss, PathSpec, QdiscSpec};

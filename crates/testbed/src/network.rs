@@ -188,7 +188,7 @@ impl Testbed {
         let stage = &self.layout.stages[change.stage];
         self.batch.clear();
         for act in &change.acts {
-            let place = |depth: usize| Place::at(stage.direction.device(), depth, false);
+            let place = |depth: usize| Place::at(links::device(stage.direction), depth, false);
             match act {
                 Act::Queue(depth, spec) => qdisc::encode(&mut self.batch, spec, place(*depth), Extra::default()),
                 Act::Limit(depth, bytes) => qdisc::gate_limit(&mut self.batch, place(*depth), *bytes),
@@ -269,7 +269,7 @@ fn without_offload(hosts: &[Host], layout: &Layout) -> Result<(), TestbedError> 
     for (i, host) in hosts.iter().enumerate() {
         for device in layout.devices(i) {
             for offload in Offload::ALL {
-                offload.set(host.socket.as_fd(), device.device_name(), false).map_err(io_at("switching offloads off"))?;
+                offload.set(host.socket.as_fd(), links::device_name(device), false).map_err(io_at("switching offloads off"))?;
             }
         }
     }

@@ -63,7 +63,7 @@ pub fn furnish(b: &mut Batch, plan: &Plan, layout: &Layout, i: usize, far: Optio
 
 /// Adds a stage's queue at `depth` to the batch.
 fn queue(b: &mut Batch, stage: &Stage, depth: usize, seed: Option<u64>) {
-    let place = Place::at(stage.direction.device(), depth, true);
+    let place = Place::at(links::device(stage.direction), depth, true);
     // f(seed, direction, stage, depth), so that adding a stage moves no other's draws
     let name = || format!("{}/{}/{depth}", stage.direction.name(), stage.index);
     match &stage.layers[depth] {

@@ -2,6 +2,7 @@
 
 use super::gate::Layer;
 use super::layout::{Layout, Stage};
+use super::links;
 use crate::qdisc::{stats::Counters, Place};
 use serde::Serialize;
 
@@ -57,7 +58,7 @@ pub struct ChildReport {
 pub fn account(stage: &Stage, layout: &Layout, counters: &[Counters]) -> QueueReport {
     let none = Counters::default();
     let at = |depth: usize| {
-        let place = Place::at(stage.direction.device(), depth, false);
+        let place = Place::at(links::device(stage.direction), depth, false);
         counters.iter().find(|c| (c.device, c.handle) == (place.device, place.handle)).unwrap_or(&none)
     };
     let child = |(depth, layer): (usize, &Layer)| {

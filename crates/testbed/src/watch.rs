@@ -1,9 +1,9 @@
 //! The watcher: sleeps from event to event of a trial, samples sockets and queues, changes the path, ends the flows.
 
 use crate::flows::Running;
+use crate::network::{Testbed, TestbedError};
 use crate::sys;
 use crate::tcp_info::TcpInfo;
-use crate::testbed::{Testbed, TestbedError};
 use std::os::fd::AsFd;
 use std::time::Duration;
 use tcpscape_sim::Plan;

@@ -28,7 +28,7 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Records the calling thread's namespace to `path`; timestamps count from `zero` on the guest's clock, ns.
+    /// Records the calling thread's namespace to `path`; timestamps count from `zero` on the monotonic clock, ns.
     pub fn start(path: &Path, zero: u64) -> io::Result<Recorder> {
         let socket = sys::packet_socket()?;
         let mut file = BufWriter::new(File::create(path)?);

@@ -1,13 +1,13 @@
-//! What the guest tells the kernel is what tc(8) tells it for the same words.
+//! What the testbed tells the kernel is what tc(8) tells it for the same words.
 //!
 //! `data/tc.jsonl` holds messages that tc of iproute2 6.1 sent: the command, the message's type, flags, handle and parent,
 //! and the attributes as hexadecimal (a device's number and the sequence number are left out). They were recorded below
 //! sendmsg(2), on a kernel whose /proc/net/psched says `000003e8 00000040 000f4240 3b9aca00`.
 
 use serde::Deserialize;
-use tcpscape_guest::netlink::{attribute, attributes, u16_at, u32_at, u64_at, Batch};
-use tcpscape_guest::qdisc::{encode, Extra, Place, ROOT};
 use tcpscape_path::{parse_tc, QdiscSpec};
+use tcpscape_testbed::netlink::{attribute, attributes, u16_at, u32_at, u64_at, Batch};
+use tcpscape_testbed::qdisc::{encode, Extra, Place, ROOT};
 
 #[derive(Deserialize)]
 struct Recorded {

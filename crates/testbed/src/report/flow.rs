@@ -96,7 +96,7 @@ pub struct FlowReport {
 }
 
 impl FlowReport {
-    /// What is known of a flow that has ended; `zero` is the trial's begin on the guest's clock, ns, `duration` its length.
+    /// What is known of a flow that has ended; `zero` is the trial's begin on the monotonic clock, ns, `duration` its length.
     pub fn of(flow: &Flow, seen: &mut Seen, zero: u64, duration: u64) -> FlowReport {
         let player = flow.viewed(Time(duration));
         let ((begin, end), (sent, received)) = (flow.span(), flow.bytes());

@@ -1,7 +1,7 @@
 //! The result of a trial, with the model's names and units.
 
+use crate::network::QueueReport;
 use crate::proof::Proof;
-use crate::testbed::QueueReport;
 use serde::Serialize;
 use std::collections::BTreeMap;
 

@@ -42,7 +42,7 @@ pub struct Flow {
     receiver: OnceLock<Socket>,
     /// The sender's last words before it closed.
     last: Mutex<Option<TcpInfo>>,
-    /// What went wrong on the guest's side.
+    /// What went wrong in its applications.
     trouble: Mutex<Option<String>>,
     begin: AtomicU64,
     end: AtomicU64,
@@ -67,7 +67,7 @@ pub struct Running {
 /// When a trial runs.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
-    /// The trial's time 0 on the guest's clock, ns.
+    /// The trial's time 0 on the monotonic clock, ns.
     pub zero: u64,
     /// Timer slack of the applications, ns.
     pub slack: u64,

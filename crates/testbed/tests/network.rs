@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::time::{Duration, Instant};
-use tcpscape_guest::sys;
-use tcpscape_guest::testbed::{Testbed, TestbedError};
 use tcpscape_path::{parse_tc, Host, PathSpec, StageSpec};
 use tcpscape_sim::Plan;
+use tcpscape_testbed::network::{Testbed, TestbedError};
+use tcpscape_testbed::sys;
 
 fn path(stages: &[(&str, Host)]) -> PathSpec {
     let stages = stages.iter().map(|&(words, at)| StageSpec { qdisc: parse_tc(words).unwrap(), at }).collect();
@@ -127,7 +127,7 @@ fn settings_reach_both_ends_and_are_put_back() {
     let sysctls = [("net.ipv4.tcp_rmem", "4096 131072 777777"), ("net.core.rmem_max", "7777777")];
     let Some(t) = build(&p, &sysctls.map(|(k, v)| (k.to_owned(), v.to_owned())).into()) else { return };
     assert_eq!(read("core/rmem_max"), "7777777");
-    let here = tcpscape_guest::netlink::namespace().unwrap();
+    let here = tcpscape_testbed::netlink::namespace().unwrap();
     for end in [t.sender(), t.receiver()] {
         sys::enter(end).unwrap();
         assert_eq!(read("ipv4/tcp_rmem"), "4096 131072 777777");

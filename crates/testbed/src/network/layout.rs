@@ -29,26 +29,6 @@ impl Direction {
             Direction::Reverse => "reverse",
         }
     }
-    /// The device in this direction has this number on every host.
-    pub fn device(self) -> i32 {
-        match self {
-            Direction::Forward => 2,
-            Direction::Reverse => 3,
-        }
-    }
-    /// And this name.
-    pub fn device_name(self) -> &'static str {
-        match self {
-            Direction::Forward => "fwd",
-            Direction::Reverse => "rev",
-        }
-    }
-    fn path(self, plan: &Plan) -> &PathSpec {
-        match self {
-            Direction::Forward => &plan.forward,
-            Direction::Reverse => &plan.reverse,
-        }
-    }
 }
 
 /// A stage and its place.
@@ -94,7 +74,7 @@ impl Layout {
         }
         let mut stages = Vec::new();
         for direction in [Direction::Forward, Direction::Reverse] {
-            let path = direction.path(plan);
+            let path = if direction == Direction::Forward { &plan.forward } else { &plan.reverse };
             let ends = usize::from(!begins_at_router(path));
             for (index, spec) in path.stages.iter().enumerate() {
                 refuse_ours(&spec.qdisc)?;

@@ -1,7 +1,7 @@
 //! The messages that make a host's devices, addresses and routes. Source: rtnetlink(7), linux/if_link.h, linux/veth.h.
 //!
 //! Link i joins host i and host i + 1: 10.77.(i + 1).2 and .3, a network of these two. Devices have the same names and
-//! numbers on every host ([`Direction`]), so nothing has to be looked up.
+//! numbers on every host ([`device`]), so nothing has to be looked up.
 
 use super::layout::Direction;
 use crate::netlink::{attribute, u32_at, Batch, NetlinkError, Socket, CHANGE, CREATE, NESTED};
@@ -46,6 +46,22 @@ pub const LOOPBACK: i32 = 1;
 const PREFIX: u8 = 31;
 const INET: u8 = libc::AF_INET as u8;
 
+/// The number of the device in this direction, the same on every host.
+pub fn device(direction: Direction) -> i32 {
+    match direction {
+        Direction::Forward => 2,
+        Direction::Reverse => 3,
+    }
+}
+
+/// And its name.
+pub fn device_name(direction: Direction) -> &'static str {
+    match direction {
+        Direction::Forward => "fwd",
+        Direction::Reverse => "rev",
+    }
+}
+
 /// The address of link `link`'s end that a device in `direction` is: `fwd` is its near end, `rev` its far end.
 pub fn address(link: usize, direction: Direction) -> Ipv4Addr {
     let end = if direction == Direction::Forward { 2 } else { 3 };
@@ -53,7 +69,7 @@ pub fn address(link: usize, direction: Direction) -> Ipv4Addr {
 }
 
 fn hardware(link: usize, direction: Direction) -> [u8; 6] {
-    [0x02, 0x77, 0, 0, link as u8 + 1, direction.device() as u8]
+    [0x02, 0x77, 0, 0, link as u8 + 1, device(direction) as u8]
 }
 
 /// `struct ifinfomsg`.
@@ -69,13 +85,13 @@ fn link_header(device: i32, up: bool) -> [u8; LINK_HEADER] {
 
 /// Makes link `link` from the near host: its own end, up, and the far end in the namespace `far`.
 pub fn make(b: &mut Batch, link: usize, mtu: u32, far: RawFd) {
-    b.message(RTM_NEWLINK, CREATE, &link_header(Direction::Forward.device(), true));
+    b.message(RTM_NEWLINK, CREATE, &link_header(device(Direction::Forward), true));
     describe(b, link, Direction::Forward, mtu);
     let info = b.nest(IFLA_LINKINFO | NESTED);
     b.put_str(IFLA_INFO_KIND, "veth");
     let data = b.nest(IFLA_INFO_DATA | NESTED);
     let peer = b.nest(VETH_INFO_PEER | NESTED);
-    b.raw(&link_header(Direction::Reverse.device(), false));
+    b.raw(&link_header(device(Direction::Reverse), false));
     describe(b, link, Direction::Reverse, mtu);
     b.put_u32(IFLA_NET_NS_FD, far as u32);
     b.end(peer);
@@ -84,14 +100,14 @@ pub fn make(b: &mut Batch, link: usize, mtu: u32, far: RawFd) {
 }
 
 fn describe(b: &mut Batch, link: usize, direction: Direction, mtu: u32) {
-    b.put_str(IFLA_IFNAME, direction.device_name());
+    b.put_str(IFLA_IFNAME, device_name(direction));
     b.put_u32(IFLA_MTU, mtu);
     b.put(IFLA_ADDRESS, &hardware(link, direction));
 }
 
 /// Brings a device up, and lets it forward.
 pub fn raise(b: &mut Batch, direction: Direction, forwarding: bool) {
-    b.message(RTM_NEWLINK, CHANGE, &link_header(direction.device(), true));
+    b.message(RTM_NEWLINK, CHANGE, &link_header(device(direction), true));
     if forwarding {
         let families = b.nest(IFLA_AF_SPEC | NESTED);
         let inet = b.nest(u16::from(INET) | NESTED);
@@ -106,7 +122,7 @@ pub fn raise(b: &mut Batch, direction: Direction, forwarding: bool) {
 /// Gives a device its address.
 pub fn name(b: &mut Batch, link: usize, direction: Direction) {
     let mut header = [INET, PREFIX, 0, 0, 0, 0, 0, 0];
-    header[4..8].copy_from_slice(&direction.device().to_ne_bytes());
+    header[4..8].copy_from_slice(&device(direction).to_ne_bytes());
     b.message(RTM_NEWADDR, CREATE, &header);
     let octets = address(link, direction).octets();
     b.put(IFA_LOCAL, &octets);
@@ -123,14 +139,14 @@ pub fn route(b: &mut Batch, to: Option<usize>, via: usize, direction: Direction)
         b.put(RTA_DST, &address(link, Direction::Forward).octets());
     }
     b.put(RTA_GATEWAY, &gateway.octets());
-    b.put_u32(RTA_OIF, direction.device() as u32);
+    b.put_u32(RTA_OIF, device(direction) as u32);
 }
 
 /// Tells the device of `direction` on link `link` who is at the other end, for good: nobody asks with ARP.
 pub fn introduce(b: &mut Batch, link: usize, direction: Direction) {
     let mut header = [0; 12];
     header[0] = INET;
-    header[4..8].copy_from_slice(&direction.device().to_ne_bytes());
+    header[4..8].copy_from_slice(&device(direction).to_ne_bytes());
     header[8..10].copy_from_slice(&libc::NUD_PERMANENT.to_ne_bytes());
     b.message(RTM_NEWNEIGH, CREATE, &header);
     let other = opposite(direction);

@@ -1,0 +1,243 @@
+//! The system calls that no safe library offers: one small function each. `unsafe` is only here, in
+//! [`crate::netlink`], [`crate::pause`] and [`crate::network::offload`].
+
+#![allow(unsafe_code)]
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+fn check(status: libc::c_int) -> io::Result<libc::c_int> {
+    if status < 0 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(status)
+    }
+}
+
+/// Moves the calling thread into a network namespace. Linux: setns(2).
+pub fn enter(namespace: BorrowedFd<'_>) -> io::Result<()> {
+    // SAFETY: the descriptor is borrowed for the call.
+    check(unsafe { libc::setns(namespace.as_raw_fd(), libc::CLONE_NEWNET) }).map(drop)
+}
+
+/// How late the calling thread, and threads it starts from now on, may wake from a sleep, ns. Linux: prctl(2) PR_SET_TIMERSLACK.
+pub fn timer_slack(ns: u64) {
+    // SAFETY: integer arguments only; 0 would mean the default, so 1 stands for none.
+    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, ns.max(1)) };
+}
+
+/// The monotonic clock, ns: in a guest, virtual time since its start.
+pub fn now() -> u64 {
+    let mut t = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: a valid place for the result.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut t) };
+    t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
+}
+
+fn timespec(ns: u64) -> libc::timespec {
+    libc::timespec { tv_sec: (ns / 1_000_000_000) as libc::time_t, tv_nsec: (ns % 1_000_000_000) as libc::c_long }
+}
+
+/// Sleeps for `ns`; an interrupted sleep is over.
+pub fn nap(ns: u64) {
+    // SAFETY: a valid time; no remainder is asked for.
+    unsafe { libc::nanosleep(&timespec(ns), std::ptr::null_mut()) };
+}
+
+/// Sleeps until the clock of [`now`] shows `at`; an interrupted sleep is over.
+pub fn nap_until(at: u64) {
+    // SAFETY: a valid time; no remainder is asked for.
+    unsafe { libc::clock_nanosleep(libc::CLOCK_MONOTONIC, libc::TIMER_ABSTIME, &timespec(at), std::ptr::null_mut()) };
+}
+
+/// Waits until the clock of [`now`] shows `at`; true as soon as the peer has ended the connection or reset it. Linux: ppoll(2).
+pub fn ends_before(socket: BorrowedFd<'_>, at: u64) -> bool {
+    let mut watched = libc::pollfd { fd: socket.as_raw_fd(), events: libc::POLLRDHUP, revents: 0 };
+    let left = timespec(at.saturating_sub(now()));
+    // SAFETY: one descriptor and a valid time that live until the call returns; no signal mask.
+    unsafe { libc::ppoll(&mut watched, 1, &left, std::ptr::null()) > 0 }
+}
+
+extern "C" fn nothing(_: libc::c_int) {}
+
+/// Makes [`Thread::interrupt`] end a blocking call without restarting it, and a write to a closed connection an error.
+pub fn prepare_signals() {
+    // SAFETY: installs a handler that does nothing; the struct is fully initialised.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = nothing as extern "C" fn(libc::c_int) as usize;
+        libc::sigaction(libc::SIGUSR1, &action, std::ptr::null_mut());
+        libc::signal(libc::SIGPIPE, libc::SIG_IGN);
+    }
+}
+
+/// A running thread that another one may interrupt.
+#[derive(Debug)]
+pub struct Thread {
+    id: libc::pthread_t,
+}
+
+impl Thread {
+    /// The calling thread.
+    pub fn current() -> Thread {
+        // SAFETY: no arguments.
+        Thread { id: unsafe { libc::pthread_self() } }
+    }
+
+    /// Ends its blocking system call. The thread must not have been joined yet: `running` says so.
+    pub fn interrupt(&self, running: &AtomicBool) {
+        if running.load(Ordering::Acquire) {
+            // SAFETY: the thread is running or at least not joined, its id is valid.
+            unsafe { libc::pthread_kill(self.id, libc::SIGUSR1) };
+        }
+    }
+}
+
+/// Most messages in one [`Batch`]. Linux: UIO_MAXIOV.
+const BATCH: usize = 1024;
+
+/// Many equal reads or writes in one system call: the kernel does them one after the other, each as `read` or `write` would.
+pub struct Batch {
+    messages: Vec<libc::mmsghdr>,
+    _vectors: Vec<libc::iovec>,
+    _buffer: Vec<u8>,
+}
+
+impl Batch {
+    /// `count` messages (at most 1024) of `size` bytes, all of the same zeros.
+    pub fn new(count: usize, size: usize) -> Batch {
+        let mut buffer = vec![0u8; size];
+        let count = count.clamp(1, BATCH);
+        let mut vectors = vec![libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: size }; count];
+        let messages = (0..count)
+            .map(|i| {
+                // SAFETY: all-zero is a valid header; the vector's heap memory outlives it and never moves.
+                let mut m: libc::mmsghdr = unsafe { std::mem::zeroed() };
+                m.msg_hdr.msg_iov = &mut vectors[i];
+                m.msg_hdr.msg_iovlen = 1;
+                m
+            })
+            .collect();
+        Batch { messages, _vectors: vectors, _buffer: buffer }
+    }
+
+    fn taken(&self, messages: usize) -> u64 {
+        self.messages[..messages].iter().map(|m| u64::from(m.msg_len)).sum()
+    }
+
+    /// Writes up to `most` messages, blocking for room; bytes written. Linux: sendmmsg(2).
+    pub fn send(&mut self, socket: BorrowedFd<'_>, most: usize) -> io::Result<u64> {
+        let most = most.min(self.messages.len());
+        // SAFETY: `most` valid headers whose buffers live in self.
+        let n = check(unsafe { libc::sendmmsg(socket.as_raw_fd(), self.messages.as_mut_ptr(), most as u32, libc::MSG_NOSIGNAL) })?;
+        Ok(self.taken(n as usize))
+    }
+
+    /// Reads until all messages are done, blocking for data, without copying (`MSG_TRUNC` on TCP discards). Bytes read, and
+    /// whether the stream goes on. Linux: recvmmsg(2), tcp(7).
+    pub fn discard(&mut self, socket: BorrowedFd<'_>) -> io::Result<(u64, bool)> {
+        self.receive(socket, libc::MSG_TRUNC)
+    }
+
+    /// The same, but blocks for the first message only and ends where there are no more data.
+    pub fn discard_ready(&mut self, socket: BorrowedFd<'_>) -> io::Result<(u64, bool)> {
+        self.receive(socket, libc::MSG_TRUNC | libc::MSG_WAITFORONE)
+    }
+
+    fn receive(&mut self, socket: BorrowedFd<'_>, flags: libc::c_int) -> io::Result<(u64, bool)> {
+        let (fd, all) = (socket.as_raw_fd(), self.messages.len());
+        // SAFETY: valid headers whose buffers live in self; no timeout.
+        let n = check(unsafe { libc::recvmmsg(fd, self.messages.as_mut_ptr(), all as u32, flags as _, std::ptr::null_mut()) })? as usize;
+        Ok((self.taken(n), n > 0 && self.messages[n - 1].msg_len > 0))
+    }
+}
+
+/// `struct tcp_info` as bytes, as much of it as the kernel knows. Linux: tcp(7) TCP_INFO.
+pub fn tcp_info(socket: BorrowedFd<'_>, into: &mut [u8]) -> io::Result<usize> {
+    let mut len = into.len() as libc::socklen_t;
+    // SAFETY: a buffer and its length.
+    check(unsafe { libc::getsockopt(socket.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_INFO, into.as_mut_ptr().cast(), &mut len) })?;
+    Ok(len as usize)
+}
+
+fn queue_length(socket: BorrowedFd<'_>, request: libc::Ioctl) -> u64 {
+    let mut n: libc::c_int = 0;
+    // SAFETY: the ioctl writes one int.
+    let status = unsafe { libc::ioctl(socket.as_raw_fd(), request, &mut n) };
+    if status < 0 {
+        0
+    } else {
+        n.max(0) as u64
+    }
+}
+
+/// Bytes written and not acknowledged. Linux: tcp(7) SIOCOUTQ.
+pub fn unacknowledged(socket: BorrowedFd<'_>) -> u64 {
+    queue_length(socket, libc::TIOCOUTQ)
+}
+
+/// Bytes received in order and not read. Linux: tcp(7) SIOCINQ.
+pub fn unread(socket: BorrowedFd<'_>) -> u64 {
+    queue_length(socket, libc::FIONREAD)
+}
+
+/// A socket that sees every packet of the calling thread's namespace. Linux: packet(7).
+pub fn packet_socket() -> io::Result<OwnedFd> {
+    let all = i32::from((libc::ETH_P_ALL as u16).to_be());
+    // SAFETY: a fresh descriptor that nobody else owns; the options take one int each.
+    unsafe {
+        let fd = OwnedFd::from_raw_fd(check(libc::socket(libc::AF_PACKET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, all))?);
+        let (on, room): (libc::c_int, libc::c_int) = (1, 256 << 20);
+        let int = size_of::<libc::c_int>() as libc::socklen_t;
+        check(libc::setsockopt(fd.as_raw_fd(), libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, (&raw const on).cast(), int))?;
+        check(libc::setsockopt(fd.as_raw_fd(), libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, (&raw const room).cast(), int))?;
+        Ok(fd)
+    }
+}
+
+/// A packet that a [`packet_socket`] saw.
+#[derive(Clone, Copy, Debug)]
+pub struct Seen {
+    /// Wall-clock time, ns.
+    pub at: u64,
+    /// Its length, bytes, of which the buffer holds the beginning.
+    pub length: usize,
+}
+
+/// Takes one packet, blocking; None once interrupted.
+pub fn next_packet(socket: BorrowedFd<'_>, into: &mut [u8]) -> Option<Seen> {
+    let mut vector = libc::iovec { iov_base: into.as_mut_ptr().cast(), iov_len: into.len() };
+    let mut control = [0u64; 16];
+    // SAFETY: the header points at buffers that live until the call returns; control messages are walked with libc's macros.
+    unsafe {
+        let mut m: libc::msghdr = std::mem::zeroed();
+        m.msg_iov = &mut vector;
+        m.msg_iovlen = 1;
+        m.msg_control = control.as_mut_ptr().cast();
+        m.msg_controllen = size_of_val(&control) as _;
+        let n = libc::recvmsg(socket.as_raw_fd(), &mut m, libc::MSG_TRUNC);
+        if n < 0 {
+            return None;
+        }
+        let mut at = 0;
+        let mut c = libc::CMSG_FIRSTHDR(&m);
+        while !c.is_null() {
+            if (*c).cmsg_level == libc::SOL_SOCKET && (*c).cmsg_type == libc::SCM_TIMESTAMPNS {
+                let t = libc::CMSG_DATA(c).cast::<libc::timespec>().read_unaligned();
+                at = t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64;
+            }
+            c = libc::CMSG_NXTHDR(&m, c);
+        }
+        Some(Seen { at, length: n as usize })
+    }
+}
+
+/// Ends a connection with a RST, as closing it without lingering does, but keeps the descriptor. Linux: connect(2) AF_UNSPEC.
+pub fn disconnect(socket: BorrowedFd<'_>) {
+    // SAFETY: an all-zero address of the given length; AF_UNSPEC is 0.
+    unsafe {
+        let nowhere: libc::sockaddr = std::mem::zeroed();
+        libc::connect(socket.as_raw_fd(), &nowhere, size_of::<libc::sockaddr>() as libc::socklen_t);
+    }
+}
