@@ -38,6 +38,7 @@ ALLOWED = {
     "kernels.source": "a tarball of hundreds of megabytes as a stream, a regular file by `find`",
     "kernels.tree": "the first four bytes of an executable in a tree, which is a regular file",
     "report.build": "a text that was made a line before",
+    "scenario.host": "/proc and this machine's kernel configuration; what the compiled engine returns",
     "scenario.limits": "what the compiled engine returns",
     "store.database": "SQLite opens the database itself, which `_expect_file` judges before",
     "store.results": "a row of the database; `campaign.stored` judges it",

@@ -27,7 +27,7 @@ def offered(line: str) -> list[str]:
         ("tcpscape ", list(COMMANDS)), ("tcpscape sw", ["sweep"]), ("tcpscape study ", ["list", "show", "run"]), ("tcpscape run --pc", ["--pcap"]),
         ("tcpscape run star", ["starlink-baseline"]), ("tcpscape sweep buf", ["buffers"]), ("tcpscape study run jitter-c", ["jitter-cliff"]),
         ("tcpscape study run jitter-cliff --part e", ["edges"]), ("tcpscape run --engine mo", ["model", "mock"]),
-        ("tcpscape run --engine=mo", ["--engine=model", "--engine=mock"]), ("tcpscape run --kernel 6.1", ["6.1", "6.12"]),
+        ("tcpscape run --engine=mo", ["--engine=model", "--engine=mock"]), ("tcpscape run --kernel 6.1", ["6.1", "6.12", "6.18"]), ("tcpscape run --kernel h", ["host"]),
         ("tcpscape run --kernel 6.1,rmem", ["6.1,rmem_max="]), ("tcpscape advise --order ", ["reorder", "keep", "clamp"]),
         ("tcpscape plot out --what cw", ["cwnd"]), ("tcpscape plot out --what cwnd,stri", ["cwnd,strip"]), ("tcpscape export x --to ip", ["iperf3"]),
         ("tcpscape report x --figures svg,p", ["svg,png", "svg,pdf"]), ("tcpscape man study-s", ["study-show"]),

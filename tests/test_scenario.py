@@ -1,11 +1,14 @@
 """Scenarios: in, out and refused."""
 
+import json
+import platform
 import re
+from pathlib import Path
 
 import pytest
 
 from conftest import ROOT
-from tcpscape import engines
+from tcpscape import _core, engines
 from tcpscape._core import parse_tc
 from tcpscape.campaign.axes import parse_seeds
 from tcpscape.engines.mock import CONTROLS
@@ -287,3 +290,14 @@ def test_the_changes_in_the_page_of_schedules_are_a_scenario():
     scenario = Scenario.of(files.read_yaml(page.partition("```yaml\n")[2].partition("```")[0], "page"), "page")
     assert [bool(kind) for c in scenario.changes for kind in (c.at, c.ramp, c.every, c.trace)] == [i % 5 == 0 for i in range(16)]
     assert scenario.changes[0] == files.load("rate-drop").changes[0]
+
+
+@pytest.mark.skipif(platform.system() != "Linux", reason="this machine does not run Linux")
+def test_the_kernel_of_this_machine_is_named_by_its_values(need_model):
+    kernel = Scenario.of({"kernel": "host,hz=123"}, "test").kernel
+    assert kernel.profile in _core.kernel_profiles()
+    assert kernel.hz == 123
+    usual = json.loads(_core.kernel_profile(kernel.profile))
+    least, default, most = Path("/proc/sys/net/ipv4/tcp_rmem").read_text().split()
+    assert (kernel.tcp_rmem_default or usual["tcp_rmem_default"], kernel.tcp_rmem_max or usual["tcp_rmem_max"]) == (int(default), int(most))
+    assert int(least) > 0

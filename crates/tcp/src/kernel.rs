@@ -53,6 +53,8 @@ pub struct Kernel {
     pub tcp_wmem_default: u32,
     /// `net.ipv4.tcp_wmem[2]`: largest autotuned send buffer.
     pub tcp_wmem_max: u32,
+    /// `net.ipv4.tcp_limit_output_bytes`: most that a connection without pacing keeps in its host's queues, bytes.
+    pub limit_output_bytes: u32,
     /// `net.ipv4.tcp_comp_sack_nr`: most ACKs held back by SACK compression.
     pub comp_sack_nr: u32,
     /// `net.ipv4.tcp_comp_sack_delay_ns`: longest time an ACK is held back by SACK compression.
@@ -75,6 +77,7 @@ impl Kernel {
         tcp_rmem_max: 4_000_000,
         tcp_wmem_default: 16_384,
         tcp_wmem_max: 4_000_000,
+        limit_output_bytes: 1 << 20,
         comp_sack_nr: 44,
         comp_sack_delay_ns: 1_000_000,
         slow_start_after_idle: true,
@@ -89,6 +92,8 @@ impl Kernel {
         tcp_wmem_max: 4_194_304,
         ..Kernel::V6_1
     };
+    /// Linux 6.18 on a usual machine.
+    pub const V6_18: Kernel = Kernel { tcp_rmem_max: 32 << 20, limit_output_bytes: 4 << 20, ..Kernel::V6_12 };
 
     /// Whether the rules of 6.12 apply.
     #[inline]

@@ -143,11 +143,12 @@ def _sides() -> Iterator[Candidate]:
 
 def _kernel_settings(typed: str, _: click.Context) -> list[CompletionItem]:
     """A profile, or a setting behind its comma."""
+    from tcpscape.scenario import host
     from tcpscape.scenario.scenario import Kernel
 
     before, comma, _last = typed.rpartition(",")
     if not comma:
-        return _items(_profiles(), typed)
+        return _items([*_profiles(), Candidate(host.NAME, "this machine's")], typed)
     return _items([Candidate(f"{name}=", goes_on=True) for name in Kernel.model_fields if name != "profile"], typed, before + comma)
 
 

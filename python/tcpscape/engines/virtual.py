@@ -64,7 +64,7 @@ MODEL_ONLY = ("window", "skb_overhead", "max_tcp_header")
 """Overrides that are rules of the model, not sysctls."""
 SYSCTLS = {
     "comp_sack_nr": "net.ipv4.tcp_comp_sack_nr", "comp_sack_delay_ns": "net.ipv4.tcp_comp_sack_delay_ns",
-    "slow_start_after_idle": "net.ipv4.tcp_slow_start_after_idle",
+    "slow_start_after_idle": "net.ipv4.tcp_slow_start_after_idle", "limit_output_bytes": "net.ipv4.tcp_limit_output_bytes",
 }
 """Overrides that are sysctls of the same value; those of memory are always set, from the profile."""
 MIN_TRACE_BIN = 10_000_000

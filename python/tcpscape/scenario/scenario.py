@@ -20,7 +20,7 @@ from tcpscape.controls import spelling
 from tcpscape.errors import refuse, shown
 from tcpscape.formats import without
 from tcpscape.names import expect_line
-from tcpscape.scenario import path
+from tcpscape.scenario import host, path
 from tcpscape.scenario.changes import Change
 from tcpscape.scenario.fields import Name, Size, Spec, Time, validate
 from tcpscape.scenario.flows import MAX_FLOWS, Flow
@@ -39,7 +39,7 @@ class Kernel(Spec):
     """The kernel simulated: a profile's name and sysctls that differ from it (docs/models/tcp/kernel-profiles.md)."""
 
     profile: str = "6.1"
-    """Name of the kernel profile, `6.1` or `6.12`."""
+    """Name of the kernel profile, `6.1`, `6.12`, `6.18`, or `host` for the one that fits this machine."""
     hz: int | None = Field(default=None, ge=24, le=10_000)
     """Ticks in a second (`CONFIG_HZ`): the grain of TCP's timers."""
     window: Literal["half", "scaling_ratio"] | None = None
@@ -60,6 +60,8 @@ class Kernel(Spec):
     """Send buffer at the start, bytes (the second number of `net.ipv4.tcp_wmem`)."""
     tcp_wmem_max: Size | None = None
     """Largest autotuned send buffer, bytes (the third number of `net.ipv4.tcp_wmem`)."""
+    limit_output_bytes: Size | None = None
+    """Most that a connection without pacing keeps in its host's queues, bytes (`net.ipv4.tcp_limit_output_bytes`)."""
     comp_sack_nr: int | None = Field(default=None, ge=0)
     """Most ACKs that are compressed into one (`net.ipv4.tcp_comp_sack_nr`); 0 is none."""
     comp_sack_delay_ns: int | None = Field(default=None, ge=0)
@@ -84,7 +86,8 @@ class Kernel(Spec):
 
 SYSCTLS = {
     "net.core.rmem_max": "rmem_max", "net.core.wmem_max": "wmem_max", "net.ipv4.tcp_comp_sack_nr": "comp_sack_nr",
-    "net.ipv4.tcp_comp_sack_delay_ns": "comp_sack_delay_ns", "net.ipv4.tcp_slow_start_after_idle": "slow_start_after_idle",
+    "net.ipv4.tcp_comp_sack_delay_ns": "comp_sack_delay_ns", "net.ipv4.tcp_limit_output_bytes": "limit_output_bytes",
+    "net.ipv4.tcp_slow_start_after_idle": "slow_start_after_idle",
 }  # fmt: skip
 """sysctl → the field of :class:`Kernel` that it is."""
 MOST_OF_PROFILE = 64
@@ -105,7 +108,7 @@ def _setting(name: str, value: Any) -> dict[str, Any]:
 
 
 def _kernel(value: Any) -> Any:
-    """`6.1`, `6.12,rmem_max=4MiB`, or a mapping."""
+    """`6.1`, `6.12,rmem_max=4MiB`, `host` (this machine's), or a mapping."""
     if isinstance(value, float):
         refuse("kernel", f"{value} is a number, and 6.1 and 6.10 are the same number", f"write it in quotes: '{value}'")
     if isinstance(value, str):
@@ -123,6 +126,8 @@ def _kernel(value: Any) -> Any:
         value = fields
     elif isinstance(value, dict):
         value = {field: of for key, text in value.items() for field, of in _setting(key, text).items()}
+    if isinstance(value, dict) and value.get("profile") == host.NAME:
+        value = host.fields() | {field: given for field, given in value.items() if field != "profile"}
     if isinstance(value, dict) and (unknown := [name for name in value if name not in Kernel.model_fields]):
         refuse(f"kernel.{unknown[0]}", "no such field", f"choose {', '.join(Kernel.model_fields)}")
     return value

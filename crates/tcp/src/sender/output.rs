@@ -274,7 +274,7 @@ impl Sender {
         }
         let memory = u64::from(len + self.cfg.kernel.skb_overhead);
         let limit = (2 * memory).max(self.w.pacing_rate / 1_024);
-        let limit = if self.w.paced { limit } else { limit.min(UNPACED_QUEUE) };
+        let limit = if self.w.paced { limit } else { limit.min(u64::from(self.cfg.kernel.limit_output_bytes)) };
         let full = self.host.memory() >= limit * factor;
         if full {
             self.host.throttle();
@@ -372,7 +372,5 @@ const LEAST_BOUND: u32 = 36;
 const NEAR_NS: u64 = 1_000_000;
 /// `net.ipv4.tcp_tso_win_divisor`: a third of the window is large enough to go.
 const WINDOW_SHARE: u32 = 3;
-/// Most that waits in the host's queue of a connection without pacing, bytes (`net.ipv4.tcp_limit_output_bytes`).
-const UNPACED_QUEUE: u64 = 1 << 20;
 /// Receive window that this side announces, bytes.
 const OWN_WINDOW: u32 = 64_256;
