@@ -9,6 +9,7 @@
 //! | Module | What it is |
 //! |---|---|
 //! | `values` | probabilities, distributions, hosts, what is wrong with a field |
+//! | `direction` | forward and reverse, and what their random streams are called: [`Direction`] |
 //! | [`words`] | tc's words: lexer, units, printing. It knows no discipline |
 //! | [`discipline`] | what every discipline is: traits from words to machine, [`Description`], accounting, [`Patch`] |
 //! | [`parts`] | what several disciplines use: flows in turn, pace, clock, packets by due time |
@@ -21,6 +22,7 @@
 //!
 //! A random stream is named `direction/stage/qdisc/purpose`, so adding one impairment moves no other's draws.
 
+mod direction;
 pub mod discipline;
 mod grammar;
 mod impair;
@@ -32,6 +34,7 @@ pub mod spec;
 mod values;
 pub mod words;
 
+pub use direction::{Direction, HOST_STREAMS, NETWORK_STREAMS, REVERSE_STREAMS};
 pub use discipline::{check_accounts, segments, Body, DelayStats, Description, Drops, Freed, Marking, Patch, Qdisc, StageStats};
 pub use grammar::{parse_tc, parse_with_hints};
 pub use impair::loss::Loss;

@@ -44,6 +44,19 @@ impl PathSpec {
         PathSpec { stages: qdiscs.into_iter().map(StageSpec::from).collect(), schedule: Vec::new() }
     }
 
+    /// The stages at the data sender's own host, and the rest, each with its changes.
+    pub fn split_host(&self) -> (PathSpec, PathSpec) {
+        let own = self.stages.iter().take_while(|s| s.at == Host::Sender).count();
+        let (host, network) = self.stages.split_at(own);
+        let mut host = PathSpec { stages: host.to_vec(), ..PathSpec::default() };
+        let mut network = PathSpec { stages: network.to_vec(), ..PathSpec::default() };
+        for change in &self.schedule {
+            let (part, stage) = if change.stage < own { (&mut host, change.stage) } else { (&mut network, change.stage - own) };
+            part.schedule.push(ScheduledChange { stage, ..change.clone() });
+        }
+        (host, network)
+    }
+
     /// Says what is wrong with it.
     pub fn validate(&self) -> Result<(), SpecError> {
         for s in &self.stages {

@@ -7,7 +7,7 @@ use crate::controls::{Control, Controls};
 use crate::kernel;
 use crate::plan::{refuse, App, FlowPlan, Plan, PlanError};
 use crate::size;
-use tcpscape_path::{Host, PathSpec, ScheduledChange};
+use tcpscape_path::PathSpec;
 use tcpscape_tcp::cc::{self, CongestionController};
 use tcpscape_tcp::{Feedback, Kernel};
 
@@ -84,7 +84,7 @@ impl Plan {
     pub fn check_with<'a>(self, controls: &Controls<'a>) -> Result<CheckedPlan<'a>, PlanError> {
         let kernel = self.check_without_controls()?;
         let flow_controls: Result<Vec<_>, _> = self.flows.iter().map(|f| control(f, controls)).collect();
-        let (host, network) = split(&self.forward);
+        let (host, network) = self.forward.split_host();
         Ok(CheckedPlan { controls: flow_controls?, plan: self, kernel, host, network })
     }
 
@@ -111,19 +111,6 @@ impl Plan {
         size::check(self, &kernel)?;
         Ok(kernel)
     }
-}
-
-/// The sender's own host, and the rest, each with its changes.
-fn split(forward: &PathSpec) -> (PathSpec, PathSpec) {
-    let own = forward.stages.iter().take_while(|s| s.at == Host::Sender).count();
-    let (host, network) = forward.stages.split_at(own);
-    let mut host = PathSpec { stages: host.to_vec(), ..PathSpec::default() };
-    let mut network = PathSpec { stages: network.to_vec(), ..PathSpec::default() };
-    for change in &forward.schedule {
-        let (part, stage) = if change.stage < own { (&mut host, change.stage) } else { (&mut network, change.stage - own) };
-        part.schedule.push(ScheduledChange { stage, ..change.clone() });
-    }
-    (host, network)
 }
 
 /// Finds what makes a flow's congestion controls.

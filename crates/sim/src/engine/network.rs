@@ -7,7 +7,7 @@ use super::node::Leg;
 use crate::checked::CheckedPlan;
 use crate::wire::Wire;
 use tcpscape_base::{Packet, Segment, Time, ETH_HEADER};
-use tcpscape_path::{segments, Host, Pipe, StageStats};
+use tcpscape_path::{segments, Host, Pipe, StageStats, HOST_STREAMS, NETWORK_STREAMS, REVERSE_STREAMS};
 use tcpscape_tcp::Transmit;
 
 /// Flow number of the packets of neighbour discovery.
@@ -50,13 +50,13 @@ pub(super) struct Network {
 impl Network {
     pub fn new(checked: &CheckedPlan<'_>, mss: u32, seed: u64) -> Network {
         let plan = checked.plan();
-        let mut host: Pipe<Wire> = Pipe::new(checked.host(), seed, "forward/host");
+        let mut host: Pipe<Wire> = Pipe::new(checked.host(), seed, HOST_STREAMS);
         host.track_departures();
         Network {
             bare_host: host.stages() == 0,
             host,
-            forward: Pipe::new(checked.network(), seed, "forward/network"),
-            reverse: Pipe::new(&plan.reverse, seed, "reverse"),
+            forward: Pipe::new(checked.network(), seed, NETWORK_STREAMS),
+            reverse: Pipe::new(&plan.reverse, seed, REVERSE_STREAMS),
             mss: mss as u16,
             offload: plan.offload,
             departed: Vec::new(),

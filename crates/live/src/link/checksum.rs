@@ -1,0 +1,58 @@
+//! The Internet checksum.
+//!
+//! Source: RFC 1071 (sum), RFC 1624 (change of a word), RFC 768 (a UDP checksum of 0 is sent as 0xffff), RFC 8200 §8.1 and RFC 9293 §3.1
+//! (pseudo-headers).
+
+use super::header::VnetHeader;
+use super::parse::{Ip, Version};
+
+/// One's complement sum of 16-bit words, folded; an odd last byte counts as the upper half of one.
+pub fn sum(bytes: &[u8], start: u16) -> u16 {
+    // Eight bytes at a time; the carries add up in the upper half.
+    let mut total = u64::from(start);
+    let mut chunks = bytes.chunks_exact(8);
+    for c in &mut chunks {
+        let v = u64::from_be_bytes([c[0], c[1], c[2], c[3], c[4], c[5], c[6], c[7]]);
+        total += (v >> 32) + (v & 0xffff_ffff);
+    }
+    for c in chunks.remainder().chunks(2) {
+        total += u64::from(c[0]) << 8 | c.get(1).map_or(0, |&b| u64::from(b));
+    }
+    while total >> 16 != 0 {
+        total = (total & 0xffff) + (total >> 16);
+    }
+    total as u16
+}
+
+/// The checksum in a header after one of its words has changed (RFC 1624, equation 3).
+pub fn changed(checksum: u16, old: u16, new: u16) -> u16 {
+    !add(add(!checksum, !old), new)
+}
+
+fn add(a: u16, b: u16) -> u16 {
+    let (s, carry) = a.overflowing_add(b);
+    s + u16::from(carry)
+}
+
+/// Sum of the pseudo-header for `length` bytes of transport header and payload: what the checksum field holds until the rest is computed.
+pub fn pseudo(ip: &Ip, length: usize) -> u16 {
+    let len = if ip.version == Version::V4 { 4 } else { 16 };
+    let addresses = ip.ends.addresses.iter().fold(0, |s, a| sum(&a[..len], s));
+    let [_, _, _, _, b @ ..] = (length as u64).to_be_bytes();
+    sum(&[0, ip.ends.protocol], sum(&b, addresses))
+}
+
+/// Computes the transport checksum that `header` says is missing; false where its field lies outside of the packet.
+pub fn complete(header: &VnetHeader, packet: &mut [u8]) -> bool {
+    let start = usize::from(header.csum_start);
+    let field = start + usize::from(header.csum_offset);
+    if start >= packet.len() || field + 2 > packet.len() {
+        return false;
+    }
+    let check = match !sum(&packet[start..], 0) {
+        0 => 0xffff, // 0 would mean none in UDP; in TCP both are the same number
+        check => check,
+    };
+    packet[field..field + 2].copy_from_slice(&check.to_be_bytes());
+    true
+}
