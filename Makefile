@@ -7,20 +7,22 @@ BIN := $(VENV)/bin
 CARGO ?= $(shell command -v cargo || echo $(HOME)/.cargo/bin/cargo)
 export PATH := $(dir $(CARGO)):$(PATH)
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml 2>/dev/null) Cargo.toml Cargo.lock
-# The virtual engine's guest program, where there is User-Mode Linux: static, in a target directory of its own since its flags differ.
+# The virtual engine's guest program, where there is User-Mode Linux, and the live engine's program, where there is Linux: static, in a
+# target directory of their own since their flags differ.
 GUEST := python/tcpscape/engines/guest/init
+LIVE := python/tcpscape/engines/host/live
 # What `tcpscape cca show` reads where there is no checkout: copies for the wheel.
 PAGES := python/tcpscape/data/pages
 # What the wheel puts below its environment's prefix: manual pages, completions, licences of linked crates.
 SHARE := wheel.data
-GUEST_HERE := $(if $(filter Linux-x86_64,$(shell uname -s)-$(shell uname -m)),$(GUEST))
+PROGRAMS := $(if $(filter Linux-x86_64,$(shell uname -s)-$(shell uname -m)),$(GUEST)) $(if $(filter Linux,$(shell uname -s)),$(LIVE))
 
 .PHONY: help setup wheel wheel-test demo kernel test test-rust test-python test-all check bench fuzz fuzz-python docs site findings clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
 
-setup: $(VENV)/.built $(GUEST_HERE) ## the virtual environment with tcpscape in it; quick when nothing changed
+setup: $(VENV)/.built $(PROGRAMS) ## the virtual environment with tcpscape in it; quick when nothing changed
 
 $(VENV)/.tools: pyproject.toml
 	@command -v $(PYTHON) >/dev/null || { echo "python3 is missing: apt-get install python3 python3-venv"; exit 1; }
@@ -40,17 +42,22 @@ $(VENV)/.built: $(VENV)/.tools $(RUST_SOURCES)
 	@VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --quiet >$(VENV)/build.log 2>&1 || { cat $(VENV)/build.log; exit 1; }
 	@touch $@
 
-$(GUEST): $(RUST_SOURCES)
-	@echo "setup: building the guest program of the virtual engine (Rust, release, static)"
+ifneq ($(strip $(PROGRAMS)),)
+WITH_GUEST := $(filter $(GUEST),$(PROGRAMS))
+# One recipe, which runs once, makes all of them.
+$(PROGRAMS) &: $(RUST_SOURCES)
+	@echo "setup: building the programs of the virtual and the live engine (Rust, release, static)"
 	@triple=$$(rustc -vV | sed -n 's/^host: //p') && \
 	RUSTFLAGS="-C target-feature=+crt-static" CARGO_PROFILE_RELEASE_STRIP=symbols \
-	  $(CARGO) build --release --locked --quiet -p tcpscape-guest --target $$triple --target-dir target/guest \
-	  || { echo "the guest does not build; if the linker misses libc.a: apt-get install libc6-dev"; exit 1; } && \
-	install -m 755 target/guest/$$triple/release/tcpscape-guest $@
-	@CARGO_PROFILE_RELEASE_STRIP=symbols $(CARGO) build --release --locked --quiet -p tcpscape-seed --target-dir target/seed && \
-	install -m 644 target/seed/release/libtcpscape_seed.so $(dir $@)seed.so
+	  $(CARGO) build --release --locked --quiet -p tcpscape-live $(if $(WITH_GUEST),-p tcpscape-guest) --target $$triple --target-dir target/guest \
+	  || { echo "the programs do not build; if the linker misses libc.a: apt-get install libc6-dev"; exit 1; } && \
+	install -m 755 target/guest/$$triple/release/tcpscape-live $(LIVE) && \
+	$(if $(WITH_GUEST),install -m 755 target/guest/$$triple/release/tcpscape-guest $(GUEST),true)
+	@$(if $(WITH_GUEST),CARGO_PROFILE_RELEASE_STRIP=symbols $(CARGO) build --release --locked --quiet -p tcpscape-seed --target-dir target/seed && \
+	install -m 644 target/seed/release/libtcpscape_seed.so $(dir $(GUEST))seed.so)
+endif
 
-wheel: setup ## dist/tcpscape-*.whl for Python 3.10 and newer, complete: pages, guest program, manual pages, completions
+wheel: setup ## dist/tcpscape-*.whl for Python 3.10 and newer, complete: pages, programs of the engines, manual pages, completions
 	@rm -rf $(PAGES) dist && mkdir -p $(PAGES) && cp -r docs/models/. $(PAGES)
 	@$(BIN)/python scripts/wheel_data.py $(SHARE)
 	@VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin build --release --locked --quiet --out dist
@@ -125,4 +132,4 @@ findings: setup ## docs/findings.md: every study in full, every claim judged (ab
 	$(BIN)/python benches/findings.py
 
 clean: ## what was built
-	rm -rf $(PAGES) $(SHARE) dist $(GUEST) $(dir $(GUEST))seed.so target $(VENV) out .pytest_cache .ruff_cache .mypy_cache
+	rm -rf $(PAGES) $(SHARE) dist $(GUEST) $(LIVE) $(dir $(GUEST))seed.so target $(VENV) out .pytest_cache .ruff_cache .mypy_cache

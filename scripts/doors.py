@@ -30,6 +30,7 @@ ALLOWED = {
     "cli.streams": "the standard streams and /dev/null",
     "engines.guest.console": "/proc alone",
     "engines.guest.process": "what the guest program writes into a directory of this process",
+    "engines.host.process": "what the live engine's program writes to this process",
     "engines.plan": "what the compiled engine returns",
     "engines.virtual": "the guest program that comes with tcpscape, and what the compiled engine returns",
     "interchange.iperf3": "a text within a document that was read already",

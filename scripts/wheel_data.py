@@ -20,7 +20,7 @@ from tcpscape.cli import completion, man  # noqa: E402
 
 DOC = "share/doc/tcpscape"
 """Where the citation and the licences are."""
-BINARIES = ("tcpscape-py", "tcpscape-guest", "tcpscape-seed")
+BINARIES = ("tcpscape-py", "tcpscape-guest", "tcpscape-seed", "tcpscape-live")
 """Crates whose programs and libraries the wheel has."""
 RULE = "=" * 100
 

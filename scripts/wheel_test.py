@@ -29,8 +29,9 @@ TOOLS = ("sh", "env", "cat", "man", "groff", "troff", "grotty", "nroff", "precon
 """Programs on the PATH beside the environment's own: no compiler, no make, no git."""
 EXPECTED = (
     "tcpscape/_core.abi3.so", "tcpscape/py.typed", "tcpscape/data/fidelity.json", "tcpscape/data/pages/controls/cubic.md",
-    "tcpscape/data/pages/queues/codel.md", "tcpscape/engines/guest/init", "tcpscape/engines/guest/seed.so", "tcpscape/kernels/uml.config",
-    "tcpscape/report/templates/page.html.j2", "tcpscape/scenarios/starlink-baseline.yaml", "tcpscape/campaigns/step.yaml",
+    "tcpscape/data/pages/queues/codel.md", "tcpscape/engines/guest/init", "tcpscape/engines/guest/seed.so", "tcpscape/engines/host/live",
+    "tcpscape/kernels/uml.config", "tcpscape/report/templates/page.html.j2", "tcpscape/scenarios/starlink-baseline.yaml",
+    "tcpscape/campaigns/step.yaml",
     "tcpscape/studies/jitter-cliff.yaml", "tcpscape/studies/data/jitter-cliff.csv", ".data/data/share/man/man1/tcpscape-run.1",
     ".data/data/share/bash-completion/completions/tcpscape", ".data/data/share/zsh/site-functions/_tcpscape",
     ".data/data/share/fish/vendor_completions.d/tcpscape.fish", ".data/data/share/doc/tcpscape/CITATION.cff",

@@ -7,10 +7,14 @@
 //!
 //! | Module | What it is |
 //! |---|---|
+//! | [`channel`] | the job, control messages and results as lines of JSON |
 //! | [`link`] | the emulated link without a clock or a socket: frames in, the path's decisions, frames out |
 //! | [`emulator`] | drives a link by the wall clock, with packets of real devices |
 //! | [`spaces`] | namespaces that vanish with this process |
+//! | [`probe`] | what this machine's kernel allows, found by trying it |
 
+pub mod channel;
 pub mod emulator;
 pub mod link;
+pub mod probe;
 pub mod spaces;

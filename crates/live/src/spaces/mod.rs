@@ -1,1 +1,115 @@
-//! Namespaces that vanish with this process.
+//! Namespaces that vanish with this process, and nothing else of the machine.
+//!
+//! ```text
+//! Spaces::enter   real-time limit ─→ new user namespace (this user alone, or all for root) ─→ new network namespace
+//! Spaces::network                    one more network namespace, held by a descriptor alone
+//! Program::start                     keeper ─→ process 1 of new process and mount namespaces ─→ the user's command
+//! ```
+//!
+//! | Question | File |
+//! |---|---|
+//! | Why may this user not? | [`refusal`] |
+//! | How does it end? | [`lifetime`] |
+//! | A command of the user's | [`program`], and the inside of its namespaces in [`keeper`] |
+//! | Real-time priority | [`realtime`] |
+//!
+//! What it is: namespaces without names. Nothing is mounted or written where others see it, so after SIGKILL there is nothing
+//! to remove. Source: namespaces(7), user_namespaces(7), network_namespaces(7), pid_namespaces(7).
+
+pub mod keeper;
+pub mod lifetime;
+pub mod program;
+pub mod realtime;
+pub mod refusal;
+mod sys;
+
+pub use program::{Child, Program};
+pub use realtime::Realtime;
+pub use refusal::SpacesError;
+pub use sys::{has_capability, inherited, outlive_terminal};
+
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+/// What kind of namespaces.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// No user namespace: only root may, and its rights over the machine stay.
+    pub root: bool,
+}
+
+/// The namespaces of this process.
+#[derive(Debug)]
+pub struct Spaces {
+    /// The network namespace in which the process is; it has a loopback device that is down, and nothing else.
+    home: OwnedFd,
+    realtime: Realtime,
+}
+
+impl Spaces {
+    /// Moves this process, which must have one thread, into new namespaces. Users and groups keep their numbers.
+    ///
+    /// Threads with real-time priority come from [`realtime::spawn`] afterwards, where this process was allowed them before.
+    /// Capabilities over the new namespaces last until the process executes another program.
+    pub fn enter(options: &Options) -> Result<Spaces, SpacesError> {
+        let permission = realtime::ask();
+        if !options.root {
+            let was = sys::identity();
+            sys::unshare(sys::USER).map_err(refusal::of_user_namespace)?;
+            map(was).map_err(refusal::of_map)?;
+        }
+        sys::unshare(sys::NETWORK).map_err(|e| refusal::of_network_namespace(e, options.root))?;
+        let home = current().map_err(|error| SpacesError::of("the new network namespace cannot be opened", error))?;
+        let realtime = permission.keep().map_err(|e| SpacesError::of("the thread for real-time priority", e))?;
+        Ok(Spaces { home, realtime })
+    }
+
+    /// The namespace in which this process was put.
+    pub fn home(&self) -> BorrowedFd<'_> {
+        self.home.as_fd()
+    }
+
+    /// How far real-time priority is allowed.
+    pub fn realtime(&self) -> Realtime {
+        self.realtime
+    }
+
+    /// A new network namespace, which lasts as long as the descriptor, sockets that were opened in it, or threads in it. The
+    /// calling thread stays where it is.
+    pub fn network(&self) -> io::Result<OwnedFd> {
+        let here = current()?;
+        sys::unshare(sys::NETWORK)?;
+        let new = current();
+        sys::enter_network(here.as_fd())?;
+        new
+    }
+}
+
+/// Runs `work` with the calling thread in a network namespace, and returns it to where it was.
+pub fn within<T>(namespace: BorrowedFd<'_>, work: impl FnOnce() -> T) -> io::Result<T> {
+    let here = current()?;
+    sys::enter_network(namespace)?;
+    let done = work();
+    sys::enter_network(here.as_fd())?;
+    Ok(done)
+}
+
+/// The calling thread's network namespace.
+fn current() -> io::Result<OwnedFd> {
+    Ok(File::open("/proc/thread-self/ns/net")?.into())
+}
+
+/// Users and groups of a namespace of the whole machine. Source: user_namespaces(7); the last number is no user.
+const EVERYBODY: &str = "0 0 4294967295";
+
+/// Gives users and groups the same numbers as outside: everybody's where this process may, otherwise only its own, which are
+/// `user` and `group` outside. Nobody may then change supplementary groups.
+fn map((user, group): (u32, u32)) -> io::Result<()> {
+    if user == 0 && fs::write("/proc/self/uid_map", EVERYBODY).is_ok() {
+        return fs::write("/proc/self/gid_map", EVERYBODY);
+    }
+    fs::write("/proc/self/setgroups", "deny")?;
+    fs::write("/proc/self/uid_map", format!("{user} {user} 1"))?;
+    fs::write("/proc/self/gid_map", format!("{group} {group} 1"))
+}

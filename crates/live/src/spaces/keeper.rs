@@ -1,0 +1,84 @@
+//! The inside of a command's namespaces: this program again, with the mode `keep`, as the keeper and as process 1.
+//!
+//! Process 1 mounts `/proc` anew where that is allowed, so that `ps` and `$$` agree; it starts the command without the
+//! capabilities over the namespaces that mounting takes, collects ended processes, and ends with the command.
+//! Source: pid_namespaces(7), signal(7): process 1 gets no signal from inside that it has no handler for.
+
+use super::sys::{self, Forked};
+use std::ffi::OsString;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::process::Command;
+
+/// Name of the mode.
+pub const MODE: &str = "keep";
+/// The variable with the number of the pipe that hangs up when the program that started the keeper ends.
+pub const ALIVE: &str = "TCPSCAPE_ALIVE";
+/// Exit statuses of a command that cannot be run, and of one that is not there, as a shell's.
+const CANNOT_RUN: i32 = 126;
+const NOT_FOUND: i32 = 127;
+
+/// Runs the command and returns its exit status, in a process with one thread.
+pub fn keep(words: &[OsString]) -> i32 {
+    match kept(words) {
+        Ok(status) => status,
+        Err(e) => {
+            eprintln!("tcpscape: the command cannot be kept: {e}");
+            CANNOT_RUN
+        }
+    }
+}
+
+fn kept(words: &[OsString]) -> io::Result<i32> {
+    let alive = std::env::var(ALIVE).ok().and_then(|n| n.parse().ok()).ok_or_else(|| io::Error::other("nobody started it"))?;
+    let alive = sys::inherited(alive)?;
+    std::env::remove_var(ALIVE);
+    sys::outlive_terminal();
+    end_with(&alive)?;
+    match sys::fork()? {
+        Forked::Parent(child) => Ok(sys::wait_for(child)?.1),
+        Forked::Child => {
+            let status = end_with(&alive).and_then(|()| first(words)).unwrap_or_else(|e| {
+                eprintln!("tcpscape: the command cannot be run: {e}");
+                CANNOT_RUN
+            });
+            std::process::exit(status)
+        }
+    }
+}
+
+/// This process dies with the one that started it, and has already if that was gone before this was arranged.
+fn end_with(alive: &OwnedFd) -> io::Result<()> {
+    sys::die_with_parent()?;
+    match sys::is_hung_up(alive.as_fd(), false) {
+        true => Err(io::Error::other("the program that started it has ended")),
+        false => Ok(()),
+    }
+}
+
+/// Process 1, where there is a new process namespace: the command's exit status.
+fn first(words: &[OsString]) -> io::Result<i32> {
+    if std::process::id() == 1 {
+        // Where it is not allowed, as in many containers, the old mounts show the processes and devices from outside.
+        let _ = sys::keep_mounts_here().and_then(|()| sys::mount(c"proc", c"/proc"));
+        let _ = sys::mount(c"sysfs", c"/sys");
+    }
+    let Some((program, arguments)) = words.split_first() else { return Err(io::Error::other("it is empty")) };
+    let mut command = Command::new(program);
+    command.args(arguments);
+    sys::before_exec(&mut command, sys::drop_ambient);
+    let child = match command.spawn() {
+        Ok(child) => child,
+        Err(e) => {
+            eprintln!("tcpscape: {}: {e}", program.to_string_lossy());
+            return Ok(if e.kind() == io::ErrorKind::NotFound { NOT_FOUND } else { CANNOT_RUN });
+        }
+    };
+    let pid = child.id() as libc::pid_t;
+    loop {
+        let (ended, status) = sys::wait_for(-1)?;
+        if ended == pid {
+            return Ok(status);
+        }
+    }
+}
