@@ -76,3 +76,21 @@ impl PathSpec {
         Ok(spec)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Stage 2 of the path is stage 1 of the network when the first one stands on the sender's host.
+    #[test]
+    fn the_senders_host_takes_its_stages_and_their_changes() {
+        let mut forward =
+            PathSpec::of(["fq", "netem delay 5ms", "tbf rate 10mbit burst 6056 limit 30000"].map(|w| crate::parse_tc(w).unwrap()));
+        forward.stages.iter_mut().skip(1).for_each(|s| s.at = Host::Router);
+        let change = r#"{"stage": 2, "change": {"kind": "set", "at": 5, "set": {"rate": 9000}}}"#;
+        forward.schedule = vec![serde_json::from_str(change).unwrap()];
+        let (host, network) = forward.split_host();
+        assert_eq!((host.stages.len(), host.schedule.len()), (1, 0));
+        assert_eq!((network.stages.len(), network.schedule[0].stage), (2, 1));
+    }
+}

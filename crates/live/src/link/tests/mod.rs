@@ -1,9 +1,10 @@
 //! The link, on frames built by etherparse.
 
 mod frames;
+mod supers;
 
 use super::*;
-use frames::{Tcp, ETHERNET_ARP};
+use frames::{Build, ETHERNET_ARP};
 use tcpscape_path::parse_tc;
 
 fn path(words: &[&str]) -> PathSpec {
@@ -31,7 +32,7 @@ const END: Time = Time(3_600_000 * MS);
 #[test]
 fn frames_leave_unchanged_when_their_delay_is_over() {
     let mut link = Link::new(&path(&["netem delay 25ms"]), &path(&["netem delay 10ms"]), &LinkOptions::default()).unwrap();
-    let (data, arp) = (Tcp::default().frame(), ETHERNET_ARP.to_vec());
+    let (data, arp) = (Build::default().frame(), ETHERNET_ARP.to_vec());
     link.arrive(Time(MS), Direction::Forward, &data);
     link.arrive(Time(2 * MS), Direction::Reverse, &arp);
     assert_eq!(link.next_event(), Some(Time(12 * MS)));
@@ -47,7 +48,7 @@ fn frames_leave_unchanged_when_their_delay_is_over() {
 #[test]
 fn without_a_queue_frames_leave_at_once() {
     let mut link = link(&[], &LinkOptions::default());
-    let data = Tcp::default().frame();
+    let data = Build::default().frame();
     link.arrive(Time(5), Direction::Forward, &data);
     link.arrive(Time(5), Direction::Reverse, &data);
     let times: Vec<_> = departures(&mut link, Time(5)).into_iter().map(|d| (d.0, d.1)).collect();
@@ -58,7 +59,7 @@ fn without_a_queue_frames_leave_at_once() {
 #[test]
 fn a_belated_arrival_counts_as_the_latest_event() {
     let mut link = link(&["netem delay 1ms rate 10mbit"], &LinkOptions::default());
-    let data = Tcp { payload: 1_448, ..Tcp::default() }.frame();
+    let data = Build { payload: 1_448, ..Build::default() }.frame();
     for t in [100, 90, 95] {
         link.arrive(Time(t * MS), Direction::Forward, &data);
     }
