@@ -32,6 +32,34 @@ const NEED_ECN: [&str; 2] = ["dctcp", "prague"];
 /// Most bytes of writes in one system call.
 const MOST_AT_ONCE: usize = 64 << 20;
 
+/// What a buffer may be set to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Buffers {
+    /// At most what the kernel allows every program (net.core.rmem_max, wmem_max): what is more becomes that, silently.
+    #[default]
+    Allowed,
+    /// Any size where this process may exceed the limits (CAP_NET_ADMIN in the machine's first user namespace), elsewhere as allowed.
+    Forced,
+}
+
+/// What a flow does besides its plan.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// How its sockets' buffers are set.
+    pub buffers: Buffers,
+    /// Whether its threads say at their end how long they ran and waited: [`Flow::cpu`].
+    pub cpu: bool,
+}
+
+/// How long a thread of a flow ran, and how long it waited for a processor, ns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cpu {
+    /// On a processor.
+    pub ran: u64,
+    /// Ready to run, but on none.
+    pub waited: u64,
+}
+
 /// What the threads of a flow and its watcher share.
 pub struct Flow {
     /// The plan's words for it.
@@ -54,6 +82,9 @@ pub struct Flow {
     noise: AtomicU64,
     /// What the viewer of its player has seen, once the reader has ended.
     viewed: OnceLock<PlayerSummary>,
+    options: Options,
+    /// The writer's and the reader's time on processors, once they have ended.
+    cpu: [OnceLock<Cpu>; 2],
 }
 
 /// A flow's threads.
@@ -77,10 +108,13 @@ pub struct Clock {
 
 impl Flow {
     /// The listening socket; the calling thread is in the receiver's namespace. `Flow::dial` makes the other one.
-    pub fn listen(plan: &FlowPlan, index: usize) -> io::Result<Socket> {
+    pub fn listen(plan: &FlowPlan, index: usize, options: Options) -> io::Result<Socket> {
         let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP))?;
         if plan.rcvbuf > 0 {
             socket.set_recv_buffer_size(plan.rcvbuf as usize)?;
+            if options.buffers == Buffers::Forced {
+                sys::force_buffer(socket.as_fd(), sys::Buffer::Receive, plan.rcvbuf);
+            }
         }
         if let Some(cca) = listening(plan) {
             congestion(&socket, "listener", cca)?;
@@ -91,12 +125,15 @@ impl Flow {
     }
 
     /// The flow with its sender's socket; the calling thread is in the sender's namespace.
-    pub fn dial(plan: &FlowPlan, listener: Socket, seed: u64) -> io::Result<Flow> {
+    pub fn dial(plan: &FlowPlan, listener: Socket, options: Options, seed: u64) -> io::Result<Flow> {
         let sender = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP))?;
         congestion(&sender, "cca", &plan.cca)?;
         sender.set_tcp_nodelay(plan.nodelay)?;
         if plan.sndbuf > 0 {
             sender.set_send_buffer_size(plan.sndbuf as usize)?;
+            if options.buffers == Buffers::Forced {
+                sys::force_buffer(sender.as_fd(), sys::Buffer::Send, plan.sndbuf);
+            }
         }
         Ok(Flow {
             plan: plan.clone(),
@@ -114,6 +151,8 @@ impl Flow {
             reading: AtomicBool::new(true),
             noise: AtomicU64::new(seed | 1),
             viewed: OnceLock::new(),
+            options,
+            cpu: Default::default(),
         })
     }
 
@@ -124,6 +163,7 @@ impl Flow {
         let (mine, theirs) = (flow.clone(), flow.clone());
         let reader = thread(move || {
             mine.note("reader", mine.read(clock));
+            mine.keep_cpu(1);
             mine.reading.store(false, Ordering::Release);
         })?;
         let id = Arc::new(OnceLock::new());
@@ -131,6 +171,7 @@ impl Flow {
         let writer = thread(move || {
             let _ = publish.set(Thread::current());
             theirs.write(address, clock);
+            theirs.keep_cpu(0);
             theirs.writing.store(false, Ordering::Release);
         })?;
         Ok(Running { flow, writer: (id, writer), reader })
@@ -165,6 +206,20 @@ impl Flow {
     pub fn viewed(&self, end: Time) -> Option<PlayerSummary> {
         let plan = self.plan.player.as_ref()?;
         Some(self.viewed.get().copied().unwrap_or_else(|| Player::new(plan).summary(end)))
+    }
+
+    /// The writer's and the reader's time on processors, once they have ended; None where nobody asked for it or the kernel does not tell.
+    pub fn cpu(&self) -> [Option<Cpu>; 2] {
+        [0, 1].map(|i| self.cpu[i].get().copied())
+    }
+
+    fn keep_cpu(&self, thread: usize) {
+        if !self.options.cpu {
+            return;
+        }
+        if let Some((ran, waited)) = sys::cpu_time() {
+            let _ = self.cpu[thread].set(Cpu { ran, waited });
+        }
     }
 
     /// What went wrong in its applications, if anything did.

@@ -6,13 +6,17 @@
 //! engine's names ([`report`]).
 //!
 //! ```text
-//! plan ─→ network::Testbed::build ─→ flows ─→ watch (TCP_INFO, queues, changes) ─→ report, proof
+//! plan ─→ network::Testbed::build ─→ course: flows ─→ watch (TCP_INFO, queues, changes) ─→ report, proof
 //! ```
+//!
+//! The path may also be a program's, between the hosts of a [`network::wire::Wire`]: whatever implements [`network::Network`] has a
+//! [`course`].
 //!
 //! Source: the uapi of Linux (rtnetlink(7), tcp(7), packet(7)). How it differs from a script with tc and iperf3: nothing runs
 //! in user space for a packet: a writer is one `sendmmsg` of many writes, a reader one `recvmmsg` of many reads, so that a
 //! trial costs what the kernel's own work costs.
 
+pub mod course;
 pub mod flows;
 pub mod netlink;
 pub mod network;

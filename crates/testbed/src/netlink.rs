@@ -21,6 +21,8 @@ pub const NESTED: u16 = libc::NLA_F_NESTED as u16;
 
 /// `flags` of a request that creates something new.
 pub const CREATE: u16 = (libc::NLM_F_CREATE | libc::NLM_F_EXCL) as u16;
+/// `flags` of a request that makes something in the place of what is there.
+pub const REPLACE: u16 = (libc::NLM_F_CREATE | libc::NLM_F_REPLACE) as u16;
 /// `flags` of a request that changes what is there.
 pub const CHANGE: u16 = 0;
 /// `flags` of a request for everything of a kind.

@@ -14,6 +14,7 @@
 //! | schedules | [`changes`], outages in [`gate`] |
 //! | settings of the kernel | [`sysctl`] |
 //! | what went wrong underneath | [`faults`] |
+//! | two hosts whose path a program makes | [`wire`] |
 //!
 //! A host costs one socket and one `sendmsg`: its link, addresses, routes and queues travel together.
 //! How it differs from a script with ip and tc: not in what the kernel is told.
@@ -22,26 +23,29 @@ pub mod changes;
 pub mod faults;
 mod furnish;
 pub mod gate;
+mod host;
 pub mod layout;
 pub mod links;
 pub mod offload;
 pub mod queues;
 pub mod sysctl;
+pub mod wire;
 
-use crate::netlink::{self, Batch, NetlinkError, Socket};
+use crate::netlink::{self, Batch, NetlinkError};
 use crate::qdisc::{self, stats::Counters, Extra, Place};
 use crate::sys;
 use changes::Act;
 pub use changes::Change;
 use furnish::furnish;
-use layout::{Direction, Layout};
-use offload::Offload;
+use host::Host;
+use layout::Layout;
 pub use queues::{ChildReport, QueueReport};
-use std::collections::BTreeMap;
 use std::io;
 use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use sysctl::Globals;
+pub use sysctl::{Scope, Settings};
+use tcpscape_path::Direction;
 use tcpscape_sim::Plan;
 
 /// Why a network could not be built, changed or read.
@@ -78,6 +82,9 @@ pub enum TestbedError {
         /// The kernel's answer.
         why: String,
     },
+    /// The program that makes the path failed.
+    #[error("{0}")]
+    Path(String),
     /// A system call failed.
     #[error("{part}: {error}")]
     Io {
@@ -92,10 +99,23 @@ fn io_at(part: &'static str) -> impl FnOnce(io::Error) -> TestbedError {
     move |error| TestbedError::Io { part, error }
 }
 
-/// A host: its namespace and a socket in it.
-struct Host {
-    namespace: OwnedFd,
-    socket: Socket,
+/// A trial's network as its course sees it, whoever makes the path: the kernel's queues ([`Testbed`]), or a program between two
+/// devices of a [`wire::Wire`].
+pub trait Network {
+    /// The sender's namespace.
+    fn sender(&self) -> BorrowedFd<'_>;
+    /// The receiver's namespace.
+    fn receiver(&self) -> BorrowedFd<'_>;
+    /// The receiver's address.
+    fn address(&self) -> Ipv4Addr;
+    /// When the path has to be changed next, ns since the trial's start; None if it never has, or changes by itself.
+    fn next_change(&self) -> Option<u64>;
+    /// Makes every change that is due at `t`, ns since the trial's start.
+    fn change(&mut self, t: u64) -> Result<(), TestbedError>;
+    /// The account of every stage so far, forward first.
+    fn queues(&mut self) -> Result<Vec<QueueReport>, TestbedError>;
+    /// What the network did to the trial and nobody asked for: one sentence each, none if all is well.
+    fn faults(&mut self) -> Result<Vec<String>, TestbedError>;
 }
 
 /// A trial's network; dropping it takes it down.
@@ -103,53 +123,51 @@ pub struct Testbed {
     hosts: Vec<Host>,
     layout: Layout,
     changes: Vec<Change>,
+    /// Changes made so far.
+    changed: usize,
     /// Whether super-packets may pass the devices.
     offload: bool,
     /// The namespace in which the builder was.
     home: OwnedFd,
     globals: Globals,
+    /// Settings that could not be made, and why.
+    unset: Vec<String>,
     lost_before: u64,
     batch: Batch,
 }
 
 impl Testbed {
-    /// Builds the network of a plan. `sysctls` go to sender and receiver, those of the whole kernel to it (and back when the
-    /// testbed is dropped). The calling thread returns to the namespace in which it was.
-    pub fn build(plan: &Plan, sysctls: &BTreeMap<String, String>) -> Result<Testbed, TestbedError> {
-        Testbed::build_seeded(plan, sysctls, None)
-    }
-
-    /// The same, with a seed for the random numbers of every netem; kernels before 6.6 know of none and draw their own.
-    pub fn build_seeded(plan: &Plan, sysctls: &BTreeMap<String, String>, seed: Option<u64>) -> Result<Testbed, TestbedError> {
+    /// Builds the network of a plan; settings go to sender and receiver, those of the whole kernel where their scope says so. `seed`
+    /// is for the random numbers of every netem; kernels before 6.6 know of none and draw their own. The calling thread returns to the
+    /// namespace in which it was.
+    pub fn build(plan: &Plan, settings: &Settings, seed: Option<u64>) -> Result<Testbed, TestbedError> {
         let layout = Layout::of(plan)?;
         let changes = changes::expand(plan, &layout)?;
         let home = netlink::namespace().map_err(io_at("network namespace"))?;
-        let built = Testbed::populate(plan, sysctls, &layout, seed);
+        let built = Testbed::populate(plan, settings, &layout, seed);
         let returned = sys::enter(home.as_fd()).map_err(io_at("return to the first namespace"));
         let (mut hosts, elsewhere) = built?;
         returned?;
-        wait_until_ready(&mut hosts)?;
-        let globals = sysctl::write_globals(&elsewhere, sysctls)?;
+        host::wait_until_ready(&mut hosts)?;
+        let (globals, unset) = settings.write_elsewhere(&elsewhere)?;
         let lost_before = faults::lost_on_cpus();
-        Ok(Testbed { hosts, layout, changes, offload: plan.offload, home, globals, lost_before, batch: Batch::new() })
+        let offload = plan.offload;
+        Ok(Testbed { hosts, layout, changes, changed: 0, offload, home, globals, unset, lost_before, batch: Batch::new() })
     }
 
     /// Makes the hosts, joins them, and leaves the thread in the last; also gives the settings that hosts do not have.
     fn populate<'a>(
         plan: &Plan,
-        sysctls: &'a BTreeMap<String, String>,
+        settings: &Settings<'a>,
         layout: &Layout,
         seed: Option<u64>,
     ) -> Result<(Vec<Host>, Vec<&'a str>), TestbedError> {
         let (mut hosts, mut elsewhere) = (Vec::new(), Vec::new());
         for i in 0..layout.routers + 2 {
-            let namespace = netlink::new_namespace().map_err(io_at("new network namespace"))?;
-            let socket = Socket::open().map_err(io_at("netlink socket"))?;
-            sysctl::without_ipv6();
+            hosts.push(Host::new()?);
             if i == 0 || i == layout.routers + 1 {
-                elsewhere = sysctl::write(sysctls)?;
+                elsewhere = settings.write()?;
             }
-            hosts.push(Host { namespace, socket });
         }
         let mut batch = Batch::new();
         for i in 0..hosts.len() {
@@ -160,22 +178,16 @@ impl Testbed {
             host.socket.request(&mut batch).map_err(|error| furnish::refused(error, layout, i, &queues))?;
         }
         if !plan.offload {
-            without_offload(&hosts, layout)?;
+            for (i, host) in hosts.iter().enumerate() {
+                host.without_offload(&layout.devices(i))?;
+            }
         }
         Ok((hosts, elsewhere))
     }
 
-    /// The sender's namespace.
-    pub fn sender(&self) -> BorrowedFd<'_> {
-        self.hosts[0].namespace.as_fd()
-    }
-    /// The receiver's namespace.
-    pub fn receiver(&self) -> BorrowedFd<'_> {
-        self.hosts[self.hosts.len() - 1].namespace.as_fd()
-    }
-    /// The receiver's address.
-    pub fn address(&self) -> Ipv4Addr {
-        links::address(self.layout.routers, Direction::Reverse)
+    /// Settings that were asked for and are not so: one sentence each.
+    pub fn unset(&self) -> &[String] {
+        &self.unset
     }
     /// What changes while the trial runs, in order of time.
     pub fn changes(&self) -> &[Change] {
@@ -198,9 +210,29 @@ impl Testbed {
         let part = || format!("{}, change at {} s", stage.title(), change.at_ns as f64 / 1e9);
         self.hosts[stage.host].socket.request(&mut self.batch).map_err(|error| TestbedError::Refused { part: part(), error })
     }
+}
 
-    /// The account of every stage, forward first.
-    pub fn queues(&mut self) -> Result<Vec<QueueReport>, TestbedError> {
+impl Network for Testbed {
+    fn sender(&self) -> BorrowedFd<'_> {
+        self.hosts[0].namespace.as_fd()
+    }
+    fn receiver(&self) -> BorrowedFd<'_> {
+        self.hosts[self.hosts.len() - 1].namespace.as_fd()
+    }
+    fn address(&self) -> Ipv4Addr {
+        links::address(self.layout.routers, Direction::Reverse)
+    }
+    fn next_change(&self) -> Option<u64> {
+        self.changes.get(self.changed).map(|c| c.at_ns)
+    }
+    fn change(&mut self, t: u64) -> Result<(), TestbedError> {
+        while self.next_change().is_some_and(|at| at <= t) {
+            self.apply(self.changed)?;
+            self.changed += 1;
+        }
+        Ok(())
+    }
+    fn queues(&mut self) -> Result<Vec<QueueReport>, TestbedError> {
         let mut seen: Vec<Vec<Counters>> = vec![Vec::new(); self.hosts.len()];
         for (i, host) in self.hosts.iter_mut().enumerate() {
             if self.layout.stages.iter().any(|s| s.host == i) {
@@ -211,22 +243,14 @@ impl Testbed {
         Ok(self.layout.stages.iter().map(|s| queues::account(s, &self.layout, &seen[s.host])).collect())
     }
 
-    /// What the testbed itself did to the trial and nobody asked for: one sentence each, none if all is well.
-    pub fn faults(&mut self) -> Result<Vec<String>, TestbedError> {
+    fn faults(&mut self) -> Result<Vec<String>, TestbedError> {
         let mut found = Vec::new();
         for (i, host) in self.hosts.iter_mut().enumerate() {
             let owner = self.layout.host_name(i);
-            let devices = self.layout.devices(i);
-            faults::offloads(&host.socket, &owner, &devices, self.offload, &mut found).map_err(io_at("offload flags"))?;
-            let read = faults::devices(&mut host.socket, &owner, &mut found);
-            read.map_err(|error| TestbedError::Refused { part: "device statistics".into(), error })?;
+            let devices: Vec<_> = self.layout.devices(i).into_iter().map(|d| (links::device(d), links::device_name(d))).collect();
+            host.faults(&owner, &devices, self.offload, &mut found)?;
         }
-        let lost = faults::lost_on_cpus().saturating_sub(self.lost_before);
-        if lost > 0 {
-            found.push(format!(
-                "the kernel lost {lost} packets between devices: its per-CPU backlog was full (net.core.netdev_max_backlog)"
-            ));
-        }
+        faults::backlogs(self.lost_before, &mut found);
         Ok(found)
     }
 }
@@ -243,37 +267,6 @@ impl Drop for Testbed {
             let _ = sys::enter(here.as_fd());
         }
     }
-}
-
-/// How long a device may take until it is ready, and how often to look, ns.
-const READY_BY: u64 = 10_000_000_000;
-const READY_POLL: u64 = 1_000_000;
-
-/// Waits until every device sends: a link's near end learns only by and by that the far end is up (Linux: linkwatch), and
-/// drops everything until then.
-fn wait_until_ready(hosts: &mut [Host]) -> Result<(), TestbedError> {
-    let until = sys::now() + READY_BY;
-    for host in hosts {
-        while !links::ready(&mut host.socket).map_err(|error| TestbedError::Refused { part: "state of the links".into(), error })? {
-            if sys::now() > until {
-                return Err(io_at("links")(io::Error::new(io::ErrorKind::TimedOut, "they did not come up within 10 s")));
-            }
-            sys::nap(READY_POLL);
-        }
-    }
-    Ok(())
-}
-
-/// Switches off what would let super-packets pass the devices.
-fn without_offload(hosts: &[Host], layout: &Layout) -> Result<(), TestbedError> {
-    for (i, host) in hosts.iter().enumerate() {
-        for device in layout.devices(i) {
-            for offload in Offload::ALL {
-                offload.set(host.socket.as_fd(), links::device_name(device), false).map_err(io_at("switching offloads off"))?;
-            }
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -35,6 +35,14 @@ pub fn now() -> u64 {
     t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
 }
 
+/// How long the calling thread has run and how long it was ready but waited for a processor, ns; None where the kernel does not tell.
+/// Linux: Documentation/scheduler/sched-stats.rst, /proc/PID/schedstat.
+pub fn cpu_time() -> Option<(u64, u64)> {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    let mut numbers = text.split_whitespace().map(|n| n.parse().ok());
+    Some((numbers.next()??, numbers.next()??))
+}
+
 fn timespec(ns: u64) -> libc::timespec {
     libc::timespec { tv_sec: (ns / 1_000_000_000) as libc::time_t, tv_nsec: (ns % 1_000_000_000) as libc::c_long }
 }
@@ -182,6 +190,24 @@ pub fn unread(socket: BorrowedFd<'_>) -> u64 {
     queue_length(socket, libc::FIONREAD)
 }
 
+/// One of a socket's two buffers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Buffer {
+    /// For data that came.
+    Receive,
+    /// For data to be sent.
+    Send,
+}
+
+/// Sets a buffer to `size` bytes beyond the machine's limits; leaves it as it is where this process may not. Linux: socket(7).
+pub fn force_buffer(socket: BorrowedFd<'_>, buffer: Buffer, size: u32) {
+    let option = if buffer == Buffer::Receive { libc::SO_RCVBUFFORCE } else { libc::SO_SNDBUFFORCE };
+    let size = libc::c_int::try_from(size).unwrap_or(libc::c_int::MAX);
+    let int = size_of::<libc::c_int>() as libc::socklen_t;
+    // SAFETY: the option takes one int, which lives until the call returns.
+    unsafe { libc::setsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, option, (&raw const size).cast(), int) };
+}
+
 /// A socket that sees every packet of the calling thread's namespace. Linux: packet(7).
 pub fn packet_socket() -> io::Result<OwnedFd> {
     let all = i32::from((libc::ETH_P_ALL as u16).to_be());
@@ -191,7 +217,8 @@ pub fn packet_socket() -> io::Result<OwnedFd> {
         let (on, room): (libc::c_int, libc::c_int) = (1, 256 << 20);
         let int = size_of::<libc::c_int>() as libc::socklen_t;
         check(libc::setsockopt(fd.as_raw_fd(), libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, (&raw const on).cast(), int))?;
-        check(libc::setsockopt(fd.as_raw_fd(), libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, (&raw const room).cast(), int))?;
+        let resize = |option| check(libc::setsockopt(fd.as_raw_fd(), libc::SOL_SOCKET, option, (&raw const room).cast(), int));
+        resize(libc::SO_RCVBUFFORCE).or_else(|_| resize(libc::SO_RCVBUF))?;
         Ok(fd)
     }
 }

@@ -1,7 +1,7 @@
 //! The watcher: sleeps from event to event of a trial, samples sockets and queues, changes the path, ends the flows.
 
 use crate::flows::Running;
-use crate::network::{Testbed, TestbedError};
+use crate::network::{Network, TestbedError};
 use crate::sys;
 use crate::tcp_info::TcpInfo;
 use std::os::fd::AsFd;
@@ -114,18 +114,15 @@ impl Every {
 }
 
 /// Watches a trial from `zero` until all flows have ended. `summary_ns`: sampling interval of the summaries.
-pub fn watch(plan: &Plan, testbed: &mut Testbed, flows: &[Running], zero: u64, summary_ns: u64) -> Result<Watched, TestbedError> {
+pub fn watch(plan: &Plan, network: &mut dyn Network, flows: &[Running], zero: u64, summary_ns: u64) -> Result<Watched, TestbedError> {
     sys::timer_slack(1);
     let mut seen = Watched { flows: vec![Seen::default(); flows.len()], ..Watched::default() };
     let (mut summary, mut samples) = (Every::new(summary_ns), Every::new(plan.sample_interval_ns));
-    let (mut queues, mut change) = (Every::new(plan.queue_sample_interval_ns), 0);
+    let mut queues = Every::new(plan.queue_sample_interval_ns);
     let (half, mut halved) = (plan.duration_ns / 2, false);
     loop {
         let t = sys::now().saturating_sub(zero);
-        while testbed.changes().get(change).is_some_and(|c| c.at_ns <= t) {
-            testbed.apply(change)?;
-            change += 1;
-        }
+        network.change(t)?;
         let mut stop = u64::MAX;
         for f in flows.iter().filter(|f| !f.flow.writer_ended()) {
             let at = f.flow.plan.span(plan.duration_ns).1 .0;
@@ -145,9 +142,9 @@ pub fn watch(plan: &Plan, testbed: &mut Testbed, flows: &[Running], zero: u64, s
         }
         sample(&mut seen, flows, t, summary.due(t), samples.due(t));
         if queues.due(t) {
-            sample_queues(&mut seen.queues, testbed, t)?;
+            sample_queues(&mut seen.queues, network, t)?;
         }
-        let at = testbed.changes().get(change).map_or(u64::MAX, |c| c.at_ns);
+        let at = network.next_change().unwrap_or(u64::MAX);
         let half = if halved { u64::MAX } else { half };
         sys::nap_until(zero + [stop, at, half, summary.next, samples.next, queues.next].into_iter().min().unwrap_or(stop));
     }
@@ -230,9 +227,9 @@ impl QueueSamples {
     }
 }
 
-fn sample_queues(into: &mut QueueSamples, testbed: &mut Testbed, t: u64) -> Result<(), TestbedError> {
+fn sample_queues(into: &mut QueueSamples, network: &mut dyn Network, t: u64) -> Result<(), TestbedError> {
     let mut places = [0u32; 3];
-    for q in testbed.queues()? {
+    for q in network.queues()? {
         let pipe = match (q.r#where, q.at) {
             ("reverse", _) => 2u8,
             (_, "sender") => 0,

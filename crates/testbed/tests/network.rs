@@ -6,7 +6,7 @@ use std::net::{TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 use tcpscape_path::{parse_tc, Host, PathSpec, StageSpec};
 use tcpscape_sim::Plan;
-use tcpscape_testbed::network::{Testbed, TestbedError};
+use tcpscape_testbed::network::{Network, Scope, Settings, Testbed, TestbedError};
 use tcpscape_testbed::sys;
 
 fn path(stages: &[(&str, Host)]) -> PathSpec {
@@ -31,8 +31,13 @@ fn cannot(e: &TestbedError) -> Option<String> {
     ["not permitted", "this kernel has no"].iter().any(|w| text.contains(w)).then_some(text)
 }
 
+/// Settings of the whole kernel, which is put right again.
+fn within(values: &BTreeMap<String, String>) -> Settings<'_> {
+    Settings { values, scope: Scope::Kernel }
+}
+
 fn build(plan: &Plan, sysctls: &BTreeMap<String, String>) -> Option<Testbed> {
-    match Testbed::build(plan, sysctls) {
+    match Testbed::build(plan, &within(sysctls), None) {
         Ok(t) => Some(t),
         Err(e) => match cannot(&e) {
             Some(why) => {
@@ -136,15 +141,18 @@ fn settings_reach_both_ends_and_are_put_back() {
     sys::enter(std::os::fd::AsFd::as_fd(&here)).unwrap();
     assert_eq!(read("core/rmem_max"), before);
     let wrong = [("net.ipv4.tcp_nonsense", "1")].map(|(k, v)| (k.to_owned(), v.to_owned())).into();
-    let e = Testbed::build(&p, &wrong).err().unwrap().to_string();
+    let e = Testbed::build(&p, &within(&wrong), None).err().unwrap().to_string();
     assert_eq!(e, "sysctl net.ipv4.tcp_nonsense = 1: this kernel has no such setting");
 }
 
 #[test]
 fn what_the_kernel_does_not_have_is_named() {
-    let e = Testbed::build(&plan(&[("jitter delay 25ms 8ms order clamp", Host::Sender)], &[]), &BTreeMap::new()).err().unwrap();
+    let e =
+        Testbed::build(&plan(&[("jitter delay 25ms 8ms order clamp", Host::Sender)], &[]), &within(&BTreeMap::new()), None).err().unwrap();
     assert!(e.to_string().starts_with("jitter: the kernel has no such queue; write netem delay"), "{e}");
-    if let Err(e) = Testbed::build(&plan(&[("pfifo limit 10", Host::Sender), ("netem delay 1ms", Host::Router)], &[]), &BTreeMap::new()) {
+    if let Err(e) =
+        Testbed::build(&plan(&[("pfifo limit 10", Host::Sender), ("netem delay 1ms", Host::Router)], &[]), &within(&BTreeMap::new()), None)
+    {
         let text = e.to_string();
         let expected = "forward stage 1 (netem): this kernel has no netem: build it with CONFIG_NET_SCH_NETEM";
         assert!(text == expected || text.contains("not permitted"), "{text}");

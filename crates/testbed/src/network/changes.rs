@@ -7,12 +7,12 @@
 //! and rate traces.
 
 use super::gate::Layer;
-use super::layout::{Direction, Layout};
+use super::layout::Layout;
 use super::TestbedError;
 use tcpscape_base::Rate;
 use tcpscape_path::queue::{BfifoSpec, PfifoHeadDropSpec, PfifoSpec};
 use tcpscape_path::schedule::Runner;
-use tcpscape_path::{Loss, Patch, Prob, QdiscSpec};
+use tcpscape_path::{Direction, Loss, Patch, Prob, QdiscSpec};
 use tcpscape_sim::Plan;
 
 /// A change at one time.

@@ -1,12 +1,13 @@
 //! All that one host gets, in one batch of messages: links, addresses, routes, neighbours and queues.
 
 use super::gate::Layer;
-use super::layout::{Direction, Layout, Stage};
+use super::layout::{Layout, Stage};
 use super::{links, TestbedError};
 use crate::netlink::{Batch, NetlinkError};
 use crate::qdisc::{self, Extra, Place};
 use std::io;
 use tcpscape_base::Stream;
+use tcpscape_path::Direction;
 use tcpscape_sim::Plan;
 
 /// From which message of a host's batch on it is about which queue.

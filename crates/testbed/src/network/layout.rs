@@ -7,29 +7,8 @@
 use super::gate::{self, Layer};
 use super::TestbedError;
 use crate::qdisc;
-use serde::Serialize;
-use tcpscape_path::{Host, PathSpec, QdiscSpec};
+use tcpscape_path::{Direction, Host, PathSpec, QdiscSpec};
 use tcpscape_sim::Plan;
-
-/// A direction of the path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Direction {
-    /// From the sender to the receiver.
-    Forward,
-    /// From the receiver to the sender.
-    Reverse,
-}
-
-impl Direction {
-    /// `forward` or `reverse`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Direction::Forward => "forward",
-            Direction::Reverse => "reverse",
-        }
-    }
-}
 
 /// A stage and its place.
 #[derive(Clone, Debug)]
@@ -73,7 +52,7 @@ impl Layout {
             return Err(TestbedError::Unsupported(format!("path: {routers} routers are too many; at most {MOST_ROUTERS}")));
         }
         let mut stages = Vec::new();
-        for direction in [Direction::Forward, Direction::Reverse] {
+        for direction in Direction::BOTH {
             let path = if direction == Direction::Forward { &plan.forward } else { &plan.reverse };
             let ends = usize::from(!begins_at_router(path));
             for (index, spec) in path.stages.iter().enumerate() {

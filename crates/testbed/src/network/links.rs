@@ -3,10 +3,10 @@
 //! Link i joins host i and host i + 1: 10.77.(i + 1).2 and .3, a network of these two. Devices have the same names and
 //! numbers on every host ([`device`]), so nothing has to be looked up.
 
-use super::layout::Direction;
-use crate::netlink::{attribute, u32_at, Batch, NetlinkError, Socket, CHANGE, CREATE, NESTED};
+use crate::netlink::{attribute, text_of, u32_at, Batch, NetlinkError, Socket, CHANGE, CREATE, NESTED};
 use std::net::Ipv4Addr;
 use std::os::fd::RawFd;
+use tcpscape_path::Direction;
 
 /// Message types. Source: linux/rtnetlink.h.
 const RTM_NEWLINK: u16 = 16;
@@ -18,6 +18,7 @@ const RTM_NEWNEIGH: u16 = 28;
 const IFLA_ADDRESS: u16 = 1;
 const IFLA_IFNAME: u16 = 3;
 const IFLA_MTU: u16 = 4;
+const IFLA_TXQLEN: u16 = 13;
 const IFLA_OPERSTATE: u16 = 16;
 const IFLA_LINKINFO: u16 = 18;
 const IFLA_AF_SPEC: u16 = 26;
@@ -46,11 +47,12 @@ pub const LOOPBACK: i32 = 1;
 const PREFIX: u8 = 31;
 const INET: u8 = libc::AF_INET as u8;
 
-/// The number of the device in this direction, the same on every host.
+/// The number of the device in this direction, the same on every host; a kernel that adds devices to every new namespace, as some
+/// tunnels do, gives those the next small numbers.
 pub fn device(direction: Direction) -> i32 {
     match direction {
-        Direction::Forward => 2,
-        Direction::Reverse => 3,
+        Direction::Forward => 1002,
+        Direction::Reverse => 1003,
     }
 }
 
@@ -68,8 +70,10 @@ pub fn address(link: usize, direction: Direction) -> Ipv4Addr {
     Ipv4Addr::new(10, 77, link as u8 + 1, end)
 }
 
-fn hardware(link: usize, direction: Direction) -> [u8; 6] {
-    [0x02, 0x77, 0, 0, link as u8 + 1, device(direction) as u8]
+/// Its hardware address.
+pub fn hardware(link: usize, direction: Direction) -> [u8; 6] {
+    let end = if direction == Direction::Forward { 2 } else { 3 };
+    [0x02, 0x77, 0, 0, link as u8 + 1, end]
 }
 
 /// `struct ifinfomsg`.
@@ -119,54 +123,91 @@ pub fn raise(b: &mut Batch, direction: Direction, forwarding: bool) {
     }
 }
 
-/// Gives a device its address.
+/// Brings a device up that is there already, whoever made it.
+pub fn up(b: &mut Batch, number: i32) {
+    b.message(RTM_NEWLINK, CHANGE, &link_header(number, true));
+}
+
+/// The same, with a largest packet and room for so many waiting packets.
+pub fn up_with(b: &mut Batch, number: i32, mtu: u32, queue_length: u32) {
+    up(b, number);
+    b.put_u32(IFLA_MTU, mtu);
+    b.put_u32(IFLA_TXQLEN, queue_length);
+}
+
+/// Gives a device its address on its link.
 pub fn name(b: &mut Batch, link: usize, direction: Direction) {
-    let mut header = [INET, PREFIX, 0, 0, 0, 0, 0, 0];
-    header[4..8].copy_from_slice(&device(direction).to_ne_bytes());
+    assign(b, device(direction), address(link, direction), PREFIX);
+}
+
+/// Gives a device an address in a network of `bits` bits.
+pub fn assign(b: &mut Batch, number: i32, address: Ipv4Addr, bits: u8) {
+    let mut header = [INET, bits, 0, 0, 0, 0, 0, 0];
+    header[4..8].copy_from_slice(&number.to_ne_bytes());
     b.message(RTM_NEWADDR, CREATE, &header);
-    let octets = address(link, direction).octets();
+    let octets = address.octets();
     b.put(IFA_LOCAL, &octets);
     b.put(IFA_ADDRESS, &octets);
 }
 
 /// A route through `direction` over link `via`: to the network of another link, or to everywhere.
 pub fn route(b: &mut Batch, to: Option<usize>, via: usize, direction: Direction) {
-    let (bits, gateway) = (if to.is_some() { PREFIX } else { 0 }, address(via, opposite(direction)));
+    let to = to.map(|link| address(link, Direction::Forward));
+    route_by(b, to, address(via, direction.back()), device(direction));
+}
+
+/// A route by a gateway on a device: to the network that begins at `to`, or to everywhere.
+pub fn route_by(b: &mut Batch, to: Option<Ipv4Addr>, gateway: Ipv4Addr, number: i32) {
+    let bits = if to.is_some() { PREFIX } else { 0 };
     // rtm_family, dst_len, src_len, tos, table, protocol, scope, type, flags
     let header = [INET, bits, 0, 0, libc::RT_TABLE_MAIN, libc::RTPROT_STATIC, libc::RT_SCOPE_UNIVERSE, libc::RTN_UNICAST, 0, 0, 0, 0];
     b.message(RTM_NEWROUTE, CREATE, &header);
-    if let Some(link) = to {
-        b.put(RTA_DST, &address(link, Direction::Forward).octets());
+    if let Some(network) = to {
+        b.put(RTA_DST, &network.octets());
     }
     b.put(RTA_GATEWAY, &gateway.octets());
-    b.put_u32(RTA_OIF, device(direction) as u32);
+    b.put_u32(RTA_OIF, number as u32);
 }
 
 /// Tells the device of `direction` on link `link` who is at the other end, for good: nobody asks with ARP.
 pub fn introduce(b: &mut Batch, link: usize, direction: Direction) {
-    let mut header = [0; 12];
-    header[0] = INET;
-    header[4..8].copy_from_slice(&device(direction).to_ne_bytes());
-    header[8..10].copy_from_slice(&libc::NUD_PERMANENT.to_ne_bytes());
-    b.message(RTM_NEWNEIGH, CREATE, &header);
-    let other = opposite(direction);
-    b.put(NDA_DST, &address(link, other).octets());
-    b.put(NDA_LLADDR, &hardware(link, other));
+    let other = direction.back();
+    neighbour(b, device(direction), address(link, other), hardware(link, other));
 }
 
-/// Whether every device of the socket's host but loopback is up and sends.
+/// Tells a device the hardware address of a neighbour, for good.
+pub fn neighbour(b: &mut Batch, number: i32, address: Ipv4Addr, hardware: [u8; 6]) {
+    let mut header = [0; 12];
+    header[0] = INET;
+    header[4..8].copy_from_slice(&number.to_ne_bytes());
+    header[8..10].copy_from_slice(&libc::NUD_PERMANENT.to_ne_bytes());
+    b.message(RTM_NEWNEIGH, CREATE, &header);
+    b.put(NDA_DST, &address.octets());
+    b.put(NDA_LLADDR, &hardware);
+}
+
+/// The number of the device of this name in the socket's host.
+pub fn number(socket: &mut Socket, name: &str) -> Result<Option<i32>, NetlinkError> {
+    let mut found = None;
+    socket.dump(RTM_GETLINK, &link_header(0, false), |message| {
+        let attributes = message.get(LINK_HEADER..).unwrap_or_default();
+        if attribute(attributes, IFLA_IFNAME).map(text_of) == Some(name) {
+            found = Some(u32_at(message, 4) as i32);
+        }
+    })?;
+    Ok(found)
+}
+
+fn ours(number: i32) -> bool {
+    Direction::BOTH.into_iter().any(|d| device(d) == number)
+}
+
+/// Whether every device of ours in the socket's host is up and sends.
 pub fn ready(socket: &mut Socket) -> Result<bool, NetlinkError> {
     let mut ready = true;
     socket.dump(RTM_GETLINK, &link_header(0, false), |message| {
         let state = message.get(LINK_HEADER..).and_then(|a| attribute(a, IFLA_OPERSTATE)).unwrap_or_default();
-        ready &= u32_at(message, 4) as i32 == LOOPBACK || state == [OPERATIONAL];
+        ready &= !ours(u32_at(message, 4) as i32) || state == [OPERATIONAL];
     })?;
     Ok(ready)
-}
-
-fn opposite(direction: Direction) -> Direction {
-    match direction {
-        Direction::Forward => Direction::Reverse,
-        Direction::Reverse => Direction::Forward,
-    }
 }

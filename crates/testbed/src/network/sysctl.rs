@@ -4,6 +4,24 @@ use super::TestbedError;
 use std::collections::BTreeMap;
 use std::{fs, io};
 
+/// How far settings may reach.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// The whole kernel: one that runs nothing else.
+    Kernel,
+    /// The network's own namespaces only; what would need more is named and left as it is.
+    Namespaces,
+}
+
+/// Settings that a trial asks for: `net.ipv4.tcp_rmem` and its value.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings<'a> {
+    /// Names and values.
+    pub values: &'a BTreeMap<String, String>,
+    /// How far they may reach.
+    pub scope: Scope,
+}
+
 /// Settings of the whole kernel that a trial changed, with what they were.
 #[derive(Debug, Default)]
 pub struct Globals(Vec<(String, String)>);
@@ -13,34 +31,54 @@ fn file(name: &str) -> String {
     format!("/proc/sys/{}", name.replace('.', "/"))
 }
 
-/// Writes the settings into the calling thread's namespace; gives back those that do not exist there.
-pub fn write(settings: &BTreeMap<String, String>) -> Result<Vec<&str>, TestbedError> {
-    let mut elsewhere = Vec::new();
-    for (name, value) in settings {
-        match put(name, value) {
-            Ok(()) => {}
-            Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied) => elsewhere.push(name.as_str()),
-            Err(error) => return Err(refused(name, value, &error)),
+impl<'a> Settings<'a> {
+    /// Writes the settings into the calling thread's namespace; gives back those that cannot be made there.
+    pub(super) fn write(&self) -> Result<Vec<&'a str>, TestbedError> {
+        let mut elsewhere = Vec::new();
+        for (name, value) in self.values {
+            match put(name, value) {
+                Ok(()) => {}
+                Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied) => elsewhere.push(name.as_str()),
+                Err(error) => return Err(refused(name, value, &error)),
+            }
         }
+        Ok(elsewhere)
     }
-    Ok(elsewhere)
+
+    /// Writes settings of the whole kernel where the scope allows it, and says which are not as asked where not; the calling
+    /// thread is in the kernel's first namespace, or in the first that this process knows.
+    pub(super) fn write_elsewhere(&self, names: &[&str]) -> Result<(Globals, Vec<String>), TestbedError> {
+        let wanted = names.iter().filter_map(|&name| Some((name, self.values.get(name)?)));
+        let (mut globals, mut unset) = (Globals::default(), Vec::new());
+        for (name, value) in wanted {
+            let old = fs::read_to_string(file(name));
+            if self.scope == Scope::Namespaces {
+                unset.extend(left(name, value, old.ok().as_deref()));
+                continue;
+            }
+            let old = old.map_err(|e| refused(name, value, &e))?;
+            put(name, value).map_err(|e| refused(name, value, &e))?;
+            globals.0.push((name.to_owned(), old.trim().to_owned()));
+        }
+        Ok((globals, unset))
+    }
+}
+
+/// Says why a setting is not as asked, if it is not; `now` is its value where that can be read.
+fn left(name: &str, value: &str, now: Option<&str>) -> Option<String> {
+    match now {
+        Some(now) if now.split_whitespace().eq(value.split_whitespace()) => None,
+        Some(now) => Some(format!(
+            "sysctl {name} = {value}: it is the whole machine's and stays {}; as root: sysctl -w {name}=\"{value}\"",
+            now.split_whitespace().collect::<Vec<_>>().join(" ")
+        )),
+        None => Some(format!("sysctl {name} = {value}: this kernel has no such setting, or only for the whole machine")),
+    }
 }
 
 /// Keeps IPv6's own packets (router solicitations, multicast reports) off the path; many kernels have no IPv6 at all.
 pub fn without_ipv6() {
     let _ = put("net.ipv6.conf.default.disable_ipv6", "1");
-}
-
-/// Writes settings of the whole kernel; the calling thread is in its first namespace.
-pub fn write_globals(names: &[&str], settings: &BTreeMap<String, String>) -> Result<Globals, TestbedError> {
-    let mut globals = Globals::default();
-    for &name in names {
-        let Some(value) = settings.get(name) else { continue };
-        let old = fs::read_to_string(file(name)).map_err(|e| refused(name, value, &e))?;
-        put(name, value).map_err(|e| refused(name, value, &e))?;
-        globals.0.push((name.to_owned(), old.trim().to_owned()));
-    }
-    Ok(globals)
 }
 
 impl Globals {
@@ -68,4 +106,20 @@ fn refused(name: &str, value: &str, error: &io::Error) -> TestbedError {
         _ => error.to_string(),
     };
     TestbedError::Setting { name: name.to_owned(), value: value.to_owned(), why }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_stays_is_named_with_its_value_and_the_fix() {
+        assert_eq!(left("net.core.rmem_max", "7777777", Some("7777777\n")), None);
+        assert_eq!(left("net.ipv4.tcp_rmem", "4096 131072 6291456", Some("4096\t131072\t6291456\n")), None);
+        assert_eq!(
+            left("net.core.rmem_max", "7777777", Some("212992\n")).as_deref(),
+            Some("sysctl net.core.rmem_max = 7777777: it is the whole machine's and stays 212992; as root: sysctl -w net.core.rmem_max=\"7777777\"")
+        );
+        assert!(left("net.ipv4.tcp_nonsense", "1", None).is_some_and(|s| s.contains("no such setting")));
+    }
 }

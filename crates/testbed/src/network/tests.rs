@@ -2,9 +2,9 @@
 
 use super::changes::{expand, Act};
 use super::gate::Layer;
-use super::layout::{Direction, Layout};
+use super::layout::Layout;
 use tcpscape_base::Rate;
-use tcpscape_path::{parse_tc, Host, Loss, PathSpec, QdiscSpec, StageSpec};
+use tcpscape_path::{parse_tc, Direction, Host, Loss, PathSpec, QdiscSpec, StageSpec};
 use tcpscape_sim::Plan;
 
 fn path(stages: &[(&str, Host)]) -> PathSpec {

@@ -19,7 +19,7 @@ pub mod netem;
 pub mod shaper;
 pub mod stats;
 
-use crate::netlink::{Batch, CHANGE, CREATE, NESTED};
+use crate::netlink::{Batch, CHANGE, CREATE, NESTED, REPLACE};
 use tcpscape_path::QdiscSpec;
 
 /// Message types. Source: linux/rtnetlink.h.
@@ -125,6 +125,12 @@ fn finish(batch: &mut Batch, kind: &str, options: impl FnOnce(&mut Batch)) {
     let open = batch.nest(TCA_OPTIONS | strict);
     options(batch);
     batch.end(open);
+}
+
+/// Takes a device's own queue away: packets go straight to the device.
+pub fn none(batch: &mut Batch, device: i32) {
+    batch.message(RTM_NEWQDISC, REPLACE, &header(Place { device, parent: ROOT, handle: 0, new: true }));
+    batch.put_str(TCA_KIND, "noqueue");
 }
 
 /// What plug does. Source: linux/pkt_sched.h (`TCQ_PLUG_*`).

@@ -1,0 +1,141 @@
+//! The course of a trial on a network that stands: sockets, flows, watching, the report.
+//!
+//! What it is: what every engine with real sockets does between the network's completion and the result; who makes the path
+//! ([`Network`]) does not matter. How it differs from the model's: time 0 is a moment of the monotonic clock by which every reader listens.
+
+use crate::flows::{Clock, Flow, Options, Running};
+use crate::network::{Network, TestbedError};
+use crate::proof::prove;
+use crate::report::{counters, FlowReport, Report};
+use crate::watch::{watch, Watched};
+use crate::{pcap, sys};
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use tcpscape_sim::{Plan, PlayerSummary};
+
+/// What ended a trial before it had a result.
+#[derive(Debug, thiserror::Error)]
+pub enum CourseError {
+    /// The network could not be changed or read.
+    #[error("{0}")]
+    Network(#[from] TestbedError),
+    /// A socket, a thread or a namespace failed.
+    #[error("{what}: {error}")]
+    Io {
+        /// What was being done.
+        what: &'static str,
+        /// The kernel's answer.
+        error: io::Error,
+    },
+}
+
+fn at(what: &'static str) -> impl FnOnce(io::Error) -> CourseError {
+    move |error| CourseError::Io { what, error }
+}
+
+/// Time from the network's completion to the trial's time 0, ns, and a little more for each flow: every reader listens by then.
+const LEAD: u64 = 200_000_000;
+const LEAD_PER_FLOW: u64 = 10_000_000;
+/// Longest tick that a kernel has (HZ = 24), ns: time 0 falls anywhere within a tick.
+const TICK: u64 = 41_666_667;
+/// Least sampling interval of the summaries, ns.
+const LEAST_INTERVAL: u64 = 1_000_000;
+
+/// A trial to be run.
+#[derive(Clone, Copy, Debug)]
+pub struct Course<'a> {
+    /// The scenario.
+    pub plan: &'a Plan,
+    /// The trial's seed.
+    pub seed: u64,
+    /// Time 0 on the monotonic clock, ns: see [`time_zero`].
+    pub zero: u64,
+    /// Sampling interval of the summaries, ns.
+    pub sample_ns: u64,
+    /// What its flows do besides their plans.
+    pub options: Options,
+    /// Where the packets at the sender go, if they are to be kept.
+    pub capture: Option<&'a Path>,
+}
+
+/// A trial that has ended.
+pub struct Finished {
+    /// Its result.
+    pub report: Report,
+    /// What was seen while it ran.
+    pub watched: Watched,
+    /// Its flows with their sockets.
+    pub flows: Vec<Arc<Flow>>,
+}
+
+/// A time 0 for a network that is complete now: at a place within the kernel's tick that depends on the seed.
+pub fn time_zero(plan: &Plan, seed: u64) -> u64 {
+    sys::now() + LEAD + LEAD_PER_FLOW * plan.flows.len() as u64 + mix(seed, 0) % TICK
+}
+
+impl Course<'_> {
+    /// Runs the trial; the calling thread ends in one of the network's namespaces.
+    pub fn run(&self, network: &mut dyn Network) -> Result<Finished, CourseError> {
+        let plan = self.plan;
+        let clock = Clock { zero: self.zero, slack: plan.timer_slack_ns, noise: plan.wake_noise_ns };
+        let flows = self.prepare(network)?;
+        let recorder = self.capture.map(|path| pcap::Recorder::start(path, clock.zero)).transpose().map_err(at("pcap"))?;
+        let mut running = Vec::with_capacity(flows.len());
+        for (i, flow) in flows.into_iter().enumerate() {
+            running.push(flow.start(i, network.address(), clock).map_err(at("thread"))?);
+        }
+        let mut watched = watch(plan, network, &running, clock.zero, self.sample_ns.max(LEAST_INTERVAL))?;
+        let flows: Vec<_> = running.into_iter().map(Running::join).collect();
+        let mut report = Report { duration_ns: plan.duration_ns, queues: network.queues()?, ..Report::default() };
+        report.flows =
+            flows.iter().zip(&mut watched.flows).map(|(f, seen)| FlowReport::of(f, seen, clock.zero, plan.duration_ns)).collect();
+        report.caveats.append(&mut watched.caveats);
+        report.caveats.append(&mut network.faults()?);
+        report.caveats.extend(flows.iter().filter_map(|f| f.trouble()));
+        report.caveats.extend(PlayerSummary::caveat(report.flows.iter().filter_map(|f| f.player)));
+        if let Some(recorder) = recorder {
+            report.caveats.extend(recorder.finish().map_err(at("pcap"))?);
+        }
+        count(&mut report, network).map_err(at("counters"))?;
+        report.proof = prove(plan, &report.queues, &report.flows, &report.counters, &mut report.caveats);
+        Ok(Finished { report, watched, flows })
+    }
+
+    /// The flows with their sockets, all listening.
+    fn prepare(&self, network: &dyn Network) -> Result<Vec<Flow>, CourseError> {
+        let plans = &self.plan.flows;
+        sys::enter(network.receiver()).map_err(at("namespace"))?;
+        let listeners: io::Result<Vec<_>> = plans.iter().enumerate().map(|(i, f)| Flow::listen(f, i, self.options)).collect();
+        let listeners = listeners.map_err(at("listen"))?;
+        sys::enter(network.sender()).map_err(at("namespace"))?;
+        let flows = plans.iter().zip(listeners).enumerate();
+        let dial = |(i, (f, listener))| Flow::dial(f, listener, self.options, mix(self.seed, i as u64 + 1)).map_err(at("socket"));
+        flows.map(dial).collect()
+    }
+}
+
+/// A number from a seed and a purpose, spread evenly (the finaliser of splitmix64).
+pub fn mix(seed: u64, purpose: u64) -> u64 {
+    let mut z = seed.wrapping_add(purpose.wrapping_mul(0x9e37_79b9_7f4a_7c15)).wrapping_add(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+/// The kernel's counters of both hosts, and what they say about a single flow.
+fn count(report: &mut Report, network: &dyn Network) -> io::Result<()> {
+    for (host, namespace) in [("sender", network.sender()), ("receiver", network.receiver())] {
+        sys::enter(namespace)?;
+        for file in ["netstat", "snmp"] {
+            counters(host, &std::fs::read_to_string(format!("/proc/thread-self/net/{file}"))?, &mut report.counters);
+        }
+    }
+    if let [flow] = &mut report.flows[..] {
+        let sum = |names: &[&str]| Some(names.iter().map(|n| report.counters.get(&format!("sender.TcpExt.{n}")).unwrap_or(&0)).sum());
+        flow.rtos = flow.rtos.or_else(|| sum(&["TCPTimeouts"]));
+        flow.fast_recoveries = sum(&["TCPSackRecovery", "TCPRenoRecovery"]);
+        flow.undos = sum(&["TCPFullUndo", "TCPPartialUndo", "TCPDSACKUndo", "TCPLossUndo"]);
+    }
+    Ok(())
+}

@@ -1,0 +1,63 @@
+//! A host of a network: a namespace, and a socket through which the kernel is told of its devices.
+
+use super::offload::Offload;
+use super::{faults, io_at, links, sysctl, TestbedError};
+use crate::netlink::{self, Socket};
+use crate::sys;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use tcpscape_path::Direction;
+
+/// How long a device may take until it is ready, and how often to look, ns.
+const READY_BY: u64 = 10_000_000_000;
+const READY_POLL: u64 = 1_000_000;
+
+/// A host: its namespace and a socket in it.
+pub struct Host {
+    /// It lives as long as this descriptor, or a thread or socket in it.
+    pub namespace: OwnedFd,
+    /// Messages to the kernel about this namespace.
+    pub socket: Socket,
+}
+
+impl Host {
+    /// An empty host without IPv6; the calling thread moves into it.
+    pub fn new() -> Result<Host, TestbedError> {
+        let namespace = netlink::new_namespace().map_err(io_at("new network namespace"))?;
+        let socket = Socket::open().map_err(io_at("netlink socket"))?;
+        sysctl::without_ipv6();
+        Ok(Host { namespace, socket })
+    }
+
+    /// Switches off what would let super-packets pass these devices.
+    pub fn without_offload(&self, devices: &[Direction]) -> Result<(), TestbedError> {
+        for &device in devices {
+            for offload in Offload::ALL {
+                offload.set(self.socket.as_fd(), links::device_name(device), false).map_err(io_at("switching offloads off"))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Says what its devices, given by number and name, did that nobody asked for.
+    pub fn faults(&mut self, owner: &str, devices: &[(i32, &str)], offload: bool, found: &mut Vec<String>) -> Result<(), TestbedError> {
+        faults::offloads(&self.socket, owner, devices, offload, found).map_err(io_at("offload flags"))?;
+        let read = faults::devices(&mut self.socket, owner, devices, found);
+        read.map_err(|error| TestbedError::Refused { part: "device statistics".into(), error })
+    }
+}
+
+/// Waits until every device sends: a link's near end learns only by and by that the far end is up (Linux: linkwatch), and
+/// drops everything until then.
+pub fn wait_until_ready(hosts: &mut [Host]) -> Result<(), TestbedError> {
+    let until = sys::now() + READY_BY;
+    for host in hosts {
+        while !links::ready(&mut host.socket).map_err(|error| TestbedError::Refused { part: "state of the links".into(), error })? {
+            if sys::now() > until {
+                return Err(io_at("links")(io::Error::new(io::ErrorKind::TimedOut, "they did not come up within 10 s")));
+            }
+            sys::nap(READY_POLL);
+        }
+    }
+    Ok(())
+}

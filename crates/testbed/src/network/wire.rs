@@ -1,0 +1,230 @@
+//! Two hosts on one Ethernet whose path a program makes: it copies frames between two devices, or reads and writes two TUN devices.
+//!
+//! ```text
+//! sender fwd 10.77.1.2/24 ── veth ── rev  middle  fwd ── veth ── rev 10.77.1.3/24 receiver     Wire::build
+//! sender tun 10.77.1.2/24 ── the program ── tun 10.77.1.3/24 receiver                           Wire::bare, then connect
+//! ```
+//!
+//! What it is: three network namespaces with two veth pairs; the middle has no address and forwards nothing by itself. Or two
+//! namespaces that get their devices from the program. Nothing waits in either: the devices have no queue of their own.
+//! Source: veth(4), rtnetlink(7). How it differs from [`super::Testbed`]: all hosts are neighbours, so no router decrements a TTL, and
+//! nothing outside these namespaces is written, so that a user namespace suffices.
+
+use super::host::{wait_until_ready, Host};
+use super::{faults, io_at, links, Scope, Settings, TestbedError};
+use crate::netlink::{self, Batch};
+use crate::{qdisc, sys};
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use tcpscape_path::Direction;
+use tcpscape_sim::Plan;
+
+/// Both hosts are in one network of so many bits.
+const PREFIX: u8 = 24;
+/// Packets that a device of the program's may hold until it reads them.
+const QUEUE_LENGTH: u32 = 10_000;
+
+/// One of the two hosts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// Where flows begin.
+    Sender,
+    /// Where they end.
+    Receiver,
+}
+
+impl End {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            End::Sender => "sender",
+            End::Receiver => "receiver",
+        }
+    }
+    /// Its address.
+    pub fn address(self) -> Ipv4Addr {
+        links::address(0, self.device())
+    }
+    fn other(self) -> End {
+        match self {
+            End::Sender => End::Receiver,
+            End::Receiver => End::Sender,
+        }
+    }
+    /// Its device in the direction of the other end, where a veth pair joins them.
+    fn device(self) -> Direction {
+        match self {
+            End::Sender => Direction::Forward,
+            End::Receiver => Direction::Reverse,
+        }
+    }
+    /// The hardware address of that device.
+    fn hardware(self) -> [u8; 6] {
+        match self {
+            End::Sender => links::hardware(0, Direction::Forward),
+            End::Receiver => links::hardware(1, Direction::Reverse),
+        }
+    }
+}
+
+/// A host with its name, and its devices' numbers and names.
+struct Member {
+    name: &'static str,
+    host: Host,
+    devices: Vec<(i32, String)>,
+}
+
+impl Member {
+    fn request(&mut self, batch: &mut Batch) -> Result<(), TestbedError> {
+        let part = || format!("{}'s link, address or route", self.name);
+        self.host.socket.request(batch).map_err(|error| TestbedError::Refused { part: part(), error })
+    }
+}
+
+/// The hosts; dropping it takes them down unless somebody else is in their namespaces.
+pub struct Wire {
+    /// The sender first, the receiver last.
+    members: Vec<Member>,
+    mtu: u32,
+    offload: bool,
+    unset: Vec<String>,
+    lost_before: u64,
+}
+
+impl Wire {
+    /// The middle's device towards the sender, and towards the receiver.
+    pub const MIDDLE: [&'static str; 2] = ["rev", "fwd"];
+
+    /// Sender, middle and receiver, joined by veth pairs with the plan's MTU, offloads and neighbours, ready to send; `settings` go to
+    /// both ends. The calling thread returns to the namespace in which it was.
+    pub fn build(plan: &Plan, settings: &BTreeMap<String, String>) -> Result<Wire, TestbedError> {
+        let mut wire = Wire::of(plan, settings, &["sender", "middle", "receiver"])?;
+        wire.join(plan)?;
+        for member in &mut wire.members {
+            wait_until_ready(std::slice::from_mut(&mut member.host))?;
+        }
+        Ok(wire)
+    }
+
+    /// Sender and receiver without a device but loopback; [`Wire::connect`] gives each its own once the program has made it.
+    pub fn bare(plan: &Plan, settings: &BTreeMap<String, String>) -> Result<Wire, TestbedError> {
+        Wire::of(plan, settings, &["sender", "receiver"])
+    }
+
+    /// Gives an end's device, which the program made in the end's namespace, its MTU, its address and a route to everywhere, and brings it
+    /// up. What the program does not read in time waits, [`QUEUE_LENGTH`] packets at most, and no queue discipline touches it.
+    pub fn connect(&mut self, end: End, device: &str) -> Result<(), TestbedError> {
+        let mtu = self.mtu;
+        let member = self.member(end);
+        let number = links::number(&mut member.host.socket, device);
+        let number = number.map_err(|error| TestbedError::Refused { part: format!("{}'s devices", end.name()), error })?;
+        let number = number.ok_or_else(|| TestbedError::Path(format!("{}: there is no device {device}", end.name())))?;
+        let mut batch = Batch::new();
+        links::up_with(&mut batch, number, mtu, QUEUE_LENGTH);
+        qdisc::none(&mut batch, number);
+        address(&mut batch, end, number);
+        member.request(&mut batch)?;
+        member.devices.push((number, device.to_owned()));
+        Ok(())
+    }
+
+    fn of(plan: &Plan, settings: &BTreeMap<String, String>, names: &[&'static str]) -> Result<Wire, TestbedError> {
+        let settings = Settings { values: settings, scope: Scope::Namespaces };
+        let home = netlink::namespace().map_err(io_at("network namespace"))?;
+        let made = populate(&settings, names);
+        let returned = sys::enter(home.as_fd()).map_err(io_at("return to the first namespace"));
+        let (members, elsewhere) = made?;
+        returned?;
+        let (_, unset) = settings.write_elsewhere(&elsewhere)?;
+        let lost_before = faults::lost_on_cpus();
+        Ok(Wire { members, mtu: plan.mtu, offload: plan.offload, unset, lost_before })
+    }
+
+    /// The veth pairs, and what each host knows of its neighbour.
+    fn join(&mut self, plan: &Plan) -> Result<(), TestbedError> {
+        let last = self.members.len() - 1;
+        let mut batch = Batch::new();
+        for i in 0..=last {
+            batch.clear();
+            let far = self.members.get(i + 1).map(|m| m.host.namespace.as_raw_fd());
+            let mut devices = Vec::new();
+            if let Some(far) = far {
+                links::make(&mut batch, i, plan.mtu, far);
+                devices.push(Direction::Forward);
+            }
+            if i > 0 {
+                links::up(&mut batch, links::device(Direction::Reverse));
+                devices.push(Direction::Reverse);
+            }
+            for end in [End::Sender, End::Receiver].into_iter().filter(|e| e.name() == self.members[i].name) {
+                let number = links::device(end.device());
+                address(&mut batch, end, number);
+                if !plan.arp {
+                    links::neighbour(&mut batch, number, end.other().address(), end.other().hardware());
+                }
+            }
+            let member = &mut self.members[i];
+            member.request(&mut batch)?;
+            if !plan.offload {
+                member.host.without_offload(&devices)?;
+            }
+            member.devices = devices.iter().map(|&d| (links::device(d), links::device_name(d).to_owned())).collect();
+        }
+        Ok(())
+    }
+
+    fn member(&mut self, end: End) -> &mut Member {
+        let at = if end == End::Sender { 0 } else { self.members.len() - 1 };
+        &mut self.members[at]
+    }
+
+    /// The sender's namespace.
+    pub fn sender(&self) -> BorrowedFd<'_> {
+        self.members[0].host.namespace.as_fd()
+    }
+    /// The middle's namespace, where there is one: there the program finds the devices [`Wire::MIDDLE`].
+    pub fn middle(&self) -> Option<BorrowedFd<'_>> {
+        self.members.get(1).filter(|m| m.name == "middle").map(|m| m.host.namespace.as_fd())
+    }
+    /// The receiver's namespace.
+    pub fn receiver(&self) -> BorrowedFd<'_> {
+        self.members[self.members.len() - 1].host.namespace.as_fd()
+    }
+    /// Settings that were asked for and are not so: one sentence each.
+    pub fn unset(&self) -> &[String] {
+        &self.unset
+    }
+    /// What the hosts and their devices did that nobody asked for: one sentence each, none if all is well.
+    pub fn faults(&mut self) -> Result<Vec<String>, TestbedError> {
+        let mut found = Vec::new();
+        for member in &mut self.members {
+            let devices: Vec<(i32, &str)> = member.devices.iter().map(|(n, name)| (*n, name.as_str())).collect();
+            member.host.faults(member.name, &devices, self.offload, &mut found)?;
+        }
+        faults::backlogs(self.lost_before, &mut found);
+        Ok(found)
+    }
+}
+
+/// Makes the hosts and leaves the thread in the last; also gives the settings that they do not have.
+fn populate<'a>(settings: &Settings<'a>, names: &[&'static str]) -> Result<(Vec<Member>, Vec<&'a str>), TestbedError> {
+    let (mut members, mut elsewhere, mut batch) = (Vec::new(), Vec::new(), Batch::new());
+    for &name in names {
+        let mut member = Member { name, host: Host::new()?, devices: Vec::new() };
+        if name != "middle" {
+            elsewhere = settings.write()?;
+        }
+        batch.clear();
+        links::up(&mut batch, links::LOOPBACK);
+        member.request(&mut batch)?;
+        members.push(member);
+    }
+    Ok((members, elsewhere))
+}
+
+/// An end's address on its device, and its way to everywhere.
+fn address(batch: &mut Batch, end: End, number: i32) {
+    links::assign(batch, number, end.address(), PREFIX);
+    links::route_by(batch, None, end.other().address(), number);
+}

@@ -1,0 +1,125 @@
+//! Hosts whose path a program makes; here the program is none: the kernel's own pair of devices, or nothing at all. Without the privilege
+//! to make namespaces, a test says so and passes.
+
+use std::collections::BTreeMap;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::{AsRawFd, BorrowedFd};
+use tcpscape_path::PathSpec;
+use tcpscape_sim::Plan;
+use tcpscape_testbed::netlink::{Batch, Socket};
+use tcpscape_testbed::network::wire::{End, Wire};
+use tcpscape_testbed::network::{links, TestbedError};
+use tcpscape_testbed::sys;
+
+fn plan() -> Plan {
+    let mut plan = Plan::from_json(r#"{"duration_ns": 2000000000, "flows": [{"cca": "cubic"}]}"#).unwrap();
+    (plan.forward, plan.reverse) = (PathSpec::default(), PathSpec::default());
+    plan
+}
+
+/// None, and the reason said, where this machine cannot.
+fn allowed<T>(outcome: Result<T, TestbedError>) -> Option<T> {
+    match outcome {
+        Ok(value) => Some(value),
+        Err(e) if e.to_string().contains("not permitted") => {
+            eprintln!("skipped: {e}");
+            None
+        }
+        Err(e) => panic!("{e}"),
+    }
+}
+
+/// Does something in a namespace, on a thread of its own.
+fn within<T: Send>(namespace: BorrowedFd<'_>, act: impl FnOnce() -> T + Send) -> T {
+    std::thread::scope(|s| s.spawn(|| sys::enter(namespace).map(|()| act()).unwrap()).join().unwrap())
+}
+
+fn setting(name: &str) -> String {
+    std::fs::read_to_string(format!("/proc/sys/net/{name}")).unwrap().split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// What a program does with both hosts' packets, done by the kernel: a pair of devices that joins them.
+fn pair(wire: &Wire) {
+    let mut socket = within(wire.sender(), || Socket::open().unwrap());
+    let mut batch = Batch::new();
+    links::make(&mut batch, 0, 9000, wire.receiver().as_raw_fd());
+    socket.request(&mut batch).unwrap();
+}
+
+#[test]
+fn hosts_get_their_addresses_on_devices_that_the_program_made() {
+    let Some(mut wire) = allowed(Wire::bare(&plan(), &BTreeMap::new())) else { return };
+    assert!(wire.middle().is_none());
+    let missing = wire.connect(End::Sender, "tun7").expect_err("there is none").to_string();
+    assert_eq!(missing, "sender: there is no device tun7");
+    pair(&wire);
+    wire.connect(End::Sender, "fwd").unwrap();
+    wire.connect(End::Receiver, "rev").unwrap();
+    let listener = within(wire.receiver(), || TcpListener::bind((End::Receiver.address(), 5001)).unwrap());
+    let reader = std::thread::spawn(move || {
+        let (mut text, (mut stream, from)) = (String::new(), listener.accept().unwrap());
+        stream.read_to_string(&mut text).unwrap();
+        (text, from.ip())
+    });
+    let mut stream = within(wire.sender(), || TcpStream::connect((End::Receiver.address(), 5001)).unwrap());
+    stream.write_all(b"over the pair").unwrap();
+    // 1500 bytes of the plan's MTU without 20 of IP, 20 of TCP and 12 of timestamps
+    assert_eq!(socket2::SockRef::from(&stream).tcp_mss().unwrap(), 1448);
+    drop(stream);
+    assert_eq!(reader.join().unwrap(), ("over the pair".to_owned(), End::Sender.address().into()));
+}
+
+#[test]
+fn the_middle_has_two_devices_without_addresses_and_lets_nothing_pass() {
+    let Some(mut wire) = allowed(Wire::build(&plan(), &BTreeMap::new())) else { return };
+    let middle = wire.middle().expect("a middle");
+    let devices = within(middle, || std::fs::read_to_string("/proc/thread-self/net/dev").unwrap());
+    assert!(Wire::MIDDLE.iter().all(|d| devices.contains(&format!("{d}:"))), "{devices}");
+    let addresses = within(middle, || std::fs::read_to_string("/proc/thread-self/net/fib_trie").unwrap());
+    assert!(!addresses.contains("10.77."), "{addresses}");
+    let refused = within(wire.sender(), || {
+        TcpStream::connect_timeout(&(End::Receiver.address(), 5001).into(), std::time::Duration::from_millis(50)).is_err()
+    });
+    assert!(refused, "nobody copies frames, and yet there is a connection");
+    let local = within(wire.receiver(), || TcpListener::bind(("127.0.0.1", 0)).and_then(|l| TcpStream::connect(l.local_addr()?)).is_ok());
+    assert!(local, "loopback is down");
+    assert_eq!(wire.faults().unwrap(), Vec::<String>::new());
+}
+
+#[test]
+fn permanent_neighbours_stand_where_the_plan_has_no_arp() {
+    let Some(wire) = allowed(Wire::build(&Plan { arp: false, ..plan() }, &BTreeMap::new())) else { return };
+    let table = |namespace| within(namespace, || std::fs::read_to_string("/proc/thread-self/net/arp").unwrap());
+    // flags 0x6: complete and permanent
+    assert!(table(wire.sender()).contains("10.77.1.3        0x1         0x6         02:77:00:00:02:03"), "{}", table(wire.sender()));
+    assert!(table(wire.receiver()).contains("10.77.1.2        0x1         0x6         02:77:00:00:01:02"), "{}", table(wire.receiver()));
+    assert_eq!(table(wire.middle().unwrap()).lines().count(), 1);
+}
+
+#[test]
+fn settings_reach_both_ends_and_those_of_the_whole_machine_are_named() {
+    let before = setting("core/rmem_max");
+    let values = [("net.ipv4.tcp_rmem", "4096 131072 777777"), ("net.core.rmem_max", "7777777"), ("net.ipv4.tcp_nonsense", "1")];
+    let values: BTreeMap<String, String> = values.map(|(k, v)| (k.to_owned(), v.to_owned())).into();
+    let Some(wire) = allowed(Wire::build(&plan(), &values)) else { return };
+    for end in [wire.sender(), wire.receiver()] {
+        assert_eq!(within(end, || setting("ipv4/tcp_rmem")), "4096 131072 777777");
+    }
+    assert_ne!(within(wire.middle().unwrap(), || setting("ipv4/tcp_rmem")), "4096 131072 777777");
+    assert_eq!(setting("core/rmem_max"), before);
+    let [global, unknown] = wire.unset() else { panic!("{:?}", wire.unset()) };
+    assert!(global.starts_with(&format!("sysctl net.core.rmem_max = 7777777: it is the whole machine's and stays {before};")), "{global}");
+    assert!(unknown.starts_with("sysctl net.ipv4.tcp_nonsense = 1: this kernel has no such setting"), "{unknown}");
+    let wrong = BTreeMap::from([("net.ipv4.tcp_rmem".to_owned(), "lots".to_owned())]);
+    let e = Wire::build(&plan(), &wrong).err().unwrap().to_string();
+    assert!(e.starts_with("sysctl net.ipv4.tcp_rmem = lots: "), "{e}");
+}
+
+#[test]
+fn offloads_are_as_asked() {
+    for offload in [false, true] {
+        let Some(mut wire) = allowed(Wire::build(&Plan { offload, ..plan() }, &BTreeMap::new())) else { return };
+        assert_eq!(wire.faults().unwrap(), Vec::<String>::new());
+    }
+}
