@@ -616,3 +616,16 @@ def test_shared_conditions_written_are_read_back_the_same(tmp_path):
     conditions.write(found, tmp_path / "c.yaml")
     again = conditions.read(tmp_path / "c.yaml")
     assert [(c.id, c.scenario, c.queue) for c in again] == [(c.id, c.scenario, c.queue) for c in found]
+
+
+@pytest.mark.parametrize(
+    ("specs", "expected"),
+    [
+        (["model", "live"], ["model:host", "live"]),
+        (["live:emulator", "mock"], ["live:emulator", "mock:host"]),
+        (["model:6.12", "live"], ["model:6.12", "live"]),
+        (["model", "virtual"], ["model", "virtual"]),
+    ],
+)
+def test_beside_this_machines_kernel_the_model_simulates_that_kernel(specs, expected):
+    assert sides.with_host_kernel(specs) == tuple(expected)

@@ -13,6 +13,7 @@ from tcpscape import engines
 from tcpscape.campaign.execute import Progress, Runner
 from tcpscape.engines.base import Capture, Engine
 from tcpscape.errors import TcpscapeError, refuse
+from tcpscape.scenario import host
 from tcpscape.scenario.scenario import Kernel, Scenario
 from tcpscape.store.results import Store
 from tcpscape.trial import Trial
@@ -29,6 +30,8 @@ EVERY_RTT_SAMPLE = ("model",)
 SIMULATED = ("model", "mock")
 """Engines that take a kernel after the colon (`model:6.12`); for the others it belongs to the engine's name."""
 
+LIVE = "live"
+"""The engine that is this machine's own kernel, whatever kernel a condition names."""
 TRACES = "traces"
 """Directory of the trials with samples, in that of the validation."""
 
@@ -171,6 +174,12 @@ class RecordedSide(Side):
     def measure(self, work: Sequence[tuple[NamedScenario, int]], progress: Progress | None = None) -> list[Runs]:
         """All that was recorded."""
         return [self.record.runs[c.id] for c, _ in work]
+
+
+def with_host_kernel(specs: Sequence[str]) -> tuple[str, ...]:
+    """The sides of a validation; a model beside this machine's own kernel gets that kernel's profile, unless it names one."""
+    is_live = any(spec.partition(":")[0] == LIVE for spec in specs)
+    return tuple(f"{spec}:{host.NAME}" if is_live and spec in SIMULATED else spec for spec in specs)
 
 
 def make(spec: str, jobs: int, out: Path | None) -> EngineSide:

@@ -107,6 +107,7 @@ def prepare(options: ValidationOptions) -> Session:
     _expect_size((options.random or options.shared or 0) * (len(options.ccas) if options.paired else 1), seeds)
     record = load_recorded(options.against) if options.against else None
     specs = engine_specs(options.engines, recorded=record is not None)
+    specs = sides.with_host_kernel(specs)
     a = sides.make(specs[0], options.jobs, options.out)
     b = sides.RecordedSide(record) if record else sides.make(specs[1], options.jobs, options.out)
     if tuple(options.ccas) == (ALL,):
