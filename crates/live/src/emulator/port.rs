@@ -1,0 +1,270 @@
+//! A port of the emulator: a device's frames in, frames out in order, and the account of what got lost on the way.
+
+use super::device::Counters;
+use super::outbox::{Outbox, Waiting};
+use super::packet::{Arrival, PacketPort, BATCH};
+use super::report::{DirectionReport, Losses};
+use super::sys;
+use super::tun::TunPort;
+use crate::link::VNET_HEADER;
+use std::collections::BTreeMap;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use tcpscape_base::{Histogram, Time};
+
+/// Why a port could not be opened: one line for a user.
+#[derive(Debug, thiserror::Error)]
+pub enum PortError {
+    /// AF_PACKET on a device.
+    #[error("packets of device {device}: {error}{}", hint(.error, "CAP_NET_RAW in the device's network namespace"))]
+    Packet {
+        /// The device.
+        device: String,
+        /// The kernel's answer.
+        error: io::Error,
+    },
+    /// A TUN device.
+    #[error("TUN device {device}: {error}{}", tun_hint(.error))]
+    Tun {
+        /// The device.
+        device: String,
+        /// The kernel's answer.
+        error: io::Error,
+    },
+    /// The namespace.
+    #[error("network namespace: {0}")]
+    Namespace(io::Error),
+}
+
+fn hint(error: &io::Error, capability: &str) -> String {
+    match error.kind() {
+        io::ErrorKind::PermissionDenied => format!("; it takes {capability}"),
+        _ => String::new(),
+    }
+}
+
+fn tun_hint(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "; /dev/net/tun is missing: modprobe tun".to_owned(),
+        _ => hint(error, "CAP_NET_ADMIN in the network namespace, and permission to open /dev/net/tun"),
+    }
+}
+
+enum Kind {
+    Packet(PacketPort),
+    Tun(TunPort),
+}
+
+/// Where frames come from and go to: a device.
+pub struct Port {
+    kind: Kind,
+    counters: Counters,
+    drops_before: (u64, u64),
+    outbox: Outbox,
+    /// A frame was refused for now: no sending before this moment of CLOCK_MONOTONIC, ns.
+    pause_until: Option<u64>,
+    account: Account,
+}
+
+/// What happened to the frames that this port sends.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Account {
+    lateness: Histogram,
+    released: u64,
+    frames: u64,
+    bytes: u64,
+    retries: u64,
+    overfull: u64,
+    refused: BTreeMap<i32, u64>,
+    largest_batch: u64,
+}
+
+/// How long to wait after the kernel had no room for a frame, ns.
+const PAUSE: u64 = 100_000;
+/// A frame that still finds no room this long after it was due is lost, ns.
+const PATIENCE: u64 = 500_000_000;
+
+impl Port {
+    /// The frames of a device in a namespace, with `virtio_net_hdr`: AF_PACKET. `super_packets` says whether frames larger than the MTU
+    /// (GSO) may come; without, there is room for more frames.
+    pub fn packet(namespace: BorrowedFd<'_>, device: &str, super_packets: bool) -> Result<Port, PortError> {
+        inside(namespace, || {
+            let open = || Ok((Kind::Packet(PacketPort::open(device, super_packets)?), Counters::open(device)?));
+            open().map_err(|error| PortError::Packet { device: device.to_owned(), error }).map(Port::new)
+        })
+    }
+
+    /// A new TUN device in a namespace, up and with an MTU: IP packets with `virtio_net_hdr`. It vanishes with the port.
+    pub fn tun(namespace: BorrowedFd<'_>, device: &str, mtu: u32, super_packets: bool) -> Result<Port, PortError> {
+        inside(namespace, || {
+            let make = || Ok((Kind::Tun(TunPort::make(device, mtu, super_packets)?), Counters::open(device)?));
+            make().map_err(|error| PortError::Tun { device: device.to_owned(), error }).map(Port::new)
+        })
+    }
+
+    fn new((kind, mut counters): (Kind, Counters)) -> Port {
+        let drops_before = counters.drops();
+        let (outbox, account) = (Outbox::default(), Account::default());
+        Port { kind, counters, drops_before, outbox, pause_until: None, account }
+    }
+
+    /// What becomes readable when a frame arrives.
+    pub(super) fn descriptor(&self) -> BorrowedFd<'_> {
+        match &self.kind {
+            Kind::Packet(p) => p.as_fd(),
+            Kind::Tun(p) => p.as_fd(),
+        }
+    }
+
+    /// Hands over up to `most` frames that have arrived: how many.
+    pub(super) fn receive(&mut self, most: usize, mut take: impl FnMut(Arrival<'_>)) -> usize {
+        let one = |kind: &mut Kind, take: &mut dyn FnMut(Arrival<'_>)| match kind {
+            Kind::Packet(p) => p.receive(take),
+            Kind::Tun(p) => p.receive(take),
+        };
+        (0..most).take_while(|_| one(&mut self.kind, &mut take)).count()
+    }
+
+    /// Lets a frame leave at the next [`Port::flush`].
+    pub(super) fn queue(&mut self, due: Time, packets: u16, frame: &[u8]) {
+        if !self.outbox.push(due, packets, frame) {
+            self.account.overfull += 1;
+        }
+    }
+
+    /// Whether so much waits that it should be sent before more is queued.
+    pub(super) fn is_loaded(&self) -> bool {
+        self.outbox.len() >= BATCH || self.outbox.bytes() >= LOAD
+    }
+
+    /// Sends what waits, in order, as far as the kernel takes it. `zero` is CLOCK_MONOTONIC at time 0, ns.
+    pub(super) fn flush(&mut self, zero: u64) {
+        if self.outbox.is_empty() || self.pause_until.is_some_and(|t| sys::monotonic() < t) {
+            return;
+        }
+        self.pause_until = None;
+        let mut before = sys::monotonic();
+        while !self.outbox.is_empty() && self.pause_until.is_none() {
+            let (frames, bytes) = self.outbox.waiting();
+            let sent = match &mut self.kind {
+                Kind::Packet(p) => p.send(frames, bytes),
+                Kind::Tun(p) => p.send(frames, bytes),
+            };
+            let after = sys::monotonic();
+            match sent {
+                Ok(n) => {
+                    self.account.sent(&frames[..n], before.saturating_sub(zero), after.saturating_sub(zero));
+                    self.outbox.remove(n);
+                }
+                Err(e) => self.refused(&e, after, zero),
+            }
+            before = after;
+        }
+    }
+
+    /// The first frame that waits was refused: it is tried again, unless that is hopeless.
+    fn refused(&mut self, error: &io::Error, now: u64, zero: u64) {
+        let errno = error.raw_os_error().unwrap_or(0);
+        if errno == libc::EINTR {
+            return;
+        }
+        let late = now.saturating_sub(zero + self.outbox.waiting().0[0].due.0);
+        if matches!(errno, libc::ENOBUFS | libc::EAGAIN | libc::ENOMEM) && late < PATIENCE {
+            self.account.retries += 1;
+            self.pause_until = Some(now + PAUSE);
+            return;
+        }
+        *self.account.refused.entry(errno).or_default() += 1;
+        self.outbox.remove(1);
+    }
+
+    /// When sending is worth a try again, CLOCK_MONOTONIC, ns.
+    pub(super) fn pause_until(&self) -> Option<u64> {
+        self.pause_until
+    }
+
+    /// The account of what this port sent; the losses at its entrance concern the other direction.
+    pub(super) fn report(&mut self) -> (DirectionReport, EntranceLosses) {
+        let (received, transmitted) = self.counters.drops();
+        let received = received.saturating_sub(self.drops_before.0);
+        let transmitted = transmitted.saturating_sub(self.drops_before.1);
+        // What the device transmits is what we send through AF_PACKET, but what we receive from TUN.
+        let (entrance, exit) = match &mut self.kind {
+            Kind::Packet(p) => (p.overflows(), transmitted),
+            Kind::Tun(_) => (transmitted, received),
+        };
+        (self.account.report(exit), EntranceLosses(entrance))
+    }
+
+    /// Most frames sent with one call.
+    pub(super) fn largest_batch(&self) -> u64 {
+        self.account.largest_batch
+    }
+}
+
+/// So many bytes wait at most before they are sent: further super-packets would only become late.
+const LOAD: usize = 256 << 10;
+
+/// Frames that were lost before the emulator saw them.
+pub(super) struct EntranceLosses(pub u64);
+
+impl Account {
+    /// Counts frames that one call sent between two moments, ns since zero: the call works on them one after the other, so each is
+    /// taken to have left at its share of the time.
+    fn sent(&mut self, frames: &[Waiting], before: u64, after: u64) {
+        let n = frames.len() as u64;
+        for (i, f) in (1..).zip(frames) {
+            let left = before + (after - before) * i / n;
+            let late_us = left.saturating_sub(f.due.0) / 1000;
+            self.lateness.add_many(u32::try_from(late_us).unwrap_or(u32::MAX), u32::from(f.packets));
+            self.released += u64::from(f.packets);
+            self.bytes += (f.length - VNET_HEADER) as u64;
+        }
+        self.frames += n;
+        self.largest_batch = self.largest_batch.max(n);
+    }
+
+    fn report(&self, device: u64) -> DirectionReport {
+        let refused = self.refused.iter().map(|(&errno, &n)| (io::Error::from_raw_os_error(errno).to_string(), n)).collect();
+        let unasked = Losses { entrance: 0, no_room: self.overfull, device, refused };
+        DirectionReport {
+            lateness: (&self.lateness).into(),
+            frames_in: 0,
+            released: self.released,
+            frames_out: self.frames,
+            bytes_out: self.bytes,
+            retries: self.retries,
+            unasked,
+        }
+    }
+}
+
+/// Runs `work` in a network namespace, in a thread of its own: the calling one stays where it is, also where it could not return.
+fn inside<T: Send>(namespace: BorrowedFd<'_>, work: impl FnOnce() -> Result<T, PortError> + Send) -> Result<T, PortError> {
+    let there = || sys::enter(namespace).map_err(PortError::Namespace).and_then(|()| work());
+    std::thread::scope(|scope| scope.spawn(there).join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_of_one_call_leave_one_after_the_other() {
+        let mut account = Account::default();
+        let due = Time(1_000_000);
+        let frames = [Waiting { at: 0, length: 110, due, packets: 2 }; 4];
+        account.sent(&frames, 1_020_000, 1_060_000);
+        assert_eq!((account.lateness.min(), account.lateness.max(), account.lateness.count()), (30, 60, 8));
+        assert_eq!((account.released, account.frames, account.bytes), (8, 4, 400));
+    }
+
+    #[test]
+    fn refusals_are_named() {
+        let mut account = Account::default();
+        account.refused.insert(libc::EINVAL, 3);
+        let report = account.report(2);
+        assert_eq!(report.unasked.refused["Invalid argument (os error 22)"], 3);
+        assert_eq!(report.unasked.total(), 5);
+    }
+}
