@@ -4,12 +4,12 @@ mod support;
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, TcpListener, TcpStream};
-use std::os::fd::{AsFd, BorrowedFd};
-use std::time::{Duration, Instant};
-use support::{isolated, tuns, within, Wire};
+use std::os::fd::BorrowedFd;
+use support::{address, isolated, ports, tuns, wire, within};
 use tcpscape_live::emulator::{Emulator, EmulatorOptions, EmulatorReport, Port};
 use tcpscape_live::link::{Layer, Link, LinkOptions, Totals};
 use tcpscape_path::{parse_tc, Direction, Host, PathSpec, StageSpec};
+use tcpscape_testbed::network::wire::Wire;
 
 const LISTENS: u16 = 5001;
 
@@ -33,8 +33,8 @@ fn content(bytes: usize) -> Vec<u8> {
     std::iter::repeat_with(step).take(bytes).collect()
 }
 
-/// Sends bytes over a connection and compares what arrives with them; how long it took.
-fn transfer(sender: BorrowedFd<'_>, receiver: BorrowedFd<'_>, to: IpAddr, bytes: usize) -> Duration {
+/// Sends bytes over a connection and compares what arrives with them.
+fn transfer(sender: BorrowedFd<'_>, receiver: BorrowedFd<'_>, to: IpAddr, bytes: usize) {
     let data = content(bytes);
     let listener = within(receiver, || TcpListener::bind((to, LISTENS)).unwrap());
     std::thread::scope(|scope| {
@@ -44,21 +44,19 @@ fn transfer(sender: BorrowedFd<'_>, receiver: BorrowedFd<'_>, to: IpAddr, bytes:
             stream.read_to_end(&mut arrived).unwrap();
             arrived
         });
-        let began = Instant::now();
         let mut stream = within(sender, || TcpStream::connect((to, LISTENS)).unwrap());
         stream.write_all(&data).unwrap();
         drop(stream);
         let arrived = reading.join().unwrap();
         assert_eq!(arrived.len(), bytes);
         assert!(arrived == data, "the bytes changed on the way");
-        began.elapsed()
     })
 }
 
 /// One transfer through a path: the emulator's account and the link's.
 fn through(wire: &Wire, ports: [Port; 2], link: Link, v6: bool, bytes: usize) -> (EmulatorReport, [Totals; 2]) {
     let running = Emulator::start(link, ports, &EmulatorOptions::default()).unwrap();
-    transfer(wire.sender.as_fd(), wire.receiver.as_fd(), Wire::address(v6), bytes);
+    transfer(wire.sender(), wire.receiver(), address(v6), bytes);
     let (report, link) = running.stop();
     (report, Direction::BOTH.map(|d| link.totals(d)))
 }
@@ -70,9 +68,9 @@ fn no_unasked_loss(report: &EmulatorReport) {
 #[test]
 fn bytes_arrive_over_a_path_that_only_delays() {
     isolated("bytes_arrive_over_a_path_that_only_delays", || {
-        let wire = Wire::new(1500, false);
+        let wire = wire(1500, false);
         let link = link("netem delay 5ms limit 100000", "netem delay 5ms limit 100000", &LinkOptions::default());
-        let (report, [forward, reverse]) = through(&wire, wire.ports(false), link, false, 4 << 20);
+        let (report, [forward, reverse]) = through(&wire, ports(&wire, false), link, false, 4 << 20);
         no_unasked_loss(&report);
         assert!(forward.packets_in >= (4 << 20) / 1460 && reverse.packets_in > 0, "{forward:?}");
         assert_eq!(report.forward.released, forward.packets_out);
@@ -81,8 +79,11 @@ fn bytes_arrive_over_a_path_that_only_delays() {
     });
 }
 
-/// What a path does to packets, in tc's words, and how it shows in the link's account.
-const IMPAIRMENTS: [(&str, fn(&Totals) -> bool); 4] = [
+/// Whether something shows in a link's account.
+type Shows = fn(&Totals) -> bool;
+
+/// What a path does to packets, in tc's words, and how it shows.
+const IMPAIRMENTS: [(&str, Shows); 4] = [
     ("netem delay 2ms loss 2% limit 100000", |t| t.drops.loss > 0),
     ("netem delay 3ms 2ms limit 100000", |t| t.reordered > 0),
     ("netem delay 2ms duplicate 3% limit 100000", |t| t.duplicated > 0),
@@ -90,12 +91,12 @@ const IMPAIRMENTS: [(&str, fn(&Totals) -> bool); 4] = [
 ];
 
 fn intact_through_every_impairment(mtu: u32, super_packets: bool, v6: bool) {
-    let wire = Wire::new(mtu, super_packets);
+    let wire = wire(mtu, super_packets);
     for (words, shows) in IMPAIRMENTS {
         let options = LinkOptions { seed: 7, merge: super_packets, ..LinkOptions::default() };
         let link = link(words, "netem delay 2ms limit 100000", &options);
         let bytes = mtu as usize * 700;
-        let (report, [forward, _]) = through(&wire, wire.ports(super_packets), link, v6, bytes);
+        let (report, [forward, _]) = through(&wire, ports(&wire, super_packets), link, v6, bytes);
         assert!(shows(&forward), "{words}: {forward:?}");
         assert!(forward.packets_in >= 700, "{words}: decided by packet of MTU size: {forward:?}");
         assert_eq!(super_packets, report.forward.frames_in < forward.packets_in, "{words}: {report:?}");
@@ -127,14 +128,14 @@ fn bytes_arrive_intact_in_super_packets_of_9000_and_version_6() {
 fn bytes_arrive_intact_over_tun_devices() {
     isolated("bytes_arrive_intact_over_tun_devices", || {
         for super_packets in [false, true] {
-            let (sender, receiver, ports) = match tuns(1500, super_packets) {
-                Ok(tuns) => tuns,
+            let (wire, ports) = match tuns(1500, super_packets) {
+                Ok(made) => made,
                 Err(why) => return println!("skipped: {why}"),
             };
             let options = LinkOptions { seed: 7, layer: Layer::Ip, merge: super_packets, ..LinkOptions::default() };
             let link = link("netem delay 2ms loss 1% duplicate 1% corrupt 1% limit 100000", "netem delay 2ms limit 100000", &options);
             let running = Emulator::start(link, ports, &EmulatorOptions::default()).unwrap();
-            transfer(sender.as_fd(), receiver.as_fd(), Wire::address(false), 1 << 20);
+            transfer(wire.sender(), wire.receiver(), address(false), 1 << 20);
             let (report, link) = running.stop();
             let forward = link.totals(Direction::Forward);
             assert!(forward.drops.loss > 0 && forward.duplicated > 0 && forward.corrupted > 0, "{forward:?}");
@@ -147,17 +148,20 @@ fn bytes_arrive_intact_over_tun_devices() {
 #[test]
 fn the_link_can_be_asked_while_it_runs() {
     isolated("the_link_can_be_asked_while_it_runs", || {
-        let wire = Wire::new(1500, false);
+        let wire = wire(1500, false);
         let both = "netem delay 2ms limit 100000";
-        let running =
-            Emulator::start(link(both, both, &LinkOptions::default()), wire.ports(false), &EmulatorOptions { realtime: false, zero: None })
-                .unwrap();
+        let running = Emulator::start(
+            link(both, both, &LinkOptions::default()),
+            ports(&wire, false),
+            &EmulatorOptions { realtime: false, zero: None },
+        )
+        .unwrap();
         let before = running.snapshot().unwrap();
-        transfer(wire.sender.as_fd(), wire.receiver.as_fd(), Wire::address(false), 100_000);
+        transfer(wire.sender(), wire.receiver(), address(false), 100_000);
         let packets = running.with(|_, link| link.totals(Direction::Forward).packets_in).unwrap();
         let after = running.snapshot().unwrap();
         assert!(packets >= 100_000 / 1460 && after.totals[0].packets_in >= packets && after.at > before.at);
-        assert_eq!(after.emulator.conditions.realtime, None);
+        assert_eq!(after.emulator.conditions.realtime, 0);
         assert!(after.emulator.wakeups > before.emulator.wakeups && after.emulator.cpu_s > before.emulator.cpu_s);
     });
 }
@@ -165,8 +169,8 @@ fn the_link_can_be_asked_while_it_runs() {
 #[test]
 fn a_device_that_is_missing_is_named() {
     isolated("a_device_that_is_missing_is_named", || {
-        let wire = Wire::new(1500, false);
-        let error = Port::packet(wire.middle.as_fd(), "nothing0", false).err().unwrap().to_string();
+        let wire = wire(1500, false);
+        let error = Port::packet(wire.middle().unwrap(), "nothing0", false).err().unwrap().to_string();
         assert!(error.contains("nothing0") && error.contains("No such device"), "{error}");
     });
 }

@@ -5,13 +5,9 @@
 use std::fs::File;
 use std::io::{self, Read, Seek};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use tcpscape_testbed::netlink::{Batch, NetlinkError, Socket, CHANGE};
-
-/// Message, attributes and header of a link. Source: linux/rtnetlink.h, linux/if_link.h.
-const RTM_NEWLINK: u16 = 16;
-const IFLA_MTU: u16 = 4;
-const IFLA_TXQLEN: u16 = 13;
-const LINK_HEADER: usize = 16;
+use tcpscape_testbed::netlink::{Batch, NetlinkError, Socket};
+use tcpscape_testbed::network::links;
+use tcpscape_testbed::qdisc;
 
 fn check(status: libc::c_int) -> io::Result<()> {
     if status < 0 {
@@ -62,18 +58,13 @@ pub fn mtu(device: &str) -> io::Result<usize> {
     Ok(unsafe { answer.ifr_ifru.ifru_mtu }.max(0) as usize)
 }
 
-/// Gives it an MTU (bytes) and a length of its transmit queue (packets), and brings it up. By netlink: the older calls want
-/// capabilities outside of user namespaces.
-pub fn set_up(device: &str, mtu: u32, queue: u32) -> io::Result<()> {
-    let mut header = [0; LINK_HEADER];
-    header[4..8].copy_from_slice(&index(device)?.to_ne_bytes());
-    for flags in [8..12, 12..16] {
-        header[flags].copy_from_slice(&(libc::IFF_UP as u32).to_ne_bytes());
-    }
+/// Gives it an MTU (bytes), room for so many packets that wait and no queue discipline, and brings it up. By netlink: the older calls
+/// want capabilities outside of user namespaces.
+pub fn set_up(device: &str, mtu: u32, packets: u32) -> io::Result<()> {
+    let number = index(device)?;
     let mut batch = Batch::new();
-    batch.message(RTM_NEWLINK, CHANGE, &header);
-    batch.put_u32(IFLA_MTU, mtu);
-    batch.put_u32(IFLA_TXQLEN, queue);
+    links::up_with(&mut batch, number, mtu, packets);
+    qdisc::none(&mut batch, number);
     Socket::open()?.request(&mut batch).map_err(|e| match e {
         NetlinkError::Refused { error, .. } | NetlinkError::Io(error) => error,
     })

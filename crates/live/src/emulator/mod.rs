@@ -33,6 +33,7 @@ pub use port::{Port, PortError};
 pub use report::{Conditions, DirectionReport, EmulatorReport, Lateness, Losses};
 
 use crate::link::{Link, Totals};
+use crate::spaces::realtime;
 use drive::{Command, Drive, Waiter};
 use std::io;
 use std::sync::mpsc::{channel, Sender};
@@ -92,24 +93,19 @@ impl Emulator {
             drive.run(waiter, &inbox);
             (drive.report(), drive.link)
         };
-        let thread = Some(std::thread::Builder::new().name("emulator".into()).spawn(work)?);
+        let thread =
+            if realtime { realtime::spawn("emulator", work) } else { std::thread::Builder::new().name("emulator".into()).spawn(work) };
+        let thread = Some(thread?);
         Ok(Running { commands: Some(commands), bell, zero, thread })
     }
 }
 
-/// Prepares the calling thread for waking in time.
+/// Prepares the calling thread for waking in time, and says how far that is allowed.
 fn prepare(realtime: bool) -> Conditions {
     sys::set_timer_slack(1);
-    // A thread inherits the priority of the one that starts it.
-    let refused = match sys::realtime_priority() {
-        Some(_) if realtime => None,
-        Some(_) => sys::set_realtime(false).err(),
-        None if realtime => sys::set_realtime(true).err(),
-        None => None,
-    };
     Conditions {
-        realtime: sys::realtime_priority(),
-        realtime_refused: refused.map(|e| e.to_string()),
+        asked: realtime,
+        realtime: realtime::priority(),
         memory_locked: realtime && sys::lock_memory().is_ok(),
         timer_slack_ns: sys::timer_slack(),
     }

@@ -73,10 +73,10 @@ pub struct DirectionReport {
 /// Under which conditions the thread ran.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Conditions {
-    /// Its real-time priority; None is ordinary priority.
-    pub realtime: Option<u32>,
-    /// Why it has none although it was asked for.
-    pub realtime_refused: Option<String>,
+    /// Whether real-time priority was asked for.
+    pub asked: bool,
+    /// The real-time priority that it had; 0 is ordinary priority.
+    pub realtime: u64,
     /// Whether memory is kept from being paged out.
     pub memory_locked: bool,
     /// How late a sleep may end, ns.
@@ -145,10 +145,10 @@ impl EmulatorReport {
         let part = delay_ns as f64 * 1e-3 * LATE_PART;
         let limit = if delay_ns == 0 { LATE_US } else { part.min(LATE_US) };
         let Lateness { p50_us, p99_us, max_us, .. } = account.lateness;
-        let realtime = match (&self.conditions.realtime, &self.conditions.realtime_refused) {
-            (Some(_), _) => String::new(),
-            (None, None) => "; real-time priority was not asked for".to_owned(),
-            (None, Some(why)) => format!("; no real-time priority: {why}"),
+        let realtime = match (self.conditions.realtime, self.conditions.asked) {
+            (1.., _) => "",
+            (0, false) => "; real-time priority was not asked for",
+            (0, true) => "; real-time priority is not allowed here",
         };
         (account.released > 0 && p99_us > limit).then(|| {
             format!(

@@ -5,9 +5,6 @@
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
-/// The least priority of real time: above every ordinary thread, below whatever the machine's owner runs in real time.
-const PRIORITY: libc::c_int = 1;
-
 fn check(status: libc::c_int) -> io::Result<libc::c_int> {
     if status < 0 {
         Err(io::Error::last_os_error())
@@ -59,45 +56,6 @@ pub fn set_timer_slack(ns: u64) {
 pub fn timer_slack() -> u64 {
     // SAFETY: integer arguments only.
     unsafe { libc::prctl(libc::PR_GET_TIMERSLACK) }.max(0) as u64
-}
-
-/// Whether the calling thread has real-time priority, and which.
-pub fn realtime_priority() -> Option<u32> {
-    let mut parameters = libc::sched_param { sched_priority: 0 };
-    // SAFETY: 0 is the calling thread; a valid place for the result.
-    let policy = unsafe {
-        libc::sched_getparam(0, &mut parameters);
-        libc::sched_getscheduler(0)
-    };
-    let fifo = policy & !libc::SCHED_RESET_ON_FORK == libc::SCHED_FIFO;
-    fifo.then_some(parameters.sched_priority as u32)
-}
-
-/// Gives the calling thread real-time priority, and takes it back again. Linux: sched_setscheduler(2), SCHED_FIFO.
-pub fn set_realtime(on: bool) -> io::Result<()> {
-    let (policy, priority) = if on { (libc::SCHED_FIFO, PRIORITY) } else { (libc::SCHED_OTHER, 0) };
-    let parameters = libc::sched_param { sched_priority: priority };
-    // SAFETY: 0 is the calling thread; the parameters live until the call returns.
-    check(unsafe { libc::sched_setscheduler(0, policy, &parameters) }).map(drop)
-}
-
-/// Raises what this process and its children may ask for later, also in a user namespace where no capability counts any more: real-time
-/// priority (RLIMIT_RTPRIO) and locked memory (RLIMIT_MEMLOCK). To be called before entering it; what is not allowed stays as it is.
-pub fn allow_realtime() {
-    let least = |resource, wanted: libc::rlim_t| {
-        let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-        // SAFETY: a valid place for the result, and then a valid limit.
-        unsafe {
-            if libc::getrlimit(resource, &mut limit) == 0 && limit.rlim_cur < wanted {
-                let whole = libc::rlimit { rlim_cur: wanted, rlim_max: limit.rlim_max.max(wanted) };
-                if libc::setrlimit(resource, &whole) != 0 {
-                    libc::setrlimit(resource, &libc::rlimit { rlim_cur: limit.rlim_max, rlim_max: limit.rlim_max });
-                }
-            }
-        }
-    };
-    least(libc::RLIMIT_RTPRIO, PRIORITY as libc::rlim_t);
-    least(libc::RLIMIT_MEMLOCK, libc::RLIM_INFINITY);
 }
 
 /// Keeps the process's memory from being paged out, as far as it is touched. Linux: mlockall(2).

@@ -5,16 +5,18 @@
 
 #![allow(unsafe_code)]
 
+use std::collections::BTreeMap;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::net::{IpAddr, Ipv6Addr};
+use std::os::fd::BorrowedFd;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
-use tcpscape_live::emulator::{device, sys, Port, PortError};
-use tcpscape_testbed::netlink::{self, Batch, Socket, CREATE};
-use tcpscape_testbed::network::layout::Direction;
+use tcpscape_live::emulator::{sys, Port, PortError};
+use tcpscape_path::Direction;
+use tcpscape_sim::Plan;
+use tcpscape_testbed::netlink::{Batch, Socket, CREATE};
 use tcpscape_testbed::network::links;
-use tcpscape_testbed::network::offload::Offload;
+use tcpscape_testbed::network::wire::{End, Wire};
 
 /// Says in which test the program runs inside its namespaces.
 const INSIDE: &str = "TCPSCAPE_TEST_INSIDE";
@@ -52,13 +54,6 @@ pub fn isolated(test: &str, body: impl FnOnce()) {
     }
 }
 
-/// Sender, middle and receiver.
-pub struct Wire {
-    pub sender: OwnedFd,
-    pub middle: OwnedFd,
-    pub receiver: OwnedFd,
-}
-
 /// Version 6 addresses, of the sender and of the receiver.
 const V6: [Ipv6Addr; 2] = [Ipv6Addr::new(0xfd77, 0, 0, 0, 0, 0, 0, 2), Ipv6Addr::new(0xfd77, 0, 0, 0, 0, 0, 0, 3)];
 /// `RTM_NEWADDR`, `IFA_LOCAL`, `IFA_ADDRESS`, `IFA_F_NODAD`. Source: linux/rtnetlink.h, linux/if_addr.h.
@@ -67,89 +62,50 @@ const LOCAL: u16 = 2;
 const ADDRESS: u16 = 1;
 const AT_ONCE: u8 = 2;
 
-fn name_v6(b: &mut Batch, direction: Direction, address: Ipv6Addr) {
-    let mut header = [libc::AF_INET6 as u8, 64, AT_ONCE, 0, 0, 0, 0, 0];
-    header[4..8].copy_from_slice(&links::device(direction).to_ne_bytes());
-    b.message(NEW_ADDRESS, CREATE, &header);
-    b.put(LOCAL, &address.octets());
-    b.put(ADDRESS, &address.octets());
+fn plan(mtu: u32, super_packets: bool) -> Plan {
+    let mut plan = Plan::from_json(r#"{"duration_ns": 1000000000, "flows": [{"cca": "cubic"}]}"#).unwrap();
+    (plan.mtu, plan.offload) = (mtu, super_packets);
+    plan
 }
 
-impl Wire {
-    /// Two veth pairs and three namespaces: sender `fwd`, middle `rev` and `fwd`, receiver `rev`.
-    pub fn new(mtu: u32, super_packets: bool) -> Wire {
-        let host = || (netlink::new_namespace().unwrap(), Socket::open().unwrap());
-        // Devices are made from the near end; the thread ends in the receiver's namespace.
-        let (mut sender, mut middle, mut receiver) = (host(), host(), host());
-        let send = |socket: &mut Socket, fill: &dyn Fn(&mut Batch)| {
-            let mut b = Batch::new();
-            fill(&mut b);
-            socket.request(&mut b).unwrap();
-        };
-        let (far, farther) = (middle.0.as_raw_fd(), receiver.0.as_raw_fd());
-        send(&mut sender.1, &|b| {
-            links::make(b, 0, mtu, far);
-            links::name(b, 0, Direction::Forward);
-            name_v6(b, Direction::Forward, V6[0]);
-        });
-        send(&mut middle.1, &|b| {
-            links::raise(b, Direction::Reverse, false);
-            links::make(b, 1, mtu, farther);
-        });
-        send(&mut receiver.1, &|b| {
-            links::raise(b, Direction::Reverse, false);
-            links::name(b, 0, Direction::Reverse);
-            name_v6(b, Direction::Reverse, V6[1]);
-        });
-        let devices: [(&mut Socket, &[Direction]); 3] = [
-            (&mut sender.1, &[Direction::Forward]),
-            (&mut middle.1, &[Direction::Forward, Direction::Reverse]),
-            (&mut receiver.1, &[Direction::Reverse]),
-        ];
-        for (socket, directions) in devices {
-            while !links::ready(socket).unwrap() {
-                std::thread::sleep(std::time::Duration::from_millis(1));
-            }
-            for (&d, offload) in directions.iter().flat_map(|d| Offload::ALL.map(|o| (d, o))) {
-                offload.set(socket.as_fd(), links::device_name(d), super_packets).unwrap();
-            }
-        }
-        Wire { sender: sender.0, middle: middle.0, receiver: receiver.0 }
+/// Sender, middle and receiver, joined by veth pairs, with addresses of both versions.
+pub fn wire(mtu: u32, super_packets: bool) -> Wire {
+    let settings = BTreeMap::from([("net.ipv6.conf.default.disable_ipv6".to_owned(), "0".to_owned())]);
+    let wire = Wire::build(&plan(mtu, super_packets), &settings).unwrap();
+    for (namespace, direction, address) in [(wire.sender(), Direction::Forward, V6[0]), (wire.receiver(), Direction::Reverse, V6[1])] {
+        let mut batch = Batch::new();
+        let mut header = [libc::AF_INET6 as u8, 64, AT_ONCE, 0, 0, 0, 0, 0];
+        header[4..8].copy_from_slice(&links::device(direction).to_ne_bytes());
+        batch.message(NEW_ADDRESS, CREATE, &header);
+        batch.put(LOCAL, &address.octets());
+        batch.put(ADDRESS, &address.octets());
+        within(namespace, || Socket::open().unwrap().request(&mut batch).unwrap());
     }
-
-    /// The emulator's ports: the sender's side, the receiver's side.
-    pub fn ports(&self, super_packets: bool) -> [Port; 2] {
-        ["rev", "fwd"].map(|device| Port::packet(self.middle.as_fd(), device, super_packets).unwrap())
-    }
-
-    /// The receiver's address.
-    pub fn address(v6: bool) -> IpAddr {
-        if v6 {
-            V6[1].into()
-        } else {
-            links::address(0, Direction::Reverse).into()
-        }
-    }
+    wire
 }
 
-/// Two namespaces with a TUN device each: sender, receiver, and the emulator's ports.
-pub fn tuns(mtu: u32, super_packets: bool) -> Result<(OwnedFd, OwnedFd, [Port; 2]), PortError> {
-    let end = |direction| {
-        let namespace = netlink::new_namespace().unwrap();
-        let port = Port::tun(namespace.as_fd(), links::device_name(direction), mtu, super_packets)?;
-        let mut b = Batch::new();
-        let number = device::index(links::device_name(direction)).unwrap();
-        let mut header = [libc::AF_INET as u8, 31, 0, 0, 0, 0, 0, 0];
-        header[4..8].copy_from_slice(&number.to_ne_bytes());
-        b.message(NEW_ADDRESS, CREATE, &header);
-        let address: Ipv4Addr = links::address(0, direction);
-        b.put(LOCAL, &address.octets());
-        b.put(ADDRESS, &address.octets());
-        Socket::open().unwrap().request(&mut b).unwrap();
-        Ok((namespace, port))
-    };
-    let ((sender, near), (receiver, far)) = (end(Direction::Forward)?, end(Direction::Reverse)?);
-    Ok((sender, receiver, [near, far]))
+/// The emulator's ports on the middle's devices.
+pub fn ports(wire: &Wire, super_packets: bool) -> [Port; 2] {
+    Wire::MIDDLE.map(|device| Port::packet(wire.middle().unwrap(), device, super_packets).unwrap())
+}
+
+/// Sender and receiver with a TUN device each, and the emulator's ports on them.
+pub fn tuns(mtu: u32, super_packets: bool) -> Result<(Wire, [Port; 2]), PortError> {
+    let mut wire = Wire::bare(&plan(mtu, super_packets), &BTreeMap::new()).unwrap();
+    let near = Port::tun(wire.sender(), "tun0", mtu, super_packets)?;
+    let far = Port::tun(wire.receiver(), "tun0", mtu, super_packets)?;
+    wire.connect(End::Sender, "tun0").unwrap();
+    wire.connect(End::Receiver, "tun0").unwrap();
+    Ok((wire, [near, far]))
+}
+
+/// The receiver's address.
+pub fn address(v6: bool) -> IpAddr {
+    if v6 {
+        V6[1].into()
+    } else {
+        End::Receiver.address().into()
+    }
 }
 
 /// Does something in a namespace, in a thread of its own.
