@@ -65,19 +65,30 @@ fn greeting() -> String {
 
 fn serve_one(id: &str, home: &File) -> io::Result<()> {
     let file = |suffix: &str| PathBuf::from(format!("{HOST}/{id}.{suffix}"));
-    let answer = match run(id, home, &file) {
-        Ok(report) => serde_json::to_string(&report)?,
+    let answer = match answer(id, home, &file) {
+        Ok(answer) => answer,
         Err(why) => serde_json::json!({ "error": why }).to_string(),
     };
     fs::write(file("json"), answer)
 }
 
-fn run(id: &str, home: &File, file: &dyn Fn(&str) -> PathBuf) -> Result<Report, String> {
+/// What a job asks for: a trial, or `{"probe": "netem"}`, what this kernel's netem does.
+fn answer(id: &str, home: &File, file: &dyn Fn(&str) -> PathBuf) -> Result<String, String> {
     let text = fs::read_to_string(file("job")).map_err(|e| format!("job: {e}"))?;
+    let job: serde_json::Value = serde_json::from_str(&text).map_err(|e| format!("job: {e}"))?;
+    if job["probe"] == "netem" {
+        let report = tcpscape_testbed::probe::netem::probe().map_err(|e| format!("probe: {e}"))?;
+        return Ok(serde_json::json!({ "probe": report }).to_string());
+    }
     let job: Job = serde_json::from_str(&text).map_err(|e| format!("job: {e}"))?;
+    let report = run(id, &job, home, file)?;
+    serde_json::to_string(&report).map_err(|e| format!("result: {e}"))
+}
+
+fn run(id: &str, job: &Job, home: &File, file: &dyn Fn(&str) -> PathBuf) -> Result<Report, String> {
     let capture = job.pcap.then(|| file("pcap"));
-    let (mut report, watched) = trial::run(&job, home, capture.as_deref()).map_err(|e| e.to_string())?;
-    write_tables(id, &job, watched, &mut report, file).map_err(|e| format!("result: {e}"))?;
+    let (mut report, watched) = trial::run(job, home, capture.as_deref()).map_err(|e| e.to_string())?;
+    write_tables(id, job, watched, &mut report, file).map_err(|e| format!("result: {e}"))?;
     Ok(report)
 }
 

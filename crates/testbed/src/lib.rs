@@ -3,7 +3,7 @@
 //! What it is: all that a trial on a real kernel needs, whether that kernel runs in virtual time (`crates/guest`) or is this
 //! machine's own (`crates/live`): a trial's network ([`network`]: namespaces, veth pairs, queue disciplines from [`qdisc`] over
 //! [`netlink`]), its flows on real sockets ([`flows`]), watched while they run ([`watch`]), and the result with the model
-//! engine's names ([`report`]).
+//! engine's names ([`report`]). What a kernel's queues do at all is measured by [`probe`].
 //!
 //! ```text
 //! plan ─→ network::Testbed::build ─→ course: flows ─→ watch (TCP_INFO, queues, changes) ─→ report, proof
@@ -22,6 +22,7 @@ pub mod netlink;
 pub mod network;
 pub mod pause;
 pub mod pcap;
+pub mod probe;
 pub mod proof;
 pub mod qdisc;
 pub mod report;

@@ -23,7 +23,7 @@ pub mod changes;
 pub mod faults;
 mod furnish;
 pub mod gate;
-mod host;
+pub mod host;
 pub mod layout;
 pub mod links;
 pub mod offload;

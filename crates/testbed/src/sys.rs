@@ -223,6 +223,13 @@ pub fn packet_socket() -> io::Result<OwnedFd> {
     }
 }
 
+/// Has the kernel stamp what a socket receives, for [`next_packet`]. Linux: socket(7) SO_TIMESTAMPNS.
+pub fn stamp(socket: BorrowedFd<'_>) -> io::Result<()> {
+    let (on, int): (libc::c_int, _) = (1, size_of::<libc::c_int>() as libc::socklen_t);
+    // SAFETY: the option takes one int, which lives until the call returns.
+    check(unsafe { libc::setsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, (&raw const on).cast(), int) }).map(drop)
+}
+
 /// A packet that a [`packet_socket`] saw.
 #[derive(Clone, Copy, Debug)]
 pub struct Seen {

@@ -24,6 +24,8 @@ use tcpscape_path::QdiscSpec;
 
 /// Message types. Source: linux/rtnetlink.h.
 pub const RTM_NEWQDISC: u16 = 36;
+/// Removes a queue.
+const RTM_DELQDISC: u16 = 37;
 /// Everything about queues.
 pub const RTM_GETQDISC: u16 = 38;
 /// A class of a queue.
@@ -73,6 +75,11 @@ pub struct Extra {
 /// Adds the messages for a queue without its children. There are none for a queue that it does not [know](knows): the caller refuses it before.
 pub fn encode(batch: &mut Batch, spec: &QdiscSpec, place: Place, extra: Extra) {
     messages(batch, spec, place, extra);
+}
+
+/// Adds the message that removes a device's queue with its children.
+pub fn remove(batch: &mut Batch, device: i32) {
+    batch.message(RTM_DELQDISC, CHANGE, &header(Place { device, parent: ROOT, handle: 0, new: false }));
 }
 
 /// Whether the kernel can be told of a queue, its children apart.

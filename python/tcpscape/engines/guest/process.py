@@ -121,7 +121,7 @@ class GuestAnswer:
     """A guest's answer to a job."""
 
     summary: Mapping[str, Any]
-    """The trial's results, or `error`: why the kernel refused the job."""
+    """The trial's results, or `probe`: what was measured of the kernel, or `error`: why the kernel refused the job."""
     tables: Mapping[str, Columns]
     """Samples, by the name of the table."""
 
@@ -253,7 +253,7 @@ class Guest:
         """Reads the files that the guest wrote for the job `name`."""
         try:
             summary = json.loads((self._io / f"{name}.json").read_bytes())
-            if "error" not in summary and not {"flows", "duration_ns"} <= set(summary):
+            if not {"error", "probe"} & set(summary) and not {"flows", "duration_ns"} <= set(summary):
                 raise GuestDied("it answered without a result")
             tables = {table: self._table(description) for table, description in summary.get("tables", {}).items()}
         except (OSError, ValueError, TypeError, KeyError, AttributeError) as e:
