@@ -18,6 +18,7 @@
 //! | `grammar` | [`parse_tc`]: a queue and its children in tc's words |
 //! | [`schedule`] | changes while it runs |
 //! | [`spec`] | a path as data: stages and schedule, JSON |
+//! | `replace` | from one path to another by changes |
 //! | `pipe` | [`Pipe`]: the stages at run time |
 //!
 //! A random stream is named `direction/stage/qdisc/purpose`, so adding one impairment moves no other's draws.
@@ -29,13 +30,16 @@ mod impair;
 pub mod parts;
 mod pipe;
 pub mod queue;
+mod replace;
 pub mod schedule;
 pub mod spec;
 mod values;
 pub mod words;
 
 pub use direction::{Direction, HOST_STREAMS, NETWORK_STREAMS, REVERSE_STREAMS};
-pub use discipline::{check_accounts, segments, Body, DelayStats, Description, Drops, Freed, Marking, Patch, Qdisc, StageStats};
+pub use discipline::{
+    check_accounts, segments, Body, Cause, DelayStats, Description, Dropped, Drops, Freed, Marking, Patch, Qdisc, StageStats,
+};
 pub use grammar::{parse_tc, parse_with_hints};
 pub use impair::loss::Loss;
 pub use pipe::Pipe;

@@ -3,8 +3,8 @@
 //! Whoever owns the clock calls [`Pipe::push`], [`Pipe::pop`] and [`Pipe::next_event`]. Events inside happen at their own
 //! times, in order, even if the owner comes late: a packet that leaves stage 0 at t enters stage 1 at t.
 
-use crate::discipline::{check_accounts, AnyQdisc, Body, Child, Freed, StageStats};
-use crate::schedule::Runner;
+use crate::discipline::{check_accounts, AnyQdisc, Body, Child, Dropped, Freed, Patch, StageStats};
+use crate::schedule::{Runner, ScheduledChange};
 use crate::spec::{PathSpec, StageSpec};
 use crate::values::Host;
 use std::collections::VecDeque;
@@ -17,6 +17,14 @@ struct Stage<B> {
     /// An outage: nothing leaves.
     blocked: bool,
     at: Host,
+}
+
+impl<B> Stage<B> {
+    fn change(&mut self, t: Time, depth: usize, patch: &Patch) {
+        self.blocked = patch.outage.unwrap_or(self.blocked);
+        self.queue.change(t, depth, patch);
+        self.next = if self.blocked { Time::MAX } else { self.queue.next_event().max(t) };
+    }
 }
 
 /// One direction of a path.
@@ -104,6 +112,22 @@ impl<B: Body> Pipe<B> {
         }
     }
 
+    /// Changes a queue now, as a change of the schedule would at this time: what waits keeps its due time. The change must fit the path
+    /// ([`PathSpec::validate`]); one of a stage that does not exist does nothing.
+    pub fn change(&mut self, now: Time, stage: usize, depth: usize, patch: &Patch) {
+        self.advance(now);
+        if let Some(stage) = self.stages.get_mut(stage) {
+            stage.change(now, depth, patch);
+        }
+        self.settle();
+    }
+
+    /// Replaces what is left of the schedule. No change may be before the latest event, and all must have passed [`PathSpec::validate`].
+    pub fn set_schedule(&mut self, schedule: &[ScheduledChange]) {
+        self.schedule = schedule.iter().map(Runner::new).collect();
+        self.reschedule();
+    }
+
     /// Whether packets count against their sender's queue limit until they have left the first stage (TSQ): so where its
     /// queue does not orphan them. netem with a delay or a rate does.
     #[inline]
@@ -126,6 +150,16 @@ impl<B: Body> Pipe<B> {
     #[inline]
     pub fn released(&self) -> usize {
         self.freed.list.len()
+    }
+
+    /// Writes down from now on what any queue drops; whoever asks for it must drain it.
+    pub fn track_drops(&mut self) {
+        self.freed.watch = true;
+    }
+    /// What was dropped since the last call, in the order in which it was, but what a change of a limit let go of; nothing unless drops are
+    /// tracked.
+    pub fn drain_drops(&mut self) -> impl Iterator<Item = Dropped> + '_ {
+        self.freed.drops.drain(..)
     }
 
     /// Packets and bytes held by a stage.
@@ -176,7 +210,7 @@ impl<B: Body> Pipe<B> {
             self.out.push_back((now, p));
             return true;
         };
-        self.freed.on = self.track && i == 0;
+        self.freed.begin(self.track && i == 0, i, now);
         let taken = stage.queue.enqueue(now, p, &mut self.freed);
         if !stage.blocked {
             stage.next = stage.queue.next_event().max(now);
@@ -191,7 +225,7 @@ impl<B: Body> Pipe<B> {
     #[inline]
     fn take(&mut self, i: usize, now: Time) -> Option<Packet<B>> {
         let stage = &mut self.stages[i];
-        self.freed.on = self.track && i == 0;
+        self.freed.begin(self.track && i == 0, i, now);
         match stage.queue.dequeue(now, &mut self.freed) {
             Some(mut p) => {
                 self.freed.note(&p);
@@ -254,9 +288,7 @@ impl<B: Body> Pipe<B> {
             let (i, depth) = (r.change.stage, r.change.depth);
             let stage = &mut self.stages[i];
             let patch = r.act(&stage.queue.current(depth));
-            stage.blocked = patch.outage.unwrap_or(stage.blocked);
-            stage.queue.change(t, depth, &patch);
-            stage.next = if stage.blocked { Time::MAX } else { stage.queue.next_event().max(t) };
+            stage.change(t, depth, &patch);
         }
         self.reschedule();
     }

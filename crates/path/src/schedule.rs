@@ -118,6 +118,22 @@ impl ScheduledChange {
         }
     }
 
+    /// The same change, all of it later by so much.
+    #[must_use]
+    pub fn later(&self, by: Duration) -> ScheduledChange {
+        let mut late = self.clone();
+        match &mut late.change {
+            Change::Set { at, .. } => *at += by,
+            Change::Ramp { from, until, .. } => {
+                *from += by;
+                *until += by;
+            }
+            Change::Periodic { first, .. } => *first += by,
+            Change::RateTrace { start, .. } => *start += by,
+        }
+        late
+    }
+
     /// How often it acts before `end`, at most. It must have passed [`crate::PathSpec::validate`].
     pub fn steps(&self, end: Time) -> u64 {
         let left = end.since(self.begins()).0;

@@ -1,7 +1,7 @@
 //! Laws that hold for every queue of the registry, and for paths made of them.
 
 use tcpscape_base::{Ecn, Packet, Stream, Time};
-use tcpscape_path::{parse_tc, PathSpec, Pipe, REGISTRY};
+use tcpscape_path::{parse_tc, Cause, PathSpec, Pipe, REGISTRY};
 
 /// Words that exercise more than the registry's examples.
 const MORE: &[&str] = &[
@@ -111,6 +111,42 @@ fn departures_are_kept_only_where_they_are_asked_for() {
         }
         assert_eq!(pipe.released(), 0, "{words}");
     }
+}
+
+/// Each drop is told once, with its stage and its cause: as many as the accounts count, but for netem's losses of one of two copies.
+#[test]
+fn every_drop_is_told() {
+    let mut told_at_all = 0;
+    for words in all() {
+        let spec = path(&[words, "netem loss 5% limit 30 delay 1ms", "pfifo limit 1"]);
+        let mut pipe = Pipe::new(&spec, 3, "forward");
+        pipe.track_drops();
+        for id in 0..3_000 {
+            let now = Time(id * 300_000);
+            pipe.push(now, Packet { id, flow: (id % 3) as u32, size: 1514, segs: 1, ecn: Ecn::NotEct, body: id, ..Default::default() });
+            while pipe.pop(now).is_some() {}
+        }
+        let told: Vec<_> = pipe.drain_drops().collect();
+        assert!(told.windows(2).all(|w| w[0].at <= w[1].at) && told.iter().all(|d| d.id < 3_000 && d.segs == 1), "{words}");
+        for stage in 0..3 {
+            let stats: Vec<_> = pipe.stats().into_iter().filter(|s| s.stage == stage).collect();
+            let copies: u64 = stats.iter().map(|s| s.duplicated).sum();
+            for (cause, counted) in [
+                (Cause::Loss, stats.iter().map(|s| s.drops.loss).sum::<u64>()),
+                (Cause::Limit, stats.iter().map(|s| s.drops.limit).sum()),
+                (Cause::Oversize, stats.iter().map(|s| s.drops.oversize).sum()),
+                (Cause::Aqm, stats.iter().map(|s| s.drops.aqm).sum()),
+            ] {
+                let told = told.iter().filter(|d| d.stage == stage && d.cause == cause).count() as u64;
+                assert!(
+                    told == counted || cause == Cause::Loss && copies > 0 && told < counted,
+                    "{words}, {stage}: {told} of {counted} {cause:?}"
+                );
+                told_at_all += told;
+            }
+        }
+    }
+    assert!(told_at_all > 5_000, "{told_at_all}");
 }
 
 /// No account misses a packet: what was sent came in, what was popped has left, and between them the accounts balance.

@@ -26,7 +26,7 @@ pub(crate) fn write(p: &Packet<Cargo>, bits: &mut Stream, out: &mut Vec<u8>) -> 
         (Some(cut), Some(ip), Some(inner)) if !p.body.is_whole() => part(&p.body, cut, &ip, inner, out),
         _ => out.extend_from_slice(&frame.bytes),
     }
-    if let (Ecn::Ce, Some(ip)) = (p.ecn, &frame.ip) {
+    if let (true, Some(ip)) = (newly_marked(p), &frame.ip) {
         mark(ip, &mut out[VNET_HEADER..]);
     }
     !p.corrupt || damage(frame, bits, out)
@@ -36,6 +36,12 @@ pub(crate) fn write(p: &Packet<Cargo>, bits: &mut Stream, out: &mut Vec<u8>) -> 
 #[inline]
 pub(crate) fn untouched(p: &Packet<Cargo>) -> bool {
     p.body.is_whole() && !p.corrupt && p.ecn == p.body.frame.ecn()
+}
+
+/// Whether a packet got its CE mark on the path.
+#[inline]
+pub(crate) fn newly_marked(p: &Packet<Cargo>) -> bool {
+    p.ecn == Ecn::Ce && p.body.frame.ecn() != Ecn::Ce
 }
 
 /// Some of a super-packet's segments, as a smaller super-packet or as a single packet.

@@ -6,7 +6,9 @@
 use super::frame::Cargo;
 use super::Whole;
 use tcpscape_base::{Packet, Time};
-use tcpscape_path::{segments, Direction, Host, PathSpec, Pipe, StageStats, HOST_STREAMS, NETWORK_STREAMS, REVERSE_STREAMS};
+use tcpscape_path::{
+    segments, Direction, Dropped, Host, Patch, PathSpec, Pipe, ScheduledChange, StageStats, HOST_STREAMS, NETWORK_STREAMS, REVERSE_STREAMS,
+};
 
 /// Packets with the time when they were due.
 pub(crate) type Due = (Time, Packet<Cargo>);
@@ -70,19 +72,19 @@ impl Lane {
             let t = self.next_event().filter(|t| *t <= until)?;
             *latest = t.max(*latest);
             self.leave_host(t);
-            if let Some(p) = self.network.pop(t) {
-                return Some((t, p));
+            if self.network.next_event().is_some_and(|n| n <= t) {
+                if let Some(p) = self.network.pop(t) {
+                    return Some((t, p));
+                }
             }
         }
     }
 
-    /// Moves what leaves the sender's host at `t` into the network.
-    fn leave_host(&mut self, t: Time) {
+    /// Moves what leaves the sender's host until `until` into the network, each packet at its own time.
+    fn leave_host(&mut self, until: Time) {
         let Some(host) = &mut self.host else { return };
-        if host.next_event().map_or(true, |h| h > t) {
-            return;
-        }
-        while let Some(p) = host.pop(t) {
+        while let Some(t) = host.next_event().filter(|t| *t <= until) {
+            let Some(p) = host.pop(t) else { continue };
             if p.segs > 1 && !self.offload {
                 parts(&p, |part| {
                     self.network.push(t, part);
@@ -91,6 +93,59 @@ impl Lane {
                 self.network.push(t, p);
             }
         }
+    }
+
+    /// The pipe with stage `stage` of the path, and its number there.
+    fn pipe_of(&mut self, stage: usize) -> (&mut Pipe<Cargo>, usize) {
+        let own = self.own_stages();
+        match &mut self.host {
+            Some(host) if stage < own => (host, stage),
+            _ => (&mut self.network, stage - own),
+        }
+    }
+
+    /// Stages at the sender's own host.
+    fn own_stages(&self) -> usize {
+        self.host.as_ref().map_or(0, Pipe::stages)
+    }
+
+    /// Changes a queue, after everything that is due before.
+    pub fn change(&mut self, now: Time, stage: usize, depth: usize, patch: &Patch) {
+        self.leave_host(now);
+        let (pipe, stage) = self.pipe_of(stage);
+        pipe.change(now, stage, depth, patch);
+    }
+
+    /// Ends outages.
+    pub fn unblock(&mut self, now: Time) {
+        let stages = self.pipes().map(Pipe::stages).sum();
+        let open = Patch { outage: Some(false), keep_tokens: true, ..Patch::default() };
+        (0..stages).for_each(|stage| self.change(now, stage, 0, &open));
+    }
+
+    /// Replaces the changes to come, after everything that is due before.
+    pub fn set_schedule(&mut self, now: Time, schedule: &[ScheduledChange]) {
+        self.leave_host(now);
+        let own = self.own_stages();
+        let (host, network): (Vec<_>, Vec<_>) = schedule.iter().cloned().partition(|change| change.stage < own);
+        let network: Vec<_> = network.into_iter().map(|change| ScheduledChange { stage: change.stage - own, ..change }).collect();
+        self.network.advance(now);
+        self.network.set_schedule(&network);
+        if let Some(pipe) = &mut self.host {
+            pipe.set_schedule(&host);
+        }
+    }
+
+    /// Writes down drops from now on.
+    pub fn track_drops(&mut self) {
+        self.host.iter_mut().chain([&mut self.network]).for_each(Pipe::track_drops);
+    }
+
+    /// Every drop since the last call, with the number of its stage in the path.
+    pub fn drain_drops(&mut self, mut each: impl FnMut(Dropped)) {
+        let own = self.own_stages();
+        self.host.iter_mut().for_each(|host| host.drain_drops().for_each(&mut each));
+        self.network.drain_drops().for_each(|d| each(Dropped { stage: d.stage + own, ..d }));
     }
 
     /// Packets inside; a super-packet counts once where it travels whole.

@@ -15,27 +15,32 @@
 //! | `header`, `parse`, `checksum` | `virtio_net_hdr`; where a packet's parts are; Internet checksum |
 //! | `frame` | a frame as it came, and ranges of its segments |
 //! | `flows` | flow numbers, for queues of many flows |
-//! | `lane` | the pipes of a direction |
+//! | `way`, `lane` | a direction: its account, its changes; its pipes |
 //! | `emit` | bytes that leave: cut, marked, damaged |
-//! | `totals` | [`Totals`], what went through |
+//! | `totals`, [`log`] | what went through: [`Totals`]; what became of each packet: [`Log`] |
+//! | `caveats` | what a link cannot do: [`caveats()`] |
 
+mod caveats;
 mod checksum;
 mod emit;
 mod flows;
 mod frame;
 mod header;
 mod lane;
+pub mod log;
 mod parse;
 mod totals;
+mod way;
 
 use flows::{Flows, NO_FLOW};
 use frame::{Cargo, Frame};
-use lane::{Due, Lane};
-use std::sync::Arc;
-use tcpscape_base::{Packet, Stream, Time};
-use tcpscape_path::{Direction, PathSpec, SpecError, StageStats};
+use tcpscape_base::{Packet, Time};
+use tcpscape_path::{Direction, Patch, PathSpec, SpecError, StageStats};
+use way::Way;
 
+pub use caveats::caveats;
 pub use header::{VnetHeader, VNET_HEADER};
+pub use log::Log;
 pub use parse::Layer;
 pub use totals::Totals;
 
@@ -62,30 +67,20 @@ pub struct LinkOptions {
     pub merge: bool,
     /// Where super-packets are decided on as one packet.
     pub whole: Whole,
-    /// Whether decisions are kept.
+    /// Whether what becomes of each packet is kept, of at most [`log::MOST_PACKETS`] in each direction.
     pub log: bool,
+    /// Whether the paths' schedules wait for [`Link::begin`]; otherwise they count from the link's zero.
+    pub waits: bool,
 }
 
 /// The link. Times are counted from its zero, ns.
 pub struct Link {
     ways: [Way; 2],
     flows: Flows,
-    options: LinkOptions,
-    /// The packet that leaves, and its bytes where they differ from those with which it came.
+    layer: Layer,
+    /// The packets that leave, and their bytes where they differ from those with which they came.
     leaving: Option<Packet<Cargo>>,
     bytes: Vec<u8>,
-}
-
-/// One direction with its account.
-struct Way {
-    lane: Lane,
-    meter: totals::Meter,
-    /// When the latest event happened.
-    latest: Time,
-    /// A packet that has come out and waits to leave.
-    ahead: Option<Due>,
-    /// Which bits flip in damaged packets.
-    bits: Stream,
 }
 
 /// A frame that leaves.
@@ -108,17 +103,10 @@ impl Link {
     pub fn new(forward: &PathSpec, reverse: &PathSpec, options: &LinkOptions) -> Result<Link, SpecError> {
         forward.validate()?;
         reverse.validate()?;
-        let way = |direction: Direction, spec: &PathSpec| Way {
-            lane: Lane::new(direction, spec, options.seed, options.whole),
-            meter: totals::Meter::default(),
-            latest: Time::ZERO,
-            ahead: None,
-            bits: Stream::new(options.seed, &format!("{direction}/bits")),
-        };
         Ok(Link {
-            ways: [way(Direction::Forward, forward), way(Direction::Reverse, reverse)],
+            ways: [Way::new(Direction::Forward, forward, options), Way::new(Direction::Reverse, reverse, options)],
             flows: Flows::default(),
-            options: options.clone(),
+            layer: options.layer,
             leaving: None,
             bytes: Vec::new(),
         })
@@ -128,15 +116,9 @@ impl Link {
     /// counts as that event's.
     pub fn arrive(&mut self, at: Time, direction: Direction, frame: &[u8]) {
         let way = &mut self.ways[direction.index()];
-        let Some(frame) = Frame::new(self.options.layer, frame, way.meter.totals.packets_in) else { return };
+        let Some(frame) = Frame::new(self.layer, frame, way.meter.totals.packets_in) else { return };
         let flow = frame.ip.map_or(NO_FLOW, |ip| self.flows.number(direction, &ip.ends));
-        let at = way.not_before_the_latest(at);
-        let (count, ecn) = (frame.count(), frame.ecn());
-        let size = frame.size(0, count);
-        way.meter.arrives(at, count, size);
-        way.meter.totals.uncut += u64::from(frame.cut.is_none() && frame.header.gso_size > 0);
-        let (id, body) = (frame.number, Cargo { frame: Arc::new(frame), first: 0, count, arrived: at });
-        way.lane.push(at, Packet { id, flow, size, segs: count, ecn, edt: Time::ZERO, corrupt: false, body });
+        way.arrive(at, frame, flow);
     }
 
     /// When `depart` is worth calling: the past if something waits, `None` if nothing will happen without another frame.
@@ -146,76 +128,51 @@ impl Link {
 
     /// The next frame that is due at or before `now`.
     pub fn depart(&mut self, now: Time) -> Option<Departure<'_>> {
-        loop {
-            let next = |w: &Way| w.next_event().unwrap_or(Time::MAX);
-            let direction = if next(&self.ways[1]) < next(&self.ways[0]) { Direction::Reverse } else { Direction::Forward };
-            // The other direction's event may be one inside, from which nothing leaves.
-            let (direction, (due, p)) =
-                [direction, direction.back()].into_iter().find_map(|d| Some((d, self.ways[d.index()].depart(now, self.options.merge)?)))?;
-            let way = &mut self.ways[direction.index()];
-            let plain = emit::untouched(&p);
-            if !plain && !emit::write(&p, &mut way.bits, &mut self.bytes) {
-                way.meter.totals.drops_damaged += 1;
-                continue;
-            }
-            way.meter.departs(due, &p);
-            let (arrived, packets) = (p.body.arrived, p.body.count);
-            let p = self.leaving.insert(p);
-            let frame = if plain { &p.body.frame.bytes[..] } else { &self.bytes[..] };
-            return Some(Departure { direction, due, arrived, packets, frame });
-        }
+        let next = |way: &Way| way.next_event().unwrap_or(Time::MAX);
+        let first = if next(&self.ways[1]) < next(&self.ways[0]) { Direction::Reverse } else { Direction::Forward };
+        // The event of the first may be one inside, after which nothing leaves.
+        let depart = |d: Direction| Some((d, self.ways[d.index()].depart(now, &mut self.bytes)?));
+        let (direction, ((due, p), changed)) = [first, first.back()].into_iter().find_map(depart)?;
+        let (arrived, packets) = (p.body.arrived, p.body.count);
+        let p = self.leaving.insert(p);
+        let frame = if changed { &self.bytes[..] } else { &p.body.frame.bytes[..] };
+        Some(Departure { direction, due, arrived, packets, frame })
+    }
+
+    /// The paths' schedules count from `at`, which may lie ahead; for a link that waits for it ([`LinkOptions::waits`]).
+    pub fn begin(&mut self, at: Time) {
+        self.ways.iter_mut().for_each(|way| way.begin(at));
+    }
+
+    /// Changes a queue that runs, as `tc qdisc change`: what waits keeps its due time. The error names the field and the fix.
+    pub fn change(&mut self, now: Time, direction: Direction, stage: usize, depth: usize, patch: &Patch) -> Result<(), SpecError> {
+        self.ways[direction.index()].change(now, stage, depth, patch)
+    }
+
+    /// Replaces a direction's path; the new one's schedule counts from `now`. Where a change suffices it is one, as in [`Link::change`], and
+    /// ends an outage. Otherwise packets to come meet a new path with random numbers of its own, and those that wait leave by the old one,
+    /// whose outages end.
+    pub fn replace(&mut self, now: Time, direction: Direction, path: &PathSpec) -> Result<(), SpecError> {
+        self.ways[direction.index()].replace(now, path)
     }
 
     /// The accounts of all queues, with what each holds now: of the sender's host, of the network, of the way back, as in the simulator's
-    /// results.
+    /// results. Of replaced paths only [`Link::totals`] tells.
     pub fn stats(&self) -> [Vec<StageStats>; 3] {
-        let [host, network] = self.ways[0].lane.stats();
-        let [_, reverse] = self.ways[1].lane.stats();
+        let [host, network] = self.ways[0].stats();
+        let [_, reverse] = self.ways[1].stats();
         [host, network, reverse]
     }
 
     /// What went through a direction.
     pub fn totals(&self, direction: Direction) -> Totals {
-        let way = &self.ways[direction.index()];
-        let held = way.lane.held() + u64::from(way.ahead.is_some());
-        way.meter.report(held, way.lane.stats().iter().flatten())
-    }
-}
-
-impl Way {
-    fn not_before_the_latest(&mut self, at: Time) -> Time {
-        self.meter.totals.belated += u64::from(at < self.latest);
-        self.latest = at.max(self.latest);
-        self.latest
+        self.ways[direction.index()].totals()
     }
 
-    fn next_event(&self) -> Option<Time> {
-        self.ahead.as_ref().map(|(due, _)| *due).or_else(|| self.lane.next_event())
+    /// What became of the packets of a direction, where [`LinkOptions::log`] is set.
+    pub fn log(&self, direction: Direction) -> Option<&Log> {
+        self.ways[direction.index()].log.as_ref()
     }
-
-    /// The next packet that is due; with `merge`, joined by those that follow it in its super-packet and are due at the same time.
-    fn depart(&mut self, now: Time, merge: bool) -> Option<Due> {
-        let (due, mut p) = self.ahead.take().or_else(|| self.lane.pop(now, &mut self.latest))?;
-        while merge && p.body.frame.cut.is_some() && !p.body.is_whole() {
-            let Some(next) = self.lane.pop(due, &mut self.latest) else { break };
-            if next.0 == due && follows(&p, &next.1) {
-                p.body.count += next.1.body.count;
-            } else {
-                self.ahead = Some(next);
-                break;
-            }
-        }
-        Some((due, p))
-    }
-}
-
-/// Whether `next` leaves in one super-packet with `p`.
-fn follows(p: &Packet<Cargo>, next: &Packet<Cargo>) -> bool {
-    Arc::ptr_eq(&p.body.frame, &next.body.frame)
-        && next.body.first == p.body.first + p.body.count
-        && p.ecn == next.ecn
-        && !p.corrupt
-        && !next.corrupt
 }
 
 #[cfg(test)]

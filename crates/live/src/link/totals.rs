@@ -1,8 +1,9 @@
 //! What went through a direction, in packets of MTU size.
 
+use super::emit;
 use super::frame::Cargo;
 use serde::Serialize;
-use tcpscape_base::{Ecn, Histogram, Packet, Time};
+use tcpscape_base::{Histogram, Packet, Time};
 use tcpscape_path::{DelayStats, Drops, StageStats};
 
 /// The account of one direction.
@@ -44,6 +45,19 @@ pub struct Totals {
     pub departures: Option<(Time, Time)>,
 }
 
+impl Totals {
+    /// Adds what queues have dropped and copied.
+    fn add<'a>(&mut self, queues: impl Iterator<Item = &'a StageStats>) {
+        for q in queues {
+            self.drops.loss += q.drops.loss;
+            self.drops.limit += q.drops.limit;
+            self.drops.oversize += q.drops.oversize;
+            self.drops.aqm += q.drops.aqm;
+            self.duplicated += q.duplicated;
+        }
+    }
+}
+
 /// The account while it is kept.
 #[derive(Debug, Default)]
 pub(crate) struct Meter {
@@ -70,7 +84,7 @@ impl Meter {
         t.packets_out += packets;
         t.bytes_out += u64::from(p.body.size());
         t.departures = Some((t.departures.map_or(due, |d| d.0), due));
-        t.marked += packets * u64::from(p.ecn == Ecn::Ce && p.body.frame.ecn() != Ecn::Ce);
+        t.marked += packets * u64::from(emit::newly_marked(p));
         t.corrupted += u64::from(p.corrupt);
         let last = p.body.number() + packets - 1;
         if self.newest.is_some_and(|newest| last < newest) {
@@ -79,6 +93,11 @@ impl Meter {
             self.newest = Some(last);
         }
         self.delayed(due.since(p.body.arrived).0, packets);
+    }
+
+    /// Queues that are no more had counted this.
+    pub fn forget<'a>(&mut self, queues: impl Iterator<Item = &'a StageStats>) {
+        self.totals.add(queues);
     }
 
     #[inline]
@@ -97,13 +116,7 @@ impl Meter {
     pub fn report<'a>(&self, held: u64, queues: impl Iterator<Item = &'a StageStats>) -> Totals {
         let mut t = self.totals.clone();
         t.packets_held = held;
-        for q in queues {
-            t.drops.loss += q.drops.loss;
-            t.drops.limit += q.drops.limit;
-            t.drops.oversize += q.drops.oversize;
-            t.drops.aqm += q.drops.aqm;
-            t.duplicated += q.duplicated;
-        }
+        t.add(queues);
         if t.delay.count > 0 {
             let (n, d) = (t.delay.count as f64, &mut t.delay);
             d.mean = self.sum as f64 / n;

@@ -27,7 +27,7 @@ pub use description::{Description, Marking};
 pub use patch::Patch;
 pub(crate) use patch::DELAY_MAX;
 pub(crate) use qdisc::report_parent;
-pub use qdisc::{Aged, AnyQdisc, Freed, Qdisc};
+pub use qdisc::{Aged, AnyQdisc, Dropped, Freed, Qdisc};
 pub use queued::{Books, Load, Policy, Queued};
 #[cfg(test)]
 pub(crate) use specification::{spec, try_spec};

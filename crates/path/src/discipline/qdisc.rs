@@ -1,7 +1,7 @@
 //! A discipline at run time.
 
 use super::patch::Patch;
-use super::stats::{Meter, StageStats};
+use super::stats::{Cause, Meter, StageStats};
 use tcpscape_base::{Packet, Time};
 
 /// A queue discipline at run time. It asks nobody for the time.
@@ -48,19 +48,55 @@ pub type AnyQdisc<B> = Box<dyn Qdisc<B>>;
 /// A packet with the time when it came.
 pub type Aged<B> = (Time, Packet<B>);
 
-/// What the sender's first queue has let go of (sent or dropped), for TSQ; silent elsewhere.
+/// What queues let go of, for those who want to know: what the sender's first queue has sent or dropped (TSQ), and what any queue drops.
 #[derive(Debug, Default)]
 pub struct Freed {
     pub(crate) on: bool,
     pub(crate) list: Vec<(u32, u32, u64)>,
+    /// Whether drops are written down; then where and when.
+    pub(crate) watch: bool,
+    pub(crate) stage: usize,
+    pub(crate) now: Time,
+    pub(crate) drops: Vec<Dropped>,
+}
+
+/// A packet that a queue dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dropped {
+    /// When.
+    pub at: Time,
+    /// In which stage.
+    pub stage: usize,
+    /// Why.
+    pub cause: Cause,
+    /// The packet's number ([`Packet::id`]).
+    pub id: u64,
+    /// MTU-sized packets inside.
+    pub segs: u16,
 }
 
 impl Freed {
+    /// What follows is of this stage at this time; `on` is whether departures are noted.
+    #[inline]
+    pub(crate) fn begin(&mut self, on: bool, stage: usize, now: Time) {
+        self.on = on;
+        if self.watch {
+            (self.stage, self.now) = (stage, now);
+        }
+    }
     /// A packet left memory.
     #[inline]
     pub fn note<B>(&mut self, p: &Packet<B>) {
         if self.on {
             self.list.push((p.flow, p.size, p.id));
+        }
+    }
+    /// A packet is dropped.
+    #[inline]
+    pub fn dropped<B>(&mut self, cause: Cause, p: &Packet<B>) {
+        self.note(p);
+        if self.watch {
+            self.drops.push(Dropped { at: self.now, stage: self.stage, cause, id: p.id, segs: p.segs });
         }
     }
 }

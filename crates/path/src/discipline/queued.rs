@@ -93,7 +93,7 @@ impl Books<'_> {
     #[inline]
     pub fn drops<B>(&mut self, cause: Cause, p: &Packet<B>) {
         self.account.meter.drops(cause, p);
-        self.freed.note(p);
+        self.freed.dropped(cause, p);
     }
     /// A packet was marked.
     #[inline]

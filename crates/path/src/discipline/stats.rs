@@ -65,6 +65,18 @@ pub enum Cause {
     Aqm,
 }
 
+impl Cause {
+    /// A word for it, as the fields of [`Drops`] have it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Cause::Loss => "loss",
+            Cause::Limit => "limit",
+            Cause::Oversize => "oversize",
+            Cause::Aqm => "aqm",
+        }
+    }
+}
+
 /// One queue's account. What came, left and is held includes its children; what was dropped, copied and cut is its own, and theirs is in their
 /// accounts. So `packets_in + duplicated + segmented = packets_out + drops.total() + backlog_packets` for a queue without a child, and for
 /// one with a child where `duplicated`, `segmented` and `drops` are summed over both ([`super::check_accounts`]).

@@ -130,12 +130,12 @@ impl<B: Send> Qdisc<B> for Fifo<B> {
             let oldest = if self.drops_head { self.queue.pop_front() } else { None };
             let Some((_, oldest)) = oldest else {
                 self.meter.drops(Cause::Limit, &p);
-                freed.note(&p);
+                freed.dropped(Cause::Limit, &p);
                 return false;
             };
             self.meter.drops(Cause::Limit, &oldest);
             self.backlog -= u64::from(oldest.size);
-            freed.note(&oldest);
+            freed.dropped(Cause::Limit, &oldest);
         }
         self.backlog += size;
         self.queue.push_back((now, p));

@@ -238,7 +238,7 @@ impl<B: Body> Qdisc<B> for Jitter<B> {
         self.meter.arrive(&p);
         if self.packets() >= self.limit {
             self.meter.drops(Cause::Limit, &p);
-            freed.note(&p);
+            freed.dropped(Cause::Limit, &p);
             return false;
         }
         let mut due = now.0 as i64 + self.draw(now).max(0);

@@ -185,13 +185,13 @@ impl<B: Send> Qdisc<B> for Red<B> {
         self.meter.arrive(&p);
         if !self.admits(now, &mut p) {
             self.meter.drops(Cause::Aqm, &p);
-            freed.note(&p);
+            freed.dropped(Cause::Aqm, &p);
             return true;
         }
         let size = u64::from(p.size);
         if self.bytes + size > u64::from(self.spec.limit) {
             self.meter.drops(Cause::Limit, &p);
-            freed.note(&p);
+            freed.dropped(Cause::Limit, &p);
             return false;
         }
         self.bytes += size;

@@ -214,7 +214,7 @@ impl<B: Body> Qdisc<B> for Tbf<B> {
             }
         } else {
             self.meter.drops(Cause::Oversize, &p);
-            freed.note(&p);
+            freed.dropped(Cause::Oversize, &p);
         }
         self.meter.held(self.child.packets(), self.child.bytes());
         taken

@@ -1,10 +1,12 @@
 //! The link, on frames built by etherparse.
 
+mod changes;
 mod frames;
 mod supers;
 
 use super::*;
 use frames::{Build, ETHERNET_ARP};
+use tcpscape_base::Stream;
 use tcpscape_path::parse_tc;
 
 fn path(words: &[&str]) -> PathSpec {

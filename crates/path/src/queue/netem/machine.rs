@@ -133,7 +133,7 @@ impl<B: Body> Netem<B> {
         } else if lost {
             self.meter.drops(Cause::Loss, &p);
             if !copy {
-                freed.note(&p);
+                freed.dropped(Cause::Loss, &p);
                 return true;
             }
             // One of the two is lost: the packet goes on alone.
@@ -182,7 +182,7 @@ impl<B: Body> Netem<B> {
     fn hold(&mut self, now: Time, p: Packet<B>, freed: &mut Freed) -> bool {
         if self.packets() >= self.limit {
             self.meter.drops(Cause::Limit, &p);
-            freed.note(&p);
+            freed.dropped(Cause::Limit, &p);
             return false;
         }
         self.backlog += u64::from(p.size);
