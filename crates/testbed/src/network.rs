@@ -31,7 +31,7 @@ pub mod queues;
 pub mod sysctl;
 pub mod wire;
 
-use crate::netlink::{self, Batch, NetlinkError};
+use crate::netlink::{Batch, NetlinkError};
 use crate::qdisc::{self, stats::Counters, Extra, Place};
 use crate::sys;
 use changes::Act;
@@ -143,7 +143,7 @@ impl Testbed {
     pub fn build(plan: &Plan, settings: &Settings, seed: Option<u64>) -> Result<Testbed, TestbedError> {
         let layout = Layout::of(plan)?;
         let changes = changes::expand(plan, &layout)?;
-        let home = netlink::namespace().map_err(io_at("network namespace"))?;
+        let home = sys::namespace().map_err(io_at("network namespace"))?;
         let built = Testbed::populate(plan, settings, &layout, seed);
         let returned = sys::enter(home.as_fd()).map_err(io_at("return to the first namespace"));
         let (mut hosts, elsewhere) = built?;
@@ -260,7 +260,7 @@ impl Drop for Testbed {
         if self.globals.is_empty() {
             return;
         }
-        let Ok(here) = netlink::namespace() else { return };
+        let Ok(here) = sys::namespace() else { return };
         if sys::enter(self.home.as_fd()).is_ok() {
             self.globals.restore();
             // It was there a moment ago; a thread that cannot return stays in the first namespace.

@@ -1,5 +1,5 @@
 //! The system calls that no safe library offers: one small function each. `unsafe` is only here, in
-//! [`crate::netlink`], [`crate::pause`] and [`crate::network::offload`].
+//! [`crate::pause`] and [`crate::network::offload`].
 
 #![allow(unsafe_code)]
 
@@ -19,6 +19,18 @@ fn check(status: libc::c_int) -> io::Result<libc::c_int> {
 pub fn enter(namespace: BorrowedFd<'_>) -> io::Result<()> {
     // SAFETY: the descriptor is borrowed for the call.
     check(unsafe { libc::setns(namespace.as_raw_fd(), libc::CLONE_NEWNET) }).map(drop)
+}
+
+/// A new network namespace into which the calling thread moves. Linux: unshare(2).
+pub fn new_namespace() -> io::Result<OwnedFd> {
+    // SAFETY: integer arguments only.
+    check(unsafe { libc::unshare(libc::CLONE_NEWNET) })?;
+    namespace()
+}
+
+/// The calling thread's network namespace. Linux: network_namespaces(7).
+pub fn namespace() -> io::Result<OwnedFd> {
+    Ok(std::fs::File::open("/proc/thread-self/ns/net")?.into())
 }
 
 /// How late the calling thread, and threads it starts from now on, may wake from a sleep, ns. Linux: prctl(2) PR_SET_TIMERSLACK.

@@ -132,7 +132,7 @@ fn settings_reach_both_ends_and_are_put_back() {
     let sysctls = [("net.ipv4.tcp_rmem", "4096 131072 777777"), ("net.core.rmem_max", "7777777")];
     let Some(t) = build(&p, &sysctls.map(|(k, v)| (k.to_owned(), v.to_owned())).into()) else { return };
     assert_eq!(read("core/rmem_max"), "7777777");
-    let here = tcpscape_testbed::netlink::namespace().unwrap();
+    let here = sys::namespace().unwrap();
     for end in [t.sender(), t.receiver()] {
         sys::enter(end).unwrap();
         assert_eq!(read("ipv4/tcp_rmem"), "4096 131072 777777");

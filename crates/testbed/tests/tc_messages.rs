@@ -6,7 +6,7 @@
 
 use serde::Deserialize;
 use tcpscape_path::{parse_tc, QdiscSpec};
-use tcpscape_testbed::netlink::{attribute, attributes, u16_at, u32_at, u64_at, Batch};
+use tcpscape_testbed::netlink::{attribute, attributes, u32_at, u64_at, Batch};
 use tcpscape_testbed::qdisc::{encode, Extra, Place, ROOT};
 
 #[derive(Deserialize)]
@@ -24,6 +24,7 @@ const KINDS: [&str; 15] =
 const TCA_KIND: u16 = 1;
 const TCA_OPTIONS: u16 = 2;
 const RTM_NEWTCLASS: u16 = 40;
+
 const ACK: u16 = 4;
 /// Bytes of `struct nlmsghdr` and `struct tcmsg`.
 const HEADERS: usize = 16 + 20;
@@ -47,6 +48,11 @@ impl Recorded {
         let (parent, handle) = if class { (ROOT, self.parent) } else { (self.parent, self.handle) };
         Place { device: 7, parent, handle, new: !self.tc.contains(" change ") }
     }
+}
+
+/// 16 bits at `at`.
+fn u16_at(bytes: &[u8], at: usize) -> u16 {
+    u16::from_ne_bytes([bytes[at], bytes[at + 1]])
 }
 
 fn recorded() -> Vec<Recorded> {

@@ -14,7 +14,7 @@ use std::process::Command;
 use tcpscape_live::emulator::{sys, Port, PortError};
 use tcpscape_path::Direction;
 use tcpscape_sim::Plan;
-use tcpscape_testbed::netlink::{Batch, Socket, CREATE};
+use tcpscape_testbed::netlink::{Batch, Socket};
 use tcpscape_testbed::network::links;
 use tcpscape_testbed::network::wire::{End, Wire};
 
@@ -56,12 +56,6 @@ pub fn isolated(test: &str, body: impl FnOnce()) {
 
 /// Version 6 addresses, of the sender and of the receiver.
 const V6: [Ipv6Addr; 2] = [Ipv6Addr::new(0xfd77, 0, 0, 0, 0, 0, 0, 2), Ipv6Addr::new(0xfd77, 0, 0, 0, 0, 0, 0, 3)];
-/// `RTM_NEWADDR`, `IFA_LOCAL`, `IFA_ADDRESS`, `IFA_F_NODAD`. Source: linux/rtnetlink.h, linux/if_addr.h.
-const NEW_ADDRESS: u16 = 20;
-const LOCAL: u16 = 2;
-const ADDRESS: u16 = 1;
-const AT_ONCE: u8 = 2;
-
 fn plan(mtu: u32, super_packets: bool) -> Plan {
     let mut plan = Plan::from_json(r#"{"duration_ns": 1000000000, "flows": [{"cca": "cubic"}]}"#).unwrap();
     (plan.mtu, plan.offload) = (mtu, super_packets);
@@ -74,11 +68,7 @@ pub fn wire(mtu: u32, super_packets: bool) -> Wire {
     let wire = Wire::build(&plan(mtu, super_packets), &settings).unwrap();
     for (namespace, direction, address) in [(wire.sender(), Direction::Forward, V6[0]), (wire.receiver(), Direction::Reverse, V6[1])] {
         let mut batch = Batch::new();
-        let mut header = [libc::AF_INET6 as u8, 64, AT_ONCE, 0, 0, 0, 0, 0];
-        header[4..8].copy_from_slice(&links::device(direction).to_ne_bytes());
-        batch.message(NEW_ADDRESS, CREATE, &header);
-        batch.put(LOCAL, &address.octets());
-        batch.put(ADDRESS, &address.octets());
+        links::assign(&mut batch, links::device(direction), address, 64);
         within(namespace, || Socket::open().unwrap().request(&mut batch).unwrap());
     }
     wire

@@ -1,15 +1,11 @@
 //! The self-check: what the testbed did to the trial that nobody asked for.
 
 use super::offload::Offload;
-use crate::netlink::{attribute, u32_at, u64_at, NetlinkError, Socket};
+use crate::netlink::{Message, NetlinkError, Socket};
+use netlink_packet_core::Parseable;
+use netlink_packet_route::stats::{StatsAttribute, StatsFilterMask, StatsMessage};
 use std::io;
 use std::os::fd::AsFd;
-
-/// Statistics of devices. Source: linux/if_link.h (`RTM_GETSTATS`, `IFLA_STATS_LINK_64`, `struct rtnl_link_stats64`).
-const RTM_GETSTATS: u16 = 94;
-const LINK_64: u16 = 1;
-/// Bytes of `struct if_stats_msg`.
-const HEADER: usize = 12;
 
 /// Reads back the offload flags of a host's devices and says which differ from what was asked. `asked`: super-packets may pass.
 pub fn offloads(socket: &Socket, owner: &str, devices: &[(i32, &str)], asked: bool, found: &mut Vec<String>) -> io::Result<()> {
@@ -30,18 +26,22 @@ pub fn offloads(socket: &Socket, owner: &str, devices: &[(i32, &str)], asked: bo
 
 /// Reads the counters of a host's devices, given by number and name, and says which lost packets: a fresh device has none.
 pub fn devices(socket: &mut Socket, owner: &str, devices: &[(i32, &str)], found: &mut Vec<String>) -> Result<(), NetlinkError> {
-    let mut header = [0; HEADER];
-    header[8..12].copy_from_slice(&(1u32 << (LINK_64 - 1)).to_ne_bytes());
-    socket.dump(RTM_GETSTATS, &header, |message| {
-        let device = u32_at(message, 4) as i32;
-        let stats = message.get(HEADER..).and_then(|a| attribute(a, LINK_64)).unwrap_or_default();
-        let Some((_, name)) = devices.iter().find(|d| d.0 == device) else { return };
-        for (place, what) in
-            [(4, "arrived damaged"), (5, "could not be sent"), (6, "were dropped on arrival"), (7, "were dropped when sent")]
-        {
-            let n = u64_at(stats, place * 8);
-            if n > 0 {
-                found.push(format!("{owner}'s device {name}: {n} packets {what}, which no queue of the scenario did"));
+    let mut asked = StatsMessage::default();
+    asked.header.filter_mask = StatsFilterMask::Link64;
+    socket.dump(Message::GetStats(asked), |message| {
+        let Ok(message) = StatsMessage::parse(message) else { return };
+        let Some((_, name)) = devices.iter().find(|d| d.0 == message.header.ifindex as i32) else { return };
+        for attribute in message.attributes {
+            let StatsAttribute::Link64(stats) = attribute else { continue };
+            for (n, what) in [
+                (stats.rx_errors, "arrived damaged"),
+                (stats.tx_errors, "could not be sent"),
+                (stats.rx_dropped, "were dropped on arrival"),
+                (stats.tx_dropped, "were dropped when sent"),
+            ] {
+                if n > 0 {
+                    found.push(format!("{owner}'s device {name}: {n} packets {what}, which no queue of the scenario did"));
+                }
             }
         }
     })

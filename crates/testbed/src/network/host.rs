@@ -2,7 +2,7 @@
 
 use super::offload::Offload;
 use super::{faults, io_at, links, sysctl, TestbedError};
-use crate::netlink::{self, Socket};
+use crate::netlink::Socket;
 use crate::sys;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -23,7 +23,7 @@ pub struct Host {
 impl Host {
     /// An empty host without IPv6; the calling thread moves into it.
     pub fn new() -> Result<Host, TestbedError> {
-        let namespace = netlink::new_namespace().map_err(io_at("new network namespace"))?;
+        let namespace = sys::new_namespace().map_err(io_at("new network namespace"))?;
         let socket = Socket::open().map_err(io_at("netlink socket"))?;
         sysctl::without_ipv6();
         Ok(Host { namespace, socket })

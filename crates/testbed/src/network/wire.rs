@@ -12,7 +12,7 @@
 
 use super::host::{wait_until_ready, Host};
 use super::{faults, io_at, links, Scope, Settings, TestbedError};
-use crate::netlink::{self, Batch};
+use crate::netlink::Batch;
 use crate::{qdisc, sys};
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -131,7 +131,7 @@ impl Wire {
 
     fn of(plan: &Plan, settings: &BTreeMap<String, String>, names: &[&'static str]) -> Result<Wire, TestbedError> {
         let settings = Settings { values: settings, scope: Scope::Namespaces };
-        let home = netlink::namespace().map_err(io_at("network namespace"))?;
+        let home = sys::namespace().map_err(io_at("network namespace"))?;
         let made = populate(&settings, names);
         let returned = sys::enter(home.as_fd()).map_err(io_at("return to the first namespace"));
         let (members, elsewhere) = made?;

@@ -3,7 +3,7 @@
 //! The kernel stamps each datagram when it leaves the link, so it does not matter when the reader runs. It is built of the
 //! same links as a trial's network. One thread does everything; it returns to the namespace in which it was.
 
-use crate::netlink::{self, Batch, NetlinkError, Socket};
+use crate::netlink::{Batch, NetlinkError, Socket};
 use crate::network::host::{wait_until_ready, Host};
 use crate::network::{links, TestbedError};
 use crate::qdisc::{self, stats, Extra, Place};
@@ -70,7 +70,7 @@ impl RangeError {
 impl Range {
     /// Builds the two hosts and the link, without a queue. Needs the right to make network namespaces.
     pub fn build() -> Result<Range, RangeError> {
-        let home = netlink::namespace()?;
+        let home = sys::namespace()?;
         let built = Range::assemble();
         sys::enter(home.as_fd())?;
         built

@@ -5,8 +5,7 @@
 //! How it differs from tc: an adaptive red says its flags inside its parameters, as tc did before 5.7, for only then does the kernel
 //! start to adapt.
 
-use super::words;
-use crate::netlink::Batch;
+use super::options::Options;
 use tcpscape_base::Duration;
 use tcpscape_path::queue::codel::law::Law as CodelLaw;
 use tcpscape_path::queue::pie::law::Law as PieLaw;
@@ -22,32 +21,30 @@ const RED_FLAGS: u16 = 4;
 const RED_ALL: u32 = 15;
 
 /// Fills red's `TCA_OPTIONS`.
-pub fn red(b: &mut Batch, s: &RedSpec) {
+pub fn red(o: &mut Options, s: &RedSpec) {
     let computed = Computed::of(s).expect("the scenario was checked when it was read");
     let bit = |on: bool, n: u32| u32::from(on) << n;
     let flags = bit(s.ecn, 0) | bit(s.harddrop, 1) | bit(s.adaptive, 2) | bit(s.nodrop, 3);
-    let open = b.nest(RED_PARMS);
-    words(b, [s.limit, s.min, s.max]);
-    b.raw(&[computed.wlog, computed.plog, computed.cell_log, if s.adaptive { flags as u8 } else { 0 }]);
-    b.end(open);
-    b.put(RED_STAB, &computed.damping);
-    b.put_u32(RED_MAX_P, computed.max_p);
+    o.nest(RED_PARMS, |o| {
+        o.words([s.limit, s.min, s.max]);
+        o.raw(&[computed.wlog, computed.plog, computed.cell_log, if s.adaptive { flags as u8 } else { 0 }]);
+    });
+    o.put(RED_STAB, &computed.damping);
+    o.put_u32(RED_MAX_P, computed.max_p);
     if !s.adaptive {
-        let open = b.nest(RED_FLAGS);
-        words(b, [flags, RED_ALL]);
-        b.end(open);
+        o.nest(RED_FLAGS, |o| o.words([flags, RED_ALL]));
     }
 }
 
 /// Fills choke's `TCA_OPTIONS`: `TCA_CHOKE_*` are the first three of red's, and thresholds count packets.
-pub fn choke(b: &mut Batch, s: &ChokeSpec) {
+pub fn choke(o: &mut Options, s: &ChokeSpec) {
     let computed = s.computed().expect("the scenario was checked when it was read");
-    let open = b.nest(RED_PARMS);
-    words(b, [s.limit, s.min, s.max]);
-    b.raw(&[computed.wlog, computed.plog, computed.cell_log, u8::from(s.ecn)]);
-    b.end(open);
-    b.put(RED_STAB, &computed.damping);
-    b.put_u32(RED_MAX_P, computed.max_p);
+    o.nest(RED_PARMS, |o| {
+        o.words([s.limit, s.min, s.max]);
+        o.raw(&[computed.wlog, computed.plog, computed.cell_log, u8::from(s.ecn)]);
+    });
+    o.put(RED_STAB, &computed.damping);
+    o.put_u32(RED_MAX_P, computed.max_p);
 }
 
 fn micros(d: Duration) -> u32 {
@@ -55,8 +52,8 @@ fn micros(d: Duration) -> u32 {
 }
 
 /// Adds numbers that differ from the default.
-fn differing(b: &mut Batch, list: &[(u16, u32, u32)]) {
-    list.iter().filter(|(_, value, default)| value != default).for_each(|&(kind, value, _)| b.put_u32(kind, value));
+fn differing(o: &mut Options, list: &[(u16, u32, u32)]) {
+    list.iter().filter(|(_, value, default)| value != default).for_each(|&(kind, value, _)| o.put_u32(kind, value));
 }
 
 /// `TCA_CODEL_*` and `TCA_FQ_CODEL_*` are the same up to 4.
@@ -71,9 +68,9 @@ const FQ_CODEL_CE_THRESHOLD: u16 = 7;
 const FQ_CODEL_DROP_BATCH: u16 = 8;
 const FQ_CODEL_MEMORY: u16 = 9;
 
-fn codel_law(b: &mut Batch, l: &CodelLaw, d: &CodelLaw, ce_threshold: u16) {
+fn codel_law(o: &mut Options, l: &CodelLaw, d: &CodelLaw, ce_threshold: u16) {
     differing(
-        b,
+        o,
         &[
             (CODEL_TARGET, micros(l.target), micros(d.target)),
             (CODEL_INTERVAL, micros(l.interval), micros(d.interval)),
@@ -81,22 +78,22 @@ fn codel_law(b: &mut Batch, l: &CodelLaw, d: &CodelLaw, ce_threshold: u16) {
         ],
     );
     if let Some(t) = l.ce_threshold {
-        b.put_u32(ce_threshold, micros(t));
+        o.put_u32(ce_threshold, micros(t));
     }
 }
 
 /// Fills codel's `TCA_OPTIONS`.
-pub fn codel(b: &mut Batch, s: &CodelSpec) {
+pub fn codel(o: &mut Options, s: &CodelSpec) {
     let d = CodelSpec::default();
-    differing(b, &[(CODEL_LIMIT, s.limit, d.limit)]);
-    codel_law(b, &s.law, &d.law, CODEL_CE_THRESHOLD);
+    differing(o, &[(CODEL_LIMIT, s.limit, d.limit)]);
+    codel_law(o, &s.law, &d.law, CODEL_CE_THRESHOLD);
 }
 
 /// Fills fq_codel's `TCA_OPTIONS`.
-pub fn fq_codel(b: &mut Batch, s: &FqCodelSpec) {
+pub fn fq_codel(o: &mut Options, s: &FqCodelSpec) {
     let d = FqCodelSpec::default();
     differing(
-        b,
+        o,
         &[
             (CODEL_LIMIT, s.limit, d.limit),
             (FQ_CODEL_FLOWS, s.flows, d.flows),
@@ -105,7 +102,7 @@ pub fn fq_codel(b: &mut Batch, s: &FqCodelSpec) {
             (FQ_CODEL_DROP_BATCH, s.drop_batch, d.drop_batch),
         ],
     );
-    codel_law(b, &s.law, &d.law, FQ_CODEL_CE_THRESHOLD);
+    codel_law(o, &s.law, &d.law, FQ_CODEL_CE_THRESHOLD);
 }
 
 /// The first of `TCA_PIE_*` for PIE's own numbers, in this order.
@@ -130,9 +127,9 @@ struct PieKinds {
     estimator: u16,
 }
 
-fn pie_law(b: &mut Batch, l: &PieLaw, d: &PieLaw, k: &PieKinds) {
+fn pie_law(o: &mut Options, l: &PieLaw, d: &PieLaw, k: &PieKinds) {
     differing(
-        b,
+        o,
         &[
             (k.target, micros(l.target), micros(d.target)),
             (k.tupdate, micros(l.tupdate), micros(d.tupdate)),
@@ -146,17 +143,17 @@ fn pie_law(b: &mut Batch, l: &PieLaw, d: &PieLaw, k: &PieKinds) {
 }
 
 /// Fills pie's `TCA_OPTIONS`.
-pub fn pie(b: &mut Batch, s: &PieSpec) {
+pub fn pie(o: &mut Options, s: &PieSpec) {
     let d = PieSpec::default();
-    differing(b, &[(PIE_LIMIT, s.limit, d.limit)]);
-    pie_law(b, &s.law, &d.law, &PIE);
+    differing(o, &[(PIE_LIMIT, s.limit, d.limit)]);
+    pie_law(o, &s.law, &d.law, &PIE);
 }
 
 /// Fills fq_pie's `TCA_OPTIONS`.
-pub fn fq_pie(b: &mut Batch, s: &FqPieSpec) {
+pub fn fq_pie(o: &mut Options, s: &FqPieSpec) {
     let d = FqPieSpec::default();
     differing(
-        b,
+        o,
         &[
             (FQ_PIE_LIMIT, s.limit, d.limit),
             (FQ_PIE_FLOWS, s.flows, d.flows),
@@ -165,5 +162,5 @@ pub fn fq_pie(b: &mut Batch, s: &FqPieSpec) {
             (FQ_PIE_ECN_PROB, s.ecn_prob, d.ecn_prob),
         ],
     );
-    pie_law(b, &s.law, &d.law, &FQ_PIE);
+    pie_law(o, &s.law, &d.law, &FQ_PIE);
 }

@@ -1,8 +1,8 @@
 //! fq's, sfq's and cake's options. Source: tc-fq(8), tc-sfq(8), tc-cake(8), linux/pkt_sched.h (`TCA_FQ_*`, `tc_sfq_qopt_v1`,
 //! `TCA_CAKE_*`).
 
-use super::{clamp, words};
-use crate::netlink::Batch;
+use super::clamp;
+use super::options::Options;
 use tcpscape_base::{Duration, Rate};
 use tcpscape_path::queue::cake::{AckFilter, Framing, Isolation, Tins};
 use tcpscape_path::queue::{CakeSpec, FqSpec, SfqSpec};
@@ -40,7 +40,7 @@ const FQ_HORIZON: u16 = 14;
 const FQ_HORIZON_DROP: u16 = 15;
 
 /// Fills fq's `TCA_OPTIONS`.
-pub fn fq(b: &mut Batch, s: &FqSpec) {
+pub fn fq(o: &mut Options, s: &FqSpec) {
     let rate = |r: Option<Rate>| r.map(|r| clamp(r.bytes_per_sec()));
     let micros = |d: Option<Duration>| d.map(|d| clamp(d.0 / 1_000));
     for (kind, value) in [
@@ -60,34 +60,32 @@ pub fn fq(b: &mut Batch, s: &FqSpec) {
         (FQ_HORIZON, micros(s.horizon)),
     ] {
         if let Some(n) = value {
-            b.put_u32(kind, n);
+            o.put_u32(kind, n);
         }
     }
     if s.horizon_cap {
-        let open = b.nest(FQ_HORIZON_DROP);
-        b.raw(&[0]);
-        b.end(open);
+        o.put(FQ_HORIZON_DROP, &[0]);
     }
 }
 
 /// Fills sfq's `TCA_OPTIONS`; what is 0 keeps the kernel's value. RED inside sfq and its statistics stay 0.
-pub fn sfq(b: &mut Batch, s: &SfqSpec) {
+pub fn sfq(o: &mut Options, s: &SfqSpec) {
     let given = |n: Option<u32>| n.unwrap_or(0);
-    words(b, [given(s.quantum), s.perturb, given(s.limit), given(s.divisor), given(s.flows)]);
-    words(b, [given(s.depth), u32::from(s.headdrop)]);
-    words(b, [0; 11]);
+    o.words([given(s.quantum), s.perturb, given(s.limit), given(s.divisor), given(s.flows)]);
+    o.words([given(s.depth), u32::from(s.headdrop)]);
+    o.words([0; 11]);
 }
 
 /// Fills cake's `TCA_OPTIONS`.
-pub fn cake(b: &mut Batch, s: &CakeSpec) {
+pub fn cake(o: &mut Options, s: &CakeSpec) {
     if let Some(rate) = s.bandwidth {
-        b.put_u64(BASE_RATE64, rate.bytes_per_sec());
-        b.put_u32(AUTORATE, 0);
+        o.put_u64(BASE_RATE64, rate.bytes_per_sec());
+        o.put_u32(AUTORATE, 0);
     }
     if s.rtt.is_some() {
         let (rtt, target) = s.times();
-        b.put_u32(RTT, u32::try_from(rtt).unwrap_or(u32::MAX));
-        b.put_u32(TARGET, u32::try_from(target).unwrap_or(u32::MAX));
+        o.put_u32(RTT, u32::try_from(rtt).unwrap_or(u32::MAX));
+        o.put_u32(TARGET, u32::try_from(target).unwrap_or(u32::MAX));
     }
     let framing = s.framing.map(|f| match f {
         Framing::Atm => 1,
@@ -110,7 +108,7 @@ pub fn cake(b: &mut Batch, s: &CakeSpec) {
         (SPLIT_GSO, s.no_split_gso.then_some(0)),
     ] {
         if let Some(n) = value {
-            b.put_u32(kind, n);
+            o.put_u32(kind, n);
         }
     }
 }

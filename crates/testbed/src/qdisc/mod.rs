@@ -6,6 +6,7 @@
 //! | tbf and htb, rate tables | [`shaper`] |
 //! | red, choke, codel, fq_codel, pie, fq_pie | [`aqm`] |
 //! | fq, sfq and cake | [`fair`] |
+//! | how options become bytes | `options` |
 //! | statistics | [`stats`] |
 //!
 //! Handles: a stage's own queue is `1:`, its child `2:`, and so on; a child hangs below `H:1` of its parent.
@@ -16,24 +17,19 @@
 pub mod aqm;
 pub mod fair;
 pub mod netem;
+mod options;
 pub mod shaper;
 pub mod stats;
 
-use crate::netlink::{Batch, CHANGE, CREATE, NESTED, REPLACE};
+use crate::netlink::{Batch, Message, CHANGE, CREATE, REPLACE};
+use netlink_packet_core::{DefaultNla, NLA_F_NESTED};
+use netlink_packet_route::tc::{TcAttribute, TcHeader, TcMessage};
+use options::Options;
 use tcpscape_path::QdiscSpec;
 
-/// Message types. Source: linux/rtnetlink.h.
-pub const RTM_NEWQDISC: u16 = 36;
-/// Removes a queue.
-const RTM_DELQDISC: u16 = 37;
-/// Everything about queues.
-pub const RTM_GETQDISC: u16 = 38;
-/// A class of a queue.
-pub const RTM_NEWTCLASS: u16 = 40;
 /// The device's own queue. Linux: TC_H_ROOT.
 pub const ROOT: u32 = 0xffff_ffff;
-/// Attributes of these messages.
-const TCA_KIND: u16 = 1;
+/// Attribute of these messages. Source: linux/rtnetlink.h.
 const TCA_OPTIONS: u16 = 2;
 
 /// Where a queue is and whether it is new.
@@ -55,6 +51,9 @@ impl Place {
         let handle = |depth: usize| (depth as u32 + 1) << 16;
         let parent = if depth == 0 { ROOT } else { handle(depth - 1) | 1 };
         Place { device, parent, handle: handle(depth), new }
+    }
+    fn header(self) -> TcHeader {
+        TcHeader { index: self.device, handle: self.handle.into(), parent: self.parent.into(), ..TcHeader::default() }
     }
     fn flags(self) -> u16 {
         if self.new {
@@ -79,7 +78,8 @@ pub fn encode(batch: &mut Batch, spec: &QdiscSpec, place: Place, extra: Extra) {
 
 /// Adds the message that removes a device's queue with its children.
 pub fn remove(batch: &mut Batch, device: i32) {
-    batch.message(RTM_DELQDISC, CHANGE, &header(Place { device, parent: ROOT, handle: 0, new: false }));
+    let place = Place { device, parent: ROOT, handle: 0, new: false };
+    batch.push(Message::DelQueueDiscipline(TcMessage::from_parts(place.header(), Vec::new())), CHANGE);
 }
 
 /// Whether the kernel can be told of a queue, its children apart.
@@ -89,21 +89,21 @@ pub fn knows(spec: &QdiscSpec) -> bool {
 
 fn messages(batch: &mut Batch, spec: &QdiscSpec, place: Place, extra: Extra) -> bool {
     match spec {
-        QdiscSpec::Netem(s) => begin(batch, "netem", place, |b| netem::options(b, s, place.new, extra)),
-        QdiscSpec::Tbf(s) => begin(batch, "tbf", place, |b| shaper::tbf(b, s)),
+        QdiscSpec::Netem(s) => queue(batch, "netem", place, |o| netem::options(o, s, place.new, extra)),
+        QdiscSpec::Tbf(s) => queue(batch, "tbf", place, |o| shaper::tbf(o, s)),
         QdiscSpec::Htb(s) => htb(batch, s, place),
-        QdiscSpec::Pfifo(s) => begin(batch, "pfifo", place, |b| b.raw(&limit(s.limit))),
-        QdiscSpec::Bfifo(s) => begin(batch, "bfifo", place, |b| b.raw(&limit(s.limit))),
-        QdiscSpec::Red(s) => begin(batch, "red", place, |b| aqm::red(b, s)),
-        QdiscSpec::Choke(s) => begin(batch, "choke", place, |b| aqm::choke(b, s)),
-        QdiscSpec::Codel(s) => begin(batch, "codel", place, |b| aqm::codel(b, s)),
-        QdiscSpec::FqCodel(s) => begin(batch, "fq_codel", place, |b| aqm::fq_codel(b, s)),
-        QdiscSpec::Pie(s) => begin(batch, "pie", place, |b| aqm::pie(b, s)),
-        QdiscSpec::FqPie(s) => begin(batch, "fq_pie", place, |b| aqm::fq_pie(b, s)),
-        QdiscSpec::PfifoHeadDrop(s) => begin(batch, "pfifo_head_drop", place, |b| b.raw(&limit(s.limit))),
-        QdiscSpec::Sfq(s) => begin(batch, "sfq", place, |b| fair::sfq(b, s)),
-        QdiscSpec::Cake(s) => begin(batch, "cake", place, |b| fair::cake(b, s)),
-        QdiscSpec::Fq(s) => begin(batch, "fq", place, |b| fair::fq(b, s)),
+        QdiscSpec::Pfifo(s) => queue(batch, "pfifo", place, |o| o.words([clamp(s.limit)])),
+        QdiscSpec::Bfifo(s) => queue(batch, "bfifo", place, |o| o.words([clamp(s.limit)])),
+        QdiscSpec::Red(s) => queue(batch, "red", place, |o| aqm::red(o, s)),
+        QdiscSpec::Choke(s) => queue(batch, "choke", place, |o| aqm::choke(o, s)),
+        QdiscSpec::Codel(s) => queue(batch, "codel", place, |o| aqm::codel(o, s)),
+        QdiscSpec::FqCodel(s) => queue(batch, "fq_codel", place, |o| aqm::fq_codel(o, s)),
+        QdiscSpec::Pie(s) => queue(batch, "pie", place, |o| aqm::pie(o, s)),
+        QdiscSpec::FqPie(s) => queue(batch, "fq_pie", place, |o| aqm::fq_pie(o, s)),
+        QdiscSpec::PfifoHeadDrop(s) => queue(batch, "pfifo_head_drop", place, |o| o.words([clamp(s.limit)])),
+        QdiscSpec::Sfq(s) => queue(batch, "sfq", place, |o| fair::sfq(o, s)),
+        QdiscSpec::Cake(s) => queue(batch, "cake", place, |o| fair::cake(o, s)),
+        QdiscSpec::Fq(s) => queue(batch, "fq", place, |o| fair::fq(o, s)),
         _ => return false,
     }
     true
@@ -112,32 +112,31 @@ fn messages(batch: &mut Batch, spec: &QdiscSpec, place: Place, extra: Extra) -> 
 /// htb's queue, which has no parameters that matter, and its class `H:1`, which has them all.
 fn htb(batch: &mut Batch, spec: &tcpscape_path::queue::HtbSpec, place: Place) {
     if place.new {
-        begin(batch, "htb", place, shaper::htb_queue);
+        queue(batch, "htb", place, shaper::htb_queue);
     }
     let class = Place { parent: place.handle, handle: place.handle | 1, ..place };
-    batch.message(RTM_NEWTCLASS, class.flags(), &header(class));
-    finish(batch, "htb", |b| shaper::htb_class(b, spec));
+    batch.push(Message::NewTrafficClass(message("htb", class, |o| shaper::htb_class(o, spec))), class.flags());
 }
 
-/// A message about a queue; `options` fills its `TCA_OPTIONS`.
-fn begin(batch: &mut Batch, kind: &str, place: Place, options: impl FnOnce(&mut Batch)) {
-    batch.message(RTM_NEWQDISC, place.flags(), &header(place));
-    finish(batch, kind, options);
+/// Adds the message about a queue; `fill` makes its options.
+fn queue(batch: &mut Batch, kind: &str, place: Place, fill: impl FnOnce(&mut Options)) {
+    batch.push(Message::NewQueueDiscipline(message(kind, place, fill)), place.flags());
 }
 
-fn finish(batch: &mut Batch, kind: &str, options: impl FnOnce(&mut Batch)) {
-    batch.put_str(TCA_KIND, kind);
+fn message(kind: &str, place: Place, fill: impl FnOnce(&mut Options)) -> TcMessage {
+    let mut options = Options::default();
+    fill(&mut options);
     // The queues that came last are read strictly, and tc says so of them alone.
-    let strict = if kind == "fq_pie" { NESTED } else { 0 };
-    let open = batch.nest(TCA_OPTIONS | strict);
-    options(batch);
-    batch.end(open);
+    let strict = if kind == "fq_pie" { NLA_F_NESTED } else { 0 };
+    let options = DefaultNla::new(TCA_OPTIONS | strict, options.into_bytes());
+    TcMessage::from_parts(place.header(), vec![TcAttribute::Kind(kind.to_owned()), TcAttribute::Other(options)])
 }
 
 /// Takes a device's own queue away: packets go straight to the device.
 pub fn none(batch: &mut Batch, device: i32) {
-    batch.message(RTM_NEWQDISC, REPLACE, &header(Place { device, parent: ROOT, handle: 0, new: true }));
-    batch.put_str(TCA_KIND, "noqueue");
+    let place = Place { device, parent: ROOT, handle: 0, new: true };
+    let message = TcMessage::from_parts(place.header(), vec![TcAttribute::Kind("noqueue".to_owned())]);
+    batch.push(Message::NewQueueDiscipline(message), REPLACE);
 }
 
 /// What plug does. Source: linux/pkt_sched.h (`TCQ_PLUG_*`).
@@ -163,33 +162,12 @@ pub fn gate_limit(batch: &mut Batch, place: Place, limit: u64) {
 
 /// `struct tc_plug_qopt`.
 fn plug(batch: &mut Batch, place: Place, action: u32, limit: u64) {
-    begin(batch, "plug", place, |b| words(b, [action, clamp(limit)]));
-}
-
-/// `struct tcmsg`.
-pub fn header(place: Place) -> [u8; 20] {
-    let mut h = [0; 20];
-    h[4..8].copy_from_slice(&place.device.to_ne_bytes());
-    h[8..12].copy_from_slice(&place.handle.to_ne_bytes());
-    h[12..16].copy_from_slice(&place.parent.to_ne_bytes());
-    h
-}
-
-/// `struct tc_fifo_qopt`.
-fn limit(limit: u64) -> [u8; 4] {
-    clamp(limit).to_ne_bytes()
+    queue(batch, "plug", place, |o| o.words([action, clamp(limit)]));
 }
 
 /// 32 bits, or all ones for more.
 fn clamp(n: u64) -> u32 {
     u32::try_from(n).unwrap_or(u32::MAX)
-}
-
-/// 32-bit numbers one after the other, as in most of the kernel's option structures.
-fn words<const N: usize>(batch: &mut Batch, numbers: [u32; N]) {
-    for n in numbers {
-        batch.raw(&n.to_ne_bytes());
-    }
 }
 
 /// The scheduler's clock: a tick is 64 ns, and tc counts in whole microseconds before. Source: /proc/net/psched, `000003e8 00000040`.

@@ -3,8 +3,8 @@
 //! A rate travels as bytes per second and as a table of 256 packet sizes with the time that each takes, in ticks. The
 //! kernel computes with the rate; the table is sent because tc sends it.
 
-use super::{clamp, ticks, words};
-use crate::netlink::Batch;
+use super::options::Options;
+use super::{clamp, ticks};
 use tcpscape_base::Rate;
 use tcpscape_path::queue::{HtbSpec, TbfSpec};
 
@@ -68,60 +68,56 @@ impl Paced {
         s[8..12].copy_from_slice(&clamp(self.bytes_per_sec).to_ne_bytes());
         s
     }
-    fn table(self, b: &mut Batch, kind: u16) {
-        let open = b.nest(kind);
-        (1..=CELLS).for_each(|i| b.raw(&self.ticks(i << self.cell_log).to_ne_bytes()));
-        b.end(open);
+    fn table(self, o: &mut Options, kind: u16) {
+        o.nest(kind, |o| (1..=CELLS).for_each(|i| o.raw(&self.ticks(i << self.cell_log).to_ne_bytes())));
     }
     /// The rate in full where 32 bits are too few.
-    fn wide(self, b: &mut Batch, kind: u16) {
+    fn wide(self, o: &mut Options, kind: u16) {
         if self.bytes_per_sec > u64::from(u32::MAX) {
-            b.put_u64(kind, self.bytes_per_sec);
+            o.put_u64(kind, self.bytes_per_sec);
         }
     }
 }
 
 /// Fills tbf's `TCA_OPTIONS`.
-pub fn tbf(b: &mut Batch, s: &TbfSpec) {
+pub fn tbf(o: &mut Options, s: &TbfSpec) {
     let mtu = s.mtu.unwrap_or(0);
     let cells = if mtu > 0 { mtu } else { TBF_MTU };
     let rate = Paced::new(s.rate, cells);
     let peak = s.peakrate.map(|p| Paced::new(p, cells));
-    let open = b.nest(TBF_PARMS);
-    b.raw(&rate.spec());
-    b.raw(&peak.map_or([0; 12], Paced::spec));
-    // tc computes tbf's buckets and tables with 32 bits of the rate; the kernel takes bytes and rates from the others.
-    words(b, [clamp(s.limit), rate.narrow().ticks(s.burst), peak.map_or(0, |p| p.narrow().ticks(mtu))]);
-    b.end(open);
-    b.put_u32(TBF_BURST, clamp(s.burst));
-    rate.wide(b, TBF_RATE64);
-    rate.narrow().table(b, TBF_RTAB);
+    o.nest(TBF_PARMS, |o| {
+        o.raw(&rate.spec());
+        o.raw(&peak.map_or([0; 12], Paced::spec));
+        // tc computes tbf's buckets and tables with 32 bits of the rate; the kernel takes bytes and rates from the others.
+        o.words([clamp(s.limit), rate.narrow().ticks(s.burst), peak.map_or(0, |p| p.narrow().ticks(mtu))]);
+    });
+    o.put_u32(TBF_BURST, clamp(s.burst));
+    rate.wide(o, TBF_RATE64);
+    rate.narrow().table(o, TBF_RTAB);
     if let Some(peak) = peak {
-        peak.wide(b, TBF_PRATE64);
-        b.put_u32(TBF_PBURST, clamp(mtu));
-        peak.narrow().table(b, TBF_PTAB);
+        peak.wide(o, TBF_PRATE64);
+        o.put_u32(TBF_PBURST, clamp(mtu));
+        peak.narrow().table(o, TBF_PTAB);
     }
 }
 
 /// Fills `TCA_OPTIONS` of htb's queue: everything goes into class 1.
-pub fn htb_queue(b: &mut Batch) {
-    let open = b.nest(HTB_INIT);
-    words(b, [HTB_VERSION, HTB_R2Q, HTB_DEFAULT, 0, 0]);
-    b.end(open);
+pub fn htb_queue(o: &mut Options) {
+    o.nest(HTB_INIT, |o| o.words([HTB_VERSION, HTB_R2Q, HTB_DEFAULT, 0, 0]));
 }
 
 /// Fills `TCA_OPTIONS` of htb's class.
-pub fn htb_class(b: &mut Batch, s: &HtbSpec) {
+pub fn htb_class(o: &mut Options, s: &HtbSpec) {
     let rate = Paced::new(s.rate, HTB_MTU);
     let ceil = Paced::new(s.ceil.unwrap_or(s.rate), HTB_MTU);
-    rate.wide(b, HTB_RATE64);
-    ceil.wide(b, HTB_CEIL64);
+    rate.wide(o, HTB_RATE64);
+    ceil.wide(o, HTB_CEIL64);
     let bucket = |paced: Paced, bytes: Option<u64>| paced.ticks(bytes.filter(|&n| n > 0).unwrap_or(paced.bytes_per_sec / HTB_HZ + HTB_MTU));
-    let open = b.nest(HTB_PARMS);
-    b.raw(&rate.spec());
-    b.raw(&ceil.spec());
-    words(b, [bucket(rate, s.burst), bucket(ceil, s.cburst), 0, 0, 0]);
-    b.end(open);
-    rate.table(b, HTB_RTAB);
-    ceil.table(b, HTB_CTAB);
+    o.nest(HTB_PARMS, |o| {
+        o.raw(&rate.spec());
+        o.raw(&ceil.spec());
+        o.words([bucket(rate, s.burst), bucket(ceil, s.cburst), 0, 0, 0]);
+    });
+    rate.table(o, HTB_RTAB);
+    ceil.table(o, HTB_CTAB);
 }

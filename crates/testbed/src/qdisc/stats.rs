@@ -1,16 +1,16 @@
 //! The statistics of queues as the kernel gives them with `RTM_GETQDISC`. Source: linux/gen_stats.h.
 
-use super::TCA_KIND;
-use crate::netlink::{attribute, attributes, text_of, u32_at, u64_at, NetlinkError, Socket};
+use crate::netlink::{attribute, attributes, text_of, u32_at, u64_at, Message, NetlinkError, Socket};
+use netlink_packet_core::Emitable;
+use netlink_packet_route::tc::{TcHeader, TcMessage, TcStatsBasic, TcStatsQueue};
 
 /// Attributes of a message and of its statistics.
+const TCA_KIND: u16 = 1;
 const TCA_STATS2: u16 = 7;
 const BASIC: u16 = 1;
 const QUEUE: u16 = 3;
 const APP: u16 = 4;
 const PKT64: u16 = 8;
-/// Bytes of `struct tcmsg`.
-const HEADER: usize = 20;
 
 /// One queue's counters.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -41,28 +41,29 @@ pub struct Counters {
 
 /// The counters of every queue in the socket's namespace.
 pub fn read(socket: &mut Socket, mut each: impl FnMut(Counters)) -> Result<(), NetlinkError> {
-    socket.dump(super::RTM_GETQDISC, &[0; HEADER], |message| each(decode(message)))
+    socket.dump(Message::GetQueueDiscipline(TcMessage::default()), |message| each(decode(message)))
 }
 
-/// Takes a message apart; what is missing is 0.
+/// Takes a message apart; what is missing is 0. Only what is needed: a newer kernel may say more than the crate knows.
 pub fn decode(message: &[u8]) -> Counters {
-    let attributes = message.get(HEADER..).unwrap_or_default();
+    let header = TcHeader::parse(message).unwrap_or_default();
+    let attributes = message.get(header.buffer_len()..).unwrap_or_default();
     let stats = attribute(attributes, TCA_STATS2).unwrap_or_default();
-    let basic = attribute(stats, BASIC).unwrap_or_default();
-    let queue = attribute(stats, QUEUE).unwrap_or_default();
+    let basic = attribute(stats, BASIC).and_then(|b| TcStatsBasic::parse(b).ok()).unwrap_or_default();
+    let queue = attribute(stats, QUEUE).and_then(|q| TcStatsQueue::parse(q).ok()).unwrap_or_default();
     let kind = attribute(attributes, TCA_KIND).map_or("", text_of);
     Counters {
-        device: u32_at(message, 4) as i32,
-        handle: u32_at(message, 8),
+        device: header.index,
+        handle: header.handle.into(),
         kind: kind.to_owned(),
         marked: marked(kind, attribute(stats, APP).unwrap_or_default()),
-        packets: attribute(stats, PKT64).map_or(u64::from(u32_at(basic, 8)), |v| u64_at(v, 0)),
-        bytes: u64_at(basic, 0),
-        drops: u32_at(queue, 8),
-        overlimits: u32_at(queue, 16),
-        requeues: u32_at(queue, 12),
-        backlog_packets: u32_at(queue, 0),
-        backlog_bytes: u32_at(queue, 4),
+        packets: attribute(stats, PKT64).map_or(u64::from(basic.packets), |v| u64_at(v, 0)),
+        bytes: basic.bytes,
+        drops: queue.drops,
+        overlimits: queue.overlimits,
+        requeues: queue.requeues,
+        backlog_packets: queue.qlen,
+        backlog_bytes: queue.backlog,
     }
 }
 
