@@ -171,7 +171,6 @@ fn check_flow(flow: &FlowPlan, duration_ns: u64) -> Result<(), PlanError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tcpscape_path::parse_tc;
 
     fn refused(fields: &str) -> String {
         let json = format!(r#"{{"duration_ns": 1000, {fields}}}"#);

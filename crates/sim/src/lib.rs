@@ -29,6 +29,7 @@ pub use capture::write_pcapng;
 pub use checked::CheckedPlan;
 pub use columns::{Column, Table};
 pub use controls::Controls;
+pub use engine::{Arrival, Departure, Leg, Network};
 pub use output::{FlowSummary, TrialOutput};
 pub use plan::{App, FlowPlan, Plan, PlanError, Read};
 pub use player::{Player, PlayerPlan, PlayerSummary};

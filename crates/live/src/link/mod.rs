@@ -14,7 +14,7 @@
 //! |---|---|
 //! | `header`, `parse`, `checksum` | `virtio_net_hdr`; where a packet's parts are; Internet checksum |
 //! | `frame` | a frame as it came, and ranges of its segments |
-//! | `flows` | flow numbers, for queues of many flows |
+//! | `flows`, `segment` | flow numbers, for queues of many flows; TCP segments, for CAKE's filter of ACKs |
 //! | `way`, `lane` | a direction: its account, its changes; its pipes |
 //! | `emit` | bytes that leave: cut, marked, damaged |
 //! | `totals`, [`log`] | what went through: [`Totals`]; what became of each packet: [`Log`] |
@@ -29,6 +29,7 @@ mod header;
 mod lane;
 pub mod log;
 mod parse;
+mod segment;
 mod totals;
 mod way;
 

@@ -6,12 +6,13 @@ use super::emit;
 use super::frame::{Cargo, Frame};
 use super::lane::{Due, Lane};
 use super::log::{Fate, Log};
+use super::segment::Numbers;
 use super::totals::Meter;
 use super::{LinkOptions, Totals};
 use std::sync::Arc;
-use tcpscape_base::{Duration, Packet, Stream, Time};
+use tcpscape_base::{Duration, Flags, Packet, Segment, Stream, Time};
 use tcpscape_path::schedule::Change;
-use tcpscape_path::{Direction, Patch, PathSpec, ScheduledChange, SpecError, StageStats};
+use tcpscape_path::{Direction, Patch, PathSpec, QdiscSpec, ScheduledChange, SpecError, StageStats};
 
 /// Most lanes whose packets still wait after their path was replaced; those of the oldest are lost then.
 const MOST_RETIRED: usize = 8;
@@ -28,6 +29,8 @@ pub(crate) struct Way {
     pub log: Option<Log>,
     /// When the latest event happened.
     latest: Time,
+    /// Where a queue reads TCP segments.
+    numbers: Option<Numbers>,
     /// A packet that has come out and waits to leave.
     ahead: Option<Due>,
     /// Which bits flip in damaged packets.
@@ -47,6 +50,7 @@ impl Way {
             meter: Meter::default(),
             log: options.log.then(Log::default),
             latest: Time::ZERO,
+            numbers: None,
             ahead: None,
             bits: Stream::new(options.seed, &format!("{direction}/bits")),
         };
@@ -57,14 +61,23 @@ impl Way {
         way
     }
 
+    /// What the lane's queues and the log need.
     fn prepare(&mut self) {
+        let filters = |q: &QdiscSpec| q.levels().any(|level| matches!(level, QdiscSpec::Cake(cake) if cake.ack_filter.is_some()));
+        if self.numbers.is_none() && self.spec.stages.iter().any(|s| filters(&s.qdisc)) {
+            self.numbers = Some(Numbers::default());
+        }
         if self.log.is_some() {
             self.lane.track_drops();
         }
     }
 
     /// A frame has come; `flow` is the number of its flow.
-    pub fn arrive(&mut self, at: Time, frame: Frame, flow: u32) {
+    pub fn arrive(&mut self, at: Time, mut frame: Frame, flow: u32) {
+        if let (Some(numbers), Some(inner)) = (&mut self.numbers, frame.ip.and_then(|ip| ip.inner)) {
+            let segment = numbers.segment(flow, frame.packet(), inner, frame.ecn());
+            frame.segments = segment.map(|s| Box::new([s, Segment { flags: s.flags.without(Flags::CWR), ..s }]));
+        }
         self.meter.totals.belated += u64::from(at < self.latest);
         self.latest = at.max(self.latest);
         let (at, count, ecn, id) = (self.latest, frame.count(), frame.ecn(), frame.number);
@@ -174,6 +187,7 @@ impl Way {
             None => self.renew(now, spec),
         }
         self.spec = spec.clone();
+        self.prepare();
         self.note_drops();
         self.begin(now);
         Ok(())
@@ -192,7 +206,6 @@ impl Way {
         let seed = self.options.seed.wrapping_add(self.generation);
         let bare = PathSpec { schedule: Vec::new(), ..spec.clone() };
         let mut old = std::mem::replace(&mut self.lane, Lane::new(self.direction, &bare, seed, self.options.whole));
-        self.prepare();
         old.set_schedule(now, &[]);
         old.unblock(now);
         self.retired.push(old);

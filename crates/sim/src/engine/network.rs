@@ -16,7 +16,7 @@ const ARP: u32 = u32::MAX;
 const ARP_BYTES: u32 = 28 + ETH_HEADER;
 
 /// What has come through a direction intact.
-pub(super) enum Arrival {
+pub enum Arrival {
     /// A segment of that flow.
     Segment(usize, Segment),
     /// A question or an answer of neighbour discovery.
@@ -24,7 +24,8 @@ pub(super) enum Arrival {
 }
 
 /// What has left the sender's host of one super-packet.
-pub(super) struct Departure {
+pub struct Departure {
+    /// Its flow.
     pub flow: usize,
     /// The super-packet's number.
     pub burst: u32,
@@ -33,7 +34,7 @@ pub(super) struct Departure {
 }
 
 /// Three pipes.
-pub(super) struct Network {
+pub struct Network {
     host: Pipe<Wire>,
     forward: Pipe<Wire>,
     reverse: Pipe<Wire>,
@@ -48,6 +49,7 @@ pub(super) struct Network {
 }
 
 impl Network {
+    /// Empty, for segments of at most `mss` bytes of payload.
     pub fn new(checked: &CheckedPlan<'_>, mss: u32, seed: u64) -> Network {
         let plan = checked.plan();
         let mut host: Pipe<Wire> = Pipe::new(checked.host(), seed, HOST_STREAMS);

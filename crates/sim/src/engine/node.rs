@@ -5,7 +5,7 @@ use crate::events::{self, Phase};
 /// Where time passes for packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
-pub(super) enum Leg {
+pub enum Leg {
     /// The queues of the sender's own host.
     Host,
     /// The network towards the receiver.

@@ -18,6 +18,8 @@ pub struct Build {
     pub v6: bool,
     /// UDP in the place of TCP.
     pub udp: bool,
+    /// From the receiver to the sender.
+    pub back: bool,
     /// No Ethernet header.
     pub bare: bool,
     /// Bytes of payload.
@@ -42,7 +44,7 @@ impl Default for Build {
         (tcp.ack, tcp.acknowledgment_number) = (true, 77);
         tcp.set_options_raw(&[1, 1, 8, 10, 0, 0, 0, 9, 0, 0, 0, 8]).expect("timestamps");
         let (ports, id) = ((40_000, 5_001), u16::MAX - 1);
-        Build { v6: false, udp: false, bare: false, payload: 100, gso: 0, partial: false, ecn: 0, ports, tcp, id }
+        Build { v6: false, udp: false, back: false, bare: false, payload: 100, gso: 0, partial: false, ecn: 0, ports, tcp, id }
     }
 }
 
@@ -87,8 +89,9 @@ impl Build {
         let payload = self.bytes();
         let mut tcp = self.tcp.clone();
         (tcp.source_port, tcp.destination_port) = self.ports;
-        let head = PacketBuilder::ethernet2([2, 0, 0, 0, 0, 1], [2, 0, 0, 0, 0, 2]);
-        let head = if self.v6 { head.ipv6([1; 16], [2; 16], 64) } else { head.ipv4([10, 77, 1, 2], [10, 77, 1, 3], 64) };
+        let (from, to) = if self.back { (3, 2) } else { (2, 3) };
+        let head = PacketBuilder::ethernet2([2, 0, 0, 0, 0, from], [2, 0, 0, 0, 0, to]);
+        let head = if self.v6 { head.ipv6([from; 16], [to; 16], 64) } else { head.ipv4([10, 77, 1, from], [10, 77, 1, to], 64) };
         let mut out = Vec::new();
         if self.udp {
             head.udp(self.ports.0, self.ports.1).write(&mut out, &payload).expect("a packet");

@@ -3,6 +3,7 @@
 mod changes;
 mod frames;
 mod supers;
+mod twins;
 
 use super::*;
 use frames::{Build, ETHERNET_ARP};

@@ -1,0 +1,249 @@
+//! Twins: the same packets at the same times through the link and through the simulator's network, and the same becomes of each.
+//!
+//! Packets are told apart by their sequence number: loss, due time, order, CE marks and copies of the n-th packet are the same, for every
+//! discipline of the registry and every impairment, at the sender's host, in the network and on the way back. Damaged packets are left out on
+//! both sides, as a receiver leaves them out.
+
+use super::frames::{read, Build};
+use super::*;
+use tcpscape_base::{Duration, Ecn, Flags, Rate, Segment};
+use tcpscape_path::schedule::Change;
+use tcpscape_path::{Host, ScheduledChange, REGISTRY};
+use tcpscape_sim::{Arrival, CheckedPlan, Leg, Network, Plan};
+use tcpscape_tcp::Transmit;
+
+/// Words beyond the registry's examples: every impairment, and disciplines in one another.
+const MORE: &[&str] = &[
+    "netem delay 25ms 8ms 25% distribution paretonormal loss 2% 10% duplicate 3% corrupt 1% reorder 5% gap 3 limit 60",
+    "netem loss state 2% 30% 20% 60% 1% ecn delay 3ms rate 20mbit 20 53 5",
+    "netem loss gemodel 1% 10% 70% 0.1% slot 1ms 4ms packets 3 bytes 4000",
+    "netem slot distribution normal 2ms 1ms packets 2 delay 1ms",
+    "netem delay 1ms 5ms limit 5",
+    "tbf rate 10mbit burst 6056 limit 62500; netem delay 50ms 20ms loss 2%",
+    "netem delay 5ms 2ms duplicate 10% corrupt 5% reorder 20% gap 2 slot 1ms 3ms packets 3; tbf rate 10mbit burst 1514 limit 9000",
+    "htb rate 9mbit; netem delay 2ms 2ms reorder 30% limit 8; tbf rate 8mbit burst 3028 limit 6000; fq_codel limit 5",
+    "cake bandwidth 9mbit diffserv8 flows ingress memlimit 20000 ethernet ack-filter",
+    "cake bandwidth 10mbit no-split-gso dual-srchost rtt 1ms ack-filter-aggressive",
+    "fq limit 30 flow_limit 20 quantum 1000 maxrate 400kbit",
+    "tbf rate 10mbit burst 3028 limit 30000; fq flow_limit 12",
+    "htb rate 10mbit; dualpi2 limit 40 no_split_gso",
+    "sfq perturb 1 limit 20 depth 5 headdrop quantum 500",
+    "jitter delay 25ms 8ms distribution normal order reorder",
+    "jitter delay 25ms 8ms distribution pareto order clamp limit 30",
+    "jitter delay 25ms 8ms order correlated tau 20ms",
+    "tbf rate 6mbit burst 3028 limit 30000; red limit 60000 min 6000 max 18000 avpkt 1500 burst 8 probability 0.1 ecn adaptive",
+    "htb rate 6mbit; codel target 1ms interval 20ms ce_threshold 3ms",
+    "tbf rate 6mbit burst 3028 limit 30000; fq_codel limit 20 drop_batch 4 flows 16 quantum 300 ecn",
+    "tbf rate 6mbit burst 3028 limit 30000; fq_pie flows 4 ecn ecn_prob 5",
+    "htb rate 6mbit; pie limit 50 ecn bytemode",
+];
+const MSS: u32 = 1_448;
+/// When, direction, sequence number, ECN field.
+type Seen = (Time, Direction, u64, u8);
+
+fn ecn_bits(ecn: Ecn) -> u8 {
+    match ecn {
+        Ecn::NotEct => 0,
+        Ecn::Ect1 => 1,
+        Ecn::Ect0 => 2,
+        Ecn::Ce => 3,
+    }
+}
+
+/// The simulator's network, driven event by event.
+struct Model {
+    network: Network,
+    seen: Vec<Seen>,
+}
+
+impl Model {
+    fn run(&mut self, until: Time) {
+        let net = &mut self.network;
+        let mut now = Time::ZERO;
+        loop {
+            let next = [Leg::Host, Leg::Network, Leg::Reverse].into_iter().filter_map(|leg| net.next_event(leg, now)).min();
+            let Some(t) = next.filter(|t| *t <= until) else { return };
+            now = t.max(now);
+            net.leave_host(now);
+            net.released().for_each(drop);
+            drop(net.departed());
+            while let Some(Arrival::Segment(_, s)) = net.arrived(now) {
+                self.seen.push((now, Direction::Forward, s.seq, ecn_bits(s.ecn)));
+            }
+            while let Some(Arrival::Segment(_, s)) = net.came_back(now) {
+                self.seen.push((now, Direction::Reverse, s.seq, 0));
+            }
+        }
+    }
+
+    fn send(&mut self, now: Time, flow: usize, segment: Segment) {
+        let segs = segment.len.div_ceil(MSS).max(1) as u16;
+        self.network.send(now, flow, &Transmit { segment, segs, burst: 1, departure: now });
+    }
+}
+
+/// What leaves the link until `until`, as [`Model`] sees it: each segment of a super-packet by itself, where they are cut.
+fn run(link: &mut Link, until: Time, cut: bool, seen: &mut Vec<Seen>) {
+    while let Some(d) = link.depart(until) {
+        // A receiver drops what is damaged.
+        let Some(r) = read(d.frame, false) else { continue };
+        let ecn = if d.direction == Direction::Forward { r.ecn } else { 0 };
+        for n in 0..if cut { d.packets } else { 1 } {
+            seen.push((d.due, d.direction, u64::from(r.seq) + u64::from(n) * u64::from(MSS), ecn));
+        }
+    }
+}
+
+/// A segment as a frame. Sequence numbers do not wrap here.
+fn frame(s: &Segment, flow: usize, direction: Direction) -> Vec<u8> {
+    let mut b = Build { payload: s.len as usize, ecn: ecn_bits(s.ecn), ..Build::default() };
+    if s.len > MSS {
+        b.gso = MSS as u16;
+    }
+    let ports = (40_000 + flow as u16, 5_001);
+    b.back = direction == Direction::Reverse;
+    b.ports = if b.back { (ports.1, ports.0) } else { ports };
+    (b.tcp.sequence_number, b.tcp.acknowledgment_number) = (s.seq as u32, s.ack as u32);
+    let mut options = vec![1, 1, 8, 10];
+    options.extend([s.tsval.to_be_bytes(), s.tsecr.to_be_bytes()].concat());
+    if s.nsack > 0 {
+        options.extend([1, 1, 5, 2 + 8 * s.nsack]);
+        options.extend(s.sacks().flat_map(|(from, to)| [(from as u32).to_be_bytes(), (to as u32).to_be_bytes()].concat()));
+    }
+    b.tcp.set_options_raw(&options).expect("options");
+    b.frame()
+}
+
+/// Data of three flows, many of them super-packets, and their ACKs, some with SACK blocks, at random times.
+fn drive(plan: &CheckedPlan<'_>, seed: u64, options: &LinkOptions) -> (Vec<Seen>, Vec<Seen>) {
+    let mut model = Model { network: Network::new(plan, MSS, seed), seen: Vec::new() };
+    let mut link = Link::new(&plan.plan().forward, &plan.plan().reverse, options).expect("a path");
+    let (mut seen, mut now, mut traffic) = (Vec::new(), 0, Stream::new(11, "traffic"));
+    let (mut next, cut) = ([1u64; 2], options.whole != Whole::Everywhere);
+    for n in 0..1_500u64 {
+        now += if traffic.below(4) == 0 { 0 } else { u64::from(traffic.below(4_000_000)) };
+        let flow = if n < 3 { n as usize } else { traffic.below(3) as usize };
+        let direction = Direction::BOTH[usize::from(n >= 3 && traffic.below(3) == 0)];
+        let seq = next[direction.index()];
+        let mut s = Segment { seq, ack: 1 + 700 * n, tsval: n as u32, tsecr: 5, flags: Flags::ACK, ..Segment::default() };
+        if direction == Direction::Forward {
+            s.len = if traffic.below(3) == 0 { MSS * (1 + traffic.below(12)) - traffic.below(2) * 400 } else { MSS };
+            s.ecn = [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1][traffic.below(3) as usize];
+        } else if traffic.below(4) == 0 {
+            s.push_sack((s.ack + 1_448, s.ack + 2_896));
+        }
+        next[direction.index()] += u64::from(s.len).max(1);
+        model.run(Time(now));
+        // The clock of the link comes late, now and then.
+        if traffic.below(3) > 0 {
+            run(&mut link, Time(now), cut, &mut seen);
+        }
+        link.arrive(Time(now), direction, &frame(&s, flow, direction));
+        match direction {
+            Direction::Forward => model.send(Time(now), flow, s),
+            Direction::Reverse => model.network.send_back(Time(now), flow, s),
+        }
+    }
+    model.run(Time(now + 20_000 * MS));
+    run(&mut link, Time(now + 20_000 * MS), cut, &mut seen);
+    (model.seen, seen)
+}
+
+/// The order of the two directions among each other does not matter, nor does that within one instant of a joined super-packet.
+fn of(direction: Direction, seen: &[Seen]) -> Vec<Seen> {
+    seen.iter().filter(|s| s.1 == direction).copied().collect()
+}
+
+fn plan(forward: PathSpec, reverse: PathSpec, offload: bool) -> CheckedPlan<'static> {
+    let mut plan = Plan::from_json(r#"{"duration_ns": 1000000000, "flows": [{"cca": "cubic"}]}"#).expect("a plan");
+    (plan.forward, plan.reverse, plan.offload) = (forward, reverse, offload);
+    plan.check().expect("a plan that can run")
+}
+
+fn assert_twins(plan: &CheckedPlan<'_>, whole: Whole, what: &str) -> usize {
+    let mut compared = 0;
+    for seed in 1..4 {
+        // What a queue cuts and a link joins again the simulator counts one by one.
+        for merge in [false, true].into_iter().take(if whole == Whole::Everywhere { 1 } else { 2 }) {
+            let (model, link) = drive(plan, seed, &LinkOptions { seed, whole, merge, ..LinkOptions::default() });
+            for d in Direction::BOTH {
+                let (model, link) = (of(d, &model), of(d, &link));
+                let differs = model.iter().zip(&link).position(|(a, b)| a != b);
+                let around = differs.map(|i| (i, model[i], link[i]));
+                assert!(
+                    differs.is_none() && model.len() == link.len(),
+                    "{what}, {d}, seed {seed}: {around:?}, {}, {}",
+                    model.len(),
+                    link.len()
+                );
+                compared += model.len();
+            }
+        }
+    }
+    compared
+}
+
+fn at(words: &[&str], host: Host) -> PathSpec {
+    let mut spec = path(words);
+    spec.stages.iter_mut().for_each(|s| s.at = host);
+    spec
+}
+
+#[test]
+fn every_discipline_decides_as_in_the_simulator() {
+    let mut compared = 0;
+    for words in REGISTRY.iter().map(|e| e.example).chain(MORE.iter().copied()) {
+        for host in [Host::Sender, Host::Router] {
+            let forward = at(&[words, "netem delay 7ms 3ms loss 1%"], host);
+            let reverse = at(&[words], if host == Host::Sender { Host::Receiver } else { host });
+            compared += assert_twins(&plan(forward, reverse, false), Whole::AtHost, &format!("{words} {host:?}"));
+        }
+    }
+    assert!(compared > 500_000, "{compared}");
+}
+
+#[test]
+fn with_offloads_super_packets_are_decided_on_whole() {
+    // What netem damages it cuts, and the simulator then counts a part with the numbers of the whole; without corruption there is no doubt.
+    for words in ["netem delay 5ms 2ms loss 3% duplicate 2%", "tbf rate 50mbit burst 70000 limit 200000", "htb rate 50mbit; fq_codel"] {
+        let mut forward = at(&[words, "netem delay 1ms"], Host::Router);
+        forward.stages[0].at = Host::Sender;
+        assert_twins(&plan(forward, path(&[]), true), Whole::Everywhere, words);
+    }
+}
+
+#[test]
+fn schedules_change_both_at_the_same_moment() {
+    let set = |at: u64, set: Patch| Change::Set { at: Time(at * MS), set };
+    let mut forward = at(&["netem delay 5ms 1ms", "tbf rate 20mbit burst 6056 limit 60000", "netem delay 9ms"], Host::Router);
+    forward.stages[0].at = Host::Sender;
+    let changes = [
+        (0, set(400, Patch { delay: Some(Duration::millis(40)), jitter: Some(Duration::millis(9)), ..Patch::default() })),
+        (1, set(700, Patch { rate: Some(Rate(5_000_000)), ..Patch::default() })),
+        (
+            2,
+            Change::Periodic {
+                first: Time(500 * MS),
+                period: Duration::millis(300),
+                hold: Duration::millis(50),
+                set: Patch { outage: Some(true), ..Patch::default() },
+            },
+        ),
+    ];
+    forward.schedule = changes.into_iter().map(|(stage, change)| ScheduledChange { stage, depth: 0, change }).collect();
+    let mut reverse = at(&["netem delay 5ms"], Host::Router);
+    let lossy = Patch { loss: tcpscape_path::Prob::from_percent(20.0), ..Patch::default() };
+    reverse.schedule = vec![ScheduledChange { stage: 0, depth: 0, change: set(600, lossy) }];
+    assert_twins(&plan(forward, reverse, false), Whole::AtHost, "a schedule");
+}
+
+/// What the twins would see if a name or a size were another.
+#[test]
+fn another_seed_or_size_makes_another_link() {
+    let words = &["netem delay 5ms 2ms loss 2% rate 30mbit"];
+    let checked = plan(at(words, Host::Router), at(words, Host::Router), false);
+    let (model, other) =
+        (drive(&checked, 1, &LinkOptions::default()).0, drive(&checked, 1, &LinkOptions { seed: 2, ..LinkOptions::default() }).1);
+    assert_ne!(of(Direction::Forward, &model), of(Direction::Forward, &other));
+    assert_ne!(of(Direction::Reverse, &model), of(Direction::Reverse, &other));
+}
