@@ -13,7 +13,6 @@ from types import ModuleType
 import pytest
 
 from tcpscape import engines
-from tcpscape.engines.base import PlannedEngine
 
 ROOT = Path(__file__).parent.parent
 
@@ -82,15 +81,13 @@ def need_model():
     model()
 
 
-SLOW = {"virtual"}
+SLOW = {"virtual", "live"}
 """Engines that only `make test-all` waits for."""
 
 
-@pytest.fixture(
-    params=[pytest.param(n, marks=[pytest.mark.slow] * (n in SLOW)) for n, new in engines.REGISTRY.items() if not issubclass(new, PlannedEngine)]
-)
+@pytest.fixture(params=[pytest.param(n, marks=[pytest.mark.slow] * (n in SLOW)) for n in engines.REGISTRY])
 def engine(request):
-    """Every engine that is built; those that cannot run here are skipped with their reason."""
+    """Every engine; those that cannot run here are skipped with their reason."""
     made = engines.REGISTRY[request.param]()
     if reason := made.unavailable():
         pytest.skip(f"engine {request.param}: {reason}")

@@ -86,8 +86,8 @@ def test_what_it_cannot_run_is_refused_before_anything_runs(engine, change):
     assert "\n" not in str(e.value)
 
 
-def test_engines_to_come_say_so():
-    for name in ("virtual:no-such-kernel", "live", "nosuch"):
+def test_engines_that_there_are_not_say_so():
+    for name in ("virtual:no-such-kernel", "live:nosuch", "live:emulator+nosuch", "nosuch"):
         with pytest.raises(TcpscapeError) as e:
             engines.make(name)
         assert str(e.value).startswith("engine: ")

@@ -11,6 +11,7 @@
 //! | [`link`] | the emulated link without a clock or a socket: frames in, the path's decisions, frames out |
 //! | [`emulator`] | drives a link by the wall clock, with packets of real devices |
 //! | [`spaces`] | namespaces that vanish with this process |
+//! | [`trial`] | one trial of the live engine |
 //! | [`probe`] | what this machine's kernel allows, found by trying it |
 
 pub mod channel;
@@ -18,3 +19,4 @@ pub mod emulator;
 pub mod link;
 pub mod probe;
 pub mod spaces;
+pub mod trial;

@@ -126,7 +126,7 @@ fn asked_loss(spec: &QdiscSpec) -> (Option<f64>, bool) {
 }
 
 /// Rate of a queue, Mbit/s.
-fn asked_rate(spec: &QdiscSpec) -> Option<f64> {
+pub fn asked_rate(spec: &QdiscSpec) -> Option<f64> {
     let rate = match spec {
         QdiscSpec::Tbf(t) => Some(t.rate),
         QdiscSpec::Htb(h) => Some(h.ceil.unwrap_or(h.rate)),
@@ -137,7 +137,7 @@ fn asked_rate(spec: &QdiscSpec) -> Option<f64> {
 }
 
 /// Bytes that may pass beyond the rate: a full bucket at the begin, a full queue that drains after the end.
-fn stored(spec: &QdiscSpec) -> f64 {
+pub fn stored(spec: &QdiscSpec) -> f64 {
     match spec {
         QdiscSpec::Tbf(t) => (t.burst + t.limit) as f64,
         QdiscSpec::Htb(h) => h.burst.max(h.cburst).unwrap_or(1 << 20) as f64 + 1000.0 * 1514.0,
@@ -147,7 +147,7 @@ fn stored(spec: &QdiscSpec) -> f64 {
 }
 
 /// Propagation RTT against the smallest RTT of the first flow, where no jitter blurs both.
-fn rtt(plan: &Plan, flows: &[FlowReport], caveats: &mut Vec<String>) -> Option<Pair> {
+pub fn rtt(plan: &Plan, flows: &[FlowReport], caveats: &mut Vec<String>) -> Option<Pair> {
     let asked = (delay(&plan.forward)? + delay(&plan.reverse)?) as f64 / 1e6;
     let achieved = flows.iter().filter_map(|f| f.min_rtt_ms).reduce(f64::min)?;
     let serial: f64 = [&plan.forward, &plan.reverse]

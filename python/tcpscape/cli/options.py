@@ -48,9 +48,13 @@ Abr = Annotated[str | None, Option("What chooses the player's bit rates: bola (b
 Duration = Annotated[str | None, Option("How long to watch.  [default: 10s]")]
 Kernel = Annotated[str | None, Option("Kernel profile with overrides: 6.1 or 6.12,rmem_max=4MiB.", complete="profile")]
 
-EngineName = Annotated[str, Option("Engine: model, virtual[:KERNEL] (`tcpscape kernel list`), mock.", complete="engine", name="--engine")]
+EngineName = Annotated[
+    str,
+    Option("Engine: model, virtual[:KERNEL] (`tcpscape kernel list`), live[:emulator|netem][+root], mock.", complete="engine", name="--engine"),
+]
 At = Annotated[tuple[str, ...], Option("Only conditions with this value of an axis. Repeatable.", metavar="AXIS=VALUE")]
 Jobs = Annotated[int, Option("Cores; 0 is all.", least=0)]
+Verify = Annotated[bool, Option("Measure first, on a path without impairments, whether this machine can run it (live engine).")]
 Report = Annotated[bool, Option("Write report.html beside the results: figures, tables, how to run each again.")]
 
 

@@ -75,6 +75,7 @@ class RunResults:
     as_json: Annotated[bool, options.json_output("One JSON line per trial")] = False
     out: Annotated[Path | None, Option("Keep results here and resume from here.", complete="directory")] = None
     pcap: Annotated[Path | None, Option("Write the first trial's packets as pcapng (virtual: pcap, of one more run of it).", complete="file")] = None
+    verify: options.Verify = False
 
 
 @command(
@@ -114,6 +115,7 @@ def run(
     checks.expect(expected, checks.of_cases(campaign))
     cases = campaign.cases()
     terminal.announce(engine, cases, results.seeds)
+    terminal.prepare([campaign], runner.jobs, verified=results.verify)
     with nullcontext() if out is None else Store(out) as store, resumable(store), Progress("run") as progress:
         outcome, holds_more = record.measure("run", campaign, Execution(runner.jobs, store, progress.update), options.typed())
     if results.pcap:

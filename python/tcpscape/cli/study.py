@@ -74,6 +74,7 @@ class StudyEngines:
     engine: options.EngineName = "model"
     against: Annotated[str | None, Option("A second engine or kernel: both medians and their ratio, cell by cell.", complete="engine")] = None
     jobs: options.Jobs = 0
+    verify: options.Verify = False
 
 
 @study.subcommand("run", examples=("study run baseline --quick", "study run jitter-cliff --quick --part geo --seeds 2"))
@@ -101,6 +102,8 @@ def run(
     ours, whole = (each.changed({"engines": [engine]}) for each in (runnable, study))
     checks.expect(expected, [place for part in ours.parts for place in checks.of_cases(part, part.name)])
     root = engines.out / name
+    on_both = runnable.changed({"engines": [e for e in (engine, other) if e]})
+    terminal.prepare(on_both.parts, engines.jobs, verified=engines.verify)
     contrast = None
     with Store(root) as store, resumable(store), Progress(f"{name} on {engine}" + (f" and {other}" if other else "")) as progress:
         record.expect(store, record.STUDY, name, {part.name: part for part in ours.parts}, {engine: make(engine).version})

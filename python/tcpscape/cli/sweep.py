@@ -116,6 +116,7 @@ class PlaceOptions:
     out: Annotated[Path | None, Option("Keep results here and resume from here.  [default: out/sweep-NAME]", complete="directory")] = None
     executor: Annotated[str, Option("Where trials run: local, or dask://HOST:PORT.", complete="local|dask://")] = "local"
     jobs: options.Jobs = 0
+    verify: options.Verify = False
 
 
 @dataclass(frozen=True)
@@ -161,6 +162,7 @@ def sweep(
     checks.expect(expected, checks.of_cases(campaign))
     root = place.out or DEFAULT_OUT / f"sweep-{campaign.name}"
     executor = executors.make(place.executor, place.jobs)
+    terminal.prepare([campaign], place.jobs, verified=place.verify)
     with Store(root) as store, resumable(store), Progress(campaign.name, is_open=campaign.precision is not None) as progress:
         execution = Execution(store=store, progress=progress.update, executor=executor)
         outcome, holds_more = record.measure("sweep", campaign, execution, options.typed())

@@ -29,12 +29,12 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress as Bar
 
-    from tcpscape.campaign.campaign import Case
+    from tcpscape.campaign.campaign import Campaign, Case
     from tcpscape.engines.base import Engine
     from tcpscape.store.results import Store
     from tcpscape.trial import Trial
 
-__all__ = ["Progress", "announce", "console", "hook_cost", "print_table", "resumable", "show", "to_open"]
+__all__ = ["Progress", "announce", "console", "hook_cost", "prepare", "print_table", "resumable", "show", "to_open"]
 
 SILENT_S = 1.0
 """Nothing is shown before this, s."""
@@ -51,15 +51,43 @@ RECENT_S = 60.0
 
 
 def announce(engine: Engine, cases: Sequence[Case], seeds: str) -> None:
-    """Says on stderr how long the trials of these cases may take, where that is long."""
+    """Says on stderr how long the trials of these cases may take, where that is long; of trials in real time, :func:`prepare` says it."""
     from tcpscape.campaign.axes import parse_seeds
 
     seconds, trials = max(engine.seconds(case.scenario) for case in cases), len(cases) * len(parse_seeds(seeds))
-    if seconds < LONG_S:
+    if seconds < LONG_S or engine.at_once == 1:
         return
     each = f"a trial may take {brief_time(seconds * NS_PER_S)} of a core"
     together = f", {trials} of them {brief_time(trials * seconds * NS_PER_S)}" if trials > 1 else ""
     click.echo(f"note: {each}{together}; a lower rate or a shorter --duration takes less", err=True)
+
+
+def prepare(campaigns: Sequence[Campaign], jobs: int, *, verified: bool) -> None:
+    """Before campaigns run: says how long their trials in real time take, and, with `verified`, measures whether this machine can run them.
+
+    :raises TcpscapeError: the machine cannot, or `verified` with engines that have nothing to measure.
+    """
+    from tcpscape import engines
+    from tcpscape.campaign.axes import parse_seeds
+
+    cases = [(case, len(parse_seeds(campaign.seeds))) for campaign in campaigns for case in campaign.cases()]
+    made = {name: engines.make(name) for name in dict.fromkeys(case.engine for case, _ in cases)}
+    in_real_time = {name: engine for name, engine in made.items() if engine.at_once == 1}
+    if verified and not in_real_time:
+        next(iter(made.values())).verify([])
+    for name, engine in in_real_time.items():
+        own = [(case, count) for case, count in cases if case.engine == name]
+        _announce_real_time(engine, own, jobs)
+        for line in engine.verify([case.scenario for case, _ in own]) if verified else ():
+            click.echo(line, err=True)
+
+
+def _announce_real_time(engine: Engine, cases: Sequence[tuple[Case, int]], jobs: int) -> None:
+    """How long trials take that run one at a time, each as long as it lasts; each case comes with the number of its trials."""
+    seconds, trials = sum(engine.seconds(case.scenario) * count for case, count in cases), sum(count for _, count in cases)
+    if seconds >= LONG_S or jobs > 1:
+        how = f"{counted(trials, 'trial')} in real time, one at a time" + (", whatever --jobs says" if jobs > 1 else "")
+        click.echo(f"note: {how}: {brief_time(seconds * NS_PER_S)}; a shorter duration or fewer seeds take less", err=True)
 
 
 class Progress:

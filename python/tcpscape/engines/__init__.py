@@ -1,13 +1,14 @@
 """Engines, which run trials: a scenario and seeds in, a :class:`~tcpscape.trial.Trial` for each seed out.
 
 The main type is :class:`Engine` (`base`, where to begin); an engine is one file and one line in :data:`REGISTRY`. `model` is the simulator,
-`virtual` a real kernel in virtual time (its processes are in `guest`), `mock` a stand-in for tests. `plan` writes a scenario as the plan that they
-share.
+`virtual` a real kernel in virtual time (its processes are in `guest`), `live` this machine's kernel in real time (in `host`), `mock` a stand-in for
+tests. `plan` writes a scenario as the plan that they share.
 """
 
 from __future__ import annotations
 
-from tcpscape.engines.base import Capture, Engine, Live, PlannedEngine
+from tcpscape.engines.base import Capture, Engine
+from tcpscape.engines.live import Live
 from tcpscape.engines.mock import Mock
 from tcpscape.engines.model import Model
 from tcpscape.engines.virtual import Virtual
@@ -34,8 +35,8 @@ def make(name: str) -> Engine:
 
 
 def names() -> list[str]:
-    """Names of the engines that are built; whether each can run on this machine, :func:`available` says."""
-    return [name for name, engine in REGISTRY.items() if not issubclass(engine, PlannedEngine)]
+    """Names of the engines; whether each can run on this machine, :func:`available` says."""
+    return list(REGISTRY)
 
 
 def available() -> list[str]:

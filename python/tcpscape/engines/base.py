@@ -46,6 +46,8 @@ class Engine(ABC):
     """Whether the same scenario and seed give the same trial to the last bit; otherwise trials differ within the run-to-run spread."""
     unobtrusive: bool = True
     """Whether recording (samples, packets) leaves the trial as it is."""
+    at_once: int | None = None
+    """Most trials that run beside each other on a machine; None is as many as there are cores."""
 
     @classmethod
     def of(cls, variant: str | None) -> Engine:
@@ -85,6 +87,13 @@ class Engine(ABC):
             if spelling.is_class(flow.cca):
                 raise EngineError(f"cca: {flow.cca} is Python code, which the {self.name} engine cannot run; use --engine model")
 
+    def verify(self, scenarios: Sequence[Scenario]) -> list[str]:
+        """Measures, before a campaign, whether the machine can run it; says in a line for each measurement what it found.
+
+        :raises EngineError: it cannot, or the engine has nothing to measure.
+        """
+        raise EngineError(f"verify: the {self.name} engine does not run in real time, so there is nothing to verify; leave out --verify")
+
     def stop(self) -> None:  # noqa: B027 (most engines have nothing to end)
         """Ends running trials, from another thread, after an interrupt. Their calls of :meth:`run` raise EngineError."""
 
@@ -109,25 +118,3 @@ class Engine(ABC):
     def spec(self) -> str:
         """The text from which `engines.make` makes an equal engine: its name, with the variant where it has one."""
         return self.name
-
-
-class PlannedEngine(Engine):
-    """An engine that is not implemented yet; it refuses to run with one line."""
-
-    version = "0"
-
-    def unavailable(self) -> str | None:
-        return "it is not built yet; use --engine model"
-
-    def check(self, scenario: Scenario) -> None:
-        raise EngineError(f"engine: {self.name} cannot run here: {self.unavailable()}")
-
-    def run(self, scenario: Scenario, seeds: Sequence[int], *, threads: int = 1, capture: Capture = Capture()) -> list[Trial]:
-        raise EngineError(f"engine: {self.name} cannot run here: {self.unavailable()}")
-
-
-class Live(PlannedEngine):
-    """The machine's own kernel, in network namespaces."""
-
-    name = "live"
-    about = "this machine's kernel, in network namespaces (planned)"

@@ -9,7 +9,7 @@ a time. Results come from TCP_INFO and the kernel's counters, so some of them di
 
 Each trial has a guest of its own whose random numbers follow from the seed, so the same scenario, seed, kernel and guest program are the same
 trial to the last bit, `hash` included. Recording changes a trial: samples are system calls in virtual time, so a trial with samples is
-another trial. With `TCPSCAPE_TRIALS_PER_GUEST=200` a a guest serves that many trials: this saves booting for each, and no trial can be repeated.
+another trial. With `TCPSCAPE_TRIALS_PER_GUEST=200` a guest serves that many trials: this saves booting for each, and no trial can be repeated.
 
 Parameters of congestion controls are written to `/sys/module/tcp_NAME/parameters`: one value for all connections of a trial.
 
@@ -24,7 +24,6 @@ import hashlib
 import json
 import os
 import platform
-import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -32,8 +31,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tcpscape import writing
-from tcpscape.controls.spelling import Param, name_of, split
-from tcpscape.engines import guest, plan
+from tcpscape.controls.spelling import name_of
+from tcpscape.engines import guest, linux, plan
 from tcpscape.engines.base import Capture, Engine
 from tcpscape.engines.model import core, flow_results, frame, parameters
 from tcpscape.errors import EngineError, ScenarioError, TcpscapeError, refuse
@@ -58,19 +57,8 @@ PATIENCE = "TCPSCAPE_PATIENCE"
 """Environment variable: seconds that a guest may take for a trial, instead of the rule in :meth:`Virtual.timeout_s`."""
 SAMPLES, MIN_INTERVAL, MAX_INTERVAL = 1000, 1_000_000, 100_000_000
 """TCP_INFO samples of a trial for its summary, and the bounds of their interval, ns."""
-MIN_MEMORY = 4096
-"""`tcp_rmem[0]`, `tcp_wmem[0]`: the kernel's default, bytes."""
-MODEL_ONLY = ("window", "skb_overhead", "max_tcp_header")
-"""Overrides that are rules of the model, not sysctls."""
-SYSCTLS = {
-    "comp_sack_nr": "net.ipv4.tcp_comp_sack_nr", "comp_sack_delay_ns": "net.ipv4.tcp_comp_sack_delay_ns",
-    "slow_start_after_idle": "net.ipv4.tcp_slow_start_after_idle", "limit_output_bytes": "net.ipv4.tcp_limit_output_bytes",
-}
-"""Overrides that are sysctls of the same value; those of memory are always set, from the profile."""
 MIN_TRACE_BIN = 10_000_000
 """ns: a link that follows a cellular trace of 2.4 Mbit/s carries 2.47 Mbit/s in bins of 10 ms and 1.29 Mbit/s when it follows each opportunity."""
-ECN = {"net.ipv4.tcp_ecn": "1"}
-"""Both ends request and accept ECN. The kernel's default, 2, accepts it only."""
 
 
 def find(name: str | None) -> BuiltKernel:
@@ -78,12 +66,6 @@ def find(name: str | None) -> BuiltKernel:
     from tcpscape import kernels
 
     return kernels.find(name)
-
-
-@functools.cache
-def _digest(path: Path, changed: int) -> str:
-    """Digest of a file; `changed` is its time of modification, ns, so that a changed file is read again."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()[:12]
 
 
 class Virtual(Engine):
@@ -139,7 +121,7 @@ class Virtual(Engine):
         """Name and release of the kernel, digests of its executable and of the guest's program."""
         kernel = self.kernel
         suffix = "" if self.repeatable else " shared"
-        return f"{kernel.name} {kernel.release} {kernel.digest[:12]}+guest-{_digest(INIT, INIT.stat().st_mtime_ns)}{suffix}"
+        return f"{kernel.name} {kernel.release} {kernel.digest[:12]}+guest-{linux.digest(INIT)}{suffix}"
 
     def ccas(self) -> list[str]:
         """Congestion controls that the kernel has."""
@@ -203,15 +185,15 @@ class Virtual(Engine):
             raise EngineError(f"engine: virtual cannot run here: {self.unavailable()}")
         controls = self._controls(scenario, parameters(lib))
         fields = plan.build_checked(lib, scenario, controls, Capture(capture.samples_ns, capture.queue_samples_ns))
-        _refuse_queues(fields)
+        linux.refuse_queues(fields)
         try:
             profile = json.loads(lib.kernel_profile(self._profile(scenario)))
         except ValueError as e:
             raise ScenarioError(f"{e}; choose one of them") from None
         self._refuse_overrides(scenario.kernel)
-        settings = sysctls(profile, scenario.kernel.plan()) | (ECN if scenario.ecn else {})
+        values = linux.settings(profile, scenario.kernel.plan()) | (linux.ECN if scenario.ecn else {})
         return {
-            "seed": seed, "plan": fields, "sysctls": settings, "pcap": capture.packets,
+            "seed": seed, "plan": fields, "sysctls": values, "pcap": capture.packets,
             "sample_ns": max(MIN_INTERVAL, min(MAX_INTERVAL, scenario.duration // SAMPLES)),
         }
 
@@ -226,19 +208,19 @@ class Virtual(Engine):
                 refuse(field, f"{name!r} {reason}", f"choose {', '.join(names)}{', or use --engine model' * (name in modelled)}")
             if field == "cca" and settings.setdefault(name, label) != label:
                 refuse(field, f"{settings[name]} and {label} in one trial, and a kernel has one setting for all", "use --engine model")
-        return {name: (*modelled.get(name, ()), *_unmodelled(settings.get(name, name), modelled)) for name in names}
+        return {name: (*modelled.get(name, ()), *linux.unmodelled(settings.get(name, name), modelled)) for name in names}
 
     def _profile(self, scenario: Scenario) -> str:
         """Name of the profile whose memory limits hold: the scenario's; where that is the default, the latest that is not newer than the kernel."""
         if scenario.kernel != Profile():
             return scenario.kernel.profile
         lib = core()
-        profiles = sorted((_release(name), name) for name in (lib.kernel_profiles() if lib else ()))
-        before: list[str] = [name for release, name in profiles if release <= _release(self.kernel.release)]
+        profiles = sorted((linux.release(name), name) for name in (lib.kernel_profiles() if lib else ()))
+        before: list[str] = [name for release, name in profiles if release <= linux.release(self.kernel.release)]
         return before[-1] if before else Profile().profile
 
     def _refuse_overrides(self, profile: Profile) -> None:
-        for field in MODEL_ONLY:
+        for field in linux.MODEL_ONLY:
             if getattr(profile, field) is not None:
                 refuse(f"kernel.{field}", "a running kernel has its own", "leave it out, or use --engine model")
         if profile.hz not in (None, self.kernel.hz):
@@ -282,44 +264,8 @@ class Virtual(Engine):
             yield f"{silent} of {len(flows)} flows carried no data"
         if any(isinstance(hop, TracedLink) and hop.bin < MIN_TRACE_BIN for hop in (*scenario.forward, *scenario.bottleneck, *scenario.reverse)):
             yield "tc's `change` leaves a waiting packet to its old timer: a trace followed this closely carries less here; write bin: 10ms"
-        if scenario.kernel != Profile() and _release(scenario.kernel.profile) != _release(self.kernel.release):
+        if scenario.kernel != Profile() and linux.release(scenario.kernel.profile) != linux.release(self.kernel.release):
             yield f"scenario names kernel {scenario.kernel.profile}, this is {self.kernel.release}"
-
-
-def _release(text: str) -> tuple[int, ...]:
-    """The first two numbers of a release: (6, 1) of 6.1, 6.1.192 and 6.1.0-rc1."""
-    return tuple(int(part) for part in re.findall(r"\d+", text)[:2])
-
-
-def sysctls(profile: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, str]:
-    """A profile and its overrides as sysctls; those of memory are always set, so that the guest's own memory has no influence."""
-    settings = {**profile, **overrides}
-    memory = {
-        "net.core.rmem_max": str(settings["rmem_max"]), "net.core.wmem_max": str(settings["wmem_max"]),
-        "net.ipv4.tcp_rmem": f"{MIN_MEMORY} {settings['tcp_rmem_default']} {settings['tcp_rmem_max']}",
-        "net.ipv4.tcp_wmem": f"{MIN_MEMORY} {settings['tcp_wmem_default']} {settings['tcp_wmem_max']}",
-    }
-    return memory | {name: str(int(overrides[field])) for field, name in SYSCTLS.items() if field in overrides}
-
-
-def _unmodelled(label: str, modelled: plan.Controls) -> Iterator[Param]:
-    """The parameters in a label that the model does not have; the kernel accepts or refuses them."""
-    name, values = split(label)
-    modelled_params = {p.name for p in modelled.get(name, ())}
-    yield from (Param(key, "", 0, -(2**31), 2**31 - 1) for key in values if key not in modelled_params)
-
-
-def _refuse_queues(fields: Mapping[str, Any]) -> None:
-    """Refuses the queues of a plan that tc does not have."""
-    for direction in ("forward", "reverse"):
-        for stage in fields[direction]["stages"]:
-            queue = stage["qdisc"]
-            while queue:
-                if queue["kind"] == "jitter":
-                    refuse(direction, "the queue 'jitter' (order: clamp, correlated) is not tc's", "write order: reorder, or use --engine model")
-                if queue["kind"] == "dualpi2":
-                    refuse(direction, "the queue 'dualpi2' is in Linux since 6.17, not here", "write fq_codel with ecn, or use --engine model")
-                queue = queue.get("child")
 
 
 def _hash(summary: Mapping[str, Any]) -> str:

@@ -18,7 +18,7 @@ SUGGESTED = 4 << 20
 
 def caveats(scenario: Scenario) -> Iterator[str]:
     """A sentence for each socket buffer that the kernel caps, with the limit and how to raise it, and for each time in tc's words without a unit."""
-    yield from dict.fromkeys(_hints(scenario))
+    yield from hints(scenario)
     limits = {**_profile(scenario.kernel.profile), **scenario.kernel.plan()}
     for field, option, sysctl in BUFFERS:
         size, most = max(getattr(flow, field) for flow in scenario.flows), limits.get(sysctl)
@@ -27,6 +27,11 @@ def caveats(scenario: Scenario) -> Iterator[str]:
                 f"{option} of {units.format_size(size)} is capped at net.core.{sysctl}, {units.format_size(most)}; "
                 f"to have it: --kernel {_raised(scenario.kernel, sysctl, max(size, SUGGESTED))}"
             )
+
+
+def hints(scenario: Scenario) -> Iterator[str]:
+    """A sentence for each word of the path that means otherwise than many expect."""
+    yield from dict.fromkeys(_hints(scenario))
 
 
 def above_link(scenario: Scenario, goodputs: Sequence[float]) -> Iterator[str]:

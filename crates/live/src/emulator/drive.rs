@@ -93,7 +93,10 @@ impl Drive {
     pub(super) fn run(&mut self, mut waiter: Waiter, commands: &Receiver<Command>) {
         while !self.stopping {
             match commands.try_recv() {
-                Ok(command) => command(self),
+                Ok(command) => {
+                    command(self);
+                    continue;
+                }
                 Err(TryRecvError::Disconnected) => return,
                 Err(TryRecvError::Empty) => {}
             }

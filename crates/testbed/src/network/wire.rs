@@ -11,6 +11,7 @@
 //! nothing outside these namespaces is written, so that a user namespace suffices.
 
 use super::host::{wait_until_ready, Host};
+use super::offload::Offload;
 use super::{faults, io_at, links, Scope, Settings, TestbedError};
 use crate::netlink::Batch;
 use crate::{qdisc, sys};
@@ -73,6 +74,8 @@ struct Member {
     name: &'static str,
     host: Host,
     devices: Vec<(i32, String)>,
+    /// Whether super-packets may pass its devices.
+    offload: bool,
 }
 
 impl Member {
@@ -87,7 +90,6 @@ pub struct Wire {
     /// The sender first, the receiver last.
     members: Vec<Member>,
     mtu: u32,
-    offload: bool,
     unset: Vec<String>,
     lost_before: u64,
 }
@@ -132,13 +134,13 @@ impl Wire {
     fn of(plan: &Plan, settings: &BTreeMap<String, String>, names: &[&'static str]) -> Result<Wire, TestbedError> {
         let settings = Settings { values: settings, scope: Scope::Namespaces };
         let home = sys::namespace().map_err(io_at("network namespace"))?;
-        let made = populate(&settings, names);
+        let made = populate(&settings, names, plan.offload);
         let returned = sys::enter(home.as_fd()).map_err(io_at("return to the first namespace"));
         let (members, elsewhere) = made?;
         returned?;
         let (_, unset) = settings.write_elsewhere(&elsewhere)?;
         let lost_before = faults::lost_on_cpus();
-        Ok(Wire { members, mtu: plan.mtu, offload: plan.offload, unset, lost_before })
+        Ok(Wire { members, mtu: plan.mtu, unset, lost_before })
     }
 
     /// The veth pairs, and what each host knows of its neighbour.
@@ -191,6 +193,15 @@ impl Wire {
     pub fn receiver(&self) -> BorrowedFd<'_> {
         self.members[self.members.len() - 1].host.namespace.as_fd()
     }
+    /// Lets super-packets leave the sender's device whole, as they pass a real host's own queue: the program cuts them behind it.
+    pub fn pass_whole(&mut self) -> Result<(), TestbedError> {
+        let member = self.member(End::Sender);
+        for offload in [Offload::Tso, Offload::Gso] {
+            offload.set(member.host.socket.as_fd(), &member.devices[0].1, true).map_err(io_at("switching offloads on"))?;
+        }
+        member.offload = true;
+        Ok(())
+    }
     /// Settings that were asked for and are not so: one sentence each.
     pub fn unset(&self) -> &[String] {
         &self.unset
@@ -200,7 +211,7 @@ impl Wire {
         let mut found = Vec::new();
         for member in &mut self.members {
             let devices: Vec<(i32, &str)> = member.devices.iter().map(|(n, name)| (*n, name.as_str())).collect();
-            member.host.faults(member.name, &devices, self.offload, &mut found)?;
+            member.host.faults(member.name, &devices, member.offload, &mut found)?;
         }
         faults::backlogs(self.lost_before, &mut found);
         Ok(found)
@@ -208,10 +219,10 @@ impl Wire {
 }
 
 /// Makes the hosts and leaves the thread in the last; also gives the settings that they do not have.
-fn populate<'a>(settings: &Settings<'a>, names: &[&'static str]) -> Result<(Vec<Member>, Vec<&'a str>), TestbedError> {
+fn populate<'a>(settings: &Settings<'a>, names: &[&'static str], offload: bool) -> Result<(Vec<Member>, Vec<&'a str>), TestbedError> {
     let (mut members, mut elsewhere, mut batch) = (Vec::new(), Vec::new(), Batch::new());
     for &name in names {
-        let mut member = Member { name, host: Host::new()?, devices: Vec::new() };
+        let mut member = Member { name, host: Host::new()?, devices: Vec::new(), offload };
         if name != "middle" {
             elsewhere = settings.write()?;
         }

@@ -64,7 +64,7 @@ class Local(Executor):
     def run(self, task: Task, work: Sequence[Work]) -> Trials:
         """Each trial as it ends; its thread has saved it."""
         count = sum(len(w.seeds) for w in work)
-        workers = min(self.jobs or os.cpu_count() or 1, count)
+        workers = min(self.jobs or os.cpu_count() or 1, task.engine.at_once or count, count)
         if not count:
             return
         shared = _Shared(task, work)

@@ -1,7 +1,7 @@
 """The live engine's program `tcpscape-live` (crates/live) as a process: a job in, events and a result out.
 
 The main type is :class:`HostProcess` (`process`, where to begin): one run of the program in one of its modes. `facts` asks once per process what this
-machine allows.
+machine allows, `turn` lets one trial run at a time.
 
 The channel is a pipe in each direction, with one JSON document in each line: the job is the first line in, control messages are further ones;
 `{"event": …}` come out, and last `{"result": …}` or `{"error": …}`. The program ends with its input, and with this process.
@@ -11,5 +11,6 @@ from __future__ import annotations
 
 from tcpscape.engines.host.facts import unavailable
 from tcpscape.engines.host.process import PROGRAM, HostProcess
+from tcpscape.engines.host.turn import alone
 
-__all__ = ["PROGRAM", "HostProcess", "unavailable"]
+__all__ = ["PROGRAM", "HostProcess", "alone", "unavailable"]

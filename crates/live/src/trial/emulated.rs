@@ -1,0 +1,149 @@
+//! A network whose path is the emulator: sender, middle and receiver, and in the middle a thread that copies frames.
+//!
+//! Where the first stage is the sender's own queue, super-packets reach it whole, as they do in Linux with segmentation offload switched off at
+//! the device, and are cut behind it. How it differs from such a host: the emulator's queue is beyond the device, so it never holds the sender
+//! back (TCP small queues).
+
+use super::check::machine::Machine;
+use super::check::Check;
+use super::job::{Job, SuperPackets};
+use crate::emulator::{Emulator, EmulatorOptions, Port, Running};
+use crate::link::{Layer, Link, LinkOptions, Whole};
+use std::net::Ipv4Addr;
+use std::os::fd::BorrowedFd;
+use tcpscape_path::{Direction, Host, StageStats};
+use tcpscape_testbed::course::{time_zero, Finished};
+use tcpscape_testbed::network::offload::Offload;
+use tcpscape_testbed::network::wire::{End, Wire};
+use tcpscape_testbed::network::{ChildReport, Network, QueueReport, TestbedError};
+
+/// The network; dropping it takes it down.
+pub struct Emulated {
+    wire: Wire,
+    emulator: Running,
+}
+
+impl Emulated {
+    /// Builds the network and lets the emulator run; also gives the trial's time 0.
+    pub fn start(job: &Job) -> Result<(Emulated, u64), String> {
+        let plan = job.planted.plan(&job.plan);
+        let mut wire = Wire::build(&plan, &job.sysctls).map_err(|e| e.to_string())?;
+        let at_host = !plan.offload && plan.forward.stages.first().is_some_and(|s| s.at == Host::Sender);
+        if at_host {
+            wire.pass_whole().map_err(|e| e.to_string())?;
+        }
+        if let Some(place) = job.planted.super_packets {
+            plant(place, &wire)?;
+        }
+        let zero = time_zero(&plan, job.seed);
+        let options = LinkOptions {
+            seed: job.seed,
+            layer: Layer::Ethernet,
+            merge: plan.offload || job.planted.super_packets == Some(SuperPackets::Link),
+            whole: match (plan.offload, at_host) {
+                (true, _) => Whole::Everywhere,
+                (false, true) => Whole::AtHost,
+                (false, false) => Whole::Nowhere,
+            },
+            log: job.pcap.is_some(),
+            waits: false,
+        };
+        let link = Link::new(&plan.forward, &plan.reverse, &options).map_err(|e| e.to_string())?;
+        let middle = wire.middle().ok_or("there is no middle between sender and receiver")?;
+        let port = |device| Port::packet(middle, device, plan.offload || at_host).map_err(|e| e.to_string());
+        let ports = [port(Wire::MIDDLE[0])?, port(Wire::MIDDLE[1])?];
+        let emulator = Emulator::start(link, ports, &EmulatorOptions { realtime: true, zero: Some(zero) });
+        let emulator = emulator.map_err(|e| format!("the emulator cannot start: {e}"))?;
+        Ok((Emulated { wire, emulator }, zero))
+    }
+
+    /// Ends the emulator and judges the trial.
+    pub fn finish(self, job: &Job, finished: &Finished, machine: Machine) -> Check {
+        let (report, link) = self.emulator.stop();
+        let mut check = Check { backend: "emulator", ..Check::default() };
+        check.flags.extend(self.wire.unset().iter().cloned());
+        check.totals = Direction::BOTH.map(|d| (d.name(), link.totals(d))).into();
+        check.emulator = Some(report);
+        check.of_emulator(job, finished, link.stats());
+        check.of_machine(job, machine);
+        check
+    }
+}
+
+/// Lets super-packets pass at a device although the plan asks for none.
+fn plant(place: SuperPackets, wire: &Wire) -> Result<(), String> {
+    let (namespace, device, offload) = match place {
+        SuperPackets::Sender => (wire.sender(), "fwd", Offload::Tso),
+        SuperPackets::Middle => (wire.middle().ok_or("there is no middle")?, "fwd", Offload::Gso),
+        SuperPackets::Receiver => (wire.receiver(), "rev", Offload::Gro),
+        SuperPackets::Link => return Ok(()),
+    };
+    let set = || {
+        let socket = std::net::UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
+        offload.set(std::os::fd::AsFd::as_fd(&socket), device, true)
+    };
+    crate::spaces::within(namespace, set).and_then(|done| done).map_err(|e| format!("planted: {device}: {e}"))
+}
+
+impl Network for Emulated {
+    fn sender(&self) -> BorrowedFd<'_> {
+        self.wire.sender()
+    }
+    fn receiver(&self) -> BorrowedFd<'_> {
+        self.wire.receiver()
+    }
+    fn address(&self) -> Ipv4Addr {
+        End::Receiver.address()
+    }
+    /// The emulator follows the plan's schedule itself.
+    fn next_change(&self) -> Option<u64> {
+        None
+    }
+    fn change(&mut self, _: u64) -> Result<(), TestbedError> {
+        Ok(())
+    }
+    fn queues(&mut self) -> Result<Vec<QueueReport>, TestbedError> {
+        let stats = self.emulator.with(|_, link| link.stats());
+        let [host, network, reverse] = stats.ok_or_else(|| TestbedError::Path("the emulator has ended before the trial".into()))?;
+        let mut queues = reports(Direction::Forward, host);
+        queues.append(&mut reports(Direction::Forward, network));
+        queues.append(&mut reports(Direction::Reverse, reverse));
+        Ok(queues)
+    }
+    fn faults(&mut self) -> Result<Vec<String>, TestbedError> {
+        self.wire.faults()
+    }
+}
+
+/// The accounts of a pipe's queues as those of a kernel's, for samples: each outer queue with those inside.
+fn reports(direction: Direction, stats: Vec<StageStats>) -> Vec<QueueReport> {
+    let mut queues: Vec<QueueReport> = Vec::new();
+    for s in stats {
+        let kind = tcpscape_path::REGISTRY.iter().map(|e| e.name).find(|&name| name == s.name).unwrap_or("queue");
+        match queues.last_mut().filter(|_| s.depth > 0) {
+            Some(outer) => outer.children.push(ChildReport {
+                kind,
+                dropped: s.drops.total(),
+                marked: s.marked,
+                backlog_packets: s.backlog_packets,
+                backlog_bytes: s.backlog_bytes,
+            }),
+            None => queues.push(QueueReport {
+                r#where: direction.name(),
+                stage: s.stage,
+                kind,
+                at: if s.at == Host::Sender { "sender" } else { "router" },
+                sent_packets: s.packets_out,
+                sent_bytes: s.bytes_out,
+                dropped: s.drops.total(),
+                marked: s.marked,
+                overlimits: 0,
+                requeues: 0,
+                backlog_packets: s.backlog_packets,
+                backlog_bytes: s.backlog_bytes,
+                children: Vec::new(),
+            }),
+        }
+    }
+    queues
+}

@@ -1,0 +1,84 @@
+//! One trial on this machine's kernel: namespaces, the path, flows, the checks, the result.
+//!
+//! ```text
+//! job ─→ spaces ─→ Wire and emulator | Testbed and netem ─→ Course::run ─→ check ─→ columns of samples, report
+//! ```
+//!
+//! | Module | What it is |
+//! |---|---|
+//! | [`job`] | what Python asks for, and faults that a test plants |
+//! | [`emulated`] | a network whose path is the emulator |
+//! | [`check`] | what was asked and what happened, and what the machine did meanwhile |
+//! | `tables` | samples as lines of the channel |
+//!
+//! Names and units of the result are those of the virtual engine (`crates/testbed`). What it does not do: repeat a trial to the last bit.
+
+pub mod check;
+pub mod emulated;
+pub mod job;
+mod sys;
+mod tables;
+
+use crate::channel::Channel;
+use crate::spaces::Options;
+use check::machine::{Machine, Monitor};
+use check::Check;
+use emulated::Emulated;
+use job::{Backend, Job};
+use serde_json::{json, Value};
+use tcpscape_testbed::course::{time_zero, Course, Finished};
+use tcpscape_testbed::flows::{Buffers, Options as FlowOptions};
+use tcpscape_testbed::network::{Network, Scope, Settings, Testbed};
+use tcpscape_testbed::sys as calls;
+
+/// Runs the trial of a job: the report, after the samples have gone out as columns. An error is one line for the user.
+pub fn run(job: Value, channel: &Channel) -> Result<Value, String> {
+    let job: Job = serde_json::from_value(job).map_err(|e| format!("job: {e}"))?;
+    let spaces = channel.enter(&Options { root: job.root }).map_err(|e| e.to_string())?;
+    calls::prepare_signals();
+    let (finished, mut check) = match job.backend {
+        Backend::Emulator => emulator(&job)?,
+        Backend::Netem => netem(&job)?,
+    };
+    check.realtime = spaces.realtime();
+    let mut report = serde_json::to_value(&finished.report).map_err(|e| format!("result: {e}"))?;
+    if job.backend == Backend::Emulator {
+        report["queues"] = check.queues();
+    }
+    let caveats: Vec<&String> = finished.report.caveats.iter().chain(&check.flags).collect();
+    report["caveats"] = json!(caveats);
+    report["check"] = serde_json::to_value(&check).map_err(|e| format!("result: {e}"))?;
+    tables::send(&job.plan, &finished.watched, channel);
+    Ok(report)
+}
+
+fn emulator(job: &Job) -> Result<(Finished, Check), String> {
+    let (mut network, zero) = Emulated::start(job)?;
+    let (finished, machine) = watched(job, zero, &mut network)?;
+    let check = network.finish(job, &finished, machine);
+    Ok((finished, check))
+}
+
+fn netem(job: &Job) -> Result<(Finished, Check), String> {
+    let settings = Settings { values: &job.sysctls, scope: Scope::Namespaces };
+    let mut network = Testbed::build(&job.planted.plan(&job.plan), &settings, Some(job.seed)).map_err(|e| e.to_string())?;
+    let zero = time_zero(&job.plan, job.seed);
+    let (finished, machine) = watched(job, zero, &mut network)?;
+    let mut check = Check { backend: "netem", proof: finished.report.proof.clone(), ..Check::default() };
+    check.flags.extend(network.unset().iter().cloned());
+    check.of_machine(job, machine);
+    Ok((finished, check))
+}
+
+/// The course of the trial with the machine under observation.
+fn watched(job: &Job, zero: u64, network: &mut dyn Network) -> Result<(Finished, Machine), String> {
+    let monitor = Monitor::start(job.planted.clock_step).map_err(|e| format!("thread: {e}"))?;
+    let buffers = if job.force_buffers { Buffers::Forced } else { Buffers::Allowed };
+    let capture = job.pcap.as_deref().filter(|_| job.backend == Backend::Netem);
+    let options = FlowOptions { buffers, cpu: true };
+    let is_proved = job.backend == Backend::Netem;
+    let course = Course { plan: &job.plan, seed: job.seed, zero, sample_ns: job.sample_ns, options, capture, is_proved };
+    let finished = course.run(network).map_err(|e| e.to_string())?;
+    let machine = monitor.finish(&finished.flows, job.plan.duration_ns);
+    Ok((finished, machine))
+}

@@ -1,0 +1,82 @@
+"""What engines on a real Linux kernel share: profiles as sysctls, parameters of congestion controls, queues that tc has, digests of programs."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from tcpscape.controls.spelling import Param, split
+from tcpscape.engines import plan
+from tcpscape.errors import refuse
+
+MIN_MEMORY = 4096
+"""`tcp_rmem[0]`, `tcp_wmem[0]`: the kernel's default, bytes."""
+MODEL_ONLY = ("window", "skb_overhead", "max_tcp_header")
+"""Overrides that are rules of the model, not sysctls."""
+SYSCTLS = {
+    "comp_sack_nr": "net.ipv4.tcp_comp_sack_nr", "comp_sack_delay_ns": "net.ipv4.tcp_comp_sack_delay_ns",
+    "slow_start_after_idle": "net.ipv4.tcp_slow_start_after_idle", "limit_output_bytes": "net.ipv4.tcp_limit_output_bytes",
+}
+"""Overrides that are sysctls of the same value; those of memory are always set, from the profile."""
+ECN = {"net.ipv4.tcp_ecn": "1"}
+"""Both ends request and accept ECN. The kernel's default, 2, accepts it only."""
+
+
+def digest(program: Path) -> str:
+    """Digest of a program that comes with tcpscape, which enters an engine's version."""
+    return _digest(program, program.stat().st_mtime_ns)
+
+
+@functools.cache
+def _digest(path: Path, changed: int) -> str:
+    """Digest of a file; `changed` is its time of modification, ns, so that a changed file is read again."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()[:12]
+
+
+def release(text: str) -> tuple[int, ...]:
+    """The first two numbers of a release: (6, 1) of 6.1, 6.1.192 and 6.1.0-rc1."""
+    return tuple(int(part) for part in re.findall(r"\d+", text)[:2])
+
+
+def settings(profile: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, str]:
+    """A profile and its overrides as sysctls of a kernel of our own; those of memory are always set, so that its own memory has no influence."""
+    caps = {f"net.core.{name}": str({**profile, **overrides}[name]) for name in ("rmem_max", "wmem_max")}
+    return caps | memory(profile, overrides) | others(overrides)
+
+
+def memory(profile: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, str]:
+    """The buffers of TCP of a profile and its overrides, as sysctls of a network namespace."""
+    settings = {**profile, **overrides}
+    return {
+        "net.ipv4.tcp_rmem": f"{MIN_MEMORY} {settings['tcp_rmem_default']} {settings['tcp_rmem_max']}",
+        "net.ipv4.tcp_wmem": f"{MIN_MEMORY} {settings['tcp_wmem_default']} {settings['tcp_wmem_max']}",
+    }
+
+
+def others(overrides: Mapping[str, Any]) -> dict[str, str]:
+    """The overrides that are sysctls of the same value."""
+    return {name: str(int(overrides[field])) for field, name in SYSCTLS.items() if field in overrides}
+
+
+def unmodelled(label: str, modelled: plan.Controls) -> Iterator[Param]:
+    """The parameters in a label that the model does not have; the kernel accepts or refuses them."""
+    name, values = split(label)
+    modelled_params = {p.name for p in modelled.get(name, ())}
+    yield from (Param(key, "", 0, -(2**31), 2**31 - 1) for key in values if key not in modelled_params)
+
+
+def refuse_queues(fields: Mapping[str, Any]) -> None:
+    """Refuses the queues of a plan that tc does not have."""
+    for direction in ("forward", "reverse"):
+        for stage in fields[direction]["stages"]:
+            queue = stage["qdisc"]
+            while queue:
+                if queue["kind"] == "jitter":
+                    refuse(direction, "the queue 'jitter' (order: clamp, correlated) is not tc's", "write order: reorder, or use --engine model")
+                if queue["kind"] == "dualpi2":
+                    refuse(direction, "the queue 'dualpi2' is in Linux since 6.17, not here", "write fq_codel with ecn, or use --engine model")
+                queue = queue.get("child")

@@ -1,0 +1,143 @@
+"""The live engine: what it refuses, what a trial on this machine's kernel says, and that trials run one at a time."""
+
+import threading
+
+import pytest
+
+from tcpscape import engines
+from tcpscape.engines import Capture, host, live
+from tcpscape.errors import EngineError, TcpscapeError
+from tcpscape.scenario import options
+
+pytestmark = pytest.mark.usefixtures("need_model")
+PATH = {"forward": "netem delay 5ms loss 1%", "bottleneck": "tbf rate 10mbit burst 6056 limit 62500", "reverse": "netem delay 5ms"}
+
+
+@pytest.fixture
+def engine():
+    """The live engine where it can run."""
+    made = live.Live()
+    if reason := made.unavailable():
+        pytest.skip(f"engine live: {reason}")
+    return made
+
+
+def scenario(**fields):
+    return options.scenario(fields.pop("path", PATH), **{"duration": "1s", **fields})
+
+
+@pytest.mark.parametrize(("text", "backend", "root"), [
+    (None, "emulator", False), ("emulator", "emulator", False), ("netem", "netem", False), ("emulator+root", "emulator", True), ("netem+root", "netem", True),
+])  # fmt: skip
+def test_variants(text, backend, root):
+    made = live.Live.of(text)
+    assert (made.variant.backend, made.variant.root) == (backend, root)
+    assert engines.REGISTRY["live"].of(text).spec == ("live" if text is None else f"live:{text}")
+
+
+@pytest.mark.parametrize(("fields", "message"), [
+    ({"cca": "nosuch"}, "cca: 'nosuch' is not ready in this kernel"),
+    ({"cca": "bbr3"}, "cca: 'bbr3' is the model's alone"),
+    ({"cca": "cubic:hystart=0"}, "sets a parameter, and this machine has one value for everybody"),
+    ({"kernel": "6.12,window=half"}, "kernel.window: this kernel has its own"),
+    ({"kernel": "6.99"}, "6.99"),
+    ({"flows": 2001}, "flows: 2001 flows are too many"),
+])  # fmt: skip
+def test_what_it_cannot_run_is_refused_by_name(fields, message):
+    with pytest.raises(TcpscapeError, match="(?s).*") as e:
+        live.Live().check(scenario(**fields))
+    assert message in str(e.value)
+    assert "\n" not in str(e.value)
+
+
+def test_queues_that_tc_does_not_have_are_refused_by_netem_only():
+    in_order = scenario(path={"forward": "jitter delay 5ms 1ms order clamp"})
+    live.Live().check(in_order)
+    with pytest.raises(TcpscapeError, match="is not tc's"):
+        live.Live("netem").check(in_order)
+
+
+def test_memory_follows_the_kernel_that_the_scenario_names():
+    engine = live.Live()
+    assert engine._job(scenario(), 0, Capture())["sysctls"] == {}
+    named = engine._job(scenario(kernel="6.1,rmem_max=64KiB", flow={"rcvbuf": "1MiB"}, ecn=True), 0, Capture())
+    assert named["sysctls"] == {"net.ipv4.tcp_rmem": "4096 131072 4000000", "net.ipv4.tcp_wmem": "4096 16384 4000000", "net.ipv4.tcp_ecn": "1"}
+    assert named["plan"]["flows"][0]["rcvbuf"] == 64 << 10
+
+
+def test_a_trial_in_real_time(engine):
+    trial = engine.run(scenario(flows=2), [7], capture=Capture(samples_ns=10_000_000, queue_samples_ns=50_000_000))[0]
+    assert (trial.engine, trial.seed, trial.duration, len(trial.flows)) == ("live", 7, 1.0, 2)
+    assert 2 < trial.goodput_mbps <= 10.0
+    for flow in trial.flows:
+        assert 10.0 <= flow.min_rtt_ms < 30.0
+        assert flow.established
+    assert [q["name"] for q in trial.queues if not q["depth"]] == ["netem", "tbf", "netem"]
+    assert trial.queues[0]["drops"]["loss"] > 0
+    assert trial.samples.height >= 150
+    assert trial.queue_samples["pipe"].unique().sort().to_list() == [0, 1, 2]
+    assert trial.check["backend"] == "emulator"
+    assert trial.check["stages"][0]["loss_asked"] == pytest.approx(0.01)
+    assert trial.check["emulator"]["forward"]["unasked"]["entrance"] == 0
+    assert trial.check["control"]["rate_mbps"] > 0
+
+
+def test_a_flow_that_its_window_limits_carries_what_it_carries_in_the_model(engine):
+    path = {"forward": "netem delay 5ms limit 100000", "reverse": "netem delay 5ms limit 100000"}
+    plain = scenario(path=path, flow={"rcvbuf": "64KiB"}, kernel="host")
+    ours, theirs = engines.make("model").run(plain, [0])[0], engine.run(plain, [0])[0]
+    assert theirs.goodput_mbps == pytest.approx(ours.goodput_mbps, rel=0.1)
+
+
+def test_an_interrupt_ends_the_trial(engine):
+    long = scenario(duration="60s")
+    failures = []
+
+    def run():
+        try:
+            engine.run(long, [0])
+        except EngineError as e:
+            failures.append(str(e))
+
+    engine.run(scenario(), [0])  # the control cell is measured
+    thread = threading.Thread(target=run)
+    thread.start()
+    while not engine._running:
+        thread.join(0.01)
+    engine.stop()
+    thread.join(10)
+    assert not thread.is_alive()
+    assert failures
+
+
+def test_one_process_at_a_time():
+    order = []
+
+    def second():
+        with host.alone(lambda: False):
+            order.append("second")
+
+    with host.alone(lambda: False):
+        thread = threading.Thread(target=second)
+        thread.start()
+        thread.join(0.2)
+        order.append("first")
+    thread.join(5)
+    assert order == ["first", "second"]
+
+
+def test_who_waits_for_a_turn_can_be_interrupted():
+    with host.alone(lambda: False):
+        seen = []
+
+        def second():
+            try:
+                with host.alone(lambda: True):
+                    pass
+            except EngineError as e:
+                seen.append(str(e))
+
+        thread = threading.Thread(target=second)
+        thread.start()
+        thread.join(5)
+    assert seen == ["engine: the trial was interrupted; run it again"]
