@@ -44,7 +44,7 @@ def test_variants(text, backend, root):
     ({"flows": 2001}, "flows: 2001 flows are too many"),
 ])  # fmt: skip
 def test_what_it_cannot_run_is_refused_by_name(fields, message):
-    with pytest.raises(TcpscapeError, match="(?s).*") as e:
+    with pytest.raises(TcpscapeError) as e:
         live.Live().check(scenario(**fields))
     assert message in str(e.value)
     assert "\n" not in str(e.value)
