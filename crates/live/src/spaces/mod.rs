@@ -29,8 +29,10 @@ pub use refusal::SpacesError;
 pub use sys::{has_capability, inherited, outlive_terminal};
 
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use sys::Forked;
 
 /// What kind of namespaces.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -55,9 +57,7 @@ impl Spaces {
     pub fn enter(options: &Options) -> Result<Spaces, SpacesError> {
         let permission = realtime::ask();
         if !options.root {
-            let was = sys::identity();
-            sys::unshare(sys::USER).map_err(refusal::of_user_namespace)?;
-            map(was).map_err(refusal::of_map)?;
+            enter_user_namespace()?;
         }
         sys::unshare(sys::NETWORK).map_err(|e| refusal::of_network_namespace(e, options.root))?;
         let home = current().map_err(|error| SpacesError::of("the new network namespace cannot be opened", error))?;
@@ -100,16 +100,48 @@ fn current() -> io::Result<OwnedFd> {
     Ok(File::open("/proc/thread-self/ns/net")?.into())
 }
 
-/// Users and groups of a namespace of the whole machine. Source: user_namespaces(7); the last number is no user.
+/// The users and groups of the whole machine. Source: user_namespaces(7); the last number is no user.
 const EVERYBODY: &str = "0 0 4294967295";
 
-/// Gives users and groups the same numbers as outside: everybody's where this process may, otherwise only its own, which are
-/// `user` and `group` outside. Nobody may then change supplementary groups.
-fn map((user, group): (u32, u32)) -> io::Result<()> {
-    if user == 0 && fs::write("/proc/self/uid_map", EVERYBODY).is_ok() {
-        return fs::write("/proc/self/gid_map", EVERYBODY);
+/// Enters a new user namespace in which users and groups have the same numbers as outside: everybody's for root where it
+/// may, otherwise only this process's own, and nobody may then change supplementary groups.
+fn enter_user_namespace() -> Result<(), SpacesError> {
+    let (user, group) = sys::identity();
+    // Only a process outside may map everybody: one that waits until this one has entered.
+    let helper = if user == 0 { map_from_outside().ok() } else { None };
+    sys::unshare(sys::USER).map_err(refusal::of_user_namespace)?;
+    if helper.is_some_and(Helper::map) {
+        return Ok(());
     }
-    fs::write("/proc/self/setgroups", "deny")?;
-    fs::write("/proc/self/uid_map", format!("{user} {user} 1"))?;
-    fs::write("/proc/self/gid_map", format!("{group} {group} 1"))
+    let map = |file: &str, content: &str| fs::write(format!("/proc/self/{file}"), content).map_err(refusal::of_map);
+    map("setgroups", "deny")?;
+    map("uid_map", &format!("{user} {user} 1"))?;
+    map("gid_map", &format!("{group} {group} 1"))
+}
+
+/// A process that maps everybody when it is told to.
+struct Helper {
+    process: libc::pid_t,
+    tell: UnixStream,
+}
+
+fn map_from_outside() -> io::Result<Helper> {
+    let (told, tell) = UnixStream::pair()?;
+    match sys::fork()? {
+        Forked::Parent(process) => Ok(Helper { process, tell }),
+        Forked::Child => {
+            drop(tell);
+            // An end without a word means that there is nothing to map.
+            let is_told = (&told).read_exact(&mut [0]).is_ok();
+            let map = |file: &str| fs::write(format!("/proc/{}/{file}", std::os::unix::process::parent_id()), EVERYBODY).is_ok();
+            std::process::exit(i32::from(!(is_told && map("uid_map") && map("gid_map"))))
+        }
+    }
+}
+
+impl Helper {
+    /// Tells it, and waits for it: whether it mapped everybody.
+    fn map(mut self) -> bool {
+        self.tell.write_all(&[1]).is_ok() && sys::wait_for(self.process).is_ok_and(|(_, status)| status == 0)
+    }
 }

@@ -1,0 +1,50 @@
+"""Commands of the live engine that are killed at random moments: nothing is left of them (benches/leaks.py says what that is)."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from conftest import ROOT
+from tcpscape.engines import host
+
+COMMANDS = ["probe"]
+"""What is killed."""
+
+
+def kill(moments, only, user="self", grace=10):
+    words = [sys.executable, ROOT / "benches" / "leaks.py", "--moments", str(moments), "--user", user, "--grace", str(grace), "--only", *only]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    if done.stdout.startswith("skipped: "):
+        pytest.skip(done.stdout.strip())
+    return done
+
+
+@pytest.fixture
+def need_spaces():
+    if reason := host.unavailable():
+        pytest.skip(f"the live engine's program: {reason}")
+
+
+def test_what_is_left_is_found(need_spaces):
+    done = kill(1, ["leak"], grace=0.5)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "left the process" in done.stdout
+    assert "left in TMPDIR left" in done.stdout
+
+
+def test_nothing_is_left_of_what_is_killed(need_spaces):
+    done = kill(4, ["probe"])
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("user", ["root", "nobody"])
+def test_nothing_is_left_after_twenty_kills(need_spaces, user):
+    if os.geteuid():
+        pytest.skip("only root can become root and uid 65534; run `sudo make test-all`")
+    done = kill(20, COMMANDS, user)
+    assert done.returncode == 0, done.stdout + done.stderr
