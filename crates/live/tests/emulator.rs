@@ -174,3 +174,22 @@ fn a_device_that_is_missing_is_named() {
         assert!(error.contains("nothing0") && error.contains("No such device"), "{error}");
     });
 }
+
+#[test]
+fn an_idle_emulator_answers_and_ends() {
+    isolated("an_idle_emulator_answers_and_ends", || {
+        let wire = wire(1500, false);
+        for stop in [true, false] {
+            let both = "netem delay 2ms limit 100000";
+            let running =
+                Emulator::start(link(both, both, &LinkOptions::default()), ports(&wire, false), &EmulatorOptions::default()).unwrap();
+            // The hosts' own packets are over, and the loop waits for nothing but a command.
+            std::thread::sleep(std::time::Duration::from_millis(50));
+            assert!(running.snapshot().is_some());
+            assert!(running.with(|now, _| now).is_some_and(|now| now.0 >= 50_000_000));
+            if stop {
+                assert_eq!(running.stop().0.clock_stepped, 0);
+            }
+        }
+    });
+}
