@@ -13,6 +13,7 @@ pub mod frame;
 pub mod pcapng;
 
 use frame::Connection;
+use pcapng::{LinkType, Seen, Way};
 use std::io::{self, Write};
 use tcpscape_base::{Flags, Segment, Time};
 
@@ -57,7 +58,8 @@ pub fn write<W: Write>(out: W, meta: &Meta<'_>, events: impl Iterator<Item = Eve
     let mut flows: Vec<Connection> = (0u32..).zip(meta.wscale).map(|(i, &w)| Connection::new(meta.seed, i, w, meta.mtu)).collect();
     let bytes: u64 = events.clone().map(|e| u64::from(e.seg.frame_len())).sum();
     let snaplen = if bytes <= meta.whole { frame::MOST } else { HEADERS };
-    let mut file = pcapng::Writer::new(out, meta.program, meta.comment, snaplen)?;
+    let mut file = pcapng::Writer::new(out, meta.program, meta.comment)?;
+    file.interface(LinkType::Ethernet, "sender", "the sender's device, before its queue", snaplen)?;
     let mut bytes = Vec::with_capacity(frame::MOST as usize);
     for e in events {
         let mut rest = e.seg;
@@ -68,7 +70,8 @@ pub fn write<W: Write>(out: W, meta: &Meta<'_>, events: impl Iterator<Item = Eve
                 seg.flags.0 &= !Flags::PSH.0;
             }
             flows[e.flow as usize].frame(&seg, e.received, &mut bytes);
-            file.packet(e.at, e.received, &bytes)?;
+            let way = if e.received { Way::Inbound } else { Way::Outbound };
+            file.packet(&Seen { interface: 0, at: e.at, way, length: bytes.len() as u32, bytes: &bytes, comment: "" })?;
             rest.seq += u64::from(seg.len);
             rest.len -= seg.len;
             if rest.len == 0 {

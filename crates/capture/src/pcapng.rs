@@ -1,12 +1,45 @@
-//! The file: a section header, one interface, one enhanced packet block a packet; little-endian.
+//! The file: a section header, its interfaces, one enhanced packet block a packet; little-endian.
 //!
 //! Source: draft-ietf-opsawg-pcapng §4.1 to §4.3.
 
 use std::io::{self, Write};
 use tcpscape_base::Time;
 
-/// LINKTYPE_ETHERNET.
-const ETHERNET: u16 = 1;
+/// What packets begin with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LinkType {
+    /// An Ethernet header (LINKTYPE_ETHERNET).
+    Ethernet,
+    /// An IP header (LINKTYPE_RAW).
+    Ip,
+}
+
+/// Which way a packet went through its interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// In.
+    Inbound,
+    /// Out.
+    Outbound,
+}
+
+/// A packet at an interface.
+#[derive(Clone, Copy, Debug)]
+pub struct Seen<'a> {
+    /// The interface's number, from 0 in the order in which they were added.
+    pub interface: u32,
+    /// When.
+    pub at: Time,
+    /// In or out.
+    pub way: Way,
+    /// Its length.
+    pub length: u32,
+    /// Its first bytes, or all.
+    pub bytes: &'a [u8],
+    /// A comment; empty for none.
+    pub comment: &'a str,
+}
+
 const SECTION_HEADER: u32 = 0x0a0d_0d0a;
 const INTERFACE: u32 = 1;
 const ENHANCED_PACKET: u32 = 6;
@@ -24,43 +57,52 @@ const NANOSECONDS: u8 = 9;
 /// Writes blocks.
 pub struct Writer<W: Write> {
     out: W,
-    snaplen: u32,
+    /// Most bytes kept of a packet, by interface.
+    snaplens: Vec<u32>,
     block: Vec<u8>,
 }
 
 impl<W: Write> Writer<W> {
-    /// Starts a file; of each packet at most `snaplen` bytes will be kept.
-    pub fn new(out: W, program: &str, comment: &str, snaplen: u32) -> io::Result<Writer<W>> {
-        let mut w = Writer { out, snaplen, block: Vec::new() };
+    /// Starts a file.
+    pub fn new(out: W, program: &str, comment: &str) -> io::Result<Writer<W>> {
+        let mut w = Writer { out, snaplens: Vec::new(), block: Vec::new() };
         w.u32(BYTE_ORDER);
         w.u16(1); // version 1.0
         w.u16(0);
         w.bytes(&u64::MAX.to_le_bytes()); // section length: not given
-        if !comment.is_empty() {
-            w.option(OPT_COMMENT, comment.as_bytes());
-        }
+        w.comment(comment);
         w.option(SHB_USERAPPL, program.as_bytes());
         w.end(SECTION_HEADER)?;
-        w.u16(ETHERNET);
-        w.u16(0);
-        w.u32(snaplen);
-        w.option(IF_NAME, b"sender");
-        w.option(IF_DESCRIPTION, b"the sender's device, before its queue");
-        w.option(IF_TSRESOL, &[NANOSECONDS]);
-        w.end(INTERFACE)?;
         Ok(w)
     }
 
-    /// Adds a packet.
-    pub fn packet(&mut self, at: Time, received: bool, frame: &[u8]) -> io::Result<()> {
-        let kept = frame.len().min(self.snaplen as usize);
-        self.u32(0); // interface
-        self.u32((at.0 >> 32) as u32);
-        self.u32(at.0 as u32);
+    /// Adds an interface; of each packet at most `snaplen` bytes will be kept.
+    pub fn interface(&mut self, link: LinkType, name: &str, description: &str, snaplen: u32) -> io::Result<()> {
+        self.snaplens.push(snaplen);
+        self.u16(match link {
+            LinkType::Ethernet => 1,
+            LinkType::Ip => 101,
+        });
+        self.u16(0);
+        self.u32(snaplen);
+        self.option(IF_NAME, name.as_bytes());
+        self.option(IF_DESCRIPTION, description.as_bytes());
+        self.option(IF_TSRESOL, &[NANOSECONDS]);
+        self.end(INTERFACE)
+    }
+
+    /// Adds a packet at an interface that was added before.
+    pub fn packet(&mut self, seen: &Seen<'_>) -> io::Result<()> {
+        let kept = seen.bytes.len().min(self.snaplens[seen.interface as usize] as usize);
+        self.u32(seen.interface);
+        self.u32((seen.at.0 >> 32) as u32);
+        self.u32(seen.at.0 as u32);
         self.u32(kept as u32);
-        self.u32(frame.len() as u32);
-        self.bytes(&frame[..kept]);
-        self.option(EPB_FLAGS, &if received { 1u32 } else { 2 }.to_le_bytes());
+        self.u32(seen.length);
+        self.bytes(&seen.bytes[..kept]);
+        let way: u32 = if seen.way == Way::Inbound { 1 } else { 2 };
+        self.option(EPB_FLAGS, &way.to_le_bytes());
+        self.comment(seen.comment);
         self.end(ENHANCED_PACKET)
     }
 
@@ -81,6 +123,12 @@ impl<W: Write> Writer<W> {
     fn bytes(&mut self, v: &[u8]) {
         self.block.extend_from_slice(v);
         self.block.resize(self.block.len().next_multiple_of(4), 0);
+    }
+
+    fn comment(&mut self, comment: &str) {
+        if !comment.is_empty() {
+            self.option(OPT_COMMENT, comment.as_bytes());
+        }
     }
 
     /// An option; left out if its length does not fit the field.

@@ -17,19 +17,20 @@ const CWR: u8 = 0x80;
 /// Where IPv6's addresses begin: what stands before them is covered by no checksum.
 const IPV6_ADDRESSES: usize = 8;
 
-/// Writes the bytes of `p` over `out`; false if its damage cannot be seen by the receiver, so that it is lost instead. A packet that leaves
-/// as it came needs none of this: see [`untouched`].
-pub(crate) fn write(p: &Packet<Cargo>, bits: &mut Stream, out: &mut Vec<u8>) -> bool {
-    let frame = &*p.body.frame;
+/// The bit of a packet that is flipped, counted from its first byte, eight to a byte.
+pub(crate) type Bit = u32;
+
+/// Writes the bytes of `cargo` over `out`, with a CE mark where it got one.
+pub(crate) fn write(cargo: &Cargo, marked: bool, out: &mut Vec<u8>) {
+    let frame = &*cargo.frame;
     out.clear();
     match (frame.cut, frame.ip, frame.ip.and_then(|ip| ip.inner)) {
-        (Some(cut), Some(ip), Some(inner)) if !p.body.is_whole() => part(&p.body, cut, &ip, inner, out),
+        (Some(cut), Some(ip), Some(inner)) if !cargo.is_whole() => part(cargo, cut, &ip, inner, out),
         _ => out.extend_from_slice(&frame.bytes),
     }
-    if let (true, Some(ip)) = (newly_marked(p), &frame.ip) {
+    if let (true, Some(ip)) = (marked, &frame.ip) {
         mark(ip, &mut out[VNET_HEADER..]);
     }
-    !p.corrupt || damage(frame, bits, out)
 }
 
 /// Whether a packet leaves with the bytes with which it came.
@@ -48,22 +49,23 @@ pub(crate) fn newly_marked(p: &Packet<Cargo>) -> bool {
 fn part(cargo: &Cargo, cut: Cut, ip: &Ip, inner: Inner, out: &mut Vec<u8>) {
     let frame = &*cargo.frame;
     let payload = frame.payload(cargo.first, cargo.count);
-    let last = payload.end == frame.packet().len();
     let mut header = if cargo.count == 1 { frame.header.single() } else { frame.header };
     if cargo.first > 0 {
         header = header.later();
     }
+    let packet = frame.packet();
     out.extend_from_slice(&header.bytes());
-    out.extend_from_slice(&frame.packet()[..cut.headers]);
-    out.extend_from_slice(&frame.packet()[payload.clone()]);
-    let packet = &mut out[VNET_HEADER..];
-    lengths(cargo, cut, ip, inner, packet);
+    out.extend_from_slice(&packet[..cut.headers]);
+    // A capture may have kept the headers only.
+    out.extend_from_slice(packet.get(payload.clone()).unwrap_or_default());
+    let headers = &mut out[VNET_HEADER..VNET_HEADER + cut.headers];
+    lengths(cargo, cut.headers + payload.len(), ip, inner, headers);
     if inner.transport == Transport::Tcp {
-        let tcp = &mut packet[inner.at..];
+        let tcp = &mut headers[inner.at..];
         let offset = u32::from(cargo.first) * cut.size as u32;
         let seq = u32::from_be_bytes([tcp[4], tcp[5], tcp[6], tcp[7]]).wrapping_add(offset);
         tcp[4..8].copy_from_slice(&seq.to_be_bytes());
-        if !last {
+        if payload.end < frame.len {
             tcp[13] &= !FIN_PSH;
         }
         if cargo.first > 0 && frame.header.signals_once() {
@@ -72,28 +74,28 @@ fn part(cargo: &Cargo, cut: Cut, ip: &Ip, inner: Inner, out: &mut Vec<u8>) {
     }
 }
 
-/// Lengths, identification and checksums of a part. Several datagrams keep the length of all in UDP's header, as super-packets have it.
-fn lengths(cargo: &Cargo, cut: Cut, ip: &Ip, inner: Inner, packet: &mut [u8]) {
-    let length = packet.len() - inner.at;
-    let put = |packet: &mut [u8], at: usize, value: usize| packet[at..at + 2].copy_from_slice(&(value as u16).to_be_bytes());
+/// Lengths, identification and checksums of a part of so many bytes. Several datagrams keep the length of all in UDP's header, as
+/// super-packets have it.
+fn lengths(cargo: &Cargo, bytes: usize, ip: &Ip, inner: Inner, headers: &mut [u8]) {
+    let length = bytes - inner.at;
+    let put = |headers: &mut [u8], at: usize, value: usize| headers[at..at + 2].copy_from_slice(&(value as u16).to_be_bytes());
     match ip.version {
         Version::V4 => {
-            put(packet, ip.at + 2, packet.len() - ip.at);
-            let first = word(packet, ip.at + 4).unwrap_or(0);
-            put(packet, ip.at + 4, usize::from(first.wrapping_add(cargo.first)));
-            put(packet, ip.at + 10, 0);
-            let check = !checksum::sum(&packet[ip.at..inner.at], 0);
-            put(packet, ip.at + 10, usize::from(check));
+            put(headers, ip.at + 2, bytes - ip.at);
+            let first = word(headers, ip.at + 4).unwrap_or(0);
+            put(headers, ip.at + 4, usize::from(first.wrapping_add(cargo.first)));
+            put(headers, ip.at + 10, 0);
+            let check = !checksum::sum(&headers[ip.at..inner.at], 0);
+            put(headers, ip.at + 10, usize::from(check));
         }
-        Version::V6 => put(packet, ip.at + 4, length),
+        Version::V6 => put(headers, ip.at + 4, length),
     }
     if inner.transport == Transport::Udp {
-        put(packet, inner.at + 4, length);
+        put(headers, inner.at + 4, length);
     }
-    debug_assert_eq!(cut.headers, inner.payload);
     let field = usize::from(cargo.frame.header.csum_start) + usize::from(cargo.frame.header.csum_offset);
-    if field + 2 <= packet.len() {
-        put(packet, field, usize::from(checksum::pseudo(ip, length)));
+    if field + 2 <= headers.len() {
+        put(headers, field, usize::from(checksum::pseudo(ip, length)));
     }
 }
 
@@ -111,24 +113,37 @@ fn mark(ip: &Ip, packet: &mut [u8]) {
     }
 }
 
-/// Flips a bit behind the Ethernet header, after the checksum that was still missing.
-fn damage(frame: &Frame, bits: &mut Stream, out: &mut [u8]) -> bool {
+/// Flips a bit behind the Ethernet header of the packet in `out`, after the checksum that was still missing; `None` if the receiver could
+/// not see it.
+pub(crate) fn damage(frame: &Frame, bits: &mut Stream, out: &mut [u8]) -> Option<Bit> {
+    if !complete(out) {
+        return None;
+    }
+    let from = match (&frame.ip, frame.layer) {
+        (Some(ip), _) if ip.version == Version::V6 => ip.at + IPV6_ADDRESSES,
+        (_, Layer::Ethernet) => ETHERNET,
+        (_, Layer::Ip) => 0,
+    };
+    let room = out.len().checked_sub(VNET_HEADER + from).filter(|room| *room > 0)?;
+    let bit = 8 * (from as u32 + bits.below(room as u32)) + bits.below(8);
+    flip(bit, out);
+    Some(bit)
+}
+
+/// Computes the checksum that is missing; false if it cannot be.
+pub(crate) fn complete(out: &mut [u8]) -> bool {
     let (header, packet) = out.split_at_mut(VNET_HEADER);
     let Some((read, _)) = VnetHeader::read(header) else { return false };
     if read.gso_size > 0 || read.needs_checksum() && !checksum::complete(&read, packet) {
         return false;
     }
     header.copy_from_slice(&read.summed().bytes());
-    let from = match (&frame.ip, frame.layer) {
-        (Some(ip), _) if ip.version == Version::V6 => ip.at + IPV6_ADDRESSES,
-        (_, Layer::Ethernet) => ETHERNET.min(packet.len()),
-        (_, Layer::Ip) => 0,
-    };
-    let room = packet.len() - from;
-    if room == 0 {
-        return false;
-    }
-    let place = from + bits.below(room as u32) as usize;
-    packet[place] ^= 1 << bits.below(8);
     true
+}
+
+/// Flips a bit of the packet in `out`, where it has so many.
+pub(crate) fn flip(bit: Bit, out: &mut [u8]) {
+    if let Some(byte) = out.get_mut(VNET_HEADER + bit as usize / 8) {
+        *byte ^= 1 << (bit % 8);
+    }
 }

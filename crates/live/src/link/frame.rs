@@ -8,6 +8,9 @@ use std::sync::Arc;
 use tcpscape_base::{Ecn, Segment, Time, ETH_HEADER};
 use tcpscape_path::Body;
 
+/// Bytes kept of a packet that is not understood, where headers are.
+const UNKNOWN_HEADERS: usize = 96;
+
 /// A frame: [`VnetHeader`] and packet.
 #[derive(Debug)]
 pub(crate) struct Frame {
@@ -19,6 +22,8 @@ pub(crate) struct Frame {
     pub layer: Layer,
     /// Where the packet's parts are, where they are understood.
     pub ip: Option<Ip>,
+    /// Bytes of the packet; more than are kept where only its headers are.
+    pub len: usize,
     /// How it is cut, if it is a super-packet of a kind that is understood.
     pub cut: Option<Cut>,
     /// Number of its first segment among the packets of its direction.
@@ -44,13 +49,20 @@ impl Frame {
         let (header, packet) = VnetHeader::read(frame)?;
         let ip = parse::parse(layer, packet);
         let cut = ip.and_then(|ip| cut(&header, &ip, packet.len()));
-        Some(Frame { bytes: frame.into(), header, layer, ip, cut, number, segments: None })
+        Some(Frame { bytes: frame.into(), header, layer, ip, len: packet.len(), cut, number, segments: None })
     }
 
     /// The packet.
     #[inline]
     pub fn packet(&self) -> &[u8] {
         &self.bytes[VNET_HEADER..]
+    }
+
+    /// The same frame without its payload, for a capture.
+    pub fn without_payload(&self) -> Frame {
+        let packet = self.packet();
+        let headers = self.ip.and_then(|ip| ip.inner).map_or(UNKNOWN_HEADERS.min(packet.len()), |inner| inner.payload);
+        Frame { bytes: self.bytes[..VNET_HEADER + headers].into(), segments: None, ..*self }
     }
 
     /// Packets of MTU size inside.
@@ -64,7 +76,7 @@ impl Frame {
     pub fn size(&self, first: u16, count: u16) -> u32 {
         let added = if self.layer == Layer::Ip { ETH_HEADER } else { 0 };
         match self.cut {
-            None => self.packet().len() as u32 + added,
+            None => self.len as u32 + added,
             Some(cut) => u32::from(count) * (cut.headers as u32 + added) + self.payload(first, count).len() as u32,
         }
     }
@@ -72,7 +84,7 @@ impl Frame {
     /// The payload of `count` segments from `first`, as a range of the packet; of a packet that cannot be cut all of it.
     #[inline]
     pub fn payload(&self, first: u16, count: u16) -> std::ops::Range<usize> {
-        let end = self.packet().len();
+        let end = self.len;
         match self.cut {
             None => self.ip.and_then(|ip| ip.inner).map_or(end, |inner| inner.payload)..end,
             Some(cut) => {

@@ -153,6 +153,11 @@ impl Lane {
         self.pipes().map(Pipe::held).sum()
     }
 
+    /// Their bytes, without what has come out of a pipe already.
+    pub fn bytes_held(&self) -> u64 {
+        self.pipes().map(|pipe| (0..pipe.stages()).map(|stage| pipe.backlog(stage).1).sum::<u64>()).sum()
+    }
+
     /// The sender's host, where it has a queue, and the network.
     pub fn pipes(&self) -> impl Iterator<Item = &Pipe<Cargo>> {
         self.host.iter().chain([&self.network])

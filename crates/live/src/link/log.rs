@@ -1,6 +1,7 @@
 //! What became of each packet: a log with a limit.
 
 use super::frame::Frame;
+use std::sync::Arc;
 use tcpscape_base::Time;
 use tcpscape_path::discipline::Cause;
 
@@ -16,6 +17,10 @@ pub struct Log {
     pub events: Vec<Event>,
     /// Packets that came when the log was full.
     pub beyond: u64,
+    /// The frames in which the packets came, where they are kept; then how many bytes of them may still be whole.
+    pub(crate) frames: Vec<Arc<Frame>>,
+    pub(crate) budget: u64,
+    pub(crate) keeps_frames: bool,
 }
 
 /// A packet that came.
@@ -58,8 +63,8 @@ pub enum Fate {
         sent: Time,
         /// Whether it got a CE mark here.
         marked: bool,
-        /// Whether a bit was flipped.
-        damaged: bool,
+        /// The bit that was flipped, counted from the packet's first, eight to a byte.
+        damaged: Option<u32>,
     },
     /// Its damage could not be seen by the receiver, so it was dropped when it was due.
     Unseen {
@@ -74,8 +79,16 @@ pub enum Fate {
 }
 
 impl Log {
+    /// Empty; `whole` is how many bytes of frames are kept whole for a capture, `None` if there is to be none.
+    pub(crate) fn new(whole: Option<u64>) -> Log {
+        Log { keeps_frames: whole.is_some(), budget: whole.unwrap_or(0), ..Log::default() }
+    }
+
     /// A frame of so many packets came.
-    pub(crate) fn arrives(&mut self, at: Time, flow: u32, frame: &Frame) {
+    pub(crate) fn arrives(&mut self, at: Time, flow: u32, frame: &Arc<Frame>) {
+        if self.keeps_frames && self.packets.len() < MOST_PACKETS {
+            self.keep(frame);
+        }
         for n in 0..frame.count() {
             if self.packets.len() < MOST_PACKETS {
                 self.packets.push(Arrival { at, flow, size: frame.size(n, 1) });
@@ -83,6 +96,13 @@ impl Log {
                 self.beyond += 1;
             }
         }
+    }
+
+    /// Keeps a frame, whole or its headers.
+    fn keep(&mut self, frame: &Arc<Frame>) {
+        let bytes = frame.bytes.len() as u64;
+        self.frames.push(if bytes <= self.budget { Arc::clone(frame) } else { Arc::new(frame.without_payload()) });
+        self.budget = self.budget.saturating_sub(bytes);
     }
 
     /// The same became of `count` packets from `number`.

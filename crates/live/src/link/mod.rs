@@ -18,8 +18,10 @@
 //! | `way`, `lane` | a direction: its account, its changes; its pipes |
 //! | `emit` | bytes that leave: cut, marked, damaged |
 //! | `totals`, [`log`] | what went through: [`Totals`]; what became of each packet: [`Log`] |
+//! | [`capture`] | the log with the frames, as pcapng |
 //! | `caveats` | what a link cannot do: [`caveats()`] |
 
+pub mod capture;
 mod caveats;
 mod checksum;
 mod emit;
@@ -70,6 +72,9 @@ pub struct LinkOptions {
     pub whole: Whole,
     /// Whether what becomes of each packet is kept, of at most [`log::MOST_PACKETS`] in each direction.
     pub log: bool,
+    /// How many bytes of frames are kept whole for [`capture::write_pcapng`], of further ones their headers; `None` keeps none. It includes
+    /// the log, and its limit.
+    pub capture: Option<u64>,
     /// Whether the paths' schedules wait for [`Link::begin`]; otherwise they count from the link's zero.
     pub waits: bool,
 }

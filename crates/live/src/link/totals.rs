@@ -19,6 +19,8 @@ pub struct Totals {
     pub bytes_out: u64,
     /// Packets inside.
     pub packets_held: u64,
+    /// Bytes in queues.
+    pub bytes_held: u64,
     /// Packets dropped by the path's queues and impairments, by cause. Where a queue takes super-packets whole, one counts once.
     pub drops: Drops,
     /// Packets lost when the path was replaced.
@@ -112,10 +114,10 @@ impl Meter {
         self.delays.add_many(u32::try_from(delay / 1_000).unwrap_or(u32::MAX), packets as u32);
     }
 
-    /// The account, with what the queues of these stages have counted.
-    pub fn report<'a>(&self, held: u64, queues: impl Iterator<Item = &'a StageStats>) -> Totals {
+    /// The account, with the packets and bytes inside and what the queues of these stages have counted.
+    pub fn report<'a>(&self, (packets, bytes): (u64, u64), queues: impl Iterator<Item = &'a StageStats>) -> Totals {
         let mut t = self.totals.clone();
-        t.packets_held = held;
+        (t.packets_held, t.bytes_held) = (packets, bytes);
         t.add(queues);
         if t.delay.count > 0 {
             let (n, d) = (t.delay.count as f64, &mut t.delay);

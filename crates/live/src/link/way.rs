@@ -48,7 +48,7 @@ impl Way {
             retired: Vec::new(),
             generation: 0,
             meter: Meter::default(),
-            log: options.log.then(Log::default),
+            log: (options.log || options.capture.is_some()).then(|| Log::new(options.capture)),
             latest: Time::ZERO,
             numbers: None,
             ahead: None,
@@ -84,10 +84,11 @@ impl Way {
         let size = frame.size(0, count);
         self.meter.arrives(at, count, size);
         self.meter.totals.uncut += u64::from(frame.cut.is_none() && frame.header.gso_size > 0);
+        let frame = Arc::new(frame);
         if let Some(log) = &mut self.log {
             log.arrives(at, flow, &frame);
         }
-        let body = Cargo { frame: Arc::new(frame), first: 0, count, arrived: at };
+        let body = Cargo { frame, first: 0, count, arrived: at };
         self.lane.push(at, Packet { id, flow, size, segs: count, ecn, edt: Time::ZERO, corrupt: false, body });
         self.note_drops();
     }
@@ -103,14 +104,20 @@ impl Way {
     pub fn depart(&mut self, now: Time, bytes: &mut Vec<u8>) -> Option<(Due, bool)> {
         loop {
             let (due, p) = self.joined(now)?;
-            let changed = !emit::untouched(&p);
-            if changed && !emit::write(&p, &mut self.bits, bytes) {
-                self.meter.totals.drops_damaged += 1;
-                self.note(&p, Fate::Unseen { due });
-                continue;
+            let (changed, marked) = (!emit::untouched(&p), emit::newly_marked(&p));
+            let mut damaged = None;
+            if changed {
+                emit::write(&p.body, marked, bytes);
+            }
+            if p.corrupt {
+                damaged = emit::damage(&p.body.frame, &mut self.bits, bytes);
+                if damaged.is_none() {
+                    self.meter.totals.drops_damaged += 1;
+                    self.note(&p, Fate::Unseen { due });
+                    continue;
+                }
             }
             self.meter.departs(due, &p);
-            let (marked, damaged) = (emit::newly_marked(&p), p.corrupt);
             self.note(&p, Fate::Left { due, sent: now, marked, damaged });
             return Some(((due, p), changed));
         }
@@ -226,6 +233,11 @@ impl Way {
         self.retired.iter().chain([&self.lane])
     }
 
+    /// The name of a stage's queue.
+    pub fn queue_name(&self, stage: usize) -> &'static str {
+        self.spec.stages.get(stage).map_or("queue", |s| s.qdisc.name())
+    }
+
     /// The accounts of the queues of this direction, of the sender's host and of the network.
     pub fn stats(&self) -> [Vec<StageStats>; 2] {
         self.lane.stats()
@@ -234,8 +246,9 @@ impl Way {
     /// What went through.
     pub fn totals(&self) -> Totals {
         let held = self.lanes().map(Lane::held).sum::<u64>() + self.ahead.iter().map(|(_, p)| u64::from(p.body.count)).sum::<u64>();
+        let bytes = self.lanes().map(Lane::bytes_held).sum::<u64>() + self.ahead.iter().map(|(_, p)| u64::from(p.body.size())).sum::<u64>();
         let queues: Vec<StageStats> = self.lanes().flat_map(|lane| lane.stats().into_iter().flatten()).collect();
-        self.meter.report(held, queues.iter())
+        self.meter.report((held, bytes), queues.iter())
     }
 
     fn note(&mut self, p: &Packet<Cargo>, fate: Fate) {

@@ -45,7 +45,8 @@ impl Emulated {
                 (false, true) => Whole::AtHost,
                 (false, false) => Whole::Nowhere,
             },
-            log: job.pcap.is_some(),
+            capture: job.pcap.is_some().then_some(tcpscape_capture::WHOLE),
+            log: false,
             waits: false,
         };
         let link = Link::new(&plan.forward, &plan.reverse, &options).map_err(|e| e.to_string())?;

@@ -1,5 +1,6 @@
 //! The link, on frames built by etherparse.
 
+mod captures;
 mod changes;
 mod frames;
 mod supers;
