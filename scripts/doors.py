@@ -28,6 +28,8 @@ PARSES = frozenset((
 ALLOWED = {
     "cli.doctor": "/proc alone",
     "cli.streams": "the standard streams and /dev/null",
+    "cli.load": "/dev/tty, and asks it a question only",
+    "controls.bpf": "what bpftool says, and /proc",
     "engines.guest.console": "/proc alone",
     "engines.guest.process": "what the guest program writes into a directory of this process",
     "engines.host.process": "what the live engine's program writes to this process",

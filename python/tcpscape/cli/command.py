@@ -45,7 +45,10 @@ class Option:
 
 @dataclass(frozen=True)
 class Argument:
-    """An argument, which is given by its place, as metadata of a field or parameter."""
+    """An argument, which is given by its place, as metadata of a field or parameter.
+
+    A tuple is a command line of another program: everything from its first word on, which is no option of ours.
+    """
 
     help: str
     metavar: str | None = None
@@ -110,6 +113,7 @@ def command(*, examples: Sequence[str] = (), name: str | None = None) -> Callabl
 
         built = Command(name or function.__name__, params=parameters, callback=call, help=inspect.getdoc(function))
         built.examples = examples
+        built.allow_interspersed_args = not any(isinstance(p, click.Argument) and p.nargs == -1 for p in parameters)
         return built
 
     return make
@@ -173,7 +177,8 @@ def _parameters(name: str, hint: Any, default: Any) -> Iterator[click.Parameter]
     if word.complete:
         settings["shell_complete"] = _completer(word.complete)
     if isinstance(word, Argument):
-        yield click.Argument([name], type=click_type(kind), **settings)
+        kind_of = {"type": click.UNPROCESSED, "nargs": -1} if several else {"type": click_type(kind)}
+        yield click.Argument([name], **kind_of, **settings)
         return
     names = [*([word.short] if word.short else []), word.name or _typed(name), name]
     if kind is bool:
