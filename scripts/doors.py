@@ -35,6 +35,7 @@ ALLOWED = {
     "engines.host.process": "what the live engine's program writes to this process",
     "engines.linux": "the programs that come with tcpscape",
     "engines.live": "/proc alone, and what the compiled engine returns",
+    "engines.host.survey": "/proc alone",
     "engines.plan": "what the compiled engine returns",
     "engines.virtual": "what the compiled engine returns",
     "interchange.iperf3": "a text within a document that was read already",
