@@ -12,9 +12,11 @@
 //! | [`emulator`] | drives a link by the wall clock, with packets of real devices |
 //! | [`spaces`] | namespaces that vanish with this process |
 //! | [`trial`] | one trial of the live engine |
+//! | [`emulate`] | the mode of `tcpscape emulate`: a command behind the path |
 //! | [`probe`] | what this machine's kernel allows, found by trying it |
 
 pub mod channel;
+pub mod emulate;
 pub mod emulator;
 pub mod link;
 pub mod probe;

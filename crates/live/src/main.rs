@@ -12,7 +12,8 @@ use tcpscape_live::spaces::{self, keeper, lifetime};
 type Run = fn(Value, &Channel) -> Result<Value, String>;
 
 /// Every mode by name.
-const MODES: &[(&str, Run)] = &[("probe", tcpscape_live::probe::run), ("trial", tcpscape_live::trial::run)];
+const MODES: &[(&str, Run)] =
+    &[("emulate", tcpscape_live::emulate::run), ("probe", tcpscape_live::probe::run), ("trial", tcpscape_live::trial::run)];
 
 /// Exit statuses after an error of the job, after wrong arguments, and after a bug.
 const REFUSED: u8 = 1;

@@ -12,6 +12,7 @@ from tcpscape.cli.command import WithExamples
 COMMANDS = {
     "run": ("run", "A scenario, or a path in tc's own words."),
     "sweep": ("sweep", "A scenario at every point of some axes."),
+    "emulate": ("emulate", "A command of yours behind an emulated path."),
     "study": ("study", "The published studies, run again."),
     "advise": ("advise", "Which congestion control to use on a path."),
     "cliff": ("cliff", "Where a path falls off its cliff."),
@@ -22,7 +23,7 @@ COMMANDS = {
     "report": ("report", "A result directory as one page."),
     "scenario": ("lists", "The gallery of scenarios: list | show NAME."),
     "metric": ("lists", "What can be measured of a trial: list | show NAME."),
-    "cca": ("lists", "Congestion controls: list | show NAME | load FILE."),
+    "cca": ("lists", "Congestion controls: list | show NAME."),
     "qdisc": ("lists", "Queues and impairments: list | show NAME."),
     "kernel": ("kernel", "Real Linux kernels for the virtual engine."),
     "validate": ("validate", "The same conditions on two engines."),

@@ -15,22 +15,26 @@ from tcpscape.errors import refuse, shown
 if TYPE_CHECKING:
     from tcpscape.engines import Engine
 
+JITTER = Option("Spread of each one-way delay (normal: standard deviation).")
+LOSS = Option("Random loss of each direction: 0.1%.")
+RATE = Option("Rate of the bottleneck; none is no limit.")
+BUFFER = Option("Buffer of the bottleneck, with --rate: 64KB or 2bdp.  [default: 1bdp, of a --queue its own]")
+QUEUE = Option("Queue of the bottleneck, with --rate: fq_codel, or tc words.  [default: a FIFO in bytes]", complete="queue")
+ORDER = Option(
+    "Jitter and the order: reorder, keep (correlated), clamp (late packets hold up).  [default: reorder]", complete="reorder|keep|clamp"
+)  # fmt: skip
+DISTRIBUTION = Option(
+    "Of the jitter: normal, uniform, pareto, paretonormal.  [default: normal]", complete="normal|uniform|pareto|paretonormal"
+)  # fmt: skip
+
 Rtt = Annotated[str | None, Option("Round-trip time without jitter and queues; half of it each way.")]
-Jitter = Annotated[str | None, Option("Spread of each one-way delay (normal: standard deviation).")]
-Loss = Annotated[str | None, Option("Random loss of each direction: 0.1%.")]
-Rate = Annotated[str | None, Option("Rate of the bottleneck; none is no limit.")]
-Buffer = Annotated[str | None, Option("Buffer of the bottleneck, with --rate: 64KB or 2bdp.  [default: 1bdp, of a --queue its own]")]
-Queue = Annotated[str | None, Option("Queue of the bottleneck, with --rate: fq_codel, or tc words.  [default: a FIFO in bytes]", complete="queue")]
-Order = Annotated[
-    str | None,
-    Option(
-        "Jitter and the order: reorder, keep (correlated), clamp (late packets hold up).  [default: reorder]",
-        complete="reorder|keep|clamp",
-    ),
-]
-Distribution = Annotated[
-    str | None, Option("Of the jitter: normal, uniform, pareto, paretonormal.  [default: normal]", complete="normal|uniform|pareto|paretonormal")
-]
+Jitter = Annotated[str | None, JITTER]
+Loss = Annotated[str | None, LOSS]
+Rate = Annotated[str | None, RATE]
+Buffer = Annotated[str | None, BUFFER]
+Queue = Annotated[str | None, QUEUE]
+Order = Annotated[str | None, ORDER]
+Distribution = Annotated[str | None, DISTRIBUTION]
 JitterOn = Annotated[str | None, Option("Where jitter is: both, forward, reverse.", complete="both|forward|reverse")]
 LossOn = Annotated[str | None, Option("Where loss is: both, forward, reverse.", complete="both|forward|reverse")]
 

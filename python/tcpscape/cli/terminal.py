@@ -195,24 +195,12 @@ def _bar(*, is_open: bool, screen: Console | None) -> Bar:
     return progress.Progress(*columns, console=target, transient=True, refresh_per_second=1 / EVERY_S, speed_estimate_period=RECENT_S)
 
 
-@contextmanager
-def waiting(what: str) -> Iterator[Callable[[str], None]]:
-    """A line on a terminal that says what is waited for; it can be changed by what is handed out, and is gone in the end."""
-    if not sys.stderr.isatty() or moves_no_cursor():
-        yield lambda what: None
-        return
-    from rich.console import Console
-
-    with Console(stderr=True).status(what) as status:
-        yield status.update
-
-
-def console() -> Console:
-    """stdout, as wide as its terminal (a dumb one, too) or as COLUMNS says; without either so wide that few tables are folded."""
+def console(*, error: bool = False) -> Console:
+    """stdout, or stderr, as wide as its terminal (a dumb one, too) or as COLUMNS says; without either so wide that few tables are folded."""
     from rich.console import Console
 
     columns, lines = shutil.get_terminal_size((PLAIN_WIDTH, 25))
-    return Console(highlight=False, width=columns, height=lines)
+    return Console(highlight=False, width=columns, height=lines, stderr=error)
 
 
 def print_table(table: Table) -> None:
@@ -222,9 +210,9 @@ def print_table(table: Table) -> None:
         screen.print(part)
 
 
-def show(screen: Screen, output: ScreenOptions) -> None:
-    """Prints the answer of a command on stdout."""
-    screen.print(console(), verbose=output.verbose, quiet=output.quiet)
+def show(screen: Screen, output: ScreenOptions, *, error: bool = False) -> None:
+    """Prints the answer of a command on stdout; `error`: on stderr, where stdout is another program's."""
+    screen.print(console(error=error), verbose=output.verbose, quiet=output.quiet)
 
 
 def to_open(page: Path) -> str:

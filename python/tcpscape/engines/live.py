@@ -20,6 +20,7 @@ Refused by name: parameters of congestion controls (they are settings of the who
 from __future__ import annotations
 
 import base64
+import functools
 import json
 import math
 import platform
@@ -333,9 +334,10 @@ _controls: dict[str, Control] = {}
 _CONTROL_LOCK = threading.RLock()
 
 
+@functools.cache
 def _setting(name: str) -> str:
-    """A setting of this machine's kernel, from /proc/sys."""
+    """A setting of this machine's kernel, from /proc/sys; it does not change while a process runs."""
     try:
-        return (SYSTEM / name).read_text("utf-8").strip()
+        return (SYSTEM / name).read_text("ascii").strip()
     except OSError as e:
         raise EngineError(f"engine: live cannot read {SYSTEM / name}: {e.strerror or e}; is /proc mounted?") from None

@@ -128,6 +128,8 @@ EXAMPLE = "write for example 'bottleneck@8s: rate 20mbit', or 'forward@5s: delay
 def parse(text: str) -> dict[str, Any]:
     """The fields of the change that `WHERE[.HOP]@TIME: NAME VALUE …` describes: `bottleneck@8s: rate 20mbit`, `bottleneck@5s: outage`.
 
+    An outage ends with `outage off`.
+
     :raises ScenarioError: the text does not follow the grammar; the values are checked with the scenario.
     """
     match = _CHANGE.fullmatch(text)
@@ -142,5 +144,10 @@ def parse(text: str) -> dict[str, Any]:
             refuse("change", f"{shown(name)} is there twice", "say it once")
         if name != "outage" and not words:
             refuse("change", f"{shown(name)} has no value", EXAMPLE)
-        values[name] = True if name == "outage" else words.pop(0)
+        values[name] = _outage(words) if name == "outage" else words.pop(0)
     return {"where": match["where"], "at": match["at"], "set": values} | ({"hop": int(match["hop"])} if match["hop"] else {})
+
+
+def _outage(words: list[str]) -> bool:
+    """Whether an outage begins; takes the word `on` or `off` where there is one."""
+    return words.pop(0) == "on" if words[:1] in (["on"], ["off"]) else True

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tcpscape.campaign.campaign import Campaign
+from tcpscape.emulation.summary import EmulationDocument
 from tcpscape.formats import FIELD, FORMATS
 from tcpscape.scenario.scenario import PARTS, Scenario
 from tcpscape.schemas import answers, generator, kept, trials
@@ -70,9 +71,9 @@ DOCUMENTS: Mapping[str, Document] = {
         Document("bound", "tcpscape bound --json.", answers.BoundDocument),
         Document("comparison", "tcpscape compare --json.", answers.ComparisonDocument),
         Document("validation", "summary.json of tcpscape validate.", answers.ValidationDocument, finite=True),
+        Document("emulation", "tcpscape emulate --json.", EmulationDocument),
         Document("manifest", "What results.sqlite says of a campaign (table manifests).", kept.ManifestDocument),
         Document("kernel", "kernel.json of a kernel for the virtual engine.", kept.KernelDocument),
-        Document("doctor", "tcpscape doctor --json.", answers.DoctorDocument),
     )
 }
 """Name → the kind of document, in the order of the list that `tcpscape schema` prints."""

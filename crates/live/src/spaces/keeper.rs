@@ -4,6 +4,7 @@
 //! capabilities over the namespaces that mounting takes, collects ended processes, and ends with the command.
 //! Source: pid_namespaces(7), signal(7): process 1 gets no signal from inside that it has no handler for.
 
+use super::names;
 use super::sys::{self, Forked};
 use std::ffi::OsString;
 use std::io;
@@ -36,7 +37,10 @@ fn kept(words: &[OsString]) -> io::Result<i32> {
     sys::outlive_terminal();
     end_with(&alive)?;
     match sys::fork()? {
-        Forked::Parent(child) => Ok(sys::wait_for(child)?.1),
+        Forked::Parent(child) => {
+            sys::pass_on_termination(child);
+            Ok(sys::wait_for(child)?.1)
+        }
         Forked::Child => {
             let status = end_with(&alive).and_then(|()| first(words)).unwrap_or_else(|e| {
                 eprintln!("tcpscape: the command cannot be run: {e}");
@@ -58,10 +62,14 @@ fn end_with(alive: &OwnedFd) -> io::Result<()> {
 
 /// Process 1, where there is a new process namespace: the command's exit status.
 fn first(words: &[OsString]) -> io::Result<i32> {
+    let names = std::env::var_os(names::HOSTS);
+    std::env::remove_var(names::HOSTS);
     if std::process::id() == 1 {
         // Where it is not allowed, as in many containers, the old mounts show the processes and devices from outside.
         let _ = sys::keep_mounts_here().and_then(|()| sys::mount(c"proc", c"/proc"));
         let _ = sys::mount(c"sysfs", c"/sys");
+        // Without it the ends have their addresses alone.
+        let _ = names.map(|lines| names::add(&lines));
     }
     let Some((program, arguments)) = words.split_first() else { return Err(io::Error::other("it is empty")) };
     let mut command = Command::new(program);
@@ -75,6 +83,7 @@ fn first(words: &[OsString]) -> io::Result<i32> {
         }
     };
     let pid = child.id() as libc::pid_t;
+    sys::pass_on_termination(pid);
     loop {
         let (ended, status) = sys::wait_for(-1)?;
         if ended == pid {

@@ -11,6 +11,7 @@
 //! | Why may this user not? | [`refusal`] |
 //! | How does it end? | [`lifetime`] |
 //! | A command of the user's | [`program`], and the inside of its namespaces in [`keeper`] |
+//! | The names `near` and `far` | `names` |
 //! | Real-time priority | [`realtime`] |
 //!
 //! What it is: namespaces without names. Nothing is mounted or written where others see it, so after SIGKILL there is nothing
@@ -18,6 +19,7 @@
 
 pub mod keeper;
 pub mod lifetime;
+mod names;
 pub mod program;
 pub mod realtime;
 pub mod refusal;

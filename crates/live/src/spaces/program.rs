@@ -6,7 +6,7 @@
 //!
 //! The keeper dies with this process, process 1 with the keeper, and with process 1 the kernel kills whatever the command left.
 
-use super::{keeper, realtime::Realtime, sys};
+use super::{keeper, names, realtime::Realtime, sys};
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
@@ -41,6 +41,11 @@ impl<'a> Program<'a> {
     pub fn within(mut self, network: BorrowedFd<'a>) -> Program<'a> {
         self.network = Some(network);
         self
+    }
+
+    /// Names of hosts that the command knows besides the machine's own, with their addresses.
+    pub fn names(&mut self, names: &[(&str, &str)]) {
+        self.command.env(names::HOSTS, names::value(names));
     }
 
     /// To set streams, directory and environment.
@@ -88,6 +93,22 @@ impl Child {
     /// The command's exit status where it has ended.
     pub fn try_wait(&mut self) -> io::Result<Option<i32>> {
         Ok(if self.keeper.try_wait()?.is_some() { Some(self.wait()?) } else { None })
+    }
+
+    /// Sends SIGTERM to the command.
+    pub fn ask_to_end(&self) {
+        sys::ask_to_end(self.id());
+    }
+
+    /// Tells from a thread of its own when the command has ended: calls `ended`, after which [`Child::wait`] does not block.
+    pub fn when_ended(&self, ended: impl FnOnce() + Send + 'static) -> io::Result<()> {
+        let keeper = self.id();
+        let wait = move || {
+            // An error is that there is no such child any more.
+            let _ = sys::await_end(keeper);
+            ended();
+        };
+        std::thread::Builder::new().name("command".into()).spawn(wait).map(drop)
     }
 
     /// Kills the command and everything that it started.

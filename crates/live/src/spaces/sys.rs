@@ -5,6 +5,7 @@
 use std::ffi::CStr;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::sync::atomic::{AtomicI32, Ordering};
 
 fn check(status: libc::c_int) -> io::Result<libc::c_int> {
     if status < 0 {
@@ -179,11 +180,65 @@ pub fn mount(kind: &CStr, target: &CStr) -> io::Result<()> {
     check(unsafe { libc::mount(kind.as_ptr(), target.as_ptr(), kind.as_ptr(), flags, std::ptr::null()) }).map(drop)
 }
 
+/// Shows a file at the place of another one. Linux: mount(2) MS_BIND.
+pub fn show_at(file: &CStr, place: &CStr) -> io::Result<()> {
+    // SAFETY: NUL-terminated strings; no data.
+    check(unsafe { libc::mount(file.as_ptr(), place.as_ptr(), std::ptr::null(), libc::MS_BIND, std::ptr::null()) }).map(drop)
+}
+
+/// Takes a mount away; what uses it keeps it. Linux: umount2(2) MNT_DETACH.
+pub fn unmount(target: &CStr) -> io::Result<()> {
+    // SAFETY: a NUL-terminated string.
+    check(unsafe { libc::umount2(target.as_ptr(), libc::MNT_DETACH) }).map(drop)
+}
+
 /// Keeps mounts made from now on in the calling thread's mount namespace. Linux: mount_namespaces(7).
 pub fn keep_mounts_here() -> io::Result<()> {
     let flags = libc::MS_REC | libc::MS_SLAVE;
     // SAFETY: a NUL-terminated string that lives until the call returns.
     check(unsafe { libc::mount(std::ptr::null(), c"/".as_ptr(), std::ptr::null(), flags, std::ptr::null()) }).map(drop)
+}
+
+/// The process to which [`pass_on_termination`] passes the signal.
+static HEIR: AtomicI32 = AtomicI32::new(0);
+
+extern "C" fn pass_on_signal(signal: libc::c_int) {
+    let heir = HEIR.load(Ordering::Relaxed);
+    if heir > 0 {
+        // SAFETY: integer arguments only; safe in a handler.
+        unsafe { libc::kill(heir, signal) };
+    }
+}
+
+/// SIGTERM does nothing to this process from now on but to be sent to a child of it. Linux: signal(7), kill(2).
+pub fn pass_on_termination(child: libc::pid_t) {
+    HEIR.store(child, Ordering::Relaxed);
+    // SAFETY: installs a handler that makes one system call; the struct is fully initialised.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = pass_on_signal as extern "C" fn(libc::c_int) as usize;
+        action.sa_flags = libc::SA_RESTART;
+        libc::sigaction(libc::SIGTERM, &action, std::ptr::null_mut());
+    }
+}
+
+/// Sends SIGTERM to a child that nobody has waited for. Linux: kill(2).
+pub fn ask_to_end(child: u32) {
+    // SAFETY: integer arguments only.
+    unsafe { libc::kill(child as libc::pid_t, libc::SIGTERM) };
+}
+
+/// Waits for the end of a child, which can still be waited for afterwards. Linux: waitid(2) WNOWAIT.
+pub fn await_end(child: u32) -> io::Result<()> {
+    loop {
+        // SAFETY: an all-zero struct is valid, and the call writes it.
+        let mut about: libc::siginfo_t = unsafe { std::mem::zeroed() };
+        // SAFETY: a valid place for the result.
+        match check(unsafe { libc::waitid(libc::P_PID, child, &mut about, libc::WEXITED | libc::WNOWAIT) }) {
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            ended => return ended.map(drop),
+        }
+    }
 }
 
 /// Who a fork returned to.

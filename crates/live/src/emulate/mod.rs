@@ -1,0 +1,172 @@
+//! The mode `emulate`: a command of the user's behind an emulated path.
+//!
+//! ```text
+//! the command ── near (10.77.1.2) ── emulator ── far (10.77.1.3) ── servers, and ports of this host's loopback
+//! ```
+//!
+//! Begin reading at [`run`]: it builds the two ends and the path, starts servers and the command, and then watches: figures go out, changes
+//! come in, until the command ends. The directions are those of the engines: forward is from the command to the far end.
+//!
+//! | Module | What it is |
+//! |---|---|
+//! | [`job`] | what is to run |
+//! | `watch` | the time while the command runs |
+//! | [`server`], `ports` | servers at the far end, and whether they listen |
+//! | [`relay`], [`host`] | ports of this host at the far end |
+//! | `sys` | sockets that carry descriptors |
+
+pub mod host;
+pub mod job;
+mod ports;
+pub mod relay;
+pub mod server;
+mod sys;
+mod watch;
+
+use crate::channel::Channel;
+use crate::emulator::{Emulator, EmulatorOptions, Port, Running};
+use crate::link::{Layer, Link, LinkOptions};
+use crate::spaces::{self, Child, Options, Program, Realtime, Spaces};
+use host::Host;
+use job::Job;
+use serde_json::{json, Value};
+use server::Server;
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::os::fd::{OwnedFd, RawFd};
+use std::sync::Arc;
+use tcpscape_path::Direction;
+use tcpscape_testbed::network::wire::{End, Wire};
+use watch::Watch;
+
+/// The names of the two ends.
+const NEAR: &str = "near";
+const FAR: &str = "far";
+
+/// Runs a command behind a path; the account of what passed.
+pub fn run(job: Value, channel: &Channel) -> Result<Value, String> {
+    let job: Job = serde_json::from_value(job).map_err(|e| format!("job: {e}; send one that this version understands"))?;
+    let spaces = channel.enter(&Options { root: job.root }).map_err(|e| format!("emulate: {e}"))?;
+    let mut ends = Ends::build(&job, &spaces)?;
+    let running = ends.connect(&job)?;
+    let host = job.host.map(Host::inherited).transpose().map_err(|e| format!("reach: {e}; report it"))?.map(Arc::new);
+    for &reach in &job.reach {
+        let host = host.as_ref().ok_or("reach: nobody outside opens ports; report it")?;
+        let listens = spaces::within(ends.wire.receiver(), || relay::serve(reach, host)).and_then(|done| done);
+        listens.map_err(|e| format!("reach: port {} of the far end: {e}; choose another with FAR:HERE", reach.far))?;
+    }
+    let serve = |text: &String| Server::start(text, ends.wire.receiver(), ends.realtime, prepare);
+    let servers = job.serve.iter().map(serve).collect::<Result<Vec<Server>, String>>()?;
+    let command = ends.start(&job)?;
+    let watch = Watch::new(&job, channel, &running);
+    let ended = watch.until_the_end(command)?;
+    ends.account(ended, running, servers, &job)
+}
+
+/// The two ends and what is between them.
+struct Ends {
+    wire: Wire,
+    realtime: Realtime,
+}
+
+impl Ends {
+    fn build(job: &Job, spaces: &Spaces) -> Result<Ends, String> {
+        if let Some(cca) = &job.cca {
+            check_cca(cca)?;
+        }
+        let wire = Wire::build(&job.plan, &settings(job)).map_err(|e| format!("emulate: {e}"))?;
+        Ok(Ends { wire, realtime: spaces.realtime() })
+    }
+
+    /// The path between the ends.
+    fn connect(&mut self, job: &Job) -> Result<Running, String> {
+        let options = LinkOptions {
+            seed: job.seed,
+            layer: Layer::Ethernet,
+            merge: job.plan.offload,
+            log: job.pcap.is_some(),
+            ..LinkOptions::default()
+        };
+        let link = Link::new(&job.plan.forward, &job.plan.reverse, &options).map_err(|e| e.to_string())?;
+        let middle = self.wire.middle().ok_or("emulate: the wire has no middle; report it")?;
+        let port = |device| Port::packet(middle, device, job.plan.offload).map_err(|e| format!("emulate: {e}"));
+        let [near, far] = Wire::MIDDLE;
+        let ports = [port(near)?, port(far)?];
+        Emulator::start(link, ports, &EmulatorOptions::default()).map_err(|e| format!("emulate: the emulator's thread: {e}"))
+    }
+
+    /// Starts the command at the near end.
+    fn start(&self, job: &Job) -> Result<Child, String> {
+        let fail = |e: io::Error| format!("emulate: the command cannot be started: {e}");
+        let mut program = Program::new(&job.command, self.realtime).within(self.wire.sender());
+        prepare(&mut program);
+        if let Some(fd) = job.stdin {
+            program.command().stdin(descriptor(fd).map_err(fail)?);
+        }
+        if let Some(fd) = job.stdout {
+            program.command().stdout(descriptor(fd).map_err(fail)?);
+        }
+        program.start().map_err(fail)
+    }
+
+    /// What the emulation reports at its end.
+    fn account(&mut self, ended: watch::Ended, running: Running, servers: Vec<Server>, job: &Job) -> Result<Value, String> {
+        let (emulator, link) = running.stop();
+        let delays = Direction::BOTH.map(|d| delay_ns(job, d));
+        let mut flags = emulator.flags(delays);
+        flags.extend(self.wire.faults().map_err(|e| format!("emulate: {e}"))?);
+        flags.extend(self.wire.unset().iter().cloned());
+        flags.extend(servers.into_iter().filter_map(|mut server| server.ended()));
+        let totals = Direction::BOTH.map(|d| (d.name().to_owned(), json!(link.totals(d))));
+        Ok(json!({
+            "status": ended.status, "elapsed_ns": ended.elapsed_ns, "changes": ended.changes,
+            "active_ns": { "forward": ended.active_ns[0], "reverse": ended.active_ns[1] },
+            "link": totals.into_iter().collect::<serde_json::Map<_, _>>(), "emulator": emulator, "flags": flags,
+        }))
+    }
+}
+
+/// What every program of the user's is told of the two ends.
+fn prepare(program: &mut Program) {
+    let (near, far) = (End::Sender.address().to_string(), End::Receiver.address().to_string());
+    program.names(&[(NEAR, &near), (FAR, &far)]);
+    program.command().env("TCPSCAPE_NEAR", near).env("TCPSCAPE_FAR", far);
+}
+
+/// Settings of both ends: the congestion control; servers at any port and ping without a privilege.
+fn settings(job: &Job) -> BTreeMap<String, String> {
+    let group = sys::group();
+    let mut settings = BTreeMap::from([
+        ("net.ipv4.ip_unprivileged_port_start".to_owned(), "0".to_owned()),
+        ("net.ipv4.ping_group_range".to_owned(), format!("{group} {group}")),
+    ]);
+    if let Some(cca) = &job.cca {
+        settings.insert("net.ipv4.tcp_congestion_control".to_owned(), cca.clone());
+    }
+    settings
+}
+
+/// Refuses a congestion control that this kernel does not have loaded.
+fn check_cca(cca: &str) -> Result<(), String> {
+    let text = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").map_err(|e| format!("cca: {e}; leave it out"))?;
+    let mut names: Vec<&str> = text.split_whitespace().collect();
+    names.sort_unstable();
+    match names.contains(&cca) {
+        true => Ok(()),
+        false => Err(format!("cca: this kernel has no {cca}; choose {}, or as root: modprobe tcp_{cca}", names.join(", "))),
+    }
+}
+
+/// The constant part of a direction's delay, ns.
+fn delay_ns(job: &Job, direction: Direction) -> u64 {
+    let spec = match direction {
+        Direction::Forward => &job.plan.forward,
+        Direction::Reverse => &job.plan.reverse,
+    };
+    spec.stages.iter().map(|stage| stage.qdisc.describe().iter().map(|d| d.delay_ns).sum::<u64>()).sum()
+}
+
+fn descriptor(fd: RawFd) -> io::Result<OwnedFd> {
+    spaces::inherited(fd)
+}

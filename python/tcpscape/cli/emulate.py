@@ -1,0 +1,142 @@
+"""`tcpscape emulate`: a command behind an emulated path."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from tcpscape import units
+from tcpscape.cli import options, terminal
+from tcpscape.cli.command import Argument, Option, command
+from tcpscape.cli.statusline import StatusLine
+from tcpscape.errors import refuse
+
+if TYPE_CHECKING:
+    from tcpscape.emulation.path import EmulatedPath
+    from tcpscape.emulation.session import Settings
+
+
+@dataclass(frozen=True)
+class WayOptions:
+    """The path: each value is for both directions, or behind up= or down= for one."""
+
+    delay: Annotated[tuple[str, ...], Option("One-way delay of each direction.")] = ()
+    rtt: options.Rtt = None
+    jitter: Annotated[tuple[str, ...], options.JITTER] = ()
+    order: Annotated[tuple[str, ...], options.ORDER] = ()
+    distribution: Annotated[tuple[str, ...], options.DISTRIBUTION] = ()
+    loss: Annotated[tuple[str, ...], options.LOSS] = ()
+    rate: Annotated[tuple[str, ...], options.RATE] = ()
+    trace: Annotated[tuple[str, ...], Option("A mahimahi trace of the bottleneck, instead of --rate.", metavar="FILE", complete="file")] = ()
+    buffer: Annotated[tuple[str, ...], options.BUFFER] = ()
+    queue: Annotated[tuple[str, ...], options.QUEUE] = ()
+    up: Annotated[tuple[str, ...], Option('A hop towards the far end in tc words, instead of all above: "netem delay 25ms".')] = ()
+    down: Annotated[tuple[str, ...], Option("A hop from the far end, in tc words.")] = ()
+    change: Annotated[tuple[str, ...], Option('A change on the way: "down@8s: rate 5mbit". Repeatable.', metavar="WHERE@TIME: WORDS")] = ()
+
+    def path(self) -> EmulatedPath:
+        """The path that they describe."""
+        from tcpscape.emulation import path
+
+        return path.build(path.PathWords(**{f.name: getattr(self, f.name) for f in fields(self)}))
+
+
+@dataclass(frozen=True)
+class FarOptions:
+    """What there is at the far end."""
+
+    serve: Annotated[tuple[str, ...], Option('A server at the far end, started before: "iperf3 -s -1". Repeatable.')] = ()
+    reach: Annotated[tuple[str, ...], Option("A port of this machine's loopback at the far end: 8000, or FAR:HERE.", metavar="PORT")] = ()
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """How the command runs."""
+
+    cca: Annotated[str | None, Option("Congestion control of both ends.  [default: this machine's]", complete="cca")] = None
+    duration: Annotated[str | None, Option("End the command after this time (exit status 124).")] = None
+    control: Annotated[Path | None, Option("A Unix socket for changes and figures; - is standard input.", metavar="PATH", complete="file")] = None
+    seed: Annotated[int, Option("Seed of losses and delays: the same packets meet the same.", least=0)] = 0
+    offload: Annotated[bool, Option("Hosts send TSO/GSO/GRO bursts; the path still treats each packet.", name="--offload/--no-offload")] = True
+    root: Annotated[bool, Option("As root, without a user namespace.")] = False
+
+
+@dataclass(frozen=True)
+class EmulateOutput:
+    """What is written of it."""
+
+    pcap: Annotated[Path | None, Option("Write the packets with what the path did to each, as pcapng.", complete="file")] = None
+    live: Annotated[bool, Option("A line with what passes, at the bottom of the terminal.", name="--live/--no-live")] = True
+    as_json: Annotated[bool, options.json_output("The summary; the command's output goes to stderr,")] = False
+
+
+@command(
+    examples=(
+        "emulate --delay 25ms --jitter 8ms --order keep --rate 20mbit\n-- ping -c 5 far",
+        'emulate --rtt 600ms --rate 20mbit --rate up=2mbit\n--serve "iperf3 -s -1" -- iperf3 -c far -R',
+    ),
+)
+def emulate(
+    words: Annotated[tuple[str, ...], Argument("The command and its arguments.  [default: a shell]", metavar="[COMMAND]...")],
+    way: WayOptions,
+    far: FarOptions,
+    run: RunOptions,
+    output: EmulateOutput,
+    screen: options.ScreenOptions,
+) -> int:
+    """Run a command behind an emulated path, without root: what it sends to the far end, and what comes back, meets that path.
+
+    A value is for both directions, or for one: --rate 20mbit --rate up=2mbit. Up is from the command to the far end.
+    The far end is 10.77.1.3, in $TCPSCAPE_FAR, and called far. It has what --serve starts there and the ports of --reach, and nothing else.
+    At the end a summary on stderr says what passed; the exit status is the command's.
+    """
+    from tcpscape.emulation import answer, summary
+
+    settings = _settings(words, way, far, run, output)
+    result = _run(settings, wanted=output.live and not screen.quiet)
+    document = summary.document(result, settings.path, settings.command, settings.seed)
+    if output.as_json:
+        print(json.dumps(document, allow_nan=False))
+    else:
+        terminal.show(answer.screen(document, settings.path), screen, error=True)
+    return document["status"]
+
+
+def _settings(words: tuple[str, ...], way: WayOptions, far: FarOptions, run: RunOptions, output: EmulateOutput) -> Settings:
+    """What runs behind which path, checked as far as it can be before anything starts."""
+    from tcpscape.controls import spelling
+    from tcpscape.emulation.relay import Reach
+    from tcpscape.emulation.session import STDIN, Settings
+
+    reach = [Reach.of(text) for text in far.reach]
+    if twice := {r.far for r in reach if [o.far for o in reach].count(r.far) > 1}:
+        refuse("reach", f"port {min(twice)} of the far end is there twice", "say FAR:HERE with another FAR")
+    labels = options.ccas(run.cca)
+    if len(labels) > 1 or any(spelling.name_of(label) != label for label in labels):
+        refuse("cca", f"{run.cca} is not one congestion control of this machine's kernel", "name one, for example bbr")
+    duration = None if run.duration is None else units.parse_time(run.duration, "duration")
+    if duration == 0:
+        refuse("duration", "a command that runs for 0s does nothing", "write for example 60s, or leave it out")
+    if not words and run.control == STDIN:
+        refuse("control", "a shell needs the standard input", "name a command, or a Unix socket")
+    return Settings(
+        way.path(), words or (os.environ.get("SHELL") or "/bin/sh",), run.seed, offload=run.offload, cca=labels[0] if labels else None,
+        serve=far.serve, reach=reach, duration=duration, pcap=output.pcap, control=run.control, stdout=2 if output.as_json else None,
+        root=run.root,
+    )  # fmt: skip
+
+
+def _run(settings: Settings, *, wanted: bool) -> Mapping[str, Any]:
+    """Runs the command, with a line of what passes where there is a terminal; what the program reports."""
+    from tcpscape.emulation.answer import LiveLine
+    from tcpscape.emulation.session import Session
+
+    sys.stdout.flush()
+    live = LiveLine()
+    with StatusLine(wanted=wanted) as line:
+        return Session(replace(settings, shown=line.is_shown), lambda figures: line.show(live.text(figures))).run()
