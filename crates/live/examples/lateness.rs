@@ -7,7 +7,6 @@
 #![allow(unsafe_code)]
 
 use serde_json::json;
-use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
@@ -25,7 +24,7 @@ use tcpscape_sim::Plan;
 use tcpscape_testbed::network::wire::{End, Wire};
 
 const USAGE: &str = "lateness [--port packet|tun] [--rate MBIT/S, 0 is bulk] [--flows N] [--delay MS] [--seconds S] [--mtu BYTES] \
-                     [--super] [--ordinary] [--words NETEM]";
+                     [--super] [--ordinary] [--words NETEM] [--window BYTES]";
 const TCP: u16 = 5001;
 const UDP: u16 = 5002;
 /// A probe packet each so many ns, with so many bytes.
@@ -42,6 +41,7 @@ struct Options {
     super_packets: bool,
     realtime: bool,
     words: String,
+    window: u64,
 }
 
 fn options() -> Result<Options, String> {
@@ -56,6 +56,7 @@ fn options() -> Result<Options, String> {
             super_packets: false,
             realtime: true,
             words: String::new(),
+            window: 0,
         },
         std::env::args().skip(1),
     );
@@ -69,6 +70,7 @@ fn options() -> Result<Options, String> {
             "--delay" => o.delay_ms = number(value()?)?,
             "--seconds" => o.seconds = number(value()?)? as u64,
             "--mtu" => o.mtu = number(value()?)? as u32,
+            "--window" => o.window = number(value()?)? as u64,
             "--words" => o.words = value()?,
             "--super" => o.super_packets = true,
             "--ordinary" => o.realtime = false,
@@ -92,8 +94,9 @@ fn within<T: Send>(namespace: BorrowedFd<'_>, work: impl FnOnce() -> T + Send) -
 fn hosts(o: &Options) -> (Wire, [Port; 2]) {
     let mut plan = Plan::from_json(r#"{"duration_ns": 1000000000, "flows": [{"cca": "cubic"}]}"#).expect("a plan");
     (plan.mtu, plan.offload, plan.arp) = (o.mtu, o.super_packets, false);
-    let buffers = |largest| format!("4096 131072 {largest}");
-    let settings = BTreeMap::from(["net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"].map(|name| (name.to_owned(), buffers(64 << 20))));
+    let buffers = format!("4096 131072 {}", o.window);
+    let names: &[&str] = if o.window > 0 { &["net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"] } else { &[] };
+    let settings = names.iter().map(|&name| (name.to_owned(), buffers.clone())).collect();
     if o.tun {
         let mut wire = Wire::bare(&plan, &settings).expect("hosts");
         let ports = [wire.sender(), wire.receiver()].map(|n| Port::tun(n, "tun0", o.mtu, o.super_packets).expect("TUN"));

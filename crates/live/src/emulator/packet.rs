@@ -166,25 +166,27 @@ impl PacketPort {
         check(unsafe { libc::bind(self.socket.as_raw_fd(), (&raw const address).cast(), size) }).map(drop)
     }
 
-    /// Hands over the next frame, if there is one.
-    pub fn receive(&mut self, take: &mut dyn FnMut(Arrival<'_>)) -> bool {
-        if self.ring.status().load(Ordering::Acquire) & libc::TP_STATUS_USER == 0 {
-            return false;
+    /// Hands over frames as long as `each` wants more; false if none is left.
+    pub fn receive(&mut self, each: &mut dyn FnMut(Arrival<'_>) -> bool) -> bool {
+        while self.ring.status().load(Ordering::Acquire) & libc::TP_STATUS_USER != 0 {
+            let header = self.ring.header();
+            // SAFETY: the slot is ours until its status says otherwise, and the kernel has filled it: the frame and the `virtio_net_hdr`
+            // before it lie within the slot.
+            let arrival = unsafe {
+                let h = header.read();
+                let from = usize::from(h.tp_mac) - VNET_HEADER;
+                let length = (h.tp_snaplen as usize + VNET_HEADER).min(self.ring.slot - from);
+                let frame = std::slice::from_raw_parts(header.cast::<u8>().add(from), length);
+                Arrival { frame, stamp: u64::from(h.tp_sec) * 1_000_000_000 + u64::from(h.tp_nsec) }
+            };
+            let more = each(arrival);
+            self.ring.status().store(libc::TP_STATUS_KERNEL, Ordering::Release);
+            self.ring.next = (self.ring.next + 1) % self.ring.slots;
+            if !more {
+                return true;
+            }
         }
-        let header = self.ring.header();
-        // SAFETY: the slot is ours until its status says otherwise, and the kernel has filled it: the frame and the `virtio_net_hdr` before
-        // it lie within the slot.
-        let arrival = unsafe {
-            let h = header.read();
-            let from = usize::from(h.tp_mac) - VNET_HEADER;
-            let length = (h.tp_snaplen as usize + VNET_HEADER).min(self.ring.slot - from);
-            let frame = std::slice::from_raw_parts(header.cast::<u8>().add(from), length);
-            Arrival { frame, stamp: u64::from(h.tp_sec) * 1_000_000_000 + u64::from(h.tp_nsec) }
-        };
-        take(arrival);
-        self.ring.status().store(libc::TP_STATUS_KERNEL, Ordering::Release);
-        self.ring.next = (self.ring.next + 1) % self.ring.slots;
-        true
+        false
     }
 
     /// Sends frames in order, up to [`BATCH`] of them: how many went. An error concerns the first of them.

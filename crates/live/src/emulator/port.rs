@@ -2,7 +2,7 @@
 
 use super::device::Counters;
 use super::outbox::{Outbox, Waiting};
-use super::packet::{Arrival, PacketPort, BATCH};
+use super::packet::{Arrival, PacketPort};
 use super::report::{DirectionReport, Losses};
 use super::sys;
 use super::tun::TunPort;
@@ -79,6 +79,26 @@ pub(super) struct Account {
     largest_batch: u64,
 }
 
+/// What may still be done at once.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bound {
+    /// Frames.
+    pub frames: usize,
+    /// Bytes; the last frame may exceed it.
+    pub bytes: usize,
+}
+
+impl Bound {
+    /// A frame of so many bytes was one of them.
+    pub(super) fn take(&mut self, bytes: usize) {
+        self.frames = self.frames.saturating_sub(1);
+        self.bytes = self.bytes.saturating_sub(bytes);
+    }
+    pub(super) fn allows_more(self) -> bool {
+        self.frames > 0 && self.bytes > 0
+    }
+}
+
 /// How long to wait after the kernel had no room for a frame, ns.
 const PAUSE: u64 = 100_000;
 /// A frame that still finds no room this long after it was due is lost, ns.
@@ -116,13 +136,20 @@ impl Port {
         }
     }
 
-    /// Hands over up to `most` frames that have arrived: how many.
-    pub(super) fn receive(&mut self, most: usize, mut take: impl FnMut(Arrival<'_>)) -> usize {
-        let one = |kind: &mut Kind, take: &mut dyn FnMut(Arrival<'_>)| match kind {
-            Kind::Packet(p) => p.receive(take),
-            Kind::Tun(p) => p.receive(take),
+    /// Hands over frames that have arrived, within a bound: how many, and whether there may be more.
+    pub(super) fn receive(&mut self, mut bound: Bound, mut take: impl FnMut(Arrival<'_>)) -> (u64, bool) {
+        let mut n = 0;
+        let mut each = |arrival: Arrival<'_>| {
+            bound.take(arrival.frame.len());
+            take(arrival);
+            n += 1;
+            bound.allows_more()
         };
-        (0..most).take_while(|_| one(&mut self.kind, &mut take)).count()
+        let more = match &mut self.kind {
+            Kind::Packet(p) => p.receive(&mut each),
+            Kind::Tun(p) => p.receive(&mut each),
+        };
+        (n, more)
     }
 
     /// Lets a frame leave at the next [`Port::flush`].
@@ -134,7 +161,7 @@ impl Port {
 
     /// Whether so much waits that it should be sent before more is queued.
     pub(super) fn is_loaded(&self) -> bool {
-        self.outbox.len() >= BATCH || self.outbox.bytes() >= LOAD
+        self.outbox.len() >= FRAMES || self.outbox.bytes() >= LOAD
     }
 
     /// Sends what waits, in order, as far as the kernel takes it. `zero` is CLOCK_MONOTONIC at time 0, ns.
@@ -202,19 +229,20 @@ impl Port {
     }
 }
 
-/// So many bytes wait at most before they are sent: further super-packets would only become late.
-const LOAD: usize = 256 << 10;
+/// So many frames or bytes wait at most before they are sent: the first would only become late while more are collected.
+const FRAMES: usize = 8;
+const LOAD: usize = 128 << 10;
 
 /// Frames that were lost before the emulator saw them.
 pub(super) struct EntranceLosses(pub u64);
 
 impl Account {
-    /// Counts frames that one call sent between two moments, ns since zero: the call works on them one after the other, so each is
-    /// taken to have left at its share of the time.
+    /// Counts frames that one call sent between two moments, ns since zero. The call works on them one after the other, and what the
+    /// receiving host does with a frame is a part of it, so each is taken to have left in the middle of its share of the time.
     fn sent(&mut self, frames: &[Waiting], before: u64, after: u64) {
         let n = frames.len() as u64;
         for (i, f) in (1..).zip(frames) {
-            let left = before + (after - before) * i / n;
+            let left = before + (after - before) * (2 * i - 1) / (2 * n);
             let late_us = left.saturating_sub(f.due.0) / 1000;
             self.lateness.add_many(u32::try_from(late_us).unwrap_or(u32::MAX), u32::from(f.packets));
             self.released += u64::from(f.packets);
@@ -255,7 +283,7 @@ mod tests {
         let due = Time(1_000_000);
         let frames = [Waiting { at: 0, length: 110, due, packets: 2 }; 4];
         account.sent(&frames, 1_020_000, 1_060_000);
-        assert_eq!((account.lateness.min(), account.lateness.max(), account.lateness.count()), (30, 60, 8));
+        assert_eq!((account.lateness.min(), account.lateness.max(), account.lateness.count()), (25, 55, 8));
         assert_eq!((account.released, account.frames, account.bytes), (8, 4, 400));
     }
 

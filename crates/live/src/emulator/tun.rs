@@ -46,15 +46,14 @@ impl TunPort {
         Ok(TunPort { file, buffer: vec![0; LARGEST] })
     }
 
-    /// Hands over the next packet, if there is one.
-    pub fn receive(&mut self, take: &mut dyn FnMut(Arrival<'_>)) -> bool {
-        match self.file.read(&mut self.buffer) {
-            Ok(n) => {
-                take(Arrival { frame: &self.buffer[..n], stamp: 0 });
-                true
+    /// Hands over packets as long as `each` wants more; false if none is left.
+    pub fn receive(&mut self, each: &mut dyn FnMut(Arrival<'_>) -> bool) -> bool {
+        while let Ok(n) = self.file.read(&mut self.buffer) {
+            if !each(Arrival { frame: &self.buffer[..n], stamp: 0 }) {
+                return true;
             }
-            Err(_) => false,
         }
+        false
     }
 
     /// Sends packets in order, up to [`BATCH`] of them: how many went. An error concerns the first of them.
