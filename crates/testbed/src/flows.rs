@@ -9,7 +9,7 @@
 use crate::pause::{Pauses, Then};
 use crate::sys::{self, Batch, Thread};
 use crate::tcp_info::TcpInfo;
-use socket2::{Domain, Protocol, Socket, Type};
+use socket2::Socket;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::AsFd;
@@ -20,6 +20,9 @@ use tcpscape_base::Time;
 use tcpscape_sim::{App, FlowPlan, Player, PlayerSummary};
 
 mod player;
+mod sockets;
+
+pub use sockets::Buffers;
 
 /// First port; flow i listens on `PORT + i`.
 const PORT: u16 = 9000;
@@ -27,20 +30,8 @@ const PORT: u16 = 9000;
 const STACK: usize = 64 << 10;
 /// How often a finite transfer looks whether all is acknowledged, ns.
 const ACKED_POLL: u64 = 500_000;
-/// Congestion controls that need ECN at both ends. Linux: TCP_CONG_NEEDS_ECN.
-const NEED_ECN: [&str; 2] = ["dctcp", "prague"];
 /// Most bytes of writes in one system call.
 const MOST_AT_ONCE: usize = 64 << 20;
-
-/// What a buffer may be set to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Buffers {
-    /// At most what the kernel allows every program (net.core.rmem_max, wmem_max): what is more becomes that, silently.
-    #[default]
-    Allowed,
-    /// Any size where this process may exceed the limits (CAP_NET_ADMIN in the machine's first user namespace), elsewhere as allowed.
-    Forced,
-}
 
 /// What a flow does besides its plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -109,32 +100,12 @@ pub struct Clock {
 impl Flow {
     /// The listening socket; the calling thread is in the receiver's namespace. `Flow::dial` makes the other one.
     pub fn listen(plan: &FlowPlan, index: usize, options: Options) -> io::Result<Socket> {
-        let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP))?;
-        if plan.rcvbuf > 0 {
-            socket.set_recv_buffer_size(plan.rcvbuf as usize)?;
-            if options.buffers == Buffers::Forced {
-                sys::force_buffer(socket.as_fd(), sys::Buffer::Receive, plan.rcvbuf);
-            }
-        }
-        if let Some(cca) = listening(plan) {
-            congestion(&socket, "listener", cca)?;
-        }
-        socket.bind(&SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, PORT + index as u16).into())?;
-        socket.listen(1)?;
-        Ok(socket)
+        sockets::listener(plan, PORT + index as u16, options.buffers)
     }
 
     /// The flow with its sender's socket; the calling thread is in the sender's namespace.
     pub fn dial(plan: &FlowPlan, listener: Socket, options: Options, seed: u64) -> io::Result<Flow> {
-        let sender = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP))?;
-        congestion(&sender, "cca", &plan.cca)?;
-        sender.set_tcp_nodelay(plan.nodelay)?;
-        if plan.sndbuf > 0 {
-            sender.set_send_buffer_size(plan.sndbuf as usize)?;
-            if options.buffers == Buffers::Forced {
-                sys::force_buffer(sender.as_fd(), sys::Buffer::Send, plan.sndbuf);
-            }
-        }
+        let sender = sockets::sender(plan, options.buffers)?;
         Ok(Flow {
             plan: plan.clone(),
             sender,
@@ -384,16 +355,6 @@ impl Running {
         let _ = self.reader.join();
         self.flow
     }
-}
-
-/// The congestion control of the listening socket; None leaves it the kernel's default.
-fn listening(plan: &FlowPlan) -> Option<&str> {
-    plan.listener.as_deref().or_else(|| NEED_ECN.contains(&plan.cca.as_str()).then_some(plan.cca.as_str()))
-}
-
-fn congestion(socket: &Socket, field: &str, cca: &str) -> io::Result<()> {
-    let refused = |e: io::Error| io::Error::new(e.kind(), format!("{field}: the kernel refuses {cca:?}: {e}"));
-    socket.set_tcp_congestion(cca.as_bytes()).map_err(refused)
 }
 
 fn thread(body: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle<()>> {

@@ -130,6 +130,7 @@ pub struct Testbed {
     /// The namespace in which the builder was.
     home: OwnedFd,
     globals: Globals,
+    scope: Scope,
     /// Settings that could not be made, and why.
     unset: Vec<String>,
     lost_before: u64,
@@ -152,7 +153,19 @@ impl Testbed {
         let (globals, unset) = settings.write_elsewhere(&elsewhere)?;
         let lost_before = faults::lost_on_cpus();
         let offload = plan.offload;
-        Ok(Testbed { hosts, layout, changes, changed: 0, offload, home, globals, unset, lost_before, batch: Batch::new() })
+        Ok(Testbed {
+            hosts,
+            layout,
+            changes,
+            changed: 0,
+            offload,
+            home,
+            globals,
+            scope: settings.scope,
+            unset,
+            lost_before,
+            batch: Batch::new(),
+        })
     }
 
     /// Makes the hosts, joins them, and leaves the thread in the last; also gives the settings that hosts do not have.
@@ -250,7 +263,7 @@ impl Network for Testbed {
             let devices: Vec<_> = self.layout.devices(i).into_iter().map(|d| (links::device(d), links::device_name(d))).collect();
             host.faults(&owner, &devices, self.offload, &mut found)?;
         }
-        faults::backlogs(self.lost_before, &mut found);
+        faults::backlogs(self.lost_before, self.scope, &mut found);
         Ok(found)
     }
 }

@@ -1,6 +1,7 @@
 //! The self-check: what the testbed did to the trial that nobody asked for.
 
 use super::offload::Offload;
+use super::Scope;
 use crate::netlink::{Message, NetlinkError, Socket};
 use netlink_packet_core::Parseable;
 use netlink_packet_route::stats::{StatsAttribute, StatsFilterMask, StatsMessage};
@@ -47,11 +48,14 @@ pub fn devices(socket: &mut Socket, owner: &str, devices: &[(i32, &str)], found:
     })
 }
 
-/// Says what the CPUs' backlogs lost since there were `before` losses.
-pub fn backlogs(before: u64, found: &mut Vec<String>) {
+/// Says what the CPUs' backlogs lost since there were `before` losses; a kernel counts them for all namespaces together.
+pub fn backlogs(before: u64, scope: Scope, found: &mut Vec<String>) {
     let lost = lost_on_cpus().saturating_sub(before);
     if lost > 0 {
-        found.push(format!("the kernel lost {lost} packets between devices: its per-CPU backlog was full (net.core.netdev_max_backlog)"));
+        let whose = if scope == Scope::Namespaces { ", perhaps another program's" } else { "" };
+        found.push(format!(
+            "the kernel lost {lost} packets between devices{whose}: its per-CPU backlog was full (net.core.netdev_max_backlog)"
+        ));
     }
 }
 

@@ -103,17 +103,17 @@ fn routers(path: &PathSpec) -> usize {
     path.stages.len().saturating_sub(usize::from(!begins_at_router(path)))
 }
 
-/// `jitter` exists in the model only, `dualpi2` in kernels newer than those that this guest knows; for some it has no messages.
+/// `jitter` exists in the model only, `dualpi2` in kernels since 6.17; for some there are no messages here.
 fn refuse_ours(spec: &QdiscSpec) -> Result<(), TestbedError> {
     match spec {
         QdiscSpec::Jitter(_) => Err(TestbedError::Unsupported(
-            "jitter: the kernel has no such queue; write netem delay 25ms 8ms (with rate for order) or use --engine model".into(),
+            "jitter: the kernel has no such queue; write netem delay 25ms 8ms (with rate for order) or use --engine model or live".into(),
         )),
         QdiscSpec::Dualpi2(_) => Err(TestbedError::Unsupported(
-            "dualpi2: Linux has it since 6.17, the guest's kernels are older; use --engine model, or fq_codel with ecn here".into(),
+            "dualpi2: Linux has it since 6.17, and it cannot be set up here; use --engine model or live, or fq_codel with ecn".into(),
         )),
         other if !qdisc::knows(other) => {
-            Err(TestbedError::Unsupported(format!("{}: the guest cannot set up this queue; use --engine model", other.name())))
+            Err(TestbedError::Unsupported(format!("{}: this queue cannot be set up here; use --engine model or live", other.name())))
         }
         other => other.child().map_or(Ok(()), refuse_ours),
     }

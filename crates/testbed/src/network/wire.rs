@@ -213,7 +213,7 @@ impl Wire {
             let devices: Vec<(i32, &str)> = member.devices.iter().map(|(n, name)| (*n, name.as_str())).collect();
             member.host.faults(member.name, &devices, member.offload, &mut found)?;
         }
-        faults::backlogs(self.lost_before, &mut found);
+        faults::backlogs(self.lost_before, Scope::Namespaces, &mut found);
         Ok(found)
     }
 }
