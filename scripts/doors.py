@@ -28,6 +28,8 @@ PARSES = frozenset((
 ALLOWED = {
     "cli.doctor": "/proc alone",
     "cli.streams": "the standard streams and /dev/null",
+    "cli.load": "/dev/tty, and asks it a question only",
+    "controls.bpf": "what bpftool says, and /proc",
     "emulation.control": "a Unix socket of its own, to see whether it is in use",
     "emulation.session": "/dev/null",
     "engines.guest.console": "/proc alone",
@@ -35,6 +37,7 @@ ALLOWED = {
     "engines.host.process": "what the live engine's program writes to this process",
     "engines.linux": "the programs that come with tcpscape",
     "engines.live": "/proc alone, and what the compiled engine returns",
+    "engines.host.survey": "/proc alone",
     "engines.plan": "what the compiled engine returns",
     "engines.virtual": "what the compiled engine returns",
     "interchange.iperf3": "a text within a document that was read already",

@@ -162,8 +162,8 @@ def every_command() -> list[tuple[str, click.Command]]:
 
 ENTRIES = every_command()
 EXAMPLES = tuple(dict.fromkeys(example for _, entry in ENTRIES if not isinstance(entry, click.Group) for example in entry.examples))
-LONG = ("study run", "advise", "cliff --rtt 50ms", "validate", "kernel build", "kernel remove", "kernel info", "run baseline --engine virtual")
-"""Examples that take seconds or a kernel begin with one of these; they are parsed and not run."""
+LONG = ("study run", "advise", "cliff --rtt 50ms", "validate", "kernel build", "kernel remove", "kernel info", "run baseline --engine virtual", "cca load")
+"""Examples that take seconds, a kernel or root begin with one of these; they are parsed and not run."""
 
 
 def words_of(example: str) -> list[str]:

@@ -1,5 +1,8 @@
 """The live engine: what it refuses, what a trial on this machine's kernel says, and that trials run one at a time."""
 
+import os
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -141,3 +144,38 @@ def test_who_waits_for_a_turn_can_be_interrupted():
         thread.start()
         thread.join(5)
     assert seen == ["engine: the trial was interrupted; run it again"]
+
+
+NOBODY = 65534
+AS_NOBODY = f"""
+import os, sys
+import numpy, polars
+from tcpscape.engines import Capture, live
+from tcpscape.scenario import options
+engine = live.Live()
+os.chdir("/")
+os.setgroups([])
+os.setresgid({NOBODY}, {NOBODY}, {NOBODY})
+os.setresuid({NOBODY}, {NOBODY}, {NOBODY})
+if reason := engine.unavailable():
+    print("skip", reason)
+    sys.exit()
+scenario = options.scenario({PATH!r}, duration="1s")
+for cca in ("cubic", "bbr"):
+    if cca in engine.ccas():
+        trial = engine.run(scenario.with_cca(cca), [0], capture=Capture(samples_ns=10_000_000))[0]
+        print(os.getuid(), trial.goodput_mbps > 1, trial.samples.height > 50, trial.check["backend"])
+"""
+"""A trial of a user without capabilities; what it needs of Python is imported before, since another user may not read it."""
+
+
+def test_a_user_without_rights_runs_trials(engine):
+    if os.getuid() != 0:
+        pytest.skip("only root can become another user; the other tests run as this one")
+    done = subprocess.run([sys.executable, "-c", AS_NOBODY], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    if done.stdout.startswith("skip "):
+        pytest.skip(f"as user {NOBODY}: {done.stdout[5:].strip()}")
+    lines = done.stdout.splitlines()
+    assert lines
+    assert all(line == f"{NOBODY} True True emulator" for line in lines), done.stdout

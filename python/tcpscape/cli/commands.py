@@ -23,7 +23,7 @@ COMMANDS = {
     "report": ("report", "A result directory as one page."),
     "scenario": ("lists", "The gallery of scenarios: list | show NAME."),
     "metric": ("lists", "What can be measured of a trial: list | show NAME."),
-    "cca": ("lists", "Congestion controls: list | show NAME."),
+    "cca": ("lists", "Congestion controls: list | show NAME | load FILE."),
     "qdisc": ("lists", "Queues and impairments: list | show NAME."),
     "kernel": ("kernel", "Real Linux kernels for the virtual engine."),
     "validate": ("validate", "The same conditions on two engines."),

@@ -2,26 +2,43 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import shutil
 from collections.abc import Callable, Iterator
+from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
-from tcpscape import __version__
-from tcpscape.cli import terminal
+from tcpscape import __version__, formats
+from tcpscape.cli import options, terminal
 from tcpscape.cli.command import command
 from tcpscape.errors import TcpscapeError
 from tcpscape.tables import Table
 
+if TYPE_CHECKING:
+    from tcpscape.engines.host.survey import Survey
+
 Finding = tuple[str, str]
 """What a check finds, and what to do about it (empty where nothing is needed)."""
+LATE_US = 200.0
+"""Wake-ups later than this (p99), µs, spoil trials of the live engine (docs/live.md)."""
 
 
 @command(examples=("doctor", "kernel list"))
-def doctor() -> None:
-    """What this machine can run and why not."""
-    rows = [(name, *check()) for name, check in CHECKS.items()]
+def doctor(as_json: Annotated[bool, options.json_output("One JSON line with every finding and measurement")] = False) -> None:
+    """What this machine can run and why not; for the live engine some seconds of measurements."""
+    from tcpscape.engines.host.survey import survey
+
+    with terminal.waiting("looking") as say:
+        found = survey(lambda what: say(f"measuring {what}"))
+    rows = [*((name, *check()) for name, check in CHECKS.items()), *((name, *check(found)) for name, check in LIVE.items())]
+    if as_json:
+        findings = [{"what": what, "found": finding, "to_do": fix} for what, finding, fix in rows]
+        document = formats.stamped("doctor", {"version": __version__, "findings": findings, "live": asdict(found)})
+        print(json.dumps(document, allow_nan=False))
+        return
     terminal.print_table(Table(("what", "found", "to do"), rows, words=("found", "to do")))
 
 
@@ -92,12 +109,92 @@ def _memory_files() -> Finding:
         return problem, fix
 
 
-def _live() -> Finding:
-    limit = Path("/proc/sys/user/max_user_namespaces")
-    spaces = limit.exists() and limit.read_text().strip() != "0"
-    namespaces = "possible" if os.geteuid() == 0 or spaces else "not allowed to this user"
-    ip = "there" if shutil.which("ip") else "missing"
-    return f"network namespaces {namespaces}, ip {ip}; the live engine is not built yet", "use --engine model"
+def _live(found: Survey) -> Finding:
+    if not found.unavailable:
+        return f"this machine's kernel, {found.kernel}", ""
+    if not found.root_unavailable:
+        return "only without a user namespace", "use --engine live:emulator+root"
+    return _split(found.unavailable)
+
+
+def _spaces(found: Survey) -> Finding:
+    settings = ", ".join(f"{name} = {value}" for name, value in found.settings.items())
+    if found.unavailable:
+        return _split(found.unavailable)
+    return f"allowed{f' ({settings})' if settings else ''}", ""
+
+
+def _emulator(found: Survey) -> Finding:
+    if not found.backends:
+        return _unmeasured(found)
+    names = {"packet": "AF_PACKET", "tun": "TUN"}
+    ready = [names[backend] for backend, problem in found.backends.items() if not problem]
+    problems = [f"{names[backend]}: {problem}" for backend, problem in found.backends.items() if problem]
+    return (f"by {' and by '.join(ready)}" if ready else "not possible"), "; ".join(problems)
+
+
+def _netem(found: Survey) -> Finding:
+    if found.netem is None:
+        return _unmeasured(found)
+    if found.netem.problem:
+        problem, _, fix = found.netem.problem.partition(": ")
+        return (problem, fix) if not found.netem.present else (found.netem.problem, "use --engine live:emulator")
+    trees = found.netem.refused_trees
+    told = "does what it is told, " + ("with" if found.netem.seeded else "without") + " a seed of its own"
+    return told + (f"; not in {len(trees)} of the trees that were tried: {' · '.join(trees)}" if trees else ""), ""
+
+
+def _queues(found: Survey) -> Finding:
+    if not found.queues:
+        return _unmeasured(found)
+    missing = [name for name, problem in found.queues.items() if problem]
+    ready = ", ".join(name for name in found.queues if name not in missing)
+    fix = f"modprobe sch_{missing[0]}, or a kernel that has them; live:emulator has them all" if missing else ""
+    return ready + (f"; not {', '.join(missing)}" if missing else ""), fix
+
+
+def _controls(found: Survey) -> Finding:
+    ready = ", ".join(found.controls) or "unknown"
+    if not found.loadable:
+        return ready, ""
+    return f"{ready}; loadable: {', '.join(found.loadable)}", f"sudo modprobe tcp_{found.loadable[0]}"
+
+
+def _bpf(found: Survey) -> Finding:
+    return ("BTF is there", "") if found.btf else ("no BTF: no congestion controls in BPF", "a kernel with CONFIG_DEBUG_INFO_BTF")
+
+
+def _realtime(found: Survey) -> Finding:
+    from tcpscape.engines.host.survey import realtime_fix
+
+    if not found.backends:
+        return _unmeasured(found)
+    return ("allowed", "") if found.realtime else ("not allowed: the emulator's packets leave late while others run", realtime_fix())
+
+
+def _timers(found: Survey) -> Finding:
+    if found.late is None:
+        return _unmeasured(found)
+    kinds = {"with real-time priority": found.late_realtime, "without": found.late}
+    text = "; ".join(f"{late.p50_us:.0f} µs (p99 {late.p99_us:.0f}) {kind}" for kind, late in kinds.items() if late)
+    best = found.late_realtime or found.late
+    return f"late by {text}", "end what else runs here" if best.p99_us > LATE_US else ""
+
+
+def _rate(found: Survey) -> Finding:
+    if found.rate_mbps is None or found.rate_offload_mbps is None:
+        return _unmeasured(found)
+    return f"{found.rate_mbps:.0f} Mbit/s through the emulator, {found.rate_offload_mbps:.0f} with super-packets", ""
+
+
+def _unmeasured(found: Survey) -> Finding:
+    return "not measured", found.unmeasured or ""
+
+
+def _split(why: str) -> Finding:
+    """A reason and its fix."""
+    problem, _, fix = why.rpartition("; ")
+    return problem, fix
 
 
 def _tshark() -> Finding:
@@ -105,6 +202,13 @@ def _tshark() -> Finding:
 
 
 CHECKS: dict[str, Callable[[], Finding]] = {
-    "python": _python, "libraries": _libraries, "engine model": _extension, "engine virtual": _virtual, "guests": _memory_files, "engine live": _live,
+    "python": _python, "libraries": _libraries, "engine model": _extension, "engine virtual": _virtual, "guests": _memory_files,
     "cores": _cores, "memory": _memory, "tshark": _tshark,
 }
+"""Checks by what they look at."""
+
+LIVE: dict[str, Callable[[Survey], Finding]] = {
+    "engine live": _live, "user namespaces": _spaces, "live:emulator": _emulator, "live:netem": _netem, "queues": _queues,
+    "congestion controls": _controls, "BPF controls": _bpf, "real-time priority": _realtime, "timers": _timers, "highest rate": _rate,
+}
+"""The same for the live engine, out of one survey."""

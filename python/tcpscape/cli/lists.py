@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated
 
-from tcpscape.cli import terminal
+from tcpscape.cli import load, terminal
 from tcpscape.cli.command import Argument, CommandGroup, Option
 from tcpscape.errors import refuse
 from tcpscape.tables import Table
@@ -68,6 +68,9 @@ def cca_list() -> None:
 def cca_show(name: Annotated[str, Argument("A congestion control of `cca list`.", complete="cca")]) -> None:
     """What a congestion control is: source, page, parameters, measured fidelity, differences from Linux."""
     print("\n".join(control_text(name, terminal.console().width)))
+
+
+cca.add_command(load.load)
 
 
 @qdisc.subcommand("list", examples=("qdisc list", "qdisc show fq_codel"))

@@ -195,6 +195,18 @@ def _bar(*, is_open: bool, screen: Console | None) -> Bar:
     return progress.Progress(*columns, console=target, transient=True, refresh_per_second=1 / EVERY_S, speed_estimate_period=RECENT_S)
 
 
+@contextmanager
+def waiting(what: str) -> Iterator[Callable[[str], None]]:
+    """A line on a terminal that says what is waited for; it can be changed by what is handed out, and is gone in the end."""
+    if not sys.stderr.isatty() or moves_no_cursor():
+        yield lambda what: None
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status(what) as status:
+        yield status.update
+
+
 def console(*, error: bool = False) -> Console:
     """stdout, or stderr, as wide as its terminal (a dumb one, too) or as COLUMNS says; without either so wide that few tables are folded."""
     from rich.console import Console

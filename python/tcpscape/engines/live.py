@@ -20,7 +20,6 @@ Refused by name: parameters of congestion controls (they are settings of the who
 from __future__ import annotations
 
 import base64
-import functools
 import json
 import math
 import platform
@@ -334,10 +333,9 @@ _controls: dict[str, Control] = {}
 _CONTROL_LOCK = threading.RLock()
 
 
-@functools.cache
 def _setting(name: str) -> str:
-    """A setting of this machine's kernel, from /proc/sys; it does not change while a process runs."""
+    """A setting of this machine's kernel, from /proc/sys."""
     try:
-        return (SYSTEM / name).read_text("ascii").strip()
+        return (SYSTEM / name).read_text("utf-8").strip()
     except OSError as e:
         raise EngineError(f"engine: live cannot read {SYSTEM / name}: {e.strerror or e}; is /proc mounted?") from None

@@ -1,4 +1,4 @@
-"""The documents of single answers: edges of cliffs, bounds on latency spikes, comparisons, validations, and an advice."""
+"""The documents of single answers: edges of cliffs, bounds on latency spikes, comparisons, validations, an advice, and what a machine can run."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing_extensions import TypedDict
 
 from tcpscape.campaign.video import Viewing
 from tcpscape.controls.deployment import Deployment
+from tcpscape.engines.host.survey import Survey
 from tcpscape.findings.advice.choice import Verdict
 from tcpscape.findings.damage import Damage
 from tcpscape.scenario.conditions import Conditions
@@ -386,3 +387,27 @@ class AdviceDocument(TypedDict):
     """The congestion control with the highest goodput among those that can be deployed."""
     ranking: list[StandingDocument]
     """Every congestion control, the best by the goal first."""
+
+
+class FindingDocument(TypedDict):
+    """A line of what a machine can run."""
+
+    what: str
+    """What was looked at."""
+    found: str
+    """What is there, or what is wrong."""
+    to_do: str
+    """What to do about it; empty where nothing is needed."""
+
+
+class DoctorDocument(TypedDict):
+    """What a machine can run, and why not. The document of `tcpscape doctor --json`."""
+
+    format: Literal[1]
+    """Format of this document."""
+    version: str
+    """Version of tcpscape."""
+    findings: list[FindingDocument]
+    """The lines that the command prints."""
+    live: Survey
+    """What this machine allows the live engine, and how well, as measured."""

@@ -74,6 +74,7 @@ DOCUMENTS: Mapping[str, Document] = {
         Document("emulation", "tcpscape emulate --json.", EmulationDocument),
         Document("manifest", "What results.sqlite says of a campaign (table manifests).", kept.ManifestDocument),
         Document("kernel", "kernel.json of a kernel for the virtual engine.", kept.KernelDocument),
+        Document("doctor", "tcpscape doctor --json.", answers.DoctorDocument),
     )
 }
 """Name → the kind of document, in the order of the list that `tcpscape schema` prints."""

@@ -66,7 +66,7 @@ pub struct LinkOptions {
     pub seed: u64,
     /// What frames begin with.
     pub layer: Layer,
-    /// Whether segments of one super-packet that are due at the same time leave as one super-packet.
+    /// Whether segments of one super-packet that follow one another and are due when the link is asked leave as one super-packet.
     pub merge: bool,
     /// Where super-packets are decided on as one packet.
     pub whole: Whole,
@@ -94,7 +94,7 @@ pub struct Link {
 pub struct Departure<'a> {
     /// Which way.
     pub direction: Direction,
-    /// When it should leave.
+    /// When it should leave; of several packets the first's, which is due first.
     pub due: Time,
     /// When it came.
     pub arrived: Time,

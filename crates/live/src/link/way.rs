@@ -103,40 +103,56 @@ impl Way {
     /// which they came.
     pub fn depart(&mut self, now: Time, bytes: &mut Vec<u8>) -> Option<(Due, bool)> {
         loop {
-            let (due, p) = self.joined(now)?;
-            let (changed, marked) = (!emit::untouched(&p), emit::newly_marked(&p));
-            let mut damaged = None;
+            let (due, mut p) = self.ahead.take().or_else(|| self.pop(now))?;
+            if p.corrupt {
+                if self.damage(now, due, &p, bytes) {
+                    return Some(((due, p), true));
+                }
+                continue;
+            }
+            let marked = emit::newly_marked(&p);
+            self.leaves(now, due, &p, None);
+            if self.options.merge {
+                self.join(now, &mut p);
+            }
+            let changed = !emit::untouched(&p);
             if changed {
                 emit::write(&p.body, marked, bytes);
             }
-            if p.corrupt {
-                damaged = emit::damage(&p.body.frame, &mut self.bits, bytes);
-                if damaged.is_none() {
-                    self.meter.totals.drops_damaged += 1;
-                    self.note(&p, Fate::Unseen { due });
-                    continue;
-                }
-            }
-            self.meter.departs(due, &p);
-            self.note(&p, Fate::Left { due, sent: now, marked, damaged });
             return Some(((due, p), changed));
         }
     }
 
-    /// The next packet that is due; where packets are to be joined, with those that follow it in its super-packet and are due at the same
-    /// time.
-    fn joined(&mut self, now: Time) -> Option<Due> {
-        let (due, mut p) = self.ahead.take().or_else(|| self.pop(now))?;
-        while self.options.merge && p.body.frame.cut.is_some() && !p.body.is_whole() {
-            let Some(next) = self.pop(due) else { break };
-            if next.0 == due && follows(&p, &next.1) {
-                p.body.count += next.1.body.count;
-            } else {
-                self.ahead = Some(next);
-                break;
-            }
+    /// Writes a damaged packet; false if the receiver could not see the damage, so that it is dropped.
+    fn damage(&mut self, now: Time, due: Time, p: &Packet<Cargo>, bytes: &mut Vec<u8>) -> bool {
+        emit::write(&p.body, emit::newly_marked(p), bytes);
+        let bit = emit::damage(&p.body.frame, &mut self.bits, bytes);
+        if bit.is_some() {
+            self.leaves(now, due, p, bit);
+        } else {
+            self.meter.totals.drops_damaged += 1;
+            self.note(p, Fate::Unseen { due });
         }
-        Some((due, p))
+        bit.is_some()
+    }
+
+    /// Joins to a packet those that follow it in its super-packet and are due too.
+    fn join(&mut self, now: Time, p: &mut Packet<Cargo>) {
+        while p.body.frame.cut.is_some() && !p.body.is_whole() {
+            let Some((due, next)) = self.pop(now) else { return };
+            if !follows(p, &next) {
+                self.ahead = Some((due, next));
+                return;
+            }
+            self.leaves(now, due, &next, None);
+            p.body.count += next.body.count;
+        }
+    }
+
+    /// A packet leaves.
+    fn leaves(&mut self, now: Time, due: Time, p: &Packet<Cargo>, damaged: Option<u32>) {
+        self.meter.departs(due, p);
+        self.note(p, Fate::Left { due, sent: now, marked: emit::newly_marked(p), damaged });
     }
 
     fn pop(&mut self, until: Time) -> Option<Due> {

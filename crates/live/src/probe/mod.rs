@@ -2,9 +2,11 @@
 //!
 //! | Question | File |
 //! |---|---|
+//! | Can the emulator have its packets? | [`backends`] |
 //! | How late does a thread wake up? | [`timer`] |
 //! | Which queues are there, and does netem behave? | [`tcpscape_testbed::probe`] |
 
+pub mod backends;
 pub mod timer;
 
 use crate::channel::Channel;
@@ -27,8 +29,13 @@ struct Job {
 type Measure = fn() -> Result<Value, String>;
 
 /// Every measurement by name.
-const MEASURES: &[(&str, Measure)] =
-    &[("kinds", || found(kinds::probe())), ("netem", || found(netem::probe())), ("timer", || found(timer::probe()))];
+const MEASURES: &[(&str, Measure)] = &[
+    ("backends", || Ok(json!(backends::probe()))),
+    ("kinds", || found(kinds::probe())),
+    ("netem", || found(netem::probe())),
+    ("timer", || found(timer::probe())),
+    ("rate", || found(backends::rates())),
+];
 
 /// Enters namespaces, says what is possible there and measures what was asked for; before each measurement its name is an event.
 pub fn run(job: Value, channel: &Channel) -> Result<Value, String> {

@@ -109,8 +109,8 @@ impl Planted {
                     n.limit = self.limit.unwrap_or(n.limit);
                     match self.missing {
                         Some(Missing::Loss) => n.loss = Loss::default(),
-                        Some(Missing::Delay) => (n.delay, n.jitter) = Default::default(),
-                        Some(Missing::Jitter) => n.jitter = Default::default(),
+                        Some(Missing::Delay) => (n.delay, n.jitter, n.distribution) = Default::default(),
+                        Some(Missing::Jitter) => (n.jitter, n.distribution) = Default::default(),
                         Some(Missing::Rate) | None => {}
                     }
                 }

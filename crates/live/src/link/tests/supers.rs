@@ -78,6 +78,22 @@ fn a_rate_spreads_the_segments() {
     assert_eq!(due, [1_211_200, 2_422_400, 3_633_600]);
 }
 
+/// What is due when the link is asked leaves together, each counted with its own delay.
+#[test]
+fn segments_that_are_due_leave_together() {
+    let b = Build::full(3);
+    let mut link = link(&["netem delay 5ms rate 10mbit"], &LinkOptions { log: true, ..merging() });
+    link.arrive(Time(0), Direction::Forward, &b.frame());
+    let now = Time(5 * MS + 2_422_400);
+    let first = link.depart(now).map(|d| (d.due, d.packets, read(d.frame, false).expect("a good packet").payload.len()));
+    assert_eq!(first, Some((Time(5 * MS + 1_211_200), 2, 2 * 1_448)));
+    assert!(link.depart(now).is_none());
+    let last = departures(&mut link, END);
+    assert_eq!((last.len(), last[0].1), (1, Time(5 * MS + 3_633_600)));
+    let delay = link.totals(Direction::Forward).delay;
+    assert_eq!((delay.count, delay.min, delay.max), (3, 5 * MS + 1_211_200, 5 * MS + 3_633_600));
+}
+
 /// The packets around a lost one leave as two smaller super-packets with the bytes between missing.
 #[test]
 fn a_loss_splits_a_super_packet_in_two() {

@@ -87,10 +87,22 @@ fn run(link: &mut Link, until: Time, cut: bool, seen: &mut Vec<Seen>) {
     while let Some(d) = link.depart(until) {
         // A receiver drops what is damaged.
         let Some(r) = read(d.frame, false) else { continue };
-        let ecn = if d.direction == Direction::Forward { r.ecn } else { 0 };
-        for n in 0..if cut { d.packets } else { 1 } {
-            seen.push((d.due, d.direction, u64::from(r.seq) + u64::from(n) * u64::from(MSS), ecn));
+        let (direction, packets) = (d.direction, usize::from(d.packets));
+        let ecn = if direction == Direction::Forward { r.ecn } else { 0 };
+        let events = &link.log(direction).expect("a log").events;
+        // Those of a queue that dropped meanwhile are older or of packets that have not left.
+        let left: Vec<Time> = events.iter().rev().filter_map(due).take(packets).collect();
+        for n in 0..if cut { packets } else { 1 } {
+            seen.push((left[packets - 1 - n], direction, u64::from(r.seq) + n as u64 * u64::from(MSS), ecn));
         }
+    }
+}
+
+/// When a packet that left was due.
+fn due(event: &log::Event) -> Option<Time> {
+    match event.fate {
+        log::Fate::Left { due, .. } => Some(due),
+        _ => None,
     }
 }
 
@@ -165,7 +177,7 @@ fn assert_twins(plan: &CheckedPlan<'_>, whole: Whole, what: &str) -> usize {
     for seed in 1..4 {
         // What a queue cuts and a link joins again the simulator counts one by one.
         for merge in [false, true].into_iter().take(if whole == Whole::Everywhere { 1 } else { 2 }) {
-            let (model, link) = drive(plan, seed, &LinkOptions { seed, whole, merge, ..LinkOptions::default() });
+            let (model, link) = drive(plan, seed, &LinkOptions { seed, whole, merge, log: true, ..LinkOptions::default() });
             for d in Direction::BOTH {
                 let (model, link) = (of(d, &model), of(d, &link));
                 let differs = model.iter().zip(&link).position(|(a, b)| a != b);
@@ -242,8 +254,10 @@ fn schedules_change_both_at_the_same_moment() {
 fn another_seed_or_size_makes_another_link() {
     let words = &["netem delay 5ms 2ms loss 2% rate 30mbit"];
     let checked = plan(at(words, Host::Router), at(words, Host::Router), false);
-    let (model, other) =
-        (drive(&checked, 1, &LinkOptions::default()).0, drive(&checked, 1, &LinkOptions { seed: 2, ..LinkOptions::default() }).1);
+    let (model, other) = (
+        drive(&checked, 1, &LinkOptions { log: true, ..LinkOptions::default() }).0,
+        drive(&checked, 1, &LinkOptions { seed: 2, log: true, ..LinkOptions::default() }).1,
+    );
     assert_ne!(of(Direction::Forward, &model), of(Direction::Forward, &other));
     assert_ne!(of(Direction::Reverse, &model), of(Direction::Reverse, &other));
 }

@@ -1,6 +1,7 @@
 //! The emulator's account of a path against what the scenario asked for.
 //!
-//! Shares are judged by counts: what chance explains within five standard deviations is no fault. Delays are the emulator's own decisions, which
+//! Shares are judged by counts: what chance brings about once in millions of trials is a fault (Chernoff's bound of the binomial tail; Hoeffding,
+//! "Probability inequalities for sums of bounded random variables", JASA 58, 1963, theorem 1). Delays are the emulator's own decisions, which
 //! are exact, so a stage that was built without its delay or jitter is seen at once; how late they were carried out, the emulator says itself.
 //! How it differs from [`tcpscape_testbed::proof`]: the emulator counts drops by cause, and the delay of every packet.
 //! What it does not see: a stage while it changes (those with a schedule are left out), and correlated losses, whose spread is no binomial one.
@@ -10,8 +11,8 @@ use tcpscape_path::queue::NetemSpec;
 use tcpscape_path::{Direction, Loss, PathSpec, QdiscSpec, StageStats};
 use tcpscape_testbed::proof;
 
-/// Standard deviations that a share may be off before it is reported.
-const CHANCE: f64 = 5.0;
+/// Chance of a count that is reported: that of five standard deviations of a normal distribution, to one side.
+const CHANCE: f64 = 2.9e-7;
 /// Relative error of a median of the emulator's delays, and its grain, ns: they come from a histogram of whole µs.
 const DELAY_ERROR: f64 = 0.01;
 const DELAY_GRAIN: f64 = 2_000.0;
@@ -91,16 +92,17 @@ fn one(direction: Direction, spec: &QdiscSpec, s: &StageStats, duration_ns: u64)
 fn stage_flags(spec: &QdiscSpec, s: &StageStats, check: &StageCheck, duration_ns: u64) -> Vec<String> {
     let mut flags = Vec::new();
     if let Some(p) = check.loss_asked {
-        let expected = s.packets_in as f64 * p;
-        if (s.drops.loss as f64 - expected).abs() > CHANCE * (expected * (1.0 - p)).sqrt() + 1.0 {
+        if is_beyond_chance(s.drops.loss, s.packets_in, p) {
             flags.push(format!("lost {:.3} % of {} packets where {:.3} % was asked", 100.0 * check.loss, s.packets_in, 100.0 * p));
         }
     }
     if let Some(limit) = limit(spec).filter(|_| s.drops.limit > 0) {
-        flags.push(format!(
-            "dropped {} of {} packets because its limit of {limit} packets was full; nobody asked for loss there: raise the limit",
-            s.drops.limit, s.packets_in
-        ));
+        let why = if s.peak_packets < u64::from(limit) {
+            format!("it was full at {} packets where a limit of {limit} was asked", s.peak_packets)
+        } else {
+            format!("its limit of {limit} packets was full; nobody asked for loss there: raise the limit")
+        };
+        flags.push(format!("dropped {} of {} packets because {why}", s.drops.limit, s.packets_in));
     }
     if s.drops.oversize > 0 {
         flags.push(format!("dropped {} packets that are larger than its bucket", s.drops.oversize));
@@ -112,6 +114,17 @@ fn stage_flags(spec: &QdiscSpec, s: &StageStats, check: &StageCheck, duration_ns
         }
     }
     flags
+}
+
+/// Whether chance explains `k` of `n` with probability `p` less than once in [`CHANCE`].
+fn is_beyond_chance(k: u64, n: u64, p: f64) -> bool {
+    if n == 0 {
+        return false;
+    }
+    let share = k as f64 / n as f64;
+    let term = |a: f64, b: f64| if a == 0.0 { 0.0 } else { a * (a / b).ln() };
+    let divergence = term(share, p) + term(1.0 - share, 1.0 - p);
+    n as f64 * divergence > -CHANCE.ln()
 }
 
 /// The delay against the one asked for: its median where it is constant, otherwise its spread.
@@ -203,10 +216,19 @@ mod tests {
         let lossy = |lost| move |s: &mut StageStats| (s.drops.loss, s.delay.p50) = (lost, 20_000_000);
         assert_eq!(flags("netem delay 20ms loss 1%", lossy(100)), [""; 0]);
         assert_eq!(flags("netem delay 20ms loss 1%", lossy(149)), [""; 0]); // 4.9 standard deviations
+        assert_eq!(flags("netem delay 20ms loss 1%", lossy(166)).len(), 1);
         assert_eq!(flags("netem delay 20ms 5ms distribution normal", |s| s.delay.sd = 4.9e6), [""; 0]);
         assert_eq!(flags("netem delay 20ms 5ms", |s| s.delay.sd = 2.9e6), [""; 0]); // even: half width / √3
         assert_eq!(flags("tbf rate 100mbit burst 6056 limit 60000", |s| s.drops.limit = 50), [""; 0]);
         // a buffer is there to overflow
+    }
+
+    #[test]
+    fn few_packets_prove_little() {
+        assert!(!is_beyond_chance(0, 1490, 0.01)); // e⁻¹⁵
+        assert!(is_beyond_chance(0, 1600, 0.01)); // e⁻¹⁶
+        assert!(!is_beyond_chance(1, 1, 0.01) && is_beyond_chance(1, 1, 1e-9) && !is_beyond_chance(0, 0, 0.5));
+        assert!(is_beyond_chance(1, 10, 0.0) && is_beyond_chance(9, 10, 1.0));
     }
 
     #[test]
@@ -215,8 +237,9 @@ mod tests {
         has(flags("netem delay 20ms loss 1%", |s| s.delay.p50 = 20_000_000), "lost 0.000 % of 10000 packets where 1.000 % was asked");
         has(flags("netem delay 20ms", |s| s.delay.p50 = 0), "delayed packets by 0.000 ms (median) where 20.000 was asked");
         has(flags("netem delay 20ms 5ms distribution normal", |s| s.delay.sd = 0.0), "spread delays by 0.000 ms");
-        let full = |s: &mut StageStats| (s.delay.p50, s.drops.limit) = (20_000_000, 3);
+        let full = |s: &mut StageStats| (s.delay.p50, s.drops.limit, s.peak_packets) = (20_000_000, 3, 1000);
         has(flags("netem delay 20ms limit 1000", full), "dropped 3 of 10000 packets because its limit of 1000 packets was full");
+        has(flags("netem delay 20ms limit 100000", full), "because it was full at 1000 packets where a limit of 100000 was asked");
         has(flags("tbf rate 10mbit burst 6056 limit 60000", |_| {}), "passed 12.112 Mbit/s where 10.000 was asked");
         has(flags("netem delay 20ms", |s| s.name = "tbf".into()), "it is missing from the path");
     }
