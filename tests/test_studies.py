@@ -156,3 +156,23 @@ def test_the_comparison_is_printed(cli, need_model, tmp_path):
     assert "of 24 cells; 1.2 would by chance alone" in got.out
     assert any(line.startswith("cubic  100ms") and line.endswith("*") for line in lines)
     assert (tmp_path / "baseline" / "baseline-against.csv").read_text("utf-8").count("\n") == 25
+
+
+def test_controls_that_an_engine_lacks_are_left_out_where_others_remain():
+    class Few(engines.REGISTRY["mock"]):
+        def ccas(self):
+            return ["cubic", "bbr"]
+
+        def check(self, scenario):
+            if missing := [flow.cca for flow in scenario.flows if flow.cca not in self.ccas()]:
+                raise EngineError(f"cca: no {missing[0]}")
+
+    whole = studies.get("latency-spike")
+    study, left_out = runs.runnable(whole, [Few()])
+    ccas = {case.cca for part in study.parts for case in part.cases()}
+    assert ccas == {"cubic", "bbr"}
+    assert "part step is run without dctcp, which the engine lacks: its other claims are of fewer cells" in left_out
+    assert any(line.startswith("part ideal is left out: ") for line in left_out)
+    assert {"step", "load"} <= {part.name for part in study.parts}
+    assert not [c for c in study.claims if c.cca == "dctcp"]
+    assert [(case.cca, case.scenario.ecn) for case in study.parts[0].cases()][:2] == [("cubic", True), ("bbr", False)]

@@ -102,7 +102,7 @@ def run(
     ours, whole = (each.changed({"engines": [engine]}) for each in (runnable, study))
     checks.expect(expected, [place for part in ours.parts for place in checks.of_cases(part, part.name)])
     root = engines.out / name
-    on_both = runnable.changed({"engines": [e for e in (engine, other) if e]})
+    on_both = runnable.changed({"engines": list(dict.fromkeys(e for e in (engine, other) if e))})
     terminal.prepare(on_both.parts, engines.jobs, verified=engines.verify)
     contrast = None
     with Store(root) as store, resumable(store), Progress(f"{name} on {engine}" + (f" and {other}" if other else "")) as progress:

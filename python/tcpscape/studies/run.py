@@ -7,7 +7,7 @@ not paired; the ratio of the two medians has an interval for which each side's r
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import polars as pl
@@ -18,6 +18,7 @@ from tcpscape.campaign.campaign import Campaign
 from tcpscape.campaign.execute import Execution
 from tcpscape.campaign.outcome import Cell
 from tcpscape.campaign.record import Record
+from tcpscape.controls.spelling import name_of
 from tcpscape.engines import Engine
 from tcpscape.errors import StudyError, TcpscapeError, refuse
 from tcpscape.stats import Estimate
@@ -27,6 +28,10 @@ from tcpscape.studies.known import log_distance
 from tcpscape.studies.result import Result
 from tcpscape.studies.study import Study, of
 from tcpscape.studies.verdict import JudgedStudy
+
+
+COMPARED = 2
+"""Congestion controls that a part must have left to say anything where an engine lacks some of them."""
 
 
 def run(study: Study, execution: Execution = Execution()) -> Result:
@@ -50,19 +55,51 @@ def judge(result: Result) -> JudgedStudy:
 
 
 def runnable(study: Study, engines: Sequence[Engine]) -> tuple[Study, tuple[str, ...]]:
-    """The study with only those parts that every one of `engines` can run, and a sentence for each part that is left out.
+    """The study with only those parts and congestion controls that every one of `engines` can run, and a sentence for what is left out.
 
-    For example, a real kernel has no BBR version 3 and no jitter that keeps the order of packets.
+    For example, a real kernel has no BBR version 3 and no jitter that keeps the order of packets, and this machine's may have no DCTCP.
 
     :raises TcpscapeError: the first part's refusal, where the engines can run no part at all.
     """
+    study, without = _without_controls(study, engines)
     refusals = {part.name: error for part in study.parts if (error := _refusal(part, engines))}
     if len(refusals) == len(study.parts):
         raise next(iter(refusals.values()))
     if not refusals:
-        return study, ()
+        return study, without
     remaining = study.only([p.name for p in study.parts if p.name not in refusals])
-    return remaining, tuple(f"part {name} is left out: {error}" for name, error in refusals.items())
+    return remaining, (*without, *(f"part {name} is left out: {error}" for name, error in refusals.items()))
+
+
+def _without_controls(study: Study, engines: Sequence[Engine]) -> tuple[Study, tuple[str, ...]]:
+    """The study without congestion controls that an engine lacks, in parts where others remain, and the claims about them; a sentence each."""
+    first, sentences, parts, claims = study.parts[0].name, [], [], list(study.claims)
+    for part in study.parts:
+        missing = {cca for cca in _controls(part) if any(e.ccas() and name_of(cca) not in e.ccas() for e in engines)}
+        if not missing or len(_controls(part)) - len(missing) < COMPARED:
+            parts.append(part)
+            continue
+        parts.append(_without(part, missing))
+        claims = [c for c in claims if (c.part or first) != part.name or not {c.cca, c.over.get("cca")} & missing]
+        sentences.append(f"part {part.name} is run without {', '.join(sorted(missing))}, which the engine lacks: its other claims are of fewer cells")
+    return study.model_copy(update={"parts": tuple(parts), "claims": tuple(claims)}), tuple(sentences)
+
+
+def _controls(part: Campaign) -> set[str]:
+    """The congestion controls that a part compares."""
+    return {cca for levels in (part.cca, *(group.get("cca", ()) for group in (part.axes, *part.zip))) for cca in levels}
+
+
+def _without(part: Campaign, missing: Collection[str]) -> Campaign:
+    """The part without these congestion controls, and the rows of its groups that name them."""
+
+    def kept(group: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+        rows = [row for row, cca in enumerate(group["cca"]) if cca not in missing]
+        return {name: tuple(levels[row] for row in rows) for name, levels in group.items()}
+
+    zips = tuple(kept(group) if "cca" in group else dict(group) for group in part.zip)
+    axes = {name: tuple(c for c in levels if c not in missing) if name == "cca" else levels for name, levels in part.axes.items()}
+    return part.model_copy(update={"cca": tuple(c for c in part.cca if c not in missing), "zip": zips, "axes": axes})
 
 
 def _with_metrics(study: Study, part: Campaign) -> Campaign:
