@@ -8,7 +8,7 @@ import pytest
 import tcpscape
 from tcpscape.errors import ScenarioError
 from tcpscape.interchange import mahimahi
-from tcpscape.scenario import files, traces
+from tcpscape.scenario import files, limits, options, traces
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.scenario.traces import FRAME, MS
 
@@ -172,3 +172,18 @@ def test_a_trace_of_a_trials_throughput(need_model):
     ms = [int(t) for t in mahimahi.write(trial).split()]
     steady = [t for t in ms if 1000 < t <= 4000]
     assert len(steady) * FRAME * 8 / 3 == pytest.approx(8e6, rel=0.02)
+
+
+def replayed(tmp_path, **fields):
+    """The caveats of a trial over a trace of two seconds."""
+    file = tmp_path / "cell.trace"
+    file.write_text(traces.dump(traces.from_rates([(0, 5e6), (1, 2e6)], 2)))
+    return list(limits.caveats(options.scenario({"bottleneck": {"trace": str(file)}, "reverse": "netem delay 20ms"}, **fields)))
+
+
+def test_a_trace_is_of_the_load_that_it_was_recorded_with(tmp_path):
+    assert replayed(tmp_path, duration="1900ms") == []
+    (longer,) = replayed(tmp_path, duration="10s")
+    assert longer.startswith("trace cell.trace lasts 1995ms and begins again: the trial of 10s sees it 5.01 times")
+    (limited,) = replayed(tmp_path, duration="1s", flow={"app": "1mbit"})
+    assert "here every flow is limited by its application" in limited

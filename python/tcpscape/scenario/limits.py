@@ -1,10 +1,13 @@
-"""What is known of a scenario before it runs and is easily overlooked: socket buffers that the kernel caps, times of tc's without a unit."""
+"""What is known of a scenario before it runs and is easily overlooked: socket buffers that the kernel caps, times of tc's without a unit, traces of
+links that are replayed to another load than they were recorded with.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
+from pathlib import Path
 
 from tcpscape import units
 from tcpscape.scenario import path, summary
@@ -17,7 +20,9 @@ SUGGESTED = 4 << 20
 
 
 def caveats(scenario: Scenario) -> Iterator[str]:
-    """A sentence for each socket buffer that the kernel caps, with the limit and how to raise it, and for each time in tc's words without a unit."""
+    """A sentence for each socket buffer that the kernel caps, with the limit and how to raise it, for each time in tc's words without a unit, and for
+    each recorded trace that is replayed to another load.
+    """
     yield from hints(scenario)
     limits = {**_profile(scenario.kernel.profile), **scenario.kernel.plan()}
     for field, option, sysctl in BUFFERS:
@@ -30,8 +35,9 @@ def caveats(scenario: Scenario) -> Iterator[str]:
 
 
 def hints(scenario: Scenario) -> Iterator[str]:
-    """A sentence for each word of the path that means otherwise than many expect."""
+    """A sentence for each word of the path that means otherwise than many expect, and for each trace whose load was another."""
     yield from dict.fromkeys(_hints(scenario))
+    yield from _replayed(scenario)
 
 
 def above_link(scenario: Scenario, goodputs: Sequence[float]) -> Iterator[str]:
@@ -59,6 +65,24 @@ def _hints(scenario: Scenario) -> Iterator[str]:
         for hop in getattr(scenario, part):
             for text in path.words(hop, scenario.rtt_ns):
                 yield from _core.hints(text)
+
+
+def _replayed(scenario: Scenario) -> Iterator[str]:
+    """How the load of a trial differs from the one under which a trace of a link is recorded: a sender that always has data, for the trace's time."""
+    hops = [hop for part in PARTS for hop in getattr(scenario, part) if isinstance(hop, path.TracedLink)]
+    limited = all(flow.app.rate or flow.app.size or flow.player for flow in scenario.flows)
+    for trace in dict.fromkeys(hop.trace for hop in hops):
+        name = Path(trace.file).name
+        if limited:
+            yield (
+                f"trace {name} is what a link gave to a sender that always had data, and here every flow is limited by its application: what a link "
+                "gives depends on the load, by its scheduler and by who else is there"
+            )
+        if trace.period < scenario.duration:
+            yield (
+                f"trace {name} lasts {units.format_time(trace.period)} and begins again: the trial of {units.format_time(scenario.duration)} sees it "
+                f"{scenario.duration / trace.period:.3g} times, so later parts are no new observations"
+            )
 
 
 def _raised(kernel: Kernel, sysctl: str, size: int) -> str:

@@ -8,9 +8,13 @@ use super::check::machine::Machine;
 use super::check::Check;
 use super::job::{Job, SuperPackets};
 use crate::emulator::{Emulator, EmulatorOptions, Port, Running};
-use crate::link::{Layer, Link, LinkOptions, Whole};
+use crate::link::capture::{write_pcapng, About};
+use crate::link::{caveats, Layer, Link, LinkOptions, Whole};
+use std::fs::File;
+use std::io::BufWriter;
 use std::net::Ipv4Addr;
 use std::os::fd::BorrowedFd;
+use std::path::Path;
 use tcpscape_path::{Direction, Host, StageStats};
 use tcpscape_testbed::course::{time_zero, Finished};
 use tcpscape_testbed::network::offload::Offload;
@@ -58,17 +62,29 @@ impl Emulated {
         Ok((Emulated { wire, emulator }, zero))
     }
 
-    /// Ends the emulator and judges the trial.
-    pub fn finish(self, job: &Job, finished: &Finished, machine: Machine) -> Check {
+    /// Ends the emulator, writes its packets where they were asked for, and judges the trial.
+    pub fn finish(self, job: &Job, finished: &Finished, machine: Machine) -> Result<Check, String> {
+        let zero = self.emulator.zero();
         let (report, link) = self.emulator.stop();
+        if let Some(file) = &job.pcap {
+            write_packets(file, &link, job.seed, zero).map_err(|e| format!("pcap: {}: {e}", file.display()))?;
+        }
         let mut check = Check { backend: "emulator", ..Check::default() };
         check.flags.extend(self.wire.unset().iter().cloned());
         check.totals = Direction::BOTH.map(|d| (d.name(), link.totals(d))).into();
         check.emulator = Some(report);
         check.of_emulator(job, finished, link.stats());
+        check.flags.extend(caveats(&job.plan.forward));
         check.of_machine(job, machine);
-        check
+        Ok(check)
     }
+}
+
+/// The packets as the emulator saw them, with its decisions; times are of the wall clock.
+fn write_packets(file: &Path, link: &Link, seed: u64, zero: u64) -> std::io::Result<()> {
+    let comment = format!("tcpscape, live engine, seed {seed}: what the emulator saw and decided");
+    let about = About { program: "tcpscape", comment: &comment, zero: zero.saturating_add_signed(super::sys::offset().0) };
+    write_pcapng(BufWriter::new(File::create(file)?), link, &about)
 }
 
 /// Lets super-packets pass at a device although the plan asks for none.

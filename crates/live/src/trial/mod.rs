@@ -55,7 +55,7 @@ pub fn run(job: Value, channel: &Channel) -> Result<Value, String> {
 fn emulator(job: &Job) -> Result<(Finished, Check), String> {
     let (mut network, zero) = Emulated::start(job)?;
     let (finished, machine) = watched(job, zero, &mut network)?;
-    let check = network.finish(job, &finished, machine);
+    let check = network.finish(job, &finished, machine)?;
     Ok((finished, check))
 }
 
