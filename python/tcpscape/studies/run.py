@@ -29,7 +29,6 @@ from tcpscape.studies.result import Result
 from tcpscape.studies.study import Study, of
 from tcpscape.studies.verdict import JudgedStudy
 
-
 COMPARED = 2
 """Congestion controls that a part must have left to say anything where an engine lacks some of them."""
 
