@@ -1,5 +1,6 @@
-"""What is known of a scenario before it runs and is easily overlooked: socket buffers that the kernel caps, times of tc's without a unit, traces of
-links that are replayed to another load than they were recorded with.
+"""What is known of a scenario before it runs and is easily overlooked.
+
+Socket buffers that the kernel caps, times of tc's without a unit, traces of links that are replayed to another load than they were recorded with.
 """
 
 from __future__ import annotations
@@ -20,9 +21,7 @@ SUGGESTED = 4 << 20
 
 
 def caveats(scenario: Scenario) -> Iterator[str]:
-    """A sentence for each socket buffer that the kernel caps, with the limit and how to raise it, for each time in tc's words without a unit, and for
-    each recorded trace that is replayed to another load.
-    """
+    """A sentence for each socket buffer that the kernel caps, with the limit and how to raise it, and for each of :func:`hints`."""
     yield from hints(scenario)
     limits = {**_profile(scenario.kernel.profile), **scenario.kernel.plan()}
     for field, option, sysctl in BUFFERS:
@@ -35,7 +34,7 @@ def caveats(scenario: Scenario) -> Iterator[str]:
 
 
 def hints(scenario: Scenario) -> Iterator[str]:
-    """A sentence for each word of the path that means otherwise than many expect, and for each trace whose load was another."""
+    """A sentence for each word of the path that means otherwise than many expect, and for each trace that is replayed to another load."""
     yield from dict.fromkeys(_hints(scenario))
     yield from _replayed(scenario)
 
