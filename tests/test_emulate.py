@@ -336,6 +336,7 @@ def test_a_congestion_control_for_every_socket(shell):
 def test_a_command_ends_with_its_time(shell):
     said = shell("emulate", *PATH, "--duration", "300ms", "--quiet", "--", "sleep", "30")
     assert said.status == 124
+    assert "as its time was over" in said.err
 
 
 def started(*words: str, **options) -> subprocess.Popen:
@@ -458,3 +459,24 @@ def test_a_user_without_privileges_has_it_all(tmp_path):
     said = subprocess.run([sys.executable, "-c", AS_NOBODY, *words], capture_output=True, text=True, timeout=60, check=False)
     assert said.returncode == 0, said.stderr
     assert said.stdout.splitlines()[-3:] == ["65534", "CapEff:\t0000000000000000", "reno"]
+
+
+@live
+def test_without_a_command_there_is_a_shell(monkeypatch):
+    monkeypatch.setenv("SHELL", "/bin/sh")
+    process = subprocess.run([sys.executable, "-m", "tcpscape", "emulate", *PATH, "--quiet"], input="echo in a shell; exit 5\n", capture_output=True,
+                             text=True, timeout=60, check=False)  # fmt: skip
+    assert (process.returncode, process.stdout) == (5, "in a shell\n")
+
+
+@live
+def test_a_capture_has_the_decisions_as_comments(shell, tmp_path):
+    file = tmp_path / "packets.pcapng"
+    said = shell("emulate", "--delay", "5ms", "--loss", "up=20%", "--pcap", str(file), "--json", "--", sys.executable, "-c", DATAGRAMS.format(far="10.77.1.3"))
+    content = file.read_bytes()
+    assert content[:4] == b"\x0a\x0d\x0d\x0a"
+    assert said.lines[0]["up"]["lost"] > 0
+    assert content.count(b"dropped: netem") == said.lines[0]["up"]["lost"]
+    refused = shell("emulate", *PATH, "--pcap", str(tmp_path), "--", "true")
+    assert (refused.status, refused.err.count("\n")) == (2, 1)
+    assert refused.err.startswith("error: pcap: ")

@@ -82,12 +82,12 @@ class EmulateOutput:
     ),
 )
 def emulate(
-    words: Annotated[tuple[str, ...], Argument("The command and its arguments.  [default: a shell]", metavar="[COMMAND]...")],
     way: WayOptions,
     far: FarOptions,
     run: RunOptions,
     output: EmulateOutput,
     screen: options.ScreenOptions,
+    words: Annotated[tuple[str, ...], Argument("The command and its arguments.  [default: a shell]", metavar="[COMMAND]...")] = (),
 ) -> int:
     """Run a command behind an emulated path, without root: what it sends to the far end, and what comes back, meets that path.
 

@@ -69,6 +69,8 @@ def _sentence(summary: EmulationDocument) -> str:
     name = words if len(words) <= MOST_COMMAND else f"{words[: MOST_COMMAND - 1]}…"
     status = summary["status"]
     ended = f"was ended by signal {status - 128}" if 128 < status < 192 else f"ended with status {status}"
+    if summary["timed_out"]:
+        ended = "was ended as its time was over,"
     passed = [text for text in (_passed("up", "went up", summary), _passed("down", "came down", summary)) if text]
     return f"{name} {ended} after {units.brief_time(summary['seconds'] * NS_PER_S)}: {' and '.join(passed) or 'nothing passed'}."
 

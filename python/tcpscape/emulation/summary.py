@@ -92,6 +92,8 @@ class EmulationDocument(TypedDict):
     """The command and its arguments."""
     status: int
     """Exit status of the command: 128 and the number for a signal, 126 and 127 where it could not be run."""
+    timed_out: bool
+    """Whether it was ended because its time was over (`--duration`)."""
     seconds: float
     """How long it ran, s."""
     seed: int
@@ -119,8 +121,8 @@ def document(result: Mapping[str, Any], path: EmulatedPath, command: Sequence[st
     emulator = result["emulator"]
     return {
         "format": formats.FORMATS["emulation"],  # type: ignore[typeddict-item]
-        "command": list(command), "status": result["status"], "seconds": result["elapsed_ns"] / NS_PER_S, "seed": seed,
-        "changes": result["changes"], "up": _way("up", result, path), "down": _way("down", result, path),
+        "command": list(command), "status": result["status"], "timed_out": result["is_late"], "seconds": result["elapsed_ns"] / NS_PER_S,
+        "seed": seed, "changes": result["changes"], "up": _way("up", result, path), "down": _way("down", result, path),
         "cpu": emulator["cpu_share"], "realtime": emulator["conditions"]["realtime"],
         "caveats": [_in_users_words(flag) for flag in result["flags"]], "tcpscape": __version__,
     }  # fmt: skip

@@ -13,8 +13,10 @@
 //! | `watch` | the time while the command runs |
 //! | [`server`], `ports` | servers at the far end, and whether they listen |
 //! | [`relay`], [`host`] | ports of this host at the far end |
+//! | `capture` | the packets as a file |
 //! | `sys` | sockets that carry descriptors |
 
+mod capture;
 pub mod host;
 pub mod job;
 mod ports;
@@ -27,6 +29,7 @@ use crate::channel::Channel;
 use crate::emulator::{Emulator, EmulatorOptions, Port, Running};
 use crate::link::{Layer, Link, LinkOptions};
 use crate::spaces::{self, Child, Options, Program, Realtime, Spaces};
+use capture::Capture;
 use host::Host;
 use job::Job;
 use serde_json::{json, Value};
@@ -48,6 +51,7 @@ const FAR: &str = "far";
 pub fn run(job: Value, channel: &Channel) -> Result<Value, String> {
     let job: Job = serde_json::from_value(job).map_err(|e| format!("job: {e}; send one that this version understands"))?;
     let spaces = channel.enter(&Options { root: job.root }).map_err(|e| format!("emulate: {e}"))?;
+    let capture = job.pcap.as_deref().map(Capture::create).transpose()?;
     let mut ends = Ends::build(&job, &spaces)?;
     let running = ends.connect(&job)?;
     let host = job.host.map(Host::inherited).transpose().map_err(|e| format!("reach: {e}; report it"))?.map(Arc::new);
@@ -59,9 +63,10 @@ pub fn run(job: Value, channel: &Channel) -> Result<Value, String> {
     let serve = |text: &String| Server::start(text, ends.wire.receiver(), ends.realtime, prepare);
     let servers = job.serve.iter().map(serve).collect::<Result<Vec<Server>, String>>()?;
     let command = ends.start(&job)?;
+    running.with(|now, link| link.begin(now));
     let watch = Watch::new(&job, channel, &running);
     let ended = watch.until_the_end(command)?;
-    ends.account(ended, running, servers, &job)
+    ends.account(ended, running, servers, &job, capture)
 }
 
 /// The two ends and what is between them.
@@ -111,16 +116,27 @@ impl Ends {
     }
 
     /// What the emulation reports at its end.
-    fn account(&mut self, ended: watch::Ended, running: Running, servers: Vec<Server>, job: &Job) -> Result<Value, String> {
+    fn account(
+        &mut self,
+        ended: watch::Ended,
+        running: Running,
+        servers: Vec<Server>,
+        job: &Job,
+        capture: Option<Capture>,
+    ) -> Result<Value, String> {
+        let zero = running.zero();
         let (emulator, link) = running.stop();
         let delays = Direction::BOTH.map(|d| delay_ns(job, d));
         let mut flags = emulator.flags(delays);
         flags.extend(self.wire.faults().map_err(|e| format!("emulate: {e}"))?);
         flags.extend(self.wire.unset().iter().cloned());
         flags.extend(servers.into_iter().filter_map(|mut server| server.ended()));
+        if let Some(capture) = capture {
+            flags.extend(capture.write(&link, zero, &job.command)?);
+        }
         let totals = Direction::BOTH.map(|d| (d.name().to_owned(), json!(link.totals(d))));
         Ok(json!({
-            "status": ended.status, "elapsed_ns": ended.elapsed_ns, "changes": ended.changes,
+            "status": ended.status, "is_late": ended.is_late, "elapsed_ns": ended.elapsed_ns, "changes": ended.changes,
             "active_ns": { "forward": ended.active_ns[0], "reverse": ended.active_ns[1] },
             "link": totals.into_iter().collect::<serde_json::Map<_, _>>(), "emulator": emulator, "flags": flags,
         }))

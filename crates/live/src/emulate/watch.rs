@@ -58,6 +58,8 @@ enum End {
 pub struct Ended {
     /// The command's exit status.
     pub status: i32,
+    /// Whether it ran for as long as it may, and was therefore ended.
+    pub is_late: bool,
     /// How long it ran, ns.
     pub elapsed_ns: u64,
     /// Time in which packets left, ns, forward and reverse.
@@ -101,7 +103,7 @@ impl<'a> Watch<'a> {
                     self.look();
                     let status = if self.is_late { TIMED_OUT } else { status };
                     let elapsed_ns = self.began.elapsed().as_nanos() as u64;
-                    return Ok(Ended { status, elapsed_ns, active_ns: self.active.ns, changes: self.changes });
+                    return Ok(Ended { status, is_late: self.is_late, elapsed_ns, active_ns: self.active.ns, changes: self.changes });
                 }
                 Some(Event::Line(line)) => self.answer(&line, &mut command),
                 None => {}

@@ -35,6 +35,7 @@ fn kept(words: &[OsString]) -> io::Result<i32> {
     let alive = sys::inherited(alive)?;
     std::env::remove_var(ALIVE);
     sys::outlive_terminal();
+    sys::keep_termination();
     end_with(&alive)?;
     match sys::fork()? {
         Forked::Parent(child) => {

@@ -5,7 +5,7 @@
 use std::ffi::CStr;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
 fn check(status: libc::c_int) -> io::Result<libc::c_int> {
     if status < 0 {
@@ -199,26 +199,35 @@ pub fn keep_mounts_here() -> io::Result<()> {
     check(unsafe { libc::mount(std::ptr::null(), c"/".as_ptr(), std::ptr::null(), flags, std::ptr::null()) }).map(drop)
 }
 
-/// The process to which [`pass_on_termination`] passes the signal.
+/// The process to which [`pass_on_termination`] passes the signal, and whether it came before there was one.
 static HEIR: AtomicI32 = AtomicI32::new(0);
+static IS_WAITING: AtomicBool = AtomicBool::new(false);
 
 extern "C" fn pass_on_signal(signal: libc::c_int) {
-    let heir = HEIR.load(Ordering::Relaxed);
-    if heir > 0 {
+    match HEIR.load(Ordering::SeqCst) {
+        0 => IS_WAITING.store(true, Ordering::SeqCst),
         // SAFETY: integer arguments only; safe in a handler.
-        unsafe { libc::kill(heir, signal) };
+        heir => drop(unsafe { libc::kill(heir, signal) }),
     }
 }
 
-/// SIGTERM does nothing to this process from now on but to be sent to a child of it. Linux: signal(7), kill(2).
-pub fn pass_on_termination(child: libc::pid_t) {
-    HEIR.store(child, Ordering::Relaxed);
+/// SIGTERM does nothing to this process from now on but to be kept for [`pass_on_termination`]; a fork inherits that.
+/// Linux: signal(7).
+pub fn keep_termination() {
     // SAFETY: installs a handler that makes one system call; the struct is fully initialised.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = pass_on_signal as extern "C" fn(libc::c_int) as usize;
         action.sa_flags = libc::SA_RESTART;
         libc::sigaction(libc::SIGTERM, &action, std::ptr::null_mut());
+    }
+}
+
+/// SIGTERM is sent on to a child, also one that came before. Linux: kill(2).
+pub fn pass_on_termination(child: libc::pid_t) {
+    HEIR.store(child, Ordering::SeqCst);
+    if IS_WAITING.swap(false, Ordering::SeqCst) {
+        ask_to_end(child as u32);
     }
 }
 
