@@ -159,6 +159,10 @@ impl Body for Cargo {
         Cargo { first: self.first + index as u16, count: 1, ..self.clone() }
     }
     #[inline]
+    fn number(&self, _whole: u64) -> u64 {
+        Cargo::number(self)
+    }
+    #[inline]
     fn segment(&self) -> Option<&Segment> {
         self.frame.segments.as_ref().map(|both| &both[usize::from(self.first > 0)])
     }

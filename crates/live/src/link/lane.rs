@@ -53,9 +53,9 @@ impl Lane {
         if self.whole || p.segs <= 1 {
             first.push(at, p);
         } else {
-            parts(&p, |part| {
+            for part in segments(&p) {
                 first.push(at, part);
-            });
+            }
         }
     }
 
@@ -86,9 +86,9 @@ impl Lane {
         while let Some(t) = host.next_event().filter(|t| *t <= until) {
             let Some(p) = host.pop(t) else { continue };
             if p.segs > 1 && !self.offload {
-                parts(&p, |part| {
+                for part in segments(&p) {
                     self.network.push(t, part);
-                });
+                }
             } else {
                 self.network.push(t, p);
             }
@@ -173,13 +173,5 @@ impl Lane {
             queues
         };
         [self.host.as_ref().map(now).unwrap_or_default(), now(&self.network)]
-    }
-}
-
-/// The packets of MTU size inside, each with its own number.
-fn parts(p: &Packet<Cargo>, mut each: impl FnMut(Packet<Cargo>)) {
-    for mut part in segments(p) {
-        part.id = part.body.number();
-        each(part);
     }
 }

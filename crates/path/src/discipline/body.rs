@@ -13,6 +13,10 @@ pub trait Body: Clone + Send + 'static {
         let _ = (index, of);
         self.clone()
     }
+    /// The number of the packet that carries this part of packet `whole`: the same, unless whoever sends packets numbers their parts.
+    fn number(&self, whole: u64) -> u64 {
+        whole
+    }
     /// The TCP segment, if it is one.
     fn segment(&self) -> Option<&Segment> {
         None
@@ -49,7 +53,16 @@ pub fn segments<B: Body>(p: &Packet<B>) -> impl Iterator<Item = Packet<B>> + '_ 
     (0..of).map(move |i| {
         let body = p.body.split(i, of);
         let head = if i + 1 == of { last } else { header };
-        Packet { id: p.id, flow: p.flow, size: head + body.payload(), segs: 1, ecn: p.ecn, edt: p.edt, corrupt: p.corrupt, body }
+        Packet {
+            id: body.number(p.id),
+            flow: p.flow,
+            size: head + body.payload(),
+            segs: 1,
+            ecn: p.ecn,
+            edt: p.edt,
+            corrupt: p.corrupt,
+            body,
+        }
     })
 }
 

@@ -82,6 +82,25 @@ fn a_schedule_counts_from_its_begin() {
     assert_eq!(due(&mut replaced), [560, 690]);
 }
 
+/// The log has one end for each packet, wherever super-packets are cut: before the path, behind the host, or in a queue that damages them.
+#[test]
+fn every_packet_has_one_end() {
+    let words = ["netem delay 5ms 1ms loss 2% corrupt 20%", "tbf rate 40mbit burst 6056 limit 50000", "htb rate 30mbit; fq_codel limit 60"];
+    for whole in [Whole::Nowhere, Whole::AtHost, Whole::Everywhere] {
+        let mut link = link(&words, &LinkOptions { whole, log: true, seed: 4, ..LinkOptions::default() });
+        for n in 0..200 {
+            link.arrive(Time(n * MS), Direction::Forward, &Build::full(1 + n as usize % 20).frame());
+        }
+        drop(departures(&mut link, END));
+        let log = link.log(Direction::Forward).expect("a log");
+        let mut ends: Vec<u64> = log.events.iter().map(|e| e.number).collect();
+        ends.sort_unstable();
+        assert_eq!(ends, (0..log.packets.len() as u64).collect::<Vec<_>>(), "{whole:?}");
+        let t = link.totals(Direction::Forward);
+        assert!(t.drops.loss > 0 && t.drops.total() > t.drops.loss && t.corrupted > 0, "{whole:?} {t:?}");
+    }
+}
+
 /// Whatever comes and changes, no packet is lost uncounted and nothing leaves before it came.
 #[test]
 fn no_packet_is_lost_uncounted() {
