@@ -60,7 +60,7 @@ COMMANDS = {
     "leak": ["-c", LEAK],
     "probe": ["-c", PROBE],
     "doctor": ["-m", "tcpscape", "doctor"],
-    "trial": ["-m", "tcpscape", *shlex.split("run --rtt 20ms --rate 20mbit --engine live:emulator --duration 3s --seeds 1 --out OUT")],
+    "trial": ["-m", "tcpscape", *shlex.split("run --forward 'netem delay 10ms loss 1%' --engine live --duration 2s --seeds 1 --out OUT")],
     "emulate": ["-m", "tcpscape", *shlex.split("emulate --delay 5ms -- sh -c"), CHILDREN],
 }
 """Commands by name, as arguments of Python. The first one leaves what it should not, so that finding it can be tested."""

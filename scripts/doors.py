@@ -34,6 +34,7 @@ ALLOWED = {
     "emulation.session": "/dev/null",
     "engines.guest.console": "/proc alone",
     "engines.guest.process": "what the guest program writes into a directory of this process",
+    "engines.host.leftovers": "/proc alone",
     "engines.host.process": "what the live engine's program writes to this process",
     "engines.linux": "the programs that come with tcpscape",
     "engines.live": "/proc alone, and what the compiled engine returns",

@@ -44,7 +44,9 @@ MACHINES = {
 
 
 @pytest.mark.parametrize("name", MACHINES)
-def test_each_lack_has_a_line_and_what_to_do(name):
+def test_each_lack_has_a_line_and_what_to_do(name, monkeypatch):
+    monkeypatch.setattr(doctor.shutil, "which", lambda name, path=None: f"/usr/sbin/{name}")
+    monkeypatch.setattr(doctor.os, "geteuid", lambda: 0)
     found, fixes = MACHINES[name]
     told = {what: check(found) for what, check in doctor.LIVE.items()}
     assert {what: fix for what, (_, fix) in told.items() if fix} == fixes
@@ -65,6 +67,14 @@ def test_its_document_has_its_schema_and_this_machine(cli):
     assert [finding["what"] for finding in document["findings"]] == [*doctor.CHECKS, *doctor.LIVE]
     assert document["live"]["unavailable"] is None
     assert document["live"]["queues"]["pfifo"] is None
+
+
+def test_what_controls_in_bpf_need_is_named(monkeypatch):
+    monkeypatch.setattr(doctor.shutil, "which", lambda name, path=None: None)
+    assert doctor.LIVE["BPF controls"](WELL) == ("BTF is there, bpftool is missing", "apt-get install bpftool")
+    monkeypatch.setattr(doctor.shutil, "which", lambda name, path=None: f"/usr/sbin/{name}")
+    monkeypatch.setattr(doctor.os, "geteuid", lambda: 65534)
+    assert doctor.LIVE["BPF controls"](WELL) == ("only root may load them", "sudo tcpscape cca load FILE")
 
 
 def test_modules_of_controls_are_found_compressed_or_not(tmp_path, monkeypatch):

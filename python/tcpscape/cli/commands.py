@@ -31,6 +31,7 @@ COMMANDS = {
     "man": ("man", "The manual page of a command."),
     "completion": ("completion", "A shell's completion: bash, zsh, fish."),
     "doctor": ("doctor", "What this machine can run, and why not."),
+    "cleanup": ("cleanup", "What killed commands left on this machine."),
     "version": ("doctor", "Versions of tcpscape, its model and its kernel."),
 }
 """The module of each command, in which it has its own name, and its line in `tcpscape --help`. The order is that of help: what runs

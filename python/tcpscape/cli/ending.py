@@ -29,7 +29,9 @@ REFUSALS = {
 """Errors of the operating system that no bug causes, and what to do about each."""
 
 
-LIGHT = ("emulate", "scenario", "metric", "cca", "qdisc", "kernel", "doctor", "version", "schema", "man", "completion")
+LIGHT = (
+    "emulate", "scenario", "metric", "cca", "qdisc", "kernel", "doctor", "cleanup", "version", "schema", "man", "completion",
+)  # fmt: skip
 """Commands that compute nothing, and need little memory."""
 NEEDED_MIB, NEEDED_MIB_OF_CORE = 1536, 192
 """Address space that any other command needs, and for each core besides, MiB. Measured on two cores: `sweep --report` reserves 1,420 MiB, most of it
