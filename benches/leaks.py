@@ -246,6 +246,10 @@ class Leaks:
         with tempfile.TemporaryDirectory(prefix="leaks-") as temporary:
             directory = pathlib.Path(temporary)
             process = self.start(name, directory)
+            if count.kills % 4 < 2:  # half of the moments are those of the program, which begins late
+                until = time.monotonic() + LONGEST_S
+                while not program_of(process.pid) and process.poll() is None and time.monotonic() < until:
+                    time.sleep(0.001)
             time.sleep(after)
             program = program_of(process.pid)
             count.kills += 1

@@ -67,7 +67,7 @@ struct Bench {
 
 impl Bench {
     fn packet(super_packets: bool) -> Result<Bench, String> {
-        let wire = Wire::build(&plan(super_packets)?, &BTreeMap::new()).map_err(text)?;
+        let wire = Wire::build(&plan(super_packets)?, &brief()).map_err(text)?;
         let middle = wire.middle().ok_or("there is no middle between the hosts")?;
         let port = |device| Port::packet(middle, device, super_packets).map_err(text);
         let ports = [port(Wire::MIDDLE[0])?, port(Wire::MIDDLE[1])?];
@@ -75,7 +75,7 @@ impl Bench {
     }
 
     fn tun() -> Result<Bench, String> {
-        let mut wire = Wire::bare(&plan(false)?, &BTreeMap::new()).map_err(text)?;
+        let mut wire = Wire::bare(&plan(false)?, &brief()).map_err(text)?;
         let port = |namespace| Port::tun(namespace, TUN, MTU, false).map_err(text);
         let ports = [port(wire.sender())?, port(wire.receiver())?];
         wire.connect(End::Sender, TUN).map_err(text)?;
@@ -131,6 +131,11 @@ impl Bench {
         let seconds = first.map_or(0.0, |first| (last - first).as_secs_f64());
         Ok(if seconds > 0.0 { bytes as f64 * 8e-6 / seconds } else { 0.0 })
     }
+}
+
+/// Settings of both hosts.
+fn brief() -> BTreeMap<String, String> {
+    spaces::BRIEF.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
 }
 
 /// Makes a socket in a network namespace, to which it belongs from then on.

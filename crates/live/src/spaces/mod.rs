@@ -36,6 +36,10 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use sys::Forked;
 
+/// Settings of a network namespace whose sockets are all this process's: connections of a killed process give up after a second, not
+/// after minutes. Until then they would keep the namespace, because nobody answers any more. Linux: tcp(7), `tcp_orphan_retries`.
+pub const BRIEF: [(&str, &str); 2] = [("net.ipv4.tcp_orphan_retries", "1"), ("net.ipv4.tcp_fin_timeout", "1")];
+
 /// What kind of namespaces.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {

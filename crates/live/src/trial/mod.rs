@@ -20,7 +20,7 @@ mod sys;
 mod tables;
 
 use crate::channel::Channel;
-use crate::spaces::Options;
+use crate::spaces::{self, Options};
 use check::machine::{Machine, Monitor};
 use check::Check;
 use emulated::Emulated;
@@ -33,7 +33,10 @@ use tcpscape_testbed::sys as calls;
 
 /// Runs the trial of a job: the report, after the samples have gone out as columns. An error is one line for the user.
 pub fn run(job: Value, channel: &Channel) -> Result<Value, String> {
-    let job: Job = serde_json::from_value(job).map_err(|e| format!("job: {e}"))?;
+    let mut job: Job = serde_json::from_value(job).map_err(|e| format!("job: {e}"))?;
+    for (name, value) in spaces::BRIEF {
+        job.sysctls.entry(name.to_owned()).or_insert_with(|| value.to_owned());
+    }
     let spaces = channel.enter(&Options { root: job.root }).map_err(|e| e.to_string())?;
     calls::prepare_signals();
     let (finished, mut check) = match job.backend {
