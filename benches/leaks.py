@@ -54,6 +54,8 @@ try:
 except EngineError as e:
     raise SystemExit(str(e))
 """
+SERVER = "import socket; far = socket.create_server(('', 7777)).accept()[0]\nwhile far.recv(65536): pass"
+CLIENT = "import os, socket; near = socket.create_connection((os.environ['TCPSCAPE_FAR'], 7777))\nwhile True: near.sendall(bytes(65536))"
 CHILDREN = "sleep 300 & setsid sleep 300 & (trap '' INT TERM HUP; sleep 300 & setsid -f sleep 300; sleep 300) & sleep 300"
 LEAK = "import os, time; os.fork() or (os.setsid(), time.sleep(60), os._exit(0)); open(os.environ['TMPDIR'] + '/left', 'w'); time.sleep(1)"
 COMMANDS = {
@@ -61,8 +63,11 @@ COMMANDS = {
     "probe": ["-c", PROBE],
     "doctor": ["-m", "tcpscape", "doctor"],
     "trial": ["-m", "tcpscape", *shlex.split("run --forward 'netem delay 10ms loss 1%' --engine live --duration 2s --seeds 1 --out OUT")],
-    "emulate": ["-m", "tcpscape", *shlex.split("emulate --delay 5ms -- sh -c"), CHILDREN],
-}
+    "emulate": [
+        "-m", "tcpscape", "emulate", "--delay", "5ms", "--rate", "50mbit", "--serve", shlex.join([sys.executable, "-c", SERVER]), "--",
+        "sh", "-c", f"{shlex.join([sys.executable, '-c', CLIENT])} & {CHILDREN}",
+    ],
+}  # fmt: skip
 """Commands by name, as arguments of Python. The first one leaves what it should not, so that finding it can be tested."""
 
 
