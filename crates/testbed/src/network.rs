@@ -192,7 +192,7 @@ impl Testbed {
         }
         if !plan.offload {
             for (i, host) in hosts.iter().enumerate() {
-                host.without_offload(&layout.devices(i))?;
+                host.without_offload(&layout.devices(i).into_iter().map(links::device_name).collect::<Vec<_>>())?;
             }
         }
         Ok((hosts, elsewhere))

@@ -66,6 +66,7 @@ fn hosts_get_their_addresses_on_devices_that_the_program_made() {
     stream.write_all(b"over the pair").unwrap();
     // 1500 bytes of the plan's MTU without 20 of IP, 20 of TCP and 12 of timestamps
     assert_eq!(socket2::SockRef::from(&stream).tcp_mss().unwrap(), 1448);
+    assert_eq!(wire.faults().unwrap(), Vec::<String>::new());
     drop(stream);
     assert_eq!(reader.join().unwrap(), ("over the pair".to_owned(), End::Sender.address().into()));
 }

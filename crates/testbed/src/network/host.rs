@@ -6,7 +6,6 @@ use crate::netlink::Socket;
 use crate::sys;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use tcpscape_path::Direction;
 
 /// How long a device may take until it is ready, and how often to look, ns.
 const READY_BY: u64 = 10_000_000_000;
@@ -30,10 +29,10 @@ impl Host {
     }
 
     /// Switches off what would let super-packets pass these devices.
-    pub fn without_offload(&self, devices: &[Direction]) -> Result<(), TestbedError> {
-        for &device in devices {
+    pub fn without_offload(&self, devices: &[&str]) -> Result<(), TestbedError> {
+        for device in devices {
             for offload in Offload::ALL {
-                offload.set(self.socket.as_fd(), links::device_name(device), false).map_err(io_at("switching offloads off"))?;
+                offload.set(self.socket.as_fd(), device, false).map_err(io_at("switching offloads off"))?;
             }
         }
         Ok(())

@@ -69,9 +69,9 @@ impl End {
     }
 }
 
-/// A host with its name, and its devices' numbers and names.
+/// A host, which is the middle where it is no end, and its devices' numbers and names.
 struct Member {
-    name: &'static str,
+    end: Option<End>,
     host: Host,
     devices: Vec<(i32, String)>,
     /// Whether super-packets may pass its devices.
@@ -79,9 +79,12 @@ struct Member {
 }
 
 impl Member {
+    fn name(&self) -> &'static str {
+        self.end.map_or("middle", End::name)
+    }
     fn request(&mut self, batch: &mut Batch) -> Result<(), TestbedError> {
-        let part = || format!("{}'s link, address or route", self.name);
-        self.host.socket.request(batch).map_err(|error| TestbedError::Refused { part: part(), error })
+        let part = format!("{}'s link, address or route", self.name());
+        self.host.socket.request(batch).map_err(|error| TestbedError::Refused { part, error })
     }
 }
 
@@ -101,7 +104,7 @@ impl Wire {
     /// Sender, middle and receiver, joined by veth pairs with the plan's MTU, offloads and neighbours, ready to send; `settings` go to
     /// both ends. The calling thread returns to the namespace in which it was.
     pub fn build(plan: &Plan, settings: &BTreeMap<String, String>) -> Result<Wire, TestbedError> {
-        let mut wire = Wire::of(plan, settings, &["sender", "middle", "receiver"])?;
+        let mut wire = Wire::of(plan, settings, &[Some(End::Sender), None, Some(End::Receiver)])?;
         wire.join(plan)?;
         for member in &mut wire.members {
             wait_until_ready(std::slice::from_mut(&mut member.host))?;
@@ -111,7 +114,7 @@ impl Wire {
 
     /// Sender and receiver without a device but loopback; [`Wire::connect`] gives each its own once the program has made it.
     pub fn bare(plan: &Plan, settings: &BTreeMap<String, String>) -> Result<Wire, TestbedError> {
-        Wire::of(plan, settings, &["sender", "receiver"])
+        Wire::of(plan, settings, &[Some(End::Sender), Some(End::Receiver)])
     }
 
     /// Gives an end's device, which the program made in the end's namespace, its MTU, its address and a route to everywhere, and brings it
@@ -127,14 +130,17 @@ impl Wire {
         qdisc::none(&mut batch, number);
         address(&mut batch, end, number);
         member.request(&mut batch)?;
+        if !member.offload {
+            member.host.without_offload(&[device])?;
+        }
         member.devices.push((number, device.to_owned()));
         Ok(())
     }
 
-    fn of(plan: &Plan, settings: &BTreeMap<String, String>, names: &[&'static str]) -> Result<Wire, TestbedError> {
+    fn of(plan: &Plan, settings: &BTreeMap<String, String>, ends: &[Option<End>]) -> Result<Wire, TestbedError> {
         let settings = Settings { values: settings, scope: Scope::Namespaces };
         let home = sys::namespace().map_err(io_at("network namespace"))?;
-        let made = populate(&settings, names, plan.offload);
+        let made = populate(&settings, ends, plan.offload);
         let returned = sys::enter(home.as_fd()).map_err(io_at("return to the first namespace"));
         let (members, elsewhere) = made?;
         returned?;
@@ -159,7 +165,7 @@ impl Wire {
                 links::up(&mut batch, links::device(Direction::Reverse));
                 devices.push(Direction::Reverse);
             }
-            for end in [End::Sender, End::Receiver].into_iter().filter(|e| e.name() == self.members[i].name) {
+            if let Some(end) = self.members[i].end {
                 let number = links::device(end.device());
                 address(&mut batch, end, number);
                 if !plan.arp {
@@ -169,7 +175,7 @@ impl Wire {
             let member = &mut self.members[i];
             member.request(&mut batch)?;
             if !plan.offload {
-                member.host.without_offload(&devices)?;
+                member.host.without_offload(&devices.iter().map(|&d| links::device_name(d)).collect::<Vec<_>>())?;
             }
             member.devices = devices.iter().map(|&d| (links::device(d), links::device_name(d).to_owned())).collect();
         }
@@ -187,7 +193,7 @@ impl Wire {
     }
     /// The middle's namespace, where there is one: there the program finds the devices [`Wire::MIDDLE`].
     pub fn middle(&self) -> Option<BorrowedFd<'_>> {
-        self.members.get(1).filter(|m| m.name == "middle").map(|m| m.host.namespace.as_fd())
+        self.members.get(1).filter(|m| m.end.is_none()).map(|m| m.host.namespace.as_fd())
     }
     /// The receiver's namespace.
     pub fn receiver(&self) -> BorrowedFd<'_> {
@@ -210,8 +216,9 @@ impl Wire {
     pub fn faults(&mut self) -> Result<Vec<String>, TestbedError> {
         let mut found = Vec::new();
         for member in &mut self.members {
+            let name = member.name();
             let devices: Vec<(i32, &str)> = member.devices.iter().map(|(n, name)| (*n, name.as_str())).collect();
-            member.host.faults(member.name, &devices, member.offload, &mut found)?;
+            member.host.faults(name, &devices, member.offload, &mut found)?;
         }
         faults::backlogs(self.lost_before, Scope::Namespaces, &mut found);
         Ok(found)
@@ -219,11 +226,11 @@ impl Wire {
 }
 
 /// Makes the hosts and leaves the thread in the last; also gives the settings that they do not have.
-fn populate<'a>(settings: &Settings<'a>, names: &[&'static str], offload: bool) -> Result<(Vec<Member>, Vec<&'a str>), TestbedError> {
+fn populate<'a>(settings: &Settings<'a>, ends: &[Option<End>], offload: bool) -> Result<(Vec<Member>, Vec<&'a str>), TestbedError> {
     let (mut members, mut elsewhere, mut batch) = (Vec::new(), Vec::new(), Batch::new());
-    for &name in names {
-        let mut member = Member { name, host: Host::new()?, devices: Vec::new(), offload };
-        if name != "middle" {
+    for &end in ends {
+        let mut member = Member { end, host: Host::new()?, devices: Vec::new(), offload };
+        if end.is_some() {
             elsewhere = settings.write()?;
         }
         batch.clear();
