@@ -13,8 +13,9 @@ use std::sync::mpsc::{channel, Sender};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread::{Builder, JoinHandle};
 
-/// The real-time priority that is asked for, the lowest: above every ordinary thread, below the kernel's own.
-pub const PRIORITY: u64 = 1;
+/// The real-time priority that is asked for: above every ordinary thread, below the kernel's own, and one above the lowest, which the
+/// applications have where this program was started with it (`chrt -f 1`).
+pub const PRIORITY: u64 = 2;
 
 /// How far real-time priority is allowed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -36,26 +37,28 @@ pub(super) struct Permission {
     realtime: Realtime,
     /// Whether the calling thread has the priority now.
     held: bool,
+    /// The priority that it had before; 0 for an ordinary thread.
+    own: u64,
 }
 
 /// Asks for the permission; the calling thread is the only one, and is about to enter a user namespace.
 pub(super) fn ask() -> Permission {
-    let before = sys::limit(libc::RLIMIT_RTPRIO).unwrap_or_default();
+    let (before, own) = (sys::limit(libc::RLIMIT_RTPRIO).unwrap_or_default(), priority());
     let wanted = [(before.0.max(PRIORITY), before.1.max(PRIORITY)), (before.1, before.1)];
     // Without the right to raise the hard limit the soft one still may reach it.
     let _ = wanted.into_iter().find(|&limits| sys::set_limit(libc::RLIMIT_RTPRIO, limits).is_ok());
     let allowed = sys::limit(libc::RLIMIT_RTPRIO).map_or(0, |limits| limits.0.min(PRIORITY));
     let held = allowed < PRIORITY && sys::set_realtime(PRIORITY as i32).is_ok();
-    Permission { realtime: Realtime { allowed: if held { PRIORITY } else { allowed }, before }, held }
+    Permission { realtime: Realtime { allowed: if held { PRIORITY } else { allowed }, before }, held, own }
 }
 
 impl Permission {
-    /// Hands the priority from the calling thread to a keeper; called inside the namespaces.
+    /// Hands the priority from the calling thread, which gets back the one that it had, to a keeper; called inside the namespaces.
     pub(super) fn keep(self) -> io::Result<Realtime> {
         if self.held {
             let (sender, waiting) = channel::<Start>();
             Builder::new().name("realtime".into()).spawn(move || waiting.into_iter().for_each(|start| start()))?;
-            sys::set_realtime(0)?;
+            sys::set_realtime(self.own as i32)?;
             let _ = KEEPER.set(Mutex::new(sender)); // a process enters once
         }
         Ok(self.realtime)
