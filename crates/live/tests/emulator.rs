@@ -167,6 +167,24 @@ fn the_link_can_be_asked_while_it_runs() {
 }
 
 #[test]
+fn super_packets_where_none_should_be_are_lost_and_said() {
+    isolated("super_packets_where_none_should_be_are_lost_and_said", || {
+        // The devices' segmentation is on, the ports are for packets of the MTU.
+        let wire = wire(1500, true);
+        let both = "netem delay 1ms limit 100000";
+        let running = Emulator::start(link(both, both, &LinkOptions::default()), ports(&wire, false), &EmulatorOptions::default()).unwrap();
+        let to = (address(false), LISTENS);
+        let _listener = within(wire.receiver(), || TcpListener::bind(to).unwrap());
+        let mut stream = within(wire.sender(), || TcpStream::connect(to).unwrap());
+        stream.write_all(&content(20_000)).unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        let (report, _) = running.stop();
+        assert!(report.forward.unasked.too_large > 0, "{report:?}");
+        assert!(report.flags([0, 0]).iter().any(|f| f.contains("as super-packets where none should be")), "{:?}", report.flags([0, 0]));
+    });
+}
+
+#[test]
 fn a_device_that_is_missing_is_named() {
     isolated("a_device_that_is_missing_is_named", || {
         let wire = wire(1500, false);

@@ -210,8 +210,9 @@ impl Drive {
         let cpu_s = sys::thread_cpu() as f64 * 1e-9;
         let largest_batch = self.ports.iter().map(Port::largest_batch).max().unwrap_or(0);
         let [(mut reverse, forward_losses), (mut forward, reverse_losses)] = self.ports.each_mut().map(Port::report);
-        forward.unasked.entrance = forward_losses.0;
-        reverse.unasked.entrance = reverse_losses.0;
+        for (way, losses) in [(&mut forward, forward_losses), (&mut reverse, reverse_losses)] {
+            (way.unasked.entrance, way.unasked.too_large) = (losses.overflows, losses.too_large);
+        }
         [forward.frames_in, reverse.frames_in] = self.arrived;
         let (steps, clock_stepped) = self.clocks.steps();
         EmulatorReport {

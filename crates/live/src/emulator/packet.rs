@@ -127,6 +127,8 @@ pub struct PacketPort {
     messages: Messages,
     /// Frames that the kernel had no slot for.
     overflows: u64,
+    /// Frames that were larger than a slot.
+    too_large: u64,
 }
 
 impl AsFd for PacketPort {
@@ -150,7 +152,7 @@ impl PacketPort {
         let (slot, bytes) = if super_packets { (SUPER, SUPER_RING) } else { (slot_of(super::device::mtu(device)?), SMALL_RING) };
         let ring = Ring::new(&socket, slot, bytes)?;
         let messages = Messages { headers: Vec::with_capacity(BATCH), vectors: Vec::with_capacity(BATCH) };
-        let port = PacketPort { socket, ring, messages, overflows: 0 };
+        let port = PacketPort { socket, ring, messages, overflows: 0, too_large: 0 };
         port.bind(super::device::index(device)?)?;
         Ok(port)
     }
@@ -172,14 +174,16 @@ impl PacketPort {
             let header = self.ring.header();
             // SAFETY: the slot is ours until its status says otherwise, and the kernel has filled it: the frame and the `virtio_net_hdr`
             // before it lie within the slot.
-            let arrival = unsafe {
+            let (whole, arrival) = unsafe {
                 let h = header.read();
                 let from = usize::from(h.tp_mac) - VNET_HEADER;
                 let length = (h.tp_snaplen as usize + VNET_HEADER).min(self.ring.slot - from);
                 let frame = std::slice::from_raw_parts(header.cast::<u8>().add(from), length);
-                Arrival { frame, stamp: u64::from(h.tp_sec) * 1_000_000_000 + u64::from(h.tp_nsec) }
+                let stamp = u64::from(h.tp_sec) * 1_000_000_000 + u64::from(h.tp_nsec);
+                (h.tp_snaplen == h.tp_len, Arrival { frame, stamp })
             };
-            let more = each(arrival);
+            self.too_large += u64::from(!whole);
+            let more = !whole || each(arrival);
             self.ring.status().store(libc::TP_STATUS_KERNEL, Ordering::Release);
             self.ring.next = (self.ring.next + 1) % self.ring.slots;
             if !more {
@@ -208,6 +212,11 @@ impl PacketPort {
         // SAFETY: as many headers as said; their vectors and frames live until the call returns, and the kernel only reads the frames.
         let sent = unsafe { libc::sendmmsg(self.socket.as_raw_fd(), headers.as_mut_ptr(), headers.len() as u32, libc::MSG_DONTWAIT) };
         check(sent).map(|n| n as usize)
+    }
+
+    /// Frames that were larger than the port expects, and so were dropped.
+    pub fn too_large(&self) -> u64 {
+        self.too_large
     }
 
     /// Frames that the kernel dropped because the ring was full, since the port was opened.

@@ -216,11 +216,11 @@ impl Port {
         let received = received.saturating_sub(self.drops_before.0);
         let transmitted = transmitted.saturating_sub(self.drops_before.1);
         // What the device transmits is what we send through AF_PACKET, but what we receive from TUN.
-        let (entrance, exit) = match &mut self.kind {
-            Kind::Packet(p) => (p.overflows(), transmitted),
-            Kind::Tun(_) => (transmitted, received),
+        let (losses, exit) = match &mut self.kind {
+            Kind::Packet(p) => (EntranceLosses { overflows: p.overflows(), too_large: p.too_large() }, transmitted),
+            Kind::Tun(_) => (EntranceLosses { overflows: transmitted, too_large: 0 }, received),
         };
-        (self.account.report(exit), EntranceLosses(entrance))
+        (self.account.report(exit), losses)
     }
 
     /// Most frames sent with one call.
@@ -234,7 +234,12 @@ const FRAMES: usize = 8;
 const LOAD: usize = 128 << 10;
 
 /// Frames that were lost before the emulator saw them.
-pub(super) struct EntranceLosses(pub u64);
+pub(super) struct EntranceLosses {
+    /// For want of room.
+    pub overflows: u64,
+    /// Because they were larger than the port expects.
+    pub too_large: u64,
+}
 
 impl Account {
     /// Counts frames that one call sent between two moments, ns since zero. The call works on them one after the other, and what the
@@ -254,7 +259,7 @@ impl Account {
 
     fn report(&self, device: u64) -> DirectionReport {
         let refused = self.refused.iter().map(|(&errno, &n)| (io::Error::from_raw_os_error(errno).to_string(), n)).collect();
-        let unasked = Losses { entrance: 0, no_room: self.overfull, device, refused };
+        let unasked = Losses { entrance: 0, too_large: 0, no_room: self.overfull, device, refused };
         DirectionReport {
             lateness: (&self.lateness).into(),
             frames_in: 0,

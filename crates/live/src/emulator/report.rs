@@ -36,6 +36,8 @@ impl From<&Histogram> for Lateness {
 pub struct Losses {
     /// At the entrance: the ring of AF_PACKET or the queue of TUN was full.
     pub entrance: u64,
+    /// At the entrance: super-packets, on a port that was opened for packets of the MTU.
+    pub too_large: u64,
     /// In the emulator: too much waited to be sent.
     pub no_room: u64,
     /// By the device that sends.
@@ -47,7 +49,7 @@ pub struct Losses {
 impl Losses {
     /// All of them.
     pub fn total(&self) -> u64 {
-        self.entrance + self.no_room + self.device + self.refused.values().sum::<u64>()
+        self.entrance + self.too_large + self.no_room + self.device + self.refused.values().sum::<u64>()
     }
 }
 
@@ -160,7 +162,12 @@ impl EmulatorReport {
 
     fn lost(&self, direction: Direction) -> Option<String> {
         let unasked = &self.direction(direction).unasked;
-        let places = [(unasked.entrance, "before the emulator"), (unasked.no_room, "in it"), (unasked.device, "by the device that sends")];
+        let places = [
+            (unasked.entrance, "before the emulator"),
+            (unasked.too_large, "as super-packets where none should be"),
+            (unasked.no_room, "in it"),
+            (unasked.device, "by the device that sends"),
+        ];
         let places = places.into_iter().map(|(n, place)| (n, place.to_owned()));
         let refused = unasked.refused.iter().map(|(why, &n)| (n, format!("refused by the kernel: {why}")));
         let list: Vec<String> = places.chain(refused).filter(|p| p.0 > 0).map(|(n, place)| format!("{n} {place}")).collect();
