@@ -90,7 +90,8 @@ impl Ends {
             seed: job.seed,
             layer: Layer::Ethernet,
             merge: job.plan.offload,
-            log: job.pcap.is_some(),
+            capture: job.pcap.is_some().then_some(tcpscape_capture::WHOLE),
+            waits: true,
             ..LinkOptions::default()
         };
         let link = Link::new(&job.plan.forward, &job.plan.reverse, &options).map_err(|e| e.to_string())?;
