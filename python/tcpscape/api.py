@@ -111,7 +111,7 @@ def run(
     :param seeds: trials of each congestion control: 10 are the seeds 0 to 9.
     :param samples: interval of the samples kept of each flow, `"100ms"`: `outcome.trials[0].samples` is a Polars frame.
     :param queue_samples: the same of each queue.
-    :param engine: `"model"`, `"virtual"`, `"virtual:KERNEL"`, `"mock"`.
+    :param engine: `"model"`, `"virtual"`, `"virtual:KERNEL"`, `"live"`, `"mock"`.
     :param executor: where trials run: `"local"`, or `"dask://HOST:PORT"`.
     :param jobs: cores of the local executor; 0 is all.
     :param out: directory that keeps the results; trials that are there already do not run again.
@@ -291,7 +291,7 @@ def advise(
     :param duration: how long to watch each trial, `"10s"`.
     :param kernel: kernel profile with overrides, `"6.12,rmem_max=4MiB"`.
     :param seeds: trials of each congestion control; None is 20, fewer on fast paths.
-    :param engine: `"model"`, `"virtual"`, `"virtual:KERNEL"`, `"mock"`.
+    :param engine: `"model"`, `"virtual"`, `"virtual:KERNEL"`, `"live"`, `"mock"`.
     :param jobs: cores; 0 is all.
     :param out: directory that keeps the trials; those that are there already do not run again.
     :param progress: called with the trials that are done and those in all.
@@ -361,7 +361,7 @@ def cliff(
     :param duration: how long to watch each trial, `"10s"`.
     :param kernel: kernel profile with overrides, `"6.12,rmem_max=4MiB"`.
     :param most: runs that each search may take for a narrow interval; 0 is a quick look.
-    :param engine: `"model"`, `"virtual"`, `"virtual:KERNEL"`, `"mock"`.
+    :param engine: `"model"`, `"virtual"`, `"virtual:KERNEL"`, `"live"`, `"mock"`.
     :param jobs: cores; 0 is all.
     :param out: directory for `edges.csv` and `levels.csv`.
     :param progress: called with the trials that are done and those in all.

@@ -22,7 +22,7 @@ from tcpscape.trial import FlowResult, Trial
 
 OF_RTTS = ("added_rtt", "rtt_min", "rtt_max")
 """Metrics of the RTTs that a sender reports, besides the percentiles `rtt_p…`."""
-SMOOTHED = "the virtual engine reports TCP's smoothed RTTs: jitter adds less to their percentiles than to the model's, which are of each segment"
+SMOOTHED = "a real kernel reports TCP's smoothed RTTs: jitter adds less to their percentiles than to the model's, which are of each segment"
 """What weakens RTTs of the virtual engine; docs/models/methods/virtual.md."""
 FULL = 0.9
 """Share of the link's rate that goodput reaches where the link is full: headers take 4 to 5 %."""
@@ -125,7 +125,7 @@ def _mean(values: Iterable[float]) -> str:
 def smoothed(outcome: Outcome, shown: Sequence[str]) -> list[str]:
     """What weakens RTTs among the metrics `shown` where a real kernel measured them: it reports smoothed ones."""
     has_rtt = any(name in OF_RTTS or name.startswith("rtt_p") for name in shown)
-    return [SMOOTHED] if has_rtt and any(cell.engine.startswith("virtual") for cell in outcome.cells) else []
+    return [SMOOTHED] if has_rtt and any(cell.engine.startswith(("virtual", "live")) for cell in outcome.cells) else []
 
 
 def sweep_screen(outcome: Outcome, summaries: Sequence[CellSummary] = (), next_: Sequence[str] = (), *, wide: bool = False) -> Screen:

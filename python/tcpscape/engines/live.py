@@ -20,13 +20,13 @@ Refused by name: parameters of congestion controls (they are settings of the who
 from __future__ import annotations
 
 import base64
+import functools
 import json
-import math
 import platform
 import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -89,8 +89,8 @@ class Variant:
 class Control:
     """The control cell: one bulk flow on a path without delay, loss or rate. What it measures is what the machine adds and carries at most."""
 
-    rtt_ms: float
-    """Median of the smoothed RTT with a paced flow, ms."""
+    rtt_ms: float | None
+    """Median of the smoothed RTT with a paced flow, ms; None where nothing came through."""
     rate_mbps: float
     """Goodput of a bulk flow, Mbit/s."""
     flags: tuple[str, ...] = ()
@@ -100,10 +100,14 @@ class Control:
     def problems(self) -> Iterator[str]:
         """Why trials should not run now, a sentence each; none where all is well."""
         yield from self.flags
-        if not self.rtt_ms <= CONTROL_RTT_MS:
-            yield f"a path without delay has a median RTT of {self.rtt_ms:.3g} ms: this machine is busy"
-        if not self.rate_mbps > 0:
+        if self.rtt_ms is None or not self.rate_mbps > 0:
             yield "a path without impairments carries nothing"
+        elif self.rtt_ms > CONTROL_RTT_MS:
+            yield f"a path without delay has a median RTT of {self.rtt_ms:.3g} ms: this machine is busy"
+
+    def plain(self) -> dict[str, Any]:
+        """Plain values."""
+        return {"rtt_ms": self.rtt_ms, "rate_mbps": self.rate_mbps, "flags": list(self.flags)}
 
 
 class Live(Engine):
@@ -135,7 +139,8 @@ class Live(Engine):
             return f"it needs Linux, this is {sys.platform}; use --engine model"
         if core() is None:
             return "the extension module tcpscape._core is not built; run `make setup`"
-        return host.unavailable(self.variant.root)
+        reason = host.unavailable(self.variant.root)
+        return reason or (_netem_problem(self.variant.root) if self.variant.backend == "netem" else None)
 
     @property
     def version(self) -> str:
@@ -168,7 +173,7 @@ class Live(Engine):
         if problems := list(control.problems):
             fix = "end what else runs here and try again, or leave out --verify: each trial flags itself"
             refuse("verify", f"the control cell is bad: {'; '.join(problems)}", fix, EngineError)
-        return [f"control cell: RTT {control.rtt_ms * 1e3:.0f} us, {control.rate_mbps:.0f} Mbit/s on a path without impairments; no flags"]
+        return [f"control cell: RTT {(control.rtt_ms or 0) * 1e3:.0f} us, {control.rate_mbps:.0f} Mbit/s on a path without impairments; no flags"]
 
     def write_pcap(self, scenario: Scenario, seed: int, path: Path) -> None:
         """Runs the trial once more; writes the emulator's view of its packets as pcapng, decisions in comments (netem: the sender's, as pcap)."""
@@ -199,8 +204,7 @@ class Live(Engine):
             cells.append(summary["flows"][0])
             if app["kind"] == "paced":  # a bulk flow takes all that the machine has
                 flags = list(summary.get("caveats", ()))
-        rtt = (cells[0].get("rtt_ms") or {}).get("p50")
-        return Control(math.inf if rtt is None else rtt, cells[1]["goodput_mbps"], tuple(flags))
+        return Control((cells[0].get("rtt_ms") or {}).get("p50"), cells[1]["goodput_mbps"], tuple(flags))
 
     def _job(self, scenario: Scenario, seed: int, capture: Capture, pcap: Path | None = None) -> dict[str, Any]:
         """A trial as the program reads it. Refuses, by name, what this kernel or the backend cannot do."""
@@ -269,7 +273,7 @@ class Live(Engine):
             scenario=scenario.name, cca=scenario.cca, address=self.address(scenario, seed), seed=seed, engine=self.name, version=self.version,
             duration=summary["duration_ns"] / 1e9, path_rtt_ms=scenario.rtt_ns / 1e6, flows=flows, queues=tuple(summary.get("queues", ())),
             caveats=tuple(dict.fromkeys(caveats)), kernel=f"this machine ({platform.release()})", counters=summary.get("counters", {}),
-            check={**(summary.get("check") or {}), "control": asdict(control)},
+            check={**(summary.get("check") or {}), "control": control.plain()},
             samples=frame(tables["samples"]) if capture.samples_ns and "samples" in tables else None,
             queue_samples=frame(tables["queue_samples"]) if capture.queue_samples_ns and "queue_samples" in tables else None,
         )
@@ -331,6 +335,17 @@ class Live(Engine):
 _controls: dict[str, Control] = {}
 """The control cells of this process, by the engine's version."""
 _CONTROL_LOCK = threading.RLock()
+
+
+@functools.cache
+def _netem_problem(root: bool) -> str | None:
+    """Why this kernel's netem is not to be used, and the fix; measured once per process, in about a second."""
+    from tcpscape.engines.host import survey
+
+    try:
+        return survey.netem(root).problem
+    except EngineError as e:
+        return str(e).removeprefix("engine: live: ").removeprefix("engine: ")
 
 
 def _setting(name: str) -> str:

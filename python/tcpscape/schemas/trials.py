@@ -160,11 +160,11 @@ class TrialDocument(TypedDict):
     seed: int
     """Number from which all random numbers of the trial follow."""
     engine: str
-    """Engine that ran it: model, virtual, mock."""
+    """Engine that ran it: model, virtual, live, mock."""
     version: str
     """Version of the model or of the engine. Results of different versions are never mixed."""
     duration: float
-    """Simulated time, s."""
+    """Simulated or real time, s."""
     path_rtt_ms: float | None
     """Propagation RTT of the path without jitter and queues, ms; null where the path is not known."""
     goodput_mbps: float
