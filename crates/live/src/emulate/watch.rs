@@ -155,7 +155,7 @@ impl<'a> Watch<'a> {
         self.last = (how == End::Term).then(|| Instant::now() + GRACE);
         match how {
             End::Term => command.ask_to_end(),
-            End::Kill => drop(command.kill()), // one that has ended cannot be killed
+            End::Kill => command.kill(),
         }
     }
 

@@ -2,13 +2,18 @@
 //!
 //! Process 1 mounts `/proc` anew where that is allowed, so that `ps` and `$$` agree; it starts the command without the
 //! capabilities over the namespaces that mounting takes, collects ended processes, and ends with the command.
+//! The keeper outlives the program that started it for a moment: it sees the hang-up of their pipe, kills process 1, and lets
+//! connections that are left without a process give up at once ([`BRIEF`]), which would keep the network namespace for minutes.
 //! Source: pid_namespaces(7), signal(7): process 1 gets no signal from inside that it has no handler for.
 
 use super::names;
 use super::sys::{self, Forked};
+use super::BRIEF;
 use std::ffi::OsString;
+use std::fs;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
 use std::process::Command;
 
 /// Name of the mode.
@@ -36,11 +41,17 @@ fn kept(words: &[OsString]) -> io::Result<i32> {
     std::env::remove_var(ALIVE);
     sys::outlive_terminal();
     sys::keep_termination();
-    end_with(&alive)?;
+    let (its, held) = UnixStream::pair()?;
     match sys::fork()? {
         Forked::Parent(child) => {
+            drop(held);
             sys::pass_on_termination(child);
-            Ok(sys::wait_for(child)?.1)
+            let status = guard(alive, its, child)?;
+            for (name, value) in BRIEF {
+                // What cannot be set makes the namespace last a minute longer.
+                let _ = fs::write(format!("/proc/sys/{}", name.replace('.', "/")), value);
+            }
+            Ok(status)
         }
         Forked::Child => {
             let status = end_with(&alive).and_then(|()| first(words)).unwrap_or_else(|e| {
@@ -50,6 +61,15 @@ fn kept(words: &[OsString]) -> io::Result<i32> {
             std::process::exit(status)
         }
     }
+}
+
+/// Waits for the end of the child, which hangs up `its`, and kills it at the hang-up of `alive`: its exit status.
+fn guard(alive: OwnedFd, its: UnixStream, child: libc::pid_t) -> io::Result<i32> {
+    // No thread can be started here: its process namespace would be another one than its children's.
+    if sys::wait_for_hang_up([alive.as_fd(), its.as_fd()])[0] {
+        sys::kill(child);
+    }
+    Ok(sys::wait_for(child)?.1)
 }
 
 /// This process dies with the one that started it, and has already if that was gone before this was arranged.

@@ -4,7 +4,7 @@
 //! this process ─→ keeper (this program again, [`super::keeper`]) ─→ process 1 of the new process namespace ─→ the command
 //! ```
 //!
-//! The keeper dies with this process, process 1 with the keeper, and with process 1 the kernel kills whatever the command left.
+//! The keeper ends when this process does, process 1 dies with the keeper, and with process 1 the kernel kills whatever the command left.
 
 use super::{keeper, names, realtime::Realtime, sys};
 use std::ffi::{OsStr, OsString};
@@ -25,8 +25,8 @@ pub struct Program<'a> {
 #[derive(Debug)]
 pub struct Child {
     keeper: std::process::Child,
-    /// While it is open, the keeper and process 1 know that this process lives.
-    _alive: UnixStream,
+    /// While it is open, the keeper and process 1 know that this process lives, and wants the command.
+    alive: Option<UnixStream>,
 }
 
 impl<'a> Program<'a> {
@@ -53,7 +53,7 @@ impl<'a> Program<'a> {
         &mut self.command
     }
 
-    /// Starts it. The calling thread must live as long as the command: the kernel kills the keeper when it ends.
+    /// Starts it.
     pub fn start(mut self) -> io::Result<Child> {
         let (watched, alive) = UnixStream::pair()?;
         let watched = OwnedFd::from(watched);
@@ -73,7 +73,7 @@ impl<'a> Program<'a> {
             }
         };
         sys::before_exec(&mut self.command, prepare);
-        Ok(Child { keeper: self.command.spawn()?, _alive: alive })
+        Ok(Child { keeper: self.command.spawn()?, alive: Some(alive) })
     }
 }
 
@@ -111,16 +111,16 @@ impl Child {
         std::thread::Builder::new().name("command".into()).spawn(wait).map(drop)
     }
 
-    /// Kills the command and everything that it started.
-    pub fn kill(&mut self) -> io::Result<()> {
-        self.keeper.kill()
+    /// Has the command and everything that it started killed; [`Child::wait`] waits until they are.
+    pub fn kill(&mut self) {
+        self.alive = None;
     }
 }
 
 impl Drop for Child {
     fn drop(&mut self) {
-        // One that has ended already cannot be killed, and there is nobody to tell.
-        let _ = self.keeper.kill();
+        self.kill();
+        // There is nobody to tell of an error.
         let _ = self.keeper.wait();
     }
 }

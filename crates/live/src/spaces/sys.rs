@@ -72,6 +72,17 @@ pub fn is_hung_up(descriptor: BorrowedFd<'_>, wait: bool) -> bool {
     ready > 0 && watched.revents & (libc::POLLHUP | libc::POLLERR | libc::POLLNVAL) != 0
 }
 
+/// Waits until one of two is hung up: which are. Linux: poll(2).
+pub fn wait_for_hang_up(descriptors: [BorrowedFd<'_>; 2]) -> [bool; 2] {
+    let mut watched = descriptors.map(|d| libc::pollfd { fd: d.as_raw_fd(), events: 0, revents: 0 });
+    loop {
+        // SAFETY: two descriptors that live until the call returns.
+        if unsafe { libc::poll(watched.as_mut_ptr(), 2, -1) } > 0 {
+            return watched.map(|w| w.revents != 0);
+        }
+    }
+}
+
 /// Soft and hard limit of a resource. Linux: getrlimit(2).
 pub fn limit(resource: libc::__rlimit_resource_t) -> io::Result<(u64, u64)> {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
@@ -119,9 +130,10 @@ pub fn outlive_terminal() {
     }
 }
 
-/// `_LINUX_CAPABILITY_VERSION_3` and `CAP_SYS_ADMIN`. Source: linux/capability.h.
+/// `_LINUX_CAPABILITY_VERSION_3`, `CAP_SYS_ADMIN` and `CAP_NET_ADMIN`. Source: linux/capability.h.
 const CAPABILITY_VERSION: u32 = 0x2008_0522;
 const SYS_ADMIN: u32 = 21;
+const NET_ADMIN: u32 = 12;
 
 /// `struct __user_cap_header_struct` and two of `struct __user_cap_data_struct`.
 #[repr(C)]
@@ -155,16 +167,18 @@ pub fn is_administrator() -> bool {
     has_capability(SYS_ADMIN)
 }
 
-/// The next program keeps CAP_SYS_ADMIN of the user namespace, whoever runs it. Safe between fork and exec.
+/// The next program keeps CAP_SYS_ADMIN and CAP_NET_ADMIN of the user namespace, whoever runs it. Safe between fork and exec.
 /// Linux: capabilities(7), ambient set.
 pub fn keep_administrator() -> io::Result<()> {
     let mut data = capabilities()?;
-    data[0].inheritable |= 1 << SYS_ADMIN;
+    data[0].inheritable |= 1 << SYS_ADMIN | 1 << NET_ADMIN;
     let mut header = CapabilityHeader { version: CAPABILITY_VERSION, pid: 0 };
     // SAFETY: a header and the two structs that version 3 reads.
     check(unsafe { libc::syscall(libc::SYS_capset, &mut header, data.as_ptr()) } as libc::c_int)?;
-    // SAFETY: integer arguments only.
-    check(unsafe { libc::prctl(libc::PR_CAP_AMBIENT, libc::PR_CAP_AMBIENT_RAISE, SYS_ADMIN as libc::c_ulong, 0, 0) }).map(drop)
+    [SYS_ADMIN, NET_ADMIN].into_iter().try_for_each(|capability| {
+        // SAFETY: integer arguments only.
+        check(unsafe { libc::prctl(libc::PR_CAP_AMBIENT, libc::PR_CAP_AMBIENT_RAISE, libc::c_ulong::from(capability), 0, 0) }).map(drop)
+    })
 }
 
 /// The next program has no capability that its user would not have. Safe between fork and exec. Linux: capabilities(7).
@@ -235,6 +249,12 @@ pub fn pass_on_termination(child: libc::pid_t) {
 pub fn ask_to_end(child: u32) {
     // SAFETY: integer arguments only.
     unsafe { libc::kill(child as libc::pid_t, libc::SIGTERM) };
+}
+
+/// Kills a child that nobody has waited for. Linux: kill(2).
+pub fn kill(child: libc::pid_t) {
+    // SAFETY: integer arguments only.
+    unsafe { libc::kill(child, libc::SIGKILL) };
 }
 
 /// Waits for the end of a child, which can still be waited for afterwards. Linux: waitid(2) WNOWAIT.
