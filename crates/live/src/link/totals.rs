@@ -4,7 +4,7 @@ use super::emit;
 use super::frame::Cargo;
 use serde::Serialize;
 use tcpscape_base::{Histogram, Packet, Time};
-use tcpscape_path::{DelayStats, Drops, StageStats};
+use tcpscape_path::{DelayStats, Direction, Drops, StageStats};
 
 /// The account of one direction.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -48,6 +48,16 @@ pub struct Totals {
 }
 
 impl Totals {
+    /// What happened to packets that nobody asked for, in sentences.
+    pub fn unasked(&self, direction: Direction) -> Vec<String> {
+        let told = [
+            (self.uncut, "super-packets of a kind that the emulator does not cut were decided on as one packet each"),
+            (self.drops_damaged, "packets to be damaged were dropped, as no checksum would have told the receiver"),
+            (self.drops_replaced, "packets were lost because the path was replaced again and again while they waited"),
+        ];
+        told.into_iter().filter(|t| t.0 > 0).map(|(n, what)| format!("{direction}: {n} {what}")).collect()
+    }
+
     /// Adds what queues have dropped and copied.
     fn add<'a>(&mut self, queues: impl Iterator<Item = &'a StageStats>) {
         for q in queues {

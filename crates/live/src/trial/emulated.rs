@@ -75,6 +75,7 @@ impl Emulated {
         check.emulator = Some(report);
         check.of_emulator(job, finished, link.stats());
         check.flags.extend(caveats(&job.plan.forward));
+        check.flags.extend(Direction::BOTH.iter().flat_map(|&d| link.totals(d).unasked(d)));
         check.of_machine(job, machine);
         Ok(check)
     }
