@@ -1,12 +1,11 @@
 //! The packets as a pcapng file, with what the path decided about each (`link::capture`).
 
 use crate::emulator::sys;
-use crate::link::{capture, log, Link};
+use crate::link::{capture, Link};
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
-use tcpscape_path::Direction;
 
 /// A file that can be written, for the end.
 pub struct Capture {
@@ -31,8 +30,6 @@ impl Capture {
         let about = capture::About { program, comment: &comment, zero };
         let written = capture::write_pcapng(&mut out, link, &about).and_then(|()| out.flush());
         written.map_err(|e| format!("pcap: {}: {e}; choose a place with room", self.path.display()))?;
-        let beyond: u64 = Direction::BOTH.iter().filter_map(|&d| link.log(d)).map(|log| log.beyond).sum();
-        let most = log::MOST_PACKETS;
-        Ok((beyond > 0).then(|| format!("the capture has the first {most} packets of each direction; {beyond} further ones are not in it")))
+        Ok(capture::missing(link))
     }
 }

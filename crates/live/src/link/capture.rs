@@ -9,7 +9,7 @@
 use super::emit;
 use super::frame::{Cargo, Frame};
 use super::header::VNET_HEADER;
-use super::log::{Fate, Log};
+use super::log::{Fate, Log, MOST_PACKETS};
 use super::{Layer, Link};
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -66,6 +66,12 @@ pub fn write_pcapng<W: Write>(out: W, link: &Link, about: &About<'_>) -> io::Res
         file.packet(&Seen { interface, at, way, length, bytes: &bytes[VNET_HEADER..], comment: &comment })?;
     }
     file.finish()
+}
+
+/// Says that packets are missing in the capture, where some are.
+pub fn missing(link: &Link) -> Option<String> {
+    let beyond: u64 = Direction::BOTH.iter().filter_map(|&d| link.log(d)).map(|log| log.beyond).sum();
+    (beyond > 0).then(|| format!("the capture has the first {MOST_PACKETS} packets of each direction; {beyond} further ones are not in it"))
 }
 
 /// Interface and way of a line.

@@ -8,7 +8,7 @@ use super::check::machine::Machine;
 use super::check::Check;
 use super::job::{Job, SuperPackets};
 use crate::emulator::{Emulator, EmulatorOptions, Port, Running};
-use crate::link::capture::{write_pcapng, About};
+use crate::link::capture::{self, write_pcapng, About};
 use crate::link::{caveats, Layer, Link, LinkOptions, Whole};
 use std::fs::File;
 use std::io::BufWriter;
@@ -70,6 +70,7 @@ impl Emulated {
             write_packets(file, &link, job.seed, zero).map_err(|e| format!("pcap: {}: {e}", file.display()))?;
         }
         let mut check = Check { backend: "emulator", ..Check::default() };
+        check.flags.extend(job.pcap.as_ref().and_then(|_| capture::missing(&link)));
         check.flags.extend(self.wire.unset().iter().cloned());
         check.totals = Direction::BOTH.map(|d| (d.name(), link.totals(d))).into();
         check.emulator = Some(report);
