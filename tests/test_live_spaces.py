@@ -1,8 +1,11 @@
 """The live engine's program as a process: what it may do on this machine, how it ends, and what its measurements find."""
 
+import json
 import os
+import shutil
 import signal
 import subprocess
+import tempfile
 import threading
 
 import pytest
@@ -110,6 +113,57 @@ def test_it_ends_with_its_parent_and_not_with_a_thread(need_spaces):
     asking.join()
     with made[0] as running:
         assert running.result(ANSWER_S)["timer"]["ordinary"]["p50_us"] > 0
+
+
+def run_as(program, job, *prefix, **options):
+    """The last line of the program, started by other means than `HostProcess`."""
+    words = [*prefix, str(program), "probe"]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options) as running:
+        running.stdin.write(json.dumps(job) + "\n")
+        running.stdin.flush()
+        lines = running.stdout.read().splitlines()
+        assert lines, running.stderr.read()
+        return json.loads(lines[-1])
+
+
+@pytest.fixture
+def nobody():
+    """A copy of the program that uid 65534 can run, and how."""
+    if os.geteuid():
+        pytest.skip("only root can become uid 65534")
+    with tempfile.TemporaryDirectory(prefix="tcpscape-test-") as directory:
+        os.chmod(directory, 0o755)
+        yield shutil.copy(process.PROGRAM, directory), {"user": 65534, "group": 65534, "extra_groups": [], "cwd": "/"}
+
+
+def test_uid_65534_without_capabilities_has_the_emulator(need_spaces, nobody):
+    program, options = nobody
+    found = run_as(program, {"measure": ["backends", "kinds"]}, **options)["result"]
+    assert found["backends"]["packet"] is None
+    assert next(kind for kind in found["kinds"] if kind["name"] == "tbf")["problem"] is None
+
+
+def test_without_a_user_namespace_only_root_may(need_spaces, nobody):
+    program, options = nobody
+    refused = run_as(program, {"root": True}, **options)["error"]
+    assert refused == "network namespaces without a user namespace need CAP_SYS_ADMIN; run as root, or leave +root out"
+    assert "realtime" in run_as(program, {"root": True})["result"]
+
+
+LIMITS = {
+    "user": "user.max_user_namespaces = 0: no user namespaces are allowed; sudo sysctl -w user.max_user_namespaces=10000, or run as root with +root",
+    "net": "network namespaces are used up (user.max_net_namespaces); sudo sysctl -w user.max_net_namespaces=10000",
+}
+
+
+@pytest.mark.parametrize("kind", LIMITS)
+def test_the_setting_that_forbids_namespaces_is_named_with_the_fix(need_spaces, kind):
+    """In a user namespace of its own, where the test may forbid them."""
+    if not shutil.which("unshare"):
+        pytest.skip("unshare is missing: apt-get install util-linux")
+    forbid = f'echo 0 > /proc/sys/user/max_{kind}_namespaces && exec "$@"'
+    answer = run_as(process.PROGRAM, {}, "unshare", "--user", "--map-root-user", "sh", "-c", forbid, "sh")
+    assert answer["error"] == LIMITS[kind]
 
 
 def test_it_knows_which_queues_this_kernel_has(need_spaces):
