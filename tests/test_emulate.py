@@ -321,15 +321,35 @@ def test_a_server_that_does_not_start_is_said_in_one_line(shell):
     assert said.err == 'error: serve: "echo broken; exit 3" ended with status 3 before it listened: broken; correct the command\n'
 
 
+TELLS = """
+import socket
+with socket.create_server(("", 80)) as server:
+    connection = server.accept()[0]
+    connection.sendall(connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16))
+"""
+ASKS = """
+import socket
+with socket.create_connection(("far", 80)) as s:
+    other = s.recv(16)
+    print(*(text.rstrip(bytes(1)).decode() for text in (s.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16), other)))
+"""
+AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
+
+
 @live
-def test_a_congestion_control_for_every_socket(shell):
-    said = shell("emulate", *PATH, "--cca", "reno", "--quiet", "--", "cat", "/proc/sys/net/ipv4/tcp_congestion_control")
-    assert said.out == "reno\n"
-    refused = shell("emulate", *PATH, "--cca", "yeah", "--", "true")
-    available = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split()
-    if "yeah" not in available:
-        assert refused.status == 2
-        assert "cubic" in refused.err
+@pytest.mark.parametrize("cca", sorted(AVAILABLE.read_text().split()) if AVAILABLE.exists() else ())
+def test_a_congestion_control_is_that_of_both_ends(shell, tmp_path, cca):
+    (tmp_path / "tells.py").write_text(TELLS)
+    said = shell("emulate", *PATH, "--cca", cca, "--quiet", "--serve", f"{sys.executable} {tmp_path}/tells.py", "--", sys.executable, "-c", ASKS)
+    assert said.out == f"{cca} {cca}\n", said.err
+
+
+@live
+def test_a_congestion_control_that_the_kernel_lacks_is_refused(shell):
+    lacked = next(name for name in ("yeah", "lp", "illinois", "nv") if name not in AVAILABLE.read_text().split())
+    said = shell("emulate", *PATH, "--cca", lacked, "--", "true")
+    assert (said.status, said.err.count("\n")) == (2, 1)
+    assert "cubic" in said.err
 
 
 @live

@@ -6,6 +6,7 @@ import jobs
 import test_docs
 from conftest import ROOT
 from tcpscape import engines
+from tcpscape.engines import host
 
 NEEDS_KERNEL = "real-kernel.md"
 TOURS = [page for page in sorted((ROOT / "docs" / "tour").glob("*.md")) if page.name not in (test_docs.TUTORIAL, test_docs.JOB)]
@@ -21,9 +22,20 @@ def job(tmp_path, cli, monkeypatch):
     return lambda page: jobs.Job(page, tmp_path, cli)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+REAL_TIME = ROOT / "docs" / "tour" / "9-your-application.md"
+"""Takes most of a minute, since real programs run behind real delays."""
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page != REAL_TIME], ids=lambda page: str(page.relative_to(ROOT)))
 def test_a_recipe_can_be_carried_out(page, need_model, job):
     job(page).run()
+
+
+@pytest.mark.slow
+def test_the_tour_in_real_time_can_be_carried_out(job):
+    if reason := host.unavailable():
+        pytest.skip(reason)
+    job(REAL_TIME).run()
 
 
 @pytest.mark.slow

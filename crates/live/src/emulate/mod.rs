@@ -14,9 +14,11 @@
 //! | [`server`], `ports` | servers at the far end, and whether they listen |
 //! | [`relay`], [`host`] | ports of this host at the far end |
 //! | `capture` | the packets as a file |
+//! | `cca` | the congestion control of both ends |
 //! | `sys` | sockets that carry descriptors |
 
 mod capture;
+mod cca;
 pub mod host;
 pub mod job;
 mod ports;
@@ -35,7 +37,6 @@ use job::Job;
 use serde_json::{json, Value};
 use server::Server;
 use std::collections::BTreeMap;
-use std::fs;
 use std::io;
 use std::os::fd::{OwnedFd, RawFd};
 use std::sync::Arc;
@@ -78,9 +79,12 @@ struct Ends {
 impl Ends {
     fn build(job: &Job, spaces: &Spaces) -> Result<Ends, String> {
         if let Some(cca) = &job.cca {
-            check_cca(cca)?;
+            cca::check(cca)?;
         }
-        let wire = Wire::build(&job.plan, &settings(job)).map_err(|e| format!("emulate: {e}"))?;
+        let wire = Wire::build(&job.plan, &settings()).map_err(|e| format!("emulate: {e}"))?;
+        if let Some(cca) = &job.cca {
+            cca::set(&wire, cca)?;
+        }
         Ok(Ends { wire, realtime: spaces.realtime() })
     }
 
@@ -151,28 +155,13 @@ fn prepare(program: &mut Program) {
     program.command().env("TCPSCAPE_NEAR", near).env("TCPSCAPE_FAR", far);
 }
 
-/// Settings of both ends: the congestion control; servers at any port and ping without a privilege.
-fn settings(job: &Job) -> BTreeMap<String, String> {
+/// Settings of both ends: servers at any port and ping without a privilege.
+fn settings() -> BTreeMap<String, String> {
     let group = sys::group();
-    let mut settings = BTreeMap::from([
+    BTreeMap::from([
         ("net.ipv4.ip_unprivileged_port_start".to_owned(), "0".to_owned()),
         ("net.ipv4.ping_group_range".to_owned(), format!("{group} {group}")),
-    ]);
-    if let Some(cca) = &job.cca {
-        settings.insert("net.ipv4.tcp_congestion_control".to_owned(), cca.clone());
-    }
-    settings
-}
-
-/// Refuses a congestion control that this kernel does not have loaded.
-fn check_cca(cca: &str) -> Result<(), String> {
-    let text = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").map_err(|e| format!("cca: {e}; leave it out"))?;
-    let mut names: Vec<&str> = text.split_whitespace().collect();
-    names.sort_unstable();
-    match names.contains(&cca) {
-        true => Ok(()),
-        false => Err(format!("cca: this kernel has no {cca}; choose {}, or as root: modprobe tcp_{cca}", names.join(", "))),
-    }
+    ])
 }
 
 /// The constant part of a direction's delay, ns.

@@ -10,7 +10,9 @@ use netlink_packet_route::link::{
     AfSpecInet, AfSpecUnspec, InetDevConf, InfoData, InfoKind, InfoVeth, LinkAttribute, LinkFlags, LinkHeader, LinkInfo, LinkMessage, State,
 };
 use netlink_packet_route::neighbour::{NeighbourAttribute, NeighbourMessage, NeighbourState};
-use netlink_packet_route::route::{RouteAttribute, RouteHeader, RouteMessage, RouteProtocol, RouteType};
+use netlink_packet_route::route::{
+    RouteAddress, RouteAttribute, RouteHeader, RouteMessage, RouteMetric, RouteProtocol, RouteScope, RouteType,
+};
 use netlink_packet_route::AddressFamily;
 use std::net::{IpAddr, Ipv4Addr};
 use std::os::fd::RawFd;
@@ -145,6 +147,27 @@ pub fn route_by(b: &mut Batch, to: Option<Ipv4Addr>, gateway: Ipv4Addr, number: 
     };
     message.attributes.extend(to.map(|network| RouteAttribute::Destination(network.into())));
     message.attributes.extend([RouteAttribute::Gateway(gateway.into()), RouteAttribute::Oif(number as u32)]);
+    b.push(Message::NewRoute(message), CREATE);
+}
+
+/// A route to one neighbour whose connections have this congestion control, whatever their programs choose. Linux: ip-route(8) `congctl`.
+pub fn control_to(b: &mut Batch, neighbour: Ipv4Addr, number: i32, cca: &str) {
+    let mut message = RouteMessage::default();
+    message.header = RouteHeader {
+        address_family: AddressFamily::Inet,
+        destination_prefix_length: 32,
+        table: RouteHeader::RT_TABLE_MAIN,
+        protocol: RouteProtocol::Static,
+        scope: RouteScope::Link,
+        kind: RouteType::Unicast,
+        ..RouteHeader::default()
+    };
+    let metrics = vec![RouteMetric::CcAlgo(cca.to_owned())];
+    message.attributes = vec![
+        RouteAttribute::Destination(RouteAddress::Inet(neighbour)),
+        RouteAttribute::Oif(number as u32),
+        RouteAttribute::Metrics(metrics),
+    ];
     b.push(Message::NewRoute(message), CREATE);
 }
 

@@ -1,0 +1,50 @@
+//! The congestion control of every connection at both ends.
+//!
+//! What it is: the namespace's default where the kernel lets it be chosen there. A namespace other than the machine's first may only have
+//! one of `tcp_allowed_congestion_control` as its default; any other is then that of the route to the other end, which holds for every
+//! connection, whatever its program chooses. Source: ip-sysctl (tcp_congestion_control), rtnetlink(7), ip-route(8) `congctl`.
+
+use crate::spaces;
+use std::fs;
+use std::io;
+use tcpscape_testbed::netlink::{Batch, Socket};
+use tcpscape_testbed::network::links;
+use tcpscape_testbed::network::wire::{End, Wire};
+
+/// The default of new sockets, in the calling thread's namespace.
+const DEFAULT: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
+/// Those that this kernel has loaded.
+const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
+
+/// Refuses a congestion control that this kernel does not have loaded.
+pub fn check(cca: &str) -> Result<(), String> {
+    let text = fs::read_to_string(AVAILABLE).map_err(|e| format!("cca: {e}; leave it out"))?;
+    let mut names: Vec<&str> = text.split_whitespace().collect();
+    names.sort_unstable();
+    match names.contains(&cca) {
+        true => Ok(()),
+        false => Err(format!("cca: this kernel has no {cca}; choose {}, or as root: modprobe tcp_{cca}", names.join(", "))),
+    }
+}
+
+/// Gives it to both ends.
+pub fn set(wire: &Wire, cca: &str) -> Result<(), String> {
+    let ends = [(wire.sender(), End::Receiver, "fwd"), (wire.receiver(), End::Sender, "rev")];
+    ends.into_iter().try_for_each(|(namespace, other, device)| {
+        let set = spaces::within(namespace, || match fs::write(DEFAULT, cca) {
+            Err(e) if e.kind() == io::ErrorKind::PermissionDenied => route(other, device, cca),
+            set => set,
+        });
+        set.and_then(|set| set).map_err(|e| format!("cca: {cca} cannot be set: {e}; leave it out"))
+    })
+}
+
+/// A route to the other end with a congestion control of its own, in the calling thread's namespace.
+fn route(to: End, device: &str, cca: &str) -> io::Result<()> {
+    let mut socket = Socket::open()?;
+    let number = links::number(&mut socket, device).map_err(io::Error::other)?;
+    let number = number.ok_or_else(|| io::Error::other(format!("there is no device {device}")))?;
+    let mut batch = Batch::new();
+    links::control_to(&mut batch, to.address(), number, cca);
+    socket.request(&mut batch).map_err(io::Error::other)
+}
