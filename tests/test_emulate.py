@@ -22,6 +22,7 @@ from tcpscape.emulation import answer, control, path, relay
 from tcpscape.engines import host
 from tcpscape.errors import TcpscapeError
 from tcpscape.scenario import changes
+from test_schema import expect
 
 REASON = host.unavailable()
 live = pytest.mark.skipif(REASON is not None, reason=f"no namespaces here: {REASON}")
@@ -248,6 +249,7 @@ def summary_of(shell, *words: str) -> dict:
     said = shell("emulate", *words, "--json", "--", sys.executable, "-c", DATAGRAMS.format(far="10.77.1.3"))
     assert said.status == 0, said
     (document,) = said.lines
+    expect("emulation", document)
     return document
 
 

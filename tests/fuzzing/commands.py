@@ -21,6 +21,7 @@ PATH = '--forward "netem delay 5ms" --bottleneck "tbf rate 10mbit burst 6056 lim
 GOOD: Mapping[str, tuple[str, ...]] = {
     "run": (f"run {PATH} {QUICK} --seeds 1", f"run scenario.yaml {QUICK} --seeds 1", f"run {PATH} {QUICK} --seeds 1 --out out/run", f"run {PATH} {QUICK} --engine mock --seeds 2"),
     "sweep": (f"sweep --rtt 10ms --rate 10mbit {QUICK} --seeds 1", f"sweep --rtt 10,20ms --jitter 0..2ms/1ms --rate 5mbit {QUICK} --seeds 2 --engine mock", f"sweep campaign.yaml {QUICK} --seeds 1"),
+    "emulate": ("emulate --delay 1ms", "emulate --delay 1ms --rate 50mbit --loss up=1%"),
     "study run": ("study run baseline --quick --engine mock", "study run jitter-cliff --quick --part geo --engine mock --seeds 1 --no-report"),
     "study show": ("study show starlink",),
     "advise": (f"advise --rtt 20ms --rate 10mbit --cca cubic,bbr --seeds 2 {QUICK}", f"advise --rtt 20ms --engine mock --seeds 2 {QUICK}", f"advise --from ping.txt --rate 5mbit {QUICK} --seeds 2 --cca cubic"),
@@ -107,6 +108,9 @@ def lines(draw: st.DrawFn, name: str) -> Case:
     arguments = [p for p in command.params if isinstance(p, click.Argument)]
     steps = ["bad", "bad", "bad", "well", "well", "twice", "drop", "unknown", "bare"] if options else []
     steps += ["argument", "extra"] if arguments or not options else []
+    if name == "emulate":  # a word in the wrong place is a program that runs, so only options are drawn, and none that runs or overwrites something
+        steps = ["bad", "bad", "well", "twice"]
+        options = [p for p in options if p.name not in ("serve", "pcap", "control", "root")]
     for _ in range(draw(st.integers(1, 4))):
         step = draw(st.sampled_from(steps))
         if step in ("bad", "well", "twice"):
@@ -125,6 +129,7 @@ def lines(draw: st.DrawFn, name: str) -> Case:
         elif step == "extra":
             words.append(draw(_argument()))
     words = [word.replace("\0", "") for word in words]
+    words += ["--", "true"] if name == "emulate" else []
     if name == "kernel build" and not any(word.startswith("--source") for word in words):
         words.append("--source=no-such-tree")  # without one it builds a kernel
     return Case(name, tuple(words), needed(words))

@@ -13,7 +13,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future
+from concurrent.futures import CancelledError, Future
 from concurrent.futures import TimeoutError as LateError
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -118,12 +118,10 @@ class Session:
         if process is None:
             raise ScenarioError("control: the command does not run; ask while it does")
         future = self._waiting[number] = Future()
+        process.send({"id": number, **message})
         try:
-            process.send({"id": number, **message})
             answer = dict(future.result(ANSWER_S))
-        except (LateError, Exception) as e:
-            if isinstance(e, ScenarioError):
-                raise
+        except (LateError, CancelledError):
             raise ScenarioError("control: the command has ended, or the path does not answer; ask while it runs") from None
         finally:
             self._waiting.pop(number, None)

@@ -137,7 +137,6 @@ def _way(name: Direction, result: Mapping[str, Any], path: EmulatedPath) -> WayD
     kept = 1.0
     for q in described:
         kept *= 1 - q.loss
-    unasked = account["unasked"]
     return {
         "hops": [_text(hop) for hop in getattr(path.scenario, part)],
         "packets": came, "bytes": totals["bytes_in"], "packets_out": totals["packets_out"], "bytes_out": totals["bytes_out"],
@@ -145,7 +144,7 @@ def _way(name: Direction, result: Mapping[str, Any], path: EmulatedPath) -> WayD
         "loss_asked": 1 - kept if kept < 1 else 0.0, "loss": drops["loss"] / came if came else None, "lost": drops["loss"],
         "queue_drops": drops["limit"] + drops["aqm"] + drops["oversize"],
         "marked": totals["marked"], "reordered": totals["reordered"], "duplicated": totals["duplicated"], "corrupted": totals["corrupted"],
-        "unasked_drops": unasked["entrance"] + unasked["no_room"] + unasked["device"] + sum(unasked["refused"].values()),
+        "unasked_drops": sum(sum(n.values()) if isinstance(n, Mapping) else n for n in account["unasked"].values()),
         "delay_asked_ms": sum(q.delay_ns for q in described) / 1e6,
         "delay_ms": {
             "mean": _if(passed, delay["mean"] / 1e6), "p50": _if(passed, delay["p50"] / 1e6), "p99": _if(passed, delay["p99"] / 1e6),
