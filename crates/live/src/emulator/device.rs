@@ -1,73 +1,33 @@
-//! A network device's number, MTU, state and counters, in the calling thread's namespace. Source: netdevice(7), proc(5).
-
-#![allow(unsafe_code)]
+//! A network device's number, MTU, state and counters, in the calling thread's namespace. Source: rtnetlink(7), proc(5).
 
 use std::fs::File;
 use std::io::{self, Read, Seek};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use tcpscape_testbed::netlink::{Batch, NetlinkError, Socket};
 use tcpscape_testbed::network::links;
 use tcpscape_testbed::qdisc;
 
-fn check(status: libc::c_int) -> io::Result<()> {
-    if status < 0 {
-        Err(io::Error::last_os_error())
-    } else {
-        Ok(())
+fn io_error(error: NetlinkError) -> io::Error {
+    match error {
+        NetlinkError::Refused { error, .. } | NetlinkError::Io(error) => error,
     }
 }
 
-/// A request about a device; an error names it.
-pub fn request(device: &str) -> io::Result<libc::ifreq> {
-    // SAFETY: all-zero is a valid ifreq.
-    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-    if device.is_empty() || device.len() >= request.ifr_name.len() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{device:?} is no name of a network device")));
-    }
-    for (to, from) in request.ifr_name.iter_mut().zip(device.bytes()) {
-        *to = from as libc::c_char;
-    }
-    Ok(request)
-}
-
-/// Carries out a request of netdevice(7).
-fn ask(device: &str, command: libc::Ioctl) -> io::Result<libc::ifreq> {
-    // SAFETY: a fresh descriptor that nobody else owns.
-    let socket = unsafe {
-        let fd = libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0);
-        check(fd)?;
-        OwnedFd::from_raw_fd(fd)
-    };
-    let mut request = request(device)?;
-    // SAFETY: a request that names a device; the kernel reads and writes within it.
-    check(unsafe { libc::ioctl(socket.as_raw_fd(), command, &raw mut request) })?;
-    Ok(request)
-}
-
-/// Its number.
-pub fn index(device: &str) -> io::Result<i32> {
-    let answer = ask(device, libc::SIOCGIFINDEX as libc::Ioctl)?;
-    // SAFETY: this request fills this field.
-    Ok(unsafe { answer.ifr_ifru.ifru_ifindex })
-}
-
-/// Its MTU, bytes.
-pub fn mtu(device: &str) -> io::Result<usize> {
-    let answer = ask(device, libc::SIOCGIFMTU as libc::Ioctl)?;
-    // SAFETY: this request fills this field.
-    Ok(unsafe { answer.ifr_ifru.ifru_mtu }.max(0) as usize)
+/// A device's number and MTU, bytes.
+pub fn find(device: &str) -> io::Result<(i32, u32)> {
+    let mut socket = Socket::open()?;
+    let number = links::number(&mut socket, device).map_err(io_error)?;
+    let mtu = links::mtu(&mut socket, device).map_err(io_error)?;
+    number.zip(mtu).ok_or_else(|| io::Error::from_raw_os_error(libc::ENODEV))
 }
 
 /// Gives it an MTU (bytes), room for so many packets that wait and no queue discipline, and brings it up. By netlink: the older calls
 /// want capabilities outside of user namespaces.
 pub fn set_up(device: &str, mtu: u32, packets: u32) -> io::Result<()> {
-    let number = index(device)?;
+    let (number, _) = find(device)?;
     let mut batch = Batch::new();
     links::up_with(&mut batch, number, mtu, packets);
     qdisc::none(&mut batch, number);
-    Socket::open()?.request(&mut batch).map_err(|e| match e {
-        NetlinkError::Refused { error, .. } | NetlinkError::Io(error) => error,
-    })
+    Socket::open()?.request(&mut batch).map_err(io_error)
 }
 
 /// The counters of a namespace's devices, of the namespace in which it was opened.
@@ -111,10 +71,10 @@ mod tests {
     }
 
     #[test]
-    fn loopback_has_number_one_and_a_name_that_is_too_long_is_refused() {
-        assert_eq!(index("lo").unwrap(), 1);
-        assert!(mtu("lo").unwrap() > 1000);
-        assert!(index("a-name-that-is-too-long").unwrap_err().to_string().contains("no name"));
+    fn loopback_is_number_one_and_a_device_that_is_missing_is_an_error() {
+        let (number, mtu) = find("lo").unwrap();
+        assert!(number == 1 && mtu > 1000);
+        assert_eq!(find("nothing0").unwrap_err().raw_os_error(), Some(libc::ENODEV));
         assert!(Counters::open("lo").is_ok());
     }
 }

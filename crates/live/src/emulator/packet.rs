@@ -21,9 +21,10 @@ const BLOCK: usize = 1 << 20;
 const SUPER: usize = 65 << 10;
 /// What stands before a frame in its slot, at most (header, address, alignment), bytes.
 const BEFORE: usize = 128;
-/// Bytes of a ring for frames of the MTU, and of one for super-packets.
-const SMALL_RING: usize = 16 << 20;
-const SUPER_RING: usize = 48 << 20;
+/// Bytes of a ring for frames of the MTU (4096 frames of 1500 bytes), and of one for super-packets (480). The kernel clears a ring in one call
+/// during which it may run nothing else on that CPU (10 ms, 100 ms where a virtual machine has to get the memory first): more would disturb others.
+const SMALL_RING: usize = 8 << 20;
+const SUPER_RING: usize = 32 << 20;
 /// Most frames sent with one call.
 pub const BATCH: usize = 64;
 
@@ -149,11 +150,12 @@ impl PacketPort {
         set(&socket, libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, &on)?;
         // The devices of the emulator's namespace have no queue that a frame should wait in.
         set(&socket, libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, &on)?;
-        let (slot, bytes) = if super_packets { (SUPER, SUPER_RING) } else { (slot_of(super::device::mtu(device)?), SMALL_RING) };
+        let (number, mtu) = super::device::find(device)?;
+        let (slot, bytes) = if super_packets { (SUPER, SUPER_RING) } else { (slot_of(mtu as usize), SMALL_RING) };
         let ring = Ring::new(&socket, slot, bytes)?;
         let messages = Messages { headers: Vec::with_capacity(BATCH), vectors: Vec::with_capacity(BATCH) };
         let port = PacketPort { socket, ring, messages, overflows: 0, too_large: 0 };
-        port.bind(super::device::index(device)?)?;
+        port.bind(number)?;
         Ok(port)
     }
 

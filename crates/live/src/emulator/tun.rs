@@ -34,7 +34,14 @@ impl TunPort {
     /// `super_packets`: whether the kernel may hand over packets that are larger than the MTU.
     pub fn make(device: &str, mtu: u32, super_packets: bool) -> io::Result<TunPort> {
         let file = OpenOptions::new().read(true).write(true).custom_flags(libc::O_NONBLOCK).open("/dev/net/tun")?;
-        let mut request = super::device::request(device)?;
+        // SAFETY: all-zero is a valid request.
+        let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+        if device.is_empty() || device.len() >= request.ifr_name.len() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{device:?} is no name of a network device")));
+        }
+        for (to, from) in request.ifr_name.iter_mut().zip(device.bytes()) {
+            *to = from as libc::c_char;
+        }
         request.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI | libc::IFF_VNET_HDR | libc::IFF_TUN_EXCL) as libc::c_short;
         // SAFETY: a request that names a device and lives until the call returns.
         check(unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETIFF, &raw mut request) })?;

@@ -3,7 +3,7 @@
 //! Link i joins host i and host i + 1: 10.77.(i + 1).2 and .3, a network of these two. Devices have the same names and
 //! numbers on every host ([`device`]), so nothing has to be looked up.
 
-use crate::netlink::{attribute, text_of, Batch, Message, NetlinkError, Socket, CHANGE, CREATE};
+use crate::netlink::{attribute, text_of, u32_at, Batch, Message, NetlinkError, Socket, CHANGE, CREATE};
 use netlink_packet_core::Emitable;
 use netlink_packet_route::address::{AddressAttribute, AddressHeaderFlags, AddressMessage};
 use netlink_packet_route::link::{
@@ -20,6 +20,7 @@ use tcpscape_path::Direction;
 
 /// Attributes of a link that are read. Source: linux/if_link.h.
 const IFLA_IFNAME: u16 = 3;
+const IFLA_MTU: u16 = 4;
 const IFLA_OPERSTATE: u16 = 16;
 /// Loopback's number in every namespace.
 pub const LOOPBACK: i32 = 1;
@@ -202,6 +203,17 @@ pub fn number(socket: &mut Socket, name: &str) -> Result<Option<i32>, NetlinkErr
     links(socket, |number, attributes| {
         if attribute(attributes, IFLA_IFNAME).map(text_of) == Some(name) {
             found = Some(number);
+        }
+    })?;
+    Ok(found)
+}
+
+/// A device's largest packet by its name, bytes; None without such a device.
+pub fn mtu(socket: &mut Socket, name: &str) -> Result<Option<u32>, NetlinkError> {
+    let mut found = None;
+    links(socket, |_, attributes| {
+        if attribute(attributes, IFLA_IFNAME).map(text_of) == Some(name) {
+            found = attribute(attributes, IFLA_MTU).map(|value| u32_at(value, 0));
         }
     })?;
     Ok(found)
