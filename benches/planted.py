@@ -6,7 +6,7 @@ CPU; an impairment that is left out; a wall clock that is set (its readings are 
 A clean trial is flagged wrongly where a flag says what was not so. That the machine was busy, or that packets left late, is measured by the trial
 itself and true; such flags are counted apart, beside the share of the CPUs that other programs took meanwhile.
 
-    .venv/bin/python benches/planted.py [--clean 50] [--seed 0]
+    .venv/bin/python benches/planted.py [--clean 50] [--seed 0]     (as root, `chrt -f 1` before it shields it from other programs)
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ import threading
 import pytest
 
 from tcpscape import engines
+from tcpscape.campaign.execute import Runner
 from tcpscape.engines import Capture, host, live
 from tcpscape.errors import EngineError, TcpscapeError
 from tcpscape.scenario import options
@@ -179,3 +180,81 @@ def test_a_user_without_rights_runs_trials(engine):
     lines = done.stdout.splitlines()
     assert lines
     assert all(line == f"{NOBODY} True True emulator" for line in lines), done.stdout
+
+
+def test_trials_of_one_at_a_time_take_one_thread():
+    class Alone(engines.REGISTRY["mock"]):
+        at_once = 1
+        together = most = 0
+
+        def run(self, *args, **options):
+            type(self).together += 1
+            type(self).most = max(type(self).most, type(self).together)
+            try:
+                return super().run(*args, **options)
+            finally:
+                type(self).together -= 1
+
+    Runner(Alone(), jobs=4).run(scenario(), range(20))
+    assert Alone.most == 1
+
+
+@pytest.fixture
+def in_real_time(monkeypatch):
+    """The mock as an engine whose trials run in real time, with a control cell that is as good as `rtt_ms` says."""
+
+    class RealTime(engines.REGISTRY["mock"]):
+        at_once = 1
+        rtt_ms = 0.05
+
+        def seconds(self, scenario):
+            return scenario.duration / 1e9
+
+        def verify(self, scenarios):
+            control = live.Control(self.rtt_ms, 1000.0)
+            if problems := list(control.problems):
+                raise EngineError(f"verify: {problems[0]}")
+            return [f"control cell: {len(scenarios)} scenarios"]
+
+    monkeypatch.setitem(engines.REGISTRY, "mock", RealTime)
+    return RealTime
+
+
+def test_real_time_is_announced_once_and_jobs_with_it(in_real_time, cli):
+    done = cli("run", "--forward", "netem delay 5ms", "--engine", "mock", "--jobs", "4", "--seeds", "3", "--duration", "20s", "--cca", "cubic,bbr")
+    assert done.status == 0
+    assert done.err.splitlines() == [
+        "note: 6 trials in real time, one at a time, whatever --jobs says: 120s; a shorter duration or fewer seeds take less"
+    ]
+
+
+def test_verify_comes_before_a_campaign(in_real_time, cli, tmp_path):
+    words = ("--engine", "mock", "--seeds", "2", "--verify")
+    done = cli("sweep", "--rtt", "10ms,20ms", "--cca", "cubic,bbr", *words, "--out", tmp_path / "o")
+    assert done.status == 0
+    assert "control cell: 4 scenarios" in done.err
+    in_real_time.rtt_ms = 5.0
+    done = cli("run", "--forward", "netem delay 5ms", *words)
+    assert done.status == 2
+    assert done.err.endswith("error: verify: a path without delay has a median RTT of 5 ms: this machine is busy\n")
+
+
+def test_engines_that_are_not_in_real_time_have_nothing_to_verify(cli):
+    done = cli("run", "--forward", "netem delay 5ms", "--engine", "model", "--seeds", "1", "--verify")
+    assert (done.status, done.err) == (
+        2, "error: verify: the model engine does not run in real time, so there is nothing to verify; leave out --verify\n"
+    )
+
+
+def test_a_control_cell_says_why_it_is_bad():
+    assert list(live.Control(0.05, 1000.0).problems) == []
+    assert list(live.Control(None, 0.0).problems) == ["a path without impairments carries nothing"]
+    assert list(live.Control(0.05, 1000.0, ("the clock was set",)).problems) == ["the clock was set"]
+
+
+def test_packets_are_written_as_the_emulator_saw_them(engine, tmp_path):
+    file = tmp_path / "x.pcapng"
+    engine.write_pcap(scenario(), 3, file)
+    content = file.read_bytes()
+    assert content[:4] == b"\x0a\x0d\x0d\x0a"
+    assert b"dropped: netem loss at forward stage 0" in content

@@ -79,7 +79,14 @@ pub struct Seen {
     pub rwnd_max: u32,
     /// Bytes the receiver had read at half of the trial.
     pub first_half: u64,
+    /// Bytes acknowledged until the end of each whole second, between two samples by proportion.
+    pub acked: Vec<f64>,
+    /// The last sample: its time, ns, and bytes acknowledged until then.
+    last: (u64, u64),
 }
+
+/// A second, ns.
+const SECOND: u64 = 1_000_000_000;
 
 /// Everything that was seen.
 #[derive(Debug, Default)]
@@ -174,11 +181,22 @@ fn sample(seen: &mut Watched, flows: &[Running], t: u64, summary: bool, asked: b
         }
         if summary {
             seen.flows[i].take(&x);
+            seen.flows[i].acknowledged(t, x.bytes_acked());
         }
     }
 }
 
 impl Seen {
+    /// So many bytes were acknowledged until `t`.
+    fn acknowledged(&mut self, t: u64, bytes: u64) {
+        let (then, before) = std::mem::replace(&mut self.last, (t, bytes));
+        while t > then && (self.acked.len() as u64 + 1) * SECOND <= t {
+            let end = (self.acked.len() as u64 + 1) * SECOND;
+            let share = end.saturating_sub(then) as f64 / (t - then) as f64;
+            self.acked.push(before as f64 + share * bytes.saturating_sub(before) as f64);
+        }
+    }
+
     /// Adds a sample to the summary.
     pub fn take(&mut self, x: &TcpInfo) {
         if x.rtt() > 0 {
@@ -259,5 +277,19 @@ fn wait_for_readers(flows: &[Running], seen: &mut Watched) {
                 .push(format!("{established} flows ended without their RST: it was lost on the path; the receiver was ended after 10 s"));
         }
         flows.iter().for_each(Running::hang_up);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_at_the_end_of_a_second_are_between_two_samples() {
+        let mut seen = Seen::default();
+        for (t, bytes) in [(0, 0), (900_000_000, 90), (1_100_000_000, 130), (3_100_000_000, 330)] {
+            seen.acknowledged(t, bytes);
+        }
+        assert_eq!(seen.acked, [110.0, 220.0, 320.0]);
     }
 }

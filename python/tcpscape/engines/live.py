@@ -140,7 +140,9 @@ class Live(Engine):
         if core() is None:
             return "the extension module tcpscape._core is not built; run `make setup`"
         reason = host.unavailable(self.variant.root)
-        return reason or (_netem_problem(self.variant.root) if self.variant.backend == "netem" else None)
+        if reason is None and self.variant.backend == "netem" and (problem := _netem_problem(self.variant.root)):
+            return f"{problem}; or use --engine live, whose emulator needs none"
+        return reason
 
     @property
     def version(self) -> str:

@@ -44,6 +44,7 @@ pub fn run(job: Value, channel: &Channel) -> Result<Value, String> {
         Backend::Netem => netem(&job)?,
     };
     check.realtime = spaces.realtime();
+    check.goodput_by_second_mbps = finished.watched.flows.iter().map(|seen| check::by_second(&seen.acked)).collect();
     let mut report = serde_json::to_value(&finished.report).map_err(|e| format!("result: {e}"))?;
     if job.backend == Backend::Emulator {
         report["queues"] = check.queues();

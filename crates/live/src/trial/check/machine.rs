@@ -131,9 +131,11 @@ impl Machine {
         let percent = |share: f64| 100.0 * share;
         let mut flags = Vec::new();
         if self.saturated > SATURATED {
+            let others = (1.0 - self.idle - self.own).max(0.0);
             flags.push(format!(
-                "the CPUs had no idle time in {:.0} % of the trial; this trial took {:.0} % of them",
+                "the CPUs had no idle time in {:.0} % of the trial: other programs took {:.0} % of them, this trial {:.0} %",
                 percent(self.saturated),
+                percent(others),
                 percent(self.own)
             ));
         }
@@ -239,7 +241,7 @@ mod tests {
         assert_eq!(clean.flags(), [""; 0]);
         let flags = |m: Machine| m.flags().join("; ");
         assert!(flags(Machine { saturated: 0.5, own: 0.25, ..clean.clone() })
-            .contains("no idle time in 50 % of the trial; this trial took 25 %"));
+            .contains("no idle time in 50 % of the trial: other programs took 25 % of them, this trial 25 %"));
         assert!(flags(Machine { waited: 0.2, ..clean.clone() }).contains("waited for a CPU during 20 %"));
         assert!(flags(Machine { steal: 0.2, ..clean.clone() }).contains("gave 20 %"));
         assert!(flags(Machine { clock_step_ms: 10.0, ..clean }).contains("set by 10.000 ms"));

@@ -49,6 +49,8 @@ pub struct Check {
     pub realtime: Realtime,
     /// Timer slack of the applications that was asked for, and what a thread got, ns.
     pub timer_slack_ns: [u64; 2],
+    /// Goodput of each flow in each whole second, Mbit/s: bytes acknowledged.
+    pub goodput_by_second_mbps: Vec<Vec<f64>>,
     /// What may make the trial another one than was asked for.
     pub flags: Vec<String>,
     /// The queues' accounts as the simulator gives them: forward (host, network), then reverse.
@@ -99,6 +101,11 @@ impl Check {
             self.flags.push(format!("applications have a timer slack of {got} ns where {} ns was asked", job.plan.timer_slack_ns));
         }
     }
+}
+
+/// Mbit/s in each second from the bytes acknowledged until its end.
+pub fn by_second(acked: &[f64]) -> Vec<f64> {
+    std::iter::once(&0.0).chain(acked).zip(acked).map(|(before, until)| (until - before) * 8e-6).collect()
 }
 
 /// Super-packets that left the emulator although the scenario asks for none.
