@@ -34,7 +34,7 @@ const GSO_ECN: u8 = 0x80;
 /// `struct virtio_net_hdr`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct VnetHeader {
-    /// [`NEEDS_CSUM`] and others.
+    /// Bit 0: the transport checksum is still to be computed; the others are passed on.
     pub flags: u8,
     /// Kind of super-packet, see [`VnetHeader::gso`].
     pub gso_type: u8,
