@@ -60,6 +60,8 @@ USES = (
     Use("tcpscape version", lambda out: "model" in out),
     Use("python -m tcpscape version", lambda out: "model" in out),
     Use("tcpscape doctor", lambda out: "engine model" in out and "not built" not in out.split("engine virtual")[0]),
+    Use("tcpscape doctor --json", lambda out: json.loads(out)["format"] == 1 and "not built" not in str(json.loads(out)["live"]["unavailable"])),
+    Use("tcpscape cleanup", bool),
     Use("tcpscape advise --rtt 60ms --rtt-jitter 15ms --rtt-loss 0.5% --rate 25mbit --seeds 3 --out out/advice --report", lambda out: "→ " in out),
     Use("tcpscape cca show cubic", lambda out: "measured" in out and "hystart" in out and "page: none" not in out),
     Use("tcpscape qdisc show codel", lambda out: "in full:" in out and "page: none" not in out),
