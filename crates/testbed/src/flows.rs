@@ -40,6 +40,18 @@ pub struct Options {
     pub buffers: Buffers,
     /// Whether its threads say at their end how long they ran and waited: [`Flow::cpu`].
     pub cpu: bool,
+    /// How its applications sleep.
+    pub sleeps: Sleeps,
+}
+
+/// How an application sleeps between its reads or writes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sleeps {
+    /// In chains without a system call between them, with the plan's timer slack and scheduling noise added: for virtual time.
+    #[default]
+    Chained,
+    /// By nanosleep(2), with the timer slack that the kernel adds and the latency that this machine has: for real time.
+    Plain,
 }
 
 /// How long a thread of a flow ran, and how long it waited for a processor, ns.
@@ -267,9 +279,13 @@ impl Flow {
 
     /// Writes a chunk, sleeps chunk/rate, and again.
     fn write_paced(&self, chunk: usize, clock: Clock) -> io::Result<()> {
+        let gap = self.plan.gap().0;
+        if self.options.sleeps == Sleeps::Plain {
+            self.write_and_sleep(chunk, gap);
+            return Ok(());
+        }
         self.write_all(chunk, chunk as u64);
         let mut pauses = Pauses::new(Then::Write(chunk))?;
-        let gap = self.plan.gap().0;
         while !self.stopping() {
             let done = pauses.run(self.sender.as_fd(), || gap + self.oversleep(clock))?;
             self.sent.fetch_add(done.bytes, Ordering::AcqRel);
@@ -278,6 +294,19 @@ impl Flow {
             }
         }
         Ok(())
+    }
+
+    /// The same with a system call for each sleep and each write.
+    fn write_and_sleep(&self, chunk: usize, gap: u64) {
+        let mut one = Batch::new(1, chunk);
+        while !self.stopping() {
+            match one.send(self.sender.as_fd(), 1) {
+                Ok(n) => self.sent.fetch_add(n, Ordering::AcqRel),
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
+                Err(_) => return,
+            };
+            sys::nap(gap);
+        }
     }
 
     /// What a sleep lasts longer than asked, ns: the timer slack and scheduling noise (xorshift of the flow's own state).
@@ -317,12 +346,29 @@ impl Flow {
 
     /// Sleeps, reads, and again.
     fn read_slowly(&self, socket: &Socket, size: usize, delay: u64, clock: Clock) -> io::Result<()> {
+        if self.options.sleeps == Sleeps::Plain {
+            self.sleep_and_read(socket, size, delay);
+            return Ok(());
+        }
         let mut pauses = Pauses::new(Then::Discard(size))?;
         loop {
             let done = pauses.run(socket.as_fd(), || delay + self.oversleep(clock))?;
             self.add_received(done.bytes);
             if done.ended {
                 return Ok(());
+            }
+        }
+    }
+
+    /// The same with a system call for each sleep and each read.
+    fn sleep_and_read(&self, socket: &Socket, size: usize, delay: u64) {
+        let mut one = Batch::new(1, size);
+        loop {
+            sys::nap(delay);
+            let Ok((n, more)) = one.discard(socket.as_fd()) else { return };
+            self.add_received(n);
+            if !more {
+                return;
             }
         }
     }

@@ -27,7 +27,7 @@ use emulated::Emulated;
 use job::{Backend, Job};
 use serde_json::{json, Value};
 use tcpscape_testbed::course::{time_zero, Course, Finished};
-use tcpscape_testbed::flows::{Buffers, Options as FlowOptions};
+use tcpscape_testbed::flows::{Buffers, Options as FlowOptions, Sleeps};
 use tcpscape_testbed::network::{Network, Scope, Settings, Testbed};
 use tcpscape_testbed::sys as calls;
 
@@ -79,7 +79,7 @@ fn watched(job: &Job, zero: u64, network: &mut dyn Network) -> Result<(Finished,
     let monitor = Monitor::start(job.planted.clock_step).map_err(|e| format!("thread: {e}"))?;
     let buffers = if job.force_buffers { Buffers::Forced } else { Buffers::Allowed };
     let capture = job.pcap.as_deref().filter(|_| job.backend == Backend::Netem);
-    let options = FlowOptions { buffers, cpu: true };
+    let options = FlowOptions { buffers, cpu: true, sleeps: Sleeps::Plain };
     let is_proved = job.backend == Backend::Netem;
     let course = Course { plan: &job.plan, seed: job.seed, zero, sample_ns: job.sample_ns, options, capture, is_proved };
     let finished = course.run(network).map_err(|e| e.to_string())?;
