@@ -218,6 +218,7 @@ class Live(Engine):
             refuse("flows", f"{scenario.flow_count} flows are too many for one machine in real time", fix)
         self._refuse_controls(scenario, parameters(lib))
         fields = plan.build_checked(lib, scenario, dict.fromkeys(self.ccas(), ()), Capture(capture.samples_ns, capture.queue_samples_ns))
+        fields["wake_noise_ns"] = 0  # this machine has its own
         fields["sample_interval_ns"] = capture.samples_ns and max(MIN_INTERVAL, capture.samples_ns)
         fields["queue_sample_interval_ns"] = capture.queue_samples_ns and max(MIN_INTERVAL, capture.queue_samples_ns)
         if self.variant.backend == "netem":

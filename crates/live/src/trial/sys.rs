@@ -29,12 +29,14 @@ pub fn process_time() -> u64 {
     read(libc::CLOCK_PROCESS_CPUTIME_ID).unsigned_abs()
 }
 
-/// The timer slack of a thread that asks for `ns`, ns. Linux: prctl(2) PR_GET_TIMERSLACK.
-pub fn slack_of_a_thread(ns: u64) -> u64 {
+/// The timer slack of a thread that asks for `ns`, ns; None of one with real-time priority, which has none. Linux: prctl(2) PR_GET_TIMERSLACK.
+pub fn slack_of_a_thread(ns: u64) -> Option<u64> {
     let read = move || {
         tcpscape_testbed::sys::timer_slack(ns);
         // SAFETY: no arguments that are pointers.
-        u64::try_from(unsafe { libc::prctl(libc::PR_GET_TIMERSLACK) }).unwrap_or(0)
+        let (policy, slack) = unsafe { (libc::sched_getscheduler(0), libc::prctl(libc::PR_GET_TIMERSLACK)) };
+        let is_ordinary = policy & !libc::SCHED_RESET_ON_FORK == libc::SCHED_OTHER;
+        u64::try_from(slack).ok().filter(|_| is_ordinary)
     };
-    std::thread::spawn(read).join().unwrap_or(0)
+    std::thread::spawn(read).join().unwrap_or(None)
 }

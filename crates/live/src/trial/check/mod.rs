@@ -47,8 +47,8 @@ pub struct Check {
     pub machine: Machine,
     /// How far real-time priority was allowed.
     pub realtime: Realtime,
-    /// Timer slack of the applications that was asked for, and what a thread got, ns.
-    pub timer_slack_ns: [u64; 2],
+    /// Timer slack of the applications that was asked for, and what a thread got, ns; null with real-time priority, which has none.
+    pub timer_slack_ns: (u64, Option<u64>),
     /// Goodput of each flow in each whole second, Mbit/s: bytes acknowledged.
     pub goodput_by_second_mbps: Vec<Vec<f64>>,
     /// What may make the trial another one than was asked for.
@@ -96,8 +96,8 @@ impl Check {
         self.flags.extend(machine.flags());
         self.machine = machine;
         let got = super::sys::slack_of_a_thread(job.plan.timer_slack_ns);
-        self.timer_slack_ns = [job.plan.timer_slack_ns, got];
-        if got != job.plan.timer_slack_ns.max(1) {
+        self.timer_slack_ns = (job.plan.timer_slack_ns, got);
+        if let Some(got) = got.filter(|&got| got != job.plan.timer_slack_ns.max(1)) {
             self.flags.push(format!("applications have a timer slack of {got} ns where {} ns was asked", job.plan.timer_slack_ns));
         }
     }
