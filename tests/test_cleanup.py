@@ -152,3 +152,20 @@ def test_a_name_of_a_namespace_that_root_gave_is_listed_and_removed(cli):
         assert name not in [f.name for f in leftovers.find()]
     finally:
         subprocess.run(["ip", "netns", "delete", name], capture_output=True, check=False)
+
+
+def test_processes_of_containers_are_left_alone(place):
+    """Their numbers are others than ours, so nothing can be said of their parents; what they use is used."""
+    if subprocess.run(["unshare", "--user", "--map-root-user", "--pid", "--fork", "true"], capture_output=True, check=False).returncode:
+        pytest.skip("no process namespace here")
+    directory = guest(place)
+    code = "import sys, time; print(flush=True); time.sleep(60)"
+    words = ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--kill-child", sys.executable, "-c", code, "rdinit=/init"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, cwd=directory) as container:
+        try:
+            container.stdout.readline()
+            (found,) = ours(leftovers.find())
+            assert found.kind == "directory"
+            assert found.is_used
+        finally:
+            container.kill()

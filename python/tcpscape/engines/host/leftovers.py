@@ -87,19 +87,22 @@ class _Process:
     parent: int
     words: tuple[bytes, ...]
     directory: str
+    is_here: bool = True
+    """Whether its numbers are those of this process: it is in the same process namespace. Others may use things, and are left alone."""
 
 
 def find() -> list[Leftover]:
     """Everything that was left: processes first, then what they use."""
     processes = list(_processes())
     guests = [directory for directory in _guest_directories() if not _has_janitor(directory, processes)]
-    orphans = [*_orphaned_guests(guests, processes), *_orphaned_programs(processes)]
+    known = [process for process in processes if process.is_here]
+    orphans = [*_orphaned_guests(guests, known), *_orphaned_programs(known)]
     ended = {int(orphan.name) for orphan in orphans}
     return [*orphans, *(_directory(guest, processes, ended) for guest in guests), *_namespaces()]
 
 
 def _processes() -> Iterator[_Process]:
-    user = os.geteuid()
+    user, here = os.geteuid(), os.stat("/proc/self/ns/pid")
     for entry in PROC.iterdir():
         if not entry.name.isdecimal():
             continue
@@ -108,7 +111,8 @@ def _processes() -> Iterator[_Process]:
                 continue
             parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
             words = tuple((entry / "cmdline").read_bytes().split(b"\0"))
-            yield _Process(int(entry.name), parent, words, str((entry / "cwd").readlink()))
+            directory, space = str((entry / "cwd").readlink()), (entry / "ns" / "pid").stat()
+            yield _Process(int(entry.name), parent, words, directory, os.path.samestat(space, here))
 
 
 def _guest_directories() -> Iterator[Path]:
