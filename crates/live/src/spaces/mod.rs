@@ -2,7 +2,6 @@
 //!
 //! ```text
 //! Spaces::enter   real-time limit ─→ new user namespace (this user alone, or all for root) ─→ new network namespace
-//! Spaces::network                    one more network namespace, held by a descriptor alone
 //! Program::start                     keeper ─→ process 1 of new process and mount namespaces ─→ the user's command
 //! ```
 //!
@@ -28,7 +27,7 @@ mod sys;
 pub use program::{Child, Program};
 pub use realtime::Realtime;
 pub use refusal::SpacesError;
-pub use sys::{has_capability, inherited, outlive_terminal};
+pub use sys::{inherited, outlive_terminal};
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -47,11 +46,9 @@ pub struct Options {
     pub root: bool,
 }
 
-/// The namespaces of this process.
+/// This process is in namespaces of its own: in a network namespace with a loopback device that is down, and nothing else.
 #[derive(Debug)]
 pub struct Spaces {
-    /// The network namespace in which the process is; it has a loopback device that is down, and nothing else.
-    home: OwnedFd,
     realtime: Realtime,
 }
 
@@ -66,29 +63,13 @@ impl Spaces {
             enter_user_namespace()?;
         }
         sys::unshare(sys::NETWORK).map_err(|e| refusal::of_network_namespace(e, options.root))?;
-        let home = current().map_err(|error| SpacesError::of("the new network namespace cannot be opened", error))?;
         let realtime = permission.keep().map_err(|e| SpacesError::of("the thread for real-time priority", e))?;
-        Ok(Spaces { home, realtime })
-    }
-
-    /// The namespace in which this process was put.
-    pub fn home(&self) -> BorrowedFd<'_> {
-        self.home.as_fd()
+        Ok(Spaces { realtime })
     }
 
     /// How far real-time priority is allowed.
     pub fn realtime(&self) -> Realtime {
         self.realtime
-    }
-
-    /// A new network namespace, which lasts as long as the descriptor, sockets that were opened in it, or threads in it. The
-    /// calling thread stays where it is.
-    pub fn network(&self) -> io::Result<OwnedFd> {
-        let here = current()?;
-        sys::unshare(sys::NETWORK)?;
-        let new = current();
-        sys::enter_network(here.as_fd())?;
-        new
     }
 }
 

@@ -157,14 +157,9 @@ fn capabilities() -> io::Result<[CapabilityData; 2]> {
     Ok(data)
 }
 
-/// Whether the calling thread may administer its user namespace, and a capability by its number. Linux: capabilities(7).
-pub fn has_capability(number: u32) -> bool {
-    capabilities().is_ok_and(|data| data[(number / 32) as usize % 2].effective & (1 << (number % 32)) != 0)
-}
-
-/// Whether the calling thread may administer its user namespace.
+/// Whether the calling thread may administer its user namespace. Linux: capabilities(7).
 pub fn is_administrator() -> bool {
-    has_capability(SYS_ADMIN)
+    capabilities().is_ok_and(|data| data[0].effective & 1 << SYS_ADMIN != 0)
 }
 
 /// The next program keeps CAP_SYS_ADMIN and CAP_NET_ADMIN of the user namespace, whoever runs it. Safe between fork and exec.
