@@ -502,3 +502,40 @@ def test_a_capture_has_the_decisions_as_comments(shell, tmp_path):
     refused = shell("emulate", *PATH, "--pcap", str(tmp_path), "--", "true")
     assert (refused.status, refused.err.count("\n")) == (2, 1)
     assert refused.err.startswith("error: pcap: ")
+
+
+@live
+@needs("slirp4netns")
+@needs("curl")
+def test_the_far_end_may_be_the_world_outside(shell, tmp_path):
+    (tmp_path / "file").write_bytes(os.urandom(300_000))
+    handler = functools.partial(Quiet, directory=str(tmp_path))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        script = f"cat /etc/resolv.conf; exec curl -sS --noproxy '*' -o {tmp_path}/got http://far:{server.server_port}/file"
+        said = shell("emulate", "--delay", "20ms", "--rate", "down=20mbit", "--outside", "--quiet", "--", "sh", "-c", script)
+        server.shutdown()
+    assert said.status == 0, said
+    assert said.out == "nameserver 10.0.2.3\n"
+    assert (tmp_path / "got").read_bytes() == (tmp_path / "file").read_bytes()
+
+
+@live
+@needs("slirp4netns")
+def test_the_way_outside_ends_with_its_command():
+    tag = uuid.uuid4().hex
+    process = started(*PATH, "--outside", "--", "sh", "-c", SCRIPT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env={**os.environ, "TAG": tag})
+    namespace = process.stdout.readline().strip()
+    assert any("slirp4netns" in Path(f"/proc/{pid}/comm").read_text() for pid in tagged(tag))
+    process.kill()
+    process.wait(30)
+    process.stdout.close()
+    assert gone(lambda: tagged(tag))
+    assert gone(lambda: in_namespace(namespace))
+
+
+def test_the_way_outside_takes_a_program(shell, monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    said = shell("emulate", *PATH, "--outside", "--", "/bin/true")
+    assert (said.status, said.err) == (
+        2, "error: outside: slirp4netns is not installed; apt-get install slirp4netns, or give the far end ports of this machine with --reach\n")  # fmt: skip

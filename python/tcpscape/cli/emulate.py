@@ -52,6 +52,7 @@ class FarOptions:
 
     serve: Annotated[tuple[str, ...], Option('A server at the far end, started before: "iperf3 -s -1". Repeatable.')] = ()
     reach: Annotated[tuple[str, ...], Option("A port of this machine's loopback at the far end: 8000, or FAR:HERE.", metavar="PORT")] = ()
+    outside: Annotated[bool, Option("The far end is the world outside, through slirp4netns; this machine is 10.0.2.2.")] = False
 
 
 @dataclass(frozen=True)
@@ -110,12 +111,17 @@ def emulate(
 def _settings(words: tuple[str, ...], way: WayOptions, far: FarOptions, run: RunOptions, output: EmulateOutput) -> Settings:
     """What runs behind which path, checked as far as it can be before anything starts."""
     from tcpscape.controls import spelling
+    from tcpscape.emulation import outside
     from tcpscape.emulation.relay import Reach
     from tcpscape.emulation.session import STDIN, Settings
 
     reach = [Reach.of(text) for text in far.reach]
     if twice := {r.far for r in reach if [o.far for o in reach].count(r.far) > 1}:
         refuse("reach", f"port {min(twice)} of the far end is there twice", "say FAR:HERE with another FAR")
+    if far.outside:
+        if far.serve or far.reach:
+            refuse("outside", "the far end is then no place for --serve and --reach", "leave them out; this machine's loopback is 10.0.2.2")
+        outside.expect()
     labels = options.ccas(run.cca)
     if len(labels) > 1 or any(spelling.name_of(label) != label for label in labels):
         refuse("cca", f"{run.cca} is not one congestion control of this machine's kernel", "name one, for example bbr")
@@ -126,8 +132,8 @@ def _settings(words: tuple[str, ...], way: WayOptions, far: FarOptions, run: Run
         refuse("control", "a shell needs the standard input", "name a command, or a Unix socket")
     return Settings(
         way.path(), words or (os.environ.get("SHELL") or "/bin/sh",), run.seed, offload=run.offload, cca=labels[0] if labels else None,
-        serve=far.serve, reach=reach, duration=duration, pcap=output.pcap, control=run.control, stdout=2 if output.as_json else None,
-        root=run.root,
+        serve=far.serve, reach=reach, outside=far.outside, duration=duration, pcap=output.pcap, control=run.control,
+        stdout=2 if output.as_json else None, root=run.root,
     )  # fmt: skip
 
 

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tcpscape.emulation import control
+from tcpscape.emulation import control, outside
 from tcpscape.emulation.path import EmulatedPath
 from tcpscape.emulation.relay import Outside, Reach
 from tcpscape.engines.host import HostProcess
@@ -49,6 +49,8 @@ class Settings:
     serve: Sequence[str] = ()
     """Command lines of servers at the far end."""
     reach: Sequence[Reach] = ()
+    outside: bool = False
+    """Whether the far end is the world outside."""
     duration: int | None = None
     """ns after which the command is asked to end."""
     pcap: Path | None = None
@@ -66,6 +68,7 @@ class Settings:
         return {
             "plan": plan, "command": list(self.command), "seed": self.seed, "cca": self.cca, "root": self.root, "serve": list(self.serve),
             "reach": [{"far": r.far, "host": r.host} for r in self.reach], "duration_ns": self.duration,
+            "outside": self.outside,
             "pcap": None if self.pcap is None else str(self.pcap.resolve()), "live_ns": LIVE_NS if self.shown else None, **descriptors,
         }  # fmt: skip
 
@@ -100,6 +103,9 @@ class Session:
             stack.enter_context(_signals(self._end))
             try:
                 for event in process.events():
+                    if event["event"] == "outside":
+                        stack.enter_context(outside.Way(event["network"], process.pid, has_users=not settings.root))
+                        process.send({"go": True})
                     self._take(event)
                 return dict(process.result())
             except EngineError as e:
@@ -172,7 +178,7 @@ def _plain(error: EngineError) -> Exception:
     """A refusal that names its own field (`serve: …; …`) without the engine's name in front."""
     text = str(error).removeprefix("engine: live: ")
     named = text.partition(":")[0]
-    return ScenarioError(text) if named in ("serve", "reach", "cca", "forward", "reverse", "pcap") else error
+    return ScenarioError(text) if named in ("serve", "reach", "cca", "forward", "reverse", "pcap", "outside") else error
 
 
 @contextmanager

@@ -27,15 +27,15 @@ pub fn check(cca: &str) -> Result<(), String> {
     }
 }
 
-/// Gives it to both ends.
-pub fn set(wire: &Wire, cca: &str) -> Result<(), String> {
+/// Gives it to both ends; `outside`: to connections with the world, for which there is no route of their own.
+pub fn set(wire: &Wire, cca: &str, outside: bool) -> Result<(), String> {
     let ends = [(wire.sender(), End::Receiver, "fwd"), (wire.receiver(), End::Sender, "rev")];
     ends.into_iter().try_for_each(|(namespace, other, device)| {
         let set = spaces::within(namespace, || match fs::write(DEFAULT, cca) {
-            Err(e) if e.kind() == io::ErrorKind::PermissionDenied => route(other, device, cca),
+            Err(e) if e.kind() == io::ErrorKind::PermissionDenied && !outside => route(other, device, cca),
             set => set,
         });
-        set.and_then(|set| set).map_err(|e| format!("cca: {cca} cannot be set: {e}; leave it out"))
+        set.and_then(|set| set).map_err(|e| format!("cca: {cca} cannot be the default: {e}; leave it out, or as root: sysctl -w net.ipv4.tcp_allowed_congestion_control=\"reno {cca}\""))
     })
 }
 

@@ -24,6 +24,8 @@ pub struct Job {
     pub serve: Vec<String>,
     /// Ports of the far end that are ports of this host.
     pub reach: Vec<Reach>,
+    /// Whether the far end is the world outside.
+    pub outside: bool,
     /// Time after which the command is asked to end, ns.
     pub duration_ns: Option<u64>,
     /// File for the packets and the decisions on them.

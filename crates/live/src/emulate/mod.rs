@@ -13,6 +13,7 @@
 //! | `watch` | the time while the command runs |
 //! | [`server`], `ports` | servers at the far end, and whether they listen |
 //! | [`relay`], [`host`] | ports of this host at the far end |
+//! | `outside` | the world outside in place of the far end |
 //! | `capture` | the packets as a file |
 //! | `cca` | the congestion control of both ends |
 //! | `sys` | sockets that carry descriptors |
@@ -21,6 +22,7 @@ mod capture;
 mod cca;
 pub mod host;
 pub mod job;
+mod outside;
 mod ports;
 pub mod relay;
 pub mod server;
@@ -38,6 +40,7 @@ use serde_json::{json, Value};
 use server::Server;
 use std::collections::BTreeMap;
 use std::io;
+use std::net::Ipv4Addr;
 use std::os::fd::{OwnedFd, RawFd};
 use std::sync::Arc;
 use tcpscape_path::Direction;
@@ -54,6 +57,9 @@ pub fn run(job: Value, channel: &Channel) -> Result<Value, String> {
     let spaces = channel.enter(&Options { root: job.root }).map_err(|e| format!("emulate: {e}"))?;
     let capture = job.pcap.as_deref().map(Capture::create).transpose()?;
     let mut ends = Ends::build(&job, &spaces)?;
+    if job.outside {
+        outside::connect(&ends.wire, channel)?;
+    }
     let running = ends.connect(&job)?;
     let host = job.host.map(Host::inherited).transpose().map_err(|e| format!("reach: {e}; report it"))?.map(Arc::new);
     for &reach in &job.reach {
@@ -83,7 +89,7 @@ impl Ends {
         }
         let wire = Wire::build(&job.plan, &settings()).map_err(|e| format!("emulate: {e}"))?;
         if let Some(cca) = &job.cca {
-            cca::set(&wire, cca)?;
+            cca::set(&wire, cca, job.outside)?;
         }
         Ok(Ends { wire, realtime: spaces.realtime() })
     }
@@ -102,6 +108,7 @@ impl Ends {
         let middle = self.wire.middle().ok_or("emulate: the wire has no middle; report it")?;
         let port = |device| Port::packet(middle, device, job.plan.offload).map_err(|e| format!("emulate: {e}"));
         let [near, far] = Wire::MIDDLE;
+        let far = if job.outside { outside::DEVICE } else { far };
         let ports = [port(near)?, port(far)?];
         Emulator::start(link, ports, &EmulatorOptions::default()).map_err(|e| format!("emulate: the emulator's thread: {e}"))
     }
@@ -111,6 +118,9 @@ impl Ends {
         let fail = |e: io::Error| format!("emulate: the command cannot be started: {e}");
         let mut program = Program::new(&job.command, self.realtime).within(self.wire.sender());
         prepare(&mut program);
+        if job.outside {
+            outside::prepare(&mut program);
+        }
         if let Some(fd) = job.stdin {
             program.command().stdin(descriptor(fd).map_err(fail)?);
         }
@@ -150,7 +160,12 @@ impl Ends {
 
 /// What every program of the user's is told of the two ends.
 fn prepare(program: &mut Program) {
-    let (near, far) = (End::Sender.address().to_string(), End::Receiver.address().to_string());
+    name(program, End::Sender.address(), End::Receiver.address());
+}
+
+/// Tells a program where the two ends are.
+fn name(program: &mut Program, near: Ipv4Addr, far: Ipv4Addr) {
+    let (near, far) = (near.to_string(), far.to_string());
     program.names(&[(NEAR, &near), (FAR, &far)]);
     program.command().env("TCPSCAPE_NEAR", near).env("TCPSCAPE_FAR", far);
 }

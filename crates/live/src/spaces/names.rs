@@ -1,31 +1,48 @@
-//! Names of hosts for one command: a file of its own in the place of `/etc/hosts`.
+//! Names of hosts and resolvers for one command: files of its own in the place of `/etc/hosts` and `/etc/resolv.conf`.
 //!
-//! In the command's mount namespace a file in memory is shown at the place; nothing else sees it, and nothing remains.
+//! In the command's mount namespace files in memory are shown at the places; nothing else sees them, and nothing remains.
 
 use super::sys;
-use std::ffi::{OsStr, OsString};
+use std::ffi::{CStr, OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
 use std::{fs, io};
 
-/// The variable with the lines that process 1 adds, `10.77.1.3 far`.
+/// The variable with the lines that process 1 adds to the names, `10.77.1.3 far`.
 pub(super) const HOSTS: &str = "TCPSCAPE_HOSTS";
-/// The file of names. Source: hosts(5).
-const PLACE: &str = "/etc/hosts";
-/// Where a file system in memory is for a moment, over whatever is there; a file of it that is shown elsewhere stays when it goes.
-const MOMENT: &str = "/tmp";
+/// The variable with the lines that process 1 shows in place of the resolvers, `nameserver 10.0.2.3`.
+pub(super) const RESOLVERS: &str = "TCPSCAPE_RESOLVERS";
+/// The files, and where a file system in memory is for a moment, over whatever is there; files of it that are shown elsewhere stay when it
+/// goes. Source: hosts(5), resolv.conf(5).
+const FILES: [(&str, &CStr, &CStr); 2] = [(HOSTS, c"/etc/hosts", c"/tmp/hosts"), (RESOLVERS, c"/etc/resolv.conf", c"/tmp/resolv.conf")];
+const MOMENT: &CStr = c"/tmp";
 
 /// The value of [`HOSTS`] for names with their addresses.
 pub(super) fn value(names: &[(&str, &str)]) -> OsString {
     names.iter().map(|(name, address)| format!("{address} {name}\n")).collect::<String>().into()
 }
 
-/// Adds the lines to the file of names that the calling process sees; its mount namespace must be its own. A machine without such a file
-/// gets none.
-pub(super) fn add(lines: &OsStr) -> io::Result<()> {
-    let Ok(before) = fs::read_to_string(PLACE) else { return Ok(()) };
-    sys::mount(c"tmpfs", c"/tmp")?;
-    let file = format!("{MOMENT}/hosts");
-    let text = format!("{}\n{}", before.trim_end(), lines.to_string_lossy());
-    let shown = fs::write(&file, text).and_then(|()| sys::show_at(c"/tmp/hosts", c"/etc/hosts"));
-    sys::unmount(c"/tmp")?;
+/// What is to be shown, taken out of the environment.
+pub(super) fn take() -> Vec<(usize, OsString)> {
+    let taken = FILES.iter().enumerate().filter_map(|(i, (variable, ..))| {
+        let text = std::env::var_os(variable)?;
+        std::env::remove_var(variable);
+        Some((i, text))
+    });
+    taken.collect()
+}
+
+/// Shows the calling process its own files; its mount namespace must be its own. A place without a file is left as it is.
+pub(super) fn show(texts: &[(usize, OsString)]) -> io::Result<()> {
+    let before = fs::read_to_string("/etc/hosts").unwrap_or_default();
+    let there = |(i, _): &&(usize, OsString)| fs::metadata(OsStr::from_bytes(FILES[*i].1.to_bytes())).is_ok();
+    let texts: Vec<_> = texts.iter().filter(there).collect();
+    sys::mount(c"tmpfs", MOMENT)?;
+    let shown = texts.into_iter().try_for_each(|(i, text)| {
+        let (variable, place, file) = FILES[*i];
+        let before = if variable == HOSTS { format!("{}\n", before.trim_end()) } else { String::new() };
+        fs::write(OsStr::from_bytes(file.to_bytes()), before + &text.to_string_lossy())?;
+        sys::show_at(file, place)
+    });
+    sys::unmount(MOMENT)?;
     shown
 }

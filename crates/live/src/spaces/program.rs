@@ -48,6 +48,11 @@ impl<'a> Program<'a> {
         self.command.env(names::HOSTS, names::value(names));
     }
 
+    /// Resolvers of the command in place of the machine's: lines of resolv.conf(5).
+    pub fn resolvers(&mut self, lines: &str) {
+        self.command.env(names::RESOLVERS, lines);
+    }
+
     /// To set streams, directory and environment.
     pub fn command(&mut self) -> &mut Command {
         &mut self.command

@@ -3,7 +3,7 @@
 //! Link i joins host i and host i + 1: 10.77.(i + 1).2 and .3, a network of these two. Devices have the same names and
 //! numbers on every host ([`device`]), so nothing has to be looked up.
 
-use crate::netlink::{attribute, text_of, u32_at, Batch, Message, NetlinkError, Socket, CHANGE, CREATE};
+use crate::netlink::{attribute, text_of, u32_at, Batch, Message, NetlinkError, Socket, CHANGE, CREATE, REPLACE};
 use netlink_packet_core::Emitable;
 use netlink_packet_route::address::{AddressAttribute, AddressHeaderFlags, AddressMessage};
 use netlink_packet_route::link::{
@@ -149,6 +149,20 @@ pub fn route_by(b: &mut Batch, to: Option<Ipv4Addr>, gateway: Ipv4Addr, number: 
     message.attributes.extend(to.map(|network| RouteAttribute::Destination(network.into())));
     message.attributes.extend([RouteAttribute::Gateway(gateway.into()), RouteAttribute::Oif(number as u32)]);
     b.push(Message::NewRoute(message), CREATE);
+}
+
+/// The route to everywhere by a gateway on a device, in the place of the one that is there.
+pub fn replace_default(b: &mut Batch, gateway: Ipv4Addr, number: i32) {
+    let mut message = RouteMessage::default();
+    message.header = RouteHeader {
+        address_family: AddressFamily::Inet,
+        table: RouteHeader::RT_TABLE_MAIN,
+        protocol: RouteProtocol::Static,
+        kind: RouteType::Unicast,
+        ..RouteHeader::default()
+    };
+    message.attributes = vec![RouteAttribute::Gateway(RouteAddress::Inet(gateway)), RouteAttribute::Oif(number as u32)];
+    b.push(Message::NewRoute(message), REPLACE);
 }
 
 /// A route to one neighbour whose connections have this congestion control, whatever their programs choose. Linux: ip-route(8) `congctl`.
