@@ -67,16 +67,12 @@ impl Waiter {
     }
 
     /// Waits until shortly before CLOCK_MONOTONIC shows `until`, as long before as it takes to wake, or until something happens. False
-    /// if that is now, and nothing was waited for.
+    /// if nothing was waited for, because that is now.
     fn wait(&mut self, until: Option<u64>) -> bool {
-        let until = until.map(|t| t.saturating_sub(self.lead.ns()));
-        let began = sys::monotonic();
-        if until.is_some_and(|t| t <= began) {
-            return false;
-        }
-        if until != self.set_for {
-            self.timer.set(until).expect("a timer of our own can be set");
-            self.set_for = until;
+        let Some(at) = self.lead.timer(until, sys::monotonic()) else { return false };
+        if at != self.set_for {
+            self.timer.set(at).expect("a timer of our own can be set");
+            self.set_for = at;
         }
         let events = self.poll.wait().expect("descriptors of our own can be waited for");
         if events & 1 << TIMER != 0 {
@@ -90,9 +86,14 @@ impl Waiter {
 }
 
 /// How long it takes from the timer until the thread runs: so long before a packet is due the timer is set, and what is left until then
-/// the loop spends with looking for arrivals. Of the recent times it is the lower quartile, so that this is short.
+/// the loop spends with looking for arrivals. Of the recent times it is the lower quartile, so that this is short. Packets that follow
+/// each other more closely are slept for without it: looking all the time would take the CPU from everything else.
 #[derive(Debug, Default)]
-struct Lead(u64);
+struct Lead {
+    ns: u64,
+    /// The moment for which the thread has been woken.
+    woken_for: Option<u64>,
+}
 
 impl Lead {
     /// Most that it may be, ns, and by how much a time above or below it moves it: one to three keeps a quarter of the times below.
@@ -100,12 +101,21 @@ impl Lead {
     const UP: u64 = 100;
     const DOWN: u64 = 300;
 
-    fn ns(&self) -> u64 {
-        self.0
+    /// For when to set the timer (not at all is one answer) so that the thread runs at `until`; None if it should not sleep.
+    fn timer(&mut self, until: Option<u64>, now: u64) -> Option<Option<u64>> {
+        let Some(until) = until else { return Some(None) };
+        let early = until.saturating_sub(self.ns);
+        let awake = until <= now || early <= now && self.woken_for == Some(until);
+        if awake {
+            return None;
+        }
+        self.woken_for = Some(until);
+        Some(Some(if early > now { early } else { until }))
     }
+
     /// The thread ran so long after the timer, ns.
     fn woke(&mut self, after: u64) {
-        self.0 = if after > self.0 { (self.0 + Lead::UP).min(Lead::MOST) } else { self.0.saturating_sub(Lead::DOWN) };
+        self.ns = if after > self.ns { (self.ns + Lead::UP).min(Lead::MOST) } else { self.ns.saturating_sub(Lead::DOWN) };
     }
 }
 
@@ -239,8 +249,20 @@ mod tests {
         let mut lead = Lead::default();
         // 20 to 60 µs, evenly.
         (0..40_000u64).for_each(|i| lead.woke(20_000 + i * 7919 % 40_000));
-        assert!((25_000..35_000).contains(&lead.ns()), "{lead:?}");
+        assert!((25_000..35_000).contains(&lead.ns), "{lead:?}");
         (0..40_000).for_each(|_| lead.woke(900_000));
-        assert_eq!(lead.ns(), Lead::MOST);
+        assert_eq!(lead.ns, Lead::MOST);
+    }
+
+    #[test]
+    fn only_a_thread_that_was_woken_early_looks_instead_of_sleeping() {
+        let mut lead = Lead { ns: 20_000, woken_for: None };
+        assert_eq!(lead.timer(None, 0), Some(None));
+        assert_eq!(lead.timer(Some(100_000), 0), Some(Some(80_000)));
+        // Woken at 85 µs: it looks until 100 µs, and then has work.
+        assert_eq!(lead.timer(Some(100_000), 85_000), None);
+        assert_eq!(lead.timer(Some(100_000), 100_000), None);
+        // The next packet is 12 µs away: that is slept for.
+        assert_eq!(lead.timer(Some(112_000), 101_000), Some(Some(112_000)));
     }
 }
