@@ -6,7 +6,6 @@
 //! share one system call ([`crate::sys::Batch`]), which the kernel does one after the other. The end is a RST at the flow's
 //! stop time, as if the program had closed its socket without lingering.
 
-use crate::pause::{Pauses, Then};
 use crate::sys::{self, Batch, Thread};
 use crate::tcp_info::TcpInfo;
 use socket2::Socket;
@@ -19,6 +18,7 @@ use std::thread::JoinHandle;
 use tcpscape_base::Time;
 use tcpscape_sim::{App, FlowPlan, Player, PlayerSummary};
 
+mod paced;
 mod player;
 mod sockets;
 
@@ -277,51 +277,6 @@ impl Flow {
         }
     }
 
-    /// Writes a chunk, sleeps chunk/rate, and again.
-    fn write_paced(&self, chunk: usize, clock: Clock) -> io::Result<()> {
-        let gap = self.plan.gap().0;
-        if self.options.sleeps == Sleeps::Plain {
-            self.write_and_sleep(chunk, gap);
-            return Ok(());
-        }
-        self.write_all(chunk, chunk as u64);
-        let mut pauses = Pauses::new(Then::Write(chunk))?;
-        while !self.stopping() {
-            let done = pauses.run(self.sender.as_fd(), || gap + self.oversleep(clock))?;
-            self.sent.fetch_add(done.bytes, Ordering::AcqRel);
-            if done.ended {
-                break;
-            }
-        }
-        Ok(())
-    }
-
-    /// The same with a system call for each sleep and each write.
-    fn write_and_sleep(&self, chunk: usize, gap: u64) {
-        let mut one = Batch::new(1, chunk);
-        while !self.stopping() {
-            match one.send(self.sender.as_fd(), 1) {
-                Ok(n) => self.sent.fetch_add(n, Ordering::AcqRel),
-                Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
-                Err(_) => return,
-            };
-            sys::nap(gap);
-        }
-    }
-
-    /// What a sleep lasts longer than asked, ns: the timer slack and scheduling noise (xorshift of the flow's own state).
-    fn oversleep(&self, clock: Clock) -> u64 {
-        if clock.noise == 0 {
-            return clock.slack;
-        }
-        let mut x = self.noise.load(Ordering::Relaxed);
-        x ^= x << 13;
-        x ^= x >> 7;
-        x ^= x << 17;
-        self.noise.store(x, Ordering::Relaxed);
-        clock.slack + x % clock.noise
-    }
-
     fn read(&self, clock: Clock) -> io::Result<()> {
         sys::timer_slack(clock.slack);
         let Ok((socket, _)) = self.listener.accept() else { return Ok(()) };
@@ -340,35 +295,6 @@ impl Flow {
             self.add_received(n);
             if !more {
                 return Ok(());
-            }
-        }
-    }
-
-    /// Sleeps, reads, and again.
-    fn read_slowly(&self, socket: &Socket, size: usize, delay: u64, clock: Clock) -> io::Result<()> {
-        if self.options.sleeps == Sleeps::Plain {
-            self.sleep_and_read(socket, size, delay);
-            return Ok(());
-        }
-        let mut pauses = Pauses::new(Then::Discard(size))?;
-        loop {
-            let done = pauses.run(socket.as_fd(), || delay + self.oversleep(clock))?;
-            self.add_received(done.bytes);
-            if done.ended {
-                return Ok(());
-            }
-        }
-    }
-
-    /// The same with a system call for each sleep and each read.
-    fn sleep_and_read(&self, socket: &Socket, size: usize, delay: u64) {
-        let mut one = Batch::new(1, size);
-        loop {
-            sys::nap(delay);
-            let Ok((n, more)) = one.discard(socket.as_fd()) else { return };
-            self.add_received(n);
-            if !more {
-                return;
             }
         }
     }

@@ -6,12 +6,10 @@
 //! io_uring_linked_requests(7). Why: in User-Mode Linux a system call costs some 30 µs of real time, most of it in ptrace;
 //! 2,000 of them a simulated second would cost more than everything the kernel does. How it differs from nanosleep(2) and
 //! send(2): the timer slack is added to the sleep, since the ring's timers have none; a write that finds no room waits by
-//! polling, as a non-blocking program would. Where io_uring is forbidden (`kernel.io_uring_disabled`, containers), it is nanosleep(2) and send(2)
-//! after all, on a thread without timer slack.
+//! polling, as a non-blocking program would.
 
 #![allow(unsafe_code)]
 
-use crate::sys::{self, Batch};
 use io_uring::types::{Fd, Timespec};
 use io_uring::{opcode, squeue, IoUring};
 use std::io;
@@ -35,8 +33,7 @@ pub enum Then {
 
 /// A ring with the memory that its operations point at.
 pub struct Pauses {
-    /// None where this process may not have one.
-    ring: Option<IoUring>,
+    ring: IoUring,
     /// An event that never happens.
     never: OwnedFd,
     sleeps: Vec<Timespec>,
@@ -68,18 +65,13 @@ impl Pauses {
             }
             OwnedFd::from_raw_fd(fd)
         };
-        let ring = match IoUring::new((STEPS * PAIRS).next_power_of_two() as u32) {
-            Ok(ring) => Some(ring),
-            Err(e) if matches!(e.raw_os_error(), Some(libc::EPERM | libc::EACCES | libc::ENOSYS)) => None,
-            Err(e) => return Err(e),
-        };
+        let ring = IoUring::new((STEPS * PAIRS).next_power_of_two() as u32)?;
         Ok(Pauses { ring, never, sleeps: vec![Timespec::new(); PAIRS], buffer: vec![0; size], then })
     }
 
     /// Runs one chain; each sleep lasts what `sleep` says, ns. A signal ends it early: what was begun then goes on only until
     /// the ring is dropped.
     pub fn run(&mut self, socket: BorrowedFd<'_>, mut sleep: impl FnMut() -> u64) -> io::Result<Done> {
-        let Some(ring) = &mut self.ring else { return Ok(nap(socket, sleep(), self.then)) };
         let fd = Fd(socket.as_raw_fd());
         for i in 0..PAIRS {
             let ns = sleep();
@@ -98,11 +90,11 @@ impl Pauses {
             let act = if i + 1 < PAIRS { act.flags(squeue::Flags::IO_LINK) } else { act };
             // SAFETY: times and buffer live in self and stay where they are until the ring is dropped; with MSG_TRUNC a TCP
             // socket writes nothing to the buffer.
-            unsafe { ring.submission().push_multiple(&[wait, wake, act]) }.map_err(io::Error::other)?;
+            unsafe { self.ring.submission().push_multiple(&[wait, wake, act]) }.map_err(io::Error::other)?;
         }
-        let waited = ring.submit_and_wait(STEPS * PAIRS);
+        let waited = self.ring.submit_and_wait(STEPS * PAIRS);
         let mut done = Done::default();
-        for c in ring.completion() {
+        for c in self.ring.completion() {
             if c.user_data() == SLEEP || c.result() == -libc::ECANCELED {
                 continue;
             }
@@ -116,20 +108,6 @@ impl Pauses {
             Err(e) if e.kind() != io::ErrorKind::Interrupted => Err(e),
             _ => Ok(done),
         }
-    }
-}
-
-/// One sleep of `ns` and what follows it, by system calls. A signal ends both early.
-fn nap(socket: BorrowedFd<'_>, ns: u64, then: Then) -> Done {
-    sys::timer_slack(1);
-    sys::nap(ns);
-    let done = match then {
-        Then::Write(n) => Batch::new(1, n).send(socket, 1).map(|bytes| (bytes, true)),
-        Then::Discard(n) => Batch::new(1, n).discard(socket),
-    };
-    match done {
-        Ok((bytes, goes_on)) => Done { bytes, ended: !goes_on },
-        Err(e) => Done { bytes: 0, ended: e.kind() != io::ErrorKind::Interrupted },
     }
 }
 
@@ -168,20 +146,5 @@ mod tests {
         let done = Pauses::new(Then::Discard(100)).expect("io_uring").run(b.as_fd(), || 1000).expect("a chain");
         assert!(done.ended);
         assert_eq!(done.bytes, 0);
-    }
-
-    #[test]
-    fn without_a_ring_each_call_is_one_sleep() {
-        let (a, b) = pair();
-        let without = |then| Pauses { ring: None, ..Pauses::new(then).expect("memory") };
-        let begin = Instant::now();
-        let done = without(Then::Write(100)).run(a.as_fd(), || 100_000).expect("a write");
-        assert_eq!((done.bytes, done.ended), (100, false));
-        assert!(begin.elapsed().as_micros() >= 100);
-        let mut reader = without(Then::Discard(60));
-        let mut read = || reader.run(b.as_fd(), || 1000).expect("a read");
-        assert_eq!([read().bytes, read().bytes], [60, 40]);
-        drop(a);
-        assert!(read().ended);
     }
 }
