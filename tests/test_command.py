@@ -139,7 +139,7 @@ def test_commands_share_the_help_of_a_shared_option():
         entry = app.get_command(context, name)
         for each in entry.commands.values() if isinstance(entry, click.Group) else [entry]:
             for parameter in each.params:
-                if isinstance(parameter, click.Option):
+                if isinstance(parameter, click.Option) and (name, parameter.name) != ("emulate", "duration"):  # of a command that ends by itself
                     texts.setdefault(parameter.opts[0], []).append(parameter.help)
     shared = "rate", "buffer", "distribution", "jitter-on", "loss-on", "rcvbuf", "sndbuf", "app", "chunk", "read", "duration"
     for name in shared:
@@ -162,7 +162,7 @@ def every_command() -> list[tuple[str, click.Command]]:
 
 ENTRIES = every_command()
 EXAMPLES = tuple(dict.fromkeys(example for _, entry in ENTRIES if not isinstance(entry, click.Group) for example in entry.examples))
-LONG = ("study run", "advise", "cliff --rtt 50ms", "validate", "kernel build", "kernel remove", "kernel info", "run baseline --engine virtual", "cca load")
+LONG = ("emulate", "study run", "advise", "cliff --rtt 50ms", "validate", "kernel build", "kernel remove", "kernel info", "run baseline --engine virtual", "cca load")
 """Examples that take seconds, a kernel or root begin with one of these; they are parsed and not run."""
 
 
