@@ -202,3 +202,8 @@ def test_a_table_escapes_what_it_shows():
     assert "a&lt;b&gt;" in page
     assert "&lt;script&gt;" in page
     assert "x &amp; y" in page
+
+
+def test_what_runs_in_no_real_time_has_nothing_to_verify():
+    with pytest.raises(TcpscapeError, match="verify: the mock engine does not run in real time"):
+        tcpscape.run(forward=PATH["forward"], engine="mock", verify=True)

@@ -134,7 +134,7 @@ REFUSED = [
     ("run", "baseline", "--seeds", "99999999"), ("run", "baseline", "--cca", "nosuch"), ("run", "baseline", "--cca", "cubic,,bbr"),
     ("run", "baseline", "--cca", ""), ("run", "baseline", "--mix", "cubic*"), ("run", "baseline", "--mix", "cubic", "--cca", "bbr"),
     ("run", "baseline", "--app", "-1MB/s"), ("run", "baseline", "--app", "fast"), ("run", "baseline", "--read", "0/1ms"),
-    ("run", "baseline", "--kernel", "2.6,nosuch=1"), ("run", "baseline", "--engine", "live"), ("run", "baseline", "--engine", "nosuch"),
+    ("run", "baseline", "--kernel", "2.6,nosuch=1"), ("run", "baseline", "--engine", "live:nosuch"), ("run", "baseline", "--engine", "nosuch"),
     ("run", "baseline", "--jobs", "-1"), ("run", "baseline", "--samples", "10ms"), ("run", "baseline", "--out", "/proc/nosuch"),
     ("run", "baseline", "--rcvbuf", "many"), ("advise",), ("advise", "--rtt", "0ms"), ("advise", "--rtt", "10ms", "--loss", "1"),
     ("advise", "--rtt", "10ms", "--jitter-on", "up"), ("advise", "--rtt", "10ms", "--rate", "0mbit"), ("advise", "--rtt", "10ms", "--cca", "nosuch"),

@@ -80,6 +80,7 @@ def run(
     executor: str = "local",
     jobs: int = 0,
     out: str | Path | None = None,
+    verify: bool = False,
     progress: Progress | None = None,
 ) -> Outcome:
     """Runs a scenario once for each congestion control and seed.
@@ -115,6 +116,7 @@ def run(
     :param executor: where trials run: `"local"`, or `"dask://HOST:PORT"`.
     :param jobs: cores of the local executor; 0 is all.
     :param out: directory that keeps the results; trials that are there already do not run again.
+    :param verify: measure first, on a path without impairments, whether this machine can run it (`engine="live"`).
     :param progress: called with the trials that are done and those in all.
     :return: one cell for each congestion control: `outcome.frame()`, `outcome.flows()`, `outcome.trials`, `outcome.find("bbr").median()`. It prints
         itself as a table of medians; the table of the command `run` has means, to which ratios (`over`) belong.
@@ -133,7 +135,7 @@ def run(
     campaign = source.single(base, {
         "cca": labels, "engines": [engine], "seeds": _seeds(seeds), "samples": interval, "queue_samples": queue_samples or "0s",
     })  # fmt: skip
-    return _measure("run", campaign, executor, jobs, out, progress)
+    return _measure("run", campaign, executor, jobs, out, progress, verify)
 
 
 def sweep(
@@ -170,6 +172,7 @@ def sweep(
     executor: str = "local",
     jobs: int = 0,
     out: str | Path | None = None,
+    verify: bool = False,
     progress: Progress | None = None,
 ) -> Outcome:
     """Runs a path at every point of some axes, for each congestion control.
@@ -209,6 +212,7 @@ def sweep(
     :param executor: where trials run: `"local"`, or `"dask://HOST:PORT"`.
     :param jobs: cores of the local executor; 0 is all.
     :param out: directory that keeps the results; trials that are there already do not run again.
+    :param verify: measure first, on a path without impairments, whether this machine can run it (`engine="live"`).
     :param progress: called with the trials that are done and those in all.
     :return: one cell for each point, congestion control and engine: `outcome.frame()`, `outcome.curve("jitter", "bbr")`.
     :raises TcpscapeError: one line, before anything runs, for what makes no sense or cannot run.
@@ -224,7 +228,7 @@ def sweep(
         "samples": samples, "mix": mix, "cca": _labels(cca, names[0] if names else "model") or None,
     }  # fmt: skip
     plan = source.campaign(campaign, given(levels), given(fields))
-    return _measure("sweep", plan, executor, jobs, out, progress)
+    return _measure("sweep", plan, executor, jobs, out, progress, verify)
 
 
 def advise(
@@ -473,8 +477,14 @@ def load(source: str | Path) -> Scenario | Record:
     return record.load(Path(source)) if os.path.isdir(source) else files.load(source)
 
 
-def _measure(kind: record.Kind, campaign: Campaign, executor: str, jobs: int, out: str | Path | None, progress: Progress | None) -> Outcome:
+def _measure(
+    kind: record.Kind, campaign: Campaign, executor: str, jobs: int, out: str | Path | None, progress: Progress | None, verify: bool
+) -> Outcome:
     """Runs a campaign, and keeps it in `out` where there is one."""
+    if verify:
+        cases = campaign.cases()
+        for name in dict.fromkeys(case.engine for case in cases):
+            engines.make(name).verify([case.scenario for case in cases if case.engine == name])
     place = executors.make(executor, jobs)
     if out is None:
         return execute.run(campaign, Execution(progress=progress, executor=place))
