@@ -150,7 +150,8 @@ impl Testbed {
         let (mut hosts, elsewhere) = built?;
         returned?;
         host::wait_until_ready(&mut hosts)?;
-        let (globals, unset) = settings.write_elsewhere(&elsewhere)?;
+        let (globals, mut unset) = settings.write_elsewhere(&elsewhere)?;
+        unset.extend(hosts.iter().find_map(|host| host.ipv6.clone()));
         let lost_before = faults::lost_on_cpus();
         let offload = plan.offload;
         Ok(Testbed {

@@ -176,6 +176,10 @@ fn sample(seen: &mut Watched, flows: &[Running], t: u64, summary: bool, asked: b
     }
     for (i, f) in flows.iter().enumerate().filter(|(_, f)| f.flow.sending()) {
         let Ok(x) = TcpInfo::of(f.flow.sender.as_fd()) else { continue };
+        // A connection that has ended meanwhile has its counters reset.
+        if !f.flow.sending() {
+            continue;
+        }
         if asked {
             seen.samples.push(t, i, &x);
         }

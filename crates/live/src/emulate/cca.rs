@@ -9,6 +9,7 @@ use std::fs;
 use std::io;
 use tcpscape_testbed::netlink::{Batch, Socket};
 use tcpscape_testbed::network::links;
+use tcpscape_testbed::network::sysctl::is_not_here;
 use tcpscape_testbed::network::wire::{End, Wire};
 
 /// The default of new sockets, in the calling thread's namespace.
@@ -32,7 +33,7 @@ pub fn set(wire: &Wire, cca: &str, outside: bool) -> Result<(), String> {
     let ends = [(wire.sender(), End::Receiver, "fwd"), (wire.receiver(), End::Sender, "rev")];
     ends.into_iter().try_for_each(|(namespace, other, device)| {
         let set = spaces::within(namespace, || match fs::write(DEFAULT, cca) {
-            Err(e) if e.kind() == io::ErrorKind::PermissionDenied && !outside => route(other, device, cca),
+            Err(e) if is_not_here(&e) && !outside => route(other, device, cca),
             set => set,
         });
         set.and_then(|set| set).map_err(|e| format!("cca: {cca} cannot be the default: {e}; leave it out, or as root: sysctl -w net.ipv4.tcp_allowed_congestion_control=\"reno {cca}\""))

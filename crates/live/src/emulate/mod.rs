@@ -41,7 +41,7 @@ use server::Server;
 use std::collections::BTreeMap;
 use std::io;
 use std::net::Ipv4Addr;
-use std::os::fd::{OwnedFd, RawFd};
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use tcpscape_path::Direction;
 use tcpscape_testbed::network::wire::{End, Wire};
@@ -56,6 +56,10 @@ pub fn run(job: Value, channel: &Channel) -> Result<Value, String> {
     let job: Job = serde_json::from_value(job).map_err(|e| format!("job: {e}; send one that this version understands"))?;
     let spaces = channel.enter(&Options { root: job.root }).map_err(|e| format!("emulate: {e}"))?;
     let capture = job.pcap.as_deref().map(Capture::create).transpose()?;
+    // Theirs is the command alone: servers must not inherit them.
+    let streams = [job.stdin, job.stdout].map(|fd| fd.map(spaces::inherited).transpose().map_err(not_started));
+    let [stdin, stdout] = streams;
+    let streams = (stdin?, stdout?);
     let mut ends = Ends::build(&job, &spaces)?;
     if job.outside {
         outside::connect(&ends.wire, channel)?;
@@ -69,7 +73,7 @@ pub fn run(job: Value, channel: &Channel) -> Result<Value, String> {
     }
     let serve = |text: &String| Server::start(text, ends.wire.receiver(), ends.realtime, prepare);
     let servers = job.serve.iter().map(serve).collect::<Result<Vec<Server>, String>>()?;
-    let command = ends.start(&job)?;
+    let command = ends.start(&job, streams)?;
     running.with(|now, link| link.begin(now));
     let watch = Watch::new(&job, channel, &running);
     let ended = watch.until_the_end(command)?;
@@ -114,20 +118,19 @@ impl Ends {
     }
 
     /// Starts the command at the near end.
-    fn start(&self, job: &Job) -> Result<Child, String> {
-        let fail = |e: io::Error| format!("emulate: the command cannot be started: {e}");
+    fn start(&self, job: &Job, (stdin, stdout): (Option<OwnedFd>, Option<OwnedFd>)) -> Result<Child, String> {
         let mut program = Program::new(&job.command, self.realtime).within(self.wire.sender());
         prepare(&mut program);
         if job.outside {
             outside::prepare(&mut program);
         }
-        if let Some(fd) = job.stdin {
-            program.command().stdin(descriptor(fd).map_err(fail)?);
+        if let Some(stdin) = stdin {
+            program.command().stdin(stdin);
         }
-        if let Some(fd) = job.stdout {
-            program.command().stdout(descriptor(fd).map_err(fail)?);
+        if let Some(stdout) = stdout {
+            program.command().stdout(stdout);
         }
-        program.start().map_err(fail)
+        program.start().map_err(not_started)
     }
 
     /// What the emulation reports at its end.
@@ -147,7 +150,10 @@ impl Ends {
         flags.extend(self.wire.unset().iter().cloned());
         flags.extend(servers.into_iter().filter_map(|mut server| server.ended()));
         if let Some(capture) = capture {
-            flags.extend(capture.write(&link, zero, &job.command)?);
+            match capture.write(&link, zero, &job.command) {
+                Ok(missing) => flags.extend(missing),
+                Err(why) => flags.push(why),
+            }
         }
         let totals = Direction::BOTH.map(|d| (d.name().to_owned(), json!(link.totals(d))));
         Ok(json!({
@@ -188,6 +194,6 @@ fn delay_ns(job: &Job, direction: Direction) -> u64 {
     spec.stages.iter().map(|stage| stage.qdisc.describe().iter().map(|d| d.delay_ns).sum::<u64>()).sum()
 }
 
-fn descriptor(fd: RawFd) -> io::Result<OwnedFd> {
-    spaces::inherited(fd)
+fn not_started(e: io::Error) -> String {
+    format!("emulate: the command cannot be started: {e}")
 }

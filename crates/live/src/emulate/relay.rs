@@ -10,9 +10,12 @@ use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
 use std::thread;
+use std::time::Duration;
 
 /// Most connections of one port at a time; a further one is reset.
-const MOST: usize = 1024;
+const MOST: usize = 400;
+/// How long no connection is taken after one could not be.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
 
 /// A port of the far end and the port of the host's loopback that it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,7 +33,12 @@ pub fn serve(reach: Reach, host: &Arc<Host>) -> io::Result<()> {
     let host = Arc::clone(host);
     let open = Arc::new(AtomicUsize::new(0));
     thread::Builder::new().name(format!("reach-{}", reach.far)).spawn(move || {
-        for connection in listener.incoming().flatten() {
+        for connection in listener.incoming() {
+            // No descriptor is free, or the peer has gone already.
+            let Ok(connection) = connection else {
+                thread::sleep(ACCEPT_PAUSE);
+                continue;
+            };
             let (host, open) = (Arc::clone(&host), Arc::clone(&open));
             if open.fetch_add(1, Ordering::Relaxed) >= MOST {
                 open.fetch_sub(1, Ordering::Relaxed);
@@ -57,9 +65,10 @@ pub fn serve(reach: Reach, host: &Arc<Host>) -> io::Result<()> {
 fn join(near: &TcpStream, far: &TcpStream) {
     let _ = near.set_nodelay(true);
     let _ = far.set_nodelay(true);
-    thread::scope(|scope| {
-        scope.spawn(|| copy(near, far));
-        copy(far, near);
+    thread::scope(|scope| match thread::Builder::new().spawn_scoped(scope, || copy(near, far)) {
+        Ok(_) => copy(far, near),
+        // This machine lets us have no more threads.
+        Err(_) => [near, far].into_iter().for_each(reset),
     });
 }
 
@@ -77,7 +86,7 @@ fn copy(mut from: &TcpStream, mut to: &TcpStream) {
 
 /// Ends a connection as a port does at which nobody listens.
 fn reset(connection: &TcpStream) {
-    let _ = socket2::SockRef::from(connection).set_linger(Some(std::time::Duration::ZERO));
+    let _ = socket2::SockRef::from(connection).set_linger(Some(Duration::ZERO));
 }
 
 #[cfg(test)]

@@ -177,7 +177,7 @@ impl<'a> Watch<'a> {
             Ok(at) => json!({ "at_ns": at }),
             Err(why) => json!({ "refused": why }),
         };
-        if request.figures {
+        if request.figures && said.get("refused").is_none() {
             if let Some(snapshot) = self.running.snapshot() {
                 said = figures("answer", &snapshot);
             }
@@ -195,12 +195,13 @@ impl<'a> Watch<'a> {
         if changes.is_empty() {
             return Ok(0);
         }
-        self.changes += 1;
         let done = self.running.with(move |now, link| {
             let each = |c: ChangeNow| link.change(now, c.direction, c.stage, c.depth, &c.set);
             changes.into_iter().try_for_each(each).map(|()| now.0)
         });
-        done.ok_or("control: the path has ended; ask while it runs")?.map_err(|e| format!("change: {e}"))
+        let at = done.ok_or("control: the path has ended; ask while it runs")?.map_err(|e| format!("change: {e}"))?;
+        self.changes += 1;
+        Ok(at)
     }
 }
 

@@ -6,7 +6,7 @@
 
 use serde::Serialize;
 
-/// A change of the offset that is not the slewing of a disciplined clock, ns: adjtimex slews by 500 ppm, and more by `STEP_PER_NS`.
+/// A change of the offset that is not the slewing of a disciplined clock, ns: and what is added to it for each 1,000 ns since the last reading.
 const STEP: u64 = 500_000;
 /// How fast an offset may change, per mille of the time between two looks.
 const SLEW_PER_MILLE: u64 = 1;
@@ -44,6 +44,8 @@ pub struct Clocks {
     seen_at: u64,
     /// Whether timestamps count at this wake-up.
     trusted: bool,
+    /// Whether a reading that was not interrupted has told the offset.
+    known: bool,
     steps: Vec<ClockStep>,
     stepped: u64,
 }
@@ -52,7 +54,8 @@ impl Clocks {
     /// Clocks of an emulator whose zero is `zero` on CLOCK_MONOTONIC, ns.
     pub fn new(zero: u64, first: Reading) -> Clocks {
         let offset = i128::from(first.wall) - i128::from(first.after);
-        Clocks { zero, offset, seen_at: first.after, trusted: true, steps: Vec::new(), stepped: 0 }
+        let known = first.after.saturating_sub(first.before) <= CLOSE;
+        Clocks { zero, offset, seen_at: first.after, trusted: known, known, steps: Vec::new(), stepped: 0 }
     }
 
     /// Takes a reading at the beginning of a wake-up.
@@ -63,7 +66,8 @@ impl Clocks {
         let offset = i128::from(reading.wall) - i128::from(reading.after);
         let slewed = STEP + reading.after.saturating_sub(self.seen_at) / 1000 * SLEW_PER_MILLE;
         let change = offset - self.offset;
-        self.trusted = change.unsigned_abs() <= u128::from(slewed);
+        self.trusted = !self.known || change.unsigned_abs() <= u128::from(slewed);
+        self.known = true;
         if !self.trusted {
             self.stepped += 1;
             if self.steps.len() < LISTED {
@@ -141,5 +145,14 @@ mod tests {
         // The thread lost the CPU for 3 ms between the two clocks.
         c.look(Reading { before: ZERO + 10_000_000_000, wall: EPOCH + 10_005_000_000, after: ZERO + 10_003_000_000 });
         assert_eq!(c.steps().1, 0);
+    }
+
+    /// The thread lost the CPU for 3 ms within the first reading, so that the offset is that much too small.
+    #[test]
+    fn an_interrupted_first_reading_makes_no_step() {
+        let mut c = Clocks::new(ZERO, Reading { before: ZERO, wall: EPOCH, after: ZERO + 3_000_000 });
+        assert_eq!(c.arrival(EPOCH + 1, 0, 77), 77, "no timestamp is believed before the offset is known");
+        c.look(at(ZERO + 4_000_000, EPOCH + 4_000_000));
+        assert_eq!((c.steps().1, c.arrival(EPOCH + 4_000_000, 0, 9_000_000)), (0, 4_000_000));
     }
 }

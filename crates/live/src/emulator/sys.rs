@@ -58,8 +58,15 @@ pub fn timer_slack() -> u64 {
     unsafe { libc::prctl(libc::PR_GET_TIMERSLACK) }.max(0) as u64
 }
 
-/// Keeps the process's memory from being paged out, as far as it is touched. Linux: mlockall(2).
+/// Keeps the process's memory from being paged out, as far as it is touched, where there is no limit to that: with a limit, later
+/// mappings (stacks of threads, captures) would fail as soon as it is reached. Linux: mlockall(2), getrlimit(2).
 pub fn lock_memory() -> io::Result<()> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: a valid place for the result.
+    check(unsafe { libc::getrlimit(libc::RLIMIT_MEMLOCK, &mut limit) })?;
+    if limit.rlim_cur != libc::RLIM_INFINITY {
+        return Err(io::Error::from_raw_os_error(libc::ENOMEM));
+    }
     // SAFETY: constant flags.
     check(unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE | libc::MCL_ONFAULT) }).map(drop)
 }

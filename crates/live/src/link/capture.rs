@@ -135,7 +135,6 @@ fn arrived(log: &Log, fates: &[(u64, usize)], number: u64, direction: Direction,
                 format!("due +{}, sent +{}{more}", later(came, due), later(came, sent))
             }
             Fate::Unseen { due } => format!("dropped: damaged where no checksum would tell, after {}", later(came, due)),
-            Fate::Replaced { at } => format!("dropped: the path was replaced, after {}", later(came, at)),
         })
         .collect();
     let told = if told.is_empty() { "still inside at the end".to_owned() } else { told.join("; copy: ") };

@@ -53,6 +53,9 @@ fn part(cargo: &Cargo, cut: Cut, ip: &Ip, inner: Inner, out: &mut Vec<u8>) {
     if cargo.first > 0 {
         header = header.later();
     }
+    if cargo.count > 1 {
+        header.hdr_len = cut.headers as u16;
+    }
     let packet = frame.packet();
     out.extend_from_slice(&header.bytes());
     out.extend_from_slice(&packet[..cut.headers]);

@@ -71,11 +71,6 @@ pub enum Fate {
         /// When it was due.
         due: Time,
     },
-    /// The path was replaced while it waited.
-    Replaced {
-        /// When.
-        at: Time,
-    },
 }
 
 impl Log {

@@ -192,7 +192,7 @@ impl Way {
     pub fn change(&mut self, now: Time, stage: usize, depth: usize, patch: &Patch) -> Result<(), SpecError> {
         let change = ScheduledChange { stage, depth, change: Change::Set { at: now, set: *patch } };
         PathSpec { schedule: vec![change], ..self.spec.clone() }.validate()?;
-        let now = self.settle(now);
+        let now = self.not_before(now);
         self.lane.change(now, stage, depth, patch);
         self.note_drops();
         Ok(())
@@ -201,7 +201,7 @@ impl Way {
     /// Replaces the path; its schedule counts from now.
     pub fn replace(&mut self, now: Time, spec: &PathSpec) -> Result<(), SpecError> {
         spec.validate()?;
-        let now = self.settle(now);
+        let now = self.not_before(now);
         match self.spec.changes_to(spec) {
             Some(changes) => {
                 self.lane.unblock(now);
@@ -239,8 +239,8 @@ impl Way {
         }
     }
 
-    /// Lets everything inside happen that is due before a change, and says when the change is made.
-    fn settle(&mut self, now: Time) -> Time {
+    /// When a change that comes now is made: time never runs back.
+    fn not_before(&mut self, now: Time) -> Time {
         self.latest = now.max(self.latest);
         self.latest
     }

@@ -84,9 +84,9 @@ fn end_with(alive: &OwnedFd) -> io::Result<()> {
 /// Process 1, where there is a new process namespace: the command's exit status.
 fn first(words: &[OsString]) -> io::Result<i32> {
     let names = names::take();
-    if std::process::id() == 1 {
-        // Where it is not allowed, as in many containers, the old mounts show the processes and devices from outside.
-        let _ = sys::keep_mounts_here().and_then(|()| sys::mount(c"proc", c"/proc"));
+    // Where it is not allowed, as in many containers, the old mounts show the processes and devices from outside.
+    if std::process::id() == 1 && sys::keep_mounts_here().is_ok() {
+        let _ = sys::mount(c"proc", c"/proc");
         let _ = sys::mount(c"sysfs", c"/sys");
         // Without it the ends have their addresses alone.
         let _ = names::show(&names);

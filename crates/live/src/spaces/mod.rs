@@ -114,13 +114,14 @@ struct Helper {
 
 fn map_from_outside() -> io::Result<Helper> {
     let (told, tell) = UnixStream::pair()?;
+    let parent = std::process::id();
     match sys::fork()? {
         Forked::Parent(process) => Ok(Helper { process, tell }),
         Forked::Child => {
             drop(tell);
             // An end without a word means that there is nothing to map.
             let is_told = (&told).read_exact(&mut [0]).is_ok();
-            let map = |file: &str| fs::write(format!("/proc/{}/{file}", std::os::unix::process::parent_id()), EVERYBODY).is_ok();
+            let map = |file: &str| fs::write(format!("/proc/{parent}/{file}"), EVERYBODY).is_ok();
             std::process::exit(i32::from(!(is_told && map("uid_map") && map("gid_map"))))
         }
     }

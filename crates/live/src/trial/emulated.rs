@@ -55,8 +55,9 @@ impl Emulated {
         };
         let link = Link::new(&plan.forward, &plan.reverse, &options).map_err(|e| e.to_string())?;
         let middle = wire.middle().ok_or("there is no middle between sender and receiver")?;
-        let port = |device| Port::packet(middle, device, plan.offload || at_host).map_err(|e| e.to_string());
-        let ports = [port(Wire::MIDDLE[0])?, port(Wire::MIDDLE[1])?];
+        let port = |device, super_packets| Port::packet(middle, device, super_packets).map_err(|e| e.to_string());
+        let [near, far] = Wire::MIDDLE;
+        let ports = [port(near, plan.offload || at_host)?, port(far, plan.offload)?];
         let emulator = Emulator::start(link, ports, &EmulatorOptions { realtime: true, zero: Some(zero) });
         let emulator = emulator.map_err(|e| format!("the emulator cannot start: {e}"))?;
         Ok((Emulated { wire, emulator }, zero))

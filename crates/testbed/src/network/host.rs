@@ -17,6 +17,8 @@ pub struct Host {
     pub namespace: OwnedFd,
     /// Messages to the kernel about this namespace.
     pub socket: Socket,
+    /// Why IPv6 is still on, where it could not be switched off.
+    pub ipv6: Option<String>,
 }
 
 impl Host {
@@ -24,8 +26,7 @@ impl Host {
     pub fn new() -> Result<Host, TestbedError> {
         let namespace = sys::new_namespace().map_err(io_at("new network namespace"))?;
         let socket = Socket::open().map_err(io_at("netlink socket"))?;
-        sysctl::without_ipv6();
-        Ok(Host { namespace, socket })
+        Ok(Host { namespace, socket, ipv6: sysctl::without_ipv6() })
     }
 
     /// Switches off what would let super-packets pass these devices.

@@ -38,7 +38,7 @@ impl<'a> Settings<'a> {
         for (name, value) in self.values {
             match put(name, value) {
                 Ok(()) => {}
-                Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied) => elsewhere.push(name.as_str()),
+                Err(e) if is_not_here(&e) => elsewhere.push(name.as_str()),
                 Err(error) => return Err(refused(name, value, &error)),
             }
         }
@@ -69,16 +69,25 @@ fn left(name: &str, value: &str, now: Option<&str>) -> Option<String> {
     match now {
         Some(now) if now.split_whitespace().eq(value.split_whitespace()) => None,
         Some(now) => Some(format!(
-            "sysctl {name} = {value}: it is the whole machine's and stays {}; as root: sysctl -w {name}=\"{value}\"",
+            "sysctl {name} = {value}: it cannot be set here and stays {}; as root of the machine: sysctl -w {name}=\"{value}\"",
             now.split_whitespace().collect::<Vec<_>>().join(" ")
         )),
         None => Some(format!("sysctl {name} = {value}: this kernel has no such setting, or only for the whole machine")),
     }
 }
 
-/// Keeps IPv6's own packets (router solicitations, multicast reports) off the path; many kernels have no IPv6 at all.
-pub fn without_ipv6() {
-    let _ = put("net.ipv6.conf.default.disable_ipv6", "1");
+/// Keeps IPv6's own packets (router solicitations, multicast reports) off the path; many kernels have no IPv6 at all. Says why where that
+/// was not possible: then such packets meet the path too, and take random numbers of its own.
+pub fn without_ipv6() -> Option<String> {
+    let error = put("net.ipv6.conf.default.disable_ipv6", "1").err()?;
+    (error.kind() != io::ErrorKind::NotFound)
+        .then(|| format!("IPv6 could not be switched off ({error}): its own packets cross the path beside the flows'"))
+}
+
+/// Whether a setting cannot be made from a namespace: it is not there, it is the whole machine's, or /proc/sys is mounted for reading only,
+/// as containers have it.
+pub fn is_not_here(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied) || error.raw_os_error() == Some(libc::EROFS)
 }
 
 impl Globals {
@@ -118,8 +127,15 @@ mod tests {
         assert_eq!(left("net.ipv4.tcp_rmem", "4096 131072 6291456", Some("4096\t131072\t6291456\n")), None);
         assert_eq!(
             left("net.core.rmem_max", "7777777", Some("212992\n")).as_deref(),
-            Some("sysctl net.core.rmem_max = 7777777: it is the whole machine's and stays 212992; as root: sysctl -w net.core.rmem_max=\"7777777\"")
+            Some("sysctl net.core.rmem_max = 7777777: it cannot be set here and stays 212992; as root of the machine: sysctl -w net.core.rmem_max=\"7777777\"")
         );
         assert!(left("net.ipv4.tcp_nonsense", "1", None).is_some_and(|s| s.contains("no such setting")));
+    }
+
+    #[test]
+    fn containers_mount_the_settings_for_reading_only() {
+        let refused = |errno| is_not_here(&io::Error::from_raw_os_error(errno));
+        assert!([libc::EROFS, libc::EACCES, libc::EPERM, libc::ENOENT].into_iter().all(refused));
+        assert!(!refused(libc::EINVAL), "a value that the kernel does not take is an error");
     }
 }

@@ -144,7 +144,8 @@ impl Wire {
         let returned = sys::enter(home.as_fd()).map_err(io_at("return to the first namespace"));
         let (members, elsewhere) = made?;
         returned?;
-        let (_, unset) = settings.write_elsewhere(&elsewhere)?;
+        let (_, mut unset) = settings.write_elsewhere(&elsewhere)?;
+        unset.extend(members.iter().find_map(|member| member.host.ipv6.clone()));
         let lost_before = faults::lost_on_cpus();
         Ok(Wire { members, mtu: plan.mtu, unset, lost_before })
     }
