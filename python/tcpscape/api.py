@@ -135,7 +135,9 @@ def run(
     campaign = source.single(base, {
         "cca": labels, "engines": [engine], "seeds": _seeds(seeds), "samples": interval, "queue_samples": queue_samples or "0s",
     })  # fmt: skip
-    return _measure("run", campaign, executor, jobs, out, progress, verify)
+    if verify:
+        _verify(campaign)
+    return _measure("run", campaign, executor, jobs, out, progress)
 
 
 def sweep(
@@ -228,7 +230,9 @@ def sweep(
         "samples": samples, "mix": mix, "cca": _labels(cca, names[0] if names else "model") or None,
     }  # fmt: skip
     plan = source.campaign(campaign, given(levels), given(fields))
-    return _measure("sweep", plan, executor, jobs, out, progress, verify)
+    if verify:
+        _verify(plan)
+    return _measure("sweep", plan, executor, jobs, out, progress)
 
 
 def advise(
@@ -477,14 +481,15 @@ def load(source: str | Path) -> Scenario | Record:
     return record.load(Path(source)) if os.path.isdir(source) else files.load(source)
 
 
-def _measure(
-    kind: record.Kind, campaign: Campaign, executor: str, jobs: int, out: str | Path | None, progress: Progress | None, verify: bool
-) -> Outcome:
+def _verify(campaign: Campaign) -> None:
+    """Measures whether this machine can run a campaign in real time; raises a TcpscapeError where it cannot, or where nothing runs in real time."""
+    cases = campaign.cases()
+    for name in dict.fromkeys(case.engine for case in cases):
+        engines.make(name).verify([case.scenario for case in cases if case.engine == name])
+
+
+def _measure(kind: record.Kind, campaign: Campaign, executor: str, jobs: int, out: str | Path | None, progress: Progress | None) -> Outcome:
     """Runs a campaign, and keeps it in `out` where there is one."""
-    if verify:
-        cases = campaign.cases()
-        for name in dict.fromkeys(case.engine for case in cases):
-            engines.make(name).verify([case.scenario for case in cases if case.engine == name])
     place = executors.make(executor, jobs)
     if out is None:
         return execute.run(campaign, Execution(progress=progress, executor=place))
