@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -37,11 +36,6 @@ def _digest(path: Path, changed: int) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()[:12]
 
 
-def release(text: str) -> tuple[int, ...]:
-    """The first two numbers of a release: (6, 1) of 6.1, 6.1.192 and 6.1.0-rc1."""
-    return tuple(int(part) for part in re.findall(r"\d+", text)[:2])
-
-
 def settings(profile: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, str]:
     """A profile and its overrides as sysctls of a kernel of our own; those of memory are always set, so that its own memory has no influence."""
     caps = {f"net.core.{name}": str({**profile, **overrides}[name]) for name in ("rmem_max", "wmem_max")}
@@ -50,10 +44,10 @@ def settings(profile: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[s
 
 def memory(profile: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, str]:
     """The buffers of TCP of a profile and its overrides, as sysctls of a network namespace."""
-    settings = {**profile, **overrides}
+    values = {**profile, **overrides}
     return {
-        "net.ipv4.tcp_rmem": f"{MIN_MEMORY} {settings['tcp_rmem_default']} {settings['tcp_rmem_max']}",
-        "net.ipv4.tcp_wmem": f"{MIN_MEMORY} {settings['tcp_wmem_default']} {settings['tcp_wmem_max']}",
+        "net.ipv4.tcp_rmem": f"{MIN_MEMORY} {values['tcp_rmem_default']} {values['tcp_rmem_max']}",
+        "net.ipv4.tcp_wmem": f"{MIN_MEMORY} {values['tcp_wmem_default']} {values['tcp_wmem_max']}",
     }
 
 
@@ -78,5 +72,6 @@ def refuse_queues(fields: Mapping[str, Any]) -> None:
                 if queue["kind"] == "jitter":
                     refuse(direction, "the queue 'jitter' (order: clamp, correlated) is not tc's", "write order: reorder, or use --engine model")
                 if queue["kind"] == "dualpi2":
-                    refuse(direction, "the queue 'dualpi2' is in Linux since 6.17, not here", "write fq_codel with ecn, or use --engine model")
+                    reason = "the queue 'dualpi2' is in Linux since 6.17, and tcpscape sets it up in no kernel"
+                    refuse(direction, reason, "write fq_codel with ecn, or use --engine model")
                 queue = queue.get("child")

@@ -60,10 +60,10 @@ CONTROL_S = 0.7
 """Length of a trial of the control cell, s."""
 CONTROL_RTT_MS = 1.0
 """Median RTT of the control cell, ms, above which it is not good enough: what the machine adds to each path."""
-Columns = dict[str, tuple[str, bytes]]
-"""A table: numpy's type and the bytes of each column."""
 CONTROL_SHARE = 0.5
 """Share of the control cell's rate above which the machine may be the bottleneck of a trial."""
+Columns = dict[str, tuple[str, bytes]]
+"""A table: numpy's type and the bytes of each column."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,7 +309,7 @@ class Live(Engine):
         yield from limits.above_link(scenario, [flow.goodput_mbps for flow in flows])
         if silent := sum(not f.bytes_received for f in flows):
             yield f"{silent} of {len(flows)} flows carried no data"
-        if not own and linux.release(scenario.kernel.profile) != linux.release(platform.release()):
+        if not own and machine.version(scenario.kernel.profile) != machine.version(platform.release()):
             yield f"scenario names kernel {scenario.kernel.profile}, this is {platform.release()}"
         if scenario.kernel.hz not in (None, machine.ticks()):
             yield f"scenario names {scenario.kernel.hz} ticks a second; this kernel has {machine.ticks() or 'its own'}"

@@ -36,6 +36,7 @@ from tcpscape.engines import guest, linux, plan
 from tcpscape.engines.base import Capture, Engine
 from tcpscape.engines.model import core, flow_results, frame, parameters
 from tcpscape.errors import EngineError, ScenarioError, TcpscapeError, refuse
+from tcpscape.scenario import host as machine
 from tcpscape.scenario import limits
 from tcpscape.scenario.path import TracedLink
 from tcpscape.scenario.scenario import Kernel as Profile
@@ -215,8 +216,8 @@ class Virtual(Engine):
         if scenario.kernel != Profile():
             return scenario.kernel.profile
         lib = core()
-        profiles = sorted((linux.release(name), name) for name in (lib.kernel_profiles() if lib else ()))
-        before: list[str] = [name for release, name in profiles if release <= linux.release(self.kernel.release)]
+        profiles = sorted((machine.version(name), name) for name in (lib.kernel_profiles() if lib else ()))
+        before: list[str] = [name for release, name in profiles if release <= machine.version(self.kernel.release)]
         return before[-1] if before else Profile().profile
 
     def _refuse_overrides(self, profile: Profile) -> None:
@@ -264,7 +265,7 @@ class Virtual(Engine):
             yield f"{silent} of {len(flows)} flows carried no data"
         if any(isinstance(hop, TracedLink) and hop.bin < MIN_TRACE_BIN for hop in (*scenario.forward, *scenario.bottleneck, *scenario.reverse)):
             yield "tc's `change` leaves a waiting packet to its old timer: a trace followed this closely carries less here; write bin: 10ms"
-        if scenario.kernel != Profile() and linux.release(scenario.kernel.profile) != linux.release(self.kernel.release):
+        if scenario.kernel != Profile() and machine.version(scenario.kernel.profile) != machine.version(self.kernel.release):
             yield f"scenario names kernel {scenario.kernel.profile}, this is {self.kernel.release}"
 
 

@@ -61,20 +61,21 @@ def ticks() -> int | None:
     return None
 
 
+def version(release: str) -> tuple[int, ...]:
+    """The first two numbers of a kernel's release: (6, 1) of 6.1, 6.1.192 and 6.1.0-rc1."""
+    return tuple(int(part) for part in re.findall(r"\d+", release)[:2])
+
+
 def _profile(release: str) -> tuple[str, Mapping[str, Any]]:
     """The latest profile that is not newer than a release, the oldest where all are, with its values."""
     try:
         from tcpscape import _core
     except ImportError:
         refuse("kernel", "the extension module tcpscape._core is not built, so no profile is known", "run `make setup`")
-    names = sorted(_core.kernel_profiles(), key=_version)
-    before = [name for name in names if _version(name) <= _version(release)]
+    names = sorted(_core.kernel_profiles(), key=version)
+    before = [name for name in names if version(name) <= version(release)]
     name = (before or names[:1])[-1]
     return name, json.loads(_core.kernel_profile(name))
-
-
-def _version(text: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in re.findall(r"\d+", text)[:2])
 
 
 def _numbers(sysctls: Mapping[str, str]) -> Iterator[tuple[str, int]]:
