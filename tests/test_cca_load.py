@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import time
+import types
 from pathlib import Path
 
 import pytest
@@ -58,6 +59,15 @@ def test_controls_have_the_names_that_the_kernel_keeps(kernel):
     bpf.unregister(controls)
     assert kernel.registered == []
     bpf.unregister(controls)  # somebody else took them out
+
+
+def test_another_system_than_linux_is_named(cli, kernel, monkeypatch):
+    from tcpscape.cli import load
+
+    monkeypatch.setattr(load, "sys", types.SimpleNamespace(platform="darwin"))
+    refused = cli("cca", "load", kernel.has("one tcp_congestion_ops"))
+    assert refused.status == 2
+    assert refused.err == "error: cca load: it needs Linux, this is darwin; use a machine with Linux\n"
 
 
 def test_all_or_none(kernel):

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import jsonschema
 import pytest
@@ -75,6 +76,12 @@ def test_what_controls_in_bpf_need_is_named(monkeypatch):
     monkeypatch.setattr(doctor.shutil, "which", lambda name, path=None: f"/usr/sbin/{name}")
     monkeypatch.setattr(doctor.os, "geteuid", lambda: 65534)
     assert doctor.LIVE["BPF controls"](WELL) == ("only root may load them", "sudo tcpscape cca load FILE")
+
+
+def test_the_priority_to_allow_is_the_one_that_is_asked_for():
+    source = (Path(__file__).parent.parent / "crates" / "live" / "src" / "spaces" / "realtime.rs").read_text()
+    assert f"pub const PRIORITY: u64 = {survey.PRIORITY};" in source
+    assert f"rtprio {survey.PRIORITY}`" in survey.realtime_fix()
 
 
 def test_modules_of_controls_are_found_compressed_or_not(tmp_path, monkeypatch):

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import threading
 import time
+import types
 import uuid
 from pathlib import Path
 
@@ -186,6 +187,15 @@ def test_options_that_make_no_sense(words, shell):
     said = shell("emulate", *words, "--", "true")
     assert (said.status, said.out, said.err.count("\n")) == (2, "", 1), said
     assert said.err.startswith("error: ")
+
+
+def test_another_system_than_linux_is_named(cli, monkeypatch):
+    from tcpscape.cli import emulate
+
+    monkeypatch.setattr(emulate, "sys", types.SimpleNamespace(platform="darwin"))
+    refused = cli("emulate", "--delay", "5ms", "--", "true")
+    assert (refused.status, refused.out) == (2, "")
+    assert refused.err == "error: emulate: it needs Linux, this is darwin; simulate the path instead, with `tcpscape sweep`\n"
 
 
 def test_options_behind_the_command_are_its_own():

@@ -161,9 +161,11 @@ def _controls(found: Survey) -> Finding:
 
 
 def _bpf(found: Survey) -> Finding:
+    from tcpscape.controls import bpf
+
     if not found.btf:
         return "this kernel does not describe its types (BTF)", "a kernel with CONFIG_DEBUG_INFO_BTF"
-    if not shutil.which("bpftool", path=f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin"):
+    if not bpf.bpftool():
         return "BTF is there, bpftool is missing", "apt-get install bpftool"
     return ("root may load them", "") if os.geteuid() == 0 else ("only root may load them", "sudo tcpscape cca load FILE")
 

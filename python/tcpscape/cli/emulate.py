@@ -115,6 +115,8 @@ def _settings(words: tuple[str, ...], way: WayOptions, far: FarOptions, run: Run
     from tcpscape.emulation.relay import Reach
     from tcpscape.emulation.session import STDIN, Settings
 
+    if not sys.platform.startswith("linux"):
+        refuse("emulate", f"it needs Linux, this is {sys.platform}", "simulate the path instead, with `tcpscape sweep`")
     reach = [Reach.of(text) for text in far.reach]
     if twice := {r.far for r in reach if [o.far for o in reach].count(r.far) > 1}:
         refuse("reach", f"port {min(twice)} of the far end is there twice", "say FAR:HERE with another FAR")

@@ -45,8 +45,8 @@ def load(
     from tcpscape.controls import bpf
 
     words = words[1:] if words[:1] == ("--",) else words
-    if sys.platform == "win32":
-        refuse(bpf.FIELD, "Windows has no congestion controls in BPF", "use Linux", EngineError)
+    if not sys.platform.startswith("linux"):
+        refuse(bpf.FIELD, f"it needs Linux, this is {sys.platform}", "use a machine with Linux", EngineError)
     with _signals_wait() as before:
         controls = bpf.register(file)
         try:

@@ -71,10 +71,10 @@ def prepare(campaigns: Sequence[Campaign], jobs: int, *, verified: bool) -> None
     from tcpscape.campaign.axes import parse_seeds
 
     cases = [(case, len(parse_seeds(campaign.seeds))) for campaign in campaigns for case in campaign.cases()]
-    made = {name: engines.make(name) for name in dict.fromkeys(case.engine for case, _ in cases)}
-    in_real_time = {name: engine for name, engine in made.items() if engine.at_once == 1}
+    by_name = {name: engines.make(name) for name in dict.fromkeys(case.engine for case, _ in cases)}
+    in_real_time = {name: engine for name, engine in by_name.items() if engine.at_once == 1}
     if verified and not in_real_time:
-        next(iter(made.values())).verify([])
+        next(iter(by_name.values())).verify([])
     for name, engine in in_real_time.items():
         own = [(case, count) for case, count in cases if case.engine == name]
         _announce_real_time(engine, own, jobs)

@@ -23,7 +23,9 @@ MISSED = 1
 class ConditionOptions:
     """What is validated: two engines, and the conditions they run."""
 
-    engine: Annotated[tuple[str, ...], Option("Twice, A and B: model, model:6.12, virtual:NAME.  [default: model, virtual]", complete="side")] = ()
+    engine: Annotated[
+        tuple[str, ...], Option("Twice, A and B: model, model:6.12, virtual:NAME, live.  [default: model, virtual]", complete="side")
+    ] = ()
     conditions: Annotated[str | None, Option("A .csv, or a .yaml or .toml list of scenarios.", complete="file")] = None
     random: Annotated[int | None, Option("Draw so many conditions, evenly over families and congestion controls.")] = None
     shared: Annotated[int | None, Option("Draw so many bottlenecks shared by two groups of flows, evenly over queues.")] = None

@@ -80,6 +80,11 @@ def register(file: Path) -> list[Control]:
         raise
 
 
+def bpftool() -> str | None:
+    """The path of bpftool; None where it is not installed. Distributions put it where only root looks."""
+    return shutil.which("bpftool", path=f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin")
+
+
 def unregister(controls: Sequence[Control]) -> None:
     """Takes controls out of the kernel again; one that somebody else took out already is no error.
 
@@ -94,7 +99,7 @@ def _tool() -> str:
         refuse(FIELD, "the kernel takes congestion controls from root alone", "run it with sudo", EngineError)
     if not TYPES.exists():
         refuse(FIELD, f"this kernel does not describe its types ({TYPES})", "boot one with CONFIG_DEBUG_INFO_BTF=y", EngineError)
-    if tool := shutil.which("bpftool") or shutil.which("bpftool", path="/usr/sbin:/sbin"):
+    if tool := bpftool():
         return tool
     refuse(FIELD, "bpftool is missing", "apt-get install bpftool", EngineError)
 
@@ -106,14 +111,14 @@ def _run(tool: str, *words: str) -> subprocess.CompletedProcess[str]:
         refuse(FIELD, f"bpftool took longer than {PATIENCE_S} s", f"see what `{' '.join([tool, *words])}` says", EngineError)
 
 
-def _explain(file: Path, raw: bytes, said: str, registered: set[str]) -> NoReturn:
+def _explain(file: Path, raw: bytes, output: str, registered: set[str]) -> NoReturn:
     """Refuses a file that bpftool could not register, with the reason as far as it can be told."""
     available = AVAILABLE.read_text("ascii").split()
     taken = [name for name in available if name.encode().ljust(NAME_SIZE, b"\0") in raw and name not in registered]
-    if "can't register" in said and taken:
+    if "can't register" in output and taken:
         fix = "change .name in its source, or take the other out (bpftool struct_ops show)"
         refuse(FIELD, f"the kernel has a congestion control {taken[0]!r} already, the name that {file} asks for", fix, EngineError)
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
     reason = next((line for line in lines if line.startswith("Error:")), lines[0] if lines else "no reason given")
     refuse(FIELD, f"{file}: bpftool: {reason.removeprefix('Error: ')}", f"see what `bpftool struct_ops register {file}` says", EngineError)
 

@@ -27,14 +27,14 @@ def screen(summary: EmulationDocument, path: EmulatedPath) -> Screen:
     caveats = list(summary["caveats"])
     few = [name for name in DIRECTIONS if 0 < _way(summary, name)["packets"] < FEW and _way(summary, name)["loss_asked"]]
     if few:
-        caveats.append(f"fewer than {FEW} packets went {' and '.join(few)}: their share of losses is a coarse one")
+        caveats.append(f"fewer than {FEW} packets went {' and '.join(few)}: their share of losses is imprecise")
     if summary["changes"]:
-        caveats.append(f"the path was changed {summary['changes']} times; what was asked for is what held at the start")
+        caveats.append(f"the path was changed ({units.counted(summary['changes'], 'time')}); what was asked for is what held at the start")
     return Screen(f"{in_words(path)}; seed {summary['seed']}", _sentence(summary), tables=[_table(summary)], caveats=caveats)
 
 
 def in_words(path: EmulatedPath) -> str:
-    """Both directions in a phrase: `each way: delay 25ms, jitter 8ms normal (order kept), loss 0.1%, 20mbit with a buffer of 125kB`."""
+    """Both directions in a phrase: `each way: delay 25ms, jitter 8ms normal (order kept), loss 0.1%, 20mbit with a FIFO of 125kB`."""
     texts = {name: ", ".join(_direction(path, name)) or "nothing" for name in DIRECTIONS}
     whole = f"each way: {texts['up']}" if texts["up"] == texts["down"] else f"up: {texts['up']}; down: {texts['down']}"
     count = len(path.scenario.changes)
@@ -137,7 +137,7 @@ class LiveLine:
     before: Mapping[str, Any] = field(default_factory=dict)
 
     def text(self, figures: Mapping[str, Any]) -> str:
-        """`↑ 0.98 ↓ 18.9 Mbit/s  RTT 56 ms  queued ↑ 0 ↓ 31  lost ↑ 3 ↓ 12  12s`."""
+        """`↑ 0.98 ↓ 18.9 Mbit/s  RTT 56 ms  inside ↑ 0 ↓ 31  lost ↑ 3 ↓ 12  12s`."""
         since = (figures["at_ns"] - self.before.get("at_ns", 0)) / NS_PER_S
         rates, delays, held, lost = [], [], [], []
         for part in DIRECTIONS.values():

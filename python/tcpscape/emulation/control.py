@@ -2,8 +2,8 @@
 
 A request is one line, in words or as JSON, and its answer one line of JSON:
 
-    down: rate 5mbit                     {"ok": true}
-    {"down": {"rate": "5mbit"}}          {"ok": true}
+    down: rate 5mbit                     {"ok": true, "at_ns": 1234}
+    {"down": {"rate": "5mbit"}}          {"ok": true, "at_ns": 1234}
     figures                              {"ok": true, "figures": {…}}
     end                                  {"ok": true}, and the command is asked to end
     down: rate fast                      {"ok": false, "error": "rate: …; …"}
@@ -124,8 +124,8 @@ class ControlSocket:
             while line := stream.readline(MOST_LINE):
                 if not line.strip():
                     continue
-                said = answer(line.decode("utf-8", "replace"), self._path, self._ask)
-                stream.write(json.dumps(said, allow_nan=False).encode() + b"\n")
+                reply = answer(line.decode("utf-8", "replace"), self._path, self._ask)
+                stream.write(json.dumps(reply, allow_nan=False).encode() + b"\n")
                 stream.flush()
 
 

@@ -54,8 +54,8 @@ class Way:
         is_ready = bool(select.select([ready], [], [], PATIENCE_S)[0] and os.read(ready, 1))
         os.close(ready)
         if not is_ready:
-            said = self._end().strip().splitlines()
-            refuse("outside", f"{PROGRAM} made no device{f': {said[-1]}' if said else ''}", "run it as a user who may, or use --reach")
+            lines = self._end().strip().splitlines()
+            refuse("outside", f"{PROGRAM} made no device{f': {lines[-1]}' if lines else ''}", "run it as a user who may make one, or use --reach")
 
     def __enter__(self) -> Way:
         return self

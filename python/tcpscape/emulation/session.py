@@ -1,4 +1,4 @@
-"""A command behind an emulated path: the job for the program, what it says while the command runs, and who may steer it.
+"""A command behind an emulated path: the job for the program, its reports while the command runs, and who may steer the path.
 
 Begin at :meth:`Session.run`. The program reports the start of the command, figures four times a second, and at the end its account. SIGINT is the
 command's own; SIGTERM and SIGHUP ask it to end, and a second one ends it.
@@ -148,13 +148,13 @@ class Session:
             threading.Thread(target=self._follow_stdin, name="control", daemon=True).start()
 
     def _follow_stdin(self) -> None:
-        def complain(said: dict[str, Any]) -> None:
-            if not said["ok"]:
-                print(f"error: {said['error']}", file=sys.stderr)
-            elif "figures" in said:
-                print(said["figures"], file=sys.stderr)
+        def report(answer: dict[str, Any]) -> None:
+            if not answer["ok"]:
+                print(f"error: {answer['error']}", file=sys.stderr)
+            elif "figures" in answer:
+                print(answer["figures"], file=sys.stderr)
 
-        control.follow(sys.stdin, self.settings.path, self.ask, complain)
+        control.follow(sys.stdin, self.settings.path, self.ask, report)
 
     def _end(self, how: str) -> None:
         """Asks the command to end, or ends it."""

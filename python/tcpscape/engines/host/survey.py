@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tcpscape.controls import bpf
 from tcpscape.engines.host.facts import unavailable
 from tcpscape.engines.host.process import HostProcess
 from tcpscape.engines.host.turn import alone
@@ -27,10 +28,10 @@ PATIENCE_S = 30.0
 TURN_S = 1.0
 """How long a trial that runs now is waited for, s: measurements beside it would spoil both."""
 MODULES = Path("/lib/modules")
-AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
-BTF = Path("/sys/kernel/btf/vmlinux")
 SETTINGS = ("kernel.unprivileged_userns_clone", "user.max_user_namespaces", "kernel.apparmor_restrict_unprivileged_userns")
 """Settings that decide whether users may make user namespaces; a kernel need not have them."""
+PRIORITY = 2
+"""The real-time priority that the program asks for. crates/live/src/spaces/realtime.rs."""
 NOT_CONTROLS = ("diag", "metrics")
 """Modules called tcp_NAME that are no congestion controls."""
 
@@ -122,9 +123,9 @@ class Survey:
 
 def survey(say: Callable[[str], None] = lambda what: None) -> Survey:
     """Looks and measures; `say` hears what is being measured."""
-    ready = _words(AVAILABLE)
+    ready = _words(bpf.AVAILABLE)
     known: dict[str, Any] = {
-        "kernel": platform.release(), "settings": _settings(), "controls": ready, "loadable": _loadable(ready), "btf": BTF.exists(),
+        "kernel": platform.release(), "settings": _settings(), "controls": ready, "loadable": _loadable(ready), "btf": bpf.TYPES.exists(),
         "unavailable": unavailable(), "root_unavailable": unavailable(root=True) if os.geteuid() == 0 else "only root may; leave +root out",
     }
     root = known["unavailable"] is not None
@@ -154,7 +155,7 @@ def realtime_fix() -> str:
     name = "USER"
     with contextlib.suppress(KeyError):
         name = pwd.getpwuid(os.getuid()).pw_name
-    return f"put `{name} - rtprio 1` into /etc/security/limits.conf and log in again"
+    return f"put `{name} - rtprio {PRIORITY}` into /etc/security/limits.conf and log in again"
 
 
 def _tried(root: bool, say: Callable[[str], None]) -> dict[str, Any]:
