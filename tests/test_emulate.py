@@ -90,7 +90,7 @@ def test_an_outage_ends():
         ({"delay": ["5ms"], "order": ["keep"]}, "order: there is no jitter"), ({"delay": ["5ms"], "buffer": ["1bdp"]}, "buffer: there is no bottleneck"),
         ({"delay": ["5ms"], "queue": ["fq_codel"]}, "queue: there is no bottleneck"), ({"rate": ["5mbit"], "trace": ["x"]}, "trace: the way up has a --rate"),
         ({"jitter": ["5ms"]}, "jitter: "), ({"up": ["netem dely 5ms"]}, "up: "), ({"delay": ["5ms"], "change": ["side@1s: delay 2ms"]}, "change: 'side'"),
-        ({"delay": ["5ms"], "change": ["up@1s: rate 5mbit"]}, "change: the way up has no rate"), ({"delay": ["5ms"], "change": ["nonsense"]}, "change: "),
+        ({"delay": ["5ms"], "change": ["up@1s: rate 5mbit"]}, "change: the way up has no rate"), ({"delay": ["5ms"], "change": ["nonsense"]}, "change: 'nonsense' is not WHERE@TIME: NAME VALUE; write for example 'down@8s: rate 5mbit'"),
         ({"delay": ["5ms"], "change": ["up.7@1s: delay 5ms"]}, "change: "), ({"trace": ["/nowhere"]}, "trace: "),
     ],
 )  # fmt: skip

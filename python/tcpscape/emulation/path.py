@@ -30,6 +30,9 @@ LINK = ("rate", "trace", "buffer", "queue")
 """Options that are fields of a bottleneck."""
 BOTH = "both"
 EXAMPLE = "write for example 'down@8s: rate 5mbit', or 'both@5s: delay 40ms loss 1%'"
+"""What a change on a schedule looks like."""
+EXAMPLE_NOW = "write for example 'down: rate 5mbit'"
+"""What a change that happens at once looks like."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +107,7 @@ def build(words: PathWords) -> EmulatedPath:
         rtt_ns = asked.rtt_ns
     plain: dict[str, Any] = {DIRECTIONS[name]: _stages(getattr(asked, DIRECTIONS[name]), name, rtt_ns) for name in DIRECTIONS}
     scenario = asked.model_copy(update=plain)
-    typed = [changes.parse(text) for text in words.change]
+    typed = [changes.parse(text, EXAMPLE) for text in words.change]
     stages = {name: plain[part] for name, part in DIRECTIONS.items()}
     found = [each for change in typed for each in staged(change, stages)]
     if found:
@@ -132,8 +135,8 @@ def parse_change(text: str) -> dict[str, Any]:
     """
     where, colon, values = text.partition(":")
     if not colon or "@" in where:
-        refuse("change", f"{shown(text)} is not WHERE: NAME VALUE", "write for example 'down: rate 5mbit'")
-    fields = changes.parse(f"{where}@0s:{values}")
+        refuse("change", f"{shown(text)} is not WHERE: NAME VALUE", EXAMPLE_NOW)
+    fields = changes.parse(f"{where}@0s:{values}", EXAMPLE_NOW)
     del fields["at"]
     return fields
 

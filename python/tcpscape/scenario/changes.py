@@ -125,25 +125,25 @@ _CHANGE = re.compile(r"\s*(?P<where>\w+)(\.(?P<hop>\d+))?\s*@\s*(?P<at>[^:\s]+)\
 EXAMPLE = "write for example 'bottleneck@8s: rate 20mbit', or 'forward@5s: delay 40ms loss 1%'"
 
 
-def parse(text: str) -> dict[str, Any]:
+def parse(text: str, example: str = EXAMPLE) -> dict[str, Any]:
     """The fields of the change that `WHERE[.HOP]@TIME: NAME VALUE …` describes: `bottleneck@8s: rate 20mbit`, `bottleneck@5s: outage`.
 
-    An outage ends with `outage off`.
+    An outage ends with `outage off`. `example` is what a message tells to write instead.
 
     :raises ScenarioError: the text does not follow the grammar; the values are checked with the scenario.
     """
     match = _CHANGE.fullmatch(text)
     if not match:
-        refuse("change", f"{shown(text)} is not WHERE@TIME: NAME VALUE", EXAMPLE)
+        refuse("change", f"{shown(text)} is not WHERE@TIME: NAME VALUE", example)
     words, values = match["words"].replace(",", " ").split(), {}
     while words:
         name = words.pop(0)
         if name not in Patch.model_fields:
-            refuse("change", f"{shown(name)} is nothing that changes", f"choose {', '.join(Patch.model_fields)}; {EXAMPLE}")
+            refuse("change", f"{shown(name)} is nothing that changes", f"choose {', '.join(Patch.model_fields)}; {example}")
         if name in values:
             refuse("change", f"{shown(name)} is there twice", "say it once")
         if name != "outage" and not words:
-            refuse("change", f"{shown(name)} has no value", EXAMPLE)
+            refuse("change", f"{shown(name)} has no value", example)
         values[name] = _outage(words) if name == "outage" else words.pop(0)
     return {"where": match["where"], "at": match["at"], "set": values} | ({"hop": int(match["hop"])} if match["hop"] else {})
 
