@@ -36,8 +36,8 @@ MACHINES = {
         "queues": "modprobe sch_cake, or a kernel that has them; live:emulator has them all"}),
     "modules": (replace(WELL, loadable=("vegas", "westwood")), {"congestion controls": "sudo modprobe tcp_vegas"}),
     "no BTF": (replace(WELL, btf=False), {"BPF controls": "a kernel with CONFIG_DEBUG_INFO_BTF"}),
-    "ordinary user": (replace(WELL, realtime=0, late_realtime=None), {
-        "real-time priority": survey.realtime_fix(), "timers": "end what else runs here"}),
+    "no priority": (replace(WELL, realtime=0, late_realtime=None), {
+        "real-time priority": "allow it to the container: --cap-add SYS_NICE or --ulimit rtprio=2", "timers": "end what else runs here"}),
     "busy": (replace(WELL, late=None, late_realtime=None, rate_mbps=None, netem=None, unmeasured="a trial is running"), {
         "live:netem": "a trial is running", "timers": "a trial is running", "highest rate": "a trial is running"}),
 }  # fmt: skip
@@ -78,10 +78,12 @@ def test_what_controls_in_bpf_need_is_named(monkeypatch):
     assert doctor.LIVE["BPF controls"](WELL) == ("only root may load them", "sudo tcpscape cca load FILE")
 
 
-def test_the_priority_to_allow_is_the_one_that_is_asked_for():
+def test_the_priority_to_allow_is_the_one_that_is_asked_for(monkeypatch):
     source = (Path(__file__).parent.parent / "crates" / "live" / "src" / "spaces" / "realtime.rs").read_text()
     assert f"pub const PRIORITY: u64 = {survey.PRIORITY};" in source
-    assert f"rtprio {survey.PRIORITY}`" in survey.realtime_fix()
+    for user, fix in ((0, f"--ulimit rtprio={survey.PRIORITY}"), (65534, f" - rtprio {survey.PRIORITY}` into /etc/security/limits.conf")):
+        monkeypatch.setattr(survey.os, "geteuid", lambda user=user: user)
+        assert fix in survey.realtime_fix()
 
 
 def test_modules_of_controls_are_found_compressed_or_not(tmp_path, monkeypatch):
