@@ -23,7 +23,7 @@ from typing import Any
 from tcpscape.emulation import control, outside
 from tcpscape.emulation.path import EmulatedPath
 from tcpscape.emulation.relay import Outside, Reach
-from tcpscape.engines.host import HostProcess
+from tcpscape.engines.host import HostProcess, reason
 from tcpscape.errors import EngineError, ScenarioError
 
 LIVE_NS = 250_000_000
@@ -176,7 +176,7 @@ class Session:
 
 def _plain(error: EngineError) -> Exception:
     """A refusal that names its own field (`serve: …; …`) without the engine's name in front."""
-    text = str(error).removeprefix("engine: live: ")
+    text = reason(error)
     named = text.partition(":")[0]
     return ScenarioError(text) if named in ("serve", "reach", "cca", "forward", "reverse", "pcap", "outside") else error
 

@@ -348,7 +348,7 @@ def _netem_problem(root: bool) -> str | None:
     try:
         return survey.netem(root).problem
     except EngineError as e:
-        return str(e).removeprefix("engine: live: ").removeprefix("engine: ")
+        return host.reason(e)
 
 
 def _setting(name: str) -> str:

@@ -9,8 +9,8 @@ The channel is a pipe in each direction, with one JSON document in each line: th
 
 from __future__ import annotations
 
-from tcpscape.engines.host.facts import unavailable
+from tcpscape.engines.host.facts import reason, unavailable
 from tcpscape.engines.host.process import PROGRAM, HostProcess
 from tcpscape.engines.host.turn import alone
 
-__all__ = ["PROGRAM", "HostProcess", "alone", "unavailable"]
+__all__ = ["PROGRAM", "HostProcess", "alone", "reason", "unavailable"]

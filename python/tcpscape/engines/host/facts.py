@@ -22,8 +22,13 @@ def unavailable(root: bool = False) -> str | None:
     try:
         basics(root)
     except EngineError as e:
-        return str(e).removeprefix("engine: live: ").removeprefix("engine: ")
+        return reason(e)
     return None
+
+
+def reason(error: EngineError) -> str:
+    """What an error of the program says, without the engine's name in front."""
+    return str(error).removeprefix("engine: ").removeprefix("live: ")
 
 
 @functools.cache
