@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from tcpscape import engines, units
 from tcpscape.campaign import execute, executors, record, source
-from tcpscape.campaign.campaign import Campaign
+from tcpscape.campaign.campaign import Campaign, by_engine
 from tcpscape.campaign.execute import Execution, Progress, Runner
 from tcpscape.campaign.outcome import Outcome
 from tcpscape.campaign.record import Record
@@ -136,7 +136,7 @@ def run(
         "cca": labels, "engines": [engine], "seeds": _seeds(seeds), "samples": interval, "queue_samples": queue_samples or "0s",
     })  # fmt: skip
     if verify:
-        _verify(campaign)
+        engines.verify(by_engine(campaign.cases()))
     return _measure("run", campaign, executor, jobs, out, progress)
 
 
@@ -231,7 +231,7 @@ def sweep(
     }  # fmt: skip
     plan = source.campaign(campaign, given(levels), given(fields))
     if verify:
-        _verify(plan)
+        engines.verify(by_engine(plan.cases()))
     return _measure("sweep", plan, executor, jobs, out, progress)
 
 
@@ -479,13 +479,6 @@ def load(source: str | Path) -> Scenario | Record:
     :raises TcpscapeError: one line, where there is no such thing or it cannot be read.
     """
     return record.load(Path(source)) if os.path.isdir(source) else files.load(source)
-
-
-def _verify(campaign: Campaign) -> None:
-    """Measures whether this machine can run a campaign in real time; raises a TcpscapeError where it cannot, or where nothing runs in real time."""
-    cases = campaign.cases()
-    for name in dict.fromkeys(case.engine for case in cases):
-        engines.make(name).verify([case.scenario for case in cases if case.engine == name])
 
 
 def _measure(kind: record.Kind, campaign: Campaign, executor: str, jobs: int, out: str | Path | None, progress: Progress | None) -> Outcome:

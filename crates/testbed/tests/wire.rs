@@ -110,7 +110,7 @@ fn settings_reach_both_ends_and_those_of_the_whole_machine_are_named() {
     assert_ne!(within(wire.middle().unwrap(), || setting("ipv4/tcp_rmem")), "4096 131072 777777");
     assert_eq!(setting("core/rmem_max"), before);
     let [global, unknown] = wire.unset() else { panic!("{:?}", wire.unset()) };
-    assert!(global.starts_with(&format!("sysctl net.core.rmem_max = 7777777: it is the whole machine's and stays {before};")), "{global}");
+    assert!(global.starts_with(&format!("sysctl net.core.rmem_max = 7777777: it cannot be set here and stays {before};")), "{global}");
     assert!(unknown.starts_with("sysctl net.ipv4.tcp_nonsense = 1: this kernel has no such setting"), "{unknown}");
     let wrong = BTreeMap::from([("net.ipv4.tcp_rmem".to_owned(), "lots".to_owned())]);
     let e = Wire::build(&plan(), &wrong).err().unwrap().to_string();

@@ -20,7 +20,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
@@ -208,6 +208,14 @@ class Case:
     cca: str
     engine: str
     scenario: Scenario
+
+
+def by_engine(cases: Iterable[Case]) -> dict[str, list[Scenario]]:
+    """The scenarios of cases by the name of their engine."""
+    scenarios: dict[str, list[Scenario]] = {}
+    for case in cases:
+        scenarios.setdefault(case.engine, []).append(case.scenario)
+    return scenarios
 
 
 class _Cases:

@@ -69,16 +69,15 @@ def prepare(campaigns: Sequence[Campaign], jobs: int, *, verified: bool) -> None
     """
     from tcpscape import engines
     from tcpscape.campaign.axes import parse_seeds
+    from tcpscape.campaign.campaign import by_engine
 
     cases = [(case, len(parse_seeds(campaign.seeds))) for campaign in campaigns for case in campaign.cases()]
     by_name = {name: engines.make(name) for name in dict.fromkeys(case.engine for case, _ in cases)}
     in_real_time = {name: engine for name, engine in by_name.items() if engine.at_once == 1}
-    if verified and not in_real_time:
-        next(iter(by_name.values())).verify([])
     for name, engine in in_real_time.items():
-        own = [(case, count) for case, count in cases if case.engine == name]
-        _announce_real_time(engine, own, jobs)
-        for line in engine.verify([case.scenario for case, _ in own]) if verified else ():
+        _announce_real_time(engine, [(case, count) for case, count in cases if case.engine == name], jobs)
+    if verified:
+        for line in engines.verify(by_engine(case for case, _ in cases)):
             click.echo(line, err=True)
 
 

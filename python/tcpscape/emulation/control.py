@@ -90,15 +90,19 @@ class ControlSocket:
             refuse("control", f"the path of a socket has at most {MOST_PATH} bytes", "choose a shorter one, for example /tmp/path.sock")
         _remove_stale(place)
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        # It takes its place when it listens, so that whoever sees it can connect.
+        early = place.with_name(f".{os.getpid()}")
         mask = os.umask(0o177)
         try:
-            self._listener.bind(os.fspath(place))
+            self._listener.bind(os.fspath(early))
+            self._listener.listen()
+            early.rename(place)
         except OSError as e:
             self._listener.close()
+            early.unlink(missing_ok=True)
             refuse("control", f"{place}: {e.strerror or e}", "choose a place that can be written")
         finally:
             os.umask(mask)
-        self._listener.listen()
         threading.Thread(target=self._accept, name="control", daemon=True).start()
 
     def __enter__(self) -> ControlSocket:

@@ -7,12 +7,15 @@ tests. `plan` writes a scenario as the plan that they share.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from tcpscape.engines.base import Capture, Engine
 from tcpscape.engines.live import Live
 from tcpscape.engines.mock import Mock
 from tcpscape.engines.model import Model
 from tcpscape.engines.virtual import Virtual
 from tcpscape.errors import EngineError, shown
+from tcpscape.scenario.scenario import Scenario
 
 REGISTRY: dict[str, type[Engine]] = {"model": Model, "mock": Mock, "virtual": Virtual, "live": Live}
 """Every engine by name, the default first."""
@@ -42,6 +45,16 @@ def names() -> list[str]:
 def available() -> list[str]:
     """Names of the engines that can run on this machine."""
     return [name for name, engine in REGISTRY.items() if engine().unavailable() is None]
+
+
+def verify(work: Mapping[str, Sequence[Scenario]]) -> list[str]:
+    """Measures whether this machine can run scenarios, given by the name of their engine, in real time; a line for each engine that can.
+
+    :raises EngineError: it cannot, or no engine among them runs in real time.
+    """
+    made = [(make(name), scenarios) for name, scenarios in work.items()]
+    in_real_time = [(engine, scenarios) for engine, scenarios in made if engine.at_once == 1]
+    return [line for engine, scenarios in in_real_time or made for line in engine.verify(scenarios)]
 
 
 def close() -> None:
