@@ -71,7 +71,9 @@ def test_what_a_killed_writer_has_claimed_is_taken_over(tmp_path):
     assert len(addresses(out)[0]) == TRIALS
     ran, printed = finish(start(out))
     assert (ran, printed) == (0, done[0][1])
-    assert addresses(out)[1] == []
+    kept, claims = addresses(out)
+    # Killed after it has kept a trial and before it releases it, a writer leaves a claim that holds nobody up: only missing trials are claimed.
+    assert {address for address, _ in claims} <= set(kept)
     assert sorted(p.name for p in out.iterdir()) == ["cells.csv", FILE]
 
 
