@@ -87,7 +87,9 @@ fn path(o: &Options) -> PathSpec {
 
 /// Does something in a namespace, on a thread of its own.
 fn within<T: Send>(namespace: BorrowedFd<'_>, work: impl FnOnce() -> T + Send) -> T {
-    std::thread::scope(|s| s.spawn(|| sys::enter(namespace).map(|()| work()).expect("a namespace of our own")).join().expect("no panic"))
+    std::thread::scope(|s| {
+        s.spawn(|| tcpscape_testbed::sys::enter(namespace).map(|()| work()).expect("a namespace of our own")).join().expect("no panic")
+    })
 }
 
 /// Both hosts, and the ports between them.

@@ -102,7 +102,7 @@ impl Emulator {
 
 /// Prepares the calling thread for waking in time, and says how far that is allowed.
 fn prepare(realtime: bool) -> Conditions {
-    sys::set_timer_slack(1);
+    tcpscape_testbed::sys::timer_slack(1);
     Conditions {
         asked: realtime,
         realtime: realtime::priority(),

@@ -274,7 +274,7 @@ impl Account {
 
 /// Runs `work` in a network namespace, in a thread of its own: the calling one stays where it is, also where it could not return.
 fn inside<T: Send>(namespace: BorrowedFd<'_>, work: impl FnOnce() -> Result<T, PortError> + Send) -> Result<T, PortError> {
-    let there = || sys::enter(namespace).map_err(PortError::Namespace).and_then(|()| work());
+    let there = || tcpscape_testbed::sys::enter(namespace).map_err(PortError::Namespace).and_then(|()| work());
     std::thread::scope(|scope| scope.spawn(there).join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
 }
 

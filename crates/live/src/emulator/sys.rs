@@ -40,18 +40,6 @@ pub fn thread_cpu() -> u64 {
     read_clock(libc::CLOCK_THREAD_CPUTIME_ID)
 }
 
-/// Moves the calling thread into a network namespace. Linux: setns(2).
-pub fn enter(namespace: BorrowedFd<'_>) -> io::Result<()> {
-    // SAFETY: the descriptor is borrowed for the call.
-    check(unsafe { libc::setns(namespace.as_raw_fd(), libc::CLONE_NEWNET) }).map(drop)
-}
-
-/// How late the calling thread may wake from a sleep, ns. Linux: PR_SET_TIMERSLACK; 1 is the least.
-pub fn set_timer_slack(ns: u64) {
-    // SAFETY: integer arguments only.
-    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, ns.max(1)) };
-}
-
 /// How late the calling thread may wake from a sleep, ns; 0 with real-time priority.
 pub fn timer_slack() -> u64 {
     // SAFETY: integer arguments only.

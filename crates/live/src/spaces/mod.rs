@@ -76,9 +76,9 @@ impl Spaces {
 /// Runs `work` with the calling thread in a network namespace, and returns it to where it was.
 pub fn within<T>(namespace: BorrowedFd<'_>, work: impl FnOnce() -> T) -> io::Result<T> {
     let here = current()?;
-    sys::enter_network(namespace)?;
+    tcpscape_testbed::sys::enter(namespace)?;
     let done = work();
-    sys::enter_network(here.as_fd())?;
+    tcpscape_testbed::sys::enter(here.as_fd())?;
     Ok(done)
 }
 

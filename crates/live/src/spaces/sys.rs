@@ -27,12 +27,8 @@ pub fn unshare(kinds: libc::c_int) -> io::Result<()> {
     check(unsafe { libc::unshare(kinds) }).map(drop)
 }
 
-/// Moves the calling thread into a network namespace. Linux: setns(2).
-pub fn enter_network(namespace: BorrowedFd<'_>) -> io::Result<()> {
-    enter_network_number(namespace.as_raw_fd())
-}
-
-/// The same by the descriptor's number, which must stay open until then. Safe between fork and exec.
+/// Moves the calling thread into a network namespace, given by the number of a descriptor that stays open until then: for the time
+/// between fork and exec. Linux: setns(2).
 pub fn enter_network_number(namespace: RawFd) -> io::Result<()> {
     // SAFETY: integer arguments only; a number that is no namespace is refused.
     check(unsafe { libc::setns(namespace, libc::CLONE_NEWNET) }).map(drop)

@@ -11,7 +11,7 @@ use std::net::{IpAddr, Ipv6Addr};
 use std::os::fd::BorrowedFd;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
-use tcpscape_live::emulator::{sys, Port, PortError};
+use tcpscape_live::emulator::{Port, PortError};
 use tcpscape_path::Direction;
 use tcpscape_sim::Plan;
 use tcpscape_testbed::netlink::{Batch, Socket};
@@ -102,7 +102,7 @@ pub fn address(v6: bool) -> IpAddr {
 pub fn within<T: Send>(namespace: BorrowedFd<'_>, work: impl FnOnce() -> T + Send) -> T {
     std::thread::scope(|scope| {
         let inside = scope.spawn(move || {
-            sys::enter(namespace).unwrap();
+            tcpscape_testbed::sys::enter(namespace).unwrap();
             work()
         });
         inside.join().unwrap()
