@@ -1,0 +1,86 @@
+"""What was seen of flows, whatever showed it: a capture, a socket, iperf3, Flent, a result. What a source cannot show is None."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from numpy.typing import NDArray
+
+Vantage = Literal["sender", "receiver", "middle", "unknown"]
+"""Where a capture was taken, as its packets show it."""
+Cause = Literal["application", "send_buffer", "receive_window", "congestion_window", "pacing", "recovery", "timeout", "handshake", "unknown"]
+"""What holds a flow at a time."""
+Columns = Mapping[str, NDArray[Any]]
+"""Named columns of one length."""
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """One end of a connection."""
+
+    address: str
+    port: int
+
+
+@dataclass(frozen=True, slots=True)
+class LimitInterval:
+    """A time during which one cause held a flow."""
+
+    start_s: float
+    end_s: float
+    cause: Cause
+    frames: tuple[int, ...] = ()
+    """Numbers of the frames that prove it, as Wireshark counts them."""
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedFlow:
+    """One direction of one connection: the data and what acknowledges it."""
+
+    source: Endpoint
+    """Who sends the data."""
+    destination: Endpoint
+    packets: int | None
+    """Data packets seen."""
+    bytes: int | None
+    """Bytes of payload delivered, each once."""
+    seconds: float
+    """From the first to the last packet seen."""
+    start_s: float
+    """From the observation's begin to the flow's."""
+    vantage: Vantage
+    goodput_mbps: float | None
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    """Counters and handshake, by the names that docs/diagnosis.md lists; what is not identifiable is absent."""
+    segments: Columns = field(default_factory=dict)
+    """Data segments, a row each; empty where the source has no packets."""
+    acks: Columns = field(default_factory=dict)
+    """Packets of the other direction, a row each."""
+    events: Columns = field(default_factory=dict)
+    """Losses, retransmissions, reorderings, timeouts, closed windows, a row each."""
+    samples: Columns = field(default_factory=dict)
+    """TCP_INFO over time: `t_s` and fields by the kernel's names; empty where the source has none."""
+    limits: Sequence[LimitInterval] = ()
+    """What held the flow, where the source or the analysis of its packets says it."""
+    cca: str | None = None
+    """The congestion control's name, where the source itself names it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """A source that was read."""
+
+    kind: str
+    """`pcap`, `pcapng`, `sockets`, `ss`, `iperf3`, `flent`, `result`."""
+    name: str
+    """The file's name, or what the user asked for."""
+    flows: Sequence[ObservedFlow]
+    """The flows, the one with most bytes first."""
+    notes: Sequence[str] = ()
+    """What could not be read or is not in it; whole sentences."""
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    """Of the source as a whole: packets, bytes, seconds, interfaces, clock steps."""
+
+
