@@ -86,8 +86,8 @@ fn answer(id: &str, home: &File, file: &dyn Fn(&str) -> PathBuf) -> Result<Strin
 }
 
 fn run(id: &str, job: &Job, home: &File, file: &dyn Fn(&str) -> PathBuf) -> Result<Report, String> {
-    let capture = job.pcap.then(|| file("pcap"));
-    let (mut report, watched) = trial::run(job, home, capture.as_deref()).map_err(|e| e.to_string())?;
+    let captures: Vec<_> = job.pcap.iter().map(|&place| (place, file(&format!("{}.pcap", place.name())))).collect();
+    let (mut report, watched) = trial::run(job, home, &captures).map_err(|e| e.to_string())?;
     write_tables(id, job, watched, &mut report, file).map_err(|e| format!("result: {e}"))?;
     Ok(report)
 }

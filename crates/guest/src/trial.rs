@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
+use std::path::PathBuf;
 use tcpscape_sim::Plan;
-use tcpscape_testbed::course::{self, Course, CourseError};
+use tcpscape_testbed::course::{self, Course, CourseError, Place};
 use tcpscape_testbed::flows::Options;
 use tcpscape_testbed::network::{Scope, Settings, Testbed, TestbedError};
 use tcpscape_testbed::report::Report;
@@ -24,9 +25,9 @@ pub struct Job {
     /// Settings of the kernel, `net.ipv4.tcp_rmem` and its value.
     #[serde(default)]
     pub sysctls: BTreeMap<String, String>,
-    /// Whether to keep the packets at the sender.
+    /// Where packets are to be kept.
     #[serde(default)]
-    pub pcap: bool,
+    pub pcap: Vec<Place>,
     /// Sampling interval of the summaries, ns.
     #[serde(default = "summary_interval")]
     pub sample_ns: u64,
@@ -54,14 +55,14 @@ pub enum TrialError {
 }
 
 /// Runs a trial; the calling thread ends in the sender's namespace. `home` is the namespace of the guest itself.
-pub fn run(job: &Job, home: &File, capture: Option<&std::path::Path>) -> Result<(Report, Watched), TrialError> {
+pub fn run(job: &Job, home: &File, captures: &[(Place, PathBuf)]) -> Result<(Report, Watched), TrialError> {
     let plan = &job.plan;
     sys::enter(home.as_fd()).map_err(TrialError::Namespace)?;
     let _modules = Modules::write(&plan.flows)?;
     let settings = Settings { values: &job.sysctls, scope: Scope::Kernel };
     let mut testbed = Testbed::build(plan, &settings, Some(course::mix(job.seed, u64::MAX)))?;
     let zero = course::time_zero(plan, job.seed);
-    let course = Course { plan, seed: job.seed, zero, sample_ns: job.sample_ns, options: Options::default(), capture, is_proved: true };
+    let course = Course { plan, seed: job.seed, zero, sample_ns: job.sample_ns, options: Options::default(), captures, is_proved: true };
     let finished = course.run(&mut testbed)?;
     Ok((finished.report, finished.watched))
 }

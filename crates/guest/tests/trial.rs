@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use tcpscape_guest::trial::{run, Job};
 use tcpscape_sim::{App, FlowPlan, Plan};
+use tcpscape_testbed::course::Place;
 use tcpscape_testbed::{report::Report, sys, watch::Watched};
 
 fn plan(text: &str) -> Plan {
@@ -11,14 +12,15 @@ fn plan(text: &str) -> Plan {
 }
 
 fn job(plan: Plan) -> Job {
-    Job { seed: 1, plan, sysctls: BTreeMap::new(), pcap: false, sample_ns: 10_000_000 }
+    Job { seed: 1, plan, sysctls: BTreeMap::new(), pcap: Vec::new(), sample_ns: 10_000_000 }
 }
 
 /// Runs a job on a thread of its own (it changes namespaces); None without the privilege.
 fn on_this_kernel(job: Job, pcap: Option<std::path::PathBuf>) -> Option<(Report, Watched)> {
     let outcome = std::thread::spawn(move || {
         sys::prepare_signals();
-        run(&job, &File::open("/proc/thread-self/ns/net").expect("proc"), pcap.as_deref())
+        let captures: Vec<_> = pcap.into_iter().map(|file| (Place::Sender, file)).collect();
+        run(&job, &File::open("/proc/thread-self/ns/net").expect("proc"), &captures)
     });
     match outcome.join().expect("no panic") {
         Ok(result) => Some(result),
@@ -112,7 +114,7 @@ fn a_congestion_control_that_the_kernel_lacks_is_named() {
     said.flows[0].cca = "nosuch".into();
     let outcome = std::thread::spawn(move || {
         let home = File::open("/proc/thread-self/ns/net").expect("proc");
-        run(&job(said), &home, None).map(|_| ()).map_err(|e| e.to_string())
+        run(&job(said), &home, &[]).map(|_| ()).map_err(|e| e.to_string())
     });
     let said = outcome.join().expect("no panic").expect_err("refused");
     if !said.contains("nosuch") {

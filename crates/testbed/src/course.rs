@@ -9,8 +9,9 @@ use crate::proof::prove;
 use crate::report::{counters, FlowReport, Report};
 use crate::watch::{watch, Watched};
 use crate::{pcap, sys};
+use serde::Deserialize;
 use std::io;
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::Arc;
 use tcpscape_sim::{Plan, PlayerSummary};
 
@@ -42,6 +43,29 @@ const TICK: u64 = 41_666_667;
 /// Least sampling interval of the summaries, ns.
 const LEAST_INTERVAL: u64 = 1_000_000;
 
+/// Where packets are recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Place {
+    /// All devices of the sender.
+    Sender,
+    /// The device towards the receiver of the router in the middle: of a chain's even number the one before its middle.
+    Router,
+    /// All devices of the receiver.
+    Receiver,
+}
+
+impl Place {
+    /// Its name, as part of a file's name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Place::Sender => "sender",
+            Place::Router => "router",
+            Place::Receiver => "receiver",
+        }
+    }
+}
+
 /// A trial to be run.
 #[derive(Clone, Copy, Debug)]
 pub struct Course<'a> {
@@ -55,8 +79,8 @@ pub struct Course<'a> {
     pub sample_ns: u64,
     /// What its flows do besides their plans.
     pub options: Options,
-    /// Where the packets at the sender go, if they are to be kept.
-    pub capture: Option<&'a Path>,
+    /// Where packets are recorded, and the file of each place.
+    pub captures: &'a [(Place, PathBuf)],
     /// Whether the network's own account is held against the plan ([`prove`]); a program that makes the path may know more.
     pub is_proved: bool,
 }
@@ -82,7 +106,7 @@ impl Course<'_> {
         let plan = self.plan;
         let clock = Clock { zero: self.zero, slack: plan.timer_slack_ns, noise: plan.wake_noise_ns };
         let flows = self.prepare(network)?;
-        let recorder = self.capture.map(|path| pcap::Recorder::start(path, clock.zero)).transpose().map_err(at("pcap"))?;
+        let recorders = self.record(network).map_err(at("pcap"))?;
         let mut running = Vec::with_capacity(flows.len());
         for (i, flow) in flows.into_iter().enumerate() {
             running.push(flow.start(i, network.address(), clock).map_err(at("thread"))?);
@@ -96,7 +120,7 @@ impl Course<'_> {
         report.caveats.append(&mut network.faults()?);
         report.caveats.extend(flows.iter().filter_map(|f| f.trouble()));
         report.caveats.extend(PlayerSummary::caveat(report.flows.iter().filter_map(|f| f.player)));
-        if let Some(recorder) = recorder {
+        for recorder in recorders {
             report.caveats.extend(recorder.finish().map_err(at("pcap"))?);
         }
         count(&mut report, network).map_err(at("counters"))?;
@@ -104,6 +128,23 @@ impl Course<'_> {
             report.proof = prove(plan, &report.queues, &report.flows, &report.counters, &mut report.caveats);
         }
         Ok(Finished { report, watched, flows })
+    }
+
+    /// Starts a recorder at each place; the calling thread ends in the sender's namespace.
+    fn record(&self, network: &dyn Network) -> io::Result<Vec<pcap::Recorder>> {
+        let mut recorders = Vec::with_capacity(self.captures.len());
+        for (place, path) in self.captures {
+            let (namespace, device) = match place {
+                Place::Sender => (Some(network.sender()), None),
+                Place::Router => (network.router(), Some(c"fwd")),
+                Place::Receiver => (Some(network.receiver()), None),
+            };
+            let none = || io::Error::new(io::ErrorKind::InvalidInput, "the path has no router; add a stage, or record at an end");
+            sys::enter(namespace.ok_or_else(none)?)?;
+            recorders.push(pcap::Recorder::start(path, device, self.zero)?);
+        }
+        sys::enter(network.sender())?;
+        Ok(recorders)
     }
 
     /// The flows with their sockets, all listening.

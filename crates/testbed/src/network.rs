@@ -106,6 +106,10 @@ pub trait Network {
     fn sender(&self) -> BorrowedFd<'_>;
     /// The receiver's namespace.
     fn receiver(&self) -> BorrowedFd<'_>;
+    /// The namespace of the router in the middle of the way; None where there is none.
+    fn router(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
     /// The receiver's address.
     fn address(&self) -> Ipv4Addr;
     /// When the path has to be changed next, ns since the trial's start; None if it never has, or changes by itself.
@@ -232,6 +236,10 @@ impl Network for Testbed {
     }
     fn receiver(&self) -> BorrowedFd<'_> {
         self.hosts[self.hosts.len() - 1].namespace.as_fd()
+    }
+    fn router(&self) -> Option<BorrowedFd<'_>> {
+        let routers = &self.hosts[1..self.hosts.len() - 1];
+        routers.get(routers.len().saturating_sub(1) / 2).map(|host| host.namespace.as_fd())
     }
     fn address(&self) -> Ipv4Addr {
         links::address(self.layout.routers, Direction::Reverse)

@@ -1,6 +1,7 @@
-//! The packets at the sender, as a pcap file (draft-ietf-opsawg-pcap: nanosecond timestamps, LINKTYPE_RAW).
+//! The packets at one place of a network, as a pcap file (draft-ietf-opsawg-pcap: nanosecond timestamps, LINKTYPE_RAW).
 
 use crate::sys::{self, Thread};
+use std::ffi::CStr;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::os::fd::AsFd;
@@ -28,9 +29,9 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Records the calling thread's namespace to `path`; timestamps count from `zero` on the monotonic clock, ns.
-    pub fn start(path: &Path, zero: u64) -> io::Result<Recorder> {
-        let socket = sys::packet_socket()?;
+    /// Records the calling thread's namespace, or one of its devices, to `path`; timestamps count from `zero` on the monotonic clock, ns.
+    pub fn start(path: &Path, device: Option<&CStr>, zero: u64) -> io::Result<Recorder> {
+        let socket = sys::packet_socket(device)?;
         let mut file = BufWriter::new(File::create(path)?);
         for word in [MAGIC, 2 | 4 << 16, 0, 0, SNAPLEN as u32, LINKTYPE_RAW] {
             file.write_all(&word.to_le_bytes())?;

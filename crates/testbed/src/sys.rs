@@ -3,6 +3,7 @@
 
 #![allow(unsafe_code)]
 
+use std::ffi::CStr;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -220,10 +221,10 @@ pub fn force_buffer(socket: BorrowedFd<'_>, buffer: Buffer, size: u32) {
     unsafe { libc::setsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, option, (&raw const size).cast(), int) };
 }
 
-/// A socket that sees every packet of the calling thread's namespace. Linux: packet(7).
-pub fn packet_socket() -> io::Result<OwnedFd> {
+/// A socket that sees every packet of the calling thread's namespace, or of one of its devices. Linux: packet(7).
+pub fn packet_socket(device: Option<&CStr>) -> io::Result<OwnedFd> {
     let all = i32::from((libc::ETH_P_ALL as u16).to_be());
-    // SAFETY: a fresh descriptor that nobody else owns; the options take one int each.
+    // SAFETY: a fresh descriptor that nobody else owns; the options take one int each, the address lives until bind returns.
     unsafe {
         let fd = OwnedFd::from_raw_fd(check(libc::socket(libc::AF_PACKET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, all))?);
         let (on, room): (libc::c_int, libc::c_int) = (1, 256 << 20);
@@ -231,6 +232,14 @@ pub fn packet_socket() -> io::Result<OwnedFd> {
         check(libc::setsockopt(fd.as_raw_fd(), libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, (&raw const on).cast(), int))?;
         let resize = |option| check(libc::setsockopt(fd.as_raw_fd(), libc::SOL_SOCKET, option, (&raw const room).cast(), int));
         resize(libc::SO_RCVBUFFORCE).or_else(|_| resize(libc::SO_RCVBUF))?;
+        if let Some(device) = device {
+            let mut address: libc::sockaddr_ll = std::mem::zeroed();
+            address.sll_family = libc::AF_PACKET as u16;
+            address.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
+            address.sll_ifindex = check(libc::if_nametoindex(device.as_ptr()) as i32)?;
+            let length = size_of_val(&address) as libc::socklen_t;
+            check(libc::bind(fd.as_raw_fd(), (&raw const address).cast(), length))?;
+        }
         Ok(fd)
     }
 }

@@ -55,6 +55,8 @@ fields! {
     bytes_received: u64 = 128;
     /// Segments received.
     segs_in: u32 = 140;
+    /// Bytes written by the application and not yet sent once.
+    notsent_bytes: u32 = 144;
     /// Windowed minimum RTT, µs; all ones without a sample.
     min_rtt: u32 = 148;
     /// Segments with data sent.
@@ -96,6 +98,11 @@ impl TcpInfo {
     /// Whether the kernel counts timeouts for each socket.
     pub fn knows_rtos(&self) -> bool {
         self.len >= 242
+    }
+
+    /// Whether the last delivery rate was measured while the application did not keep the window full. Linux: tcpi_delivery_rate_app_limited
+    pub fn is_app_limited(&self) -> bool {
+        self.field::<1>(7).is_some_and(|[bits]| bits & 1 != 0)
     }
 
     /// Whether both ends agreed to use ECN. Linux: TCPI_OPT_ECN.

@@ -64,6 +64,11 @@ samples! {
     bytes_acked: u64 = TcpInfo::bytes_acked;
     delivered: u32 = TcpInfo::delivered;
     delivered_ce: u32 = TcpInfo::delivered_ce;
+    busy_us: u64 = TcpInfo::busy_time;
+    rwnd_limited_us: u64 = TcpInfo::rwnd_limited;
+    sndbuf_limited_us: u64 = TcpInfo::sndbuf_limited;
+    notsent: u32 = TcpInfo::notsent_bytes;
+    app_limited: u8 = |x: &TcpInfo| u8::from(x.is_app_limited());
 }
 
 /// What was seen of one flow at every sampling time.

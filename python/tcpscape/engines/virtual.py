@@ -28,12 +28,14 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from tcpscape import writing
 from tcpscape.controls.spelling import name_of
 from tcpscape.engines import guest, linux, plan
 from tcpscape.engines.base import Capture, Engine
+from tcpscape.engines.guest import Place
 from tcpscape.engines.model import core, flow_results, frame, parameters
 from tcpscape.errors import EngineError, ScenarioError, TcpscapeError, refuse
 from tcpscape.scenario import host as machine
@@ -58,6 +60,7 @@ PATIENCE = "TCPSCAPE_PATIENCE"
 """Environment variable: seconds that a guest may take for a trial, instead of the rule in :meth:`Virtual.timeout_s`."""
 SAMPLES, MIN_INTERVAL, MAX_INTERVAL = 1000, 1_000_000, 100_000_000
 """TCP_INFO samples of a trial for its summary, and the bounds of their interval, ns."""
+NOTHING: Mapping[Any, Any] = MappingProxyType({})
 MIN_TRACE_BIN = 10_000_000
 """ns: a link that follows a cellular trace of 2.4 Mbit/s carries 2.47 Mbit/s in bins of 10 ms and 1.29 Mbit/s when it follows each opportunity."""
 
@@ -136,7 +139,7 @@ class Virtual(Engine):
         stops = self._stops
 
         def trial(seed: int) -> Trial:
-            return self._trial(scenario, seed, capture, stops)
+            return self._trial(scenario, seed, self._guest_job(scenario, seed, capture, stops=stops), capture)
 
         if threads <= 1 or len(seeds) <= 1:
             return [trial(seed) for seed in seeds]
@@ -152,7 +155,17 @@ class Virtual(Engine):
     def write_pcap(self, scenario: Scenario, seed: int, path: Path) -> None:
         """Runs the trial once more and writes the packets at the sender's interface as classic pcap."""
         with writing.replacing(path, "pcap") as part:
-            self._run_job(scenario, self._guest_job(scenario, seed, Capture(packets=True), part))
+            self.record(scenario, seed, {"sender": part})
+
+    def record(
+        self, scenario: Scenario, seed: int, captures: Mapping[Place, Path], *, capture: Capture = Capture(), sysctls: Mapping[str, str] = NOTHING
+    ) -> Trial:
+        """Runs a trial and writes the packets of each place as classic pcap, with nanoseconds.
+
+        :param captures: the file of each place; the router's is taken at its device towards the receiver.
+        :param sysctls: further settings of the kernel, as `net.ipv4.tcp_timestamps`.
+        """
+        return self._trial(scenario, seed, self._guest_job(scenario, seed, capture, captures, sysctls), capture)
 
     def stop(self) -> None:
         self._stops += 1
@@ -194,7 +207,7 @@ class Virtual(Engine):
         self._refuse_overrides(scenario.kernel)
         values = linux.settings(profile, scenario.kernel.plan()) | (linux.ECN if scenario.ecn else {})
         return {
-            "seed": seed, "plan": fields, "sysctls": values, "pcap": capture.packets,
+            "seed": seed, "plan": fields, "sysctls": values,
             "sample_ns": max(MIN_INTERVAL, min(MAX_INTERVAL, scenario.duration // SAMPLES)),
         }
 
@@ -229,12 +242,14 @@ class Virtual(Engine):
             refuse("kernel.hz", f"kernel {self.kernel.name} was built with {self.kernel.hz}, not {profile.hz}", fix)
 
     def _guest_job(
-        self, scenario: Scenario, seed: int, capture: Capture, pcap: Path | None = None, stops: int | None = None
-    ) -> guest.GuestJob:
+        self, scenario: Scenario, seed: int, capture: Capture, captures: Mapping[Place, Path] = NOTHING, sysctls: Mapping[str, str] = NOTHING,
+        stops: int | None = None,
+    ) -> guest.GuestJob:  # fmt: skip
         """A trial for the pool. It is cancelled as soon as the number of stops differs from `stops` (None: the number now)."""
         expected = self._stops if stops is None else stops
         content, timeouts = self._job_content(scenario, seed, capture), guest.Timeouts(self.timeout_s(scenario))
-        return guest.GuestJob(content, timeouts, pcap, owner=self, is_cancelled=lambda: self._stops != expected)
+        content |= {"sysctls": {**content["sysctls"], **sysctls}, "pcap": list(captures)}
+        return guest.GuestJob(content, timeouts, captures, owner=self, is_cancelled=lambda: self._stops != expected)
 
     def _run_job(self, scenario: Scenario, job: guest.GuestJob) -> tuple[guest.GuestAnswer, list[str]]:
         """The guest's answer, and a caveat for each guest that died before."""
@@ -243,8 +258,8 @@ class Virtual(Engine):
             raise EngineError(f"engine: kernel {self.kernel.name} refuses scenario {scenario.name!r}: {error}")
         return answer, [f"the guest died once: {death}; the trial was repeated in a fresh one" for death in deaths]
 
-    def _trial(self, scenario: Scenario, seed: int, capture: Capture, stops: int) -> Trial:
-        answer, death_caveats = self._run_job(scenario, self._guest_job(scenario, seed, capture, stops=stops))
+    def _trial(self, scenario: Scenario, seed: int, job: guest.GuestJob, capture: Capture) -> Trial:
+        answer, death_caveats = self._run_job(scenario, job)
         summary, tables = answer.summary, answer.tables
         flows = flow_results(scenario, summary["flows"])
         caveats = [*summary.get("caveats", ()), *self._caveats(scenario, flows), *death_caveats]

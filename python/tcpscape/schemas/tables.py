@@ -126,6 +126,11 @@ _SAMPLES = """
     delivered integer packets: Packets delivered so far
     lost integer packets: Packets marked lost so far
     delivered_ce integer packets: Packets delivered so far whose ACK echoed a congestion mark
+    busy_us integer µs: Time with data to send so far (real kernels alone)
+    rwnd_limited_us integer µs: Of it, time stopped by the receive window so far (real kernels alone)
+    sndbuf_limited_us integer µs: Of it, time stopped by the send buffer so far (real kernels alone)
+    notsent integer bytes: Bytes written by the application and not sent yet (real kernels alone)
+    app_limited integer -: Whether the last delivery rate was measured while the application did not keep the window full (real kernels alone)
 """
 _QUEUE_SAMPLES = """
     t_ns integer ns: Time from the start of the trial

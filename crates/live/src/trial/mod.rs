@@ -26,7 +26,7 @@ use check::Check;
 use emulated::Emulated;
 use job::{Backend, Job};
 use serde_json::{json, Value};
-use tcpscape_testbed::course::{time_zero, Course, Finished};
+use tcpscape_testbed::course::{time_zero, Course, Finished, Place};
 use tcpscape_testbed::flows::{Buffers, Options as FlowOptions, Sleeps};
 use tcpscape_testbed::network::{Network, Scope, Settings, Testbed};
 use tcpscape_testbed::sys as calls;
@@ -78,10 +78,10 @@ fn netem(job: &Job) -> Result<(Finished, Check), String> {
 fn watched(job: &Job, zero: u64, network: &mut dyn Network) -> Result<(Finished, Machine), String> {
     let monitor = Monitor::start(job.planted.clock_step).map_err(|e| format!("thread: {e}"))?;
     let buffers = if job.force_buffers { Buffers::Forced } else { Buffers::Allowed };
-    let capture = job.pcap.as_deref().filter(|_| job.backend == Backend::Netem);
+    let captures: Vec<_> = job.pcap.iter().filter(|_| job.backend == Backend::Netem).map(|file| (Place::Sender, file.clone())).collect();
     let options = FlowOptions { buffers, cpu: true, sleeps: Sleeps::Plain };
     let is_proved = job.backend == Backend::Netem;
-    let course = Course { plan: &job.plan, seed: job.seed, zero, sample_ns: job.sample_ns, options, capture, is_proved };
+    let course = Course { plan: &job.plan, seed: job.seed, zero, sample_ns: job.sample_ns, options, captures: &captures, is_proved };
     let finished = course.run(network).map_err(|e| e.to_string())?;
     let machine = monitor.finish(&finished.flows, job.plan.duration_ns);
     Ok((finished, machine))

@@ -13,6 +13,6 @@ from __future__ import annotations
 
 from tcpscape.engines.guest.console import GuestDied, Timeouts
 from tcpscape.engines.guest.pool import GuestJob, GuestPool, close_all, shared_pool
-from tcpscape.engines.guest.process import Boot, GuestAnswer, initrd
+from tcpscape.engines.guest.process import Boot, GuestAnswer, Place, initrd
 
-__all__ = ["Boot", "GuestAnswer", "GuestDied", "GuestJob", "GuestPool", "Timeouts", "close_all", "initrd", "shared_pool"]
+__all__ = ["Boot", "GuestAnswer", "GuestDied", "GuestJob", "GuestPool", "Place", "Timeouts", "close_all", "initrd", "shared_pool"]

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from tcpscape.engines.guest.console import GuestDied, Timeouts
-from tcpscape.engines.guest.process import BOOT, Boot, Guest, GuestAnswer, GuestFacts
+from tcpscape.engines.guest.process import BOOT, Boot, Guest, GuestAnswer, GuestFacts, Place
 from tcpscape.errors import EngineError
 
 TRIES = 2
@@ -35,8 +35,8 @@ class GuestJob:
     content: Mapping[str, Any]
     """What the guest reads, as JSON."""
     timeouts: Timeouts
-    pcap: Path | None = None
-    """The file for its packets."""
+    captures: Mapping[Place, Path] = field(default_factory=dict)
+    """The file for the packets of each place."""
     owner: object = None
     """Whose jobs :meth:`GuestPool.stop` ends."""
     is_cancelled: Callable[[], bool] = lambda: False
@@ -80,7 +80,7 @@ class GuestPool:
 
         :raises EngineError: :data:`TRIES` guests died, or the job was cancelled.
         """
-        return self._try(job, lambda guest: guest.run(job.content, job.timeouts, job.pcap))
+        return self._try(job, lambda guest: guest.run(job.content, job.timeouts, job.captures))
 
     def stop(self, owner: object) -> None:
         """Ends the guests that are busy for `owner`, whose jobs are cancelled already."""

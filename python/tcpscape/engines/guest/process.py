@@ -26,10 +26,13 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from tcpscape.engines.guest.console import Console, GuestDied, Timeouts, has_ended
 from tcpscape.errors import EngineError
+
+Place = Literal["sender", "router", "receiver"]
+"""Where a guest records packets: all devices of an end, or the device towards the receiver of the router in the middle."""
 
 MEMORY_MB = 512
 """Memory of a guest; only what it touches is taken."""
@@ -231,8 +234,8 @@ class Guest:
         """Whether a waiting guest can take a job; one that has not started yet can."""
         return self._open and (self._process is None or not has_ended(self._process.pid))
 
-    def run(self, job: Mapping[str, Any], timeouts: Timeouts, pcap: Path | None = None) -> GuestAnswer:
-        """Runs one job; its packets go to `pcap`. Raises :class:`GuestDied`, and EngineError where `pcap` cannot be written."""
+    def run(self, job: Mapping[str, Any], timeouts: Timeouts, captures: Mapping[Place, Path]) -> GuestAnswer:
+        """Runs one job; the packets of each place go to its file. Raises :class:`GuestDied`, and EngineError where one cannot be written."""
         self.served += 1
         name = f"j{self.served}"
         try:
@@ -244,12 +247,12 @@ class Guest:
             word, rest = self._console.next_message(timeouts)
             if (word, rest) != ("done", name):
                 raise GuestDied(f"it said {word} {rest} instead of done {name}")
-            return self._answer(name, pcap)
+            return self._answer(name, captures)
         finally:
             for path in self._io.glob(f"{name}.*"):
                 path.unlink(missing_ok=True)
 
-    def _answer(self, name: str, pcap: Path | None) -> GuestAnswer:
+    def _answer(self, name: str, captures: Mapping[Place, Path]) -> GuestAnswer:
         """Reads the files that the guest wrote for the job `name`."""
         try:
             summary = json.loads((self._io / f"{name}.json").read_bytes())
@@ -258,11 +261,11 @@ class Guest:
             tables = {table: self._table(description) for table, description in summary.get("tables", {}).items()}
         except (OSError, ValueError, TypeError, KeyError, AttributeError) as e:
             raise GuestDied(f"it answered with garbage ({type(e).__name__}: {e})") from None
-        if pcap and "error" not in summary:
+        for place, file in captures.items() if "error" not in summary else ():
             try:
-                shutil.copyfile(self._io / f"{name}.pcap", pcap)
+                shutil.copyfile(self._io / f"{name}.{place}.pcap", file)
             except OSError as e:
-                raise EngineError(f"pcap: cannot write {pcap}: {e.strerror}; choose another file") from None
+                raise EngineError(f"pcap: cannot write {file}: {e.strerror}; choose another file") from None
         return GuestAnswer(summary, tables)
 
     def _table(self, description: Mapping[str, Any]) -> Columns:
