@@ -26,11 +26,15 @@ from tcpscape.engines.guest import Place
 from tcpscape.engines.virtual import Virtual
 from tcpscape.scenario.scenario import Scenario
 
-CONTROLS = ("bbr", "bic", "cdg", "cubic", "dctcp", "highspeed", "htcp", "hybla", "illinois", "lp", "nv", "reno", "scalable", "vegas", "veno", "westwood", "yeah")
+CONTROLS = (
+    "bbr", "bic", "cdg", "cubic", "dctcp", "highspeed", "htcp", "hybla", "illinois", "lp", "nv", "reno", "scalable", "vegas", "veno", "westwood", "yeah",
+)  # fmt: skip
 """The congestion controls of Linux 6.1."""
 PLACES: tuple[Place, ...] = ("sender", "router", "receiver")
 MOST_PACKETS = 150_000
 """Packets of a trial, about; a faster path is watched for less long, never below 10 s."""
+SPREAD = {"normal": 1.0, "pareto": 0.83, "uniform": 3**-0.5}
+"""Standard deviation of netem's delay, as a share of the jitter that it is told: measured with 6,000 packets a second apart."""
 SAMPLES = 10_000_000
 """Interval of the samples of TCP_INFO, ns."""
 
@@ -52,8 +56,11 @@ class Case:
 
 
 def draw(case: int, name: str, only: str | None = None) -> Case:
-    """The condition of a case: RTT 5 to 300 ms, 1 to 60 Mbit/s, buffer of 0.25 to 4 times the bandwidth-delay product (all evenly in their logarithms),
-    half with jitter, half with loss, all congestion controls, bulk and limited applications, other flows, and changes of the path."""
+    """The condition of a case.
+
+    RTT 5 to 300 ms, 1 to 60 Mbit/s, buffer of 0.25 to 4 times the bandwidth-delay product (all evenly in their logarithms), half with jitter,
+    half with loss, all congestion controls, bulk and limited applications, other flows, and changes of the path.
+    """
     r = random.Random(f"{name} {case}")
     rtt = math.exp(r.uniform(math.log(5), math.log(300)))
     share = r.uniform(0.2, 0.8)
@@ -95,17 +102,19 @@ def draw(case: int, name: str, only: str | None = None) -> Case:
     flow: dict[str, Any] = {"cca": cca}
     speed = rate if has_rate else math.exp(r.uniform(math.log(1), math.log(40)))
     if kind == "rate":
-        flow["app"] = {"rate": f"{speed * r.uniform(0.1, 0.7):.4f}mbit"}
+        flow["app"] = {"rate": f"{speed * r.uniform(0.1, 0.7):.4f}mbit", "chunk": r.choice((1_024, 1_448, 4_096, 8_192, 28_960, 65_536, 262_144))}
+        flow["nodelay"] = r.random() < 0.5
     elif kind == "reader":
-        flow["read"] = f"{r.choice((8, 16, 32))}KiB/{max(1, round(16 * 8.192 / (speed * r.uniform(0.2, 0.7)))):d}ms"
+        size = r.choice((4, 8, 16, 32, 64))
+        flow["read"] = f"{size}KiB/{max(1, round(size * 8.192 / (speed * r.uniform(0.2, 0.7)))):d}ms"
     elif kind == "rcvbuf":
         flow["rcvbuf"] = f"{max(4_608, round(speed * 125 * rtt * r.uniform(0.2, 0.8)))}B"
     elif kind == "sndbuf":
         flow["sndbuf"] = f"{max(4_608, round(speed * 125 * rtt * r.uniform(0.2, 0.8)))}B"
     seconds = max(10, min(40, round(MOST_PACKETS * 12_000 / (speed * 1e6)))) if has_rate else 30
     scenario: dict[str, Any] = {
-        "name": f"{name}-{case:03d}", "duration": f"{seconds}s", "forward": [first, second], "reverse": [netem(reverse_ms, jitter_on in ("reverse", "both"), ack_loss, False)],
-        "flows": [flow], "offload": r.random() < 0.2,
+        "name": f"{name}-{case:03d}", "duration": f"{seconds}s", "forward": [first, second],
+        "reverse": [netem(reverse_ms, jitter_on in ("reverse", "both"), ack_loss, False)], "flows": [flow], "offload": r.random() < 0.2,
     }  # fmt: skip
     if kind == "crowd":
         scenario["flows"].append({"cca": r.choice(("cubic", "bbr", "reno")), "count": r.choice((1, 1, 2, 4))})
@@ -114,7 +123,7 @@ def draw(case: int, name: str, only: str | None = None) -> Case:
         tbf = f"tbf rate {rate:.4f}mbit burst {burst} limit {buffer}"
         scenario["bottleneck"] = [tbf if queue == "tbf" else f"tbf rate {rate:.4f}mbit burst {burst} limit 10mb ; {queue}"]
     path: dict[str, Any] = {
-        "rtt_ms": forward_ms + reverse_ms, "jitter_ms": jitter, "jitter_on": jitter_on, "distribution": distribution if jitter else None,
+        "rtt_ms": forward_ms + reverse_ms, "jitter_ms": jitter * SPREAD[distribution], "jitter_on": jitter_on, "distribution": distribution if jitter else None,
         "order_kept": False if jitter else None, "loss_pct": loss, "ack_loss_pct": ack_loss, "rate_mbps": rate if has_rate else None,
         "buffer_bytes": buffer if has_rate and queue == "tbf" else None, "queue": queue if has_rate else None, "changes": [],
     }  # fmt: skip
@@ -125,7 +134,8 @@ def draw(case: int, name: str, only: str | None = None) -> Case:
     timestamps = r.random() < 0.75
     place = r.choices(PLACES, (45, 25, 30))[0]
     cut = r.choices(("no", "begin", "end", "snap"), (75, 12, 5, 8))[0]
-    shown = {"place": place, "cut": cut, "from_s": r.uniform(0.1, 0.3) * seconds if cut == "begin" else 0.0, "to_s": seconds * r.uniform(0.6, 0.9) if cut == "end" else None}
+    begin, end = r.uniform(0.1, 0.3) * seconds, r.uniform(0.6, 0.9) * seconds
+    shown = {"place": place, "cut": cut, "from_s": begin if cut == "begin" else 0.0, "to_s": end if cut == "end" else None}
     return Case(scenario, path, kind, shown, timestamps, {} if timestamps else {"net.ipv4.tcp_timestamps": "0"})
 
 
@@ -175,7 +185,7 @@ def main() -> None:
         case = draw(i, arguments.draw)
         try:
             record(case, i, engine, arguments.out / f"{i:03d}")
-        except Exception as e:  # noqa: BLE001 (a case that the kernel refuses is said and left out)
+        except Exception as e:
             print(f"{i:03d}: {e}", flush=True)
         else:
             print(f"{i:03d} {case.kind} {case.scenario['flows'][0]['cca']}", flush=True)
