@@ -10,6 +10,7 @@
 //! [`write`] is the door, [`frame`] makes headers, [`pcapng`] the file's blocks.
 
 pub mod frame;
+pub mod limits;
 pub mod packet;
 pub mod pcapng;
 

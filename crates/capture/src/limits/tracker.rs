@@ -1,0 +1,276 @@
+//! From packets to gaps, from gaps to intervals.
+
+use super::intervals::{Interval, Intervals};
+use super::view::{Moment, View};
+use super::window::{Ending, Evidence, Gap};
+use super::{Ack, Cause, Data, Handshake, Repeat};
+
+/// Most gaps that wait for their window's end.
+const MOST_GAPS: usize = 512;
+/// Least length of a window, ns.
+const LEAST_WINDOW: u64 = 20_000_000;
+/// Largest, ns.
+const MOST_WINDOW: u64 = 500_000_000;
+/// A segment left at an ACK if it came no later than this, ns, plus a share of the response delay.
+const PROMPT: u64 = 150_000;
+const PROMPT_SHARE: u64 = 16;
+
+/// The last departure.
+#[derive(Clone, Copy, Debug, Default)]
+struct Departure {
+    t: u64,
+    frame: u64,
+    is_drained: bool,
+}
+
+/// What governs the window beside the congestion control's own growth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Episode {
+    None,
+    /// Until this byte is acknowledged.
+    Recovery(u64),
+    Timeout(u64),
+}
+
+/// Follows one direction of a connection.
+#[derive(Clone, Debug)]
+pub struct Tracker {
+    view: View,
+    begun: Option<Moment>,
+    syn_ack: Option<u64>,
+    last: Option<Departure>,
+    nxt: u64,
+    episode: Episode,
+    /// Episodes that ended since the last departure: when.
+    ended: Option<(u64, Cause)>,
+    /// A segment under way to be timed: its end and when it passed.
+    timed: Option<(u64, u64)>,
+    rtt: u64,
+    rtt_min: u64,
+    window: Evidence,
+    gaps: Vec<Gap>,
+    out: Intervals,
+    closed: bool,
+    /// Evidence of every window, kept for a study of the rules.
+    pub log: Option<Vec<Evidence>>,
+}
+
+impl Tracker {
+    /// Starts; keeps at most so many intervals.
+    pub fn new(most_intervals: usize) -> Tracker {
+        Tracker {
+            view: View::default(),
+            begun: None,
+            syn_ack: None,
+            last: None,
+            nxt: 0,
+            episode: Episode::None,
+            ended: None,
+            timed: None,
+            rtt: 0,
+            rtt_min: u64::MAX,
+            window: Evidence::default(),
+            gaps: Vec::new(),
+            out: Intervals::new(most_intervals),
+            closed: false,
+            log: None,
+        }
+    }
+
+    /// A packet of the handshake.
+    pub fn handshake(&mut self, t: u64, frame: u64, packet: Handshake) {
+        let begun = *self.begun.get_or_insert(Moment { t, frame });
+        match packet {
+            Handshake::Syn => {}
+            Handshake::SynAck => self.syn_ack = Some(t),
+            Handshake::Ack => {
+                if let Some(asked) = self.syn_ack.take() {
+                    self.view.measured(t - asked.min(t));
+                }
+                if self.last.is_none() {
+                    self.out.push(begun.t, t, Cause::Handshake, [begun.frame, frame, 0, 0]);
+                    self.last = Some(Departure { t, frame, is_drained: true });
+                }
+            }
+        }
+    }
+
+    /// A packet of the other direction.
+    pub fn ack(&mut self, ack: &Ack) {
+        if let Some((_, sent)) = self.timed.filter(|(end, _)| ack.ack >= *end) {
+            self.timed = None;
+            let sample = ack.t - sent + self.view.response();
+            self.rtt = if self.rtt == 0 { sample } else { self.rtt - self.rtt / 8 + sample / 8 };
+            self.rtt_min = self.rtt_min.min(sample);
+        }
+        self.view.ack(ack);
+    }
+
+    /// A data segment.
+    pub fn data(&mut self, d: &Data) {
+        let end = d.seq + u64::from(d.len);
+        self.learn(d);
+        let gap = self.gap(d, end);
+        if let Some(gap) = gap {
+            self.judge_later(gap);
+        }
+        self.depart(d, end);
+        if d.t >= self.window.from + self.window_length() || self.gaps.len() >= MOST_GAPS {
+            self.close_window(d.t);
+        }
+    }
+
+    /// The sender of the data closes.
+    pub fn ended(&mut self, _t: u64, _frame: u64) {
+        self.closed = true;
+    }
+
+    /// What held the flow; `t` is the time of its last packet.
+    pub fn finish(mut self, t: u64) -> Vec<Interval> {
+        self.conclude(t);
+        self.out.finish()
+    }
+
+    /// [`Self::finish`], with the evidence.
+    pub fn finish_with_log(mut self, t: u64) -> (Vec<Interval>, Vec<Evidence>) {
+        self.conclude(t);
+        (self.out.finish(), self.log.unwrap_or_default())
+    }
+
+    fn conclude(&mut self, t: u64) {
+        if let (Some(last), false) = (self.last, self.closed) {
+            if t > last.t {
+                let ending = Ending::Known(Cause::Application);
+                self.judge_later(Gap { from: last.t, to: t, ending, is_drained: true, frames: [last.frame, 0, 0, 0] });
+            }
+        }
+        self.close_window(t);
+    }
+
+    /// Applies the ACKs that the sender knew, and ends episodes.
+    fn learn(&mut self, d: &Data) {
+        let (mut episode, mut ended, mut acks) = (self.episode, self.ended, 0);
+        self.view.data(d, |view, at| {
+            acks += 1;
+            let (over, cause) = match episode {
+                Episode::None => return,
+                Episode::Timeout(point) => (view.una >= point, Cause::Timeout),
+                Episode::Recovery(point) => (view.una >= point, Cause::Recovery),
+            };
+            if over {
+                episode = Episode::None;
+                ended = Some((at, cause));
+            }
+        });
+        (self.episode, self.ended) = (episode, ended);
+        self.window.acks += acks;
+    }
+
+    /// The gap before this segment, and what ended it.
+    fn gap(&mut self, d: &Data, end: u64) -> Option<Gap> {
+        let first_end = d.seq + u64::from(if d.mss > 0 { d.len.min(d.mss) } else { d.len });
+        let leave = if end > self.nxt { self.view.leave(first_end.max(self.nxt + 1)) } else { None };
+        let last = self.last?;
+        let progress = self.view.progress.filter(|m| m.t + self.prompt() > last.t);
+        let frames = [last.frame, progress.map_or(0, |m| m.frame), d.frame, 0];
+        let ending = self.ending(d, last, leave, progress);
+        Some(Gap { from: last.t, to: d.t, ending, is_drained: last.is_drained, frames })
+    }
+
+    fn ending(&self, d: &Data, last: Departure, leave: Option<Moment>, progress: Option<Moment>) -> Ending {
+        let is_prompt = |m: Moment| d.t <= m.t + self.prompt();
+        if d.repeat == Some(Repeat::Timeout) {
+            return Ending::Known(Cause::Timeout);
+        }
+        if leave.is_some_and(|m| is_prompt(m) && m.t + self.prompt() > last.t) && d.t > last.t + self.prompt() {
+            return Ending::Known(Cause::ReceiveWindow);
+        }
+        match (self.view.una >= self.nxt, progress) {
+            (_, Some(m)) if is_prompt(m) => Ending::Ack,
+            (true, _) => Ending::Known(Cause::Application),
+            _ => Ending::Timer,
+        }
+    }
+
+    fn prompt(&self) -> u64 {
+        PROMPT + self.view.floor().unwrap_or(0) / PROMPT_SHARE
+    }
+
+    /// Puts a gap, cut at the end of an episode, into the window.
+    fn judge_later(&mut self, gap: Gap) {
+        let mut gap = gap;
+        if let Some((at, cause)) = self.ended.take() {
+            let at = at.clamp(gap.from, gap.to);
+            self.add(Gap { to: at, ending: in_episode(gap.ending, cause), ..gap });
+            gap.from = at;
+        } else {
+            match self.episode {
+                Episode::Recovery(_) => gap.ending = in_episode(gap.ending, Cause::Recovery),
+                Episode::Timeout(_) => gap.ending = in_episode(gap.ending, Cause::Timeout),
+                Episode::None => {}
+            }
+        }
+        self.add(gap);
+    }
+
+    fn add(&mut self, gap: Gap) {
+        if gap.to > gap.from {
+            self.window.gap(&gap);
+            self.gaps.push(gap);
+        }
+    }
+
+    fn depart(&mut self, d: &Data, end: u64) {
+        let is_short = d.mss > 0 && d.len % d.mss != 0;
+        match d.repeat {
+            Some(Repeat::Timeout) => self.episode = Episode::Timeout(self.nxt),
+            Some(Repeat::Fast) if self.episode == Episode::None => self.episode = Episode::Recovery(self.nxt),
+            _ => {}
+        }
+        if d.repeat.is_some() {
+            self.timed = None;
+        } else if self.timed.is_none() && end > self.nxt {
+            self.timed = Some((end, d.t));
+        }
+        let w = &mut self.window;
+        w.bursts += u32::from(self.last.is_none_or(|l| l.t + 20_000 < d.t));
+        self.nxt = self.nxt.max(end);
+        let flight = self.nxt - self.view.una.min(self.nxt);
+        w.flight_min = if w.segments == 0 { flight } else { w.flight_min.min(flight) };
+        w.flight_max = w.flight_max.max(flight);
+        w.flight_sum += flight;
+        w.segments += 1;
+        w.bytes += u64::from(d.len);
+        w.short += u32::from(is_short);
+        self.last = Some(Departure { t: d.t, frame: d.frame, is_drained: is_short });
+    }
+
+    fn window_length(&self) -> u64 {
+        self.rtt.clamp(LEAST_WINDOW, MOST_WINDOW)
+    }
+
+    /// Decides on the gaps of the window and begins the next one.
+    fn close_window(&mut self, t: u64) {
+        self.window.to = t;
+        self.window.rtt = self.rtt;
+        self.window.rtt_min = self.rtt_min;
+        self.window.response = self.view.response();
+        self.window.room = self.view.room(self.nxt).unwrap_or(u64::MAX);
+        for g in self.gaps.drain(..) {
+            self.out.push(g.from, g.to, self.window.cause(g.ending, g.is_drained), g.frames);
+        }
+        if let Some(log) = &mut self.log {
+            log.push(self.window);
+        }
+        self.view.rotate();
+        self.window = Evidence { from: t, ..Evidence::default() };
+    }
+}
+
+/// Within an episode the receive window still holds what it holds; the rest is the episode's.
+fn in_episode(ending: Ending, cause: Cause) -> Ending {
+    match ending {
+        Ending::Known(Cause::ReceiveWindow | Cause::Timeout) => ending,
+        _ => Ending::Known(cause),
+    }
+}

@@ -1,0 +1,145 @@
+//! What the sender knew when a segment left it, as it can be told from the place of capture.
+//!
+//! An ACK that passes the capture needs a time to the sender, and what the sender then sends needs a time back: together the *response
+//! delay*, 0 at the sender itself. It is measured by the handshake (SYN-ACK to ACK) and by timestamps: a segment echoes the TSval of the
+//! last ACK in order (RFC 7323 §4.3), so that it left after that ACK arrived. An ACK that a segment cannot have known waits here.
+
+use super::{Ack, Data};
+use std::collections::VecDeque;
+
+/// Most ACKs that wait, and most steps of the window's edge that are kept.
+const MOST: usize = 4096;
+
+/// A time at which an ACK reached the sender, on the clock of the segments seen here, and its frame.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Moment {
+    pub(super) t: u64,
+    pub(super) frame: u64,
+}
+
+/// The sender's knowledge.
+#[derive(Clone, Debug, Default)]
+pub(super) struct View {
+    waiting: VecDeque<Ack>,
+    /// Response delay: least of all, and least of this and of the last period, ns.
+    floor: Option<u64>,
+    recent: [Option<u64>; 2],
+    /// The ACK which first had the TSval that the sender echoes now.
+    echoed: Option<(u32, u64)>,
+    /// Steps of the right edge that no segment has used up: edge and when it came.
+    edges: VecDeque<(u64, Moment)>,
+    edge: u64,
+    /// First byte not acknowledged.
+    pub(super) una: u64,
+    /// The last ACK that acknowledged something, by SACK or otherwise, or moved the edge.
+    pub(super) progress: Option<Moment>,
+    /// The last ACK that moved `una`, or reported bytes by SACK.
+    pub(super) advance: Option<Moment>,
+    /// Whether the edge is known (window scale seen).
+    pub(super) knows_edge: bool,
+}
+
+impl View {
+    /// The response delay now, ns; 0 until it is known.
+    pub(super) fn response(&self) -> u64 {
+        self.recent[0].into_iter().chain(self.recent[1]).min().or(self.floor).unwrap_or(0)
+    }
+
+    /// The least response delay so far.
+    pub(super) fn floor(&self) -> Option<u64> {
+        self.floor
+    }
+
+    /// Takes a measurement of the response delay.
+    pub(super) fn measured(&mut self, delay: u64) {
+        self.floor = Some(self.floor.map_or(delay, |f| f.min(delay)));
+        self.recent[0] = Some(self.recent[0].map_or(delay, |f| f.min(delay)));
+    }
+
+    /// A period ends: measurements before the last one no longer count.
+    pub(super) fn rotate(&mut self) {
+        if self.recent[0].is_some() {
+            self.recent = [None, self.recent[0]];
+        }
+    }
+
+    /// An ACK passes.
+    pub(super) fn ack(&mut self, ack: &Ack) {
+        if self.waiting.len() == MOST {
+            if let Some(oldest) = self.waiting.pop_front() {
+                self.take(&oldest);
+            }
+        }
+        self.waiting.push_back(*ack);
+    }
+
+    /// A segment passes: applies every ACK that the sender knew when it sent it, handing each to `seen`.
+    pub(super) fn data(&mut self, d: &Data, mut seen: impl FnMut(&View, u64)) {
+        let echoes = d.tsecr != 0;
+        while let Some(first) = self.waiting.front().copied() {
+            let age = d.t.saturating_sub(first.t);
+            let is_echoed = echoes && first.tsval != 0;
+            if is_echoed && newer(first.tsval, d.tsecr) {
+                break;
+            }
+            let is_first = is_echoed && self.echoed.is_none_or(|(v, _)| newer(first.tsval, v));
+            let is_certain = is_echoed && (newer(d.tsecr, first.tsval) || is_first)
+                || first.edge >= d.seq + u64::from(d.len) && self.edge < d.seq + u64::from(d.len) && self.knows_edge;
+            if !is_certain && age < self.response() {
+                break;
+            }
+            if is_first {
+                self.echoed = Some((first.tsval, first.t));
+            }
+            self.waiting.pop_front();
+            let at = self.take(&first);
+            seen(self, at);
+        }
+        if let (true, Some((v, t))) = (echoes, self.echoed) {
+            if v == d.tsecr && d.repeat.is_none() {
+                self.measured(d.t - t.min(d.t));
+            }
+        }
+    }
+
+    /// When the sender got leave to send up to `end`: the ACK whose window first reached so far. Forgets the steps below.
+    pub(super) fn leave(&mut self, end: u64) -> Option<Moment> {
+        while self.edges.front().is_some_and(|(edge, _)| *edge < end) {
+            self.edges.pop_front();
+        }
+        self.edges.front().map(|(_, m)| *m)
+    }
+
+    /// Bytes that the receiver's window has beyond `nxt`; none where it is not known.
+    pub(super) fn room(&self, nxt: u64) -> Option<u64> {
+        self.knows_edge.then(|| self.edge.saturating_sub(nxt))
+    }
+
+    /// Applies an ACK; when it reached the sender, on the segments' clock.
+    fn take(&mut self, a: &Ack) -> u64 {
+        let at = Moment { t: a.t + self.response(), frame: a.frame };
+        let moved = a.ack > self.una || a.sacked > 0;
+        self.una = self.una.max(a.ack);
+        let opened = a.edge > self.edge;
+        if opened {
+            self.knows_edge = true;
+            self.edge = a.edge;
+            if self.edges.len() == MOST {
+                self.edges.pop_back();
+            }
+            self.edges.push_back((a.edge, at));
+        }
+        if moved {
+            self.advance = Some(at);
+        }
+        if moved || opened {
+            self.progress = Some(at);
+        }
+        at.t
+    }
+}
+
+/// Whether timestamp `a` is later than `b` (RFC 7323 §5.2).
+fn newer(a: u32, b: u32) -> bool {
+    (a.wrapping_sub(b) as i32) > 0
+}
