@@ -5,6 +5,7 @@ mod control;
 mod convert;
 mod plan;
 mod sample;
+mod shadow;
 mod watch;
 
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
@@ -109,6 +110,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<sample::Sample>()?;
     m.add_class::<sample::PyWindow>()?;
     m.add_function(wrap_pyfunction!(version, m)?)?;
+    m.add_function(wrap_pyfunction!(shadow::watch, m)?)?;
     m.add_function(wrap_pyfunction!(model_version, m)?)?;
     m.add_function(wrap_pyfunction!(parse_tc, m)?)?;
     m.add_function(wrap_pyfunction!(describe, m)?)?;
