@@ -15,7 +15,7 @@ from tcpscape import api
 from tcpscape.campaign import record
 from tcpscape.errors import TcpscapeError
 
-FUNCTIONS = ("run", "sweep", "advise", "cliff", "bound", "compare", "plot", "load")
+FUNCTIONS = ("run", "sweep", "advise", "cliff", "bound", "diagnose", "compare", "plot", "load")
 PATH = {"forward": "netem delay 20ms loss 0.2%", "bottleneck": {"rate": "20mbit", "buffer": "2bdp"}, "reverse": "netem delay 20ms"}
 
 

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
     from tcpscape.findings.advice import Advice
     from tcpscape.findings.cliff.levels import Cliff
+    from tcpscape.findings.diagnosis.diagnosis import Diagnosis
     from tcpscape.findings.spike.bound import Bound
     from tcpscape.interchange.compare import ResultComparison
 
@@ -423,6 +424,41 @@ def bound(
         None if max_queue is None else units.parse_time(max_queue, "max_queue", example="20ms"),
         FULL_FRAME if packet is None else units.parse_size(packet, "packet", example="1514B"),
     )  # fmt: skip
+
+
+def diagnose(
+    source: str | Path,
+    *,
+    flow: str | None = None,
+    flows: int = 3,
+    cca: str | None = None,
+    kernel: str | None = None,
+    replay: bool = True,
+    quick: bool = False,
+    jobs: int = 0,
+    progress: Progress | None = None,
+) -> Diagnosis:
+    """What a capture, or another tool's measurement, says of its path, what limits its flows, and what would be better by how much.
+
+    :param source: a capture (pcap, pcapng), iperf3's JSON, a Flent file, the output of `ss -tin`, or a result directory.
+    :param flow: only this flow, `"10.0.0.1:40000-10.0.0.2:5201"`, or those with one of its ends.
+    :param flows: most flows that are diagnosed, the largest first.
+    :param cca: congestion control of the senders, where you know it.
+    :param kernel: kernel profile of the senders with overrides, `"6.12,rmem_max=4MiB"`; None is not known.
+    :param replay: whether the model repeats the observation and compares other congestion controls; without it there is no advice.
+    :param quick: few trials for that: wider intervals.
+    :param jobs: cores; 0 is all.
+    :param progress: called with the trials of the replay that are done and those in all.
+    :return: `diagnosis.flows[0].path.rtt_ms`, `.limited_by`, `.control`, `.advice`; what is not identifiable is None, with its reason in
+        `.not_identifiable`.
+    :raises TcpscapeError: one line, for a file that cannot be read, and for what makes no sense.
+    """
+    from tcpscape.findings.diagnosis import diagnosis
+    from tcpscape.findings.diagnosis.settings import DiagnosisSettings, ReplaySettings
+    from tcpscape.interchange import observing
+
+    replaying = ReplaySettings(Runner(engines.make("model"), jobs, progress=progress), kernel, quick) if replay else None
+    return diagnosis.diagnose(observing.observe(Path(source)), DiagnosisSettings(flows, flow or "", cca, replaying))
 
 
 def compare(

@@ -126,8 +126,8 @@ class Verdict:
         })  # fmt: skip
 
 
-def read(text: str, extra: Mapping[str, Metric] | None = None) -> Check:
-    """The check that `text` says, of a metric or of one that `extra` has by its name.
+def read(text: str, extra: Mapping[str, Metric] | None = None, *, only: bool = False) -> Check:
+    """The check that `text` says, of a metric or of one that `extra` has by its name; `only`: of one of these alone.
 
     :raises CheckError: for what is no check; one line that names the metrics or statistics there are.
     """
@@ -140,7 +140,10 @@ def read(text: str, extra: Mapping[str, Metric] | None = None) -> Check:
         refuse("check", f"{shown(stat)} is no statistic", f"choose {', '.join(stats.STATISTICS)}, or a percentile, p5 to p95", CheckError)
     if match["chosen"] and match["after"]:
         refuse("check", f"{shown(text)} chooses twice", EXAMPLE, CheckError)
-    metric = (extra or {}).get(match["metric"]) or metric_of(match["metric"])
+    metric = (extra or {}).get(match["metric"])
+    if metric is None and only:
+        refuse("check", f"{shown(match['metric'])} is unknown", f"choose {', '.join(extra or ())}", CheckError)
+    metric = metric or metric_of(match["metric"])
     chosen = _chosen(match["chosen"] or match["after"] or "[]")
     above, below = ({axis: value.partition(OVER)[place].strip() or value for axis, value in chosen.items()} for place in (0, 2))
     is_ratio = above != below

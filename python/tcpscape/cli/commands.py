@@ -15,6 +15,7 @@ COMMANDS = {
     "emulate": ("emulate", "A command of yours behind an emulated path."),
     "study": ("study", "The published studies, run again."),
     "advise": ("advise", "Which congestion control to use on a path."),
+    "diagnose": ("diagnose", "What a measurement says: path, limit, remedy."),
     "cliff": ("cliff", "Where a path falls off its cliff."),
     "bound": ("bound", "The latency spike of a drop of rate; runs nothing."),
     "compare": ("compare", "Whether two results differ."),

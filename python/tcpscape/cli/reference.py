@@ -93,13 +93,13 @@ class Row:
         return not self.commands or len(entry.words) == 1 or entry.words[1] in self.commands
 
 
-_RUN = ("run", "sweep", "study", "advise", "cliff", "validate")
+_RUN = ("run", "sweep", "study", "advise", "cliff", "validate", "diagnose")
 """Commands that run trials."""
 _KEEP = ("run", "sweep", "study", "advise")
 """Commands that keep trials in a directory."""
 _READ = ("report", "plot", "compare", "export")
 """Commands that read such a directory."""
-_CHECK = (*_KEEP, "report", "compare", "validate")
+_CHECK = (*_KEEP, "report", "compare", "validate", "diagnose")
 """Commands with --check."""
 
 EXIT_STATUSES: tuple[Row, ...] = (

@@ -10,7 +10,7 @@ from tcpscape.campaign.campaign import Campaign
 from tcpscape.emulation.summary import EmulationDocument
 from tcpscape.formats import FIELD, FORMATS
 from tcpscape.scenario.scenario import PARTS, Scenario
-from tcpscape.schemas import answers, generator, kept, trials
+from tcpscape.schemas import answers, diagnosis, generator, kept, trials
 from tcpscape.studies.study import Study
 
 STAMP = "Format of the document; a reader that does not know the number must refuse it."
@@ -71,6 +71,7 @@ DOCUMENTS: Mapping[str, Document] = {
         Document("bound", "tcpscape bound --json.", answers.BoundDocument),
         Document("comparison", "tcpscape compare --json.", answers.ComparisonDocument),
         Document("validation", "summary.json of tcpscape validate.", answers.ValidationDocument, finite=True),
+        Document("diagnosis", "tcpscape diagnose --json.", diagnosis.DiagnosisDocument, finite=True),
         Document("emulation", "tcpscape emulate --json.", EmulationDocument),
         Document("manifest", "What results.sqlite says of a campaign (table manifests).", kept.ManifestDocument),
         Document("kernel", "kernel.json of a kernel for the virtual engine.", kept.KernelDocument),

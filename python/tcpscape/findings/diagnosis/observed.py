@@ -21,7 +21,17 @@ class Endpoint:
     """One end of a connection."""
 
     address: str
+    """Empty where the source has none."""
     port: int
+    """0 where the source has none."""
+
+    @property
+    def text(self) -> str:
+        """`10.0.0.1:5201`, `[2001:db8::1]:5201`; `?` where the source has no address."""
+        if not self.address:
+            return "?"
+        host = f"[{self.address}]" if ":" in self.address else self.address
+        return f"{host}:{self.port}" if self.port else host
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +76,11 @@ class ObservedFlow:
     """What held the flow, where the source or the analysis of its packets says it."""
     cca: str | None = None
     """The congestion control's name, where the source itself names it."""
+
+    @property
+    def name(self) -> str:
+        """`10.0.0.1:40000 → 10.0.0.2:5201`."""
+        return f"{self.source.text} → {self.destination.text}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,219 @@
+"""The answer of a diagnosis as people read it: three sentences, a table for each flow, what weakens them, what to do next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from tcpscape.findings.diagnosis import limiting, sentences
+from tcpscape.findings.diagnosis.diagnosis import NOT_BUILT, UNKNOWN, Diagnosis, FlowDiagnosis
+from tcpscape.findings.diagnosis.fitted import Alternative, FittedPath
+from tcpscape.findings.diagnosis.observed import ObservedFlow, Vantage
+from tcpscape.screen import Screen
+from tcpscape.stats import Estimate
+from tcpscape.stats.estimate import number
+from tcpscape.tables import Table, percent
+from tcpscape.units import counted
+
+KINDS = {
+    "pcap": "a capture (pcap)", "pcapng": "a capture (pcapng)", "sockets": "sockets of this machine", "ss": "output of ss", "iperf3": "iperf3's JSON",
+    "flent": "a Flent file", "result": "results of tcpscape",
+}
+"""Kind of a source → what a screen calls it."""
+PLACES: dict[Vantage, str] = {
+    "sender": "at the sender", "receiver": "at the receiver", "middle": "between the two", "unknown": "at a place that is not known",
+}
+"""Vantage point in words."""
+MOST_INTERVALS = 60
+"""Most intervals that the table of limits has."""
+MOST_FRAMES = 3
+"""Most frames that a line of it names."""
+UNKNOWN_FIELD = "not identifiable"
+
+
+def screen(diagnosis: Diagnosis, next_: Sequence[str] = (), kept: str = "") -> Screen:
+    """The screen of a diagnosis: the answer is of the largest flow."""
+    observation = diagnosis.observation
+    source = f"{observation.name}: {KINDS.get(observation.kind, observation.kind)}, {counted(len(observation.flows), 'flow')}"
+    if not diagnosis.flows:
+        return Screen(source, "There is no flow with data in it, so there is nothing to diagnose.", caveats=observation.notes)
+    first = diagnosis.flows[0]
+    tables = [of_flow(first), *([summary(diagnosis)] if len(diagnosis.flows) + len(diagnosis.others) > 1 else [])]
+    details = [table for one in diagnosis.flows for table in _details(one, is_first=one is first)]
+    return Screen(
+        f"{source}{_subject(diagnosis)}", sentences.answer(first), tables=tables, details=details, caveats=_caveats(diagnosis), next=next_, kept=kept,
+    )  # fmt: skip
+
+
+def of_flow(diagnosis: FlowDiagnosis) -> Table:
+    """Everything about one flow, a row each."""
+    flow = diagnosis.flow
+    title = f"{flow.name}: {_volume(flow)} in {number(flow.seconds)} s, seen {PLACES[flow.vantage]}"
+    return Table(("what", "value [95 %]", "remark"), list(_rows(diagnosis)), left=1, title=title, words=("value [95 %]", "remark"))
+
+
+def summary(diagnosis: Diagnosis) -> Table:
+    """A row for each flow that was diagnosed, and one for all others."""
+    rows: list[tuple[str, ...]] = [_summary_row(one) for one in diagnosis.flows]
+    if diagnosis.others:
+        size = sum(flow.bytes or 0 for flow in diagnosis.others)
+        rows.append((f"{counted(len(diagnosis.others), 'other flow')}, not diagnosed", _megabytes(size), *["–"] * 6))
+    columns = ("flow", "MB", "Mbit/s", "control", "limited by", "RTT ms", "loss %", "better")
+    return Table(columns, rows, title="Flows", drop=("MB", "loss %", "RTT ms", "better", "control"), words=("limited by", "control", "better"))
+
+
+def _summary_row(one: FlowDiagnosis) -> tuple[str, ...]:
+    flow, path = one.flow, one.path
+    return (
+        flow.name, _megabytes(flow.bytes), _number(flow.goodput_mbps), one.control.name, _top(one), _value(path.rtt_ms if path else None),
+        _value(path.loss_pct if path else None), (one.advice and one.advice.choice) or "–",
+    )  # fmt: skip
+
+
+def _subject(diagnosis: Diagnosis) -> str:
+    """Which flow the answer is about, where there are several."""
+    flows = [*(one.flow for one in diagnosis.flows), *diagnosis.others]
+    if len(flows) < 2:
+        return ""
+    total, largest = sum(flow.bytes or 0 for flow in flows), diagnosis.flows[0].flow
+    share = f", with {percent((largest.bytes or 0) / total)} of the bytes" if total else ""
+    return f"; the answer is of {largest.name}{share}"
+
+
+def _rows(diagnosis: FlowDiagnosis) -> Iterator[tuple[str, str, str]]:
+    """The rows of a flow's table: what, value, remark."""
+    flow, control, path = diagnosis.flow, diagnosis.control, diagnosis.path
+    yield "goodput", f"{_number(flow.goodput_mbps)} Mbit/s" if flow.goodput_mbps is not None else UNKNOWN_FIELD, ""
+    sure = f"{percent(control.confidence)} sure" if control.name != UNKNOWN and control.confidence < 1 else ""
+    yield "congestion control", control.name, "; ".join(part for part in (sure, control.reason) if part)
+    yield "limited by", *_limits(diagnosis)
+    if path is not None:
+        yield from _path_rows(diagnosis, path)
+    else:
+        yield "path", UNKNOWN_FIELD, diagnosis.reasons.get("path", "")
+    if diagnosis.zone:
+        zone = diagnosis.zone
+        yield "zone", zone.side or UNKNOWN_FIELD, f"by jitter / RTT alone: {zone.published}" if zone.published else zone.reasons.get("side", "")
+    if diagnosis.replay:
+        replay = diagnosis.replay
+        reason = f": {replay.reason}" if replay.reason else ""
+        yield "replay", replay.goodput_mbps.text(unit="Mbit/s") if replay.goodput_mbps else "–", f"{replay.verdict}{reason}"
+    yield "better", *_better(diagnosis)
+
+
+def _limits(diagnosis: FlowDiagnosis) -> tuple[str, str]:
+    """The causes with their shares of the time."""
+    if not diagnosis.limited_by:
+        return UNKNOWN_FIELD, diagnosis.reasons.get("limited_by", "")
+    parts = [f"{limiting.NAMES[cause]} {percent(share)}" for cause, share in diagnosis.limited_by.items() if share >= 0.005]
+    return ", ".join(parts), ""
+
+
+def _path_rows(diagnosis: FlowDiagnosis, path: FittedPath) -> Iterator[tuple[str, str, str]]:
+    """The rows of a fitted path."""
+    queued = limiting.queueing_ms(diagnosis)
+    yield _row(path, "RTT of the path", "rtt_ms", "ms", f"the queue adds {number(queued, 2)} ms" if queued else "")
+    about = [
+        {"forward": "of the data", "reverse": "of the ACKs", "both": "each way"}.get(path.jitter_on or "", ""),
+        {True: "keeps the order", False: "reorders", None: ""}[path.order_kept], path.distribution or "",
+    ]  # fmt: skip
+    yield _row(path, "jitter (σ)", "jitter_ms", "ms", ", ".join(part for part in about if part))
+    lost = path.queue_loss_pct
+    dropped = f"a full queue dropped {number(lost.value, 2)} % besides" if lost and lost.value > 0 else ""
+    yield _row(path, "random loss", "loss_pct", "%", dropped)
+    yield _row(path, "bottleneck", "rate_mbps", "Mbit/s", f"queue: {path.queue}" if path.queue else "")
+    yield _row(path, "its buffer", "buffer_bytes", "kB", "", 1e-3)
+    for change in path.changes[:3]:
+        yield "change", f"at {change.at_s:.2f} s", f"{sentences.change_text(change)}{f', frame {change.frame}' if change.frame else ''}"
+    if len(path.changes) > 3:
+        yield "", f"{len(path.changes) - 3} more changes", "--json has them"
+
+
+def _row(path: FittedPath, title: str, field: str, unit: str, remark: str, factor: float = 1.0) -> tuple[str, str, str]:
+    estimate: Estimate | None = getattr(path, field)
+    if estimate is None:
+        return title, UNKNOWN_FIELD, path.reasons.get(field, "")
+    scaled = Estimate(estimate.value * factor, estimate.low * factor, estimate.high * factor, max(estimate.n, 2), unit)
+    return title, scaled.text(unit=unit), remark
+
+
+def _better(diagnosis: FlowDiagnosis) -> tuple[str, str]:
+    """What carries more, and by how much."""
+    advice = diagnosis.advice
+    if advice is None:
+        return UNKNOWN_FIELD, diagnosis.reasons.get("advice", "")
+    if advice.choice is None or advice.gain is None:
+        return "–", advice.verdict
+    return f"{advice.choice}, {advice.gain.text()} ×", advice.verdict
+
+
+def _details(diagnosis: FlowDiagnosis, *, is_first: bool) -> Iterator[Table]:
+    """What `verbose` shows of a flow: its table, what held it when, the other congestion controls and settings, what is not identifiable."""
+    name = diagnosis.flow.name
+    if not is_first:
+        yield of_flow(diagnosis)
+    if diagnosis.flow.limits:
+        yield _timeline(diagnosis.flow)
+    advice = diagnosis.advice
+    if advice and (advice.controls or advice.settings):
+        yield Table(
+            ("instead", "goodput × [95 %]", "RTT ms", "retransmits %"), [_alternative(one) for one in (*advice.controls, *advice.settings)],
+            title=f"{name}: what else would carry, against the replay", notes=[advice.assumption] if advice.assumption else [],
+        )  # fmt: skip
+    if diagnosis.control.name == UNKNOWN and diagnosis.control.candidates:
+        rows = [(control, percent(share)) for control, share in diagnosis.control.candidates.items()]
+        yield Table(("congestion control", "probability"), rows, title=f"{name}: candidates")
+    if missing := [(part, why) for part, why in diagnosis.not_identifiable.items() if why]:
+        yield Table(("not identifiable", "why"), missing, title=name, words=("why",))
+
+
+def _timeline(flow: ObservedFlow) -> Table:
+    """What held the flow when, with the frames that prove it."""
+    rows = [
+        (f"{one.start_s:.3f}", f"{one.end_s - one.start_s:.3f}", limiting.NAMES[one.cause], ", ".join(map(str, one.frames[:MOST_FRAMES])))
+        for one in flow.limits[:MOST_INTERVALS]
+    ]
+    more = len(flow.limits) - len(rows)
+    notes = [f"{more} more intervals: --json has them"] if more > 0 else []
+    columns, title = ("from s", "for s", "limited by", "frames"), f"{flow.name}: limits over time"
+    return Table(columns, rows, left=0, title=title, notes=notes, words=("limited by", "frames"))
+
+
+def _alternative(one: Alternative) -> tuple[str, str, str, str]:
+    return one.name, one.gain.text(), _value(one.rtt_ms), _value(one.retransmits_pct)
+
+
+def _caveats(diagnosis: Diagnosis) -> list[str]:
+    """What weakens the answer: what could not be read, what is not identifiable, what the replay says, what is assumed."""
+    first = diagnosis.flows[0]
+    caveats = [note.removesuffix(".") for note in diagnosis.observation.notes]
+    if first.replay and first.replay.verdict != "agrees":
+        caveats.append(f"the replay {first.replay.verdict.replace('impossible', 'is impossible')}: {first.replay.reason}".removesuffix("."))
+    if first.advice and first.advice.assumption:
+        caveats.append(f"assumed: {first.advice.assumption}".removesuffix("."))
+    missing = [part for part, why in first.not_identifiable.items() if why != NOT_BUILT and not part.startswith(("path.", "zone."))]
+    caveats += [f"{part}: {first.not_identifiable[part]}".removesuffix(".") for part in missing if part not in ("advice", "replay")]
+    return list(dict.fromkeys(caveats))
+
+
+def _top(diagnosis: FlowDiagnosis) -> str:
+    """The cause that held the flow longest."""
+    if not diagnosis.limited_by:
+        return "–"
+    cause, share = next(iter(diagnosis.limited_by.items()))
+    return f"{limiting.NAMES[cause]} {percent(share)}"
+
+
+def _volume(flow: ObservedFlow) -> str:
+    return "data" if flow.bytes is None else f"{_megabytes(flow.bytes)} MB"
+
+
+def _megabytes(size: int | None) -> str:
+    return "–" if size is None else number(size / 1e6)
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None else number(value)
+
+
+def _value(estimate: Estimate | None) -> str:
+    return "–" if estimate is None else number(estimate.value)

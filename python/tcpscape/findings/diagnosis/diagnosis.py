@@ -1,0 +1,107 @@
+"""The diagnosis of an observation: every part for the flows that are chosen, or the reason why it is missing.
+
+    diagnosis = diagnose(observation, DiagnosisSettings())
+    diagnosis.flows[0].path.rtt_ms
+
+The parts are called in the order in which each needs the one before: what limits the flow, its path, its congestion control, the zone of the path,
+the replay, the advice. A part that is None has its reason in `reasons`; nothing is guessed in its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from tcpscape.findings.diagnosis import selection
+from tcpscape.findings.diagnosis.fitted import Control, FittedPath, Replay, ReplayAdvice, Zone
+from tcpscape.findings.diagnosis.observed import Cause, Observation, ObservedFlow
+from tcpscape.findings.diagnosis.settings import DiagnosisSettings
+
+Progress = Callable[[str], None]
+"""Told what is being done now."""
+NOT_BUILT = "not built yet"
+"""Reason of a part that this version does not have."""
+UNKNOWN = "unknown"
+"""Name of a congestion control that is not known."""
+SAID, NAMED = "You said so.", "The source names it."
+"""What a congestion control rests on that nothing had to recognise."""
+NO_REPLAY = "no replay was asked for"
+
+
+@dataclass(frozen=True, slots=True)
+class FlowDiagnosis:
+    """What is known of one flow."""
+
+    flow: ObservedFlow
+    limited_by: Mapping[Cause, float] | None
+    """Cause → share of the time, the largest first; None where the source does not show it."""
+    path: FittedPath | None
+    control: Control
+    zone: Zone | None
+    replay: Replay | None
+    advice: ReplayAdvice | None
+    reasons: Mapping[str, str] = field(default_factory=dict)
+    """Part → why it is None: `limited_by`, `path`, `zone`, `replay`, `advice`."""
+
+    @property
+    def not_identifiable(self) -> dict[str, str]:
+        """Everything that is missing, `path.buffer_bytes` or `advice`, with its reason."""
+        of_path = {f"path.{name}": why for name, why in self.path.reasons.items()} if self.path else {}
+        of_zone = {f"zone.{name}": why for name, why in self.zone.reasons.items()} if self.zone else {}
+        unknown = {"cca": self.control.reason} if self.control.name == UNKNOWN and self.control.reason else {}
+        return {**self.reasons, **unknown, **of_path, **of_zone}
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """What an observation says of its flows."""
+
+    observation: Observation
+    flows: Sequence[FlowDiagnosis]
+    """Those that were diagnosed, the largest first."""
+    others: Sequence[ObservedFlow] = ()
+    """Those that were not."""
+
+
+def diagnose(observation: Observation, settings: DiagnosisSettings = DiagnosisSettings(), progress: Progress = lambda what: None) -> Diagnosis:
+    """Diagnoses the flows that the settings choose.
+
+    :raises TcpscapeError: one line, where the settings name no flow of the observation.
+    """
+    chosen = selection.chosen(observation, settings.most, settings.flow)
+    others = [flow for flow in observation.flows if not any(flow is one for one in chosen)]
+    found = []
+    for number, flow in enumerate(chosen, 1):
+        progress(f"flow {number} of {len(chosen)}" if len(chosen) > 1 else "diagnosis")
+        found.append(of_flow(flow, settings))
+    return Diagnosis(observation, found, others)
+
+
+def of_flow(flow: ObservedFlow, settings: DiagnosisSettings) -> FlowDiagnosis:
+    """The diagnosis of one flow."""
+    reasons = dict.fromkeys(("path", "zone"), NOT_BUILT)
+    limited_by = _shares(flow)
+    if limited_by is None:
+        reasons["limited_by"] = "the source does not show what held the flow"
+    reasons |= dict.fromkeys(("replay", "advice"), NOT_BUILT if settings.replay else NO_REPLAY)
+    return FlowDiagnosis(flow, limited_by, None, _control(flow, settings.cca), None, None, None, reasons)
+
+
+def _control(flow: ObservedFlow, said: str | None) -> Control:
+    """The congestion control: as the user or the source says."""
+    if said:
+        return Control(said, 1.0, {said: 1.0}, SAID)
+    if flow.cca:
+        return Control(flow.cca, 1.0, {flow.cca: 1.0}, NAMED)
+    return Control(UNKNOWN, 0.0, {}, NOT_BUILT)
+
+
+def _shares(flow: ObservedFlow) -> dict[Cause, float] | None:
+    """Cause → share of the time of all intervals, the largest first."""
+    total = sum(interval.end_s - interval.start_s for interval in flow.limits)
+    if total <= 0:
+        return None
+    held: dict[Cause, float] = {}
+    for interval in flow.limits:
+        held[interval.cause] = held.get(interval.cause, 0.0) + (interval.end_s - interval.start_s) / total
+    return dict(sorted(held.items(), key=lambda pair: -pair[1]))

@@ -1,0 +1,142 @@
+"""What limits a flow, as one sentence: the cause that held it longest, why, and what to do about it."""
+
+from __future__ import annotations
+
+from tcpscape.findings.diagnosis.diagnosis import UNKNOWN, FlowDiagnosis
+from tcpscape.findings.diagnosis.observed import Cause
+from tcpscape.stats.estimate import number
+from tcpscape.tables import percent
+
+FULL = 0.88
+"""Goodput / rate of the bottleneck from which on the bottleneck is full: headers take 4 to 5 %, short pauses of the sender some more."""
+BLOATED_MS, BLOATED_OF_RTT = 50.0, 1.0
+"""Queueing delay, ms, and as a share of the base RTT, above both of which a buffer is called bloated."""
+NAMES: dict[Cause, str] = {
+    "application": "application", "send_buffer": "send buffer", "receive_window": "receive window", "congestion_window": "congestion window",
+    "pacing": "pacing", "recovery": "loss recovery", "timeout": "timeouts", "handshake": "handshake", "unknown": "unknown",
+}
+"""Cause → what tables call it."""
+HELD = 0.5
+"""Share of the time from which a cause is what limits a flow."""
+
+
+def holds(diagnosis: FlowDiagnosis, cause: Cause) -> bool:
+    """Whether a cause held the flow most of the time."""
+    return bool(diagnosis.limited_by) and (diagnosis.limited_by or {}).get(cause, 0.0) >= HELD
+
+
+def sentence(diagnosis: FlowDiagnosis) -> str:
+    """`What limits you is the receive window (82 % of the time): …`."""
+    shares = {cause: share for cause, share in (diagnosis.limited_by or {}).items() if cause != "unknown" and share > 0}
+    if fill := filled(diagnosis):
+        top = max(shares, key=lambda cause: shares[cause], default=None)
+        if top in (None, "congestion_window", "pacing", "recovery"):
+            get = number(diagnosis.flow.goodput_mbps or 0.0)
+            return f"What limits you is the bottleneck: it is full, you get {get} of its {fill} Mbit/s{_bloat(diagnosis)}."
+    if not shares:
+        return f"What limits you cannot be told: {diagnosis.reasons.get('limited_by', 'the source does not show it').removesuffix('.')}."
+    cause = max(shares, key=lambda one: shares[one])
+    return f"What limits you is {_because(diagnosis, cause, percent(shares[cause]))}."
+
+
+def filled(diagnosis: FlowDiagnosis) -> str:
+    """The bottleneck's rate in Mbit/s, where the flow fills it; otherwise empty."""
+    rate = diagnosis.path.rate_mbps if diagnosis.path else None
+    goodput = diagnosis.flow.goodput_mbps
+    return number(rate.value) if rate and goodput and rate.value > 0 and goodput >= FULL * rate.value else ""
+
+
+def queueing_ms(diagnosis: FlowDiagnosis) -> float | None:
+    """What the median RTT is above that of the empty path, ms; None where one of them is not known."""
+    base = diagnosis.path.rtt_ms if diagnosis.path else None
+    median = observed_rtt_ms(diagnosis)
+    return None if base is None or median is None else max(0.0, median - base.value)
+
+
+def observed_rtt_ms(diagnosis: FlowDiagnosis) -> float | None:
+    """The median of the RTTs that the source shows, ms."""
+    rtt = diagnosis.flow.facts.get("rtt")
+    value = rtt.get("p50_ms") if isinstance(rtt, dict) else None
+    return float(value) if value else None
+
+
+def is_bloated(diagnosis: FlowDiagnosis) -> bool:
+    """Whether the flow's queue adds more delay than the path has."""
+    queued, base = queueing_ms(diagnosis), diagnosis.path.rtt_ms if diagnosis.path else None
+    return queued is not None and base is not None and queued > max(BLOATED_MS, BLOATED_OF_RTT * base.value)
+
+
+def _bloat(diagnosis: FlowDiagnosis) -> str:
+    """What the queue adds to the RTT, where that is much."""
+    if not is_bloated(diagnosis):
+        return ""
+    added = number(queueing_ms(diagnosis) or 0.0, 2)
+    return f", and its buffer adds {added} ms to every round trip (bufferbloat): a smaller buffer or fq_codel there would end that"
+
+
+def _because(diagnosis: FlowDiagnosis, cause: Cause, share: str) -> str:
+    """The cause with its share of the time, the reason and the remedy."""
+    control = "the congestion control" if diagnosis.control.name == UNKNOWN else diagnosis.control.name
+    what, why = {
+        "application": ("the sending application", ": it offers no more data, so a faster path would carry no more"),
+        "send_buffer": ("the sender's socket buffer", f"{_needs(diagnosis)}: allow more there (SO_SNDBUF, net.ipv4.tcp_wmem)"),
+        "receive_window": ("the receiver's window", _reader(diagnosis)),
+        "recovery": ("the repair of losses", _why_lost(diagnosis, control)),
+        "timeout": ("waiting for retransmission timeouts", _why_lost(diagnosis, control)),
+        "pacing": ("the sender's own pacing", f": {control} sends at the rate that it has measured, not faster"),
+        "handshake": ("the handshake", ": the connection was too short to become fast"),
+    }.get(cause, ("the congestion window", _why_small(diagnosis, control)))
+    return f"{what} ({share} of the time){why}"
+
+
+def _needs(diagnosis: FlowDiagnosis) -> str:
+    """`; the path needs at least 125 kB`, where rate and RTT are known."""
+    path = diagnosis.path
+    if path is None or path.rate_mbps is None or path.rtt_ms is None:
+        return ""
+    return f"; the path needs at least {number(path.rate_mbps.value * path.rtt_ms.value / 8)} kB"
+
+
+def _reader(diagnosis: FlowDiagnosis) -> str:
+    closed = diagnosis.flow.facts.get("zero_windows") or 0
+    if closed:
+        return f": it was closed {closed} times, since the receiving application reads too slowly"
+    return f"{_needs(diagnosis)}: allow a larger receive buffer (SO_RCVBUF, net.ipv4.tcp_rmem)"
+
+
+def _reorders(diagnosis: FlowDiagnosis) -> bool:
+    path = diagnosis.path
+    return path is not None and path.order_kept is False and path.jitter_on in ("forward", "both")
+
+
+def _is_past_cliff(diagnosis: FlowDiagnosis) -> bool:
+    return diagnosis.zone is not None and diagnosis.zone.side in ("chaos zone", "collapsed") and _reorders(diagnosis)
+
+
+def _loses(diagnosis: FlowDiagnosis) -> bool:
+    """Whether the path loses at random, beyond doubt, and more than a full queue drops."""
+    path = diagnosis.path
+    if path is None or path.loss_pct is None:
+        return False
+    is_sure = path.loss_pct.low > 0 or (path.loss_pct.low != path.loss_pct.low and path.loss_pct.value > 0)
+    return is_sure and (path.queue_loss_pct is None or path.loss_pct.value >= path.queue_loss_pct.value)
+
+
+def _why_lost(diagnosis: FlowDiagnosis, control: str) -> str:
+    if _is_past_cliff(diagnosis):
+        return f": most were none, jitter puts packets out of order and {control} takes that for loss"
+    if _loses(diagnosis) and diagnosis.path and diagnosis.path.loss_pct:
+        return f": the path loses {number(diagnosis.path.loss_pct.value, 2)} % of the packets at random"
+    if diagnosis.path and diagnosis.path.queue_loss_pct and diagnosis.path.queue_loss_pct.value > 0:
+        return f": the full queue of the bottleneck drops {number(diagnosis.path.queue_loss_pct.value, 2)} % of the packets"
+    return ""
+
+
+def _why_small(diagnosis: FlowDiagnosis, control: str) -> str:
+    if _is_past_cliff(diagnosis):
+        return f": jitter puts packets out of order, {control} takes that for loss and keeps its window small (the jitter cliff)"
+    if _loses(diagnosis) and diagnosis.path and diagnosis.path.loss_pct:
+        return f": {control} takes the random loss of {number(diagnosis.path.loss_pct.value, 2)} % for congestion and keeps its window small"
+    if diagnosis.path and diagnosis.path.queue == "standing":
+        return ": other traffic fills the queue of the bottleneck"
+    return f": {control} allows no more packets on their way at a time"

@@ -1,0 +1,36 @@
+"""What a diagnosis is asked for: which flows, what is known already, and how the model replays them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tcpscape.campaign.execute import Runner
+
+FLOWS = 3
+"""Flows that are diagnosed where nothing says how many."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReplaySettings:
+    """How the model repeats an observation and compares what would be better."""
+
+    runner: Runner
+    """Runs trials."""
+    kernel: str | None = None
+    """Kernel profile of the sender with overrides, `6.12,rmem_max=4MiB`; None is not known."""
+    quick: bool = False
+    """Whether few trials are enough: wider intervals in a fraction of the time."""
+
+
+@dataclass(frozen=True, slots=True)
+class DiagnosisSettings:
+    """What is asked for."""
+
+    most: int = FLOWS
+    """Most flows that are diagnosed, the largest first; the others are counted."""
+    flow: str = ""
+    """Which flows count at all, as :func:`~tcpscape.findings.diagnosis.selection.matching` reads it; empty is all."""
+    cca: str | None = None
+    """Congestion control of the senders, where the user knows it."""
+    replay: ReplaySettings | None = None
+    """None is no replay, hence no advice."""

@@ -1,0 +1,86 @@
+"""Observations and diagnoses that tests make up: one for each situation that a path can be in."""
+
+from __future__ import annotations
+
+from tcpscape.findings.diagnosis.diagnosis import FlowDiagnosis
+from tcpscape.findings.diagnosis.fitted import Alternative, Control, FittedPath, PathChange, Replay, ReplayAdvice, Zone
+from tcpscape.findings.diagnosis.observed import Endpoint, LimitInterval, Observation, ObservedFlow
+from tcpscape.stats import Estimate
+
+NOTHING = dict.fromkeys(FittedPath.__dataclass_fields__)
+"""Every field of a fitted path, unknown."""
+
+
+def estimate(value, spread=0.05, unit=""):
+    """A value with an interval of ± spread."""
+    return Estimate(value, value * (1 - spread), value * (1 + spread), 100, unit)
+
+
+def fitted(changes=(), reasons=None, **known):
+    """A path of which these fields are known, by their values."""
+    values = {name: estimate(value) if isinstance(value, float) else value for name, value in known.items()}
+    return FittedPath(**{**NOTHING, **values, "changes": tuple(changes), "reasons": reasons or {}})
+
+
+def flow(port=5201, **fields):
+    """30 s of a flow at 18 Mbit/s; `limits` may be a mapping of cause to share."""
+    limits = fields.pop("limits", ())
+    if isinstance(limits, dict):
+        starts, at = [], 0.0
+        for cause, share in limits.items():
+            starts.append(LimitInterval(at, at + 30 * share, cause, (int(at) + 1, int(at) + 2)))
+            at += 30 * share
+        limits = tuple(starts)
+    given = {
+        "packets": 46_000, "bytes": 67_500_000, "seconds": 30.0, "start_s": 0.0, "vantage": "sender", "goodput_mbps": 18.0,
+        "facts": {"rtt": {"p50_ms": 55.0}}, "limits": limits, **fields,
+    }  # fmt: skip
+    return ObservedFlow(Endpoint("10.0.0.1", 40000), Endpoint("10.0.0.2", port), **given)
+
+
+def observation(*flows, kind="pcap", name="slow.pcap", **fields):
+    """A source with these flows."""
+    return Observation(kind, name, flows, **fields)
+
+
+PATH = fitted(
+    rtt_ms=50.0, jitter_ms=0.0, jitter_on="none", order_kept=True, loss_pct=0.0, queue_loss_pct=0.0, rate_mbps=20.0, buffer_bytes=200_000.0, queue="self-induced"
+)
+"""A clean path."""
+STABLE = Zone("stable", "stable", estimate(1.0), estimate(0.02), 2.0, 0.05, 0.04, "healthy", "neither")
+SAME = ReplayAdvice("cubic", estimate(1.0), "as good", [Alternative("bbr", estimate(1.0), estimate(60.0), estimate(0.1))])
+BBR = ReplayAdvice("bbr", estimate(3.2), "better", [Alternative("bbr", estimate(3.2), estimate(60.0), estimate(0.5))], assumption="The path stays as it was.")
+AGREES = Replay(estimate(17.5), estimate(56.0), 18.0, 55.0, "agrees")
+
+
+def diagnosed(of=None, path=PATH, *, control="cubic", limited_by=None, zone=STABLE, replay=AGREES, advice=SAME, reasons=None):
+    """The diagnosis of a flow with these parts."""
+    sure = Control("unknown", 0.4, {"cubic": 0.4, "htcp": 0.3}, "Too short.") if control == "unknown" else Control(control, 0.97, {control: 0.97}, "Its shape.")
+    return FlowDiagnosis(of or flow(), limited_by, path, sure, zone, replay, advice, reasons or {})
+
+
+SITUATIONS = {
+    "receive window": diagnosed(flow(goodput_mbps=5.0), limited_by={"receive_window": 0.82, "application": 0.18}),
+    "application": diagnosed(flow(goodput_mbps=5.0), limited_by={"application": 0.95, "congestion_window": 0.05}, advice=None),
+    "jitter cliff": diagnosed(
+        flow(goodput_mbps=2.0), fitted(rtt_ms=50.0, jitter_ms=12.0, jitter_on="forward", order_kept=False, loss_pct=0.0, distribution="normal", reasons={"rate_mbps": "Never filled."}),
+        limited_by={"congestion_window": 0.7, "recovery": 0.3}, zone=Zone("collapsed", "chaos zone", estimate(0.1), estimate(0.4), 60.0, 0.2, 0.3, "stressed", "network"), advice=BBR,
+    ),
+    "random loss": diagnosed(
+        flow(goodput_mbps=4.0), fitted(rtt_ms=50.0, jitter_ms=0.5, jitter_on="forward", order_kept=False, loss_pct=0.5, queue_loss_pct=0.0, rate_mbps=20.0),
+        limited_by={"congestion_window": 0.9, "recovery": 0.1}, advice=BBR,
+    ),
+    "bufferbloat": diagnosed(
+        flow(goodput_mbps=18.8, facts={"rtt": {"p50_ms": 310.0}}), fitted(rtt_ms=30.0, jitter_ms=0.0, jitter_on="none", loss_pct=0.0, rate_mbps=20.0, buffer_bytes=1e6, queue="self-induced"),
+        limited_by={"congestion_window": 1.0},
+    ),
+    "healthy": diagnosed(flow(goodput_mbps=18.8), limited_by={"congestion_window": 0.97, "application": 0.03}),
+    "nothing identifiable": diagnosed(
+        flow(goodput_mbps=None, facts={}), None, control="unknown", zone=None, replay=None, advice=None,
+        reasons={"path": "the source has no packets", "limited_by": "the source has no packets", "advice": "there is no path to replay"},
+    ),
+    "unknown control": diagnosed(flow(goodput_mbps=8.0), control="unknown", limited_by={"congestion_window": 1.0}, replay=None, advice=None),
+    "changes": diagnosed(flow(goodput_mbps=8.0), path=fitted(rtt_ms=50.0, rate_mbps=20.0, changes=[PathChange(8.0, "rate", 20.0, 5.0, 12_345), PathChange(12.0, "outage", None, 0.5)]), limited_by={"recovery": 1.0}),
+    "differs": diagnosed(limited_by={"timeout": 0.6, "unknown": 0.4}, replay=Replay(estimate(9.0), None, 18.0, 55.0, "differs", "The model carries half."), advice=None),
+}  # fmt: skip
+"""Situation → a diagnosis of it."""

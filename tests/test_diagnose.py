@@ -1,0 +1,204 @@
+"""The command `diagnose`: its sentences in every situation, its screen, its JSON against the schema, checks, selection, errors."""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+
+import jsonschema
+import pytest
+
+import observations
+from observations import SITUATIONS, diagnosed, flow, observation
+from tcpscape.errors import TcpscapeError
+from tcpscape.findings.diagnosis import answer, checks, diagnosis, document, selection, sentences
+from tcpscape.findings.diagnosis.diagnosis import Diagnosis
+from tcpscape.findings.diagnosis.settings import DiagnosisSettings
+from tcpscape.schemas.documents import DOCUMENTS
+
+SAYS = {
+    "receive window": (
+        "Your path is a round trip of 50.0 ms with hardly any jitter, no random loss and a bottleneck of 20.0 Mbit/s with a buffer of 200 kB (80 ms when full).",
+        "What limits you is the receiver's window (82 % of the time); the path needs at least 125 kB: allow a larger receive buffer (SO_RCVBUF, net.ipv4.tcp_rmem).",
+        "Nothing to change: no other congestion control carries clearly more than cubic.",
+    ),
+    "application": ("What limits you is the sending application (95 % of the time): it offers no more data", "Nothing to change on the path or in TCP"),
+    "jitter cliff": (
+        "Your path is a round trip of 50.0 ms with 12.0 ms of jitter of the data that reorders packets and no random loss (not identifiable: rate of the bottleneck, its buffer).",
+        "What limits you is the congestion window (70 % of the time): jitter puts packets out of order, cubic takes that for loss", "(the jitter cliff).",
+        "bbr would carry 3.20 × as much as cubic [3.04, 3.36].",
+    ),
+    "random loss": ("cubic takes the random loss of 0.50 % for congestion", "bbr would carry 3.20 ×"),
+    "bufferbloat": ("the bottleneck: it is full, you get 18.8 of its 20.0 Mbit/s, and its buffer adds 280 ms to every round trip (bufferbloat)", "Nothing to change"),
+    "healthy": ("What limits you is the bottleneck: it is full, you get 18.8 of its 20.0 Mbit/s.", "Nothing to change: no other"),
+    "nothing identifiable": (
+        "What your path is cannot be told: the source has no packets.", "What limits you cannot be told: the source has no packets.",
+        "What would carry more is not known: there is no path to replay.",
+    ),
+    "unknown control": ("the congestion control allows no more packets on their way at a time.",),
+    "changes": ("; it changed 2 times, first at 8.0 s: rate 20.0 → 5.00 Mbit/s.", "What limits you is the repair of losses (100 % of the time)"),
+    "differs": ("What limits you is waiting for retransmission timeouts (60 % of the time)",),
+}  # fmt: skip
+"""Situation → parts of its answer, in their order."""
+
+
+def whole(*parts, others=(), **fields):
+    """A diagnosis of these flows."""
+    return Diagnosis(observation(*(one.flow for one in parts), *others, **fields), parts, others)
+
+
+@pytest.mark.parametrize("name", SITUATIONS)
+def test_the_answer_of_a_situation(name):
+    text = sentences.answer(SITUATIONS[name])
+    at = 0
+    for part in SAYS[name]:
+        assert part in text[at:], text
+        at = text.index(part, at)
+    assert text.count(". ") == 2
+    assert text.endswith(".")
+
+
+@pytest.mark.parametrize("width", [60, 80, 150])
+@pytest.mark.parametrize("name", SITUATIONS)
+def test_a_screen_fits(name, width):
+    for verbose in (False, True):
+        shown = answer.screen(whole(SITUATIONS[name], others=(flow(80, bytes=100),))).text(width, verbose=verbose)
+        lines = shown.splitlines()
+        assert max(map(len, lines)) <= width, shown
+        assert sum(line.startswith("→ ") for line in lines) == 1
+        assert verbose or len(lines) <= 60
+
+
+@pytest.mark.parametrize("name", SITUATIONS)
+def test_the_document_fits_its_schema(name):
+    schema = copy.deepcopy(DOCUMENTS["diagnosis"].schema())
+    value = json.loads(json.dumps(document.plain(whole(SITUATIONS[name])), allow_nan=False))
+    jsonschema.Draft202012Validator(schema).validate(value)
+    closed(schema)
+    jsonschema.Draft202012Validator(schema).validate(value)
+    (one,) = value["flows"]
+    assert {"tuple", "packets", "bytes", "seconds", "vantage", "goodput_mbps", "cca", "limited_by", "path", "zone", "replay", "advice"} <= one.keys()
+    assert {"rtt_ms", "jitter_ms", "order_kept", "loss_pct", "rate_mbps", "buffer_bytes"} <= one["path"].keys()
+    assert all(value is None or isinstance(value, str | list) or {"value", "low", "high"} == value.keys() for value in one["path"].values())
+    assert one["answer"] == sentences.answer(SITUATIONS[name])
+
+
+def closed(schema):
+    """The same schema, which refuses fields that it does not name: what is printed is described."""
+    if isinstance(schema, dict):
+        if "properties" in schema:
+            schema["additionalProperties"] = False
+        for value in schema.values():
+            closed(value)
+    elif isinstance(schema, list):
+        for value in schema:
+            closed(value)
+
+
+def test_numbers_that_json_has_not_are_null():
+    assert document.finite({"a": math.nan, "b": [math.inf, 1.5], 3: (True, None, "x")}) == {"a": None, "b": [None, 1.5], "3": [True, None, "x"]}
+
+
+def test_the_largest_flows_are_diagnosed_and_the_others_counted():
+    flows = [flow(1, bytes=10**8), flow(2, bytes=10**7), flow(3, bytes=5 * 10**6), flow(4, bytes=4 * 10**6), flow(5, bytes=99)]
+    result = diagnosis.diagnose(observation(*flows[::-1]), DiagnosisSettings(3))
+    assert [one.flow.destination.port for one in result.flows] == [1, 2, 3]
+    assert [one.destination.port for one in result.others] == [5, 4]
+    assert len(selection.chosen(observation(*flows), 5)) == 4  # the one of 99 bytes is no transfer
+    assert len(selection.chosen(observation(*flows), 5, ":5")) == 1
+    shown = answer.screen(result).text(80)
+    assert "2 other flows, not diagnosed" in shown
+    assert "10.0.0.1:40000 → 10.0.0.2:1, with 84 % of the bytes" in " ".join(shown.split())
+
+
+@pytest.mark.parametrize(
+    ("text", "ports"),
+    [
+        (":443", [443]), ("10.0.0.2:80", [80]), ("10.0.0.1:40000-10.0.0.2:80", [80]), ("10.0.0.2:80 -> 10.0.0.1", [80]), ("10.0.0.1", [443, 80]),
+        ("10.0.0.2:443→10.0.0.1:40000", [443]), ("10.0.0.2,:40000", [443, 80]),
+    ],
+)  # fmt: skip
+def test_a_flow_is_named_by_its_ends(text, ports):
+    assert [one.destination.port for one in selection.matching(observation(flow(443), flow(80)), text)] == ports
+
+
+@pytest.mark.parametrize("text", [":1", "10.0.0.9", "-", "a-b-c", ":99999", "10.0.0.1:x", "[::1", "10.0.0.2:40000", "x" * 5000, "::::::", "٣"])
+def test_a_flow_that_there_is_not_is_one_line(text):
+    with pytest.raises(TcpscapeError, match=r"^flow: ") as e:
+        selection.matching(observation(flow(443)), text)
+    assert "\n" not in str(e.value)
+    assert len(str(e.value)) < 500
+
+
+def test_an_address_of_ipv6_has_brackets():
+    six = observations.Endpoint("2001:db8::1", 443)
+    assert (six.text, observations.Endpoint("", 0).text, observations.Endpoint("10.0.0.1", 0).text) == ("[2001:db8::1]:443", "?", "10.0.0.1")
+    seen = observation(observations.ObservedFlow(six, observations.Endpoint("fe80::1", 5), 1, 1, 1.0, 0.0, "sender", 1.0))
+    for text in ("[2001:db8::1]:443", "2001:db8::1", "[fe80::1]:5,[2001:db8::1]", "fe80::1"):
+        assert len(selection.matching(seen, text)) == 1
+
+
+def test_a_source_without_flows_says_so():
+    shown = answer.screen(whole(notes=("It ends in the middle of a packet.",))).text(80)
+    assert "→ There is no flow with data in it" in shown
+    assert "caveat: It ends in the middle of a packet." in shown
+
+
+def test_the_control_that_is_said_or_named_needs_no_evidence():
+    for seen, said, reason in ((flow(cca="reno"), None, "The source names it."), (flow(cca="reno"), "bbr", "You said so."), (flow(), "bbr", "You said so.")):
+        (one,) = diagnosis.diagnose(observation(seen), DiagnosisSettings(cca=said)).flows
+        assert (one.control.name, one.control.confidence, one.control.reason) == (said or "reno", 1.0, reason)
+    (one,) = diagnosis.diagnose(observation(flow())).flows
+    assert one.control.name == "unknown"
+
+
+def test_the_shares_of_the_limits_are_of_the_time():
+    (one,) = diagnosis.diagnose(observation(flow(limits={"application": 0.25, "receive_window": 0.75}))).flows
+    assert one.limited_by == pytest.approx({"receive_window": 0.75, "application": 0.25})
+    assert list(one.limited_by) == ["receive_window", "application"]
+    (one,) = diagnosis.diagnose(observation(flow())).flows
+    assert one.limited_by is None
+    assert one.not_identifiable["limited_by"]
+
+
+@pytest.mark.parametrize(
+    ("text", "holds"),
+    [
+        ("rtt_ms < 80ms", True), ("rtt_ms < 0.04s", False), ("rtt_ms.high < 52.5ms", False), ("jitter_ms < 1", True), ("loss_pct < 1%", True),
+        ("rate_mbps > 10mbit", True), ("buffer_bytes < 100000", False), ("goodput_mbps[cca=cubic] > 15", True), ("gain <= 1", True),
+        ("limited:receive_window < 20%", True), ("limited:congestion_window[flow=1] > 90%", True), ("confidence > 0.9", True), ("replay_mbps.low > 16", True),
+    ],
+)  # fmt: skip
+def test_checks_hold_or_do_not(text, holds):
+    result = whole(diagnosed(limited_by={"congestion_window": 1.0}))
+    (verdict,) = checks.verdicts(checks.read([text]), result)
+    assert verdict.holds == holds
+    assert verdict.line().startswith("holds: " if holds else "FAILS: ")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["goodput > 5", "rtt_ms.median > 5", "rtt_ms.p95 < 3", "rtt > 5ms", "rtt_ms", "rtt_ms < 5mbit", "rtt_ms[cca=a over b] > 1", "limited:nothing < 1", "", "gain > nan"],
+)  # fmt: skip
+def test_a_check_that_makes_no_sense_is_one_line(text):
+    with pytest.raises(TcpscapeError, match=r"^check: ") as e:
+        checks.read([text])
+    assert "\n" not in str(e.value)
+
+
+def test_what_is_not_identifiable_cannot_be_checked():
+    for text, why in (("buffer_bytes > 1", "The buffer never filled"), ("gain > 1", "not identifiable"), ("rtt_ms[flow=2] > 1", "chooses none")):
+        path = observations.fitted(rtt_ms=50.0, reasons={"buffer_bytes": "The buffer never filled."})
+        with pytest.raises(TcpscapeError, match=why):
+            checks.verdicts(checks.read([text]), whole(diagnosed(path=path, advice=None)))
+
+
+def test_a_file_of_no_kind_is_one_line(cli, tmp_path):
+    (tmp_path / "x.txt").write_text("nothing of the kind\n")
+    (tmp_path / "empty").write_text("")
+    for words in (("x.txt",), ("empty",), ("missing",), (".",), ("/dev/zero",), ()):
+        result = cli("diagnose", *(tmp_path / word if not word.startswith("/") else word for word in words))
+        assert result.status == 2
+        assert result.err.startswith("error: ")
+        assert result.err.count("\n") == 1
