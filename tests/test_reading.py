@@ -16,7 +16,7 @@ import polars as pl
 import pytest
 
 from tcpscape.errors import ScenarioError
-from tcpscape.reading import documents, files, tables
+from tcpscape.reading import documents, files, packed, tables
 from tcpscape.reading.files import MIB, Kind, Origin
 
 KIND = Kind("a scenario", "see the docs", most=1000, most_unpacked=MIB)
@@ -76,7 +76,7 @@ def test_the_size_is_judged_before_reading(tmp_path: Path) -> None:
     assert len(files.content(tmp_path / "full", KIND)) == 1000
 
 
-@pytest.mark.parametrize("compress", [gzip.compress, bz2.compress, lzma.compress])
+@pytest.mark.parametrize("compress", [gzip.compress, bz2.compress, lzma.compress, packed.zstd().compress])
 def test_compressed_files_are_unpacked_within_bounds(tmp_path: Path, compress) -> None:
     file = tmp_path / "packed"
     for content in (b"", b"abc" * 1000, b"x" * (MIB // 2)):

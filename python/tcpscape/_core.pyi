@@ -6,9 +6,25 @@ from typing import Any, final
 from tcpscape.controls.hooks import CaState
 
 __all__ = [
-    "HookError", "Plan", "Sample", "Watch", "Window", "bench_floor", "cca_registry", "check_plan", "describe", "hints", "kernel_profile",
-    "kernel_profiles", "model_version", "parse_tc", "qdisc_registry", "to_tc", "version", "watch",
+    "CaptureReader", "HookError", "Plan", "Sample", "Watch", "Window", "bench_floor", "cca_registry", "check_plan", "describe", "hints",
+    "kernel_profile", "kernel_profiles", "model_version", "parse_tc", "qdisc_registry", "to_tc", "version", "watch",
 ]
+
+@final
+class CaptureReader:
+    """Reads a capture whose bytes are fed to it in chunks of any size."""
+
+    def __new__(cls) -> CaptureReader:
+        """A reader at the begin of a file."""
+
+    def feed(self, chunk: bytes) -> bool:
+        """Takes the next bytes, without the GIL; returns whether more are of use. ValueError, `problem; fix`, where this is no capture."""
+
+    def finish(self) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+        """The report, and each direction of each connection that carries data, most bytes first; columns are `(dtype, bytes)`.
+
+        ValueError, `problem; fix`, where nothing could be read.
+        """
 
 @final
 class Plan:

@@ -13,6 +13,7 @@ pub mod frame;
 pub mod limits;
 pub mod packet;
 pub mod pcapng;
+pub mod read;
 
 use frame::Connection;
 use pcapng::{LinkType, Seen, Way};

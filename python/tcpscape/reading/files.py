@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import bz2
 import errno
-import lzma
 import os
 import stat
-import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from tcpscape.errors import ScenarioError, TcpscapeError, printable
+from tcpscape.reading.packed import FORMATS, PLAIN_ZLIB, Damaged, Members
 
 MIB = 2**20
 """Bytes of a mebibyte."""
@@ -119,8 +117,16 @@ def expect_file(path: Path | str, kind: Kind, field: str = "") -> None:
         state = os.stat(path)
     except (OSError, ValueError) as e:
         raise origin.unreadable(e) from None
-    _expect_regular(state.st_mode, origin)
+    expect_regular(state.st_mode, origin)
     _expect_size(state.st_size, origin)
+
+
+def expect_regular(mode: int, origin: Origin) -> None:
+    """Refuses what is no regular file. :raises TcpscapeError: one line that says what it is."""
+    if not stat.S_ISREG(mode):
+        name = next((name for test, name in _NOT_REGULAR if test(mode)), "no regular file")
+        fix = "name a file in it" if stat.S_ISDIR(mode) else "save it to a file and name that"
+        origin.refuse(f"is {name}, not {origin.kind.what}", fix)
 
 
 def folder(path: Path | str, kind: Kind, field: str = "") -> bool:
@@ -144,10 +150,7 @@ def listed(path: Path, kind: Kind, field: str = "") -> list[Path]:
 
 def inflated(raw: bytes, most: int) -> bytes:
     """What zlib compressed, of at most `most` bytes. :raises ValueError: where it is damaged or larger."""
-    try:
-        return _expand(zlib.decompressobj, raw, most)
-    except (zlib.error, EOFError) as e:
-        raise ValueError(str(e)) from None
+    return _expand(Members(b"", PLAIN_ZLIB), raw, most)
 
 
 def size_text(size: int) -> str:
@@ -166,22 +169,15 @@ def _mode(path: Path | str, kind: Kind, field: str) -> int | None:
 
 def _read(path: Path | str, origin: Origin) -> bytes:
     """The bytes of a regular file: opened without waiting, and never more of them than the kind allows."""
-    _expect_regular(os.stat(path).st_mode, origin)  # before opening: some devices act when they are opened
+    expect_regular(os.stat(path).st_mode, origin)  # before opening: some devices act when they are opened
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
     with open(descriptor, "rb") as file:
         state = os.fstat(descriptor)
-        _expect_regular(state.st_mode, origin)  # of what was opened, whatever is at the path now
+        expect_regular(state.st_mode, origin)  # of what was opened, whatever is at the path now
         _expect_size(state.st_size, origin)
         raw = file.read(origin.kind.most + 1)
     _expect_size(len(raw), origin)
     return raw
-
-
-def _expect_regular(mode: int, origin: Origin) -> None:
-    if not stat.S_ISREG(mode):
-        name = next((name for test, name in _NOT_REGULAR if test(mode)), "no regular file")
-        fix = "name a file in it" if stat.S_ISDIR(mode) else "save it to a file and name that"
-        origin.refuse(f"is {name}, not {origin.kind.what}", fix)
 
 
 _NOT_REGULAR: tuple[tuple[Callable[[int], bool], str], ...] = (
@@ -205,23 +201,15 @@ def _line(raw: bytes, place: int) -> int:
     return raw.count(b"\n", 0, place) + 1
 
 
-_FORMATS: tuple[tuple[bytes, str, Callable[[], Any]], ...] = (
-    (b"\x1f\x8b", "gzip", lambda: zlib.decompressobj(wbits=31)),
-    (b"BZh", "bzip2", bz2.BZ2Decompressor),
-    (b"\xfd7zXZ\0", "xz", lambda: lzma.LZMADecompressor(memlimit=128 * MIB)),
-)
-"""First bytes, name and decompressor of each compression."""
-
-
 def _unpacked(raw: bytes, origin: Origin) -> bytes:
     """The content of a compressed file, of at most as many bytes as its kind allows; what is not compressed stays as it is."""
-    for magic, name, decompressor in _FORMATS:
+    for magic, name, decompressor in FORMATS:
         if raw.startswith(magic):
             try:
-                return _expand(decompressor, raw, origin.kind.most_unpacked, magic)
+                return _expand(Members(magic, decompressor), raw, origin.kind.most_unpacked)
             except TooLarge:
                 origin.refuse(f"has more than {size_text(origin.kind.most_unpacked)} when it is unpacked", "unpack it and split it")
-            except (zlib.error, OSError, EOFError, ValueError, lzma.LZMAError):
+            except Damaged:
                 origin.refuse(f"is damaged: its {name} data end early or are not whole")
     return raw
 
@@ -230,22 +218,17 @@ class TooLarge(ValueError):
     """A compressed content that is larger than allowed."""
 
 
-def _expand(decompressor: Callable[[], Any], raw: bytes, most: int, magic: bytes = b"") -> bytes:
-    """The content of compressed members one after the other. :raises TooLarge: before more than `most` bytes are held."""
+def _expand(members: Members, raw: bytes, most: int) -> bytes:
+    """The content of compressed members.
+
+    :raises TooLarge: before more than a chunk beyond `most` bytes is held. :raises Damaged: where it is not whole.
+    """
     parts, total = [], 0
-    while raw:
-        member = decompressor()
-        while not member.eof:
-            step = min(MIB, most - total + 1)
-            part = member.decompress(raw, step)
-            raw = getattr(member, "unconsumed_tail", b"")  # zlib's gives back what it did not take, the others keep it
-            total += len(part)
-            if total > most:
-                raise TooLarge
-            parts.append(part)
-            if not part and not raw and not member.eof:
-                raise EOFError
-        raw = member.unused_data.lstrip(b"\0") if magic else member.unused_data
-        if raw and not (magic and raw.startswith(magic)):
-            raise ValueError("bytes after the end")
+    for part in members.unpack(raw):
+        total += len(part)
+        if total > most:
+            raise TooLarge
+        parts.append(part)
+    if not members.is_complete:
+        raise Damaged("the end is missing")
     return b"".join(parts)

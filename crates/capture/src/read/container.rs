@@ -1,0 +1,116 @@
+//! The file cut into records, whichever of the two formats it has; and what is said of a file that has neither.
+
+use super::blocks::{self, Blocks};
+use super::legacy::{self, Legacy};
+use super::record::{Interface, Next, Record};
+use super::Unreadable;
+
+/// The state of reading a file.
+#[derive(Debug, Default)]
+pub enum Container {
+    /// Its first bytes have not come yet.
+    #[default]
+    Start,
+    /// pcap.
+    Legacy(Legacy),
+    /// pcapng.
+    Blocks(Blocks),
+}
+
+impl Container {
+    /// What the bytes are. A file that is no capture is refused here.
+    pub fn next(&self, bytes: &[u8]) -> Result<Next, Unreadable> {
+        match self {
+            Container::Legacy(file) => Ok(file.next(bytes)),
+            Container::Blocks(file) => Ok(file.next(bytes)),
+            Container::Start if bytes.len() < 4 => Ok(Next::Needs(4)),
+            Container::Start if blocks::begins(bytes) => Ok(blocks::Blocks::default().next(bytes)),
+            Container::Start if legacy::begins(bytes) => Ok(legacy::header(bytes)),
+            Container::Start => Err(refusal(bytes)),
+        }
+    }
+
+    /// Reads a whole record; None where it is no packet. An error is damage: a sentence without its begin.
+    pub fn read<'a>(&mut self, bytes: &'a [u8]) -> Result<Option<Record<'a>>, String> {
+        match self {
+            Container::Legacy(file) => file.read(bytes).map(Some),
+            Container::Blocks(file) => file.read(bytes),
+            Container::Start if blocks::begins(bytes) => {
+                let mut file = Blocks::default();
+                file.read(bytes)?;
+                *self = Container::Blocks(file);
+                Ok(None)
+            }
+            Container::Start => {
+                *self = Container::Legacy(Legacy::new(bytes)?);
+                Ok(None)
+            }
+        }
+    }
+
+    /// `pcap` or `pcapng`.
+    pub fn format(&self) -> &'static str {
+        match self {
+            Container::Blocks(_) => "pcapng",
+            _ => "pcap",
+        }
+    }
+
+    /// The interfaces so far.
+    pub fn interfaces(&self) -> &[Interface] {
+        match self {
+            Container::Start => &[],
+            Container::Legacy(file) => std::slice::from_ref(&file.interface),
+            Container::Blocks(file) => &file.interfaces,
+        }
+    }
+
+    /// Refuses a file all of whose packets have a link layer that nobody reads here.
+    pub fn expect_readable(&self) -> Result<(), Unreadable> {
+        let used = || self.interfaces().iter().filter(|i| i.frames > 0);
+        let unread = used().find(|i| !i.link.is_read());
+        match unread {
+            Some(first) if used().all(|i| !i.link.is_read()) => Err(Unreadable {
+                problem: format!("its packets have the link type {}, which is not read", first.link.described()),
+                fix: first.link.advice().to_owned(),
+            }),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Says what a file is that is no capture.
+pub fn refusal(bytes: &[u8]) -> Unreadable {
+    let (problem, fix) = OTHERS.iter().find(|(magic, _, _)| bytes.starts_with(magic)).map_or_else(|| unknown(bytes), |o| (o.1, o.2));
+    Unreadable { problem: problem.to_owned(), fix: fix.to_owned() }
+}
+
+fn unknown(bytes: &[u8]) -> (&'static str, &'static str) {
+    let head = &bytes[..bytes.len().min(512)];
+    match head.iter().find(|b| !b.is_ascii_whitespace()) {
+        None if head.is_empty() => ("is empty", "capture again: tcpdump -i any -w FILE tcp"),
+        _ if head.len() < 4 => ("is too short for a capture", "capture again: tcpdump -i any -w FILE tcp"),
+        Some(b'{' | b'[') => {
+            ("is JSON, not a capture", "give the packets (tcpdump -w FILE); a browser's .har has requests, and no packets")
+        }
+        _ if head.iter().all(|&b| b == 9 || b == 10 || b == 13 || (32..127).contains(&b) || b >= 128) => {
+            ("is text, not a capture", "capture with tcpdump -w FILE; what tcpdump prints does not have enough in it")
+        }
+        _ => (
+            "is neither pcap nor pcapng",
+            "give what tcpdump -w, dumpcap or Wireshark wrote; of another capture program convert it: editcap FILE out.pcapng",
+        ),
+    }
+}
+
+const CONVERT: &str = "convert it: editcap FILE out.pcapng";
+/// First bytes of other files: what they are, and what to do.
+const OTHERS: [(&[u8], &str, &str); 7] = [
+    (b"snoop\0\0\0", "is a capture of snoop, which is not read", CONVERT),
+    (b"GMBU", "is a capture of Network Monitor, which is not read", CONVERT),
+    (b"BZh", "is compressed with bzip2", "unpack it: bunzip2 FILE"),
+    (b"\xfd7zXZ\0", "is compressed with xz", "unpack it: unxz FILE"),
+    (b"PK\x03\x04", "is a zip archive", "unpack it: unzip FILE"),
+    (b"\x04\x22\x4d\x18", "is compressed with lz4", "unpack it: lz4 -d FILE"),
+    (b"PAR1", "is Parquet, not a capture", "give the packets (tcpdump -w FILE)"),
+];

@@ -1,0 +1,221 @@
+//! What was read, and what was not: counts, and sentences for the user.
+
+use super::record::{Interface, Record};
+use super::skipped::Skipped;
+use super::{ip, tcp};
+use crate::packet::{Endpoint, Packet};
+use serde::Serialize;
+use std::collections::{BTreeMap, HashMap};
+use tcpscape_base::Time;
+
+/// Steps back of the capture's clocks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct ClockSteps {
+    /// How many.
+    pub count: u64,
+    /// The longest, ns.
+    pub longest_ns: u64,
+    /// Packets with a time slightly before that of the packet before them.
+    pub disordered: u64,
+}
+
+/// An interface of the capture.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct InterfaceReport {
+    /// Its name; empty where the file has none.
+    pub name: String,
+    /// Its link type in words.
+    pub link_type: String,
+    /// Most bytes captured of a packet; 0 is all.
+    pub snap_length: u32,
+    /// Its packets.
+    pub frames: u64,
+    /// Packets that the capture lost, by its own count.
+    pub drops: u64,
+}
+
+/// What was read of a file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ReadReport {
+    /// `pcap` or `pcapng`.
+    pub format: String,
+    /// Packets in the file, as Wireshark numbers them.
+    pub frames: u64,
+    /// TCP packets that were read.
+    pub packets: u64,
+    /// Bytes of the file that were read, unpacked.
+    pub bytes: u64,
+    /// Packets that were not read, by reason: `not_ip`, `not_tcp`, `fragment`, `cut`, `damaged`, `no_time`, `link_type`.
+    pub skipped: BTreeMap<&'static str, u64>,
+    /// TCP packets whose options the snap length cut.
+    pub options_cut: u64,
+    /// First fragments, whose length is that of the fragment.
+    pub fragmented: u64,
+    /// IP packets whose length field was 0, as a sender's segmentation offload leaves it.
+    pub without_length: u64,
+    /// The first interfaces that have packets, at most 64.
+    pub interfaces: Vec<InterfaceReport>,
+    /// Steps of the clock.
+    pub clock_steps: ClockSteps,
+    /// Time of the first TCP packet, ns since the epoch.
+    pub first_ns: u64,
+    /// Time of the last.
+    pub last_ns: u64,
+    /// Whether the file was read to its end.
+    pub is_whole: bool,
+    /// What the user should know, whole sentences.
+    pub notes: Vec<String>,
+}
+
+/// Counts while a file is read.
+#[derive(Debug, Default)]
+pub struct Tally {
+    frames: u64,
+    packets: u64,
+    skipped: [u64; Skipped::ALL.len()],
+    options_cut: u64,
+    fragmented: u64,
+    without_length: u64,
+    first: Option<Time>,
+    last: Time,
+    /// Interfaces of a capture on `any`: those of the file and the one that each packet names → number.
+    named: HashMap<(u32, u32), u32>,
+}
+
+impl Tally {
+    /// Packets of the file so far.
+    pub fn frames(&self) -> u64 {
+        self.frames
+    }
+
+    /// Takes a packet of the file apart; hands it on if it is TCP.
+    #[inline]
+    pub fn record(&mut self, record: &Record<'_>, sink: &mut impl FnMut(&Packet)) {
+        self.frames += 1;
+        match self.packet(record) {
+            Ok(packet) => {
+                self.packets += 1;
+                self.options_cut += u64::from(packet.options.is_cut);
+                self.first = Some(self.first.map_or(packet.at, |first| first.min(packet.at)));
+                self.last = self.last.max(packet.at);
+                sink(&packet);
+            }
+            Err(reason) => self.skipped[reason as usize] += 1,
+        }
+    }
+
+    #[inline]
+    fn packet(&mut self, record: &Record<'_>) -> Result<Packet, Skipped> {
+        let (payload, named) = record.link.payload(record.bytes)?;
+        let header = (record.bytes.len() - payload.len()) as u32;
+        let ip = ip::read(payload, record.original.saturating_sub(header))?;
+        let tcp = tcp::read(ip.tcp, ip.rest)?;
+        let at = record.at.ok_or(Skipped::NoTime)?;
+        self.fragmented += u64::from(ip.is_fragment);
+        self.without_length += u64::from(ip.without_length);
+        Ok(Packet {
+            frame: self.frames,
+            at,
+            from: Endpoint { address: ip.from, port: tcp.ports[0] },
+            to: Endpoint { address: ip.to, port: tcp.ports[1] },
+            interface: named.map_or(record.interface, |n| self.number(record.interface, n)),
+            seq: tcp.seq,
+            ack: tcp.ack,
+            len: tcp.len,
+            flags: tcp.flags,
+            window: tcp.window,
+            ecn: ip.ecn,
+            ttl: ip.ttl,
+            id: ip.id,
+            size: ip.size,
+            options: tcp.options,
+        })
+    }
+
+    /// A number for an interface that packets name, apart from those of the file.
+    fn number(&mut self, interface: u32, named: u32) -> u32 {
+        let next = NAMED + self.named.len() as u32;
+        if self.named.len() == MOST_NAMED {
+            return self.named.get(&(interface, named)).copied().unwrap_or(interface);
+        }
+        *self.named.entry((interface, named)).or_insert(next)
+    }
+
+    /// The report, with why reading ended before the file's end.
+    pub fn finish(self, format: &str, interfaces: &[Interface], bytes: u64, end: Option<String>) -> ReadReport {
+        let skipped: BTreeMap<_, _> =
+            Skipped::ALL.iter().map(|&(reason, name)| (name, self.skipped[reason as usize])).filter(|s| s.1 > 0).collect();
+        let mut clock_steps = ClockSteps::default();
+        for interface in interfaces {
+            clock_steps.count += interface.clock.steps;
+            clock_steps.longest_ns = clock_steps.longest_ns.max(interface.clock.longest);
+            clock_steps.disordered += interface.clock.disordered;
+        }
+        let used = interfaces.iter().filter(|i| i.frames > 0 || i.drops > 0).take(MOST_REPORTED);
+        let listed = used
+            .map(|i| InterfaceReport {
+                name: i.name.clone(),
+                link_type: i.link.name(),
+                snap_length: i.snap_length,
+                frames: i.frames,
+                drops: i.drops,
+            })
+            .collect();
+        let mut report = ReadReport {
+            format: format.to_owned(),
+            frames: self.frames,
+            packets: self.packets,
+            bytes,
+            skipped,
+            options_cut: self.options_cut,
+            fragmented: self.fragmented,
+            without_length: self.without_length,
+            interfaces: listed,
+            clock_steps,
+            first_ns: self.first.unwrap_or_default().0,
+            last_ns: self.last.0,
+            is_whole: end.is_none(),
+            notes: Vec::new(),
+        };
+        report.notes = notes(&report, interfaces, end);
+        report
+    }
+}
+
+/// Numbers of interfaces that packets name begin here.
+const NAMED: u32 = 1 << 24;
+/// Most of them; packets of others keep the number of the capture's interface.
+const MOST_NAMED: usize = 1 << 12;
+/// Interfaces that the report lists.
+const MOST_REPORTED: usize = 64;
+
+fn notes(report: &ReadReport, interfaces: &[Interface], end: Option<String>) -> Vec<String> {
+    let count = |name: &str| report.skipped.get(name).copied().unwrap_or(0);
+    let mut notes = Vec::new();
+    if let Some(why) = end {
+        notes.push(format!("The capture was not read to its end: {why}."));
+    }
+    let drops: u64 = interfaces.iter().fold(0, |sum, i| sum.saturating_add(i.drops));
+    if drops > 0 {
+        notes.push(format!(
+            "The capture itself lost {drops} packets, by its own count: what it does not show was not necessarily lost on the path."
+        ));
+    }
+    if report.clock_steps.count > 0 {
+        let longest = report.clock_steps.longest_ns as f64 * 1e-9;
+        let times = if report.clock_steps.count == 1 { "once".to_owned() } else { format!("{} times", report.clock_steps.count) };
+        notes.push(format!(
+            "The capture's clock was set back {times}, by up to {longest:.3} s; later times were moved on, so that none runs backwards."
+        ));
+    }
+    let sentences = [
+        (report.options_cut, "TCP packets were cut within their options: SACK blocks and timestamps may be missing (capture at least 128 bytes of each packet)"),
+        (count("cut"), "packets were cut before the end of the TCP header and were not read (capture at least 128 bytes of each packet)"),
+        (report.fragmented + count("fragment"), "fragments of IP packets: of a fragmented packet only the first fragment was read"),
+        (count("damaged"), "packets have lengths that contradict each other and were not read"),
+        (count("no_time"), "packets have no time (simple packet blocks) and were not read"),
+        (count("link_type"), "packets have a link type that is not read"),
+    ];
+    notes.extend(sentences.iter().filter(|s| s.0 > 0).map(|(n, text)| format!("{n} {text}.")));
+    notes
+}

@@ -1,0 +1,9 @@
+"""Captures: packets that tcpdump, dumpcap or Wireshark recorded, as the observation of their TCP flows.
+
+The packets are read and analysed in Rust (`crates/capture`), chunk by chunk: neither the file nor its packets are held, and payload is never kept.
+Begin with :func:`~tcpscape.capture.read.read`.
+"""
+
+from tcpscape.capture.read import CAPTURE, CaptureError, read, recognises
+
+__all__ = ["CAPTURE", "CaptureError", "read", "recognises"]

@@ -1,0 +1,76 @@
+"""A capture file, or standard input, as an observation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tcpscape import _core
+from tcpscape.errors import TcpscapeError
+from tcpscape.findings.diagnosis.observed import Endpoint, LimitInterval, Observation, ObservedFlow
+from tcpscape.reading.files import Kind
+from tcpscape.reading.streams import Stream
+
+MAGICS = tuple(bytes.fromhex(magic) for magic in ("0a0d0d0a", "d4c3b2a1", "a1b2c3d4", "4d3cb2a1", "a1b23c4d", "34cdb2a1"))
+"""First bytes of pcapng, and of pcap in both byte orders, with microseconds, nanoseconds, and modified."""
+
+
+class CaptureError(TcpscapeError):
+    """A file that is no capture, or one of which nothing can be read."""
+
+
+CAPTURE = Kind("a capture", "give what tcpdump -w, dumpcap or Wireshark wrote", error=CaptureError)
+
+
+def recognises(head: bytes) -> bool:
+    """Whether a file that begins with these bytes, four at least, is a capture; a compressed one is unpacked before."""
+    return head.startswith(MAGICS)
+
+
+def read(source: Path | str | Stream, progress: Callable[[int, int | None], None] | None = None) -> Observation:
+    """Reads a capture: pcap or pcapng, also compressed (gzip, zstd, bzip2, xz).
+
+    :param source: a path, `-` for standard input, or a stream that is open and stays open.
+    :param progress: called with the bytes that are read and all bytes of the file, None where nobody knows.
+    :raises CaptureError: one line, where the file cannot be read or is no capture. A damaged capture gives what came before, with a note.
+    """
+    if not isinstance(source, Stream):
+        with Stream(source, CAPTURE) as stream:
+            return read(stream, progress)
+    reader = _core.CaptureReader()
+    try:
+        for chunk in source:
+            is_over = not reader.feed(chunk)
+            if progress:
+                progress(source.read, source.size)
+            if is_over:
+                break
+        report, flows = reader.finish()
+    except ValueError as e:
+        problem, _, fix = str(e).rpartition("; ")
+        source.origin.refuse(problem, fix)
+    notes = [*report["notes"]]
+    if source.damage:
+        notes.insert(0, f"The capture was not read to its end: {source.damage}.")
+    observed = [_flow(flow, report) for flow in flows]
+    facts = {key: value for key, value in report.items() if key not in ("format", "notes")}
+    facts["compression"] = source.compression
+    return Observation(kind=report["format"], name=source.origin.name, flows=observed, notes=notes, facts=facts)
+
+
+def _flow(flow: Mapping[str, Any], report: Mapping[str, Any]) -> ObservedFlow:
+    facts = flow["facts"]
+    return ObservedFlow(
+        source=Endpoint(*flow["from"]), destination=Endpoint(*flow["to"]), packets=facts["packets"], bytes=facts["bytes"],
+        seconds=facts["seconds"], start_s=facts["start_s"], vantage=facts["vantage"], goodput_mbps=facts["goodput_mbps"], facts=facts,
+        segments=_columns(flow["segments"]), acks=_columns(flow["acks"]), events=_columns(flow["events"]),
+        limits=[LimitInterval(*interval) for interval in flow["limits"]],
+    )  # fmt: skip
+
+
+def _columns(table: Mapping[str, tuple[str, bytes]]) -> dict[str, NDArray[Any]]:
+    return {name: np.frombuffer(raw, dtype) for name, (dtype, raw) in table.items()}
