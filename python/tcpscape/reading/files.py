@@ -81,10 +81,10 @@ def head(path: Path | str, kind: Kind, size: int, field: str = "") -> bytes:
     """
     origin = Origin(str(path), kind, field)
     try:
-        _expect_regular(os.stat(path).st_mode, origin)
+        expect_regular(os.stat(path).st_mode, origin)
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
         with open(descriptor, "rb") as file:
-            _expect_regular(os.fstat(descriptor).st_mode, origin)
+            expect_regular(os.fstat(descriptor).st_mode, origin)
             return file.read(size)
     except (OSError, ValueError) as e:
         raise origin.unreadable(e) from None
