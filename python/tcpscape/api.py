@@ -458,7 +458,7 @@ def diagnose(
     from tcpscape.interchange import observing
 
     replaying = ReplaySettings(Runner(engines.make("model"), jobs, progress=progress), kernel, quick) if replay else None
-    return diagnosis.diagnose(observing.observe(Path(source)), DiagnosisSettings(flows, flow or "", cca, replaying))
+    return diagnosis.diagnose(observing.observe(source), DiagnosisSettings(flows, flow or "", cca, replaying))
 
 
 def compare(

@@ -11,10 +11,14 @@ from tcpscape.cli import checks, options, terminal
 from tcpscape.cli.command import Argument, Option, command
 from tcpscape.cli.terminal import Progress
 from tcpscape.errors import refuse
+from tcpscape.tables import percent
 
 if TYPE_CHECKING:
     from tcpscape.findings.diagnosis.settings import DiagnosisSettings, ReplaySettings
 
+Source = Annotated[
+    Path | None, Argument("A capture, iperf3's JSON, a Flent file, output of ss, results; - is standard input.", metavar="[FILE]", complete="file")
+]
 CHECK = Option(
     "Exit with 1 unless it holds: 'rtt_ms < 80ms', 'loss_pct.high < 1', 'limited:receive_window < 20%'. Repeatable.", name="--check", complete="check"
 )  # fmt: skip
@@ -64,7 +68,7 @@ class DiagnosisOutput:
     ),
 )
 def diagnose(
-    source: Annotated[Path | None, Argument("A capture, iperf3's JSON, a Flent file, ss, results.", metavar="[FILE]", complete="file")] = None,
+    source: Source = None,
     *,
     chosen: ChosenFlows,
     known: ReplayOptions,
@@ -81,18 +85,23 @@ def diagnose(
     from tcpscape.interchange import observing
 
     if source is None:
-        refuse("file", "none given", "name a capture or another measurement")
+        refuse("file", "none given", "name a capture or another measurement; - is standard input")
     checked = expected.read(results.check)
-    with Progress("reading", is_open=True) as progress:
-        observation = observing.observe(source)
-        settings = _settings(chosen, known, progress)
-        result = diagnosis.diagnose(observation, settings, progress.say)
+    with terminal.waiting(f"reading {source}") as say:
+        observation = observing.observe(source, lambda done, total: say(_reading(source, done, total)))
+    with Progress("diagnosis", is_open=True) as progress:
+        result = diagnosis.diagnose(observation, _settings(chosen, known, progress), progress.say)
     verdicts = expected.verdicts(checked, result)
     if results.as_json:
         print(json.dumps(document.plain(result), allow_nan=False))
     else:
         terminal.show(answer.screen(result), output)
     checks.finish(verdicts, as_json=results.as_json)
+
+
+def _reading(source: Path, done: int, total: int | None) -> str:
+    """What is said while a file is read."""
+    return f"reading {source}: {percent(done / total)}" if total else f"reading {source}: {done / 1e6:.0f} MB"
 
 
 def _settings(chosen: ChosenFlows, known: ReplayOptions, progress: Progress) -> DiagnosisSettings:

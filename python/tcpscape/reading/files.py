@@ -74,22 +74,6 @@ def content(path: Path | str, kind: Kind, field: str = "") -> bytes:
     return _unpacked(raw, origin) if kind.most_unpacked else raw
 
 
-def head(path: Path | str, kind: Kind, size: int, field: str = "") -> bytes:
-    """The first `size` bytes of a file, by which its kind is recognised; a larger file than the kind allows is not refused.
-
-    :raises TcpscapeError: one line, as :func:`content`.
-    """
-    origin = Origin(str(path), kind, field)
-    try:
-        expect_regular(os.stat(path).st_mode, origin)
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
-        with open(descriptor, "rb") as file:
-            expect_regular(os.fstat(descriptor).st_mode, origin)
-            return file.read(size)
-    except (OSError, ValueError) as e:
-        raise origin.unreadable(e) from None
-
-
 def text(path: Path | str, kind: Kind, field: str = "") -> str:
     """A file as UTF-8 text; a byte order mark at its beginning is left out.
 
