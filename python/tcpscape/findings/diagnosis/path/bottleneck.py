@@ -1,0 +1,231 @@
+"""Rate and burst of the bottleneck, by the delay that its queue gives.
+
+For a rate, the queue's delay of every packet follows from the times of sending alone (`arrivals`). With the true rate, what is left of the
+measured delays does not depend on the queue. A rate too low lets the computed queue grow without end, a rate too high leaves the delays as they
+are; between them the absolute deviations have one sharp minimum, which is looked for near the rates at which the flow was delivered.
+
+- **Errors of the accounting** (a packet too many or too few in the queue until it drains) shift all later delays by its time of service. So
+  deviations are taken from the median of each of some windows in time: such a shift costs one window, not the whole flow.
+- **Jitter before the queue** spreads bursts and shortens the wait. `jitter_of_queue` computes by how much, by simulating the queue with jittered
+  arrivals.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from tcpscape.findings.diagnosis.path.arrivals import Arrivals, waits
+from tcpscape.findings.diagnosis.path.samples import Floats, Ints
+
+WINDOWS = 24
+"""Windows in time, each with a level of its own."""
+DRAWS = 6
+"""Simulations with jittered arrivals."""
+
+
+@dataclass(frozen=True, slots=True)
+class Delays:
+    """What the bottleneck is fitted to: packets that arrived, and the delays of some of them."""
+
+    arrivals: Arrivals
+    index: Ints
+    """Place in `arrivals` of each delay."""
+    delay: Floats
+    """ms, plus any constant."""
+    window: Ints
+    """Window in time of each."""
+
+    def waits(self, rate: float, burst: float) -> Floats:
+        """The queue's delays at these packets."""
+        return self.arrivals.waits(rate, burst)[self.index]
+
+
+@dataclass(frozen=True, slots=True)
+class Bottleneck:
+    """A bottleneck that explains the delays."""
+
+    rate: float
+    """Mbit/s."""
+    burst: float
+    """Bytes."""
+    error: float
+    """Standard error of the rate, Mbit/s."""
+    burst_error: float
+    """Of the burst, bytes."""
+    explained: float
+    """Share of the delays' variance (inside windows) that its queue explains."""
+    wait: Floats
+    """Queue's delay of each arrival, ms."""
+    noise: float
+    """Standard deviation of what is left, ms, robust."""
+
+
+def delays_of(arrivals: Arrivals, row: Ints, at: Floats, delay: Floats) -> tuple[Delays, Ints]:
+    """Delays of segments (by row), and which of them have an arrival."""
+    place = np.full(int(max(arrivals.row.max(initial=0), row.max(initial=0))) + 1, -1)
+    place[arrivals.row[::-1]] = np.arange(arrivals.row.size)[::-1]
+    index = place[row]
+    ok = np.flatnonzero(index >= 0)
+    return Delays(arrivals, index[ok].astype(np.int64), delay[ok], windows_of(at[ok])), ok
+
+
+def windows_of(at: Floats, count: int = WINDOWS, least: int = 30) -> Ints:
+    """A number for each time: windows of equal numbers of samples, at least `least` in each."""
+    count = max(1, min(count, at.size // least))
+    return np.asarray(np.arange(at.size) * count // max(1, at.size), dtype=np.int64)
+
+
+def centred(x: Floats, window: Ints) -> Floats:
+    """Values less the median of their window."""
+    bounds = np.searchsorted(window, np.arange(int(window[-1]) + 2)) if window.size else np.zeros(1, dtype=int)
+    y: Floats = x.copy()
+    for low, high in pairwise(bounds):
+        if high > low:
+            y[low:high] -= np.median(x[low:high])
+    return y
+
+
+def deviation(d: Delays, rate: float, burst: float) -> float:
+    """Mean absolute deviation of what is left of the delays, ms."""
+    return float(np.mean(np.abs(centred(d.delay - d.waits(rate, burst), d.window))))
+
+
+def centred_mean(x: Floats, window: Ints) -> Floats:
+    """Values less the mean of their window."""
+    return np.asarray(x - (np.bincount(window, x) / np.maximum(1, np.bincount(window)))[window])
+
+
+def fit(d: Delays) -> Bottleneck | None:
+    """The bottleneck whose queue explains the delays best; None of too few packets."""
+    few = thinned(d)
+    rate, burst = first_rate(few), 0.0
+    if not rate:
+        return None
+    for _ in range(3):
+        burst = best_burst(few, rate)
+        rate = best_rate(few, rate, burst)
+    return judged(d, rate, burst)
+
+
+def thinned(d: Delays, most: int = 20_000) -> Delays:
+    """At most so many of the delays, every k-th."""
+    keep = slice(None, None, max(1, -(-d.index.size // most)))
+    return Delays(d.arrivals, d.index[keep], d.delay[keep], d.window[keep])
+
+
+def first_rate(d: Delays) -> float:
+    """A rate to begin from: the one with the least deviations among two sets.
+
+    On a saturated bottleneck the flow is delivered at its rate; over which time, is not known. A rate too high leaves the delays as they are, so only
+    the close neighbourhood of the right one shows: a fine grid about each delivered rate. Where the queue fills and drains with each burst, nothing
+    accumulates and any rate near the right one shows: a coarse grid over all rates.
+    """
+    delivered = delivered_rates(d)
+    if delivered.size == 0:
+        return 0.0
+    fine = np.linspace(-0.02, 0.02, 17)
+    coarse = np.geomspace(delivered[0], delivered[-1] * 30, 50)
+    tried = {float(r): deviation(d, float(r), 0.0) for r in np.concatenate([*(c * np.exp(fine) for c in delivered), coarse])}
+    best = min(tried, key=lambda rate: tried[rate])
+    if best in coarse:
+        for width in (0.06, 0.02):
+            tried |= {float(r): deviation(d, float(r), 0.0) for r in best * np.exp(np.linspace(-width, width, 9))}
+            best = min(tried, key=lambda rate: tried[rate])
+    return best
+
+
+def delivered_rates(d: Delays) -> Floats:
+    """Rates at which the flow was delivered, over several times and at several quantiles, Mbit/s; apart by at least 1 %."""
+    out = d.arrivals.at[d.index] + d.delay
+    order = np.argsort(out, kind="stable")
+    out = out[order]
+    count = np.cumsum(d.arrivals.size)[d.index]
+    count = np.maximum.accumulate(count[order]) if count.size else count
+    rates = []
+    for span in (100.0, 300.0, 1_000.0, 3_000.0, 10_000.0):
+        end = np.searchsorted(out, out + span)
+        ok = np.flatnonzero(end < out.size)
+        if ok.size < 10:
+            continue
+        r = (count[end[ok]] - count[ok]) * 8e-3 / (out[end[ok]] - out[ok])
+        rates += [float(x) for x in np.quantile(r[r > 0], (0.25, 0.5, 0.75, 0.9, 0.97, 1.0))] if (r > 0).any() else []
+    distinct: list[float] = []
+    for rate in sorted(rates):
+        if not distinct or rate > distinct[-1] * 1.01:
+            distinct.append(rate)
+    return np.array(distinct)
+
+
+def best_rate(d: Delays, near: float, burst: float) -> float:
+    """The rate near another one with the least deviations."""
+    width, best = 0.02, near
+    for _ in range(6):
+        rates = best * np.exp(np.linspace(-width, width, 13))
+        best = float(rates[int(np.argmin([deviation(d, r, burst) for r in rates]))])
+        width /= 3.5
+    return best
+
+
+def best_burst(d: Delays, rate: float) -> float:
+    """The burst with the least deviations, bytes."""
+    most = max(64_000.0, rate * 125 * 20)  # 20 ms
+    grid = np.concatenate([[0.0], np.geomspace(1_500, most, 14)])
+    cost = [deviation(d, rate, b) for b in grid]
+    k = int(np.argmin(cost))
+    if cost[0] <= cost[k] * 1.002:
+        return 0.0
+    low, high = float(grid[max(0, k - 1)]), float(grid[min(grid.size - 1, k + 1)])
+    for _ in range(3):
+        inner = np.linspace(low, high, 7)
+        k = int(np.argmin([deviation(d, rate, b) for b in inner]))
+        low, high = float(inner[max(0, k - 1)]), float(inner[min(6, k + 1)])
+    return (low + high) / 2
+
+
+def judged(d: Delays, rate: float, burst: float) -> Bottleneck:
+    """The fit with its errors: by windows in time, whose residuals may be correlated inside but not from window to window."""
+    wait = d.arrivals.waits(rate, burst)
+    left = centred(d.delay - wait[d.index], d.window)
+    noise = 1.4826 * float(np.median(np.abs(left)))
+    by_rate = (d.waits(rate * 1.001, burst) - d.waits(rate * 0.999, burst)) / (0.002 * rate)
+    by_burst = (d.waits(rate, burst + 500) - d.waits(rate, max(0.0, burst - 500))) / (500 + min(500.0, burst))
+    gradient = np.stack([centred_mean(g, d.window) for g in (by_rate, by_burst)])
+    limited = np.clip(left, -3 * max(noise, 1e-3), 3 * max(noise, 1e-3))
+    scores = np.stack([np.bincount(d.window, g * limited) for g in gradient])
+    k = scores.shape[1]
+    inverse = np.linalg.pinv(gradient @ gradient.T, rcond=1e-12, hermitian=True)
+    covariance = inverse @ (scores @ scores.T * k / max(1, k - 2)) @ inverse
+    errors = np.sqrt(np.maximum(np.diag(covariance), 0))
+    if not np.any(gradient[0]):
+        errors[0] = np.inf
+    raw = centred(d.delay, d.window)
+    cap = 10 * 1.4826 * max(float(np.median(np.abs(raw))), 1e-6)
+    before, after = (float(np.var(np.clip(x, -cap, cap))) for x in (raw, left))
+    return Bottleneck(rate, burst, float(errors[0]), float(errors[1]), 1 - after / before if before > 0 else 0.0, wait, noise)
+
+
+def jitter_of_queue(d: Delays, b: Bottleneck, jitter: float) -> tuple[Floats, float]:
+    """What jitter before the queue adds to the delays in the mean (ms, of each), and the standard deviation of a delay about it.
+
+    :param jitter: standard deviation of the delay before the queue, ms.
+    """
+    random = np.random.default_rng(1)
+    a = d.arrivals
+    service, credit = a.size * 8e-3 / b.rate, b.burst * 8e-3 / b.rate
+    total, square = np.zeros(d.index.size), np.zeros(d.index.size)
+    for _ in range(DRAWS):
+        extra = random.normal(0, jitter, a.at.size)
+        due = a.at + extra
+        order = np.argsort(due, kind="stable")
+        delay = np.empty(due.size)
+        delay[order] = waits(due[order], service[order], credit)
+        x = (delay + extra - b.wait)[d.index]
+        total += x
+        square += x * x
+    mean = total / DRAWS
+    smooth = np.convolve(mean, np.ones(9) / 9, mode="same") if mean.size > 9 else mean
+    spread = float(np.sqrt(max(0.0, np.mean(square / DRAWS - mean * mean) * DRAWS / (DRAWS - 1))))
+    return smooth, spread

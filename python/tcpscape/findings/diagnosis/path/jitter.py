@@ -1,0 +1,110 @@
+"""Jitter of each direction, its distribution, whether it keeps the order of packets, and its correlation in time.
+
+With timestamps, the round trip's variation r = f + v without the queue's delay is known to the nanosecond, the one-way variations F = f − q and V
+= v + q only but for the tick's rounding q. As q is independent of f and v, cov(r, F) is the variance of the forward delay and cov(r, V) that of
+the reverse one: neither has the variance of the rounding in it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtr
+
+from tcpscape.findings.diagnosis.fitted import Direction
+from tcpscape.findings.diagnosis.path import intervals
+from tcpscape.findings.diagnosis.path.bottleneck import centred_mean, windows_of
+from tcpscape.findings.diagnosis.path.samples import Floats
+from tcpscape.stats import Estimate
+
+FLOOR = 0.02
+"""ms: variation of a path without jitter, by the hosts' own timers and rounding."""
+OUTLIER = 8.0
+"""Robust standard deviations beyond which a sample is none of the jitter: netem's distributions end at 4 of theirs."""
+SHAPES = {"uniform": (0.0, -1.2), "normal": (0.0, 0.0), "paretonormal": (1.36, 1.9), "pareto": (1.86, 3.2)}
+"""Skewness and excess kurtosis of tc's distributions; those of the tables, cut off at 4 σ."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Variance of a delay with its standard error, ms²."""
+
+    variance: float
+    error: float
+    blocks: int
+    n: int
+
+    @property
+    def is_there(self) -> bool:
+        """Whether it is above what a path without jitter shows, beyond chance."""
+        return self.variance - 2.5 * self.error > 0 and self.variance > FLOOR**2
+
+    def estimate(self, relative: float = 0.0) -> Estimate:
+        """The standard deviation, ms; `relative`: half of the interval at the least, as a share."""
+        return intervals.root(self.variance, self.error, self.blocks, self.n, "ms", relative)
+
+
+def inliers(x: Floats) -> np.ndarray:
+    """Which samples are not outliers."""
+    off = np.abs(x - np.median(x))
+    return np.asarray(off <= OUTLIER * 1.4826 * max(float(np.median(off)), 1e-3))
+
+
+def covariance(x: Floats, y: Floats, most_blocks: int = 24) -> Spread:
+    """Covariance of two variations, each less its mean in windows of time; one of itself is a variance."""
+    block = windows_of(x, most_blocks, 40)
+    products = centred_mean(x, block) * centred_mean(y, block)
+    mean, error, k = intervals.mean_by_blocks(products, block)
+    lost = x.size / max(1, x.size - k)  # a mean in each window
+    return Spread(mean * lost, error * lost, k, x.size)
+
+
+def direction(forward: Spread, reverse: Spread) -> Direction:
+    """Which direction has the jitter: one of a quarter of the other's standard deviation or less is rounding of the other."""
+    f, v = (math.sqrt(max(0.0, s.variance)) if s.is_there else 0.0 for s in (forward, reverse))
+    if not f and not v:
+        return "none"
+    if min(f, v) > 0.25 * max(f, v):
+        return "both"
+    return "forward" if f > v else "reverse"
+
+
+def shape(x: Floats) -> str | None:
+    """tc's name of the distribution whose skewness and kurtosis are nearest; None of too few samples."""
+    if x.size < 300:
+        return None
+    z = (x - x.mean()) / x.std()
+    skew, kurtosis = float(np.mean(z**3)), float(np.mean(z**4)) - 3
+    return min(SHAPES, key=lambda name: math.hypot(skew - SHAPES[name][0], (kurtosis - SHAPES[name][1]) / 2))
+
+
+def order_is_kept(sent: Floats, seen: Floats, sigma: float) -> bool | None:
+    """Whether packets keep their order though independent delays of this spread would change it; None where they were too far apart to tell.
+
+    :param sent: times of successive packets where the jitter begins, ms. :param seen: the same packets where it ends.
+    """
+    gap = np.diff(sent)
+    near = (gap >= 0) & (gap < 3 * sigma)
+    if not near.any():
+        return None
+    expected = float(np.sum(ndtr(-gap[near] / (math.sqrt(2) * sigma))))
+    swapped = int(np.sum(np.diff(seen)[near] < 0))
+    if expected < 10:
+        return None
+    return swapped < 0.1 * expected
+
+
+def correlation(at: Floats, x: Floats) -> tuple[float, float, float] | None:
+    """Time constant of an exponentially decaying correlation, ms, and its interval; 0 where successive delays are independent. None of too few."""
+    if x.size < 100:
+        return None
+    z = (x - x.mean()) / max(float(x.std()), 1e-12)
+    gap = np.diff(at)
+    near = gap <= np.quantile(gap, 0.9)
+    rho = float(np.mean((z[:-1] * z[1:])[near]))
+    error = 2 / math.sqrt(max(1, int(near.sum())))
+    step = float(np.median(gap[near]))
+    times = [0.0 if r < 0.05 else -step / math.log(min(r, 0.999)) for r in (rho, rho - error, rho + error)]
+    return times[0], times[1], times[2]
