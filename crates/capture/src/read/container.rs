@@ -3,7 +3,7 @@
 use super::blocks::{self, Blocks};
 use super::legacy::{self, Legacy};
 use super::record::{Interface, Next, Record};
-use super::Unreadable;
+use super::unreadable::Unreadable;
 
 /// The state of reading a file.
 #[derive(Debug, Default)]
@@ -25,7 +25,7 @@ impl Container {
             Container::Blocks(file) => Ok(file.next(bytes)),
             Container::Start if bytes.len() < 4 => Ok(Next::Needs(4)),
             Container::Start if blocks::begins(bytes) => Ok(blocks::Blocks::default().next(bytes)),
-            Container::Start if legacy::begins(bytes) => Ok(legacy::header(bytes)),
+            Container::Start if legacy::begins(bytes) => legacy::header(bytes),
             Container::Start => Err(refusal(bytes)),
         }
     }
@@ -70,10 +70,7 @@ impl Container {
         let used = || self.interfaces().iter().filter(|i| i.frames > 0);
         let unread = used().find(|i| !i.link.is_read());
         match unread {
-            Some(first) if used().all(|i| !i.link.is_read()) => Err(Unreadable {
-                problem: format!("its packets have the link type {}, which is not read", first.link.described()),
-                fix: first.link.advice().to_owned(),
-            }),
+            Some(first) if used().all(|i| !i.link.is_read()) => Err(first.link.refusal()),
             _ => Ok(()),
         }
     }
@@ -89,7 +86,9 @@ fn unknown(bytes: &[u8]) -> (&'static str, &'static str) {
     let head = &bytes[..bytes.len().min(512)];
     match head.iter().find(|b| !b.is_ascii_whitespace()) {
         None if head.is_empty() => ("is empty", "capture again: tcpdump -i any -w FILE tcp"),
-        _ if head.len() < 4 => ("is too short for a capture", "capture again: tcpdump -i any -w FILE tcp"),
+        _ if head.len() < 4 || blocks::begins(head) || legacy::begins(head) => {
+            ("is too short for a capture", "capture again: tcpdump -i any -w FILE tcp")
+        }
         Some(b'{' | b'[') => {
             ("is JSON, not a capture", "give the packets (tcpdump -w FILE); a browser's .har has requests, and no packets")
         }

@@ -99,8 +99,10 @@ fn extensions(first: IpNumber, bytes: &[u8]) -> Result<(&[u8], bool), Skipped> {
     let mut is_fragment = false;
     for header in headers {
         if let Ipv6ExtensionSlice::Fragment(fragment) = header {
-            is_fragment = fragment.more_fragments();
-            if fragment.fragment_offset().value() != 0 {
+            // RFC 8200 §4.5: 13 bits of offset, two reserved, and M. etherparse 0.16 takes them from other bits.
+            let field = u16::from_be_bytes([fragment.slice()[2], fragment.slice()[3]]);
+            is_fragment = field & 1 != 0;
+            if field >> 3 != 0 {
                 return Err(if fragment.next_header() == IpNumber::TCP { Skipped::Fragment } else { Skipped::NotTcp });
             }
         }

@@ -5,6 +5,7 @@
 use super::clock::{Clock, Unit};
 use super::link::LinkType;
 use super::record::{Interface, Next, Record};
+use super::unreadable::Unreadable;
 use super::LONGEST;
 use pcap_parser::{parse_pcap_frame, parse_pcap_frame_be, parse_pcap_frame_modified, parse_pcap_header, PcapHeader};
 
@@ -29,21 +30,27 @@ pub fn begins(bytes: &[u8]) -> bool {
     MAGICS.iter().any(|m| bytes.starts_with(m))
 }
 
-/// What the begin of a file is.
-pub fn header(bytes: &[u8]) -> Next {
-    if bytes.len() < HEADER {
-        Next::Needs(HEADER)
-    } else {
-        Next::Whole(HEADER)
+/// What the begin of a file is. One whose packets have a link layer that is not read is refused.
+pub fn header(bytes: &[u8]) -> Result<Next, Unreadable> {
+    let Some(header) = bytes.get(..HEADER) else {
+        return Ok(Next::Needs(HEADER));
+    };
+    match parse_pcap_header(header).map(|(_, header)| link(&header)) {
+        Ok(link) if !link.is_read() => Err(link.refusal()),
+        _ => Ok(Next::Whole(HEADER)),
     }
+}
+
+/// Bits above the lowest 16 tell of the frame check sequence.
+fn link(header: &PcapHeader) -> LinkType {
+    LinkType((header.network.0 & 0xffff) as u16)
 }
 
 impl Legacy {
     /// A file with this header.
     pub fn new(header: &[u8]) -> Result<Legacy, String> {
         let (_, header) = parse_pcap_header(header).map_err(|_| "its header cannot be read".to_owned())?;
-        // Bits above the lowest 16 tell of the frame check sequence.
-        let link = LinkType((header.network.0 & 0xffff) as u16);
+        let link = link(&header);
         let unit = if header.is_nanosecond_precision() { 1 } else { 1_000 };
         let clock = Clock::new(Unit::Nanos(unit), 0);
         let interface = Interface { name: String::new(), link, snap_length: header.snaplen, clock, frames: 0, drops: 0 };

@@ -3,6 +3,7 @@
 //! Source: <https://www.tcpdump.org/linktypes.html>, IEEE 802.1Q, RFC 2516 (PPP over Ethernet).
 
 use super::skipped::Skipped;
+use super::unreadable::Unreadable;
 
 /// A link type by its number of tcpdump.org, which says what a record begins with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -31,19 +32,20 @@ impl LinkType {
     }
 
     /// `127 (Wi-Fi with radiotap headers)`.
-    pub fn described(self) -> String {
+    fn described(self) -> String {
         KNOWN.iter().find(|&&(number, ..)| number == self.0).map_or_else(|| self.0.to_string(), |k| format!("{} ({})", self.0, k.1))
     }
 
-    /// What to do where it is not read.
-    pub fn advice(self) -> &'static str {
-        match self.0 {
+    /// Why a file of such packets is not read, and what to do.
+    pub fn refusal(self) -> Unreadable {
+        let fix = match self.0 {
             105 | 119 | 127 | 163 | 192 => {
                 "capture without monitor mode (tcpdump -i wlan0 -w FILE), where packets are whole and not encrypted"
             }
             189 | 220 | 249 => "capture on the network's interface, not on the USB bus",
             _ => "capture on a network interface: tcpdump -i any -w FILE tcp",
-        }
+        };
+        Unreadable { problem: format!("its packets have the link type {}, which is not read", self.described()), fix: fix.to_owned() }
     }
 
     /// The IP packet of a record, and for Linux's second header of `any` the interface that it names.

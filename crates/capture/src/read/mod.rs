@@ -18,8 +18,10 @@ mod record;
 mod report;
 mod skipped;
 mod tcp;
+mod unreadable;
 
 pub use report::{ClockSteps, InterfaceReport, ReadReport};
+pub use unreadable::Unreadable;
 
 use crate::packet::Packet;
 use container::Container;
@@ -28,16 +30,6 @@ use report::Tally;
 
 /// Bytes of the longest record that is read; what is longer is damage. libpcap's own limit of a packet is 256 KiB.
 pub const LONGEST: usize = 1 << 24;
-
-/// Why a file is not read at all: one line, for the user.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{problem}; {fix}")]
-pub struct Unreadable {
-    /// What is wrong with it.
-    pub problem: String,
-    /// What to do.
-    pub fix: String,
-}
 
 /// Reads a capture.
 #[derive(Debug, Default)]
