@@ -142,18 +142,21 @@ def ranked(candidates: Sequence[Candidate], goal: Goal) -> list[Candidate]:
     return sorted(candidates, key=key)
 
 
-def decide(candidates: Sequence[Candidate], goal: Goal, rtt_ms: float) -> Decision:
-    """The decision among the candidates that can be deployed; among those that add as little delay as the best, by their goodput."""
-    decision = _decide(candidates, goal, rtt_ms)
+def decide(candidates: Sequence[Candidate], goal: Goal, rtt_ms: float, default: str = DEFAULT) -> Decision:
+    """The decision among the candidates that can be deployed; among those that add as little delay as the best, by their goodput.
+
+    `default` is what is kept unless another one is better.
+    """
+    decision = _decide(candidates, goal, rtt_ms, default)
     if not goal.keeps or decision.verdict != "as good":
         return decision
     best, *others = [c for c in ranked(candidates, goal) if c.deployable and _mean(c.goodputs) >= _required(candidates, goal)]
     alike = [best, *(c for c in others if _compared(best, c, best, goal, rtt_ms).verdict == "as good")]
-    second = _decide([replace(c, values=c.goodputs) for c in alike], GOALS["goodput"], rtt_ms)
+    second = _decide([replace(c, values=c.goodputs) for c in alike], GOALS["goodput"], rtt_ms, default)
     return replace(second, by="goodput") if second.verdict == "better" and second.choice != decision.choice else decision
 
 
-def _decide(candidates: Sequence[Candidate], goal: Goal, rtt_ms: float) -> Decision:
+def _decide(candidates: Sequence[Candidate], goal: Goal, rtt_ms: float, kept: str) -> Decision:
     """The decision by the goal alone."""
     usable = [c for c in candidates if c.deployable]
     if not usable:
@@ -164,7 +167,7 @@ def _decide(candidates: Sequence[Candidate], goal: Goal, rtt_ms: float) -> Decis
     order = [c for c in ranked(usable, goal) if _mean(c.goodputs) >= enough and not math.isnan(_mean(c.values))]
     if len(order) < 2:
         return Decision(order[0].cca if order else None, "only")
-    default = next((c for c in order if c.cca == DEFAULT), None)
+    default = next((c for c in order if c.cca == kept), None)
     if default is None or default is order[0]:
         return _compared(order[0], order[1], order[0], goal, rtt_ms)
     leads = [_compared(c, default, c, goal, rtt_ms) for c in order[: order.index(default)]]

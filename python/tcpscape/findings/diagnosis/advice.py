@@ -1,0 +1,173 @@
+"""The advice: which congestion control of the flow's kernel would carry how much more on its fitted path, and what else would help.
+
+All run under the same seeds. Every control that can be deployed on the kernel runs first a few times; those that may be the best run again until the
+runs that a diagnosis may take are used up, and :func:`tcpscape.findings.advice.choice.decide` decides among them: the flow keeps its own control
+unless another one is better. The gain is the ratio of the means under the same seeds; its interval joins the runs' own spread with that of the gain
+over paths drawn from the fit's intervals. Nothing is advised from a replay that does not repeat the observation.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tcpscape import stats
+from tcpscape.controls import spelling
+from tcpscape.controls.deployment import DEFAULT, obstacle
+from tcpscape.findings.advice.choice import GOALS, Candidate, Decision, decide
+from tcpscape.findings.diagnosis.fitted import Alternative, Replay, ReplayAdvice
+from tcpscape.findings.diagnosis.helps import Help, helps
+from tcpscape.findings.diagnosis.replay import RUNS
+from tcpscape.findings.diagnosis.runs import Lab, Run
+from tcpscape.stats import Estimate
+
+FIRST = 3
+"""Runs of every control, by which those that cannot be the best are left out."""
+MOST = 4
+"""Most controls that run on beside the flow's own."""
+NEAR = 0.8
+"""Share of the best goodput of the first runs from which a control runs on."""
+SETTING_RUNS = 6
+"""Runs of each other change."""
+SPEAKS = 1.96
+"""Standard errors of a 95 % interval, of what is known with many degrees of freedom."""
+
+
+def of(lab: Lab, replay: Replay) -> ReplayAdvice:
+    """The advice that the runs give."""
+    if replay.verdict != "agrees":
+        return none(f"no advice, because the replay {'differs' if replay.verdict == 'differs' else 'is impossible'}: {replay.reason}")
+    names = deployable(lab)
+    comparison = compare(lab, names)
+    decision = decide(comparison.candidates(), GOALS["goodput"], lab.fit.values.rtt_ms, comparison.reference)
+    settings = [_alternative(lab, option) for option in _affordable(lab, helps(lab))]
+    choice = decision.choice
+    controls = [comparison.alternative(cca) for cca in comparison.order if cca != lab.own]
+    gain = _with_path(lab, choice, comparison.gain(choice)) if choice else None
+    return ReplayAdvice(choice, gain, _verdict(decision, lab.own), controls, settings, lab.fit.assumptions[0])
+
+
+def none(verdict: str) -> ReplayAdvice:
+    """The advice where there is none, with the reason."""
+    return ReplayAdvice(None, None, verdict)
+
+
+def deployable(lab: Lab) -> list[str]:
+    """The controls of the kernel in question that the engine has, the flow's own first."""
+    profile = str(lab.fit.hosts.kernel["profile"])
+    has = set(lab.settings.runner.engine.ccas())
+    return [lab.own, *(cca for cca in spelling.LINUX if cca != lab.own and cca in has and not obstacle(cca, profile))]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Central runs of the controls under the same seeds."""
+
+    own: str
+    runs: Mapping[str, Sequence[Run]]
+    order: tuple[str, ...]
+    """By their mean goodput, the highest first."""
+    finalists: tuple[str, ...]
+    """Those that ran as often as the flow's own."""
+    profile: str
+
+    @property
+    def reference(self) -> str:
+        """What is kept unless another one is better: the flow's own control, or Linux's default where the kernel does not have that."""
+        return DEFAULT if obstacle(self.own, self.profile) else self.own
+
+    def candidates(self) -> list[Candidate]:
+        """Those among which the choice is made."""
+        goodputs = {cca: [r.goodput_mbps for r in self.runs[cca]] for cca in self.finalists}
+        return [Candidate(cca, of, of, not obstacle(cca, self.profile)) for cca, of in goodputs.items()]
+
+    def gain(self, cca: str) -> Estimate:
+        """Goodput / that of the flow's own control, paired."""
+        runs = self.runs[cca]
+        return stats.ratio([r.goodput_mbps for r in runs], [r.goodput_mbps for r in self.runs[self.own][: len(runs)]])
+
+    def alternative(self, cca: str) -> Alternative:
+        """What this control would bring."""
+        return alternative(cca, self.runs[cca], self.runs[self.own])
+
+
+def compare(lab: Lab, names: Sequence[str]) -> Comparison:
+    """Runs the controls, those that may be the best more often."""
+    lab.settings.say(f"comparing {len(names)} congestion controls")
+    first = dict(lab.many(names, range(FIRST)))
+    means = {cca: _mean(runs) for cca, runs in first.items()}
+    best = max(means.values())
+    near = [cca for cca in sorted(names, key=lambda c: -means[c]) if cca != lab.own and _reaches(first[cca]) >= NEAR * best][:MOST]
+    finalists = [lab.own, *near]
+    if obstacle(lab.own, str(lab.fit.hosts.kernel["profile"])) and DEFAULT not in finalists:
+        finalists.append(DEFAULT)
+    count = _count(lab, first, finalists)
+    last = lab.many(finalists, range(count))
+    runs = {**first, **last}
+    order = tuple(sorted(names, key=lambda c: -_mean(runs[c])))
+    return Comparison(lab.own, runs, order, tuple(finalists), str(lab.fit.hosts.kernel["profile"]))
+
+
+def _count(lab: Lab, first: Mapping[str, Sequence[Run]], finalists: Sequence[str]) -> int:
+    """Runs of each finalist for a good half of the events that are left, with those that it has."""
+    each = sum(float(np.mean([r.events for r in first[cca]])) for cca in finalists)
+    return FIRST + max(1, min(2 * RUNS, int(0.6 * lab.left / each) if each else RUNS))
+
+
+def _reaches(runs: Sequence[Run]) -> float:
+    """The goodput that a control may have: of its best run."""
+    return max(r.goodput_mbps for r in runs)
+
+
+def _mean(runs: Sequence[Run]) -> float:
+    return float(np.mean([r.goodput_mbps for r in runs]))
+
+
+def alternative(name: str, runs: Sequence[Run], own: Sequence[Run]) -> Alternative:
+    """What these runs bring against the flow's own under the same seeds."""
+    gain = stats.ratio([r.goodput_mbps for r in runs], [r.goodput_mbps for r in own[: len(runs)]])
+    rtt, resent = stats.known([r.rtt_ms for r in runs]), stats.known([r.retransmits for r in runs])
+    return Alternative(name, gain, stats.mean(rtt, "ms") if rtt else None, stats.mean([100 * x for x in resent], "%") if resent else None)
+
+
+def _affordable(lab: Lab, options: Sequence[Help]) -> Sequence[Help]:
+    """As many of the other changes as there is time for."""
+    each = max((r.events for r in lab.known.values()), default=0) * SETTING_RUNS
+    return options[: max(1, int(lab.left / each))] if each else options
+
+
+def _alternative(lab: Lab, option: Help) -> Alternative:
+    """The flow's own control with one change."""
+    lab.settings.say(f"{lab.own}: {option.name}")
+    seeds = range(SETTING_RUNS)
+    return alternative(option.name, lab.central(lab.own, seeds, option.change), lab.central(lab.own, seeds))
+
+
+def _with_path(lab: Lab, choice: str, gain: Estimate) -> Estimate:
+    """The gain with the interval that the path's own uncertainty adds: the spread over drawn paths beyond that of chance alone."""
+    if choice == lab.own or not gain.value > 0 or not math.isfinite(gain.low):
+        return gain
+    seeds = range(RUNS)
+    central = _logs(lab.central(choice, seeds), lab.central(lab.own, seeds))
+    drawn = _logs(lab.drawn(choice, seeds), lab.drawn(lab.own, seeds))
+    if len(drawn) < 3 or len(central) < 3:
+        return gain
+    between = math.sqrt(max(0.0, float(drawn.var(ddof=1) - central.var(ddof=1))))
+    down, up = (math.hypot(math.log(gain.value / end) if end > 0 else math.inf, SPEAKS * between) for end in (gain.low, gain.high))
+    return Estimate(gain.value, gain.value * math.exp(-abs(down)), gain.value * math.exp(abs(up)), gain.n, "1", gain.caveat)
+
+
+def _logs(above: Sequence[Run], below: Sequence[Run]) -> np.ndarray:
+    """Logarithms of the ratios of pairs that both carried something."""
+    pairs = [(a.goodput_mbps, b.goodput_mbps) for a, b in zip(above, below, strict=True)]
+    return np.log([a / b for a, b in pairs if a > 0 and b > 0])
+
+
+def _verdict(decision: Decision, own: str) -> str:
+    """What the decision says of the choice against the flow's own control."""
+    if decision.choice is None:
+        return "nothing carried" if decision.verdict == "nothing carried" else "no control of this kernel can be compared"
+    return "as good" if decision.choice == own and decision.verdict == "better" else decision.verdict

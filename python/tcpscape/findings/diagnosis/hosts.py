@@ -1,0 +1,215 @@
+"""The two ends of an observed flow as a scenario needs them: what its application, its buffers and its segments were, by what limited it.
+
+What limited the flow becomes a property of its ends, so that a replay repeats it: an application's rate, a receiver that reads slowly, a receive
+buffer, a send buffer. A buffer is known by what it allowed (the largest window, the largest flight); which argument of `SO_RCVBUF` or `SO_SNDBUF`
+allows as much depends on the kernel, and is found by runs of the model on a clean path (:func:`receive_buffer`, :func:`send_buffer`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from tcpscape.engines import Capture
+from tcpscape.engines.model import Model
+from tcpscape.findings.diagnosis.observed import Cause, ObservedFlow
+from tcpscape.scenario.scenario import Kernel, Scenario
+from tcpscape.units import NS_PER_S
+
+SHARE = 0.05
+"""Share of the time from which a cause becomes a property of the ends."""
+NEARLY_ALL = 0.9
+"""Share of the time from which a cause alone says what the flow carried."""
+FULL_WINDOW = 0.7
+"""Flight / largest window from which the window cannot be one that grows by itself: autotuning offers twice what arrives in a round trip."""
+SPARE_WINDOW, INITIAL_WINDOW = 5.0, 70_000
+"""A window beyond this multiple of the largest flight, and beyond what a connection begins with (bytes), did not grow by itself either."""
+LEAST_PUSHES = 20
+"""Fewest ends of writes (PSH) from which the size of a write is taken."""
+CHUNKS = (256, 1 << 20)
+"""Least and largest size of a write that is believed, bytes."""
+TIMESTAMPS, IP_AND_TCP, MORE_OF_IPV6 = 12, 40, 20
+"""Bytes of headers: TCP's timestamps, IPv4 with TCP, what IPv6 has more."""
+MTU = (576, 65_535)
+"""Least and largest MTU of a scenario."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hosts:
+    """The ends of a flow: fields of a scenario and of its flow, with a sentence for each that is not a default."""
+
+    flow: Mapping[str, Any] = field(default_factory=dict)
+    """Fields of :class:`~tcpscape.scenario.flows.Flow`."""
+    scenario: Mapping[str, Any] = field(default_factory=dict)
+    """Fields of :class:`~tcpscape.scenario.scenario.Scenario`: mtu, ecn, offload."""
+    kernel: Mapping[str, Any] = field(default_factory=dict)
+    """Fields of :class:`~tcpscape.scenario.scenario.Kernel`."""
+    about: Mapping[str, str] = field(default_factory=dict)
+    """Field → why it has its value."""
+    shares: Mapping[Cause, float] = field(default_factory=dict)
+    """Cause → share of the flow's time."""
+
+
+def of(flow: ObservedFlow, kernel: str) -> Hosts:
+    """The ends of `flow`, both on this kernel: a profile, or a profile with settings that differ (`6.12,rmem_max=4MiB`)."""
+    settings = Scenario.of({"kernel": kernel}, "kernel").kernel.model_dump(mode="json", exclude_defaults=True)
+    profile = settings.setdefault("profile", Kernel().profile)
+    shares = shares_of(flow)
+    found = _Found()
+    _segments(flow, found)
+    _application(flow, shares, found)
+    _receiver(flow, shares, profile, found)
+    _sender(flow, shares, profile, found)
+    return Hosts(found.flow, found.scenario, {**settings, **found.kernel}, found.about, shares)
+
+
+def shares_of(flow: ObservedFlow) -> dict[Cause, float]:
+    """Cause → share of the flow's time, the largest first; empty where nothing is known."""
+    total: dict[Cause, float] = {}
+    for interval in flow.limits:
+        total[interval.cause] = total.get(interval.cause, 0.0) + interval.end_s - interval.start_s
+    whole = sum(total.values())
+    return {c: t / whole for c, t in sorted(total.items(), key=lambda item: -item[1])} if whole > 0 else {}
+
+
+@dataclass(slots=True)
+class _Found:
+    """The fields while they are found."""
+
+    flow: dict[str, Any] = field(default_factory=dict)
+    scenario: dict[str, Any] = field(default_factory=dict)
+    kernel: dict[str, Any] = field(default_factory=dict)
+    about: dict[str, str] = field(default_factory=dict)
+
+
+def _segments(flow: ObservedFlow, found: _Found) -> None:
+    """MTU, ECN and segmentation offload, from the handshake and the packets."""
+    mss, is_ipv6 = flow.facts.get("mss"), ":" in flow.source.address
+    if mss:
+        mtu = int(mss) + IP_AND_TCP + MORE_OF_IPV6 * is_ipv6
+        if MTU[0] <= mtu <= MTU[1] and mtu != Scenario.model_fields["mtu"].default:
+            found.scenario["mtu"] = mtu
+            found.about["mtu"] = f"MSS {mss} of the handshake"
+    if flow.facts.get("ecn"):
+        found.scenario["ecn"] = True
+        found.about["ecn"] = "negotiated in the handshake"
+
+
+def _application(flow: ObservedFlow, shares: Mapping[Cause, float], found: _Found) -> None:
+    """An application that writes at a rate, where it is what limited the flow."""
+    share = shares.get("application", 0.0)
+    if share < SHARE or not flow.goodput_mbps:
+        return
+    rate = flow.goodput_mbps * 1e6 / 8 if share >= NEARLY_ALL else _rate_while(flow, "application")
+    if rate <= 0:
+        return
+    app: dict[str, Any] = {"rate": f"{rate:.0f}B/s"}
+    if chunk := _chunk(flow):
+        app["chunk"] = chunk
+    found.flow["app"] = app
+    found.about["app"] = f"the application limited the flow for {100 * share:.0f} % of its time"
+
+
+def _rate_while(flow: ObservedFlow, cause: Cause) -> float:
+    """Bytes a second that were sent while `cause` held the flow; its mean rate where the segments are not known."""
+    starts, ends = (np.array([getattr(i, end) for i in flow.limits if i.cause == cause]) for end in ("start_s", "end_s"))
+    mean = (flow.goodput_mbps or 0.0) * 1e6 / 8
+    length = float((ends - starts).sum())
+    if not len(flow.segments.get("t", ())) or length <= 0:
+        return mean
+    t = np.asarray(flow.segments["t"]) / NS_PER_S
+    place = np.searchsorted(starts, t, "right") - 1
+    inside = (place >= 0) & (t <= ends[np.maximum(place, 0)])
+    stride = int(flow.facts.get("stride", 1) or 1)
+    return max(mean, float(np.asarray(flow.segments["len"])[inside].sum()) * stride / length)
+
+
+def _chunk(flow: ObservedFlow) -> int | None:
+    """The size of a write: the median number of bytes between the segments that end one (PSH), of rows that are all kept."""
+    push = np.asarray(flow.segments.get("psh", ()), dtype=bool)
+    if push.sum() < LEAST_PUSHES or int(flow.facts.get("stride", 1) or 1) > 1:
+        return None
+    ends = np.sort(np.asarray(flow.segments["seq"])[push] + np.asarray(flow.segments["len"])[push])
+    size = int(np.median(np.diff(ends.astype(np.int64))))
+    return size if CHUNKS[0] <= size <= CHUNKS[1] else None
+
+
+def _receiver(flow: ObservedFlow, shares: Mapping[Cause, float], profile: str, found: _Found) -> None:
+    """A receive buffer of a fixed size, or an application that reads slowly."""
+    window, flight = flow.facts.get("max_window"), flow.facts.get("max_flight")
+    share = shares.get("receive_window", 0.0)
+    if not window:
+        return
+    zero = int(flow.facts.get("zero_windows", 0) or 0)
+    if share >= SHARE and zero > flow.seconds / 2 and flow.goodput_mbps:
+        size = found.flow.get("app", {}).get("chunk", 16_384)
+        delay = size / (flow.goodput_mbps * 1e6 / 8)
+        found.flow["read"] = {"size": size, "delay": f"{delay * 1e6:.0f}us"}
+        found.about["read"] = f"the receiver closed its window {zero} times: its application reads as fast as the flow went"
+    is_full = share >= SHARE or (flight is not None and flight >= FULL_WINDOW * window)
+    is_spare = flight is not None and window > max(INITIAL_WINDOW, SPARE_WINDOW * flight)
+    if not (is_full or is_spare):
+        return
+    argument = receive_buffer(int(window), profile)
+    found.flow["rcvbuf"] = argument
+    found.kernel["rmem_max"] = max(argument, 212_992)
+    found.about["rcvbuf"] = f"allows the largest window that was offered, {window} bytes, by the model of Linux {profile}"
+
+
+def _sender(flow: ObservedFlow, shares: Mapping[Cause, float], profile: str, found: _Found) -> None:
+    """A send buffer of a fixed size, where it is what limited the flow."""
+    share, flight = shares.get("send_buffer", 0.0), flow.facts.get("max_flight")
+    if share < SHARE or not flight:
+        return
+    argument = send_buffer(int(flight), profile)
+    found.flow["sndbuf"] = argument
+    found.kernel["wmem_max"] = max(argument, 212_992)
+    found.about["sndbuf"] = f"allows the largest flight that was seen, {flight} bytes, by the model of Linux {profile}"
+
+
+ROUNDS = 12
+"""Halvings of the search for a buffer: to a part in four thousand of the range."""
+CLEAN = {"forward": {"at": "router", "delay": "20ms"}, "reverse": {"at": "router", "delay": "20ms"}, "duration": "1500ms"}
+"""A path on which nothing but the buffers limits a flow."""
+
+
+@lru_cache(maxsize=256)
+def receive_buffer(window: int, profile: str) -> int:
+    """The argument of `SO_RCVBUF` whose largest window is nearest to `window` bytes."""
+    return _search(window, profile, "rcvbuf", lambda trial: trial.flows[0].max_rwnd or 0)
+
+
+@lru_cache(maxsize=256)
+def send_buffer(flight: int, profile: str) -> int:
+    """The argument of `SO_SNDBUF` whose largest flight is nearest to `flight` bytes."""
+    return _search(flight, profile, "sndbuf", lambda trial: int(trial.samples["in_flight"].max() or 0) * 1448)
+
+
+def _search(wanted: int, profile: str, name: str, allowed: Any) -> int:
+    """By halving between a quarter and four times `wanted`: what a buffer allows grows with it."""
+    low, high = max(2_048, wanted // 4), wanted * 4
+    model, capture = Model(), Capture(samples_ns=20_000_000)
+    best = (abs(_allowed(model, capture, wanted, profile, name, allowed) - wanted), wanted)
+    for _ in range(ROUNDS):
+        middle = (low + high) // 2
+        value = _allowed(model, capture, middle, profile, name, allowed)
+        best = min(best, (abs(value - wanted), middle))
+        if abs(value - wanted) <= wanted // 200:
+            break
+        low, high = (middle, high) if value < wanted else (low, middle)
+    return best[1]
+
+
+def _allowed(model: Model, capture: Capture, size: int, profile: str, name: str, allowed: Any) -> int:
+    kernel = {"profile": profile, "rmem_max": max(size, 212_992), "wmem_max": max(size, 212_992)}
+    scenario = Scenario.of({**CLEAN, "kernel": kernel, "flows": [{"cca": "cubic", name: size}]})
+    return int(allowed(model.run(scenario, [1], capture=capture)[0]))
+
+
+def sentences(hosts: Hosts) -> Sequence[str]:
+    """What was found of the ends, a sentence each."""
+    return [f"{name}: {text}." for name, text in hosts.about.items()]

@@ -1,0 +1,192 @@
+"""Runs of an observed flow's fitted path: the flow's own congestion control and others, with and without one change, each run once.
+
+Two families of runs share their seeds. *Central* runs have the path of the estimates, so they differ by chance alone: what one run of this path may
+be. *Drawn* runs have each a path drawn from the estimates' intervals: what the fit leaves open. Replay, zone and advice take what they need of both.
+
+A run is measured as an observation is: goodput from the first packet to the last, the median of the smoothed RTT over time. Where the observation
+begins in mid-connection, or is too long to repeat in seconds, the run is shorter and its beginning does not count.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from tcpscape.engines import Capture
+from tcpscape.findings.diagnosis import scenario as scenarios
+from tcpscape.findings.diagnosis.fitted import Control, FittedPath
+from tcpscape.findings.diagnosis.observed import ObservedFlow
+from tcpscape.findings.diagnosis.scenario import Fit, PathValues
+from tcpscape.findings.diagnosis.settings import ReplaySettings
+from tcpscape.scenario.scenario import Scenario
+from tcpscape.trial import Trial
+from tcpscape.units import NS_PER_S
+
+UNKNOWN = "unknown"
+"""What `Control.name` is where the packets do not say it."""
+MOST_EVENTS = 4e6
+"""Simulated events of one run, about 0.8 s of a core; a run that has more is made shorter."""
+EVENTS, QUICK_EVENTS = 60e6, 15e6
+"""Simulated events that the diagnosis of one flow may take: about five seconds on two cores; where quick is enough, a quarter of it."""
+PROFILE = "6.1"
+"""Kernel profile of both ends where nothing names one."""
+LEAST_S, LEAST_RTTS = 4.0, 60
+"""A run is not made shorter than this."""
+WARM_S, WARM_RTTS, WARM_SHARE = 1.0, 15, 0.4
+"""Beginning that does not count where the steady state is compared: at least this long, this many round trips, at most this share of the run."""
+SAMPLES, LEAST_SAMPLE_S, MOST_SAMPLE_S = 200, 0.01, 0.1
+"""Samples of a run of the smoothed RTT, and the limits of their interval."""
+EVENTS_A_SEGMENT, FULL_SEGMENT = 3.7, 1448
+"""Simulated events that a segment of data costs, and its bytes: for a guess before the first run."""
+
+Change = Callable[[dict[str, Any]], dict[str, Any]]
+"""A change of a scenario's plain fields."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run, measured as the observation is."""
+
+    goodput_mbps: float
+    rtt_ms: float
+    """Median of the smoothed RTT over time; NaN without a sample."""
+    retransmits: float
+    """Segments sent again / segments sent; NaN where nothing was sent."""
+    events: int
+
+
+@dataclass
+class Lab:
+    """The runs of one observed flow."""
+
+    flow: ObservedFlow
+    own: str
+    """The flow's congestion control."""
+    fit: Fit
+    settings: ReplaySettings
+    seconds: float
+    """Length of a run, s."""
+    warmup_s: float
+    """The beginning of a run that does not count, s; 0 where a run repeats the whole observation."""
+    known: dict[tuple[str, int], Run] = field(default_factory=dict)
+    spent: float = 0.0
+    """Simulated events so far."""
+
+    def central(self, cca: str, seeds: Sequence[int], change: Change | None = None) -> list[Run]:
+        """Runs on the path of the estimates, one for each seed."""
+        return self._run([(self._scenario(cca, self.fit.values, change), list(seeds))])[0]
+
+    def calm(self, cca: str, seeds: Sequence[int]) -> list[Run]:
+        """The same without jitter."""
+        return self._run([(self._scenario(cca, self.fit.values.calm, None), list(seeds))])[0]
+
+    def drawn(self, cca: str, seeds: Sequence[int], change: Change | None = None) -> list[Run]:
+        """Runs on paths drawn from the intervals, one for each seed."""
+        return [runs[0] for runs in self._run([(self._scenario(cca, self.fit.drawn(s), change), [s]) for s in seeds])]
+
+    def many(self, ccas: Sequence[str], seeds: Sequence[int]) -> Mapping[str, list[Run]]:
+        """Central runs of several congestion controls, beside each other."""
+        work = [(self._scenario(cca, self.fit.values, None), list(seeds)) for cca in ccas]
+        return dict(zip(ccas, self._run(work), strict=True))
+
+    @property
+    def left(self) -> float:
+        """Events that may still be simulated."""
+        return max(0.0, (QUICK_EVENTS if self.settings.quick else EVENTS) - self.spent)
+
+    @property
+    def mid_connection(self) -> bool:
+        """Whether the observation has no beginning of a connection."""
+        return not self.flow.facts.get("syn_seen", True)
+
+    @property
+    def steady(self) -> bool:
+        """Whether the beginning of a connection is left out of the comparison."""
+        return self.warmup_s > 0
+
+    def _scenario(self, cca: str, values: PathValues, change: Change | None) -> Scenario:
+        seconds = self.seconds if self.steady else None
+        plain = scenarios.fields(self.fit, cca, values, seconds)
+        return Scenario.of(change(plain) if change else plain, "diagnosis")
+
+    def _run(self, work: Sequence[tuple[Scenario, list[int]]]) -> list[list[Run]]:
+        """Runs what is not known yet."""
+        keys = [scenario.address() for scenario, _ in work]
+        missing = [(s, [n for n in seeds if (k, n) not in self.known]) for (s, seeds), k in zip(work, keys, strict=True)]
+        every = min(MOST_SAMPLE_S, max(LEAST_SAMPLE_S, self.seconds / SAMPLES))
+        runner = replace(self.settings.runner, capture=Capture(samples_ns=round(every * NS_PER_S)))
+        wanted = [(s, seeds) for s, seeds in missing if seeds]
+        for (scenario, seeds), trials in zip(wanted, runner.run_all(wanted) if wanted else (), strict=True):
+            for seed, trial in zip(seeds, trials, strict=True):
+                run = self.known[scenario.address(), seed] = measure(trial, self.warmup_s)
+                self.spent += run.events
+        return [[self.known[k, n] for n in seeds] for (_, seeds), k in zip(work, keys, strict=True)]
+
+
+def open_lab(flow: ObservedFlow, path: FittedPath | None, control: Control | None, settings: ReplaySettings) -> Lab | str:
+    """The runs of a flow, or the sentence that says why there can be none."""
+    own = own_control(flow, control)
+    if own is None:
+        return "The congestion control is not known, so there is nothing to repeat; name one to assume it."
+    if own not in settings.runner.engine.ccas():
+        return f"The {settings.runner.engine.name} engine has no congestion control {own}."
+    if path is None or path.rtt_ms is None:
+        reason = (path.reasons.get("rtt_ms") if path else None) or "nothing shows it"
+        return f"The path has no RTT: {reason.rstrip('.')}."
+    if flow.seconds <= 0 or not flow.goodput_mbps:
+        return "The flow carried nothing that could be repeated."
+    fit = scenarios.fit(flow, path, settings.kernel or PROFILE)
+    if fit is None:
+        return "The path's RTT is not above 0."
+    rtt_s = fit.values.rtt_ms / 1e3
+    lab = Lab(flow, own, fit, settings, flow.seconds, 0.0)
+    if lab.mid_connection:
+        lab = _steady(lab, rtt_s, flow.seconds + max(WARM_S, WARM_RTTS * rtt_s))
+    return _affordable(lab, rtt_s)
+
+
+def own_control(flow: ObservedFlow, control: Control | None) -> str | None:
+    """The flow's congestion control: what the source names, or the packets show."""
+    named = control.name if control and control.name != UNKNOWN else None
+    return flow.cca or named
+
+
+def measure(trial: Trial, warmup_s: float) -> Run:
+    """The measures of a trial after its first `warmup_s`; of the whole one where that is 0."""
+    flow, samples = trial.flows[0], trial.samples
+    if samples is None:
+        raise ValueError("a run needs samples to be measured")
+    t, acked, srtt = (samples[name].to_numpy().astype(float) for name in ("t_ns", "bytes_acked", "srtt_us"))
+    after = t >= (flow.start_s + warmup_s) * NS_PER_S
+    if warmup_s > 0:
+        inside = np.flatnonzero(after)
+        length = (t[inside[-1]] - t[inside[0]]) / NS_PER_S if len(inside) > 1 else 0.0
+        goodput = float(acked[inside[-1]] - acked[inside[0]]) * 8 / length / 1e6 if length > 0 else 0.0
+    else:  # from the first packet, as a capture has it: the handshake takes a round trip
+        goodput = flow.goodput_mbps * flow.seconds / (flow.seconds + (trial.path_rtt_ms or 0.0) / 1e3) if flow.seconds else 0.0
+    known = srtt[after & (srtt > 0)]
+    sent = flow.data_segs_out
+    return Run(goodput, float(np.median(known)) / 1e3 if len(known) else math.nan, flow.retransmits / sent if sent else math.nan, trial.events or 0)
+
+
+def _steady(lab: Lab, rtt_s: float, seconds: float) -> Lab:
+    """The same with runs of `seconds`, of which the beginning does not count."""
+    warmup = min(WARM_SHARE * seconds, max(WARM_S, WARM_RTTS * rtt_s))
+    return replace(lab, seconds=seconds, warmup_s=warmup, known={})
+
+
+def _affordable(lab: Lab, rtt_s: float) -> Lab:
+    """The same with runs short enough; the first run of the flow's own congestion control shows what one costs."""
+    most = max(LEAST_S, LEAST_RTTS * rtt_s)
+    guess = EVENTS_A_SEGMENT * (lab.flow.goodput_mbps or 0.0) * 1e6 / 8 / FULL_SEGMENT * lab.seconds
+    if guess > MOST_EVENTS and lab.seconds > most:
+        lab = _steady(lab, rtt_s, max(most, lab.seconds * MOST_EVENTS / guess))
+    first = lab.central(lab.own, [0])[0]
+    if first.events > MOST_EVENTS and lab.seconds > most:
+        spent, shorter = lab.spent, _steady(lab, rtt_s, max(most, lab.seconds * MOST_EVENTS / first.events))
+        lab = replace(shorter, spent=spent)
+    return lab

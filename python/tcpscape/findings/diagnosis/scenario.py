@@ -1,0 +1,251 @@
+"""The fitted path and the observed flow as a scenario: what every number rests on, one value for each, or one drawn from its interval.
+
+Half of the RTT is in each direction. A path without a fitted rate has no bottleneck, which is an assumption that :attr:`Fit.assumptions` names.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import yaml
+
+from tcpscape import units
+from tcpscape.findings.diagnosis import hosts as ends
+from tcpscape.findings.diagnosis.fitted import FittedPath, PathChange
+from tcpscape.findings.diagnosis.hosts import Hosts
+from tcpscape.findings.diagnosis.observed import ObservedFlow
+from tcpscape.scenario.conditions import SPREAD
+from tcpscape.scenario.scenario import Scenario
+from tcpscape.stats import Estimate
+from tcpscape.stats.estimate import number
+
+NORMAL = 1.96
+"""Standard deviations of a normal distribution from its middle to an end of its 95 % interval."""
+FARTHEST = 2.5
+"""Most standard deviations that a drawn value is away from the estimate."""
+LEAST_JITTER = 0.001
+"""Jitter / RTT below which there is none: what clocks and the sender's own bursts look like."""
+NETEM_DISTRIBUTIONS = ("uniform", "normal", "pareto", "paretonormal")
+"""Distributions of a jitter in a scenario."""
+MOST_LOSS = 0.9
+"""Largest share of lost packets that is drawn."""
+START_RTTS = 1.08
+"""Round trips that a trial takes before its flow's first packet: a scenario lasts so much longer than the flow that it repeats."""
+
+
+@dataclass(frozen=True, slots=True)
+class PathValues:
+    """A path in plain numbers: that of the estimates, or one drawn from their intervals."""
+
+    rtt_ms: float
+    jitter_forward_ms: float = 0.0
+    """Standard deviation, as the next."""
+    jitter_reverse_ms: float = 0.0
+    distribution: str = "normal"
+    order: str = "reorder"
+    tau_ms: float = 0.0
+    """Time constant of a delay that keeps the order; 0 is the engine's default."""
+    loss: float = 0.0
+    """Share of the data packets."""
+    rate_mbps: float | None = None
+    buffer_bytes: float | None = None
+
+    @property
+    def calm(self) -> PathValues:
+        """The same path without jitter."""
+        return replace(self, jitter_forward_ms=0.0, jitter_reverse_ms=0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """An observed flow's path and ends, from which scenarios are made."""
+
+    values: PathValues
+    """At the estimates."""
+    hosts: Hosts
+    seconds: float
+    """How long the flow was observed."""
+    path: FittedPath
+    changes: Sequence[Mapping[str, Any]] = ()
+    """Changes over time, as a scenario has them."""
+    assumptions: tuple[str, ...] = ()
+    """What was not identifiable, and what stands for it; sentences, the largest first."""
+
+    def drawn(self, seed: int) -> PathValues:
+        """Values drawn from the intervals; the same seed draws the same ones."""
+        return draw(self.values, self.path, random.Random(f"path|{seed}"))
+
+    def scenario(self, cca: str, values: PathValues | None = None, seconds: float | None = None) -> Scenario:
+        """The scenario of these values (of the estimates where there are none) under a congestion control."""
+        return Scenario.of(fields(self, cca, values or self.values, seconds), "diagnosis")
+
+
+def fit(flow: ObservedFlow, path: FittedPath, kernel: str = "6.1") -> Fit | None:
+    """What a scenario of this flow is made from; None where the path has no RTT, without which there is no scenario."""
+    values = values_of(path)
+    if values is None:
+        return None
+    hosts = ends.of(flow, kernel)
+    return Fit(values, hosts, flow.seconds, path, tuple(_changes(path.changes, values)), tuple(_assumptions(path, hosts)))
+
+
+def values_of(path: FittedPath) -> PathValues | None:
+    """The path at the estimates; None without an RTT."""
+    if path.rtt_ms is None or not path.rtt_ms.value > 0:
+        return None
+    forward, reverse = _jitters(path)
+    kept = path.order_kept if path.order_kept is not None else False
+    distribution = path.distribution if path.distribution in NETEM_DISTRIBUTIONS and not kept else "normal"
+    return PathValues(
+        rtt_ms=path.rtt_ms.value, jitter_forward_ms=forward, jitter_reverse_ms=reverse, distribution=distribution,
+        order="correlated" if kept else "reorder", tau_ms=path.correlation_ms.value if path.correlation_ms and kept else 0.0,
+        loss=path.loss_pct.value / 100 if path.loss_pct else 0.0,
+        rate_mbps=path.rate_mbps.value if path.rate_mbps else None, buffer_bytes=path.buffer_bytes.value if path.buffer_bytes else None,
+    )  # fmt: skip
+
+
+def _jitters(path: FittedPath) -> tuple[float, float]:
+    """Standard deviations of the data's and of the ACKs' delay, ms."""
+    both = path.jitter_ms.value if path.jitter_ms else 0.0
+    on = path.jitter_on or "both"
+    forward = path.jitter_forward_ms.value if path.jitter_forward_ms else both * (on in ("both", "forward"))
+    reverse = path.jitter_reverse_ms.value if path.jitter_reverse_ms else both * (on in ("both", "reverse"))
+    least = LEAST_JITTER * (path.rtt_ms.value if path.rtt_ms else 0.0)
+    return (forward if forward >= least else 0.0), (reverse if reverse >= least else 0.0)
+
+
+def draw(values: PathValues, path: FittedPath, rng: random.Random) -> PathValues:
+    """The same path with each number drawn from its interval; both directions' jitter from one draw."""
+    rtt, jitter, loss, rate, buffer = (rng.gauss(0, 1) for _ in range(5))
+    return replace(
+        values,
+        rtt_ms=_drawn(values.rtt_ms, path.rtt_ms, rtt),
+        jitter_forward_ms=_drawn(values.jitter_forward_ms, path.jitter_forward_ms or path.jitter_ms, jitter),
+        jitter_reverse_ms=_drawn(values.jitter_reverse_ms, path.jitter_reverse_ms or path.jitter_ms, jitter),
+        loss=min(MOST_LOSS, _drawn(values.loss, path.loss_pct, loss)),
+        rate_mbps=_drawn(values.rate_mbps, path.rate_mbps, rate) if values.rate_mbps else None,
+        buffer_bytes=_drawn(values.buffer_bytes, path.buffer_bytes, buffer) if values.buffer_bytes else None,
+    )
+
+
+def _drawn(value: float, estimate: Estimate | None, z: float) -> float:
+    """`value` moved by `z` standard deviations of the estimate, in proportion; as it is where there is no interval."""
+    z = max(-FARTHEST, min(FARTHEST, z))
+    if not value or estimate is None or not estimate.value > 0:
+        return value
+    end = estimate.high if z > 0 else estimate.low
+    if not math.isfinite(end):
+        return value
+    if end <= 0:  # an interval down to nothing
+        return value * max(0.0, 1 - abs(z) / NORMAL)
+    return value * float((end / estimate.value) ** (abs(z) / NORMAL))
+
+
+def fields(fit: Fit, cca: str, values: PathValues, seconds: float | None = None) -> dict[str, Any]:
+    """The plain fields of a scenario, as its file has them."""
+    duration = (fit.seconds if seconds is None else seconds) + START_RTTS * values.rtt_ms / 1e3
+    made: dict[str, Any] = {
+        "name": "fitted-path",
+        "forward": [_netem(values, values.jitter_forward_ms, values.loss)],
+        "reverse": [_netem(values, values.jitter_reverse_ms, 0.0)],
+        "flows": [{"cca": cca, **fit.hosts.flow}], "duration": f"{round(duration * 1e6)}us", "kernel": dict(fit.hosts.kernel), **fit.hosts.scenario,
+    }  # fmt: skip
+    if values.rate_mbps:
+        link: dict[str, Any] = {"rate": units.format_rate(round(values.rate_mbps * 1e6))}
+        if values.buffer_bytes:
+            link["buffer"] = max(2 * int(made.get("mtu", 1500)), round(values.buffer_bytes))
+        made["bottleneck"] = [link]
+    if fit.changes and seconds is None:
+        made["changes"] = [dict(change) for change in fit.changes]
+    return made
+
+
+def _netem(values: PathValues, jitter_ms: float, loss: float) -> dict[str, Any]:
+    """One direction's hop."""
+    hop: dict[str, Any] = {"at": "router", "delay": _time(values.rtt_ms / 2)}
+    if jitter_ms > 0:
+        hop["jitter"] = _time(jitter_ms / SPREAD.get(values.distribution, 1.0))
+        hop["distribution"] = values.distribution
+        if values.order != "reorder":
+            hop["order"] = values.order
+            if values.tau_ms > 0:
+                hop["tau"] = _time(values.tau_ms)
+    if loss > 0:
+        hop["loss"] = f"{100 * loss:.6g}%"
+    return hop
+
+
+def _time(ms: float) -> str:
+    return f"{max(1, round(ms * 1000))}us"
+
+
+def _changes(changes: Sequence[PathChange], values: PathValues) -> list[dict[str, Any]]:
+    """The changes over time as a scenario has them; those of a path without a bottleneck that need one are left out."""
+    made: list[dict[str, Any]] = []
+    for change in changes:
+        at = f"{round(change.at_s * 1e6)}us"
+        if change.kind == "rtt" and change.after is not None:
+            made += [{"where": where, "at": at, "set": {"delay": _time(change.after / 2)}} for where in ("forward", "reverse")]
+        elif change.kind == "rate" and change.after is not None and values.rate_mbps:
+            made.append({"where": "bottleneck", "at": at, "set": {"rate": units.format_rate(round(change.after * 1e6))}})
+        elif change.kind == "loss" and change.after is not None:
+            made.append({"where": "forward", "at": at, "set": {"loss": f"{100 * change.after:.6g}%"}})
+        elif change.kind == "outage" and change.after:
+            end = f"{round((change.at_s + change.after) * 1e6)}us"
+            made += [{"where": "forward", "at": when, "set": {"outage": off}} for when, off in ((at, True), (end, False))]
+    return made
+
+
+def _assumptions(path: FittedPath, hosts: Hosts) -> list[str]:
+    """What stands for what is not identifiable, the largest first."""
+    texts = []
+    if path.queue == "standing":
+        texts.append("The queue that others fill is part of the RTT and of the rate, so others do not answer to this flow.")
+    if path.rate_mbps is None:
+        texts.append("No bottleneck is assumed, because the flow never filled one: the true gain may end at a rate that was not reached.")
+    elif path.buffer_bytes is None:
+        texts.append("The bottleneck's buffer is assumed to be one bandwidth-delay product, because it was not identifiable.")
+    if path.jitter_ms and path.jitter_on is None:
+        texts.append("The jitter is assumed to be alike in both directions, which cannot be told apart here.")
+    if path.jitter_ms and path.order_kept is None:
+        texts.append("The jitter is assumed to reorder packets, as netem's does, because the capture does not show the order.")
+    if path.loss_pct is None:
+        texts.append("No random loss is assumed, because it was not identifiable.")
+    if "app" in hosts.flow:
+        texts.append("The application is assumed to write at the same rate under another congestion control.")
+    if path.jitter_ms and path.order_kept is False:
+        texts.append("Each packet's delay is assumed to be drawn independently, half of the RTT being the mean in each direction.")
+    return [*texts, "The path is assumed to stay as it was, whatever this flow sends."]
+
+
+COMMENTS = {
+    "rtt_ms": ("RTT", "ms"), "jitter_ms": ("jitter, standard deviation of one direction", "ms"), "loss_pct": ("random loss of the data", "%"),
+    "rate_mbps": ("bottleneck", "Mbit/s"), "buffer_bytes": ("its buffer", "bytes"), "correlation_ms": ("time constant of the delay", "ms"),
+}  # fmt: skip
+"""Field of a fitted path → what a file calls it, unit."""
+
+
+def text(fit: Fit, cca: str) -> str:
+    """The scenario as a YAML file with comments: each estimate with its interval, what is not identifiable, and what stands for it."""
+    scenario = fit.scenario(cca)
+    lines = ["# The path and the ends of an observed flow, fitted (tcpscape diagnose). Intervals are of 95 %."]
+    for name, (title, unit) in COMMENTS.items():
+        estimate: Estimate | None = getattr(fit.path, name)
+        said = _with_interval(estimate, unit) if estimate else f"not identifiable: {fit.path.reasons.get(name, 'nothing shows it')}"
+        lines.append(f"# {title}: {' '.join(said.split())}")
+    lines += [f"# {name}: {said}" for name, said in fit.hosts.about.items()]
+    lines += [f"# Assumed: {said}" for said in fit.assumptions]
+    written = {"name": scenario.name, **fields(fit, cca, fit.values)}
+    return "\n".join(lines) + "\n" + yaml.safe_dump(written, sort_keys=False, allow_unicode=True, width=140)
+
+
+def _with_interval(estimate: Estimate, unit: str) -> str:
+    if math.isfinite(estimate.low) and math.isfinite(estimate.high):
+        return f"{number(estimate.value)} {unit} [{number(estimate.low)}, {number(estimate.high)}]"
+    return f"{number(estimate.value)} {unit}"
+
+

@@ -1,0 +1,133 @@
+"""JitterTrap's indicators of an observed flow: the zone of its path, how far a measurement of it can be trusted, its stability, who has a problem.
+
+The zone is judged against the cliff of the flow's own congestion control on this path: by runs on the fitted path with its jitter and without,
+over the same time, as :mod:`tcpscape.findings.cliff.levels` judges a level. Jitter by itself says little, because the cliff is made by reordering and
+by the low tail of the delay, which the fitted path has. The published rule, jitter / RTT, stands beside it.
+
+Stability and signatures are of the observation itself.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from tcpscape import stats
+from tcpscape.findings import indicators
+from tcpscape.findings.chaos import zone as chaos
+from tcpscape.findings.cliff import levels
+from tcpscape.findings.cliff.levels import Level
+from tcpscape.findings.diagnosis.fitted import Control, FittedPath, Zone
+from tcpscape.findings.diagnosis.hosts import shares_of
+from tcpscape.findings.diagnosis.observed import ObservedFlow
+from tcpscape.findings.diagnosis.runs import Lab, open_lab
+from tcpscape.findings.diagnosis.settings import ReplaySettings
+from tcpscape.units import NS_PER_S
+
+RUNS = 20
+"""Runs with the jitter, and as many without."""
+FEW_RUNS = 8
+"""As many where runs are dear."""
+PRECISION = 0.10
+"""Precision for which the number of required runs is given."""
+BIN_S, LEAST_BINS = 1.0, 5
+"""Length of the intervals whose throughput is compared, s, and the fewest of them."""
+LEAST_RTTS = 20
+"""Fewest round trips whose variation is given."""
+
+
+def judge(flow: ObservedFlow, path: FittedPath | None, control: Control | None, settings: ReplaySettings) -> Zone:
+    """The indicators of a flow."""
+    lab = open_lab(flow, path, control, settings)
+    return unknown(flow, path, lab) if isinstance(lab, str) else of(lab)
+
+
+def unknown(flow: ObservedFlow, path: FittedPath | None, reason: str) -> Zone:
+    """The indicators of a flow that cannot be replayed: those of the observation alone."""
+    rtt_cv = rtt_variation(flow)
+    return Zone(
+        side=None, published=published(path), retention=None, cv=None, runs_needed=None, rtt_cv=rtt_cv, throughput_cv=throughput_variation(flow),
+        health=_health(rtt_cv), problem=problem(flow), guidance="", reasons={"side": reason, "cv": reason},
+    )  # fmt: skip
+
+
+def of(lab: Lab) -> Zone:
+    """The indicators that the runs and the observation show."""
+    lab.settings.say(f"{lab.own}: the zone of the path")
+    here = level(lab)
+    side = chaos.side(here)
+    needed = stats.runs_needed(here.cv.value, PRECISION)
+    rtt_cv = rtt_variation(lab.flow)
+    return Zone(
+        side=side, published=published(lab.fit.path), retention=here.retention, cv=here.cv, runs_needed=float(needed), rtt_cv=rtt_cv,
+        throughput_cv=throughput_variation(lab.flow), health=_health(rtt_cv), problem=problem(lab.flow), guidance=guidance(here, side, needed),
+    )  # fmt: skip
+
+
+def level(lab: Lab) -> Level:
+    """The path's own level: its runs with and without the jitter."""
+    values = lab.fit.values
+    each = max((r.events for r in lab.known.values()), default=0)
+    count = RUNS if each * 2 * RUNS <= lab.left else FEW_RUNS
+    with_jitter = [r.goodput_mbps for r in lab.central(lab.own, range(count))]
+    jitter = max(values.jitter_forward_ms, values.jitter_reverse_ms)
+    without = [r.goodput_mbps for r in lab.calm(lab.own, range(count))] if jitter else with_jitter
+    return levels.level(jitter * 1e6, with_jitter, without)
+
+
+def published(path: FittedPath | None) -> chaos.Side | None:
+    """The zone by jitter / RTT alone (the published rule); None where one of them is not known."""
+    if path is None or path.rtt_ms is None or path.jitter_ms is None or not path.rtt_ms.value > 0:
+        return None
+    return indicators.zone(path.jitter_ms.value, path.rtt_ms.value)
+
+
+def guidance(here: Level, side: chaos.Side, needed: int) -> str:
+    """What to do about the zone, a sentence."""
+    kept = f"{100 * here.retention.value:.0f} % of the goodput that it would have without its jitter"
+    if side == "collapsed":
+        return f"The flow keeps {kept}: another congestion control, or a path that keeps the order of packets, is worth more than tuning this one."
+    if side == "chaos zone":
+        spread = f"runs vary by {100 * here.cv.value:.0f} %"
+        return f"One measurement of this path says little ({spread}): measure {needed} times for ± 10 %, and compare medians."
+    return f"The flow keeps {kept}; {needed} measurements give ± 10 %."
+
+
+def rtt_variation(flow: ObservedFlow) -> float | None:
+    """The coefficient of variation of the round trips: at the sender as the published indicator has it, sd / mean."""
+    rtt = np.asarray(flow.segments.get("rtt", ())).astype(float)
+    rtt = rtt[rtt > 0]
+    if flow.vantage == "sender" and len(rtt) >= LEAST_RTTS:
+        return float(rtt.std(ddof=1) / rtt.mean())
+    return None
+
+
+def throughput_variation(flow: ObservedFlow) -> float | None:
+    """The coefficient of variation of the throughput over whole seconds, the first left out; None where there are few."""
+    if not len(flow.acks.get("t", ())):
+        return None
+    t, ack = np.asarray(flow.acks["t"]) / NS_PER_S, np.maximum.accumulate(np.asarray(flow.acks["ack"]).astype(float))
+    edges = np.arange(t[0] + BIN_S, t[-1] + 1e-9, BIN_S)
+    if len(edges) <= LEAST_BINS:
+        return None
+    rates = np.diff(ack[np.maximum(0, np.searchsorted(t, edges, "right") - 1)])
+    return float(rates.std(ddof=1) / rates.mean()) if rates.mean() > 0 else None
+
+
+def problem(flow: ObservedFlow) -> str | None:
+    """Receiver, network, both or neither, by the published signatures; None where the counts are not known."""
+    closed, resent = flow.facts.get("zero_windows"), flow.facts.get("retransmissions")
+    if closed is None or resent is None or flow.seconds <= 0:
+        return None
+    per = indicators.PER_S / flow.seconds
+    window = flow.facts.get("max_window")
+    least = flow.facts.get("rtt", {}).get("min") if isinstance(flow.facts.get("rtt"), dict) else None
+    used = (flow.goodput_mbps or 0.0) * 1e6 / 8 * least / NS_PER_S / window if window and least else math.nan
+    held = shares_of(flow).get("receive_window", 0.0) if flow.limits else math.nan
+    return indicators.Signature(closed=float(closed) * per, resent=float(resent) * per, held=held, used=used).problem
+
+
+def _health(rtt_cv: float | None) -> str | None:
+    return None if rtt_cv is None else indicators.health(rtt_cv)
+

@@ -1,0 +1,279 @@
+"""Zone, replay, advice and fitted scenario of a diagnosis, on flows that the model itself made, so that the truth is known."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tcpscape import engines
+from tcpscape.campaign.execute import Runner
+from tcpscape.engines import Capture
+from tcpscape.findings.diagnosis import helps, hosts, replays, runs, scenario, zone
+from tcpscape.findings.diagnosis import replay as replaying
+from tcpscape.findings.diagnosis.fitted import Control, FittedPath, PathChange
+from tcpscape.findings.diagnosis.observed import Endpoint, LimitInterval, ObservedFlow
+from tcpscape.findings.diagnosis.settings import ReplaySettings
+from tcpscape.scenario import files
+from tcpscape.scenario.scenario import Scenario
+from tcpscape.stats import Estimate
+from tcpscape.trial import Trial
+
+ENDS = (Endpoint("192.0.2.1", 1), Endpoint("192.0.2.2", 2))
+NOTHING = FittedPath(None, None, None, None, None, None, None, None, None, None, None, None, None)
+SECONDS = 8.0
+
+
+def known(value: float, unit: str = "", share: float = 0.02) -> Estimate:
+    return Estimate(value, value * (1 - share), value * (1 + share), 100, unit)
+
+
+def path(**fields: Any) -> FittedPath:
+    """A path with an RTT of 40 ms and no loss, and what is given."""
+    given = {k: known(v) if isinstance(v, float) and k != "order_kept" else v for k, v in fields.items()}
+    return replace(NOTHING, **({"rtt_ms": known(40.0, "ms"), "loss_pct": Estimate(0.0, 0.0, 0.01, 100, "%")} | given))
+
+
+def observed(plain: Mapping[str, Any], seed: int = 77) -> ObservedFlow:
+    """What a perfect analysis at the sender would say of a run of the model."""
+    trial = engines.make("model").run(Scenario.of({"duration": f"{SECONDS}s", **plain}), [seed], capture=Capture(samples_ns=20_000_000))[0]
+    flow, samples = trial.flows[0], trial.samples
+    assert samples is not None
+    share = flow.limited_by
+    causes = {"receive_window": share["rwnd"], "application": share["app"], "send_buffer": share["sndbuf"], "congestion_window": share["cwnd"]}
+    at, limits = 0.0, []
+    for cause, part in causes.items():
+        limits.append(LimitInterval(at, at + part * flow.seconds, cause))  # type: ignore[arg-type]
+        at += part * flow.seconds
+    facts = {"max_window": flow.max_rwnd, "max_flight": int(samples["in_flight"].max()) * 1448, "mss": 1460, "zero_windows": flow.zero_windows}
+    facts |= {"retransmissions": flow.retransmits, "lost_pct": 100 * lost(trial)}
+    series = {"t_s": samples["t_ns"].to_numpy() / 1e9, "srtt_us": samples["srtt_us"].to_numpy()}
+    seconds = flow.seconds + (trial.path_rtt_ms or 0.0) / 1e3
+    goodput = flow.goodput_mbps * flow.seconds / seconds
+    return ObservedFlow(*ENDS, None, None, seconds, 0.0, "sender", goodput, facts, samples=series, limits=limits)
+
+
+def lost(trial: Trial) -> float:
+    """The share of the data that the random loss took in this run."""
+    first = next(q for q in trial.queues if q["name"] == "netem" and q["direction"] == "forward")
+    return float(first["drops"]["loss"] / max(1, first["packets_in"]))
+
+
+def fitted_loss(flow: ObservedFlow) -> Estimate:
+    """The loss of a run as a fit has it."""
+    return known(flow.facts["lost_pct"], "%", 0.2)
+
+
+def hops(rtt_ms: float = 40.0, jitter_ms: float = 0.0, loss: float = 0.0, rate: str = "6mbit") -> dict[str, Any]:
+    """The plain path of the tests."""
+    each = {"at": "router", "delay": f"{rtt_ms / 2}ms", **({"jitter": f"{jitter_ms}ms"} if jitter_ms else {})}
+    return {"forward": {**each, **({"loss": f"{loss}%"} if loss else {})}, "reverse": each, "bottleneck": {"rate": rate, "buffer": "60kB"}}
+
+
+LINK = {"rate_mbps": 6.0, "buffer_bytes": 60_000.0}
+
+
+@pytest.fixture(scope="module")
+def settings() -> ReplaySettings:
+    return ReplaySettings(Runner(engines.make("model"), 1), quick=True)
+
+
+def cubic() -> Control:
+    return Control("cubic", 1.0)
+
+
+def test_loss_is_repeated_and_a_control_that_stands_it_is_advised(settings: ReplaySettings) -> None:
+    flow = observed({**hops(loss=1.0), "flows": [{"cca": "reno"}]})
+    found = replays.judged(flow, path(loss_pct=fitted_loss(flow), **LINK), Control("reno", 1.0), settings)
+    assert found.replay.verdict == "agrees", found.replay.reason
+    assert found.replay.goodput_mbps is not None
+    assert found.replay.goodput_mbps.value == pytest.approx(flow.goodput_mbps, rel=0.25)
+    assert found.zone.side == "stable"
+    assert found.zone.retention is not None
+    assert found.zone.retention.value == 1.0
+    advice = found.advice
+    assert advice.verdict == "better"
+    assert advice.choice is not None
+    assert advice.gain is not None
+    truth = [observed({**hops(loss=1.0), "flows": [{"cca": advice.choice}]}, seed).goodput_mbps or 0.0 for seed in range(50, 55)]
+    own = [observed({**hops(loss=1.0), "flows": [{"cca": "reno"}]}, seed).goodput_mbps or 0.0 for seed in range(50, 55)]
+    assert advice.gain.value == pytest.approx(np.mean(truth) / np.mean(own), rel=0.25)
+    assert advice.gain.low > 1
+    assert advice.gain.low <= advice.gain.value <= advice.gain.high
+    names = {a.name for a in advice.controls}
+    assert "fixed" not in names
+    assert "bbr3" not in names
+    assert "prague" not in names
+    assert len(names) == 16
+    assert advice.assumption.endswith(".")
+
+
+def test_nothing_is_advised_where_the_replay_differs(settings: ReplaySettings) -> None:
+    flow = observed({**hops(loss=1.0), "flows": [{"cca": "reno"}]})
+    found = replays.judged(flow, path(**LINK), Control("reno", 1.0), settings)
+    assert found.replay.verdict == "differs"
+    assert "goodput" in found.replay.reason
+    assert "Mbit/s was observed" in found.replay.reason
+    assert found.advice.choice is None
+    assert found.advice.gain is None
+    assert found.replay.reason in found.advice.verdict
+
+
+def test_an_unknown_control_or_path_is_said_not_guessed(settings: ReplaySettings) -> None:
+    flow = observed({**hops(), "flows": [{"cca": "cubic"}]})
+    unknown = replays.judged(flow, path(**LINK), Control("unknown", 0.3), settings)
+    assert unknown.replay.verdict == "impossible"
+    assert "congestion control is not known" in unknown.replay.reason
+    assert unknown.zone.side is None
+    assert "not known" in unknown.zone.reasons["side"]
+    assert unknown.advice.choice is None
+    assert unknown.advice.verdict.startswith("no advice")
+    for nowhere in (None, NOTHING, replace(NOTHING, reasons={"rtt_ms": "one direction is missing"})):
+        found = replays.judged(flow, nowhere, cubic(), settings)
+        assert found.replay.verdict == "impossible"
+        assert "no RTT" in found.replay.reason
+    assert "one direction is missing" in found.replay.reason
+
+
+def test_the_zone_is_that_of_the_control_and_the_order_not_of_jitter_by_rtt(settings: ReplaySettings) -> None:
+    """Jitter of 15 % of the RTT: reordered, CUBIC collapses; with the order kept, it does not. The published rule says the same of both."""
+    jittery = {**hops(jitter_ms=7.0, rate="40mbit"), "bottleneck": {"rate": "40mbit", "buffer": "400kB"}, "flows": [{"cca": "cubic"}]}
+    wide = {"rate_mbps": 40.0, "buffer_bytes": 400_000.0, "jitter_ms": 7.0, "jitter_on": "both", "distribution": "normal"}
+    flow = observed(jittery)
+    reordered = runs.open_lab(flow, path(order_kept=False, **wide), cubic(), settings)
+    assert not isinstance(reordered, str)
+    fallen = zone.of(reordered)
+    kept = runs.open_lab(flow, path(order_kept=True, **wide), cubic(), settings)
+    assert not isinstance(kept, str)
+    calm = zone.of(kept)
+    assert fallen.side in ("collapsed", "chaos zone")
+    assert calm.side == "stable"
+    assert fallen.published == calm.published == "chaos zone"
+    assert fallen.retention is not None
+    assert calm.retention is not None
+    assert fallen.retention.value < calm.retention.value
+    assert fallen.guidance
+    assert fallen.runs_needed
+    assert fallen.runs_needed >= 2
+
+
+def test_an_application_a_receiver_and_a_send_buffer_that_limit_are_repeated(settings: ReplaySettings) -> None:
+    cases = {"app": {"app": "250kB/s"}, "rcvbuf": {"rcvbuf": 20_000}, "sndbuf": {"sndbuf": 16_384}}
+    for name, fields in cases.items():
+        flow = observed({**hops(rate="30mbit"), "flows": [{"cca": "cubic", **fields}]})
+        found = hosts.of(flow, "6.1")
+        assert name in found.flow, name
+        lab = runs.open_lab(flow, path(rate_mbps=30.0, buffer_bytes=60_000.0), cubic(), settings)
+        assert not isinstance(lab, str)
+        replayed = replaying.of(lab)
+        assert replayed.verdict == "agrees", f"{name}: {replayed.reason}"
+        helped = [h.name for h in helps.helps(lab)]
+        assert any(h.startswith({"app": "fq_codel", "rcvbuf": "receive buffer", "sndbuf": "send buffer"}[name]) for h in helped), helped
+
+
+def test_a_larger_receive_buffer_is_found_to_help(settings: ReplaySettings) -> None:
+    flow = observed({**hops(rate="30mbit"), "flows": [{"cca": "cubic", "rcvbuf": 20_000}]})
+    found = replays.judged(flow, path(rate_mbps=30.0, buffer_bytes=60_000.0), cubic(), settings)
+    best = max(found.advice.settings, key=lambda s: s.gain.value)
+    assert best.name.startswith("receive buffer")
+    assert best.gain.low > 2
+
+
+def test_a_capture_from_mid_connection_is_compared_with_the_steady_state(settings: ReplaySettings) -> None:
+    flow = observed({**hops(loss=0.5), "flows": [{"cca": "cubic"}]})
+    late = replace(flow, facts={**flow.facts, "syn_seen": False})
+    lab = runs.open_lab(late, path(loss_pct=fitted_loss(flow), **LINK), cubic(), settings)
+    assert not isinstance(lab, str)
+    assert lab.steady
+    assert lab.mid_connection
+    assert lab.seconds - lab.warmup_s == pytest.approx(late.seconds)
+    assert replaying.of(lab).verdict == "agrees"
+
+
+def test_a_long_fast_flow_is_replayed_in_fewer_events(settings: ReplaySettings) -> None:
+    flow = replace(observed({**hops(), "flows": [{"cca": "cubic"}]}), seconds=3600.0, goodput_mbps=5.7)
+    lab = runs.open_lab(flow, path(**LINK), cubic(), settings)
+    assert not isinstance(lab, str)
+    assert lab.steady
+    assert lab.seconds < 3600
+    assert lab.central("cubic", [3])[0].events < 1.5 * runs.MOST_EVENTS
+
+
+def test_the_scenario_is_a_valid_file_with_each_interval(tmp_path: Any) -> None:
+    flow = observed({**hops(jitter_ms=2.0), "flows": [{"cca": "cubic"}]})
+    changes = [PathChange(3.0, "rate", 6.0, 3.0), PathChange(5.0, "rtt", 40.0, 60.0), PathChange(6.0, "outage", None, 0.5)]
+    fitted = path(jitter_ms=2.0, jitter_on="both", distribution="normal", order_kept=True, rate_mbps=6.0, changes=changes)
+    fit = scenario.fit(flow, fitted)
+    assert fit is not None
+    text = scenario.text(fit, "cubic")
+    file = tmp_path / "path.yaml"
+    file.write_text(text, "utf-8")
+    assert files.load(file) == fit.scenario("cubic")
+    assert "[39.2, 40.8]" in text
+    assert "not identifiable" in text
+    assert "order: correlated" in text
+    assert "one bandwidth-delay product" in text
+    assert len(fit.scenario("cubic").changes) == 5
+    assert engines.make("model").run(fit.scenario("cubic"), [1])[0].goodput_mbps > 0
+
+
+def test_drawn_paths_spread_as_the_intervals_say() -> None:
+    fitted = path(jitter_ms=Estimate(2.0, 1.0, 3.0, 10, "ms"), jitter_on="forward", order_kept=False, **LINK)
+    fit = scenario.fit(observed({**hops(), "flows": [{"cca": "cubic"}]}), fitted)
+    assert fit is not None
+    drawn = [fit.drawn(seed) for seed in range(400)]
+    for name, low, high in (("rtt_ms", 39.2, 40.8), ("jitter_forward_ms", 1.0, 3.0), ("rate_mbps", 5.88, 6.12)):
+        inside = [low <= getattr(values, name) <= high for values in drawn]
+        assert 0.9 <= np.mean(inside) <= 0.99, name
+    assert fit.drawn(3) == fit.drawn(3)
+    assert all(values.jitter_reverse_ms == 0 for values in drawn)
+    exact = scenario.values_of(path(**LINK))
+    assert exact is not None
+    assert exact.loss == 0
+
+
+def test_the_smoothed_rtt_of_segments_is_that_of_the_sender() -> None:
+    """Round trips of 40 ms and then of 80 ms, a segment every ms and an ACK for every second one."""
+    acked = np.repeat(np.arange(2, 4002, 2), 2) * 1_000_000 + 80_000_000
+    rtt = np.where(acked < 2_000_000_000, 40_000_000, 80_000_000)
+    flow = ObservedFlow(*ENDS, 4000, None, 4.0, 0.0, "sender", 1.0, segments={"acked": acked, "rtt": rtt, "t": acked - rtt})
+    times, smoothed = replaying.smoothed_rtt(flow)
+    assert smoothed[0] == 40
+    assert smoothed[-1] == pytest.approx(80, abs=0.01)
+    just_after = smoothed[np.searchsorted(times, 2.0)]
+    assert 40 < just_after <= 80
+    assert replaying.observed_rtt(flow, after_s=2.5) == pytest.approx(80, abs=0.01)
+    assert replaying.observed_rtt(replace(flow, vantage="receiver")) is None
+
+
+def test_indicators_of_the_observation_alone() -> None:
+    seconds = np.arange(0, 20, 0.01)
+    ack = np.cumsum(np.where((seconds % 2) < 1, 2000, 1000))
+    facts = {"zero_windows": 40, "retransmissions": 1, "max_window": 65_536}
+    acks = {"t": (seconds * 1e9).astype(np.int64), "ack": ack}
+    flow = ObservedFlow(*ENDS, None, None, 20.0, 0.0, "receiver", 1.0, facts, acks=acks)
+    found = zone.unknown(flow, path(jitter_ms=20.0), "nobody knows")
+    assert found.problem == "receiver"
+    assert found.published == "collapsed"
+    assert found.side is None
+    assert found.throughput_cv == pytest.approx(0.34, abs=0.02)
+    assert found.rtt_cv is None
+    assert found.health is None
+    both = replace(flow, facts={**facts, "retransmissions": 500})
+    assert zone.problem(both) == "both"
+    assert zone.problem(replace(flow, facts={})) is None
+
+
+def test_a_prediction_interval_holds_single_runs() -> None:
+    rng = np.random.default_rng(5)
+    held = []
+    for _ in range(200):
+        values = np.exp(rng.normal(2, 0.3, 25))
+        interval = replaying.predicted(list(values[:12]), list(values[12:24]), "Mbit/s")
+        held.append(interval.low <= values[24] <= interval.high)
+    assert 0.9 <= np.mean(held) <= 1.0
+    assert math.isnan(replaying.predicted([], [], "ms").value)
