@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from tcpscape.campaign.execute import Runner
@@ -20,6 +21,8 @@ class ReplaySettings:
     """Kernel profile of the sender with overrides, `6.12,rmem_max=4MiB`; None is not known."""
     quick: bool = False
     """Whether few trials are enough: wider intervals in a fraction of the time."""
+    say: Callable[[str], None] = lambda _: None
+    """Called with what is being run now."""
 
 
 @dataclass(frozen=True, slots=True)
