@@ -2,36 +2,72 @@
 
 use crate::{convert, refused};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyList};
+use pyo3::types::{PyBytes, PyDict, PyList};
+use tcpscape_capture::flow::{Analyzer, Budget, FlowRecord, Row};
+use tcpscape_capture::limits::Interval;
+use tcpscape_capture::packet::Endpoint;
 use tcpscape_capture::read::Reader;
 
 /// Reads a capture whose bytes are fed to it in chunks of any size.
 #[pyclass]
 pub struct CaptureReader {
     /// None once it is finished.
-    reader: Option<Reader>,
+    state: Option<(Reader, Analyzer)>,
 }
 
 #[pymethods]
 impl CaptureReader {
     #[new]
     fn new() -> CaptureReader {
-        CaptureReader { reader: Some(Reader::new()) }
+        CaptureReader { state: Some((Reader::new(), Analyzer::new(Budget::default()))) }
     }
 
     /// Takes the next bytes; returns whether more are of use. A ValueError, `problem; fix`, where this is no capture.
     fn feed(&mut self, py: Python<'_>, chunk: &Bound<'_, PyBytes>) -> PyResult<bool> {
-        let reader = self.reader.as_mut().ok_or_else(|| refused("the reader is finished; make another"))?;
+        let (reader, analyzer) = self.state.as_mut().ok_or_else(|| refused("the reader is finished; make another"))?;
         let bytes = chunk.as_bytes();
-        py.allow_threads(|| reader.feed(bytes, &mut |_| {})).map_err(refused)?;
+        py.allow_threads(|| reader.feed(bytes, &mut |p| analyzer.packet(p))).map_err(refused)?;
         Ok(!reader.is_over())
     }
 
     /// The report as a dict, and a dict of each direction of each connection that carries data, most bytes first.
     fn finish<'py>(&mut self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyList>)> {
-        let reader = self.reader.take().ok_or_else(|| refused("the reader is finished; make another"))?;
-        let report = reader.finish().map_err(refused)?;
+        let (reader, analyzer) = self.state.take().ok_or_else(|| refused("the reader is finished; make another"))?;
+        let report = convert::json(py, &reader.finish().map_err(refused)?)?;
+        let (records, totals) = py.allow_threads(|| analyzer.finish());
+        report.set_item("flows", convert::json(py, &totals)?)?;
         let flows = PyList::empty(py);
-        Ok((convert::json(py, &report)?, flows))
+        for record in records {
+            flows.append(flow(py, record)?)?;
+        }
+        Ok((report, flows))
     }
+}
+
+/// One record as a dict; its rows are given up table by table.
+fn flow(py: Python<'_>, r: FlowRecord) -> PyResult<Bound<'_, PyDict>> {
+    let d = PyDict::new(py);
+    let end = |e: Endpoint| (e.address.to_string(), e.port);
+    d.set_item("from", end(r.from))?;
+    d.set_item("to", end(r.to))?;
+    d.set_item("facts", convert::json(py, &r.facts.json())?)?;
+    d.set_item("segments", columns(py, r.segments)?)?;
+    d.set_item("acks", columns(py, r.acks)?)?;
+    d.set_item("events", columns(py, r.events)?)?;
+    d.set_item("limits", PyList::new(py, r.limits.iter().map(interval))?)?;
+    Ok(d)
+}
+
+/// Begin and end, s, the cause's name, and the frames that prove it.
+fn interval(i: &Interval) -> (f64, f64, &'static str, Vec<u64>) {
+    let frames = i.frames.into_iter().filter(|&f| f > 0).collect();
+    (i.from as f64 / 1e9, i.to as f64 / 1e9, i.cause.name(), frames)
+}
+
+fn columns<R: Row>(py: Python<'_>, rows: Vec<R>) -> PyResult<Bound<'_, PyDict>> {
+    let d = PyDict::new(py);
+    for (name, dtype, bytes) in R::columns(&rows) {
+        d.set_item(name, (dtype, PyBytes::new(py, &bytes)))?;
+    }
+    Ok(d)
 }

@@ -65,8 +65,8 @@ def read(source: Path | str | Stream, progress: Callable[[int, int | None], None
 def _flow(flow: Mapping[str, Any], report: Mapping[str, Any]) -> ObservedFlow:
     facts = flow["facts"]
     return ObservedFlow(
-        source=Endpoint(*flow["from"]), destination=Endpoint(*flow["to"]), packets=facts["packets"], bytes=facts["bytes"],
-        seconds=facts["seconds"], start_s=facts["start_s"], vantage=facts["vantage"], goodput_mbps=facts["goodput_mbps"], facts=facts,
+        source=Endpoint(*flow["from"]), destination=Endpoint(*flow["to"]), packets=facts.get("packets"), bytes=facts["bytes"],
+        seconds=facts["seconds"], start_s=facts["start_s"], vantage=facts["vantage"], goodput_mbps=facts.get("goodput_mbps"), facts=facts,
         segments=_columns(flow["segments"]), acks=_columns(flow["acks"]), events=_columns(flow["events"]),
         limits=[LimitInterval(*interval) for interval in flow["limits"]],
     )  # fmt: skip

@@ -1,0 +1,288 @@
+//! Both directions of a connection: its packets in, what is known of each direction's data out.
+
+use super::acked::Report;
+use super::direction::{Direction, Seen, Taken};
+use super::forwarded::Forwarded;
+use super::handshake::Handshake;
+use super::order::Stamp;
+use super::repeats::Trigger;
+use super::sequence::shown;
+use super::table::{Kind, Side};
+use crate::limits::{self, Tracker};
+use crate::packet::{Endpoint, Packet, MOST_BLOCKS};
+use tcpscape_base::Flags;
+
+/// Most intervals of limits kept for a direction.
+const INTERVALS: usize = 4096;
+/// A silence after which a SYN begins another connection of the same ends, ns (RFC 9293 §3.6.1 has the states that allow it).
+const REUSE: u64 = 1_000_000_000;
+
+/// A connection.
+#[derive(Debug)]
+pub struct Connection {
+    /// Its ends; directions are numbered by who sends.
+    pub ends: [Endpoint; 2],
+    /// First and last packet.
+    pub span: (u64, u64),
+    /// The data of either end.
+    pub directions: [Direction; 2],
+    /// Its handshake.
+    pub handshake: Handshake,
+    /// How it ended.
+    pub ended: Option<&'static str>,
+    /// Packets seen more than once on their way.
+    pub forwarded: Forwarded,
+    /// Whether a packet of the end was seen.
+    pub is_seen: [bool; 2],
+    /// Whether timestamps were seen.
+    pub has_timestamps: bool,
+    /// What held each direction, once it carries data.
+    pub limits: [Option<Box<Tracker>>; 2],
+    fins: [bool; 2],
+}
+
+impl Connection {
+    /// A connection whose first packet is `p`.
+    pub fn new(p: &Packet, t: u64) -> Connection {
+        Connection {
+            ends: [p.from, p.to],
+            span: (t, t),
+            directions: Default::default(),
+            handshake: Handshake::default(),
+            ended: None,
+            forwarded: Forwarded::default(),
+            is_seen: [false; 2],
+            has_timestamps: false,
+            limits: [None, None],
+            fins: [false; 2],
+        }
+    }
+
+    /// Whether `p`, a SYN, begins another connection of the same ends.
+    pub fn is_over(&self, p: &Packet, t: u64) -> bool {
+        if !p.flags.has(Flags::SYN) || p.flags.has(Flags::ACK) {
+            return false;
+        }
+        let seq = &self.directions[self.side(p)].seq;
+        let is_same = seq.begins_at(p.seq.wrapping_add(1));
+        !is_same && seq.has_begun() && (self.ended.is_some() || t.saturating_sub(self.span.1) >= REUSE)
+    }
+
+    fn side(&self, p: &Packet) -> usize {
+        usize::from(p.from != self.ends[0])
+    }
+
+    /// Takes a packet; `most` entries may be outstanding in a direction.
+    pub fn packet(&mut self, p: &Packet, t: u64, most: usize) {
+        let side = self.side(p);
+        if self.forwarded.is_again(side, p, t) {
+            return;
+        }
+        self.span.1 = t;
+        self.is_seen[side] = true;
+        let seen = self.seen(side, p, t);
+        if p.flags.has(Flags::SYN) {
+            self.handshake.syn(side, t, p);
+            self.agree();
+        } else if p.flags.has(Flags::ACK) {
+            self.handshake.ack(side, t, p.frame);
+            self.measure();
+        }
+        if p.flags.has(Flags::ACK) {
+            self.acknowledge(1 - side, p, &seen);
+        }
+        self.mark(side, &seen);
+        if p.len > 0 {
+            self.data(side, &seen, most);
+        } else {
+            self.probe(side, p, &seen);
+        }
+        self.end(side, p, &seen);
+    }
+
+    /// The packet with numbers that do not wrap, in the order in which its end sent it.
+    fn seen(&mut self, side: usize, p: &Packet, t: u64) -> Seen {
+        let timestamps = p.options.timestamps;
+        self.has_timestamps |= timestamps.is_some();
+        let stamp = Stamp { id: p.id, tsval: timestamps.map(|t| t.0) };
+        let [a, b] = &mut self.directions;
+        let (own, other) = if side == 0 { (a, b) } else { (b, a) };
+        let start = if p.flags.has(Flags::SYN) {
+            own.seq.begin(p.seq.wrapping_add(1));
+            let start = own.seq.near(p.seq.wrapping_add(1));
+            own.arrivals.begin(start);
+            start
+        } else {
+            own.seq.near(p.seq)
+        };
+        own.ttl = own.ttl.or(Some(p.ttl));
+        let tsecr = timestamps.map_or(0, |t| t.1);
+        let is_apart = p.flags.has(Flags::RST) || p.flags.has(Flags::SYN);
+        Seen {
+            t,
+            frame: p.frame,
+            start,
+            len: p.len,
+            size: p.size,
+            flags: p.flags,
+            ecn: p.ecn,
+            stamp,
+            tsecr,
+            // Closed sockets and SYN queues number their packets apart.
+            is_late: if is_apart { None } else { own.order.is_late(stamp) },
+            echo: if tsecr == 0 { None } else { other.echoes.echoed(tsecr, t) },
+        }
+    }
+
+    /// The handshake says what both ends agreed on.
+    fn agree(&mut self) {
+        for side in 0..2 {
+            let shift = self.handshake.shift(1 - side);
+            let d = &mut self.directions[side];
+            d.window.shift = shift;
+            d.mss = self.handshake.payload().unwrap_or(0);
+        }
+    }
+
+    fn measure(&mut self) {
+        if self.directions[0].handshake_rtt.is_none() {
+            let parts = [self.handshake.part(0), self.handshake.part(1)];
+            if let [Some(a), Some(b)] = parts {
+                self.directions.iter_mut().for_each(|d| d.handshake_rtt = Some(a + b));
+            }
+        }
+    }
+
+    fn acknowledge(&mut self, of: usize, p: &Packet, seen: &Seen) {
+        let d = &mut self.directions[of];
+        let ack = d.seq.near(p.ack);
+        let mut blocks = [(0, 0); MOST_BLOCKS];
+        let mut n = 0;
+        for &(left, right) in &p.options.blocks[..usize::from(p.options.block_count).min(MOST_BLOCKS)] {
+            let (left, right) = (d.seq.near(left), d.seq.near(right));
+            if left < right && right - left < 1 << 30 {
+                blocks[n] = (left, right);
+                n += 1;
+            }
+        }
+        d.seq.raise(ack);
+        let is_syn = p.flags.has(Flags::SYN);
+        let report = Report { seen: *seen, ack, blocks: &blocks[..n], window: p.window, is_syn, ece: p.flags.has(Flags::ECE) };
+        let said = d.ack(&report);
+        let edge = d.window.shift.map_or(0, |_| shown(ack) + d.window.bytes(p.window, is_syn));
+        if let Some(tracker) = &mut self.limits[of] {
+            tracker.ack(&limits::Ack {
+                t: seen.t,
+                frame: seen.frame,
+                ack: shown(ack),
+                edge,
+                sacked: said.sacked,
+                dsack: said.dsack,
+                tsval: seen.tsval(),
+                tsecr: seen.tsecr,
+                len: p.len,
+            });
+        }
+    }
+
+    /// Remembers the TSval of this end, with what it knows to be delivered.
+    fn mark(&mut self, side: usize, seen: &Seen) {
+        if let Some(tsval) = seen.stamp.tsval {
+            let delivered = self.directions[1 - side].board.delivered();
+            self.directions[side].echoes.sent(tsval, seen.t, delivered);
+        }
+    }
+
+    fn data(&mut self, side: usize, seen: &Seen, most: usize) {
+        if self.is_keep_alive(side, seen) {
+            return;
+        }
+        let d = &mut self.directions[side];
+        let is_closed = d.window.is_closed();
+        let taken = d.data(seen, most);
+        if !taken.is_data {
+            return;
+        }
+        d.seq.raise(seen.start + u64::from(seen.len));
+        if is_closed && seen.len == 1 {
+            d.counts.window_probes += 1;
+            d.event(Kind::WindowProbe, Side::Unknown, seen, seen.start, 1, 0, 0);
+        }
+        self.watch(side, seen, taken);
+    }
+
+    /// The data goes to those who watch what holds the sender.
+    fn watch(&mut self, side: usize, seen: &Seen, taken: Taken) {
+        let handshake = &self.handshake;
+        let tracker = self.limits[side].get_or_insert_with(|| {
+            let mut tracker = Tracker::new(INTERVALS);
+            for (t, frame, packet) in handshake.packets() {
+                tracker.handshake(t, frame, packet);
+            }
+            Box::new(tracker)
+        });
+        let repeat = taken.again.map(|trigger| match trigger {
+            _ if taken.is_needless => limits::Repeat::Spurious,
+            Trigger::Fast => limits::Repeat::Fast,
+            Trigger::Timeout | Trigger::AfterTimeout => limits::Repeat::Timeout,
+            Trigger::Probe => limits::Repeat::Probe,
+        });
+        let mss = self.directions[side].mss;
+        tracker.data(&limits::Data {
+            t: seen.t,
+            frame: seen.frame,
+            seq: shown(seen.start),
+            len: seen.len,
+            mss,
+            tsval: seen.tsval(),
+            tsecr: seen.tsecr,
+            psh: seen.flags.has(Flags::PSH),
+            repeat,
+        });
+    }
+
+    /// A byte before the next new one, when nothing is outstanding: RFC 9293 §3.8.4 (keep-alive), §3.8.6.1 (window probe).
+    fn is_keep_alive(&mut self, side: usize, seen: &Seen) -> bool {
+        let d = &mut self.directions[side];
+        let is = seen.len <= 1
+            && d.arrivals.high().is_some_and(|h| seen.start + 1 == h)
+            && d.board.is_empty()
+            && d.board.una() == seen.start + 1;
+        if is {
+            let (count, kind) = if d.window.is_closed() {
+                (&mut d.counts.window_probes, Kind::WindowProbe)
+            } else {
+                (&mut d.counts.keep_alives, Kind::KeepAlive)
+            };
+            *count += 1;
+            d.event(kind, Side::Unknown, seen, seen.start, seen.len, 0, 0);
+        }
+        is
+    }
+
+    /// A packet without data may be a keep-alive or a probe too.
+    fn probe(&mut self, side: usize, p: &Packet, seen: &Seen) {
+        if p.flags.has(Flags::SYN) || p.flags.has(Flags::FIN) || p.flags.has(Flags::RST) {
+            return;
+        }
+        if seen.is_late != Some(true) {
+            self.is_keep_alive(side, seen);
+        }
+    }
+
+    fn end(&mut self, side: usize, p: &Packet, seen: &Seen) {
+        if p.flags.has(Flags::RST) {
+            self.ended = self.ended.or(Some("rst"));
+        } else if p.flags.has(Flags::FIN) {
+            self.fins[side] = true;
+            if self.fins == [true; 2] {
+                self.ended = self.ended.or(Some("fin"));
+            }
+        } else {
+            return;
+        }
+        if let Some(tracker) = &mut self.limits[side] {
+            tracker.ended(seen.t, seen.frame);
+        }
+    }
+}

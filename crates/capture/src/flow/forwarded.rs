@@ -1,0 +1,73 @@
+//! Packets that a capture shows more than once: on the way through the capturing machine, in at one interface and out at another.
+//!
+//! How it works: a direction belongs to the interface that showed it first. A packet that comes from another interface, or with a lower time
+//! to live, and is the same as one just seen, is left out; after a few of them so is everything from that interface.
+
+use crate::packet::Packet;
+
+/// Packets among which a second copy is looked for.
+const RECENT: usize = 128;
+/// Second copies after which an interface is left out.
+const ENOUGH: u32 = 3;
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Way {
+    interface: u32,
+    ttl: u8,
+    /// An interface that shows the same packets again, and how often it has.
+    again: Option<(u32, u32)>,
+}
+
+/// What is known of the ways on which the packets of both ends were seen.
+#[derive(Debug, Default)]
+pub struct Forwarded {
+    ways: [Option<Way>; 2],
+    last: u64,
+    recent: Option<Box<[u64; RECENT]>>,
+    next: usize,
+    /// Copies left out.
+    pub count: u64,
+}
+
+impl Forwarded {
+    /// Whether this packet was seen before on its way.
+    pub fn is_again(&mut self, side: usize, p: &Packet, _t: u64) -> bool {
+        let way = *self.ways[side].get_or_insert(Way { interface: p.interface, ttl: p.ttl, again: None });
+        let digest = digest(p, side);
+        let is_other = p.interface != way.interface || p.ttl < way.ttl;
+        let is_left_out = p.interface != way.interface && way.again.is_some_and(|(i, n)| i == p.interface && n >= ENOUGH);
+        let is_again = is_left_out || (is_other && self.has(digest));
+        if is_again {
+            self.count += 1;
+            let n = way.again.filter(|a| a.0 == p.interface).map_or(0, |a| a.1);
+            self.ways[side] = Some(Way { again: Some((p.interface, n.saturating_add(1))), ..way });
+            return true;
+        }
+        if is_other && self.recent.is_none() {
+            self.recent = Some(Box::new([0; RECENT]));
+        }
+        self.last = digest;
+        if let Some(recent) = &mut self.recent {
+            recent[self.next % RECENT] = digest;
+            self.next += 1;
+        }
+        false
+    }
+
+    fn has(&self, digest: u64) -> bool {
+        self.last == digest || self.recent.as_ref().is_some_and(|r| r.contains(&digest))
+    }
+}
+
+/// What two copies of a packet have in common.
+fn digest(p: &Packet, side: usize) -> u64 {
+    let stamps = p.options.timestamps.map_or(0, |(a, b)| u64::from(a) << 32 | u64::from(b));
+    let words = [
+        u64::from(p.seq) << 32 | u64::from(p.ack),
+        u64::from(p.len) << 32 | u64::from(p.id) << 16 | u64::from(p.window),
+        stamps,
+        u64::from(p.flags.0) << 8 | side as u64,
+        u64::from(p.options.blocks[0].0) << 32 | u64::from(p.options.blocks[0].1),
+    ];
+    words.iter().fold(0x9e37_79b9_7f4a_7c15, |h: u64, w| (h.rotate_left(23) ^ w).wrapping_mul(0xff51_afd7_ed55_8ccd)) | 1
+}

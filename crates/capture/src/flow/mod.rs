@@ -1,0 +1,41 @@
+//! Packets → flows: what became of each data segment, round-trip times, losses and reorderings, from whichever place the capture was taken.
+//!
+//! Source: RFC 9293, RFC 2018 and 2883 (SACK), RFC 6675 (scoreboard), RFC 7323 (timestamps), RFC 4737 (reordering); each file names its own.
+//! How it differs from tcptrace and from Wireshark's `tcp.analysis`: what is lost, what is reordered and what was repeated needlessly are
+//! told apart by evidence on the packets (identification, timestamps, SACK, DSACK), not by a time that passed; and what the capture does not
+//! show has no value. Measured differences: `docs/diagnosis.md`.
+//! What it does not model: urgent data, multipath TCP, segments with overlapping payloads that differ.
+//!
+//! [`Analyzer`] is the door and the table of connections, `connection` takes a packet, `direction` (data) and `acked` (acknowledgements) hold
+//! what is known of one end's data, by way of `arrivals` (what came here) and `scoreboard` (what came there); `facts` makes records of it.
+//! Nothing is allocated for a packet beyond its rows, whose number is bounded.
+
+mod acked;
+mod analyzer;
+mod arrivals;
+mod connection;
+mod counts;
+mod direction;
+mod echo;
+mod facts;
+mod forwarded;
+mod handshake;
+mod order;
+mod record;
+mod repeats;
+mod rtt;
+mod scoreboard;
+mod sequence;
+mod table;
+mod vantage;
+mod window;
+
+pub use analyzer::{Analyzer, Budget, Totals};
+pub use counts::Counts;
+pub use record::{Facts, FlowRecord};
+pub use rtt::Summary;
+pub use table::{AckRow, Column, EventRow, Fate, Kind, Row, SegmentRow, Side};
+pub use vantage::{Place, Vantage};
+
+#[cfg(test)]
+mod tests;
