@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from tcpscape.findings.diagnosis.diagnosis import FlowDiagnosis
 from tcpscape.findings.diagnosis.fitted import Alternative, Control, FittedPath, PathChange, Replay, ReplayAdvice, Zone
 from tcpscape.findings.diagnosis.observed import Endpoint, LimitInterval, Observation, ObservedFlow
@@ -41,6 +43,23 @@ def flow(port=5201, **fields):
 def observation(*flows, kind="pcap", name="slow.pcap", **fields):
     """A source with these flows."""
     return Observation(kind, name, flows, **fields)
+
+
+def traced(seconds=30.0, rate=18e6, seed=1, **fields):
+    """A flow with rows: segments at a rate, RTTs around 50 ms, a loss every 5 s, a receive window."""
+    random = np.random.default_rng(seed)
+    t = np.arange(0, seconds, 1448 * 8 / rate)
+    rtt = (50 + 4 * np.abs(np.sin(t)) + random.normal(0, 0.5, len(t))) * 1e6
+    ns = (t * 1e9).astype(np.uint64)
+    segments = {
+        "t": ns, "frame": np.arange(1, 2 * len(t), 2, dtype=np.uint64), "len": np.full(len(t), 1448, np.uint32), "rtt": rtt.astype(np.uint64),
+        "acked": ns + rtt.astype(np.uint64), "flight": (rate / 8 * rtt / 1e9).astype(np.uint32),
+    }
+    acks = {"t": ns[::2] + np.uint64(50_000_000), "window": np.full(len(ns[::2]), 3_000_000, np.uint32)}
+    lost = np.arange(5, seconds, 5)
+    events = {"t": (np.repeat(lost, 3) * 1e9).astype(np.uint64), "kind": np.tile(np.array([5, 1, 9], np.uint8), len(lost))}
+    limits = {"application": 0.05, "congestion_window": 0.6, "recovery": 0.15, "timeout": 0.05, "receive_window": 0.15}
+    return flow(segments=segments, acks=acks, events=events, seconds=seconds, **{"limits": limits, **fields})
 
 
 PATH = fitted(

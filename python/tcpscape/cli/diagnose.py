@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,6 +15,7 @@ from tcpscape.errors import refuse
 from tcpscape.tables import percent
 
 if TYPE_CHECKING:
+    from tcpscape.findings.diagnosis.diagnosis import Diagnosis
     from tcpscape.findings.diagnosis.settings import DiagnosisSettings, ReplaySettings
 
 Source = Annotated[
@@ -57,6 +59,7 @@ class ReplayOptions:
 class DiagnosisOutput:
     """What is made of the diagnosis."""
 
+    report: Annotated[Path | None, Option("Write the diagnosis as one HTML page: figures, tables.", metavar="FILE", complete="file")] = None
     check: Annotated[tuple[str, ...], CHECK] = ()
     as_json: Annotated[bool, options.json_output("One JSON document with every number")] = False
 
@@ -91,12 +94,29 @@ def diagnose(
         observation = observing.observe(source, lambda done, total: say(_reading(source, done, total)))
     with Progress("diagnosis", is_open=True) as progress:
         result = diagnosis.diagnose(observation, _settings(chosen, known, progress), progress.say)
+    written = list(_written(result, results))
     verdicts = expected.verdicts(checked, result)
     if results.as_json:
         print(json.dumps(document.plain(result), allow_nan=False))
     else:
-        terminal.show(answer.screen(result), output)
+        terminal.show(answer.screen(result, next_=_next(source, result, results, written)), output)
     checks.finish(verdicts, as_json=results.as_json)
+
+
+def _written(result: Diagnosis, results: DiagnosisOutput) -> Iterator[Path]:
+    """Writes the files that were asked for."""
+    if results.report:
+        from tcpscape import __version__
+        from tcpscape.report import diagnosis
+
+        yield diagnosis.build(result, results.report, options.typed(), __version__)
+
+
+def _next(source: Path, result: Diagnosis, results: DiagnosisOutput, written: Sequence[Path]) -> list[str]:
+    """What is worth typing next: the page, or what writes one."""
+    if results.report:
+        return [terminal.to_open(written[0])]
+    return ["add --report page.html for figures, --verbose for every interval and reason"] if result.flows else []
 
 
 def _reading(source: Path, done: int, total: int | None) -> str:
