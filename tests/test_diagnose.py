@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import copy
+import html
 import json
 import math
+import re
 
 import jsonschema
+import numpy as np
 import pytest
 
 import observations
 from observations import SITUATIONS, diagnosed, flow, observation
 from tcpscape.errors import TcpscapeError
-from tcpscape.findings.diagnosis import answer, checks, diagnosis, document, selection, sentences
+from tcpscape.findings.diagnosis import answer, checks, diagnosis, document, files, selection, sentences
 from tcpscape.findings.diagnosis.diagnosis import Diagnosis
 from tcpscape.findings.diagnosis.settings import DiagnosisSettings
+from tcpscape.plots import diagnosis as figures
+from tcpscape.report import diagnosis as report
 from tcpscape.schemas.documents import DOCUMENTS
 
 SAYS = {
@@ -202,3 +207,53 @@ def test_a_file_of_no_kind_is_one_line(cli, tmp_path):
         assert result.status == 2
         assert result.err.startswith("error: ")
         assert result.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("name", SITUATIONS)
+def test_a_page_opens_offline_with_every_answer(name, tmp_path):
+    file = report.build(whole(SITUATIONS[name]), tmp_path / "page.html", "tcpscape diagnose slow.pcap --report page.html", "0.1.0")
+    page = file.read_text("utf-8")
+    assert sentences.answer(SITUATIONS[name]) in html.unescape(page)
+    assert not re.findall(r'(?:src|href)="(?!#|data:)[^"]', page)
+    assert [p.name for p in tmp_path.iterdir()] == ["page.html"]
+
+
+def test_a_page_has_the_figures_of_what_was_seen(tmp_path):
+    one = diagnosed(observations.traced(), limited_by={"congestion_window": 1.0})
+    page = report.build(whole(one), tmp_path / "page.html", "x", "0.1.0").read_text("utf-8")
+    for name in ("flow-1-timeline", "flow-1-timeline-narrow", "flow-1-replay"):
+        assert f'id="{name}' in page
+    for text in ("delivered,", "RTT, ms", "in flight, kB", "limited by,", "fast retransmission", "window closed", "addresses on this page", "10.0.0.1, 10.0.0.2"):
+        assert text in page, text
+
+
+def test_the_curves_of_a_flow_are_those_of_its_rows():
+    seen = observations.traced(seconds=10.0, rate=12e6, facts={"stride": 2})
+    times, rates = figures.delivered(seen)
+    assert times[0] == pytest.approx(10 / figures.BINS)
+    assert rates[len(rates) // 4 : -len(rates) // 4].mean() == pytest.approx(24.0, rel=0.02)  # every row stands for two segments
+    at, rtts = figures.round_trips(seen)
+    assert 49 < np.median(rtts) < 55
+    assert (at[0], at[-1]) == (pytest.approx(0.05, abs=0.01), pytest.approx(10.05, abs=0.02))
+    assert set(figures.in_flight(seen)) == {"in flight", "receive window"}
+    assert figures.delivered(flow()) is figures.round_trips(flow()) is figures.in_flight(flow()) is None
+
+
+def test_the_shares_of_an_interval_add_up():
+    edges = np.arange(0.0, 11.0)
+    held = figures._held([(0.5, 2.25), (4.0, 4.5), (9.75, 12.0)], edges)
+    assert held == pytest.approx([0.5, 1, 0.25, 0, 0.5, 0, 0, 0, 0, 0.25])
+
+
+def test_the_fitted_path_runs(tmp_path, need_model):
+    import tcpscape
+
+    file = files.write_scenario(whole(SITUATIONS["random loss"]), tmp_path / "path.yaml")
+    scenario = tcpscape.load(str(file))
+    assert scenario.bottleneck
+    assert scenario.flows[0].cca == "cubic"
+    assert "# random loss of the data: 0.500 % [0.475, 0.525]" in file.read_text("utf-8")
+    for nothing in (whole(SITUATIONS["nothing identifiable"]), whole()):
+        with pytest.raises(TcpscapeError, match=r"^out: there is no path to write: "):
+            files.write_scenario(nothing, tmp_path / "none.yaml")
+    assert not (tmp_path / "none.yaml").exists()

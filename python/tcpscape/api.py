@@ -436,6 +436,7 @@ def diagnose(
     replay: bool = True,
     quick: bool = False,
     jobs: int = 0,
+    out: str | Path | None = None,
     progress: Progress | None = None,
 ) -> Diagnosis:
     """What a capture, or another tool's measurement, says of its path, what limits its flows, and what would be better by how much.
@@ -448,17 +449,21 @@ def diagnose(
     :param replay: whether the model repeats the observation and compares other congestion controls; without it there is no advice.
     :param quick: few trials for that: wider intervals.
     :param jobs: cores; 0 is all.
+    :param out: file for the fitted path of the largest flow as a scenario, for :func:`run`.
     :param progress: called with the trials of the replay that are done and those in all.
     :return: `diagnosis.flows[0].path.rtt_ms`, `.limited_by`, `.control`, `.advice`; what is not identifiable is None, with its reason in
         `.not_identifiable`.
     :raises TcpscapeError: one line, for a file that cannot be read, and for what makes no sense.
     """
-    from tcpscape.findings.diagnosis import diagnosis
+    from tcpscape.findings.diagnosis import diagnosis, files
     from tcpscape.findings.diagnosis.settings import DiagnosisSettings, ReplaySettings
     from tcpscape.interchange import observing
 
     replaying = ReplaySettings(Runner(engines.make("model"), jobs, progress=progress), kernel, quick) if replay else None
-    return diagnosis.diagnose(observing.observe(source), DiagnosisSettings(flows, flow or "", cca, replaying))
+    result = diagnosis.diagnose(observing.observe(source), DiagnosisSettings(flows, flow or "", cca, replaying))
+    if out is not None:
+        files.write_scenario(result, Path(out), kernel)
+    return result
 
 
 def compare(

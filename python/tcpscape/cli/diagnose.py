@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,13 +53,14 @@ class ReplayOptions:
 
         if not self.replay:
             return None
-        return ReplaySettings(Runner(engines.make("model"), self.jobs, progress=progress.update), self.kernel, self.quick)
+        return ReplaySettings(Runner(engines.make("model"), self.jobs, progress=progress.update), self.kernel, self.quick, progress.say)
 
 
 @dataclass(frozen=True)
 class DiagnosisOutput:
     """What is made of the diagnosis."""
 
+    out: Annotated[Path | None, Option("Write the fitted path as a scenario for `tcpscape run`.", metavar="FILE", complete="file")] = None
     report: Annotated[Path | None, Option("Write the diagnosis as one HTML page: figures, tables.", metavar="FILE", complete="file")] = None
     check: Annotated[tuple[str, ...], CHECK] = ()
     as_json: Annotated[bool, options.json_output("One JSON document with every number")] = False
@@ -94,7 +96,7 @@ def diagnose(
         observation = observing.observe(source, lambda done, total: say(_reading(source, done, total)))
     with Progress("diagnosis", is_open=True) as progress:
         result = diagnosis.diagnose(observation, _settings(chosen, known, progress), progress.say)
-    written = list(_written(result, results))
+    written = list(_written(result, results, known))
     verdicts = expected.verdicts(checked, result)
     if results.as_json:
         print(json.dumps(document.plain(result), allow_nan=False))
@@ -103,8 +105,12 @@ def diagnose(
     checks.finish(verdicts, as_json=results.as_json)
 
 
-def _written(result: Diagnosis, results: DiagnosisOutput) -> Iterator[Path]:
-    """Writes the files that were asked for."""
+def _written(result: Diagnosis, results: DiagnosisOutput, known: ReplayOptions) -> Iterator[Path]:
+    """Writes the files that were asked for; the page comes last."""
+    if results.out:
+        from tcpscape.findings.diagnosis import files
+
+        yield files.write_scenario(result, results.out, known.kernel)
     if results.report:
         from tcpscape import __version__
         from tcpscape.report import diagnosis
@@ -115,7 +121,9 @@ def _written(result: Diagnosis, results: DiagnosisOutput) -> Iterator[Path]:
 def _next(source: Path, result: Diagnosis, results: DiagnosisOutput, written: Sequence[Path]) -> list[str]:
     """What is worth typing next: the page, or what writes one."""
     if results.report:
-        return [terminal.to_open(written[0])]
+        return [terminal.to_open(written[-1])]
+    if results.out:
+        return [f"tcpscape run {shlex.quote(str(results.out))} --cca all (the same path under every congestion control)"]
     return ["add --report page.html for figures, --verbose for every interval and reason"] if result.flows else []
 
 

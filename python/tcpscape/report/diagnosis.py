@@ -11,9 +11,11 @@ from markupsafe import Markup
 
 from tcpscape import writing
 from tcpscape.findings.diagnosis import answer, sentences
+from tcpscape.findings.diagnosis import files as fitted
 from tcpscape.findings.diagnosis.diagnosis import Diagnosis, FlowDiagnosis
 from tcpscape.plots import Context, diagnosis, files, style
 from tcpscape.report import tables
+from tcpscape.report.diagram import PathView
 from tcpscape.report.figures import EmbeddedFigure
 from tcpscape.report.page import Answer, FigureGroup, Heading, Page, Provenance, render
 from tcpscape.report.tables import PageTable
@@ -42,11 +44,19 @@ def build(result: Diagnosis, file: Path, command: str, version: str) -> Path:
         Heading("diagnose", _title(result), about=(f"{screen.path}.",)),
         [Answer(sentences.answer(one), part=one.flow.name if several else "") for one in result.flows] or [Answer(screen.answer)],
         screen.caveats,
+        [view for i, one in enumerate(result.flows, 1) for view in _paths(one, one.flow.name if several else "", f"path-{i}")],
         figures=[FigureGroup(one.flow.name if several else "", list(_drawn(one, f"flow-{i}"))) for i, one in enumerate(result.flows, 1)],
         tables=list(_tables(result)),
         provenance=Provenance(command, _facts(result, version)),
     )
     return writing.whole(file, render(page))
+
+
+def _paths(one: FlowDiagnosis, part: str, name: str) -> Iterator[PathView]:
+    """The fitted path as a diagram, where there is one."""
+    if made := fitted.fit(one):
+        cca = fitted.likely(one.control)
+        yield PathView.of(part, [made.scenario(cca)], sentences.path_sentence(one), looks=style.looks([cca]), name=name)
 
 
 def _title(result: Diagnosis) -> str:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tcpscape.findings.diagnosis import selection
+from tcpscape.findings.diagnosis import path, replays, selection, zone
 from tcpscape.findings.diagnosis.fitted import Control, FittedPath, Replay, ReplayAdvice, Zone
 from tcpscape.findings.diagnosis.observed import Cause, Observation, ObservedFlow
 from tcpscape.findings.diagnosis.settings import DiagnosisSettings
@@ -79,12 +79,16 @@ def diagnose(observation: Observation, settings: DiagnosisSettings = DiagnosisSe
 
 def of_flow(flow: ObservedFlow, settings: DiagnosisSettings) -> FlowDiagnosis:
     """The diagnosis of one flow."""
-    reasons = dict.fromkeys(("path", "zone"), NOT_BUILT)
+    reasons: dict[str, str] = {}
     limited_by = _shares(flow)
     if limited_by is None:
         reasons["limited_by"] = "the source does not show what held the flow"
-    reasons |= dict.fromkeys(("replay", "advice"), NOT_BUILT if settings.replay else NO_REPLAY)
-    return FlowDiagnosis(flow, limited_by, None, _control(flow, settings.cca), None, None, None, reasons)
+    fitted, control = path.fit(flow), _control(flow, settings.cca)
+    if settings.replay is None:
+        reasons |= dict.fromkeys(("replay", "advice"), NO_REPLAY)
+        return FlowDiagnosis(flow, limited_by, fitted, control, zone.unknown(flow, fitted, NO_REPLAY), None, None, reasons)
+    judged = replays.judged(flow, fitted, control, settings.replay)
+    return FlowDiagnosis(flow, limited_by, fitted, control, judged.zone, judged.replay, judged.advice, reasons)
 
 
 def _control(flow: ObservedFlow, said: str | None) -> Control:
