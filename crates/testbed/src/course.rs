@@ -121,7 +121,7 @@ impl Course<'_> {
         report.caveats.extend(flows.iter().filter_map(|f| f.trouble()));
         report.caveats.extend(PlayerSummary::caveat(report.flows.iter().filter_map(|f| f.player)));
         for recorder in recorders {
-            report.caveats.extend(recorder.finish().map_err(at("pcap"))?);
+            report.caveats.extend(recorder.finish());
         }
         count(&mut report, network).map_err(at("counters"))?;
         if self.is_proved {

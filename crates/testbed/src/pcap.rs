@@ -1,13 +1,13 @@
 //! The packets at one place of a network, as a pcap file (draft-ietf-opsawg-pcap: nanosecond timestamps, LINKTYPE_RAW).
 
-use crate::sys::{self, Thread};
+use crate::sys;
 use std::ffi::CStr;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::os::fd::AsFd;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -17,14 +17,14 @@ const MAGIC: u32 = 0xa1b2_3c4d;
 const LINKTYPE_RAW: u32 = 101;
 /// Bytes kept of a packet: every header that TCP has.
 const SNAPLEN: usize = 160;
-/// How long the recorder waits for its last packets, ns.
-const LAST: u64 = 1_000_000;
+/// How often waiting packets are taken, ns: the kernel stamps them when they pass.
+const EVERY: u64 = 10_000_000;
+/// Packets taken by one system call.
+const AT_ONCE: usize = 256;
 
 /// A running recorder.
 pub struct Recorder {
     stop: Arc<AtomicBool>,
-    running: Arc<AtomicBool>,
-    thread: Arc<OnceLock<Thread>>,
     handle: JoinHandle<io::Result<()>>,
 }
 
@@ -38,45 +38,42 @@ impl Recorder {
         }
         let wall = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_nanos() as u64);
         let begin = wall + zero.saturating_sub(sys::now());
-        let (stop, running, thread) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(true)), Arc::new(OnceLock::new()));
-        let (stopped, runs, publish) = (stop.clone(), running.clone(), thread.clone());
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = stop.clone();
         let handle = std::thread::spawn(move || {
-            let _ = publish.set(Thread::current());
-            let mut bytes = [0u8; SNAPLEN];
-            let mut record = || -> io::Result<()> {
-                while !stopped.load(Ordering::Acquire) {
-                    let Some(seen) = sys::next_packet(socket.as_fd(), &mut bytes) else { continue };
-                    if bytes[0] >> 4 != 4 {
+            let mut packets = sys::Packets::<SNAPLEN>::new(AT_ONCE);
+            loop {
+                let is_last = stopped.load(Ordering::Acquire);
+                let mut count = 0;
+                for (seen, bytes) in packets.take(socket.as_fd()) {
+                    count += 1;
+                    if !matches!(bytes.first(), Some(b) if b >> 4 == 4) {
                         continue; // ARP
                     }
-                    let (t, kept) = (seen.at.saturating_sub(begin), seen.length.min(SNAPLEN));
-                    for word in [(t / 1_000_000_000) as u32, (t % 1_000_000_000) as u32, kept as u32, seen.length as u32] {
+                    let t = seen.at.saturating_sub(begin);
+                    for word in [(t / 1_000_000_000) as u32, (t % 1_000_000_000) as u32, bytes.len() as u32, seen.length as u32] {
                         file.write_all(&word.to_le_bytes())?;
                     }
-                    file.write_all(&bytes[..kept])?;
+                    file.write_all(bytes)?;
                 }
-                file.flush()
-            };
-            let outcome = record();
-            runs.store(false, Ordering::Release);
-            outcome
+                if count == 0 && is_last {
+                    return file.flush();
+                }
+                if count < AT_ONCE {
+                    sys::nap(EVERY);
+                }
+            }
         });
-        Ok(Recorder { stop, running, thread, handle })
+        Ok(Recorder { stop, handle })
     }
 
-    /// Ends the recording; a caveat where the file could not be written.
-    pub fn finish(self) -> io::Result<Option<String>> {
+    /// Ends the recording when all that was seen is written; a caveat where the file could not be written.
+    pub fn finish(self) -> Option<String> {
         self.stop.store(true, Ordering::Release);
-        while self.running.load(Ordering::Acquire) {
-            if let Some(t) = self.thread.get() {
-                t.interrupt(&self.running);
-            }
-            sys::nap(LAST);
-        }
         match self.handle.join() {
-            Ok(Ok(())) => Ok(None),
-            Ok(Err(e)) => Ok(Some(format!("pcap: the file is incomplete: {e}"))),
-            Err(_) => Ok(Some("pcap: the recorder died; the file is incomplete".to_owned())),
+            Ok(Ok(())) => None,
+            Ok(Err(e)) => Some(format!("pcap: the file is incomplete: {e}")),
+            Err(_) => Some("pcap: the recorder died; the file is incomplete".to_owned()),
         }
     }
 }

@@ -263,28 +263,69 @@ pub struct Seen {
 /// Takes one packet, blocking; None once interrupted.
 pub fn next_packet(socket: BorrowedFd<'_>, into: &mut [u8]) -> Option<Seen> {
     let mut vector = libc::iovec { iov_base: into.as_mut_ptr().cast(), iov_len: into.len() };
-    let mut control = [0u64; 16];
-    // SAFETY: the header points at buffers that live until the call returns; control messages are walked with libc's macros.
+    let mut control = Control::default();
+    // SAFETY: the header points at buffers that live until the call returns.
     unsafe {
         let mut m: libc::msghdr = std::mem::zeroed();
-        m.msg_iov = &mut vector;
-        m.msg_iovlen = 1;
-        m.msg_control = control.as_mut_ptr().cast();
-        m.msg_controllen = size_of_val(&control) as _;
+        (m.msg_iov, m.msg_iovlen) = (&mut vector, 1);
+        (m.msg_control, m.msg_controllen) = (control.as_mut_ptr().cast(), size_of_val(&control) as _);
         let n = libc::recvmsg(socket.as_raw_fd(), &mut m, libc::MSG_TRUNC);
-        if n < 0 {
-            return None;
-        }
-        let mut at = 0;
-        let mut c = libc::CMSG_FIRSTHDR(&m);
+        (n >= 0).then(|| Seen { at: stamp_of(&m), length: n as usize })
+    }
+}
+
+/// Room for control messages.
+type Control = [u64; 16];
+
+/// The kernel's timestamp of a received message, ns; 0 without.
+///
+/// # Safety
+/// The header is one that recvmsg(2) or recvmmsg(2) filled, and its control buffer still lives.
+unsafe fn stamp_of(m: &libc::msghdr) -> u64 {
+    // SAFETY: as the caller promises; libc's macros walk the messages.
+    unsafe {
+        let mut c = libc::CMSG_FIRSTHDR(m);
         while !c.is_null() {
             if (*c).cmsg_level == libc::SOL_SOCKET && (*c).cmsg_type == libc::SCM_TIMESTAMPNS {
                 let t = libc::CMSG_DATA(c).cast::<libc::timespec>().read_unaligned();
-                at = t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64;
+                return t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64;
             }
-            c = libc::CMSG_NXTHDR(&m, c);
+            c = libc::CMSG_NXTHDR(m, c);
         }
-        Some(Seen { at, length: n as usize })
+    }
+    0
+}
+
+/// Room for many packets of at most `SNAP` bytes each, which one system call takes.
+pub struct Packets<const SNAP: usize> {
+    bytes: Vec<[u8; SNAP]>,
+    controls: Vec<Control>,
+    seen: Vec<Seen>,
+}
+
+impl<const SNAP: usize> Packets<SNAP> {
+    /// For `most` packets in a call.
+    pub fn new(most: usize) -> Packets<SNAP> {
+        Packets { bytes: vec![[0; SNAP]; most], controls: vec![Control::default(); most], seen: Vec::with_capacity(most) }
+    }
+
+    /// Takes what waits at a [`packet_socket`], at most as many as there is room for. Linux: recvmmsg(2).
+    pub fn take(&mut self, socket: BorrowedFd<'_>) -> impl Iterator<Item = (Seen, &[u8])> {
+        let most = self.bytes.len();
+        self.seen.clear();
+        let mut vectors: Vec<_> = self.bytes.iter_mut().map(|b| libc::iovec { iov_base: b.as_mut_ptr().cast(), iov_len: SNAP }).collect();
+        // SAFETY: every header points at buffers of its own that live until they are read here.
+        unsafe {
+            let mut headers: Vec<libc::mmsghdr> = vec![std::mem::zeroed(); most];
+            for ((h, vector), control) in headers.iter_mut().zip(&mut vectors).zip(&mut self.controls) {
+                (h.msg_hdr.msg_iov, h.msg_hdr.msg_iovlen) = (vector, 1);
+                (h.msg_hdr.msg_control, h.msg_hdr.msg_controllen) = (control.as_mut_ptr().cast(), size_of_val(control) as _);
+            }
+            let flags = libc::MSG_TRUNC | libc::MSG_DONTWAIT;
+            let n = libc::recvmmsg(socket.as_raw_fd(), headers.as_mut_ptr(), most as u32, flags as _, std::ptr::null_mut());
+            self.seen.extend(headers[..n.max(0) as usize].iter().map(|h| Seen { at: stamp_of(&h.msg_hdr), length: h.msg_len as usize }));
+        }
+        self.seen.iter().zip(&self.bytes).map(|(&seen, bytes)| (seen, &bytes[..seen.length.min(SNAP)]))
     }
 }
 
