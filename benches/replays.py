@@ -32,9 +32,9 @@ from tcpscape.findings.diagnosis.settings import ReplaySettings
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.stats import Estimate
 
-FEW, SEEDS, ZONE_SEEDS = 2, 6, 16
+FEW, SEEDS, ZONE_SEEDS = 1, 4, 12
 """Runs of each control, of those near the best and of the flow's own, and of that with and without jitter."""
-NEAR = 0.75
+NEAR = 0.8
 """Share of the best mean from which a control is run as often as the best."""
 FIRST_SEED = 1000
 """Seeds apart from that of the case itself."""
@@ -130,7 +130,8 @@ def flow_of(case: Path) -> tuple[ObservedFlow, dict[str, Any]]:
     info, flow = pl.read_parquet(case / "info.parquet").filter(pl.col("flow") == 0), known["flows"][0]
     t = info["t_ns"].to_numpy() / 1e9
     started = float(flow["start_s"]) - known["path"]["rtt_ms"] / 1e3
-    facts = {"max_window": int(flow["max_rwnd"]), "max_flight": int(info["in_flight"].max() or 0) * 1448, "syn_seen": True, "mss": 1460, "ecn": False}
+    facts: dict[str, Any] = {"window_max": int(flow["max_rwnd"]), "flight_max": int(info["in_flight"].max() or 0) * 1448}
+    facts |= {"rtt": {"p50_ms": float(flow["rtt_ms"]["p50"]), "min_ms": float(flow["rtt_ms"]["min"])}}
     facts |= {"retransmissions": flow["retransmits"], "zero_windows": 0}
     samples = {"t_s": t, "srtt_us": info["srtt_us"].to_numpy()}
     seconds = float(flow["stop_s"]) - started

@@ -49,12 +49,11 @@ def observed(plain: Mapping[str, Any], seed: int = 77) -> ObservedFlow:
     for cause, part in causes.items():
         limits.append(LimitInterval(at, at + part * flow.seconds, cause))  # type: ignore[arg-type]
         at += part * flow.seconds
-    facts = {"max_window": flow.max_rwnd, "max_flight": int(samples["in_flight"].max()) * 1448, "mss": 1460, "zero_windows": flow.zero_windows}
+    facts = {"window_max": flow.max_rwnd, "flight_max": int(samples["in_flight"].max()) * 1448, "zero_windows": flow.zero_windows}
     facts |= {"retransmissions": flow.retransmits, "lost_pct": 100 * lost(trial)}
     series = {"t_s": samples["t_ns"].to_numpy() / 1e9, "srtt_us": samples["srtt_us"].to_numpy()}
     seconds = flow.seconds + (trial.path_rtt_ms or 0.0) / 1e3
-    goodput = flow.goodput_mbps * flow.seconds / seconds
-    return ObservedFlow(*ENDS, None, None, seconds, 0.0, "sender", goodput, facts, samples=series, limits=limits)
+    return ObservedFlow(*ENDS, None, None, seconds, 0.0, "sender", flow.goodput_mbps, facts, samples=series, limits=limits)
 
 
 def lost(trial: Trial) -> float:
@@ -185,7 +184,7 @@ def test_a_larger_receive_buffer_is_found_to_help(settings: ReplaySettings) -> N
 
 def test_a_capture_from_mid_connection_is_compared_with_the_steady_state(settings: ReplaySettings) -> None:
     flow = observed({**hops(loss=0.5), "flows": [{"cca": "cubic"}]})
-    late = replace(flow, facts={**flow.facts, "syn_seen": False})
+    late = replace(flow, facts={**flow.facts, "begins_in_mid_connection": True})
     lab = runs.open_lab(late, path(loss_pct=fitted_loss(flow), **LINK), cubic(), settings)
     assert not isinstance(lab, str)
     assert lab.steady
@@ -253,7 +252,7 @@ def test_the_smoothed_rtt_of_segments_is_that_of_the_sender() -> None:
 def test_indicators_of_the_observation_alone() -> None:
     seconds = np.arange(0, 20, 0.01)
     ack = np.cumsum(np.where((seconds % 2) < 1, 2000, 1000))
-    facts = {"zero_windows": 40, "retransmissions": 1, "max_window": 65_536}
+    facts = {"zero_windows": 40, "retransmissions": 1, "window_max": 65_536}
     acks = {"t": (seconds * 1e9).astype(np.int64), "ack": ack}
     flow = ObservedFlow(*ENDS, None, None, 20.0, 0.0, "receiver", 1.0, facts, acks=acks)
     found = zone.unknown(flow, path(jitter_ms=20.0), "nobody knows")

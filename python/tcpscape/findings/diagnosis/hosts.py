@@ -26,14 +26,21 @@ NEARLY_ALL = 0.9
 """Share of the time from which a cause alone says what the flow carried."""
 FULL_WINDOW = 0.7
 """Flight / largest window from which the window cannot be one that grows by itself: autotuning offers twice what arrives in a round trip."""
-SPARE_WINDOW, INITIAL_WINDOW = 5.0, 70_000
-"""A window beyond this multiple of the largest flight, and beyond what a connection begins with (bytes), did not grow by itself either."""
+SMALL_SCALE, SPARE_WINDOW = 5, 4
+"""Largest window scale of a buffer whose size is fixed, and how many times the largest window it may allow (Linux's own most, 6 MiB, has 7)."""
+SLOW_SHARE, SLOW_USED, FEW_RESENT = 0.3, 0.5, 0.002
+"""A slow reader: share of the time that the window holds the flow, used part of the largest window, retransmissions / packets without which
+it is not data out of order that fill the buffer."""
+READ_SIZE = 16_384
+"""Size of a read where the windows do not show it, bytes."""
 LEAST_PUSHES = 20
 """Fewest ends of writes (PSH) from which the size of a write is taken."""
 CHUNKS = (256, 1 << 20)
 """Least and largest size of a write that is believed, bytes."""
 TIMESTAMPS, IP_AND_TCP, MORE_OF_IPV6 = 12, 40, 20
 """Bytes of headers: TCP's timestamps, IPv4 with TCP, what IPv6 has more."""
+SAME_MTU = 20
+"""Bytes by which an MTU may differ from the usual one: timestamps that only one of two captures shows."""
 MTU = (576, 65_535)
 """Least and largest MTU of a scenario."""
 
@@ -88,12 +95,12 @@ class _Found:
 
 def _segments(flow: ObservedFlow, found: _Found) -> None:
     """MTU, ECN and segmentation offload, from the handshake and the packets."""
-    mss, is_ipv6 = flow.facts.get("mss"), ":" in flow.source.address
-    if mss:
-        mtu = int(mss) + IP_AND_TCP + MORE_OF_IPV6 * is_ipv6
-        if MTU[0] <= mtu <= MTU[1] and mtu != Scenario.model_fields["mtu"].default:
+    payload, is_ipv6 = flow.facts.get("segment_size"), ":" in flow.source.address
+    if payload:
+        mtu = int(payload) + IP_AND_TCP + MORE_OF_IPV6 * is_ipv6 + TIMESTAMPS * bool(flow.facts.get("timestamps", True))
+        if MTU[0] <= mtu <= MTU[1] and abs(mtu - Scenario.model_fields["mtu"].default) > SAME_MTU:
             found.scenario["mtu"] = mtu
-            found.about["mtu"] = f"MSS {mss} of the handshake"
+            found.about["mtu"] = f"a full segment has {payload} bytes"
     if flow.facts.get("ecn"):
         found.scenario["ecn"] = True
         found.about["ecn"] = "negotiated in the handshake"
@@ -124,14 +131,14 @@ def _rate_while(flow: ObservedFlow, cause: Cause) -> float:
     t = np.asarray(flow.segments["t"]) / NS_PER_S
     place = np.searchsorted(starts, t, "right") - 1
     inside = (place >= 0) & (t <= ends[np.maximum(place, 0)])
-    stride = int(flow.facts.get("stride", 1) or 1)
+    stride = int(flow.facts.get("segment_stride", 1) or 1)
     return max(mean, float(np.asarray(flow.segments["len"])[inside].sum()) * stride / length)
 
 
 def _chunk(flow: ObservedFlow) -> int | None:
     """The size of a write: the median number of bytes between the segments that end one (PSH), of rows that are all kept."""
     push = np.asarray(flow.segments.get("psh", ()), dtype=bool)
-    if push.sum() < LEAST_PUSHES or int(flow.facts.get("stride", 1) or 1) > 1:
+    if push.sum() < LEAST_PUSHES or int(flow.facts.get("segment_stride", 1) or 1) > 1:
         return None
     ends = np.sort(np.asarray(flow.segments["seq"])[push] + np.asarray(flow.segments["len"])[push])
     size = int(np.median(np.diff(ends.astype(np.int64))))
@@ -140,19 +147,17 @@ def _chunk(flow: ObservedFlow) -> int | None:
 
 def _receiver(flow: ObservedFlow, shares: Mapping[Cause, float], profile: str, found: _Found) -> None:
     """A receive buffer of a fixed size, or an application that reads slowly."""
-    window, flight = flow.facts.get("max_window"), flow.facts.get("max_flight")
+    window, flight = flow.facts.get("window_max"), flow.facts.get("flight_max")
     share = shares.get("receive_window", 0.0)
     if not window:
         return
-    zero = int(flow.facts.get("zero_windows", 0) or 0)
-    if share >= SHARE and zero > flow.seconds / 2 and flow.goodput_mbps:
-        size = found.flow.get("app", {}).get("chunk", 16_384)
-        delay = size / (flow.goodput_mbps * 1e6 / 8)
-        found.flow["read"] = {"size": size, "delay": f"{delay * 1e6:.0f}us"}
-        found.about["read"] = f"the receiver closed its window {zero} times: its application reads as fast as the flow went"
+    if share >= SHARE and _is_slow_reader(flow, int(window), share):
+        size = _read_size(flow)
+        rate = _rate_while(flow, "receive_window")
+        found.flow["read"] = {"size": size, "delay": f"{max(1.0, 1e6 * size / rate):.0f}us"}
+        found.about["read"] = f"the receive window limited the flow for {100 * share:.0f} % of its time, far below its largest: a slow reader"
     is_full = share >= SHARE or (flight is not None and flight >= FULL_WINDOW * window)
-    is_spare = flight is not None and window > max(INITIAL_WINDOW, SPARE_WINDOW * flight)
-    if not (is_full or is_spare):
+    if not (is_full or _is_of_small_scale(flow, int(window))):
         return
     argument = receive_buffer(int(window), profile)
     found.flow["rcvbuf"] = argument
@@ -160,9 +165,38 @@ def _receiver(flow: ObservedFlow, shares: Mapping[Cause, float], profile: str, f
     found.about["rcvbuf"] = f"allows the largest window that was offered, {window} bytes, by the model of Linux {profile}"
 
 
+def _is_slow_reader(flow: ObservedFlow, window: int, share: float) -> bool:
+    """Whether the window is small because nobody reads: it closed again and again, or it held the flow far below its largest without losses."""
+    if int(flow.facts.get("zero_windows", 0) or 0) > flow.seconds / 2:
+        return True
+    packets, resent = flow.packets or 0, int(flow.facts.get("retransmissions", 0) or 0)
+    rtt = flow.facts.get("rtt") or {}
+    round_trip = rtt.get("p50_ms") if isinstance(rtt, Mapping) else None
+    if share < SLOW_SHARE or not flow.goodput_mbps or not round_trip or resent > FEW_RESENT * packets:
+        return False
+    return flow.goodput_mbps * 1e3 / 8 * float(round_trip) < SLOW_USED * window
+
+
+def _read_size(flow: ObservedFlow) -> int:
+    """The size of a read: the median step of the window's right edge, as far as the rows show it."""
+    if "window" not in flow.acks or int(flow.facts.get("ack_stride", 1) or 1) > 1:
+        return READ_SIZE
+    edge = np.maximum.accumulate(np.asarray(flow.acks["ack"]).astype(np.int64) + np.asarray(flow.acks["window"]).astype(np.int64))
+    steps = np.diff(edge)
+    steps = steps[steps > 0]
+    return int(np.clip(np.median(steps), *CHUNKS)) if len(steps) >= LEAST_PUSHES else READ_SIZE
+
+
+def _is_of_small_scale(flow: ObservedFlow, window: int) -> bool:
+    """Whether the receiver's window scale shows a buffer that cannot grow much beyond the largest window: it follows the most that it may be."""
+    scale = flow.facts.get("window_scale")
+    shift = scale[1] if isinstance(scale, Sequence) and len(scale) == 2 else None
+    return shift is not None and shift <= SMALL_SCALE and (65_535 << int(shift)) < SPARE_WINDOW * window
+
+
 def _sender(flow: ObservedFlow, shares: Mapping[Cause, float], profile: str, found: _Found) -> None:
     """A send buffer of a fixed size, where it is what limited the flow."""
-    share, flight = shares.get("send_buffer", 0.0), flow.facts.get("max_flight")
+    share, flight = shares.get("send_buffer", 0.0), flow.facts.get("flight_max")
     if share < SHARE or not flight:
         return
     argument = send_buffer(int(flight), profile)

@@ -3,7 +3,7 @@
 Two families of runs share their seeds. *Central* runs have the path of the estimates, so they differ by chance alone: what one run of this path may
 be. *Drawn* runs have each a path drawn from the estimates' intervals: what the fit leaves open. Replay, zone and advice take what they need of both.
 
-A run is measured as an observation is: goodput from the first packet to the last, the median of the smoothed RTT over time. Where the observation
+A run is measured as an observation is: goodput from the first data packet to the last ACK, the median of the smoothed RTT over time. Where the observation
 begins in mid-connection, or is too long to repeat in seconds, the run is shorter and its beginning does not count.
 """
 
@@ -101,7 +101,7 @@ class Lab:
     @property
     def mid_connection(self) -> bool:
         """Whether the observation has no beginning of a connection."""
-        return not self.flow.facts.get("syn_seen", True)
+        return bool(self.flow.facts.get("begins_in_mid_connection", False))
 
     @property
     def steady(self) -> bool:
@@ -160,15 +160,13 @@ def measure(trial: Trial, warmup_s: float) -> Run:
     flow, samples = trial.flows[0], trial.samples
     if samples is None:
         raise ValueError("a run needs samples to be measured")
+    samples = samples.filter(samples["flow"] == 0)
     t, acked, srtt = (samples[name].to_numpy().astype(float) for name in ("t_ns", "bytes_acked", "srtt_us"))
-    after = t >= (flow.start_s + warmup_s) * NS_PER_S
-    if warmup_s > 0:
-        inside = np.flatnonzero(after)
-        length = (t[inside[-1]] - t[inside[0]]) / NS_PER_S if len(inside) > 1 else 0.0
-        goodput = float(acked[inside[-1]] - acked[inside[0]]) * 8 / length / 1e6 if length > 0 else 0.0
-    else:  # from the first packet, as a capture has it: the handshake takes a round trip
-        goodput = flow.goodput_mbps * flow.seconds / (flow.seconds + (trial.path_rtt_ms or 0.0) / 1e3) if flow.seconds else 0.0
-    known = srtt[after & (srtt > 0)]
+    after = np.flatnonzero(t >= (flow.start_s + warmup_s) * NS_PER_S)
+    begin, before = (t[after[0]] / NS_PER_S, acked[after[0]]) if warmup_s > 0 and len(after) else (flow.start_s, 0.0)
+    length = t[after[-1]] / NS_PER_S - begin if len(after) else 0.0
+    goodput = float(acked[after[-1]] - before) * 8 / length / 1e6 if length > 0 else 0.0
+    known = srtt[after][srtt[after] > 0]
     sent = flow.data_segs_out
     return Run(goodput, float(np.median(known)) / 1e3 if len(known) else math.nan, flow.retransmits / sent if sent else math.nan, trial.events or 0)
 

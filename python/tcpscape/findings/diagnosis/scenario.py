@@ -1,6 +1,7 @@
 """The fitted path and the observed flow as a scenario: what every number rests on, one value for each, or one drawn from its interval.
 
-Half of the RTT is in each direction. A path without a fitted rate has no bottleneck, which is an assumption that :attr:`Fit.assumptions` names.
+Half of the RTT is in each direction. What is not identifiable has an assumption in its place, which :attr:`Fit.assumptions` names: a bottleneck that
+the flow never filled is somewhat faster than the fastest that was seen, a buffer that it never filled is one bandwidth-delay product.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import yaml
 
 from tcpscape import units
@@ -18,15 +20,22 @@ from tcpscape.findings.diagnosis import hosts as ends
 from tcpscape.findings.diagnosis.fitted import FittedPath, PathChange
 from tcpscape.findings.diagnosis.hosts import Hosts
 from tcpscape.findings.diagnosis.observed import ObservedFlow
-from tcpscape.scenario.conditions import SPREAD
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.stats import Estimate
 from tcpscape.stats.estimate import number
 
+SPREAD = {"normal": 1.0, "uniform": 3**-0.5, "pareto": 0.83, "paretonormal": 0.84}
+"""Standard deviation of netem's delay, as a share of the jitter that it is told: of its tables, cut off at four of them."""
 NORMAL = 1.96
 """Standard deviations of a normal distribution from its middle to an end of its 95 % interval."""
 FARTHEST = 2.5
 """Most standard deviations that a drawn value is away from the estimate."""
+UNSEEN = 3.0
+"""A bottleneck that was never filled is assumed to have this multiple of the fastest rate seen; draws go from that rate to the square of it."""
+FAST, LEAST_WINDOW_MS, LEAST_ACKS = 0.98, 20.0, 50
+"""Quantile of the rates of round trips that is the fastest, the shortest time over which a rate is taken, and the fewest ACKs."""
+FRAMES = 1.046
+"""Bytes of a frame / bytes of its payload."""
 LEAST_JITTER = 0.001
 """Jitter / RTT below which there is none: what clocks and the sender's own bursts look like."""
 NETEM_DISTRIBUTIONS = ("uniform", "normal", "pareto", "paretonormal")
@@ -53,6 +62,8 @@ class PathValues:
     """Share of the data packets."""
     rate_mbps: float | None = None
     buffer_bytes: float | None = None
+    unseen_rate_mbps: float | None = None
+    """The rate of a bottleneck that the flow never filled: an assumption."""
 
     @property
     def calm(self) -> PathValues:
@@ -90,6 +101,8 @@ def fit(flow: ObservedFlow, path: FittedPath, kernel: str = "6.1") -> Fit | None
     if values is None:
         return None
     hosts = ends.of(flow, kernel)
+    if values.rate_mbps is None:
+        values = replace(values, unseen_rate_mbps=unseen_rate(flow, values.rtt_ms))
     return Fit(values, hosts, flow.seconds, path, tuple(_changes(path.changes, values)), tuple(_assumptions(path, hosts)))
 
 
@@ -129,7 +142,26 @@ def draw(values: PathValues, path: FittedPath, rng: random.Random) -> PathValues
         loss=min(MOST_LOSS, _drawn(values.loss, path.loss_pct, loss)),
         rate_mbps=_drawn(values.rate_mbps, path.rate_mbps, rate) if values.rate_mbps else None,
         buffer_bytes=_drawn(values.buffer_bytes, path.buffer_bytes, buffer) if values.buffer_bytes else None,
+        unseen_rate_mbps=values.unseen_rate_mbps * _unseen(rate) if values.unseen_rate_mbps else None,
     )
+
+
+def _unseen(z: float) -> float:
+    """The multiple of the assumed rate that a bottleneck never filled has in a draw: evenly in its logarithm, from the fastest that was seen."""
+    share = 0.5 * (1 + math.erf(z / math.sqrt(2)))
+    return float((1 / UNSEEN) * UNSEEN ** (2 * share))
+
+
+def unseen_rate(flow: ObservedFlow, rtt_ms: float) -> float | None:
+    """The assumed rate of a bottleneck that the flow never filled, Mbit/s: a multiple of the fastest delivery during a round trip."""
+    fastest = flow.goodput_mbps or 0.0
+    if len(flow.acks.get("t", ())) > LEAST_ACKS:
+        t, ack = np.asarray(flow.acks["t"]) / 1e6, np.maximum.accumulate(np.asarray(flow.acks["ack"]).astype(float))
+        edges = np.arange(t[0], t[-1], max(rtt_ms, LEAST_WINDOW_MS))
+        if len(edges) > 2:
+            rates = np.diff(ack[np.maximum(0, np.searchsorted(t, edges, "right") - 1)]) * 8e-3 / (edges[1] - edges[0])
+            fastest = max(fastest, float(np.quantile(rates, FAST)))
+    return UNSEEN * fastest * FRAMES if fastest > 0 else None
 
 
 def _drawn(value: float, estimate: Estimate | None, z: float) -> float:
@@ -154,8 +186,8 @@ def fields(fit: Fit, cca: str, values: PathValues, seconds: float | None = None)
         "reverse": [_netem(values, values.jitter_reverse_ms, 0.0)],
         "flows": [{"cca": cca, **fit.hosts.flow}], "duration": f"{round(duration * 1e6)}us", "kernel": dict(fit.hosts.kernel), **fit.hosts.scenario,
     }  # fmt: skip
-    if values.rate_mbps:
-        link: dict[str, Any] = {"rate": units.format_rate(round(values.rate_mbps * 1e6))}
+    if rate := values.rate_mbps or values.unseen_rate_mbps:
+        link: dict[str, Any] = {"rate": units.format_rate(round(rate * 1e6))}
         if values.buffer_bytes:
             link["buffer"] = max(2 * int(made.get("mtu", 1500)), round(values.buffer_bytes))
         made["bottleneck"] = [link]
@@ -168,7 +200,7 @@ def _netem(values: PathValues, jitter_ms: float, loss: float) -> dict[str, Any]:
     """One direction's hop."""
     hop: dict[str, Any] = {"at": "router", "delay": _time(values.rtt_ms / 2)}
     if jitter_ms > 0:
-        hop["jitter"] = _time(jitter_ms / SPREAD.get(values.distribution, 1.0))
+        hop["jitter"] = _time(jitter_ms / SPREAD[values.distribution])
         hop["distribution"] = values.distribution
         if values.order != "reorder":
             hop["order"] = values.order
@@ -206,7 +238,10 @@ def _assumptions(path: FittedPath, hosts: Hosts) -> list[str]:
     if path.queue == "standing":
         texts.append("The queue that others fill is part of the RTT and of the rate, so others do not answer to this flow.")
     if path.rate_mbps is None:
-        texts.append("No bottleneck is assumed, because the flow never filled one: the true gain may end at a rate that was not reached.")
+        texts.append(
+            f"The bottleneck is assumed to be {UNSEEN:.0f} times as fast as the fastest round trip of the flow, which never filled it: a gain may end"
+            " at another rate."
+        )
     elif path.buffer_bytes is None:
         texts.append("The bottleneck's buffer is assumed to be one bandwidth-delay product, because it was not identifiable.")
     if path.jitter_ms and path.jitter_on is None:

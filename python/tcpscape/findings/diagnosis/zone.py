@@ -10,6 +10,7 @@ Stability and signatures are of the observation itself.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -121,9 +122,9 @@ def problem(flow: ObservedFlow) -> str | None:
     if closed is None or resent is None or flow.seconds <= 0:
         return None
     per = indicators.PER_S / flow.seconds
-    window = flow.facts.get("max_window")
-    least = flow.facts.get("rtt", {}).get("min") if isinstance(flow.facts.get("rtt"), dict) else None
-    used = (flow.goodput_mbps or 0.0) * 1e6 / 8 * least / NS_PER_S / window if window and least else math.nan
+    window, rtt = flow.facts.get("window_max"), flow.facts.get("rtt") or {}
+    least = rtt.get("min_ms") if isinstance(rtt, Mapping) else None
+    used = (flow.goodput_mbps or 0.0) * 1e3 / 8 * float(least) / window if window and least else math.nan
     held = shares_of(flow).get("receive_window", 0.0) if flow.limits else math.nan
     return indicators.Signature(closed=float(closed) * per, resent=float(resent) * per, held=held, used=used).problem
 
