@@ -3,8 +3,8 @@
 Two families of runs share their seeds. *Central* runs have the path of the estimates, so they differ by chance alone: what one run of this path may
 be. *Drawn* runs have each a path drawn from the estimates' intervals: what the fit leaves open. Replay, zone and advice take what they need of both.
 
-A run is measured as an observation is: goodput from the first data packet to the last ACK, the median of the smoothed RTT over time. Where the observation
-begins in mid-connection, or is too long to repeat in seconds, the run is shorter and its beginning does not count.
+A run is measured as an observation is: goodput from the first data packet to the last ACK, the median of the smoothed RTT over time. Where the
+observation begins in mid-connection, or is too long to repeat in seconds, the run is shorter and its beginning does not count.
 """
 
 from __future__ import annotations
