@@ -83,7 +83,11 @@ def read(path: Path) -> ImportedFile:
 
     :raises InterchangeError: for what is no data file of Flent's, or one without TCP flows.
     """
-    data = _read_data(path)
+    return trial_of(_read_data(path), path)
+
+
+def trial_of(data: FlentData, path: Path) -> ImportedFile:
+    """The flows of a test that was read from `path`. :raises InterchangeError: where it has no TCP flow."""
     ups, downs = _flows(data, "TCP upload"), _flows(data, "TCP download")
     names, caveats = ups or downs, []
     if not names:
@@ -110,14 +114,23 @@ def idle_pings(path: Path) -> list[float]:
 
     :raises InterchangeError: for what is no data file of Flent's.
     """
-    data = _read_data(path)
+    return pings_before(_read_data(path))
+
+
+def pings_before(data: FlentData) -> list[float]:
+    """The same of a test that was read."""
     shift = _head(data.metadata)
     return [v for x, v in zip(data.x_values, data.results.get(PING, ()), strict=False) if v is not None and x < shift]
 
 
 def _read_data(path: Path) -> FlentData:
+    return data_of(files.text(path, FILE), path)
+
+
+def data_of(text: str, path: Path) -> FlentData:
+    """A data file's content; `path` is its name. :raises InterchangeError: one line, for what is no data file of Flent's."""
     origin = Origin(str(path), FILE)
-    values, broken = documents.json_values(files.text(path, FILE), origin)
+    values, broken = documents.json_values(text, origin)
     if broken or len(values) != 1:
         origin.refuse(f"is damaged, or not JSON: line {broken.line if broken else 1}")
     data = documents.as_type(FlentData, values[0], origin)

@@ -104,9 +104,20 @@ class Test(_Iperf3Object):
     protocol: Text = "TCP"
 
 
+class Connection(_Iperf3Object):
+    """The two ends of a stream."""
+
+    socket: Socket | None = None
+    local_host: Text = ""
+    local_port: Annotated[int, Field(ge=0, le=65_535, strict=True)] = 0
+    remote_host: Text = ""
+    remote_port: Annotated[int, Field(ge=0, le=65_535, strict=True)] = 0
+
+
 class Start(_Iperf3Object):
     """The test's conditions."""
 
+    connected: tuple[Connection, ...] = ()
     version: Text = "iperf 3"
     tcp_mss: Known = None
     tcp_mss_default: Known = None
@@ -131,19 +142,31 @@ def read(path: Path) -> ImportedFile:
 
     :raises InterchangeError: for what is no iperf3 test of TCP, or one that ended before it measured anything.
     """
+    return _imported(files.text(path, FILE), path)
+
+
+def _imported(text: str, path: Path) -> ImportedFile:
+    """The tests of a text; `path` is its name."""
     unknown: set[str] = set()
     trials = []
-    for i, (fields, broken) in enumerate(_documents(path)):
-        document = documents.as_type(Document, fields, Origin(str(path), FILE))
+    for i, (document, broken) in enumerate(tests(text, path)):
         trial, missing = _trial(document, path, i, broken)
         trials.append(trial)
         unknown |= missing
     return ImportedFile(tuple(trials), frozenset(unknown))
 
 
-def _documents(path: Path) -> list[tuple[Any, bool]]:
-    """The documents of a file, each with whether its end is missing."""
-    values, broken = _values(path)
+def tests(text: str, path: Path) -> list[tuple[Document, bool]]:
+    """The tests of a text, each with whether its end is missing; `path` is the text's name.
+
+    :raises InterchangeError: for what is no output of iperf3.
+    """
+    return [(documents.as_type(Document, fields, Origin(str(path), FILE)), broken) for fields, broken in _documents(text, path)]
+
+
+def _documents(text: str, path: Path) -> list[tuple[Any, bool]]:
+    """The documents of a text, each with whether its end is missing."""
+    values, broken = _values(text, path)
     whole = [v for v in values if isinstance(v, dict) and "start" in v]
     if whole and not broken:
         return [(v, False) for v in whole]
@@ -153,9 +176,8 @@ def _documents(path: Path) -> list[tuple[Any, bool]]:
     return list(_tests(events))
 
 
-def _values(path: Path) -> tuple[list[Any], bool]:
-    """The JSON values of a file one after the other, and whether the last one breaks off."""
-    text = files.text(path, FILE)
+def _values(text: str, path: Path) -> tuple[list[Any], bool]:
+    """The JSON values of a text one after the other, and whether the last one breaks off."""
     values, broken = documents.json_values(text, Origin(str(path), FILE))
     if broken and (not values or text.find("\n", broken.begin) not in (-1, len(text) - 1)):
         refuse(path, f"is not JSON at line {broken.line}", RECORD)
@@ -179,29 +201,38 @@ def _tests(events: list[Any]) -> Iterator[tuple[dict[str, Any], bool]]:
     yield test, "end" not in test
 
 
-def _trial(document: Document, path: Path, place: int, broken: bool) -> tuple[Trial, set[str]]:
-    """A test as a trial, and the columns it does not know."""
+def streams(document: Document, path: Path) -> list[tuple[bool, int | None, Ends]]:
+    """The streams of a test: whether the client sends, its socket, both ends.
+
+    :raises InterchangeError: where it is no test of TCP, or measured nothing.
+    """
     if document.start.test_start.protocol != "TCP":
         refuse(path, f"is a test of {document.start.test_start.protocol}, which no congestion control steers", "give a TCP test")
+    found = list(_streams(document))
+    if not found:
+        refuse(path, f"measured nothing{f': {document.error}' if document.error else ''}", "repeat the measurement")
+    return found
+
+
+def _trial(document: Document, path: Path, place: int, broken: bool) -> tuple[Trial, set[str]]:
+    """A test as a trial, and the columns it does not know."""
+    found = streams(document, path)
     own = base.read_provenance(_json(document.extra_data))
     caveats = [*own.get("caveats", ())]
     if document.error or broken:
         caveats.append(f"iperf3 did not end by itself: {document.error or 'the last events are missing'}")
-    streams = list(_streams(document))
-    if not streams:
-        refuse(path, f"measured nothing{f': {document.error}' if document.error else ''}", "repeat the measurement")
-    if len({s[0] for s in streams}) > 1:
-        streams = [s for s in streams if s[0]]
+    if len({s[0] for s in found}) > 1:
+        found = [s for s in found if s[0]]
         caveats.append("test in both directions: only what the client sent is read")
     names = own.get("cca", ())
-    read = [_flow(document, socket, ends, names[i] if i < len(names) else None) for i, (_, socket, ends) in enumerate(streams)]
+    read = [flow_of(document, socket, ends, names[i] if i < len(names) else None) for i, (_, socket, ends) in enumerate(found)]
     flows, unknown = [flow for flow, _ in read], set().union(*(missing for _, missing in read))
     caveats += _weaknesses(document, unknown)
     trial = Trial(
         scenario=own.get("scenario") or document.title or path.name, cca="+".join(sorted({f.cca for f in flows})),
         address=own.get("address") or hashlib.sha256(document.model_dump_json().encode()).hexdigest()[:24],
         seed=own.get("seed", place), engine=own.get("engine", "iperf3"), version=own.get("version", document.start.version),
-        duration=max(f.stop_s for f in flows), flows=tuple(flows), caveats=tuple(caveats), samples=_samples(document, [s[1] for s in streams]),
+        duration=max(f.stop_s for f in flows), flows=tuple(flows), caveats=tuple(caveats), samples=samples_of(document, [s[1] for s in found]),
     )
     return trial, unknown if own else unknown | {"seed"}
 
@@ -241,7 +272,7 @@ def _streams(document: Document) -> Iterator[tuple[bool, int | None, Ends]]:
             yield sends, socket, Ends(sender=total) if sends else Ends(receiver=total)
 
 
-def _flow(document: Document, socket: int | None, ends: Ends, cca: str | None) -> tuple[FlowResult, set[str]]:
+def flow_of(document: Document, socket: int | None, ends: Ends, cca: str | None = None) -> tuple[FlowResult, set[str]]:
     """A stream as a flow, and the columns that are not known."""
     arrived = ends.receiver
     sent = ends.sender or Stream()
@@ -267,7 +298,7 @@ def _flow(document: Document, socket: int | None, ends: Ends, cca: str | None) -
     return flow, unknown if arrived else unknown | {"bytes_received"}
 
 
-def _samples(document: Document, sockets: list[int | None]) -> pl.DataFrame | None:
+def samples_of(document: Document, sockets: list[int | None]) -> pl.DataFrame | None:
     """The intervals as samples of flows: totals so far, windows in packets; None where there are none."""
     import polars as pl
 

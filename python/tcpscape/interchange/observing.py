@@ -13,8 +13,10 @@ from pathlib import Path
 
 from tcpscape import capture
 from tcpscape.findings.diagnosis.observed import Observation
+from tcpscape.interchange import flent, iperf3, ss, trial_flows
+from tcpscape.reading import files as reading
 from tcpscape.reading.files import Kind
-from tcpscape.reading.streams import Stream
+from tcpscape.reading.streams import STDIN, Stream
 
 Progress = Callable[[int, int | None], None]
 """Told how many bytes of how many are read; None is not known."""
@@ -38,17 +40,36 @@ class ObservedKind:
     """Reads it; nothing of it was taken before."""
 
 
+def _whole(kind: Kind, observe: Callable[[bytes, str], Observation]) -> Callable[[Stream, Progress], Observation]:
+    """Reads a content whole, as small ones are."""
+    return lambda stream, progress: observe(stream.rest(kind.most_unpacked or kind.most), stream.origin.name)
+
+
 KINDS: Sequence[ObservedKind] = (
     ObservedKind("capture", "Packets show everything that an end does on the wire, and nothing that it does not.", capture.recognises, capture.read),
+    ObservedKind(
+        "flent", "Its steps show goodput, RTT and window, its pings the path before the flows.", trial_flows.recognises_flent,
+        _whole(flent.FILE, trial_flows.observe_flent),
+    ),
+    ObservedKind(
+        "result", "Trials show goodput and counters.", trial_flows.recognises_lines, _whole(trial_flows.LINES, trial_flows.observe_lines)
+    ),
+    ObservedKind(
+        "iperf3", "Its intervals show goodput, and of the sending end RTT and window.", trial_flows.recognises_iperf3,
+        _whole(iperf3.FILE, trial_flows.observe_iperf3),
+    ),
+    ObservedKind("ss", "Its lists show what the kernel counts, at their times alone.", ss.recognises, _whole(ss.FILE, ss.observe)),
 )
 """Every kind, in the order in which they are tried."""
 
 
 def observe(source: Path | str, progress: Progress = lambda done, total: None) -> Observation:
-    """What a file shows; `-` is standard input.
+    """What a file or a result directory shows; `-` is standard input.
 
     :raises TcpscapeError: one line, where nothing is there, or it is of no kind that shows flows.
     """
+    if str(source) != STDIN and reading.folder(source, SOURCE):
+        return trial_flows.observe_directory(Path(source))
     with Stream(source, SOURCE) as stream:
         head = stream.peek(HEAD)
         kind = next((one for one in KINDS if one.recognises(head)), None)

@@ -1,0 +1,133 @@
+"""What held a sender over time, by the kernel's own counters in samples of TCP_INFO.
+
+The kernel counts for each socket the time with data to send or unacknowledged (`busy_time`), and of it the time stopped by the receive window
+(`rwnd_limited`) and by the send buffer (`sndbuf_limited`). Between two samples, the time by which they grew has that cause, the time that was not
+busy is the application's, and the rest is shared out by what the samples show at its ends: recovery or timeout (`ca_state`), the congestion window
+full, data waiting although there is room in the window (pacing, or the queue of the host's own device), or nothing waiting (the application).
+The kernel counts in ticks of 1/HZ (1 to 10 ms), so an interval between samples says no more than that; sums over many are right.
+Source: linux/tcp.h, Documentation/networking; the counters are of Linux 4.10 and newer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tcpscape.findings.diagnosis.observed import Cause, Columns, LimitInterval
+from tcpscape.stats.estimate import Floats
+
+SYN_SENT = 2
+RECOVERY, LOSS = 3, 4
+"""States of recovery. Linux: TCP_CA_Recovery, TCP_CA_Loss."""
+NEEDED = ("t_s", "busy_time")
+"""Columns without which nothing can be said."""
+ROOM = 1
+"""Segments of room in the window with which it counts as full: a sender that waits for the second of two segments to be acknowledged."""
+PACED = "bbr"
+"""How the names of the congestion controls begin that pace by themselves. Data that wait in spite of room in the window of another one wait for a
+whole burst: such senders gather segments (TSO)."""
+
+
+def intervals(columns: Columns, control: str | None = None) -> Sequence[LimitInterval]:
+    """What held the sender between each two samples, neighbours of one cause joined; empty where the counters are not known.
+
+    :param control: the congestion control's name, where it is known: those that do not pace are not held by pacing.
+    """
+    if any(name not in columns or np.isnan(columns[name]).any() for name in NEEDED) or not len(columns["t_s"]):
+        return ()
+    t = np.asarray(columns["t_s"], float)
+    if len(t) == 1:
+        return _of_one(columns)
+    parts = _parts(columns, np.diff(t))
+    rest = _remaining_causes(columns, control)
+    found: list[LimitInterval] = []
+    for i in range(len(t) - 1):
+        order = sorted(parts, key=lambda cause: bool(found) and found[-1].cause != cause)  # a cause that goes on comes first
+        at = float(t[i])
+        for cause in order:
+            length = float(parts[cause][i])
+            if length > 0:
+                _extend(found, at, at + length, rest[i] if cause == "unknown" else cause)
+                at += length
+    return tuple(found)
+
+
+def _of_one(columns: Columns) -> Sequence[LimitInterval]:
+    """Of a single sample: the time with data to send since the connection began, by the causes that are counted, one after the other.
+
+    The time without data to send is not known then.
+    """
+    busy = float(columns["busy_time"][0]) / 1e6
+    window = min(busy, float(np.nan_to_num(columns.get("rwnd_limited", np.zeros(1))[0])) / 1e6)
+    buffer = min(busy - window, float(np.nan_to_num(columns.get("sndbuf_limited", np.zeros(1))[0])) / 1e6)
+    found: list[LimitInterval] = []
+    lengths: tuple[tuple[Cause, float], ...] = (("receive_window", window), ("send_buffer", buffer), ("unknown", busy - window - buffer))
+    for cause, length in lengths:
+        start = found[-1].end_s if found else 0.0
+        found += [LimitInterval(start, start + length, cause)] if length > 0 else []
+    return tuple(found)
+
+
+def _extend(found: list[LimitInterval], start: float, end: float, cause: Cause) -> None:
+    if found and found[-1].cause == cause:
+        start = found.pop().start_s
+    found.append(LimitInterval(start, end, cause))
+
+
+def _parts(columns: Columns, gaps: Floats) -> dict[Cause, Floats]:
+    """Seconds of each cause that the counters say, between each two samples; `unknown` is what they leave."""
+    zero = np.zeros(len(gaps))
+    busy = _steady(columns["busy_time"], gaps)
+    window = np.minimum(_growth(columns, "rwnd_limited", zero), busy)
+    buffer = np.minimum(_growth(columns, "sndbuf_limited", zero), busy - window)
+    return {"unknown": busy - window - buffer, "receive_window": window, "send_buffer": buffer, "application": gaps - busy}
+
+
+def _growth(columns: Columns, name: str, zero: Floats) -> Floats:
+    values = columns.get(name)
+    return zero if values is None else np.nan_to_num(np.maximum(np.diff(np.asarray(values, float)), 0.0)) / 1e6
+
+
+def _steady(busy: Floats, gaps: Floats) -> Floats:
+    """Busy time between each two samples, s.
+
+    What a tick puts into the next gap is taken back: idle time never shrinks, and of what it seems to grow by only that counts which is not gone
+    again later.
+    """
+    idle = np.concatenate(([0.0], np.cumsum(gaps))) - (np.asarray(busy, float) - busy[0]) / 1e6
+    lasting = np.minimum.accumulate(np.maximum(idle, 0.0)[::-1])[::-1]
+    return np.clip(gaps - np.diff(lasting), 0.0, gaps)
+
+
+def _remaining_causes(columns: Columns, control: str | None) -> list[Cause]:
+    """What held a busy sender between each two samples, by the samples at its ends."""
+    paces = control is None or control.startswith(PACED)
+    n = len(columns["t_s"])
+
+    def column(name: str) -> Floats:
+        return np.asarray(columns.get(name, np.full(n, np.nan)), float)
+
+    state, phase = column("ca_state"), column("state")
+    in_flight = column("unacked") + np.nan_to_num(column("retrans")) - np.nan_to_num(column("sacked")) - np.nan_to_num(column("lost"))
+    is_full = in_flight + ROOM >= column("snd_cwnd")
+    waits = column("notsent_bytes") > 0
+    is_known = ~np.isnan(in_flight) & ~np.isnan(column("snd_cwnd")) & ~np.isnan(column("notsent_bytes"))
+    causes: list[Cause] = []
+    for i in range(n - 1):
+        both = slice(i, i + 2)
+        if (phase[both] == SYN_SENT).any():
+            causes.append("handshake")
+        elif (state[both] == LOSS).any():
+            causes.append("timeout")
+        elif (state[both] == RECOVERY).any():
+            causes.append("recovery")
+        elif not is_known[both].all():
+            causes.append("unknown")
+        elif is_full[both].all() or (waits[both].any() and not paces):
+            causes.append("congestion_window")
+        elif waits[both].any():
+            causes.append("pacing" if not is_full[both].any() else "congestion_window")
+        else:
+            causes.append("application")
+    return causes
