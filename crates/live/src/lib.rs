@@ -14,11 +14,13 @@
 //! | [`trial`] | one trial of the live engine |
 //! | [`emulate`] | the mode of `tcpscape emulate`: a command behind the path |
 //! | [`probe`] | what this machine's kernel allows, found by trying it |
+//! | [`sockets`] | the sockets of this program's own namespace, sampled for a diagnosis |
 
 pub mod channel;
 pub mod emulate;
 pub mod emulator;
 pub mod link;
 pub mod probe;
+pub mod sockets;
 pub mod spaces;
 pub mod trial;

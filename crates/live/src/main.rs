@@ -12,8 +12,12 @@ use tcpscape_live::spaces::{self, keeper, lifetime};
 type Run = fn(Value, &Channel) -> Result<Value, String>;
 
 /// Every mode by name.
-const MODES: &[(&str, Run)] =
-    &[("emulate", tcpscape_live::emulate::run), ("probe", tcpscape_live::probe::run), ("trial", tcpscape_live::trial::run)];
+const MODES: &[(&str, Run)] = &[
+    ("emulate", tcpscape_live::emulate::run),
+    ("probe", tcpscape_live::probe::run),
+    ("sockets", tcpscape_live::sockets::run),
+    ("trial", tcpscape_live::trial::run),
+];
 
 /// Exit statuses after an error of the job, after wrong arguments, and after a bug.
 const REFUSED: u8 = 1;
@@ -28,7 +32,7 @@ fn main() -> ExitCode {
     match Arguments::of(&words).and_then(|a| Ok((a.run, a.channel()?))) {
         Ok((run, channel)) => serve(run, &channel),
         Err(why) => {
-            eprintln!("tcpscape-live: {why}; `tcpscape run --engine live` and `tcpscape emulate` start it");
+            eprintln!("tcpscape-live: {why}; `tcpscape run --engine live`, `tcpscape emulate` and `tcpscape diagnose --live` start it");
             ExitCode::from(MISUSED)
         }
     }

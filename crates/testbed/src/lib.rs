@@ -26,6 +26,7 @@ pub mod probe;
 pub mod proof;
 pub mod qdisc;
 pub mod report;
+pub mod sock_diag;
 pub mod sys;
 pub mod tcp_info;
 pub mod watch;

@@ -191,10 +191,11 @@ impl Socket {
     }
 }
 
-type Answer<'a> = NetlinkBuffer<&'a [u8]>;
+/// A message of the kernel's.
+pub(crate) type Answer<'a> = NetlinkBuffer<&'a [u8]>;
 
 /// The messages of a datagram.
-fn messages(mut bytes: &[u8]) -> impl Iterator<Item = Answer<'_>> {
+pub(crate) fn messages(mut bytes: &[u8]) -> impl Iterator<Item = Answer<'_>> {
     std::iter::from_fn(move || {
         let m = NetlinkBuffer::new_checked(bytes).ok()?;
         bytes = bytes.get((m.length() as usize).next_multiple_of(ALIGN)..).unwrap_or_default();
@@ -203,7 +204,7 @@ fn messages(mut bytes: &[u8]) -> impl Iterator<Item = Answer<'_>> {
 }
 
 /// What an acknowledgement of request `message` says; None if all is well.
-fn verdict(m: &Answer<'_>, message: usize) -> Option<NetlinkError> {
+pub(crate) fn verdict(m: &Answer<'_>, message: usize) -> Option<NetlinkError> {
     let payload = m.payload();
     let error = ErrorBuffer::new_checked(payload).ok()?;
     let errno = error.code()?.get();

@@ -68,7 +68,7 @@ samples! {
     rwnd_limited_us: u64 = TcpInfo::rwnd_limited;
     sndbuf_limited_us: u64 = TcpInfo::sndbuf_limited;
     notsent: u32 = TcpInfo::notsent_bytes;
-    app_limited: u8 = |x: &TcpInfo| u8::from(x.is_app_limited());
+    app_limited: u8 = |x: &TcpInfo| u8::from(x.app_limited() == Some(true));
 }
 
 /// What was seen of one flow at every sampling time.
