@@ -85,7 +85,7 @@ def draw(case: int, name: str, only: str | None = None) -> Case:
         if at_router:
             hop["at"] = "router"
         if jittery and jitter:
-            hop |= {"jitter": f"{jitter:.6f}ms", **({} if distribution == "uniform" else {"distribution": distribution})}
+            hop |= {"jitter": f"{jitter:.6f}ms", "distribution": distribution}
         if lost:
             hop["loss"] = f"{lost:.5f}%"
         return hop
@@ -129,9 +129,20 @@ def draw(case: int, name: str, only: str | None = None) -> Case:
         "buffer_bytes": buffer if has_rate and queue == "tbf" else None, "queue": queue if has_rate else None, "changes": [],
     }  # fmt: skip
     if kind == "change":
-        at, factor = round(seconds * r.uniform(0.35, 0.65), 3), r.choice((0.33, 0.5, 2.0))
-        scenario["changes"] = [f"bottleneck@{at}s: rate {rate * factor:.4f}mbit"] if queue == "tbf" else []
-        path["changes"] = [{"at_s": at, "kind": "rate", "before": rate, "after": rate * factor}] if queue == "tbf" else []
+        at, what = round(seconds * r.uniform(0.35, 0.65), 3), r.choice(("rate", "rtt", "outage"))
+        if what == "rate" and queue == "tbf":
+            after = rate * r.choice((0.33, 0.5, 2.0))
+            scenario["changes"] = [{"where": "bottleneck", "at": f"{at}s", "set": {"rate": f"{after:.4f}mbit"}}]
+            path["changes"] = [{"at_s": at, "kind": "rate", "before": rate, "after": after}]
+        elif what == "outage":
+            length = round(r.uniform(0.3, 2.0), 3)
+            steps = ((at, True), (at + length, False))
+            scenario["changes"] = [{"where": "bottleneck", "at": f"{t:.3f}s", "set": {"outage": on}} for t, on in steps]
+            path["changes"] = [{"at_s": at, "kind": "outage", "before": None, "after": length}]
+        else:
+            more = rtt * r.choice((0.3, 0.5, 1.0))
+            scenario["changes"] = [{"where": "forward", "hop": 1, "at": f"{at}s", "set": {"delay": f"{behind + more:.6f}ms"}}]
+            path["changes"] = [{"at_s": at, "kind": "rtt", "before": rtt, "after": rtt + more}]
     timestamps = r.random() < 0.75
     place = r.choices(PLACES, (45, 25, 30))[0]
     cut = r.choices(("no", "begin", "end", "snap"), (75, 12, 5, 8))[0]
