@@ -306,9 +306,17 @@ def test_packets_are_copied(fake, cli, tmp_path):
     got = cli("run", "--forward", "netem delay 5ms", "--engine", "virtual:fake", "--seeds", "1", "--pcap", to)
     assert (got.status, got.err) == (0, "")
     assert "one more run" in got.out
-    assert to.stat().st_size == 24
+    assert to.read_bytes()[24:] == b"sender"
     got = cli("run", "--forward", "netem delay 5ms", "--engine", "virtual", "--seeds", "1", "--pcap", "/proc/no/a.pcap")
     assert (got.status, got.err.count("\n")) == (2, 1)
+
+
+def test_packets_of_several_places_come_from_one_trial(fake, scenario, tmp_path):
+    files = {place: tmp_path / place for place in ("sender", "router", "receiver")}
+    trial = virtual.Virtual().record(scenario, 3, files, sysctls={"net.ipv4.tcp_timestamps": "0"})
+    assert {place: file.read_bytes()[24:].decode() for place, file in files.items()} == {place: place for place in files}
+    assert trial.check["sysctls"]["net.ipv4.tcp_timestamps"] == "0"
+    assert trial.seed == 3
 
 
 REFUSED = [
