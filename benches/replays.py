@@ -2,6 +2,7 @@
 
     .venv/bin/python benches/replays.py truth CORPUS            # the truth of each case of a corpus (benches/corpus.py), kept in CASE/controls.json
     .venv/bin/python benches/replays.py floor CORPUS            # the errors that remain where path and control are known exactly
+    .venv/bin/python benches/replays.py found CORPUS            # of diagnoses of the captures, the control being named
 
 The truth is what the virtual engine does on the case's own path: every control of its kernel in the place of the flow's own, under the same seeds,
 and the flow's own control without the path's jitter. A choice is right if it carries at least 95 % of what the best control does.
@@ -20,12 +21,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from tcpscape import engines
+from tcpscape import capture, engines
 from tcpscape.campaign.execute import Runner
 from tcpscape.controls.spelling import LINUX
 from tcpscape.engines.virtual import Virtual
 from tcpscape.findings.cliff import levels
-from tcpscape.findings.diagnosis import replays
+from tcpscape.findings.diagnosis import path, replays
 from tcpscape.findings.diagnosis.fitted import Control, FittedPath, PathChange
 from tcpscape.findings.diagnosis.observed import Cause, Endpoint, LimitInterval, ObservedFlow
 from tcpscape.findings.diagnosis.settings import ReplaySettings
@@ -157,18 +158,18 @@ def _limits(info: pl.DataFrame, seconds: float) -> list[LimitInterval]:
 
 def path_of(known: Mapping[str, Any]) -> FittedPath:
     """The path of a case as a perfect fit would have it: the true values with narrow intervals, the realised loss."""
-    path = known["path"]
+    true = known["path"]
 
     def exactly(value: float | None, unit: str, share: float = 0.01) -> Estimate | None:
         return None if value is None else Estimate(value, value * (1 - share), value * (1 + share), 100, unit)
 
-    jitter, on = path["jitter_ms"], path["jitter_on"]
-    changes = [PathChange(c["at_s"], c["kind"], c["before"], c["after"]) for c in path["changes"]]
+    jitter, on = true["jitter_ms"], true["jitter_on"]
+    changes = [PathChange(c["at_s"], c["kind"], c["before"], c["after"]) for c in true["changes"]]
     return FittedPath(
-        rtt_ms=exactly(path["rtt_ms"], "ms"), jitter_ms=exactly(jitter, "ms"), jitter_on=on,
+        rtt_ms=exactly(true["rtt_ms"], "ms"), jitter_ms=exactly(jitter, "ms"), jitter_on=on,
         jitter_forward_ms=exactly(jitter if on in ("forward", "both") else 0.0, "ms"), jitter_reverse_ms=exactly(jitter if on in ("reverse", "both") else 0.0, "ms"),
-        distribution=path["distribution"], order_kept=path["order_kept"], correlation_ms=None, loss_pct=exactly(_lost(known), "%", 0.05), queue_loss_pct=None,
-        rate_mbps=exactly(path["rate_mbps"], "Mbit/s"), buffer_bytes=exactly(path["buffer_bytes"], "bytes"), queue="self-induced", changes=changes,
+        distribution=true["distribution"], order_kept=true["order_kept"], correlation_ms=None, loss_pct=exactly(_lost(known), "%", 0.05), queue_loss_pct=None,
+        rate_mbps=exactly(true["rate_mbps"], "Mbit/s"), buffer_bytes=exactly(true["buffer_bytes"], "bytes"), queue="self-induced", changes=changes,
     )  # fmt: skip
 
 
@@ -192,6 +193,14 @@ def floor(case: Path) -> dict[str, Any]:
     return {"case": case.name, "kind": known["kind"], **score(truth(case), flow.goodput_mbps or math.nan, found)}
 
 
+def found(case: Path) -> dict[str, Any]:
+    """The score of a diagnosis of the case's capture, its control being named."""
+    known = json.loads((case / "truth.json").read_text("utf-8"))
+    flow = capture.read(case / "shown.pcap").flows[0]
+    judged = replays.judged(flow, path.fit(flow), Control(known["cca"][0], 1.0), settings())
+    return {"case": case.name, "kind": known["kind"], **score(truth(case), flow.goodput_mbps or math.nan, judged)}
+
+
 def summary(rows: Sequence[Mapping[str, Any]]) -> str:
     """The goals, one line each."""
     lns = [abs(r["ln"]) for r in rows if r["ln"] is not None]
@@ -212,20 +221,20 @@ def summary(rows: Sequence[Mapping[str, Any]]) -> str:
 def main() -> None:
     """Measures."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=("truth", "floor"))
+    parser.add_argument("what", choices=("truth", "floor", "found"))
     parser.add_argument("corpus", type=Path)
     parser.add_argument("--cases", type=int, default=10_000)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--out", type=Path)
     arguments = parser.parse_args()
     cases = sorted(p.parent for p in arguments.corpus.glob("*/truth.json"))[: arguments.cases]
-    of = truth if arguments.what == "truth" else floor
+    of = {"truth": truth, "floor": floor, "found": found}[arguments.what]
     with ThreadPoolExecutor(arguments.jobs) as workers:
         rows = []
         for case, row in zip(cases, workers.map(of, cases), strict=True):
             rows.append(row)
             print(case.name, json.dumps({k: v for k, v in row.items() if k not in ("goodputs", "calm")}, default=str), flush=True)
-    if arguments.what == "floor":
+    if arguments.what != "truth":
         print(summary(rows))
         if arguments.out:
             arguments.out.write_text(json.dumps(rows, default=str), "utf-8")

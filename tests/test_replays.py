@@ -13,7 +13,7 @@ import pytest
 from tcpscape import engines
 from tcpscape.campaign.execute import Runner
 from tcpscape.engines import Capture
-from tcpscape.findings.diagnosis import helps, hosts, replays, runs, scenario, zone
+from tcpscape.findings.diagnosis import helps, hosts, queues, replays, runs, scenario, zone
 from tcpscape.findings.diagnosis import replay as replaying
 from tcpscape.findings.diagnosis.fitted import Control, FittedPath, PathChange
 from tcpscape.findings.diagnosis.observed import Endpoint, LimitInterval, ObservedFlow
@@ -218,6 +218,48 @@ def test_the_scenario_is_a_valid_file_with_each_interval(tmp_path: Any) -> None:
     assert "one bandwidth-delay product" in text
     assert len(fit.scenario("cubic").changes) == 5
     assert engines.make("model").run(fit.scenario("cubic"), [1])[0].goodput_mbps > 0
+
+
+def test_a_buffer_that_never_overflowed_is_the_one_whose_replay_has_the_rtt(settings: ReplaySettings) -> None:
+    """BBR does not fill 4 bandwidth-delay products, CUBIC does; a managed queue is told from any FIFO by the RTT."""
+    plain = {**hops(loss=0.02, rate="12mbit"), "flows": [{"cca": "cubic"}]}
+    for queue, expected in (({"queue": "fq_codel"}, ("fq_codel", "codel", "pie")), ({"buffer": "4bdp"}, ("a FIFO of 4",))):
+        flow = observed({**plain, "bottleneck": {"rate": "12mbit", **queue}})
+        lab = runs.open_lab(flow, path(loss_pct=fitted_loss(flow), rate_mbps=12.0), cubic(), settings)
+        assert not isinstance(lab, str)
+        found = queues.chosen(lab)
+        assert any(name in found.fit.assumptions[0] for name in expected), found.fit.assumptions
+        assert replaying.of(found).verdict == "agrees"
+    known_buffer = runs.open_lab(flow, path(rate_mbps=12.0, buffer_bytes=60_000.0), cubic(), settings)
+    assert not isinstance(known_buffer, str)
+    assert queues.chosen(known_buffer) is known_buffer
+
+
+def test_a_bottleneck_that_was_never_filled_is_assumed_and_said(settings: ReplaySettings) -> None:
+    flow = observed({**hops(loss=2.0, rate="30mbit"), "flows": [{"cca": "reno"}]})
+    found = replays.judged(flow, path(loss_pct=fitted_loss(flow)), Control("reno", 1.0), settings)
+    assert found.replay.verdict == "agrees", found.replay.reason
+    assert "bottleneck is assumed" in found.advice.assumption
+    fit = scenario.fit(flow, path(loss_pct=fitted_loss(flow)))
+    assert fit is not None
+    assert flow.goodput_mbps is not None
+    rates = [fit.drawn(seed).unseen_rate_mbps or 0.0 for seed in range(50)]
+    assert min(rates) >= flow.goodput_mbps
+    assert max(rates) > 5 * min(rates)
+
+
+def test_a_slow_reader_is_told_from_a_small_buffer() -> None:
+    """The window held the flow for most of its time: full, it is small; far from full and without losses, nobody reads."""
+    limits = [LimitInterval(0.0, 8.0, "receive_window"), LimitInterval(8.0, 10.0, "congestion_window")]
+    facts = {"window_max": 200_000, "flight_max": 190_000, "retransmissions": 0, "rtt": {"p50_ms": 40.0}}
+    flow = ObservedFlow(*ENDS, 10_000, None, 10.0, 0.0, "sender", 2.0, facts, limits=limits)
+    slow = hosts.of(flow, "6.1").flow
+    assert slow["read"]["size"] / float(slow["read"]["delay"].removesuffix("us")) == pytest.approx(0.25, rel=0.01)
+    full = hosts.of(replace(flow, goodput_mbps=36.0), "6.1").flow
+    assert "read" not in full
+    assert full["rcvbuf"] == pytest.approx(200_000, rel=0.05)
+    lossy = hosts.of(replace(flow, facts={**facts, "retransmissions": 500}), "6.1").flow
+    assert "read" not in lossy
 
 
 def test_drawn_paths_spread_as_the_intervals_say() -> None:

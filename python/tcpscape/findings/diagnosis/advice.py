@@ -2,8 +2,8 @@
 
 All run under the same seeds. Every control that can be deployed on the kernel runs first a few times; those that may be the best run again until the
 runs that a diagnosis may take are used up, and :func:`tcpscape.findings.advice.choice.decide` decides among them: the flow keeps its own control
-unless another one is better. The gain is the ratio of the means under the same seeds; its interval joins the runs' own spread with that of the gain
-over paths drawn from the fit's intervals. Nothing is advised from a replay that does not repeat the observation.
+unless another one is better. The gain is the ratio of the means under the same seeds; its interval joins the runs' own spread, that of the gain
+over paths drawn from the fit's intervals, and the model's measured errors of both controls. Nothing is advised from a replay that does not repeat the observation.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import numpy as np
 from tcpscape import stats
 from tcpscape.controls import spelling
 from tcpscape.controls.deployment import DEFAULT, obstacle
+from tcpscape.controls.documentation import load_fidelity
 from tcpscape.findings.advice.choice import GOALS, Candidate, Decision, decide
 from tcpscape.findings.diagnosis.fitted import Alternative, Replay, ReplayAdvice
 from tcpscape.findings.diagnosis.helps import Help, helps
@@ -32,8 +33,8 @@ NEAR = 0.8
 """Share of the best goodput of the first runs from which a control runs on."""
 SETTING_RUNS = 6
 """Runs of each other change."""
-SPEAKS = 1.96
-"""Standard errors of a 95 % interval, of what is known with many degrees of freedom."""
+NORMAL, P90 = 1.96, 1.645
+"""Standard deviations of a normal distribution to the ends of 95 %, and of 90 %."""
 
 
 def of(lab: Lab, replay: Replay) -> ReplayAdvice:
@@ -156,8 +157,15 @@ def _with_path(lab: Lab, choice: str, gain: Estimate) -> Estimate:
     if len(drawn) < 3 or len(central) < 3:
         return gain
     between = math.sqrt(max(0.0, float(drawn.var(ddof=1) - central.var(ddof=1))))
-    down, up = (math.hypot(math.log(gain.value / end) if end > 0 else math.inf, SPEAKS * between) for end in (gain.low, gain.high))
+    beyond = NORMAL * math.hypot(between, model_error(choice), model_error(lab.own))
+    down, up = (math.hypot(math.log(gain.value / end) if end > 0 else math.inf, beyond) for end in (gain.low, gain.high))
     return Estimate(gain.value, gain.value * math.exp(-abs(down)), gain.value * math.exp(abs(up)), gain.n, "1", gain.caveat)
+
+
+def model_error(cca: str) -> float:
+    """Standard deviation of ln goodput of the model against Linux, as docs/fidelity.md measured it: from its 90th percentile; 0 where unknown."""
+    errors = load_fidelity().errors("controls", spelling.split(cca)[0])
+    return next((e.p90 / P90 for e in errors if e.kind == "alone"), 0.0)
 
 
 def _logs(above: Sequence[Run], below: Sequence[Run]) -> np.ndarray:

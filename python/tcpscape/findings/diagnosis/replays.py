@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tcpscape.findings.diagnosis import advice, replay, zone
+from tcpscape.findings.diagnosis import advice, queues, replay, zone
 from tcpscape.findings.diagnosis.fitted import Control, FittedPath, Replay, ReplayAdvice, Zone
 from tcpscape.findings.diagnosis.observed import ObservedFlow
 from tcpscape.findings.diagnosis.runs import open_lab
@@ -25,5 +25,6 @@ def judged(flow: ObservedFlow, path: FittedPath | None, control: Control | None,
     lab = open_lab(flow, path, control, settings)
     if isinstance(lab, str):
         return Judged(zone.unknown(flow, path, lab), replay.impossible(flow, lab), advice.none(f"no advice, because there is no replay: {lab}"))
+    lab = queues.chosen(lab)
     repeated = replay.of(lab)
     return Judged(zone.of(lab), repeated, advice.of(lab, repeated))

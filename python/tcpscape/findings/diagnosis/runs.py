@@ -73,8 +73,6 @@ class Lab:
     warmup_s: float
     """The beginning of a run that does not count, s; 0 where a run repeats the whole observation."""
     known: dict[tuple[str, int], Run] = field(default_factory=dict)
-    spent: float = 0.0
-    """Simulated events so far."""
 
     def central(self, cca: str, seeds: Sequence[int], change: Change | None = None) -> list[Run]:
         """Runs on the path of the estimates, one for each seed."""
@@ -93,10 +91,18 @@ class Lab:
         work = [(self._scenario(cca, self.fit.values, None), list(seeds)) for cca in ccas]
         return dict(zip(ccas, self._run(work), strict=True))
 
+    def with_values(self, values: PathValues, queue: str = "") -> Lab:
+        """Runs of the same flow on another path, whose `queue` is what repeats the observation best; what is known and spent is shared."""
+        fit = replace(self.fit, values=values)
+        if queue:
+            text = f"The bottleneck's queue is assumed to be {queue}, which repeats the observed RTT best: its size was not identifiable."
+            fit = replace(fit, assumptions=(text, *(a for a in fit.assumptions if "buffer is assumed" not in a)))
+        return replace(self, fit=fit)
+
     @property
     def left(self) -> float:
         """Events that may still be simulated."""
-        return max(0.0, (QUICK_EVENTS if self.settings.quick else EVENTS) - self.spent)
+        return max(0.0, (QUICK_EVENTS if self.settings.quick else EVENTS) - sum(run.events for run in self.known.values()))
 
     @property
     def mid_connection(self) -> bool:
@@ -122,8 +128,7 @@ class Lab:
         wanted = [(s, seeds) for s, seeds in missing if seeds]
         for (scenario, seeds), trials in zip(wanted, runner.run_all(wanted) if wanted else (), strict=True):
             for seed, trial in zip(seeds, trials, strict=True):
-                run = self.known[scenario.address(), seed] = measure(trial, self.warmup_s)
-                self.spent += run.events
+                self.known[scenario.address(), seed] = measure(trial, self.warmup_s)
         return [[self.known[k, n] for n in seeds] for (_, seeds), k in zip(work, keys, strict=True)]
 
 
@@ -185,6 +190,5 @@ def _affordable(lab: Lab, rtt_s: float) -> Lab:
         lab = _steady(lab, rtt_s, max(most, lab.seconds * MOST_EVENTS / guess))
     first = lab.central(lab.own, [0])[0]
     if first.events > MOST_EVENTS and lab.seconds > most:
-        spent, shorter = lab.spent, _steady(lab, rtt_s, max(most, lab.seconds * MOST_EVENTS / first.events))
-        lab = replace(shorter, spent=spent)
+        lab = _steady(lab, rtt_s, max(most, lab.seconds * MOST_EVENTS / first.events))
     return lab

@@ -62,6 +62,8 @@ class PathValues:
     """Share of the data packets."""
     rate_mbps: float | None = None
     buffer_bytes: float | None = None
+    aqm: str | None = None
+    """The queue at the bottleneck where it is not a FIFO."""
     unseen_rate_mbps: float | None = None
     """The rate of a bottleneck that the flow never filled: an assumption."""
 
@@ -188,7 +190,9 @@ def fields(fit: Fit, cca: str, values: PathValues, seconds: float | None = None)
     }  # fmt: skip
     if rate := values.rate_mbps or values.unseen_rate_mbps:
         link: dict[str, Any] = {"rate": units.format_rate(round(rate * 1e6))}
-        if values.buffer_bytes:
+        if values.aqm:
+            link["queue"] = values.aqm
+        elif values.buffer_bytes:
             link["buffer"] = max(2 * int(made.get("mtu", 1500)), round(values.buffer_bytes))
         made["bottleneck"] = [link]
     if fit.changes and seconds is None:
@@ -257,30 +261,56 @@ def _assumptions(path: FittedPath, hosts: Hosts) -> list[str]:
     return [*texts, "The path is assumed to stay as it was, whatever this flow sends."]
 
 
-COMMENTS = {
-    "rtt_ms": ("RTT", "ms"), "jitter_ms": ("jitter, standard deviation of one direction", "ms"), "loss_pct": ("random loss of the data", "%"),
-    "rate_mbps": ("bottleneck", "Mbit/s"), "buffer_bytes": ("its buffer", "bytes"), "correlation_ms": ("time constant of the delay", "ms"),
-}  # fmt: skip
-"""Field of a fitted path → what a file calls it, unit."""
-
-
 def text(fit: Fit, cca: str) -> str:
-    """The scenario as a YAML file with comments: each estimate with its interval, what is not identifiable, and what stands for it."""
+    """The scenario as a YAML file with a comment at each value: its estimate with the interval, or why it is not identifiable and what stands for it."""
     scenario = fit.scenario(cca)
-    lines = ["# The path and the ends of an observed flow, fitted (tcpscape diagnose). Intervals are of 95 %."]
-    for name, (title, unit) in COMMENTS.items():
-        estimate: Estimate | None = getattr(fit.path, name)
-        said = _with_interval(estimate, unit) if estimate else f"not identifiable: {fit.path.reasons.get(name, 'nothing shows it')}"
-        lines.append(f"# {title}: {' '.join(said.split())}")
-    lines += [f"# {name}: {said}" for name, said in fit.hosts.about.items()]
-    lines += [f"# Assumed: {said}" for said in fit.assumptions]
-    written = {"name": scenario.name, **fields(fit, cca, fit.values)}
-    return "\n".join(lines) + "\n" + yaml.safe_dump(written, sort_keys=False, allow_unicode=True, width=140)
+    remarks = _remarks(fit)
+    plain = {"name": scenario.name, **fields(fit, cca, fit.values)}
+    lines, part = [], ""
+    for line in yaml.safe_dump(plain, sort_keys=False, allow_unicode=True, width=140).splitlines():
+        key = line.strip(" -").partition(":")[0]
+        part = key if not line.startswith((" ", "-")) else part
+        remark = remarks.get((part, key))
+        lines.append(f"{line}  # {remark}" if remark else line)
+    head = ["The path and the ends of an observed flow, fitted (tcpscape diagnose). Intervals are of 95 %.", *(f"Not identifiable: {t}" for t in _missing(fit))]
+    return "\n".join([*(f"# {t}" for t in (*head, *fit.assumptions)), *lines]) + "\n"
+
+
+NAMES = {
+    "rtt_ms": "the RTT", "jitter_ms": "the jitter", "order_kept": "the order of packets", "loss_pct": "random loss", "rate_mbps": "the bottleneck's rate",
+    "buffer_bytes": "its buffer",
+}  # fmt: skip
+"""Field of a fitted path → what a file calls it."""
+
+
+def _missing(fit: Fit) -> list[str]:
+    """What is not identifiable, with the reason."""
+    texts = [f"{name}: {fit.path.reasons.get(f, 'nothing shows it')}" for f, name in NAMES.items() if getattr(fit.path, f) is None]
+    return [f"{' '.join(text.split()).rstrip('.')}." for text in texts]
+
+
+def _remarks(fit: Fit) -> dict[tuple[str, str], str]:
+    """(part of the file, field) → the comment at it."""
+    path, found = fit.path, {}
+    half = f"half of the RTT, {_with_interval(path.rtt_ms, 'ms')}" if path.rtt_ms else ""
+    for part, jitter in (("forward", path.jitter_forward_ms or path.jitter_ms), ("reverse", path.jitter_reverse_ms or path.jitter_ms)):
+        found[part, "delay"] = half
+        if jitter:
+            found[part, "jitter"] = f"standard deviation {_with_interval(jitter, 'ms')}"
+        found[part, "order"] = "the order of packets is kept" if path.order_kept else ""
+        found[part, "distribution"] = "" if path.distribution else "assumed"
+    for (part, key), estimate, unit in (
+        (("forward", "loss"), path.loss_pct, "%"), (("bottleneck", "rate"), path.rate_mbps, "Mbit/s"), (("bottleneck", "buffer"), path.buffer_bytes, "bytes"),
+    ):  # fmt: skip
+        found[part, key] = _with_interval(estimate, unit) if estimate else "assumed"
+    found["bottleneck", "queue"] = "assumed"
+    found["duration", "duration"] = "as long as the flow was observed"
+    owners = {"mtu": "mtu", "ecn": "ecn"}
+    found |= {(owners.get(name, "flows"), name): said for name, said in fit.hosts.about.items()}
+    return {place: " ".join(said.split()) for place, said in found.items() if said}
 
 
 def _with_interval(estimate: Estimate, unit: str) -> str:
     if math.isfinite(estimate.low) and math.isfinite(estimate.high):
         return f"{number(estimate.value)} {unit} [{number(estimate.low)}, {number(estimate.high)}]"
     return f"{number(estimate.value)} {unit}"
-
-
