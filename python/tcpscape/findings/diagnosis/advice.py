@@ -2,8 +2,9 @@
 
 All run under the same seeds. Every control that can be deployed on the kernel runs first a few times; those that may be the best run again until the
 runs that a diagnosis may take are used up, and :func:`tcpscape.findings.advice.choice.decide` decides among them: the flow keeps its own control
-unless another one is better. The gain is the ratio of the means under the same seeds; its interval joins the runs' own spread, that of the gain
-over paths drawn from the fit's intervals, and the model's measured errors of both controls. Nothing is advised from a replay that does not repeat the observation.
+unless another one is better. The gain is the ratio of the means under the same seeds; its interval joins the runs' own spread, that of the gain over
+paths drawn from the fit's intervals, and the model's measured errors of both controls. Nothing is advised from a replay that does not repeat the
+observation.
 """
 
 from __future__ import annotations

@@ -262,7 +262,7 @@ def _assumptions(path: FittedPath, hosts: Hosts) -> list[str]:
 
 
 def text(fit: Fit, cca: str) -> str:
-    """The scenario as a YAML file with a comment at each value: its estimate with the interval, or why it is not identifiable and what stands for it."""
+    """The scenario as a YAML file with a comment at each value: its interval, or that it is assumed; the reasons stand at the beginning."""
     scenario = fit.scenario(cca)
     remarks = _remarks(fit)
     plain = {"name": scenario.name, **fields(fit, cca, fit.values)}
@@ -272,13 +272,14 @@ def text(fit: Fit, cca: str) -> str:
         part = key if not line.startswith((" ", "-")) else part
         remark = remarks.get((part, key))
         lines.append(f"{line}  # {remark}" if remark else line)
-    head = ["The path and the ends of an observed flow, fitted (tcpscape diagnose). Intervals are of 95 %.", *(f"Not identifiable: {t}" for t in _missing(fit))]
+    head = ["The path and the ends of an observed flow, fitted (tcpscape diagnose). Intervals are of 95 %."]
+    head += [f"Not identifiable: {reason}" for reason in _missing(fit)]
     return "\n".join([*(f"# {t}" for t in (*head, *fit.assumptions)), *lines]) + "\n"
 
 
 NAMES = {
-    "rtt_ms": "the RTT", "jitter_ms": "the jitter", "order_kept": "the order of packets", "loss_pct": "random loss", "rate_mbps": "the bottleneck's rate",
-    "buffer_bytes": "its buffer",
+    "rtt_ms": "the RTT", "jitter_ms": "the jitter", "order_kept": "the order of packets", "loss_pct": "random loss",
+    "rate_mbps": "the bottleneck's rate", "buffer_bytes": "its buffer",
 }  # fmt: skip
 """Field of a fitted path → what a file calls it."""
 
@@ -300,7 +301,8 @@ def _remarks(fit: Fit) -> dict[tuple[str, str], str]:
         found[part, "order"] = "the order of packets is kept" if path.order_kept else ""
         found[part, "distribution"] = "" if path.distribution else "assumed"
     for (part, key), estimate, unit in (
-        (("forward", "loss"), path.loss_pct, "%"), (("bottleneck", "rate"), path.rate_mbps, "Mbit/s"), (("bottleneck", "buffer"), path.buffer_bytes, "bytes"),
+        (("forward", "loss"), path.loss_pct, "%"), (("bottleneck", "rate"), path.rate_mbps, "Mbit/s"),
+        (("bottleneck", "buffer"), path.buffer_bytes, "bytes"),
     ):  # fmt: skip
         found[part, key] = _with_interval(estimate, unit) if estimate else "assumed"
     found["bottleneck", "queue"] = "assumed"
