@@ -26,6 +26,8 @@ PARSES = frozenset((
 ))  # fmt: skip
 """Functions that parse or unpack, with their module where the name alone says too little."""
 ALLOWED = {
+    "capture.annotated": "writes",
+    "capture.xplot": "writes",
     "cli.doctor": "/proc alone",
     "cli.streams": "the standard streams and /dev/null",
     "cli.load": "/dev/tty, and asks it a question only",

@@ -1,14 +1,31 @@
 """The extension module, built from crates/py. No logic here: conversions and the GIL released around heavy calls."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from ipaddress import IPv4Address, IPv6Address
 from typing import Any, final
 
 from tcpscape.controls.hooks import CaState
 
 __all__ = [
-    "CaptureReader", "HookError", "Plan", "Sample", "Watch", "Window", "bench_floor", "cca_registry", "check_plan", "describe", "hints",
-    "kernel_profile", "kernel_profiles", "model_version", "parse_tc", "qdisc_registry", "to_tc", "version", "watch",
+    "CaptureAnnotator", "CaptureReader", "HookError", "Plan", "Sample", "Watch", "Window", "bench_floor", "cca_registry", "check_plan", "describe",
+    "hints", "kernel_profile", "kernel_profiles", "model_version", "parse_tc", "qdisc_registry", "to_tc", "version", "watch",
 ]
+
+@final
+class CaptureAnnotator:
+    """Writes a capture again, as pcapng with comments on its packets."""
+
+    def __new__(
+        cls, program: str, comments: Mapping[int, str], pseudonyms: Sequence[tuple[IPv4Address | IPv6Address, IPv4Address | IPv6Address]] | None,
+        headers_only: bool,
+    ) -> CaptureAnnotator:  # fmt: skip
+        """Comments by frame, from 1; with pseudonyms every address gets one, those given or new ones, and payload is left out."""
+
+    def feed(self, chunk: bytes) -> tuple[bytes, bool]:
+        """Takes the next bytes; returns the next of the annotated file, and whether more are of use. ValueError, `problem; fix`."""
+
+    def finish(self) -> bytes:
+        """The last bytes. ValueError, `problem; fix`, where nothing could be read."""
 
 @final
 class CaptureReader:

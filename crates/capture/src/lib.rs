@@ -9,6 +9,7 @@
 //!
 //! [`write`] is the door, [`frame`] makes headers, [`pcapng`] the file's blocks.
 
+pub mod annotate;
 pub mod flow;
 pub mod frame;
 pub mod limits;

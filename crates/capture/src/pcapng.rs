@@ -12,6 +12,8 @@ pub enum LinkType {
     Ethernet,
     /// An IP header (LINKTYPE_RAW).
     Ip,
+    /// Another one, by its number.
+    Other(u16),
 }
 
 /// Which way a packet went through its interface.
@@ -21,6 +23,8 @@ pub enum Way {
     Inbound,
     /// Out.
     Outbound,
+    /// Not known.
+    Unknown,
 }
 
 /// A packet at an interface.
@@ -82,6 +86,7 @@ impl<W: Write> Writer<W> {
         self.u16(match link {
             LinkType::Ethernet => 1,
             LinkType::Ip => 101,
+            LinkType::Other(number) => number,
         });
         self.u16(0);
         self.u32(snaplen);
@@ -100,10 +105,19 @@ impl<W: Write> Writer<W> {
         self.u32(kept as u32);
         self.u32(seen.length);
         self.bytes(&seen.bytes[..kept]);
-        let way: u32 = if seen.way == Way::Inbound { 1 } else { 2 };
+        let way: u32 = match seen.way {
+            Way::Unknown => 0,
+            Way::Inbound => 1,
+            Way::Outbound => 2,
+        };
         self.option(EPB_FLAGS, &way.to_le_bytes());
         self.comment(seen.comment);
         self.end(ENHANCED_PACKET)
+    }
+
+    /// What has been written, for whoever takes it away in pieces.
+    pub fn out(&mut self) -> &mut W {
+        &mut self.out
     }
 
     /// Writes what is buffered.

@@ -1,6 +1,7 @@
 //! The Python leaf: conversions, one error table, the GIL released around heavy calls; no logic. Only where a congestion control is Python
 //! code is the GIL held, for the whole trial.
 
+mod annotate;
 mod capture;
 mod control;
 mod convert;
@@ -106,6 +107,7 @@ pyo3::create_exception!(_core, HookError, PyRuntimeError, "A hook of a Python co
 #[pymodule]
 fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("HookError", m.py().get_type::<HookError>())?;
+    m.add_class::<annotate::CaptureAnnotator>()?;
     m.add_class::<capture::CaptureReader>()?;
     m.add_class::<plan::Plan>()?;
     m.add_class::<watch::Watch>()?;

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -51,24 +51,30 @@ def read(source: Path | str | Stream, progress: Callable[[int, int | None], None
                 break
         report, flows = reader.finish()
     except ValueError as e:
-        problem, _, fix = str(e).rpartition("; ")
-        source.origin.refuse(problem, fix)
-    notes = [*report["notes"]]
+        source.origin.refuse_line(str(e))
+    notes = [*report["notes"], *_left_out(report["flows"])]
     if source.damage:
         notes.insert(0, f"The capture was not read to its end: {source.damage}.")
-    observed = [_flow(flow, report) for flow in flows]
     facts = {key: value for key, value in report.items() if key not in ("format", "notes")}
     facts["compression"] = source.compression
-    return Observation(kind=report["format"], name=source.origin.name, flows=observed, notes=notes, facts=facts)
+    return Observation(kind=report["format"], name=source.origin.name, flows=[_flow(flow) for flow in flows], notes=notes, facts=facts)
 
 
-def _flow(flow: Mapping[str, Any], report: Mapping[str, Any]) -> ObservedFlow:
+def _left_out(totals: Mapping[str, int]) -> Iterator[str]:
+    """What the analysis could not keep of very many connections."""
+    if totals["evicted"]:
+        yield f"{totals['evicted']} of {totals['connections']} connections were concluded early, since too many were open at once."
+    if totals["left_out"]:
+        yield f"{totals['left_out']} flows with the fewest bytes ({totals['left_out_bytes']} together) are counted and not shown."
+
+
+def _flow(flow: Mapping[str, Any]) -> ObservedFlow:
     facts = flow["facts"]
     return ObservedFlow(
         source=Endpoint(*flow["from"]), destination=Endpoint(*flow["to"]), packets=facts.get("packets"), bytes=facts["bytes"],
         seconds=facts["seconds"], start_s=facts["start_s"], vantage=facts["vantage"], goodput_mbps=facts.get("goodput_mbps"), facts=facts,
         segments=_columns(flow["segments"]), acks=_columns(flow["acks"]), events=_columns(flow["events"]),
-        limits=[LimitInterval(*interval) for interval in flow["limits"]],
+        limits=[LimitInterval(start, end, cause, tuple(frames)) for start, end, cause, frames in flow["limits"]],
     )  # fmt: skip
 
 

@@ -54,6 +54,11 @@ class Origin:
         begin = f"{self.field}: {self.label}" if self.field else f"{self.label}:"
         raise self.kind.error(f"{begin} {problem}; {fix or self.kind.fix}")
 
+    def refuse_line(self, line: str) -> NoReturn:
+        """Raises the one line for this content, of `problem; fix`."""
+        problem, _, fix = line.rpartition("; ")
+        self.refuse(problem, fix)
+
     def unreadable(self, error: OSError | ValueError) -> TcpscapeError:
         """The one line where the system does not give the content; a ValueError is about the path."""
         begin = f"{self.field}: cannot read {self.label}" if self.field else f"{self.label}: cannot be read"

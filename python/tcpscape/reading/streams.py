@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
+from typing import NoReturn
 
 from tcpscape.reading.files import Kind, Origin, expect_regular
 from tcpscape.reading.packed import CHUNK, FORMATS, Damaged, Members
@@ -65,6 +66,11 @@ class Stream:
         if self.damage:
             self.origin.refuse(f"is damaged: {self.damage}")
         return b"".join(parts)
+
+    @staticmethod
+    def refuse_second_pass(kind: Kind) -> NoReturn:
+        """Says that standard input cannot be read twice. :raises TcpscapeError: always."""
+        Origin("standard input", kind).refuse("can be read only once, and this needs two passes", "save it to a file and name that")
 
     def close(self) -> None:
         """Closes the file."""

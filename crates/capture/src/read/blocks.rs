@@ -7,8 +7,7 @@
 
 use super::clock::{Clock, Unit};
 use super::link::LinkType;
-use super::record::{Interface, Next, Record};
-use super::LONGEST;
+use super::record::{Interface, Next, Record, LONGEST};
 use pcap_parser::{parse_block_be, parse_block_le, Block, InterfaceDescriptionBlock, InterfaceStatisticsBlock, OptionCode, PcapNGOption};
 
 /// Most interfaces of a file.
@@ -113,7 +112,7 @@ impl Blocks {
         let (number, interface) = self.interface(id)?;
         interface.frames += 1;
         let at = interface.clock.read(units);
-        Ok(Record { interface: number, link: interface.link, at: Some(at), original, bytes: packet })
+        Ok(Record { interface: number, link: interface.link, at: Some(at), stamp: interface.clock.stamp, original, bytes: packet })
     }
 
     /// A packet of the section's first interface, without a time.
@@ -123,7 +122,7 @@ impl Blocks {
         let captured = &captured[..captured.len().min(original as usize)];
         let (number, interface) = self.interface(0)?;
         interface.frames += 1;
-        Ok(Record { interface: number, link: interface.link, at: None, original, bytes: captured })
+        Ok(Record { interface: number, link: interface.link, at: None, stamp: interface.clock.stamp, original, bytes: captured })
     }
 
     fn interface(&mut self, id: u32) -> Result<(u32, &mut Interface), String> {

@@ -18,6 +18,8 @@ pub struct Clock {
     /// Added so far so that time does not run backwards.
     shift: u64,
     last: u64,
+    /// The last time as the file has it.
+    pub stamp: Time,
     /// Steps back, and the longest of them, ns.
     pub steps: u64,
     /// The longest step back, ns.
@@ -52,7 +54,7 @@ impl Unit {
 impl Clock {
     /// A clock of this unit.
     pub fn new(unit: Unit, offset_s: i64) -> Clock {
-        Clock { unit, offset_s, shift: 0, last: 0, steps: 0, longest: 0, disordered: 0 }
+        Clock { unit, offset_s, shift: 0, last: 0, stamp: Time::ZERO, steps: 0, longest: 0, disordered: 0 }
     }
 
     /// The time of the next packet, given in units; never before that of the last one.
@@ -63,7 +65,8 @@ impl Clock {
         };
         let offset = self.offset_s.unsigned_abs().saturating_mul(NS_PER_S as u64);
         let raw = if self.offset_s < 0 { raw.saturating_sub(offset) } else { raw.saturating_add(offset) };
-        let at = raw.min(LATEST).saturating_add(self.shift).min(LATEST);
+        self.stamp = Time(raw.min(LATEST));
+        let at = self.stamp.0.saturating_add(self.shift).min(LATEST);
         if at < self.last {
             let back = self.last - at;
             if back > DISORDER_NS {

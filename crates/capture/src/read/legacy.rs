@@ -4,9 +4,8 @@
 
 use super::clock::{Clock, Unit};
 use super::link::LinkType;
-use super::record::{Interface, Next, Record};
+use super::record::{Interface, Next, Record, LONGEST};
 use super::unreadable::Unreadable;
-use super::LONGEST;
 use pcap_parser::{parse_pcap_frame, parse_pcap_frame_be, parse_pcap_frame_modified, parse_pcap_header, PcapHeader};
 
 const HEADER: usize = 24;
@@ -89,6 +88,13 @@ impl Legacy {
         self.interface.frames += 1;
         let per_second = if self.header.is_nanosecond_precision() { 1_000_000_000 } else { 1_000_000 };
         let at = self.interface.clock.read(u64::from(block.ts_sec) * per_second + u64::from(block.ts_usec));
-        Ok(Record { interface: 0, link: self.interface.link, at: Some(at), original: block.origlen, bytes: block.data })
+        Ok(Record {
+            interface: 0,
+            link: self.interface.link,
+            at: Some(at),
+            stamp: self.interface.clock.stamp,
+            original: block.origlen,
+            bytes: block.data,
+        })
     }
 }

@@ -4,6 +4,7 @@
 
 use super::skipped::Skipped;
 use super::unreadable::Unreadable;
+use std::ops::Range;
 
 /// A link type by its number of tcpdump.org, which says what a record begins with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -46,6 +47,16 @@ impl LinkType {
             _ => "capture on a network interface: tcpdump -i any -w FILE tcp",
         };
         Unreadable { problem: format!("its packets have the link type {}, which is not read", self.described()), fix: fix.to_owned() }
+    }
+
+    /// Where the addresses of its header are.
+    pub fn addresses(self) -> Range<usize> {
+        match self {
+            LinkType::ETHERNET => 0..12,
+            LinkType::LINUX_SLL => 6..14,
+            LinkType::LINUX_SLL2 => 12..20,
+            _ => 0..0,
+        }
     }
 
     /// The IP packet of a record, and for Linux's second header of `any` the interface that it names.

@@ -24,8 +24,10 @@ pub struct Record<'a> {
     pub interface: u32,
     /// What its bytes begin with.
     pub link: LinkType,
-    /// When it was seen; None where the file does not say.
+    /// When it was seen, never before the packet before it; None where the file does not say.
     pub at: Option<Time>,
+    /// The same as the file has it, where a clock that was set back shows; the last one where it does not say.
+    pub stamp: Time,
     /// Its bytes on the link.
     pub original: u32,
     /// Those of them that were captured.
@@ -48,3 +50,6 @@ pub struct Interface {
     /// Packets that the capture lost, by its own count.
     pub drops: u64,
 }
+
+/// Bytes of the longest record that is read; what is longer is damage. libpcap's own limit of a packet is 256 KiB.
+pub const LONGEST: usize = 1 << 24;

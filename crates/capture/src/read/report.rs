@@ -1,6 +1,7 @@
 //! What was read, and what was not: counts, and sentences for the user.
 
 use super::record::{Interface, Record};
+use super::records::Records;
 use super::skipped::Skipped;
 use super::{ip, tcp};
 use crate::packet::{Endpoint, Packet};
@@ -83,11 +84,6 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Packets of the file so far.
-    pub fn frames(&self) -> u64 {
-        self.frames
-    }
-
     /// Takes a packet of the file apart; hands it on if it is TCP.
     #[inline]
     pub fn record(&mut self, record: &Record<'_>, sink: &mut impl FnMut(&Packet)) {
@@ -141,8 +137,10 @@ impl Tally {
         *self.named.entry((interface, named)).or_insert(next)
     }
 
-    /// The report, with why reading ended before the file's end.
-    pub fn finish(self, format: &str, interfaces: &[Interface], bytes: u64, end: Option<String>) -> ReadReport {
+    /// The report of these records.
+    pub fn finish(self, records: Records) -> ReadReport {
+        let Records { container, bytes, end, .. } = records;
+        let (format, interfaces) = (container.format(), container.interfaces());
         let skipped: BTreeMap<_, _> =
             Skipped::ALL.iter().map(|&(reason, name)| (name, self.skipped[reason as usize])).filter(|s| s.1 > 0).collect();
         let mut clock_steps = ClockSteps::default();
@@ -198,7 +196,7 @@ fn notes(report: &ReadReport, interfaces: &[Interface], end: Option<String>) -> 
     let drops: u64 = interfaces.iter().fold(0, |sum, i| sum.saturating_add(i.drops));
     if drops > 0 {
         notes.push(format!(
-            "The capture itself lost {drops} packets, by its own count: what it does not show was not necessarily lost on the path."
+            "Packets that the capture itself lost, by its own count: {drops}. What it does not show was not necessarily lost on the path."
         ));
     }
     if report.clock_steps.count > 0 {
@@ -209,13 +207,16 @@ fn notes(report: &ReadReport, interfaces: &[Interface], end: Option<String>) -> 
         ));
     }
     let sentences = [
-        (report.options_cut, "TCP packets were cut within their options: SACK blocks and timestamps may be missing (capture at least 128 bytes of each packet)"),
-        (count("cut"), "packets were cut before the end of the TCP header and were not read (capture at least 128 bytes of each packet)"),
-        (report.fragmented + count("fragment"), "fragments of IP packets: of a fragmented packet only the first fragment was read"),
-        (count("damaged"), "packets have lengths that contradict each other and were not read"),
-        (count("no_time"), "packets have no time (simple packet blocks) and were not read"),
-        (count("link_type"), "packets have a link type that is not read"),
+        (
+            report.options_cut,
+            "TCP packets cut within their options, so that SACK blocks and timestamps may be missing (capture at least 128 bytes of each)",
+        ),
+        (count("cut"), "Packets cut before the end of the TCP header and not read (capture at least 128 bytes of each)"),
+        (report.fragmented + count("fragment"), "Fragments of IP packets, of which the first of each was read"),
+        (count("damaged"), "Packets with lengths that contradict each other, not read"),
+        (count("no_time"), "Packets without a time (simple packet blocks), not read"),
+        (count("link_type"), "Packets with a link type that is not read"),
     ];
-    notes.extend(sentences.iter().filter(|s| s.0 > 0).map(|(n, text)| format!("{n} {text}.")));
+    notes.extend(sentences.iter().filter(|s| s.0 > 0).map(|(n, text)| format!("{text}: {n}.")));
     notes
 }
