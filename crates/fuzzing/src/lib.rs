@@ -8,10 +8,12 @@
 //! | [`grammar`] | tc's words as text | accepted words print, read back and validate; refusals are one short line |
 //! | [`path`] | queues, changes and packets | no packet is lost uncounted, time passes, departures are told once |
 //! | [`plan`] | a plan, as bytes of choices or as JSON | a short trial keeps its accounts, bounds and hash |
+//! | [`capture`] | a capture, as bytes or as choices | pieces give what the whole gives, time does not run backwards, tables stay bounded |
 //! | [`control`] | events of a connection | window and rate of a congestion control stay in their bounds |
 //!
 //! [`choices`] turns bytes into choices, [`words`] and [`schedule`] make queues and their changes of them.
 
+pub mod capture;
 pub mod choices;
 pub mod control;
 pub mod grammar;
@@ -25,4 +27,5 @@ pub mod words;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// Every target, by the name of its binary in `fuzz/` and of its directory in `fuzz/corpus`.
-pub const TARGETS: [Target; 4] = [("grammar", grammar::check), ("path", path::check), ("plan", plan::check), ("control", control::check)];
+pub const TARGETS: [Target; 5] =
+    [("grammar", grammar::check), ("path", path::check), ("plan", plan::check), ("control", control::check), ("capture", capture::check)];

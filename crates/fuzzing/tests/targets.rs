@@ -3,7 +3,7 @@
 use std::path::Path;
 use tcpscape_base::Stream;
 use tcpscape_fuzzing::choices::{bytes, Choices};
-use tcpscape_fuzzing::{control, grammar, path, plan, words, TARGETS};
+use tcpscape_fuzzing::{capture, control, grammar, path, plan, words, TARGETS};
 
 /// Words, most of them accepted.
 #[test]
@@ -63,6 +63,25 @@ fn plans_keep_the_laws() {
 #[test]
 fn congestion_controls_keep_the_laws() {
     (0..1_500).for_each(|seed| control::check(&bytes(seed, 4_000)));
+}
+
+#[test]
+fn captures_keep_the_laws() {
+    (0..3_000).for_each(|seed| capture::check(&bytes(seed, 3_000)));
+}
+
+/// Files that nothing is read of would test nothing.
+#[test]
+fn most_made_captures_have_packets() {
+    let packets = |seed| {
+        let mut count = 0;
+        let mut reader = tcpscape_capture::read::Reader::new();
+        let file = capture::file(&bytes(seed, 3_000));
+        reader.feed(&file, &mut |_| count += 1).map_or(0, |()| count)
+    };
+    let counts: Vec<u32> = (0..1_000).map(packets).collect();
+    let many = counts.iter().filter(|&&n| n > 20).count();
+    assert!(many > 500, "{many} of 1,000 files have more than 20 packets");
 }
 
 #[test]
