@@ -40,9 +40,13 @@ pub struct Summary {
     pub max_ms: f64,
 }
 
+/// The longest time that a clock without damage shows, ns: nine years.
+const LONGEST: u64 = 1 << 58;
+
 impl Times {
     /// A sample, ns.
     pub fn add(&mut self, ns: u64) {
+        let ns = ns.min(LONGEST);
         if self.least.is_none() {
             (self.smoothed, self.variance) = (ns, ns / 2);
         } else {
