@@ -233,7 +233,7 @@ impl Tracker {
             self.timed = Some((end, d.t));
         }
         let w = &mut self.window;
-        w.bursts += u32::from(self.last.is_none_or(|l| l.t + 20_000 < d.t));
+        w.bursts += u32::from(self.last.map_or(true, |l| l.t + 20_000 < d.t));
         self.nxt = self.nxt.max(end);
         let flight = self.nxt - self.view.una.min(self.nxt);
         w.flight_min = if w.segments == 0 { flight } else { w.flight_min.min(flight) };

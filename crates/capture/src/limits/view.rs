@@ -82,7 +82,7 @@ impl View {
             if is_echoed && newer(first.tsval, d.tsecr) {
                 break;
             }
-            let is_first = is_echoed && self.echoed.is_none_or(|(v, _)| newer(first.tsval, v));
+            let is_first = is_echoed && self.echoed.map_or(true, |(v, _)| newer(first.tsval, v));
             let is_certain = is_echoed && (newer(d.tsecr, first.tsval) || is_first)
                 || first.edge >= d.seq + u64::from(d.len) && self.edge < d.seq + u64::from(d.len) && self.knows_edge;
             if !is_certain && age < self.response() {
