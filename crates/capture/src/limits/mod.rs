@@ -121,6 +121,8 @@ pub struct Ack {
     pub edge: u64,
     /// Bytes that it is the first to report by SACK.
     pub sacked: u32,
+    /// Bytes received so far, as far as this ACK and those before it say: in order and reported by SACK, each once.
+    pub delivered: u64,
     /// Bytes that it reports as received twice.
     pub dsack: u32,
     /// TSval; 0 without timestamps.

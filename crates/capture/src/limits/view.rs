@@ -10,6 +10,12 @@ use std::collections::VecDeque;
 /// Most ACKs that wait, and most steps of the window's edge that are kept.
 const MOST: usize = 4096;
 
+/// A response delay below this is the sender's own, ns: the capture is at the sender.
+const AT_SENDER: u64 = 400_000;
+
+/// One of so many measurements must be that small where no handshake was seen: jitter makes a few small ones anywhere.
+const NEAR_SHARE: u32 = 64;
+
 /// A time at which an ACK reached the sender, on the clock of the segments seen here, and its frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Moment {
@@ -24,11 +30,16 @@ pub(super) struct View {
     /// Response delay: least of all, and least of this and of the last period, ns.
     floor: Option<u64>,
     recent: [Option<u64>; 2],
+    /// Whether the handshake's was that of the sender itself; without a handshake, how many of the others were, of how many.
+    is_near: Option<bool>,
+    small: [u32; 2],
     /// The ACK which first had the TSval that the sender echoes now.
     echoed: Option<(u32, u64)>,
     /// Steps of the right edge that no segment has used up: edge and when it came.
     edges: VecDeque<(u64, Moment)>,
-    edge: u64,
+    pub(super) edge: u64,
+    /// Bytes received, as far as the sender knew.
+    pub(super) delivered: u64,
     /// First byte not acknowledged.
     pub(super) una: u64,
     /// The last ACK that acknowledged something, by SACK or otherwise, or moved the edge.
@@ -42,7 +53,22 @@ pub(super) struct View {
 impl View {
     /// The response delay now, ns; 0 until it is known.
     pub(super) fn response(&self) -> u64 {
+        if self.is_near() {
+            return self.floor.unwrap_or(0);
+        }
         self.recent[0].into_iter().chain(self.recent[1]).min().or(self.floor).unwrap_or(0)
+    }
+
+    /// Whether the capture is at the sender, so that an ACK seen is an ACK known.
+    pub(super) fn is_near(&self) -> bool {
+        let [small, all] = self.small;
+        self.is_near.unwrap_or(all > 0 && small >= all / NEAR_SHARE + 1)
+    }
+
+    /// Takes that of the handshake, which no queue and no waiting application lengthens.
+    pub(super) fn handshake(&mut self, delay: u64) {
+        self.is_near = Some(delay < AT_SENDER);
+        self.measured(delay);
     }
 
     /// The least response delay so far.
@@ -52,6 +78,8 @@ impl View {
 
     /// Takes a measurement of the response delay.
     pub(super) fn measured(&mut self, delay: u64) {
+        self.small[0] += u32::from(delay < AT_SENDER);
+        self.small[1] = self.small[1].saturating_add(1);
         self.floor = Some(self.floor.map_or(delay, |f| f.min(delay)));
         self.recent[0] = Some(self.recent[0].map_or(delay, |f| f.min(delay)));
     }
@@ -102,12 +130,17 @@ impl View {
         }
     }
 
-    /// When the sender got leave to send up to `end`: the ACK whose window first reached so far. Forgets the steps below.
-    pub(super) fn leave(&mut self, end: u64) -> Option<Moment> {
-        while self.edges.front().is_some_and(|(edge, _)| *edge < end) {
+    /// When the sender got leave to send up to `end`: the ACK whose window first reached so far.
+    pub(super) fn leave(&self, end: u64) -> Option<Moment> {
+        let first = self.edges.partition_point(|(edge, _)| *edge < end);
+        self.edges.get(first).map(|(_, m)| *m)
+    }
+
+    /// Forgets the steps of the edge that do not reach beyond `nxt`, except the last.
+    pub(super) fn forget(&mut self, nxt: u64) {
+        while self.edges.front().is_some_and(|(edge, _)| *edge <= nxt) {
             self.edges.pop_front();
         }
-        self.edges.front().map(|(_, m)| *m)
     }
 
     /// Bytes that the receiver's window has beyond `nxt`; none where it is not known.
@@ -120,6 +153,7 @@ impl View {
         let at = Moment { t: a.t + self.response(), frame: a.frame };
         let moved = a.ack > self.una || a.sacked > 0;
         self.una = self.una.max(a.ack);
+        self.delivered = self.delivered.max(a.delivered).max(a.ack);
         let opened = a.edge > self.edge;
         if opened {
             self.knows_edge = true;
