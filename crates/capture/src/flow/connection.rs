@@ -177,6 +177,7 @@ impl Connection {
                 ack: shown(ack),
                 edge,
                 sacked: said.sacked,
+                delivered: d.board.delivered(),
                 dsack: said.dsack,
                 tsval: seen.tsval(),
                 tsecr: seen.tsecr,
@@ -222,7 +223,6 @@ impl Connection {
             Box::new(tracker)
         });
         let repeat = taken.again.map(|trigger| match trigger {
-            _ if taken.is_needless => limits::Repeat::Spurious,
             Trigger::Fast => limits::Repeat::Fast,
             Trigger::Timeout | Trigger::AfterTimeout => limits::Repeat::Timeout,
             Trigger::Probe => limits::Repeat::Probe,

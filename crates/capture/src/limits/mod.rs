@@ -63,14 +63,12 @@ impl Cause {
 /// Why a segment is sent again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Repeat {
-    /// ACKs said that it is lost.
+    /// ACKs said that it is lost, rightly or not.
     Fast,
     /// The retransmission timer fired.
     Timeout,
     /// A tail loss probe.
     Probe,
-    /// It had arrived; whatever made the sender repeat it.
-    Spurious,
 }
 
 /// A packet of the handshake.

@@ -11,6 +11,8 @@ const MOST_GAPS: usize = 512;
 const LEAST_WINDOW: u64 = 20_000_000;
 /// Largest, ns.
 const MOST_WINDOW: u64 = 500_000_000;
+/// A link that has a queue does not pause for so many times the mean time between segments.
+const PAUSE: u64 = 8;
 /// A segment left at an ACK if it came no later than this, ns, plus a share of the response delay.
 const PROMPT: u64 = 50_000;
 const PROMPT_SHARE: u64 = 16;
@@ -48,6 +50,10 @@ pub struct Tracker {
     timed: Option<(u64, u64)>,
     rtt: u64,
     rtt_min: u64,
+    /// Mean time between departures, ns; a pause counts as two of the shortest.
+    usual_gap: u64,
+    /// The highest acknowledgement number that passed, and when an ACK first repeated it: a loss was reported.
+    reported: (u64, Option<u64>),
     window: Evidence,
     gaps: Vec<Gap>,
     habits: Habits,
@@ -71,6 +77,8 @@ impl Tracker {
             timed: None,
             rtt: 0,
             rtt_min: u64::MAX,
+            usual_gap: 0,
+            reported: (0, None),
             window: Evidence::default(),
             gaps: Vec::new(),
             habits: Habits::default(),
@@ -110,6 +118,12 @@ impl Tracker {
             self.rtt = if self.rtt == 0 { sample } else { self.rtt - self.rtt / 8 + sample / 8 };
             self.rtt_min = self.rtt_min.min(sample);
         }
+        if ack.ack > self.reported.0 {
+            self.reported = (ack.ack, None);
+        }
+        if ack.sacked > 0 || ack.ack == self.reported.0 && ack.len == 0 && self.nxt > ack.ack {
+            self.reported.1.get_or_insert(ack.t);
+        }
         self.view.ack(ack);
     }
 
@@ -119,6 +133,8 @@ impl Tracker {
         if let (Some(begun), Some(_), None) = (self.begun, self.syn_ack, self.last) {
             self.established(d.t, d.frame, begun);
         }
+        let gap = self.last.map_or(0, |l| d.t - l.t.min(d.t));
+        self.view.pauses(gap > PAUSE * self.usual_gap);
         self.learn(d);
         // A segment overtaken on its way here left before those already seen.
         let is_departure = end > self.nxt || d.repeat.is_some();
@@ -197,6 +213,7 @@ impl Tracker {
         }
         gap.ending = match progress {
             Some(m) if d.t <= m.t + self.prompt() => Ending::Ack,
+            Some(m) if !self.view.is_near() && !last.is_drained && d.t < m.t + self.view.response() / 2 => Ending::Timer,
             _ if self.view.una >= self.nxt => Ending::Known(Cause::Application),
             _ => Ending::Timer,
         };
@@ -250,7 +267,12 @@ impl Tracker {
         let is_short = d.mss > 0 && d.len % d.mss != 0 && !is_cut;
         match d.repeat {
             Some(Repeat::Timeout) => self.episode = Episode::Timeout(self.nxt),
-            Some(Repeat::Fast) if self.episode == Episode::None => self.episode = Episode::Recovery(self.nxt),
+            Some(Repeat::Fast) if self.episode == Episode::None => {
+                self.episode = Episode::Recovery(self.nxt);
+                if let (0, Some(reported)) = (d.tsecr, self.reported.1) {
+                    self.view.repaired(d.t.saturating_sub(reported));
+                }
+            }
             _ => {}
         }
         if d.repeat.is_some() {
@@ -258,6 +280,8 @@ impl Tracker {
         } else if self.timed.is_none() && end > self.nxt {
             self.timed = Some((end, d.t));
         }
+        let gap = self.last.map_or(0, |l| d.t - l.t.min(d.t)).min(2 * PAUSE * self.usual_gap.max(1_000));
+        self.usual_gap = self.usual_gap - self.usual_gap / 32 + gap / 32;
         let w = &mut self.window;
         w.bursts += u32::from(self.last.map_or(true, |l| l.t + 20_000 < d.t));
         self.nxt = self.nxt.max(end);

@@ -16,6 +16,9 @@ const AT_SENDER: u64 = 400_000;
 /// One of so many measurements must be that small where no handshake was seen: jitter makes a few small ones anywhere.
 const NEAR_SHARE: u32 = 64;
 
+/// A repair that comes later than so many times the least response delay waited for something else.
+const MOST_QUEUE: u64 = 8;
+
 /// A time at which an ACK reached the sender, on the clock of the segments seen here, and its frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Moment {
@@ -33,6 +36,10 @@ pub(super) struct View {
     /// Whether the handshake's was that of the sender itself; without a handshake, how many of the others were, of how many.
     is_near: Option<bool>,
     small: [u32; 2],
+    /// Whether the path to here has no queue now.
+    is_empty: bool,
+    /// From the report of the last loss to its repair, ns.
+    repair: u64,
     /// The ACK which first had the TSval that the sender echoes now.
     echoed: Option<(u32, u64)>,
     /// Steps of the right edge that no segment has used up: edge and when it came.
@@ -53,16 +60,22 @@ pub(super) struct View {
 impl View {
     /// The response delay now, ns; 0 until it is known.
     pub(super) fn response(&self) -> u64 {
-        if self.is_near() {
+        if self.is_near() || self.is_empty {
             return self.floor.unwrap_or(0);
         }
-        self.recent[0].into_iter().chain(self.recent[1]).min().or(self.floor).unwrap_or(0)
+        let least = self.recent[0].into_iter().chain(self.recent[1]).min().or(self.floor).unwrap_or(0);
+        least.max(self.repair)
     }
 
     /// Whether the capture is at the sender, so that an ACK seen is an ACK known.
     pub(super) fn is_near(&self) -> bool {
         let [small, all] = self.small;
-        self.is_near.unwrap_or(all > 0 && small >= all / NEAR_SHARE + 1)
+        self.is_near.unwrap_or(small > all / NEAR_SHARE)
+    }
+
+    /// Takes the time from the report of a loss to its repair: without timestamps what else shows the queue between here and the sender?
+    pub(super) fn repaired(&mut self, delay: u64) {
+        self.repair = delay.min(self.floor.unwrap_or(0).saturating_mul(MOST_QUEUE));
     }
 
     /// Takes that of the handshake, which no queue and no waiting application lengthens.
@@ -101,6 +114,11 @@ impl View {
         self.waiting.push_back(*ack);
     }
 
+    /// Says whether the next segment comes after a pause of the link that it comes from: then no queue lengthens its response.
+    pub(super) fn pauses(&mut self, is_pause: bool) {
+        self.is_empty = is_pause;
+    }
+
     /// A segment passes: applies every ACK that the sender knew when it sent it, handing each to `seen`.
     pub(super) fn data(&mut self, d: &Data, mut seen: impl FnMut(&View, u64)) {
         let echoes = d.tsecr != 0;
@@ -124,7 +142,7 @@ impl View {
             seen(self, at);
         }
         if let (true, Some((v, t))) = (echoes, self.echoed) {
-            if v == d.tsecr && d.repeat.is_none() {
+            if v == d.tsecr && d.repeat.is_none() && !self.is_empty {
                 self.measured(d.t - t.min(d.t));
             }
         }
