@@ -118,6 +118,8 @@ impl Connection {
         own.ttl = own.ttl.or(Some(p.ttl));
         let tsecr = timestamps.map_or(0, |t| t.1);
         let is_apart = p.flags.has(Flags::RST) || p.flags.has(Flags::SYN);
+        // Closed sockets and SYN queues number their packets apart.
+        let is_late = if is_apart { None } else { own.order.is_late(stamp) };
         Seen {
             t,
             frame: p.frame,
@@ -128,8 +130,8 @@ impl Connection {
             ecn: p.ecn,
             stamp,
             tsecr,
-            // Closed sockets and SYN queues number their packets apart.
-            is_late: if is_apart { None } else { own.order.is_late(stamp) },
+            is_late,
+            place: if is_apart { 0 } else { own.order.place(p.id) },
             echo: if tsecr == 0 { None } else { other.echoes.echoed(tsecr, t) },
         }
     }
