@@ -38,6 +38,8 @@ pub struct Connection {
     pub has_timestamps: bool,
     /// What held each direction, once it carries data.
     pub limits: [Option<Box<Tracker>>; 2],
+    /// The last acknowledgement before data, which has the first window.
+    first_acks: [Option<limits::Ack>; 2],
     fins: [bool; 2],
 }
 
@@ -54,6 +56,7 @@ impl Connection {
             is_seen: [false; 2],
             has_timestamps: false,
             limits: [None, None],
+            first_acks: [None, None],
             fins: [false; 2],
         }
     }
@@ -172,19 +175,21 @@ impl Connection {
         let report = Report { seen: *seen, ack, blocks: &blocks[..n], window: p.window, is_syn, ece: p.flags.has(Flags::ECE) };
         let said = d.ack(&report);
         let edge = d.window.shift.map_or(0, |_| shown(ack) + d.window.bytes(p.window, is_syn));
-        if let Some(tracker) = &mut self.limits[of] {
-            tracker.ack(&limits::Ack {
-                t: seen.t,
-                frame: seen.frame,
-                ack: shown(ack),
-                edge,
-                sacked: said.sacked,
-                delivered: d.board.delivered(),
-                dsack: said.dsack,
-                tsval: seen.tsval(),
-                tsecr: seen.tsecr,
-                len: p.len,
-            });
+        let ack = limits::Ack {
+            t: seen.t,
+            frame: seen.frame,
+            ack: shown(ack),
+            edge,
+            sacked: said.sacked,
+            delivered: d.board.delivered(),
+            dsack: said.dsack,
+            tsval: seen.tsval(),
+            tsecr: seen.tsecr,
+            len: p.len,
+        };
+        match &mut self.limits[of] {
+            Some(tracker) => tracker.ack(&ack),
+            None => self.first_acks[of] = Some(ack),
         }
     }
 
@@ -216,11 +221,14 @@ impl Connection {
 
     /// The data goes to those who watch what holds the sender.
     fn watch(&mut self, side: usize, seen: &Seen, taken: Taken) {
-        let handshake = &self.handshake;
+        let (handshake, first) = (&self.handshake, self.first_acks[side].take());
         let tracker = self.limits[side].get_or_insert_with(|| {
             let mut tracker = Tracker::new(INTERVALS);
             for (t, frame, packet) in handshake.packets() {
                 tracker.handshake(t, frame, packet);
+            }
+            if let Some(ack) = &first {
+                tracker.ack(ack);
             }
             Box::new(tracker)
         });
@@ -229,7 +237,7 @@ impl Connection {
             Trigger::Timeout | Trigger::AfterTimeout => limits::Repeat::Timeout,
             Trigger::Probe => limits::Repeat::Probe,
         });
-        let mss = self.directions[side].mss;
+        let mss = self.directions[side].segment_size();
         tracker.data(&limits::Data {
             t: seen.t,
             frame: seen.frame,

@@ -363,6 +363,15 @@ impl Direction {
         is
     }
 
+    /// Payload of a full segment: by the SYNs, otherwise the largest seen; 0 unknown.
+    pub fn segment_size(&self) -> u32 {
+        if self.mss > 0 {
+            self.mss
+        } else {
+            self.largest
+        }
+    }
+
     /// Segments that so many bytes take.
     pub fn segments_in(&self, len: u32) -> u64 {
         let mss = if self.mss > 0 { self.mss } else { self.largest.max(536) };
