@@ -35,7 +35,7 @@ def flow(port=5201, **fields):
         limits = tuple(starts)
     given = {
         "packets": 46_000, "bytes": 67_500_000, "seconds": 30.0, "start_s": 0.0, "vantage": "sender", "goodput_mbps": 18.0,
-        "facts": {"rtt": {"p50_ms": 55.0}}, "limits": limits, **fields,
+        "limits": limits, **fields,
     }  # fmt: skip
     return ObservedFlow(Endpoint("10.0.0.1", 40000), Endpoint("10.0.0.2", port), **given)
 
@@ -90,12 +90,12 @@ SITUATIONS = {
         limited_by={"congestion_window": 0.9, "recovery": 0.1}, advice=BBR,
     ),
     "bufferbloat": diagnosed(
-        flow(goodput_mbps=18.8, facts={"rtt": {"p50_ms": 310.0}}), fitted(rtt_ms=30.0, jitter_ms=0.0, jitter_on="none", loss_pct=0.0, rate_mbps=20.0, buffer_bytes=1e6, queue="self-induced"),
-        limited_by={"congestion_window": 1.0},
+        flow(goodput_mbps=18.8), fitted(rtt_ms=30.0, jitter_ms=0.0, jitter_on="none", loss_pct=0.0, rate_mbps=20.0, buffer_bytes=1e6, queue="self-induced"),
+        limited_by={"congestion_window": 1.0}, replay=Replay(estimate(18.0), estimate(300.0), 18.8, 310.0, "agrees"),
     ),
     "healthy": diagnosed(flow(goodput_mbps=18.8), limited_by={"congestion_window": 0.97, "application": 0.03}),
     "nothing identifiable": diagnosed(
-        flow(goodput_mbps=None, facts={}), None, control="unknown", zone=None, replay=None, advice=None,
+        flow(goodput_mbps=None), None, control="unknown", zone=None, replay=None, advice=None,
         reasons={"path": "the source has no packets", "limited_by": "the source has no packets", "advice": "there is no path to replay"},
     ),
     "unknown control": diagnosed(flow(goodput_mbps=8.0), control="unknown", limited_by={"congestion_window": 1.0}, replay=None, advice=None),

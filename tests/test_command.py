@@ -131,6 +131,10 @@ def test_a_group_keeps_the_order_of_its_commands():
         group.make_context("group", [])
 
 
+OWN = (("emulate", "duration"), ("diagnose", "duration"))
+"""Options that mean something else than those of trials: of a command that ends by itself, of sockets that are watched."""
+
+
 def test_commands_share_the_help_of_a_shared_option():
     from tcpscape.cli.main import COMMANDS, app
 
@@ -139,7 +143,7 @@ def test_commands_share_the_help_of_a_shared_option():
         entry = app.get_command(context, name)
         for each in entry.commands.values() if isinstance(entry, click.Group) else [entry]:
             for parameter in each.params:
-                if isinstance(parameter, click.Option) and (name, parameter.name) != ("emulate", "duration"):  # of a command that ends by itself
+                if isinstance(parameter, click.Option) and (name, parameter.name) not in OWN:
                     texts.setdefault(parameter.opts[0], []).append(parameter.help)
     shared = "rate", "buffer", "distribution", "jitter-on", "loss-on", "rcvbuf", "sndbuf", "app", "chunk", "read", "duration"
     for name in shared:
@@ -162,8 +166,8 @@ def every_command() -> list[tuple[str, click.Command]]:
 
 ENTRIES = every_command()
 EXAMPLES = tuple(dict.fromkeys(example for _, entry in ENTRIES if not isinstance(entry, click.Group) for example in entry.examples))
-LONG = ("emulate", "study run", "advise", "cliff --rtt 50ms", "validate", "kernel build", "kernel remove", "kernel info", "run baseline --engine virtual", "cca load")
-"""Examples that take seconds, a kernel or root begin with one of these; they are parsed and not run."""
+LONG = ("emulate", "diagnose", "study run", "advise", "cliff --rtt 50ms", "validate", "kernel build", "kernel remove", "kernel info", "run baseline --engine virtual", "cca load")
+"""Examples that take seconds, a file of the user, a kernel or root begin with one of these; they are parsed and not run."""
 
 
 def words_of(example: str) -> list[str]:

@@ -456,9 +456,10 @@ def diagnose(
     :raises TcpscapeError: one line, for a file that cannot be read, and for what makes no sense.
     """
     from tcpscape.findings.diagnosis import diagnosis, files
-    from tcpscape.findings.diagnosis.settings import DiagnosisSettings, ReplaySettings
+    from tcpscape.findings.diagnosis.settings import DiagnosisSettings, ReplaySettings, expect_known
     from tcpscape.interchange import observing
 
+    expect_known(cca, kernel)
     replaying = ReplaySettings(Runner(engines.make("model"), jobs, progress=progress), kernel, quick) if replay else None
     result = diagnosis.diagnose(observing.observe(source), DiagnosisSettings(flows, flow or "", cca, replaying))
     if out is not None:

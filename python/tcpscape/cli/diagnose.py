@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+from tcpscape import units
 from tcpscape.cli import checks, options, terminal
 from tcpscape.cli.command import Argument, Option, command
 from tcpscape.cli.terminal import Progress
-from tcpscape.errors import refuse
+from tcpscape.errors import printable, refuse
 from tcpscape.tables import percent
 
 if TYPE_CHECKING:
+    from tcpscape.capture import Pseudonyms
     from tcpscape.findings.diagnosis.diagnosis import Diagnosis
+    from tcpscape.findings.diagnosis.observed import Observation
     from tcpscape.findings.diagnosis.settings import DiagnosisSettings, ReplaySettings
 
+LIVE = "30s"
+"""How long sockets are watched where nothing says it."""
 Source = Annotated[
-    Path | None, Argument("A capture, iperf3's JSON, a Flent file, output of ss, results; - is standard input.", metavar="[FILE]", complete="file")
+    str | None, Argument("A capture, iperf3's JSON, a Flent file, output of ss, results; - is standard input.", metavar="[FILE]", complete="file")
 ]
 CHECK = Option(
     "Exit with 1 unless it holds: 'rtt_ms < 80ms', 'loss_pct.high < 1', 'limited:receive_window < 20%'. Repeatable.", name="--check", complete="check"
@@ -57,13 +62,34 @@ class ReplayOptions:
 
 
 @dataclass(frozen=True)
+class LiveOptions:
+    """Whether the sockets of this machine are watched."""
+
+    live: Annotated[bool, Option("Watch the sockets of this machine; FILE is then a filter as of ss: 'dport = :443'.")] = False
+    duration: Annotated[str | None, Option("With --live, how long.  [default: 30s]")] = None
+
+
+@dataclass(frozen=True)
 class DiagnosisOutput:
     """What is made of the diagnosis."""
 
     out: Annotated[Path | None, Option("Write the fitted path as a scenario for `tcpscape run`.", metavar="FILE", complete="file")] = None
     report: Annotated[Path | None, Option("Write the diagnosis as one HTML page: figures, tables.", metavar="FILE", complete="file")] = None
+    annotate: Annotated[Path | None, Option("Write the capture with verdicts as comments for Wireshark.", metavar="FILE", complete="file")] = None
+    xplot: Annotated[Path | None, Option("Write the largest flow as a graph for xplot.", metavar="FILE", complete="file")] = None
+    anonymise: Annotated[bool, Option("Show and write pseudonyms instead of addresses.")] = False
     check: Annotated[tuple[str, ...], CHECK] = ()
     as_json: Annotated[bool, options.json_output("One JSON document with every number")] = False
+
+    def expect_own_files(self, source: str) -> None:
+        """Refuses to write a file over the source or over another one. :raises ScenarioError: one line."""
+        taken = {} if source == "-" else {os.path.realpath(source): "the source"}
+        for name in ("out", "report", "annotate", "xplot"):
+            if (file := getattr(self, name)) is None:
+                continue
+            if place := taken.get(os.path.realpath(file)):
+                refuse(name, f"{file} is {place}", "choose another file")
+            taken[os.path.realpath(file)] = f"what --{name} writes"
 
 
 @command(
@@ -75,6 +101,7 @@ class DiagnosisOutput:
 def diagnose(
     source: Source = None,
     *,
+    watched: LiveOptions,
     chosen: ChosenFlows,
     known: ReplayOptions,
     results: DiagnosisOutput,
@@ -85,51 +112,88 @@ def diagnose(
     Captures are pcap or pcapng. Nothing leaves this machine, and payload is never kept. What the source does not show is not identifiable, with
     the reason, and never guessed.
     """
+    from tcpscape.capture import Pseudonyms
     from tcpscape.findings.diagnosis import answer, diagnosis, document
     from tcpscape.findings.diagnosis import checks as expected
-    from tcpscape.interchange import observing
+    from tcpscape.findings.diagnosis.settings import expect_known
+    from tcpscape.interchange import diagnosed
 
-    if source is None:
-        refuse("file", "none given", "name a capture or another measurement; - is standard input")
     checked = expected.read(results.check)
-    with terminal.waiting(f"reading {source}") as say:
-        observation = observing.observe(source, lambda done, total: say(_reading(source, done, total)))
+    expect_known(known.cca, known.kernel)
+    observation = _observed(source, watched, results)
     with Progress("diagnosis", is_open=True) as progress:
         result = diagnosis.diagnose(observation, _settings(chosen, known, progress), progress.say)
-    written = list(_written(result, results, known))
-    verdicts = expected.verdicts(checked, result)
+    pseudonyms = Pseudonyms() if results.anonymise else None
+    shown = diagnosed.anonymised(result, pseudonyms) if pseudonyms else result
+    _write(result, shown, results, known, pseudonyms)
+    verdicts = expected.verdicts(checked, shown)
     if results.as_json:
-        print(json.dumps(document.plain(result), allow_nan=False))
+        print(json.dumps(document.plain(shown), allow_nan=False))
     else:
-        terminal.show(answer.screen(result, next_=_next(source, result, results, written)), output)
+        terminal.show(answer.screen(shown, next_=_next(shown, results)), output)
     checks.finish(verdicts, as_json=results.as_json)
 
 
-def _written(result: Diagnosis, results: DiagnosisOutput, known: ReplayOptions) -> Iterator[Path]:
-    """Writes the files that were asked for; the page comes last."""
+def _observed(source: str | None, watched: LiveOptions, results: DiagnosisOutput) -> Observation:
+    """What is diagnosed: a file, or sockets that are watched."""
+    from tcpscape.interchange import diagnosed, observing
+
+    if watched.live:
+        return _watched(source, watched)
+    if watched.duration is not None:
+        refuse("duration", "nothing is watched without --live", "leave it out, or add --live")
+    if source is None:
+        refuse("file", "none given", "name a capture or another measurement; - is standard input, --live the sockets of this machine")
+    results.expect_own_files(source)
+    with terminal.waiting(f"reading {printable(source)}") as say:
+        observation = observing.observe(source, lambda done, total: say(_reading(source, done, total)))
+    for option in ("annotate", "xplot"):
+        if getattr(results, option) is not None:
+            diagnosed.expect_capture(observation, source, option)
+    return replace(observation, name=source) if source != "-" else observation
+
+
+def _watched(wanted: str | None, watched: LiveOptions) -> Observation:
+    """The sockets of this machine that the filter lets through, for the duration or until Ctrl-C."""
+    from tcpscape.interchange import sockets
+
+    seconds = units.parse_time(watched.duration or LIVE, "duration", example=LIVE) / units.NS_PER_S
+    with terminal.waiting(f"watching sockets for {seconds:g} s") as say:
+        return sockets.watch(wanted or "", seconds, lambda at, count: say(f"watching {units.counted(count, 'socket')}: {at:.0f} of {seconds:g} s"))
+
+
+def _write(result: Diagnosis, shown: Diagnosis, results: DiagnosisOutput, known: ReplayOptions, pseudonyms: Pseudonyms | None) -> None:
+    """Writes the files that were asked for. `shown`: the result with pseudonyms, where these were asked for."""
+    from tcpscape import __version__, capture
+    from tcpscape.findings.diagnosis import files
+    from tcpscape.interchange import diagnosed
+    from tcpscape.report import diagnosis
+
     if results.out:
-        from tcpscape.findings.diagnosis import files
-
-        yield files.write_scenario(result, results.out, known.kernel)
+        files.write_scenario(shown, results.out, known.kernel)
+    if results.annotate:
+        diagnosed.annotate(result, result.observation.name, results.annotate, pseudonyms)
+    if results.xplot:
+        if not shown.flows:
+            refuse("xplot", "there is no flow with data", "leave it out")
+        capture.write_xpl(shown.flows[0].flow, results.xplot)
     if results.report:
-        from tcpscape import __version__
-        from tcpscape.report import diagnosis
-
-        yield diagnosis.build(result, results.report, options.typed(), __version__)
+        command = "tcpscape diagnose … --anonymise" if results.anonymise else options.typed()
+        diagnosis.build(shown, results.report, command, __version__)
 
 
-def _next(source: Path, result: Diagnosis, results: DiagnosisOutput, written: Sequence[Path]) -> list[str]:
-    """What is worth typing next: the page, or what writes one."""
+def _next(result: Diagnosis, results: DiagnosisOutput) -> list[str]:
+    """What is worth typing next: a look at the page or at the path, or what writes them."""
     if results.report:
-        return [terminal.to_open(written[-1])]
+        return [terminal.to_open(results.report)]
     if results.out:
         return [f"tcpscape run {shlex.quote(str(results.out))} --cca all (the same path under every congestion control)"]
     return ["add --report page.html for figures, --verbose for every interval and reason"] if result.flows else []
 
 
-def _reading(source: Path, done: int, total: int | None) -> str:
+def _reading(source: str, done: int, total: int | None) -> str:
     """What is said while a file is read."""
-    return f"reading {source}: {percent(done / total)}" if total else f"reading {source}: {done / 1e6:.0f} MB"
+    return f"reading {printable(source)}: {percent(done / total)}" if total else f"reading {printable(source)}: {done / 1e6:.0f} MB"
 
 
 def _settings(chosen: ChosenFlows, known: ReplayOptions, progress: Progress) -> DiagnosisSettings:

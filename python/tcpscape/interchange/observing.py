@@ -15,8 +15,9 @@ from tcpscape import capture
 from tcpscape.findings.diagnosis.observed import Observation
 from tcpscape.interchange import flent, iperf3, ss, trial_flows
 from tcpscape.reading import files as reading
-from tcpscape.reading.files import Kind
+from tcpscape.reading.files import Kind, Origin
 from tcpscape.reading.streams import STDIN, Stream
+from tcpscape.store import database as results
 
 Progress = Callable[[int, int | None], None]
 """Told how many bytes of how many are read; None is not known."""
@@ -69,6 +70,8 @@ def observe(source: Path | str, progress: Progress = lambda done, total: None) -
     :raises TcpscapeError: one line, where nothing is there, or it is of no kind that shows flows.
     """
     if str(source) != STDIN and reading.folder(source, SOURCE):
+        if not reading.exists(Path(source) / results.FILE, SOURCE):
+            Origin(str(source), SOURCE).refuse("is a directory without results of tcpscape")
         return trial_flows.observe_directory(Path(source))
     with Stream(source, SOURCE) as stream:
         head = stream.peek(HEAD)

@@ -150,7 +150,7 @@ def _seconds(flow: ObservedFlow, at: NDArray[Any]) -> Array:
 
 
 def _stride(flow: ObservedFlow) -> float:
-    return float(flow.facts.get("stride") or 1)
+    return float(flow.facts.get("segment_stride") or 1)
 
 
 def _step(flow: ObservedFlow) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tcpscape.findings.diagnosis.diagnosis import UNKNOWN, FlowDiagnosis
 from tcpscape.findings.diagnosis.observed import Cause
+from tcpscape.findings.diagnosis.replay import observed_rtt
 from tcpscape.stats.estimate import number
 from tcpscape.tables import percent
 
@@ -49,15 +50,8 @@ def filled(diagnosis: FlowDiagnosis) -> str:
 def queueing_ms(diagnosis: FlowDiagnosis) -> float | None:
     """What the median RTT is above that of the empty path, ms; None where one of them is not known."""
     base = diagnosis.path.rtt_ms if diagnosis.path else None
-    median = observed_rtt_ms(diagnosis)
+    median = diagnosis.replay.observed_rtt_ms if diagnosis.replay else observed_rtt(diagnosis.flow)
     return None if base is None or median is None else max(0.0, median - base.value)
-
-
-def observed_rtt_ms(diagnosis: FlowDiagnosis) -> float | None:
-    """The median of the RTTs that the source shows, ms."""
-    rtt = diagnosis.flow.facts.get("rtt")
-    value = rtt.get("p50_ms") if isinstance(rtt, dict) else None
-    return float(value) if value else None
 
 
 def is_bloated(diagnosis: FlowDiagnosis) -> bool:

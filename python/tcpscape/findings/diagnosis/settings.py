@@ -6,6 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tcpscape.campaign.execute import Runner
+from tcpscape.engines.model import Model
+from tcpscape.errors import refuse, shown
+from tcpscape.scenario.scenario import Scenario
 
 FLOWS = 3
 """Flows that are diagnosed where nothing says how many."""
@@ -37,3 +40,15 @@ class DiagnosisSettings:
     """Congestion control of the senders, where the user knows it."""
     replay: ReplaySettings | None = None
     """None is no replay, hence no advice."""
+
+
+def expect_known(cca: str | None, kernel: str | None) -> None:
+    """Refuses a congestion control or kernel profile that there is not, before anything is read. :raises TcpscapeError: one line."""
+    if kernel is not None:
+        Model().check(Scenario.of({"forward": "netem delay 1ms", "kernel": kernel}, "kernel"))
+    if cca is not None and cca not in (known := [name for name in Model().ccas() if name not in NOT_IN_LINUX]):
+        refuse("cca", f"{shown(cca)} is no congestion control of Linux", f"choose {', '.join(sorted(known))}")
+
+
+NOT_IN_LINUX = ("fixed",)
+"""Congestion controls of the model that no sender has."""

@@ -1,0 +1,55 @@
+"""A diagnosis for other programs and other people: the capture with our verdicts for Wireshark, a graph for xplot, addresses that identify nobody."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from tcpscape import capture
+from tcpscape.capture import Pseudonyms, verdicts
+from tcpscape.errors import refuse
+from tcpscape.findings.diagnosis import sentences
+from tcpscape.findings.diagnosis.diagnosis import Diagnosis, FlowDiagnosis
+from tcpscape.findings.diagnosis.observed import Observation
+from tcpscape.reading.streams import STDIN
+
+CAPTURES = ("pcap", "pcapng")
+"""Kinds of observations that have frames."""
+
+
+def expect_capture(observation: Observation, source: str, option: str) -> None:
+    """Refuses what has no frames, or cannot be read a second time. :raises TcpscapeError: one line, for the option that needs them."""
+    if observation.kind not in CAPTURES:
+        refuse(option, f"{observation.name} has no packets, it is {observation.kind}", "leave it out, or give a capture")
+    if option == "annotate" and source == STDIN:
+        refuse(option, "standard input can be read only once", "save the capture to a file and name that")
+
+
+def annotate(diagnosis: Diagnosis, source: str, out: Path, pseudonyms: Pseudonyms | None = None) -> Path:
+    """Writes the capture again as pcapng: at the first frame of a flow its diagnosis, at others what happened there.
+
+    :param pseudonyms: replace the addresses; then payload is left out too.
+    :raises TcpscapeError: one line, where the capture cannot be read a second time, or the file not be written.
+    """
+    notes = verdicts(diagnosis.observation)
+    for one in diagnosis.flows:
+        for frame, note in _notes(one):
+            notes.setdefault(frame, []).insert(0, note)
+    return capture.annotate(source, out, notes, pseudonyms=pseudonyms)
+
+
+def anonymised(diagnosis: Diagnosis, pseudonyms: Pseudonyms) -> Diagnosis:
+    """The same diagnosis with pseudonyms in place of addresses."""
+    before, observation = diagnosis.observation.flows, pseudonyms.observation(diagnosis.observation)
+    renamed = {id(flow): other for flow, other in zip(before, observation.flows, strict=True)}
+    flows = [replace(one, flow=renamed[id(one.flow)]) for one in diagnosis.flows]
+    return Diagnosis(observation, flows, [renamed[id(flow)] for flow in diagnosis.others])
+
+
+def _notes(one: FlowDiagnosis) -> Sequence[tuple[int, str]]:
+    """What a diagnosis says of single frames: the whole of it at the flow's first frame, and where its path changed."""
+    frames = one.flow.segments.get("frame")
+    first = [(int(frames[0]), f"diagnosis of this flow: {sentences.answer(one)}")] if frames is not None and len(frames) else []
+    changes = one.path.changes if one.path else ()
+    return [*first, *((change.frame, f"the path changed: {sentences.change_text(change)}") for change in changes if change.frame)]
