@@ -55,7 +55,7 @@ class TestSs:
         assert sender.samples["rtt"].tolist() == pytest.approx([664, 70, 54])
         assert sender.samples["sndbuf"].tolist() == [3_939_840] * 3
         assert sender.facts["dsacks"] == 0
-        assert (sender.facts["timestamps"], sender.facts["ecn"], sender.facts["mss"]) == (True, False, 65_464)
+        assert (sender.facts["timestamps"], sender.facts["ecn"], sender.facts["segment_size"]) == (True, False, 65_464)
         assert shares(sender) == {"application": 1.0}  # iperf3 held it to 50 Mbit/s
 
     def test_an_old_version_without_byte_counters_still_has_a_window_and_an_rtt(self) -> None:

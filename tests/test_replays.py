@@ -112,7 +112,7 @@ def test_loss_is_repeated_and_a_control_that_stands_it_is_advised(settings: Repl
 
 
 def test_nothing_is_advised_where_the_replay_differs(settings: ReplaySettings) -> None:
-    flow = observed({**hops(loss=1.0), "flows": [{"cca": "reno"}]})
+    flow = observed({**hops(loss=3.0), "flows": [{"cca": "reno"}]})
     found = replays.judged(flow, path(**LINK), Control("reno", 1.0), settings)
     assert found.replay.verdict == "differs"
     assert "goodput" in found.replay.reason
@@ -223,16 +223,27 @@ def test_the_scenario_is_a_valid_file_with_each_interval(tmp_path: Any) -> None:
 def test_a_buffer_that_never_overflowed_is_the_one_whose_replay_has_the_rtt(settings: ReplaySettings) -> None:
     """BBR does not fill 4 bandwidth-delay products, CUBIC does; a managed queue is told from any FIFO by the RTT."""
     plain = {**hops(loss=0.02, rate="12mbit"), "flows": [{"cca": "cubic"}]}
-    for queue, expected in (({"queue": "fq_codel"}, ("fq_codel", "codel", "pie")), ({"buffer": "4bdp"}, ("a FIFO of 4",))):
+    for queue, expected in (({"queue": "fq_codel"}, ("fq_codel", "codel", "pie")), ({"buffer": "4bdp"}, ("FIFO of 4",))):
         flow = observed({**plain, "bottleneck": {"rate": "12mbit", **queue}})
         lab = runs.open_lab(flow, path(loss_pct=fitted_loss(flow), rate_mbps=12.0), cubic(), settings)
         assert not isinstance(lab, str)
         found = queues.chosen(lab)
         assert any(name in found.fit.assumptions[0] for name in expected), found.fit.assumptions
         assert replaying.of(found).verdict == "agrees"
-    known_buffer = runs.open_lab(flow, path(rate_mbps=12.0, buffer_bytes=60_000.0), cubic(), settings)
+    flow = observed({**plain, "bottleneck": {"rate": "12mbit", "buffer": 60_000}})
+    known_buffer = runs.open_lab(flow, path(loss_pct=fitted_loss(flow), rate_mbps=12.0, buffer_bytes=60_000.0), cubic(), settings)
     assert not isinstance(known_buffer, str)
     assert queues.chosen(known_buffer) is known_buffer
+
+
+def test_drops_of_a_managed_queue_that_were_taken_for_random_loss_are_told_by_the_replay(settings: ReplaySettings) -> None:
+    flow = observed({**hops(rate="12mbit"), "bottleneck": {"rate": "12mbit", "queue": "pie"}, "flows": [{"cca": "scalable"}]})
+    lab = runs.open_lab(flow, path(loss_pct=4.0, rate_mbps=12.0, buffer_bytes=60_000.0), Control("scalable", 1.0), settings)
+    assert not isinstance(lab, str)
+    assert replaying.of(lab).verdict == "differs"
+    found = queues.chosen(lab)
+    assert "no random loss" in found.fit.assumptions[0]
+    assert replaying.of(found).verdict == "agrees"
 
 
 def test_a_bottleneck_that_was_never_filled_is_assumed_and_said(settings: ReplaySettings) -> None:
@@ -258,6 +269,7 @@ def test_a_slow_reader_is_told_from_a_small_buffer() -> None:
     full = hosts.of(replace(flow, goodput_mbps=36.0), "6.1").flow
     assert "read" not in full
     assert full["rcvbuf"] == pytest.approx(200_000, rel=0.05)
+    assert "rcvbuf" not in hosts.of(replace(flow, facts={**facts, "syn_seen": [False, False]}), "6.1").flow
     lossy = hosts.of(replace(flow, facts={**facts, "retransmissions": 500}), "6.1").flow
     assert "read" not in lossy
 

@@ -136,12 +136,22 @@ def _facts(end: SampledEnd, columns: dict[str, Floats], receives: bool) -> dict[
         facts |= {name: bool(int(last) & bit) for name, bit in OPTIONS.items()}
     size = columns.get("rcv_mss" if receives else "snd_mss")
     if size is not None and not np.isnan(size[-1]):
-        facts["mss"] = int(size[-1])
+        facts["segment_size"] = int(size[-1])
     if receives:
         facts |= {"receiver_rtt_ms": float(columns["rcv_rtt"][-1]) / 1e3} if "rcv_rtt" in columns and columns["rcv_rtt"][-1] > 0 else {}
-    elif rtt := rtt_facts(columns):
-        facts["rtt"] = rtt
+    else:
+        facts |= {"rtt": rtt} if (rtt := rtt_facts(columns)) else {}
+        facts |= most(columns, facts.get("segment_size"))
     return facts
+
+
+def most(columns: Columns, segment: int | None) -> dict[str, int]:
+    """Largest window that the receiver offered and most that was in flight, bytes, at the samples; what is not known is absent."""
+    window, flight = columns.get("snd_wnd", np.empty(0)), columns.get("in_flight", np.empty(0))
+    if not len(flight) and "unacked" in columns:
+        flight = columns["unacked"] - np.nan_to_num(columns.get("sacked", np.zeros(1)))
+    values = {"window_max": window, "flight_max": flight * (segment or np.nan)}
+    return {name: int(np.nanmax(each)) for name, each in values.items() if len(each) and not np.isnan(each).all()}
 
 
 def rtt_facts(columns: Columns) -> dict[str, float]:

@@ -37,8 +37,6 @@ COLUMNS: Mapping[str, str] = {
     "notsent": "notsent_bytes", "app_limited": "delivery_rate_app_limited", "in_flight": "in_flight", "ping_ms": "ping_ms",
 }  # fmt: skip
 """Columns of a trial's samples → TCP_INFO's; `in_flight` is the kernel's account of segments, `ping_ms` another program's RTT."""
-UNPACED = 2.0**63
-"""B/s from which on a pacing rate means none."""
 CAUSES: Mapping[str, str] = {
     "app": "application", "rwnd": "receive_window", "sndbuf": "send_buffer", "cwnd": "congestion_window", "pacing": "pacing",
     "recovery": "recovery",
@@ -92,12 +90,12 @@ def _stream(document: iperf3.Document, place: int, client_sends: bool, socket: i
     local = Endpoint(at.local_host, at.local_port) if at else Endpoint("client", FIRST_PORT + place)
     remote = Endpoint(at.remote_host, at.remote_port) if at else Endpoint("server", PORT)
     sends = any(s.sender is not False and s.socket == socket for n in document.intervals for s in n.streams) if document.intervals else client_sends
-    samples = _columns(iperf3.samples_of(document, [socket]), 0)
+    samples = columns(iperf3.samples_of(document, [socket]))
     mss = document.start.tcp_mss or document.start.tcp_mss_default
     facts: dict[str, Any] = {"retransmissions": result.retransmits} if "retransmits" not in unknown else {}
     facts |= {"rtt": rtt} if (rtt := tcp_info.rtt_facts(samples)) else {}
     flow = _flow(result, samples, (local, remote) if sends else (remote, local), "sender" if sends else "receiver")
-    return replace(flow, packets=None, facts={**facts, **({"mss": int(mss)} if mss else {})})
+    return replace(flow, packets=None, facts={**facts, **({"segment_size": int(mss)} if mss else {})})
 
 
 def observe_flent(content: bytes, name: str) -> Observation:
@@ -158,7 +156,7 @@ def _of_trial(trial: Trial, unknown: frozenset[str], place: int) -> Iterator[Obs
     """The flows of a trial, seen from their senders; the port of the receiver's end numbers the trials."""
     known = by_flow(trial.samples)
     for i, result in enumerate(trial.flows):
-        samples = _columns(known.get(i), None)
+        samples = columns(known.get(i))
         ends = Endpoint(SENDER, min(65_535, FIRST_PORT + i)), Endpoint(RECEIVER, min(65_535, PORT + place - 1))
         yield replace(_flow(result, samples, ends, "sender"), facts=_facts(trial, result, unknown))
 
@@ -179,26 +177,21 @@ def _facts(trial: Trial, result: FlowResult, unknown: frozenset[str]) -> Mapping
         "retransmissions": None if "retransmits" in unknown else result.retransmits, "timeouts": result.rtos, "dsacks": result.dsacks,
         "reorderings": result.reord_seen, "ce": result.delivered_ce, "ecn": result.ecn, "min_rtt_ms": result.min_rtt_ms,
         "rtt": {f"{name}_ms": v for name in ("p50", "mean", "min") if (v := getattr(result.rtt_ms, name)) is not None} or None,
-        "max_window": result.max_rwnd, "zero_windows": result.zero_windows,
+        "window_max": result.max_rwnd, "zero_windows": result.zero_windows,
         "limited_by": {CAUSES.get(cause, cause): share for cause, share in result.limited_by.items() if share > 0} or None,
         "begins_in_mid_connection": False, "seed": trial.seed, "engine": trial.engine, "scenario": trial.scenario,
     }  # fmt: skip
     facts = {name: value for name, value in values.items() if value is not None}
-    return facts | ({"mss": MTU - HEADERS} if trial.engine in ("model", "virtual", "live") else {})
+    return facts | ({"segment_size": MTU - HEADERS} if trial.engine in ("model", "virtual", "live") else {})
 
 
-def _columns(samples: pl.DataFrame | None, flow: int | None) -> Columns:
-    """A flow's samples as columns of TCP_INFO."""
-    if samples is None or samples.is_empty():
+def columns(frame: pl.DataFrame | None) -> Columns:
+    """A flow's samples as columns of TCP_INFO; empty where there are none."""
+    if frame is None or frame.is_empty():
         return {}
-    frame = samples if flow is None else samples.filter(samples["flow"] == flow)
-    columns = {"t_s": frame["t_ns"].to_numpy().astype(float) / 1e9}
+    found = {"t_s": frame["t_ns"].to_numpy().astype(float) / 1e9}
     for name, kernels in COLUMNS.items():
         if name in frame.columns:
-            values = np.array([np.nan if v is None else float(v) for v in frame[name].to_list()])
-            columns[kernels] = np.where(values >= UNPACED, np.nan, values) if kernels == "pacing_rate" else values
-    if "min_rtt" in columns:
-        columns["min_rtt"] = np.where(columns["min_rtt"] >= 2.0**32 - 1, np.nan, columns["min_rtt"])
-    return {name: values for name, values in columns.items() if not np.isnan(values).all()}
-
-
+            found[kernels] = np.array([np.nan if v is None else float(v) for v in frame[name].to_list()])
+    found = tcp_info.cleaned(found)
+    return {name: values for name, values in found.items() if not np.isnan(values).all()}

@@ -61,8 +61,9 @@ impl Direction {
             self.event(Kind::NotCaptured, Side::Unknown, s, r.ack - missed, u32::try_from(missed).unwrap_or(u32::MAX), 0, 0);
         }
         let mut covered = std::mem::take(&mut self.covered);
-        let did = self.board.ack(r.ack, blocks, s.t, &mut covered);
-        let is_dup = self.is_duplicate(r, old.0, did.sacked);
+        let did = self.board.ack(r.ack, blocks, s.t, s.place, &mut covered);
+        let same_window = self.window.edge().map_or(true, |e| e == r.ack + self.window.bytes(r.window, r.is_syn));
+        let is_dup = self.is_duplicate(r, old.0, did.sacked, same_window);
         if is_dup {
             self.counts.dup_acks += 1;
             if r.blocks.is_empty() {
@@ -87,6 +88,13 @@ impl Direction {
             self.advertise(r);
         }
         self.last_ack_t = s.t;
+        let is_news = did.advances || did.sacked > 0 || twice > 0 || is_late || is_dup || s.len > 0 || r.is_syn;
+        if !is_news && !r.blocks.is_empty() && same_window {
+            self.discarded_there(s);
+        }
+        if s.tsecr != 0 && self.recent_tsval.map_or(true, |v| is_before(v, s.tsecr)) {
+            self.recent_tsval = Some(s.tsecr);
+        }
         let cut = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
         if s.len == 0 || did.newly + did.sacked > 0 || twice > 0 {
             self.ack_row(r, blocks.first().copied(), [cut(did.sacked), cut(did.newly), cut(twice)], [is_dup, is_late]);
@@ -126,13 +134,23 @@ impl Direction {
     }
 
     /// RFC 5681 §2, and with SACK a packet that tells of something new above the number.
-    fn is_duplicate(&self, r: &Report<'_>, una: u64, sacked: u64) -> bool {
-        let same_window = self.window.edge().map_or(true, |e| e == r.ack + self.window.bytes(r.window, r.is_syn));
+    fn is_duplicate(&self, r: &Report<'_>, una: u64, sacked: u64, same_window: bool) -> bool {
         r.ack == una
             && r.seen.len == 0
             && !r.is_syn
             && !self.board.is_empty()
             && (sacked > 0 || (r.blocks.is_empty() && same_window && self.counts.acks > 1))
+    }
+
+    /// An ACK with nothing new beside its blocks answers a segment that the receiver discarded because its timestamp was older than the
+    /// newest (RFC 7323 §5.3: it answers with an ACK), unless it was discarded here already.
+    fn discarded_there(&mut self, s: &Seen) {
+        let Some(recent) = self.recent_tsval.filter(|_| self.counts.discarded == 0 || self.discarded_there > 0) else { return };
+        if let Some((start, end)) = self.board.discard_one(recent, s.t, self.rtt.smoothed()) {
+            self.discarded_there += 1;
+            self.counts.discarded += 1;
+            self.event(Kind::Discarded, Side::After, s, start, (end - start) as u32, 0, 0);
+        }
     }
 
     fn advertise(&mut self, r: &Report<'_>) {
@@ -174,7 +192,7 @@ impl Direction {
 
     fn judge(&mut self, r: &Report<'_>, c: &Sent, rtt: u64, is_head: bool, high_row: u64) {
         let t = r.seen.t;
-        let passed = (c.passed_t > 0 && c.row < high_row).then(|| t.saturating_sub(c.passed_t));
+        let passed = (c.passed_t > 0 && c.row < high_row && !is_earlier(r.seen.place, c.passed_by)).then(|| t.saturating_sub(c.passed_t));
         let fate = if c.sends > 1 {
             self.judge_repeated(r, c, is_head, passed)
         } else if let Some(late) = passed {
@@ -211,7 +229,7 @@ impl Direction {
         let bound = self.rtt.least().map_or(0, |l| if self.rtt.count() >= SETTLED { l / 10 * 9 } else { l / 2 });
         let by_time = s.t.saturating_sub(c.last_t) < bound;
         let claimed = u16::from(c.twice == 0 && (by_timestamp || by_time));
-        let lost = c.sends - 1 - c.twice.min(c.sends - 1) - claimed;
+        let lost = (c.sends - 1).saturating_sub(c.twice + claimed + c.discarded);
         if claimed > 0 {
             self.counts.spurious += n;
             *if by_timestamp { &mut self.counts.spurious_by_timestamp } else { &mut self.counts.spurious_by_time } += n;
@@ -220,6 +238,10 @@ impl Direction {
         let mut event = None;
         if lost > 0 {
             self.counts.losses += n * u64::from(lost);
+            let may_be_discarded = c.tsval != 0 && self.recent_tsval.is_some_and(|v| is_before(c.tsval, v));
+            if may_be_discarded && self.counts.reordered > 0 {
+                self.counts.losses_uncertain += n * u64::from(lost);
+            }
             event = self.event(Kind::Loss, Side::After, s, c.start, len, s.t.saturating_sub(c.first_t), n * u64::from(lost));
         } else if let Some(late) = passed {
             self.reordered_after(s, c, late);
@@ -227,6 +249,8 @@ impl Direction {
         self.repeats.add(Repeated { start: c.start, end: c.end, row: c.row, lost, claimed, passed_t: c.passed_t, event });
         if lost > 0 {
             Fate::Lost
+        } else if c.discarded > 0 {
+            Fate::Reordered
         } else {
             Fate::Spurious
         }
@@ -303,6 +327,11 @@ impl Direction {
         }
         is_needless
     }
+}
+
+/// Whether the ACK at `place` was sent before the one at `passed_by`: what it covers had come before what passed it.
+fn is_earlier(place: u64, passed_by: u64) -> bool {
+    place > 0 && place < passed_by
 }
 
 /// The worse fate stays.

@@ -35,6 +35,9 @@ pub struct Counts {
     pub losses: u64,
     /// Of them, those between the sender and here.
     pub losses_before: u64,
+    /// Of them, those of a path that reorders which the receiver may have discarded on a late arrival (see `discarded`): it had echoed a newer
+    /// timestamp by the time at which their retransmission was covered.
+    pub losses_uncertain: u64,
     /// Segments delivered after later ones.
     pub reordered: u64,
     /// Of them, those between the sender and here.
@@ -47,6 +50,8 @@ pub struct Counts {
     pub late_unexplained: u64,
     /// Copies that the network made.
     pub duplicates: u64,
+    /// Packets that the receiver discards, since it had echoed a newer timestamp before they came (PAWS, RFC 7323 §5.3).
+    pub discarded: u64,
     /// Segments outside of the window.
     pub out_of_window: u64,
     /// Keep-alives.

@@ -3,7 +3,7 @@
 
 use super::arrivals::{Arrivals, Cause, Part};
 use super::counts::Counts;
-use super::echo::{Echoed, Echoes};
+use super::echo::{is_before, Echoed, Echoes};
 use super::order::{Order, Stamp};
 use super::repeats::{Phase, Repeats, Situation, Trigger};
 use super::rtt::Times;
@@ -14,7 +14,7 @@ use super::window::Window;
 use tcpscape_base::{Ecn, Flags};
 
 /// Most events kept as rows.
-const EVENTS: usize = 1 << 15;
+const EVENTS: usize = 1 << 17;
 /// A sender with nothing in flight that is silent for so long is idle, ns.
 const IDLE: u64 = 200_000_000;
 /// Copies that the network makes are looked for among so many packets.
@@ -45,6 +45,8 @@ pub struct Seen {
     pub tsecr: u32,
     /// Whether it was sent before one of its end that came earlier.
     pub is_late: Option<bool>,
+    /// Its place in its end's order of sending, where the identification counts; 0 unknown.
+    pub place: u64,
     /// What its TSecr answers.
     pub echo: Option<Echoed>,
 }
@@ -105,6 +107,10 @@ pub struct Direction {
     pub handshake_rtt: Option<u64>,
     /// Time to live of the first packet.
     pub ttl: Option<u8>,
+    /// The newest TSval that the receiver echoed.
+    pub(super) recent_tsval: Option<u32>,
+    /// Segments that the receiver discarded, by its answers.
+    pub(super) discarded_there: u64,
     pub(super) phase: Phase,
     pub(super) repeats: Repeats,
     pub(super) progress_t: u64,
@@ -137,6 +143,7 @@ impl Direction {
         }
         self.idle(s);
         self.count(s);
+        let is_discarded = self.paws(s);
         if self.is_copy(s) && self.arrivals.high().is_some_and(|h| s.start < h) {
             self.counts.duplicates += 1;
             self.event(Kind::Duplicate, Side::Before, s, s.start, s.len, 0, 0);
@@ -148,6 +155,9 @@ impl Direction {
         let mut taken = self.sent_again(s, &pieces);
         taken.is_data = true;
         self.place(s, &pieces);
+        if is_discarded {
+            self.board.discard(s.start, end);
+        }
         pieces.clear();
         self.pieces = pieces;
         while self.board.len() > most {
@@ -165,35 +175,38 @@ impl Direction {
             return;
         }
         let (mut fate, mut late) = (Fate::Unknown, 0);
+        let (mut first, mut last) = (u64::MAX, 0);
         let row = self.segments.offered();
         for &(start, end, part) in pieces.iter().filter(|p| p.2 != Part::Again) {
+            (first, last) = (first.min(start), last.max(end));
             if let Part::Fill(cause, since) = part {
                 late = s.t.saturating_sub(since);
                 fate = self.filled(s, start, end, cause, late);
             }
-            self.board.add(Sent { start, end, first_t: s.t, last_t: s.t, row, sends: 1, ..Sent::default() });
+            self.board.add(Sent { start, end, first_t: s.t, last_t: s.t, row, tsval: s.tsval(), sends: 1, ..Sent::default() });
         }
         if !self.segments.keeps_next() {
             self.segments.push(SegmentRow::default());
             return;
         }
         let flight = u32::try_from(self.board.flight()).unwrap_or(u32::MAX);
+        let len = last.saturating_sub(first) as u32;
         let flight_by_echo = self.flight_by_echo(s);
         self.segments.push(SegmentRow {
             t: s.t,
             frame: s.frame,
-            seq: shown(s.start),
+            seq: shown(first),
             delivered: self.board.delivered(),
             delivered_t: self.delivered_t,
             late,
             echo: s.echo.and_then(|e| e.after).unwrap_or(0),
-            len: s.len,
+            len,
             flight,
             flight_by_echo,
             tsval: s.tsval(),
             tsecr: s.tsecr,
             id: s.stamp.id,
-            segs: self.segments_in(s.len) as u16,
+            segs: self.segments_in(len) as u16,
             sends: 1,
             fate: fate as u8,
             ce: u8::from(s.ecn == Ecn::Ce),
@@ -308,6 +321,16 @@ impl Direction {
         }
     }
 
+    /// The receiver had echoed a newer timestamp before this came: it discards it (RFC 7323 §5.3).
+    fn paws(&mut self, s: &Seen) -> bool {
+        let is = s.stamp.tsval.is_some_and(|v| self.recent_tsval.is_some_and(|recent| is_before(v, recent)));
+        if is {
+            self.counts.discarded += 1;
+            self.event(Kind::Discarded, Side::After, s, s.start, s.len, 0, 0);
+        }
+        is
+    }
+
     /// Nothing was in flight, and the sender had been silent.
     fn idle(&mut self, s: &Seen) {
         let gap = s.t.saturating_sub(self.last_data_t.max(self.last_ack_t));
@@ -338,6 +361,15 @@ impl Direction {
         let is = copies[place] == this && (s.stamp.id != 0 || s.t.saturating_sub(self.last_data_t) < 1_000_000);
         copies[place] = this;
         is
+    }
+
+    /// Payload of a full segment: by the SYNs, otherwise the largest seen; 0 unknown.
+    pub fn segment_size(&self) -> u32 {
+        if self.mss > 0 {
+            self.mss
+        } else {
+            self.largest
+        }
     }
 
     /// Segments that so many bytes take.

@@ -6,7 +6,7 @@
 use super::echo::is_before;
 
 /// A larger step than this is no count of one connection's packets.
-const STEP: i16 = 512;
+const STEP: i16 = 4096;
 /// Steps of a count that show that the field is one.
 const SHOWN: i32 = 4;
 
@@ -17,6 +17,8 @@ pub struct Order {
     /// Steps that a counter makes, less those that it does not make.
     score: i32,
     tsval: Option<u32>,
+    /// The highest identification as a number that does not wrap.
+    high: u64,
 }
 
 /// When a packet was sent, by what it carries.
@@ -52,16 +54,28 @@ impl Order {
             1..=STEP => {
                 self.score = (self.score + 1).min(64);
                 self.id = Some(id);
+                self.high += step as u64;
             }
             0 if id == 0 => self.score = (self.score - 1).max(-64),
             0 => {}
-            _ if (-STEP..0).contains(&step) && self.score > 0 => {}
+            step if (-STEP..0).contains(&step) => self.score = (self.score + 1).min(64),
             _ => {
                 self.score = (self.score - 4).max(-64);
                 self.id = Some(id);
+                self.high += 1 << 16;
             }
         }
         self.counts().then_some((-STEP..0).contains(&step))
+    }
+
+    /// The place of the packet with this identification among its end's; 0 where the field shows none.
+    pub fn place(&self, id: u16) -> u64 {
+        let behind = self.id.map_or(0, |high| high.wrapping_sub(id) as i16);
+        if self.counts() {
+            (self.high + (1 << 16)).saturating_add_signed(-i64::from(behind))
+        } else {
+            0
+        }
     }
 
     /// Whether the field is a count of the packets.
@@ -92,7 +106,7 @@ mod tests {
     #[test]
     fn a_counted_field_shows_late_packets_over_its_wrap() {
         let mut o = Order::default();
-        let late: Vec<_> = [65_531, 65_533, 65_534, 65_535, 1, 0, 2].map(|id| o.is_late(stamp(id, 7))).to_vec();
+        let late: Vec<_> = [65_531, 65_533, 65_532, 65_535, 1, 0, 2].map(|id| o.is_late(stamp(id, 7))).to_vec();
         assert_eq!(late, [None, Some(false), Some(false), Some(false), Some(false), Some(true), Some(false)]);
         assert_eq!(o.is_after(stamp(1, 9), stamp(65_530, 9)), Some(true));
     }

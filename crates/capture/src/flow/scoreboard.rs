@@ -4,8 +4,12 @@
 //! How it differs from a sender's own: what the sender holds for lost shows only when it repeats something. Super-packets are one entry
 //! until a SACK or a retransmission cuts them.
 
+use super::echo::is_before;
 use super::sequence::{Ranges, ORIGIN};
 use std::collections::VecDeque;
+
+/// Entries among which a discarded segment is looked for.
+const SEARCHED: usize = 512;
 
 /// A range of bytes that was sent.
 #[derive(Clone, Copy, Debug, Default)]
@@ -22,12 +26,18 @@ pub struct Sent {
     pub row: u64,
     /// When a SACK first covered what was seen sent later; 0 never.
     pub passed_t: u64,
-    /// TSval of its second transmission; 0 none.
+    /// Place of that SACK in its end's order of sending; 0 unknown.
+    pub passed_by: u64,
+    /// TSval of its first transmission; 0 none.
+    pub tsval: u32,
+    /// TSval of its second; 0 none.
     pub again_tsval: u32,
     /// How often it was seen.
     pub sends: u16,
     /// How often a DSACK says that it came twice.
     pub twice: u16,
+    /// How often the receiver discarded it on arrival.
+    pub discarded: u16,
     /// Whether a SACK covers it.
     pub is_sacked: bool,
     /// Whether its last transmission counts as lost.
@@ -149,8 +159,9 @@ impl Scoreboard {
         }
     }
 
-    /// Takes an acknowledgement number and SACK blocks; calls `each` with every entry that they are the first to cover.
-    pub fn ack(&mut self, ack: u64, blocks: &[(u64, u64)], t: u64, covered: &mut Vec<Sent>) -> Acked {
+    /// Takes an acknowledgement number and SACK blocks; adds every entry that they are the first to cover
+    /// to `covered`. `place` is the packet's in its end's order of sending; 0 unknown.
+    pub fn ack(&mut self, ack: u64, blocks: &[(u64, u64)], t: u64, place: u64, covered: &mut Vec<Sent>) -> Acked {
         let mut did = Acked { advances: ack > self.una, ..Acked::default() };
         let mut row = self.high_row;
         if did.advances {
@@ -175,7 +186,7 @@ impl Scoreboard {
             did.sacked += self.sack(from.max(self.una), to, &mut row, covered);
         }
         self.high_row = row;
-        self.pass(t);
+        self.pass(t, place);
         did
     }
 
@@ -209,7 +220,7 @@ impl Scoreboard {
     }
 
     /// Marks what the highest SACK has newly passed.
-    fn pass(&mut self, t: u64) {
+    fn pass(&mut self, t: u64, place: u64) {
         let high = self.sacked.end().unwrap_or(0).max(self.una);
         if high <= self.high {
             return;
@@ -218,7 +229,7 @@ impl Scoreboard {
             let mut i = self.index(self.high.max(self.una));
             while let Some(s) = self.queue.get_mut(i).filter(|s| s.end <= high) {
                 if !s.is_sacked && s.passed_t == 0 && s.row < self.high_row {
-                    s.passed_t = t;
+                    (s.passed_t, s.passed_by) = (t, place);
                 }
                 i += 1;
             }
@@ -257,6 +268,24 @@ impl Scoreboard {
             i += 1;
         }
         n
+    }
+
+    /// The receiver discarded `from..to` on arrival.
+    pub fn discard(&mut self, from: u64, to: u64) {
+        let mut i = self.index(from);
+        while let Some(s) = self.queue.get_mut(i).filter(|s| s.start < to) {
+            s.discarded += u16::from(!s.is_sacked);
+            i += 1;
+        }
+    }
+
+    /// At `t` an ACK shows that the receiver discarded something on arrival, since its TSval was older than `recent`: of the segments that
+    /// this can be true of, the one whose age is nearest to `rtt`.
+    pub fn discard_one(&mut self, recent: u32, t: u64, rtt: u64) -> Option<(u64, u64)> {
+        let may_be = |s: &&mut Sent| !s.is_sacked && s.discarded == 0 && s.tsval != 0 && is_before(s.tsval, recent);
+        let s = self.queue.iter_mut().take(SEARCHED).filter(may_be).min_by_key(|s| t.saturating_sub(s.first_t).abs_diff(rtt))?;
+        s.discarded += 1;
+        Some((s.start, s.end))
     }
 
     /// Index of the entry that holds `at`, or of the next.
@@ -301,7 +330,7 @@ mod tests {
     fn rows(b: &mut Scoreboard, ack: u64, blocks: &[(u64, u64)], t: u64) -> (Vec<u64>, u64) {
         let mut covered = Vec::new();
         let blocks: Vec<_> = blocks.iter().map(|b| (ORIGIN + b.0, ORIGIN + b.1)).collect();
-        b.ack(ORIGIN + ack, &blocks, t, &mut covered);
+        b.ack(ORIGIN + ack, &blocks, t, 0, &mut covered);
         (covered.iter().map(|s| s.row).collect(), b.flight())
     }
 
@@ -323,7 +352,7 @@ mod tests {
         b.begin(ORIGIN);
         b.add(Sent { start: ORIGIN, end: ORIGIN + 1000, sends: 1, ..Sent::default() });
         let mut covered = Vec::new();
-        b.ack(ORIGIN, &[(ORIGIN + 300, ORIGIN + 600)], 5, &mut covered);
+        b.ack(ORIGIN, &[(ORIGIN + 300, ORIGIN + 600)], 5, 0, &mut covered);
         assert_eq!((covered.len(), covered[0].end - covered[0].start, b.len(), b.flight()), (1, 300, 3, 700));
         let mut again = Vec::new();
         b.again(ORIGIN + 100, ORIGIN + 200, 9, 4, |s| again.push((s.start - ORIGIN, s.end - ORIGIN, s.sends)));

@@ -213,6 +213,8 @@ pub enum Kind {
     NotCaptured = 16,
     /// An ACK that came after a later one.
     ReorderedAck = 17,
+    /// A segment that the receiver discards: it had echoed a newer timestamp before (PAWS, RFC 7323 §5.3).
+    Discarded = 18,
 }
 
 /// On which side of the capturing point something happened to the data.

@@ -63,14 +63,12 @@ impl Cause {
 /// Why a segment is sent again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Repeat {
-    /// ACKs said that it is lost.
+    /// ACKs said that it is lost, rightly or not.
     Fast,
     /// The retransmission timer fired.
     Timeout,
     /// A tail loss probe.
     Probe,
-    /// It had arrived; whatever made the sender repeat it.
-    Spurious,
 }
 
 /// A packet of the handshake.
@@ -121,6 +119,8 @@ pub struct Ack {
     pub edge: u64,
     /// Bytes that it is the first to report by SACK.
     pub sacked: u32,
+    /// Bytes received so far, as far as this ACK and those before it say: in order and reported by SACK, each once.
+    pub delivered: u64,
     /// Bytes that it reports as received twice.
     pub dsack: u32,
     /// TSval; 0 without timestamps.

@@ -2,7 +2,7 @@
 
 use super::intervals::{Interval, Intervals};
 use super::view::{Moment, View};
-use super::window::{Ending, Evidence, Gap};
+use super::window::{Ending, Evidence, Gap, Habits};
 use super::{Ack, Cause, Data, Handshake, Repeat};
 
 /// Most gaps that wait for their window's end.
@@ -11,8 +11,10 @@ const MOST_GAPS: usize = 512;
 const LEAST_WINDOW: u64 = 20_000_000;
 /// Largest, ns.
 const MOST_WINDOW: u64 = 500_000_000;
+/// A link that has a queue does not pause for so many times the mean time between segments.
+const PAUSE: u64 = 8;
 /// A segment left at an ACK if it came no later than this, ns, plus a share of the response delay.
-const PROMPT: u64 = 150_000;
+const PROMPT: u64 = 50_000;
 const PROMPT_SHARE: u64 = 16;
 
 /// The last departure.
@@ -21,6 +23,7 @@ struct Departure {
     t: u64,
     frame: u64,
     is_drained: bool,
+    is_tight: bool,
 }
 
 /// What governs the window beside the congestion control's own growth.
@@ -47,8 +50,13 @@ pub struct Tracker {
     timed: Option<(u64, u64)>,
     rtt: u64,
     rtt_min: u64,
+    /// Mean time between departures, ns; a pause counts as two of the shortest.
+    usual_gap: u64,
+    /// The highest acknowledgement number that passed, and when an ACK first repeated it: a loss was reported.
+    reported: (u64, Option<u64>),
     window: Evidence,
     gaps: Vec<Gap>,
+    habits: Habits,
     out: Intervals,
     closed: bool,
     /// Evidence of every window, kept for a study of the rules.
@@ -69,8 +77,11 @@ impl Tracker {
             timed: None,
             rtt: 0,
             rtt_min: u64::MAX,
+            usual_gap: 0,
+            reported: (0, None),
             window: Evidence::default(),
             gaps: Vec::new(),
+            habits: Habits::default(),
             out: Intervals::new(most_intervals),
             closed: false,
             log: None,
@@ -83,15 +94,19 @@ impl Tracker {
         match packet {
             Handshake::Syn => {}
             Handshake::SynAck => self.syn_ack = Some(t),
-            Handshake::Ack => {
-                if let Some(asked) = self.syn_ack.take() {
-                    self.view.measured(t - asked.min(t));
-                }
-                if self.last.is_none() {
-                    self.out.push(begun.t, t, Cause::Handshake, [begun.frame, frame, 0, 0]);
-                    self.last = Some(Departure { t, frame, is_drained: true });
-                }
-            }
+            Handshake::Ack => self.established(t, frame, begun),
+        }
+    }
+
+    /// The opening end answers the SYN-ACK, with an ACK or, where that is not seen, with its first data.
+    fn established(&mut self, t: u64, frame: u64, begun: Moment) {
+        if let Some(asked) = self.syn_ack.take() {
+            self.view.handshake(t - asked.min(t));
+        }
+        if self.last.is_none() {
+            self.out.push(begun.t, t, Cause::Handshake, [begun.frame, frame, 0, 0]);
+            self.last = Some(Departure { t, frame, is_drained: true, is_tight: false });
+            self.window.from = t;
         }
     }
 
@@ -103,18 +118,32 @@ impl Tracker {
             self.rtt = if self.rtt == 0 { sample } else { self.rtt - self.rtt / 8 + sample / 8 };
             self.rtt_min = self.rtt_min.min(sample);
         }
+        if ack.ack > self.reported.0 {
+            self.reported = (ack.ack, None);
+        }
+        if ack.sacked > 0 || ack.ack == self.reported.0 && ack.len == 0 && self.nxt > ack.ack {
+            self.reported.1.get_or_insert(ack.t);
+        }
         self.view.ack(ack);
     }
 
     /// A data segment.
     pub fn data(&mut self, d: &Data) {
         let end = d.seq + u64::from(d.len);
-        self.learn(d);
-        let gap = self.gap(d, end);
-        if let Some(gap) = gap {
-            self.judge_later(gap);
+        if let (Some(begun), Some(_), None) = (self.begun, self.syn_ack, self.last) {
+            self.established(d.t, d.frame, begun);
         }
-        self.depart(d, end);
+        let gap = self.last.map_or(0, |l| d.t - l.t.min(d.t));
+        self.view.pauses(gap > PAUSE * self.usual_gap);
+        self.learn(d);
+        // A segment overtaken on its way here left before those already seen.
+        let is_departure = end > self.nxt || d.repeat.is_some();
+        if is_departure {
+            if let Some(last) = self.last {
+                self.look_back(d, last);
+            }
+            self.depart(d, end);
+        }
         if d.t >= self.window.from + self.window_length() || self.gaps.len() >= MOST_GAPS {
             self.close_window(d.t);
         }
@@ -141,7 +170,7 @@ impl Tracker {
         if let (Some(last), false) = (self.last, self.closed) {
             if t > last.t {
                 let ending = Ending::Known(Cause::Application);
-                self.judge_later(Gap { from: last.t, to: t, ending, is_drained: true, frames: [last.frame, 0, 0, 0] });
+                self.judge_later(Gap { from: last.t, to: t, ending, is_drained: true, is_tight: false, frames: [last.frame, 0, 0, 0] });
             }
         }
         self.close_window(t);
@@ -166,29 +195,40 @@ impl Tracker {
         self.window.acks += acks;
     }
 
-    /// The gap before this segment, and what ended it.
-    fn gap(&mut self, d: &Data, end: u64) -> Option<Gap> {
-        let first_end = d.seq + u64::from(if d.mss > 0 { d.len.min(d.mss) } else { d.len });
-        let leave = if end > self.nxt { self.view.leave(first_end.max(self.nxt + 1)) } else { None };
-        let last = self.last?;
+    /// Judges the gap before this segment by what ended it.
+    fn look_back(&mut self, d: &Data, last: Departure) {
         let progress = self.view.progress.filter(|m| m.t + self.prompt() > last.t);
         let frames = [last.frame, progress.map_or(0, |m| m.frame), d.frame, 0];
-        let ending = self.ending(d, last, leave, progress);
-        Some(Gap { from: last.t, to: d.t, ending, is_drained: last.is_drained, frames })
+        let mut gap = Gap { from: last.t, to: d.t, ending: Ending::Timer, is_drained: last.is_drained, is_tight: last.is_tight, frames };
+        if d.repeat == Some(Repeat::Timeout) {
+            gap.ending = Ending::Known(Cause::Timeout);
+            return self.judge_later(gap);
+        }
+        if let Some(at) = self.closed_until(d, last) {
+            // Where more room came before the segment left, it waited for more still (RFC 9293 §3.8.6.2.1), unless it left for another reason.
+            let is_asked = progress.is_some_and(|m| d.t <= m.t + self.prompt());
+            let until = if is_asked || d.t <= at + self.prompt() { d.t } else { at };
+            self.judge_later(Gap { to: until, ending: Ending::Known(Cause::ReceiveWindow), ..gap });
+            gap.from = until;
+        }
+        gap.ending = match progress {
+            Some(m) if d.t <= m.t + self.prompt() => Ending::Ack,
+            Some(m) if !self.view.is_near() && !last.is_drained && d.t < m.t + self.view.response() / 2 => Ending::Timer,
+            _ if self.view.una >= self.nxt => Ending::Known(Cause::Application),
+            _ => Ending::Timer,
+        };
+        self.judge_later(gap);
     }
 
-    fn ending(&self, d: &Data, last: Departure, leave: Option<Moment>, progress: Option<Moment>) -> Ending {
-        let is_prompt = |m: Moment| d.t <= m.t + self.prompt();
-        if d.repeat == Some(Repeat::Timeout) {
-            return Ending::Known(Cause::Timeout);
+    /// Until when the receiver's window had no room for the next segment, if it had none after the last departure.
+    fn closed_until(&self, d: &Data, last: Departure) -> Option<u64> {
+        let need = u64::from(if d.repeat.is_some() && d.mss > 0 { d.mss } else { d.len });
+        if !self.view.knows_edge || d.t <= last.t + self.prompt() {
+            return None;
         }
-        if leave.is_some_and(|m| is_prompt(m) && m.t + self.prompt() > last.t) && d.t > last.t + self.prompt() {
-            return Ending::Known(Cause::ReceiveWindow);
-        }
-        match (self.view.una >= self.nxt, progress) {
-            (_, Some(m)) if is_prompt(m) => Ending::Ack,
-            (true, _) => Ending::Known(Cause::Application),
-            _ => Ending::Timer,
+        match self.view.leave(self.nxt + need) {
+            Some(m) => (m.t > last.t + self.prompt()).then_some(m.t.min(d.t)),
+            None => Some(d.t),
         }
     }
 
@@ -201,10 +241,12 @@ impl Tracker {
         let mut gap = gap;
         if let Some((at, cause)) = self.ended.take() {
             let at = at.clamp(gap.from, gap.to);
-            self.add(Gap { to: at, ending: in_episode(gap.ending, cause), ..gap });
+            let ending = if gap.is_drained && cause == Cause::Recovery { gap.ending } else { in_episode(gap.ending, cause) };
+            self.add(Gap { to: at, ending, ..gap });
             gap.from = at;
         } else {
             match self.episode {
+                Episode::Recovery(_) if gap.is_drained => {}
                 Episode::Recovery(_) => gap.ending = in_episode(gap.ending, Cause::Recovery),
                 Episode::Timeout(_) => gap.ending = in_episode(gap.ending, Cause::Timeout),
                 Episode::None => {}
@@ -221,10 +263,16 @@ impl Tracker {
     }
 
     fn depart(&mut self, d: &Data, end: u64) {
-        let is_short = d.mss > 0 && d.len % d.mss != 0;
+        let is_cut = self.view.room(end).is_some_and(|room| room < u64::from(d.mss));
+        let is_short = d.mss > 0 && d.len % d.mss != 0 && !is_cut;
         match d.repeat {
             Some(Repeat::Timeout) => self.episode = Episode::Timeout(self.nxt),
-            Some(Repeat::Fast) if self.episode == Episode::None => self.episode = Episode::Recovery(self.nxt),
+            Some(Repeat::Fast) if self.episode == Episode::None => {
+                self.episode = Episode::Recovery(self.nxt);
+                if let (0, Some(reported)) = (d.tsecr, self.reported.1) {
+                    self.view.repaired(d.t.saturating_sub(reported));
+                }
+            }
             _ => {}
         }
         if d.repeat.is_some() {
@@ -232,17 +280,22 @@ impl Tracker {
         } else if self.timed.is_none() && end > self.nxt {
             self.timed = Some((end, d.t));
         }
+        let gap = self.last.map_or(0, |l| d.t - l.t.min(d.t)).min(2 * PAUSE * self.usual_gap.max(1_000));
+        self.usual_gap = self.usual_gap - self.usual_gap / 32 + gap / 32;
         let w = &mut self.window;
-        w.bursts += u32::from(self.last.is_none_or(|l| l.t + 20_000 < d.t));
+        w.bursts += u32::from(self.last.map_or(true, |l| l.t + 20_000 < d.t));
         self.nxt = self.nxt.max(end);
-        let flight = self.nxt - self.view.una.min(self.nxt);
+        self.view.forget(self.nxt);
+        let flight = self.nxt - self.view.delivered.min(self.nxt);
         w.flight_min = if w.segments == 0 { flight } else { w.flight_min.min(flight) };
         w.flight_max = w.flight_max.max(flight);
         w.flight_sum += flight;
         w.segments += 1;
         w.bytes += u64::from(d.len);
         w.short += u32::from(is_short);
-        self.last = Some(Departure { t: d.t, frame: d.frame, is_drained: is_short });
+        let is_tight =
+            self.view.room(self.nxt).is_some_and(|room| room < u64::from(d.mss) + (self.view.edge - self.view.una.min(self.view.edge)) / 8);
+        self.last = Some(Departure { t: d.t, frame: d.frame, is_drained: is_short, is_tight });
     }
 
     fn window_length(&self) -> u64 {
@@ -255,9 +308,15 @@ impl Tracker {
         self.window.rtt = self.rtt;
         self.window.rtt_min = self.rtt_min;
         self.window.response = self.view.response();
+        self.window.prompt = self.prompt();
         self.window.room = self.view.room(self.nxt).unwrap_or(u64::MAX);
+        self.habits.learn(&self.gaps, &self.window);
+        self.habits.note(&mut self.window);
+        let is_near = self.view.is_near();
+        self.window.near = u32::from(is_near);
         for g in self.gaps.drain(..) {
-            self.out.push(g.from, g.to, self.window.cause(g.ending, g.is_drained), g.frames);
+            let cause = if is_near { self.habits.cause_near(&g, &self.window) } else { self.habits.cause_far(&g) };
+            self.out.push(g.from, g.to, cause, g.frames);
         }
         if let Some(log) = &mut self.log {
             log.push(self.window);

@@ -10,6 +10,15 @@ use std::collections::VecDeque;
 /// Most ACKs that wait, and most steps of the window's edge that are kept.
 const MOST: usize = 4096;
 
+/// A response delay below this is the sender's own, ns: the capture is at the sender.
+const AT_SENDER: u64 = 400_000;
+
+/// One of so many measurements must be that small where no handshake was seen: jitter makes a few small ones anywhere.
+const NEAR_SHARE: u32 = 64;
+
+/// A repair that comes later than so many times the least response delay waited for something else.
+const MOST_QUEUE: u64 = 8;
+
 /// A time at which an ACK reached the sender, on the clock of the segments seen here, and its frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Moment {
@@ -24,11 +33,20 @@ pub(super) struct View {
     /// Response delay: least of all, and least of this and of the last period, ns.
     floor: Option<u64>,
     recent: [Option<u64>; 2],
+    /// Whether the handshake's was that of the sender itself; without a handshake, how many of the others were, of how many.
+    is_near: Option<bool>,
+    small: [u32; 2],
+    /// Whether the path to here has no queue now.
+    is_empty: bool,
+    /// From the report of the last loss to its repair, ns.
+    repair: u64,
     /// The ACK which first had the TSval that the sender echoes now.
     echoed: Option<(u32, u64)>,
     /// Steps of the right edge that no segment has used up: edge and when it came.
     edges: VecDeque<(u64, Moment)>,
-    edge: u64,
+    pub(super) edge: u64,
+    /// Bytes received, as far as the sender knew.
+    pub(super) delivered: u64,
     /// First byte not acknowledged.
     pub(super) una: u64,
     /// The last ACK that acknowledged something, by SACK or otherwise, or moved the edge.
@@ -42,7 +60,28 @@ pub(super) struct View {
 impl View {
     /// The response delay now, ns; 0 until it is known.
     pub(super) fn response(&self) -> u64 {
-        self.recent[0].into_iter().chain(self.recent[1]).min().or(self.floor).unwrap_or(0)
+        if self.is_near() || self.is_empty {
+            return self.floor.unwrap_or(0);
+        }
+        let least = self.recent[0].into_iter().chain(self.recent[1]).min().or(self.floor).unwrap_or(0);
+        least.max(self.repair)
+    }
+
+    /// Whether the capture is at the sender, so that an ACK seen is an ACK known.
+    pub(super) fn is_near(&self) -> bool {
+        let [small, all] = self.small;
+        self.is_near.unwrap_or(small > all / NEAR_SHARE)
+    }
+
+    /// Takes the time from the report of a loss to its repair: without timestamps what else shows the queue between here and the sender?
+    pub(super) fn repaired(&mut self, delay: u64) {
+        self.repair = delay.min(self.floor.unwrap_or(0).saturating_mul(MOST_QUEUE));
+    }
+
+    /// Takes that of the handshake, which no queue and no waiting application lengthens.
+    pub(super) fn handshake(&mut self, delay: u64) {
+        self.is_near = Some(delay < AT_SENDER);
+        self.measured(delay);
     }
 
     /// The least response delay so far.
@@ -52,6 +91,8 @@ impl View {
 
     /// Takes a measurement of the response delay.
     pub(super) fn measured(&mut self, delay: u64) {
+        self.small[0] += u32::from(delay < AT_SENDER);
+        self.small[1] = self.small[1].saturating_add(1);
         self.floor = Some(self.floor.map_or(delay, |f| f.min(delay)));
         self.recent[0] = Some(self.recent[0].map_or(delay, |f| f.min(delay)));
     }
@@ -73,6 +114,11 @@ impl View {
         self.waiting.push_back(*ack);
     }
 
+    /// Says whether the next segment comes after a pause of the link that it comes from: then no queue lengthens its response.
+    pub(super) fn pauses(&mut self, is_pause: bool) {
+        self.is_empty = is_pause;
+    }
+
     /// A segment passes: applies every ACK that the sender knew when it sent it, handing each to `seen`.
     pub(super) fn data(&mut self, d: &Data, mut seen: impl FnMut(&View, u64)) {
         let echoes = d.tsecr != 0;
@@ -82,7 +128,7 @@ impl View {
             if is_echoed && newer(first.tsval, d.tsecr) {
                 break;
             }
-            let is_first = is_echoed && self.echoed.is_none_or(|(v, _)| newer(first.tsval, v));
+            let is_first = is_echoed && self.echoed.map_or(true, |(v, _)| newer(first.tsval, v));
             let is_certain = is_echoed && (newer(d.tsecr, first.tsval) || is_first)
                 || first.edge >= d.seq + u64::from(d.len) && self.edge < d.seq + u64::from(d.len) && self.knows_edge;
             if !is_certain && age < self.response() {
@@ -96,18 +142,23 @@ impl View {
             seen(self, at);
         }
         if let (true, Some((v, t))) = (echoes, self.echoed) {
-            if v == d.tsecr && d.repeat.is_none() {
+            if v == d.tsecr && d.repeat.is_none() && !self.is_empty {
                 self.measured(d.t - t.min(d.t));
             }
         }
     }
 
-    /// When the sender got leave to send up to `end`: the ACK whose window first reached so far. Forgets the steps below.
-    pub(super) fn leave(&mut self, end: u64) -> Option<Moment> {
-        while self.edges.front().is_some_and(|(edge, _)| *edge < end) {
+    /// When the sender got leave to send up to `end`: the ACK whose window first reached so far.
+    pub(super) fn leave(&self, end: u64) -> Option<Moment> {
+        let first = self.edges.partition_point(|(edge, _)| *edge < end);
+        self.edges.get(first).map(|(_, m)| *m)
+    }
+
+    /// Forgets the steps of the edge that do not reach beyond `nxt`, except the last.
+    pub(super) fn forget(&mut self, nxt: u64) {
+        while self.edges.front().is_some_and(|(edge, _)| *edge <= nxt) {
             self.edges.pop_front();
         }
-        self.edges.front().map(|(_, m)| *m)
     }
 
     /// Bytes that the receiver's window has beyond `nxt`; none where it is not known.
@@ -120,6 +171,7 @@ impl View {
         let at = Moment { t: a.t + self.response(), frame: a.frame };
         let moved = a.ack > self.una || a.sacked > 0;
         self.una = self.una.max(a.ack);
+        self.delivered = self.delivered.max(a.delivered).max(a.ack);
         let opened = a.edge > self.edge;
         if opened {
             self.knows_edge = true;

@@ -22,6 +22,8 @@ pub(super) struct Gap {
     pub(super) ending: Ending,
     /// Whether the last segment before it was not full: everything written had been sent.
     pub(super) is_drained: bool,
+    /// Whether the receiver's window had hardly any room after that segment.
+    pub(super) is_tight: bool,
     pub(super) frames: Frames,
 }
 
@@ -60,29 +62,190 @@ pub struct Evidence {
     pub rtt_min: u64,
     /// Response delay.
     pub response: u64,
+    /// Within which a departure counts as that of an ACK.
+    pub prompt: u64,
     /// Room in the receiver's window after the last segment.
     pub room: u64,
+    /// Time in gaps that began with hardly any room in the receiver's window.
+    pub tight: u64,
+    /// Bytes acknowledged or reported received in it.
+    pub delivered: u64,
+    /// Whether the capture is at the sender.
+    pub near: u32,
+    /// Spread of the largest flights of the last windows, thousandths.
+    pub plateau: u64,
+    /// Share of short ones among the last segments, thousandths.
+    pub shorts: u64,
+    /// Share of gaps after short segments that no ACK ended, thousandths.
+    pub unasked: u64,
+    /// Share of gaps after full segments that no ACK ended, thousandths.
+    pub paced: u64,
 }
 
 impl Evidence {
     /// Adds a gap.
     pub(super) fn gap(&mut self, g: &Gap) {
         let length = g.to - g.from;
+        self.tight += if g.is_tight { length } else { 0 };
         match g.ending {
             Ending::Ack => self.ack[usize::from(g.is_drained)] += length,
             Ending::Timer => self.timer[usize::from(g.is_drained)] += length,
             Ending::Known(_) => self.known += length,
         }
     }
+}
 
-    /// The cause of gaps that ended so.
-    pub(super) fn cause(&self, ending: Ending, is_drained: bool) -> Cause {
-        match ending {
+/// How the sender's departures were triggered lately: counts and times of gaps, halved with each window.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Habits {
+    /// Gaps that an ACK ended, after a full segment and after one that was not.
+    ack: [f64; 2],
+    /// Gaps that nothing seen ended, likewise.
+    timer: [f64; 2],
+    /// Time of the latter, ns.
+    timer_time: [f64; 2],
+    /// Segments, and those of them that were not full.
+    segments: f64,
+    short: f64,
+    /// Time in gaps, and in those that began with hardly any room in the receiver's window, ns.
+    time: f64,
+    tight: f64,
+    /// Largest flights of the last windows.
+    flights: [u64; WINDOWS],
+    /// Least over largest flight of windows, averaged.
+    trough: f64,
+    /// Bytes that the path holds without a queue: delivery rate × least RTT.
+    bdp: f64,
+    /// Expected share of coincidences between ACKs and departures.
+    chance: f64,
+    windows: usize,
+}
+
+/// Windows over which a flight must stay the same for a send buffer to be what holds it.
+const WINDOWS: usize = 8;
+/// Gaps shorter than this are within one burst, ns.
+const BURST: u64 = 20_000;
+/// More gaps than this share are ended by timers: the sender paces, the rest are coincidences.
+const PACED: f64 = 0.2;
+/// A paced sender's gap of so many times the usual one waited for its ACK.
+const WAITED: f64 = 3.0;
+/// More gaps than this share without an ACK at their end: the application writes when it likes.
+const UNASKED: f64 = 0.3;
+/// More segments than this share that are not full: what was written had all been sent, again and again.
+const SHORT: f64 = 0.008;
+/// More time than this share with hardly any room in the receiver's window.
+const TIGHT: f64 = 0.3;
+/// The largest flights of windows differ by less than this share: something of a fixed size holds them.
+const PLATEAU: f64 = 0.1;
+/// A flight that never falls below this share of its largest value is not that of a writer who waits for room.
+const TROUGH: f64 = 0.8;
+/// More than this many times of what the path holds: the congestion window of a paced sender.
+const FILLED: f64 = 1.7;
+
+impl Habits {
+    /// Takes a window's gaps.
+    pub(super) fn learn(&mut self, gaps: &[Gap], window: &Evidence) {
+        for k in 0..2 {
+            self.ack[k] /= 2.0;
+            self.timer[k] /= 2.0;
+            self.timer_time[k] /= 2.0;
+        }
+        self.segments = self.segments / 2.0 + f64::from(window.segments);
+        self.short = self.short / 2.0 + f64::from(window.short);
+        self.time = self.time / 2.0 + (window.to - window.from) as f64;
+        self.tight = self.tight / 2.0 + window.tight as f64;
+        if window.segments > 1 && window.flight_max > 0 {
+            let trough = window.flight_min as f64 / window.flight_max as f64;
+            self.trough = if self.windows == 0 { trough } else { 0.75 * self.trough + 0.25 * trough };
+        }
+        let length = (window.to - window.from).max(1) as f64;
+        let bdp = window.bytes as f64 / length * window.rtt_min as f64;
+        self.bdp = if self.windows < 2 { bdp } else { 0.75 * self.bdp + 0.25 * bdp };
+        self.chance = 0.75 * self.chance + 0.25 * (f64::from(window.acks) * window.prompt as f64 / length);
+        self.flights[self.windows % WINDOWS] = window.flight_max;
+        self.windows += 1;
+        for g in gaps.iter().filter(|g| g.to - g.from > BURST) {
+            let k = usize::from(g.is_drained);
+            match g.ending {
+                Ending::Ack => self.ack[k] += 1.0,
+                Ending::Timer => {
+                    self.timer[k] += 1.0;
+                    self.timer_time[k] += (g.to - g.from) as f64;
+                }
+                Ending::Known(_) => {}
+            }
+        }
+    }
+
+    /// Writes the habits into the evidence.
+    pub(super) fn note(&self, window: &mut Evidence) {
+        window.plateau = (1_000.0 * self.spread()) as u64;
+        window.shorts = (1_000.0 * self.short / self.segments.max(1.0)) as u64;
+        window.unasked = (1_000.0 * self.timers(1)) as u64;
+        window.paced = (1_000.0 * self.timers(0)) as u64;
+    }
+
+    /// Share of gaps that no ACK ended.
+    fn timers(&self, k: usize) -> f64 {
+        self.timer[k] / (self.timer[k] + self.ack[k]).max(1e-9)
+    }
+
+    /// How much the largest flights of the last windows differ, as a share.
+    fn spread(&self) -> f64 {
+        let flights = &self.flights[..self.windows.min(WINDOWS)];
+        let (least, most) = flights.iter().fold((u64::MAX, 0), |(a, b), &f| (a.min(f), b.max(f)));
+        if self.windows < WINDOWS || most == 0 {
+            return 1.0;
+        }
+        (most - least) as f64 / most as f64
+    }
+
+    /// The cause of a gap seen at the sender.
+    pub(super) fn cause_near(&self, g: &Gap, window: &Evidence) -> Cause {
+        let usual = self.timer_time[0] / self.timer[0].max(1e-9);
+        let is_paced = self.timers(0) >= PACED;
+        match (g.ending, g.is_drained) {
+            (Ending::Known(cause), _) => cause,
+            (Ending::Ack, true) if self.timers(1) < UNASKED => Cause::SendBuffer,
+            (_, true) => Cause::Application,
+            (Ending::Ack, false) if !is_paced => Cause::CongestionWindow,
+            (Ending::Ack, false) if (g.to - g.from) as f64 > WAITED * usual => self.waited(window),
+            (_, false) => Cause::Pacing,
+        }
+    }
+
+    /// What a paced sender waited for when it waited for an ACK. A window that paces is there for more than the path holds
+    /// (draft-ietf-ccwg-bbr §5.6.4: twice as much), except while it probes for the least RTT; a send buffer may be smaller.
+    fn waited(&self, window: &Evidence) -> Cause {
+        let is_small = window.flight_max <= 5 * 1_500;
+        if is_small || window.flight_max as f64 > FILLED * self.bdp || self.trough > TROUGH {
+            Cause::CongestionWindow
+        } else {
+            Cause::SendBuffer
+        }
+    }
+
+    /// The cause of a gap seen elsewhere: the path has changed the spacing of the segments, so that the window decides as a whole.
+    pub(super) fn cause_far(&self, g: &Gap) -> Cause {
+        match g.ending {
             Ending::Known(cause) => cause,
-            Ending::Ack if is_drained => Cause::SendBuffer,
-            Ending::Ack => Cause::CongestionWindow,
-            Ending::Timer if is_drained => Cause::Application,
-            Ending::Timer => Cause::Pacing,
+            _ if self.tight > TIGHT * self.time => Cause::ReceiveWindow,
+            _ if self.short > SHORT * self.segments => self.drained(),
+            _ => Cause::CongestionWindow,
+        }
+    }
+
+    /// What a sender waits for that has sent all it had: its application, or room in its buffer for what the application writes. A blocked
+    /// writer goes on when a third of the buffer is free (the default of Linux's sockets), so that its flight falls by so much.
+    fn drained(&self) -> Cause {
+        if self.trough > TROUGH {
+            return Cause::Application;
+        }
+        let is_asked = self.chance < 0.5 && self.timers(1) < UNASKED;
+        if is_asked || self.spread() < PLATEAU {
+            Cause::SendBuffer
+        } else {
+            Cause::Application
         }
     }
 }

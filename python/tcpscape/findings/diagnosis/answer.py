@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tcpscape.findings.diagnosis import limiting, sentences
+from tcpscape.findings.diagnosis import limiting, limits, sentences
 from tcpscape.findings.diagnosis.diagnosis import NOT_BUILT, UNKNOWN, Diagnosis, FlowDiagnosis
 from tcpscape.findings.diagnosis.fitted import Alternative, FittedPath
 from tcpscape.findings.diagnosis.observed import Cause, ObservedFlow, Vantage
@@ -182,12 +182,12 @@ def _details(diagnosis: FlowDiagnosis, *, is_first: bool) -> Iterator[Table]:
 
 def _timeline(flow: ObservedFlow) -> Table:
     """What held the flow when, with the frames that prove it."""
+    shown = limits.readable(flow.limits, MOST_INTERVALS)
     rows = [
-        (f"{one.start_s:.3f}", f"{one.end_s - one.start_s:.3f}", limiting.NAMES[one.cause], ", ".join(map(str, one.frames[:MOST_FRAMES])))
-        for one in flow.limits[:MOST_INTERVALS]
+        (f"{one.start_s:.3f}", f"{one.end_s - one.start_s:.3f}", limiting.NAMES[one.cause], ", ".join(str(f) for f in one.frames[:MOST_FRAMES] if f))
+        for one in shown
     ]
-    more = len(flow.limits) - len(rows)
-    notes = [f"{more} more intervals: --json has them"] if more > 0 else []
+    notes = [f"{len(flow.limits)} intervals, shorter ones within these: --json has them"] if len(shown) < len(flow.limits) else []
     columns, title = ("from s", "for s", "limited by", "frames"), f"{flow.name}: limits over time"
     return Table(columns, rows, left=0, title=title, notes=notes, words=("limited by", "frames"))
 

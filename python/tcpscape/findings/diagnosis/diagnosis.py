@@ -10,9 +10,9 @@ the replay, the advice. A part that is None has its reason in `reasons`; nothing
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from tcpscape.findings.diagnosis import path, replays, selection, zone
+from tcpscape.findings.diagnosis import from_samples, limits, path, replays, selection, zone
 from tcpscape.findings.diagnosis.fitted import Control, FittedPath, Replay, ReplayAdvice, Zone
 from tcpscape.findings.diagnosis.observed import Cause, Observation, ObservedFlow
 from tcpscape.findings.diagnosis.settings import DiagnosisSettings
@@ -80,10 +80,12 @@ def diagnose(observation: Observation, settings: DiagnosisSettings = DiagnosisSe
 def of_flow(flow: ObservedFlow, settings: DiagnosisSettings) -> FlowDiagnosis:
     """The diagnosis of one flow."""
     reasons: dict[str, str] = {}
-    limited_by = _shares(flow)
+    fitted = path.fit(flow) if len(flow.segments.get("t", ())) else from_samples.fit(flow)
+    control = _control(flow, settings.cca)
+    flow = replace(flow, limits=limits.refined(flow, control))
+    limited_by = limits.shares(flow.limits) or flow.facts.get("limited_by")  # a result without samples has the shares alone
     if limited_by is None:
         reasons["limited_by"] = "the source does not show what held the flow"
-    fitted, control = path.fit(flow), _control(flow, settings.cca)
     if settings.replay is None:
         reasons |= dict.fromkeys(("replay", "advice"), NO_REPLAY)
         return FlowDiagnosis(flow, limited_by, fitted, control, zone.unknown(flow, fitted, NO_REPLAY), None, None, reasons)
@@ -98,14 +100,3 @@ def _control(flow: ObservedFlow, said: str | None) -> Control:
     if flow.cca:
         return Control(flow.cca, 1.0, {flow.cca: 1.0}, NAMED)
     return Control(UNKNOWN, 0.0, {}, NOT_BUILT)
-
-
-def _shares(flow: ObservedFlow) -> dict[Cause, float] | None:
-    """Cause → share of the time of all intervals, the largest first."""
-    total = sum(interval.end_s - interval.start_s for interval in flow.limits)
-    if total <= 0:
-        return None
-    held: dict[Cause, float] = {}
-    for interval in flow.limits:
-        held[interval.cause] = held.get(interval.cause, 0.0) + (interval.end_s - interval.start_s) / total
-    return dict(sorted(held.items(), key=lambda pair: -pair[1]))

@@ -28,7 +28,7 @@ FULL_WINDOW = 0.7
 """Flight / largest window from which the window cannot be one that grows by itself: autotuning offers twice what arrives in a round trip."""
 SMALL_SCALE, SPARE_WINDOW = 5, 4
 """Largest window scale of a buffer whose size is fixed, and how many times the largest window it may allow (Linux's own most, 6 MiB, has 7)."""
-SLOW_SHARE, SLOW_USED, FEW_RESENT = 0.3, 0.5, 0.002
+SLOW_SHARE, SLOW_USED, FEW_RESENT = 0.3, 0.5, 0.01
 """A slow reader: share of the time that the window holds the flow, used part of the largest window, retransmissions / packets without which
 it is not data out of order that fill the buffer."""
 READ_SIZE = 16_384
@@ -149,7 +149,7 @@ def _receiver(flow: ObservedFlow, shares: Mapping[Cause, float], profile: str, f
     """A receive buffer of a fixed size, or an application that reads slowly."""
     window, flight = flow.facts.get("window_max"), flow.facts.get("flight_max")
     share = shares.get("receive_window", 0.0)
-    if not window:
+    if not window or not _is_scaled(flow):
         return
     if share >= SHARE and _is_slow_reader(flow, int(window), share):
         size = _read_size(flow)
@@ -163,6 +163,12 @@ def _receiver(flow: ObservedFlow, shares: Mapping[Cause, float], profile: str, f
     found.flow["rcvbuf"] = argument
     found.kernel["rmem_max"] = max(argument, 212_992)
     found.about["rcvbuf"] = f"allows the largest window that was offered, {window} bytes, by the model of Linux {profile}"
+
+
+def _is_scaled(flow: ObservedFlow) -> bool:
+    """Whether the windows are bytes: where the SYNs were not seen, their scale is unknown."""
+    seen = flow.facts.get("syn_seen", True)
+    return bool(seen if isinstance(seen, bool) else all(seen))
 
 
 def _is_slow_reader(flow: ObservedFlow, window: int, share: float) -> bool:

@@ -91,12 +91,11 @@ class Lab:
         work = [(self._scenario(cca, self.fit.values, None), list(seeds)) for cca in ccas]
         return dict(zip(ccas, self._run(work), strict=True))
 
-    def with_values(self, values: PathValues, queue: str = "") -> Lab:
-        """Runs of the same flow on another path, whose `queue` is what repeats the observation best; what is known and spent is shared."""
+    def with_values(self, values: PathValues, assumption: str = "") -> Lab:
+        """Runs of the same flow on another path, with what is `assumption` about it; what has run already is shared."""
         fit = replace(self.fit, values=values)
-        if queue:
-            text = f"The bottleneck's queue is assumed to be {queue}, which repeats the observed RTT best: its size was not identifiable."
-            fit = replace(fit, assumptions=(text, *(a for a in fit.assumptions if "buffer is assumed" not in a)))
+        if assumption:
+            fit = replace(fit, assumptions=(assumption, *(a for a in fit.assumptions if "buffer is assumed" not in a)))
         return replace(self, fit=fit)
 
     @property

@@ -36,6 +36,8 @@ FAST, LEAST_WINDOW_MS, LEAST_ACKS = 0.98, 20.0, 50
 """Quantile of the rates of round trips that is the fastest, the shortest time over which a rate is taken, and the fewest ACKs."""
 FRAMES = 1.046
 """Bytes of a frame / bytes of its payload."""
+LEAST_PACKETS, FEW_LATE = 200, 0.001
+"""Packets from which their order is judged, and the share of late ones below which it was kept."""
 LEAST_JITTER = 0.001
 """Jitter / RTT below which there is none: what clocks and the sender's own bursts look like."""
 NETEM_DISTRIBUTIONS = ("uniform", "normal", "pareto", "paretonormal")
@@ -99,6 +101,8 @@ class Fit:
 
 def fit(flow: ObservedFlow, path: FittedPath, kernel: str = "6.1") -> Fit | None:
     """What a scenario of this flow is made from; None where the path has no RTT, without which there is no scenario."""
+    if path.order_kept is None and path.jitter_ms is not None:
+        path = replace(path, order_kept=order_seen(flow))
     values = values_of(path)
     if values is None:
         return None
@@ -106,6 +110,14 @@ def fit(flow: ObservedFlow, path: FittedPath, kernel: str = "6.1") -> Fit | None
     if values.rate_mbps is None:
         values = replace(values, unseen_rate_mbps=unseen_rate(flow, values.rtt_ms))
     return Fit(values, hosts, flow.seconds, path, tuple(_changes(path.changes, values)), tuple(_assumptions(path, hosts)))
+
+
+def order_seen(flow: ObservedFlow) -> bool | None:
+    """Whether the packets kept their order, by those that came late; None where they were not counted."""
+    late, packets = flow.facts.get("reordered"), flow.facts.get("segments") or flow.packets
+    if late is None or not packets or packets < LEAST_PACKETS:
+        return None
+    return bool(late < FEW_LATE * packets)
 
 
 def values_of(path: FittedPath) -> PathValues | None:

@@ -1,0 +1,164 @@
+"""What held a flow: what the rules of single gaps cannot know, shares of the time, and fewer, longer intervals for a reader.
+
+Source: the intervals are those of the capture's analysis (`crates/capture/src/limits/`). Away from the sender the path has changed the spacing
+of the segments, so that a window and a pace look alike there. What shows a pace at any place is that the flow probes for the least RTT: BBR
+(Cardwell et al., ACM Queue 14(5), 2016; draft-ietf-ccwg-bbr §5.3.4.3) sends four packets a round trip for 200 ms every ten seconds, without a
+loss, and goes on as before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tcpscape.findings.diagnosis.fitted import Control
+from tcpscape.findings.diagnosis.observed import Cause, LimitInterval, ObservedFlow
+
+PACED = ("bbr", "bbr3")
+"""The congestion controls of Linux that space their segments themselves."""
+SURE = 0.5
+"""Probability from which on a control's name counts."""
+PROBE_S = (0.15, 0.5)
+"""Length of a probe for the least RTT, s; two round trips more at the most."""
+PROBE_EVERY_S = 8.0
+"""Probes are at least so far apart: ten seconds after the RTT was last as low, less the width of a bin and jitter's luck."""
+BIN_S = 0.05
+"""Data rates are taken over so many seconds."""
+DEEP, BACK = 0.4, 0.75
+"""Share of the rate before it below which a probe begins, and which must be reached again after it."""
+FINEST_S = 0.01
+"""The shortest cells of time that are summed up for a reader, s."""
+TIMEOUT = 2
+"""The kind of an event that is a timeout."""
+
+
+def refined(flow: ObservedFlow, control: Control | None = None) -> tuple[LimitInterval, ...]:
+    """What held a flow, with what the congestion control adds.
+
+    Away from the sender, what looks like a congestion window is `pacing` if the control paces. At the sender, regular gaps that nothing seen ends are
+    `application` if it is known not to pace: such a control sends what it may at once.
+    """
+    paced = paces(flow, control) if len(flow.segments.get("t", ())) else None
+    if paced is None:
+        return tuple(flow.limits)
+    instead: dict[Cause, Cause] = {}
+    if paced and flow.vantage != "sender":
+        instead = {"congestion_window": "pacing"}
+    if not paced:
+        instead = {"pacing": "application"}
+    return joined(replace(one, cause=instead.get(one.cause, one.cause)) for one in flow.limits)
+
+
+def paces(flow: ObservedFlow, control: Control | None = None) -> bool | None:
+    """Whether the sender spaces its segments: by the name of its control, or by probes for the least RTT; None where neither tells."""
+    if control is not None and control.name != "unknown" and control.confidence >= SURE:
+        return control.name in PACED
+    return True if probes(flow) else None
+
+
+def probes(flow: ObservedFlow) -> list[float]:
+    """When the flow probed for the least RTT, s; empty where its dips come at other intervals than such probes do."""
+    t = np.asarray(flow.segments.get("t", ()), dtype=np.float64) / 1e9
+    if len(t) < 50 or t[-1] - t[0] < PROBE_EVERY_S:
+        return []
+    bins = np.arange(t[0], t[-1] + BIN_S, BIN_S)
+    rates = np.histogram(t, bins, weights=np.asarray(flow.segments["len"], dtype=np.float64))[0]
+    found = [float(bins[k]) for k in _dips(rates, _rtt_s(flow)) if not _times_out(flow, float(bins[k]))]
+    is_regular = all(b - a >= PROBE_EVERY_S for a, b in pairwise(found))
+    return found if is_regular else []
+
+
+def _dips(rates: NDArray[np.float64], rtt_s: float) -> Iterable[int]:
+    """Where the rate falls for about 200 ms and comes back at once."""
+    span = max(10, int(3 * rtt_s / BIN_S))
+    k = span
+    while k < len(rates) - span:
+        before = rates[k - span : k].mean()
+        if before <= 0 or rates[k] >= DEEP * before:
+            k += 1
+            continue
+        end = k
+        while end < len(rates) and rates[end : end + 2].mean() < 0.5 * before:
+            end += 1
+        after = rates[end : end + span]
+        is_back = len(after) == span and after.mean() > BACK * before and after[:3].max() > 0.8 * before
+        if is_back and PROBE_S[0] <= (end - k) * BIN_S <= PROBE_S[1] + 2 * rtt_s:
+            yield k
+        k = end + 1
+
+
+def _times_out(flow: ObservedFlow, at: float) -> bool:
+    """Whether a timeout is near."""
+    kinds = np.asarray(flow.events.get("kind", ()))
+    times = np.asarray(flow.events.get("t", ()), dtype=np.float64)[kinds == TIMEOUT] / 1e9
+    return bool(np.any((times > at - 0.3) & (times < at + 0.8)))
+
+
+def _rtt_s(flow: ObservedFlow) -> float:
+    """The median RTT, of the parts that the place of capture shows, s."""
+    return sum(_p50_ms(flow.facts.get(part)) for part in ("rtt", "echo")) / 1e3
+
+
+def _p50_ms(summary: Any) -> float:
+    return float(summary.get("p50_ms") or 0.0) if isinstance(summary, dict) else 0.0
+
+
+def joined(intervals: Iterable[LimitInterval]) -> tuple[LimitInterval, ...]:
+    """Adjacent intervals of one cause as one, with the frames of its first and its last part."""
+    out: list[LimitInterval] = []
+    for one in intervals:
+        if out and out[-1].cause == one.cause and one.start_s <= out[-1].end_s + 1e-9:
+            last = out[-1]
+            frames = tuple(dict.fromkeys((*last.frames[:2], *one.frames[-2:])))
+            out[-1] = LimitInterval(last.start_s, max(last.end_s, one.end_s), last.cause, frames)
+        else:
+            out.append(one)
+    return tuple(out)
+
+
+def coarser(intervals: Sequence[LimitInterval], least_s: float) -> tuple[LimitInterval, ...]:
+    """The intervals for a reader: each cell of `least_s` has the cause that holds most of it; the frames are those of that cause's longest part."""
+    if not intervals:
+        return ()
+    start, end = intervals[0].start_s, intervals[-1].end_s
+    cells: list[dict[Cause, float]] = [{} for _ in range(max(1, int(np.ceil((end - start) / least_s - 1e-9))))]
+    longest: list[dict[Cause, LimitInterval]] = [{} for _ in cells]
+    for one in intervals:
+        first, last = int((one.start_s - start) / least_s), min(len(cells) - 1, int((one.end_s - start) / least_s))
+        for k in range(first, last + 1):
+            held = min(one.end_s, start + (k + 1) * least_s) - max(one.start_s, start + k * least_s)
+            if held <= 0:
+                continue
+            cells[k][one.cause] = cells[k].get(one.cause, 0.0) + held
+            best = longest[k].get(one.cause)
+            if best is None or one.end_s - one.start_s > best.end_s - best.start_s:
+                longest[k][one.cause] = one
+    out = []
+    for k, cell in enumerate(cells):
+        if cell:
+            cause = max(cell, key=lambda c: cell[c])
+            out.append(LimitInterval(start + k * least_s, min(end, start + (k + 1) * least_s), cause, longest[k][cause].frames))
+    return joined(out)
+
+
+def readable(intervals: Sequence[LimitInterval], most: int) -> tuple[LimitInterval, ...]:
+    """At most so many intervals: the finest of 10 ms, 20 ms, 40 ms, … that suffices."""
+    found, least_s = tuple(intervals), FINEST_S
+    while len(found) > most:
+        found = coarser(intervals, least_s)
+        least_s *= 2
+    return found
+
+
+def shares(intervals: Iterable[LimitInterval]) -> dict[Cause, float] | None:
+    """Cause → share of the time of all intervals, the largest first; None where there is no time."""
+    held: dict[Cause, float] = {}
+    for one in intervals:
+        held[one.cause] = held.get(one.cause, 0.0) + one.end_s - one.start_s
+    total = sum(held.values())
+    return {cause: s / total for cause, s in sorted(held.items(), key=lambda pair: -pair[1])} if total > 0 else None
