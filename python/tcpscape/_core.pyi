@@ -210,11 +210,11 @@ class Window:
 def watch(name: str, acks: bytes, mss: int, hz: int, ecn: bool) -> tuple[bytes, list[tuple[int, int, int]]]:
     """What the congestion control `name` makes of ACKs that were captured at their receiver.
 
-    `acks` has rows of 15 numbers (`<i8`): time (ns), left edge, next new sequence number, packets newly acknowledged, packets newly delivered,
+    `acks` has rows of 16 numbers (`<i8`): time (ns), left edge, next new sequence number, packets newly acknowledged, packets newly delivered,
     RTT (µs, 0 unknown), packets in flight before, packets delivered since the last one acknowledged was sent, state (0 open, 1 disorder, 2 CWR,
     3 recovery, 4 loss), whether it carries ECE, whether it takes the slow path, TSval, TSecr, the watched window (packets, 0 leaves the control's
-    own), its growth (0 unknown, 1 slow start, 2 avoidance). `mss` in bytes, `hz` are the ticks a second of the sender's kernel.
-    Returns the window after each ACK (`<u4`, packets), and for each reduction its ACK, the window before and the threshold after.
+    own), its growth (0 unknown, 1 slow start, 2 avoidance), whether segments came far out of order before. `mss` in bytes, `hz` are the ticks a
+    second of the sender's kernel. Returns the window after each ACK (`<u4`, packets), and for each reduction its ACK, the window before and after.
     """
 
 def version() -> str:

@@ -8,12 +8,12 @@ use tcpscape_shadow::{Ack, Growth, Shadow, Watched};
 use tcpscape_tcp::cc::{self, EcnMode, Timestamps};
 
 /// Numbers of an ACK, in the order of the fields of [`Ack`].
-const FIELDS: usize = 15;
+const FIELDS: usize = 16;
 
 /// Windows after each ACK (`<u4`), and of each reduction its ACK, the window before and the threshold after.
 type Answer<'py> = (Bound<'py, PyBytes>, Vec<(usize, u32, u32)>);
 
-/// What the control `name` makes of ACKs that were captured: `acks` holds 15 numbers (`<i8`) for each, `_core.pyi` says which.
+/// What the control `name` makes of ACKs that were captured: `acks` holds 16 numbers (`<i8`) for each, `_core.pyi` says which.
 #[pyfunction]
 pub fn watch<'py>(py: Python<'py>, name: &str, acks: &[u8], mss: u32, hz: u32, ecn: bool) -> PyResult<Answer<'py>> {
     let control = cc::make(name, 1).ok_or_else(|| PyValueError::new_err(format!("no congestion control '{name}'")))?;
@@ -60,5 +60,6 @@ fn row(bytes: &[u8]) -> Ack {
             2 => Growth::Avoidance,
             _ => Growth::Unknown,
         },
+        reordered: value(15) != 0,
     }
 }

@@ -55,6 +55,8 @@ pub struct Ack {
     pub window: u32,
     /// What the watched window does from here on; read where `window` is set.
     pub growth: Growth,
+    /// Segments have been seen to arrive far out of order, so that SACKs alone let the window grow.
+    pub reordered: bool,
 }
 
 /// What is known of the whole connection.
@@ -75,7 +77,7 @@ pub struct Reduction {
     pub ack: usize,
     /// Window before, packets.
     pub before: u32,
-    /// Threshold after, packets.
+    /// Window after it, packets; where its end was not seen the threshold.
     pub after: u32,
 }
 
@@ -86,6 +88,8 @@ pub struct Shadow {
     w: Window,
     state: CaState,
     counts: Counts,
+    /// It has been initialised, which needs an RTT, as after a handshake.
+    is_begun: bool,
     srtt8_us: u32,
     min_rtt_us: u32,
     /// End of a reduction that the control itself asked for.
@@ -98,11 +102,19 @@ impl Shadow {
     pub fn new(control: Box<dyn CongestionController>, watched: Watched) -> Shadow {
         let (w, state) = (Window::default(), CaState::Open);
         let counts = Counts { delivered: 1, ..Counts::default() };
-        let mut shadow =
-            Shadow { control, watched, w, state, counts, srtt8_us: 0, min_rtt_us: u32::MAX, own_reduction: None, reductions: Vec::new() };
-        let view = shadow.view(&Ack::default());
-        shadow.control.init(&view, &mut shadow.w);
-        shadow
+        let is_begun = false;
+        Shadow {
+            control,
+            watched,
+            w,
+            state,
+            counts,
+            is_begun,
+            srtt8_us: 0,
+            min_rtt_us: u32::MAX,
+            own_reduction: None,
+            reductions: Vec::new(),
+        }
     }
 
     /// The window after each ACK, packets, and the reductions.
@@ -113,6 +125,11 @@ impl Shadow {
 
     fn on_ack(&mut self, place: usize, a: &Ack) -> u32 {
         self.measure(a);
+        if !self.is_begun && self.srtt8_us > 0 {
+            let v = self.view(a);
+            self.control.init(&v, &mut self.w);
+            self.is_begun = true;
+        }
         if !self.ends(a) {
             self.follow(a);
         }
@@ -128,7 +145,7 @@ impl Shadow {
             self.change(place, a);
         }
         self.end_own_reduction(a);
-        if a.acked > 0 && !self.is_reducing() {
+        if (a.acked > 0 || (a.reordered && a.delivered > 0)) && !self.is_reducing() {
             self.raise(place, a, rtt_us);
         }
         self.w.cwnd
@@ -192,6 +209,7 @@ impl Shadow {
         if ends {
             self.w.cwnd = self.w.ssthresh;
             self.event(a, CaEvent::CompleteCwr);
+            self.reduced();
             self.follow(a);
         }
     }
@@ -202,6 +220,13 @@ impl Shadow {
         let v = self.view(a);
         self.w.ssthresh = self.control.ssthresh(&v, &self.w);
         self.reductions.push(Reduction { ack: place, before: self.w.cwnd, after: self.w.ssthresh });
+    }
+
+    /// What is left at the end of a reduction counts: some controls set the window there and then.
+    fn reduced(&mut self) {
+        if let Some(last) = self.reductions.last_mut() {
+            last.after = self.w.cwnd;
+        }
     }
 
     /// The control's part in congestion avoidance and slow start.
@@ -232,6 +257,7 @@ impl Shadow {
             self.control.on_state(&v, &mut self.w, CaState::Open);
             self.own_reduction = None;
             self.event(a, CaEvent::CompleteCwr);
+            self.reduced();
         }
     }
 

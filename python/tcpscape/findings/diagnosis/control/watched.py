@@ -1,0 +1,314 @@
+"""A flow as a congestion control would see it: its ACKs, its round trips with the window that each shows, its reductions.
+
+Everything is read from the columns of an observation alone. The window of a round trip is the most that was in flight after a segment of it was sent:
+what a sender that is held back by its congestion window has in flight is that window.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tcpscape.findings.diagnosis.observed import Columns, ObservedFlow
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+OPEN, DISORDER, CWR, RECOVERY, LOSS = 0, 1, 2, 3, 4
+"""States of a connection, by the numbers of Linux's `enum tcp_ca_state`."""
+FAST, TIMEOUT, SPURIOUS = 1, 2, 4
+"""Kinds of events: a fast retransmission, one after a timeout, one of what was not lost (docs/diagnosis.md)."""
+TIMESTAMPS = 12
+"""Bytes that the timestamps take in each segment."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rounds:
+    """Round trips: the first ACK of one acknowledges the last byte that was sent when the one before began. Columns of one length."""
+
+    ack: Ints
+    """Its first ACK, by place."""
+    peak: Ints
+    """The last ACK before its segment with most in flight."""
+    start_s: Floats
+    seconds: Floats
+    window: Floats
+    """Most packets in flight after a segment was sent; NaN where none was."""
+    is_open: NDArray[np.bool_]
+    """Neither recovery nor reduction, nor held back by the receive window or the application, from its beginning to its end."""
+    rtt_ms: Floats
+    """Median RTT of the segments acknowledged in it; NaN without."""
+    least_rtt_ms: Floats
+    sent: Ints
+    """Segments sent."""
+    longest_pause: Floats
+    """Longest time between two of its segments / its length."""
+    in_bursts: Floats
+    """Share of its segments that left within 100 µs of the one before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A reduction that the packets show: a recovery, a timeout, or an echo of congestion."""
+
+    first: int
+    """ACK that began it, by place."""
+    last: int
+    """First ACK after it."""
+    state: int
+    before: float
+    """Window before, packets."""
+    after: float
+    """Window in the first round trip after it, packets; NaN where that cannot be seen."""
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """A flow as the features need it."""
+
+    mss: int
+    """Bytes of payload of a full segment."""
+    ecn: bool
+    t: Ints
+    """Time of each ACK, ns."""
+    una: Ints
+    """Left edge after each ACK."""
+    nxt: Ints
+    """Next new sequence number at each ACK."""
+    newly: Ints
+    """Bytes newly acknowledged."""
+    delivered: Ints
+    """Bytes newly delivered."""
+    rtt_ns: Ints
+    """RTT of the last segment that each ACK acknowledged; 0 unknown."""
+    flight: Floats
+    """Packets in flight after the last segment sent between this ACK and the next; NaN where none was."""
+    state: Ints
+    """State of the connection after each ACK."""
+    rounds: Rounds
+    cuts: tuple[Cut, ...]
+    acks: Columns
+    segments: Columns
+    since_sent: Ints
+    """Packets delivered since the last segment acknowledged was sent."""
+    reordered: NDArray[np.bool_]
+    """Whether segments had arrived far out of order by then."""
+    limited: Floats
+    """Share of the round trips that the receive window, the application or the send buffer held, by cause."""
+
+
+def watch(flow: ObservedFlow) -> Watched | None:
+    """The flow, or None where it has too few segments to say anything."""
+    segments, acks = _plain(flow.segments), _plain(flow.acks)
+    if len(segments.get("t", ())) < 100 or len(acks.get("t", ())) < 50:
+        return None
+    mss = _mss(segments, flow.facts)
+    una = np.maximum.accumulate(acks["ack"])
+    newly = np.diff(una, prepend=una[:1])
+    end = np.maximum.accumulate(segments["seq"] + segments["len"])
+    sent_before = np.searchsorted(segments["t"], acks["t"], side="right")
+    nxt = np.where(sent_before > 0, end[np.maximum(sent_before - 1, 0)], una)
+    before, held_back = _sacked(newly, acks["sacked"])
+    delivered = np.maximum(newly - before, 0) + acks["sacked"]
+    rtt, since = _rtts(segments, acks["t"], delivered)
+    flight = _flight(segments, sent_before, mss)
+    state, spans = _states(flow.events, acks, una, nxt, held_back)
+    state[(state == OPEN) & (held_back > 0)] = DISORDER
+    held = _held(flow, acks, nxt, una, mss)
+    rounds = _rounds(_Acks(acks["t"], una, nxt, flight, state, held, rtt), segments)
+    return Watched(
+        mss=mss, ecn=bool(flow.facts.get("ecn")), t=acks["t"], una=una, nxt=np.maximum(nxt, una), newly=newly, delivered=delivered, rtt_ns=rtt,
+        flight=flight, state=state, rounds=rounds, cuts=_cuts(spans, rounds, state), acks=acks, segments=segments,
+        since_sent=since // mss, reordered=_reordered(segments, acks["t"]),
+        limited=np.array([float(np.mean(held[rounds.ack] == cause)) if len(rounds.ack) else 0.0 for cause in (1, 2)]),
+    )  # fmt: skip
+
+
+def _plain(columns: Columns) -> dict[str, NDArray[Any]]:
+    """As signed numbers, so that differences have a sign."""
+    return {name: np.asarray(values).astype(np.int64) for name, values in columns.items()}
+
+
+def _mss(segments: Mapping[str, NDArray[Any]], facts: Mapping[str, Any]) -> int:
+    """Payload of a full segment: the most frequent length of those of one segment, or what the handshake leaves room for."""
+    single = segments["len"][segments["segs"] == 1]
+    if len(single) >= 50:
+        values, counts = np.unique(single, return_counts=True)
+        return int(values[np.argmax(counts)])
+    announced = int(facts.get("mss") or 1460)
+    return announced - TIMESTAMPS if segments["tsval"].any() and announced > 1448 else announced
+
+
+def _sacked(newly: Ints, sacked: Ints) -> tuple[Ints, Ints]:
+    """Of the bytes newly acknowledged, those that had been SACKed (what was SACKed first goes first), and what is SACKed after each ACK."""
+    before, after, held = np.zeros_like(newly), np.zeros_like(newly), 0
+    if sacked.any():
+        for i, (new, block) in enumerate(zip(newly.tolist(), sacked.tolist(), strict=True)):
+            if held and new:
+                before[i] = min(held, new)
+                held -= int(before[i])
+            held += block
+            after[i] = held
+    return before, after
+
+
+def _reordered(segments: Mapping[str, NDArray[Any]], t: Ints) -> NDArray[np.bool_]:
+    """For each ACK, whether a segment that was sent once had been delivered after one sent four segments later."""
+    delivered = np.where(segments["acked"] > 0, segments["acked"], np.iinfo(np.int64).max)
+    least_later = np.minimum.accumulate(delivered[::-1])[::-1]
+    late = (segments["sends"][:-4] == 1) & (segments["acked"][:-4] > least_later[4:]) if len(delivered) > 4 else np.zeros(0, bool)
+    since = segments["acked"][:-4][late].min() if late.any() else np.iinfo(np.int64).max
+    return np.asarray(t >= since)
+
+
+def _rtts(segments: Mapping[str, NDArray[Any]], t: Ints, delivered: Ints) -> tuple[Ints, Ints]:
+    """For each ACK the RTT of the last segment that it acknowledged first, and the bytes delivered since that one was sent."""
+    rtt, since = np.zeros(len(t), np.int64), np.zeros(len(t), np.int64)
+    usable = np.flatnonzero((segments["acked"] > 0) & (segments["rtt"] > 0))
+    place = np.searchsorted(t, segments["acked"][usable], side="right") - 1
+    good = place >= 0
+    rtt[place[good]] = segments["rtt"][usable[good]]
+    total = np.cumsum(delivered)
+    since[place[good]] = total[place[good]] - segments["delivered"][usable[good]]
+    return rtt, np.maximum(since, 0)
+
+
+def _flight(segments: Mapping[str, NDArray[Any]], sent_before: Ints, mss: int) -> Floats:
+    """Packets in flight after the last segment sent between each ACK and the next."""
+    flight = np.full(len(sent_before), np.nan)
+    upto = np.append(sent_before[1:], len(segments["t"]))
+    sends = np.flatnonzero(upto > sent_before)
+    flight[sends] = np.ceil(segments["flight"][upto[sends] - 1] / mss)
+    return flight
+
+
+def _states(events: Columns, acks: Mapping[str, NDArray[Any]], una: Ints, nxt: Ints, held_back: Ints) -> tuple[Ints, list[tuple[int, int, int]]]:
+    """The state after each ACK, and the reductions: first ACK, first ACK after, state."""
+    state = np.zeros(len(una), np.int64)
+    spans: list[tuple[int, int, int]] = []
+    over, inside, point, again = 0, OPEN, 0, False
+    for at, kind, seq in _signals(events, acks, held_back):
+        begin, kind_now = at, kind
+        if at < over and not (kind == LOSS and inside != LOSS):
+            # Repaired before its end is what was lost after its begin: another recovery follows at once.
+            again = again or (kind == RECOVERY and seq >= point)
+            if kind == RECOVERY and inside == CWR:
+                state[at:over][state[at:over] == CWR] = RECOVERY
+            continue
+        if again and over < len(una) and at >= over:
+            again = False
+            inside, point = RECOVERY, int(nxt[over])
+            begin, over = over, int(np.searchsorted(una, point, side="left"))
+            if over > begin:
+                state[begin:over] = RECOVERY
+                spans.append((begin, over, RECOVERY))
+            if at < over and kind != LOSS:
+                again = kind == RECOVERY and seq >= point
+                continue
+            begin = at
+        end = int(np.searchsorted(una, nxt[begin], side="left"))
+        if end <= begin:
+            continue
+        if spans and spans[-1][1] > begin:
+            spans[-1] = (spans[-1][0], begin, spans[-1][2])
+        state[begin:end], over, inside, point, again = kind_now, end, kind_now, int(nxt[begin]), False
+        spans.append((begin, end, kind_now))
+    return state, spans
+
+
+def _signals(events: Columns, acks: Mapping[str, NDArray[Any]], held_back: Ints) -> list[tuple[int, int, int]]:
+    """What shows a reduction, in the order of time: the ACK, the state that follows, the sequence number repeated."""
+    signals: list[tuple[int, int, int]] = []
+    if len(events.get("t", ())):
+        kinds = np.asarray(events["kind"])
+        chosen = np.flatnonzero((kinds == FAST) | (kinds == TIMEOUT) | (kinds == SPURIOUS))
+        times, seqs = (np.asarray(events[name]).astype(np.int64)[chosen] for name in ("t", "seq"))
+        at = np.maximum(np.searchsorted(acks["t"], times, side="right") - 1, 0)
+        signals += [
+            (int(a), LOSS if k == TIMEOUT else RECOVERY, int(s))
+            for a, k, s in zip(at, kinds[chosen], seqs, strict=True)
+            if k != SPURIOUS or held_back[a] > 0  # without a SACKed segment it is a tail probe, or follows a timeout that was none
+        ]  # fmt: skip
+    if "ece" in acks:
+        signals += [(int(a), CWR, 0) for a in np.flatnonzero(acks["ece"])]
+    return sorted(signals)
+
+
+def _held(flow: ObservedFlow, acks: Mapping[str, NDArray[Any]], nxt: Ints, una: Ints, mss: int) -> Ints:
+    """For each ACK: 1 where the receive window holds the sender, 2 where the application or the send buffer does, else 0."""
+    held = np.zeros(len(una), np.int64)
+    windows = acks["window"]
+    if windows.any():
+        right = np.maximum.accumulate(acks["ack"] + windows)
+        held[np.append(nxt[1:], nxt[-1]) + 2 * mss > right] = 1
+    seconds = acks["t"] / 1e9
+    for interval in flow.limits:
+        if interval.cause in ("application", "send_buffer"):
+            held[(seconds >= interval.start_s) & (seconds < interval.end_s)] = 2
+    return held
+
+
+@dataclass(frozen=True, slots=True)
+class _Acks:
+    """What is known at each ACK; :class:`Watched` says what the fields are."""
+
+    t: Ints
+    una: Ints
+    nxt: Ints
+    flight: Floats
+    state: Ints
+    held: Ints
+    rtt: Ints
+
+
+def _rounds(acks: _Acks, segments: Mapping[str, NDArray[Any]]) -> Rounds:
+    t, una, nxt, flight, state, held, rtt = acks.t, acks.una, acks.nxt, acks.flight, acks.state, acks.held, acks.rtt
+    firsts = [0]
+    while (following := int(np.searchsorted(una, nxt[firsts[-1]], side="left"))) < len(una):
+        firsts.append(max(following, firsts[-1] + 1))
+        if firsts[-1] >= len(una):
+            firsts.pop()
+            break
+    ack = np.array(firsts, np.int64)
+    ends = np.append(ack[1:], len(una))
+    last = np.minimum(ends, len(t) - 1)
+    n, sent_t = len(ack), segments["t"]
+    columns: dict[str, Any] = {name: np.full(n, np.nan) for name in ("window", "rtt", "least", "pause", "bursts")}
+    peak, is_open, sent = ack.copy(), np.zeros(n, bool), np.zeros(n, np.int64)
+    cuts_sent = np.searchsorted(sent_t, np.stack([t[ack], t[last]]), side="right")
+    bursty = np.append(0, np.cumsum(np.diff(sent_t, prepend=sent_t[:1] - 10**9) < 100_000))
+    for i, (a, b) in enumerate(zip(ack.tolist(), ends.tolist(), strict=True)):
+        inside = flight[a:b]
+        if not np.isnan(inside).all():
+            peak[i] = a + int(np.nanargmax(inside))
+            columns["window"][i] = flight[peak[i]]
+        is_open[i] = not ((state[a:b] > DISORDER).any() or held[a:b].any())
+        if len(samples := rtt[a:b][rtt[a:b] > 0]):
+            columns["rtt"][i], columns["least"][i] = np.median(samples) / 1e6, samples.min() / 1e6
+        first, end = cuts_sent[0, i], cuts_sent[1, i]
+        sent[i] = end - first
+        if end - first >= 2:
+            columns["pause"][i] = np.diff(sent_t[first:end]).max() / max(1, t[last[i]] - t[a])
+            columns["bursts"][i] = (bursty[end] - bursty[first]) / (end - first)
+    start = t[ack] / 1e9
+    return Rounds(
+        ack=ack, peak=peak, start_s=start, seconds=t[last] / 1e9 - start, window=columns["window"], is_open=is_open & ~np.isnan(columns["window"]),
+        rtt_ms=columns["rtt"], least_rtt_ms=columns["least"], sent=sent, longest_pause=columns["pause"], in_bursts=columns["bursts"],
+    )  # fmt: skip
+
+
+def _cuts(spans: list[tuple[int, int, int]], rounds: Rounds, state: Ints) -> tuple[Cut, ...]:
+    """The reductions with the windows before and after."""
+    cuts = []
+    for first, last, kind in spans:
+        before = int(np.searchsorted(rounds.ack, first, side="right")) - 1
+        windows = rounds.window[max(0, before - 1) : before + 1]
+        after = int(np.searchsorted(rounds.ack, last, side="left"))
+        end = rounds.ack[after + 1] if after + 1 < len(rounds.ack) else None
+        seen = after < len(rounds.ack) and not (state[rounds.ack[after] : end] > DISORDER).any()
+        largest = float(np.nanmax(windows)) if not np.isnan(windows).all() else float("nan")
+        cuts.append(Cut(first, last, kind, largest, float(rounds.window[after]) if seen else float("nan")))
+    return tuple(cuts)
