@@ -1,1 +1,547 @@
+//! Packet scripts: short connections, packet by packet, and what must be said of them.
 
+use super::*;
+use crate::packet::{Endpoint, Options, Packet};
+use tcpscape_base::{Ecn, Flags, Time};
+
+const MS: u64 = 1_000_000;
+const MSS: u32 = 1_000;
+/// Initial sequence numbers near the wrap, so that every script crosses it.
+const ISN: [u32; 2] = [u32::MAX - 2_500, 77];
+
+/// Which evidence the packets carry.
+#[derive(Clone, Copy, Default)]
+struct Has {
+    timestamps: bool,
+    ids: bool,
+}
+
+/// A script: what the capture sees, in order.
+struct Script {
+    packets: Vec<Packet>,
+    has: Has,
+    ids: [u16; 2],
+}
+
+fn end(i: u8) -> Endpoint {
+    Endpoint { address: [10, 0, 0, i].into(), port: 5_000 + u16::from(i) }
+}
+
+impl Script {
+    fn new(timestamps: bool, ids: bool) -> Script {
+        Script { packets: Vec::new(), has: Has { timestamps, ids }, ids: [65_530, 10] }
+    }
+    /// A packet of `side` at `ms`; its timestamp says `ms` and echoes `echo` ms.
+    #[allow(clippy::too_many_arguments)] // the fields of a packet
+    fn push(&mut self, side: usize, ms: u64, flags: Flags, seq: u32, ack: u32, len: u32, echo: u64) -> &mut Packet {
+        let id = if self.has.ids { self.ids[side] } else { 0 };
+        self.ids[side] = self.ids[side].wrapping_add(1);
+        let tsval = |ms: u64| 4_294_967_000u32.wrapping_add(ms as u32);
+        let options = Options { timestamps: self.has.timestamps.then(|| (tsval(ms), tsval(echo))), ..Options::default() };
+        let (from, to) = (end(side as u8), end(1 - side as u8));
+        self.packets.push(Packet {
+            frame: self.packets.len() as u64 + 1,
+            at: Time(1_000_000_000_000 + ms * MS),
+            from,
+            to,
+            interface: 0,
+            seq: ISN[side].wrapping_add(seq),
+            ack: if flags.has(Flags::ACK) { ISN[1 - side].wrapping_add(ack) } else { 0 },
+            len,
+            flags,
+            window: 1_000,
+            ecn: Ecn::NotEct,
+            ttl: 64,
+            id,
+            size: 52 + len,
+            options,
+        });
+        self.packets.last_mut().expect("just pushed")
+    }
+    /// The handshake as the sender's host sees it, with this RTT.
+    fn handshake(&mut self, rtt: u64) {
+        let syn = Options {
+            mss: Some(if self.has.timestamps { 1_012 } else { 1_000 }),
+            window_scale: Some(7),
+            sack_permitted: true,
+            ..Options::default()
+        };
+        let p = self.push(0, 0, Flags::SYN, 0, 0, 0, 0);
+        p.options = Options { timestamps: p.options.timestamps, ..syn };
+        let p = self.push(1, rtt, Flags::SYN.with(Flags::ACK), 0, 1, 0, 0);
+        p.options = Options { timestamps: p.options.timestamps, ..syn };
+        self.push(0, rtt, Flags::ACK, 1, 1, 0, rtt);
+    }
+    /// Segment `n` (from 0) of the data.
+    fn data(&mut self, ms: u64, n: u32) -> &mut Packet {
+        self.push(0, ms, Flags::ACK, 1 + n * MSS, 1, MSS, ms.saturating_sub(1))
+    }
+    /// The receiver waits for segment `n`; it holds the segments of `blocks` (first, after the last).
+    fn ack(&mut self, ms: u64, n: u32, blocks: &[(u32, u32)], echo: u64) -> &mut Packet {
+        let p = self.push(1, ms, Flags::ACK, 1, 1 + n * MSS, 0, echo);
+        for (i, b) in blocks.iter().enumerate() {
+            p.options.blocks[i] = (ISN[0].wrapping_add(1 + b.0 * MSS), ISN[0].wrapping_add(1 + b.1 * MSS));
+        }
+        p.options.block_count = blocks.len() as u8;
+        p
+    }
+    fn analysed(&self) -> Vec<FlowRecord> {
+        let mut a = Analyzer::new(Budget::default());
+        self.packets.iter().for_each(|p| a.packet(p));
+        a.finish().0
+    }
+    /// The record of the data.
+    fn flow(&self) -> FlowRecord {
+        let flows = self.analysed();
+        assert_eq!(flows.len(), 1, "one direction carries data");
+        let flow = flows.into_iter().next().expect("one");
+        laws(&flow);
+        flow
+    }
+}
+
+/// What every record obeys.
+fn laws(f: &FlowRecord) {
+    let c = &f.facts.counts;
+    assert!(c.losses_before <= c.losses && c.reordered_before <= c.reordered);
+    assert!(c.spurious_by_time + c.spurious_by_timestamp <= c.spurious);
+    let by_kind = c.fast_retransmissions + c.timeouts + c.after_timeout + c.tail_probes;
+    assert_eq!(by_kind, c.retransmissions, "each retransmission has one kind");
+    let delivered: u64 = f.acks.iter().map(|a| u64::from(a.newly) + u64::from(a.sacked)).sum();
+    if f.facts.ack_stride == 1 && !f.facts.data_missing && !f.facts.acks_missing {
+        assert!(delivered >= f.facts.bytes, "{delivered} delivered, {} bytes", f.facts.bytes);
+    }
+    assert!(f.segments.windows(2).all(|w| w[0].t <= w[1].t) && f.acks.windows(2).all(|w| w[0].t <= w[1].t));
+    for s in &f.segments {
+        assert!(s.acked == 0 || s.acked >= s.t, "an acknowledgement follows what it covers");
+        assert!(s.rtt == 0 || s.rtt == s.acked - s.t);
+    }
+}
+
+fn fates(f: &FlowRecord) -> Vec<u8> {
+    f.segments.iter().map(|s| s.fate).collect()
+}
+fn kinds(f: &FlowRecord) -> Vec<u8> {
+    f.events.iter().map(|e| e.kind).collect()
+}
+
+#[test]
+fn a_quiet_transfer_has_handshake_facts_rtts_and_no_events() {
+    let mut s = Script::new(true, true);
+    s.handshake(50);
+    (0..4).for_each(|n| {
+        s.data(50 + u64::from(n), n);
+    });
+    s.ack(100, 2, &[], 50);
+    s.ack(102, 4, &[], 52);
+    let f = s.flow();
+    assert_eq!(fates(&f), [0; 4]);
+    assert_eq!(f.segments.iter().map(|s| s.seq).collect::<Vec<_>>(), [0, 1_000, 2_000, 3_000]);
+    assert_eq!(f.segments.iter().map(|s| s.rtt / MS).collect::<Vec<_>>(), [50, 49, 50, 49]);
+    assert_eq!(f.segments.iter().map(|s| s.flight).collect::<Vec<_>>(), [1_000, 2_000, 3_000, 4_000]);
+    assert_eq!(f.acks.iter().map(|a| (a.ack, a.newly, a.window)).collect::<Vec<_>>(), [(2_000, 2_000, 128_000), (4_000, 2_000, 128_000)]);
+    assert!(f.events.is_empty());
+    let x = &f.facts;
+    assert_eq!((x.mss, x.window_scale, x.sack, x.timestamps), ([Some(1_012); 2], [Some(7); 2], Some(true), Some(true)));
+    assert_eq!((x.bytes, x.segment_size, x.vantage.place), (4_000, Some(1_000), Place::Sender));
+    assert_eq!((x.handshake_receiver_part_ms, x.handshake_sender_part_ms), (Some(50.0), Some(0.0)));
+    assert!(x.not_identifiable.is_empty() && !x.begins_in_mid_connection);
+}
+
+/// Segment 0 lost, repeated on SACKs.
+fn loss(s: &mut Script) {
+    s.handshake(50);
+    (0..4).for_each(|n| {
+        s.data(50, n);
+    });
+    s.ack(100, 0, &[(1, 2)], 50);
+    s.ack(101, 0, &[(1, 3)], 50);
+    s.ack(102, 0, &[(1, 4)], 50);
+    s.data(103, 0);
+}
+
+#[test]
+fn a_loss_is_repeated_by_fast_retransmission_and_its_rtt_is_no_sample() {
+    let mut s = Script::new(true, true);
+    loss(&mut s);
+    s.ack(153, 4, &[], 103);
+    let f = s.flow();
+    assert_eq!(fates(&f), [2, 0, 0, 0]);
+    assert_eq!(kinds(&f), [Kind::FastRetransmission as u8, Kind::Loss as u8]);
+    assert_eq!(f.segments.iter().map(|s| s.rtt / MS).collect::<Vec<_>>(), [0, 50, 51, 52]);
+    let c = f.facts.counts;
+    assert_eq!((c.losses, c.losses_before, c.spurious, c.reordered, c.dup_acks), (1, 0, 0, 0, 3));
+    assert_eq!(f.segments[0].sends, 2);
+}
+
+#[test]
+fn eifel_detection_takes_a_loss_back() {
+    let mut s = Script::new(true, true);
+    loss(&mut s);
+    s.ack(104, 4, &[], 50); // echoes the original
+    let f = s.flow();
+    assert_eq!(fates(&f), [3, 0, 0, 0]);
+    let c = f.facts.counts;
+    assert_eq!((c.losses, c.spurious, c.spurious_by_timestamp, c.reordered), (0, 1, 1, 1));
+}
+
+#[test]
+fn without_timestamps_an_ack_sooner_than_any_rtt_takes_a_loss_back() {
+    let mut s = Script::new(false, true);
+    loss(&mut s);
+    s.ack(106, 4, &[], 0);
+    let c = s.flow().facts.counts;
+    assert_eq!((c.losses, c.spurious, c.spurious_by_time), (0, 1, 1));
+}
+
+#[test]
+fn a_dsack_takes_a_loss_back_once() {
+    let mut s = Script::new(false, true);
+    loss(&mut s);
+    s.ack(153, 4, &[], 0);
+    let with = |s: &Script| s.flow().facts.counts;
+    assert_eq!((with(&s).losses, with(&s).spurious), (1, 0));
+    s.ack(155, 4, &[(0, 1)], 0);
+    let f = s.flow();
+    let c = f.facts.counts;
+    assert_eq!((c.losses, c.spurious, c.spurious_by_dsack, c.dsacks, c.dsack_bytes, c.duplicates), (0, 1, 1, 1, 1_000, 0));
+    assert_eq!(fates(&f), [3, 0, 0, 0]);
+    assert!(!kinds(&f).contains(&(Kind::Loss as u8)));
+    // A second one for the same bytes is a copy by the network.
+    s.ack(157, 4, &[(0, 1)], 0);
+    assert_eq!((with(&s).spurious, with(&s).duplicates), (1, 1));
+}
+
+#[test]
+fn sacks_out_of_order_without_a_retransmission_are_reordering() {
+    let mut s = Script::new(true, true);
+    s.handshake(50);
+    (0..4).for_each(|n| {
+        s.data(50, n);
+    });
+    s.ack(100, 0, &[(1, 2)], 50);
+    s.ack(101, 0, &[(1, 3)], 50);
+    s.ack(103, 3, &[], 50);
+    s.ack(104, 4, &[], 50);
+    let f = s.flow();
+    assert_eq!(fates(&f), [1, 0, 0, 0]);
+    let c = f.facts.counts;
+    assert_eq!((c.reordered, c.reordered_before, c.losses, c.reordering_ns_max, c.reordering_segments_max), (1, 0, 0, 3 * MS, 2));
+    assert_eq!(f.segments[0].late, 3 * MS);
+    assert_eq!(f.events[0].side, Side::After as u8);
+}
+
+#[test]
+fn acks_out_of_order_are_no_reordering_of_data() {
+    let mut s = Script::new(true, true);
+    s.handshake(50);
+    (0..8).for_each(|n| {
+        s.data(50, n);
+    });
+    // A counted identification is recognised after a few packets.
+    (1..=5).for_each(|n| {
+        s.ack(100, n, &[], 50);
+    });
+    let early = *s.ack(101, 7, &[], 50);
+    s.packets.pop();
+    s.ack(102, 8, &[], 50);
+    let frame = s.packets.len() as u64 + 1;
+    s.packets.push(Packet { frame, at: Time(1_000_000_000_000 + 103 * MS), ..early });
+    let c = s.flow().facts.counts;
+    assert_eq!((c.acks_reordered, c.reordered, c.losses, c.dup_acks), (1, 0, 0, 0));
+}
+
+/// At the receiver: segments 0 and 2 come, then 1; by its original, or by a retransmission.
+fn hole(timestamps: bool, ids: bool, is_repeated: bool) -> Script {
+    let mut s = Script::new(timestamps, ids);
+    s.handshake(50);
+    (0..6).for_each(|n| {
+        s.data(51 + u64::from(n), n);
+        s.ack(51 + u64::from(n), n + 1, &[], 51 + u64::from(n));
+    });
+    s.data(100, 6);
+    let missing = *s.data(101, 7);
+    s.packets.pop();
+    s.data(102, 8);
+    s.ack(102, 7, &[(8, 9)], 100);
+    if is_repeated {
+        s.data(160, 7);
+    } else {
+        let frame = s.packets.len() as u64 + 1;
+        s.packets.push(Packet { frame, at: Time(1_000_000_000_000 + 105 * MS), ..missing });
+    }
+    s.ack(160, 9, &[], 101);
+    s
+}
+
+#[test]
+fn at_the_receiver_identification_or_timestamp_tell_the_original_from_a_retransmission() {
+    for (timestamps, ids) in [(true, true), (false, true), (true, false)] {
+        let f = hole(timestamps, ids, false).flow();
+        let c = f.facts.counts;
+        assert_eq!((c.reordered, c.reordered_before, c.losses, c.retransmissions), (1, 1, 0, 0), "{timestamps} {ids}");
+        assert_eq!((f.segments.last().map(|s| (s.seq, s.fate, s.late))), Some((7_000, 1, 3 * MS)));
+        let c = hole(timestamps, ids, true).flow().facts.counts;
+        assert_eq!((c.reordered, c.losses, c.losses_before, c.retransmissions), (0, 1, 1, 1), "{timestamps} {ids}");
+    }
+}
+
+#[test]
+fn without_either_the_time_of_a_round_trip_tells_them_apart() {
+    let c = hole(false, false, false).flow().facts.counts;
+    assert_eq!((c.reordered, c.losses), (1, 0));
+    let c = hole(false, false, true).flow().facts.counts;
+    assert_eq!((c.reordered, c.losses), (0, 1));
+    // Without the handshake there is no round trip, and nothing is said.
+    let mut s = hole(false, false, true);
+    s.packets.drain(..3);
+    let c = s.flow().facts.counts;
+    assert_eq!((c.reordered, c.losses, c.late_unexplained), (0, 0, 1));
+}
+
+#[test]
+fn the_receiver_discards_what_is_older_than_its_newest_timestamp() {
+    let mut s = hole(true, true, false);
+    // The late original comes again, after the receiver echoed a newer timestamp.
+    let late = s.packets[s.packets.len() - 2];
+    s.ack(170, 9, &[], 102);
+    let frame = s.packets.len() as u64 + 1;
+    s.packets.push(Packet { frame, at: Time(1_000_000_000_000 + 171 * MS), ..late });
+    let f = s.flow();
+    assert_eq!((f.facts.counts.discarded, f.facts.counts.losses), (1, 0));
+}
+
+#[test]
+fn silence_and_a_repeated_head_are_a_timeout_and_what_follows_is_its_slow_start() {
+    let mut s = Script::new(true, true);
+    s.handshake(50);
+    (0..3).for_each(|n| {
+        s.data(50, n);
+    });
+    s.ack(100, 1, &[], 50);
+    s.data(360, 1);
+    s.ack(410, 2, &[], 360);
+    s.data(410, 2);
+    s.ack(460, 3, &[], 410);
+    let f = s.flow();
+    let c = f.facts.counts;
+    assert_eq!((c.timeouts, c.after_timeout, c.fast_retransmissions, c.losses), (1, 1, 0, 2));
+    assert_eq!(kinds(&f), [2, 5, 15, 5]);
+}
+
+#[test]
+fn the_last_segment_repeated_after_two_round_trips_is_a_tail_probe() {
+    let mut s = Script::new(true, true);
+    s.handshake(50);
+    (0..3).for_each(|n| {
+        s.data(50, n);
+    });
+    s.data(152, 2);
+    s.ack(202, 3, &[(2, 3)], 50); // all had come
+    let f = s.flow();
+    let c = f.facts.counts;
+    assert_eq!((c.tail_probes, c.timeouts, c.retransmissions), (1, 0, 1));
+    assert_eq!((c.losses, c.spurious), (0, 1));
+}
+
+#[test]
+fn a_copy_by_the_network_is_no_retransmission() {
+    let mut s = Script::new(true, true);
+    s.handshake(50);
+    s.data(50, 0);
+    let copy = Packet { frame: 5, ..s.packets[3] };
+    s.packets.push(copy);
+    s.ack(100, 1, &[], 50);
+    let c = s.flow().facts.counts;
+    assert_eq!((c.duplicates, c.retransmissions, c.packets, c.losses), (1, 0, 2, 0));
+}
+
+#[test]
+fn a_forwarded_packet_counts_once() {
+    let mut s = Script::new(true, true);
+    s.handshake(50);
+    (0..4).for_each(|n| {
+        s.data(50, n);
+    });
+    s.ack(100, 4, &[], 50);
+    let twice: Vec<Packet> =
+        s.packets.iter().flat_map(|p| [*p, Packet { interface: 1, ttl: 63, at: Time(p.at.0 + 9_000), ..*p }]).collect();
+    s.packets = twice;
+    let f = s.flow();
+    assert_eq!((f.facts.counts.packets, f.facts.counts.duplicates, f.facts.counts.retransmissions, f.facts.forwarded), (4, 0, 0, 8));
+}
+
+#[test]
+fn window_states_and_probes() {
+    let mut s = Script::new(true, true);
+    s.handshake(50);
+    s.data(50, 0);
+    s.ack(100, 1, &[], 50).window = 0;
+    s.push(0, 300, Flags::ACK, MSS, 1, 0, 100); // Linux probes with a byte that is old
+    s.ack(350, 1, &[], 50).window = 0;
+    s.ack(400, 1, &[], 50).window = 9;
+    s.push(0, 9_000, Flags::ACK, MSS, 1, 0, 400);
+    let f = s.flow();
+    assert_eq!(kinds(&f), [9, 10, 11, 13]);
+    let c = f.facts.counts;
+    assert_eq!((c.zero_windows, c.window_probes, c.keep_alives, c.zero_window_ns), (1, 1, 1, 300 * MS));
+    assert_eq!((f.facts.window_max, f.facts.window_min), (Some(1_152), Some(0)));
+}
+
+#[test]
+fn a_segment_far_outside_of_the_window_changes_nothing() {
+    let mut s = Script::new(true, true);
+    s.handshake(50);
+    s.data(50, 0);
+    s.push(0, 51, Flags::ACK, 900_000, 1, MSS, 50);
+    s.data(52, 1);
+    s.ack(100, 2, &[], 50);
+    let f = s.flow();
+    assert_eq!((f.facts.counts.out_of_window, f.facts.bytes, f.facts.counts.losses_before, f.segments.len()), (1, 2_000, 0, 2));
+}
+
+#[test]
+fn both_directions_carry_data() {
+    let mut s = Script::new(true, true);
+    s.handshake(50);
+    s.data(50, 0);
+    s.push(1, 100, Flags::ACK, 1, 1_001, 500, 50);
+    s.push(0, 101, Flags::ACK, 1_001, 501, 0, 100);
+    let flows = s.analysed();
+    assert_eq!(flows.iter().map(|f| (f.from, f.facts.bytes)).collect::<Vec<_>>(), [(end(0), 1_000), (end(1), 500)]);
+    assert_eq!((flows[0].acks.last().map(|a| a.len), flows[1].segments[0].rtt), (Some(500), MS));
+    flows.iter().for_each(laws);
+}
+
+#[test]
+fn one_direction_alone_says_what_it_cannot_show() {
+    let mut s = Script::new(true, true);
+    loss(&mut s);
+    s.ack(153, 4, &[], 103);
+    let all = s.packets.clone();
+    s.packets.retain(|p| p.from == end(0));
+    let f = s.flow();
+    let json = f.facts.json();
+    assert!(f.facts.acks_missing && !f.facts.data_missing);
+    assert_eq!((json.get("losses"), json.get("retransmissions"), json.get("goodput_mbps")), (None, Some(&1.into()), None));
+    assert_eq!((f.facts.bytes, f.facts.vantage.place), (4_000, Place::Unknown));
+    assert!(json["not_identifiable"].get("losses").is_some());
+    s.packets = all.into_iter().filter(|p| p.from == end(1)).collect();
+    let f = s.flow();
+    assert!(f.facts.data_missing && !f.facts.acks_missing);
+    assert_eq!((f.facts.bytes, f.facts.json().get("losses"), f.segments.len()), (4_000, None, 0));
+}
+
+#[test]
+fn a_capture_from_mid_connection_has_no_window_scale_and_counts_from_its_first_byte() {
+    let mut s = Script::new(true, true);
+    s.handshake(50);
+    (0..6).for_each(|n| {
+        s.data(50 + u64::from(n), n);
+    });
+    (1..=6).for_each(|n| {
+        s.ack(100 + u64::from(n), n, &[], 50);
+    });
+    s.packets.drain(..5);
+    let f = s.flow();
+    let json = f.facts.json();
+    assert!(f.facts.begins_in_mid_connection);
+    assert_eq!((f.segments[0].seq, f.facts.bytes, f.facts.counts.not_captured_bytes), (0, 4_000, 0));
+    assert_eq!((json.get("ecn"), json["window_scale"].as_array()), (None, None));
+    assert!(json["not_identifiable"].get("window_scale").is_some());
+}
+
+#[test]
+fn what_was_acknowledged_and_never_seen_is_stated() {
+    let mut s = Script::new(true, true);
+    s.handshake(50);
+    s.data(50, 0);
+    s.data(51, 1);
+    s.packets.pop();
+    s.data(52, 2);
+    s.ack(100, 3, &[], 50);
+    let f = s.flow();
+    assert_eq!((f.facts.counts.not_captured_bytes, f.facts.counts.losses, kinds(&f)), (1_000, 0, vec![16]));
+}
+
+#[test]
+fn a_super_packet_is_one_row_whose_segments_are_judged_alone() {
+    let mut s = Script::new(true, true);
+    s.handshake(50);
+    let p = s.data(50, 0);
+    (p.len, p.size) = (4_000, 4_052);
+    s.ack(100, 1, &[(2, 4)], 50);
+    s.data(101, 1);
+    s.ack(151, 4, &[], 101);
+    let f = s.flow();
+    assert_eq!(f.segments.iter().map(|s| (s.len, s.segs, s.fate)).collect::<Vec<_>>(), [(4_000, 4, 2)]);
+    let c = f.facts.counts;
+    assert_eq!((c.segments, c.super_packets, c.losses, c.retransmissions), (5, 1, 1, 1));
+}
+
+#[test]
+fn the_same_ports_again_are_another_connection() {
+    let mut s = Script::new(true, true);
+    s.handshake(50);
+    s.data(50, 0);
+    s.ack(100, 1, &[], 50);
+    s.push(0, 110, Flags::RST, 1_001, 0, 0, 0);
+    let first = s.packets.len();
+    s.handshake(50);
+    s.data(60, 0);
+    s.ack(120, 1, &[], 60);
+    for p in &mut s.packets[first..] {
+        p.at = Time(p.at.0 + 5_000 * MS);
+        let (a, b) = (&mut p.seq, &mut p.ack);
+        if p.from == end(0) {
+            *a = a.wrapping_add(123_456_789);
+        } else {
+            *b = b.wrapping_add(123_456_789);
+        }
+    }
+    let flows = s.analysed();
+    assert_eq!(flows.iter().map(|f| (f.facts.bytes, f.facts.counts.not_captured_bytes)).collect::<Vec<_>>(), [(1_000, 0); 2]);
+}
+
+#[test]
+fn rows_and_connections_stay_within_the_budget_and_counters_stay_exact() {
+    let budget = Budget { rows: 1 << 10, connections: 16, flows: 8, outstanding: 1 << 12 };
+    let mut a = Analyzer::new(budget);
+    let mut frame = 0;
+    for port in 0..40u16 {
+        let mut s = Script::new(true, true);
+        s.handshake(50);
+        let n = if port == 39 { 5_000 } else { 20 };
+        for i in 0..n {
+            s.data(50 + u64::from(i), i);
+            s.ack(50 + u64::from(i), i + 1, &[], 50 + u64::from(i));
+        }
+        for p in &mut s.packets {
+            frame += 1;
+            p.frame = frame;
+            p.at = Time(p.at.0 + u64::from(port) * MS);
+            for e in [&mut p.from, &mut p.to] {
+                e.port += if e.port == 5_000 { 1_000 + port } else { 0 };
+            }
+            a.packet(p);
+        }
+    }
+    let (flows, totals) = a.finish();
+    assert_eq!((flows.len(), totals.connections, totals.left_out, totals.packets), (8, 40, 32, frame));
+    let large = &flows[0];
+    assert_eq!((large.facts.counts.packets, large.facts.bytes), (5_000, 5_000_000));
+    assert!(large.facts.segment_stride >= 8 && large.segments.len() as u64 == 5_000u64.div_ceil(large.facts.segment_stride));
+    assert!(large.segments.windows(2).all(|w| w[1].seq - w[0].seq == 1_000 * large.facts.segment_stride));
+    assert!(flows.iter().map(|f| f.segments.len() + f.acks.len()).sum::<usize>() <= budget.rows);
+}
+
+#[test]
+fn a_clock_that_goes_back_breaks_nothing() {
+    let mut s = Script::new(true, true);
+    loss(&mut s);
+    s.ack(153, 4, &[], 103);
+    for (i, p) in s.packets.iter_mut().enumerate() {
+        p.at = Time(p.at.0 - (i as u64 % 3) * 2_000 * MS);
+    }
+    s.flow();
+}
