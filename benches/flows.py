@@ -17,7 +17,6 @@ from collections import Counter
 from pathlib import Path
 
 import fates
-
 from tcpscape import capture
 
 TSHARK = ("retransmission", "fast_retransmission", "spurious_retransmission", "out_of_order", "lost_segment", "duplicate_ack")
