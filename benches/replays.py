@@ -13,7 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -193,10 +193,10 @@ def floor(case: Path) -> dict[str, Any]:
     return {"case": case.name, "kind": known["kind"], **score(truth(case), flow.goodput_mbps or math.nan, found)}
 
 
-def found(case: Path) -> dict[str, Any]:
+def found(case: Path, shown: str = "shown") -> dict[str, Any]:
     """The score of a diagnosis of the case's capture, its control being named."""
     known = json.loads((case / "truth.json").read_text("utf-8"))
-    flow = capture.read(case / "shown.pcap").flows[0]
+    flow = capture.read(case / f"{shown}.pcap").flows[0]
     judged = replays.judged(flow, path.fit(flow), Control(known["cca"][0], 1.0), settings())
     return {"case": case.name, "kind": known["kind"], **score(truth(case), flow.goodput_mbps or math.nan, judged)}
 
@@ -228,7 +228,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path)
     arguments = parser.parse_args()
     cases = sorted(p.parent for p in arguments.corpus.glob("*/truth.json"))[: arguments.cases]
-    of = {"truth": truth, "floor": floor, "found": found}[arguments.what]
+    of: Callable[[Path], dict[str, Any]] = {"truth": truth, "floor": floor, "found": found}[arguments.what]
     with ThreadPoolExecutor(arguments.jobs) as workers:
         rows = []
         for case, row in zip(cases, workers.map(of, cases), strict=True):

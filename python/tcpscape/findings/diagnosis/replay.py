@@ -52,7 +52,7 @@ def of(lab: Lab) -> Replay:
     """The replay that the runs show."""
     lab.settings.say(f"{lab.own}: replaying the flow")
     seeds = range(RUNS)
-    central, drawn = lab.central(lab.own, seeds), lab.drawn(lab.own, seeds)
+    central, drawn = lab.central(lab.own, seeds), lab.drawn(lab.own, seeds, assumed=False)
     goodput = predicted([r.goodput_mbps for r in central], [r.goodput_mbps for r in drawn], "Mbit/s")
     rtt = predicted([r.rtt_ms for r in central], [r.rtt_ms for r in drawn], "ms")
     observed_goodput, observed = seen_goodput(lab), observed_rtt(lab.flow, lab.warmup_s if not lab.mid_connection else 0.0)

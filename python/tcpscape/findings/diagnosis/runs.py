@@ -82,9 +82,9 @@ class Lab:
         """The same without jitter."""
         return self._run([(self._scenario(cca, self.fit.values.calm, None), list(seeds))])[0]
 
-    def drawn(self, cca: str, seeds: Sequence[int], change: Change | None = None) -> list[Run]:
-        """Runs on paths drawn from the intervals, one for each seed."""
-        return [runs[0] for runs in self._run([(self._scenario(cca, self.fit.drawn(s), change), [s]) for s in seeds])]
+    def drawn(self, cca: str, seeds: Sequence[int], *, assumed: bool = True) -> list[Run]:
+        """Runs on paths drawn from the intervals, one for each seed; `assumed` as :meth:`Fit.drawn` has it."""
+        return [runs[0] for runs in self._run([(self._scenario(cca, self.fit.drawn(s, assumed=assumed), None), [s]) for s in seeds])]
 
     def many(self, ccas: Sequence[str], seeds: Sequence[int]) -> Mapping[str, list[Run]]:
         """Central runs of several congestion controls, beside each other."""

@@ -90,9 +90,10 @@ class Fit:
     assumptions: tuple[str, ...] = ()
     """What was not identifiable, and what stands for it; sentences, the largest first."""
 
-    def drawn(self, seed: int) -> PathValues:
-        """Values drawn from the intervals; the same seed draws the same ones."""
-        return draw(self.values, self.path, random.Random(f"path|{seed}"))
+    def drawn(self, seed: int, *, assumed: bool = True) -> PathValues:
+        """Values drawn from the intervals; the same seed draws the same ones. `assumed`: also the rate of a bottleneck that was never filled."""
+        values = draw(self.values, self.path, random.Random(f"path|{seed}"))
+        return values if assumed else replace(values, unseen_rate_mbps=self.values.unseen_rate_mbps)
 
     def scenario(self, cca: str, values: PathValues | None = None, seconds: float | None = None) -> Scenario:
         """The scenario of these values (of the estimates where there are none) under a congestion control."""
