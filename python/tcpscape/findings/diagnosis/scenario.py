@@ -30,7 +30,7 @@ NORMAL = 1.96
 """Standard deviations of a normal distribution from its middle to an end of its 95 % interval."""
 FARTHEST = 2.5
 """Most standard deviations that a drawn value is away from the estimate."""
-UNSEEN = 3.0
+UNSEEN = 4.0
 """A bottleneck that was never filled is assumed to have this multiple of the fastest rate seen; draws go from that rate to the square of it."""
 FAST, LEAST_WINDOW_MS, LEAST_ACKS = 0.98, 20.0, 50
 """Quantile of the rates of round trips that is the fastest, the shortest time over which a rate is taken, and the fewest ACKs."""
