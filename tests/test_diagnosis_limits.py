@@ -16,7 +16,7 @@ def flow(times_s, vantage="receiver", intervals=(), timeouts_s=()):
     segments = {"t": (np.asarray(times_s) * 1e9).astype(np.uint64), "len": np.full(len(times_s), 1448, np.uint32)}
     events = {"t": (np.asarray(timeouts_s, float) * 1e9).astype(np.uint64), "kind": np.full(len(timeouts_s), limits.TIMEOUT, np.uint8)}
     end = Endpoint("10.0.0.1", 1)
-    facts = {"rtt": {"p50_ms": 40.0}}
+    facts = {"rtt": {"p50_ms": 40.0}, "begins_in_mid_connection": False}
     return ObservedFlow(end, end, len(times_s), 0, 30.0, 0.0, vantage, 1.0, facts, segments, {}, events, limits=intervals)
 
 
@@ -31,14 +31,14 @@ def probing(*dips_s, until=32.0, length=0.2):
 
 def test_a_flow_that_probes_for_the_least_rtt_every_ten_seconds_paces():
     assert limits.probes(flow(probing(10.1, 20.3, 30.5))) == pytest.approx([10.1, 20.3, 30.5], abs=0.06)
-    assert limits.paces(flow(probing(10.1, 20.3))) is True
+    assert limits.paces(flow(probing(10.1, 20.3, 30.6))) is True
 
 
-@pytest.mark.parametrize("case", ["steady", "often", "too long", "a timeout", "stays low"])
+@pytest.mark.parametrize("case", ["steady", "often", "too long", "late", "long ago", "a timeout", "stays low"])
 def test_other_dips_are_no_probes(case):
     made = {
         "steady": flow(probing()), "often": flow(probing(10.1, 13.0, 20.3)), "too long": flow(probing(10.1, length=1.5)),
-        "a timeout": flow(probing(10.1), timeouts_s=[10.2]), "stays low": flow(probing(10.1, length=30.0)),
+        "late": flow(probing(20.1)), "long ago": flow(probing(10.1)), "a timeout": flow(probing(10.1), timeouts_s=[10.2]), "stays low": flow(probing(10.1, length=30.0)),
     }[case]  # fmt: skip
     assert limits.probes(made) == []
     assert limits.paces(made) is None
@@ -54,6 +54,14 @@ def test_the_control_decides_between_a_window_and_a_pace():
     assert causes(far, reno) == ["congestion_window", "application", "recovery"]
     assert causes(far, unknown) == causes(far, None) == ["congestion_window", "pacing", "recovery"]
     assert causes(replace(far, vantage="sender"), bbr) == ["congestion_window", "pacing", "recovery"]
+
+
+def test_a_clockwork_at_the_sender_is_an_application_and_turns_of_more_and_less_are_a_pace():
+    clockwork = flow(np.arange(0, 9, 0.004), "sender")
+    gains = np.tile([1.25, 0.75, 1, 1, 1, 1, 1, 1], 40)
+    turns = flow(np.cumsum(np.repeat(0.002 / gains, 20)), "sender")
+    assert (limits.paces(clockwork), limits.paces(turns)) == (False, None)
+    assert limits.paces(replace(clockwork, vantage="receiver")) is None
 
 
 def test_without_packets_the_sources_own_intervals_stay():

@@ -214,10 +214,16 @@ impl Tracker {
         gap.ending = match progress {
             Some(m) if d.t <= m.t + self.prompt() => Ending::Ack,
             Some(m) if !self.view.is_near() && !last.is_drained && d.t < m.t + self.view.response() / 2 => Ending::Timer,
-            _ if self.view.una >= self.nxt => Ending::Known(Cause::Application),
+            _ if self.view.una >= self.nxt && self.is_sure_of_idleness(d, last) => Ending::Known(Cause::Application),
             _ => Ending::Timer,
         };
         self.judge_later(gap);
+    }
+
+    /// Where nothing shows the time from here to the sender and back, only a long silence is not that.
+    fn is_sure_of_idleness(&self, d: &Data, last: Departure) -> bool {
+        let gap = d.t - last.t.min(d.t);
+        self.view.knows_response() || gap > PAUSE * self.usual_gap && gap > self.rtt
     }
 
     /// Until when the receiver's window had no room for the next segment, if it had none after the last departure.

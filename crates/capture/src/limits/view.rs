@@ -67,6 +67,11 @@ impl View {
         least.max(self.repair)
     }
 
+    /// Whether anything has measured the response delay.
+    pub(super) fn knows_response(&self) -> bool {
+        self.floor.is_some()
+    }
+
     /// Whether the capture is at the sender, so that an ACK seen is an ACK known.
     pub(super) fn is_near(&self) -> bool {
         let [small, all] = self.small;
@@ -169,7 +174,9 @@ impl View {
     /// Applies an ACK; when it reached the sender, on the segments' clock.
     fn take(&mut self, a: &Ack) -> u64 {
         let at = Moment { t: a.t + self.response(), frame: a.frame };
-        let moved = a.ack > self.una || a.sacked > 0;
+        // A repeated ACK reports a segment that came out of order, also where the capture cut its SACK option off.
+        let is_repeated = a.ack == self.una && a.len == 0 && a.edge <= self.edge;
+        let moved = a.ack > self.una || a.sacked > 0 || is_repeated;
         self.una = self.una.max(a.ack);
         self.delivered = self.delivered.max(a.delivered).max(a.ack);
         let opened = a.edge > self.edge;

@@ -102,8 +102,8 @@ pub(super) struct Habits {
     ack: [f64; 2],
     /// Gaps that nothing seen ended, likewise.
     timer: [f64; 2],
-    /// Time of the latter, ns.
-    timer_time: [f64; 2],
+    /// Sum of the logarithms of the latter's times, ns.
+    timer_logs: [f64; 2],
     /// Segments, and those of them that were not full.
     segments: f64,
     short: f64,
@@ -129,6 +129,8 @@ const BURST: u64 = 20_000;
 const PACED: f64 = 0.2;
 /// A paced sender's gap of so many times the usual one waited for its ACK.
 const WAITED: f64 = 3.0;
+/// A gap of so many times the usual one that no ACK ended is no pace: the rate of a pacer does not change so fast.
+const STOPPED: f64 = 6.0;
 /// More gaps than this share without an ACK at their end: the application writes when it likes.
 const UNASKED: f64 = 0.3;
 /// More segments than this share that are not full: what was written had all been sent, again and again.
@@ -148,7 +150,7 @@ impl Habits {
         for k in 0..2 {
             self.ack[k] /= 2.0;
             self.timer[k] /= 2.0;
-            self.timer_time[k] /= 2.0;
+            self.timer_logs[k] /= 2.0;
         }
         self.segments = self.segments / 2.0 + f64::from(window.segments);
         self.short = self.short / 2.0 + f64::from(window.short);
@@ -170,7 +172,7 @@ impl Habits {
                 Ending::Ack => self.ack[k] += 1.0,
                 Ending::Timer => {
                     self.timer[k] += 1.0;
-                    self.timer_time[k] += (g.to - g.from) as f64;
+                    self.timer_logs[k] += ((g.to - g.from) as f64).ln();
                 }
                 Ending::Known(_) => {}
             }
@@ -202,7 +204,7 @@ impl Habits {
 
     /// The cause of a gap seen at the sender.
     pub(super) fn cause_near(&self, g: &Gap, window: &Evidence) -> Cause {
-        let usual = self.timer_time[0] / self.timer[0].max(1e-9);
+        let usual = (self.timer_logs[0] / self.timer[0].max(1e-9)).exp();
         let is_paced = self.timers(0) >= PACED;
         match (g.ending, g.is_drained) {
             (Ending::Known(cause), _) => cause,
@@ -210,6 +212,7 @@ impl Habits {
             (_, true) => Cause::Application,
             (Ending::Ack, false) if !is_paced => Cause::CongestionWindow,
             (Ending::Ack, false) if (g.to - g.from) as f64 > WAITED * usual => self.waited(window),
+            (Ending::Timer, false) if (g.to - g.from) as f64 > STOPPED * usual => Cause::Application,
             (_, false) => Cause::Pacing,
         }
     }

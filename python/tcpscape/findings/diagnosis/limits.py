@@ -25,12 +25,16 @@ SURE = 0.5
 """Probability from which on a control's name counts."""
 PROBE_S = (0.15, 0.5)
 """Length of a probe for the least RTT, s; two round trips more at the most."""
-PROBE_EVERY_S = 8.0
-"""Probes are at least so far apart: ten seconds after the RTT was last as low, less the width of a bin and jitter's luck."""
+PROBE_EVERY_S = (9.5, 14.0)
+"""Time between probes: ten seconds after the RTT was last as low."""
+FIRST_PROBE_S = 9.5
+"""When a connection's first probe comes, s."""
 BIN_S = 0.05
 """Data rates are taken over so many seconds."""
 DEEP, BACK = 0.4, 0.75
 """Share of the rate before it below which a probe begins, and which must be reached again after it."""
+STEADY = 0.1
+"""Four of five changes of the rate are smaller than this share of it; BBR's are 0.25 in three of eight round trips."""
 FINEST_S = 0.01
 """The shortest cells of time that are summed up for a reader, s."""
 TIMEOUT = 2
@@ -58,19 +62,45 @@ def paces(flow: ObservedFlow, control: Control | None = None) -> bool | None:
     """Whether the sender spaces its segments: by the name of its control, or by probes for the least RTT; None where neither tells."""
     if control is not None and control.name != "unknown" and control.confidence >= SURE:
         return control.name in PACED
-    return True if probes(flow) else None
+    if probes(flow):
+        return True
+    return False if flow.vantage == "sender" and is_steady(flow) else None
+
+
+def is_steady(flow: ObservedFlow) -> bool:
+    """Whether the rate of departures never changes: a control that paces tries more and less in turn, an application that writes by a clock does not.
+
+    Rates are taken over a round trip, or 20 segments where that is longer, and compared with the ones before.
+    """
+    t = np.asarray(flow.segments.get("t", ()), dtype=np.float64) / 1e9
+    if len(t) < 400:
+        return False
+    bin_s = max(_rtt_s(flow), 20 * (t[-1] - t[0]) / len(t))
+    bins = np.arange(t[0], t[-1], bin_s)
+    if len(bins) < 17:
+        return False
+    rates = np.histogram(t, bins, weights=np.asarray(flow.segments["len"], dtype=np.float64))[0]
+    changes = np.abs(np.diff(rates)) / max(float(np.median(rates)), 1.0)
+    return bool(np.quantile(changes, 0.8) < STEADY)
 
 
 def probes(flow: ObservedFlow) -> list[float]:
     """When the flow probed for the least RTT, s; empty where its dips come at other intervals than such probes do."""
     t = np.asarray(flow.segments.get("t", ()), dtype=np.float64) / 1e9
-    if len(t) < 50 or t[-1] - t[0] < PROBE_EVERY_S:
+    if len(t) < 50 or t[-1] - t[0] < FIRST_PROBE_S:
         return []
     bins = np.arange(t[0], t[-1] + BIN_S, BIN_S)
     rates = np.histogram(t, bins, weights=np.asarray(flow.segments["len"], dtype=np.float64))[0]
     found = [float(bins[k]) for k in _dips(rates, _rtt_s(flow)) if not _times_out(flow, float(bins[k]))]
-    is_regular = all(b - a >= PROBE_EVERY_S for a, b in pairwise(found))
-    return found if is_regular else []
+    return found if _is_regular(flow, found, float(t[0]), float(t[-1])) else []
+
+
+def _is_regular(flow: ObservedFlow, found: Sequence[float], start: float, end: float) -> bool:
+    """Whether dips come as often as probes do; a single one must be where the first probe of a connection is."""
+    if any(not PROBE_EVERY_S[0] <= b - a <= PROBE_EVERY_S[1] for a, b in pairwise(found)) or not found:
+        return False
+    is_first = not flow.facts.get("begins_in_mid_connection", True) and FIRST_PROBE_S <= found[0] - start <= PROBE_EVERY_S[1]
+    return (len(found) > 1 or is_first) and end - found[-1] <= PROBE_EVERY_S[1]
 
 
 def _dips(rates: NDArray[np.float64], rtt_s: float) -> Iterable[int]:
