@@ -24,13 +24,13 @@ Answer = tuple[str, float | None, Estimate | None]
 """Case, truth, what was told."""
 
 
-def answers(corpus: Path, first: int) -> Iterator[tuple[str, Answer]]:
+def answers(corpus: Path, first: int, every: int) -> Iterator[tuple[str, Answer]]:
     """Each field's answer in each case."""
     for case in sorted(path for path in corpus.iterdir() if (path / "truth.json").exists() and int(path.name) >= first):
         truth = json.loads((case / "truth.json").read_text("utf-8"))
         frame = pl.read_parquet(case / "info.parquet")
         flow = truth["flows"][0]
-        columns = dict(trial_flows.columns(frame.filter(frame["flow"] == 0)))
+        columns = {name: values[::every] for name, values in trial_flows.columns(frame.filter(frame["flow"] == 0)).items()}
         columns["options"] = np.full(len(columns["t_s"]), 1.0 if truth["timestamps"] else 0.0)
         facts = {"segment_size": 1448 if truth["timestamps"] else 1460, "reorderings": flow["reord_seen"]}
         seen = ObservedFlow(
@@ -59,9 +59,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("corpus", type=Path)
     parser.add_argument("--from", dest="first", type=int, default=0, help="number of the first case")
+    parser.add_argument("--every", type=int, default=1, help="one of so many samples is taken, which are 10 ms apart")
     chosen = parser.parse_args()
     found: dict[str, list[Answer]] = {name: [] for name in FIELDS}
-    for name, answer in answers(chosen.corpus, chosen.first):
+    for name, answer in answers(chosen.corpus, chosen.first, chosen.every):
         found[name].append(answer)
     for name, each in found.items():
         print(row(name, each))

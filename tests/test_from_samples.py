@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -82,7 +83,7 @@ class TestPaths:
         for words in (FULL, LOSSY, SHAKEN):
             path = fitted(*words)
             missing = {name for name in (*from_samples.MEASURED, *from_samples.PER_PACKET) if getattr(path, name) is None}
-            assert missing == path.reasons.keys() - {"rtt_ms"}
+            assert missing == path.reasons.keys()
 
     def test_the_whole_diagnosis_takes_such_a_flow(self) -> None:
         result = diagnosis.diagnose(Observation("sockets", "test", [seen(*FULL)]))
@@ -106,6 +107,17 @@ class TestLittle:
         assert (path.rtt_ms.value, path.rtt_ms.high) == (41.5, 60)
         assert path.rate_mbps is None
         assert "there is 1" in path.reasons["rate_mbps"]
+
+    def test_smoothed_rtts_alone_bound_the_base_rtt_from_above(self) -> None:
+        path = from_samples.fit(flow({"t_s": [0.0, 1.0, 2.0], "rtt": [76e3, 80e3, 88e3], "snd_cwnd": [10, 20, 30]}))
+        assert path.rtt_ms is None
+        assert "at most 76 ms" in path.reasons["rtt_ms"]
+
+    def test_one_sample_a_second_shows_a_full_bottleneck_too(self) -> None:
+        every = {name: values[::100] for name, values in seen(*FULL).samples.items()}
+        path = from_samples.fit(replace(seen(*FULL), samples=every))
+        assert path.rate_mbps
+        assert path.rate_mbps.value == pytest.approx(20, rel=0.02)
 
     def test_a_smallest_rtt_of_whole_milliseconds_was_rounded_down(self) -> None:
         later = {"t_s": [0.0, 5.0, 10.0], "rtt": [42e3, 43e3, 43e3], "rttvar": [1e3] * 3}

@@ -197,7 +197,7 @@ def _read(text: str, row: _Row) -> None:
     if named := _CONTROL.search(text):
         row.control = named[1]
     words = text.split()
-    if " rto:" in text or text.startswith("rto:"):
+    if "ts" in words or "sack" in words:  # some versions print them with -e or -o alone
         values["options"] = float(sum(bit for word, bit in (("ts", 1), ("sack", 2), ("ecn", 8)) if word in words) + (4 if "wscale:" in text else 0))
     if "app_limited" in words:
         values["delivery_rate_app_limited"] = 1.0

@@ -47,7 +47,9 @@ LEAST_SHARE, MOST_ABOVE, LEAST_PART, LEAST_TOGETHER = 0.2, 0.045, 0.05, 0.05
 """A plateau: share of the samples in it, how far the upper tenth is above it (logarithm), share of all samples that are not held by an end,
 correlation of RTT and data in flight there."""
 LEAST_SAMPLES = 50
-"""Fewest samples of which a plateau is taken."""
+"""Fewest samples from which spread and losses are taken."""
+FEWEST, FEW_SHARE = 8, 0.6
+"""Fewest samples of which a plateau is taken, and the share of them that must be in it where they are fewer than those."""
 DISTANT = 0.08
 """Peaks of the queue that are the same."""
 ABOVE_PEAK = 1.12
@@ -93,11 +95,16 @@ def fit(flow: ObservedFlow) -> FittedPath:
         reasons |= dict.fromkeys(MEASURED, f"{missing}.")
     else:
         plateau = series.plateau()
-        rtt, jitter = base_rtt(series, plateau), spread(series, plateau, reasons)
-        queue = Queue.of(series, plateau, rtt.value) if plateau else None
+        base = base_rtt(series, plateau)
+        rtt, jitter = base if series.knows_least else None, spread(series, plateau, reasons)
+        if rtt is None:
+            reasons["rtt_ms"] = f"The source has smoothed RTTs alone: it is at most {base.value:.3g} ms."
+        queue = Queue.of(series, plateau, base.value) if plateau and rtt else None
         rate = plateau.estimate(series) if plateau else None
+        if rate and not rtt:
+            reasons["buffer_bytes"] = "It needs the base RTT."
         buffer = queue.size(reasons) if queue else None
-        random, dropped = losses(series, queue, rtt.value, reasons)
+        random, dropped = losses(series, queue, base.value, reasons)
         if plateau is None:
             reasons |= {"rate_mbps": series.why_no_rate, "buffer_bytes": "It needs the rate of the bottleneck.", "queue": "No bottleneck shows."}
     if len(pings) >= FEWEST_PINGS:
@@ -179,6 +186,11 @@ class Series:
         late = self.t > self.t[0] + SETTLED_S
         return late if late.any() else np.ones(len(self.t), bool)
 
+    @property
+    def knows_least(self) -> bool:
+        """Whether the kernel's smallest RTT is known, and not the smoothed RTT alone."""
+        return not bool(np.isnan(self.least).all())
+
     @cached_property
     def base(self) -> tuple[float, float]:
         """The smallest RTT, and how much larger the resolution of its measurement allows it to be, ms.
@@ -220,7 +232,7 @@ class Series:
     def plateau(self) -> Plateau | None:
         """The rate that delivery does not exceed, whatever is in flight; None where there is no such rate."""
         free = ~self.held & (self.delivery > 0) & ~np.isnan(self.in_flight) & (self.t > self.t[0] + 1)
-        if free.sum() < max(LEAST_SAMPLES, LEAST_PART * len(self.t)):
+        if free.sum() < max(FEWEST, LEAST_PART * len(self.t)):
             return None
         logs = np.log(np.where(free, self.delivery, 1.0))
         ordered = np.sort(logs[free])
@@ -230,15 +242,16 @@ class Series:
         inside = free & (np.abs(np.where(free, logs, np.inf) - centre) < 0.6 * WIDTH)
         above = float(np.quantile(ordered, 0.9)) - centre
         share = counts[first] / len(ordered)
-        if share < LEAST_SHARE or above > MOST_ABOVE or _together(self.in_flight[inside], self.rtt[inside]) < LEAST_TOGETHER:
+        least = LEAST_SHARE if len(ordered) >= LEAST_SAMPLES else FEW_SHARE
+        if share < least or above > MOST_ABOVE or _together(self.in_flight[inside], self.rtt[inside]) < LEAST_TOGETHER:
             return None
         return Plateau(float(np.exp(centre + max(0.0, above) / 2)), max(0.0, above), int(inside.sum()))
 
     @property
     def why_no_rate(self) -> str:
         """Why there is no plateau, a sentence."""
-        if len(self.t) < LEAST_SAMPLES:
-            return f"It takes {LEAST_SAMPLES} samples, and there {'is' if len(self.t) == 1 else 'are'} {len(self.t)}."
+        if len(self.t) < FEWEST:
+            return f"It takes {FEWEST} samples, and there {'is' if len(self.t) == 1 else 'are'} {len(self.t)}."
         if not (self.delivery > 0).any():
             return "The source has no delivery rate."
         if self.held.mean() > 1 - LEAST_PART:
