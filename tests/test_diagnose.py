@@ -18,6 +18,7 @@ from tcpscape.errors import TcpscapeError
 from tcpscape.findings.diagnosis import answer, checks, diagnosis, document, files, selection, sentences
 from tcpscape.findings.diagnosis.diagnosis import Diagnosis
 from tcpscape.findings.diagnosis.settings import DiagnosisSettings
+from tcpscape.interchange import observing
 from tcpscape.plots import diagnosis as figures
 from tcpscape.report import diagnosis as report
 from tcpscape.schemas.documents import DOCUMENTS
@@ -257,3 +258,100 @@ def test_the_fitted_path_runs(tmp_path, need_model):
         with pytest.raises(TcpscapeError, match=r"^out: there is no path to write: "):
             files.write_scenario(nothing, tmp_path / "none.yaml")
     assert not (tmp_path / "none.yaml").exists()
+
+
+@pytest.fixture(scope="module")
+def capture(tmp_path_factory):
+    """A capture of the model: 12 Mbit/s, 40 ms, 0.5 % of loss, a flow of cubic; made once."""
+    from tcpscape.cli.main import call
+
+    file = tmp_path_factory.mktemp("capture") / "slow.pcapng"
+    path = file.with_suffix(".yaml")
+    path.write_text("forward: [{at: router, delay: 20ms, loss: 0.5%}]\nbottleneck: tbf rate 12mbit burst 6056 limit 60000\nreverse: [{at: router, delay: 20ms}]\n")
+    assert call(["run", str(path), "--cca", "cubic", "--duration", "6s", "--seeds", "1", "--pcap", str(file), "--quiet"]) == 0
+    return file
+
+
+def test_a_capture_is_diagnosed(cli, need_model, capture, tmp_path):
+    words = ("diagnose", capture, "--no-replay")
+    shown = cli(*words)
+    assert shown.status == 0, shown.err
+    assert "→ Your path is a round trip of 40." in shown.out
+    (value,) = cli(*words, "--json").lines
+    validator = jsonschema.Draft202012Validator(DOCUMENTS["diagnosis"].schema())
+    validator.validate(value)
+    (one,) = value["flows"]
+    assert one["path"]["rtt_ms"]["value"] == pytest.approx(40, rel=0.03)
+    assert one["not_identifiable"]["advice"] == "no replay was asked for"
+    assert one["bytes"] / one["seconds"] * 8e-6 == pytest.approx(one["goodput_mbps"], rel=0.1)
+    assert sum(one["limited_by"].values()) == pytest.approx(1)
+    assert cli(*words, "--quiet").out.count("\n") == 1
+    assert cli(*words, "--quiet", "--check", "rtt_ms < 80ms").status == 0
+    assert cli(*words, "--quiet", "--check", "rtt_ms < 30ms").status == 1
+    again = cli("diagnose", capture, "--no-replay", "--flow", f"{one['tuple'][2]}:{one['tuple'][3]}", "--cca", "cubic", "--json").lines[0]
+    assert again["flows"][0]["cca"] == {"name": "cubic", "confidence": 1.0, "candidates": {"cubic": 1.0}, "reason": "You said so."}
+
+
+def test_every_file_of_a_diagnosis_is_written_and_names_nobody(cli, need_model, capture, tmp_path):
+    names = {"out": "path.yaml", "report": "page.html", "annotate": "out.pcapng", "xplot": "out.xpl"}
+    files_ = [word for option, name in names.items() for word in (f"--{option}", tmp_path / name)]
+    result = cli("diagnose", capture, "--no-replay", "--anonymise", "--flow", "10.0.0.1", *files_)
+    assert result.status == 0, result.err
+    assert "198.18.0.1" in result.out
+    assert str(capture) not in result.out
+    assert sorted(p.name for p in tmp_path.iterdir()) == sorted(names.values())
+    for name in ("path.yaml", "page.html", "out.xpl"):
+        text = (tmp_path / name).read_text("utf-8")
+        assert "10.0.0.1:" not in text
+        assert str(capture) not in text
+    noted = observing.observe(str(tmp_path / "out.pcapng"))
+    assert [one.source.address for one in noted.flows] == ["198.18.0.1"]
+    assert b"diagnosis of this flow: Your path is" in (tmp_path / "out.pcapng").read_bytes()
+    assert cli("run", tmp_path / "path.yaml", "--duration", "1s", "--seeds", "1").status == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (("{capture}", "--out", "{capture}"), "out: {capture} is the source; choose another file"), (("{capture}", "--cca", "nosuch"), "cca: 'nosuch' is no congestion control of Linux"),
+        (("{capture}", "--xplot", "x", "--out", "x"), "xplot: x is what --out writes"), (("{capture}", "--duration", "5s"), "duration: nothing is watched"),
+        (("{capture}", "--kernel", "99"), "kernel: no profile '99'"), (("{capture}", "--check", "rtt > 5"), "check: 'rtt' is unknown"), (("{capture}", "--flow", ":9"), "flow: no flow is ':9'"),
+        (("{capture}", "--flows", "0"), "flows: "), (("--live", "--duration", "5"), "duration: '5' has no unit"), (("{folder}",), "{folder}: is a directory without results"), ((), "file: none given"),
+        (("{capture}", "--out", "/proc/x"), "/proc/x"), (("{other}", "--annotate", "{folder}/x"), "annotate: "),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_diagnosed_is_one_line(cli, need_model, capture, tmp_path, words, line, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "ss.txt").write_text(SS)
+    names = {"capture": capture, "folder": tmp_path, "other": tmp_path / "ss.txt"}
+    before = capture.read_bytes()
+    result = cli("diagnose", *(word.format(**names) for word in words), *(() if "--live" in words else ("--no-replay",)))
+    assert result.status == 2, result.out
+    assert result.err.startswith(f"error: {line.format(**names)}"), result.err
+    assert result.err.count("\n") == 1
+    assert capture.read_bytes() == before
+
+
+SS = """ESTAB 0 0 10.0.0.1:40000 10.0.0.2:5201
+\t cubic wscale:7,7 rto:204 rtt:50.1/0.5 mss:1448 cwnd:10 bytes_sent:1000000 bytes_acked:999000 segs_out:700 send 2Mbps delivery_rate 2Mbps busy:4000ms
+"""
+"""What `ss -tin` prints of a connection."""
+
+
+def test_output_of_ss_is_diagnosed(cli, tmp_path):
+    (tmp_path / "ss.txt").write_text(SS)
+    (value,) = cli("diagnose", tmp_path / "ss.txt", "--no-replay", "--json").lines
+    assert value["source"]["kind"] == "ss"
+    (one,) = value["flows"]
+    assert one["cca"]["name"] == "cubic"
+    assert one["packets"] is None or one["packets"] >= 0
+    jsonschema.Draft202012Validator(DOCUMENTS["diagnosis"].schema()).validate(value)
+
+
+def test_python_says_the_same(need_model, capture, tmp_path, cli):
+    import tcpscape
+
+    result = tcpscape.diagnose(capture, replay=False, out=tmp_path / "path.yaml")
+    (value,) = cli("diagnose", capture, "--no-replay", "--json").lines
+    assert json.loads(json.dumps(document.plain(result)))["flows"] == value["flows"]
+    assert tcpscape.load(str(tmp_path / "path.yaml")).flows

@@ -11,7 +11,7 @@ from tcpscape.capture import Pseudonyms, verdicts
 from tcpscape.errors import refuse
 from tcpscape.findings.diagnosis import sentences
 from tcpscape.findings.diagnosis.diagnosis import Diagnosis, FlowDiagnosis
-from tcpscape.findings.diagnosis.observed import Observation
+from tcpscape.findings.diagnosis.observed import Endpoint, Observation, ObservedFlow
 from tcpscape.reading.streams import STDIN
 
 CAPTURES = ("pcap", "pcapng")
@@ -41,10 +41,14 @@ def annotate(diagnosis: Diagnosis, source: str, out: Path, pseudonyms: Pseudonym
 
 def anonymised(diagnosis: Diagnosis, pseudonyms: Pseudonyms) -> Diagnosis:
     """The same diagnosis with pseudonyms in place of addresses."""
-    before, observation = diagnosis.observation.flows, pseudonyms.observation(diagnosis.observation)
-    renamed = {id(flow): other for flow, other in zip(before, observation.flows, strict=True)}
-    flows = [replace(one, flow=renamed[id(one.flow)]) for one in diagnosis.flows]
-    return Diagnosis(observation, flows, [renamed[id(flow)] for flow in diagnosis.others])
+
+    def renamed(flow: ObservedFlow) -> ObservedFlow:
+        ends = (Endpoint(pseudonyms.address(end.address), end.port) for end in (flow.source, flow.destination))
+        return replace(flow, source=next(ends), destination=next(ends))
+
+    observation = pseudonyms.observation(diagnosis.observation)
+    flows = [replace(one, flow=renamed(one.flow)) for one in diagnosis.flows]
+    return Diagnosis(observation, flows, [renamed(flow) for flow in diagnosis.others])
 
 
 def _notes(one: FlowDiagnosis) -> Sequence[tuple[int, str]]:
