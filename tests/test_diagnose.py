@@ -314,14 +314,14 @@ def test_every_file_of_a_diagnosis_is_written_and_names_nobody(cli, need_model, 
     ("words", "line"),
     [
         (("{capture}", "--out", "{capture}"), "out: {capture} is the source; choose another file"), (("{capture}", "--cca", "nosuch"), "cca: 'nosuch' is no congestion control of Linux"),
-        (("{capture}", "--xplot", "x", "--out", "x"), "xplot: x is what --out writes"), (("{capture}", "--duration", "5s"), "duration: nothing is watched"),
+        (("{capture}", "--xplot", "{folder}/x", "--out", "{folder}/x"), "xplot: {folder}/x is what --out writes"), (("{capture}", "--duration", "5s"), "duration: nothing is watched"),
         (("{capture}", "--kernel", "99"), "kernel: no profile '99'"), (("{capture}", "--check", "rtt > 5"), "check: 'rtt' is unknown"), (("{capture}", "--flow", ":9"), "flow: no flow is ':9'"),
         (("{capture}", "--flows", "0"), "flows: "), (("--live", "--duration", "5"), "duration: '5' has no unit"), (("{folder}",), "{folder}: is a directory without results"), ((), "file: none given"),
-        (("{capture}", "--out", "/proc/x"), "/proc/x"), (("{other}", "--annotate", "{folder}/x"), "annotate: "),
+        (("{capture}", "--out", "/proc/x"), "out: cannot write /proc/x"), (("{other}", "--annotate", "{folder}/x"), "annotate: "),
     ],
 )  # fmt: skip
-def test_what_cannot_be_diagnosed_is_one_line(cli, need_model, capture, tmp_path, words, line, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+@pytest.mark.usefixtures("need_model")
+def test_what_cannot_be_diagnosed_is_one_line(cli, capture, tmp_path, words, line):
     (tmp_path / "ss.txt").write_text(SS)
     names = {"capture": capture, "folder": tmp_path, "other": tmp_path / "ss.txt"}
     before = capture.read_bytes()
