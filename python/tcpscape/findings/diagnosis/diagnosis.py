@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from tcpscape.findings.diagnosis import control as recognised
 from tcpscape.findings.diagnosis import from_samples, limits, path, replays, selection, zone
 from tcpscape.findings.diagnosis.fitted import Control, FittedPath, Replay, ReplayAdvice, Zone
 from tcpscape.findings.diagnosis.observed import Cause, Observation, ObservedFlow
@@ -81,7 +82,7 @@ def of_flow(flow: ObservedFlow, settings: DiagnosisSettings) -> FlowDiagnosis:
     """The diagnosis of one flow."""
     reasons: dict[str, str] = {}
     fitted = path.fit(flow) if len(flow.segments.get("t", ())) else from_samples.fit(flow)
-    control = _control(flow, settings.cca)
+    control = _control(flow, settings.cca, fitted)
     flow = replace(flow, limits=limits.refined(flow, control))
     limited_by = limits.shares(flow.limits) or flow.facts.get("limited_by")  # a result without samples has the shares alone
     if limited_by is None:
@@ -93,10 +94,10 @@ def of_flow(flow: ObservedFlow, settings: DiagnosisSettings) -> FlowDiagnosis:
     return FlowDiagnosis(flow, limited_by, fitted, control, judged.zone, judged.replay, judged.advice, reasons)
 
 
-def _control(flow: ObservedFlow, said: str | None) -> Control:
-    """The congestion control: as the user or the source says."""
+def _control(flow: ObservedFlow, said: str | None, fitted: FittedPath) -> Control:
+    """The congestion control: as the user or the source says, otherwise as the packets show it."""
     if said:
         return Control(said, 1.0, {said: 1.0}, SAID)
     if flow.cca:
         return Control(flow.cca, 1.0, {flow.cca: 1.0}, NAMED)
-    return Control(UNKNOWN, 0.0, {}, NOT_BUILT)
+    return recognised.classify(flow, fitted)
