@@ -15,6 +15,7 @@ import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from tcpscape.campaign.execute import Runner
 from tcpscape.controls.spelling import LINUX
 from tcpscape.engines.virtual import Virtual
 from tcpscape.findings.cliff import levels
-from tcpscape.findings.diagnosis import path, replays
+from tcpscape.findings.diagnosis import limits, path, replays
 from tcpscape.findings.diagnosis.fitted import Control, FittedPath, PathChange
 from tcpscape.findings.diagnosis.observed import Cause, Endpoint, LimitInterval, ObservedFlow
 from tcpscape.findings.diagnosis.settings import ReplaySettings
@@ -197,7 +198,8 @@ def found(case: Path, shown: str = "shown") -> dict[str, Any]:
     """The score of a diagnosis of the case's capture, its control being named."""
     known = json.loads((case / "truth.json").read_text("utf-8"))
     flow = capture.read(case / f"{shown}.pcap").flows[0]
-    judged = replays.judged(flow, path.fit(flow), Control(known["cca"][0], 1.0), settings())
+    control = Control(known["cca"][0], 1.0)
+    judged = replays.judged(replace(flow, limits=limits.refined(flow, control)), path.fit(flow), control, settings())
     return {"case": case.name, "kind": known["kind"], **score(truth(case), flow.goodput_mbps or math.nan, judged)}
 
 

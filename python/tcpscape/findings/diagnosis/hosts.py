@@ -16,6 +16,7 @@ import numpy as np
 
 from tcpscape.engines import Capture
 from tcpscape.engines.model import Model
+from tcpscape.findings.diagnosis import limits
 from tcpscape.findings.diagnosis.observed import Cause, ObservedFlow
 from tcpscape.scenario.scenario import Kernel, Scenario
 from tcpscape.units import NS_PER_S
@@ -74,13 +75,9 @@ def of(flow: ObservedFlow, kernel: str) -> Hosts:
     return Hosts(found.flow, found.scenario, {**settings, **found.kernel}, found.about, shares)
 
 
-def shares_of(flow: ObservedFlow) -> dict[Cause, float]:
-    """Cause → share of the flow's time, the largest first; empty where nothing is known."""
-    total: dict[Cause, float] = {}
-    for interval in flow.limits:
-        total[interval.cause] = total.get(interval.cause, 0.0) + interval.end_s - interval.start_s
-    whole = sum(total.values())
-    return {c: t / whole for c, t in sorted(total.items(), key=lambda item: -item[1])} if whole > 0 else {}
+def shares_of(flow: ObservedFlow) -> Mapping[Cause, float]:
+    """Cause → share of the flow's time, of its intervals or as its source has the shares alone; empty where nothing is known."""
+    return limits.shares(flow.limits) or flow.facts.get("limited_by") or {}
 
 
 @dataclass(slots=True)

@@ -10,7 +10,7 @@ observation begins in mid-connection, or is too long to repeat in seconds, the r
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -134,23 +134,31 @@ class Lab:
 def open_lab(flow: ObservedFlow, path: FittedPath | None, control: Control | None, settings: ReplaySettings) -> Lab | str:
     """The runs of a flow, or the sentence that says why there can be none."""
     own = own_control(flow, control)
-    if own is None:
-        return "The congestion control is not known, so there is nothing to repeat; name one to assume it."
-    if own not in settings.runner.engine.ccas():
-        return f"The {settings.runner.engine.name} engine has no congestion control {own}."
-    if path is None or path.rtt_ms is None:
-        reason = (path.reasons.get("rtt_ms") if path else None) or "nothing shows it"
-        return f"The path has no RTT: {reason.rstrip('.')}."
-    if flow.seconds <= 0 or not flow.goodput_mbps:
-        return "The flow carried nothing that could be repeated."
-    fit = scenarios.fit(flow, path, settings.kernel or PROFILE)
-    if fit is None:
-        return "The path's RTT is not above 0."
+    lacking = next(_lacking(flow, path, own, settings), None)
+    fit = scenarios.fit(flow, path, settings.kernel or PROFILE) if path and not lacking else None
+    if lacking or own is None or fit is None:
+        return lacking or "The path's RTT is not above 0."
     rtt_s = fit.values.rtt_ms / 1e3
     lab = Lab(flow, own, fit, settings, flow.seconds, 0.0)
     if lab.mid_connection:
         lab = _steady(lab, rtt_s, flow.seconds + max(WARM_S, WARM_RTTS * rtt_s))
     return _affordable(lab, rtt_s)
+
+
+def _lacking(flow: ObservedFlow, path: FittedPath | None, own: str | None, settings: ReplaySettings) -> Iterator[str]:
+    """What a replay would need and is not known, a sentence each."""
+    engine = settings.runner.engine
+    if own is None:
+        yield "The congestion control is not known, so there is nothing to repeat; name one to assume it."
+    elif own not in engine.ccas():
+        yield f"The {engine.name} engine has no congestion control {own}."
+    if path is None or path.rtt_ms is None:
+        reason = (path.reasons.get("rtt_ms") if path else None) or "nothing shows it"
+        yield f"The path has no RTT: {reason.rstrip('.')}."
+    if flow.goodput_mbps is None or flow.seconds <= 0:
+        yield "The source does not show how much the flow carried over a time, so there is nothing to compare a replay with."
+    elif not flow.goodput_mbps > 0:
+        yield "The flow carried nothing that could be repeated."
 
 
 def own_control(flow: ObservedFlow, control: Control | None) -> str | None:
