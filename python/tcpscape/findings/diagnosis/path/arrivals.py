@@ -1,8 +1,8 @@
 """Packets that entered the bottleneck's queue, and the delay that the queue gave each of them.
 
 **Accounting.** What the receiver acknowledged arrived exactly once, except for copies that were not needed. So each acknowledged segment is one
-arrival, at the last time it was sent that leaves room for the round trip; copies sent after that are further arrivals. It does not matter which
-packets were lost, and where: those that a queue or a lossy link dropped never took the bottleneck's time.
+arrival, at the last time it was sent that leaves room for the round trip; copies of segments that were repeated needlessly are further arrivals.
+It does not matter which packets were lost, and where: those that a queue or a lossy link dropped never took the bottleneck's time.
 
 **Queue.** A bottleneck that serves `rate` with a burst of `burst` bytes (a token bucket; 0 is a plain link without a serialisation of its own)
 lets packet i leave at max(aᵢ, cᵢ − burst / rate), where cᵢ = max(cᵢ₋₁, aᵢ) + sizeᵢ / rate is when a server would finish that starts empty.
@@ -14,16 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tcpscape.findings.diagnosis.observed import ObservedFlow
-from tcpscape.findings.diagnosis.path.samples import MS, Floats, Ints
-
-ETHERNET = 14
-"""Bytes of an Ethernet header, which tc counts."""
-RETRANSMISSIONS = (1, 2, 3, 4)
-"""Kinds of events that are a further transmission: fast, by timeout, tail probe, spurious."""
-
-NEEDLESS = 3
-"""Fate of a segment that was repeated though it had arrived."""
+from tcpscape.findings.diagnosis.path.columns import LOST, NEEDLESS, Bools, Floats, Ints, Wire
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +26,19 @@ class Arrivals:
     size: Floats
     """Bytes with all headers, as tc counts them."""
     row: Ints
-    """Row of its segment."""
+    """Its segment."""
+    is_stamped: bool = False
+    """Whether `at` is by the sender's clock."""
 
     def waits(self, rate: float, burst: float) -> Floats:
         """Time of each in the queue of a bottleneck of `rate` Mbit/s and `burst` bytes, ms."""
         return waits(self.at, self.size * 8e-3 / rate, burst * 8e-3 / rate)
+
+    def places(self, rows: Ints, count: int) -> Ints:
+        """The place of each segment's first arrival; −1 none. `count`: of all segments."""
+        place = np.full(count, -1)
+        place[self.row[::-1]] = np.arange(self.row.size)[::-1]
+        return place[rows].astype(np.int64)
 
 
 def waits(at: Floats, service: Floats, credit: float) -> Floats:
@@ -49,35 +48,49 @@ def waits(at: Floats, service: Floats, credit: float) -> Floats:
     return np.asarray(np.maximum(finish - credit - at, 0.0))
 
 
-def header_bytes(flow: ObservedFlow) -> float:
-    """Bytes of a data packet's headers as tc counts them, Ethernet's included."""
-    ip = 40 if ":" in flow.source.address else 20
-    stamps = 12 if flow.segments["tsval"].any() else 0
-    return float(ETHERNET + ip + 20 + stamps)
-
-
-def arrivals_of(flow: ObservedFlow, least_rtt: float) -> Arrivals:
-    """The packets that arrived at the receiver, by their times of sending.
+def before_bottleneck(w: Wire, least_rtt: float, discarded: Bools) -> Arrivals:
+    """The packets that arrived, by the times at which they passed a capture that lies before the bottleneck.
 
     :param least_rtt: ms; a transmission later than 0.8 of it before the acknowledgement was not what it acknowledges.
+    :param discarded: lost segments that probably reached the receiver, which refused them.
     """
-    segments, events = flow.segments, flow.events
-    first = segments["t"].astype(float) / MS
-    seen = segments["acked"].astype(float) / MS
-    arrived = (segments["acked"] > 0) | (segments["sends"] == 1)
-    at = first.copy()
-    extra_at, extra_row = np.empty(0), np.empty(0, dtype=np.int64)
-    again = np.isin(events["kind"], RETRANSMISSIONS) if events else np.zeros(0, dtype=bool)
-    if again.any() and first.size:
-        when = events["t"][again].astype(float) / MS
-        row = np.clip(np.searchsorted(segments["seq"].astype(np.int64), events["seq"][again].astype(np.int64), side="right") - 1, 0, None)
-        needless = segments["fate"][row] == NEEDLESS
-        fits = ~needless & ((seen[row] == 0) | (when <= seen[row] - 0.8 * least_rtt))
-        np.maximum.at(at, row[fits], when[fits])
-        extra_at, extra_row = when[needless], row[needless]
-    all_at = np.concatenate([at[arrived], extra_at])
-    all_row = np.concatenate([np.flatnonzero(arrived), extra_row]).astype(np.int64)
+    at = w.t.copy()
+    arrived = (w.seen > 0) | (w.sends == 1)
+    row = w.again_row
+    needless = w.fate[row] == NEEDLESS
+    fits = ~needless & ((w.seen[row] == 0) | (w.again_t <= w.seen[row] - 0.8 * least_rtt))
+    np.maximum.at(at, row[fits], w.again_t[fits])
+    more = np.flatnonzero(discarded & (w.sends > 1))
+    all_at = np.concatenate([at[arrived], w.again_t[needless], w.t[more]])
+    rows = np.concatenate([np.flatnonzero(arrived), row[needless], more]).astype(np.int64)
     order = np.argsort(all_at, kind="stable")
-    segs = np.maximum(segments["segs"], 1) if "segs" in segments else 1
-    size = segments["len"].astype(float) + header_bytes(flow) * segs
-    return Arrivals(all_at[order], size[all_row[order]], all_row[order])
+    return Arrivals(all_at[order], w.size[rows[order]], rows[order])
+
+
+def behind_bottleneck(w: Wire) -> Arrivals:
+    """The packets that were seen at a capture behind the bottleneck, by the sender's stamps."""
+    order = np.lexsort((w.t, w.stamp))
+    at: Floats = w.stamp[order]
+    return Arrivals(at, w.size[order], order.astype(np.int64), True)
+
+
+def refused(w: Wire, jitter: float) -> Bools:
+    """Lost segments that may have reached a receiver which refused them: with a TSval older than what a retransmission had left there (RFC 7323 §5).
+
+    A retransmission that fills the first hole makes its TSval the least that the receiver takes. Segments sent shortly before it, which jitter lets arrive
+    after it, are discarded, and repeated as if they were lost.
+
+    :param jitter: standard deviation of the delay of the data, ms.
+    """
+    lost = w.fate == LOST
+    if not w.tick or jitter <= 0 or w.again_t.size == 0:
+        return np.zeros(w.t.size, dtype=bool)
+    return lost & exposed(w.t, np.sort(w.again_t), 4.5 * jitter)
+
+
+def exposed(t: Floats, again: Floats, span: float) -> Bools:
+    """Whether a retransmission followed within `span` ms."""
+    if again.size == 0 or span <= 0:
+        return np.zeros(t.size, dtype=bool)
+    following = np.searchsorted(again, t, side="right")
+    return np.asarray((following < again.size) & (again[np.minimum(following, again.size - 1)] - t < span))

@@ -18,10 +18,12 @@ from itertools import pairwise
 import numpy as np
 
 from tcpscape.findings.diagnosis.path.arrivals import Arrivals, waits
-from tcpscape.findings.diagnosis.path.samples import Floats, Ints
+from tcpscape.findings.diagnosis.path.columns import Bools, Floats, Ints
 
 WINDOWS = 24
 """Windows in time, each with a level of its own."""
+YOUNG = 64
+"""Packets since the queue was empty within which a burst shows: more than tc's usual bursts."""
 DRAWS = 6
 """Simulations with jittered arrivals."""
 
@@ -63,13 +65,9 @@ class Bottleneck:
     """Standard deviation of what is left, ms, robust."""
 
 
-def delays_of(arrivals: Arrivals, row: Ints, at: Floats, delay: Floats) -> tuple[Delays, Ints]:
-    """Delays of segments (by row), and which of them have an arrival."""
-    place = np.full(int(max(arrivals.row.max(initial=0), row.max(initial=0))) + 1, -1)
-    place[arrivals.row[::-1]] = np.arange(arrivals.row.size)[::-1]
-    index = place[row]
-    ok = np.flatnonzero(index >= 0)
-    return Delays(arrivals, index[ok].astype(np.int64), delay[ok], windows_of(at[ok])), ok
+def delays_of(arrivals: Arrivals, place: Ints, at: Floats, delay: Floats) -> Delays:
+    """Delays of packets at these places of the arrivals, which were sent `at`."""
+    return Delays(arrivals, place, delay, windows_of(at))
 
 
 def windows_of(at: Floats, count: int = WINDOWS, least: int = 30) -> Ints:
@@ -170,19 +168,36 @@ def best_rate(d: Delays, near: float, burst: float) -> float:
 
 
 def best_burst(d: Delays, rate: float) -> float:
-    """The burst with the least deviations, bytes."""
+    """The burst with the least deviations, bytes, among packets soon after the queue was empty: only they tell it from a longer path."""
+    young = soon_after_empty(d, rate)
+    if young.sum() < 20:
+        return 0.0
+    arrivals, index, delay = d.arrivals, d.index[young], d.delay[young]
+    rest = centred(d.delay - d.waits(rate, 0.0), d.window)
+    cap = 3 * max(1.4826 * float(np.median(np.abs(rest))), 12.0 / rate)
+
+    def cost(burst: float) -> float:
+        x = delay - arrivals.waits(rate, burst)[index]
+        return float(np.mean(np.minimum(np.abs(x - np.median(x)), cap)))
+
     most = max(64_000.0, rate * 125 * 20)  # 20 ms
     grid = np.concatenate([[0.0], np.geomspace(1_500, most, 14)])
-    cost = [deviation(d, rate, b) for b in grid]
-    k = int(np.argmin(cost))
-    if cost[0] <= cost[k] * 1.002:
-        return 0.0
+    k = int(np.argmin([cost(b) for b in grid]))
     low, high = float(grid[max(0, k - 1)]), float(grid[min(grid.size - 1, k + 1)])
-    for _ in range(3):
+    for _ in range(4):
         inner = np.linspace(low, high, 7)
-        k = int(np.argmin([deviation(d, rate, b) for b in inner]))
+        k = int(np.argmin([cost(b) for b in inner]))
         low, high = float(inner[max(0, k - 1)]), float(inner[min(6, k + 1)])
     return (low + high) / 2
+
+
+def soon_after_empty(d: Delays, rate: float) -> Bools:
+    """Which delays are of packets at most `YOUNG` after one that met a bottleneck with nothing to do and a full bucket."""
+    service = d.arrivals.size * 8e-3 / rate
+    idle = waits(d.arrivals.at, service, 0.0) <= service + 1e-6
+    number = np.arange(idle.size)
+    last = np.maximum.accumulate(np.where(idle, number, -1))
+    return np.asarray((last >= 0) & (number - last <= YOUNG))[d.index]
 
 
 def judged(d: Delays, rate: float, burst: float) -> Bottleneck:

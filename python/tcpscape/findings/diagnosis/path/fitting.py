@@ -9,13 +9,15 @@ import numpy as np
 
 from tcpscape.findings.diagnosis.fitted import Direction, FittedPath
 from tcpscape.findings.diagnosis.observed import ObservedFlow
-from tcpscape.findings.diagnosis.path import intervals, losses
+from tcpscape.findings.diagnosis.path import arrivals as arriving
+from tcpscape.findings.diagnosis.path import base, intervals, losses
 from tcpscape.findings.diagnosis.path import jitter as jitters
-from tcpscape.findings.diagnosis.path.arrivals import arrivals_of
-from tcpscape.findings.diagnosis.path.bottleneck import Bottleneck, Delays, delays_of, jitter_of_queue, windows_of
+from tcpscape.findings.diagnosis.path.bottleneck import Bottleneck, Delays, delays_of, jitter_of_queue
 from tcpscape.findings.diagnosis.path.bottleneck import fit as fit_bottleneck
+from tcpscape.findings.diagnosis.path.columns import Bools, Floats, Wire, wire_of
 from tcpscape.findings.diagnosis.path.jitter import Spread
-from tcpscape.findings.diagnosis.path.samples import Floats, Samples, kept, sampled
+from tcpscape.findings.diagnosis.path.samples import Samples, sampled
+from tcpscape.findings.diagnosis.path.turns import Turns, turns_of
 from tcpscape.stats import Estimate
 
 LEAST = 30
@@ -31,28 +33,43 @@ class Fit:
     """What the steps have found so far."""
 
     flow: ObservedFlow
-    samples: Samples
+    wire: Wire
+    behind: Samples
+    """Delays from the capture to the receiver and back."""
+    before: Turns
+    """Delays from the capture to the sender and back."""
     reasons: dict[str, str] = field(default_factory=dict)
     delays: Delays | None = None
     bottleneck: Bottleneck | None = None
+    is_before: bool = False
+    """Whether the bottleneck lies between the sender and the capture."""
     wait: Floats = field(default_factory=lambda: np.empty(0))
-    """Of each sample: the queue's delay in the mean, ms."""
+    """Of each segment: the queue's delay in the mean, ms; NaN where it is not known."""
     jitter_on: Direction | None = None
     forward: Spread | None = None
     reverse: Spread | None = None
-    total: Spread | None = None
+
+    @property
+    def is_receiver(self) -> bool:
+        """Whether the capture is where the data arrive."""
+        return self.flow.vantage == "receiver"
+
+    @property
+    def has_before(self) -> bool:
+        """Whether a part of the path lies before the capture."""
+        return self.flow.vantage in ("receiver", "middle")
 
 
 def fit(flow: ObservedFlow) -> FittedPath:
     """The path that explains a flow; what its packets do not show is None, with the reason."""
-    if flow.vantage == "receiver" or not flow.segments or not flow.acks or flow.segments["t"].size < LEAST:
+    if not flow.segments or not flow.acks or flow.segments["t"].size < LEAST or flow.acks["t"].size < LEAST:
         return nothing("too few packets in both directions")
-    samples = sampled(flow.segments, flow.acks)
-    if samples.row.size < LEAST:
-        return nothing("too few delays of single packets can be measured")
-    f = Fit(flow, samples)
+    wire = wire_of(flow)
+    f = Fit(flow, wire, sampled(wire), turns_of(wire))
+    f.wait = np.zeros(wire.t.size)
     find_bottleneck(f)
-    find_jitter(f)
+    f.forward, f.reverse = spreads(f)
+    find_direction(f)
     return answer(f)
 
 
@@ -63,33 +80,64 @@ def nothing(reason: str) -> FittedPath:
 
 
 def find_bottleneck(f: Fit) -> None:
+    """Looks for a queue behind the capture, then before it."""
+    if not f.is_receiver and f.behind.row.size >= LEAST:
+        fit_queue(f, delays_behind(f, np.zeros(f.wire.t.size, dtype=bool)))
+    if f.bottleneck is None and f.has_before and f.wire.sender_tick:
+        fit_queue(f, delays_before(f))
+        f.is_before = f.bottleneck is not None
+
+
+def delays_behind(f: Fit, discarded: Bools) -> Delays:
+    """Delays behind the capture, by round trips, or one way where the ACKs' jitter is more than the rounding of timestamps."""
+    s, w = f.behind, f.wire
+    arrivals = arriving.before_bottleneck(w, float(s.rtt.min()), discarded)
+    place = arrivals.places(s.row, w.t.size)
+    s = f.behind = s.kept(place >= 0)
+    is_noisy = bool(w.tick) and float(np.std(s.reverse)) > 1.2 * w.tick / math.sqrt(12)
+    return delays_of(arrivals, place[place >= 0], s.at, s.forward if is_noisy else s.rtt)
+
+
+def delays_before(f: Fit) -> Delays:
+    """One-way delays before the capture, by the sender's clock."""
+    w = f.wire
+    arrivals = arriving.behind_bottleneck(w)
+    place = np.arange(arrivals.at.size)
+    return delays_of(arrivals, place, arrivals.at, (w.t - w.stamp)[arrivals.row])
+
+
+def fit_queue(f: Fit, d: Delays) -> None:
     """Fits the queue, then again with what jitter before it does to its delays."""
-    s = f.samples
-    arrivals = arrivals_of(f.flow, float(s.rtt.min()))
-    is_noisy = s.reverse is not None and np.std(s.reverse) > 1.2 * s.tick / math.sqrt(12)
-    delay = s.forward if is_noisy and s.forward is not None else s.rtt
-    d, ok = delays_of(arrivals, s.row, s.at, delay)
-    f.samples = s = kept(s, np.isin(np.arange(s.row.size), ok))
-    f.delays, f.wait = d, np.zeros(s.row.size)
     if d.index.size < LEAST:
         return
     b = fit_bottleneck(d)
     if b is None or not is_queue(b):
         return
-    f.bottleneck, f.wait = b, b.wait[d.index]
+    keep(f, d, b, np.zeros(d.index.size))
     for _ in range(2):
-        forward = spreads(f)[0]
-        if forward is None or not forward.is_there:
+        jitter = queue_jitter(f, d, b)
+        if jitter is None:
             return
-        before = math.sqrt(forward.variance)
-        shift, spread = jitter_of_queue(d, b, before)
-        before = before * before / max(spread, 1e-9)
-        shift, spread = jitter_of_queue(d, b, before)
+        shift, spread = jitter_of_queue(d, b, jitter)
+        shift, _ = jitter_of_queue(d, b, jitter * jitter / max(spread, 1e-9))
         again = fit_bottleneck(Delays(d.arrivals, d.index, d.delay - shift, d.window))
         if again is None or not is_queue(again):
             return
-        f.bottleneck = b = again
-        f.wait = b.wait[d.index] + shift
+        b = again
+        keep(f, d, b, shift)
+
+
+def keep(f: Fit, d: Delays, b: Bottleneck, shift: Floats) -> None:
+    """Notes a fit of the queue, and the delay that it gives each segment."""
+    f.bottleneck, f.delays = b, d
+    f.wait = np.full(f.wire.t.size, np.nan)
+    f.wait[d.arrivals.row[d.index]] = b.wait[d.index] + shift
+
+
+def queue_jitter(f: Fit, d: Delays, b: Bottleneck) -> float | None:
+    """Standard deviation of the forward delay without the queue's, ms; None of none."""
+    forward, _ = spreads(f)
+    return math.sqrt(forward.variance) if forward is not None and forward.is_there else None
 
 
 def is_queue(b: Bottleneck) -> bool:
@@ -97,46 +145,55 @@ def is_queue(b: Bottleneck) -> bool:
     return b.explained > EXPLAINED and b.error / b.rate < RATE_ERROR
 
 
-def spreads(f: Fit) -> tuple[Spread | None, Spread | None, Spread]:
-    """Variances of the delay of each direction and of the round trip, without the queue's."""
-    s = f.samples
-    rest = s.rtt - f.wait
-    keep = jitters.inliers(rest)
-    total = jitters.covariance(rest[keep], rest[keep])
-    if s.forward is None or s.reverse is None:
-        return None, None, total
-    forward = jitters.covariance(rest[keep], (s.forward - f.wait)[keep])
-    reverse = jitters.covariance(rest[keep], s.reverse[keep])
-    return forward, reverse, total
+def spreads(f: Fit) -> tuple[Spread | None, Spread | None]:
+    """Variances of the delay of each direction, without the queue's; None without timestamps."""
+    w, s = f.wire, f.behind
+    forward = reverse = None
+    if s.row.size >= LEAST and w.tick and not f.is_receiver:
+        rest = s.rtt - (0.0 if f.is_before else f.wait[s.row])
+        ok = jitters.inliers(rest)
+        forward = jitters.covariance(rest[ok], (rest - s.reverse)[ok])
+        reverse = jitters.covariance(rest[ok], s.reverse[ok])
+    if f.has_before and w.sender_tick:
+        one_way = w.t - w.stamp - (f.wait if f.is_before else 0.0)
+        one_way = one_way[~np.isnan(one_way)]
+        one_way = one_way[jitters.inliers(one_way)]
+        if one_way.size >= LEAST:
+            part = jitters.minus(jitters.covariance(one_way, one_way), w.sender_tick**2 / 12)
+            forward = jitters.plus(part, forward)
+        reverse = base.reverse_before(f.before, w.sender_tick, reverse)
+    return forward, reverse
 
 
-def find_jitter(f: Fit) -> None:
-    """The jitter's spread and direction."""
-    f.forward, f.reverse, f.total = spreads(f)
+def find_direction(f: Fit) -> None:
+    """Which direction has the jitter."""
+    s = f.behind
     if f.forward is not None and f.reverse is not None:
         f.jitter_on = jitters.direction(f.forward, f.reverse)
-    elif not f.total.is_there:
-        f.jitter_on = "none"
+    elif f.flow.vantage == "sender" and s.row.size >= LEAST:
+        rest = s.rtt - f.wait[s.row]
+        rest = rest[jitters.inliers(rest)]
+        total = jitters.covariance(rest, rest)
+        if not total.is_there:
+            f.jitter_on = "none"
 
 
 def answer(f: Fit) -> FittedPath:
     """The fit as its type."""
-    s, b, reasons = f.samples, f.bottleneck, f.reasons
-    rest = s.rtt - f.wait
-    keep = jitters.inliers(rest)
-    mean, error, k = intervals.mean_by_blocks(rest[keep], windows_of(rest[keep], 24, 20))
-    rtt = intervals.around(mean, error, k, int(keep.sum()), "ms", 0.003 * mean)
-    sigma = math.sqrt(max(0.0, f.forward.variance)) if f.forward else 0.0
-    found = losses.of_queue(f.flow.segments, f.delays.arrivals, b, sigma) if b and f.delays else losses.of_path(f.flow.segments)
+    w, b, reasons = f.wire, f.bottleneck, f.reasons
+    sigma = math.sqrt(max(0.0, f.forward.variance)) if f.forward and f.forward.is_there else 0.0
+    skip = arriving.exposed(w.t, np.sort(w.again_t), 4.5 * sigma) if w.tick else np.zeros(w.t.size, dtype=bool)
+    found = losses.of_queue(w, skip, f.delays.arrivals, b, sigma) if b and f.delays else losses.of_path(w, skip)
     rate = None
     if b:
-        rate = intervals.around(b.rate, b.error, 24, int(s.row.size), "Mbit/s", 0.0005 * b.rate)
+        rate = intervals.around(b.rate, b.error, 24, int(f.behind.row.size), "Mbit/s", 0.0005 * b.rate)
     else:
         reasons["rate_mbps"] = "the flow made no queue grow whose delay would show the rate"
     if found.random is None:
         reasons["loss_pct"] = found.reason
     if found.buffer is None:
         reasons["buffer_bytes"] = found.buffer_reason
+    rtt = base.round_trip(f)
     one, jf, jr = jitter_estimates(f)
     return FittedPath(
         rtt_ms=rtt, jitter_ms=one, jitter_on=f.jitter_on, jitter_forward_ms=jf, jitter_reverse_ms=jr, distribution=None, order_kept=None,
@@ -147,7 +204,7 @@ def answer(f: Fit) -> FittedPath:
 
 def jitter_estimates(f: Fit) -> tuple[Estimate | None, Estimate | None, Estimate | None]:
     """Jitter of the direction that has it, of the forward and of the reverse one."""
-    none = Estimate(0.0, 0.0, jitters.FLOOR, f.samples.row.size, "ms")
+    none = Estimate(0.0, 0.0, jitters.FLOOR, f.behind.row.size, "ms")
     if f.jitter_on == "none":
         return none, none, none
     if f.forward is None or f.reverse is None:
@@ -156,7 +213,7 @@ def jitter_estimates(f: Fit) -> tuple[Estimate | None, Estimate | None, Estimate
     forward, reverse = (s.estimate(0.02) if s.is_there else none for s in (f.forward, f.reverse))
     if f.jitter_on == "both":
         value, low, high = ((x + y) / 2 for x, y in zip(ends(forward), ends(reverse), strict=True))
-        return Estimate(value, low, high, f.samples.row.size, "ms"), forward, reverse
+        return Estimate(value, low, high, f.behind.row.size, "ms"), forward, reverse
     return (forward if f.jitter_on == "forward" else reverse), forward, reverse
 
 

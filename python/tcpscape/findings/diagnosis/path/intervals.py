@@ -7,7 +7,7 @@ import math
 import numpy as np
 from scipy import stats
 
-from tcpscape.findings.diagnosis.path.samples import Floats, Ints
+from tcpscape.findings.diagnosis.path.columns import Floats, Ints
 from tcpscape.stats import Estimate
 
 

@@ -16,13 +16,15 @@ from scipy.special import ndtr
 from tcpscape.findings.diagnosis.fitted import Direction
 from tcpscape.findings.diagnosis.path import intervals
 from tcpscape.findings.diagnosis.path.bottleneck import centred_mean, windows_of
-from tcpscape.findings.diagnosis.path.samples import Floats
+from tcpscape.findings.diagnosis.path.columns import Bools, Floats
 from tcpscape.stats import Estimate
 
+LOCAL = 40
+"""Samples of a window in time in which slow changes of the delay are taken off."""
 FLOOR = 0.02
 """ms: variation of a path without jitter, by the hosts' own timers and rounding."""
-OUTLIER = 8.0
-"""Robust standard deviations beyond which a sample is none of the jitter: netem's distributions end at 4 of theirs."""
+OUTLIER = 14.0
+"""Robust standard deviations beyond which a sample is none of the jitter: those of netem's Pareto distribution reach 12."""
 SHAPES = {"uniform": (0.0, -1.2), "normal": (0.0, 0.0), "paretonormal": (1.36, 1.9), "pareto": (1.86, 3.2)}
 """Skewness and excess kurtosis of tc's distributions; those of the tables, cut off at 4 σ."""
 
@@ -46,19 +48,31 @@ class Spread:
         return intervals.root(self.variance, self.error, self.blocks, self.n, "ms", relative)
 
 
-def inliers(x: Floats) -> np.ndarray:
+def inliers(x: Floats) -> Bools:
     """Which samples are not outliers."""
     off = np.abs(x - np.median(x))
     return np.asarray(off <= OUTLIER * 1.4826 * max(float(np.median(off)), 1e-3))
 
 
-def covariance(x: Floats, y: Floats, most_blocks: int = 24) -> Spread:
-    """Covariance of two variations, each less its mean in windows of time; one of itself is a variance."""
-    block = windows_of(x, most_blocks, 40)
-    products = centred_mean(x, block) * centred_mean(y, block)
-    mean, error, k = intervals.mean_by_blocks(products, block)
-    lost = x.size / max(1, x.size - k)  # a mean in each window
+def covariance(x: Floats, y: Floats) -> Spread:
+    """Covariance of two variations, each less its mean in short windows of time, so that what a queue adds slowly is not in it."""
+    small = windows_of(x, x.size, LOCAL)
+    products = centred_mean(x, small) * centred_mean(y, small)
+    mean, error, k = intervals.mean_by_blocks(products, windows_of(x, 24, LOCAL))
+    lost = x.size / max(1, x.size - int(small[-1]) - 1)  # a mean in each window
     return Spread(mean * lost, error * lost, k, x.size)
+
+
+def minus(s: Spread, variance: float) -> Spread:
+    """Without a variance that is known."""
+    return Spread(s.variance - variance, s.error, s.blocks, s.n)
+
+
+def plus(s: Spread, t: Spread | None) -> Spread:
+    """Of two delays one after the other."""
+    if t is None:
+        return s
+    return Spread(s.variance + t.variance, math.hypot(s.error, t.error), max(2, min(s.blocks, t.blocks)), min(s.n, t.n))
 
 
 def direction(forward: Spread, reverse: Spread) -> Direction:
