@@ -4,6 +4,9 @@
 arrival, at the last time it was sent that leaves room for the round trip; copies of segments that were repeated needlessly are further arrivals.
 It does not matter which packets were lost, and where: those that a queue or a lossy link dropped never took the bottleneck's time.
 
+**Order.** Jitter before the queue changes the order of packets, at the extreme of all those sent at once. The acknowledgements show the order in
+which they arrived; so the k-th packet to arrive takes the k-th time of sending.
+
 **Queue.** A bottleneck that serves `rate` with a burst of `burst` bytes (a token bucket; 0 is a plain link without a serialisation of its own)
 lets packet i leave at max(aᵢ, cᵢ − burst / rate), where cᵢ = max(cᵢ₋₁, aᵢ) + sizeᵢ / rate is when a server would finish that starts empty.
 """
@@ -19,20 +22,26 @@ from tcpscape.findings.diagnosis.path.columns import LOST, NEEDLESS, Bools, Floa
 
 @dataclass(frozen=True, slots=True)
 class Arrivals:
-    """Packets on their way to the bottleneck, in the order of sending."""
+    """Packets that passed the bottleneck, in the order in which the receiver got them."""
 
     at: Floats
-    """When each was sent, ms."""
+    """Times of sending in their own order, ms: when a packet of that place came to the queue, less the delay before it."""
+    sent: Floats
+    """When the packet itself was sent."""
     size: Floats
     """Bytes with all headers, as tc counts them."""
     row: Ints
     """Its segment."""
     is_stamped: bool = False
-    """Whether `at` is by the sender's clock."""
+    """Whether times are by the sender's clock."""
+
+    def queue(self, rate: float, burst: float) -> Floats:
+        """Time in the queue of a bottleneck of `rate` Mbit/s and `burst` bytes at each place, ms."""
+        return waits(self.at, self.size * 8e-3 / rate, burst * 8e-3 / rate)
 
     def waits(self, rate: float, burst: float) -> Floats:
-        """Time of each in the queue of a bottleneck of `rate` Mbit/s and `burst` bytes, ms."""
-        return waits(self.at, self.size * 8e-3 / rate, burst * 8e-3 / rate)
+        """From the sending of each packet to its leaving the queue, less a constant, ms; jitter may have changed its place."""
+        return self.queue(rate, burst) + self.at - self.sent
 
     def places(self, rows: Ints, count: int) -> Ints:
         """The place of each segment's first arrival; −1 none. `count`: of all segments."""
@@ -48,9 +57,10 @@ def waits(at: Floats, service: Floats, credit: float) -> Floats:
     return np.asarray(np.maximum(finish - credit - at, 0.0))
 
 
-def before_bottleneck(w: Wire, least_rtt: float, discarded: Bools) -> Arrivals:
+def before_bottleneck(w: Wire, cover: Ints, least_rtt: float, discarded: Bools) -> Arrivals:
     """The packets that arrived, by the times at which they passed a capture that lies before the bottleneck.
 
+    :param cover: for each segment the ACK that first covers it, in the receiver's order.
     :param least_rtt: ms; a transmission later than 0.8 of it before the acknowledgement was not what it acknowledges.
     :param discarded: lost segments that probably reached the receiver, which refused them.
     """
@@ -61,31 +71,37 @@ def before_bottleneck(w: Wire, least_rtt: float, discarded: Bools) -> Arrivals:
     fits = ~needless & ((w.seen[row] == 0) | (w.again_t <= w.seen[row] - 0.8 * least_rtt))
     np.maximum.at(at, row[fits], w.again_t[fits])
     more = np.flatnonzero(discarded & (w.sends > 1))
-    all_at = np.concatenate([at[arrived], w.again_t[needless], w.t[more]])
+    sent = np.concatenate([at[arrived], w.again_t[needless], w.t[more]])
     rows = np.concatenate([np.flatnonzero(arrived), row[needless], more]).astype(np.int64)
-    order = np.argsort(all_at, kind="stable")
-    return Arrivals(all_at[order], w.size[rows[order]], rows[order])
+    known = int(arrived.sum())
+    place = np.empty(rows.size)
+    place[:known] = cover[arrived]
+    if rows.size > known:  # copies: among those that were sent with them
+        by_time = np.argsort(sent[:known], kind="stable")
+        beside = np.clip(np.searchsorted(sent[:known][by_time], sent[known:]), 0, known - 1)
+        place[known:] = place[:known][by_time][beside]
+    order = np.lexsort((rows, place))
+    return Arrivals(np.sort(sent), sent[order], w.size[rows[order]], rows[order])
 
 
 def behind_bottleneck(w: Wire) -> Arrivals:
     """The packets that were seen at a capture behind the bottleneck, by the sender's stamps."""
-    order = np.lexsort((w.t, w.stamp))
-    at: Floats = w.stamp[order]
-    return Arrivals(at, w.size[order], order.astype(np.int64), True)
+    order = np.argsort(w.t, kind="stable")
+    return Arrivals(np.sort(w.stamp), w.stamp[order], w.size[order], order.astype(np.int64), True)
 
 
 def refused(w: Wire, jitter: float) -> Bools:
     """Lost segments that may have reached a receiver which refused them: with a TSval older than what a retransmission had left there (RFC 7323 §5).
 
-    A retransmission that fills the first hole makes its TSval the least that the receiver takes. Segments sent shortly before it, which jitter lets arrive
-    after it, are discarded, and repeated as if they were lost.
+    A retransmission that fills the first hole makes its TSval the least that the receiver takes. Segments sent shortly before it, which jitter
+    lets arrive after it, are discarded, and repeated as if they were lost.
 
     :param jitter: standard deviation of the delay of the data, ms.
     """
     lost = w.fate == LOST
     if not w.tick or jitter <= 0 or w.again_t.size == 0:
         return np.zeros(w.t.size, dtype=bool)
-    return lost & exposed(w.t, np.sort(w.again_t), 4.5 * jitter)
+    return np.asarray(lost & exposed(w.t, np.sort(w.again_t), 4.5 * jitter))
 
 
 def exposed(t: Floats, again: Floats, span: float) -> Bools:

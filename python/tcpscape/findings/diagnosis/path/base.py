@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tcpscape.findings.diagnosis.path import intervals
 from tcpscape.findings.diagnosis.path import jitter as jitters
-from tcpscape.findings.diagnosis.path.bottleneck import soon_after_empty, windows_of
-from tcpscape.findings.diagnosis.path.columns import Bools, Floats
+from tcpscape.findings.diagnosis.path.bottleneck import YOUNG, met_idle, windows_of
+from tcpscape.findings.diagnosis.path.columns import Floats
 from tcpscape.findings.diagnosis.path.jitter import Spread
 from tcpscape.findings.diagnosis.path.turns import Turns
 from tcpscape.stats import Estimate
@@ -37,51 +38,74 @@ def round_trip(f: Fit) -> Estimate | None:
     return Estimate(value, max(0.0, value - half), value + half, min(p.n for p in known), "ms")
 
 
+def anchor(f: Fit) -> None:
+    """Corrects the burst by packets that met an idle bottleneck, whose delays depend on no burst.
+
+    Behind a bottleneck that is busy nearly all the time, a larger burst looks like a longer path.
+    """
+    if f.bottleneck is None or f.delays is None or f.is_before or f.behind.row.size != f.delays.index.size:
+        return
+    known = anchors(f)
+    rest = f.behind.rtt - f.wait[f.behind.row]
+    ok = jitters.inliers(rest)
+    if known.size == 0 or not ok.any():
+        return
+    off = float(np.median(rest[ok])) - float(np.median(known))
+    around = known - np.median(known)
+    spread = max(1.4826 * float(np.median(np.abs(around))), math.sqrt(max(0.0, f.forward.variance)) if f.forward else 0.0)
+    if abs(off) < max(0.15, 2 * spread / math.sqrt(known.size)):
+        return
+    b = f.bottleneck
+    burst = min(max(0.0, b.burst - off * b.rate * 125), max(64_000.0, b.rate * 2_500))
+    arrivals = f.delays.arrivals
+    changed = replace(b, burst=burst, wait=arrivals.waits(b.rate, burst), queue=arrivals.queue(b.rate, burst))
+    f.bottleneck = changed
+    f.wait[f.behind.row] = changed.wait[f.delays.index]
+    f.queue[f.behind.row] = changed.queue[f.delays.index]
+
+
+def anchors(f: Fit) -> Floats:
+    """Round trips behind the capture that no queue lengthened, ms: of packets that met an idle bottleneck.
+
+    The handshake's is not among them: on a path that has not been used for a while it may hold the resolution of addresses too.
+    """
+    found: list[float] = []
+    if f.bottleneck and f.delays and not f.is_before and f.delays.index.size == f.behind.row.size:
+        noise = max(f.bottleneck.noise, f.before_queue[0] if f.before_queue else 0.0, 0.5)
+        idle = met_idle(f.delays, f.bottleneck.rate, 5 * noise)
+        if f.flow.facts.get("begins_in_mid_connection"):
+            idle[: min(idle.size, YOUNG)] = False
+        found += [float(x) for x in f.behind.rtt[idle]]
+    return np.array(found)
+
+
 def part_behind(f: Fit) -> Estimate | None:
     """From the capture to the receiver and back."""
     s = f.behind
     if s.row.size < 10:
         f.reasons["rtt_ms"] = "too few delays of single packets can be measured"
         return None
-    wait = np.zeros(s.row.size) if f.is_before else f.wait[s.row]
-    young = np.ones(s.row.size, dtype=bool)
-    if f.bottleneck and f.delays and not f.is_before and f.delays.index.size == s.row.size:
-        young = soon_after_empty(f.delays, f.bottleneck.rate)
-    return level(f, s.rtt - wait, young)
-
-
-def level(f: Fit, rest: Floats, young: Bools) -> Estimate | None:
-    """Mean of delays without their queue.
-
-    The queue's error is least soon after it was empty; so where the levels of windows in time differ by more than chance, only such samples count.
-    """
-    ok = jitters.inliers(rest) & ~np.isnan(rest)
-    rest, young = rest[ok], young[ok]
+    rest = s.rtt - (0.0 if f.is_before else f.wait[s.row])
+    rest = rest[jitters.inliers(rest) & ~np.isnan(rest)]
     windows = windows_of(rest, 24, 20)
     mean, error, k = intervals.mean_by_blocks(rest, windows)
-    starts_late = bool(f.flow.facts.get("begins_in_mid_connection"))
-    if k > 3 and (starts_late or is_drifting(rest, windows)) and young.sum() >= 10:
-        near = rest[young]
-        windows = windows_of(near, 24, 5)
-        if starts_late:
-            levels = np.bincount(windows, near) / np.bincount(windows)
-            low = levels <= np.sort(levels)[max(0, levels.size // 3 - 1)]
-            near = near[low[windows]]
-            windows = windows_of(near, 24, 5)
-        other, other_error, other_k = intervals.mean_by_blocks(near, windows)
-        if other_k > 1:
-            mean, error, k = other, other_error, other_k
     if k < 2:
-        error, k = float(np.std(rest)) / math.sqrt(rest.size) * 2, 10
-    return intervals.around(mean, error, k, int(rest.size), "ms", SYSTEMATIC * mean)
-
-
-def is_drifting(rest: Floats, windows: np.ndarray) -> bool:
-    """Whether levels of windows differ by more than independent samples would."""
-    n = np.bincount(windows)
-    levels = np.bincount(windows, rest) / n
-    inside = float(np.mean((rest - levels[windows]) ** 2))
-    return bool(np.mean((levels - rest.mean()) ** 2 * n) > 3 * inside)
+        error, k = 2 * float(np.std(rest)) / math.sqrt(rest.size), 10
+    known = anchors(f)
+    small = windows_of(rest, rest.size, 20)
+    spread = math.sqrt(float(np.mean((rest - (np.bincount(small, rest) / np.bincount(small))[small]) ** 2)))
+    starts_late = bool(f.flow.facts.get("begins_in_mid_connection"))
+    if known.size:
+        level, its_error = float(known.mean()), max(spread, 0.02) / math.sqrt(known.size)
+        if abs(level - mean) > 2.5 * math.hypot(its_error, error) + SYSTEMATIC * mean:
+            mean, error, k = level, its_error, max(10, min(24, known.size))
+    elif starts_late and f.bottleneck and not f.is_before:
+        f.reasons["rtt_ms"] = "the capture begins in mid-connection and the queue was never seen empty: the round trip has a part of it"
+        return None
+    packet = 0.0
+    if f.bottleneck and not f.is_before:  # a burst is known to half a packet, or not at all
+        packet = (0.5 * 1514 if known.size >= 3 else max(1514.0, f.bottleneck.burst / 2)) * 8e-3 / f.bottleneck.rate
+    return intervals.around(mean, error, k, int(rest.size), "ms", math.hypot(SYSTEMATIC * mean, packet))
 
 
 def part_before(f: Fit) -> Estimate | None:
@@ -98,7 +122,10 @@ def part_before(f: Fit) -> Estimate | None:
     low = float(np.quantile(rest, 0.05))
     spread = float(np.median(rest)) - low
     prompt = rest[rest <= low + 3 * max(spread, 0.05)]
-    return level(f, prompt, np.ones(prompt.size, dtype=bool))
+    mean, error, k = intervals.mean_by_blocks(prompt, windows_of(prompt, 24, 10))
+    if k < 2:
+        error, k = float(np.std(prompt)) / math.sqrt(prompt.size), 10
+    return intervals.around(mean, error, k, int(prompt.size), "ms", SYSTEMATIC * mean)
 
 
 LEAST_TURNS = 30

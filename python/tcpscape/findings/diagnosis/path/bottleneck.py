@@ -6,8 +6,8 @@ are; between them the absolute deviations have one sharp minimum, which is looke
 
 - **Errors of the accounting** (a packet too many or too few in the queue until it drains) shift all later delays by its time of service. So
   deviations are taken from the median of each of some windows in time: such a shift costs one window, not the whole flow.
-- **Jitter before the queue** spreads bursts and shortens the wait. `jitter_of_queue` computes by how much, by simulating the queue with jittered
-  arrivals.
+- **Jitter before the queue** changes the order of packets; the order in which they arrived is known (`arrivals`). `jittered` simulates what a
+  jitter does to the delays: a busy queue hides most of it.
 """
 
 from __future__ import annotations
@@ -24,8 +24,6 @@ WINDOWS = 24
 """Windows in time, each with a level of its own."""
 YOUNG = 64
 """Packets since the queue was empty within which a burst shows: more than tc's usual bursts."""
-DRAWS = 6
-"""Simulations with jittered arrivals."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +58,9 @@ class Bottleneck:
     explained: float
     """Share of the delays' variance (inside windows) that its queue explains."""
     wait: Floats
-    """Queue's delay of each arrival, ms."""
+    """Of each arrival: from its sending to its leaving the queue, less a constant (`Arrivals.waits`), ms."""
+    queue: Floats
+    """Of each arrival: its time in the queue, ms."""
     noise: float
     """Standard deviation of what is left, ms, robust."""
 
@@ -105,7 +105,18 @@ def fit(d: Delays) -> Bottleneck | None:
     for _ in range(3):
         burst = best_burst(few, rate)
         rate = best_rate(few, rate, burst)
-    return judged(d, rate, burst)
+    return judged(d, over_all(few, rate, burst), burst)
+
+
+def over_all(d: Delays, rate: float, burst: float) -> float:
+    """The rate that leaves one level for the whole flow, if there is one beside this rate: then nothing was counted wrongly, and it is more exact."""
+    whole = Delays(d.arrivals, d.index, d.delay, np.zeros(d.index.size, dtype=np.int64))
+    best, width = rate, 1e-3
+    for _ in range(5):
+        rates = best * np.exp(np.linspace(-width, width, 11))
+        best = float(rates[int(np.argmin([deviation(whole, r, burst) for r in rates]))])
+        width /= 3.5
+    return best if deviation(whole, best, burst) < 1.2 * deviation(d, rate, burst) + 1e-3 else rate
 
 
 def thinned(d: Delays, most: int = 20_000) -> Delays:
@@ -191,6 +202,26 @@ def best_burst(d: Delays, rate: float) -> float:
     return (low + high) / 2
 
 
+def met_idle(d: Delays, rate: float, gap: float) -> Bools:
+    """Which delays are of packets sent when the bottleneck had been idle for `gap` ms or more, or next after: no burst and no queue changes them."""
+    a = d.arrivals
+    service = a.size * 8e-3 / rate
+    sojourn = waits(a.at, service, 0.0)
+    idle = np.concatenate([[np.inf], a.at[1:] - (a.at + sojourn)[:-1]]) >= gap
+    idle |= np.concatenate([[False], idle[:-1]])
+    sent_as = np.empty(a.at.size, dtype=np.int64)
+    sent_as[np.lexsort((a.row, a.sent))] = np.arange(a.at.size)
+    return np.asarray(idle[sent_as[d.index]])
+
+
+def longest_busy(d: Delays, b: Bottleneck) -> float:
+    """The longest time in which the queue was never empty, ms."""
+    a = d.arrivals
+    empty = np.flatnonzero(b.queue <= 1e-6)
+    times = np.concatenate([[a.at[0]], a.at[empty], [a.at[-1]]])
+    return float(np.diff(times).max())
+
+
 def soon_after_empty(d: Delays, rate: float) -> Bools:
     """Which delays are of packets at most `YOUNG` after one that met a bottleneck with nothing to do and a full bucket."""
     service = d.arrivals.size * 8e-3 / rate
@@ -216,31 +247,18 @@ def judged(d: Delays, rate: float, burst: float) -> Bottleneck:
     errors = np.sqrt(np.maximum(np.diag(covariance), 0))
     if not np.any(gradient[0]):
         errors[0] = np.inf
-    raw = centred(d.delay, d.window)
+    raw = centred(d.delay - (d.arrivals.at - d.arrivals.sent)[d.index], d.window)
     cap = 10 * 1.4826 * max(float(np.median(np.abs(raw))), 1e-6)
     before, after = (float(np.var(np.clip(x, -cap, cap))) for x in (raw, left))
-    return Bottleneck(rate, burst, float(errors[0]), float(errors[1]), 1 - after / before if before > 0 else 0.0, wait, noise)
+    return Bottleneck(rate, burst, float(errors[0]), float(errors[1]), 1 - after / before if before > 0 else 0.0, wait, d.arrivals.queue(rate,
+    burst), noise)
 
 
-def jitter_of_queue(d: Delays, b: Bottleneck, jitter: float) -> tuple[Floats, float]:
-    """What jitter before the queue adds to the delays in the mean (ms, of each), and the standard deviation of a delay about it.
-
-    :param jitter: standard deviation of the delay before the queue, ms.
-    """
-    random = np.random.default_rng(1)
+def jittered(d: Delays, b: Bottleneck, jitter: float) -> Floats:
+    """Delays less the queue's at their places, ms, if delays of this standard deviation (normal, independent) came before the queue: a simulation."""
     a = d.arrivals
     service, credit = a.size * 8e-3 / b.rate, b.burst * 8e-3 / b.rate
-    total, square = np.zeros(d.index.size), np.zeros(d.index.size)
-    for _ in range(DRAWS):
-        extra = random.normal(0, jitter, a.at.size)
-        due = a.at + extra
-        order = np.argsort(due, kind="stable")
-        delay = np.empty(due.size)
-        delay[order] = waits(due[order], service[order], credit)
-        x = (delay + extra - b.wait)[d.index]
-        total += x
-        square += x * x
-    mean = total / DRAWS
-    smooth = np.convolve(mean, np.ones(9) / 9, mode="same") if mean.size > 9 else mean
-    spread = float(np.sqrt(max(0.0, np.mean(square / DRAWS - mean * mean) * DRAWS / (DRAWS - 1))))
-    return smooth, spread
+    due = a.at + np.random.default_rng(1).normal(0, jitter, a.at.size)
+    order = np.argsort(due, kind="stable")
+    leaves = due[order] + waits(due[order], service, credit)
+    return np.asarray((leaves - b.queue - a.at[order])[d.index])

@@ -132,7 +132,7 @@ def tick_of(t: NDArray[np.generic], stamps: Ints) -> float:
 
 def _clock(stamps: Ints, tick: float) -> Floats:
     """The middles of the ticks, ms since the first stamp."""
-    return (stamps - stamps[:1] + 0.5) * tick if tick else np.full(stamps.size, np.nan)
+    return np.asarray((stamps - stamps[:1] + 0.5) * tick if tick else np.full(stamps.size, np.nan), dtype=np.float64)
 
 
 def _split(rows: dict[str, NDArray[np.generic]]) -> tuple[Ints, Ints]:

@@ -12,11 +12,11 @@ from tcpscape.findings.diagnosis.observed import ObservedFlow
 from tcpscape.findings.diagnosis.path import arrivals as arriving
 from tcpscape.findings.diagnosis.path import base, intervals, losses
 from tcpscape.findings.diagnosis.path import jitter as jitters
-from tcpscape.findings.diagnosis.path.bottleneck import Bottleneck, Delays, delays_of, jitter_of_queue
+from tcpscape.findings.diagnosis.path.bottleneck import Bottleneck, Delays, delays_of, jittered, longest_busy
 from tcpscape.findings.diagnosis.path.bottleneck import fit as fit_bottleneck
 from tcpscape.findings.diagnosis.path.columns import Bools, Floats, Wire, wire_of
 from tcpscape.findings.diagnosis.path.jitter import Spread
-from tcpscape.findings.diagnosis.path.samples import Samples, sampled
+from tcpscape.findings.diagnosis.path.samples import Samples, first_cover, sampled
 from tcpscape.findings.diagnosis.path.turns import Turns, turns_of
 from tcpscape.stats import Estimate
 
@@ -24,6 +24,12 @@ LEAST = 30
 """Samples below which nothing is fitted."""
 RATE_ERROR = 0.015
 """Relative standard error above which a rate is not identifiable: half of the interval is then above 3 %."""
+REORDERED = 1
+"""Fate of a segment that came after a later one."""
+BUSY = 20.0
+"""Standard deviations of the jitter before a queue that it must once be busy for, to tell its rate."""
+HIDDEN = 0.1
+"""ms of a jitter that was not seen, above which it is not said that there is none."""
 EXPLAINED = 0.1
 """Share of the delays' variance that a queue must explain to be one."""
 
@@ -44,7 +50,13 @@ class Fit:
     is_before: bool = False
     """Whether the bottleneck lies between the sender and the capture."""
     wait: Floats = field(default_factory=lambda: np.empty(0))
-    """Of each segment: the queue's delay in the mean, ms; NaN where it is not known."""
+    """Of each segment: delay by the queue and by the change of order, ms; NaN where it is not known."""
+    queue: Floats = field(default_factory=lambda: np.empty(0))
+    """Of each segment: its time in the queue, ms."""
+    hidden: float = jitters.FLOOR
+    """Most that a forward jitter that was not seen can have, ms."""
+    before_queue: tuple[float, float, float] | None = None
+    """Standard deviation of the forward delay before the queue, ms, and its interval."""
     jitter_on: Direction | None = None
     forward: Spread | None = None
     reverse: Spread | None = None
@@ -66,8 +78,10 @@ def fit(flow: ObservedFlow) -> FittedPath:
         return nothing("too few packets in both directions")
     wire = wire_of(flow)
     f = Fit(flow, wire, sampled(wire), turns_of(wire))
-    f.wait = np.zeros(wire.t.size)
+    f.wait, f.queue = np.zeros(wire.t.size), np.zeros(wire.t.size)
     find_bottleneck(f)
+    f.forward, f.reverse = spreads(f)
+    base.anchor(f)
     f.forward, f.reverse = spreads(f)
     find_direction(f)
     return answer(f)
@@ -91,11 +105,14 @@ def find_bottleneck(f: Fit) -> None:
 def delays_behind(f: Fit, discarded: Bools) -> Delays:
     """Delays behind the capture, by round trips, or one way where the ACKs' jitter is more than the rounding of timestamps."""
     s, w = f.behind, f.wire
-    arrivals = arriving.before_bottleneck(w, float(s.rtt.min()), discarded)
+    arrivals = arriving.before_bottleneck(w, first_cover(w)[0], float(s.rtt.min()), discarded)
     place = arrivals.places(s.row, w.t.size)
-    s = f.behind = s.kept(place >= 0)
+    s, place = s.kept(place >= 0), place[place >= 0]
+    order = np.argsort(place, kind="stable")
+    s, place = s.taken(order), place[order]
+    f.behind = s
     is_noisy = bool(w.tick) and float(np.std(s.reverse)) > 1.2 * w.tick / math.sqrt(12)
-    return delays_of(arrivals, place[place >= 0], s.at, s.forward if is_noisy else s.rtt)
+    return delays_of(arrivals, place, s.at, s.forward if is_noisy else s.rtt)
 
 
 def delays_before(f: Fit) -> Delays:
@@ -107,37 +124,49 @@ def delays_before(f: Fit) -> Delays:
 
 
 def fit_queue(f: Fit, d: Delays) -> None:
-    """Fits the queue, then again with what jitter before it does to its delays."""
+    """Fits the queue, and the jitter before it."""
+    f.delays = d
+    f.wait[d.arrivals.row[d.index]] = (d.arrivals.at - d.arrivals.sent)[d.index]
     if d.index.size < LEAST:
         return
     b = fit_bottleneck(d)
     if b is None or not is_queue(b):
         return
-    keep(f, d, b, np.zeros(d.index.size))
-    for _ in range(2):
-        jitter = queue_jitter(f, d, b)
-        if jitter is None:
-            return
-        shift, spread = jitter_of_queue(d, b, jitter)
-        shift, _ = jitter_of_queue(d, b, jitter * jitter / max(spread, 1e-9))
-        again = fit_bottleneck(Delays(d.arrivals, d.index, d.delay - shift, d.window))
-        if again is None or not is_queue(again):
-            return
-        b = again
-        keep(f, d, b, shift)
+    keep(f, d, b)
+    find_jitter_before(f, d, b)
 
 
-def keep(f: Fit, d: Delays, b: Bottleneck, shift: Floats) -> None:
+def keep(f: Fit, d: Delays, b: Bottleneck) -> None:
     """Notes a fit of the queue, and the delay that it gives each segment."""
     f.bottleneck, f.delays = b, d
+    rows = d.arrivals.row[d.index]
     f.wait = np.full(f.wire.t.size, np.nan)
-    f.wait[d.arrivals.row[d.index]] = b.wait[d.index] + shift
+    f.wait[rows] = b.wait[d.index]
+    f.queue = np.full(f.wire.t.size, np.nan)
+    f.queue[rows] = b.queue[d.index]
 
 
-def queue_jitter(f: Fit, d: Delays, b: Bottleneck) -> float | None:
-    """Standard deviation of the forward delay without the queue's, ms; None of none."""
+def find_jitter_before(f: Fit, d: Delays, b: Bottleneck) -> None:
+    """Standard deviation of the forward delay before the queue, ms.
+
+    A busy queue hides it: packets leave at its rate whenever they came, and only their order tells. So the spread that a jitter would give to
+    these packets is simulated, and the jitter chosen whose spread is the one seen.
+    """
     forward, _ = spreads(f)
-    return math.sqrt(forward.variance) if forward is not None and forward.is_there else None
+    if forward is None:
+        return
+    seen = max(math.sqrt(max(0.0, forward.variance)), jitters.FLOOR)
+    tried = max(seen, 12.0 / b.rate) * np.geomspace(0.01, 2.0, 14)
+    given = []
+    for sigma in tried:
+        draw = jittered(d, b, float(sigma))
+        given.append(math.sqrt(max(1e-12, jitters.covariance(draw, draw).variance)))
+    grows = np.maximum.accumulate(np.array(given) * (1 + 1e-9 * np.arange(14)))
+    found = [float(np.exp(np.interp(math.log(max(x, 1e-9)), np.log(grows), np.log(tried)))) for x in ends(forward.estimate(0.02))]
+    if forward.is_there:
+        f.before_queue = (found[0], found[1] if found[1] > tried[0] else 0.0, max(found[2], found[0] * 1.02))
+    else:
+        f.hidden = max(found[2], jitters.FLOOR)
 
 
 def is_queue(b: Bottleneck) -> bool:
@@ -150,12 +179,14 @@ def spreads(f: Fit) -> tuple[Spread | None, Spread | None]:
     w, s = f.wire, f.behind
     forward = reverse = None
     if s.row.size >= LEAST and w.tick and not f.is_receiver:
-        rest = s.rtt - (0.0 if f.is_before else f.wait[s.row])
+        rest = s.rtt - (0.0 if f.is_before else f.queue[s.row])
         ok = jitters.inliers(rest)
         forward = jitters.covariance(rest[ok], (rest - s.reverse)[ok])
-        reverse = jitters.covariance(rest[ok], s.reverse[ok])
+        plain = ok & s.is_plain
+        chosen = plain if plain.sum() > max(200, 0.2 * ok.sum()) else ok
+        reverse = jitters.covariance(rest[chosen], s.reverse[chosen])
     if f.has_before and w.sender_tick:
-        one_way = w.t - w.stamp - (f.wait if f.is_before else 0.0)
+        one_way = w.t - w.stamp - (f.queue if f.is_before else 0.0)
         one_way = one_way[~np.isnan(one_way)]
         one_way = one_way[jitters.inliers(one_way)]
         if one_way.size >= LEAST:
@@ -171,7 +202,7 @@ def find_direction(f: Fit) -> None:
     if f.forward is not None and f.reverse is not None:
         f.jitter_on = jitters.direction(f.forward, f.reverse)
     elif f.flow.vantage == "sender" and s.row.size >= LEAST:
-        rest = s.rtt - f.wait[s.row]
+        rest = s.rtt - f.queue[s.row]
         rest = rest[jitters.inliers(rest)]
         total = jitters.covariance(rest, rest)
         if not total.is_there:
@@ -185,7 +216,9 @@ def answer(f: Fit) -> FittedPath:
     skip = arriving.exposed(w.t, np.sort(w.again_t), 4.5 * sigma) if w.tick else np.zeros(w.t.size, dtype=bool)
     found = losses.of_queue(w, skip, f.delays.arrivals, b, sigma) if b and f.delays else losses.of_path(w, skip)
     rate = None
-    if b:
+    if b and f.delays and longest_busy(f.delays, b) < BUSY * max(b.noise, f.before_queue[0] if f.before_queue else 0.0):
+        reasons["rate_mbps"] = "the queue was never busy for long against the jitter before it: only short bursts queued"
+    elif b:
         rate = intervals.around(b.rate, b.error, 24, int(f.behind.row.size), "Mbit/s", 0.0005 * b.rate)
     else:
         reasons["rate_mbps"] = "the flow made no queue grow whose delay would show the rate"
@@ -204,17 +237,32 @@ def answer(f: Fit) -> FittedPath:
 
 def jitter_estimates(f: Fit) -> tuple[Estimate | None, Estimate | None, Estimate | None]:
     """Jitter of the direction that has it, of the forward and of the reverse one."""
-    none = Estimate(0.0, 0.0, jitters.FLOOR, f.behind.row.size, "ms")
+    none = Estimate(0.0, 0.0, f.hidden, f.behind.row.size, "ms")
+    if f.jitter_on == "none" and is_reordered(f):
+        f.jitter_on = "forward"
+    if f.jitter_on != "both" and f.before_queue is None and f.hidden > HIDDEN and f.jitter_on in ("none", "forward"):
+        f.reasons["jitter_ms"] = f"the queue was busy nearly all the time: it hides a jitter of the data of up to {f.hidden:.2g} ms"
+        if f.jitter_on == "none":
+            f.jitter_on = None
+            f.reasons["jitter_on"] = f.reasons["jitter_ms"]
+        return None, None, none
     if f.jitter_on == "none":
         return none, none, none
     if f.forward is None or f.reverse is None:
         f.reasons["jitter_ms"] = f.reasons["jitter_on"] = "without timestamps, jitter of the data and of the ACKs cannot be told apart"
         return None, None, None
     forward, reverse = (s.estimate(0.02) if s.is_there else none for s in (f.forward, f.reverse))
+    if f.before_queue and forward is not none:
+        forward = Estimate(*f.before_queue, forward.n, "ms")
     if f.jitter_on == "both":
         value, low, high = ((x + y) / 2 for x, y in zip(ends(forward), ends(reverse), strict=True))
         return Estimate(value, low, high, f.behind.row.size, "ms"), forward, reverse
     return (forward if f.jitter_on == "forward" else reverse), forward, reverse
+
+
+def is_reordered(f: Fit) -> bool:
+    """Whether data came in another order than they were sent, more often than a path without jitter does."""
+    return int(np.sum(f.wire.fate == REORDERED)) > max(10, 0.003 * f.wire.t.size)
 
 
 def ends(e: Estimate) -> tuple[float, float, float]:

@@ -51,7 +51,7 @@ class Spread:
 def inliers(x: Floats) -> Bools:
     """Which samples are not outliers."""
     off = np.abs(x - np.median(x))
-    return np.asarray(off <= OUTLIER * 1.4826 * max(float(np.median(off)), 1e-3))
+    return np.asarray(off <= OUTLIER * max(1.4826 * float(np.median(off)), float(np.quantile(off, 0.95)) / 2, 1e-3))
 
 
 def covariance(x: Floats, y: Floats) -> Spread:

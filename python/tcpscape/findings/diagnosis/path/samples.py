@@ -40,11 +40,17 @@ class Samples:
     reverse: Floats
     """One-way delay of the ACK minus that constant."""
     ack: Ints
-    """Its ACK."""
+    """Its ACK, in the receiver's order."""
+    is_plain: Bools
+    """Whether the ACK has no SACK block: such an ACK leaves at once, one with a block may wait for up to 1 ms to be compressed (Linux)."""
 
     def kept(self, keep: Bools) -> Samples:
         """The samples that `keep` marks."""
-        return Samples(*(getattr(self, name)[keep] for name in self.__slots__))
+        return self.taken(np.flatnonzero(keep))
+
+    def taken(self, rows: Ints) -> Samples:
+        """These samples, in this order."""
+        return Samples(*(getattr(self, name)[rows] for name in self.__slots__))
 
 
 def first_cover(w: Wire) -> tuple[Ints, Bools]:
@@ -75,12 +81,13 @@ def sampled(w: Wire) -> Samples:
     last[fills] = hole[fills]
     trigger = (covered == 1) | ((covered > 1) & grows)
     trigger[fills & (place[hole] != np.arange(n))] = False
-    is_alone = (covered == 1) & grows & ~fills
+    full = int(np.max(w.len, initial=0))
+    is_alone = grows & ~fills & (w.ack - before <= full)
     trigger[trigger] = w.sends[last[trigger]] == 1
     k = np.flatnonzero(trigger)
     k = k[np.argsort(last[k], kind="stable")]
     row = last[k]
-    s = Samples(row, w.t[row], w.ack_t[k] - w.t[row], w.ack_stamp[k] - w.t[row], w.ack_t[k] - w.ack_stamp[k], k)
+    s = Samples(row, w.t[row], w.ack_t[k] - w.t[row], w.ack_stamp[k] - w.t[row], w.ack_t[k] - w.ack_stamp[k], k, w.sack_right[k] == 0)
     return s.kept((s.rtt > 0) & ~waited(s, is_alone[k]))
 
 
