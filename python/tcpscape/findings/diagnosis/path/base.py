@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,11 +12,9 @@ from tcpscape.findings.diagnosis.path import jitter as jitters
 from tcpscape.findings.diagnosis.path.bottleneck import YOUNG, met_idle, windows_of
 from tcpscape.findings.diagnosis.path.columns import Floats
 from tcpscape.findings.diagnosis.path.jitter import Spread
+from tcpscape.findings.diagnosis.path.state import Fit
 from tcpscape.findings.diagnosis.path.turns import Turns
 from tcpscape.stats import Estimate
-
-if TYPE_CHECKING:
-    from tcpscape.findings.diagnosis.path.fitting import Fit
 
 SYSTEMATIC = 0.003
 """Share of the round trip that samples do not show: the choice of those that can be measured."""
@@ -48,7 +45,7 @@ def anchor(f: Fit) -> None:
     known = anchors(f)
     rest = f.behind.rtt - f.wait[f.behind.row]
     ok = jitters.inliers(rest)
-    if known.size == 0 or not ok.any():
+    if not ok.any() or not are_trusted(known, float(np.median(rest[ok]))):
         return
     off = float(np.median(rest[ok])) - float(np.median(known))
     around = known - np.median(known)
@@ -79,6 +76,11 @@ def anchors(f: Fit) -> Floats:
     return np.array(found)
 
 
+def are_trusted(known: Floats, level: float) -> bool:
+    """Whether anchors are better than the level of all samples: a single one may be too long (its ACK waited), but hardly too short."""
+    return known.size >= 3 or (known.size > 0 and float(np.median(known)) < level)
+
+
 def part_behind(f: Fit) -> Estimate | None:
     """From the capture to the receiver and back."""
     s = f.behind
@@ -95,8 +97,8 @@ def part_behind(f: Fit) -> Estimate | None:
     small = windows_of(rest, rest.size, 20)
     spread = math.sqrt(float(np.mean((rest - (np.bincount(small, rest) / np.bincount(small))[small]) ** 2)))
     starts_late = bool(f.flow.facts.get("begins_in_mid_connection"))
-    if known.size:
-        level, its_error = float(known.mean()), max(spread, 0.02) / math.sqrt(known.size)
+    if are_trusted(known, mean):
+        level, its_error = float(np.median(known)), 1.25 * max(spread, 0.02) / math.sqrt(known.size)
         if abs(level - mean) > 2.5 * math.hypot(its_error, error) + SYSTEMATIC * mean:
             mean, error, k = level, its_error, max(10, min(24, known.size))
     elif starts_late and f.bottleneck and not f.is_before:

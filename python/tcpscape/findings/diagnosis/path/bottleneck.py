@@ -217,7 +217,7 @@ def met_idle(d: Delays, rate: float, gap: float) -> Bools:
 def longest_busy(d: Delays, b: Bottleneck) -> float:
     """The longest time in which the queue was never empty, ms."""
     a = d.arrivals
-    empty = np.flatnonzero(b.queue <= 1e-6)
+    empty = np.flatnonzero(b.queue <= a.size * 8e-3 / b.rate + 1e-6)
     times = np.concatenate([[a.at[0]], a.at[empty], [a.at[-1]]])
     return float(np.diff(times).max())
 

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
 
 import numpy as np
 
-from tcpscape.findings.diagnosis.fitted import Direction, FittedPath
+from tcpscape.findings.diagnosis.fitted import FittedPath
 from tcpscape.findings.diagnosis.observed import ObservedFlow
 from tcpscape.findings.diagnosis.path import arrivals as arriving
 from tcpscape.findings.diagnosis.path import base, intervals, losses
 from tcpscape.findings.diagnosis.path import jitter as jitters
 from tcpscape.findings.diagnosis.path.bottleneck import Bottleneck, Delays, delays_of, jittered, longest_busy
 from tcpscape.findings.diagnosis.path.bottleneck import fit as fit_bottleneck
-from tcpscape.findings.diagnosis.path.columns import Bools, Floats, Wire, wire_of
+from tcpscape.findings.diagnosis.path.columns import Bools, wire_of
 from tcpscape.findings.diagnosis.path.jitter import Spread
-from tcpscape.findings.diagnosis.path.samples import Samples, first_cover, sampled
-from tcpscape.findings.diagnosis.path.turns import Turns, turns_of
+from tcpscape.findings.diagnosis.path.samples import first_cover, sampled
+from tcpscape.findings.diagnosis.path.state import Fit
+from tcpscape.findings.diagnosis.path.turns import turns_of
 from tcpscape.stats import Estimate
 
 LEAST = 30
@@ -32,44 +32,6 @@ HIDDEN = 0.1
 """ms of a jitter that was not seen, above which it is not said that there is none."""
 EXPLAINED = 0.1
 """Share of the delays' variance that a queue must explain to be one."""
-
-
-@dataclass(slots=True)
-class Fit:
-    """What the steps have found so far."""
-
-    flow: ObservedFlow
-    wire: Wire
-    behind: Samples
-    """Delays from the capture to the receiver and back."""
-    before: Turns
-    """Delays from the capture to the sender and back."""
-    reasons: dict[str, str] = field(default_factory=dict)
-    delays: Delays | None = None
-    bottleneck: Bottleneck | None = None
-    is_before: bool = False
-    """Whether the bottleneck lies between the sender and the capture."""
-    wait: Floats = field(default_factory=lambda: np.empty(0))
-    """Of each segment: delay by the queue and by the change of order, ms; NaN where it is not known."""
-    queue: Floats = field(default_factory=lambda: np.empty(0))
-    """Of each segment: its time in the queue, ms."""
-    hidden: float = jitters.FLOOR
-    """Most that a forward jitter that was not seen can have, ms."""
-    before_queue: tuple[float, float, float] | None = None
-    """Standard deviation of the forward delay before the queue, ms, and its interval."""
-    jitter_on: Direction | None = None
-    forward: Spread | None = None
-    reverse: Spread | None = None
-
-    @property
-    def is_receiver(self) -> bool:
-        """Whether the capture is where the data arrive."""
-        return self.flow.vantage == "receiver"
-
-    @property
-    def has_before(self) -> bool:
-        """Whether a part of the path lies before the capture."""
-        return self.flow.vantage in ("receiver", "middle")
 
 
 def fit(flow: ObservedFlow) -> FittedPath:
