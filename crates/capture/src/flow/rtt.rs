@@ -66,6 +66,10 @@ impl Times {
     pub fn least(&self) -> Option<u64> {
         self.least
     }
+    /// The `q` quantile, ns; `None` without samples.
+    pub fn quantile(&self, q: f64) -> Option<u64> {
+        (self.count() > 0).then(|| (self.distribution.quantile(q) * 1e3) as u64)
+    }
     /// Smoothed, ns; 0 without samples.
     pub fn smoothed(&self) -> u64 {
         self.smoothed

@@ -5,12 +5,15 @@
 //! the capture was taken at that end. A path's evidence overrules it: what was lost or reordered before it was seen was not seen at its sender.
 
 use super::direction::Direction;
+use super::rtt::Times;
 use serde::Serialize;
 
 /// A part is no path below this share of the round trip.
 const SHARE: f64 = 0.05;
 /// A part below this takes no time, ns: what a host itself takes to answer.
 const HOST: u64 = 300_000;
+/// Of the answers, this quantile stands for those that did not wait.
+const LOW: f64 = 0.05;
 /// Echoes needed.
 const SAMPLES: u64 = 5;
 
@@ -57,13 +60,21 @@ pub struct Parts {
 
 /// Judges the place for the data of one direction.
 pub fn judge(d: &Direction, handshake: Parts) -> Vantage {
-    let least = |a: Option<u64>, b: Option<u64>| a.into_iter().chain(b).min();
-    let echoes = (d.upstream.count() >= SAMPLES).then(|| d.upstream.least()).flatten();
-    let answers = (d.rtt.count() >= SAMPLES).then(|| d.rtt.least()).flatten();
-    let (up, down) = (least(handshake.sender, echoes), least(handshake.receiver, answers));
+    let low = |times: &Times| (times.count() >= SAMPLES).then(|| times.quantile(LOW)).flatten();
+    // The handshake is one sample, of ends that answer at once; later answers may wait for data or for more of it, or a delay may be cut off at 0.
+    let most = |a: Option<u64>, b: Option<u64>| match (a, b) {
+        (Some(a), Some(b)) if is_near(b, a + b) => Some(a),
+        (a, b) => a.into_iter().chain(b).min(),
+    };
+    let (up, down) = (most(handshake.sender, low(&d.upstream)), most(handshake.receiver, low(&d.rtt)));
     let ms = |ns: Option<u64>| ns.map(|ns| ns as f64 / 1e6);
     let (place, confidence, evidence) = place(d, up, down, handshake.sender.is_some() && handshake.receiver.is_some());
     Vantage { place, confidence, evidence, sender_part_ms: ms(up), receiver_part_ms: ms(down) }
+}
+
+/// Whether a part of a round trip of `total` is no path.
+fn is_near(part: u64, total: u64) -> bool {
+    part < HOST || (part as f64) < SHARE * total as f64
 }
 
 fn place(d: &Direction, up: Option<u64>, down: Option<u64>, by_handshake: bool) -> (Place, f64, &'static str) {
@@ -79,8 +90,7 @@ fn place(d: &Direction, up: Option<u64>, down: Option<u64>, by_handshake: bool) 
             _ => (Place::Unknown, 0.0, "neither handshake nor timestamps show the parts of the path"),
         };
     };
-    let total = (up + down).max(1) as f64;
-    let near = |part: u64| part as f64 / total < SHARE || part < HOST;
+    let near = |part: u64| is_near(part, up + down);
     let sure = if by_handshake { 0.99 } else { 0.95 };
     match (near(up), near(down)) {
         (true, true) => match (before > 0, after > 0) {
