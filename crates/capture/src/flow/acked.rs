@@ -3,6 +3,7 @@
 //! Source: RFC 2018 §4 (the first block holds the segment that caused the ACK), RFC 2883 §4 (DSACK), RFC 3522 §3.2 (Eifel detection),
 //! RFC 5681 §2 (duplicate ACK), Karn and Partridge, "Improving round-trip time estimates" (SIGCOMM 1987).
 
+use super::answers::digest;
 use super::direction::{Direction, Seen};
 use super::echo::is_before;
 use super::repeats::{Confirmed, Repeated};
@@ -88,8 +89,8 @@ impl Direction {
             self.advertise(r);
         }
         self.last_ack_t = s.t;
-        let is_news = did.advances || did.sacked > 0 || twice > 0 || is_late || is_dup || s.len > 0 || r.is_syn;
-        if !is_news && !r.blocks.is_empty() && same_window {
+        let is_news = did.advances || did.sacked > 0 || is_late || is_dup || !same_window;
+        for _ in 0..self.without_news(r, is_news) {
             self.discarded_there(s);
         }
         if s.tsecr != 0 && self.recent_tsval.map_or(true, |v| is_before(v, s.tsecr)) {
@@ -142,11 +143,25 @@ impl Direction {
             && (sacked > 0 || (r.blocks.is_empty() && same_window && self.counts.acks > 1))
     }
 
+    /// How many ACKs without news this one reveals.
+    fn without_news(&mut self, r: &Report<'_>, is_news: bool) -> u64 {
+        let s = &r.seen;
+        if r.blocks.is_empty() || s.len > 0 || r.is_syn || split_dsack(r.ack, r.blocks).0.is_some() {
+            0
+        } else if s.place > 0 {
+            self.answers.without_news(s.place, digest(r.ack, r.window, r.blocks))
+        } else {
+            u64::from(!is_news)
+        }
+    }
+
     /// An ACK with nothing new beside its blocks answers a segment that the receiver discarded because its timestamp was older than the
     /// newest (RFC 7323 §5.3: it answers with an ACK), unless it was discarded here already.
     fn discarded_there(&mut self, s: &Seen) {
-        let Some(recent) = self.recent_tsval.filter(|_| self.counts.discarded == 0 || self.discarded_there > 0) else { return };
-        if let Some((start, end)) = self.board.discard_one(recent, s.t, self.rtt.smoothed()) {
+        if s.tsecr == 0 || self.counts.discarded > self.discarded_there {
+            return;
+        }
+        if let Some((start, end)) = self.board.discard_one(s.tsecr, s.t, self.rtt.smoothed()) {
             self.discarded_there += 1;
             self.counts.discarded += 1;
             self.event(Kind::Discarded, Side::After, s, start, (end - start) as u32, 0, 0);

@@ -1,6 +1,7 @@
 //! The data of one end of a connection, as the packets of both ends show what becomes of them. This file takes the data packets,
 //! `acked` the other end's.
 
+use super::answers::Answers;
 use super::arrivals::{Arrivals, Cause, Part};
 use super::counts::Counts;
 use super::echo::{is_before, Echoed, Echoes};
@@ -109,6 +110,7 @@ pub struct Direction {
     pub ttl: Option<u8>,
     /// The newest TSval that the receiver echoed.
     pub(super) recent_tsval: Option<u32>,
+    pub(super) answers: Answers,
     /// Segments that the receiver discarded, by its answers.
     pub(super) discarded_there: u64,
     pub(super) phase: Phase,

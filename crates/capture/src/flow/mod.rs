@@ -12,6 +12,7 @@
 
 mod acked;
 mod analyzer;
+mod answers;
 mod arrivals;
 mod connection;
 mod counts;
