@@ -361,7 +361,7 @@ def test_the_tables_of_answers_have_the_columns_that_are_written(cli, need_model
 
 PLAYER = [c.name for c in TABLES["flows"].columns if c.name.startswith("player_")]
 """Columns that only results of video players have."""
-KERNELS = [c.name for c in TABLES["samples"].columns if "real kernels alone" in c.description]
+KERNELS = [c.name for c in TABLES["samples"].columns if "real kernels alone" in c.about]
 """Columns that only real kernels fill."""
 KINDS = {
     "string": lambda kind: kind == pl.String, "integer": lambda kind: kind.is_integer(), "number": lambda kind: kind.is_numeric(),
