@@ -115,6 +115,7 @@ def test_nothing_is_advised_where_the_replay_differs(settings: ReplaySettings) -
     flow = observed({**hops(loss=3.0), "flows": [{"cca": "reno"}]})
     found = replays.judged(flow, path(**LINK), Control("reno", 1.0), settings)
     assert found.replay.verdict == "differs"
+    assert found.zone.guidance.endswith(replays.HINT)
     assert "goodput" in found.replay.reason
     assert "Mbit/s was observed" in found.replay.reason
     assert found.advice.choice is None
