@@ -13,9 +13,9 @@ import pytest
 from tcpscape import engines
 from tcpscape.campaign.execute import Runner
 from tcpscape.engines import Capture
-from tcpscape.findings.diagnosis import helps, hosts, queues, replays, runs, scenario, zone
+from tcpscape.findings.diagnosis import advice, helps, hosts, queues, replays, runs, scenario, zone
 from tcpscape.findings.diagnosis import replay as replaying
-from tcpscape.findings.diagnosis.fitted import Control, FittedPath, PathChange
+from tcpscape.findings.diagnosis.fitted import Control, FittedPath, PathChange, Replay
 from tcpscape.findings.diagnosis.observed import Endpoint, LimitInterval, ObservedFlow
 from tcpscape.findings.diagnosis.settings import ReplaySettings
 from tcpscape.scenario import files
@@ -94,21 +94,21 @@ def test_loss_is_repeated_and_a_control_that_stands_it_is_advised(settings: Repl
     assert found.zone.side == "stable"
     assert found.zone.retention is not None
     assert found.zone.retention.value == 1.0
-    advice = found.advice
-    assert advice.verdict == "better"
-    assert advice.choice is not None
-    assert advice.gain is not None
-    truth = [observed({**hops(loss=1.0), "flows": [{"cca": advice.choice}]}, seed).goodput_mbps or 0.0 for seed in range(50, 55)]
+    advised = found.advice
+    assert advised.verdict == "better"
+    assert advised.choice is not None
+    assert advised.gain is not None
+    truth = [observed({**hops(loss=1.0), "flows": [{"cca": advised.choice}]}, seed).goodput_mbps or 0.0 for seed in range(50, 55)]
     own = [observed({**hops(loss=1.0), "flows": [{"cca": "reno"}]}, seed).goodput_mbps or 0.0 for seed in range(50, 55)]
-    assert advice.gain.value == pytest.approx(np.mean(truth) / np.mean(own), rel=0.25)
-    assert advice.gain.low > 1
-    assert advice.gain.low <= advice.gain.value <= advice.gain.high
-    names = {a.name for a in advice.controls}
+    assert advised.gain.value == pytest.approx(np.mean(truth) / np.mean(own), rel=0.25)
+    assert advised.gain.low > 1
+    assert advised.gain.low <= advised.gain.value <= advised.gain.high
+    names = {a.name for a in advised.controls}
     assert "fixed" not in names
     assert "bbr3" not in names
     assert "prague" not in names
     assert len(names) == 16
-    assert advice.assumption.endswith(".")
+    assert advised.assumption.endswith(".")
 
 
 def test_nothing_is_advised_where_the_replay_differs(settings: ReplaySettings) -> None:
@@ -121,6 +121,12 @@ def test_nothing_is_advised_where_the_replay_differs(settings: ReplaySettings) -
     assert found.advice.choice is None
     assert found.advice.gain is None
     assert found.replay.reason in found.advice.verdict
+
+
+def test_a_replay_that_agrees_by_a_wide_interval_alone_advises_nothing() -> None:
+    wide = Estimate(6.0, 1.0, 30.0, 24, "Mbit/s")
+    assert advice.is_far(Replay(wide, None, 2.0, None, "agrees"))
+    assert not advice.is_far(Replay(wide, None, 5.0, None, "agrees"))
 
 
 def test_an_unknown_control_or_path_is_said_not_guessed(settings: ReplaySettings) -> None:

@@ -32,6 +32,8 @@ MOST = 4
 """Most controls that run on beside the flow's own."""
 NEAR = 0.8
 """Share of the best goodput of the first runs from which a control runs on."""
+FAR = 1.6
+"""Factor between the replay's goodput and the observed one from which nothing is advised, however wide the replay's interval is."""
 SETTING_RUNS = 6
 """Runs of each other change."""
 NORMAL, P90 = 1.96, 1.645
@@ -42,6 +44,8 @@ def of(lab: Lab, replay: Replay) -> ReplayAdvice:
     """The advice that the runs give."""
     if replay.verdict != "agrees":
         return none(f"no advice, because the replay {'differs' if replay.verdict == 'differs' else 'is impossible'}: {replay.reason}")
+    if is_far(replay):
+        return none("no advice, because the replay agrees by the width of its interval alone, which tells too little of this path")
     names = deployable(lab)
     comparison = compare(lab, names)
     decision = decide(comparison.candidates(), GOALS["goodput"], lab.fit.values.rtt_ms, comparison.reference)
@@ -50,6 +54,12 @@ def of(lab: Lab, replay: Replay) -> ReplayAdvice:
     controls = [comparison.alternative(cca) for cca in comparison.order if cca != lab.own]
     gain = _with_path(lab, choice, comparison.gain(choice)) if choice else None
     return ReplayAdvice(choice, gain, _verdict(decision, lab.own), controls, settings, lab.fit.assumptions[0])
+
+
+def is_far(replay: Replay) -> bool:
+    """Whether the middle of a replay is far from the observation, which is inside of a wide interval."""
+    seen, found = replay.observed_goodput_mbps, replay.goodput_mbps
+    return bool(seen and found and found.value > 0 and abs(math.log(found.value / seen)) > math.log(FAR))
 
 
 def none(verdict: str) -> ReplayAdvice:
