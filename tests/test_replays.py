@@ -115,7 +115,8 @@ def test_nothing_is_advised_where_the_replay_differs(settings: ReplaySettings) -
     flow = observed({**hops(loss=3.0), "flows": [{"cca": "reno"}]})
     found = replays.judged(flow, path(**LINK), Control("reno", 1.0), settings)
     assert found.replay.verdict == "differs"
-    assert found.zone.guidance.endswith(replays.HINT)
+    assert found.zone.side is None
+    assert found.zone.reasons["side"] == replays.UNLIKE
     assert "goodput" in found.replay.reason
     assert "Mbit/s was observed" in found.replay.reason
     assert found.advice.choice is None
@@ -165,6 +166,15 @@ def test_the_zone_is_that_of_the_control_and_the_order_not_of_jitter_by_rtt(sett
     assert fallen.guidance
     assert fallen.runs_needed
     assert fallen.runs_needed >= 2
+
+
+def test_more_runs_are_made_where_the_side_is_in_doubt() -> None:
+    rng = np.random.default_rng(3)
+    calm = list(10 + 0.1 * rng.standard_normal(20))
+    assert not zone.is_in_doubt(list(9 + 0.1 * rng.standard_normal(20)), calm)
+    assert not zone.is_in_doubt(list(1 + 0.1 * rng.standard_normal(20)), calm)
+    assert zone.is_in_doubt([9.0] * 17 + [4.0] * 3, calm)
+    assert not zone.is_in_doubt([0.0] * 20, calm)
 
 
 def test_an_application_a_receiver_and_a_send_buffer_that_limit_are_repeated(settings: ReplaySettings) -> None:

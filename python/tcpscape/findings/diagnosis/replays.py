@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass
 
 from tcpscape.findings.diagnosis import advice, queues, replay, zone
@@ -27,11 +26,11 @@ def judged(flow: ObservedFlow, path: FittedPath | None, control: Control | None,
     if isinstance(lab, str):
         return Judged(zone.unknown(flow, path, lab), replay.impossible(flow, lab), advice.none(f"no advice, because there is no replay: {lab}"))
     lab = queues.chosen(lab)
-    repeated, where = replay.of(lab), zone.of(lab)
-    if repeated.verdict == "differs":
-        where = dataclasses.replace(where, guidance=f"{where.guidance} {HINT}")
-    return Judged(where, repeated, advice.of(lab, repeated))
+    repeated = replay.of(lab)
+    if repeated.verdict == "differs" or advice.is_far(repeated):
+        return Judged(zone.unknown(flow, path, UNLIKE), repeated, advice.of(lab, repeated))
+    return Judged(zone.of(lab), repeated, advice.of(lab, repeated))
 
 
-HINT = "The replay differs from the observation, so take the zone as a hint."
-"""Said of a zone whose runs do not repeat the flow."""
+UNLIKE = "The replay does not repeat the observation, so its runs tell nothing about the side of the cliff."
+"""Why a zone is not judged."""

@@ -10,9 +10,10 @@ Stability and signatures are of the observation itself.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tcpscape import stats
 from tcpscape.findings import indicators
@@ -26,10 +27,10 @@ from tcpscape.findings.diagnosis.runs import Lab, open_lab
 from tcpscape.findings.diagnosis.settings import ReplaySettings
 from tcpscape.units import NS_PER_S
 
-RUNS = 20
-"""Runs with the jitter, and as many without."""
-FEW_RUNS = 8
-"""As many where runs are dear."""
+RUNS, FEW_RUNS, MANY_RUNS = 20, 8, 60
+"""Runs with the jitter, and as many without; as many where runs are dear, and where so many leave the side in doubt."""
+SURE, RESAMPLES = 0.95, 200
+"""Share of the resampled runs that must be on the same side for it to be beyond doubt, and their number."""
 PRECISION = 0.10
 """Precision for which the number of required runs is given."""
 BIN_S, LEAST_BINS = 1.0, 5
@@ -67,14 +68,44 @@ def of(lab: Lab) -> Zone:
 
 
 def level(lab: Lab) -> Level:
-    """The path's own level: its runs with and without the jitter."""
-    values = lab.fit.values
+    """The path's own level: its runs with and without the jitter, more of them where the first leave its side in doubt."""
     each = max((r.events for r in lab.known.values()), default=0)
-    count = RUNS if each * 2 * RUNS <= lab.left else FEW_RUNS
+    here, runs = _level(lab, RUNS if each * 2 * RUNS <= lab.left else FEW_RUNS)
+    if is_in_doubt(*runs) and each * 2 * (MANY_RUNS - RUNS) <= lab.left / 2:
+        here, _ = _level(lab, MANY_RUNS)
+    return here
+
+
+Goodputs = Sequence[float]
+
+
+def _level(lab: Lab, count: int) -> tuple[Level, tuple[Goodputs, Goodputs]]:
+    """The level of so many runs, and their goodputs with and without the jitter."""
+    values = lab.fit.values
     with_jitter = [r.goodput_mbps for r in lab.central(lab.own, range(count))]
     jitter = max(values.jitter_forward_ms, values.jitter_reverse_ms)
     without = [r.goodput_mbps for r in lab.calm(lab.own, range(count))] if jitter else with_jitter
-    return levels.level(jitter * 1e6, with_jitter, without)
+    return levels.level(jitter * 1e6, with_jitter, without), (with_jitter, without)
+
+
+def is_in_doubt(with_jitter: Goodputs, without: Goodputs) -> bool:
+    """Whether other runs of the same path might be on another side: by resampling these, pairs together."""
+    jittery, calm = np.asarray(with_jitter), np.asarray(without)
+    rng = np.random.default_rng(len(jittery))
+    sides = [_side(jittery[p], calm[p]) for p in rng.integers(0, len(jittery), (RESAMPLES, len(jittery)))]
+    return max(sides.count(one) for one in set(sides)) < SURE * RESAMPLES
+
+
+def _side(jittery: NDArray[np.float64], calm: NDArray[np.float64]) -> chaos.Side:
+    """The side of these runs, without the intervals that a level has."""
+    base = float(calm.mean())
+    if base <= 0 or jittery.mean() <= 0:
+        return "collapsed"
+    retention, below = float(jittery.mean()) / base, float((jittery < levels.HALF * base).mean())
+    cv, calm_cv = (float(x.std(ddof=1) / x.mean()) for x in (jittery, calm))
+    if levels.is_chaotic(retention, cv, calm_cv, below):
+        return "chaos zone"
+    return "collapsed" if retention < levels.HALF else "stable"
 
 
 def published(path: FittedPath | None) -> chaos.Side | None:
