@@ -262,13 +262,13 @@ def test_the_fitted_path_runs(tmp_path, need_model):
 
 @pytest.fixture(scope="module")
 def capture(tmp_path_factory):
-    """A capture of the model: 12 Mbit/s, 40 ms, 0.5 % of loss, a flow of cubic; made once."""
+    """A capture of the model: 20 Mbit/s, 40 ms, 0.15 % of loss, a flow of cubic; made once."""
     from tcpscape.cli.main import call
 
     file = tmp_path_factory.mktemp("capture") / "slow.pcapng"
     path = file.with_suffix(".yaml")
-    path.write_text("forward: [{at: router, delay: 20ms, loss: 0.5%}]\nbottleneck: tbf rate 12mbit burst 6056 limit 60000\nreverse: [{at: router, delay: 20ms}]\n")
-    assert call(["run", str(path), "--cca", "cubic", "--duration", "6s", "--seeds", "1", "--pcap", str(file), "--quiet"]) == 0
+    path.write_text("forward: [{at: router, delay: 20ms, loss: 0.15%}]\nbottleneck: tbf rate 20mbit burst 10kb limit 300kb\nreverse: [{at: router, delay: 20ms}]\n")
+    assert call(["run", str(path), "--cca", "cubic", "--duration", "8s", "--seeds", "1", "--pcap", str(file), "--quiet"]) == 0
     return file
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from tcpscape.findings.diagnosis import limiting, limits, sentences
-from tcpscape.findings.diagnosis.diagnosis import NOT_BUILT, UNKNOWN, Diagnosis, FlowDiagnosis
+from tcpscape.findings.diagnosis.diagnosis import UNKNOWN, Diagnosis, FlowDiagnosis
 from tcpscape.findings.diagnosis.fitted import Alternative, FittedPath
 from tcpscape.findings.diagnosis.observed import Cause, ObservedFlow, Vantage
 from tcpscape.screen import Screen
@@ -156,7 +156,7 @@ def _better(diagnosis: FlowDiagnosis) -> tuple[str, str]:
     if advice is None:
         return UNKNOWN_FIELD, diagnosis.reasons.get("advice", "")
     if advice.choice is None or advice.gain is None:
-        return "–", advice.verdict
+        return "–", advice.verdict.partition(": ")[0]  # the replay's row has the rest
     return f"{advice.choice}, {advice.gain.text()} ×", advice.verdict
 
 
@@ -200,12 +200,8 @@ def _caveats(diagnosis: Diagnosis) -> list[str]:
     """What weakens the answer: what could not be read, what is not identifiable, what the replay says, what is assumed."""
     first = diagnosis.flows[0]
     caveats = [note.removesuffix(".") for note in diagnosis.observation.notes]
-    if first.replay and first.replay.verdict != "agrees":
-        caveats.append(f"the replay {first.replay.verdict.replace('impossible', 'is impossible')}: {first.replay.reason}".removesuffix("."))
     if first.advice and first.advice.assumption:
         caveats.append(f"assumed: {first.advice.assumption}".removesuffix("."))
-    missing = [part for part, why in first.not_identifiable.items() if why != NOT_BUILT and not part.startswith(("path.", "zone."))]
-    caveats += [f"{part}: {first.not_identifiable[part]}".removesuffix(".") for part in missing if part not in ("advice", "replay")]
     return list(dict.fromkeys(caveats))
 
 

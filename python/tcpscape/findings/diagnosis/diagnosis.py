@@ -20,8 +20,6 @@ from tcpscape.findings.diagnosis.settings import DiagnosisSettings
 
 Progress = Callable[[str], None]
 """Told what is being done now."""
-NOT_BUILT = "not built yet"
-"""Reason of a part that this version does not have."""
 UNKNOWN = "unknown"
 """Name of a congestion control that is not known."""
 SAID, NAMED = "You said so.", "The source names it."

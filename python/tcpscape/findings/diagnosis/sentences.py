@@ -17,6 +17,8 @@ RARE_PCT = 0.0005
 """Random loss below this, %, is called none."""
 CLEAR = 1.05
 """Gain from which a setting is named beside the congestion control."""
+NO_ADVICE = "no advice, because "
+"""How a verdict begins that says why there is none."""
 ASIDE: Mapping[str, str] = {
     "rtt_ms": "RTT", "jitter_ms": "jitter", "loss_pct": "random loss", "rate_mbps": "rate of the bottleneck", "buffer_bytes": "its buffer",
 }
@@ -57,7 +59,7 @@ def advice_sentence(diagnosis: FlowDiagnosis) -> str:
         return f"Nothing to change: no other congestion control carries clearly more than {in_use(diagnosis)}."
     if advice.verdict == "undecided":
         return "Whether another congestion control would carry more is undecided: the intervals are too wide."
-    return f"What would carry more cannot be told: {_clause(advice.verdict)}."
+    return f"What would carry more cannot be told: {_clause(advice.verdict).removeprefix(NO_ADVICE).replace(': The ', ': the ')}."
 
 
 def in_use(diagnosis: FlowDiagnosis) -> str:
