@@ -22,6 +22,7 @@ from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.isotonic import IsotonicRegression
 from sklearn.model_selection import StratifiedKFold
 
+from tcpscape.findings.diagnosis.control.classify import MOST_HELD
 from tcpscape.findings.diagnosis.control.features import features, pairs, vector
 from tcpscape.findings.diagnosis.control.forest import ARRAYS, FILE, FORMAT, combined, posterior, trained
 from tcpscape.findings.diagnosis.control.shadows import CANDIDATES
@@ -40,9 +41,10 @@ COARSE = ("cubic", "reno", "bbr")
 
 
 def read(folder: Path, sets: list[str]) -> list[dict[str, Any]]:
-    """The runs of these sets, in the order of their names."""
+    """The runs of these sets, in the order of their names, without those that are not judged since something else held their window."""
     files = [f for f in sorted(folder.glob("*.json")) if f.name.rsplit("-", 1)[0] in sets]
-    return [json.loads(f.read_text()) | {"name": f.stem} for f in files]
+    runs = [json.loads(f.read_text()) | {"name": f.stem} for f in files]
+    return [r for r in runs if max(r["features"]["rwnd_held"], r["features"]["app_held"]) <= MOST_HELD]
 
 
 def extract(runs: Path, out: Path) -> None:

@@ -19,6 +19,15 @@ LEAST_ROUNDS = 30
 """Round trips below which nothing is said."""
 MOST_HELD = 0.6
 """Share of the round trips that the application or the receive window may hold."""
+FEW_CUTS = 2
+"""Reductions below which their number is named as the reason."""
+ALIKE: Mapping[frozenset[str], str] = {
+    frozenset(("reno", "lp")): "Reno or LP: Linux's LP is Reno on nearly every path, as its delays are those of two clocks",
+    frozenset(("reno", "dctcp")): "Reno or DCTCP: without marks, DCTCP is Reno",
+    frozenset(("lp", "dctcp")): "Reno, LP or DCTCP: Linux's LP is Reno on nearly every path, and DCTCP is without marks",
+    frozenset(("scalable", "yeah")): "Scalable or YeAH: while the queue is short, YeAH is Scalable",
+}
+"""Controls that are the same on some paths → the reason."""
 SHOWN = 5
 """Candidates that an answer keeps."""
 LEAST_SHOWN = 0.02
@@ -81,18 +90,25 @@ def _answer(watched: Watched, forest: Forest) -> Control:
 
 
 def _undecided(watched: Watched, candidates: Mapping[str, float]) -> str:
-    names = " and ".join(list(candidates)[:2]) or "every control"
-    if len(watched.cuts) < 2:
-        return f"{len(watched.cuts)} reductions of the window in {len(watched.rounds.ack)} round trips do not tell {names} apart"
-    return f"on this path {names} would have moved the window alike"
+    names = list(candidates)[:2]
+    if why := ALIKE.get(frozenset(names)):
+        return why
+    together = " and ".join(names) or "every control"
+    rounds, cuts = len(watched.rounds.ack), len(watched.cuts)
+    if cuts < FEW_CUTS:
+        return f"{_count(cuts, 'reduction')} of the window in {rounds} round trips {'does' if cuts == 1 else 'do'} not tell {together} apart"
+    return f"on this path {together} would have moved the window much alike"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number or 'no'} {noun}{'' if number == 1 else 's'}"
 
 
 def _evidence(watched: Watched, values: Mapping[str, float], name: str) -> str:
-    rounds, cuts = len(watched.rounds.ack), len(watched.cuts)
-    parts = [f"{rounds} round trips and {cuts} reductions"]
+    parts = [f"{_count(len(watched.rounds.ack), 'round trip')} and {_count(len(watched.cuts), 'reduction')}"]
     close = values.get(f"{name}.close_short", float("nan"))
     if np.isfinite(close):
-        parts.append(f"{name} given the same ACKs has a window within 3 % or 1.5 packets of the one seen in {close:.0%} of them")
+        parts.append(f"in {close:.0%} of them {name}, told the same ACKs, has the window that was seen, within 3 % or 1.5 packets")
     if np.isfinite(ratio := values.get("ratio_p50", float("nan"))):
         parts.append(f"a reduction leaves {ratio:.2f} of the window")
     if name.startswith("bbr"):

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from tcpscape.findings.diagnosis.control.shadows import CANDIDATES, compare
+from tcpscape.findings.diagnosis.control.shadows import CANDIDATES, compare, distance
 from tcpscape.findings.diagnosis.control.shape import shape
 from tcpscape.findings.diagnosis.control.watched import Floats, Watched
 
@@ -25,7 +25,34 @@ MOST = 99.0
 
 def features(watched: Watched) -> dict[str, float]:
     """Name → value, NaN where the flow does not show it; the same names for every flow."""
-    return shape(watched) | related(compare(watched))
+    values = shape(watched) | related(compare(watched))
+    return values | evidence(values)
+
+
+def evidence(values: Mapping[str, float]) -> dict[str, float]:
+    """How much the whole flow speaks against each candidate: its mean distances from the best one, times what was compared, as signed logarithms.
+
+    `margin` is what speaks against the next candidate for the one that is best, and minus what speaks against itself for any other.
+    """
+    rounds = float(np.exp(values["log_rounds"]))
+    compared, cuts = rounds * values["open"], max(float(np.exp(values["cuts"])) * rounds - 0.5, 0.0)
+    growth = np.array([_apart(values, name, "unlikely_long") + _apart(values, name, "unlikely_short") for name in CANDIDATES]) * compared / 2
+    backoff = np.array([_apart(values, name, "backoff_unlikely") for name in CANDIDATES]) * cuts
+    against = growth + backoff - (growth + backoff).min()
+    order = np.sort(against)
+    result: dict[str, float] = {"best.margin": float(np.log1p(order[1]))}
+    for i, name in enumerate(CANDIDATES):
+        margin = order[1] if against[i] <= 0 else -against[i]
+        result |= {
+            f"{name}.against": float(np.log1p(against[i])), f"{name}.against_growth": float(np.log1p(growth[i])),
+            f"{name}.against_backoff": float(np.log1p(backoff[i])), f"{name}.margin": float(np.sign(margin) * np.log1p(abs(margin))),
+        }  # fmt: skip
+    return result
+
+
+def _apart(values: Mapping[str, float], name: str, measure: str) -> float:
+    value = values[f"{name}.{measure}.apart"]
+    return 0.0 if np.isnan(value) else value
 
 
 def related(measures: dict[str, dict[str, float]]) -> dict[str, float]:
@@ -37,17 +64,11 @@ def related(measures: dict[str, dict[str, float]]) -> dict[str, float]:
         best = float("nan") if not len(known) else float(known.min() if any(w in measure for w in LEAST_IS_BEST) else known.max())
         result[f"best.{measure}"] = best
         result |= {f"{name}.{measure}.apart": float(v) - best for name, v in zip(CANDIDATES, values, strict=True)}
-    total = np.array([_total(measures[name]) for name in CANDIDATES])
+    total = np.array([distance(measures[name]) for name in CANDIDATES])
     places = np.argsort(np.argsort(total, kind="stable"))
     for name, value, place in zip(CANDIDATES, total, places, strict=True):
         result |= {f"{name}.total": float(value), f"{name}.total.apart": float(value - total.min()), f"{name}.place": float(place)}
     return result
-
-
-def _total(measures: dict[str, float]) -> float:
-    """One number of how far a candidate is from what was seen."""
-    known = {name: 0.0 if np.isnan(value) else value for name, value in measures.items()}
-    return known["unlikely_short"] + known["unlikely_long"] + known["backoff_unlikely"]
 
 
 def bounded(row: Floats) -> Floats:

@@ -6,6 +6,7 @@ stretch is compared with the windows seen, and its reductions with those seen.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,8 +21,12 @@ CANDIDATES = (
 """Controls of Linux that set a window by ACKs and losses; BBR's window follows from rate samples instead."""
 SHORT, LONG = 8, 48
 """Round trips of a stretch: short enough that small errors do not add up, long enough that slow growth shows."""
-HZ = 250
-"""Ticks a second where nothing is known of the sender's kernel."""
+HZ = (250,)
+"""Ticks a second of the sender's kernel, which hardly matter for most controls."""
+UNKNOWN_HZ = (100, 250, 1000)
+"""Those that kernels are built with."""
+COUNT_TICKS = ("htcp", "westwood")
+"""Controls that measure the RTT in ticks, so that they are another control on each of these kernels: the nearest one counts."""
 SLOW_START = 1.5
 """Growth of the window in a round trip above which it doubles (with delayed ACKs 1.5)."""
 MOST_ERROR = 10.0
@@ -95,24 +100,36 @@ def compare(watched: Watched) -> dict[str, dict[str, float]]:
     `drift` the same at the ends of stretches alone; of reductions `backoff_error`, `backoff_close`, `backoff_bias` of the window after them.
     """
     long, short = stretches(watched, LONG), stretches(watched, SHORT)
-    return {name: _measure(name, watched, short, "short") | _measure(name, watched, long, "long") for name in CANDIDATES}
+    return {name: measure(name, watched, short, long) for name in CANDIDATES}
 
 
-def _measure(name: str, watched: Watched, told: Stretches, suffix: str) -> dict[str, float]:
+def measure(name: str, watched: Watched, short: Stretches, long: Stretches) -> dict[str, float]:
+    """All measures of one candidate, on the kernel under which it is nearest."""
+    kernels = UNKNOWN_HZ if name in COUNT_TICKS else HZ
+    measures = (_measure(name, hz, watched, short, "short") | _measure(name, hz, watched, long, "long") for hz in kernels)
+    return min(measures, key=distance)
+
+
+def distance(measures: Mapping[str, float]) -> float:
+    """One number of how far a candidate is from what was seen."""
+    return sum(0.0 if np.isnan(measures[m]) else measures[m] for m in ("unlikely_short", "unlikely_long", "backoff_unlikely"))
+
+
+def _measure(name: str, hz: int, watched: Watched, told: Stretches, suffix: str) -> dict[str, float]:
     """What one candidate makes of the stretches."""
-    raw, reductions = _core.watch(name, told.rows.tobytes(), watched.mss, HZ, watched.ecn or name == "dctcp")
+    raw, reductions = _core.watch(name, told.rows.tobytes(), watched.mss, hz, watched.ecn or name == "dctcp")
     windows = np.frombuffer(raw, "<u4").astype(float)
     rounds = watched.rounds
     seen, made = rounds.window[told.compared], windows[rounds.peak[told.compared]]
     result = {f"{measure}_{suffix}": float("nan") for measure in MEASURES}
     if len(seen):
         tolerance = np.maximum(1.5, 0.03 * seen)
-        distance, ratio = np.abs(made - seen) / tolerance, np.log(np.maximum(made, 1) / np.maximum(seen, 1))
+        errors, ratio = np.abs(made - seen) / tolerance, np.log(np.maximum(made, 1) / np.maximum(seen, 1))
         ends = np.append(told.begun[1:] != told.begun[:-1], True)
         result = {
             f"unlikely_{suffix}": float(np.log1p((np.abs(made - seen) / (0.3 + 0.002 * seen)) ** 2).mean()),
-            f"error_{suffix}": float(np.minimum(distance, MOST_ERROR).mean()), f"middle_{suffix}": float(np.median(distance)),
-            f"close_{suffix}": float((distance <= 1).mean()), f"exact_{suffix}": float((np.abs(made - seen) <= 1).mean()),
+            f"error_{suffix}": float(np.minimum(errors, MOST_ERROR).mean()), f"middle_{suffix}": float(np.median(errors)),
+            f"close_{suffix}": float((errors <= 1).mean()), f"exact_{suffix}": float((np.abs(made - seen) <= 1).mean()),
             f"bias_{suffix}": float(np.median(ratio)), f"drift_{suffix}": float(np.median(ratio[ends])),
         }  # fmt: skip
     return result | (_backoffs(watched, reductions) if suffix == "short" else {})
@@ -121,7 +138,7 @@ def _measure(name: str, watched: Watched, told: Stretches, suffix: str) -> dict[
 def _backoffs(watched: Watched, reductions: list[tuple[int, int, int]]) -> dict[str, float]:
     """How far the candidate's thresholds are from the windows after the reductions seen."""
     made = {ack: after for ack, _, after in reductions}
-    seen = [c for c in watched.cuts if c.state not in (OPEN, LOSS) and c.first in made and 0 < c.after < UNDONE * c.before]
+    seen = [c for c in watched.cuts if c.state not in (OPEN, LOSS) and c.first in made and c.after > 0 and not c.after >= UNDONE * c.before]
     pairs = [(made[c.first], c.after) for c in seen]
     if not pairs:
         return dict.fromkeys(BACKOFFS, float("nan"))

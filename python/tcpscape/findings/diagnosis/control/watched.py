@@ -6,6 +6,7 @@ what a sender that is held back by its congestion window has in flight is that w
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -60,7 +61,7 @@ class Cut:
     """First ACK after it."""
     state: int
     before: float
-    """Window before, packets."""
+    """Window before, packets; NaN where it cannot be seen."""
     after: float
     """Window in the first round trip after it, packets; NaN where that cannot be seen."""
 
@@ -103,6 +104,10 @@ class Watched:
 def watch(flow: ObservedFlow) -> Watched | None:
     """The flow, or None where it has too few segments to say anything."""
     segments, acks = _plain(flow.segments), _plain(flow.acks)
+    if flow.facts.get("events_left_out") and len(flow.events.get("t", ())):
+        # What comes after the last event that was kept has reductions of which nothing is known.
+        until = int(flow.events["t"][-1])
+        segments, acks = _until(segments, until), _until(acks, until)
     if len(segments.get("t", ())) < 100 or len(acks.get("t", ())) < 50:
         return None
     mss = _mss(segments, flow.facts)
@@ -132,13 +137,21 @@ def _plain(columns: Columns) -> dict[str, NDArray[Any]]:
     return {name: np.asarray(values).astype(np.int64) for name, values in columns.items()}
 
 
+def _until(columns: Mapping[str, NDArray[Any]], until: int) -> dict[str, NDArray[Any]]:
+    kept = columns["t"] <= until
+    return {name: values[kept] for name, values in columns.items()}
+
+
 def _mss(segments: Mapping[str, NDArray[Any]], facts: Mapping[str, Any]) -> int:
-    """Payload of a full segment: the most frequent length of those of one segment, or what the handshake leaves room for."""
+    """Payload of a full segment: as the capture says, the most frequent length of those of one segment, or what the handshake leaves room for."""
+    if known := facts.get("segment_size"):
+        return int(known)
     single = segments["len"][segments["segs"] == 1]
     if len(single) >= 50:
         values, counts = np.unique(single, return_counts=True)
         return int(values[np.argmax(counts)])
-    announced = int(facts.get("mss") or 1460)
+    both = facts.get("mss") or 1460
+    announced = int(both) if isinstance(both, (int, float)) else min((int(one) for one in both if one), default=1460)
     return announced - TIMESTAMPS if segments["tsval"].any() and announced > 1448 else announced
 
 
@@ -209,13 +222,17 @@ def _states(events: Columns, acks: Mapping[str, NDArray[Any]], una: Ints, nxt: I
                 again = kind == RECOVERY and seq >= point
                 continue
             begin = at
-        end = int(np.searchsorted(una, nxt[begin], side="left"))
+        # RFC 3168 §6.1.2: an echo counts again once what was sent after the reduction is acknowledged.
+        end = int(np.searchsorted(una, nxt[begin], side="right" if kind_now == CWR else "left"))
         if end <= begin:
             continue
         if spans and spans[-1][1] > begin:
             spans[-1] = (spans[-1][0], begin, spans[-1][2])
         state[begin:end], over, inside, point, again = kind_now, end, kind_now, int(nxt[begin]), False
         spans.append((begin, end, kind_now))
+    for (_, _, kind), (begin, _, next_kind) in itertools.pairwise(spans):
+        if begin > 0 and state[begin - 1] == kind == next_kind:
+            state[begin - 1] = OPEN  # one that follows at once is another reduction
     return state, spans
 
 
@@ -303,12 +320,16 @@ def _rounds(acks: _Acks, segments: Mapping[str, NDArray[Any]]) -> Rounds:
 def _cuts(spans: list[tuple[int, int, int]], rounds: Rounds, state: Ints) -> tuple[Cut, ...]:
     """The reductions with the windows before and after."""
     cuts = []
+    previous = -1
     for first, last, kind in spans:
         before = int(np.searchsorted(rounds.ack, first, side="right")) - 1
         windows = rounds.window[max(0, before - 1) : before + 1]
         after = int(np.searchsorted(rounds.ack, last, side="left"))
         end = rounds.ack[after + 1] if after + 1 < len(rounds.ack) else None
         seen = after < len(rounds.ack) and not (state[rounds.ack[after] : end] > DISORDER).any()
-        largest = float(np.nanmax(windows)) if not np.isnan(windows).all() else float("nan")
+        # Within two round trips of the one before, the window that it begins with cannot be seen: what is in flight is still from earlier.
+        follows = previous > rounds.ack[max(0, before - 1)]
+        largest = float(np.nanmax(windows)) if not (follows or np.isnan(windows).all()) else float("nan")
+        previous = last
         cuts.append(Cut(first, last, kind, largest, float(rounds.window[after]) if seen else float("nan")))
     return tuple(cuts)
