@@ -18,7 +18,9 @@ mod window;
 
 pub use intervals::Interval;
 pub use tracker::Tracker;
-pub use window::Evidence;
+
+#[cfg(test)]
+mod tests;
 
 /// What holds a flow at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -11,6 +11,8 @@ const MOST_GAPS: usize = 512;
 const LEAST_WINDOW: u64 = 20_000_000;
 /// Largest, ns.
 const MOST_WINDOW: u64 = 500_000_000;
+/// The largest IP packet of an Ethernet, bytes.
+const ETHERNET: u32 = 1_500;
 /// A link that has a queue does not pause for so many times the mean time between segments.
 const PAUSE: u64 = 8;
 /// A segment left at an ACK if it came no later than this, ns, plus a share of the response delay.
@@ -59,8 +61,6 @@ pub struct Tracker {
     habits: Habits,
     out: Intervals,
     closed: bool,
-    /// Evidence of every window, kept for a study of the rules.
-    pub log: Option<Vec<Evidence>>,
 }
 
 impl Tracker {
@@ -84,7 +84,6 @@ impl Tracker {
             habits: Habits::default(),
             out: Intervals::new(most_intervals),
             closed: false,
-            log: None,
         }
     }
 
@@ -129,6 +128,7 @@ impl Tracker {
 
     /// A data segment.
     pub fn data(&mut self, d: &Data) {
+        let d = &Data { mss: full_segment(d), ..*d };
         let end = d.seq + u64::from(d.len);
         if let (Some(begun), Some(_), None) = (self.begun, self.syn_ack, self.last) {
             self.established(d.t, d.frame, begun);
@@ -158,12 +158,6 @@ impl Tracker {
     pub fn finish(mut self, t: u64) -> Vec<Interval> {
         self.conclude(t);
         self.out.finish()
-    }
-
-    /// [`Self::finish`], with the evidence.
-    pub fn finish_with_log(mut self, t: u64) -> (Vec<Interval>, Vec<Evidence>) {
-        self.conclude(t);
-        (self.out.finish(), self.log.unwrap_or_default())
     }
 
     fn conclude(&mut self, t: u64) {
@@ -207,7 +201,8 @@ impl Tracker {
         if let Some(at) = self.closed_until(d, last) {
             // Where more room came before the segment left, it waited for more still (RFC 9293 §3.8.6.2.1), unless it left for another reason.
             let is_asked = progress.is_some_and(|m| d.t <= m.t + self.prompt());
-            let until = if is_asked || d.t <= at + self.prompt() { d.t } else { at };
+            let tolerance = self.prompt() + if self.view.is_near() { 0 } else { self.view.response() };
+            let until = if is_asked || d.t <= at + tolerance { d.t } else { at };
             self.judge_later(Gap { to: until, ending: Ending::Known(Cause::ReceiveWindow), ..gap });
             gap.from = until;
         }
@@ -263,7 +258,7 @@ impl Tracker {
 
     fn add(&mut self, gap: Gap) {
         if gap.to > gap.from {
-            self.window.gap(&gap);
+            self.window.tight += if gap.is_tight { gap.to - gap.from } else { 0 };
             self.gaps.push(gap);
         }
     }
@@ -289,13 +284,11 @@ impl Tracker {
         let gap = self.last.map_or(0, |l| d.t - l.t.min(d.t)).min(2 * PAUSE * self.usual_gap.max(1_000));
         self.usual_gap = self.usual_gap - self.usual_gap / 32 + gap / 32;
         let w = &mut self.window;
-        w.bursts += u32::from(self.last.map_or(true, |l| l.t + 20_000 < d.t));
         self.nxt = self.nxt.max(end);
         self.view.forget(self.nxt);
         let flight = self.nxt - self.view.delivered.min(self.nxt);
         w.flight_min = if w.segments == 0 { flight } else { w.flight_min.min(flight) };
         w.flight_max = w.flight_max.max(flight);
-        w.flight_sum += flight;
         w.segments += 1;
         w.bytes += u64::from(d.len);
         w.short += u32::from(is_short);
@@ -311,24 +304,25 @@ impl Tracker {
     /// Decides on the gaps of the window and begins the next one.
     fn close_window(&mut self, t: u64) {
         self.window.to = t;
-        self.window.rtt = self.rtt;
         self.window.rtt_min = self.rtt_min;
-        self.window.response = self.view.response();
         self.window.prompt = self.prompt();
-        self.window.room = self.view.room(self.nxt).unwrap_or(u64::MAX);
         self.habits.learn(&self.gaps, &self.window);
-        self.habits.note(&mut self.window);
         let is_near = self.view.is_near();
-        self.window.near = u32::from(is_near);
         for g in self.gaps.drain(..) {
             let cause = if is_near { self.habits.cause_near(&g, &self.window) } else { self.habits.cause_far(&g) };
             self.out.push(g.from, g.to, cause, g.frames);
         }
-        if let Some(log) = &mut self.log {
-            log.push(self.window);
-        }
         self.view.rotate();
         self.window = Evidence { from: t, ..Evidence::default() };
+    }
+}
+
+/// Payload of a full segment; where only super-packets were seen, that of an Ethernet. 0 unknown.
+fn full_segment(d: &Data) -> u32 {
+    match (d.mss, d.len > ETHERNET) {
+        (0, true) if d.tsval != 0 => ETHERNET - 52,
+        (0, true) => ETHERNET - 40,
+        (mss, _) => mss,
     }
 }
 

@@ -42,6 +42,8 @@ pub(super) struct View {
     repair: u64,
     /// The ACK which first had the TSval that the sender echoes now.
     echoed: Option<(u32, u64)>,
+    /// The last TSecr of a segment: only the first that has it left when its ACK came.
+    last_echo: u32,
     /// Steps of the right edge that no segment has used up: edge and when it came.
     edges: VecDeque<(u64, Moment)>,
     pub(super) edge: u64,
@@ -146,7 +148,8 @@ impl View {
             let at = self.take(&first);
             seen(self, at);
         }
-        if let (true, Some((v, t))) = (echoes, self.echoed) {
+        if let (true, Some((v, t))) = (echoes && d.tsecr != self.last_echo, self.echoed) {
+            self.last_echo = d.tsecr;
             if v == d.tsecr && d.repeat.is_none() && !self.is_empty {
                 self.measured(d.t - t.min(d.t));
             }
@@ -181,6 +184,8 @@ impl View {
         self.delivered = self.delivered.max(a.delivered).max(a.ack);
         let opened = a.edge > self.edge;
         if opened {
+            // The first window that is seen was there before.
+            let at = if self.knows_edge { at } else { Moment { t: 0, ..at } };
             self.knows_edge = true;
             self.edge = a.edge;
             if self.edges.len() == MOST {

@@ -28,71 +28,26 @@ pub(super) struct Gap {
 }
 
 /// What a window shows; times in ns.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Evidence {
-    /// Its begin.
-    pub from: u64,
-    /// Its end.
-    pub to: u64,
-    /// Time in gaps that an ACK ended, after a full segment and after a segment that was not full.
-    pub ack: [u64; 2],
-    /// Time in gaps that nothing seen ended, likewise.
-    pub timer: [u64; 2],
-    /// Time in gaps whose cause is known.
-    pub known: u64,
-    /// Departures (bursts), segments, bytes, segments that were not full.
-    pub bursts: u32,
-    /// Segments.
-    pub segments: u32,
-    /// Bytes.
-    pub bytes: u64,
-    /// Segments that were not full.
-    pub short: u32,
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Evidence {
+    /// Its begin and end.
+    pub(super) from: u64,
+    pub(super) to: u64,
+    /// Departures, those of them that were not full segments, their bytes.
+    pub(super) segments: u32,
+    pub(super) short: u32,
+    pub(super) bytes: u64,
     /// ACKs that the sender got.
-    pub acks: u32,
-    /// Bytes in flight after departures: least, largest, sum.
-    pub flight_min: u64,
-    /// Largest.
-    pub flight_max: u64,
-    /// Sum over segments.
-    pub flight_sum: u64,
-    /// Smoothed RTT, its least value, response delay.
-    pub rtt: u64,
-    /// Least RTT.
-    pub rtt_min: u64,
-    /// Response delay.
-    pub response: u64,
+    pub(super) acks: u32,
+    /// Bytes in flight after departures: least and largest.
+    pub(super) flight_min: u64,
+    pub(super) flight_max: u64,
+    /// Least RTT of the flow.
+    pub(super) rtt_min: u64,
     /// Within which a departure counts as that of an ACK.
-    pub prompt: u64,
-    /// Room in the receiver's window after the last segment.
-    pub room: u64,
+    pub(super) prompt: u64,
     /// Time in gaps that began with hardly any room in the receiver's window.
-    pub tight: u64,
-    /// Bytes acknowledged or reported received in it.
-    pub delivered: u64,
-    /// Whether the capture is at the sender.
-    pub near: u32,
-    /// Spread of the largest flights of the last windows, thousandths.
-    pub plateau: u64,
-    /// Share of short ones among the last segments, thousandths.
-    pub shorts: u64,
-    /// Share of gaps after short segments that no ACK ended, thousandths.
-    pub unasked: u64,
-    /// Share of gaps after full segments that no ACK ended, thousandths.
-    pub paced: u64,
-}
-
-impl Evidence {
-    /// Adds a gap.
-    pub(super) fn gap(&mut self, g: &Gap) {
-        let length = g.to - g.from;
-        self.tight += if g.is_tight { length } else { 0 };
-        match g.ending {
-            Ending::Ack => self.ack[usize::from(g.is_drained)] += length,
-            Ending::Timer => self.timer[usize::from(g.is_drained)] += length,
-            Ending::Known(_) => self.known += length,
-        }
-    }
+    pub(super) tight: u64,
 }
 
 /// How the sender's departures were triggered lately: counts and times of gaps, halved with each window.
@@ -177,14 +132,6 @@ impl Habits {
                 Ending::Known(_) => {}
             }
         }
-    }
-
-    /// Writes the habits into the evidence.
-    pub(super) fn note(&self, window: &mut Evidence) {
-        window.plateau = (1_000.0 * self.spread()) as u64;
-        window.shorts = (1_000.0 * self.short / self.segments.max(1.0)) as u64;
-        window.unasked = (1_000.0 * self.timers(1)) as u64;
-        window.paced = (1_000.0 * self.timers(0)) as u64;
     }
 
     /// Share of gaps that no ACK ended.

@@ -1,0 +1,232 @@
+//! Packet scripts: senders that one thing holds, as a capture beside them or far away shows it.
+
+use super::*;
+
+const MS: u64 = 1_000_000;
+const MSS: u32 = 1_448;
+const FULL: u64 = MSS as u64;
+
+/// A packet of a script.
+enum Packet {
+    Data(Data),
+    Ack(Ack),
+}
+
+/// A script: packets and when the capture sees them.
+struct Script {
+    rtt: u64,
+    /// Between the sender and the place of capture, one way, ns.
+    away: u64,
+    packets: Vec<(u64, Packet)>,
+}
+
+impl Script {
+    /// A connection whose handshake takes `rtt` ms, seen `away` ns from its sender.
+    fn new(rtt: u64, away: u64) -> Script {
+        Script { rtt: rtt * MS, away, packets: Vec::new() }
+    }
+
+    /// The sender sends at `t`.
+    fn send(&mut self, t: u64, seq: u64, len: u32, repeat: Option<Repeat>) {
+        self.packets.push((t + self.away, Packet::Data(Data { seq, len, mss: MSS, repeat, ..Data::default() })));
+    }
+
+    /// An ACK reaches the sender at `t`.
+    fn ack(&mut self, t: u64, ack: u64, window: u64, sacked: u32) {
+        let delivered = ack + u64::from(sacked);
+        self.packets.push((t - self.away, Packet::Ack(Ack { ack, edge: ack + window, sacked, delivered, ..Ack::default() })));
+    }
+
+    /// What a tracker makes of it; frame 4 is the first after the handshake.
+    fn run(mut self) -> Vec<Interval> {
+        let mut tracker = Tracker::new(1_000);
+        tracker.handshake(self.away, 1, Handshake::Syn);
+        tracker.handshake(self.rtt - self.away, 2, Handshake::SynAck);
+        tracker.handshake(self.rtt + self.away, 3, Handshake::Ack);
+        self.packets.sort_by_key(|p| p.0);
+        for (frame, (t, packet)) in (4..).zip(&self.packets) {
+            match packet {
+                Packet::Data(d) => tracker.data(&Data { t: *t, frame, ..*d }),
+                Packet::Ack(a) => tracker.ack(&Ack { t: *t, frame, ..*a }),
+            }
+        }
+        let all = tracker.finish(self.packets.last().map_or(0, |p| p.0));
+        assert!(all.windows(2).all(|w| w[0].to <= w[1].from), "{all:?}");
+        all
+    }
+
+    /// Share of the time after the handshake that `cause` has.
+    fn share(self, cause: Cause) -> f64 {
+        let all = self.run();
+        let time = |is: &dyn Fn(Cause) -> bool| all.iter().filter(|i| is(i.cause)).map(|i| i.to - i.from).sum::<u64>() as f64;
+        time(&|c| c == cause) / time(&|c| c != Cause::Handshake)
+    }
+}
+
+/// A window of 20 segments, each ACK of two releases two: 40 ms round trip. `window` is the receiver's.
+fn window_limited(window: u64, away: u64) -> Script {
+    let mut s = Script::new(40, away);
+    for k in 0..20 {
+        s.send(50 * MS, k * FULL, MSS, None);
+    }
+    for k in 1..1_000 {
+        let t = 90 * MS + k * 4 * MS;
+        s.ack(t, 2 * k * FULL, window, 0);
+        s.send(t + 10_000, (2 * k + 18) * FULL, MSS, None);
+        s.send(t + 10_000, (2 * k + 19) * FULL, MSS, None);
+    }
+    s
+}
+
+/// Chunks of 5,000 bytes each 7 ms on the same path, acknowledged after 40 ms.
+fn chunks(away: u64) -> Script {
+    let mut s = Script::new(40, away);
+    for k in 0..600 {
+        let t = 50 * MS + k * 7 * MS;
+        for part in 0..3 {
+            s.send(t, k * 5_000 + part * FULL, MSS, None);
+        }
+        s.send(t, k * 5_000 + 3 * FULL, 656, None);
+        s.ack(t + 40 * MS + 300_000, (k + 1) * 5_000, 1 << 20, 0);
+    }
+    s
+}
+
+#[test]
+fn acks_that_release_segments_show_the_congestion_window() {
+    assert!(window_limited(1 << 20, 0).share(Cause::CongestionWindow) > 0.98);
+    assert!(window_limited(1 << 20, 5 * MS).share(Cause::CongestionWindow) > 0.98);
+}
+
+#[test]
+fn the_same_releases_at_the_windows_edge_show_the_receive_window() {
+    assert!(window_limited(20 * FULL, 0).share(Cause::ReceiveWindow) > 0.97);
+    assert!(window_limited(20 * FULL, 5 * MS).share(Cause::ReceiveWindow) > 0.9);
+}
+
+#[test]
+fn chunks_without_relation_to_acks_show_the_application() {
+    assert!(chunks(0).share(Cause::Application) > 0.97);
+    assert!(chunks(5 * MS).share(Cause::Application) > 0.97);
+}
+
+#[test]
+fn chunks_that_acks_release_show_the_send_buffer() {
+    let mut s = Script::new(40, 0);
+    let mut nxt = 0;
+    for k in 0..100 {
+        let t = 50 * MS + k * 40 * MS;
+        if k > 0 {
+            s.ack(t, nxt, 1 << 20, 0);
+        }
+        for _ in 0..4 {
+            s.send(t + 20_000, nxt, MSS, None);
+            s.send(t + 20_000, nxt + FULL, 600, None);
+            nxt += FULL + 600;
+        }
+    }
+    assert!(s.share(Cause::SendBuffer) > 0.97);
+}
+
+#[test]
+fn full_segments_by_a_timer_show_pacing_and_a_long_pause_the_application() {
+    let mut s = Script::new(40, 0);
+    let (mut acked, mut paused) = (0, 0);
+    for k in 0..3_000u64 {
+        paused += if k == 1_500 { 500 * MS } else { 0 };
+        let t = 50 * MS + k * 1_130_000 + paused;
+        s.send(t, k * FULL, MSS, None);
+        if k >= 35 && k % 2 == 1 {
+            acked = (k - 34) * FULL;
+            s.ack(t + 400_000, acked, 1 << 20, 0);
+        }
+    }
+    assert!(acked > 0);
+    let end = s.packets[s.packets.len() - 1].0;
+    let all = s.run();
+    let time = |c: Cause| all.iter().filter(|i| i.cause == c).map(|i| i.to - i.from).sum::<u64>();
+    assert!(time(Cause::Pacing) > 95 * (end - 50 * MS - 500 * MS) / 100, "{all:?}");
+    assert!((500 * MS..520 * MS).contains(&time(Cause::Application)), "{all:?}");
+}
+
+#[test]
+fn silence_after_everything_is_acknowledged_is_the_application_with_the_frames_around_it() {
+    let mut s = Script::new(40, 0);
+    s.send(50 * MS, 0, MSS, None);
+    s.ack(90 * MS, FULL, 1 << 20, 0);
+    s.send(1_000 * MS, FULL, MSS, None);
+    s.ack(1_040 * MS, 2 * FULL, 1 << 20, 0);
+    let all = s.run();
+    let idle = all.iter().find(|i| i.cause == Cause::Application).copied().expect("the silence");
+    assert_eq!((idle.from, idle.frames[0]), (40 * MS, 3), "from the handshake on: {all:?}");
+    assert!(idle.to == 1_000 * MS || idle.to == 1_040 * MS, "{all:?}");
+}
+
+#[test]
+fn a_closed_window_is_the_receivers_until_it_opens() {
+    let mut s = Script::new(40, 0);
+    for k in 0..10 {
+        s.send(50 * MS, k * FULL, MSS, None);
+    }
+    s.ack(90 * MS, 10 * FULL, 0, 0);
+    s.ack(700 * MS, 10 * FULL, 10 * FULL, 0);
+    for k in 10..20 {
+        s.send(700 * MS + 10_000, k * FULL, MSS, None);
+    }
+    s.ack(741 * MS, 20 * FULL, 10 * FULL, 0);
+    let all = s.run();
+    let closed = all.iter().find(|i| i.cause == Cause::ReceiveWindow).copied().expect("closed");
+    assert_eq!((closed.from, closed.to), (50 * MS, 700 * MS + 10_000));
+}
+
+#[test]
+fn recovery_lasts_until_what_was_sent_at_its_begin_is_acknowledged() {
+    let mut s = Script::new(40, 0);
+    for k in 0..20 {
+        s.send(50 * MS + k * MS, k * FULL, MSS, None);
+    }
+    for k in 0..3 {
+        s.ack((90 + k) * MS, 0, 1 << 20, MSS * (k as u32 + 1));
+    }
+    s.send(92 * MS + 5_000, 0, MSS, Some(Repeat::Fast));
+    for k in 20..30 {
+        s.ack((75 + k) * MS, 0, 1 << 20, MSS * (k as u32 - 15));
+        s.send((75 + k) * MS + 5_000, k * FULL, MSS, None);
+    }
+    s.ack(132 * MS, 20 * FULL, 1 << 20, 0);
+    s.send(132 * MS + 5_000, 30 * FULL, MSS, None);
+    let all = s.run();
+    let repair = all.iter().find(|i| i.cause == Cause::Recovery).copied().expect("recovery");
+    assert_eq!((repair.from, repair.to), (92 * MS + 5_000, 132 * MS), "{all:?}");
+}
+
+#[test]
+fn the_silence_before_a_timeout_is_the_timeouts() {
+    let mut s = Script::new(40, 0);
+    for k in 0..10 {
+        s.send(50 * MS, k * FULL, MSS, None);
+    }
+    s.send(290 * MS, 0, MSS, Some(Repeat::Timeout));
+    s.ack(330 * MS, FULL, 1 << 20, 0);
+    s.send(330 * MS + 5_000, FULL, MSS, Some(Repeat::Timeout));
+    s.ack(370 * MS, 10 * FULL, 1 << 20, 0);
+    s.send(370 * MS + 5_000, 10 * FULL, MSS, None);
+    let all = s.run();
+    let silence = all.iter().find(|i| i.cause == Cause::Timeout).copied().expect("timeout");
+    assert_eq!((silence.from, silence.to), (50 * MS, 370 * MS), "{all:?}");
+}
+
+#[test]
+fn what_is_kept_does_not_grow_with_the_packets() {
+    let mut s = Script::new(40, 0);
+    for k in 0..200_000u64 {
+        s.send(50 * MS + k * 10 * MS, k * FULL, MSS, (k % 7 == 0).then_some(Repeat::Fast));
+        if k % 3 == 0 {
+            s.ack(50 * MS + k * 10 * MS + 5 * MS, k * FULL, (k % 50) * FULL, 0);
+        }
+    }
+    let end = s.packets.iter().map(|p| p.0).max();
+    let all = s.run();
+    assert!(all.len() <= 1_000);
+    assert_eq!(all.last().map(|i| i.to), end);
+}
