@@ -11,6 +11,8 @@ const MOST_GAPS: usize = 512;
 const LEAST_WINDOW: u64 = 20_000_000;
 /// Largest, ns.
 const MOST_WINDOW: u64 = 500_000_000;
+/// Silence that is longer than most round trips, ns.
+const LONG: u64 = 200_000_000;
 /// The largest IP packet of an Ethernet, bytes.
 const ETHERNET: u32 = 1_500;
 /// A link that has a queue does not pause for so many times the mean time between segments.
@@ -52,7 +54,9 @@ pub struct Tracker {
     timed: Option<(u64, u64)>,
     rtt: u64,
     rtt_min: u64,
-    /// Mean time between departures, ns; a pause counts as two of the shortest.
+    /// When the last data packet was seen, in or out of order.
+    last_seen: Option<u64>,
+    /// Mean time between data packets, ns; a pause counts as two of the shortest.
     usual_gap: u64,
     /// The highest acknowledgement number that passed, and when an ACK first repeated it: a loss was reported.
     reported: (u64, Option<u64>),
@@ -77,6 +81,7 @@ impl Tracker {
             timed: None,
             rtt: 0,
             rtt_min: u64::MAX,
+            last_seen: None,
             usual_gap: 0,
             reported: (0, None),
             window: Evidence::default(),
@@ -133,8 +138,11 @@ impl Tracker {
         if let (Some(begun), Some(_), None) = (self.begun, self.syn_ack, self.last) {
             self.established(d.t, d.frame, begun);
         }
-        let gap = self.last.map_or(0, |l| d.t - l.t.min(d.t));
+        let gap = d.t - self.last_seen.unwrap_or(d.t).min(d.t);
+        self.last_seen = Some(d.t);
         self.view.pauses(gap > PAUSE * self.usual_gap);
+        let counted = gap.min(2 * PAUSE * self.usual_gap.max(1_000));
+        self.usual_gap = self.usual_gap - self.usual_gap / 32 + counted / 32;
         self.learn(d);
         // A segment overtaken on its way here left before those already seen.
         let is_departure = end > self.nxt || d.repeat.is_some();
@@ -218,12 +226,15 @@ impl Tracker {
     /// Where nothing shows the time from here to the sender and back, only a long silence is not that.
     fn is_sure_of_idleness(&self, d: &Data, last: Departure) -> bool {
         let gap = d.t - last.t.min(d.t);
-        self.view.knows_response() || gap > PAUSE * self.usual_gap && gap > self.rtt
+        self.view.knows_response() || gap > PAUSE * self.usual_gap && gap > LONG.max(4 * self.rtt)
     }
 
     /// Until when the receiver's window had no room for the next segment, if it had none after the last departure.
     fn closed_until(&self, d: &Data, last: Departure) -> Option<u64> {
-        let need = u64::from(if d.repeat.is_some() && d.mss > 0 { d.mss } else { d.len });
+        // A segment that was cut to the window's room waited for more (RFC 9293 §3.8.6.2.1).
+        let room = self.view.room(self.nxt).unwrap_or(0);
+        let is_cut = d.len < d.mss && room < u64::from(d.mss);
+        let need = u64::from(if d.mss > 0 && (d.repeat.is_some() || is_cut) { d.mss } else { d.len });
         if !self.view.knows_edge || d.t <= last.t + self.prompt() {
             return None;
         }
@@ -281,8 +292,6 @@ impl Tracker {
         } else if self.timed.is_none() && end > self.nxt {
             self.timed = Some((end, d.t));
         }
-        let gap = self.last.map_or(0, |l| d.t - l.t.min(d.t)).min(2 * PAUSE * self.usual_gap.max(1_000));
-        self.usual_gap = self.usual_gap - self.usual_gap / 32 + gap / 32;
         let w = &mut self.window;
         self.nxt = self.nxt.max(end);
         self.view.forget(self.nxt);
