@@ -180,6 +180,7 @@ impl Connection {
             frame: seen.frame,
             ack: shown(ack),
             edge,
+            window: if is_syn { 0 } else { p.window },
             sacked: said.sacked,
             delivered: d.board.delivered(),
             dsack: said.dsack,

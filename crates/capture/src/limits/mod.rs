@@ -119,6 +119,8 @@ pub struct Ack {
     pub ack: u64,
     /// Right edge of the window: `ack` plus the scaled window; 0 where the scale is not known.
     pub edge: u64,
+    /// The window as the header has it, not scaled; 0 of a SYN.
+    pub window: u16,
     /// Bytes that it is the first to report by SACK.
     pub sacked: u32,
     /// Bytes received so far, as far as this ACK and those before it say: in order and reported by SACK, each once.

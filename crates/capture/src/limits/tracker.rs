@@ -234,7 +234,11 @@ impl Tracker {
         // A segment that was cut to the window's room waited for more (RFC 9293 §3.8.6.2.1).
         let room = self.view.room(self.nxt).unwrap_or(0);
         let is_cut = d.len < d.mss && room < u64::from(d.mss);
-        let need = u64::from(if d.mss > 0 && (d.repeat.is_some() || is_cut) { d.mss } else { d.len });
+        let need = u64::from(match (d.repeat.is_some() || is_cut, self.view.supposes()) {
+            (true, _) if d.mss > 0 => d.mss,
+            (_, true) if d.mss > 0 => d.len.min(d.mss),
+            _ => d.len,
+        });
         if !self.view.knows_edge || d.t <= last.t + self.prompt() {
             return None;
         }
@@ -294,6 +298,7 @@ impl Tracker {
         }
         let w = &mut self.window;
         self.nxt = self.nxt.max(end);
+        self.view.fits(self.nxt);
         self.view.forget(self.nxt);
         let flight = self.nxt - self.view.delivered.min(self.nxt);
         w.flight_min = if w.segments == 0 { flight } else { w.flight_min.min(flight) };
@@ -318,7 +323,7 @@ impl Tracker {
         self.habits.learn(&self.gaps, &self.window);
         let is_near = self.view.is_near();
         for g in self.gaps.drain(..) {
-            let cause = if is_near { self.habits.cause_near(&g, &self.window) } else { self.habits.cause_far(&g) };
+            let cause = if is_near { self.habits.cause_near(&g, &self.window) } else { self.habits.cause_far(&g, self.view.supposes()) };
             self.out.push(g.from, g.to, cause, g.frames);
         }
         self.view.rotate();

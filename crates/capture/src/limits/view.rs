@@ -16,6 +16,9 @@ const AT_SENDER: u64 = 400_000;
 /// One of so many measurements must be that small where no handshake was seen: jitter makes a few small ones anywhere.
 const NEAR_SHARE: u32 = 64;
 
+/// The largest shift of a window (RFC 7323 §2.3).
+const MOST_SHIFT: u32 = 14;
+
 /// A repair that comes later than so many times the least response delay waited for something else.
 const MOST_QUEUE: u64 = 8;
 
@@ -42,6 +45,10 @@ pub(super) struct View {
     repair: u64,
     /// The ACK which first had the TSval that the sender echoes now.
     echoed: Option<(u32, u64)>,
+    /// The window's scale, where the handshake was not seen.
+    supposed_shift: Option<u32>,
+    /// The window of the last ACK whose scale is not known; 0 none.
+    unscaled: u64,
     /// The last TSecr of a segment: only the first that has it left when its ACK came.
     last_echo: u32,
     /// Steps of the right edge that no segment has used up: edge and when it came.
@@ -162,6 +169,29 @@ impl View {
         self.edges.get(first).map(|(_, m)| *m)
     }
 
+    /// The edge of an ACK whose window's scale was not seen: the least scale with which everything sent fitted.
+    fn supposed_edge(&self, a: &Ack) -> u64 {
+        self.supposed_shift.map_or(0, |shift| a.ack + (u64::from(a.window) << shift))
+    }
+
+    /// Everything up to `nxt` was sent, so that the window's scale must allow for it, where it was not seen. Only a flow that the receiver's window
+    /// holds fills what this supposes.
+    pub(super) fn fits(&mut self, nxt: u64) {
+        let window = self.unscaled;
+        let least = (0..=MOST_SHIFT).find(|shift| self.una + (window << shift) >= nxt);
+        if window > 0 && least > self.supposed_shift {
+            self.supposed_shift = least;
+            self.edges.clear();
+            self.edge = 0;
+            self.knows_edge = false;
+        }
+    }
+
+    /// Whether the window's scale is supposed.
+    pub(super) fn supposes(&self) -> bool {
+        self.supposed_shift.is_some()
+    }
+
     /// Forgets the steps of the edge that do not reach beyond `nxt`, except the last.
     pub(super) fn forget(&mut self, nxt: u64) {
         while self.edges.front().is_some_and(|(edge, _)| *edge <= nxt) {
@@ -177,21 +207,23 @@ impl View {
     /// Applies an ACK; when it reached the sender, on the segments' clock.
     fn take(&mut self, a: &Ack) -> u64 {
         let at = Moment { t: a.t + self.response(), frame: a.frame };
+        self.unscaled = if a.edge > 0 { 0 } else { u64::from(a.window) };
+        let edge = if a.edge > 0 { a.edge } else { self.supposed_edge(a) };
         // A repeated ACK reports a segment that came out of order, also where the capture cut its SACK option off.
-        let is_repeated = a.ack == self.una && a.len == 0 && a.edge <= self.edge;
+        let is_repeated = a.ack == self.una && a.len == 0 && edge <= self.edge;
         let moved = a.ack > self.una || a.sacked > 0 || is_repeated;
         self.una = self.una.max(a.ack);
         self.delivered = self.delivered.max(a.delivered).max(a.ack);
-        let opened = a.edge > self.edge;
+        let opened = edge > self.edge;
         if opened {
             // The first window that is seen was there before.
             let at = if self.knows_edge { at } else { Moment { t: 0, ..at } };
             self.knows_edge = true;
-            self.edge = a.edge;
+            self.edge = edge;
             if self.edges.len() == MOST {
                 self.edges.pop_back();
             }
-            self.edges.push_back((a.edge, at));
+            self.edges.push_back((edge, at));
         }
         if moved {
             self.advance = Some(at);

@@ -92,6 +92,8 @@ const UNASKED: f64 = 0.3;
 const SHORT: f64 = 0.008;
 /// More time than this share with hardly any room in the receiver's window.
 const TIGHT: f64 = 0.3;
+/// The same where the window's scale was not seen but supposed from what fitted.
+const TIGHT_IF_SUPPOSED: f64 = 0.8;
 /// The largest flights of windows differ by less than this share: something of a fixed size holds them.
 const PLATEAU: f64 = 0.1;
 /// A flight that never falls below this share of its largest value is not that of a writer who waits for room.
@@ -176,10 +178,10 @@ impl Habits {
     }
 
     /// The cause of a gap seen elsewhere: the path has changed the spacing of the segments, so that the window decides as a whole.
-    pub(super) fn cause_far(&self, g: &Gap) -> Cause {
+    pub(super) fn cause_far(&self, g: &Gap, is_supposed: bool) -> Cause {
         match g.ending {
             Ending::Known(cause) => cause,
-            _ if self.tight > TIGHT * self.time => Cause::ReceiveWindow,
+            _ if self.tight > self.time * if is_supposed { TIGHT_IF_SUPPOSED } else { TIGHT } => Cause::ReceiveWindow,
             _ if self.short > SHORT * self.segments => self.drained(),
             _ => Cause::CongestionWindow,
         }
