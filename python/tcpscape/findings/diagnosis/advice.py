@@ -3,8 +3,8 @@
 All run under the same seeds. Every control that can be deployed on the kernel runs first a few times; those that may be the best run again until the
 runs that a diagnosis may take are used up, and :func:`tcpscape.findings.advice.choice.decide` decides among them: the flow keeps its own control
 unless another one is better. The gain is the ratio of the means under the same seeds; its interval joins the runs' own spread, that of the gain over
-paths drawn from the fit's intervals, and the model's measured errors of both controls. Nothing is advised from a replay that does not repeat the
-observation.
+paths drawn from the fit's intervals, and the model's errors: that of the choice as measured against Linux, that of the flow's own control as the
+replay shows it. Nothing is advised from a replay that does not repeat the observation.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def of(lab: Lab, replay: Replay) -> ReplayAdvice:
     settings = [_alternative(lab, option) for option in _affordable(lab, helps(lab))]
     choice = decision.choice
     controls = [comparison.alternative(cca) for cca in comparison.order if cca != lab.own]
-    gain = _with_path(lab, choice, comparison.gain(choice)) if choice else None
+    gain = _with_path(lab, choice, comparison.gain(choice), replay) if choice else None
     return ReplayAdvice(choice, gain, _verdict(decision, lab.own), controls, settings, lab.fit.assumptions[0])
 
 
@@ -158,7 +158,7 @@ def _alternative(lab: Lab, option: Help) -> Alternative:
     return alternative(option.name, lab.central(lab.own, seeds, option.change), lab.central(lab.own, seeds))
 
 
-def _with_path(lab: Lab, choice: str, gain: Estimate) -> Estimate:
+def _with_path(lab: Lab, choice: str, gain: Estimate, replay: Replay) -> Estimate:
     """The gain with the interval that the path's own uncertainty adds: the spread over drawn paths beyond that of chance alone."""
     if choice == lab.own or not gain.value > 0 or not math.isfinite(gain.low):
         return gain
@@ -168,9 +168,18 @@ def _with_path(lab: Lab, choice: str, gain: Estimate) -> Estimate:
     if len(drawn) < 3 or len(central) < 3:
         return gain
     between = math.sqrt(max(0.0, float(drawn.var(ddof=1) - central.var(ddof=1))))
-    beyond = NORMAL * math.hypot(between, model_error(choice), model_error(lab.own))
+    beyond = NORMAL * math.hypot(between, model_error(choice), own_error(lab.own, replay))
     down, up = (math.hypot(math.log(gain.value / end) if end > 0 else math.inf, beyond) for end in (gain.low, gain.high))
     return Estimate(gain.value, gain.value * math.exp(-abs(down)), gain.value * math.exp(abs(up)), gain.n, "1", gain.caveat)
+
+
+def own_error(own: str, replay: Replay) -> float:
+    """The same of the flow's own control, which the replay has tested on this very path: no more than it missed, or than a run varies."""
+    found, seen = replay.goodput_mbps, replay.observed_goodput_mbps
+    if not found or not seen or not 0 < found.low < found.high < math.inf:
+        return model_error(own)
+    run = math.log(found.high / found.low) / 2 / NORMAL
+    return min(model_error(own), max(abs(math.log(found.value / seen)), run))
 
 
 def model_error(cca: str) -> float:
