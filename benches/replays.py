@@ -68,7 +68,7 @@ def truth(case: Path) -> dict[str, Any]:
     runs[own] = goodputs(plain, ZONE_SEEDS if jittery else SEEDS)
     best = max(map(np.mean, runs.values()))
     runs |= {cca: goodputs(_with(plain, cca), SEEDS) for cca, few in runs.items() if cca != own and np.mean(few) >= NEAR * best}
-    calm = goodputs(_calm(plain), ZONE_SEEDS) if jittery else runs[own]
+    calm = goodputs(without_jitter(plain), ZONE_SEEDS) if jittery else runs[own]
     answer = {"own": own, "goodputs": runs, "calm": calm}
     kept.write_text(json.dumps(answer), "utf-8")
     return answer
@@ -80,7 +80,7 @@ def _with(plain: Mapping[str, Any], cca: str) -> dict[str, Any]:
     return {**plain, "flows": [{**first, "cca": cca}, *others]}
 
 
-def _calm(plain: Mapping[str, Any]) -> dict[str, Any]:
+def without_jitter(plain: Mapping[str, Any]) -> dict[str, Any]:
     """The scenario without jitter."""
     off = ("jitter", "distribution", "correlation", "order", "tau")
     parts = {part: [{k: v for k, v in hop.items() if k not in off} if isinstance(hop, dict) else hop for hop in plain[part]] for part in ("forward", "reverse")}
@@ -124,6 +124,18 @@ def score(answer: Mapping[str, Any], observed_mbps: float, found: replays.Judged
         row |= {"winner": means[advice.choice] >= GOOD * best, "gain": advice.gain.value / true_gain, "true_gain": true_gain, "regret": means[advice.choice] / best}
         row["covered"] = advice.gain.low <= true_gain <= advice.gain.high
     return row
+
+
+def score_document(answer: Mapping[str, Any], flow: Mapping[str, Any]) -> dict[str, bool | None]:
+    """What a flow of `diagnose --json` got right of the case whose truth is `answer`: zone, winner, gain within 25 %; None where it is silent."""
+    means = {cca: float(np.mean(runs[:SEEDS])) for cca, runs in answer["goodputs"].items()}
+    advice, where = flow["advice"] or {}, (flow["zone"] or {}).get("side")
+    right: dict[str, bool | None] = {"zone": where == side(answer)[0] if where else None, "winner": None, "gain": None}
+    if choice := advice.get("choice"):
+        right["winner"] = means[choice] >= GOOD * max(means.values())
+        true_gain = means[choice] / means[answer["own"]] if means[answer["own"]] else math.inf
+        right["gain"] = 1 / 1.25 <= advice["gain"]["value"] / true_gain <= 1.25
+    return right
 
 
 def flow_of(case: Path) -> tuple[ObservedFlow, dict[str, Any]]:
