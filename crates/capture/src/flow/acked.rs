@@ -12,9 +12,6 @@ use super::sequence::shown;
 use super::table::{AckRow, Fate, Kind, Side};
 use super::window::Change;
 
-/// Samples after which the least RTT bounds what a retransmission can take.
-const SETTLED: u64 = 32;
-
 /// A SACK block: left and right edge.
 type Block = (u64, u64);
 
@@ -241,8 +238,8 @@ impl Direction {
         let len = (c.end - c.start) as u32;
         let n = self.segments_in(len);
         let by_timestamp = is_head && c.again_tsval != 0 && s.tsecr != 0 && is_before(s.tsecr, c.again_tsval);
-        let bound = self.rtt.least().map_or(0, |l| if self.rtt.count() >= SETTLED { l / 10 * 9 } else { l / 2 });
-        let by_time = s.t.saturating_sub(c.last_t) < bound;
+        // Half of the least RTT: the queue that all samples so far contain may have gone.
+        let by_time = s.t.saturating_sub(c.last_t) < self.rtt.least().unwrap_or(0) / 2;
         let claimed = u16::from(c.twice == 0 && (by_timestamp || by_time));
         let lost = (c.sends - 1).saturating_sub(c.twice + claimed + c.discarded);
         if claimed > 0 {
