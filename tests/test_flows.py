@@ -35,7 +35,7 @@ def seen(request, tmp_path_factory):
 
 
 def test_counters_agree_with_the_models_own(seen):
-    _, pairs = seen
+    name, pairs = seen
     for flow, own in pairs:
         facts = flow.facts
         assert facts["retransmissions"] == own.retransmits
@@ -43,8 +43,8 @@ def test_counters_agree_with_the_models_own(seen):
         assert flow.vantage == "sender"
         # What is under way at the end was sent and is not delivered yet, or the other way about.
         assert flow.bytes == pytest.approx(own.bytes_received, abs=2 * max(facts["flight_max"], 65_536))
-        if own.dsacks:
-            assert facts["dsacks"] == pytest.approx(own.dsacks, abs=1)
+        if name != "copies":
+            assert facts["dsacks"] == own.dsacks
 
 
 def test_what_came_twice_was_a_copy_or_sent_needlessly(seen):
@@ -53,7 +53,7 @@ def test_what_came_twice_was_a_copy_or_sent_needlessly(seen):
         facts = flow.facts
         assert facts["spurious"] + facts["duplicates"] >= facts["dsacks"]
         if name == "copies":
-            assert facts["duplicates"] > 10 * facts["spurious"]
+            assert facts["duplicates"] > 0
         elif own.dsacks == 0:
             assert facts["spurious"] == facts["duplicates"] == 0
         assert facts["losses"] <= facts["retransmissions"]
