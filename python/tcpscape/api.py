@@ -427,8 +427,10 @@ def bound(
 
 
 def diagnose(
-    source: str | Path,
+    source: str | Path | None = None,
     *,
+    live: str | None = None,
+    duration: str | None = None,
     flow: str | None = None,
     flows: int = 3,
     cca: str | None = None,
@@ -442,6 +444,8 @@ def diagnose(
     """What a capture, or another tool's measurement, says of its path, what limits its flows, and what would be better by how much.
 
     :param source: a capture (pcap, pcapng), iperf3's JSON, a Flent file, the output of `ss -tin`, or a result directory.
+    :param live: instead of a file, the sockets of this machine that this filter of ss lets through, `"dport = :443"`; empty is all.
+    :param duration: how long they are watched, with `live`; None is 30 s.
     :param flow: only this flow, `"10.0.0.1:40000-10.0.0.2:5201"`, or those with one of its ends.
     :param flows: most flows that are diagnosed, the largest first.
     :param cca: congestion control of the senders, where you know it.
@@ -457,11 +461,17 @@ def diagnose(
     """
     from tcpscape.findings.diagnosis import diagnosis, files
     from tcpscape.findings.diagnosis.settings import DiagnosisSettings, ReplaySettings, expect_known
-    from tcpscape.interchange import observing
+    from tcpscape.interchange import observing, sockets
 
     expect_known(cca, kernel)
     replaying = ReplaySettings(Runner(engines.make("model"), jobs, progress=progress), kernel, quick) if replay else None
-    result = diagnosis.diagnose(observing.observe(source), DiagnosisSettings(flows, flow or "", cca, replaying))
+    if (source is None) == (live is None):
+        refuse("source", "none given" if source is None else "given twice, with live", 'name a file, or write live="" for sockets of this machine')
+    if source is not None and duration is not None:
+        refuse("duration", "nothing is watched without live", "leave it out, or write live instead of the source")
+    seconds = units.parse_time(duration or "30s", "duration", example="30s") / units.NS_PER_S
+    observation = observing.observe(source) if source is not None else sockets.watch(live or "", seconds)
+    result = diagnosis.diagnose(observation, DiagnosisSettings(flows, flow or "", cca, replaying))
     if out is not None:
         files.write_scenario(result, Path(out), kernel)
     return result

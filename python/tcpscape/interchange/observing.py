@@ -76,6 +76,8 @@ def observe(source: Path | str, progress: Progress = lambda done, total: None) -
     with Stream(source, SOURCE) as stream:
         head = stream.peek(HEAD)
         kind = next((one for one in KINDS if one.recognises(head)), None)
+        if kind is None and b"\0" in head:
+            return capture.read(stream, progress)  # which says what it is instead
         if kind is None:
             stream.origin.refuse("is empty" if not head else "is of no kind that shows flows")
         return kind.observe(stream, progress)

@@ -215,7 +215,7 @@ def _draw_flight(ax: Axes, curves: Mapping[str, Curve]) -> None:
     for (name, curve), colour in zip(curves.items(), (style.ORANGE, style.PINK), strict=False):
         ax.plot(*thinned(*curve), color=colour, linewidth=0.9, label=name)
     most = float(np.max(curves["in flight"][1]))
-    if "receive window" in curves and float(np.min(curves["receive window"][1])) > 3 * most:
+    if "receive window" in curves and float(np.median(curves["receive window"][1])) > 3 * most:
         ax.set_ylim(0, 1.3 * most or 1.0)  # a window that never mattered is beyond the panel
 
 

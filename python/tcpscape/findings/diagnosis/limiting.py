@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from tcpscape.findings.diagnosis.diagnosis import UNKNOWN, FlowDiagnosis
 from tcpscape.findings.diagnosis.observed import Cause
 from tcpscape.findings.diagnosis.replay import observed_rtt
@@ -108,22 +110,23 @@ def _is_past_cliff(diagnosis: FlowDiagnosis) -> bool:
 
 
 def _loses(diagnosis: FlowDiagnosis) -> bool:
-    """Whether the path loses at random, beyond doubt, and more than a full queue drops."""
+    """Whether the path loses at random, beyond doubt."""
     path = diagnosis.path
     if path is None or path.loss_pct is None:
         return False
-    is_sure = path.loss_pct.low > 0 or (path.loss_pct.low != path.loss_pct.low and path.loss_pct.value > 0)
-    return is_sure and (path.queue_loss_pct is None or path.loss_pct.value >= path.queue_loss_pct.value)
+    return path.loss_pct.low > 0 or (math.isnan(path.loss_pct.low) and path.loss_pct.value > 0)
 
 
 def _why_lost(diagnosis: FlowDiagnosis, control: str) -> str:
     if _is_past_cliff(diagnosis):
         return f": most were none, jitter puts packets out of order and {control} takes that for loss"
-    if _loses(diagnosis) and diagnosis.path and diagnosis.path.loss_pct:
-        return f": the path loses {number(diagnosis.path.loss_pct.value, 2)} % of the packets at random"
-    if diagnosis.path and diagnosis.path.queue_loss_pct and diagnosis.path.queue_loss_pct.value > 0:
-        return f": the full queue of the bottleneck drops {number(diagnosis.path.queue_loss_pct.value, 2)} % of the packets"
-    return ""
+    path = diagnosis.path
+    parts = []
+    if path and path.loss_pct and _loses(diagnosis):
+        parts.append(f"the path loses {number(path.loss_pct.value, 2)} % of the packets at random")
+    if path and path.queue_loss_pct and path.queue_loss_pct.value > 0:
+        parts.append(f"the full queue of the bottleneck drops {number(path.queue_loss_pct.value, 2)} %")
+    return f": {' and '.join(parts)}" if parts else ""
 
 
 def _why_small(diagnosis: FlowDiagnosis, control: str) -> str:
