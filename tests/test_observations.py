@@ -75,7 +75,7 @@ class TestSs:
         assert flow.samples["bbr_bw"][0] == pytest.approx(21.4e6 / 8)
         assert flow.samples["delivery_rate_app_limited"].tolist() == [0, 1]
         assert flow.facts["retransmissions"] == 3
-        assert shares(flow) == pytest.approx({"receive_window": 0.25, "send_buffer": 0.002, "application": 0.5, "pacing": 0.248}, abs=0.01)
+        assert shares(flow) == pytest.approx({"receive_window": 0.25, "send_buffer": 0.002, "application": 0.748}, abs=0.01)
 
     def test_without_times_the_time_busy_stands_for_it_and_it_is_said(self) -> None:
         observation = observing.observe(SS / "6.1-untimed.txt")

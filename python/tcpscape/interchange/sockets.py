@@ -14,6 +14,8 @@ from tcpscape.interchange import tcp_info
 from tcpscape.interchange.base import InterchangeError
 from tcpscape.units import counted
 
+RARE_S = 0.25
+"""s between two lists of all sockets from which on it is said."""
 NAME = "sockets of this host"
 """The observation's name where there is no filter."""
 
@@ -43,6 +45,11 @@ def _notes(summary: Mapping[str, Any]) -> Iterator[str]:
     """What the samples do not show."""
     if summary["interval_s"]:
         yield f"One sample each {1e3 * summary['interval_s']:.3g} ms ({1e3 * summary['interval_p99_s']:.3g} ms in 1 %): what is shorter is not seen."
+    if (summary["list_interval_s"] or 0) > RARE_S:
+        yield (
+            f"There are so many sockets that all of them were listed each {summary['list_interval_s']:.2g} s alone, and those that were active in "
+            "between: the beginning of a new one may be missing."
+        )
     if summary["stride"] > 1:
         yield f"Of {summary['stride']} samples one was kept, so that memory stays bounded."
     if summary["idle"]:

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
-use tcpscape_testbed::sock_diag::{Bbr, Found, Memory};
+use tcpscape_testbed::sock_diag::{Bbr, Found, Id, Memory};
 use tcpscape_testbed::tcp_info::{TcpInfo, FIELDS};
 
 /// One sample of a socket.
@@ -49,6 +49,9 @@ pub struct Socket {
     pub was_there: bool,
     /// The samples, in order of time.
     pub samples: Vec<Sample>,
+    id: Id,
+    /// When something last happened on it, ns.
+    active: u64,
     /// The last sample, where it did not differ from the one before.
     same: Option<Sample>,
 }
@@ -65,6 +68,7 @@ impl Socket {
         match self.samples.last() {
             Some(last) if !sample.differs(last) => self.same = Some(sample),
             _ => {
+                self.active = sample.t;
                 self.samples.extend(self.same.take());
                 self.samples.push(sample);
             }
@@ -163,6 +167,8 @@ impl Kept {
                 ended: None,
                 was_there: is_first || self.refused > 0,
                 samples: vec![sample],
+                id: found.id(),
+                active: if is_first { 0 } else { t },
                 same: None,
             };
             self.sockets.insert(cookie, new);
@@ -185,6 +191,15 @@ impl Kept {
         let before = socket.samples.len();
         socket.push(Sample { t, info: found.details().info, queues: found.queues(), ..last });
         self.samples += socket.samples.len() - before;
+    }
+
+    /// The sockets on which something happened since `t` and that live, those of the last moments first, at most `most`.
+    pub fn active(&self, since: u64, most: usize) -> Vec<Id> {
+        let mut active: Vec<(u64, Id)> =
+            self.sockets.values().filter(|s| s.ended.is_none() && s.active >= since).map(|s| (s.active, s.id)).collect();
+        active.sort_by_key(|(t, _)| std::cmp::Reverse(*t));
+        active.truncate(most);
+        active.into_iter().map(|(_, id)| id).collect()
     }
 
     /// Number of sockets that are kept.

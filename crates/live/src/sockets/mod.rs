@@ -1,7 +1,8 @@
 //! The mode `sockets`: TCP sockets of the namespace in which this program runs, sampled while others use them.
 //!
 //! ```text
-//! sock_diag ─ list every interval ─→ filter ─→ kept (bounded) ─→ a line for each socket that carried data
+//! sock_diag ─ a list of all ───→ filter ─→ kept (bounded) ─→ a line for each socket that carried data
+//!           ├ those that are active, in between ────┤
 //!           └ sockets that end, with their last counters ─┘
 //! ```
 //!
@@ -11,8 +12,8 @@
 //! | What is kept of them? | [`kept`] |
 //! | What does the kernel say? | [`tcpscape_testbed::sock_diag`] |
 //!
-//! Needs no privilege, makes nothing and changes nothing. The interval grows with the cost of a list, so that listing takes at most one
-//! twentieth of a processor.
+//! Needs no privilege, makes nothing and changes nothing. The time between two lists grows with their cost, so that this program takes at most
+//! about a twentieth of a processor; where there are so many sockets that lists are rare, those that are active are asked for in between.
 
 pub mod filter;
 pub mod kept;
@@ -32,6 +33,10 @@ use tcpscape_testbed::sys;
 const INTERVAL: u64 = 20_000_000;
 /// A list may take one of so many parts of the time.
 const SHARE: u64 = 20;
+/// Most sockets that are asked for between two lists.
+const MOST_ACTIVE: usize = 256;
+/// How long a socket counts as active after something happened on it, ns.
+const ACTIVE: u64 = 2_000_000_000;
 /// How long the program sleeps at most before it looks whether it shall stop, ns.
 const LOOK: u64 = 100_000_000;
 /// How often it says how far it is, ns.
@@ -83,11 +88,8 @@ struct Watch<'a> {
     endings: Option<Endings>,
     kept: Kept,
     zero: u64,
-    ticks: u64,
-    /// Times between two lists, ns.
-    gaps: Vec<u32>,
-    /// Cost of a list, ns, smoothed.
-    cost: u64,
+    samplings: Pace,
+    lists: Pace,
     /// Lists during which sockets came or went, so that some may be missing in them.
     torn: u64,
     /// Whether all endings were heard.
@@ -96,25 +98,72 @@ struct Watch<'a> {
     matching: usize,
 }
 
+/// Something that happens again and again, as often as its cost allows.
+#[derive(Debug, Default)]
+struct Pace {
+    count: u64,
+    next: u64,
+    last: u64,
+    /// Times between two, ns.
+    gaps: Vec<u64>,
+    /// Processor time of one, ns, smoothed.
+    cost: u64,
+}
+
+impl Pace {
+    /// It happened at `t` and took so much of the processor; the next time is at least `asked` later.
+    fn happened(&mut self, t: u64, cost: u64, asked: u64) {
+        self.cost = if self.count == 0 { cost } else { (self.cost + cost) / 2 };
+        if self.count > 0 {
+            self.gaps.push(t - self.last);
+        }
+        self.count += 1;
+        self.last = t;
+        let interval = asked.max(self.cost * SHARE);
+        self.next = (self.next + interval).max(t + interval / 2);
+    }
+
+    /// A quantile of the times between two, s; None where there were not two.
+    fn gap(&mut self, percent: usize) -> Option<f64> {
+        self.gaps.sort_unstable();
+        self.gaps.get((self.gaps.len() * percent / 100).min(self.gaps.len().saturating_sub(1))).map(|g| *g as f64 / 1e9)
+    }
+}
+
+/// Processor time of this thread so far, ns; the clock's time where the kernel does not tell.
+fn spent() -> u64 {
+    sys::cpu_time().map_or_else(sys::now, |(ran, _)| ran)
+}
+
 impl<'a> Watch<'a> {
     fn open(job: &'a Job) -> Result<Watch<'a>, String> {
         let sockets = Sockets::open().map_err(|e| format!("sockets: the kernel does not list sockets ({e}); load its module tcp_diag"))?;
         let endings = Endings::open().ok();
         let heard_all = endings.is_some();
-        let kept = Kept::new(BUDGET);
-        Ok(Watch { job, sockets, endings, kept, zero: sys::now(), ticks: 0, gaps: Vec::new(), cost: 0, torn: 0, heard_all, matching: 0 })
+        let (samplings, lists) = (Pace::default(), Pace::default());
+        Ok(Watch { job, sockets, endings, kept: Kept::new(BUDGET), zero: sys::now(), samplings, lists, torn: 0, heard_all, matching: 0 })
     }
 
     /// Samples until `end`, ns.
     fn until(&mut self, end: u64, stop: &AtomicBool, channel: &Channel) -> Result<(), String> {
-        let (mut next, mut say, mut before) = (0, SAY, None);
+        let asked = if self.job.interval_ns > 0 { self.job.interval_ns } else { INTERVAL };
+        let mut say = SAY;
         loop {
             let t = sys::now() - self.zero;
-            if t >= next || t >= end {
-                self.list(t)?;
-                self.gaps.extend(before.map(|b| u32::try_from(t - b).unwrap_or(u32::MAX)));
-                before = Some(t);
-                next = (next + self.interval()).max(t + self.interval() / 2);
+            let is_list = t >= self.lists.next || t >= end;
+            if is_list || t >= self.samplings.next {
+                let before = spent();
+                if is_list {
+                    self.list(t)?;
+                } else {
+                    self.ask(t)?;
+                }
+                self.take_endings(t);
+                let cost = spent() - before;
+                self.samplings.happened(t, if is_list { self.samplings.cost } else { cost }, asked);
+                if is_list {
+                    self.lists.happened(t, cost, asked);
+                }
             }
             if t >= say {
                 say = t + SAY;
@@ -123,19 +172,14 @@ impl<'a> Watch<'a> {
             if t >= end || stop.load(Ordering::Acquire) {
                 return Ok(());
             }
-            sys::nap_until(self.zero + next.min(end).min(t + LOOK));
+            sys::nap_until(self.zero + self.samplings.next.min(self.lists.next).min(end).min(t + LOOK));
         }
     }
 
-    /// Time to the next list, ns.
-    fn interval(&self) -> u64 {
-        let asked = if self.job.interval_ns > 0 { self.job.interval_ns } else { INTERVAL };
-        asked.max(self.cost * SHARE)
-    }
-
+    /// Takes in every socket.
     fn list(&mut self, t: u64) -> Result<(), String> {
-        let keep = self.ticks % self.kept.stride == 0;
-        let (job, zero, is_first) = (self.job, self.zero, self.ticks == 0);
+        let keep = self.samplings.count % self.kept.stride == 0 || self.lists.count == 0;
+        let (job, zero, is_first) = (self.job, self.zero, self.lists.count == 0);
         let (kept, matching) = (&mut self.kept, &mut self.matching);
         *matching = 0;
         let take = |f: &Found<'_>| {
@@ -143,17 +187,24 @@ impl<'a> Watch<'a> {
             if job.condition.holds(local, remote) {
                 *matching += 1;
                 if keep {
-                    kept.sample(sys::now() - zero, f, is_first);
+                    kept.sample((sys::now() - zero).max(t), f, is_first);
                 }
             }
         };
         let whole = self.sockets.list(job.states, take).map_err(|e| format!("sockets: the kernel does not list TCP sockets: {e}"))?;
         self.torn += u64::from(!whole);
-        self.ticks += 1;
-        self.take_endings(t);
-        let cost = sys::now() - zero - t;
-        self.cost = if is_first { cost } else { (7 * self.cost + cost) / 8 };
         Ok(())
+    }
+
+    /// Takes in those that are active.
+    fn ask(&mut self, t: u64) -> Result<(), String> {
+        if self.samplings.count % self.kept.stride != 0 {
+            return Ok(());
+        }
+        let active = self.kept.active(t.saturating_sub(ACTIVE.max(2 * self.lists.cost * SHARE)), MOST_ACTIVE);
+        let (kept, zero) = (&mut self.kept, self.zero);
+        let take = |f: &Found<'_>| kept.sample((sys::now() - zero).max(t), f, false);
+        self.sockets.ask(&active, take).map_err(|e| format!("sockets: the kernel does not tell of a TCP socket: {e}"))
     }
 
     fn take_endings(&mut self, t: u64) {
@@ -169,20 +220,18 @@ impl<'a> Watch<'a> {
     }
 
     /// Sends the sockets that carried data; the result says what there was besides.
-    fn tell(self, most: usize, channel: &Channel) -> Value {
+    fn tell(mut self, most: usize, channel: &Channel) -> Value {
         let seconds = (sys::now() - self.zero) as f64 / 1e9;
         let (seen, dropped, refused, stride) = (self.kept.count(), self.kept.dropped, self.kept.refused, self.kept.stride);
         let (active, idle) = self.kept.into_active();
         for socket in active.iter().take(most) {
             channel.send(&line(socket));
         }
-        let mut gaps = self.gaps;
-        gaps.sort_unstable();
-        let gap = |share: usize| gaps.get((gaps.len() * share / 100).min(gaps.len().saturating_sub(1))).map(|g| f64::from(*g) / 1e9);
         json!({
-            "seconds": seconds, "lists": self.ticks, "torn": self.torn, "stride": stride, "interval_s": gap(50), "interval_p99_s": gap(99),
-            "seen": seen, "idle": idle, "carrying": active.len(), "untold": active.len().saturating_sub(most), "dropped": dropped,
-            "refused": refused, "endings_heard": self.heard_all,
+            "seconds": seconds, "lists": self.lists.count, "samplings": self.samplings.count, "torn": self.torn, "stride": stride,
+            "interval_s": self.samplings.gap(50), "interval_p99_s": self.samplings.gap(99), "list_interval_s": self.lists.gap(50), "seen": seen,
+            "idle": idle, "carrying": active.len(), "untold": active.len().saturating_sub(most), "dropped": dropped, "refused": refused,
+            "endings_heard": self.heard_all,
         })
     }
 }

@@ -3,7 +3,8 @@
 The kernel counts for each socket the time with data to send or unacknowledged (`busy_time`), and of it the time stopped by the receive window
 (`rwnd_limited`) and by the send buffer (`sndbuf_limited`). Between two samples, the time by which they grew has that cause, the time that was not
 busy is the application's, and the rest is shared out by what the samples show at its ends: recovery or timeout (`ca_state`), the congestion window
-full, data waiting although there is room in the window (pacing, or the queue of the host's own device), or nothing waiting (the application).
+full, data waiting although there is room in the window (pacing, or the queue of the host's own device), or less than a segment
+waiting: the application's, or the send buffer's where that is full.
 The kernel counts in ticks of 1/HZ (1 to 10 ms), so an interval between samples says no more than that; sums over many are right.
 Source: linux/tcp.h, Documentation/networking; the counters are of Linux 4.10 and newer.
 """
@@ -24,6 +25,10 @@ NEEDED = ("t_s", "busy_time")
 """Columns without which nothing can be said."""
 ROOM = 1
 """Segments of room in the window with which it counts as full: a sender that waits for the second of two segments to be acknowledged."""
+USUAL_SEGMENT = 1448.0
+"""Payload of a segment where it is not known, bytes: less than one waits for more, which is the application's to write."""
+STUFFED = 0.6
+"""Share of the send buffer that is in use where a writer waits for room: it is woken when a third is free. Linux: sk_stream_is_writeable()."""
 PACED = "bbr"
 """How the names of the congestion controls begin that pace by themselves. Data that wait in spite of room in the window of another one wait for a
 whole burst: such senders gather segments (TSO)."""
@@ -40,16 +45,17 @@ def intervals(columns: Columns, control: str | None = None) -> Sequence[LimitInt
     if len(t) == 1:
         return _of_one(columns)
     parts = _parts(columns, np.diff(t))
-    rest = _remaining_causes(columns, control)
+    at_sample = _at_samples(columns, control)
     found: list[LimitInterval] = []
     for i in range(len(t) - 1):
-        order = sorted(parts, key=lambda cause: bool(found) and found[-1].cause != cause)  # a cause that goes on comes first
+        lengths: dict[Cause, float] = {cause: float(each[i]) for cause, each in parts.items() if cause != "unknown"}
+        for cause in at_sample[i : i + 2]:
+            lengths[cause] = lengths.get(cause, 0.0) + float(parts["unknown"][i]) / 2
         at = float(t[i])
-        for cause in order:
-            length = float(parts[cause][i])
-            if length > 0:
-                _extend(found, at, at + length, rest[i] if cause == "unknown" else cause)
-                at += length
+        for cause in sorted(lengths, key=lambda cause: (found[-1].cause if found else at_sample[i]) != cause):  # a cause that goes on comes first
+            if lengths[cause] > 0:
+                _extend(found, at, at + lengths[cause], cause)
+                at += lengths[cause]
     return tuple(found)
 
 
@@ -100,8 +106,8 @@ def _steady(busy: Floats, gaps: Floats) -> Floats:
     return np.clip(gaps - np.diff(lasting), 0.0, gaps)
 
 
-def _remaining_causes(columns: Columns, control: str | None) -> list[Cause]:
-    """What held a busy sender between each two samples, by the samples at its ends."""
+def _at_samples(columns: Columns, control: str | None) -> list[Cause]:
+    """What held a busy sender at each sample."""
     paces = control is None or control.startswith(PACED)
     n = len(columns["t_s"])
 
@@ -111,23 +117,24 @@ def _remaining_causes(columns: Columns, control: str | None) -> list[Cause]:
     state, phase = column("ca_state"), column("state")
     in_flight = column("unacked") + np.nan_to_num(column("retrans")) - np.nan_to_num(column("sacked")) - np.nan_to_num(column("lost"))
     is_full = in_flight + ROOM >= column("snd_cwnd")
-    waits = column("notsent_bytes") > 0
+    segment = np.nan_to_num(column("snd_mss"), nan=USUAL_SEGMENT)
+    waits = column("notsent_bytes") >= segment
+    is_stuffed = column("wmem_queued") > STUFFED * column("sndbuf")
     is_known = ~np.isnan(in_flight) & ~np.isnan(column("snd_cwnd")) & ~np.isnan(column("notsent_bytes"))
     causes: list[Cause] = []
-    for i in range(n - 1):
-        both = slice(i, i + 2)
-        if (phase[both] == SYN_SENT).any():
+    for i in range(n):
+        if phase[i] == SYN_SENT:
             causes.append("handshake")
-        elif (state[both] == LOSS).any():
+        elif state[i] == LOSS:
             causes.append("timeout")
-        elif (state[both] == RECOVERY).any():
+        elif state[i] == RECOVERY:
             causes.append("recovery")
-        elif not is_known[both].all():
+        elif not is_known[i]:
             causes.append("unknown")
-        elif is_full[both].all() or (waits[both].any() and not paces):
+        elif is_full[i] or (waits[i] and not paces):
             causes.append("congestion_window")
-        elif waits[both].any():
-            causes.append("pacing" if not is_full[both].any() else "congestion_window")
+        elif waits[i]:
+            causes.append("pacing")
         else:
-            causes.append("application")
+            causes.append("send_buffer" if is_stuffed[i] else "application")
     return causes
