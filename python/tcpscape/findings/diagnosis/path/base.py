@@ -16,8 +16,10 @@ from tcpscape.findings.diagnosis.path.state import Fit
 from tcpscape.findings.diagnosis.path.turns import Turns
 from tcpscape.stats import Estimate
 
-SYSTEMATIC = 0.003
-"""Share of the round trip that samples do not show: the choice of those that can be measured."""
+SYSTEMATIC = 0.006
+"""Share of the round trip that samples do not show: the choice of those that can be measured (of development captures)."""
+ONE_SIDED = 1.8
+"""(q50 − q16) / (q16 − q2.5) above which a delay is longer than its least by waiting: 1.03 of a normal jitter, 2.5 of an even wait."""
 
 
 def round_trip(f: Fit) -> Estimate | None:
@@ -76,6 +78,11 @@ def anchors(f: Fit) -> Floats:
     return np.array(found)
 
 
+def is_reordered(f: Fit) -> bool:
+    """Whether data came in another order than they were sent, more often than a path without jitter does."""
+    return int(np.sum(f.wire.fate == REORDERED)) > max(10, 0.003 * f.wire.t.size)
+
+
 def are_trusted(known: Floats, level: float) -> bool:
     """Whether anchors are better than the level of all samples: a single one may be too long (its ACK waited), but hardly too short."""
     return known.size >= 3 or (known.size > 0 and float(np.median(known)) < level)
@@ -93,6 +100,8 @@ def part_behind(f: Fit) -> Estimate | None:
     mean, error, k = intervals.mean_by_blocks(rest, windows)
     if k < 2:
         error, k = 2 * float(np.std(rest)) / math.sqrt(rest.size), 10
+    if f.bottleneck is None and is_one_sided(rest) and not is_reordered(f):
+        return least(rest, f)
     known = anchors(f)
     small = windows_of(rest, rest.size, 20)
     spread = math.sqrt(float(np.mean((rest - (np.bincount(small, rest) / np.bincount(small))[small]) ** 2)))
@@ -121,6 +130,8 @@ def part_before(f: Fit) -> Estimate | None:
         return Estimate(float(part), 0.97 * float(part), 1.03 * float(part), 1, "ms")
     rest = turns.rtt - (f.wait[turns.row] if f.is_before else 0.0)
     rest = rest[~np.isnan(rest)]
+    if is_one_sided(rest):
+        return least(rest, f)
     low = float(np.quantile(rest, 0.05))
     spread = float(np.median(rest)) - low
     prompt = rest[rest <= low + 3 * max(spread, 0.05)]
@@ -130,14 +141,37 @@ def part_before(f: Fit) -> Estimate | None:
     return intervals.around(mean, error, k, int(prompt.size), "ms", SYSTEMATIC * mean)
 
 
+def is_one_sided(x: Floats, tick: float = 0.0) -> bool:
+    """Whether delays are spread by waiting, which has a sharp lower end, rather than by jitter.
+
+    :param tick: ms of the timestamps' tick that rounds them, which alone spreads them so.
+    """
+    low, lower, middle = np.quantile(x, (0.025, 0.16, 0.5))
+    return bool(middle - lower > max(0.02 + ONE_SIDED * (lower - low), 0.6 * tick))
+
+
+def least(rest: Floats, f: Fit) -> Estimate:
+    """A round trip by its least values, where the others waited: as far above their lower end as the jitter is that is known."""
+    variance = sum(s.variance for s in (f.forward, f.reverse) if s is not None and s.is_there)
+    sigma = min(math.sqrt(variance), float(np.quantile(rest, 0.16) - np.quantile(rest, 0.025)))
+    low = float(np.quantile(rest, 0.025))
+    value = low + 1.96 * sigma
+    half = 0.5 * (value - low) + 0.01 * value
+    return Estimate(value, value - half, value + half, int(rest.size), "ms")
+
+
+REORDERED = 1
+"""Fate of a segment that came after a later one."""
 LEAST_TURNS = 30
 """Turns below which they do not tell the part before the capture."""
 
 
 def reverse_before(turns: Turns, tick: float, behind: Spread | None) -> Spread | None:
-    """Variance of the ACKs' delay: behind the capture and before it, by the lower half, which the sender's waiting does not widen."""
+    """Variance of the ACKs' delay: behind the capture and before it, by the lower half; None where the sender waits, which hides it."""
     if turns.row.size < LEAST_TURNS:
         return behind
+    if is_one_sided(turns.reverse, tick):
+        return None
     x = turns.reverse - np.median(turns.reverse)
     lower = x[x <= 0]
     variance = float(np.mean(lower**2)) - tick**2 / 12

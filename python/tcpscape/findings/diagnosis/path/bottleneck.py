@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
+from scipy.optimize import fmin
 
 from tcpscape.findings.diagnosis.path.arrivals import Arrivals, waits
 from tcpscape.findings.diagnosis.path.columns import Bools, Floats, Ints
@@ -105,7 +106,21 @@ def fit(d: Delays) -> Bottleneck | None:
     for _ in range(3):
         burst = best_burst(few, rate)
         rate = best_rate(few, rate, burst)
+    rate, burst = together(few, rate, burst)
     return judged(d, over_all(few, rate, burst), burst)
+
+
+def together(d: Delays, rate: float, burst: float) -> tuple[float, float]:
+    """The least deviations beside a rate and a burst, both varied: where bursts queue for a short time only, one makes up for the other."""
+
+    def cost(x: Floats) -> float:
+        return deviation(d, rate * float(np.exp(x[0])), max(0.0, burst + 3_000 * float(x[1])))
+
+    start = np.array([[0.0, 0.0], [0.01, 0.0], [0.0, 1.0]])
+    x = np.asarray(fmin(cost, start[0], xtol=1e-5, ftol=1e-6, maxfun=80, disp=False, initial_simplex=start), dtype=np.float64)
+    if cost(x) > 0.98 * cost(start[0]):
+        return rate, burst
+    return rate * float(np.exp(x[0])), max(0.0, burst + 3_000 * float(x[1]))
 
 
 def over_all(d: Delays, rate: float, burst: float) -> float:

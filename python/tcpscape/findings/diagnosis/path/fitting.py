@@ -9,7 +9,7 @@ import numpy as np
 from tcpscape.findings.diagnosis.fitted import FittedPath
 from tcpscape.findings.diagnosis.observed import ObservedFlow
 from tcpscape.findings.diagnosis.path import arrivals as arriving
-from tcpscape.findings.diagnosis.path import base, intervals, losses
+from tcpscape.findings.diagnosis.path import base, character, intervals, losses
 from tcpscape.findings.diagnosis.path import jitter as jitters
 from tcpscape.findings.diagnosis.path.bottleneck import Bottleneck, Delays, delays_of, jittered, longest_busy
 from tcpscape.findings.diagnosis.path.bottleneck import fit as fit_bottleneck
@@ -24,10 +24,12 @@ LEAST = 30
 """Samples below which nothing is fitted."""
 RATE_ERROR = 0.015
 """Relative standard error above which a rate is not identifiable: half of the interval is then above 3 %."""
-REORDERED = 1
-"""Fate of a segment that came after a later one."""
 BUSY = 20.0
 """Standard deviations of the jitter before a queue that it must once be busy for, to tell its rate."""
+METHOD = 0.08
+"""Error of a jitter by the method itself, a share, on development captures: other distributions than the normal one that is simulated."""
+UNKNOWN_QUEUE = 0.12
+"""The same where a queue was not identified: what its short bursts add is in the jitter."""
 HIDDEN = 0.1
 """ms of a jitter that was not seen, above which it is not said that there is none."""
 EXPLAINED = 0.1
@@ -124,7 +126,8 @@ def find_jitter_before(f: Fit, d: Delays, b: Bottleneck) -> None:
         draw = jittered(d, b, float(sigma))
         given.append(math.sqrt(max(1e-12, jitters.covariance(draw, draw).variance)))
     grows = np.maximum.accumulate(np.array(given) * (1 + 1e-9 * np.arange(14)))
-    found = [float(np.exp(np.interp(math.log(max(x, 1e-9)), np.log(grows), np.log(tried)))) for x in ends(forward.estimate(0.02))]
+    widths = [max(x, 1e-9) for x in ends(forward.estimate(METHOD))]
+    found = [float(np.exp(np.interp(math.log(x), np.log(grows), np.log(tried)))) for x in widths]
     if forward.is_there:
         f.before_queue = (found[0], found[1] if found[1] > tried[0] else 0.0, max(found[2], found[0] * 1.02))
     else:
@@ -143,7 +146,10 @@ def spreads(f: Fit) -> tuple[Spread | None, Spread | None]:
     if s.row.size >= LEAST and w.tick and not f.is_receiver:
         rest = s.rtt - (0.0 if f.is_before else f.queue[s.row])
         ok = jitters.inliers(rest)
-        forward = jitters.covariance(rest[ok], (rest - s.reverse)[ok])
+        one_way = (rest - s.reverse)[ok]
+        if f.bottleneck is None and base.is_one_sided(one_way, w.tick) and not base.is_reordered(f):
+            return None, None  # ACKs that waited, or bursts that queued
+        forward = jitters.covariance(rest[ok], one_way)
         plain = ok & s.is_plain
         chosen = plain if plain.sum() > max(200, 0.2 * ok.sum()) else ok
         reverse = jitters.covariance(rest[chosen], s.reverse[chosen])
@@ -155,6 +161,8 @@ def spreads(f: Fit) -> tuple[Spread | None, Spread | None]:
             part = jitters.minus(jitters.covariance(one_way, one_way), w.sender_tick**2 / 12)
             forward = jitters.plus(part, forward)
         reverse = base.reverse_before(f.before, w.sender_tick, reverse)
+        if f.wire.tick == 0:
+            reverse = None
     return forward, reverse
 
 
@@ -191,8 +199,9 @@ def answer(f: Fit) -> FittedPath:
     rtt = base.round_trip(f)
     one, jf, jr = jitter_estimates(f)
     return FittedPath(
-        rtt_ms=rtt, jitter_ms=one, jitter_on=f.jitter_on, jitter_forward_ms=jf, jitter_reverse_ms=jr, distribution=None, order_kept=None,
-        correlation_ms=None, loss_pct=found.random, queue_loss_pct=found.queue, rate_mbps=rate, buffer_bytes=found.buffer,
+        rtt_ms=rtt, jitter_ms=one, jitter_on=f.jitter_on, jitter_forward_ms=jf, jitter_reverse_ms=jr, distribution=character.distribution(f),
+        order_kept=character.order_kept(f), correlation_ms=character.correlation(f),
+        loss_pct=found.random, queue_loss_pct=found.queue, rate_mbps=rate, buffer_bytes=found.buffer,
         queue=("self-induced" if b else "none"), changes=(), reasons=reasons,
     )  # fmt: skip
 
@@ -200,7 +209,7 @@ def answer(f: Fit) -> FittedPath:
 def jitter_estimates(f: Fit) -> tuple[Estimate | None, Estimate | None, Estimate | None]:
     """Jitter of the direction that has it, of the forward and of the reverse one."""
     none = Estimate(0.0, 0.0, f.hidden, f.behind.row.size, "ms")
-    if f.jitter_on == "none" and is_reordered(f):
+    if f.jitter_on == "none" and base.is_reordered(f):
         f.jitter_on = "forward"
     if f.jitter_on != "both" and f.before_queue is None and f.hidden > HIDDEN and f.jitter_on in ("none", "forward"):
         f.reasons["jitter_ms"] = f"the queue was busy nearly all the time: it hides a jitter of the data of up to {f.hidden:.2g} ms"
@@ -211,20 +220,19 @@ def jitter_estimates(f: Fit) -> tuple[Estimate | None, Estimate | None, Estimate
     if f.jitter_on == "none":
         return none, none, none
     if f.forward is None or f.reverse is None:
-        f.reasons["jitter_ms"] = f.reasons["jitter_on"] = "without timestamps, jitter of the data and of the ACKs cannot be told apart"
+        why = "the sender or the receiver waits before it answers, and jitter cannot be told from that"
+        if not f.wire.tick:
+            why = "without timestamps, jitter of the data and of the ACKs cannot be told apart"
+        f.reasons["jitter_ms"] = f.reasons["jitter_on"] = why
         return None, None, None
-    forward, reverse = (s.estimate(0.02) if s.is_there else none for s in (f.forward, f.reverse))
+    width = METHOD if f.bottleneck else UNKNOWN_QUEUE
+    forward, reverse = (s.estimate(width) if s.is_there else none for s in (f.forward, f.reverse))
     if f.before_queue and forward is not none:
         forward = Estimate(*f.before_queue, forward.n, "ms")
     if f.jitter_on == "both":
         value, low, high = ((x + y) / 2 for x, y in zip(ends(forward), ends(reverse), strict=True))
         return Estimate(value, low, high, f.behind.row.size, "ms"), forward, reverse
     return (forward if f.jitter_on == "forward" else reverse), forward, reverse
-
-
-def is_reordered(f: Fit) -> bool:
-    """Whether data came in another order than they were sent, more often than a path without jitter does."""
-    return int(np.sum(f.wire.fate == REORDERED)) > max(10, 0.003 * f.wire.t.size)
 
 
 def ends(e: Estimate) -> tuple[float, float, float]:

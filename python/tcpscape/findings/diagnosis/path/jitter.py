@@ -19,6 +19,8 @@ from tcpscape.findings.diagnosis.path.bottleneck import centred_mean, windows_of
 from tcpscape.findings.diagnosis.path.columns import Bools, Floats
 from tcpscape.stats import Estimate
 
+LEAST = 300
+"""Samples below which a distribution is not named."""
 LOCAL = 40
 """Samples of a window in time in which slow changes of the delay are taken off."""
 FLOOR = 0.02
@@ -87,7 +89,7 @@ def direction(forward: Spread, reverse: Spread) -> Direction:
 
 def shape(x: Floats) -> str | None:
     """tc's name of the distribution whose skewness and kurtosis are nearest; None of too few samples."""
-    if x.size < 300:
+    if x.size < LEAST:
         return None
     z = (x - x.mean()) / x.std()
     skew, kurtosis = float(np.mean(z**3)), float(np.mean(z**4)) - 3

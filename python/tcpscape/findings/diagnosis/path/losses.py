@@ -56,7 +56,9 @@ def of_queue(w: Wire, skip: Bools, arrivals: Arrivals, b: Bottleneck, jitter: fl
     lost = (w.fate == LOST) & ~skip
     if not lost.any() or length.size == 0:
         return of_path(w, skip)
-    lost_at = np.where(np.isnan(w.stamp), w.t, w.stamp) if arrivals.is_stamped else w.t
+    lost_at = w.t
+    if arrivals.is_stamped:  # what was lost before the capture is seen when it was sent again: it was first sent with its neighbours
+        lost_at = np.interp(w.seq, w.seq[~lost], w.stamp[~lost])
     last = np.clip(np.searchsorted(arrivals.at, lost_at[lost], side="right") - 1, 0, None)
     met = np.maximum(0.0, length[last] - (lost_at[lost] - arrivals.at[last]) * b.rate * 125.0)
     passed = length[~skip[arrivals.row]]

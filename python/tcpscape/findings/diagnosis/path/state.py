@@ -51,4 +51,4 @@ class Fit:
     @property
     def has_before(self) -> bool:
         """Whether a part of the path lies before the capture."""
-        return self.flow.vantage in ("receiver", "middle")
+        return self.flow.vantage != "sender"
