@@ -13,7 +13,7 @@ import pytest
 from tcpscape import engines
 from tcpscape.campaign.execute import Runner
 from tcpscape.engines import Capture
-from tcpscape.findings.diagnosis import advice, helps, hosts, queues, replays, runs, scenario, zone
+from tcpscape.findings.diagnosis import advice, buffers, helps, hosts, queues, replays, runs, scenario, zone
 from tcpscape.findings.diagnosis import replay as replaying
 from tcpscape.findings.diagnosis.fitted import Control, FittedPath, PathChange, Replay
 from tcpscape.findings.diagnosis.observed import Endpoint, LimitInterval, ObservedFlow
@@ -189,6 +189,18 @@ def test_an_application_a_receiver_and_a_send_buffer_that_limit_are_repeated(set
         assert replayed.verdict == "agrees", f"{name}: {replayed.reason}"
         helped = [h.name for h in helps.helps(lab)]
         assert any(h.startswith({"app": "fq_codel", "rcvbuf": "receive buffer", "sndbuf": "send buffer"}[name]) for h in helped), helped
+
+
+def test_the_size_of_a_buffer_is_the_one_that_carries_what_was_seen(settings: ReplaySettings) -> None:
+    flow = observed({**hops(rate="30mbit"), "flows": [{"cca": "cubic", "sndbuf": 40_000}]})
+    lab = runs.open_lab(flow, path(rate_mbps=30.0, buffer_bytes=60_000.0), cubic(), settings)
+    assert not isinstance(lab, str)
+    found = buffers.fitted(lab)
+    assert replaying.of(found).goodput_mbps.value == pytest.approx(flow.goodput_mbps, rel=0.05)  # type: ignore[union-attr]
+    assert found.fit.hosts.flow["sndbuf"] == pytest.approx(40_000, rel=0.3)
+    bulk = runs.open_lab(replace(flow, limits=()), path(rate_mbps=30.0, buffer_bytes=60_000.0), cubic(), settings)
+    assert not isinstance(bulk, str)
+    assert buffers.fitted(bulk) is bulk
 
 
 def test_a_larger_receive_buffer_is_found_to_help(settings: ReplaySettings) -> None:

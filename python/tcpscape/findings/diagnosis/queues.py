@@ -94,6 +94,14 @@ def _seen(lab: Lab) -> Seen:
 
 
 def _candidates(values: PathValues) -> list[Candidate]:
+    """Queues on the fitted path; then without a jitter that keeps the order, which may be the flow's own queue."""
+    found = _queues(values)
+    if values.order != "reorder" and values.calm != values:
+        found += [Candidate("no jitter", values.calm), *(replace(c, name=f"{c.name} and no jitter", values=c.values.calm) for c in found)]
+    return found
+
+
+def _queues(values: PathValues) -> list[Candidate]:
     """Queues with the fitted loss, then without it."""
     rate = values.rate_mbps
     if not rate:

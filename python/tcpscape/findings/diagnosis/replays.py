@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tcpscape.findings.diagnosis import advice, queues, replay, zone
+from tcpscape.findings.diagnosis import advice, buffers, queues, replay, zone
 from tcpscape.findings.diagnosis.fitted import Control, FittedPath, Replay, ReplayAdvice, Zone
 from tcpscape.findings.diagnosis.observed import ObservedFlow
 from tcpscape.findings.diagnosis.runs import open_lab
@@ -25,7 +25,7 @@ def judged(flow: ObservedFlow, path: FittedPath | None, control: Control | None,
     lab = open_lab(flow, path, control, settings)
     if isinstance(lab, str):
         return Judged(zone.unknown(flow, path, lab), replay.impossible(flow, lab), advice.none(f"no advice, because there is no replay: {lab}"))
-    lab = queues.chosen(lab)
+    lab = queues.chosen(buffers.fitted(lab))
     repeated = replay.of(lab)
     if repeated.verdict == "differs" or advice.is_far(repeated):
         return Judged(zone.unknown(flow, path, UNLIKE), repeated, advice.of(lab, repeated))
