@@ -94,9 +94,9 @@ def calibrate(scores: np.ndarray, y: np.ndarray, controls: tuple[str, ...], prio
     weights = (prior / np.maximum(np.bincount(truth, minlength=len(controls)), 1))[truth]
     weights /= weights.mean()
     powers = np.linspace(0.3, 3, 55)
-    loss = [-(weights * np.log(np.maximum(posterior(scores, prior, p)[np.arange(len(y)), truth], 1e-9))).mean() for p in powers]
+    loss = [-(weights * np.log(np.maximum(posterior(scores, prior, p, controls)[np.arange(len(y)), truth], 1e-9))).mean() for p in powers]
     power = float(powers[int(np.argmin(loss))])
-    final = posterior(scores, prior, power)
+    final = posterior(scores, prior, power, controls)
     most, right = final.max(axis=1), final.argmax(axis=1) == truth
     curve = IsotonicRegression(out_of_bounds="clip", y_min=0.0, y_max=0.995).fit(most, right, sample_weight=weights)
     at = np.linspace(0, 1, 41)
@@ -146,7 +146,7 @@ def train(runs: list[dict[str, Any]], sets: list[str]) -> None:
     }  # fmt: skip
     np.savez_compressed(FILE, about=json.dumps(about), **plain("direct", direct), **plain("paired", paired))
     print(f"{FILE}: {FILE.stat().st_size / 1000:.0f} kB, sharpness {power:.2f}, unknown below {least:.3f}")
-    final = posterior(scores, prior, power)
+    final = posterior(scores, prior, power, controls)
     report(final, y, np.array(controls), np.interp(final.max(axis=1), *certain), least, "held-out folds of the training runs")
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tcpscape.findings.diagnosis.control.features import pairs, vector
-from tcpscape.findings.diagnosis.control.shadows import CANDIDATES
+from tcpscape.findings.diagnosis.control.shadows import CANDIDATES, SAME
 from tcpscape.findings.diagnosis.control.watched import Floats
 
 FILE = Path(__file__).with_name("forest.npz")
@@ -88,7 +88,7 @@ class Forest:
         """Control → probability, the most probable first."""
         direct = self.direct.mean(vector(values, self.features))
         paired = np.array([self.paired.mean(row)[1] for row in pairs(values)])
-        final = posterior(combined(direct[None, :], paired[None, :], self.controls), self.prior, self.sharpness)[0]
+        final = posterior(combined(direct[None, :], paired[None, :], self.controls), self.prior, self.sharpness, self.controls)[0]
         order = np.argsort(-final, kind="stable")
         return {self.controls[i]: float(final[i]) for i in order}
 
@@ -97,7 +97,7 @@ class Forest:
         return float(np.interp(probability, self.confidence[0], self.confidence[1]))
 
 
-def combined(direct: Floats, paired: Floats, controls: tuple[str, ...]) -> Floats:
+def combined(direct: Floats, paired: Floats, controls: Sequence[str]) -> Floats:
     """Rows of both forests' probabilities as one; a control that cannot watch has that of `direct` in both."""
     second = direct.copy()
     for column, name in enumerate(CANDIDATES):
@@ -107,10 +107,14 @@ def combined(direct: Floats, paired: Floats, controls: tuple[str, ...]) -> Float
     return product
 
 
-def posterior(scores: Floats, prior: Floats, power: float) -> Floats:
-    """Rows of scores to a power, times the prior, normalised."""
+def posterior(scores: Floats, prior: Floats, power: float, controls: Sequence[str]) -> Floats:
+    """Rows of scores to a power, times the prior, normalised; controls that are the same share what they have as the prior says."""
     raised: Floats = scores**power * prior
     normal: Floats = raised / raised.sum(axis=1, keepdims=True)
+    for pair in SAME.items():
+        if set(pair) <= set(controls):
+            columns = [controls.index(name) for name in pair]
+            normal[:, columns] = normal[:, columns].sum(axis=1, keepdims=True) * prior[columns] / prior[columns].sum()
     return normal
 
 

@@ -19,6 +19,9 @@ CANDIDATES = (
     "bic", "cdg", "cubic", "dctcp", "highspeed", "htcp", "hybla", "illinois", "lp", "nv", "reno", "scalable", "vegas", "veno", "westwood", "yeah",
 )  # fmt: skip
 """Controls of Linux that set a window by ACKs and losses; BBR's window follows from rate samples instead."""
+SAME = {"lp": "reno"}
+"""Candidates that watch as another one does: what LP makes of delays hangs on a random difference of two clocks, and in nearly every connection it is
+Reno (docs/models/controls/lp.md)."""
 SHORT, LONG = 8, 48
 """Round trips of a stretch: short enough that small errors do not add up, long enough that slow growth shows."""
 HZ = (250,)
@@ -100,7 +103,8 @@ def compare(watched: Watched) -> dict[str, dict[str, float]]:
     `drift` the same at the ends of stretches alone; of reductions `backoff_error`, `backoff_close`, `backoff_bias` of the window after them.
     """
     long, short = stretches(watched, LONG), stretches(watched, SHORT)
-    return {name: measure(name, watched, short, long) for name in CANDIDATES}
+    measures = {name: measure(name, watched, short, long) for name in CANDIDATES if name not in SAME}
+    return {name: measures[SAME.get(name, name)] for name in CANDIDATES}
 
 
 def measure(name: str, watched: Watched, short: Stretches, long: Stretches) -> dict[str, float]:

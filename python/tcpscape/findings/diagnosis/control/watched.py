@@ -258,7 +258,8 @@ def _held(flow: ObservedFlow, acks: Mapping[str, NDArray[Any]], nxt: Ints, una: 
     """For each ACK: 1 where the receive window holds the sender, 2 where the application or the send buffer does, else 0."""
     held = np.zeros(len(una), np.int64)
     windows = acks["window"]
-    if windows.any():
+    # A capture that begins in mid-connection does not have the scale of the windows.
+    if windows.any() and "window_scale" not in flow.facts.get("not_identifiable", ()):
         right = np.maximum.accumulate(acks["ack"] + windows)
         held[np.append(nxt[1:], nxt[-1]) + 2 * mss > right] = 1
     seconds = acks["t"] / 1e9
