@@ -67,6 +67,8 @@ LINES: Mapping[str, tuple[str, ...]] = {
     ),
     "results": (
         "report /dev/zero", "report ''", "plot results --what nosuch", "plot results --what ''", "plot results --formats exe", "plot results --formats ''", "plot results --metric nosuch", "compare results", "compare results results --metric nosuch",
+        "diagnose x.yaml", "diagnose ''", "diagnose results --flow ''", "diagnose results --flow 1-2-3", "diagnose results --flows 0", "diagnose results --cca nosuch", "diagnose results --kernel 9", "diagnose results --duration 5s",
+        "diagnose --live --duration nan", "diagnose results --check x", "diagnose results --check 'goodput > 1'", "diagnose results --no-replay --annotate x", "diagnose /dev/zero", "diagnose results --out results",
         "compare results results --at x", "compare results results --cca ''", "export results --to nosuch", "export results --to ''", "export results --to csv --seed -1", "export results --to csv --seed ٣", "export results --to csv --cca nosuch",
         "export scenario.yaml --to csv", "scenario show ../../etc/passwd", "cca show ''", "metric show ''", "qdisc show ''", "study run nosuch", "study run baseline --part nosuch", "study run baseline --seeds 0", "kernel remove ../x", "kernel info ''",
     ),

@@ -189,7 +189,7 @@ def _tree(scratch: Path) -> dict[str, tuple[int, int]]:
     return found
 
 
-WRITES = ("--out", "--pcap")
+WRITES = ("--out", "--pcap", "--report", "--annotate", "--xplot")
 """Options that say where a command may write."""
 SUFFIXED = ("results.sqlite-wal", "results.sqlite-shm")
 """Files that SQLite keeps beside a database that it reads."""

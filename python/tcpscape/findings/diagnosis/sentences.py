@@ -37,7 +37,7 @@ def path_sentence(diagnosis: FlowDiagnosis) -> str:
         return f"What your path is cannot be told: {diagnosis.reasons.get('path', 'the source does not show it')}."
     parts = [part for part in (_trip(path), _loss(path), _bottleneck(path)) if part]
     if not parts:
-        why = next(iter(path.reasons.values()), "the source does not show it")
+        why = path.reasons.get("rtt_ms") or next(iter(path.reasons.values()), "the source does not show it")
         return f"What your path is cannot be told: {_clause(why)}."
     missing = [name for field, name in ASIDE.items() if getattr(path, field) is None]
     aside = f" (not identifiable: {', '.join(missing)})" if missing else ""
@@ -156,5 +156,6 @@ def _joined(parts: list[str]) -> str:
 
 
 def _clause(text: str) -> str:
-    """A sentence as a clause, without its full stop."""
-    return text.strip().removesuffix(".")
+    """A sentence as a clause: without its full stop, with a small letter where a word begins it."""
+    text = text.strip().removesuffix(".")
+    return text[:1].lower() + text[1:] if text[1:2].islower() or text[1:2] == " " else text
