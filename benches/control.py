@@ -57,6 +57,8 @@ def extract(runs: Path, out: Path) -> None:
         if target.exists():
             continue
         run = json.loads(about.read_text())
+        if len(run["scenario"]["flows"]) > 1:
+            continue  # which of the captured flows has the control is not in the packets
         observation = capture.read(about.with_suffix(".pcap.gz"))
         first = min(observation.flows, key=lambda f: (f.start_s, -f.packets), default=None)
         watched = watch(first) if first else None

@@ -15,6 +15,9 @@ from tcpscape.findings.diagnosis.observed import ObservedFlow
 UNKNOWN = "unknown"
 LEAST_S = 10.0
 """Seconds below which nothing is said; 30 s are recommended."""
+LEAST_IN_MID_CONNECTION = 0.97
+"""Confidence that an answer needs where the capture does not have the connection's begin: the least RTT since then, by which many controls judge the
+queue, was perhaps not seen."""
 LEAST_ROUNDS = 30
 """Round trips below which nothing is said."""
 MOST_HELD = 0.6
@@ -49,7 +52,7 @@ def classify(flow: ObservedFlow, path: FittedPath | None = None) -> Control:
         return _unknown("too few round trips for the window to show its law; capture 30 s or more")
     if reason := _held(watched):
         return _unknown(reason)
-    return _answer(watched, trained())
+    return _answer(watched, trained(), bool(flow.facts.get("begins_in_mid_connection")))
 
 
 def _unseen(flow: ObservedFlow) -> str:
@@ -78,7 +81,7 @@ def _held(watched: Watched) -> str:
     return ""
 
 
-def _answer(watched: Watched, forest: Forest) -> Control:
+def _answer(watched: Watched, forest: Forest, in_mid_connection: bool) -> Control:
     values = features(watched)
     probabilities = forest.probabilities(values)
     name, most = next(iter(probabilities.items()))
@@ -86,6 +89,9 @@ def _answer(watched: Watched, forest: Forest) -> Control:
     candidates = {n: round(p, 4) for n, p in list(probabilities.items())[:SHOWN] if p >= LEAST_SHOWN}
     if confidence < forest.least:
         return _unknown(_undecided(watched, candidates), candidates, confidence)
+    if in_mid_connection and confidence < LEAST_IN_MID_CONNECTION:
+        reason = f"the capture begins in mid-connection and may lack the least RTT by which {name} or another control judges the queue"
+        return _unknown(reason, candidates, confidence)
     return Control(name, confidence, candidates, _evidence(watched, values, name))
 
 
