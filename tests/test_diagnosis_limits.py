@@ -57,7 +57,7 @@ def test_the_control_decides_between_a_window_and_a_pace():
 
 
 def test_a_clockwork_at_the_sender_is_an_application_and_turns_of_more_and_less_are_a_pace():
-    clockwork = flow(np.arange(0, 9, 0.004), "sender")
+    clockwork = flow(np.arange(0, 9, 0.002), "sender")
     gains = np.tile([1.25, 0.75, 1, 1, 1, 1, 1, 1], 40)
     turns = flow(np.cumsum(np.repeat(0.002 / gains, 20)), "sender")
     assert (limits.paces(clockwork), limits.paces(turns)) == (False, None)

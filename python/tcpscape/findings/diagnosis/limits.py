@@ -70,15 +70,13 @@ def paces(flow: ObservedFlow, control: Control | None = None) -> bool | None:
 def is_steady(flow: ObservedFlow) -> bool:
     """Whether the rate of departures never changes: a control that paces tries more and less in turn, an application that writes by a clock does not.
 
-    Rates are taken over a round trip, or 20 segments where that is longer, and compared with the ones before.
+    Rates are taken over a round trip and compared with the ones before; with fewer than ten segments a round trip nothing can be told.
     """
     t = np.asarray(flow.segments.get("t", ()), dtype=np.float64) / 1e9
-    if len(t) < 400:
+    bin_s = _rtt_s(flow)
+    if len(t) < 2 or not 10 * (t[-1] - t[0]) / len(t) <= bin_s <= (t[-1] - t[0]) / 16:
         return False
-    bin_s = max(_rtt_s(flow), 20 * (t[-1] - t[0]) / len(t))
     bins = np.arange(t[0], t[-1], bin_s)
-    if len(bins) < 17:
-        return False
     rates = np.histogram(t, bins, weights=np.asarray(flow.segments["len"], dtype=np.float64))[0]
     changes = np.abs(np.diff(rates)) / max(float(np.median(rates)), 1.0)
     return bool(np.quantile(changes, 0.8) < STEADY)
