@@ -15,7 +15,7 @@ use tcpscape_capture::read::{ReadReport, Reader, Unreadable};
 /// Most packets of a made file.
 const MOST: u32 = 300;
 /// Rows, connections, flows and outstanding segments: few, so that files of this size reach the bounds.
-const BUDGET: Budget = Budget { rows: 64, connections: 4, flows: 6, outstanding: 32 };
+const BUDGET: Budget = Budget { rows: 64, connections: 4, flows: 6, outstanding: 32, events: 1 << 10, bytes: 1 << 20 };
 /// Rows beyond the budget that a table may have while it is filled: rows are counted now and then.
 const SLACK: usize = 5_000;
 /// First bytes of captures.

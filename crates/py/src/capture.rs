@@ -8,6 +8,9 @@ use tcpscape_capture::limits::Interval;
 use tcpscape_capture::packet::Endpoint;
 use tcpscape_capture::read::Reader;
 
+/// So many flows have rows, those with most bytes; of the others facts and limits are handed on.
+const WITH_ROWS: usize = 256;
+
 /// Reads a capture whose bytes are fed to it in chunks of any size.
 #[pyclass]
 pub struct CaptureReader {
@@ -37,23 +40,27 @@ impl CaptureReader {
         let (records, totals) = py.allow_threads(|| analyzer.finish());
         report.set_item("flows", convert::json(py, &totals)?)?;
         let flows = PyList::empty(py);
-        for record in records {
-            flows.append(flow(py, record)?)?;
+        for (i, record) in records.into_iter().enumerate() {
+            flows.append(flow(py, record, i < WITH_ROWS)?)?;
         }
         Ok((report, flows))
     }
 }
 
 /// One record as a dict; its rows are given up table by table.
-fn flow(py: Python<'_>, r: FlowRecord) -> PyResult<Bound<'_, PyDict>> {
+fn flow(py: Python<'_>, r: FlowRecord, with_rows: bool) -> PyResult<Bound<'_, PyDict>> {
     let d = PyDict::new(py);
     let end = |e: Endpoint| (e.address.to_string(), e.port);
     d.set_item("from", end(r.from))?;
     d.set_item("to", end(r.to))?;
     d.set_item("facts", convert::json(py, &r.facts.json())?)?;
-    d.set_item("segments", columns(py, r.segments)?)?;
-    d.set_item("acks", columns(py, r.acks)?)?;
-    d.set_item("events", columns(py, r.events)?)?;
+    let rows = PyDict::new(py);
+    if with_rows {
+        rows.set_item("segments", columns(py, r.segments)?)?;
+        rows.set_item("acks", columns(py, r.acks)?)?;
+        rows.set_item("events", columns(py, r.events)?)?;
+    }
+    d.set_item("rows", rows)?;
     d.set_item("limits", PyList::new(py, r.limits.iter().map(interval))?)?;
     Ok(d)
 }

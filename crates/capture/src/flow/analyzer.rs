@@ -21,12 +21,16 @@ pub struct Budget {
     pub flows: usize,
     /// Outstanding segments, in all flows together.
     pub outstanding: usize,
+    /// Rows of events, and as many intervals, in all flows together.
+    pub events: usize,
+    /// Bytes that connections under way may take beside their rows: with more, those that were silent for longest are concluded.
+    pub bytes: usize,
 }
 
 impl Default for Budget {
     /// About 100 MB.
     fn default() -> Self {
-        Budget { rows: 1 << 19, connections: 1 << 13, flows: 1 << 13, outstanding: 1 << 18 }
+        Budget { rows: 1 << 19, connections: 1 << 13, flows: 1 << 13, outstanding: 1 << 18, events: 1 << 18, bytes: 100 << 20 }
     }
 }
 
@@ -47,6 +51,14 @@ pub struct Totals {
     pub forwarded: u64,
 }
 
+/// Packets between two looks at what connections hold.
+const EVERY: u64 = 1 << 14;
+/// Events, and intervals, that every direction may have.
+const LEAST: usize = 16;
+
+/// A connection under way takes about as much memory as so many rows.
+const CONNECTION_ROWS: usize = 192;
+
 /// Connections by their ends, the smaller first.
 type Key = (Endpoint, Endpoint);
 
@@ -63,6 +75,8 @@ pub struct Analyzer {
     /// Rows of connections under way at the last count, and packets since.
     since_count: usize,
     rows: usize,
+    /// Most events of a direction of a new connection; 0 before the first look.
+    share: usize,
 }
 
 impl Analyzer {
@@ -79,6 +93,7 @@ impl Analyzer {
             now: 0,
             since_count: 0,
             rows: 0,
+            share: 0,
         }
     }
 
@@ -92,8 +107,11 @@ impl Analyzer {
         let i = self.find(p, t);
         let most = (self.budget.outstanding / self.live.len().max(1)).clamp(64, 1 << 15);
         self.live[i].packet(p, t, most);
+        if self.totals.packets % EVERY == 0 {
+            self.bound();
+        }
         self.since_count += 2;
-        if self.rows + self.since_count > self.budget.rows {
+        if self.rows + self.since_count > self.rows_most() {
             self.thin();
         }
     }
@@ -109,7 +127,7 @@ impl Analyzer {
             if !self.live[i].is_over(p, t) {
                 return i;
             }
-            let over = std::mem::replace(&mut self.live[i], Connection::new(p, t));
+            let over = std::mem::replace(&mut self.live[i], Connection::new(p, t, self.share));
             self.totals.connections += 1;
             self.conclude(over);
             return i;
@@ -119,7 +137,7 @@ impl Analyzer {
         }
         self.totals.connections += 1;
         let i = self.live.len();
-        self.live.push(Connection::new(p, t));
+        self.live.push(Connection::new(p, t, self.share));
         self.places.insert(key, i);
         self.last = Some((key, i));
         i
@@ -160,6 +178,39 @@ impl Analyzer {
         }
     }
 
+    /// Events and intervals of the records so far.
+    fn concluded(&self) -> (usize, usize) {
+        self.done.iter().fold((0, 0), |(events, intervals), r| (events + r.events.len(), intervals + r.limits.len()))
+    }
+
+    /// Shares out what is left of the budget of events and intervals, and of the memory.
+    fn bound(&mut self) {
+        let directions = 2 * self.live.len().max(1);
+        let (mut events, mut intervals) = self.concluded();
+        if events.max(intervals) > self.budget.events / 2 {
+            let most = (self.budget.events / 2 / self.done.len().max(1)).max(LEAST);
+            self.done.iter_mut().for_each(|r| r.cut(most));
+            (events, intervals) = self.concluded();
+        }
+        events += self.live.iter().flat_map(|c| &c.directions).map(|d| d.events.len()).sum::<usize>();
+        // Where there is room, one direction may have much more than its share of the whole.
+        let more = self.budget.events.saturating_sub(events) / directions;
+        let most = self.budget.events.saturating_sub(intervals) / directions;
+        for c in &mut self.live {
+            let held = c.directions.iter().map(|d| d.events.len()).max().unwrap_or(0);
+            c.bound((held + more).max(LEAST), most.max(LEAST));
+        }
+        self.share = more.max(LEAST);
+        while self.live.len() > 1 && self.live.iter().map(Connection::memory).sum::<usize>() > self.budget.bytes {
+            self.evict();
+        }
+    }
+
+    /// Rows that all flows together may have: fewer where many connections take memory themselves.
+    fn rows_most(&self) -> usize {
+        self.budget.rows.saturating_sub(self.live.len() * CONNECTION_ROWS).max(self.budget.rows / 4)
+    }
+
     /// Halves the tables with most rows until a quarter of the budget is free.
     fn thin(&mut self) {
         self.since_count = 0;
@@ -169,7 +220,7 @@ impl Analyzer {
             let (mut sum, mut most) = (0, 0);
             under_way.chain(concluded).for_each(|n| (sum, most) = (sum + n, most.max(n)));
             self.rows = sum;
-            if sum <= self.budget.rows / 4 * 3 || most < 2 {
+            if sum <= self.rows_most() / 4 * 3 || most < 2 {
                 return;
             }
             self.halve(most.div_ceil(2).max(2));

@@ -57,6 +57,10 @@ pub struct Arrivals {
 }
 
 impl Arrivals {
+    /// Bytes of memory beside its own.
+    pub fn heap(&self) -> usize {
+        self.holes.capacity() * size_of::<Hole>()
+    }
     /// Byte after the highest seen.
     pub fn high(&self) -> Option<u64> {
         self.high

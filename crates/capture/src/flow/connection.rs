@@ -14,6 +14,8 @@ use tcpscape_base::Flags;
 
 /// Most intervals of limits kept for a direction.
 const INTERVALS: usize = 4096;
+/// Bytes that the distributions of a connection's times take at most, as a rule.
+const HISTOGRAMS: usize = 6_000;
 /// A silence after which a SYN begins another connection of the same ends, ns (RFC 9293 §3.6.1 has the states that allow it).
 const REUSE: u64 = 1_000_000_000;
 
@@ -44,9 +46,21 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// A connection whose first packet is `p`.
-    pub fn new(p: &Packet, t: u64) -> Connection {
-        Connection {
+    /// Bytes of memory, its own included, its rows not.
+    pub fn memory(&self) -> usize {
+        let limits: usize = self.limits.iter().flatten().map(|t| t.memory()).sum();
+        size_of::<Connection>() + limits + self.directions.iter().map(Direction::heap).sum::<usize>() + HISTOGRAMS
+    }
+
+    /// Keeps at most so many rows of events and intervals of a direction from now on.
+    pub fn bound(&mut self, events: usize, intervals: usize) {
+        self.directions.iter_mut().for_each(|d| d.events_most = events);
+        self.limits.iter_mut().flatten().for_each(|t| t.bound(intervals));
+    }
+
+    /// A connection whose first packet is `p`; at first, at most so many rows of events of a direction are kept.
+    pub fn new(p: &Packet, t: u64, events: usize) -> Connection {
+        let mut connection = Connection {
             ends: [p.from, p.to],
             span: (t, t),
             directions: Default::default(),
@@ -58,7 +72,9 @@ impl Connection {
             limits: [None, None],
             first_acks: [None, None],
             fins: [false; 2],
-        }
+        };
+        connection.bound(events, INTERVALS);
+        connection
     }
 
     /// Whether `p`, a SYN, begins another connection of the same ends.

@@ -96,6 +96,8 @@ pub struct Direction {
     pub acks: Thinned<AckRow>,
     /// Rows of events.
     pub events: Vec<EventRow>,
+    /// Most rows of events; 0 for [`EVENTS`].
+    pub events_most: usize,
     /// First and last data packet.
     pub span: Option<(u64, u64)>,
     /// Most bytes in flight.
@@ -125,6 +127,13 @@ pub struct Direction {
 }
 
 impl Direction {
+    /// Bytes of memory beside its own and its rows.
+    pub fn heap(&self) -> usize {
+        let queues = self.echoes.heap() + self.arrivals.heap() + self.board.heap() + self.repeats.heap();
+        let copies = self.copies.as_ref().map_or(0, |c| size_of_val(&**c));
+        queues + copies + self.covered.capacity() * size_of::<Sent>()
+    }
+
     /// Whether it carries data, as seen or as acknowledged.
     pub fn carries(&self) -> bool {
         self.counts.packets > 0 || self.board.delivered() > 1
@@ -390,7 +399,7 @@ impl Direction {
 
     #[allow(clippy::too_many_arguments)] // the fields of a row
     pub(super) fn event(&mut self, kind: Kind, side: Side, s: &Seen, seq: u64, len: u32, extent: u64, segments: u64) -> Option<usize> {
-        if self.events.len() >= EVENTS {
+        if self.events.len() >= if self.events_most == 0 { EVENTS } else { self.events_most } {
             self.counts.events_left_out += 1;
             return None;
         }

@@ -34,6 +34,10 @@ pub struct Echoes {
 }
 
 impl Echoes {
+    /// Bytes of memory beside its own.
+    pub fn heap(&self) -> usize {
+        self.marks.capacity() * size_of::<Mark>()
+    }
     /// A packet of this end, which acknowledges and SACKs so many bytes of the other's data.
     pub fn sent(&mut self, tsval: u32, t: u64, delivered: u64) {
         match self.marks.back_mut() {

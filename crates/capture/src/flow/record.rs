@@ -4,7 +4,7 @@ use super::counts::Counts;
 use super::rtt::Summary;
 use super::table::{AckRow, EventRow, SegmentRow};
 use super::vantage::Vantage;
-use crate::limits::Interval;
+use crate::limits::{self, Interval};
 use crate::packet::Endpoint;
 use serde::Serialize;
 use serde_json::Value;
@@ -26,6 +26,18 @@ pub struct FlowRecord {
     pub events: Vec<EventRow>,
     /// What held the flow.
     pub limits: Vec<Interval>,
+}
+
+impl FlowRecord {
+    /// Keeps the first events, and the longest intervals, at most so many of each.
+    pub fn cut(&mut self, most: usize) {
+        self.facts.counts.events_left_out += self.events.len().saturating_sub(most) as u64;
+        self.events.truncate(most);
+        self.events.shrink_to_fit();
+        if self.limits.len() > most {
+            self.limits = limits::thinned(std::mem::take(&mut self.limits), most);
+        }
+    }
 }
 
 /// Facts of one direction. What is `None` the capture does not show.

@@ -122,6 +122,10 @@ pub enum Confirmed {
 }
 
 impl Repeats {
+    /// Bytes of memory beside its own.
+    pub fn heap(&self) -> usize {
+        self.list.capacity() * size_of::<Repeated>()
+    }
     /// Remembers a range.
     pub fn add(&mut self, r: Repeated) {
         if self.list.len() == MOST {

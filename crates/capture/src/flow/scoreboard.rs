@@ -78,6 +78,10 @@ pub struct Scoreboard {
 }
 
 impl Scoreboard {
+    /// Bytes of memory beside its own.
+    pub fn heap(&self) -> usize {
+        self.queue.capacity() * size_of::<Sent>() + self.sacked.heap()
+    }
     /// Highest acknowledgement number, 0 before there is one.
     pub fn una(&self) -> u64 {
         self.una

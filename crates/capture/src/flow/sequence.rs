@@ -60,6 +60,10 @@ pub struct Ranges {
 }
 
 impl Ranges {
+    /// Bytes of memory beside its own.
+    pub fn heap(&self) -> usize {
+        self.ranges.capacity() * size_of::<(u64, u64)>()
+    }
     /// Bytes in all ranges.
     pub fn bytes(&self) -> u64 {
         self.bytes

@@ -278,6 +278,7 @@ impl<R> Thinned<R> {
             i += 1;
             i & 1 == 1
         });
+        self.rows.shrink_to_fit();
     }
     /// Rows kept.
     pub fn len(&self) -> usize {

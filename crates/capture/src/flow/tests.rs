@@ -505,7 +505,7 @@ fn the_same_ports_again_are_another_connection() {
 
 #[test]
 fn rows_and_connections_stay_within_the_budget_and_counters_stay_exact() {
-    let budget = Budget { rows: 1 << 10, connections: 16, flows: 8, outstanding: 1 << 12 };
+    let budget = Budget { rows: 1 << 10, connections: 16, flows: 8, outstanding: 1 << 12, ..Budget::default() };
     let mut a = Analyzer::new(budget);
     let mut frame = 0;
     for port in 0..40u16 {

@@ -48,6 +48,19 @@ impl Intervals {
         }
     }
 
+    /// Bytes of memory beside its own.
+    pub(super) fn heap(&self) -> usize {
+        self.list.capacity() * size_of::<Interval>()
+    }
+
+    /// From now on at most so many.
+    pub(super) fn bound(&mut self, most: usize) {
+        self.most = most.max(4);
+        while self.list.len() > self.most {
+            self.thin();
+        }
+    }
+
     /// What there is.
     pub(super) fn finish(self) -> Vec<Interval> {
         self.list
@@ -71,6 +84,14 @@ impl Intervals {
         }
         self.list = kept;
     }
+}
+
+/// A list of at most so many intervals, in which what is short belongs to its neighbours.
+pub fn thinned(list: Vec<Interval>, most: usize) -> Vec<Interval> {
+    let mut intervals = Intervals { list, most, least: 0 };
+    intervals.bound(most);
+    intervals.list.shrink_to_fit();
+    intervals.finish()
 }
 
 fn extend(last: &mut Interval, to: u64, frames: Frames) {

@@ -16,7 +16,7 @@ mod tracker;
 mod view;
 mod window;
 
-pub use intervals::Interval;
+pub use intervals::{thinned, Interval};
 pub use tracker::Tracker;
 
 #[cfg(test)]

@@ -92,6 +92,16 @@ impl Tracker {
         }
     }
 
+    /// Bytes of memory, its own included.
+    pub fn memory(&self) -> usize {
+        size_of::<Tracker>() + self.view.heap() + self.gaps.capacity() * size_of::<Gap>() + self.out.heap()
+    }
+
+    /// Keeps at most so many intervals from now on.
+    pub fn bound(&mut self, most_intervals: usize) {
+        self.out.bound(most_intervals);
+    }
+
     /// A packet of the handshake.
     pub fn handshake(&mut self, t: u64, frame: u64, packet: Handshake) {
         let begun = *self.begun.get_or_insert(Moment { t, frame });

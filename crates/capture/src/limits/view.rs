@@ -67,6 +67,10 @@ pub(super) struct View {
 }
 
 impl View {
+    /// Bytes of memory beside its own.
+    pub(super) fn heap(&self) -> usize {
+        self.waiting.capacity() * size_of::<Ack>() + self.edges.capacity() * size_of::<(u64, Moment)>()
+    }
     /// The response delay now, ns; 0 until it is known.
     pub(super) fn response(&self) -> u64 {
         if self.is_near() || self.is_empty {

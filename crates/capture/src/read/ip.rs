@@ -3,7 +3,7 @@
 //! Source: RFC 791, RFC 8200 (extension headers), RFC 2675 (IPv6 packets of more than 64 KiB).
 
 use super::skipped::Skipped;
-use etherparse::{IpNumber, Ipv4HeaderSlice, Ipv6ExtensionSlice, Ipv6ExtensionsSlice, Ipv6HeaderSlice};
+use etherparse::{Ipv4HeaderSlice, Ipv6HeaderSlice};
 use std::net::IpAddr;
 use tcpscape_base::Ecn;
 
@@ -49,7 +49,7 @@ fn version_4(bytes: &[u8], original: u32) -> Result<Ip<'_>, Skipped> {
     }
     let protocol = bytes[9];
     let header = Ipv4HeaderSlice::from_slice(bytes).map_err(|_| if bytes[0] & 15 < 5 { Skipped::Damaged } else { Skipped::Cut })?;
-    if protocol != IpNumber::TCP.0 {
+    if protocol != TCP {
         return Err(Skipped::NotTcp);
     }
     if header.fragments_offset().value() != 0 {
@@ -78,7 +78,7 @@ fn version_6(bytes: &[u8], original: u32) -> Result<Ip<'_>, Skipped> {
     let payload =
         if header.payload_length() == 0 { original.checked_sub(40).ok_or(Skipped::Damaged)? } else { u32::from(header.payload_length()) };
     let after = within(&bytes[40..], payload);
-    let (tcp, is_fragment) = if header.next_header() == IpNumber::TCP { (after, false) } else { extensions(header.next_header(), after)? };
+    let (tcp, is_fragment) = if header.next_header().0 == TCP { (after, false) } else { extensions(header.next_header().0, after)? };
     Ok(Ip {
         from: IpAddr::V6(header.source_addr()),
         to: IpAddr::V6(header.destination_addr()),
@@ -93,26 +93,45 @@ fn version_6(bytes: &[u8], original: u32) -> Result<Ip<'_>, Skipped> {
     })
 }
 
-/// What follows the extension headers, and whether it is a first fragment.
-fn extensions(first: IpNumber, bytes: &[u8]) -> Result<(&[u8], bool), Skipped> {
-    let (headers, next, rest, error) = Ipv6ExtensionsSlice::from_slice_lax(first, bytes);
-    let mut is_fragment = false;
-    for header in headers {
-        if let Ipv6ExtensionSlice::Fragment(fragment) = header {
-            // RFC 8200 §4.5: 13 bits of offset, two reserved, and M. etherparse 0.16 takes them from other bits.
-            let field = u16::from_be_bytes([fragment.slice()[2], fragment.slice()[3]]);
-            is_fragment = field & 1 != 0;
-            if field >> 3 != 0 {
-                return Err(if fragment.next_header() == IpNumber::TCP { Skipped::Fragment } else { Skipped::NotTcp });
+/// What follows the extension headers, and whether it is a first fragment. RFC 8200 §4, RFC 4302 §2 (authentication)
+///
+/// Not by `etherparse`: of damaged headers its version 0.16 reads beyond their end, and it takes a fragment's fields from other bits.
+fn extensions(first: u8, mut bytes: &[u8]) -> Result<(&[u8], bool), Skipped> {
+    let (mut next, mut is_fragment) = (first, false);
+    for _ in 0..MOST_EXTENSIONS {
+        let header = bytes.first_chunk::<8>();
+        let length = match (next, header) {
+            (TCP, _) => return Ok((bytes, is_fragment)),
+            (HOP_BY_HOP | ROUTING | DESTINATION | MOBILITY, Some(h)) => 8 + 8 * usize::from(h[1]),
+            (AUTHENTICATION, Some(h)) => 8 + 4 * usize::from(h[1]),
+            (FRAGMENT, Some(h)) => {
+                // 13 bits of offset, two reserved, and M.
+                let field = u16::from_be_bytes([h[2], h[3]]);
+                if field >> 3 != 0 {
+                    return Err(if h[0] == TCP { Skipped::Fragment } else { Skipped::NotTcp });
+                }
+                is_fragment = field & 1 != 0;
+                8
             }
-        }
+            (HOP_BY_HOP | ROUTING | DESTINATION | MOBILITY | AUTHENTICATION | FRAGMENT, None) => return Err(Skipped::Cut),
+            _ => return Err(Skipped::NotTcp),
+        };
+        next = header.map_or(0, |h| h[0]);
+        bytes = bytes.get(length..).ok_or(Skipped::Cut)?;
     }
-    match error {
-        Some(_) => Err(Skipped::Cut),
-        None if next == IpNumber::TCP => Ok((rest, is_fragment)),
-        None => Err(Skipped::NotTcp),
-    }
+    Err(Skipped::NotTcp)
 }
+
+/// Numbers of extension headers and of TCP (IANA's protocol numbers).
+const HOP_BY_HOP: u8 = 0;
+const TCP: u8 = 6;
+const ROUTING: u8 = 43;
+const FRAGMENT: u8 = 44;
+const AUTHENTICATION: u8 = 51;
+const DESTINATION: u8 = 60;
+const MOBILITY: u8 = 135;
+/// Most extension headers of a packet.
+const MOST_EXTENSIONS: usize = 16;
 
 /// Without the padding of short frames.
 fn within(bytes: &[u8], length: u32) -> &[u8] {
