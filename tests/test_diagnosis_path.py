@@ -30,6 +30,7 @@ def flow(sent: Any, forward: Any, reverse: Any, lost: Any = None, vantage: str =
     again = sent + 200.0
     arrived = np.where(lost, again, sent) + forward
     order = np.argsort(arrived, kind="stable")
+    overtaken = np.concatenate([np.minimum.accumulate(arrived[::-1])[::-1][1:] < arrived[:-1], [False]])
     have = np.zeros(n + 1, dtype=bool)
     nxt, acks, left, right = 0, [], [], []
     for i in order:
@@ -53,7 +54,7 @@ def flow(sent: Any, forward: Any, reverse: Any, lost: Any = None, vantage: str =
     u32 = lambda x: np.asarray(x).astype(np.uint32)  # noqa: E731
     segments = {
         "t": ns(sent), "frame": np.arange(n), "seq": (np.arange(n) * MSS).astype(np.uint64), "len": u32(np.full(n, MSS)), "segs": np.ones(n, dtype=np.uint16),
-        "acked": ns(seen), "sends": (1 + lost).astype(np.uint16), "fate": (2 * lost).astype(np.uint8), "tsval": u32(np.floor(sent / clock) + 777),
+        "acked": ns(seen), "sends": (1 + lost).astype(np.uint16), "fate": np.where(lost, 2, overtaken).astype(np.uint8), "tsval": u32(np.floor(sent / clock) + 777),
         "tsecr": u32(np.ones(n)),
     }  # fmt: skip
     columns = {

@@ -113,10 +113,30 @@ def part_behind(f: Fit) -> Estimate | None:
     elif starts_late and f.bottleneck and not f.is_before:
         f.reasons["rtt_ms"] = "the capture begins in mid-connection and the queue was never seen empty: the round trip has a part of it"
         return None
+    mean, error = within_reach(f, mean, error)
     packet = 0.0
     if f.bottleneck and not f.is_before:  # a burst is known to half a packet, or not at all
         packet = (0.5 * 1514 if known.size >= 3 else max(1514.0, f.bottleneck.burst / 2)) * 8e-3 / f.bottleneck.rate
     return intervals.around(mean, error, k, int(rest.size), "ms", math.hypot(SYSTEMATIC * mean, packet))
+
+
+def within_reach(f: Fit, mean: float, error: float) -> tuple[float, float]:
+    """A level and its error, kept between the least round trip and as far above it as independent jitter reaches: what is above that has waited.
+
+    The jitter is that of neighbouring packets, which a queue delays alike.
+    """
+    s = f.behind
+    low = float(s.rtt.min())
+    sigma = neighbours(s.rtt[np.argsort(s.row, kind="stable")])
+    if low <= mean <= low + 5.5 * sigma + 0.002 * low + 2 * error:
+        return mean, error
+    return low + (0.0 if mean < low else 3.0 * sigma), max(sigma, 0.003 * low)
+
+
+def neighbours(x: Floats) -> float:
+    """Standard deviation of independent delays, by the middle half of the differences of neighbours: jumps between bursts are not in it."""
+    low, high = np.quantile(np.diff(x), (0.25, 0.75))
+    return float(high - low) / 1.349 / math.sqrt(2)
 
 
 def part_before(f: Fit) -> Estimate | None:

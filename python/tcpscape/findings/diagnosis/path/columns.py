@@ -21,6 +21,8 @@ ETHERNET = 14
 """Bytes of an Ethernet header, which tc counts."""
 RETRANSMISSIONS = (1, 2, 3, 4, 15)
 """Kinds of events that are a further transmission: fast, by timeout, tail probe, needless, in slow start after a timeout."""
+LOSS = 5
+"""Kind of events: a transmission that did not arrive."""
 LOST, NEEDLESS = 2, 3
 """Fates of a segment: lost and repeated; repeated though it had arrived."""
 
@@ -76,6 +78,7 @@ def wire_of(flow: ObservedFlow) -> Wire:
     length = np.minimum(each[index], rows["len"][index].astype(np.int64) - part * each[index])
     seq = rows["seq"][index].astype(np.int64) + part * each[index]
     again_t, again_row = _retransmissions(flow, seq)
+    whole = ~((count > 1)[index] & ~_repeated(flow, seq, length))
     receiver = order_of_receiver(acks["t"], unwrapped(acks["tsval"]), acks["ack"])
     tsval = unwrapped(acks["tsval"])
     by_time = np.argsort(acks["t"], kind="stable")
@@ -84,7 +87,8 @@ def wire_of(flow: ObservedFlow) -> Wire:
     none = np.zeros(receiver.size, dtype=np.int64)
     return Wire(
         t=rows["t"][index] / MS, seq=seq, len=length, size=length + header_bytes(flow), stamp=_clock(stamps, sender_tick)[index],
-        echo=near(tsecr, tsval)[index], sends=rows["sends"][index].astype(np.int64), fate=rows["fate"][index].astype(np.int64),
+        echo=near(tsecr, tsval)[index], sends=np.where(whole, rows["sends"][index].astype(np.int64), 1),
+        fate=np.where(whole, rows["fate"][index].astype(np.int64), 0),
         seen=rows["acked"][index] / MS, again_t=again_t, again_row=again_row, ack_t=acks["t"][receiver] / MS,
         ack=np.maximum.accumulate(acks["ack"][receiver].astype(np.int64)),
         sack_left=acks["sack_left"][receiver].astype(np.int64) if "sack_left" in acks else none,
@@ -144,6 +148,20 @@ def _split(rows: dict[str, NDArray[np.generic]]) -> tuple[Ints, Ints]:
     if full:
         each = np.where((segs > 1) & (-(-length // full) == segs), full, each)
     return segs, each
+
+
+def _repeated(flow: ObservedFlow, seq: Ints, length: Ints) -> Bools:
+    """Which segments were sent again, or lost: of a super-packet not all are."""
+    marks = np.zeros(seq.size + 1, dtype=np.int64)
+    events = flow.events
+    if events and seq.size:
+        of = np.isin(events["kind"], (*RETRANSMISSIONS, LOSS))
+        low = events["seq"][of].astype(np.int64)
+        first = np.searchsorted(seq + length, low, side="right")
+        last = np.searchsorted(seq, low + np.maximum(1, events["len"][of].astype(np.int64)), side="left")
+        np.add.at(marks, first, 1)
+        np.add.at(marks, np.maximum(first, last), -1)
+    return np.asarray(np.cumsum(marks[:-1]) > 0)
 
 
 def _retransmissions(flow: ObservedFlow, seq: Ints) -> tuple[Floats, Ints]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from scipy.special import ndtr
 
 from tcpscape.findings.diagnosis.fitted import FittedPath
 from tcpscape.findings.diagnosis.observed import ObservedFlow
@@ -150,6 +151,9 @@ def spreads(f: Fit) -> tuple[Spread | None, Spread | None]:
         if f.bottleneck is None and base.is_one_sided(one_way, w.tick) and not base.is_reordered(f):
             return None, None  # ACKs that waited, or bursts that queued
         forward = jitters.covariance(rest[ok], one_way)
+        if f.bottleneck is None:
+            row = np.argsort(s.row[ok], kind="stable")
+            forward = jitters.without_jumps(forward, one_way[row], w.tick)
         plain = ok & s.is_plain
         chosen = plain if plain.sum() > max(200, 0.2 * ok.sum()) else ok
         reverse = jitters.covariance(rest[chosen], s.reverse[chosen])
@@ -168,7 +172,11 @@ def spreads(f: Fit) -> tuple[Spread | None, Spread | None]:
 
 def find_direction(f: Fit) -> None:
     """Which direction has the jitter."""
-    s = f.behind
+    s, w = f.behind, f.wire
+    if f.forward is not None and f.forward.is_there and not f.has_before and keeps_order(f):
+        f.forward = jitters.Spread(0.0, f.forward.error, f.forward.blocks, f.forward.n)
+        f.before_queue = None
+        f.hidden = max(f.hidden, float(np.quantile(np.diff(np.sort(w.t)), 0.25)) / 2)
     if f.forward is not None and f.reverse is not None:
         f.jitter_on = jitters.direction(f.forward, f.reverse)
     elif f.flow.vantage == "sender" and s.row.size >= LEAST:
@@ -177,6 +185,17 @@ def find_direction(f: Fit) -> None:
         total = jitters.covariance(rest, rest)
         if not total.is_there:
             f.jitter_on = "none"
+
+
+def keeps_order(f: Fit) -> bool:
+    """Whether data keep their order though independent delays of the spread that was seen would change it: then waiting is what spreads them."""
+    if f.forward is None or base.is_reordered(f):
+        return False
+    w = f.wire
+    gap = np.diff(np.sort(w.t))
+    sigma = f.before_queue[0] if f.before_queue else math.sqrt(f.forward.variance)
+    expected = float(np.sum(ndtr(-gap[gap > 0] / (math.sqrt(2) * sigma))))
+    return expected > 30 and int(np.sum(w.fate == base.REORDERED)) < 0.1 * expected
 
 
 def answer(f: Fit) -> FittedPath:

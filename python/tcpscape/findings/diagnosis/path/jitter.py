@@ -65,6 +65,18 @@ def covariance(x: Floats, y: Floats) -> Spread:
     return Spread(mean * lost, error * lost, k, x.size)
 
 
+def without_jumps(s: Spread, x: Floats, tick: float) -> Spread:
+    """The variance by the middle half of the differences of neighbouring packets, if it is much less: then bursts that queued are in the other.
+
+    :param tick: ms of the timestamps by which `x` is rounded.
+    """
+    low, high = np.quantile(np.diff(x), (0.25, 0.75))
+    other = (float(high - low) / 1.349) ** 2 / 2 - tick**2 / 12
+    if other > 0.6 * s.variance:
+        return s
+    return Spread(max(0.0, other), max(0.2 * max(0.0, other), tick**2 / 12 * 0.2), s.blocks, s.n)
+
+
 def minus(s: Spread, variance: float) -> Spread:
     """Without a variance that is known."""
     return Spread(s.variance - variance, s.error, s.blocks, s.n)
