@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import importlib
 import tempfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -80,6 +82,16 @@ def test_what_does_not_show_the_window_is_unknown_with_the_reason() -> None:
         assert control.name == "unknown"
         assert word in control.reason
     assert classify(dataclasses.replace(flow, cca="htcp")).name == "htcp"
+
+
+def test_bbr_is_not_named_without_its_probes(monkeypatch: pytest.MonkeyPatch) -> None:
+    # A forest that takes everything for BBR.
+    believer = SimpleNamespace(probabilities=lambda _: {"bbr": 0.99, "cubic": 0.01}, certainty=lambda _: 0.99, least=0.5)
+    monkeypatch.setattr(importlib.import_module("tcpscape.findings.diagnosis.control.classify"), "trained", lambda: believer)
+    assert classify(observed("bbr")).name == "bbr"
+    control = classify(observed("cubic"))
+    assert control.name == "unknown"
+    assert "every 10 s" in control.reason
 
 
 def test_an_application_that_sends_little_hides_the_control() -> None:

@@ -89,6 +89,9 @@ def _answer(watched: Watched, forest: Forest, in_mid_connection: bool) -> Contro
     candidates = {n: round(p, 4) for n, p in list(probabilities.items())[:SHOWN] if p >= LEAST_SHOWN}
     if confidence < forest.least:
         return _unknown(_undecided(watched, candidates), candidates, confidence)
+    if name == "bbr" and not values["probes"]:
+        reason = "the sending rate is like BBR's, but the flow never drained its queue for the least RTT, as BBR does every 10 s"
+        return _unknown(reason, candidates, confidence)
     if in_mid_connection and confidence < LEAST_IN_MID_CONNECTION:
         reason = f"the capture begins in mid-connection and may lack the least RTT by which {name} or another control judges the queue"
         return _unknown(reason, candidates, confidence)
