@@ -12,6 +12,9 @@ use super::sequence::shown;
 use super::table::{AckRow, Fate, Kind, Side};
 use super::window::Change;
 
+/// Rows of events up to which reorderings are kept.
+const FREQUENT: usize = 1 << 16;
+
 /// A SACK block: left and right edge.
 type Block = (u64, u64);
 
@@ -81,7 +84,7 @@ impl Direction {
         }
         if is_late {
             self.counts.acks_reordered += 1;
-            self.event(Kind::ReorderedAck, Side::After, s, r.ack, 0, 0, 0);
+            self.frequent(Kind::ReorderedAck, Side::After, s, r.ack, 0, 0, 0);
         } else {
             self.advertise(r);
         }
@@ -229,7 +232,7 @@ impl Direction {
         let extent = self.segments_in(u32::try_from(above).unwrap_or(u32::MAX));
         self.counts.reordered += n;
         self.reordering_extent(extent, late);
-        self.event(Kind::Reordering, Side::After, s, c.start, len, late, extent);
+        self.frequent(Kind::Reordering, Side::After, s, c.start, len, late, extent);
     }
 
     /// A repeated range arrived: which of its transmissions was it?
@@ -308,7 +311,17 @@ impl Direction {
         if r.passed_t > 0 {
             // The original came, after later ones; when exactly lies between the two.
             self.counts.reordered += n;
-            self.event(Kind::Reordering, Side::After, s, r.start, len, s.t.saturating_sub(r.passed_t), 0);
+            self.frequent(Kind::Reordering, Side::After, s, r.start, len, s.t.saturating_sub(r.passed_t), 0);
+        }
+    }
+
+    /// An event of a kind of which a path with jitter has one for each packet: half of the rows stay free for the others.
+    #[allow(clippy::too_many_arguments)] // the fields of a row
+    pub(super) fn frequent(&mut self, kind: Kind, side: Side, s: &Seen, seq: u64, len: u32, extent: u64, segments: u64) {
+        if self.events.len() < FREQUENT {
+            self.event(kind, side, s, seq, len, extent, segments);
+        } else {
+            self.counts.events_left_out += 1;
         }
     }
 

@@ -243,7 +243,7 @@ impl Direction {
                 self.counts.reordered += n;
                 self.counts.reordered_before += n;
                 self.reordering_extent(extent, late);
-                self.event(Kind::Reordering, Side::Before, s, start, len, late, extent);
+                self.frequent(Kind::Reordering, Side::Before, s, start, len, late, extent);
                 Fate::Reordered
             }
             Cause::Repeated => {
