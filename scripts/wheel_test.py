@@ -77,6 +77,8 @@ USES = (
     Use("tcpscape export out/run --to csv", lambda out: out.startswith("scenario,seed")),
     Use("tcpscape compare out/run out/run --cca cubic:bbr --json", line_of_json),
     Use("tcpscape sweep buffers --seeds 2 --out out/sweep --quiet", lambda out: "→ " in out),
+    Use("tcpscape run lossy-dsl --cca cubic --seeds 1 --duration 5s --pcap slow.pcapng --quiet", lambda out: "→ " in out),
+    Use("tcpscape diagnose slow.pcapng --no-replay --report page.html --out path.yaml", lambda out: "→ Your path is " in out),
     Use("tcpscape bound --from 60mbit --to 20mbit --rtt 50ms", lambda out: "→ " in out),
     Use("tcpscape schema trial", lambda out: json.loads(out)["$id"] == "urn:tcpscape:schema:trial:1"),
     Use("tcpscape schema --out schemas", lambda out: "schemas" in out),
