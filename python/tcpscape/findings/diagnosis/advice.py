@@ -34,6 +34,8 @@ NEAR = 0.8
 """Share of the best goodput of the first runs from which a control runs on."""
 FAR = 1.6
 """Factor between the replay's goodput and the observed one from which nothing is advised, however wide the replay's interval is."""
+ALIKE = 1.03
+"""Ratio of goodputs within which the better known control is chosen."""
 SETTING_RUNS = 6
 """Runs of each other change."""
 NORMAL, P90 = 1.96, 1.645
@@ -50,10 +52,23 @@ def of(lab: Lab, replay: Replay) -> ReplayAdvice:
     comparison = compare(lab, names)
     decision = decide(comparison.candidates(), GOALS["goodput"], lab.fit.values.rtt_ms, comparison.reference)
     settings = [_alternative(lab, option) for option in _affordable(lab, helps(lab))]
-    choice = decision.choice
+    choice = _surest(comparison, decision.choice) if decision.choice else None
     controls = [comparison.alternative(cca) for cca in comparison.order if cca != lab.own]
     gain = _with_path(lab, choice, comparison.gain(choice), replay) if choice else None
-    return ReplayAdvice(choice, gain, _verdict(decision, lab.own), controls, settings, lab.fit.assumptions[0])
+    verdict = _verdict(decision, lab.own)
+    if verdict == "better" and gain and not gain.low > 1:
+        verdict = "undecided"
+    return ReplayAdvice(choice, gain, verdict, controls, settings, lab.fit.assumptions[0])
+
+
+def _surest(comparison: Comparison, choice: str) -> str:
+    """Of the controls that carry nearly as much as the choice, the one whose model is nearest to Linux; the flow's own stays."""
+    if choice == comparison.reference:
+        return choice
+    enough = comparison.gain(choice).value / ALIKE
+    profile = comparison.profile
+    alike = [c for c in comparison.finalists if c not in (choice, comparison.own) and not obstacle(c, profile) and comparison.gain(c).value >= enough]
+    return min([choice, *alike], key=model_error)
 
 
 def is_far(replay: Replay) -> bool:

@@ -132,7 +132,7 @@ class ReplayAdvice:
     gain: Estimate | None
     """Goodput of the choice / goodput of the control in use, paired; as `advise` gives it."""
     verdict: str
-    """`better`, `as good`, `undecided`, or why there is none."""
+    """`better`, `as good`, `undecided` (also where the choice is the probable one, and the gain's interval holds 1), or why there is none."""
     controls: Sequence[Alternative] = ()
     settings: Sequence[Alternative] = ()
     assumption: str = ""
