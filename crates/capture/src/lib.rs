@@ -7,7 +7,8 @@
 //! zeros. Arriving packets have IP identification 0, since it is not recorded (RFC 6864 §4.1 allows any value).
 //! What it does not model: ARP, and packets that arrived damaged.
 //!
-//! [`write`] is the door, [`frame`] makes headers, [`pcapng`] the file's blocks.
+//! [`write`] is the door, [`frame`] makes headers, [`pcapng`] the file's blocks. The other way: [`read`] makes packets of files, [`flow`] flows of
+//! packets with what held them ([`limits`]); [`annotate`] writes a capture again with comments.
 
 pub mod annotate;
 pub mod flow;

@@ -17,7 +17,7 @@ EVENTS: Mapping[int, str] = {
     5: "lost", 6: "out of order", 7: "duplicate made by the network", 8: "outside of the receive window", 9: "the receive window closed",
     10: "probe of the closed window", 11: "the receive window opened", 12: "marked CE (congestion experienced)", 13: "keep-alive",
     14: "idle until here", 15: "retransmission in slow start after a timeout", 16: "acknowledges data that the capture does not hold",
-    17: "ACK out of order",
+    17: "ACK out of order", 18: "discarded by the receiver for its timestamp",
 }  # fmt: skip
 """The kinds of `events` in words."""
 MARK = "tcpscape: "
