@@ -307,11 +307,12 @@ impl Tracker {
             self.timed = Some((end, d.t));
         }
         let w = &mut self.window;
+        let before = self.nxt - self.view.delivered.min(self.nxt);
         self.nxt = self.nxt.max(end);
         self.view.fits(self.nxt);
         self.view.forget(self.nxt);
         let flight = self.nxt - self.view.delivered.min(self.nxt);
-        w.flight_min = if w.segments == 0 { flight } else { w.flight_min.min(flight) };
+        w.flight_min = if w.segments == 0 { before } else { w.flight_min.min(before) };
         w.flight_max = w.flight_max.max(flight);
         w.segments += 1;
         w.bytes += u64::from(d.len);

@@ -97,7 +97,7 @@ const TIGHT_IF_SUPPOSED: f64 = 0.8;
 /// The largest flights of windows differ by less than this share: something of a fixed size holds them.
 const PLATEAU: f64 = 0.1;
 /// A flight that never falls below this share of its largest value is not that of a writer who waits for room.
-const TROUGH: f64 = 0.8;
+const TROUGH: f64 = 0.75;
 /// More than this many times of what the path holds: the congestion window of a paced sender.
 const FILLED: f64 = 1.7;
 
@@ -193,8 +193,8 @@ impl Habits {
         if self.trough > TROUGH {
             return Cause::Application;
         }
-        let is_asked = self.chance < 0.5 && self.timers(1) < UNASKED;
-        if is_asked || self.spread() < PLATEAU {
+        let is_asked = self.timers(1) < UNASKED;
+        if self.chance < 0.5 && is_asked || self.chance >= 0.5 && self.spread() < PLATEAU {
             Cause::SendBuffer
         } else {
             Cause::Application
