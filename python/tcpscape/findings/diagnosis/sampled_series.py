@@ -81,6 +81,8 @@ class Series:
         in_flight = column("in_flight")
         if np.isnan(in_flight).all():
             in_flight = column("unacked") + column("retrans", 0) - column("sacked", 0) - column("lost", 0)
+        if np.isnan(in_flight).all():
+            in_flight = column("snd_cwnd")  # what may be in flight, where nothing says what is
         needless = np.nan_to_num(column("dsack_dups", 0))
         sent = column("data_segs_out") if "data_segs_out" in columns else np.asarray([float(flow.packets or np.nan)])
         options = columns.get("options")
