@@ -100,6 +100,6 @@ SITUATIONS = {
     ),
     "unknown control": diagnosed(flow(goodput_mbps=8.0), control="unknown", limited_by={"congestion_window": 1.0}, replay=None, advice=None),
     "changes": diagnosed(flow(goodput_mbps=8.0), path=fitted(rtt_ms=50.0, rate_mbps=20.0, changes=[PathChange(8.0, "rate", 20.0, 5.0, 12_345), PathChange(12.0, "outage", None, 0.5)]), limited_by={"recovery": 1.0}),
-    "differs": diagnosed(limited_by={"timeout": 0.6, "unknown": 0.4}, replay=Replay(estimate(9.0), None, 18.0, 55.0, "differs", "The model carries half."), advice=None),
+    "differs": diagnosed(flow(goodput_mbps=12.0), limited_by={"timeout": 0.6, "unknown": 0.4}, replay=Replay(estimate(9.0), None, 18.0, 55.0, "differs", "The model carries half."), advice=None),
 }  # fmt: skip
 """Situation → a diagnosis of it."""

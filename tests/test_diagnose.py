@@ -49,6 +49,12 @@ SAYS = {
 """Situation → parts of its answer, in their order."""
 
 
+def test_a_full_bottleneck_is_full_whatever_seems_to_hold_the_sender():
+    for goodput, said in ((18.5, "the bottleneck: it is full"), (17.8, "the sender's socket buffer"), (12.0, "the sender's socket buffer")):
+        assert said in sentences.answer(diagnosed(flow(goodput_mbps=goodput), limited_by={"send_buffer": 0.9, "congestion_window": 0.1}))
+    assert "the bottleneck: it is full" in sentences.answer(diagnosed(flow(goodput_mbps=17.8), limited_by={"congestion_window": 1.0}))
+
+
 def whole(*parts, others=(), **fields):
     """A diagnosis of these flows."""
     return Diagnosis(observation(*(one.flow for one in parts), *others, **fields), parts, others)

@@ -12,6 +12,8 @@ from tcpscape.tables import percent
 
 FULL = 0.88
 """Goodput / rate of the bottleneck from which on the bottleneck is full: headers take 4 to 5 %, short pauses of the sender some more."""
+SURELY_FULL = 0.9
+"""The same from which on it is full whatever seems to hold the sender: little more than headers is missing."""
 BLOATED_MS, BLOATED_OF_RTT = 50.0, 1.0
 """Queueing delay, ms, and as a share of the base RTT, above both of which a buffer is called bloated."""
 NAMES: dict[Cause, str] = {
@@ -33,7 +35,7 @@ def sentence(diagnosis: FlowDiagnosis) -> str:
     shares = {cause: share for cause, share in (diagnosis.limited_by or {}).items() if cause != "unknown" and share > 0}
     if fill := filled(diagnosis):
         top = max(shares, key=lambda cause: shares[cause], default=None)
-        if top in (None, "congestion_window", "pacing", "recovery"):
+        if top in (None, "congestion_window", "pacing", "recovery") or _share_of_rate(diagnosis) >= SURELY_FULL:
             get = number(diagnosis.flow.goodput_mbps or 0.0)
             return f"What limits you is the bottleneck: it is full, you get {get} of its {fill} Mbit/s{_bloat(diagnosis)}."
     if not shares:
@@ -45,8 +47,13 @@ def sentence(diagnosis: FlowDiagnosis) -> str:
 def filled(diagnosis: FlowDiagnosis) -> str:
     """The bottleneck's rate in Mbit/s, where the flow fills it; otherwise empty."""
     rate = diagnosis.path.rate_mbps if diagnosis.path else None
-    goodput = diagnosis.flow.goodput_mbps
-    return number(rate.value) if rate and goodput and rate.value > 0 and goodput >= FULL * rate.value else ""
+    return number(rate.value) if rate and _share_of_rate(diagnosis) >= FULL else ""
+
+
+def _share_of_rate(diagnosis: FlowDiagnosis) -> float:
+    """Goodput / the bottleneck's rate; 0 where one of them is not known."""
+    rate, goodput = diagnosis.path.rate_mbps if diagnosis.path else None, diagnosis.flow.goodput_mbps
+    return goodput / rate.value if rate and goodput and rate.value > 0 else 0.0
 
 
 def queueing_ms(diagnosis: FlowDiagnosis) -> float | None:
