@@ -148,17 +148,30 @@ def part_before(f: Fit) -> Estimate | None:
             f.reasons["rtt_ms"] = "without timestamps and handshake, the part of the path before the capture is not seen"
             return None
         return Estimate(float(part), 0.97 * float(part), 1.03 * float(part), 1, "ms")
-    rest = turns.rtt - (f.wait[turns.row] if f.is_before else 0.0)
-    rest = rest[~np.isnan(rest)]
-    if is_one_sided(rest):
-        return least(rest, f)
-    low = float(np.quantile(rest, 0.05))
-    spread = float(np.median(rest)) - low
-    prompt = rest[rest <= low + 3 * max(spread, 0.05)]
-    mean, error, k = intervals.mean_by_blocks(prompt, windows_of(prompt, 24, 10))
-    if k < 2:
-        error, k = float(np.std(prompt)) / math.sqrt(prompt.size), 10
-    return intervals.around(mean, error, k, int(prompt.size), "ms", SYSTEMATIC * mean)
+    w = f.wire
+    data = w.t - w.stamp - (f.wait if f.is_before else 0.0)
+    data = data[~np.isnan(data)]
+    data = data[jitters.inliers(data)]
+    windows = windows_of(data, 24, 20)
+    _, its_error, blocks = intervals.mean_by_blocks(data, windows)
+    forward = float(np.median(np.bincount(windows, data) / np.bincount(windows)))
+    back = prompt_turn(turns.reverse, w.sender_tick)
+    mean, error, k = intervals.mean_by_blocks(back, windows_of(back, 24, 10))
+    if min(k, blocks) < 2:
+        error, its_error, k = float(np.std(back)) / math.sqrt(back.size), float(np.std(data)) / math.sqrt(data.size), 10
+    early = 0.5 * math.sqrt(f.reverse.variance) if f.reverse is not None and f.reverse.is_there else 0.0  # overtaken ACKs are never echoed
+    value = forward + mean + early
+    waiting = 0.02 * value if is_one_sided(turns.reverse, w.sender_tick) else 0.0
+    least_error = math.hypot(SYSTEMATIC * value, 1.2 * early, waiting)
+    return intervals.around(value, math.hypot(error, its_error), k, int(turns.row.size), "ms", least_error)
+
+
+def prompt_turn(reverse: Floats, tick: float) -> Floats:
+    """The delays of ACKs to the sender, without those after which it waited: where most did, the least ones, moved by what the tick rounds."""
+    low, lower, middle = np.quantile(reverse, (0.025, 0.05, 0.5))
+    if is_one_sided(reverse, tick):
+        return np.asarray(reverse[reverse <= low + tick] * 0 + low + 0.475 * tick)
+    return np.asarray(reverse[reverse <= lower + 3 * max(middle - lower, 0.05, 0.45 * tick)])
 
 
 def is_one_sided(x: Floats, tick: float = 0.0) -> bool:

@@ -2,7 +2,10 @@
 
 A data segment echoes in TSecr the TSval of the ACK that the sender had last received. The first segment to echo a TSval left when the first ACK
 that carries it arrived, if the flow was clocked by its ACKs: the time between both, seen here, is the other half of the round trip. A sender
-that waits (for its pacing, its application or its window) makes single ones of them longer, never shorter.
+that waits (for its pacing, its application or its window) makes single ones of them longer, never shorter. The first is the first by its sequence
+number: the first that arrives here would be the earliest of several.
+
+An ACK that is overtaken is never echoed (its TSval is older than the one that the sender has), so of ACKs that jitter reorders the early ones count.
 """
 
 from __future__ import annotations
@@ -35,7 +38,6 @@ def turns_of(w: Wire) -> Turns:
     tsval, first_ack = np.unique(w.ack_tsval[by_time], return_index=True)
     ack_t = w.ack_t[by_time][first_ack]
     plain = np.flatnonzero((w.echo > 0) & (w.sends == 1))
-    plain = plain[np.argsort(w.t[plain], kind="stable")]
     echo, first = np.unique(w.echo[plain], return_index=True)
     row = plain[first]
     place = np.searchsorted(tsval, echo)
