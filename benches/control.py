@@ -36,6 +36,10 @@ REST = 40 / 14
 FOLDS = 4
 PRECISION = 0.985
 """What the answers on held-out training runs must reach; the threshold follows from it."""
+NAME_PRECISION = 0.9
+"""What the answers with each name must reach, one wrong one more counted."""
+NEVER = 2.0
+"""A certainty that nothing reaches."""
 COARSE = ("cubic", "reno", "bbr")
 """Controls that are told apart from all others together."""
 
@@ -90,8 +94,8 @@ def held_out(x: np.ndarray, p: np.ndarray, y: np.ndarray, controls: tuple[str, .
     return combined(direct, paired, controls)
 
 
-def calibrate(scores: np.ndarray, y: np.ndarray, controls: tuple[str, ...], prior: np.ndarray) -> tuple[float, np.ndarray, float]:
-    """Sharpness, the map from probability to certainty, and the least certainty of an answer; runs weigh as the prior says."""
+def calibrate(scores: np.ndarray, y: np.ndarray, controls: tuple[str, ...], prior: np.ndarray) -> tuple[float, np.ndarray, dict[str, float]]:
+    """Sharpness, the map from probability to certainty, and the least certainty of an answer with each name; runs weigh as the prior says."""
     truth = np.searchsorted(controls, y)
     weights = (prior / np.maximum(np.bincount(truth, minlength=len(controls)), 1))[truth]
     weights /= weights.mean()
@@ -107,7 +111,18 @@ def calibrate(scores: np.ndarray, y: np.ndarray, controls: tuple[str, ...], prio
     order = np.argsort(-certainty, kind="stable")
     precision = np.cumsum((right * weights)[order]) / np.cumsum(weights[order])
     good = np.flatnonzero((precision >= PRECISION) & (np.arange(len(order)) >= 20))
-    return power, certain, float(certainty[order[good[-1]]]) if len(good) else 0.99
+    whole = float(certainty[order[good[-1]]]) if len(good) else 0.99
+    named = final.argmax(axis=1)
+    return power, certain, {c: max(whole, least_of(certainty[named == i], right[named == i], weights[named == i])) for i, c in enumerate(controls)}
+
+
+def least_of(certainty: np.ndarray, right: np.ndarray, weights: np.ndarray) -> float:
+    """The certainty from which a name was right often enough; one that never was is never answered."""
+    order = np.argsort(-certainty, kind="stable")
+    # One wrong answer more than was seen: a name that was seldom given has to be surer.
+    precision = np.cumsum((right * weights)[order]) / (np.cumsum(weights[order]) + weights.min(initial=1.0))
+    good = np.flatnonzero(precision >= NAME_PRECISION)
+    return float(certainty[order[good[-1]]]) if len(good) else NEVER
 
 
 def plain(kind: str, fitted: ExtraTreesClassifier) -> dict[str, np.ndarray]:
@@ -147,7 +162,7 @@ def train(runs: list[dict[str, Any]], sets: list[str]) -> None:
         },
     }  # fmt: skip
     np.savez_compressed(FILE, about=json.dumps(about), **plain("direct", direct), **plain("paired", paired))
-    print(f"{FILE}: {FILE.stat().st_size / 1000:.0f} kB, sharpness {power:.2f}, unknown below {least:.3f}")
+    print(f"{FILE}: {FILE.stat().st_size / 1000:.0f} kB, sharpness {power:.2f}, unknown below {json.dumps(least)}")
     final = posterior(scores, prior, power, controls)
     report(final, y, np.array(controls), np.interp(final.max(axis=1), *certain), least, "held-out folds of the training runs")
 
@@ -157,13 +172,15 @@ def measure(runs: list[dict[str, Any]]) -> None:
     model = trained()
     found = np.array([[p[c] for c in model.controls] for p in (model.probabilities(r["features"]) for r in runs)])
     certainty = np.array([model.certainty(p) for p in found.max(axis=1)])
-    report(found, np.array([r["label"] for r in runs]), np.array(model.controls), certainty, model.least, "runs drawn apart")
+    # As `classify` does: without a probe for the least RTT nothing is BBR.
+    no_probe = np.array([not r["features"]["probes"] for r in runs]) & (np.array(model.controls)[found.argmax(axis=1)] == "bbr")
+    report(found, np.array([r["label"] for r in runs]), np.array(model.controls), np.where(no_probe, 0.0, certainty), model.least, "runs drawn apart")
 
 
-def report(found: np.ndarray, y: np.ndarray, controls: np.ndarray, certainty: np.ndarray, least: float, what: str) -> None:
+def report(found: np.ndarray, y: np.ndarray, controls: np.ndarray, certainty: np.ndarray, least: dict[str, float], what: str) -> None:
     """Prints what was reached, each control alike and weighted by the prior."""
     name = controls[found.argmax(axis=1)]
-    right, answers = name == y, certainty >= least
+    right, answers = name == y, certainty >= np.array([least[c] for c in name])
     frequency = Counter(y.tolist())
     weights = np.array([PRIOR.get(c, REST) / frequency[c] for c in y])
 

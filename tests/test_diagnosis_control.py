@@ -86,7 +86,7 @@ def test_what_does_not_show_the_window_is_unknown_with_the_reason() -> None:
 
 def test_bbr_is_not_named_without_its_probes(monkeypatch: pytest.MonkeyPatch) -> None:
     # A forest that takes everything for BBR.
-    believer = SimpleNamespace(probabilities=lambda _: {"bbr": 0.99, "cubic": 0.01}, certainty=lambda _: 0.99, least=0.5)
+    believer = SimpleNamespace(probabilities=lambda _: {"bbr": 0.99, "cubic": 0.01}, certainty=lambda _: 0.99, least={"bbr": 0.5})
     monkeypatch.setattr(importlib.import_module("tcpscape.findings.diagnosis.control.classify"), "trained", lambda: believer)
     assert classify(observed("bbr")).name == "bbr"
     control = classify(observed("cubic"))

@@ -87,7 +87,7 @@ def _answer(watched: Watched, forest: Forest, in_mid_connection: bool) -> Contro
     name, most = next(iter(probabilities.items()))
     confidence = forest.certainty(most)
     candidates = {n: round(p, 4) for n, p in list(probabilities.items())[:SHOWN] if p >= LEAST_SHOWN}
-    if confidence < forest.least:
+    if confidence < forest.least[name]:
         return _unknown(_undecided(watched, candidates), candidates, confidence)
     if name == "bbr" and not values["probes"]:
         reason = "the sending rate is like BBR's, but the flow never drained its queue for the least RTT, as BBR does every 10 s"

@@ -23,7 +23,7 @@ from tcpscape.findings.diagnosis.control.watched import Floats
 
 FILE = Path(__file__).with_name("forest.npz")
 """The forest that comes with tcpscape."""
-FORMAT = 1
+FORMAT = 2
 """Version of the file's layout."""
 ARRAYS = ("roots", "feature", "threshold", "left", "right", "leaves")
 DEEPEST = 64
@@ -79,8 +79,8 @@ class Forest:
     """Power of the combined distribution that fits held-out runs best."""
     confidence: Floats
     """Two rows: largest probability → share of held-out runs in which the name was right."""
-    least: float
-    """Confidence below which the answer is "unknown"."""
+    least: Mapping[str, float]
+    """Control → confidence below which the answer is "unknown"."""
     provenance: Mapping[str, Any]
     """What it was trained on."""
 
