@@ -21,6 +21,8 @@ class TestFilter:
     @pytest.mark.parametrize(("text", "condition"), [
         ("", {"all": []}),
         ("dst 192.0.2.7", {"address": {"side": "remote", "address": "192.0.2.7", "prefix": 32}}),
+        ("dst ::ffff:192.0.2.7", {"address": {"side": "remote", "address": "192.0.2.7", "prefix": 32}}),
+        ("dst fe80::1%eth0", {"address": {"side": "remote", "address": "fe80::1", "prefix": 128}}),
         ("src 10.0.0.0/8", {"address": {"side": "local", "address": "10.0.0.0", "prefix": 8}}),
         ("dport = :443", {"port": {"side": "remote", "from": 443, "to": 443}}),
         ("sport gt 1024", {"port": {"side": "local", "from": 1025, "to": 65535}}),

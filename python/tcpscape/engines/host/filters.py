@@ -181,12 +181,12 @@ class _Parser:
             self.refuse(f"{shown(match[1])} is no port, and no service of /etc/services", "write its number")
 
     def _end(self, side: str, word: str) -> Condition:
-        """`192.0.2.7`, `192.0.2.0/24`, `192.0.2.7:443`, `[2001:db8::1]:443`, `2001:db8::/32`, `:443`, `*`."""
+        """`192.0.2.7`, `192.0.2.0/24`, `192.0.2.7:443`, `fe80::1%eth0` on whatever device, `[2001:db8::1]:443`, `2001:db8::/32`, `:443`, `*`."""
         host, port = _parted(word)
         conditions: list[Condition] = []
         if host not in ("", "*"):
             try:
-                network = ipaddress.ip_network(host, strict=False)
+                network = ipaddress.ip_network(host.removeprefix("::ffff:").partition("%")[0], strict=False)
             except ValueError:
                 self.refuse(f"{shown(host)} is no address", "write addresses as numbers, for example dst 192.0.2.7:443")
             conditions.append({"address": {"side": side, "address": str(network.network_address), "prefix": network.prefixlen}})
