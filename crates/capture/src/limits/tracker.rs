@@ -54,6 +54,8 @@ pub struct Tracker {
     timed: Option<(u64, u64)>,
     rtt: u64,
     rtt_min: u64,
+    /// When the sender got the last ACK.
+    last_ack: u64,
     /// When the last data packet was seen, in or out of order.
     last_seen: Option<u64>,
     /// Mean time between data packets, ns; a pause counts as two of the shortest.
@@ -81,6 +83,7 @@ impl Tracker {
             timed: None,
             rtt: 0,
             rtt_min: u64::MAX,
+            last_ack: 0,
             last_seen: None,
             usual_gap: 0,
             reported: (0, None),
@@ -190,9 +193,11 @@ impl Tracker {
 
     /// Applies the ACKs that the sender knew, and ends episodes.
     fn learn(&mut self, d: &Data) {
-        let (mut episode, mut ended, mut acks) = (self.episode, self.ended, 0);
+        let (mut episode, mut ended, mut covered, mut last_ack) = (self.episode, self.ended, 0, self.last_ack);
+        let prompt = self.prompt();
         self.view.data(d, |view, at| {
-            acks += 1;
+            covered += at.saturating_sub(last_ack).min(prompt);
+            last_ack = last_ack.max(at);
             let (over, cause) = match episode {
                 Episode::None => return,
                 Episode::Timeout(point) => (view.una >= point, Cause::Timeout),
@@ -204,7 +209,8 @@ impl Tracker {
             }
         });
         (self.episode, self.ended) = (episode, ended);
-        self.window.acks += acks;
+        self.window.covered += covered;
+        self.last_ack = last_ack;
     }
 
     /// Judges the gap before this segment by what ended it.
@@ -330,7 +336,6 @@ impl Tracker {
     fn close_window(&mut self, t: u64) {
         self.window.to = t;
         self.window.rtt_min = self.rtt_min;
-        self.window.prompt = self.prompt();
         self.habits.learn(&self.gaps, &self.window);
         let is_near = self.view.is_near();
         for g in self.gaps.drain(..) {

@@ -37,15 +37,13 @@ pub(super) struct Evidence {
     pub(super) segments: u32,
     pub(super) short: u32,
     pub(super) bytes: u64,
-    /// ACKs that the sender got.
-    pub(super) acks: u32,
+    /// Time in which a departure would count as that of an ACK.
+    pub(super) covered: u64,
     /// Bytes in flight after departures: least and largest.
     pub(super) flight_min: u64,
     pub(super) flight_max: u64,
     /// Least RTT of the flow.
     pub(super) rtt_min: u64,
-    /// Within which a departure counts as that of an ACK.
-    pub(super) prompt: u64,
     /// Time in gaps that began with hardly any room in the receiver's window.
     pub(super) tight: u64,
 }
@@ -120,7 +118,7 @@ impl Habits {
         let length = (window.to - window.from).max(1) as f64;
         let bdp = window.bytes as f64 / length * window.rtt_min as f64;
         self.bdp = if self.windows < 2 { bdp } else { 0.75 * self.bdp + 0.25 * bdp };
-        self.chance = 0.75 * self.chance + 0.25 * (f64::from(window.acks) * window.prompt as f64 / length);
+        self.chance = 0.75 * self.chance + 0.25 * (window.covered as f64 / length);
         self.flights[self.windows % WINDOWS] = window.flight_max;
         self.windows += 1;
         for g in gaps.iter().filter(|g| g.to - g.from > BURST) {
