@@ -56,6 +56,8 @@ const EVERY: u64 = 1 << 14;
 /// Events, and intervals, that every direction may have.
 const LEAST: usize = 16;
 
+/// Gaps over which every direction is judged as a whole.
+const LEAST_GAPS: usize = 64;
 /// A connection under way takes about as much memory as so many rows.
 const CONNECTION_ROWS: usize = 192;
 
@@ -105,7 +107,9 @@ impl Analyzer {
         self.totals.packets += 1;
         let t = self.now;
         let i = self.find(p, t);
-        let most = (self.budget.outstanding / self.live.len().max(1)).clamp(64, 1 << 15);
+        // A little less than a power of two, to which the queues' memory grows.
+        let share = (self.budget.outstanding / self.live.len().max(1)).clamp(64, 1 << 15);
+        let most = (1 << share.ilog2()) - 8;
         self.live[i].packet(p, t, most);
         if self.totals.packets % EVERY == 0 {
             self.bound();
@@ -196,9 +200,10 @@ impl Analyzer {
         // Where there is room, one direction may have much more than its share of the whole.
         let more = self.budget.events.saturating_sub(events) / directions;
         let most = self.budget.events.saturating_sub(intervals) / directions;
+        let gaps = (self.budget.outstanding / directions).max(LEAST_GAPS);
         for c in &mut self.live {
             let held = c.directions.iter().map(|d| d.events.len()).max().unwrap_or(0);
-            c.bound((held + more).max(LEAST), most.max(LEAST));
+            c.bound((held + more).max(LEAST), most.max(LEAST), gaps);
         }
         self.share = more.max(LEAST);
         while self.live.len() > 1 && self.live.iter().map(Connection::memory).sum::<usize>() > self.budget.bytes {

@@ -52,10 +52,10 @@ impl Connection {
         size_of::<Connection>() + limits + self.directions.iter().map(Direction::heap).sum::<usize>() + HISTOGRAMS
     }
 
-    /// Keeps at most so many rows of events and intervals of a direction from now on.
-    pub fn bound(&mut self, events: usize, intervals: usize) {
+    /// Keeps at most so many rows of events, intervals and gaps of a direction from now on.
+    pub fn bound(&mut self, events: usize, intervals: usize, gaps: usize) {
         self.directions.iter_mut().for_each(|d| d.events_most = events);
-        self.limits.iter_mut().flatten().for_each(|t| t.bound(intervals));
+        self.limits.iter_mut().flatten().for_each(|t| t.bound(intervals, gaps));
     }
 
     /// A connection whose first packet is `p`; at first, at most so many rows of events of a direction are kept.
@@ -73,7 +73,7 @@ impl Connection {
             first_acks: [None, None],
             fins: [false; 2],
         };
-        connection.bound(events, INTERVALS);
+        connection.bound(events, INTERVALS, usize::MAX);
         connection
     }
 

@@ -64,6 +64,7 @@ pub struct Tracker {
     reported: (u64, Option<u64>),
     window: Evidence,
     gaps: Vec<Gap>,
+    most_gaps: usize,
     habits: Habits,
     out: Intervals,
     closed: bool,
@@ -89,6 +90,7 @@ impl Tracker {
             reported: (0, None),
             window: Evidence::default(),
             gaps: Vec::new(),
+            most_gaps: MOST_GAPS,
             habits: Habits::default(),
             out: Intervals::new(most_intervals),
             closed: false,
@@ -100,9 +102,10 @@ impl Tracker {
         size_of::<Tracker>() + self.view.heap() + self.gaps.capacity() * size_of::<Gap>() + self.out.heap()
     }
 
-    /// Keeps at most so many intervals from now on.
-    pub fn bound(&mut self, most_intervals: usize) {
+    /// Keeps at most so many intervals from now on, and decides after so many gaps at the latest.
+    pub fn bound(&mut self, most_intervals: usize, most_gaps: usize) {
         self.out.bound(most_intervals);
+        self.most_gaps = most_gaps.min(MOST_GAPS);
     }
 
     /// A packet of the handshake.
@@ -165,7 +168,7 @@ impl Tracker {
             }
             self.depart(d, end);
         }
-        if d.t >= self.window.from + self.window_length() || self.gaps.len() >= MOST_GAPS {
+        if d.t >= self.window.from + self.window_length() || self.gaps.len() >= self.most_gaps {
             self.close_window(d.t);
         }
     }
