@@ -18,6 +18,8 @@ from tcpscape.stats import Estimate
 
 SYSTEMATIC = 0.006
 """Share of the round trip that samples do not show: the choice of those that can be measured (of development captures)."""
+TURN = 0.015
+"""The same of a part before the capture: what the sender waits in the mean (of development captures)."""
 ONE_SIDED = 1.8
 """(q50 − q16) / (q16 − q2.5) above which a delay is longer than its least by waiting: 1.03 of a normal jitter, 2.5 of an even wait."""
 
@@ -130,7 +132,7 @@ def within_reach(f: Fit, mean: float, error: float) -> tuple[float, float]:
     sigma = neighbours(s.rtt[np.argsort(s.row, kind="stable")])
     if low <= mean <= low + 5.5 * sigma + 0.002 * low + 2 * error:
         return mean, error
-    return low + (0.0 if mean < low else 3.0 * sigma), max(sigma, 0.003 * low)
+    return low + 3.0 * sigma, max(sigma, 0.003 * low)
 
 
 def neighbours(x: Floats) -> float:
@@ -162,7 +164,7 @@ def part_before(f: Fit) -> Estimate | None:
     early = 0.5 * math.sqrt(f.reverse.variance) if f.reverse is not None and f.reverse.is_there else 0.0  # overtaken ACKs are never echoed
     value = forward + mean + early
     waiting = 0.02 * value if is_one_sided(turns.reverse, w.sender_tick) else 0.0
-    least_error = math.hypot(SYSTEMATIC * value, 1.2 * early, waiting)
+    least_error = math.hypot(TURN * value, 1.2 * early, waiting)
     return intervals.around(value, math.hypot(error, its_error), k, int(turns.row.size), "ms", least_error)
 
 

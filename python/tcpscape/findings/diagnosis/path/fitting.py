@@ -27,10 +27,10 @@ RATE_ERROR = 0.015
 """Relative standard error above which a rate is not identifiable: half of the interval is then above 3 %."""
 BUSY = 20.0
 """Standard deviations of the jitter before a queue that it must once be busy for, to tell its rate."""
-METHOD = 0.08
+METHOD = 0.12
 """Error of a jitter by the method itself, a share, on development captures: other distributions than the normal one that is simulated."""
-UNKNOWN_QUEUE = 0.12
-"""The same where a queue was not identified: what its short bursts add is in the jitter."""
+UNKNOWN_QUEUE = 0.2
+"""The same where a queue was not identified, or the capture was not at the sender: what short bursts and waiting add is in the jitter."""
 HIDDEN = 0.1
 """ms of a jitter that was not seen, above which it is not said that there is none."""
 EXPLAINED = 0.1
@@ -244,7 +244,7 @@ def jitter_estimates(f: Fit) -> tuple[Estimate | None, Estimate | None, Estimate
             why = "without timestamps, jitter of the data and of the ACKs cannot be told apart"
         f.reasons["jitter_ms"] = f.reasons["jitter_on"] = why
         return None, None, None
-    width = METHOD if f.bottleneck else UNKNOWN_QUEUE
+    width = METHOD if f.bottleneck and not f.has_before else UNKNOWN_QUEUE
     forward, reverse = (s.estimate(width) if s.is_there else none for s in (f.forward, f.reverse))
     if f.before_queue and forward is not none:
         forward = Estimate(*f.before_queue, forward.n, "ms")
