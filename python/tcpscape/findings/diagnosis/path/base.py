@@ -104,22 +104,29 @@ def part_behind(f: Fit) -> Estimate | None:
         error, k = 2 * float(np.std(rest)) / math.sqrt(rest.size), 10
     if f.bottleneck is None and is_one_sided(rest) and not is_reordered(f):
         return least(rest, f)
+    if starts_late(f):
+        f.reasons["rtt_ms"] = "the capture begins in mid-connection with a queue that is mostly busy: how long it was at the begin is not known"
+        return None
     known = anchors(f)
     small = windows_of(rest, rest.size, 20)
     spread = math.sqrt(float(np.mean((rest - (np.bincount(small, rest) / np.bincount(small))[small]) ** 2)))
-    starts_late = bool(f.flow.facts.get("begins_in_mid_connection"))
     if are_trusted(known, mean):
         level, its_error = float(np.median(known)), 1.25 * max(spread, 0.02) / math.sqrt(known.size)
         if abs(level - mean) > 2.5 * math.hypot(its_error, error) + SYSTEMATIC * mean:
             mean, error, k = level, its_error, max(10, min(24, known.size))
-    elif starts_late and f.bottleneck and not f.is_before:
-        f.reasons["rtt_ms"] = "the capture begins in mid-connection and the queue was never seen empty: the round trip has a part of it"
-        return None
     mean, error = within_reach(f, mean, error)
     packet = 0.0
     if f.bottleneck and not f.is_before:  # a burst is known to half a packet, or not at all
         packet = (0.5 * 1514 if known.size >= 3 else max(1514.0, f.bottleneck.burst / 2)) * 8e-3 / f.bottleneck.rate
     return intervals.around(mean, error, k, int(rest.size), "ms", math.hypot(SYSTEMATIC * mean, packet))
+
+
+def starts_late(f: Fit) -> bool:
+    """Whether the capture begins in mid-connection and the queue, by what it shows, was busy for more than half of the packets."""
+    if not f.flow.facts.get("begins_in_mid_connection") or f.bottleneck is None:
+        return False
+    b = f.bottleneck
+    return float(np.mean(b.queue > 1514 * 8e-3 / b.rate)) > 0.5
 
 
 def within_reach(f: Fit, mean: float, error: float) -> tuple[float, float]:
@@ -130,6 +137,8 @@ def within_reach(f: Fit, mean: float, error: float) -> tuple[float, float]:
     s = f.behind
     low = float(s.rtt.min())
     sigma = neighbours(s.rtt[np.argsort(s.row, kind="stable")])
+    if f.before_queue:  # a busy queue delays neighbours alike whatever their jitter was
+        sigma = max(sigma, f.before_queue[0])
     if low <= mean <= low + 5.5 * sigma + 0.002 * low + 2 * error:
         return mean, error
     return low + 3.0 * sigma, max(sigma, 0.003 * low)
