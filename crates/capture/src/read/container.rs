@@ -26,6 +26,7 @@ impl Container {
             Container::Start if bytes.len() < 4 => Ok(Next::Needs(4)),
             Container::Start if blocks::begins(bytes) => Ok(blocks::Blocks::default().next(bytes)),
             Container::Start if legacy::begins(bytes) => legacy::header(bytes),
+            Container::Start if bytes.len() < HEAD => Ok(Next::Needs(HEAD)),
             Container::Start => Err(refusal(bytes)),
         }
     }
@@ -83,7 +84,7 @@ pub fn refusal(bytes: &[u8]) -> Unreadable {
 }
 
 fn unknown(bytes: &[u8]) -> (&'static str, &'static str) {
-    let head = &bytes[..bytes.len().min(512)];
+    let head = &bytes[..bytes.len().min(HEAD)];
     match head.iter().find(|b| !b.is_ascii_whitespace()) {
         None if head.is_empty() => ("is empty", "capture again: tcpdump -i any -w FILE tcp"),
         _ if head.len() < 4 || blocks::begins(head) || legacy::begins(head) => {
@@ -102,6 +103,8 @@ fn unknown(bytes: &[u8]) -> (&'static str, &'static str) {
     }
 }
 
+/// First bytes by which a file that is no capture is told: all of them, so that its pieces do not matter.
+const HEAD: usize = 512;
 const CONVERT: &str = "convert it: editcap FILE out.pcapng";
 /// First bytes of other files: what they are, and what to do.
 const OTHERS: [(&[u8], &str, &str); 7] = [
