@@ -328,6 +328,9 @@ impl File {
     }
 
     fn damage(&mut self, [place, kind, value]: [u32; 3]) {
+        if self.bytes.is_empty() {
+            return;
+        }
         let at = place as usize % self.bytes.len();
         let more = value as usize >> 8;
         match kind {
