@@ -21,6 +21,8 @@ from typing import Any
 
 import numpy as np
 
+import replays
+
 PORT = 9000
 """The flow whose truth is known: its receiver's port."""
 FEWEST_LOSSES = 20
@@ -177,6 +179,19 @@ def replay_scores(corpus: Path, out: Path) -> dict[str, Score]:
     return s
 
 
+def advice_scores(corpus: Path, out: Path) -> dict[str, Score]:
+    """Zone, winner and gain, of the cases whose truth was run (`benches/replays.py truth CORPUS`)."""
+    s = {
+        "zone": Score("zone right against this control's cliff"), "winner": Score("choice carries 95 % of the best control's goodput"),
+        "gain": Score("its gain within 25 %"),
+    }  # fmt: skip
+    for name, _, flow in cases(corpus, out):
+        if (corpus / name / "controls.json").exists():
+            for goal, is_right in replays.score_document(replays.truth(corpus / name), flow).items():
+                s[goal].add(name, is_right)
+    return s
+
+
 def main() -> None:
     """Runs, or prints a table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -198,7 +213,7 @@ def main() -> None:
             for future in futures:
                 print(future.result(), flush=True)
         return
-    scores = path_scores(corpus, out) | control_scores(corpus, out) | replay_scores(corpus, out)
+    scores = path_scores(corpus, out) | control_scores(corpus, out) | replay_scores(corpus, out) | advice_scores(corpus, out)
     if arguments.what == "misses":
         print(*scores[arguments.goal].wrong, sep="\n")
         return
