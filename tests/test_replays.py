@@ -130,13 +130,23 @@ def test_a_replay_that_agrees_by_a_wide_interval_alone_advises_nothing() -> None
     assert not advice.is_far(Replay(wide, None, 5.0, None, "agrees"))
 
 
+def test_an_unknown_control_is_assumed_where_its_replay_agrees(settings: ReplaySettings) -> None:
+    flow = observed({**hops(loss=1.0), "flows": [{"cca": "cubic"}]})
+    found = replays.judged(flow, path(loss_pct=fitted_loss(flow), **LINK), Control("unknown", 0.3), settings)
+    assert (found.replay.verdict, found.replay.control, found.replay.is_assumed) == ("agrees", "cubic", True)
+    assert found.advice.choice is not None
+    assert "cubic is assumed" in found.advice.assumption
+    assert found.zone.side is None
+    assert "not known" in found.zone.reasons["side"]
+
+
 def test_an_unknown_control_or_path_is_said_not_guessed(settings: ReplaySettings) -> None:
-    flow = observed({**hops(), "flows": [{"cca": "cubic"}]})
+    flow = observed({**hops(loss=3.0), "flows": [{"cca": "cubic"}]})
     unknown = replays.judged(flow, path(**LINK), Control("unknown", 0.3), settings)
     assert unknown.replay.verdict == "impossible"
     assert "congestion control is not known" in unknown.replay.reason
+    assert "cubic and bbr do not repeat" in unknown.replay.reason
     assert unknown.zone.side is None
-    assert "not known" in unknown.zone.reasons["side"]
     assert unknown.advice.choice is None
     assert unknown.advice.verdict.startswith("no advice")
     for nowhere in (None, NOTHING, replace(NOTHING, reasons={"rtt_ms": "one direction is missing"})):

@@ -164,6 +164,10 @@ class ReplayDocument(TypedDict):
     """Whether the replay repeats the observation."""
     reason: str
     """Why it does not; empty where it does."""
+    control: str | None
+    """The congestion control that was run; null where nothing was."""
+    is_assumed: bool
+    """Whether that is an assumption, because the flow's own is not known."""
 
 
 class AlternativeDocument(TypedDict):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from tcpscape.findings.diagnosis import limiting, limits, sentences
-from tcpscape.findings.diagnosis.diagnosis import UNKNOWN, Diagnosis, FlowDiagnosis
-from tcpscape.findings.diagnosis.fitted import Alternative, FittedPath
+from tcpscape.findings.diagnosis.diagnosis import Diagnosis, FlowDiagnosis
+from tcpscape.findings.diagnosis.fitted import UNKNOWN, Alternative, FittedPath
 from tcpscape.findings.diagnosis.observed import Cause, ObservedFlow, Vantage
 from tcpscape.screen import Screen
 from tcpscape.stats import Estimate

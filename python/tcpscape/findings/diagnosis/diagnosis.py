@@ -14,14 +14,12 @@ from dataclasses import dataclass, field, replace
 
 from tcpscape.findings.diagnosis import control as recognised
 from tcpscape.findings.diagnosis import from_samples, limits, path, replays, selection, zone
-from tcpscape.findings.diagnosis.fitted import Control, FittedPath, Replay, ReplayAdvice, Zone
+from tcpscape.findings.diagnosis.fitted import UNKNOWN, Control, FittedPath, Replay, ReplayAdvice, Zone
 from tcpscape.findings.diagnosis.observed import Cause, Observation, ObservedFlow
 from tcpscape.findings.diagnosis.settings import DiagnosisSettings
 
 Progress = Callable[[str], None]
 """Told what is being done now."""
-UNKNOWN = "unknown"
-"""Name of a congestion control that is not known."""
 SAID, NAMED = "You said so.", "The source names it."
 """What a congestion control rests on that nothing had to recognise."""
 NO_REPLAY = "no replay was asked for"

@@ -7,8 +7,8 @@ from pathlib import Path
 from tcpscape import writing
 from tcpscape.errors import refuse
 from tcpscape.findings.diagnosis import scenario
-from tcpscape.findings.diagnosis.diagnosis import UNKNOWN, Diagnosis, FlowDiagnosis
-from tcpscape.findings.diagnosis.fitted import Control
+from tcpscape.findings.diagnosis.diagnosis import Diagnosis, FlowDiagnosis
+from tcpscape.findings.diagnosis.fitted import UNKNOWN, Control
 
 DEFAULT = "cubic"
 """Linux's default congestion control."""

@@ -8,6 +8,8 @@ from typing import Literal
 
 from tcpscape.stats import Estimate
 
+UNKNOWN = "unknown"
+"""Name of a congestion control that is not known."""
 Direction = Literal["forward", "reverse", "both", "none"]
 """Of the data, of the ACKs."""
 
@@ -109,6 +111,10 @@ class Replay:
     verdict: Literal["agrees", "differs", "impossible"]
     """Whether the fit repeats the observation: within the interval or 25 %; `impossible` where there is nothing to run."""
     reason: str = ""
+    control: str | None = None
+    """The congestion control that was run: the flow's own, or one that is assumed where the flow's is not known; None where nothing was run."""
+    is_assumed: bool = False
+    """Whether that control is an assumption."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 
-from tcpscape.findings.diagnosis.diagnosis import UNKNOWN, FlowDiagnosis
+from tcpscape.findings.diagnosis.diagnosis import FlowDiagnosis
+from tcpscape.findings.diagnosis.fitted import UNKNOWN
 from tcpscape.findings.diagnosis.observed import Cause
 from tcpscape.findings.diagnosis.replay import observed_rtt
 from tcpscape.stats.estimate import number

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tcpscape.findings.diagnosis import advice, buffers, queues, replay, zone
-from tcpscape.findings.diagnosis.fitted import Control, FittedPath, Replay, ReplayAdvice, Zone
+from tcpscape.findings.diagnosis.fitted import UNKNOWN, Control, FittedPath, Replay, ReplayAdvice, Zone
 from tcpscape.findings.diagnosis.observed import ObservedFlow
-from tcpscape.findings.diagnosis.runs import open_lab
+from tcpscape.findings.diagnosis.runs import Lab, open_lab
 from tcpscape.findings.diagnosis.settings import ReplaySettings
 
 
@@ -21,16 +21,58 @@ class Judged:
 
 
 def judged(flow: ObservedFlow, path: FittedPath | None, control: Control | None, settings: ReplaySettings) -> Judged:
-    """Runs the flow's path. What cannot be has its reason in `zone.reasons`, `replay.reason` and `advice.verdict`."""
+    """Runs the flow's path. What cannot be has its reason in `zone.reasons`, `replay.reason` and `advice.verdict`.
+
+    Where the flow's control is not known, likely ones are assumed, one after the other, until a replay agrees; then the advice rests on that
+    assumption and says so. The zone is that of a known control alone.
+    """
+    if control is not None and control.name == UNKNOWN and flow.cca is None:
+        return _assumed(flow, path, control, settings)
+    return _judged(flow, path, control, settings)
+
+
+def _judged(flow: ObservedFlow, path: FittedPath | None, control: Control | None, settings: ReplaySettings) -> Judged:
     lab = open_lab(flow, path, control, settings)
     if isinstance(lab, str):
         return Judged(zone.unknown(flow, path, lab), replay.impossible(flow, lab), advice.none(f"no advice, because there is no replay: {lab}"))
-    lab = queues.chosen(buffers.fitted(lab))
-    repeated = replay.of(lab)
+    lab, repeated = _repeated(lab)
     if repeated.verdict == "differs" or advice.is_far(repeated):
         return Judged(zone.unknown(flow, path, UNLIKE), repeated, advice.of(lab, repeated))
     return Judged(zone.of(lab), repeated, advice.of(lab, repeated))
 
 
+def _repeated(lab: Lab) -> tuple[Lab, Replay]:
+    """The lab with what only replays settle, and the replay."""
+    lab = queues.chosen(buffers.fitted(lab))
+    return lab, replace(replay.of(lab), control=lab.own)
+
+
+def _assumed(flow: ObservedFlow, path: FittedPath | None, control: Control, settings: ReplaySettings) -> Judged:
+    """The same for a flow whose control is not known; a replay that does not agree says nothing, because the control may be another one."""
+    unknown = zone.unknown(flow, path, NOT_KNOWN)
+    likely = _likely(control)
+    for name in likely:
+        lab = open_lab(flow, path, Control(name, 0.0), settings)
+        if isinstance(lab, str):
+            return _judged(flow, path, Control(name, 0.0), settings)
+        lab, repeated = _repeated(lab)
+        if repeated.verdict == "agrees" and not advice.is_far(repeated):
+            advised = replace(advice.of(lab, repeated), assumption=ASSUMED.format(name))
+            return Judged(unknown, replace(repeated, is_assumed=True), advised)
+    reason = f"The congestion control is not known, and {' and '.join(likely)} do not repeat the observation; name it if you know it (--cca)."
+    return Judged(unknown, replay.impossible(flow, reason), advice.none(f"no advice, because there is no replay: {reason}"))
+
+
+def _likely(control: Control) -> list[str]:
+    """Names to assume: the most probable of the candidates, then the most common ones."""
+    probable = [name for name, probability in control.candidates.items() if probability >= PROBABLE][:1]
+    return list(dict.fromkeys([*probable, *COMMON]))[:TRIED]
+
+
+PROBABLE, COMMON, TRIED = 0.3, ("cubic", "bbr"), 2
+"""Probability from which a candidate is assumed first; Linux's default and the most common other control; most of them that are tried."""
+NOT_KNOWN = "The congestion control is not known, and each has a cliff of its own."
+"""Why there is no zone of an unknown control."""
+ASSUMED = "The congestion control is not known: {0} is assumed, and its replay agrees with the observation."
 UNLIKE = "The replay does not repeat the observation, so its runs tell nothing about the side of the cliff."
 """Why a zone is not judged."""

@@ -18,7 +18,7 @@ import numpy as np
 
 from tcpscape.engines import Capture
 from tcpscape.findings.diagnosis import scenario as scenarios
-from tcpscape.findings.diagnosis.fitted import Control, FittedPath
+from tcpscape.findings.diagnosis.fitted import UNKNOWN, Control, FittedPath
 from tcpscape.findings.diagnosis.observed import ObservedFlow
 from tcpscape.findings.diagnosis.scenario import Fit, PathValues
 from tcpscape.findings.diagnosis.settings import ReplaySettings
@@ -26,8 +26,6 @@ from tcpscape.scenario.scenario import Scenario
 from tcpscape.trial import Trial
 from tcpscape.units import NS_PER_S
 
-UNKNOWN = "unknown"
-"""What `Control.name` is where the packets do not say it."""
 MOST_EVENTS = 4e6
 """Simulated events of one run, about 0.8 s of a core; a run that has more is made shorter."""
 EVENTS, QUICK_EVENTS = 60e6, 15e6

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tcpscape.findings.diagnosis import limiting
-from tcpscape.findings.diagnosis.diagnosis import UNKNOWN, FlowDiagnosis
-from tcpscape.findings.diagnosis.fitted import Alternative, FittedPath, PathChange, ReplayAdvice
+from tcpscape.findings.diagnosis.diagnosis import FlowDiagnosis
+from tcpscape.findings.diagnosis.fitted import UNKNOWN, Alternative, FittedPath, PathChange, ReplayAdvice
 from tcpscape.stats import Estimate
 from tcpscape.stats.estimate import number
 from tcpscape.units import counted
@@ -64,7 +64,10 @@ def advice_sentence(diagnosis: FlowDiagnosis) -> str:
 
 def in_use(diagnosis: FlowDiagnosis) -> str:
     """The congestion control of the flow, or words for it."""
-    return "the congestion control in use" if diagnosis.control.name == UNKNOWN else diagnosis.control.name
+    if diagnosis.control.name != UNKNOWN:
+        return diagnosis.control.name
+    replay = diagnosis.replay
+    return f"{replay.control} (assumed)" if replay and replay.is_assumed else "the congestion control in use"
 
 
 def best_setting(advice: ReplayAdvice) -> Alternative | None:
