@@ -36,7 +36,7 @@ SAYS = {
         "bbr would carry 3.20 × as much as cubic [3.04, 3.36].",
     ),
     "random loss": ("cubic takes the random loss of 0.50 % for congestion", "bbr would carry 3.20 ×"),
-    "bufferbloat": ("the bottleneck: it is full, you get 18.8 of its 20.0 Mbit/s, and its buffer adds 280 ms to every round trip (bufferbloat)", "Nothing to change"),
+    "bufferbloat": ("the bottleneck: it is full, you get 18.8 of its 20.0 Mbit/s; the queue there adds 280 ms to every round trip (bufferbloat)", "Nothing to change"),
     "healthy": ("What limits you is the bottleneck: it is full, you get 18.8 of its 20.0 Mbit/s.", "Nothing to change: no other"),
     "nothing identifiable": (
         "What your path is cannot be told: the source has no packets.", "What limits you cannot be told: the source has no packets.",

@@ -130,7 +130,7 @@ def diagnose(
     if results.as_json:
         print(json.dumps(document.plain(shown), allow_nan=False))
     else:
-        terminal.show(answer.screen(shown, next_=_next(shown, results)), output)
+        terminal.show(answer.screen(shown, next_=_next(shown, results, output)), output)
     checks.finish(verdicts, as_json=results.as_json)
 
 
@@ -182,13 +182,14 @@ def _write(result: Diagnosis, shown: Diagnosis, results: DiagnosisOutput, known:
         diagnosis.build(shown, results.report, command, __version__)
 
 
-def _next(result: Diagnosis, results: DiagnosisOutput) -> list[str]:
+def _next(result: Diagnosis, results: DiagnosisOutput, output: options.ScreenOptions) -> list[str]:
     """What is worth typing next: a look at the page or at the path, or what writes them."""
     if results.report:
         return [terminal.to_open(results.report)]
     if results.out:
         return [f"tcpscape run {shlex.quote(str(results.out))} --cca all (the same path under every congestion control)"]
-    return ["add --report page.html for figures, --verbose for every interval and reason"] if result.flows else []
+    more = "" if output.verbose else ", --verbose for every interval and reason"
+    return [f"add --report page.html for figures{more}"] if result.flows else []
 
 
 def _reading(source: str, done: int, total: int | None) -> str:

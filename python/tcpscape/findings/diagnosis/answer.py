@@ -25,10 +25,14 @@ PLACES: dict[Vantage, str] = {
 """Vantage point in words."""
 MOST_INTERVALS = 60
 """Most intervals that the table of limits has."""
+LEAST_S = 0.0005
+"""Length of an interval from which that table has it, s."""
 MOST_FRAMES = 3
 """Most frames that a line of it names."""
 SMALL = 0.02
 """Share of the time below which a cause has no row."""
+LEAST_QUEUE_MS = 0.1
+"""Queueing delay below which none is told, ms."""
 UNKNOWN_FIELD = "not identifiable"
 
 
@@ -125,7 +129,7 @@ def _longest(flow: ObservedFlow, cause: Cause) -> str:
 def _path_rows(diagnosis: FlowDiagnosis, path: FittedPath) -> Iterator[tuple[str, str, str]]:
     """The rows of a fitted path."""
     queued = limiting.queueing_ms(diagnosis)
-    yield _row(path, "RTT of the path", "rtt_ms", "ms", f"the queue adds {number(queued, 2)} ms" if queued else "")
+    yield _row(path, "RTT of the path", "rtt_ms", "ms", f"the queue adds {number(queued, 2)} ms" if queued and queued >= LEAST_QUEUE_MS else "")
     about = [
         {"forward": "of the data", "reverse": "of the ACKs", "both": "each way"}.get(path.jitter_on or "", ""),
         {True: "keeps the order", False: "reorders", None: ""}[path.order_kept], path.distribution or "",
@@ -157,7 +161,11 @@ def _better(diagnosis: FlowDiagnosis) -> tuple[str, str]:
         return UNKNOWN_FIELD, diagnosis.reasons.get("advice", "")
     if advice.choice is None or advice.gain is None:
         return "–", advice.verdict.partition(": ")[0]  # the replay's row has the rest
-    return f"{advice.choice}, {advice.gain.text()} ×", advice.verdict
+    own = sentences.in_use(diagnosis)
+    if advice.choice == diagnosis.control.name:
+        return "–", f"no other congestion control carries clearly more than {own}"
+    remark = f"as much as {own}" if advice.verdict == "better" else f"{advice.verdict}, against {own}"
+    return f"{advice.choice}, {advice.gain.text()} ×", remark
 
 
 def _details(diagnosis: FlowDiagnosis, *, is_first: bool) -> Iterator[Table]:
@@ -182,7 +190,7 @@ def _details(diagnosis: FlowDiagnosis, *, is_first: bool) -> Iterator[Table]:
 
 def _timeline(flow: ObservedFlow) -> Table:
     """What held the flow when, with the frames that prove it."""
-    shown = limits.readable(flow.limits, MOST_INTERVALS)
+    shown = [one for one in limits.readable(flow.limits, MOST_INTERVALS) if one.end_s - one.start_s >= LEAST_S]
     rows = [
         (f"{one.start_s:.3f}", f"{one.end_s - one.start_s:.3f}", limiting.NAMES[one.cause], ", ".join(str(f) for f in one.frames[:MOST_FRAMES] if f))
         for one in shown
@@ -200,8 +208,10 @@ def _caveats(diagnosis: Diagnosis) -> list[str]:
     """What weakens the answer: what could not be read, what is not identifiable, what the replay says, what is assumed."""
     first = diagnosis.flows[0]
     caveats = [note.removesuffix(".") for note in diagnosis.observation.notes]
+    if first.zone and first.zone.side in ("chaos zone", "collapsed") and first.zone.guidance:
+        caveats.append(first.zone.guidance.removesuffix("."))
     if first.advice and first.advice.assumption:
-        caveats.append(f"assumed: {first.advice.assumption}".removesuffix("."))
+        caveats.append(first.advice.assumption.removesuffix("."))
     return list(dict.fromkeys(caveats))
 
 

@@ -22,6 +22,8 @@ NAMES: dict[Cause, str] = {
     "pacing": "pacing", "recovery": "loss recovery", "timeout": "timeouts", "handshake": "handshake", "unknown": "unknown",
 }
 """Cause → what tables call it."""
+IGNORE_LOSS = ("bbr", "bbr3")
+"""Congestion controls that do not take a rare loss for congestion: BBR version 1 none, version 3 none below 2 %."""
 HELD = 0.5
 """Share of the time from which a cause is what limits a flow."""
 
@@ -75,7 +77,7 @@ def _bloat(diagnosis: FlowDiagnosis) -> str:
     if not is_bloated(diagnosis):
         return ""
     added = number(queueing_ms(diagnosis) or 0.0, 2)
-    return f", and its buffer adds {added} ms to every round trip (bufferbloat): a smaller buffer or fq_codel there would end that"
+    return f"; the queue there adds {added} ms to every round trip (bufferbloat): a smaller buffer or fq_codel would end that"
 
 
 def _because(diagnosis: FlowDiagnosis, cause: Cause, share: str) -> str:
@@ -132,16 +134,31 @@ def _why_lost(diagnosis: FlowDiagnosis, control: str) -> str:
     parts = []
     if path and path.loss_pct and _loses(diagnosis):
         parts.append(f"the path loses {number(path.loss_pct.value, 2)} % of the packets at random")
-    if path and path.queue_loss_pct and path.queue_loss_pct.value > 0:
-        parts.append(f"the full queue of the bottleneck drops {number(path.queue_loss_pct.value, 2)} %")
+    if dropped := _dropped_pct(diagnosis):
+        parts.append(f"the full queue of the bottleneck drops {number(dropped, 2)} %{'' if parts else ' of the packets'}")
     return f": {' and '.join(parts)}" if parts else ""
+
+
+def _dropped_pct(diagnosis: FlowDiagnosis) -> float:
+    """What full queues dropped, % of the packets; 0 where that is not known."""
+    path = diagnosis.path
+    return path.queue_loss_pct.value if path and path.queue_loss_pct else 0.0
+
+
+def _answers(control: str) -> str:
+    """What the congestion control does about losses."""
+    return "" if control in IGNORE_LOSS else f", and {control} makes its window smaller after each loss"
 
 
 def _why_small(diagnosis: FlowDiagnosis, control: str) -> str:
     if _is_past_cliff(diagnosis):
         return f": jitter puts packets out of order, {control} takes that for loss and keeps its window small (the jitter cliff)"
-    if _loses(diagnosis) and diagnosis.path and diagnosis.path.loss_pct:
-        return f": {control} takes the random loss of {number(diagnosis.path.loss_pct.value, 2)} % for congestion and keeps its window small"
-    if diagnosis.path and diagnosis.path.queue == "standing":
+    path = diagnosis.path
+    random = path.loss_pct.value if path and path.loss_pct and _loses(diagnosis) else 0.0
+    if (dropped := _dropped_pct(diagnosis)) > random:
+        return f": the full queue of the bottleneck drops {number(dropped, 2)} % of the packets{_answers(control)}{_bloat(diagnosis)}"
+    if random and control not in IGNORE_LOSS:
+        return f": {control} takes the random loss of {number(random, 2)} % for congestion and keeps its window small"
+    if path and path.queue == "standing":
         return ": other traffic fills the queue of the bottleneck"
     return f": {control} allows no more packets on their way at a time"

@@ -147,7 +147,7 @@ def _lacking(flow: ObservedFlow, path: FittedPath | None, own: str | None, setti
     """What a replay would need and is not known, a sentence each."""
     engine = settings.runner.engine
     if own is None:
-        yield "The congestion control is not known, so there is nothing to repeat; name one to assume it."
+        yield "The congestion control is not known, so there is nothing to repeat; name it with --cca where you know it."
     elif own not in engine.ccas():
         yield f"The {engine.name} engine has no congestion control {own}."
     if path is None or path.rtt_ms is None:

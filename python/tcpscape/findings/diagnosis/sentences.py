@@ -19,6 +19,8 @@ CLEAR = 1.05
 """Gain from which a setting is named beside the congestion control."""
 NO_ADVICE = "no advice, because "
 """How a verdict begins that says why there is none."""
+NO_REPLAY = "there is no replay: "
+"""How the reason goes on where the observation cannot be repeated."""
 ASIDE: Mapping[str, str] = {
     "rtt_ms": "RTT", "jitter_ms": "jitter", "loss_pct": "random loss", "rate_mbps": "rate of the bottleneck", "buffer_bytes": "its buffer",
 }
@@ -47,8 +49,8 @@ def path_sentence(diagnosis: FlowDiagnosis) -> str:
 def advice_sentence(diagnosis: FlowDiagnosis) -> str:
     """`bbr would carry 3.20 × as much as cubic [2.80, 3.60].`, or that there is nothing to change, or why nobody knows."""
     advice = diagnosis.advice
-    if advice is None:
-        return _without_replay(diagnosis)
+    if advice is None or (advice.choice is None and advice.verdict.startswith(NO_ADVICE)):
+        return _without_advice(diagnosis)
     setting = best_setting(advice)
     if advice.verdict == "better" and advice.choice and advice.gain:
         more = f"; {_setting(setting)}" if setting else ""
@@ -59,7 +61,7 @@ def advice_sentence(diagnosis: FlowDiagnosis) -> str:
         return f"Nothing to change: no other congestion control carries clearly more than {in_use(diagnosis)}."
     if advice.verdict == "undecided":
         return "Whether another congestion control would carry more is undecided: the intervals are too wide."
-    return f"What would carry more cannot be told: {_clause(advice.verdict).removeprefix(NO_ADVICE).replace(': The ', ': the ')}."
+    return f"What would carry more cannot be told: {_clause(advice.verdict)}."
 
 
 def in_use(diagnosis: FlowDiagnosis) -> str:
@@ -77,11 +79,17 @@ def best_setting(advice: ReplayAdvice) -> Alternative | None:
     return max(clear, key=lambda s: s.gain.value, default=None)
 
 
-def _without_replay(diagnosis: FlowDiagnosis) -> str:
-    """Why nothing is advised; where the application is slow, that nothing has to be."""
+def _without_advice(diagnosis: FlowDiagnosis) -> str:
+    """Why nothing is advised; where the application is slow or the bottleneck full, that nothing has to be."""
     if limiting.holds(diagnosis, "application"):
         return "Nothing to change on the path or in TCP: only the application could make it faster."
-    return f"What would carry more is not known: {_clause(diagnosis.reasons.get('advice', 'there was no replay'))}."
+    if limiting.filled(diagnosis):
+        return "No congestion control can carry much more than that."
+    why = diagnosis.advice.verdict if diagnosis.advice else diagnosis.reasons.get("advice", "there was no replay")
+    why = _clause(why.removeprefix(NO_ADVICE).removeprefix(NO_REPLAY)).replace(": The ", ": the ")
+    if limiting.holds(diagnosis, "receive_window") or limiting.holds(diagnosis, "send_buffer"):
+        return f"How much more that would carry is not known: {why}."
+    return f"What would carry more is not known: {why}."
 
 
 def _setting(setting: Alternative) -> str:

@@ -11,6 +11,7 @@ from tcpscape.findings.diagnosis.control.forest import Forest, trained
 from tcpscape.findings.diagnosis.control.watched import Watched, watch
 from tcpscape.findings.diagnosis.fitted import Control, FittedPath
 from tcpscape.findings.diagnosis.observed import ObservedFlow
+from tcpscape.tables import percent
 
 UNKNOWN = "unknown"
 LEAST_S = 10.0
@@ -63,7 +64,7 @@ def _unseen(flow: ObservedFlow) -> str:
         where = {"receiver": "at the receiver", "middle": "on the way"}.get(flow.vantage, "at an unknown place")
         return f"the capture was taken {where}; what is in flight, and so the window, can be seen at the sender alone"
     if flow.seconds < LEAST_S:
-        return f"{flow.seconds:.0f} s are too short for the window to show its law; capture 30 s or more"
+        return f"{flow.seconds:.2g} s are too short for the window to show its law; capture 30 s or more"
     return ""
 
 
@@ -75,9 +76,9 @@ def _held(watched: Watched) -> str:
     """Why the window does not show, or nothing."""
     window, application = watched.limited
     if application > MOST_HELD:
-        return f"the application or the send buffer held the flow in {application:.0%} of the round trips, so the window hardly shows"
+        return f"the application or the send buffer held the flow in {percent(application)} of the round trips, so the window hardly shows"
     if window > MOST_HELD:
-        return f"the receive window held the flow in {window:.0%} of the round trips, so the congestion window hardly shows"
+        return f"the receive window held the flow in {percent(window)} of the round trips, so the congestion window hardly shows"
     return ""
 
 
@@ -117,7 +118,7 @@ def _evidence(watched: Watched, values: Mapping[str, float], name: str) -> str:
     parts = [f"{_count(len(watched.rounds.ack), 'round trip')} and {_count(len(watched.cuts), 'reduction')}"]
     close = values.get(f"{name}.close_short", float("nan"))
     if np.isfinite(close):
-        parts.append(f"in {close:.0%} of them {name}, told the same ACKs, has the window that was seen, within 3 % or 1.5 packets")
+        parts.append(f"in {percent(close)} of them {name}, told the same ACKs, has the window that was seen, within 3 % or 1.5 packets")
     if np.isfinite(ratio := values.get("ratio_p50", float("nan"))):
         parts.append(f"a reduction leaves {ratio:.2f} of the window")
     if name.startswith("bbr"):

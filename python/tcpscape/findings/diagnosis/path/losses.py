@@ -44,7 +44,7 @@ def of_path(w: Wire, skip: Bools) -> Losses:
     :param skip: segments whose loss may be another one (`arrivals.exposed`).
     """
     lost, sent = int(np.sum((w.fate == LOST) & ~skip)), max(1, int(np.sum(~skip)))
-    return Losses(intervals.share(lost, sent), Estimate(0.0, 0.0, 300.0 / sent, sent, "%"), None, "", "the flow never filled a queue")
+    return Losses(intervals.share(lost, sent), Estimate(0.0, 0.0, 300.0 / sent, sent, "%"), None, "", "no queue overflowed that would show its size")
 
 
 def of_queue(w: Wire, skip: Bools, arrivals: Arrivals, b: Bottleneck, jitter: float) -> Losses:
