@@ -10,7 +10,7 @@ from scipy.special import ndtr
 from tcpscape.findings.diagnosis.fitted import FittedPath
 from tcpscape.findings.diagnosis.observed import ObservedFlow
 from tcpscape.findings.diagnosis.path import arrivals as arriving
-from tcpscape.findings.diagnosis.path import base, character, intervals, losses
+from tcpscape.findings.diagnosis.path import base, changes, character, intervals, losses
 from tcpscape.findings.diagnosis.path import jitter as jitters
 from tcpscape.findings.diagnosis.path.bottleneck import Bottleneck, Delays, delays_of, jittered, longest_busy
 from tcpscape.findings.diagnosis.path.bottleneck import fit as fit_bottleneck
@@ -217,11 +217,13 @@ def answer(f: Fit) -> FittedPath:
         reasons["buffer_bytes"] = found.buffer_reason
     rtt = base.round_trip(f)
     one, jf, jr = jitter_estimates(f)
+    found_changes = changes.found(f.flow, w, f.behind, f.before)
+    reasons |= changes.sentences(found_changes)
     return FittedPath(
         rtt_ms=rtt, jitter_ms=one, jitter_on=f.jitter_on, jitter_forward_ms=jf, jitter_reverse_ms=jr, distribution=character.distribution(f),
         order_kept=character.order_kept(f), correlation_ms=character.correlation(f),
         loss_pct=found.random, queue_loss_pct=found.queue, rate_mbps=rate, buffer_bytes=found.buffer,
-        queue=("self-induced" if b else "none"), changes=(), reasons=reasons,
+        queue=("self-induced" if b else "none"), changes=tuple(found_changes), reasons=reasons,
     )  # fmt: skip
 
 

@@ -1,0 +1,215 @@
+"""Changes of the path during a flow: steps of its round trip, steps of the bottleneck's rate, outages.
+
+A false change costs more than a missed one: each must show in several ways.
+
+- **Outage.** Nothing is acknowledged for long, and then segments that were sent before and never again: the path held them. After a timeout's pause
+  what is acknowledged first was sent again.
+- **Step of the rate.** The flow is delivered at one plateau before and at another after. What grows, swings or is shared is no plateau: the spread of
+  each side must be small against the step.
+- **Step of the round trip.** The lower envelope shifts from one level to another and stays, and the upper one shifts with it, while the rate of
+  delivery does not explain it: a queue has its own least and its own greatest length, and moves only one of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tcpscape.findings.diagnosis.fitted import PathChange
+from tcpscape.findings.diagnosis.observed import ObservedFlow
+from tcpscape.findings.diagnosis.path.columns import Floats, Ints, Wire
+from tcpscape.findings.diagnosis.path.samples import Samples
+from tcpscape.findings.diagnosis.path.turns import Turns
+
+OUTAGE = 250.0
+"""ms without a delivery from which on it is an outage."""
+SETTLED = 2_000.0
+"""ms from a flow's begin on during which a pause is the overshoot of a slow start, its own or that of other flows, rather than an outage."""
+HELD = 3
+"""Segments that an outage must have held."""
+SIDE = 4
+"""Bins that each side of a step has at least, of the plateau and without the transition."""
+TRANSITION = 2
+"""Bins after a step that belong to neither side: a queue drains or fills, a round trip passes."""
+STEADY = 0.2
+"""Spread of a plateau, as a share of the step beside it, above which it is none."""
+WIDEST = 0.16
+"""The same, absolute: a natural logarithm."""
+RATE_STEP = 0.25
+"""Least step of a rate, in its natural logarithm."""
+RTT_STEP = 0.15
+"""Least step of a round trip, in its natural logarithm."""
+RTT_FLOOR = 1.0
+"""Least step of a round trip, ms: a tick of most timestamp clocks."""
+
+UNITS = {"rtt": "ms", "rate": "mbps"}
+"""Units in the names of the fitted values."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Two plateaus of a series of bins."""
+
+    place: int
+    """The first bin of the new plateau or of the transition to it."""
+    before: float
+    after: float
+    spread: float
+    """Of the wider plateau: half of the middle 80 %."""
+
+
+def found(flow: ObservedFlow, w: Wire, behind: Samples, before: Turns) -> list[PathChange]:
+    """The changes of the path, in the order of their times."""
+    gaps = outages(flow, w)
+    rate = None if gaps else rate_step(flow, w)
+    changes = list(gaps)
+    if rate is not None:
+        changes.append(rate)
+    elif not gaps:
+        series = [(behind.at, behind.rtt)] if flow.vantage != "receiver" else []
+        if flow.vantage != "sender":
+            series.append((w.t[before.row], before.rtt))
+        changes += [c for c in (rtt_step(flow, w, at, rtt) for at, rtt in series) if c is not None][:1]
+    return sorted(changes, key=lambda c: c.at_s)
+
+
+def outages(flow: ObservedFlow, w: Wire) -> list[PathChange]:
+    """Pauses of the delivery after which what had been sent before arrives without being sent again."""
+    known = np.flatnonzero(w.seen > 0)
+    if known.size < 100:
+        return []
+    stamped = flow.vantage == "receiver"
+    if stamped and not w.sender_tick:
+        return []
+    sent = w.stamp if stamped else w.t
+    order = known[np.argsort(w.seen[known], kind="stable")]
+    seen, delay = w.seen[order], (w.seen - sent)[order]
+    usual = float(np.median(delay))
+    high = float(np.quantile(delay, 0.98)) - usual
+    gap = np.diff(seen)
+    changes = []
+    settled = seen[:-1] - seen[0] > max(SETTLED, 20 * usual) if not stamped else seen[:-1] - seen[0] > SETTLED
+    for k in np.flatnonzero((gap > OUTAGE) & (gap > 2 * high) & settled)[:20]:
+        # Of what came within half a pause, what was never sent again and waited for most of the pause.
+        last = int(np.searchsorted(seen, seen[k + 1] + gap[k] / 2))
+        rows = order[k + 1 : last]
+        held = (w.sends[rows] == 1) & (delay[k + 1 : last] - usual > 0.6 * gap[k]) & ((sent[rows] < seen[k] + 0.4 * gap[k]) | stamped)
+        if int(held.sum()) >= HELD and silence(w, float(seen[k]), float(seen[k + 1])) > 0.8 * gap[k]:
+            changes.append(PathChange(float(seen[k]) / 1e3, "outage", None, float(gap[k]) / 1e3, frame_at(flow, float(seen[k + 1]))))
+    return changes
+
+
+def silence(w: Wire, begin: float, end: float) -> float:
+    """The longest time between ACKs of any kind, ms: where a hole only keeps the acknowledged number back, the receiver goes on answering."""
+    times = np.sort(w.ack_t)
+    inside = times[(times > begin) & (times < end)]
+    return float(np.diff(np.concatenate([[begin], inside, [end]])).max())
+
+
+def delivered(w: Wire, width: float) -> Floats:
+    """Rate of the delivery in bins, Mbit/s."""
+    seen = w.seen > 0
+    count = int(float(w.seen.max()) / width)
+    place = (w.seen[seen] / width).astype(np.int64)
+    return np.asarray(np.bincount(place, w.size[seen], minlength=count)[:count] * 8e-3 / width)
+
+
+def rate_step(flow: ObservedFlow, w: Wire) -> PathChange | None:
+    """The step of the rate, where both sides are plateaus."""
+    seen = w.seen[w.seen > 0]
+    if seen.size < 200:
+        return None
+    width = max(500.0, 40 * float(np.ptp(seen)) / seen.size)
+    rates = delivered(w, width)
+    first = int(np.argmax(rates > 0))
+    if rates.size - first < 2 * SIDE + TRANSITION or not (rates[first:] > 0).all():
+        return None
+    step = two_plateaus(np.log(rates[first:]))
+    if step is None or abs(step.after - step.before) < RATE_STEP:
+        return None
+    before, after = float(np.exp(step.before)), float(np.exp(step.after))
+    fine = width / 5
+    at = fine * parted(delivered(w, fine), 5 * (first + step.place), before, after)
+    return PathChange(at / 1e3, "rate", before, after, frame_at(flow, at))
+
+
+def rtt_step(flow: ObservedFlow, w: Wire, at: Floats, rtt: Floats) -> PathChange | None:
+    """The step of the round trip, where the least and the greatest shift alike."""
+    if at.size < 200:
+        return None
+    width = max(1_000.0, 10 * float(np.median(rtt)))
+    bins, low, high = envelopes(at, rtt, width)
+    if bins.size < 2 * SIDE + TRANSITION:
+        return None
+    step = two_plateaus(np.log(np.maximum(low, 1e-3)))
+    if step is None or abs(step.after - step.before) < RTT_STEP:
+        return None
+    k = step.place
+    before, after = float(np.exp(step.before)), float(np.exp(step.after))
+    upper = float(np.median(high[k + TRANSITION :]) - np.median(high[:k]))
+    if abs(after - before) < RTT_FLOOR or not 0.5 < upper / (after - before) < 2.0:
+        return None
+    if after < before and has_loss(w, (bins[k] - 1) * width, (bins[k] + TRANSITION + 1) * width):
+        return None  # the sender answered a loss with a smaller window, and the queue is shorter since
+    places, fine, _ = envelopes(at, rtt, width / 5)
+    when = float(places[min(places.size - 1, parted(fine, int(np.searchsorted(places, 5 * bins[k])), before, after))]) * width / 5
+    return PathChange(when / 1e3, "rtt", before, after, frame_at(flow, when))
+
+
+def envelopes(at: Floats, rtt: Floats, width: float) -> tuple[Ints, Floats, Floats]:
+    """Bins with samples enough, and the low and the high quantile in each."""
+    order = np.argsort(at, kind="stable")
+    place = (at[order] / width).astype(np.int64)
+    bins, start, count = np.unique(place, return_index=True, return_counts=True)
+    enough = count >= 8
+    parts = [rtt[order][a : a + n] for a, n in zip(start[enough], count[enough], strict=True)]
+    low, high = (np.array([np.quantile(p, q) for p in parts]) for q in (0.02, 0.9))
+    return bins[enough], low, high
+
+
+def has_loss(w: Wire, begin: float, end: float) -> bool:
+    """Whether anything was sent again in a time, ms."""
+    return bool(((w.again_t >= begin) & (w.again_t <= end)).any())
+
+
+def parted(x: Floats, near: int, before: float, after: float) -> int:
+    """The place near another one that best parts a series into two known levels."""
+    low, high = max(0, near - 15), min(x.size, near + 15)
+    part = x[low:high]
+    cost = [float(np.sum(np.abs(part[:k] - before)) + np.sum(np.abs(part[k:] - after))) for k in range(part.size + 1)]
+    return min(low + int(np.argmin(cost)), x.size - 1)
+
+
+def two_plateaus(x: Floats) -> Step | None:
+    """The place that parts a series into two steady levels; None where there is none."""
+    best: tuple[float, Step] | None = None
+    for k in range(SIDE, x.size - TRANSITION - SIDE + 1):
+        left, right = x[:k], x[k + TRANSITION :]
+        a, b = float(np.median(left)), float(np.median(right))
+        cost = float(np.sum(np.abs(left - a)) + np.sum(np.abs(right - b)) + np.sum(np.minimum(np.abs(x[k : k + TRANSITION] - a), abs(a - b))))
+        spread = max(float(np.quantile(s, 0.9) - np.quantile(s, 0.1)) / 2 for s in (left[1:], right))
+        if best is None or cost < best[0]:
+            best = cost, Step(k, a, b, spread)
+    if best is None or best[1].spread > min(WIDEST, STEADY * abs(best[1].after - best[1].before)):
+        return None
+    return best[1]
+
+
+def frame_at(flow: ObservedFlow, at_ms: float) -> int | None:
+    """The frame of the first acknowledgement from a time on."""
+    times, frames = flow.acks.get("t"), flow.acks.get("frame")
+    if times is None or frames is None:
+        return None
+    later = np.flatnonzero(times >= at_ms * 1e6 - 1)
+    return int(frames[later[0]]) if later.size else None
+
+
+def sentences(changes: Sequence[PathChange]) -> dict[str, str]:
+    """What a change means for the fitted values: one path is fitted to all of the flow."""
+    return {
+        f"{c.kind}_{UNITS[c.kind]}": f"changed at {c.at_s:.1f} s from about {c.before:.4g} to about {c.after:.4g}; one path was fitted to both sides"
+        for c in changes
+        if c.kind in UNITS and c.before is not None and c.after is not None
+    }

@@ -1,0 +1,78 @@
+"""Changes of the path: found where captures of the model have one, and not where only the flow changes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tcpscape import capture
+from tcpscape.engines.model import Model
+from tcpscape.findings.diagnosis.path import fit
+from tcpscape.findings.diagnosis.path.changes import parted, two_plateaus
+from tcpscape.scenario.scenario import Scenario
+
+PATH: dict[str, Any] = {
+    "forward": [{"at": "router", "delay": "5ms"}, {"at": "router", "delay": "10ms"}], "bottleneck": "tbf rate 8mbit burst 6056 limit 40000",
+    "reverse": {"at": "router", "delay": "10ms"}, "flows": [{"cca": "cubic"}], "duration": "16s",
+}  # fmt: skip
+
+
+def found(tmp_path: Path, **fields: Any) -> Any:
+    """The path that is fitted to a capture of the model."""
+    file = tmp_path / "a.pcapng"
+    Model().write_pcap(Scenario.model_validate(PATH | fields), 1, file)
+    return fit(capture.read(file).flows[0])
+
+
+def test_plateaus() -> None:
+    """Two steady levels are a step; a ramp, a sawtooth and one level are none."""
+    noise = np.random.default_rng(1).normal(0, 0.02, 40)
+    step = two_plateaus(np.concatenate([np.zeros(18), [0.4], np.ones(21)]) + noise)
+    assert step is not None
+    assert step.place in (17, 18)
+    assert step.after - step.before == pytest.approx(1, abs=0.03)
+    assert two_plateaus(noise) is None
+    assert two_plateaus(np.linspace(0, 1, 40)) is None
+    assert two_plateaus(np.tile(np.linspace(0, 1, 8), 5)) is None
+    assert two_plateaus(np.ones(5)) is None
+    assert parted(np.array([1.0, 1, 1, 1, 5, 5, 5]), 2, 1, 5) == 4
+
+
+def test_step_of_the_rate(tmp_path: Path) -> None:
+    """A bottleneck that halves its rate."""
+    p = found(tmp_path, changes=[{"where": "bottleneck", "at": "8s", "set": {"rate": "4mbit"}}])
+    (change,) = p.changes
+    assert change.kind == "rate"
+    assert change.at_s == pytest.approx(8, abs=0.4)
+    assert change.before == pytest.approx(8, rel=0.03)
+    assert change.after == pytest.approx(4, rel=0.03)
+    assert change.frame is not None
+    assert "changed at" in p.reasons["rate_mbps"]
+
+
+def test_step_of_the_round_trip(tmp_path: Path) -> None:
+    """A path that becomes longer by more than its queue."""
+    p = found(tmp_path, changes=[{"where": "forward", "hop": 1, "at": "8s", "set": {"delay": "80ms"}}])
+    (change,) = p.changes
+    assert change.kind == "rtt"
+    assert change.at_s == pytest.approx(8, abs=0.7)
+    assert change.after - change.before == pytest.approx(70, rel=0.35)
+
+
+def test_outage(tmp_path: Path) -> None:
+    """A bottleneck that holds everything for 0.8 s."""
+    steps = [{"where": "bottleneck", "at": f"{t}s", "set": {"outage": on}} for t, on in ((8.0, True), (8.8, False))]
+    (change,) = found(tmp_path, changes=steps).changes
+    assert change.kind == "outage"
+    assert change.at_s == pytest.approx(8, abs=0.1)
+    assert change.after == pytest.approx(0.8, abs=0.1)
+
+
+@pytest.mark.parametrize("fields", [{}, {"bottleneck": "tbf rate 8mbit burst 6056 limit 300000"}, {"forward": {"at": "router", "delay": "15ms", "loss": "1%"}},
+                                    {"flows": [{"cca": "bbr"}]}])  # fmt: skip
+def test_no_change(fields: dict[str, Any], tmp_path: Path) -> None:
+    """Sawtooth, deep buffer, random loss, probing: the flow's own swings are no change of the path."""
+    assert found(tmp_path, **fields).changes == ()
