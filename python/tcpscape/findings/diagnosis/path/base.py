@@ -16,6 +16,8 @@ from tcpscape.findings.diagnosis.path.state import Fit
 from tcpscape.findings.diagnosis.path.turns import Turns
 from tcpscape.stats import Estimate
 
+STILL = 0.1
+"""ms of a hidden jitter, above which the least round trip is not taken for the base."""
 SYSTEMATIC = 0.006
 """Share of the round trip that samples do not show: the choice of those that can be measured (of development captures)."""
 TURN = 0.015
@@ -96,6 +98,8 @@ def part_behind(f: Fit) -> Estimate | None:
     if s.row.size < 10:
         f.reasons["rtt_ms"] = "too few delays of single packets can be measured"
         return None
+    if is_still(f):
+        return without_jitter(f)
     rest = s.rtt - (0.0 if f.is_before else f.wait[s.row])
     rest = rest[jitters.inliers(rest) & ~np.isnan(rest)]
     windows = windows_of(rest, 24, 20)
@@ -121,6 +125,25 @@ def part_behind(f: Fit) -> Estimate | None:
     return intervals.around(mean, error, k, int(rest.size), "ms", math.hypot(SYSTEMATIC * mean, packet))
 
 
+def is_still(f: Fit) -> bool:
+    """Whether no jitter was seen, none can be hidden, and the flow was seen from its begin, when it had no queue of its own."""
+    if f.flow.facts.get("begins_in_mid_connection") or f.hidden > STILL or f.before_queue is not None:
+        return False
+    return all(s is not None and not s.is_there for s in (f.forward, f.reverse)[f.has_before :]) and not is_reordered(f)
+
+
+def without_jitter(f: Fit) -> Estimate:
+    """The least round trip, which is the base where delays only ever grow by queues and waiting."""
+    value = shortest(f)
+    return Estimate(value, 0.998 * value - 0.02, value + 0.002 * value + 0.02, int(f.behind.row.size), "ms")
+
+
+def shortest(f: Fit) -> float:
+    """The least round trip behind the capture, ms; the handshake's may hold the resolution of addresses, which makes it longer, never shorter."""
+    part = f.flow.facts.get("handshake_receiver_part_ms")
+    return min(float(f.behind.rtt.min()), float(part) if part else math.inf)
+
+
 def starts_late(f: Fit) -> bool:
     """Whether the capture begins in mid-connection and the queue, by what it shows, was busy for more than half of the packets."""
     if not f.flow.facts.get("begins_in_mid_connection") or f.bottleneck is None:
@@ -135,7 +158,7 @@ def within_reach(f: Fit, mean: float, error: float) -> tuple[float, float]:
     The jitter is that of neighbouring packets, which a queue delays alike.
     """
     s = f.behind
-    low = float(s.rtt.min())
+    low = shortest(f)
     sigma = neighbours(s.rtt[np.argsort(s.row, kind="stable")])
     if f.before_queue:  # a busy queue delays neighbours alike whatever their jitter was
         sigma = max(sigma, f.before_queue[0])
@@ -153,12 +176,11 @@ def neighbours(x: Floats) -> float:
 def part_before(f: Fit) -> Estimate | None:
     """From the capture to the sender and back: without timestamps the handshake alone shows it."""
     turns = f.before
+    opening = handshake(f)
     if turns.row.size < LEAST_TURNS:
-        part = f.flow.facts.get("handshake_sender_part_ms")
-        if part is None:
+        if opening is None:
             f.reasons["rtt_ms"] = "without timestamps and handshake, the part of the path before the capture is not seen"
-            return None
-        return Estimate(float(part), 0.97 * float(part), 1.03 * float(part), 1, "ms")
+        return opening
     w = f.wire
     data = w.t - w.stamp - (f.wait if f.is_before else 0.0)
     data = data[~np.isnan(data)]
@@ -173,8 +195,38 @@ def part_before(f: Fit) -> Estimate | None:
     early = 0.5 * math.sqrt(f.reverse.variance) if f.reverse is not None and f.reverse.is_there else 0.0  # overtaken ACKs are never echoed
     value = forward + mean + early
     waiting = 0.02 * value if is_one_sided(turns.reverse, w.sender_tick) else 0.0
-    least_error = math.hypot(TURN * value, 1.2 * early, waiting)
-    return intervals.around(value, math.hypot(error, its_error), k, int(turns.row.size), "ms", least_error)
+    packet = 0.5 * 1514 * 8e-3 / f.bottleneck.rate if f.bottleneck and f.is_before else 0.0
+    least_error = math.hypot(TURN * value, 1.2 * early, waiting, packet)
+    found = intervals.around(value, math.hypot(error, its_error), k, int(turns.row.size), "ms", least_error)
+    return found if opening is None else both(found, opening)
+
+
+def handshake(f: Fit) -> Estimate | None:
+    """From the capture to the sender and back by the SYN-ACK and its ACK: one round trip, without waiting and without a queue of the flow's own.
+
+    It has the jitter of a single packet each way, which is its interval. Addresses were resolved by the SYN before.
+    """
+    part = f.flow.facts.get("handshake_sender_part_ms")
+    if part is None:
+        return None
+    value, data = float(part), f.before_queue[0] if f.before_queue else 0.0
+    if f.forward is not None:
+        data = max(data, math.sqrt(max(0.0, f.forward.variance)) if f.forward.is_there else 0.0)
+    acks = math.sqrt(max(0.0, f.reverse.variance)) if f.reverse is not None and f.reverse.is_there else 0.0
+    if f.before.row.size < LEAST_TURNS or is_reordered(f):
+        data = max(data, 0.015 * value)
+    half = math.hypot(1.96 * data, 1.96 * acks, 0.003 * value, 0.02)
+    return Estimate(value, max(0.0, value - half), value + half, 1, "ms")
+
+
+def both(turns: Estimate, opening: Estimate) -> Estimate:
+    """Two measurements of one length: by their errors, but the handshake's alone where the turns' is apart from it, since those may have waited."""
+    a, b = (turns.high - turns.low) / 2, (opening.high - opening.low) / 2
+    if abs(turns.value - opening.value) > 2 * math.hypot(a, b) or not math.isfinite(a):
+        return opening
+    value = (turns.value / a**2 + opening.value / b**2) / (1 / a**2 + 1 / b**2)
+    half = math.hypot(1 / math.sqrt(1 / a**2 + 1 / b**2), abs(turns.value - opening.value) / 4)
+    return Estimate(value, max(0.0, value - half), value + half, turns.n, "ms")
 
 
 def prompt_turn(reverse: Floats, tick: float) -> Floats:
