@@ -130,6 +130,8 @@ pub struct Kept {
     budget: Budget,
     sockets: HashMap<u64, Socket>,
     samples: usize,
+    /// Of the sockets, those that ended.
+    ended: usize,
     /// One of so many samples is kept.
     pub stride: u64,
     /// Sockets that ended and were dropped to make room.
@@ -141,7 +143,7 @@ pub struct Kept {
 impl Kept {
     /// Nothing yet.
     pub fn new(budget: Budget) -> Kept {
-        Kept { budget, sockets: HashMap::new(), samples: 0, stride: 1, dropped: 0, refused: 0 }
+        Kept { budget, sockets: HashMap::new(), samples: 0, ended: 0, stride: 1, dropped: 0, refused: 0 }
     }
 
     /// Takes in a sample of a socket; `is_first`: of the first list.
@@ -186,7 +188,7 @@ impl Kept {
             self.sample(t, found, false);
         }
         let Some(socket) = self.sockets.get_mut(&cookie) else { return };
-        socket.ended = Some(t);
+        self.ended += usize::from(socket.ended.replace(t).is_none());
         let Some(last) = socket.samples.last().copied() else { return };
         let before = socket.samples.len();
         socket.push(Sample { t, info: found.details().info, queues: found.queues(), ..last });
@@ -223,12 +225,17 @@ impl Kept {
         if self.sockets.len() < self.budget.sockets {
             return true;
         }
+        if self.ended == 0 {
+            self.refused += 1; // found without a look at every socket, since a list may have many for which there is no room
+            return false;
+        }
         let mut least: Vec<(u64, u64)> =
             self.sockets.iter().filter(|(_, s)| s.ended.is_some()).map(|(c, s)| (s.carried().0 + s.carried().1, *c)).collect();
         least.sort_unstable();
         for (_, cookie) in least.iter().take(least.len().div_ceil(2)) {
             self.samples -= self.sockets.remove(cookie).map_or(0, |s| s.samples.len());
             self.dropped += 1;
+            self.ended -= 1;
         }
         let has_room = self.sockets.len() < self.budget.sockets;
         self.refused += u64::from(!has_room);
