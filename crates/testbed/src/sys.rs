@@ -236,7 +236,10 @@ pub fn packet_socket(device: Option<&CStr>) -> io::Result<OwnedFd> {
             let mut address: libc::sockaddr_ll = std::mem::zeroed();
             address.sll_family = libc::AF_PACKET as u16;
             address.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
-            address.sll_ifindex = check(libc::if_nametoindex(device.as_ptr()) as i32)?;
+            address.sll_ifindex = match libc::if_nametoindex(device.as_ptr()) {
+                0 => return Err(io::Error::last_os_error()), // bound to 0, it would see every device
+                index => index as i32,
+            };
             let length = size_of_val(&address) as libc::socklen_t;
             check(libc::bind(fd.as_raw_fd(), (&raw const address).cast(), length))?;
         }
