@@ -161,7 +161,7 @@ impl Shadow {
         if a.rtt_us > 0 {
             self.min_rtt_us = self.min_rtt_us.min(a.rtt_us);
             let step = a.rtt_us as i32 - (self.srtt8_us / 8) as i32;
-            self.srtt8_us = if self.srtt8_us == 0 { a.rtt_us * 8 } else { self.srtt8_us.saturating_add_signed(step).max(1) };
+            self.srtt8_us = if self.srtt8_us == 0 { a.rtt_us.saturating_mul(8) } else { self.srtt8_us.saturating_add_signed(step).max(1) };
         }
     }
 
@@ -268,7 +268,7 @@ impl Shadow {
 
     fn view(&self, a: &Ack) -> View {
         let out = (a.nxt.saturating_sub(a.una)).div_ceil(u64::from(self.watched.mss.max(1))) as u32;
-        let jiffies = (a.now.0 / (1_000_000_000 / u64::from(self.watched.hz.max(1)))) as u32;
+        let jiffies = (a.now.0 / (1_000_000_000 / u64::from(self.watched.hz.max(1))).max(1)) as u32;
         View {
             now: a.now,
             jiffies,

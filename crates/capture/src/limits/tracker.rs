@@ -245,7 +245,7 @@ impl Tracker {
     /// Where nothing shows the time from here to the sender and back, only a long silence is not that.
     fn is_sure_of_idleness(&self, d: &Data, last: Departure) -> bool {
         let gap = d.t - last.t.min(d.t);
-        self.view.knows_response() || gap > PAUSE * self.usual_gap && gap > LONG.max(4 * self.rtt)
+        self.view.knows_response() || gap > PAUSE * self.usual_gap && gap > LONG.max(self.rtt.saturating_mul(4))
     }
 
     /// Until when the receiver's window had no room for the next segment, if it had none after the last departure.
