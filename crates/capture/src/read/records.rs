@@ -47,7 +47,13 @@ impl Records {
     /// What there is to say once there are no more bytes.
     pub fn finish(&mut self) -> Result<(), Unreadable> {
         if let Container::Start = self.container {
-            return Err(super::container::refusal(&self.part));
+            return Err(match &self.end {
+                None => super::container::refusal(&self.part),
+                Some(why) => Unreadable {
+                    problem: format!("is a capture whose begin is damaged: {why}"),
+                    fix: "capture again: tcpdump -i any -w FILE tcp".to_owned(),
+                },
+            });
         }
         if self.end.is_none() && (!self.part.is_empty() || self.pass > 0) {
             self.end =
