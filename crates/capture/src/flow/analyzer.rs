@@ -6,6 +6,7 @@
 use super::connection::Connection;
 use super::facts;
 use super::record::FlowRecord;
+use super::table::halve;
 use crate::packet::{Endpoint, Packet};
 use serde::Serialize;
 use std::collections::HashMap;
@@ -266,13 +267,4 @@ impl Analyzer {
         self.choose();
         (self.done, self.totals)
     }
-}
-
-fn halve<T>(rows: &mut Vec<T>) {
-    let mut i = 0;
-    rows.retain(|_| {
-        i += 1;
-        i & 1 == 1
-    });
-    rows.shrink_to_fit();
 }

@@ -12,7 +12,7 @@ const NO_DATA: &str = "only acknowledgements of this data are in the capture";
 const NO_SCALE: &str = "the window scale is in the SYNs, which the capture does not hold: windows are not scaled";
 const NO_SYN: &str = "only the SYNs show it, which the capture does not hold";
 
-/// The records of a connection's directions that carry data; `end` is the time of the capture's last packet.
+/// Appends the records of a connection's directions that carry data.
 pub fn records(mut c: Connection, out: &mut Vec<FlowRecord>) {
     for side in 0..2 {
         if c.directions[side].carries() {

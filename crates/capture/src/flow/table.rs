@@ -273,12 +273,7 @@ impl<R> Thinned<R> {
     /// Keeps half of the rows.
     pub fn halve(&mut self) {
         self.shift += 1;
-        let mut i = 0;
-        self.rows.retain(|_| {
-            i += 1;
-            i & 1 == 1
-        });
-        self.rows.shrink_to_fit();
+        halve(&mut self.rows);
     }
     /// Rows kept.
     pub fn len(&self) -> usize {
@@ -301,6 +296,16 @@ impl<R> Thinned<R> {
     pub fn rows_mut(&mut self) -> &mut [R] {
         &mut self.rows
     }
+}
+
+/// Keeps the first of every two rows, and gives back the memory of the others.
+pub fn halve<R>(rows: &mut Vec<R>) {
+    let mut i = 0;
+    rows.retain(|_| {
+        i += 1;
+        i & 1 == 1
+    });
+    rows.shrink_to_fit();
 }
 
 #[cfg(test)]
