@@ -244,7 +244,7 @@ impl Direction {
         // Half of the least RTT: the queue that all samples so far contain may have gone.
         let by_time = s.t.saturating_sub(c.last_t) < self.rtt.least().unwrap_or(0) / 2;
         let claimed = u16::from(c.twice == 0 && (by_timestamp || by_time));
-        let lost = (c.sends - 1).saturating_sub(c.twice + claimed + c.discarded);
+        let lost = (c.sends - 1).saturating_sub(c.twice).saturating_sub(claimed).saturating_sub(c.discarded);
         if claimed > 0 {
             self.counts.spurious += n;
             *if by_timestamp { &mut self.counts.spurious_by_timestamp } else { &mut self.counts.spurious_by_time } += n;

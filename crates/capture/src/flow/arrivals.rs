@@ -149,6 +149,9 @@ impl Arrivals {
                 (true, true) => {
                     self.holes[i].end = a;
                     self.holes.insert(i + 1, Hole { start: b, ..hole });
+                    if self.holes.len() > MOST {
+                        self.holes.pop_front(); // the segment ends in this hole: no other is looked at
+                    }
                 }
                 (true, false) => self.holes[i].end = a,
                 (false, true) => self.holes[i].start = b,
@@ -227,6 +230,18 @@ mod tests {
             assert_eq!(parts(&mut a, 120, 150, t, None, least), [(120, 150, Part::Fill(cause, 10))]);
             assert_eq!(a.missing(), 70);
         }
+    }
+
+    #[test]
+    fn a_hole_that_is_cut_again_and_again_leaves_no_more_of_them_than_are_remembered() {
+        let mut a = Arrivals::default();
+        parts(&mut a, 0, 1, 1, None, None);
+        parts(&mut a, 100_000, 100_001, 2, None, None);
+        let n = MOST as u64 + 100;
+        for i in 1..=n {
+            assert_eq!(parts(&mut a, 3 * i, 3 * i + 1, 3, None, Some(5)), [(3 * i, 3 * i + 1, Part::Fill(Cause::Reordered, 2))]);
+        }
+        assert_eq!((a.holes.len(), a.missing(), a.bytes()), (MOST, 99_999 - n, n + 2));
     }
 
     #[test]

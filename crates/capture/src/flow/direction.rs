@@ -217,7 +217,7 @@ impl Direction {
             tsval: s.tsval(),
             tsecr: s.tsecr,
             id: s.stamp.id,
-            segs: self.segments_in(len) as u16,
+            segs: u16::try_from(self.segments_in(len)).unwrap_or(u16::MAX),
             sends: 1,
             fate: fate as u8,
             ce: u8::from(s.ecn == Ecn::Ce),

@@ -278,7 +278,7 @@ impl Scoreboard {
     pub fn discard(&mut self, from: u64, to: u64) {
         let mut i = self.index(from);
         while let Some(s) = self.queue.get_mut(i).filter(|s| s.start < to) {
-            s.discarded += u16::from(!s.is_sacked);
+            s.discarded = s.discarded.saturating_add(u16::from(!s.is_sacked));
             i += 1;
         }
     }

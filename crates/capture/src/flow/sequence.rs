@@ -52,6 +52,9 @@ pub fn shown(number: u64) -> u64 {
     number.saturating_sub(ORIGIN)
 }
 
+/// Most ranges of a set. What would be one more is left out: only damage and malice have so many holes.
+pub const MOST_RANGES: usize = 1 << 13;
+
 /// Disjoint ranges in ascending order.
 #[derive(Clone, Debug, Default)]
 pub struct Ranges {
@@ -77,7 +80,8 @@ impl Ranges {
     pub fn end(&self) -> Option<u64> {
         self.ranges.last().map(|r| r.1)
     }
-    /// Adds `from..to` and calls `new` with each part that was not in yet.
+    /// Adds `from..to` and calls `new` with each part that was not in yet; a range apart from all others is left out if there are
+    /// [`MOST_RANGES`].
     pub fn add(&mut self, from: u64, to: u64, mut new: impl FnMut(u64, u64)) {
         if from >= to {
             return;
@@ -92,6 +96,9 @@ impl Ranges {
             }
             (start, end, cursor) = (start.min(a), end.max(b), cursor.max(b));
             last += 1;
+        }
+        if last == first && self.ranges.len() >= MOST_RANGES {
+            return;
         }
         if cursor < to {
             new(cursor, to);
@@ -150,5 +157,16 @@ mod tests {
         assert_eq!((r.bytes(), r.end()), (40, Some(60)));
         assert_eq!(r.remove_below(100), 40);
         assert_eq!(r.len(), 0);
+    }
+
+    #[test]
+    fn a_full_set_takes_only_what_touches_its_ranges() {
+        let mut r = Ranges::default();
+        let n = MOST_RANGES as u64;
+        (0..n + 5).rev().for_each(|i| r.add(10 * i, 10 * i + 4, |_, _| ()));
+        assert_eq!((r.len(), r.bytes(), r.end()), (MOST_RANGES, 4 * n, Some(10 * (n + 4) + 4)));
+        let mut new = Vec::new();
+        r.add(54, 60, |a, b| new.push((a, b)));
+        assert_eq!((new, r.len(), r.bytes()), (vec![(54, 60)], MOST_RANGES - 1, 4 * n + 6));
     }
 }
