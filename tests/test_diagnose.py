@@ -151,6 +151,21 @@ def test_an_address_of_ipv6_has_brackets():
         assert len(selection.matching(seen, text)) == 1
 
 
+def test_a_flow_whose_both_ends_are_sockets_of_this_machine_is_diagnosed_once_as_its_sender_shows_it():
+    ends = (flow(vantage="receiver", bytes=67_500_001), flow(vantage="sender"))
+    result = diagnosis.diagnose(observation(*ends, kind="sockets"), DiagnosisSettings())
+    assert [one.flow.vantage for one in result.flows] == ["sender"]
+    assert not result.others
+    assert len(diagnosis.diagnose(observation(*ends), DiagnosisSettings()).flows) == 2  # of a capture these are two connections
+
+
+def test_a_queue_that_drops_more_than_is_lost_at_random_is_what_is_blamed():
+    path = observations.fitted(rtt_ms=50.0, loss_pct=0.02, queue_loss_pct=2.9, rate_mbps=40.0)
+    said = sentences.answer(diagnosed(path=path, limited_by={"congestion_window": 0.9}))
+    assert "the full queue of the bottleneck drops 2.9 % of the packets" in said
+    assert "random loss of" not in said.partition("What limits you")[2]
+
+
 def test_a_source_without_flows_says_so():
     shown = answer.screen(whole(notes=("It ends in the middle of a packet.",))).text(80)
     assert "→ There is no flow with data in it" in shown

@@ -16,7 +16,7 @@ from tcpscape.units import counted
 
 RARE_S = 0.25
 """s between two lists of all sockets from which on it is said."""
-NAME = "sockets of this host"
+NAME = "every socket"
 """The observation's name where there is no filter."""
 
 

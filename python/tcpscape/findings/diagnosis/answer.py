@@ -162,7 +162,7 @@ def _better(diagnosis: FlowDiagnosis) -> tuple[str, str]:
     if advice.choice is None or advice.gain is None:
         return "–", advice.verdict.partition(": ")[0]  # the replay's row has the rest
     own = sentences.in_use(diagnosis)
-    if advice.choice == diagnosis.control.name:
+    if advice.choice in (diagnosis.control.name, diagnosis.replay and diagnosis.replay.control):
         return "–", f"no other congestion control carries clearly more than {own}"
     remark = f"as much as {own}" if advice.verdict == "better" else f"{advice.verdict}, against {own}"
     return f"{advice.choice}, {advice.gain.text()} ×", remark

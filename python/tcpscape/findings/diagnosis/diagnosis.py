@@ -65,6 +65,7 @@ def diagnose(observation: Observation, settings: DiagnosisSettings = DiagnosisSe
 
     :raises TcpscapeError: one line, where the settings name no flow of the observation.
     """
+    observation = selection.seen_once(observation)
     chosen = selection.chosen(observation, settings.most, settings.flow)
     others = [flow for flow in observation.flows if not any(flow is one for one in chosen)]
     found = []

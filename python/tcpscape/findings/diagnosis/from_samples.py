@@ -149,7 +149,7 @@ def base_rtt(series: Series, plateau: Plateau | None) -> Estimate:
     n = max(2, len(series.t), round(series.sent))
     link, deviation = series.per_packet(plateau), series.own_deviation(plateau)
     usual = float(np.quantile(series.rtt[series.settled], 0.5))
-    low = least * (1 - ROUNDING) - ROUNDING
+    low = max(0.0, least * (1 - ROUNDING) - ROUNDING)
     if len(series.t) == 1:
         return Estimate(least, low, max(least + rounded, float(series.rtt[0])), n, "ms", "one sample")
     if not series.has_jitter:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from tcpscape.errors import refuse, shown
 from tcpscape.findings.diagnosis.observed import Endpoint, Observation, ObservedFlow
 
 SMALL = 0.01
 """Share of the largest flow's bytes below which a flow is not diagnosed unless it is named: requests and their like."""
+BOTH_ENDS = ("sockets", "ss")
+"""Kinds of sources that may show both ends of a connection, each on its own."""
 EXAMPLE = "write for example 10.0.0.1:40000-10.0.0.2:5201, one end of it, an address or :5201"
 _END = re.compile(
     r"(?:\[(?P<six>[:.%\w]+)\]|(?P<four>[^\s:\[\]]+)|(?P<bare>[0-9A-Fa-f]*:[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*))?(?::(?P<port>\d{1,5}))?", re.ASCII
@@ -31,6 +34,15 @@ def matching(observation: Observation, text: str) -> list[ObservedFlow]:
         known = "; ".join(flow.name for flow in observation.flows[:3])
         refuse("flow", f"no flow is {shown(text)}", f"there are {known}{' …' if len(observation.flows) > 3 else ''}" if known else "leave it out")
     return chosen
+
+
+def seen_once(observation: Observation) -> Observation:
+    """The observation with each flow once: where both ends were sampled, as its sender shows it."""
+    if observation.kind not in BOTH_ENDS:
+        return observation
+    sent = {(flow.source, flow.destination) for flow in observation.flows if flow.vantage == "sender"}
+    once = [flow for flow in observation.flows if flow.vantage != "receiver" or (flow.source, flow.destination) not in sent]
+    return replace(observation, flows=tuple(once))
 
 
 def chosen(observation: Observation, most: int, text: str = "") -> list[ObservedFlow]:
