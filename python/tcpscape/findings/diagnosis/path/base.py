@@ -16,6 +16,8 @@ from tcpscape.findings.diagnosis.path.state import Fit
 from tcpscape.findings.diagnosis.path.turns import Turns
 from tcpscape.stats import Estimate
 
+SHARP = 0.01
+"""ms in which the least delays lie where only queues and waiting lengthen the others."""
 STILL = 0.1
 """ms of a hidden jitter, above which the least round trip is not taken for the base."""
 SYSTEMATIC = 0.006
@@ -98,7 +100,7 @@ def part_behind(f: Fit) -> Estimate | None:
     if s.row.size < 10:
         f.reasons["rtt_ms"] = "too few delays of single packets can be measured"
         return None
-    if is_still(f):
+    if is_still(f) or is_sharp(s.rtt):
         return without_jitter(f)
     rest = s.rtt - (0.0 if f.is_before else f.wait[s.row])
     rest = rest[jitters.inliers(rest) & ~np.isnan(rest)]
@@ -109,7 +111,7 @@ def part_behind(f: Fit) -> Estimate | None:
     if f.bottleneck is None and is_one_sided(rest) and not is_reordered(f):
         return least(rest, f)
     if starts_late(f):
-        f.reasons["rtt_ms"] = "the capture begins in mid-connection with a queue that is mostly busy: how long it was at the begin is not known"
+        f.reasons["rtt_ms"] = LATE
         return None
     known = anchors(f)
     small = windows_of(rest, rest.size, 20)
@@ -130,6 +132,13 @@ def is_still(f: Fit) -> bool:
     if f.flow.facts.get("begins_in_mid_connection") or f.hidden > STILL or f.before_queue is not None:
         return False
     return all(s is not None and not s.is_there for s in (f.forward, f.reverse)[f.has_before :]) and not is_reordered(f)
+
+
+def is_sharp(x: Floats) -> bool:
+    """Whether several delays are the least one to within 0.01 ms, and few are just above: of independent jitter there are fewest at its end."""
+    above = x - x.min()
+    first, second = int(np.sum(above < SHARP)), int(np.sum((above >= SHARP) & (above < 2 * SHARP)))
+    return first >= 5 and first > 3 * second
 
 
 def without_jitter(f: Fit) -> Estimate:
@@ -177,10 +186,19 @@ def part_before(f: Fit) -> Estimate | None:
     """From the capture to the sender and back: without timestamps the handshake alone shows it."""
     turns = f.before
     opening = handshake(f)
+    if f.is_before and starts_late(f):
+        f.reasons["rtt_ms"] = LATE
+        return None
     if turns.row.size < LEAST_TURNS:
         if opening is None:
             f.reasons["rtt_ms"] = "without timestamps and handshake, the part of the path before the capture is not seen"
+        elif is_reordered(f) and f.is_receiver:
+            f.reasons["rtt_ms"] = "the handshake alone shows the base, and the path has jitter: data change their order"
+            return None
         return opening
+    if is_exact(f):
+        value = float(turns.rtt.min())
+        return Estimate(value, 0.997 * value - 0.02, 1.003 * value + 0.02, int(turns.row.size), "ms")
     w = f.wire
     data = w.t - w.stamp - (f.wait if f.is_before else 0.0)
     data = data[~np.isnan(data)]
@@ -201,6 +219,20 @@ def part_before(f: Fit) -> Estimate | None:
     return found if opening is None else both(found, opening)
 
 
+def is_exact(f: Fit) -> bool:
+    """Whether the least of many turns is the handshake's: with jitter, it would be several standard deviations below any single one."""
+    part, turns = f.flow.facts.get("handshake_sender_part_ms"), f.before.rtt
+    if turns.size < LEAST_TURNS or not part or abs(float(turns.min()) - float(part)) > 0.01 + 0.0002 * float(part):
+        return False
+    return is_sharp(turns) or not is_reordered(f)
+
+
+def has_no_jitter(f: Fit) -> bool:
+    """Whether each part of the round trip that the capture shows has a sharp least value, which independent jitter would blur."""
+    behind = f.is_receiver or (f.behind.row.size >= LEAST_TURNS and is_sharp(f.behind.rtt))
+    return behind and (not f.has_before or is_exact(f))
+
+
 def handshake(f: Fit) -> Estimate | None:
     """From the capture to the sender and back by the SYN-ACK and its ACK: one round trip, without waiting and without a queue of the flow's own.
 
@@ -209,9 +241,9 @@ def handshake(f: Fit) -> Estimate | None:
     part = f.flow.facts.get("handshake_sender_part_ms")
     if part is None:
         return None
-    value, data = float(part), f.before_queue[0] if f.before_queue else 0.0
-    if f.forward is not None:
-        data = max(data, math.sqrt(max(0.0, f.forward.variance)) if f.forward.is_there else 0.0)
+    value, data = float(part), 0.0
+    if f.forward is not None and f.forward.is_there:
+        data = max(f.before_queue[0] if f.before_queue else 0.0, math.sqrt(f.forward.variance))
     acks = math.sqrt(max(0.0, f.reverse.variance)) if f.reverse is not None and f.reverse.is_there else 0.0
     if f.before.row.size < LEAST_TURNS or is_reordered(f):
         data = max(data, 0.015 * value)
@@ -258,6 +290,8 @@ def least(rest: Floats, f: Fit) -> Estimate:
 
 REORDERED = 1
 """Fate of a segment that came after a later one."""
+LATE = "the capture begins in mid-connection with a queue that is mostly busy: how long it was at the begin is not known"
+"""Why a base is not identifiable that only a flow's begin would show."""
 LEAST_TURNS = 30
 """Turns below which they do not tell the part before the capture."""
 

@@ -164,7 +164,8 @@ def spreads(f: Fit) -> tuple[Spread | None, Spread | None]:
         if one_way.size >= LEAST:
             part = jitters.minus(jitters.covariance(one_way, one_way), w.sender_tick**2 / 12)
             forward = jitters.plus(part, forward)
-        reverse = base.reverse_before(f.before, w.sender_tick, reverse)
+        if not base.is_exact(f):
+            reverse = base.reverse_before(f.before, w.sender_tick, reverse)
         if f.wire.tick == 0:
             reverse = None
     return forward, reverse
@@ -173,6 +174,10 @@ def spreads(f: Fit) -> tuple[Spread | None, Spread | None]:
 def find_direction(f: Fit) -> None:
     """Which direction has the jitter."""
     s, w = f.behind, f.wire
+    if base.has_no_jitter(f):
+        f.forward = f.reverse = jitters.Spread(0.0, 0.0, 12, max(s.row.size, f.before.row.size))
+        f.before_queue, f.hidden, f.jitter_on = None, jitters.FLOOR, "none"
+        return
     if f.forward is not None and f.forward.is_there and not f.has_before and keeps_order(f):
         f.forward = jitters.Spread(0.0, f.forward.error, f.forward.blocks, f.forward.n)
         f.before_queue = None
@@ -230,7 +235,7 @@ def answer(f: Fit) -> FittedPath:
 def jitter_estimates(f: Fit) -> tuple[Estimate | None, Estimate | None, Estimate | None]:
     """Jitter of the direction that has it, of the forward and of the reverse one."""
     none = Estimate(0.0, 0.0, f.hidden, f.behind.row.size, "ms")
-    if f.jitter_on == "none" and base.is_reordered(f):
+    if f.jitter_on == "none" and base.is_reordered(f) and not base.has_no_jitter(f):
         f.jitter_on = "forward"
     if f.jitter_on != "both" and f.before_queue is None and f.hidden > HIDDEN and f.jitter_on in ("none", "forward"):
         f.reasons["jitter_ms"] = f"the queue was busy nearly all the time: it hides a jitter of the data of up to {f.hidden:.2g} ms"
