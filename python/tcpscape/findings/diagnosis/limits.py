@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tcpscape.findings.diagnosis.bins import edges
 from tcpscape.findings.diagnosis.fitted import Control
 from tcpscape.findings.diagnosis.observed import Cause, LimitInterval, ObservedFlow
 
@@ -74,9 +75,9 @@ def is_steady(flow: ObservedFlow) -> bool:
     """
     t = np.asarray(flow.segments.get("t", ()), dtype=np.float64) / 1e9
     bin_s = _rtt_s(flow)
-    if len(t) < 2 or not 10 * (t[-1] - t[0]) / len(t) <= bin_s <= (t[-1] - t[0]) / 16:
+    if len(t) < 2 or t[-1] <= t[0] or not 10 * (t[-1] - t[0]) / len(t) <= bin_s <= (t[-1] - t[0]) / 16:
         return False
-    bins = np.arange(t[0], t[-1], bin_s)
+    bins = edges(t[0], t[-1], bin_s)
     rates = np.histogram(t, bins, weights=np.asarray(flow.segments["len"], dtype=np.float64))[0]
     changes = np.abs(np.diff(rates)) / max(float(np.median(rates)), 1.0)
     return bool(np.quantile(changes, 0.8) < STEADY)
@@ -87,7 +88,7 @@ def probes(flow: ObservedFlow) -> list[float]:
     t = np.asarray(flow.segments.get("t", ()), dtype=np.float64) / 1e9
     if len(t) < 50 or t[-1] - t[0] < FIRST_PROBE_S:
         return []
-    bins = np.arange(t[0], t[-1] + BIN_S, BIN_S)
+    bins = edges(t[0], t[-1] + BIN_S, BIN_S)
     rates = np.histogram(t, bins, weights=np.asarray(flow.segments["len"], dtype=np.float64))[0]
     found = [float(bins[k]) for k in _dips(rates, _rtt_s(flow)) if not _times_out(flow, float(bins[k]))]
     return found if _is_regular(flow, found, float(t[0]), float(t[-1])) else []

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tcpscape import stats
+from tcpscape.findings.diagnosis.bins import edges
 from tcpscape.findings.diagnosis.fitted import Control, FittedPath, Replay
 from tcpscape.findings.diagnosis.observed import ObservedFlow
 from tcpscape.findings.diagnosis.runs import Lab, open_lab
@@ -109,7 +110,7 @@ def smoothed_rtt(flow: ObservedFlow) -> tuple[NDArray[np.float64], NDArray[np.fl
     if known.sum() < LEAST_ROWS:
         return nothing
     times, values = _of_each_ack(when[known], rtt[known])
-    grid = np.arange(times[0], times[-1], GRID_S)
+    grid = edges(times[0], times[-1], GRID_S)
     place = np.searchsorted(times, grid, "right") - 1
     return grid, _smooth(values)[place]
 

@@ -17,6 +17,7 @@ import yaml
 
 from tcpscape import units
 from tcpscape.findings.diagnosis import hosts as ends
+from tcpscape.findings.diagnosis.bins import edges
 from tcpscape.findings.diagnosis.fitted import FittedPath, PathChange
 from tcpscape.findings.diagnosis.hosts import Hosts
 from tcpscape.findings.diagnosis.observed import ObservedFlow
@@ -172,9 +173,9 @@ def unseen_rate(flow: ObservedFlow, rtt_ms: float) -> float | None:
     fastest = flow.goodput_mbps or 0.0
     if len(flow.acks.get("t", ())) > LEAST_ACKS:
         t, ack = np.asarray(flow.acks["t"]) / 1e6, np.maximum.accumulate(np.asarray(flow.acks["ack"]).astype(float))
-        edges = np.arange(t[0], t[-1], max(rtt_ms, LEAST_WINDOW_MS))
-        if len(edges) > 2:
-            rates = np.diff(ack[np.maximum(0, np.searchsorted(t, edges, "right") - 1)]) * 8e-3 / (edges[1] - edges[0])
+        steps = edges(t[0], t[-1], max(rtt_ms, LEAST_WINDOW_MS))
+        if len(steps) > 2:
+            rates = np.diff(ack[np.maximum(0, np.searchsorted(t, steps, "right") - 1)]) * 8e-3 / (steps[1] - steps[0])
             fastest = max(fastest, float(np.quantile(rates, FAST)))
     return UNSEEN * fastest * FRAMES if fastest > 0 else None
 

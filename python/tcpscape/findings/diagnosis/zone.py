@@ -20,6 +20,7 @@ from tcpscape.findings import indicators
 from tcpscape.findings.chaos import zone as chaos
 from tcpscape.findings.cliff import levels
 from tcpscape.findings.cliff.levels import Level
+from tcpscape.findings.diagnosis.bins import edges
 from tcpscape.findings.diagnosis.fitted import Control, FittedPath, Zone
 from tcpscape.findings.diagnosis.hosts import shares_of
 from tcpscape.findings.diagnosis.observed import ObservedFlow
@@ -140,10 +141,10 @@ def throughput_variation(flow: ObservedFlow) -> float | None:
     if not len(flow.acks.get("t", ())):
         return None
     t, ack = np.asarray(flow.acks["t"]) / NS_PER_S, np.maximum.accumulate(np.asarray(flow.acks["ack"]).astype(float))
-    edges = np.arange(t[0] + BIN_S, t[-1] + 1e-9, BIN_S)
-    if len(edges) <= LEAST_BINS:
+    seconds = edges(t[0] + BIN_S, t[-1] + 1e-9, BIN_S)
+    if len(seconds) <= LEAST_BINS:
         return None
-    rates = np.diff(ack[np.maximum(0, np.searchsorted(t, edges, "right") - 1)])
+    rates = np.diff(ack[np.maximum(0, np.searchsorted(t, seconds, "right") - 1)])
     return float(rates.std(ddof=1) / rates.mean()) if rates.mean() > 0 else None
 
 

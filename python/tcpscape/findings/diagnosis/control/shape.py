@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tcpscape.findings.diagnosis.bins import MOST_BINS
 from tcpscape.findings.diagnosis.control.watched import CWR, DISORDER, LOSS, Floats, Ints, Watched
 
 RATIOS = (0.0, 0.4, 0.46, 0.54, 0.62, 0.67, 0.73, 0.78, 0.84, 0.9, 0.96)
@@ -127,6 +128,7 @@ def _sending_rate(watched: Watched) -> tuple[Floats, int]:
     least = float(np.nanmin(watched.rounds.least_rtt_ms)) if np.isfinite(watched.rounds.least_rtt_ms).any() else 0.0
     width = max(round(least * 1e6), 5_000_000)
     t: Ints = watched.segments["t"]
+    width = max(width, int(t[-1] - t[0]) // MOST_BINS)
     place = (t - t[0]) // width
     rate = np.bincount(place, weights=watched.segments["len"]).astype(float)
     return rate, len(rate)
