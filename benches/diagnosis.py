@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import struct
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
@@ -103,16 +104,28 @@ def cases(corpus: Path, out: Path) -> Iterator[tuple[str, dict[str, Any], dict[s
                 yield document.stem, truth, flow
 
 
-def lost(truth: Mapping[str, Any]) -> tuple[int, float]:
+def lost(truth: Mapping[str, Any], case: Path) -> tuple[int, float]:
     """Data packets that the path lost at random, and their share of those that came there, %.
 
     With offload netem drops super-packets and counts each as one, while it counts what it sent by segments (`gso_segs`): their ratio is no share. The share
-    is then the probability that netem was told.
+    is then of the packets that the sender's own capture shows.
     """
     stage = next(q for q in truth["queues"] if q["where"] == "forward" and q["kind"] == "netem")
-    if truth["scenario"].get("offload"):
-        return stage["dropped"], truth["path"]["loss_pct"]
-    return stage["dropped"], 100 * stage["dropped"] / max(1, stage["dropped"] + stage["sent_packets"])
+    came = data_packets(case / "sender.pcap") if truth["scenario"].get("offload") else stage["dropped"] + stage["sent_packets"]
+    return stage["dropped"], 100 * stage["dropped"] / max(1, came)
+
+
+def data_packets(capture: Path) -> int:
+    """Packets with payload to the receiver's port, super-packets as one: of a capture of bare IPv4 packets."""
+    raw, at, count = capture.read_bytes(), 24, 0
+    while at + 16 <= len(raw):
+        kept, length = struct.unpack_from("<II", raw, at + 8)
+        packet = raw[at + 16 : at + 16 + kept]
+        tcp = 4 * (packet[0] & 15)
+        to = int.from_bytes(packet[tcp + 2 : tcp + 4], "big")
+        count += packet[9] == 6 and to == PORT and length > tcp + 4 * (packet[tcp + 12] >> 4)
+        at += 16 + kept
+    return count
 
 
 def path_scores(corpus: Path, out: Path) -> dict[str, Score]:
@@ -134,7 +147,7 @@ def path_scores(corpus: Path, out: Path) -> dict[str, Score]:
             s["jitter"].value(name, given["jitter_ms"], jitter, lambda v, j=jitter: abs(v / j - 1) <= 0.15)
             s["order"].add(name, None if given["order_kept"] is None else given["order_kept"]["value"] is False)
         s["direction"].add(name, None if given["jitter_on"] is None else given["jitter_on"] == true["jitter_on"])
-        count, share = lost(truth)
+        count, share = lost(truth, corpus / name)
         if count >= FEWEST_LOSSES:
             s["loss"].value(name, given["loss_pct"], share, lambda v, p=share: abs(math.log(max(v, 1e-9) / p)) <= math.log(1.25))
         if true["rate_mbps"] and "rate" not in changes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from tcpscape import capture
 from tcpscape.engines.model import Model
 from tcpscape.findings.diagnosis.path import fit
 from tcpscape.findings.diagnosis.path.changes import parted, two_plateaus
+from tcpscape.findings.diagnosis.path.losses import frequent_from
 from tcpscape.scenario.scenario import Scenario
 
 PATH: dict[str, Any] = {
@@ -76,3 +78,22 @@ def test_outage(tmp_path: Path) -> None:
 def test_no_change(fields: dict[str, Any], tmp_path: Path) -> None:
     """Sawtooth, deep buffer, random loss, probing: the flow's own swings are no change of the path."""
     assert found(tmp_path, **fields).changes == ()
+
+
+def test_loss_beside_delays() -> None:
+    """Loss that is more frequent from a delay on; none where it is the same at all."""
+    random = np.random.default_rng(2)
+    delay = random.uniform(20, 40, 20_000)
+    lost = random.random(delay.size) < np.where(delay > 36, 0.08, 0.01)
+    assert frequent_from(delay[~lost], delay[lost]) == pytest.approx(36, abs=1.1)
+    assert math.isinf(frequent_from(delay[~lost & (delay < 36)], delay[lost & (delay < 36)]))
+    falls = random.random(delay.size) < np.where(delay < 24, 0.08, 0.01)
+    assert math.isinf(frequent_from(delay[~falls], delay[falls]))
+
+
+def test_random_loss_beside_an_overflowing_queue(tmp_path: Path) -> None:
+    """A shallow queue and a lossy link: within three standard errors of the 49 packets that 0.3 % of 16,000 are."""
+    forward = [{"at": "router", "delay": "5ms", "loss": "0.3%"}, {"at": "router", "delay": "10ms"}]
+    p = found(tmp_path, forward=forward, bottleneck="tbf rate 20mbit burst 6056 limit 30000", duration="20s")
+    assert p.loss_pct is not None
+    assert abs(math.log(p.loss_pct.value / 0.3)) < 3 / math.sqrt(49)

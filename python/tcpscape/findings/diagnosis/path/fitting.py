@@ -14,7 +14,7 @@ from tcpscape.findings.diagnosis.path import base, changes, character, intervals
 from tcpscape.findings.diagnosis.path import jitter as jitters
 from tcpscape.findings.diagnosis.path.bottleneck import Bottleneck, Delays, delays_of, jittered, longest_busy
 from tcpscape.findings.diagnosis.path.bottleneck import fit as fit_bottleneck
-from tcpscape.findings.diagnosis.path.columns import Bools, wire_of
+from tcpscape.findings.diagnosis.path.columns import LOST, Bools, Floats, wire_of
 from tcpscape.findings.diagnosis.path.jitter import Spread
 from tcpscape.findings.diagnosis.path.samples import first_cover, sampled
 from tcpscape.findings.diagnosis.path.state import Fit
@@ -208,7 +208,8 @@ def answer(f: Fit) -> FittedPath:
     w, b, reasons = f.wire, f.bottleneck, f.reasons
     sigma = math.sqrt(max(0.0, f.forward.variance)) if f.forward and f.forward.is_there else 0.0
     skip = arriving.exposed(w.t, np.sort(w.again_t), 4.5 * sigma) if w.tick else np.zeros(w.t.size, dtype=bool)
-    found = losses.of_queue(w, skip, f.delays.arrivals, b, sigma) if b and f.delays else losses.of_path(w, skip)
+    level = delay_levels(f)
+    found = losses.of_queue(w, skip, f.delays.arrivals, b, sigma, level) if b and f.delays else losses.of_path(w, skip, level)
     rate = None
     if b and f.delays and longest_busy(f.delays, b) < BUSY * max(b.noise, f.before_queue[0] if f.before_queue else 0.0):
         reasons["rate_mbps"] = "the queue was never busy for long against the jitter before it: only short bursts queued"
@@ -218,6 +219,8 @@ def answer(f: Fit) -> FittedPath:
         reasons["rate_mbps"] = "the flow made no queue grow whose delay would show the rate"
     if found.random is None:
         reasons["loss_pct"] = found.reason
+    if found.queue is None:
+        reasons["queue_loss_pct"] = found.reason
     if found.buffer is None:
         reasons["buffer_bytes"] = found.buffer_reason
     rtt = base.round_trip(f)
@@ -230,6 +233,15 @@ def answer(f: Fit) -> FittedPath:
         loss_pct=found.random, queue_loss_pct=found.queue, rate_mbps=rate, buffer_bytes=found.buffer,
         queue=("self-induced" if b else "none"), changes=tuple(found_changes), reasons=reasons,
     )  # fmt: skip
+
+
+def delay_levels(f: Fit) -> Floats | None:
+    """The delay about each segment: behind the capture, or before it at the receiver; None where no packet shows it."""
+    w = f.wire
+    if not f.is_receiver:
+        return losses.levels(w, f.behind.row, f.behind.rtt)
+    row = np.flatnonzero((w.fate != LOST) & (w.sends == 1))
+    return losses.levels(w, row, (w.t - w.stamp)[row]) if w.sender_tick else None
 
 
 def jitter_estimates(f: Fit) -> tuple[Estimate | None, Estimate | None, Estimate | None]:
