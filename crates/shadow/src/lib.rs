@@ -81,6 +81,9 @@ pub struct Reduction {
     pub after: u32,
 }
 
+/// No connection has a longer RTT, µs: four minutes. A clock that was set forward shows more, by which controls would divide wrongly.
+const LONGEST_RTT_US: u32 = 1 << 28;
+
 /// The control and what it is told.
 pub struct Shadow {
     control: Box<dyn CongestionController>,
@@ -124,6 +127,7 @@ impl Shadow {
     }
 
     fn on_ack(&mut self, place: usize, a: &Ack) -> u32 {
+        let a = &Ack { rtt_us: a.rtt_us.min(LONGEST_RTT_US), ..*a };
         self.measure(a);
         if !self.is_begun && self.srtt8_us > 0 {
             let v = self.view(a);
@@ -161,7 +165,7 @@ impl Shadow {
         if a.rtt_us > 0 {
             self.min_rtt_us = self.min_rtt_us.min(a.rtt_us);
             let step = a.rtt_us as i32 - (self.srtt8_us / 8) as i32;
-            self.srtt8_us = if self.srtt8_us == 0 { a.rtt_us.saturating_mul(8) } else { self.srtt8_us.saturating_add_signed(step).max(1) };
+            self.srtt8_us = if self.srtt8_us == 0 { a.rtt_us * 8 } else { self.srtt8_us.saturating_add_signed(step).max(1) };
         }
     }
 
