@@ -108,8 +108,13 @@ def _queues(values: PathValues) -> list[Candidate]:
         return [Candidate("no random loss", replace(values, loss=0.0))] if values.loss else []
     bdp = rate * 1e3 / 8 * values.rtt_ms
     own = [("the fitted buffer", replace(values, aqm=None))] if values.buffer_bytes else []
-    sizes = [(f"a FIFO of {n:g} bandwidth-delay products", replace(values, buffer_bytes=n * bdp)) for n in BDPS]
+    sizes = [(f"a FIFO of {_products(n)}", replace(values, buffer_bytes=n * bdp)) for n in BDPS]
     managed = [(f"the queue {name}", replace(values, buffer_bytes=None, aqm=name)) for name in AQMS]
     every = [Candidate(*item) for item in (*own, *sizes, *managed)]
     lossless = [Candidate(f"{c.name} and no random loss", replace(c.values, loss=0.0)) for c in every] if values.loss else []
     return [*every, *lossless]
+
+
+def _products(count: float) -> str:
+    """So many bandwidth-delay products, in words."""
+    return "one bandwidth-delay product" if count == 1 else f"{count:g} bandwidth-delay products"
