@@ -100,7 +100,7 @@ def part_behind(f: Fit) -> Estimate | None:
     if s.row.size < 10:
         f.reasons["rtt_ms"] = "too few delays of single packets can be measured"
         return None
-    if is_still(f) or is_sharp(s.rtt):
+    if is_still(f) or has_sharp_least(f):
         return without_jitter(f)
     rest = s.rtt - (0.0 if f.is_before else f.wait[s.row])
     rest = rest[jitters.inliers(rest) & ~np.isnan(rest)]
@@ -139,6 +139,16 @@ def is_sharp(x: Floats) -> bool:
     above = x - x.min()
     first, second = int(np.sum(above < SHARP)), int(np.sum((above >= SHARP) & (above < 2 * SHARP)))
     return first >= 5 and first > 3 * second
+
+
+def has_sharp_least(f: Fit) -> bool:
+    """Whether the part behind the capture is sharp at its least, and that least is a path's: a busy queue lets jittered packets leave evenly too.
+
+    A capture that begins in mid-connection may never have seen the queue empty; data that change their order have jitter.
+    """
+    if f.flow.facts.get("begins_in_mid_connection") and f.bottleneck is not None:
+        return False
+    return not is_reordered(f) and is_sharp(f.behind.rtt)
 
 
 def without_jitter(f: Fit) -> Estimate:
@@ -229,7 +239,7 @@ def is_exact(f: Fit) -> bool:
 
 def has_no_jitter(f: Fit) -> bool:
     """Whether each part of the round trip that the capture shows has a sharp least value, which independent jitter would blur."""
-    behind = f.is_receiver or (f.behind.row.size >= LEAST_TURNS and is_sharp(f.behind.rtt))
+    behind = f.is_receiver or (f.behind.row.size >= LEAST_TURNS and has_sharp_least(f))
     return behind and (not f.has_before or is_exact(f))
 
 
