@@ -153,6 +153,7 @@ class TestSockets:
         assert len(printed.splitlines()) == 3
         assert "there was no such socket" in printed
 
+    @pytest.mark.slow
     def test_thousands_of_sockets_cost_little_and_all_are_counted(self) -> None:
         printed = in_namespace(TRANSFER + """
     import resource
