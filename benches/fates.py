@@ -3,7 +3,7 @@
 Truth: a transmission that left the sender and never arrived at the receiver is lost; one that arrived after a later one is reordered. The two
 captures are matched by IP identification and sequence number. The analysis sees one capture alone.
 
-    .venv/bin/python benches/fates.py /work/corpus/dev [--place sender] [--cases 000,003] [--json FILE]
+    .venv/bin/python benches/fates.py CORPUS [--place sender] [--cases 000,003] [--json FILE]
 
 prints, for each case and for all, precision, recall and F1 of the lost and of the reordered segments. At the sender, a reordering that the receiver's
 ACKs do not show (they were compressed, merged or lost) counts as missed; how many those are is the last column.

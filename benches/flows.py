@@ -1,6 +1,6 @@
 """The flow analysis beside tshark (`tcp.analysis`) and tcptrace, on the captures at the sender and at the receiver of the same trials.
 
-    .venv/bin/python benches/flows.py /work/corpus/dev [--cases 000,003] [--place sender]
+    .venv/bin/python benches/flows.py CORPUS [--cases 000,003] [--place sender]
 
 prints, for each case, retransmissions, segments out of order, spurious retransmissions, RTT and throughput as each tool counts them, and the truth: kernel
 counters (retransmitted segments), both captures (segments that were lost, and that came after later ones), TCP_INFO. What tshark calls a

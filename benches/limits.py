@@ -1,7 +1,7 @@
 """What held each flow of the corpus: the analysis of captures against the kernel's own counters, as a confusion matrix.
 
-    .venv/bin/python benches/limits.py /work/corpus/dev                     # what each case shows (its vantage point, its cut)
-    .venv/bin/python benches/limits.py /work/corpus/dev --place sender      # whole captures at one place
+    .venv/bin/python benches/limits.py CORPUS                     # what each case shows (its vantage point, its cut)
+    .venv/bin/python benches/limits.py CORPUS --place sender      # whole captures at one place
 
 The truth, between two samples of TCP_INFO (:func:`truth`), in this order:
 

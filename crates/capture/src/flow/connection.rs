@@ -94,7 +94,7 @@ impl Connection {
     /// Takes a packet; `most` entries may be outstanding in a direction.
     pub fn packet(&mut self, p: &Packet, t: u64, most: usize) {
         let side = self.side(p);
-        if self.forwarded.is_again(side, p, t) {
+        if self.forwarded.is_again(side, p) {
             return;
         }
         self.span.1 = t;

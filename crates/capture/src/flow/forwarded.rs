@@ -31,7 +31,7 @@ pub struct Forwarded {
 
 impl Forwarded {
     /// Whether this packet was seen before on its way.
-    pub fn is_again(&mut self, side: usize, p: &Packet, _t: u64) -> bool {
+    pub fn is_again(&mut self, side: usize, p: &Packet) -> bool {
         let way = *self.ways[side].get_or_insert(Way { interface: p.interface, ttl: p.ttl, again: None });
         let digest = digest(p, side);
         let is_other = p.interface != way.interface || p.ttl < way.ttl;

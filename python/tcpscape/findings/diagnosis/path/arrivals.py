@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tcpscape.findings.diagnosis.path.columns import LOST, NEEDLESS, Bools, Floats, Ints, Wire
+from tcpscape.findings.diagnosis.path.columns import NEEDLESS, Bools, Floats, Ints, Wire
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,20 +88,6 @@ def behind_bottleneck(w: Wire) -> Arrivals:
     """The packets that were seen at a capture behind the bottleneck, by the sender's stamps."""
     order = np.argsort(w.t, kind="stable")
     return Arrivals(np.sort(w.stamp), w.stamp[order], w.size[order], order.astype(np.int64), True)
-
-
-def refused(w: Wire, jitter: float) -> Bools:
-    """Lost segments that may have reached a receiver which refused them: with a TSval older than what a retransmission had left there (RFC 7323 §5).
-
-    A retransmission that fills the first hole makes its TSval the least that the receiver takes. Segments sent shortly before it, which jitter
-    lets arrive after it, are discarded, and repeated as if they were lost.
-
-    :param jitter: standard deviation of the delay of the data, ms.
-    """
-    lost = w.fate == LOST
-    if not w.tick or jitter <= 0 or w.again_t.size == 0:
-        return np.zeros(w.t.size, dtype=bool)
-    return np.asarray(lost & exposed(w.t, np.sort(w.again_t), 4.5 * jitter))
 
 
 def exposed(t: Floats, again: Floats, span: float) -> Bools:
