@@ -17,12 +17,17 @@ PAGES := python/tcpscape/data/pages
 SHARE := wheel.data
 PROGRAMS := $(if $(filter Linux-x86_64,$(shell uname -s)-$(shell uname -m)),$(GUEST)) $(if $(filter Linux,$(shell uname -s)),$(LIVE))
 
-.PHONY: help setup wheel wheel-test demo kernel test test-rust test-python test-all check bench fuzz fuzz-python docs site findings clean
+.PHONY: help setup web wheel wheel-test demo kernel test test-rust test-python test-all check bench fuzz fuzz-python docs site findings clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
 
-setup: $(VENV)/.built $(PROGRAMS) ## the virtual environment with tcpscape in it; quick when nothing changed
+# The explorer's page, which Node builds from web/; without Node the rest of tcpscape is complete.
+PAGE := python/tcpscape/web/static/index.html
+PAGE_SOURCES := $(shell find web -path web/node_modules -prune -o -type f -print 2>/dev/null)
+NODE_20 := $(shell node -e 'const [a, b] = process.versions.node.split("."); if (+a > 20 || (+a == 20 && +b >= 19)) console.log("yes")' 2>/dev/null)
+
+setup: $(VENV)/.built $(PROGRAMS) $(if $(NODE_20),$(PAGE)) ## the virtual environment with tcpscape in it; quick when nothing changed
 
 $(VENV)/.tools: pyproject.toml
 	@command -v $(PYTHON) >/dev/null || { echo "python3 is missing: apt-get install python3 python3-venv"; exit 1; }
@@ -56,6 +61,17 @@ $(PROGRAMS) &: $(RUST_SOURCES)
 	@$(if $(WITH_GUEST),CARGO_PROFILE_RELEASE_STRIP=symbols $(CARGO) build --release --locked --quiet -p tcpscape-seed --target-dir target/seed && \
 	install -m 644 target/seed/release/libtcpscape_seed.so $(dir $(GUEST))seed.so)
 endif
+
+web: $(PAGE) ## the explorer's page, from web/ (needs Node 20.19 or newer)
+
+web/node_modules/.package-lock.json: web/package.json web/package-lock.json
+	@cd web && npm ci --silent --no-fund --no-audit
+
+$(PAGE): web/node_modules/.package-lock.json $(PAGE_SOURCES)
+	@test -n "$(NODE_20)" || { echo "the explorer's page needs Node 20.19 or newer: apt-get install nodejs npm, or https://nodejs.org"; exit 1; }
+	@echo "setup: building the explorer's page"
+	@cd web && npm run --silent build -- --logLevel warn
+	@touch $@
 
 wheel: setup ## dist/tcpscape-*.whl for Python 3.10 and newer, complete: pages, programs of the engines, manual pages, completions
 	@rm -rf $(PAGES) dist && mkdir -p $(PAGES) && cp -r docs/models/. $(PAGES)

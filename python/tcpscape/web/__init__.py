@@ -1,0 +1,9 @@
+"""The explorer: a page in the browser that answers while its sliders move, served on loopback from this process.
+
+`state` is what the page shows as text (the path, congestion controls, what is asked), and the scenario of it. A **question** (`questions/`, one
+file each) is what a view asks about a state: an answer, a curve, a map, one run. It runs trials through `work`, which gives the newest question of
+each kind the cores and ends what is stale, and sends **blocks** (`blocks`) over the page's stream of server-sent events. `app` has the routes,
+`security` who may use them, `serve` the server's life. The page's sources are TypeScript, in `web/` of the checkout; the built page is in `static/`.
+
+Numbers come from the same campaigns as those of the command line: the same seed gives the same numbers.
+"""

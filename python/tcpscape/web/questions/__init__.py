@@ -1,0 +1,11 @@
+"""What the views of the page ask: a file for each kind, which :data:`KINDS` registers.
+
+Adding one: a subclass of :class:`~tcpscape.web.questions.base.Question` in its own file and a line here. Its options are fields of the class, as
+text or plain values as the page sends them; `answer` runs in a thread of its own.
+"""
+
+from tcpscape.web.questions.answer import Answer
+from tcpscape.web.questions.base import Question
+
+KINDS: dict[str, type[Question]] = {kind.kind: kind for kind in (Answer,)}
+"""Every kind of question by its name."""

@@ -1,0 +1,22 @@
+"""What the page needs to begin: congestion controls with their looks, presets, choices and defaults."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tcpscape import engines
+from tcpscape.plots import style
+from tcpscape.web.state import State
+
+
+def document() -> dict[str, Any]:
+    """The document of `/api/start`."""
+    model = engines.make("model")
+    looks = style.looks([*style.KNOWN, *(name for name in model.ccas() if name not in style.KNOWN)])
+    return {
+        "version": model.version,
+        "state": State().model_dump(mode="json"),
+        "controls": [
+            {"name": name, "colour": look.colour, "dash": style.DASHES.index(look.dash), "marker": look.marker} for name, look in looks.items()
+        ],
+    }  # fmt: skip

@@ -1,0 +1,7 @@
+import { render } from "preact";
+import { App } from "./app";
+import { begin } from "./server/start";
+import "./styles.css";
+
+const root = document.getElementById("app");
+if (root) void begin().then(() => render(<App />, root));

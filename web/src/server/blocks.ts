@@ -1,0 +1,31 @@
+/** Blocks: pieces of an answer, a JSON header with columns of numbers behind it (`python/tcpscape/web/blocks.py` says the form). */
+
+export interface Block {
+  kind: string;
+  generation: number;
+  name: string;
+  values: Record<string, unknown>;
+  columns: Record<string, Float64Array | Float32Array>;
+}
+
+interface Header {
+  kind: string;
+  generation: number;
+  name: string;
+  values: Record<string, unknown>;
+  columns: { name: string; type: "f64" | "f32"; length: number }[];
+}
+
+/** The block in the data of an event. */
+export function decode(base64: string): Block {
+  const bytes = Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
+  const length = new DataView(bytes.buffer).getUint32(0, true);
+  const header = JSON.parse(new TextDecoder().decode(bytes.subarray(4, 4 + length))) as Header;
+  const columns: Block["columns"] = {};
+  let at = 4 + length;
+  for (const { name, type, length: count } of header.columns) {
+    columns[name] = type === "f64" ? new Float64Array(bytes.buffer, at, count) : new Float32Array(bytes.buffer, at, count);
+    at += Math.ceil((count * (type === "f64" ? 8 : 4)) / 8) * 8;
+  }
+  return { ...header, columns };
+}

@@ -1,0 +1,92 @@
+/**
+ * A question of a view: `ask` sends the newest state and options, `blocks` has what came of it. Whatever is asked last is answered: while a request is on its
+ * way, only the newest of those that follow is kept, and it is sent as soon as the request is over.
+ */
+import { signal, type Signal } from "@preact/signals";
+import { state } from "../state/state";
+import type { Block } from "./blocks";
+import { connection, onBlock, page } from "./stream";
+
+export type Status = "idle" | "asked" | "running" | "done" | "failed";
+
+export interface Question {
+  /** Blocks of the newest answer, in order; the old ones stay until the first new one is there. */
+  readonly blocks: Signal<Block[]>;
+  readonly status: Signal<Status>;
+  /** What is wrong with the state or the options, as a line; empty where nothing is. */
+  readonly error: Signal<string>;
+  /** Asks about the state as it is now. */
+  ask(options?: Record<string, unknown>): void;
+  /** Ends the answer. */
+  cancel(): void;
+}
+
+/** The question of this kind; a page has one of each. */
+export function question(kind: string): Question {
+  const blocks = signal<Block[]>([]);
+  const status = signal<Status>("idle");
+  const error = signal("");
+  let generation = 0;
+  let sending = false;
+  let waiting: Record<string, unknown> | null = null;
+  let last: Record<string, unknown> | null = null;
+
+  onBlock(kind, (block) => {
+    if (block.generation !== generation) return;
+    if (block.name === "end") status.value = "done";
+    else if (block.name === "error") {
+      status.value = "failed";
+      error.value = String(block.values.text);
+    } else {
+      blocks.value = status.value === "asked" ? [block] : [...blocks.value, block];
+      status.value = "running";
+      error.value = "";
+    }
+  });
+
+  async function send(options: Record<string, unknown>): Promise<void> {
+    sending = true;
+    generation += 1;
+    status.value = "asked";
+    try {
+      const answer = await fetch("/api/ask", {
+        method: "POST",
+        headers: { "Content-Type": "application/json" },
+        body: JSON.stringify({ page, kind, generation, state: state.peek(), options }),
+      });
+      if (!answer.ok) {
+        status.value = "failed";
+        error.value = ((await answer.json()) as { text: string }).text;
+      }
+    } catch {
+      connection.value = "lost";
+    }
+    sending = false;
+    if (waiting) {
+      const next = waiting;
+      waiting = null;
+      void send(next);
+    }
+  }
+
+  connection.subscribe((now) => {
+    if (now === "open" && last && status.peek() !== "done") void send(last);
+  });
+
+  return {
+    blocks,
+    status,
+    error,
+    ask(options = {}) {
+      last = options;
+      if (sending) waiting = options;
+      else void send(options);
+    },
+    cancel() {
+      generation += 1;
+      last = null;
+      status.value = "idle";
+      void fetch("/api/cancel", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ page, kind }) });
+    },
+  };
+}

@@ -1,0 +1,54 @@
+/** The page's address: fields of the state and options that differ from their defaults, readable, behind the `#` (which is never sent anywhere). */
+import { effect } from "@preact/signals";
+import { options, state, type State } from "./state";
+
+/** The address of a state: `#rtt=80ms&cca=cubic,bbr&view=map`. */
+export function write(now: State, chosen: Record<string, string>, standard: State): string {
+  const parts = new URLSearchParams();
+  for (const [name, value] of Object.entries(now)) {
+    const text = asText(value);
+    if (text !== asText(standard[name as keyof State])) parts.set(name, text);
+  }
+  for (const [name, value] of Object.entries(chosen)) parts.set(name, value);
+  return parts.toString();
+}
+
+/** State and options of an address; what it does not say has its default. */
+export function read(fragment: string, standard: State): { state: State; options: Record<string, string> } {
+  const now: Record<string, unknown> = { ...standard };
+  const chosen: Record<string, string> = {};
+  for (const [name, text] of new URLSearchParams(fragment.replace(/^#/, ""))) {
+    if (!(name in standard)) chosen[name] = text;
+    else now[name] = fromText(text, standard[name as keyof State]);
+  }
+  return { state: now as unknown as State, options: chosen };
+}
+
+/** Keeps the address and the state the same from now on. */
+export function follow(standard: State): void {
+  const take = () => {
+    const there = read(location.hash, standard);
+    state.value = there.state;
+    options.value = there.options;
+  };
+  take();
+  window.addEventListener("hashchange", take);
+  effect(() => {
+    const fragment = write(state.value, options.value, standard);
+    if (fragment !== location.hash.replace(/^#/, "")) history.replaceState(null, "", fragment ? `#${fragment}` : location.pathname);
+  });
+}
+
+function asText(value: unknown): string {
+  if (typeof value === "boolean") return value ? "yes" : "no";
+  if (Array.isArray(value)) return value.join("|");
+  if (typeof value === "object" && value) return Object.entries(value).map(([k, v]) => `${k}: ${String(v)}`).join("|");
+  return String(value);
+}
+
+function fromText(text: string, standard: unknown): unknown {
+  if (typeof standard === "boolean") return text === "yes";
+  if (Array.isArray(standard)) return text ? text.split("|") : [];
+  if (typeof standard === "object" && standard) return Object.fromEntries(text ? text.split("|").map((part) => part.split(": ", 2)) : []);
+  return text;
+}

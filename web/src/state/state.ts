@@ -1,0 +1,52 @@
+/**
+ * The state of the page: every field is text as a user writes it (`50ms`, `10mbit`, `0.1%`); an empty text is the default. The same texts stand in the
+ * page's address. The names are those of `State` in `python/tcpscape/web/state.py`.
+ */
+import { batch, computed, signal, type Signal } from "@preact/signals";
+
+export interface State {
+  rtt: string;
+  jitter: string;
+  jitter_on: string;
+  distribution: string;
+  order: string;
+  loss: string;
+  loss_on: string;
+  loss_burst: string;
+  rate: string;
+  buffer: string;
+  queue: string;
+  rcvbuf: string;
+  app: string;
+  read: string;
+  ecn: boolean;
+  duration: string;
+  kernel: string;
+  words: Record<string, string>;
+  changes: string[];
+  cca: string[];
+  mix: string;
+}
+
+/** The state that the questions are about. Views read it, the path's panel and the views' clicks write it through `change`. */
+export const state: Signal<State> = signal({} as State);
+
+/** Sets some fields of the state at once. */
+export function change(fields: Partial<State>): void {
+  batch(() => {
+    state.value = { ...state.value, ...fields };
+  });
+}
+
+/** What views are about, beyond the state: options of theirs that belong into the address too (`view`, `curve.axis`, `map.x`), as text. */
+export const options: Signal<Record<string, string>> = signal({});
+
+/** One option as a signal of its own, with its default. */
+export function option(name: string, standard: string) {
+  return computed(() => options.value[name] ?? standard);
+}
+
+/** Sets an option; its default is left out of the address. */
+export function choose(name: string, value: string): void {
+  options.value = { ...options.value, [name]: value };
+}
