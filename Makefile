@@ -17,7 +17,7 @@ PAGES := python/tcpscape/data/pages
 SHARE := wheel.data
 PROGRAMS := $(if $(filter Linux-x86_64,$(shell uname -s)-$(shell uname -m)),$(GUEST)) $(if $(filter Linux,$(shell uname -s)),$(LIVE))
 
-.PHONY: help setup web wheel wheel-test demo kernel test test-rust test-python test-all check bench fuzz fuzz-python docs site findings clean
+.PHONY: help setup page-where-possible web wheel wheel-test demo kernel test test-rust test-python test-logic test-web test-all check bench fuzz fuzz-python docs site findings clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -25,9 +25,9 @@ help: ## list the commands
 # The explorer's page, which Node builds from web/; without Node the rest of tcpscape is complete.
 PAGE := python/tcpscape/web/static/index.html
 PAGE_SOURCES := $(shell find web -path web/node_modules -prune -o -type f -print 2>/dev/null)
-NODE_20 := $(shell node -e 'const [a, b] = process.versions.node.split("."); if (+a > 20 || (+a == 20 && +b >= 19)) console.log("yes")' 2>/dev/null)
+NODE_20 := $(shell command -v npm >/dev/null && node -e 'const [a, b] = process.versions.node.split("."); if (+a > 20 || (+a == 20 && +b >= 19)) console.log("yes")' 2>/dev/null)
 
-setup: $(VENV)/.built $(PROGRAMS) $(if $(NODE_20),$(PAGE)) ## the virtual environment with tcpscape in it; quick when nothing changed
+setup: $(VENV)/.built $(PROGRAMS) page-where-possible ## the virtual environment with tcpscape in it; quick when nothing changed
 
 $(VENV)/.tools: pyproject.toml
 	@command -v $(PYTHON) >/dev/null || { echo "python3 is missing: apt-get install python3 python3-venv"; exit 1; }
@@ -62,13 +62,17 @@ $(PROGRAMS) &: $(RUST_SOURCES)
 	install -m 644 target/seed/release/libtcpscape_seed.so $(dir $(GUEST))seed.so)
 endif
 
+# Neither a machine without Node nor one without a network is kept from the rest.
+page-where-possible:
+	@test -z "$(NODE_20)" || $(MAKE) --no-print-directory $(PAGE) || echo "setup: the explorer's page is not built, for the reason above; the rest is complete"
+
 web: $(PAGE) ## the explorer's page, from web/ (needs Node 20.19 or newer)
 
 web/node_modules/.package-lock.json: web/package.json web/package-lock.json
-	@cd web && npm ci --silent --no-fund --no-audit
+	@test -n "$(NODE_20)" || { echo "the explorer's page needs Node 20.19 or newer, and npm: apt-get install nodejs npm, or https://nodejs.org"; exit 1; }
+	@cd web && npm ci --no-fund --no-audit --loglevel error --fetch-retries 1
 
 $(PAGE): web/node_modules/.package-lock.json $(PAGE_SOURCES)
-	@test -n "$(NODE_20)" || { echo "the explorer's page needs Node 20.19 or newer: apt-get install nodejs npm, or https://nodejs.org"; exit 1; }
 	@echo "setup: building the explorer's page"
 	@cd web && npm run --silent build -- --logLevel warn
 	@touch $@
@@ -91,13 +95,20 @@ demo: setup ## two answers with their pages, in 40 lines: advise for Starlink's 
 	@echo
 	@echo 'Two answers (→), two pages: open out/demo/advise/report.html out/demo/jitter-cliff/report.html'
 
-test: test-rust test-python ## unit, contract, golden and CLI tests (under 5 minutes)
+test: test-rust test-python test-logic ## unit, contract, golden and CLI tests (under 6 minutes)
 
 test-rust:
 	$(CARGO) test --workspace --exclude tcpscape-py --quiet
 
 test-python: setup
 	$(BIN)/python -m pytest -n 2 --dist loadfile
+
+test-logic: setup
+	@if [ -x web/node_modules/.bin/vitest ]; then cd web && node_modules/.bin/vitest run; \
+	else echo "skipped: tests of the page's logic: web/node_modules is not there (Node 20.19 or newer, npm, network)"; fi
+
+test-web: setup ## the explorer's page in Debian's Chromium (under 3 minutes); prints why anything was skipped
+	$(BIN)/python -m pytest -m web -rs tests/web
 
 kernel: setup ## the virtual engine's kernel, Debian's Linux 6.1 (3 minutes once, then seconds)
 	@$(BIN)/tcpscape kernel build || echo "skipped: tests on the virtual engine, for the reason above"
@@ -130,6 +141,8 @@ check: setup ## formats, lints, types, sizes of files and functions, layers and 
 	$(BIN)/python scripts/imports.py
 	$(BIN)/python scripts/layers.py
 	$(BIN)/python scripts/doors.py
+	@if [ -x web/node_modules/.bin/tsc ]; then cd web && echo "tsc --noEmit" && node_modules/.bin/tsc --noEmit; \
+	else echo "skipped: types of the page: web/node_modules is not there (Node 20.19 or newer, npm, network)"; fi
 
 bench: setup ## fidelity and speed, written to docs/fidelity.md and docs/performance.md
 	$(BIN)/python benches/run.py
@@ -148,4 +161,4 @@ findings: setup ## docs/findings.md: every study in full, every claim judged (ab
 	$(BIN)/python benches/findings.py
 
 clean: ## what was built
-	rm -rf $(PAGES) $(SHARE) dist $(GUEST) $(LIVE) $(dir $(GUEST))seed.so target $(VENV) out .pytest_cache .ruff_cache .mypy_cache
+	rm -rf $(PAGES) $(SHARE) $(dir $(PAGE)) web/node_modules dist $(GUEST) $(LIVE) $(dir $(GUEST))seed.so target $(VENV) out .pytest_cache .ruff_cache .mypy_cache
