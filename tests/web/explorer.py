@@ -28,7 +28,7 @@ class Explorer:
 
         :raises AssertionError: with what it printed, where no address comes.
         """
-        self._errors = tempfile.TemporaryFile("w+")
+        self._errors = tempfile.TemporaryFile("w+")  # noqa: SIM115 (as long as the process)
         command = [*COMMAND, *arguments, "--no-browser", "--port", str(port)]
         self.process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=self._errors, text=True, cwd=cwd, env=os.environ | (environment or {}),

@@ -27,7 +27,7 @@ class Watch:
         context.on("console", self._console)
         context.on("weberror", lambda error: self.problems.append(f"exception: {error.error}"))
         context.on("request", self._request)
-        context.on("page", lambda page: self._page(page))
+        context.on("page", self._page)
 
     def allow(self, pattern: str) -> None:
         """What matches this is meant to happen in this test (a refused request is an error on the console)."""
