@@ -23,7 +23,8 @@ STATIC = Path(__file__).parent / "static"
 
 def build() -> Starlette:
     """The application."""
-    pool, pages = Pool(), {}  # type: ignore[var-annotated]
+    pool = Pool()
+    pages: dict[str, Page] = {}
 
     def page(name: str) -> Page:
         return pages.setdefault(name, Page(pool, asyncio.get_running_loop()))
