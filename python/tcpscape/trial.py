@@ -212,6 +212,8 @@ class Trial:
     """Samples of each queue over time, where they were kept."""
     packets: pl.DataFrame | None = field(default=None, compare=False, repr=False)
     """Packets at the sender, where they were kept."""
+    sender_events: pl.DataFrame | None = field(default=None, compare=False, repr=False)
+    """What happened to the senders and when, where it was recorded: a row for each moment, with by how much each counter grew then."""
 
     @property
     def goodput_mbps(self) -> float:

@@ -53,6 +53,7 @@ fn any(c: &mut Choices<'_>) -> Option<Plan> {
         plan.sample_interval_ns = u64::from(c.size(1 << 30));
         plan.queue_sample_interval_ns = u64::from(c.size(1 << 30));
         plan.trace_packets = c.one_in(2);
+        plan.trace_events = plan.trace_packets;
     }
     if c.one_in(8) {
         plan.timer_slack_ns = u64::from(c.size(1 << 30));

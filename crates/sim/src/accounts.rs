@@ -1,6 +1,7 @@
 //! The laws that the results of every trial keep, whatever its plan: nothing is delivered that was not sent, no link carries more than its rate,
 //! no round trip is shorter than the path. Tests and fuzz targets call [`TrialOutput::check_accounts`] after each run.
 
+use crate::engine::EVENTS_MAX;
 use crate::output::{FlowSummary, TrialOutput};
 use crate::plan::Plan;
 use tcpscape_path::{check_accounts, Description, Host, PathSpec, StageStats};
@@ -26,6 +27,9 @@ impl TrialOutput {
         }
         self.enters_the_network(&pipes[0].1, &pipes[1].1)?;
         self.flows.iter().try_for_each(is_plausible)?;
+        if plan.trace_events && self.sender_events.t_ns.len() < EVENTS_MAX {
+            self.flows.iter().enumerate().try_for_each(|(i, f)| self.records_every_event(i, f))?;
+        }
         self.delivers_what_was_carried(&pipes[1].1)?;
         // Where the host's queue paces, TCP measures from the time at which a packet was to leave: what came before that is no part of the RTT, and
         // a packet that passes that queue by has left before its time.
@@ -55,6 +59,27 @@ impl TrialOutput {
         let left = host.iter().rfind(|q| q.depth == 0).map(|q| q.bytes_out);
         let (Some(left), Some(first)) = (left, network.first()) else { return Ok(()) };
         law(first.bytes_in <= left, || format!("{} bytes left the sender's host, {} entered the network", left, first.bytes_in))
+    }
+
+    /// What was recorded of a sender adds up to what it counted.
+    fn records_every_event(&self, i: usize, f: &FlowSummary) -> Result<(), String> {
+        let e = &self.sender_events;
+        let sum =
+            |column: &[u32]| column.iter().zip(&e.flow).filter(|(_, flow)| **flow == i as u32).map(|(n, _)| u64::from(*n)).sum::<u64>();
+        for (name, column, counted) in [
+            ("retransmits", &e.retransmits, f.retransmits),
+            ("spurious_retransmits", &e.spurious_retransmits, f.spurious_retransmits),
+            ("rtos", &e.rtos, f.rtos),
+            ("spurious_rtos", &e.spurious_rtos, f.spurious_rtos),
+            ("fast_recoveries", &e.fast_recoveries, f.fast_recoveries),
+            ("undos", &e.undos, f.undos),
+            ("tlps", &e.tlps, f.tlps),
+            ("ecn_reductions", &e.ecn_reductions, f.ecn_reductions),
+            ("reord_seen", &e.reord_seen, f.reord_seen),
+        ] {
+            law(sum(column) == counted, || format!("{}: {counted} {name}, {} recorded", f.cca, sum(column)))?;
+        }
+        Ok(())
     }
 
     /// The receivers got no more than the narrowest queue let through.

@@ -1,8 +1,8 @@
-//! Columns of numbers that a trial fills on request: samples of flows and queues, packets at the sender.
+//! Columns of numbers that a trial fills on request: samples of flows and queues, packets at the sender, events of the sender.
 
-use tcpscape_base::{Segment, Time};
+use tcpscape_base::{CaState, Segment, Time};
 use tcpscape_path::StageStats;
-use tcpscape_tcp::Info;
+use tcpscape_tcp::{EventCounts, Info};
 
 /// A column of numbers.
 #[derive(Clone, Debug, PartialEq)]
@@ -150,6 +150,40 @@ table! {
     }
 }
 
+table! {
+    /// Events of senders, one row for each moment at which something happened to one: by how much each counter grew, and what it was then.
+    SenderEvents {
+        /// Time, ns.
+        t_ns: U64(u64),
+        /// Flow number.
+        flow: U32(u32),
+        /// Congestion-avoidance state afterwards, 0 Open to 4 Loss; a row for each change of it.
+        ca_state: U8(u8),
+        /// Congestion window afterwards, packets.
+        cwnd: U32(u32),
+        /// Segments retransmitted.
+        retransmits: U32(u32),
+        /// Retransmissions reported needless.
+        spurious_retransmits: U32(u32),
+        /// Retransmission timeouts.
+        rtos: U32(u32),
+        /// Timeouts found spurious by F-RTO.
+        spurious_rtos: U32(u32),
+        /// Fast recoveries entered.
+        fast_recoveries: U32(u32),
+        /// Window reductions undone.
+        undos: U32(u32),
+        /// Tail loss probes sent.
+        tlps: U32(u32),
+        /// Window reductions that echoes of congestion marks caused.
+        ecn_reductions: U32(u32),
+        /// Reordering events seen.
+        reord_seen: U32(u32),
+        /// Packets marked lost.
+        lost: U32(u32),
+    }
+}
+
 impl FlowSamples {
     /// Adds a row.
     pub fn push(&mut self, t: Time, flow: u32, x: &Info) {
@@ -202,6 +236,27 @@ impl PacketEvents {
         self.sack1_end.push(blocks[1].1);
         self.sack2_start.push(blocks[2].0);
         self.sack2_end.push(blocks[2].1);
+    }
+}
+
+impl SenderEvents {
+    /// Adds what happened between two looks at a sender, which is in this state and has this window now.
+    pub fn push(&mut self, t: Time, flow: u32, (state, cwnd): (CaState, u32), (before, after): (EventCounts, EventCounts)) {
+        let grew = |before: u64, after: u64| after.saturating_sub(before) as u32;
+        self.t_ns.push(t.0);
+        self.flow.push(flow);
+        self.ca_state.push(state as u8);
+        self.cwnd.push(cwnd);
+        self.retransmits.push(grew(before.retransmits, after.retransmits));
+        self.spurious_retransmits.push(grew(before.spurious_retransmits, after.spurious_retransmits));
+        self.rtos.push(grew(before.rtos, after.rtos));
+        self.spurious_rtos.push(grew(before.spurious_rtos, after.spurious_rtos));
+        self.fast_recoveries.push(grew(before.fast_recoveries, after.fast_recoveries));
+        self.undos.push(grew(before.undos, after.undos));
+        self.tlps.push(grew(before.tlps, after.tlps));
+        self.ecn_reductions.push(grew(before.ecn_reductions, after.ecn_reductions));
+        self.reord_seen.push(grew(before.reord_seen, after.reord_seen));
+        self.lost.push(grew(before.lost, after.lost));
     }
 }
 

@@ -25,6 +25,7 @@ pub use network::{Arrival, Departure, Network};
 pub use node::Leg;
 use node::{Node, Part};
 use observe::Observer;
+pub(crate) use observe::EVENTS_MAX;
 use progress::Progress;
 use tcpscape_base::{Duration, Time};
 

@@ -1,6 +1,6 @@
 //! What comes out of a trial: a summary of each flow, the account of each queue, and what was recorded.
 
-use crate::columns::{FlowSamples, PacketEvents, QueueSamples};
+use crate::columns::{FlowSamples, PacketEvents, QueueSamples, SenderEvents};
 use crate::player::PlayerSummary;
 use serde::Serialize;
 use tcpscape_path::StageStats;
@@ -158,6 +158,8 @@ pub struct TrialOutput {
     pub queue_samples: QueueSamples,
     /// Packets at the sender.
     pub packets: PacketEvents,
+    /// What happened to the senders, and when.
+    pub sender_events: SenderEvents,
     /// The receivers' window scale shifts.
     pub wscale: Vec<u8>,
     /// When it was over, s: at the end of the last connection, after that what was on its way is not looked at.

@@ -44,6 +44,9 @@ pub struct Plan {
     /// Whether to record every packet at the sender.
     #[serde(default)]
     pub trace_packets: bool,
+    /// Whether to record what happens to each sender: losses, retransmissions, timeouts, reductions, undos.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub trace_events: bool,
     /// Whether the neighbours' addresses must be resolved first, as in a fresh namespace: the first handshake takes two RTTs.
     #[serde(default = "yes")]
     pub arp: bool,

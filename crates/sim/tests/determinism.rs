@@ -73,11 +73,41 @@ fn a_trial_is_a_function_of_plan_and_seed_whatever_the_threads() {
 fn watching_changes_nothing() {
     let quiet = run(&rough(), 3);
     let mut p = rough();
-    (p.sample_interval_ns, p.queue_sample_interval_ns, p.trace_packets) = (10_000_000, 10_000_000, true);
+    (p.sample_interval_ns, p.queue_sample_interval_ns, p.trace_packets, p.trace_events) = (10_000_000, 10_000_000, true, true);
     let watched = run(&p, 3);
     assert_eq!((quiet.hash, quiet.arrivals), (watched.hash, watched.arrivals));
     assert!(watched.samples.t_ns.len() > 900 && watched.packets.t_ns.len() > 1_000);
     assert!(watched.packets.t_ns.windows(2).all(|w| w[0] <= w[1]), "time never runs back");
+    let happened = &watched.sender_events;
+    assert!(happened.t_ns.windows(2).all(|w| w[0] <= w[1]) && quiet.sender_events.t_ns.is_empty());
+    watched.check_accounts(&p).unwrap();
+    for (column, name) in [(&happened.lost, "lost"), (&happened.fast_recoveries, "recoveries"), (&happened.retransmits, "retransmits")] {
+        assert!(column.iter().any(|&n| n > 0), "no {name} on a path with losses");
+    }
+}
+
+/// Timeouts, undone reductions, marks and a host's own queue that refuses: each is recorded as often as it is counted.
+#[test]
+fn events_of_senders_add_up_to_their_counters() {
+    let mut seen = [0; 5];
+    let refusing = path(&["netem delay 5ms limit 20", "tbf rate 20mbit burst 6056 limit 30000"], Host::Sender);
+    let bursty = path(&["tbf rate 10mbit burst 6056 limit 20000", "netem delay 20ms 8ms loss 8% 60%"], Host::Router);
+    let marking = path(&["tbf rate 20mbit burst 6056 limit 100000", "netem delay 10ms loss 1% ecn limit 100000"], Host::Router);
+    for (forward, cca) in [(&refusing, "cubic"), (&bursty, "bbr"), (&bursty, "reno"), (&marking, "cubic"), (&rough().forward, "reno")] {
+        let mut p = plan(cca, 2, 5, forward, &["netem delay 10ms 4ms loss 2%"]);
+        (p.trace_events, p.ecn) = (true, true);
+        p.flows[1].app = serde_json::from_str(r#"{"kind":"paced","chunk":8192,"rate_Bps":50000.0}"#).unwrap();
+        let t = run(&p, 4);
+        t.check_accounts(&p).unwrap_or_else(|e| panic!("{cca}: {e}"));
+        for f in &t.flows {
+            let counts = [f.rtos, f.undos, f.ecn_reductions, f.tlps, f.spurious_retransmits];
+            seen.iter_mut().zip(counts).for_each(|(s, n)| *s += n);
+        }
+    }
+    assert!(
+        seen.iter().all(|&n| n > 0),
+        "of timeouts, undos, ECN reductions, probes and needless retransmissions something is missing: {seen:?}"
+    );
 }
 
 /// Two traces pinned. A change of the model moves them: put the new values here, and a sentence in CHANGELOG.md that says

@@ -11,4 +11,4 @@ mod windowed;
 
 pub use kernel::{Jiffies, Kernel, Rules, WindowRule};
 pub use receiver::{Feedback, Receiver, ReceiverConfig, ReceiverStats};
-pub use sender::{Histogram, Info, Limit, Sender, SenderConfig, SenderStats, Transmit, LIMITS};
+pub use sender::{EventCounts, Histogram, Info, Limit, Sender, SenderConfig, SenderStats, Transmit, LIMITS};

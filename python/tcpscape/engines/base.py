@@ -21,6 +21,8 @@ class Capture:
     samples_ns: int = 0
     queue_samples_ns: int = 0
     packets: bool = False
+    events: bool = False
+    """What happens to each sender, which the model alone can tell; no table that results keep."""
 
     @classmethod
     def union(cls, captures: Iterable[Capture]) -> Capture:
@@ -28,7 +30,7 @@ class Capture:
         every = list(captures)
         flows = min((c.samples_ns for c in every if c.samples_ns), default=0)
         queues = min((c.queue_samples_ns for c in every if c.queue_samples_ns), default=0)
-        return cls(flows, queues, any(c.packets for c in every))
+        return cls(flows, queues, any(c.packets for c in every), any(c.events for c in every))
 
     @property
     def tables(self) -> tuple[str, ...]:

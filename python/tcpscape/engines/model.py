@@ -244,4 +244,5 @@ class Model(Engine):
             samples=frame(raw["samples"]) if capture.samples_ns else None,
             queue_samples=frame(raw["queue_samples"]) if capture.queue_samples_ns else None,
             packets=frame(raw["packets"]) if capture.packets else None,
+            sender_events=frame(raw["sender_events"]) if capture.events else None,
         )

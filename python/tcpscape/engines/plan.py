@@ -40,7 +40,7 @@ def build(scenario: Scenario, parse: Parse, controls: Controls, capture: Capture
         "flows": [plan for flow in scenario.flows for plan in [_flow(flow, scenario.duration, controls)] * flow.count],
         "sample_interval_ns": capture.samples_ns,
         "queue_sample_interval_ns": capture.queue_samples_ns,
-        "trace_packets": capture.packets,
+        "trace_packets": capture.packets, **({"trace_events": True} if capture.events else {}),
         "arp": True,
         "timer_slack_ns": scenario.timer_slack,
     }

@@ -1,4 +1,4 @@
-//! What is seen of a trial: the hash over deliveries, samples of flows and queues, recorded packets, the results. Seeing changes nothing.
+//! What is seen of a trial: the hash over deliveries, samples of flows and queues, recorded packets and events, the results. Seeing changes nothing.
 
 use super::network::Network;
 use super::node::Node;
@@ -7,18 +7,24 @@ use crate::flow::Flow;
 use crate::output::TrialOutput;
 use crate::plan::Plan;
 use crate::player::PlayerSummary;
-use tcpscape_base::{Duration, Segment, Time};
+use tcpscape_base::{CaState, Duration, Segment, Time};
+use tcpscape_tcp::{EventCounts, Sender};
 
 /// The trace hash before the first delivery: FNV-1a's offset basis.
 const HASH_SEED: u64 = 0xcbf2_9ce4_8422_2325;
 /// FNV-1a's prime.
 const HASH_PRIME: u64 = 0x0000_0100_0000_01b3;
 
+/// Most events of senders that are recorded: 0.5 GB with the caller's copy.
+pub(crate) const EVENTS_MAX: usize = 4_000_000;
+
 /// Fills a trial's output.
 pub(super) struct Observer {
     out: TrialOutput,
     /// Whether packets are recorded at the sender.
     packets: bool,
+    /// What was known of each sender when it was looked at last; none where events are not recorded.
+    known: Vec<(CaState, EventCounts)>,
     /// Intervals of samples, 0 for none.
     flow_interval: Duration,
     queue_interval: Duration,
@@ -29,6 +35,7 @@ impl Observer {
         Observer {
             out: TrialOutput { seed, hash: HASH_SEED, ..TrialOutput::default() },
             packets: plan.trace_packets,
+            known: if plan.trace_events { vec![Default::default(); plan.flows.len()] } else { Vec::new() },
             flow_interval: Duration(plan.sample_interval_ns),
             queue_interval: Duration(plan.queue_sample_interval_ns),
         }
@@ -68,6 +75,18 @@ impl Observer {
         }
     }
 
+    /// Flow `i`'s sender has done something.
+    #[inline]
+    pub fn sender_ran(&mut self, now: Time, i: usize, sender: &Sender) {
+        if let Some(known) = self.known.get_mut(i) {
+            let ((state, cwnd), counts) = (sender.state_and_window(), sender.event_counts());
+            let (state_before, before) = std::mem::replace(known, (state, counts));
+            if (state, counts) != (state_before, before) && self.out.sender_events.t_ns.len() < EVENTS_MAX {
+                self.out.sender_events.push(now, i as u32, (state, cwnd), (before, counts));
+            }
+        }
+    }
+
     /// Packets delivered, both ways.
     #[inline]
     pub fn arrivals(&self) -> u64 {
@@ -103,6 +122,12 @@ impl Observer {
     /// The trial is over at `now`; `end` is when its connections end at the latest.
     pub fn finish(mut self, (now, end): (Time, Time), flows: &mut [Flow<'_>], network: &Network) -> TrialOutput {
         self.out.ended_s = now.secs_f64();
+        for (i, flow) in flows.iter().enumerate() {
+            self.sender_ran(now, i, &flow.sender);
+        }
+        if self.out.sender_events.t_ns.len() == EVENTS_MAX {
+            self.caveat(format!("events of senders: only the first {EVENTS_MAX} were recorded; take a shorter trial"));
+        }
         self.out.flows = flows.iter_mut().map(|f| f.summary(end)).collect();
         self.out.wscale = flows.iter().map(|f| f.receiver.wscale()).collect();
         for (direction, queues) in ["forward", "forward", "reverse"].into_iter().zip(network.stats()) {

@@ -33,6 +33,7 @@ impl Engine<'_> {
             }
         }
         let f = &mut self.flows[i];
+        self.observer.sender_ran(self.now, i, &f.sender);
         if f.is_closed() {
             return;
         }

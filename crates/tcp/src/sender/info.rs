@@ -131,7 +131,53 @@ pub struct Info {
     pub delivered_ce: u32,
 }
 
+/// What has happened to a connection so far: the counters of [`SenderStats`] and [`Info`] that stand for an event each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EventCounts {
+    /// Segments retransmitted; one that the sender's own queue refuses is taken back.
+    pub retransmits: u64,
+    /// Retransmissions reported needless.
+    pub spurious_retransmits: u64,
+    /// Retransmission timeouts.
+    pub rtos: u64,
+    /// Timeouts found spurious by F-RTO.
+    pub spurious_rtos: u64,
+    /// Fast recoveries entered.
+    pub fast_recoveries: u64,
+    /// Window reductions undone.
+    pub undos: u64,
+    /// Tail loss probes sent.
+    pub tlps: u64,
+    /// Window reductions that echoes of congestion marks caused.
+    pub ecn_reductions: u64,
+    /// Reordering events seen.
+    pub reord_seen: u64,
+    /// Packets marked lost.
+    pub lost: u64,
+}
+
 impl Sender {
+    /// What has happened so far.
+    pub fn event_counts(&self) -> EventCounts {
+        EventCounts {
+            retransmits: self.stats.retransmits,
+            spurious_retransmits: self.stats.dsack_dups,
+            rtos: self.stats.rtos,
+            spurious_rtos: self.stats.spurious_rtos,
+            fast_recoveries: self.stats.fast_recoveries,
+            undos: self.stats.undos,
+            tlps: self.stats.tlps,
+            ecn_reductions: self.stats.ecn_reductions,
+            reord_seen: self.rack.reordering.events(),
+            lost: u64::from(self.flight.marked_lost()),
+        }
+    }
+
+    /// Congestion-avoidance state and window, packets.
+    pub fn state_and_window(&self) -> (CaState, u32) {
+        (self.recovery.state(), self.w.cwnd)
+    }
+
     /// Counters, with the time under the present limit added up to `now`.
     pub fn stats(&mut self, now: Time) -> &SenderStats {
         self.set_now(now);

@@ -36,7 +36,7 @@ mod undo;
 mod window_use;
 
 pub use config::{SenderConfig, Transmit};
-pub use info::{Info, Limit, SenderStats, LIMITS};
+pub use info::{EventCounts, Info, Limit, SenderStats, LIMITS};
 pub use tcpscape_base::Histogram;
 
 use crate::cc::Window;
