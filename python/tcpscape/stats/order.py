@@ -114,9 +114,9 @@ def _correlation(a: Floats, b: Floats) -> Floats:
 @lru_cache(maxsize=512)
 def _rank(n: int, q: float) -> tuple[int, float]:
     """Where the lower end of the quantile q's interval lies: the order statistic below it (from 1; 0 is none) and the part of the way to the next."""
-    from scipy.stats import binom
+    from scipy.special import bdtr
 
-    miss = binom.cdf(np.arange(n + 1) - 1, n, q)
+    miss = np.concatenate([[0.0], bdtr(np.arange(n), n, q)])
     rank = int(np.searchsorted(miss, TAIL, side="right")) - 1
     if rank < 1 or rank >= n:
         return max(rank, 0), 0.0

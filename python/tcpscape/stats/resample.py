@@ -35,9 +35,9 @@ def counts(n: int) -> Floats:
 @lru_cache(maxsize=256)
 def student(n: int) -> float:
     """Quantile of Student's t for the interval of n values."""
-    from scipy.stats import t
+    from scipy.special import stdtrit
 
-    return float(t.ppf((1 + CONFIDENCE) / 2, n - 1))
+    return float(stdtrit(n - 1, (1 + CONFIDENCE) / 2))
 
 
 def steps(statistics: Callable[[slice], Floats], x: Floats) -> Bounds:

@@ -40,10 +40,10 @@ def runs_needed(cv: float, precision: float = 0.10, confidence: float = 0.95) ->
 
     n = (t(n−1) · cv / precision)², solved for n; at least 2, because one measurement has no interval.
     """
-    from scipy.stats import t
+    from scipy.special import stdtrit
 
     def wide(n: int) -> bool:
-        return float(t.ppf((1 + confidence) / 2, n - 1)) * cv / math.sqrt(n) > precision
+        return float(stdtrit(n - 1, (1 + confidence) / 2)) * cv / math.sqrt(n) > precision
 
     if not math.isfinite(cv) or cv <= 0:
         return 2
@@ -89,18 +89,17 @@ def cv_bounds(x: Floats) -> Bounds:
 
 def _of_normal(value: Floats, n: int) -> Bounds:
     """For fewer values than moments need: the interval of a normal sample's standard deviation."""
-    from scipy.stats import chi2
+    from scipy.special import chdtri
 
-    down, up = (0.5 * math.log((n - 1) / float(chi2.ppf(q, n - 1))) for q in (1 - TAIL, TAIL))
+    down, up = (0.5 * math.log((n - 1) / float(chdtri(n - 1, 1 - q))) for q in (1 - TAIL, TAIL))
     return np.exp(value + down), np.exp(value + up)
 
 
 def _by_kurtosis(u: Floats, value: Floats) -> Bounds:
     """Bonett's interval of ln s, with the variance of ln mean and their covariance added."""
-    from scipy.stats import trim_mean
-
     n = u.shape[1]
-    middle = np.asarray(trim_mean(u, min(0.5 / math.sqrt(max(n - 4, 1)), 0.49), axis=1))
+    cut = int(min(0.5 / math.sqrt(max(n - 4, 1)), 0.49) * n)
+    middle = np.partition(u, (cut, n - cut - 1), axis=1)[:, cut : n - cut].mean(axis=1)
     second, third = np.mean(u**2, axis=1), np.mean(u**3, axis=1)
     kurtosis = np.mean((u - middle[:, None]) ** 4, axis=1) / second**2
     variance = (kurtosis - (n - 3) / n) / (4 * (n - 1)) + np.maximum(second - third / second, -1) / n

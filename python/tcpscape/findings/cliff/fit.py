@@ -128,11 +128,11 @@ def _weighted(weights: Array, values: Array) -> Array:
 
 def _widening(n: int) -> float:
     """The factor from the Bayesian bootstrap's spread (variance · n/(n+1)) to that of Student's interval."""
-    from scipy.stats import norm
+    from scipy.special import ndtri
 
     if n < 2:
         return 1.0
-    return math.sqrt((n + 1) / (n - 1)) * student(n) / float(norm.ppf((1 + CONFIDENCE) / 2))
+    return math.sqrt((n + 1) / (n - 1)) * student(n) / float(ndtri((1 + CONFIDENCE) / 2))
 
 
 def _passes(steps: Array, means: Array, counts: Array, threshold: float, start: float) -> float:
