@@ -5,7 +5,9 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
@@ -65,6 +67,32 @@ class Origin:
         return self.kind.error(f"{begin}: {_reason(error)}; check the path")
 
 
+@contextmanager
+def confined(*folders: Path) -> Iterator[None]:
+    """Within it, this thread reads files in these directories alone, none where none is named: whoever wrote what is read chooses no other file.
+
+    A link counts as what it leads to. What comes with tcpscape can be read (:mod:`tcpscape.reading.packaged`).
+    """
+    token = _ALLOWED.set(tuple(os.path.realpath(folder) for folder in folders))
+    try:
+        yield
+    finally:
+        _ALLOWED.reset(token)
+
+
+_ALLOWED: ContextVar[tuple[str, ...] | None] = ContextVar("allowed", default=None)
+"""Directories whose files can be read; None is all."""
+
+
+def expect_allowed(path: Path | str, origin: Origin) -> None:
+    """Refuses a file that :func:`confined` excludes. :raises TcpscapeError: one line."""
+    if (folders := _ALLOWED.get()) is None:
+        return
+    place = os.path.realpath(path)
+    if not any(os.path.commonpath((folder, place)) == folder for folder in folders):
+        origin.refuse("is a file that cannot be named here", "leave it out, or name it on the command line")
+
+
 def content(path: Path | str, kind: Kind, field: str = "") -> bytes:
     """The bytes of a file.
 
@@ -103,6 +131,7 @@ def expect_file(path: Path | str, kind: Kind, field: str = "") -> None:
     """Refuses what is no regular file or too large, before something else than this package opens it. :raises TcpscapeError: one line."""
     origin = Origin(str(path), kind, field)
     try:
+        expect_allowed(path, origin)
         state = os.stat(path)
     except (OSError, ValueError) as e:
         raise origin.unreadable(e) from None
@@ -132,6 +161,7 @@ def exists(path: Path | str, kind: Kind, field: str = "") -> bool:
 def listed(path: Path, kind: Kind, field: str = "") -> list[Path]:
     """What is in a directory, sorted. :raises TcpscapeError: one line, where it cannot be read."""
     try:
+        expect_allowed(path, Origin(str(path), kind, field))
         return sorted(path.iterdir())
     except OSError as e:
         raise Origin(str(path), kind, field).unreadable(e) from None
@@ -149,6 +179,7 @@ def size_text(size: int) -> str:
 
 def _mode(path: Path | str, kind: Kind, field: str) -> int | None:
     try:
+        expect_allowed(path, Origin(str(path), kind, field))
         return os.stat(path).st_mode
     except (FileNotFoundError, NotADirectoryError):
         return None
@@ -158,6 +189,7 @@ def _mode(path: Path | str, kind: Kind, field: str) -> int | None:
 
 def _read(path: Path | str, origin: Origin) -> bytes:
     """The bytes of a regular file: opened without waiting, and never more of them than the kind allows."""
+    expect_allowed(path, origin)
     expect_regular(os.stat(path).st_mode, origin)  # before opening: some devices act when they are opened
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
     with open(descriptor, "rb") as file:

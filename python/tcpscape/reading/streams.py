@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import NoReturn
 
-from tcpscape.reading.files import Kind, Origin, expect_regular
+from tcpscape.reading.files import Kind, Origin, expect_allowed, expect_regular
 from tcpscape.reading.packed import CHUNK, FORMATS, Damaged, Members
 
 STDIN = "-"
@@ -84,6 +84,7 @@ class Stream:
                 if os.isatty(0):
                     self.origin.refuse("is the terminal", "pipe something into it, or name a file")
                 return os.dup(0), None
+            expect_allowed(path, self.origin)
             expect_regular(os.stat(path).st_mode, self.origin)
             descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
         except (OSError, ValueError) as e:

@@ -16,12 +16,15 @@ from tcpscape.findings.diagnosis import control as recognised
 from tcpscape.findings.diagnosis import from_samples, limits, path, replays, selection, zone
 from tcpscape.findings.diagnosis.fitted import UNKNOWN, Control, FittedPath, Replay, ReplayAdvice, Zone
 from tcpscape.findings.diagnosis.observed import Cause, Observation, ObservedFlow
-from tcpscape.findings.diagnosis.settings import DiagnosisSettings
+from tcpscape.findings.diagnosis.replays import Repeated
+from tcpscape.findings.diagnosis.settings import DiagnosisSettings, ReplaySettings
 
 Progress = Callable[[str], None]
 """Told what is being done now."""
 SAID, NAMED = "You said so.", "The source names it."
 """What a congestion control rests on that nothing had to recognise."""
+RUN_PARTS = ("replay", "advice")
+"""Parts that are None without a replay."""
 NO_REPLAY = "no replay was asked for"
 
 
@@ -39,6 +42,8 @@ class FlowDiagnosis:
     advice: ReplayAdvice | None
     reasons: Mapping[str, str] = field(default_factory=dict)
     """Part → why it is None: `limited_by`, `path`, `zone`, `replay`, `advice`."""
+    repeated: Repeated | None = None
+    """What the replay ran; None where nothing was run."""
 
     @property
     def not_identifiable(self) -> dict[str, str]:
@@ -77,6 +82,12 @@ def diagnose(observation: Observation, settings: DiagnosisSettings = DiagnosisSe
 
 def of_flow(flow: ObservedFlow, settings: DiagnosisSettings) -> FlowDiagnosis:
     """The diagnosis of one flow."""
+    found = before_replay(flow, settings)
+    return found if settings.replay is None else replayed(found, settings.replay)
+
+
+def before_replay(flow: ObservedFlow, settings: DiagnosisSettings) -> FlowDiagnosis:
+    """What the packets or samples of one flow say without any run: its path, its congestion control, what limits it."""
     reasons: dict[str, str] = {}
     fitted = path.fit(flow) if len(flow.segments.get("t", ())) else from_samples.fit(flow)
     control = _control(flow, settings.cca, fitted)
@@ -84,11 +95,15 @@ def of_flow(flow: ObservedFlow, settings: DiagnosisSettings) -> FlowDiagnosis:
     limited_by = limits.shares(flow.limits) or flow.facts.get("limited_by")  # a result without samples has the shares alone
     if limited_by is None:
         reasons["limited_by"] = "the source does not show what held the flow"
-    if settings.replay is None:
-        reasons |= dict.fromkeys(("replay", "advice"), NO_REPLAY)
-        return FlowDiagnosis(flow, limited_by, fitted, control, zone.unknown(flow, fitted, NO_REPLAY), None, None, reasons)
-    judged = replays.judged(flow, fitted, control, settings.replay)
-    return FlowDiagnosis(flow, limited_by, fitted, control, judged.zone, judged.replay, judged.advice, reasons)
+    reasons |= dict.fromkeys(RUN_PARTS, NO_REPLAY)
+    return FlowDiagnosis(flow, limited_by, fitted, control, zone.unknown(flow, fitted, NO_REPLAY), None, None, reasons)
+
+
+def replayed(found: FlowDiagnosis, settings: ReplaySettings) -> FlowDiagnosis:
+    """The same with what only runs of the path say: zone, replay and advice."""
+    judged = replays.judged(found.flow, found.path, found.control, settings)
+    reasons = {part: why for part, why in found.reasons.items() if part not in RUN_PARTS}
+    return replace(found, zone=judged.zone, replay=judged.replay, advice=judged.advice, reasons=reasons, repeated=judged.repeated)
 
 
 def _control(flow: ObservedFlow, said: str | None, fitted: FittedPath) -> Control:

@@ -9,6 +9,16 @@ from tcpscape.findings.diagnosis.fitted import UNKNOWN, Control, FittedPath, Rep
 from tcpscape.findings.diagnosis.observed import ObservedFlow
 from tcpscape.findings.diagnosis.runs import Lab, open_lab
 from tcpscape.findings.diagnosis.settings import ReplaySettings
+from tcpscape.scenario.scenario import Scenario
+
+
+@dataclass(frozen=True, slots=True)
+class Repeated:
+    """What the replay ran on the path of the estimates: the same scenario and seed give the same run again, with whatever is recorded of it."""
+
+    scenario: Scenario
+    warmup_s: float
+    """The beginning that was not compared, s; 0 where the run repeats the whole observation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +28,8 @@ class Judged:
     zone: Zone
     replay: Replay
     advice: ReplayAdvice
+    repeated: Repeated | None = None
+    """None where nothing was run."""
 
 
 def judged(flow: ObservedFlow, path: FittedPath | None, control: Control | None, settings: ReplaySettings) -> Judged:
@@ -37,8 +49,12 @@ def _judged(flow: ObservedFlow, path: FittedPath | None, control: Control | None
         return Judged(zone.unknown(flow, path, lab), replay.impossible(flow, lab), advice.none(f"no advice, because there is no replay: {lab}"))
     lab, repeated = _repeated(lab)
     if repeated.verdict == "differs" or advice.is_far(repeated):
-        return Judged(zone.unknown(flow, path, UNLIKE), repeated, advice.of(lab, repeated))
-    return Judged(zone.of(lab), repeated, advice.of(lab, repeated))
+        return Judged(zone.unknown(flow, path, UNLIKE), repeated, advice.of(lab, repeated), _again(lab))
+    return Judged(zone.of(lab), repeated, advice.of(lab, repeated), _again(lab))
+
+
+def _again(lab: Lab) -> Repeated:
+    return Repeated(lab.scenario(lab.own), lab.warmup_s)
 
 
 def _repeated(lab: Lab) -> tuple[Lab, Replay]:
@@ -58,7 +74,7 @@ def _assumed(flow: ObservedFlow, path: FittedPath | None, control: Control, sett
         lab, repeated = _repeated(lab)
         if repeated.verdict == "agrees" and not advice.is_far(repeated):
             advised = replace(advice.of(lab, repeated), assumption=ASSUMED.format(name))
-            return Judged(unknown, replace(repeated, is_assumed=True), advised)
+            return Judged(unknown, replace(repeated, is_assumed=True), advised, _again(lab))
     reason = f"The congestion control is not known, and {' and '.join(likely)} do not repeat the observation; name it if you know it (--cca)."
     return Judged(unknown, replay.impossible(flow, reason), advice.none(f"no advice, because there is no replay: {reason}"))
 

@@ -72,6 +72,10 @@ class Lab:
     """The beginning of a run that does not count, s; 0 where a run repeats the whole observation."""
     known: dict[tuple[str, int], Run] = field(default_factory=dict)
 
+    def scenario(self, cca: str) -> Scenario:
+        """The scenario of the central runs of a congestion control."""
+        return self._scenario(cca, self.fit.values, None)
+
     def central(self, cca: str, seeds: Sequence[int], change: Change | None = None) -> list[Run]:
         """Runs on the path of the estimates, one for each seed."""
         return self._run([(self._scenario(cca, self.fit.values, change), list(seeds))])[0]
