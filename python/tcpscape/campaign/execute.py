@@ -151,9 +151,12 @@ def run(campaign: Campaign, execution: Execution = Execution()) -> Outcome:
     by_name = {name: execution.make(name) for name in campaign.engines}
     for case in cases:
         by_name[case.engine].check(case.scenario)
+    versions = {name: engine.version for name, engine in by_name.items()}
+    if execution.store is not None:
+        execution.store.announce({"campaign": campaign.to_dict(), "versions": versions})
     rule, seeds, runner = repetition(campaign), parse_seeds(campaign.seeds), _CaseRunner(campaign, cases, by_name, execution)
     trials = _repeated(runner, rule) if rule else runner.run([(place, seeds) for place in range(len(cases))])
-    return gather(campaign, cases, trials, {name: engine.version for name, engine in by_name.items()})
+    return gather(campaign, cases, trials, versions)
 
 
 def run_all(campaigns: Sequence[Campaign], execution: Execution = Execution()) -> list[Outcome]:

@@ -113,10 +113,15 @@ class Engine(ABC):
 
     def addresses(self, scenario: Scenario, seeds: Sequence[int]) -> list[str]:
         """Content addresses of a scenario's trials, one for each seed."""
-        prefix = f"{self.name}|{self.version}|{scenario.address()}"
-        return [hashlib.sha256(f"{prefix}|{seed}".encode()).hexdigest()[:24] for seed in seeds]
+        return addresses_of(self.name, self.version, scenario, seeds)
 
     @property
     def spec(self) -> str:
         """The text from which `engines.make` makes an equal engine: its name, with the variant where it has one."""
         return self.name
+
+
+def addresses_of(engine: str, version: str, scenario: Scenario, seeds: Sequence[int]) -> list[str]:
+    """Content addresses of a scenario's trials on an engine of this name and version, which need not be here."""
+    prefix = f"{engine}|{version}|{scenario.address()}"
+    return [hashlib.sha256(f"{prefix}|{seed}".encode()).hexdigest()[:24] for seed in seeds]

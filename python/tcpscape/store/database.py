@@ -26,13 +26,19 @@ APPLICATION = 0x74637073
 WAIT_S = 60
 """How long a writer waits for another one, s."""
 CLAIMS = "CREATE TABLE IF NOT EXISTS claims (address TEXT PRIMARY KEY, writer TEXT NOT NULL) WITHOUT ROWID"
+PLANS = "CREATE TABLE IF NOT EXISTS plans (writer TEXT NOT NULL, document TEXT NOT NULL)"
+TABLES = {"trials", "manifests", "claims", "plans"}
 SCHEMA = (
     "CREATE TABLE IF NOT EXISTS trials (address TEXT NOT NULL UNIQUE, trial TEXT NOT NULL, queues BLOB)",
     "CREATE TABLE IF NOT EXISTS manifests (place INTEGER PRIMARY KEY, document TEXT NOT NULL)",
     CLAIMS,
+    PLANS,
     f"PRAGMA application_id = {APPLICATION}",
     f"PRAGMA user_version = {FORMAT}",
 )
+
+FOREIGN = "SELECT 1 FROM sqlite_master WHERE type IN ('view', 'trigger') OR sql LIKE 'CREATE VIRTUAL%' LIMIT 1"
+"""What no store has: SQL that would run when a table is read. A file from somebody else may have it."""
 
 _inherited: list[sqlite3.Connection | None] = []
 """Connections of the process that this one was forked from: SQLite forbids to use or close them here."""
@@ -136,11 +142,14 @@ def _connect(path: Path, *, create: bool) -> sqlite3.Connection:
             raise StoreError(f"out: {path} has no results of tcpscape; name a directory that run, sweep or study wrote with --out")
         elif version < 0 or connection.execute("PRAGMA application_id").fetchone() != (APPLICATION,):
             raise StoreError(f"out: {path} is a database of another program; choose another directory")
+        elif connection.execute(FOREIGN).fetchone():
+            raise StoreError(f"out: {path} is damaged: it has views or triggers; move it away and run again, or choose another directory")
         elif version > FORMAT:
             raise StoreError(f"out: {path} was written by a newer tcpscape; use that one, or choose another directory")
         connection.execute("PRAGMA synchronous = NORMAL")
         if create:
             connection.execute(CLAIMS)  # files of earlier versions have none
+            connection.execute(PLANS)
     except BaseException:
         connection.close()
         raise
@@ -215,7 +224,7 @@ def _initialise(connection: sqlite3.Connection, path: Path) -> None:
             time.sleep(0.01)
     connection.execute("BEGIN IMMEDIATE")
     tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-    if not tables <= {"trials", "manifests", "claims"}:
+    if not tables <= TABLES:
         raise StoreError(f"out: {path} is a database of another program; choose another directory")
     for statement in SCHEMA:
         connection.execute(statement)

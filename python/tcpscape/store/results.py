@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -79,7 +79,7 @@ class Store:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self.close()
+        _close(self._claims, self._database, interrupted=error is not None)
 
     def close(self) -> None:
         """Releases what is claimed and closes the database. The store can be used again."""
@@ -99,6 +99,15 @@ class Store:
     def claim(self, address: str) -> bool:
         """Claims a trial before it is run; False where another writer runs it."""
         return self._claims.take(address)
+
+    def announce(self, plan: Mapping[str, Any]) -> None:
+        """Says what is about to be run here: plain values. It stands until this writer closes the store; one that is killed leaves it."""
+        self._claims.announce(to_json(plan, inf_nan_mode="constants").decode())
+
+    def announced(self) -> list[tuple[Any, bool]]:
+        """What is being run here, or was when its writer was killed: each plan, and whether its writer is still there."""
+        plans = self._claims.announced()
+        return list(zip(_read_documents([(text,) for text, _ in plans], self.root), (there for _, there in plans), strict=True))
 
     def release(self, addresses: Iterable[str]) -> None:
         """Releases what this writer has claimed, and these trials where the writers that have claimed them are dead."""
@@ -150,9 +159,9 @@ class Store:
             connection.executemany("INSERT INTO manifests (document) VALUES (?)", texts)
 
 
-def _close(claims: Claims, database: Database) -> None:
+def _close(claims: Claims, database: Database, *, interrupted: bool = False) -> None:
     try:
-        claims.end()
+        claims.end(interrupted=interrupted)
     except StoreError:
         pass  # what was kept is kept; a claim that stays is that of a dead writer
     finally:
