@@ -10,7 +10,6 @@ cell long before the manifest is written. Nothing is written here.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -105,13 +104,8 @@ class _Followed:
         """The outcome of the cells that have a trial."""
         runs = [[self._trials[address] for address in group if address in self._trials] for group in self._addresses]
         some = [(case, trials) for case, trials in zip(self._cases, runs, strict=True) if trials]
-        return gather(self._campaign, *_columns(some), self._versions)
+        return gather(self._campaign, [case for case, _ in some], [trials for _, trials in some], self._versions)
 
     def _of(self, case: Case) -> list[str]:
-        version: Mapping[str, str] = self._versions
-        return addresses_of(case.engine.partition(":")[0], version.get(case.engine, ""), case.scenario, self._seeds)
+        return addresses_of(case.engine.partition(":")[0], self._versions.get(case.engine, ""), case.scenario, self._seeds)
 
-
-def _columns(some: Sequence[tuple[Case, list[Trial]]]) -> Iterator[Sequence[Any]]:
-    yield [case for case, _ in some]
-    yield [trials for _, trials in some]
