@@ -259,4 +259,4 @@ def test_rows_without_samples_are_refused(cli, results, tmp_path):
 def test_without_a_format_those_there_are_are_named(cli, results):
     refused = cli("export", results)
     assert (refused.status, refused.out) == (2, "")
-    assert refused.err.startswith("error: to: no format is given; choose csv, parquet, markdown, iperf3, flent, mahimahi, tc")
+    assert refused.err.startswith("error: to: no format is given; choose csv, parquet, markdown, iperf3, flent, mahimahi, perfetto, qlog, tc")

@@ -50,7 +50,7 @@ WELL: Mapping[str, tuple[str, ...]] = {
     "order": ("keep", "clamp", "reorder"), "distribution": ("normal", "uniform", "pareto"), "jitter_on": ("forward", "both"), "loss_on": ("reverse",), "flows": ("1", "3"),
     "app": ("1MB/s", "0"), "rcvbuf": ("64KiB",), "sndbuf": ("64KiB",), "read": ("16KiB/1ms",), "player": ("1,2.5mbit",), "abr": ("bola", "throughput"), "chunk": ("4096",),
     "kernel": ("6.1", "6.12,rmem_max=4MiB"), "samples": ("20ms",), "seeds": ("1", "0,1"), "duration": ("50ms", "100ms"), "engine": ("model", "mock"), "precision": ("20%",), "goal": ("delay",),
-    "along": ("loss", "jitter"), "threshold": ("0.5", "30%"), "to": ("csv", "parquet", "markdown", "iperf3", "flent", "mahimahi", "tc"), "out": ("out/x", "out/y.csv"), "pcap": ("out.pcapng",),
+    "along": ("loss", "jitter"), "threshold": ("0.5", "30%"), "to": ("csv", "parquet", "markdown", "iperf3", "flent", "mahimahi", "perfetto", "qlog", "tc"), "out": ("out/x", "out/y.csv"), "pcap": ("out.pcapng",),
     "jobs": ("1",), "max_queue": ("5ms",), "packet": ("1000",), "from": ("60mbit", "ping.txt", "iperf3.json", "flow.flent.gz", "scenario.yaml"), "forward": values.TC, "bottleneck": values.TC[6:18],
     "reverse": values.TC[:4], "cca": values.CCAS, "mix": values.MIXES, "change": ("bottleneck@50ms: rate 5mbit", "forward@20ms: delay 8ms"), "check": ("goodput > 0.001", "goodput < 0"),
     "axis": ("flow.count=1,2", "bottleneck.buffer=1,2bdp"), "executor": ("local",), "max_seeds": ("5",), "metric": ("rtt_p95", "goodput"), "title": ("A title",), "listener": ("reno",),

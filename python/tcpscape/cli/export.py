@@ -27,7 +27,7 @@ def export(
     source: Annotated[
         str, Argument("A result directory, a file of iperf3 or Flent, a table; for tc a scenario (gallery or file).", complete="source")
     ],
-    to: Annotated[str | None, Option("csv, parquet, markdown, iperf3, flent, mahimahi or tc.", complete="format")] = None,
+    to: Annotated[str | None, Option("csv, parquet, markdown, iperf3, flent, mahimahi, perfetto, qlog or tc.", complete="format")] = None,
     out: Annotated[Path | None, Option("File, or directory where there are several.  [default: stdout]", complete="file")] = None,
     seed: Annotated[int | None, Option("Only the trials of this seed.")] = None,
     cca: Annotated[str | None, Option("Only the trials of this congestion control.", complete="cca")] = None,

@@ -39,6 +39,17 @@ def shapers(trial: Trial) -> list[tuple[int, int]]:
     return places
 
 
+def names(trial: Trial) -> dict[tuple[int, int, int], str]:
+    """What each queue of the queue samples is, by its place (pipe, stage, depth): `forward tbf`."""
+    known, stages = {}, [-1, -1, -1]
+    for queue in trial.queues:
+        pipe = 2 if _direction(queue) != "forward" else 0 if queue.get("at") == "sender" else 1
+        depth = int(queue.get("depth") or 0)
+        stages[pipe] += not depth
+        known[pipe, stages[pipe], depth] = f"{_direction(queue)} {queue.get('name', queue.get('kind'))}"
+    return known
+
+
 def delay(statistic: str) -> Callable[[Trial], float]:
     """A metric: p50, p95, p99, mean or max of the packets' time in the bottleneck's queue, ms."""
 
