@@ -1,5 +1,6 @@
 """Perfetto's and qlog's files: what Perfetto's own messages decode, what the drafts of qlog name, and the samples behind both."""
 
+import itertools
 import json
 import struct
 
@@ -53,6 +54,22 @@ def test_events_are_what_the_trial_counted(trial, flow):
     assert sum(e.kind == "timeout" for e in happened) == result.rtos
     assert sum(e.kind == "undo" for e in happened) <= result.undos
     assert [e.t_ns for e in happened] == sorted(e.t_ns for e in happened)
+
+
+@pytest.mark.parametrize("flow", [0, 1])
+def test_recorded_events_are_all_that_the_trial_counted(flow):
+    engine = engines.make("model")
+    if reason := engine.unavailable():
+        pytest.skip(f"engine model: {reason}")
+    trial = engine.run(Scenario.of(PATH), [3], capture=Capture(10 * MS, 0, events=True))[0]
+    happened, result = events.of_trial(trial, flow), trial.flows[flow]
+    count = {kind: sum(e.count for e in happened if e.kind == kind) for kind in events.RECORDED}
+    assert (count["retransmission"], count["needless"], count["timeout"], count["undo"]) == (
+        result.retransmits, result.spurious_retransmits, result.rtos, result.undos,
+    )  # fmt: skip
+    spans = events.states_of_trial(trial, flow)
+    assert all(a.end_ns == b.begin_ns and a.state != b.state for a, b in itertools.pairwise(spans))
+    assert sum(s.state == 3 for s in spans) >= max(1, sum(s.state == 3 for s in events.states(flow_rows(trial, flow))))
 
 
 def test_an_undone_reduction_is_seen_once(trial):

@@ -84,7 +84,7 @@ def write(trial: Trial, mtu: int = base.MTU) -> bytes:
     tracks, timed = [], []
     for flow, rows in flows.items():
         tracks += list(_flow_tracks(flow, trial.flows[flow].cca))
-        timed += [*_counters(flow + 1, FIRST_COUNTER, OF_FLOW, rows), *_slices(flow + 1, rows), *_instants(flow + 1, rows)]
+        timed += [*_counters(flow + 1, FIRST_COUNTER, OF_FLOW, rows), *_slices(trial, flow), *_instants(trial, flow)]
     tracks.append(_process(PATH, "path"))
     for place, (name, rows) in enumerate(_queues(trial)):
         first = FIRST_COUNTER + place * len(OF_QUEUE)
@@ -139,19 +139,19 @@ def _counters(pid: int, first: int, counters: Sequence[CounterTrack], rows: pl.D
                 before = value
 
 
-def _slices(pid: int, rows: pl.DataFrame) -> Iterator[tuple[int, bytes]]:
+def _slices(trial: Trial, flow: int) -> Iterator[tuple[int, bytes]]:
     """The stretches in which the sender was in another state than open."""
-    track = integer(EVENT_TRACK, pid * PER_PROCESS + STATES)
-    for span in events.states(rows):
+    track = integer(EVENT_TRACK, (flow + 1) * PER_PROCESS + STATES)
+    for span in events.states_of_trial(trial, flow):
         if span.state != events.OPEN:
             name = text(EVENT_CATEGORY, "state") + text(EVENT_NAME, events.STATES[span.state])
             yield span.begin_ns, message(TRACK_EVENT, integer(EVENT_TYPE, BEGIN), track, name)
             yield span.end_ns, message(TRACK_EVENT, integer(EVENT_TYPE, END), track)
 
 
-def _instants(pid: int, rows: pl.DataFrame) -> Iterator[tuple[int, bytes]]:
-    for event in events.of_flow(rows):
-        yield event.t_ns, _instant(pid * PER_PROCESS + EVENTS, event.kind, {"segments": event.count} if event.kind in events.COUNTED else {})
+def _instants(trial: Trial, flow: int) -> Iterator[tuple[int, bytes]]:
+    for event in events.of_trial(trial, flow):
+        yield event.t_ns, _instant((flow + 1) * PER_PROCESS + EVENTS, event.kind, {"segments": event.count} if event.kind in events.COUNTED else {})
 
 
 def _instant(track: int, name: str, values: Mapping[str, object]) -> bytes:

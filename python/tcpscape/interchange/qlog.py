@@ -49,7 +49,7 @@ def write(trial: Trial, mtu: int = base.MTU) -> bytes:
 def _trace(trial: Trial, flow: int, rows: pl.DataFrame, payload: int) -> dict[str, Any]:
     """A flow's trace; `payload` is that of a full segment, bytes."""
     packets = qlog_packets.events(trial.packets, flow, payload) if trial.packets is not None else ()
-    every = sorted([*_metrics(rows, payload), *_states(rows), *_happened(rows), *packets], key=lambda event: event[0])
+    every = sorted([*_metrics(rows, payload), *_states(rows), *_happened(trial, flow), *packets], key=lambda event: event[0])
     return {
         "title": f"flow {flow}: {trial.flows[flow].cca}", "vantage_point": {"name": f"sender of flow {flow}", "type": "server"},
         "common_fields": {"group_id": f"{trial.address}-{flow}", "protocol_type": ["TCP"], "time_format": "relative", "reference_time": 0},
@@ -95,8 +95,8 @@ def _states(rows: pl.DataFrame) -> Iterator[Event]:
         before = now
 
 
-def _happened(rows: pl.DataFrame) -> Iterator[Event]:
-    """What the samples show to have happened, with the number of segments of what is counted in segments."""
-    for event in events.of_flow(rows):
+def _happened(trial: Trial, flow: int) -> Iterator[Event]:
+    """What happened, with the number of segments of what is counted in segments."""
+    for event in events.of_trial(trial, flow):
         counted = {"segments": event.count} if event.kind in events.COUNTED else {}
         yield event.t_ns / NS_PER_MS, f"tcpscape:{event.kind}", counted

@@ -1,7 +1,8 @@
-"""What happened in a trial, as its samples show it: losses, retransmissions, timeouts, reductions that were undone, and states of the sender.
+"""What happened to the senders of a trial: losses, retransmissions, timeouts, reductions that were undone, and the states they were in.
 
-Each sample says how things stand; an event is what differs from the sample before, so its time is that of the sample that shows it first, and what
-began and ended between two samples is not seen. Source of the states: linux/tcp.h, `enum tcp_ca_state`.
+The model records each event at its moment (`Trial.sender_events`). Where that was not kept, samples show them: an event is then what differs from the
+sample before, its time is that of the sample that shows it first, and what began and ended between two samples is not seen. Source of the states:
+linux/tcp.h, `enum tcp_ca_state`.
 """
 
 from __future__ import annotations
@@ -14,13 +15,17 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     import polars as pl
 
+    from tcpscape.trial import Trial
+
 STATES = ("open", "disorder", "CWR", "recovery", "loss")
 """Congestion-avoidance states of Linux by their number (`ca_state`)."""
 OPEN, LOSS = STATES.index("open"), STATES.index("loss")
 Kind = Literal["loss", "retransmission", "needless", "timeout", "undo"]
 """Segments marked lost, sent again, reported as sent again needlessly (DSACK); entry into the state of a timeout; a reduction taken back."""
 COUNTED: dict[Kind, str] = {"loss": "lost", "retransmission": "retransmits", "needless": "spurious_retransmits"}
-"""Events that are the growth of a counter, and its column."""
+"""Events that are counted in segments, and the column of their counter."""
+RECORDED: dict[Kind, str] = {**COUNTED, "timeout": "rtos", "undo": "undos"}
+"""Every event, and its column among those that the model recorded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +33,7 @@ class SenderEvent:
     """Something that happened to a flow."""
 
     t_ns: int
-    """When a sample showed it first, ns from the start of the trial."""
+    """When it happened, or when a sample showed it first, ns from the start of the trial."""
     kind: Kind
     count: int = 1
     """Segments, of what is counted in segments."""
@@ -43,6 +48,24 @@ class StateSpan:
     begin_ns: int
     end_ns: int
     """The next state's begin; of the last span the last sample."""
+
+
+def of_trial(trial: Trial, flow: int) -> list[SenderEvent]:
+    """The events of a flow in order of time: as they were recorded, otherwise as the samples show them; none where neither was kept."""
+    if trial.sender_events is not None:
+        recorded = _of(trial.sender_events, flow)
+        rows = {kind: recorded.select("t_ns", column).iter_rows() for kind, column in RECORDED.items()}
+        return sorted((SenderEvent(t, kind, n) for kind, every in rows.items() for t, n in every if n), key=lambda event: event.t_ns)
+    return of_flow(_of(trial.samples, flow)) if trial.samples is not None else []
+
+
+def states_of_trial(trial: Trial, flow: int) -> list[StateSpan]:
+    """The stretches of time in each state, from the flow's first to its last sample or event."""
+    import polars as pl
+
+    tables = [table for table in (trial.samples, trial.sender_events) if table is not None and "ca_state" in table.columns]
+    parts = [_of(table, flow).select("t_ns", "ca_state") for table in tables]
+    return states(pl.concat(parts).sort("t_ns", maintain_order=True)) if parts else []
 
 
 def of_flow(rows: pl.DataFrame) -> list[SenderEvent]:
@@ -65,6 +88,10 @@ def states(rows: pl.DataFrame) -> list[StateSpan]:
     begins = [i for i, state in enumerate(now) if not i or state != now[i - 1]]
     ends = [*(times[i] for i in begins[1:]), times[-1]]
     return [StateSpan(now[i] or OPEN, times[i], end) for i, end in zip(begins, ends, strict=True)]
+
+
+def _of(table: pl.DataFrame, flow: int) -> pl.DataFrame:
+    return table.filter(table["flow"] == flow).sort("t_ns", maintain_order=True)
 
 
 def _growth(kind: Kind, times: Sequence[int], counter: Sequence[int | None]) -> Iterator[SenderEvent]:
