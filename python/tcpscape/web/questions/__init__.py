@@ -6,6 +6,7 @@ text or plain values as the page sends them; `answer` runs in a thread of its ow
 
 from tcpscape.web.questions.answer import Answer
 from tcpscape.web.questions.base import Question
+from tcpscape.web.questions.inside import Detail, Inside
 
-KINDS: dict[str, type[Question]] = {kind.kind: kind for kind in (Answer,)}
+KINDS: dict[str, type[Question]] = {kind.kind: kind for kind in (Answer, Inside, Detail)}
 """Every kind of question by its name."""

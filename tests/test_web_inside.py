@@ -1,0 +1,174 @@
+"""The explorer's question `inside`: its marks are as many as the trial counts, its series are those of `run --samples` at the same seed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tcpscape import api, engines
+from tcpscape.engines import Capture
+from tcpscape.plots import style, traces
+from tcpscape.scenario.options import ScenarioOptions
+from tcpscape.scenario.scenario import Scenario
+from tcpscape.trial import Trial
+from tcpscape.web.blocks import Block
+from tcpscape.web.inside import marks, pathchanges, series
+from tcpscape.web.questions import KINDS
+from tcpscape.web.questions.inside import Detail, Inside, median_seed
+from tcpscape.web.state import State
+from tcpscape.web.work import Pool, Work
+
+EVERY_MS = 1_000_000
+BURSTS = "netem delay 25ms loss gemodel 2% 10%"
+
+
+@pytest.fixture(scope="module")
+def pool() -> Pool:
+    return Pool(2)
+
+
+def built(forward: str, cca: str, change: Sequence[str] = (), **fields: Any) -> Scenario:
+    path = {"forward": forward, "bottleneck": "tbf rate 20mbit burst 6056 limit 80000", "reverse": "netem delay 20ms"}
+    return ScenarioOptions(path, None, None, {}, {"duration": "6s", **fields}, change).scenario(compared=True).with_cca(cca)
+
+
+def asked(question: Inside, state: State, pool: Pool) -> list[Block]:
+    blocks: list[Block] = []
+    question.answer(state, Work(pool, blocks.append), None)
+    return blocks
+
+
+def run(scenario: Scenario, seed: int = 1, every_ns: int = EVERY_MS) -> Trial:
+    return engines.make("model").run(scenario, [seed], capture=Capture(every_ns, every_ns, events=True))[0]
+
+
+def one(blocks: list[Block], name: str, number: int = 0) -> Block:
+    return next(block for block in blocks if block.name == name and block.values["run"] == number)
+
+
+def counted(block: Block, name: str, flow: int = 0) -> int:
+    place = next(i for i, kind in enumerate(marks.KINDS) if kind.name == name)
+    chosen = (block.columns["kind"] == place) & (block.columns["flow"] == flow)
+    return int(block.columns["count"][chosen].sum())
+
+
+@pytest.mark.parametrize("cca", ["cubic", "bbr", "reno", "dctcp"])
+@pytest.mark.parametrize(("where", "words"), [
+    ("loss", "netem delay 20ms 6ms loss 2%"), ("bursts", BURSTS), ("marks", "netem delay 20ms loss 1% ecn"),
+    ("reordering", "netem delay 20ms 8ms"),
+])  # fmt: skip
+def test_marks_are_as_many_as_the_trial_counts(cca: str, where: str, words: str) -> None:
+    trial = run(built(words, cca, ecn=where == "marks"))
+    block, flow = marks.of(0, trial), trial.flows[0]
+    for kind in marks.KINDS:
+        if kind.counter:
+            assert counted(block, kind.name) == getattr(flow, kind.counter), kind.name
+    assert trial.samples is not None
+    assert counted(block, "lost") >= trial.samples["lost"].max() > 0 or where in ("marks", "reordering")
+    assert counted(block, {"loss": "fast_recoveries", "bursts": "rtos", "marks": "ecn_reductions", "reordering": "reord_seen"}[where])
+
+
+def test_states_between_marks_are_those_of_the_samples() -> None:
+    trial = run(built(BURSTS, "cubic"))
+    block = marks.of(0, trial)
+    begins, ends, states = (block.columns[f"span.{name}"].astype(float) for name in ("from", "to", "state"))
+    assert (begins[1:] >= ends[:-1] - 1e-5).all()
+    assert (begins <= ends).all()
+    assert set(states) >= {3.0, 4.0}
+    assert trial.samples is not None
+    times, sampled = trial.samples["t_ns"].to_numpy() / 1e9, trial.samples["ca_state"].to_numpy()
+    near = 2e-6  # the columns are float32
+    for begin, end, state in zip(begins, ends, states, strict=True):
+        within = (times > begin + near) & (times < end - near)
+        assert (sampled[within] == state).all()
+    outside = ~np.any([(times >= a - near) & (times <= b + near) for a, b in zip(begins, ends, strict=True)], axis=0)
+    assert outside.any()
+    assert (sampled[outside] < marks.SHADED).all()
+
+
+def test_series_are_those_of_run_at_the_same_seed(pool: Pool) -> None:
+    state = State(rtt="40ms", rate="20mbit", loss="0.5%", duration="5s", cca=("cubic", "bbr"))
+    blocks = asked(Inside(seed=3), state, pool)
+    for number, cca in enumerate(("cubic", "bbr")):
+        said = one(blocks, "run", number).values
+        assert (said["cca"], said["seed"], said["interval_s"]) == (cca, 3, 0.001)
+        ran = api.run(state.scenario(cca), seeds=[3], samples="1ms", queue_samples="1ms")
+        [trial], scenario = ran.cells[0].trials, ran.cells[0].scenarios[0]
+        assert said["flows"][0]["goodput_mbps"] == trial.flows[0].goodput_mbps
+        block = one(blocks, "series", number)
+        trace = traces.Trace("", style.LOOKS[0], trial, 0, scenario)
+        for name in ("cwnd", "ssthresh", "in_flight", "rtt", "min_rtt", "pacing_rate", "delivery_rate"):
+            times, values = traces.PANELS[name].read(trace) or pytest.fail(name)
+            assert np.array_equal(block.columns["t"], times.astype(np.float32))
+            known = ~np.isnan(block.columns[name])
+            assert known.sum() > (0 if name == "ssthresh" else 4000)
+            assert np.allclose(block.columns[name][known], values[known], rtol=1e-6)
+        times, values = traces.PANELS["throughput"].read(trace) or pytest.fail("goodput")
+        assert np.array_equal(block.columns["goodput"], values.astype(np.float32))
+        times, values = traces.PANELS["queue"].read(trace) or pytest.fail("queue")
+        assert np.array_equal(one(blocks, "queue", number).columns["packets"], values.astype(np.float32))
+
+
+def test_a_detail_is_a_part_of_the_run_with_more_samples(pool: Pool) -> None:
+    state = State(rtt="40ms", rate="20mbit", loss="0.5%", duration="5s", cca=("cubic",))
+    whole, part = asked(Inside(seed=3), state, pool), asked(Detail(seed=3, start_s=2.0, stop_s=2.5), state, pool)
+    rough, fine = one(whole, "series").columns, one(part, "series").columns
+    assert 5_000 <= len(fine["t"]) <= 5_002
+    assert fine["t"][0] >= 1.999
+    assert fine["t"][-1] <= 2.501
+    inside = (rough["t"] >= fine["t"][0]) & (rough["t"] <= fine["t"][-1])
+    places = np.searchsorted(fine["t"], rough["t"][inside] - 1e-5)
+    assert inside.sum() > 400
+    assert np.array_equal(fine["cwnd"][places], rough["cwnd"][inside])
+    shown, all_marks = one(part, "marks").columns["t"], one(whole, "marks").columns["t"]
+    assert np.array_equal(shown, all_marks[(all_marks >= 2.0) & (all_marks <= 2.5)])
+
+
+def test_a_pinned_state_is_compared_at_the_same_seed(pool: Pool) -> None:
+    state = State(rtt="40ms", rate="20mbit", duration="2s", cca=("cubic", "bbr"))
+    blocks = asked(Inside(seed=2, controls=("cubic",), pinned=State(rtt="80ms", rate="20mbit", duration="2s")), state, pool)
+    runs = [block.values for block in blocks if block.name == "run"]
+    assert sorted((r["run"], r["cca"], r["pinned"], r["seed"], r["rtt_ms"]) for r in runs) == [
+        (0, "cubic", False, 2, 40.0),
+        (1, "cubic", True, 2, 80.0),
+    ]
+
+
+def test_the_median_run_is_nearest_to_the_middle_of_all(pool: Pool) -> None:
+    assert median_seed([[5.0, 1.0, 3.0]]) == 2
+    assert median_seed([[1.0, 2.0, 3.0, 4.0, 5.0], [3.0, 1.0, 5.0, 2.0, 4.0]]) == 3
+    assert median_seed([[7.0, 7.0, 7.0]]) == 0
+    state = State(rtt="20ms", rate="10mbit", loss="1%", duration="1s", cca=("cubic",))
+    seed = one(asked(Inside(median=True), state, pool), "run").values["seed"]
+    goodput = [t.goodput_mbps for t in api.run(state.scenario("cubic"), seeds=20).cells[0].trials]
+    assert sorted(goodput)[9] == goodput[seed] or sorted(goodput)[10] == goodput[seed]
+
+
+@pytest.mark.parametrize(("duration", "least", "expected"), [
+    (10_000_000_000, 5_000, 2_000_000), (10_000_000_000, 20_000, 500_000), (30_000_000_000, 5_000, 5_000_000), (999, 5_000, 1), (60, 7, 5),
+])  # fmt: skip
+def test_the_interval_is_a_round_one_with_enough_samples(duration: int, least: int, expected: int) -> None:
+    assert series.interval_ns(duration, least) == expected
+
+
+def test_a_drop_of_the_rate_has_its_bound() -> None:
+    texts = ["bottleneck@8s: rate 5mbit", "bottleneck@4s: rate 16mbit", "forward@6s: delay 30ms", "bottleneck@10s: rate 20mbit"]
+    scenario = built("netem delay 20ms", "bbr", texts, duration="12s")
+    changes = {change["at_s"]: change for change in pathchanges.of(scenario)}
+    assert [change["at_s"] for change in pathchanges.of(scenario)] == [8.0, 4.0, 6.0, 10.0]
+    assert changes[6.0]["bound"] is None
+    assert changes[10.0]["bound"] is None
+    assert changes[8.0]["bound"]["ratio"] == 3.2
+    assert changes[8.0]["bound"]["unlimited_ms"] == pytest.approx(2.2 * 40.0)
+    assert changes[4.0]["bound"]["spike_ms"] == pytest.approx(0.25 * 40.0)
+
+
+def test_every_kind_is_registered_and_bounded() -> None:
+    assert (KINDS["inside"], KINDS["detail"]) == (Inside, Detail)
+    with pytest.raises(ValueError, match="samples"):
+        Inside(samples=10_000_000)
+    with pytest.raises(ValueError, match="stop_s"):
+        Detail(start_s=0.0, stop_s=-1.0)
