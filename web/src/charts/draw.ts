@@ -1,0 +1,170 @@
+/** Draws what a chart describes: its data inside the axes (`drawData`), and a whole figure with axes and legend (`drawFigure`) for files. */
+import type { Chart, Range, Series } from "./description";
+import { band, dense, envelope, marked, trace, View, type Area } from "./lines";
+import { dashOf, marker, type Pen, SIZE } from "./pen";
+import { ticks, titleOf, transform, xRange, yRange } from "./scales";
+
+/** Colours of the page, light or dark. */
+export interface Theme {
+  ground: string;
+  ink: string;
+  soft: string;
+  line: string;
+}
+
+export const LINE_WIDTH = 2;
+export const MARKER = 4;
+const BAND_ALPHA = 0.2;
+const STRIP_ALPHA = 0.3;
+/** Pixels between the single runs of two series at the same x. */
+const STRIP_STEP = 3;
+const MARGIN = { left: 56, right: 18, top: 34, bottom: 46 };
+const LEGEND_ROW = 20;
+/** Pixels for a tick's text. */
+export const X_ROOM = 68;
+export const Y_ROOM = 34;
+
+/** The view of a chart in an area; ranges that are not given are whole. */
+export function viewOf(chart: Chart, area: Area, xs?: Range | null, ys?: Range | null): View {
+  return new View(area, xs ?? xRange(chart), ys ?? yRange(chart), transform(chart.x), transform(chart.y));
+}
+
+/** Everything inside the axes: stretches, single runs, bands, lines, markers, marks. */
+export function drawData(pen: Pen, chart: Chart, view: View, theme: Theme): void {
+  pen.clipped(view.area, () => {
+    for (const span of chart.spans ?? []) {
+      const [x0, x1] = [view.x(span.from), Math.max(view.x(span.to), view.x(span.from) + 1)];
+      const { top, height } = view.area;
+      pen.area([[x0, top, x1, top, x1, top + height, x0, top + height]], { colour: span.colour, alpha: 0.18 });
+    }
+    chart.series.forEach((series, place) => drawStrip(pen, series, view, place - (chart.series.length - 1) / 2));
+    for (const series of chart.series) drawBand(pen, series, view);
+    for (const series of chart.series) drawLine(pen, series, view);
+  });
+  drawMarks(pen, chart, view, theme);
+  chart.series.forEach((series, place) => drawMarkers(pen, series, view, theme, place));
+}
+
+function drawStrip(pen: Pen, { strip, look }: Series, view: View, shift: number): void {
+  if (!strip) return;
+  const points: number[] = [];
+  for (let i = 0; i < strip.x.length; i += 1) points.push(view.x(strip.x[i] as number) + shift * STRIP_STEP, view.y(strip.y[i] as number));
+  pen.dots(points, 1.25, { colour: look.colour, alpha: STRIP_ALPHA });
+}
+
+function drawBand(pen: Pen, { x, low, high, look }: Series, view: View): void {
+  if (!low || !high) return;
+  for (const piece of band(x, low, high, view)) pen.area([piece], { colour: look.colour, alpha: BAND_ALPHA });
+  if (dense(x, view)) return;
+  for (const i of marked(x, view)) {
+    const px = view.x(x[i] as number);
+    const whisker = [px, view.y(low[i] as number), px, view.y(high[i] as number)];
+    if (whisker.every(Number.isFinite)) pen.line(whisker, { colour: look.colour, width: 1, alpha: 0.6 });
+  }
+}
+
+function drawLine(pen: Pen, { x, y, look, kind, width = LINE_WIDTH }: Series, view: View): void {
+  if (kind === "points") return;
+  if (dense(x, view)) for (const piece of envelope(x, y, view, width)) pen.area([piece], { colour: look.colour });
+  else pen.line(trace(x, y, view, kind === "step"), { colour: look.colour, width, dash: dashOf(look.dash, width) });
+}
+
+function drawMarkers(pen: Pen, series: Series, view: View, theme: Theme, turn: number): void {
+  const { look, kind, markers, x, y } = series;
+  if (kind !== "points" && !markers) return;
+  const { left, top, width, height } = view.area;
+  for (const i of kind === "points" ? x.keys() : marked(x, view, turn)) {
+    const [px, py] = [view.x(x[i] as number), view.y(y[i] as number)];
+    if (px < left - 0.5 || px > left + width + 0.5 || !(py >= top - 0.5 && py <= top + height + 0.5)) continue;
+    marker(pen, look.marker, px, py, MARKER, { colour: look.colour }, { colour: theme.ground, width: 1 });
+  }
+}
+
+function drawMarks(pen: Pen, chart: Chart, view: View, theme: Theme): void {
+  const { top, height } = view.area;
+  const taken: [number, number][] = [];
+  const marks = [...(chart.marks ?? [])].sort((one, other) => Number(other.kind === "here") - Number(one.kind === "here"));
+  for (const { at, label, kind, colour = kind === "here" ? theme.ink : theme.soft } of marks) {
+    const px = view.x(at);
+    if (!(px >= view.area.left - 0.5 && px <= view.area.left + view.area.width + 0.5)) continue;
+    pen.line([px, top, px, top + height], kind === "here" ? { colour, width: 1.5 } : { colour, width: 1, dash: [4, 3] });
+    drawLabel(pen, label, px, view.area, colour, theme, taken);
+  }
+}
+
+/** Writes a mark's label beside its line where no other label is; otherwise leaves it out. */
+function drawLabel(pen: Pen, label: string, px: number, area: Area, colour: string, theme: Theme, taken: [number, number][]): void {
+  const length = label.length * SIZE * 0.56 + 10;
+  const right = px + length < area.left + area.width;
+  const [from, to] = right ? [px, px + length] : [px - length, px];
+  if (taken.some(([begin, end]) => from < end && to > begin)) return;
+  taken.push([from, to]);
+  pen.text(label, px + (right ? 6 : -6), area.top + 9, { colour, align: right ? "left" : "right", halo: theme.ground });
+}
+
+/** A whole figure: the y axis' title above, axes, data, and a legend with samples of the lines. */
+export function drawFigure(pen: Pen, chart: Chart, width: number, height: number, theme: Theme, xs?: Range | null, ys?: Range | null): void {
+  const rows = legendRows(chart, width);
+  const area = {
+    left: MARGIN.left, top: MARGIN.top, width: width - MARGIN.left - MARGIN.right,
+    height: height - MARGIN.top - MARGIN.bottom - rows.length * LEGEND_ROW,
+  };
+  const view = viewOf(chart, area, xs, ys);
+  drawAxes(pen, chart, view, theme);
+  drawData(pen, chart, view, theme);
+  rows.forEach((row, place) => drawLegendRow(pen, row, MARGIN.left, area.top + area.height + MARGIN.bottom + place * LEGEND_ROW, theme));
+}
+
+/** Grid, axes, ticks and titles. */
+export function drawAxes(pen: Pen, chart: Pick<Chart, "x" | "y">, view: View, theme: Theme): void {
+  const { left, top, width, height } = view.area;
+  const across = ticks(chart.x, view.xs, Math.max(2, Math.floor(width / X_ROOM)));
+  const up = ticks(chart.y, view.ys, Math.max(2, Math.floor(height / Y_ROOM)));
+  for (const { at, text } of up.ticks) {
+    const y = view.y(at);
+    pen.line([left, y, left + width, y], { colour: theme.line, width: 1 });
+    pen.text(text, left - 8, y, { colour: theme.soft, align: "right" });
+  }
+  pen.line([left, top + height, left + width, top + height], { colour: theme.soft, width: 1 });
+  for (const { at, text } of across.ticks) {
+    const x = view.x(at);
+    pen.line([x, top + height, x, top + height + 5], { colour: theme.soft, width: 1 });
+    pen.text(text, x, top + height + 8, { colour: theme.soft, align: "center", baseline: "top" });
+  }
+  pen.text(titleOf(chart.y, up.unit), 8, top - 18, { colour: theme.ink });
+  pen.text(titleOf(chart.x, across.unit), left + width / 2, top + height + 34, { colour: theme.ink, align: "center" });
+}
+
+function legendRows(chart: Chart, width: number): Series[][] {
+  const rows: Series[][] = [];
+  let room = 0;
+  for (const series of chart.series) {
+    const need = entryWidth(series);
+    if (room < need || !rows.length) {
+      rows.push([]);
+      room = width - MARGIN.left - MARGIN.right;
+    }
+    rows.at(-1)?.push(series);
+    room -= need;
+  }
+  return rows;
+}
+
+function entryWidth(series: Series): number {
+  return 34 + series.label.length * SIZE * 0.6 + 18;
+}
+
+function drawLegendRow(pen: Pen, row: Series[], left: number, top: number, theme: Theme): void {
+  let x = left;
+  for (const series of row) {
+    drawSample(pen, series, x, top + LEGEND_ROW / 2, theme);
+    pen.text(series.label, x + 34, top + LEGEND_ROW / 2, { colour: theme.ink });
+    x += entryWidth(series);
+  }
+}
+
+/** A short piece of a series' line with its marker. */
+export function drawSample(pen: Pen, { look, kind, width = LINE_WIDTH }: Series, x: number, y: number, theme: Theme): void {
+  if (kind !== "points") pen.line([x, y, x + 28, y], { colour: look.colour, width, dash: dashOf(look.dash, width) });
+  marker(pen, look.marker, x + 14, y, MARKER, { colour: look.colour }, { colour: theme.ground, width: 1 });
+}
