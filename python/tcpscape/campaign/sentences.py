@@ -92,9 +92,7 @@ def _carried(cell: Cell, *ccas: str) -> str:
 
 def _comparison(cells: Sequence[Cell]) -> str:
     """Which cell carries most, against the first one, or against the next where the first is the best."""
-    order = sorted(cells, key=lambda cell: -cell.mean().value)
-    best = order[0]
-    other = cells[0] if cells[0] is not best else order[1]
+    best, other = rivals(cells)
     a, b = _names(best, other)
     if other.mean().value <= 0:
         return f"{a} carries {best.mean().text()} Mbit/s, {b} nothing." if best.mean().value > 0 else "Nothing gets through this path."
@@ -103,6 +101,12 @@ def _comparison(cells: Sequence[Cell]) -> str:
         missing = f" {more[0].upper()}{more[1:]} would probably decide." if (more := stats.missing_text(gain)) else ""
         return f"{a} and {b} do not differ clearly: {a} carries {times(gain, b)}{added}.{missing}"
     return f"{a} carries {times(gain, b)}{added}." + (" One trial has no interval: give --seeds 10." if gain.n < 2 else "")
+
+
+def rivals(cells: Sequence[Cell]) -> tuple[Cell, Cell]:
+    """The cell that carries most, and what it is compared with: the first cell, or the next best where the first is the best."""
+    order = sorted(cells, key=lambda cell: -cell.mean().value)
+    return order[0], cells[0] if cells[0] is not order[0] else order[1]
 
 
 def times(ratio: Estimate, other: str) -> str:

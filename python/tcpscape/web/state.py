@@ -10,8 +10,8 @@ from typing import Any
 from pydantic import Field
 
 from tcpscape.campaign.campaign import Campaign
-from tcpscape.scenario.conditions import Conditions
-from tcpscape.scenario.fields import Spec
+from tcpscape.scenario import changes
+from tcpscape.scenario.fields import OPTIONS, Spec
 from tcpscape.scenario.scenario import Scenario
 
 
@@ -34,10 +34,10 @@ class State(Spec):
     """`both`, `forward`, `reverse`."""
     loss_burst: str = ""
     """Mean number of packets lost in a row; empty or 1 is independent loss."""
-    rate: str = ""
+    rate: str = "42mbit"
     """Rate of the bottleneck; empty is no limit."""
     buffer: str = ""
-    """Its queue's size; empty is 1bdp."""
+    """Its queue's size; empty is 1bdp. Not read without a rate, as `queue`."""
     queue: str = ""
     """Its queue in tc's words; empty is a FIFO in bytes."""
     rcvbuf: str = ""
@@ -62,19 +62,32 @@ class State(Spec):
     """Flows that share the bottleneck, `cubic*2,bbr@5s`."""
 
     def conditions(self) -> dict[str, Any]:
-        """The path as conditions of a campaign, as `tcpscape sweep` has them."""
-        names = ("rtt", "jitter", "jitter_on", "distribution", "order", "loss", "loss_on", "rate", "buffer", "queue", "duration", "kernel")
+        """The path and its flows as conditions of a campaign, as `tcpscape sweep` has them."""
+        of_link = ("buffer", "queue") if self.rate else ()
+        names = ("rtt", "jitter", "jitter_on", "distribution", "order", "loss", "loss_on", "rate", *of_link, "duration", "kernel")
         fields: dict[str, Any] = {name: getattr(self, name) for name in names if getattr(self, name)}
         flow = {name: getattr(self, name) for name in ("rcvbuf", "app", "read") if getattr(self, name)}
-        return fields | ({"flow": flow} if flow else {})
+        fields |= {"flow": flow} if flow else {}
+        fields |= {"ecn": True} if self.ecn else {}
+        fields |= {"changes": [changes.parse(text) for text in self.changes]} if self.changes else {}
+        return fields | dict(self.words)
 
-    def scenario(self, cca: str) -> Scenario:
-        """The scenario in which every flow uses `cca`.
+    def campaign(self, **fields: Any) -> Campaign:
+        """The campaign of this path and its congestion controls; `fields`: others of the campaign (`seeds`, `axes`, `zip`).
 
         :raises TcpscapeError: one line that names the field.
         """
-        return Conditions.model_validate(self.conditions()).scenario(cca)
+        controls = {"mix": self.mix} if self.mix else {"cca": list(self.cca)}
+        return Campaign.of({"name": "explorer", "conditions": self.conditions(), **controls, **fields}, OPTIONS)
 
-    def campaign(self, **fields: Any) -> Campaign:
-        """The campaign with one point, for the state's congestion controls; `fields`: others of the campaign (`seeds`, `metric`, `axes`)."""
-        return Campaign.of({"name": "explorer", "conditions": self.conditions(), "cca": list(self.cca), **fields}, "explorer")
+    def scenario(self, cca: str) -> Scenario:
+        """The scenario in which every flow uses `cca`; of a mixture, that mixture.
+
+        :raises TcpscapeError: one line that names the field.
+        """
+        one = self if self.mix else self.model_copy(update={"cca": (cca,)})
+        return one.campaign().cases()[0].scenario
+
+    def replace(self, **fields: Any) -> State:
+        """The state with other fields."""
+        return self.model_copy(update=fields)

@@ -6,7 +6,9 @@ text or plain values as the page sends them; `answer` runs in a thread of its ow
 
 from tcpscape.web.questions.answer import Answer
 from tcpscape.web.questions.base import Question
+from tcpscape.web.questions.curve import Curve
 from tcpscape.web.questions.inside import Detail, Inside
+from tcpscape.web.questions.map import Map
 
-KINDS: dict[str, type[Question]] = {kind.kind: kind for kind in (Answer, Inside, Detail)}
+KINDS: dict[str, type[Question]] = {kind.kind: kind for kind in (Answer, Curve, Map, Inside, Detail)}
 """Every kind of question by its name."""

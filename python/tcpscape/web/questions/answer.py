@@ -1,34 +1,179 @@
-"""The question `answer`: which congestion control carries how much, as a sentence that becomes surer as the runs come in."""
+"""The question `answer`: which congestion control carries how much, as a sentence that becomes surer as the trials come in.
+
+Sends blocks `answer`; each replaces the one before. Values:
+
+- `text`: the sentence, that of `tcpscape run` for the same trials. `n`: trials of each congestion control behind it, `wanted`: how many there will
+  be, `final`: whether this is the last block.
+- `controls`: of each congestion control `label`; `value`, `low`, `high`, `unit`: its mean goodput with the 95 % interval, as in the table of
+  `tcpscape run`; `delay` (added RTT, 95th percentile, ms), `retransmits` (segments) and `cv` (a fraction): `{value, low, high, unit, text}`; null
+  is not known. `side`: `before`, `past` or `on` its cliff (`on`: undecided, or in the chaos zone), null where no cliff is asked for or of too few
+  trials; `side_text`: the same as a sentence; `retention`: `{value, low, high}`, the share of the goodput that it keeps of that without the
+  impairment.
+- `ratio`: `{of, over, value, low, high, text}`, the best control's mean goodput over another's, which the sentence is about; null of one control.
+- `decided`: whether the interval of the ratio leaves out 1, or lies within ± 5 % of it; `more`: about so many trials of each are still missing,
+  null where none is; `more_text`: `about 12 more runs`.
+- `cliff`: the impairment whose cliff is asked for, `jitter` or `loss`; empty where the path has none.
+- `assumes`, `caveats`: lines. The first one of `assumes` is the path in words, as `tcpscape run` prints it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from tcpscape.campaign import outcome, sentences
-from tcpscape.trial import Trial
+from pydantic import Field
+
+from tcpscape import stats, units
+from tcpscape.campaign import sentences
+from tcpscape.campaign.campaign import Campaign
+from tcpscape.campaign.outcome import Cell, Outcome
+from tcpscape.findings.cliff.levels import HALF, level
+from tcpscape.scenario import summary
+from tcpscape.stats import Estimate
+from tcpscape.tables import percent
+from tcpscape.web import axes
 from tcpscape.web.blocks import Block
 from tcpscape.web.questions.base import Question
+from tcpscape.web.questions.runs import Planned, Runs, Wanted
 from tcpscape.web.state import State
-from tcpscape.web.work import FIRST, Job, Work
+from tcpscape.web.work import FIRST, LATER, SOON, Work
+
+MILESTONES = (1, 3, 5, 10, 20, 30, 50, 75, 100, 150, 200)
+"""Numbers of trials at which the sentence is written anew: one that changes with every trial cannot be read."""
+MOST_SEEDS = 1000
+"""Most trials of each congestion control."""
+FEWEST = 3
+"""Fewest trials of which a side of the cliff is told."""
 
 
 class Answer(Question):
-    """The sentence for the state as it is. Sends `answer` blocks: `text`, `n` (trials of each congestion control so far)."""
+    """The sentence for the state as it is."""
 
     kind: ClassVar[str] = "answer"
-    seeds: int = 20
+    seeds: int = Field(default=20, ge=1, le=MOST_SEEDS)
     """Trials of each congestion control."""
 
     def answer(self, state: State, work: Work, opened: Any) -> None:
-        """Runs seed after seed of every congestion control and sends the sentence of what is there."""
-        campaign = state.campaign()
-        cases = campaign.cases()
-        jobs = [Job(case.scenario, seed, FIRST) for seed in range(self.seeds) for case in cases]
-        runs: list[list[Trial]] = [[] for _ in cases]
-        for place, trial in work.trials(jobs):
-            runs[place % len(cases)].append(trial)
-            if len({len(r) for r in runs}) == 1:
-                ordered: Sequence[Sequence[Trial]] = [sorted(r, key=lambda t: t.seed) for r in runs]
-                text = sentences.run_answer(outcome.gather(campaign, cases, ordered, {"model": trial.version}))
-                work.send(Block("answer", {"text": text, "n": len(runs[0])}))
+        """Runs seed after seed of every congestion control, here and without the impairment, and sends the sentence of what is there."""
+        along = impairment(state)
+        here, calm = state.campaign(), state.replace(**{along: ""}).campaign() if along else None
+        answering = _Answering(here, _planned(here), _planned(calm) if calm else [], along, self.seeds)
+        done = Runs(work)
+        sent = 0
+        for _ in done.run(answering.wanted()):
+            n = answering.known(done)
+            if n > sent and (n in MILESTONES or n == self.seeds):
+                sent = n
+                work.send(answering.block(done, n, final=False))
+        work.send(answering.block(done, self.seeds, final=True))
+
+
+def impairment(state: State) -> str:
+    """The impairment whose cliff is asked for: the jitter, the loss where there is none, empty where the path's fields have neither."""
+    return next((name for name in ("jitter", "loss") if (text := getattr(state, name)) and axes.place(text) > 0), "")
+
+
+@dataclass(frozen=True)
+class _Answering:
+    """What is asked: the cases here, the same cases without the impairment, and how many trials of each."""
+
+    campaign: Campaign
+    cases: Sequence[Planned]
+    calm: Sequence[Planned]
+    along: str
+    seeds: int
+
+    def wanted(self) -> list[Wanted]:
+        """Every trial, in the order in which they are to run: of each seed the cases here first."""
+        return [Wanted.of(c, seed, _urgency(seed)) for seed in range(self.seeds) for c in (*self.cases, *self.calm)]
+
+    def known(self, done: Runs) -> int:
+        """How many seeds of every case here have run."""
+        return min(done.count(case) for case in self.cases)
+
+    def block(self, done: Runs, n: int, *, final: bool) -> Block:
+        """The answer of the first `n` trials."""
+        outcome = done.outcome(self.campaign, self.cases, n)
+        values: dict[str, Any] = {"text": sentences.run_answer(outcome), "n": n, "wanted": self.seeds, "final": final, "cliff": self.along}
+        values |= {"controls": list(self._controls(outcome, done)), **_comparison(outcome)}
+        return Block("answer", {**values, "assumes": list(self._assumes(outcome)), "caveats": list(_caveats(outcome))})
+
+    def _controls(self, outcome: Outcome, done: Runs) -> Iterator[dict[str, Any]]:
+        """What is known of each congestion control; of a mixture, of each in it."""
+        calms: Sequence[Planned | None] = self.calm or [None] * len(outcome.cells)
+        for cell, calm in zip(outcome.cells, calms, strict=True):
+            for label in cell.ccas if len(cell.ccas) > 1 else [cell.cca]:
+                only = f":{label}" if len(cell.ccas) > 1 else ""
+                goodput = _estimate(cell, f"goodput{only}")
+                row: dict[str, Any] = {"label": label, "value": goodput.value, "low": goodput.low, "high": goodput.high, "unit": "Mbit/s"}
+                row["text"] = goodput.text(unit="Mbit/s")
+                row |= {name: _shown(_estimate(cell, metric + only), unit) for name, (metric, unit) in BESIDE.items()}
+                row["cv"] = _shown(cell.cv(f"goodput{only}"), "1")
+                yield row | self._side(cell, calm, f"goodput{only}", label, done)
+
+    def _side(self, cell: Cell, calm: Planned | None, metric: str, label: str, done: Runs) -> dict[str, Any]:
+        """On which side of its cliff a congestion control is: its goodput here over that without the impairment, under the same seeds."""
+        n = min(len(cell.trials), done.count(calm)) if calm else 0
+        if not calm or n < FEWEST:
+            return {"side": None, "side_text": "", "retention": None}
+        values, base = cell.values(metric)[:n], done.cell(calm, n).values(metric)
+        if not any(base):
+            return {"side": None, "side_text": f"{label} carries nothing without {self.along} either.", "retention": None}
+        here = level(0.0, values, base)
+        keeps = here.retention
+        side = "on" if here.chaotic or not keeps.excludes(HALF) else "before" if keeps.value > HALF else "past"
+        why = "" if side != "on" else ", in its chaos zone: single runs differ much" if here.chaotic else ", undecided"
+        text = f"{label} is {side} its cliff{why}; it keeps {keeps.percent()} of its goodput without {self.along}."
+        return {"side": side, "side_text": text, "retention": keeps.plain()}
+
+    def _assumes(self, outcome: Outcome) -> Iterator[str]:
+        """What the answer assumes: the path, the trials, what the impairment is, and what a cliff is."""
+        scenario = outcome.cells[0].scenarios[0]
+        yield summary.in_words(scenario)
+        yield f"{units.counted(len(outcome.cells[0].trials), 'trial')} each, seeds from 0, {outcome.label}; the same seeds for all"
+        if self.along:
+            yield (
+                f"past its cliff is below {percent(HALF)} of the mean goodput of the same path without {self.along}, under the same seeds; "
+                f"all else, the RTT and the buffers too, is taken to stay; `tcpscape cliff` searches for the edge itself"
+            )
+
+
+def _planned(campaign: Campaign) -> list[Planned]:
+    return [Planned.of(case) for case in campaign.cases()]
+
+
+BESIDE = {"delay": ("added_rtt", "ms"), "retransmits": ("retransmits", "segments")}
+"""Name in blocks → the metric beside the goodput, and its unit."""
+
+
+def _estimate(cell: Cell, metric: str) -> Estimate:
+    """The mean of what is known of a metric."""
+    known = stats.known(cell.values(metric))
+    return stats.mean(known) if known else Estimate(math.nan, math.nan, math.nan, 0)
+
+
+def _shown(estimate: Estimate, unit: str) -> dict[str, Any]:
+    text = estimate.percent() if unit == "1" and math.isfinite(estimate.value) else estimate.text(unit=unit)
+    return {**estimate.plain(), "unit": unit, "text": text}
+
+
+def _comparison(outcome: Outcome) -> dict[str, Any]:
+    """The ratio that the sentence is about, and whether it is decided; nothing is to be decided of one congestion control or a mixture."""
+    if len(outcome.cells) < 2:
+        return {"ratio": None, "decided": True, "more": None, "more_text": ""}
+    best, other = sentences.rivals(outcome.cells)
+    gain = best.over(other)
+    missing = stats.runs_missing(gain)
+    ratio = {"of": best.cca, "over": other.cca, **gain.plain(), "text": gain.text(unit="×")}
+    return {"ratio": ratio, "decided": not missing, "more": missing or None, "more_text": stats.runs_text(missing)}
+
+
+def _caveats(outcome: Outcome) -> Iterator[str]:
+    """Whatever weakens the answer, as under the table of `tcpscape run`."""
+    yield from dict.fromkeys((*outcome.caveats, *(caveat for cell in outcome.cells if (caveat := cell.mean().caveat))))
+
+
+def _urgency(seed: int) -> int:
+    return FIRST if seed == 0 else SOON if seed < MILESTONES[2] else LATER

@@ -1,0 +1,175 @@
+"""What a path can be varied along: the axes of curves and maps, and their levels as a user writes them.
+
+An axis is a field of the state (and an axis of a campaign: `tcpscape sweep` has the same). Its levels are texts, so that each can be put into the
+state as it is; :func:`place` says where a text stands, in SI units. The levels of a curve hold the state's own value exactly.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from tcpscape import units
+from tcpscape.campaign import axes
+from tcpscape.errors import refuse, shown
+from tcpscape.findings.cliff.levels import WALK
+from tcpscape.web.state import State
+
+Quantity = Literal["time", "rate", "share", "size", "number"]
+"""What the numbers of an axis are, in s, bit/s, 1, bytes, 1."""
+SI = {"ms": 1e-3, "Mbit/s": 1e6, "%": 0.01, "B": 1.0, "": 1.0}
+"""Unit of :func:`tcpscape.campaign.axes.read` → factor to SI."""
+STEPS = (1.0, 2.0, 5.0)
+"""Levels of a decade of a logarithmic axis."""
+APART = 0.12
+"""A level is left out where the state's own value is nearer than this share of it."""
+SHARES = (0.0, *(share for share in WALK if share <= 0.4))
+"""Levels of jitter, as shares of the RTT: those of the first walk of a search for a cliff."""
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A field of the path that curves and maps vary."""
+
+    name: str
+    title: str
+    quantity: Quantity
+    low: float
+    """Where it begins, SI; on a logarithmic axis with `zero`, the least level above 0."""
+    high: float
+    write: Callable[[float], str]
+    """The text of a value in SI."""
+    log: bool = True
+    zero: bool = False
+    """Whether 0 is a level."""
+
+    def document(self, state: State) -> dict[str, Any]:
+        """What the page needs to draw the axis."""
+        here = self.here(state)
+        place_ = place(here) if here else math.nan
+        note = missing(self.name, state)
+        return {"axis": self.name, "title": self.title, "quantity": self.quantity, "log": self.log, "here": place_, "text": here, "note": note}
+
+    def here(self, state: State) -> str:
+        """The state's own value as written; its default where the state has none, empty where there is no number for it."""
+        return str(getattr(state, self.name)) or DEFAULTS.get(self.name, "")
+
+    def ends(self, state: State) -> tuple[float, float]:
+        """The first and the last value above 0, with the state's own value between them."""
+        own = place(self.here(state))
+        high = SHARES[-1] * place(state.rtt) if self.name == "jitter" else self.high
+        low = high / 100 if self.name == "jitter" else self.low
+        if not own > 0:
+            return low, high
+        return (_down(own) if own < low else low), (_up(own) if own > high else high)
+
+    def levels(self, state: State) -> tuple[str, ...]:
+        """The levels of a curve, ascending, the state's own value among them."""
+        low, high = self.ends(state)
+        if self.name == "jitter":
+            rtt = place(state.rtt)
+            lattice = [share * rtt for share in (*SHARES, *(s for s in WALK if s > SHARES[-1])) if share * rtt <= high * (1 + 1e-9)]
+        else:
+            lattice = [0.0] * self.zero + _decades(low, high)
+        here = self.here(state)
+        return self._with_own(lattice, here, place(here) if here else math.nan)
+
+    def _with_own(self, lattice: list[float], here: str, own: float) -> tuple[str, ...]:
+        texts = {value: self.write(value) for value in lattice if math.isnan(own) or abs(value - own) > APART * max(value, own)}
+        if not math.isnan(own):
+            texts[own] = here
+        return tuple(texts[value] for value in sorted(texts))
+
+    def cells(self, state: State, count: int) -> tuple[str, ...]:
+        """The levels of a map, `count` of them: even steps of the axis from its first to its last value (from 0 where it is linear)."""
+        low, high = self.ends(state)
+        if self.log:
+            return _distinct([self.write(low * (high / low) ** (i / (count - 1))) for i in range(count)])
+        return _distinct([self.write(high * i / (count - 1)) for i in range(count)])
+
+
+def _distinct(texts: list[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(texts))
+
+
+def _decades(low: float, high: float) -> list[float]:
+    """The values of :data:`STEPS` in every decade from `low` to `high`."""
+    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
+    values = [float(f"{step * 10.0**decade:.6g}") for decade in range(first, last + 1) for step in STEPS]
+    return [value for value in values if low * (1 - 1e-9) <= value <= high * (1 + 1e-9)]
+
+
+def _down(value: float) -> float:
+    return max(v for v in _decades(value / 10, value) if v <= value * (1 + 1e-9))
+
+
+def _up(value: float) -> float:
+    return min(v for v in _decades(value, value * 10) if v >= value * (1 - 1e-9))
+
+
+def place(text: str) -> float:
+    """Where a text stands, SI: `8ms` → 0.008, `10mbit` → 1e7, `0.1%` → 0.001, `64KiB` → 65536, `2bdp` → 2; NaN for words."""
+    if text.strip().endswith("bdp"):
+        return _number(text.strip().removesuffix("bdp"))
+    value = axes.read(text)
+    return value.number * SI[value.unit]
+
+
+def _number(text: str) -> float:
+    return float(text) if units.is_bare(text.strip()) else math.nan
+
+
+def missing(name: str, state: State) -> str:
+    """Why an axis makes no sense for this state, with the fix; empty where it does."""
+    if name in ("buffer", "queue") and not state.rate:
+        return "there is no bottleneck whose queue could vary; give the path a rate"
+    if name == "loss_burst" and not state.loss:
+        return "there is no loss whose bursts could vary; give the path a loss"
+    return ""
+
+
+def find(name: str, state: State) -> Axis:
+    """The axis of this name.
+
+    :raises TcpscapeError: there is none, or it makes no sense for this state.
+    """
+    axis = AXES.get(name)
+    if axis is None:
+        refuse("axis", f"{shown(name)} is unknown", f"choose {', '.join(AXES)}")
+    if note := missing(name, state):
+        problem, _, fix = note.partition("; ")
+        refuse("axis", problem, fix)
+    if name == "buffer" and state.buffer and not state.buffer.strip().endswith("bdp"):
+        return _BYTES_OF_BUFFER
+    return axis
+
+
+def _rate(bps: float) -> str:
+    return f"{bps / 1e6:.4g}mbit"
+
+
+def _size(size: float) -> str:
+    return f"{size / 1024:g}KiB" if size % 1024 == 0 else f"{round(size)}B"
+
+
+DEFAULTS = {"jitter": "0ms", "loss": "0%", "buffer": "1bdp", "duration": "10s", "loss_burst": "1"}
+"""Field → what it is where the state says nothing; a field that is not here is then no number (no limit, autotuned)."""
+AXES = {
+    axis.name: axis
+    for axis in (
+        Axis("rtt", "RTT", "time", 0.010, 0.300, lambda x: units.brief_time(x * 1e9)),
+        Axis("jitter", "jitter", "time", 0.0, 0.02, lambda x: units.brief_time(x * 1e9), log=False, zero=True),
+        Axis("loss", "loss", "share", 1e-4, 0.1, units.brief_percent, zero=True),
+        Axis("loss_burst", "packets lost in a row", "number", 1.0, 50.0, lambda x: f"{x:.3g}"),
+        Axis("rate", "rate", "rate", 1e6, 200e6, _rate),
+        Axis("buffer", "buffer", "number", 0.1, 10.0, lambda x: f"{x:.3g}bdp"),
+        Axis("rcvbuf", "receive buffer", "size", 16 * 1024.0, 4 * 2**20, lambda x: _size(1024 * round(x / 1024))),
+        Axis("app", "application rate", "rate", 1e6, 200e6, _rate),
+        Axis("duration", "duration", "time", 1.0, 50.0, lambda x: units.brief_time(x * 1e9)),
+    )
+}  # fmt: skip
+"""Every axis by its name."""
+_BYTES_OF_BUFFER = Axis("buffer", "buffer", "size", 5e3, 5e6, _size)
+

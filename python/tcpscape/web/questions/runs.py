@@ -1,0 +1,127 @@
+"""The trials of a question: its cases, their trials so far, and what they come to; a trial that several cells need runs once."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from tcpscape import metrics, stats
+from tcpscape.campaign.campaign import Campaign, Case
+from tcpscape.campaign.outcome import Cell, Outcome, gather
+from tcpscape.stats import Estimate
+from tcpscape.trial import Trial
+from tcpscape.web.work import Job, Work
+
+METRICS = {"goodput": ("goodput", 1e6), "rtt": ("rtt", 1e-3), "delay": ("added_rtt", 1e-3), "retransmissions": ("retransmit_rate", 1.0)}
+"""Name in blocks → the metric, and the factor from its unit to bit/s, s or 1."""
+SPREAD = "cv"
+"""Name in blocks of the coefficient of variation of the goodput, which is of several trials."""
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A case with the content address of its scenario."""
+
+    case: Case
+    address: str
+
+    @classmethod
+    def of(cls, case: Case) -> Planned:
+        """The case as it is planned."""
+        return cls(case, case.scenario.address())
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A trial that is to run; two are equal where they are the same trial."""
+
+    address: str
+    seed: int
+    planned: Planned = field(compare=False)
+    urgency: int = field(compare=False)
+
+    @classmethod
+    def of(cls, planned: Planned, seed: int, urgency: int) -> Wanted:
+        """The trial of a case with this seed."""
+        return cls(planned.address, seed, planned, urgency)
+
+
+class Runs:
+    """The trials of a question by scenario and seed."""
+
+    def __init__(self, work: Work) -> None:
+        self.work = work
+        self.done = 0
+        """Trials that ran."""
+        self._version = ""
+        self._trials: dict[str, dict[int, Trial]] = {}
+
+    def run(self, wanted: Iterable[Wanted]) -> Iterator[Wanted]:
+        """Runs what is not there yet, and gives each as soon as it is.
+
+        :raises TcpscapeError: one line, for a scenario that cannot run.
+        :raises Cancelled: the question is stale.
+        """
+        jobs = [w for w in dict.fromkeys(wanted) if w.seed not in self._trials.get(w.address, {})]
+        for place, trial in self.work.trials([Job(w.planned.case.scenario, w.seed, w.urgency) for w in jobs]):
+            self._trials.setdefault(jobs[place].address, {})[trial.seed] = trial
+            self.done, self._version = self.done + 1, trial.version
+            yield jobs[place]
+
+    def count(self, planned: Planned) -> int:
+        """How many of the seeds 0, 1, 2 … are there without a gap: what is told of a case never depends on which trial ended first."""
+        trials, n = self._trials.get(planned.address, {}), 0
+        while n in trials:
+            n += 1
+        return n
+
+    def trial(self, wanted: Wanted) -> Trial:
+        """A trial that ran."""
+        return self._trials[wanted.address][wanted.seed]
+
+    def cell(self, planned: Planned, n: int) -> Cell:
+        """The cell of a case with its first `n` trials."""
+        case = planned.case
+        return Cell(case.at, case.cca, case.engine, (case.scenario,), (self._first(planned, n),))
+
+    def outcome(self, campaign: Campaign, every: Sequence[Planned], n: int) -> Outcome:
+        """The outcome of a campaign whose cases have their first `n` trials."""
+        return gather(campaign, [p.case for p in every], [self._first(p, n) for p in every], {"model": self._version})
+
+    def _first(self, planned: Planned, n: int) -> tuple[Trial, ...]:
+        trials = self._trials[planned.address]
+        return tuple(trials[seed] for seed in range(n))
+
+
+def values(trial: Trial) -> dict[str, float]:
+    """Every metric of :data:`METRICS` of a trial, in SI units; NaN where it is not known."""
+    return {name: factor * metrics.find(metric).of(trial) for name, (metric, factor) in METRICS.items()}
+
+
+def estimates(cell: Cell, names: Iterable[str] = (*METRICS, SPREAD)) -> dict[str, Estimate]:
+    """The median of metrics of :data:`METRICS` over the trials of a cell, and the goodput's CV, as `tcpscape sweep` prints them; SI units."""
+    return {name: cell.cv() if name == SPREAD else _median(cell, *METRICS[name]) for name in names}
+
+
+def _median(cell: Cell, metric: str, factor: float) -> Estimate:
+    """The median of what is known of a metric, times a factor."""
+    known = stats.known(cell.values(metric))
+    estimate = stats.median(known) if known else Estimate(math.nan, math.nan, math.nan, 0)
+    return Estimate(factor * estimate.value, factor * estimate.low, factor * estimate.high, estimate.n)
+
+
+def columns(rows: Sequence[dict[str, float]]) -> dict[str, np.ndarray[Any, Any]]:
+    """Rows with the same names as columns of float64."""
+    return {name: np.array([row[name] for row in rows], dtype="<f8") for name in (rows[0] if rows else {})}
+
+
+def flat(of: dict[str, Estimate]) -> dict[str, float]:
+    """Each estimate as its value under its name, and its ends under `NAME.low` and `NAME.high`."""
+    row: dict[str, float] = {}
+    for name, estimate in of.items():
+        row |= {name: estimate.value, f"{name}.low": estimate.low, f"{name}.high": estimate.high}
+    return row

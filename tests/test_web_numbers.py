@@ -1,0 +1,175 @@
+"""The numbers of the explorer's questions are those of the command line: the same seed, the same trial, the same estimate."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tcpscape
+from tcpscape.campaign import sentences
+from tcpscape.errors import TcpscapeError
+from tcpscape.web import axes
+from tcpscape.web.blocks import Block
+from tcpscape.web.questions import KINDS
+from tcpscape.web.questions.runs import METRICS
+from tcpscape.web.state import State
+from tcpscape.web.work import Pool, Work
+
+POOL = Pool(2)
+SHORT = {"rtt": "20ms", "rate": "10mbit", "duration": "1s"}
+"""A path whose trials take a millisecond."""
+
+
+def ask(kind: str, state: State, **options: Any) -> list[Block]:
+    """The blocks of a question."""
+    blocks: list[Block] = []
+    KINDS[kind].model_validate(options).answer(state, Work(POOL, blocks.append), None)
+    return blocks
+
+
+def rows(blocks: list[Block], name: str, key: tuple[str, ...]) -> dict[tuple[int, ...], Mapping[str, float]]:
+    """The rows of the blocks `name` by these columns, later ones instead of earlier ones."""
+    found = {}
+    for block in (b for b in blocks if b.name == name):
+        for k in range(len(next(iter(block.columns.values())))):
+            row = {column: float(values[k]) for column, values in block.columns.items()}
+            found[tuple(int(row[column]) for column in key)] = row
+    return found
+
+
+def same(value: float, other: float) -> bool:
+    """Whether two numbers are the same, not known among them."""
+    return value == other or (math.isnan(value) and math.isnan(other)) or math.isclose(value, other, rel_tol=1e-12)
+
+
+STATES = [
+    State(**SHORT), State(**SHORT, jitter="3ms", loss="1%", loss_on="forward"), State(**SHORT, ecn=True, queue="fq_codel", cca=("cubic", "dctcp")),
+    State(**{**SHORT, "rate": ""}, rcvbuf="64KiB", app="2MB/s", read="16KiB/1ms", cca=("reno",)),
+    State(**SHORT, jitter="2ms", order="keep", jitter_on="reverse", changes=("bottleneck@500ms: rate 5mbit",)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_an_answer_is_the_sentence_of_a_sweep_of_the_same_path(state: State) -> None:
+    last = ask("answer", state, seeds=5)[-1].values
+    flow = {name: getattr(state, name) or None for name in ("rcvbuf", "app", "read")}
+    path = {name: getattr(state, name) or None for name in ("rtt", "jitter", "loss", "rate", "queue", "order", "jitter_on", "loss_on", "duration")}
+    others: dict[str, Any] = {"axes": {"ecn": "true"} if state.ecn else {}}
+    if state.changes:
+        others = {"campaign": {"conditions": {"changes": [{"where": "bottleneck", "at": "500ms", "set": {"rate": "5mbit"}}]}}}
+    outcome = tcpscape.sweep(**path, **flow, cca=list(state.cca), seeds=5, **others)  # type: ignore[arg-type]
+    assert last["text"] == sentences.run_answer(outcome)
+    for control, cell in zip(last["controls"], outcome.cells, strict=True):
+        mean = cell.mean()
+        assert (control["value"], control["low"], control["high"]) == (mean.value, mean.low, mean.high)
+        assert control["cv"]["value"] == pytest.approx(cell.cv().value)
+
+
+def test_an_answer_of_a_mixture_is_that_of_a_sweep() -> None:
+    last = ask("answer", State(**SHORT, mix="cubic*2,bbr@200ms"), seeds=5)[-1].values
+    outcome = tcpscape.sweep(rtt="20ms", rate="10mbit", duration="1s", mix="cubic*2,bbr@200ms", seeds=5)
+    assert last["text"] == sentences.run_answer(outcome)
+    assert [c["label"] for c in last["controls"]] == ["cubic", "bbr"]
+
+
+def test_the_first_answer_is_of_one_trial_of_each_and_the_last_one_of_all() -> None:
+    blocks = ask("answer", State(**SHORT), seeds=6)
+    assert [b.values["n"] for b in blocks] == [1, 3, 5, 6, 6]
+    assert [b.values["final"] for b in blocks] == [False] * 4 + [True]
+
+
+def test_a_control_past_its_cliff_is_told() -> None:
+    state = State(rtt="50ms", rate="42mbit", jitter="20ms", duration="4s", cca=("cubic",))
+    (control,) = ask("answer", state, seeds=5)[-1].values["controls"]
+    outcome = tcpscape.sweep(rtt="50ms", rate="42mbit", jitter=["0ms", "20ms"], duration="4s", cca="cubic", seeds=5)
+    keeps = outcome.retention(outcome.cells[1], "jitter")
+    assert control["side"] == "past"
+    assert control["retention"] == keeps.plain()
+
+
+@pytest.mark.parametrize("state", STATES)
+@pytest.mark.parametrize("axis", ["jitter", "rtt"])
+def test_a_curve_is_a_sweep_trial_by_trial(state: State, axis: str) -> None:
+    here = axes.find(axis, state).here(state)
+    levels = ("10ms", here) if axis == "rtt" else ("0ms", here) if here != "0ms" else ("0ms", "2ms")
+    blocks = ask("curve", state, axis=axis, levels=levels, seeds=3)
+    outcome = state.campaign(axes={axis: list(levels)}, seeds=3)
+    done = tcpscape.sweep(outcome.to_dict())
+    points = rows(blocks, "points", ("place", "control"))
+    single = rows(blocks, "runs", ("place", "control", "seed"))
+    assert len(points) == len(done.cells)
+    assert len(single) == len(done.trials)
+    for place, level in enumerate(levels):
+        for control, cca in enumerate(done.ccas):
+            cell = done.find(cca, **{axis: level})
+            assert cell is not None
+            point = points[place, control]
+            for name, (metric, factor) in METRICS.items():
+                median = cell.median(metric)
+                assert same(point[name], factor * median.value)
+                assert same(point[f"{name}.low"], factor * median.low)
+                assert same(point[f"{name}.high"], factor * median.high)
+                for trial, value in zip(cell.trials, cell.values(metric), strict=True):
+                    assert same(single[place, control, trial.seed][name], factor * value)
+            assert same(point["cv"], cell.cv().value)
+
+
+def test_a_curve_has_the_states_own_value_and_begins_with_it() -> None:
+    blocks = ask("curve", State(**SHORT, jitter="1.7ms"), seeds=2)
+    axis = blocks[0]
+    assert axis.name == "axis"
+    here = list(axis.values["words"]).index("1.7ms")
+    assert axis.columns["x"][here] == axis.values["here"] == 0.0017
+    assert axis.columns["x"][0] == 0
+    assert np.all(np.diff(axis.columns["x"]) > 0)
+    assert next(b for b in blocks if b.name == "points").columns["place"][0] == here
+
+
+@pytest.mark.parametrize("quantity", ["ratio", "retention", "cv", "goodput"])
+def test_a_map_is_a_sweep_cell_by_cell(quantity: str) -> None:
+    state = State(**SHORT)
+    blocks = ask("map", state, quantity=quantity, resolution=4, seeds=3)
+    words = {name: blocks[0].values[name]["words"] for name in ("x", "y")}
+    cells = rows(blocks, "cells", ("i", "j"))
+    assert len(cells) == 16
+    done = tcpscape.sweep(state.campaign(axes={"rtt": list(words["y"]), "jitter": list(words["x"])}, seeds=3).to_dict())
+    for (i, j), cell in cells.items():
+        first, second = (done.find(cca, rtt=words["y"][j], jitter=words["x"][i]) for cca in ("cubic", "bbr"))
+        assert first is not None
+        assert second is not None
+        known = {
+            "ratio": first.over(second), "retention": done.retention(first, "jitter"), "cv": first.cv(), "goodput": first.median(),
+        }[quantity]  # fmt: skip
+        factor = 1e6 if quantity == "goodput" else 1.0
+        assert same(cell["value"], factor * known.value)
+        assert same(cell["low"], factor * known.low)
+        assert same(cell["high"], factor * known.high)
+        assert cell["n"] == 3
+
+
+def test_the_coarse_grid_of_a_map_comes_first() -> None:
+    blocks = ask("map", State(**{**SHORT, "duration": "100ms"}), resolution=10, seeds=1, quantity="goodput")
+    first = next(b for b in blocks if b.name == "cells")
+    assert set(first.columns["span"]) == {5}
+    assert sorted(zip(first.columns["i"], first.columns["j"], strict=True)) == [(2, 2), (2, 7), (7, 2), (7, 7)]
+    assert len(rows(blocks, "cells", ("i", "j"))) == 100
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "state", "field"),
+    [
+        ("curve", {"axis": "colour"}, {}, "axis: 'colour' is unknown"), ("curve", {"axis": "buffer"}, {"rate": ""}, "axis: there is no bottleneck"),
+        ("curve", {}, {"rtt": "50"}, "rtt: '50' has no unit"), ("map", {"x": "rtt"}, {}, "y: 'rtt' is the other axis"),
+        ("map", {}, {"cca": ["cubic"]}, "second: a ratio needs two"), ("answer", {}, {"jitter": "-1ms"}, "jitter: '-1ms' is negative"),
+        ("map", {}, {"mix": "cubic*2"}, "mix: a map compares"), ("answer", {}, {"queue": "fq_codell"}, "queue: "),
+    ],
+)  # fmt: skip
+def test_what_makes_no_sense_is_one_line_that_names_the_field(kind: str, options: dict[str, Any], state: dict[str, Any], field: str) -> None:
+    with pytest.raises(TcpscapeError) as refusal:
+        ask(kind, State.model_validate({**SHORT, **state}), **options)
+    assert str(refusal.value).startswith(field)
+    assert "\n" not in str(refusal.value)
