@@ -22,6 +22,8 @@ from tcpscape.web.state import State
 from tcpscape.web.work import Pool, Work
 
 EVERY_MS = 1_000_000
+SI = {"cwnd": 1.0, "ssthresh": 1.0, "in_flight": 1.0, "rtt": 1e-3, "min_rtt": 1e-3, "pacing_rate": 1e6, "delivery_rate": 1e6}
+"""Quantities, and the factor from a figure's unit to the page's."""
 BURSTS = "netem delay 25ms loss gemodel 2% 10%"
 
 
@@ -100,14 +102,14 @@ def test_series_are_those_of_run_at_the_same_seed(pool: Pool) -> None:
         assert said["flows"][0]["goodput_mbps"] == trial.flows[0].goodput_mbps
         block = one(blocks, "series", number)
         trace = traces.Trace("", style.LOOKS[0], trial, 0, scenario)
-        for name in ("cwnd", "ssthresh", "in_flight", "rtt", "min_rtt", "pacing_rate", "delivery_rate"):
+        for name, factor in SI.items():
             times, values = traces.PANELS[name].read(trace) or pytest.fail(name)
             assert np.array_equal(block.columns["t"], times.astype(np.float32))
             known = ~np.isnan(block.columns[name])
             assert known.sum() > (0 if name == "ssthresh" else 4000)
-            assert np.allclose(block.columns[name][known], values[known], rtol=1e-6)
+            assert np.allclose(block.columns[name][known], values[known] * factor, rtol=1e-6)
         times, values = traces.PANELS["throughput"].read(trace) or pytest.fail("goodput")
-        assert np.array_equal(block.columns["goodput"], values.astype(np.float32))
+        assert np.array_equal(block.columns["goodput"], (values * 1e6).astype(np.float32))
         times, values = traces.PANELS["queue"].read(trace) or pytest.fail("queue")
         assert np.array_equal(one(blocks, "queue", number).columns["packets"], values.astype(np.float32))
 
@@ -131,9 +133,9 @@ def test_a_pinned_state_is_compared_at_the_same_seed(pool: Pool) -> None:
     state = State(rtt="40ms", rate="20mbit", duration="2s", cca=("cubic", "bbr"))
     blocks = asked(Inside(seed=2, controls=("cubic",), pinned=State(rtt="80ms", rate="20mbit", duration="2s")), state, pool)
     runs = [block.values for block in blocks if block.name == "run"]
-    assert sorted((r["run"], r["cca"], r["pinned"], r["seed"], r["rtt_ms"]) for r in runs) == [
-        (0, "cubic", False, 2, 40.0),
-        (1, "cubic", True, 2, 80.0),
+    assert sorted((r["run"], r["cca"], r["pinned"], r["seed"], r["rtt_s"]) for r in runs) == [
+        (0, "cubic", False, 2, 0.04),
+        (1, "cubic", True, 2, 0.08),
     ]
 
 
@@ -162,8 +164,8 @@ def test_a_drop_of_the_rate_has_its_bound() -> None:
     assert changes[6.0]["bound"] is None
     assert changes[10.0]["bound"] is None
     assert changes[8.0]["bound"]["ratio"] == 3.2
-    assert changes[8.0]["bound"]["unlimited_ms"] == pytest.approx(2.2 * 40.0)
-    assert changes[4.0]["bound"]["spike_ms"] == pytest.approx(0.25 * 40.0)
+    assert changes[8.0]["bound"]["unlimited_s"] == pytest.approx(2.2 * 0.04)
+    assert changes[4.0]["bound"]["spike_s"] == pytest.approx(0.25 * 0.04)
 
 
 def test_every_kind_is_registered_and_bounded() -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tcpscape.metrics.events import STATES
 from tcpscape.trial import Trial
 from tcpscape.units import NS_PER_S
 from tcpscape.web.blocks import Block
@@ -38,8 +39,6 @@ KINDS: Sequence[Kind] = (
     Kind("reord_seen", "reordering", "The sender saw that packets had overtaken each other.", "reord_seen"),
 )
 """Every kind of event that is marked, in the order of the legend."""
-STATES = ("open", "disorder", "CWR", "recovery", "loss")
-"""Congestion-avoidance states by their numbers."""
 SHADED = 2
 """The first of the states in which the window is reduced or losses are repaired: spans of them are sent."""
 

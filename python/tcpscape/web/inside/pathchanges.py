@@ -6,7 +6,7 @@ from typing import Any
 
 from tcpscape.errors import TcpscapeError
 from tcpscape.findings.spike import answer
-from tcpscape.findings.spike.bound import NS_PER_MS, Bound
+from tcpscape.findings.spike.bound import Bound
 from tcpscape.scenario import bottleneck
 from tcpscape.scenario.path import rate_bps
 from tcpscape.scenario.scenario import Scenario
@@ -45,8 +45,8 @@ def _bounds(scenario: Scenario) -> dict[int, dict[str, Any]]:
 def _bound(scenario: Scenario, before: int, after: int) -> dict[str, Any]:
     bound = Bound(before, after, ((scenario.rtt_ns, 1.0),), _longest_queue_ns(scenario, after))
     return {
-        "ratio": bound.ratio, "d_ms": bound.d_ns / NS_PER_MS, "spike_ms": bound.spike_ns / NS_PER_MS,
-        "unlimited_ms": bound.unlimited_ns / NS_PER_MS, "text": answer.answer(bound),
+        "ratio": bound.ratio, "d_s": bound.d_ns / NS_PER_S, "spike_s": bound.spike_ns / NS_PER_S, "unlimited_s": bound.unlimited_ns / NS_PER_S,
+        "text": answer.answer(bound),
     }  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Quantities of a trial over time: those of each flow, and those of the queue at the bottleneck. Times are s, rates Mbit/s, delays ms."""
+"""Quantities of a trial over time: those of each flow, and those of the queue at the bottleneck. In s, bit/s, bytes and packets."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float32]
 FLOW_COLUMNS: Mapping[str, tuple[str, float]] = {
-    "cwnd": ("cwnd", 1.0), "ssthresh": ("ssthresh", 1.0), "in_flight": ("in_flight", 1.0), "rtt": ("srtt_us", 1e-3), "min_rtt": ("min_rtt_us", 1e-3),
-    "rto": ("rto_us", 1e-3), "pacing_rate": ("pacing_rate", 8e-6), "delivery_rate": ("delivery_rate", 8e-6), "rwnd": ("rwnd", 1e-3),
+    "cwnd": ("cwnd", 1.0), "ssthresh": ("ssthresh", 1.0), "in_flight": ("in_flight", 1.0), "rtt": ("srtt_us", 1e-6), "min_rtt": ("min_rtt_us", 1e-6),
+    "rto": ("rto_us", 1e-6), "pacing_rate": ("pacing_rate", 8.0), "delivery_rate": ("delivery_rate", 8.0), "rwnd": ("rwnd", 1.0),
 }  # fmt: skip
-"""Quantity of a flow → its column in the samples, and the factor from there (µs, byte/s, byte to ms, Mbit/s, kB)."""
+"""Quantity of a flow → its column in the samples, and the factor from there (µs, byte/s)."""
 QUEUE_COLUMNS: Mapping[str, tuple[str, float]] = {
-    "packets": ("packets", 1.0), "bytes": ("bytes", 1e-3), "sojourn": ("sojourn_ns", 1e-6), "drops": ("drops", 1.0), "marks": ("marks", 1.0),
+    "packets": ("packets", 1.0), "bytes": ("bytes", 1.0), "sojourn": ("sojourn_ns", 1e-9), "drops": ("drops", 1.0), "marks": ("marks", 1.0),
 }  # fmt: skip
-"""Quantity of a queue → its column in the samples of queues, and the factor from there (byte, ns to kB, ms)."""
-NO_VALUE = {"ssthresh": 2**31 - 1, "min_rtt": (2**32 - 1) * 1e-3}
+"""Quantity of a queue → its column in the samples of queues, and the factor from there (ns)."""
+NO_VALUE = {"ssthresh": 2**31 - 1, "min_rtt": (2**32 - 1) * 1e-6}
 """What stands for no value yet: no threshold before the first loss, no RTT before the first sample."""
 MOST_FLOWS = 8
 """Most flows of a run that are sent."""
@@ -69,7 +69,7 @@ def about(link: Bottleneck) -> dict[str, object]:
     """What the bottleneck is: its kind, rate and limits; `delays` where what is on its way waits in the same queue."""
     holder = link.holder
     return {
-        "kind": holder.kind, "rate_mbps": link.rate_bps / 1e6, "limit_packets": holder.limit_packets, "limit_bytes": holder.limit_bytes,
+        "kind": holder.kind, "rate_bps": link.rate_bps, "limit_packets": holder.limit_packets, "limit_bytes": holder.limit_bytes,
         "delays": link.delays,
     }  # fmt: skip
 
@@ -98,4 +98,4 @@ def _goodput(trial: Trial, scenario: Scenario, flow: int) -> dict[str, Array]:
     trace = traces.Trace("", style.LOOKS[0], trial, flow, scenario)
     curve = traces.PANELS["throughput"].read(trace)
     times, values = curve if curve is not None else (np.empty(0), np.empty(0))
-    return {"goodput.t": times.astype(np.float32), "goodput": values.astype(np.float32)}
+    return {"goodput.t": times.astype(np.float32), "goodput": (values * 1e6).astype(np.float32)}

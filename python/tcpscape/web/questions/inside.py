@@ -38,7 +38,7 @@ class _Run:
 class Inside(Question):
     """Sends a `run` for each run and behind it its `series` (one for each flow), `queue` and `marks`.
 
-    A `run` has its number, `cca`, `pinned`, `seed`, the results of each flow, `rtt_ms` of the path, `changes` of the path, and the `interval_s` of
+    A `run` has its number, `cca`, `pinned`, `seed`, the results of each flow, `rtt_s` of the path, `changes` of the path, and the `interval_s` of
     the samples. Runs come in the order in which they are ready.
     """
 
@@ -85,8 +85,9 @@ class Inside(Question):
     def _blocks(self, number: int, run: _Run, trial: Trial) -> Iterator[Block]:
         scenario, window = run.scenario, self._window
         yield Block("run", {
-            "run": number, "cca": scenario.cca, "pinned": run.pinned, "seed": trial.seed, "rtt_ms": trial.path_rtt_ms, "duration_s": trial.duration,
-            "interval_s": self._interval_ns(scenario) / 1e9, "flows": [_numbers(flow.to_dict()) for flow in trial.flows],
+            "run": number, "cca": scenario.cca, "pinned": run.pinned, "seed": trial.seed, "rtt_s": scenario.rtt_ns / 1e9,
+            "duration_s": trial.duration, "interval_s": self._interval_ns(scenario) / 1e9,
+            "flows": [_numbers(flow.to_dict()) for flow in trial.flows],
             "changes": pathchanges.of(scenario), "caveats": trial.caveats,
         })  # fmt: skip
         yield from series.of_flows(number, trial, scenario, window)
