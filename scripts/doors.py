@@ -55,6 +55,8 @@ ALLOWED = {
     "store.database": "SQLite opens the database itself, which `_expect_file` judges before",
     "store.results": "a row of the database; `campaign.stored` judges it",
     "store.rows": "a row of the database; the schemas beside it judge it",
+    "cli.explore": "tells the browser to open a page",
+    "web.routes": "the body of a request, bounded while it is read; `reading` judges it",
     "writing": "writes, and takes its own lock files up again",
 }
 """Module → what it reads, and why that is no door for others."""

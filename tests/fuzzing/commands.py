@@ -28,6 +28,7 @@ GOOD: Mapping[str, tuple[str, ...]] = {
     "cliff": (f"cliff --rtt 20ms --cca cubic --most 4 --engine mock {QUICK}", f"cliff --rtt 20ms --cca cubic --rate 5mbit --most 2 {QUICK}"),
     "compare": ("compare results results --cca cubic:bbr", "compare rows.csv results", "compare iperf3.json flow.flent.gz"),
     "diagnose": ("diagnose iperf3.json --no-replay", "diagnose flow.flent.gz --no-replay --json", "diagnose results --no-replay --quiet"),
+    "explore": ("explore nosuch --port 0",),
     "export": ("export results --to csv", "export results --to iperf3 --out json", "export scenario.yaml --to tc", "export results --to flent --cca cubic --seed 0 --out x.flent.gz", "export rows.csv --to csv"),
     "plot": ("plot results --what bars", "plot results --what cwnd --cca cubic --formats svg"),
     "report": ("report results", "report results --figures svg"),

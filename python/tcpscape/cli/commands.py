@@ -17,6 +17,7 @@ COMMANDS = {
     "advise": ("advise", "Which congestion control to use on a path."),
     "diagnose": ("diagnose", "What a measurement says: path, limit, remedy."),
     "cliff": ("cliff", "Where a path falls off its cliff."),
+    "explore": ("explore", "A page whose sliders are the path, in the browser."),
     "bound": ("bound", "The latency spike of a drop of rate; runs nothing."),
     "compare": ("compare", "Whether two results differ."),
     "export": ("export", "Results and paths as other tools' files."),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from importlib import resources
+from pathlib import Path
 
 if sys.version_info >= (3, 11):
     from importlib.resources.abc import Traversable
@@ -24,3 +25,8 @@ def text(file: str) -> str:
 def names(folder_name: str, ending: str) -> list[str]:
     """The names of the files of a folder that have this ending, without it, sorted."""
     return sorted(f.name.removesuffix(ending) for f in folder(folder_name).iterdir() if f.name.endswith(ending))
+
+
+def data(file: Path) -> bytes:
+    """The bytes of a file that comes with tcpscape, or that was built into it."""
+    return file.read_bytes()

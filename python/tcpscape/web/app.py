@@ -1,47 +1,37 @@
-"""The routes: the page and its files, the stream of events, and what the page posts."""
+"""The application: the page and its files, the stream of events, and the requests of every module that has some."""
 
 from __future__ import annotations
 
-import asyncio
-from pathlib import Path
+from typing import Any
 
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response, StreamingResponse
-from starlette.routing import Mount, Route
-from starlette.staticfiles import StaticFiles
+from starlette.responses import Response, StreamingResponse
 
-from tcpscape.web import start
-from tcpscape.web.pages import Page
-from tcpscape.web.questions import KINDS
-from tcpscape.web.state import State
-from tcpscape.web.work import Pool
+from tcpscape.scenario.fields import validate
+from tcpscape.web import ask, page, start
+from tcpscape.web.pages import Pages
+from tcpscape.web.routes import AnyRoute, Asked, guarded
 
-STATIC = Path(__file__).parent / "static"
-"""The built page."""
+ROUTES: tuple[AnyRoute, ...] = (
+    *start.ROUTES,
+    *ask.ROUTES,
+)
+"""The requests below `/api/`, of each module its own (`routes` says how)."""
 
 
-def build() -> Starlette:
-    """The application."""
-    pool = Pool()
-    pages: dict[str, Page] = {}
+def build(opened: Any = None) -> Starlette:
+    """The application.
 
-    def page(name: str) -> Page:
-        return pages.setdefault(name, Page(pool, asyncio.get_running_loop()))
+    :param opened: what the command line named (a capture, a directory), which every page begins with; None where it named nothing.
+    """
+    pages = Pages(opened)
 
     async def stream(request: Request) -> Response:
-        return StreamingResponse(page(request.query_params["page"]).events(), media_type="text/event-stream", headers={"Cache-Control": "no-store"})
+        asked = validate(Asked, {"page": request.query_params.get("page", "")}, "the request")
+        return StreamingResponse(pages.page(asked.page).events(), media_type="text/event-stream", headers={"Cache-Control": "no-store"})
 
-    async def ask(request: Request) -> Response:
-        asked = await request.json()
-        question = KINDS[asked["kind"]].model_validate(asked.get("options", {}))
-        page(asked["page"]).ask(question, int(asked["generation"]), State.model_validate(asked["state"]))
-        return Response(status_code=202)
-
-    async def begin(request: Request) -> Response:
-        return JSONResponse(start.document())
-
-    return Starlette(routes=[
-        Route("/api/start", begin), Route("/api/stream", stream), Route("/api/ask", ask, methods=["POST"]),
-        Mount("/", StaticFiles(directory=STATIC, html=True)),
-    ])  # fmt: skip
+    routes = [guarded("/api/stream", stream, "GET"), *(route.route(pages) for route in ROUTES), guarded("/{path:path}", page.file, "GET")]
+    app = Starlette(routes=routes)
+    app.state.pages = pages
+    return app

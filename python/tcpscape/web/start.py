@@ -6,6 +6,7 @@ from typing import Any
 
 from tcpscape import engines
 from tcpscape.plots import style
+from tcpscape.web.routes import Get
 from tcpscape.web.state import State
 
 
@@ -20,3 +21,6 @@ def document() -> dict[str, Any]:
             {"name": name, "colour": look.colour, "dash": style.DASHES.index(look.dash), "marker": look.marker} for name, look in looks.items()
         ],
     }  # fmt: skip
+
+
+ROUTES = (Get("start", lambda pages: document()),)

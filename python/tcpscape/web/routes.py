@@ -1,0 +1,224 @@
+"""How a module of the explorer adds a request: it has `ROUTES`, and `app` a line for the module.
+
+    class Words(Asked):
+        state: State
+
+    def words(context: Context, asked: Words) -> Any:
+        return {"forward": ...}
+
+    ROUTES = (Post("words", Words, words),)
+
+The page then posts `{page, state}` to `/api/words` and gets JSON (None is status 202 and nothing, a :class:`Download` a file). A function runs in
+a thread of its own and may take its time, but no trials of more than a moment: these are for questions. A TcpscapeError that it raises is status 400
+and `{field, problem, fix, text}`; any other exception is a bug, whose traceback goes to stderr while the server goes on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+import threading
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+from pydantic import Field
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from tcpscape.errors import TcpscapeError, refuse
+from tcpscape.reading.documents import from_json
+from tcpscape.reading.files import MIB, Kind, Origin
+from tcpscape.scenario.fields import Spec, validate
+from tcpscape.web import problems
+from tcpscape.web.blocks import finite
+from tcpscape.web.problems import BusyError
+
+if TYPE_CHECKING:
+    from tcpscape.web.pages import Page, Pages
+
+MOST_BODY = MIB // 4
+"""Bytes of the largest JSON that the page posts, unless a route says more."""
+MOST_AT_ONCE = 32
+"""Requests that are answered at a time."""
+BODY = Kind("the page's request", "load the page again", MOST_BODY)
+"""What the page posts."""
+JSON = "application/json"
+PageName = Annotated[str, Field(pattern=r"^[0-9A-Za-z-]{8,64}$")]
+"""The name that a page gives itself, a random one."""
+Result = TypeVar("Result")
+
+
+class Asked(Spec):
+    """What the page posts; a subclass has what its route needs besides."""
+
+    page: PageName
+
+
+@dataclass(frozen=True)
+class Context:
+    """What a request may use."""
+
+    page: Page
+    """The page that asks."""
+    pages: Pages
+    """All pages of this server, with the pool of threads (`pages.pool`) and what the command line named (`pages.opened`)."""
+
+
+@dataclass(frozen=True)
+class Download:
+    """A file as the answer of a route."""
+
+    name: str
+    """Of the file, as the browser keeps it."""
+    media_type: str
+    data: bytes
+
+
+@dataclass(frozen=True)
+class Post:
+    """JSON that the page posts to `/api/NAME`, and the function that answers it."""
+
+    name: str
+    body: type[Asked]
+    answer: Callable[[Context, Any], Any]
+    most: int = MOST_BODY
+    """Bytes of the largest body."""
+
+    def route(self, pages: Pages) -> Route:
+        """The route of the application."""
+
+        async def respond(request: Request) -> Response:
+            asked = validate(self.body, await _json(request, self.most), "the request")
+            context = Context(pages.page(asked.page), pages)
+            return await _respond(lambda: self.answer(context, asked))
+
+        return guarded(f"/api/{self.name}", respond, "POST")
+
+
+@dataclass(frozen=True)
+class Upload:
+    """A file that the page posts to `/api/NAME?page=…&name=…` as it is, and the function that answers; the file is gone after it.
+
+    `answer` gets the context, where the file is (in a temporary directory), and the name that the page gave it, which is only to be shown.
+    """
+
+    name: str
+    answer: Callable[[Context, Path, str], Any]
+    most: int
+    """Bytes of the largest file."""
+
+    def route(self, pages: Pages) -> Route:
+        """The route of the application."""
+
+        async def respond(request: Request) -> Response:
+            asked = validate(Asked, {"page": request.query_params.get("page", "")}, "the request")
+            with tempfile.NamedTemporaryFile(prefix="tcpscape-upload-") as file:
+                async for chunk in _body(request, self.most):
+                    file.write(chunk)
+                file.flush()
+                context = Context(pages.page(asked.page), pages)
+                return await _respond(lambda: self.answer(context, Path(file.name), request.query_params.get("name", "")))
+
+        return guarded(f"/api/{self.name}", respond, "POST")
+
+
+@dataclass(frozen=True)
+class Get:
+    """A document of the server, which `/api/NAME` gives every page."""
+
+    name: str
+    answer: Callable[[Pages], Mapping[str, Any]]
+
+    def route(self, pages: Pages) -> Route:
+        """The route of the application."""
+
+        async def respond(_: Request) -> Response:
+            return await _respond(lambda: self.answer(pages))
+
+        return guarded(f"/api/{self.name}", respond, "GET")
+
+
+AnyRoute = Post | Upload | Get
+
+
+def guarded(path: str, respond: Callable[[Request], Awaitable[Response]], method: str) -> Route:
+    """A route whose errors are responses: what the page can mend, or a bug."""
+
+    async def safe(request: Request) -> Response:
+        try:
+            return await respond(request)
+        except TcpscapeError as e:
+            return JSONResponse(problems.document(str(e)), problems.status(e))
+        except ClientDisconnect:
+            return Response(status_code=problems.BAD)
+        except Exception as e:
+            return JSONResponse(problems.report(e), problems.BUG)
+
+    return Route(path, safe, methods=[method])
+
+
+async def _respond(answer: Callable[[], Any]) -> Response:
+    result = await in_thread(answer)
+    if isinstance(result, Download):
+        plain = "".join(c if c.isascii() and (c.isalnum() or c in "-_.") else "-" for c in result.name)
+        return Response(result.data, media_type=result.media_type, headers={"Content-Disposition": f'attachment; filename="{plain}"'})
+    return Response(status_code=202) if result is None else JSONResponse(finite(result))
+
+
+_working = threading.Semaphore(MOST_AT_ONCE)
+
+
+async def in_thread(work: Callable[[], Result]) -> Result:
+    """What `work` returns, in a thread that the end of the process does not wait for.
+
+    :raises BusyError: so many do already.
+    """
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[Result] = loop.create_future()
+    if not _working.acquire(blocking=False):
+        refuse("page", f"{MOST_AT_ONCE} requests are being answered", "wait a moment", BusyError)
+
+    def settle(error: BaseException | None, result: Any) -> None:
+        if future.cancelled():
+            return
+        future.set_exception(error) if error else future.set_result(result)
+
+    def run() -> None:
+        error, result = None, None
+        try:
+            result = work()
+        except BaseException as e:
+            error = RuntimeError("a request ended itself") if isinstance(e, (StopIteration, SystemExit, KeyboardInterrupt)) else e
+        finally:
+            _working.release()
+        try:
+            loop.call_soon_threadsafe(settle, error, result)
+        except RuntimeError:  # the server has ended
+            return
+
+    threading.Thread(target=run, daemon=True).start()
+    return await future
+
+
+async def _json(request: Request, most: int) -> Any:
+    origin = Origin("the request", BODY)
+    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != JSON:
+        refuse("the request", f"its content is not {JSON}", "load the page again")
+    data = b"".join([chunk async for chunk in _body(request, most)])
+    try:
+        return from_json(data.decode(), origin)
+    except UnicodeDecodeError:
+        origin.refuse("is not UTF-8")
+
+
+async def _body(request: Request, most: int) -> Any:
+    """The chunks of a request's body, of which more than so many bytes are refused."""
+    size = 0
+    async for chunk in request.stream():
+        size += len(chunk)
+        if size > most:
+            refuse("the request", f"it has more than {most} bytes", "send less")
+        yield chunk

@@ -1,0 +1,71 @@
+"""The server's life: its socket on loopback, its address, and its end."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Callable
+from typing import Any
+
+import uvicorn
+
+from tcpscape.errors import EngineError, refuse
+from tcpscape.web import page
+from tcpscape.web.security import NAMES, Guard, Keys
+
+BACKLOG = 128
+"""Connections that wait while the server starts."""
+LAST_S = 0.5
+"""How long the server waits in the end for responses that are on their way, s."""
+
+
+def serve(opened: Any, port: int, announce: Callable[[str], None]) -> None:
+    """Serves the explorer until a signal comes, which then reaches whoever handles it (as KeyboardInterrupt, for example).
+
+    :param opened: what the command line named, which every page begins with; None where it named nothing.
+    :param port: 0 is a free one.
+    :param announce: called with the address, with its token, as soon as a browser can open it.
+    :raises TcpscapeError: the port is taken, or the page is not built.
+    """
+    if not page.is_built():
+        refuse("page", "the explorer's page is not built", "run `make web` in the checkout (it needs Node), or install a release", EngineError)
+    with _listening(port) as listening:
+        keys = Keys(listening.getsockname()[1])
+        announce(keys.url)
+        from tcpscape.web import app  # while the browser starts
+
+        built = app.build(opened)
+        _Server(uvicorn.Config(
+            Guard(built, keys), log_level="critical", access_log=False, lifespan="off", ws="none", http="h11", server_header=False, loop="asyncio",
+            proxy_headers=False, timeout_keep_alive=30,
+        ), built.state.pages.close).run([listening])  # fmt: skip
+
+
+class _Server(uvicorn.Server):
+    """A server that ends its streams before it waits for what is on its way."""
+
+    def __init__(self, config: uvicorn.Config, close: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._close = close
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Ends within :data:`LAST_S` and a moment."""
+        self._close()
+        try:
+            await asyncio.wait_for(super().shutdown(sockets), LAST_S)
+        except asyncio.TimeoutError:
+            for task in self.server_state.tasks:
+                task.cancel()
+
+
+def _listening(port: int) -> socket.socket:
+    """A socket on loopback that takes connections from now on."""
+    made = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        made.bind((NAMES[0], port))
+        made.listen(BACKLOG)
+    except OSError as e:
+        made.close()
+        refuse("port", f"{port} cannot be used: {e.strerror}", "choose another one; 0 is any free one", EngineError)
+    return made
