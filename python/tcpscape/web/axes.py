@@ -172,4 +172,3 @@ AXES = {
 }  # fmt: skip
 """Every axis by its name."""
 _BYTES_OF_BUFFER = Axis("buffer", "buffer", "size", 5e3, 5e6, _size)
-

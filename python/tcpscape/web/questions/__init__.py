@@ -9,6 +9,7 @@ from tcpscape.web.questions.base import Question
 from tcpscape.web.questions.curve import Curve
 from tcpscape.web.questions.inside import Detail, Inside
 from tcpscape.web.questions.map import Map
+from tcpscape.web.questions.mix import Mix
 
-KINDS: dict[str, type[Question]] = {kind.kind: kind for kind in (Answer, Curve, Map, Inside, Detail)}
+KINDS: dict[str, type[Question]] = {kind.kind: kind for kind in (Answer, Curve, Map, Inside, Detail, Mix)}
 """Every kind of question by its name."""
