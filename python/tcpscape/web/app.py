@@ -9,13 +9,15 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from tcpscape.scenario.fields import validate
-from tcpscape.web import ask, page, start
+from tcpscape.web import ask, download, page, start, take
 from tcpscape.web.pages import Pages
 from tcpscape.web.routes import AnyRoute, Asked, guarded
 
 ROUTES: tuple[AnyRoute, ...] = (
     *start.ROUTES,
     *ask.ROUTES,
+    *take.ROUTES,
+    *download.ROUTES,
 )
 """The requests below `/api/`, of each module its own (`routes` says how)."""
 

@@ -1,0 +1,192 @@
+"""What the page shows, to take along: as a command, as a file and as Python, each of which runs the very same trials.
+
+A path of options is one command. What options cannot say (tc's own words, changes on the way, a kernel with overrides) is a campaign's file that the
+command writes first. Which of the two, :func:`command` finds by making the campaign that the options stand for and comparing its scenarios.
+"""
+
+from __future__ import annotations
+
+import pprint
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import yaml
+from pydantic import Field
+
+from tcpscape import engines
+from tcpscape.campaign import axes as levels
+from tcpscape.campaign import source
+from tcpscape.campaign.campaign import Campaign
+from tcpscape.controls import spelling
+from tcpscape.errors import TcpscapeError
+from tcpscape.scenario import files
+from tcpscape.web import axes
+from tcpscape.web.routes import Asked, Context, Post
+from tcpscape.web.state import State
+
+FILE = "explorer.yaml"
+"""The file that commands and comments name."""
+MOST_ADDRESS = 2000
+"""Characters of the page's address in a comment."""
+MOST_AXES = 2
+"""A curve has one axis, a map two."""
+PLAIN = (
+    "rtt", "jitter", "jitter_on", "distribution", "order", "loss", "loss_on", "rate", "buffer", "queue", "rcvbuf", "app", "read", "duration",
+    "kernel",
+)  # fmt: skip
+"""Fields of the state that are options of `tcpscape sweep` under the same name."""
+OF_RATE = ("buffer", "queue")
+"""Fields that only a path with a rate has."""
+WIDTH = 120
+"""Characters of a line of a command, about."""
+
+
+class Take(Asked):
+    """What is to be taken along."""
+
+    state: State
+    seeds: str = "20"
+    """As a campaign has them: `20` is 0 to 19."""
+    axes: dict[str, tuple[str, ...]] = Field(default_factory=dict, max_length=MOST_AXES)
+    """Axis → its levels as written; none: those of its curve."""
+    address: str = ""
+    """Of the page, for the comment of the file."""
+
+
+def take(_: Context, asked: Take) -> dict[str, str]:
+    """The three texts, by `command`, `yaml`, `python`.
+
+    :raises TcpscapeError: one line, for a state or an axis that makes no sense.
+    """
+    varied = {name: values or axes.find(name, asked.state).levels(asked.state) for name, values in asked.axes.items()}
+    copies = Copies(asked.state, asked.seeds, varied)
+    copies.expect_sense()
+    return {"command": copies.command, "yaml": copies.file(asked.address), "python": copies.python}
+
+
+@dataclass(frozen=True)
+class Copies:
+    """A state, seeds and axes in three languages."""
+
+    state: State
+    seeds: str = "20"
+    axes: Mapping[str, Sequence[str]] | None = None
+
+    @cached_property
+    def campaign(self) -> Campaign:
+        """What the page runs."""
+        varied = {name: list(values) for name, values in (self.axes or {}).items()}
+        return self.state.campaign(seeds=self.seeds, **({"axes": varied} if varied else {}))
+
+    def expect_sense(self) -> None:
+        """Refuses a state that cannot run.
+
+        :raises TcpscapeError: one line that names the field.
+        """
+        model = engines.make("model")
+        for case in self.campaign.cases():
+            model.check(case.scenario)
+
+    @cached_property
+    def options(self) -> dict[str, str | list[str]] | None:
+        """The fields as options of `tcpscape sweep`; None where they cannot say these scenarios."""
+        varied = {name: list(values) for name, values in (self.axes or {}).items()}
+        left_out = () if self.state.rate or "rate" in varied else OF_RATE
+        fields = {name: str(text) for name in PLAIN if name not in left_out and (text := getattr(self.state, name))}
+        said: dict[str, str | list[str]] = {**fields, **({"ecn": "yes"} if self.state.ecn else {}), **varied}
+        try:
+            typed = {name: _typed(value) for name, value in said.items()}
+            if any(len(levels.levels(value, name)) != 1 for name, value in typed.items() if name not in varied):
+                return None
+            if not self.state.mix and tuple(spelling.parse_labels(",".join(self.state.cca))) != self.campaign.cca:
+                return None
+            meant = source.campaign(None, typed, {"mix": self.state.mix} if self.state.mix else {"cca": self.campaign.cca})
+            is_same = [c.scenario.address() for c in meant.cases()] == [c.scenario.address() for c in self.campaign.cases()]
+        except TcpscapeError:
+            return None
+        return said if is_same else None
+
+    @cached_property
+    def command(self) -> str:
+        """What to type: `tcpscape sweep …`, with a file before it where options cannot say the path."""
+        if self.options is None:
+            text = _yaml(self.campaign)
+            end = "END"
+            while end in text.splitlines():
+                end += "_"
+            return f"cat > {FILE} <<'{end}'\n{text}{end}\ntcpscape sweep {FILE}"
+        words = []
+        for name, value in self.options.items():
+            option = [f"--{name.replace('_', '-')}", _typed(value)] if name in PLAIN else ["--axis", f"{name}={_typed(value)}"]
+            words.append(shlex.join(option))
+        controls = ["--mix", self.state.mix] if self.state.mix else ["--cca", ",".join(self.campaign.cca)]
+        return _lines(["tcpscape sweep", *words, shlex.join(controls), shlex.join(["--seeds", self.seeds])])
+
+    def file(self, address: str = "") -> str:
+        """A scenario's file, or that of a campaign where axes vary; its first lines say where it is from and how it is run."""
+        from tcpscape import __version__
+
+        shown = "".join(c for c in address if c.isprintable())[:MOST_ADDRESS]
+        head = [f"Taken from tcpscape explore {__version__}" + (f", {shown}" if shown else "")]
+        if self.axes or self.state.mix:
+            return _commented([*head, f"tcpscape sweep {FILE}"], _yaml(self.campaign))
+        first = self.campaign.cases()[0].scenario
+        run = shlex.join(["tcpscape", "run", FILE, "--cca", ",".join(self.campaign.cca), "--seeds", self.seeds])
+        return _commented([*head, run], files.dump(first))
+
+    @cached_property
+    def python(self) -> str:
+        """A program: the same as a call of :func:`tcpscape.sweep`."""
+        if self.options is None:
+            said: dict[str, Any] = {"campaign": _plain(self.campaign)}
+        else:
+            plain = {name: value for name, value in self.options.items() if name in PLAIN}
+            others = {name: value for name, value in self.options.items() if name not in PLAIN}
+            controls = {"mix": self.state.mix} if self.state.mix else {"cca": list(self.campaign.cca)}
+            said = {**plain, **({"axes": others} if others else {}), **controls, "seeds": _seeds(self.seeds)}
+        arguments = "".join(_argument(name, value) for name, value in said.items())
+        return f"import tcpscape\n\noutcome = tcpscape.sweep(\n{arguments})\nprint(outcome.frame())\n"
+
+
+ROUTES = (Post("take", Take, take),)
+
+
+def _typed(value: str | Sequence[str]) -> str:
+    """A value, or several, as the command line has them."""
+    return value if isinstance(value, str) else ("|" if any("," in text for text in value) else ",").join(value)
+
+
+def _argument(name: str, value: object) -> str:
+    """A line of a call, or several for a large value."""
+    return f"    {name}={pprint.pformat(value, width=WIDTH - 20, sort_dicts=False)},\n".replace("\n ", f"\n    {' ' * len(name)} ")
+
+
+def _seeds(text: str) -> int | str:
+    return int(text) if text.isdecimal() else text
+
+
+def _plain(campaign: Campaign) -> dict[str, Any]:
+    """A campaign as plain values."""
+    return {"name": campaign.name, **campaign.to_dict()}
+
+
+def _yaml(campaign: Campaign) -> str:
+    return yaml.safe_dump(_plain(campaign), sort_keys=False, allow_unicode=True, width=WIDTH)
+
+
+def _commented(comments: Sequence[str], text: str) -> str:
+    return "".join(f"# {line}\n" for line in comments) + text
+
+
+def _lines(words: Sequence[str]) -> str:
+    """A command, broken where a line becomes too long."""
+    lines = [words[0]]
+    for word in words[1:]:
+        if len(lines[-1]) + len(word) < WIDTH:
+            lines[-1] += f" {word}"
+        else:
+            lines.append(f"  {word}")
+    return " \\\n".join(lines)

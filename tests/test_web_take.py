@@ -1,0 +1,192 @@
+"""What the page hands out: commands, files and Python that run the very same trials, and one run as other tools' files."""
+
+import os
+import random
+import shlex
+import subprocess
+
+import pytest
+
+pytest.importorskip("starlette", reason="tcpscape[web] is not installed")
+
+from tcpscape import engines
+from tcpscape.errors import TcpscapeError
+from tcpscape.store.results import Store
+from tcpscape.web import download, take
+from tcpscape.web.state import State
+
+STATES = {
+    "defaults": {}, "jitter": {"rtt": "60ms", "jitter": "6ms", "order": "keep", "cca": ("cubic", "bbr", "cubic:hystart=0")},
+    "lossy": {"rtt": "30ms", "loss": "0.5%", "loss_on": "forward", "rate": "10mbit", "buffer": "2bdp", "cca": ("reno",)},
+    "aqm": {"rate": "12mbit", "queue": "fq_codel", "ecn": True, "cca": ("cubic", "dctcp")}, "no limit": {"rate": "", "buffer": "2bdp", "rtt": "10ms"},
+    "slow reader": {"rcvbuf": "64KiB", "read": "16KiB/1ms", "app": "1MB/s"}, "kernel": {"kernel": "6.12,rmem_max=4MiB"},
+    "changes": {"rate": "20mbit", "changes": ("bottleneck@1s: rate 5mbit", "forward@1500ms: delay 40ms")}, "mixture": {"rate": "20mbit", "mix": "cubic*2,bbr@500ms"},
+    "words": {"words": {"forward": "netem delay 20ms 2ms", "bottleneck": "tbf rate 10mbit burst 6056 limit 62500", "reverse": "netem delay 20ms"}},
+    "awkward": {"rate": "10mbit", "queue": "pie limit 100 target 15ms", "distribution": "pareto", "jitter": "2ms", "jitter_on": "reverse"},
+}  # fmt: skip
+
+
+def hashes(trials):
+    return {(t.cca, t.seed, t.hash, t.address) for t in trials}
+
+
+def of_page(state: State, seeds: str, axes=None):
+    """The trials as the page runs them."""
+    model = engines.make("model")
+    numbers = take.levels.parse_seeds(seeds)
+    return [t for case in take.Copies(state, seeds, axes).campaign.cases() for t in model.run(case.scenario, numbers)]
+
+
+def kept(root):
+    with Store(root, create=False) as store:
+        return list(store.load_many(store.addresses()).values())
+
+
+def typed(command: str, cli, folder) -> list:
+    """The trials of a copied command: a file that it writes is written by a shell, tcpscape runs in this process."""
+    *before, last = command.replace(" \\\n", " ").split("\ntcpscape ")
+    words = shlex.split(last)
+    if before:
+        subprocess.run(["/bin/sh", "-c", before[0]], cwd=folder, check=True)
+    elif words[0] == "tcpscape":
+        words = words[1:]
+    assert words[0] in ("sweep", "run")
+    got = cli(*words, "--out", folder / "out", "--quiet")
+    assert got.status == 0, got.err
+    return kept(folder / "out")
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.usefixtures("need_model")
+@pytest.mark.parametrize("name", STATES)
+def test_each_copy_runs_the_trials_of_the_page(name, cli, here):
+    state = State.model_validate({"duration": "2s", **STATES[name]})
+    copies, expected = take.Copies(state, "2"), hashes(of_page(state, "2"))
+    assert hashes(typed(copies.command, cli, here)) == expected
+    assert hashes(program(copies.python)) == expected
+    (here / "again").mkdir()
+    os.chdir(here / "again")
+    assert hashes(of_file(copies.file("http://127.0.0.1/#rtt=1ms"), cli, here / "again")) == expected
+
+
+def program(text: str) -> list:
+    """The trials of a copied program."""
+    names: dict = {}
+    exec(compile(text, "copied.py", "exec"), names)
+    return [trial for cell in names["outcome"].cells for trial in cell.trials]
+
+
+def of_file(text: str, cli, folder) -> list:
+    """The trials of a copied file, run as its own comment says."""
+    (folder / take.FILE).write_text(text)
+    comment = next(line.removeprefix("# ") for line in text.splitlines() if line.startswith("# tcpscape "))
+    return typed(comment, cli, folder)
+
+
+@pytest.mark.usefixtures("need_model")
+@pytest.mark.parametrize("name", ["jitter", "kernel", "words"])
+def test_copies_of_a_curve_run_its_trials(name, cli, here):
+    state = State.model_validate({"duration": "1s", **STATES[name]})
+    axes = {"jitter": ("0ms", "3ms")} if name == "jitter" else {"duration": ("500ms", "1s")}
+    copies, expected = take.Copies(state, "3..4", axes), hashes(of_page(state, "3..4", axes))
+    assert hashes(typed(copies.command, cli, here)) == expected
+    assert hashes(program(copies.python)) == expected
+    (here / "again").mkdir()
+    os.chdir(here / "again")
+    assert hashes(of_file(copies.file(), cli, here / "again")) == expected
+
+
+CHOICES = {
+    "rtt": ("10ms", "50ms", "0.08s"), "jitter": ("", "1ms", "8ms"), "jitter_on": ("", "both", "forward", "reverse"), "loss": ("", "0.1%", "2%"),
+    "loss_on": ("", "forward", "both"), "order": ("", "reorder", "keep", "clamp"), "rate": ("", "10mbit", "42mbit"), "buffer": ("", "0.5bdp", "64KB", "2bdp"),
+    "queue": ("", "fq_codel", "codel limit 200", "pfifo limit 50"), "rcvbuf": ("", "256KiB"), "app": ("", "0", "500KB/s"), "read": ("", "16KiB/2ms"),
+    "ecn": (False, True), "kernel": ("", "6.1", "6.12,rmem_max=4MiB"), "cca": (("cubic",), ("bbr", "cubic:hystart=0"), ("reno", "cubic", "bbr")),
+    "mix": ("", "", "", "cubic,bbr"), "changes": ((), (), ("bottleneck@100ms: rate 5mbit",)), "duration": ("200ms",),
+}  # fmt: skip
+
+
+@pytest.mark.usefixtures("need_model")
+@pytest.mark.parametrize("seed", range(40))
+def test_copies_of_any_state_mean_its_scenarios(seed):
+    """What a copy stands for is compared without running it; a state that makes no sense has no copies, in one line."""
+    rng = random.Random(seed)
+    state = State.model_validate({name: rng.choice(values) for name, values in CHOICES.items()})
+    copies = take.Copies(state, "1")
+    try:
+        copies.expect_sense()
+    except TcpscapeError:
+        with pytest.raises(TcpscapeError, match=r"^[^\n]+$"):
+            take.take(None, take.Take.model_validate({"page": "0" * 8, "state": state.model_dump(mode="json")}))
+        return
+    assert hashes(program(copies.python)) == hashes(of_page(state, "1"))
+    assert "sweep" in copies.command
+    if copies.options is not None:
+        assert "cat >" not in copies.command
+        plain = {name: value for name, value in copies.options.items() if name in take.PLAIN}
+        assert all(getattr(state, name) == value for name, value in plain.items())
+    assert len(copies.campaign.cases()) == (1 if state.mix else len(state.cca))
+
+
+def test_what_is_hostile_stays_a_word():
+    """Shell, YAML and Python get the texts of a state as data."""
+    state = State.model_validate({"rate": "10mbit", "queue": "pfifo limit 50 '; touch /tmp/x; '"})
+    with pytest.raises(TcpscapeError):
+        take.Copies(state).expect_sense()
+    copies = take.Copies(State(), "2")
+    text = copies.file("http://127.0.0.1/#\nflows: [{cca: reno}]\n\x1b[2J")
+    assert [line for line in text.splitlines() if line.startswith("flows") and "reno" in line] == []
+    assert "\x1b" not in text
+
+
+@pytest.mark.usefixtures("need_model")
+def test_the_route_gives_the_three_texts():
+    asked = take.Take.model_validate({"page": "0" * 8, "state": {"rtt": "60ms"}, "seeds": "5", "axes": {"jitter": ["0ms", "2ms"]}, "address": "http://x/#a"})
+    texts = take.take(None, asked)
+    assert set(texts) == {"command", "yaml", "python"}
+    assert "--jitter 0ms,2ms" in texts["command"]
+    assert texts["yaml"].startswith("# Taken from tcpscape explore")
+    listed = take.take(None, take.Take.model_validate({"page": "0" * 8, "state": {}, "axes": {"rtt": []}}))
+    assert "--rtt " in listed["command"]
+
+
+# ---- files
+
+
+@pytest.mark.usefixtures("need_model")
+@pytest.mark.parametrize("kind", download.KINDS)
+def test_a_run_is_a_file(kind, tmp_path):
+    asked = download.Asking.model_validate({"page": "0" * 8, "state": {"rate": "10mbit", "duration": "2s"}, "cca": "bbr", "seed": 3})
+    file = download._answer(download.KINDS[kind], None, asked)
+    assert file.name == f"tcpscape-bbr-seed3{download.KINDS[kind].suffix}"
+    trial = download._trial(asked.state.scenario("bbr"), 3)
+    if kind == "csv":
+        header, *rows = file.data.decode().splitlines()
+        assert len(rows) == trial.samples.height
+        assert {"cwnd", "seed", "cca"} <= set(header.split(","))
+    if kind == "pcapng":
+        out = tmp_path / "same.pcapng"
+        engines.make("model").write_pcap(asked.state.scenario("bbr"), 3, out)
+        assert file.data == out.read_bytes()
+    if kind == "qlog":
+        assert b'"transport:packet_sent"' in file.data
+        assert f'{trial.address}'.encode() in file.data
+    if kind == "perfetto":
+        messages = pytest.importorskip("perfetto.protos.perfetto.trace.perfetto_trace_pb2", reason="the perfetto package is not installed")
+        assert len(messages.Trace.FromString(file.data).packet) > trial.samples.height
+
+
+@pytest.mark.usefixtures("need_model")
+def test_a_run_that_is_too_long_is_refused_at_once():
+    asked = download.Asking.model_validate({"page": "0" * 8, "state": {"rate": "10gbit", "rtt": "1ms", "duration": "1h"}, "cca": "cubic"})
+    with pytest.raises(TcpscapeError, match=r"^duration: [^\n]+; [^\n]+$"):
+        download._answer(download.KINDS["csv"], None, asked)
+
+
+@pytest.mark.parametrize(("seconds", "ms"), [(1, 1), (10, 1), (20, 1), (21, 2), (45, 5), (150, 10), (3600, 200)])
+def test_a_long_run_is_sampled_less_often(seconds, ms):
+    assert download.sampling(seconds * 10**9) == ms * 10**6
