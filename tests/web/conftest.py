@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tcpscape.web.app import STATIC
+import tcpscape.web
 from web.explorer import Explorer
 from web.watch import Watch
 
@@ -32,7 +33,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def built() -> None:
     """Skips where the page is not built."""
     pytest.importorskip("uvicorn", reason="the extra `web` is not installed")
-    if not (STATIC / "index.html").exists():
+    if not (Path(tcpscape.web.__file__).parent / "static/index.html").exists():
         pytest.skip("the page is not built: make web (needs Node 20.19 or newer)")
 
 
@@ -76,4 +77,5 @@ def visit(chromium: Browser) -> Iterator[Callable[..., Page]]:
     yield enter
     for context in contexts:
         context.close()
-    assert not [problem for watch in watches for problem in watch.unexpected()]
+    problems = [problem for watch in watches for problem in watch.unexpected()]
+    assert not problems, "\n".join(problems)
