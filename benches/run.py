@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """`make bench`: the fidelity and performance benchmarks, written to docs/.
 
-Pages: fidelity.md, cca-sweep.md, performance.md, performance-campaign.md, performance-virtual.md and performance-live.md. The performance part runs
+Pages: fidelity.md, cca-sweep.md, performance.md, performance-campaign.md, performance-virtual.md, performance-live.md and
+performance-explorer.md. The performance part runs
 first and alone, so that nothing else of ours disturbs its clock.
 """
 
@@ -14,6 +15,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import campaign
 import engine
+import explorer
 import fidelity
 import live
 import performance
@@ -24,7 +26,7 @@ import virtual
 def main() -> int:
     """The command."""
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("--only", choices=("fidelity", "performance", "acks", "sweep", "virtual", "campaign", "live"))
+    p.add_argument("--only", choices=("fidelity", "performance", "acks", "sweep", "virtual", "campaign", "live", "explorer"))
     p.add_argument("--quick", action="store_true", help="three seeds and short runs: a look, not a result")
     p.add_argument("--jobs", type=int, default=2)
     p.add_argument("--callgrind", action="store_true", help="count instructions per packet with valgrind")
@@ -55,9 +57,15 @@ def main() -> int:
     if a.only in (None, "live"):
         if why := live.unavailable():
             print(f"skipped performance-live.md: {why}")
-            return 0
-        live.write(2 if a.quick else 5, 3 if a.quick else 8, a.out / "performance-live.md")
-        print(f"wrote {a.out / 'performance-live.md'}")
+        else:
+            live.write(2 if a.quick else 5, 3 if a.quick else 8, a.out / "performance-live.md")
+            print(f"wrote {a.out / 'performance-live.md'}")
+    if a.only in (None, "explorer"):
+        if why := explorer.unavailable():
+            print(f"skipped performance-explorer.md: {why}")
+        else:
+            explorer.write(list(explorer.PARTS), explorer.arguments(["--quick"] if a.quick else []), a.out / "performance-explorer.md")
+            print(f"wrote {a.out / 'performance-explorer.md'}")
     return 0
 
 
