@@ -19,15 +19,15 @@ from tcpscape.web.questions.runs import METRICS
 from tcpscape.web.state import State
 from tcpscape.web.work import Pool, Work
 
-POOL = Pool(2)
+POOL, ONE = Pool(2), Pool(1)
 SHORT = {"rtt": "20ms", "rate": "10mbit", "duration": "1s"}
 """A path whose trials take a millisecond."""
 
 
-def ask(kind: str, state: State, **options: Any) -> list[Block]:
-    """The blocks of a question."""
+def ask(kind: str, state: State, pool: Pool = POOL, **options: Any) -> list[Block]:
+    """The blocks of a question; on a pool of one thread its trials end in the order in which they were asked for."""
     blocks: list[Block] = []
-    KINDS[kind].model_validate(options).answer(state, Work(POOL, blocks.append), None)
+    KINDS[kind].model_validate(options).answer(state, Work(pool, blocks.append), None)
     return blocks
 
 
@@ -77,7 +77,7 @@ def test_an_answer_of_a_mixture_is_that_of_a_sweep() -> None:
 
 
 def test_the_first_answer_is_of_one_trial_of_each_and_the_last_one_of_all() -> None:
-    blocks = ask("answer", State(**SHORT), seeds=6)
+    blocks = ask("answer", State(**SHORT), ONE, seeds=6)
     assert [b.values["n"] for b in blocks] == [1, 3, 5, 6, 6]
     assert [b.values["final"] for b in blocks] == [False] * 4 + [True]
 
@@ -119,7 +119,7 @@ def test_a_curve_is_a_sweep_trial_by_trial(state: State, axis: str) -> None:
 
 
 def test_a_curve_has_the_states_own_value_and_begins_with_it() -> None:
-    blocks = ask("curve", State(**SHORT, jitter="1.7ms"), seeds=2)
+    blocks = ask("curve", State(**SHORT, jitter="1.7ms"), ONE, seeds=2)
     axis = blocks[0]
     assert axis.name == "axis"
     here = list(axis.values["words"]).index("1.7ms")

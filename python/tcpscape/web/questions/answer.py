@@ -60,11 +60,11 @@ class Answer(Question):
         along = impairment(state)
         here, calm = state.campaign(), state.replace(**{along: ""}).campaign() if along else None
         answering = _Answering(here, _planned(here), _planned(calm) if calm else [], along, self.seeds)
-        done = Runs(work)
+        done, steps = Runs(work), [*(n for n in MILESTONES if n < self.seeds), self.seeds]
         sent = 0
         for _ in done.run(answering.wanted()):
-            n = answering.known(done)
-            if n > sent and (n in MILESTONES or n == self.seeds):
+            n = max((step for step in steps if step <= answering.known(done)), default=0)
+            if n > sent:
                 sent = n
                 work.send(answering.block(done, n, final=False))
         work.send(answering.block(done, self.seeds, final=True))
