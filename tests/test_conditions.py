@@ -1,7 +1,10 @@
 """Paths in a user's words: the order of packets, the distribution of jitter, the queue of a bottleneck and its limit."""
 
+import json
+
 import pytest
 
+import tcpscape
 from tcpscape.campaign import manifest
 from tcpscape.campaign.execute import Runner
 from tcpscape.engines import make
@@ -9,6 +12,7 @@ from tcpscape.errors import ScenarioError, TcpscapeError
 from tcpscape.findings.chaos import zone
 from tcpscape.findings.cliff.levels import level
 from tcpscape.report import tables
+from tcpscape.scenario import summary
 from tcpscape.scenario.conditions import Conditions
 from tcpscape.scenario.path import Link, Netem
 from tcpscape.scenario.scenario import Scenario
@@ -118,3 +122,45 @@ def test_a_steady_mean_at_the_threshold_is_no_chaos():
 ])  # fmt: skip
 def test_the_published_zone_is_shown_as_such_and_only_where_it_applies(fields, said):
     assert tables._zone(path(**fields).scenario("bbr")) == said
+
+
+@pytest.mark.parametrize(("loss", "burst"), [("0.1%", 2), ("1%", 5), ("10%", 20), ("50%", 3), ("75%", 3)])
+def test_loss_in_bursts_has_the_share_and_the_mean_run_that_are_asked_for(loss, burst):
+    """Gilbert's chain: the share of its bad state is p / (p + r), and a stay there lasts 1 / r packets on average."""
+    from tcpscape import _core
+
+    scenario = path(loss=loss, loss_burst=burst, loss_on="forward").scenario("cubic")
+    model = json.loads(_core.parse_tc(scenario.forward[0].words()[0]))["loss"]
+    one = 2**32 - 1
+    p, r = model["p"] / one, model["r"] / one
+    assert (model["model"], model["h"], model["k1"]) == ("gemodel", 0, 0)
+    assert p / (p + r) == pytest.approx(float(loss.rstrip("%")) / 100, rel=1e-6)
+    assert 1 / r == pytest.approx(burst, rel=1e-6)
+    assert scenario.queues("forward")[0][0].loss == pytest.approx(float(loss.rstrip("%")) / 100, rel=1e-6)
+    assert f"loss {loss} in bursts of {burst} of the data" in summary.in_words(scenario)
+    assert Scenario.of(scenario.to_dict()) == scenario
+
+
+def test_independent_loss_has_the_address_that_it_always_had():
+    without = Netem(delay="20ms", loss="1%").model_dump(context={"address": True})
+    assert "loss_burst" not in without
+    assert Netem(delay="20ms", loss="1%", loss_burst=1) == Netem(delay="20ms", loss="1%")
+    assert Netem(delay="20ms", loss="1%", loss_burst=5).model_dump(context={"address": True})["loss_burst"] == 5
+
+
+@pytest.mark.parametrize("make_path", [path, lambda **f: Scenario.of({"forward": {"delay": "5ms", **f}})])
+def test_bursts_that_cannot_lose_so_much_are_refused(make_path):
+    with pytest.raises(ScenarioError, match="loss_burst: bursts of 3 packets on average lose 75% at most, not 80%; lower the loss"):
+        make_path(loss="80%", loss_burst=3)
+
+
+def test_the_nodes_of_a_path_are_those_of_its_hops():
+    scenario = path(loss="1%", reverse_at="sender").scenario("cubic")
+    assert (scenario.forward[0].at, scenario.reverse[0].at) == ("router", "sender")
+
+
+def test_bursts_are_an_axis_of_a_sweep():
+    outcome = tcpscape.sweep(rtt="20ms", rate="10mbit", loss="2%", duration="1s", axes={"loss_burst": "1,10"}, cca="reno", seeds=2)
+    independent, bursts = (cell.scenarios[0].forward[0] for cell in outcome.cells)
+    assert (independent.loss_burst, bursts.loss_burst) == (1, 10)
+    assert "gemodel 0.2040816327% 10%" in bursts.words()[0]

@@ -46,7 +46,7 @@ from tcpscape.scenario.scenario import Scenario
 LEAST = 5
 """Fewest runs of a cell that is repeated until it is precise: of fewer no interval of a median or mean holds without assumptions."""
 FIELDS_OF_PARTS = {
-    "forward": ("jitter", "loss", "distribution", "order", "delay", "duplicate", "reorder"),
+    "forward": ("jitter", "loss", "loss_burst", "distribution", "order", "delay", "duplicate", "reorder"),
     "bottleneck": ("rate", "buffer", "queue"),
     "reverse": ("rtt",),
 }  # fmt: skip

@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 from tcpscape.errors import refuse
 from tcpscape.scenario.fields import Buffer, Percent, Rate, Spec, Time
 from tcpscape.scenario.flows import MAX_FLOWS, Flow
-from tcpscape.scenario.path import Distribution, Link, Netem, Order, Queue
+from tcpscape.scenario.path import MAX_LOSS_BURST, Distribution, Link, Netem, Node, Order, Queue, expect_bursts
 from tcpscape.scenario.scenario import TIMER_SLACK, Kernel, KernelField, Scenario
 from tcpscape.units import NS_PER_S, format_rate, format_time
 
@@ -48,6 +48,12 @@ class Conditions(Spec):
     """Share of packets lost in each direction."""
     loss_on: Directions = "both"
     """The directions that have the loss."""
+    loss_burst: float = Field(default=1.0, ge=1, le=MAX_LOSS_BURST)
+    """Mean number of packets lost in a row, the share staying `loss`; 1 is independent loss."""
+    forward_at: Node = "router"
+    """The node at whose egress the data meet jitter and loss: at a router netem treats each packet by itself, at the sender super-packets."""
+    reverse_at: Node = "router"
+    """The same of the ACKs; `sender` is the host that sends them."""
     limit: int = Field(default=Netem.model_fields["limit"].default, ge=1)
     """Packets that netem holds in each direction."""
     rate: Rate | None = None
@@ -82,6 +88,7 @@ class Conditions(Spec):
             refuse("rtt", "0s is not a path", "write for example 26ms")
         if self.jitter and self.order == "correlated" and self.distribution != "normal":
             refuse("distribution", f"jitter that keeps the order is normally distributed, not {self.distribution}", "leave it out, or order: keep")
+        expect_bursts(self.loss, self.loss_burst)
         for name in ("buffer", "queue"):
             if getattr(self, name) is not None and not self.rate:
                 refuse(name, "there is no bottleneck that it could belong to", "give its rate too, for example 10mbit")
@@ -98,14 +105,16 @@ class Conditions(Spec):
         return Scenario(name=f"path-{format_time(self.rtt)}").model_copy(update=update)
 
     def _netem(self, direction: Directions) -> Netem:
-        """One direction, at a router, where netem treats each packet by itself."""
+        """One direction; at a router, where nothing else is said."""
         jitter = self.jitter if self.jitter_on in ("both", direction) else 0
         distribution = self.distribution
         if jitter and self.order == "correlated" and distribution != "normal":
             jitter, distribution = round(jitter * SPREAD.get(distribution, 1.0)), "normal"
+        loss = self.loss if self.loss_on in ("both", direction) else 0.0
         update = {
-            "at": "router", "delay": self.rtt // 2, "jitter": jitter, "distribution": distribution if jitter else "normal",
-            "loss": self.loss if self.loss_on in ("both", direction) else 0.0, "order": self.order if jitter else "reorder",
-            "floor": min(self.floor, self.rtt // 2) if jitter else 0, "limit": self.limit,
-        }
+            "at": self.forward_at if direction == "forward" else self.reverse_at, "delay": self.rtt // 2, "jitter": jitter,
+            "distribution": distribution if jitter else "normal", "order": self.order if jitter else "reorder",
+            "floor": min(self.floor, self.rtt // 2) if jitter else 0, "loss": loss, "loss_burst": self.loss_burst if loss else 1.0,
+            "limit": self.limit,
+        }  # fmt: skip
         return Netem().model_copy(update=update)

@@ -31,6 +31,8 @@ TBF_BURST = 6056
 """Bytes: four full Ethernet frames, the burst of a bottleneck whose burst is not given."""
 TRACE_BURST = 1600
 """Bytes: a full Ethernet frame and what tc's clock of 64 ns may round off at 10 Gbit/s. A link that follows a trace saves up no more."""
+MAX_LOSS_BURST = 10_000
+"""Largest mean number of packets lost in a row."""
 DEFAULT_BUFFER = "1bdp"
 """Queue of a structured bottleneck without `buffer`."""
 
@@ -55,10 +57,25 @@ Distribution = Literal["uniform", "normal", "pareto", "paretonormal"]
 """Distribution of the jitter, as tc names it."""
 
 
+Node = Literal["sender", "router"]
+"""A node at whose egress netem may be; the sender is the host that sends what it delays."""
+
+
+def expect_bursts(loss: float, burst: float) -> None:
+    """Refuses a share of losses that runs of `burst` packets on average cannot reach, since a packet comes through between two runs.
+
+    :raises ScenarioError: one line with the largest share.
+    """
+    most = burst / (1 + burst)
+    if burst > 1 and loss > most:
+        problem = f"bursts of {burst:g} packets on average lose {units.brief_percent(most)} at most, not {units.brief_percent(loss)}"
+        refuse("loss_burst", problem, "lower the loss or lengthen the bursts")
+
+
 class Netem(Spec):
     """netem, as fields. Jitter is the standard deviation of a normal distribution; with `distribution: uniform`, it is ±, as in tc's own words."""
 
-    at: Literal["sender", "router"] = "sender"
+    at: Node = "sender"
     """The node whose egress it is. At the sender, netem treats a super-packet as a whole; at a router, each packet."""
     delay: Time = 0
     """One-way delay, ns."""
@@ -75,7 +92,9 @@ class Netem(Spec):
     floor: Time = 0
     """No packet is delayed less than this, ns."""
     loss: Percent = 0.0
-    """Share of packets lost, each independently."""
+    """Share of packets lost, each independently, or in bursts (`loss_burst`)."""
+    loss_burst: float = Field(default=1.0, ge=1, le=MAX_LOSS_BURST)
+    """Mean number of packets lost in a row: tc's `loss gemodel`, Gilbert's two states; 1 is independent loss."""
     duplicate: Percent = 0.0
     """Share of packets sent twice."""
     corrupt: Percent = 0.0
@@ -99,14 +118,20 @@ class Netem(Spec):
             refuse("floor", "it is above the delay itself", "write a floor below the delay")
         if self.order == "correlated" and self.jitter and self.distribution != "normal":
             refuse("distribution", f"order: correlated draws a normal delay, not {self.distribution}", "write distribution: normal")
+        expect_bursts(self.loss, self.loss_burst)
         if self.order == "reorder" and self.tau:
             refuse("tau", "only order: correlated has a time constant", "leave it out or write order: correlated")
         return self
 
     @model_serializer(mode="wrap")
     def _fields(self, write: SerializerFunctionWrapHandler, info: SerializationInfo) -> dict[str, Any]:
-        """The distribution is written wherever there is jitter; in a content address it is `uniform` where there is none."""
+        """The distribution is written wherever there is jitter; in a content address it is `uniform` where there is none.
+
+        The content address of independent loss says nothing of bursts.
+        """
         fields: dict[str, Any] = write(self)
+        if _is_address(info) and self.loss_burst == 1:
+            del fields["loss_burst"]
         if self.jitter:
             fields["distribution"] = self.distribution
         elif _is_address(info):
@@ -151,12 +176,18 @@ class Netem(Spec):
     def _netem(self, words: list[str]) -> str:
         for name in ("loss", "duplicate", "corrupt", "reorder"):
             if share := getattr(self, name):
-                words += [name, units.format_percent(share)]
+                words += [name, *self._bursts()] if name == "loss" and self.loss_burst > 1 else [name, units.format_percent(share)]
         if self.gap:
             words += ["gap", str(self.gap)]
         if self.rate:
             words += ["rate", units.format_rate(self.rate)]
         return " ".join([*words, "limit", str(self.limit)])
+
+
+    def _bursts(self) -> list[str]:
+        """Gilbert's model with the mean share and the mean run of losses that are asked for: r = 1 / run, p = r · loss / (1 − loss)."""
+        leave = 1 / self.loss_burst
+        return ["gemodel", units.format_percent(min(1.0, leave * self.loss / (1 - self.loss))), units.format_percent(leave)]
 
 
 def _trace(value: Any) -> Any:

@@ -54,7 +54,7 @@ def parts(scenario: Scenario) -> dict[str, str]:
     return {
         "rtt": f"RTT {units.brief_time(scenario.rtt_ns)}",
         "jitter": _both(_jitter(data), _jitter(acks)),
-        "loss": _both(_loss(data), _loss(acks)),
+        "loss": _both(_loss(data, _burst(scenario.forward)), _loss(acks, _burst(scenario.reverse))),
         "sender": AT_SENDER if _is_treated_at_the_sender(scenario) else "",
         "other": ", ".join(dict.fromkeys(_other(chain(data, acks)))),
         "bottleneck": _rate(scenario),
@@ -113,8 +113,13 @@ def _jitter(queues: Iterable[tuple[QueueDescription, ...]]) -> str:
     )  # fmt: skip
 
 
-def _loss(queues: Iterable[tuple[QueueDescription, ...]]) -> str:
-    return " and ".join(f"loss {units.brief_percent(q.loss)}" for queue in queues for q in queue if q.loss)
+def _loss(queues: Iterable[tuple[QueueDescription, ...]], burst: str) -> str:
+    return " and ".join(f"loss {units.brief_percent(q.loss)}{burst}" for queue in queues for q in queue if q.loss)
+
+
+def _burst(hops: Iterable[path.Hop]) -> str:
+    """How many packets in a row are lost on average, where a hop's fields say it and it is more than one."""
+    return next((f" in bursts of {hop.loss_burst:g}" for hop in hops if isinstance(hop, Netem) and hop.loss and hop.loss_burst > 1), "")
 
 
 def _is_treated_at_the_sender(scenario: Scenario) -> bool:
