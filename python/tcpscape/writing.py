@@ -12,6 +12,9 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
+import shutil
+import tempfile
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -91,6 +94,45 @@ def clear(*folders: Path) -> None:
 def cannot_write(place: Path, e: OSError, option: str = "out") -> StoreError:
     """The line for a place that cannot be written."""
     return StoreError(f"{option}: cannot write {place}: {e.strerror or e}; free some space, or choose another place that can be written")
+
+
+class Spool:
+    """A temporary directory of this process for what others hand over. Nobody else can read it, and it is removed when the process ends."""
+
+    def __init__(self) -> None:
+        """:raises StoreError: one line, where there is no place for it."""
+        try:
+            self.root = Path(tempfile.mkdtemp(prefix="tcpscape-"))
+        except OSError as e:
+            raise cannot_write(Path(tempfile.gettempdir()), e) from None
+        self._numbers = itertools.count()
+        self._end = weakref.finalize(self, shutil.rmtree, self.root, ignore_errors=True)
+
+    def adopt(self, file: Path, name: str) -> Path:
+        """The content of `file` under this name in a directory of its own, wherever it goes then.
+
+        :raises StoreError: one line, where it cannot be kept.
+        """
+        folder = self.root / str(next(self._numbers))
+        try:
+            folder.mkdir(mode=0o700)
+            try:
+                os.link(file, folder / name)
+            except OSError:  # another file system
+                shutil.copyfile(file, folder / name)
+        except OSError as e:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise cannot_write(self.root, e) from None
+        return folder / name
+
+    def remove(self, file: Path) -> None:
+        """Removes a file that was adopted, and its directory."""
+        if file.parent.parent == self.root:
+            shutil.rmtree(file.parent, ignore_errors=True)
+
+    def close(self) -> None:
+        """Removes the directory with all that is in it."""
+        self._end()
 
 
 class Presence:

@@ -68,13 +68,18 @@ def _read(source: str) -> dict[str, Any]:
         data = files.read(path, "sweep")
         if not isinstance(data, dict):
             refuse("sweep", f"{source} is no mapping of fields", "write for example 'axes: {jitter: 0..24ms/4ms}'")
-        return {"name": path.stem, **data} if _CAMPAIGN_FIELDS & data.keys() else {"name": path.stem, "scenario": source}
+        return {"name": path.stem, **data} if is_campaign(data) else {"name": path.stem, "scenario": source}
     if source in gallery():
         return {"name": source, **files.read_yaml(packaged.text(f"campaigns/{source}.yaml"), source)}
     if source not in files.gallery():
         choice = ", ".join([*gallery(), *files.gallery()])
         refuse("sweep", f"{shown(source)} is neither a .yaml/.toml file nor a campaign or scenario that comes with tcpscape", f"choose {choice}")
     return {"name": source, "scenario": source}
+
+
+def is_campaign(data: Mapping[str, Any]) -> bool:
+    """Whether plain values of a file are those of a campaign, not of a scenario."""
+    return bool(_CAMPAIGN_FIELDS & data.keys())
 
 
 def _expect_shapes(data: Mapping[str, Any]) -> None:

@@ -41,10 +41,10 @@ def explore(
         import uvicorn  # noqa: F401
     except ImportError as e:
         refuse("explore", f"the package {e.name} is not installed", "run `pip install 'tcpscape[web]'`", EngineError)
+    from tcpscape.web import opened
     from tcpscape.web.serve import serve
 
-    if source is not None:
-        refuse("source", "nothing can be opened from here yet", "leave it out, and type the path in the page", EngineError)
+    begin = opened.of_argument(source) if source is not None else None
 
     def announce(url: str) -> None:
         print(url, flush=True)
@@ -52,7 +52,7 @@ def explore(
             threading.Thread(target=_open, args=(url,), daemon=True).start()
 
     try:
-        serve(None, port, announce)
+        serve(begin, port, announce)
     except KeyboardInterrupt as e:
         raise click.exceptions.Exit(ending.status(e)) from None
 

@@ -176,6 +176,8 @@ def _from_file(path: Path) -> ModuleType:
 
 
 def _from_module(name: str) -> ModuleType:
+    if reading.is_confined():
+        refuse("cca", f"{name} is code that cannot be named here", "name a congestion control of `tcpscape cca list`")
     with _importing(name, Path.cwd()):
         return usercode.call(functools.partial(importlib.import_module, name), f"the import of {name}")
 

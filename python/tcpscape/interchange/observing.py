@@ -74,10 +74,19 @@ def observe(source: Path | str, progress: Progress = lambda done, total: None) -
             Origin(str(source), SOURCE).refuse("is a directory without results of tcpscape")
         return trial_flows.observe_directory(Path(source))
     with Stream(source, SOURCE) as stream:
-        head = stream.peek(HEAD)
-        kind = next((one for one in KINDS if one.recognises(head)), None)
-        if kind is None and b"\0" in head:
-            return capture.read(stream, progress)  # which says what it is instead
-        if kind is None:
-            stream.origin.refuse("is empty" if not head else "is of no kind that shows flows")
-        return kind.observe(stream, progress)
+        return _kind(stream).observe(stream, progress)
+
+
+def expect(source: Path | str) -> None:
+    """Refuses a file of which already the first bytes show that it is of no kind. :raises TcpscapeError: one line."""
+    with Stream(source, SOURCE) as stream:
+        _kind(stream)
+
+
+def _kind(stream: Stream) -> ObservedKind:
+    """The kind of a content, of which nothing was taken. Something binary of no kind counts as a capture, whose reader says what it is instead."""
+    head = stream.peek(HEAD)
+    kind = next((one for one in KINDS if one.recognises(head)), KINDS[0] if b"\0" in head else None)
+    if kind is None:
+        stream.origin.refuse("is empty" if not head else "is of no kind that shows flows")
+    return kind

@@ -111,8 +111,8 @@ def _panels(diagnosis: FlowDiagnosis) -> Iterator[Panel]:
         yield Panel("RTT, ms", lambda ax: _draw_rtt(ax, rtts, diagnosis))
     if (curves := in_flight(flow)) is not None:
         yield Panel("in flight, kB", lambda ax: _draw_flight(ax, curves))
-    if marks := _marks(flow):
-        yield Panel("events", lambda ax: _draw_events(ax, marks))
+    if shown := marks(flow):
+        yield Panel("events", lambda ax: _draw_events(ax, shown))
 
 
 def delivered(flow: ObservedFlow) -> Curve | None:
@@ -120,7 +120,7 @@ def delivered(flow: ObservedFlow) -> Curve | None:
     if (acked := flow.segments.get("acked")) is not None and len(acked):
         known = acked > 0
         t, size = _seconds(flow, acked[known]), flow.segments["len"][known].astype(float) * _stride(flow)
-        step = _step(flow)
+        step = bin_length(flow)
         edges = np.arange(0.0, flow.seconds + step, step)
         return (edges[1:], np.histogram(t, edges, weights=size)[0] * 8e-6 / step) if len(edges) > 1 else None
     return _sampled_rate(flow)
@@ -153,7 +153,8 @@ def _stride(flow: ObservedFlow) -> float:
     return float(flow.facts.get("segment_stride") or 1)
 
 
-def _step(flow: ObservedFlow) -> float:
+def bin_length(flow: ObservedFlow) -> float:
+    """The length of the intervals of a flow's rates and limits, s."""
     return max(LEAST_BIN_S, flow.seconds / BINS)
 
 
@@ -174,7 +175,7 @@ def _sampled_rate(flow: ObservedFlow) -> Curve | None:
 
 def _draw_limits(ax: Axes, flow: ObservedFlow) -> None:
     """Stacked shares of the time that each cause has of each interval."""
-    step = _step(flow)
+    step = bin_length(flow)
     edges = np.arange(0.0, flow.seconds + step, step)
     below = np.zeros(len(edges) - 1)
     for cause, (colour, hatch) in CAUSES.items():
@@ -226,7 +227,7 @@ def _level(ax: Axes, estimate: Estimate, name: str) -> None:
         ax.axhspan(estimate.low, estimate.high, color=style.INK, alpha=0.2, linewidth=0)
 
 
-def _marks(flow: ObservedFlow) -> dict[int, Array]:
+def marks(flow: ObservedFlow) -> dict[int, Array]:
     """The times of each kind of event that is shown."""
     kinds = flow.events.get("kind")
     if kinds is None or not len(kinds):

@@ -183,11 +183,12 @@ def draw_traces(traces: Sequence[Trace], context: Context = Context()) -> tuple[
     return fig, axes
 
 
-def thinned(t: Array, values: Array) -> tuple[Array, Array]:
-    """At most :data:`MOST_POINTS` points of a trace: of each stretch the least and the greatest, so that no peak is lost."""
-    if len(t) <= MOST_POINTS:
+def thinned(t: Array, values: Array, most: int = 0) -> tuple[Array, Array]:
+    """At most `most` points of a trace (0: :data:`MOST_POINTS`): of each stretch the least and the greatest, so that no peak is lost."""
+    most = most or MOST_POINTS
+    if len(t) <= most:
         return t, values
-    stretches = np.array_split(np.arange(len(t)), MOST_POINTS // 2)
+    stretches = np.array_split(np.arange(len(t)), most // 2)
     low, high = np.where(np.isnan(values), np.inf, values), np.where(np.isnan(values), -np.inf, values)
     kept = [i for stretch in stretches for i in sorted({stretch[np.argmin(low[stretch])], stretch[np.argmax(high[stretch])]})]
     return t[kept], values[kept]

@@ -84,6 +84,11 @@ _ALLOWED: ContextVar[tuple[str, ...] | None] = ContextVar("allowed", default=Non
 """Directories whose files can be read; None is all."""
 
 
+def is_confined() -> bool:
+    """Whether this thread may read some directories alone."""
+    return _ALLOWED.get() is not None
+
+
 def expect_allowed(path: Path | str, origin: Origin) -> None:
     """Refuses a file that :func:`confined` excludes. :raises TcpscapeError: one line."""
     if (folders := _ALLOWED.get()) is None:
@@ -105,6 +110,19 @@ def content(path: Path | str, kind: Kind, field: str = "") -> bytes:
     except (OSError, ValueError) as e:
         raise origin.unreadable(e) from None
     return _unpacked(raw, origin) if kind.most_unpacked else raw
+
+
+def head(path: Path | str, size: int, kind: Kind, field: str = "") -> bytes:
+    """The first bytes of a file, at most `size`, as they are on the disk. :raises TcpscapeError: one line, where it cannot be read."""
+    origin = Origin(str(path), kind, field)
+    try:
+        expect_allowed(path, origin)
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+        with open(descriptor, "rb") as file:
+            expect_regular(os.fstat(descriptor).st_mode, origin)
+            return file.read(size)
+    except (OSError, ValueError) as e:
+        raise origin.unreadable(e) from None
 
 
 def text(path: Path | str, kind: Kind, field: str = "") -> str:
@@ -165,6 +183,22 @@ def listed(path: Path, kind: Kind, field: str = "") -> list[Path]:
         return sorted(path.iterdir())
     except OSError as e:
         raise Origin(str(path), kind, field).unreadable(e) from None
+
+
+def version(path: Path | str, kind: Kind, field: str = "") -> tuple[int, int]:
+    """What changes whenever somebody writes to a file: its size and its time. :raises TcpscapeError: one line, where that cannot be known."""
+    try:
+        expect_allowed(path, Origin(str(path), kind, field))
+        state = os.stat(path)
+    except (OSError, ValueError) as e:
+        raise Origin(str(path), kind, field).unreadable(e) from None
+    return state.st_size, state.st_mtime_ns
+
+
+def inside(folder: Path, path: Path) -> bool:
+    """Whether what a path leads to is in a directory, links followed."""
+    place = os.path.realpath(folder)
+    return os.path.commonpath((place, os.path.realpath(path))) == place
 
 
 def inflated(raw: bytes, most: int) -> bytes:

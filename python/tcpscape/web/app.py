@@ -10,6 +10,7 @@ from starlette.responses import Response, StreamingResponse
 
 from tcpscape.scenario.fields import validate
 from tcpscape.web import ask, download, page, start, take
+from tcpscape.web.opened import routes as opening
 from tcpscape.web.pages import Pages
 from tcpscape.web.routes import AnyRoute, Asked, guarded
 
@@ -18,6 +19,7 @@ ROUTES: tuple[AnyRoute, ...] = (
     *ask.ROUTES,
     *take.ROUTES,
     *download.ROUTES,
+    *opening.ROUTES,
 )
 """The requests below `/api/`, of each module its own (`routes` says how)."""
 

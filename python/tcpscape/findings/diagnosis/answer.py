@@ -46,7 +46,8 @@ def screen(diagnosis: Diagnosis, next_: Sequence[str] = (), kept: str = "") -> S
     tables = [of_flow(first), *([summary(diagnosis)] if len(diagnosis.flows) + len(diagnosis.others) > 1 else [])]
     details = [table for one in diagnosis.flows for table in _details(one, is_first=one is first)]
     return Screen(
-        f"{source}{_subject(diagnosis)}", sentences.answer(first), tables=tables, details=details, caveats=_caveats(diagnosis), next=next_, kept=kept,
+        f"{source}{_subject(diagnosis)}", sentences.answer(first), tables=tables, details=details, caveats=what_weakens(diagnosis), next=next_,
+        kept=kept,
     )  # fmt: skip
 
 
@@ -204,7 +205,7 @@ def _alternative(one: Alternative) -> tuple[str, str, str, str]:
     return one.name, one.gain.text(), _value(one.rtt_ms), _value(one.retransmits_pct)
 
 
-def _caveats(diagnosis: Diagnosis) -> list[str]:
+def what_weakens(diagnosis: Diagnosis) -> list[str]:
     """What weakens the answer: what could not be read, what is not identifiable, what the replay says, what is assumed."""
     first = diagnosis.flows[0]
     caveats = [note.removesuffix(".") for note in diagnosis.observation.notes]

@@ -6,10 +6,15 @@ text or plain values as the page sends them; `answer` runs in a thread of its ow
 
 from tcpscape.web.questions.answer import Answer
 from tcpscape.web.questions.base import Question
+from tcpscape.web.questions.check import Check
 from tcpscape.web.questions.curve import Curve
 from tcpscape.web.questions.inside import Detail, Inside
+from tcpscape.web.questions.kept import KeptResults
 from tcpscape.web.questions.map import Map
+from tcpscape.web.questions.measure import Measure
 from tcpscape.web.questions.mix import Mix
 
-KINDS: dict[str, type[Question]] = {kind.kind: kind for kind in (Answer, Curve, Map, Inside, Detail, Mix)}
+KINDS: dict[str, type[Question]] = {
+    kind.kind: kind for kind in (Answer, Curve, Map, Inside, Detail, Mix, Measure, KeptResults, Check)
+}
 """Every kind of question by its name."""

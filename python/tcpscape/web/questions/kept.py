@@ -1,0 +1,204 @@
+"""The question `kept`: what an open result directory holds, and what lands in it while another process runs a campaign.
+
+Blocks; while somebody writes (option `follow`) all of them come again whenever trials have landed, and later ones replace earlier ones:
+
+- `kept`: values `name`, `kind`, `commands`, `version`, `running`, `parts` (`label`, `done`, `total`, `state`: `finished`, `running`, `interrupted`),
+  `part` (the label of the one that is shown), and, as soon as it has a trial, `path`, `answer`, `caveats`, `metric`, `axes` (axis → levels, of those
+  with several), `controls` (what the curves are called: congestion controls, with the engine where there are several; `ccas` has their names
+  alone), `axis` (the one that is drawn), `at` (the level of each other axis).
+- `cells`: values `columns`, `rows` (texts, a row for each cell), `left` (how many columns are names), `notes`, `more` (cells that are left out).
+- `axis`, `points`, `runs`: the curve along `axis`, as the question `curve` has them.
+- `state`: only with the option `cell`: values `state`, `remarks`, the scenario of that row of `cells`.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from pydantic import Field
+
+from tcpscape.campaign import answer, axes
+from tcpscape.campaign.outcome import Cell, Outcome
+from tcpscape.errors import refuse, shown
+from tcpscape.screen import Screen
+from tcpscape.web.axes import place
+from tcpscape.web.blocks import Block
+from tcpscape.web.opened import Results
+from tcpscape.web.opened.results import Kept, KeptPart
+from tcpscape.web.opened.states import of_scenario
+from tcpscape.web.questions import runs
+from tcpscape.web.questions.base import Question
+from tcpscape.web.questions.runs import METRICS, SPREAD
+from tcpscape.web.state import State
+from tcpscape.web.work import Work
+
+MOST_ROWS = 500
+"""Most rows of the table of cells."""
+MOST_RUNS = 20_000
+"""Most single trials that are drawn."""
+LOOK_S = 0.5
+"""How often a directory that is written to is looked at, s."""
+PATIENCE_S = 0.05
+"""How soon the end of the question is noticed meanwhile, s."""
+QUANTITIES = {"ms": "time", "Mbit/s": "rate", "%": "share", "B": "size", "": "number"}
+"""Unit of an axis → what its numbers are."""
+
+
+class KeptResults(Question):
+    """What is shown of a result directory."""
+
+    kind: ClassVar[str] = "kept"
+    part: str = Field(default="", max_length=200)
+    """Which campaign or part; empty is the one that grows, or the first."""
+    axis: str = Field(default="", max_length=100)
+    """The axis of the curve; empty is the one with most levels."""
+    at: dict[str, str] = Field(default_factory=dict)
+    """The level of other axes; their first where nothing is said."""
+    cell: int = -1
+    """The row whose scenario is wanted."""
+    follow: bool = True
+    """Whether to go on while somebody writes."""
+
+    def answer(self, state: State, work: Work, opened: Any) -> None:
+        """Shows what is there, and again whenever it grows."""
+        if not isinstance(opened, Results):
+            refuse("kept", "no result directory is open", "open one with `tcpscape explore DIR`, or drop its results.sqlite on the page")
+        before: object = None
+        while True:
+            kept = opened.kept()
+            now = [(part.label, part.unfinished and (part.unfinished.done, part.unfinished.is_running)) for part in kept.parts]
+            if now != before:
+                with opened.confined():
+                    self._send(work, opened.name, kept)
+                before = now
+            if not (self.follow and kept.is_running):
+                return
+            _pause(work)
+
+    def _send(self, work: Work, name: str, kept: Kept) -> None:
+        part = self._part(kept)
+        view = _View(part, self.axis, self.at) if part.outcome else None
+        about = {"name": name, "kind": kept.kind, "commands": list(kept.commands), "version": kept.version, "running": kept.is_running}
+        work.send(Block("kept", {**about, "parts": [_part_values(one) for one in kept.parts], "part": part.label, **(view.values() if view else {})}))
+        if view is None:
+            return
+        work.send(view.table())
+        for block in view.curve():
+            work.send(block)
+        if self.cell >= 0:
+            work.send(view.state(self.cell))
+
+    def _part(self, kept: Kept) -> KeptPart:
+        if not self.part:
+            return next((one for one in kept.parts if one.unfinished and one.unfinished.is_running), kept.parts[0])
+        for one in kept.parts:
+            if one.label == self.part:
+                return one
+        refuse("part", f"{shown(self.part)} is not there", f"choose {', '.join(one.label for one in kept.parts)}")
+
+
+class _View:
+    """What is shown of one outcome."""
+
+    def __init__(self, part: KeptPart, axis: str, at: Mapping[str, str]) -> None:
+        if part.outcome is None:
+            raise ValueError("there is no trial yet")
+        self._outcome: Outcome = part.outcome
+        self._levels = {name: levels for name in self._outcome.axes if len(levels := list(self._outcome.levels(name))) > 1}
+        if axis and axis not in self._levels:
+            refuse("axis", f"{shown(axis)} is no axis of it", f"choose {', '.join(self._levels)}")
+        numeric = [name for name in self._levels if all(math.isfinite(_place(text)) for text in self._levels[name])]
+        self._axis = axis or max(numeric or self._levels, key=lambda name: len(self._levels[name]), default="")
+        self._at = {name: at.get(name, levels[0]) for name, levels in self._levels.items() if name != self._axis}
+        self._cca = {self._label(cell): cell.cca for cell in self._outcome.cells}
+        self._controls = list(self._cca)
+
+    def values(self) -> dict[str, Any]:
+        """Of the block `kept`."""
+        screen: Screen = answer.screen(self._outcome)
+        return {
+            "path": screen.path, "answer": screen.answer, "caveats": list(screen.caveats), "metric": self._outcome.campaign.metric,
+            "axes": self._levels, "controls": self._controls, "ccas": [self._cca[label] for label in self._controls], "axis": self._axis,
+            "at": self._at,
+        }  # fmt: skip
+
+    def _label(self, cell: Cell) -> str:
+        """What the page calls the curve of a cell."""
+        return f"{cell.cca} on {cell.engine}" if len(self._outcome.versions) > 1 else cell.cca
+
+    def table(self) -> Block:
+        """The block `cells`."""
+        table = self._outcome.table(wide=True)
+        rows = [list(row) for row in table.rows[:MOST_ROWS]]
+        more = max(0, len(table.rows) - MOST_ROWS)
+        return Block("cells", {"columns": list(table.columns), "rows": rows, "left": table.left, "notes": list(table.notes), "more": more})
+
+    def state(self, row: int) -> Block:
+        """The block `state` of a row of the table."""
+        cells = self._outcome.cells
+        if row >= len(cells):
+            refuse("cell", f"there is no row {row}", f"choose one below {len(cells)}")
+        ccas = tuple(dict.fromkeys(cell.cca for cell in cells if "+" not in cell.cca))
+        state, remarks = of_scenario(cells[row].scenarios[0], ccas)
+        return Block("state", {"state": state.model_dump(mode="json"), "remarks": list(remarks), "row": row})
+
+    def curve(self) -> Sequence[Block]:
+        """The blocks `axis`, `points` and `runs`; none where no axis has several levels."""
+        if not self._axis:
+            return ()
+        levels = self._levels[self._axis]
+        x, words, note = self._places(levels)
+        shown_cells = [cell for cell in self._outcome.cells if cell.stands(self._at)]
+        head = {
+            "axis": self._axis, "title": self._axis, "quantity": self._quantity(levels), "log": False, "here": None, "text": "", "note": note,
+            "words": words, "metrics": [*METRICS, SPREAD],
+        }  # fmt: skip
+        points: list[dict[str, float]] = []
+        single: list[dict[str, float]] = []
+        for cell in shown_cells:
+            at = {"place": float(self._place_of(cell, levels)), "control": float(self._controls.index(self._label(cell)))}
+            points.append({**at, "n": float(len(cell.trials)), **runs.flat(runs.estimates(cell))})
+            single += [{**at, "seed": float(trial.seed), **runs.values(trial)} for trial in cell.trials[: MOST_RUNS - len(single)]]
+        return Block("axis", head, {"x": x}), Block("points", {}, runs.columns(points)), Block("runs", {}, runs.columns(single))
+
+    def _places(self, levels: Sequence[str]) -> tuple[np.ndarray[Any, Any], list[str], str]:
+        """Where the levels stand; the words of an axis without numbers stand one beside the other."""
+        places = np.array([_place(text) for text in levels], "<f8")
+        if np.isfinite(places).all():
+            return places, list(levels), ""
+        return np.arange(len(levels), dtype="<f8"), list(levels), "its levels are words"
+
+    def _quantity(self, levels: Sequence[str]) -> str:
+        return QUANTITIES.get(axes.read(levels[0]).unit, "number") if math.isfinite(_place(levels[0])) else "number"
+
+    def _place_of(self, cell: Cell, levels: Sequence[str]) -> int:
+        return next(i for i, level in enumerate(levels) if axes.same(cell.at[self._axis], level))
+
+
+def _place(text: str) -> float:
+    """Where a level stands, SI; NaN for words."""
+    try:
+        return place(text)
+    except (ValueError, ArithmeticError):
+        return math.nan
+
+
+def _part_values(part: KeptPart) -> dict[str, Any]:
+    """A part as the page lists it."""
+    one = part.unfinished
+    if one is None:
+        trials = part.outcome.trial_count if part.outcome else 0
+        return {"label": part.label, "done": trials, "total": trials, "state": "finished"}
+    return {"label": part.label, "done": one.done, "total": one.total, "state": "running" if one.is_running else "interrupted"}
+
+
+def _pause(work: Work) -> None:
+    """Waits until the directory is to be looked at again. :raises Cancelled: the question is stale."""
+    end = time.monotonic() + LOOK_S
+    while time.monotonic() < end:
+        work.expect_wanted()
+        time.sleep(PATIENCE_S)

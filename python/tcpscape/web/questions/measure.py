@@ -1,0 +1,235 @@
+"""The question `measure`: what a measurement says of its path and of what limits a flow, and the model's replay beside it.
+
+Blocks, all numbers of columns and `levels` in SI units (s, bit/s, bytes), times from the flow's first packet:
+
+- `source`, once: values `name`, `about`, `notes` (what could not be read), `count` (flows in it), `flows` (the largest: `name`, `text` for the option
+  `flow`, `bytes`, `mbps`, `seconds`, `packets`, `chosen`).
+- `progress`: values `text`, `done`, `total` (0: nobody knows).
+- `flow`, before the replay and after it (`final`): values `name`, `sentences` (three; before the replay two), `title` and `rows` (what, value with
+  its interval, remark), `limits` (cause → share of the time), `missing` (what is not identifiable, and why), `caveats`, `changes` (s), `levels`
+  (fitted `rate` and `rtt` with their intervals), `state` and `remarks` (the fitted path as a state of the page, and what that leaves out; null
+  without a path).
+- `observed`: columns `goodput.t`, `goodput`, `rtt.t`, `rtt`, `flight.t`, `flight`, those that the source shows; values `seconds`, `step` (a bin of
+  the goodput), `marks` (kind of event → times).
+- `limits`: columns `begin`, `end`, `cause` (index into the values' `causes`).
+- `replay`: of runs of the model columns `t`, and of `goodput`, `rtt` (smoothed), `flight` the first run, `NAME.low` and `NAME.high` of all; values
+  `cca`, `runs`, `text` (what they are).
+- `document`: the values are the document of `tcpscape diagnose --flows 1 --json`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from tcpscape import engines
+from tcpscape.campaign.execute import Runner
+from tcpscape.errors import refuse
+from tcpscape.findings.diagnosis import answer, diagnosis, document, files, limiting, selection, sentences
+from tcpscape.findings.diagnosis.diagnosis import Diagnosis, FlowDiagnosis
+from tcpscape.findings.diagnosis.observed import Observation, ObservedFlow
+from tcpscape.findings.diagnosis.settings import DiagnosisSettings, ReplaySettings, expect_known
+from tcpscape.plots import diagnosis as series
+from tcpscape.plots.series import thinned
+from tcpscape.stats import Estimate
+from tcpscape.units import counted
+from tcpscape.web.blocks import Block
+from tcpscape.web.executor import OnPool
+from tcpscape.web.opened import Measurement, Results
+from tcpscape.web.opened.states import of_scenario
+from tcpscape.web.questions import replaying
+from tcpscape.web.questions.base import Question
+from tcpscape.web.state import State
+from tcpscape.web.work import Work
+
+MOST_FLOWS = 50
+"""Flows from which the page can choose."""
+MOST_LIMITS = 2000
+"""Most intervals that the page draws; shorter ones are then within these."""
+MOST_POINTS = 20_000
+"""Most points of a curve of the observation."""
+PROGRESS_S = 0.1
+"""The page is told at most this often how far it is, s."""
+LOOK_S = 1.0
+"""How often a file that is followed is looked at, s."""
+PATIENCE_S = 0.05
+"""How soon the end of a question is noticed while nothing happens, s."""
+
+
+class Measure(Question):
+    """What is diagnosed, and what is known already."""
+
+    kind: ClassVar[str] = "measure"
+    flow: str = Field(default="", max_length=200)
+    """Which flow, as `tcpscape diagnose --flow` reads it; empty is the largest."""
+    cca: str = Field(default="", max_length=40)
+    """Congestion control of the sender, where the user knows it."""
+    replay: bool = True
+    """Whether the model repeats the flow."""
+    quick: bool = False
+    """Whether few runs are enough."""
+    follow: bool = False
+    """Whether a file that grows is diagnosed again."""
+
+    def answer(self, state: State, work: Work, opened: Any) -> None:
+        """Reads what is open, diagnoses a flow and replays it; whoever follows a file goes on."""
+        if not isinstance(opened, Measurement | Results):
+            refuse("measure", "nothing is open that shows flows", "drop a capture, iperf3's JSON, a Flent file, output of ss or results on the page")
+        expect_known(self.cca or None, None)
+        told = _Told(work)
+        while True:
+            observation = opened.observation(told.reading) if isinstance(opened, Measurement) else opened.observation()
+            _Diagnosing(self, work, told, observation).run()
+            if not (self.follow and isinstance(opened, Measurement)):
+                return
+            _wait(work, opened.has_grown)
+
+
+class _Diagnosing:
+    """The diagnosis of one flow, block by block."""
+
+    def __init__(self, asked: Measure, work: Work, told: _Told, observation: Observation) -> None:
+        self._asked, self._work, self._told = asked, work, told
+        self._observation = selection.seen_once(observation)
+        self._chosen = selection.chosen(self._observation, 1, asked.flow)
+
+    def run(self) -> None:
+        """Sends everything."""
+        self._work.send(Block("source", self._source()))
+        if not self._chosen:
+            self._work.send(Block("document", document.plain(Diagnosis(self._observation, [], self._observation.flows))))
+            return
+        self._told.say("what the packets say")
+        settings = DiagnosisSettings(1, self._asked.flow, self._asked.cca or None, self._replay() if self._asked.replay else None)
+        found = diagnosis.before_replay(self._chosen[0], settings)
+        self._send_flow(found, final=settings.replay is None)
+        if settings.replay is not None:
+            found = diagnosis.replayed(found, settings.replay)
+            self._send_flow(found, final=True)
+            if found.repeated is not None:
+                self._told.say("the replay")
+                self._work.send(replaying.block(found, self._work))
+        others = [flow for flow in self._observation.flows if flow is not self._chosen[0]]
+        self._work.send(Block("document", document.plain(Diagnosis(self._observation, [found], others))))
+
+    def _replay(self) -> ReplaySettings:
+        runner = Runner(engines.make("model"), executor=OnPool(self._work), progress=self._told.trials)
+        return ReplaySettings(runner, None, self._asked.quick, self._told.say)
+
+    def _source(self) -> dict[str, Any]:
+        seen = self._observation
+        flows = sorted(seen.flows, key=lambda flow: flow.bytes or 0, reverse=True)[:MOST_FLOWS]
+        about = answer.KINDS.get(seen.kind, seen.kind)
+        rows = [_flow_row(flow, chosen=any(flow is one for one in self._chosen)) for flow in flows]
+        text = f"{about}, {counted(len(seen.flows), 'flow')}"
+        return {"name": seen.name, "about": text, "notes": list(seen.notes), "flows": rows, "count": len(seen.flows)}
+
+    def _send_flow(self, found: FlowDiagnosis, *, final: bool) -> None:
+        if final or self._asked.replay:
+            self._work.send(Block("flow", _flow_values(found, self._observation, final=final)))
+        if not final or not self._asked.replay:
+            self._work.send(observed(found))
+            self._work.send(limits(found))
+
+
+class _Told:
+    """Tells the page how far it is, not too often; ends the work where nobody wants it."""
+
+    def __init__(self, work: Work) -> None:
+        self._work, self._last, self._text = work, 0.0, ""
+
+    def say(self, text: str) -> None:
+        """Says what is done now."""
+        self._text, self._last = text, 0.0
+        self._tell(0, 0)
+
+    def reading(self, done: int, total: int | None) -> None:
+        """So many bytes are read."""
+        self._text = "reading"
+        self._tell(done, total or 0)
+
+    def trials(self, done: int, total: int) -> None:
+        """So many trials of the replay are done."""
+        self._tell(done, total)
+
+    def _tell(self, done: int, total: int) -> None:
+        self._work.expect_wanted()
+        now = time.monotonic()
+        if now - self._last >= PROGRESS_S or done == total:
+            self._last = now
+            self._work.send(Block("progress", {"text": self._text, "done": done, "total": total}))
+
+
+def _wait(work: Work, is_over: Callable[[], bool]) -> None:
+    """Waits until something has happened. :raises Cancelled: the question is stale."""
+    next_look = time.monotonic() + LOOK_S
+    while True:
+        work.expect_wanted()
+        time.sleep(PATIENCE_S)
+        if time.monotonic() >= next_look:
+            if is_over():
+                return
+            next_look = time.monotonic() + LOOK_S
+
+
+def _flow_row(flow: ObservedFlow, *, chosen: bool) -> dict[str, Any]:
+    ends = f"{flow.source.text}-{flow.destination.text}" if flow.source.address and flow.destination.address else ""
+    return {
+        "name": flow.name, "text": ends, "bytes": flow.bytes, "mbps": flow.goodput_mbps, "seconds": flow.seconds, "packets": flow.packets,
+        "chosen": chosen,
+    }  # fmt: skip
+
+
+def _flow_values(found: FlowDiagnosis, observation: Observation, *, final: bool) -> dict[str, Any]:
+    """The values of the block `flow`."""
+    table = answer.of_flow(found)
+    texts = [sentences.path_sentence(found), limiting.sentence(found), *([sentences.advice_sentence(found)] if final else [])]
+    rows = [list(row) for row in table.rows if final or row[0] not in ("zone", "replay", "better")]
+    fit, path = files.fit(found), found.path
+    values: dict[str, Any] = {"state": None, "remarks": []}
+    if fit is not None:
+        state, remarks = of_scenario(found.repeated.scenario if found.repeated else fit.scenario(files.likely(found.control)))
+        values = {"state": state.model_dump(mode="json"), "remarks": list(remarks)}
+    levels = {name: _level(estimate, factor) for name, field, factor in LEVELS if path and (estimate := getattr(path, field))}
+    missing = [[what, why] for what, why in found.not_identifiable.items() if why and (final or what not in diagnosis.RUN_PARTS)]
+    return {
+        "name": found.flow.name, "final": final, "sentences": texts, "title": table.title, "rows": rows, "limits": dict(found.limited_by or {}),
+        "missing": missing, "caveats": answer.what_weakens(Diagnosis(observation, [found])),
+        "changes": [change.at_s - found.flow.start_s for change in path.changes] if path else [], "levels": levels, **values,
+    }  # fmt: skip
+
+
+LEVELS = (("rate", "rate_mbps", 1e6), ("rtt", "rtt_ms", 1e-3))
+"""Fitted values that the page draws: its name, that of the path, the factor to SI units."""
+
+
+def _level(estimate: Estimate, factor: float) -> dict[str, float]:
+    return {"value": estimate.value * factor, "low": estimate.low * factor, "high": estimate.high * factor}
+
+
+def observed(found: FlowDiagnosis) -> Block:
+    """What the source shows of a flow over time."""
+    flow, columns = found.flow, dict[str, NDArray[Any]]()
+    flight = (series.in_flight(flow) or {}).get("in flight")
+    for name, curve, factor in (("goodput", series.delivered(flow), 1e6), ("rtt", series.round_trips(flow), 1e-3), ("flight", flight, 1e3)):
+        if curve is not None:
+            t, values = thinned(*curve, MOST_POINTS)
+            columns |= {f"{name}.t": np.ascontiguousarray(t, "<f8"), name: np.ascontiguousarray(values * factor, "<f8")}
+    marks = {series.EVENTS[kind][0]: [float(at) for at in times] for kind, times in series.marks(flow).items()}
+    return Block("observed", {"step": series.bin_length(flow), "marks": marks, "seconds": flow.seconds}, columns)
+
+
+def limits(found: FlowDiagnosis) -> Block:
+    """What held a flow when."""
+    from tcpscape.findings.diagnosis import limits as intervals
+
+    causes = list(limiting.NAMES)
+    shown, begin = intervals.readable(found.flow.limits, MOST_LIMITS), found.flow.start_s
+    rows = [(one.start_s - begin, one.end_s - begin, causes.index(one.cause)) for one in shown]
+    columns = {name: np.array([row[i] for row in rows], "<f8") for i, name in enumerate(("begin", "end", "cause"))}
+    return Block("limits", {"causes": [limiting.NAMES[cause] for cause in causes]}, columns)
