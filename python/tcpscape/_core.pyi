@@ -7,8 +7,8 @@ from typing import Any, final
 from tcpscape.controls.hooks import CaState
 
 __all__ = [
-    "CaptureAnnotator", "CaptureReader", "HookError", "Plan", "Sample", "Watch", "Window", "bench_floor", "cca_registry", "check_plan", "describe",
-    "hints", "kernel_profile", "kernel_profiles", "model_version", "parse_tc", "qdisc_registry", "to_tc", "version", "watch",
+    "CaptureAnnotator", "CaptureReader", "HookError", "Plan", "Sample", "Stop", "Watch", "Window", "bench_floor", "cca_registry", "check_plan",
+    "describe", "hints", "kernel_profile", "kernel_profiles", "model_version", "parse_tc", "qdisc_registry", "to_tc", "version", "watch",
 ]
 
 @final
@@ -53,8 +53,8 @@ class Plan:
         With `controls` a trial holds the GIL. ValueError, of one line, for a plan that is not valid.
         """
 
-    def run(self, seed: int) -> dict[str, Any]:
-        """Runs one trial; columns of samples are `(dtype, buffer)`.
+    def run(self, seed: int, stop: Stop | None = None) -> dict[str, Any] | None:
+        """Runs one trial; columns of samples are `(dtype, buffer)`. None where `stop` was set before it was over.
 
         HookError for an exception of a hook; ValueError, of one line, for a trial that gets nowhere and was ended.
         """
@@ -71,6 +71,19 @@ class Plan:
 
     def write_pcapng(self, path: str, seed: int) -> None:
         """Runs one trial and writes its packets as pcapng; the plan must record them."""
+
+@final
+class Stop:
+    """A flag by which a thread ends the trials of others."""
+
+    def __new__(cls) -> Stop:
+        """One that is not set."""
+
+    def set(self) -> None:
+        """Ends every trial that looks at it, for good."""
+
+    def is_set(self) -> bool:
+        """Whether it is set."""
 
 @final
 class Watch:

@@ -8,6 +8,7 @@ mod convert;
 mod plan;
 mod sample;
 mod shadow;
+mod stop;
 mod watch;
 
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
@@ -110,6 +111,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<annotate::CaptureAnnotator>()?;
     m.add_class::<capture::CaptureReader>()?;
     m.add_class::<plan::Plan>()?;
+    m.add_class::<stop::Stop>()?;
     m.add_class::<watch::Watch>()?;
     m.add_class::<sample::Sample>()?;
     m.add_class::<sample::PyWindow>()?;

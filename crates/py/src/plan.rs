@@ -1,6 +1,7 @@
 //! A plan for Python: parsed and checked once when the object is made, then run with any number of seeds.
 
 use crate::control::{self, Cost, Failed};
+use crate::stop::Stop;
 use crate::watch::Watch;
 use crate::{convert, refused, HookError};
 use pyo3::prelude::*;
@@ -37,20 +38,24 @@ impl Plan {
         Ok(Plan { checked: plan.check_with(&known).map_err(refused)?, cost })
     }
 
-    /// Runs one trial; its results as a dict, columns as `(dtype, buffer)`.
-    fn run<'py>(&self, py: Python<'py>, seed: u64) -> PyResult<Bound<'py, PyDict>> {
+    /// Runs one trial; its results as a dict, columns as `(dtype, buffer)`. None where `stop` was set before it was over.
+    #[pyo3(signature = (seed, stop=None))]
+    fn run<'py>(&self, py: Python<'py>, seed: u64, stop: Option<&Stop>) -> PyResult<Option<Bound<'py, PyDict>>> {
         let duration_ns = self.checked.plan().duration_ns;
+        let run = || match stop {
+            None => Some(self.checked.run(seed)),
+            Some(stop) => self.checked.run_unless(seed, || stop.is_set()),
+        };
         let Some(cost) = &self.cost else {
-            let output = py.allow_threads(|| self.checked.run(seed));
-            return finished(py, output, duration_ns);
+            return py.allow_threads(run).map(|output| finished(py, output, duration_ns)).transpose();
         };
         cost.reset();
         let began = Instant::now();
-        let output = hooked(py, || self.checked.run(seed))?;
+        let Some(output) = hooked(py, run)? else { return Ok(None) };
         let run_s = began.elapsed().as_secs_f64();
         let dict = finished(py, output, duration_ns)?;
         dict.set_item("hook_cost", cost.dict(py, run_s)?)?;
-        Ok(dict)
+        Ok(Some(dict))
     }
 
     /// Watches the calls of hooks from now on; seconds for each of them and for those of a trial together. None without hooks.

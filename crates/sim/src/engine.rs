@@ -32,6 +32,9 @@ use tcpscape_base::{Duration, Time};
 /// How long after the last flow's end packets may still arrive.
 const LINGER: Duration = Duration::secs(10);
 
+/// Work (events and deliveries) between two looks at whether a trial is still wanted: about a millisecond.
+const LOOK: u64 = 4_096;
+
 /// A trial.
 struct Engine<'a> {
     now: Time,
@@ -48,6 +51,7 @@ struct Engine<'a> {
     half: Time,
     cpu: Cpu,
     observer: Observer,
+    progress: Progress,
 }
 
 impl CheckedPlan<'_> {
@@ -58,29 +62,56 @@ impl CheckedPlan<'_> {
 
     /// The same for at most so much work, counted in events and deliveries; a trial that would need more ends there.
     pub fn run_within(&self, seed: u64, work: u64) -> TrialOutput {
-        Engine::new(self, seed).run(work)
+        let mut engine = Engine::new(self, seed);
+        engine.run(work);
+        engine.finish()
+    }
+
+    /// The same, unless it is stopped: `is_stopped` is asked again and again while the trial runs, and None is the answer once it says so. Asking
+    /// changes nothing in the trial.
+    pub fn run_unless(&self, seed: u64, mut is_stopped: impl FnMut() -> bool) -> Option<TrialOutput> {
+        let mut engine = Engine::new(self, seed);
+        let mut until = 0;
+        while !is_stopped() {
+            until += LOOK;
+            if engine.run(until) == Ended::Over {
+                return Some(engine.finish());
+            }
+        }
+        None
     }
 }
 
+/// Why events were not handled any further.
+#[derive(PartialEq, Eq)]
+enum Ended {
+    /// The trial is over.
+    Over,
+    /// It has done the work that it might do.
+    Work,
+}
+
 impl Engine<'_> {
-    fn run(mut self, most_work: u64) -> TrialOutput {
+    /// Handles events until the trial is over, or has done so much work since its begin.
+    fn run(&mut self, most_work: u64) -> Ended {
         let limit = self.end + LINGER;
-        let mut progress = Progress::default();
-        while let Some((t, node)) = self.events.pop(limit) {
-            if self.observer.work() >= most_work {
-                break;
-            }
+        while self.observer.work() < most_work {
+            let Some((t, node)) = self.events.pop(limit) else { return Ended::Over };
             self.now = t;
             self.observer.event();
             self.call(node);
             if self.alive == 0 {
-                break;
+                return Ended::Over;
             }
-            if let Some(problem) = progress.missing(self.now, &self.observer) {
+            if let Some(problem) = self.progress.missing(self.now, &self.observer) {
                 self.observer.stalled(problem);
-                break;
+                return Ended::Over;
             }
         }
+        Ended::Work
+    }
+
+    fn finish(mut self) -> TrialOutput {
         self.observer.finish((self.now, self.end), &mut self.flows, &self.network)
     }
 

@@ -13,6 +13,9 @@ from tcpscape.errors import EngineError
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.trial import Trial
 
+INTERRUPTED = "engine: the trial was interrupted; run it again"
+"""The message of the EngineError of a trial that :meth:`Engine.stop` ended."""
+
 
 @dataclass(frozen=True, slots=True)
 class Capture:

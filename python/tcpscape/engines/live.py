@@ -33,7 +33,7 @@ from typing import Any
 from tcpscape import units, writing
 from tcpscape.controls.spelling import LINUX, name_of
 from tcpscape.engines import host, linux, plan
-from tcpscape.engines.base import Capture, Engine
+from tcpscape.engines.base import INTERRUPTED, Capture, Engine
 from tcpscape.engines.guest.process import WIDTHS
 from tcpscape.engines.model import core, flow_results, frame, parameters
 from tcpscape.errors import EngineError, ScenarioError, refuse, shown
@@ -292,7 +292,7 @@ class Live(Engine):
                 self._running.add(process)
             try:
                 if self._stops != stops:
-                    raise EngineError("engine: the trial was interrupted; run it again")
+                    raise EngineError(INTERRUPTED)
                 for event in process.events(seconds * (1 + PATIENCE_SHARE) + PATIENCE_S):
                     if event.get("event") == "column":
                         tables.setdefault(event["table"], {})[event["name"]] = (WIDTHS[event["type"]][0], base64.b64decode(event["data"]))

@@ -19,7 +19,7 @@ from tcpscape import writing
 from tcpscape.controls import classes, spelling, usercode
 from tcpscape.controls.spelling import Param
 from tcpscape.engines import plan
-from tcpscape.engines.base import Capture, Engine
+from tcpscape.engines.base import INTERRUPTED, Capture, Engine
 from tcpscape.errors import EngineError, ScenarioError, TcpscapeError
 from tcpscape.scenario import limits
 from tcpscape.scenario.scenario import Scenario
@@ -124,9 +124,12 @@ def _failure(e: Exception) -> TcpscapeError:
 def _run(plan: Plan, seed: int) -> dict[str, Any]:
     """One trial. A trial that gets nowhere is a scenario that cannot run."""
     try:
-        return plan.run(seed)
+        raw = plan.run(seed)
     except ValueError as e:
         raise ScenarioError(str(e)) from None
+    if raw is None:
+        raise EngineError(INTERRUPTED)
+    return raw
 
 
 class Model(Engine):

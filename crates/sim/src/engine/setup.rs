@@ -2,7 +2,7 @@
 //!
 //! A random stream is f(seed, name): the tick's phase, each flow's congestion control and each flow's sleeps have their own.
 
-use super::{Cpu, Engine, Neighbours, Network, Node, Observer, Part};
+use super::{Cpu, Engine, Neighbours, Network, Node, Observer, Part, Progress};
 use crate::checked::{CheckedPlan, FlowControl};
 use crate::events::Events;
 use crate::flow::{Costs, Flow};
@@ -108,6 +108,7 @@ impl<'a> Engine<'a> {
             },
             half: Time(plan.duration_ns / 2),
             observer,
+            progress: Progress::default(),
         }
     }
 }

@@ -78,6 +78,30 @@ fn a_trial_ends_at_its_bound_of_work() {
     assert_eq!(plan.run_within(1, whole.events + whole.arrivals).hash, whole.hash);
 }
 
+#[test]
+fn a_trial_that_is_stopped_has_no_result_and_one_that_is_not_the_same() {
+    let plan = plan(2, &["cubic", "bbr"], "", "netem delay 20ms 3ms rate 20mbit limit 50");
+    let whole = plan.run(7);
+    let work = whole.events + whole.arrivals;
+    let mut looks = 0;
+    let again = plan.run_unless(7, || {
+        looks += 1;
+        false
+    });
+    assert_eq!(again.map(|t| (t.hash, t.events, t.arrivals)), Some((whole.hash, whole.events, whole.arrivals)));
+    assert!(work > 4 * LOOK, "{work}");
+    assert!((work / (LOOK + 64)..=work / LOOK + 1).contains(&looks), "{looks} looks at {work} events and deliveries");
+    for most in [1, 2, 4] {
+        let mut looks = 0;
+        let stopped = plan.run_unless(7, || {
+            looks += 1;
+            looks == most
+        });
+        assert!(stopped.is_none());
+        assert_eq!(looks, most);
+    }
+}
+
 /// What the own queue refuses is tried again at the next ACK, write or timer, not at the next tick of a pacing clock that nothing moved on. On Linux
 /// 6.1 (virtual engine) bbr's 2 s through the first queue take 136 segments in 4 s, and 5 ms of delay on the way back.
 #[test]

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tcpscape.engines.base import INTERRUPTED
 from tcpscape.engines.guest.console import GuestDied, Timeouts
 from tcpscape.engines.guest.process import BOOT, Boot, Guest, GuestAnswer, GuestFacts, Place
 from tcpscape.errors import EngineError
@@ -125,7 +126,7 @@ class GuestPool:
     def _refuse_cancelled(self, job: GuestJob) -> None:
         """Raises EngineError for a cancelled job. Called after a guest is taken, so that cancelling jobs and then stopping guests misses none."""
         if self._closed or job.is_cancelled():
-            raise EngineError("engine: the trial was interrupted; run it again")
+            raise EngineError(INTERRUPTED)
 
     def _take(self, job: GuestJob) -> Guest:
         """A waiting guest or a new one, now busy."""
