@@ -64,13 +64,13 @@ endif
 
 # Neither a machine without Node nor one without a network is kept from the rest.
 page-where-possible:
-	@test -z "$(NODE_20)" || $(MAKE) --no-print-directory $(PAGE) || echo "setup: the explorer's page is not built, for the reason above; the rest is complete"
+	@test -z "$(NODE_20)" || $(MAKE) --no-print-directory --silent $(PAGE) || echo "setup: the explorer's page is not built, for the reason above; the rest is complete"
 
 web: $(PAGE) ## the explorer's page, from web/ (needs Node 20.19 or newer)
 
 web/node_modules/.package-lock.json: web/package.json web/package-lock.json
 	@test -n "$(NODE_20)" || { echo "the explorer's page needs Node 20.19 or newer, and npm: apt-get install nodejs npm, or https://nodejs.org"; exit 1; }
-	@cd web && npm ci --no-fund --no-audit --loglevel error --fetch-retries 1
+	@cd web && npm ci --no-fund --no-audit --loglevel error --fetch-retries 1 >/dev/null
 
 $(PAGE): web/node_modules/.package-lock.json $(PAGE_SOURCES)
 	@echo "setup: building the explorer's page"

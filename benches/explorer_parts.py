@@ -101,7 +101,7 @@ def covered(blocks: list[dict[str, Any]]) -> float:
             continue
         columns = decoded(base64.b64decode(block["data"]))
         for i, j, span in zip(columns["i"].astype(int), columns["j"].astype(int), columns["span"].astype(int), strict=True):
-            there[i : i + span, j : j + span] = True
+            there[i - span // 2 : i + span // 2 + 1, j - span // 2 : j + span // 2 + 1] = True
         if there.all():
             return block["at"]
     raise AssertionError(f"{int((~there).sum())} cells of {side} × {side} never came")
