@@ -52,6 +52,7 @@ ALLOWED = {
     "report.build": "a text that was made a line before",
     "scenario.host": "/proc and this machine's kernel configuration; what the compiled engine returns",
     "scenario.limits": "what the compiled engine returns",
+    "scenario.words": "what the compiled engine returns",
     "store.database": "SQLite opens the database itself, which `_expect_file` judges before",
     "store.results": "a row of the database; `campaign.stored` judges it",
     "store.rows": "a row of the database; the schemas beside it judge it",

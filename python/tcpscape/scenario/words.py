@@ -1,16 +1,17 @@
 """What tc's words mean for packets, as the engine's own parser reads them (`crates/path`). Nothing else in Python takes tc's words apart.
 
-:func:`describe` gives a :class:`QueueDescription` for each queue in the words of a hop; `Scenario.queues` those of a path. Canonical words
-and the whole of a queue's parameters as JSON are `_core.to_tc` and `_core.parse_tc`.
+:func:`describe` gives a :class:`QueueDescription` for each queue in the words of a hop; `Scenario.queues` those of a path. :func:`parameters` are the
+whole of a queue's parameters; canonical words are `_core.to_tc`.
 """
 
 from __future__ import annotations
 
 import functools
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from tcpscape.errors import EngineError, WordsError
 
@@ -73,6 +74,19 @@ def describe(text: str) -> tuple[QueueDescription, ...]:
         return tuple(QueueDescription(**fields) for fields in extension.describe(text))
     except ValueError as e:
         raise WordsError(str(e)) from None
+
+
+def parameters(text: str) -> dict[str, Any]:
+    """The parameters of the queue in the words of one hop, as the engine's plan has them, its child among them: plain numbers in base units.
+
+    :raises WordsError: names the wrong word and what would do instead.
+    :raises EngineError: the extension module is not built.
+    """
+    describe(text)
+    from tcpscape import _core
+
+    queue: dict[str, Any] = json.loads(_core.parse_tc(text))
+    return queue
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from tcpscape.scenario.fields import validate
-from tcpscape.web import ask, download, page, start, take
+from tcpscape.web import ask, download, page, path, start, take
 from tcpscape.web.opened import routes as opening
 from tcpscape.web.pages import Pages
 from tcpscape.web.routes import AnyRoute, Asked, guarded
@@ -17,6 +17,7 @@ from tcpscape.web.routes import AnyRoute, Asked, guarded
 ROUTES: tuple[AnyRoute, ...] = (
     *start.ROUTES,
     *ask.ROUTES,
+    *path.ROUTES,
     *take.ROUTES,
     *download.ROUTES,
     *opening.ROUTES,

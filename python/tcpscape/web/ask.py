@@ -12,7 +12,7 @@ from tcpscape.web.problems import MissingError
 from tcpscape.web.questions import KINDS
 from tcpscape.web.questions.base import Question
 from tcpscape.web.routes import Asked, Context, Post
-from tcpscape.web.state import State
+from tcpscape.web.state import of_page
 
 
 class Ask(Asked):
@@ -34,7 +34,7 @@ class Cancel(Asked):
 def ask(context: Context, asked: Ask) -> None:
     """Begins to answer; the blocks go over the page's stream."""
     question = validate(_kind(asked.kind), asked.options, "the options")
-    context.page.ask(question, asked.generation, validate(State, asked.state, "the state"))
+    context.page.ask(question, asked.generation, of_page(asked.state))
 
 
 def cancel(context: Context, asked: Cancel) -> None:

@@ -5,14 +5,34 @@ Every field is text as a user writes it (`50ms`, `10mbit`, `0.1%`); an empty tex
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from tcpscape.campaign.campaign import Campaign
-from tcpscape.scenario import changes
-from tcpscape.scenario.fields import OPTIONS, Spec
-from tcpscape.scenario.scenario import Scenario
+from tcpscape.controls import spelling
+from tcpscape.errors import refuse, shown
+from tcpscape.scenario import changes, host
+from tcpscape.scenario.fields import OPTIONS, Spec, validate
+from tcpscape.scenario.flows import parse_mix
+from tcpscape.scenario.scenario import PARTS, Scenario
+from tcpscape.web import texts
+
+OF_DIRECTIONS = (
+    "rtt", "jitter", "jitter_on", "distribution", "order", "loss", "loss_on", "loss_burst", "limit", "forward_at", "reverse_at",
+)  # fmt: skip
+"""Fields of the two directions, which the words of both replace."""
+OF_QUEUE = ("buffer", "queue")
+"""Fields of the bottleneck's queue, which make no sense without a rate."""
+trusted: set[str] = set()
+"""Congestion controls in Python that the command line named: no other file is imported for what a page asks."""
+
+
+def _parts(words: dict[str, str]) -> dict[str, str]:
+    if strange := [part for part in words if part not in PARTS]:
+        refuse("words", f"{shown(strange[0])} is no part of a path", f"choose {', '.join(PARTS)}")
+    return words
 
 
 class State(Spec):
@@ -34,6 +54,12 @@ class State(Spec):
     """`both`, `forward`, `reverse`."""
     loss_burst: str = ""
     """Mean number of packets lost in a row; empty or 1 is independent loss."""
+    limit: str = ""
+    """Packets that netem holds in each direction; empty is 100000."""
+    forward_at: str = ""
+    """The node at whose egress the data meet jitter and loss: `router` (empty), where netem treats each packet by itself, or `sender`."""
+    reverse_at: str = ""
+    """The same of the ACKs."""
     rate: str = "42mbit"
     """Rate of the bottleneck; empty is no limit."""
     buffer: str = ""
@@ -52,8 +78,8 @@ class State(Spec):
     """How long a trial is; empty is 10s."""
     kernel: str = ""
     """Kernel profile with overrides."""
-    words: dict[str, str] = Field(default_factory=dict)
-    """`forward`, `bottleneck`, `reverse` in tc's own words, where the fields above cannot say the path; then they are not read for it."""
+    words: Annotated[dict[str, str], AfterValidator(_parts)] = Field(default_factory=dict)
+    """`forward`, `bottleneck`, `reverse` in tc's own words (:mod:`tcpscape.web.texts`): that part of the path, for which no field is read then."""
     changes: tuple[str, ...] = ()
     """Changes of the path on the way, `bottleneck@8s: rate 20mbit`."""
     cca: tuple[str, ...] = ("cubic", "bbr")
@@ -62,15 +88,18 @@ class State(Spec):
     """Flows that share the bottleneck, `cubic*2,bbr@5s`."""
 
     def conditions(self) -> dict[str, Any]:
-        """The path and its flows as conditions of a campaign, as `tcpscape sweep` has them."""
-        of_link = ("buffer", "queue") if self.rate else ()
-        names = ("rtt", "jitter", "jitter_on", "distribution", "order", "loss", "loss_on", "rate", *of_link, "duration", "kernel")
+        """The path and its flows as conditions of a campaign, as `tcpscape sweep` has them.
+
+        :raises TcpscapeError: words that tc would refuse, a change that cannot be read.
+        """
+        names = (*OF_DIRECTIONS, "rate", *(OF_QUEUE if self.rate else ()), "duration", "kernel")
         fields: dict[str, Any] = {name: getattr(self, name) for name in names if getattr(self, name)}
         flow = {name: getattr(self, name) for name in ("rcvbuf", "app", "read") if getattr(self, name)}
         fields |= {"flow": flow} if flow else {}
         fields |= {"ecn": True} if self.ecn else {}
         fields |= {"changes": [changes.parse(text) for text in self.changes]} if self.changes else {}
-        return fields | dict(self.words)
+        nodes = {"forward": self.forward_at, "reverse": self.reverse_at}
+        return fields | {part: texts.hops(part, self.words[part], nodes.get(part, "")) for part in PARTS if part in self.words}
 
     def campaign(self, **fields: Any) -> Campaign:
         """The campaign of this path and its congestion controls; `fields`: others of the campaign (`seeds`, `axes`, `zip`).
@@ -78,7 +107,7 @@ class State(Spec):
         :raises TcpscapeError: one line that names the field.
         """
         controls = {"mix": self.mix} if self.mix else {"cca": list(self.cca)}
-        return Campaign.of({"name": "explorer", "conditions": self.conditions(), **controls, **fields}, OPTIONS)
+        return Campaign.of({"name": "the explorer", "conditions": self.conditions(), **controls, **fields}, OPTIONS)
 
     def scenario(self, cca: str) -> Scenario:
         """The scenario in which every flow uses `cca`; of a mixture, that mixture.
@@ -91,3 +120,45 @@ class State(Spec):
     def replace(self, **fields: Any) -> State:
         """The state with other fields."""
         return self.model_copy(update=fields)
+
+    def expect_harmless(self) -> State:
+        """Refuses what would read a file of this machine, or say what it is: a state that a page sends may come from anyone's link.
+
+        :raises TcpscapeError: one line that names the field.
+        """
+        mixed = [str(flow["cca"]) for flow in parse_mix(self.mix)] if self.mix else []
+        for label in (*self.cca, *mixed):
+            if spelling.is_class(label) and label not in trusted:
+                refuse("cca", f"{shown(label)} is Python code", "name the file on the command line: tcpscape explore SCENARIO")
+        if self.kernel.partition(",")[0].strip() == host.NAME:
+            refuse("kernel", "host is what this machine is", "choose a profile of `tcpscape kernel list`")
+        return self
+
+
+PageState = Annotated[State, AfterValidator(State.expect_harmless)]
+"""A state that a page sends, as the type of a request's field."""
+
+
+def of_page(data: Any) -> State:
+    """The state that a page sends.
+
+    :raises TcpscapeError: one line that names the field.
+    """
+    state: State = validate(State, data, "the state")
+    return state.expect_harmless()
+
+
+def of_scenario(scenario: Scenario, cca: Sequence[str] = ()) -> tuple[State, tuple[str, ...]]:
+    """The state that says a scenario, and sentences about what it leaves out.
+
+    :param cca: the congestion controls to compare; none: that of the scenario.
+    """
+    fields, notes = texts.fields(scenario)
+    controls = tuple(cca) or tuple(dict.fromkeys(flow.cca for flow in scenario.flows))
+    return State(**{"cca": controls, **fields}), notes
+
+
+def of_campaign(campaign: Campaign) -> tuple[State, tuple[str, ...]]:
+    """The state at the first point of a campaign, with its congestion controls."""
+    cases = campaign.cases()
+    return of_scenario(cases[0].scenario, () if campaign.mix else tuple(dict.fromkeys(case.cca for case in cases)))

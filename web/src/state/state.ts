@@ -13,6 +13,9 @@ export interface State {
   loss: string;
   loss_on: string;
   loss_burst: string;
+  limit: string;
+  forward_at: string;
+  reverse_at: string;
   rate: string;
   buffer: string;
   queue: string;

@@ -1,0 +1,105 @@
+"""`POST /api/path`: a state's path in tc's words and in a sentence, and what words that were typed mean for the fields.
+
+Answers `{page, state}` with
+
+- `state`: the same with words turned into fields where these can say them (then `words` is without that part); otherwise as it was.
+- `fields`: whether fields say the whole path; `fixed`: names of the fields that words replace; `says`: what the words say of these, as texts.
+- `words`: `forward`, `bottleneck`, `reverse` as tc's words (`then` between hops, `none` without one), which the state's `words` take.
+- `tc`: the commands of each part as a user would type them, `DEV` for the interface. `text`: the path in a sentence, as `tcpscape run` prints it.
+- `notes`: what is to be known of these words; `caveats`: what weakens trials on this path.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from tcpscape import engines, units
+from tcpscape.scenario import limits, summary
+from tcpscape.scenario.path import Netem
+from tcpscape.scenario.scenario import PARTS, Part, Scenario
+from tcpscape.web import texts
+from tcpscape.web.routes import Asked, Context, Post
+from tcpscape.web.state import OF_DIRECTIONS, OF_QUEUE, PageState, State
+
+DIRECTIONS: tuple[Part, Part] = ("forward", "reverse")
+
+
+class PathAsked(Asked):
+    """A state whose path is asked for."""
+
+    state: PageState
+
+
+def described(state: State) -> dict[str, Any]:
+    """The answer about a state.
+
+    :raises TcpscapeError: one line that names the field or the part of the path, the problem and the fix.
+    """
+    scenario = state.scenario(next(iter(state.cca), "cubic"))
+    scenario.expect_path()
+    engines.make("model").check(scenario)
+    plain = normalised(state, scenario)
+    return {
+        "state": plain.model_dump(mode="json"), "fields": not plain.words, "fixed": list(_fixed(plain)), "says": _says(plain, scenario),
+        "words": {part: texts.words(scenario, part) for part in PARTS}, "tc": {part: texts.tc(scenario, part) for part in PARTS},
+        "text": summary.in_words(scenario), "notes": list(_notes(plain, scenario)), "caveats": list(limits.caveats(scenario)),
+    }  # fmt: skip
+
+
+def normalised(state: State, scenario: Scenario) -> State:
+    """The state with fields in place of its words where they say the same scenario."""
+    if not state.words:
+        return state
+    said, _ = texts.fields(scenario)
+    left = said.get("words", {})
+    groups = ((DIRECTIONS, OF_DIRECTIONS), (("bottleneck",), ("rate", *OF_QUEUE)))
+    fields: dict[str, Any] = {}
+    kept = dict(state.words)
+    for parts, names in groups:
+        if any(part in state.words for part in parts) and not any(part in left for part in parts):
+            fields |= {name: said.get(name, "") for name in names}
+            kept = {part: text for part, text in kept.items() if part not in parts}
+    return state.replace(**fields, words=kept)
+
+
+def _fixed(state: State) -> Iterator[str]:
+    """The fields that a state's words replace."""
+    if all(part in state.words for part in DIRECTIONS):
+        yield from (name for name in OF_DIRECTIONS if name not in ("forward_at", "reverse_at"))
+    if "bottleneck" in state.words:
+        yield from ("rate", *OF_QUEUE)
+
+
+def _says(state: State, scenario: Scenario) -> dict[str, str]:
+    """What words say of the fields that they replace, of the data where the directions differ."""
+    said: dict[str, str] = {}
+    if any(part in state.words for part in DIRECTIONS):
+        queues = [queue for described_ in scenario.queues("forward", "reverse") for queue in described_]
+        said["rtt"] = units.format_time(scenario.rtt_ns)
+        said["jitter"] = units.format_time(next((q.jitter_ns for q in queues if q.jitter_ns), 0))
+        said["distribution"] = next((q.distribution for q in queues if q.distribution), "") or ""
+        said["loss"] = units.brief_percent(next((q.loss for q in queues if q.loss), 0.0))
+    if "bottleneck" in state.words:
+        rate = next((q.rate_bps for described_ in scenario.queues("bottleneck") for q in described_ if q.rate_bps), None)
+        said["rate"] = units.format_rate(rate) if rate else ""
+    return said
+
+
+def _notes(state: State, scenario: Scenario) -> Iterator[str]:
+    """What is to be known of the words."""
+    for part in DIRECTIONS:
+        first = next(iter(getattr(scenario, part)), None)
+        if part in state.words and isinstance(first, str):
+            yield f"{part}: these words stand at the sending host's egress, where netem treats a super-packet as a whole"
+    if state.words and "reverse" not in state.words and "forward" in state.words:
+        yield "reverse: the ACKs still have what the fields say"
+    if any(isinstance(hop, Netem) and hop.jitter and hop.order != "reorder" for part in DIRECTIONS for hop in getattr(scenario, part)):
+        yield "jitter that keeps the order is tcpscape's own queue: a usual tc does not have it"
+
+
+def _answer(_: Context, asked: PathAsked) -> dict[str, Any]:
+    return described(asked.state)
+
+
+ROUTES = (Post("path", PathAsked, _answer),)

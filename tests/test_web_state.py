@@ -1,0 +1,192 @@
+"""The page's state: its fields and the scenario that they make, tc's words and back, and what a page may not ask for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tcpscape import engines
+from tcpscape.campaign.source import campaign
+from tcpscape.errors import TcpscapeError
+from tcpscape.scenario import files
+from tcpscape.scenario.scenario import PARTS, Scenario
+from tcpscape.web import state as states
+from tcpscape.web import texts
+from tcpscape.web.path import described
+from tcpscape.web.state import State, of_campaign, of_scenario
+
+MODEL = engines.make("model")
+pytestmark = pytest.mark.skipif(MODEL.unavailable() is not None, reason="the extension module is not built")
+STANDARD = State()
+
+
+def differing(state: State) -> dict[str, Any]:
+    """The fields of a state that differ from the standard."""
+    return {name: value for name in State.model_fields if (value := getattr(state, name)) != getattr(STANDARD, name)}
+
+
+def times(least: int, most: int) -> st.SearchStrategy[str]:
+    return st.integers(least, most).map(lambda ms: f"{ms}ms" if ms % 1000 else f"{ms // 1000}s")
+
+
+@st.composite
+def paths(draw: st.DrawFn) -> State:
+    """States whose texts are written in the shortest way, and in which no field is without effect."""
+    fields: dict[str, Any] = {"rtt": times_even(draw)}
+    if draw(st.booleans()):
+        fields |= {"jitter": draw(times(1, 40)), "jitter_on": draw(st.sampled_from(["", "forward", "reverse"]))}
+        fields["order"] = draw(st.sampled_from(["", "keep", "clamp"]))
+        if fields["order"] != "keep":
+            fields["distribution"] = draw(st.sampled_from(["", "uniform", "pareto", "paretonormal"]))
+    if draw(st.booleans()):
+        fields |= {"loss": draw(st.sampled_from(["0.01%", "0.125%", "1%", "3.7%", "20%"])), "loss_on": draw(st.sampled_from(["", "forward", "reverse"]))}
+        fields["loss_burst"] = draw(st.sampled_from(["", "2", "3", "7.5", "50"]))
+    fields["limit"] = draw(st.sampled_from(["", "1000", "77"]))
+    fields |= {name: draw(st.sampled_from(["", "sender"])) for name in ("forward_at", "reverse_at")}
+    fields["rate"] = draw(st.sampled_from(["", "1mbit", "42mbit", "1gbit"]))
+    if fields["rate"]:
+        fields["buffer"] = draw(st.sampled_from(["", "2bdp", "64KiB"]))
+        fields["queue"] = draw(st.sampled_from(["", "fq_codel", "codel target 10ms", "pie", "cake"]))
+    fields |= {"rcvbuf": draw(st.sampled_from(["", "256KiB"])), "app": draw(st.sampled_from(["", "10MiB/s"])), "read": draw(st.sampled_from(["", "16KiB/1ms"]))}
+    fields |= {"ecn": draw(st.booleans()), "duration": draw(st.sampled_from(["", "3s"])), "kernel": draw(st.sampled_from(["", "6.12,rmem_max=4MiB"]))}
+    if fields["rate"] and draw(st.booleans()):
+        fields["changes"] = ("bottleneck@1s: rate 5mbit", "forward@2s: delay 40ms", "bottleneck@2500ms: outage on")[: draw(st.integers(1, 2))]
+    if draw(st.booleans()):
+        fields |= {"mix": draw(st.sampled_from(["cubic*2,bbr@1s", "reno,cubic*3@500ms-2s"]))}
+    return State(**fields)
+
+
+def times_even(draw: st.DrawFn) -> str:
+    return draw(st.integers(1, 300).map(lambda ms: f"{2 * ms}ms"))
+
+
+@given(paths())
+@settings(max_examples=200, deadline=None)
+def test_fields_make_a_scenario_that_says_the_same_fields(state: State) -> None:
+    scenario = state.scenario("cubic")
+    again, notes = of_scenario(scenario, state.cca)
+    assert notes == ()
+    assert differing(again) == differing(state)
+    assert again.scenario("cubic").address() == scenario.address()
+
+
+@given(paths())
+@settings(max_examples=200, deadline=None)
+def test_the_words_of_fields_say_the_same_fields(state: State) -> None:
+    """What is shown as tc's words and typed back as it is says the same path; a buffer in bandwidth-delay products becomes bytes."""
+    plain = state.replace(queue="")
+    scenario = plain.scenario("cubic")
+    typed = plain.replace(words={part: texts.words(scenario, part) for part in PARTS if getattr(scenario, part)}, rtt="50ms", jitter="", loss="", limit="")
+    again = State.model_validate(described(typed)["state"])
+    assert again.words == {}
+    said = {k: v for k, v in differing(again).items() if k != "buffer"}
+    assert said == {k: v for k, v in differing(plain).items() if k != "buffer"}
+    assert [q for part in PARTS for q in again.scenario("cubic").queues(part)] == [q for part in PARTS for q in scenario.queues(part)]
+    assert MODEL.plan(again.replace(duration="1ms", changes=(), mix="").scenario("cubic")).run(7)["hash"] == MODEL.plan(
+        plain.replace(duration="1ms", changes=(), mix="").scenario("cubic")).run(7)["hash"]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", files.gallery())
+def test_a_scenario_of_the_gallery_can_be_said(name: str) -> None:
+    scenario = files.load(name)
+    state, notes = of_scenario(scenario)
+    assert notes == ()
+    again = state.scenario(scenario.flows[0].cca)
+    if name == "jitter-cliff":  # its words of one direction and its fields of the other hold different numbers of packets
+        assert set(state.words) == {"forward", "reverse"}
+        assert MODEL.run(again, [3])[0].hash == MODEL.run(scenario, [3])[0].hash
+    else:
+        assert state.words == {}
+        assert again.address() == scenario.address()
+
+
+@pytest.mark.parametrize(
+    "scenario",
+    [
+        {"forward": ["netem delay 5ms", "netem delay 20ms"], "bottleneck": "htb rate 10mbit; codel", "reverse": "netem delay 25ms"},
+        {"forward": "netem delay 25ms loss state 1%", "bottleneck": {"rate": "10mbit", "burst": 9000}},
+        {"forward": {"delay": "25ms", "duplicate": "1%", "at": "router"}, "reverse": {"delay": "5ms"}},
+        {"bottleneck": "tbf rate 10mbit burst 6056 limit 60000"}, {"forward": {"delay": "25ms", "jitter": "5ms", "floor": "22ms"}, "reverse": {"delay": "25ms"}},
+    ],
+)  # fmt: skip
+def test_what_fields_cannot_say_stays_in_words_and_runs_the_same(scenario: dict[str, Any]) -> None:
+    made = Scenario.of({"duration": "500ms", **scenario})
+    state, notes = of_scenario(made)
+    assert state.words
+    assert notes == ()
+    assert MODEL.run(state.scenario("cubic"), [5])[0].hash == MODEL.run(made, [5])[0].hash
+
+
+def test_what_a_state_cannot_say_is_told() -> None:
+    scenario = Scenario.of({
+        "forward": {"delay": "25ms"}, "reverse": {"delay": "25ms"}, "mtu": 9000, "flows": [{"sndbuf": "64KiB", "app": {"size": "1MB"}}],
+        "changes": [{"where": "forward", "every": "2s", "hold": "100ms", "set": {"outage": True}}],
+    })  # fmt: skip
+    _, notes = of_scenario(scenario)
+    assert notes == (
+        "of the flows left out: sndbuf, app.size", "1 change on the way left out: only steps at a time can be said here", "mtu left out: it stays at its default here",
+    )  # fmt: skip
+
+
+def test_a_campaign_is_said_by_its_first_point_and_all_its_controls() -> None:
+    state, _ = of_campaign(campaign(None, {"rtt": "40ms", "jitter": "2ms,4ms", "rate": "10mbit"}, {"cca": ["reno", "bbr"]}))
+    assert differing(state) == {"rtt": "40ms", "jitter": "2ms", "rate": "10mbit", "cca": ("reno", "bbr")}
+
+
+def test_words_that_fields_can_say_become_fields() -> None:
+    answer = described(State(words={"forward": "netem delay 30ms 3ms loss 1% limit 500", "reverse": "netem delay 30ms limit 500"}))
+    assert answer["fields"]
+    said = differing(State.model_validate(answer["state"]))
+    assert said == {
+        "rtt": "60ms", "jitter": "3ms", "jitter_on": "forward", "distribution": "uniform", "loss": "1%", "loss_on": "forward", "limit": "500",
+    }  # fmt: skip
+
+
+def test_words_that_fields_cannot_say_are_kept_and_the_fields_read_from_them() -> None:
+    words = {"forward": "netem delay 30ms 3ms", "reverse": "netem delay 20ms", "bottleneck": "htb rate 10mbit; codel"}
+    answer = described(State(words=words, loss="1%"))
+    assert State.model_validate(answer["state"]).words == words
+    assert answer["says"] == {"rtt": "50ms", "jitter": "3ms", "distribution": "uniform", "loss": "0%", "rate": "10mbit"}
+    assert {"rtt", "jitter", "loss", "rate", "queue"} <= set(answer["fixed"])
+    assert answer["tc"]["bottleneck"] == [
+        "tc qdisc add dev DEV root handle 1: htb rate 10mbit", "tc qdisc add dev DEV parent 1:1 handle 2: codel",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"words": {"forward": "netem dlay 3ms"}}, 'forward: netem: "dlay" is not understood'), ({"words": {"x": "netem"}}, "words: 'x' is no part of a path; choose"),
+        ({"words": {"bottleneck": "tbf rate 10mbit"}}, "bottleneck: tbf: burst is missing"), ({"buffer": "x"}, "buffer: 'x' is not a quantity; write"),
+        ({"changes": ["foo"]}, "change: 'foo' is not WHERE@TIME"), ({"cca": ["nonsense"]}, "cca: 'nonsense' is not built; choose"),
+        ({"words": {"forward": "none", "reverse": "none", "bottleneck": "none"}}, "scenario: it has no path"), ({"kernel": "7.7"}, "kernel: no profile '7.7'"),
+        ({"loss": "90%", "loss_burst": "2"}, "loss_burst: bursts of 2 packets"), ({"words": {"forward": "netem delay ${x}"}}, 'forward: netem: "${x}"'),
+        ({"limit": "0"}, "limit: input should be greater"), ({"words": {"forward": "netem delay 1ms then"}}, "forward: "),
+    ],
+)  # fmt: skip
+def test_a_wrong_state_is_one_line_that_names_its_field(fields: dict[str, Any], message: str) -> None:
+    with pytest.raises(TcpscapeError) as refusal:
+        described(State.model_validate(fields))
+    assert str(refusal.value).startswith(message)
+    assert "; " in str(refusal.value) or ": add" in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"cca": ["/tmp/own.py:Own"]}, "cca: '/tmp/own.py:Own' is Python code"), ({"mix": "cubic,/tmp/own.py:Own"}, "cca: "), ({"kernel": "host"}, "kernel: host"),
+        ({"kernel": " host ,rmem_max=4MiB"}, "kernel: host"), ({"rtt": 5}, "rtt: "), ({"colour": "red"}, "colour: no such field"), ([], "the state: not a mapping"),
+    ],
+)  # fmt: skip
+def test_a_page_asks_for_no_file_and_nothing_of_this_machine(fields: Any, message: str) -> None:
+    with pytest.raises(TcpscapeError) as refusal:
+        states.of_page(fields)
+    assert str(refusal.value).startswith(message)
+
+
+def test_a_control_that_the_command_line_named_may_be_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(states, "trusted", {"/tmp/own.py:Own"})
+    assert states.of_page({"cca": ["/tmp/own.py:Own"]}).cca == ("/tmp/own.py:Own",)
