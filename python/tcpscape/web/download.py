@@ -13,6 +13,7 @@ from pydantic import Field
 from tcpscape import engines, interchange, names
 from tcpscape.campaign.outcome import gather
 from tcpscape.engines import Capture
+from tcpscape.engines.model import PACKET_S
 from tcpscape.errors import refuse
 from tcpscape.interchange import sources
 from tcpscape.reading import files as reading
@@ -23,10 +24,10 @@ from tcpscape.units import NS_PER_S
 from tcpscape.web.routes import Asked, Context, Download, Post
 from tcpscape.web.state import State
 
-MOST_SECONDS = 20.0
-"""Seconds of a core that a trial may take, about."""
+MOST_SECONDS, MOST_WITH_PACKETS = 20.0, 0.6
+"""Seconds of a core that a trial may take, about, and one of which each packet is in the file: some 600,000 packets."""
 MOST_SAMPLES = 20_000
-"""Samples of each flow; a long trial is sampled less often."""
+"""Samples of all flows; a long trial, or one of many flows, is sampled less often."""
 LEAST_INTERVAL = NS_PER_S // 1000
 """ns between two samples, at least."""
 PACKETS = Kind("the run's packets", "watch it for a shorter time", most=512 * MIB)
@@ -51,6 +52,8 @@ class FileKind:
     suffix: str
     media_type: str
     make: Callable[[State, Scenario, int], bytes]
+    most_seconds: float = MOST_SECONDS
+    """Of work for a trial."""
 
 
 def _answer(kind: FileKind, _: Context, asked: Asking) -> Download:
@@ -60,20 +63,21 @@ def _answer(kind: FileKind, _: Context, asked: Asking) -> Download:
     """
     scenario = asked.state.scenario(asked.cca)
     seconds = engines.make("model").seconds(scenario)
-    if seconds > MOST_SECONDS:
-        refuse("duration", f"this run has too many packets for a download (about {seconds:.0f} s of work)", "watch it for a shorter time")
+    if seconds > kind.most_seconds:
+        fix = "watch it for a shorter time, or lower the rate"
+        refuse("duration", f"this run may have {seconds / PACKET_S / 1e6:.1f} million packets, too many for {kind.name}", fix)
     data = kind.make(asked.state, scenario, asked.seed)
     return Download(f"{names.component(f'tcpscape-{scenario.cca}-seed{asked.seed}')}{kind.suffix}", kind.media_type, data)
 
 
 def _trial(scenario: Scenario, seed: int, *, packets: bool = False) -> Trial:
     """The run with its samples and events, and the packets where they are asked for."""
-    interval = sampling(scenario.duration)
+    interval = sampling(scenario.duration * scenario.flow_count)
     return engines.make("model").run(scenario, [seed], capture=Capture(interval, interval, packets, events=True))[0]
 
 
 def sampling(duration: int) -> int:
-    """The interval of the samples of a trial that takes so long, ns: a round one."""
+    """The interval of the samples of a trial whose flows take so long in all, ns: a round one."""
     least = max(LEAST_INTERVAL, -(-duration // MOST_SAMPLES))
     scale = LEAST_INTERVAL
     while True:
@@ -110,9 +114,9 @@ def _csv(state: State, scenario: Scenario, seed: int) -> bytes:
 KINDS: Mapping[str, FileKind] = {
     kind.name: kind
     for kind in (
-        FileKind("pcapng", ".pcapng", "application/octet-stream", _pcapng),
+        FileKind("pcapng", ".pcapng", "application/octet-stream", _pcapng, MOST_WITH_PACKETS),
         FileKind("perfetto", ".perfetto-trace", "application/octet-stream", _exported("perfetto")),
-        FileKind("qlog", ".qlog", "application/qlog+json", _exported("qlog", packets=True)),
+        FileKind("qlog", ".qlog", "application/qlog+json", _exported("qlog", packets=True), MOST_WITH_PACKETS),
         FileKind("csv", ".csv", "text/csv", _csv),
     )
 }

@@ -40,8 +40,8 @@ PLAIN = (
 """Fields of the state that are options of `tcpscape sweep` under the same name."""
 OF_RATE = ("buffer", "queue")
 """Fields that only a path with a rate has."""
-WIDTH = 120
-"""Characters of a line of a command, about."""
+WIDTH = 76
+"""Characters of a line of a command, about: a dialog shows it without scrolling."""
 
 
 class Take(Asked):
@@ -51,7 +51,9 @@ class Take(Asked):
     seeds: str = "20"
     """As a campaign has them: `20` is 0 to 19."""
     axes: dict[str, tuple[str, ...]] = Field(default_factory=dict, max_length=MOST_AXES)
-    """Axis → its levels as written; none: those of its curve."""
+    """Axis → its levels as written; none: those of its curve, of two axes those of their map."""
+    resolution: int = Field(default=20, ge=2, le=50)
+    """Cells of a map to each side."""
     address: str = ""
     """Of the page, for the comment of the file."""
 
@@ -61,7 +63,7 @@ def take(_: Context, asked: Take) -> dict[str, str]:
 
     :raises TcpscapeError: one line, for a state or an axis that makes no sense.
     """
-    varied = {name: values or axes.find(name, asked.state).levels(asked.state) for name, values in asked.axes.items()}
+    varied = {name: values or _shown(asked, name) for name, values in asked.axes.items()}
     copies = Copies(asked.state, asked.seeds, varied)
     copies.expect_sense()
     return {"command": copies.command, "yaml": copies.file(asked.address), "python": copies.python}
@@ -154,6 +156,12 @@ class Copies:
 ROUTES = (Post("take", Take, take),)
 
 
+def _shown(asked: Take, name: str) -> tuple[str, ...]:
+    """The levels of an axis as the page shows them."""
+    axis = axes.find(name, asked.state)
+    return axis.levels(asked.state) if len(asked.axes) == 1 else axis.cells(asked.state, asked.resolution)
+
+
 def _typed(value: str | Sequence[str]) -> str:
     """A value, or several, as the command line has them."""
     return value if isinstance(value, str) else ("|" if any("," in text for text in value) else ",").join(value)
@@ -161,7 +169,7 @@ def _typed(value: str | Sequence[str]) -> str:
 
 def _argument(name: str, value: object) -> str:
     """A line of a call, or several for a large value."""
-    return f"    {name}={pprint.pformat(value, width=WIDTH - 20, sort_dicts=False)},\n".replace("\n ", f"\n    {' ' * len(name)} ")
+    return f"    {name}={pprint.pformat(value, width=WIDTH - 8, sort_dicts=False)},\n".replace("\n ", f"\n    {' ' * len(name)} ")
 
 
 def _seeds(text: str) -> int | str:
