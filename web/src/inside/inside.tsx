@@ -1,0 +1,157 @@
+/** The view "Inside one run": what the senders and the bottleneck's queue did over time, of two controls or of two scenarios at the same seed. */
+import { computed } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import "./inside.css";
+import type { Mark } from "../charts/description";
+import { format } from "../charts/units";
+import { start } from "../server/start";
+import { write } from "../state/address";
+import { change, choose, option, state } from "../state/state";
+import { ended, happenings, moved, titleOf } from "./changes";
+import { eventText, neighbour } from "./events";
+import { EventTable, Files, Legend } from "./legend";
+import { Overview } from "./overview";
+import { CHOICES, drawn, panelsOf, USUAL } from "./panels";
+import { busy, ends, follow, pin, pinned, problem, seed, shown, shownControls, time, whole } from "./run";
+import { lookOf } from "./looks";
+import { Stack } from "./stack";
+import { Timeline } from "./timeline";
+
+const chosen = option("inside.panels", USUAL);
+const names = computed(() => chosen.value.split(","));
+/** Colour of the time without a path. */
+const OUTAGE = "#7a858f";
+const SEEDS = 20;
+
+const lines = computed(() => drawn(shown.value, lookOf));
+const changes = computed(() => happenings(state.value.changes));
+const wholePanels = computed(() => panelsOf(names.value, drawn(whole.value, lookOf)));
+/** The panels; finer samples keep the scales of the whole run. */
+const panels = computed(() => {
+  const outages = changes.value.flatMap(({ at, until }) => (until === null ? [] : [{ from: at, to: until, label: "outage", colour: OUTAGE }]));
+  const made = shown.value === whole.value ? wholePanels.value : panelsOf(names.value, lines.value);
+  return made.map((panel) => ({ ...panel, chart: { ...panel.chart, y: { ...panel.chart.y, ...scaleOf(panel.id) }, spans: [...outages, ...(panel.chart.spans ?? [])] } }));
+});
+const overview = computed(() => {
+  const [first] = panelsOf(["cwnd"], drawn(whole.value, lookOf));
+  return first ? { ...first.chart, series: first.chart.series.filter(({ label }) => !label.includes(", ")).map((each) => ({ ...each, width: 1 })) } : null;
+});
+
+function scaleOf(id: string) {
+  const y = wholePanels.value.find((panel) => panel.id === id)?.chart.y;
+  return y?.to === undefined ? {} : { from: y.from ?? 0, to: y.to };
+}
+
+/** The changes of the path as lines through all panels, which can be dragged. */
+const marks = computed<Mark[]>(() =>
+  changes.value.flatMap((each, place) => {
+    const end = ends.value[1];
+    const set = (texts: string[]) => change({ changes: texts });
+    const begin: Mark = { id: `${place}`, at: each.at, label: titleOf(each), kind: "event", onMove: (to) => set(moved(state.peek().changes, happenings(state.peek().changes)[place] ?? each, to, end)) };
+    if (each.until === null) return [begin];
+    return [begin, { id: `${place} end`, at: each.until, label: "", kind: "event", onMove: (to) => set(ended(state.peek().changes, happenings(state.peek().changes)[place] ?? each, to, end)) }];
+  }),
+);
+
+export function Inside() {
+  useEffect(follow, []);
+  const there = lines.value.length > 0;
+  return (
+    <div class="inside-view">
+      <Choices />
+      {problem.value && <p class="inside-problem" role="status">{problem.value}</p>}
+      <Legend lines={lines.value} />
+      <div aria-busy={busy.value} class={there ? undefined : "inside-empty"}>
+        {there && (
+          <Stack
+            panels={panels.value} marks={marks.value} whole={ends.value} link={time}
+            eventsAt={(at, within) => eventText(lines.peek(), at, within)} nextEvent={(from, direction) => neighbour(lines.peek(), from, direction)}
+          />
+        )}
+        {there && overview.value && <Overview chart={overview.value} link={time} whole={ends.value} />}
+      </div>
+      <Bounds />
+      <Timeline end={ends.value[1]} />
+      {there && <EventTable lines={lines.value} />}
+      {there && <Files lines={lines.value} panels={panels.value} marks={marks.value} whole={ends.value} />}
+    </div>
+  );
+}
+
+/** Which runs and which panels. */
+function Choices() {
+  const now = whole.value[0]?.seed ?? Number(seed.value) ?? 0;
+  const go = (to: number) => choose("inside.seed", String((to + SEEDS) % SEEDS));
+  const toggle = (id: string) => {
+    const next = names.value.includes(id) ? names.value.filter((each) => each !== id) : [...names.value, id];
+    choose("inside.panels", CHOICES.map((each) => each.id).filter((each) => next.includes(each)).join(","));
+  };
+  return (
+    <>
+      <div class="toolbar" role="group" aria-label="Which run">
+        <span class="inside-seed" role="group" aria-label="Seed">
+          <button type="button" class="button plain" aria-label="The previous seed" onClick={() => go(now - 1)}>‹</button>
+          <span class="value" aria-live="polite">seed {now}</span>
+          <button type="button" class="button plain" aria-label="The next seed" onClick={() => go(now + 1)}>›</button>
+          <button type="button" class="button plain" aria-pressed={seed.value === "median"} title={`The run nearest to the median goodput of ${SEEDS}`} onClick={() => choose("inside.seed", seed.value === "median" ? String(now) : "median")}>
+            The median run
+          </button>
+        </span>
+        {!state.value.mix && state.value.cca.length > 1 && <Controls />}
+        <Pin />
+      </div>
+      <div class="inside-chips" role="group" aria-label="Panels">
+        {CHOICES.map(({ id, title }) => (
+          <button key={id} type="button" class="button plain" aria-pressed={names.value.includes(id)} onClick={() => toggle(id)}>
+            {title}
+          </button>
+        ))}
+      </div>
+    </>
+  );
+}
+
+/** Which congestion controls are shown, at least one. */
+function Controls() {
+  const now = shownControls.value;
+  const toggle = (label: string) => {
+    const next = state.value.cca.filter((each) => (each === label ? !now.includes(label) : now.includes(each)));
+    if (next.length) choose("inside.controls", next.join("|"));
+  };
+  return (
+    <span class="inside-controls" role="group" aria-label="Congestion controls that are shown">
+      {state.value.cca.map((label) => (
+        <button key={label} type="button" class="button plain" aria-pressed={now.includes(label)} onClick={() => toggle(label)}>
+          {label}
+        </button>
+      ))}
+    </span>
+  );
+}
+
+/** Pins the scenario as it is now, to compare with what the sliders do next. */
+function Pin() {
+  const standard = start.value?.state;
+  if (!standard) return null;
+  if (pinned.value) {
+    const words = decodeURIComponent(pin.value.replaceAll("+", " ")).split("&").join(", ");
+    return (
+      <span class="inside-pin">
+        <button type="button" class="button plain" aria-pressed={true} onClick={() => choose("inside.pin", "")}>Compared with the pinned scenario</button>
+        <span class="note">{words === "pinned" ? "the default path" : words}</span>
+      </span>
+    );
+  }
+  return (
+    <button type="button" class="button plain" title="Keeps this scenario beside what the sliders do next" onClick={() => choose("inside.pin", write(state.value, {}, standard) || "pinned")}>
+      Pin this scenario to compare
+    </button>
+  );
+}
+
+/** What the bound on the latency spike says about each drop of the rate. */
+function Bounds() {
+  const first = whole.value.find((run) => !run.pinned);
+  const said = (first?.changes ?? []).flatMap(({ at_s: at, bound }) => (bound ? [`${format(at, "time")}: ${bound.text}`] : []));
+  return said.length ? <p class="note">Bound on the latency spike at {said.join(" · ")}</p> : null;
+}

@@ -1,0 +1,92 @@
+import { expect, test } from "vitest";
+import { collect, counts } from "../../src/inside/data";
+import { eventRows, eventText, neighbour } from "../../src/inside/events";
+import { shifted } from "../../src/inside/overview";
+import { drawn, panelsOf, SHAPES } from "../../src/inside/panels";
+import { arranged, withRoom } from "../../src/inside/stacker";
+import { freePlace } from "../../src/inside/timeline";
+import type { Block } from "../../src/server/blocks";
+
+const kinds = Object.keys(SHAPES).map((name) => ({ name, title: name, about: "" }));
+const floats = (...values: number[]) => Float32Array.from(values);
+const LOOKS: Record<string, { colour: string; dash: number; marker: string }> = { cubic: { colour: "orange", dash: 0, marker: "o" }, bbr: { colour: "blue", dash: 0, marker: "s" } };
+const look = (label: string) => LOOKS[label]!;
+
+function run(number: number, ccas: string[], pinned = false): Block[] {
+  const head = { kind: "inside", generation: 1, columns: {} };
+  const rtt = 0.05;
+  const change = { at_s: 2, where: "bottleneck", set: {}, bound: { ratio: 4, d_s: rtt, spike_s: 0.15, unlimited_s: 0.15, text: "" } };
+  return [
+    { ...head, name: "run", values: { run: number, cca: ccas.join("+"), pinned, seed: 0, rtt_s: rtt, duration_s: 4, interval_s: 1, flows: ccas.map((cca) => ({ cca, goodput_mbps: 1 })), changes: [change], caveats: [] } },
+    ...ccas.map((cca, flow) => ({ ...head, name: "series", values: { run: number, flow, cca }, columns: { t: floats(0, 1, 2, 3), cwnd: floats(10, 20, 10, 20), ssthresh: floats(NaN, NaN, NaN, NaN), rtt: floats(0.05, 0.05, 0.1, 0.1) } })),
+    { ...head, name: "queue", values: { run: number, kind: "tbf", rate_bps: 1e7 }, columns: { t: floats(0, 1, 2, 3), packets: floats(0, 1, 2, 3) } },
+    { ...head, name: "marks", values: { run: number, kinds }, columns: {
+      t: floats(0.5, 0.5, 1.5, 1.5), kind: floats(0, 2, 0, 1), flow: floats(0, 0, 0, ccas.length - 1), count: floats(3, 1, 2, 5), cwnd: floats(8, 8, 7, 7),
+      "span.from": floats(0.5), "span.to": floats(0.9), "span.state": floats(3), "span.flow": floats(0),
+    } },
+  ];
+}
+
+test("a run is there when its marks have come, whatever comes between", () => {
+  const [one, other] = [run(0, ["cubic"]), run(1, ["bbr"])];
+  expect(collect([...other.slice(0, 2), ...one]).map((each) => each.run)).toEqual([0]);
+  expect(collect([other[0]!, ...one, ...other.slice(1)]).map((each) => each.cca)).toEqual(["cubic", "bbr"]);
+  expect(counts(collect(one)[0]!).slice(0, 3)).toEqual([5, 5, 1]);
+});
+
+test("a control has its colour; its further flows and a pinned scenario have other dashes", () => {
+  const lines = drawn(collect([...run(0, ["cubic", "cubic", "bbr"]), ...run(1, ["bbr"], true)]), look);
+  expect(lines.map(({ label, look: { colour, dash } }) => [label, colour, dash])).toEqual([
+    ["cubic 1", "orange", 0], ["cubic 2", "orange", 1], ["bbr", "blue", 0], ["bbr (pinned)", "blue", 1],
+  ]);
+});
+
+test("panels have what was measured, and the bound after a drop in that of the RTT", () => {
+  const lines = drawn(collect(run(0, ["cubic"])), look);
+  const panels = panelsOf(["events", "cwnd", "rtt", "queue", "rwnd"], lines);
+  expect(panels.map(({ id, chart }) => [id, chart.series.map((each) => each.label)])).toEqual([
+    ["events", [""]], ["cwnd", ["cubic"]], ["rtt", ["cubic", "bound after the drop"]], ["queue", ["cubic"]],
+  ]);
+  expect(panels[0]!.rows).toEqual(["recovery", "retransm.", "loss"]);
+  expect(panels[1]!.chart.spans).toMatchObject([{ label: "recovery", colour: "orange" }]);
+  expect(panels[1]!.symbols!.map(({ shape, t, y }) => [shape, [...t], [...y]])).toEqual([["v", [0.5], [8]]]);
+  expect([...panels[2]!.chart.series[1]!.x, ...panels[2]!.chart.series[1]!.y]).toEqual([2, 3, 0.2, 0.2]);
+});
+
+test("events are read near the cursor, in rows, and from one to the next", () => {
+  const lines = drawn(collect([...run(0, ["cubic"]), ...run(1, ["bbr"])]), look);
+  expect(eventText(lines, 0.52, 0.05)).toBe("cubic: 3 × lost, fast_recoveries; bbr: 3 × lost, fast_recoveries");
+  expect(eventText(lines, 1, 0.05)).toBe("");
+  expect([neighbour(lines, 0, 1), neighbour(lines, 0.5, 1), neighbour(lines, 1.5, 1), neighbour(lines, 1.5, -1), neighbour(lines, 0.5, -1)]).toEqual([0.5, 1.5, null, 0.5, null]);
+  expect(eventRows(lines)).toHaveLength(8);
+  expect(eventRows(lines)[0]).toEqual([0.5, "cubic", "lost", 3, 8]);
+});
+
+test("symbols that have no room are left out, the same ones wherever the stretch begins", () => {
+  const t = Float32Array.from({ length: 1000 }, (_, i) => i / 100);
+  const all = withRoom(t, [0, 10], 100, 7);
+  expect(all.length).toBe(Math.ceil(1000 / 7));
+  const within = (places: number[]) => places.filter((place) => t[place]! > 4.1 && t[place]! < 5.9);
+  for (const from of [4, 4.003, 4.01, 4.037]) expect(within(withRoom(t, [from, 6], 100, 7))).toEqual(within(all));
+  expect(withRoom(t, [4, 4.05], 100 * 200, 7)).toHaveLength(7);
+});
+
+test("places follow from the heights, the same for each frame", () => {
+  const { areas, height } = arranged([{ height: 100 }, { height: 50 }], 500);
+  expect(areas[1]!.top).toBeGreaterThan(areas[0]!.top + 100);
+  expect(height).toBeGreaterThan(areas[1]!.top + 50);
+  expect(areas[0]!.width).toBe(areas[1]!.width);
+});
+
+test("the brush moves its ends and itself inside the whole", () => {
+  expect(shifted([2, 4], [0, 10], "both", 3)).toEqual([5, 7]);
+  expect(shifted([2, 4], [0, 10], "both", 30)).toEqual([8, 10]);
+  expect(shifted([2, 4], [0, 10], "from", -5)).toEqual([0, 4]);
+  expect(shifted([2, 4], [0, 10], "to", -5)[1]).toBeGreaterThan(2);
+  expect(shifted([2, 4], [0, 10], "to", 99)).toEqual([2, 10]);
+});
+
+test("something new comes into the largest gap", () => {
+  expect(freePlace([], 10)).toBe(5);
+  expect(freePlace([{ kind: "rate", where: "bottleneck", places: [0], at: 5, until: null, values: [] }], 20)).toBe(13);
+});
