@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, ClassVar
+
+from tcpscape.errors import TcpscapeError
 
 
 class Opened(ABC):
@@ -30,3 +34,14 @@ class Opened(ABC):
         """Ends it: what an upload kept is removed, what the command line named stays."""
         if self._after:
             self._after()
+
+
+@contextmanager
+def naming(path: Path, name: str) -> Iterator[None]:
+    """Within it, lines about `path` call it `name`: where an upload is kept is nobody's business."""
+    try:
+        yield
+    except TcpscapeError as e:
+        if str(path) in str(e):
+            raise type(e)(str(e).replace(str(path), name)) from None
+        raise

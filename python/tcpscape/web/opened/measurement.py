@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from tcpscape.findings.diagnosis.observed import Observation
 from tcpscape.interchange import observing
 from tcpscape.reading import files as reading
-from tcpscape.web.opened.base import Opened
+from tcpscape.web.opened.base import Opened, naming
 
 
 class Measurement(Opened):
@@ -24,7 +24,8 @@ class Measurement(Opened):
         self._path, self._lock = path, threading.Lock()
         self._observation: Observation | None = None
         self._read_at: tuple[int, int] | None = None
-        observing.expect(path)
+        with naming(path, name):
+            observing.expect(path)
 
     def document(self) -> dict[str, Any]:
         """What the page shows of it at once."""
@@ -35,7 +36,7 @@ class Measurement(Opened):
 
         :raises TcpscapeError: one line, where it cannot be read.
         """
-        with self._lock:
+        with self._lock, naming(self._path, self.name):
             version = reading.version(self._path, observing.SOURCE)
             if self._observation is None or version != self._read_at:
                 self._observation = replace(observing.observe(self._path, progress), name=self.name)

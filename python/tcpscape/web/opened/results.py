@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -17,7 +18,7 @@ from tcpscape.interchange import trial_flows
 from tcpscape.reading import files as reading
 from tcpscape.store.database import FILE
 from tcpscape.store.results import Store
-from tcpscape.web.opened.base import Opened
+from tcpscape.web.opened.base import Opened, naming
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,8 @@ class Results(Opened):
         self._root, self._lock = root, threading.Lock()
         if not reading.inside(root, root / FILE):
             refuse(FILE, f"leads out of the directory {name}", "copy the results themselves into it")
-        self._store = Store(root, create=False)
+        with naming(root, name):
+            self._store = Store(root, create=False)
         self._follower = Follower(self._store)
         self._seen = ""
         self._finished: record.Record | None = None
@@ -73,7 +75,7 @@ class Results(Opened):
 
         :raises TcpscapeError: one line, where it is damaged.
         """
-        with self._lock, reading.confined(self._root):
+        with self._lock, self.confined():
             documents = self._store.manifests()
             if documents and (self._finished is None or repr(documents) != self._seen):
                 self._finished, self._seen = record.load(self._root), repr(documents)
@@ -86,13 +88,15 @@ class Results(Opened):
         commands = tuple(finished.command.splitlines()) if finished else ()
         return Kept(finished.kind if finished else "", commands, finished.version if finished else "", tuple(parts))
 
-    def confined(self) -> AbstractContextManager[None]:
+    @contextmanager
+    def confined(self) -> Iterator[None]:
         """Within it no file outside of the directory is read, whatever a scenario in it names."""
-        return reading.confined(self._root)
+        with naming(self._root, self.name), reading.confined(self._root):
+            yield
 
     def observation(self) -> Observation:
         """Its trials as flows to diagnose. :raises TcpscapeError: one line, where they cannot be read."""
-        with self._lock, reading.confined(self._root):
+        with self._lock, self.confined():
             return trial_flows.observe_directory(self._root)
 
     def close(self) -> None:

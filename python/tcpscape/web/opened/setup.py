@@ -16,7 +16,7 @@ from tcpscape.reading.files import Origin
 from tcpscape.scenario import files as scenarios
 from tcpscape.studies import study as studies
 from tcpscape.web.opened.base import Opened
-from tcpscape.web.opened.states import of_scenario
+from tcpscape.web.state import of_campaign, trusted
 
 OWN_CODE = "an uploaded file cannot bring code of its own; name a congestion control of `tcpscape cca list`, or open the file on the command line"
 """Why a Python class is refused."""
@@ -32,16 +32,17 @@ class Setup(Opened):
         super().__init__(name)
         self._about, self.campaign = about, campaign
         cases = campaign.cases()
-        first = cases[0]
-        labels = tuple(dict.fromkeys(case.cca for case in cases if "+" not in case.cca))
-        self.state, self.remarks = of_scenario(first.scenario, labels)
-        self.labels = labels
+        self.state, self.remarks = of_campaign(campaign)
+        self.controls = tuple(dict.fromkeys(flow.cca for case in cases for flow in case.scenario.flows))
+        """Congestion controls of all its flows, those of mixtures too."""
 
     @classmethod
     def of_source(cls, text: str) -> Setup:
         """A scenario or a campaign: a file that the user named, or a name of the gallery. :raises TcpscapeError: one line, where it is none."""
         campaign = campaigns.campaign(text, {}, {})
-        return cls(text, campaign.about or f"the {'campaign' if _moves(campaign) else 'scenario'} {campaign.name}", campaign)
+        made = cls(text, campaign.about or f"the {'campaign' if _moves(campaign) else 'scenario'} {campaign.name}", campaign)
+        trusted.update(cca for cca in made.controls if spelling.is_class(cca))
+        return made
 
     @classmethod
     def of_study(cls, name: str) -> Setup:
@@ -66,7 +67,7 @@ class Setup(Opened):
             given = {"name": PurePath(name).stem or "upload", **values}
             campaign = Campaign.of(given if campaigns.is_campaign(values) else {"name": given["name"], "scenario": given}, name)
             made = cls(name, campaign.about or f"the {'campaign' if _moves(campaign) else 'scenario'} {campaign.name}", campaign)
-        _refuse_code(list(made.labels))
+        _refuse_code(list(made.controls))
         return made
 
     def document(self) -> dict[str, Any]:

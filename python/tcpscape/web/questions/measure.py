@@ -41,10 +41,10 @@ from tcpscape.units import counted
 from tcpscape.web.blocks import Block
 from tcpscape.web.executor import OnPool
 from tcpscape.web.opened import Measurement, Results
-from tcpscape.web.opened.states import of_scenario
+from tcpscape.web.opened.rounding import rounded
 from tcpscape.web.questions import replaying
 from tcpscape.web.questions.base import Question
-from tcpscape.web.state import State
+from tcpscape.web.state import State, of_scenario
 from tcpscape.web.work import Work
 
 MOST_FLOWS = 50
@@ -194,7 +194,7 @@ def _flow_values(found: FlowDiagnosis, observation: Observation, *, final: bool)
     values: dict[str, Any] = {"state": None, "remarks": []}
     if fit is not None:
         state, remarks = of_scenario(found.repeated.scenario if found.repeated else fit.scenario(files.likely(found.control)))
-        values = {"state": state.model_dump(mode="json"), "remarks": list(remarks)}
+        values = {"state": rounded(state).model_dump(mode="json"), "remarks": list(remarks)}
     levels = {name: _level(estimate, factor) for name, field, factor in LEVELS if path and (estimate := getattr(path, field))}
     missing = [[what, why] for what, why in found.not_identifiable.items() if why and (final or what not in diagnosis.RUN_PARTS)]
     return {
