@@ -1,4 +1,10 @@
-/** The views of the page, in the order of their tabs. Adding one: a folder with its component, and a line here. */
+/**
+ * The views of the page, in the order of their tabs. Adding one: a folder with its component, and a line here. Its code is loaded when it is first shown:
+ *
+ *     { id: "map", title: "Cliff map", View: lazy(() => import("./map/view").then((m) => m.MapView)) },
+ *
+ * A view is there only while its tab is shown: it asks its questions in an effect (`useSignalEffect`) and cancels them when it goes.
+ */
 import type { ComponentType } from "preact";
 import { Inside } from "./inside/inside";
 

@@ -1,0 +1,29 @@
+/**
+ * How congestion controls are drawn: the same colour, dash and marker as in every figure of the project (`python/tcpscape/plots/style.py`). A control with
+ * parameters (`cubic:hystart=off`) has a look of its own that none of the others has.
+ */
+import { computed } from "@preact/signals";
+import { type Control, start } from "../server/start";
+import { state } from "../state/state";
+
+/** A look for each label. */
+export function looksOf(labels: readonly string[], controls: readonly Control[]): Map<string, Control> {
+  const known = new Map(controls.map((each) => [each.name, each]));
+  const taken = labels.flatMap((label) => known.get(label) ?? []);
+  const hues = new Set(taken.map((each) => each.colour));
+  const spare = controls.filter((each) => !taken.includes(each));
+  const ordered = [...spare.filter((each) => !hues.has(each.colour)), ...spare.filter((each) => hues.has(each.colour))];
+  const others = labels.filter((label) => !known.has(label));
+  const choice = ordered.length ? ordered : controls;
+  return new Map(labels.map((label) => [label, known.get(label) ?? { ...(choice[others.indexOf(label) % choice.length] ?? GREY), name: label }]));
+}
+
+const GREY: Control = { name: "", colour: "#808080", dash: 0, marker: "o" };
+
+/** The looks of the state's congestion controls, for use in views: `looks.value.get("cubic")?.colour`. */
+export const looks = computed(() => looksOf(state.value.cca ?? [], start.value?.controls ?? []));
+
+/** The look of one label. */
+export function look(label: string): Control {
+  return looks.value.get(label) ?? looksOf([label], start.value?.controls ?? []).get(label) ?? GREY;
+}
