@@ -28,7 +28,7 @@ from tcpscape.trial import FlowResult, Trial
 if TYPE_CHECKING:
     import polars as pl
 
-    from tcpscape._core import Plan, Watch
+    from tcpscape._core import Plan, Stop, Watch
 
 
 def core() -> ModuleType | None:
@@ -121,10 +121,10 @@ def _failure(e: Exception) -> TcpscapeError:
     return classes.failure(name, hook, cause)
 
 
-def _run(plan: Plan, seed: int) -> dict[str, Any]:
-    """One trial. A trial that gets nowhere is a scenario that cannot run."""
+def _run(plan: Plan, stop: Stop | None, seed: int) -> dict[str, Any]:
+    """One trial. A trial that gets nowhere is a scenario that cannot run. :raises EngineError: it was stopped."""
     try:
-        raw = plan.run(seed)
+        raw = plan.run(seed, stop)
     except ValueError as e:
         raise ScenarioError(str(e)) from None
     if raw is None:
@@ -140,6 +140,8 @@ class Model(Engine):
 
     def __init__(self) -> None:
         self._core = core()
+        self._stop: Stop | None = self._core.Stop() if self._core else None
+        """Ends what runs now."""
 
     def unavailable(self) -> str | None:
         return None if self._core else "the extension module tcpscape._core is not built; run `make setup`"
@@ -195,15 +197,20 @@ class Model(Engine):
         return self._run(scenario, seeds, threads, capture)
 
     def _run(self, scenario: Scenario, seeds: Sequence[int], threads: int, capture: Capture) -> list[Trial]:
-        plan = self.plan(scenario, capture)
+        stop, plan = self._stop, self.plan(scenario, capture)
         with self._hooks(plan, scenario):
             if threads <= 1 or len(seeds) <= 1:
-                raw = [_run(plan, seed) for seed in seeds]
+                raw = [_run(plan, stop, seed) for seed in seeds]
             else:
                 with ThreadPoolExecutor(threads) as workers:
-                    raw = list(workers.map(functools.partial(_run, plan), seeds))
+                    raw = list(workers.map(functools.partial(_run, plan, stop), seeds))
         addresses = self.addresses(scenario, seeds)
         return [self._trial(scenario, address, r, capture) for address, r in zip(addresses, raw, strict=True)]
+
+    def stop(self) -> None:
+        ended, self._stop = self._stop, self._lib.Stop()
+        if ended:
+            ended.set()
 
     @contextmanager
     def _hooks(self, plan: Plan, scenario: Scenario) -> Iterator[None]:

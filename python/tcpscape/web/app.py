@@ -6,13 +6,14 @@ from typing import Any
 
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 
 from tcpscape.scenario.fields import validate
 from tcpscape.web import ask, download, page, path, start, take
 from tcpscape.web.opened import routes as opening
 from tcpscape.web.pages import Pages
 from tcpscape.web.routes import AnyRoute, Asked, guarded
+from tcpscape.web.stream import EventStream
 
 ROUTES: tuple[AnyRoute, ...] = (
     *start.ROUTES,
@@ -34,7 +35,8 @@ def build(opened: Any = None) -> Starlette:
 
     async def stream(request: Request) -> Response:
         asked = validate(Asked, {"page": request.query_params.get("page", "")}, "the request")
-        return StreamingResponse(pages.page(asked.page).events(), media_type="text/event-stream", headers={"Cache-Control": "no-store"})
+        its = pages.page(asked.page)
+        return EventStream(its.outbox, its.arrive, its.leave)
 
     routes = [guarded("/api/stream", stream, "GET"), *(route.route(pages) for route in ROUTES), guarded("/{path:path}", page.file, "GET")]
     app = Starlette(routes=routes)

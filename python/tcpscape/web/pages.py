@@ -1,103 +1,194 @@
-"""The pages that are open: each has a stream of events, and at most one question of each kind that is being answered."""
+"""The pages that are open: each has a stream of events, and at most one question of each kind that is being answered.
+
+A page whose stream is closed for some seconds is taken for gone: its questions end. It is remembered longer, with what it has opened, for when it
+comes back: a machine that slept, a browser that put the tab aside.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator
+import time
 from typing import Any
 
 from tcpscape.errors import TcpscapeError, refuse
 from tcpscape.web import blocks, problems
 from tcpscape.web.blocks import Block
+from tcpscape.web.pool import Pool
 from tcpscape.web.problems import BusyError
 from tcpscape.web.questions.base import Question
 from tcpscape.web.state import State
-from tcpscape.web.work import Cancelled, Pool, Work
+from tcpscape.web.stream import Outbox
+from tcpscape.web.work import Cancelled, Work
 
 MOST_PAGES = 32
-"""Pages that are open at a time."""
+"""Pages that are remembered at a time."""
+MOST_QUESTIONS = 96
+"""Questions that are answered at a time, of all pages; one that was cancelled counts until it has noticed."""
+GONE_S = 5.0
+"""From here on after its stream was closed, a page is gone and its questions end, s."""
+FORGOTTEN_S = 900.0
+"""From here on it is forgotten, with what it has opened, s."""
 
 
 class Page:
     """One open page (a tab)."""
 
-    def __init__(self, pool: Pool, loop: asyncio.AbstractEventLoop, opened: Any = None) -> None:
-        self._pool, self._loop, self._named = pool, loop, opened
-        self._events: asyncio.Queue[str | None] = asyncio.Queue()
-        self._asked: dict[str, Work] = {}
-        self.opened = opened
+    def __init__(self, pages: Pages) -> None:
+        self._pages = pages
+        self._lock = threading.Lock()
+        self._asked: dict[str, tuple[int, Work]] = {}
+        self._timer: asyncio.TimerHandle | None = None
+        self.outbox = Outbox()
+        """The blocks on their way to the page."""
+        self.opened = pages.opened
         """What the page has opened; None where nothing is."""
+        self.gone_since: float | None = time.monotonic()
+        """Since when it has no stream, by the monotonic clock, s; None where it has one."""
 
     def ask(self, question: Question, generation: int, state: State) -> None:
-        """Begins to answer a question; an older one of its kind ends."""
+        """Begins to answer a question; an older one of its kind ends. One that is older than what is asked already comes too late and is dropped.
+
+        :raises BusyError: too many are being answered.
+        """
         kind = question.kind
-        self.cancel(kind)
-        work = self._asked[kind] = Work(self._pool, lambda block: self._send(kind, generation, block))
+        with self._lock:
+            newest, older = self._asked.get(kind, (-1, None))
+            if generation < newest:
+                return
+            work = Work(self._pages.pool, lambda block: self._send(kind, generation, block), self)
+            self._pages.begin_question()
+            self._asked[kind] = generation, work
+        if older:
+            older.cancel()
+        self.outbox.drop(kind, generation)
         threading.Thread(target=self._answer, args=(question, generation, state, work), daemon=True).start()
 
     def cancel(self, kind: str) -> None:
         """Ends the question of this kind, if there is one."""
-        if older := self._asked.pop(kind, None):
-            older.cancel()
+        with self._lock:
+            asked = self._asked.get(kind)
+        if asked:
+            asked[1].cancel()
+            self.outbox.drop(kind, asked[0] + 1)
 
     def _answer(self, question: Question, generation: int, state: State, work: Work) -> None:
+        """Answers, and sends what ends an answer, unless nobody wants it any more."""
         try:
             question.answer(state, work, self.opened)
-            work.send(Block("end"))
+            last = Block("end")
         except Cancelled:
             return
         except TcpscapeError as e:
-            self._send(question.kind, generation, Block("error", problems.document(str(e))))
+            last = Block("error", problems.document(str(e)))
         except Exception as e:
-            self._send(question.kind, generation, Block("error", problems.report(e)))
+            last = Block("error", problems.report(e))
+        finally:
+            self._pages.end_question()
+        if not work.is_over:
+            self._send(question.kind, generation, last)
 
     def _send(self, kind: str, generation: int, block: Block) -> None:
-        self._loop.call_soon_threadsafe(self._events.put_nowait, blocks.event(block.encode(kind, generation)))
+        """Puts a block into the outbox; waits where it is full."""
+        data = blocks.event(block.encode(kind, generation)).encode()
+
+        def is_wanted() -> bool:
+            newest, work = self._asked[kind]
+            return newest == generation and not work.is_over
+
+        self.outbox.put(kind, generation, data, is_wanted)
 
     def hold(self, opened: Any) -> None:
         """Takes what the page has opened now, None for nothing; what it had before is closed, unless the command line named it."""
         before, self.opened = self.opened, opened
-        if before is not None and before is not self._named and before is not opened:
+        if before is not None and before is not self._pages.opened and before is not opened:
             before.close()
 
-    async def events(self) -> AsyncIterator[str]:
-        """The page's events as they come."""
-        yield "retry: 500\n\n"
-        while (event := await self._events.get()) is not None:
-            yield event
+    def arrive(self) -> None:
+        """The page's stream is open; called in the loop."""
+        self.gone_since = None
+        self._wait(None)
 
-    def close(self) -> None:
-        """Ends its questions and its stream."""
+    def leave(self) -> None:
+        """Its stream is closed, or has not been opened yet; called in the loop."""
+        self.gone_since = time.monotonic()
+        self._wait(GONE_S)
+
+    def _wait(self, seconds: float | None) -> None:
+        if self._timer:
+            self._timer.cancel()
+        self._timer = asyncio.get_running_loop().call_later(seconds, self.end_questions) if seconds is not None else None
+
+    def end_questions(self) -> None:
+        """Ends what is being answered, and drops what is on its way."""
         for kind in list(self._asked):
             self.cancel(kind)
+
+    def close(self) -> None:
+        """Ends the page: its questions, its stream, and what it has opened."""
+        if self._timer:
+            self._timer.cancel()
+        self.end_questions()
+        self.outbox.close()
         self.hold(None)
-        self._events.put_nowait(None)
 
 
 class Pages:
-    """All open pages of this process, and what they share."""
+    """All pages of this process, and what they share."""
 
-    def __init__(self, opened: Any = None) -> None:
+    def __init__(self, opened: Any = None, pool: Pool | None = None) -> None:
         """`opened`: what the command line named, which every page begins with."""
         self.opened = opened
-        self.pool = Pool()
+        self.pool = pool or Pool()
         self._pages: dict[str, Page] = {}
+        self._questions = 0
         self._lock = threading.Lock()
 
     def page(self, name: str) -> Page:
-        """The page of this name, a new one where there is none.
+        """The page of this name, a new one where there is none; called in the loop.
 
         :raises BusyError: there are too many.
         """
-        with self._lock:
-            if name not in self._pages and len(self._pages) >= MOST_PAGES:
+        if name not in self._pages:
+            self._forget()
+            if len(self._pages) >= MOST_PAGES:
                 refuse("page", f"{MOST_PAGES} pages are open", "close some of them", BusyError)
-            return self._pages.setdefault(name, Page(self.pool, asyncio.get_running_loop(), self.opened))
+            self._pages[name] = Page(self)
+            self._pages[name].leave()
+        return self._pages[name]
+
+    def __len__(self) -> int:
+        return len(self._pages)
+
+    def _forget(self) -> None:
+        """Forgets pages that are gone for good, and where there are too many, the one that is gone longest."""
+        now = time.monotonic()
+        gone = sorted((page.gone_since, name) for name, page in self._pages.items() if page.gone_since is not None)
+        spare = len(self._pages) + 1 - MOST_PAGES
+        for place, (since, name) in enumerate(gone):
+            if now - since > FORGOTTEN_S or (place < spare and now - since > GONE_S):
+                self._pages.pop(name).close()
+
+    def begin_question(self) -> None:
+        """Counts a question. :raises BusyError: there are too many."""
+        with self._lock:
+            if self._questions >= MOST_QUESTIONS:
+                refuse("page", f"{MOST_QUESTIONS} questions are being answered", "close some pages, or wait a moment", BusyError)
+            self._questions += 1
+
+    def end_question(self) -> None:
+        """Counts it no more."""
+        with self._lock:
+            self._questions -= 1
+
+    @property
+    def questions(self) -> int:
+        """Questions that are being answered."""
+        return self._questions
 
     def close(self) -> None:
-        """Ends every question and every stream; called in the loop."""
-        with self._lock:
-            for page in self._pages.values():
-                page.close()
-            self._pages.clear()
+        """Ends every question, every stream and the threads; called in the loop."""
+        for page in self._pages.values():
+            page.close()
+        self._pages.clear()
+        self.pool.close()

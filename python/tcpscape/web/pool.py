@@ -1,0 +1,118 @@
+"""The threads that run trials, and which trial they take next.
+
+Trials wait in **batches**, one for each call of `Work.trials`. The most urgent trial is taken first; among equally urgent ones the pages take turns,
+and within a page its batches do, so that a map of one tab does not keep another tab waiting. A batch that nobody wants any more leaves the queue at
+once.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections import OrderedDict, deque
+from collections.abc import Callable, Hashable
+
+from tcpscape.web.cache import Cache
+
+Run = Callable[[], None]
+
+
+class Batch:
+    """Trials that wait together; `page` is whoever they are for."""
+
+    def __init__(self, page: Hashable = None) -> None:
+        self.page = page
+
+
+class _Level:
+    """The trials of one urgency."""
+
+    def __init__(self) -> None:
+        self._pages: OrderedDict[Hashable, OrderedDict[Batch, deque[Run]]] = OrderedDict()
+
+    def put(self, batch: Batch, run: Run) -> None:
+        self._pages.setdefault(batch.page, OrderedDict()).setdefault(batch, deque()).append(run)
+
+    def take(self) -> Run | None:
+        """The next trial; its page and its batch go to the end of their queues."""
+        if not self._pages:
+            return None
+        page, batches = next(iter(self._pages.items()))
+        batch, runs = next(iter(batches.items()))
+        run = runs.popleft()
+        batches.move_to_end(batch)
+        self._pages.move_to_end(page)
+        if not runs:
+            self.drop(batch)
+        return run
+
+    def drop(self, batch: Batch) -> int:
+        """Takes a batch out; returns how many trials it had left."""
+        batches = self._pages.get(batch.page)
+        if batches is None or batch not in batches:
+            return 0
+        left = len(batches.pop(batch))
+        if not batches:
+            del self._pages[batch.page]
+        return left
+
+    def __len__(self) -> int:
+        return sum(len(runs) for batches in self._pages.values() for runs in batches.values())
+
+
+class Pool:
+    """The threads that run trials, one for each core, for all pages of this process."""
+
+    def __init__(self, threads: int = 0) -> None:
+        """`threads`: 0 is one for each core."""
+        self.trials = Cache()
+        """The trials that ran, for whoever wants them again."""
+        self._levels: dict[int, _Level] = {}
+        self._ready = threading.Condition()
+        self._is_closed = False
+        self._threads = [threading.Thread(target=self._serve, daemon=True) for _ in range(threads or os.cpu_count() or 1)]
+        for thread in self._threads:
+            thread.start()
+
+    def submit(self, urgency: int, run: Run, batch: Batch | None = None) -> None:
+        """Runs this on a thread in its turn; what `run` raises is a bug that ends the thread."""
+        with self._ready:
+            self._levels.setdefault(urgency, _Level()).put(batch or Batch(), run)
+            self._ready.notify()
+
+    def drop(self, batch: Batch) -> None:
+        """Takes what waits of a batch out of the queue."""
+        with self._ready:
+            for level in self._levels.values():
+                level.drop(batch)
+
+    @property
+    def waiting(self) -> int:
+        """Trials that wait."""
+        with self._ready:
+            return sum(len(level) for level in self._levels.values())
+
+    def close(self, seconds: float = 0.3) -> None:
+        """Ends the threads, each after the trial that it runs; waits at most so long for them."""
+        until = time.monotonic() + seconds
+        with self._ready:
+            self._is_closed = True
+            self._levels.clear()
+            self._ready.notify_all()
+        for thread in self._threads:
+            thread.join(max(0.0, until - time.monotonic()))
+
+    def _serve(self) -> None:
+        while run := self._next():
+            run()
+
+    def _next(self) -> Run | None:
+        """Waits for a trial; None where the pool is closed."""
+        with self._ready:
+            while not self._is_closed:
+                for urgency in sorted(self._levels):
+                    if run := self._levels[urgency].take():
+                        return run
+                self._ready.wait()
+        return None

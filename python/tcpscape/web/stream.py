@@ -1,0 +1,167 @@
+"""A page's stream of events: the blocks on their way to it, and the response that carries them.
+
+Between the threads that answer and the stream is an :class:`Outbox`. It holds so many bytes; a question that sends more waits until the page has
+taken some, so that a page that is slow, or hidden, slows its own questions and nothing else. What a newer question makes stale is dropped from it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from starlette.responses import Response
+from starlette.types import Message, Receive, Scope, Send
+
+MOST_BYTES = 16 << 20
+"""Bytes on their way to a page before its questions wait."""
+BEAT_S = 15.0
+"""After so long without a block, a comment shows whether the page is still there, s."""
+BEAT = b": \n\n"
+BEGIN = b"retry: 500\n\n"
+"""What the stream begins with: the browser opens it again half a second after it broke."""
+LOOK_S = 0.05
+"""How often a question that waits for room looks whether it is still wanted, s."""
+
+
+@dataclass(frozen=True)
+class _Event:
+    kind: str
+    generation: int
+    data: bytes
+
+
+class Outbox:
+    """Blocks on their way to a page, in order."""
+
+    def __init__(self, most: int = MOST_BYTES) -> None:
+        """`most`: bytes; one block may be larger."""
+        self._most = most
+        self._events: deque[_Event] = deque()
+        self._bytes = 0
+        self._changed = threading.Condition()
+        self._wake: Callable[[], None] | None = None
+        self.is_closed = False
+        """Whether the page has ended."""
+
+    @property
+    def size(self) -> int:
+        """Bytes that wait."""
+        return self._bytes
+
+    def put(self, kind: str, generation: int, data: bytes, is_wanted: Callable[[], bool]) -> None:
+        """Puts an event behind the others; waits for room. One that is not wanted (any more) is dropped."""
+        with self._changed:
+            while is_wanted() and not self.is_closed and self._bytes and self._bytes + len(data) > self._most:
+                self._changed.wait(LOOK_S)
+            if self.is_closed or not is_wanted():
+                return
+            self._events.append(_Event(kind, generation, data))
+            self._bytes += len(data)
+            wake = self._wake
+        if wake:
+            wake()
+
+    def drop(self, kind: str, generation: int) -> None:
+        """Drops the events of a kind that are older than this generation."""
+        with self._changed:
+            self._set([event for event in self._events if event.kind != kind or event.generation >= generation])
+
+    def take(self) -> bytes:
+        """Every event that waits, as the stream carries them; empty where none does."""
+        with self._changed:
+            data = b"".join(event.data for event in self._events)
+            self._set([])
+            return data
+
+    def attach(self, wake: Callable[[], None]) -> None:
+        """Calls `wake`, from any thread, whenever there is something to take; whoever was called before is called once more and leaves."""
+        with self._changed:
+            before, self._wake = self._wake, wake
+        if before:
+            before()
+        wake()
+
+    def detach(self, wake: Callable[[], None]) -> None:
+        """Ends that, unless another stream has come meanwhile."""
+        with self._changed:
+            self._wake = None if self._wake is wake else self._wake
+
+    def is_attached(self, wake: Callable[[], None]) -> bool:
+        """Whether `wake` is who is called."""
+        return self._wake is wake
+
+    def close(self) -> None:
+        """Ends the stream and whoever waits for room."""
+        with self._changed:
+            self.is_closed = True
+            self._set([])
+            wake = self._wake
+        if wake:
+            wake()
+
+    def _set(self, events: list[_Event]) -> None:
+        self._events = deque(events)
+        self._bytes = sum(len(event.data) for event in events)
+        self._changed.notify_all()
+
+
+class EventStream(Response):
+    """The response that carries an outbox, until the page leaves, opens another stream, or ends."""
+
+    media_type = "text/event-stream"
+
+    def __init__(self, outbox: Outbox, arrive: Callable[[], None], leave: Callable[[], None]) -> None:
+        """`arrive` is called when the stream begins, `leave` when it has ended and no other has taken its place."""
+        super().__init__(headers={"Cache-Control": "no-store"})
+        del self.headers["content-length"]
+        self._outbox, self._arrive, self._leave = outbox, arrive, leave
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Sends what there is as soon as it is there."""
+        loop, ready = asyncio.get_running_loop(), asyncio.Event()
+
+        def wake() -> None:
+            with contextlib.suppress(RuntimeError):  # the loop has ended
+                loop.call_soon_threadsafe(ready.set)
+
+        await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+        await send(_body(BEGIN))
+        self._outbox.attach(wake)
+        self._arrive()
+        left = asyncio.ensure_future(_disconnected(receive, ready))
+        try:
+            while not left.done() and self._outbox.is_attached(wake) and not self._outbox.is_closed:
+                await send(_body(await self._next(ready)))
+            if not left.done():
+                await send({"type": "http.response.body", "body": b""})
+        except OSError:  # the browser is gone
+            return
+        finally:
+            left.cancel()
+            if self._outbox.is_attached(wake):
+                self._outbox.detach(wake)
+                self._leave()
+
+    async def _next(self, ready: asyncio.Event) -> bytes:
+        """What is to be sent next: events, or after a while without any a comment."""
+        try:
+            await asyncio.wait_for(ready.wait(), BEAT_S)
+        except asyncio.TimeoutError:
+            return BEAT
+        ready.clear()
+        return self._outbox.take()
+
+
+async def _disconnected(receive: Receive, ready: asyncio.Event) -> None:
+    """Waits until the browser closes the connection; wakes the stream then."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+    ready.set()
+
+
+def _body(data: bytes) -> Message:
+    return {"type": "http.response.body", "body": data, "more_body": True}

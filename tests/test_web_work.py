@@ -1,0 +1,245 @@
+"""The explorer's work: the order in which trials run, their end, and what is kept of them."""
+
+import threading
+
+import pytest
+
+from tcpscape import engines
+from tcpscape.engines import Capture, Engine
+from tcpscape.errors import TcpscapeError
+from tcpscape.web import work as working
+from tcpscape.web.cache import Cache, key_of, size_of
+from tcpscape.web.pool import Batch, Pool
+from tcpscape.web.state import State
+from tcpscape.web.work import FIRST, LAST, SOON, Cancelled, Job, Work
+
+PATIENCE = 60
+"""Seconds after which a test gives up."""
+LONG = {"rate": "1gbit", "duration": "600s"}
+"""A trial of half a minute of a core."""
+
+
+@pytest.fixture
+def pool():
+    made = Pool(1)
+    yield made
+    made.close()
+
+
+def scenario(**fields):
+    return State(**{"rate": "5mbit", "duration": "200ms", **fields}).scenario("cubic")
+
+
+def held(pool):
+    """A pool whose thread waits, and what lets it go."""
+    begun, go = threading.Event(), threading.Event()
+    pool.submit(FIRST, lambda: (begun.set(), go.wait(PATIENCE)))
+    assert begun.wait(PATIENCE)
+    return go
+
+
+def ended(thread):
+    thread.join(PATIENCE)
+    return not thread.is_alive()
+
+
+def drain(pool):
+    done = threading.Event()
+    pool.submit(LAST + 1, done.set)
+    assert done.wait(PATIENCE)
+
+
+def test_the_most_urgent_runs_first_and_equally_urgent_in_their_order(pool):
+    go, ran = held(pool), []
+    for name, urgency in (("map", LAST), ("curve", SOON), ("here", FIRST), ("here too", FIRST)):
+        batch = Batch()
+        pool.submit(urgency, lambda name=name: ran.append(name), batch)
+    go.set()
+    drain(pool)
+    assert ran == ["here", "here too", "curve", "map"]
+
+
+def test_pages_take_turns_and_within_a_page_its_questions(pool):
+    go, ran = held(pool), []
+    batches = {name: Batch(name[0]) for name in ("a1", "a2", "b")}
+    for name, batch in batches.items():
+        for _ in range(3):
+            pool.submit(SOON, lambda name=name: ran.append(name), batch)
+    assert pool.waiting == 9
+    go.set()
+    drain(pool)
+    assert ran[:6] == ["a1", "b", "a2", "b", "a1", "b"]
+    assert sorted(ran) == ["a1"] * 3 + ["a2"] * 3 + ["b"] * 3
+
+
+def test_what_nobody_wants_leaves_the_queue(pool):
+    go, ran = held(pool), []
+    wanted, stale = Batch("page"), Batch("page")
+    for batch in (stale, wanted, stale):
+        pool.submit(SOON, lambda batch=batch: ran.append(batch), batch)
+    pool.drop(stale)
+    assert pool.waiting == 1
+    go.set()
+    drain(pool)
+    assert ran == [wanted]
+
+
+def test_trials_are_those_of_the_engine(pool):
+    jobs = [Job(scenario(), seed) for seed in (3, 1, 3)]
+    got = dict(Work(pool, lambda block: None).trials(jobs))
+    assert [got[place].seed for place in range(3)] == [3, 1, 3]
+    assert [got[place] for place in range(2)] == engines.make("model").run(scenario(), [3, 1])
+
+
+class Counting(Engine):
+    """The mock engine, which counts its trials."""
+
+    name, about, version, repeatable = "counting", "", "1", True
+
+    def __init__(self):
+        self.inner, self.runs = engines.make("mock"), []
+
+    def check(self, scenario):
+        pass
+
+    def run(self, scenario, seeds, *, threads=1, capture=Capture()):
+        self.runs += seeds
+        return self.inner.run(scenario, seeds, capture=capture)
+
+
+def test_a_trial_that_ran_does_not_run_again(pool):
+    engine, work = Counting(), Work(pool, lambda block: None)
+    first = dict(work.trials([Job(scenario(), 1), Job(scenario(), 2)], engine))
+    again = dict(work.trials([Job(scenario(), 2), Job(scenario(rtt="80ms"), 2), Job(scenario(), 1)], engine))
+    assert engine.runs == [1, 2, 2]
+    assert again[0] is first[1]
+    assert again[2] is first[0]
+    list(work.trials([Job(scenario(), 1, capture=Capture(samples_ns=10**7))], engine))
+    assert engine.runs == [1, 2, 2, 1], "what is recorded is part of what a trial is"
+    engine.repeatable = False
+    list(work.trials([Job(scenario(), 1)], engine))
+    assert engine.runs == [1, 2, 2, 1, 1], "a trial that comes out otherwise next time is not kept"
+    assert len(pool.trials) == 4
+
+
+def test_the_cache_keeps_what_was_used_last_within_its_bound():
+    engine = engines.make("mock")
+    ran = {seed: engine.run(scenario(), [seed], capture=Capture(samples_ns=10**6 * (1 + seed % 2)))[0] for seed in range(8)}
+    sizes = {seed: size_of(trial) for seed, trial in ran.items()}
+    cache = Cache(sum(sizes.values()) - 1)
+    for seed, trial in ran.items():
+        cache.keep(seed, trial)
+        if seed == 6:
+            assert cache.find(0) is ran[0]
+    assert cache.find(1) is None, "the one that was not used for longest"
+    assert all(cache.find(seed) is ran[seed] for seed in (0, *range(2, 8)))
+    assert cache.size == sum(sizes[seed] for seed in (0, *range(2, 8)))
+    Cache(most=10).keep("large", ran[0])
+    small = Cache(most=10)
+    small.keep("large", ran[0])
+    assert len(small) == small.size == 0
+
+
+def test_names_and_recordings_are_part_of_a_trials_key():
+    engine, plain = engines.make("mock"), scenario()
+    named = plain.model_copy(update={"name": "other"})
+    assert engine.address(plain, 1) == engine.address(named, 1)
+    keys = {key_of(engine, s, seed, capture) for s in (plain, named) for seed in (1, 2) for capture in (Capture(), Capture(packets=True))}
+    assert len(keys) == 8
+
+
+def test_a_cancelled_question_ends_in_the_middle_of_a_trial(pool):
+    work = Work(pool, lambda block: None)
+    outcome, running = [], threading.Event()
+
+    class Watched(working._Once):
+        def run(self, *args, **options):
+            running.set()
+            return super().run(*args, **options)
+
+    def question():
+        try:
+            outcome.append(list(work.trials([Job(State(**LONG).scenario("cubic"), 1)], Watched())))
+        except Cancelled:
+            outcome.append("cancelled")
+
+    thread = threading.Thread(target=question)
+    thread.start()
+    assert running.wait(PATIENCE)
+    work.cancel()
+    assert ended(thread)
+    assert outcome == ["cancelled"]
+    drain(pool)  # the thread of the pool is free, long before the trial would have ended
+    with pytest.raises(Cancelled):
+        next(work.trials([Job(scenario(), 1)]))
+
+
+def test_cancelling_empties_the_queue_and_leaves_other_questions_alone(pool):
+    go, first, second = held(pool), Work(pool, lambda block: None), Work(pool, lambda block: None)
+    outcomes = {}
+
+    def question(name, work, jobs):
+        try:
+            outcomes[name] = len(list(work.trials(jobs)))
+        except Cancelled:
+            outcomes[name] = "cancelled"
+
+    threads = [threading.Thread(target=question, args=args) for args in (("stale", first, [Job(scenario(rtt=f"{n}ms"), 1) for n in range(1, 300)]), ("wanted", second, [Job(scenario(), n) for n in range(3)]))]
+    for thread in threads:
+        thread.start()
+    while pool.waiting < 302:
+        assert all(thread.is_alive() for thread in threads)
+    first.cancel()
+    assert pool.waiting == 3
+    assert ended(threads[0])
+    go.set()
+    assert ended(threads[1])
+    assert outcomes == {"stale": "cancelled", "wanted": 3}
+
+
+def test_questions_that_stop_listening_leave_nothing_behind(pool):
+    work = Work(pool, lambda block: None)
+    for _ in work.trials([Job(scenario(), seed) for seed in range(200)]):
+        break
+    assert pool.waiting == 0
+    assert len(list(work.trials([Job(scenario(), 900)]))) == 1
+
+
+def test_a_scenario_that_cannot_run_is_one_line_and_the_pool_lives(pool):
+    work = Work(pool, lambda block: None)
+    for fields, field in (({"rate": "100gbit", "duration": "1h"}, "duration"), ({"rtt": "0", "rate": ""}, None)):
+        with pytest.raises(TcpscapeError) as refused:
+            list(work.trials([Job(scenario(**fields), 1)]))
+        assert field is None or str(refused.value).startswith(f"{field}: ")
+        assert "; " in str(refused.value)
+        assert "\n" not in str(refused.value)
+    crowd = scenario()
+    crowd = crowd.model_copy(update={"flows": (crowd.flows[0].model_copy(update={"count": 100_000}),)})
+    with pytest.raises(TcpscapeError, match="flows"):
+        list(work.trials([Job(crowd, 1)]))
+    with pytest.raises(TcpscapeError, match="seeds: the question is about 50001 trials"):
+        next(work.trials([Job(scenario(), 1)] * 50_001))
+    assert len(list(work.trials([Job(scenario(), 1)]))) == 1
+
+
+def test_a_stopped_model_ends_and_can_run_again():
+    engine, outcome = engines.make("model"), []
+    begun = threading.Event()
+
+    def run():
+        begun.set()
+        try:
+            engine.run(State(**LONG).scenario("cubic"), [1])
+        except TcpscapeError as e:
+            outcome.append(str(e))
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    assert begun.wait(PATIENCE)
+    for _ in range(PATIENCE * 20):  # until the trial has begun
+        engine.stop()
+        thread.join(0.05)
+        if not thread.is_alive():
+            break
+    assert outcome == ["engine: the trial was interrupted; run it again"]
+    assert engine.run(scenario(), [1]) == engines.make("model").run(scenario(), [1])
