@@ -168,6 +168,10 @@ class Model(Engine):
         """Queues and impairments: name, example."""
         return [(row[0], row[1]) for row in self._lib.qdisc_registry()]
 
+    def kernels(self) -> list[str]:
+        """Names of the kernel profiles, the oldest first."""
+        return sorted(self._lib.kernel_profiles(), key=lambda name: [int(part) for part in name.split(".")])
+
     def full_words(self, name: str, example: str) -> str:
         """tc's words of a queue with every default written out; of `example` where the queue's name alone is not enough."""
         try:

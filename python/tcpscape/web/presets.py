@@ -1,0 +1,126 @@
+"""Paths to begin with: those of the gallery and of published studies, and typical ones with what they rest on.
+
+A preset says the fields of the state in which its path differs from the standard one; the congestion controls stay those of the page unless it names
+some. Where the source gives a number it is the source's; what is assumed is said in `note`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from tcpscape.web.state import State
+
+JITTER_CLIFF = "The Jitter Cliff: When TCP Goes Chaotic (JitterTrap, December 2025)"
+RIG: dict[str, Any] = {"rate": "", "rcvbuf": "256KiB", "app": "10MiB/s", "read": "16KiB/1ms", "kernel": "6.12,rmem_max=4MiB"}
+"""Receiver, application and kernel of the published study; its path has no bottleneck."""
+IN_GALLERY, STARLINK, SATELLITE, MOBILE, HOME, CENTRE = "Gallery", "Starlink", "Satellite", "Mobile", "Home", "Data centre"
+"""Groups of presets."""
+
+
+@dataclass(frozen=True)
+class Preset:
+    """A path to begin with."""
+
+    group: str
+    id: str
+    """Of a gallery scenario its name."""
+    title: str
+    note: str
+    source: str
+    """Where its numbers are from."""
+    state: dict[str, Any]
+    """Fields that differ from the standard state."""
+
+    def whole(self) -> State:
+        """The state with the preset's path."""
+        return State.model_validate(self.state)
+
+
+def document() -> list[dict[str, Any]]:
+    """The presets as `/api/start` has them."""
+    return [asdict(preset) for preset in PRESETS]
+
+
+def _gallery(name: str, title: str, note: str, **state: Any) -> Preset:
+    return Preset(IN_GALLERY, name, title, note, f"tcpscape scenario show {name}", state)
+
+
+def _published(name: str, title: str, note: str, **state: Any) -> Preset:
+    return Preset(STARLINK, name, title, note, JITTER_CLIFF, {**RIG, "limit": "1000", "duration": "15s", **state})
+
+
+PRESETS = (
+    _gallery(
+        "baseline", "Published baseline", "50 ms, no impairment; the receive window of 256 KiB is the limit.",
+        **RIG, reverse_at="sender",
+    ),
+    _gallery(
+        "jitter-cliff", "On the jitter cliff", "10 ms of reordering jitter each way; two runs of CUBIC differ by a factor of ten.",
+        **RIG, jitter="10ms", reverse_at="sender",
+    ),
+    _gallery(
+        "jitter-in-order", "The same jitter in order", "The order of packets is kept: no cliff.",
+        **RIG, jitter="10ms", order="keep", reverse_at="sender",
+    ),
+    _gallery(
+        "lossy-dsl", "Lossy DSL", "10 Mbit/s with two bandwidth-delay products of buffer and 0.5 % loss of the data.",
+        rtt="40ms", loss="0.5%", loss_on="forward", rate="10mbit", buffer="2bdp", duration="20s", reverse_at="sender",
+    ),
+    _gallery(
+        "rate-drop", "A drop of the rate", "60 to 20 Mbit/s after 15 s.",
+        rate="60mbit", buffer="1bdp", duration="30s", forward_at="sender", reverse_at="sender", changes=("bottleneck@15s: rate 20mbit",),
+    ),
+    _gallery(
+        "shared-bottleneck", "A shared bottleneck", "Two CUBIC flows meet one BBR flow, which starts 5 s later.",
+        rtt="40ms", rate="20mbit", buffer="1bdp", duration="20s", forward_at="sender", reverse_at="sender", mix="cubic*2,bbr@5s",
+    ),
+    _gallery(
+        "starlink-baseline", "Starlink, as published", "Between handovers; netem's jitter reorders, a real link's queue does not.",
+        **RIG, rtt="26ms", jitter="7ms", loss="0.125%", limit="1000", duration="15s", reverse_at="sender",
+    ),
+    _published(
+        "starlink-handover", "Handover, as published", "40 ms of jitter and 1 % loss without an end: the published profile, no real handover.",
+        rtt="60ms", jitter="40ms", loss="1%",
+    ),
+    _published("starlink-degraded", "Degraded, as published", "15 ms of jitter and 1.5 % loss each way.", rtt="80ms", jitter="15ms", loss="1.5%"),
+    Preset(
+        STARLINK, "starlink-in-order", "With a link that keeps the order", "Jitter and loss as cited, in order; the rate of 100 Mbit/s is assumed.",
+        "cited in The Jitter Cliff: 25.7 ms, 6.7 ms of jitter, 0.13 % loss",
+        {"rtt": "30ms", "jitter": "7ms", "order": "keep", "loss": "0.13%", "loss_on": "forward", "rate": "100mbit", "kernel": "6.12"},
+    ),
+    Preset(
+        SATELLITE, "geo", "Geostationary satellite", "At least 558 ms to the edge of the view and back; rate and loss are assumed.",
+        "RFC 2488, section 2", {"rtt": "558ms", "rate": "20mbit", "loss": "0.01%", "loss_on": "forward", "duration": "30s"},
+    ),
+    Preset(
+        MOBILE, "lte-bufferbloat", "LTE with a deep buffer", "Half a second of queue at 20 Mbit/s; the numbers are assumed.",
+        "Jiang et al.: Tackling Bufferbloat in 3G/4G Networks, IMC 2012",
+        {"rate": "20mbit", "buffer": "10bdp", "jitter": "4ms", "order": "keep", "duration": "20s"},
+    ),
+    Preset(
+        MOBILE, "5g", "5G", "All numbers are assumed.", "assumed",
+        {"rtt": "20ms", "rate": "100mbit", "buffer": "4bdp", "jitter": "2ms", "order": "keep"},
+    ),
+    Preset(
+        HOME, "dsl-bufferbloat", "DSL with bufferbloat", "256 kB of buffer are 128 ms at 16 Mbit/s; the numbers are assumed.",
+        "Gettys, Nichols: Bufferbloat: Dark Buffers in the Internet, ACM Queue 2011",
+        {"rtt": "30ms", "rate": "16mbit", "buffer": "256KB", "duration": "20s"},
+    ),
+    Preset(
+        HOME, "dsl-fq-codel", "The same with fq_codel", "The cure: a queue that drops by the time that packets wait.", "RFC 8290",
+        {"rtt": "30ms", "rate": "16mbit", "queue": "fq_codel", "duration": "20s"},
+    ),
+    Preset(
+        HOME, "wifi", "Wi-Fi with bursts of loss", "All numbers are assumed: 0.5 % of the data lost, four packets in a row.", "assumed",
+        {"rtt": "15ms", "rate": "60mbit", "jitter": "2ms", "order": "keep", "loss": "0.5%", "loss_on": "forward", "loss_burst": "4"},
+    ),
+    Preset(
+        CENTRE, "data-centre", "Data centre with marks", "200 µs at 1 Gbit/s, marks from 100 µs of queue on; the numbers are assumed.", "RFC 8257",
+        {
+            "rtt": "200us", "rate": "1gbit", "buffer": "150KB", "queue": "fq_codel ce_threshold 100us", "ecn": True, "duration": "500ms",
+            "cca": ("cubic", "dctcp"), "kernel": "6.12",
+        },
+    ),
+)  # fmt: skip
+"""Every preset, in the order of the list."""
