@@ -2,8 +2,10 @@
 import { AnswerPanel } from "./answer/answer";
 import { PathPanel } from "./path/panel";
 import { choose, option } from "./state/state";
+import { Take } from "./take/take";
 import { Tabs, Toasts } from "./ui";
 import { VIEWS } from "./views";
+import { WalkBox } from "./walks/box";
 
 const view = option("view", VIEWS[0]?.id ?? "");
 
@@ -18,12 +20,15 @@ export function App() {
         <h1>
           tcpscape <span>explorer</span>
         </h1>
+        <span class="space" />
+        <Take />
       </header>
       <aside class="aside" aria-label="Path">
         <PathPanel />
       </aside>
       <main class="main" id="main" tabIndex={-1}>
         <AnswerPanel />
+        <WalkBox />
         {shown && (
           <Tabs label="Views" id="view" tabs={VIEWS} chosen={shown.id} onChoose={(id) => choose("view", id)}>
             <shown.View key={shown.id} />

@@ -7,6 +7,7 @@
  */
 import type { ComponentType } from "preact";
 import { Inside } from "./inside/inside";
+import { lazy } from "./ui";
 
 export interface View {
   id: string;
@@ -16,4 +17,5 @@ export interface View {
 
 export const VIEWS: View[] = [
   { id: "inside", title: "Inside one run", View: Inside },
+  { id: "learn", title: "Learn", View: lazy(() => import("./walks/view").then((m) => m.LearnView)) },
 ];

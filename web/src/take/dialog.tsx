@@ -1,0 +1,159 @@
+/** "Take it along": the link, the copies and the files of one run. */
+import { signal, useSignal, useSignalEffect } from "@preact/signals";
+import { options, state } from "../state/state";
+import { Button, Dialog, Field, Icon, Select, Status, Switch, toast } from "../ui";
+import { address, type Axes, copy, download, type Texts, texts } from "./asking";
+import { isOpen } from "./take";
+import "./take.css";
+
+/** Trials of each control that the answer has; those of a curve's and a map's points, where nothing else is chosen. */
+const SEEDS = { answer: "20", curves: "10", map: "5" };
+const RESOLUTION = "20";
+const LANGUAGES = [
+  { value: "command", title: "Command" },
+  { value: "yaml", title: "YAML" },
+  { value: "python", title: "Python" },
+] as const;
+const FILES = [
+  { kind: "pcapng", title: "pcapng", note: "every packet at the sender, for Wireshark" },
+  { kind: "perfetto", title: "Perfetto trace", note: "windows, rates, queues and events over time, for ui.perfetto.dev" },
+  { kind: "qlog", title: "qlog", note: "the same as QUIC's events, with packets, for qvis" },
+  { kind: "csv", title: "CSV", note: "a row for each sample of each flow" },
+] as const;
+const language = signal<keyof Texts>("command");
+
+/** The axes that the shown view varies, and the trials of each of its points. */
+function varied(): { axes: string[]; seeds: string } {
+  const chosen = options.value;
+  const view = chosen.view ?? "curves";
+  if (view === "map") return { axes: [chosen["map.x"] ?? "jitter", chosen["map.y"] ?? "rtt"], seeds: chosen["map.seeds"] ?? SEEDS.map };
+  if (view === "curves") return { axes: [chosen["curves.axis"] ?? "rtt"], seeds: chosen["curves.seeds"] ?? SEEDS.curves };
+  return { axes: [], seeds: SEEDS.answer };
+}
+
+export function TakeDialog() {
+  return (
+    <Dialog title="Take it along" onClose={() => (isOpen.value = false)}>
+      <div class="take">
+        <Link />
+        <Copies />
+        <Files />
+        <p class="note">Every chart has PNG, SVG and CSV of its own below it.</p>
+      </div>
+    </Dialog>
+  );
+}
+
+function Link() {
+  // The address follows the state a moment later, in an effect: reading both here writes it anew with them.
+  void state.value;
+  void options.value;
+  return (
+    <section aria-label="Link">
+      <h3>Link to what is shown</h3>
+      <p class="note">Path, controls and view are behind the #, the token is not in it: it opens in this browser, and behind the address of any other explorer.</p>
+      <div class="text">
+        <pre tabIndex={0} aria-label="Link">{address()}</pre>
+        <CopyButton text={address()} what="link" />
+      </div>
+    </section>
+  );
+}
+
+function Copies() {
+  const along = useSignal(varied().axes.length > 0);
+  const there = useSignal<Texts | null>(null);
+  const problem = useSignal("");
+  const { axes, seeds } = along.value ? varied() : { axes: varied().axes, seeds: SEEDS.answer };
+  useSignalEffect(() => {
+    void state.value;
+    const shown = varied();
+    const wanted: Axes = along.value ? Object.fromEntries(shown.axes.map((name) => [name, []])) : {};
+    const resolution = Number(options.value["map.resolution"] ?? RESOLUTION);
+    texts({ seeds: along.value ? shown.seeds : SEEDS.answer, axes: wanted, resolution }).then(
+      (answer) => {
+        there.value = answer;
+        problem.value = "";
+      },
+      (error: Error) => {
+        there.value = null;
+        problem.value = error.message;
+      },
+    );
+  });
+  const text = there.value?.[language.value] ?? "";
+  return (
+    <section aria-label="The same trials">
+      <h3>The same trials elsewhere</h3>
+      <p class="note">
+        Seeds 0 to {Number(seeds) - 1}, as {along.value ? "the view" : "the answer"} has them: the same seed gives the same trial, to the last bit.
+      </p>
+      <div class="choices">
+        <Switch label="As" value={language.value} choices={LANGUAGES} onChoose={(value) => (language.value = value as keyof Texts)} />
+        {axes.length > 0 && (
+          <Select
+            label="What"
+            value={along.value ? "along" : "here"}
+            choices={[
+              { value: "along", title: `along ${axes.join(" and ")}, as shown` },
+              { value: "here", title: "this path alone" },
+            ]}
+            onChoose={(value) => (along.value = value === "along")}
+          />
+        )}
+      </div>
+      {problem.value ? (
+        <Status kind="problem">{problem.value}</Status>
+      ) : (
+        <div class="text">
+          <pre class="code" tabIndex={0} aria-label={`As ${language.value}`}>{text || "…"}</pre>
+          <CopyButton text={text} what={language.value} />
+        </div>
+      )}
+    </section>
+  );
+}
+
+function Files() {
+  const controls = state.value.mix ? [] : state.value.cca;
+  const cca = useSignal(controls[0] ?? "cubic");
+  const seed = useSignal(options.value["inside.seed"] ?? "0");
+  const busy = useSignal("");
+  const problem = useSignal("");
+  const wrong = /^\d{1,9}$/.test(seed.value) ? "" : "a whole number, 0 or more";
+  const get = (kind: string) => {
+    busy.value = kind;
+    problem.value = "";
+    download(kind, cca.value, Number(seed.value))
+      .then(
+        (name) => toast(`Saved ${name}`),
+        (error: Error) => (problem.value = error.message),
+      )
+      .finally(() => (busy.value = ""));
+  };
+  return (
+    <section aria-label="One run as a file">
+      <h3>One run as a file</h3>
+      <div class="choices">
+        {controls.length > 0 && <Select label="Control" value={cca.value} choices={controls} onChoose={(value) => (cca.value = value)} />}
+        <Field label="Seed" text={seed.value} error={wrong || undefined} onText={(text) => (seed.value = text)} />
+      </div>
+      <ul class="files">
+        {FILES.map(({ kind, title, note }) => (
+          <li key={kind}>
+            <Button icon={<Icon name="download" />} disabled={!!busy.value || !!wrong} onClick={() => get(kind)}>
+              {title}
+            </Button>
+            <span class="note">{busy.value === kind ? "running …" : note}</span>
+          </li>
+        ))}
+      </ul>
+      {problem.value && <Status kind="problem">{problem.value}</Status>}
+    </section>
+  );
+}
+
+function CopyButton({ text, what }: { text: string; what: string }) {
+  const onClick = async () => toast((await copy(text)) ? `The ${what} is copied` : "The browser does not let this page copy; select the text instead", false);
+  return <Button icon={<Icon name="copy" />} label={`Copy the ${what}`} disabled={!text} onClick={() => void onClick()} />;
+}
