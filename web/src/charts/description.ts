@@ -68,6 +68,8 @@ export interface Chart {
   x: Axis;
   y: Axis;
   series: Series[];
+  /** What was there before, drawn faintly behind, where it is still the best that is known. */
+  before?: Series[];
   marks?: Mark[];
   spans?: Span[];
 }

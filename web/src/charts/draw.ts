@@ -1,7 +1,7 @@
 /** Draws what a chart describes: its data inside the axes (`drawData`), and a whole figure with axes and legend (`drawFigure`) for files. */
 import type { Chart, Range, Series } from "./description";
 import { band, dense, envelope, marked, trace, View, type Area } from "./lines";
-import { dashOf, marker, type Pen, SIZE } from "./pen";
+import { dashOf, marker, type Pen, SIZE, type Words } from "./pen";
 import { ticks, titleOf, transform, xRange, yRange } from "./scales";
 
 /** Colours of the page, light or dark. */
@@ -16,13 +16,16 @@ export const LINE_WIDTH = 2;
 export const MARKER = 4;
 const BAND_ALPHA = 0.2;
 const STRIP_ALPHA = 0.3;
+const BEFORE_ALPHA = 0.3;
 /** Pixels between the single runs of two series at the same x. */
 const STRIP_STEP = 3;
 const MARGIN = { left: 56, right: 18, top: 34, bottom: 46 };
 const LEGEND_ROW = 20;
+/** Mean width of a character. */
+const CHARACTER = SIZE * 0.56;
 /** Pixels for a tick's text. */
 export const X_ROOM = 68;
-export const Y_ROOM = 34;
+export const Y_ROOM = 28;
 
 /** The view of a chart in an area; ranges that are not given are whole. */
 export function viewOf(chart: Chart, area: Area, xs?: Range | null, ys?: Range | null): View {
@@ -37,6 +40,7 @@ export function drawData(pen: Pen, chart: Chart, view: View, theme: Theme): void
       const { top, height } = view.area;
       pen.area([[x0, top, x1, top, x1, top + height, x0, top + height]], { colour: span.colour, alpha: 0.18 });
     }
+    for (const series of chart.before ?? []) pen.line(trace(series.x, series.y, view), { colour: series.look.colour, width: LINE_WIDTH, alpha: BEFORE_ALPHA });
     chart.series.forEach((series, place) => drawStrip(pen, series, view, place - (chart.series.length - 1) / 2));
     for (const series of chart.series) drawBand(pen, series, view);
     for (const series of chart.series) drawLine(pen, series, view);
@@ -82,24 +86,29 @@ function drawMarkers(pen: Pen, series: Series, view: View, theme: Theme, turn: n
 
 function drawMarks(pen: Pen, chart: Chart, view: View, theme: Theme): void {
   const { top, height } = view.area;
-  const taken: [number, number][] = [];
   const marks = [...(chart.marks ?? [])].sort((one, other) => Number(other.kind === "here") - Number(one.kind === "here"));
+  // Labels stand above the axes where there is room beside the title of y, otherwise inside.
+  const rows: Taken[] = [[[0, 20 + (chart.y.title.length + 9) * CHARACTER]], []];
   for (const { at, label, kind, colour = kind === "here" ? theme.ink : theme.soft } of marks) {
     const px = view.x(at);
     if (!(px >= view.area.left - 0.5 && px <= view.area.left + view.area.width + 0.5)) continue;
     pen.line([px, top, px, top + height], kind === "here" ? { colour, width: 1.5 } : { colour, width: 1, dash: [4, 3] });
-    drawLabel(pen, label, px, view.area, colour, theme, taken);
+    rows.some((taken, row) => drawLabel(pen, label, px, view.area, { colour, halo: theme.ground }, taken, row));
   }
 }
 
-/** Writes a mark's label beside its line where no other label is; otherwise leaves it out. */
-function drawLabel(pen: Pen, label: string, px: number, area: Area, colour: string, theme: Theme, taken: [number, number][]): void {
-  const length = label.length * SIZE * 0.56 + 10;
-  const right = px + length < area.left + area.width;
+type Taken = [number, number][];
+
+/** Writes a mark's label in a row where no other label is; false where one is. */
+function drawLabel(pen: Pen, label: string, px: number, area: Area, look: Words, taken: Taken, row: number): boolean {
+  const length = label.length * CHARACTER + 10;
+  const right = px + length < area.left + area.width + MARGIN.right;
   const [from, to] = right ? [px, px + length] : [px - length, px];
-  if (taken.some(([begin, end]) => from < end && to > begin)) return;
+  if (taken.some(([begin, end]) => from < end && to > begin)) return false;
   taken.push([from, to]);
-  pen.text(label, px + (right ? 6 : -6), area.top + 9, { colour, align: right ? "left" : "right", halo: theme.ground });
+  const [above, inside] = [area.top - 9, area.top + 9];
+  pen.text(label, px + (row ? (right ? 6 : -6) : right ? -2 : 2), row ? inside : above, { ...look, align: right ? "left" : "right" });
+  return true;
 }
 
 /** A whole figure: the y axis' title above, axes, data, and a legend with samples of the lines. */

@@ -60,14 +60,14 @@ export function Plot({ chart, height = 320, link, onPick, legend = true }: PlotP
   return (
     <div class="plot">
       <div
-        ref={host} class="plot-host" role="group" aria-roledescription="chart" aria-label={`${chart.title}. ${KEYS}`} tabIndex={0}
+        ref={host} class="plot-host" role="application" aria-roledescription="chart" aria-label={`${chart.title}. ${KEYS}`} tabIndex={0}
         onKeyDown={(event) => {
           if (event.altKey || event.ctrlKey || event.metaKey) return;
           if (event.target === host.current && plotter.current?.key(event)) event.preventDefault();
         }}
       />
       {zoomed.value && (
-        <button type="button" class="plot-reset" onClick={() => plotter.current?.reset()}>
+        <button type="button" class="button plot-reset" onClick={() => plotter.current?.reset()}>
           Show all
         </button>
       )}

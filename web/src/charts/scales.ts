@@ -1,5 +1,5 @@
 /** Axes as numbers: the straight scale behind each, ends that are round, ticks and their texts. */
-import type { Axis, Chart, Numbers, Range } from "./description";
+import type { Axis, Chart, Numbers, Range, Series } from "./description";
 import { behindTitle, format, plain, type Unit, unitOf } from "./units";
 
 /** Value → place on the axis' straight scale, and back. */
@@ -25,6 +25,8 @@ const LOG: Transform = { to: (value) => Math.log10(value), from: (place) => 10 *
 const SHORT_LOG = 4;
 /** Ratio from which only powers of ten have a tick. */
 const LONG_LOG = 2000;
+/** How far beyond the values an interval makes the axis longer, as a factor. */
+const BEYOND = 1.4;
 /** Room above the largest value. */
 const HEADROOM = 1.06;
 
@@ -95,7 +97,7 @@ export function extent(arrays: readonly Numbers[], positive = false): Range | nu
     for (let i = 0; i < array.length; i += 1) {
       const value = array[i] as number;
       if (positive && !(value > 0)) continue;
-      if (value < least) least = value;
+      if (value < least && value !== -Infinity) least = value;
       if (value > largest && value !== Infinity) largest = value;
     }
   }
@@ -105,22 +107,28 @@ export function extent(arrays: readonly Numbers[], positive = false): Range | nu
 /** The whole range of the x axis: of its data where the axis does not say. */
 export function xRange(chart: Chart): Range {
   const axis = chart.x;
-  const found = extent(chart.series.filter((each) => each.x.length).map((each) => ends(each.x)), axis.scale === "log");
+  const found = extent(all(chart).filter((each) => each.x.length).map((each) => ends(each.x)), axis.scale === "log");
   const [from, to] = [axis.from ?? found?.[0] ?? (axis.scale === "log" ? 1 : 0), axis.to ?? found?.[1] ?? 1];
   return to > from ? [from, to] : widened(axis, from);
 }
 
-/** The whole range of the y axis: from 0 on a linear scale, to a round value over its data. */
+/**
+ * The whole range of the y axis: from 0 on a linear scale, to a round value over its data. All values are in it; an interval that reaches far beyond them, as that
+ * of very few runs does, is cut.
+ */
 export function yRange(chart: Chart): Range {
   const axis = chart.y;
-  const arrays = chart.series.flatMap((each) => [each.y, each.low, each.high, each.strip?.y].filter((array) => array !== undefined));
-  const found = extent(arrays, axis.scale === "log");
-  if (axis.scale === "log") {
-    const [from, to] = [axis.from ?? found?.[0] ?? 1, axis.to ?? found?.[1] ?? 10];
-    return from < to ? [axis.from ?? from / 1.1, axis.to ?? to * 1.1] : [from / 2, from * 2];
+  const log = axis.scale === "log";
+  const values = extent(all(chart).flatMap((each) => [each.y, each.strip?.y].filter((array) => array !== undefined)), log);
+  const bands = extent(all(chart).flatMap((each) => [each.low, each.high].filter((array) => array !== undefined)), log) ?? values;
+  if (log) {
+    const [low, high] = values ?? [1, 10];
+    const [from, to] = [axis.from ?? Math.max(bands?.[0] ?? low, low / BEYOND) / 1.1, axis.to ?? Math.min(bands?.[1] ?? high, high * BEYOND) * 1.1];
+    return from < to ? [Math.min(from, low), Math.max(to, high)] : [low / 2, high * 2];
   }
-  const from = axis.from ?? Math.min(0, found?.[0] ?? 0);
-  const to = axis.to ?? roundUp((found?.[1] ?? 0) * HEADROOM, from);
+  const from = axis.from ?? Math.min(0, values?.[0] ?? 0);
+  const high = values?.[1] ?? 0;
+  const to = axis.to ?? roundUp(Math.max(high, Math.min(bands?.[1] ?? high, high * BEYOND)) * HEADROOM, from);
   return to > from ? [from, to] : [from, from + 1];
 }
 
@@ -134,6 +142,10 @@ function roundUp(value: number, from: number): number {
 
 function widened(axis: Axis, value: number): Range {
   return axis.scale === "log" ? [value / 2, value * 2] : [value - 0.5 * (Math.abs(value) || 1), value + 0.5 * (Math.abs(value) || 1)];
+}
+
+function all(chart: Chart): Series[] {
+  return [...chart.series, ...(chart.before ?? [])];
 }
 
 function ends(x: Numbers): number[] {

@@ -63,6 +63,12 @@ describe("ranges", () => {
     expect(yRange(chart({}, [10, 41]))[1]).toBeGreaterThan(41);
     expect(yRange(chart({}, []))).toEqual([0, 1]);
   });
+  test("of y are not blown up by the intervals of very few runs", () => {
+    const wide = chart({}, [10, 40]);
+    const [one] = wide.series;
+    const [, to] = yRange({ ...wide, series: [{ ...one!, low: [-900, 30], high: [900, 50] }] });
+    expect([to > 50, to < 65]).toEqual([true, true]);
+  });
   test("of a logarithmic y leave out what it cannot show", () => {
     const [from, to] = yRange(chart({ scale: "log" }, [0, 1, 100]));
     expect(from).toBeGreaterThan(0.5);

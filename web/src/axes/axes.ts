@@ -1,0 +1,86 @@
+/**
+ * What a path can be varied along, for curves and maps: the server says each axis (`python/tcpscape/web/axes.py`); here texts of the state are placed on it,
+ * and places become texts of the state.
+ */
+import type { Axis } from "../charts/description";
+import { written as asTyped, type Quantity } from "../charts/units";
+import type { State } from "../state/state";
+import { type Kind, quantity } from "../ui/scale";
+
+/** An axis that can be chosen. */
+export interface Choice {
+  axis: string;
+  title: string;
+  quantity: Quantity;
+  log: boolean;
+}
+
+/** An axis of an answer. */
+export interface AxisDocument extends Choice {
+  /** The state's place when it was asked, SI; null where it is no number. */
+  here: number | null;
+  /** The same as written. */
+  text: string;
+  /** Why the axis makes no sense here; empty where it does. */
+  note: string;
+  /** Each level as written. */
+  words: string[];
+}
+
+/** Where the server says none. */
+export const STANDARD: Choice[] = [
+  { axis: "rtt", title: "RTT", quantity: "time", log: true },
+  { axis: "jitter", title: "jitter", quantity: "time", log: false },
+  { axis: "loss", title: "loss", quantity: "share", log: true },
+  { axis: "rate", title: "rate", quantity: "rate", log: true },
+  { axis: "buffer", title: "buffer", quantity: "number", log: true },
+  { axis: "rcvbuf", title: "receive buffer", quantity: "size", log: true },
+];
+
+const KINDS: Record<Quantity, [Kind, number]> = {
+  time: ["time", 1e-3], rate: ["rate", 1], size: ["size", 1], share: ["percent", 0.01], ratio: ["number", 1], number: ["number", 1],
+};
+/** A place this close to a level, as a share of the distance between two, is the level. */
+const CLOSE = 0.12;
+
+/** The field of the state that is an axis, as text. */
+export function textOf(axis: string, state: State): string {
+  const text = (state as unknown as Record<string, unknown>)[axis];
+  return typeof text === "string" ? text : "";
+}
+
+/** Where a text stands, SI; null where it is no number on this axis. */
+export function place(axis: Choice, text: string): number | null {
+  const [kind, factor] = KINDS[axis.quantity];
+  const value = quantity(axis.axis === "buffer" && axis.quantity === "number" ? "buffer" : kind, text);
+  return value === null ? null : value * factor;
+}
+
+/** The state's place on an axis of an answer; `asked` is the text that the state had when it was asked. */
+export function hereOn(axis: AxisDocument, asked: string, now: string): number | null {
+  return now === asked ? axis.here : place(axis, now);
+}
+
+/** The text of a place, as the state's field takes it: a level's own where it is one or nearly so. */
+export function words(axis: AxisDocument, x: ArrayLike<number>, value: number): string {
+  let at = 0;
+  for (let i = 1; i < x.length; i += 1) if (Math.abs((x[i] as number) - value) < Math.abs((x[at] as number) - value)) at = i;
+  const [level, beside] = [x[at] as number, x[value > (x[at] as number) ? at + 1 : at - 1] as number | undefined];
+  const text = axis.words[at];
+  if (text !== undefined && Math.abs(value - level) <= CLOSE * Math.abs((beside ?? level * 2) - level)) return text;
+  return asTyped(value, axis.quantity) + (axis.axis === "buffer" && axis.quantity === "number" ? "bdp" : "");
+}
+
+/** The axis of a chart: logarithmic where the server says so, with room for 0 where 0 is a level. */
+export function chartAxis(axis: Choice, x: ArrayLike<number>): Axis {
+  const title = axis.title.charAt(0).toUpperCase() + axis.title.slice(1) + (axis.axis === "buffer" && axis.quantity === "number" ? " (bandwidth-delay products)" : "");
+  const plain = { title, quantity: axis.quantity };
+  if (!axis.log) return { ...plain, scale: "linear" };
+  const positive = Array.from(x).find((each) => each > 0) ?? 1;
+  return (x[0] as number) > 0 ? { ...plain, scale: "log" } : { ...plain, scale: "asinh", knee: positive };
+}
+
+/** An axis' title at the beginning of a sentence or a list. */
+export function titled(axis: Choice): string {
+  return axis.title.charAt(0).toUpperCase() + axis.title.slice(1);
+}

@@ -1,0 +1,9 @@
+/** When a view asks: at once where it shows nothing yet or what was asked has changed, and not while it is moved along its own axes. */
+import type { State } from "../state/state";
+
+/** What an answer is about: the state without the fields that are its axes, and the options. */
+export function subject(state: State, axes: readonly string[], options: Record<string, unknown>): string {
+  const rest: Record<string, unknown> = { ...state };
+  for (const axis of axes) delete rest[axis];
+  return JSON.stringify([rest, options, axes]);
+}

@@ -1,0 +1,43 @@
+/** A curve as a chart. */
+import { chartAxis } from "../axes/axes";
+import type { Chart, Look, Mark, Series } from "../charts/description";
+import type { Curve, Line, Metric } from "./gather";
+
+/** What the reader chose to see. */
+export interface Shown {
+  bands: boolean;
+  runs: boolean;
+  log: boolean;
+}
+
+/** The chart of one metric. `before` is the curve of what was asked before, where this one has not got everywhere yet. */
+export function chartOf(curve: Curve, before: Curve | null, metric: Metric, look: (label: string) => Look, shown: Shown, marks: Mark[]): Chart {
+  const x = chartAxis(curve.axis, curve.x);
+  return {
+    title: `${metric.title} against ${curve.axis.title}`,
+    x: { ...x, ...ends(curve.x, before) },
+    y: { title: metric.title, quantity: metric.quantity, scale: shown.log ? "log" : "linear" },
+    series: curve.lines.map((lines, i) => series(lines.get(metric.name), curve.labels[i] ?? "", look(curve.labels[i] ?? ""), shown)),
+    before: (before?.lines ?? []).map((lines, i) => ({ ...plain(lines.get(metric.name)), label: before?.labels[i] ?? "", look: look(before?.labels[i] ?? "") })),
+    marks,
+  };
+}
+
+/** The axis is as long as its levels from the first block on, so that nothing moves while they come in. */
+function ends(x: Float64Array, before: Curve | null): { from?: number; to?: number } {
+  const places = [...x, ...(before?.x ?? [])];
+  return x.length > 1 ? { from: Math.min(...places), to: Math.max(...places) } : {};
+}
+
+function series(line: Line | undefined, label: string, look: Look, shown: Shown): Series {
+  const base = { ...plain(line), label, look, markers: true, n: line?.n ?? [] };
+  return {
+    ...base,
+    ...(shown.bands && line ? { low: line.low, high: line.high } : {}),
+    ...(shown.runs && line ? { strip: line.strip } : {}),
+  };
+}
+
+function plain(line: Line | undefined): { x: number[]; y: number[] } {
+  return { x: line?.x ?? [], y: line?.y ?? [] };
+}

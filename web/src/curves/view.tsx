@@ -1,0 +1,199 @@
+/** The view `curves`: metrics of the congestion controls along one axis of the path, with intervals, single runs, and where the sliders are. */
+import { computed, signal, useSignalEffect } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import { type AxisDocument, type Choice, hereOn, STANDARD, textOf, titled, words } from "../axes/axes";
+import type { Mark } from "../charts/description";
+import { ChartExports } from "../charts/exports";
+import { link } from "../charts/links";
+import { Plot } from "../charts/plot";
+import { look } from "../controls/look";
+import { question } from "../server/question";
+import { start } from "../server/start";
+import { change, choose, option, state } from "../state/state";
+import { Button, type Column, DataTable, Progress, Select, Space, Status, Toggle, Toolbar } from "../ui";
+import { subject } from "./asking";
+import { chartOf } from "./chart";
+import { type Curve, gather, METRICS, type Metric } from "./gather";
+import "./curves.css";
+
+const curve = question("curve");
+const axis = option("curves.axis", "rtt");
+const metrics = option("curves.metrics", "goodput");
+const seeds = option("curves.seeds", "10");
+const bands = option("curves.bands", "yes");
+const runs = option("curves.runs", "yes");
+const log = option("curves.log", "no");
+const shared = link("curves");
+
+/** What the answer is about, and the texts and labels that the state had when it was asked. */
+const asked = signal<{ subject: string; here: string; labels: string[] }>({ subject: "", here: "", labels: [] });
+const SEEDS = ["3", "5", "10", "20", "40"];
+const [ONE, SEVERAL] = [360, 240];
+
+/** The congestion controls of an answer's columns: those of the state, or the mixture as one. */
+const labels = computed(() => (state.value.mix ? ["mixture"] : (state.value.cca ?? [])));
+const now = computed(() => gather(curve.blocks.value, asked.value.labels));
+let kept: Curve | null = null;
+
+/** The curve of what was asked before, as long as the new one has not got everywhere. */
+const before = computed(() => {
+  const there = now.value;
+  if (!there) return null;
+  if (there.complete === there.x.length) {
+    kept = there;
+    return null;
+  }
+  return kept && kept.axis.axis === there.axis.axis ? kept : null;
+});
+
+/** Where the sliders are; null where that is no number. */
+const here = computed(() => {
+  const there = now.value;
+  return there ? hereOn(there.axis, asked.value.here, textOf(there.axis.axis, state.value)) : null;
+});
+
+export function CurvesView() {
+  useSignalEffect(ask);
+  useEffect(() => () => leave(), []);
+  const there = now.value;
+  const problem = curve.error.value;
+  return (
+    <section aria-label="Curves">
+      <Choices />
+      {there && !problem && <Progress done={there.done} all={there.total} label="runs" />}
+      {problem ? <Status kind="problem">{problem}</Status> : there ? <Plots curve={there} /> : <Status kind="working">Running the first trials …</Status>}
+    </section>
+  );
+}
+
+/**
+ * While a slider moves, a question is left this long to bring its first points before the next one ends it, ms: the curve then follows the slider, and the
+ * last place of the slider is asked for all the same.
+ */
+const PACE = 45;
+let [sent, later] = [-Infinity, 0];
+
+/** Asks where what is asked has changed, or the state has left what is shown. */
+function ask(): void {
+  const [name, wanted] = [axis.value, { axis: axis.value, seeds: Number(seeds.value) }];
+  const text = textOf(name, state.value);
+  const about = subject(state.value, [name], wanted);
+  clearTimeout(later);
+  if (!state.value.rtt || (about === asked.peek().subject && inside(text))) return;
+  const wait = sent + PACE - performance.now();
+  if (wait > 0 && (curve.status.peek() === "asked" || now.peek()?.most === 0)) {
+    later = window.setTimeout(ask, wait);
+    return;
+  }
+  sent = performance.now();
+  asked.value = { subject: about, here: text, labels: labels.value };
+  curve.ask(wanted);
+}
+
+function leave(): void {
+  clearTimeout(later);
+  if (curve.status.peek() === "asked" || curve.status.peek() === "running") {
+    curve.cancel();
+    asked.value = { ...asked.peek(), subject: "" };
+  }
+}
+
+/** Whether the curve that is there, or on its way, has this place. */
+function inside(text: string): boolean {
+  if (text === asked.peek().here) return true;
+  const there = now.peek();
+  const at = there && hereOn(there.axis, asked.peek().here, text);
+  return there !== null && at !== null && at >= (there.x[0] as number) && at <= (there.x[there.x.length - 1] as number);
+}
+
+function Choices() {
+  const axes: Choice[] = (start.value as unknown as { axes?: Choice[] } | null)?.axes ?? STANDARD;
+  const chosen = metrics.value.split("|");
+  const toggle = (name: string) => {
+    const next = METRICS.map((each) => each.name).filter((each) => (each === name ? !chosen.includes(name) : chosen.includes(each)));
+    choose("curves.metrics", next.join("|") || name);
+  };
+  return (
+    <Toolbar label="Curves">
+      <Select label="Along" value={axis.value} choices={axes.map((each) => ({ value: each.axis, title: titled(each) }))} onChoose={(name) => choose("curves.axis", name)} />
+      <span class="metrics" role="group" aria-label="Metrics">
+        {METRICS.map((each) => (
+          <Button key={each.name} pressed={chosen.includes(each.name)} onClick={() => toggle(each.name)}>
+            {SHORT[each.name] ?? each.title}
+          </Button>
+        ))}
+      </span>
+      <Space />
+      <Select label="Runs per point" value={seeds.value} choices={SEEDS} onChoose={(count) => choose("curves.seeds", count)} />
+    </Toolbar>
+  );
+}
+
+/** What is drawn beside the lines. */
+function Looks() {
+  return (
+    <>
+      <Toggle label="Intervals" on={bands.value === "yes"} onChange={(on) => choose("curves.bands", on ? "yes" : "no")} />
+      <Toggle label="Single runs" on={runs.value === "yes"} onChange={(on) => choose("curves.runs", on ? "yes" : "no")} />
+      <Toggle label="Logarithmic" on={log.value === "yes"} onChange={(on) => choose("curves.log", on ? "yes" : "no")} />
+    </>
+  );
+}
+
+const SHORT: Record<string, string> = { goodput: "Goodput", rtt: "RTT", retransmissions: "Retransmissions", cv: "CV", delay: "Delay added" };
+
+function Plots({ curve: there }: { curve: Curve }) {
+  const chosen = METRICS.filter((each) => metrics.value.split("|").includes(each.name));
+  const shown = { bands: bands.value === "yes", runs: runs.value === "yes", log: log.value === "yes" };
+  const move = (value: number) => change({ [there.axis.axis]: words(there.axis, there.x, value) });
+  const mark: Mark[] = here.value === null ? [] : [{ id: "here", at: here.value, label: "you are here", kind: "here", onMove: move }];
+  const names = there.labels;
+  return (
+    <>
+      {chosen.map((metric, i) => {
+        const chart = chartOf(there, before.value, metric, look, shown, mark);
+        return (
+          <div key={metric.name} class="curve">
+            <Plot chart={chart} link={shared} height={chosen.length > 1 ? SEVERAL : ONE} legend={i === chosen.length - 1 || chosen.length < 3} onPick={move} />
+            <div class="toolbar below">
+              {i === 0 && <p class="note">{counted(there)}</p>}
+              <Space />
+              {i === 0 && <Looks />}
+              <ChartExports name={`${metric.name}-${there.axis.axis}`} chart={chart} shown={shared.range.value} />
+            </div>
+          </div>
+        );
+      })}
+      <DataTable title="Table of these curves" caption={`Median and 95 % interval along ${there.axis.title}`} columns={columns(there.axis, chosen, names)} rows={() => rows(there, chosen)} />
+    </>
+  );
+}
+
+/** How many runs stand behind the points. */
+function counted(there: Curve): string {
+  if (!there.most) return "Running …";
+  const count = there.least === there.most ? `${there.most}` : `${there.least} to ${there.most}`;
+  const known = there.complete < there.x.length ? `, ${there.complete} of ${there.x.length} points so far` : "";
+  return `Median of ${count} run${there.most === 1 ? "" : "s"} per point${there.most >= 6 ? " with its 95 % interval" : ""}${known}. Click the curve to go there, or drag “you are here”.`;
+}
+
+function columns(along: AxisDocument, chosen: readonly Metric[], names: readonly string[]): Column[] {
+  const unit = { rate: "Mbit/s", time: "ms", share: "%", number: "" };
+  const each = names.flatMap((name) => [
+    ...chosen.flatMap((metric) => [{ name: `${name} ${SHORT[metric.name] ?? ""}`, unit: unit[metric.quantity] }, { name: "low" }, { name: "high" }]),
+    { name: "runs" },
+  ]);
+  return [{ name: titled(along), text: true }, ...each];
+}
+
+function rows(there: Curve, chosen: readonly Metric[]): (string | number)[][] {
+  const factor = { rate: 1e-6, time: 1e3, share: 100, number: 1 };
+  return Array.from(there.x, (x, place) => [
+    there.axis.words[place] ?? String(x),
+    ...there.lines.flatMap((lines) => {
+      const at = lines.get("goodput")?.x.indexOf(x) ?? -1;
+      const value = (metric: Metric, part: "y" | "low" | "high") => (lines.get(metric.name)?.[part][at] ?? NaN) * factor[metric.quantity];
+      return [...chosen.flatMap((metric) => [value(metric, "y"), value(metric, "low"), value(metric, "high")]), lines.get("goodput")?.n[at] ?? NaN];
+    }),
+  ]);
+}

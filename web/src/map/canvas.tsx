@@ -1,0 +1,93 @@
+/** The map on the page: a canvas with a cursor of cells for mouse, finger and keys. */
+import { useComputed, useSignal } from "@preact/signals";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import { words } from "../axes/axes";
+import { CanvasPen } from "../charts/pen";
+import { theme } from "../charts/theme";
+import { moved, sentence } from "./cursor";
+import { cellAt, drawMap, heightOf, layout, type Marks, type Picture } from "./draw";
+import type { Grid } from "./grid";
+
+interface Props {
+  image: Picture;
+  here: Marks["here"];
+  /** A cell was chosen: the texts of its x and y. */
+  onPick: (x: string, y: string) => void;
+}
+
+const KEYS = "Arrow keys move between cells, Enter moves the sliders there.";
+
+export function MapCanvas({ image, here, onPick }: Props) {
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const host = useRef<HTMLDivElement>(null);
+  const width = useSignal(0);
+  const cell = useSignal(-1);
+  const aloud = useSignal("");
+  const { grid } = image;
+  const reading = useComputed(() => cell.value).value;
+  const height = heightOf(width.value || 600);
+  const now = theme.value;
+
+  useEffect(() => {
+    const watch = new ResizeObserver(() => (width.value = host.current?.clientWidth ?? 0));
+    watch.observe(host.current as HTMLElement);
+    return () => watch.disconnect();
+  }, []);
+  useLayoutEffect(() => {
+    const frame = requestAnimationFrame(() => canvas.current && width.value && paint(canvas.current, image, { here, cell: cell.value }, width.value, height));
+    return () => cancelAnimationFrame(frame);
+  });
+
+  const pick = (at: number) => {
+    const [i, j] = [at % grid.xs.length, Math.floor(at / grid.xs.length)];
+    onPick(words(grid.x, grid.xs, grid.xs[i] as number), words(grid.y, grid.ys, grid.ys[j] as number));
+  };
+  const point = (event: MouseEvent) => cellAt(layout(image, width.value, height), event.offsetX, event.offsetY);
+  const key = (event: KeyboardEvent) => {
+    if (event.key === "Enter" && cell.value >= 0) pick(cell.value);
+    else if (event.key === "Escape") cell.value = -1;
+    else {
+      const next = moved(grid, cell.value, event.key, here);
+      if (next < 0) return;
+      cell.value = next;
+      aloud.value = sentence(grid, next);
+    }
+    event.preventDefault();
+  };
+  void now;
+  return (
+    <div class="map">
+      <div
+        ref={host} class="map-host" role="application" aria-roledescription="map" tabIndex={0} onKeyDown={key}
+        aria-label={`${grid.text}, over ${grid.x.title} and ${grid.y.title}. ${KEYS}`}
+      >
+        <canvas
+          ref={canvas} style={{ width: "100%", height: `${height}px` }} aria-hidden="true"
+          onPointerMove={(event) => (cell.value = point(event))}
+          onPointerLeave={() => (cell.value = -1)}
+          onClick={(event) => {
+            const at = point(event);
+            if (at >= 0) pick(at);
+          }}
+        />
+      </div>
+      <p class="map-reading">{reading >= 0 ? sentence(grid, reading) : hint(grid)}</p>
+      <p class="hidden" aria-live="polite">{aloud.value}</p>
+    </div>
+  );
+}
+
+function paint(canvas: HTMLCanvasElement, image: Picture, marks: Marks, width: number, height: number): void {
+  const ratio = window.devicePixelRatio || 1;
+  const [across, down] = [Math.round(width * ratio), Math.round(height * ratio)];
+  if (canvas.width !== across || canvas.height !== down) [canvas.width, canvas.height] = [across, down];
+  const context = canvas.getContext("2d");
+  if (!context) return;
+  context.setTransform(ratio, 0, 0, ratio, 0, 0);
+  context.clearRect(0, 0, width, height);
+  drawMap(new CanvasPen(context), image, marks, width, height, theme.peek());
+}
+
+function hint(grid: Grid): string {
+  return `Each cell: ${grid.text}. Click one to move the sliders there.`;
+}
