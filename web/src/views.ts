@@ -6,7 +6,6 @@
  * A view is there only while its tab is shown: it asks its questions in an effect (`useSignalEffect`) and cancels them when it goes.
  */
 import type { ComponentType } from "preact";
-import { Inside } from "./inside/inside";
 import { lazy } from "./ui";
 
 export interface View {
@@ -18,6 +17,7 @@ export interface View {
 export const VIEWS: View[] = [
   { id: "curves", title: "Curves", View: lazy(() => import("./curves/view").then((m) => m.CurvesView)) },
   { id: "map", title: "Cliff map", View: lazy(() => import("./map/view").then((m) => m.MapView)) },
-  { id: "inside", title: "Inside one run", View: Inside },
+  { id: "inside", title: "Inside one run", View: lazy(() => import("./inside/inside").then((m) => m.Inside)) },
+  { id: "mix", title: "Shared bottleneck", View: lazy(() => import("./mix/mix").then((m) => m.Mix)) },
   { id: "learn", title: "Learn", View: lazy(() => import("./walks/view").then((m) => m.LearnView)) },
 ];

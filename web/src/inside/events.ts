@@ -3,7 +3,7 @@ import { lowerBound } from "../charts/lines";
 import { format } from "../charts/units";
 import type { Drawn } from "./panels";
 
-/** Most rows of the table; the CSV file has them all. */
+/** A row of the table of events. */
 export type Row = [time: number, line: string, event: string, count: number, window: number];
 
 /** What happened within so many seconds of a time, summed by kind: `cubic: fast recovery, 3 × loss`. */

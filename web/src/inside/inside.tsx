@@ -8,8 +8,9 @@ import { start } from "../server/start";
 import { write } from "../state/address";
 import { change, choose, option, state } from "../state/state";
 import { ended, happenings, moved, titleOf } from "./changes";
-import { eventText, neighbour } from "./events";
-import { EventTable, Files, Legend } from "./legend";
+import { eventRows, eventText, neighbour } from "./events";
+import { StackFiles } from "./files";
+import { EventTable, Legend } from "./legend";
 import { Overview } from "./overview";
 import { CHOICES, drawn, panelsOf, USUAL } from "./panels";
 import { busy, ends, follow, pin, pinned, problem, seed, shown, shownControls, time, whole } from "./run";
@@ -73,7 +74,12 @@ export function Inside() {
       <Bounds />
       <Timeline end={ends.value[1]} />
       {there && <EventTable lines={lines.value} />}
-      {there && <Files lines={lines.value} panels={panels.value} marks={marks.value} whole={ends.value} />}
+      {there && (
+        <StackFiles
+          name="inside-one-run" title="the run over time" lines={lines.value} panels={panels.value} marks={marks.value} whole={ends.value} link={time}
+          table={() => ({ columns: ["time (s)", "run", "event", "count", "cwnd (packets)"], rows: eventRows(lines.peek()) })}
+        />
+      )}
     </div>
   );
 }

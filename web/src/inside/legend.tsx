@@ -1,17 +1,10 @@
-/** What the lines and symbols mean, with the numbers of each run; the table of events; the files. */
-import type { Mark, Range } from "../charts/description";
-import type { Theme } from "../charts/draw";
-import { Exports } from "../charts/exports";
+/** What the lines and symbols mean, with the numbers of each run; the table of events. */
 import { Sample } from "../charts/legend";
-import { View } from "../charts/lines";
-import { outline, type Pen } from "../charts/pen";
-import { transform, yRange } from "../charts/scales";
+import { outline } from "../charts/pen";
 import { format, plain } from "../charts/units";
 import { counts } from "./data";
 import { eventRows, timeOf } from "./events";
 import { type Drawn, SHAPES } from "./panels";
-import { time } from "./run";
-import { arranged, drawLabels, drawPanel, MARGIN, type Panel } from "./stacker";
 
 /** The runs with their goodput, and the symbols with how often each event happened. */
 export function Legend({ lines }: { lines: readonly Drawn[] }) {
@@ -93,32 +86,4 @@ function Rows({ caption, head, rows }: { caption: string; head: readonly string[
       {rows.length > MOST && <p class="note">The first {MOST} of {rows.length} rows; the CSV file has them all.</p>}
     </>
   );
-}
-
-const TOP = 28;
-const HEAD = 13;
-
-/** PNG and SVG of the panels as they are shown, CSV of the events. */
-export function Files({ lines, panels, marks, whole }: { lines: readonly Drawn[]; panels: readonly Panel[]; marks: readonly Mark[]; whole: Range }) {
-  const size = { width: 1000, height: TOP + arranged(panels, 1000).height };
-  const draw = (pen: Pen, width: number, _: number, theme: Theme) => {
-    const { areas } = arranged(panels, width);
-    let x = MARGIN.left;
-    for (const { label, look } of lines) {
-      pen.line([x, TOP / 2, x + 24, TOP / 2], { colour: look.colour, width: 2 });
-      pen.text(label, x + 30, TOP / 2, { colour: theme.ink });
-      x += 54 + label.length * 8;
-    }
-    panels.forEach((panel, place) => {
-      const area = areas[place];
-      if (!area) return;
-      const moved = { ...area, top: area.top + TOP };
-      const view = new View(moved, time.range.peek() ?? whole, yRange(panel.chart), transform(panel.chart.x), transform(panel.chart.y));
-      pen.text(`${panel.chart.title}${panel.chart.y.quantity === "number" && !panel.rows ? ` (${panel.chart.y.title})` : ""}`, 8, moved.top - HEAD, { colour: theme.ink });
-      drawPanel(pen, panel, view, theme, place === panels.length - 1, marks);
-      if (place === 0) drawLabels(pen, marks, view, theme, TOP);
-    });
-  };
-  const table = () => ({ columns: ["time (s)", "run", "event", "count", "cwnd (packets)"], rows: eventRows(lines) });
-  return <Exports name="inside-one-run" title="the run over time" draw={draw} size={size} table={table} />;
 }

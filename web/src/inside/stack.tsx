@@ -84,7 +84,7 @@ function Head({ panel, link, top }: { panel: Panel; link: Link; top: number }) {
   const values = useSignal("");
   useSignalEffect(() => {
     const at = link.cursor.value;
-    values.value = at === null ? "" : read(chart, at).values.map((value) => `${value.label} ${value.text}`).join(" · ");
+    values.value = at === null ? "" : read({ ...chart, series: panel.readings ?? chart.series }, at).values.map((value) => `${value.label} ${value.text}`).join(" · ");
   });
   const unit = ticks(chart.y, yRange(chart), 3).unit;
   const title = panel.rows ? chart.title : chart.y.quantity === "number" ? `${chart.title} (${chart.y.title})` : chart.title + behindTitle(chart.y.quantity, unit);
@@ -106,8 +106,8 @@ function Under({ link, text }: { link: Link; text: (at: number) => string }) {
 }
 
 function spoken(panels: readonly Panel[], at: number, events: string): string {
-  const said = panels.flatMap(({ chart }) => {
-    const values = read(chart, at).values.map((value) => `${value.label} ${value.text}`);
+  const said = panels.flatMap(({ chart, readings }) => {
+    const values = read({ ...chart, series: readings ?? chart.series }, at).values.map((value) => `${value.label} ${value.text}`);
     return values.length ? [`${chart.title}: ${values.join(", ")}`] : [];
   });
   return `Time ${format(at, "time", 5)}. ${events ? `${events}. ` : ""}${said.join(". ")}.`;

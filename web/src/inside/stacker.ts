@@ -3,10 +3,10 @@
  * cost what the width does (`charts/lines.ts` reduces them to the least and largest value of each column of pixels), symbols what room there is for them.
  */
 import { effect } from "@preact/signals";
-import type { Chart, Mark, Range } from "../charts/description";
+import type { Chart, Mark, Range, Series } from "../charts/description";
 import { drawData, type Theme, X_ROOM } from "../charts/draw";
 import { Handles } from "../charts/handles";
-import { type Area, View, visible } from "../charts/lines";
+import { type Area, band, View, visible } from "../charts/lines";
 import type { Link } from "../charts/links";
 import { CanvasPen, marker, type Pen } from "../charts/pen";
 import { ticks, transform, yRange, zoomed } from "../charts/scales";
@@ -29,6 +29,19 @@ export interface Panel {
   symbols?: Symbols[];
   /** Names of rows instead of a scale: row i is at the value i. */
   rows?: string[];
+  /** Filled areas behind the lines. */
+  areas?: Filled[];
+  /** What the cursor reads, where that is not what the lines show. */
+  readings?: Series[];
+}
+
+/** An area between two lines; `place` tells those of one colour apart. */
+export interface Filled {
+  x: Float32Array;
+  low: Float32Array;
+  high: Float32Array;
+  colour: string;
+  place: number;
 }
 
 /** What is told to the page. */
@@ -41,6 +54,8 @@ export interface Ears {
 
 export const MARGIN = { left: 60, right: 14, top: 18, head: 22, gap: 8, axis: 38 };
 const SYMBOL = 4.5;
+/** Of areas of one colour. */
+const ALPHAS = [0.6, 0.42, 0.5, 0.34];
 /** Pixels in which one symbol of a shape is drawn. */
 const ROOM = 7;
 const DRAG = 5;
@@ -285,6 +300,9 @@ export function drawPanel(pen: Pen, panel: Panel, view: View, now: Theme, last: 
   for (const { at } of across.ticks) pen.line([view.x(at), top, view.x(at), top + height], { colour: now.line, width: 1, alpha: 0.5 });
   drawScale(pen, panel, view, now);
   pen.line([left, top + height, left + width, top + height], { colour: now.soft, width: 1 });
+  pen.clipped(view.area, () => {
+    for (const { x, low, high, colour, place } of panel.areas ?? []) pen.area(band(x, low, high, view), { colour, alpha: ALPHAS[place % ALPHAS.length] ?? 0.5 });
+  });
   drawData(pen, panel.chart, view, now);
   for (const { at } of marks) pen.line(through(view, at), { colour: now.soft, width: 1, dash: [4, 3] });
   pen.clipped({ ...view.area, top: top - SYMBOL, height: height + 2 * SYMBOL }, () => {

@@ -1,0 +1,108 @@
+/** The view "Shared bottleneck": how the flows of a mixture share the path, over time in one run and over many seeds. */
+import { computed, effect } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import "../inside/inside.css";
+import "./mix.css";
+import { Sample } from "../charts/legend";
+import { link } from "../charts/links";
+import { format } from "../charts/units";
+import { StackFiles } from "../inside/files";
+import { lookOf } from "../inside/looks";
+import { Stack } from "../inside/stack";
+import { question } from "../server/question";
+import { change, choose, option, state } from "../state/state";
+import { members, panelsOf, type Shares, sharesOf, verdictOf } from "./data";
+import { Editor } from "./editor";
+import { Groups, together } from "./groups";
+import { write } from "./grammar";
+
+const asked = question("mix");
+const seed = option("mix.seed", "0");
+const SEEDS = 20;
+const time = link("mix");
+const shares = computed(() => sharesOf(asked.blocks.value));
+const verdict = computed(() => verdictOf(asked.blocks.value));
+const all = computed(() => (shares.value ? members(shares.value, lookOf) : []));
+const panels = computed(() => (shares.value ? panelsOf(shares.value, all.value) : []));
+
+/** Asks while the view is there and there is a mixture. */
+function follow(): () => void {
+  const stop = effect(() => {
+    const number = Number(seed.value);
+    if (state.value.mix) asked.ask({ seed: Number.isInteger(number) && number >= 0 ? number : 0, seeds: SEEDS });
+  });
+  return () => {
+    stop();
+    asked.cancel();
+  };
+}
+
+export function Mix() {
+  useEffect(follow, []);
+  const there = shares.value;
+  if (!state.value.mix) return <Empty />;
+  return (
+    <div class="inside-view">
+      <p class={asked.error.value ? "mix-answer inside-problem" : "mix-answer"} aria-live="polite">{asked.error.value || (verdict.value ? together(verdict.value) : "…")}</p>
+      <p class="note">{verdict.value ? `Of ${verdict.value.n} runs of ${verdict.value.wanted}.` : "\u00a0"}</p>
+      <Editor />
+      {there && (
+        <>
+          <Seed now={there.seed} />
+          <ul class="mix-legend">
+            {all.value.map(({ label, look, mean_bps: mean }) => (
+              <li key={label}>
+                <Sample series={{ look, width: 2 }} />
+                <span>{label}</span>
+                <span class="value">{Number.isFinite(mean) ? format(mean, "rate") : ""}</span>
+              </li>
+            ))}
+          </ul>
+          <Stack panels={panels.value} marks={[]} whole={[0, end(there)]} link={time} eventsAt={() => ""} nextEvent={(from, direction) => turn(there, from, direction)} />
+          {verdict.value && <Groups said={verdict.value} />}
+          <StackFiles name="shared-bottleneck" title="the shares over time" lines={all.value} panels={panels.value} marks={[]} whole={[0, end(there)]} link={time} table={() => table(there)} />
+        </>
+      )}
+    </div>
+  );
+}
+
+/** What the view is about where no flows share anything yet. */
+function Empty() {
+  const begin = write(state.value.cca.slice(0, 2).map((cca) => ({ cca, count: 1, start: "", stop: "" })));
+  return (
+    <div class="inside-view">
+      <p>Each congestion control has the path for itself. Here several flows share its bottleneck, and the page answers who gets how much.</p>
+      <p>
+        <button type="button" class="button main" onClick={() => change({ mix: begin || "cubic,bbr" })}>Let {(begin || "cubic,bbr").replaceAll(",", " and ")} share it</button>
+      </p>
+    </div>
+  );
+}
+
+function Seed({ now }: { now: number }) {
+  const go = (to: number) => choose("mix.seed", String((to + SEEDS) % SEEDS));
+  return (
+    <span class="inside-seed" role="group" aria-label="Run that is shown over time">
+      <button type="button" class="button plain" aria-label="The previous seed" onClick={() => go(now - 1)}>‹</button>
+      <span class="value" aria-live="polite">seed {now}</span>
+      <button type="button" class="button plain" aria-label="The next seed" onClick={() => go(now + 1)}>›</button>
+    </span>
+  );
+}
+
+function end({ columns: { t }, every_s }: Shares): number {
+  return t?.at(-1) ?? every_s;
+}
+
+/** Where the next flow begins or ends. */
+function turn({ flows }: Shares, from: number, direction: 1 | -1): number | null {
+  const turns = flows.flatMap((each) => [each.start_s, each.stop_s]).filter((at) => (at - from) * direction > 1e-6);
+  return turns.length ? (direction > 0 ? Math.min(...turns) : Math.max(...turns)) : null;
+}
+
+function table({ columns }: Shares) {
+  const names = Object.keys(columns).filter((name) => name !== "t" && name !== "jain");
+  const rows = Array.from(columns.t ?? [], (at, i) => [at, ...names.map((name) => columns[name]?.[i] ?? NaN), columns.jain?.[i] ?? NaN]);
+  return { columns: ["time (s)", ...names.map((name, i) => `${all.peek()[i]?.label ?? name} (bit/s)`), "Jain's index"], rows };
+}
