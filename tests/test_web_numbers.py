@@ -129,6 +129,19 @@ def test_a_curve_has_the_states_own_value_and_begins_with_it() -> None:
     assert next(b for b in blocks if b.name == "points").columns["place"][0] == here
 
 
+@pytest.mark.parametrize(
+    ("axis", "state", "note"),
+    [
+        ("buffer", {"rate": ""}, "there is no bottleneck"), ("loss_burst", {}, "there is no loss"),
+        ("rtt", {"words": {"forward": "netem delay 5ms", "reverse": "netem delay 9ms"}}, "tc's words fix the RTT"),
+    ],
+)  # fmt: skip
+def test_an_axis_that_makes_no_sense_says_why(axis: str, state: dict[str, Any], note: str) -> None:
+    (block,) = ask("curve", State(**{**SHORT, **state}), axis=axis)
+    assert block.values["note"].startswith(note)
+    assert not len(block.columns["x"])
+
+
 @pytest.mark.parametrize("quantity", ["ratio", "retention", "cv", "goodput"])
 def test_a_map_is_a_sweep_cell_by_cell(quantity: str) -> None:
     state = State(**SHORT)
@@ -162,7 +175,7 @@ def test_the_coarse_grid_of_a_map_comes_first() -> None:
 @pytest.mark.parametrize(
     ("kind", "options", "state", "field"),
     [
-        ("curve", {"axis": "colour"}, {}, "axis: 'colour' is unknown"), ("curve", {"axis": "buffer"}, {"rate": ""}, "axis: there is no bottleneck"),
+        ("curve", {"axis": "colour"}, {}, "axis: 'colour' is unknown"), ("map", {"x": "buffer"}, {"rate": ""}, "axis: there is no bottleneck"),
         ("curve", {}, {"rtt": "50"}, "rtt: '50' has no unit"), ("map", {"x": "rtt"}, {}, "y: 'rtt' is the other axis"),
         ("map", {}, {"cca": ["cubic"]}, "second: a ratio needs two"), ("answer", {}, {"jitter": "-1ms"}, "jitter: '-1ms' is negative"),
         ("map", {}, {"mix": "cubic*2"}, "mix: a map compares"), ("answer", {}, {"queue": "fq_codell"}, "queue: "),

@@ -92,9 +92,9 @@ def test_every_control_is_there_with_a_look_of_its_own() -> None:
 @pytest.mark.parametrize("preset", PRESETS[::3], ids=lambda preset: preset.id)
 def test_the_levels_of_an_axis_hold_the_own_value_and_rise(axis: str, preset: Preset) -> None:
     state = preset.whole()
-    if axes.missing(axis, state):
-        return
     found = axes.find(axis, state)
+    if found.missing(state):
+        return
     levels = found.levels(state)
     numbers = [axes.place(text) for text in levels]
     assert numbers == sorted(set(numbers))

@@ -49,8 +49,28 @@ class Axis:
         """What the page needs to draw the axis."""
         here = self.here(state)
         place_ = place(here) if here else math.nan
-        note = missing(self.name, state)
+        note = self.missing(state)
         return {"axis": self.name, "title": self.title, "quantity": self.quantity, "log": self.log, "here": place_, "text": here, "note": note}
+
+    def missing(self, state: State) -> str:
+        """Why the axis makes no sense for a state, with the fix; empty where it does."""
+        if self.name == "buffer" and not state.rate and "bottleneck" not in state.words:
+            return "there is no bottleneck whose queue could vary; give the path a rate"
+        if self.name == "loss_burst" and not state.loss and not state.words:
+            return "there is no loss whose bursts could vary; give the path a loss"
+        if self.name in state.fixed:
+            return f"tc's words fix the {self.title}; take it from the path's words"
+        return ""
+
+    def expect(self, state: State) -> Axis:
+        """The axis itself.
+
+        :raises TcpscapeError: it makes no sense for this state.
+        """
+        if note := self.missing(state):
+            problem, _, fix = note.partition("; ")
+            refuse("axis", problem, fix)
+        return self
 
     def here(self, state: State) -> str:
         """The state's own value as written; its default where the state has none, empty where there is no number for it."""
@@ -121,26 +141,14 @@ def _number(text: str) -> float:
     return float(text) if units.is_bare(text.strip()) else math.nan
 
 
-def missing(name: str, state: State) -> str:
-    """Why an axis makes no sense for this state, with the fix; empty where it does."""
-    if name in ("buffer", "queue") and not state.rate:
-        return "there is no bottleneck whose queue could vary; give the path a rate"
-    if name == "loss_burst" and not state.loss:
-        return "there is no loss whose bursts could vary; give the path a loss"
-    return ""
-
-
 def find(name: str, state: State) -> Axis:
     """The axis of this name.
 
-    :raises TcpscapeError: there is none, or it makes no sense for this state.
+    :raises TcpscapeError: there is none.
     """
     axis = AXES.get(name)
     if axis is None:
         refuse("axis", f"{shown(name)} is unknown", f"choose {', '.join(AXES)}")
-    if note := missing(name, state):
-        problem, _, fix = note.partition("; ")
-        refuse("axis", problem, fix)
     if name == "buffer" and state.buffer and not state.buffer.strip().endswith("bdp"):
         return _BYTES_OF_BUFFER
     return axis

@@ -41,7 +41,7 @@ def described(state: State) -> dict[str, Any]:
     engines.make("model").check(scenario)
     plain = normalised(state, scenario)
     return {
-        "state": plain.model_dump(mode="json"), "fields": not plain.words, "fixed": list(_fixed(plain)), "says": _says(plain, scenario),
+        "state": plain.model_dump(mode="json"), "fields": not plain.words, "fixed": list(plain.fixed), "says": _says(plain, scenario),
         "words": {part: texts.words(scenario, part) for part in PARTS}, "tc": {part: texts.tc(scenario, part) for part in PARTS},
         "text": summary.in_words(scenario), "notes": list(_notes(plain, scenario)), "caveats": list(limits.caveats(scenario)),
     }  # fmt: skip
@@ -61,14 +61,6 @@ def normalised(state: State, scenario: Scenario) -> State:
             fields |= {name: said.get(name, "") for name in names}
             kept = {part: text for part, text in kept.items() if part not in parts}
     return state.replace(**fields, words=kept)
-
-
-def _fixed(state: State) -> Iterator[str]:
-    """The fields that a state's words replace."""
-    if all(part in state.words for part in DIRECTIONS):
-        yield from (name for name in OF_DIRECTIONS if name not in ("forward_at", "reverse_at"))
-    if "bottleneck" in state.words:
-        yield from ("rate", *OF_QUEUE)
 
 
 def _says(state: State, scenario: Scenario) -> dict[str, str]:

@@ -87,6 +87,12 @@ class State(Spec):
     mix: str = ""
     """Flows that share the bottleneck, `cubic*2,bbr@5s`."""
 
+    @property
+    def fixed(self) -> tuple[str, ...]:
+        """The fields that the state's words replace."""
+        directions = OF_DIRECTIONS[:-2] if {"forward", "reverse"} <= self.words.keys() else ()
+        return (*directions, *(("rate", *OF_QUEUE) if "bottleneck" in self.words else ()))
+
     def conditions(self) -> dict[str, Any]:
         """The path and its flows as conditions of a campaign, as `tcpscape sweep` has them.
 

@@ -31,6 +31,7 @@ TYPES = {
     "Hops": "a [hop](#hops), or a list of hops",
     "Distribution": "`uniform`, `normal`, `pareto`, `paretonormal`",
     "Directions": "`both`, `forward`, `reverse`",
+    "Node": "`sender`, `router`",
     "Order": "`reorder`, `keep`, `clamp`",
     "KernelField": "`6.1`, `6.12,rmem_max=4MiB`, or [fields](scenario.md#kernel)",
     "CcaField": "[congestion control](controls.md), `cubic:hystart=off`",
@@ -54,6 +55,7 @@ TYPES = {
     "Name": "text, one component of a path",
     "str": "text",
     "int": "whole number",
+    "float": "number",
     "bool": "`true` or `false`",
 }
 """A type as it is written in the source → what a user writes."""

@@ -72,7 +72,8 @@ class Answer(Question):
 
 def impairment(state: State) -> str:
     """The impairment whose cliff is asked for: the jitter, the loss where there is none, empty where the path's fields have neither."""
-    return next((name for name in ("jitter", "loss") if (text := getattr(state, name)) and axes.place(text) > 0), "")
+    texts = {name: getattr(state, name) for name in ("jitter", "loss") if name not in state.fixed}
+    return next((name for name, text in texts.items() if text and axes.place(text) > 0), "")
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,8 @@ Blocks, all numbers in SI units (bit/s, s, shares as fractions):
 
 - `axis`, once: values `axis`, `title`, `quantity` (`time`, `rate`, `share`, `size`, `number`), `log`, `here` (the state's own value, null where it
   is no number, as a rate without a limit), `text` (the same as written), `note` (why the axis makes no sense here; then nothing follows), `words`
-  (each level as written, which `change({field: text})` takes), `metrics` (names of the columns below); column `x`: the levels, ascending; `here` is
-  one of them exactly.
+  (each level as written, which `change({field: text})` takes), `controls` (their labels; of a mixture one, `bbr+cubic`), `metrics` (names of the
+  columns below); column `x`: the levels, ascending; `here` is one of them exactly.
 - `points`: a row for each place and congestion control whose number of trials grew; a later row replaces an earlier one of the same place and
   control. Columns `place` (index into `x`), `control` (index into the state's `cca`; of a mixture, 0), `n` (trials), and of each metric `goodput`,
   `rtt`, `delay` (added RTT, 95th percentile), `retransmissions`, `cv`: `NAME`, `NAME.low`, `NAME.high`. The value is the median and its 95 %
@@ -53,10 +53,14 @@ class Curve(Question):
     def answer(self, state: State, work: Work, opened: Any) -> None:
         """Runs the state's own value and the ends once, then the levels between them once, then more seeds of all."""
         axis = axes.find(self.axis, state)
+        if axis.missing(state):
+            work.send(Block("axis", {**axis.document(state), "words": [], "controls": [], "metrics": []}, {"x": np.array([], dtype="<f8")}))
+            return
         levels = self.levels or axis.levels(state)
         cases = [Planned.of(case) for case in state.campaign(axes={axis.name: list(levels)}).cases()]
+        controls = [planned.case.cca for planned in cases[: len(cases) // len(levels)]]
         x = np.array([axes.place(text) for text in levels], dtype="<f8")
-        work.send(Block("axis", {**axis.document(state), "words": list(levels), "metrics": [*METRICS, SPREAD]}, {"x": x}))
+        work.send(Block("axis", {**axis.document(state), "words": list(levels), "metrics": [*METRICS, SPREAD], "controls": controls}, {"x": x}))
         here = axis.here(state)
         _Curve(cases, len(levels), self.seeds, Runs(work)).run(levels.index(here) if here in levels else len(levels) // 2)
 
