@@ -103,8 +103,8 @@ class _Checking:
     def _row(self, place: int) -> dict[str, Any]:
         model, real = (self._cell(place, trials[place], name) for trials, name in ((self._model, MODEL), (self._real, self._asked.engine)))
         ratio = real.over(model) if real.trials and model.trials else None
-        values = [_estimate(cell.mean(), "Mbit/s") if cell.trials else None for cell in (model, real)]
-        return {"cca": self._cases[place].cca, "model": values[0], "real": values[1], "ratio": _estimate(ratio, "") if ratio else None}
+        values = [_estimate(cell.mean()) if cell.trials else None for cell in (model, real)]
+        return {"cca": self._cases[place].cca, "model": values[0], "real": values[1], "ratio": _estimate(ratio) if ratio else None}
 
     def _cell(self, place: int, trials: Sequence[Trial], engine: str) -> Cell:
         case = self._cases[place]
@@ -179,8 +179,8 @@ ABOUT = {"virtual": "a real Linux kernel in virtual time", "live": "this machine
 """What each engine is, in words."""
 
 
-def _estimate(estimate: Estimate, unit: str) -> dict[str, Any]:
-    text = number(estimate.value) if estimate.n < 2 else estimate.text(unit=unit) if unit else estimate.text()
+def _estimate(estimate: Estimate) -> dict[str, Any]:
+    text = number(estimate.value) if estimate.n < 2 else estimate.text()
     return {"value": estimate.value, "low": estimate.low, "high": estimate.high, "n": estimate.n, "text": text}
 
 

@@ -21,7 +21,7 @@ RUNS = 8
 SAMPLES, LEAST_S = 1000, 0.001
 """Samples of a run, about, and their shortest interval, s."""
 SEGMENT = 1448
-"""Bytes of a full segment."""
+"""Bytes of a full segment: samples count segments that were delivered, also those that only a SACK reports, as the observation's ACKs do."""
 Array = NDArray[np.float64]
 
 
@@ -59,11 +59,11 @@ def _on_grid(trial: Trial, warmup_s: float, edges: Array) -> dict[str, Array]:
         raise ValueError("a run needs samples to be drawn")
     samples = trial.samples.filter(trial.samples["flow"] == 0)
     t = samples["t_ns"].to_numpy() / NS_PER_S - trial.flows[0].start_s - warmup_s
-    acked, srtt, flight = (samples[name].to_numpy().astype(float) for name in ("bytes_acked", "srtt_us", "in_flight"))
+    delivered, srtt, flight = (samples[name].to_numpy().astype(float) for name in ("delivered", "srtt_us", "in_flight"))
     if len(t) < 2:
         return dict.fromkeys(("goodput", "rtt", "flight"), np.full(max(0, len(edges) - 1), np.nan))
     inside = edges[1:] <= t[-1] + (edges[1] - edges[0] if len(edges) > 1 else 0.0)
-    goodput = np.diff(np.interp(edges, t, acked)) * 8 / np.diff(edges)
+    goodput = np.diff(np.interp(edges, t, delivered)) * SEGMENT * 8 / np.diff(edges)
     place = np.clip(np.searchsorted(t, edges[1:], "right") - 1, 0, None)
     rtt = np.where(srtt[place] > 0, srtt[place] / 1e6, np.nan)
     values = {"goodput": goodput, "rtt": rtt, "flight": flight[place] * SEGMENT}

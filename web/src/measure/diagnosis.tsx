@@ -1,0 +1,220 @@
+/** A diagnosed flow: three sentences, the fitted path, what held it when, and the replay beside the observation. */
+import { useMemo } from "preact/hooks";
+import { useEffect } from "preact/hooks";
+import { ChartExports } from "../charts/exports";
+import type { Chart } from "../charts/description";
+import { link } from "../charts/links";
+import { Plot } from "../charts/plot";
+import { save } from "../charts/save";
+import { theme } from "../charts/theme";
+import { look } from "../controls/look";
+import { question } from "../server/question";
+import { change, option, choose, type State } from "../state/state";
+import { Button, DataTable, Disclosure, Progress, Select, Status, Table, Toolbar, Space, toast } from "../ui";
+import { CAUSES, figures, type Held, held, type Level } from "./figures";
+import { newest } from "./latest";
+import type { Opened } from "./opened";
+import { Remarks } from "./view";
+
+const measure = question("measure");
+const flow = option("measure.flow", "");
+const control = option("measure.cca", "");
+const NAMES = ["", "cubic", "reno", "bbr", "bbr3"];
+
+interface Flow {
+  name: string;
+  final: boolean;
+  sentences: string[];
+  title: string;
+  rows: string[][];
+  limits: Record<string, number>;
+  missing: string[][];
+  caveats: string[];
+  changes: number[];
+  levels: Record<string, Level>;
+  state: State | null;
+  remarks: string[];
+}
+
+interface Source {
+  name: string;
+  about: string;
+  notes: string[];
+  count: number;
+  flows: { name: string; text: string; bytes: number | null; mbps: number | null; seconds: number; chosen: boolean }[];
+}
+
+/** `opened`: a measurement, or results whose flows are diagnosed. */
+export function Diagnosis({ opened }: { opened: Opened }) {
+  useEffect(() => {
+    measure.ask({ flow: flow.value, cca: control.value, follow: true });
+    return () => measure.cancel();
+  }, [opened, flow.value, control.value]);
+  const blocks = newest(measure);
+  const source = blocks.source?.values as unknown as Source | undefined;
+  const found = blocks.flow?.values as unknown as Flow | undefined;
+  const failed = measure.status.value === "failed";
+  if (failed) return <Status kind="problem">{measure.error.value}</Status>;
+  return (
+    <section aria-label="Diagnosis" aria-busy={!found?.final}>
+      {source && <Choices source={source} document={blocks.document?.values} />}
+      <Working blocks={blocks} busy={!found?.final && !(source && !source.flows.length)} />
+      {source && !source.flows.length && <p>There is no flow with data in it, so there is nothing to diagnose.</p>}
+      {found && (
+        <>
+          <Sentences flow={found} />
+          <Figures flow={found} blocks={blocks} />
+          <div class="facts">
+            <Table caption={found.title} columns={[{ name: "what", text: true }, { name: "value [95 %]", text: true }, { name: "remark", text: true }]} rows={() => found.rows} />
+          </div>
+          {found.missing.length > 0 && (
+            <Disclosure title={`Not identifiable: ${found.missing.length}`}>
+              <dl class="axes">
+                {found.missing.map(([what, why]) => (
+                  <div key={what}>
+                    <dt>{what}</dt>
+                    <dd>{why}</dd>
+                  </div>
+                ))}
+              </dl>
+            </Disclosure>
+          )}
+          {[...new Set([...found.caveats])].map((line) => (
+            <p key={line} class="note">
+              {line}.
+            </p>
+          ))}
+        </>
+      )}
+    </section>
+  );
+}
+
+function Choices({ source, document }: { source: Source; document: Record<string, unknown> | undefined }) {
+  const flows = source.flows.map((one) => ({ value: one.text, title: `${one.name}, ${megabytes(one.bytes)}` })).filter((one) => one.value);
+  const chosen = flow.value || source.flows.find((one) => one.chosen)?.text || "";
+  return (
+    <Toolbar label="Diagnosis">
+      <span class="note">{source.about}</span>
+      {flows.length > 1 && <Select label="Flow" value={chosen} choices={flows} onChoose={(value) => choose("measure.flow", value)} />}
+      <Select
+        label="Control"
+        value={control.value}
+        choices={NAMES.map((value) => ({ value, title: value || "as the packets show" }))}
+        onChoose={(value) => choose("measure.cca", value)}
+      />
+      <Space />
+      {document && (
+        <Button kind="quiet" onClick={() => save("diagnosis.json", new Blob([JSON.stringify(document)], { type: "application/json" }))}>
+          JSON
+        </Button>
+      )}
+    </Toolbar>
+  );
+}
+
+/** What is being done; its place stays when it is done. */
+function Working({ blocks, busy }: { blocks: ReturnType<typeof newest>; busy: boolean }) {
+  const { text = "", done = 0, total = 0 } = (blocks.progress?.values ?? {}) as { text?: string; done?: number; total?: number };
+  return (
+    <div class="working">
+      {busy && <Status kind="working">{text ? `${text} …` : "…"}</Status>}
+      {busy && <Progress done={total ? done : 0} all={total || 1} label={text} />}
+    </div>
+  );
+}
+
+function Sentences({ flow }: { flow: Flow }) {
+  const move = () => {
+    if (!flow.state) return;
+    change(flow.state);
+    toast("The sliders stand at the fitted path");
+  };
+  return (
+    <div class="sentences" aria-live="polite">
+      {flow.sentences.map((text, i) => (
+        <p key={i} class={i ? undefined : "first"}>
+          {text}
+        </p>
+      ))}
+      {flow.state && (
+        <p>
+          <Button kind="main" onClick={move}>
+            Move the sliders to this path
+          </Button>
+        </p>
+      )}
+      <Remarks lines={flow.remarks} />
+    </div>
+  );
+}
+
+function Figures({ flow, blocks }: { flow: Flow; blocks: ReturnType<typeof newest> }) {
+  const { observed, replay, limits } = blocks;
+  const cca = String(replay?.values.cca ?? "");
+  const ink = theme.value.soft;
+  const charts = useMemo(
+    () => figures(observed, replay, flow.levels, { observed: { colour: ink, dash: 0, marker: "o" }, replay: cca ? look(cca) : { colour: "#0072b2", dash: 0, marker: "o" } }),
+    [observed, replay, JSON.stringify(flow.levels), ink, cca],
+  );
+  const marked = useMemo(() => charts.map((chart) => withMarks(chart, flow.changes)), [charts]);
+  const seconds = Number(observed?.values.seconds ?? 0);
+  const intervals = useMemo(() => held(limits), [limits]);
+  const shared = link("measure");
+  return (
+    <div class="figures">
+      {intervals.length > 0 && <HeldBy intervals={intervals} shares={flow.limits} seconds={seconds} />}
+      {marked.map((chart) => (
+        <figure key={chart.title}>
+          <figcaption>
+            {chart.title}
+            <ChartExports name={`measurement-${chart.title.toLowerCase().replaceAll(" ", "-")}`} chart={chart} shown={shared.range.value} />
+          </figcaption>
+          <Plot chart={chart} link={shared} height={190} />
+        </figure>
+      ))}
+      {replay && <p class="note">{String(replay.values.text)}. The band has all of them.</p>}
+    </div>
+  );
+}
+
+function withMarks(chart: Chart, changes: number[]): Chart {
+  return changes.length ? { ...chart, marks: changes.map((at, i) => ({ id: `change-${i}`, at, label: i ? "" : "the path changed", kind: "event" as const })) } : chart;
+}
+
+/** A strip with what held the flow when, and the shares of the whole time. */
+function HeldBy({ intervals, shares, seconds }: { intervals: Held[]; shares: Record<string, number>; seconds: number }) {
+  const [from, to] = link("measure").range.value ?? [0, seconds];
+  const place = (at: number) => `${(100 * (Math.min(Math.max(at, from), to) - from)) / Math.max(1e-9, to - from)}%`;
+  const wide = (one: Held) => `${(100 * (Math.min(one.end, to) - Math.max(one.begin, from))) / Math.max(1e-9, to - from)}%`;
+  const shown = intervals.filter((one) => one.end > from && one.begin < to);
+  const used = [...new Set(intervals.map((one) => one.cause))];
+  const total = intervals.reduce((sum, one) => sum + one.end - one.begin, 0);
+  const share = (cause: string) => intervals.filter((one) => one.cause === cause).reduce((sum, one) => sum + one.end - one.begin, 0) / Math.max(1e-9, total);
+  return (
+    <figure class="held">
+      <figcaption>Limited by</figcaption>
+      <div class="strip" role="img" aria-label={Object.entries(shares).map(([cause, part]) => `${cause.replaceAll("_", " ")} ${percent(part)}`).join(", ")}>
+        {shown.map((one, i) => (
+          <span key={i} class={`stretch ${CAUSES[one.cause]?.pattern ?? ""}`} title={one.cause} style={{ left: place(one.begin), width: wide(one), backgroundColor: CAUSES[one.cause]?.colour }} />
+        ))}
+      </div>
+      <ul class="causes">
+        {used.map((cause) => (
+          <li key={cause}>
+            <span class={`stretch ${CAUSES[cause]?.pattern ?? ""}`} style={{ backgroundColor: CAUSES[cause]?.colour }} /> {cause} {percent(share(cause))}
+          </li>
+        ))}
+      </ul>
+      <DataTable caption="What held the flow when" columns={[{ name: "from", unit: "s" }, { name: "for", unit: "s" }, { name: "limited by", text: true }]} rows={() => intervals.map((one) => [one.begin, one.end - one.begin, one.cause])} />
+    </figure>
+  );
+}
+
+function percent(share: number): string {
+  return share > 0 && share < 0.01 ? "< 1 %" : `${Math.round(100 * share)} %`;
+}
+
+function megabytes(bytes: number | null): string {
+  return bytes === null ? "no bytes counted" : `${(bytes / 1e6).toPrecision(3)} MB`;
+}
