@@ -1,5 +1,6 @@
 /** The whole page: a bar, the path at the left, the answer and one view at the right. */
 import { AnswerPanel } from "./answer/answer";
+import { Check } from "./measure/check";
 import { PathPanel } from "./path/panel";
 import { choose, option } from "./state/state";
 import { Take } from "./take/take";
@@ -28,6 +29,7 @@ export function App() {
       </aside>
       <main class="main" id="main" tabIndex={-1}>
         <AnswerPanel />
+        <Check />
         <WalkBox />
         {shown && (
           <Tabs label="Views" id="view" tabs={VIEWS} chosen={shown.id} onChoose={(id) => choose("view", id)}>

@@ -6,6 +6,7 @@
  * A view is there only while its tab is shown: it asks its questions in an effect (`useSignalEffect`) and cancels them when it goes.
  */
 import type { ComponentType } from "preact";
+import "./measure/drop";
 import { lazy } from "./ui";
 
 export interface View {
@@ -19,5 +20,6 @@ export const VIEWS: View[] = [
   { id: "map", title: "Cliff map", View: lazy(() => import("./map/view").then((m) => m.MapView)) },
   { id: "inside", title: "Inside one run", View: lazy(() => import("./inside/inside").then((m) => m.Inside)) },
   { id: "mix", title: "Shared bottleneck", View: lazy(() => import("./mix/mix").then((m) => m.Mix)) },
+  { id: "measure", title: "Measurement", View: lazy(() => import("./measure/view").then((m) => m.MeasureView)) },
   { id: "learn", title: "Learn", View: lazy(() => import("./walks/view").then((m) => m.LearnView)) },
 ];
