@@ -7,6 +7,7 @@ import gzip
 import pathlib
 import random
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,11 +17,12 @@ import tcpscape.web
 from explorer_probe import Explorer, chromium, ended, last_asked, probed, slide
 
 STATIC = pathlib.Path(tcpscape.web.__file__).parent / "static"
-BASELINE = "rate=42mbit&rtt=50ms&view=curves"
-"""10 s at 42 Mbit/s, two congestion controls (the page's own defaults)."""
+BASELINE = "rate=42mbit&rtt=50ms&duration=10s&view=curves&curves.axis=jitter"
+"""10 s at 42 Mbit/s, two congestion controls (the page's own defaults), the curve along another axis than the slider that moves."""
 SEEDS = 20
-MANY_POINTS = "rate=1gbit&rtt=20ms&duration=60s&view=inside"
-"""Two runs with so many samples that all charts together have 200,000 points."""
+MANY_POINTS = "rate=42mbit&duration=10s&view=inside&inside.samples=20000&inside.panels=events,cwnd,in_flight,rtt,queue"
+LINES = {"series": 5, "queue": 1}
+"""Two runs with so many samples that all charts have 200,000 points: congestion window, ssthresh, bytes in flight, RTT, least RTT; and the queue."""
 RECORD = """() => {
   window.deltas = [];
   let last = performance.now();
@@ -56,17 +58,16 @@ def latency(options: argparse.Namespace) -> dict[str, Any]:
     """From the last input of a slider that is dragged to the first curve on the screen, and to the answer with 20 seeds, ms."""
     first, curve_block, answer_first, whole, rng = [], [], [], [], random.Random(1)
     with Explorer() as server, chromium() as browser, probed(browser, server, BASELINE) as page:
-        slider = page.get_by_role("slider", name="RTT")
+        slider = page.get_by_role("slider", name="RTT", exact=True)
         slider.wait_for()
         for kind in ("answer", "curve"):
             ended(page, kind)
         for _ in range(options.movements):
             page.evaluate("() => probe.clear()")
             slide(page, slider, rng.uniform(0.2, 0.8))
-            for kind in ("answer", "curve"):
-                ended(page, kind)
+            ended(page, "answer")
             curve, answer = last_asked(page, "curve"), last_asked(page, "answer")
-            came = next(block["at"] for block in curve["blocks"] if block["name"] in ("points", "runs"))
+            came = next(block["at"] for block in curve["blocks"] if block["name"] == "points")
             curve_block.append(came - curve["moved"])
             first.append(next(at for at in curve["painted"] if at >= came) - curve["moved"])
             answers = [block for block in answer["blocks"] if block["name"] == "answer"]
@@ -125,37 +126,43 @@ def frames(options: argparse.Namespace) -> dict[str, Any]:
     seconds = 3 if options.quick else 20
     with Explorer() as server, chromium() as browser, probed(browser, server, MANY_POINTS) as page:
         ended(page, "inside", 300_000)
-        points = sum(block["rows"] for block in last_asked(page, "inside")["blocks"])
+        points = sum(block["rows"] * LINES.get(block["name"], 0) for block in last_asked(page, "inside")["blocks"])
         page.evaluate("() => { probe.keep = false; }")
         page.wait_for_timeout(1000)
         page.evaluate(RECORD)
         page.wait_for_timeout(2000)
         idle = page.evaluate("() => deltas.splice(0)")
-        pan(page, seconds)
+        shown = page.get_by_role("slider", name="begin of the shown time")
+        moved = pan(page, seconds, lambda: shown.get_attribute("aria-valuenow"))
+        assert moved > 1, "the chart was not moved"
         deltas = page.evaluate("() => deltas")
     late = sum(delta > LATE_MS for delta in deltas) / len(deltas)
     return {"points": points, "seconds": sum(deltas) / 1000, "fps": 1000 * len(deltas) / sum(deltas), "idle_fps": 1000 * len(idle) / sum(idle), "late": late, "frame": quantiles(deltas)}
 
 
-def pan(page: Any, seconds: float) -> None:
-    """Zooms a chart to its middle half and drags it to and fro: Shift and the mouse."""
-    chart = page.get_by_role("group", name="Congestion window").first
+def pan(page: Any, seconds: float, place: Callable[[], Any]) -> int:
+    """Zooms the stack of charts to a part of its time and drags it to and fro, Shift and the mouse; how many places it had in between."""
+    chart = page.get_by_role("group", name="The run over time").and_(page.locator("[aria-roledescription=chart]"))
     chart.scroll_into_view_if_needed()
     box = chart.bounding_box()
-    left, width, y = box["x"] + 0.3 * box["width"], 0.4 * box["width"], box["y"] + box["height"] / 2
+    left, width, y = box["x"] + 0.2 * box["width"], 0.65 * box["width"], box["y"] + box["height"] / 2
     page.mouse.move(left, y)
     page.mouse.down()
     page.mouse.move(left + width, y, steps=5)
     page.mouse.up()
     page.keyboard.down("Shift")
+    page.mouse.move(left + width / 2, y)
     page.mouse.down()
-    began, step = time.monotonic(), 0
+    began, step, places = time.monotonic(), 0, set()
     page.evaluate("() => { deltas.length = 0; }")
     while time.monotonic() - began < seconds:
         step += 1
-        page.mouse.move(left + width * (0.5 + 0.4 * np.sin(step / 12)), y)
+        page.mouse.move(left + width * (0.5 + 0.2 * np.sin(step / 12)), y)
+        if step % 50 == 0:
+            places.add(place())
     page.mouse.up()
     page.keyboard.up("Shift")
+    return len(places)
 
 
 def stale(options: argparse.Namespace) -> dict[str, Any]:
@@ -174,7 +181,7 @@ def heap(options: argparse.Namespace) -> dict[str, Any]:
     samples, rng, moves = [], random.Random(2), 0
     with Explorer() as server, chromium() as browser, probed(browser, server, BASELINE) as page:
         page.evaluate("() => { probe.keep = false; }")
-        slider = page.get_by_role("slider", name="RTT")
+        slider = page.get_by_role("slider", name="RTT", exact=True)
         slider.wait_for()
         tools = page.context.new_cdp_session(page)
         began, every = time.monotonic(), max(5.0, options.minutes)

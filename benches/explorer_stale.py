@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import random
 import threading
 import time
 from typing import Any
 
 from tcpscape import engines
-from tcpscape.web.pages import Page
+from tcpscape.web.pages import Page, Pages
 from tcpscape.web.questions import KINDS
 from tcpscape.web.state import State
-from tcpscape.web.work import Pool
 
 LONG = ({}, {"duration": "60s", "rate": "100mbit"}, {"duration": "600s", "rate": "100mbit"})
 """Trials that are stale: of about 15 ms, 200 ms and 2 s of a core."""
@@ -60,9 +58,8 @@ class Running:
 
 def measure(count: int) -> list[float]:
     """So many times from a new question until what ran for the old one has ended, ms."""
-    loop, rng, times = asyncio.new_event_loop(), random.Random(3), []
-    threading.Thread(target=loop.run_forever, daemon=True).start()
-    page, running = Page(Pool(), loop), Running()
+    rng, times, pages = random.Random(3), [], Pages()
+    page, running = Page(pages), Running()
     try:
         for generation in range(count):
             load = LONG[generation % len(LONG)]
@@ -75,6 +72,6 @@ def measure(count: int) -> list[float]:
     finally:
         page.close()
         running.wait(running.snapshot())
+        pages.pool.close()
         running.restore()
-        loop.call_soon_threadsafe(loop.stop)
     return times
