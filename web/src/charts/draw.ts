@@ -77,8 +77,12 @@ function drawMarkers(pen: Pen, series: Series, view: View, theme: Theme, turn: n
   const { look, kind, markers, x, y } = series;
   if (kind !== "points" && !markers) return;
   const { left, top, width, height } = view.area;
+  let [lastX, lastY] = [NaN, NaN];
   for (const i of kind === "points" ? x.keys() : marked(x, view, turn)) {
     const [px, py] = [view.x(x[i] as number), view.y(y[i] as number)];
+    // A marker on top of the one before would not be seen.
+    if (Math.abs(px - lastX) < 1 && Math.abs(py - lastY) < 1) continue;
+    [lastX, lastY] = [px, py];
     if (px < left - 0.5 || px > left + width + 0.5 || !(py >= top - 0.5 && py <= top + height + 0.5)) continue;
     marker(pen, look.marker, px, py, MARKER, { colour: look.colour }, { colour: theme.ground, width: 1 });
   }

@@ -86,6 +86,7 @@ function ask(): void {
     return;
   }
   sent = performance.now();
+  if (now.peek()?.axis.axis !== name) shared.range.value = shared.cursor.value = null;
   asked.value = { subject: about, here: text, labels: labels.value };
   curve.ask(wanted);
 }
@@ -171,10 +172,12 @@ function Plots({ curve: there }: { curve: Curve }) {
 
 /** How many runs stand behind the points. */
 function counted(there: Curve): string {
-  if (!there.most) return "Running …";
+  const faint = before.value ? " Faint: before the last change." : "";
+  if (!there.most) return `Running …${faint}`;
   const count = there.least === there.most ? `${there.most}` : `${there.least} to ${there.most}`;
   const known = there.complete < there.x.length ? `, ${there.complete} of ${there.x.length} points so far` : "";
-  return `Median of ${count} run${there.most === 1 ? "" : "s"} per point${there.most >= 6 ? " with its 95 % interval" : ""}${known}. Click the curve to go there, or drag “you are here”.`;
+  const interval = there.most > 1 ? " with its 95 % interval" : "";
+  return `Median of ${count} run${there.most === 1 ? "" : "s"} per point${interval}${known}.${faint || " Click the plot to go there, or drag “you are here”."}`;
 }
 
 function columns(along: AxisDocument, chosen: readonly Metric[], names: readonly string[]): Column[] {
