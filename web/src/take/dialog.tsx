@@ -116,8 +116,8 @@ function Copies() {
 
 function Files() {
   const controls = state.value.mix ? [] : state.value.cca;
-  const cca = useSignal(controls[0] ?? "cubic");
-  const seed = useSignal(options.value["inside.seed"] ?? "0");
+  const cca = useSignal(options.value["inside.controls"]?.split("|").find((each) => controls.includes(each)) ?? controls[0] ?? "cubic");
+  const seed = useSignal(/^\d+$/.exec(options.value["inside.seed"] ?? "")?.[0] ?? "0");
   const busy = useSignal("");
   const problem = useSignal("");
   const wrong = /^\d{1,9}$/.test(seed.value) ? "" : "a whole number, 0 or more";
