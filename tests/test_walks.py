@@ -44,6 +44,18 @@ def ratio(walk: str, a: tuple[int, str], b: tuple[int, str]):
 
 
 @cache
+def kept(cca: str, rtt: str, jitter: str):
+    """The share of its goodput without jitter that a control keeps, as a cell of the map."""
+    model = engines.make("model")
+    there = []
+    for text in (jitter, ""):
+        campaign = State(rtt=rtt, jitter=text, cca=(cca,)).campaign(seeds=str(SEEDS))
+        (case,) = campaign.cases()
+        there += outcome.gather(campaign, [case], [model.run(case.scenario, range(SEEDS), threads=2)], {"model": model.version}).cells
+    return there[0].over(there[1])
+
+
+@cache
 def run(walk: str, step: int, cca: str, seed: int = 0):
     """One run of a step, sampled every millisecond."""
     state = State.model_validate(WALKS[walk]["steps"][step]["state"])
@@ -96,9 +108,14 @@ CLAIMS: dict[tuple[str, int, str], Callable[[], bool]] = {
     ("cliff", 3, "Nothing has been lost on the way"): lambda: State.model_validate(WALKS["cliff"]["steps"][3]["state"]).loss == "",
     ("cliff", 4, "CUBIC carries ten times as much"): lambda: within(ratio("cliff", (4, "cubic"), (3, "cubic")), 10),
     ("cliff", 4, "BBR more than five times"): lambda: ratio("cliff", (4, "bbr"), (3, "bbr")).low > 5,
+    ("cliff", 5, "At 8 ms it keeps less than a fifth on a path of 20 ms"): lambda: kept("bbr", "20ms", "8ms").high < 1 / 5,
+    ("cliff", 5, "more than nine tenths on one of 200 ms"): lambda: kept("bbr", "200ms", "8ms").low > 0.9,
     ("hystart", 0, "carry the same to 1 %"): lambda: abs(ratio("hystart", (0, "cubic:hystart=0"), (0, "cubic")).value - 1) < 0.01,
     ("hystart", 1, "about a third of the goodput is missing"): lambda: within(ratio("hystart", (1, "cubic"), (1, "cubic:hystart=0")), 2 / 3),
     ("hystart", 1, "not one packet has been lost"): lambda: mean("hystart", 1, "cubic", "retransmits").value == 0,
+    ("hystart", 1, "one of those with less than half"): lambda: (
+        run("hystart", 1, "cubic", int(WALKS["hystart"]["steps"][1]["options"]["inside.seed"])).goodput_mbps < 0.5 * mean("hystart", 1, "cubic:hystart=0").value
+    ),
     ("hystart", 2, "about 6 % are still missing"): lambda: within(ratio("hystart", (2, "cubic"), (2, "cubic:hystart=0")), 0.94),
     ("hystart", 3, "sends five times as many segments again"): lambda: near(
         [mean("hystart", 3, "cubic:hystart=0", "retransmits").value], 5 * mean("hystart", 3, "cubic", "retransmits").value, 0.05
