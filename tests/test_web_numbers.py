@@ -3,23 +3,38 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
 
 import tcpscape
 from tcpscape.campaign import sentences
+from tcpscape.campaign.outcome import Outcome
+from tcpscape.engines import Engine
 from tcpscape.errors import TcpscapeError
+from tcpscape.scenario import changes
+from tcpscape.trial import Trial
 from tcpscape.web import axes
 from tcpscape.web.blocks import Block
+from tcpscape.web.presets import PRESETS, Preset
 from tcpscape.web.questions import KINDS
+from tcpscape.web.questions.answer import Answer
+from tcpscape.web.questions.curve import Curve
 from tcpscape.web.questions.runs import METRICS
-from tcpscape.web.state import State
-from tcpscape.web.work import Pool, Work
+from tcpscape.web.state import OF_QUEUE, State
+from tcpscape.web.work import Job, Pool, Work
+from test_web_state import paths
 
 POOL, ONE = Pool(2), Pool(1)
+SWEPT = (
+    "rtt", "jitter", "jitter_on", "distribution", "order", "loss", "loss_on", "rate", "buffer", "queue", "duration", "kernel", "rcvbuf", "app", "read",
+)  # fmt: skip
+"""Fields of the state that are options of `tcpscape sweep`."""
+OTHERS = ("loss_burst", "limit", "forward_at", "reverse_at")
+"""Fields of the state that it has as `--axis NAME=VALUE`."""
 SHORT = {"rtt": "20ms", "rate": "10mbit", "duration": "1s"}
 """A path whose trials take a millisecond."""
 
@@ -29,6 +44,36 @@ def ask(kind: str, state: State, pool: Pool = POOL, **options: Any) -> list[Bloc
     blocks: list[Block] = []
     KINDS[kind].model_validate(options).answer(state, Work(pool, blocks.append), None)
     return blocks
+
+
+class Recording(Work):
+    """Keeps the trials that a question runs."""
+
+    def __init__(self, send: Callable[[Block], None]) -> None:
+        super().__init__(POOL, send)
+        self.ran: dict[tuple[str, int], str] = {}
+
+    def trials(self, jobs: Sequence[Job], engine: Engine | None = None) -> Iterator[tuple[int, Trial]]:
+        for place, trial in super().trials(jobs, engine):
+            self.ran[jobs[place].scenario.address(), trial.seed] = trial.hash
+            yield place, trial
+
+
+def hashes(outcome: Outcome) -> dict[tuple[str, int], str]:
+    """Scenario and seed → the trial's hash."""
+    return {(cell.scenarios[0].address(), trial.seed): trial.hash for cell in outcome.cells for trial in cell.trials}
+
+
+def swept(state: State, seeds: int, **levels: Any) -> Outcome:
+    """What `tcpscape sweep` makes of the same fields as options, `levels` instead of some of them."""
+    options = {name: text for name in SWEPT if (text := getattr(state, name))}
+    if not state.rate:
+        options = {name: text for name, text in options.items() if name not in OF_QUEUE}
+    others = {name: text for name in OTHERS if (text := getattr(state, name))}
+    others |= {"ecn": "true"} if state.ecn else {}
+    controls: dict[str, Any] = {"mix": state.mix} if state.mix else {"cca": list(state.cca)}
+    base = {"conditions": {"changes": [changes.parse(text) for text in state.changes]}} if state.changes else None
+    return tcpscape.sweep(base, **{**options, **levels}, axes=others, **controls, seeds=seeds)
 
 
 def rows(blocks: list[Block], name: str, key: tuple[str, ...]) -> dict[tuple[int, ...], Mapping[str, float]]:
@@ -56,17 +101,35 @@ STATES = [
 @pytest.mark.parametrize("state", STATES)
 def test_an_answer_is_the_sentence_of_a_sweep_of_the_same_path(state: State) -> None:
     last = ask("answer", state, seeds=5)[-1].values
-    flow = {name: getattr(state, name) or None for name in ("rcvbuf", "app", "read")}
-    path = {name: getattr(state, name) or None for name in ("rtt", "jitter", "loss", "rate", "queue", "order", "jitter_on", "loss_on", "duration")}
-    others: dict[str, Any] = {"axes": {"ecn": "true"} if state.ecn else {}}
-    if state.changes:
-        others = {"campaign": {"conditions": {"changes": [{"where": "bottleneck", "at": "500ms", "set": {"rate": "5mbit"}}]}}}
-    outcome = tcpscape.sweep(**path, **flow, cca=list(state.cca), seeds=5, **others)  # type: ignore[arg-type]
+    outcome = swept(state, 5)
     assert last["text"] == sentences.run_answer(outcome)
     for control, cell in zip(last["controls"], outcome.cells, strict=True):
         mean = cell.mean()
         assert (control["value"], control["low"], control["high"]) == (mean.value, mean.low, mean.high)
         assert control["cv"]["value"] == pytest.approx(cell.cv().value)
+
+
+@given(paths())
+@settings(max_examples=30, deadline=None)
+def test_the_trials_of_an_answer_are_those_of_a_sweep(state: State) -> None:
+    state = state.replace(duration="300ms", mix=state.mix and "cubic*2,bbr@100ms", changes=tuple(text.replace("@1s", "@100ms") for text in state.changes[:1]))
+    blocks: list[Block] = []
+    work = Recording(blocks.append)
+    Answer(seeds=2).answer(state, work, None)
+    outcome = swept(state, 2)
+    assert hashes(outcome).items() <= work.ran.items()
+    assert blocks[-1].values["text"] == sentences.run_answer(outcome)
+
+
+@pytest.mark.parametrize("preset", PRESETS, ids=lambda preset: preset.id)
+def test_the_trials_of_a_curve_from_a_preset_are_those_of_a_sweep(preset: Preset) -> None:
+    whole = preset.whole()
+    state = whole.replace(duration="300ms", changes=(), mix=whole.mix and "cubic*2,bbr@100ms")
+    blocks: list[Block] = []
+    work = Recording(blocks.append)
+    levels = ("0ms", "1ms")
+    Curve(axis="jitter", levels=levels, seeds=2).answer(state, work, None)
+    assert work.ran == hashes(swept(state, 2, jitter=list(levels)))
 
 
 def test_an_answer_of_a_mixture_is_that_of_a_sweep() -> None:
