@@ -16,6 +16,7 @@ from matplotlib.text import Text
 from tcpscape import plots
 from tcpscape.campaign import execute
 from tcpscape.campaign.campaign import Campaign
+from tcpscape.controls import palette
 from tcpscape.engines.mock import Mock
 from tcpscape.errors import TcpscapeError
 from tcpscape.findings.damage import Achieved, Damage
@@ -499,20 +500,20 @@ def contrast(a, b):
 
 @pytest.mark.parametrize("eyes", MACHADO)
 def test_hues_can_be_told_apart(eyes):
-    seen = {hue: lab(MACHADO[eyes] @ linear(hue)) for hue in style.HUES}
-    near = min((float(np.linalg.norm(seen[a] - seen[b])), a, b) for a, b in itertools.combinations(style.HUES, 2))
+    seen = {hue: lab(MACHADO[eyes] @ linear(hue)) for hue in palette.HUES}
+    near = min((float(np.linalg.norm(seen[a] - seen[b])), a, b) for a, b in itertools.combinations(palette.HUES, 2))
     assert near[0] >= LEAST_APART, near
 
 
-@pytest.mark.parametrize("colour", [*style.HUES, style.INK])
+@pytest.mark.parametrize("colour", [*palette.HUES, style.INK])
 def test_contrast_on_white_and_on_the_dark_page(colour):
     assert min(contrast(colour, "#ffffff"), contrast(colour, "#14171a")) >= 3
 
 
 def test_twenty_controls_have_looks_that_differ():
     """Any two differ in hue, told apart by every kind of eyes (above), or else in both marker and dash."""
-    looks = style.looks(style.KNOWN)
-    assert len(looks) == len(style.KNOWN) == 20
+    looks = palette.looks(palette.KNOWN)
+    assert len(looks) == len(palette.KNOWN) == 20
     for a, b in itertools.combinations(looks.values(), 2):
         assert a.colour != b.colour or (a.marker != b.marker and a.dash != b.dash), (a, b)
 
@@ -522,7 +523,7 @@ def test_areas_of_one_hue_have_patterns(need_model):
     scenario = SAMPLED["flows"]["scenario"] | {"flows": [{"cca": "cubic"}, {"cca": "htcp"}]}
     some = execute.run(Campaign.of({"name": "two", "scenario": scenario, "samples": "100ms", "seeds": 1}))
     areas = plots.draw(some, "shares").axes[0].collections
-    assert [to_hex(area.get_facecolor()[0]) for area in areas] == [style.ORANGE] * 2
+    assert [to_hex(area.get_facecolor()[0]) for area in areas] == [palette.ORANGE] * 2
     assert sorted(area.get_hatch() or "" for area in areas) == ["", "///"]
 
 
@@ -530,15 +531,15 @@ def test_a_control_keeps_its_look_everywhere(outcomes, sampled):
     """Beside other controls, in a mixture, on each page the same look; on another engine the same colour with another marker and dash."""
     for some in (*outcomes.values(), *sampled.values()):
         for entry in plots.base.entries(some):
-            if entry.cca in style.KNOWN and entry.engine == some.cells[0].engine:
-                fixed = style.LOOKS[style.KNOWN.index(entry.cca)]
+            if entry.cca in palette.KNOWN and entry.engine == some.cells[0].engine:
+                fixed = palette.LOOKS[palette.KNOWN.index(entry.cca)]
                 assert (entry.look.colour, entry.look.marker) == (fixed.colour, fixed.marker)
     first, second = plots.base.entries(outcomes["engines"])
     assert first.look.colour == second.look.colour
     assert (first.look.marker, first.look.dash) != (second.look.marker, second.look.dash)
     assert first.look.marker != second.look.marker
     looks = plots.base.looks(sampled["flows"])
-    assert [looks[cca] for cca in ("cubic", "bbr")] == list(style.LOOKS[:2])
+    assert [looks[cca] for cca in ("cubic", "bbr")] == list(palette.LOOKS[:2])
     many = outcomes["many"]
     parts = [plots.base.looks(replace(many, cells=tuple(c for c in many.cells if c.cca == cca))) for cca in many.ccas]
     assert len({part["cubic:hystart=0"] for part in parts}) == 1
@@ -548,11 +549,11 @@ def test_every_congestion_control_has_a_look_of_its_own(need_model):
     from tcpscape import engines
 
     names = sorted(engines.make("model").ccas())
-    looks = style.looks(names)
+    looks = palette.looks(names)
     assert len({(v.colour, v.marker) for v in looks.values()}) == len({(v.colour, v.dash) for v in looks.values()}) == len(names)
-    assert set(names) <= set(style.KNOWN)
-    assert style.looks(["bbr", "mine"])["bbr"] == style.looks(names)["bbr"]
-    assert len(set(style.looks(["cubic", "cubic:hystart=0", "mine", "bbr+cubic"]).values())) == 4
+    assert set(names) <= set(palette.KNOWN)
+    assert palette.looks(["bbr", "mine"])["bbr"] == palette.looks(names)["bbr"]
+    assert len(set(palette.looks(["cubic", "cubic:hystart=0", "mine", "bbr+cubic"]).values())) == 4
 
 
 def test_long_names_stay_in_the_figure(outcomes):

@@ -17,6 +17,7 @@ from tcpscape import plots, report
 from tcpscape.campaign import answer, execute, record
 from tcpscape.campaign.campaign import Campaign
 from tcpscape.campaign.execute import Execution
+from tcpscape.controls import palette
 from tcpscape.errors import StoreError
 from tcpscape.plots import style
 from tcpscape.report import cells, claims, drawing, figures, tables
@@ -213,11 +214,11 @@ def test_a_rate_at_the_sender_is_no_missing_bottleneck():
 
 def test_hostile_names_are_text_in_the_diagram():
     name = "x<script>alert(1)</script>&\"'"
-    drawn = PathView.of(name, [scenario()], f"over {name}", looks=style.looks([name]))
+    drawn = PathView.of(name, [scenario()], f"over {name}", looks=palette.looks([name]))
     text = render(Page(Heading("run", name, name), (Answer(name),), (name,), (drawn,), provenance=Provenance(name, ((name, name),))))
     assert "<script>alert" not in text
     assert text.count("<script>") == 1
-    node = drawing.Node(name, ((name, style.LOOKS[0]),))
+    node = drawing.Node(name, ((name, palette.LOOKS[0]),))
     assert "<script>" not in drawing.horizontal((node, node), (drawing.Link((name,)),), drawing.Link((name,)), "a")
 
 
@@ -264,14 +265,14 @@ def test_a_page_never_overflows():
 def test_controls_have_their_look_in_tables(swept):
     """The first column of each table has the colour, marker and dash of the figures."""
     text = swept[0].read_text("utf-8")
-    looks = style.looks(["cubic", "bbr"])
+    looks = palette.looks(["cubic", "bbr"])
     for name, look in looks.items():
         row = re.search(rf'<td[^>]*><svg class="swatch".*?</svg>(?:<a [^>]*>)?{name}<', text)
         assert row
         assert look.colour in row[0]
-    drawn = swatch(style.LOOKS[6])
+    drawn = swatch(palette.LOOKS[6])
     assert "stroke-dasharray=\"5 2\"" in drawn
-    assert swatch(style.LOOKS[0]) != swatch(style.LOOKS[6])
+    assert swatch(palette.LOOKS[0]) != swatch(palette.LOOKS[6])
 
 
 def test_one_statistic_in_the_table_of_the_cells(study, sweep):
@@ -295,9 +296,9 @@ def test_the_answer_is_that_of_the_screen(built, study, swept, sweep):
 
 def test_tables_of_the_terminal():
     table = Table(("cca", "goodput", "limited by"), [("cubic", "5.1 [4.0, 6.0]", "cwnd"), ("all", "~7 %", "")], words=("limited by",), notes=("a; b: --verbose",))
-    found = tables.of_screen(table, style.looks(["cubic"]), "In short")
+    found = tables.of_screen(table, palette.looks(["cubic"]), "In short")
     first, second = found.rows
-    assert (first[0].looks, first[1].text, first[1].interval, first[1].sort) == ((style.LOOKS[0],), "5.1", "[4.0, 6.0]", 5.1)
+    assert (first[0].looks, first[1].text, first[1].interval, first[1].sort) == ((palette.LOOKS[0],), "5.1", "[4.0, 6.0]", 5.1)
     assert (second[0].looks, second[1].text, second[1].sort, first[2].text) == ((), "~7 %", 7.0, "cwnd")
     assert (found.caption, list(found.notes)) == ("In short", ["a"])
 

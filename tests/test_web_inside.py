@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from tcpscape import api, engines
+from tcpscape.controls import palette
 from tcpscape.engines import Capture
-from tcpscape.plots import style, traces
+from tcpscape.plots import traces
 from tcpscape.scenario.options import ScenarioOptions
 from tcpscape.scenario.scenario import Scenario
 from tcpscape.trial import Trial
@@ -101,7 +102,7 @@ def test_series_are_those_of_run_at_the_same_seed(pool: Pool) -> None:
         [trial], scenario = ran.cells[0].trials, ran.cells[0].scenarios[0]
         assert said["flows"][0]["goodput_mbps"] == trial.flows[0].goodput_mbps
         block = one(blocks, "series", number)
-        trace = traces.Trace("", style.LOOKS[0], trial, 0, scenario)
+        trace = traces.Trace("", palette.LOOKS[0], trial, 0, scenario)
         for name, factor in SI.items():
             times, values = traces.PANELS[name].read(trace) or pytest.fail(name)
             assert np.array_equal(block.columns["t"], times.astype(np.float32))

@@ -8,13 +8,16 @@ import sys
 import tempfile
 import threading
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import click
 
 from tcpscape.cli import ending
 from tcpscape.cli.command import Argument, Option, command
 from tcpscape.errors import EngineError, refuse
+
+if TYPE_CHECKING:
+    from tcpscape.web.opened import Opened
 
 PAGE = """<!doctype html>
 <meta charset="utf-8"><meta http-equiv="refresh" content="0;url={url}"><title>tcpscape</title><a href="{url}">Open the explorer</a>
@@ -41,10 +44,9 @@ def explore(
         import uvicorn  # noqa: F401
     except ImportError as e:
         refuse("explore", f"the package {e.name} is not installed", "run `pip install 'tcpscape[web]'`", EngineError)
-    from tcpscape.web import opened
     from tcpscape.web.serve import serve
 
-    begin = opened.of_argument(source) if source is not None else None
+    begin = _opened(source) if source is not None else None
 
     def announce(url: str) -> None:
         print(url, flush=True)
@@ -55,6 +57,13 @@ def explore(
         serve(begin, port, announce)
     except KeyboardInterrupt as e:
         raise click.exceptions.Exit(ending.status(e)) from None
+
+
+def _opened(source: str) -> Opened:
+    """What the page begins with."""
+    from tcpscape.web import opened
+
+    return opened.of_argument(source)
 
 
 def _open(url: str) -> None:

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tcpscape.campaign.outcome import Cell, Outcome
+from tcpscape.controls.palette import Look
 from tcpscape.plots import base, style
 from tcpscape.plots.base import Context, LegendEntry
-from tcpscape.plots.style import Look
 from tcpscape.stats import Estimate
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from tcpscape import metrics
 from tcpscape.campaign.outcome import Cell, Outcome
-from tcpscape.plots import style
-from tcpscape.plots.style import Look
+from tcpscape.controls import palette
+from tcpscape.controls.palette import Look
 from tcpscape.scenario import summary
 from tcpscape.scenario.options import UNNAMED
 from tcpscape.stats import Estimate
@@ -100,7 +100,7 @@ def entries(outcome: Outcome) -> list[LegendEntry]:
     for cca, engine in pairs:
         look, drawn[cca] = by_cca[cca], drawn.get(cca, -1) + 1
         if drawn[cca]:
-            look = style.another(look, taken) or look.variant(drawn[cca])
+            look = palette.another(look, taken) or look.variant(drawn[cca])
             taken.append(look)
         legend.append(LegendEntry(cca, engine, labels[cca, engine], look))
     return legend
@@ -109,7 +109,7 @@ def entries(outcome: Outcome) -> list[LegendEntry]:
 def looks(outcome: Outcome) -> Mapping[str, Look]:
     """The look of every congestion control of an outcome, of its cells (`bbr+cubic`) and of its flows; the same in all figures and tables of it."""
     flows = (f.cca for c in outcome.cells for t in c.trials[:1] for f in t.flows)
-    return style.looks([*outcome.campaign.cca, *(c.cca for c in outcome.cells), *sorted(set(flows))])
+    return palette.looks([*outcome.campaign.cca, *(c.cca for c in outcome.cells), *sorted(set(flows))])
 
 
 def numeric_axes(outcome: Outcome, least: int = 2) -> list[str]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tcpscape.controls import palette
 from tcpscape.findings.diagnosis import limiting
 from tcpscape.findings.diagnosis.observed import Cause
 from tcpscape.plots import style
@@ -29,15 +30,15 @@ Curve = tuple[Array, Array]
 BINS, LEAST_BIN_S = 160, 0.05
 """Intervals of rates and limits of a flow, about; the shortest, s."""
 CAUSES: Mapping[Cause, tuple[str, str]] = {
-    "application": (style.BLUE, ""), "send_buffer": (style.INDIGO, "///"), "receive_window": (style.PINK, ""),
-    "congestion_window": (style.ORANGE, ""), "pacing": (style.GREEN, ""), "recovery": (style.VERMILION, ""),
-    "timeout": (style.VERMILION, "xx"), "handshake": (style.BLUE, "..."), "unknown": (style.INK, ""),
+    "application": (palette.BLUE, ""), "send_buffer": (palette.INDIGO, "///"), "receive_window": (palette.PINK, ""),
+    "congestion_window": (palette.ORANGE, ""), "pacing": (palette.GREEN, ""), "recovery": (palette.VERMILION, ""),
+    "timeout": (palette.VERMILION, "xx"), "handshake": (palette.BLUE, "..."), "unknown": (style.INK, ""),
 }  # fmt: skip
 """Cause → its colour and hatch."""
 EVENTS: Mapping[int, tuple[str, str, str]] = {
-    1: ("fast retransmission", "|", style.VERMILION), 2: ("timeout", "x", style.VERMILION), 3: ("tail probe", "1", style.ORANGE),
-    4: ("needless retransmission", "+", style.PINK), 5: ("loss", "v", style.INDIGO), 6: ("reordering", ".", style.BLUE),
-    9: ("window closed", "s", style.PINK), 12: ("CE mark", "^", style.GREEN),
+    1: ("fast retransmission", "|", palette.VERMILION), 2: ("timeout", "x", palette.VERMILION), 3: ("tail probe", "1", palette.ORANGE),
+    4: ("needless retransmission", "+", palette.PINK), 5: ("loss", "v", palette.INDIGO), 6: ("reordering", ".", palette.BLUE),
+    9: ("window closed", "s", palette.PINK), 12: ("CE mark", "^", palette.GREEN),
 }  # fmt: skip
 """Kind of an event (docs/diagnosis.md, "Flows") → what the figure calls it, its mark and colour; other kinds are not shown."""
 MOST_MARKS = 400
@@ -79,12 +80,12 @@ def replayed(diagnosis: FlowDiagnosis, context: Context = Context()) -> Figure |
     if replay is None or replay.goodput_mbps is None:
         return None
     base = replay.goodput_mbps
-    rows: list[tuple[str, Estimate, str]] = [(f"replay, {diagnosis.control.name}", base, style.colour(diagnosis.control.name))]
+    rows: list[tuple[str, Estimate, str]] = [(f"replay, {diagnosis.control.name}", base, palette.colour(diagnosis.control.name))]
     for one in (*(advice.controls if advice else ()), *(advice.settings if advice else ())):
         if one.name != diagnosis.control.name:
             gain = one.gain
             estimate = Estimate(gain.value * base.value, gain.low * base.value, gain.high * base.value, gain.n, "Mbit/s")
-            rows.append((one.name, estimate, style.colour(one.name) if one.name in style.KNOWN else style.INK))
+            rows.append((one.name, estimate, palette.colour(one.name) if one.name in palette.KNOWN else style.INK))
     rows[1:] = sorted(rows[1:], key=lambda row: -row[1].value)
     fig, (ax,) = style.panels(1, width=8.4, height=0.9 + 0.28 * len(rows), page=context.width)
     for place, (_, estimate, colour) in enumerate(rows):
@@ -201,19 +202,19 @@ def _held(intervals: Sequence[tuple[float, float]], edges: Array) -> Array:
 
 
 def _draw_rate(ax: Axes, rates: Curve, diagnosis: FlowDiagnosis) -> None:
-    ax.step(*rates, where="pre", color=style.BLUE, linewidth=1.1)
+    ax.step(*rates, where="pre", color=palette.BLUE, linewidth=1.1)
     if diagnosis.path and diagnosis.path.rate_mbps:
         _level(ax, diagnosis.path.rate_mbps, "bottleneck, fitted")
 
 
 def _draw_rtt(ax: Axes, rtts: Curve, diagnosis: FlowDiagnosis) -> None:
-    ax.plot(*thinned(*rtts), color=style.GREEN, linestyle="none", marker=".", markersize=DOT)
+    ax.plot(*thinned(*rtts), color=palette.GREEN, linestyle="none", marker=".", markersize=DOT)
     if diagnosis.path and diagnosis.path.rtt_ms:
         _level(ax, diagnosis.path.rtt_ms, "RTT of the path, fitted")
 
 
 def _draw_flight(ax: Axes, curves: Mapping[str, Curve]) -> None:
-    for (name, curve), colour in zip(curves.items(), (style.ORANGE, style.PINK), strict=False):
+    for (name, curve), colour in zip(curves.items(), (palette.ORANGE, palette.PINK), strict=False):
         ax.plot(*thinned(*curve), color=colour, linewidth=0.9, label=name)
     most = float(np.max(curves["in flight"][1]))
     if "receive window" in curves and float(np.median(curves["receive window"][1])) > 3 * most:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tcpscape.campaign.outcome import Cell, Outcome
+from tcpscape.controls import palette
 from tcpscape.findings.cliff.ratios import PairedRuns, RatioCell, ratio_cells
 from tcpscape.plots import base, style
 from tcpscape.plots.base import Context, LegendEntry
@@ -239,7 +240,7 @@ def _contrast() -> Colormap:
     """From worse to better."""
     from matplotlib.colors import LinearSegmentedColormap
 
-    return LinearSegmentedColormap.from_list("ratio", [style.VERMILION, "#f4f4f4", style.BLUE])
+    return LinearSegmentedColormap.from_list("ratio", [palette.VERMILION, "#f4f4f4", palette.BLUE])
 
 
 def _shade(cell: RatioCell) -> float:

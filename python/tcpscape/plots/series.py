@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from tcpscape.campaign.outcome import Cell, Outcome
 from tcpscape.controls import spelling
+from tcpscape.controls.palette import Look
 from tcpscape.errors import StoreError, refuse
 from tcpscape.metrics import samples
 from tcpscape.plots import base, style
 from tcpscape.plots.base import Context, LegendEntry
-from tcpscape.plots.style import Look
 from tcpscape.plots.traces import Array, Trace, panels
 from tcpscape.scenario.changes import Change, Patch
 from tcpscape.scenario.scenario import Scenario

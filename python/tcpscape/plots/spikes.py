@@ -7,13 +7,14 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from tcpscape.campaign.outcome import Cell, Outcome
+from tcpscape.controls import palette
+from tcpscape.controls.palette import Look
 from tcpscape.errors import TcpscapeError
 from tcpscape.findings.spike import bound, recording
 from tcpscape.findings.spike.bound import SpikeSummary
 from tcpscape.plots import bars, base, style
 from tcpscape.plots.bars import BarRow
 from tcpscape.plots.base import Context
-from tcpscape.plots.style import Look
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -86,7 +87,7 @@ def over_bound(
     :param page: width of the figure, inches.
     """
     fig, (ax,) = style.panels(1, width=6.8, height=4.2, page=page)
-    looks = style.looks(by_label)
+    looks = palette.looks(by_label)
     edge = 1.08 * max((v.bound_ms for verdicts in by_label.values() for v in verdicts), default=1.0)
     top = base.upper_limit([v.peak_ms for verdicts in by_label.values() for v in verdicts], [edge])
     ax.plot([0, edge], [0, edge], color=style.INK, linewidth=1.1, linestyle="--", label=LABEL)

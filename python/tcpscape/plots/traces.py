@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from tcpscape.controls.palette import Look
 from tcpscape.errors import StoreError, refuse, shown
 from tcpscape.interchange.base import HEADERS
 from tcpscape.metrics import samples
-from tcpscape.plots.style import Look
 from tcpscape.scenario import bottleneck
 from tcpscape.scenario.bottleneck import Bottleneck
 from tcpscape.scenario.scenario import Scenario

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from tcpscape.controls import palette
 from tcpscape.plots import files, style
 from tcpscape.validate.compare import Divergence, groups
 from tcpscape.validate.conditions import FAMILIES
@@ -42,7 +43,7 @@ def divergence(divergences: Sequence[Divergence], labels: tuple[str, str], stem:
     families = [f for f in FAMILIES if f in by_family]
     fig, axes = style.white_panels(len(families), COLUMNS)
     ccas = sorted(groups(_unshared(divergences), lambda c: c.cca))
-    colours = {cca: style.colour(cca, i) for i, cca in enumerate(ccas)} if 1 < len(ccas) <= MOST_CURVES else {}
+    colours = {cca: palette.colour(cca, i) for i, cca in enumerate(ccas)} if 1 < len(ccas) <= MOST_CURVES else {}
     for ax, family in zip(axes, families, strict=True):
         _draw_family(ax, by_family[family], colours)
         ax.set_title(f"{family} ({len(by_family[family])})", fontsize=9, color=style.DARK)

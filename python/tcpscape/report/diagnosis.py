@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from markupsafe import Markup
 
 from tcpscape import writing
+from tcpscape.controls import palette
 from tcpscape.findings.diagnosis import answer, sentences
 from tcpscape.findings.diagnosis import files as fitted
 from tcpscape.findings.diagnosis.diagnosis import Diagnosis, FlowDiagnosis
@@ -56,7 +57,7 @@ def _paths(one: FlowDiagnosis, part: str, name: str) -> Iterator[PathView]:
     """The fitted path as a diagram, where there is one."""
     if made := fitted.fit(one):
         cca = fitted.likely(one.control)
-        yield PathView.of(part, [made.scenario(cca)], sentences.path_sentence(one), looks=style.looks([cca]), name=name)
+        yield PathView.of(part, [made.scenario(cca)], sentences.path_sentence(one), looks=palette.looks([cca]), name=name)
 
 
 def _title(result: Diagnosis) -> str:
@@ -75,7 +76,7 @@ def _drawn(one: FlowDiagnosis, name: str) -> Iterator[EmbeddedFigure]:
 def _tables(result: Diagnosis) -> Iterator[PageTable]:
     """The tables of the screen, the first flow's first, and its details."""
     screen = answer.screen(result)
-    looks = style.looks(one.control.name for one in result.flows)
+    looks = palette.looks(one.control.name for one in result.flows)
     for table in (*screen.tables, *screen.details):
         if isinstance(table, Table):
             yield replace(tables.of_screen(table, looks), stacked="remark" in table.columns or "why" in table.columns)

@@ -13,7 +13,7 @@ from typing import Literal
 
 from markupsafe import Markup
 
-from tcpscape.plots.style import Look
+from tcpscape.controls.palette import Look
 from tcpscape.report import drawing
 from tcpscape.report.drawing import Link, Node
 from tcpscape.scenario import summary

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from tcpscape.plots.style import Look
+from tcpscape.controls.palette import Look
 from tcpscape.report.swatch import marker
 
 FONT, LINE = 12.0, 17.0

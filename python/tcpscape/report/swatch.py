@@ -7,7 +7,7 @@ import functools
 import numpy as np
 from markupsafe import Markup
 
-from tcpscape.plots.style import Look
+from tcpscape.controls.palette import Look
 
 WIDTH, HEIGHT = 26, 12
 """Size of the picture, px."""

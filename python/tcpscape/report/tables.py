@@ -11,9 +11,9 @@ from markupsafe import Markup
 from tcpscape import stats
 from tcpscape.campaign import axes
 from tcpscape.campaign.outcome import Cell, Outcome
+from tcpscape.controls.palette import Look
 from tcpscape.findings import indicators
 from tcpscape.plots import base
-from tcpscape.plots.style import Look
 from tcpscape.report.swatch import swatch
 from tcpscape.scenario.path import Netem
 from tcpscape.scenario.player import carried

@@ -4,41 +4,41 @@ from __future__ import annotations
 
 from typing import Any
 
-from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.routing import Route, Router
 
 from tcpscape.scenario.fields import validate
-from tcpscape.web import ask, download, page, path, start, take
-from tcpscape.web.opened import routes as opening
+from tcpscape.web import page
 from tcpscape.web.pages import Pages
-from tcpscape.web.routes import AnyRoute, Asked, guarded
+from tcpscape.web.routes import Api, Asked, guarded
 from tcpscape.web.stream import EventStream
 
-ROUTES: tuple[AnyRoute, ...] = (
-    *start.ROUTES,
-    *ask.ROUTES,
-    *path.ROUTES,
-    *take.ROUTES,
-    *download.ROUTES,
-    *opening.ROUTES,
-)
-"""The requests below `/api/`, of each module its own (`routes` says how)."""
+MODULES = ("start", "ask", "path", "take", "download", "opened.routes")
+"""The modules with requests below `/api/`, each its own (`routes` says how); what a page wants first comes first."""
 
 
-def build(opened: Any = None) -> Starlette:
-    """The application.
+class Application(Router):
+    """The application; `pages` are its pages."""
 
-    :param opened: what the command line named (a capture, a directory), which every page begins with; None where it named nothing.
-    """
-    pages = Pages(opened)
+    def __init__(self, opened: Any = None) -> None:
+        """`opened`: what the command line named (a capture, a directory), which every page begins with; None where it named nothing."""
+        self.pages, self.api = Pages(opened), Api(MODULES)
+        super().__init__([
+            Route("/api/stream", self._stream, methods=["GET"]), Route("/api/{name:path}", self._api, methods=["GET", "POST"]),
+            Route("/{path:path}", self._file, methods=["GET"]),
+        ])  # fmt: skip
 
-    async def stream(request: Request) -> Response:
-        asked = validate(Asked, {"page": request.query_params.get("page", "")}, "the request")
-        its = pages.page(asked.page)
-        return EventStream(its.outbox, its.arrive, its.leave)
+    async def _stream(self, request: Request) -> Response:
+        async def respond() -> Response:
+            asked = validate(Asked, {"page": request.query_params.get("page", "")}, "the request")
+            its = self.pages.page(asked.page)
+            return EventStream(its.outbox, its.arrive, its.leave)
 
-    routes = [guarded("/api/stream", stream, "GET"), *(route.route(pages) for route in ROUTES), guarded("/{path:path}", page.file, "GET")]
-    app = Starlette(routes=routes)
-    app.state.pages = pages
-    return app
+        return await guarded(respond)
+
+    async def _api(self, request: Request) -> Response:
+        return await guarded(lambda: self.api.respond(request, self.pages))
+
+    async def _file(self, request: Request) -> Response:
+        return await guarded(lambda: page.file(request))

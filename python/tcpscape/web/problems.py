@@ -8,19 +8,23 @@ from typing import Any
 
 from tcpscape.errors import TcpscapeError
 
-BAD, MISSING, BUSY, BUG = 400, 404, 429, 500
-"""HTTP statuses: what was asked makes no sense, does not exist, is too much at once, and an error of ours."""
+BAD, MISSING, METHOD, BUSY, BUG = 400, 404, 405, 429, 500
+"""HTTP statuses: what was asked makes no sense, does not exist, is asked by the wrong method, is too much at once, and an error of ours."""
 
 
 class MissingError(TcpscapeError):
     """A question, a page or a document that does not exist."""
 
 
+class MethodError(TcpscapeError):
+    """A GET of what is posted, or the other way round."""
+
+
 class BusyError(TcpscapeError):
     """More at once than this process serves."""
 
 
-STATUSES: dict[type[TcpscapeError], int] = {MissingError: MISSING, BusyError: BUSY}
+STATUSES: dict[type[TcpscapeError], int] = {MissingError: MISSING, MethodError: METHOD, BusyError: BUSY}
 """Statuses of errors; that of every other one is :data:`BAD`."""
 A_BUG = "explorer: this is a bug of tcpscape; the terminal in which the explorer runs shows where, please report it"
 """What the page says after an exception that nobody meant; its traceback goes to stderr."""

@@ -1,4 +1,4 @@
-"""How a module of the explorer adds a request: it has `ROUTES`, and `app` a line for the module.
+"""How a module of the explorer adds a request: it has `ROUTES`, and `app.MODULES` its name.
 
     class Words(Asked):
         state: State
@@ -18,23 +18,23 @@ from __future__ import annotations
 import asyncio
 import tempfile
 import threading
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
 
 from pydantic import Field
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
 
-from tcpscape.errors import TcpscapeError, refuse
+from tcpscape.errors import TcpscapeError, refuse, shown
 from tcpscape.reading.documents import from_json
 from tcpscape.reading.files import MIB, Kind, Origin
 from tcpscape.scenario.fields import Spec, validate
 from tcpscape.web import problems
 from tcpscape.web.blocks import finite
-from tcpscape.web.problems import BusyError
+from tcpscape.web.problems import BusyError, MethodError, MissingError
 
 if TYPE_CHECKING:
     from tcpscape.web.pages import Page, Pages
@@ -87,15 +87,13 @@ class Post:
     most: int = MOST_BODY
     """Bytes of the largest body."""
 
-    def route(self, pages: Pages) -> Route:
-        """The route of the application."""
+    method: ClassVar[str] = "POST"
 
-        async def respond(request: Request) -> Response:
-            asked = validate(self.body, await _json(request, self.most), "the request")
-            context = Context(pages.page(asked.page), pages)
-            return await _respond(lambda: self.answer(context, asked))
-
-        return guarded(f"/api/{self.name}", respond, "POST")
+    async def respond(self, request: Request, pages: Pages) -> Response:
+        """The response to a request."""
+        asked = validate(self.body, await _json(request, self.most), "the request")
+        context = Context(pages.page(asked.page), pages)
+        return await _respond(lambda: self.answer(context, asked))
 
 
 @dataclass(frozen=True)
@@ -110,19 +108,17 @@ class Upload:
     most: int
     """Bytes of the largest file."""
 
-    def route(self, pages: Pages) -> Route:
-        """The route of the application."""
+    method: ClassVar[str] = "POST"
 
-        async def respond(request: Request) -> Response:
-            asked = validate(Asked, {"page": request.query_params.get("page", "")}, "the request")
-            with tempfile.NamedTemporaryFile(prefix="tcpscape-upload-") as file:
-                async for chunk in _body(request, self.most):
-                    file.write(chunk)
-                file.flush()
-                context = Context(pages.page(asked.page), pages)
-                return await _respond(lambda: self.answer(context, Path(file.name), request.query_params.get("name", "")))
-
-        return guarded(f"/api/{self.name}", respond, "POST")
+    async def respond(self, request: Request, pages: Pages) -> Response:
+        """The response to a request."""
+        asked = validate(Asked, {"page": request.query_params.get("page", "")}, "the request")
+        with tempfile.NamedTemporaryFile(prefix="tcpscape-upload-") as file:
+            async for chunk in _body(request, self.most):
+                file.write(chunk)
+            file.flush()
+            context = Context(pages.page(asked.page), pages)
+            return await _respond(lambda: self.answer(context, Path(file.name), request.query_params.get("name", "")))
 
 
 @dataclass(frozen=True)
@@ -132,32 +128,68 @@ class Get:
     name: str
     answer: Callable[[Pages], Mapping[str, Any]]
 
-    def route(self, pages: Pages) -> Route:
-        """The route of the application."""
+    method: ClassVar[str] = "GET"
 
-        async def respond(_: Request) -> Response:
-            return await _respond(lambda: self.answer(pages))
-
-        return guarded(f"/api/{self.name}", respond, "GET")
+    async def respond(self, _: Request, pages: Pages) -> Response:
+        """The response to a request."""
+        return await _respond(lambda: self.answer(pages))
 
 
 AnyRoute = Post | Upload | Get
 
 
-def guarded(path: str, respond: Callable[[Request], Awaitable[Response]], method: str) -> Route:
-    """A route whose errors are responses: what the page can mend, or a bug."""
+class Api:
+    """The requests below `/api/` of the modules that have some, each of which is imported when one of them is wanted first."""
 
-    async def safe(request: Request) -> Response:
-        try:
-            return await respond(request)
-        except TcpscapeError as e:
-            return JSONResponse(problems.document(str(e)), problems.status(e))
-        except ClientDisconnect:
-            return Response(status_code=problems.BAD)
-        except Exception as e:
-            return JSONResponse(problems.report(e), problems.BUG)
+    def __init__(self, modules: Sequence[str]) -> None:
+        """`modules`: names in this package, those that are wanted first at the begin."""
+        self._modules = iter(modules)
+        self._known: dict[str, AnyRoute] = {}
+        self._lock = threading.Lock()
 
-    return Route(path, safe, methods=[method])
+    async def respond(self, request: Request, pages: Pages) -> Response:
+        """The response to a request below `/api/`.
+
+        :raises MissingError: there is none of this name.
+        """
+        name = request.path_params["name"]
+        route: AnyRoute = self._known[name] if name in self._known else await in_thread(lambda: self.find(name))
+        if request.method != route.method:
+            refuse(name, f"this is a {route.method}, not a {request.method}", "load the page again", MethodError)
+        return await route.respond(request, pages)
+
+    def find(self, name: str) -> AnyRoute:
+        """The request of this name. :raises MissingError: there is none."""
+        while name not in self._known and self._add():
+            pass
+        if name not in self._known:
+            refuse(shown(name), "there is no such request", "load the page again", MissingError)
+        return self._known[name]
+
+    def load(self) -> None:
+        """Imports every module that has not been."""
+        while self._add():
+            pass
+
+    def _add(self) -> bool:
+        """Takes the requests of one more module; False where there is none."""
+        with self._lock:
+            if (module := next(self._modules, None)) is None:
+                return False
+            self._known |= {route.name: route for route in import_module(f"tcpscape.web.{module}").ROUTES}
+            return True
+
+
+async def guarded(respond: Callable[[], Awaitable[Response]]) -> Response:
+    """The response, of which errors are one too: what the page can mend, or a bug."""
+    try:
+        return await respond()
+    except TcpscapeError as e:
+        return JSONResponse(problems.document(str(e)), problems.status(e))
+    except ClientDisconnect:
+        return Response(status_code=problems.BAD)
+    except Exception as e:
+        return JSONResponse(problems.report(e), problems.BUG)
 
 
 async def _respond(answer: Callable[[], Any]) -> Response:
@@ -214,7 +246,7 @@ async def _json(request: Request, most: int) -> Any:
         origin.refuse("is not UTF-8")
 
 
-async def _body(request: Request, most: int) -> Any:
+async def _body(request: Request, most: int) -> AsyncIterator[bytes]:
     """The chunks of a request's body, of which more than so many bytes are refused."""
     size = 0
     async for chunk in request.stream():

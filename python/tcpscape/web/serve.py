@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import sys
+import threading
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import uvicorn
 
@@ -13,8 +15,13 @@ from tcpscape.errors import EngineError, refuse
 from tcpscape.web import page
 from tcpscape.web.security import NAMES, Guard, Keys
 
+if TYPE_CHECKING:
+    from tcpscape.web.app import Application
+
 BACKLOG = 128
 """Connections that wait while the server starts."""
+SWITCH_S = 1e-3
+"""How long a thread that computes keeps the others waiting, s: Python's own 5 ms would be seen at every move of a slider."""
 LAST_S = 0.5
 """How long the server waits in the end for responses that are on their way, s."""
 
@@ -32,25 +39,33 @@ def serve(opened: Any, port: int, announce: Callable[[str], None]) -> None:
     with _listening(port) as listening:
         keys = Keys(listening.getsockname()[1])
         announce(keys.url)
-        from tcpscape.web import app  # while the browser starts
+        from tcpscape.web.app import Application  # while the browser starts
 
-        built = app.build(opened)
+        built = Application(opened)
+        sys.setswitchinterval(SWITCH_S)
         _Server(uvicorn.Config(
             Guard(built, keys), log_level="critical", access_log=False, lifespan="off", ws="none", http="h11", server_header=False, loop="asyncio",
             proxy_headers=False, timeout_keep_alive=30,
-        ), built.state.pages.close).run([listening])  # fmt: skip
+        ), built).run([listening])  # fmt: skip
 
 
 class _Server(uvicorn.Server):
     """A server that ends its streams before it waits for what is on its way."""
 
-    def __init__(self, config: uvicorn.Config, close: Callable[[], None]) -> None:
+    def __init__(self, config: uvicorn.Config, served: Application) -> None:
         super().__init__(config)
-        self._close = close
+        self._served = served
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Answers from now on, and imports what the first question needs meanwhile."""
+        await super().startup(sockets)
+        from tcpscape.web.warm import warm
+
+        threading.Thread(target=warm, args=(self._served.pages.pool, self._served.api), daemon=True).start()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Ends within :data:`LAST_S` and a moment."""
-        self._close()
+        self._served.pages.close()
         try:
             await asyncio.wait_for(super().shutdown(sockets), LAST_S)
         except asyncio.TimeoutError:

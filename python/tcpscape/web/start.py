@@ -14,16 +14,18 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from tcpscape import engines, metrics
+from tcpscape.controls import palette
 from tcpscape.engines.model import CcaEntry, Model
-from tcpscape.plots import style
 from tcpscape.web import axes, presets
-from tcpscape.web.opened import Opened
 from tcpscape.web.questions.runs import METRICS, SPREAD
 from tcpscape.web.routes import Get
 from tcpscape.web.state import State
+
+if TYPE_CHECKING:
+    from tcpscape.web.opened import Opened
 
 
 def document(opened: Opened | None = None) -> dict[str, Any]:
@@ -45,14 +47,14 @@ def document(opened: Opened | None = None) -> dict[str, Any]:
 def _controls(entries: list[CcaEntry]) -> list[dict[str, Any]]:
     """The congestion controls, those with a fixed look first."""
     by_name = {entry.name: entry for entry in entries}
-    order = [*(name for name in style.KNOWN if name in by_name), *(name for name in by_name if name not in style.KNOWN)]
+    order = [*(name for name in palette.KNOWN if name in by_name), *(name for name in by_name if name not in palette.KNOWN)]
     return [
         {
-            "name": name, "colour": look.colour, "dash": style.DASHES.index(look.dash), "marker": look.marker,
+            "name": name, "colour": look.colour, "dash": palette.DASHES.index(look.dash), "marker": look.marker,
             "about": by_name[name].about, "source": by_name[name].source,
             "parameters": [{"name": p.name, "about": p.about, "default": p.default, "values": p.range} for p in by_name[name].params],
         }
-        for name, look in style.looks(order).items()
+        for name, look in palette.looks(order).items()
     ]  # fmt: skip
 
 

@@ -1,5 +1,5 @@
 /**
- * How congestion controls are drawn: the same colour, dash and marker as in every figure of the project (`python/tcpscape/plots/style.py`). A control with
+ * How congestion controls are drawn: the same colour, dash and marker as in every figure of the project (`python/tcpscape/controls/palette.py`). A control with
  * parameters (`cubic:hystart=off`) has a look of its own that none of the others has.
  */
 import { computed } from "@preact/signals";

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from tcpscape.plots import style, traces
+from tcpscape.controls import palette
+from tcpscape.plots import traces
 from tcpscape.scenario import bottleneck
 from tcpscape.scenario.bottleneck import Bottleneck
 from tcpscape.scenario.scenario import Scenario
@@ -95,7 +96,7 @@ def _columns(rows: pl.DataFrame, wanted: Mapping[str, tuple[str, float]]) -> dic
 
 def _goodput(trial: Trial, scenario: Scenario, flow: int) -> dict[str, Array]:
     """What was delivered in intervals of about a 250th of the trial, as figures over time have it."""
-    trace = traces.Trace("", style.LOOKS[0], trial, flow, scenario)
+    trace = traces.Trace("", palette.LOOKS[0], trial, flow, scenario)
     curve = traces.PANELS["throughput"].read(trace)
     times, values = curve if curve is not None else (np.empty(0), np.empty(0))
     return {"goodput.t": times.astype(np.float32), "goodput": (values * 1e6).astype(np.float32)}

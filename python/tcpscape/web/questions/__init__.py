@@ -4,17 +4,35 @@ Adding one: a subclass of :class:`~tcpscape.web.questions.base.Question` in its 
 text or plain values as the page sends them; `answer` runs in a thread of its own.
 """
 
-from tcpscape.web.questions.answer import Answer
-from tcpscape.web.questions.base import Question
-from tcpscape.web.questions.check import Check
-from tcpscape.web.questions.curve import Curve
-from tcpscape.web.questions.inside import Detail, Inside
-from tcpscape.web.questions.kept import KeptResults
-from tcpscape.web.questions.map import Map
-from tcpscape.web.questions.measure import Measure
-from tcpscape.web.questions.mix import Mix
+from __future__ import annotations
 
-KINDS: dict[str, type[Question]] = {
-    kind.kind: kind for kind in (Answer, Curve, Map, Inside, Detail, Mix, Measure, KeptResults, Check)
-}
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+
+from tcpscape.web.questions.base import Question
+
+
+class Kinds(Mapping[str, type[Question]]):
+    """Kinds of questions by name, each imported when it is asked first: the page is there before what they compute with."""
+
+    def __init__(self, places: Mapping[str, str]) -> None:
+        """`places`: name → `module.Class` in this package."""
+        self._places = places
+
+    def __getitem__(self, name: str) -> type[Question]:
+        module, _, kind = self._places[name].rpartition(".")
+        found: type[Question] = getattr(import_module(f"{__name__}.{module}"), kind)
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+
+KINDS = Kinds({
+    "answer": "answer.Answer", "curve": "curve.Curve", "map": "map.Map", "inside": "inside.Inside", "detail": "inside.Detail", "mix": "mix.Mix",
+    "measure": "measure.Measure", "kept": "kept.KeptResults", "check": "check.Check",
+})  # fmt: skip
 """Every kind of question by its name."""
