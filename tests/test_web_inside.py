@@ -169,6 +169,28 @@ def test_a_drop_of_the_rate_has_its_bound() -> None:
     assert changes[4.0]["bound"]["spike_s"] == pytest.approx(0.25 * 0.04)
 
 
+@pytest.mark.parametrize(("text", "at_ns", "values"), [
+    ("bottleneck@8.25s: rate 20mbit", 8_250_000_000, {"rate": "20mbit"}), ("forward@250ms: outage", 250_000_000, {"outage": True}),
+    ("forward@5s: delay 60ms outage", 5_000_000_000, {"delay": "60ms", "outage": True}), ("forward@5.15s: outage off", 5_150_000_000, {"outage": False}),
+    ("reverse@0s: loss 1%", 0, {"loss": "1%"}), ("forward@12.346s: delay 50ms", 12_346_000_000, {"delay": "50ms"}),
+])  # fmt: skip
+def test_a_change_as_the_page_writes_it_is_the_change_of_the_trial(text: str, at_ns: int, values: dict[str, Any]) -> None:
+    """The page's texts: web/tests/inside/changes.test.ts has the same."""
+    [change] = State(rtt="40ms", rate="50mbit", duration="15s", changes=(text,)).scenario("cubic").changes
+    assert (change.at, change.set and change.set.model_dump(exclude_none=True)) == (at_ns, values)
+
+
+def test_a_change_acts_at_its_time(pool: Pool) -> None:
+    state = State(rtt="40ms", rate="50mbit", duration="4s", cca=("cubic",), changes=("bottleneck@2s: rate 10mbit",))
+    blocks = asked(Inside(), state, pool)
+    [change] = one(blocks, "run").values["changes"]
+    assert (change["at_s"], change["where"], change["set"]) == (2.0, "bottleneck", {"rate": "10mbit"})
+    columns = one(blocks, "series").columns
+    before, after = columns["goodput"][columns["goodput.t"] < 1.9], columns["goodput"][columns["goodput.t"] > 2.5]
+    assert before.max() > 40e6
+    assert after.max() < 10e6
+
+
 def test_every_kind_is_registered_and_bounded() -> None:
     assert (KINDS["inside"], KINDS["detail"]) == (Inside, Detail)
     with pytest.raises(ValueError, match="samples"):

@@ -291,7 +291,9 @@ def test_a_damaged_database_is_one_line(directory: Path, tmp_path: Path) -> None
     content = bytearray((damaged / "results.sqlite").read_bytes())
     content[200:8000] = b"\xff" * 7800
     (damaged / "results.sqlite").write_bytes(content)
-    view = _changed(_copy(directory, tmp_path / "view"), "CREATE VIEW loop AS WITH RECURSIVE t(x) AS (SELECT 1 UNION ALL SELECT x FROM t) SELECT x FROM t")
+    view = _changed(
+        _copy(directory, tmp_path / "view"), "CREATE VIEW loop AS WITH RECURSIVE t(x) AS (SELECT 1 UNION ALL SELECT x FROM t) SELECT x FROM t"
+    )
     other = _changed(_copy(directory, tmp_path / "other"), "UPDATE manifests SET document = ?", '{"format": 1}')
     plan = _changed(_copy(directory, tmp_path / "plan"), "INSERT INTO plans VALUES ('x', '{\"campaign\": 5}')")
     for root in (damaged, view, other, plan):

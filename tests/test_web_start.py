@@ -39,7 +39,9 @@ def test_a_preset_of_the_gallery_is_the_very_scenario(name: str) -> None:
     (preset,) = (preset for preset in PRESETS if preset.group == IN_GALLERY and preset.id == name)
     known = files.load(name)
     scenario = preset.whole().scenario(known.flows[0].cca)
-    if name == "jitter-cliff":  # the file says one direction in words, which the page's sliders could not move; netem's limit differs, and is never reached
+    if (
+        name == "jitter-cliff"
+    ):  # the file says one direction in words, which the page's sliders could not move; netem's limit differs, and is never reached
         assert [trial.hash for trial in MODEL.run(scenario, range(3))] == [trial.hash for trial in MODEL.run(known, range(3))]
     else:
         assert scenario.address() == known.address()

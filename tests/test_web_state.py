@@ -42,7 +42,10 @@ def paths(draw: st.DrawFn) -> State:
         if fields["order"] != "keep":
             fields["distribution"] = draw(st.sampled_from(["", "uniform", "pareto", "paretonormal"]))
     if draw(st.booleans()):
-        fields |= {"loss": draw(st.sampled_from(["0.01%", "0.125%", "1%", "3.7%", "20%"])), "loss_on": draw(st.sampled_from(["", "forward", "reverse"]))}
+        fields |= {
+            "loss": draw(st.sampled_from(["0.01%", "0.125%", "1%", "3.7%", "20%"])),
+            "loss_on": draw(st.sampled_from(["", "forward", "reverse"])),
+        }
         fields["loss_burst"] = draw(st.sampled_from(["", "2", "3", "7.5", "50"]))
     fields["limit"] = draw(st.sampled_from(["", "1000", "77"]))
     fields |= {name: draw(st.sampled_from(["", "sender"])) for name in ("forward_at", "reverse_at")}
@@ -50,7 +53,11 @@ def paths(draw: st.DrawFn) -> State:
     if fields["rate"]:
         fields["buffer"] = draw(st.sampled_from(["", "2bdp", "64KiB"]))
         fields["queue"] = draw(st.sampled_from(["", "fq_codel", "codel target 10ms", "pie", "cake"]))
-    fields |= {"rcvbuf": draw(st.sampled_from(["", "256KiB"])), "app": draw(st.sampled_from(["", "10MiB/s"])), "read": draw(st.sampled_from(["", "16KiB/1ms"]))}
+    fields |= {
+        "rcvbuf": draw(st.sampled_from(["", "256KiB"])),
+        "app": draw(st.sampled_from(["", "10MiB/s"])),
+        "read": draw(st.sampled_from(["", "16KiB/1ms"])),
+    }
     fields |= {"ecn": draw(st.booleans()), "duration": draw(st.sampled_from(["", "3s"])), "kernel": draw(st.sampled_from(["", "6.12,rmem_max=4MiB"]))}
     if fields["rate"] and draw(st.booleans()):
         fields["changes"] = ("bottleneck@1s: rate 5mbit", "forward@2s: delay 40ms", "bottleneck@2500ms: outage on")[: draw(st.integers(1, 2))]
@@ -79,7 +86,9 @@ def test_the_words_of_fields_say_the_same_fields(state: State) -> None:
     """What is shown as tc's words and typed back as it is says the same path; a buffer in bandwidth-delay products becomes bytes."""
     plain = state.replace(queue="")
     scenario = plain.scenario("cubic")
-    typed = plain.replace(words={part: texts.words(scenario, part) for part in PARTS if getattr(scenario, part)}, rtt="50ms", jitter="", loss="", limit="")
+    typed = plain.replace(
+        words={part: texts.words(scenario, part) for part in PARTS if getattr(scenario, part)}, rtt="50ms", jitter="", loss="", limit=""
+    )
     again = State.model_validate(described(typed)["state"])
     assert again.words == {}
     said = {k: v for k, v in differing(again).items() if k != "buffer"}

@@ -145,7 +145,9 @@ def test_what_is_hostile_stays_a_word():
 
 @pytest.mark.usefixtures("need_model")
 def test_the_route_gives_the_three_texts():
-    asked = take.Take.model_validate({"page": "0" * 8, "state": {"rtt": "60ms"}, "seeds": "5", "axes": {"jitter": ["0ms", "2ms"]}, "address": "http://x/#a"})
+    asked = take.Take.model_validate(
+        {"page": "0" * 8, "state": {"rtt": "60ms"}, "seeds": "5", "axes": {"jitter": ["0ms", "2ms"]}, "address": "http://x/#a"}
+    )
     texts = take.take(None, asked)
     assert set(texts) == {"command", "yaml", "python"}
     assert "--jitter 0ms,2ms" in texts["command"]
@@ -174,7 +176,7 @@ def test_a_run_is_a_file(kind, tmp_path):
         assert file.data == out.read_bytes()
     if kind == "qlog":
         assert b'"transport:packet_sent"' in file.data
-        assert f'{trial.address}'.encode() in file.data
+        assert f"{trial.address}".encode() in file.data
     if kind == "perfetto":
         messages = pytest.importorskip("perfetto.protos.perfetto.trace.perfetto_trace_pb2", reason="the perfetto package is not installed")
         assert len(messages.Trace.FromString(file.data).packet) > trial.samples.height

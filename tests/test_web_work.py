@@ -184,7 +184,13 @@ def test_cancelling_empties_the_queue_and_leaves_other_questions_alone(pool):
         except Cancelled:
             outcomes[name] = "cancelled"
 
-    threads = [threading.Thread(target=question, args=args) for args in (("stale", first, [Job(scenario(rtt=f"{n}ms"), 1) for n in range(1, 300)]), ("wanted", second, [Job(scenario(), n) for n in range(3)]))]
+    threads = [
+        threading.Thread(target=question, args=args)
+        for args in (
+            ("stale", first, [Job(scenario(rtt=f"{n}ms"), 1) for n in range(1, 300)]),
+            ("wanted", second, [Job(scenario(), n) for n in range(3)]),
+        )
+    ]
     for thread in threads:
         thread.start()
     while pool.waiting < 302:

@@ -7,6 +7,7 @@ import { format } from "../charts/units";
 import { start } from "../server/start";
 import { write } from "../state/address";
 import { change, choose, option, state } from "../state/state";
+import { Button, Toggle, Toolbar } from "../ui";
 import { ended, happenings, moved, titleOf } from "./changes";
 import { eventRows, eventText, neighbour } from "./events";
 import { StackFiles } from "./files";
@@ -14,19 +15,21 @@ import { EventTable, Legend } from "./legend";
 import { Overview } from "./overview";
 import { CHOICES, drawn, panelsOf, USUAL } from "./panels";
 import { busy, ends, follow, pin, pinned, problem, seed, shown, shownControls, time, whole } from "./run";
-import { lookOf } from "./looks";
+import { look } from "../controls/look";
 import { Stack } from "./stack";
+import { END } from "./stacker";
 import { Timeline } from "./timeline";
 
 const chosen = option("inside.panels", USUAL);
 const names = computed(() => chosen.value.split(","));
 /** Colour of the time without a path. */
 const OUTAGE = "#7a858f";
+const fits = option("inside.fit", "no");
 const SEEDS = 20;
 
-const lines = computed(() => drawn(shown.value, lookOf));
+const lines = computed(() => drawn(shown.value, look));
 const changes = computed(() => happenings(state.value.changes));
-const wholePanels = computed(() => panelsOf(names.value, drawn(whole.value, lookOf)));
+const wholePanels = computed(() => panelsOf(names.value, drawn(whole.value, look)));
 /** The panels; finer samples keep the scales of the whole run. */
 const panels = computed(() => {
   const outages = changes.value.flatMap(({ at, until }) => (until === null ? [] : [{ from: at, to: until, label: "outage", colour: OUTAGE }]));
@@ -34,7 +37,7 @@ const panels = computed(() => {
   return made.map((panel) => ({ ...panel, chart: { ...panel.chart, y: { ...panel.chart.y, ...scaleOf(panel.id) }, spans: [...outages, ...(panel.chart.spans ?? [])] } }));
 });
 const overview = computed(() => {
-  const [first] = panelsOf(["cwnd"], drawn(whole.value, lookOf));
+  const [first] = panelsOf(["cwnd"], drawn(whole.value, look));
   return first ? { ...first.chart, series: first.chart.series.filter(({ label }) => !label.includes(", ")).map((each) => ({ ...each, width: 1 })) } : null;
 });
 
@@ -50,7 +53,7 @@ const marks = computed<Mark[]>(() =>
     const set = (texts: string[]) => change({ changes: texts });
     const begin: Mark = { id: `${place}`, at: each.at, label: titleOf(each), kind: "event", onMove: (to) => set(moved(state.peek().changes, happenings(state.peek().changes)[place] ?? each, to, end)) };
     if (each.until === null) return [begin];
-    return [begin, { id: `${place} end`, at: each.until, label: "", kind: "event", onMove: (to) => set(ended(state.peek().changes, happenings(state.peek().changes)[place] ?? each, to, end)) }];
+    return [begin, { id: `${place}${END}`, at: each.until, label: `end of ${titleOf(each)}`, kind: "event", onMove: (to) => set(ended(state.peek().changes, happenings(state.peek().changes)[place] ?? each, to, end)) }];
   }),
 );
 
@@ -67,6 +70,7 @@ export function Inside() {
           <Stack
             panels={panels.value} marks={marks.value} whole={ends.value} link={time}
             eventsAt={(at, within) => eventText(lines.peek(), at, within)} nextEvent={(from, direction) => neighbour(lines.peek(), from, direction)}
+            fits={fits.value === "yes"}
           />
         )}
         {there && overview.value && <Overview chart={overview.value} link={time} whole={ends.value} />}
@@ -94,23 +98,24 @@ function Choices() {
   };
   return (
     <>
-      <div class="toolbar" role="group" aria-label="Which run">
+      <Toolbar label="Which run">
         <span class="inside-seed" role="group" aria-label="Seed">
-          <button type="button" class="button plain" aria-label="The previous seed" onClick={() => go(now - 1)}>‹</button>
+          <Button label="The previous seed" onClick={() => go(now - 1)}>‹</Button>
           <span class="value" aria-live="polite">seed {now}</span>
-          <button type="button" class="button plain" aria-label="The next seed" onClick={() => go(now + 1)}>›</button>
-          <button type="button" class="button plain" aria-pressed={seed.value === "median"} title={`The run nearest to the median goodput of ${SEEDS}`} onClick={() => choose("inside.seed", seed.value === "median" ? String(now) : "median")}>
+          <Button label="The next seed" onClick={() => go(now + 1)}>›</Button>
+          <Button pressed={seed.value === "median"} onClick={() => choose("inside.seed", seed.value === "median" ? String(now) : "median")}>
             The median run
-          </button>
+          </Button>
         </span>
         {!state.value.mix && state.value.cca.length > 1 && <Controls />}
         <Pin />
-      </div>
+        <Toggle label="Scales fit what is shown" on={fits.value === "yes"} onChange={(on) => choose("inside.fit", on ? "yes" : "no")} />
+      </Toolbar>
       <div class="inside-chips" role="group" aria-label="Panels">
         {CHOICES.map(({ id, title }) => (
-          <button key={id} type="button" class="button plain" aria-pressed={names.value.includes(id)} onClick={() => toggle(id)}>
+          <Button key={id} pressed={names.value.includes(id)} onClick={() => toggle(id)}>
             {title}
-          </button>
+          </Button>
         ))}
       </div>
     </>
@@ -127,9 +132,9 @@ function Controls() {
   return (
     <span class="inside-controls" role="group" aria-label="Congestion controls that are shown">
       {state.value.cca.map((label) => (
-        <button key={label} type="button" class="button plain" aria-pressed={now.includes(label)} onClick={() => toggle(label)}>
+        <Button key={label} pressed={now.includes(label)} onClick={() => toggle(label)}>
           {label}
-        </button>
+        </Button>
       ))}
     </span>
   );
@@ -143,15 +148,13 @@ function Pin() {
     const words = decodeURIComponent(pin.value.replaceAll("+", " ")).split("&").join(", ");
     return (
       <span class="inside-pin">
-        <button type="button" class="button plain" aria-pressed={true} onClick={() => choose("inside.pin", "")}>Compared with the pinned scenario</button>
+        <Button pressed={true} onClick={() => choose("inside.pin", "")}>Compared with the pinned scenario</Button>
         <span class="note">{words === "pinned" ? "the default path" : words}</span>
       </span>
     );
   }
   return (
-    <button type="button" class="button plain" title="Keeps this scenario beside what the sliders do next" onClick={() => choose("inside.pin", write(state.value, {}, standard) || "pinned")}>
-      Pin this scenario to compare
-    </button>
+    <Button onClick={() => choose("inside.pin", write(state.value, {}, standard) || "pinned")}>Pin this scenario to compare</Button>
   );
 }
 

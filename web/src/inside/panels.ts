@@ -41,11 +41,13 @@ export const SHAPES: Record<string, string> = {
 const AT_WINDOW = ["fast_recoveries", "ecn_reductions", "rtos", "undos"];
 const NAMES: Record<string, string> = { ssthresh: "ssthresh", min_rtt: "least RTT" };
 const THIN = 1;
+/** Most values beside a panel's title: with more lines, the thin ones are left out. */
+const MOST_READ = 4;
 const ROW = 17;
 /** Names that fit beside a row. */
 const SHORT: Record<string, string> = {
-  lost: "loss", retransmits: "retransm.", fast_recoveries: "recovery", ecn_reductions: "ECN", rtos: "timeout", undos: "undo", spurious_retransmits: "needless",
-  spurious_rtos: "spurious", tlps: "probe", reord_seen: "reordering",
+  lost: "loss", retransmits: "resent", fast_recoveries: "recovery", ecn_reductions: "ECN", rtos: "timeout", undos: "undo", spurious_retransmits: "needless",
+  spurious_rtos: "spurious", tlps: "probe", reord_seen: "reorder",
 };
 /** Colour of what belongs to no control. */
 const BOUND = "#7a858f";
@@ -90,7 +92,8 @@ export function panelsOf(names: readonly string[], lines: readonly Drawn[]): Pan
       spans: choice.id === "cwnd" ? lines.flatMap(spans) : [],
     };
     const symbols = choice.id === "cwnd" ? lines.flatMap((line) => symbolsOf(line, (kind, i) => (AT_WINDOW.includes(kind) ? windowAt(line, i) : null), 0)) : [];
-    return [{ id: choice.id, chart, height: choice.height, symbols }];
+    const main = series.filter((each) => each.width !== THIN);
+    return [{ id: choice.id, chart, height: choice.height, symbols, ...(main.length > MOST_READ / 2 ? { readings: main } : {}) }];
   });
 }
 

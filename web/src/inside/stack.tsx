@@ -18,6 +18,8 @@ interface Props {
   eventsAt: (at: number, within: number) => string;
   /** The time of the next event in a direction; null where there is none. */
   nextEvent: (from: number, direction: 1 | -1) => number | null;
+  /** Whether the scales are those of what is shown. */
+  fits?: boolean;
 }
 
 const KEYS =
@@ -25,7 +27,7 @@ const KEYS =
 /** Pixels around the cursor in which events are read. */
 const NEAR = 4;
 
-export function Stack({ panels, marks, whole, link, eventsAt, nextEvent }: Props) {
+export function Stack({ panels, marks, whole, link, eventsAt, nextEvent, fits = false }: Props) {
   const host = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
   const over = useRef<HTMLDivElement>(null);
@@ -46,7 +48,7 @@ export function Stack({ panels, marks, whole, link, eventsAt, nextEvent }: Props
     stacker.current = made;
     return () => made.destroy();
   }, [link]);
-  useLayoutEffect(() => stacker.current?.update(panels, marks, whole));
+  useLayoutEffect(() => stacker.current?.update(panels, marks, whole, fits));
 
   const near = (made: Stacker | null) => {
     const [from, to] = made?.shown() ?? whole;
@@ -99,7 +101,7 @@ function Head({ panel, link, top }: { panel: Panel; link: Link; top: number }) {
 function Under({ link, text }: { link: Link; text: (at: number) => string }) {
   const line = useComputed(() => {
     const at = link.cursor.value;
-    if (at === null) return "Drag to zoom, Shift and drag to move, double-click to show everything.";
+    if (at === null) return "Drag zooms, Shift and drag moves, a double click shows all.";
     return `at ${format(at, "time", 5)}${text(at) ? `: ${text(at)}` : ""}`;
   });
   return <p class="stack-under">{line}</p>;

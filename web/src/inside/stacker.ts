@@ -68,9 +68,11 @@ const LEAP = 1 / 8;
 export class Stacker {
   private panels: Panel[] = [];
   private ys: Range[] = [];
+  private scales: Range[] = [];
   private areas: Area[] = [];
   private marks: Mark[] = [];
   private whole: Range = [0, 1];
+  private fits = false;
   private width = 0;
   private frame = 0;
   private readonly handles: Handles;
@@ -98,10 +100,10 @@ export class Stacker {
     ];
   }
 
-  /** Shows other panels; `marks` are lines through all of them. */
-  update(panels: Panel[], marks: Mark[], whole: Range): void {
-    [this.panels, this.marks, this.whole] = [panels, marks, whole];
-    this.ys = panels.map(({ chart }) => yRange(chart));
+  /** Shows other panels; `marks` are lines through all of them, `fits` whether the scales are those of what is shown, not of the whole time. */
+  update(panels: Panel[], marks: Mark[], whole: Range, fits: boolean): void {
+    [this.panels, this.marks, this.whole, this.fits] = [panels, marks, whole, fits];
+    this.ys = this.scales = panels.map(({ chart }) => yRange(chart));
     this.layout();
   }
 
@@ -184,7 +186,7 @@ export class Stacker {
   private view(place: number): View {
     const { chart } = this.panels[place] ?? { chart: EMPTY };
     const area = this.areas[place] ?? { left: MARGIN.left, top: 0, width: Math.max(1, this.width - MARGIN.left - MARGIN.right), height: 1 };
-    return new View(area, this.shown(), this.ys[place] ?? [0, 1], transform(TIME), transform(chart.y));
+    return new View(area, this.shown(), this.scales[place] ?? [0, 1], transform(TIME), transform(chart.y));
   }
 
   // ---- drawing ----
@@ -203,6 +205,7 @@ export class Stacker {
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     context.clearRect(0, 0, this.canvas.width / ratio, this.canvas.height / ratio);
     const pen = new CanvasPen(context);
+    this.scales = this.fits ? this.panels.map((panel, place) => fitted(panel, this.shown()) ?? this.ys[place] ?? [0, 1]) : this.ys;
     this.panels.forEach((panel, place) => drawPanel(pen, panel, this.view(place), theme.peek(), place === this.panels.length - 1, this.marks));
     if (this.panels.length) drawLabels(pen, this.marks, this.view(0), theme.peek());
     if (this.panels.length) this.handles.place({ ...EMPTY, marks: this.marks }, this.view(0));
@@ -282,6 +285,22 @@ function ordered(one: number, other: number): Range {
   return one < other ? [one, other] : [other, one];
 }
 
+/** The least and largest value that a panel's lines have in a stretch, with some room; null where there is none, or the panel has rows. */
+export function fitted({ chart, rows }: Pick<Panel, "chart" | "rows">, shown: Range): Range | null {
+  if (rows) return null;
+  let [least, largest] = [Infinity, -Infinity];
+  for (const { x, y } of chart.series) {
+    const [first, end] = visible(x, shown);
+    for (let i = first; i < end; i += 1) {
+      const value = y[i] as number;
+      if (value < least) least = value;
+      if (value > largest) largest = value;
+    }
+  }
+  const room = (largest - least) * 0.06 || Math.abs(largest) * 0.1 || 1;
+  return least <= largest ? [least - room, largest + room] : null;
+}
+
 /** The areas of panels in a width, and the height of all of them. */
 export function arranged(panels: readonly Pick<Panel, "height">[], width: number): { areas: Area[]; height: number } {
   let top = MARGIN.top;
@@ -336,15 +355,18 @@ function through(view: View, at: number): number[] {
   return at >= xs[0] && at <= xs[1] ? [px, area.top - MARGIN.head, px, area.top + area.height + MARGIN.gap] : [];
 }
 
+/** How the identity of a mark ends that is the end of another one: it has a name for those who cannot see it, but no label. */
+export const END = " end";
+
 /** The names of marks above the panels, where there is room for them. */
 export function drawLabels(pen: Pen, marks: readonly Mark[], view: View, now: Theme, top = 0): void {
   let free = -Infinity;
-  for (const { at, label } of [...marks].sort((one, other) => one.at - other.at)) {
+  for (const { id, at, label } of [...marks].sort((one, other) => one.at - other.at)) {
     const px = view.x(at);
     const length = label.length * 6.6;
     const right = view.area.left + view.area.width;
     const from = Math.min(px, right - length);
-    if (!label || at < view.xs[0] || at > view.xs[1] || from < free) continue;
+    if (id.endsWith(END) || at < view.xs[0] || at > view.xs[1] || from < free) continue;
     pen.text(label, from, top + MARGIN.top / 2, { colour: now.ink });
     free = from + length + 8;
   }

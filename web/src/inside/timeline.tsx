@@ -1,12 +1,13 @@
 /** The changes of the path as rows: what, when, with which value; buttons that add more. On the panels the same changes are lines that can be dragged. */
 import type { ComponentChildren } from "preact";
 import { change, state } from "../state/state";
+import { Button } from "../ui";
 import { added, ended, type Happening, happenings, type Kind, moved, removed, seconds, timeText, titleOf, valued } from "./changes";
 
-const ADDITIONS: readonly { kind: Kind; title: string; about: string }[] = [
-  { kind: "rate", title: "Rate step", about: "The bottleneck's rate changes at once" },
-  { kind: "handover", title: "Handover", about: "A short outage, after which the delay is another one" },
-  { kind: "outage", title: "Outage", about: "Nothing leaves the path for a while" },
+const ADDITIONS: readonly { kind: Kind; title: string}[] = [
+  { kind: "rate", title: "Rate step" },
+  { kind: "handover", title: "Handover" },
+  { kind: "outage", title: "Outage" },
 ];
 
 /** `end`: how long the run is, s. */
@@ -18,14 +19,15 @@ export function Timeline({ end }: { end: number }) {
     <section class="timeline" aria-label="Changes of the path">
       <div class="timeline-add" role="group" aria-label="Add a change of the path">
         <span class="name">Change the path on the way:</span>
-        {ADDITIONS.map(({ kind, title, about }) => {
+        {ADDITIONS.map(({ kind, title }) => {
           const missing = kind === "rate" && !hasBottleneck();
           return (
-            <button key={kind} type="button" class="button plain" disabled={missing} title={missing ? "The path has no rate that could change: give it one" : about} onClick={() => set(added(texts, kind, freePlace(there, end), valueFor(kind)))}>
+            <Button key={kind} disabled={missing} onClick={() => set(added(texts, kind, freePlace(there, end), valueFor(kind)))}>
               Add {title.toLowerCase()}
-            </button>
+            </Button>
           );
         })}
+        {!hasBottleneck() && <span class="note">The path has no rate that could change.</span>}
       </div>
       {there.length > 0 && (
         <ul class="timeline-rows">
@@ -39,9 +41,9 @@ export function Timeline({ end }: { end: number }) {
               {each.values.map(([name, value]) => (
                 <Entry key={name} label={`${name} after ${titleOf(each)}`} before={name} text={value} take={(text) => set(valued(texts, each, name, text))} />
               ))}
-              <button type="button" class="button quiet" aria-label={`Remove ${titleOf(each)}`} onClick={() => set(removed(texts, each))}>
+              <Button kind="quiet" label={`Remove ${titleOf(each)}`} onClick={() => set(removed(texts, each))}>
                 Remove
-              </button>
+              </Button>
             </li>
           ))}
         </ul>

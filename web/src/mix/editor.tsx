@@ -1,6 +1,7 @@
 /** The flows that share the bottleneck, a row for each group: congestion control, how many, from when, until when. */
 import { start } from "../server/start";
 import { change, state } from "../state/state";
+import { Button } from "../ui";
 import { type Group, parse, write } from "./grammar";
 
 /** Most flows of a group that can be typed. */
@@ -30,7 +31,7 @@ export function Editor() {
           </label>
           <Time name="from" text={group.start} empty="the begin" take={(text) => put(place, { start: text })} />
           <Time name="until" text={group.stop} empty="the end" take={(text) => put(place, { stop: text })} />
-          <button type="button" class="button quiet" aria-label={`Remove flows ${place + 1}, ${group.cca}`} onClick={() => set(groups.filter((_, i) => i !== place))}>Remove</button>
+          <Button kind="quiet" label={`Remove flows ${place + 1}, ${group.cca}`} onClick={() => set(groups.filter((_, i) => i !== place))}>Remove</Button>
         </div>
       ))}
       {groups === null && (
@@ -40,8 +41,8 @@ export function Editor() {
         </label>
       )}
       <div class="mix-row">
-        <button type="button" class="button plain" onClick={() => set([...(groups ?? []), { cca: next(groups ?? []), count: 1, start: "", stop: "" }])}>Add flows</button>
-        <button type="button" class="button quiet" onClick={() => change({ mix: "" })}>Leave the mixture</button>
+        <Button onClick={() => set([...(groups ?? []), { cca: next(groups ?? []), count: 1, start: "", stop: "" }])}>Add flows</Button>
+        <Button kind="quiet" onClick={() => change({ mix: "" })}>Leave the mixture</Button>
       </div>
     </section>
   );

@@ -7,10 +7,11 @@ import { Sample } from "../charts/legend";
 import { link } from "../charts/links";
 import { format } from "../charts/units";
 import { StackFiles } from "../inside/files";
-import { lookOf } from "../inside/looks";
+import { look } from "../controls/look";
 import { Stack } from "../inside/stack";
 import { question } from "../server/question";
 import { change, choose, option, state } from "../state/state";
+import { Button } from "../ui";
 import { members, panelsOf, type Shares, sharesOf, verdictOf } from "./data";
 import { Editor } from "./editor";
 import { Groups, together } from "./groups";
@@ -22,7 +23,7 @@ const SEEDS = 20;
 const time = link("mix");
 const shares = computed(() => sharesOf(asked.blocks.value));
 const verdict = computed(() => verdictOf(asked.blocks.value));
-const all = computed(() => (shares.value ? members(shares.value, lookOf) : []));
+const all = computed(() => (shares.value ? members(shares.value, look) : []));
 const panels = computed(() => (shares.value ? panelsOf(shares.value, all.value) : []));
 
 /** Asks while the view is there and there is a mixture. */
@@ -74,7 +75,7 @@ function Empty() {
     <div class="inside-view">
       <p>Each congestion control has the path for itself. Here several flows share its bottleneck, and the page answers who gets how much.</p>
       <p>
-        <button type="button" class="button main" onClick={() => change({ mix: begin || "cubic,bbr" })}>Let {(begin || "cubic,bbr").replaceAll(",", " and ")} share it</button>
+        <Button kind="main" onClick={() => change({ mix: begin || "cubic,bbr" })}>Let {(begin || "cubic,bbr").replaceAll(",", " and ")} share it</Button>
       </p>
     </div>
   );
@@ -84,9 +85,9 @@ function Seed({ now }: { now: number }) {
   const go = (to: number) => choose("mix.seed", String((to + SEEDS) % SEEDS));
   return (
     <span class="inside-seed" role="group" aria-label="Run that is shown over time">
-      <button type="button" class="button plain" aria-label="The previous seed" onClick={() => go(now - 1)}>‹</button>
+      <Button label="The previous seed" onClick={() => go(now - 1)}>‹</Button>
       <span class="value" aria-live="polite">seed {now}</span>
-      <button type="button" class="button plain" aria-label="The next seed" onClick={() => go(now + 1)}>›</button>
+      <Button label="The next seed" onClick={() => go(now + 1)}>›</Button>
     </span>
   );
 }

@@ -3,7 +3,7 @@ import { collect, counts } from "../../src/inside/data";
 import { eventRows, eventText, neighbour } from "../../src/inside/events";
 import { shifted } from "../../src/inside/overview";
 import { drawn, panelsOf, SHAPES } from "../../src/inside/panels";
-import { arranged, withRoom } from "../../src/inside/stacker";
+import { arranged, fitted, withRoom } from "../../src/inside/stacker";
 import { freePlace } from "../../src/inside/timeline";
 import type { Block } from "../../src/server/blocks";
 
@@ -47,7 +47,7 @@ test("panels have what was measured, and the bound after a drop in that of the R
   expect(panels.map(({ id, chart }) => [id, chart.series.map((each) => each.label)])).toEqual([
     ["events", [""]], ["cwnd", ["cubic"]], ["rtt", ["cubic", "bound after the drop"]], ["queue", ["cubic"]],
   ]);
-  expect(panels[0]!.rows).toEqual(["recovery", "retransm.", "loss"]);
+  expect(panels[0]!.rows).toEqual(["recovery", "resent", "loss"]);
   expect(panels[1]!.chart.spans).toMatchObject([{ label: "recovery", colour: "orange" }]);
   expect(panels[1]!.symbols!.map(({ shape, t, y }) => [shape, [...t], [...y]])).toEqual([["v", [0.5], [8]]]);
   expect([...panels[2]!.chart.series[1]!.x, ...panels[2]!.chart.series[1]!.y]).toEqual([2, 3, 0.2, 0.2]);
@@ -89,4 +89,18 @@ test("the brush moves its ends and itself inside the whole", () => {
 test("something new comes into the largest gap", () => {
   expect(freePlace([], 10)).toBe(5);
   expect(freePlace([{ kind: "rate", where: "bottleneck", places: [0], at: 5, until: null, values: [] }], 20)).toBe(13);
+});
+
+test("scales that fit have what is shown with some room", () => {
+  const [events, cwnd] = panelsOf(["cwnd", "events"], drawn(collect(run(0, ["cubic"])), look));
+  expect(fitted(cwnd!, [0.9, 1.1])).toEqual([10 - 0.6, 20 + 0.6]);
+  expect(fitted(events!, [0, 4])).toBeNull();
+});
+
+test("with many lines the cursor reads the main ones alone", () => {
+  const blocks = [0, 1, 2].flatMap((number) => run(number, ["cubic"], number > 0));
+  for (const block of blocks) if (block.columns.ssthresh) block.columns.ssthresh = floats(5, 5, 5, 5);
+  const [panel] = panelsOf(["cwnd"], drawn(collect(blocks), look));
+  expect(panel!.chart.series).toHaveLength(6);
+  expect(panel!.readings!.map((each) => each.label)).toEqual(["cubic", "cubic (pinned)", "cubic (pinned)"]);
 });

@@ -7,7 +7,6 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from tcpscape.metrics import samples
 from tcpscape.metrics.flows import jain_index
 from tcpscape.trial import Trial
 from tcpscape.units import NS_PER_S
@@ -30,11 +29,14 @@ def bin_ns(duration_ns: int, rtt_ns: int) -> int:
     return min(next(step * power for step in STEPS if step * power >= least), max(SAMPLES_PER_BIN, duration_ns // 2))
 
 
-def over_time(trial: Trial, every_ns: int) -> Block:
-    """The block `shares`: ends of the intervals `t`, goodput of each flow in them (`flow.0`, …, `others`), Jain's index over those that run then."""
+def over_time(trial: Trial, every_ns: int, mss: int) -> Block:
+    """The block `shares`: ends of the intervals `t`, goodput of each flow in them (`flow.0`, …, `others`), Jain's index over those that run then.
+
+    Packets that a SACK reports count when it does, so that no interval carries more than the link. `mss`: bytes of data in each.
+    """
     until = trial.duration + EDGE_S
     edges = np.arange(0.0, until, every_ns / NS_PER_S)
-    rates = samples.rates(trial, edges) * 1e6 if len(edges) > 1 else np.empty((len(trial.flows), 0))
+    rates = np.array([np.diff(np.interp(edges, *_delivered(trial, i, mss))) * 8 / (every_ns / NS_PER_S) for i in range(len(trial.flows))])
     running = np.array([(edges[:-1] >= f.start_s - EDGE_S) & (edges[1:] <= f.stop_s + EDGE_S) for f in trial.flows]).reshape(rates.shape)
     columns: dict[str, NDArray[np.float64]] = {"t": edges[1:], "jain": _jain(rates, running)}
     columns |= {f"flow.{i}": np.where(_touched(trial, i, edges), row, np.nan) for i, row in enumerate(rates[:MOST_FLOWS])}
@@ -43,6 +45,15 @@ def over_time(trial: Trial, every_ns: int) -> Block:
     flows = [{"cca": f.cca, "start_s": f.start_s, "stop_s": f.stop_s, "goodput_bps": f.goodput_mbps * 1e6} for f in trial.flows[:MOST_FLOWS]]
     values = {"seed": trial.seed, "flows": flows, "others": max(0, len(trial.flows) - MOST_FLOWS), "every_s": every_ns / NS_PER_S}
     return Block("shares", values, {name: np.ascontiguousarray(column, np.float32) for name, column in columns.items()})
+
+
+def _delivered(trial: Trial, flow: int, mss: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Times, s, and bytes delivered by then."""
+    if trial.samples is None or not (rows := trial.samples["flow"].to_numpy() == flow).any():
+        return np.zeros(1), np.zeros(1)
+    times, packets = (trial.samples[name].to_numpy()[rows].astype(np.float64) for name in ("t_ns", "delivered"))
+    start = min(trial.flows[flow].start_s, float(times[0]) / NS_PER_S)
+    return np.concatenate(([start], times / NS_PER_S)), np.concatenate(([0.0], packets * mss))
 
 
 def _jain(rates: NDArray[np.float64], running: NDArray[np.bool_]) -> NDArray[np.float64]:

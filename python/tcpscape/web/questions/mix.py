@@ -12,6 +12,7 @@ from tcpscape.campaign.outcome import Outcome
 from tcpscape.engines import Capture
 from tcpscape.errors import refuse
 from tcpscape.findings import fairness
+from tcpscape.interchange.base import HEADERS
 from tcpscape.stats import Estimate
 from tcpscape.trial import Trial
 from tcpscape.web.blocks import Block
@@ -49,7 +50,7 @@ class Mix(Question):
         sharings: dict[int, fairness.Sharing] = {}
         for place, trial in work.trials(jobs):
             if place == 0:
-                work.send(sharing.over_time(trial, every_ns))
+                work.send(sharing.over_time(trial, every_ns, case.scenario.mtu - HEADERS))
             if trial.seed >= self.seeds:
                 continue
             trials.append(trial)
