@@ -4,16 +4,20 @@ import os
 import random
 import shlex
 import subprocess
+from types import SimpleNamespace
 
 import pytest
 
 pytest.importorskip("starlette", reason="tcpscape[web] is not installed")
 
 from tcpscape import engines
+from tcpscape.engines import Capture
 from tcpscape.errors import TcpscapeError
 from tcpscape.store.results import Store
 from tcpscape.web import download, take
+from tcpscape.web.routes import Context
 from tcpscape.web.state import State
+from tcpscape.web.work import Pool
 
 STATES = {
     "defaults": {}, "jitter": {"rtt": "60ms", "jitter": "6ms", "order": "keep", "cca": ("cubic", "bbr", "cubic:hystart=0")},
@@ -159,34 +163,55 @@ def test_the_route_gives_the_three_texts():
 # ---- files
 
 
+@pytest.fixture
+def context():
+    """What a request may use, with a pool of its own."""
+    pool = Pool(1)
+    yield Context(None, SimpleNamespace(pool=pool))
+    pool.close()
+
+
+def asking(**fields):
+    return download.Asking.model_validate({"page": "0" * 8, **fields})
+
+
 @pytest.mark.usefixtures("need_model")
 @pytest.mark.parametrize("kind", download.KINDS)
-def test_a_run_is_a_file(kind, tmp_path):
-    asked = download.Asking.model_validate({"page": "0" * 8, "state": {"rate": "10mbit", "duration": "2s"}, "cca": "bbr", "seed": 3})
-    file = download._answer(download.KINDS[kind], None, asked)
+def test_a_run_is_a_file(kind, tmp_path, context):
+    asked = asking(state={"rate": "10mbit", "duration": "2s"}, cca="bbr", seed=3)
+    file = download._answer(download.KINDS[kind], context, asked)
     assert file.name == f"tcpscape-bbr-seed3{download.KINDS[kind].suffix}"
-    trial = download._trial(asked.state.scenario("bbr"), 3)
+    scenario = asked.state.scenario("bbr")
+    trial = engines.make("model").run(scenario, [3], capture=Capture(10**6, 10**6))[0]
     if kind == "csv":
         header, *rows = file.data.decode().splitlines()
         assert len(rows) == trial.samples.height
         assert {"cwnd", "seed", "cca"} <= set(header.split(","))
     if kind == "pcapng":
         out = tmp_path / "same.pcapng"
-        engines.make("model").write_pcap(asked.state.scenario("bbr"), 3, out)
+        engines.make("model").write_pcap(scenario, 3, out)
         assert file.data == out.read_bytes()
     if kind == "qlog":
         assert b'"transport:packet_sent"' in file.data
-        assert f"{trial.address}".encode() in file.data
+        assert trial.address.encode() in file.data
     if kind == "perfetto":
         messages = pytest.importorskip("perfetto.protos.perfetto.trace.perfetto_trace_pb2", reason="the perfetto package is not installed")
         assert len(messages.Trace.FromString(file.data).packet) > trial.samples.height
 
 
 @pytest.mark.usefixtures("need_model")
-def test_a_run_that_is_too_long_is_refused_at_once():
-    asked = download.Asking.model_validate({"page": "0" * 8, "state": {"rate": "10gbit", "rtt": "1ms", "duration": "1h"}, "cca": "cubic"})
+def test_a_mixture_is_a_file_with_all_of_its_flows(context):
+    asked = asking(state={"rate": "10mbit", "duration": "1s", "mix": "cubic,bbr"}, cca="anything")
+    rows = download._answer(download.KINDS["csv"], context, asked).data.decode().splitlines()
+    assert {row.split(",")[rows[0].split(",").index("cca")] for row in rows[1:]} == {"cubic", "bbr"}
+
+
+@pytest.mark.usefixtures("need_model")
+@pytest.mark.parametrize("kind", download.KINDS)
+def test_a_run_that_is_too_long_is_refused_at_once(kind, context):
+    asked = asking(state={"rate": "10gbit", "rtt": "1ms", "duration": "1h"}, cca="cubic")
     with pytest.raises(TcpscapeError, match=r"^duration: [^\n]+; [^\n]+$"):
-        download._answer(download.KINDS["csv"], None, asked)
+        download._answer(download.KINDS[kind], context, asked)
 
 
 @pytest.mark.parametrize(("seconds", "ms"), [(1, 1), (10, 1), (20, 1), (21, 2), (45, 5), (150, 10), (3600, 200)])

@@ -23,6 +23,7 @@ from tcpscape.trial import Trial
 from tcpscape.units import NS_PER_S
 from tcpscape.web.routes import Asked, Context, Download, Post
 from tcpscape.web.state import State
+from tcpscape.web.work import FIRST, Cancelled, Job, Work
 
 MOST_SECONDS, MOST_WITH_PACKETS = 20.0, 0.6
 """Seconds of a core that a trial may take, about, and one of which each packet is in the file: some 600,000 packets."""
@@ -51,12 +52,34 @@ class FileKind:
     name: str
     suffix: str
     media_type: str
-    make: Callable[[State, Scenario, int], bytes]
+    make: Callable[[Run], bytes]
     most_seconds: float = MOST_SECONDS
     """Of work for a trial."""
 
 
-def _answer(kind: FileKind, _: Context, asked: Asking) -> Download:
+@dataclass(frozen=True)
+class Run:
+    """The run that becomes a file."""
+
+    state: State
+    scenario: Scenario
+    seed: int
+    work: Work
+
+    def trial(self, *, packets: bool = False) -> Trial:
+        """The run with its samples and events, and the packets where they are asked for.
+
+        :raises TcpscapeError: one line, for a scenario that cannot run, and where the server ends.
+        """
+        interval = sampling(self.scenario.duration * self.scenario.flow_count)
+        job = Job(self.scenario, self.seed, FIRST, Capture(interval, interval, packets, events=True))
+        try:
+            return next(trial for _, trial in self.work.trials([job]))
+        except Cancelled:
+            refuse("page", "the run was ended", "ask again")
+
+
+def _answer(kind: FileKind, context: Context, asked: Asking) -> Download:
     """The file.
 
     :raises TcpscapeError: one line, for a state that makes no sense or a run that is too long to be recorded.
@@ -66,14 +89,9 @@ def _answer(kind: FileKind, _: Context, asked: Asking) -> Download:
     if seconds > kind.most_seconds:
         fix = "watch it for a shorter time, or lower the rate"
         refuse("duration", f"this run may have {seconds / PACKET_S / 1e6:.1f} million packets, too many for {kind.name}", fix)
-    data = kind.make(asked.state, scenario, asked.seed)
+    work = Work(context.pages.pool, lambda _: None, context.page)
+    data = kind.make(Run(asked.state, scenario, asked.seed, work))
     return Download(f"{names.component(f'tcpscape-{scenario.cca}-seed{asked.seed}')}{kind.suffix}", kind.media_type, data)
-
-
-def _trial(scenario: Scenario, seed: int, *, packets: bool = False) -> Trial:
-    """The run with its samples and events, and the packets where they are asked for."""
-    interval = sampling(scenario.duration * scenario.flow_count)
-    return engines.make("model").run(scenario, [seed], capture=Capture(interval, interval, packets, events=True))[0]
 
 
 def sampling(duration: int) -> int:
@@ -87,28 +105,29 @@ def sampling(duration: int) -> int:
         scale *= 10
 
 
-def _pcapng(_: State, scenario: Scenario, seed: int) -> bytes:
+def _pcapng(run: Run) -> bytes:
     with tempfile.TemporaryDirectory(prefix="tcpscape-") as folder:
         file = Path(folder) / "run.pcapng"
-        engines.make("model").write_pcap(scenario, seed, file)
+        engines.make("model").write_pcap(run.scenario, run.seed, file)
         return reading.content(file, PACKETS)
 
 
-def _exported(name: str, *, packets: bool = False) -> Callable[[State, Scenario, int], bytes]:
+def _exported(name: str, *, packets: bool = False) -> Callable[[Run], bytes]:
     """Makes the file of a format of `tcpscape export`."""
 
-    def make(_: State, scenario: Scenario, seed: int) -> bytes:
+    def make(run: Run) -> bytes:
         write = interchange.REGISTRY[name].write_trial
-        return write(_trial(scenario, seed, packets=packets), scenario.mtu) if write else b""
+        return write(run.trial(packets=packets), run.scenario.mtu) if write else b""
 
     return make
 
 
-def _csv(state: State, scenario: Scenario, seed: int) -> bytes:
+def _csv(run: Run) -> bytes:
     """A row for each sample of each flow, as `tcpscape export --to csv --samples` writes them."""
-    trial, write = _trial(scenario, seed), interchange.REGISTRY["csv"].write_rows
-    one = (state if state.mix else state.model_copy(update={"cca": (scenario.cca,)})).campaign(seeds=f"{seed}..{seed}")
-    return write(sources.of_outcome(gather(one, one.cases(), [[trial]], {"model": trial.version})).samples()) if write else b""
+    trial, write = run.trial(), interchange.REGISTRY["csv"].write_rows
+    one = run.state if run.state.mix else run.state.replace(cca=(run.scenario.cca,))
+    campaign = one.campaign(seeds=f"{run.seed}..{run.seed}")
+    return write(sources.of_outcome(gather(campaign, campaign.cases(), [[trial]], {"model": trial.version})).samples()) if write else b""
 
 
 KINDS: Mapping[str, FileKind] = {

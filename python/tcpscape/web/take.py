@@ -11,7 +11,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
 
 import yaml
 from pydantic import Field
@@ -31,8 +31,8 @@ FILE = "explorer.yaml"
 """The file that commands and comments name."""
 MOST_ADDRESS = 2000
 """Characters of the page's address in a comment."""
-MOST_AXES = 2
-"""A curve has one axis, a map two."""
+MOST_AXES, MOST_LEVELS = 2, 50
+"""A curve has one axis, a map two; each has at most so many levels."""
 PLAIN = (
     "rtt", "jitter", "jitter_on", "distribution", "order", "loss", "loss_on", "rate", "buffer", "queue", "rcvbuf", "app", "read", "duration",
     "kernel",
@@ -50,7 +50,7 @@ class Take(Asked):
     state: State
     seeds: str = "20"
     """As a campaign has them: `20` is 0 to 19."""
-    axes: dict[str, tuple[str, ...]] = Field(default_factory=dict, max_length=MOST_AXES)
+    axes: dict[str, Annotated[tuple[str, ...], Field(max_length=MOST_LEVELS)]] = Field(default_factory=dict, max_length=MOST_AXES)
     """Axis → its levels as written; none: those of its curve, of two axes those of their map."""
     resolution: int = Field(default=20, ge=2, le=50)
     """Cells of a map to each side."""
