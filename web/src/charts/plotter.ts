@@ -25,6 +25,8 @@ const ZOOM = 1.25;
 const DRAG = 5;
 /** A click this soon after a drag is its end, ms. */
 const AFTER_DRAG = 50;
+/** How long the second click of two may take, ms. */
+const DOUBLE_CLICK = 220;
 
 export class Plotter {
   private readonly plot: uPlot;
@@ -36,6 +38,7 @@ export class Plotter {
   private current = 0;
   private dragged = -Infinity;
   private frame = 0;
+  private clicked = 0;
 
   constructor(private readonly host: HTMLElement, private chart: Chart, private height: number, private readonly link: Link, private readonly ears: Ears) {
     [this.whole, this.ys] = [xRange(chart), yRange(chart)];
@@ -60,6 +63,7 @@ export class Plotter {
 
   destroy(): void {
     cancelAnimationFrame(this.frame);
+    clearTimeout(this.clicked);
     this.stop();
     this.sizes.disconnect();
     this.plot.destroy();
@@ -206,7 +210,11 @@ export class Plotter {
     const { over } = this.plot;
     over.addEventListener("click", (event) => {
       if (performance.now() - this.dragged < AFTER_DRAG || event.target !== over) return;
-      this.ears.pick(this.view().xAt(event.offsetX + this.area().left));
+      const at = this.view().xAt(event.offsetX + this.area().left);
+      // Of a plot that is zoomed, a click may be the first of two, which show everything again.
+      clearTimeout(this.clicked);
+      if (!this.link.range.peek()) this.ears.pick(at);
+      else if (event.detail === 1) this.clicked = window.setTimeout(() => this.ears.pick(at), DOUBLE_CLICK);
     });
     over.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
     over.addEventListener("pointerdown", (event) => this.grab(event));

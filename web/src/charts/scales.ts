@@ -47,7 +47,7 @@ export function ticks(axis: Axis, [from, to]: Range, most: number): Ticks {
   const places: Tick[] = [];
   const decimals = Math.max(0, -Math.floor(Math.log10(step) + 1e-9));
   for (let k = Math.ceil(from / unit.size / step - 1e-9); k * step * unit.size <= to * (1 + 1e-12) + 1e-300 && places.length < 100; k += 1) {
-    places.push({ at: k * step * unit.size, text: (k * step).toFixed(Math.min(decimals, 12)) });
+    places.push({ at: k * step * unit.size, text: k === 0 ? "0" : (k * step).toFixed(Math.min(decimals, 12)) });
   }
   return { ticks: places, unit };
 }

@@ -56,7 +56,7 @@ export function CurvesView() {
   useSignalEffect(ask);
   useEffect(() => () => leave(), []);
   const there = now.value;
-  const problem = curve.error.value;
+  const problem = curve.error.value || (there?.axis.note && `${titled(there.axis)}: ${there.axis.note}.`);
   return (
     <section aria-label="Curves">
       <Choices />

@@ -249,21 +249,22 @@ function drawLegend(pen: Pen, { grid, scale, lines }: Picture, left: number, top
     pen.text(`${grid.first} carries more →`, left + length, top + 40, { colour: theme.soft, size: 11, align: "right" });
   }
   const beside = width >= WIDE;
-  drawKey(pen, grid, beside ? left + length + 24 : left, beside ? top + 6 : top + 62, lines.length > 0, theme, beside);
+  drawKey(pen, grid, beside ? left + length + 24 : left, beside ? top + 6 : top + 62, lines.map(({ level }) => level), theme, beside);
 }
 
 function tickText(grid: Grid, value: number): string {
   return grid.quantity === "ratio" ? (value < 1 ? `1/${plain(1 / value)}` : value === 1 ? "1" : `${plain(value)} ×`) : valueText(grid, value);
 }
 
-function drawKey(pen: Pen, grid: Grid, x: number, y: number, lines: boolean, theme: Theme, wide: boolean): void {
+function drawKey(pen: Pen, grid: Grid, x: number, y: number, drawn: number[], theme: Theme, wide: boolean): void {
   let at = x;
   const entry = (words: string, draw: (x: number) => void) => {
     draw(at);
     pen.text(words, at + 26, y, { colour: theme.soft, size: 11 });
     at += 26 + words.length * SIZE * 0.53 + 12;
   };
-  if (lines) entry(grid.quantity === "ratio" ? "equal" : "levels", (left) => pen.line([left, y, left + 20, y], { colour: theme.ink, width: 2 }));
+  const named = grid.quantity === "ratio" ? "equal" : drawn.map((level) => levelText(grid, level)).join(", ");
+  if (drawn.length) entry(named, (left) => pen.line([left, y, left + 20, y], { colour: theme.ink, width: 2 }));
   if (grid.quantity === "ratio") entry(wide ? "interval has 1 in it" : "undecided", (left) => pen.dots([left + 10, y], 1.5, { colour: theme.ink, alpha: 0.7 }));
   if (grid.value.some((_, at) => open(grid, at))) {
     entry("not measured yet", (left) => pen.line(hatches([left, y - 6, left + 20, y - 6, left + 20, y + 6, left, y + 6]), { colour: theme.soft, width: 1, alpha: 0.6 }));

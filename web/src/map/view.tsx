@@ -148,16 +148,23 @@ function Shown({ image: there }: { image: Picture }) {
       <Filling cells={cells} />
       <MapCanvas image={there} here={here} onPick={(across, up) => change({ [cells.x.axis]: across, [cells.y.axis]: up })} />
       <div class="toolbar">
-        {here && !inside && (
-          <>
-            <span class="note">The sliders stand outside this map.</span>
-            <Button onClick={again}>Map where they stand</Button>
-          </>
-        )}
+        {here && !inside && <Outside cells={cells} here={here} />}
         <Space />
         <Exports name={`map-${cells.quantity}-${cells.x.axis}-${cells.y.axis}`} title="the map" draw={draw} size={FILE} table={() => ({ columns: NAMES(cells), rows: rows(cells) })} />
       </div>
       <DataTable title="Table of this map" caption={cells.text} columns={NAMES(cells).map((name) => ({ name }))} rows={() => rows(cells)} />
+    </>
+  );
+}
+
+/** Says that the sliders are not on the map, with what can be done about it. */
+function Outside({ cells, here }: { cells: Grid; here: { x: number; y: number } }) {
+  const none = [[cells.x, here.x] as const, [cells.y, here.y] as const].find(([axis, value]) => axis.log && !(value > 0));
+  if (none) return <span class="note">The sliders stand at {none[0].title} 0, which is beyond the left or lower end of this map’s logarithmic axis.</span>;
+  return (
+    <>
+      <span class="note">The sliders stand outside this map.</span>
+      <Button onClick={again}>Map where they stand</Button>
     </>
   );
 }
