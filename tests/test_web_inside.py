@@ -11,6 +11,7 @@ import pytest
 from tcpscape import api, engines
 from tcpscape.controls import palette
 from tcpscape.engines import Capture
+from tcpscape.errors import TcpscapeError
 from tcpscape.plots import traces
 from tcpscape.scenario.options import ScenarioOptions
 from tcpscape.scenario.scenario import Scenario
@@ -197,3 +198,9 @@ def test_every_kind_is_registered_and_bounded() -> None:
         Inside(samples=10_000_000)
     with pytest.raises(ValueError, match="stop_s"):
         Detail(start_s=0.0, stop_s=-1.0)
+
+
+def test_a_pinned_state_names_no_file_of_the_server() -> None:
+    for fields in ({"cca": ("/tmp/mine.py:Mine",)}, {"kernel": "host"}):
+        with pytest.raises(TcpscapeError, match=next(iter(fields))):
+            Inside.model_validate({"pinned": State(**fields).model_dump(mode="json")})

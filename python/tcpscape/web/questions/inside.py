@@ -14,7 +14,7 @@ from tcpscape.trial import Trial
 from tcpscape.web.blocks import Block
 from tcpscape.web.inside import marks, pathchanges, series
 from tcpscape.web.questions.base import Question
-from tcpscape.web.state import State
+from tcpscape.web.state import PageState, State
 from tcpscape.web.work import FIRST, Job, Work
 
 MEDIAN_OF = 20
@@ -49,7 +49,7 @@ class Inside(Question):
     """Whether the seed is chosen: the one whose goodput is nearest to the median of 20 in every run that is shown."""
     controls: tuple[str, ...] = ()
     """The congestion controls that are shown; the state's first two where it is empty."""
-    pinned: State | None = None
+    pinned: PageState | None = None
     """Another state to compare with."""
     samples: int = Field(default=5_000, ge=100, le=20_000)
     """Samples of each flow, at least."""
