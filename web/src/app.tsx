@@ -1,14 +1,20 @@
 /** The whole page: a bar, the path at the left, the answer and one view at the right. */
+import { signal } from "@preact/signals";
 import { AnswerPanel } from "./answer/answer";
+import { Banner } from "./connection/banner";
+import { Chips } from "./controls/chips";
 import { Check } from "./measure/check";
-import { PathPanel } from "./path/panel";
+import { PathLine, PathPanel } from "./path/panel";
+import { Presets } from "./presets/presets";
 import { choose, option } from "./state/state";
 import { Take } from "./take/take";
-import { Tabs, Toasts } from "./ui";
+import { Icon, Tabs, Toasts } from "./ui";
 import { VIEWS } from "./views";
 import { WalkBox } from "./walks/box";
 
 const view = option("view", VIEWS[0]?.id ?? "");
+/** Whether the path is folded where it stands above the answer, on a narrow page. */
+const isFolded = signal(true);
 
 export function App() {
   const shown = VIEWS.find((each) => each.id === view.value) ?? VIEWS[0];
@@ -22,12 +28,21 @@ export function App() {
           tcpscape <span>explorer</span>
         </h1>
         <span class="space" />
+        <Presets />
         <Take />
       </header>
-      <aside class="aside" aria-label="Path">
+      <aside class={`aside${isFolded.value ? " folded" : ""}`} aria-label="Path">
+        <button type="button" class="fold" aria-expanded={!isFolded.value} onClick={() => (isFolded.value = !isFolded.value)}>
+          <span>
+            <PathLine />
+          </span>
+          <Icon name="chevron" />
+        </button>
         <PathPanel />
       </aside>
       <main class="main" id="main" tabIndex={-1}>
+        <Banner />
+        <Chips />
         <AnswerPanel />
         <Check />
         <WalkBox />

@@ -1,30 +1,31 @@
-/** The quantities of the path's panel, in their order: each is a field of the state with a slider. Adding one: a line here and a field of `State`. */
-import { logScale, type LogScale, type Scale } from "../ui/scale";
+/** The quantities of the path's panel: each is a field of the state with a slider, whose ends the server says. */
+import { start } from "../server/start";
 import type { State } from "../state/state";
+import { logScale, type Scale } from "../ui/scale";
 
 /** Names of the state's fields that are one text. */
 export type TextField = { [Name in keyof State]: State[Name] extends string ? Name : never }[keyof State];
 
 export interface Quantity {
-  name: TextField;
   label: string;
   scale: Scale;
   /** What stands in the empty field. */
-  placeholder?: string;
-  /** Whether it belongs to a bottleneck, and is idle without a rate. */
-  ofRate?: boolean;
+  placeholder: string;
 }
 
-const quantity = (name: TextField, label: string, scale: LogScale, more: Partial<Quantity> = {}): Quantity => ({ name, label, scale: logScale(scale), ...more });
+/** Fields whose empty text is more than any value: it stands at the slider's right end. */
+const WITHOUT_LIMIT = new Set<TextField>(["rate", "rcvbuf", "app"]);
+const known = new Map<TextField, Quantity | null>();
 
-export const QUANTITIES = {
-  rtt: quantity("rtt", "RTT", { kind: "time", low: "1ms", high: "1s" }),
-  jitter: quantity("jitter", "Jitter", { kind: "time", low: "0.1ms", high: "100ms", zero: "", zeroSaid: "none" }, { placeholder: "none" }),
-  loss: quantity("loss", "Loss", { kind: "percent", low: "0.001%", high: "20%", zero: "", zeroSaid: "none" }, { placeholder: "none" }),
-  loss_burst: quantity("loss_burst", "Lost in a row", { kind: "number", low: "1", high: "100" }, { placeholder: "1" }),
-  rate: quantity("rate", "Rate", { kind: "rate", low: "100kbit", high: "10gbit", zero: "", zeroSaid: "no limit", zeroLast: true }, { placeholder: "no limit" }),
-  buffer: quantity("buffer", "Buffer", { kind: "buffer", low: "0.1bdp", high: "20bdp" }, { placeholder: "1bdp", ofRate: true }),
-  rcvbuf: quantity("rcvbuf", "Receive buffer", { kind: "size", low: "4KiB", high: "64MiB", zero: "", zeroSaid: "autotuned", zeroLast: true }, { placeholder: "autotuned" }),
-  app: quantity("app", "Application", { kind: "rate", low: "100kbit", high: "10gbit", zero: "", zeroSaid: "as fast as it can", zeroLast: true }, { placeholder: "full speed" }),
-  duration: quantity("duration", "Duration", { kind: "time", low: "1s", high: "120s" }, { placeholder: "10s" }),
-} satisfies Record<string, Quantity>;
+/** The quantity of a field; null where the server says none. */
+export function quantityOf(name: TextField): Quantity | null {
+  if (!known.has(name)) known.set(name, made(name));
+  return known.get(name) ?? null;
+}
+
+function made(name: TextField): Quantity | null {
+  const said = start.peek()?.fields[name];
+  if (!said) return null;
+  const scale = { kind: said.kind, low: said.low, high: said.high, zeroLast: WITHOUT_LIMIT.has(name), standard: said.standard, ...(said.zero ? { zero: "", zeroSaid: said.zero_text } : {}) };
+  return { label: said.label, scale: logScale(scale), placeholder: said.zero_text || said.standard };
+}

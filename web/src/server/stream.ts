@@ -5,8 +5,11 @@ import { type Block, decode } from "./blocks";
 /** This page's name at the server. */
 export const page: string = crypto.randomUUID();
 
-/** Whether the server is there; `lost` until it is again. */
-export const connection = signal<"opening" | "open" | "lost">("opening");
+/** Whether the server is there: `lost` until it is again, `refused` where it is another one, whose address was not opened yet. */
+export const connection = signal<"opening" | "open" | "lost" | "refused">("opening");
+
+/** Time between two attempts to open the stream again, ms. */
+const AGAIN = 1000;
 
 const takers = new Map<string, (block: Block) => void>();
 
@@ -15,13 +18,28 @@ export function onBlock(kind: string, take: (block: Block) => void): void {
   takers.set(kind, take);
 }
 
-/** Opens the stream; the browser opens it again whenever it breaks. */
+/** Opens the stream, and opens it again whenever it breaks. */
 export function open(): void {
   const source = new EventSource(`/api/stream?page=${page}`);
   source.addEventListener("open", () => (connection.value = "open"));
-  source.addEventListener("error", () => (connection.value = "lost"));
+  source.addEventListener("error", () => {
+    if (connection.value !== "refused") connection.value = "lost";
+    if (source.readyState !== EventSource.CLOSED) return; // the browser tries again by itself
+    source.close();
+    void whyNot();
+    setTimeout(open, AGAIN);
+  });
   source.addEventListener("block", (event: MessageEvent<string>) => {
     const block = decode(event.data);
     takers.get(block.kind)?.(block);
   });
+}
+
+/** Finds out why there is no stream: a server that was started again does not know this page's cookie. */
+async function whyNot(): Promise<void> {
+  try {
+    connection.value = (await fetch("/api/start")).status === 401 ? "refused" : "lost";
+  } catch {
+    connection.value = "lost";
+  }
 }

@@ -24,6 +24,13 @@ export function read(fragment: string, standard: State): { state: State; options
   return { state: now as unknown as State, options: chosen };
 }
 
+let isJump = false;
+
+/** The next change of the state is a place of its own in the browser's history, to which its Back button returns; a moved slider is none. */
+export function jump(): void {
+  isJump = true;
+}
+
 /** Keeps the address and the state the same from now on. */
 export function follow(standard: State): void {
   const take = () => {
@@ -33,9 +40,14 @@ export function follow(standard: State): void {
   };
   take();
   window.addEventListener("hashchange", take);
+  window.addEventListener("popstate", take);
   effect(() => {
     const fragment = write(state.value, options.value, standard);
-    if (fragment !== location.hash.replace(/^#/, "")) history.replaceState(null, "", fragment ? `#${fragment}` : location.pathname);
+    if (fragment === location.hash.replace(/^#/, "")) return;
+    const there = fragment ? `#${fragment}` : location.pathname;
+    if (isJump) history.pushState(null, "", there);
+    else history.replaceState(null, "", there);
+    isJump = false;
   });
 }
 

@@ -24,6 +24,10 @@ const UNITS = {
     read: { bit: 1, kbit: 1e3, mbit: 1e6, gbit: 1e9, tbit: 1e12, "bit/s": 1, "kbit/s": 1e3, "mbit/s": 1e6, "gbit/s": 1e9, "b/s": 8, "kb/s": 8e3, "mb/s": 8e6, "gb/s": 8e9, "kib/s": 8192, "mib/s": 8388608, "gib/s": 8589934592 },
   },
   size: { written: [["B", 1], ["KiB", 1024], ["MiB", 1048576], ["GiB", 1073741824]], read: { "": 1, b: 1, kb: 1e3, mb: 1e6, gb: 1e9, kib: 1024, mib: 1048576, gib: 1073741824, k: 1024, m: 1048576, g: 1073741824 } },
+  byterate: {
+    written: [["B/s", 1], ["kB/s", 1e3], ["MB/s", 1e6], ["GB/s", 1e9]],
+    read: { "b/s": 1, "kb/s": 1e3, "mb/s": 1e6, "gb/s": 1e9, "kib/s": 1024, "mib/s": 1048576, "gib/s": 1073741824, bit: 0.125, kbit: 125, mbit: 125e3, gbit: 125e6 },
+  },
   percent: { written: [["%", 1]], read: { "%": 1 } },
   buffer: { written: [["bdp", 1]], read: { bdp: 1 } },
   number: { written: [["", 1]], read: { "": 1 } },
@@ -34,7 +38,7 @@ export type Kind = keyof typeof UNITS;
 
 const SPOKEN: Record<string, string> = {
   us: "microseconds", ms: "milliseconds", s: "seconds", kbit: "kilobit per second", mbit: "megabit per second", gbit: "gigabit per second",
-  B: "bytes", KiB: "kibibytes", MiB: "mebibytes", GiB: "gibibytes", "%": "percent", bdp: "bandwidth-delay products", "": "",
+  B: "bytes", "B/s": "bytes per second", "kB/s": "kilobytes per second", "MB/s": "megabytes per second", "GB/s": "gigabytes per second", KiB: "kibibytes", MiB: "mebibytes", GiB: "gibibytes", "%": "percent", bdp: "bandwidth-delay products", "": "",
 }; // prettier-ignore
 
 const QUANTITY = /^\s*([+]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)\s*([^\d\s.,+-]*)\s*$/i;
@@ -79,11 +83,13 @@ export interface LogScale {
   zeroSaid?: string;
   /** Whether zero stands at the right end, as for a rate without a limit. */
   zeroLast?: boolean;
+  /** What an empty text stands for, where that is a place on the scale. */
+  standard?: string;
   steps?: number;
 }
 
 /** A logarithmic scale between two quantities. */
-export function logScale({ kind, low, high, zero, zeroSaid = "none", zeroLast = false, steps = 200 }: LogScale): Scale {
+export function logScale({ kind, low, high, zero, zeroSaid = "none", zeroLast = false, standard = "", steps = 200 }: LogScale): Scale {
   const from = quantity(kind, low) ?? 1;
   const to = quantity(kind, high) ?? from * 1000;
   const has = zero !== undefined;
@@ -96,7 +102,7 @@ export function logScale({ kind, low, high, zero, zeroSaid = "none", zeroLast = 
   return {
     last: steps,
     step(text) {
-      const there = quantity(kind, text);
+      const there = quantity(kind, clean(text) === "" ? standard : text);
       if (has && (clean(text) === clean(zero) || clean(text) === "" || there === 0)) return nothing;
       if (there === null) return null;
       const at = first + (count * Math.log(Math.max(there, Number.MIN_VALUE) / from)) / Math.log(to / from);

@@ -1,0 +1,90 @@
+/**
+ * The path as the server says it, always that of the state: tc's words, the path in a sentence, what words say of the fields. What is typed is judged here before
+ * it becomes the state, so that a slip stops nothing that runs.
+ */
+import { effect, signal } from "@preact/signals";
+import { post, Refusal } from "../server/post";
+import { connection } from "../server/stream";
+import { change, state, type State } from "../state/state";
+
+/** The answer of `/api/path` (`python/tcpscape/web/path.py`). */
+export interface Path {
+  state: State;
+  /** Whether fields say the whole path. */
+  fields: boolean;
+  /** The fields that words replace. */
+  fixed: string[];
+  /** What the words say of these. */
+  says: Record<string, string>;
+  words: Record<Part, string>;
+  tc: Record<Part, string[] | string>;
+  /** The path in a sentence. */
+  text: string;
+  notes: string[];
+  caveats: string[];
+}
+
+export const PARTS = ["forward", "bottleneck", "reverse"] as const;
+export type Part = (typeof PARTS)[number];
+
+/** The path of the state; null until the server has said it. */
+export const path = signal<Path | null>(null);
+/** What is wrong with the state as a whole, from an address or a preset; empty where nothing is. */
+export const wrong = signal("");
+/** Texts that were typed and refused: field → the text and the server's line. */
+export const slips = signal<Record<string, { text: string; line: string }>>({});
+
+/** Takes fields that were typed into `name`, if the server finds nothing wrong with them; else the text stays there with the line that says why. */
+export async function take(name: string, text: string, fields: Partial<State>): Promise<void> {
+  try {
+    const said = await post<Path>("path", { state: { ...state.peek(), ...fields } });
+    forget(name);
+    change({ ...fields, ...differing(said.state, { ...state.peek(), ...fields }) });
+  } catch (error) {
+    if (error instanceof Refusal) slips.value = { ...slips.peek(), [name]: { text, line: error.message } };
+    else connection.value = "lost";
+  }
+}
+
+/** Forgets what was refused in a field: another value is there. */
+export function forget(name: string): void {
+  if (!(name in slips.peek())) return;
+  const { [name]: _, ...others } = slips.peek();
+  slips.value = others;
+}
+
+/** What the server says otherwise: words that fields can say have become fields. */
+function differing(said: State, now: State): Partial<State> {
+  return Object.fromEntries(Object.entries(said).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(now[name as keyof State])));
+}
+
+let asking = false;
+let again = false;
+
+async function look(): Promise<void> {
+  if (asking) {
+    again = true;
+    return;
+  }
+  asking = true;
+  do {
+    again = false;
+    const asked = state.peek();
+    try {
+      const said = await post<Path>("path", { state: asked });
+      if (asked !== state.peek()) continue;
+      path.value = said;
+      wrong.value = "";
+    } catch (error) {
+      if (error instanceof Refusal) wrong.value = error.message;
+    }
+  } while (again);
+  asking = false;
+}
+
+/** Follows the state from now on. */
+export function agree(): void {
+  effect(() => {
+    if (state.value.rtt !== undefined && (connection.value === "open" || connection.value === "opening")) void look();
+  });
+}

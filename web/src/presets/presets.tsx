@@ -1,0 +1,27 @@
+/** Paths to begin with, and the way back to the first one. */
+import { start } from "../server/start";
+import { jump } from "../state/address";
+import { change, state } from "../state/state";
+import { Button, Icon, Menu } from "../ui";
+
+export function Presets() {
+  const there = start.value;
+  if (!there) return null;
+  // The congestion controls and the mixture stay, unless the preset names some: the path is what it is about.
+  const take = (fields: object) => {
+    jump();
+    change({ ...there.state, cca: state.peek().cca, mix: state.peek().mix, ...fields });
+  };
+  const items = there.presets.map((each) => ({ group: each.group, title: each.title, note: each.note, onChoose: () => take(each.state) }));
+  return (
+    <>
+      <Menu label="Presets" items={items} kind="quiet" />
+      <Button
+        kind="quiet"
+        icon={<Icon name="reset" />}
+        label="Reset the path"
+        onClick={() => take({ cca: there.state.cca, mix: there.state.mix })}
+      />
+    </>
+  );
+}
