@@ -13,8 +13,8 @@ from tcpscape.campaign.source import campaign
 from tcpscape.errors import TcpscapeError
 from tcpscape.scenario import files
 from tcpscape.scenario.scenario import PARTS, Scenario
+from tcpscape.web import axes, texts
 from tcpscape.web import state as states
-from tcpscape.web import texts
 from tcpscape.web.path import described
 from tcpscape.web.state import State, of_campaign, of_scenario
 
@@ -199,3 +199,37 @@ def test_a_page_asks_for_no_file_and_nothing_of_this_machine(fields: Any, messag
 def test_a_control_that_the_command_line_named_may_be_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(states, "trusted", {"/tmp/own.py:Own"})
     assert states.of_page({"cca": ["/tmp/own.py:Own"]}).cca == ("/tmp/own.py:Own",)
+
+
+WILD = ("", "0", "1ns", "24h", "1e300bdp", "1e-300bdp", "1e400ms", "-5ms", "50", "nan", "1TiB", "10tbit", "1bit", "99.9%", "100%", "1e300", "${x}", "<b>", "\x00",
+        "netem delay 5ms", "a|b", "1,2", "0..5ms/1ms", "fq_codel", "\u202e5ms", "5 ms", "٥ms", "x" * 5000)  # fmt: skip
+
+
+@given(st.data())
+@settings(max_examples=300, deadline=None)
+def test_whatever_a_field_holds_there_is_an_answer_or_one_line(data: st.DataObject) -> None:
+    texts_ = st.sampled_from(WILD)
+    names = [name for name in State.model_fields if isinstance(getattr(STANDARD, name), str)]
+    fields: dict[str, Any] = data.draw(st.dictionaries(st.sampled_from(names), texts_, max_size=4))
+    fields |= data.draw(st.fixed_dictionaries({}, optional={
+        "cca": st.lists(texts_, max_size=2), "changes": st.lists(texts_, max_size=2),
+        "words": st.dictionaries(st.sampled_from([*PARTS, "x"]), texts_, max_size=3),
+    }))  # fmt: skip
+    for ask in (lambda state: described(state), *(lambda state, axis=axis: _along(state, axis) for axis in axes.AXES)):
+        try:
+            ask(states.of_page(fields))
+        except TcpscapeError as refusal:
+            assert "\n" not in str(refusal)
+
+
+def _along(state: State, name: str) -> None:
+    """What a curve and a map make of an axis before anything runs."""
+    axis = axes.find(name, state)
+    axis.document(state)
+    if axis.missing(state):
+        return
+    levels = axis.levels(state)
+    assert len(levels) < 3000
+    if len(levels) > 1:
+        state.campaign(axes={name: list(levels)}).cases()
+    axis.cells(state, 20)

@@ -7,7 +7,7 @@ state as it is; :func:`place` says where a text stands, in SI units. The levels 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -97,7 +97,7 @@ class Axis:
         return self._with_own(lattice, here, place(here) if here else math.nan)
 
     def _with_own(self, lattice: list[float], here: str, own: float) -> tuple[str, ...]:
-        texts = {value: self.write(value) for value in lattice if math.isnan(own) or abs(value - own) > APART * max(value, own)}
+        texts = _by_place(self.write(value) for value in lattice if math.isnan(own) or abs(value - own) > APART * max(value, own))
         if not math.isnan(own):
             texts[own] = here
         return tuple(texts[value] for value in sorted(texts))
@@ -106,12 +106,13 @@ class Axis:
         """The levels of a map, `count` of them: even steps of the axis from its first to its last value (from 0 where it is linear)."""
         low, high = self.ends(state)
         if self.log:
-            return _distinct([self.write(low * (high / low) ** (i / (count - 1))) for i in range(count)])
-        return _distinct([self.write(high * i / (count - 1)) for i in range(count)])
+            return tuple(_by_place(self.write(low * (high / low) ** (i / (count - 1))) for i in range(count)).values())
+        return tuple(_by_place(self.write(high * i / (count - 1)) for i in range(count)).values())
 
 
-def _distinct(texts: list[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(texts))
+def _by_place(texts: Iterable[str]) -> dict[float, str]:
+    """Texts by their place; one where several stand for the same, none for what is no quantity (more than a TiB)."""
+    return {at: text for text in texts if not math.isnan(at := place(text))}
 
 
 def _decades(low: float, high: float) -> list[float]:

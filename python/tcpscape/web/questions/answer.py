@@ -44,6 +44,8 @@ MILESTONES = (1, 3, 5, 10, 20, 30, 50, 75, 100, 150, 200)
 """Numbers of trials at which the sentence is written anew: one that changes with every trial cannot be read."""
 MOST_SEEDS = 1000
 """Most trials of each congestion control."""
+SURE = 20
+"""Trials after which the sentence is sure enough to wait for others: it has these as soon as possible."""
 FEWEST = 3
 """Fewest trials of which a side of the cliff is told."""
 
@@ -87,8 +89,9 @@ class _Answering:
     seeds: int
 
     def wanted(self) -> list[Wanted]:
-        """Every trial, in the order in which they are to run: of each seed the cases here first."""
-        return [Wanted.of(c, seed, _urgency(seed)) for seed in range(self.seeds) for c in (*self.cases, *self.calm)]
+        """Every trial, in the order in which they are to run: those that the sentence needs, then those without the impairment."""
+        here = [Wanted.of(c, seed, _urgency(seed)) for seed in range(self.seeds) for c in self.cases]
+        return [*here, *(Wanted.of(c, seed, LATER) for seed in range(self.seeds) for c in self.calm)]
 
     def known(self, done: Runs) -> int:
         """How many seeds of every case here have run."""
@@ -177,4 +180,4 @@ def _caveats(outcome: Outcome) -> Iterator[str]:
 
 
 def _urgency(seed: int) -> int:
-    return FIRST if seed == 0 else SOON if seed < MILESTONES[2] else LATER
+    return FIRST if seed == 0 else SOON if seed < SURE else LATER
