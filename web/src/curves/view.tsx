@@ -17,7 +17,7 @@ import { type Curve, gather, METRICS, type Metric } from "./gather";
 import "./curves.css";
 
 const curve = question("curve");
-const axis = option("curves.axis", "rtt");
+const axis = option("curves.axis", "jitter");
 const metrics = option("curves.metrics", "goodput");
 const seeds = option("curves.seeds", "10");
 const bands = option("curves.bands", "yes");
@@ -54,7 +54,13 @@ const here = computed(() => {
 
 export function CurvesView() {
   useSignalEffect(ask);
-  useEffect(() => () => leave(), []);
+  useEffect(() => {
+    for (const name of ENDS) window.addEventListener(name, hurry);
+    return () => {
+      for (const name of ENDS) window.removeEventListener(name, hurry);
+      leave();
+    };
+  }, []);
   const there = now.value;
   const problem = curve.error.value || (there?.axis.note && `${titled(there.axis)}: ${there.axis.note}.`);
   return (
@@ -71,6 +77,8 @@ export function CurvesView() {
  * last place of the slider is asked for all the same.
  */
 const PACE = 45;
+/** What ends a movement: nothing is waited for then. */
+const ENDS = ["pointerup", "keyup", "change"] as const;
 let [sent, later] = [-Infinity, 0];
 
 /** Asks where what is asked has changed, or the state has left what is shown. */
@@ -79,6 +87,7 @@ function ask(): void {
   const text = textOf(name, state.value);
   const about = subject(state.value, [name], wanted);
   clearTimeout(later);
+  later = 0;
   if (!state.value.rtt || (about === asked.peek().subject && inside(text))) return;
   const wait = sent + PACE - performance.now();
   if (wait > 0 && (curve.status.peek() === "asked" || now.peek()?.most === 0)) {
@@ -97,6 +106,13 @@ function leave(): void {
     curve.cancel();
     asked.value = { ...asked.peek(), subject: "" };
   }
+}
+
+/** Asks now what waits to be asked. */
+function hurry(): void {
+  if (!later) return;
+  sent = -Infinity;
+  ask();
 }
 
 /** Whether the curve that is there, or on its way, has this place. */

@@ -91,8 +91,8 @@ function ask(): void {
   const options = wanted();
   // The other congestion controls have no part in the map.
   const about = subject({ ...state.value, cca: [] }, [x.value, y.value], options);
-  if (!state.value.rtt || about === asked.peek().subject) return;
   clearTimeout(resting);
+  if (!state.value.rtt || about === asked.peek().subject) return;
   if (asked.peek().subject) resting = window.setTimeout(() => begin(about, options), REST);
   else begin(about, options);
 }
