@@ -35,6 +35,10 @@ def _parts(words: dict[str, str]) -> dict[str, str]:
     return words
 
 
+def _labels(controls: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(spelling.label(cca) for cca in controls))
+
+
 class State(Spec):
     """What the page shows."""
 
@@ -82,8 +86,8 @@ class State(Spec):
     """`forward`, `bottleneck`, `reverse` in tc's own words (:mod:`tcpscape.web.texts`): that part of the path, for which no field is read then."""
     changes: tuple[str, ...] = ()
     """Changes of the path on the way, `bottleneck@8s: rate 20mbit`."""
-    cca: tuple[str, ...] = ("cubic", "bbr")
-    """Congestion controls that are compared, as labels."""
+    cca: Annotated[tuple[str, ...], AfterValidator(_labels)] = ("cubic", "bbr")
+    """Congestion controls that are compared, as labels: `cubic:hystart=off` becomes `cubic:hystart=0`, each once."""
     mix: str = ""
     """Flows that share the bottleneck, `cubic*2,bbr@5s`."""
 

@@ -3,6 +3,7 @@ import "./controls.css";
 import { useId, useState } from "preact/hooks";
 import { post, Refusal } from "../server/post";
 import { start } from "../server/start";
+import type { Path } from "../path/agree";
 import { change, state } from "../state/state";
 import { Button, Icon, Sample } from "../ui";
 import { look } from "./look";
@@ -54,8 +55,8 @@ function Add() {
     if (!label) return setOpen(false);
     if (state.peek().cca.includes(label)) return setProblem(`${label} is there already`);
     try {
-      await post("path", { state: { ...state.peek(), cca: [...state.peek().cca, label] } });
-      change({ cca: [...state.peek().cca, label] });
+      const said = await post<Path>("path", { state: { ...state.peek(), cca: [...state.peek().cca, label] } });
+      change({ cca: said.state.cca });
       setText("");
       setProblem("");
       setOpen(false);

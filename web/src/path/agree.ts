@@ -75,6 +75,7 @@ async function look(): Promise<void> {
       if (asked !== state.peek()) continue;
       path.value = said;
       wrong.value = "";
+      if (String(said.state.cca) !== String(asked.cca)) change({ cca: said.state.cca });
     } catch (error) {
       if (error instanceof Refusal) wrong.value = error.message;
     }

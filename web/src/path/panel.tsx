@@ -102,6 +102,7 @@ function Slider({ name, idle }: { name: TextField; idle?: boolean }) {
       label={of.label}
       name={name}
       text={fixed ? (path.value?.says[name] ?? "") : (slip?.text ?? state.value[name])}
+      slid={slip ? state.value[name] : undefined}
       scale={of.scale}
       placeholder={fixed ? "in tc's words" : of.placeholder}
       error={slip?.line}

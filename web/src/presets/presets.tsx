@@ -15,7 +15,7 @@ export function Presets() {
   const items = there.presets.map((each) => ({ group: each.group, title: each.title, note: each.note, onChoose: () => take(each.state) }));
   return (
     <>
-      <Menu label="Presets" items={items} kind="quiet" />
+      <Menu label="Presets" items={items} kind="quiet" side="right" />
       <Button
         kind="quiet"
         icon={<Icon name="reset" />}

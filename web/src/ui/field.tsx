@@ -14,6 +14,8 @@ import type { Scale } from "./scale";
 interface Props {
   label: ComponentChildren;
   text: string;
+  /** Where the slider stands, if that is another text: the last good one while a wrong one is in the field. */
+  slid?: string | undefined;
   onText: (text: string) => void;
   scale?: Scale | undefined;
   onSlide?: (text: string) => void;
@@ -29,7 +31,7 @@ interface Props {
   name?: string;
 }
 
-export function Field({ label, text, onText, scale, onSlide, placeholder, error, note, disabled, wide, name }: Props) {
+export function Field({ label, text, slid = text, onText, scale, onSlide, placeholder, error, note, disabled, wide, name }: Props) {
   const id = useId();
   const [typed, type] = useState(text);
   const typing = useRef(false);
@@ -41,7 +43,7 @@ export function Field({ label, text, onText, scale, onSlide, placeholder, error,
     typing.current = false;
     if (typed.trim() !== text) onText(typed.trim());
   };
-  const step = scale?.step(text) ?? null;
+  const step = scale?.step(slid) ?? null;
   const last = scale?.last ?? 1;
   const below = error || note;
   const slide = (event: { currentTarget: HTMLInputElement }) => scale && onSlide?.(scale.text(Number(event.currentTarget.value)));
@@ -78,7 +80,7 @@ export function Field({ label, text, onText, scale, onSlide, placeholder, error,
           value={step ?? 0}
           disabled={disabled}
           aria-label={typeof label === "string" ? label : name}
-          aria-valuetext={step === null ? text : scale.say(step)}
+          aria-valuetext={step === null ? slid : scale.say(step)}
           style={{ "--at": String((step ?? 0) / last) }}
           onInput={slide}
           onChange={slide}
