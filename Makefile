@@ -147,10 +147,11 @@ check: setup ## formats, lints, types, sizes of files and functions, layers and 
 bench: setup ## fidelity and speed, written to docs/fidelity.md and docs/performance.md
 	$(BIN)/python benches/run.py
 
-docs: setup ## the pictures in docs/img, from the studies
+docs: setup ## the pictures in docs/img, from the studies and the explorer's page (needs Chromium)
 	@mkdir -p out docs/img
 	@for study in jitter-cliff loss-tolerance starlink; do \
 	  $(BIN)/tcpscape study run $$study --no-report --out out >/dev/null && cp out/$$study/$$study.png out/$$study/$$study.svg docs/img/ && echo "docs/img: $$study" || exit 1; done
+	@$(BIN)/python scripts/picture.py
 
 site: setup ## the documentation as a site that opens from disk, in out/site; without a network; every link is checked
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet
