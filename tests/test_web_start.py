@@ -100,7 +100,7 @@ def test_the_levels_of_an_axis_hold_the_own_value_and_rise(axis: str, preset: Pr
     levels = found.levels(state)
     numbers = [axes.place(text) for text in levels]
     assert numbers == sorted(set(numbers))
-    assert 4 <= len(levels) <= 16
+    assert 7 <= len(levels) <= 18
     assert found.here(state) in levels or not found.here(state)
     for text in (*levels, *found.cells(state, 12)):
         state.replace(**{axis: text}).scenario("cubic")

@@ -7,7 +7,7 @@ state as it is; :func:`place` says where a text stands, in SI units. The levels 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -21,8 +21,10 @@ Quantity = Literal["time", "rate", "share", "size", "number"]
 """What the numbers of an axis are, in s, bit/s, 1, bytes, 1."""
 SI = {"ms": 1e-3, "Mbit/s": 1e6, "%": 0.01, "B": 1.0, "": 1.0}
 """Unit of :func:`tcpscape.campaign.axes.read` → factor to SI."""
-STEPS = (1.0, 2.0, 5.0)
-"""Levels of a decade of a logarithmic axis."""
+STEPS = ((1.0, 1.5, 2.0, 3.0, 5.0, 7.0), (1.0, 2.0, 5.0), (1.0,))
+"""Levels of a decade of a logarithmic axis: the first ones of which there are not too many."""
+MOST = 14
+"""Most levels of a logarithmic axis, 0 and the state's own value excepted."""
 APART = 0.12
 """A level is left out where the state's own value is nearer than this share of it."""
 SHARES = (0.0, *(share for share in WALK if share <= 0.4))
@@ -92,7 +94,7 @@ class Axis:
             rtt = place(state.rtt)
             lattice = [share * rtt for share in (*SHARES, *(s for s in WALK if s > SHARES[-1])) if share * rtt <= high * (1 + 1e-9)]
         else:
-            lattice = [0.0] * self.zero + _decades(low, high)
+            lattice = [0.0] * self.zero + (_doubled(low, high) if self.quantity == "size" else _lattice(low, high))
         here = self.here(state)
         return self._with_own(lattice, here, place(here) if here else math.nan)
 
@@ -115,11 +117,22 @@ def _by_place(texts: Iterable[str]) -> dict[float, str]:
     return {at: text for text in texts if not math.isnan(at := place(text))}
 
 
-def _decades(low: float, high: float) -> list[float]:
-    """The values of :data:`STEPS` in every decade from `low` to `high`."""
+def _lattice(low: float, high: float) -> list[float]:
+    """Round numbers from `low` to `high`, no more than :data:`MOST` where that is possible."""
+    every = [_decades(low, high, steps) for steps in STEPS]
+    return next((values for values in every if len(values) <= MOST), every[-1])
+
+
+def _decades(low: float, high: float, steps: Sequence[float] = STEPS[1]) -> list[float]:
+    """The values of `steps` in every decade from `low` to `high`."""
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
-    values = [float(f"{step * 10.0**decade:.6g}") for decade in range(first, last + 1) for step in STEPS]
+    values = [float(f"{step * 10.0**decade:.6g}") for decade in range(first, last + 1) for step in steps]
     return [value for value in values if low * (1 - 1e-9) <= value <= high * (1 + 1e-9)]
+
+
+def _doubled(low: float, high: float) -> list[float]:
+    """Powers of two from about `low` to about `high`: sizes of buffers are written so."""
+    return [2.0**power for power in range(round(math.log2(low)), round(math.log2(high)) + 1)]
 
 
 def _down(value: float) -> float:
@@ -160,7 +173,9 @@ def _rate(bps: float) -> str:
 
 
 def _size(size: float) -> str:
-    return f"{size / 1024:g}KiB" if size % 1024 == 0 else f"{round(size)}B"
+    """In KiB, above 16 KiB whole ones."""
+    whole = round(size / 1024)
+    return f"{whole}KiB" if whole >= 16 or size % 1024 == 0 else f"{round(size)}B"
 
 
 DEFAULTS = {"jitter": "0ms", "loss": "0%", "buffer": "1bdp", "duration": "10s", "loss_burst": "1"}
@@ -174,10 +189,10 @@ AXES = {
         Axis("loss_burst", "packets lost in a row", "number", 1.0, 50.0, lambda x: f"{x:.3g}"),
         Axis("rate", "rate", "rate", 1e6, 200e6, _rate),
         Axis("buffer", "buffer", "number", 0.1, 10.0, lambda x: f"{x:.3g}bdp"),
-        Axis("rcvbuf", "receive buffer", "size", 16 * 1024.0, 4 * 2**20, lambda x: _size(1024 * round(x / 1024))),
+        Axis("rcvbuf", "receive buffer", "size", 16 * 1024.0, 4 * 2**20, _size),
         Axis("app", "application rate", "rate", 1e6, 200e6, _rate),
         Axis("duration", "duration", "time", 1.0, 50.0, lambda x: units.brief_time(x * 1e9)),
     )
 }  # fmt: skip
 """Every axis by its name."""
-_BYTES_OF_BUFFER = Axis("buffer", "buffer", "size", 5e3, 5e6, _size)
+_BYTES_OF_BUFFER = Axis("buffer", "buffer", "size", 2.0**13, 2.0**22, _size)
