@@ -99,7 +99,7 @@ def test_series_are_those_of_run_at_the_same_seed(pool: Pool) -> None:
     for number, cca in enumerate(("cubic", "bbr")):
         said = one(blocks, "run", number).values
         assert (said["cca"], said["seed"], said["interval_s"]) == (cca, 3, 0.001)
-        ran = api.run(state.scenario(cca), seeds=[3], samples="1ms", queue_samples="1ms")
+        ran = api.run(state.scenario(cca), seeds=[3], samples="1ms", queue_samples="2ms")
         [trial], scenario = ran.cells[0].trials, ran.cells[0].scenarios[0]
         assert said["flows"][0]["goodput_mbps"] == trial.flows[0].goodput_mbps
         block = one(blocks, "series", number)

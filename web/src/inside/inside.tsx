@@ -11,7 +11,7 @@ import { Button, Toggle, Toolbar } from "../ui";
 import { ended, happenings, moved, titleOf } from "./changes";
 import { eventRows, eventText, neighbour } from "./events";
 import { StackFiles } from "./files";
-import { EventTable, Legend } from "./legend";
+import { Legend, Tables } from "./legend";
 import { Overview } from "./overview";
 import { CHOICES, drawn, panelsOf, USUAL } from "./panels";
 import { busy, ends, follow, pin, pinned, problem, seed, shown, shownControls, time, whole } from "./run";
@@ -19,6 +19,7 @@ import { look } from "../controls/look";
 import { Stack } from "./stack";
 import { END } from "./stacker";
 import { Timeline } from "./timeline";
+import { everyValue } from "./values";
 
 const chosen = option("inside.panels", USUAL);
 const names = computed(() => chosen.value.split(","));
@@ -77,11 +78,11 @@ export function Inside() {
       </div>
       <Bounds />
       <Timeline end={ends.value[1]} />
-      {there && <EventTable lines={lines.value} />}
+      {there && <Tables lines={lines.value} panels={panels.value} shown={time.range.value ?? ends.value} />}
       {there && (
         <StackFiles
           name="inside-one-run" title="the run over time" lines={lines.value} panels={panels.value} marks={marks.value} whole={ends.value} link={time}
-          table={() => ({ columns: ["time (s)", "run", "event", "count", "cwnd (packets)"], rows: eventRows(lines.peek()) })}
+          table={() => ({ columns: ["time (s)", "run", "quantity or event", "value or count"], rows: [...everyValue(panels.peek()), ...eventRows(lines.peek()).map((row) => row.slice(0, 4))] })}
         />
       )}
     </div>

@@ -1,10 +1,14 @@
 /** What the lines and symbols mean, with the numbers of each run; the table of events. */
 import { Sample } from "../charts/legend";
 import { outline } from "../charts/pen";
-import { format, plain } from "../charts/units";
+import type { Range } from "../charts/description";
+import { format } from "../charts/units";
+import { Disclosure, Table } from "../ui";
 import { counts } from "./data";
 import { eventRows, timeOf } from "./events";
 import { type Drawn, SHAPES } from "./panels";
+import type { Panel } from "./stacker";
+import { valueTable } from "./values";
 
 /** The runs with their goodput, and the symbols with how often each event happened. */
 export function Legend({ lines }: { lines: readonly Drawn[] }) {
@@ -49,41 +53,30 @@ function Symbol({ shape }: { shape: string }) {
   );
 }
 
-/** Most rows that are shown. */
-const MOST = 500;
-
-/** Every event as a row; made when it is opened. */
-export function EventTable({ lines }: { lines: readonly Drawn[] }) {
-  const runs = [...new Set(lines.map((each) => each.run))];
+/** What stands behind the panels: the runs, their events, and the values of what is shown. Made when it is opened. */
+export function Tables({ lines, panels, shown }: { lines: readonly Drawn[]; panels: readonly Panel[]; shown: Range }) {
+  const caveats = [...new Set(lines.flatMap(({ run }) => run.caveats))];
   return (
-    <details class="disclosure data">
-      <summary>Table of the events and of the runs</summary>
-      <div class="inside">
-        <Rows
-          caption="Runs" head={["run", "seed", "goodput", "retransmissions", "fast recoveries", "timeouts", "undos"]}
-          rows={lines.map(({ run, flow, label }) => {
-            const { goodput_mbps, retransmits, fast_recoveries, rtos, undos } = run.numbers[flow.flow] ?? {};
-            return [label, String(run.seed), format((goodput_mbps ?? NaN) * 1e6, "rate"), ...[retransmits, fast_recoveries, rtos, undos].map((n) => String(n ?? "–"))];
-          })}
-        />
-        <Rows caption="Events" head={["time", "run", "event", "how many", "window after it, packets"]} rows={eventRows(lines).map((row) => [timeOf(row), row[1], row[2], String(row[3]), plain(row[4])])} />
-        {runs.some((run) => run.caveats.length) && <p class="note">{[...new Set(runs.flatMap((run) => run.caveats))].join(" ")}</p>}
-      </div>
-    </details>
+    <Disclosure title="Tables: runs, events, values over time">
+      {() => {
+        const values = valueTable(panels, shown);
+        return (
+          <div class="inside-tables">
+            <Table caption="Runs" columns={RUN_COLUMNS} rows={() => lines.map(runRow)} />
+            <Table caption="Events" columns={EVENT_COLUMNS} rows={() => eventRows(lines).map((row) => [timeOf(row), row[1], row[2], row[3], row[4]])} />
+            <Table caption="Values over the shown time" columns={values.columns} rows={() => values.rows} />
+            {caveats.map((each) => <p class="note" key={each}>Note: {each}.</p>)}
+          </div>
+        );
+      }}
+    </Disclosure>
   );
 }
 
-function Rows({ caption, head, rows }: { caption: string; head: readonly string[]; rows: readonly (readonly string[])[] }) {
-  return (
-    <>
-      <div class="scroll" tabIndex={0} role="region" aria-label={caption}>
-        <table>
-          <caption>{caption}</caption>
-          <thead><tr>{head.map((each) => <th key={each} scope="col">{each}</th>)}</tr></thead>
-          <tbody>{rows.slice(0, MOST).map((row, i) => <tr key={i}>{row.map((cell, j) => <td key={j}>{cell}</td>)}</tr>)}</tbody>
-        </table>
-      </div>
-      {rows.length > MOST && <p class="note">The first {MOST} of {rows.length} rows; the CSV file has them all.</p>}
-    </>
-  );
+const RUN_COLUMNS = [{ name: "run", text: true }, ...["seed", "goodput", "retransmissions", "fast recoveries", "timeouts", "undos"].map((name) => ({ name }))];
+const EVENT_COLUMNS = [{ name: "time" }, { name: "run", text: true }, { name: "event", text: true }, { name: "how many" }, { name: "window after it", unit: "packets" }];
+
+function runRow({ run, flow, label }: Drawn) {
+  const { goodput_mbps, retransmits, fast_recoveries, rtos, undos } = run.numbers[flow.flow] ?? {};
+  return [label, String(run.seed), format((goodput_mbps ?? NaN) * 1e6, "rate"), retransmits, fast_recoveries, rtos, undos];
 }

@@ -43,7 +43,7 @@ const NAMES: Record<string, string> = { ssthresh: "ssthresh", min_rtt: "least RT
 const THIN = 1;
 /** Most values beside a panel's title: with more lines, the thin ones are left out. */
 const MOST_READ = 4;
-const ROW = 17;
+const ROW = 19;
 /** Names that fit beside a row. */
 const SHORT: Record<string, string> = {
   lost: "loss", retransmits: "resent", fast_recoveries: "recovery", ecn_reductions: "ECN", rtos: "timeout", undos: "undo", spurious_retransmits: "needless",
@@ -54,7 +54,7 @@ const BOUND = "#7a858f";
 /** How long a bound is drawn, round trips, at least a second. */
 const BOUND_RTTS = 20;
 /** Pixels by which two runs' symbols stand apart. */
-const APART = 4;
+const APART = 6;
 
 /** What one line of a run is called and how it is drawn. */
 export interface Drawn {
@@ -112,7 +112,8 @@ function queueSeries(run: Run, { queue }: Choice, lines: readonly Drawn[]): Seri
   const line = own[0];
   if (!line || !x || !y) return [];
   const label = own.length > 1 ? `all flows${run.pinned ? " (pinned)" : ""}` : line.label;
-  return [{ label, x, y, kind: "step", look: line.look, width: 1.75 }];
+  const look = own.length > 1 ? { ...line.look, colour: BOUND, dash: run.pinned ? 1 : 0 } : line.look;
+  return [{ label, x, y, kind: "step", look, width: 1.75 }];
 }
 
 /** A line at the height that the RTT reaches at least after each drop of the bottleneck's rate. */

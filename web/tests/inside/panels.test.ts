@@ -5,6 +5,7 @@ import { shifted } from "../../src/inside/overview";
 import { drawn, panelsOf, SHAPES } from "../../src/inside/panels";
 import { arranged, fitted, withRoom } from "../../src/inside/stacker";
 import { freePlace } from "../../src/inside/timeline";
+import { everyValue, valueTable } from "../../src/inside/values";
 import type { Block } from "../../src/server/blocks";
 
 const kinds = Object.keys(SHAPES).map((name) => ({ name, title: name, about: "" }));
@@ -103,4 +104,14 @@ test("with many lines the cursor reads the main ones alone", () => {
   const [panel] = panelsOf(["cwnd"], drawn(collect(blocks), look));
   expect(panel!.chart.series).toHaveLength(6);
   expect(panel!.readings!.map((each) => each.label)).toEqual(["cubic", "cubic (pinned)", "cubic (pinned)"]);
+});
+
+test("what the panels show is a table of some rows and a file of all values in base units", () => {
+  const panels = panelsOf(["events", "cwnd", "rtt"], drawn(collect(run(0, ["cubic"])), look));
+  const { columns, rows } = valueTable(panels, [0, 3]);
+  expect(columns.map((each) => each.name)).toEqual(["time", "Congestion window, cubic", "Round-trip time, cubic", "Round-trip time, bound after the drop"]);
+  expect([rows.length, rows[0], rows.at(-1)]).toEqual([101, ["0 ms", "10", "50 ms", "–"], ["3 s", "20", "100 ms", "200 ms"]]);
+  const all = everyValue(panels);
+  expect(all).toHaveLength(4 + 4 + 2);
+  expect(all.find((row) => row[2] === "Round-trip time (s)" && row[0] === 2)![3]).toBeCloseTo(0.1, 6);
 });
