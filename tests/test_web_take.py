@@ -14,7 +14,7 @@ from tcpscape import engines
 from tcpscape.engines import Capture
 from tcpscape.errors import TcpscapeError
 from tcpscape.store.results import Store
-from tcpscape.web import download, take
+from tcpscape.web import download, start, take
 from tcpscape.web.routes import Context
 from tcpscape.web.state import State
 from tcpscape.web.work import Pool
@@ -92,6 +92,23 @@ def of_file(text: str, cli, folder) -> list:
     return typed(comment, cli, folder)
 
 
+PRESETS = {preset["id"]: preset for preset in start.document()["presets"]}
+
+
+@pytest.mark.usefixtures("need_model")
+@pytest.mark.parametrize("name", PRESETS)
+def test_copies_of_a_preset_run_its_trials(name, cli, here):
+    """One trial of each; what differs between the three languages is tested above."""
+    state = State.model_validate({**PRESETS[name]["state"], "duration": "6s" if PRESETS[name]["state"].get("mix") else "1s", "changes": ()})
+    copies, expected = take.Copies(state, "1"), hashes(of_page(state, "1"))
+    assert hashes(typed(copies.command, cli, here)) == expected
+    assert "cat >" not in copies.command, "every preset without changes is said by options"
+    assert hashes(program(copies.python)) == expected
+    whole = take.Copies(State.model_validate(PRESETS[name]["state"]), "1")
+    whole.expect_sense()
+    assert ("cat >" in whole.command) == bool(PRESETS[name]["state"].get("changes"))
+
+
 @pytest.mark.usefixtures("need_model")
 @pytest.mark.parametrize("name", ["jitter", "kernel", "words"])
 def test_copies_of_a_curve_run_its_trials(name, cli, here):
@@ -110,7 +127,7 @@ CHOICES = {
     "loss_on": ("", "forward", "both"), "order": ("", "reorder", "keep", "clamp"), "rate": ("", "10mbit", "42mbit"), "buffer": ("", "0.5bdp", "64KB", "2bdp"),
     "queue": ("", "fq_codel", "codel limit 200", "pfifo limit 50"), "rcvbuf": ("", "256KiB"), "app": ("", "0", "500KB/s"), "read": ("", "16KiB/2ms"),
     "ecn": (False, True), "kernel": ("", "6.1", "6.12,rmem_max=4MiB"), "cca": (("cubic",), ("bbr", "cubic:hystart=0"), ("reno", "cubic", "bbr")),
-    "mix": ("", "", "", "cubic,bbr"), "changes": ((), (), ("bottleneck@100ms: rate 5mbit",)), "duration": ("200ms",),
+    "loss_burst": ("", "", "3"), "limit": ("", "", "1000"), "reverse_at": ("", "sender"), "mix": ("", "", "", "cubic,bbr"), "changes": ((), (), ("bottleneck@100ms: rate 5mbit",)), "duration": ("200ms",),
 }  # fmt: skip
 
 

@@ -38,6 +38,8 @@ PLAIN = (
     "kernel",
 )  # fmt: skip
 """Fields of the state that are options of `tcpscape sweep` under the same name."""
+BY_AXIS = tuple(name for name, field in State.model_fields.items() if field.annotation is str and name not in (*PLAIN, "mix"))
+"""Further fields of the state that are text: `tcpscape sweep` has them under `--axis`."""
 OF_RATE = ("buffer", "queue")
 """Fields that only a path with a rate has."""
 WIDTH = 76
@@ -97,7 +99,7 @@ class Copies:
         """The fields as options of `tcpscape sweep`; None where they cannot say these scenarios."""
         varied = {name: list(values) for name, values in (self.axes or {}).items()}
         left_out = () if self.state.rate or "rate" in varied else OF_RATE
-        fields = {name: str(text) for name in PLAIN if name not in left_out and (text := getattr(self.state, name))}
+        fields = {name: str(text) for name in (*PLAIN, *BY_AXIS) if name not in left_out and (text := getattr(self.state, name))}
         said: dict[str, str | list[str]] = {**fields, **({"ecn": "yes"} if self.state.ecn else {}), **varied}
         try:
             typed = {name: _typed(value) for name, value in said.items()}
