@@ -33,9 +33,16 @@ function series(line: Line | undefined, label: string, look: Look, shown: Shown)
   const base = { ...plain(line), label, look, markers: true, n: line?.n ?? [] };
   return {
     ...base,
-    ...(shown.bands && line ? { low: line.low, high: line.high } : {}),
+    ...(shown.bands && line ? { low: banded(line, line.low), high: banded(line, line.high) } : {}),
     ...(shown.runs && line ? { strip: line.strip } : {}),
   };
+}
+
+/** Fewest runs of a point that has a band: with fewer the interval covers the plot and says nothing. */
+export const LEAST_RUNS = 5;
+
+function banded(line: Line, ends: number[]): number[] {
+  return ends.map((end, i) => ((line.n[i] as number) >= LEAST_RUNS ? end : NaN));
 }
 
 function plain(line: Line | undefined): { x: number[]; y: number[] } {

@@ -12,7 +12,7 @@ import { start } from "../server/start";
 import { change, choose, option, state } from "../state/state";
 import { Button, type Column, DataTable, Progress, Select, Space, Status, Toggle, Toolbar } from "../ui";
 import { subject } from "./asking";
-import { chartOf } from "./chart";
+import { chartOf, LEAST_RUNS } from "./chart";
 import { type Curve, gather, METRICS, type Metric } from "./gather";
 import "./curves.css";
 
@@ -192,7 +192,7 @@ function counted(there: Curve): string {
   if (!there.most) return `Running …${faint}`;
   const count = there.least === there.most ? `${there.most}` : `${there.least} to ${there.most}`;
   const known = there.complete < there.x.length ? `, ${there.complete} of ${there.x.length} points so far` : "";
-  const interval = there.most > 1 ? " with its 95 % interval" : "";
+  const interval = there.least >= LEAST_RUNS ? " with its 95 % interval" : "";
   return `Median of ${count} run${there.most === 1 ? "" : "s"} per point${interval}${known}.${faint || " Click the plot to go there, or drag “you are here”."}`;
 }
 

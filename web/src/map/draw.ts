@@ -39,7 +39,7 @@ const [LEGEND, LEGEND_NARROW, WIDE] = [74, 88, 620];
 /** Pixels between hatches. */
 const HATCH = 7;
 /** The area's width over its height. */
-const SHAPE = 1.7;
+const SHAPE = 1.8;
 const LABEL_APART = 60;
 
 /** Height of a map of a width. */

@@ -129,8 +129,10 @@ function Choices() {
       <Select label="Across" value={x.value} choices={other(y.value)} onChoose={(name) => choose("map.x", name)} />
       <Select label="Up" value={y.value} choices={other(x.value)} onChoose={(name) => choose("map.y", name)} />
       <Select label="Shows" value={quantity.value} choices={QUANTITIES} onChoose={(name) => choose("map.quantity", name)} />
-      <Select label={ratio ? "of" : "of control"} value={pair.value.first} choices={controls} onChoose={(label) => choose("map.first", label)} />
-      {ratio && <Select label="over" value={pair.value.second} choices={controls.filter((label) => label !== pair.value.first)} onChoose={(label) => choose("map.second", label)} />}
+      <span class="pair">
+        <Select label={ratio ? "of" : "of control"} value={pair.value.first} choices={controls} onChoose={(label) => choose("map.first", label)} />
+        {ratio && <Select label="over" value={pair.value.second} choices={controls.filter((label) => label !== pair.value.first)} onChoose={(label) => choose("map.second", label)} />}
+      </span>
       <Space />
       <Select label="Cells" value={resolution.value} choices={[10, 20, 30].map((n) => ({ value: String(n), title: `${n} × ${n}` }))} onChoose={(n) => choose("map.resolution", n)} />
       <Select label="Runs per cell" value={seeds.value} choices={["1", "3", "5", "10", "20"]} onChoose={(n) => choose("map.seeds", n)} />

@@ -53,6 +53,11 @@ test("a chart has the whole axis from its first point on, and the curve before b
   expect(chartOf(curve, null, METRICS[0] as Metric, () => LOOK, { ...SHOWN, bands: false }, []).series[0]?.low).toBeUndefined();
 });
 
+test("a point has a band from five runs on", () => {
+  const curve = gather([head, point(0, 0, 4, 5e6), point(1, 0, 5, 5e6)], ["cubic"])!;
+  expect(chartOf(curve, null, METRICS[0] as Metric, () => LOOK, SHOWN, []).series[0]?.low).toEqual([NaN, 4e6]);
+});
+
 describe("places", () => {
   test("of texts are in base units", () => {
     expect(place(axis(), "80ms")).toBeCloseTo(0.08);
