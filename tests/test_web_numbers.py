@@ -181,7 +181,7 @@ def test_a_curve_is_a_sweep_trial_by_trial(state: State, axis: str) -> None:
             assert same(point["cv"], cell.cv().value)
 
 
-def test_a_curve_has_the_states_own_value_and_begins_with_it() -> None:
+def test_a_curve_has_the_states_own_value_and_begins_with_it_and_the_ends() -> None:
     blocks = ask("curve", State(**SHORT, jitter="1.7ms"), Pool(1), seeds=2)  # a new pool: trials that it knows would come first
     axis = blocks[0]
     assert axis.name == "axis"
@@ -189,7 +189,8 @@ def test_a_curve_has_the_states_own_value_and_begins_with_it() -> None:
     assert axis.columns["x"][here] == axis.values["here"] == 0.0017
     assert axis.columns["x"][0] == 0
     assert np.all(np.diff(axis.columns["x"]) > 0)
-    assert next(b for b in blocks if b.name == "points").columns["place"][0] == here
+    first = [int(block.columns["place"][0]) for block in blocks if block.name == "points"][:6]
+    assert first == [len(axis.columns["x"]) - 1] * 2 + [0] * 2 + [here] * 2
 
 
 @pytest.mark.parametrize(

@@ -85,10 +85,11 @@ class _Curve:
             known = n
 
     def _first(self, here: int) -> list[int]:
-        """The places that run first: the state's own and the ends, without an end that takes long."""
+        """The places that run first: the ends, without one that takes long, then the state's own, whose trials the answer may have run meanwhile."""
         model = engines.make("model")
-        seconds = {place: model.seconds(self._cases[place * self._controls].case.scenario) for place in (here, 0, self._places - 1)}
-        return [place for place in seconds if place == here or seconds[place] <= DEAR * seconds[here]]
+        seconds = {place: model.seconds(self._cases[place * self._controls].case.scenario) for place in (self._places - 1, 0, here)}
+        ends = [place for place in seconds if place != here and seconds[place] <= DEAR * seconds[here]]
+        return [*ends, here]
 
     def _between(self, first: Sequence[int]) -> list[int]:
         """The other places, those in the middle of the widest gaps first."""
