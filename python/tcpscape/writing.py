@@ -107,6 +107,7 @@ class Spool:
             raise cannot_write(Path(tempfile.gettempdir()), e) from None
         self._numbers = itertools.count()
         self._end = weakref.finalize(self, shutil.rmtree, self.root, ignore_errors=True)
+        _spools.add(self)
 
     def adopt(self, file: Path, name: str) -> Path:
         """The content of `file` under this name in a directory of its own, wherever it goes then.
@@ -133,6 +134,15 @@ class Spool:
     def close(self) -> None:
         """Removes the directory with all that is in it."""
         self._end()
+
+
+_spools: weakref.WeakSet[Spool] = weakref.WeakSet()
+
+
+def end_spools() -> None:
+    """Removes the directory of every :class:`Spool`: for a process that ends without Python's own clean-up."""
+    for spool in list(_spools):
+        spool.close()
 
 
 class Presence:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import click
 
+from tcpscape import writing
 from tcpscape.cli import ending
 from tcpscape.cli.command import Argument, Option, command
 from tcpscape.errors import EngineError, refuse
@@ -57,6 +58,8 @@ def explore(
         serve(begin, port, announce)
     except KeyboardInterrupt as e:
         raise click.exceptions.Exit(ending.status(e)) from None
+    finally:
+        writing.end_spools()
 
 
 def _opened(source: str) -> Opened:
