@@ -12,6 +12,8 @@ import { format } from "../charts/units";
 import { MARGIN } from "./stacker";
 
 const HEIGHT = 40;
+/** Least width of what can be dragged, pixels (WCAG 2.5.8). */
+const TARGET = 24;
 /** Parts of the whole that an arrow key moves an end, and one with Shift. */
 const STEP = 0.01;
 const LEAP = 0.1;
@@ -59,10 +61,16 @@ export function Overview({ chart, link, whole }: { chart: Chart; link: Link; who
     event.preventDefault();
     shift(part, direction * (event.shiftKey ? LEAP : STEP) * length);
   };
+  // The stretch is as wide as a finger at least; its ends stand beside it.
+  const placeOf = (part: Part) => {
+    const begin = `min(${percent(now[0])}, 100% - ${TARGET}px)`;
+    if (part === "both") return { left: begin, width: `max(${TARGET}px, ${percent(now[1])} - ${percent(now[0])})` };
+    return { left: part === "from" ? begin : `min(100%, max(${percent(now[1])}, ${percent(now[0])} + ${TARGET}px))` };
+  };
   const handle = (part: Part, at: number, label: string) => (
     <div
       class={`overview-${part}`} role="slider" tabIndex={0} aria-label={label} aria-valuemin={whole[0]} aria-valuemax={whole[1]} aria-valuenow={at}
-      aria-valuetext={format(at, "time")} style={part === "both" ? { left: percent(now[0]), width: `calc(${percent(now[1])} - ${percent(now[0])})` } : { left: percent(at) }}
+      aria-valuetext={format(at, "time")} style={placeOf(part)}
       onPointerDown={(event) => grab(event, part)} onKeyDown={(event) => key(event, part)} onDblClick={() => (link.range.value = null)}
     />
   );

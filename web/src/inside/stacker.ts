@@ -59,6 +59,8 @@ const ALPHAS = [0.6, 0.42, 0.5, 0.34];
 /** Pixels in which one symbol of a shape is drawn. */
 const ROOM = 7;
 const DRAG = 5;
+/** Width and height of a handle, pixels. */
+const HANDLE = 24;
 const ZOOM = 1.25;
 const Y_ROOM = 26;
 /** Keys' steps of the cursor, parts of what is shown. */
@@ -208,8 +210,18 @@ export class Stacker {
     this.scales = this.fits ? this.panels.map((panel, place) => fitted(panel, this.shown()) ?? this.ys[place] ?? [0, 1]) : this.ys;
     this.panels.forEach((panel, place) => drawPanel(pen, panel, this.view(place), theme.peek(), place === this.panels.length - 1, this.marks));
     if (this.panels.length) drawLabels(pen, this.marks, this.view(0), theme.peek());
-    if (this.panels.length) this.handles.place({ ...EMPTY, marks: this.marks }, this.view(0));
+    if (this.panels.length) {
+      this.handles.place({ ...EMPTY, marks: this.marks }, this.view(0));
+      this.stagger();
+    }
     this.point(this.link.cursor.peek());
+  }
+
+  /** Handles that are close to each other stand below each other, so that each has room for a finger. */
+  private stagger(): void {
+    const elements = [...this.over.querySelectorAll<HTMLElement>(".plot-handle")];
+    const places = elements.map((each) => this.view(0).x(Number(each.getAttribute("aria-valuenow"))));
+    rowsOf(places, HANDLE).forEach((row, i) => (elements[i] as HTMLElement).style.setProperty("--row", String(row)));
   }
 
   /** Puts the cursor's line where it belongs; nothing is drawn for that. */
@@ -299,6 +311,18 @@ export function fitted({ chart, rows }: Pick<Panel, "chart" | "rows">, shown: Ra
   }
   const room = (largest - least) * 0.06 || Math.abs(largest) * 0.1 || 1;
   return least <= largest ? [least - room, largest + room] : null;
+}
+
+/** A row for each of some places so that in a row none is closer to another than `room`. */
+export function rowsOf(places: readonly number[], room: number): number[] {
+  const rows = places.map(() => 0);
+  const last: number[] = [];
+  for (const i of places.map((_, i) => i).sort((one, other) => (places[one] as number) - (places[other] as number))) {
+    const free = last.findIndex((at) => (places[i] as number) - at >= room);
+    rows[i] = free >= 0 ? free : last.length;
+    last[rows[i] as number] = places[i] as number;
+  }
+  return rows;
 }
 
 /** The areas of panels in a width, and the height of all of them. */

@@ -1,5 +1,5 @@
 /** The table behind the sentence: shares against equal ones over the runs, Jain's index, and what is said of all flows. */
-import { format, formatInterval, plain } from "../charts/units";
+import { format, plain } from "../charts/units";
 import type { Interval, Verdict } from "./data";
 
 const HEAD = ["flows", "share of whole transfers", "share while all run", "equal share", "while all run, in equal shares"];
@@ -49,7 +49,9 @@ export function together({ groups, jain_overlap: jain }: Verdict): string {
 }
 
 function text({ value, low, high }: Interval, quantity: "share" | "number"): string {
-  return formatInterval(value ?? NaN, low ?? NaN, high ?? NaN, quantity);
+  const size = quantity === "share" ? 100 : 1;
+  const interval = low === null || high === null ? "" : ` [${plain(low * size)}, ${plain(high * size)}]`;
+  return `${format(value ?? NaN, quantity)}${interval}`;
 }
 
 function fairness({ became_fair: share, fair_after_s: after }: Verdict): string {

@@ -3,7 +3,7 @@ import { collect, counts } from "../../src/inside/data";
 import { eventRows, eventText, neighbour } from "../../src/inside/events";
 import { shifted } from "../../src/inside/overview";
 import { drawn, panelsOf, SHAPES } from "../../src/inside/panels";
-import { arranged, fitted, withRoom } from "../../src/inside/stacker";
+import { arranged, fitted, rowsOf, withRoom } from "../../src/inside/stacker";
 import { freePlace } from "../../src/inside/timeline";
 import { everyValue, valueTable } from "../../src/inside/values";
 import type { Block } from "../../src/server/blocks";
@@ -114,4 +114,10 @@ test("what the panels show is a table of some rows and a file of all values in b
   const all = everyValue(panels);
   expect(all).toHaveLength(4 + 4 + 2);
   expect(all.find((row) => row[2] === "Round-trip time (s)" && row[0] === 2)![3]).toBeCloseTo(0.1, 6);
+});
+
+test("handles that are close stand in rows below each other", () => {
+  expect(rowsOf([], 24)).toEqual([]);
+  expect(rowsOf([100, 10, 50], 24)).toEqual([0, 0, 0]);
+  expect(rowsOf([100, 110, 20, 115, 124], 24)).toEqual([0, 1, 0, 2, 0]);
 });

@@ -38,7 +38,7 @@ test("a sentence says how it is while all flows run, the greediest first", () =>
   const said = { text: "", n: 2, wanted: 2, jain: interval(1), jain_overlap: interval(0.5), fair_after_s: interval(null), became_fair: 0, starved: 0, caveats: [] };
   const groups = [{ name: "cubic", equal: 2 / 3, whole: interval(0.4), overlap: interval(0.25) }, { name: "bbr", equal: 1 / 3, whole: interval(0.6), overlap: interval(0.75) }];
   expect(together({ ...said, groups })).toBe(
-    "While all of them run: bbr 75 % (75 to 75), 2.3 × its equal share; cubic 25 % (25 to 25), 0.38 × its equal share. Jain's index 0.5 (0.5 to 0.5).",
+    "While all of them run: bbr 75 % [75, 75], 2.3 × its equal share; cubic 25 % [25, 25], 0.38 × its equal share. Jain's index 0.5 [0.5, 0.5].",
   );
   expect(together({ ...said, groups: groups.map((each) => ({ ...each, overlap: interval(null) })) })).toBe("The flows never run at the same time.");
 });
