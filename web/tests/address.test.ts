@@ -10,3 +10,19 @@ test("an address says what differs from the defaults, and gives it back", () => 
   expect(read(fragment, standard)).toEqual({ state: now, options: { view: "map" } });
   expect(write(standard, {}, standard)).toBe("");
 });
+
+test("a damaged or hostile address gives a state all the same", () => {
+  for (const fragment of ["#%", "#=&&=", "#rtt=%E0%A4%A", "#__proto__=1&constructor=2&toString=3", "#words=x|forward: a: b|: |", "#cca=", "#ecn=maybe", `#rtt=${"9".repeat(10000)}`]) {
+    const there = read(fragment, standard);
+    expect(Object.keys(there.state)).toEqual(Object.keys(standard));
+    expect(typeof there.state.rtt).toBe("string");
+    expect(Array.isArray(there.state.cca)).toBe(true);
+    expect(({} as Record<string, unknown>).polluted).toBeUndefined();
+    expect(Object.getPrototypeOf(there.options)).toBe(Object.prototype);
+  }
+});
+
+test("tc's words with colons come back whole", () => {
+  const now = { ...standard, words: { forward: "netem delay 5ms", bottleneck: "htb rate 1mbit; fq_codel: limit 3" } };
+  expect(read(write(now, {}, standard), standard).state).toEqual(now);
+});

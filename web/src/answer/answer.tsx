@@ -55,6 +55,7 @@ effect(() => {
 export function AnswerPanel() {
   const now = newest.value;
   const isBusy = answer.status.value === "asked" || answer.status.value === "running";
+  const caveats = now?.caveats ?? [];
   const stale = answer.status.value === "asked" ? " stale" : "";
   return (
     <section class={`answer${stale}`} aria-label="Answer">
@@ -63,7 +64,7 @@ export function AnswerPanel() {
         {answer.error.value ? <p class="problem">{answer.error.value}</p> : <p class="sentence">{now?.text ?? "The first runs are on their way …"}</p>}
       </div>
       <div class="runs-bar">{isBusy && <Progress done={now?.n ?? 0} all={now?.wanted ?? STANDARD_RUNS} label="runs" />}</div>
-      {now && <Intervals controls={now.controls} />}
+      <Intervals controls={now?.controls ?? state.value.cca.map(unknown)} />
       <p class="foot">
         {now && <span>{now.n === 1 ? "1 run of each" : `${now.n} runs of each`}{now.n < now.wanted ? ` of ${now.wanted}` : ""}</span>}
         {now && !now.decided && now.final && (
@@ -75,24 +76,25 @@ export function AnswerPanel() {
           </span>
         )}
       </p>
-      {now && (
-        <Disclosure title={now.caveats.length ? `What it assumes, and ${now.caveats.length === 1 ? "a caveat" : `${now.caveats.length} caveats`}` : "What it assumes"}>
-          {() => (
-            <ul class="assumes">
-              {now.assumes.map((line) => (
-                <li key={line}>{line}</li>
-              ))}
-              {now.caveats.map((line) => (
-                <li key={line} class="caveat">
-                  Caveat: {line}
-                </li>
-              ))}
-            </ul>
-          )}
-        </Disclosure>
-      )}
+      <Disclosure title={`What it assumes${caveats.length ? `, and ${caveats.length === 1 ? "a caveat" : `${caveats.length} caveats`}` : ""}`}>
+        {() => (
+          <ul class="assumes">
+            {now?.assumes.map((line) => <li key={line}>{line}</li>)}
+            {caveats.map((line) => (
+              <li key={line} class="caveat">
+                Caveat: {line}
+              </li>
+            ))}
+          </ul>
+        )}
+      </Disclosure>
     </section>
   );
+}
+
+/** A congestion control before its first run is over: its row keeps its place. */
+function unknown(label: string): Control {
+  return { label, unit: "", value: null, low: null, high: null, text: "…", delay: null, side: null, side_text: "" };
 }
 
 /** Each congestion control's mean goodput with its interval, all on one scale from 0. */
@@ -110,8 +112,8 @@ function Intervals({ controls }: { controls: Control[] }) {
               <Sample control={look(each.label)} /> {each.label}
             </span>
             <span class="scale" aria-hidden="true">
-              <span class="whisker" style={{ left: at(low), width: `calc(${at(high)} - ${at(low)})`, background: colour }} />
-              <span class="dot" style={{ left: at(each.value ?? 0), background: colour }} />
+              {each.value !== null && <span class="whisker" style={{ left: at(low), width: `calc(${at(high)} - ${at(low)})`, background: colour }} />}
+              {each.value !== null && <span class="dot" style={{ left: at(each.value), background: colour }} />}
             </span>
             <span class="number">
               {each.text}

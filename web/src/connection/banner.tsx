@@ -4,16 +4,17 @@ import { Icon } from "../ui";
 
 export function Banner() {
   const now = connection.value;
-  const lost = now === "lost" || now === "refused";
+  if (now !== "lost" && now !== "refused") return null;
   return (
-    <div role="alert" class={lost ? "banner" : "hidden"}>
-      {lost && <Icon name="warning" />}
-      {now === "lost" && (
+    <div role="alert" class="banner">
+      <Icon name="warning" />
+      {now === "lost" ? (
         <p>
           The server has ended, so nothing new is run. Start it again with <code>tcpscape explore --port {location.port}</code>; this page then goes on by itself.
         </p>
+      ) : (
+        <p>The server was started again. Open the address that it printed; this page then goes on by itself.</p>
       )}
-      {now === "refused" && <p>The server was started again. Open the address that it printed; this page then goes on by itself.</p>}
     </div>
   );
 }

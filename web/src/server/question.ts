@@ -30,6 +30,8 @@ export function question(kind: string): Question {
   let sending = false;
   let waiting: Record<string, unknown> | null = null;
   let last: Record<string, unknown> | null = null;
+  /** Whether the answer was cancelled while its question was on its way. */
+  let isLeft = false;
 
   onBlock(kind, (block) => {
     if (block.generation !== generation) return;
@@ -43,6 +45,10 @@ export function question(kind: string): Question {
       error.value = "";
     }
   });
+
+  function end(): void {
+    void fetch("/api/cancel", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ page, kind }) }).catch(() => (connection.value = "lost"));
+  }
 
   async function send(options: Record<string, unknown>): Promise<void> {
     sending = true;
@@ -62,6 +68,8 @@ export function question(kind: string): Question {
       connection.value = "lost";
     }
     sending = false;
+    if (isLeft && !waiting) end(); // a cancel would overtake the question that is on its way
+    isLeft = false;
     if (waiting) {
       const next = waiting;
       waiting = null;
@@ -84,9 +92,10 @@ export function question(kind: string): Question {
     },
     cancel() {
       generation += 1;
-      last = null;
+      last = waiting = null;
       status.value = "idle";
-      void fetch("/api/cancel", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ page, kind }) });
+      if (sending) isLeft = true;
+      else end();
     },
   };
 }

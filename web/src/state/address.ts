@@ -10,15 +10,18 @@ export function write(now: State, chosen: Record<string, string>, standard: Stat
     if (text !== asText(standard[name as keyof State])) parts.set(name, text);
   }
   for (const [name, value] of Object.entries(chosen)) parts.set(name, value);
-  return parts.toString();
+  return parts.toString().replace(/%(7C|3A|2C|2F|40)/g, (escaped) => PLAIN[escaped] ?? escaped);
 }
+
+/** What need not be escaped behind the `#`, so that people can read it. */
+const PLAIN: Record<string, string> = { "%7C": "|", "%3A": ":", "%2C": ",", "%2F": "/", "%40": "@" };
 
 /** State and options of an address; what it does not say has its default. */
 export function read(fragment: string, standard: State): { state: State; options: Record<string, string> } {
   const now: Record<string, unknown> = { ...standard };
   const chosen: Record<string, string> = {};
   for (const [name, text] of new URLSearchParams(fragment.replace(/^#/, ""))) {
-    if (!(name in standard)) chosen[name] = text;
+    if (!Object.hasOwn(standard, name)) chosen[name] = text;
     else now[name] = fromText(text, standard[name as keyof State]);
   }
   return { state: now as unknown as State, options: chosen };
@@ -61,6 +64,6 @@ function asText(value: unknown): string {
 function fromText(text: string, standard: unknown): unknown {
   if (typeof standard === "boolean") return text === "yes";
   if (Array.isArray(standard)) return text ? text.split("|") : [];
-  if (typeof standard === "object" && standard) return Object.fromEntries(text ? text.split("|").map((part) => part.split(": ", 2)) : []);
+  if (typeof standard === "object" && standard) return Object.fromEntries(text ? text.split("|").filter((part) => part.includes(": ")).map((part) => [part.slice(0, part.indexOf(": ")), part.slice(part.indexOf(": ") + 2)]) : []);
   return text;
 }

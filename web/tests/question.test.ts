@@ -1,0 +1,86 @@
+import { beforeEach, expect, test, vi } from "vitest";
+import type { Block } from "../src/server/blocks";
+
+/** Requests on their way: what was posted, and how to answer it. */
+let posted: { body: { kind: string; generation: number; state: { rtt: string }; options: object }; answer: (status: number, said?: object) => Promise<void> }[];
+let take: (block: Block) => void;
+
+beforeEach(() => {
+  vi.resetModules();
+  posted = [];
+  vi.stubGlobal("fetch", (_: string, request: { body: string }) =>
+    new Promise((resolve) => {
+      posted.push({
+        body: JSON.parse(request.body),
+        answer: async (status, said = {}) => {
+          resolve({ ok: status < 400, status, json: async () => said });
+          for (let turn = 0; turn < 8; turn++) await Promise.resolve();
+        },
+      });
+    }),
+  );
+});
+
+async function made() {
+  vi.doMock("../src/server/stream", async () => {
+    const { signal } = await import("@preact/signals");
+    return { page: "p", connection: signal("open"), onBlock: (_: string, taker: (block: Block) => void) => (take = taker) };
+  });
+  const { question } = await import("../src/server/question");
+  const { state } = await import("../src/state/state");
+  return { asked: question("answer"), state, move: (rtt: string) => (state.value = { ...state.value, rtt }) };
+}
+
+const block = (generation: number, name: string, values: Record<string, unknown> = {}): Block => ({ kind: "answer", generation, name, values, columns: {} });
+
+test("while a request is on its way only the newest of those that follow is kept, and it is sent", async () => {
+  const { asked, move } = await made();
+  for (const rtt of ["10ms", "20ms", "30ms", "40ms"]) {
+    move(rtt);
+    asked.ask({ seeds: 20 });
+  }
+  expect(posted.map((each) => each.body.state.rtt)).toEqual(["10ms"]);
+  await posted[0]!.answer(202);
+  expect(posted.map((each) => each.body.state.rtt)).toEqual(["10ms", "40ms"]);
+  await posted[1]!.answer(202);
+  expect(posted.length).toBe(2);
+});
+
+test("blocks of an older question are left out, and old ones stay until the first new one", async () => {
+  const { asked } = await made();
+  asked.ask();
+  await posted[0]!.answer(202);
+  take(block(1, "answer", { text: "first" }));
+  asked.ask();
+  await posted[1]!.answer(202);
+  expect(asked.blocks.value.map((each) => each.values.text)).toEqual(["first"]);
+  take(block(1, "answer", { text: "stale" }));
+  expect(asked.blocks.value.map((each) => each.values.text)).toEqual(["first"]);
+  take(block(2, "answer", { text: "second" }));
+  take(block(2, "end"));
+  expect(asked.blocks.value.map((each) => each.values.text)).toEqual(["second"]);
+  expect(asked.status.value).toBe("done");
+});
+
+test("what the server refuses is a line, and the next answer takes it away", async () => {
+  const { asked } = await made();
+  asked.ask();
+  await posted[0]!.answer(400, { text: "rtt: 0s is not a path; write for example 26ms" });
+  expect(asked.error.value).toContain("26ms");
+  expect(asked.status.value).toBe("failed");
+  asked.ask();
+  await posted[1]!.answer(202);
+  take(block(2, "answer", { text: "here" }));
+  expect(asked.error.value).toBe("");
+});
+
+test("a cancel ends what waits, and does not overtake the question that is on its way", async () => {
+  const { asked } = await made();
+  asked.ask({ seeds: 1 });
+  asked.ask({ seeds: 2 });
+  asked.cancel();
+  expect(posted.length).toBe(1);
+  await posted[0]!.answer(202);
+  expect(posted.length).toBe(2);
+  expect(posted[1]!.body).toEqual({ page: "p", kind: "answer" });
+});
