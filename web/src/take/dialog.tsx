@@ -53,7 +53,7 @@ function Link() {
       <h3>Link to what is shown</h3>
       <p class="note">Path, controls and view are behind the #, the token is not in it: it opens in this browser, and behind the address of any other explorer.</p>
       <div class="text">
-        <pre tabIndex={0} aria-label="Link">{address()}</pre>
+        <pre role="region" tabIndex={0} aria-label="The link">{address()}</pre>
         <CopyButton text={address()} what="link" />
       </div>
     </section>
@@ -106,7 +106,7 @@ function Copies() {
         <Status kind="problem">{problem.value}</Status>
       ) : (
         <div class="text">
-          <pre class="code" tabIndex={0} aria-label={`As ${language.value}`}>{text || "…"}</pre>
+          <pre class="code" role="region" tabIndex={0} aria-label={`As ${language.value}`}>{text || "…"}</pre>
           <CopyButton text={text} what={language.value} />
         </div>
       )}
