@@ -3,6 +3,7 @@
  * and places become texts of the state.
  */
 import type { Axis } from "../charts/description";
+import { transform } from "../charts/scales";
 import { written as asTyped, type Quantity } from "../charts/units";
 import type { State } from "../state/state";
 import { type Kind, quantity } from "../ui/scale";
@@ -40,8 +41,8 @@ export const STANDARD: Choice[] = [
 const KINDS: Record<Quantity, [Kind, number]> = {
   time: ["time", 1e-3], rate: ["rate", 1], size: ["size", 1], share: ["percent", 0.01], ratio: ["number", 1], number: ["number", 1],
 };
-/** A place this close to a level, as a share of the distance between two, is the level. */
-const CLOSE = 0.12;
+/** A place this close to a level, as a share of the axis' length on the screen, is the level: less than a step of the arrow keys. */
+const CLOSE = 0.004;
 
 /** The field of the state that is an axis, as text. */
 export function textOf(axis: string, state: State): string {
@@ -63,12 +64,11 @@ export function hereOn(axis: AxisDocument, asked: string, now: string): number |
 
 /** The text of a place, as the state's field takes it: a level's own where it is one or nearly so. */
 export function words(axis: AxisDocument, x: ArrayLike<number>, value: number): string {
-  let at = 0;
-  for (let i = 1; i < x.length; i += 1) if (Math.abs((x[i] as number) - value) < Math.abs((x[at] as number) - value)) at = i;
-  const [level, beside] = [x[at] as number, x[value > (x[at] as number) ? at + 1 : at - 1] as number | undefined];
-  const text = axis.words[at];
-  if (text !== undefined && Math.abs(value - level) <= CLOSE * Math.abs((beside ?? level * 2) - level)) return text;
-  return asTyped(value, axis.quantity) + (axis.axis === "buffer" && axis.quantity === "number" ? "bdp" : "");
+  const { to } = transform(chartAxis(axis, x));
+  const apart = (level: number) => Math.abs(to(level) - to(value));
+  const near = CLOSE * Math.abs(to(x[x.length - 1] as number) - to(x[0] as number));
+  const at = Array.from(x).findIndex((level) => apart(level) <= near);
+  return axis.words[at] ?? asTyped(value, axis.quantity) + (axis.axis === "buffer" && axis.quantity === "number" ? "bdp" : "");
 }
 
 /** The axis of a chart: logarithmic where the server says so, with room for 0 where 0 is a level. */

@@ -47,11 +47,11 @@ export function format(value: number, quantity: Quantity, digits = 3): string {
   return unit.name ? (quantity === "ratio" ? `${unit.name}${number}` : `${number} ${unit.name}`) : number;
 }
 
-/** A value with its interval, all in one unit: `38.2 Mbit/s (36 to 40.1)`. */
+/** A value with its interval, all in one unit: `38.2 Mbit/s [36, 40.1]`. */
 export function formatInterval(value: number, low: number, high: number, quantity: Quantity): string {
   if (!Number.isFinite(low) || !Number.isFinite(high)) return format(value, quantity);
   const { size } = unitOf(quantity, value);
-  return `${format(value, quantity)} (${plain(low / size)} to ${plain(high / size)})`;
+  return `${format(value, quantity)} [${plain(low / size)}, ${plain(high / size)}]`;
 }
 
 /** A value as one types it into a field: `38.2mbit`, `50ms`, `0.1%`. */

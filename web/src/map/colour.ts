@@ -23,17 +23,25 @@ export interface Scale {
 /** The ratio, and its inverse, at which the colour is full. */
 export const FULL = 4;
 const CIVIDIS = ["#00224e", "#123570", "#3b496c", "#575d6d", "#707173", "#8a8678", "#a59c74", "#c3b369", "#e1cc55", "#fee838"];
-/** Hues for two congestion controls that have the same one. */
+/** Hues for two congestion controls whose own are not told apart by everybody. */
 const APART = ["#d68000", "#2467b3"] as const;
 /** Where the hue of a control is on its half of the scale; beyond it becomes deeper. */
 const HUE_AT = 0.72;
 /** How much of white or black the full end has. */
 const DEEPER = 0.3;
-const SAME_HUE = 0.09;
+/** Distance in OKLab from which two hues are told apart. */
+const TOLD_APART = 0.12;
+/** How colours look to those who lack a kind of cone: rows of a matrix on linear RGB (Machado, Oliveira and Fernandes 2009, severity 1). */
+const EYES: readonly (readonly (readonly [number, number, number])[])[] = [
+  [[1, 0, 0], [0, 1, 0], [0, 0, 1]],
+  [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
+  [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.01182, 0.04294, 0.968881]],
+  [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.3039]],
+];
 
 /** A ratio's scale: `first` is the colour where the first control carries more. */
 export function ratioScale(first: string, second: string, theme: Theme): Scale {
-  const [one, other] = far(first, second) ? [first, second] : APART;
+  const [one, other] = hues(first, second);
   const dark = lab(theme.ground)[0] < 0.5;
   const middle = dark ? "#262b30" : "#f4f2ee";
   const end = (hue: string) => mix(lab(hue), lab(dark ? "#ffffff" : "#000000"), DEEPER);
@@ -80,15 +88,40 @@ function round(value: number): number {
   return 4 * power * ([1, 1.25, 1.5, 2, 2.5, 3, 4, 5, 7.5, 10].find((each) => each * power >= step * (1 - 1e-9)) ?? 10);
 }
 
-/** Whether two hues are told apart. */
-function far(one: string, other: string): boolean {
-  const [a, b] = [lab(one), lab(other)];
-  return Math.hypot(a[0] - b[0], a[1] - b[1], a[2] - b[2]) > SAME_HUE;
+/** The hues of two controls, or two that are told apart, each on the side of the control whose hue is nearer. */
+function hues(first: string, second: string): readonly [string, string] {
+  if (apart(first, second) >= TOLD_APART) return [first, second];
+  const [warm, cold] = APART;
+  return apart(first, warm) + apart(second, cold) <= apart(first, cold) + apart(second, warm) ? [warm, cold] : [cold, warm];
+}
+
+/** The least distance of two colours for any kind of eyes. */
+export function apart(one: string, other: string): number {
+  return Math.min(
+    ...EYES.map((eye) => {
+      const [a, b] = [lab(seen(one, eye)), lab(seen(other, eye))];
+      return Math.hypot(a[0] - b[0], a[1] - b[1], a[2] - b[2]);
+    }),
+  );
+}
+
+function seen(hex: string, eye: (typeof EYES)[number]): string {
+  const light = rgb(hex);
+  return hexOf(eye.map((row) => row.reduce((sum, weight, i) => sum + weight * (light[i] as number), 0)));
+}
+
+/** Linear red, green and blue of `#rrggbb`, and back. */
+function rgb(hex: string): [number, number, number] {
+  return [1, 3, 5].map((at) => linear(parseInt(hex.slice(at, at + 2), 16) / 255)) as [number, number, number];
+}
+
+function hexOf(parts: readonly number[]): string {
+  return `#${parts.map((part) => Math.round(255 * gamma(Math.min(1, Math.max(0, part)))).toString(16).padStart(2, "0")).join("")}`;
 }
 
 /** A colour `#rrggbb` in OKLab. */
 export function lab(hex: string): Lab {
-  const [r, g, b] = [1, 3, 5].map((at) => linear(parseInt(hex.slice(at, at + 2), 16) / 255)) as [number, number, number];
+  const [r, g, b] = rgb(hex);
   const l = Math.cbrt(0.4122214708 * r + 0.5363325363 * g + 0.0514459929 * b);
   const m = Math.cbrt(0.2119034982 * r + 0.6806995451 * g + 0.1073969566 * b);
   const s = Math.cbrt(0.0883024619 * r + 0.2817188376 * g + 0.6299787005 * b);
@@ -104,12 +137,11 @@ export function css([light, a, b]: Lab): string {
   const l = (light + 0.3963377774 * a + 0.2158037573 * b) ** 3;
   const m = (light - 0.1055613458 * a - 0.0638541728 * b) ** 3;
   const s = (light - 0.0894841775 * a - 1.291485548 * b) ** 3;
-  const parts = [
+  return hexOf([
     4.0767416621 * l - 3.3077115913 * m + 0.2309699292 * s,
     -1.2684380046 * l + 2.6097574011 * m - 0.3413193965 * s,
     -0.0041960863 * l - 0.7034186147 * m + 1.707614701 * s,
-  ];
-  return `#${parts.map((part) => Math.round(255 * gamma(Math.min(1, Math.max(0, part)))).toString(16).padStart(2, "0")).join("")}`;
+  ]);
 }
 
 function mix(from: Lab, to: Lab, share: number): Lab {

@@ -1,6 +1,6 @@
 /** The cursor of cells: where a key leads, and what a cell says. */
-import { format } from "../charts/units";
-import { type Marks, valueText } from "./draw";
+import { format, plain, unitOf } from "../charts/units";
+import { KINDS, type Marks, valueText } from "./draw";
 import { type Grid, undecided } from "./grid";
 
 /** The cell that a key leads to; -1 where the key is another. */
@@ -27,9 +27,15 @@ export function sentence(grid: Grid, at: number): string {
   const n = grid.n[at] as number;
   if (!(n > 0)) return `${place}: not measured yet.`;
   const [value, low, high] = [grid.value[at], grid.low[at], grid.high[at]] as [number, number, number];
-  const interval = Number.isFinite(low) && Number.isFinite(high) ? ` (95 % interval ${valueText(grid, low)} to ${valueText(grid, high)})` : "";
+  const interval = Number.isFinite(low) && Number.isFinite(high) ? ` [${bare(grid, low, value)}, ${bare(grid, high, value)}]` : "";
   const open = undecided(grid, at) ? "; undecided, the interval has 1 in it" : "";
   return `${place}: ${told(grid, value)}${interval}, ${n} run${n === 1 ? "" : "s"}${grid.quantity === "ratio" ? " of each" : ""}${open}.`;
+}
+
+/** An interval's end in the unit of the value. */
+function bare({ quantity }: Grid, end: number, value: number): string {
+  if (quantity === "ratio") return plain(end);
+  return plain(end / unitOf(KINDS[quantity], value).size);
 }
 
 /** A value with what it is of. */

@@ -203,11 +203,13 @@ export function levelText(grid: Grid, level: number): string {
   return grid.quantity === "ratio" ? (level === 1 ? "equal" : `${plain(level)} ×`) : valueText(grid, level);
 }
 
+/** What the numbers of a map are. */
+export const KINDS = { ratio: "ratio", retention: "share", cv: "number", goodput: "rate", rtt: "time", delay: "time", retransmissions: "share" } as const;
+
 /** A value of the map with its unit. */
 export function valueText(grid: Pick<Grid, "quantity">, value: number): string {
   if (grid.quantity === "ratio") return Number.isFinite(value) ? `${plain(value)} ×` : "–";
-  const kind = { retention: "share", cv: "number", goodput: "rate", rtt: "time", delay: "time", retransmissions: "share" } as const;
-  return format(value, kind[grid.quantity]);
+  return format(value, KINDS[grid.quantity]);
 }
 
 /** From units of cells to pixels. */

@@ -72,7 +72,8 @@ describe("places", () => {
     expect(hereOn(axis(), "50ms", "")).toBeNull();
   });
   test("become the level's own text where they are one, otherwise a text that fields take", () => {
-    expect(words(axis(), X, 0.0502)).toBe("50ms");
+    expect(words(axis(), X, 0.0503)).toBe("50ms");
+    expect(words(axis(), X, 0.0515)).toBe("51.5ms");
     expect(words(axis(), X, 0.03)).toBe("30ms");
     expect(words(axis({ axis: "buffer", quantity: "number", words: ["0.1bdp", "1bdp"] }), [0.1, 1], 0.5)).toBe("0.5bdp");
     expect(words(axis({ axis: "loss", quantity: "share", words: ["0%", "1%"] }), [0, 0.01], 0.004)).toBe("0.4%");

@@ -38,8 +38,8 @@ test("a CSV quotes what needs it, and no cell is a formula", () => {
 
 test("the cursor reads the nearest value of each line", () => {
   const reading = read(chart, 0.09);
-  expect(reading.values.map((value) => value.text)).toEqual(["2 Mbit/s (1 to 3)", "–"]);
-  expect(sentence({ ...chart, series: chart.series.slice(0, 1) }, read({ ...chart, series: chart.series.slice(0, 1) }, 0.1))).toBe("RTT 100 ms: cubic 2 Mbit/s (1 to 3).");
+  expect(reading.values.map((value) => value.text)).toEqual(["2 Mbit/s [1, 3]", "–"]);
+  expect(sentence({ ...chart, series: chart.series.slice(0, 1) }, read({ ...chart, series: chart.series.slice(0, 1) }, 0.1))).toBe("RTT 100 ms: cubic 2 Mbit/s [1, 3].");
 });
 
 test("the cursor steps from value to value and stays at the ends", () => {

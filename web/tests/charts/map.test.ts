@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
 import type { Theme } from "../../src/charts/draw";
 import { svgOf } from "../../src/charts/save";
-import { css, lab, placeOn, plainScale, ratioScale } from "../../src/map/colour";
+import { apart, css, lab, placeOn, plainScale, ratioScale } from "../../src/map/colour";
 import { cellAt, drawMap, edges, hatches, layout, picture, valueText } from "../../src/map/draw";
 import { gather, type Grid, isoline, levels, undecided } from "../../src/map/grid";
-import { moved } from "../../src/map/cursor";
+import { moved, sentence } from "../../src/map/cursor";
 import type { Block } from "../../src/server/blocks";
 
 const LIGHT: Theme = { ground: "#ffffff", ink: "#1d2125", soft: "#56616b", line: "#d5dade" };
@@ -145,4 +145,31 @@ test("keys move the cell, begin where the sliders are, and stop at the edges", (
   expect(moved(grid, -1, "ArrowRight", { x: 0.0081, y: 0.01 })).toBe(4);
   expect([moved(grid, 4, "ArrowRight", null), moved(grid, 4, "ArrowUp", null), moved(grid, 4, "ArrowDown", null)]).toEqual([5, 14, 4]);
   expect([moved(grid, 14, "Home", null), moved(grid, 14, "End", null), moved(grid, 4, "q", null)]).toEqual([10, 19, -1]);
+});
+
+test("a cell says its value with interval and runs, in one unit, and what is open", () => {
+  const grid = gather([head(), cells([[0, 0, 1, 1.1], [1, 0, 1, 2, 1]])]) as Grid;
+  expect(sentence(grid, 0)).toBe("jitter 0 ms, rtt 10 ms: cubic carries 1.1 × bbr [0.88, 1.32], 5 runs of each; undecided, the interval has 1 in it.");
+  expect(sentence(grid, 1)).toBe("jitter 2 ms, rtt 10 ms: cubic carries 2 × bbr [1.6, 2.4], 1 run of each.");
+  expect(sentence(grid, 2)).toBe("jitter 4 ms, rtt 10 ms: not measured yet.");
+  const share = gather([head("retention"), cells([[0, 0, 1, 0.5]])]) as Grid;
+  expect(sentence(share, 0)).toBe("jitter 0 ms, rtt 10 ms: 50 % of the goodput of cubic is left [40, 60], 5 runs.");
+});
+
+test("both sides of a ratio are told apart from each other and from equal by eyes of every kind, for every pair of hues of the figures", () => {
+  const hues = ["#d68000", "#009ede", "#1a7152", "#674dce", "#c280a2", "#b23b16"];
+  const pairs = hues.flatMap((one, i) => hues.slice(i).map((other) => [one, other] as const));
+  for (const theme of [LIGHT, DARK]) {
+    for (const [one, other] of pairs) {
+      const [high, equal, low] = [2.5, 1, 1 / 2.5].map((value) => ratioScale(one, other, theme).at(value)) as [string, string, string];
+      expect([one, other, Math.min(apart(high, low), apart(high, equal), apart(low, equal)) > 0.1]).toEqual([one, other, true]);
+    }
+  }
+});
+
+test("eyes that lack a cone see less, and a hue that is nearer keeps its side", () => {
+  expect(apart("#1a7152", "#b23b16")).toBeLessThan(0.12);
+  expect(apart("#d68000", "#009ede")).toBeGreaterThan(0.2);
+  const scale = ratioScale(BBR as string, "#c280a2", LIGHT);
+  expect(lab(scale.at(4))[2]).toBeLessThan(0);
 });
