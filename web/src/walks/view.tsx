@@ -14,10 +14,12 @@ export function LearnView() {
             <li key={walk.id} class={on ? "on" : ""}>
               <h3>{walk.title}</h3>
               <p>{walk.about}</p>
-              <Button onClick={() => go(walk, 1)}>
-                {on ? "Begin again" : "Begin"}
-                <span class="hidden">: {walk.title}</span>, {walk.steps.length} steps
-              </Button>
+              <div class="begin">
+                <Button onClick={() => go(walk, 1)} label={`${on ? "Begin again" : "Begin"}: ${walk.title}`}>
+                  {on ? "Begin again" : "Begin"}
+                </Button>
+                <span class="note">{walk.steps.length} steps</span>
+              </div>
             </li>
           );
         })}
