@@ -1,5 +1,5 @@
 /** The page's address: fields of the state and options that differ from their defaults, readable, behind the `#` (which is never sent anywhere). */
-import { effect } from "@preact/signals";
+import { batch, effect } from "@preact/signals";
 import { options, state, type State } from "./state";
 
 /** The address of a state: `#rtt=80ms&cca=cubic,bbr&view=map`. */
@@ -38,9 +38,12 @@ export function jump(): void {
 export function follow(standard: State): void {
   const take = () => {
     const there = read(location.hash, standard);
-    state.value = there.state;
-    options.value = there.options;
+    batch(() => {
+      if (write(there.state, {}, standard) !== write(state.peek(), {}, standard)) state.value = there.state;
+      options.value = there.options;
+    });
   };
+  state.value = standard;
   take();
   window.addEventListener("hashchange", take);
   window.addEventListener("popstate", take);
