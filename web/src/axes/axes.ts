@@ -28,16 +28,6 @@ export interface AxisDocument extends Choice {
   words: string[];
 }
 
-/** Where the server says none. */
-export const STANDARD: Choice[] = [
-  { axis: "rtt", title: "RTT", quantity: "time", log: true },
-  { axis: "jitter", title: "jitter", quantity: "time", log: false },
-  { axis: "loss", title: "loss", quantity: "share", log: true },
-  { axis: "rate", title: "rate", quantity: "rate", log: true },
-  { axis: "buffer", title: "buffer", quantity: "number", log: true },
-  { axis: "rcvbuf", title: "receive buffer", quantity: "size", log: true },
-];
-
 const KINDS: Record<Quantity, [Kind, number]> = {
   time: ["time", 1e-3], rate: ["rate", 1], size: ["size", 1], share: ["percent", 0.01], ratio: ["number", 1], number: ["number", 1],
 };

@@ -1,7 +1,7 @@
 /** The view `curves`: metrics of the congestion controls along one axis of the path, with intervals, single runs, and where the sliders are. */
 import { computed, signal, useSignalEffect } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import { type AxisDocument, type Choice, hereOn, STANDARD, textOf, titled, words } from "../axes/axes";
+import { type AxisDocument, hereOn, textOf, titled, words } from "../axes/axes";
 import type { Mark } from "../charts/description";
 import { ChartExports } from "../charts/exports";
 import { link } from "../charts/links";
@@ -124,7 +124,7 @@ function inside(text: string): boolean {
 }
 
 function Choices() {
-  const axes: Choice[] = (start.value as unknown as { axes?: Choice[] } | null)?.axes ?? STANDARD;
+  const axes = start.value?.axes ?? [];
   const chosen = metrics.value.split("|");
   const toggle = (name: string) => {
     const next = METRICS.map((each) => each.name).filter((each) => (each === name ? !chosen.includes(name) : chosen.includes(each)));

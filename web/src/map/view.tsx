@@ -1,7 +1,7 @@
 /** The view `map`: one number over two axes of the path, filled coarse to fine, where it changes most first. */
 import { computed, signal, useSignalEffect } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import { type AxisDocument, type Choice, hereOn, STANDARD, textOf, titled } from "../axes/axes";
+import { type AxisDocument, hereOn, textOf, titled } from "../axes/axes";
 import { Exports } from "../charts/exports";
 import type { Figure } from "../charts/save";
 import { theme } from "../charts/theme";
@@ -120,7 +120,7 @@ function leave(): void {
 }
 
 function Choices() {
-  const axes: Choice[] = (start.value as unknown as { axes?: Choice[] } | null)?.axes ?? STANDARD;
+  const axes = start.value?.axes ?? [];
   const other = (taken: string) => axes.filter((each) => each.axis !== taken).map((each) => ({ value: each.axis, title: titled(each) }));
   const controls = state.value.cca ?? [];
   const ratio = quantity.value === "ratio";

@@ -1,5 +1,6 @@
 /** What the page begins with: congestion controls and their looks, presets, choices and defaults. */
 import { signal } from "@preact/signals";
+import type { Choice as AxisChoice } from "../axes/axes";
 import { follow } from "../state/address";
 import type { State } from "../state/state";
 import type { Kind } from "../ui/scale";
@@ -43,6 +44,8 @@ export interface Start {
   version: string;
   state: State;
   controls: Control[];
+  /** What curves and maps vary. */
+  axes: AxisChoice[];
   fields: Record<string, SliderOf>;
   choices: Record<string, Choice[]>;
   presets: Preset[];
