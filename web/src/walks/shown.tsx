@@ -20,11 +20,17 @@ export function Shown() {
     document.addEventListener("keydown", onKeyDown);
     return () => document.removeEventListener("keydown", onKeyDown);
   }, []);
+  // The button of the list is gone with it: whoever used it goes on here, and the box is seen on narrow screens too.
+  const at = here.value && `${here.value.walk.id} ${here.value.number}`;
+  useEffect(() => {
+    if (document.activeElement === document.body) box.current?.focus({ preventScroll: true });
+    box.current?.scrollIntoView({ block: "nearest" });
+  }, [at]);
   if (!here.value) return null;
   const { walk, number, step } = here.value;
   const last = number === walk.steps.length;
   return (
-    <section class="walk" ref={box} aria-label={`Walk: ${walk.title}`}>
+    <section class="walk" ref={box} tabIndex={-1} aria-label={`Walk: ${walk.title}`}>
       <header>
         <h2>{walk.title}</h2>
         <span class="place">
