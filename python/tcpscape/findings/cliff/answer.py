@@ -13,7 +13,7 @@ import polars as pl
 
 import tcpscape
 from tcpscape import units, writing
-from tcpscape.findings.cliff.levels import CHAOTIC_CV, HALF, Cliff, Level
+from tcpscape.findings.cliff.levels import CHAOTIC_CV, HALF, Cliff, Level, jitter_meaning
 from tcpscape.findings.cliff.runs import Impairment
 from tcpscape.formats import stamped
 from tcpscape.scenario import limits, summary
@@ -25,11 +25,6 @@ from tcpscape.tables import Table, percent
 
 EDGES, LEVELS = "edges.csv", "levels.csv"
 """The tables that :func:`write` keeps."""
-SPREADS = {"normal": "the standard deviation of", "uniform": "the most that is added to or taken from"}
-"""What a jitter is of each one-way delay, by its distribution; of another one, its spread."""
-ORDERS = {"reorder": "packets may overtake", "correlated": "the order of packets is kept", "clamp": "late packets hold up those behind them"}
-"""What jitter does to the order of packets, by the order of :class:`Conditions`."""
-
 PUBLISHED_RIG = "--rcvbuf 256KiB --app 10MiB/s --kernel 6.12,rmem_max=4MiB --read 16KiB/1ms"
 """Options of `tcpscape cliff` for the flow of the published study (its faster application), for which other edges were published."""
 
@@ -145,8 +140,7 @@ def _meaning(search: CliffSearch) -> str:
     """What a level of the impairment is."""
     if search.along == "loss":
         return "loss is random, of each direction"
-    spread = SPREADS.get(search.path.distribution, "the spread of")
-    return f"jitter is {spread} each one-way delay ({search.path.distribution}), {ORDERS[search.path.order]}"
+    return jitter_meaning(search.path.distribution, search.path.order)
 
 
 def _table(searches: Sequence[CliffSearch]) -> Table:

@@ -39,6 +39,10 @@ LOSS_FROM, LOSS_TO, LOSS_RESOLUTION = 1e-4, 0.4, 0.05
 """Loss axis: from one packet in ten thousand (the published studies begin at one in a thousand), in steps of 5 % of the level."""
 
 
+SPREADS = {"normal": "the standard deviation of", "uniform": "the most that is added to or taken from"}
+"""What a jitter is of each one-way delay, by its distribution; of another one, its spread."""
+ORDERS = {"reorder": "packets may overtake", "correlated": "the order of packets is kept", "clamp": "late packets hold up those behind them"}
+"""What jitter does to the order of packets, by the order of :class:`Conditions`."""
 SCALES = {"ns": (1e-6, "ms"), "1": (100.0, "%")}
 """Unit of an axis → the factor to the unit in which its levels are printed, and that one."""
 
@@ -108,6 +112,11 @@ class Axis:
 def jitter_axis(rtt_ns: int) -> Axis:
     """Jitter from none to the RTT, ns, in steps of 1 % of the RTT."""
     return Axis("jitter", "ns", 0.0, float(rtt_ns), JITTER_RESOLUTION * rtt_ns)
+
+
+def jitter_meaning(distribution: str, order: str) -> str:
+    """What a level of jitter is: `jitter is the standard deviation of each one-way delay (normal), packets may overtake`."""
+    return f"jitter is {SPREADS.get(distribution, 'the spread of')} each one-way delay ({distribution}), {ORDERS[order]}"
 
 
 def loss_axis() -> Axis:

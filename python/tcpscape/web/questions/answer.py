@@ -29,8 +29,9 @@ from tcpscape import stats, units
 from tcpscape.campaign import sentences
 from tcpscape.campaign.campaign import Campaign
 from tcpscape.campaign.outcome import Cell, Outcome
-from tcpscape.findings.cliff.levels import HALF, level
+from tcpscape.findings.cliff.levels import FEWEST, HALF, jitter_meaning, level
 from tcpscape.scenario import summary
+from tcpscape.scenario.path import Netem
 from tcpscape.stats import Estimate
 from tcpscape.tables import percent
 from tcpscape.web import axes
@@ -46,8 +47,6 @@ MOST_SEEDS = 1000
 """Most trials of each congestion control."""
 SURE = 20
 """Trials after which the sentence is sure enough to wait for others: it has these as soon as possible."""
-FEWEST = 3
-"""Fewest trials of which a side of the cliff is told."""
 
 
 class Answer(Question):
@@ -137,6 +136,9 @@ class _Answering:
         scenario = outcome.cells[0].scenarios[0]
         yield summary.in_words(scenario)
         yield f"{units.counted(len(outcome.cells[0].trials), 'trial')} each, seeds from 0, {outcome.label}; the same seeds for all"
+        jittery = next((hop for hop in (*scenario.forward, *scenario.reverse) if isinstance(hop, Netem) and hop.jitter), None)
+        if jittery:
+            yield jitter_meaning(jittery.distribution, jittery.order)
         if self.along:
             yield (
                 f"past its cliff is below {percent(HALF)} of the mean goodput of the same path without {self.along}, under the same seeds; "
