@@ -19,10 +19,10 @@ export function Dialog({ title, children, onClose }: { title: string; children: 
   return (
     <dialog ref={dialog} aria-labelledby={id} onClose={onClose} onClick={(event) => event.target === dialog.current && dialog.current?.close()}>
       <div class="content">
-        <header>
+        <div class="head">
           <h2 id={id}>{title}</h2>
           <Button kind="quiet" icon={<Icon name="close" />} label="Close" onClick={() => dialog.current?.close()} />
-        </header>
+        </div>
         {children}
       </div>
     </dialog>
